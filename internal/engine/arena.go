@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"gorgonia.org/tensor"
+)
+
+// buffer is a piece of the arena: the memory of one value, or of several that take over from one
+// another or are views of one another.
+type buffer struct {
+	size        int64
+	first, last int // steps between which the content matters, both included
+	root        bool
+	off         int64
+}
+
+// plan decides which values share memory and gives each buffer its place. It returns the size of
+// the arena and the sum of what all values would take without sharing.
+func (b *builder) plan() (arena, naive int64) {
+	b.liveness()
+	var buffers []*buffer
+	for i, s := range b.steps {
+		for k, v := range s.out {
+			if v == nil || v.kind != placed || v.bytes == 0 {
+				continue
+			}
+			naive += align(v.bytes)
+			if k == 0 && (b.view(s, v) || takeOver(s, v, i)) {
+				continue
+			}
+			v.buf = &buffer{size: align(v.bytes), first: i, last: max(i, v.last), root: v.root}
+			buffers = append(buffers, v.buf)
+		}
+	}
+	return fit(buffers), naive
+}
+
+// liveness finds the last reader of each value, and who can forget heap values.
+func (b *builder) liveness() {
+	for i, s := range b.steps {
+		for _, v := range s.in {
+			if v != nil {
+				v.last = i
+			}
+		}
+	}
+	for i, s := range b.steps {
+		for _, v := range s.out {
+			if v != nil && v.root {
+				v.last = len(b.steps)
+			} else if v != nil && v.last < i {
+				v.last = i
+			}
+			if v != nil && v.kind == heap && !v.root {
+				b.steps[v.last].done = append(b.steps[v.last].done, v)
+			}
+		}
+	}
+}
+
+// view lets output 0 of a View core share the memory of input 0. A root does not share with
+// somebody else's memory nor with another root: its reader may write to it.
+func (b *builder) view(s *step, v *value) bool {
+	if s.kind != kernelStep || !s.core.View || len(s.in) == 0 || s.in[0] == nil {
+		return false
+	}
+	for _, other := range s.out[1:] {
+		if other != nil {
+			return false
+		}
+	}
+	in := s.in[0]
+	if in.bytes != v.bytes || in.dtype != v.dtype {
+		return false
+	}
+	switch in.kind {
+	case source, borrowed:
+		if v.root {
+			return false
+		}
+		v.kind, s.kind = borrowed, viewStep
+		return true
+	case placed:
+		if v.root && in.buf.root {
+			return false
+		}
+		s.kind = deadStep
+		in.buf.join(v)
+		return true
+	}
+	return false
+}
+
+// takeOver lets output 0 of step i continue in the memory of an input that dies there.
+func takeOver(s *step, v *value, i int) bool {
+	var candidates []int
+	switch s.kind {
+	case kernelStep:
+		candidates = s.core.InPlace
+	case sumStep:
+		candidates = []int{0, 1}
+	}
+	for _, k := range candidates {
+		if k < 0 || k >= len(s.in) || s.in[k] == nil {
+			continue
+		}
+		in := s.in[k]
+		if in.buf == nil || in.buf.root || in.buf.last > i || in.bytes != v.bytes || in.dtype != v.dtype {
+			continue
+		}
+		if sharers(s, in.buf) == 1 {
+			in.buf.join(v)
+			return true
+		}
+	}
+	return false
+}
+
+// sharers counts the operands of s in buffer buf.
+func sharers(s *step, buf *buffer) (n int) {
+	for _, list := range [][]*value{s.in, s.out} {
+		for _, v := range list {
+			if v != nil && v.buf == buf {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (b *buffer) join(v *value) {
+	v.buf = b
+	b.last = max(b.last, v.last)
+	b.root = b.root || v.root
+}
+
+// fit gives each buffer an offset such that buffers alive at the same time do not overlap: the
+// largest first, each into the smallest gap that takes it. It returns the total size.
+func fit(buffers []*buffer) (total int64) {
+	order := slices.Clone(buffers)
+	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
+	var fixed []*buffer // by offset
+	for _, b := range order {
+		const none = int64(-1)
+		best, slack, end := none, int64(0), int64(0)
+		for _, f := range fixed {
+			if f.last < b.first || b.last < f.first {
+				continue
+			}
+			if gap := f.off - end; gap >= b.size && (best == none || gap-b.size < slack) {
+				best, slack = end, gap-b.size
+			}
+			end = max(end, f.off+f.size)
+		}
+		if best == none {
+			best = end
+		}
+		b.off = best
+		total = max(total, b.off+b.size)
+		at, _ := slices.BinarySearchFunc(fixed, b, func(a, b *buffer) int { return cmp.Compare(a.off, b.off) })
+		fixed = slices.Insert(fixed, at, b)
+	}
+	return total
+}
+
+// header makes a tensor of that type and shape whose elements are mem.
+func header(dt tensor.Dtype, shape tensor.Shape, mem []byte) *tensor.Dense {
+	elems := reflect.MakeSlice(reflect.SliceOf(dt.Type), 0, 0)
+	if n := len(mem) / int(dt.Size()); n > 0 {
+		elems = reflect.SliceAt(dt.Type, unsafe.Pointer(unsafe.SliceData(mem)), n)
+	}
+	return tensor.New(tensor.WithBacking(elems.Interface()), tensor.WithShape(shape...))
+}

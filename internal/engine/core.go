@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Op is a gorgonia.Op that the engine runs itself instead of through Op.Do. Nodes whose Ops
+// share one Core and have the same children are siblings: one call computes all of them.
+type Op interface {
+	gorgonia.Op
+	Core() *Core
+	Output() int // which output of the Core this node is
+}
+
+// Core is the computation behind one node, or behind the sibling nodes of an operator with
+// several outputs. It holds no state: buffers belong to the Program that runs it.
+//
+// Exactly one of Kernel and Func is set. Kernel fills outputs that the caller has allocated;
+// Func returns values of its own and serves what has no flat storage (strings, sequences).
+type Core struct {
+	Name   string // for errors and traces: "Conv conv1"
+	Out    []Spec // one per output
+	Kernel Kernel
+	Func   func(in []gorgonia.Value) ([]gorgonia.Value, error)
+
+	// Slots places the node's children: child k is input Slots[k] of the kernel, inputs that no
+	// child fills are nil. Nil means child k is input k.
+	Slots  []int
+	Inputs int // number of kernel inputs; 0 means the number of children
+
+	// InPlace lists the inputs whose memory output 0 may take over when nothing else reads them
+	// and dtype and size agree. The kernel must be right when out[0] and that input are one.
+	InPlace []int
+	// View says that output 0 holds exactly the elements of input 0 in the same order (Reshape):
+	// the engine may give both one memory and skip the kernel.
+	View bool
+	// Key, if not "", identifies the computation: two Cores with equal keys and the same children
+	// are computed once. It spells out every attribute that matters.
+	Key string
+}
+
+// Spec is the element type and the concrete shape of one output.
+type Spec struct {
+	DType tensor.Dtype
+	Shape tensor.Shape // nil or empty: rank 0
+}
+
+// Kernel computes out from in. All tensors are contiguous and row-major; rank 0 is a tensor
+// of shape (). An absent optional input is nil, an output nobody uses is nil.
+// Kernels must not keep references to their arguments or return them.
+type Kernel func(x *Exec, out, in []*tensor.Dense) error

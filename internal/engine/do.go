@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Do computes all outputs of a core from values on fresh memory, the way Gorgonia's own machines
+// call an Op: scalars come and go as Gorgonia's scalar values where it has them.
+func Do(c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
+	return DoWith(nil, c, in)
+}
+
+// DoWith is Do with the workers and scratch memory of x.
+func DoWith(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s: %v", c.Name, r)
+		}
+	}()
+	args := make([]gorgonia.Value, max(c.Inputs, len(in)))
+	for k, v := range in {
+		slot := k
+		if c.Slots != nil {
+			slot = c.Slots[k]
+		}
+		if args[slot], err = unscalar(v); err != nil {
+			return nil, err
+		}
+	}
+	if c.Func != nil {
+		out, err = c.Func(args)
+	} else {
+		out, err = c.fresh(x, args)
+	}
+	for i, v := range out {
+		out[i] = scalar(v)
+	}
+	return out, err
+}
+
+func (c *Core) fresh(x *Exec, args []gorgonia.Value) ([]gorgonia.Value, error) {
+	ins := make([]*tensor.Dense, len(args))
+	for i, v := range args {
+		if v == nil {
+			continue
+		}
+		d, ok := v.(*tensor.Dense)
+		if !ok {
+			return nil, fmt.Errorf("%s: input %d is a %T, want a tensor", c.Name, i, v)
+		}
+		ins[i] = d
+	}
+	outs := make([]*tensor.Dense, len(c.Out))
+	res := make([]gorgonia.Value, len(c.Out))
+	for i, s := range c.Out {
+		if s.DType.Type == nil {
+			continue
+		}
+		outs[i] = dtype.New(dtype.Of(s.DType), s.Shape...)
+		res[i] = outs[i]
+	}
+	return res, c.Kernel(x, outs, ins)
+}
+
+// scalar gives rank-0 tensors the form that stock operators take.
+func scalar(v gorgonia.Value) gorgonia.Value {
+	d, ok := v.(*tensor.Dense)
+	if !ok || d.Dims() != 0 || d.Size() != 1 {
+		return v
+	}
+	switch dtype.Of(d.Dtype()) {
+	case dtype.Float32:
+		return gorgonia.NewF32(dtype.Slice[float32](d)[0])
+	case dtype.Float64:
+		return gorgonia.NewF64(dtype.Slice[float64](d)[0])
+	}
+	return v
+}
+
+// unscalar turns Gorgonia's scalar values into tensors of rank 0.
+func unscalar(v gorgonia.Value) (gorgonia.Value, error) {
+	s, ok := v.(gorgonia.Scalar)
+	if !ok {
+		return v, nil
+	}
+	switch x := s.Data().(type) {
+	case float32:
+		return dtype.Scalar(x), nil
+	case float64:
+		return dtype.Scalar(x), nil
+	case int64:
+		return dtype.Scalar(x), nil
+	case int32:
+		return dtype.Scalar(x), nil
+	case uint8:
+		return dtype.Scalar(x), nil
+	case bool:
+		return dtype.Scalar(x), nil
+	case int:
+		return dtype.Scalar(int64(x)), nil
+	}
+	return nil, fmt.Errorf("scalar of type %T", s.Data())
+}

@@ -1,0 +1,18 @@
+// Package engine compiles a Gorgonia expression graph into a static program and runs it.
+//
+// Gorgonia describes the computation and differentiates it; this package decides in which order
+// and in which memory it happens. Compile walks the graph once from its roots, merges what is
+// the same, plans the life of every intermediate value and gives all of them places in one
+// arena. Run then calls the kernels one after another and allocates nothing.
+//
+// Three kinds of nodes take part:
+//
+//   - nodes whose Op implements [Op] bring a [Core]: a plain function from input tensors to
+//     output tensors that the engine has already allocated;
+//   - nodes with any other gorgonia.Op ("foreign") run through Op.Do and their results are copied
+//     into the arena, because some of Gorgonia's operations return views of their inputs;
+//   - input nodes (no Op) and constants read their value, by pointer, at every Run.
+//
+// A program is used by one goroutine at a time. Programs share nothing but the values bound to
+// input nodes, which they only read, and the worker pool, so several may run at once.
+package engine

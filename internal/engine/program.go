@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// Options say how to run a program. The zero value is the default.
+type Options struct {
+	// Pool are the workers; nil means kernel.Default(). Programs may share one: a program that
+	// finds it busy does its work alone.
+	Pool *kernel.Pool
+}
+
+// Program is a compiled expression graph: its steps in order and the memory of all intermediate
+// values. It is for one goroutine at a time; different programs may run at once.
+type Program struct {
+	sources map[*gorgonia.Node]*value
+	inputs  []*value // the same, in order of use
+	roots   map[*gorgonia.Node]*value
+	steps   []*step
+	stats   Stats
+	exec    Exec
+	running atomic.Bool
+}
+
+// Stats describes a compiled program, for tests and benchmarks.
+type Stats struct {
+	Arena int64    // bytes of the arena
+	Naive int64    // bytes of all intermediate values together
+	Steps []string // names of the steps, in the order they run
+}
+
+// Compile plans the computation of roots. The graph must not change while it does; two goroutines
+// must not compile from one graph at once. The program keeps no reference to the graph except to
+// its input nodes, whose values it reads.
+//
+// It fails for an Op whose Core contradicts itself and for shapes that no memory can hold.
+func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
+	if slices.Contains(roots, nil) {
+		return nil, errors.New("engine: a root is nil")
+	}
+	b := newBuilder()
+	order := b.order(roots)
+	for _, n := range order {
+		if err := b.add(n); err != nil {
+			return nil, err
+		}
+	}
+	p := &Program{sources: map[*gorgonia.Node]*value{}, roots: map[*gorgonia.Node]*value{}}
+	copies := map[*value]*value{}
+	for _, r := range roots {
+		v, err := b.root(r, copies)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			p.roots[r] = v
+		}
+	}
+	for _, n := range order {
+		if v := b.values[n]; v != nil && v.kind == source {
+			p.sources[n] = v
+			p.inputs = append(p.inputs, v)
+		}
+	}
+	b.collapse()
+	p.stats.Arena, p.stats.Naive = b.plan()
+	p.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
+	p.exec.pool = o.Pool
+	if o.Pool == nil {
+		p.exec.pool = kernel.Default()
+	}
+	p.allocate(b.values)
+	return p, nil
+}
+
+// allocate makes the arena and the tensor headers over it.
+func (p *Program) allocate(values map[*gorgonia.Node]*value) {
+	arena := alignedBytes(p.stats.Arena)
+	place := func(v *value) {
+		if v == nil || v.kind != placed || v.dense != nil {
+			return
+		}
+		var mem []byte
+		if v.buf != nil {
+			mem = arena[v.buf.off : v.buf.off+v.bytes : v.buf.off+v.bytes]
+		}
+		v.dense = header(v.dtype, v.shape, mem)
+	}
+	for _, v := range values {
+		place(v)
+	}
+	for _, s := range p.steps {
+		p.stats.Steps = append(p.stats.Steps, s.name)
+		s.din = make([]*tensor.Dense, len(s.in))
+		s.dout = make([]*tensor.Dense, len(s.out))
+		for i, v := range s.out {
+			if v != nil {
+				place(v)
+				s.dout[i] = v.dense
+			}
+		}
+		if s.kind == sumStep {
+			s.sum = newSum(s, p.exec.pool.Threads())
+		}
+	}
+}
+
+// Bind sets the value of input node n for the following runs, by pointer; nil takes it back.
+// Without one a run reads n.Value(). A value whose element type or shape differs from the node's
+// is an error. Binding an input that the roots do not depend on does nothing.
+func (p *Program) Bind(n *gorgonia.Node, v gorgonia.Value) error {
+	s := p.sources[n]
+	if s == nil {
+		if n == nil || n.Op() != nil {
+			return errors.New("engine: Bind wants an input node")
+		}
+		return nil
+	}
+	if v != nil {
+		if err := s.accepts(v); err != nil {
+			return err
+		}
+	}
+	s.bound = v
+	return nil
+}
+
+// Value returns the value of root n: memory of the program, valid until the next Run. Rank 0 is a
+// *tensor.Dense of shape (). Roots that are the same computation share one value; otherwise it is
+// nobody else's. For a node that is not a root it returns nil.
+func (p *Program) Value(n *gorgonia.Node) gorgonia.Value {
+	v := p.roots[n]
+	switch {
+	case v == nil:
+		return nil
+	case v.kind == placed:
+		return v.dense
+	}
+	return v.val
+}
+
+// Stats describes the program.
+func (p *Program) Stats() Stats { return p.stats }
+
+// Run computes the roots. It stops between two steps when ctx is done. A panic in a kernel comes
+// back as an error that names the core; the program may run again after an error.
+func (p *Program) Run(ctx context.Context) (err error) {
+	if !p.running.CompareAndSwap(false, true) {
+		return errors.New("engine: the program is already running")
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	var at *step
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(at, r)
+		}
+		p.exec.ctx = nil
+		p.running.Store(false)
+	}()
+	p.exec.ctx = ctx
+	for _, v := range p.inputs {
+		if err := v.load(); err != nil {
+			return err
+		}
+	}
+	for _, at = range p.steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p.exec.reset()
+		if err := at.run(&p.exec); err != nil {
+			return fmt.Errorf("engine: %s: %w", at.name, err)
+		}
+		for _, v := range at.done {
+			v.val, v.dense = nil, nil
+		}
+	}
+	return nil
+}
+
+func panicked(s *step, r any) error {
+	name := "run"
+	if s != nil {
+		name = s.name
+	}
+	if err, ok := r.(error); ok {
+		return fmt.Errorf("engine: %s: panic: %w", name, err)
+	}
+	return fmt.Errorf("engine: %s: panic: %v", name, r)
+}
+
+// run executes one step.
+func (s *step) run(x *Exec) error {
+	switch s.kind {
+	case funcStep:
+		return s.runFunc()
+	case foreignStep:
+		return s.runForeign()
+	}
+	for i, v := range s.in {
+		if v == nil {
+			continue
+		}
+		if v.dense == nil {
+			return fmt.Errorf("input %d is a %T, not a tensor", i, v.val)
+		}
+		s.din[i] = v.dense
+	}
+	switch s.kind {
+	case kernelStep:
+		return s.core.Kernel(x, s.dout, s.din)
+	case sumStep:
+		x.pool.Run(s.sum.pieces, s.sum.run)
+	case copyStep:
+		copy(s.dout[0].Raw, s.din[0].Raw)
+	case viewStep:
+		return s.out[0].borrow(s.din[0])
+	}
+	return nil
+}
+
+// borrow makes v a view of d, which may have moved since the last run.
+func (v *value) borrow(d *tensor.Dense) (err error) {
+	if v.dense == nil || unsafe.SliceData(v.dense.Raw) != unsafe.SliceData(d.Raw) {
+		v.dense, err = dtype.View(d, v.shape...)
+	}
+	return err
+}
+
+// runFunc runs a core that makes its own values. What it is given it may keep, so it gets copies
+// of what lies in the arena.
+func (s *step) runFunc() error {
+	in := make([]gorgonia.Value, len(s.in))
+	for i, v := range s.in {
+		switch {
+		case v == nil:
+		case v.kind == placed:
+			in[i] = dtype.Clone(v.dense)
+		case v.dense != nil:
+			in[i] = v.dense
+		default:
+			in[i] = v.val
+		}
+	}
+	out, err := s.core.Func(in)
+	if err != nil {
+		return err
+	}
+	if len(out) != len(s.out) {
+		return fmt.Errorf("wanted %d outputs, got %d", len(s.out), len(out))
+	}
+	for i, v := range s.out {
+		if v == nil {
+			continue
+		}
+		if out[i] == nil {
+			return fmt.Errorf("output %d is missing", i)
+		}
+		v.val = out[i]
+		v.dense, _ = out[i].(*tensor.Dense)
+	}
+	return nil
+}

@@ -1,0 +1,375 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// kind says where a value lives.
+type kind uint8
+
+const (
+	source   kind = iota // an input node or constant: memory of its owner, read at each Run
+	placed               // in the arena
+	borrowed             // a view of a source
+	heap                 // a Go value made at each Run: strings, sequences
+)
+
+// value is one intermediate result. Several nodes share it if they compute the same.
+type value struct {
+	kind  kind
+	name  string
+	node  *gorgonia.Node // the source's node
+	dtype tensor.Dtype
+	shape tensor.Shape // nil: unknown (a source without a shape)
+	bytes int64        // -1: no flat storage, or unknown
+	from  *step        // nil for sources
+	uses  int          // step inputs that read it
+	last  int          // index of the last step that reads it
+	root  bool
+	buf   *buffer // its place; nil for what is not placed and for empty tensors
+
+	dense *tensor.Dense  // as kernels see it; nil while there is none or it is not flat
+	val   gorgonia.Value // as given by its owner, by Func or by a foreign op
+	bound gorgonia.Value // source: set by Bind
+	form  *tensor.Dense  // placed by a foreign op: with the shape that op gave it, nil: rank 0
+}
+
+// stepKind says how a step runs.
+type stepKind uint8
+
+const (
+	kernelStep stepKind = iota
+	funcStep
+	foreignStep
+	sumStep  // out[0] = in[0] + in[1] + …
+	copyStep // out[0] = in[0], a root that would otherwise be its input
+	viewStep // out[0] borrows the memory of in[0]
+	deadStep // absorbed by another step, or a view within the arena: not run
+)
+
+// step is one unit of the schedule.
+type step struct {
+	kind stepKind
+	name string
+	core *Core
+	op   gorgonia.Op
+	in   []*value // nil: an absent optional input
+	out  []*value // nil: an output that nobody uses
+
+	din, dout []*tensor.Dense
+	sum       *sum
+	done      []*value // heap values nobody reads after this step
+}
+
+// builder turns nodes into steps.
+type builder struct {
+	kids   map[*gorgonia.Node][]*gorgonia.Node
+	values map[*gorgonia.Node]*value
+	steps  []*step
+	groups map[string]*step
+	ids    map[any]int // small numbers for the pointers and types in group keys
+}
+
+func newBuilder() *builder {
+	return &builder{
+		kids:   map[*gorgonia.Node][]*gorgonia.Node{},
+		values: map[*gorgonia.Node]*value{},
+		groups: map[string]*step{},
+		ids:    map[any]int{},
+	}
+}
+
+// children returns the operands of n in order, duplicates included.
+func children(n *gorgonia.Node) []*gorgonia.Node {
+	g := n.Graph()
+	if g == nil || n.Op() == nil {
+		return nil
+	}
+	it := g.From(n.ID())
+	if it == nil {
+		return nil
+	}
+	var kids []*gorgonia.Node
+	for it.Next() {
+		kids = append(kids, it.Node().(*gorgonia.Node))
+	}
+	return kids
+}
+
+// order returns the nodes that roots depend on, each after its children. It does not recurse:
+// graphs may be deep.
+func (b *builder) order(roots []*gorgonia.Node) []*gorgonia.Node {
+	type frame struct {
+		n    *gorgonia.Node
+		next int
+	}
+	var order []*gorgonia.Node
+	var stack []frame
+	push := func(n *gorgonia.Node) {
+		if _, seen := b.kids[n]; !seen {
+			b.kids[n] = children(n)
+			stack = append(stack, frame{n: n})
+		}
+	}
+	for _, r := range roots {
+		push(r)
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			if kids := b.kids[top.n]; top.next < len(kids) {
+				top.next++
+				push(kids[top.next-1])
+				continue
+			}
+			order = append(order, top.n)
+			stack = stack[:len(stack)-1]
+		}
+	}
+	return order
+}
+
+// add schedules node n, whose children are scheduled.
+func (b *builder) add(n *gorgonia.Node) error {
+	op := n.Op()
+	if isStatement(op) {
+		return nil
+	}
+	in := make([]*value, len(b.kids[n]))
+	for i, k := range b.kids[n] {
+		if in[i] = b.values[k]; in[i] == nil {
+			return fmt.Errorf("engine: %s takes the value of statement %s", nodeName(n), nodeName(k))
+		}
+	}
+	if isSource(op, len(in)) {
+		dt, shape := nodeSpec(n)
+		v, err := newValue(source, nodeName(n), dt, shape)
+		if err != nil {
+			return err
+		}
+		v.node = n
+		b.values[n] = v
+		return nil
+	}
+	if own, ok := op.(Op); ok {
+		return b.addOwn(n, own, in)
+	}
+	return b.addForeign(n, op, in)
+}
+
+// addOwn finds or makes the step that computes n's Core for these inputs.
+func (b *builder) addOwn(n *gorgonia.Node, op Op, kids []*value) error {
+	core, i := op.Core(), op.Output()
+	if core == nil {
+		return fmt.Errorf("engine: %s has no core", nodeName(n))
+	}
+	if i < 0 || i >= len(core.Out) {
+		return fmt.Errorf("engine: %s: node %s is output %d of %d", core.Name, nodeName(n), i, len(core.Out))
+	}
+	in, err := core.place(kids)
+	if err != nil {
+		return err
+	}
+	key := b.key(core, in)
+	s := b.groups[key]
+	if s == nil {
+		s = &step{kind: kernelStep, name: core.Name, core: core, in: in, out: make([]*value, len(core.Out))}
+		if core.Func != nil {
+			s.kind = funcStep
+		}
+		b.groups[key] = s
+		b.steps = append(b.steps, s)
+	}
+	if s.out[i] == nil {
+		k, spec := placed, core.Out[i]
+		if core.Func != nil {
+			k = heap
+		}
+		shape := spec.Shape
+		if shape == nil {
+			shape = tensor.ScalarShape()
+		}
+		v, err := newValue(k, nodeName(n), spec.DType, shape)
+		if err != nil {
+			return err
+		}
+		if k == placed && v.bytes < 0 {
+			return fmt.Errorf("engine: %s: output %d of type %v has no flat storage, the core needs Func", core.Name, i, spec.DType)
+		}
+		v.from, s.out[i] = s, v
+	}
+	b.values[n] = s.out[i]
+	return nil
+}
+
+// place checks c and puts the children where Slots says.
+func (c *Core) place(kids []*value) ([]*value, error) {
+	if (c.Kernel == nil) == (c.Func == nil) {
+		return nil, fmt.Errorf("engine: %s: want exactly one of Kernel and Func", c.Name)
+	}
+	n := c.Inputs
+	if n == 0 {
+		n = len(kids)
+	}
+	if c.Slots == nil && len(kids) > n || c.Slots != nil && len(c.Slots) != len(kids) {
+		return nil, fmt.Errorf("engine: %s: %d children for %d inputs and %d slots", c.Name, len(kids), n, len(c.Slots))
+	}
+	in := make([]*value, n)
+	for k, v := range kids {
+		slot := k
+		if c.Slots != nil {
+			slot = c.Slots[k]
+		}
+		if slot < 0 || slot >= n || in[slot] != nil {
+			return nil, fmt.Errorf("engine: %s: child %d has no input slot %d of its own", c.Name, k, slot)
+		}
+		in[slot] = v
+	}
+	return in, nil
+}
+
+// key spells out all that a group of siblings has in common. Equal keys mean equal results: the
+// whole text is compared, not a hash of it.
+func (b *builder) key(c *Core, in []*value) string {
+	var s strings.Builder
+	if c.Key == "" {
+		fmt.Fprintf(&s, "core %d", b.id(c))
+	} else {
+		s.WriteString(strconv.Quote(c.Key))
+	}
+	for _, o := range c.Out {
+		fmt.Fprintf(&s, " %d%d", b.id(o.DType.Type), []int(o.Shape))
+	}
+	for _, v := range in {
+		if v == nil {
+			s.WriteString(" nil")
+		} else {
+			fmt.Fprintf(&s, " v%d", b.id(v))
+		}
+	}
+	return s.String()
+}
+
+func (b *builder) id(x any) int {
+	id, ok := b.ids[x]
+	if !ok {
+		id = len(b.ids)
+		b.ids[x] = id
+	}
+	return id
+}
+
+// addForeign schedules a node that only Gorgonia knows how to run. Such nodes are never merged:
+// their Ops may keep state.
+func (b *builder) addForeign(n *gorgonia.Node, op gorgonia.Op, in []*value) error {
+	dt, shape := nodeSpec(n)
+	k := placed
+	if shape == nil || !flat(dt) {
+		k = heap
+	}
+	v, err := newValue(k, nodeName(n), dt, shape)
+	if err != nil {
+		return err
+	}
+	s := &step{kind: foreignStep, name: op.String(), op: op, in: in, out: []*value{v}}
+	v.from = s
+	b.steps = append(b.steps, s)
+	b.values[n] = v
+	return nil
+}
+
+// root marks the value of r to be kept, a copy of it if it belongs to somebody else.
+func (b *builder) root(r *gorgonia.Node, copies map[*value]*value) (*value, error) {
+	v := b.values[r]
+	if v == nil || v.kind != source || v.bytes < 0 {
+		if v != nil {
+			v.root = true
+		}
+		return v, nil
+	}
+	if c := copies[v]; c != nil {
+		return c, nil
+	}
+	c, err := newValue(placed, v.name, v.dtype, v.shape)
+	if err != nil {
+		return nil, err
+	}
+	c.from = &step{kind: copyStep, name: "copy " + v.name, in: []*value{v}, out: []*value{c}}
+	b.steps = append(b.steps, c.from)
+	c.root = true
+	copies[v] = c
+	return c, nil
+}
+
+// newValue sizes a value; a shape that no memory can hold is an error.
+func newValue(k kind, name string, dt tensor.Dtype, shape tensor.Shape) (*value, error) {
+	v := &value{kind: k, name: name, dtype: dt, shape: shape, bytes: -1}
+	if shape == nil || !flat(dt) {
+		return v, nil
+	}
+	v.shape = append(tensor.Shape{}, shape...)
+	n, err := dtype.Count(shape)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %s: %w", name, err)
+	}
+	if size := int(dt.Size()); n > (math.MaxInt-cacheLine)/size {
+		return nil, fmt.Errorf("engine: %s: shape %v of %v takes too much memory", name, shape, dt)
+	} else {
+		v.bytes = int64(n) * int64(size)
+	}
+	return v, nil
+}
+
+// flat reports whether elements of dt are plain memory without pointers.
+func flat(dt tensor.Dtype) bool {
+	if dt.Type == nil {
+		return false
+	}
+	k := dt.Kind()
+	return k >= reflect.Bool && k <= reflect.Complex128
+}
+
+// nodeSpec is the element type and shape of n as Gorgonia sees it; a nil shape means unknown.
+func nodeSpec(n *gorgonia.Node) (tensor.Dtype, tensor.Shape) {
+	switch t := n.Type().(type) {
+	case tensor.Dtype:
+		if s := n.Shape(); len(s) > 0 {
+			return t, s
+		}
+		return t, tensor.ScalarShape()
+	case gorgonia.TensorType:
+		if dt, ok := t.Of.(tensor.Dtype); ok {
+			if s := n.Shape(); len(s) > 0 || t.Dims == 0 {
+				return dt, s
+			}
+			return dt, nil
+		}
+	}
+	return tensor.Dtype{}, nil
+}
+
+// isSource reports whether the value of a node with that op is given rather than computed.
+func isSource(op gorgonia.Op, kids int) bool {
+	if op == nil {
+		return true
+	}
+	_, constant := op.(interface{ Value() gorgonia.Value })
+	return constant && kids == 0
+}
+
+func nodeName(n *gorgonia.Node) string {
+	if name := n.Name(); name != "" {
+		return name
+	}
+	if op := n.Op(); op != nil {
+		return op.String()
+	}
+	return fmt.Sprintf("node %d", n.ID())
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+const (
+	// maxTerms bounds the sums that chains of additions become, because all terms of a sum are
+	// alive at once.
+	maxTerms = 8
+	// sumBlock is how many elements are added up before going on: they stay in the first cache.
+	sumBlock = 2048
+	// sumGrain is the smallest number of elements worth a worker.
+	sumGrain = 16384
+)
+
+// sum adds up any number of tensors of one shape, left to right.
+type sum struct {
+	pieces int // worker shares
+	run    func(worker, piece int)
+}
+
+// collapse turns additions of equal shapes into sum steps and lets each absorb the sum that
+// nobody but it uses. Only one side of an addition is absorbed, so that the result is that of the
+// additions one by one, to the last bit.
+func (b *builder) collapse() {
+	for _, s := range b.steps {
+		for _, v := range s.in {
+			if v != nil {
+				v.uses++
+			}
+		}
+	}
+	for _, s := range b.steps {
+		if !addsUp(s) {
+			continue
+		}
+		s.kind = sumStep
+		for k := range min(2, len(s.in)) {
+			if k == 1 && len(s.in) != 2 {
+				break // only a + chain is chain + a
+			}
+			v := s.in[k]
+			if t := v.from; t != nil && t.kind == sumStep && v.uses == 1 && !v.root && len(t.in)+len(s.in)-1 <= maxTerms {
+				s.in = append(slices.Clone(t.in), slices.Delete(slices.Clone(s.in), k, k+1)...)
+				t.kind = deadStep
+				break
+			}
+		}
+	}
+	b.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
+}
+
+// addsUp recognises Gorgonia's own Add and Cores whose Key is "sum", for floats of one shape.
+func addsUp(s *step) bool {
+	switch {
+	case s.kind == foreignStep && isAdd(s.op):
+	case s.kind == kernelStep && s.core.Key == "sum" && len(s.out) == 1:
+	default:
+		return false
+	}
+	out := s.out[0]
+	if out.kind != placed || out.dtype != tensor.Float32 && out.dtype != tensor.Float64 {
+		return false
+	}
+	for _, v := range s.in {
+		if v == nil || v.dtype != out.dtype || v.bytes < 0 || !slices.Equal(v.shape, out.shape) {
+			return false
+		}
+	}
+	return len(s.in) >= 2
+}
+
+// isAdd recognises Gorgonia's elementwise addition, whose type is not exported.
+func isAdd(op gorgonia.Op) bool {
+	return reflect.TypeOf(op).String() == "gorgonia.elemBinOp" && strings.HasPrefix(op.String(), "+ ")
+}
+
+// newSum prepares the sum that step s computes on a pool of that many threads.
+func newSum(s *step, threads int) *sum {
+	if s.out[0].dtype == tensor.Float32 {
+		return sumOf[float32](s, threads)
+	}
+	return sumOf[float64](s, threads)
+}
+
+func sumOf[T kernel.Float](s *step, threads int) *sum {
+	n := int(s.out[0].bytes) / int(s.out[0].dtype.Size())
+	pieces := max(1, min(threads, n/sumGrain))
+	return &sum{pieces: pieces, run: func(_, i int) {
+		out := dtype.Slice[T](s.dout[0])
+		for lo, end := i*n/pieces, (i+1)*n/pieces; lo < end; lo += sumBlock {
+			hi := min(lo+sumBlock, end)
+			kernel.Add(nil, out[lo:hi], dtype.Slice[T](s.din[0])[lo:hi], dtype.Slice[T](s.din[1])[lo:hi])
+			for _, d := range s.din[2:] {
+				kernel.Add(nil, out[lo:hi], out[lo:hi], dtype.Slice[T](d)[lo:hi])
+			}
+		}
+	}}
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// VM runs a graph as one of Gorgonia's machines does: RunAll reads the values of the input nodes
+// and leaves the results in the other nodes, where Node.Value and Node.Grad find them.
+type VM struct {
+	graph   *gorgonia.ExprGraph
+	options Options
+	roots   []*gorgonia.Node
+	program *Program
+}
+
+var _ gorgonia.VM = (*VM)(nil)
+
+// NewVM makes a machine for g. It computes and publishes the given nodes and nothing else, which
+// lets it reuse memory; without any it publishes all nodes of g. The graph is compiled at the
+// first RunAll and must not change afterwards.
+func NewVM(g *gorgonia.ExprGraph, o Options, nodes ...*gorgonia.Node) *VM {
+	return &VM{graph: g, options: o, roots: nodes}
+}
+
+// RunAll runs the graph once. The published tensors are memory of the machine that the next
+// RunAll overwrites; scalars are new each time. Values that are neither are not published.
+func (m *VM) RunAll() error {
+	if m.program == nil {
+		if len(m.roots) == 0 {
+			m.roots = m.graph.AllNodes()
+		}
+		p, err := Compile(m.options, m.roots...)
+		if err != nil {
+			return err
+		}
+		m.program = p
+	}
+	if err := m.program.Run(context.Background()); err != nil {
+		return err
+	}
+	for _, n := range m.roots {
+		if err := m.publish(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reset does nothing: a program is ready to run again at once.
+func (m *VM) Reset() {}
+
+// Close lets go of the program's memory, published values excepted.
+func (m *VM) Close() error {
+	m.program = nil
+	return nil
+}
+
+// publish makes the result visible as n.Value().
+func (m *VM) publish(n *gorgonia.Node) (err error) {
+	if isStatement(n.Op()) {
+		m.read(n)
+		return nil
+	}
+	v := m.shown(n)
+	if v == nil || isSource(n.Op(), 0) {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil { // WithValue's way to say no
+			err = fmt.Errorf("engine: %s: %v", nodeName(n), r)
+		}
+	}()
+	set := gorgonia.WithValue(v)
+	set(n)
+	return nil
+}
+
+// shown is the result for n in the form that Gorgonia's machines give it, nil if they could not.
+func (m *VM) shown(n *gorgonia.Node) gorgonia.Value {
+	switch v := m.program.Value(n).(type) {
+	case *tensor.Dense:
+		if n.IsScalar() && len(v.Raw) == int(v.Dtype().Size()) {
+			if s := toScalar(v); s != nil {
+				return s
+			}
+		}
+		return v
+	case gorgonia.Scalar:
+		return v
+	}
+	return nil
+}
+
+// read serves gorgonia.Read: it stores the value of the node that n reads where n was told to.
+func (m *VM) read(n *gorgonia.Node) {
+	op := reflect.ValueOf(n.Op())
+	if op.Kind() != reflect.Struct {
+		return
+	}
+	into := op.FieldByName("into")
+	for _, k := range children(n) {
+		if into.Kind() == reflect.Pointer && !into.IsNil() && into.Type() == reflect.TypeFor[*gorgonia.Value]() {
+			*(*gorgonia.Value)(into.UnsafePointer()) = m.shown(k)
+		}
+	}
+}

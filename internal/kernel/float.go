@@ -1,0 +1,31 @@
+package kernel
+
+import "unsafe"
+
+// Float is the set of element types that the arithmetic kernels accept.
+type Float interface{ ~float32 | ~float64 }
+
+// Scratch hands out n elements of uninitialised memory that stay valid until the
+// kernel returns. A nil Scratch allocates.
+type Scratch[T Float] = func(n int) []T
+
+// take gets n elements from scratch, or from the heap where there is none.
+func take[T Float](scratch Scratch[T], n int) []T {
+	if scratch == nil {
+		return make([]T, n)
+	}
+	return scratch(n)
+}
+
+// single tells float32 from float64; the compiler folds it per instantiation.
+func single[T Float]() bool {
+	var z T
+	return unsafe.Sizeof(z) == 4
+}
+
+// as32 views s as []float32; only where single[T]() holds.
+func as32[T Float](s []T) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
+
+func cdiv(a, b int) int { return (a + b - 1) / b }

@@ -1,0 +1,108 @@
+package kernel
+
+// columns is a matrix in row-major order as the right operand of a product.
+type columns[T Float] struct {
+	b   []T
+	ldb int
+	n   int
+}
+
+func (s *columns[T]) pack(l, kc, j int, dst []T) {
+	src := s.b[l*s.ldb+j:]
+	if cols := s.n - j; cols < nr {
+		for r := range kc {
+			d := dst[r*nr:][:nr]
+			clear(d[copy(d, src[r*s.ldb:][:cols]):])
+		}
+		return
+	}
+	packRows(kc, src, s.ldb, dst)
+}
+
+// packRows copies kc rows of nr elements that are ldb apart.
+func packRows[T Float](kc int, src []T, ldb int, dst []T) {
+	_ = src[(kc-1)*ldb+nr-1]
+	_ = dst[kc*nr-1]
+	if single[T]() && simd {
+		packB16(kc, &as32(src)[0], ldb*4, &as32(dst)[0])
+		return
+	}
+	for r := range kc {
+		copy(dst[r*nr:][:nr], src[r*ldb:])
+	}
+}
+
+// columnsT is the transpose of a row-major matrix: column j is row j of b.
+type columnsT[T Float] struct {
+	b   []T
+	ldb int
+	n   int
+}
+
+func (s *columnsT[T]) pack(l, kc, j int, dst []T) {
+	packTransposed(kc, s.b[j*s.ldb+l:], s.ldb, min(nr, s.n-j), dst)
+}
+
+// packTransposed makes up to nr rows of src, kc long and ldb apart, the columns of a strip.
+func packTransposed[T Float](kc int, src []T, ldb, cols int, dst []T) {
+	_ = src[(cols-1)*ldb+kc-1]
+	dst = dst[:kc*nr]
+	done, k8 := 0, kc/8
+	if single[T]() && simd && k8 > 0 {
+		s, d := as32(src), as32(dst)
+		for ; done+8 <= cols; done += 8 {
+			packT8(k8, &s[done*ldb], ldb*4, &d[done])
+		}
+	}
+	for q := range nr {
+		first := 0
+		if q < done {
+			first = k8 * 8
+		}
+		if q >= cols {
+			for r := 0; r < kc; r++ {
+				dst[r*nr+q] = 0
+			}
+			continue
+		}
+		row := src[q*ldb:][:kc]
+		for r := first; r < kc; r++ {
+			dst[r*nr+q] = row[r]
+		}
+	}
+}
+
+// packPanel copies rows i to i+rows of the current columns of A, times alpha, into
+// panel order: mr elements for each column, those beyond rows arbitrary.
+func (w *worker[T]) packPanel(i, rows int, dst []T) {
+	a := w.a[i*w.rsA+w.l*w.csA:]
+	packLeft(rows, w.kc, a, w.rsA, w.csA, dst)
+	if w.alpha != 1 {
+		for q := range dst {
+			dst[q] *= w.alpha
+		}
+	}
+}
+
+func packLeft[T Float](rows, kc int, a []T, rsA, csA int, dst []T) {
+	_ = a[(rows-1)*rsA+(kc-1)*csA]
+	dst = dst[:mr*kc]
+	done := 0
+	if single[T]() && simd && rows == mr {
+		s, d := as32(a), as32(dst)
+		switch {
+		case csA == 1 && kc >= 8:
+			packA6(kc/8, &s[0], rsA*4, &d[0])
+			done = kc &^ 7
+		case rsA == 1:
+			packA6T(kc, &s[0], csA*4, &d[0])
+			return
+		}
+	}
+	for r := range rows {
+		src := a[r*rsA:]
+		for q := done; q < kc; q++ {
+			dst[q*mr+r] = src[q*csA]
+		}
+	}
+}

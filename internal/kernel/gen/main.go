@@ -1,0 +1,80 @@
+// Command gen writes the amd64 assembly of package kernel. It is run by go generate.
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	ConstraintExpr("!purego")
+	tailMask()
+	gemm()
+	pack()
+	rows()
+	elementwise()
+	transcendental()
+	folds()
+	spin()
+	Generate()
+	portable("asm_portable.go")
+}
+
+// spin is the body of a busy-waiting loop.
+func spin() {
+	TEXT("pauseAsm", NOSPLIT, "func()")
+	Doc("pauseAsm tells the processor that this is a spin loop.")
+	for range 4 {
+		PAUSE()
+	}
+	RET()
+}
+
+// lanes holds the constants made so far: eight equal float32 or int32 each, so
+// that they can be memory operands of vector instructions.
+var lanes = map[uint32]Mem{}
+
+func lanesOf(bits uint32) Mem {
+	if m, ok := lanes[bits]; ok {
+		return m
+	}
+	m := GLOBL(fmt.Sprintf("c%08x", bits), RODATA|NOPTR)
+	for i := range 8 {
+		DATA(4*i, U32(bits))
+	}
+	lanes[bits] = m
+	return m
+}
+
+// f8 is a vector constant of eight equal floats.
+func f8(v float64) Mem { return lanesOf(math.Float32bits(float32(v))) }
+
+// i8 is a vector constant of eight equal 32-bit integers.
+func i8(v int32) Mem { return lanesOf(uint32(v)) }
+
+var maskTable Mem
+
+// tailMask makes the table whose eight entries from index 8-r on select the first r lanes.
+func tailMask() {
+	maskTable = GLOBL("tailmask", RODATA|NOPTR)
+	for i := range 16 {
+		v := uint32(0xffffffff)
+		if i >= 8 {
+			v = 0
+		}
+		DATA(4*i, U32(v))
+	}
+}
+
+// loadMask sets mask to select the first r (1 to 7) lanes; it spoils r.
+func loadMask(r reg.Register) reg.VecVirtual {
+	base, mask := GP64(), YMM()
+	LEAQ(maskTable, base)
+	NEGQ(r)
+	VMOVDQU(Mem{Base: base, Index: r, Scale: 4, Disp: 32}, mask)
+	return mask
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// pack makes the routines that copy operands into the order the micro-kernels read.
+func pack() {
+	packB()
+	packT8()
+	packA6()
+	packA6T()
+	packRun()
+	packGather()
+}
+
+func packB() {
+	TEXT("packB16", NOSPLIT, "func(kc int, b *float32, ldb int, dst *float32)")
+	Doc("packB16 copies kc ≥ 1 rows of 16 floats, ldb bytes apart, to a contiguous strip.")
+	Pragma("noescape")
+	kc := Load(Param("kc"), GP64())
+	b := Load(Param("b"), GP64())
+	ldb := Load(Param("ldb"), GP64())
+	d := Load(Param("dst"), GP64())
+	x, y := YMM(), YMM()
+	Label("loop")
+	VMOVUPS(Mem{Base: b}, x)
+	VMOVUPS(Mem{Base: b, Disp: 32}, y)
+	PREFETCHT0(Mem{Base: b, Index: ldb, Scale: 8})
+	VMOVUPS(x, Mem{Base: d})
+	VMOVUPS(y, Mem{Base: d, Disp: 32})
+	ADDQ(ldb, b)
+	ADDQ(Imm(64), d)
+	DECQ(kc)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// transpose8 turns eight row vectors into eight column vectors.
+func transpose8(v []reg.VecVirtual) []reg.VecVirtual {
+	t := make([]reg.VecVirtual, 8)
+	for i := 0; i < 8; i += 2 {
+		lo, hi := YMM(), YMM()
+		VUNPCKLPS(v[i+1], v[i], lo)
+		VUNPCKHPS(v[i+1], v[i], hi)
+		t[i], t[i+1] = lo, hi
+	}
+	q := make([]reg.VecVirtual, 8)
+	for h := 0; h < 8; h += 4 { // rows h..h+3: columns c and c+4 in the two halves
+		for c := range 4 {
+			x := YMM()
+			lo, hi := t[h+c/2], t[h+2+c/2]
+			if c%2 == 0 {
+				VUNPCKLPD(hi, lo, x)
+			} else {
+				VUNPCKHPD(hi, lo, x)
+			}
+			q[h+c] = x
+		}
+	}
+	out := make([]reg.VecVirtual, 8)
+	for c := range 4 {
+		out[c], out[c+4] = YMM(), YMM()
+		VPERM2F128(Imm(0x20), q[4+c], q[c], out[c])
+		VPERM2F128(Imm(0x31), q[4+c], q[c], out[c+4])
+	}
+	return out
+}
+
+func packT8() {
+	TEXT("packT8", NOSPLIT, "func(k8 int, b *float32, ldb int, dst *float32)")
+	Doc("packT8 transposes 8 rows, ldb bytes apart, of 8*k8 floats (k8 ≥ 1) to rows of 8 that are 64 bytes apart.")
+	Pragma("noescape")
+	n := Load(Param("k8"), GP64())
+	b := Load(Param("b"), GP64())
+	ldb := Load(Param("ldb"), GP64())
+	d := Load(Param("dst"), GP64())
+	b3, b6 := GP64(), GP64()
+	LEAQ(Mem{Base: ldb, Index: ldb, Scale: 2}, b3)
+	LEAQ(Mem{Base: b, Index: b3, Scale: 2}, b6)
+	ADDQ(b, b3)
+	Label("loop")
+	v := make([]reg.VecVirtual, 8)
+	for i := range 8 {
+		m := Mem{Base: []reg.Register{b, b3, b6}[i/3]}
+		if i%3 > 0 {
+			m.Index, m.Scale = ldb, uint8(i%3)
+		}
+		v[i] = YMM()
+		VMOVUPS(m, v[i])
+	}
+	for c, x := range transpose8(v) {
+		VMOVUPS(x, Mem{Base: d, Disp: 64 * c})
+	}
+	for _, r := range []reg.Register{b, b3, b6} {
+		ADDQ(Imm(32), r)
+	}
+	ADDQ(U32(512), d)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func packA6() {
+	TEXT("packA6", NOSPLIT, "func(k8 int, a *float32, lda int, dst *float32)")
+	Doc("packA6 interleaves 8*k8 columns (k8 ≥ 1) of 6 rows that are lda bytes apart.")
+	Pragma("noescape")
+	n := Load(Param("k8"), GP64())
+	a := Load(Param("a"), GP64())
+	lda := Load(Param("lda"), GP64())
+	d := Load(Param("dst"), GP64())
+	a3 := GP64()
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, a3)
+	ADDQ(a, a3)
+	Label("loop")
+	v := make([]reg.VecVirtual, 6)
+	for i := range v {
+		m := Mem{Base: []reg.Register{a, a3}[i/3]}
+		if i%3 > 0 {
+			m.Index, m.Scale = lda, uint8(i%3)
+		}
+		v[i] = YMM()
+		VMOVUPS(m, v[i])
+	}
+	var lo, hi [3]reg.VecVirtual
+	for i := range 3 {
+		lo[i], hi[i] = YMM(), YMM()
+		VUNPCKLPS(v[2*i+1], v[2*i], lo[i])
+		VUNPCKHPS(v[2*i+1], v[2*i], hi[i])
+	}
+	var q [4]reg.VecVirtual // rows 0 to 3 of columns c (low half) and c+4 (high half)
+	for c := range q {
+		q[c] = YMM()
+		p := &lo
+		if c >= 2 {
+			p = &hi
+		}
+		if c%2 == 0 {
+			VUNPCKLPD(p[1], p[0], q[c])
+		} else {
+			VUNPCKHPD(p[1], p[0], q[c])
+		}
+	}
+	pair := func(x reg.Register, c, disp int) {
+		if c%2 == 0 {
+			VMOVLPS(x, Mem{Base: d, Disp: disp})
+		} else {
+			VMOVHPS(x, Mem{Base: d, Disp: disp})
+		}
+	}
+	for c := range 4 {
+		p := lo[2]
+		if c >= 2 {
+			p = hi[2]
+		}
+		VMOVUPS(q[c].AsX(), Mem{Base: d, Disp: c * 24})
+		pair(p.AsX(), c, c*24+16)
+	}
+	top := [2]reg.VecVirtual{XMM(), XMM()}
+	VEXTRACTF128(Imm(1), lo[2], top[0])
+	VEXTRACTF128(Imm(1), hi[2], top[1])
+	for c := range 4 {
+		VEXTRACTF128(Imm(1), q[c], Mem{Base: d, Disp: (c + 4) * 24})
+		pair(top[c/2], c, (c+4)*24+16)
+	}
+	ADDQ(Imm(32), a)
+	ADDQ(Imm(32), a3)
+	ADDQ(U32(192), d)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func packA6T() {
+	TEXT("packA6T", NOSPLIT, "func(kc int, a *float32, lda int, dst *float32)")
+	Doc("packA6T copies kc ≥ 1 rows of 6 floats, lda bytes apart, to a contiguous panel.")
+	Pragma("noescape")
+	n := Load(Param("kc"), GP64())
+	a := Load(Param("a"), GP64())
+	lda := Load(Param("lda"), GP64())
+	d := Load(Param("dst"), GP64())
+	x, y := XMM(), GP64()
+	Label("loop")
+	VMOVUPS(Mem{Base: a}, x)
+	MOVQ(Mem{Base: a, Disp: 16}, y)
+	PREFETCHT0(Mem{Base: a, Index: lda, Scale: 8})
+	VMOVUPS(x, Mem{Base: d})
+	MOVQ(y, Mem{Base: d, Disp: 16})
+	ADDQ(lda, a)
+	ADDQ(Imm(24), d)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	RET()
+}
+
+func packRun() {
+	TEXT("packRun8", NOSPLIT, "func(n int, src *float32, srcStride int, mask *int32, dst *float32, dstStride int)")
+	Doc("packRun8 copies n ≥ 1 runs of 8 floats; lanes whose mask is not negative become 0 and are not read. Strides in bytes.")
+	Pragma("noescape")
+	n := Load(Param("n"), GP64())
+	s := Load(Param("src"), GP64())
+	ss := Load(Param("srcStride"), GP64())
+	mp := Load(Param("mask"), GP64())
+	d := Load(Param("dst"), GP64())
+	ds := Load(Param("dstStride"), GP64())
+	mask, x := YMM(), YMM()
+	VMOVDQU(Mem{Base: mp}, mask)
+	Label("loop")
+	VMASKMOVPS(Mem{Base: s}, mask, x)
+	ADDQ(ss, s)
+	VMOVUPS(x, Mem{Base: d})
+	ADDQ(ds, d)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func packGather() {
+	TEXT("packGather8", NOSPLIT, "func(n int, src *float32, srcStride int, index, mask *int32, dst *float32, dstStride int)")
+	Doc("packGather8 is packRun8 with lane i read from src[index[i]].")
+	Pragma("noescape")
+	n := Load(Param("n"), GP64())
+	s := Load(Param("src"), GP64())
+	ss := Load(Param("srcStride"), GP64())
+	ip := Load(Param("index"), GP64())
+	mp := Load(Param("mask"), GP64())
+	d := Load(Param("dst"), GP64())
+	ds := Load(Param("dstStride"), GP64())
+	mask, index, m, x := YMM(), YMM(), YMM(), YMM()
+	VMOVDQU(Mem{Base: mp}, mask)
+	VMOVDQU(Mem{Base: ip}, index)
+	Label("loop")
+	VMOVAPS(mask, m)
+	VXORPS(x, x, x)
+	VGATHERDPS(m, Mem{Base: s, Index: index, Scale: 4}, x)
+	ADDQ(ss, s)
+	VMOVUPS(x, Mem{Base: d})
+	ADDQ(ds, d)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,83 @@
+package kernel
+
+// What the micro-kernel does with a block besides multiplying, in this order.
+const (
+	flagAdd  = 1 << iota // add what C holds
+	flagBias             // add bias[row]
+	flagRelu             // clip below 0
+)
+
+// micro computes a block of rows×nr results from kc columns of a and kc rows of b.
+func micro[T Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c []T, ldc, flags int, bias []T) {
+	_ = a[(rows-1)*rsA+(kc-1)*csA]
+	_ = b[(kc-1)*rsB+nr-1]
+	_ = c[(rows-1)*ldc+nr-1]
+	if !simd || !single[T]() {
+		microGo(rows, kc, a, rsA, csA, b, rsB, c, ldc, flags, bias)
+		return
+	}
+	pa, pb, pc := &as32(a)[0], &as32(b)[0], &as32(c)[0]
+	pbias := pa
+	if flags&flagBias != 0 {
+		pbias = &as32(bias)[0]
+	}
+	rsA, csA, rsB, ldc = rsA*4, csA*4, rsB*4, ldc*4
+	switch rows {
+	case 1:
+		micro1x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
+	case 2:
+		micro2x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
+	case 3:
+		micro3x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
+	case 4:
+		micro4x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
+	case 5:
+		micro5x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
+	default:
+		micro6x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
+	}
+}
+
+// microGo is micro in Go: sub-blocks of 2×4, which the scalar registers can hold.
+func microGo[T Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c []T, ldc, flags int, bias []T) {
+	for i := 0; i < rows; i += 2 {
+		two := i+1 < rows
+		a0, a1 := a[i*rsA:], a[i*rsA:]
+		if two {
+			a1 = a[(i+1)*rsA:]
+		}
+		for j := 0; j < nr; j += 4 {
+			var s00, s01, s02, s03, s10, s11, s12, s13 T
+			for l, ka, kb := 0, 0, j; l < kc; l, ka, kb = l+1, ka+csA, kb+rsB {
+				x, y, v := a0[ka], a1[ka], b[kb:kb+4]
+				s00 += x * v[0]
+				s01 += x * v[1]
+				s02 += x * v[2]
+				s03 += x * v[3]
+				s10 += y * v[0]
+				s11 += y * v[1]
+				s12 += y * v[2]
+				s13 += y * v[3]
+			}
+			finish4(c[i*ldc+j:], flags, bias, i, s00, s01, s02, s03)
+			if two {
+				finish4(c[(i+1)*ldc+j:], flags, bias, i+1, s10, s11, s12, s13)
+			}
+		}
+	}
+}
+
+func finish4[T Float](c []T, flags int, bias []T, row int, s ...T) {
+	for q, v := range s {
+		if flags&flagAdd != 0 {
+			v += c[q]
+		}
+		if flags&flagBias != 0 {
+			v += bias[row]
+		}
+		if flags&flagRelu != 0 && v < 0 {
+			v = 0
+		}
+		c[q] = v
+	}
+}

@@ -1,0 +1,212 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// parkAfter is how long an idle worker spins before it parks. Waking a parked
+// thread costs tens of microseconds, longer than many operators run, so workers
+// stay awake between the operators of one step and sleep when the step is over.
+const parkAfter = time.Millisecond
+
+// Pool is a fixed set of worker goroutines for short parallel loops. The calling
+// goroutine is worker 0. A nil *Pool is valid and runs everything on the caller.
+//
+// Run and Range may be called from any number of goroutines: whoever finds the pool
+// busy, a call from inside a task included, runs its own loop serially, in the same
+// pieces, and so with the same result.
+type Pool struct {
+	*crew
+}
+
+// crew is what the workers hold on to; it does not refer back to the Pool, so that
+// a Pool nobody uses any more can be collected and its workers stopped.
+type crew struct {
+	threads int
+	busy    sync.Mutex
+	seq     atomic.Uint32 // counts loops; a change tells the workers to look
+	left    atomic.Int32  // workers that have not finished the current loop
+	closed  atomic.Bool
+	n       int // tasks of the current loop
+	f       func(worker, i int)
+	parked  []atomic.Bool
+	wake    []chan struct{}
+	panics  []any
+}
+
+var defaultPool = sync.OnceValue(func() *Pool { return NewPool(0) })
+
+// Default is the pool shared by everything that did not ask for one of its own; it
+// is made on first use with GOMAXPROCS threads and never closed.
+func Default() *Pool { return defaultPool() }
+
+// NewPool starts a pool of the given number of threads, the caller of Run counted;
+// 0 or less means GOMAXPROCS.
+func NewPool(threads int) *Pool {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	c := &crew{
+		threads: threads,
+		parked:  make([]atomic.Bool, threads),
+		wake:    make([]chan struct{}, threads),
+		panics:  make([]any, threads),
+	}
+	for w := 1; w < threads; w++ {
+		c.wake[w] = make(chan struct{}, 1)
+		go c.work(w)
+	}
+	p := &Pool{c}
+	runtime.AddCleanup(p, (*crew).stop, c)
+	return p
+}
+
+// Threads is the number of threads that Run spreads over, at least 1.
+func (p *Pool) Threads() int {
+	if p == nil {
+		return 1
+	}
+	return p.threads
+}
+
+// Close stops the workers. Later calls of Run and Range work, serially.
+func (p *Pool) Close() {
+	if p == nil {
+		return
+	}
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	p.stop()
+}
+
+func (c *crew) stop() {
+	if !c.closed.Swap(true) {
+		c.signal()
+	}
+}
+
+// signal tells all workers that there is something to do.
+func (c *crew) signal() {
+	c.seq.Add(1)
+	for w := 1; w < c.threads; w++ {
+		if c.parked[w].Load() {
+			select {
+			case c.wake[w] <- struct{}{}:
+			default: // a token is there already
+			}
+		}
+	}
+}
+
+// Run calls f(worker, i) for each i in [0, n). Worker w gets the w-th contiguous
+// share of the range and runs it in order; calls of equal worker never overlap. If
+// tasks panic, Run panics with the value of the lowest worker once all have stopped.
+func (p *Pool) Run(n int, f func(worker, i int)) {
+	if p == nil || n <= 1 || p.threads == 1 || !p.busy.TryLock() {
+		for i := range n {
+			f(0, i)
+		}
+		return
+	}
+	defer p.busy.Unlock()
+	if p.closed.Load() {
+		for i := range n {
+			f(0, i)
+		}
+		return
+	}
+	p.loop(n, f)
+	runtime.KeepAlive(p) // or the workers would be stopped under way
+}
+
+// loop runs one parallel loop; the caller holds busy.
+func (c *crew) loop(n int, f func(worker, i int)) {
+	c.n, c.f = n, f
+	c.left.Store(int32(c.threads - 1))
+	c.signal()
+	c.share(0)
+	for spins := 0; c.left.Load() != 0; spins++ {
+		if pause(); spins > 1000 {
+			runtime.Gosched() // somebody else may need this P for the worker to go on
+		}
+	}
+	c.f = nil
+	var first any
+	for w, v := range c.panics {
+		if v != nil {
+			if first == nil {
+				first = v
+			}
+			c.panics[w] = nil
+		}
+	}
+	if first != nil {
+		panic(first)
+	}
+}
+
+// share runs the tasks of worker w and keeps what they panic with.
+func (c *crew) share(w int) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.panics[w] = v
+		}
+	}()
+	for i, hi := w*c.n/c.threads, (w+1)*c.n/c.threads; i < hi; i++ {
+		c.f(w, i)
+	}
+}
+
+// work is the life of worker w.
+func (c *crew) work(w int) {
+	for seen := uint32(0); ; {
+		c.await(w, seen)
+		if c.closed.Load() {
+			return
+		}
+		seen = c.seq.Load()
+		c.share(w)
+		c.left.Add(-1)
+	}
+}
+
+// await returns when the loop counter is no longer seen: it spins, then parks.
+func (c *crew) await(w int, seen uint32) {
+	var since time.Time
+	for spins := 1; c.seq.Load() == seen; spins++ {
+		pause()
+		if spins%64 != 0 {
+			continue
+		}
+		if since.IsZero() {
+			since = time.Now()
+			continue
+		}
+		if time.Since(since) < parkAfter {
+			continue
+		}
+		c.parked[w].Store(true)
+		if c.seq.Load() == seen {
+			<-c.wake[w]
+		}
+		c.parked[w].Store(false)
+		since = time.Time{}
+	}
+}
+
+// Range splits [0, n) into contiguous pieces of at least grain elements, no more
+// than there are threads, and calls f(lo, hi) for each. The pieces depend on n,
+// grain and the number of threads alone.
+func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
+	pieces := min(p.Threads(), n/max(grain, 1))
+	if pieces <= 1 {
+		if n > 0 {
+			f(0, n)
+		}
+		return
+	}
+	p.Run(pieces, func(_, i int) { f(i*n/pieces, (i+1)*n/pieces) })
+}

@@ -1,0 +1,13 @@
+//go:build !amd64 || purego
+
+package kernel
+
+import "runtime"
+
+const (
+	simd       = false
+	noAssembly = "kernel: no assembly on this platform"
+)
+
+// pause is the body of spin loops.
+func pause() { runtime.Gosched() }

@@ -1,0 +1,157 @@
+package dtype
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"reflect"
+	"unsafe"
+
+	"gorgonia.org/tensor"
+)
+
+// Count is the number of elements of a tensor of that shape, 1 for rank 0. It fails for a
+// negative dimension and if the number does not fit an int.
+func Count(shape []int) (int, error) {
+	n, over, empty := uint64(1), false, false
+	for _, d := range shape {
+		if d < 0 {
+			return 0, fmt.Errorf("shape %v has a negative dimension", shape)
+		}
+		empty = empty || d == 0
+		hi, lo := bits.Mul64(n, uint64(d))
+		over = over || hi != 0 || lo > math.MaxInt
+		n = lo
+	}
+	if empty {
+		return 0, nil
+	}
+	if over {
+		return 0, fmt.Errorf("shape %v has too many elements", shape)
+	}
+	return int(n), nil
+}
+
+// New makes a tensor of zeros; no shape means rank 0. It panics for Undefined, String and a shape
+// that Count refuses: check those that come from outside first.
+func New(dt DType, shape ...int) *tensor.Dense {
+	n, err := Count(shape)
+	if err != nil {
+		panic("dtype.New: " + err.Error())
+	}
+	if !dt.Valid() || dt == String {
+		panic("dtype.New: no tensor of " + dt.String())
+	}
+	return dense(makeSlice(dt, n), shape)
+}
+
+// makeSlice allocates []T. Allocating with the right type, unlike tensor.New, keeps every element
+// aligned and does not touch the tensor package's global list of types.
+func makeSlice(dt DType, n int) any {
+	switch dt {
+	case Float32:
+		return make([]float32, n)
+	case Float64:
+		return make([]float64, n)
+	case Int64:
+		return make([]int64, n)
+	case Bool:
+		return make([]bool, n)
+	}
+	return reflect.MakeSlice(reflect.SliceOf(table[dt].typ), n, n).Interface()
+}
+
+// dense wraps a slice of as many elements as shape has.
+func dense(backing any, shape []int) *tensor.Dense {
+	return tensor.New(tensor.WithBacking(backing), tensor.WithShape(shape...))
+}
+
+// FromSlice makes a tensor that shares data; no shape means rank 0, which takes one element.
+// It fails if T is not the Go type of an element type, if T is string (see Strings), and if the
+// number of elements does not fit the shape.
+func FromSlice[T any](data []T, shape ...int) (*tensor.Dense, error) {
+	dt := TypeOf[T]()
+	if dt == Undefined || dt == String {
+		return nil, fmt.Errorf("no tensor holds elements of Go type %v", reflect.TypeFor[T]())
+	}
+	n, err := Count(shape)
+	if err != nil {
+		return nil, err
+	}
+	if n != len(data) {
+		return nil, fmt.Errorf("shape %v takes %d elements, got %d", shape, n, len(data))
+	}
+	if data == nil { // the tensor package takes nil for "allocate"
+		data = []T{}
+	}
+	return dense(data, shape), nil
+}
+
+// Scalar makes a tensor of rank 0. It panics if T is not the Go type of an element type.
+func Scalar[T any](v T) *tensor.Dense {
+	d, err := FromSlice([]T{v})
+	if err != nil {
+		panic("dtype.Scalar: " + err.Error())
+	}
+	return d
+}
+
+// Slice is the elements of d, row by row, without a copy or an allocation. It panics if T is not
+// the type of d's elements or d is not contiguous, which are mistakes of the program.
+func Slice[T any](d *tensor.Dense) []T {
+	if d.Dtype().Type != reflect.TypeFor[T]() {
+		panic(fmt.Sprintf("dtype.Slice: tensor of %v, not of %v", d.Dtype().Type, reflect.TypeFor[T]()))
+	}
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(d.Raw))), rawLen(d)/int(unsafe.Sizeof(zero)))
+}
+
+// Bytes is the memory of d, without a copy: Size bytes for each element in the machine's order.
+// It panics if d is not contiguous.
+func Bytes(d *tensor.Dense) []byte { return d.Raw[:rawLen(d)] }
+
+// rawLen checks that d is contiguous and row-major and returns its length in bytes.
+func rawLen(d *tensor.Dense) int {
+	n := len(d.Raw)
+	o := d.DataOrder()
+	if want := d.Shape().TotalSize() * int(d.Dtype().Size()); n != want || o.IsColMajor() || o.IsNotContiguous() || o.IsTransposed() {
+		panic(fmt.Sprintf("dtype: tensor of shape %v is not contiguous (%d bytes, wanted %d)", d.Shape(), n, want))
+	}
+	return n
+}
+
+// DTypeOf is the element type of v, that of its items for a Sequence or an Optional.
+func DTypeOf(v Value) DType {
+	switch v := v.(type) {
+	case nil:
+		return Undefined
+	case *Sequence:
+		return v.Elem
+	case *Optional:
+		return v.Elem
+	}
+	return Of(v.Dtype())
+}
+
+// View is a tensor of another shape over the memory of d. It fails if the numbers of elements
+// differ.
+func View(d *tensor.Dense, shape ...int) (*tensor.Dense, error) {
+	n, err := Count(shape)
+	if err != nil {
+		return nil, err
+	}
+	if have := rawLen(d) / int(d.Dtype().Size()); have != n {
+		return nil, fmt.Errorf("cannot view a tensor of shape %v as %v: %d elements, not %d", d.Shape(), shape, have, n)
+	}
+	p := unsafe.Pointer(unsafe.SliceData(d.Raw))
+	return dense(reflect.SliceAt(d.Dtype().Type, p, n).Interface(), shape), nil
+}
+
+// Clone copies d, elements included.
+func Clone(d *tensor.Dense) *tensor.Dense {
+	n := rawLen(d) / int(d.Dtype().Size())
+	s := reflect.MakeSlice(reflect.SliceOf(d.Dtype().Type), n, n)
+	c := dense(s.Interface(), d.Shape())
+	copy(c.Raw, d.Raw)
+	return c
+}

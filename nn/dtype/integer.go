@@ -1,0 +1,22 @@
+package dtype
+
+// One element of the integer types narrower than a byte. Memory holds one per byte, I4 and I2
+// sign-extended; only files pack them.
+type (
+	I4 int8  // Int4: -8 … 7
+	U4 uint8 // Uint4: 0 … 15
+	I2 int8  // Int2: -2 … 1
+	U2 uint8 // Uint2: 0 … 3
+)
+
+// I4From keeps the low four bits of v.
+func I4From(v int64) I4 { return I4(int8(v<<4) >> 4) }
+
+// U4From keeps the low four bits of v.
+func U4From(v int64) U4 { return U4(v & 15) }
+
+// I2From keeps the low two bits of v.
+func I2From(v int64) I2 { return I2(int8(v<<6) >> 6) }
+
+// U2From keeps the low two bits of v.
+func U2From(v int64) U2 { return U2(v & 3) }

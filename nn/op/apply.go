@@ -1,0 +1,144 @@
+package op
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+)
+
+// Apply adds an operator to the graph of its inputs and returns its output nodes; gradients and
+// composite operators are written with it. Shapes are those of the nodes. nil is an absent input.
+func Apply(c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) { return ApplyN(1, c, in...) }
+
+// Apply1 is the first output of Apply.
+func Apply1(c Config, in ...*gorgonia.Node) (*gorgonia.Node, error) {
+	n, err := ApplyN(1, c, in...)
+	if err != nil {
+		return nil, err
+	}
+	return n[0], nil
+}
+
+// ApplyN is Apply for an operator with n outputs.
+func ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	c = Fill(c)
+	types := make([]Type, len(in))
+	var g *gorgonia.ExprGraph
+	for i, x := range in {
+		if x != nil {
+			types[i] = NodeType(x)
+			g = x.Graph()
+		}
+	}
+	call := NewCall(c, types...)
+	call.Outputs = n
+	for i, x := range in {
+		if x != nil && types[i].DType.IsInteger() && isConst(x) {
+			call.Known[i].Value = x.Value()
+		}
+	}
+	if err := call.Resolve(); err != nil {
+		return nil, err
+	}
+	return Emit(g, call, in)
+}
+
+// Resolve checks the call, infers its outputs and adds the hidden ones.
+func (c *Call) Resolve() error {
+	if err := c.checkInputs(); err != nil {
+		return err
+	}
+	if c.Op.Check != nil {
+		if err := c.Op.Check(c); err != nil {
+			return err
+		}
+	}
+	out, err := c.Op.Infer(c)
+	c.Out = out
+	if err != nil {
+		return err
+	}
+	for len(c.Out) < c.Outputs {
+		c.Out = append(c.Out, Type{})
+	}
+	c.Out = c.Out[:max(c.Outputs, 0):max(c.Outputs, 0)]
+	if c.Op.Hidden != nil && c.static() {
+		// Hidden outputs stand behind all formal ones, used or not, so that their place is fixed.
+		for len(c.Out) < len(c.Op.Out.List()) {
+			c.Out = append(c.Out, Type{})
+		}
+		c.Out = append(c.Out, c.Op.Hidden(c)...)
+	}
+	return nil
+}
+
+func (c *Call) static() bool {
+	for i, t := range c.Out {
+		if c.Wants(i) && !t.Static() {
+			return false
+		}
+	}
+	return true
+}
+
+// checkInputs compares the inputs with the operator's formal ones.
+func (c *Call) checkInputs() error {
+	formal := c.Op.In.List()
+	bound := map[string]Type{}
+	for i, t := range c.In {
+		s, ok := At(formal, i)
+		if !ok {
+			return c.Errorf("takes %d inputs, got %d", len(formal), len(c.In))
+		}
+		if !t.Present() {
+			if !s.Optional && !s.Variadic {
+				return c.wantGot(i, "a value", "nothing")
+			}
+			continue
+		}
+		if err := c.checkType(i, s, t, bound); err != nil {
+			return err
+		}
+	}
+	for i := len(c.In); i < len(formal); i++ {
+		if !formal[i].Optional && !formal[i].Variadic {
+			return c.wantGot(i, "a value", "nothing")
+		}
+	}
+	return nil
+}
+
+func (c *Call) checkType(i int, s Slot, t Type, bound map[string]Type) error {
+	if t.Kind != Tensor {
+		return nil // operators on containers check for themselves
+	}
+	allowed, variable := c.Op.Where[s.Type]
+	if fixed, err := dtype.Parse(s.Type); err == nil {
+		allowed, variable = []DType{fixed}, false
+	}
+	if allowed != nil {
+		ok := false
+		for _, d := range allowed {
+			ok = ok || d == t.DType
+		}
+		if !ok {
+			return c.wantGot(i, fmt.Sprint("one of ", allowed), t)
+		}
+	}
+	if len(allowed) != 1 && (variable || s.Type != "any") {
+		if b, seen := bound[s.Type]; seen && b.DType != t.DType {
+			return c.wantGot(i, b.DType, t)
+		}
+		bound[s.Type] = t
+	}
+	return nil
+}
+
+// NodeType is the type of a node of an expression graph. Nodes of ours know their symbols.
+func NodeType(n *gorgonia.Node) Type {
+	if e, ok := n.Op().(*expr); ok {
+		return e.call.Out[e.index]
+	}
+	return Shaped(dtype.Of(n.Dtype()), n.Shape()...)
+}

@@ -1,0 +1,377 @@
+package op
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// Attributes live in configuration structs. A field with an `onnx` tag is one attribute:
+//
+//	type ConvConfig struct {
+//		AutoPad string `onnx:"auto_pad,default=NOTSET"`
+//		Group   int    `onnx:"group,default=1"`
+//		Pads    []int  `onnx:"pads"`
+//		Axes    []int  `onnx:"axes,until=12"`
+//		To      DType  `onnx:"to,required"`
+//	}
+//
+// since=V and until=V bound the operator versions that have the attribute. A field holds the
+// default when the attribute is absent, so the zero struct, decoded from nothing, is the operator
+// with default attributes; a pointer field (*int, *float32) is nil when absent. Go types: int,
+// bool (an INT), float32, string, []int, []float32, []string, DType, dtype.Value (TENSOR), Body
+// (GRAPH), and pointers to the scalars.
+//
+// A configuration that a program writes, ConvConfig{Kernel: …}, has zero fields where it means
+// the default; Fill puts the defaults there. An attribute whose zero is meaningful and not the
+// default is a pointer field.
+
+// field is one attribute of a configuration struct.
+type field struct {
+	name         string
+	index        int
+	def          string
+	required     bool
+	since, until int
+}
+
+func (f field) in(version int) bool {
+	return version >= f.since && (f.until == 0 || version <= f.until)
+}
+
+func fields(t reflect.Type) []field {
+	var list []field
+	for i := range t.NumField() {
+		tag, ok := t.Field(i).Tag.Lookup("onnx")
+		if !ok {
+			continue
+		}
+		parts := strings.Split(tag, ",")
+		f := field{name: parts[0], index: i}
+		for _, p := range parts[1:] {
+			k, v, _ := strings.Cut(p, "=")
+			switch k {
+			case "default":
+				f.def = v
+			case "required":
+				f.required = true
+			case "since":
+				f.since, _ = strconv.Atoi(v)
+			case "until":
+				f.until, _ = strconv.Atoi(v)
+			default:
+				panic(fmt.Sprintf("op: %s.%s: no tag option %q", t, f.name, k))
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// Decode makes the operator's configuration from attributes as files hold them: int64, float32,
+// string, dtype.Value, Body and slices of the first three. Unknown names, wrong types and missing
+// required attributes are errors.
+func (o *Op) Decode(version int, attrs map[string]any) (Config, error) {
+	if o.Attrs == nil {
+		for name := range attrs {
+			return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s is unknown", name)}
+		}
+		return o, nil
+	}
+	v := reflect.New(reflect.TypeOf(o.Attrs)).Elem()
+	seen := 0
+	for _, f := range fields(v.Type()) {
+		a, ok := attrs[f.name]
+		if ok && !f.in(version) {
+			return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s does not exist in version %d", f.name, version)}
+		}
+		if !ok {
+			if f.required && f.in(version) {
+				return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s is missing", f.name)}
+			}
+			setDefault(v.Field(f.index), f)
+			continue
+		}
+		seen++
+		if err := setAttr(v.Field(f.index), a); err != nil {
+			return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s: %w", f.name, err)}
+		}
+	}
+	if seen < len(attrs) {
+		return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s is unknown in version %d", unknownAttr(v.Type(), attrs), version)}
+	}
+	return v.Interface().(Config), nil
+}
+
+func unknownAttr(t reflect.Type, attrs map[string]any) string {
+	known := map[string]bool{}
+	for _, f := range fields(t) {
+		known[f.name] = true
+	}
+	for name := range attrs {
+		if !known[name] {
+			return name
+		}
+	}
+	return "?"
+}
+
+// Encode is the inverse of Decode: attributes that differ from their defaults, in the order of the struct.
+func Encode(version int, c Config) []Attr {
+	o := c.Op()
+	if o.Attrs == nil {
+		return nil
+	}
+	if _, plain := c.(Plain); plain {
+		c = Fill(c)
+	}
+	v := reflect.ValueOf(c)
+	var list []Attr
+	for _, f := range fields(v.Type()) {
+		if !f.in(version) {
+			continue
+		}
+		fv := v.Field(f.index)
+		def := reflect.New(fv.Type()).Elem()
+		setDefault(def, f)
+		if !f.required && reflect.DeepEqual(fv.Interface(), def.Interface()) {
+			continue
+		}
+		if a := attrOf(fv); a != nil {
+			list = append(list, Attr{f.name, a})
+		}
+	}
+	return list
+}
+
+// Attr is one attribute as files hold it.
+type Attr struct {
+	Name  string
+	Value any // int64, float32, string, []int64, []float32, []string, dtype.Value, Body
+}
+
+// Fill puts the defaults into the zero fields of a configuration that a program wrote.
+func Fill(c Config) Config {
+	o := c.Op()
+	if o.Attrs == nil {
+		return o
+	}
+	if p, ok := c.(Plain); ok {
+		cfg, err := o.Decode(o.Latest(), nil)
+		if err != nil {
+			panic(fmt.Sprintf("op: %s has required attributes", string(p)))
+		}
+		return cfg
+	}
+	if c == Config(o) {
+		c = o.Attrs
+	}
+	v := reflect.New(reflect.TypeOf(c)).Elem()
+	v.Set(reflect.ValueOf(c))
+	for _, f := range fields(v.Type()) {
+		if f.def != "" && v.Field(f.index).IsZero() {
+			setDefault(v.Field(f.index), f)
+		}
+	}
+	return v.Interface().(Config)
+}
+
+func setDefault(v reflect.Value, f field) {
+	if f.def == "" {
+		return
+	}
+	switch v.Interface().(type) {
+	case DType:
+		d, err := dtype.Parse(f.def)
+		if err != nil {
+			panic("op: default of " + f.name + ": " + err.Error())
+		}
+		v.Set(reflect.ValueOf(d))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Int:
+		n, err := strconv.Atoi(f.def)
+		mustTag(f, err)
+		v.SetInt(int64(n))
+	case reflect.Bool:
+		v.SetBool(f.def == "1" || f.def == "true")
+	case reflect.Float32:
+		x, err := strconv.ParseFloat(f.def, 32)
+		mustTag(f, err)
+		v.SetFloat(x)
+	case reflect.String:
+		v.SetString(f.def)
+	case reflect.Slice: // elements separated by |
+		parts := strings.Split(f.def, "|")
+		s := reflect.MakeSlice(v.Type(), len(parts), len(parts))
+		for i, p := range parts {
+			setDefault(s.Index(i), field{name: f.name, def: p})
+		}
+		v.Set(s)
+	default:
+		panic("op: attribute " + f.name + " cannot have a default")
+	}
+}
+
+func mustTag(f field, err error) {
+	if err != nil {
+		panic("op: default of " + f.name + ": " + err.Error())
+	}
+}
+
+func setAttr(v reflect.Value, a any) error {
+	if v.Kind() == reflect.Pointer {
+		p := reflect.New(v.Type().Elem())
+		if err := setAttr(p.Elem(), a); err != nil {
+			return err
+		}
+		v.Set(p)
+		return nil
+	}
+	switch x := a.(type) {
+	case int64:
+		switch v.Kind() {
+		case reflect.Int, reflect.Int32: // int32: DType
+			if v.Kind() == reflect.Int32 && (x < 0 || x > math.MaxInt32) {
+				return fmt.Errorf("%d is out of range", x)
+			}
+			v.SetInt(x)
+			return nil
+		case reflect.Bool:
+			v.SetBool(x != 0)
+			return nil
+		}
+	case float32:
+		if v.Kind() == reflect.Float32 {
+			v.SetFloat(float64(x))
+			return nil
+		}
+	case string:
+		if v.Kind() == reflect.String {
+			v.SetString(x)
+			return nil
+		}
+	case []int64:
+		switch d := v.Addr().Interface().(type) {
+		case *[]int:
+			*d = make([]int, len(x))
+			for i, n := range x {
+				(*d)[i] = int(n)
+			}
+			return nil
+		case *[]float32: // an empty list carries no type
+			if len(x) == 0 {
+				*d = []float32{}
+				return nil
+			}
+		case *[]string:
+			if len(x) == 0 {
+				*d = []string{}
+				return nil
+			}
+		}
+	case []float32:
+		if d, ok := v.Addr().Interface().(*[]float32); ok {
+			*d = append([]float32{}, x...)
+			return nil
+		}
+	case []string:
+		if d, ok := v.Addr().Interface().(*[]string); ok {
+			*d = append([]string{}, x...)
+			return nil
+		}
+	case dtype.Value:
+		if d, ok := v.Addr().Interface().(*dtype.Value); ok {
+			*d = x
+			return nil
+		}
+	case Body:
+		if d, ok := v.Addr().Interface().(*Body); ok {
+			*d = x
+			return nil
+		}
+	}
+	return fmt.Errorf("want %s, got %T", v.Type(), a)
+}
+
+func attrOf(v reflect.Value) any {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil
+		}
+		return attrOf(v.Elem())
+	}
+	switch x := v.Interface().(type) {
+	case []int:
+		if x == nil {
+			return nil
+		}
+		n := make([]int64, len(x))
+		for i := range x {
+			n[i] = int64(x[i])
+		}
+		return n
+	case []float32:
+		if x == nil {
+			return nil
+		}
+		return x
+	case []string:
+		if x == nil {
+			return nil
+		}
+		return x
+	case dtype.Value:
+		return x
+	case Body:
+		return x
+	}
+	switch v.Kind() {
+	case reflect.Int, reflect.Int32:
+		return v.Int()
+	case reflect.Bool:
+		if v.Bool() {
+			return int64(1)
+		}
+		return int64(0)
+	case reflect.Float32:
+		return float32(v.Float())
+	case reflect.String:
+		return v.String()
+	}
+	return nil
+}
+
+// key spells out a configuration, for structural equality. "" when it holds tensors or subgraphs.
+func key(c Config) string {
+	o := c.Op()
+	if o.Attrs == nil {
+		return o.String()
+	}
+	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(o.String())
+	for i := range v.NumField() {
+		fv := v.Field(i)
+		if fv.Kind() == reflect.Interface && !fv.IsNil() {
+			return ""
+		}
+		if fv.Kind() == reflect.Pointer {
+			if fv.IsNil() {
+				b.WriteString("|nil")
+				continue
+			}
+			fv = fv.Elem()
+		}
+		fmt.Fprintf(&b, "|%#v", fv.Interface())
+	}
+	return b.String()
+}

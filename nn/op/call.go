@@ -1,0 +1,214 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Call is one use of an operator: its attributes and what is known of its inputs. Functions of
+// an Op get everything from here and keep nothing.
+type Call struct {
+	Op      *Op
+	Config  Config // of the operator's own configuration type, attributes and defaults filled in
+	Version int    // the since-version in force
+	Node    string // for errors: the node's name, or that of its first output
+	In      []Type // actual inputs; the zero Type where an optional one is absent
+	Known   []Known
+	Outputs int    // formal outputs the node has
+	Want    []bool // which of them have a name; nil: all
+	Out     []Type // formal outputs, then hidden ones; filled by inference
+	Train   bool   // batch statistics and dropout are on
+	Stream  uint64 // tells random operators of one model apart
+	Opset   int    // operator-set version of the model
+}
+
+// NewCall is a call of configuration c on inputs of the given types, at the operator's latest
+// version and with one formal output.
+func NewCall(c Config, in ...Type) *Call {
+	o := c.Op()
+	return &Call{Op: o, Config: c, Version: o.Latest(), In: in, Known: make([]Known, len(in)), Outputs: 1}
+}
+
+// Has says whether input i is there.
+func (c *Call) Has(i int) bool { return i < len(c.In) && c.In[i].Present() }
+
+// Wants says whether formal output i is there.
+func (c *Call) Wants(i int) bool {
+	return i < c.Outputs && (c.Want == nil || i < len(c.Want) && c.Want[i])
+}
+
+// InputName is the formal name of input i.
+func (c *Call) InputName(i int) string {
+	s, _ := At(c.Op.In.List(), i)
+	return s.Name
+}
+
+// Rank is the rank of input i; an error if it is absent or its rank unknown.
+func (c *Call) Rank(i int) (int, error) {
+	if !c.Has(i) {
+		return 0, c.wantGot(i, "a value", "nothing")
+	}
+	if c.In[i].Unranked {
+		return 0, c.wantGot(i, "a known rank", c.In[i])
+	}
+	return len(c.In[i].Shape), nil
+}
+
+// Dims is the value of integer input i as dimensions, perhaps symbolic. A *NeedError asks for it
+// when it is not known.
+func (c *Call) Dims(i int) ([]Dim, error) {
+	if i < len(c.Known) {
+		k := c.Known[i]
+		if k.Dims != nil {
+			return k.Dims, nil
+		}
+		if d, ok := k.Value.(*tensor.Dense); ok && d != nil {
+			n, err := dtype.Ints(d)
+			if err != nil {
+				return nil, c.wantGot(i, "integers", c.In[i])
+			}
+			return Dims(n...), nil
+		}
+	}
+	return nil, &NeedError{Input: i, Name: c.InputName(i)}
+}
+
+// Ints is the value of integer input i. A *NeedError asks for it when it is not known.
+func (c *Call) Ints(i int) ([]int, error) {
+	d, err := c.Dims(i)
+	if err != nil {
+		return nil, err
+	}
+	n := make([]int, len(d))
+	for k, x := range d {
+		if x.Sym != "" && x.Size < 0 || !x.Known() && x.Sym == "" && (i >= len(c.Known) || c.Known[i].Value == nil) {
+			return nil, &NeedError{Input: i, Name: c.InputName(i)}
+		}
+		n[k] = x.Size
+	}
+	return n, nil
+}
+
+// Value is the value of input i. A *NeedError asks for it when it is not known.
+func (c *Call) Value(i int) (dtype.Value, error) {
+	if i < len(c.Known) {
+		if v := c.Known[i].Value; v != nil {
+			return v, nil
+		}
+		if d := c.Known[i].Dims; d != nil {
+			if v, ok := DimsValue(d, c.In[i]); ok {
+				return v, nil
+			}
+		}
+	}
+	return nil, &NeedError{Input: i, Name: c.InputName(i)}
+}
+
+// DimsValue is the tensor of type t (int64 or int32, rank 0 or 1) that holds d; false while a
+// dimension has no number.
+func DimsValue(d []Dim, t Type) (*tensor.Dense, bool) {
+	n := make([]int, len(d))
+	for i, x := range d {
+		if x.Sym != "" && !x.Known() {
+			return nil, false
+		}
+		n[i] = x.Size
+	}
+	shape := []int{len(n)}
+	if t.Rank() == 0 && len(n) == 1 {
+		shape = nil
+	}
+	v, err := dtype.FromInts(t.DType, n, shape...)
+	return v, err == nil
+}
+
+// Axis brings an axis of a tensor of the given rank into [0, rank).
+func (c *Call) Axis(axis, rank int) (int, error) {
+	if axis < -rank || axis >= rank {
+		return 0, c.Errorf("axis %d is outside of [%d, %d]", axis, -rank, rank-1)
+	}
+	if axis < 0 {
+		axis += rank
+	}
+	return axis, nil
+}
+
+// Axes is Axis for several, sorted; a repeated one is an error.
+func (c *Call) Axes(axes []int, rank int) ([]int, error) {
+	out := make([]int, len(axes))
+	for i, a := range axes {
+		var err error
+		if out[i], err = c.Axis(a, rank); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(out)
+	for i := 1; i < len(out); i++ {
+		if out[i] == out[i-1] {
+			return nil, c.Errorf("axis %d is given twice", out[i])
+		}
+	}
+	return out, nil
+}
+
+// Same is an Infer for operators whose only output has the type of input 0.
+func Same(c *Call) ([]Type, error) { return []Type{c.In[0]}, nil }
+
+// Broadcast is the shape that the given shapes broadcast to, by numpy's rules.
+func (c *Call) Broadcast(shapes ...[]Dim) ([]Dim, error) {
+	rank := 0
+	for _, s := range shapes {
+		rank = max(rank, len(s))
+	}
+	out := make([]Dim, rank)
+	for i := range out {
+		out[i] = D(1)
+		for _, s := range shapes {
+			j := i - rank + len(s)
+			if j < 0 {
+				continue
+			}
+			d, ok := broadcastDim(out[i], s[j])
+			if !ok {
+				return nil, c.Errorf("shapes %v do not broadcast: dimension %d is %v and %v", shapeStrings(shapes), i, out[i], s[j])
+			}
+			out[i] = d
+		}
+	}
+	return out, nil
+}
+
+func broadcastDim(a, b Dim) (Dim, bool) {
+	one := func(d Dim) bool { return d.Size == 1 && d.Sym == "" }
+	switch {
+	case one(a):
+		return b, true
+	case one(b):
+		return a, true
+	case a.Size == 1 && b.Size != 1: // a symbol that happens to be 1 now
+		return b, true
+	case b.Size == 1 && a.Size != 1:
+		return a, true
+	case !a.Known() && a.Sym == "":
+		if b.Known() && b.Size != 1 {
+			return b, true
+		}
+		return a, true
+	case !b.Known() && b.Sym == "":
+		if a.Known() && a.Size != 1 {
+			return a, true
+		}
+		return b, true
+	}
+	return a.Merge(b)
+}
+
+func shapeStrings(shapes [][]Dim) []string {
+	s := make([]string, len(shapes))
+	for i, d := range shapes {
+		s[i] = Type{DType: dtype.Float32, Shape: d}.String()[len("float32"):]
+	}
+	return s
+}

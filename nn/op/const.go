@@ -1,0 +1,60 @@
+package op
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// constPrefix marks the input nodes that hold constants. Gorgonia's own constants are merged by
+// their printed text, which is wrong for tensors; lowered names never begin with this.
+const constPrefix = "const "
+
+// Const is an input node that holds a value that never changes.
+func Const(g *gorgonia.ExprGraph, v dtype.Value) (*gorgonia.Node, error) {
+	return Input(g, fmt.Sprintf("%s%d", constPrefix, serial.Add(1)), TypeOf(v), v)
+}
+
+func isConst(n *gorgonia.Node) bool {
+	return n.IsVar() && strings.HasPrefix(n.Name(), constPrefix)
+}
+
+// IsConst says whether Const made the node.
+func IsConst(n *gorgonia.Node) bool { return isConst(n) }
+
+// Input is an input node of the given type, bound to v unless that is nil. The name must be
+// unique in g: Gorgonia takes inputs of one name, type and shape for the same node.
+func Input(g *gorgonia.ExprGraph, name string, t Type, v dtype.Value) (n *gorgonia.Node, err error) {
+	defer func() { // gorgonia's options panic
+		if r := recover(); r != nil {
+			err = &Error{Stage: "lower", Input: name, Err: fmt.Errorf("%v", r)}
+		}
+	}()
+	shape := tensor.ScalarShape()
+	if t.Kind == Tensor && t.DType != dtype.String {
+		if !t.Static() {
+			return nil, &Error{Stage: "lower", Input: name, Want: "a static shape", Got: t}
+		}
+		shape = t.TensorShape()
+	}
+	n = gorgonia.NewUniqueNode(gorgonia.WithType(nodeType(t)), gorgonia.WithName(name), gorgonia.WithShape(shape...), gorgonia.In(g))
+	if v != nil {
+		Bind(n, v)
+	}
+	return n, nil
+}
+
+// Bind gives an input node a value without copying it.
+func Bind(n *gorgonia.Node, v dtype.Value) { gorgonia.WithValue(v)(n) }
+
+// Scalar is a constant of rank 0.
+func Scalar(g *gorgonia.ExprGraph, t DType, x float64) (*gorgonia.Node, error) {
+	v, err := dtype.FromFloats(t, []float64{x})
+	if err != nil {
+		return nil, err
+	}
+	return Const(g, v)
+}

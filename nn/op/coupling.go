@@ -1,0 +1,74 @@
+package op
+
+// Coupling says how the indices of one axis follow those of another: when an index of From
+// leaves, the indices of To that Map gives leave with it, and the other way round.
+type Coupling struct {
+	From, To AxisRef
+	Map      IndexMap
+}
+
+// AxisRef is an axis of an input or an output of the call.
+type AxisRef struct {
+	Output bool
+	Slot   int
+	Axis   int // always counted from the front
+}
+
+// InAxis is an axis of input i.
+func InAxis(i, axis int) AxisRef { return AxisRef{Slot: i, Axis: axis} }
+
+// OutAxis is an axis of output i.
+func OutAxis(i, axis int) AxisRef { return AxisRef{Output: true, Slot: i, Axis: axis} }
+
+// Relation is the form of an index map.
+type Relation uint8
+
+// The forms of index maps; n is the length of the From axis.
+const (
+	Identity    Relation = iota // i ↔ i
+	Offset                      // i ↔ i + Shift, for 0 ≤ i < Count (0: all): concatenation, splitting, slices
+	Factor                      // the axis is one factor of the other: To = (Outer, n, Inner) row-major, i ↔ every (o, i, k)
+	Permutation                 // i ↔ Perm[i]
+	Group                       // Groups equal blocks: an index within a block leaves every block, or whole blocks leave
+	Gates                       // Groups blocks, one per gate of a recurrent cell: i ↔ every g·n + i
+	Norm                        // as Identity, but a normalization runs over the axis: a cut changes the function
+	Resplit                     // both axis lists hold the same elements row by row (Reshape): refine both to common factors
+)
+
+// IndexMap is an index map in one of the forms of Relation.
+type IndexMap struct {
+	Relation     Relation
+	Shift, Count int
+	Outer, Inner int
+	Perm         []int
+	Groups       int
+}
+
+// Couple is the identity between two axes.
+func Couple(from, to AxisRef) Coupling { return Coupling{From: from, To: to} }
+
+// CoupleAll is the identity between every axis of input i and output 0, axis by axis from the
+// back as broadcasting aligns them. Dimensions of length 1 that are stretched are left out.
+func CoupleAll(c *Call, i int) []Coupling {
+	var list []Coupling
+	in, out := c.In[i].Shape, c.Out[0].Shape
+	for a := range in {
+		b := a + len(out) - len(in)
+		if b < 0 || in[a].Differ(out[b]) {
+			continue
+		}
+		list = append(list, Couple(InAxis(i, a), OutAxis(0, b)))
+	}
+	return list
+}
+
+// Elementwise couples every input with the output, as broadcasting arithmetic does.
+func Elementwise(c *Call) []Coupling {
+	var list []Coupling
+	for i := range c.In {
+		if c.Has(i) {
+			list = append(list, CoupleAll(c, i)...)
+		}
+	}
+	return list
+}

@@ -1,0 +1,139 @@
+package op
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// parsePoly reads an expression of dimensions: symbols, numbers, + - * / and the calls
+// floor(a,b), max(a,b), min(a,b). Any other text is one symbol: files name dimensions freely.
+func parsePoly(s string) (poly, error) {
+	p := &dimParser{s: s}
+	r, err := p.sum()
+	if err == nil && p.i < len(p.s) {
+		err = fmt.Errorf("unexpected %q in dimension %q", p.s[p.i:], s)
+	}
+	if err != nil {
+		if strings.ContainsAny(s, "*()") {
+			return nil, err
+		}
+		return poly{s: 1}, nil
+	}
+	return r, nil
+}
+
+type dimParser struct {
+	s string
+	i int
+}
+
+func (p *dimParser) peek() byte {
+	for p.i < len(p.s) && p.s[p.i] == ' ' {
+		p.i++
+	}
+	if p.i == len(p.s) {
+		return 0
+	}
+	return p.s[p.i]
+}
+
+func (p *dimParser) sum() (poly, error) {
+	left := poly{}
+	sign := "+"
+	if p.peek() == '-' {
+		sign = "-"
+		p.i++
+	}
+	for {
+		t, err := p.product()
+		if err != nil {
+			return nil, err
+		}
+		left = combinePoly(left, t, sign)
+		switch p.peek() {
+		case '+', '-':
+			sign = string(p.s[p.i])
+			p.i++
+		default:
+			return left, nil
+		}
+	}
+}
+
+func (p *dimParser) product() (poly, error) {
+	left, err := p.factor()
+	for err == nil {
+		c := p.peek()
+		if c != '*' && c != '/' {
+			break
+		}
+		p.i++
+		var right poly
+		if right, err = p.factor(); err == nil {
+			left = combinePoly(left, right, string(c))
+		}
+	}
+	return left, err
+}
+
+func (p *dimParser) factor() (poly, error) {
+	c := p.peek()
+	start := p.i
+	switch {
+	case c == '(':
+		p.i++
+		r, err := p.sum()
+		if err == nil && p.peek() != ')' {
+			err = fmt.Errorf("missing ) in dimension %q", p.s)
+		}
+		p.i++
+		return r, err
+	case c >= '0' && c <= '9':
+		for p.i < len(p.s) && p.s[p.i] >= '0' && p.s[p.i] <= '9' {
+			p.i++
+		}
+		n, err := strconv.Atoi(p.s[start:p.i])
+		return constPoly(n), err
+	case isNameByte(c):
+		for p.i < len(p.s) && isNameByte(p.s[p.i]) {
+			p.i++
+		}
+		name := p.s[start:p.i]
+		if p.peek() == '(' {
+			return p.call(name)
+		}
+		return poly{name: 1}, nil
+	}
+	return nil, fmt.Errorf("dimension %q ends where a number or a symbol should stand", p.s)
+}
+
+func (p *dimParser) call(name string) (poly, error) {
+	p.i++
+	a, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	if p.peek() != ',' {
+		return nil, fmt.Errorf("%s in dimension %q takes two arguments", name, p.s)
+	}
+	p.i++
+	b, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	if p.peek() != ')' {
+		return nil, fmt.Errorf("missing ) in dimension %q", p.s)
+	}
+	p.i++
+	if name == "floor" {
+		return combinePoly(a, b, "/"), nil
+	}
+	return combinePoly(a, b, name), nil
+}
+
+// isNameByte accepts what file formats put into dimension names, dots and the like included.
+func isNameByte(c byte) bool {
+	return c == '_' || c == '.' || c == ':' || c == '#' || c == '@' || c == '$' || c >= 0x80 ||
+		c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}

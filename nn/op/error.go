@@ -1,0 +1,84 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Error is the one shape of graft's errors: where it happened, what was wanted and what came.
+// It prints on one line.
+type Error struct {
+	Stage string // load, infer, lower, run, edit, train, save …
+	Op    string // operator, "Conv"
+	Node  string // the node's name, or its first output's
+	Input string // the value concerned
+	Want  any
+	Got   any
+	Err   error
+}
+
+// Error writes the filled fields: "lower: Conv conv1: input W: want float32[8,3,3,3], got …".
+func (e *Error) Error() string {
+	var b strings.Builder
+	part := func(s string) {
+		if b.Len() > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(s)
+	}
+	if e.Stage != "" {
+		part(e.Stage)
+	}
+	if where := strings.TrimSpace(e.Op + " " + e.Node); where != "" {
+		part(where)
+	}
+	if e.Input != "" {
+		part("input " + e.Input)
+	}
+	switch {
+	case e.Want != nil && e.Got != nil:
+		part(fmt.Sprintf("want %v, got %v", e.Want, e.Got))
+	case e.Want != nil:
+		part(fmt.Sprintf("want %v", e.Want))
+	case e.Got != nil:
+		part(fmt.Sprintf("got %v", e.Got))
+	}
+	if e.Err != nil {
+		part(e.Err.Error())
+	}
+	return strings.ReplaceAll(b.String(), "\n", " ")
+}
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf is an Error of a call with a sentence as its cause.
+func (c *Call) Errorf(format string, args ...any) error {
+	return &Error{Op: c.Op.Name, Node: c.Node, Err: fmt.Errorf(format, args...)}
+}
+
+// wantGot is an Error about input i of a call.
+func (c *Call) wantGot(i int, want, got any) error {
+	return &Error{Op: c.Op.Name, Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
+}
+
+// NeedError says that an operator's types cannot be told before the value of an input is known.
+// The graph then specializes the lowering by that value or ends a stage before the operator.
+type NeedError struct {
+	Input int
+	Name  string
+}
+
+func (e *NeedError) Error() string {
+	return fmt.Sprintf("the value of input %s is not known yet", e.Name)
+}
+
+// Needs returns the input whose value err asks for.
+func Needs(err error) (input int, ok bool) {
+	var n *NeedError
+	if errors.As(err, &n) {
+		return n.Input, true
+	}
+	return 0, false
+}

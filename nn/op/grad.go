@@ -1,0 +1,256 @@
+package op
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+)
+
+// DiffWRT says for which children SymDiff gives a gradient: those of floating type in slots that
+// hold data or weights, when this output has one.
+func (o *expr) DiffWRT(n int) []bool {
+	d := make([]bool, n)
+	c := o.call
+	if c.Op.Grad == nil || o.index >= c.Outputs || !differentiable(c.Out[o.index]) {
+		return d
+	}
+	formal := c.Op.In.List()
+	for k, slot := range o.slots {
+		if k >= n || slot >= len(c.In) {
+			continue
+		}
+		s, _ := At(formal, slot)
+		d[k] = differentiable(c.In[slot]) && s.Role != State && s.Role != Shape
+	}
+	return d
+}
+
+func differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
+
+// SymDiff gives the gradient of each child. When the operator has several differentiable outputs
+// Gorgonia asks once for each; the results are marked as parts and Merge makes one gradient of them.
+func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	dout := make(gorgonia.Nodes, o.call.Outputs)
+	dout[o.index] = grad
+	grads, err := o.gradient(dout)
+	if err != nil {
+		return nil, err
+	}
+	several := false
+	for i, t := range o.call.Out[:min(o.call.Outputs, len(o.call.Out))] {
+		several = several || i != o.index && o.call.Wants(i) && differentiable(t)
+	}
+	wrt := o.DiffWRT(len(o.kids))
+	list := make(gorgonia.Nodes, len(o.kids))
+	for k, slot := range o.slots {
+		if !wrt[k] {
+			continue
+		}
+		d := grads[slot]
+		if d == nil { // Gorgonia wants a node wherever DiffWRT promised one
+			if d, err = zerosLike(o.kids[k], o.call.In[slot]); err != nil {
+				return nil, err
+			}
+		}
+		if several {
+			if d, err = markPart(o.emission, o.index, slot, d, grad); err != nil {
+				return nil, err
+			}
+		}
+		list[k] = d
+	}
+	return list, nil
+}
+
+// gradient calls the operator's Grad with nodes by formal position.
+func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	out := make(gorgonia.Nodes, len(e.call.Out))
+	for i := range out {
+		if i < e.call.Outputs && !e.call.Wants(i) || !e.call.Out[i].Present() {
+			continue
+		}
+		var err error
+		if out[i], err = e.node(i); err != nil {
+			return nil, err
+		}
+	}
+	in := append(append(gorgonia.Nodes(nil), e.in...), e.extra...)
+	grads, err := e.call.Op.Grad(e.call, in, out, dout)
+	if err != nil {
+		return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.Node, Err: err}
+	}
+	for len(grads) < len(e.in) {
+		grads = append(grads, nil)
+	}
+	for i, d := range grads[:len(e.in)] {
+		if d != nil && e.in[i] != nil && !d.Shape().Eq(e.in[i].Shape()) {
+			return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.Node, Input: e.call.InputName(i), Want: e.in[i].Shape(), Got: d.Shape()}
+		}
+	}
+	return grads, nil
+}
+
+// Merge rewrites gradients that gorgonia.Backpropagate gave: where an operator with several
+// outputs was differentiated once for each, one call takes all output gradients together. The
+// result computes the same; the given nodes stay as they are.
+func Merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+	m := &merger{memo: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
+	seen := map[*gorgonia.Node]bool{}
+	for _, r := range roots {
+		m.find(r, seen)
+	}
+	if len(m.groups) == 0 {
+		return roots, nil
+	}
+	out := make(gorgonia.Nodes, len(roots))
+	for i, r := range roots {
+		n, err := m.rewrite(r)
+		if err != nil {
+			return nil, err
+		}
+		if n == nil {
+			return nil, fmt.Errorf("merging gradients lost %v", r)
+		}
+		out[i] = n
+	}
+	return out, nil
+}
+
+type group struct {
+	dout   gorgonia.Nodes // by output, before rewriting
+	merged gorgonia.Nodes // by formal input; nil until made
+	taken  map[int]bool
+}
+
+type merger struct {
+	memo   map[*gorgonia.Node]*gorgonia.Node
+	groups map[*emission]*group
+}
+
+func (m *merger) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
+	if n == nil || seen[n] {
+		return
+	}
+	seen[n] = true
+	if p, ok := partOf(n); ok {
+		g := m.groups[p.of]
+		if g == nil {
+			g = &group{dout: make(gorgonia.Nodes, p.of.call.Outputs), taken: map[int]bool{}}
+			m.groups[p.of] = g
+		}
+		g.dout[p.output] = Children(n)[1]
+	}
+	for _, k := range Children(n) {
+		m.find(k, seen)
+	}
+}
+
+// rewrite returns the node that replaces n; nil when n is a part that another one has taken over.
+func (m *merger) rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
+	if r, ok := m.memo[n]; ok {
+		return r, nil
+	}
+	r, err := m.rewritten(n)
+	if err == nil {
+		m.memo[n] = r
+	}
+	return r, err
+}
+
+func (m *merger) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
+	if p, ok := partOf(n); ok {
+		return m.part(p)
+	}
+	kids := Children(n)
+	if len(kids) == 0 {
+		return n, nil
+	}
+	changed, now := false, make(gorgonia.Nodes, len(kids))
+	for i, k := range kids {
+		r, err := m.rewrite(k)
+		if err != nil {
+			return nil, err
+		}
+		now[i] = r
+		changed = changed || r != k
+	}
+	if !changed {
+		return n, nil
+	}
+	if len(now) == 2 && (now[0] == nil || now[1] == nil) { // a sum one side of which was merged into the other
+		if now[0] == nil {
+			return now[1], nil
+		}
+		return now[0], nil
+	}
+	e, ours := n.Op().(*expr)
+	if !ours {
+		return gorgonia.ApplyOp(n.Op(), now...)
+	}
+	return m.again(e, now)
+}
+
+// again emits an operator of ours once more on rewritten children, all siblings together.
+func (m *merger) again(e *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
+	c := &emission{call: e.call, core: e.core, kids: kids, slots: e.slots, in: make(gorgonia.Nodes, len(e.in)),
+		extra: e.extra, out: make(gorgonia.Nodes, len(e.out))}
+	for k, slot := range e.slots {
+		if slot < len(c.in) {
+			c.in[slot] = kids[k]
+		}
+	}
+	for i, sib := range e.out {
+		if sib == nil {
+			continue
+		}
+		n, err := c.node(i)
+		if err != nil {
+			return nil, err
+		}
+		m.memo[sib] = n
+	}
+	return c.node(e.index)
+}
+
+func (m *merger) part(p *part) (*gorgonia.Node, error) {
+	g := m.groups[p.of]
+	if g.merged == nil {
+		dout := make(gorgonia.Nodes, len(g.dout))
+		for i, d := range g.dout {
+			if d == nil {
+				continue
+			}
+			r, err := m.rewrite(d)
+			if err != nil {
+				return nil, err
+			}
+			dout[i] = r
+		}
+		merged, err := p.of.gradient(dout)
+		if err != nil {
+			return nil, err
+		}
+		g.merged = merged
+	}
+	if g.taken[p.slot] {
+		return nil, nil
+	}
+	g.taken[p.slot] = true
+	if d := g.merged[p.slot]; d != nil {
+		return d, nil
+	}
+	return zerosLike(p.of.in[p.slot], p.of.call.In[p.slot])
+}
+
+// Children are the nodes that n is computed from, in order.
+func Children(n *gorgonia.Node) gorgonia.Nodes {
+	it := n.Graph().From(n.ID())
+	if it == nil {
+		return nil
+	}
+	var list gorgonia.Nodes
+	for it.Next() {
+		list = append(list, it.Node().(*gorgonia.Node))
+	}
+	return list
+}

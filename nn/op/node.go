@@ -1,0 +1,235 @@
+package op
+
+import (
+	"fmt"
+	"hash"
+	"sync/atomic"
+
+	"github.com/chewxy/hm"
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// emission is one operator in an expression graph: a call, its input nodes and, made when
+// somebody asks for them, its output nodes (siblings that share the Core).
+type emission struct {
+	call  *Call
+	core  *engine.Core
+	in    gorgonia.Nodes // by formal position, nil where absent
+	kids  gorgonia.Nodes // in without the nils
+	slots []int          // position of each kid
+	extra gorgonia.Nodes // nodes behind the formal inputs: the key of random operators
+	out   gorgonia.Nodes
+}
+
+// expr is the Op of one output node.
+type expr struct {
+	*emission
+	index int
+	id    uint32
+}
+
+// Gorgonia merges nodes by a 32-bit hash of their Ops; numbering them keeps two of ours apart.
+var serial atomic.Uint32
+
+// CallOf returns the call behind a node of ours and which of its outputs the node is.
+func CallOf(n *gorgonia.Node) (c *Call, in gorgonia.Nodes, output int, ok bool) {
+	e, ok := n.Op().(*expr)
+	if !ok {
+		return nil, nil, 0, false
+	}
+	return e.call, e.in, e.index, true
+}
+
+// SameCall says whether two nodes are outputs of one operator.
+func SameCall(a, b *gorgonia.Node) bool {
+	x, ok := a.Op().(*expr)
+	y, ok2 := b.Op().(*expr)
+	return ok && ok2 && x.emission == y.emission
+}
+
+// Sibling is output i of the operator that n is an output of.
+func Sibling(n *gorgonia.Node, i int) (*gorgonia.Node, error) {
+	e, ok := n.Op().(*expr)
+	if !ok {
+		return nil, fmt.Errorf("%v is not the output of an ONNX operator", n)
+	}
+	return e.node(i)
+}
+
+// Emit adds the operator of an inferred call to an expression graph and returns the nodes of its
+// formal outputs; in has the formal inputs, nil where absent. A composite operator emits its parts.
+func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	if c.Op.Lower != nil {
+		return c.Op.Lower(c, in)
+	}
+	e := &emission{call: c, in: in, extra: extra, out: make(gorgonia.Nodes, len(c.Out))}
+	for i, n := range append(append(gorgonia.Nodes(nil), in...), extra...) {
+		if n != nil {
+			e.kids = append(e.kids, n)
+			e.slots = append(e.slots, i)
+		}
+	}
+	if len(e.kids) == 0 {
+		// Gorgonia deletes nodes without children; a constant that nothing reads gives this one a child.
+		n, err := Const(g, dtype.New(dtype.Float32))
+		if err != nil {
+			return nil, err
+		}
+		e.kids, e.slots = gorgonia.Nodes{n}, []int{len(in) + len(extra)}
+	}
+	core, err := c.core(e)
+	if err != nil {
+		return nil, err
+	}
+	e.core = core
+	nodes := make(gorgonia.Nodes, min(c.Outputs, len(c.Out)))
+	for i := range nodes {
+		if !c.Wants(i) {
+			continue
+		}
+		if nodes[i], err = e.node(i); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// core binds the call's kernel.
+func (c *Call) core(e *emission) (*engine.Core, error) {
+	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.InPlace, View: c.Op.View}
+	for _, t := range c.Out {
+		spec := engine.Spec{}
+		if t.Present() {
+			spec = engine.Spec{DType: storage(t), Shape: t.TensorShape()}
+		}
+		core.Out = append(core.Out, spec)
+	}
+	if !c.Op.Random && len(c.Op.Name) > 0 {
+		if k := key(c.Config); k != "" {
+			core.Key = fmt.Sprintf("%s@%d,%v,%d", k, c.Version, c.Train, c.Outputs)
+		}
+	}
+	if c.Op.Kernel != nil {
+		k, err := c.Op.Kernel(c)
+		if err != nil {
+			return nil, err
+		}
+		core.Kernel = k
+		return core, nil
+	}
+	if c.Op.Func == nil {
+		return nil, c.Errorf("has no kernel")
+	}
+	inputs := len(e.in)
+	core.Func = func(in []gorgonia.Value) ([]gorgonia.Value, error) {
+		args := make([]dtype.Value, inputs)
+		for i := range args {
+			if i < len(in) && in[i] != nil {
+				args[i] = in[i]
+			}
+		}
+		res, err := c.Op.Func(c, args)
+		out := make([]gorgonia.Value, len(res))
+		for i, v := range res {
+			if v != nil {
+				out[i] = v
+			}
+		}
+		return out, err
+	}
+	return core, nil
+}
+
+func (c *Call) name() string {
+	if c.Node == "" {
+		return c.Op.Name
+	}
+	return c.Op.Name + " " + c.Node
+}
+
+func (e *emission) node(i int) (*gorgonia.Node, error) {
+	if i >= len(e.out) {
+		return nil, e.call.Errorf("has no output %d", i)
+	}
+	if e.out[i] != nil {
+		return e.out[i], nil
+	}
+	if !e.call.Out[i].Present() {
+		return nil, e.call.Errorf("output %d has no type", i)
+	}
+	n, err := gorgonia.ApplyOp(&expr{e, i, serial.Add(1)}, e.kids...)
+	if err != nil {
+		return nil, &Error{Op: e.call.Op.Name, Node: e.call.Node, Err: err}
+	}
+	if e.call.Node != "" {
+		gorgonia.WithName(fmt.Sprintf("%s:%d", e.call.Node, i))(n)
+	}
+	e.out[i] = n
+	return n, nil
+}
+
+// nodeType is the Gorgonia type of a value. Rank 0, and what is no tensor of numbers, is a bare
+// element type: Gorgonia tells scalars by that.
+func nodeType(t Type) hm.Type {
+	if t.Kind != Tensor || t.DType == dtype.String || len(t.Shape) == 0 {
+		return storage(t)
+	}
+	return gorgonia.TensorType{Dims: len(t.Shape), Of: storage(t)}
+}
+
+func storage(t Type) tensor.Dtype {
+	switch t.Kind {
+	case Sequence:
+		return dtype.SequenceType
+	case Optional:
+		return dtype.OptionalType
+	}
+	return t.DType.Tensor()
+}
+
+// The methods below make expr a gorgonia.SDOp and an engine.Op.
+
+func (o *expr) Core() *engine.Core { return o.core }
+func (o *expr) Output() int        { return o.index }
+func (o *expr) Arity() int         { return len(o.kids) }
+
+// Type is made afresh: Gorgonia puts it into a pool after use.
+func (o *expr) Type() hm.Type {
+	ts := make([]hm.Type, 0, len(o.kids)+1)
+	for _, k := range o.kids {
+		ts = append(ts, k.Type())
+	}
+	return hm.NewFnType(append(ts, nodeType(o.call.Out[o.index]))...)
+}
+
+func (o *expr) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
+	t := o.call.Out[o.index]
+	if t.Kind != Tensor || t.DType == dtype.String {
+		return tensor.ScalarShape(), nil
+	}
+	return t.TensorShape(), nil
+}
+
+func (o *expr) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
+	out, err := engine.Do(o.core, in)
+	if err != nil {
+		return nil, &Error{Stage: "run", Op: o.call.Op.Name, Node: o.call.Node, Err: err}
+	}
+	return out[o.index], nil
+}
+
+func (o *expr) ReturnsPtr() bool      { return false }
+func (o *expr) CallsExtern() bool     { return false }
+func (o *expr) OverwritesInput() int  { return -1 }
+func (o *expr) WriteHash(h hash.Hash) { fmt.Fprintf(h, "%s#%d", o.call.Op.Name, o.id) }
+func (o *expr) Hashcode() uint32      { return o.id }
+
+func (o *expr) String() string {
+	if len(o.call.Out) == 1 {
+		return o.call.name()
+	}
+	return fmt.Sprintf("%s:%d", o.call.name(), o.index)
+}

@@ -1,0 +1,208 @@
+package op
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+)
+
+// Op describes one ONNX operator. It is a plain value: functions that do not apply are nil.
+//
+// The forward computation is one of three: Kernel (slices in, slices out, for everything with
+// static shapes), Func (values in, values out: strings, sequences, shapes that depend on data)
+// or Lower (an expression of other operators).
+type Op struct {
+	Domain string // "" is ai.onnx
+	Name   string // ONNX's spelling
+	Doc    string // one sentence
+	Since  []int  // the operator-set versions that changed it, ascending
+	In     Slots  // formal inputs, see Slots
+	Out    Slots  // formal outputs
+	Where  Where  // element types of the type variables in In and Out; missing: all
+	Attrs  Config // the zero configuration: a struct with `onnx` tags (see Decode); nil: no attributes
+
+	// Check validates a decoded configuration and may rewrite it (a deprecated spelling, say).
+	Check func(c *Call) error
+	// Infer gives the types of the outputs, as far as known: symbols survive, and it must also
+	// work on concrete shapes. Call.Ints asks for the value of an input that shapes depend on.
+	Infer func(c *Call) ([]Type, error)
+	// Dims carries shape arithmetic: what is known of the outputs' values when those of the inputs are.
+	Dims func(c *Call) []Known
+
+	Kernel func(c *Call) (engine.Kernel, error)
+	Func   func(c *Call, in []dtype.Value) ([]dtype.Value, error)
+	Lower  func(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
+
+	// Grad returns the gradient of every input (nil: none) from inputs, outputs and output
+	// gradients. in and dout hold nil for what is absent; out has the hidden outputs behind the formal ones.
+	Grad func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
+	// NoGrad says why there is no gradient, when Grad is nil.
+	NoGrad string
+
+	// Hidden are outputs beyond the formal ones that Grad or State wants: masks, saved statistics.
+	Hidden func(c *Call) []Type
+	// State lists the outputs that replace an input's value after a training step.
+	State func(c *Call) []Update
+
+	InPlace []int // inputs whose memory output 0 may take over
+	View    bool  // output 0 is input 0 with another shape
+	Random  bool  // the kernel gets a key as one more input behind the formal ones: uint64[2], seed and step
+
+	// Couple says how channel indices of inputs, parameters and outputs hang together.
+	Couple func(c *Call) []Coupling
+	// Pinned says why the operator couples nothing, when Couple is nil: its axes are fixed.
+	Pinned string
+
+	// Cost counts multiply-adds and bytes moved; nil: no multiply-adds, inputs and outputs once.
+	Cost func(c *Call) (macs, bytes int64)
+	// Export gives the ONNX form of an operator that is only used inside lowerings: a
+	// configuration and constants that follow the inputs. nil in a Domain "graft" operator: there is none.
+	Export func(c *Call) (Config, []dtype.Value)
+}
+
+// Internal is the domain of operators that exist only in lowerings (gradients mostly).
+const Internal = "graft"
+
+// Config is an operator together with its attributes: ConvConfig{Group: 8}.
+type Config interface{ Op() *Op }
+
+// Op makes an operator without attributes its own configuration.
+func (o *Op) Op() *Op { return o }
+
+// Plain names an operator of the standard domain used with default attributes: e.Node(op.Relu, x).
+type Plain string
+
+// Op looks the operator up.
+func (p Plain) Op() *Op { return standard("", string(p)) }
+
+// Body is a subgraph attribute (If, Loop, Scan) as its operator sees it; nn implements it.
+type Body interface {
+	// Inputs counts the subgraph's formal inputs; the captured values follow them.
+	Inputs() int
+	// Captured names the outer values the subgraph reads, in the order in which they are appended.
+	Captured() []string
+	// Infer gives the output types from those of the inputs and captured values.
+	Infer(in []Type, known []Known, train bool) ([]Type, error)
+	// Lower emits the subgraph onto nodes of an expression graph.
+	Lower(g *gorgonia.ExprGraph, in gorgonia.Nodes, types []Type, known []Known, train bool) (gorgonia.Nodes, error)
+	// Run computes the outputs from values, whatever their shapes.
+	Run(in []dtype.Value) ([]dtype.Value, error)
+}
+
+// Update says that output Out is the next value of input In.
+type Update struct{ Out, In int }
+
+// Known is what is known of a value before anything runs.
+type Known struct {
+	Value dtype.Value // the whole value
+	Dims  []Dim       // of an integer tensor of rank 0 or 1: its elements as dimensions
+}
+
+// Role says what an input is for.
+type Role uint8
+
+// The roles of inputs.
+const (
+	Data   Role = iota
+	Weight      // a float initializer here is trained by default
+	State       // running statistics: changed by their own rule, never trained
+	Shape       // shapes depend on the value
+)
+
+// Slot is one formal input or output.
+type Slot struct {
+	Name     string
+	Type     string // type variable
+	Role     Role
+	Optional bool
+	Variadic bool
+}
+
+// Slots lists formal inputs or outputs in one line: "X T, W T weight, B? T weight, rest* T".
+// Each is a name (? optional, * variadic), a type variable or an element type, and for inputs a
+// role: weight, state or shape.
+type Slots string
+
+// List takes the line apart. It panics on a misspelled line, which Validate reports in a test.
+func (s Slots) List() []Slot {
+	if s == "" {
+		return nil
+	}
+	var list []Slot
+	for _, item := range strings.Split(string(s), ",") {
+		f := strings.Fields(item)
+		if len(f) < 2 || len(f) > 3 {
+			panic(fmt.Sprintf("op: slot %q: want a name, a type and perhaps a role", item))
+		}
+		slot := Slot{Name: f[0], Type: f[1]}
+		if n, ok := strings.CutSuffix(slot.Name, "?"); ok {
+			slot.Name, slot.Optional = n, true
+		}
+		if n, ok := strings.CutSuffix(slot.Name, "*"); ok {
+			slot.Name, slot.Variadic = n, true
+		}
+		if len(f) == 3 {
+			role, ok := map[string]Role{"weight": Weight, "state": State, "shape": Shape, "data": Data}[f[2]]
+			if !ok {
+				panic(fmt.Sprintf("op: slot %q: no role %q", item, f[2]))
+			}
+			slot.Role = role
+		}
+		list = append(list, slot)
+	}
+	return list
+}
+
+// At is the formal slot of actual position i: the last one repeats when it is variadic.
+func At(list []Slot, i int) (Slot, bool) {
+	if i < len(list) {
+		return list[i], true
+	}
+	if n := len(list); n > 0 && list[n-1].Variadic {
+		return list[n-1], true
+	}
+	return Slot{}, false
+}
+
+// Where gives the element types that type variables stand for.
+type Where map[string][]DType
+
+// Sets of element types.
+var (
+	Floats   = []DType{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16}
+	Signed   = []DType{dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64}
+	Unsigned = []DType{dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64}
+	Integers = append(append([]DType(nil), Signed...), Unsigned...)
+	Numeric  = append(append([]DType(nil), Floats...), Integers...)
+	Indices  = []DType{dtype.Int32, dtype.Int64}
+)
+
+// Version is the since-version in force in operator set v, 0 when the operator is younger.
+func (o *Op) Version(v int) int {
+	since := 0
+	for _, s := range o.Since {
+		if s <= v {
+			since = s
+		}
+	}
+	return since
+}
+
+// Latest is the youngest since-version.
+func (o *Op) Latest() int {
+	if len(o.Since) == 0 {
+		return 1
+	}
+	return o.Since[len(o.Since)-1]
+}
+
+// String is the operator's name with its domain.
+func (o *Op) String() string {
+	if o.Domain == "" {
+		return o.Name
+	}
+	return o.Domain + "." + o.Name
+}

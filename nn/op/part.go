@@ -1,0 +1,55 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// part marks one contribution to the gradient of input slot of a multi-output operator: the one
+// that came through the given output. Run as it is, it is the identity on its first input.
+type part struct {
+	of     *emission
+	output int
+	slot   int
+}
+
+type partConfig struct {
+	Part *part
+}
+
+func (partConfig) Op() *Op { return standard(Internal, "GradientPart") }
+
+func gradientPart() *Op {
+	return &Op{
+		Domain: Internal, Name: "GradientPart", Since: []int{1},
+		Doc: "Marks a gradient that came through one of several outputs, for merging.",
+		In:  "X T, dY any", Out: "Y T",
+		Attrs:  partConfig{},
+		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0]}, nil },
+		View:   true,
+		Kernel: copyKernel,
+		NoGrad: "part of a gradient",
+		Pinned: "part of a gradient",
+	}
+}
+
+func copyKernel(*Call) (engine.Kernel, error) {
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		copy(out[0].Raw, in[0].Raw)
+		return nil
+	}, nil
+}
+
+func markPart(e *emission, output, slot int, d, grad *gorgonia.Node) (*gorgonia.Node, error) {
+	return Apply1(partConfig{&part{e, output, slot}}, d, grad)
+}
+
+func partOf(n *gorgonia.Node) (*part, bool) {
+	e, ok := n.Op().(*expr)
+	if !ok {
+		return nil, false
+	}
+	c, ok := e.call.Config.(partConfig)
+	return c.Part, ok
+}

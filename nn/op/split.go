@@ -1,0 +1,180 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// SplitConfig has the attributes of Split. Before version 13 the sizes are an attribute, later
+// the second input.
+type SplitConfig struct {
+	Axis       int   `onnx:"axis,default=0"`
+	Split      []int `onnx:"split,until=12"`
+	NumOutputs int   `onnx:"num_outputs,since=18"`
+}
+
+// Op makes SplitConfig a Config.
+func (SplitConfig) Op() *Op { return standard("", "Split") }
+
+func split() *Op {
+	return &Op{
+		Name: "Split", Since: []int{1, 2, 11, 13, 18},
+		Doc: "Cuts a tensor into parts along an axis.",
+		In:  "input T, split? int64 shape", Out: "outputs* T",
+		Attrs: SplitConfig{},
+		Infer: inferSplit, Kernel: splitKernel, Grad: splitGrad, Couple: coupleSplit,
+	}
+}
+
+// splitSizes are the lengths of the parts along the axis.
+func splitSizes(c *Call) (axis int, sizes []Dim, err error) {
+	cfg := c.Config.(SplitConfig)
+	rank, err := c.Rank(0)
+	if err != nil {
+		return 0, nil, err
+	}
+	if axis, err = c.Axis(cfg.Axis, rank); err != nil {
+		return 0, nil, err
+	}
+	length := c.In[0].Shape[axis]
+	switch {
+	case c.Has(1):
+		sizes, err = c.Dims(1)
+	case cfg.Split != nil:
+		sizes = Dims(cfg.Split...)
+	default:
+		sizes, err = evenSplit(c, length, cfg.NumOutputs)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(sizes) != c.Outputs {
+		return 0, nil, c.Errorf("has %d sizes for %d outputs", len(sizes), c.Outputs)
+	}
+	sum := D(0)
+	for _, s := range sizes {
+		sum = sum.Add(s)
+	}
+	if sum.Differ(length) {
+		return 0, nil, c.Errorf("sizes add up to %v, the axis has %v", sum, length)
+	}
+	return axis, sizes, nil
+}
+
+// evenSplit gives every part the same length; from version 18 on the last one may be shorter.
+func evenSplit(c *Call, length Dim, n int) ([]Dim, error) {
+	if n == 0 {
+		n = c.Outputs
+	}
+	if n != c.Outputs {
+		return nil, c.Errorf("num_outputs is %d, the node has %d outputs", n, c.Outputs)
+	}
+	each := length.Add(D(n - 1)).Div(D(n))
+	if c.Version < 18 {
+		if length.Known() && length.Size%n != 0 {
+			return nil, c.Errorf("cannot cut a length of %v into %d equal parts", length, n)
+		}
+		each = length.Div(D(n))
+	}
+	sizes := make([]Dim, n)
+	for i := range sizes {
+		sizes[i] = each
+	}
+	if length.Known() && length.Size%n != 0 {
+		sizes[n-1] = length.Sub(each.Mul(D(n - 1)))
+		if sizes[n-1].Size < 0 {
+			return nil, c.Errorf("cannot cut a length of %v into %d parts", length, n)
+		}
+	}
+	return sizes, nil
+}
+
+func inferSplit(c *Call) ([]Type, error) {
+	axis, sizes, err := splitSizes(c)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Type, len(sizes))
+	for i, s := range sizes {
+		shape := append([]Dim(nil), c.In[0].Shape...)
+		shape[axis] = s
+		out[i] = c.In[0].With(shape...)
+	}
+	return out, nil
+}
+
+// splitKernel copies blocks of bytes, whatever the element type.
+func splitKernel(c *Call) (engine.Kernel, error) {
+	axis, sizes, err := splitSizes(c)
+	if err != nil {
+		return nil, err
+	}
+	outer, inner := around(c.In[0].Sizes(), axis)
+	inner *= c.In[0].DType.Size()
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		src := in[0].Raw
+		for o := range outer {
+			for i, s := range sizes {
+				n := s.Size * inner
+				if out[i] != nil {
+					copy(out[i].Raw[o*n:(o+1)*n], src)
+				}
+				src = src[n:]
+			}
+		}
+		return nil
+	}, nil
+}
+
+// around is the number of elements before and behind an axis.
+func around(shape []int, axis int) (outer, inner int) {
+	outer, inner = 1, 1
+	for i, n := range shape {
+		if i < axis {
+			outer *= n
+		} else if i > axis {
+			inner *= n
+		}
+	}
+	return outer, inner
+}
+
+// splitGrad puts the parts together again; parts that nobody used are zeros.
+func splitGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	axis, _, err := splitSizes(c)
+	if err != nil {
+		return nil, err
+	}
+	parts := make(gorgonia.Nodes, len(dout))
+	for i, d := range dout {
+		if d == nil {
+			if d, err = zerosLike(in[0], c.Out[i]); err != nil {
+				return nil, err
+			}
+		}
+		parts[i] = d
+	}
+	dx, err := Apply1(ConcatConfig{Axis: axis}, parts...)
+	return gorgonia.Nodes{dx}, err
+}
+
+func coupleSplit(c *Call) []Coupling {
+	axis, sizes, err := splitSizes(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	at := 0
+	for i, s := range sizes {
+		for a := range c.In[0].Shape {
+			k := Couple(InAxis(0, a), OutAxis(i, a))
+			if a == axis {
+				k.Map = IndexMap{Relation: Offset, Shift: -at, Count: s.Size}
+			}
+			list = append(list, k)
+		}
+		at += s.Size
+	}
+	return list
+}

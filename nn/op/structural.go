@@ -1,0 +1,186 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// The operators of this file exist only inside lowerings, where shapes are attributes rather
+// than inputs. Gradients are written with them.
+
+// shaped is the configuration of internal operators that have a target shape.
+type shaped struct {
+	Name  string
+	Shape []Dim
+}
+
+func (c shaped) Op() *Op { return standard(Internal, c.Name) }
+
+func targetShape(c *Call) ([]Type, error) {
+	return []Type{c.In[0].With(c.Config.(shaped).Shape...)}, nil
+}
+
+// ReshapeTo gives a node another shape with the same number of elements.
+func ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+	if slices.Equal(sizes(shape), []int(n.Shape())) {
+		return n, nil
+	}
+	return Apply1(shaped{"ReshapeTo", shape}, n)
+}
+
+// ExpandTo repeats a node along dimensions of length 1 and in front, as broadcasting does.
+func ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+	if slices.Equal(sizes(shape), []int(n.Shape())) {
+		return n, nil
+	}
+	return Apply1(shaped{"ExpandTo", shape}, n)
+}
+
+// SumTo is the transpose of ExpandTo: it adds up what broadcasting to the node's shape repeated.
+func SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+	if slices.Equal(sizes(shape), []int(n.Shape())) {
+		return n, nil
+	}
+	return Apply1(shaped{"SumTo", shape}, n)
+}
+
+func sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
+
+func zerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
+	return Apply1(shaped{"ZerosLike", t.Shape}, n)
+}
+
+func reshapeTo() *Op {
+	return &Op{
+		Domain: Internal, Name: "ReshapeTo", Since: []int{1},
+		Doc: "Reshape with the target as an attribute.",
+		In:  "X T", Out: "Y T", Attrs: shaped{},
+		Infer: targetShape, View: true, Kernel: copyKernel,
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := ReshapeTo(dout[0], c.In[0].Shape...)
+			return gorgonia.Nodes{d}, err
+		},
+		Pinned: "internal",
+		Export: func(c *Call) (Config, []dtype.Value) { return exportShape("Reshape", c) },
+	}
+}
+
+func exportShape(name string, c *Call) (Config, []dtype.Value) {
+	v, ok := DimsValue(c.Out[0].Shape, T(dtype.Int64, D(len(c.Out[0].Shape))))
+	if !ok {
+		return nil, nil
+	}
+	return Plain(name), []dtype.Value{v}
+}
+
+func expandTo() *Op {
+	return &Op{
+		Domain: Internal, Name: "ExpandTo", Since: []int{1},
+		Doc: "Expand with the target as an attribute.",
+		In:  "X T", Out: "Y T", Attrs: shaped{},
+		Infer: targetShape,
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
+			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+				expandBytes(out[0].Raw, in[0].Raw, from, to, size)
+				return nil
+			}, nil
+		},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := SumTo(dout[0], c.In[0].Shape...)
+			return gorgonia.Nodes{d}, err
+		},
+		Pinned: "internal",
+		Export: func(c *Call) (Config, []dtype.Value) { return exportShape("Expand", c) },
+	}
+}
+
+// expandBytes broadcasts src of shape from into dst of shape to; elements have size bytes.
+func expandBytes(dst, src []byte, from, to []int, size int) {
+	f := append(slices.Repeat([]int{1}, len(to)-len(from)), from...)
+	var walk func(axis int, dst, src []byte)
+	walk = func(axis int, dst, src []byte) {
+		if slices.Equal(f[axis:], to[axis:]) {
+			copy(dst, src)
+			return
+		}
+		n := to[axis]
+		if n == 0 || len(dst) == 0 {
+			return
+		}
+		d := len(dst) / n
+		if f[axis] == 1 {
+			walk(axis+1, dst[:d], src)
+			for i := d; i < len(dst); i *= 2 {
+				copy(dst[i:], dst[:i])
+			}
+			return
+		}
+		s := len(src) / n
+		for i := range n {
+			walk(axis+1, dst[i*d:(i+1)*d], src[i*s:(i+1)*s])
+		}
+	}
+	walk(0, dst[:len(dst)/size*size], src)
+}
+
+func sumTo() *Op {
+	return &Op{
+		Domain: Internal, Name: "SumTo", Since: []int{1},
+		Doc: "Adds up over broadcast dimensions.",
+		In:  "X T", Out: "Y T", Attrs: shaped{}, Where: Where{"T": {dtype.Float32, dtype.Float64}},
+		Infer: targetShape,
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			shape, axes := c.In[0].Sizes(), broadcastAxes(c.Out[0].Sizes(), c.In[0].Sizes())
+			if c.In[0].DType == dtype.Float64 {
+				return reduceSumKernel[float64](shape, axes), nil
+			}
+			return reduceSumKernel[float32](shape, axes), nil
+		},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := ExpandTo(dout[0], c.In[0].Shape...)
+			return gorgonia.Nodes{d}, err
+		},
+		Pinned: "internal",
+	}
+}
+
+func reduceSumKernel[T kernel.Float](shape, axes []int) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		kernel.ReduceAxes(x.Pool(), kernel.ReduceSum, shape, axes, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), engine.Scratch[T](x))
+		return nil
+	}
+}
+
+// broadcastAxes are the axes of shape to along which broadcasting from repeats.
+func broadcastAxes(from, to []int) []int {
+	var axes []int
+	lead := len(to) - len(from)
+	for i := range to {
+		if i < lead || from[i-lead] == 1 && to[i] != 1 {
+			axes = append(axes, i)
+		}
+	}
+	return axes
+}
+
+func zerosLikeOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "ZerosLike", Since: []int{1},
+		Doc: "Zeros in the shape of the input.",
+		In:  "X T", Out: "Y T", Attrs: shaped{},
+		Infer: targetShape,
+		Kernel: func(*Call) (engine.Kernel, error) {
+			return func(_ *engine.Exec, out, _ []*tensor.Dense) error {
+				clear(out[0].Raw)
+				return nil
+			}, nil
+		},
+		NoGrad: "constant", Pinned: "internal",
+	}
+}

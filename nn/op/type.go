@@ -1,0 +1,256 @@
+package op
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// DType is an element type, with ONNX's numbers.
+type DType = dtype.DType
+
+// Kind tells tensors from the containers that ONNX also knows.
+type Kind uint8
+
+// The kinds of values.
+const (
+	Tensor Kind = iota
+	Sequence
+	Optional
+	Map
+	Sparse
+)
+
+// Type is what is known of a value before it is computed. The zero Type means: no value
+// (an optional input that is absent), or a value of which nothing is known.
+type Type struct {
+	Kind     Kind
+	DType    DType // of a tensor's elements; of the keys of a map
+	Shape    []Dim // of a tensor; empty: rank 0
+	Unranked bool  // the rank is unknown; Shape is empty
+	Elem     *Type // of a sequence, an optional, or the values of a map
+}
+
+// T is a tensor type of the given shape.
+func T(t DType, shape ...Dim) Type { return Type{DType: t, Shape: shape} }
+
+// Shaped is a tensor type of concrete sizes.
+func Shaped(t DType, sizes ...int) Type { return Type{DType: t, Shape: Dims(sizes...)} }
+
+// TypeOf is the type of a value at hand.
+func TypeOf(v dtype.Value) Type {
+	switch v := v.(type) {
+	case nil:
+		return Type{}
+	case *dtype.Sequence:
+		t := Type{Kind: Sequence, Elem: &Type{Unranked: true, DType: v.Elem}}
+		if len(v.Items) > 0 {
+			e := TypeOf(v.Items[0])
+			e.Unranked, e.Shape = e.Kind == Tensor, nil
+			t.Elem = &e
+		}
+		return t
+	case *dtype.Optional:
+		e := Type{Unranked: true, DType: v.Elem}
+		if v.Item != nil {
+			e = TypeOf(v.Item)
+		}
+		return Type{Kind: Optional, Elem: &e}
+	case *dtype.Strings:
+		return Shaped(dtype.String, v.Shape()...)
+	}
+	return Shaped(dtype.Of(v.Dtype()), v.Shape()...)
+}
+
+// Present says whether there is a value at all.
+func (t Type) Present() bool { return t.DType != dtype.Undefined || t.Kind != Tensor }
+
+// Rank is the number of dimensions, -1 when unknown.
+func (t Type) Rank() int {
+	if t.Unranked {
+		return -1
+	}
+	return len(t.Shape)
+}
+
+// Static says whether every dimension has a number.
+func (t Type) Static() bool {
+	if t.Unranked || t.Kind != Tensor || t.DType == dtype.Undefined {
+		return false
+	}
+	for _, d := range t.Shape {
+		if !d.Known() {
+			return false
+		}
+	}
+	return true
+}
+
+// Sizes are the numbers of a static shape; unknown dimensions are -1.
+func (t Type) Sizes() []int {
+	s := make([]int, len(t.Shape))
+	for i, d := range t.Shape {
+		s[i] = d.Size
+	}
+	return s
+}
+
+// TensorShape is Sizes for gorgonia.org/tensor.
+func (t Type) TensorShape() tensor.Shape { return tensor.Shape(t.Sizes()) }
+
+// Elements is the number of elements of a static shape.
+func (t Type) Elements() int {
+	n := 1
+	for _, d := range t.Shape {
+		n *= d.Size
+	}
+	return n
+}
+
+// With is the type with another shape.
+func (t Type) With(shape ...Dim) Type { return Type{DType: t.DType, Shape: shape} }
+
+// Of is the type with another element type.
+func (t Type) Of(d DType) Type { t.DType = d; return t }
+
+// String writes the type in the one text form: float32[N,3,?,224], seq(float32[?]), int64[] for
+// rank 0, float32 for an unknown rank.
+func (t Type) String() string {
+	switch t.Kind {
+	case Sequence:
+		return "seq(" + t.elem() + ")"
+	case Optional:
+		return "optional(" + t.elem() + ")"
+	case Map:
+		return "map(" + t.DType.String() + "," + t.elem() + ")"
+	}
+	s := t.DType.String()
+	if t.Unranked {
+		return s
+	}
+	parts := make([]string, len(t.Shape))
+	for i, d := range t.Shape {
+		parts[i] = d.String()
+	}
+	s += "[" + strings.Join(parts, ",") + "]"
+	if t.Kind == Sparse {
+		s = "sparse(" + s + ")"
+	}
+	return s
+}
+
+func (t Type) elem() string {
+	if t.Elem == nil {
+		return "?"
+	}
+	return t.Elem.String()
+}
+
+// Concrete writes the type with numbers where they are known, for errors at run time.
+func (t Type) Concrete() string {
+	c := t
+	c.Shape = append([]Dim(nil), t.Shape...)
+	for i, d := range c.Shape {
+		if d.Known() {
+			c.Shape[i].Sym = ""
+		}
+	}
+	return c.String()
+}
+
+// ParseType reads the text form that String writes.
+func ParseType(s string) (Type, error) {
+	s = strings.TrimSpace(s)
+	for name, kind := range map[string]Kind{"seq(": Sequence, "optional(": Optional, "sparse(": Sparse} {
+		if strings.HasPrefix(s, name) && strings.HasSuffix(s, ")") {
+			e, err := ParseType(s[len(name) : len(s)-1])
+			if kind == Sparse {
+				e.Kind = Sparse
+				return e, err
+			}
+			return Type{Kind: kind, Elem: &e}, err
+		}
+	}
+	name, dims, ranked := strings.Cut(s, "[")
+	t, err := dtype.Parse(strings.TrimSpace(name))
+	if err != nil {
+		return Type{}, fmt.Errorf("type %q: %w", s, err)
+	}
+	if !ranked {
+		return Type{DType: t, Unranked: true}, nil
+	}
+	dims, ok := strings.CutSuffix(dims, "]")
+	if !ok {
+		return Type{}, fmt.Errorf("type %q: missing ]", s)
+	}
+	typ := Type{DType: t, Shape: []Dim{}}
+	if strings.TrimSpace(dims) == "" {
+		return typ, nil
+	}
+	for _, d := range splitDims(dims) {
+		dim, err := ParseDim(d)
+		if err != nil {
+			return Type{}, fmt.Errorf("type %q: %w", s, err)
+		}
+		typ.Shape = append(typ.Shape, dim)
+	}
+	return typ, nil
+}
+
+// ParseInput reads an input's name and type: "data float32[N,3,224,224]".
+func ParseInput(s string) (name string, t Type, err error) {
+	name, typ, ok := strings.Cut(strings.TrimSpace(s), " ")
+	if !ok {
+		return "", Type{}, fmt.Errorf("input %q: want a name and a type such as \"x float32[N,784]\"", s)
+	}
+	t, err = ParseType(typ)
+	return name, t, err
+}
+
+// ParseDim reads one dimension: a number, a symbol or expression, or ? (also -1) for unknown.
+func ParseDim(s string) (Dim, error) {
+	s = strings.TrimSpace(s)
+	if s == "?" || s == "-1" {
+		return Unknown, nil
+	}
+	if s == "" {
+		return Unknown, fmt.Errorf("a dimension is empty")
+	}
+	if n, err := strconv.Atoi(s); err == nil {
+		if n < 0 {
+			return Unknown, fmt.Errorf("dimension %d is negative", n)
+		}
+		return D(n), nil
+	}
+	p, err := parsePoly(s)
+	if err != nil {
+		return Unknown, err
+	}
+	if n, ok := p.constant(); ok {
+		return D(n), nil
+	}
+	return Sym(p.String()), nil
+}
+
+// splitDims splits at the commas outside of parentheses.
+func splitDims(s string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i, c := range s {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, s[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, s[start:])
+}

@@ -1,0 +1,125 @@
+package optim
+
+import "math"
+
+// Schedule is a factor on the rates of all rules as training goes on.
+// Implementations are pure functions, so a resumed run continues exactly.
+type Schedule interface {
+	// At returns the factor for the update with number step, counted from 0, of
+	// total. Steps from total on get the last value; where total is unknown (0
+	// or less), schedules that need it stay at their start.
+	At(step, total int) float64
+}
+
+// progress is the share of the run that lies behind step, in [0, 1].
+func progress(step, total int) float64 {
+	if total <= 0 || step <= 0 {
+		return 0
+	}
+	return min(1, float64(step)/float64(total))
+}
+
+// Constant is 1 throughout.
+type Constant struct{}
+
+// At implements [Schedule].
+func (Constant) At(step, total int) float64 { return 1 }
+
+// or returns v, def where v is zero, and 0 where v is Off.
+func or(v, def float64) float64 {
+	switch v {
+	case 0:
+		return def
+	case Off:
+		return 0
+	}
+	return v
+}
+
+// Step multiplies by Gamma every so many steps, as torch's StepLR.
+type Step struct {
+	Every int     // steps between drops; 0: a third of the run
+	Gamma float64 // 0.1
+}
+
+// At implements [Schedule].
+func (s Step) At(step, total int) float64 {
+	every := s.Every
+	if every <= 0 {
+		every = max(1, (max(total, 0)+2)/3)
+		if total <= 0 {
+			return 1
+		}
+		step = min(step, total-1)
+	}
+	return math.Pow(or(s.Gamma, 0.1), float64(max(step, 0)/every))
+}
+
+// MultiStep multiplies by Gamma at each milestone, as torch's MultiStepLR.
+type MultiStep struct {
+	Milestones []int   // steps, in any order
+	Gamma      float64 // 0.1
+}
+
+// At implements [Schedule].
+func (s MultiStep) At(step, total int) float64 {
+	f := 1.0
+	for _, m := range s.Milestones {
+		if step >= m {
+			f *= or(s.Gamma, 0.1)
+		}
+	}
+	return f
+}
+
+// Exponential multiplies by Gamma at each step, as torch's ExponentialLR;
+// usually inside [PerEpoch].
+type Exponential struct {
+	Gamma float64 // 0.95
+}
+
+// At implements [Schedule].
+func (s Exponential) At(step, total int) float64 {
+	return math.Pow(or(s.Gamma, 0.95), float64(max(step, 0)))
+}
+
+// Linear goes from From to To in a straight line over the whole run.
+type Linear struct {
+	From float64 // 1
+	To   float64 // 0
+}
+
+// At implements [Schedule].
+func (s Linear) At(step, total int) float64 {
+	from, to := or(s.From, 1), or(s.To, 0)
+	return from + (to-from)*progress(step, total)
+}
+
+// Polynomial falls from 1 to To as (1 − step/total)^Power, as torch's
+// PolynomialLR.
+type Polynomial struct {
+	Power float64 // 1
+	To    float64 // 0
+}
+
+// At implements [Schedule].
+func (s Polynomial) At(step, total int) float64 {
+	to := or(s.To, 0)
+	return to + (1-to)*math.Pow(1-progress(step, total), or(s.Power, 1))
+}
+
+// PerEpoch shows its schedule epochs instead of steps: the value changes only
+// between epochs.
+type PerEpoch struct {
+	Schedule Schedule // nil: Constant
+	Steps    int      // steps in one epoch; 0 counts as 1
+}
+
+// At implements [Schedule].
+func (s PerEpoch) At(step, total int) float64 {
+	if s.Schedule == nil {
+		return 1
+	}
+	n := max(s.Steps, 1)
+	return s.Schedule.At(step/n, (total+n-1)/n)
+}
