@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strconv"
 
@@ -19,6 +20,16 @@ type externalFiles struct {
 	fsys fs.FS  // of (*os.Root).FS, so that links do not lead out of the model's folder either
 	dir  string // folder of the model within fsys, "." or "" for its root
 	open map[string]*externalFile
+	root *os.Root // to be closed, if fsys belongs to one
+}
+
+// openExternal serves the model files in a folder of the operating system.
+func openExternal(folder string) (*externalFiles, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &externalFiles{fsys: root.FS(), root: root}, nil
 }
 
 type externalFile struct {
@@ -155,13 +166,16 @@ func (f *externalFile) readAt(b []byte, offset int64) error {
 	return err
 }
 
-// close closes all files; x can be used again.
+// close closes all files. What openExternal returned is of no use afterwards.
 func (x *externalFiles) close() error {
 	var errs []error
 	for _, f := range x.open {
 		errs = append(errs, f.Close())
 	}
 	x.open = nil
+	if x.root != nil {
+		errs = append(errs, x.root.Close())
+	}
 	return errors.Join(errs...)
 }
 

@@ -182,4 +182,3 @@ func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	p.ExternalData, p.DataLocation = nil, onnxpb.TensorProto_DEFAULT.Enum()
 	return true, nil
 }
-

@@ -118,6 +118,9 @@ func adamUpdate[F float](a adam, weight, grad *tensor.Dense, s []Slot, t int) {
 		return
 	}
 	unbias := 1 / bias
+	done := adamVector(w, g, m, v, [9]F{keep, l2, beta1, take1, beta2, take2, rate, unbias, eps})
+	w, g, m, v = w[done:], g[done:], m[done:], v[done:]
+	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
 	for i, x := range w {
 		d := g[i] + l2*x
 		mi := beta1*m[i] + take1*d

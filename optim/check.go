@@ -53,7 +53,7 @@ func usable(rule, what string, t *tensor.Dense) error {
 		return fmt.Errorf("optim: %s: %s is nil", rule, what)
 	case t.Dtype() != tensor.Float32 && t.Dtype() != tensor.Float64:
 		return fmt.Errorf("optim: %s: %s has element type %v, want float32 or float64", rule, what, t.Dtype())
-	case t.RequiresIterator() || t.DataOrder().IsColMajor():
+	case t.Shape().TotalSize() != 0 && (t.RequiresIterator() || t.DataOrder().IsColMajor()):
 		return fmt.Errorf("optim: %s: %s is not contiguous in row-major order", rule, what)
 	}
 	return nil

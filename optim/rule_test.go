@@ -61,7 +61,7 @@ func TestResume(t *testing.T) {
 // TestAxes: each axis of a slot has the size of the axis it follows, or 1.
 func TestAxes(t *testing.T) {
 	for _, c := range cases {
-		for _, shape := range [][]int{{}, {5}, {3, 4}, {2, 3, 1, 4}} {
+		for _, shape := range [][]int{{}, {5}, {3, 4}, {2, 3, 1, 4}, {0}, {3, 0}} {
 			n := 1
 			for _, d := range shape {
 				n *= d

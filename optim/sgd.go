@@ -82,6 +82,9 @@ func sgd[F float](r SGD, weight, grad, buffer *tensor.Dense) {
 	b := elems[F](buffer)[:len(w)]
 	momentum, take := F(r.Momentum), F(1-r.Dampening)
 	if !r.Nesterov {
+		done := sgdVector(w, g, b, lr, decay, momentum, take)
+		w, g, b = w[done:], g[done:], b[done:]
+		g, b = g[:len(w)], b[:len(w)]
 		for i, x := range w {
 			v := momentum*b[i] + take*(g[i]+decay*x)
 			b[i] = v

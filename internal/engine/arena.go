@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -13,14 +14,15 @@ import (
 // another or are views of one another.
 type buffer struct {
 	size        int64
-	first, last int // steps between which the content matters, both included
-	root        bool
+	first, last int  // steps between which the content matters, both included
+	root        bool // a root lives here; last is then the end of the program
 	off         int64
 }
 
 // plan decides which values share memory and gives each buffer its place. It returns the size of
-// the arena and the sum of what all values would take without sharing.
-func (b *builder) plan() (arena, naive int64) {
+// the arena and the sum of what all values would take without sharing. A limit keeps a graph with
+// absurd shapes from taking the machine down.
+func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	b.liveness()
 	var buffers []*buffer
 	for i, s := range b.steps {
@@ -28,7 +30,9 @@ func (b *builder) plan() (arena, naive int64) {
 			if v == nil || v.kind != placed || v.bytes == 0 {
 				continue
 			}
-			naive += align(v.bytes)
+			if naive += align(v.bytes); v.bytes > limit || naive < 0 {
+				return 0, 0, fmt.Errorf("engine: %s: shape %v of %v takes more memory than the limit of %d bytes", s.name, v.shape, v.dtype, limit)
+			}
 			if k == 0 && (b.view(s, v) || takeOver(s, v, i)) {
 				continue
 			}
@@ -36,7 +40,10 @@ func (b *builder) plan() (arena, naive int64) {
 			buffers = append(buffers, v.buf)
 		}
 	}
-	return fit(buffers), naive
+	if arena = fit(buffers); arena > limit {
+		return 0, 0, fmt.Errorf("engine: the graph takes %d bytes for its intermediate values, more than the limit of %d", arena, limit)
+	}
+	return arena, naive, nil
 }
 
 // liveness finds the last reader of each value, and who can forget heap values.
@@ -109,7 +116,7 @@ func takeOver(s *step, v *value, i int) bool {
 			continue
 		}
 		in := s.in[k]
-		if in.buf == nil || in.buf.root || in.buf.last > i || in.bytes != v.bytes || in.dtype != v.dtype {
+		if in.buf == nil || in.buf.last > i || in.bytes != v.bytes || in.dtype != v.dtype {
 			continue
 		}
 		if sharers(s, in.buf) == 1 {

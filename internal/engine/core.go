@@ -17,10 +17,11 @@ type Op interface {
 // several outputs. It holds no state: buffers belong to the Program that runs it.
 //
 // Exactly one of Kernel and Func is set. Kernel fills outputs that the caller has allocated;
-// Func returns values of its own and serves what has no flat storage (strings, sequences).
+// Func returns values of its own and serves what has no flat storage (strings, sequences). It
+// may keep what it is given: the engine hands it copies of what lies in its own memory.
 type Core struct {
 	Name   string // for errors and traces: "Conv conv1"
-	Out    []Spec // one per output
+	Out    []Spec // one per output; the shapes are not changed once the Core is in use
 	Kernel Kernel
 	Func   func(in []gorgonia.Value) ([]gorgonia.Value, error)
 
@@ -30,13 +31,15 @@ type Core struct {
 	Inputs int // number of kernel inputs; 0 means the number of children
 
 	// InPlace lists the inputs whose memory output 0 may take over when nothing else reads them
-	// and dtype and size agree. The kernel must be right when out[0] and that input are one.
+	// and dtype and size agree, in order of preference. The kernel must be right when out[0] and
+	// that input are one; no other operand is then in that memory.
 	InPlace []int
 	// View says that output 0 holds exactly the elements of input 0 in the same order (Reshape):
 	// the engine may give both one memory and skip the kernel.
 	View bool
 	// Key, if not "", identifies the computation: two Cores with equal keys and the same children
-	// are computed once. It spells out every attribute that matters.
+	// are computed once. It spells out every attribute that matters. The key "sum" is taken by the
+	// plain sum of the inputs, which the engine may compute itself if their shapes are equal.
 	Key string
 }
 

@@ -16,6 +16,15 @@ func Do(c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
 
 // DoWith is Do with the workers and scratch memory of x.
 func DoWith(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
+	out, err = Eval(x, c, in)
+	for i, v := range out {
+		out[i] = scalar(v)
+	}
+	return out, err
+}
+
+// Eval computes all outputs of a core from values on fresh memory. Rank 0 is a tensor of shape ().
+func Eval(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%s: %v", c.Name, r)
@@ -35,9 +44,6 @@ func DoWith(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err er
 		out, err = c.Func(args)
 	} else {
 		out, err = c.fresh(x, args)
-	}
-	for i, v := range out {
-		out[i] = scalar(v)
 	}
 	return out, err
 }

@@ -13,6 +13,16 @@
 //     into the arena, because some of Gorgonia's operations return views of their inputs;
 //   - input nodes (no Op) and constants read their value, by pointer, at every Run.
 //
+// The arena is one piece of pointer-free memory for all element types, so that a tensor of
+// float32 can follow one of int64 in the same place. Values that memory without pointers cannot
+// hold (strings, sequences) are ordinary Go values, made by [Core].Func at each run.
+//
+// What holds at all times: a kernel's output shares memory with an input only if the core said so
+// and nobody reads that input later; a root shares memory with nothing that is not the program's,
+// nor with another root; no step writes to the value of an input node.
+//
 // A program is used by one goroutine at a time. Programs share nothing but the values bound to
-// input nodes, which they only read, and the worker pool, so several may run at once.
+// input nodes, which they only read, and the worker pool, so several may run at once,
+// except that some of Gorgonia's own operations keep state in their Op (MaxPool2D, BatchNorm,
+// Dropout): of a graph with those only one program may run at a time.
 package engine

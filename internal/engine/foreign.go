@@ -16,7 +16,7 @@ import (
 func (s *step) runForeign() error {
 	args := make([]gorgonia.Value, len(s.in))
 	spoilt := -1
-	if s.op.ReturnsPtr() && !readsOnly(s.op) {
+	if !readsOnly(s.op) {
 		spoilt = s.op.OverwritesInput()
 	}
 	for i, v := range s.in {
@@ -73,9 +73,7 @@ func foreignArg(v *value, clone bool) (gorgonia.Value, error) {
 // store puts the result of a foreign operation where v lives.
 func (v *value) store(r gorgonia.Value) error {
 	if v.kind == heap {
-		v.val = r
-		v.dense, _ = r.(*tensor.Dense)
-		return nil
+		return v.hold(r)
 	}
 	d, ok := r.(*tensor.Dense)
 	if !ok {
@@ -101,6 +99,24 @@ func (v *value) store(r gorgonia.Value) error {
 func regular(d *tensor.Dense) bool {
 	o := d.DataOrder()
 	return len(d.Raw) == d.Shape().TotalSize()*int(d.Dtype().Size()) && !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed()
+}
+
+// rowMajor is d, or a copy of it if its elements do not lie row by row.
+func rowMajor(d *tensor.Dense) (*tensor.Dense, error) {
+	if !flat(d.Dtype()) || regular(d) {
+		return d, nil
+	}
+	mem := alignedBytes(int64(d.Shape().TotalSize()) * int64(d.Dtype().Size()))
+	return header(d.Dtype(), d.Shape(), mem), flatten(mem, d)
+}
+
+// hold keeps a Go value made by Func or by a foreign operation.
+func (v *value) hold(val gorgonia.Value) (err error) {
+	v.val, v.dense = val, nil
+	if d, ok := val.(*tensor.Dense); ok {
+		v.dense, err = rowMajor(d)
+	}
+	return err
 }
 
 // flatten copies the elements of d, row by row, to dst.

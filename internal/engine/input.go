@@ -20,27 +20,19 @@ func (v *value) load() error {
 	if err := v.accepts(val); err != nil {
 		return err
 	}
-	if d, ok := val.(*tensor.Dense); ok {
-		v.val = d
-		if regular(d) {
-			v.dense = d
-			return nil
+	v.val, v.dense = val, nil
+	switch d := val.(type) {
+	case *tensor.Dense:
+		var err error
+		v.dense, err = rowMajor(d)
+		return err
+	case gorgonia.Scalar:
+		if v.cell == nil {
+			v.cell = header(v.dtype, tensor.ScalarShape(), alignedBytes(int64(v.dtype.Size())))
 		}
-		mem := alignedBytes(int64(d.Shape().TotalSize()) * int64(d.Dtype().Size()))
-		v.dense = header(d.Dtype(), d.Shape(), mem)
-		return flatten(mem, d)
-	}
-	own := v.val != nil && v.dense != nil && len(v.dense.Shape()) == 0 && v.val == gorgonia.Value(v.dense)
-	if _, ok := val.(gorgonia.Scalar); !ok {
-		v.val, v.dense = val, nil
-		return nil
-	}
-	if !own { // the scalar's tensor, kept from run to run
-		v.dense = header(v.dtype, tensor.ScalarShape(), alignedBytes(int64(v.dtype.Size())))
-		v.val = v.dense
-	}
-	if !setScalar(v.dense, val) {
-		v.val, v.dense = val, nil
+		if setScalar(v.cell, d) {
+			v.dense = v.cell
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -139,15 +140,21 @@ func TestViewsShareMemoryButRootsAreTheirOwn(t *testing.T) {
 	use := apply(t, scale("use", tensor.Shape{2, 2}, 2), nil, free)[0]
 	flat := apply(t, reshape(4), nil, use)[0]
 	root := apply(t, reshape(4, 1), nil, x)[0]
-	p := compile(t, flat, root, x, use)
+	hidden := apply(t, scale("hidden", tensor.Shape{4}, 3), nil, x)[0]
+	twinA, twinB := apply(t, reshape(2, 2), nil, hidden)[0], apply(t, reshape(4, 1), nil, hidden)[0]
+	p := compile(t, flat, root, x, use, twinA, twinB)
 	for range 2 {
 		run(t, p)
+		clear(slice(t, p.Value(twinA)))
+		wantFloats(t, "twin", p.Value(twinB), 3, 6, 9, 12)
 		wantFloats(t, "flat", p.Value(flat), 2, 4, 6, 8)
 		wantFloats(t, "use", p.Value(use), 2, 4, 6, 8)
 		wantFloats(t, "root", p.Value(root), 1, 2, 3, 4)
-		for _, n := range []*gorgonia.Node{flat, root, x, use} {
-			clear(slice(t, p.Value(n))) // a reader may write to what it gets
-		}
+		clear(slice(t, p.Value(use))) // a reader may write to what it gets
+		wantFloats(t, "flat", p.Value(flat), 2, 4, 6, 8)
+		clear(slice(t, p.Value(root)))
+		wantFloats(t, "x", p.Value(x), 1, 2, 3, 4)
+		clear(slice(t, p.Value(x)))
 		wantFloats(t, "the parameter", w, 1, 2, 3, 4)
 	}
 	// memory of a source may move between runs
@@ -219,6 +226,13 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: compiled", name)
 		}
 	}
+	big := apply(t, &Core{Name: "big", Out: []Spec{{f32, tensor.Shape{1 << 40}}}, Kernel: fine.Op().(Op).Core().Kernel}, nil, x)[0]
+	if _, err := Compile(Options{}, big); err == nil || !strings.Contains(err.Error(), "engine: big: shape (1099511627776) of float32 takes more memory than the limit") {
+		t.Errorf("a huge shape: %v", err)
+	}
+	if _, err := Compile(Options{MaxBytes: 100}, fine, apply(t, scale("s", tensor.Shape{2}, 1), nil, x)[0]); err == nil || !strings.Contains(err.Error(), "takes 128 bytes for its intermediate values, more than the limit of 100") {
+		t.Errorf("too much memory: %v", err)
+	}
 	if _, err := Compile(Options{}, nil); err == nil {
 		t.Error("a nil root compiled")
 	}
@@ -282,6 +296,16 @@ func TestFuncValues(t *testing.T) {
 		wantFloats(t, "b", p.Value(b), 10, 20)
 		wantFloats(t, "d", p.Value(d), -2, -4)
 		wantFloats(t, "item", p.Value(s).(*dtype.Sequence).Items[0], 2, 4)
+	}
+	p = compile(t, d)
+	run(t, p)
+	wantFloats(t, "d", p.Value(d), -2, -4)
+	for _, step := range p.steps { // nothing that the collector could have is kept
+		for _, v := range step.out {
+			if v.kind == heap && v.val != nil {
+				t.Errorf("%s is kept after its last use", v.name)
+			}
+		}
 	}
 }
 
@@ -349,5 +373,68 @@ func TestRunIsForOneGoroutine(t *testing.T) {
 	run(t, p)
 	if inner == nil {
 		t.Error("a program ran within itself")
+	}
+}
+
+// TestProgramsNest runs programs inside kernels, on the pool of the outer program and from its
+// workers, the way operators with subgraphs do.
+func TestProgramsNest(t *testing.T) {
+	pool := kernel.NewPool(3)
+	defer pool.Close()
+	inner := make([]*Program, 4)
+	ins, outs := make([]*gorgonia.Node, 4), make([]*gorgonia.Node, 4)
+	for i := range inner {
+		g := gorgonia.NewGraph()
+		ins[i] = input(g, "x", vector(make([]float32, 1<<16)...))
+		outs[i] = gorgonia.Must(gorgonia.Add(ins[i], apply(t, scale("s", tensor.Shape{1 << 16}, 2), nil, ins[i])[0]))
+		p, err := Compile(Options{Pool: pool}, outs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner[i] = p
+	}
+	g := gorgonia.NewGraph()
+	x := input(g, "x", vector(1))
+	c := &Core{Name: "loop", Out: []Spec{{f32, tensor.Shape{1}}}, Kernel: func(x *Exec, out, in []*tensor.Dense) error {
+		errs := make([]error, len(inner))
+		one := func(_, i int) {
+			v := vector(make([]float32, 1<<16)...)
+			dtype.Slice[float32](v)[i] = 1
+			errs[i] = errors.Join(inner[i].Bind(ins[i], v), inner[i].Run(x.Context()))
+		}
+		x.Pool().Run(len(inner), one)
+		one(0, 0)
+		for i, p := range inner {
+			dtype.Slice[float32](out[0])[0] += dtype.Slice[float32](p.Value(outs[i]).(*tensor.Dense))[i]
+		}
+		return errors.Join(errs...)
+	}}
+	y := apply(t, c, nil, x)[0]
+	p, err := Compile(Options{Pool: pool}, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, p)
+	wantFloats(t, "y", p.Value(y), 12)
+}
+
+func BenchmarkSteps(b *testing.B) {
+	g := gorgonia.NewGraph()
+	x := input(g, "x", vector(1, 2, 3, 4))
+	h := x
+	for range 1000 {
+		h = apply(b, scale("s", tensor.Shape{4}, 1), nil, h)[0]
+	}
+	p := compile(b, h)
+	b.ReportAllocs()
+	for b.Loop() {
+		run(b, p)
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	d := randomDAG(b, 1, 3000)
+	for b.Loop() {
+		compile(b, d.nodes[len(d.nodes)-1])
 	}
 }

@@ -34,10 +34,10 @@ func micro5x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *flo
 //go:noescape
 func micro6x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
 
-// packB16 copies kc ≥ 1 rows of 16 floats, ldb bytes apart, to a contiguous strip.
+// packB16 copies kc ≥ 1 rows of 16*strips floats, ldb bytes apart, to strips of 16 columns that are dstStrip bytes apart.
 //
 //go:noescape
-func packB16(kc int, b *float32, ldb int, dst *float32)
+func packB16(kc int, b *float32, ldb int, dst *float32, strips int, dstStrip int)
 
 // packT8 transposes 8 rows, ldb bytes apart, of 8*k8 floats (k8 ≥ 1) to rows of 8 that are 64 bytes apart.
 //
@@ -54,15 +54,15 @@ func packA6(k8 int, a *float32, lda int, dst *float32)
 //go:noescape
 func packA6T(kc int, a *float32, lda int, dst *float32)
 
-// packRun8 copies n ≥ 1 runs of 8 floats; lanes whose mask is not negative become 0 and are not read. Strides in bytes.
+// packRun8 copies n ≥ 1 runs of 8 floats from src[offset], which may lie outside; lanes whose mask is 0 become 0 and are not read. Strides in bytes.
 //
 //go:noescape
-func packRun8(n int, src *float32, srcStride int, mask *int32, dst *float32, dstStride int)
+func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int)
 
-// packGather8 is packRun8 with lane i read from src[index[i]].
+// packGather8 is packRun8 with lane i read from src[offset+index[i]].
 //
 //go:noescape
-func packGather8(n int, src *float32, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
+func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
 
 // axpy4 adds a[0]*b[0] + … + a[3]*b[3] to y, rows of n floats; the rows of b are ldb bytes apart.
 //
@@ -228,6 +228,11 @@ func dotV(n int, x *float32, y *float32) float32
 //
 //go:noescape
 func sumSqDiffV(n int, x *float32, y *float32) float32
+
+// dotDiffV returns the sum of (x-z[0])·y.
+//
+//go:noescape
+func dotDiffV(n int, x *float32, y *float32, z *float32) float32
 
 // maxV returns the largest x, NaN if any is, -Inf if n is 0.
 //

@@ -1050,24 +1050,35 @@ store:
 	VZEROUPPER
 	RET
 
-// func packB16(kc int, b *float32, ldb int, dst *float32)
+// func packB16(kc int, b *float32, ldb int, dst *float32, strips int, dstStrip int)
 // Requires: AVX, MMX+
-TEXT ·packB16(SB), NOSPLIT, $0-32
+TEXT ·packB16(SB), NOSPLIT, $0-48
 	MOVQ kc+0(FP), AX
 	MOVQ b+8(FP), CX
 	MOVQ ldb+16(FP), DX
 	MOVQ dst+24(FP), BX
+	MOVQ strips+32(FP), SI
+	MOVQ dstStrip+40(FP), DI
 
-loop:
-	VMOVUPS    (CX), Y0
-	VMOVUPS    32(CX), Y1
-	PREFETCHT0 (CX)(DX*8)
-	VMOVUPS    Y0, (BX)
-	VMOVUPS    Y1, 32(BX)
+row:
+	MOVQ SI, R8
+	MOVQ CX, R9
+	MOVQ BX, R10
+
+strip:
+	VMOVUPS    (R9), Y0
+	VMOVUPS    32(R9), Y1
+	PREFETCHT0 (R9)(DX*4)
+	VMOVUPS    Y0, (R10)
+	VMOVUPS    Y1, 32(R10)
+	ADDQ       $0x40, R9
+	ADDQ       DI, R10
+	DECQ       R8
+	JNZ        strip
 	ADDQ       DX, CX
 	ADDQ       $0x40, BX
 	DECQ       AX
-	JNZ        loop
+	JNZ        row
 	VZEROUPPER
 	RET
 
@@ -1205,15 +1216,17 @@ loop:
 	JNZ        loop
 	RET
 
-// func packRun8(n int, src *float32, srcStride int, mask *int32, dst *float32, dstStride int)
+// func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int)
 // Requires: AVX
-TEXT ·packRun8(SB), NOSPLIT, $0-48
+TEXT ·packRun8(SB), NOSPLIT, $0-56
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
-	MOVQ    srcStride+16(FP), DX
-	MOVQ    mask+24(FP), BX
-	MOVQ    dst+32(FP), SI
-	MOVQ    dstStride+40(FP), DI
+	MOVQ    offset+16(FP), DX
+	LEAQ    (CX)(DX*4), CX
+	MOVQ    srcStride+24(FP), DX
+	MOVQ    mask+32(FP), BX
+	MOVQ    dst+40(FP), SI
+	MOVQ    dstStride+48(FP), DI
 	VMOVDQU (BX), Y0
 
 loop:
@@ -1226,17 +1239,19 @@ loop:
 	VZEROUPPER
 	RET
 
-// func packGather8(n int, src *float32, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
+// func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
 // Requires: AVX, AVX2
-TEXT ·packGather8(SB), NOSPLIT, $0-56
+TEXT ·packGather8(SB), NOSPLIT, $0-64
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
-	MOVQ    srcStride+16(FP), DX
-	MOVQ    index+24(FP), BX
-	MOVQ    mask+32(FP), SI
-	MOVQ    dst+40(FP), DI
-	MOVQ    dstStride+48(FP), R8
-	VMOVDQU (SI), Y0
+	MOVQ    offset+16(FP), DX
+	LEAQ    (CX)(DX*4), CX
+	MOVQ    srcStride+24(FP), DX
+	MOVQ    mask+40(FP), BX
+	MOVQ    dst+48(FP), SI
+	MOVQ    dstStride+56(FP), DI
+	VMOVDQU (BX), Y0
+	MOVQ    index+32(FP), BX
 	VMOVDQU (BX), Y1
 
 loop:
@@ -1244,8 +1259,8 @@ loop:
 	VXORPS     Y3, Y3, Y3
 	VGATHERDPS Y2, (CX)(Y1*4), Y3
 	ADDQ       DX, CX
-	VMOVUPS    Y3, (DI)
-	ADDQ       R8, DI
+	VMOVUPS    Y3, (SI)
+	ADDQ       DI, SI
 	DECQ       AX
 	JNZ        loop
 	VZEROUPPER
@@ -4623,6 +4638,78 @@ end:
 	VHADDPS      X0, X0, X0
 	VZEROUPPER
 	MOVSS        X0, ret+24(FP)
+	RET
+
+// func dotDiffV(n int, x *float32, y *float32, z *float32) float32
+// Requires: AVX, FMA3, SSE
+TEXT ·dotDiffV(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         z+24(FP), BX
+	VBROADCASTSS (BX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+
+wide:
+	CMPQ        AX, $0x00000020
+	JLT         narrow
+	VMOVUPS     (CX), Y5
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y0, Y5, Y5
+	VFMADD231PS Y5, Y6, Y1
+	VMOVUPS     32(CX), Y5
+	VMOVUPS     32(DX), Y6
+	VSUBPS      Y0, Y5, Y5
+	VFMADD231PS Y5, Y6, Y2
+	VMOVUPS     64(CX), Y5
+	VMOVUPS     64(DX), Y6
+	VSUBPS      Y0, Y5, Y5
+	VFMADD231PS Y5, Y6, Y3
+	VMOVUPS     96(CX), Y5
+	VMOVUPS     96(DX), Y6
+	VSUBPS      Y0, Y5, Y5
+	VFMADD231PS Y5, Y6, Y4
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	SUBQ        $0x00000020, AX
+	JMP         wide
+
+narrow:
+	CMPQ        AX, $0x08
+	JLT         rest
+	VMOVUPS     (CX), Y5
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y0, Y5, Y5
+	VFMADD231PS Y5, Y6, Y1
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	SUBQ        $0x08, AX
+	JMP         narrow
+
+rest:
+	TESTQ       AX, AX
+	JZ          end
+	LEAQ        tailmask<>+0(SB), BX
+	NEGQ        AX
+	VMOVDQU     32(BX)(AX*4), Y5
+	VMASKMOVPS  (CX), Y5, Y6
+	VMASKMOVPS  (DX), Y5, Y5
+	VSUBPS      Y0, Y6, Y6
+	VFMADD231PS Y6, Y5, Y1
+
+end:
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VZEROUPPER
+	MOVSS        X0, ret+32(FP)
 	RET
 
 // func maxV(n int, x *float32) float32

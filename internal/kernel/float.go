@@ -28,4 +28,7 @@ func as32[T Float](s []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
+// pointer32 views p as *float32; only where single[T]() holds.
+func pointer32[T Float](p *T) *float32 { return (*float32)(unsafe.Pointer(p)) }
+
 func cdiv(a, b int) int { return (a + b - 1) / b }

@@ -4,31 +4,36 @@ package kernel
 type columns[T Float] struct {
 	b   []T
 	ldb int
-	n   int
 }
 
-func (s *columns[T]) pack(l, kc, j int, dst []T) {
-	src := s.b[l*s.ldb+j:]
-	if cols := s.n - j; cols < nr {
-		for r := range kc {
-			d := dst[r*nr:][:nr]
-			clear(d[copy(d, src[r*s.ldb:][:cols]):])
-		}
+func (s *columns[T]) pack(l, kc, j, je int, dst []T) {
+	whole := (je - j) / nr
+	if whole > 0 {
+		packRows(kc, s.b[l*s.ldb+j:], s.ldb, whole, dst)
+	}
+	j += whole * nr
+	if j == je {
 		return
 	}
-	packRows(kc, src, s.ldb, dst)
+	src, dst := s.b[l*s.ldb+j:], dst[whole*nr*kc:]
+	for r := range kc {
+		d := dst[r*nr:][:nr]
+		clear(d[copy(d, src[r*s.ldb:][:je-j]):])
+	}
 }
 
-// packRows copies kc rows of nr elements that are ldb apart.
-func packRows[T Float](kc int, src []T, ldb int, dst []T) {
-	_ = src[(kc-1)*ldb+nr-1]
-	_ = dst[kc*nr-1]
+// packRows copies kc rows, ldb apart, to the given number of strips of nr columns.
+func packRows[T Float](kc int, src []T, ldb, strips int, dst []T) {
+	_ = src[(kc-1)*ldb+strips*nr-1]
+	_ = dst[strips*kc*nr-1]
 	if single[T]() && simd {
-		packB16(kc, &as32(src)[0], ldb*4, &as32(dst)[0])
+		packB16(kc, &as32(src)[0], ldb*4, &as32(dst)[0], strips, kc*nr*4)
 		return
 	}
 	for r := range kc {
-		copy(dst[r*nr:][:nr], src[r*ldb:])
+		for s := range strips {
+			copy(dst[(s*kc+r)*nr:][:nr], src[r*ldb+s*nr:])
+		}
 	}
 }
 
@@ -36,11 +41,13 @@ func packRows[T Float](kc int, src []T, ldb int, dst []T) {
 type columnsT[T Float] struct {
 	b   []T
 	ldb int
-	n   int
 }
 
-func (s *columnsT[T]) pack(l, kc, j int, dst []T) {
-	packTransposed(kc, s.b[j*s.ldb+l:], s.ldb, min(nr, s.n-j), dst)
+func (s *columnsT[T]) pack(l, kc, j, je int, dst []T) {
+	for ; j < je; j += nr {
+		packTransposed(kc, s.b[j*s.ldb+l:], s.ldb, min(nr, je-j), dst)
+		dst = dst[kc*nr:]
+	}
 }
 
 // packTransposed makes up to nr rows of src, kc long and ldb apart, the columns of a strip.

@@ -5,7 +5,7 @@
 // On a machine with nothing but Go every test that asks an oracle is skipped. With GRAFT_ORACLES=required, as the
 // continuous integration sets it, a missing oracle fails the test instead. The other variables:
 //
-//	GRAFT_SHARED   the shared folder; no default
+//	GRAFT_SHARED   the shared folder, relative to the module's root or absolute; no default
 //	GRAFT_ORT      folder whose node_modules holds onnxruntime-node; default graft/ort in the home folder's .cache
 //	GRAFT_ANCHORS  folder written by .ci/anchors; default graft/anchors there
 //	GRAFT_PYTHON   interpreter that has torch; default /usr/bin/python3

@@ -9,13 +9,16 @@ import (
 // Required reports whether a missing oracle is a failure (GRAFT_ORACLES=required) rather than a skip.
 func Required() bool { return os.Getenv("GRAFT_ORACLES") == "required" }
 
-// Shared returns the path of elem inside the shared folder (GRAFT_SHARED). The test is skipped, or fails where oracles
-// are required, when it is not there.
+// Shared returns the path of elem inside the shared folder (GRAFT_SHARED; a relative path starts at the module's root).
+// The test is skipped, or fails where oracles are required, when it is not there.
 func Shared(t testing.TB, elem ...string) string {
 	t.Helper()
 	root := os.Getenv("GRAFT_SHARED")
 	if root == "" {
 		missing(t, "GRAFT_SHARED is not set")
+	}
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(moduleRoot(t), root)
 	}
 	path := filepath.Join(append([]string{root}, elem...)...)
 	if _, err := os.Stat(path); err != nil {
@@ -33,6 +36,25 @@ func Anchors(t testing.TB, elem ...string) string {
 		missing(t, "anchors (make them with .ci/anchors): %v", err)
 	}
 	return path
+}
+
+// moduleRoot is the nearest folder with a go.mod, from the test's own upwards.
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = parent
+	}
 }
 
 // folder is the value of an environment variable or, where unset, a folder in the user's cache.

@@ -46,14 +46,7 @@ func (c Cast) Convert(dst, src *tensor.Dense) error {
 	switch {
 	case from == to && from != Undefined:
 		copy(Bytes(dst), Bytes(src))
-	case from == Complex64 && to == Complex128:
-		for i, v := range Slice[complex64](src) {
-			Slice[complex128](dst)[i] = complex128(v)
-		}
-	case from == Complex128 && to == Complex64:
-		for i, v := range Slice[complex128](src) {
-			Slice[complex64](dst)[i] = complex64(v)
-		}
+	case direct(dst, src, to, from):
 	case !numbers:
 		return fmt.Errorf("cannot convert %v (%v) to %v (%v)", from, src.Dtype().Type, to, dst.Dtype().Type)
 	case from.IsFloat():

@@ -103,7 +103,8 @@ func F8E5M2FNUZFrom(f float32, saturate bool) F8E5M2FNUZ {
 	return F8E5M2FNUZ(e5m2fnuz.encode(float64(f), saturate))
 }
 
-// F4E2M1From rounds to the nearest value, ties to even; what is too large becomes ±6, NaN 6.
+// F4E2M1From rounds to the nearest value, ties to even; what is too large becomes ±6 and NaN
+// becomes -0, as in ONNX's backend tests.
 func F4E2M1From(f float32) F4E2M1 { return F4E2M1(e2m1.encode(float64(f), true)) }
 
 // Rounding is how a cast to Float8E8M0 rounds, ONNX Cast's round_mode.

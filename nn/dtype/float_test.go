@@ -98,7 +98,7 @@ func TestSpecial(t *testing.T) {
 		{"e4m3fnuz", &e4m3fnuz, nan, 0x80, 0x80}, {"e4m3fnuz", &e4m3fnuz, -1e-9, 0, 0},
 		{"e5m2", &e5m2, inf, 0x7b, 0x7c}, {"e5m2", &e5m2, -1e6, 0xfb, 0xfc}, {"e5m2", &e5m2, nan, 0x7f, 0x7f},
 		{"e5m2fnuz", &e5m2fnuz, inf, 0x7f, 0x80}, {"e5m2fnuz", &e5m2fnuz, nan, 0x80, 0x80},
-		{"e2m1", &e2m1, inf, 7, 7}, {"e2m1", &e2m1, -inf, 15, 15}, {"e2m1", &e2m1, nan, 7, 7},
+		{"e2m1", &e2m1, inf, 7, 7}, {"e2m1", &e2m1, -inf, 15, 15}, {"e2m1", &e2m1, nan, 8, 8},
 		{"f16", &e5m10, 1e300, 0x7bff, 0x7c00}, {"f16", &e5m10, 1 + 0x1p-11 + 0x1p-40, 0x3c01, 0x3c01},
 		{"bf16", &e8m7, -inf, 0xff7f, 0xff80}, {"bf16", &e8m7, 5e-324, 0, 0},
 	} {

@@ -18,7 +18,7 @@ var (
 	e4m3fnuz = minifloat{bits: 8, mantissa: 3, bias: 8, max: 0x7f, inf: 0x80, nan: 0x80, fnuz: true}
 	e5m2     = minifloat{bits: 8, mantissa: 2, bias: 15, max: 0x7b, inf: 0x7c, nan: 0x7f}
 	e5m2fnuz = minifloat{bits: 8, mantissa: 2, bias: 16, max: 0x7f, inf: 0x80, nan: 0x80, fnuz: true}
-	e2m1     = minifloat{bits: 4, mantissa: 1, bias: 1, max: 7, inf: 7, nan: 7}
+	e2m1     = minifloat{bits: 4, mantissa: 1, bias: 1, max: 7, inf: 7, nan: 8}
 )
 
 // Values of all codes of the formats of eight bits and less.

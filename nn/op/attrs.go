@@ -375,3 +375,29 @@ func key(c Config) string {
 	}
 	return b.String()
 }
+
+// Available says whether a version of the operator has every attribute that the configuration
+// sets; if not, the error names it and the versions that do.
+func Available(version int, c Config) error {
+	o := c.Op()
+	if o.Attrs == nil {
+		return nil
+	}
+	c = Fill(c)
+	v := reflect.ValueOf(c)
+	for _, f := range fields(v.Type()) {
+		if f.in(version) {
+			continue
+		}
+		def := reflect.New(v.Field(f.index).Type()).Elem()
+		setDefault(def, f)
+		if v.Field(f.index).IsZero() || reflect.DeepEqual(v.Field(f.index).Interface(), def.Interface()) {
+			continue
+		}
+		if f.until != 0 && version > f.until {
+			return &Error{Op: o.Name, Err: fmt.Errorf("attribute %s ended with version %d, the graph has version %d", f.name, f.until, version)}
+		}
+		return &Error{Op: o.Name, Err: fmt.Errorf("attribute %s needs version %d, the graph has version %d", f.name, f.since, version)}
+	}
+	return nil
+}

@@ -5,14 +5,44 @@ package op
 // all makes every operator that this package declares.
 func all() []*Op {
 	list := []*Op{
+		averagePool(),
+		channelSum(),
 		concat(),
+		constant(),
+		constantOfShape(),
+		conv(),
+		convTranspose(),
+		expand(),
 		expandTo(),
+		flatten(),
+		gather(),
+		gatherGradOp(),
+		gemm(),
 		gradientPart(),
+		lpPool(),
+		matMul(),
+		matMulTransposed(),
+		maxPool(),
+		reshape(),
 		reshapeTo(),
+		scale(),
+		shapeOp(),
+		sizeOp(),
+		sliceGradOp(),
+		sliceOp(),
 		split(),
+		squeeze(),
 		sumTo(),
+		tile(),
+		transpose(),
+		unsqueeze(),
 		zerosLikeOp(),
 	}
+	list = append(list, convSteps()...)
+	list = append(list, globalPools()...)
+	list = append(list, poolGrads()...)
+	list = append(list, softmaxGrads()...)
+	list = append(list, softmaxes()...)
 	list = append(list, unaryOps()...)
 	return list
 }

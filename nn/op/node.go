@@ -112,7 +112,13 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 			core.Key = fmt.Sprintf("%s@%d,%v,%d", k, c.Version, c.Train, c.Outputs)
 		}
 	}
-	if c.Op.Kernel != nil {
+	run := c.Op.Func
+	if c.Op.Kernel != nil && !c.flat() {
+		if run = c.Op.Strings; run == nil {
+			return nil, c.Errorf("does not take strings or containers")
+		}
+	}
+	if run == nil && c.Op.Kernel != nil {
 		k, err := c.Op.Kernel(c)
 		if err != nil {
 			return nil, err
@@ -120,7 +126,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		core.Kernel = k
 		return core, nil
 	}
-	if c.Op.Func == nil {
+	if run == nil {
 		return nil, c.Errorf("has no kernel")
 	}
 	inputs := len(e.in)
@@ -131,7 +137,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 				args[i] = in[i]
 			}
 		}
-		res, err := c.Op.Func(c, args)
+		res, err := run(c, args)
 		out := make([]gorgonia.Value, len(res))
 		for i, v := range res {
 			if v != nil {
@@ -141,6 +147,18 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		return out, err
 	}
 	return core, nil
+}
+
+// flat says whether every input and output is a tensor of numbers.
+func (c *Call) flat() bool {
+	for _, list := range [][]Type{c.In, c.Out} {
+		for _, t := range list {
+			if t.Kind != Tensor || t.DType == dtype.String {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (c *Call) name() string {

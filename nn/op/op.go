@@ -12,7 +12,7 @@ import (
 // Op describes one ONNX operator. It is a plain value: functions that do not apply are nil.
 //
 // The forward computation is one of three: Kernel (slices in, slices out, for everything with
-// static shapes), Func (values in, values out: strings, sequences, shapes that depend on data)
+// static shapes; Strings helps it out), Func (values in, values out: sequences, shapes that depend on data)
 // or Lower (an expression of other operators).
 type Op struct {
 	Domain string // "" is ai.onnx
@@ -35,6 +35,9 @@ type Op struct {
 	Kernel func(c *Call) (engine.Kernel, error)
 	Func   func(c *Call, in []dtype.Value) ([]dtype.Value, error)
 	Lower  func(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
+	// Strings stands in for Kernel when an input or output is a tensor of strings or a container,
+	// which have no flat storage. nil beside a Kernel: the operator does not take those.
+	Strings func(c *Call, in []dtype.Value) ([]dtype.Value, error)
 
 	// Grad returns the gradient of every input (nil: none) from inputs, outputs and output
 	// gradients. in and dout hold nil for what is absent; out has the hidden outputs behind the formal ones.

@@ -23,7 +23,7 @@ func split() *Op {
 		Doc: "Cuts a tensor into parts along an axis.",
 		In:  "input T, split? int64 shape", Out: "outputs* T",
 		Attrs: SplitConfig{},
-		Infer: inferSplit, Kernel: splitKernel, Grad: splitGrad, Couple: coupleSplit,
+		Infer: inferSplit, Kernel: splitKernel, Strings: moveStrings, Grad: splitGrad, Couple: coupleSplit,
 	}
 }
 

@@ -32,6 +32,9 @@ func Validate(o *Op) (err error) {
 	if n := count(o.Kernel != nil, o.Func != nil, o.Lower != nil); n != 1 {
 		return bad("want one of Kernel, Func and Lower, got %d", n)
 	}
+	if o.Strings != nil && o.Kernel == nil {
+		return bad("Strings stands in for a Kernel, there is none")
+	}
 	if o.Lower == nil && (o.Grad == nil) == (o.NoGrad == "") {
 		return bad("want a gradient or the reason why there is none")
 	}

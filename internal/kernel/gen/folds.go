@@ -14,14 +14,19 @@ func folds() {
 	fold("sumAbsV", "the sum of |x|", 1, func(s, x, _ vec) { VANDPS(i8(1<<31-1), x, x); VADDPS(x, s, s) })
 	fold("dotV", "the sum of x·y", 2, func(s, x, y vec) { VFMADD231PS(x, y, s) })
 	fold("sumSqDiffV", "the sum of (x-y[0])²", 3, func(s, x, y vec) { VSUBPS(y, x, x); VFMADD231PS(x, x, s) })
+	fold("dotDiffV", "the sum of (x-z[0])·y", 4, nil)
 	maxFold()
 }
 
-// fold makes one sum; operands 1: x, 2: x and y, 3: x and a scalar y.
+// fold makes one sum; operands 1: x, 2: x and y, 3: x and a scalar y, 4: x, y and a
+// scalar z to subtract from x before f of 2 operands multiplies.
 func fold(name, doc string, operands int, f func(s, x, y vec)) {
 	sig := "func(n int, x *float32) float32"
 	if operands > 1 {
 		sig = "func(n int, x, y *float32) float32"
+	}
+	if operands == 4 {
+		sig = "func(n int, x, y, z *float32) float32"
 	}
 	TEXT(name, NOSPLIT, sig)
 	Doc(name + " returns " + doc + ".")
@@ -33,7 +38,10 @@ func fold(name, doc string, operands int, f func(s, x, y vec)) {
 	ys := YMM()
 	if operands > 1 {
 		yp = Load(Param("y"), GP64())
-		if operands == 2 {
+		if operands == 4 {
+			VBROADCASTSS(Mem{Base: Load(Param("z"), GP64())}, ys)
+		}
+		if operands != 3 {
 			advanced = append(advanced, yp)
 		} else {
 			VBROADCASTSS(Mem{Base: yp}, ys)
@@ -48,13 +56,18 @@ func fold(name, doc string, operands int, f func(s, x, y vec)) {
 		for v := range vectors {
 			x, y := YMM(), ys
 			load(Mem{Base: xp, Disp: 32 * v}, mask, x)
-			if operands == 2 {
+			if operands == 2 || operands == 4 {
 				y = YMM()
 				load(Mem{Base: yp, Disp: 32 * v}, mask, y)
 			}
 			if operands == 3 && mask != nil {
 				y = YMM()
 				VANDPS(mask, ys, y)
+			}
+			if operands == 4 { // lanes beyond the end have y = 0
+				VSUBPS(ys, x, x)
+				VFMADD231PS(x, y, s[v])
+				continue
 			}
 			f(s[v], x, y)
 		}

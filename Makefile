@@ -1,0 +1,80 @@
+# One word per chore; .ci/run calls the same words.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: build test check gen gen-check golden bench fuzz race cross oracles conformance verify scores ci
+
+export CGO_ENABLED ?= 0
+override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
+FUZZTIME ?= 20s
+RACY = ./internal/kernel/... ./internal/engine/... ./nn/... ./train/data/...
+TARGETS = darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 linux/arm64 js/wasm
+
+# The product: everything compiles without C.
+build:
+	go build ./...
+
+# What passes on a machine with nothing but Go.
+test:
+	GRAFT_SHARED= GRAFT_ORACLES= go test ./...
+
+# Form: gofmt, vet, staticcheck (pinned in go.mod).
+check:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+# Generated code.
+gen:
+	go generate ./...
+
+# Generated code is up to date: generating changes no file.
+gen-check:
+	@state() { { git diff; git ls-files -z --others --exclude-standard | xargs -0r sha256sum; } | sha256sum; }; \
+	before=$$(state); $(MAKE) --no-print-directory gen; \
+	if [ "$$before" != "$$(state)" ]; then echo "go generate changed files:"; git status --short; exit 1; fi
+
+# Files in testdata and the demonstration's model, by PyTorch (make oracles).
+golden:
+	/usr/bin/python3 testdata/torch/trajectories.py
+	d=$$(mktemp -d); trap 'rm -rf "$$d"' EXIT; \
+	go run ./internal/glyph/dump -out "$$d/train" -n 20000 -seed 1; \
+	go run ./internal/glyph/dump -out "$$d/val" -n 4000 -seed 2; \
+	/usr/bin/python3 cmd/graft/demo/train_glyphs.py --train "$$d/train" --val "$$d/val" --out cmd/graft/demo/digits.onnx
+
+bench:
+	go test -run '^$$' -bench . ./...
+
+# Every fuzz target for FUZZTIME.
+fuzz:
+	@go list -f '{{.Dir}}' ./... | while read -r dir; do \
+		for target in $$(cat "$$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
+			echo "$$dir $$target"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null); \
+		done; \
+	done
+
+# Data races, in the packages that start goroutines.
+race:
+	@dirs=(); for d in $(RACY); do if [ -d "$${d%/...}" ]; then dirs+=("$$d"); fi; done; \
+	CGO_ENABLED=1 GRAFT_SHARED= GRAFT_ORACLES= go test -race -short -timeout 20m "$${dirs[@]}"
+
+# The other systems compile.
+cross:
+	@for t in $(TARGETS); do echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} go build ./...; done
+
+# What the conformance tests compare with is installed.
+oracles:
+	GRAFT_SHARED='$(GRAFT_SHARED)' .ci/oracles
+
+# All tests again, with every oracle; a missing one is a failure.
+conformance:
+	GRAFT_SHARED='$(GRAFT_SHARED)' GRAFT_ORACLES=required go test -count=1 -timeout 30m ./...
+
+# The score over the ONNX backend tests and the models; it must not fall below .ci/scores.
+verify:
+	GRAFT_SHARED='$(GRAFT_SHARED)' .ci/verify
+
+scores:
+	GRAFT_SHARED='$(GRAFT_SHARED)' .ci/verify -update
+
+ci:
+	.ci/run

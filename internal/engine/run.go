@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// Run computes the roots. It stops between two steps when ctx is done. A panic in a kernel comes
+// back as an error that names the core; the program may run again after an error.
+func (p *Program) Run(ctx context.Context) (err error) {
+	if !p.running.CompareAndSwap(false, true) {
+		return errors.New("engine: the program is already running")
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	var at *step
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(at, r)
+		}
+		p.exec.ctx = nil
+		p.running.Store(false)
+	}()
+	p.exec.ctx = ctx
+	for _, v := range p.inputs {
+		if err := v.load(); err != nil {
+			return err
+		}
+	}
+	for _, at = range p.steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p.exec.reset()
+		if err := at.run(&p.exec); err != nil {
+			return fmt.Errorf("engine: %s: %w", at.name, err)
+		}
+		for _, v := range at.done {
+			v.val, v.dense = nil, nil
+		}
+	}
+	return nil
+}
+
+func panicked(s *step, r any) error {
+	name := "run"
+	if s != nil {
+		name = s.name
+	}
+	if err, ok := r.(error); ok {
+		return fmt.Errorf("engine: %s: panic: %w", name, err)
+	}
+	return fmt.Errorf("engine: %s: panic: %v", name, r)
+}
+
+// run executes one step.
+func (s *step) run(x *Exec) error {
+	switch s.kind {
+	case funcStep:
+		return s.runFunc()
+	case foreignStep:
+		return s.runForeign()
+	}
+	for i, v := range s.in {
+		if v == nil {
+			continue
+		}
+		if v.dense == nil {
+			return fmt.Errorf("input %d is a %T, not a tensor", i, v.val)
+		}
+		s.din[i] = v.dense
+	}
+	switch s.kind {
+	case kernelStep:
+		return s.core.Kernel(x, s.dout, s.din)
+	case sumStep:
+		x.pool.Run(s.sum.pieces, s.sum.run)
+	case copyStep:
+		copy(s.dout[0].Raw, s.din[0].Raw)
+	case viewStep:
+		return s.out[0].borrow(s.din[0])
+	}
+	return nil
+}
+
+// borrow makes v a view of d, which may have moved since the last run.
+func (v *value) borrow(d *tensor.Dense) (err error) {
+	if v.dense == nil || unsafe.SliceData(v.dense.Raw) != unsafe.SliceData(d.Raw) {
+		v.dense, err = dtype.View(d, v.shape...)
+	}
+	return err
+}
+
+// runFunc runs a core that makes its own values. What it is given it may keep, so it gets copies
+// of what lies in the arena.
+func (s *step) runFunc() error {
+	in := make([]gorgonia.Value, len(s.in))
+	for i, v := range s.in {
+		switch {
+		case v == nil:
+		case v.kind == placed:
+			in[i] = dtype.Clone(v.dense)
+		case v.dense != nil:
+			in[i] = v.dense
+		default:
+			in[i] = v.val
+		}
+	}
+	out, err := s.core.Func(in)
+	if err != nil {
+		return err
+	}
+	if len(out) != len(s.out) {
+		return fmt.Errorf("wanted %d outputs, got %d", len(s.out), len(out))
+	}
+	for i, v := range s.out {
+		if v == nil {
+			continue
+		}
+		if out[i] == nil {
+			return fmt.Errorf("output %d is missing", i)
+		}
+		if err := v.hold(out[i]); err != nil {
+			return fmt.Errorf("output %d: %w", i, err)
+		}
+	}
+	return nil
+}

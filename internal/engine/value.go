@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// kind says where a value lives.
+type kind uint8
+
+const (
+	source   kind = iota // an input node or constant: memory of its owner, read at each Run
+	placed               // in the arena
+	borrowed             // a view of a source
+	heap                 // a Go value made at each Run: strings, sequences
+)
+
+// value is one intermediate result. Several nodes share it if they compute the same.
+type value struct {
+	kind  kind
+	name  string
+	node  *gorgonia.Node // the source's node
+	dtype tensor.Dtype
+	shape tensor.Shape // nil: unknown (a source without a shape)
+	bytes int64        // -1: no flat storage, or unknown
+	from  *step        // nil for sources
+	uses  int          // step inputs that read it
+	last  int          // index of the last step that reads it
+	root  bool
+	buf   *buffer // its place; nil for what is not placed and for empty tensors
+
+	dense *tensor.Dense  // as kernels see it; nil while there is none or it is not flat
+	val   gorgonia.Value // as given by its owner, by Func or by a foreign op
+	bound gorgonia.Value // source: set by Bind
+	cell  *tensor.Dense  // source: the tensor that holds a scalar
+	form  *tensor.Dense  // placed by a foreign op: dense with the shape that op gave it
+}
+
+// stepKind says how a step runs.
+type stepKind uint8
+
+const (
+	kernelStep stepKind = iota
+	funcStep
+	foreignStep
+	sumStep  // out[0] = in[0] + in[1] + …
+	copyStep // out[0] = in[0], a root that would otherwise be its input
+	viewStep // out[0] borrows the memory of in[0]
+	deadStep // absorbed by another step, or a view within the arena: not run
+)
+
+// step is one unit of the schedule.
+type step struct {
+	kind stepKind
+	name string
+	core *Core
+	op   gorgonia.Op
+	in   []*value // nil: an absent optional input
+	out  []*value // nil: an output that nobody uses
+
+	din, dout []*tensor.Dense
+	sum       *sum
+	done      []*value // heap values nobody reads after this step
+}
+
+// newValue sizes a value; a shape that no memory can hold is an error.
+func newValue(k kind, name string, dt tensor.Dtype, shape tensor.Shape) (*value, error) {
+	v := &value{kind: k, name: name, dtype: dt, shape: shape, bytes: -1}
+	if shape == nil || !flat(dt) {
+		return v, nil
+	}
+	v.shape = append(tensor.Shape{}, shape...)
+	n, err := dtype.Count(shape)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %s: %w", name, err)
+	}
+	size := int(dt.Size())
+	if n > (math.MaxInt-cacheLine)/size {
+		return nil, fmt.Errorf("engine: %s: shape %v of %v takes too much memory", name, shape, dt)
+	}
+	v.bytes = int64(n) * int64(size)
+	return v, nil
+}
+
+// flat reports whether elements of dt are plain memory without pointers.
+func flat(dt tensor.Dtype) bool {
+	if dt.Type == nil {
+		return false
+	}
+	k := dt.Kind()
+	return k >= reflect.Bool && k <= reflect.Complex128
+}
+
+// nodeSpec is the element type and shape of n as Gorgonia sees it; a nil shape means unknown.
+func nodeSpec(n *gorgonia.Node) (tensor.Dtype, tensor.Shape) {
+	switch t := n.Type().(type) {
+	case tensor.Dtype:
+		if s := n.Shape(); len(s) > 0 {
+			return t, s
+		}
+		return t, tensor.ScalarShape()
+	case gorgonia.TensorType:
+		if dt, ok := t.Of.(tensor.Dtype); ok {
+			if s := n.Shape(); len(s) > 0 || t.Dims == 0 {
+				return dt, s
+			}
+			return dt, nil
+		}
+	}
+	return tensor.Dtype{}, nil
+}
+
+// isSource reports whether the value of a node with that op is given rather than computed.
+func isSource(op gorgonia.Op, kids int) bool {
+	if op == nil {
+		return true
+	}
+	_, constant := op.(interface{ Value() gorgonia.Value })
+	return constant && kids == 0
+}
+
+func nodeName(n *gorgonia.Node) string {
+	if name := n.Name(); name != "" {
+		return name
+	}
+	if op := n.Op(); op != nil {
+		return op.String()
+	}
+	return fmt.Sprintf("node %d", n.ID())
+}

@@ -1,0 +1,173 @@
+package kernel
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// visit calls f for every product of a convolution: y[yi] += x[xi] * w[wi]. It is
+// written for any number of spatial dimensions, unlike the kernels.
+func visit(s *ConvShape, f func(xi, wi, yi int)) {
+	d := len(s.In)
+	group := max(1, s.Group)
+	cg, og := s.C/group, s.OC/group
+	at := func(v []int, i, fallback int) int {
+		if v == nil {
+			return fallback
+		}
+		return v[i]
+	}
+	var walk func(dim, xi, wi, yi int)
+	walk = func(dim, xi, wi, yi int) {
+		if dim == d {
+			f(xi, wi, yi)
+			return
+		}
+		for o := range s.Out[dim] {
+			for k := range s.Kernel[dim] {
+				i := o*at(s.Stride, dim, 1) + k*at(s.Dilation, dim, 1) - at(s.PadBegin, dim, 0)
+				if i >= 0 && i < s.In[dim] {
+					walk(dim+1, xi*s.In[dim]+i, wi*s.Kernel[dim]+k, yi*s.Out[dim]+o)
+				}
+			}
+		}
+	}
+	for n := range s.N {
+		for oc := range s.OC {
+			for c := range cg {
+				walk(0, n*s.C+oc/og*cg+c, oc*cg+c, n*s.OC+oc)
+			}
+		}
+	}
+}
+
+func product1(v []int) int {
+	n := 1
+	for _, d := range v {
+		n *= d
+	}
+	return n
+}
+
+// convolution completes a shape with equal padding on both sides.
+func convolution(n, c, oc, group int, in, kernel, stride, dilation, pad []int) *ConvShape {
+	s := &ConvShape{N: n, C: c, OC: oc, Group: group, In: in, Kernel: kernel, Stride: stride, Dilation: dilation, PadBegin: pad, PadEnd: pad}
+	for i := range in {
+		s.Out = append(s.Out, (in[i]+2*pad[i]-dilation[i]*(kernel[i]-1)-1)/stride[i]+1)
+	}
+	return s
+}
+
+var convShapes = []*ConvShape{
+	convolution(2, 3, 5, 1, []int{9, 11}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
+	convolution(1, 16, 20, 1, []int{14, 14}, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{0, 0}),
+	convolution(3, 4, 7, 1, []int{7, 7}, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{0, 0}),
+	convolution(2, 4, 6, 1, []int{13, 10}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 6, 8, 2, []int{8, 9}, []int{3, 2}, []int{1, 2}, []int{2, 1}, []int{2, 0}),
+	convolution(2, 4, 4, 1, []int{12, 12}, []int{1, 1}, []int{3, 2}, []int{1, 1}, []int{0, 0}),
+	convolution(1, 3, 8, 1, []int{30, 30}, []int{7, 7}, []int{2, 2}, []int{1, 1}, []int{3, 3}),
+	convolution(2, 5, 5, 5, []int{9, 12}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 5, 10, 5, []int{9, 12}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 3, 6, 3, []int{9, 40}, []int{2, 3}, []int{3, 3}, []int{2, 2}, []int{1, 2}),
+	convolution(2, 1, 9, 1, []int{28, 28}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{2, 2}),
+	convolution(2, 3, 4, 1, []int{40}, []int{5}, []int{2}, []int{2}, []int{3}),
+	convolution(2, 2, 3, 1, []int{5, 6, 7}, []int{3, 3, 3}, []int{1, 2, 1}, []int{1, 1, 2}, []int{1, 1, 0}),
+	convolution(2, 2, 4, 2, []int{5, 6, 7}, []int{2, 3, 3}, []int{2, 2, 2}, []int{1, 1, 1}, []int{1, 1, 1}),
+	convolution(1, 2, 2, 1, []int{4, 4}, []int{2, 2}, []int{3, 3}, []int{1, 1}, []int{0, 0}),
+	convolution(1, 2, 2, 2, []int{4, 4}, []int{2, 2}, []int{3, 3}, []int{1, 1}, []int{0, 0}),
+	convolution(2, 40, 50, 1, []int{16, 17}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
+	convolution(5, 64, 40, 1, []int{3, 3}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
+	{N: 1, C: 2, OC: 3, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{8, 5}, PadBegin: []int{3, 0}, PadEnd: []int{1, 1}},
+}
+
+func testConv[T Float](t *testing.T, tol float64) {
+	for name, p := range pools(t) {
+		for i, s := range convShapes {
+			group := max(1, s.Group)
+			x, w := random[T](s.N*s.C*product1(s.In), 1), random[T](s.OC*s.C/group*product1(s.Kernel), 2)
+			bias, dy := random[T](s.OC, 3), random[T](s.N*s.OC*product1(s.Out), 4)
+			y := make([]float64, len(dy))
+			dx, dw := make([]float64, len(x)), make([]float64, len(w))
+			visit(s, func(xi, wi, yi int) {
+				y[yi] += float64(x[xi]) * float64(w[wi])
+				dx[xi] += float64(dy[yi]) * float64(w[wi])
+				dw[wi] += float64(dy[yi]) * float64(x[xi])
+			})
+			what := fmt.Sprint(name, " ", i, *s)
+			got := random[T](len(dy), 5)
+			ConvForward(p, s, x, w, nil, got, nil)
+			near(t, what+" y", wide(got), y, tol)
+
+			space := product1(s.Out)
+			for q := range y {
+				y[q] = max(0, y[q]+float64(bias[q/space%s.OC]))
+			}
+			ConvForwardRelu(p, s, x, w, bias, got, nil)
+			near(t, what+" relu", wide(got), y, tol)
+
+			got = random[T](len(x), 5)
+			ConvBackwardData(p, s, dy, w, got, nil)
+			near(t, what+" dx", wide(got), dx, tol)
+			got = random[T](len(w), 5)
+			ConvBackwardWeight(p, s, x, dy, got, nil)
+			near(t, what+" dw", wide(got), dw, 4*tol)
+		}
+	}
+}
+
+func wide[T Float](x []T) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func TestConv(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testConv[float32](t, 1e-4) })
+	t.Run("float64", func(t *testing.T) { testConv[float64](t, 1e-12) })
+}
+
+func BenchmarkConv(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		if threads > runtime.GOMAXPROCS(0) {
+			continue
+		}
+		p := NewPool(threads)
+		defer p.Close()
+		for _, c := range []struct {
+			name string
+			s    *ConvShape
+		}{
+			{"3x3x64@56", convolution(4, 64, 64, 1, []int{56, 56}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
+			{"3x3x256@14", convolution(4, 256, 256, 1, []int{14, 14}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
+			{"3x3x512@7", convolution(4, 512, 512, 1, []int{7, 7}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
+			{"1x1x256@28", convolution(4, 256, 128, 1, []int{28, 28}, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{0, 0})},
+			{"7x7/2x3@224", convolution(1, 3, 64, 1, []int{224, 224}, []int{7, 7}, []int{2, 2}, []int{1, 1}, []int{3, 3})},
+			{"dw3x3x96@56", convolution(4, 96, 96, 96, []int{56, 56}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
+			{"dw3x3x384/2@14", convolution(4, 384, 384, 384, []int{14, 14}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1})},
+			{"5x5x6valid@28", convolution(32, 1, 6, 1, []int{28, 28}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{2, 2})},
+			{"5x5x16valid@14", convolution(32, 6, 16, 1, []int{14, 14}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{0, 0})},
+		} {
+			s := c.s
+			x, w := random[float32](s.N*s.C*product1(s.In), 1), random[float32](s.OC*s.C/s.Group*product1(s.Kernel), 2)
+			y := make([]float32, s.N*s.OC*product1(s.Out))
+			arena := make([]float32, 1<<23)
+			scratch := func(n int) []float32 { return arena[:n] }
+			flop := 2 * float64(len(y)) * float64(s.C/s.Group*product1(s.Kernel))
+			for pass, f := range map[string]func(){
+				"forward": func() { ConvForward(p, s, x, w, nil, y, scratch) },
+				"data":    func() { ConvBackwardData(p, s, y, w, x, scratch) },
+				"weight":  func() { ConvBackwardWeight(p, s, x, y, w, scratch) },
+			} {
+				b.Run(fmt.Sprintf("threads=%d/%s/%s", threads, c.name, pass), func(b *testing.B) {
+					for b.Loop() {
+						f()
+					}
+					b.ReportMetric(flop*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package kernel
+
+// ConvBackwardData computes the gradient dx [N, C, In…] of a convolution from dy
+// [N, OC, Out…] and w, overwriting dx. It is also the forward pass of ConvTranspose,
+// with dy as its input and dx as its output.
+func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch func(n int) []T) {
+	g := s.geometry()
+	in, out := g.in.size(), g.out.size()
+	dx, dy = dx[:g.n*g.c*in], dy[:g.n*g.oc*out]
+	if len(dx) == 0 {
+		return
+	}
+	phases := g.phases()
+	for i := range phases {
+		if len(phases[i].taps) == 0 || len(dy) == 0 {
+			clear(dx) // points that no kernel point reaches
+			break
+		}
+	}
+	if len(dy) == 0 {
+		return
+	}
+	if g.cg == 1 {
+		depthwiseBackwardData(p, &g, phases, dy, w, dx)
+		return
+	}
+	for i := range phases {
+		if ph := &phases[i]; len(ph.taps) > 0 {
+			backwardPhase(p, &g, ph, dy, w, dx, scratch)
+		}
+	}
+}
+
+// backwardPhase sets the points of one phase.
+func backwardPhase[T Float](p *Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
+	in, out := g.in.size(), g.out.size()
+	k, ker := g.og*len(ph.taps), g.ker.size()
+	turned := take(scratch, g.c*k) // [group][channel][output channel][tap]
+	p.Range(g.c, max(1, 1<<13/k), func(lo, hi int) {
+		for c := lo; c < hi; c++ {
+			group, ci := c/g.cg, c%g.cg
+			d := turned[c*k:][:k]
+			for o := range g.og {
+				src := w[((group*g.og+o)*g.cg+ci)*ker:][:ker]
+				for q, point := range ph.kernel {
+					d[o*len(ph.kernel)+q] = src[point]
+				}
+			}
+		}
+	})
+	eachGroup(p, g.groups, func(p *Pool, i int) {
+		m := product[T]{
+			m: g.cg, n: g.n * ph.grid.size(), k: k, alpha: 1,
+			a: turned[i*g.cg*k:][:g.cg*k], rsA: k, csA: 1,
+			b: &lattice[T]{
+				x: dy[i*g.og*out:], channel: out, image: g.oc * out,
+				in: g.out, grid: ph.grid, stride: triple{1, 1, 1}, taps: ph.taps, columns: g.n * ph.grid.size(),
+			},
+			c: dx[i*g.cg*in:], ldc: in, span: in, image: g.c * in,
+			weightB: 60,
+		}
+		if g.stride.size() > 1 {
+			m.where = func(j, cols int, at *[nr]int) { g.place(ph, j, cols, at) }
+		}
+		m.run(p)
+	})
+}
+
+// place finds the points j to j+cols of a phase in dx.
+func (g *geometry) place(ph *phase, j, cols int, at *[nr]int) {
+	per := ph.grid.size()
+	n, r := j/per, j%per
+	z, r := r/(ph.grid[1]*ph.grid[2]), r%(ph.grid[1]*ph.grid[2])
+	y, x := r/ph.grid[2], r%ph.grid[2]
+	for q := range cols {
+		row := (ph.first[0]+z*g.stride[0])*g.in[1] + ph.first[1] + y*g.stride[1]
+		at[q] = n*g.c*g.in.size() + row*g.in[2] + ph.first[2] + x*g.stride[2]
+		if x++; x < ph.grid[2] {
+			continue
+		}
+		x = 0
+		if y++; y < ph.grid[1] {
+			continue
+		}
+		y = 0
+		if z++; z < ph.grid[0] {
+			continue
+		}
+		z = 0
+		n++
+	}
+}
+
+// ConvBackwardBias sets db [OC] to the sum of dy [N, OC, Out…] over images and space.
+func ConvBackwardBias[T Float](p *Pool, s *ConvShape, dy, db []T) {
+	g := s.geometry()
+	ChannelSum(p, g.n, g.oc, g.out.size(), dy, db)
+}
+
+// ConvBackwardWeight computes the gradient dw [OC, C/Group, Kernel…] of a
+// convolution from x and dy, overwriting dw.
+func ConvBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch func(n int) []T) {
+	g := s.geometry()
+	in, out := g.in.size(), g.out.size()
+	taps := g.taps()
+	k := g.cg * len(taps)
+	x, dy, dw = x[:g.n*g.c*in], dy[:g.n*g.oc*out], dw[:g.oc*k]
+	if len(x) == 0 || len(dy) == 0 {
+		clear(dw)
+		return
+	}
+	if g.planar() {
+		depthwiseBackwardWeight(p, &g, x, dy, dw)
+		return
+	}
+	// One product per group, (channel, tap) × output channel, inner dimension
+	// (image, point): so that it is dy that must be turned and not the lattice.
+	turned := take(scratch, g.oc*k)
+	parts := 1
+	if t := p.Threads(); g.groups < t && k < 64*t && g.n*out >= 256*t {
+		parts = t // too few rows to share: share the inner dimension
+	}
+	var partial []T
+	if parts > 1 {
+		partial = take(scratch, (parts-1)*g.og*k)
+	}
+	eachGroup(p, g.groups, func(p *Pool, i int) {
+		c := turned[i*g.og*k:][:g.og*k]
+		m := product[T]{
+			m: k, n: g.og, k: g.n * out, alpha: 1,
+			left: &lattice[T]{
+				x: x[i*g.cg*in:], channel: in, image: g.c * in,
+				in: g.in, grid: g.out, stride: g.stride, taps: taps, columns: g.n * out,
+			},
+			b: &imageRows[T]{x: dy[i*g.og*out:], space: out, image: g.oc * out},
+			c: c, ldc: g.og, span: g.og, weightB: 60,
+		}
+		if parts == 1 {
+			m.run(p)
+		} else {
+			m.split(p, parts, partial)
+		}
+		turn(p, k, g.og, c, dw[i*g.og*k:])
+	})
+}
+
+// split shares the inner dimension between parts and adds up in order.
+func (x *product[T]) split(p *Pool, parts int, partial []T) {
+	size := x.m * x.n
+	p.Run(parts, func(_, i int) {
+		part := *x
+		if i > 0 {
+			part.c = partial[(i-1)*size:][:size]
+		}
+		part.part(0, x.m, 0, x.n, i*x.k/parts, (i+1)*x.k/parts)
+	})
+	for i := range parts - 1 {
+		for q, v := range partial[i*size:][:size] {
+			x.c[q] += v
+		}
+	}
+}
+
+// turn writes the rows×cols matrix src transposed.
+func turn[T Float](p *Pool, rows, cols int, src, dst []T) {
+	Transpose(p, dst[:rows*cols], src[:rows*cols], []int{rows, cols}, []int{1, 0})
+}
+
+// imageRows is dy as a matrix (image, point) × channel.
+type imageRows[T Float] struct {
+	x            []T
+	space, image int
+}
+
+func (s *imageRows[T]) pack(l, kc, j, je int, dst []T) {
+	for ; j < je; j += nr {
+		strip := dst[:kc*nr]
+		dst = dst[kc*nr:]
+		for q := 0; q < kc; {
+			n, r := (l+q)/s.space, (l+q)%s.space
+			piece := min(kc-q, s.space-r)
+			packTransposed(piece, s.x[n*s.image+j*s.space+r:], s.space, min(nr, je-j), strip[q*nr:])
+			q += piece
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package kernel
+
+import "fmt"
+
+// ConvShape is the shape of a convolution with one to three spatial dimensions:
+// x [N, C, In…], w [OC, C/Group, Kernel…], y [N, OC, Out…]. Point o of the output
+// reads x at o*Stride + k*Dilation - PadBegin for the kernel points k; what lies
+// outside of x counts as 0. Out is taken as given, so PadEnd is for the caller's use.
+// Empty Stride and Dilation mean 1, empty PadBegin means 0, Group 0 means 1.
+type ConvShape struct {
+	N, C, OC, Group                                     int
+	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
+}
+
+type triple [3]int
+
+func (v triple) size() int { return v[0] * v[1] * v[2] }
+
+// geometry is a ConvShape brought to three spatial dimensions.
+type geometry struct {
+	n, c, oc, groups               int // all channels
+	cg, og                         int // channels per group
+	in, ker, out, stride, dil, pad triple
+}
+
+func (s *ConvShape) geometry() geometry {
+	g := geometry{n: s.N, c: s.C, oc: s.OC, groups: max(s.Group, 1)}
+	g.cg, g.og = g.c/g.groups, g.oc/g.groups
+	if d := len(s.In); d > 3 || len(s.Kernel) != d || len(s.Out) != d || g.cg*g.groups != g.c || g.og*g.groups != g.oc {
+		panic(fmt.Sprintf("kernel: convolution of shape %+v", *s))
+	}
+	g.in, g.ker, g.out = expand(s.In, 1), expand(s.Kernel, 1), expand(s.Out, 1)
+	g.stride, g.dil, g.pad = expand(s.Stride, 1), expand(s.Dilation, 1), expand(s.PadBegin, 0)
+	return g
+}
+
+// expand puts the spatial numbers v last of three.
+func expand(v []int, fill int) triple {
+	t := triple{fill, fill, fill}
+	copy(t[3-len(v):], v)
+	return t
+}
+
+// points lists the kernel points in row-major order.
+func (g *geometry) points() []triple {
+	p := make([]triple, 0, g.ker.size())
+	for z := range g.ker[0] {
+		for y := range g.ker[1] {
+			for x := range g.ker[2] {
+				p = append(p, triple{z, y, x})
+			}
+		}
+	}
+	return p
+}
+
+// taps lists, in kernel order, what to add to an output point times its stride to
+// get the input point that the kernel point multiplies.
+func (g *geometry) taps() []triple {
+	t := g.points()
+	for i := range t {
+		for d := range 3 {
+			t[i][d] = t[i][d]*g.dil[d] - g.pad[d]
+		}
+	}
+	return t
+}
+
+// phase is a class of input points, first + t*step for t in grid, that the same
+// kernel points reach. The gradient of a strided convolution falls into one
+// stride-1 convolution for each phase.
+type phase struct {
+	first, grid triple
+	kernel      []int    // the kernel points that reach it, flat
+	taps        []triple // the output point that each of them multiplies, less t
+}
+
+func (g *geometry) phases() []phase {
+	var all []phase
+	points := g.points()
+	for i := range g.stride.size() {
+		first := triple{i / (g.stride[1] * g.stride[2]), i / g.stride[2] % g.stride[1], i % g.stride[2]}
+		ph := phase{first: first}
+		for d := range 3 {
+			ph.grid[d] = max(0, cdiv(g.in[d]-first[d], g.stride[d]))
+		}
+		if ph.grid.size() == 0 {
+			continue
+		}
+		for k, point := range points {
+			var tap triple
+			reaches := true
+			for d := range 3 {
+				at := first[d] + g.pad[d] - point[d]*g.dil[d]
+				reaches = reaches && at%g.stride[d] == 0
+				tap[d] = at / g.stride[d]
+			}
+			if reaches {
+				ph.kernel, ph.taps = append(ph.kernel, k), append(ph.taps, tap)
+			}
+		}
+		all = append(all, ph)
+	}
+	return all
+}

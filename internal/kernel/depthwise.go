@@ -1,0 +1,195 @@
+package kernel
+
+// Depthwise convolution: every output channel sees one input channel. A plane of
+// the input is copied into a border of zeros, columns sorted by their remainder
+// modulo the stride, so that each tap reads a contiguous row.
+
+// planar tells whether the forward pass goes plane by plane: with many output
+// channels for each input channel the matrix product is faster.
+func (g *geometry) planar() bool { return g.cg == 1 && g.og < mr }
+
+// bordered is the layout of such a copy.
+type bordered struct {
+	in, origin, extent triple // extent of the copy in input points, origin before the first
+	stride             int    // of the innermost dimension
+	width, pitch       int    // of one remainder class, and of a row of all
+	offset             []int  // of each tap from the start of an output row
+}
+
+// border lays out the copy for a grid of outputs with the given strides and taps.
+func border(in, grid, stride triple, taps []triple) bordered {
+	lo, hi := taps[0], taps[0]
+	for _, t := range taps {
+		for d := range 3 {
+			lo[d], hi[d] = min(lo[d], t[d]), max(hi[d], t[d])
+		}
+	}
+	b := bordered{in: in, stride: stride[2]}
+	for d := range 3 {
+		b.origin[d] = -lo[d]
+		b.extent[d] = (grid[d]-1)*stride[d] + hi[d] - lo[d] + 1
+	}
+	b.width = cdiv(b.extent[2], b.stride)
+	b.pitch = b.width * b.stride
+	for _, t := range taps {
+		x := t[2] - lo[2]
+		b.offset = append(b.offset, ((t[0]-lo[0])*b.extent[1]+t[1]-lo[1])*b.pitch+x%b.stride*b.width+x/b.stride)
+	}
+	return b
+}
+
+func (b *bordered) size() int { return b.extent[0] * b.extent[1] * b.pitch }
+
+// row is where the taps of output row (z, y) start.
+func (b *bordered) row(z, y int, stride triple) int {
+	return (z*stride[0]*b.extent[1] + y*stride[1]) * b.pitch
+}
+
+// borderLoad copies a plane into dst, whose border is 0 already.
+func borderLoad[T Float](b *bordered, plane, dst []T) {
+	for z := max(0, -b.origin[0]); z < min(b.in[0], b.extent[0]-b.origin[0]); z++ {
+		for y := max(0, -b.origin[1]); y < min(b.in[1], b.extent[1]-b.origin[1]); y++ {
+			src := plane[(z*b.in[1]+y)*b.in[2]:][:b.in[2]]
+			d := dst[((z+b.origin[0])*b.extent[1]+y+b.origin[1])*b.pitch:][:b.pitch]
+			x0, x1 := max(0, -b.origin[2]), min(b.in[2], b.extent[2]-b.origin[2])
+			if b.stride == 1 {
+				if x0 < x1 {
+					copy(d[x0+b.origin[2]:], src[x0:x1])
+				}
+				continue
+			}
+			class, at := (x0+b.origin[2])%b.stride, (x0+b.origin[2])/b.stride
+			for x := x0; x < x1; x++ {
+				d[class*b.width+at] = src[x]
+				if class++; class == b.stride {
+					class, at = 0, at+1
+				}
+			}
+		}
+	}
+}
+
+// tapRow is one output row: y[i] = bias + Σ w[t]*x[offset[t]+i].
+func tapRow[T Float](x []T, offset []int, w []T, bias *T, y []T) {
+	if single[T]() && simd {
+		tapsRow(len(y), &as32(x)[0], len(offset), &offset[0], &as32(w)[0], &as32(y)[0], pointer32(bias))
+		return
+	}
+	for i := range y {
+		s := *bias
+		for t, o := range offset {
+			s += w[t] * x[o+i]
+		}
+		y[i] = s
+	}
+}
+
+// planeGrain is how many planes make a task worth another thread.
+func planeGrain(work int) int { return max(1, 1<<15/max(work, 1)) }
+
+func depthwiseForward[T Float](p *Pool, g *geometry, x, w, bias []T, relu bool, y []T) {
+	taps := g.taps()
+	b := border(g.in, g.out, g.stride, taps)
+	in, out := g.in.size(), g.out.size()
+	p.Range(g.n*g.oc, planeGrain(out*len(taps)), func(lo, hi int) {
+		buffer := borrow[T](b.size() + 1)
+		defer giveBack(buffer)
+		plane, zero := (*buffer)[1:][:b.size()], &(*buffer)[0]
+		*zero = 0
+		clear(plane)
+		for i := lo; i < hi; i++ {
+			n, o := i/g.oc, i%g.oc
+			add := zero
+			if bias != nil {
+				add = &bias[o]
+			}
+			borderLoad(&b, x[(n*g.c+o/g.og)*in:][:in], plane)
+			yo := y[i*out:][:out]
+			for r := range g.out[0] * g.out[1] {
+				src := plane[b.row(r/g.out[1], r%g.out[1], g.stride):]
+				tapRow(src, b.offset, w[o*len(taps):][:len(taps)], add, yo[r*g.out[2]:][:g.out[2]])
+			}
+			if relu {
+				reluInto(yo, yo)
+			}
+		}
+	})
+}
+
+func depthwiseBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T) {
+	in, out, ker := g.in.size(), g.out.size(), g.ker.size()
+	p.Range(g.n*g.c, planeGrain(out*ker*g.og), func(lo, hi int) {
+		for i := range phases {
+			ph := &phases[i]
+			if len(ph.taps) == 0 {
+				continue
+			}
+			b := border(g.out, ph.grid, triple{1, 1, 1}, ph.taps)
+			buffer := borrow[T](1 + b.size() + ker + 2*ph.grid[2])
+			zero, rest := &(*buffer)[0], (*buffer)[1:]
+			*zero = 0
+			plane, weights, row := rest[:b.size()], rest[b.size():][:len(ph.taps)], rest[b.size()+ker:][:2*ph.grid[2]]
+			clear(plane)
+			for c := lo; c < hi; c++ {
+				n, ci := c/g.c, c%g.c
+				for o := range g.og {
+					oc := ci*g.og + o
+					for q, k := range ph.kernel {
+						weights[q] = w[oc*ker+k]
+					}
+					borderLoad(&b, dy[(n*g.oc+oc)*out:][:out], plane)
+					phasePlane(g, ph, &b, plane, weights, zero, row, o > 0, dx[c*in:][:in])
+				}
+			}
+			giveBack(buffer)
+		}
+	})
+}
+
+// phasePlane computes, or adds to, the points of a phase in one plane.
+func phasePlane[T Float](g *geometry, ph *phase, b *bordered, plane, weights []T, zero *T, row []T, add bool, dx []T) {
+	width := ph.grid[2]
+	for r := range ph.grid[0] * ph.grid[1] {
+		z, y := r/ph.grid[1], r%ph.grid[1]
+		src := plane[b.row(z, y, triple{1, 1, 1}):]
+		d := dx[((ph.first[0]+z*g.stride[0])*g.in[1]+ph.first[1]+y*g.stride[1])*g.in[2]+ph.first[2]:]
+		if g.stride[2] == 1 && !add {
+			tapRow(src, b.offset, weights, zero, d[:width])
+			continue
+		}
+		tapRow(src, b.offset, weights, zero, row[:width])
+		for x, v := range row[:width] {
+			if add {
+				v += d[x*g.stride[2]]
+			}
+			d[x*g.stride[2]] = v
+		}
+	}
+}
+
+func depthwiseBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
+	taps := g.taps()
+	b := border(g.in, g.out, g.stride, taps)
+	in, out := g.in.size(), g.out.size()
+	p.Range(g.oc, planeGrain(g.n*out*len(taps)), func(lo, hi int) {
+		buffer := borrow[T](b.size())
+		defer giveBack(buffer)
+		plane := (*buffer)[:b.size()]
+		clear(plane)
+		for o := lo; o < hi; o++ {
+			d := dw[o*len(taps):][:len(taps)]
+			clear(d)
+			for n := range g.n {
+				borderLoad(&b, x[(n*g.c+o/g.og)*in:][:in], plane)
+				src := dy[(n*g.oc+o)*out:][:out]
+				for r := range g.out[0] * g.out[1] {
+					from := plane[b.row(r/g.out[1], r%g.out[1], g.stride):]
+					row := src[r*g.out[2]:][:g.out[2]]
+					for t, off := range b.offset {
+						d[t] += dot(from[off:][:len(row)], row)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package kernel
+
+// GRUReserve is the number of elements of RNNData.Reserve: for each (time, batch
+// element) the three activated gates, the state, and what the reset gate multiplies
+// with LinearBeforeReset.
+func GRUReserve(s *RNNShape) int { return 5 * s.rows() * s.Hidden }
+
+// gru is one run of GRU or GRUGrad.
+type gru[T Float] struct {
+	*RNNShape
+	d              *RNNData[T]
+	f, g           Activation
+	gates          []T // [Seq, Batch, 3*Hidden]
+	states, linear []T // [Seq, Batch, Hidden]
+}
+
+func newGRU[T Float](s *RNNShape, d *RNNData[T], reserve []T) *gru[T] {
+	n := s.rows() * s.Hidden
+	return &gru[T]{
+		RNNShape: s, d: d, f: s.Act[0].or(ActSigmoid), g: s.Act[1].or(ActTanh),
+		gates: reserve[:3*n], states: reserve[3*n:][:n], linear: reserve[4*n:][:n],
+	}
+}
+
+// GRU runs one direction of ONNX's GRU. scratch may be nil.
+func GRU[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) {
+	reserve := d.Reserve
+	if reserve == nil {
+		reserve = take(scratch, GRUReserve(s))
+	}
+	x := newGRU(s, d, reserve)
+	hid := s.Hidden
+	project(p, s, d, 3, x.bias(scratch), x.gates)
+	first := 3 // gates whose recurrent part is a product with H itself
+	if !s.LinearBeforeReset {
+		first = 2
+	}
+	r := Pack(p, true, hid, first*hid, d.R, hid, take(scratch, PackedLen(hid, first*hid)))
+	var rh Packed[T]
+	var reset []T
+	if first == 2 {
+		rh = Pack(p, true, hid, hid, d.R[2*hid*hid:], hid, take(scratch, PackedLen(hid, hid)))
+		reset = take(scratch, s.Batch*hid)
+		clear(reset)
+	}
+	h := initial(d.H0, take(scratch, s.Batch*hid))
+	sums := take(scratch, s.Batch*3*hid)
+	for step := range s.Seq {
+		GemmPacked(p, false, s.Batch, 1, h, hid, r, 0, sums, 3*hid)
+		rowsOf(p, s, step, 4*hid, func(n, t int) { x.resetStep(t*s.Batch+n, n, h, sums, reset) })
+		if first == 2 {
+			GemmPacked(p, false, s.Batch, 1, reset, hid, rh, 0, sums[2*hid:], 3*hid)
+		}
+		rowsOf(p, s, step, 4*hid, func(n, t int) {
+			x.step(t*s.Batch+n, h[n*hid:][:hid], sums[(3*n+2)*hid:][:hid])
+			d.storeY(s, t, n, h[n*hid:][:hid])
+		})
+	}
+	d.clearY(s)
+	copy(d.YH, h)
+}
+
+// bias is what to add to X*Wᵀ: both biases, save that of R for the hidden gate where
+// the reset gate multiplies it.
+func (x *gru[T]) bias(scratch func(n int) []T) []T {
+	if x.d.B == nil {
+		return nil
+	}
+	hid := x.Hidden
+	b := take(scratch, 3*hid)
+	binaryVV(OpAdd, b, x.d.B[:3*hid], x.d.B[3*hid:6*hid])
+	if x.LinearBeforeReset {
+		copy(b[2*hid:], x.d.B[2*hid:3*hid])
+	}
+	return b
+}
+
+// resetStep computes the gates z and r of a row and what the reset gate leads to.
+func (x *gru[T]) resetStep(row, n int, h, sums, reset []T) {
+	hid := x.Hidden
+	zr := x.gates[row*3*hid:][:2*hid]
+	binaryVV(OpAdd, zr, zr, sums[n*3*hid:][:2*hid])
+	clipped(zr, x.Clip)
+	apply(x.f, zr)
+	if !x.LinearBeforeReset {
+		binaryVV(OpMul, reset[n*hid:][:hid], zr[hid:], h[n*hid:][:hid])
+		return
+	}
+	u := sums[(3*n+2)*hid:][:hid]
+	if x.d.B != nil {
+		binaryVV(OpAdd, u, u, x.d.B[5*hid:6*hid])
+	}
+	copy(x.linear[row*hid:], u)
+	binaryVV(OpMul, u, u, zr[hid:])
+}
+
+// step computes the hidden gate of a row, whose recurrent part is u, and advances h.
+func (x *gru[T]) step(row int, h, u []T) {
+	hid := x.Hidden
+	z, g := x.gates[row*3*hid:][:hid], x.gates[(3*row+2)*hid:][:hid]
+	binaryVV(OpAdd, g, g, u)
+	clipped(g, x.Clip)
+	apply(x.g, g)
+	for q, v := range z {
+		h[q] = g[q] + v*(h[q]-g[q])
+	}
+	copy(x.states[row*hid:], h)
+}

@@ -1,0 +1,98 @@
+package kernel
+
+// GRUGrad computes the gradients of GRU. d holds what GRU was given and what it
+// wrote to Reserve; Y is not needed. scratch may be nil.
+func GRUGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scratch func(n int) []T) {
+	x := newGRU(s, d, d.Reserve)
+	hid, rows := s.Hidden, s.rows()
+	dg := take(scratch, rows*3*hid) // gradients of the gates before activation
+	clear(dg)
+	dl := dg // those of the recurrent parts, which the reset gate may scale
+	if s.LinearBeforeReset {
+		dl = take(scratch, rows*3*hid)
+		clear(dl)
+	}
+	dh := initial(g.DYH, take(scratch, s.Batch*hid))
+	prev := before(s, d.H0, x.states, take(scratch, rows*hid))
+	picked := take(scratch, s.Batch*3*hid)
+	sums := take(scratch, s.Batch*hid)
+	first := 3
+	var rh Packed[T]
+	if !s.LinearBeforeReset {
+		first = 2
+		rh = Pack(p, false, hid, hid, d.R[2*hid*hid:], hid, take(scratch, PackedLen(hid, hid)))
+	}
+	r := Pack(p, false, first*hid, hid, d.R, hid, take(scratch, PackedLen(first*hid, hid)))
+	for step := s.Seq - 1; step >= 0; step-- {
+		clear(picked) // elements whose sequence is over stay 0
+		rowsOf(p, s, step, 6*hid, func(n, t int) {
+			dn := dh[n*hid:][:hid]
+			if g.DY != nil {
+				binaryVV(OpAdd, dn, dn, g.DY[t*s.yStride()+n*hid:][:hid])
+			}
+			row := t*s.Batch + n
+			x.hiddenGrad(row, dn, prev[row*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
+		})
+		if first == 2 {
+			GemmPacked(p, false, s.Batch, 1, picked[2*hid:], 3*hid, rh, 0, sums, hid)
+		}
+		rowsOf(p, s, step, 6*hid, func(n, t int) {
+			row := t*s.Batch + n
+			x.resetGrad(row, dh[n*hid:][:hid], prev[row*hid:][:hid], sums[n*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
+			copy(dl[row*3*hid:], picked[n*3*hid:][:3*hid])
+		})
+		GemmPacked(p, false, s.Batch, 1, picked, 3*hid, r, 1, dh, hid)
+	}
+	copy(g.DH0, dh)
+	weightGrads(p, s, d, g, 3, dg)
+	if g.DB != nil {
+		columnSums(p, rows, 3*hid, dl, g.DB[3*hid:6*hid])
+	}
+	if g.DR != nil {
+		Gemm(p, true, false, first*hid, hid, rows, 1, dl, 3*hid, prev, hid, 0, g.DR, hid)
+		if first == 2 { // the hidden gate's R multiplied r*H
+			for i := range rows {
+				binaryVV(OpMul, prev[i*hid:][:hid], prev[i*hid:][:hid], x.gates[(3*i+1)*hid:][:hid])
+			}
+			Gemm(p, true, false, hid, hid, rows, 1, dg[2*hid:], 3*hid, prev, hid, 0, g.DR[2*hid*hid:], hid)
+		}
+	}
+}
+
+// hiddenGrad computes the gradients of z and the hidden gate before activation, and
+// replaces dh by what reaches the previous state directly.
+func (x *gru[T]) hiddenGrad(row int, dh, prev, dg, picked []T) {
+	hid := x.Hidden
+	gates := x.gates[row*3*hid:][:3*hid]
+	z, c := gates[:hid], gates[2*hid:]
+	dz, dc := dg[:hid], dg[2*hid:]
+	for q, v := range z {
+		dz[q] = dh[q] * (prev[q] - c[q])
+		dc[q] = dh[q] * (1 - v)
+		dh[q] *= v
+	}
+	pull(x.f, z, dz)
+	unclipped(x.f, x.Clip, z, dz)
+	pull(x.g, c, dc)
+	unclipped(x.g, x.Clip, c, dc)
+	copy(picked[:hid], dz)
+	copy(picked[2*hid:], dc)
+}
+
+// resetGrad computes the gradient of r before activation; du is that of r*H where
+// the product with R comes after the reset.
+func (x *gru[T]) resetGrad(row int, dh, prev, du, dg, picked []T) {
+	hid := x.Hidden
+	r := x.gates[(3*row+1)*hid:][:hid]
+	dr := dg[hid : 2*hid]
+	if x.LinearBeforeReset {
+		binaryVV(OpMul, dr, dg[2*hid:], x.linear[row*hid:][:hid])
+		binaryVV(OpMul, picked[2*hid:], dg[2*hid:], r)
+	} else {
+		binaryVV(OpMul, dr, du, prev)
+		addProduct(dh, du, r)
+	}
+	pull(x.f, r, dr)
+	unclipped(x.f, x.Clip, r, dr)
+	copy(picked[hid:2*hid], dr)
+}

@@ -1,0 +1,95 @@
+package kernel
+
+import "math"
+
+// RowMoments computes mean and variance (divided by cols) of each row of x [rows, cols].
+func RowMoments[T Float](p *Pool, rows, cols int, x, mean, variance []T) {
+	p.Range(rows, cdiv(elementGrain, max(cols, 1)), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			mean[r], variance[r] = moments(x[r*cols:][:cols])
+		}
+	})
+}
+
+func moments[T Float](x []T) (mean, variance T) {
+	mean = sum(x) / T(len(x))
+	return mean, sumSqDiff(x, mean) / T(len(x))
+}
+
+// LayerNorm computes y = (x-mean)*invstd*scale + bias for each row of x [rows, cols],
+// with invstd = 1/√(variance+eps). scale and bias [cols] may be nil. mean and invstd
+// [rows] receive what LayerNormGrad needs; they may be nil. y may be x.
+func LayerNorm[T Float](p *Pool, rows, cols int, eps T, x, scale, bias, y, mean, invstd []T) {
+	p.Range(rows, cdiv(elementGrain, max(cols, 1)), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			row := y[r*cols:][:cols]
+			m, v := moments(x[r*cols:][:cols])
+			s := T(1 / math.Sqrt(float64(v+eps)))
+			if mean != nil {
+				mean[r] = m
+			}
+			if invstd != nil {
+				invstd[r] = s
+			}
+			binaryVS(OpSub, row, x[r*cols:][:cols], m)
+			binaryVS(OpMul, row, row, s)
+			if scale != nil {
+				binaryVV(OpMul, row, row, scale[:cols])
+			}
+			if bias != nil {
+				binaryVV(OpAdd, row, row, bias[:cols])
+			}
+		}
+	})
+}
+
+// LayerNormGrad computes the gradients dx [rows, cols], dscale and dbias [cols] from
+// dy; each may be nil, and is overwritten. scale may be nil. scratch may be nil.
+func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy, dx, dscale, dbias []T, scratch func(n int) []T) {
+	pieces := max(1, min(p.Threads(), rows*cols/elementGrain))
+	sums := take(scratch, 2*pieces*cols)
+	clear(sums)
+	p.Run(pieces, func(_, i int) {
+		ds, db := sums[2*i*cols:][:cols], sums[(2*i+1)*cols:][:cols]
+		buffer := borrow[T](2 * cols)
+		defer giveBack(buffer)
+		xhat, g := (*buffer)[:cols], (*buffer)[cols:][:cols]
+		for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
+			d := dy[r*cols:][:cols]
+			binaryVS(OpSub, xhat, x[r*cols:][:cols], mean[r])
+			binaryVS(OpMul, xhat, xhat, invstd[r])
+			if dscale != nil {
+				binaryVV(OpMul, g, d, xhat)
+				binaryVV(OpAdd, ds, ds, g)
+			}
+			if dbias != nil {
+				binaryVV(OpAdd, db, db, d)
+			}
+			if dx == nil {
+				continue
+			}
+			if scale != nil {
+				binaryVV(OpMul, g, d, scale[:cols])
+			} else {
+				copy(g, d)
+			}
+			// dx = invstd * (g - mean(g) - xhat*mean(g*xhat))
+			a, b := sum(g)/T(cols), dot(g, xhat)/T(cols)
+			out := dx[r*cols:][:cols]
+			binaryVS(OpSub, g, g, a)
+			axpy(-b, xhat, g)
+			binaryVS(OpMul, out, g, invstd[r])
+		}
+	})
+	collect := func(dst []T, first int) {
+		if dst == nil {
+			return
+		}
+		copy(dst[:cols], sums[first*cols:])
+		for i := 1; i < pieces; i++ {
+			binaryVV(OpAdd, dst[:cols], dst[:cols], sums[(2*i+first)*cols:][:cols])
+		}
+	}
+	collect(dscale, 0)
+	collect(dbias, 1)
+}

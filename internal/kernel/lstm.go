@@ -1,0 +1,112 @@
+package kernel
+
+// LSTMReserve is the number of elements of RNNData.Reserve: for each (time, batch
+// element) the four activated gates, the cell state and its activation.
+func LSTMReserve(s *RNNShape) int { return 6 * s.rows() * s.Hidden }
+
+// lstm is one run of LSTM or LSTMGrad.
+type lstm[T Float] struct {
+	*RNNShape
+	d              *RNNData[T]
+	f, g, h        Activation
+	gates          []T // [Seq, Batch, 4*Hidden]
+	cells, outputs []T // [Seq, Batch, Hidden]: C and h(C)
+}
+
+func newLSTM[T Float](s *RNNShape, d *RNNData[T], reserve []T) *lstm[T] {
+	n := s.rows() * s.Hidden
+	return &lstm[T]{
+		RNNShape: s, d: d,
+		f: s.Act[0].or(ActSigmoid), g: s.Act[1].or(ActTanh), h: s.Act[2].or(ActTanh),
+		gates: reserve[:4*n], cells: reserve[4*n:][:n], outputs: reserve[5*n:][:n],
+	}
+}
+
+// LSTM runs one direction of ONNX's LSTM. scratch may be nil.
+func LSTM[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) {
+	reserve := d.Reserve
+	if reserve == nil {
+		reserve = take(scratch, LSTMReserve(s))
+	}
+	x := newLSTM(s, d, reserve)
+	hid := s.Hidden
+	var bias []T
+	if d.B != nil {
+		bias = take(scratch, 4*hid)
+		binaryVV(OpAdd, bias, d.B[:4*hid], d.B[4*hid:8*hid])
+	}
+	project(p, s, d, 4, bias, x.gates)
+	r := Pack(p, true, hid, 4*hid, d.R, hid, take(scratch, PackedLen(hid, 4*hid)))
+	h := initial(d.H0, take(scratch, s.Batch*hid))
+	c := initial(d.C0, take(scratch, s.Batch*hid))
+	var sums []T
+	if s.Lens != nil {
+		sums = take(scratch, s.Batch*4*hid)
+	}
+	for step := range s.Seq {
+		if s.Lens == nil {
+			t, _ := s.time(0, step)
+			GemmPacked(p, false, s.Batch, 1, h, hid, r, 1, x.gates[t*s.Batch*4*hid:], 4*hid)
+		} else {
+			GemmPacked(p, false, s.Batch, 1, h, hid, r, 0, sums, 4*hid)
+		}
+		rowsOf(p, s, step, 6*hid, func(n, t int) {
+			if sums != nil {
+				gates := x.gates[(t*s.Batch+n)*4*hid:][:4*hid]
+				binaryVV(OpAdd, gates, gates, sums[n*4*hid:][:4*hid])
+			}
+			x.step(t*s.Batch+n, h[n*hid:][:hid], c[n*hid:][:hid])
+			d.storeY(s, t, n, h[n*hid:][:hid])
+		})
+	}
+	d.clearY(s)
+	copy(d.YH, h)
+	copy(d.YC, c)
+}
+
+// step turns the sums in row r of the gates into activations and advances the
+// states h and c.
+func (x *lstm[T]) step(r int, h, c []T) {
+	hid := x.Hidden
+	gates := x.gates[r*4*hid:][:4*hid]
+	i, o, f, g := gates[:hid], gates[hid:2*hid], gates[2*hid:3*hid], gates[3*hid:]
+	if x.d.P == nil {
+		clipped(gates, x.Clip)
+		apply(x.f, gates[:3*hid])
+	} else {
+		addProduct(i, x.d.P[:hid], c)
+		addProduct(f, x.d.P[2*hid:3*hid], c)
+		clipped(i, x.Clip)
+		clipped(f, x.Clip)
+		clipped(g, x.Clip)
+		apply(x.f, i)
+		apply(x.f, f)
+	}
+	apply(x.g, g)
+	if x.InputForget {
+		for q, v := range i {
+			f[q] = 1 - v
+		}
+	}
+	for q := range c {
+		c[q] = f[q]*c[q] + i[q]*g[q]
+	}
+	if x.d.P != nil {
+		addProduct(o, x.d.P[hid:2*hid], c)
+		clipped(o, x.Clip)
+		apply(x.f, o)
+	}
+	out := x.outputs[r*hid:][:hid]
+	copy(x.cells[r*hid:][:hid], c)
+	copy(out, c)
+	apply(x.h, out)
+	binaryVV(OpMul, h, o, out)
+}
+
+// addProduct adds a*b to y.
+func addProduct[T Float](y, a, b []T) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i := range y {
+		y[i] += a[i] * b[i]
+	}
+}

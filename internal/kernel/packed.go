@@ -1,0 +1,47 @@
+package kernel
+
+// Packed is a right operand of Gemm in the order in which the kernels read it, for
+// weights that take part in many products.
+type Packed[T Float] struct {
+	K, N int // op(B) is K×N
+	data []T
+}
+
+// PackedLen is how many elements Pack needs.
+func PackedLen(k, n int) int { return cdiv(n, nr) * nr * k }
+
+// Pack prepares op(B), k×n, in dst, which holds PackedLen(k, n) elements.
+func Pack[T Float](p *Pool, transB bool, k, n int, b []T, ldb int, dst []T) Packed[T] {
+	var src operand[T] = &columns[T]{b, ldb}
+	if transB {
+		src = &columnsT[T]{b, ldb}
+	}
+	dst = dst[:PackedLen(k, n)]
+	if len(dst) == 0 {
+		return Packed[T]{k, n, dst}
+	}
+	strips, kc := cdiv(n, nr), depth(k)
+	p.Range(strips, max(1, elementGrain/(nr*k)), func(lo, hi int) {
+		for l := 0; l < k; l += kc {
+			rows := min(kc, k-l)
+			src.pack(l, rows, lo*nr, min(n, hi*nr), dst[l*strips*nr+lo*nr*rows:])
+		}
+	})
+	return Packed[T]{k, n, dst}
+}
+
+// GemmPacked is Gemm with a packed right operand.
+func GemmPacked[T Float](p *Pool, transA bool, m int, alpha T, a []T, lda int, b Packed[T], beta T, c []T, ldc int) {
+	if m <= 0 || b.N <= 0 {
+		return
+	}
+	if b.K <= 0 || alpha == 0 {
+		scaleRows(m, b.N, beta, c, ldc)
+		return
+	}
+	x := product[T]{m: m, n: b.N, k: b.K, alpha: alpha, a: a, rsA: lda, csA: 1, packed: b.data, beta: beta, c: c, ldc: ldc, span: b.N}
+	if transA {
+		x.rsA, x.csA = 1, lda
+	}
+	x.run(p)
+}

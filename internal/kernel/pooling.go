@@ -1,0 +1,254 @@
+package kernel
+
+import "math"
+
+// PoolShape is the shape of a pooling with one to three spatial dimensions: x
+// [N, C, In…], y [N, C, Out…]. Output point o looks at the input points
+// o*Stride + k*Dilation - PadBegin for k below Kernel. Out is taken as given, so a
+// last window may stick out (ceil_mode). Empty Stride, Dilation mean 1, empty pads 0.
+type PoolShape struct {
+	N, C                                                int
+	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
+
+	// CountIncludePad makes AveragePool divide by the window points inside of the
+	// padded input instead of those inside of the input.
+	CountIncludePad bool
+}
+
+// window walks over the windows of one plane.
+type window struct {
+	in, ker, out, stride, dil, pad, padEnd triple
+}
+
+func (s *PoolShape) window() window {
+	return window{
+		expand(s.In, 1), expand(s.Kernel, 1), expand(s.Out, 1),
+		expand(s.Stride, 1), expand(s.Dilation, 1), expand(s.PadBegin, 0), expand(s.PadEnd, 0),
+	}
+}
+
+// span is the part k0 ≤ k < k1 of a kernel dimension that lies inside of the input
+// at output point o, and the input point that k = 0 would be at.
+func (w *window) span(d, o int) (k0, k1, at int) {
+	at = o*w.stride[d] - w.pad[d]
+	k1 = w.ker[d]
+	if at < 0 {
+		k0 = cdiv(-at, w.dil[d])
+	}
+	if over := w.in[d] - at; over <= (k1-1)*w.dil[d] {
+		k1 = cdiv(over, w.dil[d])
+	}
+	return k0, max(k0, k1), at
+}
+
+// each calls f for every output point o of a plane and row of its window: count
+// input points from at on, dil apart. A window without points gets no call.
+func (w *window) each(f func(o, at, count int)) {
+	o := 0
+	for z := range w.out[0] {
+		z0, z1, za := w.span(0, z)
+		for y := range w.out[1] {
+			y0, y1, ya := w.span(1, y)
+			for x := range w.out[2] {
+				x0, x1, xa := w.span(2, x)
+				for kz := z0; kz < z1; kz++ {
+					for ky := y0; ky < y1; ky++ {
+						row := (za+kz*w.dil[0])*w.in[1] + ya + ky*w.dil[1]
+						f(o, row*w.in[2]+xa+x0*w.dil[2], x1-x0)
+					}
+				}
+				o++
+			}
+		}
+	}
+}
+
+// planes runs f for each (image, channel).
+func (s *PoolShape) planes(p *Pool, w *window, f func(i int)) {
+	p.Range(s.N*s.C, planeGrain(4*w.out.size()*w.ker.size()), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f(i)
+		}
+	})
+}
+
+// MaxPool computes the maxima of the windows, NaN where a window holds one, -Inf
+// where it is empty. index, unless nil, gets for each the flat row-major position
+// in x of its first occurrence, -1 for an empty window.
+func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
+	w := s.window()
+	in, out := w.in.size(), w.out.size()
+	s.planes(p, &w, func(i int) {
+		xs, ys := x[i*in:][:in], y[i*out:][:out]
+		var at []int64
+		if index != nil {
+			at = index[i*out:][:out]
+		}
+		maxPlane(&w, xs, ys, at, int64(i*in))
+	})
+}
+
+func maxPlane[T Float](w *window, x, y []T, index []int64, base int64) {
+	for o := range y {
+		y[o] = T(math.Inf(-1))
+	}
+	for o := range index {
+		index[o] = -1
+	}
+	step := w.dil[2]
+	w.each(func(o, at, count int) {
+		best, where := y[o], -1
+		if index != nil && index[o] < 0 && count > 0 {
+			where = at // so that -Inf has a position, too
+		}
+		for range count {
+			if v := x[at]; v > best || v != v && best == best {
+				best, where = v, at
+			}
+			at += step
+		}
+		if where >= 0 {
+			y[o] = best
+			if index != nil {
+				index[o] = base + int64(where)
+			}
+		}
+	})
+}
+
+// MaxPoolGrad sends dy back to the positions that MaxPool wrote to index and sets
+// the rest of dx to 0.
+func MaxPoolGrad[T Float](p *Pool, s *PoolShape, dy []T, index []int64, dx []T) {
+	w := s.window()
+	in, out := w.in.size(), w.out.size()
+	s.planes(p, &w, func(i int) {
+		clear(dx[i*in:][:in])
+		for o, at := range index[i*out:][:out] {
+			if at >= 0 {
+				dx[at] += dy[i*out+o]
+			}
+		}
+	})
+}
+
+// divisors is what AveragePool divides each point of a plane by.
+func (s *PoolShape) divisors(w *window) []int {
+	n := make([]int, w.out.size())
+	if !s.CountIncludePad {
+		w.each(func(o, _, count int) { n[o] += count })
+		return n
+	}
+	padded := *w
+	for d := range 3 {
+		padded.in[d] += w.pad[d] + w.padEnd[d]
+		padded.pad[d] = 0
+	}
+	padded.each(func(o, _, count int) { n[o] += count })
+	return n
+}
+
+// AveragePool computes the means of the windows, 0 where a window is empty.
+func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
+	w := s.window()
+	n := s.divisors(&w)
+	in, out := w.in.size(), w.out.size()
+	if w.out.size() == 1 && w.ker == w.in && w.pad == (triple{}) {
+		s.planes(p, &w, func(i int) { y[i] = sum(x[i*in:][:in]) / T(n[0]) })
+		return
+	}
+	step := w.dil[2]
+	s.planes(p, &w, func(i int) {
+		xs, ys := x[i*in:][:in], y[i*out:][:out]
+		clear(ys)
+		w.each(func(o, at, count int) {
+			var v T
+			for range count {
+				v += xs[at]
+				at += step
+			}
+			ys[o] += v
+		})
+		for o := range ys {
+			ys[o] /= T(max(n[o], 1))
+		}
+	})
+}
+
+// AveragePoolGrad computes dx from dy, overwriting it.
+func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
+	w := s.window()
+	n := s.divisors(&w)
+	in, out := w.in.size(), w.out.size()
+	step := w.dil[2]
+	s.planes(p, &w, func(i int) {
+		ds, gs := dx[i*in:][:in], dy[i*out:][:out]
+		clear(ds)
+		w.each(func(o, at, count int) {
+			v := gs[o] / T(max(n[o], 1))
+			for range count {
+				ds[at] += v
+				at += step
+			}
+		})
+	})
+}
+
+// LpPool computes (Σ |x|^ord)^(1/ord) over the windows.
+func LpPool[T Float](p *Pool, s *PoolShape, ord float64, x, y []T) {
+	w := s.window()
+	in, out := w.in.size(), w.out.size()
+	step := w.dil[2]
+	s.planes(p, &w, func(i int) {
+		xs, ys := x[i*in:][:in], y[i*out:][:out]
+		clear(ys)
+		w.each(func(o, at, count int) {
+			for range count {
+				ys[o] += T(power(math.Abs(float64(xs[at])), ord))
+				at += step
+			}
+		})
+		for o, v := range ys {
+			ys[o] = T(power(float64(v), 1/ord))
+		}
+	})
+}
+
+// LpPoolGrad computes dx, overwriting it, from x, the output y and dy:
+// dx = Σ dy * sign(x) * (|x|/y)^(ord-1), 0 where y is 0.
+func LpPoolGrad[T Float](p *Pool, s *PoolShape, ord float64, x, y, dy, dx []T) {
+	w := s.window()
+	in, out := w.in.size(), w.out.size()
+	step := w.dil[2]
+	s.planes(p, &w, func(i int) {
+		xs, ys, ds, gs := x[i*in:][:in], y[i*out:][:out], dx[i*in:][:in], dy[i*out:][:out]
+		clear(ds)
+		w.each(func(o, at, count int) {
+			if ys[o] == 0 {
+				return
+			}
+			for range count {
+				v := float64(xs[at])
+				if v != 0 {
+					r := power(math.Abs(v)/float64(ys[o]), ord-1)
+					ds[at] += gs[o] * T(math.Copysign(r, v))
+				}
+				at += step
+			}
+		})
+	})
+}
+
+// power is math.Pow without its cost for the usual exponents.
+func power(x, e float64) float64 {
+	switch e {
+	case 0:
+		return 1
+	case 1:
+		return x
+	case 2:
+		return x * x
+	case 0.5:
+		return math.Sqrt(x)
+	}
+	return math.Pow(x, e)
+}

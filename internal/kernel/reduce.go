@@ -1,0 +1,186 @@
+package kernel
+
+import (
+	"math"
+	"slices"
+)
+
+// ReduceOp names a reduction.
+type ReduceOp uint8
+
+const (
+	ReduceSum   ReduceOp = iota // 0 of nothing
+	ReduceMean                  // NaN of nothing
+	ReduceMax                   // NaN if any is; -Inf of nothing
+	ReduceMin                   // NaN if any is; +Inf of nothing
+	ReduceProd                  // 1 of nothing
+	ReduceSumSq                 // of the squares
+	ReduceL1                    // of the absolute values
+)
+
+// start is the result of reducing nothing.
+func start[T Float](op ReduceOp) T {
+	switch op {
+	case ReduceMax:
+		return T(math.Inf(-1))
+	case ReduceMin:
+		return T(math.Inf(1))
+	case ReduceProd:
+		return 1
+	}
+	return 0
+}
+
+// Reduce reduces the middle dimension of x [outer, axis, inner] to dst [outer, inner].
+func Reduce[T Float](p *Pool, op ReduceOp, outer, axis, inner int, dst, x []T) {
+	dst, x = dst[:outer*inner], x[:outer*axis*inner]
+	if len(dst) == 0 {
+		return
+	}
+	if outer == 1 && inner > nr && axis > 0 {
+		// Few, long rows: share the columns.
+		p.Range(cdiv(inner, nr), max(1, elementGrain/(nr*axis)), func(lo, hi int) {
+			lo, hi = lo*nr, min(inner, hi*nr)
+			reduceRows(op, axis, dst[lo:hi], x[lo:], inner)
+		})
+		return
+	}
+	p.Range(outer, max(1, elementGrain/max(1, axis*inner)), func(lo, hi int) {
+		for o := lo; o < hi; o++ {
+			if inner == 1 {
+				dst[o] = reduceRow(op, x[o*axis:][:axis])
+			} else {
+				reduceRows(op, axis, dst[o*inner:][:inner], x[o*axis*inner:], inner)
+			}
+		}
+	})
+}
+
+// reduceRow reduces one contiguous line.
+func reduceRow[T Float](op ReduceOp, x []T) T {
+	switch op {
+	case ReduceSum:
+		return sum(x)
+	case ReduceMean:
+		return sum(x) / T(len(x))
+	case ReduceMax:
+		return largest(x)
+	case ReduceSumSq:
+		return sumSq(x)
+	case ReduceL1:
+		return sumAbs(x)
+	}
+	r := start[T](op)
+	for _, v := range x {
+		if op == ReduceMin {
+			r = min(r, v)
+		} else {
+			r *= v
+		}
+	}
+	return r
+}
+
+// reduceRows reduces rows of x, ld apart, to one.
+func reduceRows[T Float](op ReduceOp, rows int, dst, x []T, ld int) {
+	for i := range dst {
+		dst[i] = start[T](op)
+	}
+	for r := range rows {
+		row := x[r*ld:][:len(dst)]
+		switch op {
+		case ReduceSum, ReduceMean:
+			binaryVV(OpAdd, dst, dst, row)
+		case ReduceMax:
+			binaryVV(OpMax, dst, dst, row)
+		case ReduceMin:
+			binaryVV(OpMin, dst, dst, row)
+		case ReduceProd:
+			binaryVV(OpMul, dst, dst, row)
+		case ReduceSumSq:
+			for i, v := range row {
+				dst[i] += v * v
+			}
+		case ReduceL1:
+			for i, v := range row {
+				dst[i] += max(v, -v)
+			}
+		}
+	}
+	if op == ReduceMean {
+		binaryVS(OpDiv, dst, dst, T(rows))
+	}
+}
+
+// ReduceAxes reduces the given axes (each at least 0 and below the rank, in any
+// order) of x, which has the given shape. dst has the remaining dimensions in their
+// order. scratch may be nil.
+func ReduceAxes[T Float](p *Pool, op ReduceOp, shape, axes []int, dst, x []T, scratch func(n int) []T) {
+	dims, gone := merge(shape, axes)
+	// Mean, sum of squares and absolute values are not reductions of themselves:
+	// the last stages are sums.
+	count := 1
+	for i, d := range dims {
+		if gone[i] {
+			count *= d
+		}
+	}
+	stage := op
+	if op == ReduceMean {
+		stage = ReduceSum
+	}
+	if !slices.Contains(gone, true) { // one element each
+		dims, gone = append(dims, 1), append(gone, true)
+	}
+	for {
+		i := lastIndex(gone)
+		rest := slices.Concat(dims[:i], dims[i+1:])
+		left := slices.Concat(gone[:i], gone[i+1:])
+		to := dst
+		final := !slices.Contains(left, true)
+		if !final {
+			to = take(scratch, size(rest))
+		}
+		Reduce(p, stage, size(dims[:i]), dims[i], size(dims[i+1:]), to, x)
+		if final {
+			if op == ReduceMean {
+				n := size(rest)
+				BinaryScalar(p, OpDiv, dst[:n], dst[:n], T(count))
+			}
+			return
+		}
+		if stage == ReduceSumSq || stage == ReduceL1 {
+			stage = ReduceSum
+		}
+		x, dims, gone = to, rest, left
+	}
+}
+
+// merge joins neighbouring dimensions that are both reduced or both kept.
+func merge(shape, axes []int) (dims []int, gone []bool) {
+	for d, n := range shape {
+		g := slices.Contains(axes, d)
+		if last := len(dims) - 1; last >= 0 && gone[last] == g {
+			dims[last] *= n
+			continue
+		}
+		dims, gone = append(dims, n), append(gone, g)
+	}
+	return dims, gone
+}
+
+func lastIndex(gone []bool) int {
+	i := len(gone) - 1
+	for !gone[i] {
+		i--
+	}
+	return i
+}
+
+func size(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}

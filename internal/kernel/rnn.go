@@ -1,0 +1,73 @@
+package kernel
+
+// RNNReserve is the number of elements of RNNData.Reserve: the states.
+func RNNReserve(s *RNNShape) int { return s.rows() * s.Hidden }
+
+// RNN runs one direction of ONNX's RNN: H = f(X*Wᵀ + Wb + H*Rᵀ + Rb). scratch may be nil.
+func RNN[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) {
+	hid := s.Hidden
+	f := s.Act[0].or(ActTanh)
+	states := d.Reserve
+	if states == nil {
+		states = take(scratch, RNNReserve(s))
+	}
+	var bias []T
+	if d.B != nil {
+		bias = take(scratch, hid)
+		binaryVV(OpAdd, bias, d.B[:hid], d.B[hid:2*hid])
+	}
+	project(p, s, d, 1, bias, states[:s.rows()*hid])
+	r := Pack(p, true, hid, hid, d.R, hid, take(scratch, PackedLen(hid, hid)))
+	h := initial(d.H0, take(scratch, s.Batch*hid))
+	sums := take(scratch, s.Batch*hid)
+	for step := range s.Seq {
+		GemmPacked(p, false, s.Batch, 1, h, hid, r, 0, sums, hid)
+		rowsOf(p, s, step, 2*hid, func(n, t int) {
+			row := states[(t*s.Batch+n)*hid:][:hid]
+			binaryVV(OpAdd, row, row, sums[n*hid:][:hid])
+			clipped(row, s.Clip)
+			apply(f, row)
+			copy(h[n*hid:][:hid], row)
+			d.storeY(s, t, n, row)
+		})
+	}
+	d.clearY(s)
+	copy(d.YH, h)
+}
+
+// RNNGrad computes the gradients of RNN. d holds what RNN was given and what it
+// wrote to Reserve; Y is not needed. scratch may be nil.
+func RNNGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scratch func(n int) []T) {
+	hid, rows := s.Hidden, s.rows()
+	f := s.Act[0].or(ActTanh)
+	dg := take(scratch, rows*hid)
+	clear(dg)
+	dh := initial(g.DYH, take(scratch, s.Batch*hid))
+	r := Pack(p, false, hid, hid, d.R, hid, take(scratch, PackedLen(hid, hid)))
+	var sums, picked []T
+	if s.Lens != nil {
+		sums, picked = take(scratch, s.Batch*hid), take(scratch, s.Batch*hid)
+	}
+	for step := s.Seq - 1; step >= 0; step-- {
+		rowsOf(p, s, step, 2*hid, func(n, t int) {
+			row := t*s.Batch + n
+			dp, y := dg[row*hid:][:hid], d.Reserve[row*hid:][:hid]
+			copy(dp, dh[n*hid:][:hid])
+			if g.DY != nil {
+				binaryVV(OpAdd, dp, dp, g.DY[t*s.yStride()+n*hid:][:hid])
+			}
+			pull(f, y, dp)
+			unclipped(f, s.Clip, y, dp)
+		})
+		backThrough(p, s, step, r, hid, dg, dh, sums, picked)
+	}
+	copy(g.DH0, dh)
+	weightGrads(p, s, d, g, 1, dg)
+	if g.DB != nil {
+		copy(g.DB[hid:2*hid], g.DB[:hid])
+	}
+	if g.DR != nil {
+		prev := before(s, d.H0, d.Reserve, take(scratch, rows*hid))
+		Gemm(p, true, false, hid, hid, rows, 1, dg, hid, prev, hid, 0, g.DR, hid)
+	}
+}

@@ -1,0 +1,105 @@
+package kernel
+
+import "math"
+
+// Softmax computes exp(x - max) / Σ exp(x - max) over the middle dimension of
+// [outer, axis, inner]; dst may be x.
+func Softmax[T Float](p *Pool, outer, axis, inner int, dst, x []T) {
+	softmax(p, outer, axis, inner, dst, x, softmaxRow[T])
+}
+
+// LogSoftmax computes x - max - log Σ exp(x - max) over the middle dimension of
+// [outer, axis, inner]; dst may be x.
+func LogSoftmax[T Float](p *Pool, outer, axis, inner int, dst, x []T) {
+	softmax(p, outer, axis, inner, dst, x, logSoftmaxRow[T])
+}
+
+// SoftmaxGrad computes dx = y*(dy - Σ dy*y) from Softmax's output y; dx may be dy.
+func SoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
+	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
+		s := dot(dy, y)
+		for i, v := range y {
+			dx[i] = v * (dy[i] - s)
+		}
+	})
+}
+
+// LogSoftmaxGrad computes dx = dy - exp(y)*Σ dy from LogSoftmax's output y; dx may be dy.
+func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
+	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
+		s := sum(dy)
+		e := borrow[T](len(y))
+		defer giveBack(e)
+		expInto((*e)[:len(y)], y)
+		for i, v := range (*e)[:len(y)] {
+			dx[i] = dy[i] - v*s
+		}
+	})
+}
+
+func softmaxRow[T Float](dst, x []T) {
+	m := largest(x)
+	if math.IsInf(float64(m), -1) {
+		m = 0 // all -Inf: 0/0 below, as the definition has it
+	}
+	expSubInto(dst, x, m)
+	binaryVS(OpMul, dst, dst, 1/sum(dst))
+}
+
+func logSoftmaxRow[T Float](dst, x []T) {
+	m := largest(x)
+	if math.IsInf(float64(m), -1) {
+		m = 0
+	}
+	e := borrow[T](len(x))
+	defer giveBack(e)
+	expSubInto((*e)[:len(x)], x, m)
+	s := m + T(math.Log(float64(sum((*e)[:len(x)]))))
+	binaryVS(OpSub, dst, x, s)
+}
+
+func softmax[T Float](p *Pool, outer, axis, inner int, dst, x []T, row func(dst, x []T)) {
+	lanes(p, outer, axis, inner, dst, [2][]T{x}, func(dst, x, _ []T) { row(dst, x) })
+}
+
+// lanes calls f with each line along the middle dimension of dst and src, through
+// contiguous copies where inner > 1.
+func lanes[T Float](p *Pool, outer, axis, inner int, dst []T, src [2][]T, f func(dst, a, b []T)) {
+	n := outer * axis * inner
+	if n == 0 {
+		return
+	}
+	dst = dst[:n]
+	if inner == 1 {
+		p.Range(outer, max(1, functionGrain/axis), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				var b []T
+				if src[1] != nil {
+					b = src[1][i*axis:][:axis]
+				}
+				f(dst[i*axis:][:axis], src[0][i*axis:][:axis], b)
+			}
+		})
+		return
+	}
+	p.Range(outer*inner, max(1, functionGrain/axis), func(lo, hi int) {
+		buffer := borrow[T](2 * axis)
+		defer giveBack(buffer)
+		a, b := (*buffer)[:axis], (*buffer)[axis:][:axis]
+		for i := lo; i < hi; i++ {
+			at := i/inner*axis*inner + i%inner
+			for q := range axis {
+				a[q] = src[0][at+q*inner]
+			}
+			if src[1] != nil {
+				for q := range axis {
+					b[q] = src[1][at+q*inner]
+				}
+			}
+			f(a, a, b)
+			for q, v := range a {
+				dst[at+q*inner] = v
+			}
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package kernel
+
+import "fmt"
+
+// Transpose copies src, of the given shape, to dst with its dimensions in the order
+// perm: dimension d of dst is dimension perm[d] of src. It works on any element type.
+func Transpose[E any](p *Pool, dst, src []E, shape, perm []int) {
+	dims, strides := collapse(shape, perm)
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	dst, src = dst[:n], src[:n]
+	if n == 0 {
+		return
+	}
+	last := len(dims) - 1
+	if last <= 0 {
+		p.Range(n, 1<<16, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
+		return
+	}
+	if strides[last] == 1 {
+		copyRows(p, dst, src, dims, strides)
+		return
+	}
+	// Some other dimension of dst walks src by 1: together with the last one it forms
+	// planes that are turned tile by tile.
+	fast := 0
+	for strides[fast] != 1 {
+		fast++
+	}
+	turnPlanes(p, dst, src, dims, strides, fast)
+}
+
+// collapse drops dimensions of 1 and joins neighbours that stay neighbours. It
+// returns the dimensions of dst and the step of each in src.
+func collapse(shape, perm []int) (dims, strides []int) {
+	if len(shape) != len(perm) {
+		panic(fmt.Sprintf("kernel: Transpose: shape %v, permutation %v", shape, perm))
+	}
+	step := make([]int, len(shape))
+	n := 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		step[d] = n
+		n *= shape[d]
+	}
+	for _, d := range perm {
+		if shape[d] == 1 {
+			continue
+		}
+		if last := len(dims) - 1; last >= 0 && strides[last] == step[d]*shape[d] {
+			dims[last], strides[last] = dims[last]*shape[d], step[d]
+			continue
+		}
+		dims, strides = append(dims, shape[d]), append(strides, step[d])
+	}
+	if len(dims) == 0 {
+		return []int{n}, []int{1}
+	}
+	return dims, strides
+}
+
+// copyRows handles permutations that leave the last dimension in place.
+func copyRows[E any](p *Pool, dst, src []E, dims, strides []int) {
+	last := len(dims) - 1
+	cols := dims[last]
+	p.Range(len(dst)/cols, cdiv(1<<14, cols), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			from := offsetOf(r, dims[:last], strides[:last])
+			copy(dst[r*cols:][:cols], src[from:])
+		}
+	})
+}
+
+// offsetOf is where the flat index i over dims lies.
+func offsetOf(i int, dims, strides []int) int {
+	at := 0
+	for d := len(dims) - 1; d >= 0; d-- {
+		at += i % dims[d] * strides[d]
+		i /= dims[d]
+	}
+	return at
+}
+
+// tileSide is the side of the square tiles of a turned plane; two of them fit in
+// the first cache level for elements of 8 bytes.
+const tileSide = 32
+
+// turnPlanes transposes the planes of dimensions fast (contiguous in src) and the
+// last (contiguous in dst).
+func turnPlanes[E any](p *Pool, dst, src []E, dims, strides []int, fast int) {
+	last := len(dims) - 1
+	rows, cols := dims[fast], dims[last]
+	ld, ls := 1, strides[last] // elements from row to row in dst, from column to column in src
+	for _, d := range dims[fast+1:] {
+		ld *= d
+	}
+	var outerDims, outerSrc, outerDst []int
+	at := len(dst)
+	for d, n := range dims {
+		at /= n
+		if d != fast && d != last {
+			outerDims, outerSrc, outerDst = append(outerDims, n), append(outerSrc, strides[d]), append(outerDst, at)
+		}
+	}
+	tiles := cdiv(rows, tileSide)
+	planes := len(dst) / (rows * cols)
+	p.Range(planes*tiles, cdiv(1<<14, tileSide*cols), func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			s := src[offsetOf(t/tiles, outerDims, outerSrc):]
+			d := dst[offsetOf(t/tiles, outerDims, outerDst):]
+			r0 := t % tiles * tileSide
+			turnTiles(d, s, r0, min(rows, r0+tileSide), cols, ld, ls)
+		}
+	})
+}
+
+// turnTiles copies rows r0 to r1 of a plane: dst[r*ld+c] = src[c*ls+r].
+func turnTiles[E any](dst, src []E, r0, r1, cols, ld, ls int) {
+	for c0 := 0; c0 < cols; c0 += tileSide {
+		c1 := min(cols, c0+tileSide)
+		for r := r0; r < r1; r++ {
+			d := dst[r*ld+c0:][:c1-c0]
+			from := c0*ls + r
+			for i := range d {
+				d[i] = src[from]
+				from += ls
+			}
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package kernel
+
+// ReluGrad computes dx[i] = dy[i] where y[i] > 0, else 0; y is Relu's input or its
+// output. dx may be dy.
+func ReluGrad[T Float](p *Pool, dx, dy, y []T) {
+	gradient(p, dx, dy, y, relugradVV, func(dx, dy, y []T) {
+		for i, v := range y {
+			if v > 0 {
+				dx[i] = dy[i]
+			} else {
+				dx[i] = 0
+			}
+		}
+	})
+}
+
+// SigmoidGrad computes dx[i] = dy[i]*y[i]*(1-y[i]) from Sigmoid's output y. dx may be dy.
+func SigmoidGrad[T Float](p *Pool, dx, dy, y []T) {
+	gradient(p, dx, dy, y, sigmoidgradVV, func(dx, dy, y []T) {
+		for i, v := range y {
+			dx[i] = dy[i] * v * (1 - v)
+		}
+	})
+}
+
+// TanhGrad computes dx[i] = dy[i]*(1-y[i]²) from Tanh's output y. dx may be dy.
+func TanhGrad[T Float](p *Pool, dx, dy, y []T) {
+	gradient(p, dx, dy, y, tanhgradVV, func(dx, dy, y []T) {
+		for i, v := range y {
+			dx[i] = dy[i] * (1 - v*v)
+		}
+	})
+}
+
+func gradient[T Float](p *Pool, dx, dy, y []T, asm func(n int, dst, a, b *float32), portable func(dx, dy, y []T)) {
+	dy, y = dy[:len(dx)], y[:len(dx)]
+	p.Range(len(dx), elementGrain, func(lo, hi int) {
+		if simd && single[T]() {
+			asm(hi-lo, &as32(dx)[lo], &as32(dy)[lo], &as32(y)[lo])
+			return
+		}
+		portable(dx[lo:hi], dy[lo:hi], y[lo:hi])
+	})
+}

@@ -1,0 +1,145 @@
+package kernel
+
+import "math"
+
+// sumBlock is how many elements are summed before the sum joins the others. Pieces
+// of this fixed length make sums independent of the number of threads.
+const sumBlock = 1 << 14
+
+// Axpy adds alpha*x to y.
+func Axpy[T Float](p *Pool, alpha T, x, y []T) {
+	x = x[:len(y)]
+	p.Range(len(y), elementGrain, func(lo, hi int) { axpy(alpha, x[lo:hi], y[lo:hi]) })
+}
+
+// Scale computes dst[i] = alpha*x[i]; dst may be x.
+func Scale[T Float](p *Pool, alpha T, dst, x []T) { BinaryScalar(p, OpMul, dst, x, alpha) }
+
+// Sum adds up all elements, 0 of none.
+func Sum[T Float](p *Pool, x []T) T {
+	return fold(p, x, func(lo, hi int) T { return sum(x[lo:hi]) })
+}
+
+// SumSq adds up the squares of all elements.
+func SumSq[T Float](p *Pool, x []T) T {
+	return fold(p, x, func(lo, hi int) T { return sumSq(x[lo:hi]) })
+}
+
+// Dot is the scalar product of x and y, which are equally long.
+func Dot[T Float](p *Pool, x, y []T) T {
+	y = y[:len(x)]
+	return fold(p, x, func(lo, hi int) T { return dot(x[lo:hi], y[lo:hi]) })
+}
+
+// Max is the largest element, NaN if any is NaN, -Inf of none.
+func Max[T Float](p *Pool, x []T) T { return largest(x) }
+
+// fold adds the sums of blocks in order.
+func fold[T Float](p *Pool, x []T, block func(lo, hi int) T) T {
+	blocks := cdiv(len(x), sumBlock)
+	if blocks <= 1 {
+		return block(0, len(x))
+	}
+	part := borrow[T](blocks)
+	defer giveBack(part)
+	p.Run(blocks, func(_, i int) { (*part)[i] = block(i*sumBlock, min(len(x), (i+1)*sumBlock)) })
+	var s T
+	for _, v := range (*part)[:blocks] {
+		s += v
+	}
+	return s
+}
+
+// The functions below work on one thread.
+
+func axpy[T Float](alpha T, x, y []T) {
+	if f32(y, x) {
+		a := float32(alpha)
+		axpyV(len(y), &as32(y)[0], &as32(x)[0], &a)
+		return
+	}
+	for i, v := range x[:len(y)] {
+		y[i] += alpha * v
+	}
+}
+
+func sum[T Float](x []T) T {
+	if f32(x, x) {
+		return T(sumV(len(x), &as32(x)[0]))
+	}
+	var s T
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
+func sumSq[T Float](x []T) T {
+	if f32(x, x) {
+		return T(sumSqV(len(x), &as32(x)[0]))
+	}
+	var s T
+	for _, v := range x {
+		s += v * v
+	}
+	return s
+}
+
+func sumAbs[T Float](x []T) T {
+	if f32(x, x) {
+		return T(sumAbsV(len(x), &as32(x)[0]))
+	}
+	var s T
+	for _, v := range x {
+		s += max(v, -v)
+	}
+	return s
+}
+
+// sumSqDiff is the sum of (x[i]-m)².
+func sumSqDiff[T Float](x []T, m T) T {
+	if f32(x, x) {
+		v := float32(m)
+		return T(sumSqDiffV(len(x), &as32(x)[0], &v))
+	}
+	var s T
+	for _, v := range x {
+		s += (v - m) * (v - m)
+	}
+	return s
+}
+
+func dot[T Float](x, y []T) T {
+	if f32(x, y) {
+		return T(dotV(len(x), &as32(x)[0], &as32(y)[0]))
+	}
+	var s T
+	for i, v := range y[:len(x)] {
+		s += x[i] * v
+	}
+	return s
+}
+
+// dotDiff is the sum of (x[i]-m)*y[i].
+func dotDiff[T Float](x, y []T, m T) T {
+	if f32(x, y) {
+		v := float32(m)
+		return T(dotDiffV(len(x), &as32(x)[0], &as32(y)[0], &v))
+	}
+	var s T
+	for i, v := range y[:len(x)] {
+		s += (x[i] - m) * v
+	}
+	return s
+}
+
+func largest[T Float](x []T) T {
+	if f32(x, x) {
+		return T(maxV(len(x), &as32(x)[0]))
+	}
+	m := T(math.Inf(-1))
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}

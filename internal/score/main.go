@@ -1,0 +1,49 @@
+// Command score counts what `graft verify --json` printed and compares it with a recorded score.
+//
+//	graft verify --json DIR… | go run ./internal/score -recorded .ci/scores [-update]
+//
+// It prints a line per suite, "suite node: 1180 / 1182", and exits with 1 when a suite has fewer cases, or fewer that
+// pass, than recorded. A case's suite is the element before the last of its name: node in node/test_abs. Gradients that
+// were checked form a suite of their own, node-gradients.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	recorded := flag.String("recorded", "", "file of recorded scores: SUITE PASSED TOTAL a line")
+	update := flag.Bool("update", false, "write the file instead of comparing with it")
+	flag.Parse()
+	if err := run(os.Stdin, os.Stdout, *recorded, *update); err != nil {
+		fmt.Fprintln(os.Stderr, "score:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in io.Reader, out io.Writer, recorded string, update bool) error {
+	got, failures, err := count(in)
+	if err != nil {
+		return err
+	}
+	for _, f := range failures {
+		fmt.Fprintln(out, "failed:", f)
+	}
+	for _, suite := range got.suites() {
+		fmt.Fprintf(out, "suite %s: %d / %d\n", suite, got[suite].passed, got[suite].total)
+	}
+	if recorded == "" {
+		return nil
+	}
+	if update {
+		return got.write(recorded)
+	}
+	want, err := read(recorded)
+	if err != nil {
+		return err
+	}
+	return got.compare(want, out)
+}

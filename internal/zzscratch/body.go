@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"gorgonia.org/gorgonia"
+)
+
+// body runs a subgraph with the outer values fixed.
+type body struct {
+	g     *onnxpb.GraphProto
+	outer map[string]dtype.Value
+	opset int
+}
+
+func newBody(g *onnxpb.GraphProto, env map[string]dtype.Value, opset int) op.Body {
+	return &body{g, maps.Clone(env), opset}
+}
+
+func (b *body) Inputs() int        { return len(b.g.Input) }
+func (b *body) Captured() []string { return nil }
+func (b *body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
+	var out []op.Type
+	for range b.g.Output {
+		out = append(out, op.Type{Unranked: true})
+	}
+	all := make([]dtype.Value, len(in))
+	for i := range all {
+		if i >= len(known) || known[i].Value == nil {
+			return out, &op.NeedError{Input: i}
+		}
+		all[i] = known[i].Value
+	}
+	res, err := b.Run(all)
+	if err != nil {
+		return out, err
+	}
+	for i, v := range res {
+		out[i] = op.TypeOf(v)
+	}
+	return out, nil
+}
+func (b *body) Lower(g *gorgonia.ExprGraph, in gorgonia.Nodes, types []op.Type, known []op.Known, train bool) (gorgonia.Nodes, error) {
+	return nil, fmt.Errorf("no")
+}
+func (b *body) Run(in []dtype.Value) ([]dtype.Value, error) {
+	env := maps.Clone(b.outer)
+	for i, vi := range b.g.Input {
+		env[vi.GetName()] = in[i]
+	}
+	if err := eval(b.g, env, b.opset); err != nil {
+		return nil, err
+	}
+	var out []dtype.Value
+	for _, vi := range b.g.Output {
+		out = append(out, env[vi.GetName()])
+	}
+	return out, nil
+}

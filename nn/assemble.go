@@ -1,0 +1,284 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// Assembler builds a graph the way a file describes it: by names, in any order. Programs that
+// write models use Edit instead.
+type Assembler struct {
+	g       *Graph
+	outputs []*Value
+	specs   []NodeSpec
+	sub     bool
+	outer   []*Value
+	err     error
+}
+
+// NodeSpec describes a node by names. "" among In and Out is an absent optional value.
+type NodeSpec struct {
+	Name, Domain, Type, Doc string
+	Attrs                   map[string]any // see op.Op.Decode; subgraphs are *Body
+	In, Out                 []string
+	Origin                  any
+}
+
+// Assemble begins a graph.
+func Assemble(g *Graph) *Assembler { return &Assembler{g: g} }
+
+// AssembleBody begins the graph of a subgraph attribute. Names that it does not define itself
+// are outer values.
+func AssembleBody(name string, parent *Graph) *Assembler {
+	g := NewGraph(name, parent.ops, parent.Opsets)
+	return &Assembler{g: g, sub: true}
+}
+
+func (a *Assembler) fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+func (a *Assembler) add(v *Value) *Value {
+	v.graph = a.g
+	if v.name == "" {
+		a.fail(&Error{Stage: "load", Err: errors.New("a value has no name")})
+		return v
+	}
+	if a.g.values[v.name] != nil {
+		a.fail(&Error{Stage: "load", Err: fmt.Errorf("two values are named %q", v.name)})
+		return v
+	}
+	a.g.values[v.name] = v
+	return v
+}
+
+// Input adds a graph input.
+func (a *Assembler) Input(name string, t op.Type, origin any) {
+	a.g.inputs = append(a.g.inputs, a.add(&Value{name: name, typ: t, input: true, origin: origin}))
+}
+
+// Param adds a tensor, of numbers or strings, that belongs to the model.
+func (a *Assembler) Param(name string, t dtype.Value, origin any) {
+	p := &Param{}
+	switch t := t.(type) {
+	case *tensor.Dense:
+		p.Data = t
+	case *dtype.Strings:
+		p.Text = t
+	default:
+		a.fail(&Error{Stage: "load", Input: name, Err: fmt.Errorf("an initializer is a %T", t)})
+		return
+	}
+	p.value = a.add(&Value{name: name, typ: op.TypeOf(t), param: p, origin: origin})
+}
+
+// Node adds a node.
+func (a *Assembler) Node(s NodeSpec) { a.specs = append(a.specs, s) }
+
+// Type declares the type of a value that a node computes.
+func (a *Assembler) Type(name string, t op.Type, origin any) {
+	if v := a.g.values[name]; v != nil && v.producer != nil {
+		v.typ, v.origin = t, origin
+	}
+}
+
+// Finish connects the nodes and checks that every name is defined once and nothing is circular.
+// Declare types of inner values after it, then call Output and Graph or Body.
+func (a *Assembler) Finish() error {
+	if a.err != nil {
+		return a.err
+	}
+	nodes := make([]*Node, len(a.specs))
+	for i, s := range a.specs {
+		if s.Domain == "ai.onnx" {
+			s.Domain = ""
+		}
+		n := &Node{name: s.Name, domain: s.Domain, opType: s.Type, doc: s.Doc, graph: a.g, origin: s.Origin}
+		nodes[i] = n
+		for k, name := range s.Out {
+			if name == "" {
+				n.out = append(n.out, nil)
+				continue
+			}
+			n.out = append(n.out, a.add(&Value{name: name, producer: n, index: k}))
+		}
+		if a.err != nil {
+			return located("load", n, a.err)
+		}
+	}
+	for i, s := range a.specs {
+		if err := a.connect(nodes[i], s); err != nil {
+			return err
+		}
+	}
+	order, err := topological(nodes)
+	if err != nil {
+		return err
+	}
+	a.g.nodes = order
+	return nil
+}
+
+func (a *Assembler) connect(n *Node, s NodeSpec) error {
+	n.op = a.g.ops.Find(s.Domain, s.Type)
+	if n.op != nil {
+		version := n.op.Version(a.g.opset(s.Domain))
+		if version == 0 {
+			version = n.op.Since[0]
+		}
+		c, err := n.op.Decode(version, s.Attrs)
+		if err != nil {
+			return located("load", n, err)
+		}
+		n.config = c
+	}
+	for _, name := range s.In {
+		v, err := a.find(name)
+		if err != nil {
+			return located("load", n, err)
+		}
+		n.in = append(n.in, v)
+		v.use(n)
+	}
+	// Trailing absent inputs are the same as none.
+	for _, b := range attrBodies(n, s.Attrs) {
+		for _, o := range b.outer {
+			v, err := a.find(o.name)
+			if err != nil {
+				return located("load", n, err)
+			}
+			n.captured = append(n.captured, v)
+			v.use(n)
+		}
+	}
+	return nil
+}
+
+// attrBodies are the node's subgraphs: in the order of the configuration, or by attribute name
+// for an operator graft does not know.
+func attrBodies(n *Node, attrs map[string]any) []*Body {
+	if n.op != nil {
+		return n.bodies()
+	}
+	var names []string
+	for k := range attrs {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	var list []*Body
+	for _, k := range names {
+		if b, ok := attrs[k].(*Body); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+func (a *Assembler) find(name string) (*Value, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if v := a.g.values[name]; v != nil {
+		return v, nil
+	}
+	if !a.sub {
+		return nil, fmt.Errorf("reads %q, which nothing computes", name)
+	}
+	v := a.add(&Value{name: name})
+	a.outer = append(a.outer, v)
+	return v, nil
+}
+
+// Output adds a graph output.
+func (a *Assembler) Output(name string, t op.Type, origin any) {
+	v, err := a.find(name)
+	if err != nil || v == nil {
+		a.fail(&Error{Stage: "load", Err: fmt.Errorf("output %q is computed by nothing", name)})
+		return
+	}
+	if v.producer != nil {
+		v.typ = t
+	}
+	if v.origin == nil {
+		v.origin = origin
+	}
+	a.g.outputs = append(a.g.outputs, v)
+}
+
+// Graph is the finished graph, its types inferred.
+func (a *Assembler) Graph() (*Graph, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if err := a.g.infer(); err != nil {
+		var e *Error
+		if errors.As(err, &e) && e.Stage == "infer" {
+			e.Stage = "load"
+		}
+		return nil, err
+	}
+	return a.g, nil
+}
+
+// Body is the finished subgraph.
+func (a *Assembler) Body() (*Body, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	return NewBody(a.g, a.outer), nil
+}
+
+// use records that n reads v.
+func (v *Value) use(n *Node) {
+	if v != nil && !slices.Contains(v.users, n) {
+		v.users = append(v.users, n)
+	}
+}
+
+// topological sorts nodes so that each follows those it reads from, otherwise in the given order.
+func topological(nodes []*Node) ([]*Node, error) {
+	const (
+		open = 1
+		done = 2
+	)
+	state := make(map[*Node]int, len(nodes))
+	order := make([]*Node, 0, len(nodes))
+	type frame struct {
+		n     *Node
+		reads []*Value
+	}
+	for _, root := range nodes {
+		if state[root] != 0 {
+			continue
+		}
+		state[root] = open
+		stack := []frame{{root, root.reads()}}
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			if len(f.reads) == 0 {
+				state[f.n] = done
+				order = append(order, f.n)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			v := f.reads[0]
+			f.reads = f.reads[1:]
+			if v == nil || v.producer == nil || state[v.producer] == done {
+				continue
+			}
+			if state[v.producer] == open {
+				return nil, &Error{Op: v.producer.opType, Node: v.producer.Label(), Err: errors.New("is computed from its own result: the graph has a cycle")}
+			}
+			state[v.producer] = open
+			stack = append(stack, frame{v.producer, v.producer.reads()})
+		}
+	}
+	return order, nil
+}

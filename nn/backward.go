@@ -1,0 +1,134 @@
+package nn
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// backward differentiates a request that ran in several stages: the last one as usual, with
+// respect to what earlier stages handed it as well, then each earlier one from the gradients of
+// what it handed on. Earlier stages compute their forward pass once more.
+func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*result, error) {
+	last := len(trail) - 1
+	wrt, handed := extend(r.wrt, trail[:last])
+	lr := r
+	lr.wrt, lr.borrow = wrt, false
+	st, err := g.lowerStage(haves[last], types, lr)
+	if err != nil {
+		return nil, err
+	}
+	res, err := st.finish(ctx, haves[last], lr)
+	if err != nil {
+		return nil, err
+	}
+	total := map[*Value]*tensor.Dense{}
+	collect(total, wrt, res.grads)
+	for k := last - 1; k >= 0; k-- {
+		var of []*Value
+		for _, v := range trail[k].outs {
+			if handed[v] == k && total[v] != nil {
+				of = append(of, v)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		if err := g.backwardStage(ctx, trail[k], haves[k], types, of, total, r, extendFrom(r.wrt, trail[:k])); err != nil {
+			return nil, err
+		}
+	}
+	res.grads = make([]*tensor.Dense, len(r.wrt))
+	for i, v := range r.wrt {
+		res.grads[i] = total[v]
+	}
+	return res, nil
+}
+
+// extend adds the floating-point values that stages hand on to what is differentiated for.
+func extend(wrt []*Value, trail []*stage) ([]*Value, map[*Value]int) {
+	list := append([]*Value(nil), wrt...)
+	handed := map[*Value]int{}
+	for k, st := range trail {
+		for _, v := range st.outs {
+			if _, ok := handed[v]; !ok {
+				handed[v] = k
+				list = append(list, v)
+			}
+		}
+	}
+	return list, handed
+}
+
+func extendFrom(wrt []*Value, trail []*stage) []*Value {
+	list, _ := extend(wrt, trail)
+	return list
+}
+
+func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense) {
+	for i, d := range grads {
+		if d == nil {
+			continue
+		}
+		have := total[wrt[i]]
+		if have == nil {
+			total[wrt[i]] = d
+			continue
+		}
+		if dtype.Of(d.Dtype()) == dtype.Float64 {
+			kernel.Axpy(nil, 1, dtype.Slice[float64](d), dtype.Slice[float64](have))
+		} else {
+			kernel.Axpy(nil, 1, dtype.Slice[float32](d), dtype.Slice[float32](have))
+		}
+	}
+}
+
+// backwardStage lowers a stage again, differentiated, and adds its gradients to the total.
+func (g *Graph) backwardStage(ctx context.Context, old *stage, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
+	w := newWalker(g, walkLower)
+	w.train, w.expr, w.have = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name)), have
+	for v, x := range have {
+		t, ok := types[v]
+		if !ok {
+			t = op.TypeOf(x)
+		}
+		w.env[v] = &binding{typ: t}
+	}
+	for _, n := range ancestors(of, func(v *Value) bool { _, ok := have[v]; return ok }) {
+		if err := w.visit(n); err != nil {
+			return err
+		}
+	}
+	st := &stage{nodes: map[*Value]*gorgonia.Node{}, values: map[*Value]dtype.Value{}}
+	var nodes, seeds gorgonia.Nodes
+	for _, v := range of {
+		n, err := w.nodeOf(v)
+		if err != nil {
+			return err
+		}
+		s, err := op.Const(w.expr, total[v])
+		if err != nil {
+			return err
+		}
+		nodes, seeds = append(nodes, n), append(seeds, s)
+	}
+	if err := st.differentiate(w, nodes, seeds, wrt); err != nil {
+		return err
+	}
+	st.seal(w, have)
+	p, err := st.run(ctx, have, r)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return errors.New("a stage has nothing to differentiate")
+	}
+	grads, err := st.gradValues(p, false)
+	collect(total, wrt, grads)
+	return err
+}

@@ -1,0 +1,148 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Body is a subgraph attribute: the branch of an If, the body of a Loop or Scan. Its graph reads
+// outer values through stand-ins, one for each; the node that has the attribute lists the outer
+// values themselves (Node.Captured), those of its first body first.
+type Body struct {
+	Graph *Graph
+	outer []*Value // stand-ins inside Graph, in order of first use
+}
+
+var _ op.Body = (*Body)(nil)
+
+// NewBody wraps a graph whose stand-ins for outer values are given; onnxio uses it.
+func NewBody(g *Graph, outer []*Value) *Body {
+	b := &Body{Graph: g, outer: outer}
+	g.body = b
+	return b
+}
+
+// Inputs counts the formal inputs of the subgraph.
+func (b *Body) Inputs() int { return len(b.Graph.inputs) }
+
+// Captured names the outer values that the subgraph reads.
+func (b *Body) Captured() []string {
+	names := make([]string, len(b.outer))
+	for i, v := range b.outer {
+		names[i] = v.name
+	}
+	return names
+}
+
+// Outer are the stand-ins for outer values, in the order of Captured.
+func (b *Body) Outer() []*Value { return b.outer }
+
+func (b *Body) bind(w *walker, in []op.Type, known []op.Known) error {
+	formal := append(append([]*Value(nil), b.Graph.inputs...), b.outer...)
+	if len(in) > len(formal) {
+		return fmt.Errorf("subgraph %s takes %d inputs, got %d", b.Graph.Name, len(formal), len(in))
+	}
+	for i, t := range in {
+		x := &binding{typ: t}
+		if i < len(known) {
+			x.known = known[i]
+		}
+		w.env[formal[i]] = x
+	}
+	return nil
+}
+
+// Infer gives the types of the outputs.
+func (b *Body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
+	w := newWalker(b.Graph, walkInfer)
+	w.train = train
+	if err := b.bind(w, in, known); err != nil {
+		return nil, err
+	}
+	if err := w.walk(b.Graph.nodes); err != nil {
+		return nil, err
+	}
+	return w.types(b.Graph.outputs)
+}
+
+// Lower emits the subgraph onto the given nodes.
+func (b *Body) Lower(g *gorgonia.ExprGraph, in gorgonia.Nodes, types []op.Type, known []op.Known, train bool) (gorgonia.Nodes, error) {
+	w := newWalker(b.Graph, walkLower)
+	w.train, w.expr = train, g
+	if err := b.bind(w, types, known); err != nil {
+		return nil, err
+	}
+	formal := append(append([]*Value(nil), b.Graph.inputs...), b.outer...)
+	for i, n := range in {
+		w.env[formal[i]].node = n
+	}
+	if err := w.walk(b.Graph.nodes); err != nil {
+		return nil, err
+	}
+	if len(w.deferred) > 0 {
+		return nil, w.deferredError()
+	}
+	out := make(gorgonia.Nodes, len(b.Graph.outputs))
+	for i, v := range b.Graph.outputs {
+		n, err := w.nodeOf(v)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = n
+	}
+	return out, nil
+}
+
+// Run computes the outputs from the inputs and captured values.
+func (b *Body) Run(in []dtype.Value) ([]dtype.Value, error) {
+	formal := append(append([]*Value(nil), b.Graph.inputs...), b.outer...)
+	feed := map[*Value]dtype.Value{}
+	for i, v := range in {
+		if v != nil && i < len(formal) {
+			feed[formal[i]] = v
+		}
+	}
+	res, err := b.Graph.exec(context.Background(), feed, request{want: b.Graph.outputs, unchecked: true})
+	if err != nil {
+		return nil, err
+	}
+	return res.values, nil
+}
+
+// bodies are the subgraphs among the node's attributes, in the order of the configuration.
+func (n *Node) bodies() []*Body {
+	if n.op == nil || n.config == nil || n.op.Attrs == nil {
+		return nil
+	}
+	v := reflect.ValueOf(n.config)
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	var list []*Body
+	for i := range v.NumField() {
+		if b, ok := v.Field(i).Interface().(*Body); ok && b != nil {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Bodies are the subgraphs among the node's attributes.
+func (n *Node) Bodies() []*Body { return n.bodies() }
+
+// capturedBy is the outer value behind stand-in k of body b.
+func (n *Node) capturedBy(b *Body, k int) *Value {
+	at := 0
+	for _, x := range n.bodies() {
+		if x == b {
+			return n.captured[at+k]
+		}
+		at += len(x.outer)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package nn
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// cacheSize bounds the lowerings a graph keeps, least recently used first to go.
+const cacheSize = 16
+
+// cache keeps compiled stages. The key spells out everything a lowering depends on but the values
+// it was specialized for; those are compared byte by byte.
+type cache struct {
+	mu      sync.Mutex
+	entries []cached // most recently used last
+}
+
+type cached struct {
+	key   string
+	stage *stage
+}
+
+// stageFor returns the compiled stage for the values at hand, from the cache if possible.
+func (g *Graph) stageFor(have map[*Value]dtype.Value, types map[*Value]op.Type, r request, depth int) (*stage, error) {
+	key := g.stageKey(have, types, r, depth)
+	if st := g.cache.find(key, have); st != nil {
+		return st, nil
+	}
+	st, err := g.lowerStage(have, types, r)
+	if err != nil {
+		return nil, err
+	}
+	g.cache.add(key, st)
+	return st, nil
+}
+
+func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, r request, depth int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "v%d d%d train=%v", g.version, depth, r.train)
+	names := make([]*Value, 0, len(have))
+	for v := range have {
+		names = append(names, v)
+	}
+	slices.SortFunc(names, func(a, b *Value) int { return compare(a.name, b.name) })
+	for _, v := range names {
+		t, ok := types[v]
+		if !ok {
+			t = op.TypeOf(have[v])
+		}
+		fmt.Fprintf(&b, "|%s %s %s", v.name, t.Concrete(), t)
+	}
+	for _, v := range r.want {
+		fmt.Fprintf(&b, ">%s", v.name)
+	}
+	if r.loss != nil {
+		fmt.Fprintf(&b, " loss %s", r.loss.name)
+		for _, v := range r.wrt {
+			fmt.Fprintf(&b, ",%s", v.name)
+		}
+	}
+	if r.train {
+		for _, n := range g.nodes {
+			if n.op != nil && n.op.State != nil && n.frozenState() {
+				fmt.Fprintf(&b, "*%s", n.Label())
+			}
+		}
+	}
+	return b.String()
+}
+
+func (c *cache) find(key string, have map[*Value]dtype.Value) *stage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := len(c.entries) - 1; i >= 0; i-- {
+		e := c.entries[i]
+		if e.key == key && e.stage.fits(have) {
+			c.entries = append(slices.Delete(c.entries, i, i+1), e)
+			return e.stage
+		}
+	}
+	return nil
+}
+
+func (c *cache) add(key string, st *stage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) >= cacheSize {
+		c.entries = slices.Delete(c.entries, 0, 1)
+	}
+	c.entries = append(c.entries, cached{key, st})
+}
+
+func (c *cache) clear() {
+	c.mu.Lock()
+	c.entries = nil
+	c.mu.Unlock()
+}
+
+// fits says whether the stage was specialized for the values at hand.
+func (st *stage) fits(have map[*Value]dtype.Value) bool {
+	for v, x := range st.spec {
+		if !equalValue(have[v], x) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalValue(a, b dtype.Value) bool {
+	switch x := a.(type) {
+	case *tensor.Dense:
+		y, ok := b.(*tensor.Dense)
+		return ok && x.Dtype() == y.Dtype() && slices.Equal(x.Shape(), y.Shape()) && bytes.Equal(dtype.Bytes(x), dtype.Bytes(y))
+	case *dtype.Strings:
+		y, ok := b.(*dtype.Strings)
+		return ok && slices.Equal(x.Dims, y.Dims) && slices.Equal(x.Elems, y.Elems)
+	}
+	return false
+}
+
+// programs are the idle programs of one lowering: each concurrent run takes its own.
+type programs struct {
+	mu   sync.Mutex
+	idle []*engine.Program
+}
+
+func (p *programs) take(roots gorgonia.Nodes) (*engine.Program, error) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		x := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return x, nil
+	}
+	p.mu.Unlock()
+	return engine.Compile(engine.Options{}, roots...)
+}
+
+func (p *programs) give(x *engine.Program) {
+	if x == nil {
+		return
+	}
+	p.mu.Lock()
+	p.idle = append(p.idle, x)
+	p.mu.Unlock()
+}

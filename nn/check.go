@@ -1,0 +1,111 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Check verifies every invariant of the graph and infers all types. A graph that Edit or a
+// loader returned passes; tests call it after each step.
+func (g *Graph) Check() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.check(); err != nil {
+		return err
+	}
+	return g.infer()
+}
+
+func (g *Graph) check() error {
+	bad := func(format string, args ...any) error {
+		return &Error{Stage: "check", Err: fmt.Errorf(format, args...)}
+	}
+	seen := map[*Node]bool{}
+	for _, n := range g.nodes {
+		if n.graph != g {
+			return bad("node %s belongs to another graph", n.Label())
+		}
+		if seen[n] {
+			return bad("node %s is listed twice", n.Label())
+		}
+		for i, v := range n.reads() {
+			if v == nil {
+				continue
+			}
+			if g.values[v.name] != v {
+				return bad("input %d of node %s, %q, is not in the graph", i, n.Label(), v.name)
+			}
+			if v.producer != nil && !seen[v.producer] {
+				return bad("node %s reads %q before it is computed", n.Label(), v.name)
+			}
+			if !slices.Contains(v.users, n) {
+				return bad("value %q does not know its user %s", v.name, n.Label())
+			}
+		}
+		for i, v := range n.out {
+			if v == nil {
+				continue
+			}
+			if g.values[v.name] != v || v.producer != n || v.index != i {
+				return bad("output %d of node %s is not its own", i, n.Label())
+			}
+		}
+		seen[n] = true
+	}
+	for name, v := range g.values {
+		if err := g.checkValue(name, v, seen); err != nil {
+			return err
+		}
+	}
+	for _, v := range g.inputs {
+		if g.values[v.name] != v || !v.input {
+			return bad("input %q is not in the graph", v.name)
+		}
+	}
+	for _, v := range g.outputs {
+		if g.values[v.name] != v {
+			return bad("output %q is not in the graph", v.name)
+		}
+	}
+	return nil
+}
+
+func (g *Graph) checkValue(name string, v *Value, nodes map[*Node]bool) error {
+	bad := func(format string, args ...any) error {
+		return &Error{Stage: "check", Err: fmt.Errorf(format, args...)}
+	}
+	sources := 0
+	if v.input {
+		sources++
+		if !slices.Contains(g.inputs, v) {
+			return bad("value %q is an input the graph does not list", name)
+		}
+	}
+	if v.producer != nil {
+		sources++
+		if !nodes[v.producer] {
+			return bad("value %q is computed by a node that is gone", name)
+		}
+	}
+	if v.param != nil {
+		sources++
+		if v.param.value != v || (v.param.Data == nil) == (v.param.Text == nil) {
+			return bad("parameter %q is incomplete", name)
+		}
+	}
+	if g.body != nil && slices.Contains(g.body.outer, v) {
+		sources++
+	}
+	if v.name != name || v.graph != g {
+		return bad("value %q is listed as %q", v.name, name)
+	}
+	if sources != 1 {
+		return bad("value %q has %d sources", name, sources)
+	}
+	for _, n := range v.users {
+		if !nodes[n] || !slices.Contains(n.reads(), v) {
+			return bad("value %q lists %s, which does not read it", name, n.Label())
+		}
+	}
+	return nil
+}

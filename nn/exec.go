@@ -1,0 +1,422 @@
+package nn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// request says what to compute.
+type request struct {
+	want      []*Value
+	loss      *Value   // what is differentiated; nil: nothing
+	wrt       []*Value // inputs and parameters to differentiate for
+	train     bool
+	seed      [2]uint64 // seed and step, for random operators
+	unchecked bool      // inputs come from graft itself
+	borrow    bool      // results may be the engine's memory, valid until the next run
+}
+
+// result is what a request computed; grads and updates follow request.wrt and the statistics.
+type result struct {
+	values  []dtype.Value
+	grads   []*tensor.Dense // nil where the loss does not depend on it
+	updates map[*Param]*tensor.Dense
+	done    func() // gives borrowed memory back
+}
+
+// exec runs a request in as many stages as it takes. The caller holds the read lock, or owns g.
+func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request) (*result, error) {
+	types, err := g.feedTypes(feed, r)
+	if err != nil {
+		return nil, err
+	}
+	have := feed
+	var trail []*stage
+	var haves []map[*Value]dtype.Value
+	for {
+		st, err := g.stageFor(have, types, r, len(trail))
+		if err != nil {
+			return nil, err
+		}
+		if st.final && (r.loss == nil || len(trail) == 0) {
+			return st.finish(ctx, have, r)
+		}
+		if st.final {
+			return g.backward(ctx, append(trail, st), append(haves, have), types, r)
+		}
+		trail, haves = append(trail, st), append(haves, have)
+		out, err := st.forward(ctx, have, r)
+		if err != nil {
+			return nil, err
+		}
+		next := make(map[*Value]dtype.Value, len(have)+len(out))
+		for v, x := range have {
+			next[v] = x
+		}
+		for v, x := range out {
+			next[v] = x
+		}
+		if len(next) == len(have) {
+			return nil, st.stuck
+		}
+		have = next
+	}
+}
+
+// feedTypes checks the inputs and gives their concrete types, symbols attached.
+func (g *Graph) feedTypes(feed map[*Value]dtype.Value, r request) (map[*Value]op.Type, error) {
+	types := make(map[*Value]op.Type, len(feed))
+	sizes := map[string]sized{}
+	for v, x := range feed {
+		types[v] = op.TypeOf(x)
+	}
+	for _, v := range g.inputs {
+		x, ok := feed[v]
+		if !ok {
+			if v.typ.Kind == op.Optional || r.unchecked {
+				continue
+			}
+			return nil, &Error{Stage: "run", Input: v.name, Want: v.typ, Got: "nothing"}
+		}
+		if r.unchecked {
+			continue
+		}
+		t, err := matchType(v, op.TypeOf(x), sizes)
+		if err != nil {
+			return nil, err
+		}
+		types[v] = t
+	}
+	return types, nil
+}
+
+// stage is a compiled part of a graph: everything that can be lowered from the values at hand.
+type stage struct {
+	final   bool
+	stuck   error // why the rest had to wait, when not final
+	inputs  []boundNode
+	outs    []*Value // handed on, when not final
+	nodes   map[*Value]*gorgonia.Node
+	values  map[*Value]dtype.Value // known without running
+	spec    map[*Value]dtype.Value // values the lowering depends on
+	wrt     []*Value
+	grads   gorgonia.Nodes // by wrt; nil: none
+	seeds   gorgonia.Nodes // output gradients of outs, for a stage in a backward chain
+	updates []stateUpdate
+	key     *gorgonia.Node
+	roots   gorgonia.Nodes
+	pool    programs
+}
+
+type boundNode struct {
+	value *Value
+	node  *gorgonia.Node
+}
+
+// lowerStage lowers what the wanted values need and the values at hand allow.
+func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
+	w := newWalker(g, walkLower)
+	w.train, w.expr = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
+	w.have = have
+	for v, x := range have {
+		t, ok := types[v]
+		if !ok {
+			t = op.TypeOf(x)
+		}
+		w.env[v] = &binding{typ: t}
+		if t.Kind != op.Tensor || t.DType == dtype.String {
+			w.env[v].known.Value = x
+			w.spec[v] = x
+		}
+	}
+	want := slices.Clone(r.want)
+	if r.loss != nil {
+		want = append(want, r.loss)
+	}
+	nodes := ancestors(want, func(v *Value) bool { _, ok := have[v]; return ok })
+	for _, n := range nodes {
+		done := true
+		for _, v := range n.out {
+			if _, ok := have[v]; v != nil && !ok {
+				done = false
+			}
+		}
+		if done {
+			continue
+		}
+		if err := w.visit(n); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.missing) > 0 {
+		return nil, unsupported(w.missing)
+	}
+	st := &stage{final: len(w.deferred) == 0, nodes: map[*Value]*gorgonia.Node{}, values: map[*Value]dtype.Value{}, spec: w.spec}
+	need := want
+	if !st.final {
+		st.stuck = w.deferredError()
+		need = w.handOver(want, have)
+		st.outs = need
+	}
+	for _, v := range need {
+		if err := st.require(w, v, have); err != nil {
+			return nil, err
+		}
+	}
+	if st.final && r.loss != nil {
+		seed, err := op.Scalar(w.expr, st.lossType(w, r.loss), 1)
+		if err != nil {
+			return nil, err
+		}
+		if n := st.nodes[r.loss]; n == nil || len(n.Shape()) != 0 {
+			return nil, &Error{Stage: "gradient", Input: r.loss.name, Want: "a loss of rank 0", Got: w.at(r.loss).typ.Concrete()}
+		}
+		if err := st.differentiate(w, gorgonia.Nodes{st.nodes[r.loss]}, gorgonia.Nodes{seed}, r.wrt); err != nil {
+			return nil, err
+		}
+	}
+	st.seal(w, have)
+	return st, nil
+}
+
+func (st *stage) lossType(w *walker, v *Value) op.DType { return w.at(v).typ.DType }
+
+// handOver lists the values of this stage that later ones read, and those they wait for.
+func (w *walker) handOver(want []*Value, have map[*Value]dtype.Value) []*Value {
+	set := map[*Value]bool{}
+	var list []*Value
+	add := func(v *Value) {
+		if v == nil || set[v] || v.param != nil || w.env[v] == nil {
+			return
+		}
+		if _, ok := have[v]; ok {
+			return
+		}
+		set[v] = true
+		list = append(list, v)
+	}
+	for _, n := range w.deferred {
+		for _, v := range n.reads() {
+			add(v)
+		}
+	}
+	for v := range w.demanded {
+		add(v)
+	}
+	for _, v := range want {
+		add(v)
+	}
+	slices.SortFunc(list, func(a, b *Value) int { return compare(a.name, b.name) })
+	return list
+}
+
+// require makes sure the stage yields v: by a node, or because its value is known.
+func (st *stage) require(w *walker, v *Value, have map[*Value]dtype.Value) error {
+	b := w.at(v)
+	if b == nil {
+		return &Error{Stage: "lower", Input: v.name, Err: errors.New("is not computed")}
+	}
+	switch {
+	case b.node == nil && b.known.Value != nil:
+		st.values[v] = b.known.Value
+		if b.typ.Kind == op.Tensor && b.typ.DType.IsFloat() && b.typ.Static() {
+			break // a loss may be constant, an output differentiable: keep a node as well
+		}
+		return nil
+	case have[v] != nil && b.node == nil:
+		st.values[v] = nil // read from what is at hand
+	}
+	n, err := w.nodeOf(v)
+	if err != nil {
+		return err
+	}
+	st.nodes[v] = n
+	return nil
+}
+
+func (st *stage) differentiate(w *walker, of, seeds gorgonia.Nodes, wrt []*Value) error {
+	nodes := make(gorgonia.Nodes, len(wrt))
+	for i, v := range wrt {
+		if b := w.env[v]; b != nil {
+			nodes[i] = b.node
+		}
+	}
+	grads, err := gradients(of, seeds, nodes)
+	st.wrt, st.grads = wrt, grads
+	return err
+}
+
+// seal collects what running the stage takes.
+func (st *stage) seal(w *walker, have map[*Value]dtype.Value) {
+	for v := range have {
+		if b := w.env[v]; b != nil && b.node != nil {
+			st.inputs = append(st.inputs, boundNode{v, b.node})
+		}
+	}
+	st.key = w.key
+	if st.final {
+		st.updates = w.updates
+	}
+	seen := map[*gorgonia.Node]bool{}
+	add := func(n *gorgonia.Node) {
+		if n != nil && !seen[n] {
+			seen[n] = true
+			st.roots = append(st.roots, n)
+		}
+	}
+	for v, n := range st.nodes {
+		if st.values[v] == nil {
+			add(n)
+		}
+	}
+	for _, n := range st.grads {
+		add(n)
+	}
+	for _, u := range st.updates {
+		add(u.node)
+	}
+	slices.SortFunc(st.roots, func(a, b *gorgonia.Node) int { return int(a.ID() - b.ID()) })
+}
+
+// run executes a program of the stage on the values at hand.
+func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request) (*engine.Program, error) {
+	if len(st.roots) == 0 {
+		return nil, ctx.Err()
+	}
+	p, err := st.pool.take(st.roots)
+	if err != nil {
+		return nil, &Error{Stage: "compile", Err: err}
+	}
+	for _, b := range st.inputs {
+		x, ok := have[b.value]
+		if !ok {
+			continue
+		}
+		if err := p.Bind(b.node, x); err != nil {
+			return nil, &Error{Stage: "run", Input: b.value.name, Err: err}
+		}
+	}
+	if st.key != nil {
+		key, err := dtype.FromSlice(r.seed[:], 2)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Bind(st.key, key); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.Run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var e *op.Error
+		if errors.As(err, &e) {
+			return nil, err
+		}
+		return nil, &Error{Stage: "run", Err: err}
+	}
+	return p, nil
+}
+
+// value is what the stage computed for v.
+func (st *stage) value(p *engine.Program, v *Value, have map[*Value]dtype.Value, borrow bool) (dtype.Value, error) {
+	if x := st.values[v]; x != nil {
+		return cloneValue(x), nil
+	}
+	n := st.nodes[v]
+	if n == nil || p == nil {
+		return nil, &Error{Stage: "run", Input: v.name, Err: errors.New("was not computed")}
+	}
+	x := p.Value(n)
+	if x == nil {
+		return nil, &Error{Stage: "run", Input: v.name, Err: errors.New("has no value")}
+	}
+	if borrow {
+		return x, nil
+	}
+	return cloneValue(x), nil
+}
+
+func cloneValue(x dtype.Value) dtype.Value {
+	if d, ok := x.(*tensor.Dense); ok {
+		return dtype.Clone(d)
+	}
+	return x
+}
+
+// forward runs a stage that is not the last and returns the values it hands on.
+func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r request) (map[*Value]dtype.Value, error) {
+	p, err := st.run(ctx, have, r)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[*Value]dtype.Value, len(st.outs))
+	for _, v := range st.outs {
+		if out[v], err = st.value(p, v, have, false); err != nil {
+			return nil, err
+		}
+	}
+	st.pool.give(p)
+	return out, nil
+}
+
+// finish runs the last stage and collects the results.
+func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r request) (*result, error) {
+	p, err := st.run(ctx, have, r)
+	if err != nil {
+		return nil, err
+	}
+	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}, done: func() { st.pool.give(p) }}
+	for i, v := range r.want {
+		if res.values[i], err = st.value(p, v, have, r.borrow); err != nil {
+			return nil, err
+		}
+	}
+	if res.grads, err = st.gradValues(p, r.borrow); err != nil {
+		return nil, err
+	}
+	for _, u := range st.updates {
+		d, ok := p.Value(u.node).(*tensor.Dense)
+		if !ok {
+			return nil, &Error{Stage: "run", Input: u.param.Name(), Err: fmt.Errorf("has no next value")}
+		}
+		if !r.borrow {
+			d = dtype.Clone(d)
+		}
+		res.updates[u.param] = d
+	}
+	if !r.borrow {
+		res.done()
+		res.done = func() {}
+	}
+	return res, nil
+}
+
+func (st *stage) gradValues(p *engine.Program, borrow bool) ([]*tensor.Dense, error) {
+	if st.grads == nil {
+		return nil, nil
+	}
+	grads := make([]*tensor.Dense, len(st.grads))
+	for i, n := range st.grads {
+		if n == nil {
+			continue
+		}
+		d, ok := p.Value(n).(*tensor.Dense)
+		if !ok {
+			return nil, &Error{Stage: "gradient", Input: st.wrt[i].name, Err: errors.New("has no value")}
+		}
+		if !borrow {
+			d = dtype.Clone(d)
+		}
+		grads[i] = d
+	}
+	return grads, nil
+}

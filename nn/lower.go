@@ -1,0 +1,366 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Feed gives values by name.
+type Feed map[string]gorgonia.Value
+
+// LowerOptions say what to lower a graph for. The zero value lowers all outputs for evaluation,
+// with symbolic dimensions at size 1.
+type LowerOptions struct {
+	Sizes   map[string]int // of the symbols in input shapes; missing: 1
+	Inputs  []string       // types for inputs, "x float32[8,784]": what a file leaves unknown
+	Feed    Feed           // values of inputs; those that shapes depend on must be here
+	Outputs []string       // values to compute; nil: the graph's outputs
+	Train   bool           // batch statistics and dropout
+	Keep    bool           // emit shape arithmetic and constants as nodes too, as Trace wants them
+}
+
+// Lowered is a graph as a Gorgonia expression graph. It may be run on Gorgonia's machines,
+// extended with other Gorgonia nodes and differentiated. Its parameters share memory with the
+// Graph; its inputs are unbound unless LowerOptions.Feed gave a value.
+type Lowered struct {
+	ExprGraph *gorgonia.ExprGraph
+	Inputs    gorgonia.Nodes // in the order of Graph.Inputs; nil where nothing reads the input
+	Outputs   gorgonia.Nodes // in the order of LowerOptions.Outputs
+	Params    map[*Param]*gorgonia.Node
+	Updates   map[*Param]*gorgonia.Node // the values statistics take after a training step
+	Key       *gorgonia.Node            // uint64[2], seed and step of random operators; nil: there are none
+
+	graph *Graph
+	env   map[*Value]*binding
+}
+
+// Node is the expression node of a value; nil if the lowering did not need one.
+func (l *Lowered) Node(v *Value) *gorgonia.Node {
+	if b := l.env[v]; b != nil {
+		return b.node
+	}
+	return nil
+}
+
+// Trainable are the nodes of the parameters that training changes, in the order of Graph.Params.
+func (l *Lowered) Trainable() (params []*Param, nodes gorgonia.Nodes) {
+	for p := range l.graph.Params() {
+		if n := l.Params[p]; n != nil && p.Trainable() {
+			params, nodes = append(params, p), append(nodes, n)
+		}
+	}
+	return params, nodes
+}
+
+// Lower makes a fresh expression graph. What depends on values that only a run can give (the
+// length of NonZero, say) is an error here; Run handles it in stages.
+func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	mode := walkLower
+	if o.Keep {
+		mode = walkTrace
+	}
+	w := newWalker(g, mode)
+	w.train, w.expr = o.Train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
+	types, err := g.inputTypes(o)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range g.inputs {
+		w.env[v] = &binding{typ: types[i]}
+		if x := o.Feed[v.name]; x != nil {
+			w.have[v] = x
+		}
+	}
+	want, err := g.named(o.Outputs, g.outputs)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.walk(ancestors(want, nil)); err != nil {
+		return nil, err
+	}
+	if len(w.deferred) > 0 {
+		return nil, w.deferredError()
+	}
+	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, env: w.env}
+	for _, v := range want {
+		n, err := w.nodeOf(v)
+		if err != nil {
+			return nil, err
+		}
+		l.Outputs = append(l.Outputs, n)
+	}
+	for _, v := range g.inputs {
+		n := w.env[v].node
+		if x := o.Feed[v.name]; n != nil && x != nil {
+			op.Bind(n, x)
+		}
+		l.Inputs = append(l.Inputs, n)
+	}
+	for _, u := range w.updates {
+		l.Updates[u.param] = u.node
+	}
+	l.Key = w.key
+	return l, nil
+}
+
+// inputTypes gives every input a static type: of the value fed, or of the declared shape with
+// symbols replaced.
+func (g *Graph) inputTypes(o LowerOptions) ([]op.Type, error) {
+	given := map[string]op.Type{}
+	for _, s := range o.Inputs {
+		name, t, err := op.ParseInput(s)
+		if err != nil {
+			return nil, &Error{Stage: "lower", Err: err}
+		}
+		given[name] = t
+	}
+	types := make([]op.Type, len(g.inputs))
+	for i, v := range g.inputs {
+		t := v.typ
+		if x := o.Feed[v.name]; x != nil {
+			var err error
+			if t, err = matchType(v, op.TypeOf(x), map[string]sized{}); err != nil {
+				return nil, err
+			}
+			types[i] = t
+			continue
+		}
+		if x, ok := given[v.name]; ok {
+			var err error
+			if t, err = matchType(v, x, map[string]sized{}); err != nil {
+				return nil, err
+			}
+		}
+		t.Shape = slices.Clone(t.Shape)
+		for k, d := range t.Shape {
+			if d.Known() {
+				continue
+			}
+			sizes := map[string]int{}
+			for _, s := range d.Symbols() {
+				sizes[s] = 1
+				if n, ok := o.Sizes[s]; ok {
+					sizes[s] = n
+				}
+			}
+			if d.Sym == "" {
+				t.Shape[k] = op.D(1)
+				continue
+			}
+			n, err := d.Eval(sizes)
+			if err != nil {
+				return nil, &Error{Stage: "lower", Input: v.name, Err: err}
+			}
+			t.Shape[k].Size = n
+		}
+		types[i] = t
+	}
+	return types, nil
+}
+
+// named looks values up by name; no names mean the default.
+func (g *Graph) named(names []string, def []*Value) ([]*Value, error) {
+	if names == nil {
+		return def, nil
+	}
+	list := make([]*Value, len(names))
+	for i, n := range names {
+		v, err := g.value(n)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = v
+	}
+	return list, nil
+}
+
+// ancestors are the nodes that the wanted values follow from, in topological order, up to the
+// values for which stop is true.
+func ancestors(want []*Value, stop func(*Value) bool) []*Node {
+	need := map[*Node]bool{}
+	var g *Graph
+	var mark func(v *Value)
+	mark = func(v *Value) {
+		for v != nil && v.producer != nil && !need[v.producer] && (stop == nil || !stop(v)) {
+			n := v.producer
+			need[n], g = true, n.graph
+			reads := n.reads()
+			for _, x := range reads[:max(len(reads)-1, 0)] {
+				mark(x)
+			}
+			if len(reads) == 0 {
+				return
+			}
+			v = reads[len(reads)-1]
+		}
+	}
+	for _, v := range want {
+		mark(v)
+	}
+	if g == nil {
+		return nil
+	}
+	list := make([]*Node, 0, len(need))
+	for _, n := range g.nodes {
+		if need[n] {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// sized is the size a symbol took, and the input that gave it.
+type sized struct {
+	n    int
+	from string
+}
+
+// matchType checks what is fed to an input against its declared type and returns the concrete
+// type with the declared symbols attached. Sizes collects the symbols of all inputs.
+func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
+	want := v.typ
+	wrong := func(format string, args ...any) error {
+		e := &Error{Stage: "run", Input: v.name, Want: want, Got: got.Concrete()}
+		if format != "" {
+			e.Err = fmt.Errorf(format, args...)
+		}
+		return e
+	}
+	if want.Kind == op.Optional && got.Kind != op.Optional && want.Elem != nil {
+		return got, nil
+	}
+	if want.Kind != got.Kind && want.Present() {
+		return got, wrong("")
+	}
+	if want.Kind != op.Tensor {
+		return got, nil
+	}
+	if want.DType != dtype.Undefined && want.DType != got.DType {
+		return got, wrong("")
+	}
+	if want.Unranked || !want.Present() {
+		return got, nil
+	}
+	if len(want.Shape) != len(got.Shape) {
+		return got, wrong("")
+	}
+	out := got
+	out.Shape = slices.Clone(got.Shape)
+	for i, d := range want.Shape {
+		n := got.Shape[i].Size
+		if d.Known() && d.Sym == "" && d.Size != n {
+			return got, wrong("")
+		}
+		if d.Sym == "" {
+			continue
+		}
+		out.Shape[i].Sym = d.Sym
+		if s, ok := sizes[d.Sym]; ok && s.n != n {
+			return got, wrong("%s is %d in input %s", d.Sym, s.n, s.from)
+		}
+		sizes[d.Sym] = sized{n, v.name}
+	}
+	return out, nil
+}
+
+// gradients differentiates: the gradients of Σ of·seed with respect to wrt, nil where there is
+// none. One call takes all output gradients of an operator together.
+func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
+	reached := reach(of)
+	var outs, seeds, from gorgonia.Nodes
+	for _, n := range wrt {
+		if n != nil && reached[n] && !slices.Contains(from, n) {
+			from = append(from, n)
+		}
+	}
+	result := make(gorgonia.Nodes, len(wrt))
+	if len(from) == 0 {
+		return result, nil
+	}
+	depends := dependents(of, from)
+	for i, n := range of {
+		if depends[n] {
+			outs, seeds = append(outs, n), append(seeds, seed[i])
+		}
+	}
+	raw, err := gorgonia.Backpropagate(outs, seeds, from)
+	if err != nil {
+		var e *op.Error
+		if errors.As(err, &e) {
+			return nil, e
+		}
+		return nil, &Error{Stage: "gradient", Err: err}
+	}
+	merged, err := op.Merge(raw)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range wrt {
+		if k := slices.Index(from, n); k >= 0 {
+			result[i] = merged[k]
+		}
+	}
+	return result, nil
+}
+
+// reach marks the nodes that roots depend on differentiably.
+func reach(roots gorgonia.Nodes) map[*gorgonia.Node]bool {
+	seen := map[*gorgonia.Node]bool{}
+	stack := slices.Clone(roots)
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if n == nil || seen[n] {
+			continue
+		}
+		seen[n] = true
+		kids := op.Children(n)
+		sd, ok := n.Op().(gorgonia.SDOp)
+		if !ok || len(kids) == 0 {
+			continue
+		}
+		for i, d := range sd.DiffWRT(len(kids)) {
+			if d {
+				stack = append(stack, kids[i])
+			}
+		}
+	}
+	return seen
+}
+
+// dependents says which nodes depend differentiably on one of the given leaves.
+func dependents(roots, leaves gorgonia.Nodes) map[*gorgonia.Node]bool {
+	memo := map[*gorgonia.Node]bool{}
+	for _, l := range leaves {
+		memo[l] = true
+	}
+	var visit func(n *gorgonia.Node) bool
+	visit = func(n *gorgonia.Node) bool {
+		if d, ok := memo[n]; ok {
+			return d
+		}
+		memo[n] = false
+		kids := op.Children(n)
+		found := false
+		if sd, ok := n.Op().(gorgonia.SDOp); ok && len(kids) > 0 {
+			for i, d := range sd.DiffWRT(len(kids)) {
+				if d && visit(kids[i]) {
+					found = true
+				}
+			}
+		}
+		memo[n] = found
+		return found
+	}
+	for _, r := range roots {
+		visit(r)
+	}
+	return memo
+}

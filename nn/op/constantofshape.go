@@ -1,0 +1,112 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// ConstantOfShapeConfig has the attribute of ConstantOfShape: a tensor of one element, float32
+// zero when absent.
+type ConstantOfShapeConfig struct {
+	Value dtype.Value `onnx:"value"`
+}
+
+// Op makes ConstantOfShapeConfig a Config.
+func (ConstantOfShapeConfig) Op() *Op { return standard("", "ConstantOfShape") }
+
+func constantOfShape() *Op {
+	return &Op{
+		Name: "ConstantOfShape", Since: []int{9, 20, 21, 23, 24, 25},
+		Doc: "A tensor of equal elements whose shape is the input.",
+		In:  "input int64 shape", Out: "output T", Attrs: ConstantOfShapeConfig{},
+		Infer: inferConstantOfShape, Dims: constantOfShapeDims, Kernel: constantOfShapeKernel,
+		NoGrad: "constant", Pinned: "reads its shape from the input",
+	}
+}
+
+// element is the value that is repeated.
+func (cfg ConstantOfShapeConfig) element(c *Call) (*tensor.Dense, error) {
+	if cfg.Value == nil {
+		return dtype.Scalar(float32(0)), nil
+	}
+	d, ok := cfg.Value.(*tensor.Dense)
+	if !ok || len(d.Raw) != int(d.Dtype().Size()) {
+		return nil, c.Errorf("value is %v, want one number", TypeOf(cfg.Value))
+	}
+	return d, nil
+}
+
+func inferConstantOfShape(c *Call) ([]Type, error) {
+	v, err := c.Config.(ConstantOfShapeConfig).element(c)
+	if err != nil {
+		return nil, err
+	}
+	t := Type{DType: dtype.Of(v.Dtype()), Unranked: true}
+	d, err := c.Dims(0)
+	if err != nil {
+		if s := c.In[0].Shape; len(s) == 1 && s[0].Known() && s[0].Size < 64 {
+			t = t.With(anyDims(s[0].Size)...)
+		}
+		return []Type{t}, err
+	}
+	if err := c.noNegative(0, d); err != nil {
+		return nil, err
+	}
+	return []Type{t.With(d...)}, nil
+}
+
+// noNegative refuses a shape input with negative elements.
+func (c *Call) noNegative(i int, d []Dim) error {
+	for _, x := range d {
+		if x.Sym == "" && x.Size < 0 {
+			if x.Size == -1 && c.Known[i].Value == nil {
+				return &NeedError{Input: i, Name: c.InputName(i)}
+			}
+			return c.wantGot(i, "no negative dimension", dimStrings(d))
+		}
+	}
+	return nil
+}
+
+func constantOfShapeDims(c *Call) []Known {
+	v, err := c.Config.(ConstantOfShapeConfig).element(c)
+	if err != nil || !dtype.Of(v.Dtype()).IsInteger() {
+		return nil
+	}
+	d, err := c.Dims(0)
+	if err != nil || len(d) > 1 || len(d) == 1 && (!d[0].Known() || d[0].Symbolic() || d[0].Size > 64) {
+		return nil
+	}
+	n, err := dtype.Ints(v)
+	if err != nil {
+		return nil
+	}
+	list := []Dim{}
+	for range Product(d).Size {
+		list = append(list, D(n[0]))
+	}
+	known := Known{Dims: list}
+	if v, ok := DimsValue(list, c.Out[0]); ok { // keeps -1 apart from unknown
+		known.Value = v
+	}
+	return []Known{known}
+}
+
+func constantOfShapeKernel(c *Call) (engine.Kernel, error) {
+	v, err := c.Config.(ConstantOfShapeConfig).element(c)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ *engine.Exec, out, _ []*tensor.Dense) error {
+		fillBytes(out[0].Raw, v.Raw)
+		return nil
+	}, nil
+}
+
+// fillBytes repeats an element.
+func fillBytes(dst, element []byte) {
+	for i := copy(dst, element); i < len(dst) && i > 0; i *= 2 {
+		copy(dst[i:], dst[:i])
+	}
+}

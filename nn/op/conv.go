@@ -1,0 +1,222 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ConvConfig has the attributes of Conv. Kernel is that of the weight when empty.
+type ConvConfig struct {
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER, SAME_LOWER
+	Dilations []int  `onnx:"dilations"`
+	Group     int    `onnx:"group,default=1"`
+	Kernel    []int  `onnx:"kernel_shape"`
+	Pads      []int  `onnx:"pads"` // all begins, then all ends
+	Strides   []int  `onnx:"strides"`
+}
+
+// Op makes ConvConfig a Config.
+func (ConvConfig) Op() *Op { return standard("", "Conv") }
+
+func conv() *Op {
+	return &Op{
+		Name: "Conv", Since: []int{1, 11, 22},
+		Doc: "Convolution over one to three spatial axes, channels in groups.",
+		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
+		Attrs: ConvConfig{},
+		Infer: inferConv, Kernel: convKernel, Grad: convGrad, Couple: coupleConv, Cost: convCost,
+	}
+}
+
+// convWindow is the geometry of the call, and a check of everything else.
+func convWindow(c *Call) (*window, error) {
+	cfg := c.Config.(ConvConfig)
+	in, err := c.spatial(0)
+	if err != nil {
+		return nil, err
+	}
+	kern, err := c.convWeight(len(in), cfg.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	x, w := c.In[0].Shape, c.In[1].Shape
+	if err := c.groups(cfg.Group, w[0]); err != nil {
+		return nil, err
+	}
+	if x[1].Differ(w[1].Mul(D(cfg.Group))) {
+		return nil, c.wantGot(0, T(c.In[0].DType, x[0], w[1].Mul(D(cfg.Group))).String()+" and spatial axes", c.In[0])
+	}
+	if err := c.channelVector(2, w[0]); err != nil {
+		return nil, err
+	}
+	return c.windows(in, kern, cfg.Strides, cfg.Dilations, cfg.Pads, cfg.AutoPad, false)
+}
+
+// convWeight is the kernel shape from weight and attribute, which must agree.
+func (c *Call) convWeight(spatial int, attr []int) ([]Dim, error) {
+	rank, err := c.Rank(1)
+	if err != nil {
+		return nil, err
+	}
+	if rank != spatial+2 {
+		return nil, c.wantGot(1, "as many axes as X has", c.In[1])
+	}
+	kern := append([]Dim(nil), c.In[1].Shape[2:]...)
+	if len(attr) == 0 {
+		return kern, nil
+	}
+	if len(attr) != spatial {
+		return nil, c.Errorf("kernel_shape %v: want %d numbers", attr, spatial)
+	}
+	for i := range kern {
+		var ok bool
+		if kern[i], ok = kern[i].Merge(D(attr[i])); !ok {
+			return nil, c.Errorf("kernel_shape is %v, the weight %v", attr, c.In[1])
+		}
+	}
+	return kern, nil
+}
+
+func (c *Call) groups(n int, channels Dim) error {
+	if n < 1 || channels.Known() && channels.Size%n != 0 {
+		return c.Errorf("group %d does not divide %v channels", n, channels)
+	}
+	return nil
+}
+
+// channelVector checks that input i, if there, is a vector of n elements.
+func (c *Call) channelVector(i int, n Dim) error {
+	if !c.Has(i) || c.In[i].Unranked {
+		return nil
+	}
+	if len(c.In[i].Shape) != 1 || c.In[i].Shape[0].Differ(n) {
+		return c.wantGot(i, T(c.In[i].DType, n), c.In[i])
+	}
+	return nil
+}
+
+func inferConv(c *Call) ([]Type, error) {
+	w, err := convWindow(c)
+	if err != nil {
+		return nil, err
+	}
+	return c.output(append([]Dim{c.In[0].Shape[0], c.In[1].Shape[0]}, w.out...))
+}
+
+// output is the result of an Infer with one output of input 0's element type. It refuses shapes
+// whose number of elements does not fit.
+func (c *Call) output(shape []Dim) ([]Type, error) {
+	n := 1
+	for _, d := range shape {
+		if !d.Known() {
+			continue
+		}
+		if d.Size > 0 && n > maxElements/d.Size {
+			return nil, c.Errorf("output of shape %v is too large", T(c.In[0].DType, shape...))
+		}
+		n *= d.Size
+	}
+	return []Type{c.In[0].With(shape...)}, nil
+}
+
+// maxElements bounds the elements of an output whose shape comes from attributes.
+const maxElements = 1 << 40
+
+// shape is the geometry for package kernel; x and y are the smaller-stride and the strided side.
+func (w *window) shape(x, y Type, group int) kernel.ConvShape {
+	return kernel.ConvShape{
+		N: x.Shape[0].Size, C: x.Shape[1].Size, OC: y.Shape[1].Size, Group: group,
+		In: sizes(x.Shape[2:]), Kernel: sizes(w.kernel), Out: sizes(y.Shape[2:]),
+		Stride: w.stride, Dilation: w.dilation, PadBegin: w.begin, PadEnd: w.end,
+	}
+}
+
+func convShape(c *Call) (kernel.ConvShape, error) {
+	w, err := convWindow(c)
+	if err != nil {
+		return kernel.ConvShape{}, err
+	}
+	return w.shape(c.In[0], c.Out[0], c.Config.(ConvConfig).Group), nil
+}
+
+func convKernel(c *Call) (engine.Kernel, error) {
+	s, err := convShape(c)
+	if err != nil {
+		return nil, err
+	}
+	return perPrecision(c.In[0].DType, convForward[float32](s), convForward[float64](s)), nil
+}
+
+func convForward[T kernel.Float](s kernel.ConvShape) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		kernel.ConvForward(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), elemsAt[T](in, 2), elems[T](out[0]), engine.Scratch[T](x))
+		return nil
+	}
+}
+
+func convGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	s, err := convShape(c)
+	if err != nil {
+		return nil, err
+	}
+	dx, err := Apply1(convStep{"ConvDataGrad", s, c.In[0].Shape}, dout[0], in[1])
+	if err != nil {
+		return nil, err
+	}
+	dw, err := Apply1(convStep{"ConvWeightGrad", s, c.In[1].Shape}, in[0], dout[0])
+	if err != nil || len(in) < 3 || in[2] == nil {
+		return gorgonia.Nodes{dx, dw}, err
+	}
+	db, err := Apply1(internal1("ChannelSum"), dout[0])
+	return gorgonia.Nodes{dx, dw, db}, err
+}
+
+// coupleConv: channels of X are the weight's axis 1, its axis 0 the channels of Y. With groups
+// both sides fall into as many blocks, and axis 1 is one block of X's channels.
+func coupleConv(c *Call) []Coupling {
+	x, w, b, y := InAxis(0, 1), InAxis(1, 1), InAxis(2, 0), OutAxis(0, 1)
+	list := []Coupling{Couple(InAxis(0, 0), OutAxis(0, 0)), Couple(InAxis(1, 0), y)}
+	if c.Has(2) {
+		list = append(list, Couple(b, y))
+	}
+	return append(list, groupCouplings(c, x, w, InAxis(1, 0), c.Config.(ConvConfig).Group)...)
+}
+
+// groupCouplings ties x, channels that fall into groups, to the weight axis within, of one group's
+// length, and to the weight axis across that holds the groups of the other side.
+func groupCouplings(c *Call, x, within, across AxisRef, groups int) []Coupling {
+	if groups == 1 {
+		return []Coupling{Couple(x, within)}
+	}
+	w := c.In[1].Shape
+	if w[within.Axis].Size == 1 { // depthwise: channel i and block i leave together
+		return []Coupling{{From: x, To: across, Map: IndexMap{Relation: Factor, Outer: 1, Inner: w[across.Axis].Size / groups}}}
+	}
+	by := IndexMap{Relation: Group, Groups: groups}
+	return []Coupling{{From: x, To: within, Map: by}, {From: x, To: across, Map: by}}
+}
+
+func convCost(c *Call) (macs, bytes int64) {
+	macs = int64(c.Out[0].Elements())
+	for _, d := range c.In[1].Shape[1:] {
+		macs *= int64(d.Size)
+	}
+	return macs, c.moved()
+}
+
+// moved is the bytes of inputs and formal outputs, each once.
+func (c *Call) moved() (n int64) {
+	for _, t := range c.In {
+		if t.Present() {
+			n += int64(t.Elements()) * int64(t.DType.Size())
+		}
+	}
+	for _, t := range c.Out[:min(c.Outputs, len(c.Out))] {
+		if t.Present() {
+			n += int64(t.Elements()) * int64(t.DType.Size())
+		}
+	}
+	return n
+}

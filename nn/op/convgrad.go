@@ -1,0 +1,113 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// convStep is the configuration of the convolutions that gradients need: the geometry of the
+// forward convolution and the shape of the result.
+type convStep struct {
+	Name  string
+	Conv  kernel.ConvShape
+	Shape []Dim
+}
+
+func (s convStep) Op() *Op { return standard(Internal, s.Name) }
+
+// internal1 names an internal operator without attributes.
+type internal1 string
+
+// Op looks the operator up.
+func (p internal1) Op() *Op { return standard(Internal, string(p)) }
+
+// convSteps are the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
+// X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
+func convSteps() []*Op {
+	step := func(name, in, doc string, f32, f64 func(kernel.ConvShape) engine.Kernel) *Op {
+		return &Op{
+			Domain: Internal, Name: name, Since: []int{1}, Doc: doc,
+			In: Slots(in), Out: "Z T", Where: Where{"T": Floats}, Attrs: convStep{},
+			NoGrad: "gradient", Pinned: "gradient",
+			Infer: func(c *Call) ([]Type, error) {
+				return []Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
+			},
+			Kernel: func(c *Call) (engine.Kernel, error) {
+				s := c.Config.(convStep).Conv
+				return perPrecision(c.In[0].DType, f32(s), f64(s)), nil
+			},
+			Cost: func(c *Call) (int64, int64) { return convMacs(c.Config.(convStep).Conv), c.moved() },
+		}
+	}
+	return []*Op{
+		step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", convData[float32], convData[float64]),
+		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", convWeightGrad[float32], convWeightGrad[float64]),
+		step("ConvOf", "X T, W T", "Convolution of a given geometry.", convForward[float32], convForward[float64]),
+	}
+}
+
+func convMacs(s kernel.ConvShape) int64 {
+	n := int64(s.N) * int64(s.OC) * int64(s.C/s.Group)
+	for i := range s.Out {
+		n *= int64(s.Out[i]) * int64(s.Kernel[i])
+	}
+	return n
+}
+
+func convData[T kernel.Float](s kernel.ConvShape) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		kernel.ConvBackwardData(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), engine.Scratch[T](x))
+		return nil
+	}
+}
+
+func convWeightGrad[T kernel.Float](s kernel.ConvShape) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		kernel.ConvBackwardWeight(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), engine.Scratch[T](x))
+		return nil
+	}
+}
+
+// channelSum adds up everything but the channels: the gradient of a bias.
+func channelSum() *Op {
+	return &Op{
+		Domain: Internal, Name: "ChannelSum", Since: []int{1},
+		Doc: "Sum over batch and space.", In: "X T", Out: "Y T", Where: Where{"T": Floats},
+		NoGrad: "gradient", Pinned: "gradient",
+		Infer: func(c *Call) ([]Type, error) {
+			rank, err := c.Rank(0)
+			if err != nil || rank < 2 {
+				return nil, c.wantGot(0, "batch and channels", c.In[0])
+			}
+			return []Type{c.In[0].With(c.In[0].Shape[1])}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			n, ch, space := channels(c.In[0])
+			return perPrecision(c.In[0].DType, sumChannels[float32](n, ch, space), sumChannels[float64](n, ch, space)), nil
+		},
+	}
+}
+
+func sumChannels[T kernel.Float](n, c, space int) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		kernel.ChannelSum(x.Pool(), n, c, space, elems[T](in[0]), elems[T](out[0]))
+		return nil
+	}
+}
+
+// channels takes a static shape apart: batch, channels (1 when there is no such axis), elements behind them.
+func channels(t Type) (n, c, space int) {
+	n, c, space = 1, 1, 1
+	for i, d := range t.Shape {
+		switch i {
+		case 0:
+			n = d.Size
+		case 1:
+			c = d.Size
+		default:
+			space *= d.Size
+		}
+	}
+	return n, c, space
+}

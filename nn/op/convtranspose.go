@@ -1,0 +1,200 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ConvTransposeConfig has the attributes of ConvTranspose.
+type ConvTransposeConfig struct {
+	AutoPad       string `onnx:"auto_pad,default=NOTSET"`
+	Dilations     []int  `onnx:"dilations"`
+	Group         int    `onnx:"group,default=1"`
+	Kernel        []int  `onnx:"kernel_shape"`
+	OutputPadding []int  `onnx:"output_padding"`
+	OutputShape   []int  `onnx:"output_shape"` // spatial; the padding follows from it
+	Pads          []int  `onnx:"pads"`
+	Strides       []int  `onnx:"strides"`
+}
+
+// Op makes ConvTransposeConfig a Config.
+func (ConvTransposeConfig) Op() *Op { return standard("", "ConvTranspose") }
+
+func convTranspose() *Op {
+	return &Op{
+		Name: "ConvTranspose", Since: []int{1, 11, 22},
+		Doc: "Transposed convolution: what Conv does to gradients of its input.",
+		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
+		Attrs: ConvTransposeConfig{},
+		Infer: inferConvTranspose, Kernel: convTransposeKernel, Grad: convTransposeGrad, Couple: coupleConvTranspose,
+		Cost: func(c *Call) (int64, int64) {
+			s, err := convTransposeShape(c)
+			if err != nil {
+				return 0, 0
+			}
+			return convMacs(s), c.moved()
+		},
+	}
+}
+
+// convTransposeWindow is the geometry of the convolution from Y to X; its out is the shape of Y.
+func convTransposeWindow(c *Call) (*window, error) {
+	cfg := c.Config.(ConvTransposeConfig)
+	in, err := c.spatial(0)
+	if err != nil {
+		return nil, err
+	}
+	n := len(in)
+	w := &window{known: true, out: make([]Dim, n), begin: make([]int, n), end: make([]int, n)}
+	if w.kernel, err = c.convWeight(n, cfg.Kernel); err != nil {
+		return nil, err
+	}
+	x, wt := c.In[0].Shape, c.In[1].Shape
+	if x[1].Differ(wt[0]) {
+		return nil, c.Errorf("X has %v channels, the weight %v", x[1], wt[0])
+	}
+	if err := c.groups(cfg.Group, wt[0]); err != nil {
+		return nil, err
+	}
+	if err := c.channelVector(2, wt[1].Mul(D(cfg.Group))); err != nil {
+		return nil, err
+	}
+	if w.stride, err = c.perAxis("strides", cfg.Strides, n, 1); err != nil {
+		return nil, err
+	}
+	if w.dilation, err = c.perAxis("dilations", cfg.Dilations, n, 1); err != nil {
+		return nil, err
+	}
+	return w, c.transposedOut(w, in, cfg)
+}
+
+// transposedOut fills the output shape and the padding, either of which may decide the other.
+func (c *Call) transposedOut(w *window, in []Dim, cfg ConvTransposeConfig) error {
+	n := len(in)
+	extra, target := cfg.OutputPadding, cfg.OutputShape
+	if len(extra) == 0 {
+		extra = make([]int, n)
+	}
+	if len(target) == n+2 { // some exporters write batch and channels too
+		target = target[2:]
+	}
+	if len(extra) != n || len(target) != 0 && len(target) != n {
+		return c.Errorf("output_padding %v, output_shape %v: want %d numbers", extra, target, n)
+	}
+	pads, err := c.bothEnds(cfg.Pads, n)
+	if err != nil {
+		return err
+	}
+	same := cfg.AutoPad == "SAME_UPPER" || cfg.AutoPad == "SAME_LOWER"
+	if cfg.AutoPad == "VALID" {
+		pads = make([]int, 2*n)
+	} else if !same && cfg.AutoPad != "NOTSET" && cfg.AutoPad != "" {
+		return c.Errorf("auto_pad %q is unknown", cfg.AutoPad)
+	}
+	for i, d := range in {
+		if extra[i] < 0 || extra[i] > maxExtent || len(target) > 0 && (target[i] < 1 || target[i] > maxExtent) {
+			return c.Errorf("output_padding %v, output_shape %v are out of range", extra, target)
+		}
+		full := d.Sub(D(1)).Mul(D(w.stride[i])).Add(D(extra[i])).Add(w.extent(i))
+		switch {
+		case len(target) > 0:
+			w.out[i] = D(target[i])
+		case same:
+			w.out[i] = d.Mul(D(w.stride[i]))
+		default:
+			w.begin[i], w.end[i] = pads[i], pads[n+i]
+			w.out[i] = full.Sub(D(pads[i] + pads[n+i]))
+			if full.Known() && w.out[i].Size < 1 {
+				return c.Errorf("padding of spatial axis %d leaves nothing of %v", i, full)
+			}
+			continue
+		}
+		if !full.Known() || !w.out[i].Known() {
+			w.known = false
+			continue
+		}
+		total := max(full.Size-w.out[i].Size, 0)
+		w.begin[i] = total - total/2
+		if cfg.AutoPad == "SAME_UPPER" {
+			w.begin[i] = total / 2
+		}
+		w.end[i] = total - w.begin[i]
+	}
+	return nil
+}
+
+func inferConvTranspose(c *Call) ([]Type, error) {
+	w, err := convTransposeWindow(c)
+	if err != nil {
+		return nil, err
+	}
+	m := c.In[1].Shape[1].Mul(D(c.Config.(ConvTransposeConfig).Group))
+	return c.output(append([]Dim{c.In[0].Shape[0], m}, w.out...))
+}
+
+func convTransposeShape(c *Call) (kernel.ConvShape, error) {
+	w, err := convTransposeWindow(c)
+	if err != nil {
+		return kernel.ConvShape{}, err
+	}
+	return w.shape(c.Out[0], c.In[0], c.Config.(ConvTransposeConfig).Group), nil
+}
+
+func convTransposeKernel(c *Call) (engine.Kernel, error) {
+	s, err := convTransposeShape(c)
+	if err != nil {
+		return nil, err
+	}
+	return perPrecision(c.In[0].DType, convTransposed[float32](s), convTransposed[float64](s)), nil
+}
+
+func convTransposed[T kernel.Float](s kernel.ConvShape) engine.Kernel {
+	space := 1
+	for _, n := range s.In {
+		space *= n
+	}
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		y := elems[T](out[0])
+		kernel.ConvBackwardData(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), y, engine.Scratch[T](x))
+		if b := elemsAt[T](in, 2); b != nil {
+			x.Pool().Range(s.N*s.C, 1+4096/max(space, 1), func(lo, hi int) {
+				for r := lo; r < hi; r++ {
+					plane, v := y[r*space:(r+1)*space], b[r%s.C]
+					for i := range plane {
+						plane[i] += v
+					}
+				}
+			})
+		}
+		return nil
+	}
+}
+
+func convTransposeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	s, err := convTransposeShape(c)
+	if err != nil {
+		return nil, err
+	}
+	dx, err := Apply1(convStep{"ConvOf", s, c.In[0].Shape}, dout[0], in[1])
+	if err != nil {
+		return nil, err
+	}
+	dw, err := Apply1(convStep{"ConvWeightGrad", s, c.In[1].Shape}, dout[0], in[0])
+	if err != nil || len(in) < 3 || in[2] == nil {
+		return gorgonia.Nodes{dx, dw}, err
+	}
+	db, err := Apply1(internal1("ChannelSum"), dout[0])
+	return gorgonia.Nodes{dx, dw, db}, err
+}
+
+// coupleConvTranspose: channels of X are the weight's axis 0, its axis 1 those of Y within a group.
+func coupleConvTranspose(c *Call) []Coupling {
+	y, g := OutAxis(0, 1), c.Config.(ConvTransposeConfig).Group
+	list := []Coupling{Couple(InAxis(0, 0), OutAxis(0, 0)), Couple(InAxis(0, 1), InAxis(1, 0))}
+	if c.Has(2) {
+		list = append(list, Couple(InAxis(2, 0), y))
+	}
+	return append(list, groupCouplings(c, y, InAxis(1, 1), InAxis(1, 0), g)...)
+}

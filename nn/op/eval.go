@@ -1,0 +1,73 @@
+package op
+
+import (
+	"context"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Eval computes the formal outputs of a resolved call from the values of its inputs (nil where
+// absent), at once and on fresh memory. Constant folding and shape arithmetic use it.
+func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+	if c.Op.Lower != nil {
+		return evalComposite(c, in)
+	}
+	e := &emission{call: c, in: make(gorgonia.Nodes, len(in))}
+	args := make([]gorgonia.Value, len(in))
+	for i, v := range in {
+		e.slots = append(e.slots, i)
+		if d, ok := v.(*tensor.Dense); !ok || d != nil {
+			args[i] = v
+		}
+	}
+	core, err := c.core(e)
+	if err != nil {
+		return nil, err
+	}
+	res, err := engine.Eval(nil, core, args)
+	if err != nil {
+		return nil, &Error{Stage: "run", Op: c.Op.Name, Node: c.Node, Err: err}
+	}
+	out := make([]dtype.Value, c.Outputs)
+	for i := range out {
+		if i < len(res) && res[i] != nil {
+			out[i] = res[i]
+		}
+	}
+	return out, nil
+}
+
+func evalComposite(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+	g := gorgonia.NewGraph()
+	nodes := make(gorgonia.Nodes, len(in))
+	for i, v := range in {
+		if v == nil {
+			continue
+		}
+		var err error
+		if nodes[i], err = Const(g, v); err != nil {
+			return nil, err
+		}
+	}
+	roots, err := c.Op.Lower(c, nodes)
+	if err != nil {
+		return nil, err
+	}
+	p, err := engine.Compile(engine.Options{}, roots...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Run(context.Background()); err != nil {
+		return nil, err
+	}
+	out := make([]dtype.Value, len(roots))
+	for i, r := range roots {
+		if r != nil {
+			out[i] = p.Value(r)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,216 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// GatherConfig has the attribute of Gather.
+type GatherConfig struct {
+	Axis int `onnx:"axis,default=0"`
+}
+
+// Op makes GatherConfig a Config.
+func (GatherConfig) Op() *Op { return standard("", "Gather") }
+
+func gather() *Op {
+	return &Op{
+		Name: "Gather", Since: []int{1, 11, 13},
+		Doc: "Picks slices of an axis by their indices: rows of an embedding table, say.",
+		In:  "data T weight, indices Tind", Out: "output T", Where: Where{"Tind": Indices},
+		Attrs: GatherConfig{},
+		Infer: inferGather, Dims: gatherDims, Kernel: gatherKernel, Strings: moveStrings,
+		Grad: gatherGrad, Couple: coupleGather,
+	}
+}
+
+func (cfg GatherConfig) axis(c *Call) (int, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return 0, err
+	}
+	return c.Axis(cfg.Axis, rank)
+}
+
+func inferGather(c *Call) ([]Type, error) {
+	if c.In[0].Unranked || c.In[1].Unranked {
+		return []Type{{DType: c.In[0].DType, Unranked: true}}, nil
+	}
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil, err
+	}
+	x := c.In[0].Shape
+	return []Type{c.In[0].With(slices.Concat(x[:axis], c.In[1].Shape, x[axis+1:])...)}, nil
+}
+
+func gatherDims(c *Call) []Known {
+	if !c.In[0].DType.IsInteger() || len(c.In[0].Shape) != 1 || len(c.In[1].Shape) > 1 {
+		return nil
+	}
+	d, err := c.Dims(0)
+	if err != nil {
+		return nil
+	}
+	index, err := c.Ints(1)
+	if err != nil {
+		return nil
+	}
+	part := make([]Dim, len(index))
+	for i, k := range index {
+		if k < 0 {
+			k += len(d)
+		}
+		if k < 0 || k >= len(d) {
+			return nil
+		}
+		part[i] = d[k]
+	}
+	return []Known{{Dims: part}}
+}
+
+func gatherKernel(c *Call) (engine.Kernel, error) {
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil, err
+	}
+	shape := c.In[0].Sizes()
+	length := shape[axis]
+	outer, inner := around(shape, axis)
+	inner *= c.In[0].DType.Size()
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		index := indexInts(x, in[1])
+		if err := wrapIndices(c, index, length); err != nil {
+			return err
+		}
+		dst, src, n := out[0].Raw, in[0].Raw, len(index)
+		x.Pool().Range(outer*n, max(1, 16384/max(inner, 1)), func(lo, hi int) {
+			for r := lo; r < hi; r++ {
+				from := (r/n*length + index[r%n]) * inner
+				copy(dst[r*inner:(r+1)*inner], src[from:from+inner])
+			}
+		})
+		return nil
+	}, nil
+}
+
+func gatherGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Apply1(gatherGradConfig{axis, c.In[0].Shape}, dout[0], in[1])
+	return gorgonia.Nodes{d, nil}, err
+}
+
+type gatherGradConfig struct {
+	Axis  int
+	Shape []Dim
+}
+
+func (gatherGradConfig) Op() *Op { return standard(Internal, "GatherGrad") }
+
+func gatherGradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "GatherGrad", Since: []int{1}, Doc: "Gradient of Gather: adds slices up where they came from.",
+		In: "dY T, indices Tind", Out: "dX T",
+		Where: Where{"T": {dtype.Float32, dtype.Float64}, "Tind": Indices}, Attrs: gatherGradConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			return []Type{c.In[0].With(c.Config.(gatherGradConfig).Shape...)}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			if c.In[0].DType == dtype.Float64 {
+				return gatherGradKernel[float64](c), nil
+			}
+			return gatherGradKernel[float32](c), nil
+		},
+		NoGrad: "gradient", Pinned: "gradient",
+	}
+}
+
+// gatherGradKernel gives each worker a range of the table's rows, so that every row is added up
+// in the order of the indices.
+func gatherGradKernel[T kernel.Float](c *Call) engine.Kernel {
+	cfg := c.Config.(gatherGradConfig)
+	shape := sizes(cfg.Shape)
+	length := shape[cfg.Axis]
+	outer, inner := around(shape, cfg.Axis)
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		index := indexInts(x, in[1])
+		if err := wrapIndices(c, index, length); err != nil {
+			return err
+		}
+		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+		x.Pool().Range(length, max(1, 16384/max(inner*outer, 1)), func(lo, hi int) {
+			for o := range outer {
+				clear(dx[(o*length+lo)*inner : (o*length+hi)*inner])
+				for i, k := range index {
+					if k < lo || k >= hi {
+						continue
+					}
+					d := dx[(o*length+k)*inner:][:inner]
+					for j, v := range dy[(o*len(index)+i)*inner:][:inner] {
+						d[j] += v
+					}
+				}
+			}
+		})
+		return nil
+	}
+}
+
+// coupleGather ties the axes that are not gathered; of the gathered one a known permutation.
+func coupleGather(c *Call) []Coupling {
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	for a := range c.In[0].Shape {
+		to := a
+		if a == axis {
+			if perm := gatherPerm(c, axis); perm != nil {
+				k := Couple(InAxis(0, a), OutAxis(0, a))
+				k.Map = IndexMap{Relation: Permutation, Perm: perm}
+				list = append(list, k)
+			}
+			continue
+		}
+		if a > axis {
+			to += len(c.In[1].Shape) - 1
+		}
+		list = append(list, Couple(InAxis(0, a), OutAxis(0, to)))
+	}
+	for a := range c.In[1].Shape {
+		list = append(list, Couple(InAxis(1, a), OutAxis(0, axis+a)))
+	}
+	return list
+}
+
+// gatherPerm maps indices of the gathered axis to those of the output, when the indices are known
+// and each occurs once.
+func gatherPerm(c *Call, axis int) []int {
+	if len(c.In[1].Shape) != 1 {
+		return nil
+	}
+	index, err := c.Ints(1)
+	if err != nil || len(index) != c.In[0].Shape[axis].Size {
+		return nil
+	}
+	perm := slices.Repeat([]int{-1}, len(index))
+	for i, k := range index {
+		if k < 0 {
+			k += len(index)
+		}
+		if k < 0 || k >= len(index) || perm[k] >= 0 {
+			return nil
+		}
+		perm[k] = i
+	}
+	return perm
+}

@@ -1,0 +1,260 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// GemmConfig has the attributes of Gemm. Alpha and Beta are 1 when nil.
+type GemmConfig struct {
+	Alpha     *float32 `onnx:"alpha"`
+	Beta      *float32 `onnx:"beta"`
+	TransA    bool     `onnx:"transA"`
+	TransB    bool     `onnx:"transB"`
+	Broadcast bool     `onnx:"broadcast,until=6"`
+}
+
+// Op makes GemmConfig a Config.
+func (GemmConfig) Op() *Op { return standard("", "Gemm") }
+
+func gemm() *Op {
+	return &Op{
+		Name: "Gemm", Since: []int{1, 6, 7, 9, 11, 13},
+		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
+		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
+		Attrs: GemmConfig{},
+		Infer: inferGemm, Kernel: gemmKernel, Grad: gemmGrad, Couple: coupleGemm,
+		Cost: func(c *Call) (int64, int64) {
+			m, n, k := gemmSizes(c)
+			return int64(m.Size) * int64(n.Size) * int64(k.Size), c.moved()
+		},
+	}
+}
+
+// matrixTypes are the element types of matrix products.
+func matrixTypes() []DType {
+	return append([]DType{dtype.Int32, dtype.Int64, dtype.Uint32, dtype.Uint64}, Floats...)
+}
+
+func gemmSizes(c *Call) (m, n, k Dim) {
+	cfg := c.Config.(GemmConfig)
+	a, b := c.In[0].Shape, c.In[1].Shape
+	m, k, n = a[0], a[1], b[1]
+	if cfg.TransA {
+		m, k = k, m
+	}
+	if cfg.TransB {
+		n = b[0]
+	}
+	return m, n, k
+}
+
+func inferGemm(c *Call) ([]Type, error) {
+	cfg := c.Config.(GemmConfig)
+	for i := range 2 {
+		if rank, err := c.Rank(i); err != nil {
+			return nil, err
+		} else if rank != 2 {
+			return nil, c.wantGot(i, "a matrix", c.In[i])
+		}
+	}
+	m, n, k := gemmSizes(c)
+	kb := c.In[1].Shape[0]
+	if cfg.TransB {
+		kb = c.In[1].Shape[1]
+	}
+	if k.Differ(kb) {
+		return nil, c.Errorf("A is %v, B %v: inner dimensions %v and %v differ", c.In[0], c.In[1], k, kb)
+	}
+	if c.Has(2) && !c.In[2].Unranked {
+		s := c.In[2].Shape
+		if len(s) > 2 {
+			return nil, c.wantGot(2, "at most two axes", c.In[2])
+		}
+		for i, d := range s {
+			if to := []Dim{m, n}[i+2-len(s)]; d.Differ(to) && d.Size != 1 {
+				return nil, c.wantGot(2, T(c.In[0].DType, m, n), c.In[2])
+			}
+		}
+	}
+	return c.output([]Dim{m, n})
+}
+
+// product is a matrix product with everything about it but the operands.
+type product struct {
+	transA, transB bool
+	m, n, k        int
+	alpha, beta    float64
+	c              []int // shape of C; nil: none
+}
+
+func gemmKernel(c *Call) (engine.Kernel, error) {
+	cfg := c.Config.(GemmConfig)
+	m, n, k := gemmSizes(c)
+	p := product{cfg.TransA, cfg.TransB, m.Size, n.Size, k.Size, orFloat(cfg.Alpha, 1), orFloat(cfg.Beta, 1), nil}
+	if c.Has(2) {
+		p.c = c.In[2].Sizes()
+	}
+	if c.In[0].DType.IsInteger() {
+		return integerGemm(p), nil
+	}
+	return perPrecision(c.In[0].DType, floatGemm[float32](p), floatGemm[float64](p)), nil
+}
+
+func floatGemm[T kernel.Float](p product) engine.Kernel {
+	lda, ldb := p.leading()
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		y, beta := elems[T](out[0]), 0.0
+		if len(in) > 2 && in[2] != nil && p.beta != 0 {
+			spread(x, y, elems[T](in[2]), p.c, p.m, p.n)
+			beta = p.beta
+		}
+		kernel.Gemm(x.Pool(), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), elems[T](in[0]), lda, elems[T](in[1]), ldb, T(beta), y, p.n)
+		return nil
+	}
+}
+
+// leading is the row length of A and B as they are stored.
+func (p product) leading() (a, b int) {
+	a, b = p.k, p.n
+	if p.transA {
+		a = p.m
+	}
+	if p.transB {
+		b = p.k
+	}
+	return a, b
+}
+
+// spread broadcasts c of shape from to an m×n matrix.
+func spread[T any](x *engine.Exec, y, c []T, from []int, m, n int) {
+	rows, cols := 1, 1
+	if len(from) > 0 {
+		cols = from[len(from)-1]
+	}
+	if len(from) > 1 {
+		rows = from[0]
+	}
+	x.Pool().Range(m, 1+4096/max(n, 1), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			src, row := c[min(i, rows-1)*cols:], y[i*n:(i+1)*n]
+			if cols == n {
+				copy(row, src)
+				continue
+			}
+			for j := range row {
+				row[j] = src[0]
+			}
+		}
+	})
+}
+
+func integerGemm(p product) engine.Kernel {
+	lda, ldb := p.leading()
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		a, err := dtype.Int64s(in[0])
+		if err != nil {
+			return err
+		}
+		b, err := dtype.Int64s(in[1])
+		if err != nil {
+			return err
+		}
+		add := make([]int64, p.m*p.n)
+		if len(in) > 2 && in[2] != nil {
+			c, err := dtype.Int64s(in[2])
+			if err != nil {
+				return err
+			}
+			spread(x, add, c, p.c, p.m, p.n)
+		}
+		y := make([]int64, p.m*p.n)
+		integerProduct(p, a, lda, b, ldb, y)
+		for i := range y {
+			if p.alpha == 1 && p.beta == 1 {
+				y[i] += add[i]
+			} else {
+				y[i] = int64(p.alpha*float64(y[i]) + p.beta*float64(add[i]))
+			}
+		}
+		return storeInts(out[0], y)
+	}
+}
+
+// integerProduct adds op(A)·op(B) to y; it wraps around as Go's integers do.
+func integerProduct(p product, a []int64, lda int, b []int64, ldb int, y []int64) {
+	for i := range p.m {
+		for l := range p.k {
+			v := a[i*lda+l : i*lda+l+1 : i*lda+l+1]
+			if p.transA {
+				v = a[l*lda+i:]
+			}
+			for j := range p.n {
+				if p.transB {
+					y[i*p.n+j] += v[0] * b[j*ldb+l]
+				} else {
+					y[i*p.n+j] += v[0] * b[l*ldb+j]
+				}
+			}
+		}
+	}
+}
+
+func storeInts(dst *tensor.Dense, v []int64) error {
+	d, err := dtype.FromSlice(v, dst.Shape()...)
+	if err != nil {
+		return err
+	}
+	return dtype.Convert(dst, d)
+}
+
+func gemmGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	cfg := c.Config.(GemmConfig)
+	a, b, dy := in[0], in[1], dout[0]
+	da := func() (*gorgonia.Node, error) {
+		if cfg.TransA {
+			return Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: cfg.TransB, TransB: true}, b, dy)
+		}
+		return Apply1(GemmConfig{Alpha: cfg.Alpha, TransB: !cfg.TransB}, dy, b)
+	}
+	db := func() (*gorgonia.Node, error) {
+		if cfg.TransB {
+			return Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: true, TransB: cfg.TransA}, dy, a)
+		}
+		return Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: !cfg.TransA}, a, dy)
+	}
+	grads := make(gorgonia.Nodes, 3)
+	var err error
+	if grads[0], err = da(); err != nil {
+		return nil, err
+	}
+	if grads[1], err = db(); err != nil || len(in) < 3 || in[2] == nil {
+		return grads[:2], err
+	}
+	if grads[2], err = SumTo(dy, c.In[2].Shape...); err != nil {
+		return nil, err
+	}
+	grads[2], err = scaleBy(grads[2], orFloat(cfg.Beta, 1))
+	return grads, err
+}
+
+func coupleGemm(c *Call) []Coupling {
+	cfg := c.Config.(GemmConfig)
+	am, ak, bk, bn := 0, 1, 0, 1
+	if cfg.TransA {
+		am, ak = 1, 0
+	}
+	if cfg.TransB {
+		bk, bn = 1, 0
+	}
+	list := []Coupling{
+		Couple(InAxis(0, am), OutAxis(0, 0)), Couple(InAxis(0, ak), InAxis(1, bk)), Couple(InAxis(1, bn), OutAxis(0, 1)),
+	}
+	if c.Has(2) {
+		list = append(list, CoupleAll(c, 2)...)
+	}
+	return list
+}

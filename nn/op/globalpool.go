@@ -1,0 +1,77 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+)
+
+// GlobalLpPoolConfig has the attributes of GlobalLpPool.
+type GlobalLpPoolConfig struct {
+	P int `onnx:"p,default=2"`
+}
+
+// Op makes GlobalLpPoolConfig a Config.
+func (GlobalLpPoolConfig) Op() *Op { return standard("", "GlobalLpPool") }
+
+// globalPools pool over all spatial axes, as one window that covers them laid out in a row.
+func globalPools() []*Op {
+	global := func(name, doc string, since ...int) *Op {
+		return &Op{
+			Name: name, Doc: doc, Since: since, In: "X T", Out: "Y T", Where: Where{"T": Floats},
+			Infer: inferGlobalPool, Couple: couplePool,
+		}
+	}
+	mean := global("GlobalAveragePool", "Mean over all spatial axes.", 1, 22)
+	mean.Kernel = func(c *Call) (engine.Kernel, error) {
+		s := globalShape(c)
+		return perPrecision(c.In[0].DType, averagePooled[float32](s), averagePooled[float64](s)), nil
+	}
+	mean.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+		return gradOfPool("AveragePoolGrad", c, globalShape(c), 0, dout[0])
+	}
+	most := global("GlobalMaxPool", "Maximum over all spatial axes.", 1, 22)
+	most.Hidden = func(c *Call) []Type { return []Type{{}, c.Out[0].Of(dtype.Int64)} }
+	most.Kernel = func(c *Call) (engine.Kernel, error) {
+		s := globalShape(c)
+		return perPrecision(c.In[0].DType, maxPooled[float32](s, nil), maxPooled[float64](s, nil)), nil
+	}
+	most.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+		return gradOfPool("MaxPoolGrad", c, globalShape(c), 0, dout[0], out[2])
+	}
+	norm := global("GlobalLpPool", "Lp norm over all spatial axes.", 1, 2, 22)
+	norm.Attrs = GlobalLpPoolConfig{}
+	norm.Check = func(c *Call) error { return c.order(c.Config.(GlobalLpPoolConfig).P) }
+	norm.Kernel = func(c *Call) (engine.Kernel, error) {
+		s, p := globalShape(c), float64(c.Config.(GlobalLpPoolConfig).P)
+		return perPrecision(c.In[0].DType, lpPooled[float32](s, p), lpPooled[float64](s, p)), nil
+	}
+	norm.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+		return gradOfPool("LpPoolGrad", c, globalShape(c), float64(c.Config.(GlobalLpPoolConfig).P), dout[0], in[0], out[0])
+	}
+	return []*Op{mean, most, norm}
+}
+
+func inferGlobalPool(c *Call) ([]Type, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, err
+	}
+	if rank < 2 {
+		return nil, c.wantGot(0, "batch, channels and spatial axes", c.In[0])
+	}
+	shape := append([]Dim(nil), c.In[0].Shape[:2]...)
+	for range c.In[0].Shape[2:] {
+		shape = append(shape, D(1))
+	}
+	return []Type{c.In[0].With(shape...)}, nil
+}
+
+func globalShape(c *Call) kernel.PoolShape {
+	n, ch, space := channels(c.In[0])
+	one := []int{1}
+	return kernel.PoolShape{
+		N: n, C: ch, In: []int{space}, Kernel: []int{space}, Out: one, Stride: one, Dilation: one, PadBegin: []int{0}, PadEnd: []int{0},
+	}
+}

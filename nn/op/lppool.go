@@ -1,0 +1,56 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"gorgonia.org/gorgonia"
+)
+
+// LpPoolConfig has the attributes of LpPool.
+type LpPoolConfig struct {
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"`
+	CeilMode  bool   `onnx:"ceil_mode,since=18"`
+	Dilations []int  `onnx:"dilations,since=18"`
+	Kernel    []int  `onnx:"kernel_shape,required"`
+	P         int    `onnx:"p,default=2"`
+	Pads      []int  `onnx:"pads"`
+	Strides   []int  `onnx:"strides"`
+}
+
+// Op makes LpPoolConfig a Config.
+func (LpPoolConfig) Op() *Op { return standard("", "LpPool") }
+
+func (l LpPoolConfig) pooling() pooling {
+	return pooling{autoPad: l.AutoPad, kernel: l.Kernel, strides: l.Strides, dilations: l.Dilations, pads: l.Pads, ceil: l.CeilMode}
+}
+
+func lpPool() *Op {
+	return &Op{
+		Name: "LpPool", Since: []int{1, 2, 11, 18, 22},
+		Doc: "Lp norm of each window.",
+		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: LpPoolConfig{},
+		Check: func(c *Call) error { return c.order(c.Config.(LpPoolConfig).P) },
+		Infer: func(c *Call) ([]Type, error) { return c.inferPool(c.Config.(LpPoolConfig).pooling()) },
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			cfg := c.Config.(LpPoolConfig)
+			s, err := c.poolShape(cfg.pooling())
+			return perPrecision(c.In[0].DType, lpPooled[float32](s, float64(cfg.P)), lpPooled[float64](s, float64(cfg.P))), err
+		},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			cfg := c.Config.(LpPoolConfig)
+			s, err := c.poolShape(cfg.pooling())
+			if err != nil {
+				return nil, err
+			}
+			return gradOfPool("LpPoolGrad", c, s, float64(cfg.P), dout[0], in[0], out[0])
+		},
+		Couple: couplePool,
+	}
+}
+
+// order checks the p of an Lp norm.
+func (c *Call) order(p int) error {
+	if p < 1 {
+		return c.Errorf("p is %d, want 1 or more", p)
+	}
+	return nil
+}

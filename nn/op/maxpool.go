@@ -1,0 +1,110 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// MaxPoolConfig has the attributes of MaxPool.
+type MaxPoolConfig struct {
+	AutoPad      string `onnx:"auto_pad,default=NOTSET"`
+	CeilMode     bool   `onnx:"ceil_mode,since=10"`
+	Dilations    []int  `onnx:"dilations,since=10"`
+	Kernel       []int  `onnx:"kernel_shape,required"`
+	Pads         []int  `onnx:"pads"`
+	StorageOrder int    `onnx:"storage_order,since=8"` // of Indices: 0 row-major, 1 column-major
+	Strides      []int  `onnx:"strides"`
+}
+
+// Op makes MaxPoolConfig a Config.
+func (MaxPoolConfig) Op() *Op { return standard("", "MaxPool") }
+
+func (m MaxPoolConfig) pooling() pooling {
+	return pooling{autoPad: m.AutoPad, kernel: m.Kernel, strides: m.Strides, dilations: m.Dilations, pads: m.Pads, ceil: m.CeilMode}
+}
+
+func maxPool() *Op {
+	return &Op{
+		Name: "MaxPool", Since: []int{1, 8, 10, 11, 12, 22},
+		Doc: "Maximum of each window, and where it was.",
+		In:  "X T", Out: "Y T, Indices? int64",
+		Where: Where{"T": append([]DType{dtype.Int8, dtype.Uint8}, Floats...)},
+		Attrs: MaxPoolConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			t, err := c.inferPool(c.Config.(MaxPoolConfig).pooling())
+			if err != nil {
+				return nil, err
+			}
+			return append(t, t[0].Of(dtype.Int64)), nil
+		},
+		// The hidden output is the row-major position of each maximum, for the gradient.
+		Hidden: func(c *Call) []Type { return []Type{c.Out[0].Of(dtype.Int64)} },
+		Kernel: maxPoolKernel, Grad: maxPoolGrad, Couple: couplePool,
+	}
+}
+
+func maxPoolKernel(c *Call) (engine.Kernel, error) {
+	cfg := c.Config.(MaxPoolConfig)
+	s, err := c.poolShape(cfg.pooling())
+	if err != nil {
+		return nil, err
+	}
+	var column []int
+	if cfg.StorageOrder == 1 {
+		column = s.In
+	}
+	return perPrecision(c.In[0].DType, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
+}
+
+// maxPooled writes the indices to output 1 (column-major over the spatial axes column, if not
+// nil) and to output 2.
+func maxPooled[T kernel.Float](s kernel.PoolShape, column []int) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		public, hidden := elemsAt[int64](out, 1), elemsAt[int64](out, 2)
+		index := hidden
+		if index == nil {
+			index = public
+		}
+		if out[0] == nil { // only the indices are wanted
+			kernel.MaxPool(x.Pool(), &s, elems[T](in[0]), engine.Scratch[T](x)(len(index)), index)
+		} else {
+			kernel.MaxPool(x.Pool(), &s, elems[T](in[0]), elems[T](out[0]), index)
+		}
+		if public != nil && hidden != nil {
+			copy(public, hidden)
+		}
+		if public != nil && column != nil {
+			toColumnMajor(public, column)
+		}
+		return nil
+	}
+}
+
+// toColumnMajor renumbers positions within each plane of the given spatial shape.
+func toColumnMajor(index []int64, shape []int) {
+	plane := int64(count1(shape))
+	for i, v := range index {
+		if v < 0 {
+			continue
+		}
+		base, rest := v-v%plane, v%plane
+		at, stride := int64(0), plane
+		for a := len(shape) - 1; a >= 0; a-- {
+			stride /= int64(shape[a])
+			at += rest % int64(shape[a]) * stride
+			rest /= int64(shape[a])
+		}
+		index[i] = base + at
+	}
+}
+
+func maxPoolGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	s, err := c.poolShape(c.Config.(MaxPoolConfig).pooling())
+	if err != nil {
+		return nil, err
+	}
+	return gradOfPool("MaxPoolGrad", c, s, 0, dout[0], out[2])
+}

@@ -1,0 +1,121 @@
+package optest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// Case is one use of an operator.
+type Case struct {
+	Name    string
+	Config  op.Config
+	Version int           // since-version in force; 0: the latest
+	Opset   int           // operator set of the model; 0: Version
+	In      []dtype.Value // nil where absent; float inputs away from kinks and ties
+	Outputs int           // formal outputs; 0: 1
+	Skip    []int         // outputs that have no name
+	Train   bool
+	Key     [2]uint64 // of random operators: seed and step
+
+	Want []dtype.Value // what should come out; nil elements are not compared
+	Tol  float64       // of floats, relative and absolute; 0: 1e-5 (float16 2e-3, bfloat16 2e-2 at least)
+
+	GradTol float64 // of gradients; 0: 1e-6
+	NoGrad  string  // why gradients are not compared in this case, "" where they are
+	NoCut   string  // why no channel is cut in this case
+	NoLow   string  // why float16 is not compared with float64
+
+	// Resize adapts what must follow a cut, attributes or shape inputs, in a copy of the case
+	// whose data inputs are cut already. cut lists the removed indices of each axis, ascending.
+	Resize func(c *Case, cut map[op.AxisRef][]int)
+}
+
+// step is one of the checks.
+type step struct {
+	name string
+	run  func(*Case) error
+}
+
+func steps() []step {
+	return []step{
+		{"validate", (*Case).checkDeclaration},
+		{"config", (*Case).checkConfig},
+		{"forward", (*Case).checkForward},
+		{"shapes", (*Case).checkShapes},
+		{"dims", (*Case).checkDims},
+		{"kernel", (*Case).checkKernel},
+		{"precision", (*Case).checkPrecision},
+		{"gradient", (*Case).checkGradient},
+		{"machines", (*Case).checkMachines},
+		{"cut", (*Case).checkCut},
+	}
+}
+
+// Check runs a case through all checks. The error names the first that failed.
+func Check(c Case) error {
+	for _, s := range steps() {
+		if err := guard(func() error { return s.run(&c) }); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// guard turns a panic into an error: here it is the result of a check.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return f()
+}
+
+// Run checks cases as subtests.
+func Run(t *testing.T, cases ...Case) {
+	t.Helper()
+	for i, c := range cases {
+		name := c.Name
+		if name == "" {
+			name = fmt.Sprint(i)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Helper()
+			if err := Check(c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Fails checks that the call of a case is refused with an error, not a panic.
+func Fails(t *testing.T, c Case) {
+	t.Helper()
+	panicked := true
+	err := guard(func() error {
+		g, err := c.build(c.In)
+		if err == nil {
+			_, err = g.forward(nil)
+		}
+		panicked = false
+		return err
+	})
+	if err == nil || panicked {
+		t.Errorf("%s: want an error, got %v", c.Name, err)
+	}
+}
+
+// Forward computes the outputs of a case, on its inputs as they are.
+func Forward(c Case) (out []dtype.Value, err error) {
+	err = guard(func() error {
+		g, err := c.build(c.In)
+		if err == nil {
+			out, err = g.forward(nil)
+		}
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,109 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// floatTypes are the types that operators with a gradient compute in.
+var floatTypes = []DType{dtype.Float32, dtype.Float64}
+
+// perPrecision picks the kernel for element type t. Types of two bytes and less are computed in
+// single precision through copies.
+func perPrecision(t DType, f32, f64 engine.Kernel) engine.Kernel {
+	switch t {
+	case dtype.Float32:
+		return f32
+	case dtype.Float64:
+		return f64
+	}
+	return computeIn(dtype.Float32, f32)
+}
+
+// mixedPrecision is perPrecision for operators whose inputs and outputs may have different
+// floating types: all are brought to that of input 0.
+func mixedPrecision(c *Call, f32, f64 engine.Kernel) engine.Kernel {
+	t, k := dtype.Float32, f32
+	if c.In[0].DType == dtype.Float64 {
+		t, k = dtype.Float64, f64
+	}
+	for _, list := range [][]Type{c.In, c.Out} {
+		for _, x := range list {
+			if x.Present() && x.DType.IsFloat() && x.DType != t {
+				return computeIn(t, k)
+			}
+		}
+	}
+	return k
+}
+
+// converted says whether a tensor of type d takes part in a computation in t as a copy. Integers
+// of more than one byte are labels, indices and lengths: they stay.
+func converted(d, t DType) bool {
+	return d != t && (d.IsFloat() || d.IsInteger() && d.Size() == 1)
+}
+
+// computeIn wraps a kernel for type t: other types are converted on the way in and out.
+func computeIn(t DType, k engine.Kernel) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		args, res := make([]*tensor.Dense, len(in)), make([]*tensor.Dense, len(out))
+		for i, v := range in {
+			if args[i] = v; v == nil || !converted(dtype.Of(v.Dtype()), t) {
+				continue
+			}
+			var err error
+			if args[i], err = dtype.ConvertTo(t, v); err != nil {
+				return err
+			}
+		}
+		for i, v := range out {
+			if res[i] = v; v != nil && converted(dtype.Of(v.Dtype()), t) {
+				res[i] = dtype.New(t, v.Shape()...)
+			}
+		}
+		if err := k(x, res, args); err != nil {
+			return err
+		}
+		for i, v := range out {
+			if res[i] != v {
+				if err := dtype.Convert(v, res[i]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// elems is the elements of t, nil where t is absent.
+func elems[T any](t *tensor.Dense) []T {
+	if t == nil {
+		return nil
+	}
+	return dtype.Slice[T](t)
+}
+
+// elemsAt is elems for a tensor that may lie behind the end of list.
+func elemsAt[T any](list []*tensor.Dense, i int) []T {
+	if i >= len(list) {
+		return nil
+	}
+	return elems[T](list[i])
+}
+
+// orFloat is the value of an optional attribute.
+func orFloat(p *float32, def float64) float64 {
+	if p == nil {
+		return def
+	}
+	return float64(*p)
+}
+
+// orInt is the value of an optional attribute.
+func orInt(p *int, def int) int {
+	if p == nil {
+		return def
+	}
+	return *p
+}

@@ -1,0 +1,145 @@
+package op
+
+import "gorgonia.org/gorgonia"
+
+// ReshapeConfig has the attributes of Reshape. Before version 5 the target is an attribute, later
+// the second input. In the target 0 copies a dimension (unless AllowZero) and −1 takes what is left.
+type ReshapeConfig struct {
+	Shape          []int `onnx:"shape,until=4"`
+	ConsumedInputs []int `onnx:"consumed_inputs,until=4"` // of no effect
+	AllowZero      bool  `onnx:"allowzero,since=14"`
+}
+
+// Op makes ReshapeConfig a Config.
+func (ReshapeConfig) Op() *Op { return standard("", "Reshape") }
+
+func reshape() *Op {
+	return &Op{
+		Name: "Reshape", Since: []int{1, 5, 13, 14, 19, 21, 23, 24, 25},
+		Doc: "Gives a tensor another shape with the same elements.",
+		In:  "data T, shape? int64 shape", Out: "reshaped T",
+		Attrs: ReshapeConfig{},
+		Infer: inferReshape, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
+		Grad: reshapeGrad, Couple: coupleResplit,
+	}
+}
+
+func inferReshape(c *Call) ([]Type, error) {
+	cfg := c.Config.(ReshapeConfig)
+	unknown := []Type{{DType: c.In[0].DType, Unranked: true}}
+	target := Dims(cfg.Shape...)
+	if c.Has(1) {
+		var err error
+		if target, err = c.Dims(1); err != nil {
+			if r := c.In[1]; r.Rank() == 1 && r.Shape[0].Known() && r.Shape[0].Size < 64 {
+				unknown[0] = c.In[0].With(anyDims(r.Shape[0].Size)...)
+			}
+			return unknown, err
+		}
+	} else if cfg.Shape == nil && c.Version >= 5 {
+		return nil, c.wantGot(1, "a value", "nothing")
+	}
+	if c.In[0].Unranked {
+		shape := append([]Dim(nil), target...)
+		for i, d := range shape {
+			if d.Sym == "" && (d.Size < 0 || d.Size == 0 && !cfg.AllowZero) {
+				shape[i] = Unknown
+			}
+		}
+		return []Type{c.In[0].With(shape...)}, nil
+	}
+	shape, err := reshapeDims(c, target, cfg.AllowZero)
+	return []Type{c.In[0].With(shape...)}, err
+}
+
+// anyDims is a shape of which only the rank is known.
+func anyDims(rank int) []Dim {
+	d := make([]Dim, rank)
+	for i := range d {
+		d[i] = Unknown
+	}
+	return d
+}
+
+// reshapeDims resolves 0 and −1. Dimensions that are copied cancel out of what is left for −1.
+func reshapeDims(c *Call, target []Dim, allowZero bool) ([]Dim, error) {
+	from := c.In[0].Shape
+	shape := append([]Dim(nil), target...)
+	rest, left, open := D(1), D(1), -1
+	copied := make([]bool, len(from))
+	for i, d := range target {
+		switch {
+		case d.Sym == "" && d.Size == 0 && !allowZero:
+			if i >= len(from) {
+				return nil, c.Errorf("target %v copies dimension %d of %v", dimStrings(target), i, c.In[0])
+			}
+			shape[i], copied[i] = from[i], true
+		case d.Sym == "" && d.Size == -1:
+			if open >= 0 {
+				if len(c.Known) > 1 && c.Known[1].Value == nil && c.Has(1) {
+					return anyDims(len(target)), &NeedError{Input: 1, Name: c.InputName(1)}
+				}
+				return nil, c.Errorf("target %v has more than one -1", dimStrings(target))
+			}
+			open = i
+		case d.Sym == "" && d.Size < -1:
+			return nil, c.Errorf("target %v has a negative dimension", dimStrings(target))
+		default:
+			rest = rest.Mul(d)
+		}
+	}
+	for i, d := range from {
+		if !copied[i] {
+			left = left.Mul(d)
+		}
+	}
+	if open < 0 {
+		if left.Differ(rest) && Product(from).Differ(Product(shape)) {
+			return nil, c.Errorf("cannot make %v of %v: the numbers of elements differ", dimStrings(target), c.In[0].Concrete())
+		}
+		return shape, nil
+	}
+	if left.Known() && rest.Known() && (rest.Size == 0 && left.Size != 0 || rest.Size > 0 && left.Size%rest.Size != 0) {
+		return nil, c.Errorf("cannot make %v of %v: no length fits -1", dimStrings(target), c.In[0].Concrete())
+	}
+	if shape[open] = left.Div(rest); rest.Size == 0 && rest.Sym == "" {
+		shape[open] = D(0)
+	}
+	return shape, nil
+}
+
+func dimStrings(d []Dim) []string {
+	s := make([]string, len(d))
+	for i, x := range d {
+		if s[i] = x.String(); x.Sym == "" && x.Size < 0 {
+			s[i] = "-1"
+		}
+	}
+	return s
+}
+
+// sameElements is Dims for operators that change nothing but the shape.
+func sameElements(c *Call) []Known {
+	if !c.In[0].DType.IsInteger() {
+		return nil
+	}
+	d, err := c.Dims(0)
+	if err != nil {
+		return nil
+	}
+	return []Known{{Dims: d}}
+}
+
+// reshapeGrad serves every operator that only changes the shape of input 0.
+func reshapeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	d, err := ReshapeTo(dout[0], c.In[0].Shape...)
+	return gorgonia.Nodes{d}, err
+}
+
+// coupleResplit says that input and output, all axes together, hold the same elements in a row.
+func coupleResplit(c *Call) []Coupling {
+	if len(c.In[0].Shape) == 0 || len(c.Out) == 0 || len(c.Out[0].Shape) == 0 {
+		return nil
+	}
+	return []Coupling{{From: InAxis(0, 0), To: OutAxis(0, 0), Map: IndexMap{Relation: Resplit}}}
+}

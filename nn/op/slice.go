@@ -1,0 +1,290 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// SliceConfig has the attributes of Slice before version 10; later they are inputs. Ends beyond
+// the axis mean its end, negative numbers count from there.
+type SliceConfig struct {
+	Starts []int `onnx:"starts,until=9"`
+	Ends   []int `onnx:"ends,until=9"`
+	Axes   []int `onnx:"axes,until=9"`
+}
+
+// Op makes SliceConfig a Config.
+func (SliceConfig) Op() *Op { return standard("", "Slice") }
+
+func sliceOp() *Op {
+	return &Op{
+		Name: "Slice", Since: []int{1, 10, 11, 13},
+		Doc: "Cuts a range of indices, perhaps with steps, out of each axis.",
+		In:  "data T, starts? Tind shape, ends? Tind shape, axes? Tind shape, steps? Tind shape", Out: "output T",
+		Where: Where{"Tind": Indices}, Attrs: SliceConfig{},
+		Infer: inferSlice, Dims: sliceDims, Kernel: sliceKernel, Strings: moveStrings,
+		Grad: sliceGrad, Couple: coupleSlice,
+	}
+}
+
+// cut is what is taken of one axis: count indices from start on. start is a number in a lowering.
+type cut struct {
+	start Dim
+	step  int
+	count Dim
+}
+
+// cuts resolves the ranges for every axis of input 0.
+func cuts(c *Call) ([]cut, error) {
+	cfg := c.Config.(SliceConfig)
+	shape := c.In[0].Shape
+	list := make([]cut, len(shape))
+	for i, d := range shape {
+		list[i] = cut{D(0), 1, d}
+	}
+	starts, ends := Dims(cfg.Starts...), Dims(cfg.Ends...)
+	var err error
+	if c.Has(1) {
+		if !c.Has(2) {
+			return nil, c.wantGot(2, "a value", "nothing")
+		}
+		if starts, err = c.Dims(1); err != nil {
+			return nil, err
+		}
+		if ends, err = c.Dims(2); err != nil {
+			return nil, err
+		}
+	} else if cfg.Starts == nil || cfg.Ends == nil {
+		return nil, c.Errorf("has no starts and ends")
+	}
+	axes, given, err := c.attrOrInput(cfg.Axes, 3)
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		axes = make([]int, len(starts))
+		for i := range axes {
+			axes[i] = i
+		}
+	}
+	steps := make([]int, len(starts))
+	for i := range steps {
+		steps[i] = 1
+	}
+	if c.Has(4) {
+		if steps, err = c.Ints(4); err != nil {
+			return nil, err
+		}
+	}
+	if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
+		return nil, c.Errorf("has %d starts, %d ends, %d axes and %d steps", len(starts), len(ends), len(axes), len(steps))
+	}
+	if _, err := c.Axes(axes, len(shape)); err != nil {
+		return nil, err
+	}
+	for i, a := range axes {
+		a, _ = c.Axis(a, len(shape))
+		if steps[i] == 0 {
+			return nil, c.Errorf("step of axis %d is 0", a)
+		}
+		list[a] = cutAxis(shape[a], starts[i], ends[i], steps[i])
+	}
+	return list, nil
+}
+
+// cutAxis is the range [start, end) with a step of an axis of length d. Expressions assume that
+// a symbolic range lies inside the axis.
+func cutAxis(d, start, end Dim, step int) cut {
+	c := cut{start: Unknown, step: step, count: Unknown}
+	if d.Known() && (start.Sym == "" || start.Known()) && (end.Sym == "" || end.Known()) {
+		s, n := cutNumbers(d.Size, start.Size, end.Size, step)
+		c.start, c.count = D(s), D(n)
+	}
+	if d.Sym != "" || start.Sym != "" || end.Sym != "" {
+		c.count.Sym = cutSym(d, start, end, step).Sym
+	}
+	return c
+}
+
+// cutNumbers is numpy's rule for slices.
+func cutNumbers(d, start, end, step int) (first, count int) {
+	clamp := func(i, lo, hi int) int {
+		if i < 0 {
+			i += d
+		}
+		return min(max(i, lo), hi)
+	}
+	if step > 0 {
+		s, e := clamp(start, 0, d), clamp(end, 0, d)
+		return s, max(0, (e-s-1+step)/step)
+	}
+	if d == 0 {
+		return 0, 0
+	}
+	step = -max(step, -math.MaxInt32)
+	s, e := clamp(start, 0, d-1), clamp(end, -1, d-1)
+	return s, max(0, (s-e+step-1)/step)
+}
+
+const farEnd = math.MaxInt32 - 1 // exporters write such numbers for "to the end"
+
+func cutSym(d, start, end Dim, step int) Dim {
+	symbolic := func(x Dim) Dim { // by its expression alone
+		if x.Sym != "" {
+			x.Size = -1
+		}
+		return x
+	}
+	d, start, end = symbolic(d), symbolic(start), symbolic(end)
+	bound := func(x Dim) Dim {
+		switch {
+		case x.Sym == "" && x.Size >= farEnd:
+			return d
+		case x.Sym == "" && x.Size < 0:
+			return d.Add(Dim{Sym: x.Sym, Size: 0}).Sub(D(-x.Size))
+		case x.Sym == "" && x.Size == 0 || x.Same(d):
+			return x
+		}
+		return x.Min(d)
+	}
+	if step < 0 {
+		if start.Sym == "" && (start.Size == -1 || start.Size >= farEnd) && end.Sym == "" && end.Size <= -farEnd {
+			return d.Add(D(-step - 1)).Div(D(-step))
+		}
+		return Unknown
+	}
+	n := bound(end).Sub(bound(start))
+	if step > 1 {
+		n = n.Add(D(step - 1)).Div(D(step))
+	}
+	return n
+}
+
+func inferSlice(c *Call) ([]Type, error) {
+	if c.In[0].Unranked {
+		return []Type{c.In[0]}, nil
+	}
+	list, err := cuts(c)
+	if err != nil {
+		return []Type{c.In[0].With(anyDims(len(c.In[0].Shape))...)}, err
+	}
+	shape := make([]Dim, len(list))
+	for i, k := range list {
+		shape[i] = k.count
+	}
+	return []Type{c.In[0].With(shape...)}, nil
+}
+
+func sliceDims(c *Call) []Known {
+	if len(c.In[0].Shape) != 1 || !c.In[0].DType.IsInteger() {
+		return nil
+	}
+	d, err := c.Dims(0)
+	if err != nil {
+		return nil
+	}
+	list, err := cuts(c)
+	if err != nil || !list[0].start.Known() || !list[0].count.Known() {
+		return nil
+	}
+	part := []Dim{}
+	for i := range list[0].count.Size {
+		at := list[0].start.Size + i*list[0].step
+		if at < 0 || at >= len(d) {
+			return nil
+		}
+		part = append(part, d[at])
+	}
+	return []Known{{Dims: part}}
+}
+
+// cutWalk is the walk through a tensor of the given shape that meets the elements of the cut.
+func cutWalk(c *Call, shape []int, list []cut) (strided, error) {
+	var s strided
+	for i, st := range rowStrides(shape) {
+		s.shape = append(s.shape, list[i].count.Size)
+		s.strides = append(s.strides, st*list[i].step)
+		s.offset += st * list[i].start.Size
+	}
+	return s.merged(c)
+}
+
+func sliceKernel(c *Call) (engine.Kernel, error) {
+	list, err := cuts(c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := cutWalk(c, c.In[0].Sizes(), list)
+	if err != nil {
+		return nil, err
+	}
+	size := c.In[0].DType.Size()
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		s.read(x, out[0].Raw, in[0].Raw, size)
+		return nil
+	}, nil
+}
+
+func sliceGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	list, err := cuts(c)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Apply1(sliceGradConfig{c.In[0].Shape, list}, dout[0])
+	return gorgonia.Nodes{d}, err
+}
+
+// sliceGradConfig says where in a tensor of zeros the elements go.
+type sliceGradConfig struct {
+	Shape []Dim
+	Cuts  []cut
+}
+
+func (sliceGradConfig) Op() *Op { return standard(Internal, "SliceGrad") }
+
+func sliceGradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "SliceGrad", Since: []int{1}, Doc: "Gradient of Slice: puts a cut into zeros.",
+		In: "dY T", Out: "dX T", Attrs: sliceGradConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			return []Type{c.In[0].With(c.Config.(sliceGradConfig).Shape...)}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			cfg := c.Config.(sliceGradConfig)
+			s, err := cutWalk(c, sizes(cfg.Shape), cfg.Cuts)
+			if err != nil {
+				return nil, err
+			}
+			size := c.In[0].DType.Size()
+			return func(x *engine.Exec, out, in []*tensor.Dense) error {
+				clear(out[0].Raw)
+				s.write(x, out[0].Raw, in[0].Raw, size)
+				return nil
+			}, nil
+		},
+		NoGrad: "gradient", Pinned: "gradient",
+	}
+}
+
+func coupleSlice(c *Call) []Coupling {
+	list, err := cuts(c)
+	if err != nil {
+		return nil
+	}
+	var all []Coupling
+	for i, k := range list {
+		m := Couple(InAxis(0, i), OutAxis(0, i))
+		whole := k.step == 1 && k.start == D(0) && k.count.Same(c.In[0].Shape[i])
+		if !whole {
+			if k.step != 1 || !k.start.Known() || !k.count.Known() {
+				continue
+			}
+			m.Map = IndexMap{Relation: Offset, Shift: -k.start.Size, Count: k.count.Size}
+		}
+		all = append(all, m)
+	}
+	return all
+}

@@ -1,0 +1,199 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// SoftmaxConfig has the attributes of Softmax. Axis is -1 when nil, and 1 before version 13, where
+// the axes from there on are taken as one.
+type SoftmaxConfig struct {
+	Axis *int `onnx:"axis"`
+}
+
+// Op makes SoftmaxConfig a Config.
+func (SoftmaxConfig) Op() *Op { return standard("", "Softmax") }
+
+// LogSoftmaxConfig has the attributes of LogSoftmax, which are those of Softmax.
+type LogSoftmaxConfig SoftmaxConfig
+
+// Op makes LogSoftmaxConfig a Config.
+func (LogSoftmaxConfig) Op() *Op { return standard("", "LogSoftmax") }
+
+// HardmaxConfig has the attributes of Hardmax, which are those of Softmax.
+type HardmaxConfig SoftmaxConfig
+
+// Op makes HardmaxConfig a Config.
+func (HardmaxConfig) Op() *Op { return standard("", "Hardmax") }
+
+// along views a tensor as [outer, axis, inner].
+type along struct{ Outer, Axis, Inner int }
+
+func softmaxes() []*Op {
+	kind := func(name, doc string, attrs Config, f32, f64 func(along) engine.Kernel) *Op {
+		return &Op{
+			Name: name, Doc: doc, Since: []int{1, 11, 13}, In: "input T", Out: "output T", Where: Where{"T": Floats},
+			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax,
+			Infer: func(c *Call) ([]Type, error) {
+				if !c.In[0].Unranked {
+					if _, _, err := softmaxAxes(c); err != nil {
+						return nil, err
+					}
+				}
+				return Same(c)
+			},
+			Kernel: func(c *Call) (engine.Kernel, error) {
+				a, err := softmaxAlong(c)
+				return perPrecision(c.In[0].DType, f32(a), f64(a)), err
+			},
+		}
+	}
+	soft := kind("Softmax", "Exponentials that add up to 1 along an axis.", SoftmaxConfig{},
+		alongKernel(kernel.Softmax[float32]), alongKernel(kernel.Softmax[float64]))
+	soft.Grad = softmaxGradOf("SoftmaxGrad")
+	log := kind("LogSoftmax", "Logarithm of Softmax.", LogSoftmaxConfig{},
+		alongKernel(kernel.LogSoftmax[float32]), alongKernel(kernel.LogSoftmax[float64]))
+	log.Grad = softmaxGradOf("LogSoftmaxGrad")
+	hard := kind("Hardmax", "1 at the first maximum along an axis, 0 elsewhere.", HardmaxConfig{}, hardmaxKernel[float32], hardmaxKernel[float64])
+	hard.NoGrad = "constant wherever it is continuous"
+	return []*Op{soft, log, hard}
+}
+
+// softmaxAxes are the first axis concerned and the one behind the last.
+func softmaxAxes(c *Call) (from, to int, err error) {
+	var attr *int
+	switch cfg := c.Config.(type) {
+	case SoftmaxConfig:
+		attr = cfg.Axis
+	case LogSoftmaxConfig:
+		attr = cfg.Axis
+	case HardmaxConfig:
+		attr = cfg.Axis
+	}
+	rank, err := c.Rank(0)
+	if err != nil {
+		return 0, 0, err
+	}
+	def := -1
+	if c.Version < 13 {
+		def = 1
+	}
+	axis := orInt(attr, def)
+	if rank == 0 && axis >= -1 && axis <= 1 {
+		return 0, 0, nil
+	}
+	if c.Version < 13 && axis == rank { // nothing is left: every element by itself
+		return rank, rank, nil
+	}
+	if from, err = c.Axis(axis, rank); err != nil {
+		return 0, 0, err
+	}
+	if c.Version < 13 {
+		return from, rank, nil
+	}
+	return from, from + 1, nil
+}
+
+func softmaxAlong(c *Call) (along, error) {
+	from, to, err := softmaxAxes(c)
+	s := c.In[0].Sizes()
+	return along{count1(s[:from]), count1(s[from:to]), count1(s[to:])}, err
+}
+
+func alongKernel[T kernel.Float](f func(p *kernel.Pool, outer, axis, inner int, dst, x []T)) func(along) engine.Kernel {
+	return func(a along) engine.Kernel {
+		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			f(x.Pool(), a.Outer, a.Axis, a.Inner, elems[T](out[0]), elems[T](in[0]))
+			return nil
+		}
+	}
+}
+
+func hardmaxKernel[T kernel.Float](a along) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		src, dst := elems[T](in[0]), elems[T](out[0])
+		x.Pool().Range(a.Outer*a.Inner, 1+4096/max(a.Axis, 1), func(lo, hi int) {
+			for r := lo; r < hi; r++ {
+				base, best := r/a.Inner*a.Axis*a.Inner+r%a.Inner, 0
+				for k := 1; k < a.Axis; k++ {
+					if v, b := src[base+k*a.Inner], src[base+best*a.Inner]; v > b || v != v && b == b {
+						best = k
+					}
+				}
+				for k := range a.Axis {
+					dst[base+k*a.Inner] = 0
+				}
+				if a.Axis > 0 {
+					dst[base+best*a.Inner] = 1
+				}
+			}
+		})
+		return nil
+	}
+}
+
+// alongGrad is the configuration of the gradients of Softmax and LogSoftmax.
+type alongGrad struct {
+	Name string
+	along
+}
+
+func (a alongGrad) Op() *Op { return standard(Internal, a.Name) }
+
+func softmaxGrads() []*Op {
+	grad := func(name string, f32 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float32), f64 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float64)) *Op {
+		return &Op{
+			Domain: Internal, Name: name, Since: []int{1}, Doc: "Gradient from dY and the output Y.",
+			In: "dY T, Y T", Out: "dX T", Where: Where{"T": Floats}, Attrs: alongGrad{},
+			Infer: Same, InPlace: []int{0}, NoGrad: "gradient", Pinned: "gradient",
+			Kernel: func(c *Call) (engine.Kernel, error) {
+				a := c.Config.(alongGrad).along
+				return perPrecision(c.In[0].DType, alongBack(a, f32), alongBack(a, f64)), nil
+			},
+		}
+	}
+	return []*Op{
+		grad("SoftmaxGrad", kernel.SoftmaxGrad[float32], kernel.SoftmaxGrad[float64]),
+		grad("LogSoftmaxGrad", kernel.LogSoftmaxGrad[float32], kernel.LogSoftmaxGrad[float64]),
+	}
+}
+
+func alongBack[T kernel.Float](a along, f func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []T)) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		f(x.Pool(), a.Outer, a.Axis, a.Inner, elems[T](out[0]), elems[T](in[0]), elems[T](in[1]))
+		return nil
+	}
+}
+
+func softmaxGradOf(name string) func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	return func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+		a, err := softmaxAlong(c)
+		if err != nil {
+			return nil, err
+		}
+		d, err := Apply1(alongGrad{name, a}, dout[0], out[0])
+		return gorgonia.Nodes{d}, err
+	}
+}
+
+// coupleSoftmax: the sum runs over the axes concerned, the others pass through.
+func coupleSoftmax(c *Call) []Coupling {
+	from, to, err := softmaxAxes(c)
+	if err != nil {
+		return nil
+	}
+	return normOver(c, func(axis int) bool { return axis >= from && axis < to })
+}
+
+// normOver is the identity between input 0 and output 0, marked on the axes that a normalization runs over.
+func normOver(c *Call, over func(axis int) bool) []Coupling {
+	list := CoupleAll(c, 0)
+	for i := range list {
+		if over(list[i].From.Axis) {
+			list[i].Map.Relation = Norm
+		}
+	}
+	return list
+}

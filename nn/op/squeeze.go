@@ -1,0 +1,89 @@
+package op
+
+// SqueezeConfig has the attribute of Squeeze before version 13; later the axes are the second input.
+type SqueezeConfig struct {
+	Axes []int `onnx:"axes,until=12"`
+}
+
+// Op makes SqueezeConfig a Config.
+func (SqueezeConfig) Op() *Op { return standard("", "Squeeze") }
+
+func squeeze() *Op {
+	return &Op{
+		Name: "Squeeze", Since: []int{1, 11, 13, 21, 23, 24, 25},
+		Doc: "Removes axes of length 1.",
+		In:  "data T, axes? int64 shape", Out: "squeezed T", Attrs: SqueezeConfig{},
+		Infer: inferSqueeze, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
+		Grad: reshapeGrad, Couple: coupleSqueeze,
+	}
+}
+
+// attrOrInput is an axes list that was an attribute in older versions and is input i in newer
+// ones; given says whether there is one at all.
+func (c *Call) attrOrInput(attr []int, i int) (axes []int, given bool, err error) {
+	if c.Has(i) {
+		axes, err = c.Ints(i)
+		return axes, true, err
+	}
+	return attr, attr != nil, nil
+}
+
+// squeezed marks the axes that go.
+func squeezed(c *Call) ([]bool, error) {
+	rank := len(c.In[0].Shape)
+	axes, given, err := c.attrOrInput(c.Config.(SqueezeConfig).Axes, 1)
+	if err != nil {
+		return nil, err
+	}
+	gone := make([]bool, rank)
+	if !given {
+		for i, d := range c.In[0].Shape {
+			gone[i] = d.Size == 1
+		}
+		return gone, nil
+	}
+	if axes, err = c.Axes(axes, rank); err != nil {
+		return nil, err
+	}
+	for _, a := range axes {
+		if c.In[0].Shape[a].Differ(D(1)) {
+			return nil, c.Errorf("axis %d of %v has not length 1", a, c.In[0])
+		}
+		gone[a] = true
+	}
+	return gone, nil
+}
+
+func inferSqueeze(c *Call) ([]Type, error) {
+	unranked := []Type{{DType: c.In[0].DType, Unranked: true}}
+	if c.In[0].Unranked {
+		return unranked, nil
+	}
+	gone, err := squeezed(c)
+	if err != nil {
+		return unranked, err
+	}
+	shape := []Dim{}
+	for i, d := range c.In[0].Shape {
+		if !gone[i] {
+			shape = append(shape, d)
+		}
+	}
+	return []Type{c.In[0].With(shape...)}, nil
+}
+
+func coupleSqueeze(c *Call) []Coupling {
+	gone, err := squeezed(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	to := 0
+	for i := range c.In[0].Shape {
+		if !gone[i] {
+			list = append(list, Couple(InAxis(0, i), OutAxis(0, to)))
+			to++
+		}
+	}
+	return list
+}

@@ -1,0 +1,131 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+func tile() *Op {
+	return &Op{
+		Name: "Tile", Since: []int{1, 6, 13},
+		Doc: "Repeats a tensor along each axis.",
+		// In version 1 the second input is the number of repeats of one axis, the third that axis.
+		In: "input T, repeats any shape, axis? any shape", Out: "output T",
+		Infer: inferTile, Kernel: tileKernel, Strings: moveStrings,
+		Grad: tileGrad, Couple: coupleTile,
+	}
+}
+
+// repeats is how often each axis is repeated.
+func repeats(c *Call) ([]Dim, error) {
+	r, err := c.Dims(1)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.noNegative(1, r); err != nil {
+		return nil, err
+	}
+	rank := len(c.In[0].Shape)
+	if c.Version > 1 {
+		if len(r) != rank {
+			return nil, c.Errorf("has %d repeats for %d axes", len(r), rank)
+		}
+		return r, nil
+	}
+	if !c.Has(2) || len(r) != 1 {
+		return nil, c.Errorf("version 1 wants one number of tiles and an axis")
+	}
+	axes, err := c.Ints(2)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Dim, rank)
+	for i := range all {
+		all[i] = D(1)
+	}
+	for _, a := range axes {
+		if a, err = c.Axis(a, rank); err != nil {
+			return nil, err
+		}
+		all[a] = r[0]
+	}
+	return all, nil
+}
+
+func inferTile(c *Call) ([]Type, error) {
+	if c.In[0].Unranked {
+		return []Type{c.In[0]}, nil
+	}
+	r, err := repeats(c)
+	if err != nil {
+		return []Type{c.In[0].With(anyDims(len(c.In[0].Shape))...)}, err
+	}
+	shape := append([]Dim(nil), c.In[0].Shape...)
+	for i := range shape {
+		shape[i] = shape[i].Mul(r[i])
+	}
+	return []Type{c.In[0].With(shape...)}, nil
+}
+
+// tileKernel reads the input with a stride of 0 for each repetition.
+func tileKernel(c *Call) (engine.Kernel, error) {
+	r, err := repeats(c)
+	if err != nil {
+		return nil, err
+	}
+	from := c.In[0].Sizes()
+	var s strided
+	for i, st := range rowStrides(from) {
+		s.shape = append(s.shape, r[i].Size, from[i])
+		s.strides = append(s.strides, 0, st)
+	}
+	if s, err = s.merged(c); err != nil {
+		return nil, err
+	}
+	size := c.In[0].DType.Size()
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		s.read(x, out[0].Raw, in[0].Raw, size)
+		return nil
+	}, nil
+}
+
+// tileGrad adds up the repetitions: seen as (r0, n0, r1, n1, …) they are broadcast axes.
+func tileGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	r, err := repeats(c)
+	if err != nil {
+		return nil, err
+	}
+	var split, sum []Dim
+	for i, n := range c.In[0].Shape {
+		split = append(split, r[i], n)
+		sum = append(sum, D(1), n)
+	}
+	d, err := ReshapeTo(dout[0], split...)
+	if err == nil {
+		d, err = SumTo(d, sum...)
+	}
+	if err == nil {
+		d, err = ReshapeTo(d, c.In[0].Shape...)
+	}
+	return gorgonia.Nodes{d, nil, nil}, err
+}
+
+func coupleTile(c *Call) []Coupling {
+	r, err := repeats(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	for i := range c.In[0].Shape {
+		k := Couple(InAxis(0, i), OutAxis(0, i))
+		if r[i].Size != 1 {
+			if !r[i].Known() {
+				continue
+			}
+			k.Map = IndexMap{Relation: Factor, Outer: r[i].Size, Inner: 1}
+		}
+		list = append(list, k)
+	}
+	return list
+}

@@ -1,0 +1,77 @@
+package op
+
+// UnsqueezeConfig has the attribute of Unsqueeze before version 13; later the axes are the second
+// input. They count in the output.
+type UnsqueezeConfig struct {
+	Axes []int `onnx:"axes,until=12"`
+}
+
+// Op makes UnsqueezeConfig a Config.
+func (UnsqueezeConfig) Op() *Op { return standard("", "Unsqueeze") }
+
+func unsqueeze() *Op {
+	return &Op{
+		Name: "Unsqueeze", Since: []int{1, 11, 13, 21, 23, 24, 25},
+		Doc: "Inserts axes of length 1.",
+		In:  "data T, axes? int64 shape", Out: "expanded T", Attrs: UnsqueezeConfig{},
+		Infer: inferUnsqueeze, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
+		Grad: reshapeGrad, Couple: coupleUnsqueeze,
+	}
+}
+
+// inserted marks the output axes that are new.
+func inserted(c *Call) ([]bool, error) {
+	axes, given, err := c.attrOrInput(c.Config.(UnsqueezeConfig).Axes, 1)
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		return nil, c.Errorf("has no axes")
+	}
+	rank := len(c.In[0].Shape) + len(axes)
+	if axes, err = c.Axes(axes, rank); err != nil {
+		return nil, err
+	}
+	is := make([]bool, rank)
+	for _, a := range axes {
+		is[a] = true
+	}
+	return is, nil
+}
+
+func inferUnsqueeze(c *Call) ([]Type, error) {
+	unranked := []Type{{DType: c.In[0].DType, Unranked: true}}
+	if c.In[0].Unranked {
+		return unranked, nil
+	}
+	is, err := inserted(c)
+	if err != nil {
+		return unranked, err
+	}
+	shape, from := make([]Dim, len(is)), 0
+	for i := range shape {
+		if is[i] {
+			shape[i] = D(1)
+			continue
+		}
+		shape[i] = c.In[0].Shape[from]
+		from++
+	}
+	return []Type{c.In[0].With(shape...)}, nil
+}
+
+func coupleUnsqueeze(c *Call) []Coupling {
+	is, err := inserted(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	from := 0
+	for i := range is {
+		if !is[i] {
+			list = append(list, Couple(InAxis(0, from), OutAxis(0, i)))
+			from++
+		}
+	}
+	return list
+}

@@ -1,0 +1,150 @@
+package op
+
+import "slices"
+
+// window is the geometry of a convolution or a pooling: one entry per spatial axis.
+type window struct {
+	kernel, out                   []Dim
+	stride, dilation, begin, end []int
+	ceil                          bool
+	known                         bool // begin and end are the numbers in force
+}
+
+// maxExtent bounds what attributes may claim for one axis, so that sums and products of a few
+// of them stay within an int.
+const maxExtent = 1 << 31
+
+// windows resolves the attributes of a sliding window over spatial axes in. Absent lists are
+// ones (strides, dilations) and zeros (pads).
+func (c *Call) windows(in, kernel []Dim, strides, dilations, pads []int, autoPad string, ceil bool) (*window, error) {
+	n := len(in)
+	w := &window{kernel: kernel, ceil: ceil, known: true}
+	var err error
+	if w.stride, err = c.perAxis("strides", strides, n, 1); err != nil {
+		return nil, err
+	}
+	if w.dilation, err = c.perAxis("dilations", dilations, n, 1); err != nil {
+		return nil, err
+	}
+	if len(kernel) != n {
+		return nil, c.Errorf("kernel has %d dimensions, the input %d spatial ones", len(kernel), n)
+	}
+	for _, k := range kernel {
+		if k.Known() && (k.Size < 1 || k.Size > maxExtent) {
+			return nil, c.Errorf("kernel dimension %v is out of range", k)
+		}
+	}
+	w.out = make([]Dim, n)
+	switch autoPad {
+	case "", "NOTSET":
+		if pads, err = c.bothEnds(pads, n); err != nil {
+			return nil, err
+		}
+		w.begin, w.end = pads[:n], pads[n:]
+	case "VALID":
+		w.begin, w.end, w.ceil = make([]int, n), make([]int, n), false
+	case "SAME_UPPER", "SAME_LOWER":
+		return w, c.samePads(w, in, autoPad == "SAME_UPPER")
+	default:
+		return nil, c.Errorf("auto_pad %q is unknown", autoPad)
+	}
+	for i, d := range in {
+		if w.out[i], err = c.slide(w, i, d); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// extent is the length that the kernel covers along axis i.
+func (w *window) extent(i int) Dim { return w.kernel[i].Sub(D(1)).Mul(D(w.dilation[i])).Add(D(1)) }
+
+// slide counts the positions of the window along axis i of length d.
+func (c *Call) slide(w *window, i int, d Dim) (Dim, error) {
+	if w.kernel[i] == Unknown || d == Unknown {
+		return Unknown, nil
+	}
+	stride, ext := w.stride[i], w.extent(i)
+	space := d.Add(D(w.begin[i] + w.end[i])).Sub(ext)
+	if space.Sym == "" && space.Size < 0 || d.Known() && w.kernel[i].Known() && d.Size+w.begin[i]+w.end[i] < ext.Size {
+		return Unknown, c.Errorf("spatial axis %d of length %v with padding %d+%d is shorter than the kernel's %v", i, d, w.begin[i], w.end[i], ext)
+	}
+	if !w.ceil || stride == 1 {
+		return space.Div(D(stride)).Add(D(1)), nil
+	}
+	out := space.Add(D(stride - 1)).Div(D(stride)).Add(D(1))
+	if ext.Known() && w.end[i]+stride <= ext.Size {
+		return out, nil
+	}
+	// A window must not begin in the padding behind the end.
+	return out.Min(d.Add(D(w.begin[i] - 1)).Div(D(stride)).Add(D(1))), nil
+}
+
+// samePads makes the output ceil(in/stride) long; an odd padding has its larger half at the end (upper) or in front.
+func (c *Call) samePads(w *window, in []Dim, upper bool) error {
+	n := len(in)
+	w.begin, w.end = make([]int, n), make([]int, n)
+	for i, d := range in {
+		stride := w.stride[i]
+		if d == Unknown {
+			w.out[i], w.known = Unknown, false
+			continue
+		}
+		w.out[i] = d.Add(D(stride - 1)).Div(D(stride))
+		if !d.Known() || !w.kernel[i].Known() {
+			w.known = false
+			continue
+		}
+		total := max((w.out[i].Size-1)*stride+w.extent(i).Size-d.Size, 0)
+		w.begin[i] = total / 2
+		if !upper {
+			w.begin[i] = total - total/2
+		}
+		w.end[i] = total - w.begin[i]
+	}
+	return nil
+}
+
+// perAxis checks a list of n positive numbers.
+func (c *Call) perAxis(name string, v []int, n, def int) ([]int, error) {
+	if len(v) == 0 {
+		return slices.Repeat([]int{def}, n), nil
+	}
+	if len(v) != n {
+		return nil, c.Errorf("%s %v: want %d numbers", name, v, n)
+	}
+	for _, x := range v {
+		if x < 1 || x > maxExtent {
+			return nil, c.Errorf("%s %v: %d is out of range", name, v, x)
+		}
+	}
+	return v, nil
+}
+
+// bothEnds checks pads: all begins, then all ends.
+func (c *Call) bothEnds(pads []int, n int) ([]int, error) {
+	if len(pads) == 0 {
+		return make([]int, 2*n), nil
+	}
+	if len(pads) != 2*n {
+		return nil, c.Errorf("pads %v: want %d numbers", pads, 2*n)
+	}
+	for _, p := range pads {
+		if p < 0 || p > maxExtent {
+			return nil, c.Errorf("pads %v: %d is out of range", pads, p)
+		}
+	}
+	return pads, nil
+}
+
+// spatial checks that input i has batch, channels and n = 1 to 3 spatial axes and returns those.
+func (c *Call) spatial(i int) ([]Dim, error) {
+	rank, err := c.Rank(i)
+	if err != nil {
+		return nil, err
+	}
+	if rank < 3 || rank > 5 {
+		return nil, c.wantGot(i, "batch, channels and 1 to 3 spatial axes", c.In[i])
+	}
+	return c.In[i].Shape[2:], nil
+}

@@ -1,0 +1,123 @@
+package nn
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Plan is an edit that was tried and taken back: look at it, then Apply it, and Undo it if need be.
+type Plan struct {
+	g       *Graph
+	log     []action
+	version int // the graph's version for which the plan holds
+	applied bool
+	notes   []string
+}
+
+// Plan tries an edit without applying it. The error is the one that Edit would return.
+func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e, err := g.attempt(f)
+	if err != nil {
+		return nil, err
+	}
+	e.undo()
+	return &Plan{g: g, log: e.log, version: g.version, notes: e.notes}, nil
+}
+
+// Apply makes the change. The graph must not have been edited since the plan was made.
+func (p *Plan) Apply() error {
+	p.g.mu.Lock()
+	defer p.g.mu.Unlock()
+	if p.applied {
+		return &Error{Stage: "plan", Err: errors.New("is applied already")}
+	}
+	if p.g.version != p.version {
+		return &Error{Stage: "plan", Err: fmt.Errorf("was made for version %d of the graph, which is at %d", p.version, p.g.version)}
+	}
+	for _, a := range p.log {
+		a.do()
+	}
+	if err := p.g.infer(); err != nil {
+		return err
+	}
+	p.g.commit(p.log)
+	p.applied, p.version = true, p.g.version
+	return nil
+}
+
+// Undo takes the change back. The graph must not have been edited since.
+func (p *Plan) Undo() error {
+	p.g.mu.Lock()
+	defer p.g.mu.Unlock()
+	if !p.applied {
+		return &Error{Stage: "plan", Err: errors.New("is not applied")}
+	}
+	if p.g.version != p.version {
+		return &Error{Stage: "plan", Err: fmt.Errorf("the graph was edited since: version %d, the plan was applied as %d", p.g.version, p.version)}
+	}
+	e := &Edit{g: p.g, log: p.log}
+	e.undo()
+	p.g.commit(inverse(p.log))
+	p.applied, p.version = false, p.g.version
+	return nil
+}
+
+// inverse is the journal of taking the actions back.
+func inverse(log []action) []action {
+	swap := map[ChangeKind]ChangeKind{NodeAdded: NodeRemoved, NodeRemoved: NodeAdded, ParamAdded: ParamRemoved, ParamRemoved: ParamAdded}
+	out := make([]action, 0, len(log))
+	for i := len(log) - 1; i >= 0; i-- {
+		c := log[i].change
+		if k, ok := swap[c.Kind]; ok {
+			c.Kind = k
+		}
+		c.Name, c.Old = first(c.Old, c.Name), c.Name
+		out = append(out, action{change: c})
+	}
+	return out
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// Steps are the changes, one sentence each.
+func (p *Plan) Steps() []string {
+	var list []string
+	for _, a := range p.log {
+		if a.text != "" {
+			list = append(list, a.text)
+		}
+	}
+	return list
+}
+
+// Notes are what the edit wanted its caller to know.
+func (p *Plan) Notes() []string { return p.notes }
+
+// String lists the changes, one a line.
+func (p *Plan) String() string {
+	steps := append(p.Steps(), p.notes...)
+	if len(steps) == 0 {
+		return "nothing to change"
+	}
+	return strings.Join(steps, "\n")
+}
+
+// MarshalJSON writes {"model", "version", "applied", "steps", "notes"}.
+func (p *Plan) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Model   string   `json:"model"`
+		Version int      `json:"version"`
+		Applied bool     `json:"applied"`
+		Steps   []string `json:"steps"`
+		Notes   []string `json:"notes,omitempty"`
+	}{p.g.Name, p.version, p.applied, p.Steps(), p.notes})
+}

@@ -1,0 +1,211 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// The primitives below are the only code that changes a graph. Each records its inverse.
+
+func (e *Edit) addValue(v *Value) {
+	if e.g.values[v.name] != nil {
+		e.Failf("two values would be named %q", v.name)
+		return
+	}
+	c := Change{}
+	if v.param != nil {
+		c = Change{Kind: ParamAdded, Param: v.param, Name: v.name}
+	}
+	g := e.g
+	e.act(action{do: func() { g.values[v.name] = v }, undo: func() { delete(g.values, v.name) }, change: c})
+}
+
+func (e *Edit) removeValue(v *Value) {
+	c := Change{}
+	if v.param != nil {
+		c = Change{Kind: ParamRemoved, Param: v.param, Name: v.name}
+	}
+	g := e.g
+	e.act(action{do: func() { delete(g.values, v.name) }, undo: func() { g.values[v.name] = v }, change: c})
+}
+
+func (e *Edit) addNode(n *Node) {
+	g := e.g
+	e.act(action{
+		do: func() {
+			g.nodes = append(slices.Clip(g.nodes), n)
+			n.useAll()
+		},
+		undo: func() {
+			g.nodes = without(g.nodes, n)
+			n.unuseAll()
+		},
+		change: Change{Kind: NodeAdded, Node: n, Name: n.Label()},
+		text:   "add " + n.describe(),
+	})
+}
+
+func (e *Edit) removeNode(n *Node) {
+	g, at := e.g, slices.Index(e.g.nodes, n)
+	e.act(action{
+		do: func() {
+			g.nodes = without(g.nodes, n)
+			n.unuseAll()
+		},
+		undo: func() {
+			g.nodes = slices.Insert(slices.Clone(g.nodes), at, n)
+			n.useAll()
+		},
+		change: Change{Kind: NodeRemoved, Node: n, Name: n.Label()},
+		text:   "remove " + n.describe(),
+	})
+}
+
+func (n *Node) describe() string { return fmt.Sprintf("%s %s", n.opType, n.Label()) }
+
+func without(list []*Node, n *Node) []*Node {
+	out := make([]*Node, 0, len(list))
+	for _, x := range list {
+		if x != n {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (n *Node) useAll() {
+	for _, v := range n.reads() {
+		v.use(n)
+	}
+}
+
+func (n *Node) unuseAll() {
+	for _, v := range n.reads() {
+		if v != nil {
+			v.users = without(v.users, n)
+		}
+	}
+}
+
+// setRead changes input i of n, counting captured values behind the formal ones.
+func (e *Edit) setRead(n *Node, i int, v *Value) {
+	slot := func() *[]*Value {
+		if i < len(n.in) {
+			return &n.in
+		}
+		return &n.captured
+	}
+	k := i
+	if i >= len(n.in) {
+		k -= len(n.in)
+	}
+	old := (*slot())[k]
+	set := func(x *Value) {
+		list := slices.Clone(*slot())
+		prev := list[k]
+		list[k] = x
+		*slot() = list
+		if prev != nil && !slices.Contains(n.reads(), prev) {
+			prev.users = without(prev.users, n)
+		}
+		x.use(n)
+	}
+	e.act(action{
+		do: func() { set(v) }, undo: func() { set(old) },
+		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()},
+		text:   fmt.Sprintf("%s reads %s instead of %s", n.describe(), v.Name(), old.Name()),
+	})
+}
+
+// setIn replaces the whole input list of n.
+func (e *Edit) setIn(n *Node, in []*Value) {
+	old := n.in
+	set := func(list []*Value) {
+		n.unuseAll()
+		n.in = list
+		n.useAll()
+	}
+	e.act(action{do: func() { set(in) }, undo: func() { set(old) },
+		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()}, text: "change the inputs of " + n.describe()})
+}
+
+func (e *Edit) setConfig(n *Node, c op.Config) {
+	old, fresh := n.config, n.fresh
+	e.act(action{
+		do:     func() { n.config, n.fresh = c, true },
+		undo:   func() { n.config, n.fresh = old, fresh },
+		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()},
+		text:   "change the attributes of " + n.describe(),
+	})
+}
+
+func (e *Edit) setInputs(list []*Value, text string) {
+	g, old := e.g, e.g.inputs
+	e.act(action{do: func() { g.inputs = list }, undo: func() { g.inputs = old },
+		change: Change{Kind: PortsChanged}, text: text})
+}
+
+func (e *Edit) setOutputs(list []*Value, text string) {
+	g, old := e.g, e.g.outputs
+	e.act(action{do: func() { g.outputs = list }, undo: func() { g.outputs = old },
+		change: Change{Kind: PortsChanged}, text: text})
+}
+
+func (e *Edit) setType(v *Value, t op.Type) {
+	old := v.typ
+	e.act(action{do: func() { v.typ = t }, undo: func() { v.typ = old },
+		change: Change{Kind: PortsChanged, Name: v.name}, text: fmt.Sprintf("%s becomes %v", v.name, t)})
+}
+
+func (e *Edit) setData(p *Param, d *tensor.Dense) {
+	old, typ := p.Data, p.value.typ
+	e.act(action{
+		do:     func() { p.Data, p.value.typ = d, op.TypeOf(d) },
+		undo:   func() { p.Data, p.value.typ = old, typ },
+		change: Change{Kind: ParamChanged, Param: p, Name: p.Name()},
+		text:   fmt.Sprintf("parameter %s becomes %v", p.Name(), op.TypeOf(d)),
+	})
+}
+
+func (e *Edit) setFrozen(p *Param, frozen bool) {
+	if old := p.Frozen; old != frozen {
+		e.act(action{do: func() { p.Frozen = frozen }, undo: func() { p.Frozen = old }})
+	}
+}
+
+func (e *Edit) setRole(p *Param, r *Role) {
+	old := p.role
+	e.act(action{do: func() { p.role = r }, undo: func() { p.role = old }})
+}
+
+// RenameValue gives a value another name. Names are unique.
+func (e *Edit) RenameValue(v *Value, name string) {
+	if !e.mine(v) || v.name == name {
+		return
+	}
+	if name == "" || e.g.values[name] != nil {
+		e.Failf("the name %q is taken", name)
+		return
+	}
+	g, old := e.g, v.name
+	set := func(from, to string) {
+		delete(g.values, from)
+		v.name = to
+		g.values[to] = v
+	}
+	e.act(action{do: func() { set(old, name) }, undo: func() { set(name, old) },
+		change: Change{Kind: ValueRenamed, Name: name, Old: old}, text: "rename " + old + " to " + name})
+}
+
+// RenameNode gives a node another name, a hint that need not be unique.
+func (e *Edit) RenameNode(n *Node, name string) {
+	if !e.has(n) {
+		return
+	}
+	old := n.name
+	e.act(action{do: func() { n.name = name }, undo: func() { n.name = old },
+		change: Change{Kind: NodeChanged, Node: n, Name: name, Old: old}, text: "rename node " + old + " to " + name})
+}

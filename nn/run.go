@@ -1,0 +1,175 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Run computes the graph's outputs from its inputs, both in the graph's order. Any number of
+// goroutines may call it. The results are the caller's.
+func (g *Graph) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dense, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if len(in) != len(g.inputs) {
+		return nil, &Error{Stage: "run", Want: fmt.Sprintf("%d inputs %v", len(g.inputs), describe(g.inputs)), Got: len(in)}
+	}
+	feed := make(map[*Value]dtype.Value, len(in))
+	for i, x := range in {
+		if x == nil {
+			return nil, &Error{Stage: "run", Input: g.inputs[i].name, Want: g.inputs[i].typ, Got: "nil"}
+		}
+		feed[g.inputs[i]] = x
+	}
+	res, err := g.exec(ctx, feed, request{want: g.outputs})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*tensor.Dense, len(res.values))
+	for i, v := range res.values {
+		d, ok := v.(*tensor.Dense)
+		if !ok {
+			return nil, &Error{Stage: "run", Input: g.outputs[i].name, Err: fmt.Errorf("is a %v, not a tensor of numbers: use Eval", g.outputs[i].typ)}
+		}
+		out[i] = d
+	}
+	return out, nil
+}
+
+func describe(vs []*Value) []string {
+	s := make([]string, len(vs))
+	for i, v := range vs {
+		s[i] = v.name + " " + v.typ.String()
+	}
+	return s
+}
+
+// Eval computes values by name, inner ones too; no names mean the graph's outputs. The feed may
+// also hold inner values: what they are computed from is then left out.
+func (g *Graph) Eval(ctx context.Context, in Feed, want ...string) (Feed, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if len(want) == 0 {
+		want = names(g.outputs)
+	}
+	list, err := g.named(want, nil)
+	if err != nil {
+		return nil, err
+	}
+	feed, err := g.feed(in, list)
+	if err != nil {
+		return nil, err
+	}
+	res, err := g.exec(ctx, feed, request{want: list, unchecked: len(feed) > 0 && !g.complete(feed)})
+	if err != nil {
+		return nil, err
+	}
+	out := make(Feed, len(want))
+	for i, n := range want {
+		out[n] = res.values[i]
+	}
+	return out, nil
+}
+
+func names(vs []*Value) []string {
+	s := make([]string, len(vs))
+	for i, v := range vs {
+		s[i] = v.name
+	}
+	return s
+}
+
+// complete says whether every input is fed.
+func (g *Graph) complete(feed map[*Value]dtype.Value) bool {
+	for _, v := range g.inputs {
+		if _, ok := feed[v]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// feed resolves names and checks that nothing that is needed is missing.
+func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
+	feed := make(map[*Value]dtype.Value, len(in))
+	for name, x := range in {
+		v, err := g.value(name)
+		if err != nil {
+			return nil, err
+		}
+		if x == nil {
+			return nil, &Error{Stage: "run", Input: name, Want: v.typ, Got: "nil"}
+		}
+		if _, err := matchType(v, typeOf(x), map[string]sized{}); err != nil {
+			return nil, err
+		}
+		feed[v] = x
+	}
+	stop := func(v *Value) bool { _, ok := feed[v]; return ok }
+	for _, n := range ancestors(want, stop) {
+		for _, v := range n.reads() {
+			if v != nil && v.input && !stop(v) && v.typ.Kind != optionalKind {
+				return nil, &Error{Stage: "run", Input: v.name, Want: v.typ, Got: "nothing"}
+			}
+		}
+	}
+	for _, v := range want {
+		if v.input && !stop(v) {
+			return nil, &Error{Stage: "run", Input: v.name, Want: v.typ, Got: "nothing"}
+		}
+	}
+	return feed, nil
+}
+
+// Grad differentiates the scalar value named loss with respect to inputs, parameters or inner
+// values that are fed; no names mean all trainable parameters. A value that the loss does not
+// depend on gets zeros. Batch statistics and dropout are off.
+func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (Feed, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	l, err := g.value(loss)
+	if err != nil {
+		return nil, err
+	}
+	if len(wrt) == 0 {
+		for _, n := range g.nodes {
+			for _, v := range n.in {
+				if v != nil && v.param != nil && v.param.Trainable() && !slices.Contains(wrt, v.name) {
+					wrt = append(wrt, v.name)
+				}
+			}
+		}
+	}
+	list, err := g.named(wrt, nil)
+	if err != nil {
+		return nil, err
+	}
+	feed, err := g.feed(in, []*Value{l})
+	if err != nil {
+		return nil, err
+	}
+	res, err := g.exec(ctx, feed, request{want: []*Value{l}, loss: l, wrt: list, unchecked: !g.complete(feed)})
+	if err != nil {
+		return nil, err
+	}
+	out := make(Feed, len(wrt)+1)
+	out[loss] = res.values[0]
+	for i, v := range list {
+		if d := res.grads[i]; d != nil {
+			out[v.name] = d
+			continue
+		}
+		t := v.typ
+		if x, ok := feed[v]; ok {
+			t = typeOf(x)
+		}
+		if !t.Static() {
+			return nil, &Error{Stage: "gradient", Input: v.name, Err: fmt.Errorf("the loss does not depend on it, and its shape %v is open", t)}
+		}
+		out[v.name] = dtype.New(t.DType, t.Sizes()...)
+	}
+	return out, nil
+}

@@ -1,0 +1,208 @@
+package nn
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Selector chooses nodes.
+type Selector func(*Node) bool
+
+func all(sel []Selector, n *Node) bool {
+	for _, s := range sel {
+		if !s(n) {
+			return false
+		}
+	}
+	return true
+}
+
+// Glob selects nodes of which the name, an output or a parameter matches one of the patterns.
+// Patterns are those of path.Match, except that * also matches slashes.
+func Glob(patterns ...string) Selector {
+	return func(n *Node) bool {
+		for _, p := range patterns {
+			for _, name := range n.names() {
+				if match(p, name) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// names are what the node can be found by: its own, those of its outputs and of its parameters.
+func (n *Node) names() []string {
+	names := []string{n.name}
+	for _, v := range n.out {
+		if v != nil {
+			names = append(names, v.name)
+		}
+	}
+	for _, v := range n.in {
+		if v != nil && v.param != nil {
+			names = append(names, v.name)
+		}
+	}
+	return names
+}
+
+// match is path.Match with * crossing slashes.
+func match(pattern, name string) bool {
+	const slash = "\x00"
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", slash), strings.ReplaceAll(name, "/", slash))
+	return ok && err == nil
+}
+
+// Ops selects nodes by operator: Ops("Conv", "Gemm").
+func Ops(types ...string) Selector {
+	return func(n *Node) bool { return slices.Contains(types, n.opType) }
+}
+
+// Not selects what s does not.
+func Not(s Selector) Selector { return func(n *Node) bool { return !s(n) } }
+
+// Any selects what one of the selectors does.
+func Any(sel ...Selector) Selector {
+	return func(n *Node) bool {
+		for _, s := range sel {
+			if s(n) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Before selects the nodes that n is computed from, n itself not included.
+func Before(n *Node) Selector {
+	set := map[*Node]bool{}
+	if n != nil {
+		for _, a := range ancestors(n.reads(), nil) {
+			set[a] = true
+		}
+	}
+	return func(x *Node) bool { return set[x] }
+}
+
+// After selects the nodes computed from n, n itself not included.
+func After(n *Node) Selector {
+	set := map[*Node]bool{}
+	var mark func(*Node)
+	mark = func(x *Node) {
+		for _, v := range x.out {
+			if v == nil {
+				continue
+			}
+			for _, u := range v.users {
+				if !set[u] {
+					set[u] = true
+					mark(u)
+				}
+			}
+		}
+	}
+	if n != nil {
+		mark(n)
+	}
+	return func(x *Node) bool { return set[x] }
+}
+
+// Value finds a value by name. The error lists similar names.
+func (g *Graph) Value(name string) (*Value, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.value(name)
+}
+
+func (g *Graph) value(name string) (*Value, error) {
+	if v := g.values[name]; v != nil {
+		return v, nil
+	}
+	names := make([]string, 0, len(g.values))
+	for n := range g.values {
+		names = append(names, n)
+	}
+	return nil, &Error{Err: fmt.Errorf("no value is named %q%s", name, similar(name, names))}
+}
+
+// Node finds the one node with the given name, or, failing that, the one that computes the value
+// of that name. The error lists similar names.
+func (g *Graph) Node(name string) (*Node, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	var found []*Node
+	var names []string
+	for _, n := range g.nodes {
+		if n.name == name && name != "" {
+			found = append(found, n)
+		}
+		names = append(names, n.Label())
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		if v := g.values[name]; v != nil && v.producer != nil {
+			return v.producer, nil
+		}
+		return nil, &Error{Err: fmt.Errorf("no node is named %q%s", name, similar(name, names))}
+	}
+	return nil, &Error{Err: fmt.Errorf("%d nodes are named %q: name one by its output, such as %q", len(found), name, found[0].out[0].Name())}
+}
+
+// similar is ": did you mean …?" with up to three names close to the one that was not found.
+func similar(name string, names []string) string {
+	type scored struct {
+		name string
+		d    int
+	}
+	var list []scored
+	for _, n := range names {
+		d := distance(strings.ToLower(name), strings.ToLower(n))
+		if strings.Contains(strings.ToLower(n), strings.ToLower(name)) {
+			d = 1
+		}
+		if d <= max(2, len(name)/3) {
+			list = append(list, scored{n, d})
+		}
+	}
+	sort.Slice(list, func(i, j int) bool {
+		if list[i].d != list[j].d {
+			return list[i].d < list[j].d
+		}
+		return list[i].name < list[j].name
+	})
+	if len(list) == 0 {
+		return ""
+	}
+	var close []string
+	for _, s := range list[:min(3, len(list))] {
+		close = append(close, fmt.Sprintf("%q", s.name))
+	}
+	return ": did you mean " + strings.Join(close, ", ") + "?"
+}
+
+// distance is the Levenshtein distance.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		prev := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := prev
+			if a[i] != b[j] {
+				cost = 1 + min(prev, row[j], row[j+1])
+			}
+			prev, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,359 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// Layer is something that adds nodes to a graph: Linear, Conv, Sequential. Sizes of inputs are
+// read off the values it is applied to.
+type Layer interface {
+	Build(e *Edit, in ...*Value) []*Value
+}
+
+// Identical is a layer that can start as the identity; Edit.Insert asks for that form.
+type Identical interface {
+	Layer
+	Identity() Layer
+}
+
+// Apply builds a layer onto values and returns its first output.
+func (e *Edit) Apply(l Layer, in ...*Value) *Value {
+	out := e.ApplyAll(l, in...)
+	if e.err != nil || len(out) == 0 {
+		return nil
+	}
+	return out[0]
+}
+
+// ApplyAll is Apply with all outputs.
+func (e *Edit) ApplyAll(l Layer, in ...*Value) []*Value {
+	if e.err != nil {
+		return nil
+	}
+	if l == nil {
+		e.Failf("a layer is nil")
+		return nil
+	}
+	for _, v := range in {
+		if v != nil && !e.mine(v) {
+			return nil
+		}
+	}
+	e.place = append(e.place, layerName(l))
+	defer func() { e.place = e.place[:len(e.place)-1] }()
+	out := l.Build(e, in...)
+	if e.err == nil && len(out) == 0 {
+		e.Failf("the layer has no output")
+	}
+	return out
+}
+
+func layerName(l Layer) string {
+	s := fmt.Sprintf("%T", l)
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] == '.' {
+			return s[i+1:]
+		}
+	}
+	return s
+}
+
+// Insert puts a layer behind value at, towards all its users and the graph's output, or towards
+// the given users only. The layer starts as the identity where it can. It returns the layer's
+// output. The layer must keep type and shape; users are checked in any case.
+func (e *Edit) Insert(at *Value, l Layer, users ...*Node) *Value {
+	if !e.mine(at) {
+		return nil
+	}
+	for _, u := range users {
+		if e.has(u) && !slices.Contains(u.reads(), at) {
+			e.Failf("node %s does not read %q", u.Label(), at.name)
+		}
+	}
+	before := slices.Clone(at.users)
+	if i, ok := l.(Identical); ok {
+		l = i.Identity()
+	}
+	v := e.Apply(l, at)
+	if e.err != nil {
+		return nil
+	}
+	if len(users) > 0 {
+		e.Rewire(at, v, users...)
+		return v
+	}
+	e.rewire(at, v, before)
+	if slices.Contains(e.g.outputs, at) {
+		e.swapOutput(at, v)
+	}
+	return v
+}
+
+// swapOutput makes v the graph output that old was, under old's name.
+func (e *Edit) swapOutput(old, v *Value) {
+	list := slices.Clone(e.g.outputs)
+	list[slices.Index(list, old)] = v
+	e.setOutputs(list, "output "+old.name+" comes from "+v.name)
+	if old.input || old.param != nil {
+		return
+	}
+	name := old.name
+	e.RenameValue(old, e.unique(name+"_before"))
+	e.RenameValue(v, name)
+}
+
+// Rewire makes nodes read to instead of from: all users of from, or the given ones. When all
+// are meant, a graph output moves too.
+func (e *Edit) Rewire(from, to *Value, users ...*Node) {
+	if !e.mine(from) || !e.mine(to) || from == to {
+		return
+	}
+	if len(users) > 0 {
+		for _, u := range users {
+			if e.has(u) && !slices.Contains(u.reads(), from) {
+				e.Failf("node %s does not read %q", u.Label(), from.name)
+			}
+		}
+		e.rewire(from, to, users)
+		return
+	}
+	e.rewire(from, to, slices.Clone(from.users))
+	if slices.Contains(e.g.outputs, from) {
+		e.swapOutput(from, to)
+	}
+}
+
+func (e *Edit) rewire(from, to *Value, users []*Node) {
+	if e.err != nil {
+		return
+	}
+	for _, u := range users {
+		if u == to.producer {
+			continue
+		}
+		for i, v := range u.reads() {
+			if v == from {
+				e.setRead(u, i, to)
+			}
+		}
+	}
+}
+
+// Remove takes a node out and connects its users to its first data input, whose shape must
+// agree. Parameters that only it read go with it.
+func (e *Edit) Remove(n *Node) {
+	if !e.has(n) {
+		return
+	}
+	var in *Value
+	for _, v := range n.in {
+		if v != nil && v.param == nil {
+			in = v
+			break
+		}
+	}
+	if in == nil {
+		e.Failf("node %s has no input to connect its users to", n.Label())
+		return
+	}
+	for i, v := range n.out {
+		if v == nil || i == 0 {
+			continue
+		}
+		if len(v.users) > 0 || slices.Contains(e.g.outputs, v) {
+			e.Failf("node %s has a second output, %q, that is read", n.Label(), v.name)
+			return
+		}
+	}
+	out := n.out[0]
+	if err := sameShape(in, out); err != nil {
+		e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be removed: %w", err)})
+		return
+	}
+	e.bypass(out, in)
+	e.drop(n)
+}
+
+// bypass makes everything that read out read in. An output of the graph keeps its name: in is
+// renamed, or copied when it must keep its own.
+func (e *Edit) bypass(out, in *Value) {
+	e.rewire(out, in, slices.Clone(out.users))
+	if e.err != nil || !slices.Contains(e.g.outputs, out) {
+		return
+	}
+	if in.input || in.param != nil || slices.Contains(e.g.outputs, in) {
+		c := e.Node(op.Plain("Identity"), in)
+		if e.err != nil {
+			return
+		}
+		in = c.out[0]
+	}
+	e.swapOutput(out, in)
+}
+
+func sameShape(a, b *Value) error {
+	if a.typ.DType != b.typ.DType {
+		return &Error{Input: a.name, Want: b.typ, Got: a.typ}
+	}
+	if a.typ.Unranked || b.typ.Unranked {
+		return nil
+	}
+	if len(a.typ.Shape) != len(b.typ.Shape) {
+		return &Error{Input: a.name, Want: b.typ, Got: a.typ}
+	}
+	for i, d := range a.typ.Shape {
+		if d.Differ(b.typ.Shape[i]) {
+			return &Error{Input: a.name, Want: b.typ, Got: a.typ}
+		}
+	}
+	return nil
+}
+
+// drop removes a node and everything that only served it.
+func (e *Edit) drop(n *Node) {
+	if e.err != nil {
+		return
+	}
+	for _, v := range n.out {
+		if v != nil && (len(v.users) > 0 || slices.Contains(e.g.outputs, v)) {
+			e.Failf("node %s is still read through %q", n.Label(), v.name)
+			return
+		}
+	}
+	reads := n.reads()
+	e.removeNode(n)
+	for _, v := range n.out {
+		if v != nil {
+			e.removeValue(v)
+		}
+	}
+	for _, v := range reads {
+		e.sweep(v)
+	}
+}
+
+// sweep removes v if nothing reads it any more: a parameter, or a node all of whose outputs are unread.
+func (e *Edit) sweep(v *Value) {
+	if e.err != nil || v == nil || v.input || e.g.values[v.name] != v || len(v.users) > 0 || slices.Contains(e.g.outputs, v) {
+		return
+	}
+	if v.param != nil {
+		e.removeValue(v)
+		return
+	}
+	if v.producer == nil {
+		return
+	}
+	for _, o := range v.producer.out {
+		if o != nil && (len(o.users) > 0 || slices.Contains(e.g.outputs, o)) {
+			return
+		}
+	}
+	e.drop(v.producer)
+}
+
+// Replace puts a layer in the place of a node: it is applied to the node's data inputs, and its
+// outputs take over from the node's. It returns the first.
+func (e *Edit) Replace(n *Node, l Layer) *Value {
+	if !e.has(n) {
+		return nil
+	}
+	var in []*Value
+	for _, v := range n.in {
+		if v != nil && v.param == nil {
+			in = append(in, v)
+		}
+	}
+	out := e.ApplyAll(l, in...)
+	if e.err != nil {
+		return nil
+	}
+	for i, v := range n.out {
+		if v == nil || len(v.users) == 0 && !slices.Contains(e.g.outputs, v) {
+			continue
+		}
+		if i >= len(out) || out[i] == nil {
+			e.Failf("node %s has an output %q that is read, the layer in its place has none", n.Label(), v.name)
+			return nil
+		}
+		if err := sameType(v, out[i]); err != nil {
+			e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be replaced: %w", err)})
+			return nil
+		}
+		e.bypass(v, out[i])
+	}
+	e.drop(n)
+	if e.err != nil {
+		return nil
+	}
+	return out[0]
+}
+
+func sameType(old, v *Value) error {
+	if old.typ.DType != v.typ.DType || !old.typ.Unranked && !v.typ.Unranked && len(old.typ.Shape) != len(v.typ.Shape) {
+		return &Error{Input: v.name, Want: old.typ, Got: v.typ}
+	}
+	return nil
+}
+
+// Configure gives a node other attributes of the same operator.
+func (e *Edit) Configure(n *Node, c op.Config) {
+	if !e.has(n) {
+		return
+	}
+	if c.Op() != n.op {
+		e.Failf("node %s is a %s, the attributes are those of %s", n.Label(), n.opType, c.Op().Name)
+		return
+	}
+	c = op.Fill(c)
+	if err := op.Available(n.op.Version(e.g.opset(n.domain)), c); err != nil {
+		e.fail(located("edit", n, err))
+		return
+	}
+	e.setConfig(n, c)
+}
+
+// SetData gives a parameter another tensor, perhaps of another shape.
+func (e *Edit) SetData(v *Value, d *tensor.Dense) {
+	if !e.mine(v) {
+		return
+	}
+	if v.param == nil || d == nil {
+		e.Failf("%q is not a parameter", v.name)
+		return
+	}
+	e.setData(v.param, d)
+}
+
+// Freeze keeps the parameters of the selected nodes from being trained, running statistics
+// included; without a selector, all of them.
+func (e *Edit) Freeze(sel ...Selector) { e.freeze(true, sel) }
+
+// Unfreeze is the inverse of Freeze.
+func (e *Edit) Unfreeze(sel ...Selector) { e.freeze(false, sel) }
+
+func (e *Edit) freeze(frozen bool, sel []Selector) {
+	for _, n := range e.Nodes(sel...) {
+		for _, v := range n.reads() {
+			if v != nil && v.param != nil {
+				e.setFrozen(v.param, frozen)
+			}
+		}
+	}
+}
+
+// SetRole says what a parameter is for, where its operators tell otherwise.
+func (e *Edit) SetRole(v *Value, r Role) {
+	if !e.mine(v) {
+		return
+	}
+	if v.param == nil {
+		e.Failf("%q is not a parameter", v.name)
+		return
+	}
+	e.setRole(v.param, &r)
+}

@@ -1,0 +1,17 @@
+// Package data reads data sets and hands them out in batches.
+//
+// A [Set] is a length and a function from index to sample; [Map], [Split],
+// [Subset] and [Concat] make sets from sets, and anything with the two methods
+// is one. A [Sample] is what a model takes and what it should answer, without a
+// batch axis: an image is [channels, height, width], a class label an int64 of
+// rank 0. [Collate] stacks samples along a new first axis, and [Loader] walks
+// through a set in seeded order, preparing batches ahead in several goroutines.
+//
+// Chance is counter-based: what a sample draws depends on the seed, the epoch
+// and its index only, so a run has the same bytes with any number of workers,
+// and a resumed one continues exactly.
+//
+// Readers: [IDX], [CIFAR], [CSV], [NPY], [NPZ], [Tensors] and [Folder], a
+// folder per class of images, prepared by a [Preprocess]. Corrupt files are
+// errors that name the file.
+package data

@@ -1,0 +1,178 @@
+package data
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Folders is a folder of images, one folder per class.
+type Folders struct {
+	Dir     string
+	Classes []string // names of the class folders, sorted: class i is Classes[i]
+	Items   []Item   // sorted by class, then path; the training part where there are two
+	Val     []Item   // of a validation folder; nil where there is none
+	Seed    uint64   // of Split
+}
+
+// Folder finds the images in dir/<class>/ or, where dir has a folder named
+// train, in dir/train/<class>/ and dir/val/<class>/ (also valid, validation or
+// test). Subfolders of a class belong to it; names that begin with a dot and
+// files that are not images by name are passed over. A class without images is
+// an error.
+func Folder(dir string) (*Folders, error) {
+	f := &Folders{Dir: dir}
+	subs, err := folders(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(subs) == 0 {
+		return nil, fmt.Errorf("data: %s: no class folders in it", dir)
+	}
+	train, val := halves(subs)
+	if train == "" {
+		f.Classes = subs
+		f.Items, err = items(dir, subs, subs)
+		return f, err
+	}
+	fit := filepath.Join(dir, train)
+	if f.Classes, err = folders(fit); err != nil {
+		return nil, err
+	}
+	if len(f.Classes) == 0 {
+		return nil, fmt.Errorf("data: %s: no class folders in it", fit)
+	}
+	if f.Items, err = items(fit, f.Classes, f.Classes); err != nil || val == "" {
+		return f, err
+	}
+	held := filepath.Join(dir, val)
+	some, err := folders(held)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range some {
+		if !slices.Contains(f.Classes, c) {
+			return nil, fmt.Errorf("data: %s: class %q is not in %s, which has %s", held, c, fit, strings.Join(f.Classes, ", "))
+		}
+	}
+	f.Val, err = items(held, some, f.Classes)
+	return f, err
+}
+
+// halves tells a division into train and val from class folders: there is a
+// train, and nothing but such names beside it.
+func halves(subs []string) (train, val string) {
+	vals := []string{"val", "valid", "validation", "test"}
+	for _, s := range subs {
+		if s == "train" {
+			train = s
+		} else if !slices.Contains(vals, s) {
+			return "", ""
+		}
+	}
+	for _, v := range vals {
+		if train != "" && slices.Contains(subs, v) {
+			return train, v
+		}
+	}
+	return train, ""
+}
+
+// folders lists the folders in dir, sorted.
+func folders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() { // through links
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}
+
+// items lists the images of some classes; their numbers are places in all.
+func items(dir string, some, all []string) ([]Item, error) {
+	var out []Item
+	for _, c := range some {
+		root := filepath.Join(dir, c)
+		if to, err := filepath.EvalSymlinks(root); err == nil {
+			root = to // WalkDir does not enter a link
+		}
+		n := len(out)
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case path != root && strings.HasPrefix(e.Name(), "."):
+				if e.IsDir() {
+					return fs.SkipDir
+				}
+			case !e.IsDir() && isImage(path):
+				out = append(out, Item{Path: path, Class: slices.Index(all, c)})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("data: %w", err)
+		}
+		if len(out) == n {
+			return nil, fmt.Errorf("data: %s: no images in it", root)
+		}
+	}
+	return out, nil
+}
+
+// Split returns a training set, augmented, and a validation set, not. Where
+// dir had a validation folder, that is the second one and val is ignored.
+// Otherwise a share val of each class is held out by chance, seeded: at least
+// one image of a class that has two and never all of them.
+func (f *Folders) Split(val float64, p Preprocess) (fit, held Set[Sample]) {
+	train, rest := f.Items, f.Val
+	if rest == nil {
+		train, rest = nil, nil
+		for c := range f.Classes {
+			a, b := f.divide(c, val)
+			train, rest = append(train, a...), append(rest, b...)
+		}
+	}
+	return Map(Of(train...), p.Augment), Map(Of(rest...), p.Eval)
+}
+
+// divide splits one class.
+func (f *Folders) divide(class int, val float64) (fit, held []Item) {
+	var all []Item
+	for _, i := range f.Items {
+		if i.Class == class {
+			all = append(all, i)
+		}
+	}
+	n := len(all)
+	k := 0
+	if val > 0 && n > 1 { // false for NaN
+		k = min(max(1, int(math.Round(min(val, 1)*float64(n)))), n-1)
+	}
+	picked, rest := divide(n, k, mix(f.Seed, uint64(class)))
+	for _, i := range picked {
+		held = append(held, all[i])
+	}
+	for _, i := range rest {
+		fit = append(fit, all[i])
+	}
+	return fit, held
+}
+
+// All is every image, those of a validation folder last, not augmented.
+func (f *Folders) All(p Preprocess) Set[Sample] {
+	return Map(Concat(Of(f.Items...), Of(f.Val...)), func(i Item, r *rand.Rand) (Sample, error) { return p.Eval(i, r) })
+}

@@ -1,0 +1,167 @@
+package data
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+)
+
+// ReadIDX reads one file in the IDX format of MNIST, plain or gzip: its shape
+// and its elements as uint8, int8, int16, int32, float32 or float64.
+func ReadIDX(path string) (*tensor.Dense, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := readIDX(f)
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", path, err)
+	}
+	return t, nil
+}
+
+func readIDX(r io.Reader) (*tensor.Dense, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil || head[0] != 0 || head[1] != 0 {
+		return nil, fmt.Errorf("not an IDX file")
+	}
+	kind, ok := map[byte]string{8: "u1", 9: "i1", 11: "i2", 12: "i4", 13: "f4", 14: "f8"}[head[2]]
+	if !ok || head[3] == 0 {
+		return nil, fmt.Errorf("not an IDX file: element type %#x, rank %d", head[2], head[3])
+	}
+	dims := make([]int, head[3])
+	for i := range dims {
+		var d [4]byte
+		if _, err := io.ReadFull(r, d[:]); err != nil {
+			return nil, fmt.Errorf("truncated in the header")
+		}
+		dims[i] = int(binary.BigEndian.Uint32(d[:]))
+	}
+	return readElements(r, dims, kind, binary.BigEndian)
+}
+
+// IDX reads a set in the IDX format of MNIST, plain or gzip. An image is
+// float32 [1, height, width], bytes scaled to 0 … 1; with one more axis in the
+// file, [channels, height, width]; elements that are not bytes are not scaled.
+// A label is int64 of rank 0.
+func IDX(images, labels string) (Set[Sample], error) {
+	x, err := ReadIDX(images)
+	if err != nil {
+		return nil, err
+	}
+	if x.Dims() != 3 && x.Dims() != 4 {
+		return nil, fmt.Errorf("data: %s: shape %v, want images: rank 3 or 4", images, x.Shape())
+	}
+	y, err := ReadIDX(labels)
+	if err != nil {
+		return nil, err
+	}
+	class, ok := integers(y)
+	if !ok || y.Dims() != 1 {
+		return nil, fmt.Errorf("data: %s: %v of shape %v, want labels: integers of rank 1", labels, y.Dtype(), y.Shape())
+	}
+	n := x.Shape()[0]
+	if len(class) != n {
+		return nil, fmt.Errorf("data: %d images in %s, %d labels in %s", n, images, len(class), labels)
+	}
+	shape := append([]int(nil), x.Shape()[1:]...)
+	if len(shape) == 2 {
+		shape = append([]int{1}, shape...)
+	}
+	s := images8{shape: shape, class: class}
+	if x.Dtype() == tensor.Uint8 {
+		s.pixels = x.Uint8s()
+		return s, nil
+	}
+	f := floats32(x)
+	return Tensors(tensor.New(tensor.WithShape(append([]int{n}, shape...)...), tensor.WithBacking(f)),
+		tensor.New(tensor.WithShape(n), tensor.WithBacking(class)))
+}
+
+// images8 is a set of byte images that are turned to numbers as they are asked
+// for: a quarter of the memory.
+type images8 struct {
+	pixels []byte
+	shape  []int // of one image, channels first
+	class  []int64
+}
+
+func (s images8) Len() int { return len(s.class) }
+
+func (s images8) At(i int, _ *rand.Rand) (Sample, error) {
+	if err := within(i, len(s.class)); err != nil {
+		return Sample{}, err
+	}
+	n := elements(s.shape)
+	x := make([]float32, n)
+	for k, p := range s.pixels[i*n : (i+1)*n] {
+		x[k] = float32(p) / 255
+	}
+	return Sample{
+		X: []*tensor.Dense{tensor.New(tensor.WithShape(s.shape...), tensor.WithBacking(x))},
+		Y: []*tensor.Dense{label(int(s.class[i]))},
+	}, nil
+}
+
+// integers converts a tensor of any integer type that readElements makes.
+func integers(t *tensor.Dense) ([]int64, bool) {
+	if elements(t.Shape()) == 0 {
+		return nil, t.Dtype() != tensor.Float32 && t.Dtype() != tensor.Float64
+	}
+	switch v := backing(t).Interface().(type) {
+	case []uint8:
+		return convert[int64](v), true
+	case []int8:
+		return convert[int64](v), true
+	case []int16:
+		return convert[int64](v), true
+	case []uint16:
+		return convert[int64](v), true
+	case []int32:
+		return convert[int64](v), true
+	case []uint32:
+		return convert[int64](v), true
+	case []int64:
+		return v, true
+	case []uint64:
+		for _, u := range v {
+			if u > math.MaxInt64 {
+				return nil, false
+			}
+		}
+		return convert[int64](v), true
+	}
+	return nil, false
+}
+
+// floats32 converts a tensor of any number type that readElements makes.
+func floats32(t *tensor.Dense) []float32 {
+	if elements(t.Shape()) == 0 {
+		return []float32{}
+	}
+	switch v := backing(t).Interface().(type) {
+	case []float32:
+		return v
+	case []float64:
+		return convert[float32](v)
+	}
+	v, _ := integers(t)
+	return convert[float32](v)
+}
+
+type number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+func convert[B, A number](from []A) []B {
+	to := make([]B, len(from))
+	for i, v := range from {
+		to[i] = B(v)
+	}
+	return to
+}

@@ -1,0 +1,181 @@
+package data
+
+import (
+	"bufio"
+	"fmt"
+	"image"
+	_ "image/gif" // decoders register themselves with package image
+	_ "image/jpeg"
+	_ "image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	_ "golang.org/x/image/bmp"
+	"golang.org/x/image/draw"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/webp"
+	"gorgonia.org/tensor"
+)
+
+// isImage goes by the name, as for a folder with a README in it.
+func isImage(name string) bool {
+	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"},
+		strings.ToLower(filepath.Ext(name)))
+}
+
+// mostPixels bounds what a small file may claim: half a gigabyte decoded.
+const mostPixels = 1 << 27
+
+// decode reads an image file. A decoder's panic on a corrupt file is an error.
+func decode(path string) (img image.Image, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	defer f.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+		if err != nil {
+			img, err = nil, fmt.Errorf("data: %s: %w", path, err)
+		}
+	}()
+	c, _, err := image.DecodeConfig(bufio.NewReader(f))
+	if err != nil {
+		return nil, err
+	}
+	if c.Width < 1 || c.Height < 1 || c.Width > mostPixels/c.Height {
+		return nil, fmt.Errorf("image of %d×%d pixels, want 1 to %d in all", c.Width, c.Height, mostPixels)
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		return nil, err
+	}
+	img, _, err = image.Decode(bufio.NewReader(f))
+	if err == nil && img.Bounds().Empty() {
+		err = fmt.Errorf("image without pixels")
+	}
+	return img, err
+}
+
+// Image prepares a decoded image as Eval does.
+func (p Preprocess) Image(img image.Image) (*tensor.Dense, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if img == nil || img.Bounds().Empty() {
+		return nil, fmt.Errorf("data: image without pixels")
+	}
+	return p.numbers(p.centre(img), false), nil
+}
+
+// centre scales img so that it covers Size/Crop and returns its middle.
+func (p Preprocess) centre(img image.Image) *image.RGBA {
+	h, w := p.geometry()
+	b := img.Bounds()
+	coverH, coverW := math.Floor(float64(h)/p.crop()), math.Floor(float64(w)/p.crop())
+	up := max(coverH/float64(b.Dy()), coverW/float64(b.Dx()))
+	// The side that decides comes out exact, the other is cut down, as
+	// torchvision does.
+	toH := max(int(coverH), int(float64(b.Dy())*up+1e-9))
+	toW := max(int(coverW), int(float64(b.Dx())*up+1e-9))
+	y, x := int(math.RoundToEven(float64(toH-h)/2)), int(math.RoundToEven(float64(toW-w)/2))
+	if most := 8 * max(coverH, coverW); float64(toH) > most || float64(toW) > most {
+		// A sliver of an image must not blow up: cut its middle out first.
+		return p.resize(img, middle(b, float64(w)/float64(h)))
+	}
+	all := image.NewRGBA(image.Rect(0, 0, toW, toH))
+	draw.BiLinear.Scale(all, all.Bounds(), img, b, draw.Src, nil)
+	return all.SubImage(image.Rect(x, y, x+w, y+h)).(*image.RGBA)
+}
+
+// resize scales the part r of img to the size of the tensor.
+func (p Preprocess) resize(img image.Image, r image.Rectangle) *image.RGBA {
+	h, w := p.geometry()
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.BiLinear.Scale(out, out.Bounds(), img, r, draw.Src, nil)
+	return out
+}
+
+// middle is the largest rectangle of the given aspect, width to height, in the
+// middle of b.
+func middle(b image.Rectangle, aspect float64) image.Rectangle {
+	w, h := b.Dx(), b.Dy()
+	if float64(w) > aspect*float64(h) {
+		w = max(1, int(math.Round(aspect*float64(h))))
+	} else {
+		h = max(1, int(math.Round(float64(w)/aspect)))
+	}
+	w, h = min(w, b.Dx()), min(h, b.Dy())
+	x, y := b.Min.X+(b.Dx()-w)/2, b.Min.Y+(b.Dy()-h)/2
+	return image.Rect(x, y, x+w, y+h)
+}
+
+// part cuts out a rectangle of random area and aspect ratio, as torchvision's
+// RandomResizedCrop, and scales it.
+func (p Preprocess) part(img image.Image, r *rand.Rand) *image.RGBA {
+	h, w := p.geometry()
+	b := img.Bounds()
+	least := p.MinArea
+	if least == 0 {
+		least = 0.08
+	}
+	square := float64(w) / float64(h)
+	for range 10 {
+		area := (least + (1-least)*r.Float64()) * float64(b.Dx()) * float64(b.Dy())
+		aspect := square * math.Exp((2*r.Float64()-1)*math.Log(4.0/3))
+		cw := int(math.Round(math.Sqrt(area * aspect)))
+		ch := int(math.Round(math.Sqrt(area / aspect)))
+		if cw < 1 || ch < 1 || cw > b.Dx() || ch > b.Dy() {
+			continue
+		}
+		x, y := b.Min.X+r.IntN(b.Dx()-cw+1), b.Min.Y+r.IntN(b.Dy()-ch+1)
+		return p.resize(img, image.Rect(x, y, x+cw, y+ch))
+	}
+	return p.resize(img, middle(b, square))
+}
+
+// numbers turns pixels into the tensor, mirrored where asked.
+func (p Preprocess) numbers(img *image.RGBA, mirror bool) *tensor.Dense {
+	h, w := p.geometry()
+	c := p.channels()
+	out := make([]float32, c*h*w)
+	var table [3][256]float32 // a channel's number for each byte
+	for k := range c {
+		mean, std := pick(p.Mean, k, 0), pick(p.Std, k, 1)
+		for v := range table[k] {
+			table[k][v] = float32((p.white()*float64(v)/255 - mean) / std)
+		}
+	}
+	at, pixel := h*w, 1 // strides of a channel and of a pixel
+	if p.NHWC {
+		at, pixel = 1, c
+	}
+	red, blue := 0, 2
+	if p.BGR {
+		red, blue = 2, 0
+	}
+	for y := range h {
+		line := img.Pix[y*img.Stride:][:4*w]
+		for x := range w {
+			px := line[4*x : 4*x+3 : 4*x+3]
+			to := y*w + x
+			if mirror {
+				to = y*w + w - 1 - x
+			}
+			to *= pixel
+			if p.Gray {
+				out[to] = table[0][(299*int(px[0])+587*int(px[1])+114*int(px[2])+500)/1000]
+				continue
+			}
+			out[to+red*at] = table[0][px[0]]
+			out[to+at] = table[1][px[1]]
+			out[to+blue*at] = table[2][px[2]]
+		}
+	}
+	return tensor.New(tensor.WithShape(p.Shape()...), tensor.WithBacking(out))
+}

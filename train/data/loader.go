@@ -1,0 +1,202 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// Loader walks through a set in batches. The zero value takes 32 samples at a
+// time, in order.
+type Loader struct {
+	Batch    int    // samples in a batch; 0: 32
+	Shuffle  bool   // a new order in each epoch
+	DropLast bool   // leave out a last batch that is not full
+	Seed     uint64 // of the order and of the samples' own chance
+	Skip     int    // batches to leave out at the start, for a resumed epoch
+	Workers  int    // goroutines that prepare batches; 0: half of GOMAXPROCS, at least one; negative: none
+	Prefetch int    // batches that may wait to be fetched; 0: twice Workers
+}
+
+func (l Loader) batch() int {
+	if l.Batch <= 0 {
+		return 32
+	}
+	return l.Batch
+}
+
+// Count is the number of batches in an epoch over n samples, Skip not counted
+// off.
+func (l Loader) Count(n int) int {
+	if l.DropLast {
+		return n / l.batch()
+	}
+	return (n + l.batch() - 1) / l.batch()
+}
+
+// Batches yields the batches of an epoch, counted from 0. They have the same
+// bytes with any number of workers. After an error, a cancelled context
+// included, the sequence ends. When it returns, by whatever way, all its
+// goroutines are gone; a cancelled context waits for the sample in work, no
+// longer.
+func (l Loader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		n := s.Len()
+		var order []int
+		if l.Shuffle {
+			order = Order(n, l.Seed, epoch)
+		} else {
+			order = make([]int, n)
+			for i := range order {
+				order[i] = i
+			}
+		}
+		w := walk{s: s, seed: l.Seed, epoch: epoch}
+		for b := max(l.Skip, 0); b < l.Count(n); b++ {
+			w.batches = append(w.batches, order[b*l.batch():min((b+1)*l.batch(), n)])
+		}
+		workers := l.Workers
+		if workers == 0 {
+			workers = max(1, runtime.GOMAXPROCS(0)/2)
+		}
+		if workers < 0 {
+			w.alone(ctx, yield)
+			return
+		}
+		prefetch := l.Prefetch
+		if prefetch <= 0 {
+			prefetch = 2 * workers
+		}
+		w.parallel(ctx, workers, prefetch, yield)
+	}
+}
+
+// walk is one epoch.
+type walk struct {
+	s       Set[Sample]
+	batches [][]int
+	seed    uint64
+	epoch   int
+}
+
+type result struct {
+	batch Sample
+	err   error
+}
+
+func (w walk) alone(ctx context.Context, yield func(Sample, error) bool) {
+	for _, index := range w.batches {
+		if r := w.prepare(ctx, index); !yield(r.batch, r.err) || r.err != nil {
+			return
+		}
+	}
+}
+
+// parallel sends each batch to a worker together with the channel for its
+// result, and the same channel to the consumer, in order.
+func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sample, error) bool) {
+	type job struct {
+		index []int
+		to    chan result
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+
+	jobs, queue := make(chan job), make(chan chan result, prefetch)
+	group.Go(func() {
+		defer close(queue)
+		defer close(jobs)
+		for _, index := range w.batches {
+			to := make(chan result, 1) // so that a worker never waits for the consumer
+			select {
+			case queue <- to:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case jobs <- job{index, to}:
+			case <-ctx.Done():
+				to <- result{err: ctx.Err()}
+				return
+			}
+		}
+	})
+	for range workers {
+		group.Go(func() {
+			for j := range jobs {
+				j.to <- w.prepare(ctx, j.index)
+			}
+		})
+	}
+	for range w.batches {
+		var r result
+		if to, ok := <-queue; ok {
+			r = <-to
+		} else {
+			r.err = ctx.Err()
+		}
+		if err := ctx.Err(); err != nil {
+			r = result{err: err} // what was ready before the end does not count
+		}
+		if !yield(r.batch, r.err) || r.err != nil {
+			return
+		}
+	}
+}
+
+// prepare reads and stacks the samples of one batch. A panic of a set or of an
+// image decoder becomes an error.
+func (w walk) prepare(ctx context.Context, index []int) (r result) {
+	at := -1
+	defer func() {
+		if p := recover(); p != nil {
+			r = result{err: fmt.Errorf("data: sample %d: panic: %v, at %s", at, p, origin())}
+		}
+	}()
+	samples := make([]Sample, len(index))
+	for k, i := range index {
+		if err := ctx.Err(); err != nil {
+			return result{err: err}
+		}
+		at = i
+		s, err := w.s.At(i, Rand(w.seed, w.epoch, i))
+		if err != nil {
+			return result{err: sampleError{i, err}}
+		}
+		samples[k] = s
+	}
+	r.batch, r.err = collate(samples, index)
+	return r
+}
+
+// sampleError says which sample an error is about.
+type sampleError struct {
+	i   int
+	err error
+}
+
+func (e sampleError) Error() string {
+	return fmt.Sprintf("data: sample %d: %s", e.i, strings.TrimPrefix(e.err.Error(), "data: "))
+}
+
+func (e sampleError) Unwrap() error { return e.err }
+
+// origin is the function and line where the running panic was raised.
+func origin() string {
+	pc := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(3, pc)])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", f.Function, f.Line)
+		}
+		if !more {
+			return "an unknown place"
+		}
+	}
+}

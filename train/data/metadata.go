@@ -1,0 +1,108 @@
+package data
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Keys under which a model's metadata keeps what has to do with its data.
+const (
+	MetaPreprocess = "graft.preprocess" // a Preprocess as JSON
+	MetaLabels     = "graft.labels"     // class names, in order, as a JSON list
+)
+
+// Meta is p as entries for a model's metadata. What concerns training only
+// (MinArea, NoFlip) is not kept.
+func (p Preprocess) Meta() (map[string]string, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("data: preprocess: %w", err)
+	}
+	return map[string]string{MetaPreprocess: string(b)}, nil
+}
+
+// ReadMeta finds the preprocessing in a model's metadata: ours, or else ONNX's
+// own keys Image.BitmapPixelFormat and Image.NominalPixelRange. ok is false
+// where there is neither.
+func ReadMeta(meta map[string]string) (p Preprocess, ok bool, err error) {
+	text, ok := meta[MetaPreprocess]
+	if !ok {
+		return imageKeys(meta)
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
+	if err := d.Decode(&p); err != nil {
+		return Preprocess{}, false, fmt.Errorf("data: metadata %s: %w", MetaPreprocess, err)
+	}
+	if err := p.Check(); err != nil {
+		return Preprocess{}, false, fmt.Errorf("%w, in metadata %s", err, MetaPreprocess)
+	}
+	return p, true, nil
+}
+
+// imageKeys reads the metadata of the ONNX specification (MetadataProps.md).
+func imageKeys(meta map[string]string) (p Preprocess, ok bool, err error) {
+	for key, value := range meta {
+		known := true
+		switch strings.ToLower(key) {
+		case "image.bitmappixelformat":
+			switch strings.ToLower(value) {
+			case "gray8":
+				p.Gray = true
+			case "rgb8":
+			case "bgr8":
+				p.BGR = true
+			default:
+				known = false
+			}
+		case "image.nominalpixelrange":
+			switch strings.ToLower(value) {
+			case "nominalrange_0_255":
+				p.Range = 255
+			case "normalized_0_1":
+			case "normalized_1_1":
+				p.Mean, p.Std = []float64{0.5}, []float64{0.5}
+			case "nominalrange_16_235":
+				p.Range, p.Mean = 219, []float64{-16}
+			default:
+				known = false
+			}
+		case "image.colorspacegamma":
+			known = strings.EqualFold(value, "srgb") // what image files hold
+		default:
+			continue
+		}
+		if !known {
+			return Preprocess{}, false, fmt.Errorf("data: metadata %s: %q is not supported", key, value)
+		}
+		ok = true
+	}
+	return p, ok, nil
+}
+
+// LabelMeta is class names as entries for a model's metadata.
+func LabelMeta(labels []string) (map[string]string, error) {
+	b, err := json.Marshal(append([]string{}, labels...))
+	if err != nil {
+		return nil, fmt.Errorf("data: labels: %w", err)
+	}
+	return map[string]string{MetaLabels: string(b)}, nil
+}
+
+// ReadLabels finds the class names in a model's metadata; nil where there are
+// none.
+func ReadLabels(meta map[string]string) ([]string, error) {
+	text, ok := meta[MetaLabels]
+	if !ok {
+		return nil, nil
+	}
+	var labels []string
+	if err := json.Unmarshal([]byte(text), &labels); err != nil {
+		return nil, fmt.Errorf("data: metadata %s: %w", MetaLabels, err)
+	}
+	return labels, nil
+}

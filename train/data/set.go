@@ -1,0 +1,145 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+)
+
+// Set is a finite data set of samples of type T.
+//
+// At returns sample i, 0 ≤ i < Len. It is called from several goroutines at
+// once. Whatever is random about a sample is drawn from r, which is the
+// sample's own: derived from seed, epoch and i. Callers that want no chance
+// pass nil.
+type Set[T any] interface {
+	Len() int
+	At(i int, r *rand.Rand) (T, error)
+}
+
+// Sample is one example, or a batch of them: the model's inputs in order and
+// the answers that a loss compares with its outputs. The tensors belong to the
+// set and must not be written to.
+type Sample struct{ X, Y []*tensor.Dense }
+
+// Of is a set of the given values.
+func Of[T any](items ...T) Set[T] { return list[T](items) }
+
+type list[T any] []T
+
+func (l list[T]) Len() int { return len(l) }
+
+func (l list[T]) At(i int, _ *rand.Rand) (T, error) {
+	if err := within(i, len(l)); err != nil {
+		var none T
+		return none, err
+	}
+	return l[i], nil
+}
+
+func within(i, n int) error {
+	if i < 0 || i >= n {
+		return fmt.Errorf("data: sample %d of a set of %d", i, n)
+	}
+	return nil
+}
+
+// Map applies f to each sample as it is asked for. f gets the sample's own
+// random numbers and may be called from several goroutines at once.
+func Map[A, B any](s Set[A], f func(A, *rand.Rand) (B, error)) Set[B] {
+	return mapped[A, B]{s, f}
+}
+
+type mapped[A, B any] struct {
+	from Set[A]
+	f    func(A, *rand.Rand) (B, error)
+}
+
+func (m mapped[A, B]) Len() int { return m.from.Len() }
+
+func (m mapped[A, B]) At(i int, r *rand.Rand) (B, error) {
+	a, err := m.from.At(i, r)
+	if err != nil {
+		var none B
+		return none, err
+	}
+	return m.f(a, r)
+}
+
+// Subset is the samples of s at the given indices, in that order. An index
+// outside s is an error when it is asked for.
+func Subset[T any](s Set[T], index []int) Set[T] { return subset[T]{s, index} }
+
+type subset[T any] struct {
+	from  Set[T]
+	index []int
+}
+
+func (s subset[T]) Len() int { return len(s.index) }
+
+func (s subset[T]) At(i int, r *rand.Rand) (T, error) {
+	if err := within(i, len(s.index)); err != nil {
+		var none T
+		return none, err
+	}
+	return s.from.At(s.index[i], r)
+}
+
+// Concat is all samples of the first set, then all of the second, and so on.
+func Concat[T any](sets ...Set[T]) Set[T] { return concat[T](sets) }
+
+type concat[T any] []Set[T]
+
+func (c concat[T]) Len() int {
+	n := 0
+	for _, s := range c {
+		n += s.Len()
+	}
+	return n
+}
+
+func (c concat[T]) At(i int, r *rand.Rand) (T, error) {
+	var none T
+	if err := within(i, c.Len()); err != nil {
+		return none, err
+	}
+	for _, s := range c {
+		n := s.Len()
+		if i < n {
+			return s.At(i, r)
+		}
+		i -= n
+	}
+	return none, within(i, 0)
+}
+
+// Split divides s by chance into a share of it, rounded to whole samples, and
+// the rest. The same seed gives the same division; both parts keep the order
+// of s. A share outside [0, 1] counts as the nearer end.
+func Split[T any](s Set[T], share float64, seed uint64) (Set[T], Set[T]) {
+	n := s.Len()
+	k := 0
+	if share > 0 { // false for NaN
+		k = int(math.Round(min(share, 1) * float64(n)))
+	}
+	first, rest := divide(n, k, seed)
+	return Subset(s, first), Subset(s, rest)
+}
+
+// divide picks k of n indices by chance; both results are in rising order.
+func divide(n, k int, seed uint64) (picked, rest []int) {
+	in := make([]bool, n)
+	for _, i := range Order(n, seed, 0)[:k] {
+		in[i] = true
+	}
+	for i := range n {
+		if in[i] {
+			picked = append(picked, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	return picked, rest
+}

@@ -1,0 +1,75 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"gorgonia.org/tensor"
+)
+
+// Top returns the k most likely classes of one classification, best first, and
+// their probabilities. t is float32 or float64 with one axis that is not 1, as
+// [1000], [1, 1000] or [1, 1000, 1, 1]. Scores that are no probabilities, some
+// outside 0 … 1, go through a softmax first. Of equal scores the lower class
+// comes first; a k above the number of classes is that number.
+func Top(t *tensor.Dense, k int) ([]int, []float64, error) {
+	if t == nil {
+		return nil, nil, fmt.Errorf("data: top: no tensor")
+	}
+	if k < 1 {
+		return nil, nil, fmt.Errorf("data: top: k is %d, want 1 or more", k)
+	}
+	long := 0
+	for _, d := range t.Shape() {
+		if d != 1 {
+			long++
+		}
+	}
+	if float := t.Dtype() == tensor.Float32 || t.Dtype() == tensor.Float64; !float || long > 1 || elements(t.Shape()) == 0 || !contiguous(t) {
+		return nil, nil, fmt.Errorf("data: top: %v of shape %v, want the float scores of one sample", t.Dtype(), t.Shape())
+	}
+	var p []float64
+	if t.Dtype() == tensor.Float64 {
+		p = append(p, t.Float64s()...)
+	} else {
+		p = convert[float64](t.Float32s())
+	}
+	for i, v := range p {
+		if math.IsNaN(v) || math.IsInf(v, 1) {
+			return nil, nil, fmt.Errorf("data: top: the score of class %d is %v", i, v)
+		}
+	}
+	probabilities(p)
+	class := make([]int, len(p))
+	for i := range class {
+		class[i] = i
+	}
+	sort.SliceStable(class, func(a, b int) bool { return p[class[a]] > p[class[b]] })
+	class = class[:min(k, len(class))]
+	scores := make([]float64, len(class))
+	for i, c := range class {
+		scores[i] = p[c]
+	}
+	return class, scores, nil
+}
+
+// probabilities applies a softmax to scores unless they are probabilities.
+func probabilities(p []float64) {
+	const rounding = 1e-3 // of a softmax in half precision
+	least, most := p[0], p[0]
+	for _, v := range p {
+		least, most = min(least, v), max(most, v)
+	}
+	if least >= 0 && most <= 1+rounding || math.IsInf(most, -1) {
+		return
+	}
+	sum := 0.0
+	for i, v := range p {
+		p[i] = math.Exp(v - most)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+}
