@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: build test check gen gen-check golden bench fuzz race cross oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench fuzz race cross oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -78,3 +78,8 @@ scores:
 
 ci:
 	.ci/run
+
+# The two files of a new operator: make new-op NAME=HardSwish
+new-op:
+	go run ./nn/op/newop $(NAME)
+	go generate ./nn/op

@@ -172,12 +172,17 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 		}
 	}
 	if st.final && r.loss != nil {
-		seed, err := op.Scalar(w.expr, st.lossType(w, r.loss), 1)
+		t := w.at(r.loss).typ
+		if n := st.nodes[r.loss]; n == nil || t.Elements() != 1 || !t.DType.IsFloat() {
+			return nil, &Error{Stage: "gradient", Input: r.loss.name, Want: "a loss of one floating-point element", Got: t.Concrete()}
+		}
+		one, err := dtype.FromFloats(t.DType, []float64{1}, t.Sizes()...)
 		if err != nil {
 			return nil, err
 		}
-		if n := st.nodes[r.loss]; n == nil || len(n.Shape()) != 0 {
-			return nil, &Error{Stage: "gradient", Input: r.loss.name, Want: "a loss of rank 0", Got: w.at(r.loss).typ.Concrete()}
+		seed, err := op.Const(w.expr, one)
+		if err != nil {
+			return nil, err
 		}
 		if err := st.differentiate(w, gorgonia.Nodes{st.nodes[r.loss]}, gorgonia.Nodes{seed}, r.wrt); err != nil {
 			return nil, err
@@ -186,8 +191,6 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 	st.seal(w, have)
 	return st, nil
 }
-
-func (st *stage) lossType(w *walker, v *Value) op.DType { return w.at(v).typ.DType }
 
 // handOver lists the values of this stage that later ones read, and those they wait for.
 func (w *walker) handOver(want []*Value, have map[*Value]dtype.Value) []*Value {

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/optest"
-	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/internal/zzscratch/zzonnxio"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 )

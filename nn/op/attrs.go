@@ -251,6 +251,10 @@ func setAttr(v reflect.Value, a any) error {
 			v.SetFloat(float64(x))
 			return nil
 		}
+		if n := int64(x); v.Kind() == reflect.Int && float32(n) == x { // Lp pools of version 1 say p = 2.0
+			v.SetInt(n)
+			return nil
+		}
 	case string:
 		if v.Kind() == reflect.String {
 			v.SetString(x)

@@ -6,7 +6,11 @@ package op
 func all() []*Op {
 	list := []*Op{
 		averagePool(),
+		batchNormalization(),
+		batchNormalizationGrad(),
+		blockSum(),
 		channelSum(),
+		classLossGrad(),
 		concat(),
 		constant(),
 		constantOfShape(),
@@ -16,20 +20,43 @@ func all() []*Op {
 		expandTo(),
 		flatten(),
 		gather(),
+		gatherElements(),
 		gatherGradOp(),
+		gatherND(),
 		gemm(),
 		gradientPart(),
+		groupNormalizationGrad(),
+		layerNormalization(),
+		layerNormalizationGrad(),
+		lpNormalization(),
+		lpNormalizationGrad(),
 		lpPool(),
+		lrn(),
+		lrnGrad(),
 		matMul(),
 		matMulTransposed(),
 		maxPool(),
+		meanVarianceNormalization(),
+		meanVarianceNormalizationGrad(),
+		negativeLogLikelihoodLoss(),
+		pad(),
+		padGradOp(),
+		rangeOp(),
+		reduceGradOp(),
 		reshape(),
 		reshapeTo(),
+		rmsNormalization(),
+		rmsNormalizationGrad(),
 		scale(),
+		scatter(),
+		scatterElements(),
+		scatterGradOp(),
+		scatterND(),
 		shapeOp(),
 		sizeOp(),
 		sliceGradOp(),
 		sliceOp(),
+		softmaxCrossEntropyLoss(),
 		split(),
 		squeeze(),
 		sumTo(),
@@ -40,7 +67,9 @@ func all() []*Op {
 	}
 	list = append(list, convSteps()...)
 	list = append(list, globalPools()...)
+	list = append(list, groupNorms()...)
 	list = append(list, poolGrads()...)
+	list = append(list, reduceOps()...)
 	list = append(list, softmaxGrads()...)
 	list = append(list, softmaxes()...)
 	list = append(list, unaryOps()...)

@@ -3,41 +3,90 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
-	"github.com/graft-ml/graft/nn/dtype"
-	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
-// unary is one row of the table of operators that map each element by itself and have no attributes.
-type unary struct {
-	name  string
-	doc   string
-	since []int
-	// f computes the element in double precision; f32 and f64, if set, are kernels on slices.
-	f   func(x float64) float64
-	f32 func(p *kernel.Pool, dst, src []float32)
-	f64 func(p *kernel.Pool, dst, src []float64)
-	// grad is dy·f'(x), from x, y = f(x) and dy; nil: see noGrad.
-	grad   func(x, y, dy float64) float64
-	noGrad string
-	ints   func(x int64) int64 // for integer types, where the operator takes them
-}
+// flat is the reason why steps have no gradient.
+const flat = "its derivative is zero wherever there is one"
 
-var sqrt2OverPi = 2 / math.Sqrt(math.Pi)
-
-// unaries is the table. Add a row to add an operator.
-func unaries() []unary {
-	return []unary{
-		{name: "Abs", doc: "Absolute value.", since: []int{1, 6, 13}, f: math.Abs, ints: func(x int64) int64 { return max(x, -x) },
-			grad: func(x, y, dy float64) float64 { return dy * sign(x) }},
-		{name: "Relu", doc: "max(0, x).", since: []int{1, 6, 13, 14}, f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64],
-			ints: func(x int64) int64 { return max(x, 0) }, grad: func(x, y, dy float64) float64 { return step(x) * dy }},
-		{name: "Exp", doc: "e to the power of x.", since: []int{1, 6, 13}, f: math.Exp, f32: kernel.Exp[float32], f64: kernel.Exp[float64],
-			grad: func(x, y, dy float64) float64 { return dy * y }},
+// unaries is the table of operators on single elements that have no attributes. Add a row to add
+// an operator.
+func unaries() []pointwiseOp {
+	plain := func(p pointwise) func(Config) pointwise { return func(Config) pointwise { return p } }
+	row := func(name, doc string, since []int, p pointwise) pointwiseOp {
+		r := pointwiseOp{name: name, doc: doc, since: since, of: plain(p)}
+		switch {
+		case p.ints != nil && p.uints != nil:
+			r.types = Numeric
+		case p.ints != nil:
+			r.types = append(append([]DType(nil), Floats...), Signed...)
+		}
+		if p.grad == nil {
+			r.noGrad = flat
+		}
+		return r
 	}
+	v6, v7, v9 := []int{1, 6, 13}, []int{7, 22}, []int{9, 22}
+	return append([]pointwiseOp{
+		row("Abs", "Absolute value.", v6, pointwise{f: math.Abs, need: "x", ints: func(x int64) int64 { return max(x, -x) },
+			uints: func(x uint64) uint64 { return x }, grad: func(x, _, dy float64) float64 { return dy * sign(x) }}),
+		row("Neg", "−x.", v6, pointwise{f: func(x float64) float64 { return -x }, ints: func(x int64) int64 { return -x },
+			f32: negate[float32], f64: negate[float64], g32: negateGrad[float32], g64: negateGrad[float64],
+			grad: func(_, _, dy float64) float64 { return -dy }}),
+		row("Sign", "−1, 0 or 1.", []int{9, 13}, pointwise{f: sign, ints: func(x int64) int64 { return int64(sign(float64(x))) },
+			uints: func(x uint64) uint64 { return min(x, 1) }}),
+		row("Ceil", "Rounds up.", v6, pointwise{f: math.Ceil}),
+		row("Floor", "Rounds down.", v6, pointwise{f: math.Floor}),
+		row("Round", "Rounds to the nearest integer, halves to the even one.", []int{11, 22}, pointwise{f: math.RoundToEven}),
+		row("Reciprocal", "1/x.", v6, pointwise{f: func(x float64) float64 { return 1 / x }, need: "y",
+			grad: func(_, y, dy float64) float64 { return -dy * y * y }}),
+		row("Sqrt", "Square root.", v6, pointwise{f: math.Sqrt, f32: kernel.Sqrt[float32], f64: kernel.Sqrt[float64], need: "y",
+			grad: func(_, y, dy float64) float64 { return dy / (2 * y) }}),
+		row("Exp", "e to the power of x.", v6, pointwise{f: math.Exp, f32: kernel.Exp[float32], f64: kernel.Exp[float64], need: "y",
+			g32: kernel.Mul[float32], g64: kernel.Mul[float64], grad: func(_, y, dy float64) float64 { return dy * y }}),
+		row("Log", "Natural logarithm.", v6, pointwise{f: math.Log, f32: kernel.Log[float32], f64: kernel.Log[float64], need: "x",
+			g32: kernel.Div[float32], g64: kernel.Div[float64], grad: func(x, _, dy float64) float64 { return dy / x }}),
+		row("Erf", "Gauss error function.", []int{9, 13}, pointwise{f: math.Erf, f32: kernel.Erf[float32], f64: kernel.Erf[float64], need: "x",
+			grad: func(x, _, dy float64) float64 { return dy * twoOverSqrtPi * math.Exp(-x*x) }}),
+		row("Relu", "max(0, x).", []int{1, 6, 13, 14}, pointwise{f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64], need: "y",
+			g32: kernel.ReluGrad[float32], g64: kernel.ReluGrad[float64], ints: func(x int64) int64 { return max(x, 0) },
+			grad: func(_, y, dy float64) float64 { return step(y) * dy }}),
+		row("Sigmoid", "1/(1+e^−x).", v6, pointwise{f: sigmoid, f32: kernel.Sigmoid[float32], f64: kernel.Sigmoid[float64], need: "y",
+			g32: kernel.SigmoidGrad[float32], g64: kernel.SigmoidGrad[float64], grad: func(_, y, dy float64) float64 { return dy * y * (1 - y) }}),
+		row("Tanh", "Hyperbolic tangent.", v6, pointwise{f: math.Tanh, f32: kernel.Tanh[float32], f64: kernel.Tanh[float64], need: "y",
+			g32: kernel.TanhGrad[float32], g64: kernel.TanhGrad[float64], grad: func(_, y, dy float64) float64 { return dy * (1 - y*y) }}),
+		row("Softplus", "ln(1+e^x).", []int{1, 22}, pointwise{f: softplus, need: "x", grad: func(x, _, dy float64) float64 { return dy * sigmoid(x) }}),
+		row("Softsign", "x/(1+|x|).", []int{1, 22}, pointwise{f: func(x float64) float64 { return x / (1 + math.Abs(x)) }, need: "x",
+			grad: func(x, _, dy float64) float64 { d := 1 + math.Abs(x); return dy / (d * d) }}),
+		row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad}),
+		row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, pointwise{f: hardSwish[float64], need: "x",
+			f32: each(hardSwish[float32]), f64: each(hardSwish[float64]), g32: eachGrad(hardSwishGrad[float32]), g64: eachGrad(hardSwishGrad[float64]),
+			grad: func(x, _, dy float64) float64 { return hardSwishGrad(dy, x) }}),
+		row("Sin", "Sine.", v7, pointwise{f: math.Sin, need: "x", grad: func(x, _, dy float64) float64 { return dy * math.Cos(x) }}),
+		row("Cos", "Cosine.", v7, pointwise{f: math.Cos, need: "x", grad: func(x, _, dy float64) float64 { return -dy * math.Sin(x) }}),
+		row("Tan", "Tangent.", v7, pointwise{f: math.Tan, need: "y", grad: func(_, y, dy float64) float64 { return dy * (1 + y*y) }}),
+		row("Asin", "Arc sine.", v7, pointwise{f: math.Asin, need: "x", grad: func(x, _, dy float64) float64 { return dy / math.Sqrt(1-x*x) }}),
+		row("Acos", "Arc cosine.", v7, pointwise{f: math.Acos, need: "x", grad: func(x, _, dy float64) float64 { return -dy / math.Sqrt(1-x*x) }}),
+		row("Atan", "Arc tangent.", v7, pointwise{f: math.Atan, need: "x", grad: func(x, _, dy float64) float64 { return dy / (1 + x*x) }}),
+		row("Sinh", "Hyperbolic sine.", v9, pointwise{f: math.Sinh, need: "x", grad: func(x, _, dy float64) float64 { return dy * math.Cosh(x) }}),
+		row("Cosh", "Hyperbolic cosine.", v9, pointwise{f: math.Cosh, need: "x", grad: func(x, _, dy float64) float64 { return dy * math.Sinh(x) }}),
+		row("Asinh", "Inverse hyperbolic sine.", v9, pointwise{f: math.Asinh, need: "x", grad: func(x, _, dy float64) float64 { return dy / math.Sqrt(x*x+1) }}),
+		row("Acosh", "Inverse hyperbolic cosine.", v9, pointwise{f: math.Acosh, need: "x", grad: func(x, _, dy float64) float64 { return dy / math.Sqrt(x*x-1) }}),
+		row("Atanh", "Inverse hyperbolic tangent.", v9, pointwise{f: math.Atanh, need: "x", grad: func(x, _, dy float64) float64 { return dy / (1 - x*x) }}),
+	}, pointwiseOp{name: "BitwiseNot", doc: "Inverts every bit.", since: []int{18}, types: Integers, noGrad: "integers",
+		of: plain(pointwise{ints: func(x int64) int64 { return ^x }})})
 }
+
+// unaryOps makes the operators of the table and their gradients.
+func unaryOps() []*Op {
+	var list []*Op
+	for _, u := range unaries() {
+		list = append(list, u.ops()...)
+	}
+	return list
+}
+
+const twoOverSqrtPi = 2 / (math.SqrtPi)
 
 func relu(x float64) float64 {
 	if x > 0 || x != x {
@@ -63,128 +112,50 @@ func sign(x float64) float64 {
 	return x // 0, and NaN
 }
 
-// unaryOps makes the operators of the table, and for each a gradient operator.
-func unaryOps() []*Op {
-	var list []*Op
-	for _, u := range unaries() {
-		list = append(list, u.op())
-		if u.grad != nil {
-			list = append(list, u.gradOp())
-		}
-	}
-	return list
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// softplus keeps e^x from overflowing.
+func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+func mishGrad(x, _, dy float64) float64 {
+	t := math.Tanh(softplus(x))
+	return dy * (t + x*sigmoid(x)*(1-t*t))
 }
 
-func (u unary) op() *Op {
-	o := &Op{
-		Name: u.name, Doc: u.doc, Since: u.since, In: "X T", Out: "Y T",
-		Where: Where{"T": Floats},
-		Infer: Same, Kernel: u.kernel, InPlace: []int{0}, NoGrad: u.noGrad,
-		Couple: Elementwise,
+func hardSwish[T kernel.Float](x T) T { return x * max(0, min(1, x/6+0.5)) }
+
+func hardSwishGrad[T kernel.Float](dy, x T) T {
+	switch {
+	case x <= -3:
+		return 0
+	case x >= 3:
+		return dy
 	}
-	if u.ints != nil {
-		o.Where = Where{"T": Numeric}
-	}
-	if u.grad != nil {
-		o.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(standard(Internal, u.name+"Grad"), in[0], out[0], dout[0])
-			return gorgonia.Nodes{d}, err
-		}
-	}
-	return o
+	return dy * (x/3 + 0.5)
 }
 
-func (u unary) kernel(c *Call) (engine.Kernel, error) {
-	switch t := c.In[0].DType; {
-	case t == dtype.Float32:
-		f := u.f32
-		if f == nil {
-			f = func(p *kernel.Pool, dst, src []float32) {
-				kernel.Map(p, dst, src, func(x float32) float32 { return float32(u.f(float64(x))) })
-			}
-		}
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
-			f(x.Pool(), dtype.Slice[float32](out[0]), dtype.Slice[float32](in[0]))
-			return nil
-		}, nil
-	case t == dtype.Float64:
-		f := u.f64
-		if f == nil {
-			f = func(p *kernel.Pool, dst, src []float64) { kernel.Map(p, dst, src, u.f) }
-		}
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
-			f(x.Pool(), dtype.Slice[float64](out[0]), dtype.Slice[float64](in[0]))
-			return nil
-		}, nil
-	case t.IsFloat():
-		return viaFloat64(u.f), nil
-	default:
-		return viaInt64(u.ints), nil
-	}
-}
-
-// viaFloat64 maps elements of any floating type through double precision.
-func viaFloat64(f func(float64) float64) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		v, err := dtype.Float64s(in[0])
-		if err != nil {
-			return err
-		}
-		for i := range v {
-			v[i] = f(v[i])
-		}
-		return storeFloats(out[0], v)
-	}
-}
-
-func storeFloats(dst *tensor.Dense, v []float64) error {
-	d, err := dtype.FromSlice(v, dst.Shape()...)
-	if err != nil {
-		return err
-	}
-	return dtype.Convert(dst, d)
-}
-
-// viaInt64 maps elements of any integer type through int64.
-func viaInt64(f func(int64) int64) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		v, err := dtype.Int64s(in[0])
-		if err != nil {
-			return err
-		}
-		for i := range v {
-			v[i] = f(v[i])
-		}
-		d, err := dtype.FromSlice(v, out[0].Shape()...)
-		if err != nil {
-			return err
-		}
-		return dtype.Convert(out[0], d)
-	}
-}
-
-func (u unary) gradOp() *Op {
-	return &Op{
-		Domain: Internal, Name: u.name + "Grad", Since: []int{1}, Doc: "Gradient of " + u.name + ".",
-		In: "X T, Y T, dY T", Out: "dX T", Where: Where{"T": {dtype.Float32, dtype.Float64}},
-		Infer: Same, InPlace: []int{2}, NoGrad: "gradient", Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
-			if c.In[0].DType == dtype.Float64 {
-				return gradKernel[float64](u.grad), nil
-			}
-			return gradKernel[float32](u.grad), nil
-		},
-	}
-}
-
-func gradKernel[T kernel.Float](f func(x, y, dy float64) float64) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		dx, a, y, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](in[2])
-		x.Pool().Range(len(dx), 4096, func(lo, hi int) {
+// each makes a slice kernel of a function.
+func each[T kernel.Float](f func(x T) T) func(p *kernel.Pool, dst, src []T) {
+	return func(p *kernel.Pool, dst, src []T) {
+		p.Range(len(dst), 4096, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				dx[i] = T(f(float64(a[i]), float64(y[i]), float64(dy[i])))
+				dst[i] = f(src[i])
 			}
 		})
-		return nil
 	}
 }
+
+// eachGrad makes a slice kernel of a gradient function.
+func eachGrad[T kernel.Float](f func(dy, at T) T) func(p *kernel.Pool, dx, dy, at []T) {
+	return func(p *kernel.Pool, dx, dy, at []T) {
+		p.Range(len(dx), 4096, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				dx[i] = f(dy[i], at[i])
+			}
+		})
+	}
+}
+
+func negate[T kernel.Float](p *kernel.Pool, dst, src []T) { kernel.Scale(p, -1, dst, src) }
+
+func negateGrad[T kernel.Float](p *kernel.Pool, dx, dy, _ []T) { kernel.Scale(p, -1, dx, dy) }

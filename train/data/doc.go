@@ -1,7 +1,7 @@
 // Package data reads data sets and hands them out in batches.
 //
 // A [Set] is a length and a function from index to sample; [Map], [Split],
-// [Subset] and [Concat] make sets from sets, and anything with the two methods
+// [Subset], [Concat] and [MixUp] make sets from sets, and anything with the two methods
 // is one. A [Sample] is what a model takes and what it should answer, without a
 // batch axis: an image is [channels, height, width], a class label an int64 of
 // rank 0. [Collate] stacks samples along a new first axis, and [Loader] walks

@@ -1,0 +1,112 @@
+package graft_test
+
+import (
+	"go/build"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/graft-ml/graft"
+
+// mayImport lists, for each package of the house, the packages of this module it may use. A
+// package that ends in /... stands for itself and everything below it.
+var mayImport = map[string][]string{
+	"nn/dtype":            {},
+	"internal/kernel":     {"nn/dtype"},
+	"internal/kernel/...": {"nn/dtype", "internal/kernel"},
+	"internal/engine":     {"nn/dtype", "internal/kernel"},
+	"nn/op":               {"nn/dtype", "internal/kernel", "internal/engine"},
+	"nn/op/gen":           {},
+	"nn/op/optest":        {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "onnxio", "onnxio/onnxpb"},
+	"nn":                  {"nn/dtype", "internal/kernel", "internal/engine", "nn/op"},
+	"nn/prune":            {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn"},
+	"onnxio/onnxpb":       {},
+	"onnxio":              {"nn/dtype", "nn/op", "nn", "onnxio/onnxpb"},
+	"optim":               {"nn/dtype", "internal/kernel"},
+	"train/data":          {"nn/dtype", "internal/kernel"},
+	"train":               {"nn/dtype", "internal/kernel", "nn/op", "nn", "onnxio", "optim", "train/data"},
+	"internal/oracle":     {},
+	"internal/glyph/...":  {},
+	"internal/score":      {},
+	"cmd/...":             {"..."},
+	"examples/...":        {"..."},
+	"bench/...":           {"..."},
+	"":                    {},
+}
+
+// gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
+var (
+	gorgoniaIn = []string{"internal/engine", "nn/op", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
+	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest"}
+)
+
+// TestImports keeps the rules that ARCHITECTURE.md draws: who may import whom.
+func TestImports(t *testing.T) {
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); dir != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
+			return filepath.SkipDir
+		}
+		p, err := build.ImportDir(dir, 0)
+		if err != nil {
+			return nil // no Go files here
+		}
+		rel := filepath.ToSlash(dir)
+		if rel == "." {
+			rel = ""
+		}
+		imports := append(append([]string(nil), p.Imports...), p.TestImports...)
+		checkImports(t, rel, imports)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkImports(t *testing.T, pkg string, imports []string) {
+	allowed, ok := rule(pkg)
+	if !ok {
+		t.Errorf("%s: no rule says what it may import; add one to mayImport", pkg)
+		return
+	}
+	for _, path := range imports {
+		switch {
+		case path == "gorgonia.org/gorgonia" && !matches(gorgoniaIn, pkg):
+			t.Errorf("%s imports %s", pkg, path)
+		case strings.HasPrefix(path, "google.golang.org/protobuf") && !matches(protobufIn, pkg):
+			t.Errorf("%s imports %s", pkg, path)
+		case path == module || !strings.HasPrefix(path, module+"/"):
+			continue
+		}
+		own := strings.TrimPrefix(path, module+"/")
+		if strings.HasPrefix(path, module+"/") && !matches(allowed, own) && own != "internal/oracle" {
+			t.Errorf("%s must not import %s", pkg, own)
+		}
+	}
+}
+
+func rule(pkg string) ([]string, bool) {
+	if r, ok := mayImport[pkg]; ok {
+		return r, true
+	}
+	for pattern, r := range mayImport {
+		if matches([]string{pattern}, pkg) {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
+func matches(patterns []string, pkg string) bool {
+	for _, p := range patterns {
+		if base, ok := strings.CutSuffix(p, "..."); p == pkg || ok && (strings.HasPrefix(pkg, base) || pkg == strings.TrimSuffix(base, "/")) {
+			return true
+		}
+	}
+	return false
+}

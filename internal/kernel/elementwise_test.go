@@ -1,0 +1,263 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+var lengths = []int{0, 1, 3, 7, 8, 9, 15, 16, 31, 33, 70, 20000, 40003}
+
+// special replaces some elements by values where functions go wrong.
+func special[T Float](x []T) []T {
+	for i, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-42, 3e38, -3e38} {
+		if j := 3*i + 1; j < len(x) {
+			x[j] = T(v)
+		}
+	}
+	return x
+}
+
+func testBinary[T Float](t *testing.T) {
+	ops := map[BinaryOp]func(a, b float64) float64{
+		OpAdd:  func(a, b float64) float64 { return a + b },
+		OpSub:  func(a, b float64) float64 { return a - b },
+		OpMul:  func(a, b float64) float64 { return a * b },
+		OpDiv:  func(a, b float64) float64 { return a / b },
+		OpMax:  func(a, b float64) float64 { return max(a, b) },
+		OpMin:  func(a, b float64) float64 { return min(a, b) },
+		OpRSub: func(a, b float64) float64 { return b - a },
+		OpRDiv: func(a, b float64) float64 { return b / a },
+	}
+	for name, p := range pools(t) {
+		for op, f := range ops {
+			for _, n := range lengths {
+				a, b := special(random[T](n, 1)), special(random[T](n+1, 2)[1:])
+				got, want := make([]T, n), make([]T, n)
+				what := fmt.Sprint(name, " op ", op, " n ", n)
+				for i := range want {
+					want[i] = T(f(float64(a[i]), float64(b[i])))
+				}
+				Binary(p, op, got, a, b)
+				near(t, what, got, want, 1e-7)
+				for _, s := range []T{1.5, T(math.NaN()), 0} {
+					for i := range want {
+						want[i] = T(f(float64(a[i]), float64(s)))
+					}
+					BinaryScalar(p, op, got, a, s)
+					near(t, what+" scalar", got, want, 1e-7)
+				}
+			}
+			const rows, cols = 13, 1700
+			a, r, c := random[T](rows*cols, 1), random[T](cols, 2), random[T](rows, 3)
+			got, want := make([]T, len(a)), make([]T, len(a))
+			for i := range want {
+				want[i] = T(f(float64(a[i]), float64(r[i%cols])))
+			}
+			BinaryRow(p, op, rows, cols, got, a, r)
+			near(t, "row", got, want, 1e-7)
+			for i := range want {
+				want[i] = T(f(float64(a[i]), float64(c[i/cols])))
+			}
+			BinaryCol(p, op, rows, cols, got, a, c)
+			near(t, "column", got, want, 1e-7)
+		}
+	}
+}
+
+func TestBinary(t *testing.T) {
+	t.Run("float32", testBinary[float32])
+	t.Run("float64", testBinary[float64])
+}
+
+// ulps is the distance of got from the exact want in units of want's last place.
+func ulps(got float32, want float64) float64 {
+	w := float32(want)
+	if got == w || got != got && w != w {
+		return 0
+	}
+	if math.IsInf(float64(w), 0) || math.IsInf(float64(got), 0) || w != w || got != got {
+		return math.Inf(1)
+	}
+	ulp := math.Max(math.Abs(float64(math.Nextafter32(w, float32(math.Inf(1)))-w)), math.SmallestNonzeroFloat32)
+	return math.Abs(float64(got)-want) / ulp
+}
+
+func TestFunctionsFloat32(t *testing.T) {
+	cases := []struct {
+		name   string
+		f      func(p *Pool, dst, x []float32)
+		exact  func(float64) float64
+		lo, hi float64
+		ulps   float64
+	}{
+		{"exp", Exp[float32], math.Exp, -104, 89, 2},
+		{"tanh", Tanh[float32], math.Tanh, -12, 12, 3},
+		{"sigmoid", Sigmoid[float32], func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, -87, 40, 4},
+		{"erf", Erf[float32], math.Erf, -5, 5, 3},
+		{"log", Log[float32], math.Log, 0, 10, 2},
+		{"sqrt", Sqrt[float32], math.Sqrt, 0, 1e6, 0.5001},
+	}
+	for _, c := range cases {
+		const n = 200_001
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(c.lo + (c.hi-c.lo)*float64(i)/(n-1))
+		}
+		edges := []float32{0, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 1e-42, -1e-42, 1e-30, -1e-30, 1, -1, 3e38, -3e38, 0.625, -0.625, 1.17549435e-38, 88.72, 88.73}
+		x = append(x, edges...)
+		y := make([]float32, len(x))
+		c.f(nil, y, x)
+		worst, at := 0.0, 0
+		for i, v := range x {
+			want := c.exact(float64(v))
+			if c.name == "sigmoid" && math.Abs(want) < 1.2e-38 && y[i] >= 0 && y[i] < 1.2e-38 {
+				continue // below the normal numbers
+			}
+			if u := ulps(y[i], want); u > worst || math.IsNaN(u) {
+				worst, at = u, i
+			}
+		}
+		t.Logf("%s: %.2f ulp at %v", c.name, worst, x[at])
+		if !(worst <= c.ulps) {
+			t.Errorf("%s(%v) = %v, want %v: off by %.2f ulp", c.name, x[at], y[at], c.exact(float64(x[at])), worst)
+		}
+	}
+}
+
+// A value must not depend on where in a slice it lies.
+func TestFunctionsDoNotDependOnPosition(t *testing.T) {
+	for name, f := range map[string]func(p *Pool, dst, x []float32){"exp": Exp[float32], "tanh": Tanh[float32], "erf": Erf[float32], "log": Log[float32]} {
+		x := random[float32](37, 9)
+		all, one := make([]float32, len(x)), make([]float32, 1)
+		f(nil, all, x)
+		for i := range x {
+			f(nil, one, x[i:][:1])
+			if one[0] != all[i] && (one[0] == one[0] || all[i] == all[i]) {
+				t.Errorf("%s(%v) is %v alone and %v among others", name, x[i], one[0], all[i])
+			}
+		}
+	}
+}
+
+func testUnary[T Float](t *testing.T, tol float64) {
+	cases := map[string]struct {
+		f     func(p *Pool, dst, x []T)
+		exact func(float64) float64
+	}{
+		"relu": {Relu[T], func(x float64) float64 {
+			if x < 0 {
+				return 0
+			}
+			return x
+		}},
+		"exp": {Exp[T], math.Exp}, "tanh": {Tanh[T], math.Tanh}, "erf": {Erf[T], math.Erf},
+		"log": {Log[T], math.Log}, "sqrt": {Sqrt[T], math.Sqrt},
+		"sigmoid": {Sigmoid[T], func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
+	}
+	for pool, p := range pools(t) {
+		for name, c := range cases {
+			for _, n := range lengths {
+				x := special(random[T](n, 4))
+				got, want := make([]T, n), make([]T, n)
+				for i := range x {
+					want[i] = T(c.exact(float64(x[i])))
+				}
+				c.f(p, got, x)
+				near(t, fmt.Sprint(pool, " ", name, " ", n), got, want, tol)
+				c.f(p, x, x)
+				near(t, name+" in place", x, got, 0)
+			}
+		}
+	}
+}
+
+func TestUnary(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testUnary[float32](t, 1e-6) })
+	t.Run("float64", func(t *testing.T) { testUnary[float64](t, 1e-14) })
+}
+
+func testUnaryGrad[T Float](t *testing.T, tol float64) {
+	for _, n := range lengths {
+		dy, y := random[T](n, 1), special(random[T](n, 2))
+		got, want := make([]T, n), make([]T, n)
+		for name, c := range map[string]struct {
+			f     func(p *Pool, dx, dy, y []T)
+			exact func(dy, y T) T
+		}{
+			"relu": {ReluGrad[T], func(dy, y T) T {
+				if y > 0 {
+					return dy
+				}
+				return 0
+			}},
+			"sigmoid": {SigmoidGrad[T], func(dy, y T) T { return dy * y * (1 - y) }},
+			"tanh":    {TanhGrad[T], func(dy, y T) T { return dy * (1 - y*y) }},
+		} {
+			for i := range want {
+				want[i] = c.exact(dy[i], y[i])
+			}
+			c.f(nil, got, dy, y)
+			for i := range got { // Inf - Inf may come out as Inf with a fused multiply-add
+				if v := float64(want[i]); math.IsNaN(v) || math.IsInf(v, 0) {
+					got[i], want[i] = 0, 0
+				}
+			}
+			near(t, name, got, want, tol)
+		}
+	}
+}
+
+func TestUnaryGrad(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testUnaryGrad[float32](t, 1e-5) })
+	t.Run("float64", func(t *testing.T) { testUnaryGrad[float64](t, 1e-14) })
+}
+
+func testVector[T Float](t *testing.T, tol float64) {
+	for name, p := range pools(t) {
+		for _, n := range lengths {
+			x, y := random[T](n, 1), random[T](n, 2)
+			var s, q, d, a, e float64
+			m := math.Inf(-1)
+			for i := range x {
+				v, w := float64(x[i]), float64(y[i])
+				s, q, d, m, a, e = s+v, q+v*v, d+v*w, max(m, v), a+math.Abs(v), e+(v-0.5)*w
+			}
+			scale := math.Sqrt(float64(n) + 1)
+			what := fmt.Sprint(name, " ", n)
+			near(t, what, []T{Sum(p, x), SumSq(p, x), Dot(p, x, y), Max(p, x), sumAbs(x), dotDiff(x, y, 0.5)},
+				[]T{T(s), T(q), T(d), T(m), T(a), T(e)}, tol*scale)
+			want := make([]T, n)
+			for i := range want {
+				want[i] = y[i] + 0.75*x[i]
+			}
+			Axpy(p, 0.75, x, y)
+			near(t, what+" axpy", y, want, tol)
+		}
+	}
+	nan := random[T](50, 1)
+	nan[47] = T(math.NaN())
+	if m := Max(nil, nan); m == m {
+		t.Errorf("Max with a NaN is %v", m)
+	}
+}
+
+func TestVector(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testVector[float32](t, 1e-5) })
+	t.Run("float64", func(t *testing.T) { testVector[float64](t, 1e-13) })
+}
+
+func BenchmarkFunctions(b *testing.B) {
+	x, y := random[float32](4096, 1), make([]float32, 4096)
+	for name, f := range map[string]func(){
+		"exp": func() { Exp(nil, y, x) }, "tanh": func() { Tanh(nil, y, x) }, "erf": func() { Erf(nil, y, x) },
+		"sigmoid": func() { Sigmoid(nil, y, x) }, "log": func() { Log(nil, y, x) }, "add": func() { Add(nil, y, y, x) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(4 * len(x)))
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// slope checks a gradient: the change of loss along a random direction of x, by
+// central differences, against the scalar product of grad with that direction.
+func slope(t *testing.T, what string, x, grad []float64, loss func() float64) {
+	t.Helper()
+	if len(x) == 0 {
+		return
+	}
+	const eps = 1e-5
+	for seed := range uint64(2) {
+		dir := random[float64](len(x), 100+seed)
+		keep := append([]float64(nil), x...)
+		move := func(by float64) float64 {
+			for i := range x {
+				x[i] = keep[i] + by*dir[i]
+			}
+			return loss()
+		}
+		want := (move(eps) - move(-eps)) / (2 * eps)
+		copy(x, keep)
+		got := 0.0
+		for i := range dir {
+			got += grad[i] * dir[i]
+		}
+		if d := math.Abs(got - want); !(d <= 1e-6*math.Max(1, math.Abs(want))) {
+			t.Errorf("%s: slope %v, by differences %v", what, got, want)
+		}
+	}
+}
+
+func weighted(y, w []float64) (s float64) {
+	for i := range y {
+		s += y[i] * w[i]
+	}
+	return s
+}
+
+func softmaxReference[T Float](outer, axis, inner int, x []T, logarithm bool) []T {
+	y := make([]T, len(x))
+	for o := range outer {
+		for i := range inner {
+			at := func(q int) int { return (o*axis+q)*inner + i }
+			m, s := math.Inf(-1), 0.0
+			for q := range axis {
+				m = max(m, float64(x[at(q)]))
+			}
+			for q := range axis {
+				s += math.Exp(float64(x[at(q)]) - m)
+			}
+			for q := range axis {
+				if v := float64(x[at(q)]) - m; logarithm {
+					y[at(q)] = T(v - math.Log(s))
+				} else {
+					y[at(q)] = T(math.Exp(v) / s)
+				}
+			}
+		}
+	}
+	return y
+}
+
+var lanesShapes = [][3]int{{1, 1, 1}, {3, 10, 1}, {4, 1000, 1}, {2, 5, 3}, {300, 7, 33}, {0, 3, 2}}
+
+func testSoftmax[T Float](t *testing.T, tol float64) {
+	for name, p := range pools(t) {
+		for _, s := range lanesShapes {
+			x := random[T](s[0]*s[1]*s[2], 1)
+			for i := range x {
+				x[i] *= 20
+			}
+			got := make([]T, len(x))
+			Softmax(p, s[0], s[1], s[2], got, x)
+			near(t, fmt.Sprint(name, s), got, softmaxReference(s[0], s[1], s[2], x, false), tol)
+			LogSoftmax(p, s[0], s[1], s[2], got, x)
+			near(t, fmt.Sprint(name, s, " log"), got, softmaxReference(s[0], s[1], s[2], x, true), tol)
+		}
+	}
+	inf := T(math.Inf(-1))
+	got := make([]T, 3)
+	Softmax(nil, 1, 3, 1, got, []T{inf, 0, inf})
+	near(t, "masked", got, []T{0, 1, 0}, 0)
+	Softmax(nil, 1, 3, 1, got, []T{0, T(math.NaN()), 1})
+	near(t, "NaN", got, []T{T(math.NaN()), T(math.NaN()), T(math.NaN())}, 0)
+}
+
+func TestSoftmax(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testSoftmax[float32](t, 2e-6) })
+	t.Run("float64", func(t *testing.T) { testSoftmax[float64](t, 1e-13) })
+}
+
+func TestSoftmaxGrad(t *testing.T) {
+	for _, s := range lanesShapes {
+		n := s[0] * s[1] * s[2]
+		x, dy, y, dx := random[float64](n, 1), random[float64](n, 2), make([]float64, n), make([]float64, n)
+		Softmax(nil, s[0], s[1], s[2], y, x)
+		SoftmaxGrad(nil, s[0], s[1], s[2], dx, dy, y)
+		slope(t, fmt.Sprint("softmax", s), x, dx, func() float64 { Softmax(nil, s[0], s[1], s[2], y, x); return weighted(y, dy) })
+		LogSoftmax(nil, s[0], s[1], s[2], y, x)
+		LogSoftmaxGrad(nil, s[0], s[1], s[2], dx, dy, y)
+		slope(t, fmt.Sprint("log", s), x, dx, func() float64 { LogSoftmax(nil, s[0], s[1], s[2], y, x); return weighted(y, dy) })
+	}
+}
+
+func TestLayerNorm(t *testing.T) {
+	const eps = 1e-3
+	for name, p := range pools(t) {
+		for _, s := range [][2]int{{1, 1}, {3, 7}, {40, 100}, {200, 300}} {
+			rows, cols := s[0], s[1]
+			n := rows * cols
+			x, scale, bias, dy := random[float64](n, 1), random[float64](cols, 2), random[float64](cols, 3), random[float64](n, 4)
+			y, mean, invstd := make([]float64, n), make([]float64, rows), make([]float64, rows)
+			LayerNorm(p, rows, cols, eps, x, scale, bias, y, mean, invstd)
+			want := make([]float64, n)
+			variance, means := make([]float64, rows), make([]float64, rows)
+			RowMoments(p, rows, cols, x, means, variance)
+			for i, v := range x {
+				r, c := i/cols, i%cols
+				want[i] = (v-means[r])/math.Sqrt(variance[r]+eps)*scale[c] + bias[c]
+			}
+			near(t, name, y, want, 1e-12)
+			x32, scale32, bias32, y32 := narrow(x), narrow(scale), narrow(bias), make([]float32, n)
+			LayerNorm(p, rows, cols, eps, x32, scale32, bias32, y32, nil, nil)
+			near(t, name+" float32", wide(y32), want, 1e-5)
+
+			dx, dscale, dbias := make([]float64, n), make([]float64, cols), make([]float64, cols)
+			LayerNormGrad(p, rows, cols, x, scale, mean, invstd, dy, dx, dscale, dbias, nil)
+			loss := func() float64 {
+				LayerNorm(nil, rows, cols, eps, x, scale, bias, y, nil, nil)
+				return weighted(y, dy)
+			}
+			slope(t, "dx", x, dx, loss)
+			slope(t, "dscale", scale, dscale, loss)
+			slope(t, "dbias", bias, dbias, loss)
+		}
+	}
+}
+
+func narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+func TestBatchNorm(t *testing.T) {
+	const eps = 1e-3
+	for name, p := range pools(t) {
+		for _, s := range [][3]int{{2, 3, 5}, {7, 4, 1}, {3, 9, 700}, {64, 100, 1}} {
+			n, c, space := s[0], s[1], s[2]
+			size := n * c * space
+			x, scale, bias, dy := random[float64](size, 1), random[float64](c, 2), random[float64](c, 3), random[float64](size, 4)
+			y, mean, variance := make([]float64, size), make([]float64, c), make([]float64, c)
+			ChannelMoments(p, n, c, space, x, mean, variance)
+			m, v := make([]float64, c), make([]float64, c)
+			for i, u := range x {
+				m[i/space%c] += u / float64(n*space)
+			}
+			for i, u := range x {
+				d := u - m[i/space%c]
+				v[i/space%c] += d * d / float64(n*space)
+			}
+			near(t, name+" mean", mean, m, 1e-12)
+			near(t, name+" variance", variance, v, 1e-12)
+			BatchNorm(p, n, c, space, eps, x, scale, bias, mean, variance, y)
+			want := make([]float64, size)
+			for i, u := range x {
+				q := i / space % c
+				want[i] = (u-m[q])/math.Sqrt(v[q]+eps)*scale[q] + bias[q]
+			}
+			near(t, name, y, want, 1e-12)
+			y32 := make([]float32, size)
+			BatchNorm(p, n, c, space, eps, narrow(x), narrow(scale), narrow(bias), narrow(mean), narrow(variance), y32)
+			near(t, name+" float32", wide(y32), want, 1e-5)
+
+			for _, train := range []bool{true, false} {
+				dx, dscale, dbias := make([]float64, size), make([]float64, c), make([]float64, c)
+				BatchNormGrad(p, n, c, space, eps, train, x, dy, scale, mean, variance, dx, dscale, dbias)
+				loss := func() float64 {
+					if train {
+						ChannelMoments(nil, n, c, space, x, m, v)
+					}
+					BatchNorm(nil, n, c, space, eps, x, scale, bias, m, v, y)
+					return weighted(y, dy)
+				}
+				what := fmt.Sprint(name, s, train)
+				slope(t, what+" dx", x, dx, loss)
+				slope(t, what+" dscale", scale, dscale, loss)
+				slope(t, what+" dbias", bias, dbias, loss)
+				dx32, ds32, db32 := make([]float32, size), make([]float32, c), make([]float32, c)
+				BatchNormGrad(p, n, c, space, eps, train, narrow(x), narrow(dy), narrow(scale), narrow(mean), narrow(variance), dx32, ds32, db32)
+				near(t, what+" dx float32", wide(dx32), dx, 1e-4)
+				near(t, what+" dscale float32", wide(ds32), dscale, 1e-3)
+				near(t, what+" dbias float32", wide(db32), dbias, 1e-3)
+			}
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+)
+
+func TestPoolRunsEachTaskOnce(t *testing.T) {
+	for name, p := range pools(t) {
+		for _, n := range []int{0, 1, 2, 3, 7, 1000} {
+			count := make([]int, n)
+			worker := make([]int, n)
+			for range 20 {
+				p.Run(n, func(w, i int) { count[i]++; worker[i] = w })
+			}
+			for i, c := range count {
+				if c != 20 {
+					t.Fatalf("%s: task %d of %d ran %d times", name, i, n, c)
+				}
+				if want := owner(i, n, p.Threads()); n > 1 && worker[i] != want {
+					t.Fatalf("%s: task %d of %d ran on worker %d, want %d", name, i, n, worker[i], want)
+				}
+			}
+		}
+	}
+}
+
+func owner(i, n, threads int) int {
+	w := 0
+	for (w+1)*n/threads <= i {
+		w++
+	}
+	return w
+}
+
+func TestPoolRangeCoversAll(t *testing.T) {
+	for name, p := range pools(t) {
+		for _, grain := range []int{0, 1, 10, 100} {
+			seen := make([]int, 57)
+			p.Range(len(seen), grain, func(lo, hi int) {
+				for i := lo; i < hi; i++ {
+					seen[i]++
+				}
+			})
+			for i, c := range seen {
+				if c != 1 {
+					t.Fatalf("%s: element %d was visited %d times with grain %d", name, i, c, grain)
+				}
+			}
+		}
+	}
+}
+
+func TestPoolNestedCallsRunSerially(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	var mu sync.Mutex
+	total := 0
+	p.Run(4, func(int, int) {
+		p.Run(5, func(w, _ int) {
+			mu.Lock()
+			defer mu.Unlock()
+			total++
+			if w != 0 {
+				t.Errorf("nested task ran on worker %d", w)
+			}
+		})
+	})
+	if total != 20 {
+		t.Errorf("%d nested tasks ran, want 20", total)
+	}
+}
+
+func TestPoolCarriesPanics(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	for _, bad := range []int{0, 5, 8} {
+		func() {
+			defer func() {
+				if v := recover(); v != bad {
+					t.Errorf("recovered %v, want %v", v, bad)
+				}
+			}()
+			p.Run(9, func(_, i int) {
+				if i == bad {
+					panic(i)
+				}
+			})
+		}()
+	}
+	ran := false
+	p.Run(3, func(_, i int) {
+		if i == 2 {
+			ran = true
+		}
+	})
+	if !ran {
+		t.Error("the pool is unusable after a panic")
+	}
+}
+
+func TestPoolManyCallers(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 200 {
+				sum := make([]int, 10)
+				p.Run(len(sum), func(_, i int) { sum[i] = i })
+				for i, v := range sum {
+					if v != i {
+						t.Errorf("task %d left %d", i, v)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestPoolCloseStopsWorkers(t *testing.T) {
+	before := runtime.NumGoroutine()
+	p := NewPool(4)
+	p.Run(8, func(int, int) {})
+	p.Close()
+	p.Close()
+	for runtime.NumGoroutine() > before {
+		runtime.Gosched()
+	}
+	n := 0
+	p.Run(3, func(int, int) { n++ })
+	if n != 3 {
+		t.Errorf("a closed pool ran %d of 3 tasks", n)
+	}
+}
+
+func TestPoolDoesNotAllocate(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	f := func(int, int) {}
+	if n := testing.AllocsPerRun(100, func() { p.Run(4, f) }); n != 0 {
+		t.Errorf("Run allocates %v times", n)
+	}
+}
+
+func BenchmarkPoolRun(b *testing.B) {
+	p := NewPool(2)
+	defer p.Close()
+	for b.Loop() {
+		p.Run(2, func(int, int) {})
+	}
+}

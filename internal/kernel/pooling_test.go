@@ -1,0 +1,155 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+var poolShapes = []PoolShape{
+	{N: 2, C: 3, In: []int{8, 9}, Kernel: []int{2, 2}, Out: []int{4, 4}, Stride: []int{2, 2}},
+	{N: 1, C: 2, In: []int{7, 7}, Kernel: []int{3, 3}, Out: []int{4, 4}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}, CountIncludePad: true},
+	{N: 2, C: 2, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{3, 3}, Stride: []int{2, 2}},
+	{N: 2, C: 2, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{3, 3}, Stride: []int{2, 2}, CountIncludePad: true},
+	{N: 1, C: 3, In: []int{9, 5}, Kernel: []int{2, 3}, Out: []int{7, 3}, Dilation: []int{2, 1}, PadBegin: []int{0, 0}},
+	{N: 1, C: 3, In: []int{9, 5}, Kernel: []int{2, 3}, Out: []int{9, 3}, Dilation: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
+	{N: 2, C: 2, In: []int{11}, Kernel: []int{4}, Out: []int{4}, Stride: []int{3}, PadBegin: []int{1}, PadEnd: []int{0}},
+	{N: 1, C: 2, In: []int{4, 5, 6}, Kernel: []int{2, 2, 3}, Out: []int{3, 2, 4}, Stride: []int{1, 2, 1}},
+	{N: 3, C: 4, In: []int{7, 7}, Kernel: []int{7, 7}, Out: []int{1, 1}},
+	{N: 1, C: 1, In: []int{2, 2}, Kernel: []int{1, 1}, Out: []int{4, 4}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
+}
+
+// visitWindows calls f for each output and each position of its window, with the
+// flat input index or -1 outside, and whether the position is in the padded input.
+func visitWindows(s *PoolShape, f func(yi, xi int, padded bool)) {
+	d := len(s.In)
+	at := func(v []int, i, fallback int) int {
+		if v == nil {
+			return fallback
+		}
+		return v[i]
+	}
+	var walk func(dim, xi, yi int, inside, padded bool)
+	walk = func(dim, xi, yi int, inside, padded bool) {
+		if dim == d {
+			if !inside {
+				xi = -1
+			}
+			f(yi, xi, padded)
+			return
+		}
+		for o := range s.Out[dim] {
+			for k := range s.Kernel[dim] {
+				i := o*at(s.Stride, dim, 1) + k*at(s.Dilation, dim, 1) - at(s.PadBegin, dim, 0)
+				in := i >= 0 && i < s.In[dim]
+				walk(dim+1, xi*s.In[dim]+i, yi*s.Out[dim]+o, inside && in, padded && i < s.In[dim]+at(s.PadEnd, dim, 0))
+			}
+		}
+	}
+	for i := range s.N * s.C {
+		walk(0, i, i, true, true)
+	}
+}
+
+func testPooling[T Float](t *testing.T, tol float64) {
+	for name, p := range pools(t) {
+		for i := range poolShapes {
+			s := &poolShapes[i]
+			x := random[T](s.N*s.C*size(s.In), 1)
+			n := s.N * s.C * size(s.Out)
+			if len(x) > 50 {
+				x[20] = T(math.NaN())
+			}
+			best, where := make([]T, n), make([]int64, n)
+			total, count := make([]float64, n), make([]float64, n)
+			for q := range best {
+				best[q], where[q] = T(math.Inf(-1)), -1
+			}
+			visitWindows(s, func(yi, xi int, padded bool) {
+				if xi >= 0 {
+					if v := x[xi]; v > best[yi] || v != v && best[yi] == best[yi] {
+						best[yi], where[yi] = v, int64(xi)
+					}
+					total[yi] += float64(x[xi])
+				}
+				if xi >= 0 || s.CountIncludePad && padded {
+					count[yi]++
+				}
+			})
+			what := fmt.Sprint(name, " ", i, " ", *s)
+			y, index := make([]T, n), make([]int64, n)
+			MaxPool(p, s, x, y, index)
+			near(t, what+" max", y, best, 0)
+			for q := range index {
+				if index[q] != where[q] {
+					t.Fatalf("%s: index %d is %d, want %d", what, q, index[q], where[q])
+				}
+			}
+			MaxPool(p, s, x, y, nil)
+			near(t, what+" max without index", y, best, 0)
+
+			want := make([]T, n)
+			for q := range want {
+				want[q] = T(total[q] / max(1, count[q]))
+			}
+			AveragePool(p, s, x, y)
+			near(t, what+" average", y, want, tol)
+
+			dy := random[T](n, 2)
+			dmax, davg := make([]T, len(x)), make([]T, len(x))
+			visitWindows(s, func(yi, xi int, _ bool) {
+				if xi >= 0 {
+					davg[xi] += dy[yi] / T(max(1, count[yi]))
+				}
+			})
+			for q, at := range where {
+				if at >= 0 {
+					dmax[at] += dy[q]
+				}
+			}
+			dx := random[T](len(x), 3)
+			MaxPoolGrad(p, s, dy, index, dx)
+			near(t, what+" max gradient", dx, dmax, tol)
+			AveragePoolGrad(p, s, dy, dx)
+			near(t, what+" average gradient", dx, davg, tol)
+		}
+	}
+}
+
+func TestPooling(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testPooling[float32](t, 1e-5) })
+	t.Run("float64", func(t *testing.T) { testPooling[float64](t, 1e-13) })
+}
+
+func TestMaxPoolOfMinusInf(t *testing.T) {
+	inf := float32(math.Inf(-1))
+	x, y, index := []float32{inf, inf, inf, 1}, make([]float32, 2), make([]int64, 2)
+	MaxPool(nil, &PoolShape{N: 1, C: 1, In: []int{4}, Kernel: []int{2}, Out: []int{2}, Stride: []int{2}}, x, y, index)
+	if index[0] != 0 || index[1] != 3 {
+		t.Errorf("indices %v, want [0 3]", index)
+	}
+}
+
+func TestLpPool(t *testing.T) {
+	for _, ord := range []float64{1, 2, 3} {
+		for i := range poolShapes {
+			s := &poolShapes[i]
+			x := random[float64](s.N*s.C*size(s.In), 1)
+			n := s.N * s.C * size(s.Out)
+			want, y := make([]float64, n), make([]float64, n)
+			visitWindows(s, func(yi, xi int, _ bool) {
+				if xi >= 0 {
+					want[yi] += math.Pow(math.Abs(x[xi]), ord)
+				}
+			})
+			for q, v := range want {
+				want[q] = math.Pow(v, 1/ord)
+			}
+			LpPool(nil, s, ord, x, y)
+			near(t, fmt.Sprint(ord, *s), y, want, 1e-12)
+			dy, dx := random[float64](n, 2), make([]float64, len(x))
+			LpPoolGrad(nil, s, ord, x, y, dy, dx)
+			slope(t, fmt.Sprint(ord, *s), x, dx, func() float64 { LpPool(nil, s, ord, x, y); return weighted(y, dy) })
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+var reduceOps = []ReduceOp{ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceSumSq, ReduceL1}
+
+// reduceReference reduces any axes, element by element.
+func reduceReference[T Float](op ReduceOp, shape, axes []int, x []T) []T {
+	n, count := 1, 1
+	for d, s := range shape {
+		if slices.Contains(axes, d) {
+			count *= s
+		} else {
+			n *= s
+		}
+	}
+	acc := make([]float64, n)
+	for i := range acc {
+		acc[i] = start[float64](op)
+	}
+	for i, value := range x {
+		at, rest, step := 0, i, 1
+		for d := len(shape) - 1; d >= 0; d-- {
+			if !slices.Contains(axes, d) {
+				at += rest % shape[d] * step
+				step *= shape[d]
+			}
+			rest /= shape[d]
+		}
+		v := float64(value)
+		switch op {
+		case ReduceSum, ReduceMean:
+			acc[at] += v
+		case ReduceMax:
+			acc[at] = max(acc[at], v)
+		case ReduceMin:
+			acc[at] = min(acc[at], v)
+		case ReduceProd:
+			acc[at] *= v
+		case ReduceSumSq:
+			acc[at] += v * v
+		case ReduceL1:
+			acc[at] += math.Abs(v)
+		}
+	}
+	y := make([]T, n)
+	for i, v := range acc {
+		if op == ReduceMean {
+			v /= float64(count)
+		}
+		y[i] = T(v)
+	}
+	return y
+}
+
+func testReduce[T Float](t *testing.T, tol float64) {
+	cases := []struct{ shape, axes []int }{
+		{[]int{3, 4, 5}, []int{1}}, {[]int{3, 4, 5}, []int{2, 0}}, {[]int{3, 4, 5}, []int{0, 1, 2}}, {[]int{3, 4, 5}, nil},
+		{[]int{2, 3, 4, 5, 3}, []int{1, 3}}, {[]int{2, 1, 3, 1}, []int{1}}, {[]int{4, 0, 3}, []int{1}}, {[]int{100, 230}, []int{0}},
+		{[]int{100, 230}, []int{1}}, {[]int{2, 60, 170}, []int{1}}, {nil, nil}, {[]int{33000}, []int{0}}, {[]int{0, 3}, []int{1}},
+	}
+	for name, p := range pools(t) {
+		for _, c := range cases {
+			for _, op := range reduceOps {
+				x := random[T](size(c.shape), 1)
+				if len(x) > 20 {
+					x[len(x)/2] = T(math.NaN())
+				}
+				if op == ReduceProd && len(x) > 1000 {
+					for i := range x {
+						x[i] = T(1 + float64(i%7-3)*1e-4)
+					}
+				}
+				want := reduceReference(op, c.shape, c.axes, x)
+				got := random[T](len(want), 2)
+				ReduceAxes(p, op, c.shape, c.axes, got, x, nil)
+				near(t, fmt.Sprint(name, c, " op ", op), got, want, tol)
+			}
+		}
+	}
+}
+
+func TestReduce(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testReduce[float32](t, 1e-4) })
+	t.Run("float64", func(t *testing.T) { testReduce[float64](t, 1e-11) })
+}
+
+func testTranspose[E comparable](t *testing.T, make1 func(i int) E) {
+	cases := []struct{ shape, perm []int }{
+		{[]int{}, []int{}}, {[]int{5}, []int{0}}, {[]int{3, 4}, []int{1, 0}}, {[]int{70, 90}, []int{1, 0}}, {[]int{2, 3, 4}, []int{0, 2, 1}},
+		{[]int{2, 3, 4}, []int{2, 0, 1}}, {[]int{2, 3, 4}, []int{1, 0, 2}}, {[]int{2, 3, 4, 5}, []int{3, 1, 0, 2}}, {[]int{2, 40, 1, 35}, []int{0, 3, 2, 1}},
+		{[]int{2, 3, 4, 5}, []int{0, 1, 2, 3}}, {[]int{3, 0, 2}, []int{2, 1, 0}}, {[]int{4, 5, 40, 33}, []int{2, 0, 3, 1}}, {[]int{8, 64, 12, 32}, []int{0, 2, 1, 3}},
+		{[]int{3, 2, 3, 2, 3}, []int{4, 3, 2, 1, 0}},
+	}
+	for name, p := range pools(t) {
+		for _, c := range cases {
+			src := make([]E, size(c.shape))
+			for i := range src {
+				src[i] = make1(i)
+			}
+			got := make([]E, len(src))
+			Transpose(p, got, src, c.shape, c.perm)
+			out := make([]int, len(c.shape))
+			for d, q := range c.perm {
+				out[d] = c.shape[q]
+			}
+			for i := range got {
+				at := make([]int, len(out))
+				for d, rest := len(out)-1, i; d >= 0; d-- {
+					at[c.perm[d]] = rest % out[d]
+					rest /= out[d]
+				}
+				from := 0
+				for d, s := range c.shape {
+					from = from*s + at[d]
+				}
+				if got[i] != src[from] {
+					t.Fatalf("%s: Transpose%v: element %d is %v, want %v", name, c, i, got[i], src[from])
+				}
+			}
+		}
+	}
+}
+
+func TestTranspose(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testTranspose(t, func(i int) float32 { return float32(i) }) })
+	t.Run("int64", func(t *testing.T) { testTranspose(t, func(i int) int64 { return int64(i) }) })
+	t.Run("byte", func(t *testing.T) { testTranspose(t, func(i int) byte { return byte(i) }) })
+	t.Run("string", func(t *testing.T) { testTranspose(t, func(i int) string { return fmt.Sprint(i) }) })
+}

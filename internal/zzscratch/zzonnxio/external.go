@@ -1,0 +1,217 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// externalFiles reads tensors that a model keeps in files beside it. Files stay open between
+// tensors, until close.
+type externalFiles struct {
+	fsys fs.FS  // of (*os.Root).FS, so that links do not lead out of the model's folder either
+	dir  string // folder of the model within fsys, "." or "" for its root
+	open map[string]*externalFile
+	root *os.Root // to be closed, if fsys belongs to one
+}
+
+// openExternal serves the model files in a folder of the operating system.
+func openExternal(folder string) (*externalFiles, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &externalFiles{fsys: root.FS(), root: root}, nil
+}
+
+type externalFile struct {
+	fs.File
+	size int64
+	at   int64 // position, for files that cannot seek
+}
+
+// externalData is where a tensor's data are. The length is -1 if it is not given.
+type externalData struct {
+	location       string
+	offset, length int64
+}
+
+func parseExternal(p *onnxpb.TensorProto) (externalData, error) {
+	e := externalData{length: -1}
+	for _, kv := range p.ExternalData {
+		var err error
+		switch kv.GetKey() {
+		case "location":
+			e.location = kv.GetValue()
+		case "offset":
+			e.offset, err = strconv.ParseInt(kv.GetValue(), 10, 63)
+		case "length":
+			e.length, err = strconv.ParseInt(kv.GetValue(), 10, 63)
+		}
+		if err != nil || e.offset < 0 || e.length < -1 {
+			return e, tensorError(p, "external data: %s %q is not a number of bytes", kv.GetKey(), kv.GetValue())
+		}
+	}
+	return e, nil
+}
+
+// decodeExternal reads a tensor from the file that p names.
+func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, ext *externalFiles) (dtype.Value, error) {
+	if s, ok := parseStripped(p); ok {
+		return nil, tensorError(p, "%w", &StrippedError{DType: dt, Shape: shape, Stripped: s})
+	}
+	e, err := parseExternal(p)
+	if err != nil {
+		return nil, err
+	}
+	if dt == dtype.String {
+		return nil, tensorError(p, "strings cannot be external data")
+	}
+	want, err := storedBytes(dt, n)
+	if err != nil {
+		return nil, tensorError(p, "%w", err)
+	}
+	if e.length >= 0 && e.length != want {
+		return nil, tensorError(p, "%v of shape %v takes %d bytes, external data have length %d", dt, shape, want, e.length)
+	}
+	if ext == nil {
+		return nil, tensorError(p, "data are in another file, %q", e.location)
+	}
+	// The file is looked at before memory is taken for what the tensor claims.
+	f, err := ext.file(e.location)
+	if err != nil {
+		return nil, tensorError(p, "%w", err)
+	}
+	if e.offset > f.size || want > f.size-e.offset {
+		return nil, tensorError(p, "external data: %q has %d bytes, wanted %d from %d", e.location, f.size, want, e.offset)
+	}
+	d := dtype.New(dt, shape...)
+	if dt.Bits() < 8 {
+		packed := make([]byte, want)
+		err = f.readAt(packed, e.offset)
+		if err == nil {
+			copyRaw(d, dt, packed)
+		}
+	} else {
+		err = f.readAt(dtype.Bytes(d), e.offset)
+		fixRaw(dtype.Bytes(d), dt)
+	}
+	if err != nil {
+		return nil, tensorError(p, "external data %q: %w", e.location, err)
+	}
+	return d, nil
+}
+
+// file opens a file by its location, a slash-separated path relative to the model's folder.
+func (x *externalFiles) file(location string) (*externalFile, error) {
+	name := path.Clean(location)
+	if location == "" || !fs.ValidPath(name) || name == "." {
+		return nil, fmt.Errorf("external data: %q is not a path inside the model's folder", location)
+	}
+	if f := x.open[name]; f != nil {
+		return f, nil
+	}
+	raw, err := x.fsys.Open(path.Join(x.dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("external data: %w", err)
+	}
+	info, err := raw.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%q is not a regular file", location)
+	}
+	if err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("external data: %w", err)
+	}
+	f := &externalFile{File: raw, size: info.Size()}
+	if x.open == nil {
+		x.open = map[string]*externalFile{}
+	}
+	x.open[name] = f
+	return f, nil
+}
+
+// readAt fills b from the offset. A file system whose files can only be read forward serves
+// tensors in the order in which the file has them.
+func (f *externalFile) readAt(b []byte, offset int64) error {
+	switch r := f.File.(type) {
+	case io.ReaderAt:
+		n, err := r.ReadAt(b, offset)
+		if n == len(b) {
+			err = nil
+		}
+		return err
+	case io.Seeker:
+		if _, err := r.Seek(offset, io.SeekStart); err != nil {
+			return err
+		}
+	default:
+		if offset < f.at {
+			return errors.New("the file system can neither seek nor read again")
+		}
+		if _, err := io.CopyN(io.Discard, f.File, offset-f.at); err != nil {
+			return err
+		}
+	}
+	n, err := io.ReadFull(f.File, b)
+	f.at = offset + int64(n)
+	return err
+}
+
+// close closes all files. What openExternal returned is of no use afterwards.
+func (x *externalFiles) close() error {
+	var errs []error
+	for _, f := range x.open {
+		errs = append(errs, f.Close())
+	}
+	x.open = nil
+	if x.root != nil {
+		errs = append(errs, x.root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// externalAlign is where tensors start in an external file: on pages, so that readers can map it.
+const externalAlign = 4096
+
+// externalSink moves tensors' data out of their protobuf message into w.
+type externalSink struct {
+	w        io.Writer
+	location string // name of the file, relative to the model
+	offset   int64
+}
+
+// put writes the raw data of p and lets p point to them.
+func (s *externalSink) put(p *onnxpb.TensorProto) error {
+	if gap := (externalAlign - s.offset%externalAlign) % externalAlign; gap > 0 {
+		if _, err := s.w.Write(make([]byte, gap)); err != nil {
+			return err
+		}
+		s.offset += gap
+	}
+	if _, err := s.w.Write(p.RawData); err != nil {
+		return err
+	}
+	length := int64(len(p.RawData))
+	p.DataLocation = onnxpb.TensorProto_EXTERNAL.Enum()
+	p.ExternalData = []*onnxpb.StringStringEntryProto{
+		entry("location", s.location),
+		entry("offset", strconv.FormatInt(s.offset, 10)),
+		entry("length", strconv.FormatInt(length, 10)),
+	}
+	p.RawData = nil
+	s.offset += length
+	return nil
+}
+
+func entry(key, value string) *onnxpb.StringStringEntryProto {
+	return &onnxpb.StringStringEntryProto{Key: proto.String(key), Value: proto.String(value)}
+}

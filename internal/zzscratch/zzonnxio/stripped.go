@@ -1,0 +1,184 @@
+package onnxio
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"gorgonia.org/tensor"
+)
+
+// Stripped is what is left of the data of a tensor that was taken out of a file to make it small.
+type Stripped struct {
+	Average  float64
+	Variance float64 // of the population
+}
+
+// StrippedError is the error of reading a tensor whose data were stripped.
+type StrippedError struct {
+	DType dtype.DType
+	Shape []int
+	Stripped
+}
+
+// Error says what the tensor was and how to get on.
+func (e *StrippedError) Error() string {
+	return fmt.Sprintf("data of %v%v were stripped (average %g, variance %g): unstrip the file first to use them",
+		e.DType, e.Shape, e.Average, e.Variance)
+}
+
+// parseStripped reads the entry that stands in for stripped data: the location of an external
+// tensor is JSON of type "stripped". Python writes Infinity and NaN into it, which JSON lacks.
+func parseStripped(p *onnxpb.TensorProto) (Stripped, bool) {
+	if p.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
+		return Stripped{}, false
+	}
+	for _, kv := range p.ExternalData {
+		if kv.GetKey() != "location" || !strings.HasPrefix(kv.GetValue(), "{") {
+			continue
+		}
+		quoted := strings.NewReplacer("-Infinity", `"-Inf"`, "Infinity", `"Inf"`, "NaN", `"NaN"`).Replace(kv.GetValue())
+		var e struct {
+			Type              string
+			Average, Variance pythonFloat
+		}
+		if json.Unmarshal([]byte(quoted), &e) == nil && e.Type == "stripped" {
+			return Stripped{float64(e.Average), float64(e.Variance)}, true
+		}
+	}
+	return Stripped{}, false
+}
+
+// pythonFloat is a JSON number or one of Python's additions as a string.
+type pythonFloat float64
+
+// UnmarshalJSON reads a number, "Inf", "-Inf" or "NaN".
+func (f *pythonFloat) UnmarshalJSON(b []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	*f = pythonFloat(v)
+	return err
+}
+
+// stripTensor takes the data out of p if it has more than threshold elements and they are numbers
+// stored in p itself. It says whether it did.
+func stripTensor(p *onnxpb.TensorProto, threshold int) (bool, error) {
+	if p.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
+		return false, nil
+	}
+	dt, shape, err := tensorType(p)
+	if err != nil {
+		return false, err
+	}
+	if n, err := dtype.Count(shape); err != nil || n <= threshold || !dt.IsNumeric() && dt != dtype.Bool {
+		return false, err
+	}
+	v, err := decodeTensor(p, nil)
+	if err != nil {
+		return false, err
+	}
+	elems, err := dtype.Float64s(v.(*tensor.Dense))
+	if err != nil {
+		return false, tensorError(p, "%w", err)
+	}
+	length, err := storedBytes(dt, len(elems))
+	if err != nil {
+		return false, tensorError(p, "%w", err)
+	}
+	s := moments(elems)
+	clearData(p)
+	p.DataLocation = onnxpb.TensorProto_EXTERNAL.Enum()
+	p.ExternalData = []*onnxpb.StringStringEntryProto{
+		entry("location", fmt.Sprintf(`{"type": "stripped", "average": %s, "variance": %s}`, pythonNumber(s.Average), pythonNumber(s.Variance))),
+		entry("length", strconv.FormatInt(length, 10)),
+	}
+	return true, nil
+}
+
+// clearData empties every field that holds elements.
+func clearData(p *onnxpb.TensorProto) {
+	p.RawData, p.FloatData, p.DoubleData = nil, nil, nil
+	p.Int32Data, p.Int64Data, p.Uint64Data, p.StringData = nil, nil, nil, nil
+}
+
+// moments is the average and the population variance of elems.
+func moments(elems []float64) (s Stripped) {
+	n := float64(len(elems))
+	for _, v := range elems {
+		s.Average += v
+	}
+	s.Average /= n
+	for _, v := range elems {
+		s.Variance += (v - s.Average) * (v - s.Average)
+	}
+	s.Variance /= n
+	return s
+}
+
+// pythonNumber prints a number as Python's json does.
+func pythonNumber(v float64) string {
+	switch {
+	case v != v:
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "Infinity"
+	case math.IsInf(v, -1):
+		return "-Infinity"
+	}
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// unstripLimit bounds what unstripping allocates: a stripped file is small whatever it claims.
+const unstripLimit = 1 << 34
+
+// unstripTensor fills a stripped tensor from a normal distribution with the average and variance
+// that were kept. It says whether p was stripped.
+func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
+	s, ok := parseStripped(p)
+	if !ok {
+		return false, nil
+	}
+	dt, shape, err := tensorType(p)
+	if err != nil {
+		return false, err
+	}
+	n, err := dtype.Count(shape)
+	if err != nil {
+		return false, tensorError(p, "%w", err)
+	}
+	if bytes, err := storedBytes(dt, n); err != nil || bytes > unstripLimit {
+		return false, tensorError(p, "%v%v is too large to fill", dt, shape)
+	}
+	if !dt.IsNumeric() && dt != dtype.Bool {
+		return false, tensorError(p, "cannot fill a tensor of %v", dt)
+	}
+	// A moment that overflowed the element type says nothing about the data.
+	if math.IsInf(s.Average, 0) || s.Average != s.Average {
+		s.Average = 0
+	}
+	if math.IsInf(s.Variance, 0) || !(s.Variance >= 0) {
+		s.Variance = 1
+	}
+	normal := dtype.New(dtype.Float64, shape...)
+	for i := range n {
+		dtype.Slice[float64](normal)[i] = s.Average + math.Sqrt(s.Variance)*r.NormFloat64()
+	}
+	d, err := dtype.ConvertTo(dt, normal)
+	if err != nil {
+		return false, tensorError(p, "%w", err)
+	}
+	p.RawData = rawData(d, dt)
+	p.ExternalData, p.DataLocation = nil, onnxpb.TensorProto_DEFAULT.Enum()
+	return true, nil
+}

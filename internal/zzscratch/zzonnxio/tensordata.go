@@ -1,0 +1,183 @@
+package onnxio
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"gorgonia.org/tensor"
+)
+
+// storedBytes is the number of bytes that n elements take in a file.
+func storedBytes(dt dtype.DType, n int) (int64, error) {
+	if n > math.MaxInt/(dt.Bits()+8) {
+		return 0, fmt.Errorf("%d elements of %v are too many", n, dt)
+	}
+	return (int64(n)*int64(dt.Bits()) + 7) / 8, nil
+}
+
+// checkBytes compares the length of stored data with what n elements take.
+func checkBytes(dt dtype.DType, n int, have int64) error {
+	want, err := storedBytes(dt, n)
+	if err == nil && have != want {
+		err = fmt.Errorf("%d elements of %v take %d bytes, found %d", n, dt, want, have)
+	}
+	return err
+}
+
+// copyRaw sets the elements of d from the bytes of a file, whose number checkBytes has checked.
+func copyRaw(d *tensor.Dense, dt dtype.DType, raw []byte) {
+	dst := dtype.Bytes(d)
+	if dt.Bits() < 8 {
+		unpack(dst, raw, dt.Bits(), dt.IsSigned())
+		return
+	}
+	copy(dst, raw)
+	fixRaw(dst, dt)
+}
+
+// fixRaw turns the bytes of a file into those of memory, for types of eight bits and more.
+func fixRaw(b []byte, dt dtype.DType) {
+	if dt == dtype.Bool { // a Go bool other than 0 and 1 breaks the program
+		for i, v := range b {
+			b[i] = min(v, 1)
+		}
+	}
+	swapBytes(b, dt)
+}
+
+// swapBytes reverses the bytes of each number on machines that do not store them as files do.
+func swapBytes(b []byte, dt dtype.DType) {
+	width := dt.Size()
+	if dt.IsComplex() {
+		width /= 2
+	}
+	if width == 1 || binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return
+	}
+	for i := 0; i+width <= len(b); i += width {
+		slices.Reverse(b[i : i+width])
+	}
+}
+
+// unpack spreads elements of fewer than eight bits, the first one in the lowest bits, to one for
+// each byte of dst.
+func unpack(dst, packed []byte, bits int, signed bool) {
+	per, shift := 8/bits, 8-bits
+	for i := range dst {
+		v := packed[i/per] >> (i % per * bits) << shift
+		if signed {
+			dst[i] = byte(int8(v) >> shift)
+		} else {
+			dst[i] = v >> shift
+		}
+	}
+}
+
+// pack is the inverse of unpack; unused bits of the last byte are zero.
+func pack(elems []byte, bits int) []byte {
+	per, mask := 8/bits, byte(1<<bits-1)
+	packed := make([]byte, (len(elems)+per-1)/per)
+	for i, v := range elems {
+		packed[i/per] |= (v & mask) << (i % per * bits)
+	}
+	return packed
+}
+
+// rawData is the elements of d as a file stores them.
+func rawData(d *tensor.Dense, dt dtype.DType) []byte {
+	if dt.Bits() < 8 {
+		return pack(dtype.Bytes(d), dt.Bits())
+	}
+	b := append([]byte{}, dtype.Bytes(d)...)
+	swapBytes(b, dt)
+	return b
+}
+
+// typedLen is how many numbers p has in the field that is for dt.
+func typedLen(p *onnxpb.TensorProto, dt dtype.DType) int {
+	switch dt {
+	case dtype.Float32, dtype.Complex64:
+		return len(p.FloatData)
+	case dtype.Float64, dtype.Complex128:
+		return len(p.DoubleData)
+	case dtype.Int64:
+		return len(p.Int64Data)
+	case dtype.Uint32, dtype.Uint64:
+		return len(p.Uint64Data)
+	}
+	return len(p.Int32Data)
+}
+
+// typedWant is how many numbers of that field n elements take.
+func typedWant(dt dtype.DType, n int) int {
+	switch {
+	case dt.IsComplex() && n <= math.MaxInt/2:
+		return 2 * n
+	case dt.Bits() < 8:
+		per := 8 / dt.Bits()
+		return n/per + min(n%per, 1)
+	}
+	return n
+}
+
+// copyTyped sets the elements of d from the field of p that is for dt; their number is checked.
+func copyTyped(d *tensor.Dense, dt dtype.DType, p *onnxpb.TensorProto) {
+	switch dt {
+	case dtype.Float32:
+		copy(dtype.Slice[float32](d), p.FloatData)
+	case dtype.Float64:
+		copy(dtype.Slice[float64](d), p.DoubleData)
+	case dtype.Int64:
+		copy(dtype.Slice[int64](d), p.Int64Data)
+	case dtype.Uint64:
+		copy(dtype.Slice[uint64](d), p.Uint64Data)
+	case dtype.Uint32:
+		convert(dtype.Slice[uint32](d), p.Uint64Data)
+	case dtype.Complex64:
+		dst := dtype.Slice[complex64](d)
+		for i := range dst {
+			dst[i] = complex(p.FloatData[2*i], p.FloatData[2*i+1])
+		}
+	case dtype.Complex128:
+		dst := dtype.Slice[complex128](d)
+		for i := range dst {
+			dst[i] = complex(p.DoubleData[2*i], p.DoubleData[2*i+1])
+		}
+	case dtype.Int32:
+		copy(dtype.Slice[int32](d), p.Int32Data)
+	default:
+		copyInt32(d, dt, p.Int32Data)
+	}
+}
+
+// copyInt32 handles the types that share int32_data: integers and the bits of small floats, one
+// for each number, or a byte of packed elements.
+func copyInt32(d *tensor.Dense, dt dtype.DType, src []int32) {
+	dst := dtype.Bytes(d)
+	switch {
+	case dt.Bits() < 8:
+		packed := make([]byte, len(src))
+		convert(packed, src)
+		unpack(dst, packed, dt.Bits(), dt.IsSigned())
+	case dt == dtype.Bool:
+		for i, v := range src {
+			dtype.Slice[bool](d)[i] = v != 0
+		}
+	case dt.Size() == 1:
+		convert(dst, src)
+	default:
+		for i, v := range src {
+			binary.NativeEndian.PutUint16(dst[2*i:], uint16(v))
+		}
+	}
+}
+
+func convert[D byte | uint32, S int32 | uint64](dst []D, src []S) {
+	for i, v := range src {
+		dst[i] = D(v)
+	}
+}

@@ -1,0 +1,211 @@
+package onnxio
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+)
+
+// DataSet is what a folder test_data_set_K of a test case holds: values by the number in their
+// file's name. A number without a file leaves a gap, a Named whose Value is nil.
+type DataSet struct {
+	Inputs  []Named // input_N.pb
+	Outputs []Named // output_N.pb
+
+	// GradientInputs are the gradients that the outputs get, Gradients those that the parameters
+	// have from them, each under the name of its parameter.
+	GradientInputs []Named // gradient_input_N.pb
+	Gradients      []Named // gradient_N.pb
+}
+
+// Declared is what a graph says about one of its inputs or outputs, as far as reading it needs.
+type Declared struct {
+	Name string
+	Kind Kind
+	Elem dtype.DType // of the tensors inside; Undefined if not known
+}
+
+// declared lists what infos say. Initializers that are listed as inputs are to be left out before.
+func declared(infos []*onnxpb.ValueInfoProto) []Declared {
+	d := make([]Declared, len(infos))
+	for i, info := range infos {
+		kind, elem := kindOf(info.GetType())
+		d[i] = Declared{info.GetName(), kind, elem}
+	}
+	return d
+}
+
+var dataSetName = regexp.MustCompile(`^test_data_set_(\d+)$`)
+
+// DataSets lists the data sets of the test case in dir of fsys, test_data_set_2 before
+// test_data_set_10.
+func DataSets(fsys fs.FS, dir string) ([]string, error) {
+	entries, err := fs.ReadDir(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	type numbered struct {
+		name string
+		n    int
+	}
+	var sets []numbered
+	for _, e := range entries {
+		if m := dataSetName.FindStringSubmatch(e.Name()); m != nil && e.IsDir() {
+			n, err := strconv.Atoi(m[1])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", e.Name(), err)
+			}
+			sets = append(sets, numbered{path.Join(dir, e.Name()), n})
+		}
+	}
+	slices.SortStableFunc(sets, func(a, b numbered) int { return a.n - b.n })
+	names := make([]string, len(sets))
+	for i, s := range sets {
+		names[i] = s.name
+	}
+	return names, nil
+}
+
+// A value's file: its list, its number and, for a sequence in several files, the item's.
+var valueName = regexp.MustCompile(`^(input|output|gradient_input|gradient)_(\d{1,6})(?:_(\d{1,6}))?\.pb$`)
+
+// ReadDataSet reads the data set in dir of fsys. The lists say what kind the inputs and outputs
+// are; what is beyond their ends is taken for a tensor. Other files are left alone.
+func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []Declared) (*DataSet, error) {
+	entries, err := fs.ReadDir(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	set := &DataSet{}
+	for _, e := range entries { // sorted by name, so the items of a sequence come in order
+		m := valueName.FindStringSubmatch(e.Name())
+		if m == nil {
+			continue
+		}
+		n, err := strconv.Atoi(m[2])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name(), err)
+		}
+		if n >= len(entries)+1000 { // gaps are allowed, a list of a million of them is not
+			return nil, fmt.Errorf("%s: %s is far beyond the number of files", dir, e.Name())
+		}
+		list := set.list(m[1])
+		var want Declared
+		if m[1] == "input" && n < len(inputs) {
+			want = inputs[n]
+		} else if m[1] == "output" && n < len(outputs) {
+			want = outputs[n]
+		}
+		for len(*list) <= n {
+			*list = append(*list, Named{})
+		}
+		if m[3] != "" {
+			want.Kind = KindTensor
+		}
+		v, err := readValueFile(fsys, path.Join(dir, e.Name()), want)
+		if err != nil {
+			return nil, err
+		}
+		if m[3] == "" {
+			(*list)[n] = v
+			continue
+		}
+		seq, ok := (*list)[n].Value.(*dtype.Sequence)
+		if !ok {
+			seq = &dtype.Sequence{Elem: dtype.DTypeOf(v.Value)}
+			(*list)[n] = Named{v.Name, seq}
+		}
+		seq.Items = append(seq.Items, v.Value)
+	}
+	return set, nil
+}
+
+func (s *DataSet) list(prefix string) *[]Named {
+	switch prefix {
+	case "input":
+		return &s.Inputs
+	case "output":
+		return &s.Outputs
+	case "gradient_input":
+		return &s.GradientInputs
+	}
+	return &s.Gradients
+}
+
+func readValueFile(fsys fs.FS, name string, want Declared) (Named, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return Named{}, err
+	}
+	defer f.Close()
+	v, err := ReadValue(f, want.Kind, want.Elem)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", name, err)
+	}
+	return v, nil
+}
+
+// Write writes the values to dir, which it makes if there is none, and removes value files that
+// were there before. Gaps are left out.
+func (s *DataSet) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	written := map[string]bool{}
+	for _, prefix := range []string{"input", "output", "gradient_input", "gradient"} {
+		for i, v := range *s.list(prefix) {
+			if v.Value == nil {
+				continue
+			}
+			name := fmt.Sprintf("%s_%d.pb", prefix, i)
+			written[name] = true
+			err := WriteFile(filepath.Join(dir, name), func(w io.Writer) error { return WriteValue(w, v) })
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if valueName.MatchString(e.Name()) && !written[e.Name()] {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// MatchNames arranges values in the order of names: by name where all of the names are there,
+// each once, and as they are otherwise, because many writers leave names out. It fails if the
+// numbers differ.
+func MatchNames(names []string, values []Named) ([]Named, error) {
+	if len(names) != len(values) {
+		return nil, fmt.Errorf("%d values for %d names", len(values), len(names))
+	}
+	byName := map[string]Named{}
+	for _, v := range values {
+		byName[v.Name] = v
+	}
+	out := make([]Named, len(names))
+	for i, name := range names {
+		v, ok := byName[name]
+		if !ok || len(byName) != len(names) {
+			return slices.Clone(values), nil
+		}
+		out[i] = v
+	}
+	return out, nil
+}

@@ -1,0 +1,230 @@
+package onnxio
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+	"gorgonia.org/tensor"
+)
+
+// Kind is the kind of a value. A file with a value does not say which kind it holds: that is the
+// declared type of the graph's input or output.
+type Kind uint8
+
+// The kinds of values that files can hold.
+const (
+	KindTensor Kind = iota
+	KindSparse
+	KindSequence
+	KindOptional
+	KindMap // not read: no operator here takes or gives one
+)
+
+// String is ONNX's word: "tensor", "sparse_tensor", "seq", "optional", "map".
+func (k Kind) String() string {
+	names := [...]string{"tensor", "sparse_tensor", "seq", "optional", "map"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("kind(%d)", k)
+}
+
+// kindOf is the kind that t declares, and the element type of the tensors inside.
+func kindOf(t *onnxpb.TypeProto) (Kind, dtype.DType) {
+	switch v := t.GetValue().(type) {
+	case *onnxpb.TypeProto_SequenceType:
+		_, elem := kindOf(v.SequenceType.GetElemType())
+		return KindSequence, elem
+	case *onnxpb.TypeProto_OptionalType:
+		_, elem := kindOf(v.OptionalType.GetElemType())
+		return KindOptional, elem
+	case *onnxpb.TypeProto_MapType:
+		_, elem := kindOf(v.MapType.GetValueType())
+		return KindMap, elem
+	case *onnxpb.TypeProto_SparseTensorType:
+		return KindSparse, dtype.DType(v.SparseTensorType.GetElemType())
+	}
+	return KindTensor, dtype.DType(t.GetTensorType().GetElemType())
+}
+
+// maxNesting bounds how deep sequences and optionals may hold one another.
+const maxNesting = 64
+
+// decodeSequence makes a value of p. An empty sequence takes its element type from elem.
+func decodeSequence(p *onnxpb.SequenceProto, elem dtype.DType, ext *externalFiles, depth int) (*dtype.Sequence, error) {
+	fail := func(err error) (*dtype.Sequence, error) {
+		return nil, fmt.Errorf("sequence %q: %w", p.GetName(), err)
+	}
+	if depth > maxNesting {
+		return fail(fmt.Errorf("nested more than %d deep", maxNesting))
+	}
+	s := &dtype.Sequence{Elem: elem}
+	add := func(v dtype.Value, err error) error {
+		if err == nil {
+			s.Items = append(s.Items, v)
+		}
+		return err
+	}
+	var err error
+	switch kind := onnxpb.SequenceProto_DataType(p.GetElemType()); kind {
+	case onnxpb.SequenceProto_UNDEFINED:
+		if len(p.TensorValues)+len(p.SparseTensorValues)+len(p.SequenceValues)+len(p.OptionalValues) > 0 {
+			err = fmt.Errorf("has values but no element type")
+		}
+	case onnxpb.SequenceProto_TENSOR:
+		for i := 0; i < len(p.TensorValues) && err == nil; i++ {
+			err = add(decodeTensor(p.TensorValues[i], ext))
+		}
+	case onnxpb.SequenceProto_SPARSE_TENSOR:
+		for i := 0; i < len(p.SparseTensorValues) && err == nil; i++ {
+			err = add(decodeSparse(p.SparseTensorValues[i], ext))
+		}
+	case onnxpb.SequenceProto_SEQUENCE:
+		for i := 0; i < len(p.SequenceValues) && err == nil; i++ {
+			err = add(decodeSequence(p.SequenceValues[i], elem, ext, depth+1))
+		}
+	case onnxpb.SequenceProto_OPTIONAL:
+		for i := 0; i < len(p.OptionalValues) && err == nil; i++ {
+			err = add(decodeOptional(p.OptionalValues[i], elem, ext, depth+1))
+		}
+	default:
+		err = fmt.Errorf("items of kind %v are not supported", kind)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	for _, v := range s.Items {
+		if s.Elem == dtype.Undefined {
+			s.Elem = dtype.DTypeOf(v)
+		}
+	}
+	return s, nil
+}
+
+// decodeOptional makes a value of p. An empty optional takes its element type from elem.
+func decodeOptional(p *onnxpb.OptionalProto, elem dtype.DType, ext *externalFiles, depth int) (*dtype.Optional, error) {
+	fail := func(err error) (*dtype.Optional, error) {
+		return nil, fmt.Errorf("optional %q: %w", p.GetName(), err)
+	}
+	if depth > maxNesting {
+		return fail(fmt.Errorf("nested more than %d deep", maxNesting))
+	}
+	o := &dtype.Optional{Elem: elem, Seq: onnxpb.OptionalProto_DataType(p.GetElemType()) == onnxpb.OptionalProto_SEQUENCE}
+	var v dtype.Value
+	var err error
+	switch {
+	case p.TensorValue != nil:
+		v, err = decodeTensor(p.TensorValue, ext)
+	case p.SparseTensorValue != nil:
+		v, err = decodeSparse(p.SparseTensorValue, ext)
+	case p.SequenceValue != nil:
+		o.Seq = true
+		v, err = decodeSequence(p.SequenceValue, elem, ext, depth+1)
+	case p.OptionalValue != nil:
+		v, err = decodeOptional(p.OptionalValue, elem, ext, depth+1)
+	case p.MapValue != nil:
+		err = fmt.Errorf("maps are not supported")
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if o.Item = v; v != nil && o.Elem == dtype.Undefined {
+		o.Elem = dtype.DTypeOf(v)
+	}
+	return o, nil
+}
+
+// decodeValue makes a value of p, a message of one of the kinds; elem is the declared element
+// type, which an empty sequence or optional takes, or Undefined.
+func decodeValue(p proto.Message, elem dtype.DType, ext *externalFiles) (dtype.Value, error) {
+	switch p := p.(type) {
+	case *onnxpb.TensorProto:
+		return decodeTensor(p, ext)
+	case *onnxpb.SparseTensorProto:
+		d, err := decodeSparse(p, ext)
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	case *onnxpb.SequenceProto:
+		s, err := decodeSequence(p, elem, ext, 0)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case *onnxpb.OptionalProto:
+		o, err := decodeOptional(p, elem, ext, 0)
+		if err != nil {
+			return nil, err
+		}
+		return o, nil
+	}
+	return nil, fmt.Errorf("cannot read a value from a %T", p)
+}
+
+// encodeValue is the inverse of decodeValue; the type of v says which message it becomes.
+func encodeValue(name string, v dtype.Value) (proto.Message, error) {
+	switch v := v.(type) {
+	case *dtype.Sequence:
+		return encodeSequence(name, v)
+	case *dtype.Optional:
+		return encodeOptional(name, v)
+	}
+	return encodeTensor(name, v)
+}
+
+func encodeSequence(name string, s *dtype.Sequence) (*onnxpb.SequenceProto, error) {
+	p := &onnxpb.SequenceProto{Name: proto.String(name), ElemType: proto.Int32(int32(onnxpb.SequenceProto_TENSOR))}
+	for i, item := range s.Items {
+		m, err := encodeValue("", item)
+		if err != nil {
+			return nil, fmt.Errorf("sequence %q: item %d: %w", name, i, err)
+		}
+		kind := onnxpb.SequenceProto_TENSOR
+		switch m := m.(type) {
+		case *onnxpb.TensorProto:
+			m.Name = nil
+			p.TensorValues = append(p.TensorValues, m)
+		case *onnxpb.SequenceProto:
+			kind = onnxpb.SequenceProto_SEQUENCE
+			p.SequenceValues = append(p.SequenceValues, m)
+		case *onnxpb.OptionalProto:
+			kind = onnxpb.SequenceProto_OPTIONAL
+			p.OptionalValues = append(p.OptionalValues, m)
+		}
+		if i > 0 && p.GetElemType() != int32(kind) {
+			return nil, fmt.Errorf("sequence %q: items of different kinds", name)
+		}
+		p.ElemType = proto.Int32(int32(kind))
+	}
+	return p, nil
+}
+
+func encodeOptional(name string, o *dtype.Optional) (*onnxpb.OptionalProto, error) {
+	p := &onnxpb.OptionalProto{Name: proto.String(name)}
+	kind := onnxpb.OptionalProto_TENSOR
+	if o.Seq {
+		kind = onnxpb.OptionalProto_SEQUENCE
+	}
+	var err error
+	switch v := o.Item.(type) {
+	case nil:
+	case *tensor.Dense, *dtype.Strings:
+		p.TensorValue, err = encodeTensor("", v)
+	case *dtype.Sequence:
+		kind = onnxpb.OptionalProto_SEQUENCE
+		p.SequenceValue, err = encodeSequence("", v)
+	case *dtype.Optional:
+		kind = onnxpb.OptionalProto_OPTIONAL
+		p.OptionalValue, err = encodeOptional("", v)
+	default:
+		err = fmt.Errorf("holds a %T", v)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("optional %q: %w", name, err)
+	}
+	p.ElemType = proto.Int32(int32(kind))
+	return p, nil
+}

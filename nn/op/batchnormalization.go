@@ -1,0 +1,230 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// BatchNormalizationConfig has the attributes of BatchNormalization. Momentum is 0.9 when nil: the
+// share of the old running statistics in the new ones. Spatial is 1 when nil.
+type BatchNormalizationConfig struct {
+	ConsumedInputs []int    `onnx:"consumed_inputs,until=5"` // of no effect
+	Epsilon        float32  `onnx:"epsilon,default=1e-5"`
+	IsTest         bool     `onnx:"is_test,until=6"`
+	Momentum       *float32 `onnx:"momentum"`
+	Spatial        *int     `onnx:"spatial,until=8"` // 0: statistics per element instead of per channel
+	TrainingMode   bool     `onnx:"training_mode,since=14"`
+}
+
+// Op makes BatchNormalizationConfig a Config.
+func (BatchNormalizationConfig) Op() *Op { return standard("", "BatchNormalization") }
+
+// batchNormalization has five formal outputs because versions below 14 do; from then on there are three.
+func batchNormalization() *Op {
+	return &Op{
+		Name: "BatchNormalization", Since: []int{1, 6, 7, 9, 14, 15},
+		Doc:   "Normalizes channels by running statistics, or in training by those of the batch.",
+		In:    "X T, scale T1 weight, B T1 weight, input_mean T2 state, input_var T2 state",
+		Out:   "Y T, running_mean? T2, running_var? T2, saved_mean? T2, saved_var? T2",
+		Where: Where{"T": Floats, "T1": Floats, "T2": Floats}, Attrs: BatchNormalizationConfig{},
+		Infer: inferBatchNorm, Hidden: batchNormHidden, Kernel: batchNormKernel, Grad: batchNormGrad,
+		State: func(c *Call) []Update {
+			if !batchStatistics(c) {
+				return nil
+			}
+			return []Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
+		},
+		Couple: coupleBatchNorm,
+	}
+}
+
+// Outputs beyond Y: the running statistics as formal outputs and as hidden ones, which training
+// assigns, and the statistics that Y was computed with.
+const (
+	bnRunningMean, bnRunningVar = 1, 2
+	bnSavedMean, bnSavedVar     = 3, 4
+	bnUsedMean, bnUsedVar       = 5, 6
+	bnNextMean, bnNextVar       = 7, 8
+)
+
+// batchStatistics says whether the call computes mean and variance from X.
+func batchStatistics(c *Call) bool {
+	return c.Train || c.Config.(BatchNormalizationConfig).TrainingMode
+}
+
+// perElement says whether there are statistics for every element rather than every channel.
+func perElement(c *Call) bool {
+	return c.Version < 9 && orInt(c.Config.(BatchNormalizationConfig).Spatial, 1) == 0
+}
+
+func inferBatchNorm(c *Call) ([]Type, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, err
+	}
+	if rank == 0 {
+		return nil, c.wantGot(0, "a batch", c.In[0])
+	}
+	n := D(1)
+	if rank > 1 {
+		n = c.In[0].Shape[1]
+	}
+	for i := 1; i < 5; i++ {
+		if perElement(c) {
+			if len(c.In[i].Shape) != rank-1 || Product(c.In[i].Shape).Differ(Product(c.In[0].Shape[1:])) {
+				return nil, c.wantGot(i, c.In[0].With(c.In[0].Shape[1:]...), c.In[i])
+			}
+		} else if err := c.channelVector(i, n); err != nil {
+			return nil, err
+		}
+	}
+	most := 5
+	if c.Version >= 14 {
+		most = 3
+	}
+	if c.Outputs > most {
+		return nil, c.Errorf("has %d outputs, want at most %d", c.Outputs, most)
+	}
+	return []Type{c.In[0], c.In[3], c.In[4], c.In[3], c.In[4]}, nil
+}
+
+func batchNormHidden(c *Call) []Type {
+	if !batchStatistics(c) {
+		return nil
+	}
+	return []Type{c.In[3], c.In[4], c.In[3], c.In[4]}
+}
+
+// norm is the geometry of a batch normalization.
+type norm struct {
+	n, c, space int
+	eps         float64
+	batch       bool // statistics are those of the batch
+	momentum    float64
+}
+
+func batchNormOf(c *Call) norm {
+	cfg := c.Config.(BatchNormalizationConfig)
+	m := norm{eps: float64(cfg.Epsilon), batch: batchStatistics(c), momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
+	m.n, m.c, m.space = channels(c.In[0])
+	if perElement(c) {
+		m.c, m.space = m.c*m.space, 1
+	}
+	return m
+}
+
+func batchNormKernel(c *Call) (engine.Kernel, error) {
+	m := batchNormOf(c)
+	if m.batch {
+		return mixedPrecision(c, batchNormTrain[float32](m), batchNormTrain[float64](m)), nil
+	}
+	return mixedPrecision(c, batchNormEval[float32](m), batchNormEval[float64](m)), nil
+}
+
+func batchNormEval[T kernel.Float](m norm) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		mean, variance := elems[T](in[3]), elems[T](in[4])
+		if y := elems[T](out[0]); y != nil {
+			kernel.BatchNorm(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), mean, variance, y)
+		}
+		for _, i := range []int{bnRunningMean, bnSavedMean} {
+			copy(elemsAt[T](out, i), mean)
+			copy(elemsAt[T](out, i+1), variance)
+		}
+		return nil
+	}
+}
+
+func batchNormTrain[T kernel.Float](m norm) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		mean, variance := elemsAt[T](out, bnUsedMean), elemsAt[T](out, bnUsedVar)
+		if mean == nil {
+			mean = engine.Scratch[T](x)(m.c)
+		}
+		if variance == nil {
+			variance = engine.Scratch[T](x)(m.c)
+		}
+		kernel.ChannelMoments(x.Pool(), m.n, m.c, m.space, elems[T](in[0]), mean, variance)
+		if y := elems[T](out[0]); y != nil {
+			kernel.BatchNorm(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), mean, variance, y)
+		}
+		copy(elemsAt[T](out, bnSavedMean), mean)
+		copy(elemsAt[T](out, bnSavedVar), variance)
+		for _, i := range []int{bnRunningMean, bnNextMean} {
+			mix(elemsAt[T](out, i), elems[T](in[3]), mean, T(m.momentum))
+			mix(elemsAt[T](out, i+1), elems[T](in[4]), variance, T(m.momentum))
+		}
+		return nil
+	}
+}
+
+// mix is dst = old·m + batch·(1−m), nothing where dst is nil.
+func mix[T kernel.Float](dst, old, batch []T, m T) {
+	for i := range dst {
+		dst[i] = old[i]*m + batch[i]*(1-m)
+	}
+}
+
+// bnGrad is the configuration of BatchNormalizationGrad.
+type bnGrad struct{ norm }
+
+func (bnGrad) Op() *Op { return standard(Internal, "BatchNormalizationGrad") }
+
+func batchNormalizationGrad() *Op {
+	return &Op{
+		Domain: Internal, Name: "BatchNormalizationGrad", Since: []int{1}, Doc: "Gradient of BatchNormalization.",
+		In: "dY T, X T, scale T1, mean T2, var T2", Out: "dX T, dscale T1, dB T1",
+		Where: Where{"T": Floats, "T1": Floats, "T2": Floats}, Attrs: bnGrad{},
+		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
+		NoGrad: "gradient", Pinned: "gradient", InPlace: []int{0},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			m := c.Config.(bnGrad).norm
+			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
+		},
+	}
+}
+
+func batchNormBack[T kernel.Float](m norm) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		kernel.BatchNormGrad(x.Pool(), m.n, m.c, m.space, T(m.eps), m.batch, elems[T](in[1]), elems[T](in[0]), elems[T](in[2]),
+			elems[T](in[3]), elems[T](in[4]), elems[T](out[0]), elemsAt[T](out, 1), elemsAt[T](out, 2))
+		return nil
+	}
+}
+
+// batchNormGrad leaves running statistics out: they are state, no gradient flows through them.
+func batchNormGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if dout[0] == nil {
+		return nil, nil
+	}
+	m, mean, variance := batchNormOf(c), in[3], in[4]
+	if m.batch {
+		mean, variance = out[bnUsedMean], out[bnUsedVar]
+	}
+	return ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], mean, variance)
+}
+
+func coupleBatchNorm(c *Call) []Coupling {
+	list := CoupleAll(c, 0)
+	if len(c.In[0].Shape) < 2 || perElement(c) {
+		return list[:min(1, len(list))]
+	}
+	for i := 1; i < 5; i++ {
+		list = append(list, Couple(InAxis(i, 0), OutAxis(0, 1)))
+	}
+	for i := 1; i < c.Outputs; i++ {
+		if c.Wants(i) {
+			list = append(list, Couple(OutAxis(i, 0), OutAxis(0, 1)))
+		}
+	}
+	if batchStatistics(c) {
+		for i := range list {
+			if list[i].From != (AxisRef{Axis: 1}) && list[i].From.Slot == 0 && !list[i].From.Output {
+				list[i].Map.Relation = Norm
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,194 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// GroupNormalizationConfig has the attributes of GroupNormalization.
+type GroupNormalizationConfig struct {
+	Epsilon   float32 `onnx:"epsilon,default=1e-5"`
+	NumGroups int     `onnx:"num_groups,required"`
+	StashType int     `onnx:"stash_type,default=1,since=21"` // the type to compute in: always at least float32 here
+}
+
+// Op makes GroupNormalizationConfig a Config.
+func (GroupNormalizationConfig) Op() *Op { return standard("", "GroupNormalization") }
+
+// InstanceNormalizationConfig has the attributes of InstanceNormalization.
+type InstanceNormalizationConfig struct {
+	ConsumedInputs []int   `onnx:"consumed_inputs,until=5"` // of no effect
+	Epsilon        float32 `onnx:"epsilon,default=1e-5"`
+}
+
+// Op makes InstanceNormalizationConfig a Config.
+func (InstanceNormalizationConfig) Op() *Op { return standard("", "InstanceNormalization") }
+
+// groupNorms normalize blocks of channels of each image; a block of InstanceNormalization is one channel.
+func groupNorms() []*Op {
+	group := &Op{
+		Name: "GroupNormalization", Since: []int{18, 21},
+		Doc: "Normalizes groups of channels of each image.", Attrs: GroupNormalizationConfig{},
+		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: Where{"T": Floats}, Couple: coupleGroupNorm,
+	}
+	instance := &Op{
+		Name: "InstanceNormalization", Since: []int{1, 6, 22},
+		Doc: "Normalizes each channel of each image.", Attrs: InstanceNormalizationConfig{},
+		In: "input T, scale T weight, B T weight", Out: "output T", Where: Where{"T": Floats}, Couple: coupleGroupNorm,
+	}
+	for _, o := range []*Op{group, instance} {
+		o.Infer = func(c *Call) ([]Type, error) {
+			_, err := groupNormOf(c)
+			return []Type{c.In[0]}, err
+		}
+		o.Hidden = func(c *Call) []Type {
+			m, _ := groupNormOf(c)
+			t := Shaped(computed(c.In[0].DType), m.Rows)
+			return []Type{t, t}
+		}
+		o.Kernel = func(c *Call) (engine.Kernel, error) {
+			m, err := groupNormOf(c)
+			return mixedPrecision(c, groupNormed[float32](m), groupNormed[float64](m)), err
+		}
+		o.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			m, err := groupNormOf(c)
+			if err != nil {
+				return nil, err
+			}
+			return ApplyN(3, m, dout[0], in[0], in[1], out[1], out[2])
+		}
+	}
+	return []*Op{group, instance}
+}
+
+// computed is the type that statistics of elements of type t are kept in.
+func computed(t DType) DType {
+	if t == dtype.Float64 {
+		return t
+	}
+	return dtype.Float32
+}
+
+// groupNorm is the geometry: Rows blocks of Cols elements are normalized; then scale and bias
+// have Affine entries for each image, each for Inner elements in a row.
+type groupNorm struct {
+	Rows, Cols            int
+	Images, Affine, Inner int
+	Eps                   float64
+}
+
+func (groupNorm) Op() *Op { return standard(Internal, "GroupNormalizationGrad") }
+
+func groupNormOf(c *Call) (groupNorm, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return groupNorm{}, err
+	}
+	if rank < 2 {
+		return groupNorm{}, c.wantGot(0, "batch and channels", c.In[0])
+	}
+	ch := c.In[0].Shape[1]
+	groups, affine, eps := ch.Size, ch, float64(0)
+	switch cfg := c.Config.(type) {
+	case GroupNormalizationConfig:
+		groups, eps = cfg.NumGroups, float64(cfg.Epsilon)
+		if groups < 1 || ch.Known() && ch.Size%groups != 0 {
+			return groupNorm{}, c.Errorf("num_groups %d does not divide %v channels", groups, ch)
+		}
+		if c.Version < 21 {
+			affine = D(groups)
+		}
+	case InstanceNormalizationConfig:
+		eps = float64(cfg.Epsilon)
+	}
+	for i := 1; i < 3; i++ {
+		if err := c.channelVector(i, affine); err != nil {
+			return groupNorm{}, err
+		}
+	}
+	if !c.In[0].Static() {
+		return groupNorm{}, nil
+	}
+	n, chs, space := channels(c.In[0])
+	per := chs * space
+	m := groupNorm{Rows: n * groups, Images: n, Affine: affine.Size, Eps: eps}
+	m.Cols, m.Inner = per/max(groups, 1), per/max(affine.Size, 1)
+	return m, nil
+}
+
+func groupNormed[T kernel.Float](m groupNorm) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		y := elems[T](out[0])
+		if y == nil {
+			y = engine.Scratch[T](x)(m.Rows * m.Cols)
+		}
+		kernel.LayerNorm(x.Pool(), m.Rows, m.Cols, T(m.Eps), elems[T](in[0]), nil, nil, y, elemsAt[T](out, 1), elemsAt[T](out, 2))
+		kernel.ChannelAffine(x.Pool(), m.Images, m.Affine, m.Inner, y, elems[T](in[1]), elems[T](in[2]), y)
+		return nil
+	}
+}
+
+func groupNormalizationGrad() *Op {
+	return &Op{
+		Domain: Internal, Name: "GroupNormalizationGrad", Since: []int{1}, Doc: "Gradient of GroupNormalization.",
+		In: "dY T, X T, scale T, mean U, invstd U", Out: "dX T, dscale T, dbias T",
+		Where: Where{"T": Floats, "U": floatTypes}, Attrs: groupNorm{},
+		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
+		NoGrad: "gradient", Pinned: "gradient",
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			m := c.Config.(groupNorm)
+			return mixedPrecision(c, groupNormBack[float32](m), groupNormBack[float64](m)), nil
+		},
+	}
+}
+
+func groupNormBack[T kernel.Float](m groupNorm) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dy, a, scale := elems[T](in[0]), elems[T](in[1]), elems[T](in[2])
+		mean, inv := elems[T](in[3]), elems[T](in[4])
+		tmp := engine.Scratch[T](x)(len(dy))
+		if ds := elemsAt[T](out, 1); ds != nil {
+			x.Pool().Range(m.Rows, 1+4096/max(m.Cols, 1), func(lo, hi int) {
+				for r := lo; r < hi; r++ {
+					for i := r * m.Cols; i < (r+1)*m.Cols; i++ {
+						tmp[i] = dy[i] * (a[i] - mean[r]) * inv[r]
+					}
+				}
+			})
+			kernel.ChannelSum(x.Pool(), m.Images, m.Affine, m.Inner, tmp, ds)
+		}
+		if db := elemsAt[T](out, 2); db != nil {
+			kernel.ChannelSum(x.Pool(), m.Images, m.Affine, m.Inner, dy, db)
+		}
+		if dx := elems[T](out[0]); dx != nil {
+			kernel.ChannelAffine(x.Pool(), m.Images, m.Affine, m.Inner, dy, scale, nil, tmp)
+			kernel.LayerNormGrad(x.Pool(), m.Rows, m.Cols, a, nil, mean, inv, tmp, dx, nil, nil, engine.Scratch[T](x))
+		}
+		return nil
+	}
+}
+
+// coupleGroupNorm: an index within a group leaves every group, scale and bias with it. Space is
+// normalized over.
+func coupleGroupNorm(c *Call) []Coupling {
+	list := normOver(c, func(axis int) bool { return axis > 1 })
+	cfg, grouped := c.Config.(GroupNormalizationConfig)
+	groups := cfg.NumGroups
+	ch, affine := c.In[0].Shape[1].Size, c.In[1].Shape[0].Size
+	if grouped && groups < ch {
+		for i := range list {
+			if list[i].From == InAxis(0, 1) {
+				list[i].Map = IndexMap{Relation: Group, Groups: groups}
+			}
+		}
+	}
+	for i := 1; i < 3; i++ {
+		if affine == ch {
+			list = append(list, Couple(InAxis(i, 0), OutAxis(0, 1)))
+		}
+	}
+	return list
+}

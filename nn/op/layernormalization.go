@@ -1,0 +1,279 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LayerNormalizationConfig has the attributes of LayerNormalization. Axis is -1 when nil: the
+// first of the axes that are normalized over.
+type LayerNormalizationConfig struct {
+	Axis      *int    `onnx:"axis"`
+	Epsilon   float32 `onnx:"epsilon,default=1e-5"`
+	StashType DType   `onnx:"stash_type,default=float32"` // element type of Mean and InvStdDev
+}
+
+// Op makes LayerNormalizationConfig a Config.
+func (LayerNormalizationConfig) Op() *Op { return standard("", "LayerNormalization") }
+
+func layerNormalization() *Op {
+	return &Op{
+		Name: "LayerNormalization", Since: []int{17},
+		Doc: "Normalizes over the last axes, then scales and shifts.",
+		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: Where{"T": Floats},
+		Attrs: LayerNormalizationConfig{},
+		Infer: inferLayerNorm, Hidden: layerNormHidden, Kernel: layerNormKernel, Grad: layerNormGrad, Couple: coupleLayerNorm,
+	}
+}
+
+// lastAxes is the first normalized axis, after checking that input i (if there) broadcasts to the normalized shape.
+func (c *Call) lastAxes(attr *int, affine ...int) (int, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return 0, err
+	}
+	axis, err := c.Axis(orInt(attr, -1), rank)
+	if err != nil {
+		return 0, err
+	}
+	normalized := c.In[0].Shape[axis:]
+	for _, i := range affine {
+		if !c.Has(i) || c.In[i].Unranked {
+			continue
+		}
+		s := c.In[i].Shape
+		for len(s) > len(normalized) && s[0].Size == 1 {
+			s = s[1:]
+		}
+		for k, d := range s {
+			if len(s) > len(normalized) || d.Size != 1 && d.Differ(normalized[k+len(normalized)-len(s)]) {
+				return 0, c.wantGot(i, c.In[0].With(normalized...), c.In[i])
+			}
+		}
+	}
+	return axis, nil
+}
+
+func inferLayerNorm(c *Call) ([]Type, error) {
+	cfg := c.Config.(LayerNormalizationConfig)
+	axis, err := c.lastAxes(cfg.Axis, 1, 2)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Floats, cfg.StashType) {
+		return nil, c.Errorf("stash_type %v is no type to compute in", cfg.StashType)
+	}
+	stat := slices.Clone(c.In[0].Shape)
+	for i := axis; i < len(stat); i++ {
+		stat[i] = D(1)
+	}
+	return []Type{c.In[0], T(cfg.StashType, stat...), T(cfg.StashType, stat...)}, nil
+}
+
+// layerNormHidden are mean and 1/deviation of each row in the precision of the computation.
+func layerNormHidden(c *Call) []Type {
+	l, _ := layerNormOf(c)
+	t := Shaped(computed(c.In[0].DType), l.Rows)
+	return []Type{t, t}
+}
+
+// layer is the geometry of a normalization over the last axes. Scale and Bias are the shapes of
+// those inputs, which broadcast to Norm; nil where absent.
+type layer struct {
+	Rows, Cols        int
+	Norm, Scale, Bias []int
+	Eps               float64
+}
+
+func newLayer(c *Call, axis int, eps float32) layer {
+	s := c.In[0].Sizes()
+	l := layer{Rows: count1(s[:axis]), Cols: count1(s[axis:]), Norm: s[axis:], Eps: float64(eps)}
+	shape := func(i int) []int {
+		if !c.Has(i) {
+			return nil
+		}
+		v := c.In[i].Sizes()
+		return v[max(len(v)-len(l.Norm), 0):]
+	}
+	l.Scale, l.Bias = shape(1), shape(2)
+	return l
+}
+
+func layerNormOf(c *Call) (layer, error) {
+	cfg := c.Config.(LayerNormalizationConfig)
+	axis, err := c.lastAxes(cfg.Axis, 1, 2)
+	if err != nil {
+		return layer{}, err
+	}
+	return newLayer(c, axis, cfg.Epsilon), nil
+}
+
+func layerNormKernel(c *Call) (engine.Kernel, error) {
+	l, err := layerNormOf(c)
+	return mixedPrecision(c, layerNormed[float32](l), layerNormed[float64](l)), err
+}
+
+// expanded is v, of shape from, broadcast to the normalized shape.
+func expanded[T kernel.Float](x *engine.Exec, l layer, v *tensor.Dense, from []int) []T {
+	if v == nil || v.Shape().TotalSize() == l.Cols {
+		return elems[T](v)
+	}
+	src, dst := elems[T](v), engine.Scratch[T](x)(l.Cols)
+	for i := range dst {
+		at, stride, rest := 0, 1, i
+		for a := len(l.Norm) - 1; a >= 0; a-- {
+			k := rest % l.Norm[a]
+			rest /= l.Norm[a]
+			if f := a - len(l.Norm) + len(from); f >= 0 {
+				if from[f] != 1 {
+					at += k * stride
+				}
+				stride *= from[f]
+			}
+		}
+		dst[i] = src[at]
+	}
+	return dst
+}
+
+func optional(list []*tensor.Dense, i int) *tensor.Dense {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+func layerNormed[T kernel.Float](l layer) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		scratch := engine.Scratch[T](x)
+		take := func(hidden, formal int) []T {
+			if v := elemsAt[T](out, hidden); v != nil {
+				return v
+			}
+			if v := elemsAt[T](out, formal); v != nil {
+				return v
+			}
+			return scratch(l.Rows)
+		}
+		mean, inv, y := take(3, 1), take(4, 2), elems[T](out[0])
+		if y == nil {
+			y = scratch(l.Rows * l.Cols)
+		}
+		kernel.LayerNorm(x.Pool(), l.Rows, l.Cols, T(l.Eps), elems[T](in[0]),
+			expanded[T](x, l, in[1], l.Scale), expanded[T](x, l, optional(in, 2), l.Bias), y, mean, inv)
+		copy(elemsAt[T](out, 1), mean)
+		copy(elemsAt[T](out, 2), inv)
+		return nil
+	}
+}
+
+// layerGrad is the configuration of LayerNormalizationGrad.
+type layerGrad struct{ layer }
+
+func (layerGrad) Op() *Op { return standard(Internal, "LayerNormalizationGrad") }
+
+func layerNormalizationGrad() *Op {
+	return &Op{
+		Domain: Internal, Name: "LayerNormalizationGrad", Since: []int{1}, Doc: "Gradient of LayerNormalization.",
+		In: "X T, scale T, mean U, invstd U, dY? T, dMean? V, dInvStdDev? V", Out: "dX T, dscale T, dB T", Where: Where{"T": Floats},
+		Attrs: layerGrad{}, NoGrad: "gradient", Pinned: "gradient",
+		Infer: func(c *Call) ([]Type, error) {
+			full := c.In[0].With(Dims(c.Config.(layerGrad).Norm...)...)
+			return []Type{c.In[0], full, full}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			l := c.Config.(layerGrad).layer
+			return mixedPrecision(c, layerNormBack[float32](l), layerNormBack[float64](l)), nil
+		},
+	}
+}
+
+func layerNormBack[T kernel.Float](l layer) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		scratch := engine.Scratch[T](x)
+		a, mean, inv := elems[T](in[0]), elems[T](in[2]), elems[T](in[3])
+		dy, dx := elemsAt[T](in, 4), elems[T](out[0])
+		if dy == nil {
+			dy = scratch(len(a))
+			clear(dy)
+		}
+		kernel.LayerNormGrad(x.Pool(), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, dx,
+			elemsAt[T](out, 1), elemsAt[T](out, 2), scratch)
+		dmean, dinv := elemsAt[T](in, 5), elemsAt[T](in, 6)
+		if dx == nil || dmean == nil && dinv == nil {
+			return nil
+		}
+		for r := range l.Rows {
+			var g, h T // what every element gets, and for each unit of distance from the mean
+			if dmean != nil {
+				g = dmean[r] / T(l.Cols)
+			}
+			if dinv != nil {
+				h = -dinv[r] * inv[r] * inv[r] * inv[r] / T(l.Cols)
+			}
+			for i := r * l.Cols; i < (r+1)*l.Cols; i++ {
+				dx[i] += g + h*(a[i]-mean[r])
+			}
+		}
+		return nil
+	}
+}
+
+func layerNormGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	l, err := layerNormOf(c)
+	if err != nil {
+		return nil, err
+	}
+	d := make(gorgonia.Nodes, 3)
+	copy(d, dout)
+	g, err := ApplyN(3, layerGrad{l}, in[0], in[1], out[3], out[4], d[0], d[1], d[2])
+	if err != nil {
+		return nil, err
+	}
+	for i := 1; i < len(in); i++ {
+		if in[i] != nil {
+			if g[i], err = sumAffine(g[i], l.Norm, c.In[i].Shape); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g, nil
+}
+
+// sumAffine takes the gradient of a broadcast scale or bias back to its shape, which may have
+// ones in front of the normalized axes.
+func sumAffine(d *gorgonia.Node, norm []int, shape []Dim) (*gorgonia.Node, error) {
+	d, err := SumTo(d, shape[max(len(shape)-len(norm), 0):]...)
+	if err != nil {
+		return nil, err
+	}
+	return ReshapeTo(d, shape...)
+}
+
+// coupleLayerNorm: the last axes are normalized over, scale and bias go with them.
+func coupleLayerNorm(c *Call) []Coupling {
+	axis, err := c.lastAxes(c.Config.(LayerNormalizationConfig).Axis)
+	if err != nil {
+		return nil
+	}
+	return coupleAffine(c, axis)
+}
+
+func coupleAffine(c *Call, axis int) []Coupling {
+	list := normOver(c, func(a int) bool { return a >= axis })
+	for i := 1; i < len(c.In); i++ {
+		if c.Has(i) {
+			list = append(list, CoupleAll(c, i)...)
+		}
+	}
+	for o := 1; o < c.Outputs; o++ {
+		for a := 0; a < axis && c.Wants(o); a++ {
+			list = append(list, Couple(InAxis(0, a), OutAxis(o, a)))
+		}
+	}
+	return list
+}

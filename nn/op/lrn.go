@@ -1,0 +1,131 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LRNConfig has the attributes of LRN. Beta is 0.75 and Bias 1 when nil.
+type LRNConfig struct {
+	Alpha float32  `onnx:"alpha,default=1e-4"`
+	Beta  *float32 `onnx:"beta"`
+	Bias  *float32 `onnx:"bias"`
+	Size  int      `onnx:"size,required"` // channels that are added up
+}
+
+// Op makes LRNConfig a Config.
+func (LRNConfig) Op() *Op { return standard("", "LRN") }
+
+func lrn() *Op {
+	return &Op{
+		Name: "LRN", Since: []int{1, 13},
+		Doc: "Divides by a power of the sum of squares over neighbouring channels.",
+		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: LRNConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			if rank, err := c.Rank(0); err != nil || rank < 2 {
+				return nil, c.wantGot(0, "batch and channels", c.In[0])
+			}
+			if s := c.Config.(LRNConfig).Size; s < 1 {
+				return nil, c.Errorf("size is %d, want 1 or more", s)
+			}
+			return Same(c)
+		},
+		// The hidden output is what the power is taken of.
+		Hidden: func(c *Call) []Type { return []Type{c.In[0].Of(computed(c.In[0].DType))} },
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			l := lrnOf(c)
+			return mixedPrecision(c, lrnKernel[float32](l), lrnKernel[float64](l)), nil
+		},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := Apply1(lrnOf(c), dout[0], in[0], out[1])
+			return gorgonia.Nodes{d}, err
+		},
+		Couple: func(c *Call) []Coupling { return normOver(c, func(a int) bool { return a == 1 }) },
+	}
+}
+
+// lrnShape is the configuration of LRNGrad, and the geometry of LRN: channel c looks at the
+// channels from c−Before to c+After.
+type lrnShape struct {
+	N, C, Space   int
+	Before, After int
+	Alpha         float64 // divided by the size
+	Beta, Bias    float64
+}
+
+func (lrnShape) Op() *Op { return standard(Internal, "LRNGrad") }
+
+func lrnOf(c *Call) lrnShape {
+	cfg := c.Config.(LRNConfig)
+	l := lrnShape{Alpha: float64(cfg.Alpha) / float64(cfg.Size), Beta: orFloat(cfg.Beta, 0.75), Bias: orFloat(cfg.Bias, 1)}
+	l.N, l.C, l.Space = channels(c.In[0])
+	l.Before = min((cfg.Size-1)/2, l.C)
+	l.After = min(cfg.Size/2, l.C)
+	return l
+}
+
+// planes runs f for each channel of each image: its first element and the channels from and to.
+func (l lrnShape) planes(p *kernel.Pool, before, after int, f func(at, from, to int)) {
+	p.Run(l.N*l.C, func(_, i int) {
+		c := i % l.C
+		first := (i - c) * l.Space
+		f(i*l.Space, first+max(c-before, 0)*l.Space, first+(min(c+after, l.C-1)+1)*l.Space)
+	})
+}
+
+func lrnKernel[T kernel.Float](l lrnShape) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		a, y, keep := elems[T](in[0]), elems[T](out[0]), elemsAt[T](out, 1)
+		l.planes(x.Pool(), l.Before, l.After, func(at, from, to int) {
+			for i := range l.Space {
+				sum := 0.0
+				for k := from + i; k < to; k += l.Space {
+					sum += float64(a[k]) * float64(a[k])
+				}
+				s := l.Bias + l.Alpha*sum
+				if keep != nil {
+					keep[at+i] = T(s)
+				}
+				if y != nil {
+					y[at+i] = T(float64(a[at+i]) * math.Pow(s, -l.Beta))
+				}
+			}
+		})
+		return nil
+	}
+}
+
+func lrnGrad() *Op {
+	return &Op{
+		Domain: Internal, Name: "LRNGrad", Since: []int{1}, Doc: "Gradient of LRN.",
+		In: "dY T, X T, s U", Out: "dX T", Where: Where{"T": Floats}, Attrs: lrnShape{},
+		Infer: Same, NoGrad: "gradient", Pinned: "gradient",
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			l := c.Config.(lrnShape)
+			return mixedPrecision(c, lrnBack[float32](l), lrnBack[float64](l)), nil
+		},
+	}
+}
+
+// lrnBack: dx = dy·s^−β − 2αβ·x·Σ dy·x·s^(−β−1), over the channels that look at this one.
+func lrnBack[T kernel.Float](l lrnShape) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dy, a, s, dx := elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), elems[T](out[0])
+		power := engine.Scratch[T](x)(len(s))
+		kernel.Map(x.Pool(), power, s, func(v T) T { return T(math.Pow(float64(v), -l.Beta)) })
+		l.planes(x.Pool(), l.After, l.Before, func(at, from, to int) {
+			for i := range l.Space {
+				sum := T(0)
+				for k := from + i; k < to; k += l.Space {
+					sum += dy[k] * a[k] * power[k] / s[k]
+				}
+				dx[at+i] = dy[at+i]*power[at+i] - T(2*l.Alpha*l.Beta)*a[at+i]*sum
+			}
+		})
+		return nil
+	}
+}

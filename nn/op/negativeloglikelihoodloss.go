@@ -1,0 +1,244 @@
+package op
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// NegativeLogLikelihoodLossConfig has the attributes of NegativeLogLikelihoodLoss.
+type NegativeLogLikelihoodLossConfig struct {
+	IgnoreIndex *int   `onnx:"ignore_index"`           // a label that does not count
+	Reduction   string `onnx:"reduction,default=mean"` // none, sum, mean: weighted
+}
+
+// Op makes NegativeLogLikelihoodLossConfig a Config.
+func (NegativeLogLikelihoodLossConfig) Op() *Op { return standard("", "NegativeLogLikelihoodLoss") }
+
+func negativeLogLikelihoodLoss() *Op {
+	return &Op{
+		Name: "NegativeLogLikelihoodLoss", Since: []int{12, 13, 22},
+		Doc: "Minus the logarithmic probability of the right classes.",
+		In:  "input T, target Tind, weight? T", Out: "loss T", Where: Where{"T": Floats, "Tind": Indices},
+		Attrs: NegativeLogLikelihoodLossConfig{},
+		Infer: inferClassLoss,
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			l := classLossOf(c)
+			return perPrecision(c.In[0].DType, nllKernel[float32](l), nllKernel[float64](l)), nil
+		},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			return classLossGrads(c, in, in[0], out[0], dout[0])
+		},
+		Couple: coupleClassLoss,
+	}
+}
+
+// classLoss is the geometry of a loss over classes, and the configuration of ClassLossGrad:
+// scores [N, C, Space], labels [N, Space].
+type classLoss struct {
+	N, C, Space int
+	Ignore      bool
+	Index       int // the label to ignore
+	Reduction   string
+	Scores      bool // the operand are scores, not logarithmic probabilities
+}
+
+func (classLoss) Op() *Op { return standard(Internal, "ClassLossGrad") }
+
+func classLossOf(c *Call) classLoss {
+	var ignore *int
+	var l classLoss
+	switch cfg := c.Config.(type) {
+	case NegativeLogLikelihoodLossConfig:
+		ignore, l.Reduction = cfg.IgnoreIndex, cfg.Reduction
+	case SoftmaxCrossEntropyLossConfig:
+		ignore, l.Reduction, l.Scores = cfg.IgnoreIndex, cfg.Reduction, true
+	}
+	l.Ignore, l.Index = ignore != nil, orInt(ignore, 0)
+	l.N, l.C, l.Space = channels(c.In[0])
+	return l
+}
+
+// inferClassLoss is the type of the loss.
+func inferClassLoss(c *Call) ([]Type, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, err
+	}
+	if rank < 2 {
+		return nil, c.wantGot(0, "batch and classes", c.In[0])
+	}
+	s := c.In[0].Shape
+	labels := append([]Dim{s[0]}, s[2:]...)
+	if !c.In[1].Unranked {
+		want := c.In[1].With(labels...)
+		if len(c.In[1].Shape) != len(labels) {
+			return nil, c.wantGot(1, want, c.In[1])
+		}
+		for i, d := range c.In[1].Shape {
+			var ok bool
+			if labels[i], ok = labels[i].Merge(d); !ok {
+				return nil, c.wantGot(1, want, c.In[1])
+			}
+		}
+	}
+	if err := c.channelVector(2, s[1]); err != nil {
+		return nil, err
+	}
+	switch r := classLossOf(c).Reduction; r {
+	case "none":
+		return []Type{c.In[0].With(labels...)}, nil
+	case "sum", "mean":
+		return []Type{c.In[0].With()}, nil
+	default:
+		return nil, c.Errorf("reduction %q is unknown", r)
+	}
+}
+
+// each calls f for every label that counts: its number, its class, the position of its
+// probability and its weight. Labels beyond the classes are an error.
+func (l classLoss) each(labels []int64, weight func(class int) float64, f func(i, class, at int, w float64)) error {
+	for i, v := range labels {
+		if l.Ignore && int(v) == l.Index {
+			continue
+		}
+		if v < 0 || v >= int64(l.C) {
+			return fmt.Errorf("label %d is outside of [0, %d)", v, l.C)
+		}
+		n, s := i/l.Space, i%l.Space
+		f(i, int(v), (n*l.C+int(v))*l.Space+s, weight(int(v)))
+	}
+	return nil
+}
+
+func weightOf[T kernel.Float](w *tensor.Dense) func(int) float64 {
+	if w == nil {
+		return func(int) float64 { return 1 }
+	}
+	v := elems[T](w)
+	return func(class int) float64 { return float64(v[class]) }
+}
+
+// loss computes the reduced loss from logarithmic probabilities.
+func nllLoss[T kernel.Float](l classLoss, logp []T, labels, weight, out *tensor.Dense) error {
+	class, err := dtype.Int64s(labels)
+	if err != nil {
+		return err
+	}
+	y := elems[T](out)
+	clear(y)
+	sum, total := 0.0, 0.0
+	err = l.each(class, weightOf[T](weight), func(i, _, at int, w float64) {
+		v := -w * float64(logp[at])
+		if l.Reduction == "none" {
+			y[i] = T(v)
+		}
+		sum += v
+		total += w
+	})
+	switch l.Reduction {
+	case "sum":
+		y[0] = T(sum)
+	case "mean":
+		y[0] = T(sum / total)
+	}
+	return err
+}
+
+func nllKernel[T kernel.Float](l classLoss) engine.Kernel {
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		return nllLoss(l, elems[T](in[0]), in[1], optional(in, 2), out[0])
+	}
+}
+
+// classLossGrad is the gradient of both losses over classes: with respect to logarithmic
+// probabilities, or, with Scores, to the scores that they were made of.
+func classLossGrad() *Op {
+	return &Op{
+		Domain: Internal, Name: "ClassLossGrad", Since: []int{1}, Doc: "Gradient of a loss over classes.",
+		In: "dL T, logp T, loss T, labels Tind, weight? T", Out: "dX T, dweight T",
+		Where: Where{"T": Floats, "Tind": Indices}, Attrs: classLoss{},
+		Infer: func(c *Call) ([]Type, error) {
+			return []Type{c.In[1], c.In[0].With(c.In[1].Shape[1])}, nil
+		},
+		NoGrad: "gradient", Pinned: "gradient",
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			l := c.Config.(classLoss)
+			return perPrecision(c.In[0].DType, classLossBack[float32](l), classLossBack[float64](l)), nil
+		},
+	}
+}
+
+func classLossBack[T kernel.Float](l classLoss) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		class, err := dtype.Int64s(in[3])
+		if err != nil {
+			return err
+		}
+		dl, logp, loss := elems[T](in[0]), elems[T](in[1]), elems[T](in[2])
+		weight, total := weightOf[T](optional(in, 4)), 1.0
+		if l.Reduction == "mean" {
+			total = 0
+			if err := l.each(class, weight, func(_, _, _ int, w float64) { total += w }); err != nil {
+				return err
+			}
+		}
+		dx, dw := elems[T](out[0]), elemsAt[T](out, 1)
+		clear(dx)
+		clear(dw)
+		return l.each(class, weight, func(i, k, at int, w float64) {
+			g, mean := float64(dl[0])/total, 0.0
+			switch l.Reduction {
+			case "none":
+				g = float64(dl[i])
+			case "mean":
+				mean = float64(loss[0])
+			}
+			if dw != nil {
+				dw[k] += T(g * (-float64(logp[at]) - mean))
+			}
+			if dx == nil {
+				return
+			}
+			if l.Scores {
+				for c, p := 0, at-k*l.Space; c < l.C; c, p = c+1, p+l.Space {
+					dx[p] = T(g * w * math.Exp(float64(logp[p])))
+				}
+			}
+			dx[at] -= T(g * w)
+		})
+	}
+}
+
+// classLossGrads are the gradients of data and class weights.
+func classLossGrads(c *Call, in gorgonia.Nodes, logp, loss, dloss *gorgonia.Node) (gorgonia.Nodes, error) {
+	args := append(gorgonia.Nodes{dloss, logp, loss}, in[1:]...)
+	g, err := ApplyN(2, classLossOf(c), args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) < 3 || in[2] == nil {
+		return g[:1], nil
+	}
+	return gorgonia.Nodes{g[0], nil, g[1]}, nil
+}
+
+// coupleClassLoss: the batch passes through; classes and space are fixed.
+func coupleClassLoss(c *Call) []Coupling {
+	list := []Coupling{Couple(InAxis(0, 0), InAxis(1, 0))}
+	for a := 2; a < len(c.In[0].Shape); a++ {
+		list = append(list, Couple(InAxis(0, a), InAxis(1, a-1)))
+	}
+	if c.Has(2) {
+		list = append(list, Couple(InAxis(0, 1), InAxis(2, 0)))
+	}
+	for a := range c.Out[0].Shape {
+		list = append(list, Couple(InAxis(1, a), OutAxis(0, a)))
+	}
+	return list
+}

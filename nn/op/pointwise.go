@@ -1,0 +1,175 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// pointwise is a function that maps each element by itself, with the attributes of a call filled
+// in. Only f is required; what else is set is faster or serves more types.
+type pointwise struct {
+	f   func(x float64) float64
+	f32 func(p *kernel.Pool, dst, src []float32)
+	f64 func(p *kernel.Pool, dst, src []float64)
+
+	// grad is dy·f'(x). need says what it looks at: "x", "y" = f(x), "xy", or "" for dy alone;
+	// the others it gets as 0 and their memory is free for other uses.
+	grad func(x, y, dy float64) float64
+	need string
+	g32  func(p *kernel.Pool, dx, dy, at []float32) // at is x or y, as need says
+	g64  func(p *kernel.Pool, dx, dy, at []float64)
+
+	ints  func(x int64) int64   // for integer types; overflow wraps
+	uints func(x uint64) uint64 // for unsigned ones; nil: ints serves
+}
+
+// pointwiseOp describes an operator on single elements.
+type pointwiseOp struct {
+	name   string
+	doc    string
+	since  []int
+	types  []DType // nil: Floats
+	attrs  Config  // nil: no attributes
+	of     func(c Config) pointwise
+	noGrad string
+}
+
+// ops are the operator and its gradient.
+func (r pointwiseOp) ops() []*Op {
+	o := &Op{
+		Name: r.name, Doc: r.doc, Since: r.since, In: "X T", Out: "Y T", Where: Where{"T": r.types}, Attrs: r.attrs,
+		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise,
+		Kernel: func(c *Call) (engine.Kernel, error) { return r.of(c.Config).kernel(c), nil },
+	}
+	if r.types == nil {
+		o.Where = Where{"T": Floats}
+	}
+	if r.noGrad != "" {
+		return []*Op{o}
+	}
+	o.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+		if !c.In[0].DType.IsFloat() {
+			return nil, nil
+		}
+		kids := gorgonia.Nodes{dout[0]}
+		switch r.of(c.Config).need {
+		case "x":
+			kids = append(kids, in[0])
+		case "y":
+			kids = append(kids, out[0])
+		case "xy":
+			kids = append(kids, in[0], out[0])
+		}
+		d, err := Apply1(pointwiseGrad{r.name, c.Config}, kids...)
+		return gorgonia.Nodes{d}, err
+	}
+	return []*Op{o, r.gradOp()}
+}
+
+// pointwiseGrad is the configuration of the gradient operator: that of the operator itself.
+type pointwiseGrad struct {
+	Name string
+	Of   Config
+}
+
+func (g pointwiseGrad) Op() *Op { return standard(Internal, g.Name+"Grad") }
+
+func (r pointwiseOp) gradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
+		In: "dY T, A? T, B? T", Out: "dX T", Where: Where{"T": Floats}, Attrs: pointwiseGrad{},
+		Infer: Same, InPlace: []int{0}, NoGrad: "gradient", Pinned: "gradient",
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			p := r.of(c.Config.(pointwiseGrad).Of)
+			return perPrecision(c.In[0].DType, pointwiseGradKernel(p.need, p.grad, p.g32), pointwiseGradKernel(p.need, p.grad, p.g64)), nil
+		},
+	}
+}
+
+func pointwiseGradKernel[T kernel.Float](need string, f func(x, y, dy float64) float64, fast func(p *kernel.Pool, dx, dy, at []T)) engine.Kernel {
+	if fast != nil {
+		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			dy := dtype.Slice[T](in[0])
+			at := elemsAt[T](in, 1)
+			if at == nil {
+				at = dy
+			}
+			fast(x.Pool(), dtype.Slice[T](out[0]), dy, at)
+			return nil
+		}
+	}
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dx, dy, a, b := dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), elemsAt[T](in, 1), elemsAt[T](in, 2)
+		x.Pool().Range(len(dx), 4096, func(lo, hi int) {
+			switch need {
+			case "x":
+				for i := lo; i < hi; i++ {
+					dx[i] = T(f(float64(a[i]), 0, float64(dy[i])))
+				}
+			case "y":
+				for i := lo; i < hi; i++ {
+					dx[i] = T(f(0, float64(a[i]), float64(dy[i])))
+				}
+			case "xy":
+				for i := lo; i < hi; i++ {
+					dx[i] = T(f(float64(a[i]), float64(b[i]), float64(dy[i])))
+				}
+			default:
+				for i := lo; i < hi; i++ {
+					dx[i] = T(f(0, 0, float64(dy[i])))
+				}
+			}
+		})
+		return nil
+	}
+}
+
+func (p pointwise) kernel(c *Call) engine.Kernel {
+	t := c.In[0].DType
+	if t.IsFloat() {
+		return perPrecision(t, mapKernel(p.f, p.f32), mapKernel(p.f, p.f64))
+	}
+	if t.IsUnsigned() && p.uints != nil {
+		f := p.uints
+		return viaInt64(func(x int64) int64 { return int64(f(uint64(x))) })
+	}
+	return viaInt64(p.ints)
+}
+
+// mapKernel applies fast, or f to each element.
+func mapKernel[T kernel.Float](f func(float64) float64, fast func(p *kernel.Pool, dst, src []T)) engine.Kernel {
+	if fast == nil {
+		fast = func(p *kernel.Pool, dst, src []T) {
+			p.Range(len(dst), 2048, func(lo, hi int) {
+				for i := lo; i < hi; i++ {
+					dst[i] = T(f(float64(src[i])))
+				}
+			})
+		}
+	}
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		fast(x.Pool(), dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
+		return nil
+	}
+}
+
+// viaInt64 maps elements of any integer type through int64; results wrap.
+func viaInt64(f func(int64) int64) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		v, err := dtype.Int64s(in[0])
+		if err != nil {
+			return err
+		}
+		for i := range v {
+			v[i] = f(v[i])
+		}
+		d, err := dtype.FromSlice(v, out[0].Shape()...)
+		if err != nil {
+			return err
+		}
+		return dtype.Convert(out[0], d)
+	}
+}

@@ -1,0 +1,131 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+func rangeOp() *Op {
+	return &Op{
+		Name: "Range", Since: []int{11, 27},
+		Doc: "The numbers from start up to (or down to) limit, without it, in steps of delta.",
+		In:  "start T shape, limit T shape, delta T shape", Out: "output T",
+		Where: Where{"T": {dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Int16, dtype.Int32, dtype.Int64}},
+		Infer: inferRange, Dims: rangeDims, Kernel: widened(rangeKernel),
+		NoGrad: "the number of elements depends on the inputs", Pinned: "counts",
+	}
+}
+
+// rangeCount is the number of elements.
+func rangeCount(c *Call) (Dim, error) {
+	if c.In[0].DType.IsInteger() {
+		var v [3]Dim
+		for i := range v {
+			d, err := c.Dims(i)
+			if err != nil {
+				return Unknown, err
+			}
+			if len(d) != 1 {
+				return Unknown, c.wantGot(i, "one number", c.In[i])
+			}
+			v[i] = d[0]
+		}
+		return intRange(c, v[0], v[1], v[2])
+	}
+	var v [3]float64
+	for i := range v {
+		x, err := c.Value(i)
+		if err != nil {
+			return Unknown, err
+		}
+		d, ok := x.(*tensor.Dense)
+		if !ok {
+			return Unknown, c.wantGot(i, "a tensor", c.In[i])
+		}
+		f, err := dtype.Float64s(d)
+		if err != nil || len(f) != 1 {
+			return Unknown, c.wantGot(i, "one number", c.In[i])
+		}
+		v[i] = f[0]
+	}
+	n := math.Ceil((v[1] - v[0]) / v[2])
+	if math.IsNaN(n) || v[2] == 0 || n > 1<<40 {
+		return Unknown, c.Errorf("cannot go from %v to %v in steps of %v", v[0], v[1], v[2])
+	}
+	return D(int(max(n, 0))), nil
+}
+
+func intRange(c *Call, start, limit, delta Dim) (Dim, error) {
+	symbolic := start.Sym != "" || limit.Sym != "" || delta.Sym != ""
+	if delta.Sym == "" && delta.Size == 0 {
+		return Unknown, c.Errorf("delta is 0")
+	}
+	var n Dim
+	switch {
+	case delta.Sym == "" && delta.Size > 0:
+		n = limit.Sub(start).Add(delta).Sub(D(1)).Div(delta)
+	case delta.Sym == "" && !symbolic:
+		n = D(0)
+	default:
+		n = Unknown
+	}
+	if (start.Sym == "" || start.Known()) && (limit.Sym == "" || limit.Known()) && (delta.Sym == "" || delta.Known()) {
+		s, l, d := start.Size, limit.Size, delta.Size
+		if n.Size = max(0, (l-s+d-1)/d); d < 0 {
+			n.Size = max(0, (s-l-d-1)/-d)
+		}
+		if !symbolic {
+			n.Sym = ""
+		}
+	}
+	return n, nil
+}
+
+func inferRange(c *Call) ([]Type, error) {
+	n, err := rangeCount(c)
+	return []Type{c.In[0].With(n)}, err
+}
+
+func rangeDims(c *Call) []Known {
+	if !c.In[0].DType.IsInteger() {
+		return nil
+	}
+	n, err := rangeCount(c)
+	if err != nil || !n.Known() || n.Symbolic() || n.Size > 64 {
+		return nil
+	}
+	start, err := c.Dims(0)
+	if err != nil {
+		return nil
+	}
+	delta, err := c.Dims(2)
+	if err != nil {
+		return nil
+	}
+	list := []Dim{}
+	for i := range n.Size {
+		list = append(list, start[0].Add(delta[0].Mul(D(i))))
+	}
+	return knownDims(list)
+}
+
+func rangeKernel(c *Call) (engine.Kernel, error) {
+	switch c.In[0].DType {
+	case dtype.Float32:
+		return rangeOf[float32], nil
+	case dtype.Float64:
+		return rangeOf[float64], nil
+	}
+	return rangeOf[int64], nil
+}
+
+func rangeOf[T number](_ *engine.Exec, out, in []*tensor.Dense) error {
+	start, delta := dtype.Slice[T](in[0])[0], dtype.Slice[T](in[2])[0]
+	for i, d := 0, dtype.Slice[T](out[0]); i < len(d); i++ {
+		d[i] = start + T(i)*delta
+	}
+	return nil
+}

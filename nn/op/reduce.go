@@ -1,0 +1,293 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// reduction is one row of the table of operators that reduce axes to one number.
+type reduction struct {
+	name  string
+	doc   string
+	since []int
+	attrs Config
+	// op is the kernel for floating types; finish, if set, is applied to what it gives.
+	op     kernel.ReduceOp
+	finish func(x float64) float64
+	// add is how integers are taken in, beginning with start; last, if set, ends it with their number.
+	start func(t DType) int64
+	add   func(a, x int64) int64
+	last  func(a, n int64) int64
+	// kind names the gradient.
+	kind reduceGradKind
+	bool bool // takes bools from version 20 on
+}
+
+func reduceOps() []*Op {
+	var list []*Op
+	for _, r := range reductions() {
+		list = append(list, r.operator())
+	}
+	return list
+}
+
+func (r reduction) operator() *Op {
+	o := &Op{
+		Name: r.name, Doc: r.doc, Since: r.since,
+		In: "data T, axes? int64 shape", Out: "reduced T", Where: Where{"T": Numeric}, Attrs: r.attrs,
+		Infer: inferReduce, Kernel: r.kernel, Couple: coupleReduce,
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := reduceGrad(c, r.kind, in[0], out[0], dout[0])
+			return gorgonia.Nodes{d, nil}, err
+		},
+	}
+	if r.bool {
+		o.Where = Where{"T": append(append([]DType(nil), Numeric...), dtype.Bool)}
+	}
+	if r.add != nil {
+		o.Dims = r.dims
+	}
+	return o
+}
+
+// reduced marks the axes that are reduced.
+func reduced(c *Call) (marks []bool, keep bool, err error) {
+	cfg := reduceAttrsOf(c.Config)
+	keep = cfg.KeepDims == nil || *cfg.KeepDims
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, keep, err
+	}
+	axes, _, err := c.attrOrInput(cfg.Axes, 1)
+	if err != nil {
+		return nil, keep, err
+	}
+	marks = make([]bool, rank)
+	if len(axes) == 0 {
+		for i := range marks {
+			marks[i] = !cfg.NoopWithEmptyAxes
+		}
+		return marks, keep, nil
+	}
+	if axes, err = c.Axes(axes, rank); err != nil {
+		return nil, keep, err
+	}
+	for _, a := range axes {
+		marks[a] = true
+	}
+	return marks, keep, nil
+}
+
+func inferReduce(c *Call) ([]Type, error) {
+	unranked := []Type{{DType: c.In[0].DType, Unranked: true}}
+	if c.In[0].Unranked {
+		return unranked, nil
+	}
+	marks, keep, err := reduced(c)
+	if err != nil {
+		if keep {
+			unranked[0] = c.In[0].With(anyDims(len(c.In[0].Shape))...)
+		}
+		return unranked, err
+	}
+	return []Type{c.In[0].With(reducedShape(c.In[0].Shape, marks, keep)...)}, nil
+}
+
+func reducedShape(from []Dim, marks []bool, keep bool) []Dim {
+	shape := []Dim{}
+	for i, d := range from {
+		switch {
+		case !marks[i]:
+			shape = append(shape, d)
+		case keep:
+			shape = append(shape, D(1))
+		}
+	}
+	return shape
+}
+
+// dims reduces a known shape vector.
+func (r reduction) dims(c *Call) []Known {
+	if len(c.In[0].Shape) != 1 || len(c.Known) == 0 || !c.In[0].DType.IsInteger() {
+		return nil
+	}
+	d, err := c.Dims(0)
+	if err != nil || len(d) == 0 {
+		return nil
+	}
+	if marks, _, err := reduced(c); err != nil || !marks[0] {
+		return nil
+	}
+	f := map[string]func(a, b Dim) Dim{"ReduceProd": Dim.Mul, "ReduceSum": Dim.Add, "ReduceMax": Dim.Max, "ReduceMin": Dim.Min}[r.name]
+	if f == nil {
+		return nil
+	}
+	total := d[0]
+	for _, x := range d[1:] {
+		total = f(total, x)
+	}
+	return knownDims([]Dim{total})
+}
+
+func (r reduction) kernel(c *Call) (engine.Kernel, error) {
+	marks, _, err := reduced(c)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(marks, true) && r.finish == nil && r.kind != gradL1 && r.kind != gradSumSquare {
+		return copyKernel(c)
+	}
+	switch t := c.In[0].DType; {
+	case t == dtype.Float32:
+		return reduceFloats[float32](c, r, marks), nil
+	case t == dtype.Float64:
+		return reduceFloats[float64](c, r, marks), nil
+	case t.IsFloat() || r.add == nil:
+		return r.throughFloat64(c, marks), nil
+	default:
+		return r.integers(c, marks), nil
+	}
+}
+
+func marked(marks []bool) []int {
+	var axes []int
+	for i, m := range marks {
+		if m {
+			axes = append(axes, i)
+		}
+	}
+	return axes
+}
+
+func reduceFloats[T kernel.Float](c *Call, r reduction, marks []bool) engine.Kernel {
+	shape, axes := c.In[0].Sizes(), marked(marks)
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+		if r.kind == gradLogSumExp {
+			logSumExp(x, shape, axes, dst, src)
+			return nil
+		}
+		kernel.ReduceAxes(x.Pool(), r.op, shape, axes, dst, src, engine.Scratch[T](x))
+		if r.finish != nil {
+			kernel.Map(x.Pool(), dst, dst, func(v T) T { return T(r.finish(float64(v))) })
+		}
+		return nil
+	}
+}
+
+// logSumExp takes the largest element out first, so that nothing overflows.
+func logSumExp[T kernel.Float](x *engine.Exec, shape, axes []int, dst, src []T) {
+	scratch := engine.Scratch[T](x)
+	top, e := scratch(len(dst)), scratch(len(src))
+	kernel.ReduceAxes(x.Pool(), kernel.ReduceMax, shape, axes, top, src, scratch)
+	back := backTo(shape, axes)
+	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	for i, v := range top {
+		if isInf(float64(v)) {
+			top[i] = 0
+		}
+	}
+	back.rows(x.Pool(), func(row, at int) {
+		for i := row * n; i < (row+1)*n; i++ {
+			e[i] = exp(src[i] - top[at])
+			at += step
+		}
+	})
+	kernel.ReduceAxes(x.Pool(), kernel.ReduceSum, shape, axes, dst, e, scratch)
+	for i, v := range dst {
+		dst[i] = log(v) + top[i]
+	}
+}
+
+// backTo walks the result of a reduction in the order of the elements that went into it.
+func backTo(shape, axes []int) strided {
+	s := strided{shape: append([]int{1}, shape...), strides: make([]int, len(shape)+1)}
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		if !slices.Contains(axes, i) {
+			s.strides[i+1] = n
+			n *= shape[i]
+		}
+	}
+	m, err := s.merged(&Call{Op: &Op{}})
+	if err != nil {
+		return s
+	}
+	return m
+}
+
+// throughFloat64 serves narrow floats, and integers where the result is a root or a logarithm.
+func (r reduction) throughFloat64(c *Call, marks []bool) engine.Kernel {
+	f := reduceFloats[float64](c, r, marks)
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		src, err := dtype.ConvertTo(dtype.Float64, in[0])
+		if err != nil {
+			return err
+		}
+		dst := dtype.New(dtype.Float64, out[0].Shape()...)
+		if err := f(x, []*tensor.Dense{dst}, []*tensor.Dense{src}); err != nil {
+			return err
+		}
+		return dtype.Convert(out[0], dst)
+	}
+}
+
+func (r reduction) integers(c *Call, marks []bool) engine.Kernel {
+	shape, t := c.In[0].Sizes(), c.In[0].DType
+	back := backTo(shape, marked(marks))
+	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	unsigned := t == dtype.Uint64 && (r.name == "ReduceMax" || r.name == "ReduceMin")
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		src, err := dtype.Int64s(in[0])
+		if err != nil {
+			return err
+		}
+		dst := make([]int64, out[0].Shape().TotalSize())
+		flip := int64(0)
+		if unsigned { // the order of uint64 is that of int64 with the top bit turned over
+			flip = -1 << 63
+		}
+		for i := range dst {
+			dst[i] = r.start(t) ^ flip
+		}
+		back.rows(nil, func(row, at int) {
+			for i := row * n; i < (row+1)*n; i++ {
+				dst[at] = r.add(dst[at]^flip, src[i]^flip) ^ flip
+				at += step
+			}
+		})
+		if r.last != nil && len(dst) > 0 {
+			for i, v := range dst {
+				dst[i] = r.last(v, int64(len(src)/len(dst)))
+			}
+		}
+		d, err := dtype.FromSlice(dst, out[0].Shape()...)
+		if err != nil {
+			return err
+		}
+		return dtype.Convert(out[0], d)
+	}
+}
+
+func coupleReduce(c *Call) []Coupling {
+	marks, keep, err := reduced(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	to := 0
+	for i, m := range marks {
+		if !m {
+			list = append(list, Couple(InAxis(0, i), OutAxis(0, to)))
+		}
+		if !m || keep {
+			to++
+		}
+	}
+	return list
+}

@@ -1,0 +1,71 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// reductions is the table. Add a row, and a configuration, to add an operator.
+func reductions() []reduction {
+	number := func(n int64) func(DType) int64 { return func(DType) int64 { return n } }
+	plus := func(a, x int64) int64 { return a + x }
+	since := []int{1, 11, 13, 18}
+	minMax := []int{1, 11, 12, 13, 18, 20}
+	return []reduction{
+		{name: "ReduceSum", doc: "The sum over axes.", since: []int{1, 11, 13}, attrs: ReduceSumConfig{},
+			op: kernel.ReduceSum, start: number(0), add: plus, kind: gradSum},
+		{name: "ReduceMean", doc: "The mean over axes.", since: since, attrs: ReduceMeanConfig{},
+			op: kernel.ReduceMean, start: number(0), add: plus, last: quotient, kind: gradMean},
+		{name: "ReduceMax", doc: "The largest element over axes.", since: minMax, attrs: ReduceMaxConfig{}, bool: true,
+			op: kernel.ReduceMax, start: smallest, add: func(a, x int64) int64 { return max(a, x) }, kind: gradExtreme},
+		{name: "ReduceMin", doc: "The smallest element over axes.", since: minMax, attrs: ReduceMinConfig{}, bool: true,
+			op: kernel.ReduceMin, start: largest, add: func(a, x int64) int64 { return min(a, x) }, kind: gradExtreme},
+		{name: "ReduceProd", doc: "The product over axes.", since: since, attrs: ReduceProdConfig{},
+			op: kernel.ReduceProd, start: number(1), add: func(a, x int64) int64 { return a * x }, kind: gradProd},
+		{name: "ReduceL1", doc: "The sum of absolute values over axes.", since: since, attrs: ReduceL1Config{},
+			op: kernel.ReduceL1, start: number(0), add: func(a, x int64) int64 { return a + max(x, -x) }, kind: gradL1},
+		{name: "ReduceL2", doc: "The square root of the sum of squares over axes.", since: since, attrs: ReduceL2Config{},
+			op: kernel.ReduceSumSq, finish: math.Sqrt, kind: gradL2},
+		{name: "ReduceLogSum", doc: "The logarithm of the sum over axes.", since: since, attrs: ReduceLogSumConfig{},
+			op: kernel.ReduceSum, finish: math.Log, kind: gradLogSum},
+		{name: "ReduceLogSumExp", doc: "The logarithm of the sum of exponentials over axes.", since: since, attrs: ReduceLogSumExpConfig{},
+			op: kernel.ReduceSum, finish: math.Log, kind: gradLogSumExp},
+		{name: "ReduceSumSquare", doc: "The sum of squares over axes.", since: since, attrs: ReduceSumSquareConfig{},
+			op: kernel.ReduceSumSq, start: number(0), add: func(a, x int64) int64 { return a + x*x }, kind: gradSumSquare},
+	}
+}
+
+func quotient(a, n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	return a / n
+}
+
+// smallest is the least number of an integer type (or bool): the largest of nothing.
+func smallest(t DType) int64 {
+	if t == dtype.Bool || t.IsUnsigned() {
+		return 0
+	}
+	return -1 << (min(t.Bits(), 64) - 1)
+}
+
+// largest is the greatest number of an integer type (or bool), as the bits of an int64.
+func largest(t DType) int64 {
+	switch {
+	case t == dtype.Bool:
+		return 1
+	case t == dtype.Uint64:
+		return -1
+	case t.IsUnsigned():
+		return 1<<t.Bits() - 1
+	}
+	return 1<<(t.Bits()-1) - 1
+}
+
+func exp[T kernel.Float](x T) T { return T(math.Exp(float64(x))) }
+func log[T kernel.Float](x T) T { return T(math.Log(float64(x))) }
+
+func isInf(x float64) bool { return math.IsInf(x, 0) }

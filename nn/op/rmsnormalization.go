@@ -1,0 +1,149 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// RMSNormalizationConfig has the attributes of RMSNormalization. Axis is -1 when nil: the first of
+// the axes that are normalized over.
+type RMSNormalizationConfig struct {
+	Axis      *int    `onnx:"axis"`
+	Epsilon   float32 `onnx:"epsilon,default=1e-5"`
+	StashType DType   `onnx:"stash_type,default=float32"` // the type to compute in: always at least float32 here
+}
+
+// Op makes RMSNormalizationConfig a Config.
+func (RMSNormalizationConfig) Op() *Op { return standard("", "RMSNormalization") }
+
+func rmsNormalization() *Op {
+	return &Op{
+		Name: "RMSNormalization", Since: []int{23},
+		Doc: "Divides by the root of the mean square over the last axes, then scales.",
+		In:  "X T, scale V weight", Out: "Y V", Where: Where{"T": Floats, "V": Floats},
+		Attrs: RMSNormalizationConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			_, err := c.lastAxes(c.Config.(RMSNormalizationConfig).Axis, 1)
+			return []Type{c.In[0].Of(c.In[1].DType)}, err
+		},
+		// The hidden output is 1/root of each row.
+		Hidden: func(c *Call) []Type {
+			l, _ := rmsOf(c)
+			return []Type{Shaped(computed(c.In[0].DType), l.Rows)}
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			l, err := rmsOf(c)
+			return mixedPrecision(c, rmsNormed[float32](l), rmsNormed[float64](l)), err
+		},
+		Grad: rmsGradNodes,
+		Couple: func(c *Call) []Coupling {
+			axis, err := c.lastAxes(c.Config.(RMSNormalizationConfig).Axis)
+			if err != nil {
+				return nil
+			}
+			return coupleAffine(c, axis)
+		},
+	}
+}
+
+func rmsOf(c *Call) (layer, error) {
+	cfg := c.Config.(RMSNormalizationConfig)
+	axis, err := c.lastAxes(cfg.Axis, 1)
+	if err != nil {
+		return layer{}, err
+	}
+	return newLayer(c, axis, cfg.Epsilon), nil
+}
+
+func rmsNormed[T kernel.Float](l layer) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		a, y, keep := elems[T](in[0]), elems[T](out[0]), elemsAt[T](out, 1)
+		scale := expanded[T](x, l, in[1], l.Scale)
+		x.Pool().Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
+			for r := lo; r < hi; r++ {
+				row := a[r*l.Cols : (r+1)*l.Cols]
+				inv := T(1 / math.Sqrt(float64(kernel.SumSq(nil, row))/float64(l.Cols)+l.Eps))
+				if keep != nil {
+					keep[r] = inv
+				}
+				if y == nil {
+					continue
+				}
+				for i, v := range row {
+					y[r*l.Cols+i] = v * inv * scale[i]
+				}
+			}
+		})
+		return nil
+	}
+}
+
+// rmsGrad is the configuration of RMSNormalizationGrad.
+type rmsGrad struct{ layer }
+
+func (rmsGrad) Op() *Op { return standard(Internal, "RMSNormalizationGrad") }
+
+func rmsNormalizationGrad() *Op {
+	return &Op{
+		Domain: Internal, Name: "RMSNormalizationGrad", Since: []int{1}, Doc: "Gradient of RMSNormalization.",
+		In: "dY V, X T, scale V, inv U", Out: "dX T, dscale V", Where: Where{"T": Floats, "V": Floats},
+		Attrs: rmsGrad{}, NoGrad: "gradient", Pinned: "gradient",
+		Infer: func(c *Call) ([]Type, error) {
+			return []Type{c.In[1], c.In[0].With(Dims(c.Config.(rmsGrad).Norm...)...)}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			l := c.Config.(rmsGrad).layer
+			return mixedPrecision(c, rmsBack[float32](l), rmsBack[float64](l)), nil
+		},
+	}
+}
+
+// rmsBack: with x̂ = x·inv and g = dy·scale, dx = inv·(g − x̂·mean(g·x̂)) and dscale = Σ dy·x̂.
+func rmsBack[T kernel.Float](l layer) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dy, a, inv := elems[T](in[0]), elems[T](in[1]), elems[T](in[3])
+		scale := expanded[T](x, l, in[2], l.Scale)
+		if dx := elems[T](out[0]); dx != nil {
+			x.Pool().Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
+				for r := lo; r < hi; r++ {
+					at, dot := r*l.Cols, T(0)
+					for i, s := range scale {
+						dot += dy[at+i] * s * a[at+i]
+					}
+					k := dot * inv[r] * inv[r] / T(l.Cols)
+					for i, s := range scale {
+						dx[at+i] = inv[r] * (dy[at+i]*s - a[at+i]*k)
+					}
+				}
+			})
+		}
+		if ds := elemsAt[T](out, 1); ds != nil {
+			x.Pool().Range(l.Cols, 1+4096/max(l.Rows, 1), func(lo, hi int) {
+				clear(ds[lo:hi])
+				for r := range l.Rows {
+					for i := lo; i < hi; i++ {
+						ds[i] += dy[r*l.Cols+i] * a[r*l.Cols+i] * inv[r]
+					}
+				}
+			})
+		}
+		return nil
+	}
+}
+
+func rmsGradNodes(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	l, err := rmsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	g, err := ApplyN(2, rmsGrad{l}, dout[0], in[0], in[1], out[1])
+	if err != nil {
+		return nil, err
+	}
+	g[1], err = sumAffine(g[1], l.Norm, c.In[1].Shape)
+	return g, err
+}

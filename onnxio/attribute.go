@@ -1,0 +1,121 @@
+package onnxio
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+	"gorgonia.org/tensor"
+)
+
+// attributeType is the declared type of an attribute; files of the first ONNX versions leave it
+// out, and the filled field tells.
+func attributeType(a *onnxpb.AttributeProto) onnxpb.AttributeProto_AttributeType {
+	if t := a.GetType(); t != onnxpb.AttributeProto_UNDEFINED {
+		return t
+	}
+	switch {
+	case a.F != nil:
+		return onnxpb.AttributeProto_FLOAT
+	case a.I != nil:
+		return onnxpb.AttributeProto_INT
+	case a.S != nil:
+		return onnxpb.AttributeProto_STRING
+	case a.T != nil:
+		return onnxpb.AttributeProto_TENSOR
+	case a.G != nil:
+		return onnxpb.AttributeProto_GRAPH
+	case a.SparseTensor != nil:
+		return onnxpb.AttributeProto_SPARSE_TENSOR
+	case a.Tp != nil:
+		return onnxpb.AttributeProto_TYPE_PROTO
+	case len(a.Floats) > 0:
+		return onnxpb.AttributeProto_FLOATS
+	case len(a.Ints) > 0:
+		return onnxpb.AttributeProto_INTS
+	case len(a.Strings) > 0:
+		return onnxpb.AttributeProto_STRINGS
+	}
+	return onnxpb.AttributeProto_UNDEFINED
+}
+
+// decodeAttribute makes what op.Op.Decode takes of every attribute but a graph.
+func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) {
+	switch t := attributeType(a); t {
+	case onnxpb.AttributeProto_FLOAT:
+		return a.GetF(), nil
+	case onnxpb.AttributeProto_INT:
+		return a.GetI(), nil
+	case onnxpb.AttributeProto_STRING:
+		return string(a.GetS()), nil
+	case onnxpb.AttributeProto_FLOATS:
+		return a.GetFloats(), nil
+	case onnxpb.AttributeProto_INTS:
+		return a.GetInts(), nil
+	case onnxpb.AttributeProto_STRINGS:
+		list := make([]string, len(a.Strings))
+		for i, s := range a.Strings {
+			list[i] = string(s)
+		}
+		return list, nil
+	case onnxpb.AttributeProto_TENSOR:
+		return decodeTensor(a.GetT(), ext)
+	case onnxpb.AttributeProto_SPARSE_TENSOR:
+		v, err := decodeSparse(a.GetSparseTensor(), ext)
+		if err != nil {
+			return nil, err
+		}
+		return dtype.Value(v), nil
+	case onnxpb.AttributeProto_TYPE_PROTO:
+		return decodeType(a.GetTp())
+	default:
+		return nil, fmt.Errorf("attributes of type %v are not supported", t)
+	}
+}
+
+// encodeAttribute is the inverse of decodeAttribute; subgraphs are written by graph.
+func encodeAttribute(name string, v any, graph func(*nn.Body) (*onnxpb.GraphProto, error)) (*onnxpb.AttributeProto, error) {
+	a := &onnxpb.AttributeProto{Name: proto.String(name)}
+	var err error
+	switch v := v.(type) {
+	case float32:
+		a.Type, a.F = onnxpb.AttributeProto_FLOAT.Enum(), proto.Float32(v)
+	case int64:
+		a.Type, a.I = onnxpb.AttributeProto_INT.Enum(), proto.Int64(v)
+	case string:
+		a.Type, a.S = onnxpb.AttributeProto_STRING.Enum(), []byte(v)
+	case []float32:
+		a.Type, a.Floats = onnxpb.AttributeProto_FLOATS.Enum(), v
+	case []int64:
+		a.Type, a.Ints = onnxpb.AttributeProto_INTS.Enum(), v
+	case []string:
+		a.Type = onnxpb.AttributeProto_STRINGS.Enum()
+		for _, s := range v {
+			a.Strings = append(a.Strings, []byte(s))
+		}
+	case *tensor.Dense, *dtype.Strings:
+		a.Type = onnxpb.AttributeProto_TENSOR.Enum()
+		a.T, err = encodeTensor("", v.(dtype.Value))
+	case op.Type:
+		a.Type, a.Tp = onnxpb.AttributeProto_TYPE_PROTO.Enum(), encodeType(v)
+	case *nn.Body:
+		a.Type = onnxpb.AttributeProto_GRAPH.Enum()
+		a.G, err = graph(v)
+	default:
+		err = fmt.Errorf("a %T has no ONNX form", v)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("attribute %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// copyAttribute writes a again with other subgraphs; nothing in it is shared that a writer changes.
+func copyAttribute(a *onnxpb.AttributeProto, g *onnxpb.GraphProto) *onnxpb.AttributeProto {
+	b := &onnxpb.AttributeProto{Name: a.Name, RefAttrName: a.RefAttrName, DocString: a.DocString, Type: a.Type, G: g}
+	b.ProtoReflect().SetUnknown(a.ProtoReflect().GetUnknown())
+	return b
+}

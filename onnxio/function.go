@@ -1,0 +1,187 @@
+package onnxio
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+	"gorgonia.org/gorgonia"
+)
+
+// A model may define operators of its own by nodes, FunctionProto. A node that calls one becomes
+// a node with a body, the function's nodes with the attributes of this call; the file's own
+// spelling stays in its Origin and is what saving writes.
+
+type functionKey struct{ domain, name, overload string }
+
+func keyOf(domain, name, overload string) functionKey {
+	if domain == "ai.onnx" {
+		domain = ""
+	}
+	return functionKey{domain, name, overload}
+}
+
+// callConfig is the configuration of a call.
+type callConfig struct {
+	Body op.Body `onnx:"body"`
+}
+
+// Op is the operator of the function that the body was made of.
+func (c callConfig) Op() *op.Op {
+	if b, ok := c.Body.(*nn.Body); ok {
+		if o, ok := b.Graph.Origin.(*functionOrigin); ok {
+			return o.op
+		}
+	}
+	return nil
+}
+
+// functionOrigin is kept by the graph of a call's body.
+type functionOrigin struct {
+	*graphOrigin
+	op *op.Op
+}
+
+// functionOp makes an operator for a function that the model defines.
+func functionOp(domain, name string) *op.Op {
+	return &op.Op{
+		Domain: domain, Name: name, Since: []int{1}, Doc: "A function that the model defines.",
+		In: "inputs* any", Out: "outputs* any", Attrs: callConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			return c.Config.(callConfig).Body.Infer(c.In, c.Known, c.Train)
+		},
+		Lower: func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+			if len(in) == 0 {
+				return nil, c.Errorf("a function without inputs cannot be run")
+			}
+			return c.Config.(callConfig).Body.Lower(graphOf(in), in, c.In, c.Known, c.Train)
+		},
+		Pinned: "a function of the model",
+	}
+}
+
+func graphOf(in gorgonia.Nodes) *gorgonia.ExprGraph {
+	for _, n := range in {
+		if n != nil {
+			return n.Graph()
+		}
+	}
+	return nil
+}
+
+// addInternal extends the set of operators by the model's functions and the stand-in for
+// initializers whose data were stripped.
+func (r *reader) addInternal() error {
+	ops := []*op.Op{strippedOp()}
+	for _, f := range r.proto.Functions {
+		if f.GetName() == "" {
+			return fmt.Errorf("a function has no name")
+		}
+		if r.ops.Find(f.GetDomain(), f.GetName()) == nil {
+			k := keyOf(f.GetDomain(), f.GetName(), "")
+			r.local[k] = functionOp(k.domain, k.name)
+		}
+	}
+	for _, o := range r.local {
+		ops = append(ops, o)
+	}
+	set, err := r.ops.With(ops...)
+	r.ops = set
+	return err
+}
+
+// call describes a node that calls a function.
+func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.FunctionProto, key functionKey) (nn.NodeSpec, error) {
+	if slices.Contains(s.calls, key) {
+		return spec, fmt.Errorf("function %s.%s calls itself", f.GetDomain(), f.GetName())
+	}
+	if len(n.Input) > len(f.Input) || len(n.Output) > len(f.Output) {
+		return spec, fmt.Errorf("function %s.%s has %d inputs and %d outputs, the call %d and %d",
+			f.GetDomain(), f.GetName(), len(f.Input), len(f.Output), len(n.Input), len(n.Output))
+	}
+	s.expanded++
+	if s.expanded > maxCalls {
+		return spec, fmt.Errorf("functions are called more than %d times", maxCalls)
+	}
+	attrs := map[string]*onnxpb.AttributeProto{}
+	for _, a := range f.AttributeProto {
+		attrs[a.GetName()] = a
+	}
+	for _, a := range n.Attribute {
+		if a.RefAttrName != nil {
+			if a = s.referred(a); a == nil {
+				continue
+			}
+		}
+		attrs[a.GetName()] = a
+	}
+	opsets, err := opsetsOf(f.OpsetImport)
+	if err != nil {
+		return spec, err
+	}
+	body := &onnxpb.GraphProto{Name: f.Name, DocString: f.DocString, Node: f.Node, ValueInfo: f.ValueInfo}
+	for _, name := range f.Input {
+		body.Input = append(body.Input, &onnxpb.ValueInfoProto{Name: proto.String(name)})
+	}
+	for _, name := range f.Output {
+		body.Output = append(body.Output, &onnxpb.ValueInfoProto{Name: proto.String(name)})
+	}
+	s.calls = append(s.calls, key)
+	defer func() { s.calls = s.calls[:len(s.calls)-1] }()
+	b, err := s.bodyOf(nn.NewGraph(f.GetName(), s.ops, opsets), body, attrs)
+	if err != nil {
+		return spec, err
+	}
+	if c := b.Captured(); len(c) > 0 {
+		return spec, fmt.Errorf("function %s.%s reads %q, which nothing computes", f.GetDomain(), f.GetName(), c[0])
+	}
+	b.Graph.Origin = &functionOrigin{b.Graph.Origin.(*graphOrigin), s.local[keyOf(key.domain, key.name, "")]}
+	spec.Attrs["body"] = b
+	return spec, nil
+}
+
+// maxCalls bounds what a small file of functions calling functions can be expanded to.
+const maxCalls = 10000
+
+// strippedConfig is the type of an initializer whose data were stripped.
+type strippedConfig struct {
+	DType op.DType `onnx:"dtype"`
+	Shape []int    `onnx:"shape"`
+	Why   string   `onnx:"why"`
+}
+
+// Op makes strippedConfig a Config.
+func (strippedConfig) Op() *op.Op { return strippedOp() }
+
+const strippedName = "Stripped"
+
+// strippedOp stands in for an initializer without data: its type is known, running it an error.
+func strippedOp() *op.Op {
+	return &op.Op{
+		Domain: op.Internal, Name: strippedName, Since: []int{1}, Doc: "An initializer whose data were stripped.",
+		Out: "output any", Attrs: strippedConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			cfg := c.Config.(strippedConfig)
+			return []op.Type{op.Shaped(cfg.DType, cfg.Shape...)}, nil
+		},
+		Func: func(c *op.Call, _ []dtype.Value) ([]dtype.Value, error) {
+			return nil, c.Errorf("%s", c.Config.(strippedConfig).Why)
+		},
+		NoGrad: "has no data", Pinned: "has no data",
+	}
+}
+
+func strippedNode(v *valueOrigin, gone *StrippedError) nn.NodeSpec {
+	shape := make([]int64, len(gone.Shape))
+	for i, n := range gone.Shape {
+		shape[i] = int64(n)
+	}
+	return nn.NodeSpec{
+		Name: v.name, Domain: op.Internal, Type: strippedName, Out: []string{v.name}, Origin: v,
+		Attrs: map[string]any{"dtype": int64(gone.DType), "shape": shape, "why": gone.Error()},
+	}
+}

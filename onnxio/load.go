@@ -1,0 +1,161 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Loader reads models. The zero value knows graft's operators, takes input types from the file
+// and reads files of the operating system.
+type Loader struct {
+	// Inputs are types for inputs in place of those in the file, "data float32[N,3,224,224]":
+	// a symbol frees a dimension that the file fixes. See nn.Edit.Input.
+	Inputs []string
+	Ops    op.Set // zero: op.Standard()
+	FS     fs.FS  // where the model and its external data are; nil: the operating system
+}
+
+// Load reads a model with the default settings of Loader.
+func Load(path string) (*nn.Graph, error) { return Loader{}.Load(path) }
+
+// Read reads a model with the default settings of Loader. One with external data is refused:
+// their files are found only beside a model that has a path.
+func Read(r io.Reader) (*nn.Graph, error) { return Loader{}.Read(r) }
+
+// Load reads the model at path, and its external data from the same folder. Operators that graft
+// does not know are kept as they are: such a model can be changed and saved, not run. Errors are
+// of type *nn.Error and name the node.
+func (l Loader) Load(path string) (*nn.Graph, error) {
+	m, err := l.readModel(path)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	ext, err := l.external(path)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	defer ext.close()
+	return l.build(m, ext)
+}
+
+// Read reads a serialized model. External data are read from the root of l.FS, if it is set.
+func (l Loader) Read(r io.Reader) (*nn.Graph, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	m, err := decodeModel(b)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	if l.FS == nil {
+		return l.build(m, nil)
+	}
+	ext := &externalFiles{fsys: l.FS}
+	defer ext.close()
+	return l.build(m, ext)
+}
+
+func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
+	var b []byte
+	var err error
+	if l.FS != nil {
+		b, err = fs.ReadFile(l.FS, name)
+	} else {
+		b, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeModel(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, nil
+}
+
+func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
+	m := &onnxpb.ModelProto{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, fmt.Errorf("is no ONNX model: %w", err)
+	}
+	if m.Graph == nil {
+		return nil, errors.New("is no ONNX model: it has no graph")
+	}
+	return m, nil
+}
+
+// external serves the files in the folder of the model at name.
+func (l Loader) external(name string) (*externalFiles, error) {
+	if l.FS != nil {
+		return &externalFiles{fsys: l.FS, dir: path.Dir(name)}, nil
+	}
+	return openExternal(filepath.Dir(name))
+}
+
+// build makes a graph of a decoded model, which it takes over.
+func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles) (*nn.Graph, error) {
+	ops := l.Ops
+	if len(ops.List()) == 0 {
+		ops = op.Standard()
+	}
+	g, err := newReader(ops, m, ext).model()
+	if err != nil {
+		return nil, loadError(err)
+	}
+	if len(l.Inputs) > 0 {
+		if err := retype(g, l.Inputs); err != nil {
+			return nil, loadError(err)
+		}
+	}
+	return g, nil
+}
+
+// retype gives inputs other types.
+func retype(g *nn.Graph, inputs []string) error {
+	is := map[string]bool{}
+	for _, v := range g.Inputs() {
+		is[v.Name()] = true
+	}
+	types := make(map[string]string, len(inputs))
+	for _, s := range inputs {
+		name, t, err := op.ParseInput(s)
+		if err != nil {
+			return err
+		}
+		if !is[name] {
+			return fmt.Errorf("the model has no input %q, it has %q", name, slices.Sorted(maps.Keys(is)))
+		}
+		types[name] = t.String()
+	}
+	return g.Edit(func(e *nn.Edit) {
+		for _, v := range e.Inputs() {
+			if t, ok := types[v.Name()]; ok {
+				e.Input(v.Name(), t)
+			}
+		}
+	})
+}
+
+func loadError(err error) error {
+	var e *nn.Error
+	if errors.As(err, &e) && error(e) == err {
+		if e.Stage == "" {
+			e.Stage = "load"
+		}
+		return err
+	}
+	return &nn.Error{Stage: "load", Err: err}
+}

@@ -1,0 +1,395 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// reader turns one model into a graph.
+type reader struct {
+	ops       op.Set
+	proto     *onnxpb.ModelProto
+	ext       *externalFiles
+	functions map[functionKey]*onnxpb.FunctionProto
+	local     map[functionKey]*op.Op // operators made of functions
+	calls     []functionKey          // being expanded, to refuse a function that calls itself
+	expanded  int
+}
+
+func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
+	r := &reader{ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}}
+	for _, f := range m.Functions {
+		r.functions[keyOf(f.GetDomain(), f.GetName(), f.GetOverload())] = f
+	}
+	return r
+}
+
+func (r *reader) model() (*nn.Graph, error) {
+	opsets, err := opsetsOf(r.proto.OpsetImport)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.addInternal(); err != nil {
+		return nil, err
+	}
+	p := r.proto.Graph
+	g := nn.NewGraph(p.GetName(), r.ops, opsets)
+	g.Doc = p.GetDocString()
+	for _, kv := range r.proto.MetadataProps {
+		g.Meta[kv.GetKey()] = kv.GetValue()
+	}
+	o, err := r.assemble(nn.Assemble(g), g, p, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	o.model = r.proto
+	o.model.Graph = nil
+	g.Origin = o
+	return g, nil
+}
+
+// opsetsOf is the operator-set version of each domain. Models from before ONNX had them declare none.
+func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
+	opsets := map[string]int{}
+	for _, o := range list {
+		domain := o.GetDomain()
+		if domain == "ai.onnx" {
+			domain = ""
+		}
+		if o.GetVersion() < 0 || o.GetVersion() > 1<<30 {
+			return nil, fmt.Errorf("operator set %q has version %d", domain, o.GetVersion())
+		}
+		opsets[domain] = max(int(o.GetVersion()), opsets[domain])
+	}
+	if len(opsets) == 0 {
+		opsets[""] = 1
+	}
+	return opsets, nil
+}
+
+// assembly fills one graph or subgraph.
+type assembly struct {
+	*reader
+	a       *nn.Assembler
+	g       *nn.Graph
+	origin  *graphOrigin
+	values  map[string]*valueOrigin
+	attrs   map[string]*onnxpb.AttributeProto // of the call, inside a function
+	depth   int
+	outputs map[string]bool // names that nodes define
+}
+
+// value is what the file says about the value of that name.
+func (s *assembly) value(name string) *valueOrigin {
+	v := s.values[name]
+	if v == nil {
+		v = &valueOrigin{name: name}
+		s.values[name] = v
+	}
+	return v
+}
+
+// assemble fills g with p and infers the types of a whole model. Attrs are those of the call when
+// p is the body of a function.
+func (r *reader) assemble(a *nn.Assembler, g *nn.Graph, p *onnxpb.GraphProto, attrs map[string]*onnxpb.AttributeProto, depth int) (*graphOrigin, error) {
+	if depth > maxNesting {
+		return nil, fmt.Errorf("subgraphs are nested more than %d deep", maxNesting)
+	}
+	s := &assembly{
+		reader: r, a: a, g: g, attrs: attrs, depth: depth,
+		origin: &graphOrigin{}, values: map[string]*valueOrigin{}, outputs: map[string]bool{},
+	}
+	for _, n := range p.Node {
+		for _, name := range n.Output {
+			s.outputs[name] = true
+		}
+	}
+	steps := []func(*onnxpb.GraphProto) error{s.describe, s.params, s.inputs, s.nodes, s.finish}
+	for _, f := range steps {
+		if err := f(p); err != nil {
+			return nil, err
+		}
+	}
+	s.origin.graph = headerOfGraph(p)
+	return s.origin, nil
+}
+
+// headerOfGraph is what of p is not kept elsewhere.
+func headerOfGraph(p *onnxpb.GraphProto) *onnxpb.GraphProto {
+	h := &onnxpb.GraphProto{Name: p.Name, DocString: p.DocString, QuantizationAnnotation: p.QuantizationAnnotation, MetadataProps: p.MetadataProps}
+	h.ProtoReflect().SetUnknown(p.ProtoReflect().GetUnknown())
+	return h
+}
+
+// describe notes what value_info and output say, before the values are made.
+func (s *assembly) describe(p *onnxpb.GraphProto) error {
+	for _, info := range p.ValueInfo {
+		v := s.value(info.GetName())
+		if v.info != nil { // said twice
+			v = &valueOrigin{name: info.GetName(), undefined: true}
+		}
+		v.info = info
+		s.origin.infos = append(s.origin.infos, v)
+	}
+	for _, info := range p.Output {
+		v := s.value(info.GetName())
+		v.output = info
+		s.origin.outputs = append(s.origin.outputs, v)
+	}
+	return nil
+}
+
+func (s *assembly) params(p *onnxpb.GraphProto) error {
+	for _, t := range p.Initializer {
+		v := s.value(t.GetName())
+		s.origin.initializers = append(s.origin.initializers, v)
+		if err := s.param(v, t); err != nil {
+			return err
+		}
+	}
+	for _, t := range p.SparseInitializer {
+		name := t.GetValues().GetName()
+		d, err := decodeSparse(t, s.ext)
+		if err != nil {
+			return &nn.Error{Input: name, Err: err}
+		}
+		v := s.value(name)
+		v.sparse = t
+		s.origin.sparse = append(s.origin.sparse, v)
+		s.a.Param(name, d, v)
+	}
+	return nil
+}
+
+func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {
+	d, err := decodeTensor(t, s.ext)
+	var gone *StrippedError
+	if errors.As(err, &gone) {
+		v.stripped = t
+		s.a.Node(strippedNode(v, gone))
+		return nil
+	}
+	if err != nil {
+		return &nn.Error{Input: t.GetName(), Err: err}
+	}
+	v.header = headerOfTensor(t)
+	v.typed = t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL && t.RawData == nil
+	s.a.Param(t.GetName(), d, v)
+	return nil
+}
+
+// headerOfTensor is t without its elements.
+func headerOfTensor(t *onnxpb.TensorProto) *onnxpb.TensorProto {
+	h := &onnxpb.TensorProto{Dims: t.Dims, DataType: t.DataType, Name: t.Name, DocString: t.DocString, MetadataProps: t.MetadataProps}
+	if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT {
+		h.DataLocation = t.DataLocation
+	}
+	h.ProtoReflect().SetUnknown(t.ProtoReflect().GetUnknown())
+	return h
+}
+
+// inputs adds the inputs. Initializers listed among them, as old files do, are none.
+func (s *assembly) inputs(p *onnxpb.GraphProto) error {
+	initializer := map[string]bool{}
+	for _, list := range [][]*valueOrigin{s.origin.initializers, s.origin.sparse} {
+		for _, v := range list {
+			initializer[v.name] = true
+		}
+	}
+	for _, info := range p.Input {
+		v := s.value(info.GetName())
+		v.input = info
+		s.origin.inputs = append(s.origin.inputs, v)
+		if initializer[v.name] {
+			continue
+		}
+		t, err := decodeType(info.Type)
+		if err != nil {
+			return &nn.Error{Input: v.name, Err: err}
+		}
+		s.a.Input(v.name, t, v)
+	}
+	return nil
+}
+
+func (s *assembly) finish(p *onnxpb.GraphProto) error {
+	if err := s.a.Finish(); err != nil {
+		return err
+	}
+	for _, v := range s.origin.infos {
+		if !s.outputs[v.name] && v.input == nil && v.header == nil && v.sparse == nil {
+			v.undefined = true
+		}
+	}
+	// Every value keeps its name in the file, through edits; those that are declared also a type.
+	for name := range s.outputs {
+		if name == "" {
+			continue
+		}
+		v := s.value(name)
+		t, err := decodeType(v.info.GetType())
+		if err != nil {
+			return &nn.Error{Input: name, Err: err}
+		}
+		s.a.Type(name, t, v)
+	}
+	for _, info := range p.Output {
+		t, err := decodeType(info.Type)
+		if err != nil {
+			return &nn.Error{Input: info.GetName(), Err: err}
+		}
+		s.a.Output(info.GetName(), t, s.value(info.GetName()))
+	}
+	if s.depth > 0 {
+		return nil
+	}
+	_, err := s.a.Graph()
+	return err
+}
+
+func (s *assembly) nodes(p *onnxpb.GraphProto) error {
+	for i, n := range p.Node {
+		spec, err := s.node(n)
+		if err != nil {
+			return nodeError(n, i, err)
+		}
+		s.a.Node(spec)
+	}
+	return nil
+}
+
+// nodeError names the node in an error that does not name one yet.
+func nodeError(n *onnxpb.NodeProto, i int, err error) error {
+	var e *nn.Error
+	if errors.As(err, &e) && error(e) == err && e.Node != "" {
+		return err
+	}
+	name := n.GetName()
+	for _, o := range n.Output {
+		if name == "" {
+			name = o
+		}
+	}
+	if name == "" {
+		name = fmt.Sprintf("#%d", i)
+	}
+	return &nn.Error{Op: n.GetOpType(), Node: name, Err: err}
+}
+
+func (s *assembly) node(n *onnxpb.NodeProto) (nn.NodeSpec, error) {
+	if n.GetOpType() == "" {
+		return nn.NodeSpec{}, errors.New("a node has no operator")
+	}
+	o := &nodeOrigin{proto: n, bodies: map[int]*nn.Body{}, extra: map[int]bool{}}
+	spec := nn.NodeSpec{
+		Name: n.GetName(), Domain: n.GetDomain(), Type: n.GetOpType(), Doc: n.GetDocString(),
+		In: n.Input, Out: n.Output, Attrs: map[string]any{}, Origin: o,
+	}
+	key := keyOf(n.GetDomain(), n.GetOpType(), n.GetOverload())
+	if f := s.functions[key]; f != nil && s.local[keyOf(n.GetDomain(), n.GetOpType(), "")] != nil {
+		return s.call(spec, n, f, key)
+	}
+	known := attributesOf(s.ops.Find(n.GetDomain(), n.GetOpType()))
+	if s.local[keyOf(n.GetDomain(), n.GetOpType(), "")] != nil {
+		return spec, fmt.Errorf("no overload %q of the function is defined", n.GetOverload())
+	}
+	for i, a := range n.Attribute {
+		if a.RefAttrName != nil {
+			if a = s.referred(a); a == nil {
+				continue // the call leaves it out: the default
+			}
+		}
+		v, err := s.attribute(o, i, a, known)
+		if err != nil {
+			return spec, fmt.Errorf("attribute %s: %w", a.GetName(), err)
+		}
+		if v == nil {
+			o.extra[i] = true
+			continue
+		}
+		if spec.Attrs[a.GetName()] != nil {
+			return spec, fmt.Errorf("attribute %s is given twice", a.GetName())
+		}
+		spec.Attrs[a.GetName()] = v
+	}
+	return spec, nil
+}
+
+// attribute is the value of an attribute, nil for one that is no attribute of the operator: an
+// annotation, which stays in the file. Of an unknown operator only subgraphs are of interest.
+func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, known map[string]bool) (any, error) {
+	if attributeType(a) == onnxpb.AttributeProto_GRAPH && (known == nil || known[a.GetName()]) {
+		b, err := s.body(a.GetG())
+		if err == nil {
+			o.bodies[i] = b
+		}
+		if err == nil && len(s.calls) == 0 {
+			a.G = nil // saving writes the body
+		}
+		return b, err
+	}
+	if !known[a.GetName()] {
+		return nil, nil
+	}
+	return decodeAttribute(a, s.ext)
+}
+
+func (s *assembly) body(p *onnxpb.GraphProto) (*nn.Body, error) {
+	if p == nil {
+		return nil, errors.New("the subgraph is missing")
+	}
+	return s.bodyOf(s.g, p, s.attrs)
+}
+
+// bodyOf assembles p inside of parent, which gives it its operator sets.
+func (s *assembly) bodyOf(parent *nn.Graph, p *onnxpb.GraphProto, attrs map[string]*onnxpb.AttributeProto) (*nn.Body, error) {
+	a := nn.AssembleBody(p.GetName(), parent)
+	o, err := s.assemble(a, parent, p, attrs, s.depth+1)
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.Body()
+	if err != nil {
+		return nil, err
+	}
+	b.Graph.Doc = p.GetDocString()
+	b.Graph.Origin = o
+	return b, nil
+}
+
+// referred is the attribute of the call that an attribute inside a function stands for.
+func (s *assembly) referred(a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
+	given := s.attrs[a.GetRefAttrName()]
+	if given == nil {
+		return nil
+	}
+	b := proto.Clone(given).(*onnxpb.AttributeProto)
+	b.Name = a.Name
+	return b
+}
+
+// attributesOf names the attributes of an operator, of all versions; nil for an unknown one.
+func attributesOf(o *op.Op) map[string]bool {
+	if o == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	if o.Attrs == nil {
+		return names
+	}
+	t := reflect.TypeOf(o.Attrs)
+	for i := range t.NumField() {
+		if tag, ok := t.Field(i).Tag.Lookup("onnx"); ok {
+			name, _, _ := strings.Cut(tag, ",")
+			names[name] = true
+		}
+	}
+	return names
+}
