@@ -135,13 +135,12 @@ type programs struct {
 
 func (p *programs) take(roots gorgonia.Nodes) (*engine.Program, error) {
 	p.mu.Lock()
+	defer p.mu.Unlock() // one graph must not be compiled by two goroutines at once
 	if n := len(p.idle); n > 0 {
 		x := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
 		return x, nil
 	}
-	p.mu.Unlock()
 	return engine.Compile(engine.Options{}, roots...)
 }
 

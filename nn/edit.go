@@ -19,6 +19,7 @@ type Edit struct {
 	err   error
 	log   []action
 	place []string // where in a layer we are, for errors
+	scope string   // what names of parameters and nodes begin with, see Named
 	notes []string // what the caller should be told, see Note
 	seed  uint64
 }
@@ -122,9 +123,7 @@ func (e *Edit) fail(err error) {
 		if c.Stage == "" || c.Stage == "infer" {
 			c.Stage = "edit"
 		}
-		if len(e.place) > 0 && c.Node == "" {
-			c.Node = strings.Join(e.place, " ")
-		}
+		c.Node = strings.TrimSpace(strings.Join(e.place, " ") + " " + c.Node)
 		e.err = &c
 		return
 	}
@@ -386,11 +385,17 @@ func (e *Edit) Node(c op.Config, in ...*Value) *Node { return e.NodeN(c, 1, in..
 
 // NodeN is Node for an operator with several outputs.
 func (e *Edit) NodeN(c op.Config, outputs int, in ...*Value) *Node {
+	return e.named("", c, outputs, in)
+}
+
+// named is NodeN with a name for the node, which its first output gets as well; "" names the
+// outputs after the operator.
+func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node {
 	if e.err != nil {
 		return nil
 	}
 	o := c.Op()
-	n := &Node{domain: o.Domain, opType: o.Name, op: o, config: op.Fill(c), in: slices.Clone(in), graph: e.g, fresh: true}
+	n := &Node{name: label, domain: o.Domain, opType: o.Name, op: o, config: op.Fill(c), in: slices.Clone(in), graph: e.g, fresh: true}
 	if err := e.available(n); err != nil {
 		e.fail(err)
 		return nil
@@ -401,7 +406,10 @@ func (e *Edit) NodeN(c op.Config, outputs int, in ...*Value) *Node {
 		}
 	}
 	for i := range outputs {
-		name := strings.ToLower(o.Name)
+		name := label
+		if name == "" {
+			name = strings.ToLower(o.Name)
+		}
 		v := &Value{name: e.unique(name), producer: n, index: i, graph: e.g}
 		n.out = append(n.out, v)
 		e.addValue(v)

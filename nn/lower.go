@@ -248,6 +248,9 @@ func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
 	if want.Unranked || !want.Present() {
 		return got, nil
 	}
+	if len(want.Shape) == 0 && got.Elements() == 1 {
+		return got, nil // exporters write rank 0 for "one element"; ONNX Runtime accepts it too
+	}
 	if len(want.Shape) != len(got.Shape) {
 		return got, wrong("")
 	}

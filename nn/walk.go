@@ -119,6 +119,10 @@ func (w *walker) visit(n *Node) error {
 	if c == nil {
 		return w.deferNode(n)
 	}
+	if w.mode == walkInfer && w.untyped(in) {
+		w.bindDeclared(n)
+		return nil
+	}
 	for {
 		err := c.Resolve()
 		if err == nil {
@@ -143,6 +147,27 @@ func (w *walker) visit(n *Node) error {
 		c.Known[i].Value = v
 	}
 	return w.resolved(n, c, in)
+}
+
+// untyped says whether nothing is known of a value that is read: an unknown operator computes it.
+func (w *walker) untyped(in []*Value) bool {
+	for _, v := range in {
+		if v != nil && (v.producer != nil || v.graph.body == nil) && !w.at(v).typ.Present() {
+			return true
+		}
+	}
+	return false
+}
+
+// typeless says whether an input comes from an operator that graft does not know and has no
+// declared type either: nothing can be inferred from there on.
+func (w *walker) typeless(in []*Value) bool {
+	for _, v := range in {
+		if v != nil && !w.at(v).typ.Present() {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *walker) stage() string {

@@ -48,7 +48,9 @@ func GRUGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scrat
 	if g.DB != nil {
 		columnSums(p, rows, 3*hid, dl, g.DB[3*hid:6*hid])
 	}
-	if g.DR != nil {
+	if g.DR != nil && rows == 0 {
+		clear(g.DR)
+	} else if g.DR != nil {
 		Gemm(p, true, false, first*hid, hid, rows, 1, dl, 3*hid, prev, hid, 0, g.DR, hid)
 		if first == 2 { // the hidden gate's R multiplied r*H
 			for i := range rows {

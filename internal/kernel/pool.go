@@ -12,6 +12,10 @@ import (
 // stay awake between the operators of one step and sleep when the step is over.
 const parkAfter = time.Millisecond
 
+// yieldEvery is after how many spins (of about 0.1 µs) a waiting thread lets another
+// one run.
+const yieldEvery = 32
+
 // Pool is a fixed set of worker goroutines for short parallel loops. The calling
 // goroutine is worker 0. A nil *Pool is valid and runs everything on the caller.
 //
@@ -128,9 +132,11 @@ func (c *crew) loop(n int, f func(worker, i int)) {
 	c.left.Store(int32(c.threads - 1))
 	c.signal()
 	c.share(0)
-	for spins := 0; c.left.Load() != 0; spins++ {
-		if pause(); spins > 1000 {
-			runtime.Gosched() // somebody else may need this P for the worker to go on
+	for spins := 1; c.left.Load() != 0; spins++ {
+		pause()
+		if spins%yieldEvery == 0 {
+			runtime.Gosched() // a worker may be waiting for this P
+			yield()
 		}
 	}
 	c.f = nil
@@ -178,9 +184,11 @@ func (c *crew) await(w int, seen uint32) {
 	var since time.Time
 	for spins := 1; c.seq.Load() == seen; spins++ {
 		pause()
-		if spins%64 != 0 {
+		if spins%yieldEvery != 0 {
 			continue
 		}
+		runtime.Gosched()
+		yield()
 		if since.IsZero() {
 			since = time.Now()
 			continue

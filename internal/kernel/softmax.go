@@ -54,8 +54,8 @@ func logSoftmaxRow[T Float](dst, x []T) {
 	e := borrow[T](len(x))
 	defer giveBack(e)
 	expSubInto((*e)[:len(x)], x, m)
-	s := m + T(math.Log(float64(sum((*e)[:len(x)]))))
-	binaryVS(OpSub, dst, x, s)
+	binaryVS(OpSub, dst, x, m) // in two steps: their sum could lose the logarithm's digits
+	binaryVS(OpSub, dst, dst, T(math.Log(float64(sum((*e)[:len(x)])))))
 }
 
 func softmax[T Float](p *Pool, outer, axis, inner int, dst, x []T, row func(dst, x []T)) {

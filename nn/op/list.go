@@ -5,19 +5,27 @@ package op
 // all makes every operator that this package declares.
 func all() []*Op {
 	list := []*Op{
+		argMax(),
+		argMin(),
 		averagePool(),
 		batchNormalization(),
 		batchNormalizationGrad(),
 		blockSum(),
 		channelSum(),
 		classLossGrad(),
+		compress(),
 		concat(),
 		constant(),
 		constantOfShape(),
 		conv(),
 		convTranspose(),
+		cumProd(),
+		cumProdGradOp(),
+		cumSum(),
+		depthToSpace(),
 		expand(),
 		expandTo(),
+		eyeLike(),
 		flatten(),
 		gather(),
 		gatherElements(),
@@ -26,6 +34,10 @@ func all() []*Op {
 		gemm(),
 		gradientPart(),
 		groupNormalizationGrad(),
+		gru(),
+		identity(),
+		isInfOp(),
+		isNaNOp(),
 		layerNormalization(),
 		layerNormalizationGrad(),
 		lpNormalization(),
@@ -33,20 +45,30 @@ func all() []*Op {
 		lpPool(),
 		lrn(),
 		lrnGrad(),
+		lstm(),
 		matMul(),
 		matMulTransposed(),
 		maxPool(),
 		meanVarianceNormalization(),
 		meanVarianceNormalizationGrad(),
 		negativeLogLikelihoodLoss(),
+		nonZero(),
+		not(),
+		oneHot(),
 		pad(),
 		padGradOp(),
+		pow(),
+		prelu(),
+		preluGrad(),
 		rangeOp(),
+		recurrentGrad(),
 		reduceGradOp(),
 		reshape(),
 		reshapeTo(),
+		reverseSequence(),
 		rmsNormalization(),
 		rmsNormalizationGrad(),
+		rnn(),
 		scale(),
 		scatter(),
 		scatterElements(),
@@ -57,21 +79,36 @@ func all() []*Op {
 		sliceGradOp(),
 		sliceOp(),
 		softmaxCrossEntropyLoss(),
+		spaceToDepth(),
 		split(),
 		squeeze(),
 		sumTo(),
 		tile(),
+		topK(),
 		transpose(),
+		trilu(),
 		unsqueeze(),
 		zerosLikeOp(),
 	}
+	list = append(list, arithmeticOps()...)
+	list = append(list, celu()...)
+	list = append(list, comparisonOps()...)
 	list = append(list, convSteps()...)
+	list = append(list, elu()...)
+	list = append(list, gelu()...)
 	list = append(list, globalPools()...)
 	list = append(list, groupNorms()...)
+	list = append(list, hardSigmoid()...)
+	list = append(list, leakyRelu()...)
 	list = append(list, poolGrads()...)
+	list = append(list, powFactors()...)
 	list = append(list, reduceOps()...)
+	list = append(list, selu()...)
+	list = append(list, shrink()...)
 	list = append(list, softmaxGrads()...)
 	list = append(list, softmaxes()...)
+	list = append(list, swish()...)
+	list = append(list, thresholdedRelu()...)
 	list = append(list, unaryOps()...)
 	return list
 }

@@ -234,9 +234,6 @@ func coupleClassLoss(c *Call) []Coupling {
 	for a := 2; a < len(c.In[0].Shape); a++ {
 		list = append(list, Couple(InAxis(0, a), InAxis(1, a-1)))
 	}
-	if c.Has(2) {
-		list = append(list, Couple(InAxis(0, 1), InAxis(2, 0)))
-	}
 	for a := range c.Out[0].Shape {
 		list = append(list, Couple(InAxis(1, a), OutAxis(0, a)))
 	}

@@ -37,7 +37,9 @@ func softmaxCrossEntropyLoss() *Op {
 			list := coupleClassLoss(c)
 			if c.Wants(1) {
 				for a := range c.In[0].Shape {
-					list = append(list, Couple(InAxis(0, a), OutAxis(1, a)))
+					if a != 1 {
+						list = append(list, Couple(InAxis(0, a), OutAxis(1, a)))
+					}
 				}
 			}
 			return list

@@ -4,10 +4,10 @@ import "slices"
 
 // window is the geometry of a convolution or a pooling: one entry per spatial axis.
 type window struct {
-	kernel, out                   []Dim
+	kernel, out                  []Dim
 	stride, dilation, begin, end []int
-	ceil                          bool
-	known                         bool // begin and end are the numbers in force
+	ceil                         bool
+	known                        bool // begin and end are the numbers in force
 }
 
 // maxExtent bounds what attributes may claim for one axis, so that sums and products of a few

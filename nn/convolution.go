@@ -1,0 +1,164 @@
+package nn
+
+// Conv is a convolution over [N, C, spatial…], of any number of spatial axes. Lists of settings have
+// a number for each axis or one for all.
+type Conv struct {
+	Out              int // channels; 0: as many as the input has
+	Kernel           []int
+	Stride, Dilation []int // nil: 1
+	Pad              []int // nil: none; twice as many as axes: all begins, then all ends
+	Same             bool  // pads so that the output has ⌈size/stride⌉ elements, the odd one at the end
+	Group            int   // 0: 1
+	NoBias           bool
+	Init, BiasInit   Init // nil: uniform within 1/√fan-in, as PyTorch does
+	Name             string
+
+	lead bool // the odd element of Same at the begin: where Dirac expects it
+}
+
+// Identity is the layer with a kernel that copies its input, padded to keep its size unless Pad
+// says otherwise; Out must be 0 or the input's channels and the stride 1.
+func (c Conv) Identity() Layer {
+	c.Init, c.BiasInit, c.lead = Dirac{c.Group}, Zeros{}, true
+	c.Same = c.Same || len(c.Pad) == 0
+	return c
+}
+
+// Build adds the layer behind in[0].
+func (c Conv) Build(e *Edit, in ...*Value) []*Value {
+	x, rank := e.ranked(in, 3)
+	channels := e.size(x, 1)
+	w := e.window(rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, c.Same, c.lead)
+	if e.err != nil {
+		return nil
+	}
+	out, group := c.Out, max(c.Group, 1)
+	if out == 0 {
+		out = channels
+	}
+	if channels%group != 0 || out%group != 0 {
+		e.Failf("%d groups do not divide %d input and %d output channels", group, channels, out)
+		return nil
+	}
+	name := e.begin("conv", c.Name)
+	shape := append([]int{out, channels / group}, w.kernel...)
+	list := []*Value{x, e.weight(name+".weight", x, c.Init, FanIn{}, shape...)}
+	if !c.NoBias {
+		fan := 1
+		for _, d := range shape[1:] {
+			fan *= d
+		}
+		list = append(list, e.weight(name+".bias", x, c.BiasInit, BiasFanIn{fan}, out))
+	}
+	a := w.attrs()
+	if group > 1 {
+		a["group"] = group
+	}
+	return []*Value{e.put(name, "Conv", a, list...)}
+}
+
+// ConvTranspose is the transpose of a convolution, often used to enlarge: an axis of length n becomes
+// (n−1)·stride + dilation·(kernel−1) + 1 + OutPad − padding.
+type ConvTranspose struct {
+	Out              int // channels; 0: as many as the input has
+	Kernel           []int
+	Stride, Dilation []int // nil: 1
+	Pad, OutPad      []int // nil: none
+	Group            int   // 0: 1
+	NoBias           bool
+	Init, BiasInit   Init // nil: as PyTorch does
+	Name             string
+}
+
+// Build adds the layer behind in[0].
+func (c ConvTranspose) Build(e *Edit, in ...*Value) []*Value {
+	x, rank := e.ranked(in, 3)
+	channels := e.size(x, 1)
+	w := e.window(rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, false, false)
+	extra := e.perAxis("output padding", c.OutPad, rank-2, 0, 0)
+	if e.err != nil {
+		return nil
+	}
+	out, group := c.Out, max(c.Group, 1)
+	if out == 0 {
+		out = channels
+	}
+	if channels%group != 0 || out%group != 0 {
+		e.Failf("%d groups do not divide %d input and %d output channels", group, channels, out)
+		return nil
+	}
+	name := e.begin("convtranspose", c.Name)
+	shape := append([]int{channels, out / group}, w.kernel...)
+	list := []*Value{x, e.weight(name+".weight", x, c.Init, FanIn{}, shape...)}
+	if !c.NoBias {
+		fan := 1
+		for _, d := range shape[1:] {
+			fan *= d
+		}
+		list = append(list, e.weight(name+".bias", x, c.BiasInit, BiasFanIn{fan}, out))
+	}
+	a := w.attrs()
+	if group > 1 {
+		a["group"] = group
+	}
+	if len(c.OutPad) > 0 {
+		a["output_padding"] = extra
+	}
+	return []*Value{e.put(name, "ConvTranspose", a, list...)}
+}
+
+// sliding is a window that slides over spatial axes.
+type sliding struct{ kernel, strides, dilations, pads []int }
+
+// window checks the settings of a convolution or a pool over the given number of spatial axes.
+func (e *Edit) window(axes int, kernel, stride, dilation, pad []int, same, lead bool) sliding {
+	if e.err != nil {
+		return sliding{}
+	}
+	if len(kernel) == 0 {
+		e.Failf("has no kernel size")
+		return sliding{}
+	}
+	w := sliding{
+		kernel: e.perAxis("kernel", kernel, axes, 1, 1), strides: e.perAxis("stride", stride, axes, 1, 1),
+		dilations: e.perAxis("dilation", dilation, axes, 1, 1),
+	}
+	switch {
+	case e.err != nil:
+	case same && len(pad) > 0:
+		e.Failf("pad %v: Same chooses the padding", pad)
+	case same:
+		begin, end := make([]int, axes), make([]int, axes)
+		for i := range axes {
+			total := w.dilations[i] * (w.kernel[i] - 1)
+			begin[i], end[i] = total/2, total-total/2
+			if lead {
+				begin[i] = w.dilations[i] * (w.kernel[i] / 2)
+				end[i] = total - begin[i]
+			}
+		}
+		w.pads = append(begin, end...)
+	case len(pad) == 2*axes && axes > 0:
+		w.pads = e.perAxis("pad", pad, 2*axes, 0, 0)
+	default:
+		p := e.perAxis("pad", pad, axes, 0, 0)
+		w.pads = append(append([]int(nil), p...), p...)
+	}
+	return w
+}
+
+// attrs are the window's attributes, those that say nothing left out.
+func (w sliding) attrs() attrs {
+	a := attrs{"kernel_shape": w.kernel}
+	for name, s := range map[string]struct {
+		list []int
+		def  int
+	}{"strides": {w.strides, 1}, "dilations": {w.dilations, 1}, "pads": {w.pads, 0}} {
+		for _, n := range s.list {
+			if n != s.def {
+				a[name] = s.list
+			}
+		}
+	}
+	return a
+}

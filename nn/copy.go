@@ -1,0 +1,190 @@
+package nn
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// BodyOrigin is implemented by a node's Origin that refers to the node's subgraphs: a copy of the
+// node gets an origin that refers to the copies.
+type BodyOrigin interface {
+	// WithBodies is the origin with every subgraph replaced by what of gives for it.
+	WithBodies(of func(*Body) *Body) any
+}
+
+// Clone is a deep copy: weights, subgraphs, names, operator-set versions, metadata and what a
+// file said beyond that. Its journal is empty.
+func (g *Graph) Clone() *Graph {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	c := newCopier(false)
+	return c.graph(g, maps.Clone(g.Opsets))
+}
+
+// Fork is a copy of the structure that shares the tensors: nodes can be added to it, a loss say,
+// and training it trains the original. The map leads from the fork's parameters, those of
+// subgraphs included, to the original's. A tensor that either side replaces (SetData, a resize) is
+// no longer shared.
+func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	c := newCopier(true)
+	return c.graph(g, maps.Clone(g.Opsets)), c.origin
+}
+
+// copier copies graphs, nodes and values and remembers which is the copy of which.
+type copier struct {
+	share  bool // tensors are shared rather than copied
+	values map[*Value]*Value
+	nodes  map[*Node]*Node
+	origin map[*Param]*Param // from a copy to what it is a copy of
+	bodies map[*Body]*Body
+}
+
+func newCopier(share bool) *copier {
+	return &copier{
+		share: share, values: map[*Value]*Value{}, nodes: map[*Node]*Node{},
+		origin: map[*Param]*Param{}, bodies: map[*Body]*Body{},
+	}
+}
+
+// graph copies all of g. Subgraphs are given the operator-set versions of the graph around them,
+// as one map.
+func (c *copier) graph(g *Graph, opsets map[string]int) *Graph {
+	to := c.shell(g, opsets)
+	for _, v := range g.values {
+		c.value(to, v)
+	}
+	for _, n := range g.nodes {
+		c.node(to, n)
+	}
+	to.inputs, to.outputs = c.list(g.inputs), c.list(g.outputs)
+	return to
+}
+
+// shell is a graph without nodes and values, otherwise as g.
+func (c *copier) shell(g *Graph, opsets map[string]int) *Graph {
+	to := NewGraph(g.Name, g.ops, opsets)
+	to.Doc, to.Meta, to.Origin = g.Doc, maps.Clone(g.Meta), g.Origin
+	return to
+}
+
+// value adds the copy of v to the graph; its producer follows with the node.
+func (c *copier) value(to *Graph, v *Value) *Value {
+	if v == nil {
+		return nil
+	}
+	if x := c.values[v]; x != nil {
+		return x
+	}
+	x := &Value{name: v.name, typ: v.typ, known: v.known, index: v.index, input: v.input, graph: to, origin: v.origin}
+	if v.param != nil {
+		x.param = c.param(v.param)
+		x.param.value = x
+		if v.known.Value != nil {
+			x.known.Value = x.param.Tensor()
+		}
+	}
+	c.values[v] = x
+	to.values[x.name] = x
+	return x
+}
+
+func (c *copier) param(p *Param) *Param {
+	x := &Param{Data: p.Data, Text: p.Text, Frozen: p.Frozen}
+	if !c.share {
+		x.Data, x.Text = copyTensor(p.Data), copyText(p.Text)
+	}
+	if p.role != nil {
+		r := *p.role
+		x.role = &r
+	}
+	c.origin[x] = p
+	return x
+}
+
+func copyTensor(d *tensor.Dense) *tensor.Dense {
+	if d == nil {
+		return nil
+	}
+	x := dtype.New(dtype.Of(d.Dtype()), d.Shape()...)
+	copy(dtype.Bytes(x), dtype.Bytes(d))
+	return x
+}
+
+func copyText(t *dtype.Strings) *dtype.Strings {
+	if t == nil {
+		return nil
+	}
+	x := *t
+	x.Dims, x.Elems = slices.Clone(t.Dims), slices.Clone(t.Elems)
+	return &x
+}
+
+// node adds the copy of n, its outputs and its subgraphs. What it reads must be there already,
+// or is copied as a value without a producer.
+func (c *copier) node(to *Graph, n *Node) *Node {
+	x := &Node{name: n.name, domain: n.domain, opType: n.opType, doc: n.doc, op: n.op, config: n.config, graph: to, origin: n.origin, fresh: n.fresh}
+	c.nodes[n] = x
+	for _, v := range n.in {
+		x.in = append(x.in, c.value(to, v))
+	}
+	for _, v := range n.captured {
+		x.captured = append(x.captured, c.value(to, v))
+	}
+	for _, v := range n.out {
+		o := c.value(to, v)
+		if o != nil {
+			o.producer = x
+		}
+		x.out = append(x.out, o)
+	}
+	c.subgraphs(to, x)
+	x.useAll()
+	to.nodes = append(to.nodes, x)
+	return x
+}
+
+// subgraphs replaces the node's bodies, which are still those of the node it is a copy of.
+func (c *copier) subgraphs(to *Graph, n *Node) {
+	if b, ok := n.origin.(BodyOrigin); ok {
+		n.origin = b.WithBodies(func(b *Body) *Body { return c.body(to, b) })
+	}
+	if len(n.bodies()) == 0 {
+		return
+	}
+	v := reflect.New(reflect.TypeOf(n.config)).Elem()
+	v.Set(reflect.ValueOf(n.config))
+	for i := range v.NumField() {
+		if b, ok := v.Field(i).Interface().(*Body); ok && b != nil {
+			v.Field(i).Set(reflect.ValueOf(c.body(to, b)))
+		}
+	}
+	n.config = v.Interface().(op.Config)
+}
+
+func (c *copier) body(to *Graph, b *Body) *Body {
+	if b == nil {
+		return nil
+	}
+	if x := c.bodies[b]; x != nil {
+		return x
+	}
+	g := c.graph(b.Graph, to.Opsets)
+	x := NewBody(g, c.list(b.outer))
+	c.bodies[b] = x
+	return x
+}
+
+func (c *copier) list(vs []*Value) []*Value {
+	var out []*Value
+	for _, v := range vs {
+		out = append(out, c.values[v])
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Extract copies the part of the graph that computes the values to from the values from as a
+// graph of its own, with those as inputs and outputs; no from means the graph's own inputs. Parameters
+// are copied. A value in from may be an input, a parameter or computed. It is an error when the
+// part needs an input that from does not name, or does not need one that it does.
+func (g *Graph) Extract(from, to []string) (*Graph, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if len(from) == 0 {
+		from = names(g.inputs)
+	}
+	ins, err := g.distinct(from)
+	if err != nil {
+		return nil, err
+	}
+	outs, err := g.distinct(to)
+	if err != nil {
+		return nil, err
+	}
+	if len(outs) == 0 {
+		return nil, &Error{Stage: "extract", Err: errors.New("no output is named")}
+	}
+	stop := func(v *Value) bool { return slices.Contains(ins, v) }
+	nodes := ancestors(outs, stop)
+	if err := cutCheck(nodes, ins, outs, stop); err != nil {
+		return nil, err
+	}
+	return g.part(nodes, ins, outs)
+}
+
+// distinct finds values by name and refuses one named twice.
+func (g *Graph) distinct(list []string) ([]*Value, error) {
+	var out []*Value
+	for _, name := range list {
+		v, err := g.value(name)
+		if err != nil {
+			return nil, located("extract", &Node{}, err)
+		}
+		if slices.Contains(out, v) {
+			return nil, &Error{Stage: "extract", Err: fmt.Errorf("%q is named twice", name)}
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// cutCheck says whether the values ins cut nodes and outs off from every other input.
+func cutCheck(nodes []*Node, ins, outs []*Value, stop func(*Value) bool) error {
+	read := map[*Value]bool{}
+	for _, v := range outs {
+		read[v] = true
+	}
+	for _, n := range nodes {
+		for _, v := range n.reads() {
+			if v != nil {
+				read[v] = true
+			}
+		}
+	}
+	for v := range read {
+		if v.param == nil && v.producer == nil && !stop(v) {
+			return &Error{Stage: "extract", Err: fmt.Errorf("%v also depend on input %q: name it, or a value behind it", names(outs), v.name)}
+		}
+	}
+	for _, v := range ins {
+		if !read[v] {
+			return &Error{Stage: "extract", Err: fmt.Errorf("%v do not depend on %q", names(outs), v.name)}
+		}
+	}
+	return nil
+}
+
+// part copies nodes into a graph with the given ends.
+func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
+	c := newCopier(false)
+	to := c.shell(g, maps.Clone(g.Opsets))
+	for _, v := range ins {
+		if !v.typ.Present() {
+			return nil, &Error{Stage: "extract", Input: v.name, Err: errors.New("its type is not known, so it cannot become an input")}
+		}
+		x := &Value{name: v.name, typ: v.typ, input: true, graph: to, origin: v.origin}
+		c.values[v], to.values[x.name] = x, x
+	}
+	for _, n := range nodes {
+		for _, v := range n.out {
+			if v != nil && slices.Contains(ins, v) { // another output of the node is wanted
+				return nil, &Error{Stage: "extract", Node: n.Label(), Op: n.opType, Err: fmt.Errorf("computes %q, which is to be an input, and something else that is needed", v.name)}
+			}
+		}
+		c.node(to, n)
+	}
+	for _, v := range outs {
+		c.value(to, v) // parameters
+	}
+	to.inputs, to.outputs = c.list(ins), c.list(outs)
+	if err := to.infer(); err != nil {
+		return nil, err
+	}
+	return to, to.check()
+}

@@ -1,0 +1,136 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Join makes one graph of two: outputs of a feed inputs of b, as connect says by name. The
+// result's inputs are those of a and the unconnected ones of b, its outputs the unconnected ones
+// of a and those of b. Names of b that a has, too, get a number behind them. Both graphs stay as
+// they are. Operator-set versions must agree; of metadata that both have, a's stays.
+func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
+	if len(connect) == 0 {
+		return nil, joinError(errors.New("nothing is connected"))
+	}
+	g := a.Clone()
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if err := g.adopt(b); err != nil {
+		return nil, err
+	}
+	c := newCopier(false)
+	used, err := g.plug(b, connect, c)
+	if err != nil {
+		return nil, err
+	}
+	g.absorb(b, c)
+	ins := g.inputs
+	for _, v := range b.inputs {
+		if x := c.values[v]; x.input && !slices.Contains(ins, x) {
+			ins = append(ins, x)
+		}
+	}
+	outs := slices.DeleteFunc(slices.Clone(g.outputs), func(v *Value) bool { return used[v] })
+	for _, v := range b.outputs {
+		if x := c.values[v]; !slices.Contains(outs, x) {
+			outs = append(outs, x)
+		}
+	}
+	g.inputs, g.outputs = ins, outs
+	if err := g.infer(); err != nil {
+		return nil, err
+	}
+	return g, g.check()
+}
+
+func joinError(err error) error { return &Error{Stage: "join", Err: err} }
+
+// adopt takes over operator-set versions, metadata and operators of b.
+func (g *Graph) adopt(b *Graph) error {
+	for domain, version := range b.Opsets {
+		if domain == "ai.onnx" {
+			domain = ""
+		}
+		have, ok := g.Opsets[domain]
+		if ok && have != version {
+			name := domain
+			if name == "" {
+				name = "ai.onnx"
+			}
+			return joinError(fmt.Errorf("operator set %s has version %d in %q and %d in %q", name, have, g.Name, version, b.Name))
+		}
+		g.Opsets[domain] = version
+	}
+	if g.Meta == nil {
+		g.Meta = map[string]string{}
+	}
+	for k, v := range b.Meta {
+		if _, ok := g.Meta[k]; !ok {
+			g.Meta[k] = v
+		}
+	}
+	return nil
+}
+
+// plug binds the connected inputs of b to the outputs of g in c and returns those outputs.
+func (g *Graph) plug(b *Graph, connect map[string]string, c *copier) (map[*Value]bool, error) {
+	used := map[*Value]bool{}
+	for _, from := range slices.Sorted(maps.Keys(connect)) {
+		out, err := g.value(from)
+		if err != nil {
+			return nil, joinError(err)
+		}
+		if !slices.Contains(g.outputs, out) {
+			return nil, joinError(fmt.Errorf("%q is not an output of %q", from, g.Name))
+		}
+		in, err := b.value(connect[from])
+		if err != nil {
+			return nil, joinError(err)
+		}
+		if !in.input {
+			return nil, joinError(fmt.Errorf("%q is not an input of %q", in.name, b.Name))
+		}
+		if c.values[in] != nil {
+			return nil, joinError(fmt.Errorf("input %q is connected twice", in.name))
+		}
+		if err := sameShape(out, in); err != nil {
+			return nil, joinError(fmt.Errorf("%q does not fit %q: %w", out.name, in.name, err))
+		}
+		c.values[in] = out
+		used[out] = true
+	}
+	return used, nil
+}
+
+// absorb copies what b holds beyond the connected inputs.
+func (g *Graph) absorb(b *Graph, c *copier) {
+	for _, name := range slices.Sorted(maps.Keys(b.values)) {
+		v := b.values[name]
+		if c.values[v] != nil {
+			continue
+		}
+		own := g.values[name]
+		x := c.value(g, v)
+		if own != nil {
+			g.values[name] = own
+			x.name = free(name, g.values, b.values)
+			g.values[x.name] = x
+		}
+	}
+	for _, n := range b.nodes {
+		c.node(g, n)
+	}
+}
+
+// free is a name that neither map has: base with a number behind it.
+func free(base string, a, b map[string]*Value) string {
+	for i := 1; ; i++ {
+		if name := base + "_" + strconv.Itoa(i); a[name] == nil && b[name] == nil {
+			return name
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// ArgMaxConfig has the attributes of ArgMax.
+type ArgMaxConfig struct {
+	Axis            int   `onnx:"axis,default=0"`
+	KeepDims        *bool `onnx:"keepdims"` // nil: true
+	SelectLastIndex bool  `onnx:"select_last_index,since=12"`
+}
+
+// Op makes ArgMaxConfig a Config.
+func (ArgMaxConfig) Op() *Op { return standard("", "ArgMax") }
+
+// ArgMinConfig has the attributes of ArgMin.
+type ArgMinConfig ArgMaxConfig
+
+// Op makes ArgMinConfig a Config.
+func (ArgMinConfig) Op() *Op { return standard("", "ArgMin") }
+
+func argMax() *Op {
+	return &Op{
+		Name: "ArgMax", Since: []int{1, 11, 12, 13},
+		Doc: "Where the largest element along an axis stands.",
+		In:  "data T", Out: "reduced int64", Where: Where{"T": Numeric}, Attrs: ArgMaxConfig{},
+		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,
+	}
+}
+
+func argMin() *Op {
+	return &Op{
+		Name: "ArgMin", Since: []int{1, 11, 12, 13},
+		Doc: "Where the smallest element along an axis stands.",
+		In:  "data T", Out: "reduced int64", Where: Where{"T": Numeric}, Attrs: ArgMinConfig{},
+		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,
+	}
+}
+
+// argConfig brings both configurations to one type.
+func argConfig(c *Call) (cfg ArgMaxConfig, least bool) {
+	switch k := c.Config.(type) {
+	case ArgMaxConfig:
+		return k, false
+	case ArgMinConfig:
+		return ArgMaxConfig(k), true
+	}
+	return ArgMaxConfig{}, false
+}
+
+func argMarks(c *Call) (marks []bool, axis int, keep bool, err error) {
+	cfg, _ := argConfig(c)
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	if axis, err = c.Axis(cfg.Axis, rank); err != nil {
+		return nil, 0, false, err
+	}
+	if d := c.In[0].Shape[axis]; d.Size == 0 && !d.Symbolic() {
+		return nil, 0, false, c.Errorf("axis %d has no elements", axis)
+	}
+	marks = make([]bool, rank)
+	marks[axis] = true
+	return marks, axis, cfg.KeepDims == nil || *cfg.KeepDims, nil
+}
+
+func inferArg(c *Call) ([]Type, error) {
+	if c.In[0].Unranked {
+		return []Type{{DType: dtype.Int64, Unranked: true}}, nil
+	}
+	marks, _, keep, err := argMarks(c)
+	if err != nil {
+		return nil, err
+	}
+	return []Type{T(dtype.Int64, reducedShape(c.In[0].Shape, marks, keep)...)}, nil
+}
+
+func argKernel(c *Call) (engine.Kernel, error) {
+	_, axis, _, err := argMarks(c)
+	if err != nil {
+		return nil, err
+	}
+	cfg, least := argConfig(c)
+	l := lanesOf(c.In[0].Sizes(), axis)
+	return perNumber(c, argOf[float32](l, least, cfg.SelectLastIndex), argOf[float64](l, least, cfg.SelectLastIndex),
+		argOf[int64](l, least, cfg.SelectLastIndex), argOf[uint64](l, least, cfg.SelectLastIndex))
+}
+
+func argOf[T number](l lanes, least, last bool) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		src, dst := dtype.Slice[T](in[0]), dtype.Slice[int64](out[0])
+		l.each(x, func(k int) {
+			at := l.at(k)
+			best, where := src[at], 0
+			for i := 1; i < l.n; i++ {
+				v := src[at+i*l.step]
+				if better := v > best && !least || v < best && least; better || last && v == best || v != v && best == best {
+					best, where = v, i
+				}
+			}
+			dst[k] = int64(where)
+		})
+		return nil
+	}
+}
+
+func coupleArg(c *Call) []Coupling {
+	marks, _, keep, err := argMarks(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	to := 0
+	for i, m := range marks {
+		if !m {
+			list = append(list, Couple(InAxis(0, i), OutAxis(0, to)))
+		}
+		if !m || keep {
+			to++
+		}
+	}
+	return list
+}

@@ -1,0 +1,256 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// named lets one configuration type serve several operators.
+type named interface{ name() string }
+
+// aligned has the attributes that broadcasting operators had before version 7: B stands at the
+// axes of A from Axis on (by default the last ones) when Broadcast is set.
+type aligned[N named] struct {
+	Axis      *int `onnx:"axis,until=6"`
+	Broadcast bool `onnx:"broadcast,until=6"`
+}
+
+// Op makes it a Config.
+func (aligned[N]) Op() *Op { var n N; return standard("", n.name()) }
+
+func (a aligned[N]) alignment() (*int, bool) { return a.Axis, a.Broadcast }
+
+type (
+	addName     struct{}
+	subName     struct{}
+	mulName     struct{}
+	divName     struct{}
+	powName     struct{}
+	andName     struct{}
+	orName      struct{}
+	xorName     struct{}
+	equalName   struct{}
+	greaterName struct{}
+	lessName    struct{}
+)
+
+func (addName) name() string     { return "Add" }
+func (subName) name() string     { return "Sub" }
+func (mulName) name() string     { return "Mul" }
+func (divName) name() string     { return "Div" }
+func (powName) name() string     { return "Pow" }
+func (andName) name() string     { return "And" }
+func (orName) name() string      { return "Or" }
+func (xorName) name() string     { return "Xor" }
+func (equalName) name() string   { return "Equal" }
+func (greaterName) name() string { return "Greater" }
+func (lessName) name() string    { return "Less" }
+
+// The configurations of the operators that changed their broadcasting in version 7.
+type (
+	AddConfig     = aligned[addName]
+	SubConfig     = aligned[subName]
+	MulConfig     = aligned[mulName]
+	DivConfig     = aligned[divName]
+	PowConfig     = aligned[powName]
+	AndConfig     = aligned[andName]
+	OrConfig      = aligned[orName]
+	XorConfig     = aligned[xorName]
+	EqualConfig   = aligned[equalName]
+	GreaterConfig = aligned[greaterName]
+	LessConfig    = aligned[lessName]
+)
+
+// arithmetics is the table of the four operations.
+func arithmetics() []binary {
+	since := []int{1, 6, 7, 13, 14}
+	kern := func(o kernel.BinaryOp) *kernel.BinaryOp { return &o }
+	return []binary{
+		{name: "Add", doc: "A + B.", since: since, types: Numeric, attrs: AddConfig{}, kern: kern(kernel.OpAdd),
+			i: func(a, b int64) int64 { return a + b }, dims: Dim.Add, grad: addGrad},
+		{name: "Sub", doc: "A − B.", since: since, types: Numeric, attrs: SubConfig{}, kern: kern(kernel.OpSub),
+			i: func(a, b int64) int64 { return a - b }, dims: Dim.Sub, grad: subGrad},
+		{name: "Mul", doc: "A · B.", since: since, types: Numeric, attrs: MulConfig{}, kern: kern(kernel.OpMul),
+			i: func(a, b int64) int64 { return a * b }, dims: Dim.Mul, grad: mulGrad},
+		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, types: Numeric, attrs: DivConfig{}, kern: kern(kernel.OpDiv),
+			i: func(a, b int64) int64 { return a / b }, u: func(a, b uint64) uint64 { return a / b }, noZero: true, dims: divDims, grad: divGrad},
+	}
+}
+
+func arithmeticOps() []*Op {
+	var list []*Op
+	for _, r := range arithmetics() {
+		list = append(list, r.op())
+	}
+	return list
+}
+
+// divDims divides where rounding down and cutting off are the same: not below zero.
+func divDims(a, b Dim) Dim {
+	if a.Sym == "" && a.Size < 0 || b.Sym == "" && b.Size <= 0 {
+		return Unknown
+	}
+	return a.Div(b)
+}
+
+func addGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	return dy, dy, nil
+}
+
+func subGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	db, err = scaleBy(dy, -1)
+	return dy, db, err
+}
+
+func mulGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	if da, err = Apply1(Plain("Mul"), dy, b); err != nil {
+		return nil, nil, err
+	}
+	db, err = Apply1(Plain("Mul"), dy, a)
+	return da, db, err
+}
+
+// divGrad is dy/b and −(dy/b)·y.
+func divGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	if da, err = Apply1(Plain("Div"), dy, b); err != nil {
+		return nil, nil, err
+	}
+	if db, err = Apply1(Plain("Mul"), da, y); err != nil {
+		return nil, nil, err
+	}
+	db, err = scaleBy(db, -1)
+	return da, db, err
+}
+
+func pow() *Op {
+	return powRow().op()
+}
+
+func powRow() binary {
+	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, types: Numeric, attrs: PowConfig{}, free: true,
+		f: power, i: powerInt, u: powerUint, grad: powGrad}
+}
+
+// power knows the exponents that networks use.
+func power(a, b float64) float64 {
+	switch b {
+	case 2:
+		return a * a
+	case 3:
+		return a * a * a
+	case 0.5:
+		if a >= 0 {
+			return math.Sqrt(a)
+		}
+	case 1:
+		return a
+	}
+	return math.Pow(a, b)
+}
+
+func powerInt(a, b int64) int64 {
+	if b < 0 {
+		switch a {
+		case 1:
+			return 1
+		case -1:
+			return 1 - 2*(b&1)
+		}
+		return 0
+	}
+	return int64(powerUint(uint64(a), uint64(b)))
+}
+
+// powerUint multiplies modulo 2^64, which is right for signed bases too.
+func powerUint(a, b uint64) uint64 {
+	r := uint64(1)
+	for ; b > 0; b >>= 1 {
+		if b&1 == 1 {
+			r *= a
+		}
+		a *= a
+	}
+	return r
+}
+
+// convertingKernel brings an exponent of another type to that of the base, or, where the base is
+// an integer and the exponent a float, both to float64.
+func (r binary) convertingKernel(c *Call, w *walk) (engine.Kernel, error) {
+	t := c.In[0].DType
+	if !t.IsFloat() && c.In[1].DType.IsFloat() {
+		t = dtype.Float64
+	}
+	var k engine.Kernel
+	var err error
+	if t.IsFloat() {
+		k = r.floatKernel(t, w)
+	} else if k, err = r.integerKernel(c, t, w); err != nil {
+		return nil, err
+	}
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		a, err := dtype.ConvertTo(t, in[0])
+		if err != nil {
+			return err
+		}
+		b, err := dtype.ConvertTo(t, in[1])
+		if err != nil {
+			return err
+		}
+		dst := out[0]
+		if t != c.In[0].DType {
+			dst = dtype.New(t, out[0].Shape()...)
+		}
+		if err := k(x, []*tensor.Dense{dst}, []*tensor.Dense{a, b}); err != nil || dst == out[0] {
+			return err
+		}
+		return dtype.Convert(out[0], dst)
+	}, nil
+}
+
+// powFactors are the derivatives of a^b by a and by b, as operators of lowerings.
+func powFactors() []*Op {
+	rows := []binary{
+		{name: "PowByBase", f: func(a, b float64) float64 {
+			if b == 0 {
+				return 0
+			}
+			return b * power(a, b-1)
+		}},
+		{name: "PowByExponent", f: func(a, b float64) float64 {
+			if a == 0 && b >= 0 {
+				return 0
+			}
+			return power(a, b) * math.Log(a)
+		}},
+	}
+	var list []*Op
+	for _, r := range rows {
+		r.doc, r.since, r.types, r.free, r.noGrad = "Factor in the gradient of Pow.", []int{1}, Floats, true, "gradient"
+		o := r.op()
+		o.Domain, o.Couple, o.Pinned, o.InPlace = Internal, nil, "gradient", nil
+		list = append(list, o)
+	}
+	return list
+}
+
+func powGrad(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	if da, err = Apply1(standard(Internal, "PowByBase"), a, b); err != nil {
+		return nil, nil, err
+	}
+	if da, err = Apply1(Plain("Mul"), dy, da); err != nil {
+		return nil, nil, err
+	}
+	if !c.In[1].DType.IsFloat() || c.In[1].DType != c.In[0].DType {
+		return da, nil, nil
+	}
+	if db, err = Apply1(standard(Internal, "PowByExponent"), a, b); err != nil {
+		return nil, nil, err
+	}
+	db, err = Apply1(Plain("Mul"), dy, db)
+	return da, db, err
+}

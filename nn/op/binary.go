@@ -1,0 +1,325 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// binary describes an operator on two operands that broadcast. The functions say which element
+// types it takes.
+type binary struct {
+	name, doc string
+	since     []int
+	types     []DType
+	attrs     Config // nil: none
+
+	// Results of the operands' type.
+	kern *kernel.BinaryOp // fast floats
+	f    func(a, b float64) float64
+	i    func(a, b int64) int64   // integers; the result wraps
+	u    func(a, b uint64) uint64 // unsigned integers; nil: i
+	b    func(a, b bool) bool     // on bools; the result is bool
+
+	// Results that are bool.
+	cf func(a, b float64) bool
+	ci func(a, b int64) bool
+	cu func(a, b uint64) bool
+
+	noZero bool // integers must not be divided by zero
+	free   bool // the operands' types need not agree (Pow)
+
+	// grad gives the gradients of both operands in the shape of the output; nil: none.
+	grad   func(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error)
+	noGrad string
+	dims   func(a, b Dim) Dim // shape arithmetic
+	strs   func(c *Call, in []dtype.Value) ([]dtype.Value, error)
+}
+
+func (r binary) result() bool { return r.cf != nil || r.b != nil }
+
+func (r binary) op() *Op {
+	o := &Op{
+		Name: r.name, Doc: r.doc, Since: r.since, In: "A T, B T", Out: "C T", Attrs: r.attrs,
+		Where: Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
+		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1},
+	}
+	if r.result() {
+		o.Out = "C bool"
+	}
+	if r.free {
+		o.In, o.Where = "X T, Y T1", Where{"T": r.types, "T1": Numeric}
+	}
+	if r.grad != nil {
+		o.Grad = r.gradient
+	}
+	if r.dims != nil {
+		o.Dims = r.known
+	}
+	return o
+}
+
+// legacy is the configuration of an operator that had its own broadcasting before version 7.
+type legacy interface {
+	alignment() (axis *int, broadcast bool)
+}
+
+// operands are the shapes of both operands as modern broadcasting aligns them.
+func operands(c *Call) (a, b []Dim) {
+	a, b = c.In[0].Shape, c.In[1].Shape
+	l, ok := c.Config.(legacy)
+	if !ok || c.Version >= 7 {
+		return a, b
+	}
+	if axis, on := l.alignment(); on && axis != nil && *axis >= 0 {
+		b = append([]Dim(nil), b...)
+		for len(b) < len(a)-*axis {
+			b = append(b, D(1))
+		}
+	}
+	return a, b
+}
+
+func (r binary) infer(c *Call) ([]Type, error) {
+	t := Type{DType: c.In[0].DType}
+	if r.result() {
+		t.DType = dtype.Bool
+	}
+	if c.In[0].Unranked || c.In[1].Unranked {
+		t.Unranked = true
+		return []Type{t}, nil
+	}
+	a, b := operands(c)
+	shape, err := c.Broadcast(a, b)
+	if err != nil {
+		return nil, err
+	}
+	return []Type{t.With(shape...)}, nil
+}
+
+// coupleBinary is Elementwise with the second operand where the call aligns it.
+func coupleBinary(c *Call) []Coupling {
+	list := CoupleAll(c, 0)
+	_, b := operands(c)
+	out := c.Out[0].Shape
+	for a := range c.In[1].Shape {
+		if o := a + len(out) - len(b); !b[a].Differ(out[o]) {
+			list = append(list, Couple(InAxis(1, a), OutAxis(0, o)))
+		}
+	}
+	return list
+}
+
+// known does shape arithmetic element by element.
+func (r binary) known(c *Call) []Known {
+	if len(c.Out) > 0 && c.Out[0].Rank() > 1 {
+		return nil
+	}
+	a, err := c.Dims(0)
+	if err != nil {
+		return nil
+	}
+	b, err := c.Dims(1)
+	if err != nil || len(a) != len(b) && len(a) != 1 && len(b) != 1 {
+		return nil
+	}
+	out := make([]Dim, max(len(a), len(b)))
+	if len(a) == 0 || len(b) == 0 {
+		out = []Dim{}
+	}
+	for i := range out {
+		out[i] = r.dims(a[min(i, len(a)-1)], b[min(i, len(b)-1)])
+	}
+	return []Known{{Dims: out}}
+}
+
+// gradient sums the operands' gradients over what broadcasting repeated.
+func (r binary) gradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if !c.In[0].DType.IsFloat() {
+		return nil, nil
+	}
+	ashape, bshape := operands(c)
+	b, err := ReshapeTo(in[1], bshape...)
+	if err != nil {
+		return nil, err
+	}
+	da, db, err := r.grad(c, in[0], b, out[0], dout[0])
+	if err != nil {
+		return nil, err
+	}
+	if da != nil {
+		if da, err = SumTo(da, ashape...); err != nil {
+			return nil, err
+		}
+	}
+	if db != nil {
+		if db, err = SumTo(db, bshape...); err != nil {
+			return nil, err
+		}
+		if db, err = ReshapeTo(db, c.In[1].Shape...); err != nil {
+			return nil, err
+		}
+	}
+	return gorgonia.Nodes{da, db}, nil
+}
+
+func (r binary) kernel(c *Call) (engine.Kernel, error) {
+	a, b := operands(c)
+	w, err := newWalk(c, c.Out[0].Sizes(), sizes(a), sizes(b))
+	if err != nil {
+		return nil, err
+	}
+	t := c.In[0].DType
+	if r.free && c.In[1].DType != t { // the exponent in the base's type, or both in double precision
+		return r.convertingKernel(c, w)
+	}
+	switch {
+	case t == dtype.Bool && r.b != nil:
+		return pairKernel(w, 1, pairOf(r.b)), nil
+	case t == dtype.Bool && r.cu != nil:
+		return pairKernel(w, 1, pairOf(func(a, b bool) bool { return r.cu(bit(a), bit(b)) })), nil
+	case t.IsFloat():
+		return r.floatKernel(t, w), nil
+	}
+	return r.integerKernel(c, t, w)
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (r binary) floatKernel(t DType, w *walk) engine.Kernel {
+	switch {
+	case r.cf != nil:
+		f := r.cf
+		return perPrecision(t, pairKernel(w, 1, pairOf(func(a, b float32) bool { return f(float64(a), float64(b)) })), pairKernel(w, 1, pairOf(f)))
+	case r.kern != nil:
+		return perPrecision(t, pairKernel(w, 1, fastPair[float32](*r.kern)), pairKernel(w, 1, fastPair[float64](*r.kern)))
+	}
+	f := r.f
+	return perPrecision(t, pairKernel(w, 16, pairOf(func(a, b float32) float32 { return float32(f(float64(a), float64(b))) })), pairKernel(w, 16, pairOf(f)))
+}
+
+func (r binary) integerKernel(c *Call, t DType, w *walk) (engine.Kernel, error) {
+	switch t {
+	case dtype.Int8:
+		return integerPair[int8](c, r, w), nil
+	case dtype.Int16:
+		return integerPair[int16](c, r, w), nil
+	case dtype.Int32:
+		return integerPair[int32](c, r, w), nil
+	case dtype.Int64:
+		return integerPair[int64](c, r, w), nil
+	case dtype.Uint8:
+		return integerPair[uint8](c, r, w), nil
+	case dtype.Uint16:
+		return integerPair[uint16](c, r, w), nil
+	case dtype.Uint32:
+		return integerPair[uint32](c, r, w), nil
+	case dtype.Uint64:
+		return integerPair[uint64](c, r, w), nil
+	}
+	return nil, c.wantGot(0, "numbers", c.In[0])
+}
+
+// integer are Go's integer types.
+type integer interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+}
+
+func integerPair[T integer](c *Call, r binary, w *walk) engine.Kernel {
+	unsigned := ^T(0) > 0
+	switch {
+	case r.cu != nil && unsigned:
+		return pairKernel(w, 1, pairOf(func(a, b T) bool { return r.cu(uint64(a), uint64(b)) }))
+	case r.ci != nil:
+		return pairKernel(w, 1, pairOf(func(a, b T) bool { return r.ci(int64(a), int64(b)) }))
+	}
+	f := func(a, b T) T { return T(r.i(int64(a), int64(b))) }
+	if r.u != nil && unsigned {
+		f = func(a, b T) T { return T(r.u(uint64(a), uint64(b))) }
+	}
+	k := pairKernel(w, 2, pairOf(f))
+	if !r.noZero {
+		return k
+	}
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		for _, v := range dtype.Slice[T](in[1]) {
+			if v == 0 {
+				return c.Errorf("integer division by zero")
+			}
+		}
+		return k(x, out, in)
+	}
+}
+
+// pair computes rows: both operands advance, or one of them is a single element.
+type pair[T, R any] struct {
+	vv func(dst []R, a, b []T)
+	vs func(dst []R, a []T, b T)
+	sv func(dst []R, a T, b []T)
+}
+
+// pairOf makes row functions of a function of two elements.
+func pairOf[T, R any](f func(a, b T) R) pair[T, R] {
+	return pair[T, R]{
+		vv: func(dst []R, a, b []T) {
+			for i := range dst {
+				dst[i] = f(a[i], b[i])
+			}
+		},
+		vs: func(dst []R, a []T, b T) {
+			for i := range dst {
+				dst[i] = f(a[i], b)
+			}
+		},
+		sv: func(dst []R, a T, b []T) {
+			for i := range dst {
+				dst[i] = f(a, b[i])
+			}
+		},
+	}
+}
+
+// fastPair are the row functions of package kernel.
+func fastPair[T kernel.Float](o kernel.BinaryOp) pair[T, T] {
+	mirror := o
+	switch o {
+	case kernel.OpSub:
+		mirror = kernel.OpRSub
+	case kernel.OpDiv:
+		mirror = kernel.OpRDiv
+	}
+	return pair[T, T]{
+		vv: func(dst, a, b []T) { kernel.Binary(nil, o, dst, a, b) },
+		vs: func(dst, a []T, b T) { kernel.BinaryScalar(nil, o, dst, a, b) },
+		sv: func(dst []T, a T, b []T) { kernel.BinaryScalar(nil, mirror, dst, b, a) },
+	}
+}
+
+func pairKernel[T, R any](w *walk, cost int, f pair[T, R]) engine.Kernel {
+	moveA, moveB := w.moves[0], w.moves[1]
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dst, a, b := dtype.Slice[R](out[0]), dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
+		if len(dst) == 0 {
+			return nil
+		}
+		w.each(x.Pool(), cost, func(at, n int, off [3]int) {
+			d := dst[at : at+n]
+			switch {
+			case moveA && moveB:
+				f.vv(d, a[off[0]:off[0]+n], b[off[1]:off[1]+n])
+			case moveA:
+				f.vs(d, a[off[0]:off[0]+n], b[off[1]])
+			case moveB:
+				f.sv(d, a[off[0]], b[off[1]:off[1]+n])
+			}
+		})
+		return nil
+	}
+}

@@ -1,0 +1,26 @@
+package op
+
+// CeluConfig has the attributes of Celu. Alpha is 1 when nil.
+type CeluConfig struct {
+	Alpha *float32 `onnx:"alpha"`
+}
+
+// Op makes CeluConfig a Config.
+func (CeluConfig) Op() *Op { return standard("", "Celu") }
+
+func celu() []*Op {
+	list := pointwiseOp{
+		name: "Celu", doc: "max(0, x) + min(0, alpha·(e^(x/alpha) − 1)).", since: []int{12}, attrs: CeluConfig{},
+		of: func(c Config) pointwise {
+			a := orFloat(c.(CeluConfig).Alpha, 1)
+			return scaledElu(a, 1, 1/a)
+		},
+	}.ops()
+	list[0].Check = func(c *Call) error {
+		if orFloat(c.Config.(CeluConfig).Alpha, 1) == 0 {
+			return c.Errorf("alpha is 0")
+		}
+		return nil
+	}
+	return list
+}

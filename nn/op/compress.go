@@ -1,0 +1,139 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// CompressConfig has the attribute of Compress; without an axis the input counts as a vector.
+type CompressConfig struct {
+	Axis *int `onnx:"axis"`
+}
+
+// Op makes CompressConfig a Config.
+func (CompressConfig) Op() *Op { return standard("", "Compress") }
+
+func compress() *Op {
+	return &Op{
+		Name: "Compress", Since: []int{9, 11},
+		Doc: "Keeps the slices of an axis for which the condition holds.",
+		In:  "input T, condition bool shape", Out: "output T", Attrs: CompressConfig{},
+		Infer: inferCompress, Kernel: compressKernel, Strings: moveStrings,
+		Grad: compressGrad, Couple: coupleCompress,
+	}
+}
+
+// compressed is the shape of the input, made a vector if there is no axis, and the axis.
+func compressed(c *Call) ([]Dim, int, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, 0, err
+	}
+	if a := c.Config.(CompressConfig).Axis; a != nil {
+		axis, err := c.Axis(*a, rank)
+		return c.In[0].Shape, axis, err
+	}
+	return []Dim{Product(c.In[0].Shape)}, 0, nil
+}
+
+// kept are the indices for which the condition holds.
+func kept(c *Call, length Dim) ([]int64, error) {
+	v, err := c.Value(1)
+	if err != nil {
+		return nil, err
+	}
+	at, err := nonZeros(v)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int64, len(at))
+	for i, k := range at {
+		if list[i] = int64(k); length.Known() && k >= length.Size {
+			return nil, c.Errorf("the condition keeps index %d of an axis of length %v", k, length)
+		}
+	}
+	return list, nil
+}
+
+func inferCompress(c *Call) ([]Type, error) {
+	if c.In[0].Unranked {
+		return []Type{{DType: c.In[0].DType, Unranked: true}}, nil
+	}
+	from, axis, err := compressed(c)
+	if err != nil {
+		return nil, err
+	}
+	shape := append([]Dim(nil), from...)
+	list, err := kept(c, shape[axis])
+	if shape[axis] = D(len(list)); err != nil {
+		shape[axis] = Unknown
+	}
+	return []Type{c.In[0].With(shape...)}, err
+}
+
+func compressKernel(c *Call) (engine.Kernel, error) {
+	shape, axis, err := compressed(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := kept(c, shape[axis])
+	if err != nil {
+		return nil, err
+	}
+	outer, inner := around(sizes(shape), axis)
+	inner *= c.In[0].DType.Size()
+	length := shape[axis].Size
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		dst, src := out[0].Raw, in[0].Raw
+		for o := range outer {
+			for _, k := range list {
+				from := (o*length + int(k)) * inner
+				dst = dst[copy(dst, src[from:from+inner]):]
+			}
+		}
+		return nil
+	}, nil
+}
+
+func compressGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	shape, axis, err := compressed(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := kept(c, shape[axis])
+	if err != nil {
+		return nil, err
+	}
+	v, err := dtype.FromSlice(list, len(list))
+	if err != nil {
+		return nil, err
+	}
+	index, err := Const(dout[0].Graph(), v)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Apply1(gatherGradConfig{axis, shape}, dout[0], index)
+	if err == nil {
+		d, err = ReshapeTo(d, c.In[0].Shape...)
+	}
+	return gorgonia.Nodes{d, nil}, err
+}
+
+func coupleCompress(c *Call) []Coupling {
+	if c.Config.(CompressConfig).Axis == nil {
+		return nil
+	}
+	_, axis, err := compressed(c)
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	for a := range c.In[0].Shape {
+		if a != axis {
+			list = append(list, Couple(InAxis(0, a), OutAxis(0, a)))
+		}
+	}
+	return list
+}

@@ -1,0 +1,61 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+// values lists the operands of a case; nil tensors stay absent.
+func values(in ...dtype.Value) []dtype.Value { return in }
+
+// regroup follows a cut of the weight's channels of a depthwise convolution.
+func regroup(c *optest.Case, cut map[op.AxisRef][]int) {
+	cfg := c.Config.(op.ConvConfig)
+	if cfg.Group > 1 && len(cut[op.InAxis(1, 1)]) == 0 {
+		cfg.Group -= len(cut[op.InAxis(0, 1)])
+		c.Config = cfg
+	}
+}
+
+func TestConv(t *testing.T) {
+	x := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	w := func(shape ...int) dtype.Value { return optest.Rand(2, shape...) }
+	b := func(n int) dtype.Value { return optest.Rand(3, n) }
+	optest.Run(t,
+		optest.Case{Name: "plain", Config: op.ConvConfig{}, In: values(x(2, 3, 5, 6), w(4, 3, 3, 2))},
+		optest.Case{Name: "bias pads strides", Config: op.ConvConfig{Pads: []int{1, 2, 0, 1}, Strides: []int{2, 3}},
+			In: values(x(2, 3, 7, 6), w(2, 3, 3, 3), b(2))},
+		optest.Case{Name: "dilations", Config: op.ConvConfig{Dilations: []int{2, 3}, Kernel: []int{2, 2}}, In: values(x(1, 2, 6, 7), w(2, 2, 2, 2))},
+		optest.Case{Name: "groups", Config: op.ConvConfig{Group: 2}, In: values(x(2, 4, 5, 5), w(6, 2, 3, 3), b(6)), Resize: regroup},
+		optest.Case{Name: "depthwise", Config: op.ConvConfig{Group: 3, Pads: []int{1, 1, 1, 1}}, In: values(x(2, 3, 5, 5), w(6, 1, 3, 3)), Resize: regroup},
+		optest.Case{Name: "same upper", Config: op.ConvConfig{AutoPad: "SAME_UPPER", Strides: []int{2, 2}}, In: values(x(1, 2, 5, 6), w(2, 2, 2, 3))},
+		optest.Case{Name: "same lower", Config: op.ConvConfig{AutoPad: "SAME_LOWER"}, In: values(x(1, 2, 5, 6), w(2, 2, 2, 2))},
+		optest.Case{Name: "valid", Config: op.ConvConfig{AutoPad: "VALID"}, In: values(x(1, 2, 5, 6), w(2, 2, 2, 2)), Version: 1},
+		optest.Case{Name: "1-D", Config: op.ConvConfig{Strides: []int{2}}, In: values(x(2, 2, 9), w(3, 2, 3), b(3))},
+		optest.Case{Name: "3-D", Config: op.ConvConfig{Pads: []int{1, 0, 1, 0, 1, 0}}, In: values(x(1, 2, 3, 4, 3), w(2, 2, 2, 2, 2))},
+		optest.Case{Name: "known", Config: op.ConvConfig{}, In: values(optest.Floats([]int{1, 1, 3}, 1, 2, 3), optest.Floats([]int{1, 1, 2}, 10, 1)),
+			Want: values(optest.Floats([]int{1, 1, 2}, 12, 23))},
+	)
+}
+
+func TestConvRefuses(t *testing.T) {
+	x, w := optest.Rand(1, 1, 4, 5, 5), optest.Rand(2, 2, 4, 3, 3)
+	for _, c := range []optest.Case{
+		{Name: "kernel larger than the input", Config: op.ConvConfig{Dilations: []int{3, 3}}, In: values(x, w)},
+		{Name: "negative pads", Config: op.ConvConfig{Pads: []int{-1, 0, 0, 0}}, In: values(x, w)},
+		{Name: "zero stride", Config: op.ConvConfig{Strides: []int{0, 1}}, In: values(x, w)},
+		{Name: "group that does not divide", Config: op.ConvConfig{Group: 3}, In: values(x, w)},
+		{Name: "channels", Config: op.ConvConfig{Group: 2}, In: values(x, w)},
+		{Name: "negative group", Config: op.ConvConfig{Group: -2}, In: values(x, w)},
+		{Name: "kernel_shape", Config: op.ConvConfig{Kernel: []int{2, 3}}, In: values(x, w)},
+		{Name: "bias", Config: op.ConvConfig{}, In: values(x, w, optest.Rand(1, 3))},
+		{Name: "huge pads", Config: op.ConvConfig{Pads: []int{1 << 31, 1 << 31, 1 << 31, 1 << 31}}, In: values(x, w)},
+		{Name: "auto_pad", Config: op.ConvConfig{AutoPad: "SAME"}, In: values(x, w)},
+		{Name: "rank", Config: op.ConvConfig{}, In: values(optest.Rand(1, 4, 4), w)},
+	} {
+		optest.Fails(t, c)
+	}
+}

@@ -1,0 +1,191 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// CumSumConfig has the attributes of CumSum: Exclusive leaves each element out of its own sum,
+// Reverse begins at the end.
+type CumSumConfig struct {
+	Exclusive bool `onnx:"exclusive"`
+	Reverse   bool `onnx:"reverse"`
+}
+
+// Op makes CumSumConfig a Config.
+func (CumSumConfig) Op() *Op { return standard("", "CumSum") }
+
+// CumProdConfig has the attributes of CumProd, those of CumSum.
+type CumProdConfig CumSumConfig
+
+// Op makes CumProdConfig a Config.
+func (CumProdConfig) Op() *Op { return standard("", "CumProd") }
+
+func cumSum() *Op {
+	return &Op{
+		Name: "CumSum", Since: []int{11, 14},
+		Doc: "Running sums along an axis.",
+		In:  "x T, axis Taxis", Out: "y T", Where: Where{"T": Numeric, "Taxis": Indices}, Attrs: CumSumConfig{},
+		Infer: Same, Kernel: widened(cumKernel), InPlace: []int{0},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			cfg := c.Config.(CumSumConfig)
+			cfg.Reverse = !cfg.Reverse
+			d, err := Apply1(cfg, dout[0], in[1])
+			return gorgonia.Nodes{d, nil}, err
+		},
+		Couple: coupleCum,
+	}
+}
+
+func cumProd() *Op {
+	return &Op{
+		Name: "CumProd", Since: []int{26},
+		Doc: "Running products along an axis.",
+		In:  "x T, axis Taxis", Out: "y T", Where: Where{"T": Numeric, "Taxis": Indices}, Attrs: CumProdConfig{},
+		Infer: Same, Kernel: widened(cumKernel), InPlace: []int{0},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := Apply1(cumProdGradConfig(c.Config.(CumProdConfig)), in[0], in[1], dout[0])
+			return gorgonia.Nodes{d, nil}, err
+		},
+		Couple: coupleCum,
+	}
+}
+
+func cumKernel(c *Call) (engine.Kernel, error) {
+	cfg, product := CumSumConfig{}, false
+	switch k := c.Config.(type) {
+	case CumSumConfig:
+		cfg = k
+	case CumProdConfig:
+		cfg, product = CumSumConfig(k), true
+	}
+	return perNumber(c, cumOf[float32](c, cfg, product), cumOf[float64](c, cfg, product), cumOf[int64](c, cfg, product), cumOf[uint64](c, cfg, product))
+}
+
+// cumLanes reads the axis, which may be computed.
+func cumLanes(c *Call, axis *tensor.Dense) (lanes, error) {
+	a, err := firstInt(c, 1, axis)
+	if err != nil {
+		return lanes{}, err
+	}
+	if a, err = c.Axis(a, len(c.In[0].Shape)); err != nil {
+		return lanes{}, err
+	}
+	return lanesOf(c.In[0].Sizes(), a), nil
+}
+
+func cumOf[T number](c *Call, cfg CumSumConfig, product bool) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		l, err := cumLanes(c, in[1])
+		if err != nil {
+			return err
+		}
+		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+		l.each(x, func(k int) {
+			at, step := l.at(k), l.step
+			if cfg.Reverse {
+				at, step = at+(l.n-1)*step, -step
+			}
+			var run T
+			if product {
+				run = 1
+			}
+			for range l.n {
+				v := src[at]
+				if cfg.Exclusive {
+					dst[at] = run
+				}
+				if product {
+					run *= v
+				} else {
+					run += v
+				}
+				if !cfg.Exclusive {
+					dst[at] = run
+				}
+				at += step
+			}
+		})
+		return nil
+	}
+}
+
+// coupleCum ties every axis but the one that is summed along; all of them are left alone while
+// that one is not known.
+func coupleCum(c *Call) []Coupling {
+	n, err := c.Ints(1)
+	if err != nil || len(n) != 1 {
+		return nil
+	}
+	axis, err := c.Axis(n[0], len(c.In[0].Shape))
+	if err != nil {
+		return nil
+	}
+	var list []Coupling
+	for a := range c.In[0].Shape {
+		if a != axis {
+			list = append(list, Couple(InAxis(0, a), OutAxis(0, a)))
+		}
+	}
+	return list
+}
+
+type cumProdGradConfig CumSumConfig
+
+func (cumProdGradConfig) Op() *Op { return standard(Internal, "CumProdGrad") }
+
+func cumProdGradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "CumProdGrad", Since: []int{1}, Doc: "Gradient of CumProd.",
+		In: "x T, axis Taxis, dY T", Out: "dX T",
+		Where: Where{"T": {dtype.Float32, dtype.Float64}, "Taxis": Indices}, Attrs: cumProdGradConfig{},
+		Infer: Same,
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			if c.In[0].DType == dtype.Float64 {
+				return cumProdGradOf[float64](c), nil
+			}
+			return cumProdGradOf[float32](c), nil
+		},
+		NoGrad: "gradient", Pinned: "gradient",
+	}
+}
+
+// cumProdGradOf runs the products p forward and their gradients backward: p' = p·x.
+func cumProdGradOf[T kernel.Float](c *Call) engine.Kernel {
+	cfg := c.Config.(cumProdGradConfig)
+	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+		l, err := cumLanes(c, in[1])
+		if err != nil {
+			return err
+		}
+		dx, x, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), dtype.Slice[T](in[2])
+		l.each(e, func(k int) {
+			at, step := l.at(k), l.step
+			if cfg.Reverse {
+				at, step = at+(l.n-1)*step, -step
+			}
+			run := T(1)
+			for range l.n {
+				dx[at] = run
+				run *= x[at]
+				at += step
+			}
+			var d T
+			for range l.n {
+				at -= step
+				if !cfg.Exclusive {
+					d += dy[at]
+				}
+				dx[at] *= d
+				d *= x[at]
+				if cfg.Exclusive {
+					d += dy[at]
+				}
+			}
+		})
+		return nil
+	}
+}

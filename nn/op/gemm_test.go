@@ -1,0 +1,58 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+func number(x float32) *float32 { return &x }
+func integer(n int) *int        { return &n }
+
+func TestGemm(t *testing.T) {
+	a := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	b := func(shape ...int) dtype.Value { return optest.Rand(2, shape...) }
+	c := func(shape ...int) dtype.Value { return optest.Rand(3, shape...) }
+	optest.Run(t,
+		optest.Case{Name: "plain", Config: op.GemmConfig{}, In: values(a(3, 4), b(4, 5))},
+		optest.Case{Name: "all", Config: op.GemmConfig{TransA: true, TransB: true, Alpha: number(0.5), Beta: number(-2)}, In: values(a(4, 3), b(5, 4), c(5))},
+		optest.Case{Name: "transA", Config: op.GemmConfig{TransA: true}, In: values(a(4, 3), b(4, 5), c(3, 1))},
+		optest.Case{Name: "transB", Config: op.GemmConfig{TransB: true}, In: values(a(3, 4), b(5, 4), c(1, 5))},
+		optest.Case{Name: "scalar", Config: op.GemmConfig{Beta: number(0.25)}, In: values(a(3, 4), b(4, 2), c())},
+		optest.Case{Name: "zero", Config: op.GemmConfig{Beta: number(0), Alpha: number(0)}, In: values(a(3, 4), b(4, 2), c(3, 2))},
+		optest.Case{Name: "old", Config: op.GemmConfig{Broadcast: true}, In: values(a(3, 4), b(4, 2), c(2)), Version: 6},
+		optest.Case{Name: "int32", Config: op.GemmConfig{}, In: values(optest.Tensor([]int32{1, 2, 3, 4}, 2, 2), optest.Tensor([]int32{1, 0, 1, 1}, 2, 2), optest.Tensor([]int32{10}, 1)),
+			Want: values(optest.Tensor([]int32{13, 12, 17, 14}, 2, 2))},
+	)
+	for _, k := range []optest.Case{
+		{Name: "inner", Config: op.GemmConfig{}, In: values(a(3, 4), b(5, 2))},
+		{Name: "rank", Config: op.GemmConfig{}, In: values(a(3, 4, 1), b(4, 2))},
+		{Name: "C", Config: op.GemmConfig{}, In: values(a(3, 4), b(4, 2), c(3))},
+	} {
+		optest.Fails(t, k)
+	}
+}
+
+func TestMatMul(t *testing.T) {
+	a := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	b := func(shape ...int) dtype.Value { return optest.Rand(2, shape...) }
+	m := op.Plain("MatMul")
+	optest.Run(t,
+		optest.Case{Name: "matrices", Config: m, In: values(a(3, 4), b(4, 5))},
+		optest.Case{Name: "one B", Config: m, In: values(a(2, 3, 4), b(4, 5))},
+		optest.Case{Name: "one A", Config: m, In: values(a(3, 4), b(2, 4, 5))},
+		optest.Case{Name: "batch", Config: m, In: values(a(2, 3, 4), b(2, 4, 2))},
+		optest.Case{Name: "broadcast", Config: m, In: values(a(2, 1, 3, 4), b(3, 4, 2))},
+		optest.Case{Name: "ones", Config: m, In: values(a(2, 3, 4), b(1, 1, 4, 2))},
+		optest.Case{Name: "vectors", Config: m, In: values(a(4), b(4))},
+		optest.Case{Name: "vector left", Config: m, In: values(a(4), b(2, 4, 3))},
+		optest.Case{Name: "vector right", Config: m, In: values(a(2, 3, 4), b(4))},
+		optest.Case{Name: "int64", Config: m, In: values(optest.Tensor([]int64{1, 2, 3, 4}, 2, 2), optest.Tensor([]int64{1 << 40, 0, 1, 1}, 2, 2)),
+			Want: values(optest.Tensor([]int64{1<<40 + 2, 2, 3<<40 + 4, 4}, 2, 2))},
+	)
+	optest.Fails(t, optest.Case{Name: "inner", Config: m, In: values(a(3, 4), b(5, 2))})
+	optest.Fails(t, optest.Case{Name: "batch", Config: m, In: values(a(2, 3, 4), b(3, 4, 2))})
+	optest.Fails(t, optest.Case{Name: "scalar", Config: m, In: values(a(), b(4, 2))})
+}

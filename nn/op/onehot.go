@@ -1,0 +1,171 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// OneHotConfig has the attribute of OneHot: where the new axis stands in the output.
+type OneHotConfig struct {
+	Axis *int `onnx:"axis"` // nil: -1
+}
+
+// Op makes OneHotConfig a Config.
+func (OneHotConfig) Op() *Op { return standard("", "OneHot") }
+
+func oneHot() *Op {
+	return &Op{
+		Name: "OneHot", Since: []int{9, 11},
+		Doc: "A new axis that is on at the index and off elsewhere; values holds off and on. Indices outside are off everywhere.",
+		In:  "indices T1, depth T2 shape, values T3", Out: "output T3", Where: Where{"T1": Numeric, "T2": Numeric}, Attrs: OneHotConfig{},
+		Infer: inferOneHot, Kernel: oneHotKernel, Strings: moveStrings, Grad: oneHotGrad,
+		Couple: func(c *Call) []Coupling {
+			axis, err := oneHotAxis(c)
+			if err != nil {
+				return nil
+			}
+			var list []Coupling
+			for a := range c.In[0].Shape {
+				to := a
+				if a >= axis {
+					to++
+				}
+				list = append(list, Couple(InAxis(0, a), OutAxis(0, to)))
+			}
+			return list
+		},
+	}
+}
+
+func oneHotAxis(c *Call) (int, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return 0, err
+	}
+	if a := c.Config.(OneHotConfig).Axis; a != nil {
+		return c.Axis(*a, rank+1)
+	}
+	return rank, nil
+}
+
+// oneHotDepth is the length of the new axis. It may come as a float.
+func oneHotDepth(c *Call) (Dim, error) {
+	if c.In[1].DType.IsInteger() {
+		d, err := c.Dims(1)
+		if err != nil {
+			return Unknown, err
+		}
+		if len(d) != 1 || d[0].Sym == "" && d[0].Size < 0 {
+			return Unknown, c.wantGot(1, "one positive number", dimStrings(d))
+		}
+		return d[0], nil
+	}
+	v, err := c.Value(1)
+	if err != nil {
+		return Unknown, err
+	}
+	n, err := dtype.Ints(v.(*tensor.Dense))
+	if err != nil {
+		f, err := dtype.Float64s(v.(*tensor.Dense))
+		if err != nil {
+			return Unknown, err
+		}
+		n = n[:0]
+		for _, x := range f {
+			n = append(n, int(x))
+		}
+	}
+	if len(n) != 1 || n[0] < 0 {
+		return Unknown, c.wantGot(1, "one positive number", n)
+	}
+	return D(n[0]), nil
+}
+
+func inferOneHot(c *Call) ([]Type, error) {
+	unranked := []Type{{DType: c.In[2].DType, Unranked: true}}
+	if c.In[0].Unranked {
+		return unranked, nil
+	}
+	if t := c.In[2]; t.Static() && t.Elements() != 2 {
+		return nil, c.wantGot(2, "off and on", t)
+	}
+	axis, err := oneHotAxis(c)
+	if err != nil {
+		return nil, err
+	}
+	depth, err := oneHotDepth(c)
+	return []Type{c.In[2].With(slices.Insert(slices.Clone(c.In[0].Shape), axis, depth)...)}, err
+}
+
+// hot is where in the output the on values go.
+func hot(c *Call, axis int, index []int64) []int {
+	l := lanesOf(c.Out[0].Sizes(), axis)
+	at := make([]int, 0, len(index))
+	for k, v := range index {
+		if v < 0 {
+			v += int64(l.n)
+		}
+		if v >= 0 && v < int64(l.n) {
+			at = append(at, l.at(k)+int(v)*l.step)
+		}
+	}
+	return at
+}
+
+func oneHotKernel(c *Call) (engine.Kernel, error) {
+	axis, err := oneHotAxis(c)
+	if err != nil {
+		return nil, err
+	}
+	size := c.In[2].DType.Size()
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		index, err := dtype.Int64s(in[0])
+		if err != nil {
+			return err
+		}
+		dst, off, on := out[0].Raw, in[2].Raw[:size], in[2].Raw[size:2*size]
+		fillBytes(dst, off)
+		for _, at := range hot(c, axis, index) {
+			copy(dst[at*size:], on)
+		}
+		return nil
+	}, nil
+}
+
+// oneHotGrad is the gradient of the two values: sums of what is on and of what is off.
+func oneHotGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	zero, err := dtype.FromInts(c.In[2].DType, []int{0, 1}, 2)
+	if err != nil {
+		return nil, err
+	}
+	v, err := Const(dout[0].Graph(), zero)
+	if err != nil {
+		return nil, err
+	}
+	on, err := Apply1(c.Config, in[0], in[1], v)
+	if err != nil {
+		return nil, err
+	}
+	picked, err := Apply1(Plain("Mul"), on, dout[0])
+	if err != nil {
+		return nil, err
+	}
+	sumOn, err := SumTo(picked, D(1))
+	if err != nil {
+		return nil, err
+	}
+	all, err := SumTo(dout[0], D(1))
+	if err != nil {
+		return nil, err
+	}
+	sumOff, err := Apply1(Plain("Sub"), all, sumOn)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Apply1(ConcatConfig{Axis: 0}, sumOff, sumOn)
+	return gorgonia.Nodes{nil, nil, d}, err
+}

@@ -1,0 +1,153 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+func prelu() *Op {
+	return &Op{
+		Name: "PRelu", Since: []int{1, 6, 7, 9, 16}, Doc: "x where positive, slope·x elsewhere; the slope broadcasts to x.",
+		In: "X T, slope T weight", Out: "Y T", Where: Where{"T": Numeric},
+		Infer: inferPRelu, InPlace: []int{0}, Kernel: preluKernel, Couple: couplePRelu,
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := ApplyN(2, standard(Internal, "PReluGrad"), dout[0], in[0], preluSlope(c, in[1]))
+			if err != nil {
+				return nil, err
+			}
+			ds, err := SumTo(d[1], slopeShape(c)...)
+			if err == nil {
+				ds, err = ReshapeTo(ds, c.In[1].Shape...)
+			}
+			return gorgonia.Nodes{d[0], ds}, err
+		},
+	}
+}
+
+// slopeShape is the slope's shape as broadcasting aligns it: before version 7 a vector belonged
+// to the channels.
+func slopeShape(c *Call) []Dim {
+	s := c.In[1].Shape
+	if c.Version >= 7 || len(s) != 1 || s[0].Size == 1 || len(c.In[0].Shape) < 3 {
+		return s
+	}
+	s = append([]Dim(nil), s...)
+	for len(s) < len(c.In[0].Shape)-1 {
+		s = append(s, D(1))
+	}
+	return s
+}
+
+func preluSlope(c *Call, n *gorgonia.Node) *gorgonia.Node {
+	if r, err := ReshapeTo(n, slopeShape(c)...); err == nil {
+		return r
+	}
+	return n
+}
+
+func inferPRelu(c *Call) ([]Type, error) {
+	if c.In[0].Unranked || c.In[1].Unranked {
+		return []Type{c.In[0]}, nil
+	}
+	shape, err := c.Broadcast(c.In[0].Shape, slopeShape(c))
+	if err != nil {
+		return nil, err
+	}
+	if len(shape) != len(c.In[0].Shape) {
+		return nil, c.wantGot(1, "a slope that broadcasts to "+c.In[0].String(), c.In[1])
+	}
+	for a, d := range shape {
+		if d.Differ(c.In[0].Shape[a]) {
+			return nil, c.wantGot(1, "a slope that broadcasts to "+c.In[0].String(), c.In[1])
+		}
+	}
+	return []Type{c.In[0]}, nil
+}
+
+func couplePRelu(c *Call) []Coupling {
+	list := CoupleAll(c, 0)
+	s, x := slopeShape(c), c.In[0].Shape
+	for a := range c.In[1].Shape {
+		if o := a + len(x) - len(s); !s[a].Differ(x[o]) {
+			list = append(list, Couple(InAxis(1, a), OutAxis(0, o)))
+		}
+	}
+	return list
+}
+
+func preluKernel(c *Call) (engine.Kernel, error) {
+	w, err := newWalk(c, c.In[0].Sizes(), c.In[0].Sizes(), sizes(slopeShape(c)))
+	if err != nil {
+		return nil, err
+	}
+	t := c.In[0].DType
+	if t.IsFloat() {
+		return perPrecision(t, pairKernel(w, 1, preluPair[float32]()), pairKernel(w, 1, preluPair[float64]())), nil
+	}
+	return binary{
+		i: func(x, s int64) int64 {
+			if x < 0 {
+				return s * x
+			}
+			return x
+		},
+		u: func(x, _ uint64) uint64 { return x },
+	}.integerKernel(c, t, w)
+}
+
+func preluPair[T kernel.Float]() pair[T, T] {
+	return pairOf(func(x, s T) T {
+		if x < 0 {
+			return s * x
+		}
+		return x
+	})
+}
+
+func preluGrad() *Op {
+	return &Op{
+		Domain: Internal, Name: "PReluGrad", Since: []int{1}, Doc: "Gradient of PRelu, that of the slope before summing.",
+		In: "dY T, X T, slope T", Out: "dX T, dS T", Where: Where{"T": Floats},
+		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[0]}, nil },
+		NoGrad: "gradient", Pinned: "gradient",
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			w, err := newWalk(c, c.In[0].Sizes(), c.In[0].Sizes(), c.In[2].Sizes())
+			if err != nil {
+				return nil, err
+			}
+			return perPrecision(c.In[0].DType, preluGradKernel[float32](w), preluGradKernel[float64](w)), nil
+		},
+	}
+}
+
+func preluGradKernel[T kernel.Float](w *walk) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dy, v, s := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](in[2])
+		dx, ds := elems[T](out[0]), elems[T](out[1])
+		if len(dy) == 0 {
+			return nil
+		}
+		w.each(x.Pool(), 2, func(at, n int, off [3]int) {
+			for i := at; i < at+n; i++ {
+				slope := s[off[1]]
+				if w.moves[1] {
+					slope = s[off[1]+i-at]
+				}
+				gx, gs := dy[i], T(0)
+				if v[i] <= 0 {
+					gx, gs = slope*dy[i], v[i]*dy[i]
+				}
+				if dx != nil {
+					dx[i] = gx
+				}
+				if ds != nil {
+					ds[i] = gs
+				}
+			}
+		})
+		return nil
+	}
+}

@@ -1,0 +1,27 @@
+package op
+
+// RNNConfig has the attributes of RNN.
+type RNNConfig struct {
+	ActivationAlpha []float32 `onnx:"activation_alpha"` // for the activations that take one, in order
+	ActivationBeta  []float32 `onnx:"activation_beta"`
+	Activations     []string  `onnx:"activations,default=Tanh|Tanh"` // one for each direction
+	Clip            float32   `onnx:"clip"`                          // of what goes into the activations; 0: none
+	Direction       string    `onnx:"direction,default=forward"`
+	HiddenSize      int       `onnx:"hidden_size"`
+	Layout          int       `onnx:"layout,since=14"`
+	OutputSequence  bool      `onnx:"output_sequence,until=6"` // of no effect
+}
+
+// Op makes RNNConfig a Config.
+func (RNNConfig) Op() *Op { return standard("", "RNN") }
+
+func rnn() *Op {
+	return &Op{
+		Name: "RNN", Since: []int{1, 7, 14, 22},
+		Doc: "Simple recurrent layer over a sequence, in one direction or both.",
+		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T",
+		Out: "Y? T, Y_h? T", Where: Where{"T": Floats}, Attrs: RNNConfig{},
+		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
+		Couple: coupleRecurrent, Cost: recurrentCost,
+	}
+}

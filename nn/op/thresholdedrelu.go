@@ -1,0 +1,39 @@
+package op
+
+import "github.com/graft-ml/graft/internal/kernel"
+
+// ThresholdedReluConfig has the attributes of ThresholdedRelu. Alpha is 1 when nil.
+type ThresholdedReluConfig struct {
+	Alpha *float32 `onnx:"alpha"`
+}
+
+// Op makes ThresholdedReluConfig a Config.
+func (ThresholdedReluConfig) Op() *Op { return standard("", "ThresholdedRelu") }
+
+func thresholdedRelu() []*Op {
+	return pointwiseOp{
+		name: "ThresholdedRelu", doc: "x above alpha, 0 elsewhere.", since: []int{10, 22}, attrs: ThresholdedReluConfig{},
+		of: func(c Config) pointwise {
+			a := orFloat(c.(ThresholdedReluConfig).Alpha, 1)
+			return slopes("x", above(float32(a)), above(a), aboveGrad(float32(a)), aboveGrad(a))
+		},
+	}.ops()
+}
+
+func above[T kernel.Float](a T) func(x T) T {
+	return func(x T) T {
+		if x > a || x != x {
+			return x
+		}
+		return 0
+	}
+}
+
+func aboveGrad[T kernel.Float](a T) func(dy, x T) T {
+	return func(dy, x T) T {
+		if x > a {
+			return dy
+		}
+		return 0
+	}
+}

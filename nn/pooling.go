@@ -1,0 +1,77 @@
+package nn
+
+// MaxPool takes the largest element of each window over the spatial axes.
+type MaxPool struct {
+	Kernel           []int
+	Stride, Dilation []int // nil: Kernel, 1
+	Pad              []int // as in Conv
+	Same             bool  // ⌈size/stride⌉ elements come out
+	Ceil             bool  // sizes are rounded up
+	Name             string
+}
+
+// Build adds the layer behind in[0].
+func (p MaxPool) Build(e *Edit, in ...*Value) []*Value {
+	x, w := e.pool(in, p.Kernel, p.Stride, p.Dilation, p.Pad, p.Same)
+	if e.err != nil {
+		return nil
+	}
+	a := w.attrs()
+	if p.Ceil {
+		a["ceil_mode"] = true
+	}
+	return []*Value{e.put(e.begin("maxpool", p.Name), "MaxPool", a, x)}
+}
+
+// AvgPool takes the mean of each window over the spatial axes.
+type AvgPool struct {
+	Kernel       []int
+	Stride       []int // nil: Kernel
+	Pad          []int // as in Conv
+	Same         bool  // ⌈size/stride⌉ elements come out
+	Ceil         bool  // sizes are rounded up
+	CountPadding bool  // padding counts as zeros
+	Name         string
+}
+
+// Build adds the layer behind in[0].
+func (p AvgPool) Build(e *Edit, in ...*Value) []*Value {
+	x, w := e.pool(in, p.Kernel, p.Stride, nil, p.Pad, p.Same)
+	if e.err != nil {
+		return nil
+	}
+	a := w.attrs()
+	if p.Ceil {
+		a["ceil_mode"] = true
+	}
+	if p.CountPadding {
+		a["count_include_pad"] = true
+	}
+	return []*Value{e.put(e.begin("avgpool", p.Name), "AveragePool", a, x)}
+}
+
+func (e *Edit) pool(in []*Value, kernel, stride, dilation, pad []int, same bool) (*Value, sliding) {
+	x, rank := e.ranked(in, 3)
+	if len(stride) == 0 {
+		stride = kernel
+	}
+	return x, e.window(rank-2, kernel, stride, dilation, pad, same, false)
+}
+
+// GlobalAvgPool takes the mean over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
+type GlobalAvgPool struct{ Name string }
+
+// Build adds the layer behind in[0].
+func (p GlobalAvgPool) Build(e *Edit, in ...*Value) []*Value {
+	x, _ := e.ranked(in, 3)
+	return []*Value{e.put(e.begin("pool", p.Name), "GlobalAveragePool", nil, x)}
+}
+
+// GlobalMaxPool takes the largest element over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
+type GlobalMaxPool struct{ Name string }
+
+// Build adds the layer behind in[0].
+func (p GlobalMaxPool) Build(e *Edit, in ...*Value) []*Value {
+	x, _ := e.ranked(in, 3)
+	return []*Value{e.put(e.begin("pool", p.Name), "GlobalMaxPool", nil, x)}
+}

@@ -1,0 +1,47 @@
+package train
+
+import (
+	"github.com/graft-ml/graft/nn"
+	"gorgonia.org/tensor"
+)
+
+// BCEWithLogits is torch.nn.BCEWithLogitsLoss: the cross-entropy between each element of the
+// target, 0 to 1, and the sigmoid of the output's. A final Sigmoid of the model is looked through.
+type BCEWithLogits struct {
+	PosWeight []float64 // factor on positive targets: one, or one for each element of the last axis; nil: 1
+	Sum       bool      // the sum in place of the mean
+}
+
+// Build implements Loss. Softplus keeps it stable: softplus(x) − x·y, or with a factor w on the
+// positive part (1 − y)·x + (1 + (w − 1)·y)·softplus(−x).
+func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
+	x, y, ok := one(e, "BCE", out, want)
+	if !ok {
+		return nil
+	}
+	if v, n, through := below(e, x, "Sigmoid"); through {
+		e.Note("BCE: output %q ends in Sigmoid %s: the loss looks through it, at its logits", x.Name(), n.Label())
+		x = v
+	}
+	y = paired(e, "BCE", x, y)
+	p := pieces{e}
+	if l.PosWeight == nil {
+		return p.reduce(p.do("Sub", p.do("Softplus", x), p.do("Mul", x, y)), l.Sum)
+	}
+	if e.Err() != nil {
+		return nil
+	}
+	less := make([]float64, len(l.PosWeight))
+	for i, w := range l.PosWeight {
+		less[i] = w - 1
+	}
+	one := e.Scalar("one", x, 1)
+	factor := p.do("Add", p.do("Mul", y, p.vector("pos_weight", x, less)), one)
+	rest := p.do("Mul", p.do("Sub", one, y), x)
+	return p.reduce(p.do("Add", rest, p.do("Mul", factor, p.do("Softplus", p.do("Neg", x)))), l.Sum)
+}
+
+// Weight implements Weighted.
+func (l BCEWithLogits) Weight(want []*tensor.Dense) (float64, error) {
+	return samples(l.Sum, want), nil
+}

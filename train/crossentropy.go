@@ -1,0 +1,259 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// CrossEntropy is torch.nn.CrossEntropyLoss: the negative logarithm of the probability that the
+// softmax of the scores [N, C] or [N, C, d…] gives to the right class. A final Softmax of the
+// model is looked through, and a final LogSoftmax taken as it is.
+//
+// Targets are classes, int64 or int32 [N] or [N, d…], or probabilities of the shape of the
+// scores, which is told from their element type.
+type CrossEntropy struct {
+	LabelSmoothing float64   // 0 … 1: this share of the target is spread over all classes
+	ClassWeights   []float64 // one per class; nil: all 1
+	IgnoreIndex    *int      // samples of this class do not count; nil: -100
+	Sum            bool      // the sum over samples in place of the weighted mean
+}
+
+const ignored = -100 // PyTorch's default
+
+func (l CrossEntropy) ignore() int {
+	if l.IgnoreIndex == nil {
+		return ignored
+	}
+	return *l.IgnoreIndex
+}
+
+// Build implements Loss.
+func (l CrossEntropy) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
+	x, y, ok := one(e, "cross-entropy", out, want)
+	if !ok {
+		return nil
+	}
+	if l.LabelSmoothing < 0 || l.LabelSmoothing > 1 || math.IsNaN(l.LabelSmoothing) {
+		e.Failf("cross-entropy: label smoothing is %v: want 0 to 1", l.LabelSmoothing)
+		return nil
+	}
+	scores, normalized := logits(e, "cross-entropy", x)
+	if e.Err() != nil {
+		return nil
+	}
+	soft := y.Type().DType.IsFloat()
+	scores = classScores(e, "cross-entropy", scores, y, soft)
+	if e.Err() != nil {
+		return nil
+	}
+	classes := scores.Type().Shape[1].Size
+	if l.ClassWeights != nil && len(l.ClassWeights) != classes {
+		e.Failf("cross-entropy: %d class weights for %d classes", len(l.ClassWeights), classes)
+		return nil
+	}
+	if soft {
+		return l.soft(e, scores, y, normalized, classes)
+	}
+	if !normalized && l.LabelSmoothing == 0 && e.Opset() >= 12 {
+		return l.fused(e, "SoftmaxCrossEntropyLoss", scores, y)
+	}
+	return l.hard(e, scores, y, normalized, classes)
+}
+
+// fused uses ONNX's own operator.
+func (l CrossEntropy) fused(e *nn.Edit, name string, x, y *nn.Value) *nn.Value {
+	attrs := map[string]any{"ignore_index": int64(l.ignore()), "reduction": "mean"}
+	if l.Sum {
+		attrs["reduction"] = "sum"
+	}
+	in := []*nn.Value{x, y}
+	p := pieces{e}
+	if l.ClassWeights != nil {
+		in = append(in, p.vector("class_weights", x, l.ClassWeights))
+	}
+	return p.node(name, attrs, in...)
+}
+
+// hard spells the loss out: −Σ q·log p, divided by Σ of the weights of the right classes.
+func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes int) *nn.Value {
+	p := pieces{e}
+	logp := l.logp(p, x, normalized)
+	y = p.unsqueeze(y, y.Type().Rank())
+	numbers := make([]float64, classes)
+	for c := range numbers {
+		if numbers[c] = float64(c); c == l.ignore() {
+			numbers[c] = math.MinInt32 // no target
+		}
+	}
+	hot := p.cast(p.do("Equal", y, p.vector("classes", y, numbers)), x.Type().DType)
+	weights := p.vector("class_weights", x, l.weights(classes))
+	right := p.do("Mul", hot, weights) // the weight of the right class, 0 elsewhere
+	q := right
+	if s := l.LabelSmoothing; s > 0 {
+		counts := p.cast(p.do("Not", p.do("Equal", y, p.scalar("ignored", y, l.ignore()))), x.Type().DType)
+		q = p.do("Add", p.times(right, 1-s), p.times(p.do("Mul", counts, weights), s/float64(classes)))
+	}
+	total := p.do("Neg", p.reduce(p.do("Mul", q, logp), true))
+	if l.Sum {
+		return total
+	}
+	return p.do("Div", total, p.reduce(right, true))
+}
+
+// soft is the loss against probabilities, a mean over samples.
+func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, normalized bool, classes int) *nn.Value {
+	p := pieces{e}
+	logp := l.logp(p, x, normalized)
+	if y.Type().DType != x.Type().DType {
+		y = p.cast(y, x.Type().DType)
+	}
+	y = p.last(y)
+	if s := l.LabelSmoothing; s > 0 && e.Err() == nil {
+		y = p.do("Add", p.times(y, 1-s), e.Scalar("smooth", x, s/float64(classes)))
+	}
+	if l.ClassWeights != nil {
+		y = p.do("Mul", y, p.vector("class_weights", x, l.ClassWeights))
+	}
+	total := p.do("Neg", p.reduce(p.do("Mul", y, logp), l.Sum))
+	if l.Sum {
+		return total
+	}
+	return p.times(total, float64(classes)) // the mean was over classes, too
+}
+
+// logp are logarithms of probabilities, the classes on the last axis.
+func (l CrossEntropy) logp(p pieces, x *nn.Value, normalized bool) *nn.Value {
+	x = p.last(x)
+	if normalized || p.e.Err() != nil {
+		return x
+	}
+	return p.node("LogSoftmax", map[string]any{"axis": int64(x.Type().Rank() - 1)}, x)
+}
+
+func (l CrossEntropy) weights(classes int) []float64 {
+	if l.ClassWeights != nil {
+		return l.ClassWeights
+	}
+	w := make([]float64, classes)
+	for i := range w {
+		w[i] = 1
+	}
+	return w
+}
+
+// classScores checks scores against targets and drops the axes of size 1 that a convolutional
+// classifier leaves behind the classes.
+func classScores(e *nn.Edit, loss string, x, y *nn.Value, soft bool) *nn.Value {
+	if x.Type().Unranked || y.Type().Unranked {
+		e.Failf("%s: the output is %v, the target %v: want shapes", loss, x.Type(), y.Type())
+		return nil
+	}
+	want := y.Type().Rank()
+	if !soft {
+		want++
+	}
+	p := pieces{e}
+	for e.Err() == nil && x.Type().Rank() > max(want, 2) && x.Type().Shape[x.Type().Rank()-1].Size == 1 {
+		x = p.squeeze(x, x.Type().Rank()-1)
+	}
+	if e.Err() != nil {
+		return nil
+	}
+	t := x.Type()
+	if t.Rank() != want || t.Rank() < 2 {
+		e.Failf("%s: the output is %v, the target %v: want scores [N, classes, …] and a class [N, …] for each, or probabilities of the scores' shape", loss, t, y.Type())
+		return nil
+	}
+	if t.Shape[1].Size < 1 {
+		e.Failf("%s: the number of classes, axis 1 of the output %v, is not fixed", loss, t)
+		return nil
+	}
+	for i, d := range y.Type().Shape {
+		k := i
+		if !soft && i > 0 {
+			k++
+		}
+		if d.Differ(t.Shape[k]) {
+			e.Failf("%s: the output is %v, the target %v", loss, t, y.Type())
+			return nil
+		}
+	}
+	return x
+}
+
+// Weight implements Weighted: the sum of the weights of the samples that count.
+func (l CrossEntropy) Weight(want []*tensor.Dense) (float64, error) {
+	if l.Sum || len(want) == 0 {
+		return 0, nil
+	}
+	y := want[0]
+	if dtype.Of(y.Dtype()).IsFloat() {
+		return float64(batchOf(y)), nil
+	}
+	total := 0.0
+	err := eachLabel(y, func(_, c int) error {
+		switch {
+		case c == l.ignore():
+		case l.ClassWeights == nil:
+			total++
+		case c >= 0 && c < len(l.ClassWeights):
+			total += l.ClassWeights[c]
+		}
+		return nil
+	})
+	return total, err
+}
+
+func (l CrossEntropy) check(out []*nn.Value, want []*tensor.Dense) error {
+	return checkLabels(out, want, l.ignore())
+}
+
+// checkLabels refuses classes that the first output has no score for.
+func checkLabels(out []*nn.Value, want []*tensor.Dense, ignore int) error {
+	if len(out) == 0 || len(want) == 0 || dtype.Of(want[0].Dtype()).IsFloat() {
+		return nil
+	}
+	t := out[0].Type()
+	if t.Rank() < 2 || !t.Shape[1].Known() {
+		return nil
+	}
+	classes := t.Shape[1].Size
+	return eachLabel(want[0], func(i, c int) error {
+		if c != ignore && (c < 0 || c >= classes) {
+			return fmt.Errorf("target %d of the batch is class %d, the output has %d classes", i, c, classes)
+		}
+		return nil
+	})
+}
+
+// eachLabel walks through a tensor of whole numbers.
+func eachLabel(y *tensor.Dense, f func(i, c int) error) error {
+	switch dtype.Of(y.Dtype()) {
+	case dtype.Int64:
+		return walkLabels(dtype.Slice[int64](y), f)
+	case dtype.Int32:
+		return walkLabels(dtype.Slice[int32](y), f)
+	}
+	return fmt.Errorf("classes are %v: want int64", dtype.Of(y.Dtype()))
+}
+
+func walkLabels[T int32 | int64](list []T, f func(i, c int) error) error {
+	for i, c := range list {
+		if err := f(i, int(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batchOf is the size of the batch axis.
+func batchOf(d *tensor.Dense) int {
+	if d == nil || len(d.Shape()) == 0 {
+		return 1
+	}
+	return d.Shape()[0]
+}

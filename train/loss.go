@@ -1,0 +1,85 @@
+package train
+
+import (
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// Loss is what training makes small: a piece of graph from a model's outputs and the targets of
+// a batch to a value of rank 0.
+//
+// Build reports what does not fit with e.Fail. Targets have a batch axis first, as the outputs do.
+type Loss interface {
+	Build(e *nn.Edit, out, want []*nn.Value) *nn.Value
+}
+
+// Weighted is a Loss that says how much a batch counts when several are put together: the
+// number its mean was divided by. A loss that does not is taken for a mean over samples.
+type Weighted interface {
+	Loss
+	// Weight is the divisor of the batch's mean; where the loss is a sum, it is 0.
+	Weight(want []*tensor.Dense) (float64, error)
+}
+
+// checker is a loss that looks at the targets before a step.
+type checker interface {
+	check(out []*nn.Value, want []*tensor.Dense) error
+}
+
+// LossFunc makes a Loss of a function.
+type LossFunc func(e *nn.Edit, out, want []*nn.Value) *nn.Value
+
+// Build implements Loss.
+func (f LossFunc) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value { return f(e, out, want) }
+
+// one picks the single output and target that most losses are about: the first of each.
+func one(e *nn.Edit, loss string, out, want []*nn.Value) (x, y *nn.Value, ok bool) {
+	switch {
+	case e.Err() != nil:
+	case len(out) == 0:
+		e.Failf("%s: the model has no output", loss)
+	case len(want) == 0:
+		e.Failf("%s: the samples have no target", loss)
+	case len(want) > 1:
+		e.Failf("%s: compares one target with the first output, the samples have %d: write a LossFunc", loss, len(want))
+	default:
+		return out[0], want[0], true
+	}
+	return nil, nil, false
+}
+
+// paired fits a target to an output that it is compared with element by element: the same
+// shape, but for a last axis of 1 that one of them may lack, and the output's element type.
+func paired(e *nn.Edit, loss string, x, y *nn.Value) *nn.Value {
+	if e.Err() != nil {
+		return nil
+	}
+	p := pieces{e}
+	if y.Type().DType != x.Type().DType {
+		y = p.cast(y, x.Type().DType)
+	}
+	a, b := x.Type(), y.Type()
+	if a.Unranked || b.Unranked || e.Err() != nil {
+		return y
+	}
+	last := func(t op.Type) bool { return t.Rank() > 0 && t.Shape[t.Rank()-1].Size == 1 }
+	switch {
+	case a.Rank() == b.Rank()+1 && last(a):
+		y = p.unsqueeze(y, b.Rank())
+	case b.Rank() == a.Rank()+1 && last(b):
+		y = p.squeeze(y, a.Rank())
+	}
+	b = y.Type()
+	if e.Err() != nil {
+		return nil
+	}
+	fits := a.Rank() == b.Rank()
+	for i := 0; fits && i < a.Rank(); i++ {
+		fits = !a.Shape[i].Differ(b.Shape[i])
+	}
+	if !fits {
+		e.Failf("%s: the output is %v, the target %v: want one target for each element", loss, a, b)
+	}
+	return y
+}

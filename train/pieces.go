@@ -1,0 +1,109 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// pieces writes operators so that they mean the same in every operator-set version from 7 on:
+// where axes moved from attributes to inputs, it does what the graph's version wants.
+type pieces struct{ e *nn.Edit }
+
+// node adds a standard operator; attributes are as files hold them.
+func (p pieces) node(name string, attrs map[string]any, in ...*nn.Value) *nn.Value {
+	if p.e.Err() != nil {
+		return nil
+	}
+	o := p.e.Graph().Ops().Find("", name)
+	if o == nil {
+		p.e.Failf("the graph's operators lack %s", name)
+		return nil
+	}
+	version := o.Version(p.e.Opset())
+	if version == 0 {
+		p.e.Fail(&op.Error{Op: name, Err: fmt.Errorf("needs operator set %d, the graph has %d", o.Since[0], p.e.Opset())})
+		return nil
+	}
+	c, err := o.Decode(version, attrs)
+	if err != nil {
+		p.e.Fail(err)
+		return nil
+	}
+	return p.e.Node(c, in...).Out(0)
+}
+
+// do adds an operator without attributes.
+func (p pieces) do(name string, in ...*nn.Value) *nn.Value { return p.node(name, nil, in...) }
+
+func (p pieces) cast(v *nn.Value, t op.DType) *nn.Value {
+	return p.node("Cast", map[string]any{"to": int64(t)}, v)
+}
+
+// times is v·x.
+func (p pieces) times(v *nn.Value, x float64) *nn.Value {
+	if x == 1 || p.e.Err() != nil {
+		return v
+	}
+	return p.do("Mul", v, p.e.Scalar("factor", v, x))
+}
+
+func (p pieces) unsqueeze(v *nn.Value, axis int) *nn.Value { return p.axes("Unsqueeze", v, axis) }
+func (p pieces) squeeze(v *nn.Value, axis int) *nn.Value   { return p.axes("Squeeze", v, axis) }
+
+func (p pieces) axes(name string, v *nn.Value, axis int) *nn.Value {
+	if p.e.Opset() >= 13 {
+		return p.do(name, v, p.e.Ints("axes", axis))
+	}
+	return p.node(name, map[string]any{"axes": []int64{int64(axis)}}, v)
+}
+
+// reduce takes all axes together: to the sum, or else the mean, of rank 0.
+func (p pieces) reduce(v *nn.Value, sum bool) *nn.Value {
+	name := "ReduceMean"
+	if sum {
+		name = "ReduceSum"
+	}
+	if p.e.Err() == nil && v.Type().Rank() == 0 {
+		return v
+	}
+	return p.node(name, map[string]any{"keepdims": int64(0)}, v)
+}
+
+// last moves axis 1 of v behind all others.
+func (p pieces) last(v *nn.Value) *nn.Value {
+	if p.e.Err() != nil {
+		return nil
+	}
+	rank := v.Type().Rank()
+	if rank <= 2 {
+		return v
+	}
+	perm := []int64{0}
+	for i := 2; i < rank; i++ {
+		perm = append(perm, int64(i))
+	}
+	return p.node("Transpose", map[string]any{"perm": append(perm, 1)}, v)
+}
+
+// vector is a constant of rank 1 with the element type of like.
+func (p pieces) vector(name string, like *nn.Value, x []float64) *nn.Value {
+	if p.e.Err() != nil {
+		return nil
+	}
+	d, err := dtype.FromFloats(like.Type().DType, x, len(x))
+	p.e.Fail(err)
+	return p.e.Const(name, d)
+}
+
+// scalar is a whole number of rank 0 and the element type of like.
+func (p pieces) scalar(name string, like *nn.Value, x int) *nn.Value {
+	if p.e.Err() != nil {
+		return nil
+	}
+	d, err := dtype.FromInts(like.Type().DType, []int{x})
+	p.e.Fail(err)
+	return p.e.Const(name, d)
+}
