@@ -125,6 +125,9 @@ func (n *Node) bodies() []*Body {
 	}
 	var list []*Body
 	for i := range v.NumField() {
+		if !v.Field(i).CanInterface() {
+			continue
+		}
 		if b, ok := v.Field(i).Interface().(*Body); ok && b != nil {
 			list = append(list, b)
 		}

@@ -168,15 +168,18 @@ func (v Verifier) Verify(ctx context.Context, c Case) Result {
 	}
 }
 
-// panicPlace is the line of the code that panicked.
+// panicPlace is the function and line of graft's that panicked.
 func panicPlace(stack []byte) string {
 	lines := strings.Split(string(stack), "\n")
 	i := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "panic(") })
-	for _, s := range lines[max(i+2, 0):] {
-		if f, ok := strings.CutPrefix(s, "\t"); ok {
-			f, _, _ = strings.Cut(f, " +0x")
-			return filepath.Base(filepath.Dir(f)) + "/" + filepath.Base(f)
+	for k := max(i, 0); k+1 < len(lines); k++ {
+		f, ok := strings.CutPrefix(lines[k], "github.com/graft-ml/graft/")
+		if !ok {
+			continue
 		}
+		f = f[:strings.LastIndex(f, "(")]
+		at, _, _ := strings.Cut(strings.TrimSpace(lines[k+1]), " +0x")
+		return f + ", " + filepath.Base(at)
 	}
 	return "?"
 }

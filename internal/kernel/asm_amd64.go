@@ -74,10 +74,15 @@ func axpy4(n int, a *float32, b *float32, ldb int, y *float32)
 //go:noescape
 func dot4(n int, a *float32, b *float32, ldb int, y *float32)
 
-// tapsRow sets y[i] = bias[0] + Σ w[t]*x[offset[t]+i] for i < n, t < taps (taps ≥ 1).
+// tapsRows sets y[i] = bias[0] + Σ w[t]*x[offset[t]+i] for i < n, t < taps (taps ≥ 1) in each row; rows of x and y are xRow and yRow bytes apart.
 //
 //go:noescape
-func tapsRow(n int, x *float32, taps int, offset *int, w *float32, y *float32, bias *float32)
+func tapsRows(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int, bias *float32)
+
+// tapDots adds Σ x[offset[t]+i]*y[i] over i < n and rows ≥ 1 to w[t], for t < taps (taps ≥ 1); rows of x and y are xRow and yRow bytes apart.
+//
+//go:noescape
+func tapDots(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int)
 
 // addVV: dst[i] = x + y with x = a[i], y = b[i].
 //

@@ -1444,84 +1444,177 @@ end:
 	VZEROUPPER
 	RET
 
-// func tapsRow(n int, x *float32, taps int, offset *int, w *float32, y *float32, bias *float32)
+// func tapsRows(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int, bias *float32)
 // Requires: AVX, FMA3
-TEXT ·tapsRow(SB), NOSPLIT, $0-56
-	MOVQ n+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ taps+16(FP), DX
-	MOVQ offset+24(FP), BX
-	MOVQ w+32(FP), SI
-	MOVQ y+40(FP), DI
-	MOVQ bias+48(FP), R8
+TEXT ·tapsRows(SB), NOSPLIT, $0-80
+	MOVQ rows+0(FP), AX
+	MOVQ x+16(FP), DX
+	MOVQ taps+32(FP), BX
+	MOVQ offset+40(FP), SI
+	MOVQ w+48(FP), DI
+	MOVQ y+56(FP), R8
+	MOVQ bias+72(FP), R9
+
+rowloop:
+	MOVQ n+8(FP), CX
+	MOVQ DX, R12
+	MOVQ R8, R13
 
 wide:
-	CMPQ         AX, $0x00000020
+	CMPQ         CX, $0x00000020
 	JLT          narrow
-	VBROADCASTSS (R8), Y0
-	VBROADCASTSS (R8), Y1
-	VBROADCASTSS (R8), Y2
-	VBROADCASTSS (R8), Y3
-	XORQ         R9, R9
+	VBROADCASTSS (R9), Y0
+	VBROADCASTSS (R9), Y1
+	VBROADCASTSS (R9), Y2
+	VBROADCASTSS (R9), Y3
+	XORQ         R10, R10
 
 taps4:
-	MOVQ         (BX)(R9*8), R10
-	VBROADCASTSS (SI)(R9*4), Y4
-	VFMADD231PS  (CX)(R10*4), Y4, Y0
-	VFMADD231PS  32(CX)(R10*4), Y4, Y1
-	VFMADD231PS  64(CX)(R10*4), Y4, Y2
-	VFMADD231PS  96(CX)(R10*4), Y4, Y3
-	INCQ         R9
-	CMPQ         R9, DX
+	MOVQ         (SI)(R10*8), R11
+	VBROADCASTSS (DI)(R10*4), Y4
+	VFMADD231PS  (R12)(R11*4), Y4, Y0
+	VFMADD231PS  32(R12)(R11*4), Y4, Y1
+	VFMADD231PS  64(R12)(R11*4), Y4, Y2
+	VFMADD231PS  96(R12)(R11*4), Y4, Y3
+	INCQ         R10
+	CMPQ         R10, BX
 	JLT          taps4
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DI
-	SUBQ         $0x00000020, AX
+	VMOVUPS      Y0, (R13)
+	VMOVUPS      Y1, 32(R13)
+	VMOVUPS      Y2, 64(R13)
+	VMOVUPS      Y3, 96(R13)
+	ADDQ         $0x00000080, R12
+	ADDQ         $0x00000080, R13
+	SUBQ         $0x00000020, CX
 	JMP          wide
 
 narrow:
-	CMPQ         AX, $0x08
+	CMPQ         CX, $0x08
 	JLT          rest
-	VBROADCASTSS (R8), Y0
-	XORQ         R9, R9
+	VBROADCASTSS (R9), Y0
+	XORQ         R10, R10
 
 taps1:
-	MOVQ         (BX)(R9*8), R10
-	VBROADCASTSS (SI)(R9*4), Y1
-	VFMADD231PS  (CX)(R10*4), Y1, Y0
-	INCQ         R9
-	CMPQ         R9, DX
+	MOVQ         (SI)(R10*8), R11
+	VBROADCASTSS (DI)(R10*4), Y1
+	VFMADD231PS  (R12)(R11*4), Y1, Y0
+	INCQ         R10
+	CMPQ         R10, BX
 	JLT          taps1
-	VMOVUPS      Y0, (DI)
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, DI
-	SUBQ         $0x08, AX
+	VMOVUPS      Y0, (R13)
+	ADDQ         $0x00000020, R12
+	ADDQ         $0x00000020, R13
+	SUBQ         $0x08, CX
 	JMP          narrow
 
 rest:
-	TESTQ        AX, AX
+	TESTQ        CX, CX
 	JZ           end
-	LEAQ         tailmask<>+0(SB), R9
-	NEGQ         AX
-	VMOVDQU      32(R9)(AX*4), Y0
-	VBROADCASTSS (R8), Y1
-	XORQ         R9, R9
+	LEAQ         tailmask<>+0(SB), R10
+	NEGQ         CX
+	VMOVDQU      32(R10)(CX*4), Y0
+	VBROADCASTSS (R9), Y1
+	XORQ         R10, R10
 
 tapsm:
-	MOVQ         (BX)(R9*8), R10
-	VBROADCASTSS (SI)(R9*4), Y2
-	VMASKMOVPS   (CX)(R10*4), Y0, Y3
+	MOVQ         (SI)(R10*8), R11
+	VBROADCASTSS (DI)(R10*4), Y2
+	VMASKMOVPS   (R12)(R11*4), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	INCQ         R9
-	CMPQ         R9, DX
+	INCQ         R10
+	CMPQ         R10, BX
 	JLT          tapsm
-	VMASKMOVPS   Y1, Y0, (DI)
+	VMASKMOVPS   Y1, Y0, (R13)
 
 end:
+	MOVQ xRow+24(FP), CX
+	ADDQ CX, DX
+	MOVQ yRow+64(FP), CX
+	ADDQ CX, R8
+	DECQ AX
+	JNZ  rowloop
+	VZEROUPPER
+	RET
+
+// func tapDots(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int)
+// Requires: AVX, FMA3
+TEXT ·tapDots(SB), NOSPLIT, $0-72
+	MOVQ taps+32(FP), DX
+	MOVQ offset+40(FP), BX
+	MOVQ w+48(FP), SI
+
+taploop:
+	MOVQ   rows+0(FP), CX
+	MOVQ   x+16(FP), DI
+	MOVQ   y+56(FP), R8
+	MOVQ   (BX), AX
+	LEAQ   (DI)(AX*4), DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+rowloop:
+	MOVQ n+8(FP), AX
+	MOVQ DI, R9
+	MOVQ R8, R10
+
+wide:
+	CMPQ        AX, $0x00000020
+	JLT         narrow
+	VMOVUPS     (R10), Y4
+	VFMADD231PS (R9), Y4, Y0
+	VMOVUPS     32(R10), Y4
+	VFMADD231PS 32(R9), Y4, Y1
+	VMOVUPS     64(R10), Y4
+	VFMADD231PS 64(R9), Y4, Y2
+	VMOVUPS     96(R10), Y4
+	VFMADD231PS 96(R9), Y4, Y3
+	ADDQ        $0x00000080, R9
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000020, AX
+	JMP         wide
+
+narrow:
+	CMPQ        AX, $0x08
+	JLT         rest
+	VMOVUPS     (R10), Y4
+	VFMADD231PS (R9), Y4, Y0
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R10
+	SUBQ        $0x08, AX
+	JMP         narrow
+
+rest:
+	TESTQ       AX, AX
+	JZ          end
+	LEAQ        tailmask<>+0(SB), R11
+	NEGQ        AX
+	VMOVDQU     32(R11)(AX*4), Y5
+	VMASKMOVPS  (R10), Y5, Y4
+	VMASKMOVPS  (R9), Y5, Y5
+	VFMADD231PS Y5, Y4, Y0
+
+end:
+	MOVQ         xRow+24(FP), AX
+	ADDQ         AX, DI
+	MOVQ         yRow+64(FP), AX
+	ADDQ         AX, R8
+	DECQ         CX
+	JNZ          rowloop
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VHADDPS      X1, X1, X1
+	VHADDPS      X1, X1, X1
+	VADDSS       (SI), X1, X1
+	VMOVSS       X1, (SI)
+	ADDQ         $0x04, SI
+	ADDQ         $0x08, BX
+	DECQ         DX
+	JNZ          taploop
 	VZEROUPPER
 	RET
 

@@ -48,7 +48,11 @@ func axpy4(n int, a *float32, b *float32, ldb int, y *float32) { panic(noAssembl
 
 func dot4(n int, a *float32, b *float32, ldb int, y *float32) { panic(noAssembly) }
 
-func tapsRow(n int, x *float32, taps int, offset *int, w *float32, y *float32, bias *float32) {
+func tapsRows(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int, bias *float32) {
+	panic(noAssembly)
+}
+
+func tapDots(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int) {
 	panic(noAssembly)
 }
 

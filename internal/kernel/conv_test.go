@@ -130,6 +130,7 @@ func TestConv(t *testing.T) {
 }
 
 func BenchmarkConv(b *testing.B) {
+	arena := make([]float32, 1<<23)
 	for _, threads := range []int{1, 2} {
 		if threads > runtime.GOMAXPROCS(0) {
 			continue
@@ -153,7 +154,6 @@ func BenchmarkConv(b *testing.B) {
 			s := c.s
 			x, w := random[float32](s.N*s.C*product1(s.In), 1), random[float32](s.OC*s.C/s.Group*product1(s.Kernel), 2)
 			y := make([]float32, s.N*s.OC*product1(s.Out))
-			arena := make([]float32, 1<<23)
 			scratch := func(n int) []float32 { return arena[:n] }
 			flop := 2 * float64(len(y)) * float64(s.C/s.Group*product1(s.Kernel))
 			for pass, f := range map[string]func(){

@@ -6,7 +6,7 @@ package kernel
 
 // planar tells whether the forward pass goes plane by plane: with many output
 // channels for each input channel the matrix product is faster.
-func (g *geometry) planar() bool { return g.cg == 1 && g.og < mr }
+func (g *geometry) planar() bool { return g.cg == 1 && g.og <= nr }
 
 // bordered is the layout of such a copy.
 type bordered struct {
@@ -69,18 +69,44 @@ func borderLoad[T Float](b *bordered, plane, dst []T) {
 	}
 }
 
-// tapRow is one output row: y[i] = bias + Σ w[t]*x[offset[t]+i].
-func tapRow[T Float](x []T, offset []int, w []T, bias *T, y []T) {
-	if single[T]() && simd {
-		tapsRow(len(y), &as32(x)[0], len(offset), &offset[0], &as32(w)[0], &as32(y)[0], pointer32(bias))
+// tapRows computes rows output rows of n points: y[i] = bias + Σ w[t]*x[offset[t]+i].
+// xRow and yRow are the elements from row to row.
+func tapRows[T Float](rows, n int, x []T, xRow int, offset []int, w []T, bias *T, y []T, yRow int) {
+	if rows <= 0 || n <= 0 {
 		return
 	}
-	for i := range y {
-		s := *bias
-		for t, o := range offset {
-			s += w[t] * x[o+i]
+	y = y[:(rows-1)*yRow+n]
+	if single[T]() && simd {
+		tapsRows(rows, n, &as32(x)[0], xRow*4, len(offset), &offset[0], &as32(w)[0], &as32(y)[0], yRow*4, pointer32(bias))
+		return
+	}
+	for r := range rows {
+		xr, yr := x[r*xRow:], y[r*yRow:][:n]
+		for i := range yr {
+			s := *bias
+			for t, o := range offset {
+				s += w[t] * xr[o+i]
+			}
+			yr[i] = s
 		}
-		y[i] = s
+	}
+}
+
+// addTapDots adds Σ x[offset[t]+i]*y[i] over rows of n points to dw[t].
+func addTapDots[T Float](rows, n int, x []T, xRow int, offset []int, dw, y []T, yRow int) {
+	if rows <= 0 || n <= 0 {
+		return
+	}
+	y = y[:(rows-1)*yRow+n]
+	if single[T]() && simd {
+		tapDots(rows, n, &as32(x)[0], xRow*4, len(offset), &offset[0], &as32(dw)[0], &as32(y)[0], yRow*4)
+		return
+	}
+	for r := range rows {
+		row := y[r*yRow:][:n]
+		for t, o := range offset {
+			dw[t] += dot(x[r*xRow+o:][:n], row)
+		}
 	}
 }
 
@@ -97,17 +123,21 @@ func depthwiseForward[T Float](p *Pool, g *geometry, x, w, bias []T, relu bool, 
 		plane, zero := (*buffer)[1:][:b.size()], &(*buffer)[0]
 		*zero = 0
 		clear(plane)
+		loaded := -1
 		for i := lo; i < hi; i++ {
 			n, o := i/g.oc, i%g.oc
 			add := zero
 			if bias != nil {
 				add = &bias[o]
 			}
-			borderLoad(&b, x[(n*g.c+o/g.og)*in:][:in], plane)
+			if from := n*g.c + o/g.og; from != loaded {
+				borderLoad(&b, x[from*in:][:in], plane)
+				loaded = from
+			}
 			yo := y[i*out:][:out]
-			for r := range g.out[0] * g.out[1] {
-				src := plane[b.row(r/g.out[1], r%g.out[1], g.stride):]
-				tapRow(src, b.offset, w[o*len(taps):][:len(taps)], add, yo[r*g.out[2]:][:g.out[2]])
+			for z := range g.out[0] {
+				tapRows(g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
+					w[o*len(taps):][:len(taps)], add, yo[z*g.out[1]*g.out[2]:], g.out[2])
 			}
 			if relu {
 				reluInto(yo, yo)
@@ -125,10 +155,10 @@ func depthwiseBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w,
 				continue
 			}
 			b := border(g.out, ph.grid, triple{1, 1, 1}, ph.taps)
-			buffer := borrow[T](1 + b.size() + ker + 2*ph.grid[2])
+			buffer := borrow[T](1 + b.size() + ker + ph.grid[1]*ph.grid[2])
 			zero, rest := &(*buffer)[0], (*buffer)[1:]
 			*zero = 0
-			plane, weights, row := rest[:b.size()], rest[b.size():][:len(ph.taps)], rest[b.size()+ker:][:2*ph.grid[2]]
+			plane, weights, rows := rest[:b.size()], rest[b.size():][:len(ph.taps)], rest[b.size()+ker:]
 			clear(plane)
 			for c := lo; c < hi; c++ {
 				n, ci := c/g.c, c%g.c
@@ -138,7 +168,7 @@ func depthwiseBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w,
 						weights[q] = w[oc*ker+k]
 					}
 					borderLoad(&b, dy[(n*g.oc+oc)*out:][:out], plane)
-					phasePlane(g, ph, &b, plane, weights, zero, row, o > 0, dx[c*in:][:in])
+					phasePlane(g, ph, &b, plane, weights, zero, rows, o > 0, dx[c*in:][:in])
 				}
 			}
 			giveBack(buffer)
@@ -147,22 +177,26 @@ func depthwiseBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w,
 }
 
 // phasePlane computes, or adds to, the points of a phase in one plane.
-func phasePlane[T Float](g *geometry, ph *phase, b *bordered, plane, weights []T, zero *T, row []T, add bool, dx []T) {
+func phasePlane[T Float](g *geometry, ph *phase, b *bordered, plane, weights []T, zero *T, rows []T, add bool, dx []T) {
 	width := ph.grid[2]
-	for r := range ph.grid[0] * ph.grid[1] {
-		z, y := r/ph.grid[1], r%ph.grid[1]
-		src := plane[b.row(z, y, triple{1, 1, 1}):]
-		d := dx[((ph.first[0]+z*g.stride[0])*g.in[1]+ph.first[1]+y*g.stride[1])*g.in[2]+ph.first[2]:]
+	for z := range ph.grid[0] {
+		src := plane[b.row(z, 0, triple{1, 1, 1}):]
+		d := dx[((ph.first[0]+z*g.stride[0])*g.in[1]+ph.first[1])*g.in[2]+ph.first[2]:]
 		if g.stride[2] == 1 && !add {
-			tapRow(src, b.offset, weights, zero, d[:width])
+			tapRows(ph.grid[1], width, src, b.pitch, b.offset, weights, zero, d, g.stride[1]*g.in[2])
 			continue
 		}
-		tapRow(src, b.offset, weights, zero, row[:width])
-		for x, v := range row[:width] {
-			if add {
-				v += d[x*g.stride[2]]
+		tapRows(ph.grid[1], width, src, b.pitch, b.offset, weights, zero, rows, width)
+		for y := range ph.grid[1] {
+			to := d[y*g.stride[1]*g.in[2]:]
+			at := 0
+			for _, v := range rows[y*width:][:width] {
+				if add {
+					v += to[at]
+				}
+				to[at] = v
+				at += g.stride[2]
 			}
-			d[x*g.stride[2]] = v
 		}
 	}
 }
@@ -182,12 +216,9 @@ func depthwiseBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
 			for n := range g.n {
 				borderLoad(&b, x[(n*g.c+o/g.og)*in:][:in], plane)
 				src := dy[(n*g.oc+o)*out:][:out]
-				for r := range g.out[0] * g.out[1] {
-					from := plane[b.row(r/g.out[1], r%g.out[1], g.stride):]
-					row := src[r*g.out[2]:][:g.out[2]]
-					for t, off := range b.offset {
-						d[t] += dot(from[off:][:len(row)], row)
-					}
+				for z := range g.out[0] {
+					addTapDots(g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
+						d, src[z*g.out[1]*g.out[2]:], g.out[2])
 				}
 			}
 		}

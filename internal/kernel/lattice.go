@@ -14,85 +14,111 @@ type lattice[T Float] struct {
 	columns int // images times grid points
 }
 
-// octet is eight neighbouring columns.
+// octet is eight neighbouring columns: where the tap (0, 0, 0) would read, and for
+// the current tap which lanes lie inside of x.
 type octet struct {
 	offset int      // of the image of the first column in x
-	image  [8]int32 // offset of each column's image from there
+	index  [8]int32 // from there
 	at     [3][8]int32
-	live   int // columns that exist
-	// what tap sets:
-	mask, index [8]int32
-	run         bool // index counts up by one
-	none        bool // no lane is inside
+	lo, hi [3]int32 // smallest and largest of at
+	live   int      // columns that exist
+	run    bool     // index counts up by one
+	mask   [8]int32
 }
 
 // aim sets o to columns j to j+8.
 func (s *lattice[T]) aim(j int, o *octet) {
 	per := s.grid.size()
-	n, r := j/per, j%per
+	n, r := 0, j
+	if j >= per {
+		n, r = j/per, j%per
+	}
 	z, r := r/(s.grid[1]*s.grid[2]), r%(s.grid[1]*s.grid[2])
 	y, x := r/s.grid[2], r%s.grid[2]
 	o.live = min(8, s.columns-j)
 	o.offset = n * s.image
 	shift := 0
+	o.run = true
+	pz, py, px := z*s.stride[0], y*s.stride[1], x*s.stride[2]
+	o.lo = [3]int32{int32(pz), int32(py), int32(px)}
+	o.hi = o.lo
 	for q := range o.live {
-		o.image[q] = int32(shift)
-		o.at[0][q], o.at[1][q], o.at[2][q] = int32(z*s.stride[0]), int32(y*s.stride[1]), int32(x*s.stride[2])
+		o.at[0][q], o.at[1][q], o.at[2][q] = int32(pz), int32(py), int32(px)
+		o.index[q] = int32(shift + (pz*s.in[1]+py)*s.in[2] + px)
+		if o.index[q] != o.index[0]+int32(q) {
+			o.run = false
+		}
+		o.hi[2] = max(o.hi[2], int32(px))
+		px += s.stride[2]
 		if x++; x < s.grid[2] {
 			continue
 		}
-		x = 0
+		x, px, o.lo[2] = 0, 0, 0
+		py += s.stride[1]
 		if y++; y < s.grid[1] {
+			o.hi[1] = max(o.hi[1], int32(py))
 			continue
 		}
-		y = 0
+		y, py, o.lo[1] = 0, 0, 0
+		pz += s.stride[0]
 		if z++; z < s.grid[0] {
+			o.hi[0] = max(o.hi[0], int32(pz))
 			continue
 		}
-		z = 0
+		z, pz, o.lo[0] = 0, 0, 0
 		shift += s.image
 	}
 }
 
-// tap works out what o's columns read through a tap.
-func (s *lattice[T]) tap(t triple, o *octet) {
-	h, w := int32(s.in[1]), int32(s.in[2])
+// whole has all lanes inside.
+var whole = [8]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+// tap sets the mask for a tap and tells whether any lane is inside.
+func (s *lattice[T]) tap(t triple, o *octet) bool {
+	var in, out = true, false
+	for d := range 3 {
+		v, n := int32(t[d]), int32(s.in[d])
+		in = in && o.lo[d]+v >= 0 && o.hi[d]+v < n
+		out = out || o.hi[d]+v < 0 || o.lo[d]+v >= n
+	}
+	if out {
+		return false
+	}
+	if in && o.live == 8 {
+		o.mask = whole
+		return true
+	}
 	tz, ty, tx := int32(t[0]), int32(t[1]), int32(t[2])
-	d := uint32(s.in[0])
-	o.run, o.none = true, true
-	for q := range o.live {
-		z, y, x := o.at[0][q]+tz, o.at[1][q]+ty, o.at[2][q]+tx
-		o.index[q] = o.image[q] + (z*h+y)*w + x
+	d, h, w := uint32(s.in[0]), uint32(s.in[1]), uint32(s.in[2])
+	any := int32(0)
+	for q := range o.mask {
 		o.mask[q] = 0
-		if uint32(z) < d && uint32(y) < uint32(h) && uint32(x) < uint32(w) {
+		if q < o.live && uint32(o.at[0][q]+tz) < d && uint32(o.at[1][q]+ty) < h && uint32(o.at[2][q]+tx) < w {
 			o.mask[q] = -1
-			o.none = false
 		}
-		if o.index[q] != o.index[0]+int32(q) {
-			o.run = false
-		}
+		any |= o.mask[q]
 	}
-	for q := o.live; q < 8; q++ {
-		o.mask[q] = 0
-	}
+	return any != 0
 }
 
-// copy8 writes o's columns of the current tap for n channels from c on, ld elements apart.
-func (s *lattice[T]) copy8(o *octet, c, n int, dst []T, ld int) {
+// copy8 writes what o's columns read through a tap, for n channels from c on, to
+// places that are ld elements apart.
+func (s *lattice[T]) copy8(o *octet, t triple, c, n int, dst []T, ld int) {
 	_ = dst[(n-1)*ld+7]
-	if o.none {
+	if !s.tap(t, o) {
 		for i := range n {
 			clear(dst[i*ld:][:8])
 		}
 		return
 	}
 	x := s.x[o.offset+c*s.channel:]
+	shift := (t[0]*s.in[1]+t[1])*s.in[2] + t[2]
 	if single[T]() && simd {
 		px, pd := &as32(x)[0], &as32(dst)[0]
 		if o.run {
-			packRun8(n, px, int(o.index[0]), s.channel*4, &o.mask[0], pd, ld*4)
+			packRun8(n, px, shift+int(o.index[0]), s.channel*4, &o.mask[0], pd, ld*4)
 		} else {
-			packGather8(n, px, 0, s.channel*4, &o.index[0], &o.mask[0], pd, ld*4)
+			packGather8(n, px, shift, s.channel*4, &o.index[0], &o.mask[0], pd, ld*4)
 		}
 		return
 	}
@@ -101,7 +127,7 @@ func (s *lattice[T]) copy8(o *octet, c, n int, dst []T, ld int) {
 		for q := range d {
 			d[q] = 0
 			if o.mask[q] != 0 {
-				d[q] = x[i*s.channel+int(o.index[q])]
+				d[q] = x[i*s.channel+shift+int(o.index[q])]
 			}
 		}
 	}
@@ -111,14 +137,19 @@ func (s *lattice[T]) copy8(o *octet, c, n int, dst []T, ld int) {
 // the first at l+skip, for channels from c on.
 func (s *lattice[T]) rows(l, n int, f func(tap triple, c, count, skip int)) {
 	k := len(s.taps)
+	c0, t0 := l/k, l%k
+	each, more := n/k, n%k
 	for t, tap := range s.taps {
-		c := cdiv(l-t, k) // the first channel with row c*k+t ≥ l
-		if l < t {
-			c = 0
+		c, skip := c0, t-t0
+		if skip < 0 {
+			c, skip = c0+1, skip+k
 		}
-		skip := c*k + t - l
-		if skip < n {
-			f(tap, c, cdiv(n-skip, k), skip)
+		count := each
+		if skip < more {
+			count++
+		}
+		if count > 0 {
+			f(tap, c, count, skip)
 		}
 	}
 }
@@ -139,8 +170,7 @@ func (s *lattice[T]) pack(l, kc, j, je int, dst []T) {
 			}
 			s.aim(j+half, &o)
 			s.rows(l, kc, func(tap triple, c, count, skip int) {
-				s.tap(tap, &o)
-				s.copy8(&o, c, count, strip[skip*nr+half:], k*nr)
+				s.copy8(&o, tap, c, count, strip[skip*nr+half:], k*nr)
 			})
 		}
 	}
@@ -154,8 +184,7 @@ func (s *lattice[T]) fill(i, rows, l, kc int, dst []T, ld int) {
 	for q := 0; q < kc; q += 8 {
 		s.aim(l+q, &o)
 		s.rows(i, rows, func(tap triple, c, count, skip int) {
-			s.tap(tap, &o)
-			s.copy8(&o, c, count, dst[skip*ld+q:], k*ld)
+			s.copy8(&o, tap, c, count, dst[skip*ld+q:], k*ld)
 		})
 	}
 }

@@ -153,3 +153,28 @@ func TestLpPool(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkPooling(b *testing.B) {
+	for _, s := range []PoolShape{
+		{N: 4, C: 64, In: []int{112, 112}, Kernel: []int{3, 3}, Out: []int{56, 56}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
+		{N: 32, C: 16, In: []int{28, 28}, Kernel: []int{2, 2}, Out: []int{14, 14}, Stride: []int{2, 2}},
+	} {
+		x := random[float32](s.N*s.C*size(s.In), 1)
+		n := s.N * s.C * size(s.Out)
+		y, index := make([]float32, n), make([]int64, n)
+		for name, f := range map[string]func(){
+			"max":         func() { MaxPool(nil, &s, x, y, nil) },
+			"maxindex":    func() { MaxPool(nil, &s, x, y, index) },
+			"maxgrad":     func() { MaxPoolGrad(nil, &s, y, index, x) },
+			"average":     func() { AveragePool(nil, &s, x, y) },
+			"averagegrad": func() { AveragePoolGrad(nil, &s, y, x) },
+		} {
+			b.Run(fmt.Sprintf("%v/%s", s.Kernel, name), func(b *testing.B) {
+				b.SetBytes(int64(4 * len(x)))
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+	}
+}

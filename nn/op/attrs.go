@@ -375,7 +375,7 @@ func key(c Config) string {
 			}
 			fv = fv.Elem()
 		}
-		fmt.Fprintf(&b, "|%#v", fv.Interface())
+		fmt.Fprintf(&b, "|%#v", fv)
 	}
 	return b.String()
 }

@@ -168,7 +168,7 @@ func mix[T kernel.Float](dst, old, batch []T, m T) {
 }
 
 // bnGrad is the configuration of BatchNormalizationGrad.
-type bnGrad struct{ norm }
+type bnGrad struct{ Norm norm }
 
 func (bnGrad) Op() *Op { return standard(Internal, "BatchNormalizationGrad") }
 
@@ -180,7 +180,7 @@ func batchNormalizationGrad() *Op {
 		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
 		NoGrad: "gradient", Pinned: "gradient", InPlace: []int{0},
 		Kernel: func(c *Call) (engine.Kernel, error) {
-			m := c.Config.(bnGrad).norm
+			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
 		},
 	}

@@ -49,6 +49,9 @@ func (r binary) op() *Op {
 	if r.result() {
 		o.Out = "C bool"
 	}
+	if r.name == "Add" || r.name == "Mul" { // biases behind a MatMul, scales behind a decomposed normalization
+		o.In = "A T weight, B T weight"
+	}
 	if r.free {
 		o.In, o.Where = "X T, Y T1", Where{"T": r.types, "T1": Numeric}
 	}

@@ -172,7 +172,7 @@ func layerNormed[T kernel.Float](l layer) engine.Kernel {
 }
 
 // layerGrad is the configuration of LayerNormalizationGrad.
-type layerGrad struct{ layer }
+type layerGrad struct{ Layer layer }
 
 func (layerGrad) Op() *Op { return standard(Internal, "LayerNormalizationGrad") }
 
@@ -182,11 +182,11 @@ func layerNormalizationGrad() *Op {
 		In: "X T, scale T, mean U, invstd U, dY? T, dMean? V, dInvStdDev? V", Out: "dX T, dscale T, dB T", Where: Where{"T": Floats},
 		Attrs: layerGrad{}, NoGrad: "gradient", Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
-			full := c.In[0].With(Dims(c.Config.(layerGrad).Norm...)...)
+			full := c.In[0].With(Dims(c.Config.(layerGrad).Layer.Norm...)...)
 			return []Type{c.In[0], full, full}, nil
 		},
 		Kernel: func(c *Call) (engine.Kernel, error) {
-			l := c.Config.(layerGrad).layer
+			l := c.Config.(layerGrad).Layer
 			return mixedPrecision(c, layerNormBack[float32](l), layerNormBack[float64](l)), nil
 		},
 	}

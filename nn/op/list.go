@@ -10,9 +10,12 @@ func all() []*Op {
 		averagePool(),
 		batchNormalization(),
 		batchNormalizationGrad(),
+		bitShift(),
 		blockSum(),
 		channelSum(),
 		classLossGrad(),
+		clip(),
+		clipGradOp(),
 		compress(),
 		concat(),
 		constant(),
@@ -25,6 +28,7 @@ func all() []*Op {
 		depthToSpace(),
 		expand(),
 		expandTo(),
+		extremeGradOp(),
 		eyeLike(),
 		flatten(),
 		gather(),
@@ -51,6 +55,7 @@ func all() []*Op {
 		maxPool(),
 		meanVarianceNormalization(),
 		meanVarianceNormalizationGrad(),
+		mod(),
 		negativeLogLikelihoodLoss(),
 		nonZero(),
 		not(),
@@ -63,8 +68,10 @@ func all() []*Op {
 		rangeOp(),
 		recurrentGrad(),
 		reduceGradOp(),
+		resampleGradOp(),
 		reshape(),
 		reshapeTo(),
+		resize(),
 		reverseSequence(),
 		rmsNormalization(),
 		rmsNormalizationGrad(),
@@ -88,6 +95,8 @@ func all() []*Op {
 		transpose(),
 		trilu(),
 		unsqueeze(),
+		upsample(),
+		where(),
 		zerosLikeOp(),
 	}
 	list = append(list, arithmeticOps()...)
@@ -110,5 +119,6 @@ func all() []*Op {
 	list = append(list, swish()...)
 	list = append(list, thresholdedRelu()...)
 	list = append(list, unaryOps()...)
+	list = append(list, variadicOps()...)
 	return list
 }

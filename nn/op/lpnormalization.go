@@ -67,8 +67,8 @@ func lpAxis(c *Call) (int, error) {
 
 // lpNorm is the configuration of LpNormalizationGrad, and the geometry of LpNormalization.
 type lpNorm struct {
-	along
-	P int
+	Along along
+	P     int
 }
 
 func (lpNorm) Op() *Op { return standard(Internal, "LpNormalizationGrad") }
@@ -94,7 +94,7 @@ func (a along) fibers(p *kernel.Pool, f func(at, step int)) {
 // size is the norm of the fiber at x[at], x[at+step] ….
 func (l lpNorm) size(at func(k int) float64) float64 {
 	sum := 0.0
-	for k := range l.Axis {
+	for k := range l.Along.Axis {
 		if v := at(k); l.P == 1 {
 			sum += math.Abs(v)
 		} else {
@@ -110,9 +110,9 @@ func (l lpNorm) size(at func(k int) float64) float64 {
 func lpNormed[T kernel.Float](l lpNorm) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		a, y := elems[T](in[0]), elems[T](out[0])
-		l.fibers(x.Pool(), func(at, step int) {
+		l.Along.fibers(x.Pool(), func(at, step int) {
 			n := l.size(func(k int) float64 { return float64(a[at+k*step]) })
-			for k := range l.Axis {
+			for k := range l.Along.Axis {
 				if i := at + k*step; n == 0 {
 					y[i] = 0
 				} else {
@@ -140,13 +140,13 @@ func lpNormalizationGrad() *Op {
 func lpNormBack[T kernel.Float](l lpNorm) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		dy, a, dx := elems[T](in[0]), elems[T](in[1]), elems[T](out[0])
-		l.fibers(x.Pool(), func(at, step int) {
+		l.Along.fibers(x.Pool(), func(at, step int) {
 			n := l.size(func(k int) float64 { return float64(a[at+k*step]) })
 			dot := 0.0
-			for k := range l.Axis {
+			for k := range l.Along.Axis {
 				dot += float64(dy[at+k*step]) * float64(a[at+k*step])
 			}
-			for k := range l.Axis {
+			for k := range l.Along.Axis {
 				i := at + k*step
 				u := float64(a[i]) / n
 				if l.P == 1 {

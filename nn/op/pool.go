@@ -54,9 +54,14 @@ func (c *Call) poolShape(p pooling) (kernel.PoolShape, error) {
 	}, nil
 }
 
-// couplePool: batch and channels pass through, in every output.
+// couplePool: batch and channels pass through, to the indices too, though their numbers change with a cut.
 func couplePool(c *Call) []Coupling {
-	list := []Coupling{Couple(InAxis(0, 0), OutAxis(0, 0)), Couple(InAxis(0, 1), OutAxis(0, 1))}
+	var list []Coupling
+	for o := range c.Outputs {
+		for a := 0; a < 2 && c.Wants(o); a++ {
+			list = append(list, Couple(InAxis(0, a), OutAxis(o, a)))
+		}
+	}
 	return list
 }
 

@@ -83,7 +83,7 @@ func rmsNormed[T kernel.Float](l layer) engine.Kernel {
 }
 
 // rmsGrad is the configuration of RMSNormalizationGrad.
-type rmsGrad struct{ layer }
+type rmsGrad struct{ Layer layer }
 
 func (rmsGrad) Op() *Op { return standard(Internal, "RMSNormalizationGrad") }
 
@@ -93,10 +93,10 @@ func rmsNormalizationGrad() *Op {
 		In: "dY V, X T, scale V, inv U", Out: "dX T, dscale V", Where: Where{"T": Floats, "V": Floats},
 		Attrs: rmsGrad{}, NoGrad: "gradient", Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
-			return []Type{c.In[1], c.In[0].With(Dims(c.Config.(rmsGrad).Norm...)...)}, nil
+			return []Type{c.In[1], c.In[0].With(Dims(c.Config.(rmsGrad).Layer.Norm...)...)}, nil
 		},
 		Kernel: func(c *Call) (engine.Kernel, error) {
-			l := c.Config.(rmsGrad).layer
+			l := c.Config.(rmsGrad).Layer
 			return mixedPrecision(c, rmsBack[float32](l), rmsBack[float64](l)), nil
 		},
 	}

@@ -136,8 +136,8 @@ func hardmaxKernel[T kernel.Float](a along) engine.Kernel {
 
 // alongGrad is the configuration of the gradients of Softmax and LogSoftmax.
 type alongGrad struct {
-	Name string
-	along
+	Name  string
+	Along along
 }
 
 func (a alongGrad) Op() *Op { return standard(Internal, a.Name) }
@@ -149,7 +149,7 @@ func softmaxGrads() []*Op {
 			In: "dY T, Y T", Out: "dX T", Where: Where{"T": Floats}, Attrs: alongGrad{},
 			Infer: Same, InPlace: []int{0}, NoGrad: "gradient", Pinned: "gradient",
 			Kernel: func(c *Call) (engine.Kernel, error) {
-				a := c.Config.(alongGrad).along
+				a := c.Config.(alongGrad).Along
 				return perPrecision(c.In[0].DType, alongBack(a, f32), alongBack(a, f64)), nil
 			},
 		}

@@ -77,7 +77,7 @@ func (c *Call) slide(w *window, i int, d Dim) (Dim, error) {
 		return out, nil
 	}
 	// A window must not begin in the padding behind the end.
-	return out.Min(d.Add(D(w.begin[i] - 1)).Div(D(stride)).Add(D(1))), nil
+	return out.Min(d.Add(D(w.begin[i])).Sub(D(1)).Div(D(stride)).Add(D(1))), nil
 }
 
 // samePads makes the output ceil(in/stride) long; an odd padding has its larger half at the end (upper) or in front.

@@ -11,6 +11,7 @@ func rows() {
 	axpy4()
 	dot4()
 	taps()
+	tapDots()
 }
 
 // blocks writes a loop over n columns: pieces of 8*wide, of 8, and a masked rest.
@@ -144,18 +145,24 @@ func dot4() {
 	RET()
 }
 
+// taps handles all rows of a plane, to pay for the call once.
 func taps() {
-	TEXT("tapsRow", NOSPLIT, "func(n int, x *float32, taps int, offset *int, w *float32, y *float32, bias *float32)")
-	Doc("tapsRow sets y[i] = bias[0] + Σ w[t]*x[offset[t]+i] for i < n, t < taps (taps ≥ 1).")
+	TEXT("tapsRows", NOSPLIT, "func(rows, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int, bias *float32)")
+	Doc("tapsRows sets y[i] = bias[0] + Σ w[t]*x[offset[t]+i] for i < n, t < taps (taps ≥ 1) in each row; rows of x and y are xRow and yRow bytes apart.")
 	Pragma("noescape")
-	n := Load(Param("n"), GP64())
+	rows := Load(Param("rows"), GP64())
+	n := GP64()
 	x := Load(Param("x"), GP64())
 	count := Load(Param("taps"), GP64())
 	off := Load(Param("offset"), GP64())
 	w := Load(Param("w"), GP64())
 	y := Load(Param("y"), GP64())
 	bias := Load(Param("bias"), GP64())
-	t, o := GP64(), GP64()
+	t, o, px, py := GP64(), GP64(), GP64(), GP64()
+	Label("rowloop")
+	Load(Param("n"), n)
+	MOVQ(x, px)
+	MOVQ(y, py)
 	body := 0
 	blocks(n, 4, func(vectors int, mask reg.VecVirtual) {
 		body++
@@ -171,7 +178,7 @@ func taps() {
 		MOVQ(Mem{Base: off, Index: t, Scale: 8}, o)
 		VBROADCASTSS(Mem{Base: w, Index: t, Scale: 4}, f)
 		for v := range vectors {
-			m := Mem{Base: x, Index: o, Scale: 4, Disp: 32 * v}
+			m := Mem{Base: px, Index: o, Scale: 4, Disp: 32 * v}
 			if mask != nil {
 				VMASKMOVPS(m, mask, z)
 				VFMADD231PS(z, f, s[v])
@@ -183,12 +190,84 @@ func taps() {
 		CMPQ(t, count)
 		JLT(LabelRef(loop))
 		for v := range vectors {
-			store(s[v], mask, Mem{Base: y, Disp: 32 * v})
+			store(s[v], mask, Mem{Base: py, Disp: 32 * v})
 		}
 	}, func(bytes int) {
-		ADDQ(U32(uint32(bytes)), x)
-		ADDQ(U32(uint32(bytes)), y)
+		ADDQ(U32(uint32(bytes)), px)
+		ADDQ(U32(uint32(bytes)), py)
 	})
+	step := GP64()
+	Load(Param("xRow"), step)
+	ADDQ(step, x)
+	Load(Param("yRow"), step)
+	ADDQ(step, y)
+	DECQ(rows)
+	JNZ(LabelRef("rowloop"))
+	VZEROUPPER()
+	RET()
+}
+
+func tapDots() {
+	TEXT("tapDots", NOSPLIT, "func(rows, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int)")
+	Doc("tapDots adds Σ x[offset[t]+i]*y[i] over i < n and rows ≥ 1 to w[t], for t < taps (taps ≥ 1); rows of x and y are xRow and yRow bytes apart.")
+	Pragma("noescape")
+	n, r := GP64(), GP64()
+	count := Load(Param("taps"), GP64())
+	off := Load(Param("offset"), GP64())
+	w := Load(Param("w"), GP64())
+	x, y, o, px, py, step := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	var s [4]reg.VecVirtual
+	for v := range s {
+		s[v] = YMM()
+	}
+	z, u := YMM(), YMM()
+	Label("taploop")
+	Load(Param("rows"), r)
+	Load(Param("x"), x)
+	Load(Param("y"), y)
+	MOVQ(Mem{Base: off}, o)
+	LEAQ(Mem{Base: x, Index: o, Scale: 4}, x)
+	for v := range s {
+		VXORPS(s[v], s[v], s[v])
+	}
+	Label("rowloop")
+	Load(Param("n"), n)
+	MOVQ(x, px)
+	MOVQ(y, py)
+	blocks(n, 4, func(vectors int, mask reg.VecVirtual) {
+		for v := range vectors {
+			load(Mem{Base: py, Disp: 32 * v}, mask, z)
+			if mask != nil {
+				load(Mem{Base: px, Disp: 32 * v}, mask, u)
+				VFMADD231PS(u, z, s[v])
+			} else {
+				VFMADD231PS(Mem{Base: px, Disp: 32 * v}, z, s[v])
+			}
+		}
+	}, func(bytes int) {
+		ADDQ(U32(uint32(bytes)), px)
+		ADDQ(U32(uint32(bytes)), py)
+	})
+	Load(Param("xRow"), step)
+	ADDQ(step, x)
+	Load(Param("yRow"), step)
+	ADDQ(step, y)
+	DECQ(r)
+	JNZ(LabelRef("rowloop"))
+	VADDPS(s[1], s[0], s[0])
+	VADDPS(s[3], s[2], s[2])
+	VADDPS(s[2], s[0], s[0])
+	top := XMM()
+	VEXTRACTF128(Imm(1), s[0], top)
+	VADDPS(s[0].AsX(), top, top)
+	VHADDPS(top, top, top)
+	VHADDPS(top, top, top)
+	VADDSS(Mem{Base: w}, top, top)
+	VMOVSS(top, Mem{Base: w})
+	ADDQ(Imm(4), w)
+	ADDQ(Imm(8), off)
+	DECQ(count)
+	JNZ(LabelRef("taploop"))
 	VZEROUPPER()
 	RET()
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot is the whole command line. Commands are made anew for each use, so that tests can run
+// them side by side.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "graft",
+		Short: "Bring ONNX models to life: run, inspect and verify them",
+		Long: `graft reads ONNX models, runs them and checks them, in pure Go.
+
+A .onnx file becomes a graph of layers that Go programs can change, train and write back out;
+this command does the everyday part of that without a program.`,
+		Example: `  graft inspect model.onnx
+  graft run model.onnx --input image=cat.jpg
+  graft verify testcases/`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newInspect(), newRun(), newVerify(), newVersion())
+	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of graft and of Go",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			version, goVersion := "unknown", "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok {
+				version, goVersion = info.Main.Version, info.GoVersion
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" && (version == "" || version == "(devel)") {
+						version = s.Value
+					}
+				}
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "graft %s (%s)\n", version, goVersion)
+			return err
+		},
+	}
+}

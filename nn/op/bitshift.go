@@ -1,0 +1,31 @@
+package op
+
+import "github.com/graft-ml/graft/internal/engine"
+
+// BitShiftConfig has the attributes of BitShift: Direction is LEFT or RIGHT.
+type BitShiftConfig struct {
+	Direction string `onnx:"direction,required"`
+}
+
+// Op makes BitShiftConfig a Config.
+func (BitShiftConfig) Op() *Op { return standard("", "BitShift") }
+
+func bitShift() *Op {
+	left := binary{u: func(a, b uint64) uint64 { return a << b }}
+	right := binary{u: func(a, b uint64) uint64 { return a >> b }}
+	o := binary{name: "BitShift", doc: "Shifts the bits of X by Y places.", since: []int{11}, types: Unsigned, attrs: BitShiftConfig{}, noGrad: "integers"}.op()
+	o.In = "X T, Y T"
+	o.Check = func(c *Call) error {
+		if d := c.Config.(BitShiftConfig).Direction; d != "LEFT" && d != "RIGHT" {
+			return c.Errorf("direction is %q, want LEFT or RIGHT", d)
+		}
+		return nil
+	}
+	o.Kernel = func(c *Call) (engine.Kernel, error) {
+		if c.Config.(BitShiftConfig).Direction == "LEFT" {
+			return left.kernel(c)
+		}
+		return right.kernel(c)
+	}
+	return o
+}

@@ -1,0 +1,203 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ClipConfig has the attributes of Clip. Before version 11 the bounds are attributes, later
+// inputs of one element; a bound that is absent does not bound.
+type ClipConfig struct {
+	Min *float32 `onnx:"min,until=10"`
+	Max *float32 `onnx:"max,until=10"`
+}
+
+// Op makes ClipConfig a Config.
+func (ClipConfig) Op() *Op { return standard("", "Clip") }
+
+func clip() *Op {
+	return &Op{
+		Name: "Clip", Since: []int{1, 6, 11, 12, 13}, Doc: "Limits elements to an interval.",
+		In: "input T, min? T, max? T", Out: "output T", Where: Where{"T": Numeric}, Attrs: ClipConfig{},
+		Check: func(c *Call) error {
+			for i := 1; i < 3; i++ {
+				if c.Has(i) && c.In[i].Static() && c.In[i].Elements() != 1 {
+					return c.wantGot(i, "one element", c.In[i])
+				}
+			}
+			return nil
+		},
+		Infer: Same, InPlace: []int{0}, Kernel: clipKernel, Grad: clipGrad,
+		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+	}
+}
+
+// clipGrad gives dy to the elements within the bounds; the sum of the others goes to the bounds.
+func clipGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if !c.In[0].DType.IsFloat() {
+		return nil, nil
+	}
+	args := append(gorgonia.Nodes{dout[0]}, in...)
+	list, err := ApplyN(len(in), clipGradConfig{c.Config.(ClipConfig)}, args...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range in {
+		if in[i] == nil {
+			list[i] = nil
+		}
+	}
+	return list, nil
+}
+
+type clipGradConfig struct{ Of ClipConfig }
+
+func (clipGradConfig) Op() *Op { return standard(Internal, "ClipGrad") }
+
+func clipGradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "ClipGrad", Since: []int{1}, Doc: "Gradient of Clip.",
+		In: "dY T, X T, min? T, max? T", Out: "dX T, dMin T, dMax T", Where: Where{"T": Floats}, Attrs: clipGradConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			list := []Type{c.In[1]}
+			for i := 2; i < len(c.In); i++ {
+				list = append(list, c.In[i])
+				if !c.Has(i) {
+					list[i-1] = T(c.In[1].DType)
+				}
+			}
+			return list, nil
+		},
+		NoGrad: "gradient", Pinned: "gradient",
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			cfg := c.Config.(clipGradConfig).Of
+			return perPrecision(c.In[0].DType, clipGradKernel[float32](cfg), clipGradKernel[float64](cfg)), nil
+		},
+	}
+}
+
+// bounds reads the interval of a floating type.
+func bounds[T kernel.Float](cfg ClipConfig, low, high *tensor.Dense) (lo, hi T) {
+	lo, hi = T(math.Inf(-1)), T(math.Inf(1))
+	if cfg.Min != nil {
+		lo = T(*cfg.Min)
+	}
+	if cfg.Max != nil {
+		hi = T(*cfg.Max)
+	}
+	if v := elems[T](low); len(v) > 0 {
+		lo = v[0]
+	}
+	if v := elems[T](high); len(v) > 0 {
+		hi = v[0]
+	}
+	return lo, hi
+}
+
+func inputAt(list []*tensor.Dense, i int) *tensor.Dense {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+func clipKernel(c *Call) (engine.Kernel, error) {
+	cfg := c.Config.(ClipConfig)
+	switch t := c.In[0].DType; t {
+	case dtype.Int8:
+		return clipInts[int8](), nil
+	case dtype.Int16:
+		return clipInts[int16](), nil
+	case dtype.Int32:
+		return clipInts[int32](), nil
+	case dtype.Int64:
+		return clipInts[int64](), nil
+	case dtype.Uint8:
+		return clipInts[uint8](), nil
+	case dtype.Uint16:
+		return clipInts[uint16](), nil
+	case dtype.Uint32:
+		return clipInts[uint32](), nil
+	case dtype.Uint64:
+		return clipInts[uint64](), nil
+	default:
+		return perPrecision(t, clipFloats[float32](cfg), clipFloats[float64](cfg)), nil
+	}
+}
+
+// clipFloats: a minimum above the maximum gives the maximum, NaN stays.
+func clipFloats[T kernel.Float](cfg ClipConfig) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		lo, hi := bounds[T](cfg, inputAt(in, 1), inputAt(in, 2))
+		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+		x.Pool().Range(len(dst), 1<<13, func(a, b int) {
+			for i := a; i < b; i++ {
+				v := src[i]
+				if v < lo {
+					v = lo
+				}
+				if v > hi {
+					v = hi
+				}
+				dst[i] = v
+			}
+		})
+		return nil
+	}
+}
+
+func clipInts[T integer]() engine.Kernel {
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		dst, low, high := dtype.Slice[T](out[0]), elemsAt[T](in, 1), elemsAt[T](in, 2)
+		for i, v := range dtype.Slice[T](in[0]) {
+			if len(low) > 0 {
+				v = max(v, low[0])
+			}
+			if len(high) > 0 {
+				v = min(v, high[0])
+			}
+			dst[i] = v
+		}
+		return nil
+	}
+}
+
+func clipGradKernel[T kernel.Float](cfg ClipConfig) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		lo, hi := bounds[T](cfg, inputAt(in, 2), inputAt(in, 3))
+		dy, v, dx := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), elems[T](out[0])
+		if dx != nil {
+			x.Pool().Range(len(dx), 1<<13, func(a, b int) {
+				for i := a; i < b; i++ {
+					if dx[i] = dy[i]; v[i] < lo || v[i] > hi {
+						dx[i] = 0
+					}
+				}
+			})
+		}
+		below, above := elemsAt[T](out, 1), elemsAt[T](out, 2)
+		if below == nil && above == nil {
+			return nil
+		}
+		var sumLow, sumHigh T
+		for i, x := range v {
+			if x > hi || lo > hi {
+				sumHigh += dy[i]
+			} else if x < lo {
+				sumLow += dy[i]
+			}
+		}
+		if len(below) > 0 {
+			below[0] = sumLow
+		}
+		if len(above) > 0 {
+			above[0] = sumHigh
+		}
+		return nil
+	}
+}

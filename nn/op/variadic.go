@@ -1,0 +1,237 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// variadic describes an operator that folds any number of operands with one of two.
+type variadic struct {
+	name, doc string
+	since     []int
+	fold      binary
+	mean      bool // divide by the number of operands
+}
+
+func (v variadic) op() *Op {
+	o := &Op{
+		Name: v.name, Doc: v.doc, Since: v.since, In: "data_0 T, data* T", Out: "result T", Where: Where{"T": v.fold.types},
+		Infer: inferVariadic, Couple: Elementwise, Kernel: v.kernel,
+	}
+	if v.fold.dims != nil {
+		o.Dims = v.known
+	}
+	return o
+}
+
+func inferVariadic(c *Call) ([]Type, error) {
+	var shapes [][]Dim
+	for i, t := range c.In {
+		if t.Unranked {
+			return []Type{{DType: c.In[0].DType, Unranked: true}}, nil
+		}
+		if c.Version < 8 && i > 0 && t.Static() && c.In[0].Static() && (len(t.Shape) != len(c.In[0].Shape)) {
+			return nil, c.wantGot(i, c.In[0], t)
+		}
+		shapes = append(shapes, t.Shape)
+	}
+	shape, err := c.Broadcast(shapes...)
+	if err != nil {
+		return nil, err
+	}
+	return []Type{c.In[0].With(shape...)}, nil
+}
+
+func (v variadic) known(c *Call) []Known {
+	acc, err := c.Dims(0)
+	if err != nil {
+		return nil
+	}
+	for i := 1; i < len(c.In); i++ {
+		d, err := c.Dims(i)
+		if err != nil || len(d) != len(acc) {
+			return nil
+		}
+		next := make([]Dim, len(d))
+		for k := range d {
+			next[k] = v.fold.dims(acc[k], d[k])
+		}
+		acc = next
+	}
+	return []Known{{Dims: acc}}
+}
+
+// kernel adds one operand after the other to the output.
+func (v variadic) kernel(c *Call) (engine.Kernel, error) {
+	if len(c.In) == 1 {
+		return copyKernel(c)
+	}
+	steps := make([]engine.Kernel, len(c.In)-1)
+	for i := range steps {
+		two := *c
+		two.Config, two.Version = v.op(), v.op().Latest() // no alignment of old
+		two.In = []Type{c.Out[0], c.In[i+1]}
+		if i == 0 {
+			two.In[0] = c.In[0]
+		}
+		var err error
+		if steps[i], err = v.fold.kernel(&two); err != nil {
+			return nil, err
+		}
+	}
+	n := float64(len(c.In))
+	var scale engine.Kernel
+	if v.mean {
+		scale = perPrecision(c.In[0].DType, scaleKernel[float32](1/n), scaleKernel[float64](1/n))
+	}
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		acc := in[0]
+		for i, k := range steps {
+			if err := k(x, out, []*tensor.Dense{acc, in[i+1]}); err != nil {
+				return err
+			}
+			acc = out[0]
+		}
+		if scale != nil {
+			return scale(x, out, out)
+		}
+		return nil
+	}, nil
+}
+
+func variadicOps() []*Op {
+	kern := func(o kernel.BinaryOp) *kernel.BinaryOp { return &o }
+	add := binary{types: Floats, kern: kern(kernel.OpAdd)}
+	larger := binary{types: Numeric, kern: kern(kernel.OpMax), i: func(a, b int64) int64 { return max(a, b) },
+		u: func(a, b uint64) uint64 { return max(a, b) }, dims: Dim.Max}
+	smaller := binary{types: Numeric, kern: kern(kernel.OpMin), i: func(a, b int64) int64 { return min(a, b) },
+		u: func(a, b uint64) uint64 { return min(a, b) }, dims: Dim.Min}
+	rows := []variadic{
+		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add},
+		{name: "Mean", doc: "Mean of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add, mean: true},
+		{name: "Max", doc: "The largest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: larger},
+		{name: "Min", doc: "The smallest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: smaller},
+	}
+	var list []*Op
+	for i, r := range rows {
+		o := r.op()
+		if o.Grad = extremeGrad; i < 2 {
+			o.Grad = sumsGrad(r.mean)
+		}
+		list = append(list, o)
+	}
+	return append(list, extremeGradOp())
+}
+
+// sumsGrad is dy for every operand, divided by their number for a mean.
+func sumsGrad(mean bool) func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	return func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+		dy := dout[0]
+		var err error
+		if mean {
+			if dy, err = scaleBy(dy, 1/float64(len(in))); err != nil {
+				return nil, err
+			}
+		}
+		list := make(gorgonia.Nodes, len(in))
+		for i := range in {
+			if list[i], err = SumTo(dy, c.In[i].Shape...); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	}
+}
+
+// extremeGrad gives dy to the operand that is the extreme; operands that tie share it.
+func extremeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if !c.In[0].DType.IsFloat() {
+		return nil, nil
+	}
+	list, err := ApplyN(len(in), standard(Internal, "ExtremeGrad"), append(gorgonia.Nodes{dout[0], out[0]}, in...)...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i], err = SumTo(list[i], c.In[i].Shape...); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func extremeGradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "ExtremeGrad", Since: []int{1}, Doc: "Gradients of Max and Min before summing over what broadcasting repeated.",
+		In: "dY T, Y T, data* T", Out: "dX* T", Where: Where{"T": Floats},
+		Infer: func(c *Call) ([]Type, error) {
+			list := make([]Type, len(c.In)-2)
+			for i := range list {
+				list[i] = c.In[0]
+			}
+			return list, nil
+		},
+		NoGrad: "gradient", Pinned: "gradient",
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			walks := make([]*walk, len(c.In)-2)
+			for i := range walks {
+				var err error
+				if walks[i], err = newWalk(c, c.In[0].Sizes(), c.In[i+2].Sizes()); err != nil {
+					return nil, err
+				}
+			}
+			return perPrecision(c.In[0].DType, extremeGradKernel[float32](walks), extremeGradKernel[float64](walks)), nil
+		},
+	}
+}
+
+func extremeGradKernel[T kernel.Float](walks []*walk) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dy, y := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
+		if len(dy) == 0 {
+			return nil
+		}
+		share := engine.Scratch[T](x)(len(dy)) // dy divided by the number of operands that tie
+		clear(share)
+		eachEqual(x, walks, y, in, func(_, i int) { share[i]++ })
+		for i := range share {
+			share[i] = dy[i] / max(share[i], 1)
+		}
+		for _, o := range out {
+			if o != nil {
+				clear(o.Raw)
+			}
+		}
+		dst := make([][]T, len(out))
+		for k, o := range out {
+			dst[k] = elems[T](o)
+		}
+		eachEqual(x, walks, y, in, func(k, i int) {
+			if dst[k] != nil {
+				dst[k][i] = share[i]
+			}
+		})
+		return nil
+	}
+}
+
+// eachEqual calls f(k, i) where operand k equals y at element i.
+func eachEqual[T kernel.Float](x *engine.Exec, walks []*walk, y []T, in []*tensor.Dense, f func(k, i int)) {
+	for k, w := range walks {
+		v := dtype.Slice[T](in[k+2])
+		w.each(x.Pool(), 4, func(at, n int, off [3]int) {
+			step := 0
+			if w.moves[0] {
+				step = 1
+			}
+			for i := range n {
+				if v[off[0]+i*step] == y[at+i] {
+					f(k, at+i)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package nn
+
+import "strconv"
+
+// LSTM is a long short-term memory over [seq, batch, in]. Its outputs are all hidden states, [seq,
+// batch, directions·Hidden], then the last hidden and the last cell state of the last layer, each
+// [directions, batch, Hidden].
+type LSTM struct {
+	Hidden        int
+	Layers        int // 0: 1
+	Bidirectional bool
+	BatchFirst    bool    // the input is [batch, seq, in], the first output likewise
+	Dropout       float64 // between layers
+	Init          Init    // nil: uniform within 1/√Hidden, as PyTorch does
+	Name          string
+}
+
+// Build adds the layers behind in[0].
+func (l LSTM) Build(e *Edit, in ...*Value) []*Value {
+	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
+}
+
+// GRU is a gated recurrent unit over [seq, batch, in], in the form that PyTorch computes. Its outputs
+// are those of LSTM without the cell state.
+type GRU struct {
+	Hidden        int
+	Layers        int // 0: 1
+	Bidirectional bool
+	BatchFirst    bool
+	Dropout       float64
+	Init          Init
+	Name          string
+}
+
+// Build adds the layers behind in[0].
+func (l GRU) Build(e *Edit, in ...*Value) []*Value {
+	return recurrent{"GRU", "gru", 3, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name,
+		attrs{"linear_before_reset": 1}}.build(e, in)
+}
+
+// RNN is an Elman network with tanh over [seq, batch, in]. Its outputs are those of GRU.
+type RNN struct {
+	Hidden        int
+	Layers        int // 0: 1
+	Bidirectional bool
+	BatchFirst    bool
+	Dropout       float64
+	Init          Init
+	Name          string
+}
+
+// Build adds the layers behind in[0].
+func (l RNN) Build(e *Edit, in ...*Value) []*Value {
+	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
+}
+
+// recurrent is what the three have in common.
+type recurrent struct {
+	op, kind      string
+	gates         int
+	hidden        int
+	layers        int
+	bidirectional bool
+	batchFirst    bool
+	dropout       float64
+	init          Init
+	name          string
+	attrs         attrs
+}
+
+func (r recurrent) build(e *Edit, in []*Value) []*Value {
+	x, rank := e.ranked(in, 3)
+	if e.err == nil && rank != 3 {
+		e.fail(&Error{Input: x.name, Want: "three axes", Got: x.typ})
+	}
+	if e.err == nil && r.hidden <= 0 {
+		e.Failf("Hidden is %d: want a positive number", r.hidden)
+	}
+	if e.err != nil {
+		return nil
+	}
+	name := e.begin(r.kind, r.name)
+	if r.batchFirst {
+		x = e.put(name+".sequence", "Transpose", attrs{"perm": []int{1, 0, 2}}, x)
+	}
+	layers := max(r.layers, 1)
+	out := []*Value{x}
+	for i := range layers {
+		label := name
+		if layers > 1 {
+			label += "." + strconv.Itoa(i)
+		}
+		if i > 0 && r.dropout > 0 {
+			out[0] = e.Apply(Dropout{P: r.dropout}, out[0])
+		}
+		out = r.layer(e, label, out[0])
+		if e.err != nil {
+			return nil
+		}
+	}
+	if r.batchFirst {
+		out[0] = e.put("", "Transpose", attrs{"perm": []int{1, 0, 2}}, out[0])
+	}
+	return out
+}
+
+// layer adds one layer; its first output has the directions side by side.
+func (r recurrent) layer(e *Edit, name string, x *Value) []*Value {
+	dirs := 1
+	a := attrs{"hidden_size": r.hidden}
+	if r.bidirectional {
+		dirs = 2
+		a["direction"] = "bidirectional"
+	}
+	for k, v := range r.attrs {
+		a[k] = v
+	}
+	n, rows := e.size(x, 2), r.gates*r.hidden
+	def := BiasFanIn{r.hidden}
+	w := e.weight(name+".weight_ih", x, r.init, def, dirs, rows, n)
+	u := e.weight(name+".weight_hh", x, r.init, def, dirs, rows, r.hidden)
+	b := e.weight(name+".bias", x, r.init, def, dirs, 2*rows)
+	outputs := 2
+	if r.op == "LSTM" {
+		outputs = 3
+	}
+	out := e.putN(name, r.op, a, outputs, x, w, u, b)
+	if e.err != nil {
+		return nil
+	}
+	y := out[0] // [seq, directions, batch, hidden]
+	if dirs == 1 {
+		y = e.squeeze("", y, 1)
+	} else {
+		y = e.put("", "Transpose", attrs{"perm": []int{0, 2, 1, 3}}, y)
+		y = e.reshape(name+".joined", y, 0, 0, dirs*r.hidden)
+	}
+	return append([]*Value{y}, out[1:]...)
+}
+
+// squeeze removes an axis of length 1.
+func (e *Edit) squeeze(name string, x *Value, axis int) *Value {
+	if e.Opset() < 13 {
+		return e.put(name, "Squeeze", attrs{"axes": []int{axis}}, x)
+	}
+	return e.put(name, "Squeeze", nil, x, e.Ints("axes", axis))
+}

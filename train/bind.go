@@ -1,0 +1,225 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// binding is a fork of the graph with the loss attached, for targets of certain types. The fork
+// shares the graph's tensors, so a step on it trains the graph.
+type binding struct {
+	fork    *nn.Graph
+	origin  map[*nn.Param]*nn.Param // from the fork's parameters to the graph's
+	params  []*nn.Param             // of the fork: those that are trained
+	inputs  []string
+	targets []string
+	types   []op.Type // of the targets
+	open    []bool    // per target: sizes beyond the batch vary
+	outputs []*nn.Value
+	loss    *nn.Value
+	lossBy  Loss
+	feed    nn.Feed
+	frozen  []bool // of all parameters of the graph, in order
+}
+
+// bind makes sure that the binding fits the graph and the batch, and fills its feed.
+func (t *Trainer) bind(b data.Sample) (*binding, error) {
+	if len(b.X) != len(t.g.Inputs()) {
+		return nil, &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs", len(t.g.Inputs())), Got: len(b.X)}
+	}
+	for i, x := range slices.Concat(b.X, b.Y) {
+		if x == nil {
+			return nil, &op.Error{Stage: "train", Err: fmt.Errorf("tensor %d of the batch is nil", i)}
+		}
+	}
+	if t.bound == nil || t.bound.stale(t.g) || !t.bound.fits(b.Y) {
+		var open []bool
+		if t.bound != nil {
+			open = t.bound.vary(b.Y)
+		}
+		var err error
+		if t.bound, err = t.attach(b.Y, open); err != nil {
+			return nil, err
+		}
+	}
+	d := t.bound
+	for i, n := range d.inputs {
+		d.feed[n] = b.X[i]
+	}
+	for i, n := range d.targets {
+		d.feed[n] = b.Y[i]
+	}
+	if c, ok := d.lossBy.(checker); ok {
+		if err := c.check(d.outputs, b.Y); err != nil {
+			return nil, &op.Error{Stage: "train", Err: err}
+		}
+	}
+	return d, nil
+}
+
+// attach forks the graph and builds the loss.
+func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
+	if err := t.follow(); err != nil {
+		return nil, err
+	}
+	d := &binding{feed: nn.Feed{}, open: open, lossBy: t.c.Loss}
+	if d.open == nil {
+		d.open = make([]bool, len(want))
+	}
+	if d.lossBy == nil {
+		d.lossBy = defaultLoss(want)
+	}
+	d.fork, d.origin = t.g.Fork()
+	var lossName string
+	var notes []string
+	err := d.fork.Edit(func(e *nn.Edit) {
+		d.outputs = e.Outputs()
+		for _, v := range e.Inputs() {
+			d.inputs = append(d.inputs, v.Name())
+		}
+		var targets []*nn.Value
+		for i, y := range want {
+			typ := op.TypeOf(y)
+			d.types = append(d.types, typ)
+			v := e.Input(e.New("target"), targetType(typ, d.outputs, d.open[i]))
+			targets = append(targets, v)
+			d.targets = append(d.targets, v.Name())
+		}
+		loss := d.lossBy.Build(e, d.outputs, targets)
+		if e.Err() != nil {
+			return
+		}
+		if loss == nil {
+			e.Failf("%T has no value", d.lossBy)
+			return
+		}
+		if loss.Type().Rank() > 0 {
+			e.Failf("%T is %v: want a value of rank 0", d.lossBy, loss.Type())
+			return
+		}
+		lossName = e.New("loss")
+		e.Output(lossName, loss)
+		notes = e.Notes()
+	})
+	if err != nil {
+		return nil, trainError(err)
+	}
+	if d.loss, err = d.fork.Value(lossName); err != nil {
+		return nil, err
+	}
+	for p := range d.fork.Params() {
+		if o := d.origin[p]; o != nil && t.params[o] != nil {
+			d.params = append(d.params, p)
+		}
+	}
+	for p := range t.g.Params() {
+		d.frozen = append(d.frozen, p.Frozen)
+	}
+	for _, n := range notes {
+		t.say(Event{Kind: Note, Text: n})
+	}
+	return d, nil
+}
+
+// trainError says that an edit was the trainer's own.
+func trainError(err error) error {
+	var e *op.Error
+	if errors.As(err, &e) {
+		c := *e
+		c.Stage = "train"
+		return &c
+	}
+	return err
+}
+
+// targetType writes the type of a target input: the batch axis is called what the output's is.
+func targetType(t op.Type, outputs []*nn.Value, open bool) string {
+	dims := make([]string, t.Rank())
+	for i, d := range t.Shape {
+		dims[i] = d.String()
+		if open {
+			dims[i] = "?"
+		}
+	}
+	if len(dims) > 0 {
+		dims[0] = "?"
+		if len(outputs) > 0 && outputs[0].Type().Rank() > 0 {
+			if d := outputs[0].Type().Shape[0]; d.Sym != "" || d.Known() {
+				dims[0] = d.String()
+			}
+		}
+	}
+	return fmt.Sprintf("%v[%s]", t.DType, strings.Join(dims, ","))
+}
+
+// defaultLoss tells by the targets what is trained: classes or numbers.
+func defaultLoss(want []*tensor.Dense) Loss {
+	if len(want) > 0 && dtype.Of(want[0].Dtype()).IsFloat() {
+		return MSE{}
+	}
+	return CrossEntropy{}
+}
+
+// stale says whether tensors or the frozen set changed without an edit.
+func (d *binding) stale(g *nn.Graph) bool {
+	for p, o := range d.origin {
+		if p.Data != o.Data {
+			return true
+		}
+	}
+	i := 0
+	for p := range g.Params() {
+		if i >= len(d.frozen) || d.frozen[i] != p.Frozen {
+			return true
+		}
+		i++
+	}
+	return i != len(d.frozen)
+}
+
+// fits says whether the targets are of the types the loss was built for, but for the batch.
+func (d *binding) fits(want []*tensor.Dense) bool {
+	if len(want) != len(d.types) {
+		return false
+	}
+	for i, y := range want {
+		t := d.types[i]
+		if dtype.Of(y.Dtype()) != t.DType || len(y.Shape()) != t.Rank() || !d.open[i] && !sameBeyondBatch(t, y) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameBeyondBatch(t op.Type, y *tensor.Dense) bool {
+	for k := 1; k < len(y.Shape()); k++ {
+		if t.Shape[k].Size != y.Shape()[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// vary tells for which targets other sizes were seen: those become open.
+func (d *binding) vary(want []*tensor.Dense) []bool {
+	if len(want) != len(d.types) {
+		return nil
+	}
+	open := slices.Clone(d.open)
+	for i, y := range want {
+		if len(y.Shape()) != d.types[i].Rank() || dtype.Of(y.Dtype()) != d.types[i].DType {
+			open[i] = false
+		} else if !sameBeyondBatch(d.types[i], y) {
+			open[i] = true
+		}
+	}
+	return open
+}

@@ -1,0 +1,99 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/optim"
+)
+
+// Config says how to train. The zero value of every field is the default written beside it.
+type Config struct {
+	Loss     Loss           // nil: CrossEntropy for classes, MSE for targets that are floating-point numbers
+	Rule     optim.Rule     // nil: optim.AdamW
+	Schedule optim.Schedule // factor on the rate, step by step over one run of Epochs; nil: constant
+	Plateau  *optim.Plateau // lowers the rate when Monitor stops improving; nil: does not
+	Metrics  []Metric       // of the validation; nil: what fits the loss; empty: none
+
+	Epochs     int     // of one call of Trainer.Epochs or Fit; 0: 1
+	Batch      int     // samples in a batch; 0: 32
+	Accumulate int     // batches whose gradients make one step, as if they were one batch; 0: 1
+	Workers    int     // goroutines that prepare batches, see data.Loader; of no influence on the result
+	ClipNorm   float64 // gradients are scaled down to this global norm; 0: they are not
+	EMA        float64 // decay of the weights' running average, which validation and checkpoints use; 0: none
+	Seed       uint64  // of shuffling, augmentation and dropout
+	Groups     []Group // parameters with settings of their own; the first that matches counts
+
+	Monitor     string  // the figure that tells better from worse; "": the validation's loss, or the training's without one
+	Mode        string  // "min" or "max": whether it should be small or large; "": by its name
+	Patience    int     // epochs without improvement after which training stops; 0: it does not
+	MinDelta    float64 // a change that is no larger is no improvement
+	RestoreBest bool    // parameters of the best epoch come back when the epochs end
+
+	Dir    string // for checkpoints (models and their state), history.csv and curves.png; "": none
+	Resume bool   // go on from Dir's last checkpoint, if there is one
+	Keep   int    // so many of the best epochs' models are kept in Dir besides last and best; 0: none
+
+	Log func(Event) // nil: a progress bar on a terminal, lines elsewhere, on standard error; see Quiet
+}
+
+// Group gives parameters settings of their own.
+type Group struct {
+	Match       []string   // globs on parameter names, * crosses slashes; nil: all
+	Rank        int        // only parameters of at most this rank, 1 for biases and scales; 0: any
+	Rate        float64    // factor on the rate; 0: 1; optim.Off: 0
+	WeightDecay float64    // in place of the rule's WeightDecay; 0: the rule's; optim.Off: none
+	Rule        optim.Rule // nil: Config's
+}
+
+// Quiet is a Log that prints nothing.
+func Quiet(Event) {}
+
+func (c Config) epochs() int     { return max(c.Epochs, 1) }
+func (c Config) accumulate() int { return max(c.Accumulate, 1) }
+
+func (c Config) batch() int {
+	if c.Batch == 0 {
+		return 32
+	}
+	return c.Batch
+}
+
+func (c Config) rule() optim.Rule {
+	if c.Rule == nil {
+		return optim.AdamW{}
+	}
+	return c.Rule
+}
+
+// check refuses settings that make no sense.
+func (c Config) check() error {
+	for _, x := range []struct {
+		name string
+		n    int
+	}{{"Epochs", c.Epochs}, {"Batch", c.Batch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}} {
+		if x.n < 0 {
+			return fmt.Errorf("train: %s is %d: want 0 or more", x.name, x.n)
+		}
+	}
+	for _, x := range []struct {
+		name string
+		v    float64
+	}{{"ClipNorm", c.ClipNorm}, {"EMA", c.EMA}, {"MinDelta", c.MinDelta}} {
+		if !(x.v >= 0) || math.IsInf(x.v, 0) {
+			return fmt.Errorf("train: %s is %v: want 0 or more", x.name, x.v)
+		}
+	}
+	switch {
+	case c.EMA >= 1:
+		return fmt.Errorf("train: EMA is %v: want a decay below 1, 0.9998 say", c.EMA)
+	case c.Mode != "" && c.Mode != "min" && c.Mode != "max":
+		return fmt.Errorf("train: Mode is %q: want min or max", c.Mode)
+	case c.Dir == "" && c.Resume:
+		return errors.New("train: Resume wants a Dir to resume from")
+	case c.Dir == "" && c.Keep > 0:
+		return errors.New("train: Keep wants a Dir to keep models in")
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package train
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/optim"
+)
+
+// plan is how one parameter is updated.
+type plan struct {
+	rule optim.Rule
+	rate float64 // factor
+}
+
+// planFor finds the parameter's group.
+func (c Config) planFor(p *nn.Param) (plan, error) {
+	for _, g := range c.Groups {
+		if !g.matches(p) {
+			continue
+		}
+		r := plan{rule: g.Rule, rate: g.Rate}
+		if r.rule == nil {
+			r.rule = c.rule()
+		}
+		switch {
+		case g.Rate == 0:
+			r.rate = 1
+		case g.Rate == optim.Off:
+			r.rate = 0
+		}
+		if g.WeightDecay == 0 {
+			return r, nil
+		}
+		var err error
+		r.rule, err = withDecay(r.rule, g.WeightDecay)
+		return r, err
+	}
+	return plan{c.rule(), 1}, nil
+}
+
+func (g Group) matches(p *nn.Param) bool {
+	if g.Rank > 0 && p.Value().Type().Rank() > g.Rank {
+		return false
+	}
+	for _, m := range g.Match {
+		if glob(m, p.Name()) {
+			return true
+		}
+	}
+	return g.Match == nil
+}
+
+// checkGroups refuses a group that no trainable parameter belongs to: a misspelled glob.
+func (c Config) checkGroups(params []*nn.Param) error {
+	for i, g := range c.Groups {
+		found := false
+		for _, p := range params {
+			found = found || g.matches(p)
+		}
+		if !found {
+			return fmt.Errorf("train: group %d, %q, matches none of the %d trainable parameters", i, strings.Join(g.Match, " "), len(params))
+		}
+		if g.Rate < 0 && g.Rate != optim.Off {
+			return fmt.Errorf("train: group %d: Rate is %v: want a positive factor, or optim.Off", i, g.Rate)
+		}
+	}
+	return nil
+}
+
+// withDecay is the rule with another weight decay.
+func withDecay(r optim.Rule, decay float64) (optim.Rule, error) {
+	v := reflect.ValueOf(r)
+	if v.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("train: a group sets WeightDecay, which %T lacks", r)
+	}
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	f := c.FieldByName("WeightDecay")
+	if !f.IsValid() || f.Kind() != reflect.Float64 {
+		return nil, fmt.Errorf("train: a group sets WeightDecay, which %T lacks", r)
+	}
+	f.SetFloat(decay)
+	return c.Interface().(optim.Rule), nil
+}
+
+// glob is path.Match with * crossing slashes.
+func glob(pattern, name string) bool {
+	const slash = "\x00"
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", slash), strings.ReplaceAll(name, "/", slash))
+	return ok && err == nil
+}

@@ -1,0 +1,152 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
+	"gorgonia.org/tensor"
+)
+
+// state is what the trainer keeps for one parameter.
+type state struct {
+	plan  plan
+	slots []optim.Slot
+	n     int           // updates of this parameter
+	grad  *tensor.Dense // the gradient, summed over micro-batches
+	has   bool          // grad holds one
+	ema   *tensor.Dense // the running average, or the raw weight while the graph holds the average
+	safe  *tensor.Dense // of a statistic: its value before the step, while gradients accumulate
+	shape []int         // that of the parameter when the state was made or cut last
+	typ   op.DType
+}
+
+// follow brings the states up to date with the graph: parameters come and go, and are cut or
+// replaced by edits.
+func (t *Trainer) follow() error {
+	if t.params == nil {
+		t.params, t.stats = map[*nn.Param]*state{}, map[*nn.Param]*state{}
+	}
+	if v := t.g.Version(); v != t.seen {
+		for c := range t.g.Changes(t.seen) {
+			t.change(c)
+		}
+		t.seen, t.bound = v, nil
+	}
+	params, stats := map[*nn.Param]*state{}, map[*nn.Param]*state{}
+	for p := range t.g.Params() {
+		switch {
+		case p.Trainable():
+			s, err := t.stateOf(p)
+			if err != nil {
+				return err
+			}
+			params[p] = s
+		case p.Role() == nn.Statistic && !p.Frozen && p.Data != nil:
+			s := t.stats[p]
+			if s == nil || !s.fits(p) {
+				s = &state{shape: slices.Clone(p.Data.Shape()), typ: dtype.Of(p.Data.Dtype())}
+			}
+			if t.c.EMA > 0 && s.ema == nil {
+				s.ema = dtype.Clone(p.Data)
+			}
+			stats[p] = s
+		}
+	}
+	t.params, t.stats = params, stats
+	return nil
+}
+
+// stateOf is the state of a trainable parameter, fresh if there is none that fits.
+func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
+	s := t.params[p]
+	if s != nil && s.fits(p) {
+		return s, nil
+	}
+	pl, err := t.c.planFor(p)
+	if err != nil {
+		return nil, err
+	}
+	s = &state{plan: pl, shape: slices.Clone(p.Data.Shape()), typ: dtype.Of(p.Data.Dtype())}
+	if s.typ != dtype.Float32 && s.typ != dtype.Float64 {
+		return nil, &op.Error{Stage: "train", Input: p.Name(), Want: "float32 or float64", Got: s.typ, Err: fmt.Errorf("freeze it, or convert the model")}
+	}
+	if s.slots, err = pl.rule.Init(p.Data); err != nil {
+		return nil, &op.Error{Stage: "train", Input: p.Name(), Err: err}
+	}
+	s.grad = dtype.New(s.typ, s.shape...)
+	if t.c.EMA > 0 {
+		s.ema = dtype.Clone(p.Data)
+	}
+	return s, nil
+}
+
+// fits says whether the state is one of a tensor like the parameter's.
+func (s *state) fits(p *nn.Param) bool {
+	return p.Data != nil && slices.Equal(s.shape, []int(p.Data.Shape())) && s.typ == dtype.Of(p.Data.Dtype())
+}
+
+// change follows one entry of the journal.
+func (t *Trainer) change(c nn.Change) {
+	switch c.Kind {
+	case nn.ParamRemoved:
+		delete(t.params, c.Param)
+		delete(t.stats, c.Param)
+	case nn.ParamCut:
+		for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
+			if s := m[c.Param]; s != nil {
+				s.cut(c.Axis, c.Keep)
+			}
+		}
+	}
+	t.best = nil // of another model
+}
+
+// cut keeps the given indices along an axis of the parameter, in everything that follows it.
+func (s *state) cut(axis int, keep []int) {
+	if axis < 0 || axis >= len(s.shape) {
+		return
+	}
+	for i, slot := range s.slots {
+		for k, follows := range slot.Axes {
+			if follows == axis {
+				s.slots[i].Data = cut(s.slots[i].Data, k, keep)
+			}
+		}
+	}
+	if s.ema != nil {
+		s.ema = cut(s.ema, axis, keep)
+	}
+	s.shape[axis] = len(keep)
+	if s.grad != nil {
+		s.grad, s.has = dtype.New(s.typ, s.shape...), false
+	}
+	s.safe = nil
+}
+
+// cut takes the given indices along an axis; -1 makes zeros.
+func cut(d *tensor.Dense, axis int, keep []int) *tensor.Dense {
+	shape := slices.Clone([]int(d.Shape()))
+	outer, inner := 1, int(d.Dtype().Size())
+	for _, n := range shape[:axis] {
+		outer *= n
+	}
+	for _, n := range shape[axis+1:] {
+		inner *= n
+	}
+	old := shape[axis]
+	shape[axis] = len(keep)
+	to := dtype.New(dtype.Of(d.Dtype()), shape...)
+	src, dst := dtype.Bytes(d), dtype.Bytes(to)
+	for o := range outer {
+		for i, k := range keep {
+			if k >= 0 && k < old {
+				copy(dst[(o*len(keep)+i)*inner:][:inner], src[(o*old+k)*inner:])
+			}
+		}
+	}
+	return to
+}

@@ -1,0 +1,110 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// Trainer fits the parameters of one graph. It is for one goroutine at a time; while it steps,
+// the graph's parameters must not be read or written by others. Between steps the graph may be
+// edited.
+type Trainer struct {
+	g      *nn.Graph
+	c      Config
+	params map[*nn.Param]*state // of trainable parameters
+	stats  map[*nn.Param]*state // of running statistics
+	seen   int                  // version of the graph that the states follow
+	bound  *binding             // nil: not made yet, or made for an older graph
+
+	progress
+	history History
+	group   group   // the micro-batches since the last update
+	tracker tracker // which epoch is best
+	held    bool    // the graph holds the averages, the states the raw weights
+	best    map[*nn.Param]*tensor.Dense
+	log     func(Event)
+}
+
+// progress is where training stands: what a checkpoint keeps besides tensors.
+type progress struct {
+	Step   int // updates so far
+	Micro  int // batches so far; the number of the next draw of random operators
+	Epoch  int // epochs begun and finished
+	Batch  int // batches of the current epoch that are done
+	Start  int // epoch at which the current run of Epochs began
+	Origin int // Step at that time: schedules count from here
+}
+
+// New prepares training of g. With Config.Resume the parameters are read from the last
+// checkpoint in Config.Dir, if there is one.
+func New(g *nn.Graph, c Config) (*Trainer, error) {
+	if g == nil {
+		return nil, errors.New("train: there is no graph")
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	t := &Trainer{g: g, c: c, seen: g.Version(), log: c.Log}
+	if err := t.follow(); err != nil {
+		return nil, err
+	}
+	if len(t.params) == 0 {
+		return nil, &op.Error{Stage: "train", Err: errors.New("the graph has no trainable parameter: all are frozen, or none is a weight")}
+	}
+	if err := c.checkGroups(t.trainable()); err != nil {
+		return nil, err
+	}
+	t.tracker = newTracker(c)
+	if c.Resume {
+		if err := t.resume(); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Graph is the graph in training.
+func (t *Trainer) Graph() *nn.Graph { return t.g }
+
+// History is what happened so far, epochs before a resume included.
+func (t *Trainer) History() History { return t.history }
+
+// Fit trains g and returns what happened: New and Trainer.Fit.
+func Fit(ctx context.Context, g *nn.Graph, c Config, fit, val data.Set[data.Sample]) (History, error) {
+	t, err := New(g, c)
+	if err != nil {
+		return nil, err
+	}
+	return t.Fit(ctx, fit, val)
+}
+
+// trainable lists the trainable parameters in the order of the graph.
+func (t *Trainer) trainable() []*nn.Param {
+	var list []*nn.Param
+	for p := range t.g.Params() {
+		if t.params[p] != nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// say sends an event to whoever listens.
+func (t *Trainer) say(e Event) {
+	if t.log != nil {
+		t.log(e)
+	}
+}
+
+// finite says whether x is a number.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// assign copies the elements of src into dst, which stays where it is.
+func assign(dst, src *tensor.Dense) { copy(dtype.Bytes(dst), dtype.Bytes(src)) }
