@@ -92,6 +92,7 @@ func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense
 func (g *Graph) backwardStage(ctx context.Context, old *stage, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
 	w := newWalker(g, walkLower)
 	w.train, w.expr, w.have = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name)), have
+	w.wrt = wrt
 	for v, x := range have {
 		t, ok := types[v]
 		if !ok {

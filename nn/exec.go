@@ -125,7 +125,7 @@ type boundNode struct {
 func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
 	w := newWalker(g, walkLower)
 	w.train, w.expr = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
-	w.have = have
+	w.have, w.wrt = have, r.wrt
 	for v, x := range have {
 		t, ok := types[v]
 		if !ok {

@@ -36,6 +36,7 @@ type Lowered struct {
 	Key       *gorgonia.Node            // uint64[2], seed and step of random operators; nil: there are none
 
 	graph *Graph
+	want  []*Value // behind Outputs
 	env   map[*Value]*binding
 }
 
@@ -88,7 +89,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	if len(w.deferred) > 0 {
 		return nil, w.deferredError()
 	}
-	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, env: w.env}
+	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: want, env: w.env}
 	for _, v := range want {
 		n, err := w.nodeOf(v)
 		if err != nil {

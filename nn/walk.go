@@ -46,6 +46,7 @@ type walker struct {
 	waiting  map[*Node]bool
 	demanded map[*Value]error // what deferred nodes are waiting for
 	missing  []*Node          // nodes graft has no operator for
+	wrt      []*Value         // what is differentiated for: not folded, even if it looks constant
 }
 
 // stateUpdate says that after a training step the parameter takes the value of a node.
@@ -71,7 +72,7 @@ func (w *walker) at(v *Value) *binding {
 		return nil
 	}
 	b := &binding{typ: op.TypeOf(v.param.Tensor())}
-	if v.param.Role() == Constant {
+	if v.param.Role() == Constant && !slices.Contains(w.wrt, v) {
 		b.known.Value = v.param.Tensor()
 	}
 	w.env[v] = b

@@ -27,6 +27,7 @@ type valueOrigin struct {
 	typed     bool                // the elements stood in the field for their type rather than in raw_data
 	sparse    *onnxpb.SparseTensorProto
 	stripped  *onnxpb.TensorProto // an initializer whose elements were stripped
+	loaded    string              // the type that the value had when it was loaded
 	undefined bool                // value_info of a name that the graph does not define
 }
 
@@ -36,3 +37,14 @@ type nodeOrigin struct {
 	bodies map[int]*nn.Body  // subgraphs by attribute number
 	extra  map[int]bool      // attributes that are none of the operator's: annotations
 }
+
+// WithBodies is called when the node is copied together with its subgraphs.
+func (o *nodeOrigin) WithBodies(of func(*nn.Body) *nn.Body) any {
+	c := &nodeOrigin{proto: o.proto, bodies: make(map[int]*nn.Body, len(o.bodies)), extra: o.extra}
+	for i, b := range o.bodies {
+		c.bodies[i] = of(b)
+	}
+	return c
+}
+
+var _ nn.BodyOrigin = (*nodeOrigin)(nil)

@@ -174,6 +174,7 @@ func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {
 	if errors.As(err, &gone) {
 		v.stripped = t
 		s.a.Node(strippedNode(v, gone))
+		s.outputs[v.name] = true
 		return nil
 	}
 	if err != nil {
@@ -250,8 +251,15 @@ func (s *assembly) finish(p *onnxpb.GraphProto) error {
 	if s.depth > 0 {
 		return nil
 	}
-	_, err := s.a.Graph()
-	return err
+	if _, err := s.a.Graph(); err != nil {
+		return err
+	}
+	for name, o := range s.values {
+		if v, err := s.g.Value(name); err == nil && !o.undefined {
+			o.loaded = v.Type().String()
+		}
+	}
+	return nil
 }
 
 func (s *assembly) nodes(p *onnxpb.GraphProto) error {

@@ -27,20 +27,26 @@ type binding struct {
 	loss    *nn.Value
 	lossBy  Loss
 	feed    nn.Feed
-	frozen  []bool // of all parameters of the graph, in order
+	watch   []watched // all parameters of the graph
+}
+
+// watched is a parameter of the fork beside the graph's, and what the graph's was like.
+type watched struct {
+	copy, param *nn.Param
+	frozen      bool
 }
 
 // bind makes sure that the binding fits the graph and the batch, and fills its feed.
 func (t *Trainer) bind(b data.Sample) (*binding, error) {
-	if len(b.X) != len(t.g.Inputs()) {
-		return nil, &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs", len(t.g.Inputs())), Got: len(b.X)}
+	if slices.Contains(b.X, nil) || slices.Contains(b.Y, nil) {
+		return nil, &op.Error{Stage: "train", Err: errors.New("a tensor of the batch is nil")}
 	}
-	for i, x := range slices.Concat(b.X, b.Y) {
-		if x == nil {
-			return nil, &op.Error{Stage: "train", Err: fmt.Errorf("tensor %d of the batch is nil", i)}
+	if t.g.Version() != t.seen {
+		if err := t.follow(); err != nil {
+			return nil, err
 		}
 	}
-	if t.bound == nil || t.bound.stale(t.g) || !t.bound.fits(b.Y) {
+	if t.bound == nil || t.bound.stale() || !t.bound.fits(b.Y) {
 		var open []bool
 		if t.bound != nil {
 			open = t.bound.vary(b.Y)
@@ -51,6 +57,9 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 		}
 	}
 	d := t.bound
+	if len(b.X) != len(d.inputs) {
+		return nil, &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs %v", len(d.inputs), d.inputs), Got: len(b.X)}
+	}
 	for i, n := range d.inputs {
 		d.feed[n] = b.X[i]
 	}
@@ -116,12 +125,14 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 		return nil, err
 	}
 	for p := range d.fork.Params() {
-		if o := d.origin[p]; o != nil && t.params[o] != nil {
+		o := d.origin[p]
+		if o == nil {
+			continue // the loss's own
+		}
+		d.watch = append(d.watch, watched{p, o, o.Frozen})
+		if t.params[o] != nil {
 			d.params = append(d.params, p)
 		}
-	}
-	for p := range t.g.Params() {
-		d.frozen = append(d.frozen, p.Frozen)
 	}
 	for _, n := range notes {
 		t.say(Event{Kind: Note, Text: n})
@@ -169,20 +180,13 @@ func defaultLoss(want []*tensor.Dense) Loss {
 }
 
 // stale says whether tensors or the frozen set changed without an edit.
-func (d *binding) stale(g *nn.Graph) bool {
-	for p, o := range d.origin {
-		if p.Data != o.Data {
+func (d *binding) stale() bool {
+	for _, w := range d.watch {
+		if w.copy.Data != w.param.Data || w.frozen != w.param.Frozen {
 			return true
 		}
 	}
-	i := 0
-	for p := range g.Params() {
-		if i >= len(d.frozen) || d.frozen[i] != p.Frozen {
-			return true
-		}
-		i++
-	}
-	return i != len(d.frozen)
+	return false
 }
 
 // fits says whether the targets are of the types the loss was built for, but for the batch.

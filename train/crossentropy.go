@@ -188,7 +188,7 @@ func classScores(e *nn.Edit, loss string, x, y *nn.Value, soft bool) *nn.Value {
 // Weight implements Weighted: the sum of the weights of the samples that count.
 func (l CrossEntropy) Weight(want []*tensor.Dense) (float64, error) {
 	if l.Sum || len(want) == 0 {
-		return 0, nil
+		return -1, nil
 	}
 	y := want[0]
 	if dtype.Of(y.Dtype()).IsFloat() {

@@ -18,7 +18,8 @@ type Loss interface {
 // number its mean was divided by. A loss that does not is taken for a mean over samples.
 type Weighted interface {
 	Loss
-	// Weight is the divisor of the batch's mean; where the loss is a sum, it is 0.
+	// Weight is the divisor of the batch's mean: 0 where nothing in the batch counts, negative
+	// where the loss is a sum.
 	Weight(want []*tensor.Dense) (float64, error)
 }
 

@@ -34,6 +34,7 @@ func (t *Trainer) follow() error {
 		for c := range t.g.Changes(t.seen) {
 			t.change(c)
 		}
+		t.abandon()
 		t.seen, t.bound = v, nil
 	}
 	params, stats := map[*nn.Param]*state{}, map[*nn.Param]*state{}
@@ -64,6 +65,9 @@ func (t *Trainer) follow() error {
 func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	s := t.params[p]
 	if s != nil && s.fits(p) {
+		if t.c.EMA > 0 && s.ema == nil {
+			s.ema = dtype.Clone(p.Data)
+		}
 		return s, nil
 	}
 	pl, err := t.c.planFor(p)
@@ -92,7 +96,7 @@ func (s *state) fits(p *nn.Param) bool {
 // change follows one entry of the journal.
 func (t *Trainer) change(c nn.Change) {
 	switch c.Kind {
-	case nn.ParamRemoved:
+	case nn.ParamRemoved, nn.ParamChanged:
 		delete(t.params, c.Param)
 		delete(t.stats, c.Param)
 	case nn.ParamCut:
@@ -117,7 +121,10 @@ func (s *state) cut(axis int, keep []int) {
 			}
 		}
 	}
-	if s.ema != nil {
+	switch {
+	case slices.Contains(keep, -1):
+		s.ema = nil // begins anew at the weights
+	case s.ema != nil:
 		s.ema = cut(s.ema, axis, keep)
 	}
 	s.shape[axis] = len(keep)

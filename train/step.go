@@ -2,10 +2,10 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -41,14 +41,11 @@ func (t *Trainer) Average() { t.hold(true) }
 
 // step runs one micro-batch, and the update when it is the last of its group.
 func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate int) (StepInfo, error) {
-	if err := t.follow2(); err != nil {
-		return StepInfo{}, err
-	}
 	d, err := t.bind(batch)
 	if err != nil {
 		return StepInfo{}, err
 	}
-	info := StepInfo{Step: t.Step, Rate: t.rate(total), Samples: samplesIn(batch)}
+	info := StepInfo{Step: t.progress.Step, Rate: t.rate(total), Samples: samplesIn(batch)}
 	if info.Loss, err = t.micro(ctx, d, batch, accumulate); err != nil {
 		return info, err
 	}
@@ -65,4 +62,108 @@ func samplesIn(b data.Sample) int {
 		return 0
 	}
 	return batchOf(b.X[0])
+}
+
+// group is the micro-batches since the last update.
+type group struct {
+	count  int
+	weight float64 // Σ of the batches' weights
+	sum    bool    // gradients add up, there is no mean
+	first  int     // number of the first micro-batch
+	order  []*nn.Param
+}
+
+// micro runs one batch forward and backward and adds its gradients to those of its group. When
+// it fails, the whole group is abandoned.
+func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accumulate int) (loss float64, err error) {
+	if t.group.count == 0 {
+		t.begin(d)
+	}
+	defer func() {
+		if err != nil {
+			t.abandon()
+		}
+	}()
+	weight, err := lossWeight(d.lossBy, batch)
+	if err != nil {
+		return 0, &op.Error{Stage: "train", Err: err}
+	}
+	s, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Loss: d.loss, Params: d.params, Train: true, Seed: t.c.Seed, Count: uint64(t.Micro)})
+	if err != nil {
+		return 0, err
+	}
+	defer s.Release()
+	t.Micro++
+	t.group.count++
+	if weight == 0 {
+		return 0, nil // nothing counts, a mean over nothing
+	}
+	if !finite(s.Loss) {
+		return s.Loss, t.diverged("the loss is %v", s.Loss)
+	}
+	t.group.sum = t.group.sum || weight < 0
+	factor := 1.0
+	if accumulate > 1 && weight > 0 {
+		factor = weight
+	}
+	t.group.weight += factor
+	for _, p := range d.params {
+		if g := s.Grads[p]; g != nil {
+			st := t.params[d.origin[p]]
+			add(st.grad, g, factor, !st.has)
+			st.has = true
+		}
+	}
+	for p, x := range s.States {
+		if o := d.origin[p]; t.stats[o] != nil {
+			assign(o.Data, x)
+		}
+	}
+	return s.Loss, nil
+}
+
+// diverged is the error of a step that leaves the numbers.
+func (t *Trainer) diverged(format string, args ...any) error {
+	what := fmt.Errorf(format, args...)
+	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %w; the parameters keep the values before it: try a lower rate, ClipNorm, or look at the data", t.progress.Step+1, what)}
+}
+
+// begin opens a group: what it may change before its update is put aside.
+func (t *Trainer) begin(d *binding) {
+	t.group = group{first: t.Micro, order: t.group.order[:0]}
+	for _, p := range d.params {
+		t.group.order = append(t.group.order, d.origin[p])
+	}
+	for p, s := range t.stats {
+		if s.safe == nil {
+			s.safe = dtype.Clone(p.Data)
+		} else {
+			assign(s.safe, p.Data)
+		}
+	}
+}
+
+// abandon forgets an open group: statistics are again what they were before it.
+func (t *Trainer) abandon() {
+	if t.group.order == nil {
+		return
+	}
+	for p, s := range t.stats {
+		if s.safe != nil && s.fits(p) {
+			assign(p.Data, s.safe)
+		}
+	}
+	for _, s := range t.params {
+		s.has = false
+	}
+	t.Micro = t.group.first
+	t.group = group{}
+}
+
+// lossWeight is how much a batch counts in the mean of a group, see Weighted.
+func lossWeight(l Loss, b data.Sample) (float64, error) {
+	if w, ok := l.(Weighted); ok {
+		return w.Weight(b.Y)
+	}
+	return float64(samplesIn(b)), nil
 }

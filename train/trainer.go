@@ -25,6 +25,9 @@ type Trainer struct {
 
 	progress
 	history History
+	kept    []kept  // models in Dir
+	tally   tally   // of the current epoch, up to the last update
+	ended   bool    // the next call of Epochs begins a run
 	group   group   // the micro-batches since the last update
 	tracker tracker // which epoch is best
 	held    bool    // the graph holds the averages, the states the raw weights
@@ -40,6 +43,8 @@ type progress struct {
 	Batch  int // batches of the current epoch that are done
 	Start  int // epoch at which the current run of Epochs began
 	Origin int // Step at that time: schedules count from here
+
+	Stopped bool // patience ended the run
 }
 
 // New prepares training of g. With Config.Resume the parameters are read from the last

@@ -114,12 +114,16 @@ func (a Activation) value(x float64) float64 {
 
 // pull multiplies d by the derivative of f at the point where its value is y.
 func pull[T Float](a Activation, y, d []T) {
-	switch a.Kind {
-	case ActTanh:
+	switch fast := f32(d, y); {
+	case fast && a.Kind == ActTanh:
+		tanhgradVV(len(d), &as32(d)[0], &as32(d)[0], &as32(y)[0])
+	case fast && a.Kind == ActSigmoid:
+		sigmoidgradVV(len(d), &as32(d)[0], &as32(d)[0], &as32(y)[0])
+	case a.Kind == ActTanh:
 		for i, v := range y {
 			d[i] *= 1 - v*v
 		}
-	case ActSigmoid:
+	case a.Kind == ActSigmoid:
 		for i, v := range y {
 			d[i] *= v * (1 - v)
 		}

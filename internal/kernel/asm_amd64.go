@@ -59,10 +59,20 @@ func packA6T(kc int, a *float32, lda int, dst *float32)
 //go:noescape
 func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int)
 
+// packRun16 is packRun8 for runs of 16 floats; mask2 is for the upper 8.
+//
+//go:noescape
+func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32)
+
 // packGather8 is packRun8 with lane i read from src[offset+index[i]].
 //
 //go:noescape
 func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
+
+// split2 sorts 16*n16 floats (n16 ≥ 1) into those at even and those at odd positions.
+//
+//go:noescape
+func split2(n16 int, src *float32, even *float32, odd *float32)
 
 // axpy4 adds a[0]*b[0] + … + a[3]*b[3] to y, rows of n floats; the rows of b are ldb bytes apart.
 //
@@ -83,6 +93,11 @@ func tapsRows(rows int, n int, x *float32, xRow int, taps int, offset *int, w *f
 //
 //go:noescape
 func tapDots(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int)
+
+// tapMax sets y[i] to the largest x[offset[t]+i], NaN if any is, and which[i] to its first t, -1 if all are -Inf, for i < n in each row; the rows of y and which are yRow bytes apart.
+//
+//go:noescape
+func tapMax(rows int, n int, x *float32, xRow int, taps int, offset *int, y *float32, which *int32, yRow int)
 
 // addVV: dst[i] = x + y with x = a[i], y = b[i].
 //
@@ -168,6 +183,11 @@ func tanhgradVV(n int, dst *float32, a *float32, b *float32)
 //
 //go:noescape
 func axpyV(n int, y *float32, x *float32, alpha *float32)
+
+// mulAddVV: y[i] += a[i] * b[i].
+//
+//go:noescape
+func mulAddVV(n int, y *float32, a *float32, b *float32)
 
 // reluV: dst[i] = a[i] where that is not below 0, else 0.
 //

@@ -1239,6 +1239,33 @@ loop:
 	VZEROUPPER
 	RET
 
+// func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32)
+// Requires: AVX
+TEXT ·packRun16(SB), NOSPLIT, $0-64
+	MOVQ    n+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    offset+16(FP), DX
+	LEAQ    (CX)(DX*4), CX
+	MOVQ    srcStride+24(FP), DX
+	MOVQ    mask+32(FP), BX
+	MOVQ    dst+40(FP), SI
+	MOVQ    dstStride+48(FP), DI
+	VMOVDQU (BX), Y0
+	MOVQ    mask2+56(FP), BX
+	VMOVDQU (BX), Y1
+
+loop:
+	VMASKMOVPS (CX), Y0, Y2
+	VMASKMOVPS 32(CX), Y1, Y3
+	ADDQ       DX, CX
+	VMOVUPS    Y2, (SI)
+	VMOVUPS    Y3, 32(SI)
+	ADDQ       DI, SI
+	DECQ       AX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
 // Requires: AVX, AVX2
 TEXT ·packGather8(SB), NOSPLIT, $0-64
@@ -1263,6 +1290,31 @@ loop:
 	ADDQ       DI, SI
 	DECQ       AX
 	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func split2(n16 int, src *float32, even *float32, odd *float32)
+// Requires: AVX, AVX2
+TEXT ·split2(SB), NOSPLIT, $0-32
+	MOVQ n16+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ even+16(FP), DX
+	MOVQ odd+24(FP), BX
+
+loop:
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	VSHUFPS $0x88, Y1, Y0, Y2
+	VSHUFPS $0xdd, Y1, Y0, Y0
+	VPERMPD $0xd8, Y2, Y2
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y0, (BX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x20, DX
+	ADDQ    $0x20, BX
+	DECQ    AX
+	JNZ     loop
 	VZEROUPPER
 	RET
 
@@ -1462,14 +1514,14 @@ rowloop:
 
 wide:
 	CMPQ         CX, $0x00000020
-	JLT          narrow
+	JLT          rest
 	VBROADCASTSS (R9), Y0
 	VBROADCASTSS (R9), Y1
 	VBROADCASTSS (R9), Y2
 	VBROADCASTSS (R9), Y3
 	XORQ         R10, R10
 
-taps4:
+taps1:
 	MOVQ         (SI)(R10*8), R11
 	VBROADCASTSS (DI)(R10*4), Y4
 	VFMADD231PS  (R12)(R11*4), Y4, Y0
@@ -1478,7 +1530,7 @@ taps4:
 	VFMADD231PS  96(R12)(R11*4), Y4, Y3
 	INCQ         R10
 	CMPQ         R10, BX
-	JLT          taps4
+	JLT          taps1
 	VMOVUPS      Y0, (R13)
 	VMOVUPS      Y1, 32(R13)
 	VMOVUPS      Y2, 64(R13)
@@ -1488,42 +1540,104 @@ taps4:
 	SUBQ         $0x00000020, CX
 	JMP          wide
 
-narrow:
-	CMPQ         CX, $0x08
-	JLT          rest
-	VBROADCASTSS (R9), Y0
-	XORQ         R10, R10
-
-taps1:
-	MOVQ         (SI)(R10*8), R11
-	VBROADCASTSS (DI)(R10*4), Y1
-	VFMADD231PS  (R12)(R11*4), Y1, Y0
-	INCQ         R10
-	CMPQ         R10, BX
-	JLT          taps1
-	VMOVUPS      Y0, (R13)
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000020, R13
-	SUBQ         $0x08, CX
-	JMP          narrow
-
 rest:
 	TESTQ        CX, CX
 	JZ           end
+	CMPQ         CX, $0x18
+	JLE          rest3
+	SUBQ         $0x18, CX
+	LEAQ         tailmask<>+0(SB), R10
+	NEGQ         CX
+	VMOVDQU      32(R10)(CX*4), Y0
+	VBROADCASTSS (R9), Y1
+	VBROADCASTSS (R9), Y2
+	VBROADCASTSS (R9), Y3
+	VBROADCASTSS (R9), Y4
+	XORQ         R10, R10
+
+taps2:
+	MOVQ         (SI)(R10*8), R11
+	VBROADCASTSS (DI)(R10*4), Y5
+	VFMADD231PS  (R12)(R11*4), Y5, Y1
+	VFMADD231PS  32(R12)(R11*4), Y5, Y2
+	VFMADD231PS  64(R12)(R11*4), Y5, Y3
+	VMASKMOVPS   96(R12)(R11*4), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	INCQ         R10
+	CMPQ         R10, BX
+	JLT          taps2
+	VMOVUPS      Y1, (R13)
+	VMOVUPS      Y2, 32(R13)
+	VMOVUPS      Y3, 64(R13)
+	VMASKMOVPS   Y4, Y0, 96(R13)
+	JMP          end
+
+rest3:
+	CMPQ         CX, $0x10
+	JLE          rest2
+	SUBQ         $0x10, CX
+	LEAQ         tailmask<>+0(SB), R10
+	NEGQ         CX
+	VMOVDQU      32(R10)(CX*4), Y0
+	VBROADCASTSS (R9), Y1
+	VBROADCASTSS (R9), Y2
+	VBROADCASTSS (R9), Y3
+	XORQ         R10, R10
+
+taps3:
+	MOVQ         (SI)(R10*8), R11
+	VBROADCASTSS (DI)(R10*4), Y4
+	VFMADD231PS  (R12)(R11*4), Y4, Y1
+	VFMADD231PS  32(R12)(R11*4), Y4, Y2
+	VMASKMOVPS   64(R12)(R11*4), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	INCQ         R10
+	CMPQ         R10, BX
+	JLT          taps3
+	VMOVUPS      Y1, (R13)
+	VMOVUPS      Y2, 32(R13)
+	VMASKMOVPS   Y3, Y0, 64(R13)
+	JMP          end
+
+rest2:
+	CMPQ         CX, $0x08
+	JLE          rest1
+	SUBQ         $0x08, CX
+	LEAQ         tailmask<>+0(SB), R10
+	NEGQ         CX
+	VMOVDQU      32(R10)(CX*4), Y0
+	VBROADCASTSS (R9), Y1
+	VBROADCASTSS (R9), Y2
+	XORQ         R10, R10
+
+taps4:
+	MOVQ         (SI)(R10*8), R11
+	VBROADCASTSS (DI)(R10*4), Y3
+	VFMADD231PS  (R12)(R11*4), Y3, Y1
+	VMASKMOVPS   32(R12)(R11*4), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	INCQ         R10
+	CMPQ         R10, BX
+	JLT          taps4
+	VMOVUPS      Y1, (R13)
+	VMASKMOVPS   Y2, Y0, 32(R13)
+	JMP          end
+
+rest1:
 	LEAQ         tailmask<>+0(SB), R10
 	NEGQ         CX
 	VMOVDQU      32(R10)(CX*4), Y0
 	VBROADCASTSS (R9), Y1
 	XORQ         R10, R10
 
-tapsm:
+taps5:
 	MOVQ         (SI)(R10*8), R11
 	VBROADCASTSS (DI)(R10*4), Y2
 	VMASKMOVPS   (R12)(R11*4), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 	INCQ         R10
 	CMPQ         R10, BX
-	JLT          tapsm
+	JLT          taps5
 	VMASKMOVPS   Y1, Y0, (R13)
 
 end:
@@ -1617,6 +1731,232 @@ end:
 	JNZ          taploop
 	VZEROUPPER
 	RET
+
+// func tapMax(rows int, n int, x *float32, xRow int, taps int, offset *int, y *float32, which *int32, yRow int)
+// Requires: AVX, AVX2
+TEXT ·tapMax(SB), NOSPLIT, $0-72
+	MOVQ rows+0(FP), AX
+	MOVQ x+16(FP), CX
+	MOVQ taps+32(FP), DX
+	MOVQ offset+40(FP), BX
+	MOVQ y+48(FP), SI
+	MOVQ which+56(FP), DI
+
+rowloop:
+	MOVQ    n+8(FP), R8
+	MOVQ    CX, R11
+	MOVQ    SI, R12
+	MOVQ    DI, R13
+	VMOVDQU c00000001<>+0(SB), Y0
+
+wide:
+	CMPQ     R8, $0x00000018
+	JLT      rest
+	VMOVUPS  cff800000<>+0(SB), Y5
+	VPCMPEQD Y6, Y6, Y6
+	VMOVUPS  cff800000<>+0(SB), Y7
+	VPCMPEQD Y8, Y8, Y8
+	VMOVUPS  cff800000<>+0(SB), Y9
+	VPCMPEQD Y10, Y10, Y10
+	VPXOR    Y4, Y4, Y4
+	XORQ     R9, R9
+
+taps1:
+	MOVQ      (BX)(R9*8), R10
+	VMOVUPS   (R11)(R10*4), Y1
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VCMPPS    $0x07, Y5, Y5, Y3
+	VANDPS    Y3, Y2, Y2
+	VCMPPS    $0x1e, Y5, Y1, Y3
+	VORPS     Y3, Y2, Y2
+	VBLENDVPS Y2, Y1, Y5, Y5
+	VBLENDVPS Y2, Y4, Y6, Y6
+	VMOVUPS   32(R11)(R10*4), Y1
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VCMPPS    $0x07, Y7, Y7, Y3
+	VANDPS    Y3, Y2, Y2
+	VCMPPS    $0x1e, Y7, Y1, Y3
+	VORPS     Y3, Y2, Y2
+	VBLENDVPS Y2, Y1, Y7, Y7
+	VBLENDVPS Y2, Y4, Y8, Y8
+	VMOVUPS   64(R11)(R10*4), Y1
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VCMPPS    $0x07, Y9, Y9, Y3
+	VANDPS    Y3, Y2, Y2
+	VCMPPS    $0x1e, Y9, Y1, Y3
+	VORPS     Y3, Y2, Y2
+	VBLENDVPS Y2, Y1, Y9, Y9
+	VBLENDVPS Y2, Y4, Y10, Y10
+	VPADDD    Y0, Y4, Y4
+	INCQ      R9
+	CMPQ      R9, DX
+	JLT       taps1
+	VMOVUPS   Y5, (R12)
+	VMOVUPS   Y6, (R13)
+	VMOVUPS   Y7, 32(R12)
+	VMOVUPS   Y8, 32(R13)
+	VMOVUPS   Y9, 64(R12)
+	VMOVUPS   Y10, 64(R13)
+	ADDQ      $0x00000060, R11
+	ADDQ      $0x00000060, R12
+	ADDQ      $0x00000060, R13
+	SUBQ      $0x00000018, R8
+	JMP       wide
+
+rest:
+	TESTQ    R8, R8
+	JZ       end
+	CMPQ     R8, $0x10
+	JLE      rest2
+	SUBQ     $0x10, R8
+	LEAQ     tailmask<>+0(SB), R9
+	NEGQ     R8
+	VMOVDQU  32(R9)(R8*4), Y1
+	VMOVUPS  cff800000<>+0(SB), Y6
+	VPCMPEQD Y7, Y7, Y7
+	VMOVUPS  cff800000<>+0(SB), Y8
+	VPCMPEQD Y9, Y9, Y9
+	VMOVUPS  cff800000<>+0(SB), Y10
+	VPCMPEQD Y11, Y11, Y11
+	VPXOR    Y5, Y5, Y5
+	XORQ     R9, R9
+
+taps2:
+	MOVQ       (BX)(R9*8), R10
+	VMOVUPS    (R11)(R10*4), Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VCMPPS     $0x07, Y6, Y6, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x1e, Y6, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y6, Y6
+	VBLENDVPS  Y3, Y5, Y7, Y7
+	VMOVUPS    32(R11)(R10*4), Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VCMPPS     $0x07, Y8, Y8, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x1e, Y8, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y8, Y8
+	VBLENDVPS  Y3, Y5, Y9, Y9
+	VMASKMOVPS 64(R11)(R10*4), Y1, Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VCMPPS     $0x07, Y10, Y10, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x1e, Y10, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y10, Y10
+	VBLENDVPS  Y3, Y5, Y11, Y11
+	VPADDD     Y0, Y5, Y5
+	INCQ       R9
+	CMPQ       R9, DX
+	JLT        taps2
+	VMOVUPS    Y6, (R12)
+	VMOVUPS    Y7, (R13)
+	VMOVUPS    Y8, 32(R12)
+	VMOVUPS    Y9, 32(R13)
+	VMASKMOVPS Y10, Y1, 64(R12)
+	VMASKMOVPS Y11, Y1, 64(R13)
+	JMP        end
+
+rest2:
+	CMPQ     R8, $0x08
+	JLE      rest1
+	SUBQ     $0x08, R8
+	LEAQ     tailmask<>+0(SB), R9
+	NEGQ     R8
+	VMOVDQU  32(R9)(R8*4), Y1
+	VMOVUPS  cff800000<>+0(SB), Y6
+	VPCMPEQD Y7, Y7, Y7
+	VMOVUPS  cff800000<>+0(SB), Y8
+	VPCMPEQD Y9, Y9, Y9
+	VPXOR    Y5, Y5, Y5
+	XORQ     R9, R9
+
+taps3:
+	MOVQ       (BX)(R9*8), R10
+	VMOVUPS    (R11)(R10*4), Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VCMPPS     $0x07, Y6, Y6, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x1e, Y6, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y6, Y6
+	VBLENDVPS  Y3, Y5, Y7, Y7
+	VMASKMOVPS 32(R11)(R10*4), Y1, Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VCMPPS     $0x07, Y8, Y8, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x1e, Y8, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y8, Y8
+	VBLENDVPS  Y3, Y5, Y9, Y9
+	VPADDD     Y0, Y5, Y5
+	INCQ       R9
+	CMPQ       R9, DX
+	JLT        taps3
+	VMOVUPS    Y6, (R12)
+	VMOVUPS    Y7, (R13)
+	VMASKMOVPS Y8, Y1, 32(R12)
+	VMASKMOVPS Y9, Y1, 32(R13)
+	JMP        end
+
+rest1:
+	LEAQ     tailmask<>+0(SB), R9
+	NEGQ     R8
+	VMOVDQU  32(R9)(R8*4), Y1
+	VMOVUPS  cff800000<>+0(SB), Y6
+	VPCMPEQD Y7, Y7, Y7
+	VPXOR    Y5, Y5, Y5
+	XORQ     R9, R9
+
+taps4:
+	MOVQ       (BX)(R9*8), R10
+	VMASKMOVPS (R11)(R10*4), Y1, Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VCMPPS     $0x07, Y6, Y6, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x1e, Y6, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y6, Y6
+	VBLENDVPS  Y3, Y5, Y7, Y7
+	VPADDD     Y0, Y5, Y5
+	INCQ       R9
+	CMPQ       R9, DX
+	JLT        taps4
+	VMASKMOVPS Y6, Y1, (R12)
+	VMASKMOVPS Y7, Y1, (R13)
+
+end:
+	MOVQ xRow+24(FP), R8
+	ADDQ R8, CX
+	MOVQ yRow+64(FP), R8
+	ADDQ R8, SI
+	ADDQ R8, DI
+	DECQ AX
+	JNZ  rowloop
+	VZEROUPPER
+	RET
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $32
+
+DATA cff800000<>+0(SB)/4, $0xff800000
+DATA cff800000<>+4(SB)/4, $0xff800000
+DATA cff800000<>+8(SB)/4, $0xff800000
+DATA cff800000<>+12(SB)/4, $0xff800000
+DATA cff800000<>+16(SB)/4, $0xff800000
+DATA cff800000<>+20(SB)/4, $0xff800000
+DATA cff800000<>+24(SB)/4, $0xff800000
+DATA cff800000<>+28(SB)/4, $0xff800000
+GLOBL cff800000<>(SB), RODATA|NOPTR, $32
 
 // func addVV(n int, dst *float32, a *float32, b *float32)
 // Requires: AVX
@@ -2696,6 +3036,73 @@ rest:
 	VMASKMOVPS  (CX), Y1, Y3
 	VFMADD231PS Y2, Y0, Y3
 	VMASKMOVPS  Y3, Y1, (CX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func mulAddVV(n int, y *float32, a *float32, b *float32)
+// Requires: AVX, FMA3
+TEXT ·mulAddVV(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+wide:
+	CMPQ        AX, $0x00000020
+	JLT         narrow
+	VMOVUPS     (DX), Y0
+	VMOVUPS     (BX), Y1
+	VMOVUPS     (CX), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (CX)
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     32(BX), Y1
+	VMOVUPS     32(CX), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, 32(CX)
+	VMOVUPS     64(DX), Y0
+	VMOVUPS     64(BX), Y1
+	VMOVUPS     64(CX), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, 64(CX)
+	VMOVUPS     96(DX), Y0
+	VMOVUPS     96(BX), Y1
+	VMOVUPS     96(CX), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, 96(CX)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000020, AX
+	JMP         wide
+
+narrow:
+	CMPQ        AX, $0x08
+	JLT         rest
+	VMOVUPS     (DX), Y0
+	VMOVUPS     (BX), Y1
+	VMOVUPS     (CX), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (CX)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	SUBQ        $0x08, AX
+	JMP         narrow
+
+rest:
+	TESTQ       AX, AX
+	JZ          end
+	LEAQ        tailmask<>+0(SB), SI
+	NEGQ        AX
+	VMOVDQU     32(SI)(AX*4), Y0
+	VMASKMOVPS  (DX), Y0, Y1
+	VMASKMOVPS  (BX), Y0, Y2
+	VMASKMOVPS  (CX), Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (CX)
 
 end:
 	VZEROUPPER
@@ -4261,16 +4668,6 @@ DATA c3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
 DATA c3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
 DATA c3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
 GLOBL c3eaaaaaa<>(SB), RODATA|NOPTR, $32
-
-DATA cff800000<>+0(SB)/4, $0xff800000
-DATA cff800000<>+4(SB)/4, $0xff800000
-DATA cff800000<>+8(SB)/4, $0xff800000
-DATA cff800000<>+12(SB)/4, $0xff800000
-DATA cff800000<>+16(SB)/4, $0xff800000
-DATA cff800000<>+20(SB)/4, $0xff800000
-DATA cff800000<>+24(SB)/4, $0xff800000
-DATA cff800000<>+28(SB)/4, $0xff800000
-GLOBL cff800000<>(SB), RODATA|NOPTR, $32
 
 DATA c7f7fffff<>+0(SB)/4, $0x7f7fffff
 DATA c7f7fffff<>+4(SB)/4, $0x7f7fffff

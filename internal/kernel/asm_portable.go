@@ -40,9 +40,15 @@ func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *
 	panic(noAssembly)
 }
 
+func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32) {
+	panic(noAssembly)
+}
+
 func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int) {
 	panic(noAssembly)
 }
+
+func split2(n16 int, src *float32, even *float32, odd *float32) { panic(noAssembly) }
 
 func axpy4(n int, a *float32, b *float32, ldb int, y *float32) { panic(noAssembly) }
 
@@ -53,6 +59,10 @@ func tapsRows(rows int, n int, x *float32, xRow int, taps int, offset *int, w *f
 }
 
 func tapDots(rows int, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int) {
+	panic(noAssembly)
+}
+
+func tapMax(rows int, n int, x *float32, xRow int, taps int, offset *int, y *float32, which *int32, yRow int) {
 	panic(noAssembly)
 }
 
@@ -89,6 +99,8 @@ func sigmoidgradVV(n int, dst *float32, a *float32, b *float32) { panic(noAssemb
 func tanhgradVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
 
 func axpyV(n int, y *float32, x *float32, alpha *float32) { panic(noAssembly) }
+
+func mulAddVV(n int, y *float32, a *float32, b *float32) { panic(noAssembly) }
 
 func reluV(n int, dst *float32, a *float32) { panic(noAssembly) }
 

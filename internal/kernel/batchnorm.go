@@ -127,6 +127,10 @@ func BatchNorm[T Float](p *Pool, n, c, space int, eps T, x, scale, bias, mean, v
 // scale may be nil. dx may be dy.
 func BatchNormGrad[T Float](p *Pool, n, c, space int, eps T, train bool, x, dy, scale, mean, variance, dx, dscale, dbias []T) {
 	count := T(n * space)
+	if space == 1 {
+		columnNormGrad(p, n, c, eps, train, x, dy, scale, mean, variance, dx, dscale, dbias)
+		return
+	}
 	perChannel(p, n, c, space, func(ch int) {
 		invstd := T(1 / math.Sqrt(float64(variance[ch]+eps)))
 		var sumDY, sumDYX T // Σ dy, Σ dy*(x-mean)
@@ -173,4 +177,50 @@ func channelDots[T Float](n, c, space, ch int, x, dy []T, mean T) (s, sx T) {
 		sx += dotDiff(v, g, mean)
 	}
 	return s, sx
+}
+
+// columnNormGrad is BatchNormGrad for x [rows, cols]: all columns at a time, row by row.
+func columnNormGrad[T Float](p *Pool, rows, cols int, eps T, train bool, x, dy, scale, mean, variance, dx, dscale, dbias []T) {
+	buffer := borrow[T](5 * cols)
+	defer giveBack(buffer)
+	part := func(i int) []T { return (*buffer)[i*cols:][:cols] }
+	sumDY, sumDYX, a, b, e := part(0), part(1), part(2), part(3), part(4)
+	clear((*buffer)[:2*cols])
+	for r := range rows {
+		g := dy[r*cols:][:cols]
+		binaryVV(OpAdd, sumDY, sumDY, g)
+		binaryVV(OpSub, a, x[r*cols:][:cols], mean[:cols])
+		binaryVV(OpMul, a, a, g)
+		binaryVV(OpAdd, sumDYX, sumDYX, a)
+	}
+	clear(b)
+	clear(e)
+	for i := range a {
+		invstd := T(1 / math.Sqrt(float64(variance[i]+eps)))
+		a[i] = invstd
+		if scale != nil {
+			a[i] *= scale[i]
+		}
+		if train {
+			b[i] = -a[i] * sumDYX[i] * invstd * invstd / T(rows)
+			e[i] = -a[i]*sumDY[i]/T(rows) - b[i]*mean[i]
+		}
+		if dscale != nil {
+			dscale[i] = sumDYX[i] * invstd
+		}
+	}
+	if dbias != nil {
+		copy(dbias[:cols], sumDY)
+	}
+	if dx == nil {
+		return
+	}
+	p.Range(rows, cdiv(elementGrain, max(cols, 1)), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			d, v := dx[r*cols:][:cols], x[r*cols:][:cols]
+			for i, g := range dy[r*cols:][:cols] {
+				d[i] = a[i]*g + b[i]*v[i] + e[i]
+			}
+		}
+	})
 }

@@ -78,6 +78,10 @@ var convShapes = []*ConvShape{
 	convolution(1, 2, 2, 2, []int{4, 4}, []int{2, 2}, []int{3, 3}, []int{1, 1}, []int{0, 0}),
 	convolution(2, 40, 50, 1, []int{16, 17}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
 	convolution(5, 64, 40, 1, []int{3, 3}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 3, 3, 3, []int{6, 40}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
+	convolution(1, 3, 6, 3, []int{6, 51}, []int{2, 5}, []int{1, 2}, []int{1, 3}, []int{0, 2}),
+	convolution(1, 2, 2, 2, []int{5, 37}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
+	convolution(1, 4, 6, 1, []int{20, 37}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
 	{N: 1, C: 2, OC: 3, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{8, 5}, PadBegin: []int{3, 0}, PadEnd: []int{1, 1}},
 }
 
@@ -127,6 +131,24 @@ func wide[T Float](x []T) []float64 {
 func TestConv(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testConv[float32](t, 1e-4) })
 	t.Run("float64", func(t *testing.T) { testConv[float64](t, 1e-12) })
+}
+
+// Equal inputs and an equal number of threads give equal bytes.
+func TestSameBytes(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	for _, s := range convShapes {
+		x, dy := random[float32](s.N*s.C*product1(s.In), 1), random[float32](s.N*s.OC*product1(s.Out), 4)
+		var first []float32
+		for range 3 {
+			dw := make([]float32, s.OC*s.C/max(1, s.Group)*product1(s.Kernel))
+			ConvBackwardWeight(p, s, x, dy, dw, nil)
+			if first == nil {
+				first = dw
+			}
+			near(t, fmt.Sprint(*s), dw, first, 0)
+		}
+	}
 }
 
 func BenchmarkConv(b *testing.B) {

@@ -59,6 +59,16 @@ func borderLoad[T Float](b *bordered, plane, dst []T) {
 				continue
 			}
 			class, at := (x0+b.origin[2])%b.stride, (x0+b.origin[2])/b.stride
+			if b.stride == 2 && x1-x0 >= nr && single[T]() && simd {
+				// The class that comes first is in d[class*width+at:], the other one at
+				// the same place, or one further on where it wraps around.
+				n := (x1 - x0) / nr
+				first, second := d[class*b.width+at:], d[(1-class)*b.width+at+class:]
+				_, _ = first[8*n-1], second[8*n-1]
+				split2(n, &as32(src)[x0], &as32(first)[0], &as32(second)[0])
+				x0 += nr * n
+				at += 8 * n
+			}
 			for x := x0; x < x1; x++ {
 				d[class*b.width+at] = src[x]
 				if class++; class == b.stride {

@@ -28,6 +28,11 @@ func as32[T Float](s []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
+// as32i views s as []int32.
+func as32i(s []float32) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
+
 // pointer32 views p as *float32; only where single[T]() holds.
 func pointer32[T Float](p *T) *float32 { return (*float32)(unsafe.Pointer(p)) }
 

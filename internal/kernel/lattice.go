@@ -154,25 +154,55 @@ func (s *lattice[T]) rows(l, n int, f func(tap triple, c, count, skip int)) {
 	}
 }
 
+// copy16 is copy8 for two octets that together read one run.
+func (s *lattice[T]) copy16(o, o2 *octet, t triple, c, n int, dst []T, ld int) {
+	_ = dst[(n-1)*ld+nr-1]
+	in, in2 := s.tap(t, o), s.tap(t, o2)
+	if !in && !in2 {
+		for i := range n {
+			clear(dst[i*ld:][:nr])
+		}
+		return
+	}
+	if !in {
+		o.mask = [8]int32{}
+	}
+	if !in2 {
+		o2.mask = [8]int32{}
+	}
+	shift := (t[0]*s.in[1]+t[1])*s.in[2] + t[2] + int(o.index[0])
+	x := as32(s.x[o.offset+c*s.channel:])
+	packRun16(n, &x[0], shift, s.channel*4, &o.mask[0], &as32(dst)[0], ld*4, &o2.mask[0])
+}
+
 // pack makes the lattice the right operand of a product.
 func (s *lattice[T]) pack(l, kc, j, je int, dst []T) {
-	var o octet
+	var o, o2 octet
 	k := len(s.taps)
 	for ; j < je; j += nr {
 		strip := dst[:kc*nr]
 		dst = dst[kc*nr:]
-		for half := 0; half < nr; half += 8 {
-			if j+half >= je {
-				for r := range kc {
-					clear(strip[r*nr+half:][:8])
-				}
-				continue
+		s.aim(j, &o)
+		if j+8 >= je {
+			for r := range kc {
+				clear(strip[r*nr+8:][:8])
 			}
-			s.aim(j+half, &o)
 			s.rows(l, kc, func(tap triple, c, count, skip int) {
-				s.copy8(&o, tap, c, count, strip[skip*nr+half:], k*nr)
+				s.copy8(&o, tap, c, count, strip[skip*nr:], k*nr)
 			})
+			continue
 		}
+		s.aim(j+8, &o2)
+		if o.run && o2.run && o.offset+int(o.index[0])+8 == o2.offset+int(o2.index[0]) && single[T]() && simd {
+			s.rows(l, kc, func(tap triple, c, count, skip int) {
+				s.copy16(&o, &o2, tap, c, count, strip[skip*nr:], k*nr)
+			})
+			continue
+		}
+		s.rows(l, kc, func(tap triple, c, count, skip int) {
+			s.copy8(&o, tap, c, count, strip[skip*nr:], k*nr)
+			s.copy8(&o2, tap, c, count, strip[skip*nr+8:], k*nr)
+		})
 	}
 }
 

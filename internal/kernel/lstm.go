@@ -88,9 +88,8 @@ func (x *lstm[T]) step(r int, h, c []T) {
 			f[q] = 1 - v
 		}
 	}
-	for q := range c {
-		c[q] = f[q]*c[q] + i[q]*g[q]
-	}
+	binaryVV(OpMul, c, c, f)
+	addProduct(c, i, g)
 	if x.d.P != nil {
 		addProduct(o, x.d.P[hid:2*hid], c)
 		clipped(o, x.Clip)
@@ -101,12 +100,4 @@ func (x *lstm[T]) step(r int, h, c []T) {
 	copy(out, c)
 	apply(x.h, out)
 	binaryVV(OpMul, h, o, out)
-}
-
-// addProduct adds a*b to y.
-func addProduct[T Float](y, a, b []T) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] += a[i] * b[i]
-	}
 }

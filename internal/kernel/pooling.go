@@ -78,6 +78,10 @@ func (s *PoolShape) planes(p *Pool, w *window, f func(i int)) {
 func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
 	w := s.window()
 	in, out := w.in.size(), w.out.size()
+	if single[T]() && simd && out > 0 && in > 0 {
+		maxPool32(p, s, &w, as32(x), as32(y), index)
+		return
+	}
 	s.planes(p, &w, func(i int) {
 		xs, ys := x[i*in:][:in], y[i*out:][:out]
 		var at []int64
@@ -129,126 +133,4 @@ func MaxPoolGrad[T Float](p *Pool, s *PoolShape, dy []T, index []int64, dx []T) 
 			}
 		}
 	})
-}
-
-// divisors is what AveragePool divides each point of a plane by.
-func (s *PoolShape) divisors(w *window) []int {
-	n := make([]int, w.out.size())
-	if !s.CountIncludePad {
-		w.each(func(o, _, count int) { n[o] += count })
-		return n
-	}
-	padded := *w
-	for d := range 3 {
-		padded.in[d] += w.pad[d] + w.padEnd[d]
-		padded.pad[d] = 0
-	}
-	padded.each(func(o, _, count int) { n[o] += count })
-	return n
-}
-
-// AveragePool computes the means of the windows, 0 where a window is empty.
-func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
-	w := s.window()
-	n := s.divisors(&w)
-	in, out := w.in.size(), w.out.size()
-	if w.out.size() == 1 && w.ker == w.in && w.pad == (triple{}) {
-		s.planes(p, &w, func(i int) { y[i] = sum(x[i*in:][:in]) / T(n[0]) })
-		return
-	}
-	step := w.dil[2]
-	s.planes(p, &w, func(i int) {
-		xs, ys := x[i*in:][:in], y[i*out:][:out]
-		clear(ys)
-		w.each(func(o, at, count int) {
-			var v T
-			for range count {
-				v += xs[at]
-				at += step
-			}
-			ys[o] += v
-		})
-		for o := range ys {
-			ys[o] /= T(max(n[o], 1))
-		}
-	})
-}
-
-// AveragePoolGrad computes dx from dy, overwriting it.
-func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
-	w := s.window()
-	n := s.divisors(&w)
-	in, out := w.in.size(), w.out.size()
-	step := w.dil[2]
-	s.planes(p, &w, func(i int) {
-		ds, gs := dx[i*in:][:in], dy[i*out:][:out]
-		clear(ds)
-		w.each(func(o, at, count int) {
-			v := gs[o] / T(max(n[o], 1))
-			for range count {
-				ds[at] += v
-				at += step
-			}
-		})
-	})
-}
-
-// LpPool computes (Σ |x|^ord)^(1/ord) over the windows.
-func LpPool[T Float](p *Pool, s *PoolShape, ord float64, x, y []T) {
-	w := s.window()
-	in, out := w.in.size(), w.out.size()
-	step := w.dil[2]
-	s.planes(p, &w, func(i int) {
-		xs, ys := x[i*in:][:in], y[i*out:][:out]
-		clear(ys)
-		w.each(func(o, at, count int) {
-			for range count {
-				ys[o] += T(power(math.Abs(float64(xs[at])), ord))
-				at += step
-			}
-		})
-		for o, v := range ys {
-			ys[o] = T(power(float64(v), 1/ord))
-		}
-	})
-}
-
-// LpPoolGrad computes dx, overwriting it, from x, the output y and dy:
-// dx = Σ dy * sign(x) * (|x|/y)^(ord-1), 0 where y is 0.
-func LpPoolGrad[T Float](p *Pool, s *PoolShape, ord float64, x, y, dy, dx []T) {
-	w := s.window()
-	in, out := w.in.size(), w.out.size()
-	step := w.dil[2]
-	s.planes(p, &w, func(i int) {
-		xs, ys, ds, gs := x[i*in:][:in], y[i*out:][:out], dx[i*in:][:in], dy[i*out:][:out]
-		clear(ds)
-		w.each(func(o, at, count int) {
-			if ys[o] == 0 {
-				return
-			}
-			for range count {
-				v := float64(xs[at])
-				if v != 0 {
-					r := power(math.Abs(v)/float64(ys[o]), ord-1)
-					ds[at] += gs[o] * T(math.Copysign(r, v))
-				}
-				at += step
-			}
-		})
-	})
-}
-
-// power is math.Pow without its cost for the usual exponents.
-func power(x, e float64) float64 {
-	switch e {
-	case 0:
-		return 1
-	case 1:
-		return x
-	case 2:
-		return x * x
-	case 0.5:
-		return math.Sqrt(x)
-	}
-	return math.Pow(x, e)
 }

@@ -15,6 +15,8 @@ var poolShapes = []PoolShape{
 	{N: 1, C: 3, In: []int{9, 5}, Kernel: []int{2, 3}, Out: []int{9, 3}, Dilation: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
 	{N: 2, C: 2, In: []int{11}, Kernel: []int{4}, Out: []int{4}, Stride: []int{3}, PadBegin: []int{1}, PadEnd: []int{0}},
 	{N: 1, C: 2, In: []int{4, 5, 6}, Kernel: []int{2, 2, 3}, Out: []int{3, 2, 4}, Stride: []int{1, 2, 1}},
+	{N: 1, C: 2, In: []int{6, 40}, Kernel: []int{3, 3}, Out: []int{3, 20}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
+	{N: 1, C: 2, In: []int{6, 41}, Kernel: []int{2, 2}, Out: []int{3, 21}, Stride: []int{2, 2}},
 	{N: 3, C: 4, In: []int{7, 7}, Kernel: []int{7, 7}, Out: []int{1, 1}},
 	{N: 1, C: 1, In: []int{2, 2}, Kernel: []int{1, 1}, Out: []int{4, 4}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
 }

@@ -63,6 +63,18 @@ func axpy[T Float](alpha T, x, y []T) {
 	}
 }
 
+// addProduct adds a*b to y.
+func addProduct[T Float](y, a, b []T) {
+	a, b = a[:len(y)], b[:len(y)]
+	if f32(y, a) {
+		mulAddVV(len(y), &as32(y)[0], &as32(a)[0], &as32(b)[0])
+		return
+	}
+	for i := range y {
+		y[i] += a[i] * b[i]
+	}
+}
+
 func sum[T Float](x []T) T {
 	if f32(x, x) {
 		return T(sumV(len(x), &as32(x)[0]))

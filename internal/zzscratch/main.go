@@ -170,7 +170,7 @@ func eval(g *onnxpb.GraphProto, env map[string]dtype.Value, opset int) error {
 				env[name] = out[i]
 				if out[i] != nil {
 					got := op.TypeOf(out[i])
-					if got.Kind == op.Tensor && got.String() != c.Out[i].Concrete() {
+					if c.Out[i].Static() && got.String() != c.Out[i].Concrete() {
 						return fmt.Errorf("%s: type %v, inferred %v", n.GetOpType(), got, c.Out[i])
 					}
 				}

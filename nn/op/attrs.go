@@ -2,8 +2,10 @@ package op
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +26,7 @@ import (
 // default when the attribute is absent, so the zero struct, decoded from nothing, is the operator
 // with default attributes; a pointer field (*int, *float32) is nil when absent. Go types: int,
 // bool (an INT), float32, string, []int, []float32, []string, DType, dtype.Value (TENSOR), Body
-// (GRAPH), and pointers to the scalars.
+// (GRAPH), Type (TYPE_PROTO), and pointers to the scalars.
 //
 // A configuration that a program writes, ConvConfig{Kernel: …}, has zero fields where it means
 // the default; Fill puts the defaults there. An attribute whose zero is meaningful and not the
@@ -74,8 +76,13 @@ func fields(t reflect.Type) []field {
 
 // Decode makes the operator's configuration from attributes as files hold them: int64, float32,
 // string, dtype.Value, Body and slices of the first three. Unknown names, wrong types and missing
-// required attributes are errors.
+// required attributes are errors. consumed_inputs, a hint about memory that every elementwise
+// operator could have before version 6, means nothing and is dropped.
 func (o *Op) Decode(version int, attrs map[string]any) (Config, error) {
+	if _, ok := attrs["consumed_inputs"]; ok && version < 6 && !o.declares("consumed_inputs") {
+		attrs = maps.Clone(attrs)
+		delete(attrs, "consumed_inputs")
+	}
 	if o.Attrs == nil {
 		for name := range attrs {
 			return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s is unknown", name)}
@@ -105,6 +112,14 @@ func (o *Op) Decode(version int, attrs map[string]any) (Config, error) {
 		return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s is unknown in version %d", unknownAttr(v.Type(), attrs), version)}
 	}
 	return v.Interface().(Config), nil
+}
+
+// declares says whether the configuration has an attribute of that name.
+func (o *Op) declares(name string) bool {
+	if o.Attrs == nil {
+		return false
+	}
+	return slices.ContainsFunc(fields(reflect.TypeOf(o.Attrs)), func(f field) bool { return f.name == name })
 }
 
 func unknownAttr(t reflect.Type, attrs map[string]any) string {
@@ -151,7 +166,7 @@ func Encode(version int, c Config) []Attr {
 // Attr is one attribute as files hold it.
 type Attr struct {
 	Name  string
-	Value any // int64, float32, string, []int64, []float32, []string, dtype.Value, Body
+	Value any // int64, float32, string, []int64, []float32, []string, dtype.Value, Body, Type
 }
 
 // Fill puts the defaults into the zero fields of a configuration that a program wrote.
@@ -260,6 +275,11 @@ func setAttr(v reflect.Value, a any) error {
 			v.SetString(x)
 			return nil
 		}
+		if d, ok := v.Addr().Interface().(*DType); ok { // Cast's version 1 spells the type
+			t, err := dtype.Parse(x)
+			*d = t
+			return err
+		}
 	case []int64:
 		switch d := v.Addr().Interface().(type) {
 		case *[]int:
@@ -299,6 +319,11 @@ func setAttr(v reflect.Value, a any) error {
 			*d = x
 			return nil
 		}
+	case Type:
+		if d, ok := v.Addr().Interface().(*Type); ok {
+			*d = x
+			return nil
+		}
 	}
 	return fmt.Errorf("want %s, got %T", v.Type(), a)
 }
@@ -333,6 +358,11 @@ func attrOf(v reflect.Value) any {
 	case dtype.Value:
 		return x
 	case Body:
+		return x
+	case Type:
+		if !x.Present() {
+			return nil
+		}
 		return x
 	}
 	switch v.Kind() {

@@ -117,8 +117,8 @@ func coupleBinary(c *Call) []Coupling {
 
 // known does shape arithmetic element by element.
 func (r binary) known(c *Call) []Known {
-	if len(c.Out) > 0 && c.Out[0].Rank() > 1 {
-		return nil
+	if t := c.In[0].DType; t != dtype.Int64 && t != dtype.Int32 || len(c.Out) > 0 && c.Out[0].Rank() > 1 {
+		return nil // narrow types wrap, dimensions do not
 	}
 	a, err := c.Dims(0)
 	if err != nil {

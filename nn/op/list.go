@@ -10,14 +10,18 @@ func all() []*Op {
 		averagePool(),
 		batchNormalization(),
 		batchNormalizationGrad(),
+		bernoulli(),
 		bitShift(),
 		blockSum(),
+		cast(),
+		castLike(),
 		channelSum(),
 		classLossGrad(),
 		clip(),
 		clipGradOp(),
 		compress(),
 		concat(),
+		concatFromSequence(),
 		constant(),
 		constantOfShape(),
 		conv(),
@@ -26,6 +30,10 @@ func all() []*Op {
 		cumProdGradOp(),
 		cumSum(),
 		depthToSpace(),
+		dropout(),
+		dropoutGrad(),
+		einsum(),
+		einsumGradOp(),
 		expand(),
 		expandTo(),
 		extremeGradOp(),
@@ -40,10 +48,14 @@ func all() []*Op {
 		groupNormalizationGrad(),
 		gru(),
 		identity(),
+		ifGradOp(),
+		ifOp(),
 		isInfOp(),
 		isNaNOp(),
 		layerNormalization(),
 		layerNormalizationGrad(),
+		loop(),
+		loopGradOp(),
 		lpNormalization(),
 		lpNormalizationGrad(),
 		lpPool(),
@@ -56,7 +68,9 @@ func all() []*Op {
 		meanVarianceNormalization(),
 		meanVarianceNormalizationGrad(),
 		mod(),
+		multinomial(),
 		negativeLogLikelihoodLoss(),
+		nonMaxSuppression(),
 		nonZero(),
 		not(),
 		oneHot(),
@@ -77,10 +91,13 @@ func all() []*Op {
 		rmsNormalizationGrad(),
 		rnn(),
 		scale(),
+		scan(),
+		scanGradOp(),
 		scatter(),
 		scatterElements(),
 		scatterGradOp(),
 		scatterND(),
+		sequenceMap(),
 		shapeOp(),
 		sizeOp(),
 		sliceGradOp(),
@@ -88,12 +105,14 @@ func all() []*Op {
 		softmaxCrossEntropyLoss(),
 		spaceToDepth(),
 		split(),
+		splitToSequence(),
 		squeeze(),
 		sumTo(),
 		tile(),
 		topK(),
 		transpose(),
 		trilu(),
+		unique(),
 		unsqueeze(),
 		upsample(),
 		where(),
@@ -109,10 +128,13 @@ func all() []*Op {
 	list = append(list, groupNorms()...)
 	list = append(list, hardSigmoid()...)
 	list = append(list, leakyRelu()...)
+	list = append(list, optionalOps()...)
 	list = append(list, poolGrads()...)
 	list = append(list, powFactors()...)
+	list = append(list, randomFills()...)
 	list = append(list, reduceOps()...)
 	list = append(list, selu()...)
+	list = append(list, sequenceOps()...)
 	list = append(list, shrink()...)
 	list = append(list, softmaxGrads()...)
 	list = append(list, softmaxes()...)

@@ -181,37 +181,64 @@ func classLossBack[T kernel.Float](l classLoss) engine.Kernel {
 			return err
 		}
 		dl, logp, loss := elems[T](in[0]), elems[T](in[1]), elems[T](in[2])
-		weight, total := weightOf[T](optional(in, 4)), 1.0
+		weight, total, mean := weightOf[T](optional(in, 4)), 1.0, 0.0
 		if l.Reduction == "mean" {
-			total = 0
-			if err := l.each(class, weight, func(_, _, _ int, w float64) { total += w }); err != nil {
-				return err
-			}
+			total, mean = 0, float64(loss[0])
 		}
-		dx, dw := elems[T](out[0]), elemsAt[T](out, 1)
-		clear(dx)
-		clear(dw)
-		return l.each(class, weight, func(i, k, at int, w float64) {
-			g, mean := float64(dl[0])/total, 0.0
-			switch l.Reduction {
-			case "none":
-				g = float64(dl[i])
-			case "mean":
-				mean = float64(loss[0])
+		err = l.each(class, weight, func(_, _, _ int, w float64) {
+			if l.Reduction == "mean" {
+				total += w
 			}
-			if dw != nil {
-				dw[k] += T(g * (-float64(logp[at]) - mean))
-			}
-			if dx == nil {
-				return
-			}
-			if l.Scores {
-				for c, p := 0, at-k*l.Space; c < l.C; c, p = c+1, p+l.Space {
-					dx[p] = T(g * w * math.Exp(float64(logp[p])))
-				}
-			}
-			dx[at] -= T(g * w)
 		})
+		if err != nil {
+			return err
+		}
+		g := func(i int) float64 {
+			if l.Reduction == "none" {
+				return float64(dl[i])
+			}
+			return float64(dl[0]) / total
+		}
+		if dx := elems[T](out[0]); dx != nil {
+			x.Pool().Range(len(class), 1+4096/max(l.C, 1), func(lo, hi int) {
+				for i := lo; i < hi; i++ {
+					k := 0.0
+					if !l.Ignore || int(class[i]) != l.Index {
+						k = g(i) * weight(int(class[i]))
+					}
+					classColumn(l, dx, logp, i, int(class[i]), T(k))
+				}
+			})
+		}
+		dw := elemsAt[T](out, 1)
+		if dw == nil {
+			return nil
+		}
+		clear(dw)
+		return l.each(class, weight, func(i, k, at int, _ float64) { dw[k] += T(g(i) * (-float64(logp[at]) - mean)) })
+	}
+}
+
+// classColumn is the gradient of one label's scores, or of its logarithmic probabilities; k is
+// the weight of the label, 0 where it does not count.
+func classColumn[T kernel.Float](l classLoss, dx, logp []T, i, class int, k T) {
+	first := i/l.Space*l.C*l.Space + i%l.Space
+	last := first + (l.C-1)*l.Space
+	switch {
+	case k == 0 || !l.Scores:
+		for p := first; p <= last; p += l.Space {
+			dx[p] = 0
+		}
+	case l.Space == 1:
+		kernel.Exp(nil, dx[first:last+1], logp[first:last+1])
+		kernel.Scale(nil, k, dx[first:last+1], dx[first:last+1])
+	default:
+		for p := first; p <= last; p += l.Space {
+			dx[p] = k * T(math.Exp(float64(logp[p])))
+		}
+	}
+	if k != 0 {
+		dx[first+class*l.Space] -= k
 	}
 }
 
@@ -228,11 +255,15 @@ func classLossGrads(c *Call, in gorgonia.Nodes, logp, loss, dloss *gorgonia.Node
 	return gorgonia.Nodes{g[0], nil, g[1]}, nil
 }
 
-// coupleClassLoss: the batch passes through; classes and space are fixed.
+// coupleClassLoss: batch and space pass through, or are reduced over; classes are fixed.
 func coupleClassLoss(c *Call) []Coupling {
-	list := []Coupling{Couple(InAxis(0, 0), InAxis(1, 0))}
+	over := IndexMap{Relation: Norm}
+	if classLossOf(c).Reduction == "none" {
+		over.Relation = Identity
+	}
+	list := []Coupling{{From: InAxis(0, 0), To: InAxis(1, 0), Map: over}}
 	for a := 2; a < len(c.In[0].Shape); a++ {
-		list = append(list, Couple(InAxis(0, a), InAxis(1, a-1)))
+		list = append(list, Coupling{From: InAxis(0, a), To: InAxis(1, a-1), Map: over})
 	}
 	for a := range c.Out[0].Shape {
 		list = append(list, Couple(InAxis(1, a), OutAxis(0, a)))

@@ -66,6 +66,7 @@ func elementwise() {
 		}
 	}
 	axpy()
+	mulAdd()
 	one("reluV", "dst[i] = a[i] where that is not below 0, else 0", 4, false, func(x, _ vec) vec {
 		z := YMM()
 		VXORPS(z, z, z)
@@ -152,6 +153,32 @@ func axpy() {
 	}, func(bytes int) {
 		ADDQ(U32(uint32(bytes)), y)
 		ADDQ(U32(uint32(bytes)), x)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func mulAdd() {
+	TEXT("mulAddVV", NOSPLIT, "func(n int, y, a, b *float32)")
+	Doc("mulAddVV: y[i] += a[i] * b[i].")
+	Pragma("noescape")
+	n := Load(Param("n"), GP64())
+	y := Load(Param("y"), GP64())
+	a := Load(Param("a"), GP64())
+	b := Load(Param("b"), GP64())
+	blocks(n, 4, func(vectors int, mask vec) {
+		for v := range vectors {
+			u, w, s := YMM(), YMM(), YMM()
+			load(Mem{Base: a, Disp: 32 * v}, mask, u)
+			load(Mem{Base: b, Disp: 32 * v}, mask, w)
+			load(Mem{Base: y, Disp: 32 * v}, mask, s)
+			VFMADD231PS(u, w, s)
+			store(s, mask, Mem{Base: y, Disp: 32 * v})
+		}
+	}, func(bytes int) {
+		for _, r := range []reg.Register{y, a, b} {
+			ADDQ(U32(uint32(bytes)), r)
+		}
 	})
 	VZEROUPPER()
 	RET()

@@ -13,7 +13,9 @@ func pack() {
 	packA6()
 	packA6T()
 	packRun()
+	packRun16()
 	packGather()
+	split2()
 }
 
 // packB copies row by row across all strips, so that memory is read in its order.
@@ -241,6 +243,27 @@ func packRun() {
 	RET()
 }
 
+func packRun16() {
+	TEXT("packRun16", NOSPLIT, "func(n int, src *float32, offset, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32)")
+	Doc("packRun16 is packRun8 for runs of 16 floats; mask2 is for the upper 8.")
+	Pragma("noescape")
+	n, s, ss, d, ds, mask := octet()
+	mp := Load(Param("mask2"), GP64())
+	mask2, x, y := YMM(), YMM(), YMM()
+	VMOVDQU(Mem{Base: mp}, mask2)
+	Label("loop")
+	VMASKMOVPS(Mem{Base: s}, mask, x)
+	VMASKMOVPS(Mem{Base: s, Disp: 32}, mask2, y)
+	ADDQ(ss, s)
+	VMOVUPS(x, Mem{Base: d})
+	VMOVUPS(y, Mem{Base: d, Disp: 32})
+	ADDQ(ds, d)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
 func packGather() {
 	TEXT("packGather8", NOSPLIT, "func(n int, src *float32, offset, srcStride int, index, mask *int32, dst *float32, dstStride int)")
 	Doc("packGather8 is packRun8 with lane i read from src[offset+index[i]].")
@@ -256,6 +279,33 @@ func packGather() {
 	ADDQ(ss, s)
 	VMOVUPS(x, Mem{Base: d})
 	ADDQ(ds, d)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func split2() {
+	TEXT("split2", NOSPLIT, "func(n16 int, src, even, odd *float32)")
+	Doc("split2 sorts 16*n16 floats (n16 ≥ 1) into those at even and those at odd positions.")
+	Pragma("noescape")
+	n := Load(Param("n16"), GP64())
+	s := Load(Param("src"), GP64())
+	e := Load(Param("even"), GP64())
+	o := Load(Param("odd"), GP64())
+	a, b, x, y := YMM(), YMM(), YMM(), YMM()
+	Label("loop")
+	VMOVUPS(Mem{Base: s}, a)
+	VMOVUPS(Mem{Base: s, Disp: 32}, b)
+	VSHUFPS(Imm(0x88), b, a, x)
+	VSHUFPS(Imm(0xdd), b, a, y)
+	VPERMPD(Imm(0xd8), x, x)
+	VPERMPD(Imm(0xd8), y, y)
+	VMOVUPS(x, Mem{Base: e})
+	VMOVUPS(y, Mem{Base: o})
+	ADDQ(Imm(64), s)
+	ADDQ(Imm(32), e)
+	ADDQ(Imm(32), o)
 	DECQ(n)
 	JNZ(LabelRef("loop"))
 	VZEROUPPER()

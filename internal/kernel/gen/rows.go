@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -12,6 +14,7 @@ func rows() {
 	dot4()
 	taps()
 	tapDots()
+	tapMax()
 }
 
 // blocks writes a loop over n columns: pieces of 8*wide, of 8, and a masked rest.
@@ -36,6 +39,43 @@ func blocks(n reg.Register, wide int, body func(vectors int, mask reg.VecVirtual
 	JZ(LabelRef("end"))
 	body(1, loadMask(n))
 	Label("end")
+}
+
+// columns writes a loop over n columns like blocks, in pieces of 8*wide and one rest
+// of up to that many vectors, whose last one has a mask.
+func columns(n reg.Register, wide int, body func(vectors int, last reg.VecVirtual), advance func(bytes int)) {
+	Label("wide")
+	CMPQ(n, U32(uint32(8*wide)))
+	JLT(LabelRef("rest"))
+	body(wide, nil)
+	advance(32 * wide)
+	SUBQ(U32(uint32(8*wide)), n)
+	JMP(LabelRef("wide"))
+	Label("rest")
+	TESTQ(n, n)
+	JZ(LabelRef("end"))
+	for v := wide; v > 0; v-- {
+		next := fmt.Sprintf("rest%d", v-1)
+		if v > 1 {
+			CMPQ(n, Imm(uint64(8*(v-1))))
+			JLE(LabelRef(next))
+			SUBQ(Imm(uint64(8*(v-1))), n)
+		}
+		body(v, loadMask(n))
+		if v > 1 {
+			JMP(LabelRef("end"))
+			Label(next)
+		}
+	}
+	Label("end")
+}
+
+// at is the mask of vector v of a piece.
+func at(v, vectors int, last reg.VecVirtual) reg.VecVirtual {
+	if v < vectors-1 {
+		return nil
+	}
+	return last
 }
 
 func load(m Mem, mask, x reg.VecVirtual) {
@@ -141,133 +181,6 @@ func dot4() {
 	VEXTRACTF128(Imm(1), s[0][0], top)
 	VADDPS(top, s[0][0].AsX(), top)
 	VMOVUPS(top, Mem{Base: y})
-	VZEROUPPER()
-	RET()
-}
-
-// taps handles all rows of a plane, to pay for the call once.
-func taps() {
-	TEXT("tapsRows", NOSPLIT, "func(rows, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int, bias *float32)")
-	Doc("tapsRows sets y[i] = bias[0] + Σ w[t]*x[offset[t]+i] for i < n, t < taps (taps ≥ 1) in each row; rows of x and y are xRow and yRow bytes apart.")
-	Pragma("noescape")
-	rows := Load(Param("rows"), GP64())
-	n := GP64()
-	x := Load(Param("x"), GP64())
-	count := Load(Param("taps"), GP64())
-	off := Load(Param("offset"), GP64())
-	w := Load(Param("w"), GP64())
-	y := Load(Param("y"), GP64())
-	bias := Load(Param("bias"), GP64())
-	t, o, px, py := GP64(), GP64(), GP64(), GP64()
-	Label("rowloop")
-	Load(Param("n"), n)
-	MOVQ(x, px)
-	MOVQ(y, py)
-	body := 0
-	blocks(n, 4, func(vectors int, mask reg.VecVirtual) {
-		body++
-		loop := map[int]string{1: "taps4", 2: "taps1", 3: "tapsm"}[body]
-		var s [4]reg.VecVirtual
-		for v := range vectors {
-			s[v] = YMM()
-			VBROADCASTSS(Mem{Base: bias}, s[v])
-		}
-		f, z := YMM(), YMM()
-		XORQ(t, t)
-		Label(loop)
-		MOVQ(Mem{Base: off, Index: t, Scale: 8}, o)
-		VBROADCASTSS(Mem{Base: w, Index: t, Scale: 4}, f)
-		for v := range vectors {
-			m := Mem{Base: px, Index: o, Scale: 4, Disp: 32 * v}
-			if mask != nil {
-				VMASKMOVPS(m, mask, z)
-				VFMADD231PS(z, f, s[v])
-			} else {
-				VFMADD231PS(m, f, s[v])
-			}
-		}
-		INCQ(t)
-		CMPQ(t, count)
-		JLT(LabelRef(loop))
-		for v := range vectors {
-			store(s[v], mask, Mem{Base: py, Disp: 32 * v})
-		}
-	}, func(bytes int) {
-		ADDQ(U32(uint32(bytes)), px)
-		ADDQ(U32(uint32(bytes)), py)
-	})
-	step := GP64()
-	Load(Param("xRow"), step)
-	ADDQ(step, x)
-	Load(Param("yRow"), step)
-	ADDQ(step, y)
-	DECQ(rows)
-	JNZ(LabelRef("rowloop"))
-	VZEROUPPER()
-	RET()
-}
-
-func tapDots() {
-	TEXT("tapDots", NOSPLIT, "func(rows, n int, x *float32, xRow int, taps int, offset *int, w *float32, y *float32, yRow int)")
-	Doc("tapDots adds Σ x[offset[t]+i]*y[i] over i < n and rows ≥ 1 to w[t], for t < taps (taps ≥ 1); rows of x and y are xRow and yRow bytes apart.")
-	Pragma("noescape")
-	n, r := GP64(), GP64()
-	count := Load(Param("taps"), GP64())
-	off := Load(Param("offset"), GP64())
-	w := Load(Param("w"), GP64())
-	x, y, o, px, py, step := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-	var s [4]reg.VecVirtual
-	for v := range s {
-		s[v] = YMM()
-	}
-	z, u := YMM(), YMM()
-	Label("taploop")
-	Load(Param("rows"), r)
-	Load(Param("x"), x)
-	Load(Param("y"), y)
-	MOVQ(Mem{Base: off}, o)
-	LEAQ(Mem{Base: x, Index: o, Scale: 4}, x)
-	for v := range s {
-		VXORPS(s[v], s[v], s[v])
-	}
-	Label("rowloop")
-	Load(Param("n"), n)
-	MOVQ(x, px)
-	MOVQ(y, py)
-	blocks(n, 4, func(vectors int, mask reg.VecVirtual) {
-		for v := range vectors {
-			load(Mem{Base: py, Disp: 32 * v}, mask, z)
-			if mask != nil {
-				load(Mem{Base: px, Disp: 32 * v}, mask, u)
-				VFMADD231PS(u, z, s[v])
-			} else {
-				VFMADD231PS(Mem{Base: px, Disp: 32 * v}, z, s[v])
-			}
-		}
-	}, func(bytes int) {
-		ADDQ(U32(uint32(bytes)), px)
-		ADDQ(U32(uint32(bytes)), py)
-	})
-	Load(Param("xRow"), step)
-	ADDQ(step, x)
-	Load(Param("yRow"), step)
-	ADDQ(step, y)
-	DECQ(r)
-	JNZ(LabelRef("rowloop"))
-	VADDPS(s[1], s[0], s[0])
-	VADDPS(s[3], s[2], s[2])
-	VADDPS(s[2], s[0], s[0])
-	top := XMM()
-	VEXTRACTF128(Imm(1), s[0], top)
-	VADDPS(s[0].AsX(), top, top)
-	VHADDPS(top, top, top)
-	VHADDPS(top, top, top)
-	VADDSS(Mem{Base: w}, top, top)
-	VMOVSS(top, Mem{Base: w})
-	ADDQ(Imm(4), w)
-	ADDQ(Imm(8), off)
-	DECQ(count)
-	JNZ(LabelRef("taploop"))
 	VZEROUPPER()
 	RET()
 }

@@ -23,6 +23,8 @@ type Case struct {
 	Want []dtype.Value // what should come out; nil elements are not compared
 	Tol  float64       // of floats, relative and absolute; 0: 1e-5 (float16 2e-3, bfloat16 2e-2 at least)
 
+	Constant []int // float inputs that are no variables: their gradient is not compared
+
 	GradTol float64 // of gradients; 0: 1e-6
 	NoGrad  string  // why gradients are not compared in this case, "" where they are
 	NoCut   string  // why no channel is cut in this case

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -143,8 +144,11 @@ func (c *Case) compareDifferences(d *backward, in []dtype.Value) error {
 	}
 	r := rand.New(rand.NewPCG(11, 13))
 	for k, i := range d.wrt {
-		if err := Compare(grads[k], dtype.New(dtype.Float64, in[i].Shape()...), math.Inf(1)); err != nil && !finite(grads[k]) {
-			return fmt.Errorf("gradient of input %d: %w", i, err)
+		if slices.Contains(c.Constant, i) {
+			continue
+		}
+		if !finite(grads[k]) {
+			return fmt.Errorf("gradient of input %d is not finite: %v", i, grads[k])
 		}
 		for range 3 {
 			u := normal(r, dtype.Float64, in[i].Shape()...)

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
+)
+
+// runner holds the flags of the run command.
+type runner struct {
+	inputs, types, want []string
+	output, preset      string
+	npy, asJSON         bool
+}
+
+func newRun() *cobra.Command {
+	var r runner
+	cmd := &cobra.Command{
+		Use:   "run MODEL",
+		Short: "Run a model on files and show or store what comes out",
+		Long: `Each --input names an input and a file with its value: an array (.npy), a serialized tensor (.pb),
+or a picture (.png, .jpg, .gif, …) where the input looks like one, [N, channels, height, width] or
+[N, height, width, channels]. With a single input the name may be left out.
+
+A picture is prepared as the model's metadata say, or else by --preset: imagenet (the default for
+three channels), caffe, unit (0 to 1, the default for one channel) or raw (0 to 255).
+
+The outputs' names, types and first elements are printed; --output DIR stores them, as tensors in
+the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
+		Example: `  graft run squeezenet1.1.onnx --input data_0=cat.jpg
+  graft run model.onnx --input ids=ids.npy --input mask=mask.npy --output results/
+  graft run model.onnx --input x.pb --want encoder/Relu_3 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
+	f.StringArrayVar(&r.types, "type", nil, `another type for an input, "NAME float32[N,3,224,224]"; repeatable`)
+	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
+	f.StringVar(&r.output, "output", "", "folder to store the outputs in")
+	f.StringVar(&r.preset, "preset", "", "how to prepare pictures: imagenet, caffe, unit or raw")
+	f.BoolVar(&r.npy, "npy", false, "store outputs as .npy arrays, by name")
+	f.BoolVar(&r.asJSON, "json", false, "one JSON object per output: name, type, shape, data")
+	return cmd
+}
+
+func (r runner) run(ctx context.Context, w io.Writer, model string) error {
+	g, err := onnxio.Loader{Inputs: r.types}.Load(model)
+	if err != nil {
+		return err
+	}
+	feed := nn.Feed{}
+	for _, s := range r.inputs {
+		name, file, ok := strings.Cut(s, "=")
+		if !ok && len(g.Inputs()) == 1 {
+			name, file = g.Inputs()[0].Name(), s
+		} else if !ok {
+			return fmt.Errorf("--input %s: want NAME=FILE, the model has the inputs %v", s, ports(g.Inputs()))
+		}
+		v, err := g.Value(name)
+		if err != nil {
+			return err
+		}
+		if feed[name], err = r.read(g, v, file); err != nil {
+			return fmt.Errorf("input %s: %w", name, err)
+		}
+	}
+	names := r.want
+	if len(names) == 0 {
+		for _, v := range g.Outputs() {
+			names = append(names, v.Name())
+		}
+	}
+	out, err := g.Eval(ctx, feed, names...)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		v := onnxio.Named{Name: name, Value: out[name]}
+		if err := r.show(w, v); err != nil {
+			return err
+		}
+		if err := r.store(i, v); err != nil {
+			return err
+		}
+	}
+	return r.classes(w, g, out)
+}
+
+// read makes a value of a file, by its extension.
+func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".npy":
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return onnxio.ReadNPY(f)
+	case ".pb":
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		x, err := onnxio.ReadValue(f, kindOf(v.Type()), v.Type().DType)
+		return x.Value, err
+	}
+	p, err := r.preprocess(g, v.Type())
+	if err != nil {
+		return nil, err
+	}
+	return p.Open(file)
+}
+
+func kindOf(t op.Type) onnxio.Kind {
+	switch t.Kind {
+	case op.Sequence:
+		return onnxio.KindSequence
+	case op.Optional:
+		return onnxio.KindOptional
+	case op.Sparse:
+		return onnxio.KindSparse
+	}
+	return onnxio.KindTensor
+}
+
+// preprocess is how a picture becomes this input: by the flag, the metadata, or a guess.
+func (r runner) preprocess(g *nn.Graph, t op.Type) (data.Preprocess, error) {
+	presets := map[string]data.Preprocess{"imagenet": data.ImageNet, "caffe": data.Caffe, "unit": data.Unit, "raw": data.Raw}
+	p, ok := presets[strings.ToLower(r.preset)]
+	if !ok && r.preset != "" {
+		return p, fmt.Errorf("preset %q is unknown: want imagenet, caffe, unit or raw", r.preset)
+	}
+	if ok {
+		return p.For(t.Sizes())
+	}
+	p, ok, err := data.ReadMeta(g.Meta)
+	if err != nil || ok {
+		if err == nil {
+			p, err = p.For(t.Sizes())
+		}
+		return p, err
+	}
+	return data.Guess(t.Sizes())
+}
+
+// store writes an output into the folder for them.
+func (r runner) store(i int, v onnxio.Named) error {
+	if r.output == "" {
+		return nil
+	}
+	if err := os.MkdirAll(r.output, 0o755); err != nil {
+		return err
+	}
+	if !r.npy {
+		return onnxio.WriteFile(filepath.Join(r.output, fmt.Sprintf("output_%d.pb", i)), func(w io.Writer) error { return onnxio.WriteValue(w, v) })
+	}
+	name := strings.Map(func(c rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, c) {
+			return '_'
+		}
+		return c
+	}, v.Name)
+	return onnxio.WriteFile(filepath.Join(r.output, name+".npy"), func(w io.Writer) error { return onnxio.WriteNPY(w, v.Value) })
+}
+
+// classes prints the most likely classes when the model says what its classes are called.
+func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
+	labels, err := data.ReadLabels(g.Meta)
+	if err != nil || labels == nil || r.asJSON || len(g.Outputs()) != 1 {
+		return err
+	}
+	d, ok := out[g.Outputs()[0].Name()].(*tensor.Dense)
+	if !ok {
+		return nil
+	}
+	top, scores, err := data.Top(d, 5)
+	if err != nil {
+		return nil // no classification of one picture
+	}
+	for i, c := range top {
+		if c < len(labels) {
+			fmt.Fprintf(w, "%6.2f %%  %s\n", 100*scores[i], labels[c])
+		}
+	}
+	return nil
+}
+
+// show prints an output.
+func (r runner) show(w io.Writer, v onnxio.Named) error {
+	if !r.asJSON {
+		_, err := fmt.Fprintf(w, "%s %s %s\n", v.Name, op.TypeOf(v.Value), preview(v.Value, 8))
+		return err
+	}
+	return json.NewEncoder(w).Encode(asObject(v))
+}

@@ -1,0 +1,47 @@
+package kernel
+
+// AveragePool computes the means of the windows, 0 where a window is empty.
+func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
+	w := s.window()
+	in, out, ker := w.in.size(), w.out.size(), w.ker.size()
+	if out == 1 && w.ker == w.in && w.pad == (triple{}) {
+		s.planes(p, &w, func(i int) { y[i] = sum(x[i*in:][:in]) / T(in) })
+		return
+	}
+	buffer := borrow[T](out + s.C*ker)
+	defer giveBack(buffer)
+	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
+	divisors(s, &w, n)
+	Fill(nil, ones, 1)
+	ConvForward(p, s.convolution(), x, ones, nil, y, nil)
+	BinaryRow(p, OpDiv, s.N*s.C, out, y, y, n)
+}
+
+// AveragePoolGrad computes dx from dy, overwriting it.
+func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
+	w := s.window()
+	out, ker, planes := w.out.size(), w.ker.size(), s.N*s.C
+	buffer := borrow[T](out + s.C*ker + planes*out)
+	defer giveBack(buffer)
+	n, ones, share := (*buffer)[:out], (*buffer)[out:][:s.C*ker], (*buffer)[out+s.C*ker:][:planes*out]
+	divisors(s, &w, n)
+	Fill(nil, ones, 1)
+	BinaryRow(p, OpDiv, planes, out, share, dy, n)
+	ConvBackwardData(p, s.convolution(), share, ones, dx, nil)
+}
+
+// divisors sets n to what AveragePool divides each point of a plane by.
+func divisors[T Float](s *PoolShape, w *window, n []T) {
+	clear(n)
+	padded := *w
+	if s.CountIncludePad {
+		for d := range 3 {
+			padded.in[d] += w.pad[d] + w.padEnd[d]
+			padded.pad[d] = 0
+		}
+	}
+	padded.each(func(o, _, count int) { n[o] += T(count) })
+	for o, v := range n {
+		n[o] = max(v, 1)
+	}
+}

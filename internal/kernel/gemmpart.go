@@ -1,0 +1,169 @@
+package kernel
+
+// part computes rows i0 to i1 and columns j0 to j1, of the inner dimension l0 to l1;
+// i0 and j0 are multiples of mr and nr.
+func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
+	kc := depth(l1 - l0)
+	nc, mc := min(ncMax, j1-j0), min(mcMax, i1-i0)
+	w := worker[T]{
+		product: x,
+		packA:   x.left == nil && (x.alpha != 1 || j1-j0 >= 192),
+		inPlace: x.direct != nil && i1-i0 <= 2*mr,
+	}
+	strips, panels := cdiv(nc, nr)*nr*kc, cdiv(mc, mr)*mr*(kc+16)
+	if x.packed != nil {
+		strips = 0
+	}
+	buffer := borrow[T](mr*nr + strips + panels)
+	defer giveBack(buffer)
+	w.tile, w.strips = (*buffer)[:mr*nr], (*buffer)[mr*nr:][:strips]
+	w.panels = (*buffer)[mr*nr+strips:][:panels]
+	for jc := j0; jc < j1; jc += nc {
+		je := min(jc+nc, j1)
+		if x.beta != 0 && x.beta != 1 {
+			scaleRows(i1-i0, je-jc, x.beta, x.c[i0*x.ldc+jc:], x.ldc)
+		}
+		for l := l0; l < l1; l += kc {
+			w.l, w.kc = l, min(kc, l1-l)
+			w.flags = x.flags(l > l0 || x.beta != 0, l+w.kc == l1)
+			w.packStrips(jc, je)
+			for ic := i0; ic < i1; ic += mc {
+				w.block(ic, min(ic+mc, i1), jc, je)
+			}
+		}
+	}
+}
+
+// depth is into which pieces an inner dimension k is cut.
+func depth(k int) int {
+	kc := cdiv(k, cdiv(k, kcMax))
+	if kc < k {
+		kc = cdiv(kc, 8) * 8
+	}
+	return kc
+}
+
+// flags is what the micro-kernel has to do for a piece of the inner dimension.
+func (x *product[T]) flags(add, last bool) (flags int) {
+	if add {
+		flags |= flagAdd
+	}
+	if last && x.bias != nil {
+		flags |= flagBias
+	}
+	if last && x.relu {
+		flags |= flagRelu
+	}
+	return flags
+}
+
+// worker is the state of one part.
+type worker[T Float] struct {
+	*product[T]
+	packA, inPlace       bool
+	tile, strips, panels []T
+	l, kc, flags         int
+	at                   [nr]int // where the columns of a strip lie in a row of C
+}
+
+// packStrips packs columns jc to je of the current rows of B, all of them or, where
+// B is used in place, an incomplete last strip.
+func (w *worker[T]) packStrips(jc, je int) {
+	from := jc
+	if w.packed != nil {
+		return
+	}
+	if w.inPlace {
+		from += (je - jc) / nr * nr
+	}
+	if from < je {
+		w.b.pack(w.l, w.kc, from, je, w.strips[(from-jc)*w.kc:])
+	}
+}
+
+// block multiplies rows ic to ie with the packed columns jc to je.
+func (w *worker[T]) block(ic, ie, jc, je int) {
+	fillLD := (w.kc+7)&^7 + 8
+	switch {
+	case w.left != nil:
+		w.left.fill(ic, ie-ic, w.l, w.kc, w.panels, fillLD)
+	case w.packA:
+		for i := ic; i < ie; i += mr {
+			w.packPanel(i, min(mr, ie-i), w.panels[(i-ic)*w.kc:][:mr*w.kc])
+		}
+	}
+	for j := jc; j < je; j += nr {
+		cols := min(nr, je-j)
+		whole := w.locate(j, cols)
+		b, rsB := w.strips, nr
+		if w.packed != nil {
+			b = w.packed[w.l*cdiv(w.n, nr)*nr+j*w.kc:]
+		} else if w.inPlace && cols == nr {
+			b, rsB = w.direct[w.l*w.ldb+j:], w.ldb
+		} else {
+			b = b[(j-jc)*w.kc:]
+		}
+		for i := ic; i < ie; i += mr {
+			rows := min(mr, ie-i)
+			var a, bias []T
+			var rsA, csA int
+			switch {
+			case w.left != nil:
+				a, rsA, csA = w.panels[(i-ic)*fillLD:], fillLD, 1
+			case w.packA:
+				a, rsA, csA = w.panels[(i-ic)*w.kc:], 1, mr
+			default:
+				a, rsA, csA = w.a[i*w.rsA+w.l*w.csA:], w.rsA, w.csA
+			}
+			if w.flags&flagBias != 0 {
+				bias = w.bias[i:][:rows]
+			}
+			if whole {
+				c := w.c[w.at[0]+i*w.ldc:]
+				micro(rows, w.kc, a, rsA, csA, b, rsB, c[:(rows-1)*w.ldc+nr], w.ldc, w.flags, bias)
+				continue
+			}
+			if w.flags&flagAdd != 0 {
+				w.gather(i, rows, cols)
+			}
+			micro(rows, w.kc, a, rsA, csA, b, rsB, w.tile, nr, w.flags, bias)
+			w.scatter(i, rows, cols)
+		}
+	}
+}
+
+// locate finds where columns j to j+cols lie in a row of C, and whether they are a
+// full strip in one piece.
+func (w *worker[T]) locate(j, cols int) bool {
+	at := &w.at
+	if w.where != nil {
+		w.where(j, cols, at)
+	} else {
+		q, r := j/w.span, j%w.span
+		for i := range cols {
+			at[i] = q*w.image + r
+			if r++; r == w.span {
+				q, r = q+1, 0
+			}
+		}
+	}
+	return cols == nr && at[nr-1]-at[0] == nr-1
+}
+
+func (w *worker[T]) gather(i, rows, cols int) {
+	for r := range rows {
+		c, t := w.c[(i+r)*w.ldc:], w.tile[r*nr:][:nr]
+		for q, v := range w.at[:cols] {
+			t[q] = c[v]
+		}
+	}
+}
+
+func (w *worker[T]) scatter(i, rows, cols int) {
+	for r := range rows {
+		c, t := w.c[(i+r)*w.ldc:], w.tile[r*nr:][:nr]
+		for q, v := range w.at[:cols] {
+			c[v] = t[q]
+		}
+	}
+}

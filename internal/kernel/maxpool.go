@@ -1,0 +1,77 @@
+package kernel
+
+import "math"
+
+// maxPool32 is MaxPool by assembly: the planes are laid out as for a depthwise
+// convolution, in a border of -Inf.
+func maxPool32(p *Pool, s *PoolShape, w *window, x, y []float32, index []int64) {
+	g := s.convolution().geometry()
+	taps := g.taps()
+	b := border(g.in, g.out, g.stride, taps)
+	in, out := g.in.size(), g.out.size()
+	p.Range(s.N*s.C, planeGrain(4*out*len(taps)), func(lo, hi int) {
+		buffer := borrow[float32](b.size() + out)
+		defer giveBack(buffer)
+		plane, which := (*buffer)[:b.size()], as32i((*buffer)[b.size():][:out])
+		for i := range plane {
+			plane[i] = float32(math.Inf(-1))
+		}
+		for i := lo; i < hi; i++ {
+			borderLoad(&b, x[i*in:][:in], plane)
+			to := y[i*out:][:out]
+			for z := range g.out[0] {
+				at := z * g.out[1] * g.out[2]
+				tapMax(g.out[1], g.out[2], &plane[b.row(z, 0, g.stride)], g.stride[1]*b.pitch*4,
+					len(taps), &b.offset[0], &to[at], &which[at], g.out[2]*4)
+			}
+			if index != nil {
+				maxIndex(&g, taps, which, int64(i*in), index[i*out:][:out])
+			}
+		}
+	})
+}
+
+// maxIndex turns numbers of taps into positions in x.
+func maxIndex(g *geometry, taps []triple, which []int32, base int64, index []int64) {
+	flat := make([]int64, len(taps))
+	for t, v := range taps {
+		flat[t] = base + int64((v[0]*g.in[1]+v[1])*g.in[2]+v[2])
+	}
+	step := int64(g.stride[2])
+	for r := range g.out[0] * g.out[1] {
+		z, y := r/g.out[1]*g.stride[0], r%g.out[1]*g.stride[1]
+		row := int64((z*g.in[1] + y) * g.in[2])
+		to := index[r*g.out[2]:][:g.out[2]]
+		for x, t := range which[r*g.out[2]:][:g.out[2]] {
+			if t < 0 { // -Inf everywhere
+				t = g.firstInside(triple{z, y, x * g.stride[2]}, taps)
+			}
+			if to[x] = -1; t >= 0 {
+				to[x] = row + flat[t]
+			}
+			row += step
+		}
+	}
+}
+
+// firstInside is the first tap that reads inside of x, -1 if none does.
+func (g *geometry) firstInside(from triple, taps []triple) int32 {
+	for t, tap := range taps {
+		inside := true
+		for d := range 3 {
+			inside = inside && from[d]+tap[d] >= 0 && from[d]+tap[d] < g.in[d]
+		}
+		if inside {
+			return int32(t)
+		}
+	}
+	return -1
+}
+
+// convolution is the depthwise convolution with the windows of a pooling.
+func (s *PoolShape) convolution() *ConvShape {
+	return &ConvShape{
+		N: s.N, C: s.C, OC: s.C, Group: s.C, In: s.In, Kernel: s.Kernel, Out: s.Out,
+		Stride: s.Stride, Dilation: s.Dilation, PadBegin: s.PadBegin, PadEnd: s.PadEnd,
+	}
+}

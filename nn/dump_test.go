@@ -1,0 +1,132 @@
+package nn_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// dump spells out everything an edit can change, so that two states of a graph can be compared.
+func dump(g *nn.Graph) string {
+	var b strings.Builder
+	list := func(vs []*nn.Value) string {
+		var s []string
+		for _, v := range vs {
+			s = append(s, fmt.Sprintf("%s %v", v.Name(), v.Type()))
+		}
+		return strings.Join(s, ", ")
+	}
+	fmt.Fprintf(&b, "%s %s opsets %v meta %v\n", g.Name, g.Doc, g.Opsets, g.Meta)
+	fmt.Fprintf(&b, "in %s\nout %s\n", list(g.Inputs()), list(g.Outputs()))
+	for n := range g.Nodes() {
+		var users []string
+		for _, v := range n.Outputs() {
+			for _, u := range v.Users() {
+				users = append(users, u.Label())
+			}
+		}
+		fmt.Fprintf(&b, "%s %q(%s) -> %s, read by %v, %v\n", n.Type(), n.Name(), list(n.Inputs()), list(n.Outputs()), users, attributes(n))
+	}
+	var params []string
+	for p := range g.Params() {
+		params = append(params, fmt.Sprintf("%s %v %s frozen=%v %x", p.Name(), p.Value().Type(), p.Role(), p.Frozen, sum(p.Tensor())))
+	}
+	slices.Sort(params)
+	return b.String() + strings.Join(params, "\n") + "\n"
+}
+
+func attributes(n *nn.Node) []op.Attr {
+	if n.Op() == nil {
+		return nil
+	}
+	return op.Encode(n.Op().Latest(), n.Config())
+}
+
+func sum(v dtype.Value) uint64 {
+	h := uint64(14695981039346656037)
+	if d, ok := v.(*tensor.Dense); ok {
+		for _, c := range dtype.Bytes(d) {
+			h = (h ^ uint64(c)) * 1099511628211
+		}
+	}
+	return h
+}
+
+// edit applies f and checks the graph.
+func edit(t *testing.T, g *nn.Graph, f func(e *nn.Edit)) {
+	t.Helper()
+	if err := g.Edit(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ramp is a tensor of unremarkable numbers.
+func ramp(shape ...int) *tensor.Dense {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32((i*7919+13)%101)/50 - 1
+	}
+	d, err := dtype.FromSlice(v, shape...)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// run gives the graph's first output as numbers.
+func run(t *testing.T, g *nn.Graph, in ...*tensor.Dense) []float64 {
+	t.Helper()
+	out, err := g.Run(context.Background(), in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := dtype.Float64s(out[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func near(t *testing.T, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if d := got[i] - want[i]; d > tol || d < -tol || d != d {
+			t.Fatalf("%s: element %d is %g, want %g", what, i, got[i], want[i])
+		}
+	}
+}
+
+// small is a model with everything that the verbs treat differently: two convolutions, a branch, a
+// normalization, a shared parameter and a second output.
+func small(t *testing.T) *nn.Graph {
+	t.Helper()
+	g := nn.New("small")
+	edit(t, g, func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,3,8,8]")
+		y := e.Apply(nn.Sequential{
+			nn.Conv{Out: 4, Kernel: []int{3}, Same: true, Name: "stem"}, nn.BatchNorm{Name: "norm"}, nn.ReLU{Name: "act"},
+		}, x)
+		y = e.Apply(nn.Residual{Body: nn.Conv{Kernel: []int{3}, Same: true, Name: "body"}, Name: "sum"}, y)
+		z := e.Apply(nn.Sequential{nn.GlobalAvgPool{Name: "pool"}, nn.Flatten{Name: "flat"}}, y)
+		e.Output("features", z)
+		e.Output("scores", e.Apply(nn.Softmax{Name: "prob"}, e.Apply(nn.Linear{Out: 10, Name: "fc"}, z)))
+	})
+	return g
+}

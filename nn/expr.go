@@ -1,0 +1,66 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Expr calls f at the types of values and adds what it computes to the graph, as Trace does:
+// symbols and unknown dimensions stay open, parameters that f makes become parameters of the
+// graph, and operators without an ONNX form are refused by name.
+func (e *Edit) Expr(f Expr, in ...*Value) []*Value { return e.trace(Tracer{}, f, in) }
+
+// Build makes any Gorgonia function a layer: e.Insert(v, nn.Expr(f)).
+func (f Expr) Build(e *Edit, in ...*Value) []*Value { return e.Expr(f, in...) }
+
+// ExprBy is Expr with a tracer's rules.
+func (e *Edit) ExprBy(tr Tracer, f Expr, in ...*Value) []*Value { return e.trace(tr, f, in) }
+
+func (e *Edit) trace(tr Tracer, f Expr, in []*Value) []*Value {
+	if e.err != nil {
+		return nil
+	}
+	if f == nil || len(in) == 0 {
+		e.Failf("an expression needs a function and an input")
+		return nil
+	}
+	ports := make([]port, len(in))
+	for i, v := range in {
+		if !e.mine(v) {
+			return nil
+		}
+		ports[i] = port{fmt.Sprintf("x%d %s", i, v.name), symbolic(v.typ)}
+	}
+	runs, points, err := runExpr(f, ports)
+	if err != nil {
+		e.fail(err)
+		return nil
+	}
+	t := newTracer(e, tr)
+	t.points, t.samples, t.closed = points, len(runs), true
+	for i, v := range in {
+		t.bind(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), v)
+	}
+	out := make([]*Value, len(runs[0].out))
+	for i := range out {
+		out[i] = t.value(columns(runs, func(r run) *gorgonia.Node { return r.out[i] }))
+	}
+	t.finish()
+	if e.err != nil {
+		return nil
+	}
+	return out
+}
+
+// symbolic drops the numbers beside symbols.
+func symbolic(t op.Type) op.Type {
+	t.Shape = append([]op.Dim{}, t.Shape...)
+	for i, d := range t.Shape {
+		if d.Sym != "" {
+			t.Shape[i] = op.Sym(d.Sym)
+		}
+	}
+	return t
+}

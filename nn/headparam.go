@@ -1,0 +1,245 @@
+package nn
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// renew gives the head's node new weights for k classes.
+func (e *Edit) renew(s site, h Head, k int) {
+	if e.err != nil {
+		return
+	}
+	n := s.node
+	init := h.Init
+	if init == nil {
+		init = FanIn{}
+	}
+	if s.axis == 1 {
+		init = swapped(init)
+	}
+	e.resizeParam(s, h, n, s.weight, s.axis, k, init)
+	if n.opType != "MatMul" && len(n.in) > 2 && n.in[2] != nil {
+		e.renewBias(s, h, n, 2, k)
+	}
+}
+
+// renewBias gives input i of n, a bias, k elements; one that is the same for all classes stays.
+func (e *Edit) renewBias(s site, h Head, n *Node, i, k int) {
+	v := n.in[i]
+	if e.err != nil {
+		return
+	}
+	if !fixed(v) || !v.typ.Static() {
+		e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("is computed: a new head cannot give it %d elements", k)})
+		return
+	}
+	axis := -1
+	for a, d := range v.typ.Shape {
+		if d.Size == s.classes && s.classes > 1 {
+			axis = a
+		}
+	}
+	if axis < 0 && (s.classes > 1 || v.typ.Elements() != 1 || v.typ.Rank() == 0) {
+		if v.typ.Elements() == 1 {
+			return
+		}
+		e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("is %v: it has no axis of %d classes", v.typ, s.classes)})
+		return
+	}
+	if axis < 0 { // one class so far
+		axis = v.typ.Rank() - 1
+		if n.opType == "Add" && s.node.opType == "Conv" {
+			axis = max(v.typ.Rank()-(s.node.out[0].typ.Rank()-1), 0)
+		}
+	}
+	init := h.BiasInit
+	if init == nil {
+		init = BiasFanIn{s.fan}
+	}
+	e.resizeParam(s, h, n, i, axis, k, init)
+}
+
+// resizeParam puts a new parameter with k elements along an axis in the place of input i of n. It takes
+// over the name of the one that goes.
+func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init Init) {
+	old := n.in[i]
+	shape := old.typ.Sizes()
+	from := slices.Clone(shape)
+	shape[axis] = k
+	if len(h.Keep) > 0 {
+		if old.param == nil || old.param.Data == nil {
+			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: old.name, Err: fmt.Errorf("is computed from a parameter: its classes cannot be kept")})
+			return
+		}
+		data, err := dtype.Float64s(old.param.Data)
+		if err != nil {
+			e.fail(err)
+			return
+		}
+		for _, c := range h.Keep {
+			if c < -1 || c >= s.classes {
+				e.Failf("there is no old class %d to keep: there are %d", c, s.classes)
+				return
+			}
+		}
+		init = keeping(init, h.Keep, data, from, axis)
+	}
+	if old.param != nil && len(old.users) == 1 && !slices.Contains(e.g.outputs, old) {
+		e.removeValue(old) // its name is free for the new one
+		v := e.ParamOf(old.name, old.typ.DType, init, shape...)
+		if e.err != nil {
+			return
+		}
+		e.setRead(n, i, v)
+		e.log[len(e.log)-1].text = fmt.Sprintf("new parameter %s %v for %v", v.name, v.typ, old.typ)
+		return
+	}
+	name := source(old)
+	e.swapInput(n, i, e.ParamOf(name, old.typ.DType, init, shape...), name)
+}
+
+// swapInput makes v input i of n, drops what only served the former input and gives v the name if
+// that has become free.
+func (e *Edit) swapInput(n *Node, i int, v *Value, name string) {
+	if e.err != nil {
+		return
+	}
+	old := n.in[i]
+	e.setRead(n, i, v)
+	e.sweep(old)
+	if e.err == nil && e.g.values[name] == nil {
+		e.RenameValue(v, name)
+	}
+}
+
+// source is the name of the parameter that v is computed from, or v's own.
+func source(v *Value) string {
+	for x := v; x != nil; {
+		if x.param != nil {
+			return x.name
+		}
+		if x.producer == nil || len(x.producer.in) == 0 {
+			break
+		}
+		x = x.producer.in[0]
+	}
+	return v.name
+}
+
+// keeping fills as init does, then copies the slices along an axis that are kept from the old data.
+func keeping(init Init, keep []int, old []float64, shape []int, axis int) Init {
+	return InitFunc(func(v []float64, to []int, r *rand.Rand) {
+		init.Fill(v, to, r)
+		outer, inner := 1, 1
+		for i, d := range shape {
+			if i < axis {
+				outer *= d
+			} else if i > axis {
+				inner *= d
+			}
+		}
+		for o := range outer {
+			for c, was := range keep {
+				if was >= 0 {
+					copy(v[(o*to[axis]+c)*inner:][:inner], old[(o*shape[axis]+was)*inner:])
+				}
+			}
+		}
+	})
+}
+
+// carry brings a node between head and output to k classes.
+func (e *Edit) carry(s site, n *Node, h Head, k int) {
+	if e.err != nil {
+		return
+	}
+	switch n.opType {
+	case "Add":
+		for i, v := range n.in {
+			if fixed(v) {
+				e.renewBias(s, h, n, i, k)
+				return
+			}
+		}
+	case "Sub", "Mul", "Div":
+		for _, v := range n.in {
+			if fixed(v) && (!v.typ.Static() || v.typ.Elements() != 1) {
+				e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("has an element for each of the %d classes: replace the node by hand", s.classes)})
+			}
+		}
+	case "BatchNormalization":
+		e.carryNorm(s, n, h, k)
+	case "Reshape", "Expand":
+		e.carryShape(s, n, k)
+	}
+}
+
+// carryNorm makes the parameters of a normalization behind the head anew.
+func (e *Edit) carryNorm(s site, n *Node, h Head, k int) {
+	for i, init := range []Init{1: Ones{}, 2: Zeros{}, 3: Zeros{}, 4: Ones{}} {
+		if i == 0 || e.err != nil {
+			continue
+		}
+		v := n.in[i]
+		if !fixed(v) || v.typ.Rank() != 1 || v.typ.Shape[0] != op.D(s.classes) {
+			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Want: s.classes, Got: v.typ})
+			return
+		}
+		e.resizeParam(s, h, n, i, 0, k, init)
+	}
+}
+
+// carryShape rewrites the target of a Reshape or Expand that holds the number of classes.
+func (e *Edit) carryShape(s site, n *Node, k int) {
+	if c, ok := n.config.(op.ReshapeConfig); ok && len(n.in) < 2 {
+		if target, found := withClasses(c.Shape, s.classes, k); found {
+			c.Shape = target
+			e.setConfig(n, c)
+		}
+		return
+	}
+	if len(n.in) < 2 || n.in[1] == nil || !fixed(n.in[1]) {
+		return
+	}
+	t := n.in[1]
+	target, err := targetOf(t)
+	if err != nil {
+		e.fail(&Error{Op: n.opType, Node: n.Label(), Input: t.name, Err: err})
+		return
+	}
+	target, found := withClasses(target, s.classes, k)
+	if !found {
+		if s.classes != k && !slices.Contains(target, -1) && !slices.Contains(target, 0) {
+			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: t.name, Err: fmt.Errorf("%v fixes the number of classes: replace the node by hand", target)})
+		}
+		return
+	}
+	name := source(t)
+	e.swapInput(n, 1, e.Ints(name, target...), name)
+}
+
+// targetOf is the value of a constant vector of integers.
+func targetOf(v *Value) ([]int, error) {
+	if v.param != nil && v.param.Data != nil {
+		return dtype.Ints(v.param.Data)
+	}
+	c := op.Call{In: []op.Type{v.typ}, Known: []op.Known{v.known}, Op: &op.Op{In: "shape int64"}}
+	return c.Ints(0)
+}
+
+// withClasses is the target with k in place of the last element that is the number of classes.
+func withClasses(target []int, classes, k int) ([]int, bool) {
+	for i := len(target) - 1; i >= 0; i-- {
+		if target[i] == classes {
+			target = slices.Clone(target)
+			target[i] = k
+			return target, true
+		}
+	}
+	return target, false
+}

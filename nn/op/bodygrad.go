@@ -1,0 +1,173 @@
+package op
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// bodyGrad is a subgraph, differentiated and compiled for values of certain shapes.
+type bodyGrad struct {
+	body    Body
+	train   bool
+	fixed   []bool // inputs whose value never changes: shapes may depend on them
+	shapes  string
+	program *engine.Program
+	in      gorgonia.Nodes
+	seeds   gorgonia.Nodes // by output; nil where no gradient comes
+	grads   gorgonia.Nodes // by input; nil where none flows
+}
+
+// run gives the gradient of every input from the inputs and those of the outputs; nil where there
+// is none.
+func (b *bodyGrad) run(in, dout []dtype.Value) ([]dtype.Value, error) {
+	shapes := ""
+	for _, v := range append(slices.Clone(in), dout...) {
+		shapes += TypeOf(v).String() + ";"
+	}
+	if b.program == nil || b.shapes != shapes {
+		if err := b.compile(in, dout); err != nil {
+			return nil, err
+		}
+		b.shapes = shapes
+	}
+	grads := make([]dtype.Value, len(in))
+	if b.program == nil {
+		return grads, nil
+	}
+	for k, nodes := range []gorgonia.Nodes{b.in, b.seeds} {
+		for i, n := range nodes {
+			if n == nil {
+				continue
+			}
+			if err := b.program.Bind(n, [][]dtype.Value{in, dout}[k][i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := b.program.Run(context.Background()); err != nil {
+		return nil, err
+	}
+	for i, n := range b.grads {
+		if n != nil {
+			d, ok := b.program.Value(n).(*tensor.Dense)
+			if !ok {
+				return nil, fmt.Errorf("gradient of subgraph input %d is no tensor", i)
+			}
+			grads[i] = dtype.Clone(d)
+		}
+	}
+	return grads, nil
+}
+
+func (b *bodyGrad) compile(in, dout []dtype.Value) error {
+	g := gorgonia.NewGraph()
+	types, known := make([]Type, len(in)), make([]Known, len(in))
+	b.in, b.seeds, b.program = make(gorgonia.Nodes, len(in)), make(gorgonia.Nodes, len(dout)), nil
+	b.grads = make(gorgonia.Nodes, len(in))
+	for i, v := range in {
+		var err error
+		types[i] = TypeOf(v)
+		if i < len(b.fixed) && b.fixed[i] && !types[i].DType.IsFloat() {
+			known[i].Value = v
+		}
+		if b.in[i], err = Input(g, fmt.Sprintf("input %d", i), types[i], nil); err != nil {
+			return err
+		}
+	}
+	out, err := b.body.Lower(g, b.in, types, known, b.train)
+	if err != nil {
+		return err
+	}
+	var from, seeds gorgonia.Nodes
+	reached := map[*gorgonia.Node]bool{}
+	for i, v := range dout {
+		if v == nil || i >= len(out) || out[i] == nil || !TypeOf(v).DType.IsFloat() {
+			continue
+		}
+		n, err := Apply1(Plain("Identity"), out[i]) // outputs may be inputs, or one another
+		if err != nil {
+			return err
+		}
+		if b.seeds[i], err = Input(g, fmt.Sprintf("gradient %d", i), TypeOf(v), nil); err != nil {
+			return err
+		}
+		before := len(reached)
+		reachable(n, reached)
+		if !slices.ContainsFunc(b.in, func(x *gorgonia.Node) bool { return dependsOn(n, x) }) || len(reached) == before {
+			b.seeds[i] = nil
+			continue
+		}
+		from, seeds = append(from, n), append(seeds, b.seeds[i])
+	}
+	var wrt gorgonia.Nodes
+	var at []int
+	for i, n := range b.in {
+		if differentiable(types[i]) && reached[n] {
+			wrt, at = append(wrt, n), append(at, i)
+		}
+	}
+	if len(wrt) == 0 || len(from) == 0 {
+		return nil
+	}
+	grads, err := gorgonia.Backpropagate(from, seeds, wrt)
+	if err != nil {
+		return err
+	}
+	if grads, err = Merge(grads); err != nil {
+		return err
+	}
+	for k, i := range at {
+		b.grads[i] = grads[k]
+	}
+	b.program, err = engine.Compile(engine.Options{}, grads...)
+	return err
+}
+
+// reachable marks the nodes that n depends on differentiably.
+func reachable(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
+	if seen[n] {
+		return
+	}
+	seen[n] = true
+	kids := Children(n)
+	sd, ok := n.Op().(gorgonia.SDOp)
+	if !ok || len(kids) == 0 {
+		return
+	}
+	for k, d := range sd.DiffWRT(len(kids)) {
+		if d {
+			reachable(kids[k], seen)
+		}
+	}
+}
+
+func dependsOn(n, on *gorgonia.Node) bool {
+	seen := map[*gorgonia.Node]bool{}
+	reachable(n, seen)
+	return seen[on] && differentiable(NodeType(on))
+}
+
+// addValues is a + b where nil counts as zero.
+func addValues(a, b dtype.Value) (dtype.Value, error) {
+	if a == nil {
+		return b, nil
+	}
+	if b == nil {
+		return a, nil
+	}
+	return compute1(Plain("Add"), standard("", "Add").Latest(), a, b)
+}
+
+// orZeros is v, or zeros of type t in its place.
+func orZeros(v dtype.Value, t Type) dtype.Value {
+	if v != nil {
+		return v
+	}
+	return dtype.New(t.DType, t.Sizes()...)
+}

@@ -1,0 +1,50 @@
+package op
+
+import "github.com/graft-ml/graft/nn/dtype"
+
+// compute is an operator applied to values at once: its first n outputs.
+func compute(n int, c Config, version int, in ...dtype.Value) ([]dtype.Value, error) {
+	types := make([]Type, len(in))
+	for i, v := range in {
+		types[i] = TypeOf(v)
+	}
+	call := NewCall(Fill(c), types...)
+	call.Version, call.Outputs = version, n
+	for i, v := range in {
+		call.Known[i].Value = v
+	}
+	if err := call.Resolve(); err != nil {
+		return nil, err
+	}
+	return Eval(call, in)
+}
+
+// compute1 is compute for one output.
+func compute1(c Config, version int, in ...dtype.Value) (dtype.Value, error) {
+	out, err := compute(1, c, version, in...)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// indexValue is index i along an axis of v, without that axis.
+func indexValue(v dtype.Value, axis, i int) (dtype.Value, error) {
+	part, err := compute1(SliceConfig{Starts: []int{i}, Ends: []int{i + 1}, Axes: []int{axis}}, 1, v)
+	if err != nil {
+		return nil, err
+	}
+	return compute1(SqueezeConfig{Axes: []int{axis}}, 1, part)
+}
+
+// stackValues puts values of equal shape behind one another along a new axis.
+func stackValues(list []dtype.Value, axis int) (dtype.Value, error) {
+	parts := make([]dtype.Value, len(list))
+	for i, v := range list {
+		var err error
+		if parts[i], err = compute1(UnsqueezeConfig{Axes: []int{axis}}, 1, v); err != nil {
+			return nil, err
+		}
+	}
+	return compute1(ConcatConfig{Axis: axis}, 13, parts...)
+}

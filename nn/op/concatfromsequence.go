@@ -1,0 +1,53 @@
+package op
+
+import "github.com/graft-ml/graft/nn/dtype"
+
+// ConcatFromSequenceConfig has the attributes of ConcatFromSequence: NewAxis stacks the elements.
+type ConcatFromSequenceConfig struct {
+	Axis    int  `onnx:"axis,required"`
+	NewAxis bool `onnx:"new_axis"`
+}
+
+// Op makes ConcatFromSequenceConfig a Config.
+func (ConcatFromSequenceConfig) Op() *Op { return standard("", "ConcatFromSequence") }
+
+func concatFromSequence() *Op {
+	return &Op{
+		Name: "ConcatFromSequence", Since: []int{11},
+		Doc: "Puts the tensors of a sequence behind one another.",
+		In:  "input_sequence S", Out: "concat_result T", Attrs: ConcatFromSequenceConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			e, err := c.elemOf(0)
+			if err != nil {
+				return nil, err
+			}
+			v, err := c.Value(0)
+			if err != nil { // the shape follows from the value: nothing is asked for, it cannot be lowered anyway
+				return []Type{{DType: e.DType, Unranked: true}}, nil
+			}
+			out, err := c.Op.Func(c, []dtype.Value{v})
+			if err != nil {
+				return nil, err
+			}
+			return []Type{TypeOf(out[0])}, nil
+		},
+		Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+			cfg := c.Config.(ConcatFromSequenceConfig)
+			s, err := sequenceOf(c, in, 0)
+			if err != nil {
+				return nil, err
+			}
+			if len(s.Items) == 0 {
+				return nil, c.Errorf("the sequence has no element")
+			}
+			var out dtype.Value
+			if cfg.NewAxis {
+				out, err = stackValues(s.Items, cfg.Axis)
+			} else {
+				out, err = compute1(ConcatConfig{Axis: cfg.Axis}, 13, s.Items...)
+			}
+			return []dtype.Value{out}, err
+		},
+		NoGrad: notThroughSequences, Pinned: "a sequence",
+	}
+}

@@ -1,0 +1,56 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+// TestEmptyTensors: a dimension of 0 is no reason to panic.
+func TestEmptyTensors(t *testing.T) {
+	z := func(shape ...int) dtype.Value { return dtype.New(dtype.Float32, shape...) }
+	for _, c := range []optest.Case{
+		{Name: "Conv batch", Config: op.ConvConfig{}, In: values(z(0, 2, 4, 4), z(3, 2, 2, 2), z(3))},
+		{Name: "Conv channels", Config: op.ConvConfig{}, In: values(z(1, 0, 4, 4), z(3, 0, 2, 2), z(3))},
+		{Name: "ConvTranspose batch", Config: op.ConvTransposeConfig{}, In: values(z(0, 2, 4, 4), z(2, 3, 2, 2), z(3))},
+		{Name: "Gemm rows", Config: op.GemmConfig{}, In: values(z(0, 2), z(2, 3), z(3))},
+		{Name: "Gemm inner", Config: op.GemmConfig{}, In: values(z(2, 0), z(0, 3), z(3))},
+		{Name: "MatMul inner", Config: op.Plain("MatMul"), In: values(z(2, 3, 0), z(2, 0, 3))},
+		{Name: "MatMul batch", Config: op.Plain("MatMul"), In: values(z(0, 3, 2), z(2, 3))},
+		{Name: "MatMul broadcast", Config: op.Plain("MatMul"), In: values(z(2, 1, 3, 2), z(0, 2, 3))},
+		{Name: "MaxPool", Config: op.MaxPoolConfig{Kernel: []int{2}}, In: values(z(0, 2, 4)), Outputs: 2},
+		{Name: "AveragePool", Config: op.AveragePoolConfig{Kernel: []int{2}}, In: values(z(2, 0, 4))},
+		{Name: "GlobalAveragePool", Config: op.Plain("GlobalAveragePool"), In: values(z(2, 3, 0))},
+		{Name: "GlobalMaxPool", Config: op.Plain("GlobalMaxPool"), In: values(z(0, 3, 2))},
+		{Name: "Softmax axis", Config: op.SoftmaxConfig{}, In: values(z(2, 0))},
+		{Name: "Softmax outer", Config: op.LogSoftmaxConfig{}, In: values(z(0, 2))},
+		{Name: "Softmax inner", Config: op.SoftmaxConfig{Axis: integer(0)}, In: values(z(2, 0))},
+		{Name: "Hardmax", Config: op.HardmaxConfig{Axis: integer(0)}, In: values(z(2, 0))},
+		{Name: "Softmax scalar", Config: op.SoftmaxConfig{}, In: values(z())},
+		{Name: "BatchNormalization", Config: op.BatchNormalizationConfig{}, In: values(z(0, 2), z(2), z(2), z(2), z(2))},
+		{Name: "BatchNormalization train", Config: op.BatchNormalizationConfig{}, In: values(z(0, 2), z(2), z(2), z(2), z(2)), Train: true},
+		{Name: "InstanceNormalization", Config: op.InstanceNormalizationConfig{}, In: values(z(0, 2, 3), z(2), z(2))},
+		{Name: "InstanceNormalization channels", Config: op.InstanceNormalizationConfig{}, In: values(z(2, 0, 3), z(0), z(0))},
+		{Name: "GroupNormalization", Config: op.GroupNormalizationConfig{NumGroups: 1}, In: values(z(2, 2, 0), z(2), z(2))},
+		{Name: "LayerNormalization", Config: op.LayerNormalizationConfig{}, In: values(z(2, 0), z(0)), Outputs: 3},
+		{Name: "RMSNormalization", Config: op.RMSNormalizationConfig{}, In: values(z(0, 2), z(2))},
+		{Name: "LpNormalization", Config: op.LpNormalizationConfig{}, In: values(z(2, 0))},
+		{Name: "LpNormalization inner", Config: op.LpNormalizationConfig{Axis: integer(0)}, In: values(z(2, 0))},
+		{Name: "MeanVarianceNormalization", Config: op.MeanVarianceNormalizationConfig{Axes: []int{1}}, In: values(z(2, 0))},
+		{Name: "LRN", Config: op.LRNConfig{Size: 3}, In: values(z(0, 2, 3))},
+		{Name: "LSTM steps", Config: op.LSTMConfig{}, In: values(z(0, 2, 3), z(1, 8, 3), z(1, 8, 2)), Outputs: 3},
+		{Name: "LSTM batch", Config: op.LSTMConfig{}, In: values(z(2, 0, 3), z(1, 8, 3), z(1, 8, 2)), Outputs: 3},
+		{Name: "GRU units", Config: op.GRUConfig{}, In: values(z(2, 2, 3), z(1, 0, 3), z(1, 0, 0)), Outputs: 2},
+		{Name: "RNN features", Config: op.RNNConfig{}, In: values(z(2, 2, 0), z(1, 2, 0), z(1, 2, 2)), Outputs: 2},
+		{Name: "Flatten", Config: op.FlattenConfig{}, In: values(z(0, 2, 3))},
+		{Name: "loss", Config: op.SoftmaxCrossEntropyLossConfig{Reduction: "sum"}, In: values(z(0, 3), dtype.New(dtype.Int64, 0))},
+		{Name: "loss space", Config: op.NegativeLogLikelihoodLossConfig{}, In: values(z(2, 3, 0), dtype.New(dtype.Int64, 2, 0))},
+		{Name: "Einsum", Config: op.EinsumConfig{Equation: "ij,jk"}, In: values(z(2, 0), z(0, 2))},
+	} {
+		if _, err := optest.Forward(c); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package op
+
+import (
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LoopConfig has the attribute of Loop. The inputs behind the initial values of the carried ones,
+// which the body's inputs number, are the values that the body captures.
+type LoopConfig struct {
+	Body Body `onnx:"body,required"`
+}
+
+// Op makes LoopConfig a Config.
+func (LoopConfig) Op() *Op { return standard("", "Loop") }
+
+func loop() *Op {
+	return &Op{
+		Name: "Loop", Since: []int{1, 11, 13, 16, 19, 21, 23, 24, 25},
+		Doc: "Repeats a subgraph a number of times, or as long as it says; collects what it gives each time.",
+		In:  "M? int64 shape, cond? bool shape, v_initial* any", Out: "v_final_and_scan_outputs* any", Attrs: LoopConfig{},
+		Infer: inferLoop, Func: runLoop, Grad: loopGrad, Pinned: "subgraphs read their inputs as they are",
+	}
+}
+
+// carried is the number of values that go from one iteration to the next.
+func (cfg LoopConfig) carried(c *Call) (int, error) {
+	n := cfg.Body.Inputs() - 2
+	if n < 0 || len(c.In) < 2+n+len(cfg.Body.Captured()) || c.Outputs < n {
+		return 0, c.Errorf("has %d inputs and %d outputs, which its body with %d inputs does not fit", len(c.In), c.Outputs, n+2)
+	}
+	return n, nil
+}
+
+func inferLoop(c *Call) ([]Type, error) {
+	cfg := c.Config.(LoopConfig)
+	n, err := cfg.carried(c)
+	if err != nil {
+		return nil, err
+	}
+	in := append([]Type{Shaped(dtype.Int64), Shaped(dtype.Bool)}, c.In[2:]...)
+	known := append(make([]Known, 2+n), c.Known[2+n:]...)
+	var out []Type
+	for range 5 { // until the carried types do not change any more
+		if out, err = cfg.Body.Infer(in, known, c.Train); err != nil {
+			return nil, err
+		}
+		if len(out) < 1+c.Outputs {
+			return nil, c.Errorf("the body has %d outputs, the node wants %d", len(out), 1+c.Outputs)
+		}
+		next := slices.Clone(in)
+		for i := range n {
+			next[2+i] = common(in[2+i], out[1+i])
+		}
+		if reflect.DeepEqual(next, in) {
+			break
+		}
+		in = next
+	}
+	types := append([]Type(nil), in[2:2+n]...)
+	if c.Outputs == n {
+		return types, nil
+	}
+	trips, err := loopTrips(c, in, known)
+	for _, t := range out[1+n : 1+c.Outputs] {
+		if t.Unranked || t.Kind != Tensor {
+			types = append(types, Type{DType: t.DType, Unranked: true})
+			continue
+		}
+		types = append(types, t.With(append([]Dim{trips}, t.Shape...)...))
+	}
+	return types, err
+}
+
+// loopTrips is the number of iterations when that is M and nothing else: the body's condition is
+// a constant. It asks for the values that tell.
+func loopTrips(c *Call, in []Type, known []Known) (Dim, error) {
+	if !c.Has(0) {
+		return Unknown, nil
+	}
+	m, err := c.Ints(0)
+	if err != nil || len(m) != 1 {
+		return Unknown, err
+	}
+	if c.Has(1) {
+		v, err := c.Value(1)
+		if err != nil {
+			return Unknown, err
+		}
+		if on, err := condition(c, 1, v); err != nil || !on {
+			return D(0), err
+		}
+	}
+	known = slices.Clone(known)
+	known[1].Value = dtype.Scalar(true)
+	g := gorgonia.NewGraph()
+	nodes := make(gorgonia.Nodes, len(in))
+	for i, t := range in {
+		if nodes[i], err = Input(g, "input "+D(i).String(), t, nil); err != nil {
+			return Unknown, nil
+		}
+	}
+	out, err := c.Config.(LoopConfig).Body.Lower(g, nodes, in, known, c.Train)
+	if err != nil || len(out) == 0 || out[0] == nil {
+		return Unknown, nil
+	}
+	if out[0] == nodes[1] {
+		return D(max(m[0], 0)), nil
+	}
+	if isConst(out[0]) && out[0].Value() != nil {
+		if on, err := condition(c, 1, out[0].Value()); err == nil && on {
+			return D(max(m[0], 0)), nil
+		}
+	}
+	return Unknown, nil
+}
+
+// iterate runs the body; each is called with the inputs and outputs of every iteration.
+func (cfg LoopConfig) iterate(c *Call, in []dtype.Value, n int, each func(in, out []dtype.Value)) ([]dtype.Value, error) {
+	trips, on := math.MaxInt, true
+	if in[0] != nil {
+		m, err := firstInt(c, 0, in[0].(*tensor.Dense))
+		if err != nil {
+			return nil, err
+		}
+		trips = m
+	}
+	if in[1] != nil {
+		var err error
+		if on, err = condition(c, 1, in[1]); err != nil {
+			return nil, err
+		}
+	}
+	state := slices.Clone(in[2 : 2+n])
+	for t := 0; t < trips && on; t++ {
+		args := slices.Concat([]dtype.Value{dtype.Scalar(int64(t)), dtype.Scalar(on)}, state, in[2+n:])
+		out, err := cfg.Body.Run(args)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) < 1+n {
+			return nil, c.Errorf("the body gave %d outputs, want %d at least", len(out), 1+n)
+		}
+		if on, err = condition(c, 1, out[0]); err != nil {
+			return nil, err
+		}
+		each(args, out)
+		state = slices.Clone(out[1 : 1+n])
+	}
+	return state, nil
+}
+
+func runLoop(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+	cfg := c.Config.(LoopConfig)
+	n, err := cfg.carried(c)
+	if err != nil {
+		return nil, err
+	}
+	scans := make([][]dtype.Value, c.Outputs-n)
+	out, err := cfg.iterate(c, in, n, func(_, out []dtype.Value) {
+		for k := range scans {
+			scans[k] = append(scans[k], out[1+n+k])
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for k, list := range scans {
+		v, err := collected(c.Out[n+k], list, 0)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// collected stacks what iterations gave; nothing at all takes what is known of the type.
+func collected(t Type, list []dtype.Value, axis int) (dtype.Value, error) {
+	if len(list) > 0 {
+		return stackValues(list, axis)
+	}
+	shape := []int{0}
+	if !t.Unranked {
+		shape = t.Sizes()
+		for i, n := range shape {
+			shape[i] = max(n, 0)
+		}
+	}
+	if t.DType == dtype.String {
+		return dtype.NewStrings(nil, shape...)
+	}
+	return dtype.New(t.DType, shape...), nil
+}
+
+func loopGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	return bodyGradients(loopGradConfig{c.Config.(LoopConfig), len(in), c.Outputs, c.Train}, 2, c.In, in, dout)
+}
+
+type loopGradConfig struct {
+	Loop    LoopConfig
+	Inputs  int
+	Outputs int
+	Train   bool
+}
+
+func (loopGradConfig) Op() *Op { return standard(Internal, "LoopGrad") }
+
+func loopGradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "LoopGrad", Since: []int{1}, Doc: "Gradient of Loop: keeps the inputs of every iteration and goes back through them.",
+		In: "rest* any", Out: "grads* any", Attrs: loopGradConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			return gradTypes(c.In, 2, c.Config.(loopGradConfig).Inputs), nil
+		},
+		Func: runLoopGrad, NoGrad: "gradient", Pinned: "gradient",
+	}
+}
+
+func runLoopGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+	cfg := c.Config.(loopGradConfig)
+	body := cfg.Loop.Body
+	n := body.Inputs() - 2
+	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
+	var tape [][]dtype.Value
+	if _, err := cfg.Loop.iterate(c, args, n, func(in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
+		return nil, err
+	}
+	g := &bodyGrad{body: body, train: cfg.Train, fixed: make([]bool, len(args))}
+	for i := 2 + n; i < len(args); i++ {
+		g.fixed[i] = true
+	}
+	total := make([]dtype.Value, len(args)) // carried: of the current iteration; captured: summed
+	copy(total[2:2+n], dout)
+	for t := len(tape) - 1; t >= 0; t-- {
+		seeds := append([]dtype.Value{nil}, total[2:2+n]...)
+		for _, d := range dout[n:] {
+			if d != nil {
+				var err error
+				if d, err = indexValue(d, 0, t); err != nil {
+					return nil, err
+				}
+			}
+			seeds = append(seeds, d)
+		}
+		d, err := g.run(tape[t], seeds)
+		if err != nil {
+			return nil, err
+		}
+		copy(total[2:2+n], d[2:2+n])
+		for i := 2 + n; i < len(args); i++ {
+			if total[i], err = addValues(total[i], d[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return compactGrads(c.In, 2, total[2:]), nil
+}

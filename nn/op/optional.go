@@ -1,0 +1,74 @@
+package op
+
+import "github.com/graft-ml/graft/nn/dtype"
+
+// OptionalConfig has the attribute of Optional: the type of the value when there is none.
+type OptionalConfig struct {
+	Type Type `onnx:"type"`
+}
+
+// Op makes OptionalConfig a Config.
+func (OptionalConfig) Op() *Op { return standard("", "Optional") }
+
+func optionalOps() []*Op {
+	const noGrad = "gradients do not flow through optionals"
+	return []*Op{
+		{Name: "Optional", Since: []int{15}, Doc: "An optional that holds the input, or nothing.",
+			In: "input? V", Out: "output O", Attrs: OptionalConfig{}, NoGrad: noGrad, Pinned: "an optional",
+			Infer: func(c *Call) ([]Type, error) {
+				t := c.Config.(OptionalConfig).Type
+				if c.Has(0) {
+					t = c.In[0]
+				} else if !t.Present() {
+					return nil, c.Errorf("has neither an input nor a type")
+				}
+				return []Type{{Kind: Optional, Elem: &t}}, nil
+			},
+			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+				e := *c.Out[0].Elem
+				o := &dtype.Optional{Elem: e.DType, Seq: e.Kind == Sequence}
+				if o.Seq && e.Elem != nil {
+					o.Elem = e.Elem.DType
+				}
+				if len(in) > 0 && in[0] != nil {
+					o.Item = in[0]
+				}
+				return []dtype.Value{o}, nil
+			}},
+		{Name: "OptionalHasElement", Since: []int{15, 18}, Doc: "Whether an optional holds a value. Other values count as held.",
+			In: "input? O", Out: "output bool", NoGrad: noGrad, Pinned: "an optional",
+			Infer: func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Bool)}, nil },
+			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+				has := len(in) > 0 && in[0] != nil
+				if has {
+					if o, ok := in[0].(*dtype.Optional); ok {
+						has = o.Item != nil
+					}
+				}
+				return []dtype.Value{dtype.Scalar(has)}, nil
+			}},
+		{Name: "OptionalGetElement", Since: []int{15, 18}, Doc: "The value that an optional holds. Other values are passed on.",
+			In: "input O", Out: "output V", NoGrad: noGrad, Pinned: "an optional",
+			Infer: func(c *Call) ([]Type, error) {
+				if v, err := c.Value(0); err == nil {
+					if o, ok := v.(*dtype.Optional); ok && o.Item != nil {
+						return []Type{TypeOf(o.Item)}, nil
+					}
+				}
+				if c.In[0].Kind == Optional && c.In[0].Elem != nil {
+					return []Type{*c.In[0].Elem}, nil
+				}
+				return []Type{c.In[0]}, nil
+			},
+			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+				o, ok := in[0].(*dtype.Optional)
+				switch {
+				case !ok:
+					return []dtype.Value{in[0]}, nil
+				case o.Item == nil:
+					return nil, c.Errorf("the optional is empty")
+				}
+				return []dtype.Value{o.Item}, nil
+			}},
+	}
+}

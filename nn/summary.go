@@ -1,0 +1,183 @@
+package nn
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// Summary is a table of a graph's nodes and what they cost.
+type Summary struct {
+	Model  string   `json:"model"`
+	Inputs []string `json:"inputs"` // name and type
+	Rows   []Row    `json:"nodes"`
+	Total  Total    `json:"total"`
+}
+
+// Row is one node of a Summary.
+type Row struct {
+	Node      string `json:"node"` // its label
+	Op        string `json:"op"`
+	Shape     string `json:"shape"`     // of the first output, float32[N,10]
+	Params    int    `json:"params"`    // elements of the weights and statistics that no node before reads
+	Trainable int    `json:"trainable"` // those of them that training changes
+	MACs      int64  `json:"macs"`      // multiply-adds with every symbol at size 1
+}
+
+// Total adds up the rows.
+type Total struct {
+	Nodes     int   `json:"nodes"`
+	Params    int   `json:"params"`
+	Trainable int   `json:"trainable"`
+	MACs      int64 `json:"macs"`
+}
+
+// Summary lists the nodes with their shapes, parameters and multiply-adds. Dimensions without a
+// number, the batch above all, count as 1. Nodes inside subgraphs are not counted.
+func (g *Graph) Summary() *Summary {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	s := &Summary{Model: g.Name, Inputs: describe(g.inputs)}
+	macs := g.costs()
+	seen := map[*Param]bool{}
+	for _, n := range g.nodes {
+		r := Row{Node: n.Label(), Op: n.opType, MACs: macs[n]}
+		if n.domain != "" {
+			r.Op = n.domain + "." + n.opType
+		}
+		if v := n.Out(0); v != nil && v.typ.Present() {
+			r.Shape = v.typ.String()
+		}
+		for _, v := range n.reads() {
+			if v == nil || v.param == nil || seen[v.param] {
+				continue
+			}
+			seen[v.param] = true
+			if v.param.Role() == Constant {
+				continue
+			}
+			r.Params += v.param.Size()
+			if v.param.Trainable() {
+				r.Trainable += v.param.Size()
+			}
+		}
+		s.Rows = append(s.Rows, r)
+		s.Total.Nodes++
+		s.Total.Params += r.Params
+		s.Total.Trainable += r.Trainable
+		s.Total.MACs += r.MACs
+	}
+	return s
+}
+
+// costs are the multiply-adds of the nodes whose shapes are known once symbols are 1.
+func (g *Graph) costs() map[*Node]int64 {
+	w := newWalker(g, walkInfer)
+	for _, v := range g.inputs {
+		w.env[v] = &binding{typ: atOne(v.typ)}
+	}
+	cost := map[*Node]int64{}
+	for _, n := range g.nodes {
+		if w.visit(n) != nil {
+			continue // a size of 1 does not fit here; the others still count
+		}
+		if n.op == nil || n.op.Cost == nil {
+			continue
+		}
+		c := w.call(n, n.reads())
+		if c == nil || c.Resolve() != nil || !settled(c) {
+			continue
+		}
+		cost[n], _ = n.op.Cost(c)
+	}
+	return cost
+}
+
+// atOne is a type with 1 for each dimension that has no number.
+func atOne(t op.Type) op.Type {
+	if t.Kind != op.Tensor || t.Unranked {
+		return t
+	}
+	shape := make([]op.Dim, len(t.Shape))
+	for i, d := range t.Shape {
+		shape[i] = d
+		if !d.Known() {
+			shape[i] = op.D(1)
+		}
+	}
+	t.Shape = shape
+	return t
+}
+
+// settled says whether every input and output of the call has a static shape.
+func settled(c *op.Call) bool {
+	for i, t := range c.In {
+		if c.Has(i) && !t.Static() {
+			return false
+		}
+	}
+	for i, t := range c.Out {
+		if c.Wants(i) && !t.Static() {
+			return false
+		}
+	}
+	return true
+}
+
+// String is an aligned table with a line for each node and one for the totals.
+func (s *Summary) String() string {
+	rows := [][]string{{"node", "op", "shape", "parameters", "trainable", "multiply-adds"}}
+	for _, r := range s.Rows {
+		rows = append(rows, []string{r.Node, r.Op, r.Shape, count(int64(r.Params)), count(int64(r.Trainable)), count(r.MACs)})
+	}
+	t := s.Total
+	rows = append(rows, []string{fmt.Sprintf("%d nodes", t.Nodes), "", "", group(int64(t.Params)), group(int64(t.Trainable)), group(t.MACs)})
+	width := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, cell := range r {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	b.WriteString(s.Model + "(" + strings.Join(s.Inputs, ", ") + ")\n")
+	for _, r := range rows {
+		var line strings.Builder
+		for i, cell := range r {
+			space := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i >= 3 {
+				line.WriteString(space + cell + "  ")
+			} else {
+				line.WriteString(cell + space + "  ")
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// MarshalJSON writes {"model", "inputs", "nodes", "total"}.
+func (s *Summary) MarshalJSON() ([]byte, error) {
+	type plain Summary
+	return json.Marshal((*plain)(s))
+}
+
+// count leaves zeros out of the table.
+func count(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return group(n)
+}
+
+// group writes a number with a space after every three digits.
+func group(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,291 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Expr is a function over Gorgonia nodes: a model, a layer or a loss. It may use Gorgonia's own
+// operators and those of package op, and make parameters: nodes with a value on the graph of its inputs.
+type Expr func(x ...*gorgonia.Node) (gorgonia.Nodes, error)
+
+// Tracer traces with more than the built-in rules. Its zero value is what Trace and TraceNodes use.
+type Tracer struct {
+	// Rules translate Ops, by their Go type as %T prints it ("*mynet.gateOp"). They are asked
+	// before the built-in ones.
+	Rules map[string]Rule
+	// Names gives nodes the names of values; inputs and parameters have their own.
+	Names map[*gorgonia.Node]string
+	// Ops is the set of operators of the graph; its zero value is the standard set.
+	Ops op.Set
+}
+
+// Rule adds the ONNX form of an Op to a graph and returns its result. It reports through s.Failf.
+type Rule func(s *Site) *Value
+
+// Trace is the inverse of Graph.Lower: it makes a graph of what f computes from inputs of the
+// given types, "x float32[N,784]". Go's own control flow is unrolled. f is called at several sizes
+// of each symbol, and what depends on them stays symbolic: a Reshape's target becomes −1, 0 or a
+// Shape subgraph. Nodes that f gives a value become parameters, their memory shared. Operators
+// without an ONNX form are refused by name.
+func Trace(f Expr, inputs ...string) (*Graph, error) { return Tracer{}.Trace(f, inputs...) }
+
+// TraceNodes makes a graph of existing nodes: nodes without children become inputs if they have no
+// value and parameters if they do. The outputs of a lowering keep its symbols when it was made with
+// LowerOptions.Keep; Lowered.Trace also keeps names and the order of inputs.
+func TraceNodes(out ...*gorgonia.Node) (*Graph, error) { return Tracer{}.Nodes(out...) }
+
+// Trace is the package's Trace with the tracer's rules.
+func (tr Tracer) Trace(f Expr, inputs ...string) (*Graph, error) {
+	ports := make([]port, len(inputs))
+	for i, s := range inputs {
+		name, t, err := op.ParseInput(s)
+		if err != nil {
+			return nil, &Error{Stage: "trace", Err: err}
+		}
+		ports[i] = port{name, t}
+	}
+	runs, points, err := runExpr(f, ports)
+	if err != nil {
+		return nil, err
+	}
+	g := NewGraph("graph", tr.ops(), map[string]int{"": LatestOpset})
+	return g, tr.fill(g, func(t *tracer) {
+		t.points, t.samples, t.closed = points, len(runs), true
+		for i, p := range ports {
+			t.input(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), p.name, p.typ)
+		}
+		t.outputs(len(runs[0].out), func(i int) (gorgonia.Nodes, string) {
+			return columns(runs, func(r run) *gorgonia.Node { return r.out[i] }), ""
+		})
+	})
+}
+
+// Nodes is TraceNodes with the tracer's rules.
+func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
+	if len(out) == 0 {
+		return nil, &Error{Stage: "trace", Err: errors.New("no node to trace")}
+	}
+	leaves, opsets, err := survey(out)
+	if err != nil {
+		return nil, err
+	}
+	g := NewGraph("graph", tr.ops(), opsets)
+	return g, tr.fill(g, func(t *tracer) {
+		t.points, t.samples = samplePoints(leaves.symbols(), 1), 1
+		for _, l := range leaves {
+			t.input(gorgonia.Nodes{l.node}, t.nameOf(l.node), l.typ)
+		}
+		t.outputs(len(out), func(i int) (gorgonia.Nodes, string) { return gorgonia.Nodes{out[i]}, "" })
+	})
+}
+
+// Trace makes a graph of the lowering: its inputs, outputs and parameters under their names, what
+// was emitted between them, and nothing that was folded. Lower with Keep for symbolic dimensions.
+func (l *Lowered) Trace() (*Graph, error) {
+	from := l.graph
+	from.mu.RLock()
+	defer from.mu.RUnlock()
+	_, opsets, err := survey(l.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	for d, v := range from.Opsets {
+		if _, ok := opsets[d]; ok {
+			opsets[d] = v
+		}
+	}
+	tr := Tracer{Ops: from.ops, Names: l.names()}
+	g := NewGraph(from.Name, tr.ops(), opsets)
+	g.Doc, g.Meta = from.Doc, maps.Clone(from.Meta)
+	return g, tr.fill(g, func(t *tracer) {
+		t.points, t.samples = samplePoints(slices.Sorted(maps.Keys(from.symbols())), 1), 1
+		for i, v := range from.inputs {
+			if n := l.Inputs[i]; n != nil {
+				t.input(gorgonia.Nodes{n}, v.name, v.typ)
+			} else {
+				t.addInput(v.name, v.typ)
+			}
+		}
+		t.outputs(len(l.Outputs), func(i int) (gorgonia.Nodes, string) {
+			return gorgonia.Nodes{l.Outputs[i]}, l.want[i].name
+		})
+		for p, n := range l.Params {
+			if v := t.find(gorgonia.Nodes{n}); v != nil && v.param != nil {
+				t.e.setRole(v.param, p.role)
+				t.e.setFrozen(v.param, p.Frozen)
+			}
+		}
+	})
+}
+
+// names are the names of the values behind the nodes of a lowering.
+func (l *Lowered) names() map[*gorgonia.Node]string {
+	m := map[*gorgonia.Node]string{}
+	for v, b := range l.env {
+		if b.node != nil && (m[b.node] == "" || v.name < m[b.node]) {
+			m[b.node] = v.name
+		}
+	}
+	return m
+}
+
+func (tr Tracer) ops() op.Set {
+	if tr.Ops.Find("", "Identity") == nil && tr.Ops.Find("", "Conv") == nil {
+		return op.Standard()
+	}
+	return tr.Ops
+}
+
+// fill runs f on a tracer over an empty graph.
+func (tr Tracer) fill(g *Graph, f func(*tracer)) error {
+	err := g.Edit(func(e *Edit) {
+		t := newTracer(e, tr)
+		f(t)
+		t.finish()
+	})
+	var x *Error
+	if errors.As(err, &x) && x.Stage == "edit" {
+		c := *x
+		c.Stage = "trace"
+		return &c
+	}
+	return err
+}
+
+// outputs traces the outputs one after the other and declares them.
+func (t *tracer) outputs(n int, at func(i int) (gorgonia.Nodes, string)) {
+	list := make([]*Value, n)
+	for i := range list {
+		nodes, _ := at(i)
+		list[i] = t.value(nodes)
+	}
+	t.finish()
+	for i, v := range list {
+		if t.e.err != nil {
+			return
+		}
+		nodes, name := at(i)
+		if name == "" {
+			name = t.nameOf(nodes[0])
+		}
+		if v.name == name || name == "" {
+			name = v.name
+		}
+		if other := t.e.g.values[name]; other != nil && (other != v || v.input || v.param != nil || slices.Contains(t.e.g.outputs, v)) {
+			name = t.e.unique("output")
+			if other != v && !slices.Contains(t.e.g.outputs, other) && !other.input {
+				name = t.e.unique(name)
+			}
+		}
+		t.e.Output(name, v)
+	}
+}
+
+// finish reports every operator without an ONNX form in one error.
+func (t *tracer) finish() {
+	if t.e.err != nil || len(t.missing) == 0 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(t.missing))
+	sort.Strings(names)
+	t.e.Failf("no ONNX form: %s", strings.Join(names, ", "))
+}
+
+// leaf is a node without children and value: an input of the traced graph.
+type leaf struct {
+	node *gorgonia.Node
+	typ  op.Type
+}
+
+type leafList []leaf
+
+func (l leafList) symbols() []string {
+	set := map[string]bool{}
+	for _, x := range l {
+		for _, d := range x.typ.Shape {
+			for _, s := range d.Symbols() {
+				set[s] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// survey finds the inputs that out depends on, in the order of first use, and the operator-set
+// versions of the calls between. Symbols of inputs are those that our operators were told.
+func survey(out gorgonia.Nodes) (leafList, map[string]int, error) {
+	var leaves leafList
+	at := map[*gorgonia.Node]int{}
+	opsets := map[string]int{}
+	known := map[*gorgonia.Node]op.Type{}
+	seen := map[*gorgonia.Node]bool{}
+	var stack gorgonia.Nodes
+	for _, n := range slices.Backward(out) {
+		stack = append(stack, n)
+	}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if n == nil {
+			return nil, nil, &Error{Stage: "trace", Err: errors.New("a node is nil")}
+		}
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		kids := children(n)
+		if c, in, _, ok := op.CallOf(n); ok {
+			kids = in
+			if c.Opset > 0 {
+				opsets[c.Op.Domain] = max(opsets[c.Op.Domain], c.Opset)
+			}
+			for i, k := range in {
+				if k != nil {
+					known[k] = moreSymbols(known[k], c.In[i])
+				}
+			}
+		}
+		for _, k := range slices.Backward(kids) {
+			if k != nil {
+				stack = append(stack, k)
+			}
+		}
+		if n.IsVar() && n.Value() == nil {
+			at[n] = len(leaves)
+			leaves = append(leaves, leaf{n, op.NodeType(n)})
+		}
+	}
+	for n, i := range at {
+		leaves[i].typ = moreSymbols(leaves[i].typ, known[n])
+	}
+	delete(opsets, op.Internal)
+	if opsets[""] == 0 {
+		opsets[""] = LatestOpset
+	}
+	return leaves, opsets, nil
+}
+
+// moreSymbols adds the symbols of t to those of a type of the same value. A symbol stands alone:
+// the number it had in the lowering is dropped.
+func moreSymbols(have, t op.Type) op.Type {
+	if !have.Present() {
+		have = t
+	}
+	have.Shape = slices.Clone(have.Shape)
+	for i, d := range t.Shape {
+		if i < len(have.Shape) && d.Sym != "" {
+			have.Shape[i] = op.Sym(d.Sym)
+		}
+	}
+	return have
+}
+
+var _ = fmt.Sprint

@@ -1,0 +1,359 @@
+package nn
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// calls are the calls behind the nodes of a site that is an operator of ours.
+func (s *Site) calls() ([]*op.Call, []gorgonia.Nodes, int) {
+	list := make([]*op.Call, len(s.at))
+	in := make([]gorgonia.Nodes, len(s.at))
+	index := 0
+	for k, n := range s.at {
+		c, kids, i, ok := op.CallOf(n)
+		if !ok || k > 0 && (i != index || c.Op != list[0].Op || len(kids) != len(in[0])) {
+			s.Failf("what is computed depends on a symbol")
+			return nil, nil, 0
+		}
+		list[k], in[k], index = c, kids, i
+	}
+	return list, in, index
+}
+
+// ours translates an operator of ours: one node for all outputs of a call.
+func (s *Site) ours() *Value {
+	calls, in, index := s.calls()
+	if s.t.e.err != nil {
+		return nil
+	}
+	c := calls[0]
+	if index >= c.Outputs {
+		return s.Refuse(fmt.Sprintf("output %d exists only in lowerings", index))
+	}
+	if c.Op.Domain == op.Internal && c.Op.Export != nil {
+		return s.exported(calls, in)
+	}
+	if c.Op.Domain == op.Internal {
+		return s.Refuse("")
+	}
+	if s.t.calls[c] == nil {
+		values := s.inputs(calls, in)
+		if s.t.e.err != nil {
+			return nil
+		}
+		s.t.calls[c] = s.add(calls, values)
+	}
+	return s.t.calls[c].Out(index)
+}
+
+// kid is the site of input i of a call, nil where it is absent.
+func (s *Site) kid(in []gorgonia.Nodes, i int) *Site {
+	k := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
+	for j := range s.at {
+		if in[j][i] == nil {
+			return nil
+		}
+		k.at[j] = in[j][i]
+	}
+	return k
+}
+
+// inputs are the values a call reads. A constant that the lowering made of a symbolic shape is
+// computed from shapes again.
+func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
+	c := calls[0]
+	values := make([]*Value, len(in[0]))
+	for i := range values {
+		k := s.kid(in, i)
+		if k == nil {
+			continue
+		}
+		if op.IsConst(k.at[0]) && s.t.names[k.at[0]] == "" && i < len(c.Known) {
+			if c.Op.Name == "Reshape" && i == 1 && values[0] != nil {
+				from, to := s.kid(in, 0).shape(), s.result(calls)
+				if to != nil && !allConstant(to) {
+					values[i] = s.target(from, to)
+					continue
+				}
+			} else if d := c.Known[i].Dims; len(s.at) == 1 && d != nil {
+				if list := s.evalAll(d); list != nil && !allConstant(list) {
+					values[i] = s.likeInput(s.vector(list), c.In[i])
+					continue
+				}
+			}
+		}
+		values[i] = k.Value()
+	}
+	return values
+}
+
+// likeInput brings an int64 vector into the rank and element type of an input.
+func (s *Site) likeInput(v *Value, t op.Type) *Value {
+	if t.Rank() == 0 {
+		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
+	}
+	if t.DType != dtype.Int64 {
+		v = s.Node(op.CastConfig{To: t.DType}, v)
+	}
+	return v
+}
+
+func allConstant(list []size) bool {
+	for _, d := range list {
+		if !d.constant() {
+			return false
+		}
+	}
+	return true
+}
+
+// result is the shape of output 0 of a call.
+func (s *Site) result(calls []*op.Call) []size {
+	if len(calls) == 1 {
+		return s.evalAll(calls[0].Out[0].Shape)
+	}
+	rows := make([][]int, len(calls))
+	for k, c := range calls {
+		rows[k] = c.Out[0].Sizes()
+	}
+	return s.transpose(rows)
+}
+
+func (s *Site) evalAll(d []op.Dim) []size {
+	list := make([]size, len(d))
+	for i, x := range d {
+		n, ok := s.t.eval(x)
+		if !ok {
+			if x.Sym != "" || s.t.samples > 1 {
+				return nil
+			}
+			n = s.t.fixed(x.Size)
+		}
+		list[i] = n
+	}
+	return list
+}
+
+// exported translates an operator of lowerings that has an ONNX form: a configuration and
+// constants behind the inputs.
+func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
+	c := calls[0]
+	cfg, consts := c.Op.Export(c)
+	if cfg == nil {
+		return s.Refuse("")
+	}
+	var values []*Value
+	for i := range in[0] {
+		if k := s.kid(in, i); k != nil {
+			values = append(values, k.Value())
+		} else {
+			values = append(values, nil)
+		}
+	}
+	switch cfg.Op().Name {
+	case "Reshape":
+		return s.reshape(values[0], s.kid(in, 0).shape(), s.result(calls))
+	case "Expand":
+		return s.Node(cfg, values[0], s.vector(s.result(calls)))
+	}
+	for _, v := range consts {
+		name := fmt.Sprintf("const_%d", s.t.consts)
+		s.t.consts++
+		values = append(values, s.t.param(name, v))
+	}
+	return s.Node(cfg, values...)
+}
+
+// add makes the node of a call.
+func (s *Site) add(calls []*op.Call, in []*Value) *Node {
+	e, c := s.t.e, calls[0]
+	for _, d := range calls[1:] {
+		if a, b := attrText(c), attrText(d); a != b {
+			s.Failf("attributes depend on a symbol: %s and %s", a, b)
+			return nil
+		}
+	}
+	o := e.g.ops.Find(c.Op.Domain, c.Op.Name)
+	if o == nil {
+		o = c.Op
+	}
+	n := &Node{name: c.Node, domain: o.Domain, opType: o.Name, op: o, config: c.Config, in: in, graph: e.g, fresh: true}
+	formal := len(in)
+	for _, b := range n.bodies() {
+		formal -= len(b.outer)
+	}
+	n.in, n.captured = in[:formal:formal], in[formal:]
+	if _, ok := e.g.Opsets[o.Domain]; ok && o.Version(e.g.opset(o.Domain)) != c.Version {
+		cfg, rest, err := adaptFrom(e, c.Version, c.Config, n.in)
+		if err != nil {
+			s.fail(err)
+			return nil
+		}
+		n.config, n.in = cfg, rest
+	}
+	if err := e.available(n); err != nil {
+		s.fail(err)
+		return nil
+	}
+	s.addOutputs(n, c)
+	e.addNode(n)
+	if err := e.g.inferNode(n); err != nil {
+		e.fail(err)
+		return nil
+	}
+	return n
+}
+
+// addOutputs makes the values of a node, named as the nodes of the call are.
+func (s *Site) addOutputs(n *Node, c *op.Call) {
+	for i := range c.Outputs {
+		if !c.Wants(i) {
+			n.out = append(n.out, nil)
+			continue
+		}
+		name := ""
+		if x, err := op.Sibling(s.at[0], i); err == nil {
+			name = s.t.nameOf(x)
+		}
+		if name == "" {
+			name = strings.ToLower(c.Op.Name)
+		}
+		v := &Value{name: s.t.e.unique(name), producer: n, index: i, graph: s.t.e.g}
+		n.out = append(n.out, v)
+		s.t.e.addValue(v)
+	}
+	for len(n.out) > 1 && n.out[len(n.out)-1] == nil {
+		n.out = n.out[:len(n.out)-1]
+	}
+}
+
+// attrText spells out the attributes of a call.
+func attrText(c *op.Call) string {
+	var b strings.Builder
+	for _, a := range op.Encode(c.Version, c.Config) {
+		switch x := a.Value.(type) {
+		case op.Body:
+			fmt.Fprintf(&b, " %s=%p", a.Name, x)
+		case *tensor.Dense:
+			n, _ := floats(x)
+			fmt.Fprintf(&b, " %s=%v%v", a.Name, x.Shape(), n)
+		default:
+			fmt.Fprintf(&b, " %s=%v", a.Name, x)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// adapt rewrites a configuration of the operator's latest version for the graph's.
+func adapt(e *Edit, c op.Config, in []*Value) (op.Config, []*Value, error) {
+	return adaptFrom(e, c.Op().Latest(), c, in)
+}
+
+// adaptFrom rewrites a configuration of one version of its operator for the graph's. Going back, inputs that
+// were attributes once become attributes, which they can if they are constants.
+func adaptFrom(e *Edit, from int, c op.Config, in []*Value) (op.Config, []*Value, error) {
+	o := c.Op()
+	to := o.Version(e.g.opset(o.Domain))
+	if _, ok := e.g.Opsets[o.Domain]; !ok || to == from || to == 0 || o.Attrs == nil {
+		return c, in, nil // absent operators are refused when the node is added
+	}
+	c = op.Fill(c)
+	if err := changed(o, from, to, c, in); err != nil {
+		return nil, nil, err
+	}
+	attrs := map[string]any{}
+	for _, a := range op.Encode(min(from, o.Latest()), c) {
+		attrs[a.Name] = a.Value
+	}
+	slots := o.In.List()
+	for i := len(in) - 1; i > 0 && to < from; i-- {
+		s, _ := op.At(slots, i)
+		if in[i] == nil || in[i].param == nil || in[i].param.Data == nil || !hasAttr(c, s.Name) {
+			continue
+		}
+		a, err := attrValue(in[i].param.Data, c, s.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		attrs[s.Name] = a
+		if _, err := o.Decode(to, map[string]any{s.Name: a}); err != nil && strings.Contains(err.Error(), "does not exist in version") {
+			delete(attrs, s.Name)
+			continue
+		}
+		in = append(in[:i:i], in[i+1:]...)
+	}
+	cfg, err := o.Decode(to, attrs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("operator set %d: %w", e.g.opset(o.Domain), err)
+	}
+	return cfg, in, nil
+}
+
+// changed refuses operators that mean something else in another version.
+func changed(o *op.Op, from, to int, c op.Config, in []*Value) error {
+	lo, hi := min(from, to), max(from, to)
+	switch o.Name {
+	case "Softmax", "LogSoftmax":
+		axis := settle(reflect.ValueOf(c)).FieldByName("Axis")
+		if lo < 13 && hi >= 13 && len(in) > 0 && (axis.IsNil() || int(axis.Elem().Int()) != in[0].typ.Rank()-1 && axis.Elem().Int() != -1) {
+			return fmt.Errorf("means something else in version %d than in version %d unless its axis is the last", lo, hi)
+		}
+	case "Hardmax":
+		if lo < 13 && hi >= 13 {
+			return fmt.Errorf("means something else in version %d than in version %d", lo, hi)
+		}
+	}
+	return nil
+}
+
+// hasAttr says whether some version of an operator has an attribute.
+func hasAttr(c op.Config, name string) bool { return attrField(c, name).IsValid() }
+
+func attrField(c op.Config, name string) reflect.Value {
+	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	for i := range v.NumField() {
+		tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("onnx"), ",")
+		if tag == name && tag != "" {
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
+}
+
+// attrValue is a constant input as the attribute it once was.
+func attrValue(d *tensor.Dense, c op.Config, name string) (any, error) {
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		return nil, err
+	}
+	t := attrField(c, name).Type()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	ints := make([]int64, len(x))
+	floats := make([]float32, len(x))
+	for i := range x {
+		ints[i], floats[i] = int64(x[i]), float32(x[i])
+	}
+	switch {
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int:
+		return ints, nil
+	case t.Kind() == reflect.Slice:
+		return floats, nil
+	case len(x) != 1:
+		return nil, fmt.Errorf("attribute %s: want one number, got %d", name, len(x))
+	case t.Kind() == reflect.Float32:
+		return floats[0], nil
+	}
+	return ints[0], nil
+}

@@ -1,0 +1,300 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// tracer walks expression graphs from their outputs and adds what it meets to a graph under edit.
+// Graphs of the same function at several sizes are walked in step: where a number differs between
+// them it depends on a symbol.
+type tracer struct {
+	e       *Edit
+	rules   map[string]Rule
+	names   map[*gorgonia.Node]string
+	points  []map[string]int // sizes of the symbols, one map for each number of a size
+	samples int              // graphs walked in step: one for each point, or 1 when nodes know their symbols
+	closed  bool             // a node without a value that is no input is an error
+
+	done    map[*gorgonia.Node][]traced
+	calls   map[*op.Call]*Node
+	lengths map[string]*Value // one-element shape vectors, by size
+	shapes  map[*Value]*Value // Shape of a value
+	sources []source
+	missing map[string]bool
+	consts  int
+}
+
+// traced is a place in the expression graphs and the value it became.
+type traced struct {
+	at gorgonia.Nodes
+	v  *Value
+}
+
+// source is a value whose dimensions other shapes may be computed from.
+type source struct {
+	v     *Value
+	shape []size
+}
+
+// size is a number that may depend on symbols: its values at the sample points.
+type size []int
+
+func (s size) constant() bool {
+	for _, n := range s {
+		if n != s[0] {
+			return false
+		}
+	}
+	return true
+}
+
+func (s size) is(n int) bool { return s.constant() && s[0] == n }
+
+func newTracer(e *Edit, tr Tracer) *tracer {
+	t := &tracer{
+		e: e, rules: stockRules(), names: tr.Names, points: []map[string]int{{}}, samples: 1,
+		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call]*Node{},
+		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{},
+	}
+	for name, r := range tr.Rules {
+		t.rules[name] = r
+	}
+	return t
+}
+
+// input adds a graph input and says which nodes it stands for.
+func (t *tracer) input(at gorgonia.Nodes, name string, typ op.Type) {
+	if v := t.addInput(name, typ); v != nil {
+		t.bind(at, v)
+	}
+}
+
+func (t *tracer) addInput(name string, typ op.Type) *Value {
+	if t.e.err != nil {
+		return nil
+	}
+	if name == "" {
+		name = "input"
+	}
+	typ.Shape = slices.Clone(typ.Shape)
+	for i, d := range typ.Shape {
+		if d.Sym != "" {
+			typ.Shape[i] = op.Sym(d.Sym)
+		}
+	}
+	v := &Value{name: t.e.unique(name), typ: typ, input: true, graph: t.e.g}
+	t.e.addValue(v)
+	t.e.setInputs(append(slices.Clone(t.e.g.inputs), v), "add input "+v.name+" "+typ.String())
+	return v
+}
+
+// bind records the value that nodes became.
+func (t *tracer) bind(at gorgonia.Nodes, v *Value) {
+	t.done[at[0]] = append(t.done[at[0]], traced{at, v})
+	if v == nil || v.param != nil {
+		return
+	}
+	if s := (&Site{t: t, at: at}).shapeOf(v); s != nil {
+		t.sources = append(t.sources, source{v, s})
+	}
+}
+
+func (t *tracer) find(at gorgonia.Nodes) *Value {
+	for _, d := range t.done[at[0]] {
+		if slices.Equal(d.at, at) {
+			return d.v
+		}
+	}
+	return nil
+}
+
+// value is what nodes compute, added to the graph when first asked for.
+func (t *tracer) value(at gorgonia.Nodes) *Value {
+	if t.e.err != nil {
+		return nil
+	}
+	if v := t.find(at); v != nil {
+		return v
+	}
+	s := &Site{t: t, at: at}
+	v := s.translate()
+	if t.e.err != nil {
+		return nil
+	}
+	if v == nil {
+		s.Failf("its rule returned nothing")
+		return nil
+	}
+	t.bind(at, v)
+	return v
+}
+
+// translate finds out what stands at a site and adds it.
+func (s *Site) translate() *Value {
+	base := s.at[0]
+	if _, _, _, ok := op.CallOf(base); ok {
+		if r := s.t.rules[s.goType()]; r != nil {
+			return r(s)
+		}
+		return s.ours()
+	}
+	if base.Op() == nil {
+		return s.leaf()
+	}
+	if c, ok := base.Op().(interface{ Value() gorgonia.Value }); ok && len(children(base)) == 0 {
+		return s.constant(c.Value())
+	}
+	for _, n := range s.at[1:] {
+		if a, b := goType(base), goType(n); a != b || len(children(base)) != len(children(n)) {
+			s.Failf("what is computed depends on a symbol: %s at one size, %s at another", a, b)
+			return nil
+		}
+	}
+	r := s.t.rules[s.goType()]
+	if r == nil {
+		return s.Refuse("")
+	}
+	v := r(s)
+	if s.t.e.err == nil && v != nil && v.producer != nil && s.t.e.g.outputs == nil {
+		if name := s.t.nameOf(base); name != "" && s.t.e.g.values[name] == nil {
+			s.t.e.RenameValue(v, name)
+		}
+	}
+	return v
+}
+
+// leaf is an input of the expression graph: a constant, a parameter or an input of the model.
+func (s *Site) leaf() *Value {
+	n := s.at[0]
+	if n.Value() == nil {
+		s.Failf("the node has no value and is no input of the function")
+		return nil
+	}
+	if op.IsConst(n) {
+		return s.constant(n.Value())
+	}
+	v, err := valueOf(n.Value())
+	if err != nil {
+		s.fail(err)
+		return nil
+	}
+	for _, o := range s.at[1:] {
+		if !slices.Equal([]int(n.Shape()), []int(o.Shape())) {
+			s.Failf("the shape of the parameter depends on a symbol: %v and %v", n.Shape(), o.Shape())
+			return nil
+		}
+	}
+	if len(v.Shape()) == 0 || !dtype.Of(n.Dtype()).IsFloat() {
+		return s.constant(n.Value())
+	}
+	name := s.t.nameOf(n)
+	if name == "" {
+		name = "param"
+	}
+	return s.t.param(name, v)
+}
+
+// param adds a tensor of numbers or strings under a name made unique.
+func (t *tracer) param(name string, v dtype.Value) *Value {
+	if d, ok := v.(*tensor.Dense); ok {
+		return t.e.Const(name, d)
+	}
+	text, ok := v.(*dtype.Strings)
+	if !ok {
+		t.e.Failf("%s is a %T, which no parameter can hold", name, v)
+		return nil
+	}
+	p := &Param{Text: text}
+	x := &Value{name: t.e.unique(name), typ: op.TypeOf(text), param: p, graph: t.e.g}
+	p.value = x
+	t.e.addValue(x)
+	return x
+}
+
+// constant adds a value that never changes. Integers that differ between sizes are computed from
+// shapes; so are numbers that are a size or the inverse of one.
+func (s *Site) constant(first gorgonia.Value) *Value {
+	v, err := valueOf(first)
+	if err != nil {
+		s.fail(err)
+		return nil
+	}
+	if len(s.at) > 1 {
+		if x, differs := s.varying(); differs {
+			return x
+		}
+	}
+	name := s.t.nameOf(s.at[0])
+	if name == "" || op.IsConst(s.at[0]) && s.t.names[s.at[0]] == "" {
+		name = "const_" + strconv.Itoa(s.t.consts)
+		s.t.consts++
+	}
+	return s.t.param(name, v)
+}
+
+// nameOf is the name a node was given, "" if it was not.
+func (t *tracer) nameOf(n *gorgonia.Node) string {
+	if name := t.names[n]; name != "" {
+		return name
+	}
+	if c, _, i, ok := op.CallOf(n); ok {
+		if c.Node == "" || i == 0 {
+			return c.Node
+		}
+		return fmt.Sprintf("%s:%d", c.Node, i)
+	}
+	return strings.TrimPrefix(givenName(n), "/")
+}
+
+// valueOf makes Gorgonia's value one of a graph: a dense, contiguous tensor or a string tensor.
+func valueOf(v gorgonia.Value) (dtype.Value, error) {
+	switch x := v.(type) {
+	case *tensor.Dense:
+		if x.RequiresIterator() || x.IsView() || !x.DataOrder().IsRowMajor() {
+			m, ok := x.Materialize().(*tensor.Dense)
+			if !ok {
+				return nil, fmt.Errorf("the value is no dense tensor")
+			}
+			return m, nil
+		}
+		return x, nil
+	case *dtype.Strings:
+		return x, nil
+	case gorgonia.Scalar:
+		return scalarValue(x)
+	}
+	if d, ok := v.(dtype.Value); ok {
+		return d, nil
+	}
+	return nil, fmt.Errorf("a value of type %T has no ONNX form", v)
+}
+
+// scalarValue makes a tensor of rank 0.
+func scalarValue(x gorgonia.Scalar) (dtype.Value, error) {
+	t := dtype.Of(x.Dtype())
+	switch n := x.Data().(type) {
+	case float64:
+		return dtype.FromFloats(t, []float64{n})
+	case float32:
+		return dtype.FromFloats(t, []float64{float64(n)})
+	case int:
+		return dtype.FromInts(t, []int{n})
+	case int64:
+		return dtype.FromInts(t, []int{int(n)})
+	case int32:
+		return dtype.FromInts(t, []int{int(n)})
+	case byte:
+		return dtype.FromInts(t, []int{int(n)})
+	case bool:
+		return dtype.FromSlice([]bool{n})
+	}
+	return nil, fmt.Errorf("a scalar of type %v has no ONNX form", x.Dtype())
+}

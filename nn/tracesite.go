@@ -1,0 +1,209 @@
+package nn
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Site is a place in an expression graph where a Rule has to say what stands there. When a
+// function is traced, a site is the same node in the graphs of all sizes that were tried.
+type Site struct {
+	t  *tracer
+	at gorgonia.Nodes
+}
+
+// Op is the operator at the site.
+func (s *Site) Op() gorgonia.Op { return s.at[0].Op() }
+
+// Inputs counts the inputs.
+func (s *Site) Inputs() int { return len(children(s.at[0])) }
+
+// In is the site of input i.
+func (s *Site) In(i int) *Site {
+	in := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
+	for k, n := range s.at {
+		in.at[k] = children(n)[i]
+	}
+	return in
+}
+
+// Value is what the site computes, added to the graph when first asked for.
+func (s *Site) Value() *Value { return s.t.value(s.at) }
+
+// Edit is the edit that the graph is made with.
+func (s *Site) Edit() *Edit { return s.t.e }
+
+// Node adds an operator, in the form that the graph's operator-set version has, and returns its
+// first output. Inputs that were attributes in that version are given as constants.
+func (s *Site) Node(c op.Config, in ...*Value) *Value {
+	if s.t.e.err != nil {
+		return nil
+	}
+	if c.Op() == nil {
+		return s.Refuse("")
+	}
+	c, in, err := adapt(s.t.e, c, in)
+	if err != nil {
+		s.fail(err)
+		return nil
+	}
+	return s.t.e.Node(c, in...).Out(0)
+}
+
+// Failf makes the trace fail at this site.
+func (s *Site) Failf(format string, args ...any) { s.fail(fmt.Errorf(format, args...)) }
+
+func (s *Site) fail(err error) {
+	s.t.e.fail(&Error{Stage: "trace", Op: s.opName(), Node: s.t.nameOf(s.at[0]), Err: err})
+}
+
+// Refuse says that the operator has no ONNX form; why may say more. The trace goes on, so that one error
+// names all such operators. It returns a stand-in.
+func (s *Site) Refuse(why string) *Value {
+	name := s.opName()
+	if why != "" {
+		name += " (" + why + ")"
+	}
+	s.t.missing[name] = true
+	if s.t.e.err != nil {
+		return nil
+	}
+	for i := range s.Inputs() {
+		s.In(i).Value()
+	}
+	n := &Node{opType: "Untraceable", graph: s.t.e.g, fresh: true}
+	v := &Value{name: s.t.e.unique("untraceable"), typ: op.NodeType(s.at[0]), producer: n, graph: s.t.e.g}
+	n.out = []*Value{v}
+	s.t.e.addValue(v)
+	s.t.e.addNode(n)
+	return v
+}
+
+// opName is what errors call the operator.
+func (s *Site) opName() string {
+	n := s.at[0]
+	if c, _, _, ok := op.CallOf(n); ok {
+		return c.Op.Name
+	}
+	if n.Op() == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %v", s.goType(), n.Op())
+}
+
+func (s *Site) goType() string { return goType(s.at[0]) }
+
+func goType(n *gorgonia.Node) string { return fmt.Sprintf("%T", n.Op()) }
+
+// Int is an integer field of the operator's struct, exported or not, which must not depend on a
+// symbol. Embedded structs are reached by their own fields' names.
+func (s *Site) Int(field string) int {
+	if !s.same(field) {
+		return 0
+	}
+	return number(s.field(0, field))
+}
+
+// Ints is a field that is a slice of integers.
+func (s *Site) Ints(field string) []int {
+	if !s.same(field) {
+		return nil
+	}
+	return numbers(s.field(0, field))
+}
+
+// Bool is a field that is a truth value.
+func (s *Site) Bool(field string) bool {
+	v := s.field(0, field)
+	return v.Kind() == reflect.Bool && v.Bool()
+}
+
+// Float is a field that is a floating-point number.
+func (s *Site) Float(field string) float64 {
+	if v := s.field(0, field); v.CanFloat() {
+		return v.Float()
+	}
+	s.Failf("its Go type has no number %q", field)
+	return 0
+}
+
+// field is a field of the operator in graph k, behind pointers and interfaces.
+func (s *Site) field(k int, name string) reflect.Value {
+	v := settle(settle(reflect.ValueOf(s.at[k].Op())))
+	if v.Kind() == reflect.Struct {
+		if f := v.FieldByName(name); f.IsValid() {
+			return settle(f)
+		}
+	}
+	s.Failf("its Go type has no field %q", name)
+	return reflect.Value{}
+}
+
+// settle follows pointers and interfaces.
+func settle(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return reflect.Value{}
+		}
+		v = v.Elem()
+	}
+	return v
+}
+
+// same says whether a field is the same at all sizes; if not, the trace fails.
+func (s *Site) same(field string) bool {
+	first := numbers(s.field(0, field))
+	for k := range s.at {
+		if s.t.e.err == nil && !slices.Equal(first, numbers(s.field(k, field))) {
+			s.Failf("%s depends on a symbol", field)
+		}
+	}
+	return s.t.e.err == nil
+}
+
+func number(v reflect.Value) int {
+	switch {
+	case v.CanInt():
+		return int(v.Int())
+	case v.CanUint():
+		return int(v.Uint())
+	}
+	return 0
+}
+
+func numbers(v reflect.Value) []int {
+	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
+		return []int{number(v)}
+	}
+	list := make([]int, v.Len())
+	for i := range list {
+		list[i] = number(settle(v.Index(i)))
+	}
+	return list
+}
+
+// children are the inputs of a node, in order and with repetitions. They are read off the node
+// itself: the graph's own index is wrong after a node was removed, as Log(1+x) and Grad do.
+func children(n *gorgonia.Node) gorgonia.Nodes {
+	v := reflect.ValueOf(n).Elem().FieldByName("children")
+	if !v.IsValid() || v.Kind() != reflect.Slice {
+		return op.Children(n)
+	}
+	list := make(gorgonia.Nodes, v.Len())
+	for i := range list {
+		list[i] = (*gorgonia.Node)(v.Index(i).UnsafePointer())
+	}
+	return list
+}
+
+// givenName is the name a program gave the node; Node.Name makes one up when there is none.
+func givenName(n *gorgonia.Node) string {
+	if v := reflect.ValueOf(n).Elem().FieldByName("name"); v.Kind() == reflect.String {
+		return v.String()
+	}
+	return ""
+}

@@ -1,0 +1,398 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// count is how many numbers a size has.
+func (t *tracer) count() int { return len(t.points) }
+
+func (t *tracer) fixed(n int) size { return slices.Repeat(size{n}, t.count()) }
+
+// shape is the shape of what the site computes.
+func (s *Site) shape() []size {
+	if s.t.samples > 1 {
+		return s.shapeOf(nil)
+	}
+	return s.shapeOf(s.Value())
+}
+
+// shapeOf is the shape of v, which the site became: read off the nodes of all sizes, or, where
+// there is one graph only, off the symbols of v.
+func (s *Site) shapeOf(v *Value) []size {
+	first := s.at[0].Shape()
+	list := make([]size, len(first))
+	for k := range list {
+		if len(s.at) > 1 {
+			for _, n := range s.at {
+				if len(n.Shape()) != len(first) {
+					s.Failf("the rank depends on a symbol")
+					return nil
+				}
+				list[k] = append(list[k], n.Shape()[k])
+			}
+			continue
+		}
+		list[k] = s.t.fixed(first[k])
+		if v != nil && v.typ.Kind == op.Tensor && k < len(v.typ.Shape) {
+			if d, ok := s.t.eval(v.typ.Shape[k]); ok {
+				list[k] = d
+			}
+		}
+	}
+	return list
+}
+
+// eval is a dimension at all sample points.
+func (t *tracer) eval(d op.Dim) (size, bool) {
+	if d.Sym == "" {
+		return t.fixed(d.Size), d.Known()
+	}
+	out := make(size, t.count())
+	for i, p := range t.points {
+		n, err := d.Eval(p)
+		if err != nil {
+			return nil, false
+		}
+		out[i] = n
+	}
+	return out, true
+}
+
+// sizes is a field that is a slice of integers, each of which may depend on symbols.
+func (s *Site) sizes(field string) []size {
+	rows := make([][]int, len(s.at))
+	for k := range s.at {
+		rows[k] = numbers(s.field(k, field))
+	}
+	return s.transpose(rows)
+}
+
+// transpose makes sizes of numbers listed for each graph.
+func (s *Site) transpose(rows [][]int) []size {
+	list := make([]size, len(rows[0]))
+	for i := range list {
+		for _, r := range rows {
+			if len(r) != len(list) {
+				s.Failf("the number of dimensions depends on a symbol")
+				return nil
+			}
+			list[i] = append(list[i], r[i])
+		}
+		if len(rows) == 1 {
+			list[i] = s.t.fixed(rows[0][i])
+		}
+	}
+	return list
+}
+
+// vector is an int64 vector of sizes: a constant, or computed from shapes.
+func (s *Site) vector(list []size) *Value {
+	var parts []*Value
+	var run []int
+	flush := func() {
+		if len(run) > 0 || len(list) == 0 {
+			parts = append(parts, s.t.e.Ints("const_"+fmt.Sprint(s.t.consts), run...))
+			s.t.consts++
+			run = nil
+		}
+	}
+	if len(list) == 0 {
+		flush()
+	}
+	for _, d := range list {
+		if d.constant() {
+			run = append(run, d[0])
+			continue
+		}
+		flush()
+		parts = append(parts, s.length(d))
+	}
+	if len(run) > 0 {
+		flush()
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return s.Node(op.ConcatConfig{Axis: 0}, parts...)
+}
+
+// length is a size as a vector of one element, taken from the shape of a value that has it or
+// calculated from the sizes of inputs.
+func (s *Site) length(d size) *Value {
+	key := fmt.Sprint([]int(d))
+	if v := s.t.lengths[key]; v != nil {
+		return v
+	}
+	v := s.measure(d)
+	if v == nil {
+		v = s.calculate(d)
+	}
+	if v == nil {
+		s.Failf("the number %s cannot be computed from the shapes of inputs", s.sizeText(d))
+		return nil
+	}
+	s.t.lengths[key] = v
+	return v
+}
+
+func (s *Site) sizeText(d size) string {
+	text := ""
+	for i, n := range d {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d at %s", n, sizeText(s.t.points[i]))
+	}
+	return text
+}
+
+// measure finds a value with a dimension of that size.
+func (s *Site) measure(d size) *Value {
+	for _, src := range s.t.sources {
+		for k, x := range src.shape {
+			if slices.Equal(x, d) {
+				return s.Node(op.GatherConfig{}, s.shapeNode(src.v), s.vector([]size{s.t.fixed(k)}))
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Site) shapeNode(v *Value) *Value {
+	if s.t.shapes[v] == nil {
+		s.t.shapes[v] = s.Node(op.ShapeConfig{}, v)
+	}
+	return s.t.shapes[v]
+}
+
+// calculate tries a·x+b, x/a and a·x·y for the sizes x and y that vary.
+func (s *Site) calculate(d size) *Value {
+	var vary []size
+	for _, src := range s.t.sources {
+		for _, x := range src.shape {
+			if !x.constant() && !slices.ContainsFunc(vary, func(y size) bool { return slices.Equal(x, y) }) {
+				vary = append(vary, x)
+			}
+		}
+	}
+	for _, x := range vary {
+		if a, b, ok := line(x, d); ok {
+			return s.plus(s.times(s.length(x), a), b)
+		}
+		if a, ok := ratio(x, d); ok {
+			return s.Node(op.Plain("Div"), s.length(x), s.vector([]size{s.t.fixed(a)}))
+		}
+	}
+	for i, x := range vary {
+		for _, y := range vary[i:] {
+			if a, ok := ratio(d, product(x, y)); ok {
+				return s.times(s.Node(op.Plain("Mul"), s.length(x), s.length(y)), a)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Site) times(v *Value, a int) *Value {
+	if a == 1 {
+		return v
+	}
+	return s.Node(op.Plain("Mul"), v, s.vector([]size{s.t.fixed(a)}))
+}
+
+func (s *Site) plus(v *Value, b int) *Value {
+	if b == 0 {
+		return v
+	}
+	return s.Node(op.Plain("Add"), v, s.vector([]size{s.t.fixed(b)}))
+}
+
+// line finds d = a·x + b in integers.
+func line(x, d size) (a, b int, ok bool) {
+	for i := range x {
+		if x[i] != x[0] {
+			if (d[i]-d[0])%(x[i]-x[0]) != 0 {
+				return 0, 0, false
+			}
+			a = (d[i] - d[0]) / (x[i] - x[0])
+			break
+		}
+	}
+	b = d[0] - a*x[0]
+	for i := range x {
+		if d[i] != a*x[i]+b {
+			return 0, 0, false
+		}
+	}
+	return a, b, a != 0
+}
+
+// ratio finds x = a·d.
+func ratio(x, d size) (a int, ok bool) {
+	if d[0] == 0 || x[0]%d[0] != 0 {
+		return 0, false
+	}
+	a = x[0] / d[0]
+	for i := range x {
+		if x[i] != a*d[i] {
+			return 0, false
+		}
+	}
+	return a, a != 0
+}
+
+func product(list ...size) size {
+	p := slices.Repeat(size{1}, len(list[0]))
+	for _, d := range list {
+		for i := range p {
+			p[i] *= d[i]
+		}
+	}
+	return p
+}
+
+func total(shape []size, count int) size {
+	return product(append([]size{slices.Repeat(size{1}, count)}, shape...)...)
+}
+
+func sameShapes(a, b []size) bool {
+	return slices.EqualFunc(a, b, func(x, y size) bool { return slices.Equal(x, y) })
+}
+
+// reshape gives v of shape from the shape to. What depends on symbols becomes 0 (the input's
+// dimension), −1, or is computed from shapes.
+func (s *Site) reshape(v *Value, from, to []size) *Value {
+	if s.t.e.err != nil || sameShapes(from, to) {
+		return v
+	}
+	if !slices.Equal(total(from, s.t.count()), total(to, s.t.count())) {
+		s.Failf("reshapes a tensor to another number of elements: %s and %s", s.sizeText(total(from, s.t.count())), s.sizeText(total(to, s.t.count())))
+		return nil
+	}
+	return s.Node(op.Plain("Reshape"), v, s.target(from, to))
+}
+
+// target is the second input of a Reshape.
+func (s *Site) target(from, to []size) *Value {
+	to = slices.Clone(to)
+	zero := slices.ContainsFunc(to, func(d size) bool { return d.is(0) })
+	open := -1
+	for k, d := range to {
+		switch {
+		case d.constant() || zero:
+		case k < len(from) && slices.Equal(from[k], d):
+			to[k] = s.t.fixed(0)
+		case open < 0:
+			open = k
+		}
+	}
+	if open >= 0 {
+		to[open] = s.t.fixed(-1)
+	}
+	return s.vector(to)
+}
+
+// varying handles a constant that is not the same at all sizes.
+func (s *Site) varying() (v *Value, differs bool) {
+	rows := make([][]float64, len(s.at))
+	whole := make([][]int, len(s.at))
+	var like *tensor.Dense
+	for k, n := range s.at {
+		x, err := valueOf(constantValue(n))
+		d, ok := x.(*tensor.Dense)
+		if err != nil || !ok {
+			return nil, false
+		}
+		if k == 0 {
+			like = d
+		} else if d.Dtype() != like.Dtype() || len(d.Shape()) != len(like.Shape()) {
+			s.Failf("the type of a constant depends on a symbol")
+			return nil, true
+		}
+		rows[k], whole[k] = floats(d)
+		if k > 0 && !slices.Equal(rows[k], rows[0]) {
+			differs = true
+		}
+	}
+	if !differs {
+		return nil, false
+	}
+	t := dtype.Of(like.Dtype())
+	if len(like.Shape()) > 1 || len(like.Shape()) == 1 && !t.IsInteger() {
+		s.Failf("the value of a constant depends on a symbol")
+		return nil, true
+	}
+	inverse := t.IsFloat() && invert(rows, whole)
+	for k, r := range rows {
+		for i, x := range r {
+			y := float64(whole[k][i])
+			if inverse {
+				y = 1 / y
+			}
+			if math.Abs(x-y) > 1e-6*math.Abs(x) {
+				s.Failf("the value of a constant depends on a symbol")
+				return nil, true
+			}
+		}
+	}
+	v = s.vector(s.transpose(whole))
+	if len(like.Shape()) == 0 {
+		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
+	}
+	if t != dtype.Int64 {
+		v = s.Node(op.CastConfig{To: t}, v)
+	}
+	if inverse {
+		v = s.Node(op.Plain("Reciprocal"), v)
+	}
+	return v, true
+}
+
+// invert looks whether numbers that are not whole are inverses of whole ones, which then replace
+// them.
+func invert(rows [][]float64, whole [][]int) bool {
+	all := true
+	for k, r := range rows {
+		for i, x := range r {
+			all = all && x == float64(whole[k][i])
+		}
+	}
+	if all {
+		return false
+	}
+	for k, r := range rows {
+		for i, x := range r {
+			whole[k][i] = int(math.Round(1 / x))
+		}
+	}
+	return true
+}
+
+// constantValue is the value of a node that is a constant.
+func constantValue(n *gorgonia.Node) gorgonia.Value {
+	if c, ok := n.Op().(interface{ Value() gorgonia.Value }); ok {
+		return c.Value()
+	}
+	return n.Value()
+}
+
+// floats are the elements of a tensor of numbers, as they are and cut to integers.
+func floats(d *tensor.Dense) ([]float64, []int) {
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		return nil, nil
+	}
+	n := make([]int, len(x))
+	for i := range x {
+		n[i] = int(x[i])
+	}
+	return x, n
+}

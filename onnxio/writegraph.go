@@ -1,0 +1,275 @@
+package onnxio
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// graphWriter writes one graph or subgraph.
+type graphWriter struct {
+	*writer
+	g    *nn.Graph
+	o    *graphOrigin               // never nil
+	p    *onnxpb.GraphProto         // being written
+	at   map[*valueOrigin]*nn.Value // what became of the values of the file
+	done map[*nn.Value]bool         // initializers written
+	info map[*nn.Value]*valueOrigin // the inverse of at
+}
+
+func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
+	s := &graphWriter{
+		writer: w, g: g, o: originOf(g), p: &onnxpb.GraphProto{},
+		at: map[*valueOrigin]*nn.Value{}, done: map[*nn.Value]bool{}, info: map[*nn.Value]*valueOrigin{},
+	}
+	if s.o == nil {
+		s.o = &graphOrigin{graph: &onnxpb.GraphProto{}}
+	}
+	copyFields(s.p, s.o.graph)
+	if s.p.GetName() != g.Name {
+		s.p.Name = proto.String(g.Name)
+	}
+	if g.Origin == nil && g.Name == "" {
+		s.p.Name = proto.String("graph") // the format wants one
+	}
+	if s.p.GetDocString() != g.Doc {
+		s.p.DocString = proto.String(g.Doc)
+	}
+	s.trace()
+	if err := s.initializers(); err != nil {
+		return nil, err
+	}
+	for n := range g.Nodes() {
+		if _, ok := n.Origin().(*valueOrigin); ok {
+			continue // the stand-in of an initializer without data
+		}
+		p, err := w.node(n)
+		if err != nil {
+			return nil, err
+		}
+		s.p.Node = append(s.p.Node, p)
+	}
+	s.inputs()
+	s.outputs()
+	s.infos()
+	s.annotations()
+	return s.p, nil
+}
+
+// trace finds the values of the file in the graph.
+func (s *graphWriter) trace() {
+	note := func(v *nn.Value) {
+		if v == nil {
+			return
+		}
+		if o, ok := v.Origin().(*valueOrigin); ok && s.at[o] == nil {
+			s.at[o], s.info[v] = v, o
+		}
+	}
+	for _, v := range s.g.Inputs() {
+		note(v)
+	}
+	for p := range s.g.Params() {
+		note(p.Value())
+	}
+	for n := range s.g.Nodes() {
+		for _, v := range n.Outputs() {
+			note(v)
+		}
+	}
+}
+
+// initializers writes the parameters: those of the file in its order, then new ones.
+func (s *graphWriter) initializers() error {
+	for _, o := range s.o.initializers {
+		v := s.at[o]
+		if v == nil {
+			continue
+		}
+		s.done[v] = true
+		if o.stripped != nil && v.Param() == nil {
+			t := o.stripped
+			if t.GetName() != v.Name() {
+				t = proto.Clone(t).(*onnxpb.TensorProto)
+				t.Name = proto.String(v.Name())
+			}
+			s.p.Initializer = append(s.p.Initializer, t)
+			continue
+		}
+		if err := s.initializer(v, o); err != nil {
+			return err
+		}
+	}
+	for _, o := range s.o.sparse {
+		v := s.at[o]
+		if v == nil || v.Param() == nil {
+			continue
+		}
+		t, err := encodeSparseAgain(v, o)
+		if err != nil {
+			return &nn.Error{Input: v.Name(), Err: err}
+		}
+		s.done[v] = true
+		s.p.SparseInitializer = append(s.p.SparseInitializer, t)
+	}
+	for p := range s.g.Params() {
+		v := p.Value()
+		if s.done[v] || v.Graph() != s.g {
+			continue
+		}
+		s.done[v] = true
+		if err := s.initializer(v, &valueOrigin{}); err != nil {
+			return err
+		}
+		if s.ir > 0 && s.ir < 4 { // then every initializer is an input
+			s.p.Input = append(s.p.Input, newInfo(v))
+		}
+	}
+	return nil
+}
+
+func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
+	p := v.Param()
+	if p == nil {
+		return nil // an edit made it something else
+	}
+	t, err := encodeParam(v.Name(), p.Tensor(), o)
+	if err != nil {
+		return &nn.Error{Input: v.Name(), Err: err}
+	}
+	s.p.Initializer = append(s.p.Initializer, t)
+	return nil
+}
+
+// inputs writes the inputs, and between them the initializers that the file lists there.
+func (s *graphWriter) inputs() {
+	added := s.p.Input
+	s.p.Input = nil
+	var listed, own []*nn.Value
+	for _, o := range s.o.inputs {
+		if v := s.at[o]; v != nil {
+			listed = append(listed, v)
+			if v.IsInput() {
+				own = append(own, v)
+			}
+		}
+	}
+	if !slices.Equal(own, s.g.Inputs()) {
+		rest := slices.DeleteFunc(listed, (*nn.Value).IsInput)
+		listed = append(s.g.Inputs(), rest...)
+	}
+	for _, v := range listed {
+		s.p.Input = append(s.p.Input, s.inputInfo(v))
+	}
+	s.p.Input = append(s.p.Input, added...)
+}
+
+func (s *graphWriter) inputInfo(v *nn.Value) *onnxpb.ValueInfoProto {
+	o := s.info[v]
+	if o == nil || o.input == nil {
+		return newInfo(v)
+	}
+	t := o.input.Type
+	old, err := decodeType(t)
+	if err == nil && v.Type().Present() && !sameDeclared(old, v.Type()) {
+		t = encodeType(v.Type())
+		if v.Param() != nil {
+			t = refineType(o.input.Type, v.Type())
+		}
+	}
+	return withNameAndType(o.input, v.Name(), t)
+}
+
+func sameDeclared(a, b op.Type) bool { return a.String() == b.String() }
+
+func (s *graphWriter) outputs() {
+	for _, v := range s.g.Outputs() {
+		name := s.name(v)
+		if o := s.info[v]; o != nil && o.output != nil {
+			s.p.Output = append(s.p.Output, withNameAndType(o.output, name, o.declared(o.output.Type, v)))
+			continue
+		}
+		if info := s.outputOf(v.Name()); info != nil {
+			s.p.Output = append(s.p.Output, withNameAndType(info, name, refineType(info.Type, v.Type())))
+			continue
+		}
+		info := newInfo(v)
+		info.Name = proto.String(name)
+		s.p.Output = append(s.p.Output, info)
+	}
+}
+
+// declared is the file's declaration as far as edits have not made it wrong.
+func (o *valueOrigin) declared(t *onnxpb.TypeProto, v *nn.Value) *onnxpb.TypeProto {
+	if v.Type().String() == o.loaded {
+		return t
+	}
+	return refineType(t, v.Type())
+}
+
+// outputOf is the file's declaration of an output of that name: of a subgraph, an outer value may
+// be one, and an edit may have given the name to another value.
+func (s *graphWriter) outputOf(name string) *onnxpb.ValueInfoProto {
+	for _, o := range s.o.outputs {
+		if o.name == name {
+			return o.output
+		}
+	}
+	return nil
+}
+
+// infos writes value_info as far as the values are still there.
+func (s *graphWriter) infos() {
+	for _, o := range s.o.infos {
+		v := s.at[o]
+		switch {
+		case v != nil:
+			s.p.ValueInfo = append(s.p.ValueInfo, withNameAndType(o.info, v.Name(), o.declared(o.info.Type, v)))
+		case o.undefined:
+			s.p.ValueInfo = append(s.p.ValueInfo, o.info)
+		}
+	}
+}
+
+// annotations lets the quantization annotations follow values that were renamed.
+func (s *graphWriter) annotations() {
+	renamed := map[string]string{}
+	for o, v := range s.at {
+		if o.name != v.Name() {
+			renamed[o.name] = v.Name()
+		}
+	}
+	if len(renamed) == 0 {
+		return
+	}
+	for i, a := range s.p.QuantizationAnnotation {
+		a = proto.Clone(a).(*onnxpb.TensorAnnotation)
+		if to, ok := renamed[a.GetTensorName()]; ok {
+			a.TensorName = proto.String(to)
+		}
+		for _, kv := range a.QuantParameterTensorNames {
+			if to, ok := renamed[kv.GetValue()]; ok {
+				kv.Value = proto.String(to)
+			}
+		}
+		s.p.QuantizationAnnotation[i] = a
+	}
+}
+
+func newInfo(v *nn.Value) *onnxpb.ValueInfoProto {
+	return &onnxpb.ValueInfoProto{Name: proto.String(v.Name()), Type: encodeType(v.Type())}
+}
+
+// withNameAndType is info, or a copy with another name and type.
+func withNameAndType(info *onnxpb.ValueInfoProto, name string, t *onnxpb.TypeProto) *onnxpb.ValueInfoProto {
+	if info.GetName() == name && info.Type == t {
+		return info
+	}
+	c := &onnxpb.ValueInfoProto{}
+	copyFields(c, info)
+	c.Name, c.Type = proto.String(name), t
+	return c
+}

@@ -1,0 +1,262 @@
+package onnxio
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// writer turns a graph into the message of a model.
+type writer struct {
+	opsets map[string]int
+	alias  map[*nn.Value]string // what the stand-ins of a subgraph are called outside of it
+	ir     int64
+}
+
+func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
+	m := &onnxpb.ModelProto{}
+	if o := originOf(g); o != nil && o.model != nil {
+		copyFields(m, o.model)
+	} else {
+		m.IrVersion = proto.Int64(irVersion(w.opsets[""]))
+		m.ProducerName = proto.String("graft")
+	}
+	w.ir = m.GetIrVersion()
+	m.OpsetImport = w.opsetImport(m.OpsetImport)
+	m.MetadataProps = metadata(m.MetadataProps, g.Meta)
+	var err error
+	m.Graph, err = w.graph(g)
+	return m, err
+}
+
+// irVersion is the version of the file format that came with an operator set.
+func irVersion(opset int) int64 {
+	switch {
+	case opset <= 8:
+		return 3
+	case opset <= 9:
+		return 4
+	case opset <= 10:
+		return 5
+	case opset <= 11:
+		return 6
+	case opset <= 14:
+		return 7
+	case opset <= 18:
+		return 8
+	case opset <= 20:
+		return 9
+	case opset <= 22:
+		return 10
+	case opset == 23:
+		return 11
+	}
+	return 12
+}
+
+// copyFields lets to share the fields of from, unknown ones included.
+func copyFields(to, from proto.Message) {
+	f, t := from.ProtoReflect(), to.ProtoReflect()
+	f.Range(func(d protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if d.IsList() { // a list of its own: both may grow
+			list := t.NewField(d).List()
+			for i := range v.List().Len() {
+				list.Append(v.List().Get(i))
+			}
+			v = protoreflect.ValueOfList(list)
+		}
+		t.Set(d, v)
+		return true
+	})
+	t.SetUnknown(f.GetUnknown())
+}
+
+// opsetImport keeps the file's entries as far as they hold and adds those that are missing.
+func (w *writer) opsetImport(old []*onnxpb.OperatorSetIdProto) []*onnxpb.OperatorSetIdProto {
+	var list []*onnxpb.OperatorSetIdProto
+	done := map[string]bool{}
+	for _, o := range old {
+		domain := keyOf(o.GetDomain(), "", "").domain
+		version, ok := w.opsets[domain]
+		if !ok || done[domain] && int64(version) != o.GetVersion() {
+			continue
+		}
+		done[domain] = true
+		if int64(version) != o.GetVersion() {
+			o = &onnxpb.OperatorSetIdProto{Domain: o.Domain, Version: proto.Int64(int64(version))}
+		}
+		list = append(list, o)
+	}
+	for _, domain := range slices.Sorted(maps.Keys(w.opsets)) {
+		if !done[domain] && !(len(old) == 0 && w.ir > 0 && w.ir < 3) { // files of IR 1 and 2 have no operator sets
+			list = append(list, &onnxpb.OperatorSetIdProto{Domain: proto.String(domain), Version: proto.Int64(int64(w.opsets[domain]))})
+		}
+	}
+	return list
+}
+
+// metadata writes a map in the order of an old list, new keys last.
+func metadata(old []*onnxpb.StringStringEntryProto, meta map[string]string) []*onnxpb.StringStringEntryProto {
+	var list []*onnxpb.StringStringEntryProto
+	done := map[string]bool{}
+	for _, kv := range old {
+		v, ok := meta[kv.GetKey()]
+		if !ok || done[kv.GetKey()] {
+			continue
+		}
+		done[kv.GetKey()] = true
+		if v != kv.GetValue() {
+			kv = entry(kv.GetKey(), v)
+		}
+		list = append(list, kv)
+	}
+	for _, k := range slices.Sorted(maps.Keys(meta)) {
+		if !done[k] {
+			list = append(list, entry(k, meta[k]))
+		}
+	}
+	return list
+}
+
+// originOf is what the file said about a graph, nil for one that no file did.
+func originOf(g *nn.Graph) *graphOrigin {
+	switch o := g.Origin.(type) {
+	case *graphOrigin:
+		return o
+	case *functionOrigin:
+		return o.graphOrigin
+	}
+	return nil
+}
+
+// name is what a value is called in the file.
+func (w *writer) name(v *nn.Value) string {
+	if v == nil {
+		return ""
+	}
+	if s, ok := w.alias[v]; ok {
+		return s
+	}
+	return v.Name()
+}
+
+func (w *writer) names(values []*nn.Value) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = w.name(v)
+	}
+	return list
+}
+
+func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
+	p := &onnxpb.NodeProto{}
+	o, _ := n.Origin().(*nodeOrigin)
+	if o != nil {
+		copyFields(p, o.proto)
+		p.Attribute = nil
+		if p.GetName() != n.Name() {
+			p.Name = proto.String(n.Name())
+		}
+		if keyOf(p.GetDomain(), p.GetOpType(), "") != keyOf(n.Domain(), n.Type(), "") {
+			p.Domain, p.OpType, p.Overload = nil, nil, nil
+		}
+	} else if n.Name() != "" {
+		p.Name = proto.String(n.Name())
+	}
+	if p.OpType == nil {
+		p.OpType = proto.String(n.Type())
+		if n.Domain() != "" {
+			p.Domain = proto.String(n.Domain())
+		}
+	}
+	if n.Domain() == op.Internal {
+		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: fmt.Errorf("has no ONNX form")}
+	}
+	p.Input, p.Output = w.names(n.Inputs()), w.names(n.Outputs())
+	if err := w.attributes(p, n, o); err != nil {
+		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: err}
+	}
+	return p, nil
+}
+
+// attributes writes those of the file where they still hold, else those of the configuration and
+// what in the file was none of the operator's.
+func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin) error {
+	w.bindOuter(n, o)
+	_, call := n.Config().(callConfig)
+	if o != nil && (!n.Fresh() || call) {
+		for i, a := range o.proto.Attribute {
+			if b := o.bodies[i]; b != nil {
+				g, err := w.graph(b.Graph)
+				if err != nil {
+					return err
+				}
+				a = copyAttribute(a, g)
+			}
+			p.Attribute = append(p.Attribute, a)
+		}
+		return nil
+	}
+	if n.Config() == nil {
+		return nil
+	}
+	for _, a := range op.Encode(w.version(n.Op()), n.Config()) {
+		x, err := encodeAttribute(a.Name, a.Value, func(b *nn.Body) (*onnxpb.GraphProto, error) { return w.graph(b.Graph) })
+		if err != nil {
+			return err
+		}
+		p.Attribute = append(p.Attribute, x)
+	}
+	if o != nil {
+		for i, a := range o.proto.Attribute {
+			if o.extra[i] {
+				p.Attribute = append(p.Attribute, a)
+			}
+		}
+	}
+	return nil
+}
+
+// version is the since-version of an operator in the model.
+func (w *writer) version(o *op.Op) int {
+	opset, ok := w.opsets[o.Domain]
+	if !ok {
+		opset = 1
+	}
+	if v := o.Version(opset); v != 0 {
+		return v
+	}
+	return o.Since[0]
+}
+
+// bindOuter lets the stand-ins in the node's subgraphs be called as the values they stand for.
+func (w *writer) bindOuter(n *nn.Node, o *nodeOrigin) {
+	bodies := n.Bodies()
+	if n.Op() == nil && o != nil { // in the order in which the graph was assembled: by attribute name
+		byName := slices.SortedFunc(maps.Keys(o.bodies), func(i, j int) int {
+			if o.proto.Attribute[i].GetName() < o.proto.Attribute[j].GetName() {
+				return -1
+			}
+			return 1
+		})
+		for _, i := range byName {
+			bodies = append(bodies, o.bodies[i])
+		}
+	}
+	captured := n.Captured()
+	for _, b := range bodies {
+		for _, v := range b.Outer() {
+			if len(captured) == 0 {
+				return
+			}
+			w.alias[v] = w.name(captured[0])
+			captured = captured[1:]
+		}
+	}
+}

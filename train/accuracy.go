@@ -1,0 +1,114 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Accuracy is the share of samples whose right class is among the K with the highest scores:
+// "accuracy", or "top5" for K 5. Scores are [N, C, …]; probabilities and logits do alike. Of
+// equal scores the lower class counts as higher; a NaN score is never right. Targets of −100 do
+// not count.
+type Accuracy struct {
+	K int // 0: 1
+
+	right, all float64
+}
+
+// Add implements Metric.
+func (a *Accuracy) Add(out, want []*tensor.Dense) error {
+	s, err := classes("accuracy", out, want)
+	if err != nil {
+		return err
+	}
+	for i, y := range s.label {
+		if y == ignored {
+			continue
+		}
+		a.all++
+		if y < 0 || y >= s.c {
+			continue
+		}
+		mine := s.at(i, y)
+		higher := 0
+		for c := range s.c {
+			if v := s.at(i, c); v > mine || v == mine && c < y {
+				higher++
+			}
+		}
+		if higher < max(a.K, 1) && !math.IsNaN(mine) {
+			a.right++
+		}
+	}
+	return nil
+}
+
+// Result implements Metric.
+func (a *Accuracy) Result() map[string]float64 {
+	name := "accuracy"
+	if a.K > 1 {
+		name = fmt.Sprintf("top%d", a.K)
+	}
+	r := map[string]float64{name: ratio(a.right, a.all)}
+	a.right, a.all = 0, 0
+	return r
+}
+
+// BinaryAccuracy is the share of elements on the right side of a threshold: "accuracy". Targets
+// are 0 or 1, above and below one half.
+type BinaryAccuracy struct {
+	Threshold float64 // on probabilities; 0: 0.5
+	Logits    bool    // outputs are logits: the threshold is on their sigmoid
+
+	right, all float64
+}
+
+// Add implements Metric.
+func (b *BinaryAccuracy) Add(out, want []*tensor.Dense) error {
+	x, y, err := elements("accuracy", out, want)
+	if err != nil {
+		return err
+	}
+	limit := b.Threshold
+	if limit == 0 {
+		limit = 0.5
+	}
+	if b.Logits {
+		limit = math.Log(limit / (1 - limit))
+	}
+	for i, v := range x {
+		b.all++
+		if v > limit == (y[i] > 0.5) && !math.IsNaN(v) {
+			b.right++
+		}
+	}
+	return nil
+}
+
+// Result implements Metric.
+func (b *BinaryAccuracy) Result() map[string]float64 {
+	r := map[string]float64{"accuracy": ratio(b.right, b.all)}
+	b.right, b.all = 0, 0
+	return r
+}
+
+// elements reads the first output and target, of equally many elements.
+func elements(metric string, out, want []*tensor.Dense) (x, y []float64, err error) {
+	a, b, err := pair(metric, out, want)
+	if err != nil {
+		return nil, nil, err
+	}
+	if x, err = dtype.Float64s(a); err != nil {
+		return nil, nil, err
+	}
+	if y, err = dtype.Float64s(b); err != nil {
+		return nil, nil, err
+	}
+	if len(x) != len(y) {
+		return nil, nil, fmt.Errorf("train: %s: the output is %v, the target %v", metric, a.Shape(), b.Shape())
+	}
+	return x, y, nil
+}

@@ -1,0 +1,62 @@
+package train
+
+import (
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// average moves the running averages towards the parameters and statistics of this step. The
+// decay is that of the configuration, but smaller while there is little to average.
+func (t *Trainer) average() {
+	if t.c.EMA == 0 {
+		return
+	}
+	n := float64(t.progress.Step)
+	keep := min(t.c.EMA, (1+n)/(10+n))
+	t.averaged(func(p *nn.Param, s *state) {
+		if dtype.Of(p.Data.Dtype()) == dtype.Float32 {
+			blend(dtype.Slice[float32](s.ema), dtype.Slice[float32](p.Data), float32(1-keep))
+		} else {
+			blend(dtype.Slice[float64](s.ema), dtype.Slice[float64](p.Data), 1-keep)
+		}
+	})
+}
+
+func blend[F float32 | float64](to, from []F, share F) {
+	from = from[:len(to)]
+	for i, x := range to {
+		to[i] = x + share*(from[i]-x)
+	}
+}
+
+// averaged calls f for everything that has an average.
+func (t *Trainer) averaged(f func(*nn.Param, *state)) {
+	for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
+		for p, s := range m {
+			if s.ema != nil && s.fits(p) {
+				f(p, s)
+			}
+		}
+	}
+}
+
+// hold says whether the graph's parameters are to be the averages; the states keep the others.
+func (t *Trainer) hold(averages bool) {
+	if t.c.EMA == 0 || t.held == averages {
+		return
+	}
+	t.held = averages
+	t.averaged(func(p *nn.Param, s *state) { exchange(p.Data, s.ema) })
+}
+
+func exchange(a, b *tensor.Dense) {
+	x, y := dtype.Bytes(a), dtype.Bytes(b)
+	var block [4096]byte
+	for len(x) > 0 {
+		n := copy(block[:], x)
+		copy(x, y[:n])
+		copy(y, block[:n])
+		x, y = x[n:], y[n:]
+	}
+}

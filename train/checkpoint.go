@@ -1,0 +1,249 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/optim"
+	"gorgonia.org/tensor"
+)
+
+// Files in Config.Dir. Each is replaced as a whole, and all that a resumed run needs is in one
+// of them, so an interruption at any time leaves a checkpoint.
+const (
+	lastState   = "last.state" // weights, optimizer, averages, position; the layout is safetensors'
+	lastModel   = "last.onnx"
+	bestModel   = "best.onnx"
+	historyFile = "history.csv"
+	curvesFile  = "curves.png"
+)
+
+// notebook is what a checkpoint says besides tensors. Go writes floats so that they read back
+// the same.
+type notebook struct {
+	Progress progress
+	Tally    tally
+	History  []Epoch
+	Best     float64
+	Judged   bool
+	Bad      int
+	Plateau  optim.PlateauState
+	Updates  map[string]int // of each parameter
+	Seed     uint64
+	Batch    int
+	Keep     []kept
+}
+
+// kept is a model that Config.Keep keeps.
+type kept struct {
+	Epoch  int
+	Figure float64
+	File   string
+}
+
+// save writes the last checkpoint and, at the end of an epoch, whatever goes with it. The graph
+// holds the averages meanwhile, if there are any.
+func (t *Trainer) save(best bool) error {
+	dir := t.c.Dir
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	t.hold(true)
+	if err := onnxio.Save(filepath.Join(dir, lastModel), t.g); err != nil {
+		return err
+	}
+	if best {
+		if err := onnxio.Save(filepath.Join(dir, bestModel), t.g); err != nil {
+			return err
+		}
+	}
+	if t.Batch == 0 && len(t.history) > 0 {
+		if err := t.keep(); err != nil {
+			return err
+		}
+		if err := onnxio.WriteFile(filepath.Join(dir, historyFile), t.history.WriteCSV); err != nil {
+			return err
+		}
+		if err := onnxio.WriteFile(filepath.Join(dir, curvesFile), t.history.WriteCurves); err != nil {
+			return err
+		}
+	}
+	return t.saveState(filepath.Join(dir, lastState))
+}
+
+func (t *Trainer) saveState(path string) error {
+	b := notebook{
+		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, Judged: t.tracker.judged, Bad: t.tracker.bad,
+		Plateau: t.tracker.plateau, Updates: map[string]int{}, Seed: t.c.Seed, Batch: t.c.batch(), Keep: t.kept,
+	}
+	if t.group.count > 0 {
+		return errors.New("train: a checkpoint is wanted in the middle of a step")
+	}
+	tensors := map[string]*tensor.Dense{}
+	for p, s := range t.params {
+		b.Updates[p.Name()] = s.n
+		for _, slot := range s.slots {
+			tensors["optimizer/"+slot.Name+"/"+p.Name()] = slot.Data
+		}
+	}
+	for p := range t.g.Params() {
+		if p.Data == nil || p.Role() == nn.Constant {
+			continue
+		}
+		tensors["param/"+p.Name()] = p.Data
+	}
+	t.averaged(func(p *nn.Param, s *state) {
+		weight, average := p.Data, s.ema
+		if t.held {
+			weight, average = average, weight
+		}
+		tensors["param/"+p.Name()], tensors["average/"+p.Name()] = weight, average
+	})
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	return onnxio.WriteFile(path, func(w io.Writer) error {
+		return writeState(w, tensors, map[string]string{"graft.train": string(text)})
+	})
+}
+
+// finiteHistory is the history as JSON can hold it.
+func finiteHistory(h History) []Epoch {
+	list := slices.Clone([]Epoch(h))
+	for i := range list {
+		val := map[string]float64{}
+		for k, v := range list[i].Val {
+			if finite(v) {
+				val[k] = v
+			}
+		}
+		if list[i].Val != nil {
+			list[i].Val = val
+		}
+	}
+	return list
+}
+
+// keep saves the epoch's model if it is one of the best, and removes the one it replaces.
+func (t *Trainer) keep() error {
+	if t.c.Keep == 0 {
+		return nil
+	}
+	ep := t.history.Last()
+	v, err := t.tracker.figure(ep)
+	if err != nil || !finite(v) {
+		return err
+	}
+	list := append(slices.Clone(t.kept), kept{ep.Epoch, v, fmt.Sprintf("epoch-%04d.onnx", ep.Epoch)})
+	slices.SortStableFunc(list, func(a, b kept) int {
+		if t.tracker.higher {
+			a, b = b, a
+		}
+		switch {
+		case a.Figure < b.Figure:
+			return -1
+		case a.Figure > b.Figure:
+			return 1
+		}
+		return 0
+	})
+	drop := list[min(len(list), t.c.Keep):]
+	list = list[:min(len(list), t.c.Keep)]
+	for _, k := range list {
+		if k.Epoch == ep.Epoch {
+			if err := onnxio.Save(filepath.Join(t.c.Dir, k.File), t.g); err != nil {
+				return err
+			}
+		}
+	}
+	for _, k := range drop {
+		if err := os.Remove(filepath.Join(t.c.Dir, k.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	t.kept = list
+	return nil
+}
+
+// resume reads the last checkpoint, if there is one: everything is checked before anything changes.
+func (t *Trainer) resume() error {
+	path := filepath.Join(t.c.Dir, lastState)
+	tensors, text, err := readState(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var b notebook
+	if err := json.Unmarshal([]byte(text["graft.train"]), &b); err != nil {
+		return fmt.Errorf("train: %s: %w", path, err)
+	}
+	if b.Progress.Batch > 0 && (b.Seed != t.c.Seed || b.Batch != t.c.batch()) {
+		return fmt.Errorf("train: %s stands in the middle of an epoch with batches of %d and seed %d: the configuration has %d and %d", path, b.Batch, b.Seed, t.c.batch(), t.c.Seed)
+	}
+	var copies [][2]*tensor.Dense
+	take := func(name string, to *tensor.Dense) error {
+		from := tensors[name]
+		if from == nil {
+			return &op.Error{Stage: "train", Input: name, Err: fmt.Errorf("is not in %s: the checkpoint is of another model or configuration", path)}
+		}
+		if from.Dtype() != to.Dtype() || !from.Shape().Eq(to.Shape()) {
+			return &op.Error{Stage: "train", Input: name, Want: op.TypeOf(to), Got: op.TypeOf(from), Err: fmt.Errorf("in %s", path)}
+		}
+		copies = append(copies, [2]*tensor.Dense{to, from})
+		return nil
+	}
+	if err := t.eachTensor(take); err != nil {
+		return err
+	}
+	for _, c := range copies {
+		assign(c[0], c[1])
+	}
+	for p, s := range t.params {
+		s.n = b.Updates[p.Name()]
+	}
+	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
+	t.tracker.best, t.tracker.judged, t.tracker.bad, t.tracker.plateau = b.Best, b.Judged, b.Bad, b.Plateau
+	return nil
+}
+
+// eachTensor names everything that a checkpoint restores.
+func (t *Trainer) eachTensor(f func(name string, d *tensor.Dense) error) error {
+	for p := range t.g.Params() {
+		if p.Data == nil || p.Role() == nn.Constant {
+			continue
+		}
+		if err := f("param/"+p.Name(), p.Data); err != nil {
+			return err
+		}
+		s := t.params[p]
+		if s == nil {
+			s = t.stats[p]
+		}
+		if s == nil {
+			continue
+		}
+		if s.ema != nil {
+			if err := f("average/"+p.Name(), s.ema); err != nil {
+				return err
+			}
+		}
+		for _, slot := range s.slots {
+			if err := f("optimizer/"+slot.Name+"/"+p.Name(), slot.Data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package train
+
+import (
+	"slices"
+
+	"gorgonia.org/tensor"
+)
+
+// Confusion counts which class was taken for which. Its figures are means over the classes that
+// occur, each class counting the same: "precision", "recall", "f1" and "iou".
+type Confusion struct {
+	Count [][]int // [right class][class with the highest score], of the last Result; made by it
+
+	now [][]int
+}
+
+// Add implements Metric. Targets of −100 do not count.
+func (m *Confusion) Add(out, want []*tensor.Dense) error {
+	s, err := classes("confusion", out, want)
+	if err != nil {
+		return err
+	}
+	if len(m.now) < s.c {
+		m.now = make([][]int, s.c)
+		for i := range m.now {
+			m.now[i] = make([]int, s.c)
+		}
+	}
+	for i, y := range s.label {
+		if y >= 0 && y < s.c {
+			m.now[y][s.top(i)]++
+		}
+	}
+	return nil
+}
+
+// Result implements Metric.
+func (m *Confusion) Result() map[string]float64 {
+	m.Count, m.now = m.now, nil
+	var precision, recall, f1, iou, seen float64
+	for c, row := range m.Count {
+		hit, is, said := float64(row[c]), 0.0, 0.0
+		for k := range m.Count {
+			is += float64(row[k])
+			said += float64(m.Count[k][c])
+		}
+		if is+said == 0 {
+			continue
+		}
+		seen++
+		precision += ratio(hit, said)
+		recall += ratio(hit, is)
+		f1 += ratio(2*hit, is+said)
+		iou += ratio(hit, is+said-hit)
+	}
+	return map[string]float64{"precision": ratio(precision, seen), "recall": ratio(recall, seen), "f1": ratio(f1, seen), "iou": ratio(iou, seen)}
+}
+
+// AUROC is the area under the receiver's operating characteristic of a binary classifier: the
+// probability that a positive sample scores higher than a negative one, "auroc". It takes
+// outputs of one element per sample, or of two classes, of which the second counts. It keeps all
+// scores.
+type AUROC struct {
+	score []float64
+	yes   []bool
+}
+
+// Add implements Metric.
+func (a *AUROC) Add(out, want []*tensor.Dense) error {
+	if len(out) > 0 && len(out[0].Shape()) == 2 && out[0].Shape()[1] == 2 {
+		s, err := classes("auroc", out, want)
+		if err != nil {
+			return err
+		}
+		for i, y := range s.label {
+			a.score, a.yes = append(a.score, s.at(i, 1)-s.at(i, 0)), append(a.yes, y == 1)
+		}
+		return nil
+	}
+	x, y, err := elements("auroc", out, want)
+	for i, v := range x {
+		a.score, a.yes = append(a.score, v), append(a.yes, y[i] > 0.5)
+	}
+	return err
+}
+
+// Result implements Metric; equal scores count one half.
+func (a *AUROC) Result() map[string]float64 {
+	order := make([]int, len(a.score))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		switch {
+		case a.score[i] < a.score[j]:
+			return -1
+		case a.score[i] > a.score[j]:
+			return 1
+		}
+		return 0
+	})
+	ranks, yes := 0.0, 0.0
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && a.score[order[to]] == a.score[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			if a.yes[i] {
+				yes++
+				ranks += float64(from+to+1) / 2
+			}
+		}
+		from = to
+	}
+	no := float64(len(order)) - yes
+	*a = AUROC{}
+	return map[string]float64{"auroc": ratio(ranks-yes*(yes+1)/2, yes*no)}
+}

@@ -1,0 +1,236 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// Epochs trains on fit, Config.Epochs times around, and validates on val after each; val may be
+// nil. The loop body is the callback: the graph may be looked at, saved and edited there, and
+// break stops. After an error, the context's included, the sequence ends; with Config.Dir a
+// cancelled run has left a checkpoint from which it can be resumed.
+func (t *Trainer) Epochs(ctx context.Context, fit, val data.Set[data.Sample]) iter.Seq2[Epoch, error] {
+	return func(yield func(Epoch, error) bool) {
+		done := t.listen()
+		defer done()
+		if err := t.run(ctx, fit, val, yield); err != nil {
+			yield(Epoch{}, err)
+		}
+	}
+}
+
+// Fit trains as Epochs does and returns what happened, epochs before a resume included.
+func (t *Trainer) Fit(ctx context.Context, fit, val data.Set[data.Sample]) (History, error) {
+	for _, err := range t.Epochs(ctx, fit, val) {
+		if err != nil {
+			return t.history, err
+		}
+	}
+	return t.history, nil
+}
+
+// errStopped says that the loop was left by break.
+var errStopped = errors.New("stopped")
+
+// run is a run of epochs. A run that a checkpoint interrupted is continued, else one begins.
+func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield func(Epoch, error) bool) error {
+	if fit == nil || fit.Len() == 0 {
+		return errors.New("train: there are no samples to train on")
+	}
+	loader, err := t.loader()
+	if err != nil {
+		return err
+	}
+	batches := loader.Count(fit.Len())
+	if batches == 0 {
+		return fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", fit.Len(), loader.Batch)
+	}
+	if t.ended {
+		t.Start, t.Origin, t.Stopped, t.ended = t.Epoch, t.progress.Step, false, false
+	}
+	k := t.c.accumulate()
+	total := t.c.epochs() * ((batches + k - 1) / k)
+	for t.Epoch < t.Start+t.c.epochs() && !t.Stopped {
+		ep, err := t.epoch(ctx, loader, fit, val, total)
+		if err != nil {
+			if ctx.Err() != nil && t.c.Dir != "" {
+				err = errors.Join(err, t.save(false))
+			}
+			return err
+		}
+		if err := t.finish(ep); err != nil {
+			return err
+		}
+		if !yield(t.history.Last(), nil) {
+			t.ended = true
+			t.restoreBest()
+			return nil
+		}
+	}
+	t.ended = true
+	t.hold(true)
+	t.restoreBest()
+	return nil
+}
+
+// loader prepares batches. A model with a fixed batch takes whole ones of its own size only.
+func (t *Trainer) loader() (data.Loader, error) {
+	l := data.Loader{Batch: t.c.batch(), Shuffle: true, Seed: t.c.Seed, Workers: t.c.Workers}
+	n, ok := fixedBatch(t.g)
+	if !ok {
+		return l, nil
+	}
+	if t.c.Batch != 0 && t.c.Batch != n {
+		return l, &op.Error{Stage: "train", Input: t.g.Inputs()[0].Name(), Err: fmt.Errorf("the model fixes the batch to %d, Batch is %d: free it with Edit.Input or Loader.Inputs", n, t.c.Batch)}
+	}
+	l.Batch, l.DropLast = n, true
+	return l, nil
+}
+
+// fixedBatch is the first size of the first input, if the model has a number there.
+func fixedBatch(g *nn.Graph) (int, bool) {
+	in := g.Inputs()
+	if len(in) == 0 || in[0].Type().Rank() < 1 {
+		return 0, false
+	}
+	d := in[0].Type().Shape[0]
+	return d.Size, d.Known() && d.Sym == ""
+}
+
+// tally sums up an epoch.
+type tally struct {
+	Loss    float64 // Σ of the batches' losses times their weights
+	Weight  float64
+	Samples int
+	Norm    float64
+	Rate    float64
+}
+
+func (s tally) mean() float64 {
+	if s.Weight == 0 {
+		return 0
+	}
+	return s.Loss / s.Weight
+}
+
+// epoch trains through the set once, from where it was interrupted, and validates.
+func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.Set[data.Sample], total int) (Epoch, error) {
+	begin := time.Now()
+	t.hold(false)
+	loader.Skip = t.Batch
+	if t.Batch == 0 {
+		t.tally = tally{}
+	}
+	sum, batch, k := t.tally, t.Batch, t.c.accumulate()
+	first := sum.Samples
+	for b, err := range loader.Batches(ctx, fit, t.Epoch) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			t.abandon()
+			return Epoch{}, err
+		}
+		info, err := t.step(ctx, b, total, k)
+		if err != nil {
+			return Epoch{}, err
+		}
+		sum.take(t.bound.lossBy, b, info)
+		batch++
+		if info.Updated {
+			sum.Norm, sum.Rate = info.Norm, info.Rate
+			t.tally, t.Batch = sum, batch // a checkpoint stands at an update
+		}
+		seconds := time.Since(begin).Seconds()
+		speed := float64(sum.Samples-first) / max(seconds, 1e-9)
+		left := time.Duration(float64(time.Since(begin)) / float64(batch-loader.Skip) * float64(loader.Count(fit.Len())-batch))
+		t.say(Event{Kind: Stepped, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: batch, Count: loader.Count(fit.Len()), Info: info, Loss: sum.mean(), Speed: speed, Left: left})
+	}
+	if t.group.count > 0 {
+		sum.Rate = t.rate(total)
+		norm, err := t.update(total)
+		if err != nil {
+			return Epoch{}, err
+		}
+		sum.Norm = norm
+	}
+	t.tally, t.Batch = sum, batch
+	ep := Epoch{Epoch: t.Epoch + 1, Steps: t.progress.Step, Samples: sum.Samples, Loss: sum.mean(), Norm: sum.Norm, Rate: sum.Rate}
+	if val != nil && val.Len() > 0 {
+		var err error
+		if ep.Val, err = t.Evaluate(ctx, val); err != nil {
+			return Epoch{}, err
+		}
+	}
+	ep.Seconds = time.Since(begin).Seconds()
+	return ep, nil
+}
+
+func (s *tally) take(l Loss, b data.Sample, info StepInfo) {
+	w, err := lossWeight(l, b)
+	if err != nil || w < 0 {
+		w = 1 // sums: the mean over batches
+	}
+	s.Loss += w * info.Loss
+	s.Weight += w
+	s.Samples += info.Samples
+}
+
+// finish judges an epoch, writes it down and makes the next one current.
+func (t *Trainer) finish(ep Epoch) error {
+	best, stop, err := t.tracker.judge(ep)
+	if err != nil {
+		return err
+	}
+	ep.Best = best
+	t.history = append(t.history, ep)
+	t.Epoch, t.Batch, t.tally, t.Stopped = t.Epoch+1, 0, tally{}, stop
+	t.hold(true)
+	if best && t.c.RestoreBest {
+		t.remember()
+	}
+	t.say(Event{Kind: Finished, Epoch: ep.Epoch, Epochs: t.Start + t.c.epochs(), Done: &t.history[len(t.history)-1]})
+	if stop {
+		t.say(Event{Kind: Note, Text: fmt.Sprintf("no improvement in %d epochs: stopped", t.c.Patience)})
+	}
+	if t.c.Dir != "" {
+		return t.save(best)
+	}
+	return nil
+}
+
+// remember keeps copies of the parameters and statistics as they are.
+func (t *Trainer) remember() {
+	if t.best == nil {
+		t.best = map[*nn.Param]*tensor.Dense{}
+	}
+	for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
+		for p := range m {
+			if d := t.best[p]; d != nil {
+				assign(d, p.Data)
+			} else {
+				t.best[p] = dtype.Clone(p.Data)
+			}
+		}
+	}
+}
+
+// restoreBest brings them back.
+func (t *Trainer) restoreBest() {
+	for p, d := range maps.All(t.best) {
+		if p.Data != nil && p.Data.Shape().Eq(d.Shape()) {
+			assign(p.Data, d)
+		}
+	}
+	t.best = nil
+}

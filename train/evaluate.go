@@ -1,0 +1,205 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// Evaluate runs the model over a set and returns what the metrics make of it, by name. Without
+// a metric it takes those that fit the targets: Accuracy for classes, Deviation for numbers.
+func Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Metric) (map[string]float64, error) {
+	if s == nil || s.Len() == 0 {
+		return nil, errors.New("train: there are no samples to evaluate")
+	}
+	l := data.Loader{}
+	if n, ok := fixedBatch(g); ok {
+		if s.Len()%n != 0 {
+			return nil, &op.Error{Stage: "evaluate", Input: g.Inputs()[0].Name(), Err: fmt.Errorf("the model fixes the batch to %d, which %d samples do not divide into: free it with Edit.Input or Loader.Inputs", n, s.Len())}
+		}
+		l.Batch = n
+	}
+	outputs := g.Outputs()
+	feed := nn.Feed{}
+	for b, err := range l.Batches(ctx, s, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if len(b.X) != len(g.Inputs()) {
+			return nil, &op.Error{Stage: "evaluate", Want: fmt.Sprintf("%d inputs", len(g.Inputs())), Got: len(b.X)}
+		}
+		for i, v := range g.Inputs() {
+			feed[v.Name()] = b.X[i]
+		}
+		if m == nil {
+			m = defaultMetrics(defaultLoss(b.Y), outputs)
+		}
+		st, err := g.Step(ctx, feed, nn.StepOptions{Want: outputs})
+		if err != nil {
+			return nil, err
+		}
+		err = addAll(m, st.Values, b.Y)
+		st.Release()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results(m), nil
+}
+
+func addAll(m []Metric, values []dtype.Value, want []*tensor.Dense) error {
+	out := make([]*tensor.Dense, len(values))
+	for i, v := range values {
+		d, ok := v.(*tensor.Dense)
+		if !ok {
+			return fmt.Errorf("train: output %d is a %T, no tensor of numbers: no metric reads it", i, v)
+		}
+		out[i] = d
+	}
+	for _, x := range m {
+		if err := x.Add(out, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func results(m []Metric) map[string]float64 {
+	all := map[string]float64{}
+	for _, x := range m {
+		maps.Copy(all, x.Result())
+	}
+	return all
+}
+
+// Evaluate runs the model over a set: the loss, under the name loss, and the configuration's
+// metrics. With Config.EMA it is the averages that are judged.
+func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[string]float64, error) {
+	if s == nil || s.Len() == 0 {
+		return nil, errors.New("train: there are no samples to evaluate")
+	}
+	t.hold(true)
+	l, err := t.loader()
+	if err != nil {
+		return nil, err
+	}
+	l.Shuffle = false
+	var sum tally
+	var metrics []Metric
+	n, count := 0, l.Count(s.Len())
+	for b, err := range l.Batches(ctx, s, 0) {
+		if err != nil {
+			return nil, err
+		}
+		d, err := t.bind(b)
+		if err != nil {
+			return nil, err
+		}
+		if metrics == nil {
+			if metrics = t.c.Metrics; metrics == nil {
+				metrics = defaultMetrics(d.lossBy, d.outputs)
+			}
+		}
+		st, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Want: append(d.outputs[:len(d.outputs):len(d.outputs)], d.loss)})
+		if err != nil {
+			return nil, err
+		}
+		last := len(st.Values) - 1
+		x, err := scalarOf(st.Values[last])
+		if err == nil {
+			err = addAll(metrics, st.Values[:last], b.Y)
+		}
+		st.Release()
+		if err != nil {
+			return nil, err
+		}
+		sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
+		n++
+		t.say(Event{Kind: Tested, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: n, Count: count})
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", s.Len(), l.Batch)
+	}
+	if rest := s.Len() - sum.Samples; rest > 0 {
+		t.say(Event{Kind: Note, Text: fmt.Sprintf("the model fixes the batch to %d: the last %d samples of %d were not validated", l.Batch, rest, s.Len())})
+	}
+	all := results(metrics)
+	all["loss"] = sum.mean()
+	return all, nil
+}
+
+func scalarOf(v dtype.Value) (float64, error) {
+	d, ok := v.(*tensor.Dense)
+	if !ok {
+		return 0, fmt.Errorf("train: the loss is a %T", v)
+	}
+	x, err := dtype.Float64s(d)
+	if err != nil || len(x) != 1 {
+		return 0, errors.Join(err, fmt.Errorf("train: the loss has %d elements", len(x)))
+	}
+	return x[0], nil
+}
+
+// Gradients yields the gradient of each batch's loss with respect to every weight, frozen ones
+// included, in evaluation mode and without changing anything: what pruning by Taylor expansion
+// reads. The tensors are valid until the next is asked for.
+func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.Seq2[nn.Grads, error] {
+	return func(yield func(nn.Grads, error) bool) {
+		if s == nil || s.Len() == 0 {
+			yield(nil, errors.New("train: there are no samples"))
+			return
+		}
+		l, err := t.loader()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l.Shuffle = false
+		for b, err := range l.Batches(ctx, s, 0) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			st, grads, err := t.gradients(ctx, b)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			more := yield(grads, nil)
+			st.Release()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+func (t *Trainer) gradients(ctx context.Context, b data.Sample) (*nn.Step, nn.Grads, error) {
+	d, err := t.bind(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	var weights []*nn.Param
+	for _, w := range d.watch {
+		if w.param.Role() == nn.Weight {
+			weights = append(weights, w.copy)
+		}
+	}
+	st, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Loss: d.loss, Params: weights})
+	if err != nil {
+		return nil, nil, err
+	}
+	grads := nn.Grads{}
+	for p, g := range st.Grads {
+		grads[d.origin[p]] = g
+	}
+	return st, grads, nil
+}

@@ -1,0 +1,141 @@
+package train
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Epoch is what one epoch did.
+type Epoch struct {
+	Epoch   int                // counted from 1
+	Steps   int                // updates made since training began
+	Samples int                // trained on in this epoch
+	Loss    float64            // mean over the epoch's samples, as they were trained on
+	Norm    float64            // of the gradients of the last update, before clipping
+	Rate    float64            // factor on the rule's rate at the last update
+	Val     map[string]float64 // the validation's loss and metrics; nil without one
+	Best    bool               // better than all epochs before
+	Seconds float64            // spent on it
+}
+
+// String is one line: "epoch 3: loss 0.2121, validation accuracy 0.981, loss 0.06402, 12 s".
+func (e Epoch) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "epoch %d: loss %.4g", e.Epoch, e.Loss)
+	for i, k := range slices.Sorted(maps.Keys(e.Val)) {
+		if i == 0 {
+			b.WriteString(", validation")
+		} else {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, " %s %.4g", k, e.Val[k])
+	}
+	fmt.Fprintf(&b, ", %.3g s", e.Seconds)
+	if e.Best {
+		b.WriteString(", best so far")
+	}
+	return b.String()
+}
+
+// MarshalJSON writes the figures; those that are no numbers are null.
+func (e Epoch) MarshalJSON() ([]byte, error) {
+	val := map[string]any{}
+	for k, v := range e.Val {
+		val[k] = number(v)
+	}
+	m := map[string]any{
+		"epoch": e.Epoch, "steps": e.Steps, "samples": e.Samples, "loss": number(e.Loss), "norm": number(e.Norm),
+		"rate": e.Rate, "best": e.Best, "seconds": e.Seconds,
+	}
+	if e.Val != nil {
+		m["val"] = val
+	}
+	return json.Marshal(m)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *Epoch) UnmarshalJSON(b []byte) error {
+	type plain Epoch // without methods; the keys differ from the fields by case only
+	return json.Unmarshal(b, (*plain)(e))
+}
+
+// History is the epochs so far.
+type History []Epoch
+
+// Last is the last epoch, the zero Epoch when there is none.
+func (h History) Last() Epoch {
+	if len(h) == 0 {
+		return Epoch{}
+	}
+	return h[len(h)-1]
+}
+
+// Best is the best epoch so far, the zero Epoch when there is none.
+func (h History) Best() Epoch {
+	for _, e := range slices.Backward(h) {
+		if e.Best {
+			return e
+		}
+	}
+	return Epoch{}
+}
+
+// String is one line for each epoch.
+func (h History) String() string {
+	lines := make([]string, len(h))
+	for i, e := range h {
+		lines[i] = e.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// MarshalJSON writes {"epochs": […]}.
+func (h History) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"epochs": []Epoch(h)})
+}
+
+// figures are the names of all validation figures, sorted.
+func (h History) figures() []string {
+	set := map[string]bool{}
+	for _, e := range h {
+		for k := range e.Val {
+			set[k] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// WriteCSV writes a table with a line for each epoch; validation figures are val_NAME.
+func (h History) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	head := []string{"epoch", "steps", "samples", "loss", "norm", "rate", "seconds"}
+	names := h.figures()
+	for _, n := range names {
+		head = append(head, "val_"+n)
+	}
+	if err := c.Write(head); err != nil {
+		return err
+	}
+	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	for _, e := range h {
+		line := []string{strconv.Itoa(e.Epoch), strconv.Itoa(e.Steps), strconv.Itoa(e.Samples), text(e.Loss), text(e.Norm), text(e.Rate), text(e.Seconds)}
+		for _, n := range names {
+			cell := ""
+			if v, ok := e.Val[n]; ok {
+				cell = text(v)
+			}
+			line = append(line, cell)
+		}
+		if err := c.Write(line); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}

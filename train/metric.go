@@ -1,0 +1,114 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Metric is a figure that is collected batch by batch, from the model's outputs and the targets.
+type Metric interface {
+	// Add takes a batch. The tensors are valid during the call only.
+	Add(out, want []*tensor.Dense) error
+	// Result gives the figures by name and starts anew.
+	Result() map[string]float64
+}
+
+// defaultMetrics are those that fit a loss.
+func defaultMetrics(l Loss, out []*nn.Value) []Metric {
+	switch l.(type) {
+	case CrossEntropy, NLL:
+		m := []Metric{&Accuracy{}}
+		if len(out) > 0 && out[0].Type().Rank() > 1 && out[0].Type().Shape[1].Size > 10 {
+			m = append(m, &Accuracy{K: 5})
+		}
+		return m
+	case BCEWithLogits:
+		logits := len(out) > 0 && out[0].Producer().Type() != "Sigmoid"
+		return []Metric{&BinaryAccuracy{Logits: logits}}
+	case MSE, L1, Huber:
+		return []Metric{&Deviation{}}
+	}
+	return []Metric{}
+}
+
+// pair reads the first output and the first target.
+func pair(metric string, out, want []*tensor.Dense) (x, y *tensor.Dense, err error) {
+	if len(out) == 0 || len(want) == 0 {
+		return nil, nil, fmt.Errorf("train: %s: %d outputs and %d targets: want one of each", metric, len(out), len(want))
+	}
+	return out[0], want[0], nil
+}
+
+// scores are class scores seen as [N, classes, inner], and the right class of each position.
+type scores struct {
+	x        []float64
+	n, c, in int
+	label    []int
+}
+
+// classes reads scores [N, C, d…] and targets: classes [N, d…], or probabilities like the scores,
+// of which the largest counts. Axes of size 1 behind the classes are passed over.
+func classes(metric string, out, want []*tensor.Dense) (s scores, err error) {
+	x, y, err := pair(metric, out, want)
+	if err != nil {
+		return s, err
+	}
+	shape := x.Shape()
+	if len(shape) < 2 {
+		return s, fmt.Errorf("train: %s: the output is %v: want [N, classes, …]", metric, shape)
+	}
+	s.n, s.c, s.in = shape[0], shape[1], 1
+	for _, d := range shape[2:] {
+		s.in *= d
+	}
+	if s.x, err = dtype.Float64s(x); err != nil {
+		return s, err
+	}
+	if dtype.Of(y.Dtype()).IsFloat() {
+		p, err := dtype.Float64s(y)
+		if err != nil {
+			return s, err
+		}
+		if len(p) != len(s.x) {
+			return s, fmt.Errorf("train: %s: the output is %v, the target %v", metric, shape, y.Shape())
+		}
+		t := scores{x: p, n: s.n, c: s.c, in: s.in}
+		for i := range s.n * s.in {
+			s.label = append(s.label, t.top(i))
+		}
+		return s, nil
+	}
+	err = eachLabel(y, func(_, c int) error { s.label = append(s.label, c); return nil })
+	if err == nil && len(s.label) != s.n*s.in {
+		err = fmt.Errorf("the output is %v, the target %v", shape, y.Shape())
+	}
+	if err != nil {
+		return s, fmt.Errorf("train: %s: %w", metric, err)
+	}
+	return s, nil
+}
+
+// at is the score of class c at position i.
+func (s scores) at(i, c int) float64 { return s.x[(i/s.in*s.c+c)*s.in+i%s.in] }
+
+// top is the class with the highest score, the first of equal ones.
+func (s scores) top(i int) int {
+	best := 0
+	for c := 1; c < s.c; c++ {
+		if s.at(i, c) > s.at(i, best) {
+			best = c
+		}
+	}
+	return best
+}
+
+// ratio is a/b, 0 where b is 0.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

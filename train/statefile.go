@@ -1,0 +1,134 @@
+package train
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// A state file has the layout of safetensors: the length of a header as eight bytes, the header
+// as JSON (name → dtype, shape, offsets), then the tensors one after another, all little-endian.
+// One entry, __metadata__, holds text.
+
+type entry struct {
+	DType   string `json:"dtype"`
+	Shape   []int  `json:"shape"`
+	Offsets [2]int `json:"data_offsets"`
+}
+
+var tensorNames = map[dtype.DType]string{
+	dtype.Float32: "F32", dtype.Float64: "F64", dtype.Float16: "F16", dtype.BFloat16: "BF16",
+	dtype.Int64: "I64", dtype.Int32: "I32", dtype.Uint8: "U8", dtype.Bool: "BOOL",
+}
+
+const maxHeader = 100 << 20 // safetensors' own limit
+
+// writeState writes tensors and text.
+func writeState(w io.Writer, tensors map[string]*tensor.Dense, text map[string]string) error {
+	header := map[string]any{"__metadata__": text}
+	names := slices.Sorted(maps.Keys(tensors))
+	at := 0
+	for _, n := range names {
+		d := tensors[n]
+		kind, ok := tensorNames[dtype.Of(d.Dtype())]
+		if !ok {
+			return fmt.Errorf("train: state %s is %v, which a state file cannot hold", n, dtype.Of(d.Dtype()))
+		}
+		size := len(dtype.Bytes(d))
+		header[n] = entry{kind, append([]int{}, d.Shape()...), [2]int{at, at + size}}
+		at += size
+	}
+	b, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	for len(b)%8 != 0 {
+		b = append(b, ' ')
+	}
+	if err := binary.Write(w, binary.LittleEndian, uint64(len(b))); err != nil {
+		return err
+	}
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	for _, n := range names {
+		if _, err := w.Write(dtype.Bytes(tensors[n])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readState reads what writeState wrote. Nothing is allocated that the file does not hold.
+func readState(path string) (map[string]*tensor.Dense, map[string]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	bad := func(format string, args ...any) (map[string]*tensor.Dense, map[string]string, error) {
+		return nil, nil, fmt.Errorf("train: %s: %w", path, fmt.Errorf(format, args...))
+	}
+	if len(b) < 8 {
+		return bad("is no state file: %d bytes", len(b))
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if n > maxHeader || n > uint64(len(b)-8) {
+		return bad("is no state file: its header would be %d bytes", n)
+	}
+	head, rest := b[8:8+n], b[8+n:]
+	raw := map[string]json.RawMessage{}
+	if err := json.Unmarshal(head, &raw); err != nil {
+		return bad("header: %w", err)
+	}
+	text := map[string]string{}
+	if m, ok := raw["__metadata__"]; ok {
+		if err := json.Unmarshal(m, &text); err != nil {
+			return bad("header: %w", err)
+		}
+		delete(raw, "__metadata__")
+	}
+	tensors := map[string]*tensor.Dense{}
+	for name, m := range raw {
+		var e entry
+		if err := json.Unmarshal(m, &e); err != nil {
+			return bad("tensor %s: %w", name, err)
+		}
+		d, err := e.read(rest)
+		if err != nil {
+			return bad("tensor %s: %w", name, err)
+		}
+		tensors[name] = d
+	}
+	return tensors, text, nil
+}
+
+func (e entry) read(b []byte) (*tensor.Dense, error) {
+	for t, name := range tensorNames {
+		if name != e.DType {
+			continue
+		}
+		from, to := e.Offsets[0], e.Offsets[1]
+		count, err := dtype.Count(e.Shape)
+		if err != nil {
+			return nil, err
+		}
+		if from < 0 || to < from || to > len(b) || count > math.MaxInt/8 {
+			return nil, fmt.Errorf("bytes %d to %d of %d", from, to, len(b))
+		}
+		if size := len(dtype.Bytes(dtype.New(t, 1))); to-from != count*size {
+			return nil, fmt.Errorf("%d bytes for %d elements of %v", to-from, count, t)
+		}
+		d := dtype.New(t, e.Shape...)
+		copy(dtype.Bytes(d), b[from:to])
+		return d, nil
+	}
+	return nil, fmt.Errorf("dtype %q is unknown", e.DType)
+}
