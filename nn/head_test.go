@@ -1,30 +1,21 @@
 package nn_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train/data"
 )
 
-// shared opens a model that is not part of the project; without GRAFT_SHARED the test is skipped.
+// shared opens a model that is not part of the project; where there are none the test is skipped.
 func shared(t *testing.T, model string) *nn.Graph {
 	t.Helper()
-	dir := os.Getenv("GRAFT_SHARED")
-	if dir == "" {
-		t.Skip("GRAFT_SHARED is not set")
-	}
-	files, _ := filepath.Glob(filepath.Join(dir, "models", model, "*.onnx"))
-	if len(files) == 0 {
-		t.Skip("no such model: " + model)
-	}
-	g, err := onnxio.Load(files[0])
+	g, err := onnxio.Load(oracle.Shared(t, "models", model, "model.onnx"))
 	if err != nil {
 		t.Fatal(err)
 	}

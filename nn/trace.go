@@ -2,7 +2,6 @@ package nn
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sort"
@@ -288,4 +287,3 @@ func moreSymbols(have, t op.Type) op.Type {
 	return have
 }
 
-var _ = fmt.Sprint

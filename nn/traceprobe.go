@@ -34,9 +34,9 @@ func samplePoints(symbols []string, scale int) []map[string]int {
 	if len(symbols) == 0 {
 		return []map[string]int{{}}
 	}
-	first := []int{3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41}
-	other := []int{43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97}
-	third := []int{6, 10, 14, 22, 26, 34, 38, 46, 58, 62, 74, 82}
+	first := []int{11, 13, 17, 19, 23, 29, 31, 37, 41}
+	other := []int{43, 47, 53, 59, 61, 67, 71, 73, 79}
+	third := []int{22, 26, 34, 38, 46, 58, 62, 74, 82}
 	pick := func(list []int, i int) int { return scale * (list[i%len(list)] + 100*(i/len(list))) }
 	base := map[string]int{}
 	all := map[string]int{}

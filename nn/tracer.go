@@ -27,7 +27,7 @@ type tracer struct {
 	calls   map[*op.Call]*Node
 	lengths map[string]*Value // one-element shape vectors, by size
 	shapes  map[*Value]*Value // Shape of a value
-	sources []source
+	sources []measured
 	missing map[string]bool
 	consts  int
 }
@@ -38,8 +38,8 @@ type traced struct {
 	v  *Value
 }
 
-// source is a value whose dimensions other shapes may be computed from.
-type source struct {
+// measured is a value whose dimensions other shapes may be computed from.
+type measured struct {
 	v     *Value
 	shape []size
 }
@@ -103,7 +103,7 @@ func (t *tracer) bind(at gorgonia.Nodes, v *Value) {
 		return
 	}
 	if s := (&Site{t: t, at: at}).shapeOf(v); s != nil {
-		t.sources = append(t.sources, source{v, s})
+		t.sources = append(t.sources, measured{v, s})
 	}
 }
 
@@ -258,14 +258,7 @@ func (t *tracer) nameOf(n *gorgonia.Node) string {
 func valueOf(v gorgonia.Value) (dtype.Value, error) {
 	switch x := v.(type) {
 	case *tensor.Dense:
-		if x.RequiresIterator() || x.IsView() || !x.DataOrder().IsRowMajor() {
-			m, ok := x.Materialize().(*tensor.Dense)
-			if !ok {
-				return nil, fmt.Errorf("the value is no dense tensor")
-			}
-			return m, nil
-		}
-		return x, nil
+		return contiguous(x)
 	case *dtype.Strings:
 		return x, nil
 	case gorgonia.Scalar:
@@ -275,6 +268,32 @@ func valueOf(v gorgonia.Value) (dtype.Value, error) {
 		return d, nil
 	}
 	return nil, fmt.Errorf("a value of type %T has no ONNX form", v)
+}
+
+// contiguous is a tensor itself, or a copy of it row by row when it is transposed or a view.
+func contiguous(d *tensor.Dense) (dtype.Value, error) {
+	o, shape := d.DataOrder(), d.Shape()
+	if !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed() && shape.TotalSize()*int(d.Dtype().Size()) == len(d.Raw) {
+		return d, nil
+	}
+	c := dtype.New(dtype.Of(d.Dtype()), shape...)
+	at := make([]int, len(shape))
+	for range shape.TotalSize() {
+		x, err := d.At(at...)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.SetAt(x, at...); err != nil {
+			return nil, err
+		}
+		for k := len(at) - 1; k >= 0; k-- {
+			if at[k]++; at[k] < shape[k] {
+				break
+			}
+			at[k] = 0
+		}
+	}
+	return c, nil
 }
 
 // scalarValue makes a tensor of rank 0.

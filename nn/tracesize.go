@@ -95,6 +95,9 @@ func (s *Site) transpose(rows [][]int) []size {
 
 // vector is an int64 vector of sizes: a constant, or computed from shapes.
 func (s *Site) vector(list []size) *Value {
+	if s.t.e.err != nil {
+		return nil
+	}
 	var parts []*Value
 	var run []int
 	flush := func() {
@@ -282,6 +285,9 @@ func (s *Site) reshape(v *Value, from, to []size) *Value {
 
 // target is the second input of a Reshape.
 func (s *Site) target(from, to []size) *Value {
+	if s.t.e.err != nil {
+		return nil
+	}
 	to = slices.Clone(to)
 	zero := slices.ContainsFunc(to, func(d size) bool { return d.is(0) })
 	open := -1

@@ -129,6 +129,10 @@ func (w *walker) visit(n *Node) error {
 		if err == nil {
 			break
 		}
+		if w.mode == walkInfer && unranked(c) {
+			w.bindPartly(n, c) // the rank may be anything, so nothing is wrong yet
+			return nil
+		}
 		i, need := op.Needs(err)
 		if !need || i >= len(in) || in[i] == nil {
 			return located(w.stage(), n, err)
@@ -154,6 +158,15 @@ func (w *walker) visit(n *Node) error {
 func (w *walker) untyped(in []*Value) bool {
 	for _, v := range in {
 		if v != nil && (v.producer != nil || v.graph.body == nil) && !w.at(v).typ.Present() {
+			return true
+		}
+	}
+	return false
+}
+
+func unranked(c *op.Call) bool {
+	for _, t := range c.In {
+		if t.Unranked {
 			return true
 		}
 	}

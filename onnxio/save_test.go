@@ -3,12 +3,17 @@ package onnxio
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -70,4 +75,187 @@ func sameModel(before, after []byte) error {
 		return nil
 	}
 	return fmt.Errorf("changed (- before, + after):\n%.3000s", cmp.Diff(a, b, protocmp.Transform()))
+}
+
+// TestSaveEdited checks what is written after an edit: what it touched and nothing else.
+func TestSaveEdited(t *testing.T) {
+	before := textModel(t, "input "+float("x", "N 3")+"output "+float("y", "N 3")+
+		`node { op_type: "Relu" name: "r" input: "x" output: "h" doc_string: "kept" }
+		 node { op_type: "Mystery" domain: "test" name: "m" input: "h" output: "k" attribute { name: "a" i: 3 type: INT } }
+		 node { op_type: "Mul" name: "s" input: "k" input: "w" output: "y" }
+		 initializer { name: "w" data_type: 1 dims: 3 float_data: [1, 2, 3] }
+		 value_info { name: "h" type { tensor_type { elem_type: 1 shape { dim { dim_param: "N" } dim { dim_value: 3 } } } } }
+		 quantization_annotation { tensor_name: "h" quant_parameter_tensor_names { key: "SCALE_TENSOR" value: "w" } }
+		 metadata_props { key: "k" value: "v" }`)
+	g, err := Read(bytes.NewReader(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Meta["who"] = "me"
+	err = g.Edit(func(e *nn.Edit) {
+		e.RenameValue(e.Value("h"), "hidden")
+		e.RenameValue(e.Value("w"), "weight")
+		e.Insert(e.Value("y"), nn.Sigmoid{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	m := &onnxpb.ModelProto{}
+	if err := proto.Unmarshal(b.Bytes(), m); err != nil {
+		t.Fatal(err)
+	}
+	p := m.Graph
+	if n := len(p.Node); n != 4 || p.Node[0].GetDocString() != "kept" || p.Node[0].Output[0] != "hidden" || p.Node[1].Input[0] != "hidden" ||
+		p.Node[1].Attribute[0].GetI() != 3 || p.Node[2].Input[1] != "weight" || p.Node[3].GetOpType() != "Sigmoid" || p.Output[0].GetName() != p.Node[3].Output[0] {
+		t.Errorf("nodes %v, output %v", p.Node, p.Output)
+	}
+	if a := p.QuantizationAnnotation[0]; a.GetTensorName() != "hidden" || a.QuantParameterTensorNames[0].GetValue() != "weight" {
+		t.Errorf("annotation %v", a)
+	}
+	if p.Initializer[0].GetName() != "weight" || len(p.Initializer[0].FloatData) != 3 || p.ValueInfo[0].GetName() != "hidden" ||
+		p.MetadataProps[0].GetKey() != "k" || m.MetadataProps[0].GetValue() != "me" {
+		t.Errorf("%v", p)
+	}
+}
+
+func TestSaveTrained(t *testing.T) {
+	g, err := Read(bytes.NewReader(textModel(t, "input "+float("x", "2")+"output "+float("y", "2")+
+		`node { op_type: "Mul" input: "x" input: "w" output: "y" } initializer { name: "w" data_type: 1 dims: 2 raw_data: "\000\000\200?\000\000\000@" doc_string: "d" }`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range g.Params() {
+		dtype.Slice[float32](p.Data)[1] = 7
+	}
+	var b bytes.Buffer
+	if err := Write(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y := eval(t, again, 2); y[0] != 1 || y[1] != 14 {
+		t.Errorf("got %v", y)
+	}
+}
+
+// TestSaveSubgraph renames an outer value that a subgraph reads.
+func TestSaveSubgraph(t *testing.T) {
+	body := func(name string) string {
+		return `attribute { name: "` + name + `" type: GRAPH g { name: "` + name + `" node { op_type: "Abs" input: "h" output: "` + name + `_out" } output { name: "` + name + `_out" } } } `
+	}
+	for _, operator := range []string{`op_type: "If"`, `op_type: "Unknown" domain: "test"`} {
+		before := textModel(t, "input "+float("x", "2")+`input { name: "c" type { tensor_type { elem_type: 9 shape { } } } } output `+float("y", "2")+
+			`node { op_type: "Relu" input: "x" output: "h" } node { `+operator+` input: "c" output: "y" `+body("then_branch")+body("else_branch")+` }`)
+		g, err := Read(bytes.NewReader(before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []*nn.Graph{g, g.Clone()} {
+			var b bytes.Buffer
+			if err := Write(&b, g); err != nil {
+				t.Fatal(err)
+			}
+			if err := sameModel(before, b.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := g.Edit(func(e *nn.Edit) { e.RenameValue(e.Value("h"), "renamed") }); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := Write(&b, g); err != nil {
+			t.Fatal(err)
+		}
+		m := &onnxpb.ModelProto{}
+		if err := proto.Unmarshal(b.Bytes(), m); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range m.Graph.Node[1].Attribute {
+			if got := a.G.Node[0].Input[0]; got != "renamed" {
+				t.Errorf("%s: %s reads %q", operator, a.GetName(), got)
+			}
+		}
+	}
+}
+
+func TestSaveNew(t *testing.T) {
+	g := nn.New("fresh")
+	err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,4]")
+		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3}, nn.ReLU{}}, x))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := eval(t, again, 2, 4), eval(t, g, 2, 4); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if h := HeaderOf(again); h.IRVersion != 10 || h.Producer != "graft" || h.Opsets[""] != nn.LatestOpset {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestSaveOpset(t *testing.T) {
+	g, err := Read(bytes.NewReader(textModel(t, "input "+float("x", "2 3")+"output "+float("y", "2 3")+
+		`node { op_type: "Relu" input: "x" output: "h" } node { op_type: "Softmax" name: "s" input: "h" output: "y" }`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := (Saver{Opset: 21}).Write(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(&b)
+	if err != nil || again.Opsets[""] != 21 {
+		t.Errorf("got %v, %v", again.Opsets, err)
+	}
+	for _, s := range []Saver{{Opset: 11}, {DType: dtype.Float16}, {Inputs: []string{"z float32[2]"}}, {ExternalOver: 1}} {
+		if err := s.Write(io.Discard, g); err == nil || !strings.HasPrefix(err.Error(), "save: ") {
+			t.Errorf("%+v: got %v", s, err)
+		}
+	}
+}
+
+func TestSaveExternal(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "m.onnx")
+	text := textModel(t, "input "+float("x", "2")+"output "+float("y", "2")+
+		`node { op_type: "Mul" input: "x" input: "w" output: "y" } initializer { name: "w" data_type: 1 dims: 2 float_data: [3, 4] }`)
+	g, err := Read(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (Saver{ExternalOver: 4}).Save(file, g); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(file + ".data"); err != nil || len(b) != 8 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	again, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y := eval(t, again, 2); y[0] != 3 || y[1] != 8 {
+		t.Errorf("got %v", y)
+	}
+	if err := Save(file, again); err != nil { // back into one file
+		t.Fatal(err)
+	}
+	if again, err = (Loader{}).Load(file); err != nil || eval(t, again, 2)[1] != 8 {
+		t.Errorf("%v", err)
+	}
 }

@@ -145,7 +145,7 @@ func (t *Trainer) begin(d *binding) {
 
 // abandon forgets an open group: statistics are again what they were before it.
 func (t *Trainer) abandon() {
-	if t.group.order == nil {
+	if t.group.count == 0 {
 		return
 	}
 	for p, s := range t.stats {

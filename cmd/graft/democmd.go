@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// demoCommand is the whole story on an embedded network, offline and in less than two minutes.
-func demoCommand() *cobra.Command {
+// newDemo is the whole story on an embedded network, offline and in less than two minutes.
+func newDemo() *cobra.Command {
 	var o demo.Options
 	var asJSON bool
 	c := &cobra.Command{

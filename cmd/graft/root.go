@@ -12,18 +12,19 @@ import (
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "graft",
-		Short: "Bring ONNX models to life: run, inspect and verify them",
+		Short: "Bring ONNX models to life: run, change, train and verify them",
 		Long: `graft reads ONNX models, runs them and checks them, in pure Go.
 
 A .onnx file becomes a graph of layers that Go programs can change, train and write back out;
 this command does the everyday part of that without a program.`,
-		Example: `  graft inspect model.onnx
+		Example: `  graft demo
+  graft inspect model.onnx
   graft run model.onnx --input image=cat.jpg
   graft verify testcases/`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newInspect(), newRun(), newVerify(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(), newVerify(), newVersion())
 	return root
 }
 

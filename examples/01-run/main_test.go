@@ -9,5 +9,5 @@ func Example() {
 	// Output:
 	// 100.0 % class 7
 	//   0.0 % class 2
-	//   0.0 % class 1
+	//   0.0 % class 4
 }

@@ -19,9 +19,8 @@ const elementGrain = 1 << 14
 
 // Binary computes dst[i] = a[i] op b[i] for all i of dst; dst may be a or b.
 func Binary[T Float](p *Pool, op BinaryOp, dst, a, b []T) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	if len(dst) <= elementGrain {
-		binaryVV(op, dst, a, b)
+	if len(dst) <= elementGrain { // without a closure: callers loop over rows
+		binaryVV(op, dst, a[:len(dst)], b[:len(dst)])
 		return
 	}
 	p.Range(len(dst), elementGrain, func(lo, hi int) { binaryVV(op, dst[lo:hi], a[lo:hi], b[lo:hi]) })
@@ -29,7 +28,10 @@ func Binary[T Float](p *Pool, op BinaryOp, dst, a, b []T) {
 
 // BinaryScalar computes dst[i] = a[i] op s; dst may be a.
 func BinaryScalar[T Float](p *Pool, op BinaryOp, dst, a []T, s T) {
-	a = a[:len(dst)]
+	if len(dst) <= elementGrain {
+		binaryVS(op, dst, a[:len(dst)], s)
+		return
+	}
 	p.Range(len(dst), elementGrain, func(lo, hi int) { binaryVS(op, dst[lo:hi], a[lo:hi], s) })
 }
 

@@ -13,28 +13,65 @@ func Relu[T Float](p *Pool, dst, x []T) {
 }
 
 // Exp computes dst[i] = exp(x[i]), to 2 units in the last place in float32. dst may be x.
-func Exp[T Float](p *Pool, dst, x []T) { unary(p, dst, x, expInto) }
+func Exp[T Float](p *Pool, dst, x []T) {
+	if len(dst) <= functionGrain {
+		expInto(dst, x[:len(dst)])
+		return
+	}
+	unary(p, dst, x, expInto)
+}
 
 // Tanh computes dst[i] = tanh(x[i]), to 3 units in the last place in float32. dst may be x.
-func Tanh[T Float](p *Pool, dst, x []T) { unary(p, dst, x, tanhInto) }
+func Tanh[T Float](p *Pool, dst, x []T) {
+	if len(dst) <= functionGrain {
+		tanhInto(dst, x[:len(dst)])
+		return
+	}
+	unary(p, dst, x, tanhInto)
+}
 
 // Sigmoid computes dst[i] = 1/(1+exp(-x[i])), to 4 units in the last place in
 // float32 where the result is a normal number. dst may be x.
-func Sigmoid[T Float](p *Pool, dst, x []T) { unary(p, dst, x, sigmoidInto) }
+func Sigmoid[T Float](p *Pool, dst, x []T) {
+	if len(dst) <= functionGrain {
+		sigmoidInto(dst, x[:len(dst)])
+		return
+	}
+	unary(p, dst, x, sigmoidInto)
+}
 
 // Erf computes the error function of each element, to 3 units in the last place in
 // float32. dst may be x.
-func Erf[T Float](p *Pool, dst, x []T) { unary(p, dst, x, erfInto) }
+func Erf[T Float](p *Pool, dst, x []T) {
+	if len(dst) <= functionGrain {
+		erfInto(dst, x[:len(dst)])
+		return
+	}
+	unary(p, dst, x, erfInto)
+}
 
 // Log computes dst[i] = ln(x[i]), to 2 units in the last place in float32: -Inf of
 // 0, NaN of what is below. dst may be x.
-func Log[T Float](p *Pool, dst, x []T) { unary(p, dst, x, logInto) }
+func Log[T Float](p *Pool, dst, x []T) {
+	if len(dst) <= functionGrain {
+		logInto(dst, x[:len(dst)])
+		return
+	}
+	unary(p, dst, x, logInto)
+}
 
 // Sqrt computes dst[i] = √x[i], correctly rounded. dst may be x.
-func Sqrt[T Float](p *Pool, dst, x []T) { unary(p, dst, x, sqrtInto) }
+func Sqrt[T Float](p *Pool, dst, x []T) {
+	if len(dst) <= functionGrain {
+		sqrtInto(dst, x[:len(dst)])
+		return
+	}
+	unary(p, dst, x, sqrtInto)
+}
 
+// unary runs f on the pool. Short slices do not come here: a closure is an allocation, and callers
+// loop over blocks.
 func unary[T Float](p *Pool, dst, x []T, f func(dst, x []T)) {
-	x = x[:len(dst)]
 	p.Range(len(dst), functionGrain, func(lo, hi int) { f(dst[lo:hi], x[lo:hi]) })
 }
 

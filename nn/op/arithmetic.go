@@ -133,7 +133,7 @@ func pow() *Op {
 
 func powRow() binary {
 	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, types: Numeric, attrs: PowConfig{}, free: true,
-		f: power, i: powerInt, u: powerUint, grad: powGrad}
+		f: power, i: powerInt, u: powerUint, s32: powScalar[float32], s64: powScalar[float64], grad: powGrad}
 }
 
 // power knows the exponents that networks use.
@@ -215,7 +215,7 @@ func (r binary) convertingKernel(c *Call, w *walk) (engine.Kernel, error) {
 // powFactors are the derivatives of a^b by a and by b, as operators of lowerings.
 func powFactors() []*Op {
 	rows := []binary{
-		{name: "PowByBase", f: func(a, b float64) float64 {
+		{name: "PowByBase", s32: powByBaseScalar[float32], s64: powByBaseScalar[float64], f: func(a, b float64) float64 {
 			if b == 0 {
 				return 0
 			}

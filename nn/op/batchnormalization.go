@@ -29,7 +29,7 @@ func batchNormalization() *Op {
 		In:    "X T, scale T1 weight, B T1 weight, input_mean T2 state, input_var T2 state",
 		Out:   "Y T, running_mean? T2, running_var? T2, saved_mean? T2, saved_var? T2",
 		Where: Where{"T": Floats, "T1": Floats, "T2": Floats}, Attrs: BatchNormalizationConfig{},
-		Infer: inferBatchNorm, Hidden: batchNormHidden, Kernel: batchNormKernel, Grad: batchNormGrad,
+		InPlace: []int{0}, Infer: inferBatchNorm, Hidden: batchNormHidden, Kernel: batchNormKernel, Grad: batchNormGrad,
 		State: func(c *Call) []Update {
 			if !batchStatistics(c) {
 				return nil

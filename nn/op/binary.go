@@ -19,9 +19,11 @@ type binary struct {
 	// Results of the operands' type.
 	kern *kernel.BinaryOp // fast floats
 	f    func(a, b float64) float64
-	i    func(a, b int64) int64   // integers; the result wraps
-	u    func(a, b uint64) uint64 // unsigned integers; nil: i
-	b    func(a, b bool) bool     // on bools; the result is bool
+	i    func(a, b int64) int64                 // integers; the result wraps
+	u    func(a, b uint64) uint64               // unsigned integers; nil: i
+	b    func(a, b bool) bool                   // on bools; the result is bool
+	s32  func(dst, a []float32, b float32) bool // a fast way for some scalars b, or false
+	s64  func(dst, a []float64, b float64) bool
 
 	// Results that are bool.
 	cf func(a, b float64) bool
@@ -133,7 +135,15 @@ func (r binary) known(c *Call) []Known {
 		out = []Dim{}
 	}
 	for i := range out {
-		out[i] = r.dims(a[min(i, len(a)-1)], b[min(i, len(b)-1)])
+		x, y := a[min(i, len(a)-1)], b[min(i, len(b)-1)]
+		if y.Sym == "" && y.Size < 0 && c.Known[1].Value != nil && r.name == "Add" {
+			out[i] = x.Sub(D(-y.Size))
+			continue
+		}
+		if x.Sym == "" && x.Size < 0 || y.Sym == "" && y.Size < 0 {
+			return nil // a negative number reads as an unknown dimension
+		}
+		out[i] = r.dims(x, y)
 	}
 	return []Known{{Dims: out}}
 }
@@ -205,7 +215,8 @@ func (r binary) floatKernel(t DType, w *walk) engine.Kernel {
 		return perPrecision(t, pairKernel(w, 1, fastPair[float32](*r.kern)), pairKernel(w, 1, fastPair[float64](*r.kern)))
 	}
 	f := r.f
-	return perPrecision(t, pairKernel(w, 16, pairOf(func(a, b float32) float32 { return float32(f(float64(a), float64(b))) })), pairKernel(w, 16, pairOf(f)))
+	p32 := withScalars(pairOf(func(a, b float32) float32 { return float32(f(float64(a), float64(b))) }), r.s32)
+	return perPrecision(t, pairKernel(w, 16, p32), pairKernel(w, 16, withScalars(pairOf(f), r.s64)))
 }
 
 func (r binary) integerKernel(c *Call, t DType, w *walk) (engine.Kernel, error) {
@@ -287,6 +298,20 @@ func pairOf[T, R any](f func(a, b T) R) pair[T, R] {
 			}
 		},
 	}
+}
+
+// withScalars tries fast first where the second operand is a single element.
+func withScalars[T any](p pair[T, T], fast func(dst, a []T, b T) bool) pair[T, T] {
+	if fast == nil {
+		return p
+	}
+	slow := p.vs
+	p.vs = func(dst, a []T, b T) {
+		if !fast(dst, a, b) {
+			slow(dst, a, b)
+		}
+	}
+	return p
 }
 
 // fastPair are the row functions of package kernel.

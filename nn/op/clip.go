@@ -136,15 +136,9 @@ func clipFloats[T kernel.Float](cfg ClipConfig) engine.Kernel {
 		lo, hi := bounds[T](cfg, inputAt(in, 1), inputAt(in, 2))
 		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
 		x.Pool().Range(len(dst), 1<<13, func(a, b int) {
-			for i := a; i < b; i++ {
-				v := src[i]
-				if v < lo {
-					v = lo
-				}
-				if v > hi {
-					v = hi
-				}
-				dst[i] = v
+			for ; a < b; a += blockSize {
+				e := min(a+blockSize, b)
+				clamp(dst[a:e], src[a:e], lo, hi)
 			}
 		})
 		return nil

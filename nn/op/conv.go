@@ -122,7 +122,7 @@ func (c *Call) output(shape []Dim) ([]Type, error) {
 }
 
 // maxElements bounds the elements of an output whose shape comes from attributes.
-const maxElements = 1 << 40
+const maxElements = 1 << 34
 
 // shape is the geometry for package kernel; x and y are the smaller-stride and the strided side.
 func (w *window) shape(x, y Type, group int) kernel.ConvShape {

@@ -1,10 +1,6 @@
 package op
 
-import (
-	"math"
-
-	"github.com/graft-ml/graft/internal/kernel"
-)
+import "math"
 
 // GeluConfig has the attributes of Gelu: Approximate is "none" (the error function) or "tanh".
 type GeluConfig struct {
@@ -20,10 +16,10 @@ func gelu() []*Op {
 		of: func(c Config) pointwise {
 			if c.(GeluConfig).Approximate == "tanh" {
 				return pointwise{f: geluTanh, need: "x", grad: geluTanhGrad,
-					f32: geluTanhInto[float32], f64: geluTanhInto[float64], g32: geluTanhGradInto[float32], g64: geluTanhGradInto[float64]}
+					f32: blocked(geluTanhBlock[float32]), f64: blocked(geluTanhBlock[float64]), g32: blockedGrad(geluTanhGradBlock[float32]), g64: blockedGrad(geluTanhGradBlock[float64])}
 			}
 			return pointwise{f: geluErf, need: "x", grad: geluErfGrad,
-				f32: geluErfInto[float32], f64: geluErfInto[float64], g32: geluErfGradInto[float32], g64: geluErfGradInto[float64]}
+				f32: blocked(geluErfBlock[float32]), f64: blocked(geluErfBlock[float64]), g32: blockedGrad(geluErfGradBlock[float32]), g64: blockedGrad(geluErfGradBlock[float64])}
 		},
 	}.ops()
 	list[0].Check = func(c *Call) error {
@@ -51,74 +47,4 @@ func geluTanh(x float64) float64 { return 0.5 * x * (1 + math.Tanh(geluC*(x+gelu
 func geluTanhGrad(x, _, dy float64) float64 {
 	t := math.Tanh(geluC * (x + geluCube*x*x*x))
 	return dy * (0.5*(1+t) + 0.5*x*(1-t*t)*geluC*(1+3*geluCube*x*x))
-}
-
-// geluBlock is how many elements pass through the kernels of package kernel at a time.
-const geluBlock = 512
-
-// inBlocks calls f for pieces of n elements with a buffer of the piece's length.
-func inBlocks[T kernel.Float](p *kernel.Pool, n int, f func(lo, hi int, buf []T)) {
-	p.Range(n, 4*geluBlock, func(lo, hi int) {
-		var buf [geluBlock]T
-		for ; lo < hi; lo += geluBlock {
-			end := min(hi, lo+geluBlock)
-			f(lo, end, buf[:end-lo])
-		}
-	})
-}
-
-func geluErfInto[T kernel.Float](p *kernel.Pool, dst, src []T) {
-	inBlocks(p, len(dst), func(lo, hi int, b []T) {
-		for i := range b {
-			b[i] = src[lo+i] * T(1/math.Sqrt2)
-		}
-		kernel.Erf(nil, b, b)
-		for i := range b {
-			dst[lo+i] = src[lo+i] * 0.5 * (1 + b[i])
-		}
-	})
-}
-
-func geluErfGradInto[T kernel.Float](p *kernel.Pool, dx, dy, x []T) {
-	inBlocks(p, len(dx), func(lo, hi int, b []T) {
-		var e [geluBlock]T
-		g := e[:len(b)]
-		for i := range b {
-			v := x[lo+i]
-			b[i], g[i] = v*T(1/math.Sqrt2), -0.5*v*v
-		}
-		kernel.Erf(nil, b, b)
-		kernel.Exp(nil, g, g)
-		s := T(1 / math.Sqrt(2*math.Pi))
-		for i := range b {
-			dx[lo+i] = dy[lo+i] * (0.5*(1+b[i]) + x[lo+i]*g[i]*s)
-		}
-	})
-}
-
-func geluTanhInto[T kernel.Float](p *kernel.Pool, dst, src []T) {
-	inBlocks(p, len(dst), func(lo, hi int, b []T) {
-		for i := range b {
-			v := src[lo+i]
-			b[i] = T(geluC) * (v + geluCube*v*v*v)
-		}
-		kernel.Tanh(nil, b, b)
-		for i := range b {
-			dst[lo+i] = 0.5 * src[lo+i] * (1 + b[i])
-		}
-	})
-}
-
-func geluTanhGradInto[T kernel.Float](p *kernel.Pool, dx, dy, x []T) {
-	inBlocks(p, len(dx), func(lo, hi int, b []T) {
-		for i := range b {
-			v := x[lo+i]
-			b[i] = T(geluC) * (v + geluCube*v*v*v)
-		}
-		kernel.Tanh(nil, b, b)
-		for i, t := range b {
-			v := x[lo+i]
-			dx[lo+i] = dy[lo+i] * (0.5*(1+t) + 0.5*v*(1-t*t)*T(geluC)*(1+3*geluCube*v*v))
-		}
-	})
 }

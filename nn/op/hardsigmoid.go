@@ -17,7 +17,9 @@ func hardSigmoid() []*Op {
 		of: func(c Config) pointwise {
 			cfg := c.(HardSigmoidConfig)
 			a, b := orFloat(cfg.Alpha, float64(float32(0.2))), orFloat(cfg.Beta, 0.5)
-			return slopes("y", ramp(float32(a), float32(b)), ramp(a, b), rampGrad(float32(a)), rampGrad(a))
+			p := slopes("y", ramp(float32(a), float32(b)), ramp(a, b), rampGrad(float32(a)), rampGrad(a))
+			p.f32 = blocked(rampBlock(float32(a), float32(b)))
+			return p
 		},
 	}.ops()
 }

@@ -25,8 +25,8 @@ func layerNormalization() *Op {
 		Name: "LayerNormalization", Since: []int{17},
 		Doc: "Normalizes over the last axes, then scales and shifts.",
 		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: Where{"T": Floats},
-		Attrs: LayerNormalizationConfig{},
-		Infer: inferLayerNorm, Hidden: layerNormHidden, Kernel: layerNormKernel, Grad: layerNormGrad, Couple: coupleLayerNorm,
+		Attrs:   LayerNormalizationConfig{},
+		InPlace: []int{0}, Infer: inferLayerNorm, Hidden: layerNormHidden, Kernel: layerNormKernel, Grad: layerNormGrad, Couple: coupleLayerNorm,
 	}
 }
 

@@ -15,7 +15,11 @@ func leakyRelu() []*Op {
 		name: "LeakyRelu", doc: "x where positive, alpha·x elsewhere.", since: []int{1, 6, 16}, attrs: LeakyReluConfig{},
 		of: func(c Config) pointwise {
 			a := orFloat(c.(LeakyReluConfig).Alpha, float64(float32(0.01)))
-			return slopes("x", leaky(float32(a)), leaky(a), leakyGrad(float32(a)), leakyGrad(a))
+			p := slopes("x", leaky(float32(a)), leaky(a), leakyGrad(float32(a)), leakyGrad(a))
+			if a <= 1 {
+				p.f32 = blocked(leakyBlock(float32(a)))
+			}
+			return p
 		},
 	}.ops()
 }

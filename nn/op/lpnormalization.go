@@ -22,7 +22,7 @@ func lpNormalization() *Op {
 	return &Op{
 		Name: "LpNormalization", Since: []int{1, 22},
 		Doc: "Divides by the L1 or L2 norm along an axis; what has norm 0 stays 0.",
-		In:  "input T", Out: "output T", Where: Where{"T": Floats}, Attrs: LpNormalizationConfig{},
+		In:  "input T", Out: "output T", Where: Where{"T": Floats}, Attrs: LpNormalizationConfig{}, InPlace: []int{0},
 		Check: func(c *Call) error {
 			if p := c.Config.(LpNormalizationConfig).P; p != 1 && p != 2 {
 				return c.Errorf("p is %d, want 1 or 2", p)

@@ -25,7 +25,7 @@ func meanVarianceNormalization() *Op {
 	return &Op{
 		Name: "MeanVarianceNormalization", Since: []int{9, 13},
 		Doc: "Brings mean and standard deviation over axes to 0 and 1.",
-		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: MeanVarianceNormalizationConfig{},
+		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: MeanVarianceNormalizationConfig{}, InPlace: []int{0},
 		Infer: func(c *Call) ([]Type, error) {
 			if _, err := mvnAxes(c); err != nil && !c.In[0].Unranked {
 				return nil, err

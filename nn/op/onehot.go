@@ -146,7 +146,15 @@ func oneHotGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	on, err := Apply1(c.Config, in[0], in[1], v)
+	length, err := oneHotDepth(c)
+	if err != nil {
+		return nil, err
+	}
+	depth, err := Const(dout[0].Graph(), dtype.Scalar(int64(length.Size)))
+	if err != nil {
+		return nil, err
+	}
+	on, err := Apply1(c.Config, in[0], depth, v)
 	if err != nil {
 		return nil, err
 	}

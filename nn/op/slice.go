@@ -104,7 +104,11 @@ func cutAxis(d, start, end Dim, step int) cut {
 		c.start, c.count = D(s), D(n)
 	}
 	if d.Sym != "" || start.Sym != "" || end.Sym != "" {
-		c.count.Sym = cutSym(d, start, end, step).Sym
+		n := cutSym(d, start, end, step)
+		if c.count.Size == 0 { // it may well be empty
+			n = n.Max(D(0))
+		}
+		c.count.Sym = n.Sym
 	}
 	return c
 }
@@ -139,6 +143,9 @@ func cutSym(d, start, end Dim, step int) Dim {
 		return x
 	}
 	d, start, end = symbolic(d), symbolic(start), symbolic(end)
+	if start.Sym == "" && end.Sym == "" && (start.Size < 0) == (end.Size < 0) && (end.Size-start.Size)*step <= 0 {
+		return D(0)
+	}
 	bound := func(x Dim) Dim {
 		switch {
 		case x.Sym == "" && x.Size >= farEnd:

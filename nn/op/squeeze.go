@@ -63,6 +63,9 @@ func inferSqueeze(c *Call) ([]Type, error) {
 	if err != nil {
 		return unranked, err
 	}
+	if len(c.Config.(SqueezeConfig).Axes) == 0 && !c.Has(1) && !c.In[0].Static() {
+		return unranked, nil // an open dimension may turn out to be 1
+	}
 	shape := []Dim{}
 	for i, d := range c.In[0].Shape {
 		if !gone[i] {

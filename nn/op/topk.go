@@ -155,7 +155,7 @@ func topKGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	}
 	index := out[min(1, len(out)-1)]
 	if len(out) < 2 || index == nil { // nobody named the indices
-		again, err := ApplyN(2, c.Config, in...)
+		again, err := ApplyN(2, TopKConfig{Axis: &axis, K: c.Out[0].Shape[axis].Size, Largest: c.Config.(TopKConfig).Largest}, in[0])
 		if err != nil {
 			return nil, err
 		}

@@ -55,12 +55,14 @@ func unaries() []pointwiseOp {
 			g32: kernel.SigmoidGrad[float32], g64: kernel.SigmoidGrad[float64], grad: func(_, y, dy float64) float64 { return dy * y * (1 - y) }}),
 		row("Tanh", "Hyperbolic tangent.", v6, pointwise{f: math.Tanh, f32: kernel.Tanh[float32], f64: kernel.Tanh[float64], need: "y",
 			g32: kernel.TanhGrad[float32], g64: kernel.TanhGrad[float64], grad: func(_, y, dy float64) float64 { return dy * (1 - y*y) }}),
-		row("Softplus", "ln(1+e^x).", []int{1, 22}, pointwise{f: softplus, need: "x", grad: func(x, _, dy float64) float64 { return dy * sigmoid(x) }}),
+		row("Softplus", "ln(1+e^x).", []int{1, 22}, pointwise{f: softplus, need: "x",
+			f32: blocked(softplusBlock[float32]), g32: blockedGrad(softplusGradBlock[float32]), grad: func(x, _, dy float64) float64 { return dy * sigmoid(x) }}),
 		row("Softsign", "x/(1+|x|).", []int{1, 22}, pointwise{f: func(x float64) float64 { return x / (1 + math.Abs(x)) }, need: "x",
 			grad: func(x, _, dy float64) float64 { d := 1 + math.Abs(x); return dy / (d * d) }}),
-		row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad}),
-		row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, pointwise{f: hardSwish[float64], need: "x",
-			f32: each(hardSwish[float32]), f64: each(hardSwish[float64]), g32: eachGrad(hardSwishGrad[float32]), g64: eachGrad(hardSwishGrad[float64]),
+		row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad,
+			f32: blocked(mishBlock[float32]), g32: blockedGrad(mishGradBlock[float32])}),
+		row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, pointwise{f: hardSwish, need: "x",
+			f32: blocked(hardSwishBlock[float32]), f64: blocked(hardSwishBlock[float64]), g32: eachGrad(hardSwishGrad[float32]), g64: eachGrad(hardSwishGrad[float64]),
 			grad: func(x, _, dy float64) float64 { return hardSwishGrad(dy, x) }}),
 		row("Sin", "Sine.", v7, pointwise{f: math.Sin, need: "x", grad: func(x, _, dy float64) float64 { return dy * math.Cos(x) }}),
 		row("Cos", "Cosine.", v7, pointwise{f: math.Cos, need: "x", grad: func(x, _, dy float64) float64 { return -dy * math.Sin(x) }}),
@@ -122,7 +124,7 @@ func mishGrad(x, _, dy float64) float64 {
 	return dy * (t + x*sigmoid(x)*(1-t*t))
 }
 
-func hardSwish[T kernel.Float](x T) T { return x * max(0, min(1, x/6+0.5)) }
+func hardSwish(x float64) float64 { return x * max(0, min(1, x/6+0.5)) }
 
 func hardSwishGrad[T kernel.Float](dy, x T) T {
 	switch {

@@ -102,7 +102,7 @@ func uniqueValues(c *Call, v dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	flat, err := compute1(shaped{"ReshapeTo", Dims(shape...)}, 1, v)
+	flat, err := compute1(ReshapeConfig{Shape: shape, AllowZero: true}, 1, v)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func (c *Case) checkKernel() error {
 		}
 	}
 	for _, k := range core.InPlace {
-		if k >= len(c.In) || dense(c.In[k]) == nil || op.TypeOf(c.In[k]).DType != b.call.Out[0].DType || c.In[k].Size() != want[0].Size() {
+		if want[0] == nil || k >= len(c.In) || dense(c.In[k]) == nil || op.TypeOf(c.In[k]).DType != b.call.Out[0].DType || c.In[k].Size() != want[0].Size() {
 			continue
 		}
 		if err := c.runKernel(b, core, want, -1, k); err != nil {

@@ -36,36 +36,3 @@ func TestMaxPool(t *testing.T) {
 		optest.Fails(t, c)
 	}
 }
-
-func TestAveragePool(t *testing.T) {
-	k := []int{3, 2}
-	optest.Run(t,
-		optest.Case{Name: "plain", Config: op.AveragePoolConfig{Kernel: k}, In: values(spread(2, 3, 5, 6))},
-		optest.Case{Name: "pads", Config: op.AveragePoolConfig{Kernel: k, Pads: []int{1, 0, 2, 1}, Strides: []int{2, 2}}, In: values(spread(2, 2, 6, 6))},
-		optest.Case{Name: "count", Config: op.AveragePoolConfig{Kernel: k, Pads: []int{1, 0, 2, 1}, Strides: []int{2, 2}, CountIncludePad: true, CeilMode: true}, In: values(spread(2, 2, 6, 6))},
-		optest.Case{Name: "dilations", Config: op.AveragePoolConfig{Kernel: k, Dilations: []int{2, 3}}, In: values(spread(1, 2, 6, 7))},
-		optest.Case{Name: "same", Config: op.AveragePoolConfig{Kernel: k, AutoPad: "SAME_LOWER", Strides: []int{2, 1}}, In: values(spread(1, 2, 5, 5))},
-		optest.Case{Name: "old 1-D", Config: op.AveragePoolConfig{Kernel: []int{3}}, In: values(spread(1, 2, 5)), Version: 1},
-	)
-}
-
-func TestLpPool(t *testing.T) {
-	k := []int{3, 2}
-	optest.Run(t,
-		optest.Case{Name: "plain", Config: op.LpPoolConfig{Kernel: k}, In: values(spread(2, 3, 5, 6))},
-		optest.Case{Name: "all", Config: op.LpPoolConfig{Kernel: k, P: 3, Pads: []int{1, 0, 1, 1}, Strides: []int{2, 2}, CeilMode: true}, In: values(spread(2, 2, 6, 6))},
-		optest.Case{Name: "L1 dilations", Config: op.LpPoolConfig{Kernel: k, P: 1, Dilations: []int{2, 1}}, In: values(spread(1, 2, 6, 6))},
-		optest.Case{Name: "same", Config: op.LpPoolConfig{Kernel: k, AutoPad: "SAME_UPPER"}, In: values(spread(1, 2, 4, 4)), Version: 11},
-	)
-	optest.Fails(t, optest.Case{Name: "p", Config: op.LpPoolConfig{Kernel: k, P: -1}, In: values(spread(1, 1, 4, 4))})
-}
-
-func TestGlobalPools(t *testing.T) {
-	optest.Run(t,
-		optest.Case{Name: "average", Config: op.Plain("GlobalAveragePool"), In: values(spread(2, 3, 4, 5))},
-		optest.Case{Name: "max", Config: op.Plain("GlobalMaxPool"), In: values(spread(2, 3, 4, 5))},
-		optest.Case{Name: "L2", Config: op.GlobalLpPoolConfig{}, In: values(spread(2, 3, 4))},
-		optest.Case{Name: "L3", Config: op.GlobalLpPoolConfig{P: 3}, In: values(spread(2, 3, 2, 2, 3))},
-	)
-	optest.Fails(t, optest.Case{Name: "rank", Config: op.Plain("GlobalMaxPool"), In: values(spread(3))})
-}

@@ -1,0 +1,54 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+func TestBatchNormalization(t *testing.T) {
+	args := func(shape ...int) []dtype.Value {
+		n := shape[1]
+		return values(optest.Rand(1, shape...), optest.Rand(2, n), optest.Rand(3, n), optest.Rand(4, n), optest.Spread(5, 0.5, 2, n))
+	}
+	element := values(optest.Rand(1, 4, 2, 3), optest.Rand(2, 2, 3), optest.Rand(3, 2, 3), optest.Rand(4, 2, 3), optest.Spread(5, 0.5, 2, 2, 3))
+	bn := op.BatchNormalizationConfig{Epsilon: 1e-3}
+	training := op.BatchNormalizationConfig{TrainingMode: true, Momentum: number(0.75)}
+	optest.Run(t,
+		optest.Case{Name: "eval", Config: bn, In: args(2, 3, 4, 2)},
+		optest.Case{Name: "eval matrix", Config: bn, In: args(4, 3)},
+		optest.Case{Name: "train", Config: bn, In: args(3, 2, 4), Train: true, NoCut: "statistics"},
+		optest.Case{Name: "training mode", Config: training, In: args(3, 2, 4), Outputs: 3, NoGrad: "running statistics have none", NoCut: "statistics"},
+		optest.Case{Name: "training mode gradient", Config: training, In: args(3, 2, 4), NoCut: "statistics"},
+		optest.Case{Name: "five outputs", Config: bn, In: args(2, 3, 4), Outputs: 5, Version: 9, NoGrad: "running statistics have none"},
+		optest.Case{Name: "element", Config: op.BatchNormalizationConfig{Spatial: integer(0)}, In: element, Version: 7},
+		optest.Case{Name: "element train", Config: op.BatchNormalizationConfig{Spatial: integer(0), IsTest: true, ConsumedInputs: []int{0}}, In: element, Version: 1, Train: true, NoCut: "statistics"},
+		optest.Case{Name: "mixed", Config: bn, In: append(values(optest.As(dtype.Float16, optest.Rand(1, 2, 3, 2))), args(2, 3)[1:]...), NoLow: "is low", NoGrad: "float16", Tol: 2e-3},
+	)
+	c := optest.Case{Name: "scale", Config: bn, In: args(2, 3, 4)}
+	c.In[1] = optest.Rand(1, 4)
+	optest.Fails(t, c)
+	optest.Fails(t, optest.Case{Name: "outputs", Config: bn, In: args(2, 3, 4), Outputs: 5})
+}
+
+func TestBatchNormalizationState(t *testing.T) {
+	in := values(optest.Floats([]int{2, 1}, 1, 3), optest.Floats([]int{1}, 1), optest.Floats([]int{1}, 0), optest.Floats([]int{1}, 10), optest.Floats([]int{1}, 20))
+	c := optest.Case{Config: op.BatchNormalizationConfig{TrainingMode: true, Momentum: number(0.75)}, In: in, Outputs: 3,
+		Want: values(nil, optest.Floats([]int{1}, 8), optest.Floats([]int{1}, 15.25)), NoGrad: "no", NoCut: "statistics"}
+	optest.Run(t, c)
+	call := op.NewCall(op.Fill(op.BatchNormalizationConfig{}), op.TypeOf(in[0]), op.TypeOf(in[1]), op.TypeOf(in[2]), op.TypeOf(in[3]), op.TypeOf(in[4]))
+	if s := call.Op.State(call); s != nil {
+		t.Errorf("inference updates state: %v", s)
+	}
+	call.Train = true
+	if err := call.Resolve(); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range call.Op.State(call) {
+		if call.Out[u.Out].String() != call.In[u.In].String() {
+			t.Errorf("output %d is %v, input %d %v", u.Out, call.Out[u.Out], u.In, call.In[u.In])
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+func TestFlatten(t *testing.T) {
+	x := optest.Rand(1, 2, 3, 4)
+	for _, axis := range []*int{nil, integer(0), integer(2), integer(-1), integer(3)} {
+		optest.Run(t, optest.Case{Config: op.FlattenConfig{Axis: axis}, In: values(x)})
+	}
+	optest.Run(t, optest.Case{Name: "rank 0", Config: op.FlattenConfig{Axis: integer(0)}, In: values(optest.Floats(nil, 3)), Want: values(optest.Floats([]int{1, 1}, 3))})
+	optest.Fails(t, optest.Case{Name: "axis", Config: op.FlattenConfig{Axis: integer(4)}, In: values(x)})
+}

@@ -1,0 +1,35 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+func TestLSTM(t *testing.T) {
+	full, both, first := recurrentInputs(4, 1, false), recurrentInputs(4, 2, false), recurrentInputs(4, 2, true)
+	optest.Run(t,
+		optest.Case{Name: "plain", Config: op.LSTMConfig{HiddenSize: 3}, In: full[:3], Outputs: 3, Resize: resizeHidden},
+		optest.Case{Name: "all inputs", Config: op.LSTMConfig{}, In: full, Outputs: 3},
+		optest.Case{Name: "reverse", Config: op.LSTMConfig{Direction: "reverse", InputForget: true}, In: full, Outputs: 3},
+		optest.Case{Name: "bidirectional", Config: op.LSTMConfig{Direction: "bidirectional"}, In: both, Outputs: 3},
+		optest.Case{Name: "batch first", Config: op.LSTMConfig{Direction: "bidirectional", Layout: 1}, In: first, Outputs: 3},
+		optest.Case{Name: "last state only", Config: op.LSTMConfig{}, In: full[:4], Outputs: 2, Skip: []int{0}, Version: 7},
+		optest.Case{Name: "clip", Config: op.LSTMConfig{Clip: 0.7}, In: full[:4], Outputs: 3, NoLow: "values at the clip"},
+		optest.Case{Name: "activations", Config: op.LSTMConfig{Activations: []string{"HardSigmoid", "ScaledTanh", "Softsign"},
+			ActivationAlpha: []float32{0.3, 1.5}, ActivationBeta: []float32{0.4, 0.7}}, In: full, Outputs: 3},
+		optest.Case{Name: "old", Config: op.LSTMConfig{OutputSequence: true}, In: full[:3], Version: 1},
+	)
+	for _, c := range []optest.Case{
+		{Name: "direction", Config: op.LSTMConfig{Direction: "up"}, In: full[:3]},
+		{Name: "hidden_size", Config: op.LSTMConfig{HiddenSize: 4}, In: full[:3]},
+		{Name: "directions", Config: op.LSTMConfig{Direction: "bidirectional"}, In: full[:3]},
+		{Name: "activation", Config: op.LSTMConfig{Activations: []string{"Sine", "Tanh", "Tanh"}}, In: full[:3]},
+		{Name: "activations", Config: op.LSTMConfig{Activations: []string{"Tanh"}}, In: full[:3]},
+		{Name: "layout", Config: op.LSTMConfig{Layout: 2}, In: full[:3]},
+		{Name: "length", Config: op.LSTMConfig{}, In: append(full[:4:4], optest.Tensor([]int32{5, 1, 1}, 3))},
+	} {
+		optest.Fails(t, c)
+	}
+}

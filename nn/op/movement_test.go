@@ -1,0 +1,187 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+func flag(b bool) *bool { return &b }
+
+func texts(shape []int, s ...string) dtype.Value {
+	v, err := dtype.NewStrings(s, shape...)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+const fixedShape = "the shape is a constant of the case"
+
+func TestReshape(t *testing.T) {
+	x := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	optest.Run(t,
+		optest.Case{Name: "flat", Config: op.ReshapeConfig{}, In: values(x(2, 3, 4), optest.Ints(0, -1)), NoCut: fixedShape},
+		optest.Case{Name: "copy and rest", Config: op.ReshapeConfig{}, In: values(x(2, 3, 4), optest.Ints(0, 2, -1)), NoCut: fixedShape},
+		optest.Case{Name: "attribute", Config: op.ReshapeConfig{Shape: []int{4, 6}}, Version: 1, In: values(x(2, 3, 4)), NoCut: fixedShape},
+		optest.Case{Name: "consumed", Config: op.ReshapeConfig{Shape: []int{4, 6}, ConsumedInputs: []int{0}}, Version: 1, In: values(x(2, 3, 4)), NoCut: fixedShape},
+		optest.Case{Name: "zero", Config: op.ReshapeConfig{AllowZero: true}, In: values(x(0, 3, 4), optest.Ints(3, 0)), NoCut: fixedShape},
+		optest.Case{Name: "scalar", Config: op.ReshapeConfig{}, In: values(x(1, 1), dtype.New(dtype.Int64, 0)), NoCut: fixedShape},
+		optest.Case{Name: "strings", Config: op.ReshapeConfig{}, In: values(texts([]int{2, 2}, "a", "b", "c", "d"), optest.Ints(4)),
+			Want: values(texts([]int{4}, "a", "b", "c", "d")), NoCut: fixedShape},
+	)
+	for _, k := range []optest.Case{
+		{Name: "two rests", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(-1, -1))},
+		{Name: "count", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(4))},
+		{Name: "no fit", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(4, -1))},
+		{Name: "negative", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(-6))},
+		{Name: "copy too far", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(2, 3, 0))},
+		{Name: "no target", Config: op.ReshapeConfig{}, In: values(x(2, 3))},
+	} {
+		optest.Fails(t, k)
+	}
+}
+
+func TestShapeSizeConstant(t *testing.T) {
+	x := optest.Rand(1, 2, 3, 4)
+	optest.Run(t,
+		optest.Case{Name: "shape", Config: op.ShapeConfig{}, In: values(x), Want: values(optest.Ints(2, 3, 4))},
+		optest.Case{Name: "part", Config: op.ShapeConfig{Start: -2, End: integer(-1)}, In: values(x), Want: values(optest.Ints(3))},
+		optest.Case{Name: "of strings", Config: op.ShapeConfig{}, In: values(texts([]int{2}, "a", "b")), Want: values(optest.Ints(2)), NoGrad: "integers"},
+		optest.Case{Name: "size", Config: op.Plain("Size"), In: values(x), Want: values(optest.Tensor([]int64{24}))},
+		optest.Case{Name: "value", Config: op.ConstantConfig{Value: x}, Want: values(x)},
+		optest.Case{Name: "sparse", Config: op.ConstantConfig{SparseValue: x}, Want: values(x)},
+		optest.Case{Name: "float", Config: op.ConstantConfig{ValueFloat: number(1.5)}, Want: values(optest.Tensor([]float32{1.5}))},
+		optest.Case{Name: "floats", Config: op.ConstantConfig{ValueFloats: []float32{1, 2}}, Want: values(optest.Floats([]int{2}, 1, 2))},
+		optest.Case{Name: "int", Config: op.ConstantConfig{ValueInt: integer(7)}, Want: values(optest.Tensor([]int64{7}))},
+		optest.Case{Name: "ints", Config: op.ConstantConfig{ValueInts: []int{7, 8}}, Want: values(optest.Ints(7, 8))},
+		optest.Case{Name: "strings", Config: op.ConstantConfig{ValueStrings: []string{"a"}}, Want: values(texts([]int{1}, "a"))},
+		optest.Case{Name: "of shape", Config: op.ConstantOfShapeConfig{}, In: values(optest.Ints(2, 1)), Want: values(optest.Floats([]int{2, 1}, 0, 0))},
+		optest.Case{Name: "of shape, value", Config: op.ConstantOfShapeConfig{Value: optest.Ints(-1)}, In: values(optest.Ints(3)), Want: values(optest.Ints(-1, -1, -1))},
+	)
+	text := "s"
+	optest.Run(t, optest.Case{Name: "string", Config: op.ConstantConfig{ValueString: &text}, Want: values(texts(nil, "s"))})
+	optest.Fails(t, optest.Case{Name: "none", Config: op.ConstantConfig{}})
+	optest.Fails(t, optest.Case{Name: "two", Config: op.ConstantConfig{Value: x, ValueInt: integer(1)}})
+	optest.Fails(t, optest.Case{Name: "negative", Config: op.ConstantOfShapeConfig{}, In: values(optest.Ints(-1))})
+}
+
+func TestSqueezeUnsqueezeTransposeExpandTile(t *testing.T) {
+	x := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	optest.Run(t,
+		optest.Case{Name: "squeeze", Config: op.SqueezeConfig{}, In: values(x(1, 3, 1, 3))},
+		optest.Case{Name: "squeeze axes", Config: op.SqueezeConfig{}, In: values(x(1, 3, 1, 2), optest.Ints(-2))},
+		optest.Case{Name: "squeeze attribute", Config: op.SqueezeConfig{Axes: []int{0}}, Version: 11, In: values(x(1, 3, 1, 2))},
+		optest.Case{Name: "unsqueeze", Config: op.UnsqueezeConfig{}, In: values(x(3, 2), optest.Ints(0, -1))},
+		optest.Case{Name: "unsqueeze attribute", Config: op.UnsqueezeConfig{Axes: []int{1}}, Version: 11, In: values(x(3, 2))},
+		optest.Case{Name: "transpose", Config: op.TransposeConfig{}, In: values(x(2, 3, 4))},
+		optest.Case{Name: "perm", Config: op.TransposeConfig{Perm: []int{0, 3, 1, 2}}, In: values(x(2, 3, 4, 5))},
+		optest.Case{Name: "perm back", Config: op.TransposeConfig{Perm: []int{2, 0, 1}}, In: values(x(2, 3, 4))},
+		optest.Case{Name: "transpose one", Config: op.TransposeConfig{Perm: []int{1, 0, 2}}, In: values(x(1, 3, 4))},
+		optest.Case{Name: "transpose strings", Config: op.TransposeConfig{}, In: values(texts([]int{2, 2}, "a", "b", "c", "d")), Want: values(texts([]int{2, 2}, "a", "c", "b", "d")), NoCut: "strings"},
+		optest.Case{Name: "expand", Config: op.Plain("Expand"), In: values(x(3, 1), optest.Ints(2, 1, 4)), NoCut: fixedShape},
+		optest.Case{Name: "expand small", Config: op.Plain("Expand"), In: values(x(2, 3), optest.Ints(1, 1)), NoCut: fixedShape},
+		optest.Case{Name: "tile", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2, 3))},
+		optest.Case{Name: "tile one", Config: op.Plain("Tile"), In: values(x(2, 3, 2), optest.Ints(1, 2, 1))},
+		optest.Case{Name: "tile old", Config: op.Plain("Tile"), Version: 1, In: values(x(2, 3), optest.Ints(2), optest.Ints(1))},
+	)
+	for _, k := range []optest.Case{
+		{Name: "squeeze", Config: op.SqueezeConfig{}, In: values(x(2, 3), optest.Ints(0))},
+		{Name: "unsqueeze twice", Config: op.UnsqueezeConfig{}, In: values(x(2, 3), optest.Ints(0, 0))},
+		{Name: "unsqueeze none", Config: op.UnsqueezeConfig{}, In: values(x(2, 3))},
+		{Name: "perm", Config: op.TransposeConfig{Perm: []int{0, 0}}, In: values(x(2, 3))},
+		{Name: "expand", Config: op.Plain("Expand"), In: values(x(2, 3), optest.Ints(2, 2))},
+		{Name: "tile", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2))},
+		{Name: "tile negative", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2, -1))},
+	} {
+		optest.Fails(t, k)
+	}
+}
+
+func TestSlice(t *testing.T) {
+	x := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	const moved = "starts and ends would have to follow"
+	optest.Run(t,
+		optest.Case{Name: "axes", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(1, -3), optest.Ints(3, 1<<40), optest.Ints(0, 1)), NoCut: moved},
+		optest.Case{Name: "one axis", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(1), optest.Ints(3), optest.Ints(-1)), NoCut: moved},
+		optest.Case{Name: "steps", Config: op.SliceConfig{}, In: values(x(7, 5), optest.Ints(1, 3), optest.Ints(7, 0), optest.Ints(0, 1), optest.Ints(2, -2)), NoCut: moved},
+		optest.Case{Name: "backward", Config: op.SliceConfig{}, In: values(x(4, 3), optest.Ints(-1), optest.Ints(-1<<40), optest.Ints(0), optest.Ints(-1)), NoCut: moved},
+		optest.Case{Name: "empty", Config: op.SliceConfig{}, In: values(x(4, 3), optest.Ints(3), optest.Ints(1)), NoCut: moved},
+		optest.Case{Name: "attributes", Config: op.SliceConfig{Starts: []int{1}, Ends: []int{3}, Axes: []int{1}}, Version: 1, In: values(x(4, 5)),
+			Resize: func(c *optest.Case, cut map[op.AxisRef][]int) {
+				cfg := op.SliceConfig{Starts: []int{1}, Ends: []int{3}, Axes: []int{1}}
+				for _, i := range cut[op.InAxis(0, 1)] {
+					if i < 1 {
+						cfg.Starts[0]--
+					}
+					if i < 3 {
+						cfg.Ends[0]--
+					}
+				}
+				c.Config = cfg
+			}},
+		optest.Case{Name: "strings", Config: op.SliceConfig{}, In: values(texts([]int{3}, "a", "b", "c"), optest.Ints(1), optest.Ints(3)), Want: values(texts([]int{2}, "b", "c")), NoCut: moved},
+	)
+	for _, k := range []optest.Case{
+		{Name: "step", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1), optest.Ints(0), optest.Ints(0))},
+		{Name: "axes", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1), optest.Ints(2))},
+		{Name: "lengths", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1, 2))},
+	} {
+		optest.Fails(t, k)
+	}
+}
+
+func TestPad(t *testing.T) {
+	x := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	pads := optest.Ints(1, 0, 2, 3)
+	const moved = "elements are repeated"
+	optest.Run(t,
+		optest.Case{Name: "constant", Config: op.PadConfig{}, In: values(x(3, 4), pads), NoCut: "pads would have to follow"},
+		optest.Case{Name: "value", Config: op.PadConfig{}, In: values(x(3, 4), pads, optest.Tensor([]float32{1.5})), NoCut: "pads would have to follow"},
+		optest.Case{Name: "negative", Config: op.PadConfig{}, In: values(x(3, 4), optest.Ints(-1, 1, 2, -2)), NoCut: moved},
+		optest.Case{Name: "reflect", Config: op.PadConfig{Mode: "reflect"}, In: values(x(3, 4), pads), NoCut: moved},
+		optest.Case{Name: "reflect far", Config: op.PadConfig{Mode: "reflect"}, In: values(x(2, 3), optest.Ints(3, 0, 0, 5)), NoCut: moved},
+		optest.Case{Name: "edge", Config: op.PadConfig{Mode: "edge"}, In: values(x(3, 4), pads), NoCut: moved},
+		optest.Case{Name: "wrap", Config: op.PadConfig{Mode: "wrap"}, In: values(x(3, 4), pads), NoCut: moved},
+		optest.Case{Name: "axes", Config: op.PadConfig{}, In: values(x(3, 4), optest.Ints(1, 2), nil, optest.Ints(-1)), NoCut: "pads would have to follow"},
+		optest.Case{Name: "attributes", Config: op.PadConfig{Pads: []int{1, 0, 0, 2}, Value: 2, Mode: "constant"}, Version: 2, In: values(x(3, 4)), NoCut: "pads would have to follow"},
+		optest.Case{Name: "oldest", Config: op.PadConfig{Paddings: []int{1, 0, 0, 2}, Value: 2}, Version: 1, In: values(x(3, 4)), NoCut: "pads would have to follow"},
+		optest.Case{Name: "strings", Config: op.PadConfig{}, In: values(texts([]int{1}, "a"), optest.Ints(1, 0)), Want: values(texts([]int{2}, "", "a")), NoCut: "strings"},
+	)
+	for _, k := range []optest.Case{
+		{Name: "mode", Config: op.PadConfig{Mode: "mirror"}, In: values(x(3, 4), pads)},
+		{Name: "count", Config: op.PadConfig{}, In: values(x(3, 4), optest.Ints(1, 2))},
+		{Name: "too much", Config: op.PadConfig{}, In: values(x(3), optest.Ints(-2, -2))},
+		{Name: "nothing to repeat", Config: op.PadConfig{Mode: "edge"}, In: values(x(0), optest.Ints(1, 0))},
+	} {
+		optest.Fails(t, k)
+	}
+}
+
+func TestDepthSpaceTriluReverseRange(t *testing.T) {
+	x := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	optest.Run(t,
+		optest.Case{Name: "DCR", Config: op.DepthToSpaceConfig{BlockSize: 2}, In: values(x(2, 8, 2, 3))},
+		optest.Case{Name: "CRD", Config: op.DepthToSpaceConfig{BlockSize: 2, Mode: "CRD"}, In: values(x(2, 8, 2, 3))},
+		optest.Case{Name: "to depth", Config: op.SpaceToDepthConfig{BlockSize: 2}, In: values(x(2, 2, 4, 6))},
+		optest.Case{Name: "upper", Config: op.TriluConfig{}, In: values(x(2, 3, 4))},
+		optest.Case{Name: "lower", Config: op.TriluConfig{Upper: flag(false)}, In: values(x(2, 3, 4), optest.Tensor([]int64{1}))},
+		optest.Case{Name: "far", Config: op.TriluConfig{}, In: values(x(2, 3, 4), optest.Tensor([]int64{-1 << 60}))},
+		optest.Case{Name: "reverse", Config: op.ReverseSequenceConfig{}, In: values(x(4, 2, 3), optest.Ints(3, 4)), NoCut: "lengths would have to follow"},
+		optest.Case{Name: "reverse batch", Config: op.ReverseSequenceConfig{BatchAxis: integer(0), TimeAxis: 1}, In: values(x(2, 4, 3), optest.Ints(0, 2)), NoCut: "lengths would have to follow"},
+		optest.Case{Name: "range", Config: op.Plain("Range"), In: values(optest.Tensor([]int64{10}), optest.Tensor([]int64{4}), optest.Tensor([]int64{-4})), Want: values(optest.Ints(10, 6))},
+		optest.Case{Name: "range floats", Config: op.Plain("Range"), In: values(optest.Tensor([]float32{1}), optest.Tensor([]float32{2}), optest.Tensor([]float32{0.5})), Want: values(optest.Floats([]int{2}, 1, 1.5)), NoLow: "shape", NoGrad: "shape"},
+		optest.Case{Name: "eye", Config: op.EyeLikeConfig{K: 1, DType: dtype.Int32}, In: values(x(2, 3)), Want: values(optest.Tensor([]int32{0, 1, 0, 0, 0, 1}, 2, 3))},
+	)
+	for _, k := range []optest.Case{
+		{Name: "blocks", Config: op.DepthToSpaceConfig{BlockSize: 2}, In: values(x(1, 3, 2, 2))},
+		{Name: "block 0", Config: op.DepthToSpaceConfig{}, In: values(x(1, 4, 2, 2))},
+		{Name: "pixels", Config: op.SpaceToDepthConfig{BlockSize: 2}, In: values(x(1, 4, 3, 2))},
+		{Name: "delta", Config: op.Plain("Range"), In: values(optest.Tensor([]int64{1}), optest.Tensor([]int64{4}), optest.Tensor([]int64{0}))},
+		{Name: "length", Config: op.ReverseSequenceConfig{}, In: values(x(4, 2), optest.Ints(5, 1))},
+	} {
+		optest.Fails(t, k)
+	}
+}

@@ -1,0 +1,51 @@
+package op_test
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+)
+
+func TestResize(t *testing.T) {
+	x := func(shape ...int) dtype.Value { return optest.Rand(1, shape...) }
+	roi := dtype.Value(nil)
+	scales := func(f ...float32) dtype.Value { return optest.Floats([]int{len(f)}, f...) }
+	const fixed = "the scales are those of the case"
+	a := number(-0.5)
+	var list []optest.Case
+	for _, coordinates := range []string{"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"} {
+		for _, mode := range []string{"nearest", "linear", "cubic"} {
+			list = append(list, optest.Case{Name: mode + " " + coordinates, Config: op.ResizeConfig{Mode: mode, Coordinates: coordinates},
+				In: values(x(1, 2, 3, 4), roi, scales(1, 1, 2, 0.6))})
+		}
+	}
+	for _, nearest := range []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"} {
+		list = append(list, optest.Case{Name: nearest, Config: op.ResizeConfig{Nearest: nearest}, In: values(x(1, 1, 4, 5), roi, nil, optest.Ints(1, 1, 6, 3)), NoCut: fixed})
+	}
+	for _, policy := range []string{"not_larger", "not_smaller"} {
+		list = append(list, optest.Case{Name: policy, Config: op.ResizeConfig{Mode: "linear", KeepAspectRatio: policy, Axes: []int{2, 3}}, In: values(x(1, 2, 4, 5), roi, nil, optest.Ints(7, 8))})
+	}
+	optest.Run(t, append(list,
+		optest.Case{Name: "cubic", Config: op.ResizeConfig{Mode: "cubic", CubicA: a, ExcludeOutside: true}, In: values(x(1, 1, 4, 4), roi, scales(1, 1, 1.5, 2))},
+		optest.Case{Name: "antialias", Config: op.ResizeConfig{Mode: "linear", Antialias: true}, In: values(x(1, 1, 6, 7), roi, scales(1, 1, 0.5, 0.4))},
+		optest.Case{Name: "antialias cubic", Config: op.ResizeConfig{Mode: "cubic", Antialias: true}, In: values(x(1, 1, 6, 7), roi, scales(1, 1, 0.5, 0.4))},
+		optest.Case{Name: "crop", Config: op.ResizeConfig{Mode: "linear", Coordinates: "tf_crop_and_resize", Extrapolation: 5},
+			In: values(x(1, 1, 4, 4), scales(0, 0, 0.4, 0.6, 1, 1, 1.2, 1.7), nil, optest.Ints(1, 1, 3, 3)), NoCut: fixed},
+		optest.Case{Name: "version 10", Config: op.ResizeConfig{Mode: "linear"}, Version: 10, In: values(x(1, 2, 3, 4), scales(1, 1, 2, 0.5))},
+		optest.Case{Name: "uint8", Config: op.ResizeConfig{}, In: values(optest.Tensor([]uint8{1, 2}, 2), nil, scales(2)), Want: values(optest.Tensor([]uint8{1, 1, 2, 2}, 4))},
+		optest.Case{Name: "upsample", Config: op.UpsampleConfig{Mode: "linear"}, Version: 9, In: values(x(1, 2, 2, 3), scales(1, 1, 2, 3))},
+		optest.Case{Name: "upsample attribute", Config: op.UpsampleConfig{Scales: []float32{1, 1, 2, 3}}, Version: 7, In: values(x(1, 2, 2, 3))},
+		optest.Case{Name: "upsample oldest", Config: op.UpsampleConfig{HeightScale: 2, WidthScale: 3}, Version: 1, In: values(x(1, 2, 2, 3))},
+	)...)
+	for _, k := range []optest.Case{
+		{Name: "mode", Config: op.ResizeConfig{Mode: "lanczos"}, In: values(x(2), nil, scales(2))},
+		{Name: "neither", Config: op.ResizeConfig{}, In: values(x(2))},
+		{Name: "scale", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(-1))},
+		{Name: "count", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(1, 2))},
+		{Name: "of nothing", Config: op.ResizeConfig{}, In: values(x(0), nil, nil, optest.Ints(3))},
+	} {
+		optest.Fails(t, k)
+	}
+}

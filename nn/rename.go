@@ -1,0 +1,59 @@
+package nn
+
+import "slices"
+
+// Rename gives the selected nodes, what they compute and the parameters they read the names that
+// f makes of theirs; without a selector, everything. The graph's inputs and outputs keep theirs: callers
+// know them. A name that is taken is an error.
+func (e *Edit) Rename(f func(name string) string, sel ...Selector) {
+	if e.err != nil {
+		return
+	}
+	done := map[*Value]bool{}
+	value := func(v *Value) {
+		if v == nil || done[v] || v.input || slices.Contains(e.g.outputs, v) {
+			return
+		}
+		done[v] = true
+		e.RenameValue(v, f(v.name))
+	}
+	for _, n := range e.Nodes(sel...) {
+		if n.name != "" {
+			if name := f(n.name); name != n.name {
+				e.RenameNode(n, name)
+			}
+		}
+		for _, v := range n.in {
+			if v != nil && v.param != nil {
+				value(v)
+			}
+		}
+		for _, v := range n.out {
+			value(v)
+		}
+	}
+}
+
+// RemoveInput removes a graph input that nothing reads.
+func (e *Edit) RemoveInput(name string) {
+	v := e.Value(name)
+	if e.err != nil {
+		return
+	}
+	i := slices.Index(e.g.inputs, v)
+	switch {
+	case i < 0:
+		e.Failf("%q is not an input", name)
+	case len(v.users) > 0:
+		e.Failf("input %q is read by %s", name, v.users[0].Label())
+	case slices.Contains(e.g.outputs, v):
+		e.Failf("input %q is an output, too", name)
+	default:
+		e.setInputs(slices.Delete(slices.Clone(e.g.inputs), i, i+1), "remove input "+name)
+		g := e.g
+		e.act(action{
+			do:   func() { v.input = false; delete(g.values, name) },
+			undo: func() { v.input = true; g.values[name] = v },
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package nn_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+func TestSummary(t *testing.T) {
+	g := small(t)
+	edit(t, g, func(e *nn.Edit) { e.Freeze(nn.Glob("stem")) })
+	const want = `small(x float32[N,3,8,8])
+node     op                  shape             parameters  trainable  multiply-adds
+stem     Conv                float32[N,4,8,8]         112                     6 912
+norm     BatchNormalization  float32[N,4,8,8]          16          8
+act      Relu                float32[N,4,8,8]
+body     Conv                float32[N,4,8,8]         148        148          9 216
+sum      Add                 float32[N,4,8,8]
+pool     GlobalAveragePool   float32[N,4,1,1]
+flat     Flatten             float32[N,4]
+fc       Gemm                float32[N,10]             50         50             40
+prob     Softmax             float32[N,10]
+9 nodes                                               326        206         16 168
+`
+	s := g.Summary()
+	if got := s.String(); got != want {
+		t.Errorf("summary\n%s\nwant\n%s", got, want)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back struct {
+		Model string
+		Nodes []struct {
+			Node, Op, Shape string
+			MACs            int64
+		}
+		Total struct{ Nodes, Params, Trainable, MACs int64 }
+	}
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Model != "small" || len(back.Nodes) != 9 || back.Nodes[3].MACs != 9216 || back.Total.Params != 326 || back.Total.MACs != 16168 {
+		t.Errorf("JSON %s", b)
+	}
+}
+
+// TestSummaryOfModels compares with the numbers that torchvision publishes.
+func TestSummaryOfModels(t *testing.T) {
+	s := shared(t, "squeezenet1.1").Summary()
+	if s.Total.Params != 1235496 {
+		t.Errorf("SqueezeNet 1.1 has %d parameters, want 1235496", s.Total.Params)
+	}
+	if g := float64(s.Total.MACs) / 1e9; g < 0.345 || g > 0.355 {
+		t.Errorf("SqueezeNet 1.1 takes %.3f billion multiply-adds, want 0.35", g)
+	}
+}

@@ -1,0 +1,192 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// The numbers of Gorgonia's products.
+const (
+	matMul = iota
+	matVecMul
+	vecDot
+	outerProd
+	batchedMatMul
+)
+
+// productRule translates matrix products. Gorgonia counts (n,1) and (1,n) as vectors, so vectors
+// are flattened first.
+func productRule(s *Site) *Value {
+	a, b := s.In(0), s.In(1)
+	ta, tb := s.Bool("transA"), s.Bool("transB")
+	switch s.Int(productField) {
+	case matMul:
+		if ta || tb {
+			return s.Node(op.GemmConfig{TransA: ta, TransB: tb}, a.Value(), b.Value())
+		}
+		return s.Node(op.Plain("MatMul"), a.Value(), b.Value())
+	case matVecMul:
+		return s.fit(s.Node(op.Plain("MatMul"), a.turned(ta), b.flat()))
+	case vecDot:
+		return s.fit(s.Node(op.Plain("MatMul"), a.flat(), b.flat()))
+	case outerProd:
+		col := []size{total(a.shape(), s.t.count()), s.t.fixed(1)}
+		return s.fit(s.Node(op.Plain("Mul"), s.reshape(a.Value(), a.shape(), col), b.flat()))
+	case batchedMatMul:
+		return s.Node(op.Plain("MatMul"), a.turned(ta), b.turned(tb))
+	}
+	return s.Refuse("")
+}
+
+// turned is the site's value with its last two axes exchanged, if asked for.
+func (s *Site) turned(yes bool) *Value {
+	v := s.Value()
+	r := len(s.at[0].Shape())
+	if !yes || r < 2 {
+		return v
+	}
+	perm := make([]int, r)
+	for i := range perm {
+		perm[i] = i
+	}
+	perm[r-1], perm[r-2] = r-2, r-1
+	return s.Node(op.TransposeConfig{Perm: perm}, v)
+}
+
+// flat is the site's value as a vector.
+func (s *Site) flat() *Value {
+	return s.reshape(s.Value(), s.shape(), []size{total(s.shape(), s.t.count())})
+}
+
+// fit brings v into the rank that Gorgonia gives the site.
+func (s *Site) fit(v *Value) *Value {
+	want := s.at[0].Shape()
+	if s.t.e.err != nil || v == nil || v.typ.Unranked || len(v.typ.Shape) == len(want) {
+		return v
+	}
+	from := make([]size, len(v.typ.Shape))
+	for k, d := range v.typ.Shape {
+		from[k], _ = s.t.eval(d)
+	}
+	if s.t.samples > 1 {
+		return s.Node(op.Plain("Reshape"), v, s.target(nil, s.shapeOf(nil)))
+	}
+	return s.reshape(v, from, s.aligned(from, numbersOf(want)))
+}
+
+func numbersOf(shape []int) []int { return slices.Clone(shape) }
+
+// reduce adds a reduction along the axes of a sum or maximum, which drops them.
+func (s *Site) reduce(name string, x *Value) *Value {
+	keep := false
+	axes := s.Ints("along")
+	list := make([]size, len(axes))
+	for i, a := range axes {
+		list[i] = s.t.fixed(a)
+	}
+	var c op.Config
+	switch name {
+	case "ReduceSum":
+		c = op.ReduceSumConfig{KeepDims: &keep}
+	case "ReduceMax":
+		c = op.ReduceMaxConfig{KeepDims: &keep}
+	default:
+		c = op.ReduceMeanConfig{KeepDims: &keep}
+	}
+	return s.fit(s.Node(c, x, s.vector(list)))
+}
+
+// reshapeRule keeps what depends on symbols open.
+func reshapeRule(s *Site) *Value {
+	x := s.In(0)
+	from, to := x.shape(), s.sizes("to")
+	if s.t.samples == 1 {
+		to = s.aligned(from, s.Ints("to"))
+	}
+	if s.t.e.err != nil {
+		return nil
+	}
+	return s.reshape(x.Value(), from, to)
+}
+
+// aligned reads the target of a reshape where only one size is at hand, but the input's shape is
+// symbolic: leading dimensions that agree with the input's stay what they are, and one that does
+// not takes what is left.
+func (s *Site) aligned(from []size, to []int) []size {
+	out := make([]size, len(to))
+	for k, n := range to {
+		out[k] = s.t.fixed(n)
+	}
+	if allConstant(from) {
+		return out
+	}
+	now := s.In(0).at[0].Shape()
+	for k := range out {
+		if k >= len(from) || k >= len(now) || now[k] != to[k] {
+			break
+		}
+		out[k] = from[k]
+	}
+	whole := total(from, s.t.count())
+	if slices.Equal(whole, total(out, s.t.count())) {
+		return out
+	}
+	for k := len(out) - 1; k >= 0; k-- {
+		rest := total(append(slices.Clone(out[:k]), out[k+1:]...), s.t.count())
+		if d, ok := quotient(whole, rest); ok && !d.constant() {
+			out[k] = d
+			return out
+		}
+	}
+	return out
+}
+
+// quotient is a / b where it is whole everywhere.
+func quotient(a, b size) (size, bool) {
+	out := make(size, len(a))
+	for i := range a {
+		if b[i] == 0 || a[i]%b[i] != 0 {
+			return nil, false
+		}
+		out[i] = a[i] / b[i]
+	}
+	return out, true
+}
+
+// repeatRule translates a repetition that is a broadcast.
+func repeatRule(s *Site) *Value {
+	x, axis := s.In(0), s.Int("along")
+	from, to := x.shape(), s.shapeOf(nil)
+	for len(from) > 0 && len(from) < len(to) {
+		from = append(from, s.t.fixed(1))
+	}
+	if axis >= len(to) || len(from) > 0 && !dim1(from[axis]) {
+		return s.Refuse("of more than one element")
+	}
+	if s.t.samples == 1 {
+		if d := s.In(1); d.goType() == "gorgonia.sizeOp" {
+			to = slices.Clone(to)
+			for k := range from {
+				to[k] = from[k]
+			}
+			to[axis] = d.In(0).shape()[d.Int("axis")]
+		}
+	}
+	return s.Node(op.Plain("Expand"), s.reshape(x.Value(), x.shape(), from), s.vector(to))
+}
+
+// sizeRule translates SizeOf, a number in the element type of its input.
+func sizeRule(s *Site) *Value {
+	d := s.In(0).shape()[s.Int("axis")]
+	t := op.NodeType(s.at[0]).DType
+	if d.constant() {
+		return s.t.e.Const(s.t.constName(), scalarOf(s, float64(d[0])))
+	}
+	v := s.Node(op.SqueezeConfig{}, s.length(d), s.vector([]size{s.t.fixed(0)}))
+	if t != dtype.Int64 {
+		v = s.Node(op.CastConfig{To: t}, v)
+	}
+	return v
+}

@@ -1,0 +1,175 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// stockRules translate Gorgonia's own operators, a row for each Go type. What is missing here has
+// no ONNX form or computes something that differs from it (notably AveragePool2D, which divides by
+// the width of its input).
+func stockRules() map[string]Rule {
+	return map[string]Rule{
+		"gorgonia.elemBinOp":            binaryRule,
+		"gorgonia.elemUnaryOp":          unaryRule,
+		"gorgonia.minBetween":           func(s *Site) *Value { return s.pair(op.Plain("Min"), s.In(0), s.In(1)) },
+		"gorgonia.maxBetween":           func(s *Site) *Value { return s.pair(op.Plain("Max"), s.In(0), s.In(1)) },
+		"gorgonia.linAlgBinOp":          productRule,
+		"gorgonia.reshapeOp":            reshapeRule,
+		"gorgonia.transposeOp":          transposeRule,
+		"gorgonia.concatOp":             concatRule,
+		"*gorgonia.sliceOp":             sliceRule,
+		"*gorgonia.byIndicesOp":         indicesRule,
+		"*gorgonia.repeatOp":            repeatRule,
+		"gorgonia.sizeOp":               sizeRule,
+		"gorgonia.sumOp":                func(s *Site) *Value { return s.reduce("ReduceSum", s.In(0).Value()) },
+		"*gorgonia.maxOp":               func(s *Site) *Value { return s.reduce("ReduceMax", s.In(0).Value()) },
+		"*gorgonia.softmaxOp":           softmaxRule,
+		"*gorgonia.maxPoolOp":           maxPoolRule,
+		"*gorgonia.globalAveragePoolOp": func(s *Site) *Value { return s.fit(s.Node(op.Plain("GlobalAveragePool"), s.In(0).Value())) },
+		"*gorgonia.dropoutOp":           dropoutRule,
+		"*gorgonia.dtConvOp":            castRule,
+	}
+}
+
+// dim1 is a size of 1.
+func dim1(d size) bool { return d.is(1) }
+
+// transposeRule also finds Conv2d, which is a matrix product of unrolled patches: Transpose ∘
+// Reshape ∘ (Reshape∘Im2Col · Reshape(filter)ᵀ).
+func transposeRule(s *Site) *Value {
+	perm := s.Ints("pattern")
+	if slices.Equal(perm, []int{0, 3, 1, 2}) {
+		if v, ok := convolution(s); ok {
+			return v
+		}
+	}
+	return s.Node(op.TransposeConfig{Perm: perm}, s.In(0).Value())
+}
+
+func convolution(s *Site) (*Value, bool) {
+	is := func(x *Site, t string) bool { return x.goType() == t }
+	back := s.In(0)
+	if !is(back, "gorgonia.reshapeOp") || !is(back.In(0), "gorgonia.linAlgBinOp") {
+		return nil, false
+	}
+	mul := back.In(0)
+	patches, filter := mul.In(0), mul.In(1)
+	if mul.Int(productField) != matMul || mul.Bool("transA") || !mul.Bool("transB") ||
+		!is(patches, "gorgonia.reshapeOp") || !is(patches.In(0), "gorgonia.im2colOp") || !is(filter, "gorgonia.reshapeOp") {
+		return nil, false
+	}
+	im, w := patches.In(0), filter.In(0)
+	cols, shape := im.shapeOf(nil), w.shapeOf(nil)
+	out := back.shapeOf(nil)
+	if len(shape) != 4 || !shape[2].is(im.Int("h")) || !shape[3].is(im.Int("w")) || len(out) != 4 ||
+		!sameShapes(cols[:3], out[:3]) || !slices.Equal(out[3], shape[0]) {
+		return nil, false
+	}
+	h, v := im.Int("padH"), im.Int("padW")
+	c := op.ConvConfig{
+		Kernel: []int{im.Int("h"), im.Int("w")}, Pads: []int{h, v, h, v},
+		Strides: []int{im.Int("strideH"), im.Int("strideW")}, Dilations: []int{im.Int("dilationH"), im.Int("dilationW")},
+	}
+	return s.Node(c, im.In(0).Value(), w.Value()), true
+}
+
+func maxPoolRule(s *Site) *Value {
+	n, w, so, e := s.Int("padNorth"), s.Int("padWest"), s.Int("padSouth"), s.Int("padEast")
+	if n != so || w != e {
+		return s.Refuse("with asymmetric padding, which Gorgonia itself gets wrong")
+	}
+	return s.Node(op.MaxPoolConfig{
+		Kernel: []int{s.Int("h"), s.Int("w")}, Pads: []int{n, w, so, e}, Strides: []int{s.Int("strideH"), s.Int("strideW")},
+	}, s.In(0).Value())
+}
+
+// softmaxRule follows Gorgonia's choice of axis: the last, or the first of a column.
+func softmaxRule(s *Site) *Value {
+	axis, shape := s.Int("axis"), s.In(0).shape()
+	if axis == -1 {
+		axis = len(shape) - 1
+		if len(shape) == 2 && dim1(shape[1]) && !dim1(shape[0]) {
+			axis = 0
+		}
+	}
+	if s.Bool("isLog") {
+		return s.Node(op.LogSoftmaxConfig{Axis: &axis}, s.In(0).Value())
+	}
+	return s.Node(op.SoftmaxConfig{Axis: &axis}, s.In(0).Value())
+}
+
+// dropoutRule keeps the node: it is the identity until a trainer turns it on.
+func dropoutRule(s *Site) *Value {
+	x := s.In(0).Value()
+	return s.Node(op.Plain("Dropout"), x, s.t.e.Const(s.t.constName(), scalarOf(s, s.Float("probability"))))
+}
+
+func castRule(s *Site) *Value {
+	return s.Node(op.CastConfig{To: op.NodeType(s.at[0]).DType}, s.In(0).Value())
+}
+
+func concatRule(s *Site) *Value {
+	in := make([]*Value, s.Inputs())
+	for i := range in {
+		in[i] = s.In(i).Value()
+	}
+	return s.Node(op.ConcatConfig{Axis: s.Int("axis")}, in...)
+}
+
+// indicesRule translates ByIndices, which takes anything vector-like for indices.
+func indicesRule(s *Site) *Value {
+	idx, axis := s.In(1), s.Int("axis")
+	v := s.reshape(idx.Value(), idx.shape(), []size{total(idx.shape(), s.t.count())})
+	return s.Node(op.GatherConfig{Axis: axis}, s.In(0).Value(), v)
+}
+
+// sliceRule translates a slice along one axis. A slice of length one drops the axis.
+func sliceRule(s *Site) *Value {
+	x := s.In(0)
+	in, out := x.shape(), s.shapeOf(nil)
+	axis := s.Int("along")
+	starts, ends, step, ok := s.cuts(axis, in)
+	if !ok {
+		return x.Value()
+	}
+	v := s.Node(op.Plain("Slice"), x.Value(), s.vector([]size{starts}), s.vector([]size{ends}),
+		s.vector([]size{s.t.fixed(axis)}), s.vector([]size{s.t.fixed(step)}))
+	if len(out) < len(in) {
+		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(axis)}))
+	}
+	return v
+}
+
+// cuts are start and end of a slice; false when it takes everything. Gorgonia drops what is left
+// over by a step, so the end follows from the length.
+func (s *Site) cuts(axis int, in []size) (starts, ends size, step int, ok bool) {
+	rows := make([][]int, len(s.at))
+	for k, n := range s.at {
+		var sl tensor.Slice
+		if x, is := n.Op().(interface{ IsSlice() tensor.Slice }); is {
+			sl = x.IsSlice()
+		}
+		if sl == nil || sl.End() <= sl.Start() {
+			return nil, nil, 0, false
+		}
+		step = max(sl.Step(), 1)
+		length := 1
+		if len(n.Shape()) == len(in) {
+			length = n.Shape()[axis]
+		}
+		rows[k] = []int{sl.Start(), sl.Start() + length*step, step}
+	}
+	list := s.transpose(rows)
+	if s.t.e.err != nil || !list[2].constant() {
+		s.Failf("the step of a slice depends on a symbol")
+		return nil, nil, 0, true
+	}
+	starts, ends = list[0], list[1]
+	if len(s.at) == 1 && !in[axis].constant() && ends[0] == s.In(0).at[0].Shape()[axis] || slices.Equal(ends, in[axis]) {
+		ends = s.t.fixed(1<<31 - 1) // up to the end, whatever it is
+	}
+	return starts, ends, step, true
+}

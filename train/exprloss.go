@@ -1,0 +1,24 @@
+package train
+
+import "github.com/graft-ml/graft/nn"
+
+// ExprLoss makes a loss of a Gorgonia function: it gets the outputs, then the targets, and
+// returns one node of rank 0. Stock Gorgonia operators and any size of batch are fine.
+type ExprLoss struct{ F nn.Expr }
+
+// Build implements Loss.
+func (l ExprLoss) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
+	if l.F == nil {
+		e.Failf("ExprLoss has no function")
+		return nil
+	}
+	list := e.Expr(l.F, append(append([]*nn.Value{}, out...), want...)...)
+	if e.Err() != nil {
+		return nil
+	}
+	if len(list) != 1 {
+		e.Failf("ExprLoss: the function returns %d nodes: want the loss", len(list))
+		return nil
+	}
+	return list[0]
+}
