@@ -114,12 +114,31 @@ func (b *Body) Run(in []dtype.Value) ([]dtype.Value, error) {
 	return res.values, nil
 }
 
+// LowerCall is the Lower of an operator that its only subgraph attribute defines: a call of a
+// function that the model brings along.
+func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+	list := configBodies(c.Config)
+	if len(list) != 1 {
+		return nil, c.Errorf("has %d subgraphs, want one", len(list))
+	}
+	for _, n := range in {
+		if n != nil {
+			return list[0].Lower(n.Graph(), in, c.In, c.Known, c.Train)
+		}
+	}
+	return nil, c.Errorf("a function without inputs cannot be run")
+}
+
 // bodies are the subgraphs among the node's attributes, in the order of the configuration.
 func (n *Node) bodies() []*Body {
 	if n.op == nil || n.config == nil || n.op.Attrs == nil {
 		return nil
 	}
-	v := reflect.ValueOf(n.config)
+	return configBodies(n.config)
+}
+
+func configBodies(c op.Config) []*Body {
+	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Struct {
 		return nil
 	}

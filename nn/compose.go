@@ -83,6 +83,37 @@ func (r Residual) Build(e *Edit, in ...*Value) []*Value {
 	return []*Value{e.arithmetic(e.begin("add", r.Name), "Add", x, y)}
 }
 
+// Identity is the layer with a body whose last convolution or matrix is zero, so that the input passes
+// unchanged. A body that does not end in one stays as it is.
+func (r Residual) Identity() Layer {
+	if r.Shortcut == nil {
+		r.Body = silent(r.Body)
+	} else {
+		r.Shortcut, r.Body = identical(r.Shortcut), silent(r.Body)
+	}
+	return r
+}
+
+// silent is a layer that starts by giving zeros, where it can.
+func silent(l Layer) Layer {
+	switch l := l.(type) {
+	case Linear:
+		l.Init, l.BiasInit = Zeros{}, Zeros{}
+		return l
+	case Conv:
+		l.Init, l.BiasInit = Zeros{}, Zeros{}
+		return l
+	case Named:
+		return Named{l.Name, silent(l.Layer)}
+	case Sequential:
+		if len(l) > 0 {
+			last := len(l) - 1
+			return append(l[:last:last], silent(l[last]))
+		}
+	}
+	return l
+}
+
 // Parallel applies layers to the same input and joins their outputs along an axis.
 type Parallel struct {
 	Branches []Layer

@@ -147,6 +147,29 @@ func TestExtract(t *testing.T) {
 	}
 }
 
+// TestExtractModel cuts SqueezeNet in two and joins the halves again.
+func TestExtractModel(t *testing.T) {
+	g := shared(t, "squeezenet1.1")
+	x := ramp(g.Inputs()[0].Type().Sizes()...)
+	out := g.Outputs()[0].Name()
+	a, err := g.Extract(nil, []string{"fire5/concat_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := g.Extract([]string{"fire5/concat_1"}, []string{out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := nn.Join(a, b, map[string]string{"fire5/concat_1": "fire5/concat_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "halves", run(t, j, x), run(t, g, x), 0)
+	if g.Summary().Total != j.Summary().Total {
+		t.Errorf("totals %+v, want %+v", j.Summary().Total, g.Summary().Total)
+	}
+}
+
 func TestExtractRefusals(t *testing.T) {
 	cases := []struct {
 		from, to []string

@@ -46,7 +46,13 @@ func attributes(n *nn.Node) []op.Attr {
 	if n.Op() == nil {
 		return nil
 	}
-	return op.Encode(n.Op().Latest(), n.Config())
+	list := op.Encode(n.Op().Latest(), n.Config())
+	for i, a := range list {
+		if b, ok := a.Value.(*nn.Body); ok {
+			list[i].Value = fmt.Sprint(b.Captured(), strings.ReplaceAll(dump(b.Graph), "\n", "; "))
+		}
+	}
+	return list
 }
 
 func sum(v dtype.Value) uint64 {

@@ -22,6 +22,8 @@ type Edit struct {
 	scope string   // what names of parameters and nodes begin with, see Named
 	notes []string // what the caller should be told, see Note
 	seed  uint64
+	cuts  []Cut     // what was cut, in order
+	saved [][2]Cost // before and after each resize
 }
 
 // action is one primitive change, together with its inverse.

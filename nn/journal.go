@@ -29,6 +29,7 @@ type Change struct {
 	Old     string // former name
 	Axis    int    // of ParamCut
 	Keep    []int  // of ParamCut: the old index behind each new one; -1: new
+	Size    int    // of ParamCut: how many indices there were
 }
 
 // Changes lists the changes of all edits after version since, in order.

@@ -1,6 +1,8 @@
 package nn_test
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +166,8 @@ func TestIdentity(t *testing.T) {
 		{"act", nn.Conv{Kernel: []int{4, 1}, Dilation: []int{2, 1}}},
 		{"act", nn.Conv{Kernel: []int{1}, Group: 2}},
 		{"features", nn.Linear{}},
+		{"act", nn.Residual{Body: nn.Sequential{nn.Conv{Out: 2, Kernel: []int{1}}, nn.ReLU{}, nn.Named{"up", nn.Conv{Out: 4, Kernel: []int{1}}}}}},
+		{"features", nn.Residual{Body: nn.Sequential{nn.Linear{Out: 2}, nn.GELU{}, nn.Linear{Out: 4}}}},
 		{"features", nn.Named{"probe", nn.Sequential{nn.Linear{}, nn.BatchNorm{}}}},
 	}
 	x := ramp(2, 3, 8, 8)
@@ -172,5 +176,147 @@ func TestIdentity(t *testing.T) {
 		want := run(t, g, x)
 		edit(t, g, func(e *nn.Edit) { e.Insert(e.Value(c.at), c.layer) })
 		near(t, c.at, run(t, g, x), want, 1e-6)
+	}
+}
+
+// TestFormulas compares layers with what they are defined as, written out.
+func TestFormulas(t *testing.T) {
+	gelu := func(x float64) float64 { return x * 0.5 * (1 + math.Erf(x/math.Sqrt2)) }
+	silu := func(x float64) float64 { return x / (1 + math.Exp(-x)) }
+	for _, c := range []struct {
+		name  string
+		layer nn.Layer
+		want  func(row []float64) []float64
+	}{
+		{"gelu", nn.GELU{}, each(gelu)},
+		{"silu", nn.SiLU{}, each(silu)},
+		{"leaky relu", nn.LeakyReLU{Slope: 0.1}, each(func(x float64) float64 { return math.Max(x, 0.1*x) })},
+		{"elu", nn.ELU{Alpha: 2}, each(func(x float64) float64 {
+			if x > 0 {
+				return x
+			}
+			return 2 * math.Expm1(x)
+		})},
+		{"softmax", nn.Softmax{}, func(row []float64) []float64 {
+			var s float64
+			for _, x := range row {
+				s += math.Exp(x)
+			}
+			return each(func(x float64) float64 { return math.Exp(x) / s })(row)
+		}},
+		{"layer norm", nn.LayerNorm{Eps: 0.5}, func(row []float64) []float64 {
+			var mean, variance float64
+			for _, x := range row {
+				mean += x / float64(len(row))
+			}
+			for _, x := range row {
+				variance += (x - mean) * (x - mean) / float64(len(row))
+			}
+			return each(func(x float64) float64 { return (x - mean) / math.Sqrt(variance+0.5) })(row)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := nn.New("m")
+			edit(t, g, func(e *nn.Edit) { e.Output("y", e.Apply(c.layer, e.Input("x", "float32[N,6]"))) })
+			x := ramp(3, 6)
+			var want []float64
+			v := x.Data().([]float32)
+			for i := 0; i < len(v); i += 6 {
+				row := make([]float64, 6)
+				for k := range row {
+					row[k] = float64(v[i+k])
+				}
+				want = append(want, c.want(row)...)
+			}
+			near(t, c.name, run(t, g, x), want, 1e-5)
+		})
+	}
+}
+
+func each(f func(float64) float64) func([]float64) []float64 {
+	return func(row []float64) []float64 {
+		out := make([]float64, len(row))
+		for i, x := range row {
+			out[i] = f(x)
+		}
+		return out
+	}
+}
+
+// TestAttention compares with attention written out for every head, row and column.
+func TestAttention(t *testing.T) {
+	const seq, size, heads = 3, 4, 2
+	g := nn.New("m")
+	edit(t, g, func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Attention{Heads: heads, NoBias: true, Name: "a"}, e.Input("x", "float32[N,T,4]")))
+	})
+	matrix := func(name string) []float32 {
+		v, err := g.Value("a." + name + ".weight")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Param().Data.Data().([]float32)
+	}
+	x := ramp(1, seq, size)
+	times := func(a []float64, w []float32) []float64 {
+		out := make([]float64, seq*size)
+		for i := range seq {
+			for j := range size {
+				for k := range size {
+					out[i*size+j] += a[i*size+k] * float64(w[k*size+j])
+				}
+			}
+		}
+		return out
+	}
+	in := make([]float64, seq*size)
+	for i, v := range x.Data().([]float32) {
+		in[i] = float64(v)
+	}
+	q, k, v := times(in, matrix("query")), times(in, matrix("key")), times(in, matrix("value"))
+	mixed := make([]float64, seq*size)
+	per := size / heads
+	for h := range heads {
+		for i := range seq {
+			var w [seq]float64
+			var total float64
+			for j := range seq {
+				var dot float64
+				for c := h * per; c < (h+1)*per; c++ {
+					dot += q[i*size+c] * k[j*size+c]
+				}
+				w[j] = math.Exp(dot / math.Sqrt(float64(per)))
+				total += w[j]
+			}
+			for j := range seq {
+				for c := h * per; c < (h+1)*per; c++ {
+					mixed[i*size+c] += w[j] / total * v[j*size+c]
+				}
+			}
+		}
+	}
+	near(t, "attention", run(t, g, x), times(mixed, matrix("output")), 1e-5)
+}
+
+// TestSeed: initial values depend on seed and name alone.
+func TestSeed(t *testing.T) {
+	weights := func(seed uint64, name string, before nn.Layer) string {
+		g := nn.New("m")
+		edit(t, g, func(e *nn.Edit) {
+			e.Seed(seed)
+			e.Output("y", e.Apply(nn.Sequential{before, nn.Linear{Out: 4, Name: name}}, e.Input("x", "float32[N,4]")))
+		})
+		v, err := g.Value(name + ".weight")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(v.Param().Data.Data())
+	}
+	want := weights(1, "fc", nn.ReLU{})
+	if weights(1, "fc", nn.Linear{}) != want {
+		t.Error("a layer in front changes the values")
+	}
+	if weights(2, "fc", nn.ReLU{}) == want || weights(1, "fd", nn.ReLU{}) == want {
+		t.Error("another seed or name gives the same values")
 	}
 }

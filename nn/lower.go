@@ -37,6 +37,8 @@ type Lowered struct {
 
 	graph *Graph
 	want  []*Value // behind Outputs
+	made  LowerOptions
+	at    int // version of the graph
 	env   map[*Value]*binding
 }
 
@@ -89,7 +91,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	if len(w.deferred) > 0 {
 		return nil, w.deferredError()
 	}
-	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: want, env: w.env}
+	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: want, made: o, at: g.version, env: w.env}
 	for _, v := range want {
 		n, err := w.nodeOf(v)
 		if err != nil {

@@ -14,6 +14,8 @@ type Plan struct {
 	version int // the graph's version for which the plan holds
 	applied bool
 	notes   []string
+	cuts    []Cut
+	saved   [][2]Cost
 }
 
 // Plan tries an edit without applying it. The error is the one that Edit would return.
@@ -25,7 +27,7 @@ func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
 		return nil, err
 	}
 	e.undo()
-	return &Plan{g: g, log: e.log, version: g.version, notes: e.notes}, nil
+	return &Plan{g: g, log: e.log, version: g.version, notes: e.notes, cuts: e.cuts, saved: e.saved}, nil
 }
 
 // Apply makes the change. The graph must not have been edited since the plan was made.
@@ -76,9 +78,26 @@ func inverse(log []action) []action {
 			c.Kind = k
 		}
 		c.Name, c.Old = first(c.Old, c.Name), c.Name
+		if c.Kind == ParamCut {
+			c.Keep, c.Size = backwards(c.Keep, c.Size), len(c.Keep)
+		}
 		out = append(out, action{change: c})
 	}
 	return out
+}
+
+// backwards is the index list that takes back a cut of an axis of n indices.
+func backwards(keep []int, n int) []int {
+	back := make([]int, n)
+	for i := range back {
+		back[i] = -1
+	}
+	for i, k := range keep {
+		if k >= 0 {
+			back[k] = i
+		}
+	}
+	return back
 }
 
 func first(a, b string) string {

@@ -22,6 +22,9 @@ type Tracer struct {
 	Rules map[string]Rule
 	// Names gives nodes the names of values; inputs and parameters have their own.
 	Names map[*gorgonia.Node]string
+	// Inputs are the inputs of Nodes, in order, also when they have a value already; those that are
+	// left out follow.
+	Inputs gorgonia.Nodes
 	// Ops is the set of operators of the graph; its zero value is the standard set.
 	Ops op.Set
 }
@@ -37,8 +40,9 @@ type Rule func(s *Site) *Value
 func Trace(f Expr, inputs ...string) (*Graph, error) { return Tracer{}.Trace(f, inputs...) }
 
 // TraceNodes makes a graph of existing nodes: nodes without children become inputs if they have no
-// value and parameters if they do. The outputs of a lowering keep its symbols when it was made with
-// LowerOptions.Keep; Lowered.Trace also keeps names and the order of inputs.
+// value and parameters if they do. The outputs of a lowering keep its symbols. Values that it
+// computed in advance from symbolic shapes are an error: lower with LowerOptions.Keep. Lowered.Trace
+// also keeps names and the order of inputs.
 func TraceNodes(out ...*gorgonia.Node) (*Graph, error) { return Tracer{}.Nodes(out...) }
 
 // Trace is the package's Trace with the tracer's rules.
@@ -72,7 +76,7 @@ func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
 	if len(out) == 0 {
 		return nil, &Error{Stage: "trace", Err: errors.New("no node to trace")}
 	}
-	leaves, opsets, err := survey(out)
+	leaves, opsets, err := survey(out, tr.Inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +90,23 @@ func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
 	})
 }
 
-// Trace makes a graph of the lowering: its inputs, outputs and parameters under their names, what
-// was emitted between them, and nothing that was folded. Lower with Keep for symbolic dimensions.
+// Trace makes a graph of the lowering: its inputs, outputs and parameters under their names and
+// what was emitted between them. Where a lowering without Keep computed shapes in advance, it is
+// made again with Keep, so that symbols stay symbols; that needs the graph as it was.
 func (l *Lowered) Trace() (*Graph, error) {
 	from := l.graph
+	if !l.made.Keep && from.Version() == l.at {
+		o := l.made
+		o.Keep = true
+		again, err := from.Lower(o)
+		if err != nil {
+			return nil, err
+		}
+		l = again
+	}
 	from.mu.RLock()
 	defer from.mu.RUnlock()
-	_, opsets, err := survey(l.Outputs)
+	_, opsets, err := survey(l.Outputs, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -218,14 +232,22 @@ func (l leafList) symbols() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// survey finds the inputs that out depends on, in the order of first use, and the operator-set
-// versions of the calls between. Symbols of inputs are those that our operators were told.
-func survey(out gorgonia.Nodes) (leafList, map[string]int, error) {
+// survey finds the inputs that out depends on, the given ones and then others in the order of
+// first use, and the operator-set versions of the calls between. Symbols of inputs are those that
+// our operators were told.
+func survey(out, given gorgonia.Nodes) (leafList, map[string]int, error) {
 	var leaves leafList
 	at := map[*gorgonia.Node]int{}
 	opsets := map[string]int{}
 	known := map[*gorgonia.Node]op.Type{}
 	seen := map[*gorgonia.Node]bool{}
+	for _, n := range given {
+		if n == nil || len(children(n)) > 0 {
+			return nil, nil, &Error{Stage: "trace", Err: errors.New("an input is computed from other nodes")}
+		}
+		at[n] = len(leaves)
+		leaves = append(leaves, leaf{n, op.NodeType(n)})
+	}
 	var stack gorgonia.Nodes
 	for _, n := range slices.Backward(out) {
 		stack = append(stack, n)
@@ -257,7 +279,7 @@ func survey(out gorgonia.Nodes) (leafList, map[string]int, error) {
 				stack = append(stack, k)
 			}
 		}
-		if n.IsVar() && n.Value() == nil {
+		if _, ok := at[n]; !ok && n.IsVar() && n.Value() == nil {
 			at[n] = len(leaves)
 			leaves = append(leaves, leaf{n, op.NodeType(n)})
 		}
@@ -286,4 +308,3 @@ func moreSymbols(have, t op.Type) op.Type {
 	}
 	return have
 }
-

@@ -147,7 +147,9 @@ type stockCase struct {
 
 func stockCases() []stockCase {
 	unary := func(f func(*G.Node) (*G.Node, error)) nn.Expr {
-		return func(x ...*G.Node) (G.Nodes, error) { return one(f(G.Must(G.Add(G.Must(G.Square(x[0])), G.NewConstant(float32(0.5)))))) }
+		return func(x ...*G.Node) (G.Nodes, error) {
+			return one(f(G.Must(G.Add(G.Must(G.Square(x[0])), G.NewConstant(float32(0.5))))))
+		}
 	}
 	m := "x float32[N,4]"
 	list := []stockCase{

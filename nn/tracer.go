@@ -38,6 +38,9 @@ type traced struct {
 	v  *Value
 }
 
+// foldedMark in the name of a constant says that it holds for the sizes of its lowering only.
+const foldedMark = " for now, of "
+
 // measured is a value whose dimensions other shapes may be computed from.
 type measured struct {
 	v     *Value
@@ -179,6 +182,10 @@ func (s *Site) leaf() *Value {
 		return nil
 	}
 	if op.IsConst(n) {
+		if _, name, open := strings.Cut(n.Name(), foldedMark); open {
+			s.Failf("%s was computed in advance from a symbolic shape: lower with Keep", name)
+			return nil
+		}
 		return s.constant(n.Value())
 	}
 	v, err := valueOf(n.Value())

@@ -25,6 +25,8 @@ type binding struct {
 	typ   op.Type
 	known op.Known
 	node  *gorgonia.Node // made when asked for, see nodeOf
+	open  bool           // known, but only for the sizes of this lowering: it was computed from a symbolic shape
+	soft  bool           // rests on what a file declares, which may be wrong, rather than on inference
 }
 
 // walker goes through nodes in topological order, infers types and, when lowering, emits them.
@@ -129,8 +131,8 @@ func (w *walker) visit(n *Node) error {
 		if err == nil {
 			break
 		}
-		if w.mode == walkInfer && unranked(c) {
-			w.bindPartly(n, c) // the rank may be anything, so nothing is wrong yet
+		if w.mode == walkInfer && (unranked(c) || w.soft(in)) {
+			w.bindPartly(n, c) // too little is certain for anything to be wrong yet
 			return nil
 		}
 		i, need := op.Needs(err)
@@ -158,6 +160,15 @@ func (w *walker) visit(n *Node) error {
 func (w *walker) untyped(in []*Value) bool {
 	for _, v := range in {
 		if v != nil && (v.producer != nil || v.graph.body == nil) && !w.at(v).typ.Present() {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) soft(in []*Value) bool {
+	for _, v := range in {
+		if v != nil && w.at(v).soft {
 			return true
 		}
 	}
@@ -269,7 +280,7 @@ func stream(n *Node) uint64 {
 func (w *walker) bindDeclared(n *Node) {
 	for _, v := range n.out {
 		if v != nil && w.mode == walkInfer {
-			w.env[v] = &binding{typ: v.typ}
+			w.env[v] = &binding{typ: v.typ, soft: true}
 		}
 	}
 }
@@ -284,7 +295,7 @@ func (w *walker) bindPartly(n *Node, c *op.Call) {
 		if i < len(c.Out) && c.Out[i].Present() && (!t.Present() || t.Unranked || !c.Out[i].Unranked && c.Out[i].Rank() != t.Rank()) {
 			t = c.Out[i]
 		}
-		w.env[v] = &binding{typ: t}
+		w.env[v] = &binding{typ: t, soft: true}
 	}
 }
 
@@ -411,7 +422,7 @@ func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Node
 		if v == nil {
 			continue
 		}
-		b := &binding{typ: c.Out[i], known: known[i]}
+		b := &binding{typ: c.Out[i], known: known[i], soft: w.mode == walkInfer && w.soft(n.reads())}
 		if b.known.Value != nil && !b.typ.Static() {
 			b.typ = op.TypeOf(b.known.Value)
 		}
@@ -423,8 +434,22 @@ func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Node
 		if i < len(nodes) {
 			b.node = nodes[i]
 		}
+		b.open = known[i].Value != nil && known[i].Dims == nil && w.readsOpen(n)
 		w.env[v] = b
 	}
+}
+
+// readsOpen says whether a node reads what is known for the sizes of this lowering only.
+func (w *walker) readsOpen(n *Node) bool {
+	for _, v := range n.reads() {
+		if v == nil || w.env[v] == nil {
+			continue
+		}
+		if w.env[v].open || slices.ContainsFunc(w.env[v].known.Dims, op.Dim.Symbolic) {
+			return true
+		}
+	}
+	return false
 }
 
 // emit adds the node to the expression graph.
@@ -504,7 +529,9 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, v.param.Tensor())
 		w.params[v.param] = b.node
 	case b.known.Value != nil:
-		b.node, err = op.Const(w.expr, b.known.Value)
+		if b.node, err = op.Const(w.expr, b.known.Value); err == nil && b.open {
+			gorgonia.WithName(b.node.Name() + foldedMark + v.name)(b.node)
+		}
 	case b.known.Dims != nil:
 		d, ok := op.DimsValue(b.known.Dims, b.typ)
 		if !ok {

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
-	"gorgonia.org/gorgonia"
 )
 
 // A model may define operators of its own by nodes, FunctionProto. A node that calls one becomes
@@ -54,23 +54,9 @@ func functionOp(domain, name string) *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return c.Config.(callConfig).Body.Infer(c.In, c.Known, c.Train)
 		},
-		Lower: func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-			if len(in) == 0 {
-				return nil, c.Errorf("a function without inputs cannot be run")
-			}
-			return c.Config.(callConfig).Body.Lower(graphOf(in), in, c.In, c.Known, c.Train)
-		},
+		Lower:  nn.LowerCall,
 		Pinned: "a function of the model",
 	}
-}
-
-func graphOf(in gorgonia.Nodes) *gorgonia.ExprGraph {
-	for _, n := range in {
-		if n != nil {
-			return n.Graph()
-		}
-	}
-	return nil
 }
 
 // addInternal extends the set of operators by the model's functions and the stand-in for
@@ -169,7 +155,7 @@ func strippedOp() *op.Op {
 			return []op.Type{op.Shaped(cfg.DType, cfg.Shape...)}, nil
 		},
 		Func: func(c *op.Call, _ []dtype.Value) ([]dtype.Value, error) {
-			return nil, c.Errorf("%s", c.Config.(strippedConfig).Why)
+			return nil, errors.New(c.Config.(strippedConfig).Why)
 		},
 		NoGrad: "has no data", Pinned: "has no data",
 	}

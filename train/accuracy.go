@@ -13,14 +13,15 @@ import (
 // equal scores the lower class counts as higher; a NaN score is never right. Targets of −100 do
 // not count.
 type Accuracy struct {
-	K int // 0: 1
+	K    int // 0: 1
+	Axis int // of the classes, -1 the last; 0: 1
 
 	right, all float64
 }
 
 // Add implements Metric.
 func (a *Accuracy) Add(out, want []*tensor.Dense) error {
-	s, err := classes("accuracy", out, want)
+	s, err := classes("accuracy", a.Axis, out, want)
 	if err != nil {
 		return err
 	}

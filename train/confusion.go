@@ -9,6 +9,7 @@ import (
 // Confusion counts which class was taken for which. Its figures are means over the classes that
 // occur, each class counting the same: "precision", "recall", "f1" and "iou".
 type Confusion struct {
+	Axis  int     // of the classes, -1 the last; 0: 1
 	Count [][]int // [right class][class with the highest score], of the last Result; made by it
 
 	now [][]int
@@ -16,7 +17,7 @@ type Confusion struct {
 
 // Add implements Metric. Targets of −100 do not count.
 func (m *Confusion) Add(out, want []*tensor.Dense) error {
-	s, err := classes("confusion", out, want)
+	s, err := classes("confusion", m.Axis, out, want)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ type AUROC struct {
 // Add implements Metric.
 func (a *AUROC) Add(out, want []*tensor.Dense) error {
 	if len(out) > 0 && len(out[0].Shape()) == 2 && out[0].Shape()[1] == 2 {
-		s, err := classes("auroc", out, want)
+		s, err := classes("auroc", 1, out, want)
 		if err != nil {
 			return err
 		}

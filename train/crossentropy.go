@@ -10,8 +10,8 @@ import (
 )
 
 // CrossEntropy is torch.nn.CrossEntropyLoss: the negative logarithm of the probability that the
-// softmax of the scores [N, C] or [N, C, d…] gives to the right class. A final Softmax of the
-// model is looked through, and a final LogSoftmax taken as it is.
+// softmax of the scores [N, C] or [N, C, d…] gives to the right class. A final Softmax or
+// LogSoftmax of the model is looked through.
 //
 // Targets are classes, int64 or int32 [N] or [N, d…], or probabilities of the shape of the
 // scores, which is told from their element type.
@@ -19,6 +19,7 @@ type CrossEntropy struct {
 	LabelSmoothing float64   // 0 … 1: this share of the target is spread over all classes
 	ClassWeights   []float64 // one per class; nil: all 1
 	IgnoreIndex    *int      // samples of this class do not count; nil: -100
+	Axis           int       // of the classes in the output, -1 the last; 0: 1
 	Sum            bool      // the sum over samples in place of the weighted mean
 }
 
@@ -41,11 +42,14 @@ func (l CrossEntropy) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		e.Failf("cross-entropy: label smoothing is %v: want 0 to 1", l.LabelSmoothing)
 		return nil
 	}
-	scores, normalized := logits(e, "cross-entropy", x)
+	soft := y.Type().DType.IsFloat()
+	scores := logits(e, "cross-entropy", x, l.Axis)
+	if axis, ok := classAxis(e, "cross-entropy", x, l.Axis); ok && soft {
+		y = pieces{e}.front(y, axis)
+	}
 	if e.Err() != nil {
 		return nil
 	}
-	soft := y.Type().DType.IsFloat()
 	scores = classScores(e, "cross-entropy", scores, y, soft)
 	if e.Err() != nil {
 		return nil
@@ -56,12 +60,12 @@ func (l CrossEntropy) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		return nil
 	}
 	if soft {
-		return l.soft(e, scores, y, normalized, classes)
+		return l.soft(e, scores, y, classes)
 	}
-	if !normalized && l.LabelSmoothing == 0 && e.Opset() >= 12 {
+	if l.LabelSmoothing == 0 && e.Opset() >= 12 {
 		return l.fused(e, "SoftmaxCrossEntropyLoss", scores, y)
 	}
-	return l.hard(e, scores, y, normalized, classes)
+	return l.hard(e, scores, y, false, classes)
 }
 
 // fused uses ONNX's own operator.
@@ -105,9 +109,9 @@ func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes 
 }
 
 // soft is the loss against probabilities, a mean over samples.
-func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, normalized bool, classes int) *nn.Value {
+func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, classes int) *nn.Value {
 	p := pieces{e}
-	logp := l.logp(p, x, normalized)
+	logp := l.logp(p, x, false)
 	if y.Type().DType != x.Type().DType {
 		y = p.cast(y, x.Type().DType)
 	}
@@ -209,19 +213,25 @@ func (l CrossEntropy) Weight(want []*tensor.Dense) (float64, error) {
 }
 
 func (l CrossEntropy) check(out []*nn.Value, want []*tensor.Dense) error {
-	return checkLabels(out, want, l.ignore())
+	return checkLabels(out, want, l.Axis, l.ignore())
 }
 
 // checkLabels refuses classes that the first output has no score for.
-func checkLabels(out []*nn.Value, want []*tensor.Dense, ignore int) error {
+func checkLabels(out []*nn.Value, want []*tensor.Dense, axis, ignore int) error {
 	if len(out) == 0 || len(want) == 0 || dtype.Of(want[0].Dtype()).IsFloat() {
 		return nil
 	}
 	t := out[0].Type()
-	if t.Rank() < 2 || !t.Shape[1].Known() {
+	if axis == 0 {
+		axis = 1
+	}
+	if axis < 0 {
+		axis += t.Rank()
+	}
+	if t.Rank() <= axis || axis < 0 || !t.Shape[axis].Known() {
 		return nil
 	}
-	classes := t.Shape[1].Size
+	classes := t.Shape[axis].Size
 	return eachLabel(want[0], func(i, c int) error {
 		if c != ignore && (c < 0 || c >= classes) {
 			return fmt.Errorf("target %d of the batch is class %d, the output has %d classes", i, c, classes)

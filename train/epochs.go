@@ -181,7 +181,9 @@ func (s *tally) take(l Loss, b data.Sample, info StepInfo) {
 	if err != nil || w < 0 {
 		w = 1 // sums: the mean over batches
 	}
-	s.Loss += w * info.Loss
+	if w > 0 { // else the mean is one over nothing
+		s.Loss += w * info.Loss
+	}
 	s.Weight += w
 	s.Samples += info.Samples
 }

@@ -22,7 +22,7 @@ func (l KL) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	if !ok {
 		return nil
 	}
-	x, normalized := logits(e, "KL", x)
+	x = logits(e, "KL", x, 0)
 	y = paired(e, "KL", x, y)
 	if e.Err() != nil {
 		return nil
@@ -40,7 +40,7 @@ func (l KL) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		return nil
 	}
 	p := pieces{e}
-	logp := CrossEntropy{}.logp(p, x, normalized)
+	logp := CrossEntropy{}.logp(p, x, false)
 	q, logq := p.last(y), p.last(y)
 	if e.Err() != nil {
 		return nil

@@ -40,36 +40,46 @@ func below(e *nn.Edit, out *nn.Value, types ...string) (v *nn.Value, n *nn.Node,
 	}
 }
 
-// logits returns the unnormalized scores behind a classifier's output, with the classes on axis
-// 1, and says what it looked through. normalized tells that they are logarithms of
-// probabilities already.
-func logits(e *nn.Edit, loss string, out *nn.Value) (x *nn.Value, normalized bool) {
-	x, n, ok := below(e, out, "Softmax", "LogSoftmax")
-	switch {
-	case e.Err() != nil:
-		return nil, false
-	case !ok:
-		return out, false
-	case !overClasses(e, n):
-		if n.Type() == "LogSoftmax" {
-			return out, false
-		}
-		e.Failf("%s: %s %s does not go over the classes, axis 1 of %v", loss, n.Type(), n.Label(), out.Type())
-		return nil, false
-	case n.Type() == "LogSoftmax":
-		e.Note("%s: output %q ends in LogSoftmax %s: the loss takes it as logarithms of probabilities", loss, out.Name(), n.Label())
-		return out, true
+// logits returns the unnormalized scores behind a classifier's output, with the classes on axis 1
+// wherever they were, and says what it looked through.
+func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
+	if e.Err() != nil {
+		return nil
 	}
-	e.Note("%s: output %q ends in Softmax %s: the loss looks through it, at its logits", loss, out.Name(), n.Label())
-	return x, false
+	axis, ok := classAxis(e, loss, out, axis)
+	if !ok {
+		return nil
+	}
+	if x, n, ok := below(e, out, "Softmax", "LogSoftmax"); ok {
+		if !overClasses(e, n, axis) {
+			e.Failf("%s: %s %s does not go over the classes, axis %d of %v", loss, n.Type(), n.Label(), axis, out.Type())
+			return nil
+		}
+		e.Note("%s: output %q ends in %s %s: the loss looks through it, at its logits", loss, out.Name(), n.Type(), n.Label())
+		out = x
+	}
+	return pieces{e}.front(out, axis)
 }
 
-// overClasses says whether a softmax normalizes over axis 1 alone.
-func overClasses(e *nn.Edit, n *nn.Node) bool {
-	t := n.In(0).Type()
-	if t.Rank() < 2 {
-		return t.Rank() == 1
+// classAxis is the axis of the classes: 1 unless a loss says another one.
+func classAxis(e *nn.Edit, loss string, out *nn.Value, axis int) (int, bool) {
+	rank := out.Type().Rank()
+	if axis == 0 {
+		axis = 1
 	}
+	if axis < 0 {
+		axis += rank
+	}
+	if axis < 1 || rank >= 0 && axis >= rank {
+		e.Failf("%s: the output %v has no axis of classes: want [N, classes, …]", loss, out.Type())
+		return 0, false
+	}
+	return axis, true
+}
+
+// overClasses says whether a softmax normalizes over the given axis alone.
+func overClasses(e *nn.Edit, n *nn.Node, classes int) bool {
+	t := n.In(0).Type()
 	axis := softmaxAxis(n)
 	if axis == nil {
 		def := -1
@@ -82,13 +92,13 @@ func overClasses(e *nn.Edit, n *nn.Node) bool {
 	if a < 0 {
 		a += t.Rank()
 	}
-	if a != 1 {
+	if a != classes {
 		return false
 	}
 	if e.Opset() >= 13 {
 		return true
 	}
-	for _, d := range t.Shape[2:] { // earlier versions take all axes from there on together
+	for _, d := range t.Shape[a+1:] { // earlier versions take all axes from there on together
 		if d.Size != 1 {
 			return false
 		}

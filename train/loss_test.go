@@ -160,6 +160,10 @@ func TestLookThrough(t *testing.T) {
 		{"log-softmax", train.CrossEntropy{}, func(e *nn.Edit, x *nn.Value) *nn.Value {
 			return e.Node(op.LogSoftmaxConfig{Axis: &axis}, x).Out(0)
 		}, `output "y" ends in LogSoftmax`},
+		{"classes last", train.CrossEntropy{Axis: -1}, func(e *nn.Edit, x *nn.Value) *nn.Value {
+			x = e.Node(op.Plain("Unsqueeze"), x, e.Ints("axes", 1)).Out(0)
+			return e.Node(op.Plain("Softmax"), x).Out(0)
+		}, `output "y" ends in Softmax`},
 		{"softmax below a reshape", train.CrossEntropy{}, func(e *nn.Edit, x *nn.Value) *nn.Value {
 			x = e.Node(op.Plain("Unsqueeze"), x, e.Ints("axes", 2, 3)).Out(0)
 			x = e.Node(op.SoftmaxConfig{Axis: &axis}, x).Out(0)
@@ -174,6 +178,11 @@ func TestLookThrough(t *testing.T) {
 			dtype.Slice[float32](x)[i] = float32(i*i%7) - 3
 		}
 		copy(dtype.Slice[int64](y), []int64{0, 2, 1, 1})
+		if c.name == "classes last" {
+			if err := y.Reshape(4, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
 		step := func(end func(e *nn.Edit, x *nn.Value) *nn.Value) (float64, string) {
 			g := nn.New("m")
 			if err := g.Edit(func(e *nn.Edit) {
@@ -193,7 +202,12 @@ func TestLookThrough(t *testing.T) {
 			}
 			return info.Loss, note
 		}
-		want, _ := step(func(_ *nn.Edit, x *nn.Value) *nn.Value { return x })
+		want, _ := step(func(e *nn.Edit, x *nn.Value) *nn.Value {
+			if c.name == "classes last" {
+				return e.Node(op.Plain("Unsqueeze"), x, e.Ints("axes", 1)).Out(0)
+			}
+			return x
+		})
 		got, note := step(c.end)
 		if math.Abs(got-want) > 1e-6 {
 			t.Errorf("%s: loss %v, want %v", c.name, got, want)

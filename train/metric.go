@@ -18,10 +18,12 @@ type Metric interface {
 
 // defaultMetrics are those that fit a loss.
 func defaultMetrics(l Loss, out []*nn.Value) []Metric {
-	switch l.(type) {
-	case CrossEntropy, NLL:
-		m := []Metric{&Accuracy{}}
-		if len(out) > 0 && out[0].Type().Rank() > 1 && out[0].Type().Shape[1].Size > 10 {
+	switch l := l.(type) {
+	case NLL:
+		return defaultMetrics(CrossEntropy{}, out)
+	case CrossEntropy:
+		m := []Metric{&Accuracy{Axis: l.Axis}}
+		if len(out) > 0 && out[0].Type().Rank() == 2 && out[0].Type().Shape[1].Size > 10 {
 			m = append(m, &Accuracy{K: 5})
 		}
 		return m
@@ -49,19 +51,28 @@ type scores struct {
 	label    []int
 }
 
-// classes reads scores [N, C, d…] and targets: classes [N, d…], or probabilities like the scores,
+// classes reads scores [N, C, d…], the classes on the given axis (0: 1), and targets: classes [N, d…], or probabilities like the scores,
 // of which the largest counts. Axes of size 1 behind the classes are passed over.
-func classes(metric string, out, want []*tensor.Dense) (s scores, err error) {
+func classes(metric string, axis int, out, want []*tensor.Dense) (s scores, err error) {
 	x, y, err := pair(metric, out, want)
 	if err != nil {
 		return s, err
 	}
 	shape := x.Shape()
-	if len(shape) < 2 {
+	if axis == 0 {
+		axis = 1
+	}
+	if axis < 0 {
+		axis += len(shape)
+	}
+	if axis < 1 || axis >= len(shape) {
 		return s, fmt.Errorf("train: %s: the output is %v: want [N, classes, …]", metric, shape)
 	}
-	s.n, s.c, s.in = shape[0], shape[1], 1
-	for _, d := range shape[2:] {
+	s.n, s.c, s.in = 1, shape[axis], 1
+	for _, d := range shape[:axis] {
+		s.n *= d
+	}
+	for _, d := range shape[axis+1:] {
 		s.in *= d
 	}
 	if s.x, err = dtype.Float64s(x); err != nil {

@@ -88,6 +88,20 @@ func (p pieces) last(v *nn.Value) *nn.Value {
 	return p.node("Transpose", map[string]any{"perm": append(perm, 1)}, v)
 }
 
+// front moves an axis of v to the second place.
+func (p pieces) front(v *nn.Value, axis int) *nn.Value {
+	if p.e.Err() != nil || axis == 1 {
+		return v
+	}
+	perm := []int64{0, int64(axis)}
+	for i := 1; i < v.Type().Rank(); i++ {
+		if i != axis {
+			perm = append(perm, int64(i))
+		}
+	}
+	return p.node("Transpose", map[string]any{"perm": perm}, v)
+}
+
 // vector is a constant of rank 1 with the element type of like.
 func (p pieces) vector(name string, like *nn.Value, x []float64) *nn.Value {
 	if p.e.Err() != nil {

@@ -34,6 +34,9 @@ type figure struct {
 
 // Networks exported by PyTorch follow its losses for ten steps, and end at its weights.
 func TestAnchors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
 	for _, name := range []string{"mlp", "lenet", "smallcnn", "tinybert", "lstm"} {
 		t.Run(name, func(t *testing.T) {
 			arrays, err := oracle.NPZ(oracle.Anchors(t, name+".npz"))

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
@@ -12,12 +13,25 @@ import (
 
 // StepInfo is what one batch did.
 type StepInfo struct {
-	Step    int     `json:"step"`    // updates made so far, this one included
-	Loss    float64 `json:"loss"`    // of the batch, before the update
-	Norm    float64 `json:"norm"`    // global norm of the gradients before clipping; 0 while they accumulate
-	Rate    float64 `json:"rate"`    // factor on the rule's rate
-	Samples int     `json:"samples"` // in the batch
-	Updated bool    `json:"updated"` // false: gradients were kept for a later update
+	Step    int     // updates made so far, this one included
+	Loss    float64 // of the batch, before the update
+	Norm    float64 // global norm of the gradients before clipping; 0 while they accumulate
+	Rate    float64 // factor on the rule's rate
+	Samples int     // in the batch
+	Updated bool    // false: gradients were kept for a later update
+}
+
+// String is one line.
+func (s StepInfo) String() string {
+	if !s.Updated {
+		return fmt.Sprintf("step %d: loss %.4g of %d samples, no update yet", s.Step, s.Loss, s.Samples)
+	}
+	return fmt.Sprintf("step %d: loss %.4g of %d samples, gradient norm %.3g, rate %.3g", s.Step, s.Loss, s.Samples, s.Norm, s.Rate)
+}
+
+// MarshalJSON writes the fields in lower case; figures that are no numbers are null.
+func (s StepInfo) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"step": s.Step, "loss": number(s.Loss), "norm": number(s.Norm), "rate": s.Rate, "samples": s.Samples, "updated": s.Updated})
 }
 
 // Step trains on one batch, for a loop of your own: tensors with a batch axis, in the order of

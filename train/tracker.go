@@ -70,7 +70,7 @@ func (t *tracker) judge(e Epoch) (best, stop bool, err error) {
 	if t.higher {
 		gain = -gain
 	}
-	best = !math.IsNaN(v) && (!t.judged || gain > t.minDelta)
+	best = finite(v) && (!t.judged || gain > t.minDelta)
 	if best {
 		t.best, t.judged, t.bad = v, true, 0
 	} else {
@@ -79,6 +79,9 @@ func (t *tracker) judge(e Epoch) (best, stop bool, err error) {
 	if t.rule != nil {
 		p := *t.rule
 		p.Higher = t.higher
+		if !finite(v) {
+			v = math.NaN() // no improvement, and nothing to remember
+		}
 		t.plateau = p.Next(t.plateau, v)
 	}
 	return best, t.patience > 0 && t.bad >= t.patience, nil

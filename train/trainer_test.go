@@ -203,6 +203,71 @@ func TestResumeIsExact(t *testing.T) {
 	}
 }
 
+// A checkpoint of something else is refused, and nothing has changed.
+func TestResumeRefuses(t *testing.T) {
+	c := train.Config{Dir: t.TempDir(), Rule: optim.SGD{Momentum: 0.9}}
+	if _, err := train.Fit(context.Background(), small(t), quiet(c), blobs(64, 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	other := c
+	other.Rule = optim.Adam{}
+	head := small(t)
+	if err := head.Edit(func(e *nn.Edit) { e.SetData(e.Value("w1"), dtype.New(dtype.Float64, 8, 4)) }); err == nil {
+		t.Fatal("a weight of another type is no error")
+	}
+	wide := nn.New("wide")
+	if err := wide.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,4]")
+		e.Output("y", e.Node(op.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 3, 4)).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		g    *nn.Graph
+		c    train.Config
+		want string
+	}{
+		{small(t), other, "optimizer/exp_avg/w1: is not in"},
+		{wide, c, "input param/w1: want float32[3,4], got float32[8,4]"},
+	} {
+		before := weights(x.g)
+		if _, err := train.New(x.g, x.c); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("error %v, want %s", err, x.want)
+		}
+		same(t, "refused", before, weights(x.g))
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, "last.state"), []byte("rubbish, more than eight bytes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.New(small(t), c); err == nil || !strings.Contains(err.Error(), "is no state file") {
+		t.Errorf("rubbish: %v", err)
+	}
+}
+
+// Batches in which every target is ignored train nothing and spoil nothing.
+func TestNothingCounts(t *testing.T) {
+	b := batch(t, blobs(8, 1))
+	y := dtype.New(dtype.Int64, 8)
+	for i := range 8 {
+		dtype.Slice[int64](y)[i] = -100
+	}
+	g := small(t)
+	tr, err := train.New(g, train.Config{Rule: optim.SGD{LR: 0.1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := weights(g)
+	info, err := tr.Step(context.Background(), data.Sample{X: b.X, Y: []*tensor.Dense{y}})
+	if err != nil || info.Loss != 0 {
+		t.Errorf("%v, %v", info, err)
+	}
+	same(t, "nothing counts", before, weights(g))
+	if info, err = tr.Step(context.Background(), b); err != nil || info.Loss == 0 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
 func TestAccumulateIsOneBatch(t *testing.T) {
 	// Without a normalization, whose statistics are those of the small batches.
 	model := func() *nn.Graph {
@@ -457,6 +522,33 @@ func TestEditsBetweenSteps(t *testing.T) {
 	step()
 	if bytes.Equal(before["w1"], weights(g)["w1"]) {
 		t.Error("w1 is not frozen any more and did not change")
+	}
+}
+
+// A model that fixes its batch takes whole batches of that size.
+func TestFixedBatch(t *testing.T) {
+	g := nn.New("fixed")
+	err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Linear{Out: 3}, e.Input("x", "float32[8,4]")))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes string
+	c := train.Config{Log: func(e train.Event) { notes += e.Text }}
+	h, err := train.Fit(context.Background(), g, c, blobs(30, 1), blobs(20, 2))
+	if err != nil || h.Last().Samples != 24 || h.Last().Steps != 3 {
+		t.Errorf("%v, %v", h, err)
+	}
+	if want := "the last 4 samples of 20 were not validated"; !strings.Contains(notes, want) {
+		t.Errorf("notes %q, want %q", notes, want)
+	}
+	c.Batch = 16
+	if _, err := train.Fit(context.Background(), g, c, blobs(30, 1), nil); err == nil || !strings.Contains(err.Error(), "the model fixes the batch to 8, Batch is 16: free it with Edit.Input or Loader.Inputs") {
+		t.Errorf("batch 16: %v", err)
+	}
+	if _, err := train.Evaluate(context.Background(), g, blobs(20, 2)); err == nil || !strings.Contains(err.Error(), "which 20 samples do not divide into") {
+		t.Errorf("evaluate: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/optest"
+	"gorgonia.org/gorgonia"
 )
 
 func TestBatchNormalization(t *testing.T) {
@@ -38,7 +39,11 @@ func TestBatchNormalizationState(t *testing.T) {
 	c := optest.Case{Config: op.BatchNormalizationConfig{TrainingMode: true, Momentum: number(0.75)}, In: in, Outputs: 3,
 		Want: values(nil, optest.Floats([]int{1}, 8), optest.Floats([]int{1}, 15.25)), NoGrad: "no", NoCut: "statistics"}
 	optest.Run(t, c)
-	call := op.NewCall(op.Fill(op.BatchNormalizationConfig{}), op.TypeOf(in[0]), op.TypeOf(in[1]), op.TypeOf(in[2]), op.TypeOf(in[3]), op.TypeOf(in[4]))
+	types := make([]op.Type, len(in))
+	for i, v := range in {
+		types[i] = op.TypeOf(v)
+	}
+	call := op.NewCall(op.Fill(op.BatchNormalizationConfig{Momentum: number(0.75)}), types...)
 	if s := call.Op.State(call); s != nil {
 		t.Errorf("inference updates state: %v", s)
 	}
@@ -46,9 +51,29 @@ func TestBatchNormalizationState(t *testing.T) {
 	if err := call.Resolve(); err != nil {
 		t.Fatal(err)
 	}
-	for _, u := range call.Op.State(call) {
-		if call.Out[u.Out].String() != call.In[u.In].String() {
-			t.Errorf("output %d is %v, input %d %v", u.Out, call.Out[u.Out], u.In, call.In[u.In])
+	g, nodes, args := gorgonia.NewGraph(), make(gorgonia.Nodes, len(in)), make([]gorgonia.Value, len(in))
+	for i, v := range in {
+		var err error
+		if nodes[i], err = op.Input(g, string(rune('a'+i)), types[i], v); err != nil {
+			t.Fatal(err)
+		}
+		args[i] = v
+	}
+	out, err := op.Emit(g, call, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, u := range call.Op.State(call) {
+		next, err := op.Sibling(out[0], u.Out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := next.Op().Do(args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.Want[i+1]; optest.Compare(got.(dtype.Value), want, 1e-6) != nil || u.In != i+3 {
+			t.Errorf("next value of input %d is %v, want %v", u.In, got, want)
 		}
 	}
 }

@@ -65,12 +65,9 @@ func inferIf(c *Call) ([]Type, error) {
 		return cfg.infer(c, yes)
 	}
 	yes, err := cfg.infer(c, true)
-	if err != nil {
-		return nil, err
-	}
-	no, err := cfg.infer(c, false)
-	if err != nil {
-		return nil, err
+	no, err2 := cfg.infer(c, false)
+	if err != nil || err2 != nil { // a branch may be wrong for these shapes because it is not taken for them
+		return nil, &NeedError{Input: 0, Name: c.InputName(0)}
 	}
 	differ := false
 	out := make([]Type, c.Outputs)

@@ -94,6 +94,7 @@ func TestSqueezeUnsqueezeTransposeExpandTile(t *testing.T) {
 		{Name: "perm", Config: op.TransposeConfig{Perm: []int{0, 0}}, In: values(x(2, 3))},
 		{Name: "expand", Config: op.Plain("Expand"), In: values(x(2, 3), optest.Ints(2, 2))},
 		{Name: "tile", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2))},
+		{Name: "expand huge", Config: op.Plain("Expand"), In: values(x(1), optest.Ints(1<<40, 1<<40))},
 		{Name: "tile negative", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2, -1))},
 	} {
 		optest.Fails(t, k)
@@ -153,6 +154,7 @@ func TestPad(t *testing.T) {
 	for _, k := range []optest.Case{
 		{Name: "mode", Config: op.PadConfig{Mode: "mirror"}, In: values(x(3, 4), pads)},
 		{Name: "count", Config: op.PadConfig{}, In: values(x(3, 4), optest.Ints(1, 2))},
+		{Name: "huge", Config: op.PadConfig{}, In: values(x(3), optest.Ints(0, 1<<40))},
 		{Name: "too much", Config: op.PadConfig{}, In: values(x(3), optest.Ints(-2, -2))},
 		{Name: "nothing to repeat", Config: op.PadConfig{Mode: "edge"}, In: values(x(0), optest.Ints(1, 0))},
 	} {

@@ -115,6 +115,9 @@ func inferPad(c *Call) ([]Type, error) {
 		if !shape[i].Symbolic() && c.In[0].Shape[i].Known() && shape[i].Size < 0 {
 			return nil, c.Errorf("removes %v and %v elements of an axis of length %v", p.lo, p.hi, c.In[0].Shape[i])
 		}
+		if shape[i].Size > maxMapped && shape[i] != c.In[0].Shape[i] {
+			return nil, c.Errorf("makes axis %d %v long, at most %d is possible", i, shape[i].Size, maxMapped)
+		}
 		if c.Config.(PadConfig).Mode != "constant" && kept.Size == 0 && shape[i].Size > 0 {
 			return nil, c.Errorf("has nothing to repeat: axis %d is empty", i)
 		}
@@ -212,6 +215,9 @@ func padValue(c *Call) ([]byte, error) {
 	}
 	return d.Raw, nil
 }
+
+// maxMapped is the length of an axis for which a table of indices is made.
+const maxMapped = 1 << 27
 
 // mapped is a tensor each of whose axes shows chosen indices of another one's: index o of axis k
 // shows sources[k][o], -1 is nothing.

@@ -120,7 +120,7 @@ func dimStrings(d []Dim) []string {
 
 // sameElements is Dims for operators that change nothing but the shape.
 func sameElements(c *Call) []Known {
-	if !c.In[0].DType.IsInteger() {
+	if !c.In[0].DType.IsInteger() || len(c.Out) > 0 && (c.Out[0].Unranked || len(c.Out[0].Shape) > 1) {
 		return nil
 	}
 	d, err := c.Dims(0)

@@ -89,6 +89,9 @@ func inferResize(c *Call) ([]Type, error) {
 		if d.Size > 0 && r.in[a].Size == 0 && !r.in[a].Symbolic() {
 			return nil, c.Errorf("cannot make %v elements of none on axis %d", d, a)
 		}
+		if d.Size > maxMapped && !r.same(a) {
+			return nil, c.Errorf("makes axis %d %v long, at most %d is possible", a, d.Size, maxMapped)
+		}
 	}
 	return []Type{c.In[0].With(r.out...)}, nil
 }

@@ -44,6 +44,7 @@ func TestResize(t *testing.T) {
 		{Name: "neither", Config: op.ResizeConfig{}, In: values(x(2))},
 		{Name: "scale", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(-1))},
 		{Name: "count", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(1, 2))},
+		{Name: "huge", Config: op.ResizeConfig{}, In: values(x(2), nil, nil, optest.Ints(1<<40))},
 		{Name: "of nothing", Config: op.ResizeConfig{}, In: values(x(0), nil, nil, optest.Ints(3))},
 	} {
 		optest.Fails(t, k)

@@ -122,6 +122,7 @@ func cutNumbers(d, start, end, step int) (first, count int) {
 		return min(max(i, lo), hi)
 	}
 	if step > 0 {
+		step = min(step, math.MaxInt32)
 		s, e := clamp(start, 0, d), clamp(end, 0, d)
 		return s, max(0, (e-s-1+step)/step)
 	}

@@ -81,9 +81,9 @@ func evenSplit(c *Call, length Dim, n int) ([]Dim, error) {
 	for i := range sizes {
 		sizes[i] = each
 	}
-	if length.Known() && length.Size%n != 0 {
+	if length.Known() && length.Size%n != 0 || length.Symbolic() && c.Version >= 18 {
 		sizes[n-1] = length.Sub(each.Mul(D(n - 1)))
-		if sizes[n-1].Size < 0 {
+		if length.Known() && sizes[n-1].Size < 0 {
 			return nil, c.Errorf("cannot cut a length of %v into %d parts", length, n)
 		}
 	}

@@ -44,8 +44,11 @@ func unique() *Op {
 				return nil
 			}, nil
 		},
-		Strings: func(c *Call, in []dtype.Value) ([]dtype.Value, error) { return uniqueValues(c, in[0]) },
-		NoGrad:  "which elements differ changes in steps", Pinned: "compares elements",
+		Strings: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+			res, err := uniqueValues(c, in[0])
+			return res[:min(len(res), len(c.Out))], err
+		},
+		NoGrad: "which elements differ changes in steps", Pinned: "compares elements",
 	}
 }
 

@@ -1,0 +1,354 @@
+package nn
+
+import (
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// group remembers axes that fall into equal groups; special makes a split of them.
+func (k *coverage) group(f, t axisID, groups int) {
+	s := k.split()
+	if len(s.factors) == 0 {
+		s.factors = []factor{{size: groups}, {size: int(k.a.axes[f].size) / groups}}
+		s.place(0, f, 1, s.factors[1].size)
+		s.place(1, f, groups, 1)
+	}
+	within := s.factors[1].size
+	switch m := int(k.a.axes[t].size); {
+	case k.n.opType == "GroupNormalization":
+		k.a.rel = append(k.a.rel, relation{f, t, op.IndexMap{}, k.n})
+		s.factors[1].norm = true
+		s.place(0, t, 1, within)
+		s.place(1, t, groups, 1)
+	case m == within:
+		s.place(1, t, 1, 1)
+	default:
+		s.factors = append(s.factors, factor{size: m / groups})
+		s.place(0, t, 1, m/groups)
+		s.place(len(s.factors)-1, t, groups, 1)
+	}
+}
+
+// split is the split of this node, made when first asked for.
+func (k *coverage) split() *split {
+	if n := len(k.a.splits); n > 0 && k.a.splits[n-1].node == k.n {
+		return &k.a.splits[n-1]
+	}
+	k.a.splits = append(k.a.splits, split{node: k.n})
+	return &k.a.splits[len(k.a.splits)-1]
+}
+
+// resplit ties input 0 and output 0, which hold the same elements row by row.
+func (k *coverage) resplit() {
+	if len(k.n.out) == 0 || k.n.out[0] == nil || k.n.in[0] == nil {
+		return
+	}
+	in, out := k.c.In[0].Sizes(), k.c.Out[0].Sizes()
+	s := k.split()
+	i, j := 0, 0
+	ra, rb := 1, 1 // what is left of the axes i−1 and j−1
+	var ia, jb axisID
+	left := map[axisID]int{} // elements of an axis behind the factors found so far
+	for {
+		for ra == 1 && i < len(in) {
+			ra, ia = in[i], k.a.first[k.n.in[0]]+axisID(i)
+			left[ia] = ra
+			k.in[op.InAxis(0, i)] = true
+			i++
+		}
+		for rb == 1 && j < len(out) {
+			rb, jb = out[j], k.a.first[k.n.out[0]]+axisID(j)
+			left[jb] = rb
+			k.in[op.OutAxis(0, j)] = true
+			j++
+		}
+		if ra <= 1 || rb <= 1 {
+			return
+		}
+		n := min(ra, rb)
+		if ra%n != 0 || rb%n != 0 {
+			k.misaligned(i-1, j-1)
+			return
+		}
+		s.factors = append(s.factors, factor{size: n})
+		for _, id := range []axisID{ia, jb} {
+			left[id] /= n
+			s.place(len(s.factors)-1, id, int(k.a.axes[id].size)/left[id]/n, left[id])
+		}
+		ra, rb = ra/n, rb/n
+	}
+}
+
+// misaligned fixes the axes from i and j on: no common factors.
+func (k *coverage) misaligned(i, j int) {
+	why := reason{node: k.n, text: "splits axes where they do not meet"}
+	for ; i < len(k.c.In[0].Shape); i++ {
+		k.in[op.InAxis(0, i)] = true
+		why.axis = i
+		k.a.pinAxis(k.a.first[k.n.in[0]]+axisID(i), why)
+	}
+	for ; j < len(k.c.Out[0].Shape); j++ {
+		k.in[op.OutAxis(0, j)] = true
+		why.axis = j
+		k.a.pinAxis(k.a.first[k.n.out[0]]+axisID(j), why)
+	}
+}
+
+// special adds what needs more than an operator's own couplings: knowledge of constants and of
+// what becomes zero.
+func (k *coverage) special() {
+	switch k.n.opType {
+	case "Gather":
+		k.gather()
+	case "Expand":
+		k.expand()
+	}
+	if _, reduces := reductions[k.n.opType]; reduces && k.n.domain == "" {
+		k.reduce()
+	}
+	k.contract()
+	k.zeroes()
+}
+
+// gather ties what constant indices choose.
+func (k *coverage) gather() {
+	cfg, ok := k.n.config.(op.GatherConfig)
+	if !ok || len(k.c.In) < 2 {
+		return
+	}
+	axis := cfg.Axis
+	if axis < 0 {
+		axis += len(k.c.In[0].Shape)
+	}
+	in := op.InAxis(0, axis)
+	id, known := k.at(in)
+	index, err := k.c.Ints(1)
+	if err != nil || !known || k.in[in] || len(k.c.In[1].Shape) > 1 {
+		return
+	}
+	n := int(k.a.axes[id].size)
+	perm := make([]int, len(index))
+	for i, x := range index {
+		if x < 0 {
+			x += n
+		}
+		if x < 0 || x >= n {
+			return
+		}
+		perm[i] = x
+	}
+	k.in[in] = true
+	if len(k.c.In[1].Shape) == 0 {
+		k.a.pins = append(k.a.pins, pin{id, int32(perm[0]), int32(perm[0] + 1), reason{node: k.n, axis: axis, text: "chooses the element"}})
+		return
+	}
+	out := op.OutAxis(0, axis)
+	if to, ok := k.at(out); ok {
+		k.in[out] = true
+		k.a.rel = append(k.a.rel, relation{to, id, op.IndexMap{Relation: op.Permutation, Perm: perm}, k.n})
+	}
+}
+
+// expand lets the axes go that Expand makes: their length is a number in the model.
+func (k *coverage) expand() {
+	in, out := k.c.In[0].Shape, k.c.Out[0].Shape
+	for o := range out {
+		i := o + len(in) - len(out)
+		if i >= 0 && in[i].Size == 1 {
+			k.in[op.InAxis(0, i)] = true
+		}
+		if (i < 0 || in[i].Size == 1) && out[o].Size > 1 && k.a.settable(k.n.In(1), o) {
+			k.in[op.OutAxis(0, o)] = true
+		}
+	}
+}
+
+// freeAxes pins the axes of an output whose lengths cannot be rewritten in input i.
+func (a *analysis) freeAxes(n *Node, i int) {
+	v := n.Out(0)
+	if v == nil {
+		return
+	}
+	for x := range a.rank[v] {
+		if !a.settable(n.In(i), x) {
+			a.pinAxis(a.first[v]+axisID(x), reason{node: n, axis: x, text: "makes the axis"})
+		}
+	}
+}
+
+// settable says whether element at of an integer vector is a number in the model.
+func (a *analysis) settable(v *Value, at int) bool {
+	_, _, ok := standing(v, at)
+	return ok
+}
+
+// standing finds where element at of an integer vector stands in the model: a value without a
+// producer but Constant, and the part of a Concat that brings it (nil when v itself is it).
+func standing(v *Value, at int) (part *Node, input int, ok bool) {
+	switch {
+	case v == nil:
+		return nil, 0, false
+	case v.param != nil || v.known.Value != nil:
+		return nil, 0, true
+	case v.producer != nil && v.producer.opType == "Concat":
+		for i, x := range v.producer.in {
+			n := x.typ.Shape
+			if len(n) != 1 || !n[0].Known() {
+				return nil, 0, false
+			}
+			if at < n[0].Size {
+				return v.producer, i, x.param != nil || x.known.Value != nil
+			}
+			at -= n[0].Size
+		}
+	}
+	return nil, 0, false
+}
+
+// reductions are the operators that reduce an axis to one element; true where zeros do not count.
+var reductions = map[string]bool{
+	"ReduceSum": true, "ReduceL1": true, "ReduceL2": true, "ReduceSumSquare": true,
+	"ReduceMean": false, "ReduceMax": false, "ReduceMin": false, "ReduceProd": false, "ReduceLogSum": false, "ReduceLogSumExp": false,
+}
+
+// reduce marks the axes that are reduced over.
+func (k *coverage) reduce() {
+	for x := range k.c.In[0].Shape {
+		r := op.InAxis(0, x)
+		id, ok := k.at(r)
+		if k.in[r] || !ok {
+			continue
+		}
+		k.in[r] = true
+		if !reductions[k.n.opType] || !k.a.zeroed(id) {
+			k.a.norm = append(k.a.norm, relation{id, id, op.IndexMap{Relation: op.Norm}, k.n})
+		}
+		for o := range k.c.Out[0].Shape { // what is kept of a reduced axis has one element
+			if k.c.Out[0].Shape[o].Size == 1 {
+				k.in[op.OutAxis(0, o)] = true
+			}
+		}
+	}
+}
+
+// contract marks contracted axes on which neither side becomes zero when the indices' parameters do.
+func (k *coverage) contract() {
+	for _, r := range k.a.rel[k.firstRel():] {
+		x, y := k.a.axes[r.a], k.a.axes[r.b]
+		if !k.reads(x.value) || !k.reads(y.value) || k.a.zeroed(r.a) || k.a.zeroed(r.b) {
+			continue
+		}
+		k.a.norm = append(k.a.norm, relation{r.a, r.b, op.IndexMap{Relation: op.Norm}, k.n})
+	}
+}
+
+func (k *coverage) reads(v *Value) bool {
+	for _, x := range k.n.in {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+// firstRel is where the relations of this node begin.
+func (k *coverage) firstRel() int {
+	i := len(k.a.rel)
+	for i > 0 && k.a.rel[i-1].node == k.n {
+		i--
+	}
+	return i
+}
+
+// shapeReader lets the axes go whose lengths only shapes follow, and pins those that are computed with.
+func (a *analysis) shapeReader(n *Node) {
+	v, out := n.In(0), n.Out(0)
+	if v == nil || out == nil {
+		return
+	}
+	for x := range a.rank[v] {
+		if a.counted(out, x, map[*Value]bool{}) {
+			a.pinAxis(a.first[v]+axisID(x), reason{node: n, axis: x, text: "reads its length for a calculation"})
+		}
+	}
+}
+
+// counted says whether element at (-1: any) of an integer value goes into something else than shapes.
+func (a *analysis) counted(v *Value, at int, seen map[*Value]bool) bool {
+	if seen[v] {
+		return false
+	}
+	seen[v] = true
+	for _, o := range a.g.outputs {
+		if o == v {
+			return true
+		}
+	}
+	for _, n := range v.users {
+		if n.op == nil || n.bodies() != nil {
+			return true
+		}
+		formal := n.op.In.List()
+		for i, x := range n.in {
+			if s, _ := op.At(formal, i); x != v || s.Role == op.Shape {
+				continue
+			}
+			next := -1
+			switch n.opType {
+			case "Gather":
+				if c := a.intsOf(n, 1); at >= 0 && i == 0 && len(c) == 1 {
+					if c[0] != at && c[0]+a.length(v) != at {
+						continue
+					}
+				}
+			case "Slice":
+				if s, e := a.intsOf(n, 1), a.intsOf(n, 2); at >= 0 && i == 0 && len(s) == 1 && len(e) == 1 {
+					lo, hi := s[0], e[0]
+					if lo < 0 {
+						lo += a.length(v)
+					}
+					if hi < 0 {
+						hi += a.length(v)
+					}
+					if at < lo || at >= hi {
+						continue
+					}
+				}
+			case "ConstantOfShape", "Shape", "Size":
+				continue
+			}
+			for _, o := range n.out {
+				if o == nil {
+					continue
+				}
+				if o.typ.DType.IsFloat() || a.counted(o, next, seen) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (a *analysis) length(v *Value) int {
+	if len(v.typ.Shape) == 1 {
+		return v.typ.Shape[0].Size
+	}
+	return 0
+}
+
+func (a *analysis) intsOf(n *Node, i int) []int {
+	v := n.In(i)
+	if v == nil {
+		return nil
+	}
+	known := v.known
+	if v.param != nil {
+		known.Value = v.param.Tensor()
+	}
+	c := &op.Call{Op: n.op, In: []op.Type{v.typ}, Known: []op.Known{known}}
+	x, err := c.Ints(0)
+	if err != nil {
+		return nil
+	}
+	return x
+}

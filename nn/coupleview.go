@@ -1,0 +1,293 @@
+package nn
+
+import "github.com/graft-ml/graft/nn/op"
+
+// split says that axes are products of factors (heads·features, groups·within, c·h·w). In one view
+// at most one factor of each axis is free: its indices may leave, each with all that it holds.
+type split struct {
+	node    *Node
+	factors []factor
+}
+
+// factor is one factor of a split and where it stands.
+type factor struct {
+	size  int
+	norm  bool // a normalization runs over it
+	parts []part
+}
+
+// part places a factor on an axis of outer·size·inner indices.
+type part struct {
+	axis         axisID
+	outer, inner int
+}
+
+func (s *split) place(i int, id axisID, outer, inner int) {
+	for _, p := range s.factors[i].parts {
+		if p.axis == id {
+			return
+		}
+	}
+	s.factors[i].parts = append(s.factors[i].parts, part{id, outer, inner})
+}
+
+func (f *factor) holds(id axisID) bool {
+	for _, p := range f.parts {
+		if p.axis == id {
+			return true
+		}
+	}
+	return false
+}
+
+// view is one way to choose the free factors, and which indices it ties.
+type view struct {
+	a      *analysis
+	parent []int32
+	why    []int32 // at a root: 1 + the pin that fixes it, 0: none
+	norm   []bool  // at a root: a normalization runs over the indices
+	pins   []pin
+}
+
+func (a *analysis) view() *view {
+	v := &view{a: a, parent: make([]int32, a.total), why: make([]int32, a.total), norm: make([]bool, a.total), pins: a.pins}
+	for i := range v.parent {
+		v.parent[i] = int32(i)
+	}
+	return v
+}
+
+func (v *view) find(i int32) int32 {
+	for v.parent[i] != i {
+		v.parent[i] = v.parent[v.parent[i]]
+		i = v.parent[i]
+	}
+	return i
+}
+
+func (v *view) union(i, j int32) {
+	i, j = v.find(i), v.find(j)
+	if i == j {
+		return
+	}
+	if j < i {
+		i, j = j, i
+	}
+	v.parent[j] = i
+	if v.why[i] == 0 || v.why[j] != 0 && v.why[j] < v.why[i] {
+		v.why[i] = v.why[j]
+	}
+	v.norm[i] = v.norm[i] || v.norm[j]
+}
+
+// base ties what holds in every view.
+func (v *view) base() {
+	for _, set := range [][]relation{v.a.rel, v.a.norm} {
+		for _, r := range set {
+			v.relate(r)
+		}
+	}
+	for _, r := range v.a.norm {
+		x := v.a.axes[r.a]
+		for i := range x.size {
+			v.norm[v.find(x.first+i)] = true
+		}
+	}
+	for i, p := range v.pins {
+		v.fix(i, p)
+	}
+}
+
+func (v *view) fix(i int, p pin) {
+	x := v.a.axes[p.axis]
+	for k := p.lo; k < p.hi; k++ {
+		if r := v.find(x.first + k); v.why[r] == 0 {
+			v.why[r] = int32(i + 1)
+		}
+	}
+}
+
+func (v *view) pin(p pin) {
+	v.pins = append(v.pins[:len(v.pins):len(v.pins)], p)
+	v.fix(len(v.pins)-1, p)
+}
+
+// relate ties two axes by an index map.
+func (v *view) relate(r relation) {
+	a, b := v.a.axes[r.a], v.a.axes[r.b]
+	n, m := int(a.size), int(b.size)
+	switch r.m.Relation {
+	case op.Identity, op.Norm:
+		for i := range a.size {
+			v.union(a.first+i, b.first+i)
+		}
+	case op.Offset:
+		for i := range n {
+			if j := offset(r.m, i, m); j >= 0 {
+				v.union(a.first+int32(i), b.first+int32(j))
+			}
+		}
+	case op.Permutation:
+		for i, j := range r.m.Perm {
+			if j >= 0 && j < m {
+				v.union(a.first+int32(i), b.first+int32(j))
+			}
+		}
+	case op.Factor, op.Gates:
+		outer, inner := r.m.Outer, r.m.Inner
+		if r.m.Relation == op.Gates {
+			outer, inner = r.m.Groups, 1
+		}
+		for i := range n {
+			v.slices(a.first+int32(i), b.first, i, n, outer, inner)
+		}
+	}
+}
+
+// slices ties element e with index i of a factor of n indices on an axis that begins at first.
+func (v *view) slices(e, first int32, i, n, outer, inner int) {
+	for o := range outer {
+		for k := range inner {
+			v.union(e, first+int32((o*n+i)*inner+k))
+		}
+	}
+}
+
+// choose picks the free factors of a split: each axis has at most one. turn says which of an
+// axis's candidates is preferred, counted from the outermost; dead factors cannot be cut at all.
+func (s *split) choose(turn int, dead func(f *factor) bool) map[int]bool {
+	axes := map[axisID][]int{}
+	var order []axisID
+	for i := range s.factors {
+		if s.factors[i].size < 2 || dead(&s.factors[i]) {
+			continue
+		}
+		for _, p := range s.factors[i].parts {
+			if axes[p.axis] == nil {
+				order = append(order, p.axis)
+			}
+			axes[p.axis] = append(axes[p.axis], i)
+		}
+	}
+	free, taken := map[int]bool{}, map[axisID]bool{}
+	take := func(i int) {
+		for _, p := range s.factors[i].parts {
+			if taken[p.axis] {
+				return
+			}
+		}
+		free[i] = true
+		for _, p := range s.factors[i].parts {
+			taken[p.axis] = true
+		}
+	}
+	for _, most := range []bool{true, false} { // axes that leave a choice come first
+		for _, id := range order {
+			c := axes[id]
+			if (len(c) > 1) != most {
+				continue
+			}
+			at := min(turn, len(c)-1)
+			for k := range c {
+				if i := c[(at+k)%len(c)]; !taken[id] {
+					take(i)
+				}
+			}
+		}
+	}
+	return free
+}
+
+// splitUp applies a split with the given factors free.
+func (v *view) splitUp(s *split, free map[int]bool) {
+	open := map[axisID]bool{}
+	for i := range s.factors {
+		if !free[i] {
+			continue
+		}
+		f := &s.factors[i]
+		first := f.parts[0]
+		for _, p := range f.parts {
+			open[p.axis] = true
+			for k := range f.size {
+				e := v.a.axes[first.axis].first + int32(k*first.inner)
+				v.slices(e, v.a.axes[p.axis].first, k, f.size, p.outer, p.inner)
+				if f.norm {
+					v.norm[v.find(e)] = true
+				}
+			}
+		}
+	}
+	for i := range s.factors {
+		for _, p := range s.factors[i].parts {
+			if !open[p.axis] {
+				open[p.axis] = true
+				x := v.a.axes[p.axis]
+				v.pin(pin{p.axis, 0, x.size, reason{node: s.node, axis: x.axis, text: "splits the axis, and another factor is free here"}})
+			}
+		}
+	}
+}
+
+// views are the useful ways to choose free factors.
+func (a *analysis) views() []*view {
+	first := a.view()
+	first.base()
+	if len(a.splits) == 0 {
+		return []*view{first}
+	}
+	for i := range a.splits { // axes that are one factor on both sides
+		for _, f := range a.splits[i].factors {
+			for _, p := range f.parts[1:] {
+				if whole(f.parts[0]) && whole(p) {
+					first.relate(relation{a: f.parts[0].axis, b: p.axis})
+				}
+			}
+		}
+	}
+	dead := func(f *factor) bool {
+		for _, p := range f.parts {
+			if whole(p) && first.pinned(p.axis) {
+				return true
+			}
+		}
+		return false
+	}
+	turns := 1
+	for i := range a.splits {
+		count := map[axisID]int{}
+		for j := range a.splits[i].factors {
+			f := &a.splits[i].factors[j]
+			if f.size < 2 || dead(f) {
+				continue
+			}
+			for _, p := range f.parts {
+				count[p.axis]++
+				turns = max(turns, min(count[p.axis], 4))
+			}
+		}
+	}
+	var list []*view
+	for turn := range turns {
+		v := a.view()
+		v.base()
+		for i := range a.splits {
+			v.splitUp(&a.splits[i], a.splits[i].choose(turn, dead))
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func whole(p part) bool { return p.outer == 1 && p.inner == 1 }
+
+// pinned says whether every index of an axis is fixed.
+func (v *view) pinned(id axisID) bool {
+	x := v.a.axes[id]
+	for i := range x.size {
+		if v.why[v.find(x.first+i)] == 0 {
+			return false
+		}
+	}
+	return x.size > 0
+}

@@ -1,0 +1,128 @@
+package nn_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// A model from nothing. Sizes of inputs are inferred, N stays symbolic.
+func Example() {
+	g := nn.New("mnist")
+	err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("image", "float32[N,1,28,28]")
+		e.Output("scores", e.Apply(nn.Sequential{
+			nn.Conv{Out: 8, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
+			nn.Flatten{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 10},
+		}, x))
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(g.Summary())
+	// Output:
+	// mnist(image float32[N,1,28,28])
+	// node        op                  shape               parameters  trainable  multiply-adds
+	// conv1       Conv                float32[N,8,28,28]          72         72         56 448
+	// batchnorm1  BatchNormalization  float32[N,8,28,28]          32         16
+	// relu1       Relu                float32[N,8,28,28]
+	// maxpool1    MaxPool             float32[N,8,14,14]
+	// flatten1    Flatten             float32[N,1568]
+	// dropout1    Dropout             float32[N,1568]
+	// linear1     Gemm                float32[N,10]           15 690     15 690         15 680
+	// 7 nodes                                                 15 794     15 778         72 128
+}
+
+// One error for a whole construction, with the place of the layer in it.
+func ExampleSequential() {
+	err := nn.New("m").Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Sequential{nn.ReLU{}, nn.Conv{Out: 4}}, e.Input("x", "float32[N,3,8,8]")))
+	})
+	fmt.Println(err)
+	// Output: edit: Sequential[1] Conv: has no kernel size
+}
+
+// A plan shows what an edit would do before it does it.
+func ExampleGraph_Plan() {
+	g := perceptron()
+	p, err := g.Plan(func(e *nn.Edit) {
+		e.Freeze(nn.Before(e.Head(nn.Head{Labels: []string{"cat", "dog"}})))
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p)
+	if err := p.Apply(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(g.Labels(), g.Outputs()[0].Type())
+	// Output:
+	// new parameter fc2.weight float32[2,8] for float32[3,8]
+	// new parameter fc2.bias float32[2] for float32[3]
+	// metadata graft.labels = ["cat","dog"]
+	// head: Gemm fc2, 2 classes instead of 3
+	// [cat dog] float32[N,2]
+}
+
+// A layer that can start as the identity does: the model computes what it did.
+func ExampleEdit_Insert() {
+	g := perceptron()
+	x, _ := nn.Tensor([]float32{1, 2, 3, 4}, 1, 4)
+	before, _ := g.Run(context.Background(), x)
+	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("act"), nn.BatchNorm{}) }); err != nil {
+		fmt.Println(err)
+		return
+	}
+	after, _ := g.Run(context.Background(), x)
+	a, _ := nn.Slice[float32](before[0])
+	b, _ := nn.Slice[float32](after[0])
+	fmt.Println(a[0]-b[0] < 1e-6 && b[0]-a[0] < 1e-6)
+	// Output: true
+}
+
+// The trunk of a model as a graph of its own, with another classifier behind it.
+func ExampleGraph_Extract() {
+	g := perceptron()
+	trunk, err := g.Extract(nil, []string{"act"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	head := nn.New("head")
+	if err := head.Edit(func(e *nn.Edit) {
+		e.Output("p", e.Apply(nn.Sequential{nn.Linear{Out: 2}, nn.Softmax{}}, e.Input("features", "float32[N,8]")))
+	}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	whole, err := nn.Join(trunk, head, map[string]string{"act": "features"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for n := range whole.Nodes() {
+		fmt.Println(n.Type(), n.Label(), n.Out(0).Type())
+	}
+	// Output:
+	// Gemm fc1 float32[N,8]
+	// Relu act float32[N,8]
+	// Gemm linear1 float32[N,2]
+	// Softmax softmax1 float32[N,2]
+}
+
+func perceptron() *nn.Graph {
+	g := nn.New("perceptron")
+	err := g.Edit(func(e *nn.Edit) {
+		e.Output("scores", e.Apply(nn.Sequential{
+			nn.Linear{Out: 8, Name: "fc1"}, nn.ReLU{Name: "act"}, nn.Linear{Out: 3, Name: "fc2"},
+		}, e.Input("x", "float32[N,4]")))
+	})
+	if err != nil {
+		panic(err)
+	}
+	return g
+}

@@ -1,0 +1,116 @@
+package train
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/optim"
+	"gorgonia.org/tensor"
+)
+
+func numbers(t *testing.T, d *tensor.Dense) []float64 {
+	t.Helper()
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// Optimizer state is cut along with the weight, by the axes that its slots name.
+func TestStateFollowsCuts(t *testing.T) {
+	matrix := func() *tensor.Dense {
+		d, err := dtype.FromFloats(dtype.Float32, []float64{0, 1, 2, 10, 11, 12}, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	column, err := dtype.FromFloats(dtype.Float32, []float64{5, 6}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		axis   int
+		keep   []int
+		matrix []float64
+		column []float64
+		ema    bool
+	}{
+		{0, []int{1}, []float64{10, 11, 12}, []float64{6}, true},
+		{1, []int{2, 0}, []float64{2, 0, 12, 10}, []float64{5, 6}, true},
+		{1, []int{1, -1}, []float64{1, 0, 11, 0}, []float64{5, 6}, false},
+		{0, []int{0, 1, -1}, []float64{0, 1, 2, 10, 11, 12, 0, 0, 0}, []float64{5, 6, 0}, false},
+	} {
+		p := &nn.Param{}
+		s := &state{shape: []int{2, 3}, typ: dtype.Float32, grad: matrix(), has: true, ema: matrix(), slots: []optim.Slot{
+			{Name: "whole", Data: matrix(), Axes: []int{0, 1}},
+			{Name: "rows", Data: dtype.Clone(column), Axes: []int{0, -1}},
+		}}
+		tr := &Trainer{params: map[*nn.Param]*state{p: s}}
+		tr.change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: c.axis, Keep: c.keep})
+		if got := numbers(t, s.slots[0].Data); !slices.Equal(got, c.matrix) {
+			t.Errorf("axis %d, keep %v: %v, want %v", c.axis, c.keep, got, c.matrix)
+		}
+		if got := numbers(t, s.slots[1].Data); !slices.Equal(got, c.column) {
+			t.Errorf("axis %d, keep %v: rows %v, want %v", c.axis, c.keep, got, c.column)
+		}
+		if c.ema != (s.ema != nil) || s.ema != nil && !slices.Equal(numbers(t, s.ema), c.matrix) {
+			t.Errorf("axis %d, keep %v: average %v", c.axis, c.keep, s.ema)
+		}
+		if s.shape[c.axis] != len(c.keep) || !slices.Equal([]int(s.grad.Shape()), s.shape) || s.has {
+			t.Errorf("axis %d, keep %v: shape %v, gradient %v", c.axis, c.keep, s.shape, s.grad.Shape())
+		}
+		tr.change(nn.Change{Kind: nn.ParamChanged, Param: p})
+		if len(tr.params) != 0 {
+			t.Error("the state of a parameter that was replaced stays")
+		}
+	}
+}
+
+// What one writes the other reads; what is damaged is refused.
+func TestStateFile(t *testing.T) {
+	x, err := dtype.FromFloats(dtype.Float64, []float64{1, 2.5, -3}, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalar := dtype.Scalar(float32(4))
+	var b writer
+	if err := writeState(&b, map[string]*tensor.Dense{"x": x, "s": scalar}, map[string]string{"k": "v"}); err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir() + "/a.state"
+	for n := 0; n <= len(b); n++ {
+		b[:n].save(t, path)
+		got, text, err := readState(path)
+		if n < len(b) {
+			if err == nil {
+				t.Errorf("%d bytes of %d are no error", n, len(b))
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(numbers(t, got["x"]), numbers(t, x)) || !got["x"].Shape().Eq(x.Shape()) || numbers(t, got["s"])[0] != 4 || len(got["s"].Shape()) != 0 || text["k"] != "v" {
+			t.Errorf("read %v, %v", got, text)
+		}
+	}
+	for _, head := range []string{
+		`{"x":{"dtype":"F64","shape":[1000000000000],"data_offsets":[0,24]}}`,
+		`{"x":{"dtype":"F64","shape":[-3],"data_offsets":[0,24]}}`,
+		`{"x":{"dtype":"F64","shape":[3],"data_offsets":[-8,16]}}`,
+		`{"x":{"dtype":"F99","shape":[3],"data_offsets":[0,24]}}`,
+		`{"x":7}`, `[]`, `{"__metadata__":3}`,
+	} {
+		var w writer
+		w = append(w, byte(len(head)), 0, 0, 0, 0, 0, 0, 0)
+		w = append(append(w, head...), make([]byte, 24)...)
+		w.save(t, path)
+		if _, _, err := readState(path); err == nil {
+			t.Errorf("%s is no error", head)
+		}
+	}
+}
