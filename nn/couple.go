@@ -224,6 +224,7 @@ func (a *analysis) node(n *Node, w *walker) {
 	switch n.opType {
 	case "Shape", "Size":
 		a.shapeReader(n)
+		a.pinValue(n.Out(0), reason{node: n, text: "lists lengths"})
 		return
 	case "ConstantOfShape":
 		a.freeAxes(n, 0)
@@ -353,16 +354,12 @@ func fits(f op.IndexMap, n, m int) bool {
 
 // pinRest fixes the axes that no coupling spoke of.
 func (k *coverage) pinRest() {
-	formal := k.n.op.In.List()
 	for i, v := range k.n.reads() {
 		if v == nil {
 			continue
 		}
 		for x := range k.a.rank[v] {
 			if r := op.InAxis(i, x); !k.in[r] {
-				if s, ok := op.At(formal, i); ok && s.Role == op.Shape {
-					continue // rewritten as a whole
-				}
 				id, _ := k.at(r)
 				k.a.pinAxis(id, reason{node: k.n, axis: x, text: "works on the axis as a whole"})
 			}

@@ -89,8 +89,10 @@ func (f *follower) touched(n *Node) bool {
 }
 
 func (f *follower) node(n *Node) {
-	if n.op == nil || f.c.a.calls[n] == nil {
-		f.w.bindDeclared(n)
+	if f.c.a.calls[n] == nil {
+		if n.op == nil || f.w.visit(n) != nil {
+			f.w.bindDeclared(n)
+		}
 		return
 	}
 	touched := f.touched(n)

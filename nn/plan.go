@@ -140,3 +140,14 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Notes   []string `json:"notes,omitempty"`
 	}{p.g.Name, p.version, p.applied, p.Steps(), p.notes})
 }
+
+// Cuts are what the plan takes from initializers, in the order in which it does.
+func (p *Plan) Cuts() []Cut { return p.cuts }
+
+// Cost is what the model weighs before and after; both are zero when the plan resizes nothing.
+func (p *Plan) Cost() (before, after Cost) {
+	if n := len(p.saved); n > 0 {
+		return p.saved[0][0], p.saved[n-1][1]
+	}
+	return
+}

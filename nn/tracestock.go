@@ -135,8 +135,11 @@ func sliceRule(s *Site) *Value {
 	if !ok {
 		return x.Value()
 	}
-	v := s.Node(op.Plain("Slice"), x.Value(), s.vector([]size{starts}), s.vector([]size{ends}),
-		s.vector([]size{s.t.fixed(axis)}), s.vector([]size{s.t.fixed(step)}))
+	args := []*Value{x.Value(), s.vector([]size{starts}), s.vector([]size{ends}), s.vector([]size{s.t.fixed(axis)})}
+	if step != 1 {
+		args = append(args, s.vector([]size{s.t.fixed(step)}))
+	}
+	v := s.Node(op.Plain("Slice"), args...)
 	if len(out) < len(in) {
 		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(axis)}))
 	}

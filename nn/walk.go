@@ -434,18 +434,19 @@ func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Node
 		if i < len(nodes) {
 			b.node = nodes[i]
 		}
-		b.open = known[i].Value != nil && known[i].Dims == nil && w.readsOpen(n)
+		b.open = known[i].Value != nil && w.readsOpen(n, known[i].Dims == nil)
 		w.env[v] = b
 	}
 }
 
-// readsOpen says whether a node reads what is known for the sizes of this lowering only.
-func (w *walker) readsOpen(n *Node) bool {
+// readsOpen says whether a node reads what is known for the sizes of this lowering only: a value
+// computed from such, or symbolic dimensions when the node does not carry them on.
+func (w *walker) readsOpen(n *Node, lost bool) bool {
 	for _, v := range n.reads() {
 		if v == nil || w.env[v] == nil {
 			continue
 		}
-		if w.env[v].open || slices.ContainsFunc(w.env[v].known.Dims, op.Dim.Symbolic) {
+		if w.env[v].open || lost && slices.ContainsFunc(w.env[v].known.Dims, op.Dim.Symbolic) {
 			return true
 		}
 	}

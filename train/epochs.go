@@ -39,9 +39,6 @@ func (t *Trainer) Fit(ctx context.Context, fit, val data.Set[data.Sample]) (Hist
 	return t.history, nil
 }
 
-// errStopped says that the loop was left by break.
-var errStopped = errors.New("stopped")
-
 // run is a run of epochs. A run that a checkpoint interrupted is continued, else one begins.
 func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield func(Epoch, error) bool) error {
 	if fit == nil || fit.Len() == 0 {

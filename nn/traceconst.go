@@ -1,0 +1,173 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// varying handles a constant that is not the same at all sizes.
+func (s *Site) varying() (v *Value, differs bool) {
+	rows := make([][]float64, len(s.at))
+	whole := make([][]int, len(s.at))
+	var like *tensor.Dense
+	for k, n := range s.at {
+		x, err := valueOf(constantValue(n))
+		d, ok := x.(*tensor.Dense)
+		if err != nil || !ok {
+			return nil, false
+		}
+		if k == 0 {
+			like = d
+		} else if d.Dtype() != like.Dtype() || len(d.Shape()) != len(like.Shape()) {
+			s.Failf("the type of a constant depends on a symbol")
+			return nil, true
+		}
+		rows[k], whole[k] = floats(d)
+		if k > 0 && !slices.Equal(rows[k], rows[0]) {
+			differs = true
+		}
+	}
+	if !differs {
+		return nil, false
+	}
+	t := dtype.Of(like.Dtype())
+	if len(like.Shape()) > 1 || len(like.Shape()) == 1 && !t.IsInteger() {
+		s.Failf("the value of a constant depends on a symbol")
+		return nil, true
+	}
+	inverse := t.IsFloat() && invert(rows, whole)
+	for k, r := range rows {
+		for i, x := range r {
+			y := float64(whole[k][i])
+			if inverse {
+				y = 1 / y
+			}
+			if math.Abs(x-y) > 1e-6*math.Abs(x) {
+				s.Failf("the value of a constant depends on a symbol")
+				return nil, true
+			}
+		}
+	}
+	v = s.vector(s.transpose(whole))
+	if len(like.Shape()) == 0 {
+		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
+	}
+	if t != dtype.Int64 {
+		v = s.Node(op.CastConfig{To: t}, v)
+	}
+	if inverse {
+		v = s.Node(op.Plain("Reciprocal"), v)
+	}
+	return v, true
+}
+
+// invert looks whether numbers that are not whole are inverses of whole ones, which then replace
+// them.
+func invert(rows [][]float64, whole [][]int) bool {
+	all := true
+	for k, r := range rows {
+		for i, x := range r {
+			all = all && x == float64(whole[k][i])
+		}
+	}
+	if all {
+		return false
+	}
+	for k, r := range rows {
+		for i, x := range r {
+			whole[k][i] = int(math.Round(1 / x))
+		}
+	}
+	return true
+}
+
+// constantValue is the value of a node that is a constant.
+func constantValue(n *gorgonia.Node) gorgonia.Value {
+	if c, ok := n.Op().(interface{ Value() gorgonia.Value }); ok {
+		return c.Value()
+	}
+	return n.Value()
+}
+
+// floats are the elements of a tensor of numbers, as they are and cut to integers.
+func floats(d *tensor.Dense) ([]float64, []int) {
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		return nil, nil
+	}
+	n := make([]int, len(x))
+	for i := range x {
+		n[i] = int(x[i])
+	}
+	return x, n
+}
+
+// valueOf makes Gorgonia's value one of a graph: a dense, contiguous tensor or a string tensor.
+func valueOf(v gorgonia.Value) (dtype.Value, error) {
+	switch x := v.(type) {
+	case *tensor.Dense:
+		return contiguous(x)
+	case *dtype.Strings:
+		return x, nil
+	case gorgonia.Scalar:
+		return scalarValue(x)
+	}
+	if d, ok := v.(dtype.Value); ok {
+		return d, nil
+	}
+	return nil, fmt.Errorf("a value of type %T has no ONNX form", v)
+}
+
+// contiguous is a tensor itself, or a copy of it row by row when it is transposed or a view.
+func contiguous(d *tensor.Dense) (dtype.Value, error) {
+	o, shape := d.DataOrder(), d.Shape()
+	if !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed() && shape.TotalSize()*int(d.Dtype().Size()) == len(d.Raw) {
+		return d, nil
+	}
+	c := dtype.New(dtype.Of(d.Dtype()), shape...)
+	at := make([]int, len(shape))
+	for range shape.TotalSize() {
+		x, err := d.At(at...)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.SetAt(x, at...); err != nil {
+			return nil, err
+		}
+		for k := len(at) - 1; k >= 0; k-- {
+			if at[k]++; at[k] < shape[k] {
+				break
+			}
+			at[k] = 0
+		}
+	}
+	return c, nil
+}
+
+// scalarValue makes a tensor of rank 0.
+func scalarValue(x gorgonia.Scalar) (dtype.Value, error) {
+	t := dtype.Of(x.Dtype())
+	switch n := x.Data().(type) {
+	case float64:
+		return dtype.FromFloats(t, []float64{n})
+	case float32:
+		return dtype.FromFloats(t, []float64{float64(n)})
+	case int:
+		return dtype.FromInts(t, []int{n})
+	case int64:
+		return dtype.FromInts(t, []int{int(n)})
+	case int32:
+		return dtype.FromInts(t, []int{int(n)})
+	case byte:
+		return dtype.FromInts(t, []int{int(n)})
+	case bool:
+		return dtype.FromSlice([]bool{n})
+	}
+	return nil, fmt.Errorf("a scalar of type %v has no ONNX form", x.Dtype())
+}
