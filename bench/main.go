@@ -28,7 +28,6 @@ type options struct {
 	profile string
 	only    string
 	check   bool
-	steps   bool
 	child   bool
 }
 
@@ -69,8 +68,7 @@ func parse() (options, error) {
 	flag.StringVar(&o.lines, "json", "", "write the JSON lines to this file as well")
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of the timed steps to this file (one case, one thread count)")
 	flag.StringVar(&o.only, "only", "", "train or infer: time only that")
-	flag.BoolVar(&o.steps, "steps", false, "print the time of every operator of the last training step")
-	flag.BoolVar(&o.check, "check", true, "compare output and losses with PyTorch's first")
+	flag.BoolVar(&o.check, "check", false, "only compare ten training losses with PyTorch's (what the command calls itself with first)")
 	flag.BoolVar(&o.child, "child", false, "measure in this process (what the command calls itself with)")
 	flag.Parse()
 	if o.dir == "" {

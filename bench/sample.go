@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/graft-ml/graft/internal/oracle"
-	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -76,10 +75,7 @@ func load(dir, name string) (*sample, error) {
 }
 
 func bytesTensor(d dtype.DType, raw []byte, shape []int) (*tensor.Dense, error) {
-	t, err := dtype.New(d, shape...)
-	if err != nil {
-		return nil, err
-	}
+	t := dtype.New(d, shape...)
 	if dst := dtype.Bytes(t); copy(dst, raw) != len(dst) || len(raw) != len(dst) {
 		return nil, fmt.Errorf("%d bytes for a tensor of shape %v", len(raw), shape)
 	}
@@ -101,5 +97,3 @@ func roll(t *tensor.Dense, by int) *tensor.Dense {
 	copy(dst[copy(dst, src[row:]):], src[:row])
 	return c
 }
-
-var _ nn.Graph

@@ -189,6 +189,8 @@ func standing(v *Value, at int) (part *Node, input int, ok bool) {
 		return nil, 0, false
 	case v.param != nil || v.known.Value != nil:
 		return nil, 0, true
+	case v.producer != nil && (v.producer.opType == "Cast" || v.producer.opType == "Identity"):
+		return standing(v.producer.In(0), at)
 	case v.producer != nil && v.producer.opType == "Concat":
 		for i, x := range v.producer.in {
 			n := x.typ.Shape

@@ -22,6 +22,7 @@ type Edit struct {
 	scope string   // what names of parameters and nodes begin with, see Named
 	notes []string // what the caller should be told, see Note
 	seed  uint64
+	freed []freed   // dimensions of inputs that were fixed, see retype
 	cuts  []Cut     // what was cut, in order
 	saved [][2]Cost // before and after each resize
 }
@@ -65,6 +66,9 @@ func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 
 // settle sorts the nodes, infers all types and verifies the invariants.
 func (e *Edit) settle() {
+	if e.follow(); e.err != nil {
+		return
+	}
 	order, err := topological(e.g.nodes)
 	if err != nil {
 		e.fail(err)

@@ -39,7 +39,7 @@ func (e *Edit) trace(tr Tracer, f Expr, in []*Value) []*Value {
 		return nil
 	}
 	t := newTracer(e, tr)
-	t.points, t.samples, t.closed = points, len(runs), true
+	t.points, t.samples = points, len(runs)
 	for i, v := range in {
 		t.bind(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), v)
 	}

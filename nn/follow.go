@@ -424,20 +424,52 @@ func (f *follower) setElements(n *Node, i int, was, now []int) {
 			f.e.Failf("%s %s: element %d of its shape cannot be rewritten", n.opType, n.Label(), k)
 			return
 		}
-		if len(part.out[0].users) > 1 { // others read the same vector
-			c := f.e.NodeN(part.config, 1, part.in...)
-			if f.e.err != nil {
-				return
-			}
-			f.e.setRead(n, i, c.out[0])
-			part = c
+		part = f.own(n, i, part)
+		if f.e.err != nil {
+			return
 		}
 		start := k - offsetOf(part, input, k)
 		x := part.in[input]
 		list := slices.Clone(now[start : start+x.typ.Shape[0].Size])
 		f.setInts(part, input, list)
-		f.revisit(part)
+		for v := part.out[0]; f.e.err == nil; v = v.users[0].out[0] {
+			f.revisit(v.producer)
+			if slices.Contains(n.in, v) {
+				break
+			}
+		}
 	}
+}
+
+// own gives input i of n a Concat of its own, and the casts between, where others read them too.
+func (f *follower) own(n *Node, i int, part *Node) *Node {
+	var chain []*Node
+	shared := false
+	for v := n.in[i]; ; v = v.producer.in[0] {
+		shared = shared || len(v.users) > 1
+		chain = append(chain, v.producer)
+		if v.producer == part {
+			break
+		}
+	}
+	if !shared {
+		return part
+	}
+	var made *Node
+	for k := len(chain) - 1; k >= 0 && f.e.err == nil; k-- {
+		in := chain[k].in
+		if made != nil {
+			in = made.out
+		}
+		made = f.e.NodeN(chain[k].config, 1, in...)
+		if k == len(chain)-1 {
+			part = made
+		}
+	}
+	if f.e.err == nil {
+		f.e.setRead(n, i, made.out[0])
+	}
+	return part
 }
 
 // offsetOf is where in input of a Concat element k of the whole stands.

@@ -9,49 +9,105 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// retype changes the type of an input. A dimension that was a number and is now open is followed
-// through the graph: every node is inferred at the old size and at twice the size, constants that
-// spell out the old size are rewritten, and the first node that cannot follow is named.
+// freed is a dimension of an input that was a number and is another one now, or open.
+type freed struct {
+	v    *Value
+	axis int
+	old  int
+	now  op.Dim
+}
+
+// size is the number to infer with, before the change or after it. Twice the old size stands for
+// a dimension that is open now.
+func (f freed) size(after bool) int {
+	switch {
+	case !after:
+		return f.old
+	case f.now.Known():
+		return f.now.Size
+	}
+	return 2 * max(f.old, 1)
+}
+
+// retype changes the type of an input. What follows from it is worked out when the edit ends,
+// for all inputs together: one of several batches cannot be freed alone.
 func (e *Edit) retype(v *Value, t op.Type) {
 	old := v.typ
 	if old.DType != t.DType && old.Present() {
 		e.fail(&Error{Input: v.name, Want: old.DType, Got: t})
 		return
 	}
-	if !old.Unranked && !t.Unranked && len(old.Shape) != len(t.Shape) {
-		e.fail(&Error{Input: v.name, Want: fmt.Sprintf("rank %d", len(old.Shape)), Got: t})
-		return
-	}
-	if !old.Unranked && !t.Unranked {
+	if !old.Unranked && !t.Unranked && old.Present() {
+		if len(old.Shape) != len(t.Shape) {
+			e.fail(&Error{Input: v.name, Want: fmt.Sprintf("rank %d", len(old.Shape)), Got: t})
+			return
+		}
 		for axis, d := range old.Shape {
 			now := t.Shape[axis]
-			switch {
-			case d.Sym == "" && d.Known() && !now.Known():
-				e.free(v, axis)
-			case d.Differ(now):
-				e.resize(v, axis, now.Size)
-			}
-			if e.err != nil {
-				return
+			if d.Sym == "" && d.Known() && (!now.Known() || now.Size != d.Size) {
+				e.freed = append(e.freed, freed{v, axis, d.Size, now})
 			}
 		}
 	}
 	e.setType(v, t)
 }
 
-// free makes the graph right for any size of a dimension that the file fixed.
-func (e *Edit) free(v *Value, axis int) { e.resize(v, axis, 2*max(v.typ.Shape[axis].Size, 1)) }
+// FreeBatch makes the first dimension of every input the given symbol where the file fixed it.
+func (e *Edit) FreeBatch(symbol string) {
+	for _, v := range e.Inputs() {
+		if e.err != nil || len(v.typ.Shape) == 0 || v.typ.Shape[0].Sym != "" {
+			continue
+		}
+		t := v.typ
+		t.Shape = slices.Clone(t.Shape)
+		t.Shape[0] = op.Sym(symbol)
+		e.retype(v, t)
+	}
+}
 
-// resize rewrites constants so that the graph is right when the dimension has n elements.
-func (e *Edit) resize(v *Value, axis, n int) {
-	before, ok := e.shapesAt(v, axis, v.typ.Shape[axis].Size)
-	if !ok {
+// follow makes the graph right for the dimensions that were freed. Dimensions of one symbol are
+// followed together: every node is inferred at the old sizes and at the new ones, constants that
+// spell out the old size are rewritten, and the first node that cannot follow is named.
+func (e *Edit) follow() {
+	done := map[string]bool{}
+	for i, f := range e.freed {
+		key := f.now.Sym
+		if key == "" {
+			key = fmt.Sprint("#", i)
+		}
+		if e.err != nil || done[key] {
+			continue
+		}
+		done[key] = true
+		var group []freed
+		for _, x := range e.freed {
+			if x == f || f.now.Sym != "" && x.now.Sym == f.now.Sym {
+				group = append(group, x)
+			}
+		}
+		e.followGroup(group)
+	}
+}
+
+func (e *Edit) followGroup(group []freed) {
+	order, err := topological(e.g.nodes)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	w := e.concreteWalk(group, false)
+	if err := w.walk(order); err != nil {
 		return // other inputs are too open to tell; inference at the end has the last word
 	}
-	w := e.concreteWalk(v, axis, n)
-	for _, node := range e.g.nodes {
+	before := map[*Value]op.Type{}
+	for x, b := range w.env {
+		before[x] = b.typ
+	}
+	w = e.concreteWalk(group, true)
+	at := fmt.Sprintf("%s of input %q from %d to %v", axisName(group[0].axis), group[0].v.name, group[0].old, group[0].now)
+	for _, node := range order {
 		if node.op == nil {
-			e.fail(&Error{Op: node.opType, Node: node.Label(), Err: fmt.Errorf("is unknown, so %s of input %q cannot change from %v", axisName(axis), v.name, v.typ.Shape[axis])})
+			e.fail(&Error{Op: node.opType, Node: node.Label(), Err: fmt.Errorf("is unknown, which prevents a change of %s", at)})
 			return
 		}
 		e.adapt(node, before, w)
@@ -59,7 +115,7 @@ func (e *Edit) resize(v *Value, axis, n int) {
 			return
 		}
 		if err := w.visit(node); err != nil {
-			e.fail(&Error{Op: node.opType, Node: node.Label(), Err: fmt.Errorf("prevents %s of input %q from changing from %v: %w", axisName(axis), v.name, v.typ.Shape[axis], err)})
+			e.fail(&Error{Op: node.opType, Node: node.Label(), Err: fmt.Errorf("prevents a change of %s: %w", at, err)})
 			return
 		}
 	}
@@ -72,42 +128,41 @@ func axisName(axis int) string {
 	return fmt.Sprintf("dimension %d", axis)
 }
 
-// concreteWalk infers with numbers for all dimensions of inputs: n for the one concerned, what
-// the graph says for the others, and stand-ins for what is open.
-func (e *Edit) concreteWalk(v *Value, axis, n int) *walker {
+// concreteWalk infers with numbers for all dimensions of inputs: those of the group before or
+// after the change, other freed ones as they were, and stand-ins for what was open already.
+func (e *Edit) concreteWalk(group []freed, after bool) *walker {
 	w := newWalker(e.g, walkInfer)
 	standIn := map[string]int{}
+	fixed := map[*Value]map[int]int{}
+	for _, f := range e.freed {
+		n := f.size(after && slices.Contains(group, f))
+		if fixed[f.v] == nil {
+			fixed[f.v] = map[int]int{}
+		}
+		fixed[f.v][f.axis] = n
+		if f.now.Sym != "" {
+			standIn[f.now.Sym] = n
+		}
+	}
 	for _, in := range e.g.inputs {
 		t := in.typ
 		t.Shape = slices.Clone(t.Shape)
 		for i, d := range t.Shape {
-			if !d.Known() {
-				s := standIn[d.Sym]
-				if s == 0 {
-					s = 2
-					standIn[d.Sym] = s
-				}
-				t.Shape[i] = op.D(s)
+			n, ok := fixed[in][i]
+			switch {
+			case ok:
+			case d.Known():
+				continue
+			case standIn[d.Sym] != 0:
+				n = standIn[d.Sym]
+			default:
+				n = 2
 			}
-		}
-		if in == v {
-			t.Shape[axis] = op.D(n)
+			t.Shape[i] = op.D(n)
 		}
 		w.env[in] = &binding{typ: t}
 	}
 	return w
-}
-
-func (e *Edit) shapesAt(v *Value, axis, n int) (map[*Value]op.Type, bool) {
-	w := e.concreteWalk(v, axis, n)
-	if err := w.walk(e.g.nodes); err != nil {
-		return nil, false
-	}
-	shapes := map[*Value]op.Type{}
-	for x, b := range w.env {
-		shapes[x] = b.typ
-	}
-	return shapes, true
 }
 
 // adapt rewrites the constants of a node that spell out the old size of a dimension.

@@ -35,8 +35,9 @@ type Rule func(s *Site) *Value
 // Trace is the inverse of Graph.Lower: it makes a graph of what f computes from inputs of the
 // given types, "x float32[N,784]". Go's own control flow is unrolled. f is called at several sizes
 // of each symbol, and what depends on them stays symbolic: a Reshape's target becomes −1, 0 or a
-// Shape subgraph. Nodes that f gives a value become parameters, their memory shared. Operators
-// without an ONNX form are refused by name.
+// Shape subgraph. Nodes that f gives a value become parameters, their memory shared;
+// those of rank one and more that Gorgonia's operators read are trained unless they are frozen or
+// made by NewConstant. Operators without an ONNX form are refused by name.
 func Trace(f Expr, inputs ...string) (*Graph, error) { return Tracer{}.Trace(f, inputs...) }
 
 // TraceNodes makes a graph of existing nodes: nodes without children become inputs if they have no
@@ -61,7 +62,7 @@ func (tr Tracer) Trace(f Expr, inputs ...string) (*Graph, error) {
 	}
 	g := NewGraph("graph", tr.ops(), map[string]int{"": LatestOpset})
 	return g, tr.fill(g, func(t *tracer) {
-		t.points, t.samples, t.closed = points, len(runs), true
+		t.points, t.samples = points, len(runs)
 		for i, p := range ports {
 			t.input(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), p.name, p.typ)
 		}
@@ -194,17 +195,15 @@ func (t *tracer) outputs(n int, at func(i int) (gorgonia.Nodes, string)) {
 		}
 		if other := t.e.g.values[name]; other != nil && (other != v || v.input || v.param != nil || slices.Contains(t.e.g.outputs, v)) {
 			name = t.e.unique("output")
-			if other != v && !slices.Contains(t.e.g.outputs, other) && !other.input {
-				name = t.e.unique(name)
-			}
 		}
 		t.e.Output(name, v)
 	}
 }
 
-// finish reports every operator without an ONNX form in one error.
+// finish reports every operator without an ONNX form in one error, and says what parameters are for.
 func (t *tracer) finish() {
 	if t.e.err != nil || len(t.missing) == 0 {
+		t.roles()
 		return
 	}
 	names := slices.Sorted(maps.Keys(t.missing))

@@ -258,6 +258,33 @@ func TestTraceStock(t *testing.T) {
 	}
 }
 
+// TestTraceFixed traces the same functions with plain numbers for symbols.
+func TestTraceFixed(t *testing.T) {
+	for _, c := range stockCases() {
+		t.Run(c.name, func(t *testing.T) {
+			var inputs []string
+			for _, s := range c.inputs {
+				inputs = append(inputs, strings.NewReplacer("N", "4", "S", "8").Replace(s))
+			}
+			g, err := nn.Trace(c.f, inputs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var in []*tensor.Dense
+			for i, v := range g.Inputs() {
+				in = append(in, random(uint64(i+11), dimsAt(t, v.Type(), nil)...))
+			}
+			out, err := g.Run(context.Background(), in...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, w := range tape(t, c.f, in...) {
+				tapeNear(t, c.name, out[i], w)
+			}
+		})
+	}
+}
+
 func dimsAt(t *testing.T, typ op.Type, sizes map[string]int) []int {
 	var dims []int
 	for _, d := range typ.Shape {
@@ -276,4 +303,44 @@ func operators(g *nn.Graph) string {
 		s = append(s, n.Type())
 	}
 	return strings.Join(s, " ")
+}
+
+// TestTraceTrains differentiates a traced function: all of its parameters are weights.
+func TestTraceTrains(t *testing.T) {
+	g, err := nn.Trace(func(x ...*G.Node) (G.Nodes, error) {
+		y, err := mlp(x...)
+		if err != nil {
+			return nil, err
+		}
+		return one(G.Mean(G.Must(G.Square(y[0]))))
+	}, "x float32[N,6]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for p := range g.Params() {
+		if p.Trainable() {
+			names = append(names, p.Name())
+		}
+	}
+	if got := strings.Join(names, " "); got != "w b v" {
+		t.Errorf("the trainable parameters are %s", got)
+	}
+	grads, err := g.Grad(context.Background(), nn.Feed{"x": random(4, 3, 6)}, g.Outputs()[0].Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		d, ok := grads[name].(*tensor.Dense)
+		if !ok {
+			t.Fatalf("no gradient of %s", name)
+		}
+		sum := 0.0
+		for _, x := range elements(d) {
+			sum += x * x
+		}
+		if sum == 0 {
+			t.Errorf("the gradient of %s is zero", name)
+		}
+	}
 }

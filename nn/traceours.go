@@ -2,7 +2,6 @@ package nn
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/graft-ml/graft/nn/dtype"

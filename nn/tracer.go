@@ -21,7 +21,6 @@ type tracer struct {
 	names   map[*gorgonia.Node]string
 	points  []map[string]int // sizes of the symbols, one map for each number of a size
 	samples int              // graphs walked in step: one for each point, or 1 when nodes know their symbols
-	closed  bool             // a node without a value that is no input is an error
 
 	done    map[*gorgonia.Node][]traced
 	calls   map[*op.Call]*Node
@@ -29,6 +28,7 @@ type tracer struct {
 	shapes  map[*Value]*Value // Shape of a value
 	sources []measured
 	missing map[string]bool
+	free    []*Value // parameters that are no constants
 	consts  int
 }
 
@@ -206,7 +206,26 @@ func (s *Site) leaf() *Value {
 	if name == "" {
 		name = "param"
 	}
-	return s.t.param(name, v)
+	x := s.t.param(name, v)
+	if x != nil {
+		s.t.free = append(s.t.free, x)
+	}
+	return x
+}
+
+// roles makes weights of the parameters that only Gorgonia's operators read: those do not say what
+// an input is for, as ours do.
+func (t *tracer) roles() {
+	ours := map[*Node]bool{}
+	for _, n := range t.calls {
+		ours[n] = true
+	}
+	weight := Weight
+	for _, v := range t.free {
+		if t.e.err == nil && !slices.ContainsFunc(v.users, func(n *Node) bool { return ours[n] }) && v.param.Data != nil && v.param.Role() == Constant {
+			t.e.setRole(v.param, &weight)
+		}
+	}
 }
 
 // param adds a tensor of numbers or strings under a name made unique.

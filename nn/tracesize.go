@@ -2,13 +2,9 @@ package nn
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // count is how many numbers a size has.

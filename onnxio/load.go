@@ -23,8 +23,11 @@ type Loader struct {
 	// Inputs are types for inputs in place of those in the file, "data float32[N,3,224,224]":
 	// a symbol frees a dimension that the file fixes. See nn.Edit.Input.
 	Inputs []string
-	Ops    op.Set // zero: op.Standard()
-	FS     fs.FS  // where the model and its external data are; nil: the operating system
+	// BatchDim names the first dimension of every input that the file fixes, "N": any batch size
+	// runs then. What stands in the way is named.
+	BatchDim string
+	Ops      op.Set // zero: op.Standard()
+	FS       fs.FS  // where the model and its external data are; nil: the operating system
 }
 
 // Load reads a model with the default settings of Loader.
@@ -117,6 +120,11 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles) (*nn.Graph, erro
 	}
 	if len(l.Inputs) > 0 {
 		if err := retype(g, l.Inputs); err != nil {
+			return nil, loadError(err)
+		}
+	}
+	if l.BatchDim != "" {
+		if err := g.Edit(func(e *nn.Edit) { e.FreeBatch(l.BatchDim) }); err != nil {
 			return nil, loadError(err)
 		}
 	}

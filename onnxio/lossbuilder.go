@@ -116,7 +116,7 @@ func (b *lossBuilder) weighted() error {
 		if !ok || !dtype.Of(want.Dtype()).IsFloat() {
 			continue
 		}
-		weight := dtype.New(dtype.Of(want.Dtype()), want.Shape()...)
+		var weight *tensor.Dense
 		if i < len(b.set.GradientInputs) && b.set.GradientInputs[i].Value != nil {
 			weight, ok = b.set.GradientInputs[i].Value.(*tensor.Dense)
 			if !ok || sameType(weight, want) != nil {

@@ -33,6 +33,7 @@ type port struct {
 func newInspect() *cobra.Command {
 	var asJSON, brief bool
 	var inputs []string
+	var batch string
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "Show a model's inputs, outputs, nodes, parameters and cost",
@@ -46,7 +47,7 @@ is free, ? one that is unknown.`,
   graft inspect --json model.onnx`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g, err := onnxio.Loader{Inputs: inputs}.Load(args[0])
+			g, err := onnxio.Loader{Inputs: inputs, BatchDim: batch}.Load(args[0])
 			if err != nil {
 				return err
 			}
@@ -63,6 +64,7 @@ is free, ? one that is unknown.`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "one JSON object")
 	f.BoolVar(&brief, "brief", false, "leave the table of nodes out")
+	f.StringVar(&batch, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
 	f.StringArrayVar(&inputs, "input", nil, `another type for an input, "NAME float32[N,3,224,224]"; repeatable`)
 	return cmd
 }

@@ -21,6 +21,7 @@ import (
 type runner struct {
 	inputs, types, want []string
 	output, preset      string
+	batch               string
 	npy, asJSON         bool
 }
 
@@ -48,6 +49,7 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
+	f.StringVar(&r.batch, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
 	f.StringArrayVar(&r.types, "type", nil, `another type for an input, "NAME float32[N,3,224,224]"; repeatable`)
 	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
 	f.StringVar(&r.output, "output", "", "folder to store the outputs in")
@@ -58,7 +60,7 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 }
 
 func (r runner) run(ctx context.Context, w io.Writer, model string) error {
-	g, err := onnxio.Loader{Inputs: r.types}.Load(model)
+	g, err := onnxio.Loader{Inputs: r.types, BatchDim: r.batch}.Load(model)
 	if err != nil {
 		return err
 	}

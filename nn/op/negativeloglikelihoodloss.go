@@ -124,9 +124,17 @@ func weightOf[T kernel.Float](w *tensor.Dense) func(int) float64 {
 	return func(class int) float64 { return float64(v[class]) }
 }
 
+// classNumbers are labels as int64, to be read only: a copy is made of int32 alone.
+func classNumbers(d *tensor.Dense) ([]int64, error) {
+	if dtype.Of(d.Dtype()) == dtype.Int64 {
+		return dtype.Slice[int64](d), nil
+	}
+	return dtype.Int64s(d)
+}
+
 // loss computes the reduced loss from logarithmic probabilities.
 func nllLoss[T kernel.Float](l classLoss, logp []T, labels, weight, out *tensor.Dense) error {
-	class, err := dtype.Int64s(labels)
+	class, err := classNumbers(labels)
 	if err != nil {
 		return err
 	}
@@ -176,7 +184,7 @@ func classLossGrad() *Op {
 
 func classLossBack[T kernel.Float](l classLoss) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		class, err := dtype.Int64s(in[3])
+		class, err := classNumbers(in[3])
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// cell is one place of the table.
+type cell struct {
+	name    string
+	threads int
+}
+
+// framework is somebody who can be measured: a command that prints a result line.
+type framework struct {
+	name    string
+	command func(c cell) *exec.Cmd
+}
+
+// compare runs all frameworks in turn, round after round, and prints what came out.
+func compare(o options) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, c := range o.cases {
+		r, err := line(exec.Command(self, "-child", "-check", "-dir", o.dir, "-cases", c, "-threads", "2"))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "%s: output within %.1g of PyTorch's, losses of ten steps within %.1g of float64\n", c, r.OutputErr, r.LossErr)
+	}
+	all := map[string]map[cell][]result{}
+	fs := frameworks(self, o)
+	for round := range o.rounds {
+		for _, name := range o.cases {
+			for _, t := range o.threads {
+				c := cell{name, t}
+				for _, f := range fs {
+					cmd := f.command(c)
+					if cmd == nil {
+						continue
+					}
+					r, err := line(cmd)
+					if err != nil {
+						return err
+					}
+					if all[f.name] == nil {
+						all[f.name] = map[cell][]result{}
+					}
+					r.Framework = f.name
+					all[f.name][c] = append(all[f.name][c], *r)
+					fmt.Fprintf(os.Stderr, "round %d %s/%d %-20s train %8.2f infer %8.2f ms (CPU %.2f, %.2f), others' CPU %.0f%%\n", round+1, name, t, f.name, r.Train, r.Infer, r.TrainCPU, r.InferCPU, 100*r.Others)
+				}
+			}
+		}
+	}
+	return report(o, fs, all)
+}
+
+// frameworks lists graft and the peers that are there.
+func frameworks(self string, o options) []framework {
+	common := func(c cell) []string {
+		return []string{"--cases", c.name, "--threads", strconv.Itoa(c.threads), "--reps", strconv.Itoa(o.reps)}
+	}
+	seconds := fmt.Sprint(o.budget.Seconds())
+	list := []framework{{"graft", func(c cell) *exec.Cmd {
+		args := append([]string{"-child", "-dir", o.dir, "-budget", o.budget.String(), "-profile", o.profile, "-only", o.only}, common(c)...)
+		return exec.Command(self, args...)
+	}}}
+	if o.peers == "" {
+		return list
+	}
+	script := filepath.Join(o.peers, "torch_anchor.py")
+	// The scripts repeat a run while others are busy; here every framework gets the same rounds.
+	once := []string{"--rounds", "1", "--quiet", "1000", "--budget", seconds}
+	list = append(list,
+		framework{"torch", func(c cell) *exec.Cmd {
+			return exec.Command("/usr/bin/python3", append(append([]string{script}, common(c)...), once...)...)
+		}},
+		framework{"torch channels-last", func(c cell) *exec.Cmd {
+			if slices.Contains([]string{"mlp", "tinybert", "lstm"}, c.name) {
+				return nil // no images
+			}
+			return exec.Command("/usr/bin/python3", append(append([]string{script, "--channels-last"}, common(c)...), once...)...)
+		}})
+	if o.ort != "" {
+		list = append(list, framework{"onnxruntime", func(c cell) *exec.Cmd {
+			args := append([]string{filepath.Join(o.peers, "ort_anchor.js"), "--dir", o.dir, "--ort", o.ort}, common(c)...)
+			cmd := exec.Command("node", append(args, once...)...)
+			cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(o.ort, "node_modules"))
+			return cmd
+		}})
+	}
+	return list
+}
+
+// line runs a command and reads the last line it prints.
+func line(cmd *exec.Cmd) (*result, error) {
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w\n%s", cmd.Args, err, errs.Bytes())
+	}
+	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	var r result
+	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
+		return nil, fmt.Errorf("%v printed %q: %w", cmd.Args, out, err)
+	}
+	return &r, nil
+}
+
+// quietest condenses the rounds of a cell: of the half during which others were least busy, the
+// median of each figure.
+func quietest(rs []result) result {
+	rs = slices.Clone(rs)
+	slices.SortStableFunc(rs, func(a, b result) int {
+		switch {
+		case a.Others < b.Others:
+			return -1
+		case a.Others > b.Others:
+			return 1
+		}
+		return 0
+	})
+	r := rs[0]
+	rs = rs[:(len(rs)+1)/2]
+	each := func(f func(*result) *float64) {
+		var x []float64
+		for i := range rs {
+			x = append(x, *f(&rs[i]))
+		}
+		*f(&r) = median(x)
+	}
+	each(func(r *result) *float64 { return &r.Train })
+	each(func(r *result) *float64 { return &r.Infer })
+	each(func(r *result) *float64 { return &r.TrainCPU })
+	each(func(r *result) *float64 { return &r.InferCPU })
+	each(func(r *result) *float64 { return &r.Peak })
+	each(func(r *result) *float64 { return &r.InferPeak })
+	each(func(r *result) *float64 { return &r.Base })
+	each(func(r *result) *float64 { return &r.Others })
+	return r
+}

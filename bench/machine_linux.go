@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"golang.org/x/sys/unix"
+)
+
+// pin puts the threads of the pool on processors of their own: some kernels put two threads of a
+// short parallel region on one. The peers are pinned by their scripts. With one thread everything
+// stays on one processor.
+func pin(threads int) {
+	if threads == 1 {
+		tasks, _ := os.ReadDir("/proc/self/task")
+		for _, t := range tasks {
+			if id, err := strconv.Atoi(t.Name()); err == nil {
+				pinThread(id, 0)
+			}
+		}
+		return
+	}
+	kernel.Default().Run(threads, func(_, i int) { pinThread(unix.Gettid(), i) })
+}
+
+func pinThread(id, processor int) {
+	var set unix.CPUSet
+	set.Set(processor)
+	_ = unix.SchedSetaffinity(id, &set) // without it the figures are noisier, not wrong
+}
+
+// memory is the largest resident size so far, in MB.
+func memory() float64 {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(raw, []byte("VmHWM:"))
+	var kb float64
+	if _, err := fmt.Fscan(bytes.NewReader(rest), &kb); err != nil {
+		return 0
+	}
+	return kb / 1024
+}
+
+// processorSeconds is how long the processors worked for everybody, stolen time included, and for
+// this process.
+func processorSeconds() (all, own float64) {
+	raw, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(string(raw), "\n")
+	for i, f := range strings.Fields(line) {
+		if v, err := strconv.ParseFloat(f, 64); err == nil && i != 4 && i != 5 && i < 9 {
+			all += v / 100 // idle and waiting left out
+		}
+	}
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil {
+		own = float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
+	}
+	return all, own
+}

@@ -1,0 +1,97 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Fixed says why no index of an axis can leave or join: nil when some can. The error names what
+// fixes it and how it gets there.
+func (c *Channels) Fixed(v *Value, axis int) error {
+	id, ok := c.a.of(v, axis)
+	if !ok {
+		return &Error{Stage: "resize", Node: v.Name(), Err: fmt.Errorf("axis %d has no known length", axis)}
+	}
+	x := c.a.axes[id]
+	var why *pin
+	for _, w := range c.views {
+		for i := range x.size {
+			r := w.find(x.first + i)
+			if w.why[r] == 0 {
+				return nil
+			}
+			if p := &w.pins[w.why[r]-1]; why == nil || int(w.why[r]) <= len(c.a.pins) {
+				why = p
+			}
+		}
+	}
+	if why == nil {
+		return nil
+	}
+	return &Error{Stage: "resize", Err: fmt.Errorf("axis %d of %s is fixed: %s%s", axis, v.label(), why.why, c.through(id, why.axis))}
+}
+
+// label is how people know a value: by the node that computes it.
+func (v *Value) label() string {
+	if v.producer != nil {
+		return v.producer.Label()
+	}
+	return v.name
+}
+
+// through names the last operators on a shortest way from one axis to another.
+func (c *Channels) through(from, to axisID) string {
+	if from == to {
+		return ""
+	}
+	next := map[axisID][]step{}
+	add := func(a, b axisID, n *Node) {
+		next[a] = append(next[a], step{b, n})
+		next[b] = append(next[b], step{a, n})
+	}
+	for _, set := range [][]relation{c.a.rel, c.a.norm} {
+		for _, r := range set {
+			add(r.a, r.b, r.node)
+		}
+	}
+	for _, s := range c.a.splits {
+		for _, f := range s.factors {
+			for _, p := range f.parts[1:] {
+				add(f.parts[0].axis, p.axis, s.node)
+			}
+		}
+	}
+	came := map[axisID]step{from: {}}
+	queue := []axisID{from}
+	for len(queue) > 0 && came[to].node == nil {
+		id := queue[0]
+		queue = queue[1:]
+		for _, s := range next[id] {
+			if _, seen := came[s.to]; !seen {
+				came[s.to] = step{id, s.node}
+				queue = append(queue, s.to)
+			}
+		}
+	}
+	var nodes []*Node
+	for id := to; id != from && came[id].node != nil; id = came[id].to {
+		if n := came[id].node; !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range nodes { // the operator nearest to the end that does more than pass channels on
+		switch n.opType {
+		case "Concat", "Split", "Reshape", "Transpose", "Flatten", "Add", "Sum", "Slice", "Gather":
+			return fmt.Sprintf(" through %s '%s'", n.opType, n.Label())
+		}
+	}
+	if len(nodes) > 0 {
+		return fmt.Sprintf(" through %s '%s'", nodes[0].opType, nodes[0].Label())
+	}
+	return ""
+}
+
+type step struct {
+	to   axisID
+	node *Node
+}

@@ -1,0 +1,85 @@
+package nn_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// fixedBatch is a model of two inputs whose batch is 2 everywhere: in both inputs, in a Reshape
+// that keeps the batch, one that flattens, a Slice and an Expand.
+func fixedBatch(t *testing.T, flat ...int) *nn.Graph {
+	t.Helper()
+	g := nn.New("fixed")
+	if err := g.Edit(func(e *nn.Edit) {
+		a, b := e.Input("a", "float32[2,3,4]"), e.Input("b", "float32[2,12]")
+		r := e.Node(op.ReshapeConfig{}, a, e.Ints("flat", flat...)).Out(0)
+		s := e.Node(op.Plain("Slice"), b, e.Ints("starts", 0), e.Ints("ends", 2), e.Ints("axes", 0)).Out(0)
+		sum := e.Node(op.Plain("Add"), r, s).Out(0)
+		x := e.Node(op.Plain("Expand"), sum, e.Ints("shape", 2, 12)).Out(0)
+		e.Output("y", e.Node(op.ReshapeConfig{}, x, e.Ints("back", 2, 4, 3)).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestFreeBatch(t *testing.T) {
+	g := fixedBatch(t, 2, 12)
+	if err := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Outputs()[0].Type().String(); got != "float32[N,4,3]" {
+		t.Errorf("the output is %s", got)
+	}
+	for _, n := range []int{1, 2, 7} {
+		y, err := g.Run(t.Context(), dtype.New(dtype.Float32, n, 3, 4), dtype.New(dtype.Float32, n, 12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := y[0].Shape(); s[0] != n || s[1] != 4 || s[2] != 3 {
+			t.Errorf("batch %d gives %v", n, s)
+		}
+	}
+}
+
+func TestFreeOneOfTwoBatches(t *testing.T) {
+	g := fixedBatch(t, 2, 12)
+	err := g.Edit(func(e *nn.Edit) { e.Input("a", "float32[N,3,4]") })
+	if err == nil || !strings.Contains(err.Error(), "Add") || !strings.Contains(err.Error(), "batch dimension") {
+		t.Fatalf("got %v, want an error that names the Add", err)
+	}
+	if got := g.Inputs()[0].Type().String(); got != "float32[2,3,4]" {
+		t.Errorf("after the refusal the input is %s", got)
+	}
+	if err := g.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFixedBatchIsChecked(t *testing.T) {
+	g := fixedBatch(t, 2, 12)
+	_, err := g.Run(t.Context(), dtype.New(dtype.Float32, 3, 3, 4), dtype.New(dtype.Float32, 3, 12))
+	const want = "run: input a: want float32[2,3,4], got float32[3,3,4]"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestSymbolsMustAgree(t *testing.T) {
+	g := fixedBatch(t, 2, 12)
+	if err := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") }); err != nil {
+		t.Fatal(err)
+	}
+	_, err := g.Run(t.Context(), dtype.New(dtype.Float32, 3, 3, 4), dtype.New(dtype.Float32, 2, 12))
+	const want = "run: input b: want float32[N,12], got float32[2,12]: N is 3 in input a"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,153 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+func (s *assembly) nodes(p *onnxpb.GraphProto) error {
+	for i, n := range p.Node {
+		spec, err := s.node(n)
+		if err != nil {
+			return nodeError(n, i, err)
+		}
+		s.a.Node(spec)
+	}
+	return nil
+}
+
+// nodeError names the node in an error that does not name one yet.
+func nodeError(n *onnxpb.NodeProto, i int, err error) error {
+	var e *nn.Error
+	if errors.As(err, &e) && error(e) == err && e.Node != "" {
+		return err
+	}
+	name := n.GetName()
+	for _, o := range n.Output {
+		if name == "" {
+			name = o
+		}
+	}
+	if name == "" {
+		name = fmt.Sprintf("#%d", i)
+	}
+	return &nn.Error{Op: n.GetOpType(), Node: name, Err: err}
+}
+
+func (s *assembly) node(n *onnxpb.NodeProto) (nn.NodeSpec, error) {
+	if n.GetOpType() == "" {
+		return nn.NodeSpec{}, errors.New("a node has no operator")
+	}
+	o := &nodeOrigin{proto: n, bodies: map[int]*nn.Body{}, extra: map[int]bool{}}
+	spec := nn.NodeSpec{
+		Name: n.GetName(), Domain: n.GetDomain(), Type: n.GetOpType(), Doc: n.GetDocString(),
+		In: n.Input, Out: n.Output, Attrs: map[string]any{}, Origin: o,
+	}
+	key := keyOf(n.GetDomain(), n.GetOpType(), n.GetOverload())
+	if f := s.functions[key]; f != nil && s.local[keyOf(n.GetDomain(), n.GetOpType(), "")] != nil {
+		return s.call(spec, n, f, key)
+	}
+	known := attributesOf(s.ops.Find(n.GetDomain(), n.GetOpType()))
+	if s.local[keyOf(n.GetDomain(), n.GetOpType(), "")] != nil {
+		return spec, fmt.Errorf("no overload %q of the function is defined", n.GetOverload())
+	}
+	for i, a := range n.Attribute {
+		if a.RefAttrName != nil {
+			if a = s.referred(a); a == nil {
+				continue // the call leaves it out: the default
+			}
+		}
+		v, err := s.attribute(o, i, a, known)
+		if err != nil {
+			return spec, fmt.Errorf("attribute %s: %w", a.GetName(), err)
+		}
+		if v == nil {
+			o.extra[i] = true
+			continue
+		}
+		if spec.Attrs[a.GetName()] != nil {
+			return spec, fmt.Errorf("attribute %s is given twice", a.GetName())
+		}
+		spec.Attrs[a.GetName()] = v
+	}
+	return spec, nil
+}
+
+// attribute is the value of an attribute, nil for one that is no attribute of the operator: an
+// annotation, which stays in the file. Of an unknown operator only subgraphs are of interest.
+func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, known map[string]bool) (any, error) {
+	if attributeType(a) == onnxpb.AttributeProto_GRAPH && (known == nil || known[a.GetName()]) {
+		b, err := s.body(a.GetG())
+		if err == nil {
+			o.bodies[i] = b
+		}
+		if err == nil && len(s.calls) == 0 {
+			a.G = nil // saving writes the body
+		}
+		return b, err
+	}
+	if !known[a.GetName()] {
+		return nil, nil
+	}
+	return decodeAttribute(a, s.ext)
+}
+
+func (s *assembly) body(p *onnxpb.GraphProto) (*nn.Body, error) {
+	if p == nil {
+		return nil, errors.New("the subgraph is missing")
+	}
+	return s.bodyOf(s.g, p, s.attrs)
+}
+
+// bodyOf assembles p inside of parent, which gives it its operator sets.
+func (s *assembly) bodyOf(parent *nn.Graph, p *onnxpb.GraphProto, attrs map[string]*onnxpb.AttributeProto) (*nn.Body, error) {
+	a := nn.AssembleBody(p.GetName(), parent)
+	o, err := s.assemble(a, parent, p, attrs, s.depth+1)
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.Body()
+	if err != nil {
+		return nil, err
+	}
+	b.Graph.Doc = p.GetDocString()
+	b.Graph.Origin = o
+	return b, nil
+}
+
+// referred is the attribute of the call that an attribute inside a function stands for.
+func (s *assembly) referred(a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
+	given := s.attrs[a.GetRefAttrName()]
+	if given == nil {
+		return nil
+	}
+	b := proto.Clone(given).(*onnxpb.AttributeProto)
+	b.Name = a.Name
+	return b
+}
+
+// attributesOf names the attributes of an operator, of all versions; nil for an unknown one.
+func attributesOf(o *op.Op) map[string]bool {
+	if o == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	if o.Attrs == nil {
+		return names
+	}
+	t := reflect.TypeOf(o.Attrs)
+	for i := range t.NumField() {
+		if tag, ok := t.Field(i).Tag.Lookup("onnx"); ok {
+			name, _, _ := strings.Cut(tag, ",")
+			names[name] = true
+		}
+	}
+	return names
+}
