@@ -1,10 +1,8 @@
 package nn
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Plan is an edit that was tried and taken back: look at it, then Apply it, and Undo it if need be.
@@ -120,29 +118,6 @@ func (p *Plan) Steps() []string {
 
 // Notes are what the edit wanted its caller to know.
 func (p *Plan) Notes() []string { return p.notes }
-
-// String lists the changes, one a line.
-func (p *Plan) String() string {
-	steps := append(p.Steps(), p.notes...)
-	if len(steps) == 0 {
-		return "nothing to change"
-	}
-	return strings.Join(steps, "\n")
-}
-
-// MarshalJSON writes {"model", "version", "applied", "steps", "notes"}.
-func (p *Plan) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Model   string   `json:"model"`
-		Version int      `json:"version"`
-		Applied bool     `json:"applied"`
-		Steps   []string `json:"steps"`
-		Notes   []string `json:"notes,omitempty"`
-	}{p.g.Name, p.version, p.applied, p.Steps(), p.notes})
-}
-
-// Cuts are what the plan takes from initializers, in the order in which it does.
-func (p *Plan) Cuts() []Cut { return p.cuts }
 
 // Cost is what the model weighs before and after; both are zero when the plan resizes nothing.
 func (p *Plan) Cost() (before, after Cost) {

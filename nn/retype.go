@@ -52,10 +52,11 @@ func (e *Edit) retype(v *Value, t op.Type) {
 	e.setType(v, t)
 }
 
-// FreeBatch makes the first dimension of every input the given symbol where the file fixed it.
+// FreeBatch makes the first dimension of every input the given symbol where the file fixes it.
+// Inputs that have an open dimension already are left alone: that is their batch.
 func (e *Edit) FreeBatch(symbol string) {
 	for _, v := range e.Inputs() {
-		if e.err != nil || len(v.typ.Shape) == 0 || v.typ.Shape[0].Sym != "" {
+		if e.err != nil || len(v.typ.Shape) == 0 || slices.ContainsFunc(v.typ.Shape, func(d op.Dim) bool { return !d.Known() }) {
 			continue
 		}
 		t := v.typ
@@ -225,57 +226,38 @@ func (e *Edit) adaptReshape(n *Node, axis int, was, now []int, out op.Type, w *w
 		return
 	}
 	size := out.Sizes()
-	if len(target) != len(size) || followsByItself(target, axis, was) {
+	if len(target) != len(size) {
 		return
 	}
 	lead := 1
 	for _, d := range was[:axis] {
 		lead *= d
 	}
-	j := holder(size, lead, was[axis])
-	if j < 0 {
+	j, rest := holder(size, lead, was[axis]), slices.Index(target, -1)
+	switch {
+	case j >= 0 && (j == rest || target[j] == 0 && j == axis):
+		return // it follows by itself
+	case j < 0 && rest >= 0:
+		return // inference tells whether −1 takes it up
+	case j < 0:
 		e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("spells out the shape %v, in which dimension %d of its input (%v) cannot be found again", size, axis, was)})
 		return
 	}
-	fixed := slices.Clone(size)
-	fixed[j] = -1
-	if j == axis && size[j] == was[axis] {
+	fixed := slices.Clone(target)
+	if j == axis && size[j] == was[axis] && !cfg.AllowZero {
 		fixed[j] = 0
+	} else {
+		if rest >= 0 {
+			fixed[rest] = size[rest]
+		}
+		fixed[j] = -1
 	}
 	if attr && n.op.Version(e.g.opset("")) < 5 {
 		cfg.Shape = fixed
 		e.setConfig(n, cfg)
 		return
 	}
-	if cfg.AllowZero && fixed[j] == 0 {
-		fixed[j] = -1
-	}
 	e.replaceInts(n, 1, fixed)
-}
-
-// followsByItself says whether a target with 0 or −1 gives the right shape at any size.
-func followsByItself(target []int, axis int, was []int) bool {
-	for i, t := range target {
-		if t == 0 && i == axis {
-			return true
-		}
-	}
-	i := slices.Index(target, -1)
-	if i < 0 {
-		return false
-	}
-	// −1 takes up the change; it stands at the right place if what is before it is before the axis too.
-	lead, before := 1, 1
-	for _, d := range was[:axis] {
-		lead *= d
-	}
-	for k, t := range target[:i] {
-		if t == 0 && k < len(was) {
-			t = was[k]
-		}
-		before *= t
-	}
-	return before == lead
 }
 
 // holder is the dimension of a shape that holds, row-major, the factor of size n behind lead elements.

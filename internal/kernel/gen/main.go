@@ -14,6 +14,7 @@ func main() {
 	ConstraintExpr("!purego")
 	tailMask()
 	gemm()
+	wide()
 	pack()
 	rows()
 	elementwise()

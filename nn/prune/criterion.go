@@ -1,0 +1,270 @@
+package prune
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// Criterion says how much the atoms of a group matter: one number each, more is more important.
+// Numbers are compared within a group, and between groups after Pruner.Scale.
+type Criterion interface {
+	Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error)
+}
+
+// Func makes a function a Criterion.
+type Func func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error)
+
+// Score calls f.
+func (f Func) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+	return f(ctx, g, c)
+}
+
+// Reduction makes one number of what an atom has in several parameters.
+type Reduction string
+
+// The reductions. Sum is the default.
+const (
+	Sum   Reduction = "sum"
+	Mean  Reduction = "mean"
+	Max   Reduction = "max"
+	Prod  Reduction = "prod"
+	First Reduction = "first" // of the parameters that compute the channel, the first
+)
+
+func (r Reduction) apply(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	total := 0.0
+	switch r {
+	case First:
+		return x[0]
+	case Max:
+		total = math.Inf(-1)
+		for _, v := range x {
+			total = max(total, v)
+		}
+		return total
+	case Prod:
+		total = 1
+		for _, v := range x {
+			total *= v
+		}
+		return total
+	}
+	for _, v := range x {
+		total += v
+	}
+	if r == Mean {
+		total /= float64(len(x))
+	}
+	return total
+}
+
+// Normalization makes scores of different groups comparable.
+type Normalization string
+
+// The normalizations: divide by the group's mean (the default), largest or sum, or not at all.
+const (
+	ByMean Normalization = "mean"
+	ByMax  Normalization = "max"
+	BySum  Normalization = "sum"
+	None   Normalization = "none"
+)
+
+func (n Normalization) apply(s []float64) []float64 {
+	sum, most := 0.0, 0.0
+	for _, x := range s {
+		sum += x
+		most = max(most, x)
+	}
+	by := sum / float64(max(len(s), 1))
+	switch n {
+	case ByMax:
+		by = most
+	case BySum:
+		by = sum
+	case None:
+		by = 1
+	}
+	out := make([]float64, len(s))
+	for i, x := range s {
+		if out[i] = x; by > 0 {
+			out[i] = x / by
+		}
+	}
+	return out
+}
+
+// Magnitude scores by the size of the parameters: the L1 or L2 norm of each parameter's slice,
+// reduced over the parameters of the group.
+type Magnitude struct {
+	P      int // 1 or 2; 0: 2
+	Reduce Reduction
+}
+
+// The usual magnitudes.
+var (
+	L1 = Magnitude{P: 1}
+	L2 = Magnitude{P: 2}
+)
+
+// Score adds up.
+func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
+	square := m.P != 1
+	return slices(c, m.Reduce, func(w float64) float64 {
+		if square {
+			return w * w
+		}
+		return math.Abs(w)
+	}, func(sum float64) float64 {
+		if square {
+			return math.Sqrt(sum)
+		}
+		return sum
+	})
+}
+
+// slices scores every slice of weights by the sum of f over it, through g, and reduces.
+func slices(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
+	return reduce(c, r, func(p *nn.Param, axis int) ([]float64, error) {
+		x, err := dtype.Float64s(p.Data)
+		if err != nil {
+			return nil, err
+		}
+		return along(x, p.Data.Shape(), axis, func(i int) float64 { return f(x[i]) }), nil
+	}, g)
+}
+
+// reduce gathers, for every atom, sums over its indices on each weight, makers first.
+func reduce(c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float64, error), g func(float64) float64) ([]float64, error) {
+	type key struct {
+		p    *nn.Param
+		axis int
+	}
+	have := map[key][]float64{}
+	makes := map[*nn.Param]bool{}
+	for _, a := range c.Params() {
+		p := a.Value.Param()
+		if p.Role() != nn.Weight {
+			continue
+		}
+		s, err := sums(p, a.Axis)
+		if err != nil {
+			return nil, err
+		}
+		have[key{p, a.Axis}] = s
+		makes[p] = c.Makes(p)
+	}
+	out := make([]float64, len(c.Atoms))
+	for i, a := range c.Atoms {
+		var first, rest []float64
+		for _, s := range a.Slices() {
+			sums, ok := have[key{s.Param, s.Axis}]
+			if !ok {
+				continue
+			}
+			total := 0.0
+			for _, k := range s.Index {
+				total += sums[k]
+			}
+			if total = g(total); makes[s.Param] {
+				first = append(first, total)
+			} else {
+				rest = append(rest, total)
+			}
+		}
+		out[i] = r.apply(append(first, rest...))
+	}
+	return out, nil
+}
+
+// along sums f over everything but one axis of a tensor of n elements.
+func along(x []float64, shape []int, axis int, f func(i int) float64) []float64 {
+	inner := 1
+	for _, n := range shape[axis+1:] {
+		inner *= n
+	}
+	n := shape[axis]
+	out := make([]float64, n)
+	for i := range x {
+		out[i/inner%n] += f(i)
+	}
+	return out
+}
+
+// BNScale scores by the size of the normalization scales in the group, where it has one, and by
+// magnitude where not.
+var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+	scale := map[*nn.Param]bool{}
+	for _, n := range c.Nodes() {
+		if t := n.Type(); t == "BatchNormalization" || t == "InstanceNormalization" || t == "GroupNormalization" {
+			if p := n.In(1).Param(); p != nil {
+				scale[p] = true
+			}
+		}
+	}
+	out := make([]float64, len(c.Atoms))
+	found := false
+	for i, a := range c.Atoms {
+		for _, s := range a.Slices() {
+			if !scale[s.Param] {
+				continue
+			}
+			x, err := dtype.Float64s(s.Param.Data)
+			if err != nil {
+				return nil, err
+			}
+			for _, k := range s.Index {
+				out[i] += math.Abs(x[k])
+				found = true
+			}
+		}
+	}
+	if !found {
+		return L2.Score(ctx, g, c)
+	}
+	return out, nil
+})
+
+// LAMP is the squared magnitude relative to that of everything in the group that is at least as
+// large (Lee and others 2021): scores of different groups are comparable as they are, so use it with None.
+var LAMP Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+	s, err := L2.Score(ctx, g, c)
+	if err != nil {
+		return nil, err
+	}
+	order := ascending(s)
+	rest := 0.0
+	out := make([]float64, len(s))
+	for k := len(order) - 1; k >= 0; k-- {
+		i := order[k]
+		sq := s[i] * s[i]
+		if rest += sq; rest > 0 {
+			out[i] = sq / rest
+		}
+	}
+	return out, nil
+})
+
+// Random scores at random, the same for the same seed and group.
+func Random(seed uint64) Criterion {
+	return Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
+		h := uint64(14695981039346656037)
+		for _, a := range c.Params() {
+			for _, b := range []byte(a.Value.Name()) {
+				h = (h ^ uint64(b)) * 1099511628211
+			}
+		}
+		r := rand.New(rand.NewPCG(seed, h))
+		out := make([]float64, len(c.Atoms))
+		for i := range out {
+			out[i] = r.Float64()
+		}
+		return out, nil
+	})
+}

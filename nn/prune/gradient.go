@@ -1,0 +1,109 @@
+package prune
+
+import (
+	"context"
+	"iter"
+	"math"
+	"sync"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// Taylor scores by the first-order change of the loss when an atom becomes zero, |Σ w·∂L/∂w| over
+// all its parameters, averaged over the batches that s yields.
+func Taylor(s iter.Seq2[nn.Grads, error]) Criterion {
+	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }, signed: true}
+}
+
+// ActivationGradient scores by |activation·gradient| of a channel averaged over batches (Molchanov
+// and others 2016). For a channel that a layer with weight and bias computes this is the sum of
+// w·∂L/∂w over its row alone, so it is read off the parameters.
+func ActivationGradient(s iter.Seq2[nn.Grads, error]) Criterion {
+	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }, signed: true, rows: true}
+}
+
+// Hessian scores by w²·E[g²], with the squared gradient in place of the Hessian's diagonal.
+func Hessian(s iter.Seq2[nn.Grads, error]) Criterion {
+	return &gradients{seq: s, f: func(w, g float64) float64 { return w * w * g * g }}
+}
+
+// gradients adds f(weight, gradient) up along every axis, batch by batch. They are read anew
+// when the graph has changed.
+type gradients struct {
+	seq    iter.Seq2[nn.Grads, error]
+	f      func(w, g float64) float64
+	signed bool // sum first, then take the size
+	rows   bool // only parameters that compute the channels
+
+	mu      sync.Mutex
+	graph   *nn.Graph
+	version int
+	batches []map[*nn.Param][][]float64 // for each axis of a parameter, a sum for each index
+}
+
+// Score adds up what belongs to each atom and averages over batches.
+func (t *gradients) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.collect(ctx, g); err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(c.Atoms))
+	for i, a := range c.Atoms {
+		list := a.Slices()
+		for _, batch := range t.batches {
+			total := 0.0
+			for _, s := range list {
+				axes, ok := batch[s.Param]
+				if !ok || t.rows && !c.Makes(s.Param) {
+					continue
+				}
+				for _, k := range s.Index {
+					total += axes[s.Axis][k]
+				}
+			}
+			out[i] += math.Abs(total) / float64(len(t.batches))
+		}
+	}
+	return out, nil
+}
+
+func (t *gradients) collect(ctx context.Context, g *nn.Graph) error {
+	if t.graph == g && t.version == g.Version() && t.batches != nil {
+		return nil
+	}
+	t.graph, t.version, t.batches = g, g.Version(), nil
+	for grads, err := range t.seq {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		batch := map[*nn.Param][][]float64{}
+		for p, d := range grads {
+			w, err := dtype.Float64s(p.Data)
+			if err != nil {
+				return err
+			}
+			x, err := dtype.Float64s(d)
+			if err != nil {
+				return err
+			}
+			if len(x) != len(w) {
+				return fail("the gradient of %s has shape %v, the parameter %v", p.Name(), d.Shape(), p.Data.Shape())
+			}
+			var axes [][]float64
+			for axis := range p.Data.Shape() {
+				axes = append(axes, along(x, p.Data.Shape(), axis, func(i int) float64 { return t.f(w[i], x[i]) }))
+			}
+			batch[p] = axes
+		}
+		t.batches = append(t.batches, batch)
+	}
+	if len(t.batches) == 0 {
+		return fail("the criterion got no gradients")
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// Pruner decides what to cut. The zero value plans nothing.
+type Pruner struct {
+	Target Target
+	By     Criterion     // nil: L2 magnitude
+	Scale  Normalization // how scores of different groups become comparable; zero: by their mean
+	// Keep protects what the selected nodes compute.
+	Keep []nn.Selector
+	// RoundTo makes the lengths that stay multiples of it, where a group is long enough; 0: any length.
+	RoundTo int
+	// Most is the largest share of a group that may go; 0: all but one atom.
+	Most float64
+	// PerLayer takes the same share of every group instead of comparing their scores.
+	PerLayer bool
+	// NormalizedAxes also cuts axes that a normalization, a softmax or a mean runs over, which
+	// changes what the model computes by more than the missing parameters.
+	NormalizedAxes bool
+}
+
+// Target is the share of the model that stays, between 0 and 1; at least one is given, and the
+// strictest decides.
+type Target struct {
+	Channels float64 // of prunable channels
+	Params   float64 // of parameters
+	MACs     float64 // of multiply-adds
+	Time     float64 // of the measured time of a run
+}
+
+func (t Target) zero() bool { return t == Target{} }
+
+func (t Target) check() error {
+	for _, x := range []float64{t.Channels, t.Params, t.MACs, t.Time} {
+		if x < 0 || x > 1 || math.IsNaN(x) {
+			return fail("target %v is not a share between 0 and 1", x)
+		}
+	}
+	return nil
+}
+
+func fail(format string, args ...any) error {
+	return &nn.Error{Stage: "prune", Err: fmt.Errorf(format, args...)}
+}
+
+// Groups lists what can be cut under the pruner's rules.
+func (p Pruner) Groups(g *nn.Graph) []*nn.Group {
+	return p.allowed(g.Channels())
+}
+
+func (p Pruner) allowed(c *nn.Channels) []*nn.Group {
+	var list []*nn.Group
+	for _, x := range c.Groups() {
+		if len(x.Atoms) > 1 && (p.NormalizedAxes || !x.Normalized) && !p.protects(x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+func (p Pruner) protects(x *nn.Group) bool {
+	for _, n := range x.Makers() {
+		for _, s := range p.Keep {
+			if s(n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Plan scores everything that can be cut, chooses, and plans the cut. The graph stays as it is.
+func (p Pruner) Plan(ctx context.Context, g *nn.Graph) (*nn.Plan, error) {
+	if err := p.Target.check(); err != nil {
+		return nil, err
+	}
+	c := g.Channels()
+	atoms, notes, err := p.choose(ctx, g, c, p.Target)
+	if err != nil {
+		return nil, err
+	}
+	return g.Plan(func(e *nn.Edit) {
+		e.RemoveAtoms(atoms...)
+		for _, n := range notes {
+			e.Note("%s", n)
+		}
+	})
+}
+
+func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Target) ([]*nn.Atom, []string, error) {
+	groups := p.allowed(c)
+	if t.zero() {
+		var notes []string
+		for _, x := range groups {
+			notes = append(notes, describe(x))
+		}
+		return nil, notes, nil
+	}
+	if len(groups) == 0 {
+		return nil, nil, p.stuck(g, c, errors.New("nothing can be cut"))
+	}
+	r, err := p.rank(ctx, g, groups)
+	if err != nil {
+		return nil, nil, err
+	}
+	atoms, err := r.reach(ctx, g, c, t)
+	if err != nil {
+		return nil, nil, p.stuck(g, c, err)
+	}
+	var notes []string
+	for _, x := range groups {
+		if x.Normalized {
+			notes = append(notes, "a normalization runs over "+describe(x)+": cutting it changes what the model computes")
+		}
+	}
+	return atoms, notes, nil
+}
+
+// describe is one line about a group.
+func describe(x *nn.Group) string {
+	s := ""
+	for i, a := range x.Params() {
+		if i == 3 {
+			return s + " …"
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += fmt.Sprintf("axis %d of %s", a.Axis, a.Value.Name())
+	}
+	return fmt.Sprintf("%d atoms on %s", len(x.Atoms), s)
+}
+
+// stuck adds to an error what fixes the widest layers.
+func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
+	var why []string
+	for n := range g.Nodes(nn.Ops("Conv", "Gemm", "MatMul", "ConvTranspose")) {
+		v := n.Out(0)
+		axis := len(v.Type().Shape) - 1
+		if n.Type() == "Conv" || n.Type() == "ConvTranspose" {
+			axis = 1
+		}
+		if x := c.Fixed(v, axis); x != nil && len(why) < 3 {
+			var e *nn.Error
+			if errors.As(x, &e) {
+				x = e.Err
+			}
+			why = append(why, x.Error())
+		}
+	}
+	if len(why) == 0 {
+		return &nn.Error{Stage: "prune", Err: err}
+	}
+	s := why[0]
+	for _, x := range why[1:] {
+		s += "; " + x
+	}
+	return &nn.Error{Stage: "prune", Err: fmt.Errorf("%w; %s", err, s)}
+}
+
+// Steps prunes in n rounds. Each plan is applied as the loop body begins; the body is the place
+// for fine-tuning. The target is reached with the last round, geometrically.
+func (p Pruner) Steps(ctx context.Context, g *nn.Graph, n int) iter.Seq2[*nn.Plan, error] {
+	return func(yield func(*nn.Plan, error) bool) {
+		if n < 1 {
+			yield(nil, fail("%d steps", n))
+			return
+		}
+		base := p.weigh(g)
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			q := p
+			q.Target = p.Target.share(float64(i+1)/float64(n), base, p.weigh(g), n)
+			plan, err := q.Plan(ctx, g)
+			if err == nil {
+				err = plan.Apply()
+			}
+			if !yield(plan, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// weight is what targets are measured against.
+type weight struct {
+	cost  nn.Cost
+	atoms int
+}
+
+func (p Pruner) weigh(g *nn.Graph) weight {
+	c := g.Channels()
+	w := weight{cost: c.Cost(nil)}
+	for _, x := range p.allowed(c) {
+		w.atoms += len(x.Atoms)
+	}
+	return w
+}
+
+// share is the target for the graph as it is now when done of the way lies behind.
+func (t Target) share(done float64, base, now weight, n int) Target {
+	part := func(x float64, base, now float64) float64 {
+		if x == 0 || now == 0 {
+			return 0
+		}
+		return min(1, math.Pow(x, done)*base/now)
+	}
+	return Target{
+		Channels: part(t.Channels, float64(base.atoms), float64(now.atoms)),
+		Params:   part(t.Params, float64(base.cost.Params), float64(now.cost.Params)),
+		MACs:     part(t.MACs, float64(base.cost.MACs), float64(now.cost.MACs)),
+		Time:     part(t.Time, 1, math.Pow(t.Time, done-1/float64(n))),
+	}
+}
