@@ -13,12 +13,11 @@ import (
 // Assembler builds a graph the way a file describes it: by names, in any order. Programs that
 // write models use Edit instead.
 type Assembler struct {
-	g       *Graph
-	outputs []*Value
-	specs   []NodeSpec
-	sub     bool
-	outer   []*Value
-	err     error
+	g     *Graph
+	specs []NodeSpec
+	sub   bool
+	outer []*Value
+	err   error
 }
 
 // NodeSpec describes a node by names. "" among In and Out is an absent optional value.

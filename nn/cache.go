@@ -50,7 +50,7 @@ func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, 
 	for v := range have {
 		names = append(names, v)
 	}
-	slices.SortFunc(names, func(a, b *Value) int { return compare(a.name, b.name) })
+	slices.SortFunc(names, func(a, b *Value) int { return strings.Compare(a.name, b.name) })
 	for _, v := range names {
 		t, ok := types[v]
 		if !ok {

@@ -68,7 +68,7 @@ func (e *Edit) carve(c *Channels, gone []bool) {
 		}
 		keep[axisID(id)] = list
 	}
-	before := e.cost()
+	before := e.costOf(c, nil)
 	for id, x := range c.a.axes { // in order, so that the journal is the same each time
 		k, cut := keep[axisID(id)]
 		switch v := x.value; {
@@ -82,8 +82,24 @@ func (e *Edit) carve(c *Channels, gone []bool) {
 	f := &follower{e: e, c: c, keep: keep}
 	f.run()
 	if e.err == nil {
-		e.saved = append(e.saved, [2]Cost{before, e.cost()})
+		e.saved = append(e.saved, [2]Cost{before, e.costOf(c, keep)})
 	}
+}
+
+// costOf counts parameters and multiply-adds, those with open dimensions at 1 or, when the model
+// does not take that size, at the sizes of the analysis.
+func (e *Edit) costOf(c *Channels, keep map[axisID][]int) Cost {
+	cost := e.cost()
+	if cost.MACs == 0 {
+		gone := map[axisID]int{}
+		for id, k := range keep {
+			gone[id] = int(c.a.axes[id].size) - len(k)
+		}
+		for n := range c.a.calls {
+			cost.MACs += c.macs(n, gone)
+		}
+	}
+	return cost
 }
 
 // cost counts parameters and multiply-adds.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -109,7 +110,6 @@ type stage struct {
 	spec    map[*Value]dtype.Value // values the lowering depends on
 	wrt     []*Value
 	grads   gorgonia.Nodes // by wrt; nil: none
-	seeds   gorgonia.Nodes // output gradients of outs, for a stage in a backward chain
 	updates []stateUpdate
 	key     *gorgonia.Node
 	roots   gorgonia.Nodes
@@ -217,7 +217,7 @@ func (w *walker) handOver(want []*Value, have map[*Value]dtype.Value) []*Value {
 	for _, v := range want {
 		add(v)
 	}
-	slices.SortFunc(list, func(a, b *Value) int { return compare(a.name, b.name) })
+	slices.SortFunc(list, func(a, b *Value) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 

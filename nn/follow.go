@@ -195,6 +195,15 @@ func (f *follower) groups(n *Node, groups int) int {
 	}
 	within := size[1] / groups
 	left := map[int]bool{}
+	runs := 0
+	for at, i := range k {
+		if i < 0 && k[at-1] >= 0 {
+			runs++
+		}
+	}
+	if runs == 1 && groups > 1 { // whole groups come; within them there would be a run in each
+		return len(k) / within
+	}
 	for _, i := range k {
 		if i >= 0 {
 			left[i/within] = true
@@ -229,16 +238,31 @@ func (f *follower) gather(n *Node, c op.GatherConfig) {
 		return
 	}
 	to := map[int]int{}
+	var fresh []int // places of new indices
 	for i, k := range keep {
 		if k >= 0 {
 			to[k] = i
+		} else {
+			fresh = append(fresh, i)
+		}
+	}
+	stays := f.kept(n.In(1), 0)
+	if stays == nil {
+		for j := range index {
+			stays = append(stays, j)
 		}
 	}
 	var now []int
-	for j, x := range index {
-		if stays := f.kept(n.In(1), 0); stays != nil && !slices.Contains(stays, j) {
+	for _, j := range stays {
+		if j < 0 {
+			if len(fresh) == 0 {
+				f.e.Failf("Gather %s cannot read the new channels", n.Label())
+				return
+			}
+			now, fresh = append(now, fresh[0]), fresh[1:]
 			continue
 		}
+		x := index[j]
 		if x < 0 {
 			x += size[axis]
 		}
@@ -283,13 +307,10 @@ func (f *follower) slice(n *Node, c op.SliceConfig) {
 			if x < 0 {
 				x = max(x+size[axis], 0)
 			}
-			k := 0
-			for _, j := range keep {
-				if j >= 0 && j < x {
-					k++
-				}
+			if i := slices.IndexFunc(keep, func(j int) bool { return j >= x }); i >= 0 {
+				return i
 			}
-			return k
+			return len(keep)
 		}
 		if s := bound(starts[i]); s != starts[i] {
 			starts[i], moved[0] = s, true

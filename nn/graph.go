@@ -3,6 +3,7 @@ package nn
 import (
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -148,21 +149,11 @@ func (g *Graph) params() []*Param {
 			rest = append(rest, v)
 		}
 	}
-	slices.SortFunc(rest, func(a, b *Value) int { return compare(a.name, b.name) })
+	slices.SortFunc(rest, func(a, b *Value) int { return strings.Compare(a.name, b.name) })
 	for _, v := range rest {
 		add(v)
 	}
 	return list
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Name is the node's name, a hint: it may be empty or not unique.

@@ -184,17 +184,6 @@ func unranked(c *op.Call) bool {
 	return false
 }
 
-// typeless says whether an input comes from an operator that graft does not know and has no
-// declared type either: nothing can be inferred from there on.
-func (w *walker) typeless(in []*Value) bool {
-	for _, v := range in {
-		if v != nil && !w.at(v).typ.Present() {
-			return true
-		}
-	}
-	return false
-}
-
 func (w *walker) stage() string {
 	if w.mode == walkInfer {
 		return "infer"

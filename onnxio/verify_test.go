@@ -11,7 +11,6 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -153,9 +152,8 @@ func TestVerifyGolden(t *testing.T) {
 func TestVerifyPanic(t *testing.T) {
 	bad := &op.Op{
 		Name: "Bad", Domain: "test", Since: []int{1}, Doc: "Panics.", In: "x T", Out: "y T", NoGrad: "a test", Pinned: "a test", Infer: op.Same,
-		Lower: func(*op.Call, gorgonia.Nodes) (gorgonia.Nodes, error) { panic("at the disco") },
+		Func: func(*op.Call, []dtype.Value) ([]dtype.Value, error) { panic("at the disco") },
 	}
-	bad.NoGrad = ""
 	ops, err := op.Standard().With(bad)
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func run(ctx context.Context, model, folder, dir string, epochs int) (best float
 		return 0, err
 	}
 	p.NoFlip, p.MinArea = true, 0.8 // letters are not mirrored
-	fit, val := pics.Split(0.2, p) // by class; augments the first only
+	fit, val := pics.Split(0.2, p)  // by class; augments the first only
 	t, err := train.New(g, train.Config{Rule: optim.AdamW{LR: 5e-3}, Epochs: epochs, Batch: 32, Dir: dir, Resume: true})
 	if err != nil {
 		return 0, err

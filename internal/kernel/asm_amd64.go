@@ -34,6 +34,16 @@ func micro5x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *flo
 //go:noescape
 func micro6x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
 
+// micro12x16 computes a block of 12 rows, the last six from a2, and 16 columns of C; strides are in bytes.
+//
+//go:noescape
+func micro12x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
+
+// micro12x16packed is micro12x16 for panels of 6 and strips of 16.
+//
+//go:noescape
+func micro12x16packed(kc int, a *float32, a2 *float32, b *float32, c *float32, ldc int, flags int, bias *float32)
+
 // packB16 copies kc ≥ 1 rows of 16*strips floats, ldb bytes apart, to strips of 16 columns that are dstStrip bytes apart.
 //
 //go:noescape

@@ -28,6 +28,14 @@ func micro6x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *flo
 	panic(noAssembly)
 }
 
+func micro12x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32) {
+	panic(noAssembly)
+}
+
+func micro12x16packed(kc int, a *float32, a2 *float32, b *float32, c *float32, ldc int, flags int, bias *float32) {
+	panic(noAssembly)
+}
+
 func packB16(kc int, b *float32, ldb int, dst *float32, strips int, dstStrip int) { panic(noAssembly) }
 
 func packT8(k8 int, b *float32, ldb int, dst *float32) { panic(noAssembly) }

@@ -14,10 +14,10 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	if x.packed != nil {
 		strips = 0
 	}
-	buffer := borrow[T](mr*nr + strips + panels)
+	buffer := borrow[T](2*mr*nr + strips + panels)
 	defer giveBack(buffer)
-	w.tile, w.strips = (*buffer)[:mr*nr], (*buffer)[mr*nr:][:strips]
-	w.panels = (*buffer)[mr*nr+strips:][:panels]
+	w.tile, w.strips = (*buffer)[:2*mr*nr], (*buffer)[2*mr*nr:][:strips]
+	w.panels = (*buffer)[2*mr*nr+strips:][:panels]
 	for jc := j0; jc < j1; jc += nc {
 		je := min(jc+nc, j1)
 		if x.beta != 0 && x.beta != 1 {
@@ -103,9 +103,12 @@ func (w *worker[T]) block(ic, ie, jc, je int) {
 		} else {
 			b = b[(j-jc)*w.kc:]
 		}
-		for i := ic; i < ie; i += mr {
-			rows := min(mr, ie-i)
-			var a, bias []T
+		for i, rows := ic, 0; i < ie; i += rows {
+			rows = min(mr, ie-i)
+			if avx512 && ie-i >= 2*mr && single[T]() {
+				rows = 2 * mr
+			}
+			var a, a2, bias []T // a2: the second half of 2*mr rows
 			var rsA, csA int
 			switch {
 			case w.left != nil:
@@ -115,18 +118,25 @@ func (w *worker[T]) block(ic, ie, jc, je int) {
 			default:
 				a, rsA, csA = w.a[i*w.rsA+w.l*w.csA:], w.rsA, w.csA
 			}
+			switch {
+			case rows <= mr:
+			case w.packA:
+				a2 = a[mr*w.kc:]
+			default:
+				a2 = a[mr*rsA:]
+			}
 			if w.flags&flagBias != 0 {
 				bias = w.bias[i:][:rows]
 			}
 			if whole {
 				c := w.c[w.at[0]+i*w.ldc:]
-				micro(rows, w.kc, a, rsA, csA, b, rsB, c[:(rows-1)*w.ldc+nr], w.ldc, w.flags, bias)
+				micro(rows, w.kc, a, a2, rsA, csA, b, rsB, c[:(rows-1)*w.ldc+nr], w.ldc, w.flags, bias)
 				continue
 			}
 			if w.flags&flagAdd != 0 {
 				w.gather(i, rows, cols)
 			}
-			micro(rows, w.kc, a, rsA, csA, b, rsB, w.tile, nr, w.flags, bias)
+			micro(rows, w.kc, a, a2, rsA, csA, b, rsB, w.tile, nr, w.flags, bias)
 			w.scatter(i, rows, cols)
 		}
 	}

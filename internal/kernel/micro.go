@@ -7,9 +7,10 @@ const (
 	flagRelu             // clip below 0
 )
 
-// micro computes a block of rows×nr results from kc columns of a and kc rows of b.
-func micro[T Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c []T, ldc, flags int, bias []T) {
-	_ = a[(rows-1)*rsA+(kc-1)*csA]
+// micro computes a block of rows×nr results from kc columns of a and kc rows of b. Of more than
+// mr rows, which only processors with wide registers take, the others are in a2.
+func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T, ldc, flags int, bias []T) {
+	_ = a[(min(rows, mr)-1)*rsA+(kc-1)*csA]
 	_ = b[(kc-1)*rsB+nr-1]
 	_ = c[(rows-1)*ldc+nr-1]
 	if !simd || !single[T]() {
@@ -20,6 +21,16 @@ func micro[T Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c []T, ld
 	pbias := pa
 	if flags&flagBias != 0 {
 		pbias = &as32(bias)[0]
+	}
+	if rows == 2*mr {
+		_ = a2[(mr-1)*rsA+(kc-1)*csA]
+		pa2 := &as32(a2)[0]
+		if rsA == 1 && csA == mr && rsB == nr {
+			micro12x16packed(kc, pa, pa2, pb, pc, ldc*4, flags, pbias)
+		} else {
+			micro12x16(kc, pa, pa2, rsA*4, csA*4, pb, rsB*4, pc, ldc*4, flags, pbias)
+		}
+		return
 	}
 	rsA, csA, rsB, ldc = rsA*4, csA*4, rsB*4, ldc*4
 	switch rows {

@@ -6,6 +6,7 @@ import "runtime"
 
 const (
 	simd       = false
+	avx512     = false
 	noAssembly = "kernel: no assembly on this platform"
 )
 

@@ -7,6 +7,7 @@ func all() []*Op {
 	list := []*Op{
 		argMax(),
 		argMin(),
+		attention(),
 		averagePool(),
 		batchNormalization(),
 		batchNormalizationGrad(),
@@ -30,6 +31,7 @@ func all() []*Op {
 		cumProdGradOp(),
 		cumSum(),
 		depthToSpace(),
+		dequantizeLinear(),
 		dropout(),
 		dropoutGrad(),
 		einsum(),
@@ -79,6 +81,7 @@ func all() []*Op {
 		pow(),
 		prelu(),
 		preluGrad(),
+		quantizeLinear(),
 		rangeOp(),
 		recurrentGrad(),
 		reduceGradOp(),

@@ -1,9 +1,11 @@
 package op
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -72,20 +74,7 @@ func (s Set) Find(domain, name string) *Op {
 func (s Set) List() []*Op {
 	list := slices.Collect(maps.Values(s.ops))
 	slices.SortFunc(list, func(a, b *Op) int {
-		if a.Domain != b.Domain {
-			return cmpString(a.Domain, b.Domain)
-		}
-		return cmpString(a.Name, b.Name)
+		return cmp.Or(strings.Compare(a.Domain, b.Domain), strings.Compare(a.Name, b.Name))
 	})
 	return list
-}
-
-func cmpString(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -116,7 +116,7 @@ var (
 // Score adds up.
 func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 	square := m.P != 1
-	return slices(c, m.Reduce, func(w float64) float64 {
+	return sliceScores(c, m.Reduce, func(w float64) float64 {
 		if square {
 			return w * w
 		}
@@ -129,8 +129,8 @@ func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64
 	})
 }
 
-// slices scores every slice of weights by the sum of f over it, through g, and reduces.
-func slices(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
+// sliceScores scores every slice of weights by the sum of f over it, through g, and reduces.
+func sliceScores(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
 	return reduce(c, r, func(p *nn.Param, axis int) ([]float64, error) {
 		x, err := dtype.Float64s(p.Data)
 		if err != nil {

@@ -13,14 +13,14 @@ import (
 // Taylor scores by the first-order change of the loss when an atom becomes zero, |Σ w·∂L/∂w| over
 // all its parameters, averaged over the batches that s yields.
 func Taylor(s iter.Seq2[nn.Grads, error]) Criterion {
-	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }, signed: true}
+	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }}
 }
 
 // ActivationGradient scores by |activation·gradient| of a channel averaged over batches (Molchanov
 // and others 2016). For a channel that a layer with weight and bias computes this is the sum of
 // w·∂L/∂w over its row alone, so it is read off the parameters.
 func ActivationGradient(s iter.Seq2[nn.Grads, error]) Criterion {
-	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }, signed: true, rows: true}
+	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }, rows: true}
 }
 
 // Hessian scores by w²·E[g²], with the squared gradient in place of the Hessian's diagonal.
@@ -31,10 +31,9 @@ func Hessian(s iter.Seq2[nn.Grads, error]) Criterion {
 // gradients adds f(weight, gradient) up along every axis, batch by batch. They are read anew
 // when the graph has changed.
 type gradients struct {
-	seq    iter.Seq2[nn.Grads, error]
-	f      func(w, g float64) float64
-	signed bool // sum first, then take the size
-	rows   bool // only parameters that compute the channels
+	seq  iter.Seq2[nn.Grads, error]
+	f    func(w, g float64) float64
+	rows bool // only parameters that compute the channels
 
 	mu      sync.Mutex
 	graph   *nn.Graph

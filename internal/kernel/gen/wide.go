@@ -49,20 +49,18 @@ func micro12(name string, packed bool) {
 			VMOVUPS(Mem{Base: b, Disp: 64 * k}, x)
 			for i := range 6 {
 				VFMADD231PS_BCST(Mem{Base: a, Disp: 24*k + 4*i}, x, acc[i])
+			}
+			for i := range 6 {
 				VFMADD231PS_BCST(Mem{Base: a2, Disp: 24*k + 4*i}, x, acc[6+i])
 			}
 		}
 		unrolled(kc, func(n int) {
-			PREFETCHT0(Mem{Base: b, Disp: 1024})
 			for k := range n {
-				if k > 0 {
-					PREFETCHT0(Mem{Base: b, Disp: 1024 + 64*k})
-				}
 				step(k)
 			}
-			ADDQ(Imm(uint64(64*n)), b)
-			ADDQ(Imm(uint64(24*n)), a)
-			ADDQ(Imm(uint64(24*n)), a2)
+			ADDQ(U32(uint32(64*n)), b)
+			ADDQ(U32(uint32(24*n)), a)
+			ADDQ(U32(uint32(24*n)), a2)
 		})
 	} else {
 		rs := Load(Param("rsA"), GP64())

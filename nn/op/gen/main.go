@@ -9,23 +9,27 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"log"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 )
 
 func main() {
-	set := token.NewFileSet()
-	pkgs, err := parser.ParseDir(set, ".", func(f fs.FileInfo) bool {
-		return !strings.HasSuffix(f.Name(), "_test.go") && f.Name() != "list.go"
-	}, 0)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		log.Fatal(err)
 	}
 	var single, family []string
-	for _, f := range pkgs["op"].Files {
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || name == "list.go" {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			log.Fatal(err)
+		}
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || fn.Recv != nil || fn.Type.Params.NumFields() != 0 || fn.Type.Results.NumFields() != 1 || fn.Name.IsExported() {

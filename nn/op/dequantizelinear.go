@@ -1,0 +1,103 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// DequantizeLinearConfig has the attributes of DequantizeLinear.
+type DequantizeLinearConfig struct {
+	Axis      *int  `onnx:"axis,since=13"`                 // of the scales; 1 when nil
+	BlockSize int   `onnx:"block_size,default=0,since=21"` // elements along the axis that share a scale; 0: one scale each
+	Output    DType `onnx:"output_dtype,since=23"`         // undefined: that of the scale
+}
+
+// Op makes DequantizeLinearConfig a Config.
+func (DequantizeLinearConfig) Op() *Op { return standard("", "DequantizeLinear") }
+
+func dequantizeLinear() *Op {
+	return &Op{
+		Name: "DequantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Doc: "Subtracts the zero point and multiplies with the scale.",
+		In: "x T1, x_scale T2, x_zero_point? T1", Out: "y T3", Attrs: DequantizeLinearConfig{},
+		Where: Where{"T1": quantized(), "T2": scales(), "T3": Floats},
+		Infer: inferDequantize, Kernel: dequantizeKernel, NoGrad: "quantized numbers are not trained", Couple: coupleQuantize,
+	}
+}
+
+func inferDequantize(c *Call) ([]Type, error) {
+	cfg := c.Config.(DequantizeLinearConfig)
+	t := c.In[1].DType
+	if cfg.Output != dtype.Undefined {
+		t = cfg.Output
+	}
+	if t == dtype.Float8E8M0 || t == dtype.Int32 {
+		t = dtype.Float32
+	}
+	out := []Type{c.In[0].Of(t)}
+	if c.In[0].Unranked || c.In[1].Unranked {
+		return out, nil
+	}
+	_, _, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
+	return out, err
+}
+
+func dequantizeKernel(c *Call) (engine.Kernel, error) {
+	cfg := c.Config.(DequantizeLinearConfig)
+	s, _, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
+	if err != nil {
+		return nil, err
+	}
+	if c.In[1].DType == dtype.Float32 && c.Out[0].DType == dtype.Float32 {
+		switch c.In[0].DType {
+		case dtype.Uint8:
+			return dequantizeFast[uint8](s), nil
+		case dtype.Int8:
+			return dequantizeFast[int8](s), nil
+		case dtype.Int32:
+			return dequantizeFast[int32](s), nil
+		}
+	}
+	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		x, err := dtype.Float64s(in[0])
+		if err != nil {
+			return err
+		}
+		scale, zero, err := scaleAndZero(in)
+		if err != nil {
+			return err
+		}
+		for i := range x {
+			k := s.at(i)
+			if zero != nil {
+				x[i] -= zero[k]
+			}
+			x[i] *= scale[k]
+		}
+		d, err := dtype.FromFloats(dtype.Float64, x, out[0].Shape()...)
+		if err != nil {
+			return err
+		}
+		return dtype.Convert(out[0], d)
+	}, nil
+}
+
+func dequantizeFast[T uint8 | int8 | int32](s scaled) engine.Kernel {
+	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+		x, y, scale := dtype.Slice[T](in[0]), dtype.Slice[float32](out[0]), dtype.Slice[float32](in[1])
+		zero := elemsAt[T](in, 2)
+		one := len(zero) == 1
+		e.Pool().Range(len(x), 4096, func(from, to int) {
+			for i := from; i < to; i++ {
+				k, z := s.at(i), int64(0)
+				if one {
+					z = int64(zero[0])
+				} else if zero != nil {
+					z = int64(zero[k])
+				}
+				y[i] = float32(int64(x[i])-z) * scale[k]
+			}
+		})
+		return nil
+	}
+}

@@ -1,0 +1,70 @@
+package prune_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/prune"
+	"github.com/graft-ml/graft/onnxio"
+)
+
+func models(t *testing.T, f func(t *testing.T, name string, g *nn.Graph)) {
+	shared := os.Getenv("GRAFT_SHARED")
+	if shared == "" {
+		t.Skip("GRAFT_SHARED is not set")
+	}
+	files, _ := filepath.Glob(filepath.Join(shared, "models", "*", "model.onnx"))
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			g, err := onnxio.Load(file)
+			if err != nil {
+				t.Skip(err)
+			}
+			f(t, name, g)
+		})
+	}
+}
+
+// TestHalf prunes every model to half of its multiply-adds and replays the plan from JSON.
+func TestHalf(t *testing.T) {
+	models(t, func(t *testing.T, name string, g *nn.Graph) {
+		p := prune.Pruner{Target: prune.Target{MACs: 0.5}}
+		if len(p.Groups(g)) == 0 {
+			t.Skip("nothing to cut")
+		}
+		plan, err := p.Plan(context.Background(), g)
+		if err != nil {
+			var e *nn.Error
+			if errors.As(err, &e) && e.Stage == "prune" {
+				t.Skip(err)
+			}
+			t.Fatal(err)
+		}
+		before, after := plan.Cost()
+		share := float64(after.MACs) / float64(before.MACs)
+		t.Logf("%.1f %% of the multiply-adds, %.1f %% of the parameters", 100*share, 100*float64(after.Params)/float64(before.Params))
+		if before.MACs > 0 && (share < 0.4 || share > 0.55) {
+			t.Errorf("%.3f of the multiply-adds stay", share)
+		}
+		js, err := json.Marshal(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := nn.ReadPlan(g, bytes.NewReader(js))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := json.Marshal(plan.Cuts())
+		b, _ := json.Marshal(again.Cuts())
+		if !bytes.Equal(a, b) {
+			t.Errorf("the plan read back cuts %s, not %s", b, a)
+		}
+	})
+}
