@@ -7,7 +7,7 @@ export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
 FUZZTIME ?= 20s
 RACY = ./internal/kernel/... ./internal/engine/... ./nn/... ./train/data/...
-TARGETS = darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 linux/arm64 js/wasm
+TARGETS = darwin/arm64 windows/amd64 linux/arm64 js/wasm
 
 # The product: everything compiles without C.
 build:

@@ -30,8 +30,8 @@ type result struct {
 	Peak      float64 `json:"peak_rss_mb"`
 	InferPeak float64 `json:"infer_peak_rss_mb,omitempty"`
 	Base      float64 `json:"base_rss_mb"`
-	Load      float64 `json:"load_ms,omitempty"`  // reading the file
-	First     float64 `json:"first_ms,omitempty"` // first run, lowering and compiling included
+	Load      float64 `json:"load_ms,omitempty"`      // reading the file
+	First     float64 `json:"first_ms,omitempty"`     // first run, lowering and compiling included
 	TrainCPU  float64 `json:"train_cpu_ms,omitempty"` // processor time of all threads in a step, waiting included
 	InferCPU  float64 `json:"infer_cpu_ms,omitempty"`
 	Allocated float64 `json:"train_alloc_kb,omitempty"`

@@ -144,6 +144,11 @@ func (c *Channels) place(groups map[uint64]*Group, list []int32, owner []axisID,
 		axes = append(axes, axisCount{id, 1})
 		useful = useful || c.a.axes[id].value.param != nil
 	}
+	for _, x := range axes {
+		if n := c.a.axes[x.axis].size; n > 1 && int(n) == x.count {
+			return // without it nothing would be left
+		}
+	}
 	if !useful {
 		return
 	}

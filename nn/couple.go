@@ -228,6 +228,7 @@ func (a *analysis) node(n *Node, w *walker) {
 		return
 	case "ConstantOfShape":
 		a.freeAxes(n, 0)
+		a.pinValue(n.In(0), reason{node: n, text: "reads lengths"})
 		return
 	}
 	if n.op.Couple == nil {

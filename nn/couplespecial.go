@@ -19,7 +19,7 @@ func (k *coverage) group(f, t axisID, groups int) {
 		s.factors[1].norm = true
 		s.place(0, t, 1, within)
 		s.place(1, t, groups, 1)
-	case m == within:
+	case k.a.axes[t].axis == 1: // the weight's columns; its rows are axis 0
 		s.place(1, t, 1, 1)
 	default:
 		s.factors = append(s.factors, factor{size: m / groups})
@@ -52,13 +52,13 @@ func (k *coverage) resplit() {
 		for ra == 1 && i < len(in) {
 			ra, ia = in[i], k.a.first[k.n.in[0]]+axisID(i)
 			left[ia] = ra
-			k.in[op.InAxis(0, i)] = true
+			k.in[op.InAxis(0, i)] = ra > 1 // what is 1 long is no factor of anything
 			i++
 		}
 		for rb == 1 && j < len(out) {
 			rb, jb = out[j], k.a.first[k.n.out[0]]+axisID(j)
 			left[jb] = rb
-			k.in[op.OutAxis(0, j)] = true
+			k.in[op.OutAxis(0, j)] = rb > 1
 			j++
 		}
 		if ra <= 1 || rb <= 1 {

@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+)
 
 // split says that axes are products of factors (heads·features, groups·within, c·h·w). In one view
 // at most one factor of each axis is free: its indices may leave, each with all that it holds.
@@ -153,49 +157,115 @@ func (v *view) slices(e, first int32, i, n, outer, inner int) {
 	}
 }
 
-// choose picks the free factors of a split: each axis has at most one. turn says which of an
-// axis's candidates is preferred, counted from the outermost; dead factors cannot be cut at all.
-func (s *split) choose(turn int, dead func(f *factor) bool) map[int]bool {
-	axes := map[axisID][]int{}
-	var order []axisID
-	for i := range s.factors {
-		if s.factors[i].size < 2 || dead(&s.factors[i]) {
-			continue
+// chooser picks the free factors of all splits: each axis has at most one. Factors that are the
+// same indices on tied axes are chosen together.
+type chooser struct {
+	a      *analysis
+	dead   func(f *factor) bool
+	class  [][]int          // of each factor of each split
+	axes   map[int][]axisID // of each class
+	byAxis map[axisID][]int // live classes of an axis, the outermost first
+	order  []axisID
+	groups map[axisID]bool // axes that fall into groups, rather than being reshaped
+}
+
+func (a *analysis) chooser(tied *view, dead func(f *factor) bool) *chooser {
+	c := &chooser{a: a, dead: dead, axes: map[int][]axisID{}, byAxis: map[axisID][]int{}, groups: map[axisID]bool{}}
+	parent := []int{}
+	find := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
 		}
-		for _, p := range s.factors[i].parts {
-			if axes[p.axis] == nil {
-				order = append(order, p.axis)
-			}
-			axes[p.axis] = append(axes[p.axis], i)
-		}
+		return i
 	}
-	free, taken := map[int]bool{}, map[axisID]bool{}
-	take := func(i int) {
-		for _, p := range s.factors[i].parts {
-			if taken[p.axis] {
-				return
+	type place struct{ root, size, outer, inner int32 }
+	at := map[place]int{}
+	for i := range a.splits {
+		var ids []int
+		for j := range a.splits[i].factors {
+			id := len(parent)
+			parent = append(parent, id)
+			ids = append(ids, id)
+			for _, p := range a.splits[i].factors[j].parts {
+				x := a.axes[p.axis]
+				key := place{tied.find(x.first), x.size, int32(p.outer), int32(p.inner)}
+				if other, ok := at[key]; ok {
+					parent[find(id)] = find(other)
+				} else {
+					at[key] = id
+				}
 			}
 		}
-		free[i] = true
-		for _, p := range s.factors[i].parts {
-			taken[p.axis] = true
-		}
+		c.class = append(c.class, ids)
 	}
-	for _, most := range []bool{true, false} { // axes that leave a choice come first
-		for _, id := range order {
-			c := axes[id]
-			if (len(c) > 1) != most {
+	for i := range a.splits {
+		s := &a.splits[i]
+		for j := range s.factors {
+			k := find(c.class[i][j])
+			c.class[i][j] = k
+			if s.factors[j].size < 2 || dead(&s.factors[j]) {
 				continue
 			}
-			at := min(turn, len(c)-1)
-			for k := range c {
-				if i := c[(at+k)%len(c)]; !taken[id] {
-					take(i)
+			for _, p := range s.factors[j].parts {
+				c.axes[k] = append(c.axes[k], p.axis)
+				if c.byAxis[p.axis] == nil {
+					c.order = append(c.order, p.axis)
+				}
+				if !slices.Contains(c.byAxis[p.axis], k) {
+					c.byAxis[p.axis] = append(c.byAxis[p.axis], k)
+				}
+				c.groups[p.axis] = c.groups[p.axis] || s.node.opType != "Reshape" && s.node.opType != "Flatten"
+			}
+		}
+	}
+	return c
+}
+
+// choose prefers, on each axis that leaves a choice, candidate number reshaped or grouped, counted
+// from the outermost, unless another one follows from what was chosen before.
+func (c *chooser) choose(reshaped, grouped int) map[int]bool {
+	free, taken := map[int]bool{}, map[axisID]int{}
+	take := func(k int) bool {
+		for _, id := range c.axes[k] {
+			if other, ok := taken[id]; ok && other != k {
+				return false
+			}
+		}
+		free[k] = true
+		for _, id := range c.axes[k] {
+			taken[id] = k
+		}
+		return true
+	}
+	for _, choice := range []bool{true, false} {
+		for _, id := range c.order {
+			list := c.byAxis[id]
+			if _, done := taken[id]; done || (len(list) > 1) != choice {
+				continue
+			}
+			at := reshaped
+			if c.groups[id] {
+				at = grouped
+			}
+			at = min(at, len(list)-1)
+			for i := range list {
+				if take(list[(at+i)%len(list)]) {
+					break
 				}
 			}
 		}
 	}
 	return free
+}
+
+// of is what is free in split i.
+func (c *chooser) of(i int, free map[int]bool) map[int]bool {
+	out := map[int]bool{}
+	for j := range c.a.splits[i].factors {
+		f := &c.a.splits[i].factors[j]
+		out[j] = f.size > 1 && !c.dead(f) && free[c.class[i][j]]
+	}
+	return out
 }
 
 // splitUp applies a split with the given factors free.
@@ -253,28 +323,26 @@ func (a *analysis) views() []*view {
 		}
 		return false
 	}
-	turns := 1
-	for i := range a.splits {
-		count := map[axisID]int{}
-		for j := range a.splits[i].factors {
-			f := &a.splits[i].factors[j]
-			if f.size < 2 || dead(f) {
-				continue
-			}
-			for _, p := range f.parts {
-				count[p.axis]++
-				turns = max(turns, min(count[p.axis], 4))
-			}
+	c := a.chooser(first, dead)
+	turns := [2]int{1, 1}
+	for id, list := range c.byAxis {
+		k := 0
+		if c.groups[id] {
+			k = 1
 		}
+		turns[k] = max(turns[k], min(len(list), 4))
 	}
 	var list []*view
-	for turn := range turns {
-		v := a.view()
-		v.base()
-		for i := range a.splits {
-			v.splitUp(&a.splits[i], a.splits[i].choose(turn, dead))
+	for r := range turns[0] {
+		for g := range turns[1] {
+			v := a.view()
+			v.base()
+			free := c.choose(r, g)
+			for i := range a.splits {
+				v.splitUp(&a.splits[i], c.of(i, free))
+			}
+			list = append(list, v)
 		}
-		list = append(list, v)
 	}
 	return list
 }

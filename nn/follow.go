@@ -286,11 +286,11 @@ func (f *follower) slice(n *Node, c op.SliceConfig) {
 	if attrs {
 		starts, ends, axes, ok1, ok2 = slices.Clone(c.Starts), slices.Clone(c.Ends), c.Axes, true, true
 	}
+	println("DBG", n.Label(), ok1, ok2, len(starts), len(ends), f.kept(n.In(0), 1) != nil)
 	if size == nil || !ok1 || !ok2 {
 		return
 	}
 	starts, ends = slices.Clone(starts), slices.Clone(ends)
-	moved := [2]bool{}
 	for i := range starts {
 		axis := i
 		if i < len(axes) {
@@ -313,10 +313,10 @@ func (f *follower) slice(n *Node, c op.SliceConfig) {
 			return len(keep)
 		}
 		if s := bound(starts[i]); s != starts[i] {
-			starts[i], moved[0] = s, true
+			starts[i] = s
 		}
-		if e := bound(ends[i]); ends[i] < size[axis] && e != ends[i] {
-			ends[i], moved[1] = e, true
+		if e := bound(ends[i]); e != ends[i] && (ends[i] < size[axis] || e > ends[i]) {
+			ends[i] = e
 		}
 	}
 	if attrs {
@@ -325,8 +325,8 @@ func (f *follower) slice(n *Node, c op.SliceConfig) {
 		return
 	}
 	for i, v := range [][]int{starts, ends} {
-		if moved[i] {
-			f.setInts(n, i+1, v)
+		if now, ok := f.now(n, i+1); ok && len(now) == len(v) {
+			f.setElements(n, i+1, now, v)
 		}
 	}
 }
@@ -354,7 +354,9 @@ func (f *follower) split(n *Node, c op.SplitConfig) {
 	switch {
 	case !changed:
 	case n.In(1) != nil:
-		f.setInts(n, 1, sizes)
+		if now, ok := f.now(n, 1); ok && len(now) == len(sizes) {
+			f.setElements(n, 1, now, sizes)
+		}
 	case f.e.g.opset("") < 13:
 		c.Split = sizes
 		f.e.setConfig(n, c)
@@ -440,79 +442,101 @@ func (f *follower) setElements(n *Node, i int, was, now []int) {
 		if was[k] == now[k] {
 			continue
 		}
-		part, input, ok := standing(n.In(i), k)
-		if !ok || part == nil {
+		x := f.adjusted(n.In(i), k, was[k], now[k])
+		if x == nil || f.e.err != nil {
 			f.e.Failf("%s %s: element %d of its shape cannot be rewritten", n.opType, n.Label(), k)
 			return
 		}
-		part = f.own(n, i, part)
-		if f.e.err != nil {
-			return
+		old := n.in[i]
+		f.e.setRead(n, i, x)
+		f.e.sweep(old)
+	}
+}
+
+// adjusted is an integer value like v but for element k, which becomes to instead of from: the
+// number in the model that it comes from is another one. nil when there is no such number.
+func (f *follower) adjusted(v *Value, k, from, to int) *Value {
+	if x, ok := f.fixedInts(v); ok {
+		if k >= len(x) {
+			return nil
 		}
-		start := k - offsetOf(part, input, k)
-		x := part.in[input]
-		list := slices.Clone(now[start : start+x.typ.Shape[0].Size])
-		f.setInts(part, input, list)
-		for v := part.out[0]; f.e.err == nil; v = v.users[0].out[0] {
-			f.revisit(v.producer)
-			if slices.Contains(n.in, v) {
-				break
+		x = slices.Clone(x)
+		x[k] = to
+		return f.ints64(v, x)
+	}
+	n := v.producer
+	if n == nil || f.e.err != nil {
+		return nil
+	}
+	in := slices.Clone(n.in)
+	switch n.opType {
+	case "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape":
+		in[0] = f.adjusted(in[0], k, from, to)
+	case "Concat":
+		for i, x := range in {
+			size := f.w.at(x).typ.Elements()
+			if k < size {
+				if in[i] = f.adjusted(x, k, from, to); in[i] == nil {
+					return nil
+				}
+				return f.again(n, in)
 			}
+			k -= size
 		}
+		return nil
+	case "Mul":
+		for i := range in {
+			c, ok := f.fixedInts(in[i])
+			if !ok || len(c) != 1 || c[0] == 0 || from%c[0] != 0 || from == 0 || to%(from/c[0]) != 0 {
+				continue
+			}
+			in[i] = f.ints64(in[i], []int{to / (from / c[0])})
+			return f.again(n, in)
+		}
+		return nil
+	default:
+		return nil
 	}
+	return f.again(n, in)
 }
 
-// own gives input i of n a Concat of its own, and the casts between, where others read them too.
-func (f *follower) own(n *Node, i int, part *Node) *Node {
-	var chain []*Node
-	shared := false
-	for v := n.in[i]; ; v = v.producer.in[0] {
-		shared = shared || len(v.users) > 1
-		chain = append(chain, v.producer)
-		if v.producer == part {
-			break
-		}
+// again is a node like n on other inputs.
+func (f *follower) again(n *Node, in []*Value) *Value {
+	if f.e.err != nil || slices.Contains(in, nil) && !slices.Contains(n.in, nil) {
+		return nil
 	}
-	if !shared {
-		return part
+	c := f.e.NodeN(n.config, 1, in...)
+	if f.e.err != nil || f.w.visit(c) != nil {
+		return nil
 	}
-	var made *Node
-	for k := len(chain) - 1; k >= 0 && f.e.err == nil; k-- {
-		in := chain[k].in
-		if made != nil {
-			in = made.out
-		}
-		made = f.e.NodeN(chain[k].config, 1, in...)
-		if k == len(chain)-1 {
-			part = made
-		}
-	}
-	if f.e.err == nil {
-		f.e.setRead(n, i, made.out[0])
-	}
-	return part
+	return c.out[0]
 }
 
-// offsetOf is where in input of a Concat element k of the whole stands.
-func offsetOf(part *Node, input, k int) int {
-	for _, x := range part.in[:input] {
-		k -= x.typ.Shape[0].Size
+// fixedInts are the elements of a value that is a constant of the model.
+func (f *follower) fixedInts(v *Value) ([]int, bool) {
+	d, ok := v.known.Value.(*tensor.Dense)
+	if v.param != nil {
+		d, ok = v.param.Data, v.param.Data != nil
 	}
-	return k
+	if !ok {
+		return nil, false
+	}
+	x, err := dtype.Ints(d)
+	return x, err == nil
 }
 
-func (f *follower) revisit(n *Node) {
-	if f.e.err != nil {
-		return
+// ints64 is a constant of v's type and rank that holds x.
+func (f *follower) ints64(v *Value, x []int) *Value {
+	shape := []int{len(x)}
+	if v.typ.Rank() == 0 {
+		shape = nil
 	}
-	for _, v := range n.in {
-		if v != nil && v.param != nil {
-			delete(f.w.env, v)
-		}
-	}
-	if err := f.w.visit(n); err != nil {
+	d, err := dtype.FromInts(v.typ.DType, x, shape...)
+	if err != nil {
 		f.e.fail(err)
+		return nil
 	}
+	return f.e.Const(v.name+"_cut", d)
 }
 
 // setInts gives input i of a node a constant of its own.

@@ -13,7 +13,8 @@ import (
 // ResizeOptions say how an axis gets another length. The zero value is exact, drops what has the
 // smallest weights and adds channels that do not change what the model computes.
 type ResizeOptions struct {
-	// Axis of the value; 0: the channels, which are axis 1 or, where that is fixed, the last one.
+	// Axis of the value, negative from the back; 0: the channels, which are axis 1 or, where that is
+	// fixed, the last one.
 	Axis int
 	// Near takes the nearest possible length when the wanted one cannot be met.
 	Near bool
@@ -43,7 +44,9 @@ func (e *Edit) Resize(v *Value, channels int, o ResizeOptions) {
 func (e *Edit) SetChannels(n *Node, channels int) { e.change(n, func(int) int { return channels }) }
 
 // AddChannels adds channels to the output of a node; what the model computes stays.
-func (e *Edit) AddChannels(n *Node, count int) { e.change(n, func(have int) int { return have + count }) }
+func (e *Edit) AddChannels(n *Node, count int) {
+	e.change(n, func(have int) int { return have + count })
+}
 
 // RemoveChannels removes the channels of the output of a node that matter least.
 func (e *Edit) RemoveChannels(n *Node, count int) {
@@ -69,13 +72,13 @@ func (e *Edit) change(n *Node, to func(int) int) {
 // channelAxis is the axis that a request means.
 func (c *Channels) channelAxis(v *Value, axis int) (axisID, error) {
 	rank, ok := c.a.rank[v]
-	if !ok || rank < 2 {
+	if !ok || rank < 2 && axis == 0 {
 		return 0, &Error{Stage: "resize", Node: v.Name(), Err: errors.New("has no channel axis")}
 	}
-	if axis < 0 {
+	switch {
+	case axis < 0:
 		axis += rank
-	}
-	if axis == 0 {
+	case axis == 0:
 		axis = 1
 		if rank > 2 && c.Fixed(v, 1) != nil && c.Fixed(v, rank-1) == nil {
 			axis = rank - 1

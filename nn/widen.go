@@ -65,6 +65,7 @@ func (e *Edit) widenGroup(c *Channels, g *Group, k int, copying bool) {
 	}
 	before := e.cost()
 	zero := c.contracted(g)
+	copying = copying && !zero // copies of queries and keys would count twice
 	for _, rows := range []bool{true, false} {
 		for _, x := range g.axes {
 			a := c.a.axes[x.axis]
@@ -213,7 +214,7 @@ func (e *Edit) growParam(p *Param, axis int, l layout, how growth) {
 		return
 	}
 	rng := e.random(p.Name() + " widened")
-	start := p.startsAt(axis, how)
+	start, spread := p.startsAt(), math.Sqrt(meanSquare(x)+1e-12)
 	each(d.Shape(), axis, func(i, k int, old func(int) int) {
 		if l.keep[k] >= 0 {
 			if how.copying && !how.rows && repeated(l, k) {
@@ -234,7 +235,7 @@ func (e *Edit) growParam(p *Param, axis int, l layout, how growth) {
 		case start == startLike:
 			x[i] = like
 		case start == startRandom:
-			x[i] = rng.NormFloat64() * math.Sqrt(meanSquare(x)+1e-12)
+			x[i] = rng.NormFloat64() * spread
 		}
 	})
 	now, err := dtype.FromFloats(dtype.Of(d.Dtype()), x, d.Shape()...)
@@ -296,7 +297,7 @@ const (
 )
 
 // startsAt is what a new row of a parameter starts as, by what its reader does with it.
-func (p *Param) startsAt(axis int, how growth) start {
+func (p *Param) startsAt() start {
 	for _, n := range p.value.users {
 		switch n.opType {
 		case "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization":

@@ -39,10 +39,10 @@ func micro6x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *flo
 //go:noescape
 func micro12x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
 
-// micro12x16packed is micro12x16 for panels of 6 and strips of 16.
+// micro12x32 is micro12x16 for two strips of B and C.
 //
 //go:noescape
-func micro12x16packed(kc int, a *float32, a2 *float32, b *float32, c *float32, ldc int, flags int, bias *float32)
+func micro12x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
 // packB16 copies kc ≥ 1 rows of 16*strips floats, ldb bytes apart, to strips of 16 columns that are dstStrip bytes apart.
 //
@@ -74,10 +74,20 @@ func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *
 //go:noescape
 func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32)
 
+// packRuns8 is packRun8 for two runs: the lanes of mask2 read jump elements further on.
+//
+//go:noescape
+func packRuns8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32, jump int)
+
 // packGather8 is packRun8 with lane i read from src[offset+index[i]].
 //
 //go:noescape
 func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
+
+// turn8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.
+//
+//go:noescape
+func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int)
 
 // split2 sorts 16*n16 floats (n16 ≥ 1) into those at even and those at odd positions.
 //
@@ -208,6 +218,21 @@ func reluV(n int, dst *float32, a *float32)
 //
 //go:noescape
 func sqrtV(n int, dst *float32, a *float32)
+
+// affineVS: dst[i] = a[i]*s[0] + s[1].
+//
+//go:noescape
+func affineVS(n int, dst *float32, a *float32, s *float32)
+
+// affineVV: dst[i] = a[i]*s[0] + b[i]*s[1] + s[2].
+//
+//go:noescape
+func affineVV(n int, dst *float32, a *float32, b *float32, s *float32)
+
+// clipgradVV: dst[i] = a[i], 0 where b[i] is below s[0] or above s[1].
+//
+//go:noescape
+func clipgradVV(n int, dst *float32, a *float32, b *float32, s *float32)
 
 // expV: dst[i] = exp(a[i]).
 //

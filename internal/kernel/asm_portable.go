@@ -32,7 +32,7 @@ func micro12x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, r
 	panic(noAssembly)
 }
 
-func micro12x16packed(kc int, a *float32, a2 *float32, b *float32, c *float32, ldc int, flags int, bias *float32) {
+func micro12x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32) {
 	panic(noAssembly)
 }
 
@@ -52,9 +52,15 @@ func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst 
 	panic(noAssembly)
 }
 
+func packRuns8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32, jump int) {
+	panic(noAssembly)
+}
+
 func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int) {
 	panic(noAssembly)
 }
+
+func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int) { panic(noAssembly) }
 
 func split2(n16 int, src *float32, even *float32, odd *float32) { panic(noAssembly) }
 
@@ -113,6 +119,12 @@ func mulAddVV(n int, y *float32, a *float32, b *float32) { panic(noAssembly) }
 func reluV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
 func sqrtV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func affineVS(n int, dst *float32, a *float32, s *float32) { panic(noAssembly) }
+
+func affineVV(n int, dst *float32, a *float32, b *float32, s *float32) { panic(noAssembly) }
+
+func clipgradVV(n int, dst *float32, a *float32, b *float32, s *float32) { panic(noAssembly) }
 
 func expV(n int, dst *float32, a *float32) { panic(noAssembly) }
 

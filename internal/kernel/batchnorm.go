@@ -94,10 +94,11 @@ func ChannelAffine[T Float](p *Pool, n, c, space int, x, scale, shift, y []T) {
 	p.Range(n*c, cdiv(elementGrain, max(space, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := y[i*space:][:space]
-			binaryVS(OpMul, row, x[i*space:][:space], scale[i%c])
-			if shift != nil {
-				binaryVS(OpAdd, row, row, shift[i%c])
+			if shift == nil {
+				binaryVS(OpMul, row, x[i*space:][:space], scale[i%c])
+				continue
 			}
+			affine(row, x[i*space:][:space], scale[i%c], shift[i%c])
 		}
 	})
 }
@@ -159,10 +160,10 @@ func BatchNormGrad[T Float](p *Pool, n, c, space int, eps T, train bool, x, dy, 
 		for i := range n {
 			at := (i*c + ch) * space
 			d, g, v := dx[at:][:space], dy[at:][:space], x[at:][:space]
-			binaryVS(OpMul, d, g, a)
 			if train {
-				axpy(b, v, d)
-				binaryVS(OpAdd, d, d, e)
+				affine2(d, g, v, a, b, e)
+			} else {
+				binaryVS(OpMul, d, g, a)
 			}
 		}
 	})

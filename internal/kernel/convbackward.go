@@ -33,37 +33,71 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 
 // backwardPhase sets the points of one phase.
 func backwardPhase[T Float](p *Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
-	in, out := g.in.size(), g.out.size()
-	k, ker := g.og*len(ph.taps), g.ker.size()
+	k := g.og * len(ph.taps)
+	if g.ker.size() == 1 {
+		backwardPoint(p, g, ph, dy, w, dx)
+		return
+	}
 	turned := take(scratch, g.c*k) // [group][channel][output channel][tap]
-	p.Range(g.c, max(1, 1<<13/k), func(lo, hi int) {
-		for c := lo; c < hi; c++ {
-			group, ci := c/g.cg, c%g.cg
-			d := turned[c*k:][:k]
-			for o := range g.og {
-				src := w[((group*g.og+o)*g.cg+ci)*ker:][:ker]
-				for q, point := range ph.kernel {
-					d[o*len(ph.kernel)+q] = src[point]
-				}
-			}
+	p.Range(g.groups*cdiv(g.cg, turnSide), max(1, 1<<13/(k*turnSide)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			turnWeights(g, ph, i/cdiv(g.cg, turnSide), i%cdiv(g.cg, turnSide)*turnSide, w, turned)
 		}
 	})
 	eachGroup(p, g.groups, func(p *Pool, i int) {
-		m := product[T]{
-			m: g.cg, n: g.n * ph.grid.size(), k: k, alpha: 1,
-			a: turned[i*g.cg*k:][:g.cg*k], rsA: k, csA: 1,
-			b: &lattice[T]{
-				x: dy[i*g.og*out:], channel: out, image: g.oc * out,
-				in: g.out, grid: ph.grid, stride: triple{1, 1, 1}, taps: ph.taps, columns: g.n * ph.grid.size(),
-			},
-			c: dx[i*g.cg*in:], ldc: in, span: in, image: g.c * in,
-			weightB: 60,
-		}
-		if g.stride.size() > 1 {
-			m.where = func(j, cols int, at *[nr]int) { g.place(ph, j, cols, at) }
-		}
+		m := phaseProduct(g, ph, i, k, dy, dx)
+		m.a, m.rsA, m.csA = turned[i*g.cg*k:][:g.cg*k], k, 1
 		m.run(p)
 	})
+}
+
+// backwardPoint is backwardPhase for kernels of one point, whose weights are a matrix already.
+func backwardPoint[T Float](p *Pool, g *geometry, ph *phase, dy, w, dx []T) {
+	eachGroup(p, g.groups, func(p *Pool, i int) {
+		m := phaseProduct(g, ph, i, g.og, dy, dx)
+		m.a, m.rsA, m.csA = w[i*g.og*g.cg:][:g.og*g.cg], 1, g.cg
+		m.run(p)
+	})
+}
+
+// phaseProduct is the product that sets a phase of a group, but for the weights.
+func phaseProduct[T Float](g *geometry, ph *phase, group, k int, dy, dx []T) product[T] {
+	in, out := g.in.size(), g.out.size()
+	m := product[T]{
+		m: g.cg, n: g.n * ph.grid.size(), k: k, alpha: 1,
+		b: &lattice[T]{
+			x: dy[group*g.og*out:], channel: out, image: g.oc * out,
+			in: g.out, grid: ph.grid, stride: triple{1, 1, 1}, taps: ph.taps, columns: g.n * ph.grid.size(),
+		},
+		c: dx[group*g.cg*in:], ldc: in, span: in, image: g.c * in,
+		weightB: 60,
+	}
+	if g.stride.size() > 1 {
+		m.where = func(j, cols int, at *[nr]int) { g.place(ph, j, cols, at) }
+	}
+	return m
+}
+
+// turnSide is how many channels turnWeights takes at a time, so that it reads weights that lie
+// together.
+const turnSide = 16
+
+// turnWeights sorts the weights of up to turnSide channels of a group from c on by [channel]
+// [output channel][tap].
+func turnWeights[T Float](g *geometry, ph *phase, group, c int, w, turned []T) {
+	n, taps, ker := min(turnSide, g.cg-c), len(ph.kernel), g.ker.size()
+	k := g.og * taps
+	for o := range g.og {
+		src := w[((group*g.og+o)*g.cg+c)*ker:][:n*ker]
+		at := (group*g.cg+c)*k + o*taps
+		for range n {
+			d := turned[at:][:taps]
+			for q, point := range ph.kernel {
+				d[q] = src[point]
+			}
+			src, at = src[ker:], at+k
+		}
+	}
 }
 
 // place finds the points j to j+cols of a phase in dx.

@@ -14,10 +14,14 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	if x.packed != nil {
 		strips = 0
 	}
-	buffer := borrow[T](2*mr*nr + strips + panels)
+	const tiles = 2 * 2 * mr * nr
+	buffer := borrow[T](tiles + strips + panels)
 	defer giveBack(buffer)
-	w.tile, w.strips = (*buffer)[:2*mr*nr], (*buffer)[2*mr*nr:][:strips]
-	w.panels = (*buffer)[2*mr*nr+strips:][:panels]
+	for i := range w.strip {
+		w.strip[i].tile = (*buffer)[i*tiles/2:][:tiles/2]
+	}
+	w.strips = (*buffer)[tiles:][:strips]
+	w.panels = (*buffer)[tiles+strips:][:panels]
 	for jc := j0; jc < j1; jc += nc {
 		je := min(jc+nc, j1)
 		if x.beta != 0 && x.beta != 1 {
@@ -60,10 +64,10 @@ func (x *product[T]) flags(add, last bool) (flags int) {
 // worker is the state of one part.
 type worker[T Float] struct {
 	*product[T]
-	packA, inPlace       bool
-	tile, strips, panels []T
-	l, kc, flags         int
-	at                   [nr]int // where the columns of a strip lie in a row of C
+	packA, inPlace bool
+	strips, panels []T
+	l, kc, flags   int
+	strip          [2]strip[T]
 }
 
 // packStrips packs columns jc to je of the current rows of B, all of them or, where
@@ -92,16 +96,13 @@ func (w *worker[T]) block(ic, ie, jc, je int) {
 			w.packPanel(i, min(mr, ie-i), w.panels[(i-ic)*w.kc:][:mr*w.kc])
 		}
 	}
-	for j := jc; j < je; j += nr {
-		cols := min(nr, je-j)
-		whole := w.locate(j, cols)
-		b, rsB := w.strips, nr
-		if w.packed != nil {
-			b = w.packed[w.l*cdiv(w.n, nr)*nr+j*w.kc:]
-		} else if w.inPlace && cols == nr {
-			b, rsB = w.direct[w.l*w.ldb+j:], w.ldb
-		} else {
-			b = b[(j-jc)*w.kc:]
+	for j := jc; j < je; {
+		pair := avx512 && single[T]() && ie-ic >= 2*mr && je-j > nr && (!w.inPlace || je-j >= 2*nr)
+		w.aim(&w.strip[0], j, jc, je)
+		j += nr
+		if pair {
+			w.aim(&w.strip[1], j, jc, je)
+			j += nr
 		}
 		for i, rows := ic, 0; i < ie; i += rows {
 			rows = min(mr, ie-i)
@@ -128,24 +129,85 @@ func (w *worker[T]) block(ic, ie, jc, je int) {
 			if w.flags&flagBias != 0 {
 				bias = w.bias[i:][:rows]
 			}
-			if whole {
-				c := w.c[w.at[0]+i*w.ldc:]
-				micro(rows, w.kc, a, a2, rsA, csA, b, rsB, c[:(rows-1)*w.ldc+nr], w.ldc, w.flags, bias)
+			s, s2 := &w.strip[0], &w.strip[1]
+			if pair && rows == 2*mr {
+				c, ldc := w.target(s, i, rows)
+				c2, ldc2 := w.target(s2, i, rows)
+				microPair(w.kc, a, a2, rsA, csA, s.b, s2.b, s.rsB, c, ldc, c2, ldc2, w.flags, bias)
+				w.scatter(s, i, rows)
+				w.scatter(s2, i, rows)
 				continue
 			}
-			if w.flags&flagAdd != 0 {
-				w.gather(i, rows, cols)
+			for q := range w.strip {
+				if q == 1 && !pair {
+					break
+				}
+				s := &w.strip[q]
+				c, ldc := w.target(s, i, rows)
+				micro(rows, w.kc, a, a2, rsA, csA, s.b, s.rsB, c, ldc, w.flags, bias)
+				w.scatter(s, i, rows)
 			}
-			micro(rows, w.kc, a, a2, rsA, csA, b, rsB, w.tile, nr, w.flags, bias)
-			w.scatter(i, rows, cols)
+		}
+	}
+}
+
+// strip is up to nr columns of the product.
+type strip[T Float] struct {
+	b     []T // the current rows of B, rsB elements apart
+	rsB   int
+	cols  int
+	whole bool    // all nr columns are there, and lie together in C
+	at    [nr]int // where the columns lie in a row of C
+	tile  []T     // in place of C where they do not
+}
+
+// aim sets s to the columns from j on, of jc to je.
+func (w *worker[T]) aim(s *strip[T], j, jc, je int) {
+	s.cols = min(nr, je-j)
+	s.whole = w.locate(&s.at, j, s.cols)
+	s.rsB = nr
+	switch {
+	case w.packed != nil:
+		s.b = w.packed[w.l*cdiv(w.n, nr)*nr+j*w.kc:]
+	case w.inPlace && s.cols == nr:
+		s.b, s.rsB = w.direct[w.l*w.ldb+j:], w.ldb
+	default:
+		s.b = w.strips[(j-jc)*w.kc:]
+	}
+}
+
+// target is where the micro-kernel writes rows i to i+rows of s.
+func (w *worker[T]) target(s *strip[T], i, rows int) (c []T, ldc int) {
+	if s.whole {
+		return w.c[s.at[0]+i*w.ldc:][:(rows-1)*w.ldc+nr], w.ldc
+	}
+	if w.flags&flagAdd != 0 {
+		for r := range rows {
+			c, t := w.c[(i+r)*w.ldc:], s.tile[r*nr:][:nr]
+			for q, v := range s.at[:s.cols] {
+				t[q] = c[v]
+			}
+		}
+	}
+	return s.tile, nr
+}
+
+// scatter copies a tile to where it belongs.
+func (w *worker[T]) scatter(s *strip[T], i, rows int) {
+	if s.whole {
+		return
+	}
+	for r := range rows {
+		c, t := w.c[(i+r)*w.ldc:], s.tile[r*nr:][:nr]
+		for q, v := range s.at[:s.cols] {
+			c[v] = t[q]
 		}
 	}
 }
 
 // locate finds where columns j to j+cols lie in a row of C, and whether they are a
 // full strip in one piece.
-func (w *worker[T]) locate(j, cols int) bool {
-	at := &w.at
+func (w *worker[T]) locate(at *[nr]int, j, cols int) bool {
 	if w.where != nil {
 		w.where(j, cols, at)
 	} else {
@@ -158,22 +220,4 @@ func (w *worker[T]) locate(j, cols int) bool {
 		}
 	}
 	return cols == nr && at[nr-1]-at[0] == nr-1
-}
-
-func (w *worker[T]) gather(i, rows, cols int) {
-	for r := range rows {
-		c, t := w.c[(i+r)*w.ldc:], w.tile[r*nr:][:nr]
-		for q, v := range w.at[:cols] {
-			t[q] = c[v]
-		}
-	}
-}
-
-func (w *worker[T]) scatter(i, rows, cols int) {
-	for r := range rows {
-		c, t := w.c[(i+r)*w.ldc:], w.tile[r*nr:][:nr]
-		for q, v := range w.at[:cols] {
-			c[v] = t[q]
-		}
-	}
 }

@@ -23,6 +23,8 @@ type octet struct {
 	lo, hi [3]int32 // smallest and largest of at
 	live   int      // columns that exist
 	run    bool     // index counts up by one
+	first  int      // lanes of the first of two runs, 0 where it takes more than two
+	jump   int      // from where the first run would go on to the second
 	mask   [8]int32
 }
 
@@ -39,14 +41,18 @@ func (s *lattice[T]) aim(j int, o *octet) {
 	o.offset = n * s.image
 	shift := 0
 	o.run = true
+	runs := 1
+	o.first = 8
 	pz, py, px := z*s.stride[0], y*s.stride[1], x*s.stride[2]
 	o.lo = [3]int32{int32(pz), int32(py), int32(px)}
 	o.hi = o.lo
 	for q := range o.live {
 		o.at[0][q], o.at[1][q], o.at[2][q] = int32(pz), int32(py), int32(px)
 		o.index[q] = int32(shift + (pz*s.in[1]+py)*s.in[2] + px)
-		if o.index[q] != o.index[0]+int32(q) {
+		if q > 0 && o.index[q] != o.index[q-1]+1 {
 			o.run = false
+			runs++
+			o.first, o.jump = q, int(o.index[q]-o.index[0])-q
 		}
 		o.hi[2] = max(o.hi[2], int32(px))
 		px += s.stride[2]
@@ -67,6 +73,9 @@ func (s *lattice[T]) aim(j int, o *octet) {
 		}
 		z, pz, o.lo[0] = 0, 0, 0
 		shift += s.image
+	}
+	if runs > 2 {
+		o.first = 0
 	}
 }
 
@@ -117,6 +126,11 @@ func (s *lattice[T]) copy8(o *octet, t triple, c, n int, dst []T, ld int) {
 		px, pd := &as32(x)[0], &as32(dst)[0]
 		if o.run {
 			packRun8(n, px, shift+int(o.index[0]), s.channel*4, &o.mask[0], pd, ld*4)
+		} else if o.first > 0 {
+			var second [8]int32
+			copy(second[o.first:], o.mask[o.first:])
+			clear(o.mask[o.first:])
+			packRuns8(n, px, shift+int(o.index[0]), s.channel*4, &o.mask[0], pd, ld*4, &second[0], o.jump)
 		} else {
 			packGather8(n, px, shift, s.channel*4, &o.index[0], &o.mask[0], pd, ld*4)
 		}

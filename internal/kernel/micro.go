@@ -24,12 +24,7 @@ func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T
 	}
 	if rows == 2*mr {
 		_ = a2[(mr-1)*rsA+(kc-1)*csA]
-		pa2 := &as32(a2)[0]
-		if rsA == 1 && csA == mr && rsB == nr {
-			micro12x16packed(kc, pa, pa2, pb, pc, ldc*4, flags, pbias)
-		} else {
-			micro12x16(kc, pa, pa2, rsA*4, csA*4, pb, rsB*4, pc, ldc*4, flags, pbias)
-		}
+		micro12x16(kc, pa, &as32(a2)[0], rsA*4, csA*4, pb, rsB*4, pc, ldc*4, flags, pbias)
 		return
 	}
 	rsA, csA, rsB, ldc = rsA*4, csA*4, rsB*4, ldc*4
@@ -47,6 +42,22 @@ func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T
 	default:
 		micro6x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
 	}
+}
+
+// microPair is micro for 2*mr rows and two strips; only processors with wide registers have it.
+func microPair[T Float](kc int, a, a2 []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, c2 []T, ldc2, flags int, bias []T) {
+	last := (mr-1)*rsA + (kc-1)*csA
+	_, _ = a[last], a2[last]
+	last = (kc-1)*rsB + nr - 1
+	_, _ = b[last], b2[last]
+	_, _ = c[(2*mr-1)*ldc+nr-1], c2[(2*mr-1)*ldc2+nr-1]
+	pa := &as32(a)[0]
+	pbias := pa
+	if flags&flagBias != 0 {
+		pbias = &as32(bias)[:2*mr][0]
+	}
+	micro12x32(kc, pa, &as32(a2)[0], rsA*4, csA*4, &as32(b)[0], &as32(b2)[0], rsB*4,
+		&as32(c)[0], ldc*4, &as32(c2)[0], ldc2*4, flags, pbias)
 }
 
 // microGo is micro in Go: sub-blocks of 2×4, which the scalar registers can hold.

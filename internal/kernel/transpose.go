@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Transpose copies src, of the given shape, to dst with its dimensions in the order
 // perm: dimension d of dst is dimension perm[d] of src. It works on any element type.
@@ -117,7 +120,22 @@ func turnPlanes[E any](p *Pool, dst, src []E, dims, strides []int, fast int) {
 
 // turnTiles copies rows r0 to r1 of a plane: dst[r*ld+c] = src[c*ls+r].
 func turnTiles[E any](dst, src []E, r0, r1, cols, ld, ls int) {
-	for c0 := 0; c0 < cols; c0 += tileSide {
+	if n8 := (r1 - r0) / 8; simd && n8 > 0 && cols >= 8 && unsafe.Sizeof(src[0]) == 4 {
+		// All but an edge of fewer than eight rows and one of fewer than eight columns.
+		edge := cols &^ 7
+		for c := 0; c < edge; c += 8 {
+			from, to := src[c*ls+r0:][:7*ls+8*n8], dst[r0*ld+c:][:(8*n8-1)*ld+8]
+			turn8(n8, (*float32)(unsafe.Pointer(&from[0])), ls*4, (*float32)(unsafe.Pointer(&to[0])), ld*4)
+		}
+		turnEdge(dst, src, r0, r0+8*n8, edge, cols, ld, ls)
+		r0 += 8 * n8
+	}
+	turnEdge(dst, src, r0, r1, 0, cols, ld, ls)
+}
+
+// turnEdge is turnTiles for columns c to cols, element by element.
+func turnEdge[E any](dst, src []E, r0, r1, c, cols, ld, ls int) {
+	for c0 := c; c0 < cols; c0 += tileSide {
 		c1 := min(cols, c0+tileSide)
 		for r := r0; r < r1; r++ {
 			d := dst[r*ld+c0:][:c1-c0]

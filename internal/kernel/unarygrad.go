@@ -32,6 +32,23 @@ func TanhGrad[T Float](p *Pool, dx, dy, y []T) {
 	})
 }
 
+// ClipGrad computes dx[i] = dy[i], 0 where x[i] is below lo or above hi. dx may be dy.
+func ClipGrad[T Float](p *Pool, dx, dy, x []T, lo, hi T) {
+	dy, x = dy[:len(dx)], x[:len(dx)]
+	p.Range(len(dx), elementGrain, func(from, to int) {
+		if simd && single[T]() {
+			s := [2]float32{float32(lo), float32(hi)}
+			clipgradVV(to-from, &as32(dx)[from], &as32(dy)[from], &as32(x)[from], &s[0])
+			return
+		}
+		for i, v := range x[from:to] {
+			if dx[from+i] = dy[from+i]; v < lo || v > hi {
+				dx[from+i] = 0
+			}
+		}
+	})
+}
+
 func gradient[T Float](p *Pool, dx, dy, y []T, asm func(n int, dst, a, b *float32), portable func(dx, dy, y []T)) {
 	dy, y = dy[:len(dx)], y[:len(dx)]
 	p.Range(len(dx), elementGrain, func(lo, hi int) {

@@ -75,6 +75,32 @@ func addProduct[T Float](y, a, b []T) {
 	}
 }
 
+// affine computes dst = x*a + b; dst may be x.
+func affine[T Float](dst, x []T, a, b T) {
+	x = x[:len(dst)]
+	if f32(dst, x) {
+		s := [2]float32{float32(a), float32(b)}
+		affineVS(len(dst), &as32(dst)[0], &as32(x)[0], &s[0])
+		return
+	}
+	for i, v := range x {
+		dst[i] = v*a + b
+	}
+}
+
+// affine2 computes dst = x*a + y*b + c; dst may be x or y.
+func affine2[T Float](dst, x, y []T, a, b, c T) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	if f32(dst, x) {
+		s := [3]float32{float32(a), float32(b), float32(c)}
+		affineVV(len(dst), &as32(dst)[0], &as32(x)[0], &as32(y)[0], &s[0])
+		return
+	}
+	for i, v := range x {
+		dst[i] = v*a + y[i]*b + c
+	}
+}
+
 func sum[T Float](x []T) T {
 	if f32(x, x) {
 		return T(sumV(len(x), &as32(x)[0]))

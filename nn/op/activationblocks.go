@@ -58,6 +58,15 @@ func hardSwishBlock[T kernel.Float](dst, x, t, _ []T) {
 	kernel.Mul(nil, dst, x, t)
 }
 
+// erfGradBlock is dy·2/√π·e^(−x²).
+func erfGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Mul(nil, t, x, x)
+	kernel.Scale(nil, -1, t, t)
+	kernel.Exp(nil, t, t)
+	kernel.Scale(nil, T(twoOverSqrtPi), t, t)
+	kernel.Mul(nil, dx, dy, t)
+}
+
 // geluErfBlock is x·(1 + erf(x/√2))/2.
 func geluErfBlock[T kernel.Float](dst, x, t, _ []T) {
 	kernel.Scale(nil, T(1/math.Sqrt2), t, x)

@@ -166,13 +166,7 @@ func clipGradKernel[T kernel.Float](cfg ClipConfig) engine.Kernel {
 		lo, hi := bounds[T](cfg, inputAt(in, 2), inputAt(in, 3))
 		dy, v, dx := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), elems[T](out[0])
 		if dx != nil {
-			x.Pool().Range(len(dx), 1<<13, func(a, b int) {
-				for i := a; i < b; i++ {
-					if dx[i] = dy[i]; v[i] < lo || v[i] > hi {
-						dx[i] = 0
-					}
-				}
-			})
+			kernel.ClipGrad(x.Pool(), dx, dy, v, lo, hi)
 		}
 		below, above := elemsAt[T](out, 1), elemsAt[T](out, 2)
 		if below == nil && above == nil {

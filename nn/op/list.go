@@ -5,6 +5,7 @@ package op
 // all makes every operator that this package declares.
 func all() []*Op {
 	list := []*Op{
+		affineGrid(),
 		argMax(),
 		argMin(),
 		attention(),
@@ -12,10 +13,13 @@ func all() []*Op {
 		batchNormalization(),
 		batchNormalizationGrad(),
 		bernoulli(),
+		bitCast(),
 		bitShift(),
 		blockSum(),
 		cast(),
 		castLike(),
+		causalConvWithState(),
+		centerCropPad(),
 		channelSum(),
 		classLossGrad(),
 		clip(),
@@ -34,6 +38,7 @@ func all() []*Op {
 		dequantizeLinear(),
 		dropout(),
 		dropoutGrad(),
+		dynamicQuantizeLinear(),
 		einsum(),
 		einsumGradOp(),
 		expand(),
@@ -41,6 +46,7 @@ func all() []*Op {
 		extremeGradOp(),
 		eyeLike(),
 		flatten(),
+		flexAttention(),
 		gather(),
 		gatherElements(),
 		gatherGradOp(),
@@ -56,6 +62,7 @@ func all() []*Op {
 		isNaNOp(),
 		layerNormalization(),
 		layerNormalizationGrad(),
+		linearAttention(),
 		loop(),
 		loopGradOp(),
 		lpNormalization(),
@@ -67,6 +74,7 @@ func all() []*Op {
 		matMul(),
 		matMulTransposed(),
 		maxPool(),
+		maxUnpool(),
 		meanVarianceNormalization(),
 		meanVarianceNormalizationGrad(),
 		mod(),
@@ -93,6 +101,7 @@ func all() []*Op {
 		rmsNormalization(),
 		rmsNormalizationGrad(),
 		rnn(),
+		rotaryEmbedding(),
 		scale(),
 		scan(),
 		scanGradOp(),
@@ -111,9 +120,13 @@ func all() []*Op {
 		splitToSequence(),
 		squeeze(),
 		sumTo(),
+		swiGLU(),
 		tile(),
 		topK(),
 		transpose(),
+		treeEnsemble(),
+		treeEnsembleClassifier(),
+		treeEnsembleRegressor(),
 		trilu(),
 		unique(),
 		unsqueeze(),
@@ -130,6 +143,7 @@ func all() []*Op {
 	list = append(list, globalPools()...)
 	list = append(list, groupNorms()...)
 	list = append(list, hardSigmoid()...)
+	list = append(list, integerProducts()...)
 	list = append(list, leakyRelu()...)
 	list = append(list, optionalOps()...)
 	list = append(list, poolGrads()...)

@@ -97,6 +97,10 @@ func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) engine.Kernel {
 		if in[2] != nil {
 			y = dtype.Slice[T](in[2])
 		}
+		if cfg.Kind == gradMean || cfg.Kind == gradSum {
+			spreadBack(e.Pool(), back, dx, dy, cfg.Kind == gradMean, count)
+			return nil
+		}
 		f := reduceDerivative(cfg.Kind, x, y, count)
 		switch cfg.Kind {
 		case gradExtreme:
@@ -112,6 +116,29 @@ func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) engine.Kernel {
 		})
 		return nil
 	}
+}
+
+// spreadBack gives every element the gradient of its sum or mean.
+func spreadBack[T kernel.Float](p *kernel.Pool, back strided, dx, dy []T, mean bool, count T) {
+	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	factor := T(1)
+	if mean {
+		factor = 1 / count
+	}
+	back.rows(p, func(row, at int) {
+		d := dx[row*n:][:n]
+		if step == 0 {
+			v := dy[at] * factor
+			for i := range d {
+				d[i] = v
+			}
+			return
+		}
+		for i := range d {
+			d[i] = dy[at] * factor
+			at += step
+		}
+	})
 }
 
 // reduceDerivative is the derivative of output element j by input element i.

@@ -47,6 +47,7 @@ func unaries() []pointwiseOp {
 		row("Log", "Natural logarithm.", v6, pointwise{f: math.Log, f32: kernel.Log[float32], f64: kernel.Log[float64], need: "x",
 			g32: kernel.Div[float32], g64: kernel.Div[float64], grad: func(x, _, dy float64) float64 { return dy / x }}),
 		row("Erf", "Gauss error function.", []int{9, 13}, pointwise{f: math.Erf, f32: kernel.Erf[float32], f64: kernel.Erf[float64], need: "x",
+			g32: blockedGrad(erfGradBlock[float32]), g64: blockedGrad(erfGradBlock[float64]),
 			grad: func(x, _, dy float64) float64 { return dy * twoOverSqrtPi * math.Exp(-x*x) }}),
 		row("Relu", "max(0, x).", []int{1, 6, 13, 14}, pointwise{f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64], need: "y",
 			g32: kernel.ReluGrad[float32], g64: kernel.ReluGrad[float64], ints: func(x int64) int64 { return max(x, 0) },

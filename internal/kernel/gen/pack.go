@@ -12,9 +12,7 @@ func pack() {
 	packT8()
 	packA6()
 	packA6T()
-	packRun()
-	packRun16()
-	packGather()
+	turn8()
 	split2()
 }
 
@@ -211,74 +209,37 @@ func packA6T() {
 	RET()
 }
 
-// octet loads the arguments that packRun8 and packGather8 share.
-func octet() (n, s, ss, d, ds reg.Register, mask reg.VecVirtual) {
-	n = Load(Param("n"), GP64())
-	s = Load(Param("src"), GP64())
-	o := Load(Param("offset"), GP64())
-	LEAQ(Mem{Base: s, Index: o, Scale: 4}, s)
-	ss = Load(Param("srcStride"), GP64())
-	mp := Load(Param("mask"), GP64())
-	d = Load(Param("dst"), GP64())
-	ds = Load(Param("dstStride"), GP64())
-	mask = YMM()
-	VMOVDQU(Mem{Base: mp}, mask)
-	return n, s, ss, d, ds, mask
-}
-
-func packRun() {
-	TEXT("packRun8", NOSPLIT, "func(n int, src *float32, offset, srcStride int, mask *int32, dst *float32, dstStride int)")
-	Doc("packRun8 copies n ≥ 1 runs of 8 floats from src[offset], which may lie outside; lanes whose mask is 0 become 0 and are not read. Strides in bytes.")
+// turn8 moves 32-bit values without looking at them.
+func turn8() {
+	TEXT("turn8", NOSPLIT, "func(n8 int, src *float32, srcStride int, dst *float32, dstStride int)")
+	Doc("turn8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.")
 	Pragma("noescape")
-	n, s, ss, d, ds, mask := octet()
-	x := YMM()
+	n := Load(Param("n8"), GP64())
+	s := Load(Param("src"), GP64())
+	ss := Load(Param("srcStride"), GP64())
+	d := Load(Param("dst"), GP64())
+	ds := Load(Param("dstStride"), GP64())
+	s3, s6 := GP64(), GP64()
+	LEAQ(Mem{Base: ss, Index: ss, Scale: 2}, s3)
+	LEAQ(Mem{Base: s, Index: s3, Scale: 2}, s6)
+	ADDQ(s, s3)
 	Label("loop")
-	VMASKMOVPS(Mem{Base: s}, mask, x)
-	ADDQ(ss, s)
-	VMOVUPS(x, Mem{Base: d})
-	ADDQ(ds, d)
-	DECQ(n)
-	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
-}
-
-func packRun16() {
-	TEXT("packRun16", NOSPLIT, "func(n int, src *float32, offset, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32)")
-	Doc("packRun16 is packRun8 for runs of 16 floats; mask2 is for the upper 8.")
-	Pragma("noescape")
-	n, s, ss, d, ds, mask := octet()
-	mp := Load(Param("mask2"), GP64())
-	mask2, x, y := YMM(), YMM(), YMM()
-	VMOVDQU(Mem{Base: mp}, mask2)
-	Label("loop")
-	VMASKMOVPS(Mem{Base: s}, mask, x)
-	VMASKMOVPS(Mem{Base: s, Disp: 32}, mask2, y)
-	ADDQ(ss, s)
-	VMOVUPS(x, Mem{Base: d})
-	VMOVUPS(y, Mem{Base: d, Disp: 32})
-	ADDQ(ds, d)
-	DECQ(n)
-	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
-}
-
-func packGather() {
-	TEXT("packGather8", NOSPLIT, "func(n int, src *float32, offset, srcStride int, index, mask *int32, dst *float32, dstStride int)")
-	Doc("packGather8 is packRun8 with lane i read from src[offset+index[i]].")
-	Pragma("noescape")
-	n, s, ss, d, ds, mask := octet()
-	ip := Load(Param("index"), GP64())
-	index, m, x := YMM(), YMM(), YMM()
-	VMOVDQU(Mem{Base: ip}, index)
-	Label("loop")
-	VMOVAPS(mask, m)
-	VXORPS(x, x, x)
-	VGATHERDPS(m, Mem{Base: s, Index: index, Scale: 4}, x)
-	ADDQ(ss, s)
-	VMOVUPS(x, Mem{Base: d})
-	ADDQ(ds, d)
+	v := make([]reg.VecVirtual, 8)
+	for i := range 8 {
+		m := Mem{Base: []reg.Register{s, s3, s6}[i/3]}
+		if i%3 > 0 {
+			m.Index, m.Scale = ss, uint8(i%3)
+		}
+		v[i] = YMM()
+		VMOVUPS(m, v[i])
+	}
+	for _, x := range transpose8(v) {
+		VMOVUPS(x, Mem{Base: d})
+		ADDQ(ds, d)
+	}
+	for _, r := range []reg.Register{s, s3, s6} {
+		ADDQ(Imm(32), r)
+	}
 	DECQ(n)
 	JNZ(LabelRef("loop"))
 	VZEROUPPER()

@@ -1,0 +1,53 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+func dynamicQuantizeLinear() *Op {
+	return &Op{
+		Name: "DynamicQuantizeLinear", Since: []int{11}, Doc: "Quantizes to uint8 with the scale that the values at hand need.",
+		In: "x float32", Out: "y uint8, y_scale float32, y_zero_point uint8",
+		Infer: func(c *Call) ([]Type, error) {
+			return []Type{c.In[0].Of(dtype.Uint8), T(dtype.Float32), T(dtype.Uint8)}, nil
+		},
+		Kernel: func(*Call) (engine.Kernel, error) { return dynamicQuantize, nil },
+		NoGrad: "rounds", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+	}
+}
+
+func dynamicQuantize(e *engine.Exec, out, in []*tensor.Dense) error {
+	x := dtype.Slice[float32](in[0])
+	lo, hi := float32(0), float32(0) // the range includes 0
+	for _, v := range x {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	scale := (hi - lo) / 255
+	zero := float32(0)
+	if scale != 0 {
+		zero = float32(math.RoundToEven(float64(min(max(-lo/scale, 0), 255))))
+	}
+	if out[0] != nil {
+		y := dtype.Slice[uint8](out[0])
+		e.Pool().Range(len(x), 8192, func(from, to int) {
+			for i := from; i < to; i++ {
+				v := zero
+				if scale != 0 {
+					v += float32(math.RoundToEven(float64(x[i] / scale)))
+				}
+				y[i] = uint8(min(max(v, 0), 255))
+			}
+		})
+	}
+	if s := elemsAt[float32](out, 1); s != nil {
+		s[0] = scale
+	}
+	if z := elemsAt[uint8](out, 2); z != nil {
+		z[0] = uint8(zero)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+)
+
+// MaxUnpoolConfig has the attributes of MaxUnpool: those of the MaxPool it undoes.
+type MaxUnpoolConfig struct {
+	Kernel  []int `onnx:"kernel_shape,required"`
+	Pads    []int `onnx:"pads"`
+	Strides []int `onnx:"strides"`
+}
+
+// Op makes MaxUnpoolConfig a Config.
+func (MaxUnpoolConfig) Op() *Op { return standard("", "MaxUnpool") }
+
+func maxUnpool() *Op {
+	return &Op{
+		Name: "MaxUnpool", Since: []int{9, 11, 22}, Doc: "Puts the maxima of a MaxPool back where they came from, zeros elsewhere.",
+		In: "X T1, I int64, output_shape? int64 shape", Out: "output T1", Where: Where{"T1": Floats}, Attrs: MaxUnpoolConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			if c.In[0].Unranked {
+				return Same(c)
+			}
+			_, out, err := unpooled(c)
+			if err != nil {
+				return []Type{c.In[0].With(anyDims(len(c.In[0].Shape))...)}, err
+			}
+			return c.output(out)
+		},
+		Lower:  lowerMaxUnpool,
+		Pinned: "the positions are numbers into the whole tensor",
+	}
+}
+
+// unpooled is the shape that the attributes give and the one that is asked for.
+func unpooled(c *Call) (plain, out []Dim, err error) {
+	cfg := c.Config.(MaxUnpoolConfig)
+	space, err := c.spatial(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := len(space)
+	if len(cfg.Kernel) != n {
+		return nil, nil, c.Errorf("kernel_shape %v: want %d numbers", cfg.Kernel, n)
+	}
+	strides, err := c.perAxis("strides", cfg.Strides, n, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	pads, err := c.bothEnds(cfg.Pads, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain = slices.Clone(c.In[0].Shape)
+	for i, d := range space {
+		if cfg.Kernel[i] < 1 || cfg.Kernel[i] > maxExtent {
+			return nil, nil, c.Errorf("kernel_shape %v is out of range", cfg.Kernel)
+		}
+		plain[2+i] = d.Sub(D(1)).Mul(D(strides[i])).Add(D(cfg.Kernel[i] - pads[i] - pads[n+i]))
+		if plain[2+i].Sym == "" && d.Known() && plain[2+i].Size < 0 {
+			return nil, nil, c.Errorf("pads %v are larger than the output", cfg.Pads)
+		}
+	}
+	if !c.Has(2) {
+		return plain, plain, nil
+	}
+	if out, err = c.Dims(2); err != nil {
+		return nil, nil, err
+	}
+	if len(out) != len(plain) {
+		return nil, nil, c.Errorf("output_shape has %d entries, X %d axes", len(out), len(plain))
+	}
+	for i, d := range out {
+		if d.Known() && plain[i].Known() && d.Size < plain[i].Size {
+			return nil, nil, c.Errorf("output_shape is smaller than %v on axis %d", plain[i], i)
+		}
+	}
+	return plain, out, nil
+}
+
+func lowerMaxUnpool(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+	plain, out, err := unpooled(c)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(sizes(c.In[0].Shape), sizes(c.In[1].Shape)) {
+		return nil, c.wantGot(1, c.In[0].Of(dtype.Int64), c.In[1])
+	}
+	b, t := composeOn(in), c.In[0].DType
+	flat := Product(c.In[0].Shape)
+	zeros := b.constant(dtype.New(t, Product(plain).Size), nil)
+	y := b.do(ScatterElementsConfig{}, zeros, b.reshape(in[1], flat), b.reshape(in[0], flat))
+	y = b.reshape(y, plain...)
+	now := sizes(plain)
+	for a, d := range out {
+		if more := d.Size - now[a]; more > 0 {
+			s := slices.Clone(now)
+			s[a] = more
+			y = b.concat(a, y, b.constant(dtype.New(t, s...), nil))
+			now[a] = d.Size
+		}
+	}
+	return b.results(in, y)
+}

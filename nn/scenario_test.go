@@ -1,0 +1,452 @@
+package nn_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+func conv(out, kernel int, name string) nn.Layer {
+	return nn.Conv{Out: out, Kernel: []int{kernel}, Same: true, Name: name}
+}
+
+// channelsOf reads the number of channels of the values of some nodes.
+func channelsOf(t *testing.T, g *nn.Graph, names ...string) []int {
+	t.Helper()
+	var list []int
+	for _, name := range names {
+		n, err := g.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, n.Out(0).Type().Shape[1].Size)
+	}
+	return list
+}
+
+func model(t *testing.T, f func(e *nn.Edit)) *nn.Graph {
+	t.Helper()
+	g := nn.New("m")
+	if err := g.Edit(f); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// worked is the example of a trunk with two branches, their concatenation, a sum and a depthwise
+// convolution with two channels for each.
+func worked(t *testing.T) *nn.Graph {
+	return model(t, func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,3,8,8]")
+		bn := e.Apply(nn.BatchNorm{Name: "bn"}, e.Apply(conv(8, 3, "c1"), x))
+		a, b := e.Apply(conv(3, 3, "a"), bn), e.Apply(conv(5, 3, "b"), bn)
+		cat := e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0)
+		add := e.Node(op.Plain("Add"), cat, bn).Out(0)
+		e.RenameValue(add, "add")
+		dw := e.Apply(nn.Conv{Out: 16, Kernel: []int{3}, Same: true, Group: 8, Name: "dw"}, add)
+		p := e.Apply(nn.MaxPool{Kernel: []int{2}}, dw)
+		e.Output("y", e.Apply(nn.Linear{Out: 10, Name: "fc"}, e.Apply(nn.Flatten{}, p)))
+	})
+}
+
+// TestWorkedExample removes channels 3 and 6 of the sum and looks at every index.
+func TestWorkedExample(t *testing.T) {
+	g := worked(t)
+	p := prove(t, g, 2, 0, func(e *nn.Edit) {
+		e.Resize(e.Value("add"), 6, nn.ResizeOptions{Utility: func(a *nn.Atom) float64 {
+			for _, s := range a.Slices() {
+				if s.Param.Name() == "c1.weight" && s.Axis == 0 && (s.Index[0] == 3 || s.Index[0] == 6) {
+					return 0
+				}
+			}
+			return 1
+		}})
+	})
+	want := map[string][]int{
+		"c1.weight/0": {3, 6}, "c1.bias/0": {3, 6}, "bn.weight/0": {3, 6}, "bn.bias/0": {3, 6},
+		"a.weight/0": nil, "b.weight/0": {0, 3}, "b.bias/0": {0, 3}, "a.weight/1": {3, 6}, "b.weight/1": {3, 6},
+		"dw.weight/0": {6, 7, 12, 13}, "dw.bias/0": {6, 7, 12, 13},
+	}
+	got := map[string][]int{}
+	for _, c := range p.Cuts() {
+		got[fmt.Sprintf("%s/%d", c.Initializer, c.Axis)] = c.Removed
+	}
+	// Channel 3 of the sum is row 0 of b, channel 6 its row 3: a keeps all three.
+	for k, w := range want {
+		if !reflect.DeepEqual(got[k], w) && !(len(w) == 0 && len(got[k]) == 0) {
+			t.Errorf("%s loses %v, want %v", k, got[k], w)
+		}
+	}
+	fc := got["fc.weight/1"]
+	if fc == nil {
+		fc = got["fc.weight/0"]
+	}
+	if len(fc) != 64 || fc[0] != 96 || fc[63] != 14*16-1 {
+		t.Errorf("fc loses %v", fc)
+	}
+}
+
+var scenarios = []struct {
+	name  string
+	build func(e *nn.Edit)
+	edit  func(e *nn.Edit)
+	nodes []string
+	want  []int
+	err   string
+}{
+	{
+		name: "residual fork", build: func(e *nn.Edit) {
+			x := e.Apply(conv(6, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+			y := e.Apply(conv(6, 3, "b"), x)
+			s := e.Node(op.Plain("Add"), x, y).Out(0)
+			e.Output("y", e.Apply(conv(2, 1, "out"), s))
+		},
+		edit:  func(e *nn.Edit) { e.RemoveChannels(node(e, "b"), 2) },
+		nodes: []string{"in", "b", "out"}, want: []int{4, 4, 2},
+	},
+	{
+		name: "half-transparent residual fork", build: func(e *nn.Edit) {
+			x := e.Apply(conv(8, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+			a, b := e.Apply(conv(3, 3, "a"), x), e.Apply(conv(5, 3, "b"), x)
+			s := e.Node(op.Plain("Add"), x, e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0)).Out(0)
+			e.Output("y", e.Apply(conv(2, 1, "out"), s))
+		},
+		edit:  func(e *nn.Edit) { e.SetChannels(node(e, "a"), 2) },
+		nodes: []string{"in", "a", "b"}, want: []int{7, 2, 5},
+	},
+	{
+		name: "transparent fork with the same source twice", build: func(e *nn.Edit) {
+			x := e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+			c := e.Node(op.ConcatConfig{Axis: 1}, x, x).Out(0)
+			e.RenameValue(c, "cat")
+			e.Output("y", e.Apply(conv(2, 1, "out"), c))
+		},
+		edit:  func(e *nn.Edit) { e.Resize(e.Value("cat"), 6, nn.ResizeOptions{}) },
+		nodes: []string{"in", "cat"}, want: []int{3, 6},
+	},
+	{
+		name: "odd size of a source twice", build: func(e *nn.Edit) {
+			x := e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+			c := e.Node(op.ConcatConfig{Axis: 1}, x, x).Out(0)
+			e.RenameValue(c, "cat")
+			e.Output("y", e.Apply(conv(2, 1, "out"), c))
+		},
+		edit: func(e *nn.Edit) { e.Resize(e.Value("cat"), 5, nn.ResizeOptions{}) },
+		err:  "sets of [2]",
+	},
+	{
+		name: "nearest to an odd size", build: func(e *nn.Edit) {
+			x := e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+			c := e.Node(op.ConcatConfig{Axis: 1}, x, x).Out(0)
+			e.RenameValue(c, "cat")
+			e.Output("y", e.Apply(conv(2, 1, "out"), c))
+		},
+		edit:  func(e *nn.Edit) { e.Resize(e.Value("cat"), 5, nn.ResizeOptions{Near: true}) },
+		nodes: []string{"out"}, want: []int{2},
+	},
+	{
+		name: "deep concat", build: func(e *nn.Edit) {
+			x := e.Input("x", "float32[N,3,4,4]")
+			a, b, c := e.Apply(conv(2, 1, "a"), x), e.Apply(conv(3, 1, "b"), x), e.Apply(conv(4, 1, "c"), x)
+			d := e.Node(op.ConcatConfig{Axis: 1}, e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0), c).Out(0)
+			e.RenameValue(d, "deep")
+			e.Output("y", e.Apply(conv(2, 1, "out"), d))
+		},
+		edit:  func(e *nn.Edit) { e.Resize(e.Value("deep"), 3, nn.ResizeOptions{}) },
+		nodes: []string{"a", "b", "c"}, want: []int{1, 1, 1},
+	},
+	{
+		name: "immutable neighbour", build: func(e *nn.Edit) {
+			x := e.Input("x", "float32[N,3,4,4]")
+			e.Output("boxes", e.Node(op.ConcatConfig{Axis: 1}, e.Apply(conv(2, 1, "conv5"), x), e.Apply(conv(3, 1, "b"), x)).Out(0))
+		},
+		edit: func(e *nn.Edit) { e.RemoveChannels(node(e, "conv5"), 1) },
+		err:  "axis 1 of conv5 is fixed: it reaches graph output 'boxes' through Concat",
+	},
+	{
+		name: "all utilities negative", build: func(e *nn.Edit) {
+			e.Output("y", e.Apply(conv(2, 1, "out"), e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))))
+		},
+		edit:  func(e *nn.Edit) { e.Resize(node(e, "in").Out(0), 1, nn.ResizeOptions{}) },
+		nodes: []string{"in"}, want: []int{1},
+	},
+	{
+		name: "nothing left", build: func(e *nn.Edit) {
+			e.Output("y", e.Apply(conv(2, 1, "out"), e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))))
+		},
+		edit: func(e *nn.Edit) { e.RemoveChannels(node(e, "in"), 4) },
+		err:  "at least one stays",
+	},
+	{
+		name: "several at once", build: func(e *nn.Edit) {
+			x := e.Input("x", "float32[N,3,4,4]")
+			a, b := e.Apply(conv(6, 1, "a"), x), e.Apply(conv(6, 1, "b"), x)
+			c := e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0)
+			e.RenameValue(c, "cat")
+			e.Output("y", e.Apply(conv(2, 1, "out"), c))
+		},
+		edit: func(e *nn.Edit) {
+			e.ResizeAll(nn.Request{Value: e.Value("cat"), Channels: 7, ResizeOptions: nn.ResizeOptions{Near: true}},
+				nn.Request{Value: node(e, "a").Out(0), Channels: 4})
+		},
+		nodes: []string{"a", "b", "cat"}, want: []int{4, 3, 7},
+	},
+	{
+		name: "shuffle", build: func(e *nn.Edit) {
+			x := e.Apply(conv(8, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+			r := e.Node(op.ReshapeConfig{}, x, e.Ints("s1", 0, 2, 4, 4, 4)).Out(0)
+			r = e.Node(op.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, r).Out(0)
+			r = e.Node(op.ReshapeConfig{}, r, e.Ints("s2", 0, 8, 4, 4)).Out(0)
+			e.RenameValue(r, "shuffled")
+			e.Output("y", e.Apply(conv(2, 1, "out"), e.Apply(nn.Conv{Out: 8, Kernel: []int{1}, Group: 4, Name: "g"}, r)))
+		},
+		edit:  func(e *nn.Edit) { e.RemoveChannels(node(e, "in"), 2) },
+		nodes: []string{"in", "shuffled"}, want: []int{6, 6},
+	},
+}
+
+// TestScenarios resizes small models. What shrinks is proved.
+func TestScenarios(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			g := model(t, s.build)
+			if s.err != "" {
+				before := dump(g)
+				err := g.Edit(s.edit)
+				if err == nil || !strings.Contains(err.Error(), s.err) {
+					t.Fatalf("got %v, want %q", err, s.err)
+				}
+				if dump(g) != before {
+					t.Error("the graph changed")
+				}
+				return
+			}
+			prove(t, g, 2, 0, s.edit)
+			p, err := g.Plan(s.edit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := dump(g)
+			if err := p.Apply(); err != nil {
+				t.Fatal(err)
+			}
+			if got := channelsOf(t, g, s.nodes...); !reflect.DeepEqual(got, s.want) {
+				t.Errorf("channels of %v are %v, want %v", s.nodes, got, s.want)
+			}
+			if err := p.Undo(); err != nil {
+				t.Fatal(err)
+			}
+			if dump(g) != before {
+				t.Error("undo does not give the graph back")
+			}
+		})
+	}
+}
+
+// TestPlanReplays writes a plan and reads it for a copy of the model.
+func TestPlanReplays(t *testing.T) {
+	g := worked(t)
+	p, err := g.Plan(func(e *nn.Edit) {
+		e.Resize(e.Value("add"), 7, nn.ResizeOptions{})
+		e.Resize(e.Value("add"), 5, nn.ResizeOptions{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := nn.ReadPlan(g.Clone(), strings.NewReader(string(js)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.Cuts() {
+		found := false
+		for _, d := range q.Cuts() {
+			found = found || d.Initializer == c.Initializer && d.Axis == c.Axis && reflect.DeepEqual(d.Removed, c.Removed) && d.After == c.After
+		}
+		if !found {
+			t.Errorf("%+v is not replayed", c)
+		}
+	}
+	if !strings.Contains(p.String(), "multiply-adds") || !strings.Contains(p.String(), "8 → 7") {
+		t.Error(p)
+	}
+	if _, err := nn.ReadPlan(g, strings.NewReader(`{"cuts":[{"initializer":"c1.weight","axis":0,"removed":[1]},{"initializer":"fc.bias","axis":0,"removed":[1]}]}`)); err == nil {
+		t.Error("half an atom was cut")
+	}
+}
+
+// randomGraph grows a network by random layers.
+func randomGraph(seed uint64) func(e *nn.Edit) {
+	return func(e *nn.Edit) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		e.Seed(seed)
+		live := []*nn.Value{e.Apply(conv(4*(1+r.IntN(3)), 1+2*r.IntN(2), "stem"), e.Input("x", "float32[N,3,4,4]"))}
+		pick := func() *nn.Value { return live[r.IntN(len(live))] }
+		width := func(v *nn.Value) int { return v.Type().Shape[1].Size }
+		for i := range 4 + r.IntN(8) {
+			x := pick()
+			c := width(x)
+			var y *nn.Value
+			switch r.IntN(11) {
+			case 0, 1:
+				y = e.Apply(conv(2+r.IntN(8), 1+2*r.IntN(2), fmt.Sprintf("c%d", i)), x)
+			case 2:
+				y = e.Apply(nn.BatchNorm{}, x)
+			case 3:
+				y = e.Apply(nn.ReLU{}, x)
+			case 4:
+				y = e.Node(op.ConcatConfig{Axis: 1}, x, pick()).Out(0)
+			case 5: // residual
+				y = e.Node(op.Plain("Add"), x, e.Apply(conv(c, 3, fmt.Sprintf("r%d", i)), x)).Out(0)
+			case 6:
+				y = e.Apply(nn.Conv{Out: c * (1 + r.IntN(2)), Kernel: []int{3}, Same: true, Group: c, Name: fmt.Sprintf("d%d", i)}, x)
+			case 7:
+				if c%2 != 0 {
+					continue
+				}
+				y = e.Apply(nn.Conv{Out: 2 * (1 + r.IntN(4)), Kernel: []int{1}, Group: 2, Name: fmt.Sprintf("g%d", i)}, x)
+			case 8:
+				if c < 2 {
+					continue
+				}
+				k := 1 + r.IntN(c-1)
+				s := e.NodeN(op.SplitConfig{Axis: 1}, 2, x, e.Ints("sizes", k, c-k))
+				live = append(live, s.Out(0))
+				y = s.Out(1)
+			case 9: // shuffle
+				if c%2 != 0 {
+					continue
+				}
+				y = e.Node(op.ReshapeConfig{}, x, e.Ints("s", 0, 2, c/2, 4, 4)).Out(0)
+				y = e.Node(op.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, y).Out(0)
+				y = e.Node(op.ReshapeConfig{}, y, e.Ints("s", 0, c, 4, 4)).Out(0)
+			case 10: // gate
+				z := e.Apply(nn.Sigmoid{}, e.Apply(conv(c, 1, fmt.Sprintf("s%d", i)), x))
+				y = e.Node(op.Plain("Mul"), x, z).Out(0)
+			}
+			live = append(live, y)
+		}
+		last := live[len(live)-1]
+		f := e.Apply(nn.Flatten{}, last)
+		e.Output("y", e.Apply(nn.Linear{Out: 3, Name: "fc"}, f))
+		e.Output("z", e.Apply(conv(2, 1, "out"), pick()))
+	}
+}
+
+// TestRandomGraphs cuts random networks at random and proves every cut.
+func TestRandomGraphs(t *testing.T) {
+	cut := 0
+	for seed := range uint64(200) {
+		g := model(t, randomGraph(seed))
+		r := rand.New(rand.NewPCG(seed, 6))
+		any := false
+		for _, x := range g.Channels().Groups() {
+			any = any || len(x.Atoms) > 1 && !x.Normalized
+		}
+		if !any {
+			continue
+		}
+		cut++
+		ok := t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			prove(t, g, 2, 0, func(e *nn.Edit) {
+				var atoms []*nn.Atom
+				for _, x := range e.Channels().Groups() {
+					if len(x.Atoms) > 1 && !x.Normalized {
+						for _, k := range r.Perm(len(x.Atoms))[:(len(x.Atoms)+1)/3] {
+							atoms = append(atoms, x.Atoms[k])
+						}
+					}
+				}
+				if len(atoms) == 0 {
+					for _, x := range e.Channels().Groups() {
+						if len(x.Atoms) > 1 && !x.Normalized {
+							atoms = append(atoms, x.Atoms[0])
+							break
+						}
+					}
+				}
+				e.RemoveAtoms(atoms...)
+			})
+		})
+		if !ok {
+			break
+		}
+	}
+	t.Logf("%d networks cut", cut)
+}
+
+// TestRandomGrowth widens random networks: what they compute stays.
+func TestRandomGrowth(t *testing.T) {
+	for seed := range uint64(60) {
+		g := model(t, randomGraph(seed))
+		groups := g.Channels().Groups()
+		if len(groups) == 0 {
+			continue
+		}
+		in, err := draw(g, 2, 0, rand.New(rand.NewPCG(seed, 2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := g.Run(context.Background(), in...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := int(seed) % len(groups)
+		err = g.Edit(func(e *nn.Edit) {
+			p := e.Channels().Groups()[i].Params()[0]
+			e.Resize(p.Value, p.Size+2*p.PerAtom, nn.ResizeOptions{Axis: p.Axis - len(p.Value.Type().Shape), Copy: seed%2 == 0})
+		})
+		if err != nil {
+			t.Logf("seed %d is refused: %v", seed, err) // nothing is changed then
+			continue
+		}
+		got, err := g.Run(context.Background(), in...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range want {
+			if err := agree(got[k], want[k], 1e-4); err != nil {
+				t.Errorf("seed %d, output %d: %v", seed, k, err)
+			}
+		}
+	}
+}
+
+// TestLargeGraphs analyses a deep network and a wide one.
+func TestLargeGraphs(t *testing.T) {
+	deep := model(t, func(e *nn.Edit) {
+		x := e.Apply(conv(16, 1, "in"), e.Input("x", "float32[N,3,8,8]"))
+		for range 1000 {
+			y := e.Apply(nn.Sequential{nn.Conv{Out: 16, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}}, x)
+			x = e.Node(op.Plain("Add"), x, y).Out(0)
+		}
+		e.Output("y", e.Apply(conv(2, 1, "out"), x))
+	})
+	wide := model(t, func(e *nn.Edit) {
+		x := e.Apply(nn.Linear{Out: 10000}, e.Input("x", "float32[N,8]"))
+		e.Output("y", e.Apply(nn.Linear{Out: 4}, e.Apply(nn.ReLU{}, x)))
+	})
+	for _, g := range []*nn.Graph{deep, wide} {
+		start := time.Now()
+		c := g.Channels()
+		analysed := time.Since(start)
+		_, err := g.Plan(func(e *nn.Edit) {
+			e.RemoveAtoms(e.Channels().Groups()[0].Atoms[:4]...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d groups: analysed in %v, planned in %v", len(c.Groups()), analysed, time.Since(start)-analysed)
+	}
+}
