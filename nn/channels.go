@@ -54,7 +54,7 @@ func (g *Graph) Channels() *Channels {
 
 // Channels is Graph.Channels inside an edit, with the changes so far.
 func (e *Edit) Channels() *Channels {
-	if e.err != nil {
+	if e.sortNodes(); e.err != nil {
 		return nil
 	}
 	if err := e.g.infer(); err != nil {

@@ -68,7 +68,7 @@ func (e *Edit) carve(c *Channels, gone []bool) {
 		}
 		keep[axisID(id)] = list
 	}
-	before := e.costOf(c, nil)
+	before, whole := e.cost()
 	for id, x := range c.a.axes { // in order, so that the journal is the same each time
 		k, cut := keep[axisID(id)]
 		switch v := x.value; {
@@ -81,39 +81,47 @@ func (e *Edit) carve(c *Channels, gone []bool) {
 	}
 	f := &follower{e: e, c: c, keep: keep}
 	f.run()
-	if e.err == nil {
-		e.saved = append(e.saved, [2]Cost{before, e.costOf(c, keep)})
+	if e.err != nil {
+		return
 	}
+	after, still := e.cost()
+	if !whole || !still {
+		before.MACs, after.MACs = c.allMACs(nil), c.allMACs(keep)
+	}
+	e.saved = append(e.saved, [2]Cost{before, after})
 }
 
-// costOf counts parameters and multiply-adds, those with open dimensions at 1 or, when the model
-// does not take that size, at the sizes of the analysis.
-func (e *Edit) costOf(c *Channels, keep map[axisID][]int) Cost {
-	cost := e.cost()
-	if cost.MACs == 0 {
-		gone := map[axisID]int{}
-		for id, k := range keep {
-			gone[id] = int(c.a.axes[id].size) - len(k)
-		}
-		for n := range c.a.calls {
-			cost.MACs += c.macs(n, gone)
-		}
+// allMACs counts multiply-adds at the sizes of the analysis, for models that do not take open
+// dimensions at 1.
+func (c *Channels) allMACs(keep map[axisID][]int) int64 {
+	gone := map[axisID]int{}
+	for id, k := range keep {
+		gone[id] = int(c.a.axes[id].size) - len(k)
 	}
-	return cost
+	total := int64(0)
+	for n := range c.a.calls {
+		total += c.macs(n, gone)
+	}
+	return total
 }
 
-// cost counts parameters and multiply-adds.
-func (e *Edit) cost() Cost {
+// cost counts parameters and multiply-adds, those with open dimensions at size 1; false when some
+// node does not take that size.
+func (e *Edit) cost() (Cost, bool) {
 	var c Cost
-	for _, n := range e.g.costs() {
-		c.MACs += n
+	whole := true
+	costs := e.g.costs()
+	for _, n := range e.g.nodes {
+		m, ok := costs[n]
+		c.MACs += m
+		whole = whole && (ok || n.op == nil || n.op.Cost == nil)
 	}
 	for _, p := range e.g.params() {
 		if p.Role() != Constant {
 			c.Params += p.Size()
 		}
 	}
-	return c
+	return c, whole
 }
 
 // cutParam keeps some indices of an axis; −1 among them is a new index, zero until it is set.

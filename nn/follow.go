@@ -30,6 +30,22 @@ func (f *follower) run() {
 		}
 		f.node(n)
 	}
+	f.e.sortNodes()
+}
+
+// sortNodes brings the nodes into topological order: those that an edit adds come last.
+func (e *Edit) sortNodes() {
+	if e.err != nil {
+		return
+	}
+	order, err := topological(e.g.nodes)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	if g, old := e.g, e.g.nodes; !slices.Equal(old, order) {
+		e.act(action{do: func() { g.nodes = order }, undo: func() { g.nodes = old }})
+	}
 }
 
 // kept is what stays of an axis: nil for everything.
@@ -286,7 +302,6 @@ func (f *follower) slice(n *Node, c op.SliceConfig) {
 	if attrs {
 		starts, ends, axes, ok1, ok2 = slices.Clone(c.Starts), slices.Clone(c.Ends), c.Axes, true, true
 	}
-	println("DBG", n.Label(), ok1, ok2, len(starts), len(ends), f.kept(n.In(0), 1) != nil)
 	if size == nil || !ok1 || !ok2 {
 		return
 	}
@@ -545,7 +560,7 @@ func (f *follower) setInts(n *Node, i int, x []int) {
 		return
 	}
 	old := n.in[i]
-	if d, ok := old.known.Value.(*tensor.Dense); ok || old.param != nil {
+	if d, ok := old.known.Value.(*tensor.Dense); ok && f.c.a.leaf[old] || old.param != nil {
 		if old.param != nil {
 			d = old.param.Data
 		}

@@ -35,10 +35,15 @@ func (c *Channels) like(g *Group) *Group {
 		if len(x.axes) != len(g.axes) {
 			continue
 		}
-		ok := true
+		count := map[string]int{}
 		for i, a := range x.axes {
 			p, q := c.a.axes[a.axis], g.c.a.axes[g.axes[i].axis]
-			ok = ok && p.value == q.value && p.axis == q.axis && a.count == g.axes[i].count
+			count[fmt.Sprintf("%p %d %d", p.value, p.axis, a.count)]++
+			count[fmt.Sprintf("%p %d %d", q.value, q.axis, g.axes[i].count)]--
+		}
+		ok := true
+		for _, k := range count {
+			ok = ok && k == 0
 		}
 		if ok {
 			return x
@@ -63,7 +68,7 @@ func (e *Edit) widenGroup(c *Channels, g *Group, k int, copying bool) {
 		i += x.count
 		plans[x.axis], keep[x.axis] = l, l.keep
 	}
-	before := e.cost()
+	before, _ := e.cost()
 	zero := c.contracted(g)
 	copying = copying && !zero // copies of queries and keys would count twice
 	for _, rows := range []bool{true, false} {
@@ -89,7 +94,8 @@ func (e *Edit) widenGroup(c *Channels, g *Group, k int, copying bool) {
 		e.fail(err)
 		return
 	}
-	e.saved = append(e.saved, [2]Cost{before, e.cost()})
+	now, _ := e.cost()
+	e.saved = append(e.saved, [2]Cost{before, now})
 	after := e.g.channels()
 	if x := after.like(g); x == nil || len(x.Atoms) != len(g.Atoms)+k {
 		e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not hang together", after.a.g.Name)})

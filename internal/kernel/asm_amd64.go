@@ -64,26 +64,6 @@ func packA6(k8 int, a *float32, lda int, dst *float32)
 //go:noescape
 func packA6T(kc int, a *float32, lda int, dst *float32)
 
-// packRun8 copies n ≥ 1 runs of 8 floats from src[offset], which may lie outside; lanes whose mask is 0 become 0 and are not read. Strides in bytes.
-//
-//go:noescape
-func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int)
-
-// packRun16 is packRun8 for runs of 16 floats; mask2 is for the upper 8.
-//
-//go:noescape
-func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32)
-
-// packRuns8 is packRun8 for two runs: the lanes of mask2 read jump elements further on.
-//
-//go:noescape
-func packRuns8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32, jump int)
-
-// packGather8 is packRun8 with lane i read from src[offset+index[i]].
-//
-//go:noescape
-func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
-
 // turn8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.
 //
 //go:noescape
@@ -93,6 +73,21 @@ func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int)
 //
 //go:noescape
 func split2(n16 int, src *float32, even *float32, odd *float32)
+
+// latticeRun16 copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: 16 neighbours; the masks are of the lower and the upper 8. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
+//
+//go:noescape
+func latticeRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int)
+
+// latticeRuns8 copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: two runs of 8 lanes together; the masks are of the first and of the second, which is extra elements further on. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
+//
+//go:noescape
+func latticeRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int)
+
+// latticeGather8 copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: 8 lanes at the places that extra gives; the second mask is not used. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
+//
+//go:noescape
+func latticeGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32)
 
 // axpy4 adds a[0]*b[0] + … + a[3]*b[3] to y, rows of n floats; the rows of b are ldb bytes apart.
 //

@@ -1889,111 +1889,6 @@ loop:
 	JNZ        loop
 	RET
 
-// func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int)
-// Requires: AVX
-TEXT ·packRun8(SB), NOSPLIT, $0-56
-	MOVQ    n+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    offset+16(FP), DX
-	LEAQ    (CX)(DX*4), CX
-	MOVQ    srcStride+24(FP), DX
-	MOVQ    mask+32(FP), BX
-	MOVQ    dst+40(FP), SI
-	MOVQ    dstStride+48(FP), DI
-	VMOVDQU (BX), Y0
-
-loop:
-	VMASKMOVPS (CX), Y0, Y1
-	ADDQ       DX, CX
-	VMOVUPS    Y1, (SI)
-	ADDQ       DI, SI
-	DECQ       AX
-	JNZ        loop
-	VZEROUPPER
-	RET
-
-// func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32)
-// Requires: AVX
-TEXT ·packRun16(SB), NOSPLIT, $0-64
-	MOVQ    n+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    offset+16(FP), DX
-	LEAQ    (CX)(DX*4), CX
-	MOVQ    srcStride+24(FP), DX
-	MOVQ    mask+32(FP), BX
-	MOVQ    dst+40(FP), SI
-	MOVQ    dstStride+48(FP), DI
-	VMOVDQU (BX), Y0
-	MOVQ    mask2+56(FP), BX
-	VMOVDQU (BX), Y1
-
-loop:
-	VMASKMOVPS (CX), Y0, Y2
-	VMASKMOVPS 32(CX), Y1, Y3
-	ADDQ       DX, CX
-	VMOVUPS    Y2, (SI)
-	VMOVUPS    Y3, 32(SI)
-	ADDQ       DI, SI
-	DECQ       AX
-	JNZ        loop
-	VZEROUPPER
-	RET
-
-// func packRuns8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32, jump int)
-// Requires: AVX
-TEXT ·packRuns8(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    offset+16(FP), DX
-	LEAQ    (CX)(DX*4), CX
-	MOVQ    srcStride+24(FP), DX
-	MOVQ    mask+32(FP), BX
-	MOVQ    dst+40(FP), SI
-	MOVQ    dstStride+48(FP), DI
-	VMOVDQU (BX), Y0
-	MOVQ    mask2+56(FP), BX
-	MOVQ    jump+64(FP), R8
-	VMOVDQU (BX), Y1
-
-loop:
-	VMASKMOVPS (CX), Y0, Y2
-	VMASKMOVPS (CX)(R8*4), Y1, Y3
-	ADDQ       DX, CX
-	VORPS      Y2, Y3, Y2
-	VMOVUPS    Y2, (SI)
-	ADDQ       DI, SI
-	DECQ       AX
-	JNZ        loop
-	VZEROUPPER
-	RET
-
-// func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int)
-// Requires: AVX, AVX2
-TEXT ·packGather8(SB), NOSPLIT, $0-64
-	MOVQ    n+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    offset+16(FP), DX
-	LEAQ    (CX)(DX*4), CX
-	MOVQ    srcStride+24(FP), DX
-	MOVQ    mask+40(FP), BX
-	MOVQ    dst+48(FP), SI
-	MOVQ    dstStride+56(FP), DI
-	VMOVDQU (BX), Y0
-	MOVQ    index+32(FP), BX
-	VMOVDQU (BX), Y1
-
-loop:
-	VMOVAPS    Y0, Y2
-	VXORPS     Y3, Y3, Y3
-	VGATHERDPS Y2, (CX)(Y1*4), Y3
-	ADDQ       DX, CX
-	VMOVUPS    Y3, (SI)
-	ADDQ       DI, SI
-	DECQ       AX
-	JNZ        loop
-	VZEROUPPER
-	RET
-
 // func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int)
 // Requires: AVX
 TEXT ·turn8(SB), NOSPLIT, $0-40
@@ -2085,6 +1980,134 @@ loop:
 	ADDQ    $0x20, BX
 	DECQ    AX
 	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func latticeRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int)
+// Requires: AVX
+TEXT ·latticeRun16(SB), NOSPLIT, $0-80
+	MOVQ rows+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ start+16(FP), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ channel+24(FP), DX
+	MOVQ tap+32(FP), BX
+	MOVQ taps+40(FP), SI
+	MOVQ offset+48(FP), DI
+	MOVQ mask+56(FP), R8
+	MOVQ dst+64(FP), R9
+	MOVQ dstStride+72(FP), R10
+	MOVQ BX, R12
+	SHLQ $0x06, R12
+	ADDQ R8, R12
+
+row:
+	MOVQ       (DI)(BX*8), R11
+	LEAQ       (CX)(R11*4), R11
+	VMOVDQU    (R12), Y0
+	VMOVDQU    32(R12), Y1
+	VMASKMOVPS (R11), Y0, Y0
+	VMASKMOVPS 32(R11), Y1, Y1
+	VMOVUPS    Y0, (R9)
+	VMOVUPS    Y1, 32(R9)
+	ADDQ       R10, R9
+	ADDQ       $0x40, R12
+	INCQ       BX
+	CMPQ       BX, SI
+	JNE        same
+	XORQ       BX, BX
+	MOVQ       R8, R12
+	ADDQ       DX, CX
+
+same:
+	DECQ AX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func latticeRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int)
+// Requires: AVX
+TEXT ·latticeRuns8(SB), NOSPLIT, $0-88
+	MOVQ rows+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ start+16(FP), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ channel+24(FP), DX
+	MOVQ tap+32(FP), BX
+	MOVQ taps+40(FP), SI
+	MOVQ offset+48(FP), DI
+	MOVQ mask+56(FP), R8
+	MOVQ dst+64(FP), R9
+	MOVQ dstStride+72(FP), R10
+	MOVQ extra+80(FP), R11
+	SHLQ $0x02, R11
+	MOVQ BX, R13
+	SHLQ $0x06, R13
+	ADDQ R8, R13
+
+row:
+	MOVQ       (DI)(BX*8), R12
+	LEAQ       (CX)(R12*4), R12
+	VMOVDQU    (R13), Y0
+	VMOVDQU    32(R13), Y1
+	VMASKMOVPS (R12), Y0, Y0
+	VMASKMOVPS (R12)(R11*1), Y1, Y1
+	VORPS      Y0, Y1, Y0
+	VMOVUPS    Y0, (R9)
+	ADDQ       R10, R9
+	ADDQ       $0x40, R13
+	INCQ       BX
+	CMPQ       BX, SI
+	JNE        same
+	XORQ       BX, BX
+	MOVQ       R8, R13
+	ADDQ       DX, CX
+
+same:
+	DECQ AX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func latticeGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32)
+// Requires: AVX, AVX2
+TEXT ·latticeGather8(SB), NOSPLIT, $0-88
+	MOVQ    rows+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    start+16(FP), DX
+	LEAQ    (CX)(DX*4), CX
+	MOVQ    channel+24(FP), DX
+	MOVQ    tap+32(FP), BX
+	MOVQ    taps+40(FP), SI
+	MOVQ    offset+48(FP), DI
+	MOVQ    mask+56(FP), R8
+	MOVQ    dst+64(FP), R9
+	MOVQ    dstStride+72(FP), R10
+	MOVQ    extra+80(FP), R11
+	VMOVDQU (R11), Y0
+	MOVQ    BX, R12
+	SHLQ    $0x06, R12
+	ADDQ    R8, R12
+
+row:
+	MOVQ       (DI)(BX*8), R11
+	LEAQ       (CX)(R11*4), R11
+	VMOVDQU    (R12), Y1
+	VXORPS     Y2, Y2, Y2
+	VGATHERDPS Y1, (R11)(Y0*4), Y2
+	VMOVUPS    Y2, (R9)
+	ADDQ       R10, R9
+	ADDQ       $0x40, R12
+	INCQ       BX
+	CMPQ       BX, SI
+	JNE        same
+	XORQ       BX, BX
+	MOVQ       R8, R12
+	ADDQ       DX, CX
+
+same:
+	DECQ AX
+	JNZ  row
 	VZEROUPPER
 	RET
 

@@ -44,25 +44,21 @@ func packA6(k8 int, a *float32, lda int, dst *float32) { panic(noAssembly) }
 
 func packA6T(kc int, a *float32, lda int, dst *float32) { panic(noAssembly) }
 
-func packRun8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int) {
-	panic(noAssembly)
-}
-
-func packRun16(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32) {
-	panic(noAssembly)
-}
-
-func packRuns8(n int, src *float32, offset int, srcStride int, mask *int32, dst *float32, dstStride int, mask2 *int32, jump int) {
-	panic(noAssembly)
-}
-
-func packGather8(n int, src *float32, offset int, srcStride int, index *int32, mask *int32, dst *float32, dstStride int) {
-	panic(noAssembly)
-}
-
 func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int) { panic(noAssembly) }
 
 func split2(n16 int, src *float32, even *float32, odd *float32) { panic(noAssembly) }
+
+func latticeRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int) {
+	panic(noAssembly)
+}
+
+func latticeRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int) {
+	panic(noAssembly)
+}
+
+func latticeGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32) {
+	panic(noAssembly)
+}
 
 func axpy4(n int, a *float32, b *float32, ldb int, y *float32) { panic(noAssembly) }
 

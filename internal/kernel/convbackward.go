@@ -88,12 +88,16 @@ func turnWeights[T Float](g *geometry, ph *phase, group, c int, w, turned []T) {
 	n, taps, ker := min(turnSide, g.cg-c), len(ph.kernel), g.ker.size()
 	k := g.og * taps
 	for o := range g.og {
-		src := w[((group*g.og+o)*g.cg+c)*ker:][:n*ker]
+		src := w[((group*g.og+o)*g.cg+c)*ker:]
 		at := (group*g.cg+c)*k + o*taps
 		for range n {
 			d := turned[at:][:taps]
-			for q, point := range ph.kernel {
-				d[q] = src[point]
+			if taps == ker { // then they are in order
+				copy(d, src)
+			} else {
+				for q, point := range ph.kernel {
+					d[q] = src[point]
+				}
 			}
 			src, at = src[ker:], at+k
 		}

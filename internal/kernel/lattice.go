@@ -14,8 +14,7 @@ type lattice[T Float] struct {
 	columns int // images times grid points
 }
 
-// octet is eight neighbouring columns: where the tap (0, 0, 0) would read, and for
-// the current tap which lanes lie inside of x.
+// octet is eight neighbouring columns: where the tap (0, 0, 0) would read.
 type octet struct {
 	offset int      // of the image of the first column in x
 	index  [8]int32 // from there
@@ -25,7 +24,6 @@ type octet struct {
 	run    bool     // index counts up by one
 	first  int      // lanes of the first of two runs, 0 where it takes more than two
 	jump   int      // from where the first run would go on to the second
-	mask   [8]int32
 }
 
 // aim sets o to columns j to j+8.
@@ -79,156 +77,211 @@ func (s *lattice[T]) aim(j int, o *octet) {
 	}
 }
 
-// whole has all lanes inside.
-var whole = [8]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+// maxTaps is up to how many taps a reader lives on the stack.
+const maxTaps = 64
 
-// tap sets the mask for a tap and tells whether any lane is inside.
-func (s *lattice[T]) tap(t triple, o *octet) bool {
-	var in, out = true, false
-	for d := range 3 {
-		v, n := int32(t[d]), int32(s.in[d])
-		in = in && o.lo[d]+v >= 0 && o.hi[d]+v < n
-		out = out || o.hi[d]+v < 0 || o.lo[d]+v >= n
-	}
-	if out {
-		return false
-	}
-	if in && o.live == 8 {
-		o.mask = whole
-		return true
-	}
-	tz, ty, tx := int32(t[0]), int32(t[1]), int32(t[2])
-	d, h, w := uint32(s.in[0]), uint32(s.in[1]), uint32(s.in[2])
-	any := int32(0)
-	for q := range o.mask {
-		o.mask[q] = 0
-		if q < o.live && uint32(o.at[0][q]+tz) < d && uint32(o.at[1][q]+ty) < h && uint32(o.at[2][q]+tx) < w {
-			o.mask[q] = -1
-		}
-		any |= o.mask[q]
-	}
-	return any != 0
+// reader copies rows of a lattice for eight or sixteen columns at a time.
+type reader[T Float] struct {
+	*lattice[T]
+	offset      []int       // of the taps in x
+	masks       [][16]int32 // of the taps: which lanes are inside
+	least, most [3]int32    // of the taps
+	set         int         // for which kind of octet with all lanes inside the masks are, 0: none
 }
 
-// copy8 writes what o's columns read through a tap, for n channels from c on, to
-// places that are ld elements apart.
-func (s *lattice[T]) copy8(o *octet, t triple, c, n int, dst []T, ld int) {
-	_ = dst[(n-1)*ld+7]
-	if !s.tap(t, o) {
-		for i := range n {
-			clear(dst[i*ld:][:8])
-		}
-		return
+// reader prepares a reader in memory for maxTaps taps that the caller has on its stack.
+func (s *lattice[T]) reader(offset []int, masks [][16]int32) reader[T] {
+	n := len(s.taps)
+	if n > maxTaps {
+		offset, masks = make([]int, n), make([][16]int32, n)
 	}
-	x := s.x[o.offset+c*s.channel:]
-	shift := (t[0]*s.in[1]+t[1])*s.in[2] + t[2]
-	if single[T]() && simd {
-		px, pd := &as32(x)[0], &as32(dst)[0]
-		if o.run {
-			packRun8(n, px, shift+int(o.index[0]), s.channel*4, &o.mask[0], pd, ld*4)
-		} else if o.first > 0 {
-			var second [8]int32
-			copy(second[o.first:], o.mask[o.first:])
-			clear(o.mask[o.first:])
-			packRuns8(n, px, shift+int(o.index[0]), s.channel*4, &o.mask[0], pd, ld*4, &second[0], o.jump)
-		} else {
-			packGather8(n, px, shift, s.channel*4, &o.index[0], &o.mask[0], pd, ld*4)
+	r := reader[T]{lattice: s, offset: offset[:n], masks: masks[:n]}
+	for i, t := range s.taps {
+		r.offset[i] = (t[0]*s.in[1]+t[1])*s.in[2] + t[2]
+		for d, v := range t {
+			if i == 0 || int32(v) < r.least[d] {
+				r.least[d] = int32(v)
+			}
+			if i == 0 || int32(v) > r.most[d] {
+				r.most[d] = int32(v)
+			}
 		}
-		return
 	}
-	for i := range n {
-		d := dst[i*ld:][:8]
-		for q := range d {
-			d[q] = 0
-			if o.mask[q] != 0 {
-				d[q] = x[i*s.channel+shift+int(o.index[q])]
+	return r
+}
+
+// inside tells whether all lanes of o are inside of x for every tap.
+func (r *reader[T]) inside(o *octet) bool {
+	in := o.live == 8
+	for d := range 3 {
+		in = in && o.lo[d]+r.least[d] >= 0 && o.hi[d]+r.most[d] < int32(r.in[d])
+	}
+	return in
+}
+
+// aimMasks sets the masks of all taps for lanes that begin at lane 0 or 8.
+func (r *reader[T]) aimMasks(o *octet, lane int) {
+	d, h, w := uint32(r.in[0]), uint32(r.in[1]), uint32(r.in[2])
+	for i, t := range r.taps {
+		mask := (*[8]int32)(r.masks[i][lane:])
+		var z, y, x int32 = int32(t[0]), int32(t[1]), int32(t[2])
+		if o.hi[0]+z < 0 || o.hi[1]+y < 0 || o.hi[2]+x < 0 {
+			*mask = [8]int32{}
+			continue
+		}
+		for q := range mask {
+			mask[q] = 0
+			if q < o.live && uint32(o.at[0][q]+z) < d && uint32(o.at[1][q]+y) < h && uint32(o.at[2][q]+x) < w {
+				mask[q] = -1
 			}
 		}
 	}
 }
 
-// rows calls f for each tap with the rows in [l, l+n) that it has: count of them,
-// the first at l+skip, for channels from c on.
-func (s *lattice[T]) rows(l, n int, f func(tap triple, c, count, skip int)) {
-	k := len(s.taps)
-	c0, t0 := l/k, l%k
-	each, more := n/k, n%k
-	for t, tap := range s.taps {
-		c, skip := c0, t-t0
-		if skip < 0 {
-			c, skip = c0+1, skip+k
+// Kinds of octets with all lanes inside: 1 to 8 are two runs, of which the first has so many
+// lanes; these are the others.
+const (
+	setScattered = 9
+	setPair      = 10
+)
+
+// allSet sets all masks, of a kind, unless they are so already.
+func (r *reader[T]) allSet(kind int) {
+	if r.set == kind {
+		return
+	}
+	r.set = kind
+	var m [16]int32
+	lanes := 8
+	if kind == setPair {
+		lanes = 16
+	}
+	for q := range lanes {
+		m[q] = -1
+	}
+	for i := range r.masks {
+		r.masks[i] = m
+		r.separate(i, kind)
+	}
+}
+
+// separate moves the lanes of the second run, from lane first on, to the second half of a mask.
+func (r *reader[T]) separate(i, first int) {
+	if first < 1 || first > 8 {
+		return
+	}
+	m := &r.masks[i]
+	clear(m[8:])
+	copy(m[8+first:], m[first:8])
+	clear(m[first:8])
+}
+
+// rows8 writes n rows from row l on for the columns of o, ld elements apart.
+func (r *reader[T]) rows8(o *octet, l, n int, dst []T, ld int) {
+	taps := len(r.taps)
+	c, t := l/taps, l%taps
+	_ = dst[(n-1)*ld+7]
+	x := r.x[o.offset+c*r.channel:]
+	if !simd || !single[T]() {
+		r.set = 0
+		r.aimMasks(o, 0)
+		r.portable8(o, x, t, n, dst, ld)
+		return
+	}
+	kind := o.first
+	if kind == 0 {
+		kind = setScattered
+	}
+	if r.inside(o) {
+		r.allSet(kind)
+	} else {
+		r.set = 0
+		r.aimMasks(o, 0)
+		for i := range r.masks {
+			r.separate(i, kind)
 		}
-		count := each
-		if skip < more {
-			count++
+	}
+	src, to := &as32(x)[0], &as32(dst)[0]
+	if kind == setScattered {
+		latticeGather8(n, src, 0, r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], to, ld*4, &o.index[0])
+		return
+	}
+	latticeRuns8(n, src, int(o.index[0]), r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], to, ld*4, o.jump)
+}
+
+func (r *reader[T]) portable8(o *octet, x []T, t, n int, dst []T, ld int) {
+	channel := 0
+	for i := range n {
+		d, mask := dst[i*ld:][:8], &r.masks[t]
+		for q := range d {
+			d[q] = 0
+			if mask[q] != 0 {
+				d[q] = x[channel+r.offset[t]+int(o.index[q])]
+			}
 		}
-		if count > 0 {
-			f(tap, c, count, skip)
+		if t++; t == len(r.taps) {
+			t, channel = 0, channel+r.channel
 		}
 	}
 }
 
-// copy16 is copy8 for two octets that together read one run.
-func (s *lattice[T]) copy16(o, o2 *octet, t triple, c, n int, dst []T, ld int) {
-	_ = dst[(n-1)*ld+nr-1]
-	in, in2 := s.tap(t, o), s.tap(t, o2)
-	if !in && !in2 {
-		for i := range n {
-			clear(dst[i*ld:][:nr])
-		}
+// rows16 is rows8 for two octets, which it reads as one run if they are.
+func (r *reader[T]) rows16(o, o2 *octet, l, n int, dst []T, ld int) {
+	if !simd || !single[T]() || !o.run || !o2.run || o.offset+int(o.index[0])+8 != o2.offset+int(o2.index[0]) {
+		r.rows8(o, l, n, dst, ld)
+		r.rows8(o2, l, n, dst[8:], ld)
 		return
 	}
-	if !in {
-		o.mask = [8]int32{}
+	taps := len(r.taps)
+	c, t := l/taps, l%taps
+	_ = dst[(n-1)*ld+15]
+	if r.inside(o) && r.inside(o2) {
+		r.allSet(setPair)
+	} else {
+		r.set = 0
+		r.aimMasks(o, 0)
+		r.aimMasks(o2, 8)
 	}
-	if !in2 {
-		o2.mask = [8]int32{}
-	}
-	shift := (t[0]*s.in[1]+t[1])*s.in[2] + t[2] + int(o.index[0])
-	x := as32(s.x[o.offset+c*s.channel:])
-	packRun16(n, &x[0], shift, s.channel*4, &o.mask[0], &as32(dst)[0], ld*4, &o2.mask[0])
+	src := &as32(r.x[o.offset+c*r.channel:])[0]
+	latticeRun16(n, src, int(o.index[0]), r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], &as32(dst)[0], ld*4)
 }
 
 // pack makes the lattice the right operand of a product.
 func (s *lattice[T]) pack(l, kc, j, je int, dst []T) {
+	var offset [maxTaps]int
+	var masks [maxTaps][16]int32
+	r := s.reader(offset[:], masks[:])
 	var o, o2 octet
-	k := len(s.taps)
 	for ; j < je; j += nr {
 		strip := dst[:kc*nr]
 		dst = dst[kc*nr:]
 		s.aim(j, &o)
-		if j+8 >= je {
-			for r := range kc {
-				clear(strip[r*nr+8:][:8])
-			}
-			s.rows(l, kc, func(tap triple, c, count, skip int) {
-				s.copy8(&o, tap, c, count, strip[skip*nr:], k*nr)
-			})
+		if j+8 < je {
+			s.aim(j+8, &o2)
+			r.rows16(&o, &o2, l, kc, strip, nr)
 			continue
 		}
-		s.aim(j+8, &o2)
-		if o.run && o2.run && o.offset+int(o.index[0])+8 == o2.offset+int(o2.index[0]) && single[T]() && simd {
-			s.rows(l, kc, func(tap triple, c, count, skip int) {
-				s.copy16(&o, &o2, tap, c, count, strip[skip*nr:], k*nr)
-			})
-			continue
+		for q := range kc {
+			clear(strip[q*nr+8:][:8])
 		}
-		s.rows(l, kc, func(tap triple, c, count, skip int) {
-			s.copy8(&o, tap, c, count, strip[skip*nr:], k*nr)
-			s.copy8(&o2, tap, c, count, strip[skip*nr+8:], k*nr)
-		})
+		r.rows8(&o, l, kc, strip, nr)
 	}
 }
 
 // fill makes the lattice the left operand of a product: rows (channel, tap), columns
 // l to l+kc.
 func (s *lattice[T]) fill(i, rows, l, kc int, dst []T, ld int) {
-	var o octet
-	k := len(s.taps)
-	for q := 0; q < kc; q += 8 {
+	var offset [maxTaps]int
+	var masks [maxTaps][16]int32
+	r := s.reader(offset[:], masks[:])
+	var o, o2 octet
+	for q := 0; q < kc; q += 16 {
 		s.aim(l+q, &o)
-		s.rows(i, rows, func(tap triple, c, count, skip int) {
-			s.copy8(&o, tap, c, count, dst[skip*ld+q:], k*ld)
-		})
+		if q+8 < kc {
+			s.aim(l+q+8, &o2)
+			r.rows16(&o, &o2, i, rows, dst[q:], ld)
+			continue
+		}
+		r.rows8(&o, i, rows, dst[q:], ld)
 	}
 }

@@ -31,8 +31,12 @@ func linearAttention() *Op {
 	}
 }
 
-func (cfg LinearAttentionConfig) gated() bool { return cfg.Rule == "gated" || cfg.Rule == "gated_delta" }
-func (cfg LinearAttentionConfig) delta() bool { return cfg.Rule == "delta" || cfg.Rule == "gated_delta" }
+func (cfg LinearAttentionConfig) gated() bool {
+	return cfg.Rule == "gated" || cfg.Rule == "gated_delta"
+}
+func (cfg LinearAttentionConfig) delta() bool {
+	return cfg.Rule == "delta" || cfg.Rule == "gated_delta"
+}
 
 func inferLinearAttention(c *Call) ([]Type, error) {
 	cfg := c.Config.(LinearAttentionConfig)

@@ -24,6 +24,7 @@ func all() []*Op {
 		classLossGrad(),
 		clip(),
 		clipGradOp(),
+		col2Im(),
 		compress(),
 		concat(),
 		concatFromSequence(),
@@ -34,8 +35,11 @@ func all() []*Op {
 		cumProd(),
 		cumProdGradOp(),
 		cumSum(),
+		deformConv(),
 		depthToSpace(),
 		dequantizeLinear(),
+		det(),
+		detGrad(),
 		dropout(),
 		dropoutGrad(),
 		dynamicQuantizeLinear(),
@@ -45,6 +49,7 @@ func all() []*Op {
 		expandTo(),
 		extremeGradOp(),
 		eyeLike(),
+		flatSum(),
 		flatten(),
 		flexAttention(),
 		gather(),
@@ -53,11 +58,14 @@ func all() []*Op {
 		gatherND(),
 		gemm(),
 		gradientPart(),
+		gridSample(),
+		gridSampleGrad(),
 		groupNormalizationGrad(),
 		gru(),
 		identity(),
 		ifGradOp(),
 		ifOp(),
+		im2Col(),
 		isInfOp(),
 		isNaNOp(),
 		layerNormalization(),
@@ -74,6 +82,7 @@ func all() []*Op {
 		matMul(),
 		matMulTransposed(),
 		maxPool(),
+		maxRoiPool(),
 		maxUnpool(),
 		meanVarianceNormalization(),
 		meanVarianceNormalizationGrad(),
@@ -101,6 +110,8 @@ func all() []*Op {
 		rmsNormalization(),
 		rmsNormalizationGrad(),
 		rnn(),
+		roiAlign(),
+		roiAlignGrad(),
 		rotaryEmbedding(),
 		scale(),
 		scan(),
@@ -121,6 +132,8 @@ func all() []*Op {
 		squeeze(),
 		sumTo(),
 		swiGLU(),
+		tensorScatter(),
+		tensorScatterGrad(),
 		tile(),
 		topK(),
 		transpose(),
@@ -138,6 +151,7 @@ func all() []*Op {
 	list = append(list, celu()...)
 	list = append(list, comparisonOps()...)
 	list = append(list, convSteps()...)
+	list = append(list, cosineWindows()...)
 	list = append(list, elu()...)
 	list = append(list, gelu()...)
 	list = append(list, globalPools()...)

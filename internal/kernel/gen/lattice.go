@@ -43,11 +43,13 @@ var gatherIndex reg.VecVirtual
 
 // rowsOf makes one such loop; copy moves a row from s, or from far, to d.
 func rowsOf(name, doc, extra string, copy func(s, far, mask, mask2, d Mem)) {
-	TEXT(name, NOSPLIT, "func(rows int, src *float32, channel int, tap, taps int, offset *int, mask *int32, dst *float32, dstStride int"+extra+")")
-	Doc(name + " copies rows ≥ 1 of a lattice, from the given tap of the channel src on: " + doc + ". The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.")
+	TEXT(name, NOSPLIT, "func(rows int, src *float32, start, channel int, tap, taps int, offset *int, mask *int32, dst *float32, dstStride int"+extra+")")
+	Doc(name + " copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: " + doc + ". The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.")
 	Pragma("noescape")
 	n := Load(Param("rows"), GP64())
 	s := Load(Param("src"), GP64())
+	start := Load(Param("start"), GP64())
+	LEAQ(Mem{Base: s, Index: start, Scale: 4}, s)
 	channel := Load(Param("channel"), GP64())
 	t := Load(Param("tap"), GP64())
 	taps := Load(Param("taps"), GP64())

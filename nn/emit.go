@@ -1,0 +1,259 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// resolved handles a node whose types are known.
+func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
+	var known []op.Known
+	if c.Op.Dims != nil {
+		known = c.Op.Dims(c)
+	}
+	for len(known) < len(n.out) {
+		known = append(known, op.Known{})
+	}
+	if w.mode == walkInfer {
+		if small(c) {
+			w.fold(c, known)
+		}
+		w.bind(n, c, known, nil)
+		return nil
+	}
+	if !lowerable(c) {
+		return w.outsideGraph(n, c, in, known)
+	}
+	if allValues(c) && !c.Op.Random && w.mode == walkLower {
+		if err := w.fold(c, known); err != nil {
+			return located("lower", n, err)
+		}
+		w.bind(n, c, known, nil)
+		return nil
+	}
+	if w.mode == walkTrace && small(c) {
+		w.fold(c, known)
+	}
+	return w.emit(n, c, in, known)
+}
+
+// outsideGraph handles what has no static shape or is no tensor: it is computed at once when all
+// its inputs are there, and ends a stage otherwise.
+func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known) error {
+	for i, v := range in {
+		if v == nil {
+			continue
+		}
+		val, ok, err := w.demand(v)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			w.demanded[v] = located("lower", n, fmt.Errorf("the shape of its result depends on the value of %s", v.name))
+			return w.deferNode(n)
+		}
+		c.Known[i].Value = val
+	}
+	if err := w.fold(c, known); err != nil {
+		return located("lower", n, err)
+	}
+	w.bind(n, c, known, nil)
+	return nil
+}
+
+// lowerable says whether all outputs are tensors of static shape.
+func lowerable(c *op.Call) bool {
+	for i := range c.Outputs {
+		if c.Wants(i) && !c.Out[i].Static() {
+			return false
+		}
+	}
+	return true
+}
+
+func allValues(c *op.Call) bool {
+	any := false
+	for i := range c.In {
+		if c.Has(i) {
+			if _, err := c.Value(i); err != nil {
+				return false
+			}
+			any = true
+		}
+	}
+	return any || len(c.In) == 0
+}
+
+// small says whether folding a call while inferring types is cheap enough.
+func small(c *op.Call) bool {
+	if c.Op.Random || !lowerable(c) || !allValues(c) || c.Op.Lower != nil {
+		return false
+	}
+	for _, t := range append(slices.Clone(c.In), c.Out[:c.Outputs]...) {
+		if t.Present() && (!t.Static() || t.Elements() > 1024) {
+			return false
+		}
+	}
+	return true
+}
+
+// fold computes a call whose inputs are all known and puts the values into known.
+func (w *walker) fold(c *op.Call, known []op.Known) error {
+	in := make([]dtype.Value, len(c.In))
+	for i := range c.In {
+		if !c.Has(i) {
+			continue
+		}
+		v, err := c.Value(i)
+		if err != nil {
+			return err
+		}
+		in[i] = v
+	}
+	out, err := op.Eval(c, in)
+	if err != nil {
+		return err
+	}
+	for i, v := range out {
+		if i < len(known) && v != nil {
+			known[i].Value = v
+		}
+	}
+	return nil
+}
+
+// bind records the outputs of a node.
+func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Nodes) {
+	for i, v := range n.out {
+		if v == nil {
+			continue
+		}
+		b := &binding{typ: c.Out[i], known: known[i], soft: w.mode == walkInfer && w.soft(n.reads())}
+		if b.known.Value != nil && !b.typ.Static() {
+			b.typ = op.TypeOf(b.known.Value)
+		}
+		if b.known.Value == nil && b.known.Dims != nil {
+			if d, ok := op.DimsValue(b.known.Dims, b.typ); ok && w.mode != walkInfer {
+				b.known.Value = d
+			}
+		}
+		if i < len(nodes) {
+			b.node = nodes[i]
+		}
+		b.open = known[i].Value != nil && w.readsOpen(n, known[i].Dims == nil)
+		w.env[v] = b
+	}
+}
+
+// readsOpen says whether a node reads what is known for the sizes of this lowering only: a value
+// computed from such, or symbolic dimensions when the node does not carry them on.
+func (w *walker) readsOpen(n *Node, lost bool) bool {
+	for _, v := range n.reads() {
+		if v == nil || w.env[v] == nil {
+			continue
+		}
+		if w.env[v].open || lost && slices.ContainsFunc(w.env[v].known.Dims, op.Dim.Symbolic) {
+			return true
+		}
+	}
+	return false
+}
+
+// emit adds the node to the expression graph.
+func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error {
+	nodes := make(gorgonia.Nodes, len(in))
+	for i, v := range in {
+		if v == nil {
+			continue
+		}
+		var err error
+		if nodes[i], err = w.nodeOf(v); err != nil {
+			return located("lower", n, err)
+		}
+	}
+	var extra gorgonia.Nodes
+	if c.Op.Random {
+		key, err := w.keyNode()
+		if err != nil {
+			return err
+		}
+		extra = gorgonia.Nodes{key}
+	}
+	out, err := op.Emit(w.expr, c, nodes, extra...)
+	if err != nil {
+		return located("lower", n, err)
+	}
+	w.bind(n, c, known, out)
+	if c.Op.State == nil || !c.Train {
+		return nil
+	}
+	for _, u := range c.Op.State(c) {
+		if u.In >= len(in) || in[u.In] == nil || in[u.In].param == nil {
+			continue
+		}
+		node, err := op.Sibling(firstNode(out), u.Out)
+		if err != nil {
+			return located("lower", n, err)
+		}
+		w.updates = append(w.updates, stateUpdate{in[u.In].param, node})
+	}
+	return nil
+}
+
+func firstNode(list gorgonia.Nodes) *gorgonia.Node {
+	for _, n := range list {
+		if n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// keyNode is the input that random operators draw from: uint64[2], seed and step.
+func (w *walker) keyNode() (*gorgonia.Node, error) {
+	if w.key == nil {
+		n, err := op.Input(w.expr, "random key", op.Shaped(dtype.Uint64, 2), dtype.New(dtype.Uint64, 2))
+		if err != nil {
+			return nil, err
+		}
+		w.key = n
+	}
+	return w.key, nil
+}
+
+// nodeOf is the expression node of a bound value.
+func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
+	b := w.at(v)
+	if b == nil {
+		return nil, &Error{Stage: "lower", Input: v.name, Err: errors.New("is not computed yet")}
+	}
+	if b.node != nil {
+		return b.node, nil
+	}
+	var err error
+	switch {
+	case v.param != nil:
+		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, v.param.Tensor())
+		w.params[v.param] = b.node
+	case b.known.Value != nil:
+		if b.node, err = op.Const(w.expr, b.known.Value); err == nil && b.open {
+			gorgonia.WithName(b.node.Name() + foldedMark + v.name)(b.node)
+		}
+	case b.known.Dims != nil:
+		d, ok := op.DimsValue(b.known.Dims, b.typ)
+		if !ok {
+			return nil, &Error{Stage: "lower", Input: v.name, Err: errors.New("has a dimension without a size")}
+		}
+		b.node, err = op.Const(w.expr, d)
+	default:
+		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, nil)
+	}
+	return b.node, err
+}
+
+func (w *walker) nodeName(v *Value) string { return "/" + v.name + w.suffix }

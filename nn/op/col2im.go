@@ -1,0 +1,179 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Col2ImConfig has the attributes of Col2Im.
+type Col2ImConfig struct {
+	Dilations []int `onnx:"dilations"`
+	Pads      []int `onnx:"pads"` // all begins, then all ends
+	Strides   []int `onnx:"strides"`
+}
+
+// Op makes Col2ImConfig a Config.
+func (Col2ImConfig) Op() *Op { return standard("", "Col2Im") }
+
+func col2Im() *Op {
+	return &Op{
+		Name: "Col2Im", Since: []int{18}, Doc: "Adds blocks, the columns of the input, up to images.",
+		In: "input T, image_shape int64 shape, block_shape int64 shape", Out: "output T", Where: Where{"T": Numeric}, Attrs: Col2ImConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			image, block, err := col2imShapes(c)
+			if err != nil {
+				return []Type{{DType: c.In[0].DType, Unranked: true}}, err
+			}
+			if c.In[0].Unranked {
+				return []Type{c.In[0]}, nil
+			}
+			in := c.In[0].Shape
+			if len(in) != 3 {
+				return nil, c.wantGot(0, "batch, channels times block, and blocks", c.In[0])
+			}
+			n := D(1)
+			for _, k := range block {
+				n = n.Mul(k)
+			}
+			ch := in[1].Div(n)
+			if ch.Mul(n).Differ(in[1]) {
+				return nil, c.Errorf("%v rows do not divide into blocks of %v", in[1], n)
+			}
+			return c.output(append([]Dim{in[0], ch}, image...))
+		},
+		Kernel: widened(func(c *Call) (engine.Kernel, error) {
+			m, err := col2imMap(c)
+			if err != nil {
+				return nil, err
+			}
+			return perNumber(c, addBlocks[float32](m), addBlocks[float64](m), addBlocks[int64](m), addBlocks[uint64](m))
+		}),
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			m, err := col2imMap(c)
+			if err != nil {
+				return nil, err
+			}
+			d, err := Apply1(im2colConfig{c.In[0].Shape, m}, dout[0])
+			return gorgonia.Nodes{d}, err
+		},
+		Pinned: "channels and block share an axis",
+	}
+}
+
+// col2imShapes are the spatial shapes of image and block.
+func col2imShapes(c *Call) (image, block []Dim, err error) {
+	if image, err = c.Dims(1); err != nil {
+		return nil, nil, err
+	}
+	if block, err = c.Dims(2); err != nil {
+		return nil, nil, err
+	}
+	if len(image) != len(block) || len(image) == 0 {
+		return nil, nil, c.Errorf("image has %d axes, block %d", len(image), len(block))
+	}
+	for i := range image {
+		for _, d := range []Dim{image[i], block[i]} {
+			if d.Sym == "" && (d.Size < 1 || d.Size > maxExtent) {
+				return nil, nil, c.Errorf("image %v or block %v is out of range", image, block)
+			}
+		}
+	}
+	_, err = c.windows(image, block, c.Config.(Col2ImConfig).Strides, c.Config.(Col2ImConfig).Dilations, c.Config.(Col2ImConfig).Pads, "", false)
+	return image, block, err
+}
+
+// blockMap says where the elements of a row of columns [block·blocks] go in an image, −1 for
+// those in the padding.
+type blockMap struct {
+	Rows, Image int
+	At          []int
+}
+
+func col2imMap(c *Call) (m blockMap, err error) {
+	cfg := c.Config.(Col2ImConfig)
+	image, block, err := col2imShapes(c)
+	if err != nil {
+		return m, err
+	}
+	w, err := c.windows(image, block, cfg.Strides, cfg.Dilations, cfg.Pads, "", false)
+	if err != nil {
+		return m, err
+	}
+	in, k, o, im := c.In[0].Sizes(), sizes(block), sizes(w.out), sizes(image)
+	if count1(o) != in[2] {
+		return m, c.Errorf("has %d blocks, the shapes make %d", in[2], count1(o))
+	}
+	m = blockMap{Rows: in[0] * in[1] / max(count1(k), 1), Image: count1(im), At: make([]int, count1(k)*in[2])}
+	for i := range m.At {
+		p, q, at, step := i/in[2], i%in[2], 0, 1
+		for a := len(k) - 1; a >= 0; a-- {
+			x := q%o[a]*w.stride[a] + p%k[a]*w.dilation[a] - w.begin[a]
+			p, q = p/k[a], q/o[a]
+			if x < 0 || x >= im[a] || at < 0 {
+				at = -1
+				continue
+			}
+			at += x * step
+			step *= im[a]
+		}
+		m.At[i] = at
+	}
+	return m, nil
+}
+
+func addBlocks[T number](m blockMap) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
+		x.Pool().Run(m.Rows, func(_, r int) {
+			d := dst[r*m.Image : (r+1)*m.Image]
+			clear(d)
+			for i, v := range src[r*len(m.At) : (r+1)*len(m.At)] {
+				if k := m.At[i]; k >= 0 {
+					d[k] += v
+				}
+			}
+		})
+		return nil
+	}
+}
+
+type im2colConfig struct {
+	Shape []Dim
+	Map   blockMap
+}
+
+func (im2colConfig) Op() *Op { return standard(Internal, "Im2Col") }
+
+func im2Col() *Op {
+	return &Op{
+		Domain: Internal, Name: "Im2Col", Since: []int{1}, Doc: "Gradient of Col2Im: cuts images into blocks.",
+		In: "dY T", Out: "dX T", Where: Where{"T": Floats}, Attrs: im2colConfig{},
+		Infer: func(c *Call) ([]Type, error) {
+			return []Type{c.In[0].With(c.Config.(im2colConfig).Shape...)}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			m := c.Config.(im2colConfig).Map
+			return perPrecision(c.In[0].DType, cutBlocks[float32](m), cutBlocks[float64](m)), nil
+		},
+		NoGrad: "gradient", Pinned: "gradient",
+	}
+}
+
+func cutBlocks[T kernel.Float](m blockMap) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
+		x.Pool().Run(m.Rows, func(_, r int) {
+			for i, k := range m.At {
+				v := T(0)
+				if k >= 0 {
+					v = src[r*m.Image+k]
+				}
+				dst[r*len(m.At)+i] = v
+			}
+		})
+		return nil
+	}
+}

@@ -1,0 +1,42 @@
+package nn
+
+import (
+	"fmt"
+)
+
+// unsupported lists every node that graft has no operator for, in one error.
+func unsupported(nodes []*Node) error {
+	type kind struct{ domain, name string }
+	var order []kind
+	where := map[kind][]string{}
+	for _, n := range nodes {
+		k := kind{n.domain, n.opType}
+		if where[k] == nil {
+			order = append(order, k)
+		}
+		where[k] = append(where[k], n.Label())
+	}
+	var parts []string
+	for _, k := range order {
+		name := k.name
+		if k.domain != "" {
+			name = k.domain + "." + name
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", name, joinSome(where[k], 5)))
+	}
+	return &Error{Stage: "lower", Err: fmt.Errorf("unsupported operators: %s", joinSome(parts, len(parts)))}
+}
+
+func joinSome(list []string, most int) string {
+	s := ""
+	for i, x := range list {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", s, len(list)-most)
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += x
+	}
+	return s
+}
