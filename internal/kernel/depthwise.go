@@ -220,17 +220,21 @@ func depthwiseBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
 		defer giveBack(buffer)
 		plane := (*buffer)[:b.size()]
 		clear(plane)
-		for o := lo; o < hi; o++ {
-			d := dw[o*len(taps):][:len(taps)]
-			clear(d)
+		clear(dw[lo*len(taps) : hi*len(taps)])
+		for first := lo; first < hi; {
+			ci := first / g.og
+			last := min(hi, (ci+1)*g.og) // the output channels of one input channel
 			for n := range g.n {
-				borderLoad(&b, x[(n*g.c+o/g.og)*in:][:in], plane)
-				src := dy[(n*g.oc+o)*out:][:out]
-				for z := range g.out[0] {
-					addTapDots(g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
-						d, src[z*g.out[1]*g.out[2]:], g.out[2])
+				borderLoad(&b, x[(n*g.c+ci)*in:][:in], plane)
+				for o := first; o < last; o++ {
+					src := dy[(n*g.oc+o)*out:][:out]
+					for z := range g.out[0] {
+						addTapDots(g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
+							dw[o*len(taps):][:len(taps)], src[z*g.out[1]*g.out[2]:], g.out[2])
+					}
 				}
 			}
+			first = last
 		}
 	})
 }
