@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench fuzz race cross oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-kernels fuzz race cross oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -41,7 +41,14 @@ golden:
 	go run ./internal/glyph/dump -out "$$d/val" -n 4000 -seed 2; \
 	/usr/bin/python3 cmd/graft/demo/train_glyphs.py --train "$$d/train" --val "$$d/val" --out cmd/graft/demo/digits.onnx
 
+# Graft beside PyTorch and ONNX Runtime, interleaved; bench/README.md says how to read it.
 bench:
+	dir="$$HOME/.cache/graft/bench"; \
+	test -f "$$dir/lstm.json" || /usr/bin/python3 '$(GRAFT_SHARED)/bench/torch_anchor.py' --export "$$dir"; \
+	go run ./bench -dir "$$dir" -peers '$(GRAFT_SHARED)/bench' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/results.md -json bench/results.jsonl $(BENCH_FLAGS)
+
+# The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
+bench-kernels:
 	go test -run '^$$' -bench . ./...
 
 # Every fuzz target for FUZZTIME.

@@ -108,7 +108,11 @@ func (c *cache) clear() {
 // fits says whether the stage was specialized for the values at hand.
 func (st *stage) fits(have map[*Value]dtype.Value) bool {
 	for v, x := range st.spec {
-		if !equalValue(have[v], x) {
+		now := have[v]
+		if now == nil && v.param != nil {
+			now = v.param.Tensor()
+		}
+		if !equalValue(now, x) {
 			return false
 		}
 	}

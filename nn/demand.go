@@ -8,38 +8,55 @@ import (
 )
 
 // demand is the value of v when it can be told before anything runs: because it is at hand, or
-// because a short calculation on small values at hand gives it.
+// because a short calculation on small values at hand gives it. Floating-point values stay
+// computed values for everything else that reads them: gradients must pass through them.
 func (w *walker) demand(v *Value) (dtype.Value, bool, error) {
 	b := w.at(v)
 	if b == nil {
 		return nil, false, nil
 	}
+	x, ok := w.leaf(v, b)
+	if !ok {
+		budget := 256
+		if v.producer == nil || !w.derivable(v, &budget, map[*Value]bool{}) {
+			return nil, false, nil
+		}
+		var err error
+		if x, err = w.derive(v, map[*Value]dtype.Value{}); err != nil {
+			return nil, false, err
+		}
+	}
+	if !dtype.DTypeOf(x).IsFloat() {
+		b.known.Value = x
+	}
+	return x, true, nil
+}
+
+// leaf is the value of v if nothing must be computed for it. What the lowering then depends on is
+// written down.
+func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	if b.known.Value != nil {
-		return b.known.Value, true, nil
+		return b.known.Value, true
 	}
 	if b.known.Dims != nil {
 		if d, ok := op.DimsValue(b.known.Dims, b.typ); ok {
-			return d, true, nil
+			return d, true
 		}
 	}
 	if x, ok := w.have[v]; ok {
 		w.spec[v] = x
-		b.known.Value = x
-		return x, true, nil
+		return x, true
 	}
 	if v.param != nil {
-		b.known.Value = v.param.Tensor()
-		return b.known.Value, true, nil
+		x := v.param.Tensor()
+		w.spec[v] = cloneValue(x) // training may change it
+		return x, true
 	}
-	budget := 256
-	if v.producer == nil || !w.derivable(v, &budget, map[*Value]bool{}) {
-		return nil, false, nil
-	}
-	x, err := w.derive(v)
-	return x, err == nil, err
+	return nil, false
 }
 
 // derivable says whether v follows from values at hand of at most budget elements in total.
+// Floating-point elements count more: they are rarely sizes, and each value makes a lowering.
 func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	if seen[v] {
 		return true
@@ -49,11 +66,19 @@ func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	if b == nil {
 		return false
 	}
-	if b.known.Value != nil || b.known.Dims != nil || v.param != nil {
+	if b.known.Value != nil || b.known.Dims != nil {
 		return true
 	}
-	if x, ok := w.have[v]; ok {
-		*budget -= x.Size()
+	x, ok := w.have[v]
+	if v.param != nil {
+		x, ok = v.param.Tensor(), true
+	}
+	if ok {
+		n := x.Size()
+		if dtype.DTypeOf(x).IsFloat() {
+			n *= 64
+		}
+		*budget -= n
 		return *budget >= 0
 	}
 	if v.producer == nil || v.producer.op == nil || v.producer.op.Random {
@@ -67,27 +92,28 @@ func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	return true
 }
 
-func (w *walker) derive(v *Value) (dtype.Value, error) {
-	b := w.at(v)
-	if b.known.Value != nil {
-		return b.known.Value, nil
+// derive computes v from values at hand; memo holds what was computed on the way.
+func (w *walker) derive(v *Value, memo map[*Value]dtype.Value) (dtype.Value, error) {
+	if x, ok := memo[v]; ok {
+		return x, nil
 	}
-	if x, ok, err := w.demandLeaf(v); ok || err != nil {
-		return x, err
+	if x, ok := w.leaf(v, w.at(v)); ok {
+		memo[v] = x
+		return x, nil
 	}
 	n := v.producer
 	in := n.reads()
-	for _, x := range in {
+	c := w.call(n, in)
+	for i, x := range in {
 		if x == nil {
 			continue
 		}
-		val, err := w.derive(x)
+		val, err := w.derive(x, memo)
 		if err != nil {
 			return nil, err
 		}
-		w.at(x).known.Value = val
+		c.Known[i].Value = val
 	}
-	c := w.call(n, in)
 	if err := c.Resolve(); err != nil {
 		return nil, located("lower", n, err)
 	}
@@ -97,17 +123,10 @@ func (w *walker) derive(v *Value) (dtype.Value, error) {
 	}
 	for i, o := range n.out {
 		if o != nil {
-			w.at(o).known.Value = known[i].Value
+			memo[o] = known[i].Value
 		}
 	}
-	return b.known.Value, nil
-}
-
-func (w *walker) demandLeaf(v *Value) (dtype.Value, bool, error) {
-	if _, ok := w.have[v]; ok || v.producer == nil || w.at(v).known.Dims != nil {
-		return w.demand(v)
-	}
-	return nil, false, nil
+	return memo[v], nil
 }
 
 func (w *walker) deferNode(n *Node) error {

@@ -103,3 +103,36 @@ func sameInORT(t *testing.T, ort *oracle.Runtime, g *nn.Graph, batch, open int) 
 		}
 	}
 }
+
+// TestCutModelsInORT halves the channels of the shared models, axes under a normalization included,
+// and runs the files in ONNX Runtime.
+func TestCutModelsInORT(t *testing.T) {
+	ort := oracle.ORT(t)
+	files, _ := filepath.Glob(filepath.Join(oracle.Shared(t, "models"), "*", "model.onnx"))
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			g, err := onnxio.Load(file)
+			if err != nil {
+				t.Skip(err)
+			}
+			n := 0
+			if err := g.Edit(func(e *nn.Edit) {
+				var atoms []*nn.Atom
+				for _, x := range e.Channels().Groups() {
+					atoms = append(atoms, x.Atoms[:len(x.Atoms)/2]...)
+				}
+				n = len(atoms)
+				e.RemoveAtoms(atoms...)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				t.Skip("nothing to cut")
+			}
+			for _, batch := range []int{1, 3} {
+				sameInORT(t, ort, g, batch, max(openSizes[name], 5))
+			}
+		})
+	}
+}

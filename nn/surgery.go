@@ -149,6 +149,10 @@ func (e *Edit) Remove(n *Node) {
 	if !e.has(n) {
 		return
 	}
+	if n.unread() {
+		e.drop(n)
+		return
+	}
 	var in *Value
 	for _, v := range n.in {
 		if v != nil && v.param == nil {
@@ -176,6 +180,16 @@ func (e *Edit) Remove(n *Node) {
 	}
 	e.bypass(out, in)
 	e.drop(n)
+}
+
+// unread says whether nothing reads what the node computes.
+func (n *Node) unread() bool {
+	for _, v := range n.out {
+		if v != nil && (len(v.users) > 0 || slices.Contains(n.graph.outputs, v)) {
+			return false
+		}
+	}
+	return true
 }
 
 // bypass makes everything that read out read in. An output of the graph keeps its name: in is

@@ -24,7 +24,7 @@ this command does the everyday part of that without a program.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newDemo(), newInspect(), newRun(), newVerify(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(), newPrune(), newEdit(), newVerify(), newVersion())
 	return root
 }
 

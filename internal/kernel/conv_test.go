@@ -187,7 +187,7 @@ func BenchmarkConv(b *testing.B) {
 					for b.Loop() {
 						f()
 					}
-					b.ReportMetric(flop*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+					reportFlops(b, flop, threads)
 				})
 			}
 		}

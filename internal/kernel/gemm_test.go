@@ -147,7 +147,7 @@ func BenchmarkGemm(b *testing.B) {
 				for b.Loop() {
 					Gemm(p, s.transA, s.transB, s.m, s.n, s.k, 1, x, lda, y, ldb, 0, c, s.n)
 				}
-				b.ReportMetric(2*float64(s.m*s.n*s.k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				reportFlops(b, 2*float64(s.m*s.n*s.k), threads)
 			})
 		}
 	}

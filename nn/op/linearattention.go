@@ -81,7 +81,7 @@ func lowerLinearAttention(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	cfg, b := c.Config.(LinearAttentionConfig), composeOn(in)
 	batch, steps := c.In[0].Shape[0], c.In[0].Shape[1].Size
 	hq, hk := cfg.QHeads, cfg.KVHeads
-	dk, dv := c.Out[1].Shape[2].Size, c.Out[1].Shape[3].Size
+	dk, dv := c.In[1].Shape[2].Size/hk, c.In[2].Shape[2].Size/hk
 	if steps > maxSteps || steps == 0 {
 		return nil, c.Errorf("cannot run %d time steps, 1 to %d are possible", steps, maxSteps)
 	}

@@ -8,6 +8,7 @@ func all() []*Op {
 		affineGrid(),
 		argMax(),
 		argMin(),
+		arrayFeatureExtractor(),
 		attention(),
 		averagePool(),
 		batchNormalization(),
@@ -93,6 +94,7 @@ func all() []*Op {
 		nonZero(),
 		not(),
 		oneHot(),
+		oneHotEncoder(),
 		pad(),
 		padGradOp(),
 		pow(),
@@ -158,7 +160,10 @@ func all() []*Op {
 	list = append(list, groupNorms()...)
 	list = append(list, hardSigmoid()...)
 	list = append(list, integerProducts()...)
+	list = append(list, labelEncoders()...)
 	list = append(list, leakyRelu()...)
+	list = append(list, linearModels()...)
+	list = append(list, mlFeatures()...)
 	list = append(list, optionalOps()...)
 	list = append(list, poolGrads()...)
 	list = append(list, powFactors()...)

@@ -1,0 +1,27 @@
+//go:build !purego
+
+package kernel
+
+import "testing"
+
+// What a processor without AVX-512, or without AVX2, runs passes the same tests.
+func TestNarrow(t *testing.T) {
+	tests := []struct {
+		name string
+		run  func(*testing.T)
+	}{{"Gemm", TestGemm}, {"Packed", TestPacked}, {"Conv", TestConv}, {"Transpose", TestTranspose}, {"BatchNorm", TestBatchNorm}, {"UnaryGrad", TestUnaryGrad}}
+	hadWide, hadSIMD := avx512, simd
+	defer func() { avx512, simd = hadWide, hadSIMD }()
+	for _, level := range []struct {
+		name       string
+		simd, wide bool
+	}{{"AVX2", true, false}, {"Go", false, false}} {
+		if level.simd && !hadSIMD {
+			continue
+		}
+		simd, avx512 = level.simd, level.wide
+		for _, x := range tests {
+			t.Run(level.name+"/"+x.name, x.run)
+		}
+	}
+}

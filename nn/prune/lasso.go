@@ -1,0 +1,61 @@
+package prune
+
+import (
+	"errors"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// Lasso is a penalty for training before pruning: strength · Σ over the rows of every convolution
+// and matrix of their L2 norm. It drives whole channels to zero. Build adds it to a loss.
+type Lasso struct {
+	Strength float64
+	Sel      []nn.Selector // layers it is for; nil: all with a weight of rank two or more
+}
+
+// Build returns loss plus the penalty, both scalars.
+func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
+	sel := append([]nn.Selector{nn.Ops("Conv", "Gemm", "MatMul")}, l.Sel...)
+	total := loss
+	found := false
+	for _, n := range e.Nodes(sel...) {
+		w := n.In(1)
+		if w == nil || w.Param() == nil || !w.Param().Trainable() {
+			continue
+		}
+		var axes []int
+		rank := w.Type().Rank()
+		row := 0
+		if n.Type() != "Conv" && inputAxis(n, rank) == 0 {
+			row = rank - 1
+		}
+		for i := range rank {
+			if i != row {
+				axes = append(axes, i)
+			}
+		}
+		sq := e.Node(op.Plain("Mul"), w, w).Out(0)
+		squares := sum(e, sq, axes)
+		// The root has no slope at zero; a small number keeps it finite.
+		root := e.Node(op.Plain("Sqrt"), e.Node(op.Plain("Add"), squares, e.Scalar("tiny", w, 1e-12)).Out(0)).Out(0)
+		p := e.Node(op.Plain("Mul"), sum(e, root, []int{0}), e.Scalar("strength", w, l.Strength)).Out(0)
+		total = e.Node(op.Plain("Add"), total, p).Out(0)
+		if found = true; e.Err() != nil {
+			return nil
+		}
+	}
+	if !found {
+		e.Fail(errors.New("there are no trainable weights to penalize"))
+	}
+	return total
+}
+
+// sum adds up some axes, in the form that the graph's operator set has.
+func sum(e *nn.Edit, v *nn.Value, axes []int) *nn.Value {
+	drop := false
+	if e.Opset() < 13 {
+		return e.Node(op.ReduceSumConfig{Axes: axes, KeepDims: &drop}, v).Out(0)
+	}
+	return e.Node(op.ReduceSumConfig{KeepDims: &drop}, v, e.Ints("axes", axes...)).Out(0)
+}

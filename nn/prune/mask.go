@@ -1,0 +1,166 @@
+package prune
+
+import (
+	"math"
+	"sort"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// Sparsity zeroes single weights instead of whole channels: the smallest ones. The model keeps its
+// shapes.
+type Sparsity struct {
+	Share float64 // of each tensor that becomes zero
+	// Of every M consecutive weights along the input channels, N stay; both zero: Share decides.
+	N, M int
+	Keep []nn.Selector // nodes whose weights stay as they are
+}
+
+// maskSuffix ends the names of masks, by which Bake finds them.
+const maskSuffix = ".mask"
+
+// Mask multiplies the weights of convolutions and matrix products by constant masks of zeros and
+// ones. The masks are nodes of the graph, so they survive training and are exported; a masked
+// weight gets no gradient.
+func (s Sparsity) Mask(e *nn.Edit) {
+	if s.M != 0 && (s.N < 1 || s.N > s.M) || s.M == 0 && (s.Share < 0 || s.Share > 1 || math.IsNaN(s.Share)) {
+		e.Failf("%d of %d weights and a share of %v make no mask", s.N, s.M, s.Share)
+		return
+	}
+	done := map[*nn.Value]bool{}
+	for _, n := range e.Nodes(nn.Ops("Conv", "ConvTranspose", "Gemm", "MatMul")) {
+		v := n.In(1)
+		if v == nil || v.Param() == nil || v.Param().Role() != nn.Weight || done[v] || s.keeps(n) {
+			continue
+		}
+		done[v] = true
+		m, err := s.mask(n, v.Param().Data)
+		if err != nil {
+			e.Fail(err)
+			return
+		}
+		users := v.Users()
+		c := e.Const(v.Name()+maskSuffix, m)
+		if e.Err() != nil {
+			return
+		}
+		e.SetRole(c, nn.Constant)
+		masked := e.Node(op.Plain("Mul"), v, c).Out(0)
+		if e.Err() != nil {
+			return
+		}
+		e.Rewire(v, masked, users...)
+		e.SetRole(v, nn.Weight)
+	}
+	if len(done) == 0 {
+		e.Failf("there are no weights to mask")
+	}
+}
+
+func (s Sparsity) keeps(n *nn.Node) bool {
+	for _, k := range s.Keep {
+		if k(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// mask is one where a weight stays.
+func (s Sparsity) mask(n *nn.Node, d *tensor.Dense) (*tensor.Dense, error) {
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		return nil, err
+	}
+	m := make([]float64, len(x))
+	for i := range m {
+		m[i] = 1
+	}
+	for _, block := range s.blocks(n, d.Shape()) {
+		sort.SliceStable(block, func(a, b int) bool { return math.Abs(x[block[a]]) < math.Abs(x[block[b]]) })
+		drop := int(s.Share * float64(len(block)))
+		if s.M > 0 {
+			drop = max(0, len(block)-s.N)
+		}
+		for _, i := range block[:drop] {
+			m[i] = 0
+		}
+	}
+	return dtype.FromFloats(dtype.Of(d.Dtype()), m, d.Shape()...)
+}
+
+// blocks are the sets of weights of which the smallest go: all of them, or runs of M along the axis
+// that is summed over.
+func (s Sparsity) blocks(n *nn.Node, shape []int) [][]int {
+	total := 1
+	for _, k := range shape {
+		total *= k
+	}
+	if s.M == 0 {
+		all := make([]int, total)
+		for i := range all {
+			all[i] = i
+		}
+		return [][]int{all}
+	}
+	axis := inputAxis(n, len(shape))
+	inner := 1
+	for _, k := range shape[axis+1:] {
+		inner *= k
+	}
+	var list [][]int
+	for start := range total {
+		if k := start / inner % shape[axis]; k%s.M == 0 && k+s.M <= shape[axis] {
+			var b []int
+			for i := range s.M {
+				b = append(b, start+i*inner)
+			}
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// inputAxis is the axis of a weight that is summed over.
+func inputAxis(n *nn.Node, rank int) int {
+	switch c := n.Config().(type) {
+	case op.ConvConfig:
+		return 1
+	case op.GemmConfig:
+		if c.TransB {
+			return 1
+		}
+		return 0
+	case op.ConvTransposeConfig:
+		return 0
+	}
+	return max(rank-2, 0)
+}
+
+// Bake multiplies the masks into the weights and takes their nodes out.
+func Bake(e *nn.Edit) {
+	for _, n := range e.Nodes(nn.Ops("Mul")) {
+		w, m := n.In(0), n.In(1)
+		if w.Param() == nil || m.Param() == nil || m.Name() != w.Name()+maskSuffix {
+			continue
+		}
+		x, err := dtype.Float64s(w.Param().Data)
+		e.Fail(err)
+		by, err := dtype.Float64s(m.Param().Data)
+		e.Fail(err)
+		if e.Err() != nil {
+			return
+		}
+		for i := range x {
+			x[i] *= by[i]
+		}
+		d, err := dtype.FromFloats(w.Type().DType, x, w.Param().Data.Shape()...)
+		e.Fail(err)
+		e.SetData(w, d)
+		e.Rewire(n.Out(0), w)
+		e.Remove(n)
+	}
+}
