@@ -129,7 +129,7 @@ func (n *Node) derives() bool {
 	return true
 }
 
-// Values on which the group's atoms have indices are computed by these nodes.
+// Makers are the nodes that compute values on which the group's atoms have indices.
 func (g *Group) Makers() []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}

@@ -25,7 +25,7 @@ type Cost struct {
 	MACs   int64 `json:"macs"` // with every open dimension at size 1
 }
 
-// Remove takes atoms out of the model: the slices of every parameter, and every number in the
+// RemoveAtoms takes atoms out of the model: the slices of every parameter, and every number in the
 // model that follows a length. Atoms come from the Channels of this very state of the graph.
 func (e *Edit) RemoveAtoms(atoms ...*Atom) {
 	if e.err != nil || len(atoms) == 0 {

@@ -16,7 +16,7 @@ type state struct {
 	plan  plan
 	slots []optim.Slot
 	n     int           // updates of this parameter
-	grad  *tensor.Dense // the gradient, summed over micro-batches
+	grad  *tensor.Dense // the gradient, summed over micro-batches; the engine's memory while a group has one batch only
 	has   bool          // grad holds one
 	ema   *tensor.Dense // the running average, or the raw weight while the graph holds the average
 	safe  *tensor.Dense // of a statistic: its value before the step, while gradients accumulate
@@ -81,7 +81,6 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	if s.slots, err = pl.rule.Init(p.Data); err != nil {
 		return nil, &op.Error{Stage: "train", Input: p.Name(), Err: err}
 	}
-	s.grad = dtype.New(s.typ, s.shape...)
 	if t.c.EMA > 0 {
 		s.ema = dtype.Clone(p.Data)
 	}

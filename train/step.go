@@ -106,7 +106,14 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accu
 	if err != nil {
 		return 0, err
 	}
-	defer s.Release()
+	alone := accumulate == 1 && t.group.count == 0 // then the gradients need no copy until the update
+	defer func() {
+		if alone && err == nil {
+			t.lent = s
+		} else {
+			s.Release()
+		}
+	}()
 	t.Micro++
 	t.group.count++
 	if weight == 0 {
@@ -124,7 +131,15 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accu
 	for _, p := range d.params {
 		if g := s.Grads[p]; g != nil {
 			st := t.params[d.origin[p]]
-			add(st.grad, g, factor, !st.has)
+			switch {
+			case alone:
+				st.grad = g
+			case st.grad == nil:
+				st.grad = dtype.New(st.typ, st.shape...)
+				fallthrough
+			default:
+				add(st.grad, g, factor, !st.has)
+			}
 			st.has = true
 		}
 	}
@@ -134,6 +149,20 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accu
 		}
 	}
 	return s.Loss, nil
+}
+
+// handBack gives the memory of gradients that were used in place back to the engine.
+func (t *Trainer) handBack() {
+	if t.lent == nil {
+		return
+	}
+	for _, p := range t.group.order {
+		if s := t.params[p]; s != nil {
+			s.grad, s.has = nil, false
+		}
+	}
+	t.lent.Release()
+	t.lent = nil
 }
 
 // diverged is the error of a step that leaves the numbers.
@@ -162,6 +191,7 @@ func (t *Trainer) abandon() {
 	if t.group.count == 0 {
 		return
 	}
+	t.handBack()
 	for p, s := range t.stats {
 		if s.safe != nil && s.fits(p) {
 			assign(p.Data, s.safe)

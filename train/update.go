@@ -19,6 +19,7 @@ func (t *Trainer) update(total int) (float64, error) {
 	if t.group.count == 0 {
 		return 0, nil
 	}
+	defer t.handBack()
 	scale := 1.0
 	if t.c.accumulate() > 1 && t.group.weight > 0 && !t.group.sum {
 		scale = 1 / t.group.weight

@@ -87,6 +87,7 @@ func all() []*Op {
 		maxUnpool(),
 		meanVarianceNormalization(),
 		meanVarianceNormalizationGrad(),
+		melWeightMatrix(),
 		mod(),
 		multinomial(),
 		negativeLogLikelihoodLoss(),
@@ -136,6 +137,7 @@ func all() []*Op {
 		swiGLU(),
 		tensorScatter(),
 		tensorScatterGrad(),
+		tfIdfVectorizer(),
 		tile(),
 		topK(),
 		transpose(),
@@ -155,6 +157,7 @@ func all() []*Op {
 	list = append(list, convSteps()...)
 	list = append(list, cosineWindows()...)
 	list = append(list, elu()...)
+	list = append(list, fourier()...)
 	list = append(list, gelu()...)
 	list = append(list, globalPools()...)
 	list = append(list, groupNorms()...)
@@ -174,9 +177,11 @@ func all() []*Op {
 	list = append(list, shrink()...)
 	list = append(list, softmaxGrads()...)
 	list = append(list, softmaxes()...)
+	list = append(list, stringOps()...)
 	list = append(list, swish()...)
 	list = append(list, thresholdedRelu()...)
 	list = append(list, unaryOps()...)
+	list = append(list, updateRules()...)
 	list = append(list, variadicOps()...)
 	return list
 }

@@ -256,8 +256,10 @@ func linearModels() []*Op {
 	return []*Op{
 		{Domain: mlDomain, Name: "LinearRegressor", Since: []int{1}, Doc: "A linear model.", In: "X T", Out: "Y float32",
 			Where: Where{"T": mlNumbers()}, Attrs: LinearRegressorConfig{},
-			Check:  func(c *Call) error { return checkTransform(c, c.Config.(LinearRegressorConfig).Transform) },
-			Infer:  func(c *Call) ([]Type, error) { return targetScores(c, c.Config.(LinearRegressorConfig).Targets, dtype.Float32) },
+			Check: func(c *Call) error { return checkTransform(c, c.Config.(LinearRegressorConfig).Transform) },
+			Infer: func(c *Call) ([]Type, error) {
+				return targetScores(c, c.Config.(LinearRegressorConfig).Targets, dtype.Float32)
+			},
 			Kernel: valued(regress).kernel, NoGrad: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
 		{Domain: mlDomain, Name: "LinearClassifier", Since: []int{1}, Doc: "The class that a linear model scores best.", In: "X T", Out: "Y any, Z float32",
 			Where: Where{"T": mlNumbers()}, Attrs: LinearClassifierConfig{},

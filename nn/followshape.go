@@ -1,0 +1,207 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// rewrite changes the input that spells out the node's shape.
+func (f *follower) rewrite(n *Node) {
+	switch n.opType {
+	case "Reshape":
+		if now, ok := f.now(n, 1); ok {
+			f.setElements(n, 1, now, f.target(n, slices.Clone(now)))
+		}
+	case "Expand":
+		f.lengths(n, 1)
+	case "ConstantOfShape":
+		f.lengths(n, 0)
+	case "Resize":
+		f.lengths(n, 3)
+	case "Upsample":
+		f.lengths(n, 1)
+	}
+}
+
+// now is the value of integer input i after the cut.
+func (f *follower) now(n *Node, i int) ([]int, bool) {
+	v := n.In(i)
+	if v == nil || f.w.at(v) == nil {
+		return nil, false
+	}
+	return f.w.constant(n, i)
+}
+
+// target makes explicit lengths of a Reshape target follow; 0 and −1 do so by themselves.
+func (f *follower) target(n *Node, t []int) []int {
+	want := f.want(n.Out(0))
+	if len(want) != len(t) {
+		return t
+	}
+	for i, x := range t {
+		if x > 0 {
+			t[i] = want[i]
+		}
+	}
+	return t
+}
+
+// lengths makes input i, a whole shape, what it must be.
+func (f *follower) lengths(n *Node, i int) {
+	now, ok := f.now(n, i)
+	want := f.want(n.Out(0))
+	if !ok || want == nil || len(now) > len(want) {
+		return
+	}
+	next := slices.Clone(now)
+	for k := range next {
+		if x := want[k+len(want)-len(next)]; next[k] != 1 || n.opType != "Expand" {
+			next[k] = x
+		}
+	}
+	f.setElements(n, i, now, next)
+}
+
+// setElements changes those elements of integer input i in which was and now differ, and leaves
+// what is computed from open dimensions alone.
+func (f *follower) setElements(n *Node, i int, was, now []int) {
+	v := n.In(i)
+	if f.e.err != nil || v == nil || slices.Equal(was, now) {
+		return
+	}
+	if v.param != nil || v.known.Value != nil {
+		f.setInts(n, i, now)
+		return
+	}
+	for k := range now {
+		if was[k] == now[k] {
+			continue
+		}
+		x := f.adjusted(n.In(i), k, was[k], now[k])
+		if x == nil || f.e.err != nil {
+			f.e.Failf("%s %s: element %d of its shape cannot be rewritten", n.opType, n.Label(), k)
+			return
+		}
+		old := n.in[i]
+		f.e.setRead(n, i, x)
+		f.e.sweep(old)
+	}
+}
+
+// adjusted is an integer value like v but for element k, which becomes to instead of from: the
+// number in the model that it comes from is another one. nil when there is no such number.
+func (f *follower) adjusted(v *Value, k, from, to int) *Value {
+	if x, ok := f.fixedInts(v); ok {
+		if k >= len(x) {
+			return nil
+		}
+		x = slices.Clone(x)
+		x[k] = to
+		return f.ints64(v, x)
+	}
+	n := v.producer
+	if n == nil || f.e.err != nil {
+		return nil
+	}
+	in := slices.Clone(n.in)
+	switch n.opType {
+	case "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape":
+		in[0] = f.adjusted(in[0], k, from, to)
+	case "Concat":
+		for i, x := range in {
+			size := f.w.at(x).typ.Elements()
+			if k < size {
+				if in[i] = f.adjusted(x, k, from, to); in[i] == nil {
+					return nil
+				}
+				return f.again(n, in)
+			}
+			k -= size
+		}
+		return nil
+	case "Mul":
+		for i := range in {
+			c, ok := f.fixedInts(in[i])
+			if !ok || len(c) != 1 || c[0] == 0 || from%c[0] != 0 || from == 0 || to%(from/c[0]) != 0 {
+				continue
+			}
+			in[i] = f.ints64(in[i], []int{to / (from / c[0])})
+			return f.again(n, in)
+		}
+		return nil
+	default:
+		return nil
+	}
+	return f.again(n, in)
+}
+
+// again is a node like n on other inputs.
+func (f *follower) again(n *Node, in []*Value) *Value {
+	if f.e.err != nil || slices.Contains(in, nil) && !slices.Contains(n.in, nil) {
+		return nil
+	}
+	c := f.e.NodeN(n.config, 1, in...)
+	if f.e.err != nil || f.w.visit(c) != nil {
+		return nil
+	}
+	return c.out[0]
+}
+
+// fixedInts are the elements of a value that is a constant of the model.
+func (f *follower) fixedInts(v *Value) ([]int, bool) {
+	d, ok := v.known.Value.(*tensor.Dense)
+	if v.param != nil {
+		d, ok = v.param.Data, v.param.Data != nil
+	}
+	if !ok {
+		return nil, false
+	}
+	x, err := dtype.Ints(d)
+	return x, err == nil
+}
+
+// ints64 is a constant of v's type and rank that holds x.
+func (f *follower) ints64(v *Value, x []int) *Value {
+	shape := []int{len(x)}
+	if v.typ.Rank() == 0 {
+		shape = nil
+	}
+	d, err := dtype.FromInts(v.typ.DType, x, shape...)
+	if err != nil {
+		f.e.fail(err)
+		return nil
+	}
+	return f.e.Const(v.name+"_cut", d)
+}
+
+// setInts gives input i of a node a constant of its own.
+func (f *follower) setInts(n *Node, i int, x []int) {
+	if f.e.err != nil {
+		return
+	}
+	old := n.in[i]
+	if d, ok := old.known.Value.(*tensor.Dense); ok && f.c.a.leaf[old] || old.param != nil {
+		if old.param != nil {
+			d = old.param.Data
+		}
+		if have, err := dtype.Ints(d); err == nil && slices.Equal(have, x) {
+			return
+		}
+	}
+	shape := []int{len(x)}
+	if old.typ.Rank() == 0 {
+		shape = nil
+	}
+	d, err := dtype.FromInts(old.typ.DType, x, shape...)
+	if err != nil {
+		f.e.fail(err)
+		return
+	}
+	v := f.e.Const(old.name+"_cut", d)
+	if f.e.err == nil {
+		f.e.setRead(n, i, v)
+		f.e.sweep(old)
+	}
+}

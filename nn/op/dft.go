@@ -1,0 +1,273 @@
+package op
+
+import (
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// DFTConfig has the attributes of DFT.
+type DFTConfig struct {
+	Axis     *int `onnx:"axis,until=19"` // 1 when nil; later an input, -2 when absent
+	Inverse  bool `onnx:"inverse"`
+	OneSided bool `onnx:"onesided"` // the half of a real signal's spectrum that tells all
+}
+
+// Op makes DFTConfig a Config.
+func (DFTConfig) Op() *Op { return standard("", "DFT") }
+
+// STFTConfig has the attributes of STFT. OneSided is true when nil.
+type STFTConfig struct {
+	OneSided *bool `onnx:"onesided"`
+}
+
+// Op makes STFTConfig a Config.
+func (STFTConfig) Op() *Op { return standard("", "STFT") }
+
+const noSignalGrad = "spectra are computed in front of what is trained"
+
+func fourier() []*Op {
+	return []*Op{
+		{Name: "DFT", Since: []int{17, 20}, Doc: "Discrete Fourier transform; complex numbers are pairs on the last axis.",
+			In: "input T1, dft_length? T2 shape, axis? int64 shape", Out: "output T1", Where: Where{"T1": Floats, "T2": Indices}, Attrs: DFTConfig{},
+			Infer: func(c *Call) ([]Type, error) {
+				if c.In[0].Unranked {
+					return Same(c)
+				}
+				_, _, out, err := dftOf(c)
+				if err != nil {
+					return []Type{c.In[0].With(anyDims(len(c.In[0].Shape))...)}, err
+				}
+				return c.output(out)
+			},
+			Kernel: valued(transformFourier).kernel, NoGrad: noSignalGrad, Pinned: "the axes are time and frequency"},
+		{Name: "STFT", Since: []int{17}, Doc: "Spectra of overlapping pieces of a signal.",
+			In: "signal T1, frame_step T2 shape, window? T1, frame_length? T2 shape", Out: "output T1", Where: Where{"T1": Floats, "T2": Indices}, Attrs: STFTConfig{},
+			Infer: func(c *Call) ([]Type, error) {
+				if c.In[0].Unranked {
+					return Same(c)
+				}
+				_, _, out, err := stftOf(c)
+				if err != nil {
+					return []Type{c.In[0].With(anyDims(4)...)}, err
+				}
+				return c.output(out)
+			},
+			Kernel: valued(shortFourier).kernel, NoGrad: noSignalGrad, Pinned: "the axes are time and frequency"},
+	}
+}
+
+// scalarOf is the value of an input that holds one number.
+func scalarOf(c *Call, i int) (int, error) {
+	n, err := c.Ints(i)
+	if err != nil {
+		return 0, err
+	}
+	if len(n) != 1 {
+		return 0, c.wantGot(i, "one number", c.In[i])
+	}
+	return n[0], nil
+}
+
+// dftOf is the axis, the length of the transform and the shape of the result.
+func dftOf(c *Call) (axis int, length Dim, out []Dim, err error) {
+	cfg, s := c.Config.(DFTConfig), c.In[0].Shape
+	rank := len(s)
+	if rank < 2 || s[rank-1].Differ(D(1)) && s[rank-1].Differ(D(2)) {
+		return 0, length, nil, c.wantGot(0, "a last axis of length 1 or 2", c.In[0])
+	}
+	axis = -2
+	if c.Version < 20 {
+		axis = orInt(cfg.Axis, 1)
+	} else if c.Has(2) {
+		if axis, err = scalarOf(c, 2); err != nil {
+			return 0, length, nil, err
+		}
+	}
+	if axis, err = c.Axis(axis, rank); err != nil {
+		return 0, length, nil, err
+	}
+	if axis == rank-1 {
+		return 0, length, nil, c.Errorf("axis %d holds the parts of complex numbers", axis)
+	}
+	half := cfg.Inverse && cfg.OneSided
+	if length = s[axis]; half {
+		length = length.Sub(D(1)).Mul(D(2))
+	}
+	if c.Has(1) {
+		n, err := scalarOf(c, 1)
+		if err != nil {
+			return 0, length, nil, err
+		}
+		length = D(n)
+	}
+	if length.Sym == "" && length.Known() && (length.Size < 1 || length.Size > maxExtent) {
+		return 0, length, nil, c.Errorf("cannot transform %v points", length)
+	}
+	out = slices.Clone(s)
+	out[axis], out[rank-1] = length, D(2)
+	if half {
+		out[rank-1] = D(1)
+	} else if cfg.OneSided {
+		out[axis] = length.Div(D(2)).Add(D(1))
+	}
+	return axis, length, out, nil
+}
+
+func transformFourier(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	axis, length, out, err := dftOf(c)
+	if err != nil {
+		return nil, err
+	}
+	cfg, from, to := c.Config.(DFTConfig), c.In[0].Sizes(), sizes(out)
+	rank, n := len(from), length.Size
+	parts, results := from[rank-1], to[rank-1]
+	outer, inner := around(from[:rank-1], axis)
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		x, err := numbersOf(c, 0, in[0])
+		if err != nil {
+			return nil, err
+		}
+		y, line := make([]float64, count1(to)), make([]complex128, n)
+		for r := range outer * inner {
+			o, i := r/inner, r%inner
+			clear(line)
+			for k := range min(from[axis], n) {
+				at := ((o*from[axis]+k)*inner + i) * parts
+				if line[k] = complex(x[at], 0); parts == 2 {
+					line[k] = complex(x[at], x[at+1])
+				}
+			}
+			if cfg.Inverse && cfg.OneSided { // the other half mirrors this one
+				for k := n/2 + 1; k < n; k++ {
+					line[k] = cmplx.Conj(line[n-k])
+				}
+			}
+			z := fft(line, cfg.Inverse)
+			for k := range to[axis] {
+				at := ((o*to[axis]+k)*inner + i) * results
+				if y[at] = real(z[k]); results == 2 {
+					y[at+1] = imag(z[k])
+				}
+			}
+		}
+		d, err := tensorOf(c.In[0].DType, y, to...)
+		return []dtype.Value{d}, err
+	}, nil
+}
+
+// fft is the discrete Fourier transform; the inverse is divided by the number of points.
+func fft(x []complex128, inverse bool) []complex128 {
+	sign := -1.0
+	if inverse {
+		sign = 1
+	}
+	y := fftPart(x, 0, 1, len(x), sign)
+	if inverse {
+		for i := range y {
+			y[i] /= complex(float64(len(x)), 0)
+		}
+	}
+	return y
+}
+
+// fftPart transforms n elements from the given one on, step apart: one transform for each residue
+// by the smallest prime factor of n, then those put together.
+func fftPart(x []complex128, from, step, n int, sign float64) []complex128 {
+	if n == 1 {
+		return []complex128{x[from]}
+	}
+	p := 2
+	for p*p <= n && n%p != 0 {
+		p++
+	}
+	if n%p != 0 {
+		p = n
+	}
+	m := n / p
+	parts := make([][]complex128, p)
+	for j := range parts {
+		parts[j] = fftPart(x, from+j*step, step*p, m, sign)
+	}
+	y := make([]complex128, n)
+	for k := range y {
+		for j, part := range parts {
+			s, c := math.Sincos(sign * 2 * math.Pi * float64(j*k%n) / float64(n))
+			y[k] += part[k%m] * complex(c, s)
+		}
+	}
+	return y
+}
+
+// stftOf is step and length of the frames and the shape of the result.
+func stftOf(c *Call) (step, length int, out []Dim, err error) {
+	s := c.In[0].Shape
+	if len(s) < 2 || len(s) > 3 || len(s) == 3 && s[2].Differ(D(1)) && s[2].Differ(D(2)) {
+		return 0, 0, nil, c.wantGot(0, "batch, time and 1 or 2 parts", c.In[0])
+	}
+	if step, err = scalarOf(c, 1); err != nil {
+		return 0, 0, nil, err
+	}
+	switch {
+	case c.Has(3):
+		if length, err = scalarOf(c, 3); err != nil {
+			return 0, 0, nil, err
+		}
+	case c.Has(2) && len(c.In[2].Shape) == 1 && c.In[2].Shape[0].Known():
+		length = c.In[2].Shape[0].Size
+	default:
+		return 0, 0, nil, c.Errorf("needs a window or frame_length")
+	}
+	if step < 1 || length < 1 || step > maxExtent || length > maxExtent || s[1].Known() && s[1].Size < length {
+		return 0, 0, nil, c.Errorf("cannot cut %v points into frames of %d, %d apart", s[1], length, step)
+	}
+	if c.Has(2) && (len(c.In[2].Shape) != 1 || c.In[2].Shape[0].Differ(D(length))) {
+		return 0, 0, nil, c.wantGot(2, T(c.In[0].DType, D(length)), c.In[2])
+	}
+	bins := length
+	if o := c.Config.(STFTConfig).OneSided; o == nil || *o {
+		bins = length/2 + 1
+	}
+	return step, length, []Dim{s[0], s[1].Sub(D(length)).Div(D(step)).Add(D(1)), D(bins), D(2)}, nil
+}
+
+func shortFourier(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	step, length, out, err := stftOf(c)
+	if err != nil {
+		return nil, err
+	}
+	from, to, parts := c.In[0].Sizes(), sizes(out), 1
+	if len(from) == 3 {
+		parts = from[2]
+	}
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		x, err := numbersOf(c, 0, in[0])
+		if err != nil {
+			return nil, err
+		}
+		window := slices.Repeat([]float64{1}, length)
+		if c.Has(2) {
+			if window, err = numbersOf(c, 2, in[2]); err != nil {
+				return nil, err
+			}
+		}
+		y, line := make([]float64, 0, count1(to)), make([]complex128, length)
+		for b := range to[0] {
+			for f := range to[1] {
+				for k := range line {
+					at := (b*from[1] + f*step + k) * parts
+					if line[k] = complex(x[at]*window[k], 0); parts == 2 {
+						line[k] = complex(x[at]*window[k], x[at+1]*window[k])
+					}
+				}
+				for _, z := range fft(line, false)[:to[2]] {
+					y = append(y, real(z), imag(z))
+				}
+			}
+		}
+		d, err := tensorOf(c.In[0].DType, y, to...)
+		return []dtype.Value{d}, err
+	}, nil
+}
