@@ -21,6 +21,7 @@ import (
 type pruning struct {
 	target               []string
 	criterion, data      string
+	batchDim             string
 	iterations, epochs   int
 	batch                int
 	ignore               []string
@@ -61,6 +62,7 @@ The plan is printed, and written by --plan as JSON: every index removed from eve
 	f.StringSliceVar(&p.target, "target", []string{"macs=0.5"}, "share that stays: macs=, params=, channels= or time=")
 	f.StringVar(&p.criterion, "criterion", "l2", "l1, l2, bn, lamp, fpgm, random, taylor, activation or hessian")
 	f.StringVar(&p.data, "data", "", "folder of pictures by class, or IDX files IMAGES,LABELS")
+	f.StringVar(&p.batchDim, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
 	f.IntVar(&p.iterations, "iterations", 1, "rounds in which the target is reached")
 	f.IntVar(&p.epochs, "finetune-epochs", 0, "epochs of fine-tuning after each round")
 	f.IntVar(&p.batch, "batch", 32, "samples in a batch")
@@ -82,7 +84,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 	if p.output == "" && !p.dryRun {
 		return fmt.Errorf("say where the model goes, with -o FILE, or --dry-run")
 	}
-	g, err := onnxio.Load(model)
+	g, err := onnxio.Loader{BatchDim: p.batchDim}.Load(model)
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,7 @@ func all() []*Op {
 		ifGradOp(),
 		ifOp(),
 		im2Col(),
+		imageDecoder(),
 		isInfOp(),
 		isNaNOp(),
 		layerNormalization(),
