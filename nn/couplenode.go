@@ -29,14 +29,6 @@ func (k *coverage) at(r op.AxisRef) (axisID, bool) {
 	return k.a.of(v, r.Axis)
 }
 
-func (k *coverage) size(r op.AxisRef) int {
-	id, ok := k.at(r)
-	if !ok {
-		return -1
-	}
-	return int(k.a.axes[id].size)
-}
-
 func (k *coverage) apply(list []op.Coupling) {
 	if k.n.opType == "Flatten" || len(list) > 0 && list[0].Map.Relation == op.Resplit {
 		k.resplit()

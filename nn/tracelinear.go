@@ -168,9 +168,7 @@ func repeatRule(s *Site) *Value {
 	if s.t.samples == 1 {
 		if d := s.In(1); d.goType() == "gorgonia.sizeOp" {
 			to = slices.Clone(to)
-			for k := range from {
-				to[k] = from[k]
-			}
+			copy(to, from)
 			to[axis] = d.In(0).shape()[d.Int("axis")]
 		}
 	}

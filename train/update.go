@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -152,7 +153,17 @@ func addSlice[F float32 | float64](dst, src []F, factor F, replace bool) {
 // squares is the sum of the squares of all elements.
 func squares(d *tensor.Dense) float64 {
 	if dtype.Of(d.Dtype()) == dtype.Float32 {
-		return sumSquares(dtype.Slice[float32](d))
+		total, rest := 0.0, dtype.Slice[float32](d)
+		for len(rest) > 0 {
+			block := rest[:min(len(rest), 1<<12)]
+			rest = rest[len(block):]
+			s := float64(kernel.SumSq(nil, block))
+			if !(s > 1e-30) || math.IsInf(s, 0) {
+				s = sumSquares(block) // out of float32's range
+			}
+			total += s
+		}
+		return total
 	}
 	return sumSquares(dtype.Slice[float64](d))
 }

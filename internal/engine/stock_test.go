@@ -218,13 +218,12 @@ func TestProgramsRunAtOnce(t *testing.T) {
 		build func(testing.TB) network
 	}{{"stock", mlp}, {"own", own}} {
 		t.Run(c.name, func(t *testing.T) {
-			first := compile(t, c.build(t).want...)
 			shared := c.build(t)
 			var wg sync.WaitGroup
 			errs := make(chan error, 8)
 			want := make([][]float32, len(shared.want))
 			probe := c.build(t)
-			first = compile(t, probe.want...)
+			first := compile(t, probe.want...)
 			run(t, first)
 			for i, n := range probe.want {
 				want[i] = numbers(t, first.Value(n))

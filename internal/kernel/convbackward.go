@@ -79,8 +79,9 @@ func phaseProduct[T Float](g *geometry, ph *phase, group, k int, dy, dx []T) pro
 }
 
 // turnSide is how many channels turnWeights takes at a time, so that it reads weights that lie
-// together.
-const turnSide = 16
+// together. More would be written to more places than a set of the first cache level takes, the
+// rows of turned being multiples of large powers of two apart.
+const turnSide = 8
 
 // turnWeights sorts the weights of up to turnSide channels of a group from c on by [channel]
 // [output channel][tap].

@@ -214,7 +214,7 @@ func newForest(c *Call, t treeNodes, voteTrees, voteNodes, voteTargets []int, we
 	if len(at) != n {
 		return nil, c.Errorf("two nodes have one number")
 	}
-	child, rootOf := map[int]bool{}, []int{}
+	child, trees := map[int]bool{}, map[int]bool{}
 	for i := range n {
 		k := at[id{t.treeIDs[i], t.nodeIDs[i]}]
 		if k < 0 {
@@ -233,11 +233,13 @@ func newForest(c *Call, t treeNodes, voteTrees, voteNodes, voteTargets []int, we
 		child[yes], child[no] = true, true
 	}
 	for i := range n {
-		if k := at[id{t.treeIDs[i], t.nodeIDs[i]}]; !child[k] {
-			rootOf = append(rootOf, k)
+		if trees[t.treeIDs[i]] = true; !child[at[id{t.treeIDs[i], t.nodeIDs[i]}]] {
+			f.roots = append(f.roots, at[id{t.treeIDs[i], t.nodeIDs[i]}])
 		}
 	}
-	f.roots = rootOf
+	if len(f.roots) != len(trees) {
+		return nil, c.Errorf("%d trees have %d nodes that no branch leads to, want a root each", len(trees), len(f.roots))
+	}
 	for i := range voteTrees {
 		k, ok := at[id{voteTrees[i], voteNodes[i]}]
 		if !ok {

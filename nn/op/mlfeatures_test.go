@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -73,6 +74,11 @@ func TestTrees(t *testing.T) {
 	classifier := op.TreeEnsembleClassifierConfig{IntLabels: []int{3, 4}, NodesID: regressor.NodesID, NodesTree: regressor.NodesTree, NodesFeature: regressor.NodesFeature, NodesModes: regressor.NodesModes,
 		NodesTrue: regressor.NodesTrue, NodesFalse: regressor.NodesFalse, NodesValues: regressor.NodesValues, ClassIDs: []int{0, 1}, ClassNodes: []int{1, 2}, ClassTrees: []int{0, 0}, ClassWeights: []float32{1, 1}}
 	optest.Run(t, optest.Case{Name: "classifier", Config: classifier, In: values(x), Outputs: 2, Want: values(optest.Ints(3, 4), optest.Floats([]int{2, 2}, 1, 0, 0, 1))})
+	ensemble := op.TreeEnsembleConfig{Targets: 1, Roots: []int{0}, NodesFeature: []int{0}, NodesModes: optest.Tensor([]uint8{6}, 1), NodesSplits: optest.Floats([]int{1}, 0), Aggregate: 3, Transform: 2,
+		Members: optest.Floats([]int{3}, 2, 5, float32(math.NaN())), NodesTrue: []int{1}, NodesFalse: []int{0}, NodesYesLeaf: []int{1}, NodesNoLeaf: []int{1}, LeafTargets: []int{0, 0}, LeafWeights: optest.Floats([]int{2}, 0, 800)}
+	optest.Run(t, optest.Case{Name: "ensemble", Config: ensemble, In: values(x), Want: values(optest.Floats([]int{2, 1}, 0.5, 1))})
+	ensemble.Roots = []int{3}
+	optest.Fails(t, optest.Case{Config: ensemble, In: values(x)})
 }
 
 func TestSpectra(t *testing.T) {

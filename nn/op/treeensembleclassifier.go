@@ -141,7 +141,7 @@ func (b classVotes) decide(row []float64, has []bool) int {
 		}
 		both = true
 	}
-	if both && !b.single {
+	if !b.single {
 		best := bestOf(row)
 		transform(b.post, row)
 		return best

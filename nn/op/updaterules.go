@@ -90,7 +90,7 @@ func updateRules() []*Op {
 				if err != nil {
 					return nil, err
 				}
-				return func(in []dtype.Value) ([]dtype.Value, error) { return updated(c, in[:len(c.In)], n, states, f) }, nil
+				return func(in []dtype.Value) ([]dtype.Value, error) { return updated(c, in, n, states, f) }, nil
 			}).kernel,
 		}
 	}

@@ -17,9 +17,9 @@ func (prepare valued) kernel(c *Call) (engine.Kernel, error) {
 		return nil, err
 	}
 	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
-		args := make([]dtype.Value, len(in))
-		for i, d := range in {
-			if d != nil {
+		args := make([]dtype.Value, len(c.In))
+		for i := range args {
+			if d := in[i]; d != nil {
 				args[i] = d
 			}
 		}
