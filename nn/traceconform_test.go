@@ -63,7 +63,8 @@ func traceModel(t *testing.T, ort *oracle.Runtime, fsys fs.FS, name string, keep
 				list = append(list, n)
 			}
 		}
-		if loose, err = (nn.Tracer{Inputs: list}).Nodes(l.Outputs...); err != nil && !strings.Contains(err.Error(), "lower with Keep") {
+		if loose, err = (nn.Tracer{Inputs: list}).Nodes(l.Outputs...); err != nil && !strings.Contains(err.Error(), "lower with Keep") &&
+			!strings.Contains(err.Error(), "needs operator set") { // parts of a composite operator are younger than the model
 			t.Error(err)
 		}
 		if err != nil {

@@ -213,7 +213,7 @@ func (w *walker) call(n *Node, in []*Value) *op.Call {
 	c := &op.Call{
 		Op: n.op, Config: n.config, Version: n.op.Version(w.g.opset(n.domain)), Opset: w.g.opset(n.domain), Node: n.Label(),
 		In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out), Want: make([]bool, len(n.out)),
-		Train: w.train && !n.frozenState(), Stream: stream(n),
+		Train: w.train && !n.frozenState(), Keep: w.mode == walkTrace, Stream: stream(n),
 	}
 	if c.Version == 0 {
 		c.Version = n.op.Since[0]

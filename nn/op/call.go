@@ -20,6 +20,7 @@ type Call struct {
 	Want    []bool // which of them have a name; nil: all
 	Out     []Type // formal outputs, then hidden ones; filled by inference
 	Train   bool   // batch statistics and dropout are on
+	Keep    bool   // the expression graph is to be traced: composite operators stay whole where they can
 	Stream  uint64 // tells random operators of one model apart
 	Opset   int    // operator-set version of the model
 }

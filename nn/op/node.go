@@ -62,7 +62,7 @@ func Sibling(n *gorgonia.Node, i int) (*gorgonia.Node, error) {
 // Emit adds the operator of an inferred call to an expression graph and returns the nodes of its
 // formal outputs; in has the formal inputs, nil where absent. A composite operator emits its parts.
 func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	if c.Op.Lower != nil {
+	if c.Op.Lower != nil && !c.whole() {
 		return c.Op.Lower(c, in)
 	}
 	e := &emission{call: c, in: in, extra: extra, out: make(gorgonia.Nodes, len(c.Out))}
@@ -116,6 +116,9 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		}
 	}
 	run := c.Op.Func
+	if c.Op.Lower != nil {
+		run = evalComposite
+	}
 	if c.Op.Kernel != nil && !c.flat() {
 		if run = c.Op.Strings; run == nil {
 			return nil, c.Errorf("does not take strings or containers")
@@ -150,6 +153,17 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		return out, err
 	}
 	return core, nil
+}
+
+// whole says that a composite operator is emitted as one node: where the graph is to be traced,
+// and no gradient passes through it anyway.
+func (c *Call) whole() bool {
+	for _, t := range c.Out {
+		if differentiable(t) {
+			return false
+		}
+	}
+	return c.Keep
 }
 
 // flat says whether every input and output is a tensor of numbers.
