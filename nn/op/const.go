@@ -47,8 +47,16 @@ func Input(g *gorgonia.ExprGraph, name string, t Type, v dtype.Value) (n *gorgon
 	return n, nil
 }
 
-// Bind gives an input node a value without copying it.
-func Bind(n *gorgonia.Node, v dtype.Value) { gorgonia.WithValue(v)(n) }
+// Bind gives an input node a value without copying its elements. A tensor of rank 0 gets a header
+// of its own: Gorgonia reshapes it, and the tensor may belong to several graphs.
+func Bind(n *gorgonia.Node, v dtype.Value) {
+	if d, ok := v.(*tensor.Dense); ok && d.Dims() == 0 {
+		if own, err := dtype.View(d); err == nil {
+			v = own
+		}
+	}
+	gorgonia.WithValue(v)(n)
+}
 
 // Scalar is a constant of rank 0.
 func Scalar(g *gorgonia.ExprGraph, t DType, x float64) (*gorgonia.Node, error) {
