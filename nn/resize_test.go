@@ -21,9 +21,12 @@ func TestGrowModels(t *testing.T) {
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
+			if name == "qtdnn" {
+				t.Skip("its kernel is longer than the two frames that inputs of open length are made with")
+			}
 			g, err := onnxio.Load(file)
 			if err != nil {
-				t.Skip(err)
+				t.Fatal(err)
 			}
 			open := max(openSizes[name], 5)
 			in, err := draw(g, 2, open, rand.New(rand.NewPCG(1, 2)))
@@ -32,7 +35,7 @@ func TestGrowModels(t *testing.T) {
 			}
 			want, err := g.Run(context.Background(), in...)
 			if err != nil {
-				t.Skip(err)
+				t.Fatal(err)
 			}
 			tried := 0
 			for i, gr := range g.Channels().Groups() {

@@ -45,9 +45,6 @@ func traceModel(t *testing.T, ort *oracle.Runtime, fsys fs.FS, name string, keep
 	}
 	feed, want := dataSet(t, fsys, name+"/test_data_set_0", g)
 	l, err := g.Lower(nn.LowerOptions{Keep: keep, Feed: feed})
-	if err != nil && strings.Contains(err.Error(), "unsupported operators") {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

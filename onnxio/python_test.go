@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"cmp"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -38,11 +40,11 @@ assert numpy_helper.to_optional(o).shape == (3, 5)
 
 // python is a Python interpreter that has the onnx package; the test is skipped without one.
 func python(t *testing.T) string {
-	name := os.Getenv("GRAFT_PYTHON")
-	if name == "" {
-		name = "python3"
-	}
+	name := cmp.Or(os.Getenv("GRAFT_PYTHON"), "/usr/bin/python3")
 	if out, err := exec.Command(name, "-c", "import onnx, numpy").CombinedOutput(); err != nil {
+		if oracle.Required() {
+			t.Fatalf("%s with onnx and numpy is not there: %v\n%s", name, err, out)
+		}
 		t.Skipf("%s with onnx and numpy is not there (set GRAFT_PYTHON): %v\n%s", name, err, out)
 	}
 	return name
