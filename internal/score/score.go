@@ -38,8 +38,13 @@ type result struct {
 	Error     string
 }
 
-// count adds up the results; failures are lines for people. A case that comes twice is an error.
-func count(in io.Reader) (b board, failures []string, err error) {
+// failure is a case that failed, or its gradients.
+type failure struct{ name, why string }
+
+func (f failure) String() string { return f.name + ": " + f.why }
+
+// count adds up the results. A case that comes twice is an error.
+func count(in io.Reader) (b board, failures []failure, err error) {
 	b = board{}
 	seen := map[string]bool{}
 	lines := bufio.NewScanner(in)
@@ -63,7 +68,7 @@ func count(in io.Reader) (b board, failures []string, err error) {
 			b.add(suite+"-gradients", r.Gradients == "ok")
 		}
 		if !r.OK || r.Gradients == "fail" {
-			failures = append(failures, fmt.Sprintf("%s: %s", r.Case, r.Error))
+			failures = append(failures, failure{r.Case, r.Error})
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			err := run(strings.NewReader(c.in), &out, path, false)
+			err := run(strings.NewReader(c.in), &out, path, "", false)
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("error %v, want %q", err, c.err)
 			}
@@ -48,10 +48,10 @@ func TestRun(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scores")
 	var out strings.Builder
-	if err := run(strings.NewReader(results), &out, path, true); err != nil {
+	if err := run(strings.NewReader(results), &out, path, "", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(strings.NewReader(results), &out, path, false); err != nil {
+	if err := run(strings.NewReader(results), &out, path, "", false); err != nil {
 		t.Error(err)
 	}
 	text, err := os.ReadFile(path)
@@ -60,5 +60,35 @@ func TestUpdate(t *testing.T) {
 	}
 	if want := heading + "models 0 1\nnode 2 2\nnode-gradients 1 2\n"; string(text) != want {
 		t.Errorf("recorded %q, want %q", text, want)
+	}
+}
+
+// The list of known failures has a reason for all that fails, and only for that.
+func TestKnown(t *testing.T) {
+	const table = "# Title\n\n| case | reason |\n|---|---|\n| node/test_add | rounding |\n| models/lenet | no Foo |\n"
+	for _, c := range []struct{ name, known, out, err string }{
+		{"all", table, "failed: models/lenet: operator Foo\n  known: no Foo\n", ""},
+		{"a new one", strings.Replace(table, "models/lenet", "models/vgg", 1), "", "gives no reason why these fail: models/lenet"},
+		{"one fixed", table + "| node/test_abs | sign |\n", "", "but they pass: node/test_abs"},
+		{"no reason", table + "| node/test_abs | |\n", "", "has no reason"},
+		{"twice", table + "| node/test_add | again |\n", "", "comes twice"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			scores, known := filepath.Join(dir, "scores"), filepath.Join(dir, "known.md")
+			for path, text := range map[string]string{scores: "node 2 2\nmodels 0 1\n", known: c.known} {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out strings.Builder
+			err := run(strings.NewReader(results), &out, scores, known, false)
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+			if !strings.Contains(out.String(), c.out) {
+				t.Errorf("printed %q, want %q in it", out.String(), c.out)
+			}
+		})
 	}
 }
