@@ -132,7 +132,7 @@ func settled(c *op.Call) bool {
 func (s *Summary) String() string {
 	rows := [][]string{{"node", "op", "shape", "parameters", "trainable", "multiply-adds"}}
 	for _, r := range s.Rows {
-		rows = append(rows, []string{r.Node, r.Op, r.Shape, count(int64(r.Params)), count(int64(r.Trainable)), count(r.MACs)})
+		rows = append(rows, []string{r.Node, r.Op, shorten(r.Shape, 48), count(int64(r.Params)), count(int64(r.Trainable)), count(r.MACs)})
 	}
 	t := s.Total
 	rows = append(rows, []string{fmt.Sprintf("%d nodes", t.Nodes), "", "", group(int64(t.Params)), group(int64(t.Trainable)), group(t.MACs)})
@@ -157,6 +157,15 @@ func (s *Summary) String() string {
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return b.String()
+}
+
+// shorten cuts a text to n characters, the last of which then is an ellipsis: exporters call dimensions
+// after nodes, and four such names would push all else off the screen.
+func shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
 }
 
 // MarshalJSON writes {"model", "inputs", "nodes", "total"}.

@@ -96,7 +96,7 @@ func (p *dimParser) factor() (poly, error) {
 		n, err := strconv.Atoi(p.s[start:p.i])
 		return constPoly(n), err
 	case isNameByte(c):
-		for p.i < len(p.s) && isNameByte(p.s[p.i]) {
+		for p.i < len(p.s) && (isNameByte(p.s[p.i]) || p.slashInName()) {
 			p.i++
 		}
 		name := p.s[start:p.i]
@@ -130,6 +130,16 @@ func (p *dimParser) call(name string) (poly, error) {
 		return combinePoly(a, b, "/"), nil
 	}
 	return combinePoly(a, b, name), nil
+}
+
+// slashInName says whether the next byte is a slash that belongs to a name: exporters call
+// dimensions after nodes, "block/conv_dim_0". What is divided by a symbol is written with blanks.
+func (p *dimParser) slashInName() bool {
+	if p.s[p.i] != '/' || p.i+1 == len(p.s) {
+		return false
+	}
+	c := p.s[p.i+1]
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // isNameByte accepts what file formats put into dimension names, dots and the like included.
