@@ -41,11 +41,12 @@ golden:
 	go run ./internal/glyph/dump -out "$$d/val" -n 4000 -seed 2; \
 	/usr/bin/python3 cmd/graft/demo/train_glyphs.py --train "$$d/train" --val "$$d/val" --out cmd/graft/demo/digits.onnx
 
-# Graft beside PyTorch and ONNX Runtime, interleaved; bench/README.md says how to read it.
+# Graft beside PyTorch, ONNX Runtime and GoMLX, interleaved; bench/README.md says how to read it.
 bench:
 	dir="$$HOME/.cache/graft/bench"; \
 	test -f "$$dir/lstm.json" || /usr/bin/python3 '$(GRAFT_SHARED)/bench/torch_anchor.py' --export "$$dir"; \
-	go run ./bench -dir "$$dir" -peers '$(GRAFT_SHARED)/bench' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/results.md -json bench/results.jsonl $(BENCH_FLAGS)
+	(cd '$(GRAFT_SHARED)/bench/gomlx' && GOEXPERIMENT=simd go build -o "$$dir/gomlxbench" .); \
+	go run ./bench -dir "$$dir" -gomlx "$$dir/gomlxbench" -peers '$(GRAFT_SHARED)/bench' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/results.md -json bench/results.jsonl $(BENCH_FLAGS)
 
 # The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
 bench-kernels:

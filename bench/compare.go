@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // cell is one place of the table.
@@ -54,7 +55,7 @@ func compare(o options) error {
 					if all[f.name] == nil {
 						all[f.name] = map[cell][]result{}
 					}
-					r.Framework = f.name
+					r.Framework, r.Case, r.Threads = f.name, c.name, c.threads
 					all[f.name][c] = append(all[f.name][c], *r)
 					fmt.Fprintf(os.Stderr, "round %d %s/%d %-20s train %8.2f infer %8.2f ms (CPU %.2f, %.2f), others' CPU %.0f%%\n", round+1, name, t, f.name, r.Train, r.Infer, r.TrainCPU, r.InferCPU, 100*r.Others)
 				}
@@ -90,6 +91,17 @@ func frameworks(self string, o options) []framework {
 			}
 			return exec.Command("/usr/bin/python3", append(append([]string{script, "--channels-last"}, common(c)...), once...)...)
 		}})
+	for _, layout := range []string{"", "_nchw"} {
+		if o.gomlx == "" {
+			break
+		}
+		list = append(list, framework{strings.TrimSuffix("gomlx "+strings.Trim(layout, "_"), " "), func(c cell) *exec.Cmd {
+			if c.name != "mlp" && c.name != "lenet" || c.name == "mlp" && layout != "" {
+				return nil // the cases that its program has, too
+			}
+			return exec.Command(o.gomlx, "-cases", c.name+layout, "-backend", fmt.Sprintf("go:parallelism=%d", c.threads), "-steps", strconv.Itoa(min(o.reps, 40)))
+		}})
+	}
 	if o.ort != "" {
 		list = append(list, framework{"onnxruntime", func(c cell) *exec.Cmd {
 			args := append([]string{filepath.Join(o.peers, "ort_anchor.js"), "--dir", o.dir, "--ort", o.ort}, common(c)...)
@@ -113,6 +125,9 @@ func line(cmd *exec.Cmd) (*result, error) {
 	var r result
 	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
 		return nil, fmt.Errorf("%v printed %q: %w", cmd.Args, out, err)
+	}
+	if r.Step > 0 {
+		r.Train, r.Step = r.Step, 0
 	}
 	return &r, nil
 }

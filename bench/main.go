@@ -20,6 +20,7 @@ type options struct {
 	dir     string
 	peers   string
 	ort     string
+	gomlx   string
 	rounds  int
 	reps    int
 	budget  time.Duration
@@ -61,6 +62,7 @@ func parse() (options, error) {
 	flag.StringVar(&o.dir, "dir", "", "folder that torch_anchor.py --export wrote")
 	flag.StringVar(&o.peers, "peers", "", "folder of torch_anchor.py and ort_anchor.js; empty: graft alone")
 	flag.StringVar(&o.ort, "ort", "", "folder with node_modules/onnxruntime-node; empty: without ONNX Runtime")
+	flag.StringVar(&o.gomlx, "gomlx", "", "GoMLX's benchmark program, built with GOEXPERIMENT=simd; empty: without GoMLX")
 	flag.IntVar(&o.rounds, "rounds", 3, "fresh processes per case, thread count and framework")
 	flag.IntVar(&o.reps, "reps", 200, "at most this many timed steps a process")
 	flag.DurationVar(&o.budget, "budget", 3*time.Second, "at most this long for the timed steps of each kind")

@@ -39,6 +39,7 @@ type result struct {
 	OutputErr float64 `json:"output_err,omitempty"` // relative distance from PyTorch's output
 	LossErr   float64 `json:"loss_err,omitempty"`   // largest relative distance from its float64 losses
 	Layout    string  `json:"layout,omitempty"`     // PyTorch's memory layout
+	Step      float64 `json:"ms,omitempty"`         // GoMLX's program calls its training step so
 }
 
 // measure times one case in this process.

@@ -78,26 +78,35 @@ func (m *mean) String() string {
 // table writes one row for each case and number of threads; ratios are graft's time over the
 // peer's, PyTorch being the better of its two layouts.
 func table(w io.Writer, o options, best map[string]map[cell]result) {
-	fmt.Fprintf(w, "| case | threads | graft train ms | PyTorch | ratio | graft infer ms | PyTorch | ratio | ONNX Runtime | ratio | graft MB (above idle) | PyTorch MB (above idle) | ratio |\n")
-	fmt.Fprintf(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
-	train, infer, ort, memory := map[int]*mean{}, map[int]*mean{}, map[int]*mean{}, map[int]*mean{}
+	fmt.Fprintf(w, "| case | threads | graft train ms | PyTorch | ratio | GoMLX | ratio | graft infer ms | PyTorch | ratio | ONNX Runtime | ratio | graft MB (above idle) | PyTorch MB (above idle) | ratio |\n")
+	fmt.Fprintf(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	train, infer, ort, memory, gomlx := map[int]*mean{}, map[int]*mean{}, map[int]*mean{}, map[int]*mean{}, map[int]*mean{}
 	for _, t := range o.threads {
-		train[t], infer[t], ort[t], memory[t] = &mean{}, &mean{}, &mean{}, &mean{}
+		train[t], infer[t], ort[t], memory[t], gomlx[t] = &mean{}, &mean{}, &mean{}, &mean{}, &mean{}
 	}
 	for _, name := range o.cases {
 		for _, t := range o.threads {
 			c := cell{name, t}
 			g, p, r := best["graft"][c], better(best["torch"][c], best["torch channels-last"][c]), best["onnxruntime"][c]
-			fmt.Fprintf(w, "| %s | %d | %.2f | %.2f | %s | %.2f | %.2f | %s | %.2f | %s | %.0f (%.0f) | %.0f (%.0f) | %s |\n", name, t,
-				g.Train, p.Train, train[t].add(g.Train/p.Train),
+			x := better(best["gomlx"][c], best["gomlx nchw"][c])
+			fmt.Fprintf(w, "| %s | %d | %.2f | %.2f | %s | %s | %s | %.2f | %.2f | %s | %.2f | %s | %.0f (%.0f) | %.0f (%.0f) | %s |\n", name, t,
+				g.Train, p.Train, train[t].add(g.Train/p.Train), shown(x.Train), gomlx[t].add(g.Train/x.Train),
 				g.Infer, p.Infer, infer[t].add(g.Infer/p.Infer), r.Infer, ort[t].add(g.Infer/r.Infer),
 				g.Peak, g.Peak-g.Base, p.Peak, p.Peak-p.Base, memory[t].add((g.Peak-g.Base)/(p.Peak-p.Base)))
 		}
 	}
 	for _, t := range o.threads {
-		fmt.Fprintf(w, "| **geometric mean** | %d | | | **%v** | | | **%v** | | **%v** | | | **%v** |\n", t, train[t], infer[t], ort[t], memory[t])
+		fmt.Fprintf(w, "| **geometric mean** | %d | | | **%v** | | **%v** | | | **%v** | | **%v** | | | **%v** |\n", t, train[t], gomlx[t], infer[t], ort[t], memory[t])
 	}
 	fmt.Fprintf(w, "\n%s/%s, %d processors, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+}
+
+// shown is a time, or a dash where there is none.
+func shown(ms float64) string {
+	if ms == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", ms)
 }
 
 // better takes the faster of two layouts for each figure; b may be missing.
