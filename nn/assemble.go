@@ -146,7 +146,19 @@ func (a *Assembler) connect(n *Node, s NodeSpec) error {
 		n.in = append(n.in, v)
 		v.use(n)
 	}
-	// Trailing absent inputs are the same as none.
+	if r, ok := n.config.(op.Referrer); ok {
+		for _, name := range r.Refers() {
+			v, err := a.find(name)
+			if err == nil && v == nil {
+				err = errors.New("names a value that has no name")
+			}
+			if err != nil {
+				return located("load", n, err)
+			}
+			n.captured = append(n.captured, v)
+			v.use(n)
+		}
+	}
 	for _, b := range attrBodies(n, s.Attrs) {
 		for _, o := range b.outer {
 			v, err := a.find(o.name)

@@ -231,6 +231,9 @@ func (w *walker) call(n *Node, in []*Value) *op.Call {
 	for i, v := range n.out {
 		c.Want[i] = v != nil
 	}
+	if _, ok := n.config.(op.Referrer); ok {
+		c.Derive = func(in gorgonia.Nodes) (gorgonia.Nodes, error) { return w.partGradients(n, in) }
+	}
 	return c
 }
 

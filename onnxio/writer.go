@@ -190,7 +190,7 @@ func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
 func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin) error {
 	w.bindOuter(n, o)
 	_, call := n.Config().(callConfig)
-	if o != nil && (!n.Fresh() || call) {
+	if o != nil && (!n.Fresh() || call) && !w.renamed(n) {
 		for i, a := range o.proto.Attribute {
 			if b := o.bodies[i]; b != nil {
 				g, err := w.graph(b.Graph)
@@ -203,10 +203,14 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin) erro
 		}
 		return nil
 	}
-	if n.Config() == nil {
+	config := n.Config()
+	if config == nil {
 		return nil
 	}
-	for _, a := range op.Encode(w.version(n.Op()), n.Config()) {
+	if r, ok := config.(op.Referrer); ok {
+		config = r.Referring(w.names(n.Captured()))
+	}
+	for _, a := range op.Encode(w.version(n.Op()), config) {
 		x, err := encodeAttribute(a.Name, a.Value, func(b *nn.Body) (*onnxpb.GraphProto, error) { return w.graph(b.Graph) })
 		if err != nil {
 			return err
@@ -221,6 +225,12 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin) erro
 		}
 	}
 	return nil
+}
+
+// renamed says whether a value that the node's attributes name is called otherwise now.
+func (w *writer) renamed(n *nn.Node) bool {
+	r, ok := n.Config().(op.Referrer)
+	return ok && !slices.Equal(r.Refers(), w.names(n.Captured()))
 }
 
 // version is the since-version of an operator in the model.

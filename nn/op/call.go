@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -23,6 +24,10 @@ type Call struct {
 	Keep    bool   // the expression graph is to be traced: composite operators stay whole where they can
 	Stream  uint64 // tells random operators of one model apart
 	Opset   int    // operator-set version of the model
+
+	// Derive, for a Referrer, gives the gradients of the last value it names for the others, which take the values of
+	// the given nodes. nil outside of a graph.
+	Derive func(in gorgonia.Nodes) (gorgonia.Nodes, error)
 }
 
 // NewCall is a call of configuration c on inputs of the given types, at the operator's latest

@@ -161,6 +161,7 @@ func all() []*Op {
 	list = append(list, fourier()...)
 	list = append(list, gelu()...)
 	list = append(list, globalPools()...)
+	list = append(list, gradients()...)
 	list = append(list, groupNorms()...)
 	list = append(list, hardSigmoid()...)
 	list = append(list, integerProducts()...)

@@ -1,0 +1,101 @@
+package nn
+
+import (
+	"errors"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// partGradients emits the gradients of the last value that a Gradient node names for the first ones, in has a node in place
+// of each of them: the part of the graph between them is emitted once more, on those nodes. Where they are the values
+// themselves the engine finds that both are the same.
+func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+	last := len(n.captured) - 1
+	y, given := n.captured[last], n.captured[:last]
+	xs := given[:len(n.out)]
+	if len(in) < len(given) || len(given) == 0 || in[0] == nil {
+		return nil, errors.New("has no node for a value it differentiates for")
+	}
+	part := newWalker(w.g, w.mode)
+	part.train, part.suffix, part.expr, part.wrt = w.train, w.suffix, in[0].Graph(), xs
+	for v, b := range w.env {
+		if _, at := w.have[v]; v.producer == nil || at {
+			c := *b
+			if part.expr != w.expr {
+				c.node = nil // the call is being folded, in a graph of its own
+			}
+			part.env[v] = &c
+		}
+	}
+	for i, v := range given {
+		if in[i] == nil || w.at(v) == nil {
+			return nil, &Error{Stage: "lower", Input: v.name, Err: errors.New("has no value")}
+		}
+		part.env[v] = &binding{typ: w.at(v).typ, node: in[i]}
+	}
+	for _, m := range ancestors([]*Value{y}, func(v *Value) bool { return part.env[v] != nil }) {
+		if err := part.visit(m); err != nil {
+			return nil, err
+		}
+	}
+	if len(part.missing) > 0 {
+		return nil, unsupported(part.missing)
+	}
+	if len(part.deferred) > 0 {
+		return nil, part.deferredError()
+	}
+	w.adopt(part)
+	node, err := part.nodeOf(y)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := constLike(part.expr, part.at(y).typ, 1)
+	if err != nil {
+		return nil, err
+	}
+	grads, err := gradients(gorgonia.Nodes{node}, gorgonia.Nodes{seed}, in[:len(xs)])
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range grads {
+		if d == nil { // y does not depend on it
+			if grads[i], err = constLike(part.expr, part.at(xs[i]).typ, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return grads, nil
+}
+
+// adopt takes over the inputs that a part has made in the same expression graph.
+func (w *walker) adopt(part *walker) {
+	if part.expr != w.expr {
+		return
+	}
+	for p, node := range part.params {
+		w.params[p] = node
+		w.at(p.value).node = node
+	}
+	if w.key == nil {
+		w.key = part.key
+	}
+}
+
+// constLike is a constant of the type, every element x.
+func constLike(g *gorgonia.ExprGraph, t op.Type, x float64) (*gorgonia.Node, error) {
+	n, err := dtype.Count(t.Sizes())
+	if err != nil {
+		return nil, err
+	}
+	data := make([]float64, n)
+	for i := range data {
+		data[i] = x
+	}
+	d, err := dtype.FromFloats(t.DType, data, t.Sizes()...)
+	if err != nil {
+		return nil, err
+	}
+	return op.Const(g, d)
+}
