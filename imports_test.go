@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"nn/op/optest/...":     {"nn/dtype", "nn/op", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
 	"nn/op/optest":         {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "onnxio", "onnxio/onnxpb"},
 	"nn":                   {"nn/dtype", "internal/kernel", "internal/engine", "nn/op"},
+	"nn/mutate":            {"nn/op", "nn"},
 	"nn/prune":             {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn"},
 	"onnxio/onnxpb":        {},
 	"onnxio":               {"nn/dtype", "nn/op", "nn", "onnxio/onnxpb"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -65,7 +66,7 @@ func (a *Assembler) Input(name string, t op.Type, origin any) {
 
 // Param adds a tensor, of numbers or strings, that belongs to the model.
 func (a *Assembler) Param(name string, t dtype.Value, origin any) {
-	p := &Param{}
+	p := &Param{kept: new(engine.Kept)}
 	switch t := t.(type) {
 	case *tensor.Dense:
 		p.Data = t

@@ -137,7 +137,7 @@ type programs struct {
 	idle []*engine.Program
 }
 
-func (p *programs) take(roots gorgonia.Nodes) (*engine.Program, error) {
+func (p *programs) take(roots gorgonia.Nodes, params map[*Param]*gorgonia.Node) (*engine.Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // one graph must not be compiled by two goroutines at once
 	if n := len(p.idle); n > 0 {
@@ -145,7 +145,14 @@ func (p *programs) take(roots gorgonia.Nodes) (*engine.Program, error) {
 		p.idle = p.idle[:n-1]
 		return x, nil
 	}
-	return engine.Compile(engine.Options{}, roots...)
+	x, err := engine.Compile(engine.Options{}, roots...)
+	if err != nil {
+		return nil, err
+	}
+	for param, n := range params {
+		x.Keep(n, param.kept)
+	}
+	return x, nil
 }
 
 func (p *programs) give(x *engine.Program) {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -96,9 +97,9 @@ func (c *copier) value(to *Graph, v *Value) *Value {
 }
 
 func (c *copier) param(p *Param) *Param {
-	x := &Param{Data: p.Data, Text: p.Text, Frozen: p.Frozen}
+	x := &Param{Data: p.Data, Text: p.Text, Frozen: p.Frozen, kept: p.kept}
 	if !c.share {
-		x.Data, x.Text = copyTensor(p.Data), copyText(p.Text)
+		x.Data, x.Text, x.kept = copyTensor(p.Data), copyText(p.Text), new(engine.Kept)
 	}
 	if p.role != nil {
 		r := *p.role

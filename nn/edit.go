@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -378,7 +379,7 @@ func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
 	if e.err != nil {
 		return nil
 	}
-	p := &Param{Data: d}
+	p := &Param{Data: d, kept: new(engine.Kept)}
 	v := &Value{name: name, typ: op.TypeOf(d), param: p, graph: e.g}
 	p.value = v
 	e.addValue(v)

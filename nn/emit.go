@@ -39,6 +39,10 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 	if w.mode == walkTrace && small(c) {
 		w.fold(c, known)
 	}
+	if w.fuser != nil && postponable(c) {
+		w.postpone(n, c, in, known)
+		return nil
+	}
 	return w.emit(n, c, in, known)
 }
 
@@ -231,6 +235,12 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 	b := w.at(v)
 	if b == nil {
 		return nil, &Error{Stage: "lower", Input: v.name, Err: errors.New("is not computed yet")}
+	}
+	if b.late != nil {
+		if err := b.late(); err != nil { // binds the value anew
+			return nil, err
+		}
+		b = w.at(v)
 	}
 	if b.node != nil {
 		return b.node, nil

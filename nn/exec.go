@@ -114,6 +114,7 @@ type stage struct {
 	key     *gorgonia.Node
 	roots   gorgonia.Nodes
 	pool    programs
+	params  map[*Param]*gorgonia.Node
 }
 
 type boundNode struct {
@@ -142,6 +143,9 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 		want = append(want, r.loss)
 	}
 	nodes := ancestors(want, func(v *Value) bool { _, ok := have[v]; return ok })
+	if !g.unfused {
+		w.fuser = newFuser(nodes, want, r.wrt)
+	}
 	for _, n := range nodes {
 		done := true
 		for _, v := range n.out {
@@ -228,7 +232,7 @@ func (st *stage) require(w *walker, v *Value, have map[*Value]dtype.Value) error
 		return &Error{Stage: "lower", Input: v.name, Err: errors.New("is not computed")}
 	}
 	switch {
-	case b.node == nil && b.known.Value != nil:
+	case b.node == nil && b.late == nil && b.known.Value != nil:
 		st.values[v] = b.known.Value
 		if b.typ.Kind == op.Tensor && b.typ.DType.IsFloat() && b.typ.Static() {
 			break // a loss may be constant, an output differentiable: keep a node as well
@@ -265,6 +269,9 @@ func (st *stage) seal(w *walker, have map[*Value]dtype.Value) {
 		}
 	}
 	st.key = w.key
+	if !w.train { // in training no weight stays what it is
+		st.params = w.params
+	}
 	if st.final {
 		st.updates = w.updates
 	}
@@ -294,7 +301,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	if len(st.roots) == 0 {
 		return nil, ctx.Err()
 	}
-	p, err := st.pool.take(st.roots)
+	p, err := st.pool.take(st.roots, st.params)
 	if err != nil {
 		return nil, &Error{Stage: "compile", Err: err}
 	}

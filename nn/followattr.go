@@ -45,6 +45,9 @@ func (f *follower) attributes(n *Node) {
 		f.slice(n, c)
 	case op.SplitConfig:
 		f.split(n, c)
+	case gapConfig:
+		c.size = f.want(n.Out(0))[c.axis]
+		f.e.setConfig(n, c)
 	case op.ReshapeConfig:
 		if n.In(1) == nil && c.Shape != nil {
 			c.Shape = f.target(n, slices.Clone(c.Shape))

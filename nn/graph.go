@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -31,6 +32,7 @@ type Graph struct {
 	version int
 	changes []Change
 	cache   cache
+	unfused bool // runs every node by itself: for tests
 }
 
 // Node is one use of an operator.
@@ -65,12 +67,13 @@ type Value struct {
 
 // Param is a tensor that belongs to the model: a weight, a running statistic or a constant.
 type Param struct {
-	Data   *tensor.Dense // shared by every lowering; nil for a tensor of strings
+	Data   *tensor.Dense // shared by every lowering; nil for a tensor of strings; see Changed
 	Text   *dtype.Strings
 	Frozen bool // not trained
 
 	role  *Role // set by hand; nil: see Role
 	value *Value
+	kept  *engine.Kept // what kernels derived from Data; forks share it as they share Data
 }
 
 // New is an empty model at the latest operator-set version.
@@ -440,6 +443,11 @@ var passesOn = map[string]bool{"Identity": true, "Transpose": true, "Reshape": t
 
 // Trainable says whether training changes the parameter.
 func (p *Param) Trainable() bool { return !p.Frozen && p.Role() == Weight }
+
+// Changed says that elements of Data were written in place. Runs keep weights in the order in which
+// kernels read them best, and make it anew after this. SetData, edits and trainers call it by
+// themselves; who writes into Data calls it before the next run.
+func (p *Param) Changed() { p.kept.Changed() }
 
 // Size is the number of elements.
 func (p *Param) Size() int {

@@ -163,8 +163,8 @@ func (e *Edit) setType(v *Value, t op.Type) {
 func (e *Edit) setData(p *Param, d *tensor.Dense) {
 	old, typ := p.Data, p.value.typ
 	e.act(action{
-		do:     func() { p.Data, p.value.typ = d, op.TypeOf(d) },
-		undo:   func() { p.Data, p.value.typ = old, typ },
+		do:     func() { p.Data, p.value.typ = d, op.TypeOf(d); p.Changed() },
+		undo:   func() { p.Data, p.value.typ = old, typ; p.Changed() },
 		change: Change{Kind: ParamChanged, Param: p, Name: p.Name()},
 		text:   fmt.Sprintf("parameter %s becomes %v", p.Name(), op.TypeOf(d)),
 	})

@@ -303,7 +303,7 @@ func (e *Edit) adaptSlice(n *Node, axis, size int, w *walker) {
 	for i, a := range axes {
 		if a == axis && i < len(starts) && starts[i] == 0 && ends[i] == size && (steps == nil || steps[i] == 1) {
 			ends = slices.Clone(ends)
-			ends[i] = math.MaxInt64
+			ends[i] = math.MaxInt
 			e.replaceInts(n, 2, ends)
 			return
 		}

@@ -62,37 +62,6 @@ func layerName(l Layer) string {
 	return s
 }
 
-// Insert puts a layer behind value at, towards all its users and the graph's output, or towards
-// the given users only. The layer starts as the identity where it can. It returns the layer's
-// output. The layer must keep type and shape; users are checked in any case.
-func (e *Edit) Insert(at *Value, l Layer, users ...*Node) *Value {
-	if !e.mine(at) {
-		return nil
-	}
-	for _, u := range users {
-		if e.has(u) && !slices.Contains(u.reads(), at) {
-			e.Failf("node %s does not read %q", u.Label(), at.name)
-		}
-	}
-	before := slices.Clone(at.users)
-	if i, ok := l.(Identical); ok {
-		l = i.Identity()
-	}
-	v := e.Apply(l, at)
-	if e.err != nil {
-		return nil
-	}
-	if len(users) > 0 {
-		e.Rewire(at, v, users...)
-		return v
-	}
-	e.rewire(at, v, before)
-	if slices.Contains(e.g.outputs, at) {
-		e.swapOutput(at, v)
-	}
-	return v
-}
-
 // swapOutput makes v the graph output that old was, under old's name.
 func (e *Edit) swapOutput(old, v *Value) {
 	list := slices.Clone(e.g.outputs)
@@ -141,45 +110,6 @@ func (e *Edit) rewire(from, to *Value, users []*Node) {
 			}
 		}
 	}
-}
-
-// Remove takes a node out and connects its users to its first data input, whose shape must
-// agree. Parameters that only it read go with it.
-func (e *Edit) Remove(n *Node) {
-	if !e.has(n) {
-		return
-	}
-	if n.unread() {
-		e.drop(n)
-		return
-	}
-	var in *Value
-	for _, v := range n.in {
-		if v != nil && v.param == nil {
-			in = v
-			break
-		}
-	}
-	if in == nil {
-		e.Failf("node %s has no input to connect its users to", n.Label())
-		return
-	}
-	for i, v := range n.out {
-		if v == nil || i == 0 {
-			continue
-		}
-		if len(v.users) > 0 || slices.Contains(e.g.outputs, v) {
-			e.Failf("node %s has a second output, %q, that is read", n.Label(), v.name)
-			return
-		}
-	}
-	out := n.out[0]
-	if err := sameShape(in, out); err != nil {
-		e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be removed: %w", err)})
-		return
-	}
-	e.bypass(out, in)
-	e.drop(n)
 }
 
 // unread says whether nothing reads what the node computes.
@@ -268,43 +198,6 @@ func (e *Edit) sweep(v *Value) {
 		}
 	}
 	e.drop(v.producer)
-}
-
-// Replace puts a layer in the place of a node: it is applied to the node's data inputs, and its
-// outputs take over from the node's. It returns the first.
-func (e *Edit) Replace(n *Node, l Layer) *Value {
-	if !e.has(n) {
-		return nil
-	}
-	var in []*Value
-	for _, v := range n.in {
-		if v != nil && v.param == nil {
-			in = append(in, v)
-		}
-	}
-	out := e.ApplyAll(l, in...)
-	if e.err != nil {
-		return nil
-	}
-	for i, v := range n.out {
-		if v == nil || len(v.users) == 0 && !slices.Contains(e.g.outputs, v) {
-			continue
-		}
-		if i >= len(out) || out[i] == nil {
-			e.Failf("node %s has an output %q that is read, the layer in its place has none", n.Label(), v.name)
-			return nil
-		}
-		if err := sameType(v, out[i]); err != nil {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be replaced: %w", err)})
-			return nil
-		}
-		e.bypass(v, out[i])
-	}
-	e.drop(n)
-	if e.err != nil {
-		return nil
-	}
-	return out[0]
 }
 
 func sameType(old, v *Value) error {

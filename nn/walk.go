@@ -23,6 +23,7 @@ type binding struct {
 	typ   op.Type
 	known op.Known
 	node  *gorgonia.Node // made when asked for, see nodeOf
+	late  func() error   // emits the node that computes the value, see fuser
 	open  bool           // known, but only for the sizes of this lowering: it was computed from a symbolic shape
 	soft  bool           // rests on what a file declares, which may be wrong, rather than on inference
 }
@@ -47,6 +48,7 @@ type walker struct {
 	demanded map[*Value]error // what deferred nodes are waiting for
 	missing  []*Node          // nodes graft has no operator for
 	wrt      []*Value         // what is differentiated for: not folded, even if it looks constant
+	fuser    *fuser           // finds groups of nodes to run as one; nil: every node by itself
 }
 
 // stateUpdate says that after a training step the parameter takes the value of a node.

@@ -9,11 +9,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// widen adds atoms: each is put behind the last one of its group, on every axis. The graph may
-// have been cut since c was made, so the groups are looked up again by their axes.
-func (e *Edit) widen(c *Channels, s *solver, copying bool) {
+// widen adds atoms as a solver decided.
+func (e *Edit) widen(c *Channels, s *solver, copying bool) { e.grow(c, s.added, nil, copying) }
+
+// grow adds atoms to groups: each is put behind the last one of its group, on every axis. Rows that
+// compute new channels of a quiet group start at zero. The graph may have been cut since c was
+// made, so the groups are looked up again by their axes.
+func (e *Edit) grow(c *Channels, added map[*Group]int, quiet map[*Group]bool, copying bool) {
 	for _, g := range c.groups {
-		k := s.added[g]
+		k := added[g]
 		if k == 0 || e.err != nil {
 			continue
 		}
@@ -22,7 +26,7 @@ func (e *Edit) widen(c *Channels, s *solver, copying bool) {
 			return
 		}
 		if same := now.like(g); same != nil {
-			e.widenGroup(now, same, k, copying)
+			e.widenGroup(now, same, k, growth{copying: copying, zero: quiet[g]})
 			continue
 		}
 		e.Failf("a group of channels cannot be found again")
@@ -57,7 +61,7 @@ type layout struct {
 	keep, like []int
 }
 
-func (e *Edit) widenGroup(c *Channels, g *Group, k int, copying bool) {
+func (e *Edit) widenGroup(c *Channels, g *Group, k int, how growth) {
 	last := g.Atoms[len(g.Atoms)-1]
 	keep := map[axisID][]int{}
 	plans := map[axisID]layout{}
@@ -69,8 +73,8 @@ func (e *Edit) widenGroup(c *Channels, g *Group, k int, copying bool) {
 		plans[x.axis], keep[x.axis] = l, l.keep
 	}
 	before, _ := e.cost()
-	zero := c.contracted(g)
-	copying = copying && !zero // copies of queries and keys would count twice
+	how.zero, how.copies = how.zero || c.contracted(g), k
+	how.copying = how.copying && !how.zero // copies of queries and keys would count twice
 	for _, rows := range []bool{true, false} {
 		for _, x := range g.axes {
 			a := c.a.axes[x.axis]
@@ -79,7 +83,8 @@ func (e *Edit) widenGroup(c *Channels, g *Group, k int, copying bool) {
 			}
 			switch v := a.value; {
 			case v.param != nil:
-				e.growParam(v.param, a.axis, plans[x.axis], growth{rows: rows, copying: copying, copies: k, zero: zero})
+				how.rows = rows
+				e.growParam(v.param, a.axis, plans[x.axis], how)
 			case c.a.leaf[v]:
 				e.cutConstant(v, a.axis, copied(plans[x.axis]))
 			}

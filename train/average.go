@@ -47,7 +47,7 @@ func (t *Trainer) hold(averages bool) {
 		return
 	}
 	t.held = averages
-	t.averaged(func(p *nn.Param, s *state) { exchange(p.Data, s.ema) })
+	t.averaged(func(p *nn.Param, s *state) { exchange(p.Data, s.ema); p.Changed() })
 }
 
 func exchange(a, b *tensor.Dense) {

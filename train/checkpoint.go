@@ -210,6 +210,9 @@ func (t *Trainer) resume() error {
 	for _, c := range copies {
 		assign(c[0], c[1])
 	}
+	for p := range t.g.Params() {
+		p.Changed()
+	}
 	for p, s := range t.params {
 		s.n = b.Updates[p.Name()]
 	}

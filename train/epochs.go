@@ -229,6 +229,7 @@ func (t *Trainer) restoreBest() {
 	for p, d := range maps.All(t.best) {
 		if p.Data != nil && p.Data.Shape().Eq(d.Shape()) {
 			assign(p.Data, d)
+			p.Changed()
 		}
 	}
 	t.best = nil

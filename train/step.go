@@ -146,6 +146,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accu
 	for p, x := range s.States {
 		if o := d.origin[p]; t.stats[o] != nil {
 			assign(o.Data, x)
+			o.Changed()
 		}
 	}
 	return s.Loss, nil
@@ -195,6 +196,7 @@ func (t *Trainer) abandon() {
 	for p, s := range t.stats {
 		if s.safe != nil && s.fits(p) {
 			assign(p.Data, s.safe)
+			p.Changed()
 		}
 	}
 	for _, s := range t.params {

@@ -49,6 +49,7 @@ func (t *Trainer) update(total int) (float64, error) {
 		if err := s.plan.rule.Step(p.Data, s.grad, s.slots, h); err != nil {
 			return &op.Error{Stage: "train", Input: p.Name(), Err: err}
 		}
+		p.Changed()
 		s.n++
 		s.has = false
 		return nil

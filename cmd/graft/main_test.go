@@ -77,7 +77,8 @@ func TestCommands(t *testing.T) {
 		want []string // in what is printed
 		err  string   // in the error; "": there is none
 	}{
-		{in("version"), []string{"graft "}, ""},
+		{in("version"), []string{"graft ", "kernels      ", "micro-kernel", "ai.onnx 2"}, ""},
+		{in("version", "--json"), []string{`"kernels":"`, `"ai.onnx":2`, `"processors":`}, ""},
 		{in("--help"), []string{"inspect", "run", "verify", "Examples:"}, ""},
 		{in("inspect", "--help"), []string{"float32[N,3,224,224]"}, ""},
 		{in("inspect", "DIR/digits.onnx"), []string{"input        image float32[N,1,28,28]", "opset        ai.onnx 13", "BatchNormalization"}, ""},

@@ -1,11 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"runtime/debug"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // newRoot is the whole command line. Commands are made anew for each use, so that tests can run
 // them side by side.
@@ -26,25 +21,4 @@ this command does the everyday part of that without a program.`,
 	}
 	root.AddCommand(newDemo(), newInspect(), newRun(), newPrune(), newEdit(), newVerify(), newVersion())
 	return root
-}
-
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of graft and of Go",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			version, goVersion := "unknown", "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version, goVersion = info.Main.Version, info.GoVersion
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" && (version == "" || version == "(devel)") {
-						version = s.Value
-					}
-				}
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "graft %s (%s)\n", version, goVersion)
-			return err
-		},
-	}
 }

@@ -41,6 +41,17 @@ type Core struct {
 	// are computed once. It spells out every attribute that matters. The key "sum" is taken by the
 	// plain sum of the inputs, which the engine may compute itself if their shapes are equal.
 	Key string
+
+	// Does describes the computation to cores that may absorb it. The engine does not look at it.
+	Does any
+	// Absorb is asked where output 0 of this core (self) is read by next alone, as its input slot,
+	// and nobody else wants it. It returns a core that computes both, of which the engine fills in
+	// Name, Out and Inputs, or nil. The inputs of that core are those of self, then those of
+	// next without slot; its outputs those of next, then those of self without the first.
+	Absorb func(self, next *Core, slot int) *Core
+	// Sides says of a core that Absorb returned that it also computes those of self; else it serves
+	// only where nobody wants them.
+	Sides bool
 }
 
 // Spec is the element type and the concrete shape of one output.

@@ -20,6 +20,7 @@ const cacheLine = 64
 type Exec struct {
 	ctx   context.Context
 	pool  *kernel.Pool
+	at    *step // the step that runs
 	block []byte
 	used  atomic.Int64 // bytes asked for since reset; beyond len(block) they came from the heap
 }

@@ -19,6 +19,8 @@ type Options struct {
 	Pool *kernel.Pool
 	// MaxBytes limits the arena; 0 means 64 GiB.
 	MaxBytes int64
+	// Unfused runs every core by itself, as one asks for to compare.
+	Unfused bool
 }
 
 func (o Options) maxBytes() int64 {
@@ -79,6 +81,9 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 			p.sources[n] = v
 			p.inputs = append(p.inputs, v)
 		}
+	}
+	if !o.Unfused {
+		b.absorb()
 	}
 	b.collapse()
 	var err error

@@ -26,7 +26,7 @@ func (p *Program) Run(ctx context.Context) (err error) {
 		if r := recover(); r != nil {
 			err = panicked(at, r)
 		}
-		p.exec.ctx = nil
+		p.exec.ctx, p.exec.at = nil, nil
 		p.running.Store(false)
 	}()
 	p.exec.ctx = ctx
@@ -80,6 +80,7 @@ func (s *step) run(x *Exec) error {
 	}
 	switch s.kind {
 	case kernelStep:
+		x.at = s
 		return s.core.Kernel(x, s.dout, s.din)
 	case sumStep:
 		x.pool.Run(s.sum.pieces, s.sum.run)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ActivationKind is an activation function of ONNX's recurrent operators.
+// ActivationKind is an activation function: of ONNX's recurrent operators, or of an Epilogue.
 type ActivationKind uint8
 
 const (
@@ -21,9 +21,15 @@ const (
 	ActElu                                   // x, or alpha*(exp(x)-1) below 0
 	ActSoftsign                              // x/(1+|x|)
 	ActSoftplus                              // log(1+exp(x))
+
+	// Those below exist as epilogues only.
+	ActClip      // x between alpha and beta
+	ActHardSwish // x*(x/6 + 1/2 clipped to [0, 1])
+	ActSilu      // x/(1+exp(-x))
 )
 
-// Activation is a function with its parameters, which are always used as given;
+// Activation is a function with its parameters, which are always used as given, and by the
+// functions without any ignored;
 // ActivationByName fills in ONNX's defaults.
 type Activation struct {
 	Kind        ActivationKind

@@ -34,16 +34,6 @@ func micro5x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *flo
 //go:noescape
 func micro6x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
 
-// micro12x16 computes a block of 12 rows, the last six from a2, and 16 columns of C; strides are in bytes.
-//
-//go:noescape
-func micro12x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
-
-// micro12x32 is micro12x16 for two strips of B and C.
-//
-//go:noescape
-func micro12x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-
 // packB16 copies kc ≥ 1 rows of 16*strips floats, ldb bytes apart, to strips of 16 columns that are dstStrip bytes apart.
 //
 //go:noescape

@@ -13,7 +13,7 @@ func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
 	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
 	divisors(s, &w, n)
 	Fill(nil, ones, 1)
-	ConvForward(p, s.convolution(), x, ones, nil, y, nil)
+	ConvForward(p, s.convolution(), x, ones, Epilogue[T]{}, y, nil)
 	BinaryRow(p, OpDiv, s.N*s.C, out, y, y, n)
 }
 

@@ -122,106 +122,57 @@ func BatchNorm[T Float](p *Pool, n, c, space int, eps T, x, scale, bias, mean, v
 	ChannelAffine(p, n, c, space, x, a, b, y)
 }
 
-// BatchNormGrad computes the gradients of BatchNorm: dx [n, c, space], dscale and
-// dbias [c], each overwritten, each nil where unwanted. With train set, mean and
-// variance were computed from x and take part; otherwise they were constants.
-// scale may be nil. dx may be dy.
-func BatchNormGrad[T Float](p *Pool, n, c, space int, eps T, train bool, x, dy, scale, mean, variance, dx, dscale, dbias []T) {
-	count := T(n * space)
+// planeRows walks over one channel of images that lie [n, c, space].
+type planeRows struct{ n, c, space, ch int }
+
+// at is where image i of the channel begins.
+func (r planeRows) at(i int) int { return (i*r.c + r.ch) * r.space }
+
+// BatchNormTrain computes mean and variance (divided by the number of elements) of each channel of
+// x [n, c, space], as ChannelMoments does, and y as BatchNorm and then e do. Channel by channel, so
+// that x comes from memory once. scale and bias may be nil, y may be x; e has no Scale and Shift.
+func BatchNormTrain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T, e Epilogue[T], mean, variance, y []T) {
 	if space == 1 {
-		columnNormGrad(p, n, c, eps, train, x, dy, scale, mean, variance, dx, dscale, dbias)
+		columnMoments(p, n, c, x, mean, variance)
+		BatchNorm(p, n, c, space, eps, x, scale, bias, mean, variance, y)
+		e.planes(p, c, space, y[:n*c])
 		return
 	}
+	count := T(n * space)
 	perChannel(p, n, c, space, func(ch int) {
-		invstd := T(1 / math.Sqrt(float64(variance[ch]+eps)))
-		var sumDY, sumDYX T // Σ dy, Σ dy*(x-mean)
-		if dscale != nil || dbias != nil || train {
-			sumDY, sumDYX = channelDots(n, c, space, ch, x, dy, mean[ch])
+		r := planeRows{n, c, space, ch}
+		var s, v T
+		for i := range n {
+			s += sum(x[r.at(i):][:space])
 		}
-		if dscale != nil {
-			dscale[ch] = sumDYX * invstd
+		m := s / count
+		for i := range n {
+			v += sumSqDiff(x[r.at(i):][:space], m)
 		}
-		if dbias != nil {
-			dbias[ch] = sumDY
-		}
-		if dx == nil {
-			return
-		}
-		a := invstd
+		mean[ch], variance[ch] = m, v/count
+		a := T(1 / math.Sqrt(float64(variance[ch]+eps)))
 		if scale != nil {
 			a *= scale[ch]
 		}
-		// dx = a*(dy - mean(dy) - xhat*mean(dy*xhat)) = a*dy + b*x + e
-		var b, e T
-		if train {
-			b = -a * sumDYX * invstd * invstd / count
-			e = -a*sumDY/count - b*mean[ch]
+		b := -m * a
+		if bias != nil {
+			b += bias[ch]
 		}
 		for i := range n {
-			at := (i*c + ch) * space
-			d, g, v := dx[at:][:space], dy[at:][:space], x[at:][:space]
-			if train {
-				affine2(d, g, v, a, b, e)
-			} else {
-				binaryVS(OpMul, d, g, a)
-			}
+			normalize(&e, a, b, x[r.at(i):][:space], y[r.at(i):][:space], r.at(i))
 		}
 	})
 }
 
-// channelDots is Σ dy and Σ dy*(x-mean) of one channel.
-func channelDots[T Float](n, c, space, ch int, x, dy []T, mean T) (s, sx T) {
-	for i := range n {
-		at := (i*c + ch) * space
-		g, v := dy[at:][:space], x[at:][:space]
-		s += sum(g)
-		sx += dotDiff(v, g, mean)
-	}
-	return s, sx
-}
-
-// columnNormGrad is BatchNormGrad for x [rows, cols]: all columns at a time, row by row.
-func columnNormGrad[T Float](p *Pool, rows, cols int, eps T, train bool, x, dy, scale, mean, variance, dx, dscale, dbias []T) {
-	buffer := borrow[T](5 * cols)
-	defer giveBack(buffer)
-	part := func(i int) []T { return (*buffer)[i*cols:][:cols] }
-	sumDY, sumDYX, a, b, e := part(0), part(1), part(2), part(3), part(4)
-	clear((*buffer)[:2*cols])
-	for r := range rows {
-		g := dy[r*cols:][:cols]
-		binaryVV(OpAdd, sumDY, sumDY, g)
-		binaryVV(OpSub, a, x[r*cols:][:cols], mean[:cols])
-		binaryVV(OpMul, a, a, g)
-		binaryVV(OpAdd, sumDYX, sumDYX, a)
-	}
-	clear(b)
-	clear(e)
-	for i := range a {
-		invstd := T(1 / math.Sqrt(float64(variance[i]+eps)))
-		a[i] = invstd
-		if scale != nil {
-			a[i] *= scale[i]
+// normalize is y = x*a + b, finished by e, for elements from at on.
+func normalize[T Float](e *Epilogue[T], a, b T, x, y []T, at int) {
+	for lo := 0; lo < len(y); lo += epilogueBlock {
+		hi := min(len(y), lo+epilogueBlock)
+		part := y[lo:hi]
+		affine(part, x[lo:hi], a, b)
+		if e.Add != nil {
+			binaryVV(OpAdd, part, part, e.Add[at+lo:][:len(part)])
 		}
-		if train {
-			b[i] = -a[i] * sumDYX[i] * invstd * invstd / T(rows)
-			e[i] = -a[i]*sumDY[i]/T(rows) - b[i]*mean[i]
-		}
-		if dscale != nil {
-			dscale[i] = sumDYX[i] * invstd
-		}
+		activate(e.Act, part)
 	}
-	if dbias != nil {
-		copy(dbias[:cols], sumDY)
-	}
-	if dx == nil {
-		return
-	}
-	p.Range(rows, cdiv(elementGrain, max(cols, 1)), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			d, v := dx[r*cols:][:cols], x[r*cols:][:cols]
-			for i, g := range dy[r*cols:][:cols] {
-				d[i] = a[i]*g + b[i]*v[i] + e[i]
-			}
-		}
-	})
 }

@@ -80,7 +80,7 @@ func binaryVV[T Float](op BinaryOp, dst, a, b []T) {
 		return
 	}
 	_, _ = a[n-1], b[n-1]
-	if !simd || !single[T]() {
+	if !has(vectorGroup) || !single[T]() {
 		binaryGo(op, dst, a, b)
 		return
 	}
@@ -111,7 +111,7 @@ func binaryVS[T Float](op BinaryOp, dst, a []T, s T) {
 		return
 	}
 	_ = a[n-1]
-	if !simd || !single[T]() {
+	if !has(vectorGroup) || !single[T]() {
 		binaryScalarGo(op, dst, a, s)
 		return
 	}

@@ -1,14 +1,21 @@
 package kernel
 
-// ConvForward computes y = conv(x, w), plus bias [OC] unless that is nil. scratch
-// may be nil.
-func ConvForward[T Float](p *Pool, s *ConvShape, x, w, bias, y []T, scratch func(n int) []T) {
-	convForward(p, s, x, w, bias, false, y)
-}
-
-// ConvForwardRelu is ConvForward followed by clipping below 0.
-func ConvForwardRelu[T Float](p *Pool, s *ConvShape, x, w, bias, y []T, scratch func(n int) []T) {
-	convForward(p, s, x, w, bias, true, y)
+// ConvForward computes y = conv(x, w) and finishes it as e says. scratch may be nil.
+func ConvForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch func(n int) []T) {
+	if winogradForward(p, s, x, w, e, y, scratch) {
+		return
+	}
+	if useDirect[T](s) {
+		directForward(p, s, x, w, e, y, scratch)
+		return
+	}
+	if e.plain() {
+		convForward(p, s, x, w, e.Shift, e.Act.Kind == ActRelu, y)
+		return
+	}
+	convForward(p, s, x, w, nil, false, y)
+	g := s.geometry()
+	e.planes(p, g.oc, g.out.size(), y[:g.n*g.oc*g.out.size()])
 }
 
 func convForward[T Float](p *Pool, s *ConvShape, x, w, bias []T, relu bool, y []T) {

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 )
 
@@ -100,14 +99,14 @@ func testConv[T Float](t *testing.T, tol float64) {
 			})
 			what := fmt.Sprint(name, " ", i, *s)
 			got := random[T](len(dy), 5)
-			ConvForward(p, s, x, w, nil, got, nil)
+			ConvForward(p, s, x, w, Epilogue[T]{}, got, nil)
 			near(t, what+" y", wide(got), y, tol)
 
 			space := product1(s.Out)
 			for q := range y {
 				y[q] = max(0, y[q]+float64(bias[q/space%s.OC]))
 			}
-			ConvForwardRelu(p, s, x, w, bias, got, nil)
+			ConvForward(p, s, x, w, Epilogue[T]{Shift: bias, Act: Activation{Kind: ActRelu}}, got, nil)
 			near(t, what+" relu", wide(got), y, tol)
 
 			got = random[T](len(x), 5)
@@ -147,49 +146,6 @@ func TestSameBytes(t *testing.T) {
 				first = dw
 			}
 			near(t, fmt.Sprint(*s), dw, first, 0)
-		}
-	}
-}
-
-func BenchmarkConv(b *testing.B) {
-	arena := make([]float32, 1<<23)
-	for _, threads := range []int{1, 2} {
-		if threads > runtime.GOMAXPROCS(0) {
-			continue
-		}
-		p := NewPool(threads)
-		defer p.Close()
-		for _, c := range []struct {
-			name string
-			s    *ConvShape
-		}{
-			{"3x3x64@56", convolution(4, 64, 64, 1, []int{56, 56}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
-			{"3x3x256@14", convolution(4, 256, 256, 1, []int{14, 14}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
-			{"3x3x512@7", convolution(4, 512, 512, 1, []int{7, 7}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
-			{"1x1x256@28", convolution(4, 256, 128, 1, []int{28, 28}, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{0, 0})},
-			{"7x7/2x3@224", convolution(1, 3, 64, 1, []int{224, 224}, []int{7, 7}, []int{2, 2}, []int{1, 1}, []int{3, 3})},
-			{"dw3x3x96@56", convolution(4, 96, 96, 96, []int{56, 56}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})},
-			{"dw3x3x384/2@14", convolution(4, 384, 384, 384, []int{14, 14}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1})},
-			{"5x5x6valid@28", convolution(32, 1, 6, 1, []int{28, 28}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{2, 2})},
-			{"5x5x16valid@14", convolution(32, 6, 16, 1, []int{14, 14}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{0, 0})},
-		} {
-			s := c.s
-			x, w := random[float32](s.N*s.C*product1(s.In), 1), random[float32](s.OC*s.C/s.Group*product1(s.Kernel), 2)
-			y := make([]float32, s.N*s.OC*product1(s.Out))
-			scratch := func(n int) []float32 { return arena[:n] }
-			flop := 2 * float64(len(y)) * float64(s.C/s.Group*product1(s.Kernel))
-			for pass, f := range map[string]func(){
-				"forward": func() { ConvForward(p, s, x, w, nil, y, scratch) },
-				"data":    func() { ConvBackwardData(p, s, y, w, x, scratch) },
-				"weight":  func() { ConvBackwardWeight(p, s, x, y, w, scratch) },
-			} {
-				b.Run(fmt.Sprintf("threads=%d/%s/%s", threads, c.name, pass), func(b *testing.B) {
-					for b.Loop() {
-						f()
-					}
-					reportFlops(b, flop, threads)
-				})
-			}
 		}
 	}
 }

@@ -4,6 +4,9 @@ package kernel
 // [N, OC, Out…] and w, overwriting dx. It is also the forward pass of ConvTranspose,
 // with dy as its input and dx as its output.
 func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch func(n int) []T) {
+	if winogradBackwardData(p, s, dy, w, dx, scratch) {
+		return
+	}
 	g := s.geometry()
 	in, out := g.in.size(), g.out.size()
 	dx, dy = dx[:g.n*g.c*in], dy[:g.n*g.oc*out]
@@ -25,7 +28,9 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 		return
 	}
 	for i := range phases {
-		if ph := &phases[i]; len(ph.taps) > 0 {
+		if ph := &phases[i]; len(ph.taps) > 0 && simd && single[T]() {
+			directPhase(p, &g, ph, dy, w, dx, scratch)
+		} else if len(ph.taps) > 0 {
 			backwardPhase(p, &g, ph, dy, w, dx, scratch)
 		}
 	}
@@ -139,6 +144,9 @@ func ConvBackwardBias[T Float](p *Pool, s *ConvShape, dy, db []T) {
 // ConvBackwardWeight computes the gradient dw [OC, C/Group, Kernel…] of a
 // convolution from x and dy, overwriting dw.
 func ConvBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch func(n int) []T) {
+	if winogradBackwardWeight(p, s, x, dy, dw, scratch) {
+		return
+	}
 	g := s.geometry()
 	in, out := g.in.size(), g.out.size()
 	taps := g.taps()
@@ -150,6 +158,10 @@ func ConvBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch f
 	}
 	if g.planar() {
 		depthwiseBackwardWeight(p, &g, x, dy, dw)
+		return
+	}
+	if simd && single[T]() {
+		directWeight(p, &g, x, dy, dw, scratch)
 		return
 	}
 	// One product per group, (channel, tap) × output channel, inner dimension

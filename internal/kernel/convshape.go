@@ -10,6 +10,8 @@ import "fmt"
 type ConvShape struct {
 	N, C, OC, Group                                     int
 	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
+
+	exact bool // every product as it is: not by winograd
 }
 
 type triple [3]int

@@ -6,7 +6,7 @@ package kernel
 
 // planar tells whether the forward pass goes plane by plane: with many output
 // channels for each input channel the matrix product is faster.
-func (g *geometry) planar() bool { return g.cg == 1 && g.og <= nr }
+func (g *geometry) planar() bool { return g.cg == 1 && (g.og < 4 || !simd && g.og <= nr) }
 
 // bordered is the layout of such a copy.
 type bordered struct {
@@ -59,7 +59,7 @@ func borderLoad[T Float](b *bordered, plane, dst []T) {
 				continue
 			}
 			class, at := (x0+b.origin[2])%b.stride, (x0+b.origin[2])/b.stride
-			if b.stride == 2 && x1-x0 >= nr && single[T]() && simd {
+			if b.stride == 2 && x1-x0 >= nr && single[T]() && has(tapGroup) {
 				// The class that comes first is in d[class*width+at:], the other one at
 				// the same place, or one further on where it wraps around.
 				n := (x1 - x0) / nr
@@ -86,7 +86,7 @@ func tapRows[T Float](rows, n int, x []T, xRow int, offset []int, w []T, bias *T
 		return
 	}
 	y = y[:(rows-1)*yRow+n]
-	if single[T]() && simd {
+	if single[T]() && has(tapGroup) {
 		tapsRows(rows, n, &as32(x)[0], xRow*4, len(offset), &offset[0], &as32(w)[0], &as32(y)[0], yRow*4, pointer32(bias))
 		return
 	}
@@ -108,7 +108,7 @@ func addTapDots[T Float](rows, n int, x []T, xRow int, offset []int, dw, y []T, 
 		return
 	}
 	y = y[:(rows-1)*yRow+n]
-	if single[T]() && simd {
+	if single[T]() && has(tapGroup) {
 		tapDots(rows, n, &as32(x)[0], xRow*4, len(offset), &offset[0], &as32(dw)[0], &as32(y)[0], yRow*4)
 		return
 	}

@@ -39,7 +39,7 @@ func Gemm[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a []T, ld
 	if len(a) < needA || len(b) < needB {
 		panic(fmt.Sprintf("kernel: Gemm: A and B have %d and %d elements, %d and %d needed", len(a), len(b), needA, needB))
 	}
-	if single[T]() && simd && m <= 2 && !transA {
+	if single[T]() && has(blockGroup) && m <= 2 && !transA {
 		gemv(p, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}

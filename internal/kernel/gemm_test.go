@@ -144,10 +144,11 @@ func BenchmarkGemm(b *testing.B) {
 					ldb = s.k
 				}
 				b.ReportAllocs()
+				run := func() { Gemm(p, s.transA, s.transB, s.m, s.n, s.k, 1, x, lda, y, ldb, 0, c, s.n) }
 				for b.Loop() {
-					Gemm(p, s.transA, s.transB, s.m, s.n, s.k, 1, x, lda, y, ldb, 0, c, s.n)
+					run()
 				}
-				reportFlops(b, 2*float64(s.m*s.n*s.k), threads)
+				fmaPeak().compare(b, p, 2*float64(s.m*s.n*s.k), run)
 			})
 		}
 	}

@@ -26,7 +26,7 @@ func (s *columns[T]) pack(l, kc, j, je int, dst []T) {
 func packRows[T Float](kc int, src []T, ldb, strips int, dst []T) {
 	_ = src[(kc-1)*ldb+strips*nr-1]
 	_ = dst[strips*kc*nr-1]
-	if single[T]() && simd {
+	if single[T]() && has(blockGroup) {
 		packB16(kc, &as32(src)[0], ldb*4, &as32(dst)[0], strips, kc*nr*4)
 		return
 	}
@@ -55,7 +55,7 @@ func packTransposed[T Float](kc int, src []T, ldb, cols int, dst []T) {
 	_ = src[(cols-1)*ldb+kc-1]
 	dst = dst[:kc*nr]
 	done, k8 := 0, kc/8
-	if single[T]() && simd && k8 > 0 {
+	if single[T]() && has(blockGroup) && k8 > 0 {
 		s, d := as32(src), as32(dst)
 		for ; done+8 <= cols; done += 8 {
 			packT8(k8, &s[done*ldb], ldb*4, &d[done])
@@ -83,6 +83,9 @@ func packTransposed[T Float](kc int, src []T, ldb, cols int, dst []T) {
 // panel order: mr elements for each column, those beyond rows arbitrary.
 func (w *worker[T]) packPanel(i, rows int, dst []T) {
 	a := w.a[i*w.rsA+w.l*w.csA:]
+	if i+mr <= w.m {
+		rows = mr // there is a faster way for so many
+	}
 	packLeft(rows, w.kc, a, w.rsA, w.csA, dst)
 	if w.alpha != 1 {
 		for q := range dst {
@@ -95,7 +98,7 @@ func packLeft[T Float](rows, kc int, a []T, rsA, csA int, dst []T) {
 	_ = a[(rows-1)*rsA+(kc-1)*csA]
 	dst = dst[:mr*kc]
 	done := 0
-	if single[T]() && simd && rows == mr {
+	if single[T]() && has(blockGroup) && rows == mr {
 		s, d := as32(a), as32(dst)
 		switch {
 		case csA == 1 && kc >= 8:

@@ -1,16 +1,23 @@
 package kernel
 
 // part computes rows i0 to i1 and columns j0 to j1, of the inner dimension l0 to l1;
-// i0 and j0 are multiples of mr and nr.
+// j0 is a multiple of nr.
 func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
-	kc := depth(l1 - l0)
-	nc, mc := min(ncMax, j1-j0), min(mcMax, i1-i0)
-	w := worker[T]{
-		product: x,
-		packA:   x.left == nil && (x.alpha != 1 || j1-j0 >= 192),
-		inPlace: x.direct != nil && i1-i0 <= 2*mr,
+	w := worker[T]{product: x, i0: i0, i1: i1, wide: avx512 && single[T](), tall: mr}
+	if w.wide && i1-i0 > mr {
+		w.tall = 2 * mr
 	}
-	strips, panels := cdiv(nc, nr)*nr*kc, cdiv(mc, mr)*mr*(kc+16)
+	w.blocks = cdiv(i1-i0, w.tall)
+	w.packA = x.left == nil && (x.alpha != 1 || j1-j0 >= 192)
+	w.inPlace = x.direct != nil && (w.blocks == 1 || i1-i0 <= 2*mr)
+	w.onTheWay = x.direct != nil && !w.inPlace && simd && single[T]()
+	w.unit = nr
+	if w.wide {
+		w.unit = 2 * nr
+	}
+	kc := depth(l1 - l0)
+	nc, blocks := min(ncMax, j1-j0), min(mcMax/w.tall, w.blocks)
+	strips, panels := cdiv(nc, nr)*nr*kc, blocks*w.tall*(kc+16)
 	if x.packed != nil {
 		strips = 0
 	}
@@ -31,8 +38,8 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 			w.l, w.kc = l, min(kc, l1-l)
 			w.flags = x.flags(l > l0 || x.beta != 0, l+w.kc == l1)
 			w.packStrips(jc, je)
-			for ic := i0; ic < i1; ic += mc {
-				w.block(ic, min(ic+mc, i1), jc, je)
+			for q := 0; q < w.blocks; q += blocks {
+				w.multiply(q, min(q+blocks, w.blocks), jc, je)
 			}
 		}
 	}
@@ -61,163 +68,138 @@ func (x *product[T]) flags(add, last bool) (flags int) {
 	return flags
 }
 
-// worker is the state of one part.
+// worker is the state of one part. Its rows are cut to blocks as equal as can be, of at most tall
+// rows, because a short last block would keep the registers half empty.
 type worker[T Float] struct {
 	*product[T]
-	packA, inPlace bool
-	strips, panels []T
-	l, kc, flags   int
-	strip          [2]strip[T]
+	i0, i1, tall, blocks int
+	wide                 bool // blocks of up to 2*mr rows and two strips
+	packA, inPlace       bool
+	onTheWay             bool // the first block packs B as it reads it, unit columns at a time
+	unit                 int
+	strips, panels       []T
+	l, kc, flags         int
+	strip                [2]strip[T]
 }
 
-// packStrips packs columns jc to je of the current rows of B, all of them or, where
-// B is used in place, an incomplete last strip.
+// row is the first row of block q.
+func (w *worker[T]) row(q int) int { return w.i0 + q*(w.i1-w.i0)/w.blocks }
+
+// packStrips packs columns jc to je of the current rows of B: all of them or, where others read B
+// in place, an incomplete last strip.
 func (w *worker[T]) packStrips(jc, je int) {
 	from := jc
 	if w.packed != nil {
 		return
 	}
-	if w.inPlace {
+	switch {
+	case w.inPlace:
 		from += (je - jc) / nr * nr
+	case w.onTheWay:
+		from += (je - jc) / w.unit * w.unit
 	}
 	if from < je {
 		w.b.pack(w.l, w.kc, from, je, w.strips[(from-jc)*w.kc:])
 	}
 }
 
-// block multiplies rows ic to ie with the packed columns jc to je.
-func (w *worker[T]) block(ic, ie, jc, je int) {
-	fillLD := (w.kc+7)&^7 + 8
+// block is some rows of the left operand.
+type block[T Float] struct {
+	i, rows  int
+	a, a2    []T // the rows, those from mr on in a2
+	rsA, csA int
+	bias     []T
+}
+
+// fillLD is how far apart the rows of a left operand lie that is not in memory.
+func (w *worker[T]) fillLD() int { return (w.kc+7)&^7 + 8 }
+
+// prepare packs blocks q0 to q1 of the left operand.
+func (w *worker[T]) prepare(q0, q1 int) {
 	switch {
 	case w.left != nil:
-		w.left.fill(ic, ie-ic, w.l, w.kc, w.panels, fillLD)
+		i := w.row(q0)
+		w.left.fill(i, w.row(q1)-i, w.l, w.kc, w.panels, w.fillLD())
 	case w.packA:
-		for i := ic; i < ie; i += mr {
-			w.packPanel(i, min(mr, ie-i), w.panels[(i-ic)*w.kc:][:mr*w.kc])
+		for q := q0; q < q1; q++ {
+			dst := w.panels[(q-q0)*w.tall*w.kc:]
+			for i, ie := w.row(q), w.row(q+1); i < ie; i += mr {
+				w.packPanel(i, min(mr, ie-i), dst[:mr*w.kc])
+				dst = dst[mr*w.kc:]
+			}
 		}
 	}
+}
+
+// block finds block q, the first prepared one being q0.
+func (w *worker[T]) block(q, q0 int) (b block[T]) {
+	b.i = w.row(q)
+	b.rows = w.row(q+1) - b.i
+	switch {
+	case w.left != nil:
+		b.rsA, b.csA = w.fillLD(), 1
+		b.a = w.panels[(b.i-w.row(q0))*b.rsA:]
+	case w.packA:
+		b.rsA, b.csA = 1, mr
+		b.a = w.panels[(q-q0)*w.tall*w.kc:]
+	default:
+		b.rsA, b.csA = w.rsA, w.csA
+		b.a = w.a[b.i*w.rsA+w.l*w.csA:]
+	}
+	if b.rows > mr {
+		if w.packA {
+			b.a2 = b.a[mr*w.kc:]
+		} else {
+			b.a2 = b.a[mr*b.rsA:]
+		}
+	}
+	if w.flags&flagBias != 0 {
+		b.bias = w.bias[b.i:][:b.rows]
+	}
+	return b
+}
+
+// multiply multiplies blocks q0 to q1 of rows with columns jc to je.
+func (w *worker[T]) multiply(q0, q1, jc, je int) {
+	w.prepare(q0, q1)
 	for j := jc; j < je; {
-		pair := avx512 && single[T]() && ie-ic >= 2*mr && je-j > nr && (!w.inPlace || je-j >= 2*nr)
-		w.aim(&w.strip[0], j, jc, je)
+		left := je - j
+		pair := w.wide && left > nr && (!w.inPlace || left >= 2*nr)
+		s, s2 := &w.strip[0], &w.strip[1]
+		w.aim(s, j, jc, je)
+		if pair {
+			w.aim(s2, j+nr, jc, je)
+		}
+		q := q0
+		if w.onTheWay && q0 == 0 && left >= w.unit {
+			b, b2 := w.direct[w.l*w.ldb+j:], w.direct[w.l*w.ldb+j+w.unit-nr:]
+			w.cross(w.block(q, q0), pair, b, b2, w.ldb, w.strips[(j-jc)*w.kc:])
+			q++
+		}
+		for ; q < q1; q++ {
+			w.cross(w.block(q, q0), pair, s.b, s2.b, s.rsB, nil)
+		}
 		j += nr
 		if pair {
-			w.aim(&w.strip[1], j, jc, je)
 			j += nr
 		}
-		for i, rows := ic, 0; i < ie; i += rows {
-			rows = min(mr, ie-i)
-			if avx512 && ie-i >= 2*mr && single[T]() {
-				rows = 2 * mr
-			}
-			var a, a2, bias []T // a2: the second half of 2*mr rows
-			var rsA, csA int
-			switch {
-			case w.left != nil:
-				a, rsA, csA = w.panels[(i-ic)*fillLD:], fillLD, 1
-			case w.packA:
-				a, rsA, csA = w.panels[(i-ic)*w.kc:], 1, mr
-			default:
-				a, rsA, csA = w.a[i*w.rsA+w.l*w.csA:], w.rsA, w.csA
-			}
-			switch {
-			case rows <= mr:
-			case w.packA:
-				a2 = a[mr*w.kc:]
-			default:
-				a2 = a[mr*rsA:]
-			}
-			if w.flags&flagBias != 0 {
-				bias = w.bias[i:][:rows]
-			}
-			s, s2 := &w.strip[0], &w.strip[1]
-			if pair && rows == 2*mr {
-				c, ldc := w.target(s, i, rows)
-				c2, ldc2 := w.target(s2, i, rows)
-				microPair(w.kc, a, a2, rsA, csA, s.b, s2.b, s.rsB, c, ldc, c2, ldc2, w.flags, bias)
-				w.scatter(s, i, rows)
-				w.scatter(s2, i, rows)
-				continue
-			}
-			for q := range w.strip {
-				if q == 1 && !pair {
-					break
-				}
-				s := &w.strip[q]
-				c, ldc := w.target(s, i, rows)
-				micro(rows, w.kc, a, a2, rsA, csA, s.b, s.rsB, c, ldc, w.flags, bias)
-				w.scatter(s, i, rows)
-			}
-		}
 	}
 }
 
-// strip is up to nr columns of the product.
-type strip[T Float] struct {
-	b     []T // the current rows of B, rsB elements apart
-	rsB   int
-	cols  int
-	whole bool    // all nr columns are there, and lie together in C
-	at    [nr]int // where the columns lie in a row of C
-	tile  []T     // in place of C where they do not
-}
-
-// aim sets s to the columns from j on, of jc to je.
-func (w *worker[T]) aim(s *strip[T], j, jc, je int) {
-	s.cols = min(nr, je-j)
-	s.whole = w.locate(&s.at, j, s.cols)
-	s.rsB = nr
+// cross multiplies a block of rows with the strip or the two at hand, whose rows of B are given;
+// to is where to copy them, or nil.
+func (w *worker[T]) cross(r block[T], pair bool, b, b2 []T, rsB int, to []T) {
+	s, s2 := &w.strip[0], &w.strip[1]
+	c, ldc := w.target(s, r.i, r.rows)
 	switch {
-	case w.packed != nil:
-		s.b = w.packed[w.l*cdiv(w.n, nr)*nr+j*w.kc:]
-	case w.inPlace && s.cols == nr:
-		s.b, s.rsB = w.direct[w.l*w.ldb+j:], w.ldb
+	case pair:
+		c2, ldc2 := w.target(s2, r.i, r.rows)
+		microWide(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, b2, rsB, c, ldc, c2, ldc2, w.flags, r.bias, to)
+		w.scatter(s2, r.i, r.rows)
+	case to != nil:
+		microPacking(r.rows, w.kc, r.a, r.rsA, r.csA, b, rsB, c, ldc, w.flags, r.bias, to)
 	default:
-		s.b = w.strips[(j-jc)*w.kc:]
+		micro(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, rsB, c, ldc, w.flags, r.bias)
 	}
-}
-
-// target is where the micro-kernel writes rows i to i+rows of s.
-func (w *worker[T]) target(s *strip[T], i, rows int) (c []T, ldc int) {
-	if s.whole {
-		return w.c[s.at[0]+i*w.ldc:][:(rows-1)*w.ldc+nr], w.ldc
-	}
-	if w.flags&flagAdd != 0 {
-		for r := range rows {
-			c, t := w.c[(i+r)*w.ldc:], s.tile[r*nr:][:nr]
-			for q, v := range s.at[:s.cols] {
-				t[q] = c[v]
-			}
-		}
-	}
-	return s.tile, nr
-}
-
-// scatter copies a tile to where it belongs.
-func (w *worker[T]) scatter(s *strip[T], i, rows int) {
-	if s.whole {
-		return
-	}
-	for r := range rows {
-		c, t := w.c[(i+r)*w.ldc:], s.tile[r*nr:][:nr]
-		for q, v := range s.at[:s.cols] {
-			c[v] = t[q]
-		}
-	}
-}
-
-// locate finds where columns j to j+cols lie in a row of C, and whether they are a
-// full strip in one piece.
-func (w *worker[T]) locate(at *[nr]int, j, cols int) bool {
-	if w.where != nil {
-		w.where(j, cols, at)
-	} else {
-		q, r := j/w.span, j%w.span
-		for i := range cols {
-			at[i] = q*w.image + r
-			if r++; r == w.span {
-				q, r = q+1, 0
-			}
-		}
-	}
-	return cols == nr && at[nr-1]-at[0] == nr-1
+	w.scatter(s, r.i, r.rows)
 }

@@ -13,7 +13,7 @@ func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T
 	_ = a[(min(rows, mr)-1)*rsA+(kc-1)*csA]
 	_ = b[(kc-1)*rsB+nr-1]
 	_ = c[(rows-1)*ldc+nr-1]
-	if !simd || !single[T]() {
+	if !has(blockGroup) || !single[T]() {
 		microGo(rows, kc, a, rsA, csA, b, rsB, c, ldc, flags, bias)
 		return
 	}
@@ -22,12 +22,12 @@ func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T
 	if flags&flagBias != 0 {
 		pbias = &as32(bias)[0]
 	}
-	if rows == 2*mr {
-		_ = a2[(mr-1)*rsA+(kc-1)*csA]
-		micro12x16(kc, pa, &as32(a2)[0], rsA*4, csA*4, pb, rsB*4, pc, ldc*4, flags, pbias)
+	rsA, csA, rsB, ldc = rsA*4, csA*4, rsB*4, ldc*4
+	if rows > mr {
+		_ = a2[((rows-mr-1)*rsA+(kc-1)*csA)/4]
+		tallKernels[rows](kc, pa, &as32(a2)[0], rsA, csA, pb, rsB, pc, ldc, flags, pbias)
 		return
 	}
-	rsA, csA, rsB, ldc = rsA*4, csA*4, rsB*4, ldc*4
 	switch rows {
 	case 1:
 		micro1x16(kc, pa, rsA, csA, pb, rsB, pc, ldc, flags, pbias)
@@ -44,20 +44,23 @@ func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T
 	}
 }
 
-// microPair is micro for 2*mr rows and two strips; only processors with wide registers have it.
-func microPair[T Float](kc int, a, a2 []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, c2 []T, ldc2, flags int, bias []T) {
-	last := (mr-1)*rsA + (kc-1)*csA
-	_, _ = a[last], a2[last]
-	last = (kc-1)*rsB + nr - 1
-	_, _ = b[last], b2[last]
-	_, _ = c[(2*mr-1)*ldc+nr-1], c2[(2*mr-1)*ldc2+nr-1]
+// packingRows are the kernels of AVX2 that copy the rows of B.
+var packingRows = [...]func(kc int, a *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc, flags int, bias, to *float32){
+	1: micro1x16p, micro2x16p, micro3x16p, micro4x16p, micro5x16p, micro6x16p,
+}
+
+// microPacking is micro for up to mr rows, and copies the rows of b to the strip to, of nr*kc
+// elements. Only AVX2 has it.
+func microPacking[T Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c []T, ldc, flags int, bias, to []T) {
+	_ = a[(rows-1)*rsA+(kc-1)*csA]
+	_ = b[(kc-1)*rsB+nr-1]
+	_ = c[(rows-1)*ldc+nr-1]
 	pa := &as32(a)[0]
 	pbias := pa
 	if flags&flagBias != 0 {
-		pbias = &as32(bias)[:2*mr][0]
+		pbias = &as32(bias)[0]
 	}
-	micro12x32(kc, pa, &as32(a2)[0], rsA*4, csA*4, &as32(b)[0], &as32(b2)[0], rsB*4,
-		&as32(c)[0], ldc*4, &as32(c2)[0], ldc2*4, flags, pbias)
+	packingRows[rows](kc, pa, rsA*4, csA*4, &as32(b)[0], rsB*4, &as32(c)[0], ldc*4, flags, pbias, &as32(to)[:nr*kc][0])
 }
 
 // microGo is micro in Go: sub-blocks of 2×4, which the scalar registers can hold.

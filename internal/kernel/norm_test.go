@@ -182,7 +182,7 @@ func TestBatchNorm(t *testing.T) {
 
 			for _, train := range []bool{true, false} {
 				dx, dscale, dbias := make([]float64, size), make([]float64, c), make([]float64, c)
-				BatchNormGrad(p, n, c, space, eps, train, x, dy, scale, mean, variance, dx, dscale, dbias)
+				BatchNormGrad(p, n, c, space, eps, train, x, dy, Gate[float64]{}, scale, mean, variance, dx, dscale, dbias)
 				loss := func() float64 {
 					if train {
 						ChannelMoments(nil, n, c, space, x, m, v)
@@ -195,7 +195,7 @@ func TestBatchNorm(t *testing.T) {
 				slope(t, what+" dscale", scale, dscale, loss)
 				slope(t, what+" dbias", bias, dbias, loss)
 				dx32, ds32, db32 := make([]float32, size), make([]float32, c), make([]float32, c)
-				BatchNormGrad(p, n, c, space, eps, train, narrow(x), narrow(dy), narrow(scale), narrow(mean), narrow(variance), dx32, ds32, db32)
+				BatchNormGrad(p, n, c, space, eps, train, narrow(x), narrow(dy), Gate[float32]{}, narrow(scale), narrow(mean), narrow(variance), dx32, ds32, db32)
 				near(t, what+" dx float32", wide(dx32), dx, 1e-4)
 				near(t, what+" dscale float32", wide(ds32), dscale, 1e-3)
 				near(t, what+" dbias float32", wide(db32), dbias, 1e-3)

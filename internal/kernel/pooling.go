@@ -78,7 +78,7 @@ func (s *PoolShape) planes(p *Pool, w *window, f func(i int)) {
 func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
 	w := s.window()
 	in, out := w.in.size(), w.out.size()
-	if single[T]() && simd && out > 0 && in > 0 {
+	if single[T]() && has(tapGroup) && out > 0 && in > 0 {
 		maxPool32(p, s, &w, as32(x), as32(y), index)
 		return
 	}

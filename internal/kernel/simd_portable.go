@@ -1,4 +1,4 @@
-//go:build !amd64 || purego
+//go:build (!amd64 && !arm64) || purego
 
 package kernel
 
@@ -9,6 +9,8 @@ const (
 	avx512     = false
 	noAssembly = "kernel: no assembly on this platform"
 )
+
+func has(group) bool { return false }
 
 // pause is the body of spin loops.
 func pause() { runtime.Gosched() }

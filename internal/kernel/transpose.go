@@ -120,7 +120,7 @@ func turnPlanes[E any](p *Pool, dst, src []E, dims, strides []int, fast int) {
 
 // turnTiles copies rows r0 to r1 of a plane: dst[r*ld+c] = src[c*ls+r].
 func turnTiles[E any](dst, src []E, r0, r1, cols, ld, ls int) {
-	if n8 := (r1 - r0) / 8; simd && n8 > 0 && cols >= 8 && unsafe.Sizeof(src[0]) == 4 {
+	if n8 := (r1 - r0) / 8; has(turnGroup) && n8 > 0 && cols >= 8 && unsafe.Sizeof(src[0]) == 4 {
 		// All but an edge of fewer than eight rows and one of fewer than eight columns.
 		edge := cols &^ 7
 		for c := 0; c < edge; c += 8 {

@@ -183,5 +183,5 @@ func sqrtInto[T Float](dst, x []T) {
 
 // f32 tells whether the assembly applies, and that x is as long as dst, not empty.
 func f32[T Float](dst, x []T) bool {
-	return simd && single[T]() && len(dst) > 0 && len(x) >= len(dst)
+	return has(vectorGroup) && single[T]() && len(dst) > 0 && len(x) >= len(dst)
 }

@@ -36,7 +36,7 @@ func batchNormalization() *Op {
 			}
 			return []Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
 		},
-		Couple: coupleBatchNorm,
+		Couple: coupleBatchNorm, Does: batchNormDoes, Absorb: batchNormAbsorb,
 	}
 }
 
@@ -48,6 +48,15 @@ const (
 	bnUsedMean, bnUsedVar       = 5, 6
 	bnNextMean, bnNextVar       = 7, 8
 )
+
+// batchNormDoes: with statistics that are given, a scale and a shift of each channel.
+func batchNormDoes(c *Call) any {
+	m := batchNormOf(c)
+	if m.batch || perElement(c) || c.Outputs > 1 {
+		return nil
+	}
+	return channelTail(c, &tail{kind: tailNorm, slots: []int{0}, eps: m.eps})
+}
 
 // batchStatistics says whether the call computes mean and variance from X.
 func batchStatistics(c *Call) bool {
@@ -118,7 +127,7 @@ func batchNormOf(c *Call) norm {
 func batchNormKernel(c *Call) (engine.Kernel, error) {
 	m := batchNormOf(c)
 	if m.batch {
-		return mixedPrecision(c, batchNormTrain[float32](m), batchNormTrain[float64](m)), nil
+		return mixedPrecision(c, batchNormTrain[float32](m, ending{}), batchNormTrain[float64](m, ending{})), nil
 	}
 	return mixedPrecision(c, batchNormEval[float32](m), batchNormEval[float64](m)), nil
 }
@@ -137,7 +146,18 @@ func batchNormEval[T kernel.Float](m norm) engine.Kernel {
 	}
 }
 
-func batchNormTrain[T kernel.Float](m norm) engine.Kernel {
+// batchNormAbsorb: with the batch's statistics, a sum and an activation join the pass that scales.
+func batchNormAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+	m := batchNormOf(c)
+	if !m.batch || channelTail(c, &tail{}) == nil {
+		return nil
+	}
+	return absorber(c.In[0].DType, m.c, ending{}, func(e ending) engine.Kernel {
+		return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
+	})
+}
+
+func batchNormTrain[T kernel.Float](m norm, e ending) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		mean, variance := elemsAt[T](out, bnUsedMean), elemsAt[T](out, bnUsedVar)
 		if mean == nil {
@@ -146,9 +166,11 @@ func batchNormTrain[T kernel.Float](m norm) engine.Kernel {
 		if variance == nil {
 			variance = engine.Scratch[T](x)(m.c)
 		}
-		kernel.ChannelMoments(x.Pool(), m.n, m.c, m.space, elems[T](in[0]), mean, variance)
 		if y := elems[T](out[0]); y != nil {
-			kernel.BatchNorm(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), mean, variance, y)
+			end := epilogue[T](x, e, m.c, nil, in)
+			kernel.BatchNormTrain(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), end, mean, variance, y)
+		} else {
+			kernel.ChannelMoments(x.Pool(), m.n, m.c, m.space, elems[T](in[0]), mean, variance)
 		}
 		copy(elemsAt[T](out, bnSavedMean), mean)
 		copy(elemsAt[T](out, bnSavedVar), variance)
@@ -183,15 +205,37 @@ func batchNormalizationGrad() *Op {
 			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
 		},
+		Does: func(c *Call) any {
+			if channelTail(c, &tail{}) == nil {
+				return nil
+			}
+			return &gated{kernel: func(g gate) engine.Kernel {
+				m := c.Config.(bnGrad).Norm
+				return perPrecision(c.In[0].DType, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
+			}, dtype: c.In[0].DType}
+		},
 	}
 }
 
 func batchNormBack[T kernel.Float](m norm) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.BatchNormGrad(x.Pool(), m.n, m.c, m.space, T(m.eps), m.batch, elems[T](in[1]), elems[T](in[0]), elems[T](in[2]),
-			elems[T](in[3]), elems[T](in[4]), elems[T](out[0]), elemsAt[T](out, 1), elemsAt[T](out, 2))
+		batchNormBackward(x, m, out, in[0], in[1:], kernel.Gate[T]{})
 		return nil
 	}
+}
+
+// batchNormBackGated runs with the inputs of a gate in front of its own.
+func batchNormBackGated[T kernel.Float](m norm, g gate) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		batchNormBackward(x, m, out, in[0], in[g.inputs:], gateOf[T](g, in))
+		return nil
+	}
+}
+
+// batchNormBackward: in are x, scale, mean and variance.
+func batchNormBackward[T kernel.Float](x *engine.Exec, m norm, out []*tensor.Dense, dy *tensor.Dense, in []*tensor.Dense, g kernel.Gate[T]) {
+	kernel.BatchNormGrad(x.Pool(), m.n, m.c, m.space, T(m.eps), m.batch, elems[T](in[0]), elems[T](dy), g, elems[T](in[1]),
+		elems[T](in[2]), elems[T](in[3]), elems[T](out[0]), elemsAt[T](out, 1), elemsAt[T](out, 2))
 }
 
 // batchNormGrad leaves running statistics out: they are state, no gradient flows through them.

@@ -51,6 +51,12 @@ func (r binary) op() *Op {
 	if r.result() {
 		o.Out = "C bool"
 	}
+	switch r.name {
+	case "Add":
+		o.Does = func(c *Call) any { return operandTail(c, tailShift) }
+	case "Mul":
+		o.Does = func(c *Call) any { return operandTail(c, tailScale) }
+	}
 	if r.name == "Add" || r.name == "Mul" { // biases behind a MatMul, scales behind a decomposed normalization
 		o.In = "A T weight, B T weight"
 	}

@@ -33,16 +33,22 @@ func clip() *Op {
 			return nil
 		},
 		Infer: Same, InPlace: []int{0}, Kernel: clipKernel, Grad: clipGrad,
+		Does: func(c *Call) any {
+			lo, hi := bounds[float64](c.Config.(ClipConfig), nil, nil)
+			return actTail(c, kernel.Activation{Kind: kernel.ActClip, Alpha: lo, Beta: hi})
+		},
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
 	}
 }
 
-// clipGrad gives dy to the elements within the bounds; the sum of the others goes to the bounds.
+// clipGrad gives dy to the elements between the bounds; the sum of the others goes to the bounds,
+// that of elements equal to a bound too, as in the gradient that PyTorch's relu6 has. It is all read off
+// the output, so that nobody need keep the input.
 func clipGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if !c.In[0].DType.IsFloat() {
 		return nil, nil
 	}
-	args := append(gorgonia.Nodes{dout[0]}, in...)
+	args := append(gorgonia.Nodes{dout[0], out[0]}, in[1:]...)
 	list, err := ApplyN(len(in), clipGradConfig{c.Config.(ClipConfig)}, args...)
 	if err != nil {
 		return nil, err
@@ -62,7 +68,7 @@ func (clipGradConfig) Op() *Op { return standard(Internal, "ClipGrad") }
 func clipGradOp() *Op {
 	return &Op{
 		Domain: Internal, Name: "ClipGrad", Since: []int{1}, Doc: "Gradient of Clip.",
-		In: "dY T, X T, min? T, max? T", Out: "dX T, dMin T, dMax T", Where: Where{"T": Floats}, Attrs: clipGradConfig{},
+		In: "dY T, Y T, min? T, max? T", Out: "dX T, dMin T, dMax T", Where: Where{"T": Floats}, Attrs: clipGradConfig{},
 		Infer: func(c *Call) ([]Type, error) {
 			list := []Type{c.In[1]}
 			for i := 2; i < len(c.In); i++ {
@@ -73,7 +79,11 @@ func clipGradOp() *Op {
 			}
 			return list, nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		NoGrad: "gradient", Pinned: "gradient", InPlace: []int{0},
+		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+			cfg := c.Config.(clipGradConfig).Of
+			return absorbGate(c.In[0].DType, gate{clip: true, bounds: cfg})
+		},
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			cfg := c.Config.(clipGradConfig).Of
 			return perPrecision(c.In[0].DType, clipGradKernel[float32](cfg), clipGradKernel[float64](cfg)), nil
@@ -163,28 +173,22 @@ func clipInts[T integer]() engine.Kernel {
 
 func clipGradKernel[T kernel.Float](cfg ClipConfig) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		lo, hi := bounds[T](cfg, inputAt(in, 2), inputAt(in, 3))
-		dy, v, dx := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), elems[T](out[0])
-		if dx != nil {
-			kernel.ClipGrad(x.Pool(), dx, dy, v, lo, hi)
-		}
+		lo, hi := within(bounds[T](cfg, inputAt(in, 2), inputAt(in, 3)))
+		dy, y := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
 		below, above := elemsAt[T](out, 1), elemsAt[T](out, 2)
-		if below == nil && above == nil {
-			return nil
-		}
-		var sumLow, sumHigh T
-		for i, x := range v {
-			if x > hi || lo > hi {
-				sumHigh += dy[i]
-			} else if x < lo {
-				sumLow += dy[i]
+		clear(below)
+		clear(above)
+		if len(below)+len(above) > 0 {
+			for i, v := range y { // before dx takes the place of dy
+				if v > hi && len(above) > 0 {
+					above[0] += dy[i]
+				} else if v < lo && v <= hi && len(below) > 0 {
+					below[0] += dy[i]
+				}
 			}
 		}
-		if len(below) > 0 {
-			below[0] = sumLow
-		}
-		if len(above) > 0 {
-			above[0] = sumHigh
+		if dx := elems[T](out[0]); dx != nil {
+			kernel.ClipGrad(x.Pool(), dx, dy, y, lo, hi)
 		}
 		return nil
 	}

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"math"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -26,7 +28,7 @@ func conv() *Op {
 		Doc: "Convolution over one to three spatial axes, channels in groups.",
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: ConvConfig{},
-		Infer: inferConv, Kernel: convKernel, Grad: convGrad, Couple: coupleConv, Cost: convCost,
+		Infer: inferConv, Kernel: convKernel, Absorb: convAbsorb, Grad: convGrad, Couple: coupleConv, Cost: convCost,
 	}
 }
 
@@ -122,7 +124,7 @@ func (c *Call) output(shape []Dim) ([]Type, error) {
 }
 
 // maxElements bounds the elements of an output whose shape comes from attributes.
-const maxElements = 1 << 34
+const maxElements = min(1<<34, math.MaxInt/16)
 
 // shape is the geometry for package kernel; x and y are the smaller-stride and the strided side.
 func (w *window) shape(x, y Type, group int) kernel.ConvShape {
@@ -146,12 +148,29 @@ func convKernel(c *Call) (engine.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return perPrecision(c.In[0].DType, convForward[float32](s), convForward[float64](s)), nil
+	return convEnding(c.In[0].DType, s, ending{}), nil
 }
 
-func convForward[T kernel.Float](s kernel.ConvShape) engine.Kernel {
+// convAbsorb: normalizations by constants, residuals and activations end a convolution.
+func convAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+	s, err := convShape(c)
+	if err != nil {
+		return nil
+	}
+	t := c.In[0].DType
+	return absorber(t, s.OC, ending{affine: true}, func(e ending) engine.Kernel { return convEnding(t, s, e) })
+}
+
+func convEnding(t DType, s kernel.ConvShape, e ending) engine.Kernel {
+	return perPrecision(t, convForward[float32](s, e), convForward[float64](s, e))
+}
+
+func convPlain[T kernel.Float](s kernel.ConvShape) engine.Kernel { return convForward[T](s, ending{}) }
+
+func convForward[T kernel.Float](s kernel.ConvShape, e ending) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.ConvForward(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), elemsAt[T](in, 2), elems[T](out[0]), engine.Scratch[T](x))
+		end := epilogue(x, e, s.OC, elemsAt[T](in, 2), in)
+		kernel.ConvForward(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), end, elems[T](out[0]), engine.Scratch[T](x))
 		return nil
 	}
 }

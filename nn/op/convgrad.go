@@ -43,7 +43,7 @@ func convSteps() []*Op {
 	return []*Op{
 		step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", convData[float32], convData[float64]),
 		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", convWeightGrad[float32], convWeightGrad[float64]),
-		step("ConvOf", "X T, W T", "Convolution of a given geometry.", convForward[float32], convForward[float64]),
+		step("ConvOf", "X T, W T", "Convolution of a given geometry.", convPlain[float32], convPlain[float64]),
 	}
 }
 

@@ -105,14 +105,14 @@ func gemmKernel(c *Call) (engine.Kernel, error) {
 }
 
 func floatGemm[T kernel.Float](p product) engine.Kernel {
-	lda, ldb := p.leading()
+	w := newWeightProduct[T](p)
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		y, beta := elems[T](out[0]), 0.0
 		if len(in) > 2 && in[2] != nil && p.beta != 0 {
 			spread(x, y, elems[T](in[2]), p.c, p.m, p.n)
 			beta = p.beta
 		}
-		kernel.Gemm(x.Pool(), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), elems[T](in[0]), lda, elems[T](in[1]), ldb, T(beta), y, p.n)
+		w.run(x, in[0], in[1], beta, y)
 		return nil
 	}
 }

@@ -19,6 +19,7 @@ func leakyRelu() []*Op {
 			if a <= 1 {
 				p.f32 = blocked(leakyBlock(float32(a)))
 			}
+			p.act = kernel.Activation{Kind: kernel.ActLeakyRelu, Alpha: a}
 			return p
 		},
 	}.ops()

@@ -130,6 +130,12 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 			return nil, err
 		}
 		core.Kernel = k
+		if c.Op.Does != nil {
+			core.Does = c.Op.Does(c)
+		}
+		if c.Op.Absorb != nil {
+			core.Absorb = c.Op.Absorb(c)
+		}
 		return core, nil
 	}
 	if run == nil {

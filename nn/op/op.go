@@ -50,6 +50,11 @@ type Op struct {
 	// State lists the outputs that replace an input's value after a training step.
 	State func(c *Call) []Update
 
+	// Does and Absorb let kernels run together, see engine.Core: what the call computes, for those
+	// that may absorb it, and how it absorbs. nil as a function or as its result: it does not.
+	Does   func(c *Call) any
+	Absorb func(c *Call) func(self, next *engine.Core, slot int) *engine.Core
+
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape
 	Random  bool  // the kernel gets a key as one more input behind the formal ones: uint64[2], seed and step

@@ -22,6 +22,8 @@ type pointwise struct {
 	g32  func(p *kernel.Pool, dx, dy, at []float32) // at is x or y, as need says
 	g64  func(p *kernel.Pool, dx, dy, at []float64)
 
+	act kernel.Activation // the same as an ending of other kernels; ActDefault: it is none
+
 	ints  func(x int64) int64   // for integer types; overflow wraps
 	uints func(x uint64) uint64 // for unsigned ones; nil: ints serves
 }
@@ -43,6 +45,7 @@ func (r pointwiseOp) ops() []*Op {
 		Name: r.name, Doc: r.doc, Since: r.since, In: "X T", Out: "Y T", Where: Where{"T": r.types}, Attrs: r.attrs,
 		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise,
 		Kernel: func(c *Call) (engine.Kernel, error) { return r.of(c.Config).kernel(c), nil },
+		Does:   func(c *Call) any { return actTail(c, r.of(c.Config).act) },
 	}
 	if r.types == nil {
 		o.Where = Where{"T": Floats}
@@ -82,6 +85,12 @@ func (r pointwiseOp) gradOp() *Op {
 		Domain: Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: Where{"T": Floats}, Attrs: pointwiseGrad{},
 		Infer: Same, InPlace: []int{0}, NoGrad: "gradient", Pinned: "gradient",
+		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+			if p := r.of(c.Config.(pointwiseGrad).Of); p.act.Kind != kernel.ActRelu {
+				return nil
+			}
+			return absorbGate(c.In[0].DType, gate{})
+		},
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			p := r.of(c.Config.(pointwiseGrad).Of)
 			return perPrecision(c.In[0].DType, pointwiseGradKernel(p.need, p.grad, p.g32), pointwiseGradKernel(p.need, p.grad, p.g64)), nil

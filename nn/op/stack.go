@@ -100,11 +100,12 @@ func broadcastIndex(from, to []int) []int {
 func floatStack[T kernel.Float](s stack) engine.Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
+	w := newWeightProduct[T](s.product)
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		a, b, y := elems[T](in[0]), elems[T](in[1]), elems[T](out[0])
 		switch {
 		case s.batch == 1:
-			kernel.Gemm(x.Pool(), s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, b, ldb, 0, y, s.n)
+			w.run(x, in[0], in[1], 0, y)
 		case s.a == nil:
 			kernel.GemmBatch(x.Pool(), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
 		default:

@@ -1,5 +1,7 @@
 package op
 
+import "github.com/graft-ml/graft/internal/kernel"
+
 // SwishConfig has the attributes of Swish. Alpha is 1 when nil.
 type SwishConfig struct {
 	Alpha *float32 `onnx:"alpha"`
@@ -13,7 +15,11 @@ func swish() []*Op {
 		name: "Swish", doc: "x·sigmoid(alpha·x).", since: []int{24}, attrs: SwishConfig{},
 		of: func(c Config) pointwise {
 			a := orFloat(c.(SwishConfig).Alpha, 1)
-			return pointwise{f: func(x float64) float64 { return x * sigmoid(a*x) }, need: "x",
+			var act kernel.Activation
+			if a == 1 {
+				act.Kind = kernel.ActSilu
+			}
+			return pointwise{f: func(x float64) float64 { return x * sigmoid(a*x) }, need: "x", act: act,
 				grad: func(x, _, dy float64) float64 {
 					s := sigmoid(a * x)
 					return dy * (s + a*x*s*(1-s))

@@ -1,6 +1,9 @@
 package op
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // window is the geometry of a convolution or a pooling: one entry per spatial axis.
 type window struct {
@@ -12,7 +15,7 @@ type window struct {
 
 // maxExtent bounds what attributes may claim for one axis, so that sums and products of a few
 // of them stay within an int.
-const maxExtent = 1 << 31
+const maxExtent = 1 << (bits.UintSize/2 - 1)
 
 // windows resolves the attributes of a sliding window over spatial axes in. Absent lists are
 // ones (strides, dilations) and zeros (pads).

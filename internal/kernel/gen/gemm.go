@@ -11,17 +11,32 @@ import (
 // gemm makes the micro-kernels for blocks of 1 to 6 rows and 16 columns.
 func gemm() {
 	for r := 1; r <= 6; r++ {
-		micro(r)
+		micro(r, false)
+	}
+}
+
+// packingGemm makes their packing forms.
+func packingGemm() {
+	for r := 1; r <= 6; r++ {
+		micro(r, true)
 	}
 }
 
 // micro: with six rows, 12 accumulators, two vectors of B and two broadcasts of A
 // fill the sixteen registers. Blocks of few rows spread the inner dimension over
 // several sets of accumulators to hide the latency of the multiply-add.
-func micro(rows int) {
-	name := fmt.Sprintf("micro%dx16", rows)
-	TEXT(name, NOSPLIT, "func(kc int, a *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)")
-	Doc(fmt.Sprintf("%s computes a block of %d rows and 16 columns of C; strides are in bytes.", name, rows))
+//
+// The packing form reads B where it lies and stores what it reads as a strip: the first block of
+// rows packs B for the others, at hardly any cost.
+func micro(rows int, packing bool) {
+	name, to, doc := fmt.Sprintf("micro%dx16", rows), "", "."
+	if packing {
+		name += "p"
+		to = ", to *float32"
+		doc = "; the rows of B are copied to a strip at to."
+	}
+	TEXT(name, NOSPLIT, "func(kc int, a *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32"+to+")")
+	Doc(fmt.Sprintf("%s computes a block of %d rows and 16 columns of C; strides are in bytes%s", name, rows, doc))
 	Pragma("noescape")
 	kc := Load(Param("kc"), GP64())
 	a := Load(Param("a"), GP64())
@@ -68,9 +83,18 @@ func micro(rows int) {
 	if rows > 1 {
 		y = YMM()
 	}
+	var dst reg.Register
+	if packing {
+		dst = Load(Param("to"), GP64())
+	}
 	step := func(s int) {
 		VMOVUPS(Mem{Base: b}, b0)
 		VMOVUPS(Mem{Base: b, Disp: 32}, b1)
+		if packing {
+			VMOVUPS(b0, Mem{Base: dst})
+			VMOVUPS(b1, Mem{Base: dst, Disp: 32})
+			ADDQ(Imm(64), dst)
+		}
 		for i := 0; i < rows; i += 2 {
 			VBROADCASTSS(row(a, a3, rs, i), x)
 			if i+1 < rows {
@@ -92,9 +116,8 @@ func micro(rows int) {
 	SUBQ(Imm(4), kc)
 	JLT(LabelRef("tail"))
 	Label("loop4")
-	PREFETCHT0(Mem{Base: b, Index: rsB, Scale: 8})
 	for k := range 4 {
-		if k == 2 {
+		if k%2 == 0 || packing {
 			PREFETCHT0(Mem{Base: b, Index: rsB, Scale: 8})
 		}
 		step(k % sets)

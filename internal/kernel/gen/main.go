@@ -2,6 +2,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"math"
 
@@ -10,11 +11,34 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// part selects another file to write than that of the general kernels.
+var part = flag.String("part", "", "empty, blocks, conv or winograd")
+
 func main() {
+	flag.Parse()
 	ConstraintExpr("!purego")
 	tailMask()
+	if *part == "blocks" {
+		packingGemm()
+		wide()
+		peak()
+		Generate()
+		portable("blockasm_portable.go", "!amd64 || purego")
+		return
+	}
+	if *part == "conv" {
+		convolution()
+		Generate()
+		portable("convasm_portable.go", "!amd64 || purego")
+		return
+	}
+	if *part == "winograd" {
+		winograd()
+		Generate()
+		portable("winograd_portable.go", "!amd64 || purego")
+		return
+	}
 	gemm()
-	wide()
 	pack()
 	latticeRows()
 	rows()
@@ -24,7 +48,7 @@ func main() {
 	folds()
 	spin()
 	Generate()
-	portable("asm_portable.go")
+	portable("asm_portable.go", "(!amd64 && !arm64) || purego")
 }
 
 // spin is the body of a busy-waiting loop.

@@ -1,31 +1,47 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// wide makes the micro-kernels of processors with AVX-512: blocks of 12 rows and 16 or 32 columns.
+// wide makes the micro-kernels of processors with AVX-512: blocks of 1 to 12 rows and 32 columns,
+// and of 7 to 12 rows and 16 columns.
 func wide() {
-	micro12()
-	micro12x32()
+	for rows := 1; rows <= 12; rows++ {
+		microPair(rows, false)
+		microPair(rows, true)
+		if rows > 6 {
+			microTall(rows)
+		}
+	}
 }
 
 // panels loads the arguments that describe the left operand: the bases of rows 0, 3, 6 and 9. row
-// is the memory operand of a row.
-func panels() (kc reg.Register, row func(i int) Mem, advance func()) {
+// is the memory operand of a row, advance goes to the next column.
+func panels(rows int) (kc reg.Register, row func(i int) Mem, advance func()) {
 	kc = Load(Param("kc"), GP64())
 	a := Load(Param("a"), GP64())
-	a2 := Load(Param("a2"), GP64())
 	rs := Load(Param("rsA"), GP64())
 	cs := Load(Param("csA"), GP64())
-	bases := [4]reg.Register{a, nil, a2, nil}
-	for i, from := range []reg.Register{a, a2} {
+	bases := []reg.Register{a}
+	third := func(from reg.Register) {
 		r := GP64()
 		LEAQ(Mem{Base: rs, Index: rs, Scale: 2}, r)
 		ADDQ(from, r)
-		bases[2*i+1] = r
+		bases = append(bases, r)
+	}
+	if rows > 3 {
+		third(a)
+	}
+	if rows > 6 {
+		bases = append(bases, Load(Param("a2"), GP64()))
+	}
+	if rows > 9 {
+		third(bases[2])
 	}
 	row = func(i int) Mem {
 		m := Mem{Base: bases[i/3]}
@@ -42,67 +58,105 @@ func panels() (kc reg.Register, row func(i int) Mem, advance func()) {
 	return kc, row, advance
 }
 
-// micro12: twelve accumulators of one vector each, rows 0 to 5 from a and 6 to 11 from a2, every
-// element of A a broadcast memory operand.
-func micro12() {
-	TEXT("micro12x16", NOSPLIT, "func(kc int, a, a2 *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)")
-	Doc("micro12x16 computes a block of 12 rows, the last six from a2, and 16 columns of C; strides are in bytes.")
+// microTall: one accumulator for each row, every element of A a broadcast memory operand.
+func microTall(rows int) {
+	name := fmt.Sprintf("micro%dx16", rows)
+	TEXT(name, NOSPLIT, "func(kc int, a, a2 *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)")
+	Doc(fmt.Sprintf("%s computes a block of %d rows, those from the seventh on from a2, and 16 columns of C; strides are in bytes.", name, rows))
 	Pragma("noescape")
-	kc, row, advance := panels()
+	kc, row, advance := panels(rows)
 	b := Load(Param("b"), GP64())
 	rsB := Load(Param("rsB"), GP64())
-	acc := zeros()
+	acc := zeros(rows)
 	v := []reg.VecVirtual{ZMM(), ZMM()}
 	unrolled(kc, func(n int) {
 		for k := range n {
 			x := v[k%2]
 			VMOVUPS(Mem{Base: b}, x)
-			for i := range 12 {
+			for i := range rows {
 				VFMADD231PS_BCST(row(i), x, acc[i])
 			}
 			advance()
 			ADDQ(rsB, b)
 		}
 	})
-	finish12("", acc, v[0])
+	finishWide("", acc, v[0])
 	VZEROUPPER()
 	RET()
 }
 
-// micro12x32: with two vectors of B each broadcast element of A serves two multiply-adds, so that
-// loads are no bottleneck.
-func micro12x32() {
-	TEXT("micro12x32", NOSPLIT, "func(kc int, a, a2 *float32, rsA, csA int, b, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)")
-	Doc("micro12x32 is micro12x16 for two strips of B and C.")
+// microPair: with two vectors of B each broadcast element of A serves two multiply-adds, so that
+// loads are no bottleneck. With few rows two sets of accumulators hide the latency.
+//
+// The packing form reads B where it lies and stores what it reads as two strips: the first block of
+// rows packs B for the others, at hardly any cost.
+func microPair(rows int, packing bool) {
+	name, to, doc := fmt.Sprintf("micro%dx32", rows), "", "."
+	if packing {
+		name += "p"
+		to = ", to *float32"
+		doc = "; the rows of B are copied to two strips at to."
+	}
+	TEXT(name, NOSPLIT, "func(kc int, a, a2 *float32, rsA, csA int, b, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32"+to+")")
+	Doc(fmt.Sprintf("%s computes a block of %d rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes%s", name, rows, doc))
 	Pragma("noescape")
-	kc, row, advance := panels()
+	kc, row, advance := panels(rows)
 	b := Load(Param("b"), GP64())
 	apart := Load(Param("b2"), GP64())
 	SUBQ(b, apart)
 	rsB := Load(Param("rsB"), GP64())
-	acc, acc2 := zeros(), zeros()
+	var dst, strip reg.Register
+	if packing {
+		dst, strip = Load(Param("to"), GP64()), GP64()
+		MOVQ(kc, strip)
+		SHLQ(Imm(6), strip)
+	}
+	sets := 1
+	if rows < 4 {
+		sets = 2
+	}
+	var acc, acc2 [2][]reg.VecVirtual
+	for s := range sets {
+		acc[s], acc2[s] = zeros(rows), zeros(rows)
+	}
 	x, y := ZMM(), ZMM()
 	u := []reg.VecVirtual{ZMM(), ZMM()}
 	unrolled(kc, func(n int) {
-		for range n {
+		for k := range n {
 			VMOVUPS(Mem{Base: b}, x)
 			VMOVUPS(Mem{Base: b, Index: apart, Scale: 1}, y)
-			for i := range 12 {
+			if packing {
+				VMOVUPS(x, Mem{Base: dst})
+				VMOVUPS(y, Mem{Base: dst, Index: strip, Scale: 1})
+				ADDQ(Imm(64), dst)
+				if n > 1 {
+					PREFETCHT0(Mem{Base: b, Index: rsB, Scale: 8})
+					PREFETCHT0(Mem{Base: b, Index: rsB, Scale: 8, Disp: 64})
+				}
+			}
+			for i := range rows {
 				VBROADCASTSS(row(i), u[i%2])
-				VFMADD231PS(u[i%2], x, acc[i])
-				VFMADD231PS(u[i%2], y, acc2[i])
+				VFMADD231PS(u[i%2], x, acc[k%sets][i])
+				VFMADD231PS(u[i%2], y, acc2[k%sets][i])
 			}
 			advance()
 			ADDQ(rsB, b)
 		}
 	})
-	finish12("", acc, x)
-	finish12("2", acc2, x)
+	if sets > 1 {
+		for i := range rows {
+			VADDPS(acc[1][i], acc[0][i], acc[0][i])
+			VADDPS(acc2[1][i], acc2[0][i], acc2[0][i])
+		}
+	}
+	finishWide("", acc[0], x)
+	finishWide("2", acc2[0], x)
 	VZEROUPPER()
 	RET()
 }
 
-func zeros() (acc [12]reg.VecVirtual) {
+func zeros(rows int) []reg.VecVirtual {
+	acc := make([]reg.VecVirtual, rows)
 	for i := range acc {
 		acc[i] = ZMM()
 		VPXORQ(acc[i], acc[i], acc[i])
@@ -110,16 +164,16 @@ func zeros() (acc [12]reg.VecVirtual) {
 	return acc
 }
 
-// finish12 applies the flags and stores a strip; spare is a register to spoil.
-func finish12(strip string, acc [12]reg.VecVirtual, spare reg.VecVirtual) {
+// finishWide applies the flags and stores a strip; spare is a register to spoil.
+func finishWide(strip string, acc []reg.VecVirtual, spare reg.VecVirtual) {
 	flags := Load(Param("flags"), GP64())
 	c := GP64()
 	ldc := Load(Param("ldc"+strip), GP64())
 	each := func(f func(i int)) {
 		Load(Param("c"+strip), c)
-		for i := range 12 {
+		for i := range acc {
 			f(i)
-			if i < 11 {
+			if i < len(acc)-1 {
 				ADDQ(ldc, c)
 			}
 		}

@@ -1,0 +1,84 @@
+package engine
+
+import "slices"
+
+// absorb lets steps take over the steps that read them, where the value between is read once and
+// wanted by nobody else: a convolution its normalization and activation, say. What is possible the
+// cores say, see [Core].Absorb; a merged step runs in place of the later one.
+func (b *builder) absorb() {
+	p := newPlaces(b.steps)
+	for _, s := range b.steps {
+		if t, slot := p.follower(s); t != nil {
+			if m := s.core.Absorb(s.core, t.core, slot); m != nil && (m.Sides || !s.sides()) {
+				p.merge(s, t, slot, m) // t has its turn later
+			}
+		}
+	}
+	b.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
+}
+
+// sides says whether somebody wants another output than the first.
+func (s *step) sides() bool {
+	return slices.ContainsFunc(s.out[1:], func(v *value) bool { return v != nil })
+}
+
+// places knows where steps run and who reads their values.
+type places struct {
+	at      map[*step]int
+	readers map[*value][]*step // one entry for each input
+}
+
+func newPlaces(steps []*step) *places {
+	p := &places{at: map[*step]int{}, readers: map[*value][]*step{}}
+	for i, s := range steps {
+		p.at[s] = i
+		for _, v := range s.in {
+			if v != nil {
+				p.readers[v] = append(p.readers[v], s)
+			}
+		}
+	}
+	return p
+}
+
+// follower is the step that s may absorb and the input through which it reads s; nil if there is none.
+func (p *places) follower(s *step) (t *step, slot int) {
+	if s.kind != kernelStep || s.core.Absorb == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
+		return nil, 0
+	}
+	t = p.readers[s.out[0]][0]
+	if t.kind != kernelStep || t.core.Does == nil {
+		return nil, 0
+	}
+	for _, v := range s.out[1:] {
+		for _, r := range p.readers[v] {
+			if p.at[r] <= p.at[t] {
+				return nil, 0 // it would come too late
+			}
+		}
+	}
+	return t, slices.Index(t.in, s.out[0])
+}
+
+// merge makes t the step that computes both with core m.
+func (p *places) merge(s, t *step, slot int, m *Core) {
+	for _, v := range s.in {
+		for i, r := range p.readers[v] {
+			if r == s {
+				p.readers[v][i] = t
+			}
+		}
+	}
+	t.in = slices.Concat(s.in, t.in[:slot], t.in[slot+1:])
+	t.out = slices.Concat(t.out, s.out[1:])
+	for _, v := range s.out[1:] {
+		if v != nil {
+			v.from = t
+		}
+	}
+	m.Name = s.core.Name + ", " + t.core.Name
+	m.Inputs = len(t.in)
+	m.Out = slices.Concat(t.core.Out, s.core.Out[1:])
+	t.name, t.core = m.Name, m
+	s.kind = deadStep
+}

@@ -1,0 +1,38 @@
+package kernel
+
+// useDirect tells whether there are kernels for the direct way; the others form the matrix of all
+// inputs of a point, strip by strip.
+func useDirect[T Float](s *ConvShape) bool {
+	g := s.geometry()
+	return simd && single[T]() && !g.planar() && g.n*g.oc*g.out.size() > 0 && g.c*g.in.size()*g.ker.size() > 0
+}
+
+func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch func(n int) []T) {
+	g := s.geometry()
+	in, out, k := g.in.size(), g.out.size(), g.cg*g.ker.size()
+	d := direct[T]{
+		n: g.n, groups: g.groups, inputs: g.cg, outputs: g.og,
+		in: g.in, grid: g.out, stride: g.stride, taps: g.taps(),
+		x: x[:g.n*g.c*in], y: y[:g.n*g.oc*out], planeY: out, imageY: g.oc * out,
+		step:  triple{g.out[1] * g.out[2], g.out[2], 1},
+		shift: packShift(g.groups, g.og, e.Shift, scratch),
+		pack:  func(group, panel int, dst []T) { packForward(g.og, k, group, panel, w, e.Scale, dst) },
+	}
+	d.finish(&e)
+	d.run(p, scratch)
+}
+
+// directPhase sets the points of one phase, the direct way.
+func directPhase[T Float](p *Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
+	in := g.in.size()
+	d := direct[T]{
+		n: g.n, groups: g.groups, inputs: g.og, outputs: g.cg,
+		in: g.out, grid: ph.grid, stride: triple{1, 1, 1}, taps: ph.taps,
+		x: dy, y: dx, planeY: in, imageY: g.c * in,
+		first: (ph.first[0]*g.in[1]+ph.first[1])*g.in[2] + ph.first[2],
+		step:  triple{g.stride[0] * g.in[1] * g.in[2], g.stride[1] * g.in[2], g.stride[2]},
+		shift: packShift[T](g.groups, g.cg, nil, scratch),
+		pack:  func(group, panel int, dst []T) { packData(g, ph.kernel, group, panel, w, dst) },
+	}
+	d.run(p, scratch)
+}

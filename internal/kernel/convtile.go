@@ -1,0 +1,185 @@
+package kernel
+
+// A tile is a block of tileRows output channels times up to three vectors of neighbouring output
+// points, as many as the registers hold. Weights are packed in panels of tileRows channels.
+const tileRows = 8
+
+// tileAhead is how many offsets behind the last the kernels read, to fetch what comes into the cache.
+const tileAhead = 12
+
+// maxTile is the largest tile.
+const maxTile = tileRows * 48
+
+// tileLanes is the length of a vector.
+func tileLanes() int {
+	if avx512 {
+		return 16
+	}
+	return 8
+}
+
+// tile computes rows ≤ tileRows rows of c, n ≤ 3*tileLanes() columns rounded up to vectors:
+// c[i*ldc+j] = shift[i] + Σ a[tileRows*l+i]*b[off[l]+j], then clipped unless clip is nil. Where
+// there are fewer rows than a kernel has, c has room for up to tileRows rows nevertheless.
+func tile[T Float](rows, n int, a, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
+	_, _ = a[tileRows*len(off)-1], shift[tileRows-1]
+	if !simd || !single[T]() {
+		tileGo(rows, n, a, b, off, c, ldc, shift, clip)
+		return
+	}
+	_ = off[:len(off)+tileAhead]
+	var bounds *float32
+	if clip != nil {
+		bounds = pointer32(&clip[0])
+	}
+	k, pa, pb, po, pc, ps := len(off), &as32(a)[0], &as32(b)[0], &off[0], &as32(c)[0], &as32(shift)[0]
+	if avx512 {
+		tileZ(rows, cdiv(n, 16), k, pa, pb, po, pc, ldc*4, ps, bounds)
+		return
+	}
+	vecs := cdiv(n, 8)
+	tileY(min(rows, 4), vecs, k, pa, pb, po, pc, ldc*4, ps, bounds)
+	if rows > 4 {
+		tileY(rows-4, vecs, k, &as32(a)[4], pb, po, &as32(c)[4*ldc], ldc*4, &as32(shift)[4], bounds)
+	}
+}
+
+func tileZ(rows, vecs, k int, a, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
+	switch {
+	case rows > 4 && vecs == 3:
+		convTileZ8x3(k, a, b, off, c, ldc, shift, clip)
+	case rows > 4 && vecs == 2:
+		convTileZ8x2(k, a, b, off, c, ldc, shift, clip)
+	case rows > 4:
+		convTileZ8x1(k, a, b, off, c, ldc, shift, clip)
+	case rows > 2 && vecs == 3:
+		convTileZ4x3(k, a, b, off, c, ldc, shift, clip)
+	case rows > 2 && vecs == 2:
+		convTileZ4x2(k, a, b, off, c, ldc, shift, clip)
+	case rows > 2:
+		convTileZ4x1(k, a, b, off, c, ldc, shift, clip)
+	case rows == 2 && vecs == 3:
+		convTileZ2x3(k, a, b, off, c, ldc, shift, clip)
+	case rows == 2 && vecs == 2:
+		convTileZ2x2(k, a, b, off, c, ldc, shift, clip)
+	case rows == 2:
+		convTileZ2x1(k, a, b, off, c, ldc, shift, clip)
+	case vecs == 3:
+		convTileZ1x3(k, a, b, off, c, ldc, shift, clip)
+	case vecs == 2:
+		convTileZ1x2(k, a, b, off, c, ldc, shift, clip)
+	default:
+		convTileZ1x1(k, a, b, off, c, ldc, shift, clip)
+	}
+}
+
+func tileY(rows, vecs, k int, a, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
+	switch {
+	case rows > 2 && vecs == 3:
+		convTileY4x3(k, a, b, off, c, ldc, shift, clip)
+	case rows > 2 && vecs == 2:
+		convTileY4x2(k, a, b, off, c, ldc, shift, clip)
+	case rows > 2:
+		convTileY4x1(k, a, b, off, c, ldc, shift, clip)
+	case rows == 2 && vecs == 3:
+		convTileY2x3(k, a, b, off, c, ldc, shift, clip)
+	case rows == 2 && vecs == 2:
+		convTileY2x2(k, a, b, off, c, ldc, shift, clip)
+	case rows == 2:
+		convTileY2x1(k, a, b, off, c, ldc, shift, clip)
+	case vecs == 3:
+		convTileY1x3(k, a, b, off, c, ldc, shift, clip)
+	case vecs == 2:
+		convTileY1x2(k, a, b, off, c, ldc, shift, clip)
+	default:
+		convTileY1x1(k, a, b, off, c, ldc, shift, clip)
+	}
+}
+
+func tileGo[T Float](rows, n int, a, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
+	for i := range rows {
+		row := c[i*ldc:][:n]
+		for j := range row {
+			v := shift[i]
+			for l, o := range off {
+				v += a[tileRows*l+i] * b[int(o)+j]
+			}
+			if clip != nil {
+				v = between(v, clip)
+			}
+			row[j] = v
+		}
+	}
+}
+
+// between is v between clip[0] and clip[1]; NaN stays.
+func between[T Float](v T, clip *[2]T) T {
+	if v < clip[0] {
+		v = clip[0]
+	}
+	if v > clip[1] {
+		v = clip[1]
+	}
+	return v
+}
+
+// tileRun is a part of a tile that lies together in the output.
+type tileRun struct {
+	from, n int // columns of the tile
+	to      int // and where the first of them belongs
+}
+
+// store copies the runs of rows of a tile, ld elements apart, to y, whose rows are ldy elements apart. Unless
+// add is nil it adds what lies at the same place of add and clips the sum.
+func store[T Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy int, add []T, clip *[2]T) {
+	last := runs[len(runs)-1]
+	end := (rows-1)*ldy + last.to + last.n
+	y = y[:end]
+	if simd && single[T]() {
+		src, run, dst := &as32(t)[0], &runs[0].from, &as32(y)[0]
+		switch {
+		case add != nil && avx512:
+			addRunsZ(rows, src, ld*4, run, len(runs), dst, ldy*4, &as32(add[:end])[0], pointer32(&clip[0]))
+		case add != nil:
+			addRunsY(rows, src, ld*4, run, len(runs), dst, ldy*4, &as32(add[:end])[0], pointer32(&clip[0]))
+		case avx512:
+			storeRunsZ(rows, src, ld*4, run, len(runs), dst, ldy*4)
+		default:
+			storeRunsY(rows, src, ld*4, run, len(runs), dst, ldy*4)
+		}
+		return
+	}
+	for i := range rows {
+		for _, r := range runs {
+			d, s := y[i*ldy+r.to:][:r.n], t[i*ld+r.from:][:r.n]
+			copy(d, s)
+			if add != nil {
+				for q, v := range add[i*ldy+r.to:][:r.n] {
+					d[q] = between(v+d[q], clip)
+				}
+			}
+		}
+	}
+}
+
+// spread is store, adding nothing, for runs whose results belong step elements apart.
+func spread[T Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy, step int) {
+	last := runs[len(runs)-1]
+	y = y[:(rows-1)*ldy+last.to+(last.n-1)*step+1]
+	if simd && single[T]() && step == 2 {
+		if avx512 {
+			spreadRunsZ(rows, &as32(t)[0], ld*4, &runs[0].from, len(runs), &as32(y)[0], ldy*4)
+		} else {
+			spreadRunsY(rows, &as32(t)[0], ld*4, &runs[0].from, len(runs), &as32(y)[0], ldy*4)
+		}
+		return
+	}
+	for o := range rows {
+		for _, r := range runs {
+			to := y[o*ldy+r.to:]
+			for q, v := range t[o*ld+r.from:][:r.n] {
+				to[q*step] = v
+			}
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package kernel
+
+// The gradient by weights is a sum over points. The kernel takes six rows of the left operand,
+// which it reads in place (the input between its borders, a row for each channel and tap), and
+// vectors over the channels of the right operand, which is transposed piece by piece: its channels
+// must lie together.
+
+// weightSums is such a sum: sum[row][column] = Σ x[row's channel, point+tap] * b[column, point].
+type weightSums[T Float] struct {
+	n               int
+	inputs, columns int // channels of x and of b
+	in, grid        triple
+	stride          triple
+	taps            []triple
+	x, b            []T
+	imageX, imageB  int // elements from image to image
+	images, rows    int // of a piece
+	pieces          int
+	cuts            int // pieces of an image
+	flat            bool
+	inPlace         bool
+	layout          *planes
+}
+
+const (
+	weightRows = 6
+	// weightPoints is how many points a kernel takes at a time: as many as keep a strip of b in
+	// the first cache level.
+	weightPoints = 128
+)
+
+// strip is how many columns the kernel takes at most.
+func weightStrip() int { return tileLanes() * tileLanes() / 4 }
+
+// width is how many columns a row of sum has, and height how many rows.
+func (s *weightSums[T]) width() int  { return cdiv(s.columns, tileLanes()) * tileLanes() }
+func (s *weightSums[T]) height() int { return cdiv(s.inputs*len(s.taps), weightRows) * weightRows }
+
+// plan cuts the points in pieces, of which the input and the transposed right operand fit the
+// second cache level.
+func (s *weightSums[T]) plan(threads int) {
+	s.flat = len(s.taps) == 1 && s.taps[0] == triple{} && s.stride == triple{1, 1, 1} && s.in == s.grid
+	if s.flat {
+		s.grid = triple{1, 1, s.in.size()}
+		s.in = s.grid
+	}
+	s.layout = newPlanes(s.in, s.stride, s.taps)
+	s.inPlace = s.flat && s.in.size() >= weightPoints/2
+	fits := func(images, rows int) bool {
+		s.images, s.rows = images, rows
+		s.layout.cut(images, rows, 0, s.grid[2], true, s.taps)
+		x := s.inputs * s.layout.channel
+		return (s.inPlace || x <= pieceElements) && images*rows*s.grid[2]*s.width() <= pieceElements
+	}
+	rows := s.grid[1]
+	for cuts := 2; !fits(1, rows) && rows > 1; cuts++ {
+		rows = cdiv(s.grid[1], cuts)
+	}
+	if rows == s.grid[1] && !s.inPlace {
+		images := 1
+		for images < cdiv(s.n, threads) && images*s.grid.size() < 4*weightPoints && fits(images+1, rows) {
+			images++
+		}
+		fits(cdiv(s.n, cdiv(s.n, images)), rows)
+	}
+	s.cuts = s.grid[0] * cdiv(s.grid[1], s.rows)
+	s.pieces = cdiv(s.n, s.images) * s.cuts
+}
+
+// add adds pieces p0 to p1 for channels c0 to c1 of x to sum, whose first row is that of c0; if fresh,
+// sum is set instead.
+func (s *weightSums[T]) add(p0, p1, c0, c1 int, sum []T) {
+	w := directWorkers.Get().(*directWorker)
+	defer directWorkers.Put(w)
+	l, space, width := s.layout, s.grid.size(), s.width()
+	size, channel := l.size(c1-c0), l.channel
+	if s.inPlace {
+		size, channel = 0, s.in.size()
+	}
+	w.off = w.off[:0]
+	for c := range c1 - c0 {
+		for _, t := range l.taps {
+			w.off = append(w.off, int32(c*channel+t))
+		}
+	}
+	k := len(w.off)
+	for len(w.off)%weightRows != 0 {
+		w.off = append(w.off, 0)
+	}
+	need := size + s.images*s.rows*s.grid[2]*width
+	buffer := borrow[T](need)
+	defer giveBack(buffer)
+	piece, turned := (*buffer)[:size], (*buffer)[size:need]
+	clear((*buffer)[:need])
+	if p0 == p1 {
+		clear(sum[:cdiv(k, weightRows)*weightRows*width])
+	}
+	for p := p0; p < p1; p++ {
+		image, r := p/s.cuts*s.images, p%s.cuts
+		per := s.cuts / s.grid[0]
+		z, y := r/per, r%per*s.rows
+		images, rows := min(s.images, s.n-image), min(s.rows, s.grid[1]-y)
+		x := s.x[image*s.imageX+c0*s.in.size():]
+		if !s.inPlace {
+			load(l, x, source{images, c1 - c0, s.imageX, s.in.size(), z, y, 0}, piece)
+			x = piece
+		}
+		b := s.b[image*s.imageB+(z*s.grid[1]+y)*s.grid[2]:]
+		s.turn(b, space, images, rows*s.grid[2], turned)
+		s.multiply(x, w.off, images, rows, turned, sum, p > p0)
+	}
+}
+
+// turn transposes the channels of b, space elements apart, of so many images and points: strips of
+// [image, point][column].
+func (s *weightSums[T]) turn(b []T, space, images, points int, dst []T) {
+	for first := 0; first < s.columns; first += weightStrip() {
+		cols := min(weightStrip(), s.columns-first)
+		width := min(weightStrip(), s.width()-first)
+		for i := range images {
+			for j := 0; j < cols; j += 8 {
+				turnRows(min(8, cols-j), points, b[i*s.imageB+(first+j)*space:], space, dst[i*points*width+j:], width)
+			}
+		}
+		dst = dst[images*points*width:]
+	}
+}
+
+// turnRows makes up to 8 rows of n elements, ld apart, columns of a matrix with the given width.
+func turnRows[T Float](rows, n int, src []T, ld int, dst []T, width int) {
+	_, _ = src[(rows-1)*ld+n-1], dst[(n-1)*width+rows-1]
+	done := 0
+	if rows == 8 && n >= 8 && simd && single[T]() {
+		turn8(n/8, &as32(src)[0], ld*4, &as32(dst)[0], width*4)
+		done = n &^ 7
+	}
+	for r := range rows {
+		for q := done; q < n; q++ {
+			dst[q*width+r] = src[r*ld+q]
+		}
+	}
+}
+
+// multiply adds the products of a piece, or sets them.
+func (s *weightSums[T]) multiply(x []T, off []int32, images, rows int, turned, sum []T, add bool) {
+	l, n, width := s.layout, s.grid[2], s.width()
+	blockRows, blockImages, cols := rows, 1, n
+	switch points := rows * n; {
+	case s.inPlace:
+		cols = cdiv(n, cdiv(n, weightPoints))
+	case points > weightPoints:
+		blockRows = cdiv(rows, cdiv(points, weightPoints))
+	default:
+		blockImages = weightPoints / points
+	}
+	for first := 0; first < s.columns; first += weightStrip() {
+		w := min(weightStrip(), s.width()-first)
+		add := add
+		for i := 0; i < images; i += blockImages {
+			imgs := min(blockImages, images-i)
+			for r := 0; r < rows; r += blockRows {
+				rs := min(blockRows, rows-r)
+				for q := 0; q < n; q += cols {
+					cs := min(cols, n-q)
+					xb := x[i*l.image+r*l.row+q:]
+					b := turned[((i*rows+r)*n+q)*w:]
+					for k := 0; k < len(off); k += weightRows {
+						weightTile(imgs, rs, cs, xb, off[k:k+weightRows], l.row-n, l.image-rs*l.row, b, w, sum[k*width+first:], width, add)
+					}
+					add = true
+				}
+			}
+		}
+		turned = turned[images*rows*n*w:]
+	}
+}
+
+// weightTile computes six rows of w columns of c, ldc elements apart: see convWeightZ4.
+func weightTile[T Float](images, rows, n int, x []T, off []int32, jump, imageJump int, b []T, w int, c []T, ldc int, add bool) {
+	_, _ = b[images*rows*n*w-1], c[(weightRows-1)*ldc+w-1]
+	if !simd || !single[T]() {
+		weightTileGo(images, rows, n, x, off, jump, imageJump, b, w, c, ldc, add)
+		return
+	}
+	px, po, pb, pc, flag := &as32(x)[0], &off[0], &as32(b)[0], &as32(c)[0], 0
+	if add {
+		flag = 1
+	}
+	jump, imageJump, ldc = jump*4, imageJump*4, ldc*4
+	switch vecs := w / tileLanes(); {
+	case !avx512 && vecs == 2:
+		convWeightY2(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+	case !avx512:
+		convWeightY1(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+	case vecs == 4:
+		convWeightZ4(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+	case vecs == 3:
+		convWeightZ3(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+	case vecs == 2:
+		convWeightZ2(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+	default:
+		convWeightZ1(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+	}
+}
+
+func weightTileGo[T Float](images, rows, n int, x []T, off []int32, jump, imageJump int, b []T, w int, c []T, ldc int, add bool) {
+	for i, o := range off {
+		row := c[i*ldc:][:w]
+		if !add {
+			clear(row)
+		}
+		at, q := int(o), 0
+		for range images {
+			for range rows {
+				for range n {
+					for j, v := range b[q*w:][:w] {
+						row[j] += x[at] * v
+					}
+					at, q = at+1, q+1
+				}
+				at += jump
+			}
+			at += imageJump
+		}
+	}
+}
+
+// directWeight computes dw from x and dy.
+func directWeight[T Float](p *Pool, g *geometry, x, dy, dw []T, scratch func(n int) []T) {
+	in, out, taps := g.in.size(), g.out.size(), g.taps()
+	k := g.cg * len(taps)
+	for i := range g.groups {
+		s := &weightSums[T]{
+			n: g.n, inputs: g.cg, columns: g.og, in: g.in, grid: g.out, stride: g.stride, taps: taps,
+			x: x[i*g.cg*in:], b: dy[i*g.og*out:], imageX: g.c * in, imageB: g.oc * out,
+		}
+		s.plan(p.Threads())
+		swapped := s.flat && g.cg < g.og // transpose the operand that has fewer channels
+		if swapped {
+			s.x, s.b, s.imageX, s.imageB, s.inputs, s.columns = s.b, s.x, s.imageB, s.imageX, g.og, g.cg
+			s.plan(p.Threads())
+		}
+		sum := take(scratch, s.height()*s.width())
+		s.run(p, sum, scratch)
+		to := dw[i*g.og*k:][:g.og*k]
+		if !swapped {
+			turnSums(p, k, s.width(), g.og, sum, to)
+			continue
+		}
+		for o := range g.og {
+			copy(to[o*k:][:k], sum[o*s.width():])
+		}
+	}
+}
+
+// partialSums is up to how many elements each thread gets a sum of its own.
+const partialSums = 1 << 19
+
+// run computes the sum with all threads.
+func (s *weightSums[T]) run(p *Pool, sum []T, scratch func(n int) []T) {
+	t := p.Threads()
+	size := s.height() * s.width()
+	if t == 1 || s.inputs*len(s.taps)*s.columns*s.n*s.grid.size() < smallProduct {
+		s.add(0, s.pieces, 0, s.inputs, sum)
+		return
+	}
+	if s.pieces >= t && (size <= partialSums || s.inputs < t) {
+		partial := take(scratch, (t-1)*size)
+		p.Run(t, func(_, i int) {
+			to := sum
+			if i > 0 {
+				to = partial[(i-1)*size:][:size]
+			}
+			s.add(i*s.pieces/t, (i+1)*s.pieces/t, 0, s.inputs, to)
+		})
+		p.Range(size, elementGrain, func(lo, hi int) {
+			for i := range t - 1 {
+				binaryVV(OpAdd, sum[lo:hi], sum[lo:hi], partial[i*size+lo:][:hi-lo])
+			}
+		})
+		return
+	}
+	// Shares of the channels must begin at a row that the kernel begins with.
+	taps, parts := len(s.taps), min(t, s.inputs)
+	at := func(i int) int { return i * s.inputs / parts / weightRows * weightRows }
+	p.Run(parts, func(_, i int) {
+		lo, hi := at(i), at(i+1)
+		if i == parts-1 {
+			hi = s.inputs
+		}
+		if lo < hi {
+			s.add(0, s.pieces, lo, hi, sum[lo*taps*s.width():])
+		}
+	})
+}
+
+// turnSums transposes the first cols columns of rows × width sums.
+func turnSums[T Float](p *Pool, rows, width, cols int, src, dst []T) {
+	p.Range(cdiv(rows, 8), max(1, elementGrain/(8*width)), func(lo, hi int) {
+		for r := lo * 8; r < min(hi*8, rows); r += 8 {
+			turnRows(min(8, rows-r), cols, src[r*width:], width, dst[r:], rows)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package kernel
+
+// Epilogue is what becomes of an output of a convolution right after its products have been
+// added up, while it still lies in a cache: with c its channel,
+//
+//	y = Act(y*Scale[c] + Shift[c] + Add)
+//
+// The zero value leaves y as it is; a bias is a Shift without Scale.
+type Epilogue[T Float] struct {
+	Scale, Shift []T        // one per output channel, nil for 1 and 0
+	Add          []T        // of y's shape and apart from y, nil for 0
+	Act          Activation // ActDefault is none
+}
+
+// plain tells whether a matrix product can do it all by itself: a shift, and clipping below 0.
+func (e *Epilogue[T]) plain() bool {
+	return e.Scale == nil && e.Add == nil && (e.Act.Kind == ActDefault || e.Act.Kind == ActRelu)
+}
+
+// none tells whether there is nothing to do.
+func (e *Epilogue[T]) none() bool { return e.plain() && e.Shift == nil && e.Act.Kind == ActDefault }
+
+// epilogueBlock is how many elements go through all steps together: few enough for the first
+// cache level.
+const epilogueBlock = 2048
+
+// row finishes elements of y that lie together in channel c; at is where they start in the whole.
+func (e *Epilogue[T]) row(y []T, c, at int) {
+	for lo := 0; lo < len(y); lo += epilogueBlock {
+		part := y[lo:min(len(y), lo+epilogueBlock)]
+		switch {
+		case e.Scale != nil && e.Shift != nil:
+			affine(part, part, e.Scale[c], e.Shift[c])
+		case e.Scale != nil:
+			binaryVS(OpMul, part, part, e.Scale[c])
+		case e.Shift != nil:
+			binaryVS(OpAdd, part, part, e.Shift[c])
+		}
+		if e.Add != nil {
+			binaryVV(OpAdd, part, part, e.Add[at+lo:][:len(part)])
+		}
+		activate(e.Act, part)
+	}
+}
+
+// planes finishes y, images of channels planes of space elements each.
+func (e *Epilogue[T]) planes(p *Pool, channels, space int, y []T) {
+	if e.none() || len(y) == 0 {
+		return
+	}
+	p.Range(len(y)/space, max(1, elementGrain/space), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			e.row(y[i*space:][:space], i%channels, i*space)
+		}
+	})
+}
+
+// activate replaces x by a(x); ActDefault leaves it.
+func activate[T Float](a Activation, x []T) {
+	switch alpha, beta := T(a.Alpha), T(a.Beta); a.Kind {
+	case ActDefault:
+	case ActClip:
+		binaryVS(OpMax, x, x, alpha)
+		binaryVS(OpMin, x, x, beta)
+	case ActLeakyRelu:
+		for i, v := range x {
+			if v < 0 {
+				x[i] = v * alpha
+			}
+		}
+	case ActHardSigmoid:
+		affine(x, x, alpha, beta)
+		binaryVS(OpMin, x, x, 1)
+		binaryVS(OpMax, x, x, 0)
+	case ActHardSwish, ActSilu:
+		var buffer [256]T
+		for lo := 0; lo < len(x); lo += len(buffer) {
+			part := x[lo:min(len(x), lo+len(buffer))]
+			gate := buffer[:copy(buffer[:], part)]
+			if a.Kind == ActSilu {
+				sigmoidInto(gate, gate)
+			} else {
+				activate(Activation{ActHardSigmoid, 1. / 6, 0.5}, gate)
+			}
+			binaryVV(OpMul, part, part, gate)
+		}
+	default:
+		apply(a, x)
+	}
+}

@@ -1,0 +1,186 @@
+package kernel
+
+import "sync/atomic"
+
+// winograd is a 3×3 convolution with stride 1, or its gradient by data, by Winograd's algorithm.
+//
+// Pixels are brought to channels-last order a band at a time, so that all transforms have channels in
+// the lanes of vectors and know nothing of borders; points are multiplied as matrices tile × input
+// channel × output channel.
+type winograd[T Float] struct {
+	*winogradTile
+	in   winogradPlanes[T]
+	taps winogradTaps[T]
+	n    int // images
+	oc   int
+	high int // of the output
+	wide int
+	y    []T
+	e    Epilogue[T]
+	bad  []atomic.Bool // images with results that are not finite
+}
+
+// Sizes of what is worked on at once, in elements.
+const (
+	winogradBlock = 1 << 17 // transformed tiles
+	winogradDepth = 128     // input channels whose weights are transformed together, where they are not all kept
+	winogradPair  = 2 * winogradLanes
+)
+
+// run computes y. Images with results that are not finite are left to again: a sum of products
+// that holds an infinity is not one any more after the transforms.
+func (w *winograd[T]) run(p *Pool, scratch Scratch[T], again func(image int)) {
+	w.bad = make([]atomic.Bool, w.n)
+	if w.tiles() < w.oc {
+		w.byWeights(p, scratch)
+	} else {
+		w.byTiles(p, scratch)
+	}
+	for i := range w.bad {
+		if w.bad[i].Load() {
+			again(i)
+		}
+	}
+}
+
+// tiles is how many there are in all.
+func (w *winograd[T]) tiles() int { return w.n * w.in.rows * w.in.cols }
+
+// byTiles transforms all weights, and then takes a block of tiles from pixels to pixels at a time.
+func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
+	threads := p.Threads()
+	rows := w.n * w.in.rows
+	per := max(1, winogradBlock/(w.points()*w.in.cols*roundLanes(w.in.channels)))
+	blocks := cdiv(rows, per)
+	blocks = min(rows, cdiv(blocks, threads)*threads)
+	per = cdiv(rows, blocks)
+
+	k := w.in.channels
+	strips := cdiv(w.oc, winogradLanes)
+	point := strips*k*winogradLanes + winogradLanes
+	u := take(scratch, w.points()*point)
+	pieces := cdiv(k, winogradDepth)
+	p.Run(strips*pieces, func(_, i int) {
+		strip, from := i/pieces, i%pieces*winogradDepth
+		w.taps.weights(w.winogradTile, strip*winogradLanes, from, min(winogradDepth, k-from), u[(strip*k+from)*winogradLanes:], point)
+	})
+	v, m := newGrid[T](w.winogradTile, per*w.in.cols, k), newGrid[T](w.winogradTile, per*w.in.cols, w.oc)
+	size := v.size(w.winogradTile) + m.size(w.winogradTile) + w.bands(per)
+	size = cdiv(size, winogradLanes) * winogradLanes
+	rooms := take(scratch, size*threads)
+	p.Run(blocks, func(worker, i int) {
+		lo, hi := i*rows/blocks, (i+1)*rows/blocks
+		room := rooms[worker*size:][:size]
+		v, m := v, m
+		v.v, room = cut(room, v.size(w.winogradTile))
+		m.v, room = cut(room, m.size(w.winogradTile))
+		w.in.transform(w.winogradTile, lo, hi, 0, cdiv(k, winogradLanes), v, room)
+		for q := range w.points() {
+			for s := 0; s < strips; s += 2 {
+				right := u[q*point+s*k*winogradLanes:]
+				points(min(2, strips-s), (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, 1, right, right[k*winogradLanes*min(1, strips-s-1):], winogradLanes, m.v[q*m.point+s*winogradLanes:], m.step, 0)
+			}
+		}
+		w.store(lo, hi, 0, strips, m, room)
+	})
+}
+
+// byWeights transforms all tiles, and then takes two strips of output channels at a time from
+// weights to pixels: large weights go through the caches once.
+func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
+	threads, tiles := p.Threads(), w.tiles()
+	rows := w.n * w.in.rows
+	k := w.in.channels
+	v, m := newGrid[T](w.winogradTile, tiles, k), newGrid[T](w.winogradTile, tiles, winogradPair)
+	v.v = take(scratch, v.size(w.winogradTile))
+	depth := min(winogradDepth, k)
+	point := winogradPair*depth + winogradLanes
+	size := m.size(w.winogradTile) + w.points()*point
+	bands := w.bands(w.in.rows)
+	size = cdiv(max(size+bands, bands), winogradLanes) * winogradLanes
+	rooms := take(scratch, size*threads)
+	p.Run(cdiv(k, winogradLanes), func(worker, i int) {
+		w.in.transform(w.winogradTile, 0, rows, i, i+1, v, rooms[worker*size:][:size])
+	})
+	p.Run(cdiv(w.oc, winogradPair), func(worker, i int) {
+		room := rooms[worker*size:][:size]
+		m := m
+		m.v, room = cut(room, m.size(w.winogradTile))
+		u, room := cut(room, w.points()*point)
+		strips := min(2, cdiv(w.oc-i*winogradPair, winogradLanes))
+		for from := 0; from < k; from += depth {
+			kc := min(depth, k-from)
+			for s := range strips {
+				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
+			}
+			flags := 0
+			if from > 0 {
+				flags = flagAdd
+			}
+			for q := range w.points() {
+				right := u[q*point:]
+				points(strips, tiles, kc, v.v[q*v.point+from:], v.step, 1, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, flags)
+			}
+		}
+		w.store(0, rows, 2*i, strips, m, room)
+	})
+}
+
+// cut splits room.
+func cut[T Float](room []T, n int) (first, rest []T) { return room[:n:n], room[n:] }
+
+// bands is room for a band of rows of tiles, of the input or of the output.
+func (w *winograd[T]) bands(rows int) int {
+	size, _ := w.in.band(w.winogradTile, rows)
+	return max(size, rows*w.m*w.outPitch()*winogradLanes)
+}
+
+func (w *winograd[T]) outPitch() int { return cdiv(w.in.cols*w.m, 8) * 8 }
+
+// store makes pixels of strips of products, the first of which are those of strip first.
+func (w *winograd[T]) store(lo, hi, first, strips int, m grid[T], room []T) {
+	plane := w.high * w.wide
+	w.in.segments(lo, hi, func(g segment) {
+		b := band[T]{room, w.outPitch()}
+		var bad finite[T]
+		above := g.row * w.m
+		rows := min(g.rows*w.m, w.high-above)
+		for s := range strips {
+			c := (first + s) * winogradLanes
+			n := min(winogradLanes, w.oc-c)
+			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{m.v[g.tile*m.step+s*winogradLanes:], m.point, m.step}, &b, &bad)
+			at := (g.image*w.oc+c)*plane + above*w.wide
+			b.turnOut(rows, w.wide, n, w.y[at:], w.wide, plane)
+			if !w.e.none() {
+				for i := range n {
+					w.e.row(w.y[at+i*plane:][:rows*w.wide], c+i, at+i*plane)
+				}
+			}
+		}
+		if !bad.ok() {
+			w.bad[g.image].Store(true)
+		}
+	})
+}
+
+// points multiplies the matrices of a point: rows×kc elements of a, rsA and csA apart, with one or
+// two strips of columns, whose rows are rsB apart, to c.
+func points[T Float](strips, rows, kc int, a []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc, flags int) {
+	for i, n := 0, 0; i < rows; i += n {
+		n = min(mr, rows-i)
+		left, to := a[i*rsA:], c[i*ldc:]
+		if avx512 && single[T]() && rows-i >= 2*mr {
+			n = 2 * mr
+			if strips == 2 {
+				microPair(kc, left, left[mr*rsA:], rsA, csA, b, b2, rsB, to, ldc, to[winogradLanes:], ldc, flags, nil)
+				continue
+			}
+			micro(n, kc, left, left[mr*rsA:], rsA, csA, b, rsB, to, ldc, flags, nil)
+			continue
+		}
+		micro(n, kc, left, nil, rsA, csA, b, rsB, to, ldc, flags, nil)
+		if strips == 2 {
+			micro(n, kc, left, nil, rsA, csA, b2, rsB, to[winogradLanes:], ldc, flags, nil)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// joins are the operators that make one value of several of the same shape; true for those that
+// take any number.
+var joins = map[string]bool{"Add": false, "Mul": false, "Sum": true, "Max": true, "Min": true, "Mean": true}
+
+// joiner says whether a node joins computed values.
+func (n *Node) joiner() bool {
+	if _, ok := joins[n.opType]; !ok || n.domain != "" || len(n.in) < 2 {
+		return false
+	}
+	for _, v := range n.in {
+		if v == nil || fixed(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// AddEdge makes a node read one more value: a Concat gets one more part, a sum or product one more
+// term; in front of other nodes the value is added to the first that they read (or, with Concat,
+// joined to it). Sizes are realigned on one axis; the others must agree, or be 1 in the new value.
+// It returns what the readers behind now read: the join.
+func (o Realign) AddEdge(e *Edit, from *Value, to *Node) *Value {
+	if !e.mine(from) || !e.has(to) {
+		return nil
+	}
+	e.place = append(e.place, "AddEdge")
+	defer func() { e.place = e.place[:len(e.place)-1] }()
+	var y *Value
+	e.weighed(func() {
+		_, joined := to.config.(op.ConcatConfig)
+		switch {
+		case joined:
+			y = o.addPart(e, from, to)
+		case to.joiner():
+			y = o.addTerm(e, from, to)
+		default:
+			y = o.addBefore(e, from, to)
+		}
+	})
+	if e.err != nil {
+		return nil
+	}
+	e.Note("edge from %s to %s", from.label(), to.Label())
+	return y
+}
+
+// addPart gives a Concat one more input. Those that read it get columns for it that are zero.
+func (o Realign) addPart(e *Edit, from *Value, to *Node) *Value {
+	y := to.out[0]
+	axis := e.axis(y, to.config.(op.ConcatConfig).Axis)
+	from = o.via(e, from, nil, axis)
+	if e.err != nil {
+		return nil
+	}
+	if y.typ.Unranked || !y.typ.Shape[axis].Known() {
+		e.refuse(to, fmt.Errorf("the length of axis %d is not known", axis))
+		return nil
+	}
+	g := e.openEdge(y, y, axis, slices.Clone(y.users), slices.Contains(e.g.outputs, y))
+	if e.err != nil {
+		return nil
+	}
+	e.setIn(to, append(slices.Clone(to.in), from))
+	e.fit(g, o.or(PreferAfter), nil)
+	return y
+}
+
+// addTerm gives a sum or product one more term.
+func (o Realign) addTerm(e *Edit, from *Value, to *Node) *Value {
+	y := to.out[0]
+	users, output := slices.Clone(y.users), slices.Contains(e.g.outputs, y)
+	return o.joinTerm(e, from, y, func(t *Value) *Value {
+		if joins[to.opType] {
+			e.setIn(to, append(slices.Clone(to.in), t))
+			return y
+		}
+		s := e.put("", to.opType, nil, y, t)
+		if e.err != nil {
+			return nil
+		}
+		e.rewire(y, s, users)
+		if output {
+			e.swapOutput(y, s)
+		}
+		return s
+	})
+}
+
+// addBefore joins the value with the first that a node reads, towards this node only.
+func (o Realign) addBefore(e *Edit, from *Value, to *Node) *Value {
+	i := slices.IndexFunc(to.in, func(v *Value) bool { return v != nil && !fixed(v) })
+	if i < 0 {
+		e.refuse(to, fmt.Errorf("reads nothing that is computed"))
+		return nil
+	}
+	x := to.in[i]
+	if !o.Concat {
+		return o.joinTerm(e, from, x, func(t *Value) *Value {
+			s := e.arithmetic("", "Add", x, t)
+			if e.err == nil {
+				e.setRead(to, i, s)
+			}
+			return s
+		})
+	}
+	axis := e.channelsOf(x)
+	from = o.via(e, from, nil, axis)
+	if e.err != nil {
+		return nil
+	}
+	y := e.put("", "Concat", attrs{"axis": axis}, x, from)
+	if e.err != nil {
+		return nil
+	}
+	g := e.openEdge(y, x, axis, []*Node{to}, false)
+	e.fit(g, o.or(PreferAfter), nil)
+	return y
+}
+
+// channelsOf is the axis of a value that holds its channels.
+func (e *Edit) channelsOf(v *Value) int {
+	c := e.Channels()
+	if e.err != nil {
+		return 0
+	}
+	id, err := c.channelAxis(v, 0)
+	if err != nil {
+		e.fail(err)
+		return 0
+	}
+	return c.a.axes[id].axis
+}
+
+// joinTerm makes from fit to x and joins the two.
+func (o Realign) joinTerm(e *Edit, from, x *Value, join func(t *Value) *Value) *Value {
+	if o.Via != nil {
+		from = o.via(e, from, x, e.channelsOf(x))
+		if e.err != nil {
+			return nil
+		}
+	}
+	axis, err := stretchedMisfit(from, x)
+	if err != nil {
+		e.fail(&Error{Err: fmt.Errorf("the value does not fit: %w", err)})
+		return nil
+	}
+	if axis < 0 {
+		return join(from)
+	}
+	g := e.openEdge(from, x, axis, nil, false)
+	if e.err != nil {
+		return nil
+	}
+	s := join(g.far())
+	e.fit(g, o, nil)
+	return s
+}
+
+// stretchedMisfit is misfit for a value that is broadcast to another: axes of length 1 fit.
+func stretchedMisfit(v, to *Value) (int, error) {
+	t := Value{name: v.name, typ: v.typ}
+	if len(t.typ.Shape) == len(to.typ.Shape) {
+		t.typ.Shape = slices.Clone(t.typ.Shape)
+		for i, d := range t.typ.Shape {
+			if d == op.D(1) {
+				t.typ.Shape[i] = to.typ.Shape[i]
+			}
+		}
+	}
+	return misfit(&t, to)
+}
+
+// via applies the layer that is wanted on an edge, silent at first, with as many channels as like has.
+func (o Realign) via(e *Edit, from, like *Value, axis int) *Value {
+	if o.Via == nil || e.err != nil {
+		return from
+	}
+	l := o.Via
+	size := 0
+	if like != nil && len(like.typ.Shape) > axis {
+		size = like.typ.Shape[axis].Size
+	}
+	switch x := l.(type) {
+	case Conv:
+		if x.Out == 0 && size > 0 {
+			x.Out = size
+		}
+		x.Same = x.Same || len(x.Pad) == 0
+		l = x
+	case Linear:
+		if x.Out == 0 && size > 0 {
+			x.Out = size
+		}
+		l = x
+	}
+	if like != nil {
+		l = silent(l)
+	}
+	return e.Apply(l, from)
+}
+
+// RemoveEdge makes a node stop reading a value, the last time it does if there are several: a
+// Concat loses a part, and those that read it the columns for it, a sum or product a term. What is
+// computed for this edge alone goes. A node that reads nothing else cannot lose it.
+func (o Realign) RemoveEdge(e *Edit, from *Value, to *Node) {
+	if !e.mine(from) || !e.has(to) {
+		return
+	}
+	e.place = append(e.place, "RemoveEdge")
+	defer func() { e.place = e.place[:len(e.place)-1] }()
+	at := -1
+	for i, v := range to.in {
+		if v == from {
+			at = i
+		}
+	}
+	c, joined := to.config.(op.ConcatConfig)
+	switch {
+	case at < 0:
+		e.refuse(to, fmt.Errorf("does not read %q", from.name))
+		return
+	case len(to.in) < 2 || !joined && !to.joiner():
+		e.refuse(to, fmt.Errorf("cannot lose %q: it %w", from.name, errOnly))
+		return
+	}
+	rest := slices.Delete(slices.Clone(to.in), at, at+1)
+	e.weighed(func() {
+		if joined {
+			e.removePart(o, to, e.axis(to.out[0], c.Axis), at, rest)
+			return
+		}
+		if len(rest) > 1 {
+			e.setIn(to, rest)
+			e.sweep(from)
+			return
+		}
+		y := to.out[0]
+		axis, err := misfit(rest[0], y)
+		if err != nil {
+			e.refuse(to, fmt.Errorf("cannot lose %q: %w", from.name, err))
+			return
+		}
+		if axis < 0 {
+			e.bypass(y, rest[0])
+			e.drop(to)
+			return
+		}
+		g := e.openEdge(rest[0], y, axis, slices.Clone(y.users), slices.Contains(e.g.outputs, y))
+		e.drop(to)
+		e.fit(g, o, nil)
+	})
+	e.Note("no edge from %s to %s", from.label(), to.Label())
+}
+
+// removePart takes input at of a Concat out.
+func (e *Edit) removePart(o Realign, to *Node, axis, at int, rest []*Value) {
+	if e.err != nil {
+		return
+	}
+	y, from := to.out[0], to.in[at]
+	lo := 0
+	for _, v := range to.in[:at] {
+		lo += v.typ.Shape[axis].Size
+	}
+	for _, v := range to.in {
+		if v.typ.Unranked || !v.typ.Shape[axis].Known() {
+			e.refuse(to, fmt.Errorf("the length of axis %d is not known", axis))
+			return
+		}
+	}
+	gone := segment(y.typ.Shape[axis].Size, lo, lo+from.typ.Shape[axis].Size)
+	users, output := slices.Clone(y.users), slices.Contains(e.g.outputs, y)
+	src := y
+	if len(rest) == 1 {
+		src = rest[0]
+	}
+	g := e.openEdge(src, y, axis, users, output)
+	if e.err != nil {
+		return
+	}
+	if len(rest) == 1 {
+		e.drop(to)
+	} else {
+		e.setIn(to, rest)
+		e.sweep(from)
+	}
+	e.fit(g, o.or(PreferAfter), gone)
+}

@@ -1,0 +1,145 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Exporters spell layer normalization, GELU or attention out as a dozen small operators. Where a
+// lowering only has to run, such a group becomes one operator with a kernel and a gradient of its
+// own; the graph keeps its nodes, and Lower, Trace and Save see them.
+//
+// It rests on late emission: the walk infers the types of every node, but adds it to the
+// expression graph only when something reads it. When the last node of a group is met, all that
+// the rules ask about is known, and if one fits, the nodes in front are never asked for.
+
+// fuser finds the groups of one lowering.
+type fuser struct {
+	live  map[*Node]bool    // the nodes of this lowering
+	keep  map[*Value]bool   // values somebody asked for: no group may swallow them
+	rules map[string][]rule // by the operator of the last node
+}
+
+// newFuser prepares for a walk over nodes; keep lists the values that must be computed.
+func newFuser(nodes []*Node, keep ...[]*Value) *fuser {
+	f := &fuser{live: make(map[*Node]bool, len(nodes)), keep: map[*Value]bool{}, rules: map[string][]rule{}}
+	for _, n := range nodes {
+		f.live[n] = true
+	}
+	for _, v := range slices.Concat(keep...) {
+		f.keep[v] = true
+	}
+	for _, r := range rules() {
+		for _, root := range r.roots() {
+			f.rules[root] = append(f.rules[root], r)
+		}
+	}
+	return f
+}
+
+// fused is what a rule makes of a group: an operator and its inputs, each a value or a constant.
+type fused struct {
+	config op.Config
+	in     []operand
+}
+
+// operand is an input of a fused operator; neither of the two is an absent one.
+type operand struct {
+	value    *Value
+	constant dtype.Value
+}
+
+// values are operands without constants.
+func values(list ...*Value) []operand {
+	out := make([]operand, len(list))
+	for i, v := range list {
+		out[i].value = v
+	}
+	return out
+}
+
+// postpone binds the outputs of a node that will be emitted when they are read: as part of the
+// group that it ends, or by itself.
+func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
+	w.bind(n, c, known, nil)
+	emit := func() error { return w.emit(n, c, in, known) }
+	if call, f := w.fuse(n, c); call != nil {
+		emit = func() error { return w.emitFused(n, c, known, call, f) }
+	}
+	for _, v := range n.out {
+		if v != nil {
+			w.env[v].late = emit
+		}
+	}
+}
+
+// postponable says whether a node may wait: what changes state or draws random numbers is
+// emitted in the order of the graph.
+func postponable(c *op.Call) bool { return !c.Op.Random && (c.Op.State == nil || !c.Train) }
+
+// fuse is the call of the operator that replaces the group ending in n; nil if there is none.
+func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *fused) {
+	if len(n.out) != 1 || n.out[0] == nil || n.domain != "" {
+		return nil, nil
+	}
+	for _, r := range w.fuser.rules[n.opType] {
+		m := &matching{w: w, root: n}
+		f := m.try(r)
+		if f == nil {
+			continue
+		}
+		if call := w.fusedCall(n, c, f); call != nil {
+			return call, f
+		}
+	}
+	return nil, nil
+}
+
+// fusedCall infers the fused operator, which must give the type that the group gives.
+func (w *walker) fusedCall(n *Node, c *op.Call, f *fused) *op.Call {
+	types := make([]op.Type, len(f.in))
+	for i, x := range f.in {
+		switch {
+		case x.value != nil:
+			types[i] = w.at(x.value).typ
+		case x.constant != nil:
+			types[i] = op.TypeOf(x.constant)
+		}
+	}
+	call := op.NewCall(op.Fill(f.config), types...)
+	call.Node, call.Opset, call.Train, call.Stream = c.Node, c.Opset, c.Train, c.Stream
+	if call.Resolve() != nil {
+		return nil // what the operator does not take is left as it is
+	}
+	got, want := call.Out[0], c.Out[0]
+	if got.DType != want.DType || !slices.Equal(got.Sizes(), want.Sizes()) {
+		return nil
+	}
+	call.Out[0] = want // with its symbols
+	return call
+}
+
+func (w *walker) emitFused(n *Node, c *op.Call, known []op.Known, call *op.Call, f *fused) error {
+	in := make(gorgonia.Nodes, len(f.in))
+	for i, x := range f.in {
+		var err error
+		switch {
+		case x.value != nil:
+			in[i], err = w.nodeOf(x.value)
+		case x.constant != nil:
+			in[i], err = op.Const(w.expr, x.constant)
+		}
+		if err != nil {
+			return located("lower", n, err)
+		}
+	}
+	out, err := op.Emit(w.expr, call, in)
+	if err != nil {
+		return located("lower", n, err)
+	}
+	w.bind(n, c, known, out)
+	return nil
+}

@@ -1,0 +1,152 @@
+package nn
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// gapConfig is an operator that stands on an edge while the sizes of its two sides are decided:
+// what it reads has one length on an axis, what it gives another, and nothing ties the two. Every
+// other axis passes through. No gap outlives the verb that opens it.
+type gapConfig struct{ axis, size int }
+
+// Op makes gapConfig a Config.
+func (gapConfig) Op() *op.Op {
+	return &op.Op{
+		Domain: op.Internal, Name: "Gap", Since: []int{1}, Doc: "An open edge.",
+		In: "X T", Out: "Y T",
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			g, t := c.Config.(gapConfig), c.In[0]
+			if t.Unranked || g.axis >= len(t.Shape) {
+				return nil, c.Errorf("has no axis %d", g.axis)
+			}
+			t.Shape = slices.Clone(t.Shape)
+			t.Shape[g.axis] = op.D(g.size)
+			return []op.Type{t}, nil
+		},
+		Couple: func(c *op.Call) []op.Coupling {
+			g := c.Config.(gapConfig)
+			var list []op.Coupling
+			for x := range c.In[0].Shape {
+				if x != g.axis {
+					list = append(list, op.Couple(op.InAxis(0, x), op.OutAxis(0, x)))
+					continue
+				}
+				// Each side with itself: spoken of, so that it is not fixed, and tied to nothing.
+				list = append(list, op.Couple(op.InAxis(0, x), op.InAxis(0, x)), op.Couple(op.OutAxis(0, x), op.OutAxis(0, x)))
+			}
+			return list
+		},
+	}
+}
+
+// gap is an open edge.
+type gap struct {
+	node *Node
+	like *Value // whose readers read the far side meanwhile
+	axis int
+}
+
+func (g gap) near() *Value { return g.node.in[0] }
+func (g gap) far() *Value  { return g.node.out[0] }
+
+// openEdge makes the given readers of like, and the graph's output if it is meant, read src
+// through a gap. To them src then is as long on the axis as like is, and whatever it becomes.
+func (e *Edit) openEdge(src, like *Value, axis int, users []*Node, output bool) gap {
+	if e.err != nil {
+		return gap{}
+	}
+	c := gapConfig{axis, like.typ.Shape[axis].Size}
+	n := &Node{domain: op.Internal, opType: "Gap", op: c.Op(), config: c, in: []*Value{src}, graph: e.g, fresh: true}
+	v := &Value{name: e.unique(like.name + "_realigned"), producer: n, graph: e.g}
+	n.out = []*Value{v}
+	from := len(e.log)
+	e.addValue(v)
+	e.addNode(n)
+	if err := e.g.inferNode(n); err != nil {
+		e.fail(err)
+		return gap{}
+	}
+	e.rewire(like, v, users)
+	if output {
+		e.swapNames(like, v)
+		list := slices.Clone(e.g.outputs)
+		list[slices.Index(list, like)] = v
+		e.setOutputs(list, "")
+	}
+	e.hush(from, n)
+	return gap{n, like, axis}
+}
+
+// swapNames gives two values each other's names; it leaves no trace in the journal.
+func (e *Edit) swapNames(a, b *Value) {
+	g := e.g
+	swap := func() {
+		a.name, b.name = b.name, a.name
+		g.values[a.name], g.values[b.name] = a, b
+	}
+	e.act(action{do: swap, undo: swap})
+}
+
+// hush takes the gap out of what is told about changes, and everything since entry from of the log.
+func (e *Edit) hush(from int, n *Node) {
+	for i := range e.log {
+		a := &e.log[i]
+		if i >= from {
+			a.text = ""
+		}
+		if a.change.Node == n {
+			a.text, a.change = "", Change{}
+		}
+	}
+}
+
+// closeEdge takes the gap out: its readers read what it reads, of which the sizes agree by now.
+func (e *Edit) closeEdge(g gap) {
+	if e.err != nil {
+		return
+	}
+	src, far := g.near(), g.far()
+	from := len(e.log)
+	e.rewire(far, src, slices.Clone(far.users))
+	for i := range e.log[from:] {
+		a := &e.log[from+i]
+		a.text = strings.ReplaceAll(a.text, " instead of "+far.name, " instead of "+g.like.name)
+		if src == g.like {
+			a.text = "" // back to what it was
+		}
+	}
+	output := slices.Contains(e.g.outputs, far)
+	if output && src == g.like {
+		from = len(e.log)
+		e.swapNames(far, src)
+		e.replaceOutput(far, src)
+		e.hush(from, g.node)
+		output = false
+	}
+	if output && (src.input || src.param != nil || slices.Contains(e.g.outputs, src)) {
+		c := e.Node(op.Plain("Identity"), src)
+		if e.err != nil {
+			return
+		}
+		src = c.out[0]
+	}
+	if output {
+		e.replaceOutput(far, src)
+	}
+	from = len(e.log)
+	e.removeNode(g.node)
+	e.removeValue(far)
+	e.hush(from, g.node)
+	if output {
+		e.RenameValue(src, far.name)
+	}
+}
+
+func (e *Edit) replaceOutput(old, v *Value) {
+	list := slices.Clone(e.g.outputs)
+	list[slices.Index(list, old)] = v
+	e.setOutputs(list, "output "+old.name+" comes from "+v.name)
+}

@@ -1,0 +1,66 @@
+package op
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// gate is the gradient of an activation that lets pass or stops, and so can be applied by the
+// kernel that reads it: Relu's and Clip's. Its inputs are dY and the activation's output, and for
+// Clip the bounds.
+type gate struct {
+	clip   bool
+	bounds ClipConfig // of Clip, where inputs 2 and 3 are absent
+	inputs int
+}
+
+// gated is what Core.Does holds for a gradient kernel that can apply a gate to its input 0: how to
+// make that kernel, whose inputs are the gate's and then its own from 1 on.
+type gated struct {
+	dtype  DType
+	kernel func(gate) engine.Kernel
+}
+
+// absorbGate makes an Absorb function of a gate.
+func absorbGate(t DType, g gate) func(self, next *engine.Core, slot int) *engine.Core {
+	return func(self, next *engine.Core, slot int) *engine.Core {
+		d, ok := next.Does.(*gated)
+		if !ok || slot != 0 || d.dtype != t {
+			return nil
+		}
+		g := g
+		g.inputs = self.Inputs
+		return &engine.Core{Kernel: d.kernel(g), InPlace: []int{0}}
+	}
+}
+
+// gateOf is the gate for the inputs of a run.
+func gateOf[T kernel.Float](g gate, in []*tensor.Dense) kernel.Gate[T] {
+	r := kernel.Gate[T]{Y: elems[T](in[1]), Clip: g.clip}
+	if g.clip {
+		r.Lo, r.Hi = within(bounds[T](g.bounds, inputAt(in[:g.inputs], 2), inputAt(in[:g.inputs], 3)))
+	}
+	return r
+}
+
+// within narrows the bounds of a clip to what lies between them: what was cut off equals a bound.
+func within[T kernel.Float](lo, hi T) (T, T) {
+	if !math.IsInf(float64(lo), 0) {
+		lo = nextUp(lo)
+	}
+	if !math.IsInf(float64(hi), 0) {
+		hi = -nextUp(-hi)
+	}
+	return lo, hi
+}
+
+// nextUp is the next larger number.
+func nextUp[T kernel.Float](x T) T {
+	if v, ok := any(x).(float32); ok {
+		return T(math.Nextafter32(v, float32(math.Inf(1))))
+	}
+	return T(math.Nextafter(float64(x), math.Inf(1)))
+}

@@ -1,0 +1,43 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// packedRows is the number of rows up to which a product with a weight that stays the same is
+// worth keeping the weight packed: with more, packing takes a few percent. Products of one or two
+// rows do not pack.
+const packedRows = 512
+
+// weightProduct is a product whose right operand may be a weight.
+type weightProduct[T kernel.Float] struct {
+	product
+	key any // of the packed weight
+}
+
+// weightKey tells the forms of a weight apart.
+type weightKey struct {
+	transposed bool
+	k, n       int
+}
+
+func newWeightProduct[T kernel.Float](p product) weightProduct[T] {
+	return weightProduct[T]{p, weightKey{p.transB, p.k, p.n}}
+}
+
+// run computes y = alpha·op(A)·op(B) + beta·y.
+func (p *weightProduct[T]) run(x *engine.Exec, a, b *tensor.Dense, beta float64, y []T) {
+	lda, ldb := p.leading()
+	if p.m > 2 && p.m <= packedRows {
+		pack := func() any {
+			return kernel.Pack(x.Pool(), p.transB, p.k, p.n, elems[T](b), ldb, make([]T, kernel.PackedLen(p.k, p.n)))
+		}
+		if w, ok := x.Kept(b).Of(b, p.key, pack).(kernel.Packed[T]); ok {
+			kernel.GemmPacked(x.Pool(), p.transA, p.m, T(p.alpha), elems[T](a), lda, w, T(beta), y, p.n)
+			return
+		}
+	}
+	kernel.Gemm(x.Pool(), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), elems[T](a), lda, elems[T](b), ldb, T(beta), y, p.n)
+}

@@ -1,0 +1,130 @@
+package op
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ReorderConfig has the attributes of Reorder, an operator of lowerings only: Size[i] indices of
+// Axis from From[i] on, one piece behind the other. Pieces do not overlap.
+type ReorderConfig struct {
+	Axis       int
+	From, Size []int
+}
+
+// Op makes ReorderConfig a Config.
+func (ReorderConfig) Op() *Op { return standard(Internal, "Reorder") }
+
+func reorder() *Op {
+	return &Op{
+		Domain: Internal, Name: "Reorder", Since: []int{1}, Doc: "Puts pieces of an axis into another order, as exporters do with the gates of recurrent weights.",
+		In: "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: ReorderConfig{}, Pinned: "exists in lowerings only",
+		Infer: func(c *Call) ([]Type, error) {
+			cfg := c.Config.(ReorderConfig)
+			if cfg.Axis < 0 || cfg.Axis >= c.In[0].Rank() || len(cfg.From) != len(cfg.Size) {
+				return nil, c.Errorf("cannot reorder %v", c.In[0])
+			}
+			shape, n := append([]Dim(nil), c.In[0].Shape...), 0
+			length := shape[cfg.Axis].Size
+			met := make([]bool, max(length, 0))
+			for i, from := range cfg.From {
+				if from < 0 || cfg.Size[i] < 0 || from+cfg.Size[i] > length {
+					return nil, c.Errorf("indices %d to %d are outside of an axis of %d", from, from+cfg.Size[i], length)
+				}
+				for k := range cfg.Size[i] {
+					if met[from+k] {
+						return nil, c.Errorf("takes index %d twice", from+k)
+					}
+					met[from+k] = true
+				}
+				n += cfg.Size[i]
+			}
+			shape[cfg.Axis] = D(n)
+			return []Type{c.In[0].With(shape...)}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			pieces := c.Config.(ReorderConfig).pieces(c.In[0])
+			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+				dst, src := dtype.Bytes(out[0]), dtype.Bytes(in[0])
+				pieces(func(at, from, n int) { copy(dst[at:at+n], src[from:]) })
+				return nil
+			}, nil
+		},
+		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := Apply1(reorderGradConfig{c.Config.(ReorderConfig), c.In[0].Shape}, dout[0])
+			return gorgonia.Nodes{d}, err
+		},
+	}
+}
+
+// pieces goes through the bytes of all pieces: where each begins in the result and in a whole
+// tensor, and how many there are.
+func (cfg ReorderConfig) pieces(whole Type) func(f func(at, from, n int)) {
+	shape := whole.Sizes()
+	outer, length, width := count1(shape[:cfg.Axis]), shape[cfg.Axis], count1(shape[cfg.Axis+1:])*whole.DType.Size()
+	return func(f func(at, from, n int)) {
+		at := 0
+		for o := range outer {
+			for i, from := range cfg.From {
+				n := cfg.Size[i] * width
+				f(at, (o*length+from)*width, n)
+				at += n
+			}
+		}
+	}
+}
+
+// reorderGradConfig is the configuration of ReorderGrad.
+type reorderGradConfig struct {
+	Of    ReorderConfig
+	Shape []Dim // of what was reordered
+}
+
+func (reorderGradConfig) Op() *Op { return standard(Internal, "ReorderGrad") }
+
+func reorderGradOp() *Op {
+	return &Op{
+		Domain: Internal, Name: "ReorderGrad", Since: []int{1}, Doc: "Puts pieces back to where Reorder took them.",
+		In: "dY T", Out: "dX T", Where: Where{"T": Floats}, Attrs: reorderGradConfig{}, NoGrad: "gradient", Pinned: "gradient",
+		Infer: func(c *Call) ([]Type, error) {
+			return []Type{c.In[0].With(c.Config.(reorderGradConfig).Shape...)}, nil
+		},
+		Kernel: func(c *Call) (engine.Kernel, error) {
+			pieces := c.Config.(reorderGradConfig).Of.pieces(c.Out[0])
+			complete := c.In[0].Elements() == c.Out[0].Elements()
+			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+				dst, src := dtype.Bytes(out[0]), dtype.Bytes(in[0])
+				if !complete {
+					clear(dst)
+				}
+				pieces(func(at, from, n int) { copy(dst[from:from+n], src[at:]) })
+				return nil
+			}, nil
+		},
+	}
+}
+
+// Piece tells which indices of which axis a resolved Slice takes, when it takes a range of one
+// axis without steps; all of input 0 is the range of axis -1.
+func Piece(c *Call) (axis, from, size int, ok bool) {
+	if _, is := c.Config.(SliceConfig); !is {
+		return 0, 0, 0, false
+	}
+	list, err := cuts(c)
+	if err != nil {
+		return 0, 0, 0, false
+	}
+	axis = -1
+	for a, x := range list {
+		whole := x.start.Size == 0 && x.count.Size == c.In[0].Shape[a].Size
+		if x.step != 1 || axis >= 0 && !whole {
+			return 0, 0, 0, false
+		}
+		if !whole {
+			axis, from, size = a, x.start.Size, x.count.Size
+		}
+	}
+	return axis, from, size, true
+}

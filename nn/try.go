@@ -1,0 +1,90 @@
+package nn
+
+import (
+	"slices"
+)
+
+// Try runs f as an edit within the edit: when it fails, or leaves a graph that does not hold,
+// what it did is taken back, its error is returned and the edit goes on as if f had not been
+// called. Searches use it: what is impossible here may be possible elsewhere.
+func (e *Edit) Try(f func()) error {
+	if e.err != nil {
+		return e.err
+	}
+	s := e.save()
+	finished := false
+	defer func() {
+		if !finished { // f panics: whoever recovers finds the edit as it was
+			e.restore(s)
+		}
+	}()
+	f()
+	finished = true
+	e.verify()
+	if e.err == nil {
+		return nil
+	}
+	err := e.err
+	e.restore(s)
+	return err
+}
+
+// verify fails the edit unless the nodes can be sorted, all types inferred and every invariant holds.
+func (e *Edit) verify() {
+	if e.sortNodes(); e.err != nil {
+		return
+	}
+	if len(e.freed) == 0 { // else inputs have new types that the end of the edit follows
+		if err := e.g.infer(); err != nil {
+			e.fail(err)
+			return
+		}
+	}
+	e.fail(e.g.check())
+}
+
+// mark is a state of an edit that can be gone back to.
+type mark struct {
+	log, notes, freed, cuts, saved int
+	place                          []string
+	scope                          string
+	seed                           uint64
+}
+
+func (e *Edit) save() mark {
+	return mark{len(e.log), len(e.notes), len(e.freed), len(e.cuts), len(e.saved), slices.Clone(e.place), e.scope, e.seed}
+}
+
+func (e *Edit) restore(m mark) {
+	for _, a := range slices.Backward(e.log[m.log:]) {
+		a.undo()
+	}
+	e.err = nil
+	e.log, e.notes, e.freed = e.log[:m.log:m.log], e.notes[:m.notes:m.notes], e.freed[:m.freed:m.freed]
+	e.cuts, e.saved = e.cuts[:m.cuts:m.cuts], e.saved[:m.saved:m.saved]
+	e.place, e.scope, e.seed = m.place, m.scope, m.seed
+	if m.freed == 0 {
+		_ = e.g.infer() // it held before
+	}
+}
+
+// weigh makes everything since s one entry of what the plan says about the model's weight, given
+// what the model weighed then.
+func (e *Edit) weigh(s mark, before Cost) {
+	if e.err != nil || len(e.log) == s.log {
+		return
+	}
+	after, _ := e.cost()
+	e.saved = append(e.saved[:s.saved:s.saved], [2]Cost{before, after})
+}
+
+// weighed runs f, a change of structure, and records what the model weighs before and after.
+func (e *Edit) weighed(f func()) {
+	if e.err != nil {
+		return
+	}
+	s := e.save()
+	before, _ := e.cost()
+	f()
+	e.weigh(s, before)
+}
