@@ -1,13 +1,14 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-kernels fuzz race cross oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-kernels fuzz race cross purego arm64 oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
 FUZZTIME ?= 20s
 RACY = ./internal/kernel/... ./internal/engine/... ./nn/... ./train/data/...
-TARGETS = darwin/arm64 windows/amd64 linux/arm64 js/wasm
+ARM64_TESTS = Assembly|Functions|Binary|Unary|Vector|Transpose|Pooling|BatchNorm|Softmax|Affine|ClipGrad
+TARGETS = darwin/arm64 windows/amd64 linux/arm64 js/wasm linux/386 linux/riscv64
 
 # The product: everything compiles without C.
 build:
@@ -68,6 +69,21 @@ race:
 # The other systems compile.
 cross:
 	@for t in $(TARGETS); do echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} go build ./...; done
+
+# Without assembly: the kernels in portable Go, and what stands on them.
+purego:
+	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags purego ./internal/kernel ./internal/engine ./nn/op
+
+# The NEON kernels beside the portable ones, on an arm64 processor or under qemu-user.
+arm64:
+	@run=; if [ "$$(go env GOHOSTARCH)" != arm64 ]; then run=qemu-aarch64; \
+		command -v $$run >/dev/null || { echo "qemu-aarch64 is missing: install qemu-user"; exit 1; }; fi; \
+	d=$$(mktemp -d); trap 'rm -rf "$$d"' EXIT; \
+	GOARCH=arm64 go vet ./internal/kernel; \
+	GOARCH=arm64 go test -c -o "$$d/kernel.test" ./internal/kernel; \
+	GOARCH=arm64 go build -o "$$d/graft" ./cmd/graft; \
+	$$run "$$d/graft" version | grep -F NEON; \
+	cd internal/kernel && $$run "$$d/kernel.test" -test.short -test.run '$(ARM64_TESTS)'
 
 # What the conformance tests compare with is installed.
 oracles:

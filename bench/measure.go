@@ -199,15 +199,18 @@ func checkLosses(ctx context.Context, g *nn.Graph, s *sample) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	worst, allowed := 0.0, 1e-6 // relative, doubled at each step: 1e-3 at the last
+	worst, allowed := 0.0, 1e-6 // relative, doubled at each step: 2e-3 at the last
 	for i, want := range s.exact {
 		info, err := t.Step(ctx, data.Sample{X: []*tensor.Dense{s.x}, Y: []*tensor.Dense{s.y}})
 		if err != nil {
 			return 0, err
 		}
 		d := math.Abs(info.Loss-want) / math.Abs(want)
-		// Rounding grows from step to step, in ours as in PyTorch's.
-		if allowed = max(2*allowed, 10*math.Abs(s.losses[i]-want)/math.Abs(want)); !(d <= allowed) {
+		// Rounding grows from step to step, in ours as in PyTorch's, sometimes a step earlier.
+		for k := i; k <= i+1 && k < len(s.exact); k++ {
+			allowed = max(allowed, 10*math.Abs(s.losses[k]-s.exact[k])/math.Abs(s.exact[k]))
+		}
+		if allowed *= 2; !(d <= allowed) {
 			return d, fmt.Errorf("loss before step %d is %v, PyTorch's %v (%.1g away, %.1g allowed)", i, info.Loss, want, d, allowed)
 		}
 		worst = max(worst, d)

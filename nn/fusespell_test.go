@@ -223,3 +223,30 @@ func attentionSpellings() []spelling {
 		}, "HeadAttention"},
 	}
 }
+
+func reorderSpellings() []spelling {
+	piece := func(s speller, x *nn.Value, axis, from, to int) *nn.Value {
+		return s.on("Slice", x, []int{from}, []int{to}, []int{axis})
+	}
+	join := func(s speller, axis int, in ...any) *nn.Value { return s.with(op.ConcatConfig{Axis: axis}, in...) }
+	return []spelling{
+		{"gates in another order", "8,3", func(s speller, in ...*nn.Value) *nn.Value {
+			return join(s, 0, piece(s, in[0], 0, 0, 2), piece(s, in[0], 0, 6, 100), piece(s, in[0], 0, 2, 6))
+		}, "Reorder"},
+		{"some pieces, last axis", "2,8", func(s speller, in ...*nn.Value) *nn.Value {
+			return join(s, -1, piece(s, in[0], -1, -3, 8), piece(s, in[0], 1, 1, 3))
+		}, "Reorder"},
+		{"overlapping pieces", "8", func(s speller, in ...*nn.Value) *nn.Value {
+			return join(s, 0, piece(s, in[0], 0, 0, 5), piece(s, in[0], 0, 4, 8))
+		}, "Concat Slice Slice"},
+		{"pieces of two values", "8 8", func(s speller, in ...*nn.Value) *nn.Value {
+			return join(s, 0, piece(s, in[0], 0, 0, 5), piece(s, in[1], 0, 4, 8))
+		}, "Concat Slice Slice"},
+		{"joined along another axis", "2,8", func(s speller, in ...*nn.Value) *nn.Value {
+			return join(s, 0, piece(s, in[0], 1, 0, 4), piece(s, in[0], 1, 4, 8))
+		}, "Concat Slice Slice"},
+		{"pieces with steps", "8", func(s speller, in ...*nn.Value) *nn.Value {
+			return join(s, 0, s.on("Slice", in[0], []int{0}, []int{8}, []int{0}, []int{2}), piece(s, in[0], 0, 1, 2))
+		}, "Concat Slice Slice"},
+	}
+}

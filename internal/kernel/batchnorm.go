@@ -41,21 +41,12 @@ func columnSums[T Float](p *Pool, rows, cols int, x, out []T) {
 // ChannelMoments computes mean and variance (divided by the number of elements) over
 // images and space of x [n, c, space], for each channel.
 func ChannelMoments[T Float](p *Pool, n, c, space int, x, mean, variance []T) {
-	count := T(n * space)
 	if space == 1 {
 		columnMoments(p, n, c, x, mean, variance)
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
-		var s, v T
-		for i := range n {
-			s += sum(x[(i*c+ch)*space:][:space])
-		}
-		m := s / count
-		for i := range n {
-			v += sumSqDiff(x[(i*c+ch)*space:][:space], m)
-		}
-		mean[ch], variance[ch] = m, v/count
+		mean[ch], variance[ch] = plane[T]{n, c, space, ch}.moments(x)
 	})
 }
 
@@ -122,12 +113,6 @@ func BatchNorm[T Float](p *Pool, n, c, space int, eps T, x, scale, bias, mean, v
 	ChannelAffine(p, n, c, space, x, a, b, y)
 }
 
-// planeRows walks over one channel of images that lie [n, c, space].
-type planeRows struct{ n, c, space, ch int }
-
-// at is where image i of the channel begins.
-func (r planeRows) at(i int) int { return (i*r.c + r.ch) * r.space }
-
 // BatchNormTrain computes mean and variance (divided by the number of elements) of each channel of
 // x [n, c, space], as ChannelMoments does, and y as BatchNorm and then e do. Channel by channel, so
 // that x comes from memory once. scale and bias may be nil, y may be x; e has no Scale and Shift.
@@ -138,19 +123,11 @@ func BatchNormTrain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T
 		e.planes(p, c, space, y[:n*c])
 		return
 	}
-	count := T(n * space)
 	perChannel(p, n, c, space, func(ch int) {
-		r := planeRows{n, c, space, ch}
-		var s, v T
-		for i := range n {
-			s += sum(x[r.at(i):][:space])
-		}
-		m := s / count
-		for i := range n {
-			v += sumSqDiff(x[r.at(i):][:space], m)
-		}
-		mean[ch], variance[ch] = m, v/count
-		a := T(1 / math.Sqrt(float64(variance[ch]+eps)))
+		channel := plane[T]{n, c, space, ch}
+		m, v := channel.moments(x)
+		mean[ch], variance[ch] = m, v
+		a := T(1 / math.Sqrt(float64(v+eps)))
 		if scale != nil {
 			a *= scale[ch]
 		}
@@ -158,21 +135,6 @@ func BatchNormTrain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T
 		if bias != nil {
 			b += bias[ch]
 		}
-		for i := range n {
-			normalize(&e, a, b, x[r.at(i):][:space], y[r.at(i):][:space], r.at(i))
-		}
+		channel.affine(&e, a, b, x, y)
 	})
-}
-
-// normalize is y = x*a + b, finished by e, for elements from at on.
-func normalize[T Float](e *Epilogue[T], a, b T, x, y []T, at int) {
-	for lo := 0; lo < len(y); lo += epilogueBlock {
-		hi := min(len(y), lo+epilogueBlock)
-		part := y[lo:hi]
-		affine(part, x[lo:hi], a, b)
-		if e.Add != nil {
-			binaryVV(OpAdd, part, part, e.Add[at+lo:][:len(part)])
-		}
-		activate(e.Act, part)
-	}
 }

@@ -24,17 +24,21 @@ func newLSTM[T Float](s *RNNShape, d *RNNData[T], reserve []T) *lstm[T] {
 
 // LSTM runs one direction of ONNX's LSTM. scratch may be nil.
 func LSTM[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) {
-	reserve := d.Reserve
-	if reserve == nil {
-		reserve = take(scratch, LSTMReserve(s))
-	}
-	x := newLSTM(s, d, reserve)
 	hid := s.Hidden
 	var bias []T
 	if d.B != nil {
 		bias = take(scratch, 4*hid)
 		binaryVV(OpAdd, bias, d.B[:4*hid], d.B[4*hid:8*hid])
 	}
+	reserve := d.Reserve
+	if reserve == nil {
+		if s.Lens == nil && d.P == nil && !s.InputForget && s.Input > 0 && hid > 0 {
+			lstmStream(p, s, d, bias, scratch)
+			return
+		}
+		reserve = take(scratch, LSTMReserve(s))
+	}
+	x := newLSTM(s, d, reserve)
 	project(p, s, d, 4, bias, x.gates)
 	r := Pack(p, true, hid, 4*hid, d.R, hid, take(scratch, PackedLen(hid, 4*hid)))
 	h := initial(d.H0, take(scratch, s.Batch*hid))

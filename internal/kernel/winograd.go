@@ -22,10 +22,11 @@ type winograd[T Float] struct {
 
 // Sizes of what is worked on at once, in elements.
 const (
-	winogradBlock = 1 << 17 // transformed tiles
-	winogradDepth = 128     // input channels whose weights are transformed together, where they are not all kept
-	winogradPair  = 2 * winogradLanes
+	winogradBlock = 5 << 14 // transformed tiles
+	winogradDepth = 64      // input channels whose weights are transformed together, where they are not all kept
 )
+
+const winogradPair = 2 * winogradLanes
 
 // run computes y. Images with results that are not finite are left to again: a sum of products
 // that holds an infinity is not one any more after the transforms.
@@ -64,9 +65,9 @@ func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 		strip, from := i/pieces, i%pieces*winogradDepth
 		w.taps.weights(w.winogradTile, strip*winogradLanes, from, min(winogradDepth, k-from), u[(strip*k+from)*winogradLanes:], point)
 	})
-	v, m := newGrid[T](w.winogradTile, per*w.in.cols, k), newGrid[T](w.winogradTile, per*w.in.cols, w.oc)
+	v, m := newGrid[T](w.winogradTile, per*w.in.cols, k), newGrid[T](w.winogradTile, per*w.in.cols, winogradPair)
 	size := v.size(w.winogradTile) + m.size(w.winogradTile) + w.bands(per)
-	size = cdiv(size, winogradLanes) * winogradLanes
+	size = roundLanes(size)
 	rooms := take(scratch, size*threads)
 	p.Run(blocks, func(worker, i int) {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
@@ -75,13 +76,14 @@ func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 		v.v, room = cut(room, v.size(w.winogradTile))
 		m.v, room = cut(room, m.size(w.winogradTile))
 		w.in.transform(w.winogradTile, lo, hi, 0, cdiv(k, winogradLanes), v, room)
-		for q := range w.points() {
-			for s := 0; s < strips; s += 2 {
+		for s := 0; s < strips; s += 2 {
+			n := min(2, strips-s)
+			for q := range w.points() {
 				right := u[q*point+s*k*winogradLanes:]
-				points(min(2, strips-s), (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, 1, right, right[k*winogradLanes*min(1, strips-s-1):], winogradLanes, m.v[q*m.point+s*winogradLanes:], m.step, 0)
+				pointProduct(false, n, (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false)
 			}
+			w.store(lo, hi, s, n, m, room)
 		}
-		w.store(lo, hi, 0, strips, m, room)
 	})
 }
 
@@ -97,7 +99,7 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	point := winogradPair*depth + winogradLanes
 	size := m.size(w.winogradTile) + w.points()*point
 	bands := w.bands(w.in.rows)
-	size = cdiv(max(size+bands, bands), winogradLanes) * winogradLanes
+	size = roundLanes(size + bands)
 	rooms := take(scratch, size*threads)
 	p.Run(cdiv(k, winogradLanes), func(worker, i int) {
 		w.in.transform(w.winogradTile, 0, rows, i, i+1, v, rooms[worker*size:][:size])
@@ -113,13 +115,9 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 			for s := range strips {
 				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
 			}
-			flags := 0
-			if from > 0 {
-				flags = flagAdd
-			}
 			for q := range w.points() {
 				right := u[q*point:]
-				points(strips, tiles, kc, v.v[q*v.point+from:], v.step, 1, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, flags)
+				pointProduct(false, strips, tiles, kc, v.v[q*v.point+from:], v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0)
 			}
 		}
 		w.store(0, rows, 2*i, strips, m, room)
@@ -161,26 +159,4 @@ func (w *winograd[T]) store(lo, hi, first, strips int, m grid[T], room []T) {
 			w.bad[g.image].Store(true)
 		}
 	})
-}
-
-// points multiplies the matrices of a point: rows×kc elements of a, rsA and csA apart, with one or
-// two strips of columns, whose rows are rsB apart, to c.
-func points[T Float](strips, rows, kc int, a []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc, flags int) {
-	for i, n := 0, 0; i < rows; i += n {
-		n = min(mr, rows-i)
-		left, to := a[i*rsA:], c[i*ldc:]
-		if avx512 && single[T]() && rows-i >= 2*mr {
-			n = 2 * mr
-			if strips == 2 {
-				microPair(kc, left, left[mr*rsA:], rsA, csA, b, b2, rsB, to, ldc, to[winogradLanes:], ldc, flags, nil)
-				continue
-			}
-			micro(n, kc, left, left[mr*rsA:], rsA, csA, b, rsB, to, ldc, flags, nil)
-			continue
-		}
-		micro(n, kc, left, nil, rsA, csA, b, rsB, to, ldc, flags, nil)
-		if strips == 2 {
-			micro(n, kc, left, nil, rsA, csA, b2, rsB, to[winogradLanes:], ldc, flags, nil)
-		}
-	}
 }

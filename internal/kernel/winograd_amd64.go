@@ -19,6 +19,11 @@ func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, poi
 //go:noescape
 func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
 
+// winograd2Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+//
+//go:noescape
+func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+
 // winograd2Input16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
@@ -34,10 +39,10 @@ func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, po
 //go:noescape
 func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
 
-// winograd2Weights transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winograd2Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd2Weights(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
 
 // winograd2Gradient makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -59,6 +64,11 @@ func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, poi
 //go:noescape
 func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
 
+// winograd4Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+//
+//go:noescape
+func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+
 // winograd4Input16 transforms rows of n tiles of 16 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
@@ -74,10 +84,10 @@ func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, po
 //go:noescape
 func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
 
-// winograd4Weights transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winograd4Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd4Weights(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
 
 // winograd4Gradient makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -93,3 +103,93 @@ func winogradTurn(rows int, w int, src *float32, srcRow int, lane int, dst *floa
 //
 //go:noescape
 func winogradUnturn(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int)
+
+// winogradRowsWide12x32 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRowsWide12x16 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRowsWide8x32 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRowsWide8x16 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRowsWide4x32 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRowsWide4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRows6x16 sets 6*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRows4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradRows2x16 sets 2*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradRows2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumnsWide12x32 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumnsWide12x16 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumnsWide8x32 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumnsWide8x16 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumnsWide4x32 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumnsWide4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumns6x16 sets 6*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumns4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+
+// winogradColumns2x16 sets 2*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
+//
+//go:noescape
+func winogradColumns2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)

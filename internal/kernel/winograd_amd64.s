@@ -401,6 +401,235 @@ tile:
 	VZEROUPPER
 	RET
 
+// func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+// Requires: AVX, FMA3
+TEXT ·winograd2Weights8(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lane+16(FP), DX
+	MOVQ dst+40(FP), BX
+	MOVQ point+48(FP), SI
+	MOVQ tmp+56(FP), DI
+	LEAQ (DX)(DX*2), R8
+	LEAQ (CX)(R8*2), R9
+	ADDQ CX, R8
+
+loop:
+	MOVQ       turned+32(FP), R10
+	VMOVUPS    (CX), Y0
+	VMOVUPS    (CX)(DX*1), Y1
+	VMOVUPS    (CX)(DX*2), Y2
+	VMOVUPS    (R8), Y3
+	VMOVUPS    (R8)(DX*1), Y4
+	VMOVUPS    (R8)(DX*2), Y5
+	VMOVUPS    (R9), Y6
+	VMOVUPS    (R9)(DX*1), Y7
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y0
+	VUNPCKLPS  Y3, Y2, Y1
+	VUNPCKHPS  Y3, Y2, Y2
+	VUNPCKLPS  Y5, Y4, Y3
+	VUNPCKHPS  Y5, Y4, Y4
+	VUNPCKLPS  Y7, Y6, Y5
+	VUNPCKHPS  Y7, Y6, Y6
+	VUNPCKLPD  Y1, Y8, Y7
+	VUNPCKHPD  Y1, Y8, Y1
+	VUNPCKLPD  Y2, Y0, Y8
+	VUNPCKHPD  Y2, Y0, Y0
+	VUNPCKLPD  Y5, Y3, Y2
+	VUNPCKHPD  Y5, Y3, Y3
+	VUNPCKLPD  Y6, Y4, Y5
+	VUNPCKHPD  Y6, Y4, Y4
+	VPERM2F128 $0x20, Y2, Y7, Y6
+	VPERM2F128 $0x31, Y2, Y7, Y2
+	VPERM2F128 $0x20, Y3, Y1, Y7
+	VPERM2F128 $0x31, Y3, Y1, Y1
+	VPERM2F128 $0x20, Y5, Y8, Y3
+	VPERM2F128 $0x31, Y5, Y8, Y5
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x31, Y4, Y0, Y0
+	TESTQ      R10, R10
+	JNZ        turn0
+	VMOVUPS    Y6, (DI)
+	VMOVUPS    Y7, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y8, 96(DI)
+	VMOVUPS    Y2, 128(DI)
+	VMOVUPS    Y1, 160(DI)
+	VMOVUPS    Y5, 192(DI)
+	VMOVUPS    Y0, 224(DI)
+	MOVL       32(CX), R10
+	MOVL       R10, 256(DI)
+	MOVL       32(CX)(DX*1), R10
+	MOVL       R10, 260(DI)
+	MOVL       32(CX)(DX*2), R10
+	MOVL       R10, 264(DI)
+	MOVL       32(R8), R10
+	MOVL       R10, 268(DI)
+	MOVL       32(R8)(DX*1), R10
+	MOVL       R10, 272(DI)
+	MOVL       32(R8)(DX*2), R10
+	MOVL       R10, 276(DI)
+	MOVL       32(R9), R10
+	MOVL       R10, 280(DI)
+	MOVL       32(R9)(DX*1), R10
+	MOVL       R10, 284(DI)
+	JMP        there0
+
+turn0:
+	VMOVUPS Y6, 256(DI)
+	VMOVUPS Y7, 224(DI)
+	VMOVUPS Y3, 192(DI)
+	VMOVUPS Y8, 160(DI)
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y1, 96(DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y0, 32(DI)
+	MOVL    32(CX), R10
+	MOVL    R10, (DI)
+	MOVL    32(CX)(DX*1), R10
+	MOVL    R10, 4(DI)
+	MOVL    32(CX)(DX*2), R10
+	MOVL    R10, 8(DI)
+	MOVL    32(R8), R10
+	MOVL    R10, 12(DI)
+	MOVL    32(R8)(DX*1), R10
+	MOVL    R10, 16(DI)
+	MOVL    32(R8)(DX*2), R10
+	MOVL    R10, 20(DI)
+	MOVL    32(R9), R10
+	MOVL    R10, 24(DI)
+	MOVL    32(R9)(DX*1), R10
+	MOVL    R10, 28(DI)
+
+there0:
+	MOVQ         DI, R11
+	LEAQ         288(DI), R12
+	MOVQ         BX, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      (R11), Y0
+	VMOVUPS      96(R11), Y1
+	VMOVUPS      192(R11), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 96(R12)
+	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 192(R12)
+	VMOVUPS      Y0, (R12)
+	VMOVUPS      Y2, 288(R12)
+	VMOVUPS      32(R11), Y0
+	VMOVUPS      128(R11), Y1
+	VMOVUPS      224(R11), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 128(R12)
+	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 224(R12)
+	VMOVUPS      Y0, 32(R12)
+	VMOVUPS      Y2, 320(R12)
+	VMOVUPS      64(R11), Y0
+	VMOVUPS      160(R11), Y1
+	VMOVUPS      256(R11), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 160(R12)
+	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 256(R12)
+	VMOVUPS      Y0, 64(R12)
+	VMOVUPS      Y2, 352(R12)
+	VMOVUPS      (R12), Y0
+	VMOVUPS      32(R12), Y1
+	VMOVUPS      64(R12), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      96(R12), Y0
+	VMOVUPS      128(R12), Y1
+	VMOVUPS      160(R12), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      192(R12), Y0
+	VMOVUPS      224(R12), Y1
+	VMOVUPS      256(R12), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      288(R12), Y0
+	VMOVUPS      320(R12), Y1
+	VMOVUPS      352(R12), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)
+	MOVQ         step+24(FP), R10
+	ADDQ         R10, CX
+	ADDQ         R10, R8
+	ADDQ         R10, R9
+	ADDQ         $0x40, BX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+DATA c3f000000<>+0(SB)/4, $0x3f000000
+DATA c3f000000<>+4(SB)/4, $0x3f000000
+DATA c3f000000<>+8(SB)/4, $0x3f000000
+DATA c3f000000<>+12(SB)/4, $0x3f000000
+DATA c3f000000<>+16(SB)/4, $0x3f000000
+DATA c3f000000<>+20(SB)/4, $0x3f000000
+DATA c3f000000<>+24(SB)/4, $0x3f000000
+DATA c3f000000<>+28(SB)/4, $0x3f000000
+GLOBL c3f000000<>(SB), RODATA|NOPTR, $32
+
 // func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
 // Requires: AVX, AVX512F
 TEXT ·winograd2Input16(SB), NOSPLIT, $0-64
@@ -576,7 +805,7 @@ tile:
 	VMOVUPS Z3, 128(SI)
 	VMOVUPS Z2, 256(SI)
 	VMOVUPS Z0, (SI)
-	VXORPS  Y4, Y4, Y4
+	VPXORQ  Z4, Z4, Z4
 	VSUBPS  Z1, Z4, Z4
 	VMOVUPS Z4, 384(SI)
 	VMOVUPS 64(R10), Z0
@@ -587,7 +816,7 @@ tile:
 	VMOVUPS Z3, 192(SI)
 	VMOVUPS Z2, 320(SI)
 	VMOVUPS Z0, 64(SI)
-	VXORPS  Y5, Y5, Y5
+	VPXORQ  Z5, Z5, Z5
 	VSUBPS  Z1, Z5, Z5
 	VMOVUPS Z5, 448(SI)
 	VMOVUPS (SI), Z0
@@ -598,7 +827,7 @@ tile:
 	VMOVUPS Z3, (R9)(DX*1)
 	VMOVUPS Z2, (R9)(DX*2)
 	VMOVUPS Z0, (R9)
-	VXORPS  Y6, Y6, Y6
+	VPXORQ  Z6, Z6, Z6
 	VSUBPS  Z1, Z6, Z6
 	VMOVUPS Z6, (R12)
 	ADDQ    DX, R9
@@ -615,7 +844,7 @@ tile:
 	VMOVUPS Z3, (R9)(DX*1)
 	VMOVUPS Z2, (R9)(DX*2)
 	VMOVUPS Z0, (R9)
-	VXORPS  Y7, Y7, Y7
+	VPXORQ  Z7, Z7, Z7
 	VSUBPS  Z1, Z7, Z7
 	VMOVUPS Z7, (R12)
 	ADDQ    DX, R9
@@ -632,7 +861,7 @@ tile:
 	VMOVUPS Z3, (R9)(DX*1)
 	VMOVUPS Z2, (R9)(DX*2)
 	VMOVUPS Z0, (R9)
-	VXORPS  Y8, Y8, Y8
+	VPXORQ  Z8, Z8, Z8
 	VSUBPS  Z1, Z8, Z8
 	VMOVUPS Z8, (R12)
 	ADDQ    DX, R9
@@ -649,7 +878,7 @@ tile:
 	VMOVUPS Z3, (R9)(DX*1)
 	VMOVUPS Z2, (R9)(DX*2)
 	VMOVUPS Z0, (R9)
-	VXORPS  Y9, Y9, Y9
+	VPXORQ  Z9, Z9, Z9
 	VSUBPS  Z1, Z9, Z9
 	VMOVUPS Z9, (R12)
 	MOVQ    step+48(FP), R9
@@ -780,90 +1009,91 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winograd2Weights(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
-// Requires: AVX, FMA3
-TEXT ·winograd2Weights(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ w+8(FP), CX
-	MOVQ lane+16(FP), DX
-	MOVQ dst+40(FP), BX
-	MOVQ point+48(FP), SI
-	MOVQ tmp+56(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (CX)(R8*2), R9
-	ADDQ CX, R8
+// func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+// Requires: AVX, AVX512F
+TEXT ·winograd2Weights16(SB), NOSPLIT, $0-64
+	VBROADCASTSS c3f000000<>+0(SB), Z0
+	MOVQ         n+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lane+16(FP), DX
+	MOVQ         dst+40(FP), BX
+	MOVQ         point+48(FP), SI
+	MOVQ         tmp+56(FP), DI
+	LEAQ         (DX)(DX*2), R8
+	LEAQ         (CX)(R8*2), R9
+	ADDQ         CX, R8
 
 loop:
 	MOVQ       turned+32(FP), R10
-	VMOVUPS    (CX), Y0
-	VMOVUPS    (CX)(DX*1), Y1
-	VMOVUPS    (CX)(DX*2), Y2
-	VMOVUPS    (R8), Y3
-	VMOVUPS    (R8)(DX*1), Y4
-	VMOVUPS    (R8)(DX*2), Y5
-	VMOVUPS    (R9), Y6
-	VMOVUPS    (R9)(DX*1), Y7
-	VUNPCKLPS  Y1, Y0, Y8
-	VUNPCKHPS  Y1, Y0, Y0
-	VUNPCKLPS  Y3, Y2, Y1
-	VUNPCKHPS  Y3, Y2, Y2
-	VUNPCKLPS  Y5, Y4, Y3
-	VUNPCKHPS  Y5, Y4, Y4
-	VUNPCKLPS  Y7, Y6, Y5
-	VUNPCKHPS  Y7, Y6, Y6
-	VUNPCKLPD  Y1, Y8, Y7
-	VUNPCKHPD  Y1, Y8, Y1
-	VUNPCKLPD  Y2, Y0, Y8
-	VUNPCKHPD  Y2, Y0, Y0
-	VUNPCKLPD  Y5, Y3, Y2
-	VUNPCKHPD  Y5, Y3, Y3
-	VUNPCKLPD  Y6, Y4, Y5
+	VMOVUPS    (CX), Y1
+	VMOVUPS    (CX)(DX*1), Y2
+	VMOVUPS    (CX)(DX*2), Y3
+	VMOVUPS    (R8), Y4
+	VMOVUPS    (R8)(DX*1), Y5
+	VMOVUPS    (R8)(DX*2), Y6
+	VMOVUPS    (R9), Y7
+	VMOVUPS    (R9)(DX*1), Y8
+	VUNPCKLPS  Y2, Y1, Y9
+	VUNPCKHPS  Y2, Y1, Y1
+	VUNPCKLPS  Y4, Y3, Y2
+	VUNPCKHPS  Y4, Y3, Y3
+	VUNPCKLPS  Y6, Y5, Y4
+	VUNPCKHPS  Y6, Y5, Y5
+	VUNPCKLPS  Y8, Y7, Y6
+	VUNPCKHPS  Y8, Y7, Y7
+	VUNPCKLPD  Y2, Y9, Y8
+	VUNPCKHPD  Y2, Y9, Y2
+	VUNPCKLPD  Y3, Y1, Y9
+	VUNPCKHPD  Y3, Y1, Y1
+	VUNPCKLPD  Y6, Y4, Y3
 	VUNPCKHPD  Y6, Y4, Y4
-	VPERM2F128 $0x20, Y2, Y7, Y6
-	VPERM2F128 $0x31, Y2, Y7, Y2
-	VPERM2F128 $0x20, Y3, Y1, Y7
-	VPERM2F128 $0x31, Y3, Y1, Y1
-	VPERM2F128 $0x20, Y5, Y8, Y3
-	VPERM2F128 $0x31, Y5, Y8, Y5
-	VPERM2F128 $0x20, Y4, Y0, Y8
-	VPERM2F128 $0x31, Y4, Y0, Y0
+	VUNPCKLPD  Y7, Y5, Y6
+	VUNPCKHPD  Y7, Y5, Y5
+	VPERM2F128 $0x20, Y3, Y8, Y7
+	VPERM2F128 $0x31, Y3, Y8, Y3
+	VPERM2F128 $0x20, Y4, Y2, Y8
+	VPERM2F128 $0x31, Y4, Y2, Y2
+	VPERM2F128 $0x20, Y6, Y9, Y4
+	VPERM2F128 $0x31, Y6, Y9, Y6
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x31, Y5, Y1, Y1
 	TESTQ      R10, R10
-	JNZ        turn
-	VMOVUPS    Y6, (DI)
-	VMOVUPS    Y7, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y8, 96(DI)
-	VMOVUPS    Y2, 128(DI)
-	VMOVUPS    Y1, 160(DI)
-	VMOVUPS    Y5, 192(DI)
-	VMOVUPS    Y0, 224(DI)
+	JNZ        turn0
+	VMOVUPS    Y7, (DI)
+	VMOVUPS    Y8, 64(DI)
+	VMOVUPS    Y4, 128(DI)
+	VMOVUPS    Y9, 192(DI)
+	VMOVUPS    Y3, 256(DI)
+	VMOVUPS    Y2, 320(DI)
+	VMOVUPS    Y6, 384(DI)
+	VMOVUPS    Y1, 448(DI)
 	MOVL       32(CX), R10
-	MOVL       R10, 256(DI)
+	MOVL       R10, 512(DI)
 	MOVL       32(CX)(DX*1), R10
-	MOVL       R10, 260(DI)
+	MOVL       R10, 516(DI)
 	MOVL       32(CX)(DX*2), R10
-	MOVL       R10, 264(DI)
+	MOVL       R10, 520(DI)
 	MOVL       32(R8), R10
-	MOVL       R10, 268(DI)
+	MOVL       R10, 524(DI)
 	MOVL       32(R8)(DX*1), R10
-	MOVL       R10, 272(DI)
+	MOVL       R10, 528(DI)
 	MOVL       32(R8)(DX*2), R10
-	MOVL       R10, 276(DI)
+	MOVL       R10, 532(DI)
 	MOVL       32(R9), R10
-	MOVL       R10, 280(DI)
+	MOVL       R10, 536(DI)
 	MOVL       32(R9)(DX*1), R10
-	MOVL       R10, 284(DI)
-	JMP        transform
+	MOVL       R10, 540(DI)
+	JMP        there0
 
-turn:
-	VMOVUPS Y6, 256(DI)
-	VMOVUPS Y7, 224(DI)
-	VMOVUPS Y3, 192(DI)
-	VMOVUPS Y8, 160(DI)
-	VMOVUPS Y2, 128(DI)
-	VMOVUPS Y1, 96(DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y0, 32(DI)
+turn0:
+	VMOVUPS Y7, 512(DI)
+	VMOVUPS Y8, 448(DI)
+	VMOVUPS Y4, 384(DI)
+	VMOVUPS Y9, 320(DI)
+	VMOVUPS Y3, 256(DI)
+	VMOVUPS Y2, 192(DI)
+	VMOVUPS Y6, 128(DI)
+	VMOVUPS Y1, 64(DI)
 	MOVL    32(CX), R10
 	MOVL    R10, (DI)
 	MOVL    32(CX)(DX*1), R10
@@ -881,115 +1111,211 @@ turn:
 	MOVL    32(R9)(DX*1), R10
 	MOVL    R10, 28(DI)
 
-transform:
+there0:
+	LEAQ       (DX)(DX*1), R10
+	SHLQ       $0x02, R10
+	ADDQ       R10, CX
+	ADDQ       R10, R8
+	ADDQ       R10, R9
+	MOVQ       turned+32(FP), R10
+	VMOVUPS    (CX), Y1
+	VMOVUPS    (CX)(DX*1), Y2
+	VMOVUPS    (CX)(DX*2), Y3
+	VMOVUPS    (R8), Y4
+	VMOVUPS    (R8)(DX*1), Y5
+	VMOVUPS    (R8)(DX*2), Y6
+	VMOVUPS    (R9), Y7
+	VMOVUPS    (R9)(DX*1), Y8
+	VUNPCKLPS  Y2, Y1, Y9
+	VUNPCKHPS  Y2, Y1, Y1
+	VUNPCKLPS  Y4, Y3, Y2
+	VUNPCKHPS  Y4, Y3, Y3
+	VUNPCKLPS  Y6, Y5, Y4
+	VUNPCKHPS  Y6, Y5, Y5
+	VUNPCKLPS  Y8, Y7, Y6
+	VUNPCKHPS  Y8, Y7, Y7
+	VUNPCKLPD  Y2, Y9, Y8
+	VUNPCKHPD  Y2, Y9, Y2
+	VUNPCKLPD  Y3, Y1, Y9
+	VUNPCKHPD  Y3, Y1, Y1
+	VUNPCKLPD  Y6, Y4, Y3
+	VUNPCKHPD  Y6, Y4, Y4
+	VUNPCKLPD  Y7, Y5, Y6
+	VUNPCKHPD  Y7, Y5, Y5
+	VPERM2F128 $0x20, Y3, Y8, Y7
+	VPERM2F128 $0x31, Y3, Y8, Y3
+	VPERM2F128 $0x20, Y4, Y2, Y8
+	VPERM2F128 $0x31, Y4, Y2, Y2
+	VPERM2F128 $0x20, Y6, Y9, Y4
+	VPERM2F128 $0x31, Y6, Y9, Y6
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x31, Y5, Y1, Y1
+	TESTQ      R10, R10
+	JNZ        turn1
+	VMOVUPS    Y7, 32(DI)
+	VMOVUPS    Y8, 96(DI)
+	VMOVUPS    Y4, 160(DI)
+	VMOVUPS    Y9, 224(DI)
+	VMOVUPS    Y3, 288(DI)
+	VMOVUPS    Y2, 352(DI)
+	VMOVUPS    Y6, 416(DI)
+	VMOVUPS    Y1, 480(DI)
+	MOVL       32(CX), R10
+	MOVL       R10, 544(DI)
+	MOVL       32(CX)(DX*1), R10
+	MOVL       R10, 548(DI)
+	MOVL       32(CX)(DX*2), R10
+	MOVL       R10, 552(DI)
+	MOVL       32(R8), R10
+	MOVL       R10, 556(DI)
+	MOVL       32(R8)(DX*1), R10
+	MOVL       R10, 560(DI)
+	MOVL       32(R8)(DX*2), R10
+	MOVL       R10, 564(DI)
+	MOVL       32(R9), R10
+	MOVL       R10, 568(DI)
+	MOVL       32(R9)(DX*1), R10
+	MOVL       R10, 572(DI)
+	JMP        there1
+
+turn1:
+	VMOVUPS Y7, 544(DI)
+	VMOVUPS Y8, 480(DI)
+	VMOVUPS Y4, 416(DI)
+	VMOVUPS Y9, 352(DI)
+	VMOVUPS Y3, 288(DI)
+	VMOVUPS Y2, 224(DI)
+	VMOVUPS Y6, 160(DI)
+	VMOVUPS Y1, 96(DI)
+	MOVL    32(CX), R10
+	MOVL    R10, 32(DI)
+	MOVL    32(CX)(DX*1), R10
+	MOVL    R10, 36(DI)
+	MOVL    32(CX)(DX*2), R10
+	MOVL    R10, 40(DI)
+	MOVL    32(R8), R10
+	MOVL    R10, 44(DI)
+	MOVL    32(R8)(DX*1), R10
+	MOVL    R10, 48(DI)
+	MOVL    32(R8)(DX*2), R10
+	MOVL    R10, 52(DI)
+	MOVL    32(R9), R10
+	MOVL    R10, 56(DI)
+	MOVL    32(R9)(DX*1), R10
+	MOVL    R10, 60(DI)
+
+there1:
 	MOVQ         DI, R11
-	LEAQ         288(DI), R12
+	LEAQ         576(DI), R12
 	MOVQ         BX, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      (R11), Y0
-	VMOVUPS      96(R11), Y1
-	VMOVUPS      192(R11), Y2
-	VADDPS       Y2, Y0, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 96(R12)
-	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 192(R12)
-	VMOVUPS      Y0, (R12)
-	VMOVUPS      Y2, 288(R12)
-	VMOVUPS      32(R11), Y0
-	VMOVUPS      128(R11), Y1
-	VMOVUPS      224(R11), Y2
-	VADDPS       Y2, Y0, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 128(R12)
-	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 224(R12)
-	VMOVUPS      Y0, 32(R12)
-	VMOVUPS      Y2, 320(R12)
-	VMOVUPS      64(R11), Y0
-	VMOVUPS      160(R11), Y1
-	VMOVUPS      256(R11), Y2
-	VADDPS       Y2, Y0, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 160(R12)
-	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 256(R12)
-	VMOVUPS      Y0, 64(R12)
-	VMOVUPS      Y2, 352(R12)
-	VMOVUPS      (R12), Y0
-	VMOVUPS      32(R12), Y1
-	VMOVUPS      64(R12), Y2
-	VADDPS       Y2, Y0, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      (R11), Z1
+	VMOVUPS      192(R11), Z2
+	VMOVUPS      384(R11), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVUPS      Z5, 192(R12)
+	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      Z4, 384(R12)
+	VMOVUPS      Z1, (R12)
+	VMOVUPS      Z3, 576(R12)
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      256(R11), Z2
+	VMOVUPS      448(R11), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVUPS      Z5, 256(R12)
+	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      Z4, 448(R12)
+	VMOVUPS      Z1, 64(R12)
+	VMOVUPS      Z3, 640(R12)
+	VMOVUPS      128(R11), Z1
+	VMOVUPS      320(R11), Z2
+	VMOVUPS      512(R11), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVUPS      Z5, 320(R12)
+	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      Z4, 512(R12)
+	VMOVUPS      Z1, 128(R12)
+	VMOVUPS      Z3, 704(R12)
+	VMOVUPS      (R12), Z1
+	VMOVUPS      64(R12), Z2
+	VMOVUPS      128(R12), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVUPS      Z5, (R10)(SI*1)
+	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      Z4, (R10)(SI*2)
+	VMOVUPS      Z1, (R10)
+	VMOVUPS      Z3, (R13)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      96(R12), Y0
-	VMOVUPS      128(R12), Y1
-	VMOVUPS      160(R12), Y2
-	VADDPS       Y2, Y0, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      192(R12), Z1
+	VMOVUPS      256(R12), Z2
+	VMOVUPS      320(R12), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVUPS      Z5, (R10)(SI*1)
+	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      Z4, (R10)(SI*2)
+	VMOVUPS      Z1, (R10)
+	VMOVUPS      Z3, (R13)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      192(R12), Y0
-	VMOVUPS      224(R12), Y1
-	VMOVUPS      256(R12), Y2
-	VADDPS       Y2, Y0, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      384(R12), Z1
+	VMOVUPS      448(R12), Z2
+	VMOVUPS      512(R12), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVUPS      Z5, (R10)(SI*1)
+	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      Z4, (R10)(SI*2)
+	VMOVUPS      Z1, (R10)
+	VMOVUPS      Z3, (R13)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      288(R12), Y0
-	VMOVUPS      320(R12), Y1
-	VMOVUPS      352(R12), Y2
-	VADDPS       Y2, Y0, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS c3f000000<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      576(R12), Z1
+	VMOVUPS      640(R12), Z2
+	VMOVUPS      704(R12), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVUPS      Z5, (R10)(SI*1)
+	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      Z4, (R10)(SI*2)
+	VMOVUPS      Z1, (R10)
+	VMOVUPS      Z3, (R13)
 	MOVQ         step+24(FP), R10
+	LEAQ         (DX)(DX*1), R11
+	SHLQ         $0x02, R11
+	SUBQ         R11, R10
 	ADDQ         R10, CX
 	ADDQ         R10, R8
 	ADDQ         R10, R9
@@ -998,16 +1324,6 @@ transform:
 	JNZ          loop
 	VZEROUPPER
 	RET
-
-DATA c3f000000<>+0(SB)/4, $0x3f000000
-DATA c3f000000<>+4(SB)/4, $0x3f000000
-DATA c3f000000<>+8(SB)/4, $0x3f000000
-DATA c3f000000<>+12(SB)/4, $0x3f000000
-DATA c3f000000<>+16(SB)/4, $0x3f000000
-DATA c3f000000<>+20(SB)/4, $0x3f000000
-DATA c3f000000<>+24(SB)/4, $0x3f000000
-DATA c3f000000<>+28(SB)/4, $0x3f000000
-GLOBL c3f000000<>(SB), RODATA|NOPTR, $32
 
 // func winograd2Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
 // Requires: AVX, AVX2, FMA3
@@ -2306,6 +2622,392 @@ DATA c403504f3<>+24(SB)/4, $0x403504f3
 DATA c403504f3<>+28(SB)/4, $0x403504f3
 GLOBL c403504f3<>(SB), RODATA|NOPTR, $32
 
+// func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+// Requires: AVX, FMA3
+TEXT ·winograd4Weights8(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lane+16(FP), DX
+	MOVQ dst+40(FP), BX
+	MOVQ point+48(FP), SI
+	MOVQ tmp+56(FP), DI
+	LEAQ (DX)(DX*2), R8
+	LEAQ (CX)(R8*2), R9
+	ADDQ CX, R8
+
+loop:
+	MOVQ       turned+32(FP), R10
+	VMOVUPS    (CX), Y0
+	VMOVUPS    (CX)(DX*1), Y1
+	VMOVUPS    (CX)(DX*2), Y2
+	VMOVUPS    (R8), Y3
+	VMOVUPS    (R8)(DX*1), Y4
+	VMOVUPS    (R8)(DX*2), Y5
+	VMOVUPS    (R9), Y6
+	VMOVUPS    (R9)(DX*1), Y7
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y0
+	VUNPCKLPS  Y3, Y2, Y1
+	VUNPCKHPS  Y3, Y2, Y2
+	VUNPCKLPS  Y5, Y4, Y3
+	VUNPCKHPS  Y5, Y4, Y4
+	VUNPCKLPS  Y7, Y6, Y5
+	VUNPCKHPS  Y7, Y6, Y6
+	VUNPCKLPD  Y1, Y8, Y7
+	VUNPCKHPD  Y1, Y8, Y1
+	VUNPCKLPD  Y2, Y0, Y8
+	VUNPCKHPD  Y2, Y0, Y0
+	VUNPCKLPD  Y5, Y3, Y2
+	VUNPCKHPD  Y5, Y3, Y3
+	VUNPCKLPD  Y6, Y4, Y5
+	VUNPCKHPD  Y6, Y4, Y4
+	VPERM2F128 $0x20, Y2, Y7, Y6
+	VPERM2F128 $0x31, Y2, Y7, Y2
+	VPERM2F128 $0x20, Y3, Y1, Y7
+	VPERM2F128 $0x31, Y3, Y1, Y1
+	VPERM2F128 $0x20, Y5, Y8, Y3
+	VPERM2F128 $0x31, Y5, Y8, Y5
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x31, Y4, Y0, Y0
+	TESTQ      R10, R10
+	JNZ        turn0
+	VMOVUPS    Y6, (DI)
+	VMOVUPS    Y7, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y8, 96(DI)
+	VMOVUPS    Y2, 128(DI)
+	VMOVUPS    Y1, 160(DI)
+	VMOVUPS    Y5, 192(DI)
+	VMOVUPS    Y0, 224(DI)
+	MOVL       32(CX), R10
+	MOVL       R10, 256(DI)
+	MOVL       32(CX)(DX*1), R10
+	MOVL       R10, 260(DI)
+	MOVL       32(CX)(DX*2), R10
+	MOVL       R10, 264(DI)
+	MOVL       32(R8), R10
+	MOVL       R10, 268(DI)
+	MOVL       32(R8)(DX*1), R10
+	MOVL       R10, 272(DI)
+	MOVL       32(R8)(DX*2), R10
+	MOVL       R10, 276(DI)
+	MOVL       32(R9), R10
+	MOVL       R10, 280(DI)
+	MOVL       32(R9)(DX*1), R10
+	MOVL       R10, 284(DI)
+	JMP        there0
+
+turn0:
+	VMOVUPS Y6, 256(DI)
+	VMOVUPS Y7, 224(DI)
+	VMOVUPS Y3, 192(DI)
+	VMOVUPS Y8, 160(DI)
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y1, 96(DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y0, 32(DI)
+	MOVL    32(CX), R10
+	MOVL    R10, (DI)
+	MOVL    32(CX)(DX*1), R10
+	MOVL    R10, 4(DI)
+	MOVL    32(CX)(DX*2), R10
+	MOVL    R10, 8(DI)
+	MOVL    32(R8), R10
+	MOVL    R10, 12(DI)
+	MOVL    32(R8)(DX*1), R10
+	MOVL    R10, 16(DI)
+	MOVL    32(R8)(DX*2), R10
+	MOVL    R10, 20(DI)
+	MOVL    32(R9), R10
+	MOVL    R10, 24(DI)
+	MOVL    32(R9)(DX*1), R10
+	MOVL    R10, 28(DI)
+
+there0:
+	MOVQ         DI, R11
+	LEAQ         288(DI), R12
+	MOVQ         BX, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      (R11), Y0
+	VMOVUPS      96(R11), Y1
+	VMOVUPS      192(R11), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 96(R12)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 192(R12)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 288(R12)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 384(R12)
+	VMOVUPS      Y0, (R12)
+	VMOVUPS      Y2, 480(R12)
+	VMOVUPS      32(R11), Y0
+	VMOVUPS      128(R11), Y1
+	VMOVUPS      224(R11), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 128(R12)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 224(R12)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 320(R12)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 416(R12)
+	VMOVUPS      Y0, 32(R12)
+	VMOVUPS      Y2, 512(R12)
+	VMOVUPS      64(R11), Y0
+	VMOVUPS      160(R11), Y1
+	VMOVUPS      256(R11), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 160(R12)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 256(R12)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, 352(R12)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, 448(R12)
+	VMOVUPS      Y0, 64(R12)
+	VMOVUPS      Y2, 544(R12)
+	VMOVUPS      (R12), Y0
+	VMOVUPS      32(R12), Y1
+	VMOVUPS      64(R12), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R13)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R13)(SI*1)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)(SI*2)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      96(R12), Y0
+	VMOVUPS      128(R12), Y1
+	VMOVUPS      160(R12), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R13)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R13)(SI*1)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)(SI*2)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      192(R12), Y0
+	VMOVUPS      224(R12), Y1
+	VMOVUPS      256(R12), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R13)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R13)(SI*1)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)(SI*2)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      288(R12), Y0
+	VMOVUPS      320(R12), Y1
+	VMOVUPS      352(R12), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R13)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R13)(SI*1)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)(SI*2)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      384(R12), Y0
+	VMOVUPS      416(R12), Y1
+	VMOVUPS      448(R12), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R13)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R13)(SI*1)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)(SI*2)
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	ADDQ         SI, R10
+	LEAQ         (SI)(SI*2), R13
+	ADDQ         R10, R13
+	VMOVUPS      480(R12), Y0
+	VMOVUPS      512(R12), Y1
+	VMOVUPS      544(R12), Y2
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R10)(SI*1)
+	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R10)(SI*2)
+	VMOVAPS      Y0, Y3
+	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
+	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
+	VMOVUPS      Y4, (R13)
+	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
+	VMOVUPS      Y3, (R13)(SI*1)
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y2, (R13)(SI*2)
+	MOVQ         step+24(FP), R10
+	ADDQ         R10, CX
+	ADDQ         R10, R8
+	ADDQ         R10, R9
+	ADDQ         $0x40, BX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+DATA cbf2aaaab<>+0(SB)/4, $0xbf2aaaab
+DATA cbf2aaaab<>+4(SB)/4, $0xbf2aaaab
+DATA cbf2aaaab<>+8(SB)/4, $0xbf2aaaab
+DATA cbf2aaaab<>+12(SB)/4, $0xbf2aaaab
+DATA cbf2aaaab<>+16(SB)/4, $0xbf2aaaab
+DATA cbf2aaaab<>+20(SB)/4, $0xbf2aaaab
+DATA cbf2aaaab<>+24(SB)/4, $0xbf2aaaab
+DATA cbf2aaaab<>+28(SB)/4, $0xbf2aaaab
+GLOBL cbf2aaaab<>(SB), RODATA|NOPTR, $32
+
+DATA cbef15bef<>+0(SB)/4, $0xbef15bef
+DATA cbef15bef<>+4(SB)/4, $0xbef15bef
+DATA cbef15bef<>+8(SB)/4, $0xbef15bef
+DATA cbef15bef<>+12(SB)/4, $0xbef15bef
+DATA cbef15bef<>+16(SB)/4, $0xbef15bef
+DATA cbef15bef<>+20(SB)/4, $0xbef15bef
+DATA cbef15bef<>+24(SB)/4, $0xbef15bef
+DATA cbef15bef<>+28(SB)/4, $0xbef15bef
+GLOBL cbef15bef<>(SB), RODATA|NOPTR, $32
+
+DATA c3e2aaaab<>+0(SB)/4, $0x3e2aaaab
+DATA c3e2aaaab<>+4(SB)/4, $0x3e2aaaab
+DATA c3e2aaaab<>+8(SB)/4, $0x3e2aaaab
+DATA c3e2aaaab<>+12(SB)/4, $0x3e2aaaab
+DATA c3e2aaaab<>+16(SB)/4, $0x3e2aaaab
+DATA c3e2aaaab<>+20(SB)/4, $0x3e2aaaab
+DATA c3e2aaaab<>+24(SB)/4, $0x3e2aaaab
+DATA c3e2aaaab<>+28(SB)/4, $0x3e2aaaab
+GLOBL c3e2aaaab<>(SB), RODATA|NOPTR, $32
+
+DATA c3e715bef<>+0(SB)/4, $0x3e715bef
+DATA c3e715bef<>+4(SB)/4, $0x3e715bef
+DATA c3e715bef<>+8(SB)/4, $0x3e715bef
+DATA c3e715bef<>+12(SB)/4, $0x3e715bef
+DATA c3e715bef<>+16(SB)/4, $0x3e715bef
+DATA c3e715bef<>+20(SB)/4, $0x3e715bef
+DATA c3e715bef<>+24(SB)/4, $0x3e715bef
+DATA c3e715bef<>+28(SB)/4, $0x3e715bef
+GLOBL c3e715bef<>(SB), RODATA|NOPTR, $32
+
 // func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
 // Requires: AVX, AVX512F
 TEXT ·winograd4Input16(SB), NOSPLIT, $0-64
@@ -3356,90 +4058,96 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winograd4Weights(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
-// Requires: AVX, FMA3
-TEXT ·winograd4Weights(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ w+8(FP), CX
-	MOVQ lane+16(FP), DX
-	MOVQ dst+40(FP), BX
-	MOVQ point+48(FP), SI
-	MOVQ tmp+56(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (CX)(R8*2), R9
-	ADDQ CX, R8
+// func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+// Requires: AVX, AVX512F
+TEXT ·winograd4Weights16(SB), NOSPLIT, $0-64
+	VBROADCASTSS c3f000000<>+0(SB), Z0
+	VBROADCASTSS c40000000<>+0(SB), Z1
+	VBROADCASTSS cbf2aaaab<>+0(SB), Z2
+	VBROADCASTSS c3e2aaaab<>+0(SB), Z3
+	VBROADCASTSS cbef15bef<>+0(SB), Z4
+	VBROADCASTSS c3e715bef<>+0(SB), Z5
+	MOVQ         n+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lane+16(FP), DX
+	MOVQ         dst+40(FP), BX
+	MOVQ         point+48(FP), SI
+	MOVQ         tmp+56(FP), DI
+	LEAQ         (DX)(DX*2), R8
+	LEAQ         (CX)(R8*2), R9
+	ADDQ         CX, R8
 
 loop:
 	MOVQ       turned+32(FP), R10
-	VMOVUPS    (CX), Y0
-	VMOVUPS    (CX)(DX*1), Y1
-	VMOVUPS    (CX)(DX*2), Y2
-	VMOVUPS    (R8), Y3
-	VMOVUPS    (R8)(DX*1), Y4
-	VMOVUPS    (R8)(DX*2), Y5
-	VMOVUPS    (R9), Y6
-	VMOVUPS    (R9)(DX*1), Y7
-	VUNPCKLPS  Y1, Y0, Y8
-	VUNPCKHPS  Y1, Y0, Y0
-	VUNPCKLPS  Y3, Y2, Y1
-	VUNPCKHPS  Y3, Y2, Y2
-	VUNPCKLPS  Y5, Y4, Y3
-	VUNPCKHPS  Y5, Y4, Y4
-	VUNPCKLPS  Y7, Y6, Y5
+	VMOVUPS    (CX), Y6
+	VMOVUPS    (CX)(DX*1), Y7
+	VMOVUPS    (CX)(DX*2), Y8
+	VMOVUPS    (R8), Y9
+	VMOVUPS    (R8)(DX*1), Y10
+	VMOVUPS    (R8)(DX*2), Y11
+	VMOVUPS    (R9), Y12
+	VMOVUPS    (R9)(DX*1), Y13
+	VUNPCKLPS  Y7, Y6, Y14
 	VUNPCKHPS  Y7, Y6, Y6
-	VUNPCKLPD  Y1, Y8, Y7
-	VUNPCKHPD  Y1, Y8, Y1
-	VUNPCKLPD  Y2, Y0, Y8
-	VUNPCKHPD  Y2, Y0, Y0
-	VUNPCKLPD  Y5, Y3, Y2
-	VUNPCKHPD  Y5, Y3, Y3
-	VUNPCKLPD  Y6, Y4, Y5
-	VUNPCKHPD  Y6, Y4, Y4
-	VPERM2F128 $0x20, Y2, Y7, Y6
-	VPERM2F128 $0x31, Y2, Y7, Y2
-	VPERM2F128 $0x20, Y3, Y1, Y7
-	VPERM2F128 $0x31, Y3, Y1, Y1
-	VPERM2F128 $0x20, Y5, Y8, Y3
-	VPERM2F128 $0x31, Y5, Y8, Y5
-	VPERM2F128 $0x20, Y4, Y0, Y8
-	VPERM2F128 $0x31, Y4, Y0, Y0
+	VUNPCKLPS  Y9, Y8, Y7
+	VUNPCKHPS  Y9, Y8, Y8
+	VUNPCKLPS  Y11, Y10, Y9
+	VUNPCKHPS  Y11, Y10, Y10
+	VUNPCKLPS  Y13, Y12, Y11
+	VUNPCKHPS  Y13, Y12, Y12
+	VUNPCKLPD  Y7, Y14, Y13
+	VUNPCKHPD  Y7, Y14, Y7
+	VUNPCKLPD  Y8, Y6, Y14
+	VUNPCKHPD  Y8, Y6, Y6
+	VUNPCKLPD  Y11, Y9, Y8
+	VUNPCKHPD  Y11, Y9, Y9
+	VUNPCKLPD  Y12, Y10, Y11
+	VUNPCKHPD  Y12, Y10, Y10
+	VPERM2F128 $0x20, Y8, Y13, Y12
+	VPERM2F128 $0x31, Y8, Y13, Y8
+	VPERM2F128 $0x20, Y9, Y7, Y13
+	VPERM2F128 $0x31, Y9, Y7, Y7
+	VPERM2F128 $0x20, Y11, Y14, Y9
+	VPERM2F128 $0x31, Y11, Y14, Y11
+	VPERM2F128 $0x20, Y10, Y6, Y14
+	VPERM2F128 $0x31, Y10, Y6, Y6
 	TESTQ      R10, R10
-	JNZ        turn
-	VMOVUPS    Y6, (DI)
-	VMOVUPS    Y7, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y8, 96(DI)
-	VMOVUPS    Y2, 128(DI)
-	VMOVUPS    Y1, 160(DI)
-	VMOVUPS    Y5, 192(DI)
-	VMOVUPS    Y0, 224(DI)
+	JNZ        turn0
+	VMOVUPS    Y12, (DI)
+	VMOVUPS    Y13, 64(DI)
+	VMOVUPS    Y9, 128(DI)
+	VMOVUPS    Y14, 192(DI)
+	VMOVUPS    Y8, 256(DI)
+	VMOVUPS    Y7, 320(DI)
+	VMOVUPS    Y11, 384(DI)
+	VMOVUPS    Y6, 448(DI)
 	MOVL       32(CX), R10
-	MOVL       R10, 256(DI)
+	MOVL       R10, 512(DI)
 	MOVL       32(CX)(DX*1), R10
-	MOVL       R10, 260(DI)
+	MOVL       R10, 516(DI)
 	MOVL       32(CX)(DX*2), R10
-	MOVL       R10, 264(DI)
+	MOVL       R10, 520(DI)
 	MOVL       32(R8), R10
-	MOVL       R10, 268(DI)
+	MOVL       R10, 524(DI)
 	MOVL       32(R8)(DX*1), R10
-	MOVL       R10, 272(DI)
+	MOVL       R10, 528(DI)
 	MOVL       32(R8)(DX*2), R10
-	MOVL       R10, 276(DI)
+	MOVL       R10, 532(DI)
 	MOVL       32(R9), R10
-	MOVL       R10, 280(DI)
+	MOVL       R10, 536(DI)
 	MOVL       32(R9)(DX*1), R10
-	MOVL       R10, 284(DI)
-	JMP        transform
+	MOVL       R10, 540(DI)
+	JMP        there0
 
-turn:
-	VMOVUPS Y6, 256(DI)
-	VMOVUPS Y7, 224(DI)
-	VMOVUPS Y3, 192(DI)
-	VMOVUPS Y8, 160(DI)
-	VMOVUPS Y2, 128(DI)
-	VMOVUPS Y1, 96(DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y0, 32(DI)
+turn0:
+	VMOVUPS Y12, 512(DI)
+	VMOVUPS Y13, 448(DI)
+	VMOVUPS Y9, 384(DI)
+	VMOVUPS Y14, 320(DI)
+	VMOVUPS Y8, 256(DI)
+	VMOVUPS Y7, 192(DI)
+	VMOVUPS Y11, 128(DI)
+	VMOVUPS Y6, 64(DI)
 	MOVL    32(CX), R10
 	MOVL    R10, (DI)
 	MOVL    32(CX)(DX*1), R10
@@ -3457,96 +4165,189 @@ turn:
 	MOVL    32(R9)(DX*1), R10
 	MOVL    R10, 28(DI)
 
-transform:
+there0:
+	LEAQ       (DX)(DX*1), R10
+	SHLQ       $0x02, R10
+	ADDQ       R10, CX
+	ADDQ       R10, R8
+	ADDQ       R10, R9
+	MOVQ       turned+32(FP), R10
+	VMOVUPS    (CX), Y6
+	VMOVUPS    (CX)(DX*1), Y7
+	VMOVUPS    (CX)(DX*2), Y8
+	VMOVUPS    (R8), Y9
+	VMOVUPS    (R8)(DX*1), Y10
+	VMOVUPS    (R8)(DX*2), Y11
+	VMOVUPS    (R9), Y12
+	VMOVUPS    (R9)(DX*1), Y13
+	VUNPCKLPS  Y7, Y6, Y14
+	VUNPCKHPS  Y7, Y6, Y6
+	VUNPCKLPS  Y9, Y8, Y7
+	VUNPCKHPS  Y9, Y8, Y8
+	VUNPCKLPS  Y11, Y10, Y9
+	VUNPCKHPS  Y11, Y10, Y10
+	VUNPCKLPS  Y13, Y12, Y11
+	VUNPCKHPS  Y13, Y12, Y12
+	VUNPCKLPD  Y7, Y14, Y13
+	VUNPCKHPD  Y7, Y14, Y7
+	VUNPCKLPD  Y8, Y6, Y14
+	VUNPCKHPD  Y8, Y6, Y6
+	VUNPCKLPD  Y11, Y9, Y8
+	VUNPCKHPD  Y11, Y9, Y9
+	VUNPCKLPD  Y12, Y10, Y11
+	VUNPCKHPD  Y12, Y10, Y10
+	VPERM2F128 $0x20, Y8, Y13, Y12
+	VPERM2F128 $0x31, Y8, Y13, Y8
+	VPERM2F128 $0x20, Y9, Y7, Y13
+	VPERM2F128 $0x31, Y9, Y7, Y7
+	VPERM2F128 $0x20, Y11, Y14, Y9
+	VPERM2F128 $0x31, Y11, Y14, Y11
+	VPERM2F128 $0x20, Y10, Y6, Y14
+	VPERM2F128 $0x31, Y10, Y6, Y6
+	TESTQ      R10, R10
+	JNZ        turn1
+	VMOVUPS    Y12, 32(DI)
+	VMOVUPS    Y13, 96(DI)
+	VMOVUPS    Y9, 160(DI)
+	VMOVUPS    Y14, 224(DI)
+	VMOVUPS    Y8, 288(DI)
+	VMOVUPS    Y7, 352(DI)
+	VMOVUPS    Y11, 416(DI)
+	VMOVUPS    Y6, 480(DI)
+	MOVL       32(CX), R10
+	MOVL       R10, 544(DI)
+	MOVL       32(CX)(DX*1), R10
+	MOVL       R10, 548(DI)
+	MOVL       32(CX)(DX*2), R10
+	MOVL       R10, 552(DI)
+	MOVL       32(R8), R10
+	MOVL       R10, 556(DI)
+	MOVL       32(R8)(DX*1), R10
+	MOVL       R10, 560(DI)
+	MOVL       32(R8)(DX*2), R10
+	MOVL       R10, 564(DI)
+	MOVL       32(R9), R10
+	MOVL       R10, 568(DI)
+	MOVL       32(R9)(DX*1), R10
+	MOVL       R10, 572(DI)
+	JMP        there1
+
+turn1:
+	VMOVUPS Y12, 544(DI)
+	VMOVUPS Y13, 480(DI)
+	VMOVUPS Y9, 416(DI)
+	VMOVUPS Y14, 352(DI)
+	VMOVUPS Y8, 288(DI)
+	VMOVUPS Y7, 224(DI)
+	VMOVUPS Y11, 160(DI)
+	VMOVUPS Y6, 96(DI)
+	MOVL    32(CX), R10
+	MOVL    R10, 32(DI)
+	MOVL    32(CX)(DX*1), R10
+	MOVL    R10, 36(DI)
+	MOVL    32(CX)(DX*2), R10
+	MOVL    R10, 40(DI)
+	MOVL    32(R8), R10
+	MOVL    R10, 44(DI)
+	MOVL    32(R8)(DX*1), R10
+	MOVL    R10, 48(DI)
+	MOVL    32(R8)(DX*2), R10
+	MOVL    R10, 52(DI)
+	MOVL    32(R9), R10
+	MOVL    R10, 56(DI)
+	MOVL    32(R9)(DX*1), R10
+	MOVL    R10, 60(DI)
+
+there1:
 	MOVQ         DI, R11
-	LEAQ         288(DI), R12
+	LEAQ         576(DI), R12
 	MOVQ         BX, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      (R11), Y0
-	VMOVUPS      96(R11), Y1
-	VMOVUPS      192(R11), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 96(R12)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 192(R12)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 288(R12)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 384(R12)
-	VMOVUPS      Y0, (R12)
-	VMOVUPS      Y2, 480(R12)
-	VMOVUPS      32(R11), Y0
-	VMOVUPS      128(R11), Y1
-	VMOVUPS      224(R11), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 128(R12)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 224(R12)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 320(R12)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 416(R12)
-	VMOVUPS      Y0, 32(R12)
-	VMOVUPS      Y2, 512(R12)
-	VMOVUPS      64(R11), Y0
-	VMOVUPS      160(R11), Y1
-	VMOVUPS      256(R11), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 160(R12)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 256(R12)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, 352(R12)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, 448(R12)
-	VMOVUPS      Y0, 64(R12)
-	VMOVUPS      Y2, 544(R12)
-	VMOVUPS      (R12), Y0
-	VMOVUPS      32(R12), Y1
-	VMOVUPS      64(R12), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R13)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R13)(SI*1)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)(SI*2)
+	VMOVUPS      (R11), Z6
+	VMOVUPS      192(R11), Z7
+	VMOVUPS      384(R11), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, 192(R12)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, 384(R12)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, 576(R12)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, 768(R12)
+	VMOVUPS      Z6, (R12)
+	VMOVUPS      Z8, 960(R12)
+	VMOVUPS      64(R11), Z6
+	VMOVUPS      256(R11), Z7
+	VMOVUPS      448(R11), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, 256(R12)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, 448(R12)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, 640(R12)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, 832(R12)
+	VMOVUPS      Z6, 64(R12)
+	VMOVUPS      Z8, 1024(R12)
+	VMOVUPS      128(R11), Z6
+	VMOVUPS      320(R11), Z7
+	VMOVUPS      512(R11), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, 320(R12)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, 512(R12)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, 704(R12)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, 896(R12)
+	VMOVUPS      Z6, 128(R12)
+	VMOVUPS      Z8, 1088(R12)
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VMOVUPS      128(R12), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, (R10)(SI*1)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, (R10)(SI*2)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, (R13)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, (R13)(SI*1)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z8, (R13)(SI*2)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
@@ -3555,27 +4356,27 @@ transform:
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      96(R12), Y0
-	VMOVUPS      128(R12), Y1
-	VMOVUPS      160(R12), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R13)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R13)(SI*1)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)(SI*2)
+	VMOVUPS      192(R12), Z6
+	VMOVUPS      256(R12), Z7
+	VMOVUPS      320(R12), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, (R10)(SI*1)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, (R10)(SI*2)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, (R13)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, (R13)(SI*1)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z8, (R13)(SI*2)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
@@ -3584,27 +4385,27 @@ transform:
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      192(R12), Y0
-	VMOVUPS      224(R12), Y1
-	VMOVUPS      256(R12), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R13)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R13)(SI*1)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)(SI*2)
+	VMOVUPS      384(R12), Z6
+	VMOVUPS      448(R12), Z7
+	VMOVUPS      512(R12), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, (R10)(SI*1)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, (R10)(SI*2)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, (R13)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, (R13)(SI*1)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z8, (R13)(SI*2)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
@@ -3613,27 +4414,27 @@ transform:
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      288(R12), Y0
-	VMOVUPS      320(R12), Y1
-	VMOVUPS      352(R12), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R13)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R13)(SI*1)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)(SI*2)
+	VMOVUPS      576(R12), Z6
+	VMOVUPS      640(R12), Z7
+	VMOVUPS      704(R12), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, (R10)(SI*1)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, (R10)(SI*2)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, (R13)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, (R13)(SI*1)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z8, (R13)(SI*2)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
@@ -3642,27 +4443,27 @@ transform:
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      384(R12), Y0
-	VMOVUPS      416(R12), Y1
-	VMOVUPS      448(R12), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R13)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R13)(SI*1)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)(SI*2)
+	VMOVUPS      768(R12), Z6
+	VMOVUPS      832(R12), Z7
+	VMOVUPS      896(R12), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, (R10)(SI*1)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, (R10)(SI*2)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, (R13)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, (R13)(SI*1)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z8, (R13)(SI*2)
 	ADDQ         SI, R10
 	ADDQ         SI, R10
 	ADDQ         SI, R10
@@ -3671,28 +4472,31 @@ transform:
 	ADDQ         SI, R10
 	LEAQ         (SI)(SI*2), R13
 	ADDQ         R10, R13
-	VMOVUPS      480(R12), Y0
-	VMOVUPS      512(R12), Y1
-	VMOVUPS      544(R12), Y2
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VMULPS       cbf2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  cbef15bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R10)(SI*1)
-	VFNMADD231PS cbef15bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R10)(SI*2)
-	VMOVAPS      Y0, Y3
-	VFMADD231PS  c40000000<>+0(SB), Y2, Y3
-	VMULPS       c3e2aaaab<>+0(SB), Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD231PS  c3e715bef<>+0(SB), Y1, Y4
-	VMOVUPS      Y4, (R13)
-	VFNMADD231PS c3e715bef<>+0(SB), Y1, Y3
-	VMOVUPS      Y3, (R13)(SI*1)
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y2, (R13)(SI*2)
+	VMOVUPS      960(R12), Z6
+	VMOVUPS      1024(R12), Z7
+	VMOVUPS      1088(R12), Z8
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMULPS       Z2, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z4, Z7, Z10
+	VMOVUPS      Z10, (R10)(SI*1)
+	VFNMADD231PS Z4, Z7, Z9
+	VMOVUPS      Z9, (R10)(SI*2)
+	VMOVAPS      Z6, Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMULPS       Z3, Z9, Z9
+	VMOVAPS      Z9, Z10
+	VFMADD231PS  Z5, Z7, Z10
+	VMOVUPS      Z10, (R13)
+	VFNMADD231PS Z5, Z7, Z9
+	VMOVUPS      Z9, (R13)(SI*1)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z8, (R13)(SI*2)
 	MOVQ         step+24(FP), R10
+	LEAQ         (DX)(DX*1), R11
+	SHLQ         $0x02, R11
+	SUBQ         R11, R10
 	ADDQ         R10, CX
 	ADDQ         R10, R8
 	ADDQ         R10, R9
@@ -3701,46 +4505,6 @@ transform:
 	JNZ          loop
 	VZEROUPPER
 	RET
-
-DATA cbf2aaaab<>+0(SB)/4, $0xbf2aaaab
-DATA cbf2aaaab<>+4(SB)/4, $0xbf2aaaab
-DATA cbf2aaaab<>+8(SB)/4, $0xbf2aaaab
-DATA cbf2aaaab<>+12(SB)/4, $0xbf2aaaab
-DATA cbf2aaaab<>+16(SB)/4, $0xbf2aaaab
-DATA cbf2aaaab<>+20(SB)/4, $0xbf2aaaab
-DATA cbf2aaaab<>+24(SB)/4, $0xbf2aaaab
-DATA cbf2aaaab<>+28(SB)/4, $0xbf2aaaab
-GLOBL cbf2aaaab<>(SB), RODATA|NOPTR, $32
-
-DATA cbef15bef<>+0(SB)/4, $0xbef15bef
-DATA cbef15bef<>+4(SB)/4, $0xbef15bef
-DATA cbef15bef<>+8(SB)/4, $0xbef15bef
-DATA cbef15bef<>+12(SB)/4, $0xbef15bef
-DATA cbef15bef<>+16(SB)/4, $0xbef15bef
-DATA cbef15bef<>+20(SB)/4, $0xbef15bef
-DATA cbef15bef<>+24(SB)/4, $0xbef15bef
-DATA cbef15bef<>+28(SB)/4, $0xbef15bef
-GLOBL cbef15bef<>(SB), RODATA|NOPTR, $32
-
-DATA c3e2aaaab<>+0(SB)/4, $0x3e2aaaab
-DATA c3e2aaaab<>+4(SB)/4, $0x3e2aaaab
-DATA c3e2aaaab<>+8(SB)/4, $0x3e2aaaab
-DATA c3e2aaaab<>+12(SB)/4, $0x3e2aaaab
-DATA c3e2aaaab<>+16(SB)/4, $0x3e2aaaab
-DATA c3e2aaaab<>+20(SB)/4, $0x3e2aaaab
-DATA c3e2aaaab<>+24(SB)/4, $0x3e2aaaab
-DATA c3e2aaaab<>+28(SB)/4, $0x3e2aaaab
-GLOBL c3e2aaaab<>(SB), RODATA|NOPTR, $32
-
-DATA c3e715bef<>+0(SB)/4, $0x3e715bef
-DATA c3e715bef<>+4(SB)/4, $0x3e715bef
-DATA c3e715bef<>+8(SB)/4, $0x3e715bef
-DATA c3e715bef<>+12(SB)/4, $0x3e715bef
-DATA c3e715bef<>+16(SB)/4, $0x3e715bef
-DATA c3e715bef<>+20(SB)/4, $0x3e715bef
-DATA c3e715bef<>+24(SB)/4, $0x3e715bef
-DATA c3e715bef<>+28(SB)/4, $0x3e715bef
-GLOBL c3e715bef<>(SB), RODATA|NOPTR, $32
 
 // func winograd4Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
 // Requires: AVX, AVX2, FMA3
@@ -4287,5 +5051,3685 @@ next:
 	ADDQ SI, CX
 	DECQ AX
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·winogradRowsWide12x32(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+	MOVQ b2+40(FP), R10
+	MOVQ b+32(FP), R9
+	SUBQ R9, R10
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R11
+	LEAQ   (CX)(CX*2), R14
+	LEAQ   (R11)(R14*1), R12
+	LEAQ   (R12)(R14*1), R13
+	LEAQ   (R13)(R14*1), R14
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z24, Z24, Z24
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z25, Z25, Z25
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS (R11)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS (R11)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS (R12), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS (R12)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS (R12)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS (R13), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS (R13)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS (R13)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS (R14), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS (R14)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS (R14)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	VBROADCASTSS 4(R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 4(R11)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 4(R11)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 4(R12), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 4(R12)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 4(R12)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 4(R13), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 4(R13)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 4(R13)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 4(R14), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 4(R14)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 4(R14)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	VBROADCASTSS 8(R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 8(R11)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 8(R11)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 8(R12), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 8(R12)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 8(R12)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 8(R13), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 8(R13)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 8(R13)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 8(R14), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 8(R14)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 8(R14)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	VBROADCASTSS 12(R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 12(R11)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 12(R11)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 12(R12), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 12(R12)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 12(R12)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 12(R13), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 12(R13)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 12(R13)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 12(R14), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 12(R14)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 12(R14)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         DX, R9
+	ADDQ         $0x10, R11
+	ADDQ         $0x10, R12
+	ADDQ         $0x10, R13
+	ADDQ         $0x10, R14
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS (R11)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS (R11)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS (R12), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS (R12)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS (R12)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS (R13), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS (R13)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS (R13)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS (R14), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS (R14)(CX*1), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS (R14)(CX*2), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         DX, R9
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R12
+	ADDQ         $0x04, R13
+	ADDQ         $0x04, R14
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	VADDPS 64(R9), Z14, Z14
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	VADDPS 64(R9), Z15, Z15
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	VADDPS 64(R9), Z16, Z16
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	VADDPS 64(R9), Z17, Z17
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	VADDPS 64(R9), Z18, Z18
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	VADDPS 64(R9), Z19, Z19
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	VADDPS 64(R9), Z20, Z20
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	VADDPS 64(R9), Z21, Z21
+	ADDQ   SI, R9
+	VADDPS (R9), Z9, Z9
+	VADDPS 64(R9), Z22, Z22
+	ADDQ   SI, R9
+	VADDPS (R9), Z10, Z10
+	VADDPS 64(R9), Z23, Z23
+	ADDQ   SI, R9
+	VADDPS (R9), Z11, Z11
+	VADDPS 64(R9), Z24, Z24
+	ADDQ   SI, R9
+	VADDPS (R9), Z12, Z12
+	VADDPS 64(R9), Z25, Z25
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	VMOVUPS Z14, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	VMOVUPS Z16, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	VMOVUPS Z18, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z19, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	VMOVUPS Z20, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z21, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z9, (R9)
+	VMOVUPS Z22, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z23, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z11, (R9)
+	VMOVUPS Z24, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z25, 64(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·winogradRowsWide12x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	LEAQ   (CX)(CX*2), R13
+	LEAQ   (R10)(R13*1), R11
+	LEAQ   (R11)(R13*1), R12
+	LEAQ   (R12)(R13*1), R13
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS (R10)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS (R10)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS (R11), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS (R11)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS (R11)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS (R12), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS (R12)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS (R12)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS (R13)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS (R13)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 4(R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 4(R10)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 4(R10)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 4(R11), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 4(R11)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 4(R11)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 4(R12), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 4(R12)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 4(R12)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 4(R13), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 4(R13)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 4(R13)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 8(R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 8(R10)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 8(R10)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 8(R11), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 8(R11)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 8(R11)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 8(R12), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 8(R12)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 8(R12)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 8(R13), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 8(R13)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 8(R13)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 12(R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 12(R10)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 12(R10)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 12(R11), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 12(R11)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 12(R11)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 12(R12), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 12(R12)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 12(R12)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 12(R13), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 12(R13)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 12(R13)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         DX, R9
+	ADDQ         $0x10, R10
+	ADDQ         $0x10, R11
+	ADDQ         $0x10, R12
+	ADDQ         $0x10, R13
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS (R10)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS (R10)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS (R11), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS (R11)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS (R11)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS (R12), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS (R12)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS (R12)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS (R13)(CX*1), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS (R13)(CX*2), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         DX, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R12
+	ADDQ         $0x04, R13
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	ADDQ   SI, R9
+	VADDPS (R9), Z9, Z9
+	ADDQ   SI, R9
+	VADDPS (R9), Z10, Z10
+	ADDQ   SI, R9
+	VADDPS (R9), Z11, Z11
+	ADDQ   SI, R9
+	VADDPS (R9), Z12, Z12
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z9, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z10, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z11, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z12, (R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·winogradRowsWide8x32(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+	MOVQ b2+40(FP), R10
+	MOVQ b+32(FP), R9
+	SUBQ R9, R10
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R11
+	LEAQ   (CX)(CX*2), R13
+	LEAQ   (R11)(R13*1), R12
+	LEAQ   (R12)(R13*1), R13
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z17, Z17, Z17
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS (R11)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS (R11)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS (R12)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS (R12)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS (R13), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS (R13)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	VBROADCASTSS 4(R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 4(R11)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 4(R11)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 4(R12), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 4(R12)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 4(R12)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 4(R13), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 4(R13)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	VBROADCASTSS 8(R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 8(R11)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 8(R11)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 8(R12), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 8(R12)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 8(R12)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 8(R13), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 8(R13)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	VBROADCASTSS 12(R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 12(R11)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 12(R11)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 12(R12), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 12(R12)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 12(R12)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 12(R13), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 12(R13)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         DX, R9
+	ADDQ         $0x10, R11
+	ADDQ         $0x10, R12
+	ADDQ         $0x10, R13
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS (R11)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS (R11)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS (R12)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS (R12)(CX*2), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS (R13), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS (R13)(CX*1), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         DX, R9
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R12
+	ADDQ         $0x04, R13
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	VADDPS 64(R9), Z10, Z10
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	VADDPS 64(R9), Z11, Z11
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	VADDPS 64(R9), Z12, Z12
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	VADDPS 64(R9), Z13, Z13
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	VADDPS 64(R9), Z14, Z14
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	VADDPS 64(R9), Z15, Z15
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	VADDPS 64(R9), Z16, Z16
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	VADDPS 64(R9), Z17, Z17
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	VMOVUPS Z10, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	VMOVUPS Z12, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	VMOVUPS Z14, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	VMOVUPS Z16, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·winogradRowsWide8x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	LEAQ   (CX)(CX*2), R12
+	LEAQ   (R10)(R12*1), R11
+	LEAQ   (R11)(R12*1), R12
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS (R10)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS (R10)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS (R11), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS (R11)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS (R11)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS (R12)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 4(R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 4(R10)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 4(R10)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 4(R11), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 4(R11)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 4(R11)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 4(R12), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 4(R12)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 8(R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 8(R10)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 8(R10)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 8(R11), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 8(R11)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 8(R11)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 8(R12), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 8(R12)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 12(R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 12(R10)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 12(R10)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 12(R11), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 12(R11)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 12(R11)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 12(R12), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 12(R12)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         DX, R9
+	ADDQ         $0x10, R10
+	ADDQ         $0x10, R11
+	ADDQ         $0x10, R12
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS (R10)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS (R10)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS (R11), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS (R11)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS (R11)(CX*2), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS (R12)(CX*1), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         DX, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R12
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·winogradRowsWide4x32(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+	MOVQ b2+40(FP), R10
+	MOVQ b+32(FP), R9
+	SUBQ R9, R10
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R11
+	LEAQ   (CX)(CX*2), R12
+	LEAQ   (R11)(R12*1), R12
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z9, Z9, Z9
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS (R11)(CX*1), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS (R11)(CX*2), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	VBROADCASTSS 4(R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 4(R11)(CX*1), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 4(R11)(CX*2), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 4(R12), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	VBROADCASTSS 8(R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 8(R11)(CX*1), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 8(R11)(CX*2), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 8(R12), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	VBROADCASTSS 12(R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 12(R11)(CX*1), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 12(R11)(CX*2), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 12(R12), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         DX, R9
+	ADDQ         $0x10, R11
+	ADDQ         $0x10, R12
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS (R11)(CX*1), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS (R11)(CX*2), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         DX, R9
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R12
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	VADDPS 64(R9), Z6, Z6
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	VADDPS 64(R9), Z7, Z7
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	VADDPS 64(R9), Z8, Z8
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	VADDPS 64(R9), Z9, Z9
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	VMOVUPS Z6, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	VMOVUPS Z8, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·winogradRowsWide4x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	LEAQ   (CX)(CX*2), R11
+	LEAQ   (R10)(R11*1), R11
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS (R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS (R10)(CX*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS (R10)(CX*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS (R11), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 4(R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 4(R10)(CX*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 4(R10)(CX*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 4(R11), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 8(R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 8(R10)(CX*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 8(R10)(CX*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 8(R11), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS 12(R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 12(R10)(CX*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 12(R10)(CX*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 12(R11), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         DX, R9
+	ADDQ         $0x10, R10
+	ADDQ         $0x10, R11
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VBROADCASTSS (R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS (R10)(CX*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS (R10)(CX*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS (R11), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         DX, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, FMA3
+TEXT ·winogradRows6x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	LEAQ   (CX)(CX*2), R11
+	LEAQ   (R10)(R11*1), R11
+	VXORPS Y1, Y1, Y1
+	VXORPS Y8, Y8, Y8
+	VXORPS Y2, Y2, Y2
+	VXORPS Y9, Y9, Y9
+	VXORPS Y3, Y3, Y3
+	VXORPS Y10, Y10, Y10
+	VXORPS Y4, Y4, Y4
+	VXORPS Y11, Y11, Y11
+	VXORPS Y5, Y5, Y5
+	VXORPS Y12, Y12, Y12
+	VXORPS Y6, Y6, Y6
+	VXORPS Y13, Y13, Y13
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS (R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS (R10)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS (R10)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS (R11)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS (R11)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 4(R10)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 4(R10)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 4(R11), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 4(R11)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 4(R11)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS 8(R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 8(R10)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 8(R10)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 8(R11), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 8(R11)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 8(R11)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS 12(R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 12(R10)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 12(R10)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 12(R11), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 12(R11)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 12(R11)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         DX, R9
+	ADDQ         $0x10, R10
+	ADDQ         $0x10, R11
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS (R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS (R10)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS (R10)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS (R11)(CX*1), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS (R11)(CX*2), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         DX, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Y1, Y1
+	VADDPS 32(R9), Y8, Y8
+	ADDQ   SI, R9
+	VADDPS (R9), Y2, Y2
+	VADDPS 32(R9), Y9, Y9
+	ADDQ   SI, R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y10, Y10
+	ADDQ   SI, R9
+	VADDPS (R9), Y4, Y4
+	VADDPS 32(R9), Y11, Y11
+	ADDQ   SI, R9
+	VADDPS (R9), Y5, Y5
+	VADDPS 32(R9), Y12, Y12
+	ADDQ   SI, R9
+	VADDPS (R9), Y6, Y6
+	VADDPS 32(R9), Y13, Y13
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y8, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y10, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y11, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y12, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y13, 32(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, FMA3
+TEXT ·winogradRows4x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	LEAQ   (CX)(CX*2), R11
+	LEAQ   (R10)(R11*1), R11
+	VXORPS Y1, Y1, Y1
+	VXORPS Y6, Y6, Y6
+	VXORPS Y2, Y2, Y2
+	VXORPS Y7, Y7, Y7
+	VXORPS Y3, Y3, Y3
+	VXORPS Y8, Y8, Y8
+	VXORPS Y4, Y4, Y4
+	VXORPS Y9, Y9, Y9
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS (R10)(CX*1), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS (R10)(CX*2), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 4(R10)(CX*1), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 4(R10)(CX*2), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 4(R11), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 8(R10)(CX*1), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 8(R10)(CX*2), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 8(R11), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 12(R10)(CX*1), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 12(R10)(CX*2), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 12(R11), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         DX, R9
+	ADDQ         $0x10, R10
+	ADDQ         $0x10, R11
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS (R10)(CX*1), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS (R10)(CX*2), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         DX, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Y1, Y1
+	VADDPS 32(R9), Y6, Y6
+	ADDQ   SI, R9
+	VADDPS (R9), Y2, Y2
+	VADDPS 32(R9), Y7, Y7
+	ADDQ   SI, R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y8, Y8
+	ADDQ   SI, R9
+	VADDPS (R9), Y4, Y4
+	VADDPS 32(R9), Y9, Y9
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y6, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y8, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradRows2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, FMA3
+TEXT ·winogradRows2x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	VXORPS Y1, Y1, Y1
+	VXORPS Y4, Y4, Y4
+	VXORPS Y2, Y2, Y2
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS (R10)(CX*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 4(R10)(CX*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS 8(R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 8(R10)(CX*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS 12(R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 12(R10)(CX*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         DX, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS (R10)(CX*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         DX, R9
+	ADDQ         $0x04, R10
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Y1, Y1
+	VADDPS 32(R9), Y4, Y4
+	ADDQ   SI, R9
+	VADDPS (R9), Y2, Y2
+	VADDPS 32(R9), Y5, Y5
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y4, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradColumnsWide12x32(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+	MOVQ b2+40(FP), R10
+	MOVQ b+32(FP), R9
+	SUBQ R9, R10
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R11
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z24, Z24, Z24
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z25, Z25, Z25
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 4(R11), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 8(R11), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 12(R11), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 16(R11), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 20(R11), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 24(R11), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 28(R11), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 32(R11), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 36(R11), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 40(R11), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 44(R11), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 4(R11), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 8(R11), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 12(R11), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 16(R11), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 20(R11), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 24(R11), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 28(R11), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 32(R11), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 36(R11), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 40(R11), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 44(R11), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 4(R11), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 8(R11), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 12(R11), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 16(R11), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 20(R11), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 24(R11), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 28(R11), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 32(R11), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 36(R11), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 40(R11), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 44(R11), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 4(R11), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 8(R11), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 12(R11), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 16(R11), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 20(R11), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 24(R11), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 28(R11), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 32(R11), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 36(R11), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 40(R11), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 44(R11), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z13
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z0, Z26, Z1
+	VFMADD231PS  Z13, Z26, Z14
+	VBROADCASTSS 4(R11), Z26
+	VFMADD231PS  Z0, Z26, Z2
+	VFMADD231PS  Z13, Z26, Z15
+	VBROADCASTSS 8(R11), Z26
+	VFMADD231PS  Z0, Z26, Z3
+	VFMADD231PS  Z13, Z26, Z16
+	VBROADCASTSS 12(R11), Z26
+	VFMADD231PS  Z0, Z26, Z4
+	VFMADD231PS  Z13, Z26, Z17
+	VBROADCASTSS 16(R11), Z26
+	VFMADD231PS  Z0, Z26, Z5
+	VFMADD231PS  Z13, Z26, Z18
+	VBROADCASTSS 20(R11), Z26
+	VFMADD231PS  Z0, Z26, Z6
+	VFMADD231PS  Z13, Z26, Z19
+	VBROADCASTSS 24(R11), Z26
+	VFMADD231PS  Z0, Z26, Z7
+	VFMADD231PS  Z13, Z26, Z20
+	VBROADCASTSS 28(R11), Z26
+	VFMADD231PS  Z0, Z26, Z8
+	VFMADD231PS  Z13, Z26, Z21
+	VBROADCASTSS 32(R11), Z26
+	VFMADD231PS  Z0, Z26, Z9
+	VFMADD231PS  Z13, Z26, Z22
+	VBROADCASTSS 36(R11), Z26
+	VFMADD231PS  Z0, Z26, Z10
+	VFMADD231PS  Z13, Z26, Z23
+	VBROADCASTSS 40(R11), Z26
+	VFMADD231PS  Z0, Z26, Z11
+	VFMADD231PS  Z13, Z26, Z24
+	VBROADCASTSS 44(R11), Z26
+	VFMADD231PS  Z0, Z26, Z12
+	VFMADD231PS  Z13, Z26, Z25
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	VADDPS 64(R9), Z14, Z14
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	VADDPS 64(R9), Z15, Z15
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	VADDPS 64(R9), Z16, Z16
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	VADDPS 64(R9), Z17, Z17
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	VADDPS 64(R9), Z18, Z18
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	VADDPS 64(R9), Z19, Z19
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	VADDPS 64(R9), Z20, Z20
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	VADDPS 64(R9), Z21, Z21
+	ADDQ   SI, R9
+	VADDPS (R9), Z9, Z9
+	VADDPS 64(R9), Z22, Z22
+	ADDQ   SI, R9
+	VADDPS (R9), Z10, Z10
+	VADDPS 64(R9), Z23, Z23
+	ADDQ   SI, R9
+	VADDPS (R9), Z11, Z11
+	VADDPS 64(R9), Z24, Z24
+	ADDQ   SI, R9
+	VADDPS (R9), Z12, Z12
+	VADDPS 64(R9), Z25, Z25
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	VMOVUPS Z14, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	VMOVUPS Z16, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	VMOVUPS Z18, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z19, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	VMOVUPS Z20, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z21, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z9, (R9)
+	VMOVUPS Z22, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z23, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z11, (R9)
+	VMOVUPS Z24, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z25, 64(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x30, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradColumnsWide12x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 4(R10), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 8(R10), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 12(R10), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 16(R10), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 20(R10), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 24(R10), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 28(R10), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 32(R10), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 36(R10), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 40(R10), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 44(R10), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 4(R10), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 8(R10), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 12(R10), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 16(R10), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 20(R10), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 24(R10), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 28(R10), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 32(R10), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 36(R10), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 40(R10), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 44(R10), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 4(R10), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 8(R10), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 12(R10), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 16(R10), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 20(R10), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 24(R10), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 28(R10), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 32(R10), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 36(R10), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 40(R10), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 44(R10), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 4(R10), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 8(R10), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 12(R10), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 16(R10), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 20(R10), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 24(R10), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 28(R10), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 32(R10), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 36(R10), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 40(R10), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 44(R10), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z0, Z13, Z1
+	VBROADCASTSS 4(R10), Z13
+	VFMADD231PS  Z0, Z13, Z2
+	VBROADCASTSS 8(R10), Z13
+	VFMADD231PS  Z0, Z13, Z3
+	VBROADCASTSS 12(R10), Z13
+	VFMADD231PS  Z0, Z13, Z4
+	VBROADCASTSS 16(R10), Z13
+	VFMADD231PS  Z0, Z13, Z5
+	VBROADCASTSS 20(R10), Z13
+	VFMADD231PS  Z0, Z13, Z6
+	VBROADCASTSS 24(R10), Z13
+	VFMADD231PS  Z0, Z13, Z7
+	VBROADCASTSS 28(R10), Z13
+	VFMADD231PS  Z0, Z13, Z8
+	VBROADCASTSS 32(R10), Z13
+	VFMADD231PS  Z0, Z13, Z9
+	VBROADCASTSS 36(R10), Z13
+	VFMADD231PS  Z0, Z13, Z10
+	VBROADCASTSS 40(R10), Z13
+	VFMADD231PS  Z0, Z13, Z11
+	VBROADCASTSS 44(R10), Z13
+	VFMADD231PS  Z0, Z13, Z12
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	ADDQ   SI, R9
+	VADDPS (R9), Z9, Z9
+	ADDQ   SI, R9
+	VADDPS (R9), Z10, Z10
+	ADDQ   SI, R9
+	VADDPS (R9), Z11, Z11
+	ADDQ   SI, R9
+	VADDPS (R9), Z12, Z12
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z9, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z10, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z11, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z12, (R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x30, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradColumnsWide8x32(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+	MOVQ b2+40(FP), R10
+	MOVQ b+32(FP), R9
+	SUBQ R9, R10
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R11
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z17, Z17, Z17
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 4(R11), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 8(R11), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 12(R11), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 16(R11), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 20(R11), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 24(R11), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 28(R11), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 4(R11), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 8(R11), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 12(R11), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 16(R11), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 20(R11), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 24(R11), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 28(R11), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 4(R11), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 8(R11), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 12(R11), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 16(R11), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 20(R11), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 24(R11), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 28(R11), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 4(R11), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 8(R11), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 12(R11), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 16(R11), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 20(R11), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 24(R11), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 28(R11), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z9
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z0, Z18, Z1
+	VFMADD231PS  Z9, Z18, Z10
+	VBROADCASTSS 4(R11), Z18
+	VFMADD231PS  Z0, Z18, Z2
+	VFMADD231PS  Z9, Z18, Z11
+	VBROADCASTSS 8(R11), Z18
+	VFMADD231PS  Z0, Z18, Z3
+	VFMADD231PS  Z9, Z18, Z12
+	VBROADCASTSS 12(R11), Z18
+	VFMADD231PS  Z0, Z18, Z4
+	VFMADD231PS  Z9, Z18, Z13
+	VBROADCASTSS 16(R11), Z18
+	VFMADD231PS  Z0, Z18, Z5
+	VFMADD231PS  Z9, Z18, Z14
+	VBROADCASTSS 20(R11), Z18
+	VFMADD231PS  Z0, Z18, Z6
+	VFMADD231PS  Z9, Z18, Z15
+	VBROADCASTSS 24(R11), Z18
+	VFMADD231PS  Z0, Z18, Z7
+	VFMADD231PS  Z9, Z18, Z16
+	VBROADCASTSS 28(R11), Z18
+	VFMADD231PS  Z0, Z18, Z8
+	VFMADD231PS  Z9, Z18, Z17
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	VADDPS 64(R9), Z10, Z10
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	VADDPS 64(R9), Z11, Z11
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	VADDPS 64(R9), Z12, Z12
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	VADDPS 64(R9), Z13, Z13
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	VADDPS 64(R9), Z14, Z14
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	VADDPS 64(R9), Z15, Z15
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	VADDPS 64(R9), Z16, Z16
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	VADDPS 64(R9), Z17, Z17
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	VMOVUPS Z10, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	VMOVUPS Z12, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	VMOVUPS Z14, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	VMOVUPS Z16, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x20, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradColumnsWide8x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 4(R10), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 8(R10), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 12(R10), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 16(R10), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 20(R10), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 24(R10), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 28(R10), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 4(R10), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 8(R10), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 12(R10), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 16(R10), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 20(R10), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 24(R10), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 28(R10), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 4(R10), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 8(R10), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 12(R10), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 16(R10), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 20(R10), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 24(R10), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 28(R10), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 4(R10), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 8(R10), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 12(R10), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 16(R10), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 20(R10), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 24(R10), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 28(R10), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z0, Z9, Z1
+	VBROADCASTSS 4(R10), Z9
+	VFMADD231PS  Z0, Z9, Z2
+	VBROADCASTSS 8(R10), Z9
+	VFMADD231PS  Z0, Z9, Z3
+	VBROADCASTSS 12(R10), Z9
+	VFMADD231PS  Z0, Z9, Z4
+	VBROADCASTSS 16(R10), Z9
+	VFMADD231PS  Z0, Z9, Z5
+	VBROADCASTSS 20(R10), Z9
+	VFMADD231PS  Z0, Z9, Z6
+	VBROADCASTSS 24(R10), Z9
+	VFMADD231PS  Z0, Z9, Z7
+	VBROADCASTSS 28(R10), Z9
+	VFMADD231PS  Z0, Z9, Z8
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	ADDQ   SI, R9
+	VADDPS (R9), Z5, Z5
+	ADDQ   SI, R9
+	VADDPS (R9), Z6, Z6
+	ADDQ   SI, R9
+	VADDPS (R9), Z7, Z7
+	ADDQ   SI, R9
+	VADDPS (R9), Z8, Z8
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z8, (R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x20, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradColumnsWide4x32(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+	MOVQ b2+40(FP), R10
+	MOVQ b+32(FP), R9
+	SUBQ R9, R10
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R11
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z9, Z9, Z9
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 4(R11), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 8(R11), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 12(R11), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 4(R11), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 8(R11), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 12(R11), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 4(R11), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 8(R11), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 12(R11), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 4(R11), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 8(R11), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 12(R11), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R9)(R10*1), Z5
+	PREFETCHT0   (R11)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z0, Z10, Z1
+	VFMADD231PS  Z5, Z10, Z6
+	VBROADCASTSS 4(R11), Z10
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z5, Z10, Z7
+	VBROADCASTSS 8(R11), Z10
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z5, Z10, Z8
+	VBROADCASTSS 12(R11), Z10
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z5, Z10, Z9
+	ADDQ         CX, R11
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	VADDPS 64(R9), Z6, Z6
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	VADDPS 64(R9), Z7, Z7
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	VADDPS 64(R9), Z8, Z8
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	VADDPS 64(R9), Z9, Z9
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	VMOVUPS Z6, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	VMOVUPS Z8, 64(R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x10, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradColumnsWide4x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 4(R10), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 8(R10), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 12(R10), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 4(R10), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 8(R10), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 12(R10), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 4(R10), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 8(R10), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 12(R10), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 4(R10), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 8(R10), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 12(R10), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Z0
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS 4(R10), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS 8(R10), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS 12(R10), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Z1, Z1
+	ADDQ   SI, R9
+	VADDPS (R9), Z2, Z2
+	ADDQ   SI, R9
+	VADDPS (R9), Z3, Z3
+	ADDQ   SI, R9
+	VADDPS (R9), Z4, Z4
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Z1, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x10, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·winogradColumns6x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	VXORPS Y1, Y1, Y1
+	VXORPS Y8, Y8, Y8
+	VXORPS Y2, Y2, Y2
+	VXORPS Y9, Y9, Y9
+	VXORPS Y3, Y3, Y3
+	VXORPS Y10, Y10, Y10
+	VXORPS Y4, Y4, Y4
+	VXORPS Y11, Y11, Y11
+	VXORPS Y5, Y5, Y5
+	VXORPS Y12, Y12, Y12
+	VXORPS Y6, Y6, Y6
+	VXORPS Y13, Y13, Y13
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 8(R10), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 12(R10), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 16(R10), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 20(R10), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 8(R10), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 12(R10), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 16(R10), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 20(R10), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 8(R10), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 12(R10), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 16(R10), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 20(R10), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 8(R10), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 12(R10), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 16(R10), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 20(R10), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y7
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS 8(R10), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS 12(R10), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS 16(R10), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS 20(R10), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Y1, Y1
+	VADDPS 32(R9), Y8, Y8
+	ADDQ   SI, R9
+	VADDPS (R9), Y2, Y2
+	VADDPS 32(R9), Y9, Y9
+	ADDQ   SI, R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y10, Y10
+	ADDQ   SI, R9
+	VADDPS (R9), Y4, Y4
+	VADDPS 32(R9), Y11, Y11
+	ADDQ   SI, R9
+	VADDPS (R9), Y5, Y5
+	VADDPS 32(R9), Y12, Y12
+	ADDQ   SI, R9
+	VADDPS (R9), Y6, Y6
+	VADDPS 32(R9), Y13, Y13
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y8, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y10, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y11, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y12, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y13, 32(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x18, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·winogradColumns4x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	VXORPS Y1, Y1, Y1
+	VXORPS Y6, Y6, Y6
+	VXORPS Y2, Y2, Y2
+	VXORPS Y7, Y7, Y7
+	VXORPS Y3, Y3, Y3
+	VXORPS Y8, Y8, Y8
+	VXORPS Y4, Y4, Y4
+	VXORPS Y9, Y9, Y9
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y5
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y6
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y5, Y10, Y7
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y8
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y5, Y10, Y9
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Y1, Y1
+	VADDPS 32(R9), Y6, Y6
+	ADDQ   SI, R9
+	VADDPS (R9), Y2, Y2
+	VADDPS 32(R9), Y7, Y7
+	ADDQ   SI, R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y8, Y8
+	ADDQ   SI, R9
+	VADDPS (R9), Y4, Y4
+	VADDPS 32(R9), Y9, Y9
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y6, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y8, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x10, AX
+	DECQ    DI
+	JNZ     block
+	VZEROUPPER
+	RET
+
+// func winogradColumns2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·winogradColumns2x16(SB), NOSPLIT, $0-80
+	MOVQ a+16(FP), AX
+	MOVQ stride+24(FP), CX
+	MOVQ rsB+48(FP), DX
+	MOVQ c+56(FP), BX
+	MOVQ ldc+64(FP), SI
+	MOVQ blocks+0(FP), DI
+
+block:
+	MOVQ   kc+8(FP), R8
+	MOVQ   b+32(FP), R9
+	MOVQ   AX, R10
+	VXORPS Y1, Y1, Y1
+	VXORPS Y4, Y4, Y4
+	VXORPS Y2, Y2, Y2
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x04, R8
+	JLT    tail
+
+loop4:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	SUBQ         $0x04, R8
+	JGE          loop4
+
+tail:
+	ADDQ $0x04, R8
+	JZ   done
+
+loop1:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y3
+	PREFETCHT0   (R10)(CX*8)
+	PREFETCHT0   (R9)(DX*8)
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y3, Y6, Y5
+	ADDQ         CX, R10
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          loop1
+
+done:
+	MOVQ   add+72(FP), R8
+	MOVQ   BX, R9
+	TESTQ  R8, R8
+	JZ     store
+	VADDPS (R9), Y1, Y1
+	VADDPS 32(R9), Y4, Y4
+	ADDQ   SI, R9
+	VADDPS (R9), Y2, Y2
+	VADDPS 32(R9), Y5, Y5
+	ADDQ   SI, R9
+	MOVQ   BX, R9
+
+store:
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y4, 32(R9)
+	ADDQ    SI, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    SI, R9
+	MOVQ    R9, BX
+	ADDQ    $0x08, AX
+	DECQ    DI
+	JNZ     block
 	VZEROUPPER
 	RET

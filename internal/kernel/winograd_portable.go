@@ -16,6 +16,10 @@ func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *f
 	panic(noAssembly)
 }
 
+func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+	panic(noAssembly)
+}
+
 func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
 	panic(noAssembly)
 }
@@ -28,7 +32,7 @@ func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *
 	panic(noAssembly)
 }
 
-func winograd2Weights(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
 	panic(noAssembly)
 }
 
@@ -48,6 +52,10 @@ func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *f
 	panic(noAssembly)
 }
 
+func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+	panic(noAssembly)
+}
+
 func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
 	panic(noAssembly)
 }
@@ -60,7 +68,7 @@ func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *
 	panic(noAssembly)
 }
 
-func winograd4Weights(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
 	panic(noAssembly)
 }
 
@@ -73,5 +81,77 @@ func winogradTurn(rows int, w int, src *float32, srcRow int, lane int, dst *floa
 }
 
 func winogradUnturn(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int) {
+	panic(noAssembly)
+}
+
+func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradRows2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+	panic(noAssembly)
+}
+
+func winogradColumns2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
 	panic(noAssembly)
 }

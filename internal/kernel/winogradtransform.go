@@ -81,7 +81,7 @@ type grid[T Float] struct {
 // multiples of large powers of two, so that points and tiles do not compete for sets of a cache.
 func newGrid[T Float](t *winogradTile, tiles, channels int) grid[T] {
 	g := grid[T]{step: roundLanes(channels) + winogradLanes}
-	g.point = tiles * g.step
+	g.point = cdiv(tiles, productRows) * productRows * g.step
 	if g.point/winogradLanes%2 == 0 {
 		g.point += winogradLanes
 	}
@@ -215,17 +215,26 @@ func (s *winogradTaps[T]) weights(t *winogradTile, lane, k, n int, dst []T, poin
 	for half := 0; half < winogradLanes; half += 8 {
 		live := max(0, min(8, s.lanes-lane-half))
 		if live == 8 && simd && single[T]() {
+			wide := avx512 && half == 0 && lane+winogradLanes <= s.lanes
 			w := s.w[(lane+half)*s.lane+k*s.step:]
 			_ = w[7*s.lane+(n-1)*s.step+8]
-			var tmp [(9 + 6*3) * 8]float32
+			var tmp [(9 + 6*3) * winogradLanes]float32
 			turned := 0
 			if s.turned {
 				turned = 1
 			}
-			if t.m == 4 {
-				winograd4Weights(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
-			} else {
-				winograd2Weights(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
+			switch {
+			case wide && t.m == 4:
+				winograd4Weights16(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
+			case wide:
+				winograd2Weights16(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
+			case t.m == 4:
+				winograd4Weights8(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
+			default:
+				winograd2Weights8(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
+			}
+			if wide {
+				break
 			}
 			continue
 		}

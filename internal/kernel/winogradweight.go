@@ -13,67 +13,78 @@ type winogradGradient[T Float] struct {
 }
 
 const (
-	winogradTiles = 1 << 20 // elements of transformed tiles, of x and dy together, that are kept at once
-	winogradRows  = 24      // output channels whose products are kept at once, where they are not all
-	winogradKeep  = 1 << 20 // elements of products that are all kept
+	winogradTiles = 1 << 18 // elements of transformed tiles, of x and dy together, that are worked on at once
+	winogradLeft  = 3 << 15 // and of x, where there are few tiles
+	winogradKeep  = 1 << 16 // elements of products, where there are few tiles
 )
 
 // run computes dw and tells whether all of it is finite; where it is not, it may have NaN in place of
 // an infinity.
 func (w *winogradGradient[T]) run(p *Pool, scratch Scratch[T]) bool {
-	threads := p.Threads()
+	if w.n*w.x.rows*w.x.cols < w.x.channels {
+		w.byWeights(p, scratch)
+	} else {
+		w.byTiles(p, scratch)
+	}
+	return !w.bad.Load()
+}
+
+// byTiles takes a block of tiles at a time, and adds it to the products of all weights.
+func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	c, oc := w.x.channels, w.dy.channels
 	rows := w.n * w.x.rows
-	products := w.points() * oc * roundLanes(c)
 	per := max(1, winogradTiles/(w.points()*w.x.cols*(roundLanes(c)+roundLanes(oc))))
-	if products > winogradKeep && w.n*w.x.rows*w.x.cols < c {
-		per = rows
-	}
 	blocks := cdiv(rows, per)
-	per = cdiv(rows, blocks)
-
-	v, d := newGrid[T](w.winogradTile, per*w.x.cols, c), newGrid[T](w.winogradTile, per*w.x.cols, oc)
-	v.v, d.v = take(scratch, v.size(w.winogradTile)), take(scratch, d.size(w.winogradTile))
-	kept := oc
-	if blocks == 1 && products > winogradKeep {
-		kept = winogradRows
-	}
-	m := newGrid[T](w.winogradTile, kept, c)
-	size := 0
-	for _, s := range []*winogradPlanes[T]{&w.x, &w.dy} {
-		band, _ := s.band(w.winogradTile, min(per, s.rows))
-		size = max(size, band)
-	}
-	if kept < oc {
-		size = max(size, m.size(w.winogradTile))
-	} else {
-		m.v = take(scratch, m.size(w.winogradTile))
-	}
-	size = cdiv(size, winogradLanes) * winogradLanes
-	rooms := take(scratch, threads*size)
+	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
+	m := newGrid[T](w.winogradTile, oc, c)
+	m.v = take(scratch, m.size(w.winogradTile))
 	for i := range blocks {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
 		w.transform(p, lo, hi, v, d, rooms, size)
-		if kept < oc {
-			p.Run(cdiv(oc, kept), func(worker, i int) {
-				m := m
-				m.v = rooms[worker*size:][:size]
-				n := min(kept, oc-i*kept)
-				for q := range w.points() {
-					w.multiply(q, i*kept, n, (hi-lo)*w.x.cols, v, d, m, 0)
-				}
-				w.store(i*kept, n, m.v, m)
-			})
-			return !w.bad.Load()
-		}
-		flags := 0
-		if i > 0 {
-			flags = flagAdd
-		}
-		p.Run(w.points(), func(_, q int) { w.multiply(q, 0, oc, (hi-lo)*w.x.cols, v, d, m, flags) })
+		p.Run(w.points(), func(_, q int) { w.multiply(q, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0) })
 	}
-	p.Range(oc, max(1, 256/c), func(lo, hi int) { w.store(lo, hi-lo, m.v[lo*m.step:], m) })
-	return !w.bad.Load()
+	p.Range(oc, max(1, 256/c), func(lo, hi int) {
+		part := m
+		part.v = m.v[lo*m.step:]
+		w.store(lo, hi-lo, 0, c, part)
+	})
+}
+
+// byWeights transforms all tiles, and then takes so many weights at a time that their products, and
+// the tiles of x that belong to them, stay in a cache.
+func (w *winogradGradient[T]) byWeights(p *Pool, scratch Scratch[T]) {
+	c, oc := w.x.channels, w.dy.channels
+	rows := w.n * w.x.rows
+	tiles := rows * w.x.cols
+	wide := min(roundLanes(c), max(1, winogradLeft/(w.points()*tiles*winogradPair))*winogradPair)
+	high := min(oc, max(1, winogradKeep/(w.points()*wide*12))*12)
+	m := newGrid[T](w.winogradTile, high, wide)
+	v, d, rooms, size := w.rooms(p, scratch, rows, m.size(w.winogradTile))
+	w.transform(p, 0, rows, v, d, rooms, size)
+	strips := cdiv(oc, high)
+	p.Run(cdiv(c, wide)*strips, func(worker, i int) {
+		m := m
+		m.v = rooms[worker*size:][:size]
+		o, from := i%strips*high, i/strips*wide
+		n, end := min(high, oc-o), min(c, from+wide)
+		for q := range w.points() {
+			w.multiply(q, o, n, from, end, tiles, v, d, m, false)
+		}
+		w.store(o, n, from, end, m)
+	})
+}
+
+// rooms takes memory for the tiles of some tile rows and, for each thread, for a band and at least
+// size elements.
+func (w *winogradGradient[T]) rooms(p *Pool, scratch Scratch[T], rows, size int) (v, d grid[T], rooms []T, each int) {
+	v, d = newGrid[T](w.winogradTile, rows*w.x.cols, w.x.channels), newGrid[T](w.winogradTile, rows*w.x.cols, w.dy.channels)
+	v.v, d.v = take(scratch, v.size(w.winogradTile)), take(scratch, d.size(w.winogradTile))
+	for _, s := range []*winogradPlanes[T]{&w.x, &w.dy} {
+		band, _ := s.band(w.winogradTile, min(rows, s.rows))
+		size = max(size, band)
+	}
+	size = roundLanes(size)
+	return v, d, take(scratch, p.Threads()*size), size
 }
 
 // transform sets v and d from the tile rows lo to hi.
@@ -89,21 +100,22 @@ func (w *winogradGradient[T]) transform(p *Pool, lo, hi int, v, d grid[T], rooms
 	})
 }
 
-// multiply sets point q of n rows of m to the sum over tiles for the output channels from o on.
-func (w *winogradGradient[T]) multiply(q, o, n, tiles int, v, d, m grid[T], flags int) {
-	for c := 0; c < w.x.channels; c += winogradPair {
-		strips := min(2, cdiv(w.x.channels-c, winogradLanes))
+// multiply sets point q of n rows of m, which are those of output channel o, to the sum over tiles for
+// the input channels from up to end.
+func (w *winogradGradient[T]) multiply(q, o, n, from, end, tiles int, v, d, m grid[T], add bool) {
+	for c := from; c < end; c += winogradPair {
+		strips := min(2, cdiv(end-c, winogradLanes))
 		right := v.v[q*v.point+c:]
-		points(strips, n, tiles, d.v[q*d.point+o:], 1, d.step, right, right[(strips-1)*winogradLanes:], v.step, m.v[q*m.point+c:], m.step, flags)
+		pointProduct(true, strips, n, tiles, d.v[q*d.point+o:], d.step, right, right[(strips-1)*winogradLanes:], v.step, m.v[q*m.point+c-from:], m.step, add)
 	}
 }
 
-// store sets the weights of n output channels from o on, whose products begin at src.
-func (w *winogradGradient[T]) store(o, n int, src []T, m grid[T]) {
+// store sets the weights of n output channels from o on and of input channels from up to end.
+func (w *winogradGradient[T]) store(o, n, from, end int, m grid[T]) {
 	var bad finite[T]
 	c := w.x.channels
 	for i := range n {
-		gradients(w.winogradTile, c, src[i*m.step:], m.point, w.dw[(o+i)*c*9:][:c*9], &bad)
+		gradients(w.winogradTile, end-from, m.v[i*m.step:], m.point, w.dw[((o+i)*c+from)*9:][:(end-from)*9], &bad)
 	}
 	if !bad.ok() {
 		w.bad.Store(true)

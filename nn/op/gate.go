@@ -39,7 +39,7 @@ func absorbGate(t DType, g gate) func(self, next *engine.Core, slot int) *engine
 
 // gateOf is the gate for the inputs of a run.
 func gateOf[T kernel.Float](g gate, in []*tensor.Dense) kernel.Gate[T] {
-	r := kernel.Gate[T]{Y: elems[T](in[1]), Clip: g.clip}
+	r := kernel.Gate[T]{Y: elems[T](in[1]), Lo: nextUp(T(0)), Hi: T(math.Inf(1))}
 	if g.clip {
 		r.Lo, r.Hi = within(bounds[T](g.bounds, inputAt(in[:g.inputs], 2), inputAt(in[:g.inputs], 3)))
 	}

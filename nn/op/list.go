@@ -109,6 +109,8 @@ func all() []*Op {
 		rangeOp(),
 		recurrentGrad(),
 		reduceGradOp(),
+		reorder(),
+		reorderGradOp(),
 		resampleGradOp(),
 		reshape(),
 		reshapeTo(),

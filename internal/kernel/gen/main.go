@@ -12,12 +12,18 @@ import (
 )
 
 // part selects another file to write than that of the general kernels.
-var part = flag.String("part", "", "empty, blocks, conv or winograd")
+var part = flag.String("part", "", "empty, blocks, conv, norm or winograd")
 
 func main() {
 	flag.Parse()
 	ConstraintExpr("!purego")
 	tailMask()
+	if *part == "norm" {
+		normalization()
+		Generate()
+		portable("normasm_portable.go", "!amd64 || purego")
+		return
+	}
 	if *part == "blocks" {
 		packingGemm()
 		wide()

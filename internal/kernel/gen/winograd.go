@@ -17,12 +17,13 @@ func winograd() {
 			pixels(t, lanes, "Input", t.side, t.side, t.input)
 			pixels(t, lanes, "Delta", t.m, t.side, t.delta)
 			winogradOutput(t, lanes)
+			winogradWeights(t, lanes)
 		}
-		winogradWeights(t)
 		winogradGradient(t)
 	}
 	winogradTurn()
 	winogradUnturn()
+	winogradProducts()
 }
 
 // line transforms in one dimension; it may spoil x and tells put each result, which put may spoil.
@@ -37,6 +38,8 @@ type tile struct {
 	delta   line // A
 	weights line // G
 	taps    line // Gᵀ
+
+	factors []float64 // of weights
 }
 
 // vectors are registers of a width, and constants for them.
@@ -74,6 +77,14 @@ func (v *vectors) c(c float64) Op {
 	return f8(c)
 }
 
+func (v *vectors) clear(x reg.VecVirtual) {
+	if v.lanes == 16 {
+		VPXORQ(x, x, x)
+	} else {
+		VXORPS(x, x, x)
+	}
+}
+
 func (v *vectors) copy(x reg.VecVirtual) reg.VecVirtual {
 	y := v.new()
 	VMOVAPS(x, y)
@@ -103,6 +114,7 @@ var (
 
 var tile4 = tile{
 	m: 4, side: 6,
+	factors: []float64{0.5, 2, -2. / 3, 1. / 6, -2 * rootHalf / 3, rootTwo / 6},
 	input: func(v *vectors, x []reg.VecVirtual, put func(int, reg.VecVirtual)) {
 		VADDPS(x[4], x[0], x[0])
 		VFNMADD231PS(v.c(2.5), x[2], x[0])
@@ -174,6 +186,7 @@ func sumAndDifference(v *vectors, x, y reg.VecVirtual) reg.VecVirtual {
 // The points of F(2×2, 3×3) are 0, ±1 and ∞.
 var tile2 = tile{
 	m: 2, side: 4,
+	factors: []float64{0.5},
 	input: func(v *vectors, x []reg.VecVirtual, put func(int, reg.VecVirtual)) {
 		VSUBPS(x[2], x[0], x[0])
 		put(0, x[0])
@@ -195,7 +208,7 @@ var tile2 = tile{
 		put(2, y)
 		put(0, x[0])
 		z := v.new()
-		VXORPS(z.AsY(), z.AsY(), z.AsY())
+		v.clear(z)
 		VSUBPS(x[1], z, z)
 		put(3, z)
 	},
@@ -430,13 +443,16 @@ func (e eight) add(by Op) {
 	}
 }
 
-// winogradWeights: eight lanes of nine taps are transposed, the ninth tap goes one by one.
-func winogradWeights(t tile) {
-	TEXT(fmt.Sprintf("winograd%dWeights", t.m), NOSPLIT,
+// winogradWeights: the taps of eight lanes are transposed, but the ninth goes one by one.
+func winogradWeights(t tile, lanes int) {
+	TEXT(fmt.Sprintf("winograd%dWeights%d", t.m, lanes), NOSPLIT,
 		"func(n int, w *float32, lane, step, turned int, dst *float32, point int, tmp *float32)")
-	Doc(fmt.Sprintf("winograd%dWeights transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.", t.m))
+	Doc(fmt.Sprintf("winograd%dWeights%d transforms the 3×3 taps of %d lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets %d lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.", t.m, lanes, lanes, lanes))
 	Pragma("noescape")
-	v := &vectors{8, map[float64]reg.VecVirtual{}}
+	v := &vectors{lanes, map[float64]reg.VecVirtual{}}
+	if lanes == 16 {
+		v.keep(t.factors...)
+	}
 	n := Load(Param("n"), GP64())
 	w := Load(Param("w"), GP64())
 	lane := Load(Param("lane"), GP64())
@@ -446,44 +462,54 @@ func winogradWeights(t tile) {
 	from := newEight(w, lane)
 	turned, out, q := GP64(), GP64(), GP32()
 	Label("loop")
-	Load(Param("turned"), turned)
-	x := make([]reg.VecVirtual, 8)
-	for i := range x {
-		x[i] = YMM()
-		VMOVUPS(from.at(i), x[i])
-	}
-	y := transpose8(x)
-	ninth := func(tap int) {
-		for i := range 8 {
-			m := from.at(i)
-			m.Disp = 32
-			MOVL(m, q)
-			MOVL(q, Mem{Base: tmp, Disp: 32*tap + 4*i})
+	for half := range lanes / 8 {
+		if half > 0 {
+			next := GP64()
+			LEAQ(Mem{Base: lane, Index: lane, Scale: 1}, next)
+			SHLQ(Imm(2), next)
+			from.add(next)
 		}
+		Load(Param("turned"), turned)
+		x := make([]reg.VecVirtual, 8)
+		for i := range x {
+			x[i] = YMM()
+			VMOVUPS(from.at(i), x[i])
+		}
+		y := transpose8(x)
+		place := func(tap int) Mem { return Mem{Base: tmp, Disp: 4*lanes*tap + 32*half} }
+		ninth := func(to Mem) {
+			for i := range 8 {
+				m := from.at(i)
+				m.Disp = 32
+				MOVL(m, q)
+				m = to
+				m.Disp += 4 * i
+				MOVL(q, m)
+			}
+		}
+		TESTQ(turned, turned)
+		JNZ(LabelRef(fmt.Sprint("turn", half)))
+		for tap := range 8 {
+			VMOVUPS(y[tap], place(tap))
+		}
+		ninth(place(8))
+		JMP(LabelRef(fmt.Sprint("there", half)))
+		Label(fmt.Sprint("turn", half))
+		for tap := range 8 {
+			VMOVUPS(y[tap], place(8-tap))
+		}
+		ninth(place(0))
+		Label(fmt.Sprint("there", half))
 	}
-	TESTQ(turned, turned)
-	JNZ(LabelRef("turn"))
-	for tap := range 8 {
-		VMOVUPS(y[tap], Mem{Base: tmp, Disp: 32 * tap})
-	}
-	ninth(8)
-	JMP(LabelRef("transform"))
-	Label("turn")
-	for tap := range 8 {
-		VMOVUPS(y[tap], Mem{Base: tmp, Disp: 32 * (8 - tap)})
-	}
-	ninth(0)
-	Label("transform")
-	taps := GP64()
+	taps, between := GP64(), GP64()
 	MOVQ(tmp, taps)
-	half := GP64()
-	LEAQ(Mem{Base: tmp, Disp: 9 * 32}, half)
+	LEAQ(Mem{Base: tmp, Disp: 9 * 4 * lanes}, between)
 	to := ladder{out, GP64(), point}
 	MOVQ(dst, out)
 	to.aim()
-	square(v, 3, t.side, half, t.weights, func(j int, x []reg.VecVirtual) {
+	square(v, 3, t.side, between, t.weights, func(j int, x []reg.VecVirtual) {
 		for i := range x {
-			VMOVUPS(Mem{Base: taps, Disp: 32 * (3*i + j)}, x[i])
+			VMOVUPS(Mem{Base: taps, Disp: 4 * lanes * (3*i + j)}, x[i])
 		}
 	}, func(i, j int, y reg.VecVirtual) { VMOVUPS(y, to.at(j)) }, func(i int) {
 		if i > 0 {
@@ -495,6 +521,12 @@ func winogradWeights(t tile) {
 	})
 	step := GP64()
 	Load(Param("step"), step)
+	for range lanes/8 - 1 {
+		back := GP64()
+		LEAQ(Mem{Base: lane, Index: lane, Scale: 1}, back)
+		SHLQ(Imm(2), back)
+		SUBQ(back, step)
+	}
 	from.add(step)
 	ADDQ(Imm(64), dst)
 	DECQ(n)

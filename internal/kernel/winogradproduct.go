@@ -1,0 +1,114 @@
+package kernel
+
+// productRows is to a multiple of what the products round the number of rows up where they have
+// assembly; grids have room for that.
+const productRows = 4
+
+// pointProduct multiplies the matrices of a point: rows×kc elements of a with one or two strips of 16
+// columns, whose rows are rsB apart, to c, adding to what c holds if add. Rows of a are stride apart
+// or, if turned, rows lie together and columns are stride apart. It may read and set more rows than
+// asked for, up to a multiple of productRows.
+func pointProduct[T Float](turned bool, strips, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool) {
+	next, column := stride, 1
+	if turned {
+		next, column = 1, stride
+	}
+	if !simd || !single[T]() {
+		pointProductGo(strips, rows, kc, a, next, column, b, b2, rsB, c, ldc, add)
+		return
+	}
+	if strips == 2 && !avx512 {
+		pointProduct(turned, 1, rows, kc, a, stride, b, b, rsB, c, ldc, add)
+		pointProduct(turned, 1, rows, kc, a, stride, b2, b2, rsB, c[winogradLanes:], ldc, add)
+		return
+	}
+	rows = cdiv(rows, productRows) * productRows
+	last := (kc-1)*rsB + winogradLanes - 1
+	_, _, _, _ = a[(rows-1)*next+(kc-1)*column], b[last], b2[last], c[(rows-1)*ldc+strips*winogradLanes-1]
+	flags := 0
+	if add {
+		flags = flagAdd
+	}
+	x, y, y2, z := as32(a), &as32(b)[0], &as32(b2)[0], as32(c)
+	for i := 0; i < rows; {
+		height, blocks := productBlocks(rows - i)
+		if turned {
+			productOfColumns(height, strips, blocks, kc, &x[i], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags)
+		} else {
+			productOfRows(height, strips, blocks, kc, &x[i*stride], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags)
+		}
+		i += height * blocks
+	}
+}
+
+// productBlocks is with what and how many equal blocks to begin rows that are left.
+func productBlocks(rows int) (height, blocks int) {
+	if most := 12; avx512 && rows >= most {
+		return most, rows / most
+	}
+	if most := 6; !avx512 && rows >= most {
+		return most, rows / most
+	}
+	return rows, 1 // 8 or 4 with AVX-512, else 4 or 2
+}
+
+func productOfRows(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add int) {
+	switch {
+	case !avx512 && height == 6:
+		winogradRows6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case !avx512 && height == 4:
+		winogradRows4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case !avx512:
+		winogradRows2x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 12 && strips == 2:
+		winogradRowsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 8 && strips == 2:
+		winogradRowsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case strips == 2:
+		winogradRowsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 12:
+		winogradRowsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 8:
+		winogradRowsWide8x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	default:
+		winogradRowsWide4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	}
+}
+
+func productOfColumns(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add int) {
+	switch {
+	case !avx512 && height == 6:
+		winogradColumns6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case !avx512 && height == 4:
+		winogradColumns4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case !avx512:
+		winogradColumns2x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 12 && strips == 2:
+		winogradColumnsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 8 && strips == 2:
+		winogradColumnsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case strips == 2:
+		winogradColumnsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 12:
+		winogradColumnsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	case height == 8:
+		winogradColumnsWide8x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	default:
+		winogradColumnsWide4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+	}
+}
+
+// pointProductGo is pointProduct by the general micro-kernels.
+func pointProductGo[T Float](strips, rows, kc int, a []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, add bool) {
+	flags := 0
+	if add {
+		flags = flagAdd
+	}
+	for i, n := 0, 0; i < rows; i += n {
+		n = min(mr, rows-i)
+		micro(n, kc, a[i*rsA:], nil, rsA, csA, b, rsB, c[i*ldc:], ldc, flags, nil)
+		if strips == 2 {
+			micro(n, kc, a[i*rsA:], nil, rsA, csA, b2, rsB, c[i*ldc+winogradLanes:], ldc, flags, nil)
+		}
+	}
+}

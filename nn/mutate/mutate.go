@@ -1,0 +1,224 @@
+package mutate
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// Kind is a way to change a model.
+type Kind string
+
+// The kinds. Widen, Deepen and a growing Kernel leave what the model computes as it is; so do those
+// edges of AddEdge that start at zero.
+const (
+	Widen      Kind = "widen"       // more channels
+	Narrow     Kind = "narrow"      // fewer channels, those that matter least
+	Deepen     Kind = "deepen"      // one more layer
+	Remove     Kind = "remove"      // one layer less; its neighbours are realigned
+	Kernel     Kind = "kernel"      // another kernel size
+	Activation Kind = "activation"  // another activation
+	AddEdge    Kind = "add-edge"    // a skip connection, a part of a concatenation
+	RemoveEdge Kind = "remove-edge" // one less
+)
+
+// Kinds are all of them.
+func Kinds() []Kind {
+	return []Kind{Widen, Narrow, Deepen, Remove, Kernel, Activation, AddEdge, RemoveEdge}
+}
+
+// Mutator makes random changes that are valid. The zero value makes every kind of change.
+type Mutator struct {
+	Seed uint64
+	// Weights says how often each kind is tried first; a kind that is missing is not. nil: all alike.
+	Weights map[Kind]float64
+	// Keep are nodes that stay as they are: no selector here may accept a node that changes. What
+	// hangs together with a change may still be resized.
+	Keep []nn.Selector
+	// Step is the largest share of its channels by which a layer gets wider or narrower; 0: ¼.
+	Step float64
+	// Kernels are the sizes to choose from; nil: 1, 3, 5.
+	Kernels []int
+	// Activations are those to choose from; nil: ReLU, LeakyReLU, ELU, SiLU and GELU.
+	Activations []nn.Layer
+	// MaxParams and MaxMACs bound what a mutant may weigh, open dimensions at the sizes of stand-ins; 0: no bound.
+	MaxParams int
+	MaxMACs   int64
+}
+
+// Check says whether the settings make sense.
+func (m Mutator) Check() error {
+	total := 0.0
+	for k, w := range m.Weights {
+		if !slices.Contains(Kinds(), k) {
+			return fmt.Errorf("mutate: there is no kind %q, there are %s", k, names())
+		}
+		if w < 0 || w != w {
+			return fmt.Errorf("mutate: the weight of %s is %v", k, w)
+		}
+		total += w
+	}
+	if m.Weights != nil && total == 0 {
+		return errors.New("mutate: no kind has a weight")
+	}
+	if m.Step < 0 || m.Step > 4 {
+		return fmt.Errorf("mutate: a step of %v: want a share of the channels", m.Step)
+	}
+	for _, k := range m.Kernels {
+		if k < 1 || k > 64 {
+			return fmt.Errorf("mutate: a kernel of %d: want 1 to 64", k)
+		}
+	}
+	return nil
+}
+
+func names() string {
+	var list []string
+	for _, k := range Kinds() {
+		list = append(list, string(k))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Mutation is one change that was made.
+type Mutation struct {
+	Kind Kind   `json:"kind"`
+	Text string `json:"text"` // what was done where
+}
+
+// String is the kind and what was done.
+func (m Mutation) String() string { return string(m.Kind) + " " + m.Text }
+
+// Mutate makes one change inside an edit; step numbers the changes, for the same seed and step give the
+// same one. Where nothing can be changed the edit fails.
+func (m Mutator) Mutate(e *nn.Edit, step int) Mutation {
+	if err := m.Check(); err != nil {
+		e.Fail(err)
+	}
+	if e.Err() != nil {
+		return Mutation{}
+	}
+	r := random(m.Seed, step)
+	e.Seed(r.Uint64())
+	var last error
+	for _, k := range m.order(r) {
+		f := finder{m: m, e: e, r: r}
+		sites := f.sites(k)
+		r.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
+		for _, s := range sites[:min(len(sites), 12)] {
+			text := ""
+			last = e.Try(func() {
+				text = s()
+				m.weigh(e)
+			})
+			if last == nil {
+				e.Note("mutation %d: %s %s", step, k, text)
+				return Mutation{k, text}
+			}
+		}
+	}
+	if last == nil {
+		last = errors.New("there is nothing of these kinds")
+	}
+	e.Fail(fmt.Errorf("no mutation is possible: %w", last))
+	return Mutation{}
+}
+
+// random is a generator for one step: neighbouring seeds and steps have nothing in common.
+func random(seed uint64, step int) *rand.Rand {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	binary.LittleEndian.PutUint64(key[8:], uint64(step))
+	return rand.New(rand.NewChaCha8(key))
+}
+
+// weigh fails the edit when the model has become too large.
+func (m Mutator) weigh(e *nn.Edit) {
+	if m.MaxParams == 0 && m.MaxMACs == 0 || e.Err() != nil {
+		return
+	}
+	c := e.Channels()
+	if e.Err() != nil {
+		return
+	}
+	switch w := c.Cost(nil); {
+	case m.MaxParams > 0 && w.Params > m.MaxParams:
+		e.Failf("%d parameters: at most %d are allowed", w.Params, m.MaxParams)
+	case m.MaxMACs > 0 && w.MACs > m.MaxMACs:
+		e.Failf("%d multiply-adds: at most %d are allowed", w.MACs, m.MaxMACs)
+	}
+}
+
+// order draws the kinds without putting them back, by their weights.
+func (m Mutator) order(r *rand.Rand) []Kind {
+	var left, list []Kind
+	weight := map[Kind]float64{}
+	for _, k := range Kinds() {
+		w, ok := m.Weights[k]
+		if m.Weights == nil {
+			w, ok = 1, true
+		}
+		if ok && w > 0 {
+			left, weight[k] = append(left, k), w
+		}
+	}
+	for len(left) > 0 {
+		total := 0.0
+		for _, k := range left {
+			total += weight[k]
+		}
+		at, i := r.Float64()*total, 0
+		for ; i < len(left)-1 && at >= weight[left[i]]; i++ {
+			at -= weight[left[i]]
+		}
+		list, left = append(list, left[i]), slices.Delete(left, i, i+1)
+	}
+	return list
+}
+
+// Plan makes a mutation without applying it.
+func (m Mutator) Plan(g *nn.Graph, step int) (*nn.Plan, Mutation, error) {
+	var done Mutation
+	p, err := g.Plan(func(e *nn.Edit) { done = m.Mutate(e, step) })
+	return p, done, err
+}
+
+// Apply makes count mutations, steps 0 to count−1: all of them, or none.
+func (m Mutator) Apply(g *nn.Graph, count int) ([]Mutation, error) {
+	var list []Mutation
+	err := g.Edit(func(e *nn.Edit) {
+		for i := range count {
+			list = append(list, m.Mutate(e, i))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+func (m Mutator) step() float64 {
+	if m.Step == 0 {
+		return 0.25
+	}
+	return m.Step
+}
+
+func (m Mutator) kernels() []int {
+	if len(m.Kernels) == 0 {
+		return []int{1, 3, 5}
+	}
+	return m.Kernels
+}
+
+func (m Mutator) activations() []nn.Layer {
+	if len(m.Activations) == 0 {
+		return []nn.Layer{nn.ReLU{}, nn.LeakyReLU{}, nn.ELU{}, nn.SiLU{}, nn.GELU{}}
+	}
+	return m.Activations
+}

@@ -1,0 +1,312 @@
+package mutate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// site is a place for a change: it makes the change and says what it did.
+type site func() string
+
+// finder lists the places for changes in the present state of an edit. What it draws at random it
+// draws when a site is tried.
+type finder struct {
+	m Mutator
+	e *nn.Edit
+	r *rand.Rand
+}
+
+func (f finder) sites(k Kind) []site {
+	switch k {
+	case Widen, Narrow:
+		return f.resizes(k == Widen)
+	case Deepen:
+		return f.deepenings()
+	case Remove:
+		return f.removals()
+	case Kernel:
+		return f.kernels()
+	case Activation:
+		return f.activations()
+	case AddEdge:
+		return f.newEdges()
+	case RemoveEdge:
+		return f.oldEdges()
+	}
+	return nil
+}
+
+// These are the operators that mutations look at.
+var (
+	layers      = []string{"Conv", "ConvTranspose", "Gemm", "MatMul"}
+	windows     = []string{"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
+	joins       = []string{"Add", "Concat", "Sum", "Mul", "Max"}
+	activations = []string{"Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Gelu", "Swish", "HardSwish", "Mish", "Clip", "Softplus", "Softsign", "Sigmoid", "Tanh", "HardSigmoid", "Mul"}
+	transparent = []string{"BatchNormalization", "InstanceNormalization", "Dropout", "Identity", "MaxPool", "AveragePool"}
+)
+
+// nodes are those of the given operators that may change and compute numbers with at least two axes.
+func (f finder) nodes(types ...[]string) []*nn.Node {
+	var list []*nn.Node
+	for _, n := range f.all() {
+		if slices.Contains(slices.Concat(types...), n.Type()) && n.Domain() == "" && f.free(n) && f.tensor(n.Out(0)) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// all are the nodes of the graph, in order.
+func (f finder) all() []*nn.Node {
+	var list []*nn.Node
+	_ = f.e.Try(func() { list = f.e.Nodes() }) // a graph without nodes is none's fault
+	return list
+}
+
+func (f finder) free(n *nn.Node) bool {
+	for _, s := range f.m.Keep {
+		if s(n) {
+			return false
+		}
+	}
+	return true
+}
+
+// tensor says whether a value is computed from the graph's inputs in floating point and has two axes or more.
+func (f finder) tensor(v *nn.Value) bool {
+	t := v.Type()
+	return v != nil && t.DType.IsFloat() && !t.Unranked && len(t.Shape) >= 2 && !derived(v, 12)
+}
+
+// derived says whether a value is computed from parameters alone.
+func derived(v *nn.Value, depth int) bool {
+	if v.Param() != nil {
+		return true
+	}
+	n := v.Producer()
+	if n == nil || depth == 0 {
+		return false
+	}
+	for _, x := range n.Inputs() {
+		if x != nil && !derived(x, depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f finder) resizes(wider bool) []site {
+	c := f.e.Channels()
+	if f.e.Err() != nil {
+		return nil
+	}
+	var list []site
+	for _, g := range c.Groups() {
+		if g.Normalized || len(g.Params()) == 0 || len(g.Atoms) < 2 && !wider || !f.freeGroup(g) {
+			continue
+		}
+		p, atoms := g.Params()[0], len(g.Atoms)
+		list = append(list, func() string {
+			k := 1 + f.r.IntN(max(1, int(f.m.step()*float64(atoms))))
+			if !wider {
+				k = -min(k, atoms-1)
+			}
+			to := p.Size + k*p.PerAtom
+			o := nn.ResizeOptions{Axis: p.Axis - len(p.Value.Type().Shape), Copy: f.r.IntN(2) == 0}
+			f.e.Resize(p.Value, to, o)
+			return fmt.Sprintf("axis %d of %s from %d to %d", p.Axis, p.Value.Name(), p.Size, to)
+		})
+	}
+	return list
+}
+
+// freeGroup says whether no node of the group is to be kept.
+func (f finder) freeGroup(g *nn.Group) bool {
+	for _, n := range g.Nodes() {
+		if !f.free(n) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f finder) deepenings() []site {
+	var list []site
+	for _, n := range f.nodes(layers, joins, activations, transparent) {
+		v := n.Out(0)
+		list = append(list, func() string {
+			d := nn.Deepening{Near: true, Norm: f.r.IntN(4) == 0}
+			if c := v.Type().Shape[1]; len(v.Type().Shape) == 4 && c.Known() {
+				group := 0
+				if f.r.IntN(4) == 0 {
+					group = c.Size // depthwise
+				}
+				d.Layer = nn.Conv{Kernel: []int{pick(f.r, f.m.kernels())}, Group: group}
+			}
+			if len(v.Type().Shape) < 3 {
+				d.Norm = false
+			}
+			if f.r.IntN(2) == 0 {
+				d.Activation = pick(f.r, f.m.activations())
+			}
+			name := v.Name()
+			f.e.Deepen(v, d)
+			return "behind " + name
+		})
+	}
+	return list
+}
+
+// pick draws one of a list.
+func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+// realign draws which side follows.
+func (f finder) realign() nn.Realign {
+	return nn.Realign{Prefer: pick(f.r, []nn.Prefer{nn.PreferGrow, nn.PreferShrink, nn.PreferBefore, nn.PreferAfter})}
+}
+
+func (f finder) removals() []site {
+	weighted := 0
+	for _, n := range f.all() {
+		if slices.Contains(layers, n.Type()) {
+			weighted++
+		}
+	}
+	var list []site
+	for _, n := range f.nodes(layers, activations, transparent) {
+		if slices.Contains(layers, n.Type()) && weighted < 2 || n.Type() == "Mul" {
+			continue
+		}
+		list = append(list, func() string {
+			label := n.Type() + " " + n.Label()
+			f.realign().Remove(f.e, n)
+			return label
+		})
+	}
+	return list
+}
+
+func (f finder) kernels() []site {
+	var list []site
+	for _, n := range f.nodes(windows) {
+		list = append(list, func() string {
+			k := pick(f.r, f.m.kernels())
+			if same(n, k) {
+				f.e.Failf("the kernel is %d already", k)
+			}
+			f.e.SetKernel(n, k)
+			return fmt.Sprintf("%d of %s %s", k, n.Type(), n.Label())
+		})
+	}
+	return list
+}
+
+// same says whether a window has that size already.
+func same(n *nn.Node, k int) bool {
+	var have []int
+	switch c := n.Config().(type) {
+	case op.MaxPoolConfig:
+		have = c.Kernel
+	case op.AveragePoolConfig:
+		have = c.Kernel
+	default:
+		if s := n.In(1).Type().Sizes(); len(s) > 2 {
+			have = s[2:]
+		}
+	}
+	return !slices.ContainsFunc(have, func(x int) bool { return x != k })
+}
+
+func (f finder) activations() []site {
+	var list []site
+	for _, n := range f.nodes(activations) {
+		list = append(list, func() string {
+			l, label := pick(f.r, f.m.activations()), n.Label()
+			for _, v := range f.e.SwapActivations(l, func(x *nn.Node) bool { return x == n }) {
+				if v.Producer().Type() == n.Type() {
+					f.e.Failf("%s is that already", label)
+				}
+			}
+			return fmt.Sprintf("%s becomes %T", label, l)
+		})
+	}
+	return list
+}
+
+func (f finder) newEdges() []site {
+	var values []*nn.Value
+	place := map[*nn.Value]int{}
+	at := map[*nn.Node]int{}
+	for i, n := range f.all() {
+		at[n] = i
+		if v := n.Out(0); f.tensor(v) && slices.Contains(slices.Concat(layers, joins, activations, transparent), n.Type()) {
+			place[v] = i
+			values = append(values, v)
+		}
+	}
+	var list []site
+	for _, n := range f.nodes(layers, joins) {
+		var from []*nn.Value
+		for _, v := range values {
+			if place[v] < at[n] && !slices.Contains(n.Inputs(), v) && alike(v, n) {
+				from = append(from, v)
+			}
+		}
+		if len(from) == 0 {
+			continue
+		}
+		list = append(list, func() string {
+			v := pick(f.r, from)
+			o := f.realign()
+			if o.Concat = f.r.IntN(3) == 0; !o.Concat && f.r.IntN(3) == 0 {
+				if o.Via = nn.Layer(nn.Linear{}); len(v.Type().Shape) == 4 {
+					o.Via = nn.Conv{Kernel: []int{1}}
+				}
+			}
+			o.AddEdge(f.e, v, n)
+			return fmt.Sprintf("from %s to %s", v.Name(), n.Label())
+		})
+	}
+	return list
+}
+
+// alike says whether a value has the shape of what a node reads, channels aside.
+func alike(v *nn.Value, n *nn.Node) bool {
+	for _, x := range n.Inputs() {
+		if x == nil || derived(x, 12) {
+			continue
+		}
+		a, b := v.Type().Shape, x.Type().Shape
+		if len(a) != len(b) || x.Type().DType != v.Type().DType {
+			return false
+		}
+		differ := 0
+		for i := range a {
+			if a[i] != b[i] {
+				differ++
+			}
+		}
+		return differ == 0 || differ == 1 && (a[1] != b[1] || a[len(a)-1] != b[len(a)-1])
+	}
+	return false
+}
+
+func (f finder) oldEdges() []site {
+	var list []site
+	for _, n := range f.nodes(joins) {
+		for _, v := range n.Inputs() {
+			if v == nil || derived(v, 12) {
+				continue
+			}
+			list = append(list, func() string {
+				f.realign().RemoveEdge(f.e, v, n)
+				return fmt.Sprintf("from %s to %s", v.Name(), n.Label())
+			})
+		}
+	}
+	return list
+}
