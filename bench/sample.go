@@ -84,7 +84,8 @@ func bytesTensor(d dtype.DType, raw []byte, shape []int) (*tensor.Dense, error) 
 
 // rolled makes n batches of the same samples, each beginning somewhere else.
 func (s *sample) rolled(n int) (xs, ys []*tensor.Dense) {
-	for i := range n {
+	xs, ys = append(xs, s.x), append(ys, s.y)
+	for i := 1; i < n; i++ {
 		xs, ys = append(xs, roll(s.x, i)), append(ys, roll(s.y, i))
 	}
 	return xs, ys

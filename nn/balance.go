@@ -202,7 +202,7 @@ func (e *Edit) regroup(c *Channels, list []share, k []int) {
 	e.RemoveAtoms(gone...)
 	e.grow(c, added, quiet, false)
 	if e.err == nil {
-		if err := e.g.infer(); err != nil {
+		if err := e.infer(); err != nil {
 			e.fail(err)
 		}
 	}
@@ -280,7 +280,7 @@ func (e *Edit) cutBehind(g gap, gone []bool) bool {
 	return e.Try(func() {
 		e.RemoveAtoms(atoms...)
 		if e.err == nil {
-			e.fail(e.g.infer())
+			e.fail(e.infer())
 		}
 	}) == nil
 }

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -52,24 +54,102 @@ func (c *Channels) macs(n *Node, gone map[axisID]int) int64 {
 	if call == nil || n.op.Cost == nil || !settled(call) {
 		return 0
 	}
+	m, _ := n.op.Cost(c.resized(n, call, gone))
+	return m
+}
+
+// resized is a call of a node whose axes are shorter by so many indices.
+func (c *Channels) resized(n *Node, call *op.Call, gone map[axisID]int) *op.Call {
+	if len(gone) == 0 {
+		return call
+	}
 	x := *call
-	x.In = append([]op.Type(nil), call.In...)
-	x.Out = append([]op.Type(nil), call.Out...)
-	for i, v := range n.reads() {
-		if _, ok := c.a.first[v]; ok && i < len(x.In) {
-			x.In[i] = x.In[i].With(op.Dims(c.shape(v, gone)...)...)
-		}
-	}
-	for i, v := range n.out {
-		if _, ok := c.a.first[v]; ok && i < len(x.Out) {
-			x.Out[i] = x.Out[i].With(op.Dims(c.shape(v, gone)...)...)
-		}
-	}
+	x.In = c.shorter(call.In, n.reads(), gone)
+	x.Out = c.shorter(call.Out, n.out, gone)
 	if len(x.In) > 2 {
 		x.Config = hiddenSized(x.Config, x.In[2])
 	}
-	m, _ := n.op.Cost(&x)
-	return m
+	return &x
+}
+
+// shorter takes indices off the types of values. Types that stay are shared.
+func (c *Channels) shorter(types []op.Type, values []*Value, gone map[axisID]int) []op.Type {
+	out := types
+	for i, v := range values {
+		if v == nil || i >= len(types) || c.a.rank[v] != len(types[i].Shape) {
+			continue
+		}
+		first, fresh := c.a.first[v], false
+		for k := range types[i].Shape {
+			n := gone[first+axisID(k)]
+			if n == 0 {
+				continue
+			}
+			if &out[0] == &types[0] {
+				out = slices.Clone(types)
+			}
+			if !fresh {
+				out[i].Shape, fresh = slices.Clone(types[i].Shape), true
+			}
+			out[i].Shape[k] = op.D(types[i].Shape[k].Size - n)
+		}
+	}
+	return out
+}
+
+// scales weigh a graph before a change of its channels and after it.
+type scales struct {
+	c       *Channels
+	calls   map[*Node]*op.Call // at which sizes multiply-adds are counted
+	before  Cost
+	weights []*Param
+}
+
+// onScales counts parameters and multiply-adds: with every open dimension at size 1, or at the sizes
+// of the analysis where some node does not take 1.
+func (e *Edit) onScales(c *Channels) *scales {
+	s := &scales{c: c, calls: e.g.atOne()}
+	for _, n := range e.g.nodes {
+		if x := s.calls[n]; n.op != nil && n.op.Cost != nil && (x == nil || !settled(x)) {
+			s.calls = c.a.calls
+			break
+		}
+	}
+	for _, p := range e.g.params() {
+		if p.Role() != Constant {
+			s.weights = append(s.weights, p)
+		}
+	}
+	s.before = Cost{s.size(), s.macs(nil)}
+	return s
+}
+
+func (s *scales) size() int {
+	n := 0
+	for _, p := range s.weights {
+		n += p.Size()
+	}
+	return n
+}
+
+func (s *scales) macs(gone map[axisID]int) int64 {
+	total := int64(0)
+	for n, x := range s.calls {
+		if n.op.Cost != nil && settled(x) {
+			m, _ := n.op.Cost(s.c.resized(n, x, gone))
+			total += m
+		}
+	}
+	return total
+}
+
+// compare is what the graph weighed, and what it does now that the axes have the given indices.
+func (s *scales) compare(keep map[axisID][]int) [2]Cost {
+	gone := map[axisID]int{}
+	for id, k := range keep {
+		gone[id] = int(s.c.a.axes[id].size) - len(k)
+	}
+	return [2]Cost{s.before, {s.size(), s.macs(gone)}}
 }
 
 // hiddenSized is the configuration of a recurrent cell with the hidden size of recurrence matrix r.
@@ -95,23 +175,29 @@ func hiddenSized(c op.Config, r op.Type) op.Config {
 // Makes says whether the atoms' indices on the parameter are rows that compute them, rather than
 // columns that read them.
 func (g *Group) Makes(p *Param) bool {
-	in := map[*Value]bool{}
-	for _, x := range g.axes {
-		in[g.c.a.axes[x.axis].value] = true
-	}
-	return g.makes(p.value, in, 0)
+	return g.makes(p.value, 0)
 }
 
-func (g *Group) makes(v *Value, in map[*Value]bool, depth int) bool {
+// holds says whether the group's atoms have indices on an axis of the value.
+func (g *Group) holds(v *Value) bool {
+	for i := range g.c.a.rank[v] {
+		if g.per(g.c.a.first[v]+axisID(i)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Group) makes(v *Value, depth int) bool {
 	if depth > 4 {
 		return false
 	}
 	for _, n := range v.users {
 		for _, o := range n.out {
-			if o == nil || !in[o] {
+			if o == nil || !g.holds(o) {
 				continue
 			}
-			if !n.derives() || g.makes(o, in, depth+1) {
+			if !g.c.derives(n) || g.makes(o, depth+1) {
 				return true
 			}
 		}
@@ -120,13 +206,21 @@ func (g *Group) makes(v *Value, in map[*Value]bool, depth int) bool {
 }
 
 // derives says whether a node only rearranges parameters.
-func (n *Node) derives() bool {
-	for _, v := range n.in {
-		if v != nil && v.param == nil && v.known.Value == nil && (v.producer == nil || !v.producer.derives()) {
-			return false
+func (c *Channels) derives(n *Node) bool {
+	return c.derived[n]
+}
+
+// derivations finds the nodes that only rearrange parameters.
+func (g *Graph) derivations() map[*Node]bool {
+	set := map[*Node]bool{}
+	for _, n := range g.nodes { // producers come first
+		if !slices.ContainsFunc(n.in, func(v *Value) bool {
+			return v != nil && v.param == nil && v.known.Value == nil && !set[v.producer]
+		}) {
+			set[n] = true
 		}
 	}
-	return true
+	return set
 }
 
 // Makers are the nodes that compute values on which the group's atoms have indices.
@@ -140,4 +234,23 @@ func (g *Group) Makers() []*Node {
 		}
 	}
 	return list
+}
+
+// cost counts parameters and multiply-adds, those with open dimensions at size 1; false when some
+// node does not take that size.
+func (e *Edit) cost() (Cost, bool) {
+	var c Cost
+	whole := true
+	costs := e.g.costs()
+	for _, n := range e.g.nodes {
+		m, ok := costs[n]
+		c.MACs += m
+		whole = whole && (ok || n.op == nil || n.op.Cost == nil)
+	}
+	for _, p := range e.g.params() {
+		if p.Role() != Constant {
+			c.Params += p.Size()
+		}
+	}
+	return c, whole
 }

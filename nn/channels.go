@@ -12,7 +12,9 @@ type Channels struct {
 	views   []*view
 	groups  []*Group
 	version int
-	edits   int // length of the log of the edit it was made in
+	derived map[*Node]bool // nodes that only rearrange parameters
+	edits   int            // length of the log of the edit it was made in
+	change  int            // number of the last change in it
 }
 
 // Group is a set of atoms of the same form: each has as many indices on each axis as the others.
@@ -25,6 +27,7 @@ type Group struct {
 
 	c    *Channels
 	axes []axisCount
+	on   map[axisID]int // the counts of axes
 }
 
 type axisCount struct {
@@ -57,17 +60,21 @@ func (e *Edit) Channels() *Channels {
 	if e.sortNodes(); e.err != nil {
 		return nil
 	}
-	if err := e.g.infer(); err != nil {
+	if err := e.infer(); err != nil {
 		e.fail(err)
 		return nil
 	}
+	if c := e.channels; c != nil && c.change == e.last() && c.edits == len(e.log) {
+		return c
+	}
 	c := e.g.channels()
-	c.edits = len(e.log)
+	c.edits, c.change = len(e.log), e.last()
+	e.channels = c
 	return c
 }
 
 func (g *Graph) channels() *Channels {
-	c := &Channels{g: g, a: g.analyse(), version: g.version}
+	c := &Channels{g: g, a: g.analyse(), version: g.version, derived: g.derivations()}
 	c.views = c.a.views()
 	seen := map[uint64]bool{}
 	for _, v := range c.views {
@@ -157,7 +164,10 @@ func (c *Channels) place(groups map[uint64]*Group, list []int32, owner []axisID,
 	}
 	g := groups[key]
 	if g == nil {
-		g = &Group{c: c, axes: axes, Normalized: norm}
+		g = &Group{c: c, axes: axes, Normalized: norm, on: make(map[axisID]int, len(axes))}
+		for _, x := range axes {
+			g.on[x.axis] = x.count
+		}
 		groups[key] = g
 		c.groups = append(c.groups, g)
 	}

@@ -49,20 +49,23 @@ type analysis struct {
 	norm   []relation // the identity, through a normalization over the axis
 	splits []split
 	pins   []pin
+	spans  map[*Node]declared // which relations and splits a node made
 	calls  map[*Node]*op.Call
-	leaf   map[*Value]bool // outputs of Constant nodes, cut like parameters
-	zero   map[axisID]bool // see zeroes
-	feeds  map[*Value]op.Type
+	leaf   map[*Value]bool     // outputs of Constant nodes, cut like parameters
+	zero   map[axisID]bool     // see zeroes
+	env    map[*Value]*binding // the stand-in's
+}
+
+// declared is where what one node declared stands in an analysis.
+type declared struct {
+	rel, relEnd, norm, normEnd, split, splitEnd int
 }
 
 // analyse asks every node for its couplings.
 func (g *Graph) analyse() *analysis {
-	a := &analysis{g: g, first: map[*Value]axisID{}, rank: map[*Value]int{}, calls: map[*Node]*op.Call{}, leaf: map[*Value]bool{}, zero: map[axisID]bool{}}
+	a := &analysis{g: g, first: map[*Value]axisID{}, rank: map[*Value]int{}, spans: map[*Node]declared{}, calls: map[*Node]*op.Call{}, leaf: map[*Value]bool{}, zero: map[axisID]bool{}}
 	w := g.standIn()
-	a.feeds = map[*Value]op.Type{}
-	for _, v := range g.inputs {
-		a.feeds[v] = w.env[v].typ
-	}
+	a.env = w.env
 	for _, v := range g.inputs {
 		a.add(v, w.env[v].typ)
 		a.pinValue(v, reason{port: v, text: "it is the graph input"})
@@ -78,7 +81,12 @@ func (g *Graph) analyse() *analysis {
 				a.add(v, w.env[v].typ)
 			}
 		}
+		from := declared{rel: len(a.rel), norm: len(a.norm), split: len(a.splits)}
 		a.node(n, w)
+		if len(a.rel) > from.rel || len(a.norm) > from.norm || len(a.splits) > from.split {
+			from.relEnd, from.normEnd, from.splitEnd = len(a.rel), len(a.norm), len(a.splits)
+			a.spans[n] = from
+		}
 	}
 	for _, v := range g.outputs {
 		if v.param == nil || a.rank[v] > 0 {
@@ -117,6 +125,7 @@ func (g *Graph) open() bool {
 // standAt walks with the given sizes for open first and other axes and counts the nodes that resolved.
 func (g *Graph) standAt(batch, other int) (*walker, int) {
 	w := newWalker(g, walkInfer)
+	w.calls = make(map[*Node]*op.Call, len(g.nodes))
 	size := map[string]int{}
 	for _, v := range g.inputs {
 		t := v.typ
@@ -213,8 +222,8 @@ func (a *analysis) node(n *Node, w *walker) {
 		a.pinNode(n, "graft does not know the operator")
 		return
 	}
-	c := w.call(n, n.reads())
-	if c == nil || c.Resolve() != nil {
+	c := w.calls[n]
+	if c == nil {
 		a.pinNode(n, "its shapes are not known")
 		return
 	}

@@ -54,11 +54,15 @@ type view struct {
 }
 
 func (a *analysis) view() *view {
-	v := &view{a: a, parent: make([]int32, a.total), why: make([]int32, a.total), norm: make([]bool, a.total), pins: a.pins}
+	v := &view{a: a, parent: make([]int32, a.total), why: make([]int32, a.total), norm: make([]bool, a.total), pins: slices.Clip(a.pins)}
 	for i := range v.parent {
 		v.parent[i] = int32(i)
 	}
 	return v
+}
+
+func (v *view) clone() *view {
+	return &view{a: v.a, parent: slices.Clone(v.parent), why: slices.Clone(v.why), norm: slices.Clone(v.norm), pins: slices.Clip(v.pins)}
 }
 
 func (v *view) find(i int32) int32 {
@@ -112,7 +116,7 @@ func (v *view) fix(i int, p pin) {
 }
 
 func (v *view) pin(p pin) {
-	v.pins = append(v.pins[:len(v.pins):len(v.pins)], p)
+	v.pins = append(v.pins, p)
 	v.fix(len(v.pins)-1, p)
 }
 
@@ -301,11 +305,12 @@ func (v *view) splitUp(s *split, free map[int]bool) {
 
 // views are the useful ways to choose free factors.
 func (a *analysis) views() []*view {
-	first := a.view()
-	first.base()
+	base := a.view()
+	base.base()
 	if len(a.splits) == 0 {
-		return []*view{first}
+		return []*view{base}
 	}
+	first := base.clone()
 	for i := range a.splits { // axes that are one factor on both sides
 		for _, f := range a.splits[i].factors {
 			for _, p := range f.parts[1:] {
@@ -335,8 +340,7 @@ func (a *analysis) views() []*view {
 	var list []*view
 	for r := range turns[0] {
 		for g := range turns[1] {
-			v := a.view()
-			v.base()
+			v := base.clone()
 			free := c.choose(r, g)
 			for i := range a.splits {
 				v.splitUp(&a.splits[i], c.of(i, free))

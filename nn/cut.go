@@ -17,6 +17,11 @@ type Cut struct {
 	Node        string `json:"node"`    // the first node that reads it
 	Before      int    `json:"before"`
 	After       int    `json:"after"`
+
+	keep  []int // the index before behind each one after; -1: new
+	round int   // which change of channels of the edit it belongs to
+	grow  *growth
+	added *Added
 }
 
 // Cost is what a model weighs.
@@ -32,7 +37,7 @@ func (e *Edit) RemoveAtoms(atoms ...*Atom) {
 		return
 	}
 	c := atoms[0].group.c
-	if c.g != e.g || c.version != e.g.version || c.edits != len(e.log) {
+	if c.g != e.g || c.version != e.g.version || c.edits != len(e.log) || c.change != e.last() {
 		e.Failf("the channels were read from another state of the graph")
 		return
 	}
@@ -53,14 +58,15 @@ func (e *Edit) RemoveAtoms(atoms ...*Atom) {
 func (e *Edit) carve(c *Channels, gone []bool) {
 	keep := map[axisID][]int{}
 	for id, x := range c.a.axes {
-		var list []int
-		for i := range int(x.size) {
-			if !gone[int(x.first)+i] {
+		own := gone[x.first : x.first+x.size]
+		if !slices.Contains(own, true) {
+			continue
+		}
+		list := make([]int, 0, x.size)
+		for i, g := range own {
+			if !g {
 				list = append(list, i)
 			}
-		}
-		if len(list) == int(x.size) {
-			continue
 		}
 		if len(list) == 0 {
 			e.fail(&Error{Node: x.value.name, Err: fmt.Errorf("nothing would be left of axis %d", x.axis)})
@@ -68,7 +74,8 @@ func (e *Edit) carve(c *Channels, gone []bool) {
 		}
 		keep[axisID(id)] = list
 	}
-	before, whole := e.cost()
+	e.round++
+	w := e.onScales(c)
 	for id, x := range c.a.axes { // in order, so that the journal is the same each time
 		k, cut := keep[axisID(id)]
 		switch v := x.value; {
@@ -84,62 +91,44 @@ func (e *Edit) carve(c *Channels, gone []bool) {
 	if e.err != nil {
 		return
 	}
-	after, still := e.cost()
-	if !whole || !still {
-		before.MACs, after.MACs = c.allMACs(nil), c.allMACs(keep)
-	}
-	e.saved = append(e.saved, [2]Cost{before, after})
+	e.saved = append(e.saved, w.compare(keep))
 }
 
-// allMACs counts multiply-adds at the sizes of the analysis, for models that do not take open
-// dimensions at 1.
-func (c *Channels) allMACs(keep map[axisID][]int) int64 {
-	gone := map[axisID]int{}
-	for id, k := range keep {
-		gone[id] = int(c.a.axes[id].size) - len(k)
-	}
-	total := int64(0)
-	for n := range c.a.calls {
-		total += c.macs(n, gone)
-	}
-	return total
-}
-
-// cost counts parameters and multiply-adds, those with open dimensions at size 1; false when some
-// node does not take that size.
-func (e *Edit) cost() (Cost, bool) {
-	var c Cost
-	whole := true
-	costs := e.g.costs()
-	for _, n := range e.g.nodes {
-		m, ok := costs[n]
-		c.MACs += m
-		whole = whole && (ok || n.op == nil || n.op.Cost == nil)
-	}
-	for _, p := range e.g.params() {
-		if p.Role() != Constant {
-			c.Params += p.Size()
-		}
-	}
-	return c, whole
-}
-
-// cutParam keeps some indices of an axis; −1 among them is a new index, zero until it is set.
+// cutParam keeps some indices of an axis.
 func (e *Edit) cutParam(p *Param, axis int, keep []int) {
-	old, typ := p.Data, p.value.typ
-	if old == nil {
+	e.reindex(p, axis, keep, Change{}, Cut{})
+}
+
+// reindex keeps some indices of an axis; −1 among them is a new index, zero until it is set.
+// The tensor is made whenever the change is: a plan holds no copy of the model, and what training
+// does between planning and applying stays. Taking it back brings the old tensor back.
+func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
+	if p.Data == nil {
 		e.Failf("%q holds no numbers", p.Name())
 		return
 	}
-	n := old.Shape()[axis]
-	d := pick(old, axis, keep)
-	e.cuts = append(e.cuts, Cut{Initializer: p.Name(), Axis: axis, Removed: missing(keep, n), Node: p.value.reader(), Before: n, After: len(keep)})
+	n, reader := p.Data.Shape()[axis], p.value.reader()
+	e.note(cut, p.Name(), axis, keep, n, reader)
+	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.Name(), axis, keep, n
+	old, typ := p.Data, p.value.typ
 	e.act(action{
-		do:     func() { p.Data, p.value.typ = d, op.TypeOf(d) },
-		undo:   func() { p.Data, p.value.typ = old, typ },
-		change: Change{Kind: ParamCut, Param: p, Name: p.Name(), Axis: axis, Keep: keep, Size: n},
-		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.Name(), n, len(keep)),
+		do: func() {
+			old, typ = p.Data, p.value.typ
+			p.Data = pick(old, axis, keep)
+			p.value.typ = op.TypeOf(p.Data)
+			p.Changed()
+		},
+		undo:   func() { p.Data, p.value.typ = old, typ; p.Changed() },
+		change: change,
+		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", reader, axis, p.Name(), n, len(keep)),
 	})
+}
+
+// note remembers for the plan what an initializer loses or gains.
+func (e *Edit) note(c Cut, name string, axis int, keep []int, size int, reader string) {
+	c.Initializer, c.Axis, c.Removed, c.Node, c.Before, c.After = name, axis, missing(keep, size), reader, size, len(keep)
+	c.keep, c.round = keep, e.round
+	e.cuts = append(e.cuts, c)
 }
 
 func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
@@ -149,7 +138,7 @@ func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 		return
 	}
 	n := d.Shape()[axis]
-	e.cuts = append(e.cuts, Cut{Initializer: v.name, Axis: axis, Removed: missing(keep, n), Node: v.reader(), Before: n, After: len(keep)})
+	e.note(Cut{}, v.name, axis, keep, n, v.reader())
 	d = pick(d, axis, keep)
 	e.setConfig(v.producer, op.ConstantConfig{Value: d})
 	old := v.known.Value

@@ -16,16 +16,21 @@ import (
 // Edit changes a graph inside a transaction. The first error sticks: later calls do nothing and
 // return nil handles, and Graph.Edit returns it with the graph as it was.
 type Edit struct {
-	g     *Graph
-	err   error
-	log   []action
-	place []string // where in a layer we are, for errors
-	scope string   // what names of parameters and nodes begin with, see Named
-	notes []string // what the caller should be told, see Note
-	seed  uint64
-	freed []freed   // dimensions of inputs that were fixed, see retype
-	cuts  []Cut     // what was cut, in order
-	saved [][2]Cost // before and after each resize
+	g        *Graph
+	err      error
+	log      []action
+	place    []string // where in a layer we are, for errors
+	scope    string   // what names of parameters and nodes begin with, see Named
+	notes    []string // what the caller should be told, see Note
+	seed     uint64
+	freed    []freed   // dimensions of inputs that were fixed, see retype
+	cuts     []Cut     // what was cut, in order
+	saved    [][2]Cost // before and after each resize
+	round    int       // changes of channels so far, see Cut
+	channels *Channels // as of its last change
+	acts     int       // changes made, those taken back included
+	// settled is the number of the last change when types were inferred last.
+	settled int
 }
 
 // action is one primitive change, together with its inverse.
@@ -33,6 +38,7 @@ type action struct {
 	do, undo func()
 	change   Change
 	text     string
+	number   int // counts the changes of an edit
 }
 
 // Edit runs f as a transaction: all of it is applied, or nothing. Types and shapes are checked
@@ -51,8 +57,10 @@ func (g *Graph) Edit(f func(*Edit)) error {
 // attempt applies f and checks the result; on an error everything is undone.
 func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 	e = &Edit{g: g}
+	g.edit = e
 	finished := false
 	defer func() {
+		g.edit = nil
 		if !finished || err != nil { // f may panic: the graph is restored first
 			e.undo()
 		}
@@ -70,14 +78,10 @@ func (e *Edit) settle() {
 	if e.follow(); e.err != nil {
 		return
 	}
-	order, err := topological(e.g.nodes)
-	if err != nil {
-		e.fail(err)
+	if e.sortNodes(); e.err != nil {
 		return
 	}
-	old := e.g.nodes
-	e.act(action{do: func() { e.g.nodes = order }, undo: func() { e.g.nodes = old }})
-	if err := e.g.infer(); err != nil {
+	if err := e.infer(); err != nil {
 		e.fail(err)
 		return
 	}
@@ -86,10 +90,7 @@ func (e *Edit) settle() {
 
 func (e *Edit) undo() {
 	for _, a := range slices.Backward(e.log) {
-		a.undo()
-	}
-	if len(e.log) > 0 {
-		_ = e.g.infer() // it held before
+		a.undo() // types, too: inference is among the changes
 	}
 }
 
@@ -107,6 +108,8 @@ func (g *Graph) commit(log []action) {
 
 func (e *Edit) act(a action) {
 	a.do()
+	e.acts++
+	a.number = e.acts
 	e.log = append(e.log, a)
 }
 

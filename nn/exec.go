@@ -143,7 +143,7 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 		want = append(want, r.loss)
 	}
 	nodes := ancestors(want, func(v *Value) bool { _, ok := have[v]; return ok })
-	if !g.unfused {
+	if !g.unfused && g.opset("") >= 7 { // before, sums and products had ways of their own to broadcast
 		w.fuser = newFuser(nodes, want, r.wrt)
 	}
 	for _, n := range nodes {

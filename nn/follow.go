@@ -3,6 +3,8 @@ package nn
 import (
 	"fmt"
 	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // follower rewrites the numbers in a model that spell out lengths: targets of Reshape, bounds of
@@ -17,8 +19,8 @@ type follower struct {
 
 func (f *follower) run() {
 	f.w = newWalker(f.e.g, walkInfer)
-	for v, t := range f.c.a.feeds {
-		f.w.env[v] = &binding{typ: t}
+	for _, v := range f.e.g.inputs {
+		f.w.env[v] = f.c.a.env[v]
 	}
 	for _, n := range slices.Clone(f.e.g.nodes) {
 		if f.e.err != nil {
@@ -107,9 +109,10 @@ func (f *follower) node(n *Node) {
 		}
 		return
 	}
-	touched := f.touched(n)
-	if touched {
+	if f.touched(n) {
 		f.attributes(n)
+	} else if f.same(n) {
+		return
 	}
 	err := f.visit(n)
 	if err == nil {
@@ -122,6 +125,30 @@ func (f *follower) node(n *Node) {
 	}
 }
 
+// same says whether the node reads what it read in the analysis; then it computes the same, too.
+func (f *follower) same(n *Node) bool {
+	for _, v := range n.reads() {
+		if v == nil {
+			continue
+		}
+		was := f.c.a.env[v]
+		if was == nil || f.w.env[v] != was && (v.param == nil || f.w.env[v] != nil) {
+			return false
+		}
+	}
+	for _, v := range n.reads() {
+		if v != nil {
+			f.w.env[v] = f.c.a.env[v]
+		}
+	}
+	for _, v := range n.out {
+		if v != nil {
+			f.w.env[v] = f.c.a.env[v]
+		}
+	}
+	return true
+}
+
 // visit infers the node and compares its outputs.
 func (f *follower) visit(n *Node) error {
 	if err := f.w.visit(n); err != nil {
@@ -131,8 +158,11 @@ func (f *follower) visit(n *Node) error {
 		if v == nil {
 			continue
 		}
-		want := f.want(v)
 		b := f.w.env[v]
+		if was := f.c.a.env[v]; b != nil && was != nil && alike(b, was) {
+			f.w.env[v] = was
+		}
+		want := f.want(v)
 		if want == nil || b == nil || !b.typ.Static() {
 			continue
 		}
@@ -141,4 +171,11 @@ func (f *follower) visit(n *Node) error {
 		}
 	}
 	return nil
+}
+
+// alike says whether two walks know the same of a value, and of its type alone.
+func alike(a, b *binding) bool {
+	return a.known.Value == nil && b.known.Value == nil && a.known.Dims == nil && b.known.Dims == nil &&
+		a.typ.Kind == op.Tensor && b.typ.Kind == op.Tensor && a.typ.DType == b.typ.DType && a.typ.Unranked == b.typ.Unranked &&
+		a.open == b.open && a.soft == b.soft && slices.Equal(a.typ.Shape, b.typ.Shape)
 }

@@ -66,15 +66,22 @@ func attentionOf(m *matching) *fused {
 
 // softmaxOfLast says whether the softmax of the match runs over the last axis.
 func (m *matching) softmaxOfLast() bool {
-	v := m.named["softmax"]
 	c, ok := m.config("softmax").(op.SoftmaxConfig)
+	return ok && m.softmaxAxis(c.Axis, m.typ("softmax").Rank()-1)
+}
+
+// softmaxAxis says whether a softmax with this attribute runs over one axis alone, the given one.
+func (m *matching) softmaxAxis(attr *int, want int) bool {
 	rank := m.typ("softmax").Rank()
-	axis := -1
-	if v.graph.opset("") < 13 {
+	axis, old := -1, m.root.graph.opset("") < 13
+	if old {
 		axis = 1
 	}
-	if c.Axis != nil {
-		axis = *c.Axis
+	if attr != nil {
+		axis = *attr
 	}
-	return ok && (axis == -1 || axis == rank-1)
+	if axis < 0 {
+		axis += rank
+	}
+	return axis == want && (!old || axis == rank-1) // up to version 13 all axes behind it were taken as one
 }

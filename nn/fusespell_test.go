@@ -1,6 +1,7 @@
 package nn_test
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/graft-ml/graft/nn"
@@ -248,5 +249,21 @@ func reorderSpellings() []spelling {
 		{"pieces with steps", "8", func(s speller, in ...*nn.Value) *nn.Value {
 			return join(s, 0, s.on("Slice", in[0], []int{0}, []int{8}, []int{0}, []int{2}), piece(s, in[0], 0, 1, 2))
 		}, "Concat Slice Slice"},
+	}
+}
+
+func lossSpellings() []spelling {
+	loss := func(shape string, axis int, want string) spelling {
+		return spelling{"cross entropy over axis " + fmt.Sprint(axis, " of ", shape), shape, func(s speller, in ...*nn.Value) *nn.Value {
+			labels := s.with(op.ArgMaxConfig{Axis: 1, KeepDims: new(bool)}, s.on("Sin", in[0]))
+			soft := s.with(op.LogSoftmaxConfig{Axis: &axis}, in[0])
+			return s.with(op.NegativeLogLikelihoodLossConfig{Reduction: "none"}, soft, labels, s.weight("class weights", in[0].Type().Sizes()[1]))
+		}, want}
+	}
+	return []spelling{
+		loss("5,4", -1, "ArgMax Sin SoftmaxCrossEntropyLoss"),
+		loss("5,4", 0, "ArgMax LogSoftmax NegativeLogLikelihoodLoss Sin"),
+		loss("2,4,3", 1, "ArgMax Sin SoftmaxCrossEntropyLoss"),
+		loss("2,4,3", 2, "ArgMax LogSoftmax NegativeLogLikelihoodLoss Sin"),
 	}
 }

@@ -29,6 +29,7 @@ type Graph struct {
 	outputs []*Value
 	values  map[string]*Value
 	body    *Body // set when this is the graph of a subgraph attribute
+	edit    *Edit // the transaction under way
 	version int
 	changes []Change
 	cache   cache
@@ -383,14 +384,16 @@ func (p *Param) Role() Role {
 	if p.Data == nil || !dtype.Of(p.Data.Dtype()).IsFloat() {
 		return Constant
 	}
-	return p.value.paramRole(map[*Value]bool{})
+	return p.value.paramRole(nil)
 }
 
 func (v *Value) paramRole(seen map[*Value]bool) Role {
 	if seen[v] {
 		return Constant
 	}
-	seen[v] = true
+	if seen != nil {
+		seen[v] = true
+	}
 	role := Constant
 	for _, n := range v.users {
 		switch r := n.roleOf(v, seen); {
@@ -421,6 +424,9 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 		case op.Weight:
 			role = Weight
 		}
+	}
+	if passesOn[n.opType] && seen == nil {
+		seen = map[*Value]bool{v: true}
 	}
 	if passesOn[n.opType] && len(n.out) > 0 && n.out[0] != nil {
 		return n.out[0].paramRole(seen)

@@ -37,7 +37,7 @@ func (e *Edit) Head(h Head) *Node {
 	if e.err != nil {
 		return nil
 	}
-	if err := e.g.infer(); err != nil {
+	if err := e.infer(); err != nil {
 		e.fail(err)
 		return nil
 	}

@@ -1,7 +1,10 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
 )
 
 // Infer infers the types of all values anew; onnxio calls it when a graph is complete, Edit after
@@ -23,16 +26,82 @@ func (g *Graph) infer() error {
 		}
 	}
 	err := w.walk(g.nodes)
+	var news []inferred
 	for v, b := range w.env {
 		if v.graph != g || v.input {
 			continue
 		}
+		x := inferred{v, v.typ, b.known}
 		if b.typ.Present() || v.producer != nil && v.producer.op != nil {
-			v.typ = b.typ
+			x.typ = b.typ
 		}
-		v.known = b.known
+		if g.edit == nil {
+			x.swap()
+		} else if !x.same() {
+			news = append(news, x)
+		}
+	}
+	if g.edit != nil {
+		g.edit.retell(news)
 	}
 	return err
+}
+
+// inferred is what inference told about a value, or what was known before it.
+type inferred struct {
+	v     *Value
+	typ   op.Type
+	known op.Known
+}
+
+// swap exchanges it with what the value says.
+func (x *inferred) swap() {
+	x.v.typ, x.typ = x.typ, x.v.typ
+	x.v.known, x.known = x.known, x.v.known
+}
+
+// same says whether the value says it already. Tensors are compared by identity.
+func (x *inferred) same() bool {
+	a, b := x.v.typ, x.typ
+	if a.Kind != b.Kind || a.DType != b.DType || a.Unranked != b.Unranked || a.Elem != nil || b.Elem != nil || !slices.Equal(a.Shape, b.Shape) {
+		return false
+	}
+	if x.v.known.Value == nil && x.known.Value == nil {
+		return slices.Equal(x.v.known.Dims, x.known.Dims)
+	}
+	was, ok1 := x.v.known.Value.(*tensor.Dense)
+	now, ok2 := x.known.Value.(*tensor.Dense)
+	return ok1 && ok2 && was == now && slices.Equal(x.v.known.Dims, x.known.Dims)
+}
+
+// retell makes new types part of the edit, so that taking it back restores the old ones without
+// another walk, and remembers that nothing is left to infer.
+func (e *Edit) retell(news []inferred) {
+	swap := func() {
+		for i := range news {
+			news[i].swap()
+		}
+	}
+	if len(news) > 0 {
+		e.act(action{do: swap, undo: swap})
+	}
+	e.settled = e.last()
+}
+
+// last numbers the latest change of the edit; it is unlike that of any other state of it.
+func (e *Edit) last() int {
+	if n := len(e.log); n > 0 {
+		return e.log[n-1].number
+	}
+	return 0
+}
+
+// infer infers all types unless nothing changed since they were.
+func (e *Edit) infer() error {
+	if e.settled == e.last() {
+		return nil
+	}
+	return e.g.infer()
 }
 
 // inferNode infers the outputs of one node from what its inputs are known to be; edits use it so

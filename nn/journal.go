@@ -30,6 +30,12 @@ type Change struct {
 	Axis    int    // of ParamCut
 	Keep    []int  // of ParamCut: the old index behind each new one; -1: new
 	Size    int    // of ParamCut: how many indices there were
+	// Like and Scale, of a ParamCut that copies channels, are the old index that each new one was
+	// copied from (-1: none) and the factor that each index was multiplied by; nil: 1.
+	Like  []int
+	Scale []float64
+	// Undoes is the version whose changes this one takes back; 0: it takes nothing back.
+	Undoes int
 }
 
 // Changes lists the changes of all edits after version since, in order.

@@ -60,7 +60,7 @@ func (e *Edit) setKernel(n *Node, size []int) {
 		return
 	}
 	e.Note("kernel of %s: %v → %v", n.describe(), s.kernel, to)
-	if err := e.g.infer(); err != nil {
+	if err := e.infer(); err != nil {
 		e.fail(err)
 		return
 	}
@@ -315,14 +315,22 @@ func (e *Edit) stretchWeight(p *Param, from, to []int) {
 	}
 }
 
-// pickParam keeps some indices of an axis of a parameter, −1 being zeros.
+// pickParam keeps some indices of an axis of a parameter, −1 being zeros. The tensor is made
+// whenever the change is, from the parameter as it is then.
 func (e *Edit) pickParam(p *Param, axis int, keep []int) {
+	if e.err != nil {
+		return
+	}
 	old, typ := p.Data, p.value.typ
 	n := old.Shape()[axis]
-	d := pick(old, axis, keep)
 	e.act(action{
-		do:     func() { p.Data, p.value.typ = d, op.TypeOf(d) },
-		undo:   func() { p.Data, p.value.typ = old, typ },
+		do: func() {
+			old, typ = p.Data, p.value.typ
+			p.Data = pick(old, axis, keep)
+			p.value.typ = op.TypeOf(p.Data)
+			p.Changed()
+		},
+		undo:   func() { p.Data, p.value.typ = old, typ; p.Changed() },
 		change: Change{Kind: ParamCut, Param: p, Name: p.Name(), Axis: axis, Keep: keep, Size: n},
 		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.Name(), n, len(keep)),
 	})

@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Plan is an edit that was tried and taken back: look at it, then Apply it, and Undo it if need be.
@@ -11,6 +12,7 @@ type Plan struct {
 	log     []action
 	version int // the graph's version for which the plan holds
 	applied bool
+	joined  bool // made of several
 	notes   []string
 	cuts    []Cut
 	saved   [][2]Cost
@@ -61,13 +63,40 @@ func (p *Plan) Undo() error {
 	}
 	e := &Edit{g: p.g, log: p.log}
 	e.undo()
-	p.g.commit(inverse(p.log))
+	undone := p.version
+	if p.joined {
+		undone = 0 // several versions: who follows the journal goes back step by step
+	}
+	p.g.commit(inverse(p.log, undone))
 	p.applied, p.version = false, p.g.version
 	return nil
 }
 
-// inverse is the journal of taking the actions back.
-func inverse(log []action) []action {
+// Join is one plan of two that were applied one after the other, with no edit between: its cuts are
+// those of both by the indices of the model before the first, and Undo takes both back.
+func (p *Plan) Join(next *Plan) (*Plan, error) {
+	if p.g != next.g || !p.applied || !next.applied || next.version != p.version+1 {
+		return nil, &Error{Stage: "plan", Err: errors.New("plans are joined once they are applied, one directly after the other")}
+	}
+	both := &Plan{g: p.g, log: append(slices.Clip(p.log), next.log...), version: next.version, applied: true, joined: true, notes: slices.Clone(p.notes), cuts: slices.Clone(p.cuts), saved: append(slices.Clip(p.saved), next.saved...)}
+	for _, n := range next.notes {
+		if !slices.Contains(both.notes, n) {
+			both.notes = append(both.notes, n)
+		}
+	}
+	rounds := 0
+	for _, c := range p.cuts {
+		rounds = max(rounds, c.round)
+	}
+	for _, c := range next.cuts {
+		c.round += rounds
+		both.cuts = append(both.cuts, c)
+	}
+	return both, nil
+}
+
+// inverse is the journal of taking the actions of a version back.
+func inverse(log []action, version int) []action {
 	swap := map[ChangeKind]ChangeKind{NodeAdded: NodeRemoved, NodeRemoved: NodeAdded, ParamAdded: ParamRemoved, ParamRemoved: ParamAdded}
 	out := make([]action, 0, len(log))
 	for i := len(log) - 1; i >= 0; i-- {
@@ -75,9 +104,10 @@ func inverse(log []action) []action {
 		if k, ok := swap[c.Kind]; ok {
 			c.Kind = k
 		}
+		c.Undoes = version
 		c.Name, c.Old = first(c.Old, c.Name), c.Name
 		if c.Kind == ParamCut {
-			c.Keep, c.Size = backwards(c.Keep, c.Size), len(c.Keep)
+			c.Keep, c.Size, c.Like, c.Scale = backwards(c.Keep, c.Size), len(c.Keep), nil, unscaled(c)
 		}
 		out = append(out, action{change: c})
 	}
@@ -96,6 +126,20 @@ func backwards(keep []int, n int) []int {
 		}
 	}
 	return back
+}
+
+// unscaled are the factors that take back those of a growth by copies.
+func unscaled(c Change) []float64 {
+	if c.Scale == nil {
+		return nil
+	}
+	s := make([]float64, c.Size)
+	for i, k := range c.Keep {
+		if k >= 0 {
+			s[k] = 1 / c.Scale[i]
+		}
+	}
+	return s
 }
 
 func first(a, b string) string {

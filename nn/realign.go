@@ -165,6 +165,7 @@ func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 	if len(users) == 0 {
 		all, output = slices.Clone(at.users), slices.Contains(e.g.outputs, at)
 	}
+	start := e.save()
 	v := e.Apply(identical(l), at)
 	if e.err != nil || v == at {
 		return v
@@ -183,10 +184,12 @@ func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 	if e.Try(plain) == nil {
 		return v
 	}
-	e.weighed(func() {
-		g := e.openEdge(v, at, axis, all, output)
-		e.fit(g, o.or(PreferAfter), nil)
-	})
+	before := e.costBefore(start.log)
+	e.fit(e.openEdge(v, at, axis, all, output), o.or(PreferAfter), nil)
+	if e.err != nil {
+		return nil
+	}
+	e.weigh(start, before)
 	return v
 }
 
@@ -203,11 +206,13 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 			in = append(in, v)
 		}
 	}
+	start := e.save()
 	out := e.ApplyAll(l, in...)
 	if e.err != nil {
 		return nil
 	}
 	var open *gap
+	var before Cost
 	for i, v := range n.out {
 		if v == nil || len(v.users) == 0 && !slices.Contains(e.g.outputs, v) {
 			continue
@@ -221,6 +226,7 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 			return nil
 		}
 		if axis, err := misfit(out[i], v); err == nil && axis >= 0 && i == 0 && e.whole() && e.Try(func() { e.bypass(v, out[i]) }) != nil {
+			before = e.costBefore(start.log)
 			g := e.openEdge(out[i], v, axis, slices.Clone(v.users), slices.Contains(e.g.outputs, v))
 			open = &g
 			continue
@@ -231,7 +237,8 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 	}
 	e.drop(n)
 	if open != nil {
-		e.weighed(func() { e.fit(*open, o.or(PreferAfter), nil) })
+		e.fit(*open, o.or(PreferAfter), nil)
+		e.weigh(start, before)
 	}
 	if e.err != nil {
 		return nil

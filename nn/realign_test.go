@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -203,6 +204,42 @@ func TestStructures(t *testing.T) {
 			}
 			if dump(g) != before {
 				t.Error("undo does not give the graph back")
+			}
+		})
+	}
+}
+
+// TestEdgesExactly compares models that lose an edge with models in which what came over it is zero.
+func TestEdgesExactly(t *testing.T) {
+	for name, c := range map[string]struct {
+		build    func(e *nn.Edit)
+		from, to string
+	}{
+		"first part": {parts, "a", "cat"}, "middle part": {parts, "b", "cat"}, "last part": {parts, "c", "cat"},
+		"term": {fork, "b", "sum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := model(t, c.build)
+			zero := g.Clone()
+			edit(t, zero, func(e *nn.Edit) {
+				for _, p := range []string{".weight", ".bias"} {
+					v := e.Value(c.from + p)
+					e.SetData(v, dtype.New(dtype.Float32, v.Type().Sizes()...))
+				}
+			})
+			in, want := runDrawn(t, zero)
+			edit(t, g, func(e *nn.Edit) { e.RemoveEdge(value(c.from)(e), node(e, c.to)) })
+			got, err := g.Run(context.Background(), in...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := agree(got[0], want[0], 1e-5); err != nil {
+				t.Error(err)
+			}
+			for p := range g.Params() {
+				if strings.HasPrefix(p.Name(), c.from+".") {
+					t.Errorf("%s is left", p.Name())
+				}
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
 )
 
 // ResizeOptions say how an axis gets another length. The zero value is exact, drops what has the
@@ -236,17 +237,15 @@ func (s *solver) refuse(d demand, need int) error {
 }
 
 // per is how many indices of an axis an atom has.
-func (g *Group) per(id axisID) int {
-	for _, x := range g.axes {
-		if x.axis == id {
-			return x.count
-		}
-	}
-	return 0
-}
+func (g *Group) per(id axisID) int { return g.on[id] }
 
 // offers lists groups on the axis that do not overlap.
 func (s *solver) offers(d demand, backwards bool) []offer {
+	now := d.size
+	for g, k := range s.decided {
+		now += k * g.per(d.axis)
+	}
+	ranked := d.Near || d.Channels < now // else none goes, and which matters least is of no interest
 	var list []offer
 	taken := map[int32]bool{}
 	groups := slices.Clone(s.c.groups)
@@ -275,17 +274,21 @@ func (s *solver) offers(d demand, backwards bool) []offer {
 		for _, e := range on {
 			taken[e] = true
 		}
-		list = append(list, s.offer(g, per, d))
+		if ranked {
+			list = append(list, s.offer(g, per, d))
+		} else {
+			list = append(list, offer{group: g, per: per, order: g.Atoms, lost: make([]float64, len(g.Atoms)+1)})
+		}
 	}
 	return list
 }
 
 func (s *solver) offer(g *Group, per int, d demand) offer {
+	o := offer{group: g, per: per, order: slices.Clone(g.Atoms)}
 	use := d.Utility
 	if use == nil {
 		use = magnitude(g)
 	}
-	o := offer{group: g, per: per, order: slices.Clone(g.Atoms)}
 	u := map[*Atom]float64{}
 	for _, a := range g.Atoms {
 		u[a] = use(a)
@@ -306,9 +309,7 @@ func magnitude(g *Group) func(*Atom) float64 {
 	for _, x := range g.axes {
 		c := g.c.a.axes[x.axis]
 		if p := c.value.param; p != nil && p.Data != nil && p.Role() == Weight {
-			if w, err := dtype.Float64s(p.Data); err == nil {
-				sums[x.axis] = squares(w, p.Data.Shape(), c.axis)
-			}
+			sums[x.axis] = squaresOf(p.Data, c.axis)
 		}
 	}
 	return func(a *Atom) float64 {
@@ -325,14 +326,36 @@ func magnitude(g *Group) func(*Atom) float64 {
 	}
 }
 
-func squares(w []float64, shape []int, axis int) []float64 {
+// squaresOf are the sums of the squares along an axis; nil where a tensor holds no numbers.
+func squaresOf(d *tensor.Dense, axis int) []float64 {
+	switch dtype.Of(d.Dtype()) {
+	case dtype.Float32:
+		return squares(dtype.Slice[float32](d), d.Shape(), axis)
+	case dtype.Float64:
+		return squares(dtype.Slice[float64](d), d.Shape(), axis)
+	}
+	w, err := dtype.Float64s(d)
+	if err != nil {
+		return nil
+	}
+	return squares(w, d.Shape(), axis)
+}
+
+func squares[F float32 | float64](w []F, shape []int, axis int) []float64 {
 	inner := 1
 	for _, n := range shape[axis+1:] {
 		inner *= n
 	}
 	out := make([]float64, shape[axis])
-	for i, x := range w {
-		out[i/inner%len(out)] += x * x
+	for len(w) > 0 {
+		for i := range out {
+			sum := 0.0
+			for _, x := range w[:inner] {
+				sum += float64(x) * float64(x)
+			}
+			out[i] += sum
+			w = w[inner:]
+		}
 	}
 	return out
 }

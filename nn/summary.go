@@ -76,25 +76,26 @@ func (g *Graph) Summary() *Summary {
 
 // costs are the multiply-adds of the nodes whose shapes are known once symbols are 1.
 func (g *Graph) costs() map[*Node]int64 {
+	cost := map[*Node]int64{}
+	for n, c := range g.atOne() {
+		if n.op.Cost != nil && settled(c) {
+			cost[n], _ = n.op.Cost(c)
+		}
+	}
+	return cost
+}
+
+// atOne are the calls of the nodes that can be inferred with symbols at size 1.
+func (g *Graph) atOne() map[*Node]*op.Call {
 	w := newWalker(g, walkInfer)
+	w.calls = make(map[*Node]*op.Call, len(g.nodes))
 	for _, v := range g.inputs {
 		w.env[v] = &binding{typ: atOne(v.typ)}
 	}
-	cost := map[*Node]int64{}
 	for _, n := range g.nodes {
-		if w.visit(n) != nil {
-			continue // a size of 1 does not fit here; the others still count
-		}
-		if n.op == nil || n.op.Cost == nil {
-			continue
-		}
-		c := w.call(n, n.reads())
-		if c == nil || c.Resolve() != nil || !settled(c) {
-			continue
-		}
-		cost[n], _ = n.op.Cost(c)
+		_ = w.visit(n) // a size of 1 may not fit here; the others still count
 	}
-	return cost
+	return w.calls
 }
 
 // atOne is a type with 1 for each dimension that has no number.

@@ -35,7 +35,7 @@ func (e *Edit) verify() {
 		return
 	}
 	if len(e.freed) == 0 { // else inputs have new types that the end of the edit follows
-		if err := e.g.infer(); err != nil {
+		if err := e.infer(); err != nil {
 			e.fail(err)
 			return
 		}
@@ -63,9 +63,6 @@ func (e *Edit) restore(m mark) {
 	e.log, e.notes, e.freed = e.log[:m.log:m.log], e.notes[:m.notes:m.notes], e.freed[:m.freed:m.freed]
 	e.cuts, e.saved = e.cuts[:m.cuts:m.cuts], e.saved[:m.saved:m.saved]
 	e.place, e.scope, e.seed = m.place, m.scope, m.seed
-	if m.freed == 0 {
-		_ = e.g.infer() // it held before
-	}
 }
 
 // weigh makes everything since s one entry of what the plan says about the model's weight, given
@@ -87,4 +84,22 @@ func (e *Edit) weighed(f func()) {
 	before, _ := e.cost()
 	f()
 	e.weigh(s, before)
+}
+
+// costBefore is what the model weighed before entry from of the log, as far as nodes and parameters
+// were added since.
+func (e *Edit) costBefore(from int) Cost {
+	c, _ := e.cost()
+	costs := e.g.costs()
+	for _, a := range e.log[from:] {
+		switch a.change.Kind {
+		case NodeAdded:
+			c.MACs -= costs[a.change.Node]
+		case ParamAdded:
+			if p := a.change.Param; p.Role() != Constant {
+				c.Params -= p.Size()
+			}
+		}
+	}
+	return c
 }

@@ -45,10 +45,11 @@ type walker struct {
 	spec     map[*Value]dtype.Value // those of them that the lowering depends on
 	deferred []*Node
 	waiting  map[*Node]bool
-	demanded map[*Value]error // what deferred nodes are waiting for
-	missing  []*Node          // nodes graft has no operator for
-	wrt      []*Value         // what is differentiated for: not folded, even if it looks constant
-	fuser    *fuser           // finds groups of nodes to run as one; nil: every node by itself
+	demanded map[*Value]error   // what deferred nodes are waiting for
+	missing  []*Node            // nodes graft has no operator for
+	wrt      []*Value           // what is differentiated for: not folded, even if it looks constant
+	fuser    *fuser             // finds groups of nodes to run as one; nil: every node by itself
+	calls    map[*Node]*op.Call // of the nodes that resolved, where a caller wants them
 }
 
 // stateUpdate says that after a training step the parameter takes the value of a node.
@@ -152,6 +153,9 @@ func (w *walker) visit(n *Node) error {
 			return w.deferNode(n)
 		}
 		c.Known[i].Value = v
+	}
+	if w.calls != nil {
+		w.calls[n] = c
 	}
 	return w.resolved(n, c, in)
 }

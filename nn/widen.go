@@ -2,54 +2,66 @@ package nn
 
 import (
 	"fmt"
-	"math"
 	"slices"
-
-	"github.com/graft-ml/graft/nn/dtype"
-	"gorgonia.org/tensor"
 )
 
 // widen adds atoms as a solver decided.
 func (e *Edit) widen(c *Channels, s *solver, copying bool) { e.grow(c, s.added, nil, copying) }
 
 // grow adds atoms to groups: each is put behind the last one of its group, on every axis. Rows that
-// compute new channels of a quiet group start at zero. The graph may have been cut since c was
-// made, so the groups are looked up again by their axes.
+// compute new channels of a quiet group start at zero. The graph may have been cut since c was made,
+// so the groups are looked up again by their axes; those that share no axis grow together.
 func (e *Edit) grow(c *Channels, added map[*Group]int, quiet map[*Group]bool, copying bool) {
+	var todo []*Group
 	for _, g := range c.groups {
-		k := added[g]
-		if k == 0 || e.err != nil {
-			continue
+		if added[g] != 0 {
+			todo = append(todo, g)
 		}
+	}
+	for len(todo) > 0 && e.err == nil {
 		now := e.Channels()
 		if e.err != nil {
 			return
 		}
-		if same := now.like(g); same != nil {
-			e.widenGroup(now, same, k, growth{copying: copying, zero: quiet[g]})
-			continue
+		var batch []growing
+		var later []*Group
+		taken := map[axisID]bool{}
+		for _, g := range todo {
+			same := now.like(g)
+			if same == nil {
+				e.Failf("a group of channels cannot be found again")
+				return
+			}
+			if slices.ContainsFunc(same.axes, func(x axisCount) bool { return taken[x.axis] }) {
+				later = append(later, g)
+				continue
+			}
+			for _, x := range same.axes {
+				taken[x.axis] = true
+			}
+			batch = append(batch, growing{same, growth{Count: added[g], Copy: copying, Quiet: quiet[g], Seed: e.seed}})
 		}
-		e.Failf("a group of channels cannot be found again")
+		e.widenGroups(now, batch)
+		todo = later
 	}
 }
 
 // like finds the group on the same axes as one of an earlier analysis.
 func (c *Channels) like(g *Group) *Group {
+	type key struct {
+		v           *Value
+		axis, count int
+	}
+	set := make(map[key]bool, len(g.axes))
+	for _, a := range g.axes {
+		x := g.c.a.axes[a.axis]
+		set[key{x.value, x.axis, a.count}] = true
+	}
 	for _, x := range c.groups {
-		if len(x.axes) != len(g.axes) {
-			continue
-		}
-		count := map[string]int{}
-		for i, a := range x.axes {
-			p, q := c.a.axes[a.axis], g.c.a.axes[g.axes[i].axis]
-			count[fmt.Sprintf("%p %d %d", p.value, p.axis, a.count)]++
-			count[fmt.Sprintf("%p %d %d", q.value, q.axis, g.axes[i].count)]--
-		}
-		ok := true
-		for _, k := range count {
-			ok = ok && k == 0
-		}
-		if ok {
+		if len(x.axes) == len(g.axes) && !slices.ContainsFunc(x.axes, func(a axisCount) bool {
+			y := c.a.axes[a.axis]
+			return !set[key{y.value, y.axis, a.count}]
+		}) {
 			return x
 		}
 	}
@@ -61,20 +73,45 @@ type layout struct {
 	keep, like []int
 }
 
-func (e *Edit) widenGroup(c *Channels, g *Group, k int, how growth) {
-	last := g.Atoms[len(g.Atoms)-1]
+// growing is a group and how it grows.
+type growing struct {
+	group *Group
+	how   growth
+}
+
+// widenGroups lets groups grow that share no axis.
+func (e *Edit) widenGroups(c *Channels, batch []growing) {
+	e.round++
+	w := e.onScales(c)
 	keep := map[axisID][]int{}
-	plans := map[axisID]layout{}
-	i := 0
-	for _, x := range g.axes {
-		a := c.a.axes[x.axis]
-		l := stretch(int(a.size), int(a.first), last.slots[i:i+x.count], k)
-		i += x.count
-		plans[x.axis], keep[x.axis] = l, l.keep
+	for _, b := range batch {
+		e.widenGroup(c, b.group, b.how, keep)
 	}
-	before, _ := e.cost()
-	how.zero, how.copies = how.zero || c.contracted(g), k
-	how.copying = how.copying && !how.zero // copies of queries and keys would count twice
+	f := &follower{e: e, c: c, keep: keep}
+	if f.run(); e.err != nil {
+		return
+	}
+	e.saved = append(e.saved, w.compare(keep))
+	after := e.Channels()
+	if e.err != nil {
+		return
+	}
+	for _, b := range batch {
+		if x := after.like(b.group); x == nil || len(x.Atoms) != len(b.group.Atoms)+b.how.Count {
+			e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not hang together", e.g.Name)})
+			return
+		}
+	}
+}
+
+func (e *Edit) widenGroup(c *Channels, g *Group, how growth, keep map[axisID][]int) {
+	plans := map[axisID]layout{}
+	for i, x := range g.axes {
+		plans[x.axis] = g.layout(i, how.Count)
+		keep[x.axis] = plans[x.axis].keep
+	}
+	how.Quiet = how.Quiet || c.contracted(g)
+	how.Copy = how.Copy && !how.Quiet // copies of queries and keys would count twice
 	for _, rows := range []bool{true, false} {
 		for _, x := range g.axes {
 			a := c.a.axes[x.axis]
@@ -83,28 +120,22 @@ func (e *Edit) widenGroup(c *Channels, g *Group, k int, how growth) {
 			}
 			switch v := a.value; {
 			case v.param != nil:
-				how.rows = rows
-				e.growParam(v.param, a.axis, plans[x.axis], how)
+				e.growParam(v.param, a.axis, plans[x.axis], rows, &how)
 			case c.a.leaf[v]:
 				e.cutConstant(v, a.axis, copied(plans[x.axis]))
 			}
 		}
 	}
-	f := &follower{e: e, c: c, keep: keep}
-	f.run()
-	if e.err != nil {
-		return
+}
+
+// layout is that of axis i of the group with k more atoms.
+func (g *Group) layout(i, k int) layout {
+	at := 0
+	for _, x := range g.axes[:i] {
+		at += x.count
 	}
-	if err := e.g.infer(); err != nil {
-		e.fail(err)
-		return
-	}
-	now, _ := e.cost()
-	e.saved = append(e.saved, [2]Cost{before, now})
-	after := e.g.channels()
-	if x := after.like(g); x == nil || len(x.Atoms) != len(g.Atoms)+k {
-		e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not hang together", after.a.g.Name)})
-	}
+	a := g.c.a.axes[g.axes[i].axis]
+	return stretch(int(a.size), int(a.first), g.Atoms[len(g.Atoms)-1].slots[at:at+g.axes[i].count], k)
 }
 
 func copied(l layout) []int {
@@ -151,7 +182,7 @@ func (g *Group) makesAxis(id axisID) bool {
 		}
 		for _, o := range g.c.a.tied(id, n) {
 			y := g.c.a.axes[o]
-			if slices.Contains(n.out, y.value) && (!n.derives() || g.makesAxis(o)) {
+			if slices.Contains(n.out, y.value) && (!g.c.derives(n) || g.makesAxis(o)) {
 				return true
 			}
 		}
@@ -162,10 +193,10 @@ func (g *Group) makesAxis(id axisID) bool {
 // tied lists the axes that a node ties to one of its own.
 func (a *analysis) tied(id axisID, n *Node) []axisID {
 	var list []axisID
-	for _, set := range [][]relation{a.rel, a.norm} {
+	at := a.spans[n]
+	for _, set := range [][]relation{a.rel[at.rel:at.relEnd], a.norm[at.norm:at.normEnd]} {
 		for _, r := range set {
 			switch {
-			case r.node != n:
 			case r.a == id:
 				list = append(list, r.b)
 			case r.b == id:
@@ -173,10 +204,7 @@ func (a *analysis) tied(id axisID, n *Node) []axisID {
 			}
 		}
 	}
-	for _, s := range a.splits {
-		if s.node != n {
-			continue
-		}
+	for _, s := range a.splits[at.split:at.splitEnd] {
 		for i := range s.factors {
 			if s.factors[i].holds(id) {
 				for _, p := range s.factors[i].parts {
@@ -198,142 +226,9 @@ func (c *Channels) contracted(g *Group) bool {
 		if g.per(r.a) == 0 || g.per(r.b) == 0 || x.param != nil || y.param != nil || slices.Contains(r.node.out, x) || slices.Contains(r.node.out, y) {
 			continue
 		}
-		if x.producer != nil && y.producer != nil && !x.producer.derives() && !y.producer.derives() {
+		if x.producer != nil && y.producer != nil && !c.derives(x.producer) && !c.derives(y.producer) {
 			return true
 		}
 	}
 	return false
-}
-
-// growth says what new indices of a parameter hold.
-type growth struct {
-	rows    bool // they compute channels
-	copying bool
-	copies  int
-	zero    bool
-}
-
-func (e *Edit) growParam(p *Param, axis int, l layout, how growth) {
-	e.cutParam(p, axis, l.keep)
-	if e.err != nil || !dtype.Of(p.Data.Dtype()).IsFloat() {
-		return
-	}
-	d := p.Data
-	x, err := dtype.Float64s(d)
-	if err != nil {
-		e.fail(err)
-		return
-	}
-	rng := e.random(p.Name() + " widened")
-	start, spread := p.startsAt(), math.Sqrt(meanSquare(x)+1e-12)
-	each(d.Shape(), axis, func(i, k int, old func(int) int) {
-		if l.keep[k] >= 0 {
-			if how.copying && !how.rows && repeated(l, k) {
-				x[i] /= float64(how.copies + 1)
-			}
-			return
-		}
-		like := x[old(slices.Index(l.keep, l.like[k]))]
-		switch {
-		case how.copying && how.rows:
-			x[i] = like
-		case how.copying:
-			x[i] = like // its model was divided before, for it stands in front
-		case !how.rows || how.zero && start == startRandom:
-			x[i] = 0
-		case start == startOne:
-			x[i] = 1
-		case start == startLike:
-			x[i] = like
-		case start == startRandom:
-			x[i] = rng.NormFloat64() * spread
-		}
-	})
-	now, err := dtype.FromFloats(dtype.Of(d.Dtype()), x, d.Shape()...)
-	if err != nil {
-		e.fail(err)
-		return
-	}
-	e.fillParam(p, now)
-}
-
-// fillParam sets the elements of a parameter whose change of shape is in the journal already.
-func (e *Edit) fillParam(p *Param, d *tensor.Dense) {
-	old := p.Data
-	e.act(action{do: func() { p.Data = d }, undo: func() { p.Data = old }})
-}
-
-func repeated(l layout, k int) bool {
-	for j := k + 1; j < len(l.keep); j++ {
-		if l.keep[j] < 0 && l.like[j] == l.keep[k] {
-			return true
-		}
-	}
-	return false
-}
-
-func meanSquare(x []float64) float64 {
-	s := 0.0
-	for _, v := range x {
-		s += v * v
-	}
-	return s / float64(max(len(x), 1))
-}
-
-// each visits the elements of a tensor with their index on an axis; old gives the element at
-// another index of it.
-func each(shape []int, axis int, f func(i, k int, old func(int) int)) {
-	inner := 1
-	for _, n := range shape[axis+1:] {
-		inner *= n
-	}
-	n := shape[axis]
-	total := 1
-	for _, d := range shape {
-		total *= d
-	}
-	for i := range total {
-		k := i / inner % n
-		f(i, k, func(j int) int { return i + (j-k)*inner })
-	}
-}
-
-type start int
-
-const (
-	startZero start = iota
-	startOne
-	startLike
-	startRandom
-)
-
-// startsAt is what a new row of a parameter starts as, by what its reader does with it.
-func (p *Param) startsAt() start {
-	for _, n := range p.value.users {
-		switch n.opType {
-		case "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization":
-			if n.In(1) == p.value || n.In(4) == p.value {
-				return startOne
-			}
-			return startZero
-		case "Add", "Sub", "Sum":
-			return startZero
-		case "Conv", "ConvTranspose", "Gemm":
-			if n.In(2) == p.value {
-				return startZero
-			}
-			return startRandom
-		case "LSTM", "GRU", "RNN":
-			if n.In(1) == p.value || n.In(2) == p.value {
-				return startRandom
-			}
-			return startZero
-		case "Mul", "Div", "PRelu", "Pow":
-			return startLike
-		}
-	}
-	if len(p.Data.Shape()) > 1 {
-		return startRandom
-	}
-	return startZero
 }

@@ -41,16 +41,34 @@ func Read(r io.Reader) (*nn.Graph, error) { return Loader{}.Read(r) }
 // does not know are kept as they are: such a model can be changed and saved, not run. Errors are
 // of type *nn.Error and name the node.
 func (l Loader) Load(path string) (*nn.Graph, error) {
-	m, err := l.readModel(path)
+	m, raw, done, err := l.openModel(path)
 	if err != nil {
 		return nil, loadError(err)
 	}
+	defer done()
 	ext, err := l.external(path)
 	if err != nil {
 		return nil, loadError(err)
 	}
 	defer ext.close()
-	return l.build(m, ext)
+	return l.build(m, ext, raw)
+}
+
+// openModel decodes the model at name, except for the sections that are still to be read from its
+// file; done closes it.
+func (l Loader) openModel(name string) (m *onnxpb.ModelProto, raw sections, done func() error, err error) {
+	if l.FS == nil {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if m, raw, err := skimModel(f); err == nil {
+			return m, raw, f.Close, nil
+		}
+		f.Close() // decoding all of it tells what is wrong, or that nothing is
+	}
+	m, err = l.readModel(name)
+	return m, nil, func() error { return nil }, err
 }
 
 // Read reads a serialized model. External data are read from the root of l.FS, if it is set.
@@ -64,11 +82,11 @@ func (l Loader) Read(r io.Reader) (*nn.Graph, error) {
 		return nil, loadError(err)
 	}
 	if l.FS == nil {
-		return l.build(m, nil)
+		return l.build(m, nil, nil)
 	}
 	ext := &externalFiles{fsys: l.FS}
 	defer ext.close()
-	return l.build(m, ext)
+	return l.build(m, ext, nil)
 }
 
 func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
@@ -109,12 +127,14 @@ func (l Loader) external(name string) (*externalFiles, error) {
 }
 
 // build makes a graph of a decoded model, which it takes over.
-func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles) (*nn.Graph, error) {
+func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*nn.Graph, error) {
 	ops := l.Ops
 	if len(ops.List()) == 0 {
 		ops = op.Standard()
 	}
-	g, err := newReader(ops, m, ext).model()
+	r := newReader(ops, m, ext)
+	r.raw = raw
+	g, err := r.model()
 	if err != nil {
 		return nil, loadError(err)
 	}

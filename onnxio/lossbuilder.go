@@ -41,7 +41,7 @@ func (r *caseRun) withLoss(set string, build func(*lossBuilder) error) (*nn.Grap
 		return nil, nil, err
 	}
 	defer ext.close()
-	g, err = r.loader().build(m, ext)
+	g, err = r.loader().build(m, ext, nil)
 	return g, data, err
 }
 

@@ -14,6 +14,7 @@ type reader struct {
 	ops       op.Set
 	proto     *onnxpb.ModelProto
 	ext       *externalFiles
+	raw       sections // raw data of initializers that are still in the file
 	functions map[functionKey]*onnxpb.FunctionProto
 	local     map[functionKey]*op.Op // operators made of functions
 	calls     []functionKey          // being expanded, to refuse a function that calls itself
@@ -166,7 +167,7 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 }
 
 func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {
-	d, err := decodeTensor(t, s.ext)
+	d, err := s.tensor(t)
 	var gone *StrippedError
 	if errors.As(err, &gone) {
 		v.stripped = t

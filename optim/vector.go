@@ -1,5 +1,7 @@
 package optim
 
+import "github.com/graft-ml/graft/internal/kernel"
+
 // The functions below do the first elements of an update with vector
 // instructions and return how many that were, 0 where there are none for F or
 // for this machine. Their results have the bits of the Go loops.
@@ -11,6 +13,10 @@ func sgdVector[F float](w, g, b []F, lr, decay, momentum, take F) int {
 		return 0
 	}
 	k := [4]float32{float32(lr), float32(decay), float32(momentum), float32(take)}
+	if n >= 2*spreadGrain {
+		sgdSpread(*x, *any(&g).(*[]float32), *any(&b).(*[]float32), k)
+		return n
+	}
 	sgdVec(n, &(*x)[0], first(&g), first(&b), &k)
 	return n
 }
@@ -25,9 +31,30 @@ func adamVector[F float](w, g, m, v []F, k [9]F) int {
 	for i, c := range k {
 		f[i] = float32(c)
 	}
+	if n >= 2*spreadGrain {
+		adamSpread(*x, *any(&g).(*[]float32), *any(&m).(*[]float32), *any(&v).(*[]float32), f)
+		return n
+	}
 	adamVec(n, &(*x)[0], first(&g), first(&m), first(&v), &f)
 	return n
 }
 
 // first is the address of the first of some float32.
 func first[F float](v *[]F) *float32 { return &(*any(v).(*[]float32))[0] }
+
+// spreadGrain is how many elements are worth another thread.
+const spreadGrain = 1 << 14
+
+// spread runs f over n elements, but for those that fill no vector, in pieces of whole vectors:
+// what becomes of an element does not depend on the piece that it is in.
+func spread(n int, f func(lo, hi int)) {
+	kernel.Default().Range(n/8, spreadGrain/8, func(lo, hi int) { f(8*lo, 8*hi) })
+}
+
+func sgdSpread(w, g, b []float32, k [4]float32) {
+	spread(len(w), func(lo, hi int) { sgdVec(hi-lo, &w[lo], &g[lo], &b[lo], &k) })
+}
+
+func adamSpread(w, g, m, v []float32, k [9]float32) {
+	spread(len(w), func(lo, hi int) { adamVec(hi-lo, &w[lo], &g[lo], &m[lo], &v[lo], &k) })
+}

@@ -2,6 +2,8 @@ package train
 
 import (
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
@@ -19,6 +21,7 @@ type state struct {
 	grad  *tensor.Dense // the gradient, summed over micro-batches; the engine's memory while a group has one batch only
 	has   bool          // grad holds one
 	ema   *tensor.Dense // the running average, or the raw weight while the graph holds the average
+	young bool          // the average has NaN where it begins anew at the weights
 	safe  *tensor.Dense // of a statistic: its value before the step, while gradients accumulate
 	shape []int         // that of the parameter when the state was made or cut last
 	typ   op.DType
@@ -31,7 +34,7 @@ func (t *Trainer) follow() error {
 		t.params, t.stats = map[*nn.Param]*state{}, map[*nn.Param]*state{}
 	}
 	if v := t.g.Version(); v != t.seen {
-		for c := range t.g.Changes(t.seen) {
+		for _, c := range standing(t.g.Changes(t.seen), t.seen) {
 			t.change(c)
 		}
 		t.abandon()
@@ -54,6 +57,7 @@ func (t *Trainer) follow() error {
 			if t.c.EMA > 0 && s.ema == nil {
 				s.ema = dtype.Clone(p.Data)
 			}
+			s.begin(p)
 			stats[p] = s
 		}
 	}
@@ -68,6 +72,7 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 		if t.c.EMA > 0 && s.ema == nil {
 			s.ema = dtype.Clone(p.Data)
 		}
+		s.begin(p)
 		return s, nil
 	}
 	pl, err := t.c.planFor(p)
@@ -101,15 +106,31 @@ func (t *Trainer) change(c nn.Change) {
 	case nn.ParamCut:
 		for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
 			if s := m[c.Param]; s != nil {
-				s.cut(c.Axis, c.Keep)
+				s.cut(c)
 			}
 		}
 	}
 	t.best = nil // of another model
 }
 
-// cut keeps the given indices along an axis of the parameter, in everything that follows it.
-func (s *state) cut(axis int, keep []int) {
+// standing are the changes that were not taken back. Where a plan was applied and undone since the
+// states followed last, they have nothing to follow: no state is lost.
+func standing(changes iter.Seq[nn.Change], since int) []nn.Change {
+	var list []nn.Change
+	undone := map[int]bool{}
+	for c := range changes {
+		if c.Undoes > since {
+			undone[c.Undoes], undone[c.Version] = true, true
+		}
+		list = append(list, c)
+	}
+	return slices.DeleteFunc(list, func(c nn.Change) bool { return undone[c.Version] })
+}
+
+// cut keeps indices along an axis of the parameter in everything that follows it. What the
+// optimizer knows of new indices is zero, as at the start of training; averages begin at the weights.
+func (s *state) cut(c nn.Change) {
+	axis, keep := c.Axis, c.Keep
 	if axis < 0 || axis >= len(s.shape) {
 		return
 	}
@@ -120,17 +141,85 @@ func (s *state) cut(axis int, keep []int) {
 			}
 		}
 	}
-	switch {
-	case slices.Contains(keep, -1):
-		s.ema = nil // begins anew at the weights
-	case s.ema != nil:
-		s.ema = cut(s.ema, axis, keep)
+	if s.ema != nil {
+		s.ema = s.averageOf(c)
 	}
 	s.shape[axis] = len(keep)
 	if s.grad != nil {
 		s.grad, s.has = dtype.New(s.typ, s.shape...), false
 	}
 	s.safe = nil
+}
+
+// averageOf is the average after a change of an axis: copied channels have copied averages, new
+// ones NaN until begin.
+func (s *state) averageOf(c nn.Change) *tensor.Dense {
+	from := slices.Clone(c.Keep)
+	for i, k := range from {
+		if k < 0 && c.Like != nil {
+			from[i] = c.Like[i]
+		}
+	}
+	d := cut(s.ema, c.Axis, from)
+	if !slices.Contains(from, -1) && c.Scale == nil {
+		return d
+	}
+	s.young = true
+	factor := func(i int) float64 {
+		switch {
+		case from[i] < 0:
+			return math.NaN()
+		case c.Scale != nil:
+			return c.Scale[i]
+		}
+		return 1
+	}
+	if s.typ == dtype.Float32 {
+		scale(dtype.Slice[float32](d), d.Shape(), c.Axis, factor)
+	} else {
+		scale(dtype.Slice[float64](d), d.Shape(), c.Axis, factor)
+	}
+	return d
+}
+
+// scale multiplies each index of an axis by its factor; 0·NaN is NaN.
+func scale[F float32 | float64](x []F, shape []int, axis int, factor func(i int) float64) {
+	inner := 1
+	for _, n := range shape[axis+1:] {
+		inner *= n
+	}
+	for i := range shape[axis] {
+		f := F(factor(i))
+		if f == 1 {
+			continue
+		}
+		for at := i * inner; at < len(x); at += shape[axis] * inner {
+			for k := range inner {
+				x[at+k] *= f
+			}
+		}
+	}
+}
+
+// begin sets what is new in an average to the weights.
+func (s *state) begin(p *nn.Param) {
+	if !s.young || s.ema == nil || !s.fits(p) {
+		return
+	}
+	s.young = false
+	if s.typ == dtype.Float32 {
+		settle(dtype.Slice[float32](s.ema), dtype.Slice[float32](p.Data))
+	} else {
+		settle(dtype.Slice[float64](s.ema), dtype.Slice[float64](p.Data))
+	}
+}
+
+func settle[F float32 | float64](average, weight []F) {
+	for i, x := range average {
+		if x != x {
+			average[i] = weight[i]
+		}
+	}
 }
 
 // cut takes the given indices along an axis; -1 makes zeros.

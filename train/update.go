@@ -1,9 +1,8 @@
 package train
 
 import (
+	"errors"
 	"math"
-	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/graft-ml/graft/internal/kernel"
@@ -28,7 +27,7 @@ func (t *Trainer) update(total int) (float64, error) {
 	square := 0.0
 	for _, p := range t.group.order {
 		if s := t.params[p]; s.has {
-			square += squares(s.grad)
+			square += squares(s.grad, &t.blocks)
 		}
 	}
 	norm := scale * math.Sqrt(square)
@@ -62,52 +61,49 @@ func (t *Trainer) update(total int) (float64, error) {
 	return norm, nil
 }
 
-// parallelFrom is the number of elements from which parameters are updated by several
-// goroutines: below, starting them costs more.
-const parallelFrom = 1 << 18
-
 // each calls f for the parameters that have a gradient. They are independent, so the result does
-// not depend on the order.
+// not depend on the order. A parameter that alone would keep a thread busy when the others are done
+// comes by itself, if its rule spreads it over the threads.
 func (t *Trainer) each(f func(*nn.Param, *state) error) error {
 	size := 0
 	for _, p := range t.group.order {
 		size += p.Size()
 	}
-	workers := min(runtime.GOMAXPROCS(0), len(t.group.order))
-	if size < parallelFrom || workers < 2 {
-		for _, p := range t.group.order {
-			if s := t.params[p]; s.has {
-				if err := f(p, s); err != nil {
-					return err
-				}
+	pool := kernel.Default()
+	large := func(p *nn.Param, s *state) bool {
+		return p.Size() >= size/(2*pool.Threads()) && spreads(s.plan.rule)
+	}
+	for _, p := range t.group.order {
+		if s := t.params[p]; s.has && large(p, s) {
+			if err := f(p, s); err != nil {
+				return err
 			}
 		}
-		return nil
 	}
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make([]error, workers)
-	for w := range workers {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(t.group.order) {
-					return
-				}
-				p := t.group.order[i]
-				if s := t.params[p]; s.has && errs[w] == nil {
-					errs[w] = f(p, s)
-				}
+	errs := make([]error, pool.Threads())
+	pool.Run(len(errs), func(_, w int) {
+		for errs[w] == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(t.group.order) {
+				return
 			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+			p := t.group.order[i]
+			if s := t.params[p]; s.has && !large(p, s) {
+				errs[w] = f(p, s)
+			}
 		}
+	})
+	return errors.Join(errs...)
+}
+
+// spreads tells whether a rule uses all threads for one parameter.
+func spreads(r optim.Rule) bool {
+	switch r.(type) {
+	case optim.SGD, optim.Adam, optim.AdamW:
+		return true
 	}
-	return nil
+	return false
 }
 
 // rate is the factor on the rule's rate for the coming update, of total in this run.
@@ -151,22 +147,36 @@ func addSlice[F float32 | float64](dst, src []F, factor F, replace bool) {
 	}
 }
 
-// squares is the sum of the squares of all elements.
-func squares(d *tensor.Dense) float64 {
-	if dtype.Of(d.Dtype()) == dtype.Float32 {
-		total, rest := 0.0, dtype.Slice[float32](d)
-		for len(rest) > 0 {
-			block := rest[:min(len(rest), 1<<12)]
-			rest = rest[len(block):]
+// squareBlock is how many squares are added in the element type before the sum is.
+const squareBlock = 1 << 12
+
+// squares is the sum of the squares of all elements; blocks is memory for the sums of blocks, which
+// are added in their order however many threads make them.
+func squares(d *tensor.Dense, blocks *[]float64) float64 {
+	if dtype.Of(d.Dtype()) != dtype.Float32 {
+		return sumSquares(dtype.Slice[float64](d))
+	}
+	x := dtype.Slice[float32](d)
+	n := (len(x) + squareBlock - 1) / squareBlock
+	if len(*blocks) < n {
+		*blocks = make([]float64, n)
+	}
+	sums := (*blocks)[:n]
+	kernel.Default().Range(n, 8, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			block := x[i*squareBlock : min(len(x), (i+1)*squareBlock)]
 			s := float64(kernel.SumSq(nil, block))
 			if !(s > 1e-30) || math.IsInf(s, 0) {
 				s = sumSquares(block) // out of float32's range
 			}
-			total += s
+			sums[i] = s
 		}
-		return total
+	})
+	total := 0.0
+	for _, s := range sums {
+		total += s
 	}
-	return sumSquares(dtype.Slice[float64](d))
+	return total
 }
 
 // sumSquares keeps four sums, which a processor adds side by side.

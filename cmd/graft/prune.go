@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,7 @@ type pruning struct {
 	criterion, data      string
 	batchDim             string
 	iterations, epochs   int
-	batch                int
+	batch, scoreBatches  int
 	ignore               []string
 	roundTo              int
 	perLayer, normalized bool
@@ -66,6 +68,7 @@ The plan is printed, and written by --plan as JSON: every index removed from eve
 	f.IntVar(&p.iterations, "iterations", 1, "rounds in which the target is reached")
 	f.IntVar(&p.epochs, "finetune-epochs", 0, "epochs of fine-tuning after each round")
 	f.IntVar(&p.batch, "batch", 32, "samples in a batch")
+	f.IntVar(&p.scoreBatches, "score-batches", 64, "batches that taylor, activation and hessian read in each round; 0: all")
 	f.StringArrayVar(&p.ignore, "ignore", nil, "glob of nodes whose outputs keep their channels; repeatable")
 	f.IntVar(&p.roundTo, "round-to", 0, "make what stays a multiple of this")
 	f.Float64Var(&p.most, "most", 0, "largest share of a layer that may go; 0: all but one channel")
@@ -102,22 +105,58 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 		}
 		return p.finish(w, g, plan)
 	}
-	first := true
+	return p.rounds(ctx, w, g, pruner, t, fit, val)
+}
+
+// rounds prunes step by step, with fine-tuning between. What is written as the plan is all of it.
+func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner prune.Pruner, t *train.Trainer, fit, val data.Set[data.Sample]) error {
+	before, err := p.judge(ctx, t, val)
+	if err != nil {
+		return err
+	}
+	var all *nn.Plan
+	round := 0
 	for plan, err := range pruner.Steps(ctx, g, p.iterations) {
 		if err != nil {
 			return err
 		}
-		if err := p.show(w, plan, first); err != nil {
+		if round++; !p.asJSON {
+			fmt.Fprintf(w, "round %d of %d\n%v\n", round, p.iterations, plan)
+		}
+		if all == nil {
+			all = plan
+		} else if all, err = all.Join(plan); err != nil {
 			return err
 		}
-		first = false
 		if p.epochs > 0 {
 			if _, err := t.Fit(ctx, fit, val); err != nil {
 				return err
 			}
 		}
 	}
+	if err := p.write(w, all); err != nil {
+		return err
+	}
+	after, err := p.judge(ctx, t, val)
+	if err != nil {
+		return err
+	}
+	if !p.asJSON {
+		a, b := all.Cost()
+		fmt.Fprintf(w, "in all: parameters %d → %d, multiply-adds %d → %d (%.1f %% stay)\n", a.Params, b.Params, a.MACs, b.MACs, 100*float64(b.MACs)/float64(max(a.MACs, 1)))
+		for _, name := range slices.Sorted(maps.Keys(after)) {
+			fmt.Fprintf(w, "validation %s %.4g → %.4g\n", name, before[name], after[name])
+		}
+	}
 	return onnxio.Save(p.output, g)
+}
+
+// judge is what the validation says of the model; nothing without data.
+func (p pruning) judge(ctx context.Context, t *train.Trainer, val data.Set[data.Sample]) (map[string]float64, error) {
+	if t == nil || val == nil || val.Len() == 0 {
+		return nil, nil
+	}
+	return t.Evaluate(ctx, val)
 }
 
 // again applies a plan from a file.
@@ -136,7 +175,13 @@ func (p pruning) again(w io.Writer, g *nn.Graph) error {
 
 // finish shows a plan, applies it and writes the model.
 func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
-	if err := p.show(w, plan, true); err != nil || p.dryRun {
+	if !p.asJSON {
+		fmt.Fprintln(w, plan)
+	}
+	if p.dryRun && p.iterations > 1 && !p.asJSON {
+		fmt.Fprintf(w, "planned at once: what %d rounds cut is decided after fine-tuning\n", p.iterations)
+	}
+	if err := p.write(w, plan); err != nil || p.dryRun {
 		return err
 	}
 	if err := plan.Apply(); err != nil {
@@ -145,26 +190,25 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	return onnxio.Save(p.output, g)
 }
 
-func (p pruning) show(w io.Writer, plan *nn.Plan, first bool) error {
+// write writes the plan's file and, with --json, prints it.
+func (p pruning) write(w io.Writer, plan *nn.Plan) error {
 	js, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		return err
 	}
-	if p.plan != "" && first {
-		if err := os.WriteFile(p.plan, append(js, '\n'), 0o644); err != nil {
+	if p.plan != "" {
+		if err := onnxio.WriteFile(p.plan, func(w io.Writer) error { _, err := fmt.Fprintf(w, "%s\n", js); return err }); err != nil {
 			return err
 		}
 	}
 	if p.asJSON {
 		_, err = fmt.Fprintf(w, "%s\n", js)
-		return err
 	}
-	_, err = fmt.Fprintln(w, plan)
 	return err
 }
 
 // prepare makes the pruner and, where data are given, a trainer.
-func (p pruning) prepare(_ context.Context, g *nn.Graph) (pr prune.Pruner, t *train.Trainer, fit, val data.Set[data.Sample], err error) {
+func (p pruning) prepare(ctx context.Context, g *nn.Graph) (pr prune.Pruner, t *train.Trainer, fit, val data.Set[data.Sample], err error) {
 	pr = prune.Pruner{RoundTo: p.roundTo, PerLayer: p.perLayer, NormalizedAxes: p.normalized, Most: p.most}
 	for _, s := range p.ignore {
 		pr.Keep = append(pr.Keep, nn.Glob(s))
@@ -183,7 +227,7 @@ func (p pruning) prepare(_ context.Context, g *nn.Graph) (pr prune.Pruner, t *tr
 		err = fmt.Errorf("--finetune-epochs needs --data")
 		return
 	}
-	pr.By, err = p.by(t, fit)
+	pr.By, err = p.by(ctx, t, fit)
 	return
 }
 
@@ -211,7 +255,7 @@ func targets(list []string) (t prune.Target, err error) {
 }
 
 // by is the criterion of the given name.
-func (p pruning) by(t *train.Trainer, fit data.Set[data.Sample]) (prune.Criterion, error) {
+func (p pruning) by(ctx context.Context, t *train.Trainer, fit data.Set[data.Sample]) (prune.Criterion, error) {
 	switch p.criterion {
 	case "l1":
 		return prune.L1, nil
@@ -233,7 +277,14 @@ func (p pruning) by(t *train.Trainer, fit data.Set[data.Sample]) (prune.Criterio
 	if t == nil {
 		return nil, fmt.Errorf("--criterion %s needs --data", p.criterion)
 	}
-	s := t.Gradients(context.Background(), fit)
+	if p.scoreBatches > 0 && fit.Len() > p.scoreBatches*p.batch { // one in so many samples, all classes among them
+		index := make([]int, p.scoreBatches*p.batch)
+		for i := range index {
+			index[i] = i * fit.Len() / len(index)
+		}
+		fit = data.Subset(fit, index)
+	}
+	s := t.Gradients(ctx, fit)
 	switch p.criterion {
 	case "taylor":
 		return prune.Taylor(s), nil

@@ -96,6 +96,10 @@ func TestAssemblyConv(t *testing.T) {
 		dy := small(s.N*s.OC*product1(s.Out), 3, 0)
 		what := fmt.Sprint("convolution ", i, " ")
 		against(t, what+"forward", len(dy), 0, func(y []float32) { ConvForward(nil, &s, x, w, Epilogue[float32]{}, y, nil) })
+		against(t, what+"epilogue", len(dy), 0, func(y []float32) {
+			e := Epilogue[float32]{Shift: small(s.OC, 5, 0), Add: dy, Act: Activation{Kind: ActRelu}}
+			ConvForward(nil, &s, x, w, e, y, nil)
+		})
 		against(t, what+"data", len(x), 0, func(dx []float32) { ConvBackwardData(nil, &s, dy, w, dx, nil) })
 		against(t, what+"weight", len(w), 0, func(dw []float32) { ConvBackwardWeight(nil, &s, x, dy, dw, nil) })
 	}

@@ -1,32 +1,40 @@
 package kernel
 
-import "sync"
+import (
+	"math/bits"
+	"sync"
+)
 
 // Packing buffers are kept between calls, because memory touched for the first
 // time costs more than packing does. They hold nothing that anybody can observe.
+// Those of each order of magnitude are kept apart: a large one that served a small
+// need would be missing where it is needed, and another be allocated.
 var (
-	buffers32 sync.Pool // of *[]float32
-	buffers64 sync.Pool // of *[]float64
+	buffers32 [bits.UintSize + 1]sync.Pool // of *[]float32, by the number of bits of their length
+	buffers64 [bits.UintSize + 1]sync.Pool // of *[]float64
 )
+
+// smallestBuffer is how many elements a buffer has at least.
+const smallestBuffer = 1 << 12
+
+// buffers is the pool of buffers of n elements.
+func buffers[T Float](n int) *sync.Pool {
+	order := bits.Len(uint(n))
+	if single[T]() {
+		return &buffers32[order]
+	}
+	return &buffers64[order]
+}
 
 // borrow returns a buffer of at least n elements with arbitrary contents; give it
 // back with giveBack.
 func borrow[T Float](n int) *[]T {
-	pool := &buffers64
-	if single[T]() {
-		pool = &buffers32
-	}
-	if b, ok := pool.Get().(*[]T); ok && len(*b) >= n {
+	n = max(n, smallestBuffer)
+	if b, ok := buffers[T](n).Get().(*[]T); ok && len(*b) >= n {
 		return b
 	}
-	b := make([]T, max(n, 1<<12))
+	b := make([]T, n)
 	return &b
 }
 
-func giveBack[T Float](b *[]T) {
-	if single[T]() {
-		buffers32.Put(b)
-	} else {
-		buffers64.Put(b)
-	}
-}
+func giveBack[T Float](b *[]T) { buffers[T](len(*b)).Put(b) }

@@ -5,8 +5,7 @@ func ConvForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T,
 	if winogradForward(p, s, x, w, e, y, scratch) {
 		return
 	}
-	if useDirect[T](s) {
-		directForward(p, s, x, w, e, y, scratch)
+	if directForward(p, s, x, w, e, y, scratch) {
 		return
 	}
 	if e.plain() {

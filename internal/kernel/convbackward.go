@@ -23,12 +23,16 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 	if len(dy) == 0 {
 		return
 	}
-	if g.cg == 1 {
+	switch {
+	case depthDirect[T]() && g.cg == 1 && g.og == 1:
+		depthBackwardData(p, &g, phases, dy, w, dx)
+		return
+	case g.cg == 1 && (!has(convGroup) || !single[T]() || g.groups > 1):
 		depthwiseBackwardData(p, &g, phases, dy, w, dx)
 		return
 	}
 	for i := range phases {
-		if ph := &phases[i]; len(ph.taps) > 0 && simd && single[T]() {
+		if ph := &phases[i]; len(ph.taps) > 0 && has(convGroup) && single[T]() {
 			directPhase(p, &g, ph, dy, w, dx, scratch)
 		} else if len(ph.taps) > 0 {
 			backwardPhase(p, &g, ph, dy, w, dx, scratch)
@@ -156,11 +160,15 @@ func ConvBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch f
 		clear(dw)
 		return
 	}
+	if g.planar() && depthDirect[T]() {
+		depthBackwardWeight(p, &g, x, dy, dw)
+		return
+	}
 	if g.planar() {
 		depthwiseBackwardWeight(p, &g, x, dy, dw)
 		return
 	}
-	if simd && single[T]() {
+	if has(convGroup) && single[T]() {
 		directWeight(p, &g, x, dy, dw, scratch)
 		return
 	}

@@ -1,14 +1,18 @@
 package kernel
 
-// useDirect tells whether there are kernels for the direct way; the others form the matrix of all
-// inputs of a point, strip by strip.
-func useDirect[T Float](s *ConvShape) bool {
+// directForward computes the convolution the direct way, if there are kernels for it; the other way
+// forms the matrix of all inputs of a point, strip by strip.
+func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch func(n int) []T) bool {
 	g := s.geometry()
-	return simd && single[T]() && !g.planar() && g.n*g.oc*g.out.size() > 0 && g.c*g.in.size()*g.ker.size() > 0
-}
-
-func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch func(n int) []T) {
-	g := s.geometry()
+	if !has(convGroup) || !single[T]() || g.n*g.oc*g.out.size() == 0 || g.c*g.in.size()*g.ker.size() == 0 {
+		return false
+	}
+	if g.planar() {
+		if depthDirect[T]() {
+			depthForward(p, &g, x, w, e, y)
+		}
+		return depthDirect[T]()
+	}
 	in, out, k := g.in.size(), g.out.size(), g.cg*g.ker.size()
 	d := direct[T]{
 		n: g.n, groups: g.groups, inputs: g.cg, outputs: g.og,
@@ -18,8 +22,10 @@ func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []
 		shift: packShift(g.groups, g.og, e.Shift, scratch),
 		pack:  func(group, panel int, dst []T) { packForward(g.og, k, group, panel, w, e.Scale, dst) },
 	}
-	d.finish(&e)
+	d.add = e.Add
+	d.clip, d.act = e.bounds()
 	d.run(p, scratch)
+	return true
 }
 
 // directPhase sets the points of one phase, the direct way.

@@ -23,7 +23,7 @@ func tileLanes() int {
 // there are fewer rows than a kernel has, c has room for up to tileRows rows nevertheless.
 func tile[T Float](rows, n int, a, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
 	_, _ = a[tileRows*len(off)-1], shift[tileRows-1]
-	if !simd || !single[T]() {
+	if !has(convGroup) || !single[T]() {
 		tileGo(rows, n, a, b, off, c, ldc, shift, clip)
 		return
 	}
@@ -135,7 +135,7 @@ func store[T Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy int, add
 	last := runs[len(runs)-1]
 	end := (rows-1)*ldy + last.to + last.n
 	y = y[:end]
-	if simd && single[T]() {
+	if has(convGroup) && single[T]() {
 		src, run, dst := &as32(t)[0], &runs[0].from, &as32(y)[0]
 		switch {
 		case add != nil && avx512:
@@ -166,7 +166,7 @@ func store[T Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy int, add
 func spread[T Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy, step int) {
 	last := runs[len(runs)-1]
 	y = y[:(rows-1)*ldy+last.to+(last.n-1)*step+1]
-	if simd && single[T]() && step == 2 {
+	if has(convGroup) && single[T]() && step == 2 {
 		if avx512 {
 			spreadRunsZ(rows, &as32(t)[0], ld*4, &runs[0].from, len(runs), &as32(y)[0], ldy*4)
 		} else {

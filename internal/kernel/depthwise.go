@@ -6,7 +6,7 @@ package kernel
 
 // planar tells whether the forward pass goes plane by plane: with many output
 // channels for each input channel the matrix product is faster.
-func (g *geometry) planar() bool { return g.cg == 1 && (g.og < 4 || !simd && g.og <= nr) }
+func (g *geometry) planar() bool { return g.cg == 1 && (g.og < 4 || !has(convGroup) && g.og <= nr) }
 
 // bordered is the layout of such a copy.
 type bordered struct {

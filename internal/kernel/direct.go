@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"sync"
-)
+import "sync"
 
 // Direct convolution: the input is copied once, piece by piece, between borders of zeros (see
 // planes); the kernels then read it in place, every tap at its offset, and no matrix is formed. A
@@ -54,10 +51,9 @@ func (d *direct[T]) flatten() bool {
 	return true
 }
 
-// panel is a panel of weights that have been packed before.
+// panel is the weights that have been packed before, from a panel on.
 func (d *direct[T]) panel(group, panel int) []T {
-	k := d.k() * tileRows
-	return d.a[(group*d.panels()+panel)*k:][:k]
+	return d.a[(group*d.panels()+panel)*d.k()*tileRows:]
 }
 
 // run computes y. The weights are packed now, or by each worker for itself if that is not too
@@ -114,31 +110,12 @@ var (
 func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
 	l := newPlanes(d.in, d.stride, d.taps)
 	s.layout = l
-	pieces := func(rows, cols, images int) int {
-		s.rows, s.cols, s.images = rows, cols, images
-		l.cut(images, rows, 0, cols, false, d.taps)
-		return d.inputs * l.channel
-	}
-	rows, cols := d.grid[1], d.grid[2]
-	for cuts := 2; pieces(rows, cols, 1) > pieceElements && rows > 1; cuts++ {
-		rows = cdiv(d.grid[1], cuts)
-	}
-	for cuts := 2; pieces(rows, cols, 1) > pieceElements && cols > pieceColumns; cuts++ {
-		cols = cdiv(d.grid[2], cuts)
-	}
-	s.inPlace = flat && cols >= 4*3*tileLanes()
-	if !s.inPlace && rows == d.grid[1] && cols == d.grid[2] {
-		images := 1
-		for images < cdiv(d.n, threads) && l.extent() < pieceColumns && pieces(rows, cols, images+1) <= pieceElements {
-			images++
-		}
-		pieces(rows, cols, cdiv(d.n, cdiv(d.n, images)))
-	}
-	s.cuts = triple{d.grid[0], cdiv(d.grid[1], s.rows), cdiv(d.grid[2], s.cols)}
-	s.pieces = cdiv(d.n, s.images) * s.cuts.size()
+	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements)
+	s.inPlace = flat && s.cols >= 4*3*tileLanes()
 	channel := l.channel
 	if s.inPlace {
-		channel = d.in.size()
+		s.images, channel = 1, d.in.size()
+		s.pieces = d.n * s.cuts.size()
 	}
 	s.off = s.off[:0]
 	for c := range d.inputs {
@@ -151,14 +128,49 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
 	s.byPanel = d.k()*3*tileLanes()*4 > 24<<10
 }
 
-// piece computes the panels p0 to p1 of a piece.
-func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int) {
+// cut divides n images of a grid of outputs in pieces of up to so many elements of input.
+func (s *directPlan) cut(n, channels int, grid triple, taps []triple, threads, elements int) {
+	l := s.layout
+	try := func(rows, cols, images int) (small bool) {
+		s.rows, s.cols, s.images = rows, cols, images
+		l.cut(images, rows, cols, cols == grid[2], false, taps)
+		return channels*l.channel <= elements
+	}
+	rows, cols := grid[1], grid[2]
+	for cuts := 2; !try(rows, cols, 1) && rows > 1; cuts++ {
+		rows = cdiv(grid[1], cuts)
+	}
+	for cuts := 2; !try(rows, cols, 1) && cols > pieceColumns; cuts++ {
+		cols = cdiv(grid[2], cuts)
+	}
+	if rows == grid[1] && cols == grid[2] {
+		images := 1
+		for images < cdiv(n, threads) && l.extent() < pieceColumns && try(rows, cols, images+1) {
+			images++
+		}
+		try(rows, cols, cdiv(n, cdiv(n, images)))
+	}
+	s.cuts = triple{grid[0], cdiv(grid[1], s.rows), cdiv(grid[2], s.cols)}
+	s.pieces = cdiv(n, s.images) * s.cuts.size()
+}
+
+// part is which outputs a piece has.
+type part struct {
+	image, z, y, x     int // of the first
+	images, rows, cols int
+}
+
+func (s *directPlan) part(piece, n int, grid triple) part {
 	image, r := piece/s.cuts.size()*s.images, piece%s.cuts.size()
 	z, r := r/(s.cuts[1]*s.cuts[2]), r%(s.cuts[1]*s.cuts[2])
 	y, x := r/s.cuts[2]*s.rows, r%s.cuts[2]*s.cols
-	images, rows, cols := min(s.images, d.n-image), min(s.rows, d.grid[1]-y), min(s.cols, d.grid[2]-x)
-	l := s.layout
-	w.plan(l, images, rows, cols, d.step, d.imageY, s.inPlace)
+	return part{image, z, y, x, min(s.images, n-image), min(s.rows, grid[1]-y), min(s.cols, grid[2]-x)}
+}
+
+// piece computes the panels p0 to p1 of a piece.
+func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int) {
+	at, l := s.part(piece, d.n, d.grid), s.layout
+	w.plan(l, at, 3*tileLanes(), d.step, d.imageY, s.inPlace)
 
 	size, space := l.size(d.inputs), d.in.size()
 	if s.inPlace {
@@ -170,15 +182,15 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	}
 	buffer := borrow[T](maxTile + panel + size)
 	defer giveBack(buffer)
-	from := d.x[(image*d.groups+group)*d.inputs*space:]
+	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
 	t, a, b := (*buffer)[:maxTile], (*buffer)[maxTile:][:panel], (*buffer)[maxTile+panel:][:size]
 	if s.inPlace {
-		b = from[x:]
+		b = from[at.x:]
 	} else {
-		clear(b)
-		load(l, from, source{images, d.inputs, d.groups * d.inputs * space, space, z, y, x}, b)
+		clean(l, d.inputs, b)
+		load(l, from, source{at.images, d.inputs, d.groups * d.inputs * space, space, at.z, at.y, at.x}, b)
 	}
-	base := image*d.imageY + group*d.outputs*d.planeY + d.first + z*d.step[0] + y*d.step[1] + x*d.step[2]
+	base := at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
 	tiles := len(w.start) - 1
 	if s.byPanel {
 		for p := p0; p < p1; p++ {
@@ -188,33 +200,32 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 				a = d.panel(group, p)
 			}
 			for i := range tiles {
-				d.tile(s, w, group, p, i, a, b, t, base)
+				d.tiles(s, w, group, p, p+1, i, a, b, t, base)
 			}
 		}
 	} else {
+		a := d.panel(group, p0)
 		for i := range tiles {
-			for p := p0; p < p1; p++ {
-				d.tile(s, w, group, p, i, d.panel(group, p), b, t, base)
-			}
+			d.tiles(s, w, group, p0, p1, i, a, b, t, base)
 		}
 	}
 	if d.act.Kind != ActDefault {
 		for o := p0 * tileRows; o < min(p1*tileRows, d.outputs); o++ {
-			for i := range images {
-				for r := range rows {
-					activate(d.act, d.y[base+o*d.planeY+i*d.imageY+r*d.step[1]:][:cols])
+			for i := range at.images {
+				for r := range at.rows {
+					activate(d.act, d.y[base+o*d.planeY+i*d.imageY+r*d.step[1]:][:at.cols])
 				}
 			}
 		}
 	}
 }
 
-// plan finds the tiles of a piece and their runs. With exact set no tile reaches beyond the last
+// plan finds the tiles, of the given width, of a part and their runs. With exact set no tile reaches beyond the last
 // column: it starts earlier instead.
-func (w *directWorker) plan(l *planes, images, rows, cols int, step triple, imageY int, exact bool) {
+func (w *directWorker) plan(l *planes, p part, width int, step triple, imageY int, exact bool) {
 	w.runs, w.start, w.at = w.runs[:0], w.start[:0], w.at[:0]
-	width, lanes := 3*tileLanes(), tileLanes()
-	extent := (rows-1)*l.row + (images-1)*l.image + cols
+	lanes := tileLanes()
+	extent := (p.rows-1)*l.row + (p.images-1)*l.image + p.cols
 	for t := 0; t < extent; t += width {
 		end := min(t+width, extent)
 		first := t
@@ -225,8 +236,8 @@ func (w *directWorker) plan(l *planes, images, rows, cols int, step triple, imag
 		for at := first; at < end; {
 			r, q := at/l.row, at%l.row
 			i, x := q/l.image, q%l.image
-			if i < images && x < cols {
-				n := min(cols-x, end-at)
+			if i < p.images && x < p.cols {
+				n := min(p.cols-x, end-at)
 				w.add(tileRun{at - first, n, i*imageY + r*step[1] + x*step[2]}, step[2] == 1)
 				at += n
 				continue
@@ -248,48 +259,37 @@ func (w *directWorker) add(r tileRun, join bool) {
 	w.runs = append(w.runs, r)
 }
 
-// tile computes tile i of a piece for a panel.
-func (d *direct[T]) tile(s *directPlan, w *directWorker, group, panel, i int, a, b, t []T, base int) {
+// tiles computes tile i of a piece for the panels p0 to p1, of which a has the weights.
+func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p0, p1, i int, a, b, t []T, base int) {
 	runs := w.runs[w.start[i]:w.start[i+1]]
 	if len(runs) == 0 {
 		return
 	}
-	width := 3 * tileLanes()
+	width, step := 3*tileLanes(), d.step[2]
 	n := min(width, w.at[len(w.at)-1]-w.at[i])
-	shift := d.shift[(group*d.panels()+panel)*tileRows:][:tileRows]
-	rows := min(tileRows, d.outputs-panel*tileRows)
-	to := base + panel*tileRows*d.planeY
-	y := d.y[to:]
 	b = b[w.at[i]:]
-	if d.add == nil && d.step[2] == 1 && rows == tileRows && runs[0].n == n && n%tileLanes() == 0 {
-		tile(rows, n, a, b, s.off, y[runs[0].to:], d.planeY, shift, d.clip)
-		return
-	}
-	if d.add != nil {
-		tile(rows, n, a, b, s.off, t, width, shift, nil)
-		store(rows, t, width, runs, y, d.planeY, d.add[to:], d.clip)
-		return
-	}
-	tile(rows, n, a, b, s.off, t, width, shift, d.clip)
-	if d.step[2] == 1 {
-		store(rows, t, width, runs, y, d.planeY, nil, nil)
-		return
-	}
-	spread(rows, t, width, runs, y, d.planeY, d.step[2])
-}
-
-// finish makes the kernels apply an epilogue, but for its scale, which the weights bear.
-func (d *direct[T]) finish(e *Epilogue[T]) {
-	inf := T(math.Inf(1))
-	switch e.Act.Kind {
-	case ActRelu:
-		d.clip = &[2]T{0, inf}
-	case ActClip:
-		d.clip = &[2]T{T(e.Act.Alpha), T(e.Act.Beta)}
-	default:
-		d.act = e.Act
-	}
-	if d.add = e.Add; d.add != nil && d.clip == nil {
-		d.clip = &[2]T{-inf, inf}
+	whole := d.add == nil && step == 1 && runs[0].n == n && n%tileLanes() == 0
+	shift := d.shift[group*d.panels()*tileRows:]
+	size := len(s.off) * tileRows
+	for p := p0; p < p1; p++ {
+		first := p * tileRows
+		rows := min(tileRows, d.outputs-first)
+		to := base + first*d.planeY
+		switch {
+		case whole && rows == tileRows:
+			tile(rows, n, a, b, s.off, d.y[to+runs[0].to:], d.planeY, shift[first:], d.clip)
+		case d.add != nil:
+			tile(rows, n, a, b, s.off, t, width, shift[first:], nil)
+			store(rows, t, width, runs, d.y[to:], d.planeY, d.add[to:], d.clip)
+		case step == 1:
+			tile(rows, n, a, b, s.off, t, width, shift[first:], d.clip)
+			store(rows, t, width, runs, d.y[to:], d.planeY, nil, nil)
+		default:
+			tile(rows, n, a, b, s.off, t, width, shift[first:], d.clip)
+			spread(rows, t, width, runs, d.y[to:], d.planeY, step)
+		}
+		if p+1 < p1 {
+			a = a[size:]
+		}
 	}
 }

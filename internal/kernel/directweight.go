@@ -48,7 +48,7 @@ func (s *weightSums[T]) plan(threads int) {
 	s.inPlace = s.flat && s.in.size() >= weightPoints/2
 	fits := func(images, rows int) bool {
 		s.images, s.rows = images, rows
-		s.layout.cut(images, rows, 0, s.grid[2], true, s.taps)
+		s.layout.cut(images, rows, s.grid[2], true, true, s.taps)
 		x := s.inputs * s.layout.channel
 		return (s.inPlace || x <= pieceElements) && images*rows*s.grid[2]*s.width() <= pieceElements
 	}
@@ -130,7 +130,7 @@ func (s *weightSums[T]) turn(b []T, space, images, points int, dst []T) {
 func turnRows[T Float](rows, n int, src []T, ld int, dst []T, width int) {
 	_, _ = src[(rows-1)*ld+n-1], dst[(n-1)*width+rows-1]
 	done := 0
-	if rows == 8 && n >= 8 && simd && single[T]() {
+	if rows == 8 && n >= 8 && has(turnGroup) && single[T]() {
 		turn8(n/8, &as32(src)[0], ld*4, &as32(dst)[0], width*4)
 		done = n &^ 7
 	}
@@ -178,7 +178,7 @@ func (s *weightSums[T]) multiply(x []T, off []int32, images, rows int, turned, s
 // weightTile computes six rows of w columns of c, ldc elements apart: see convWeightZ4.
 func weightTile[T Float](images, rows, n int, x []T, off []int32, jump, imageJump int, b []T, w int, c []T, ldc int, add bool) {
 	_, _ = b[images*rows*n*w-1], c[(weightRows-1)*ldc+w-1]
-	if !simd || !single[T]() {
+	if !has(convGroup) || !single[T]() {
 		weightTileGo(images, rows, n, x, off, jump, imageJump, b, w, c, ldc, add)
 		return
 	}

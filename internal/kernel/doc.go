@@ -11,7 +11,14 @@
 // and panic (the pool carries a worker's panic to the caller, where the engine
 // turns it into an error). They write only where their documentation says.
 //
-// Everything exists as portable Go, generic over float32 and float64. On amd64
-// with AVX2 and FMA, assembly generated from gen replaces the float32 inner loops;
-// the choice is made at run time. The build tag purego leaves the assembly out.
+// Everything exists as portable Go, generic over float32 and float64, and that is the
+// reference. Assembly replaces the float32 inner loops; simd_*.go say what a build has,
+// [About] what runs here:
+//
+//   - amd64 with AVX2 and FMA: all kernels, generated from gen; with AVX-512 wider
+//     blocks. The choice is made at run time.
+//   - arm64: matrix product, convolution, pooling, elementwise functions, sums and
+//     transposition in NEON, generated from gen-arm64; tested under an emulator, their
+//     speed has not been measured. What has no NEON form runs as portable Go.
+//   - other processors, and the build tag purego: portable Go.
 package kernel

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // Epilogue is what becomes of an output of a convolution right after its products have been
 // added up, while it still lies in a cache: with c its channel,
 //
@@ -87,4 +89,20 @@ func activate[T Float](a Activation, x []T) {
 	default:
 		apply(a, x)
 	}
+}
+
+// bounds is the activation as bounds to clip to, nil for none, or as something to do afterwards.
+// Where something is added there are bounds.
+func (e *Epilogue[T]) bounds() (clip *[2]T, later Activation) {
+	inf := T(math.Inf(1))
+	switch e.Act.Kind {
+	case ActRelu:
+		return &[2]T{0, inf}, Activation{}
+	case ActClip:
+		return &[2]T{T(e.Act.Alpha), T(e.Act.Beta)}, Activation{}
+	}
+	if e.Add != nil {
+		clip = &[2]T{-inf, inf}
+	}
+	return clip, e.Act
 }

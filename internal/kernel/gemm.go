@@ -130,7 +130,9 @@ func (x *product[T]) run(p *Pool) {
 // grid chooses into how many parts rows and columns are cut: the cheapest largest
 // part, packing counted.
 func (x *product[T]) grid(threads, panels, strips int) (rows, cols int) {
-	threads = min(threads, 1+x.m*x.n/smallProduct*x.k, 1+x.m*x.n*x.k/smallProduct)
+	if size := float64(x.m) * float64(x.n) * float64(x.k) / smallProduct; size < float64(threads) {
+		threads = 1 + int(size)
+	}
 	best := 0
 	for r := 1; r <= min(threads, panels); r++ {
 		c := min(threads/r, strips)

@@ -153,3 +153,18 @@ func BenchmarkGemm(b *testing.B) {
 		}
 	}
 }
+
+// Rows and columns of every number that a block can have, with NaN, infinities and numbers below
+// the normal ones: what they do to one element of C they do to no other.
+func TestGemmTails(t *testing.T) {
+	const k, lda, ldb, ldc = 19, 20, 77, 78
+	for m := 1; m <= 27; m++ {
+		for _, n := range []int{1, 7, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 70} {
+			a, b, c := small(m*lda, 1, 41), small(k*ldb, 2, 97), small(m*ldc, 3, 0)
+			want := append([]float32(nil), c...)
+			gemmReference(false, false, m, n, k, 1, a, lda, b, ldb, 1, want, ldc)
+			Gemm(nil, false, false, m, n, k, 1, a, lda, b, ldb, 1, c, ldc)
+			near(t, fmt.Sprint(m, "x", n), c, want, 1e-6)
+		}
+	}
+}

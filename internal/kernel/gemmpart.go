@@ -8,7 +8,7 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 		w.tall = 2 * mr
 	}
 	w.blocks = cdiv(i1-i0, w.tall)
-	w.packA = x.left == nil && (x.alpha != 1 || j1-j0 >= 192)
+	w.packA = x.left == nil && (x.alpha != 1 || j1-j0 >= 192 && (x.csA != 1 || x.rsA > closeRows))
 	w.inPlace = x.direct != nil && (w.blocks == 1 || i1-i0 <= 2*mr)
 	w.onTheWay = x.direct != nil && !w.inPlace && simd && single[T]()
 	w.unit = nr
@@ -17,6 +17,9 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 	kc := depth(l1 - l0)
 	nc, blocks := min(ncMax, j1-j0), min(mcMax/w.tall, w.blocks)
+	if w.wide { // its second cache level has room for most of B, and a row of blocks for each piece
+		nc = min(nc, max(4*2*nr, cachedWide/kc/(2*nr)*2*nr))
+	}
 	strips, panels := cdiv(nc, nr)*nr*kc, blocks*w.tall*(kc+16)
 	if x.packed != nil {
 		strips = 0
@@ -44,6 +47,11 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 		}
 	}
 }
+
+// closeRows is how far apart, in elements, the rows of A may lie to be used in place: they stay in
+// the first cache level as well as packed ones do, and would crowd into a few of its sets if their
+// distance were a large power of two.
+const closeRows = 512
 
 // depth is into which pieces an inner dimension k is cut.
 func depth(k int) int {
@@ -79,6 +87,7 @@ type worker[T Float] struct {
 	unit                 int
 	strips, panels       []T
 	l, kc, flags         int
+	list                 [mcMax / mr]block[T] // the rows being multiplied
 	strip                [2]strip[T]
 }
 
@@ -114,85 +123,99 @@ type block[T Float] struct {
 // fillLD is how far apart the rows of a left operand lie that is not in memory.
 func (w *worker[T]) fillLD() int { return (w.kc+7)&^7 + 8 }
 
-// prepare packs blocks q0 to q1 of the left operand.
-func (w *worker[T]) prepare(q0, q1 int) {
-	switch {
-	case w.left != nil:
-		i := w.row(q0)
-		w.left.fill(i, w.row(q1)-i, w.l, w.kc, w.panels, w.fillLD())
-	case w.packA:
-		for q := q0; q < q1; q++ {
-			dst := w.panels[(q-q0)*w.tall*w.kc:]
-			for i, ie := w.row(q), w.row(q+1); i < ie; i += mr {
-				w.packPanel(i, min(mr, ie-i), dst[:mr*w.kc])
-				dst = dst[mr*w.kc:]
+// prepare packs blocks q0 to q1 of the left operand, and lists them.
+func (w *worker[T]) prepare(q0, q1 int) []block[T] {
+	list := w.list[:q1-q0]
+	i0, from := w.row(q0), w.panels
+	if w.left != nil {
+		w.left.fill(i0, w.row(q1)-i0, w.l, w.kc, w.panels, w.fillLD())
+	}
+	for q, i := q0, i0; q < q1; q++ {
+		b := block[T]{i: i, rows: w.row(q+1) - i, rsA: w.rsA, csA: w.csA}
+		second := mr * w.rsA // where the rows from mr on begin
+		switch {
+		case w.left != nil:
+			b.rsA, b.csA = w.fillLD(), 1
+			b.a, second = w.panels[(i-i0)*b.rsA:], mr*b.rsA
+		case w.packA:
+			b.a, b.rsA, b.csA, second = from, 1, mr, mr*w.kc
+			for ; i < b.i+b.rows; i += mr {
+				w.packPanel(i, min(mr, b.i+b.rows-i), from[:second])
+				from = from[second:]
+			}
+		default:
+			b.a = w.a[i*w.rsA+w.l*w.csA:]
+		}
+		if b.rows > mr {
+			b.a2 = b.a[second:]
+		}
+		if w.flags&flagBias != 0 {
+			b.bias = w.bias[b.i:][:b.rows]
+		}
+		i = b.i + b.rows
+		list[q-q0] = b
+	}
+	return list
+}
+
+// multiply multiplies blocks q0 to q1 of rows with columns jc to je. Where the rows of B stay in the
+// second cache level, each block of rows meets all columns in turn: C is written in the order of its
+// memory. Else as many rows as the cache holds meet each strip.
+func (w *worker[T]) multiply(q0, q1, jc, je int) {
+	list, packs := w.prepare(q0, q1), w.onTheWay && q0 == 0
+	limit := cachedColumns
+	if w.wide {
+		limit = cachedWide
+	}
+	if w.kc*(je-jc) <= limit {
+		for i := range list {
+			for j := jc; j < je; {
+				width := w.aimAt(j, jc, je)
+				w.cross(&list[i], width, j, jc, je, packs && i == 0)
+				j += width
 			}
 		}
+		return
 	}
-}
-
-// block finds block q, the first prepared one being q0.
-func (w *worker[T]) block(q, q0 int) (b block[T]) {
-	b.i = w.row(q)
-	b.rows = w.row(q+1) - b.i
-	switch {
-	case w.left != nil:
-		b.rsA, b.csA = w.fillLD(), 1
-		b.a = w.panels[(b.i-w.row(q0))*b.rsA:]
-	case w.packA:
-		b.rsA, b.csA = 1, mr
-		b.a = w.panels[(q-q0)*w.tall*w.kc:]
-	default:
-		b.rsA, b.csA = w.rsA, w.csA
-		b.a = w.a[b.i*w.rsA+w.l*w.csA:]
-	}
-	if b.rows > mr {
-		if w.packA {
-			b.a2 = b.a[mr*w.kc:]
-		} else {
-			b.a2 = b.a[mr*b.rsA:]
-		}
-	}
-	if w.flags&flagBias != 0 {
-		b.bias = w.bias[b.i:][:b.rows]
-	}
-	return b
-}
-
-// multiply multiplies blocks q0 to q1 of rows with columns jc to je.
-func (w *worker[T]) multiply(q0, q1, jc, je int) {
-	w.prepare(q0, q1)
 	for j := jc; j < je; {
-		left := je - j
-		pair := w.wide && left > nr && (!w.inPlace || left >= 2*nr)
-		s, s2 := &w.strip[0], &w.strip[1]
-		w.aim(s, j, jc, je)
-		if pair {
-			w.aim(s2, j+nr, jc, je)
+		width := w.aimAt(j, jc, je)
+		for i := range list {
+			w.cross(&list[i], width, j, jc, je, packs && i == 0)
 		}
-		q := q0
-		if w.onTheWay && q0 == 0 && left >= w.unit {
-			b, b2 := w.direct[w.l*w.ldb+j:], w.direct[w.l*w.ldb+j+w.unit-nr:]
-			w.cross(w.block(q, q0), pair, b, b2, w.ldb, w.strips[(j-jc)*w.kc:])
-			q++
-		}
-		for ; q < q1; q++ {
-			w.cross(w.block(q, q0), pair, s.b, s2.b, s.rsB, nil)
-		}
-		j += nr
-		if pair {
-			j += nr
-		}
+		j += width
 	}
 }
 
-// cross multiplies a block of rows with the strip or the two at hand, whose rows of B are given;
-// to is where to copy them, or nil.
-func (w *worker[T]) cross(r block[T], pair bool, b, b2 []T, rsB int, to []T) {
+// How many elements of B stay in the second cache level: that of the processors which have wide
+// registers is twice as large.
+const (
+	cachedColumns = 3 << 15
+	cachedWide    = 1 << 17
+)
+
+// aimAt aims one strip at the columns from j on, or two, and returns how many columns they span.
+func (w *worker[T]) aimAt(j, jc, je int) (width int) {
+	w.aim(&w.strip[0], j, jc, je)
+	if left := je - j; !w.wide || left <= nr || w.inPlace && left < 2*nr {
+		return nr
+	}
+	w.aim(&w.strip[1], j+nr, jc, je)
+	return 2 * nr
+}
+
+// cross multiplies a block of rows with the strips at hand, which begin at column j; packs says that
+// it packs B.
+func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
 	s, s2 := &w.strip[0], &w.strip[1]
+	b, b2, rsB := s.b, s2.b, s.rsB
+	var to []T
+	if packs && je-j >= w.unit {
+		b, b2, rsB = w.direct[w.l*w.ldb+j:], w.direct[w.l*w.ldb+j+w.unit-nr:], w.ldb
+		to = w.strips[(j-jc)*w.kc:]
+	}
 	c, ldc := w.target(s, r.i, r.rows)
 	switch {
-	case pair:
+	case width > nr:
 		c2, ldc2 := w.target(s2, r.i, r.rows)
 		microWide(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, b2, rsB, c, ldc, c2, ldc2, w.flags, r.bias, to)
 		w.scatter(s2, r.i, r.rows)

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// maxPool32 is MaxPool by assembly: the planes are laid out as for a depthwise
-// convolution, in a border of -Inf.
-func maxPool32(p *Pool, s *PoolShape, w *window, x, y []float32, index []int64) {
+// maxPool32 is MaxPool or MaxPoolTaps by assembly: the planes are laid out as for a depthwise
+// convolution, in a border of -Inf. index and taps may be nil.
+func maxPool32(p *Pool, s *PoolShape, w *window, x, y []float32, index []int64, taps8 []uint8) {
 	g := s.convolution().geometry()
 	taps := g.taps()
 	b := border(g.in, g.out, g.stride, taps)
@@ -26,6 +26,15 @@ func maxPool32(p *Pool, s *PoolShape, w *window, x, y []float32, index []int64) 
 			}
 			if index != nil {
 				maxIndex(&g, taps, which, int64(i*in), index[i*out:][:out])
+			}
+			if taps8 != nil {
+				to := taps8[i*out:][:out]
+				for o, t := range which {
+					if t < 0 { // -Inf everywhere
+						t = g.firstInside(g.from(o), taps)
+					}
+					to[o] = uint8(t)
+				}
 			}
 		}
 	})
@@ -52,6 +61,12 @@ func maxIndex(g *geometry, taps []triple, which []int32, base int64, index []int
 			row += step
 		}
 	}
+}
+
+// from is where the window of an output point begins.
+func (g *geometry) from(o int) triple {
+	x, y, z := o%g.out[2], o/g.out[2]%g.out[1], o/g.out[2]/g.out[1]
+	return triple{z * g.stride[0], y * g.stride[1], x * g.stride[2]}
 }
 
 // firstInside is the first tap that reads inside of x, -1 if none does.

@@ -11,6 +11,7 @@ type planes struct {
 	in, stride, least  triple       // of the whole input; least is the smallest tap
 	phases             []planePhase // the remainders that some tap reads
 	images, rows, cols int          // output points of the piece
+	whole              bool         // the columns are all there are
 	segment            int          // elements of a row of one image
 	row, image         int          // elements from row to row and from image to image
 	phase, channel     int          // elements of a phase, and of all of them
@@ -69,21 +70,21 @@ func (l *planes) cover(ph *planePhase, x0, cols int) (from, end int) {
 	return from, max(from, min(end, cdiv(l.in[2]-first, s)))
 }
 
-// cut sets the size of the pieces: so many rows and columns of so many images, x0 being the first
-// column. Images stand side by side or one below the other.
-func (l *planes) cut(images, rows, x0, cols int, below bool, taps []triple) {
-	l.images, l.rows, l.cols = images, rows, cols
+// cut sets the size of the pieces: so many rows and columns of so many images, which stand side by
+// side or one below the other. Rows share their borders where they are whole.
+func (l *planes) cut(images, rows, cols int, whole, below bool, taps []triple) {
+	l.images, l.rows, l.cols, l.whole = images, rows, cols, whole
 	most, high := 0, 0
 	for _, ph := range l.phases {
 		most, high = max(most, ph.cols), max(high, ph.rows)
 	}
 	shared := most
 	for i := range l.phases {
-		from, end := l.cover(&l.phases[i], x0, cols)
-		if from == end {
-			continue
+		if !whole {
+			shared = 0
+		} else if from, end := l.cover(&l.phases[i], 0, cols); from < end {
+			shared = min(shared, from, cols+most-end)
 		}
-		shared = min(shared, from, cols+most-end)
 	}
 	l.segment = cols + most - shared
 	if below {
@@ -114,6 +115,18 @@ func (l *planes) size(channels int) int { return channels*l.channel + l.extent()
 
 // extent is how many columns there are from the first to the last output point.
 func (l *planes) extent() int { return (l.rows-1)*l.row + (l.images-1)*l.image + l.cols }
+
+// clean clears what load leaves alone of a piece of so many channels: borders, and the slack.
+func clean[T Float](l *planes, channels int, piece []T) {
+	for i := range l.phases {
+		ph := &l.phases[i]
+		if from, end := l.cover(ph, 0, l.cols); from > 0 || end < l.cols+ph.cols || len(l.phases) > 1 || !l.whole {
+			clear(piece)
+			return
+		}
+	}
+	clear(piece[channels*l.channel:])
+}
 
 // source is where the channels of a piece come from.
 type source struct {
@@ -166,7 +179,7 @@ func load[T Float](l *planes, src []T, from source, dst []T) {
 // pick copies every step-th element of rows to n elements each.
 func pick[T Float](rows, n int, src []T, srcRow, step int, dst []T, dstRow int) {
 	_, _ = src[(rows-1)*srcRow+(n-1)*step], dst[(rows-1)*dstRow+n-1]
-	switch fast := single[T]() && simd; {
+	switch fast := single[T]() && has(convGroup); {
 	case fast && step == 1:
 		movePlane(rows, n, &as32(src)[0], srcRow*4, &as32(dst)[0], dstRow*4)
 	case fast && step == 2:

@@ -79,7 +79,11 @@ func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
 	w := s.window()
 	in, out := w.in.size(), w.out.size()
 	if single[T]() && has(tapGroup) && out > 0 && in > 0 {
-		maxPool32(p, s, &w, as32(x), as32(y), index)
+		if index == nil && w.quarters() {
+			maxQuarters(p, s, &w, as32(x), as32(y), nil)
+			return
+		}
+		maxPool32(p, s, &w, as32(x), as32(y), index, nil)
 		return
 	}
 	s.planes(p, &w, func(i int) {

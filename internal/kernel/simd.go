@@ -8,10 +8,12 @@ import "runtime"
 type group uint8
 
 const (
-	blockGroup  group = 1 << iota // micro-kernels of the matrix product, packing, products of one or two rows
-	vectorGroup                   // elementwise functions, their gradients, and sums
-	tapGroup                      // depthwise convolution and pooling: rows combined with a few weights
-	turnGroup                     // transposition
+	blockGroup    group = 1 << iota // micro-kernels of the matrix product, packing, products of one or two rows
+	vectorGroup                     // elementwise functions, their gradients, and sums
+	convGroup                       // convolution that reads its input in place, by tiles
+	tapGroup                        // depthwise convolution and pooling: rows combined with a few weights
+	turnGroup                       // transposition
+	winogradGroup                   // transforms of convolutions
 )
 
 // Info tells which kernels run on this machine.

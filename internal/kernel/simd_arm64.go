@@ -11,7 +11,7 @@ const (
 )
 
 // neonGroups are the groups that gen-arm64 makes.
-const neonGroups = blockGroup | vectorGroup | tapGroup | turnGroup
+const neonGroups = blockGroup | vectorGroup | convGroup | tapGroup | turnGroup
 
 // neon is switched off by tests only.
 var neon = true

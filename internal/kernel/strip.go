@@ -7,15 +7,19 @@ type strip[T Float] struct {
 	cols  int
 	run   bool    // the columns lie together in C …
 	whole bool    // … and are nr
-	at    [nr]int // where the columns lie in a row of C
+	at    [nr]int // where the columns lie in a row of C; of a run the first only
 	tile  []T     // in place of C where they are not
 }
 
 // aim sets s to the columns from j on, of jc to je.
 func (w *worker[T]) aim(s *strip[T], j, jc, je int) {
 	s.cols = min(nr, je-j)
-	w.locate(&s.at, j, s.cols)
-	s.run = s.at[s.cols-1]-s.at[0] == s.cols-1
+	if w.where == nil && j%w.span+s.cols <= w.span {
+		s.at[0], s.run = j/w.span*w.image+j%w.span, true
+	} else {
+		w.locate(&s.at, j, s.cols)
+		s.run = s.at[s.cols-1]-s.at[0] == s.cols-1
+	}
 	s.whole = s.run && s.cols == nr
 	s.rsB = nr
 	switch {

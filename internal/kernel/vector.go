@@ -17,11 +17,17 @@ func Scale[T Float](p *Pool, alpha T, dst, x []T) { BinaryScalar(p, OpMul, dst, 
 
 // Sum adds up all elements, 0 of none.
 func Sum[T Float](p *Pool, x []T) T {
+	if len(x) <= sumBlock { // without a closure: callers loop over blocks
+		return sum(x)
+	}
 	return fold(p, x, func(lo, hi int) T { return sum(x[lo:hi]) })
 }
 
 // SumSq adds up the squares of all elements.
 func SumSq[T Float](p *Pool, x []T) T {
+	if len(x) <= sumBlock { // without a closure: callers loop over blocks
+		return sumSq(x)
+	}
 	return fold(p, x, func(lo, hi int) T { return sumSq(x[lo:hi]) })
 }
 

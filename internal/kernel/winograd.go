@@ -17,31 +17,27 @@ type winograd[T Float] struct {
 	wide int
 	y    []T
 	e    Epilogue[T]
-	bad  []atomic.Bool // images with results that are not finite
+	bad  atomic.Bool
 }
 
-// Sizes of what is worked on at once, in elements.
+// Sizes of what is worked on at once, in elements: it should stay in the second cache level.
 const (
 	winogradBlock = 5 << 14 // transformed tiles
-	winogradDepth = 64      // input channels whose weights are transformed together, where they are not all kept
+	winogradLeast = 32      // tiles, however many channels they have
+	winogradFew   = 80      // tiles for which keeping the transformed weights does not pay
+	winogradDepth = 64      // for how many input channels weights are made then
+	winogradPair  = 2 * winogradLanes
 )
 
-const winogradPair = 2 * winogradLanes
-
-// run computes y. Images with results that are not finite are left to again: a sum of products
-// that holds an infinity is not one any more after the transforms.
-func (w *winograd[T]) run(p *Pool, scratch Scratch[T], again func(image int)) {
-	w.bad = make([]atomic.Bool, w.n)
-	if w.tiles() < w.oc {
+// run computes y and tells whether all of it is finite. Where it is not, an infinity may have become
+// NaN: what holds one is no sum of products any more after the transforms.
+func (w *winograd[T]) run(p *Pool, scratch Scratch[T]) bool {
+	if w.tiles() < max(w.oc, winogradFew) {
 		w.byWeights(p, scratch)
 	} else {
 		w.byTiles(p, scratch)
 	}
-	for i := range w.bad {
-		if w.bad[i].Load() {
-			again(i)
-		}
-	}
+	return !w.bad.Load()
 }
 
 // tiles is how many there are in all.
@@ -51,7 +47,7 @@ func (w *winograd[T]) tiles() int { return w.n * w.in.rows * w.in.cols }
 func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	threads := p.Threads()
 	rows := w.n * w.in.rows
-	per := max(1, winogradBlock/(w.points()*w.in.cols*roundLanes(w.in.channels)))
+	per := max(cdiv(winogradLeast, w.in.cols), winogradBlock/(w.points()*w.in.cols*roundLanes(w.in.channels)))
 	blocks := cdiv(rows, per)
 	blocks = min(rows, cdiv(blocks, threads)*threads)
 	per = cdiv(rows, blocks)
@@ -156,7 +152,7 @@ func (w *winograd[T]) store(lo, hi, first, strips int, m grid[T], room []T) {
 			}
 		}
 		if !bad.ok() {
-			w.bad[g.image].Store(true)
+			w.bad.Store(true)
 		}
 	})
 }

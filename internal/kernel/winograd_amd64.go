@@ -24,6 +24,11 @@ func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *f
 //go:noescape
 func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
 
+// winograd2Gradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+//
+//go:noescape
+func winograd2Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+
 // winograd2Input16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
@@ -44,10 +49,10 @@ func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *
 //go:noescape
 func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
 
-// winograd2Gradient makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+// winograd2Gradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
 //go:noescape
-func winograd2Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+func winograd2Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
 
 // winograd4Input8 transforms rows of n tiles of 8 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
@@ -69,6 +74,11 @@ func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *f
 //go:noescape
 func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
 
+// winograd4Gradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+//
+//go:noescape
+func winograd4Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+
 // winograd4Input16 transforms rows of n tiles of 16 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
@@ -89,10 +99,10 @@ func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *
 //go:noescape
 func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
 
-// winograd4Gradient makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+// winograd4Gradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
 //go:noescape
-func winograd4Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+func winograd4Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
 
 // winogradTurn makes rows of pixels, 64 bytes apart, of eight planes that are lane bytes apart; where w is no multiple of 8 it adds pixels of zeros.
 //

@@ -630,6 +630,199 @@ DATA c3f000000<>+24(SB)/4, $0x3f000000
 DATA c3f000000<>+28(SB)/4, $0x3f000000
 GLOBL c3f000000<>(SB), RODATA|NOPTR, $32
 
+// func winograd2Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·winograd2Gradient8(SB), NOSPLIT, $0-48
+	MOVQ    n+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    point+16(FP), DX
+	MOVQ    dst+24(FP), BX
+	MOVQ    tmp+32(FP), SI
+	MOVQ    bad+40(FP), R9
+	VMOVUPS (R9), Y0
+	XORQ    DI, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	LEAQ    288(SI), R10
+
+loop:
+	MOVQ        CX, R8
+	LEAQ        (DI)(DI*2), R11
+	ADDQ        R8, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VMOVUPS     Y1, (R10)
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VMOVUPS     Y4, 256(R10)
+	VMULPS      c3f000000<>+0(SB), Y2, Y2
+	VMOVUPS     Y2, 128(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VMOVUPS     Y1, 32(R10)
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VMOVUPS     Y4, 288(R10)
+	VMULPS      c3f000000<>+0(SB), Y2, Y2
+	VMOVUPS     Y2, 160(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VMOVUPS     Y1, 64(R10)
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VMOVUPS     Y4, 320(R10)
+	VMULPS      c3f000000<>+0(SB), Y2, Y2
+	VMOVUPS     Y2, 192(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VMOVUPS     Y1, 96(R10)
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VMOVUPS     Y4, 352(R10)
+	VMULPS      c3f000000<>+0(SB), Y2, Y2
+	VMOVUPS     Y2, 224(R10)
+	VMOVUPS     (R10), Y1
+	VMOVUPS     32(R10), Y2
+	VMOVUPS     64(R10), Y3
+	VMOVUPS     96(R10), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VMOVUPS     Y1, (SI)
+	VSUBPS      Y1, Y1, Y1
+	VPOR        Y1, Y0, Y0
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VMOVUPS     Y4, 64(SI)
+	VSUBPS      Y4, Y4, Y4
+	VPOR        Y4, Y0, Y0
+	VMULPS      c3f000000<>+0(SB), Y2, Y2
+	VMOVUPS     Y2, 32(SI)
+	VSUBPS      Y2, Y2, Y2
+	VPOR        Y2, Y0, Y0
+	VMOVUPS     128(R10), Y1
+	VMOVUPS     160(R10), Y2
+	VMOVUPS     192(R10), Y3
+	VMOVUPS     224(R10), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VMOVUPS     Y1, 96(SI)
+	VSUBPS      Y1, Y1, Y1
+	VPOR        Y1, Y0, Y0
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VMOVUPS     Y4, 160(SI)
+	VSUBPS      Y4, Y4, Y4
+	VPOR        Y4, Y0, Y0
+	VMULPS      c3f000000<>+0(SB), Y2, Y2
+	VMOVUPS     Y2, 128(SI)
+	VSUBPS      Y2, Y2, Y2
+	VPOR        Y2, Y0, Y0
+	VMOVUPS     256(R10), Y1
+	VMOVUPS     288(R10), Y2
+	VMOVUPS     320(R10), Y3
+	VMOVUPS     352(R10), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VMOVUPS     Y1, 192(SI)
+	VSUBPS      Y1, Y1, Y1
+	VPOR        Y1, Y0, Y0
+	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VMOVUPS     Y4, 256(SI)
+	VSUBPS      Y4, Y4, Y4
+	VPOR        Y4, Y0, Y0
+	VMULPS      c3f000000<>+0(SB), Y2, Y2
+	VMOVUPS     Y2, 224(SI)
+	VSUBPS      Y2, Y2, Y2
+	VPOR        Y2, Y0, Y0
+	VMOVUPS     (SI), Y1
+	VMOVUPS     32(SI), Y2
+	VMOVUPS     64(SI), Y3
+	VMOVUPS     96(SI), Y4
+	VMOVUPS     128(SI), Y5
+	VMOVUPS     160(SI), Y6
+	VMOVUPS     192(SI), Y7
+	VMOVUPS     224(SI), Y8
+	VUNPCKLPS   Y2, Y1, Y9
+	VUNPCKHPS   Y2, Y1, Y1
+	VUNPCKLPS   Y4, Y3, Y2
+	VUNPCKHPS   Y4, Y3, Y3
+	VUNPCKLPS   Y6, Y5, Y4
+	VUNPCKHPS   Y6, Y5, Y5
+	VUNPCKLPS   Y8, Y7, Y6
+	VUNPCKHPS   Y8, Y7, Y7
+	VUNPCKLPD   Y2, Y9, Y8
+	VUNPCKHPD   Y2, Y9, Y2
+	VUNPCKLPD   Y3, Y1, Y9
+	VUNPCKHPD   Y3, Y1, Y1
+	VUNPCKLPD   Y6, Y4, Y3
+	VUNPCKHPD   Y6, Y4, Y4
+	VUNPCKLPD   Y7, Y5, Y6
+	VUNPCKHPD   Y7, Y5, Y5
+	VPERM2F128  $0x20, Y3, Y8, Y7
+	VPERM2F128  $0x31, Y3, Y8, Y3
+	VPERM2F128  $0x20, Y4, Y2, Y8
+	VPERM2F128  $0x31, Y4, Y2, Y2
+	VPERM2F128  $0x20, Y6, Y9, Y4
+	VPERM2F128  $0x31, Y6, Y9, Y6
+	VPERM2F128  $0x20, Y5, Y1, Y9
+	VPERM2F128  $0x31, Y5, Y1, Y1
+	VMOVUPS     Y7, (BX)
+	VMOVUPS     Y8, 36(BX)
+	VMOVUPS     Y4, 72(BX)
+	VMOVUPS     Y9, 108(BX)
+	VMOVUPS     Y3, 144(BX)
+	VMOVUPS     Y2, 180(BX)
+	VMOVUPS     Y6, 216(BX)
+	VMOVUPS     Y1, 252(BX)
+	MOVL        256(SI), R8
+	MOVL        R8, 32(BX)
+	MOVL        260(SI), R8
+	MOVL        R8, 68(BX)
+	MOVL        264(SI), R8
+	MOVL        R8, 104(BX)
+	MOVL        268(SI), R8
+	MOVL        R8, 140(BX)
+	MOVL        272(SI), R8
+	MOVL        R8, 176(BX)
+	MOVL        276(SI), R8
+	MOVL        R8, 212(BX)
+	MOVL        280(SI), R8
+	MOVL        R8, 248(BX)
+	MOVL        284(SI), R8
+	MOVL        R8, 284(BX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x00000120, BX
+	DECQ        AX
+	JNZ         loop
+	VMOVUPS     Y0, (R9)
+	VZEROUPPER
+	RET
+
 // func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
 // Requires: AVX, AVX512F
 TEXT ·winograd2Input16(SB), NOSPLIT, $0-64
@@ -1325,196 +1518,253 @@ there1:
 	VZEROUPPER
 	RET
 
-// func winograd2Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·winograd2Gradient(SB), NOSPLIT, $0-48
-	MOVQ    n+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    point+16(FP), DX
-	MOVQ    dst+24(FP), BX
-	MOVQ    tmp+32(FP), SI
-	MOVQ    bad+40(FP), R9
-	VMOVUPS (R9), Y0
-	XORQ    DI, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	LEAQ    288(SI), R10
+// func winograd2Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+// Requires: AVX, AVX512F
+TEXT ·winograd2Gradient16(SB), NOSPLIT, $0-48
+	VBROADCASTSS c3f000000<>+0(SB), Z0
+	MOVQ         n+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         point+16(FP), DX
+	MOVQ         dst+24(FP), BX
+	MOVQ         tmp+32(FP), SI
+	MOVQ         bad+40(FP), R9
+	VMOVUPS      (R9), Z1
+	XORQ         DI, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	LEAQ         576(SI), R10
 
 loop:
 	MOVQ        CX, R8
 	LEAQ        (DI)(DI*2), R11
 	ADDQ        R8, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VMOVUPS     Y1, (R10)
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
-	VMOVUPS     Y4, 256(R10)
-	VMULPS      c3f000000<>+0(SB), Y2, Y2
-	VMOVUPS     Y2, 128(R10)
+	VMOVUPS     (R8), Z2
+	VMOVUPS     (R8)(DI*1), Z3
+	VMOVUPS     (R8)(DI*2), Z4
+	VMOVUPS     (R11), Z5
+	VADDPS      Z4, Z3, Z6
+	VSUBPS      Z4, Z3, Z3
+	VFMADD231PS Z0, Z6, Z2
+	VMOVUPS     Z2, (R10)
+	VFMADD231PS Z0, Z6, Z5
+	VMOVUPS     Z5, 512(R10)
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 256(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VMOVUPS     Y1, 32(R10)
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
-	VMOVUPS     Y4, 288(R10)
-	VMULPS      c3f000000<>+0(SB), Y2, Y2
-	VMOVUPS     Y2, 160(R10)
+	VMOVUPS     (R8), Z2
+	VMOVUPS     (R8)(DI*1), Z3
+	VMOVUPS     (R8)(DI*2), Z4
+	VMOVUPS     (R11), Z5
+	VADDPS      Z4, Z3, Z6
+	VSUBPS      Z4, Z3, Z3
+	VFMADD231PS Z0, Z6, Z2
+	VMOVUPS     Z2, 64(R10)
+	VFMADD231PS Z0, Z6, Z5
+	VMOVUPS     Z5, 576(R10)
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 320(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VMOVUPS     Y1, 64(R10)
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
-	VMOVUPS     Y4, 320(R10)
-	VMULPS      c3f000000<>+0(SB), Y2, Y2
-	VMOVUPS     Y2, 192(R10)
+	VMOVUPS     (R8), Z2
+	VMOVUPS     (R8)(DI*1), Z3
+	VMOVUPS     (R8)(DI*2), Z4
+	VMOVUPS     (R11), Z5
+	VADDPS      Z4, Z3, Z6
+	VSUBPS      Z4, Z3, Z3
+	VFMADD231PS Z0, Z6, Z2
+	VMOVUPS     Z2, 128(R10)
+	VFMADD231PS Z0, Z6, Z5
+	VMOVUPS     Z5, 640(R10)
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 384(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VMOVUPS     Y1, 96(R10)
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
-	VMOVUPS     Y4, 352(R10)
-	VMULPS      c3f000000<>+0(SB), Y2, Y2
-	VMOVUPS     Y2, 224(R10)
-	VMOVUPS     (R10), Y1
-	VMOVUPS     32(R10), Y2
-	VMOVUPS     64(R10), Y3
-	VMOVUPS     96(R10), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VMOVUPS     Y1, (SI)
-	VSUBPS      Y1, Y1, Y1
-	VPOR        Y1, Y0, Y0
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
-	VMOVUPS     Y4, 64(SI)
-	VSUBPS      Y4, Y4, Y4
-	VPOR        Y4, Y0, Y0
-	VMULPS      c3f000000<>+0(SB), Y2, Y2
-	VMOVUPS     Y2, 32(SI)
-	VSUBPS      Y2, Y2, Y2
-	VPOR        Y2, Y0, Y0
-	VMOVUPS     128(R10), Y1
-	VMOVUPS     160(R10), Y2
-	VMOVUPS     192(R10), Y3
-	VMOVUPS     224(R10), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VMOVUPS     Y1, 96(SI)
-	VSUBPS      Y1, Y1, Y1
-	VPOR        Y1, Y0, Y0
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
-	VMOVUPS     Y4, 160(SI)
-	VSUBPS      Y4, Y4, Y4
-	VPOR        Y4, Y0, Y0
-	VMULPS      c3f000000<>+0(SB), Y2, Y2
-	VMOVUPS     Y2, 128(SI)
-	VSUBPS      Y2, Y2, Y2
-	VPOR        Y2, Y0, Y0
-	VMOVUPS     256(R10), Y1
-	VMOVUPS     288(R10), Y2
-	VMOVUPS     320(R10), Y3
-	VMOVUPS     352(R10), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VMOVUPS     Y1, 192(SI)
-	VSUBPS      Y1, Y1, Y1
-	VPOR        Y1, Y0, Y0
-	VFMADD231PS c3f000000<>+0(SB), Y5, Y4
-	VMOVUPS     Y4, 256(SI)
-	VSUBPS      Y4, Y4, Y4
-	VPOR        Y4, Y0, Y0
-	VMULPS      c3f000000<>+0(SB), Y2, Y2
-	VMOVUPS     Y2, 224(SI)
-	VSUBPS      Y2, Y2, Y2
-	VPOR        Y2, Y0, Y0
-	VMOVUPS     (SI), Y1
-	VMOVUPS     32(SI), Y2
+	VMOVUPS     (R8), Z2
+	VMOVUPS     (R8)(DI*1), Z3
+	VMOVUPS     (R8)(DI*2), Z4
+	VMOVUPS     (R11), Z5
+	VADDPS      Z4, Z3, Z6
+	VSUBPS      Z4, Z3, Z3
+	VFMADD231PS Z0, Z6, Z2
+	VMOVUPS     Z2, 192(R10)
+	VFMADD231PS Z0, Z6, Z5
+	VMOVUPS     Z5, 704(R10)
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 448(R10)
+	VMOVUPS     (R10), Z2
+	VMOVUPS     64(R10), Z3
+	VMOVUPS     128(R10), Z4
+	VMOVUPS     192(R10), Z5
+	VADDPS      Z4, Z3, Z6
+	VSUBPS      Z4, Z3, Z3
+	VFMADD231PS Z0, Z6, Z2
+	VMOVUPS     Z2, (SI)
+	VSUBPS      Z2, Z2, Z2
+	VPORD       Z2, Z1, Z1
+	VFMADD231PS Z0, Z6, Z5
+	VMOVUPS     Z5, 128(SI)
+	VSUBPS      Z5, Z5, Z5
+	VPORD       Z5, Z1, Z1
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 64(SI)
+	VSUBPS      Z3, Z3, Z3
+	VPORD       Z3, Z1, Z1
+	VMOVUPS     256(R10), Z2
+	VMOVUPS     320(R10), Z3
+	VMOVUPS     384(R10), Z4
+	VMOVUPS     448(R10), Z5
+	VADDPS      Z4, Z3, Z6
+	VSUBPS      Z4, Z3, Z3
+	VFMADD231PS Z0, Z6, Z2
+	VMOVUPS     Z2, 192(SI)
+	VSUBPS      Z2, Z2, Z2
+	VPORD       Z2, Z1, Z1
+	VFMADD231PS Z0, Z6, Z5
+	VMOVUPS     Z5, 320(SI)
+	VSUBPS      Z5, Z5, Z5
+	VPORD       Z5, Z1, Z1
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 256(SI)
+	VSUBPS      Z3, Z3, Z3
+	VPORD       Z3, Z1, Z1
+	VMOVUPS     512(R10), Z2
+	VMOVUPS     576(R10), Z3
+	VMOVUPS     640(R10), Z4
+	VMOVUPS     704(R10), Z5
+	VADDPS      Z4, Z3, Z6
+	VSUBPS      Z4, Z3, Z3
+	VFMADD231PS Z0, Z6, Z2
+	VMOVUPS     Z2, 384(SI)
+	VSUBPS      Z2, Z2, Z2
+	VPORD       Z2, Z1, Z1
+	VFMADD231PS Z0, Z6, Z5
+	VMOVUPS     Z5, 512(SI)
+	VSUBPS      Z5, Z5, Z5
+	VPORD       Z5, Z1, Z1
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 448(SI)
+	VSUBPS      Z3, Z3, Z3
+	VPORD       Z3, Z1, Z1
+	VMOVUPS     (SI), Y2
 	VMOVUPS     64(SI), Y3
-	VMOVUPS     96(SI), Y4
-	VMOVUPS     128(SI), Y5
-	VMOVUPS     160(SI), Y6
-	VMOVUPS     192(SI), Y7
-	VMOVUPS     224(SI), Y8
-	VUNPCKLPS   Y2, Y1, Y9
-	VUNPCKHPS   Y2, Y1, Y1
-	VUNPCKLPS   Y4, Y3, Y2
-	VUNPCKHPS   Y4, Y3, Y3
-	VUNPCKLPS   Y6, Y5, Y4
-	VUNPCKHPS   Y6, Y5, Y5
-	VUNPCKLPS   Y8, Y7, Y6
-	VUNPCKHPS   Y8, Y7, Y7
-	VUNPCKLPD   Y2, Y9, Y8
-	VUNPCKHPD   Y2, Y9, Y2
-	VUNPCKLPD   Y3, Y1, Y9
-	VUNPCKHPD   Y3, Y1, Y1
-	VUNPCKLPD   Y6, Y4, Y3
-	VUNPCKHPD   Y6, Y4, Y4
-	VUNPCKLPD   Y7, Y5, Y6
+	VMOVUPS     128(SI), Y4
+	VMOVUPS     192(SI), Y5
+	VMOVUPS     256(SI), Y6
+	VMOVUPS     320(SI), Y7
+	VMOVUPS     384(SI), Y8
+	VMOVUPS     448(SI), Y9
+	VUNPCKLPS   Y3, Y2, Y10
+	VUNPCKHPS   Y3, Y2, Y2
+	VUNPCKLPS   Y5, Y4, Y3
+	VUNPCKHPS   Y5, Y4, Y4
+	VUNPCKLPS   Y7, Y6, Y5
+	VUNPCKHPS   Y7, Y6, Y6
+	VUNPCKLPS   Y9, Y8, Y7
+	VUNPCKHPS   Y9, Y8, Y8
+	VUNPCKLPD   Y3, Y10, Y9
+	VUNPCKHPD   Y3, Y10, Y3
+	VUNPCKLPD   Y4, Y2, Y10
+	VUNPCKHPD   Y4, Y2, Y2
+	VUNPCKLPD   Y7, Y5, Y4
 	VUNPCKHPD   Y7, Y5, Y5
-	VPERM2F128  $0x20, Y3, Y8, Y7
-	VPERM2F128  $0x31, Y3, Y8, Y3
-	VPERM2F128  $0x20, Y4, Y2, Y8
-	VPERM2F128  $0x31, Y4, Y2, Y2
-	VPERM2F128  $0x20, Y6, Y9, Y4
-	VPERM2F128  $0x31, Y6, Y9, Y6
-	VPERM2F128  $0x20, Y5, Y1, Y9
-	VPERM2F128  $0x31, Y5, Y1, Y1
-	VMOVUPS     Y7, (BX)
-	VMOVUPS     Y8, 36(BX)
-	VMOVUPS     Y4, 72(BX)
-	VMOVUPS     Y9, 108(BX)
-	VMOVUPS     Y3, 144(BX)
-	VMOVUPS     Y2, 180(BX)
-	VMOVUPS     Y6, 216(BX)
-	VMOVUPS     Y1, 252(BX)
-	MOVL        256(SI), R8
+	VUNPCKLPD   Y8, Y6, Y7
+	VUNPCKHPD   Y8, Y6, Y6
+	VPERM2F128  $0x20, Y4, Y9, Y8
+	VPERM2F128  $0x31, Y4, Y9, Y4
+	VPERM2F128  $0x20, Y5, Y3, Y9
+	VPERM2F128  $0x31, Y5, Y3, Y3
+	VPERM2F128  $0x20, Y7, Y10, Y5
+	VPERM2F128  $0x31, Y7, Y10, Y7
+	VPERM2F128  $0x20, Y6, Y2, Y10
+	VPERM2F128  $0x31, Y6, Y2, Y2
+	VMOVUPS     Y8, (BX)
+	VMOVUPS     Y9, 36(BX)
+	VMOVUPS     Y5, 72(BX)
+	VMOVUPS     Y10, 108(BX)
+	VMOVUPS     Y4, 144(BX)
+	VMOVUPS     Y3, 180(BX)
+	VMOVUPS     Y7, 216(BX)
+	VMOVUPS     Y2, 252(BX)
+	MOVL        512(SI), R8
 	MOVL        R8, 32(BX)
-	MOVL        260(SI), R8
+	MOVL        516(SI), R8
 	MOVL        R8, 68(BX)
-	MOVL        264(SI), R8
+	MOVL        520(SI), R8
 	MOVL        R8, 104(BX)
-	MOVL        268(SI), R8
+	MOVL        524(SI), R8
 	MOVL        R8, 140(BX)
-	MOVL        272(SI), R8
+	MOVL        528(SI), R8
 	MOVL        R8, 176(BX)
-	MOVL        276(SI), R8
+	MOVL        532(SI), R8
 	MOVL        R8, 212(BX)
-	MOVL        280(SI), R8
+	MOVL        536(SI), R8
 	MOVL        R8, 248(BX)
-	MOVL        284(SI), R8
+	MOVL        540(SI), R8
 	MOVL        R8, 284(BX)
-	ADDQ        $0x20, CX
-	ADDQ        $0x00000120, BX
+	VMOVUPS     32(SI), Y2
+	VMOVUPS     96(SI), Y3
+	VMOVUPS     160(SI), Y4
+	VMOVUPS     224(SI), Y5
+	VMOVUPS     288(SI), Y6
+	VMOVUPS     352(SI), Y7
+	VMOVUPS     416(SI), Y8
+	VMOVUPS     480(SI), Y9
+	VUNPCKLPS   Y3, Y2, Y10
+	VUNPCKHPS   Y3, Y2, Y2
+	VUNPCKLPS   Y5, Y4, Y3
+	VUNPCKHPS   Y5, Y4, Y4
+	VUNPCKLPS   Y7, Y6, Y5
+	VUNPCKHPS   Y7, Y6, Y6
+	VUNPCKLPS   Y9, Y8, Y7
+	VUNPCKHPS   Y9, Y8, Y8
+	VUNPCKLPD   Y3, Y10, Y9
+	VUNPCKHPD   Y3, Y10, Y3
+	VUNPCKLPD   Y4, Y2, Y10
+	VUNPCKHPD   Y4, Y2, Y2
+	VUNPCKLPD   Y7, Y5, Y4
+	VUNPCKHPD   Y7, Y5, Y5
+	VUNPCKLPD   Y8, Y6, Y7
+	VUNPCKHPD   Y8, Y6, Y6
+	VPERM2F128  $0x20, Y4, Y9, Y8
+	VPERM2F128  $0x31, Y4, Y9, Y4
+	VPERM2F128  $0x20, Y5, Y3, Y9
+	VPERM2F128  $0x31, Y5, Y3, Y3
+	VPERM2F128  $0x20, Y7, Y10, Y5
+	VPERM2F128  $0x31, Y7, Y10, Y7
+	VPERM2F128  $0x20, Y6, Y2, Y10
+	VPERM2F128  $0x31, Y6, Y2, Y2
+	VMOVUPS     Y8, 288(BX)
+	VMOVUPS     Y9, 324(BX)
+	VMOVUPS     Y5, 360(BX)
+	VMOVUPS     Y10, 396(BX)
+	VMOVUPS     Y4, 432(BX)
+	VMOVUPS     Y3, 468(BX)
+	VMOVUPS     Y7, 504(BX)
+	VMOVUPS     Y2, 540(BX)
+	MOVL        544(SI), R8
+	MOVL        R8, 320(BX)
+	MOVL        548(SI), R8
+	MOVL        R8, 356(BX)
+	MOVL        552(SI), R8
+	MOVL        R8, 392(BX)
+	MOVL        556(SI), R8
+	MOVL        R8, 428(BX)
+	MOVL        560(SI), R8
+	MOVL        R8, 464(BX)
+	MOVL        564(SI), R8
+	MOVL        R8, 500(BX)
+	MOVL        568(SI), R8
+	MOVL        R8, 536(BX)
+	MOVL        572(SI), R8
+	MOVL        R8, 572(BX)
+	ADDQ        $0x40, CX
+	ADDQ        $0x00000240, BX
 	DECQ        AX
 	JNZ         loop
-	VMOVUPS     Y0, (R9)
+	VMOVUPS     Z1, (R9)
 	VZEROUPPER
 	RET
 
@@ -3007,6 +3257,302 @@ DATA c3e715bef<>+20(SB)/4, $0x3e715bef
 DATA c3e715bef<>+24(SB)/4, $0x3e715bef
 DATA c3e715bef<>+28(SB)/4, $0x3e715bef
 GLOBL c3e715bef<>(SB), RODATA|NOPTR, $32
+
+// func winograd4Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·winograd4Gradient8(SB), NOSPLIT, $0-48
+	MOVQ    n+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    point+16(FP), DX
+	MOVQ    dst+24(FP), BX
+	MOVQ    tmp+32(FP), SI
+	MOVQ    bad+40(FP), R9
+	VMOVUPS (R9), Y0
+	XORQ    DI, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	ADDQ    DX, DI
+	LEAQ    288(SI), R10
+
+loop:
+	MOVQ        CX, R8
+	LEAQ        (DI)(DI*2), R11
+	ADDQ        R8, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VMOVUPS     (R11)(DI*1), Y5
+	VMOVUPS     (R11)(DI*2), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, (R10)
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 384(R10)
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 192(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VMOVUPS     (R11)(DI*1), Y5
+	VMOVUPS     (R11)(DI*2), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, 32(R10)
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 416(R10)
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 224(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VMOVUPS     (R11)(DI*1), Y5
+	VMOVUPS     (R11)(DI*2), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, 64(R10)
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 448(R10)
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 256(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VMOVUPS     (R11)(DI*1), Y5
+	VMOVUPS     (R11)(DI*2), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, 96(R10)
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 480(R10)
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 288(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VMOVUPS     (R11)(DI*1), Y5
+	VMOVUPS     (R11)(DI*2), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, 128(R10)
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 512(R10)
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 320(R10)
+	ADDQ        DX, R8
+	ADDQ        DX, R11
+	VMOVUPS     (R8), Y1
+	VMOVUPS     (R8)(DI*1), Y2
+	VMOVUPS     (R8)(DI*2), Y3
+	VMOVUPS     (R11), Y4
+	VMOVUPS     (R11)(DI*1), Y5
+	VMOVUPS     (R11)(DI*2), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, 160(R10)
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 544(R10)
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 352(R10)
+	VMOVUPS     (R10), Y1
+	VMOVUPS     32(R10), Y2
+	VMOVUPS     64(R10), Y3
+	VMOVUPS     96(R10), Y4
+	VMOVUPS     128(R10), Y5
+	VMOVUPS     160(R10), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, (SI)
+	VSUBPS      Y1, Y1, Y1
+	VPOR        Y1, Y0, Y0
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 64(SI)
+	VSUBPS      Y6, Y6, Y6
+	VPOR        Y6, Y0, Y0
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 32(SI)
+	VSUBPS      Y2, Y2, Y2
+	VPOR        Y2, Y0, Y0
+	VMOVUPS     192(R10), Y1
+	VMOVUPS     224(R10), Y2
+	VMOVUPS     256(R10), Y3
+	VMOVUPS     288(R10), Y4
+	VMOVUPS     320(R10), Y5
+	VMOVUPS     352(R10), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, 96(SI)
+	VSUBPS      Y1, Y1, Y1
+	VPOR        Y1, Y0, Y0
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 160(SI)
+	VSUBPS      Y6, Y6, Y6
+	VPOR        Y6, Y0, Y0
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 128(SI)
+	VSUBPS      Y2, Y2, Y2
+	VPOR        Y2, Y0, Y0
+	VMOVUPS     384(R10), Y1
+	VMOVUPS     416(R10), Y2
+	VMOVUPS     448(R10), Y3
+	VMOVUPS     480(R10), Y4
+	VMOVUPS     512(R10), Y5
+	VMOVUPS     544(R10), Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
+	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
+	VMOVUPS     Y1, 192(SI)
+	VSUBPS      Y1, Y1, Y1
+	VPOR        Y1, Y0, Y0
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
+	VMOVUPS     Y6, 256(SI)
+	VSUBPS      Y6, Y6, Y6
+	VPOR        Y6, Y0, Y0
+	VMULPS      cbef15bef<>+0(SB), Y2, Y2
+	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
+	VMOVUPS     Y2, 224(SI)
+	VSUBPS      Y2, Y2, Y2
+	VPOR        Y2, Y0, Y0
+	VMOVUPS     (SI), Y1
+	VMOVUPS     32(SI), Y2
+	VMOVUPS     64(SI), Y3
+	VMOVUPS     96(SI), Y4
+	VMOVUPS     128(SI), Y5
+	VMOVUPS     160(SI), Y6
+	VMOVUPS     192(SI), Y7
+	VMOVUPS     224(SI), Y8
+	VUNPCKLPS   Y2, Y1, Y9
+	VUNPCKHPS   Y2, Y1, Y1
+	VUNPCKLPS   Y4, Y3, Y2
+	VUNPCKHPS   Y4, Y3, Y3
+	VUNPCKLPS   Y6, Y5, Y4
+	VUNPCKHPS   Y6, Y5, Y5
+	VUNPCKLPS   Y8, Y7, Y6
+	VUNPCKHPS   Y8, Y7, Y7
+	VUNPCKLPD   Y2, Y9, Y8
+	VUNPCKHPD   Y2, Y9, Y2
+	VUNPCKLPD   Y3, Y1, Y9
+	VUNPCKHPD   Y3, Y1, Y1
+	VUNPCKLPD   Y6, Y4, Y3
+	VUNPCKHPD   Y6, Y4, Y4
+	VUNPCKLPD   Y7, Y5, Y6
+	VUNPCKHPD   Y7, Y5, Y5
+	VPERM2F128  $0x20, Y3, Y8, Y7
+	VPERM2F128  $0x31, Y3, Y8, Y3
+	VPERM2F128  $0x20, Y4, Y2, Y8
+	VPERM2F128  $0x31, Y4, Y2, Y2
+	VPERM2F128  $0x20, Y6, Y9, Y4
+	VPERM2F128  $0x31, Y6, Y9, Y6
+	VPERM2F128  $0x20, Y5, Y1, Y9
+	VPERM2F128  $0x31, Y5, Y1, Y1
+	VMOVUPS     Y7, (BX)
+	VMOVUPS     Y8, 36(BX)
+	VMOVUPS     Y4, 72(BX)
+	VMOVUPS     Y9, 108(BX)
+	VMOVUPS     Y3, 144(BX)
+	VMOVUPS     Y2, 180(BX)
+	VMOVUPS     Y6, 216(BX)
+	VMOVUPS     Y1, 252(BX)
+	MOVL        256(SI), R8
+	MOVL        R8, 32(BX)
+	MOVL        260(SI), R8
+	MOVL        R8, 68(BX)
+	MOVL        264(SI), R8
+	MOVL        R8, 104(BX)
+	MOVL        268(SI), R8
+	MOVL        R8, 140(BX)
+	MOVL        272(SI), R8
+	MOVL        R8, 176(BX)
+	MOVL        276(SI), R8
+	MOVL        R8, 212(BX)
+	MOVL        280(SI), R8
+	MOVL        R8, 248(BX)
+	MOVL        284(SI), R8
+	MOVL        R8, 284(BX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x00000120, BX
+	DECQ        AX
+	JNZ         loop
+	VMOVUPS     Y0, (R9)
+	VZEROUPPER
+	RET
+
+DATA c3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+GLOBL c3eaaaaab<>(SB), RODATA|NOPTR, $32
 
 // func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
 // Requires: AVX, AVX512F
@@ -4506,301 +5052,352 @@ there1:
 	VZEROUPPER
 	RET
 
-// func winograd4Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·winograd4Gradient(SB), NOSPLIT, $0-48
-	MOVQ    n+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    point+16(FP), DX
-	MOVQ    dst+24(FP), BX
-	MOVQ    tmp+32(FP), SI
-	MOVQ    bad+40(FP), R9
-	VMOVUPS (R9), Y0
-	XORQ    DI, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	ADDQ    DX, DI
-	LEAQ    288(SI), R10
+// func winograd4Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+// Requires: AVX, AVX512F
+TEXT ·winograd4Gradient16(SB), NOSPLIT, $0-48
+	VBROADCASTSS cbf2aaaab<>+0(SB), Z0
+	VBROADCASTSS c3e2aaaab<>+0(SB), Z1
+	VBROADCASTSS c3eaaaaab<>+0(SB), Z2
+	VBROADCASTSS cbef15bef<>+0(SB), Z3
+	VBROADCASTSS c3e715bef<>+0(SB), Z4
+	MOVQ         n+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         point+16(FP), DX
+	MOVQ         dst+24(FP), BX
+	MOVQ         tmp+32(FP), SI
+	MOVQ         bad+40(FP), R9
+	VMOVUPS      (R9), Z5
+	XORQ         DI, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	LEAQ         576(SI), R10
 
 loop:
 	MOVQ        CX, R8
 	LEAQ        (DI)(DI*2), R11
 	ADDQ        R8, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VMOVUPS     (R11)(DI*1), Y5
-	VMOVUPS     (R11)(DI*2), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, (R10)
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 384(R10)
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 192(R10)
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R8)(DI*1), Z7
+	VMOVUPS     (R8)(DI*2), Z8
+	VMOVUPS     (R11), Z9
+	VMOVUPS     (R11)(DI*1), Z10
+	VMOVUPS     (R11)(DI*2), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, (R10)
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 768(R10)
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 384(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VMOVUPS     (R11)(DI*1), Y5
-	VMOVUPS     (R11)(DI*2), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, 32(R10)
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 416(R10)
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 224(R10)
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R8)(DI*1), Z7
+	VMOVUPS     (R8)(DI*2), Z8
+	VMOVUPS     (R11), Z9
+	VMOVUPS     (R11)(DI*1), Z10
+	VMOVUPS     (R11)(DI*2), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, 64(R10)
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 832(R10)
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 448(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VMOVUPS     (R11)(DI*1), Y5
-	VMOVUPS     (R11)(DI*2), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, 64(R10)
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 448(R10)
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 256(R10)
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R8)(DI*1), Z7
+	VMOVUPS     (R8)(DI*2), Z8
+	VMOVUPS     (R11), Z9
+	VMOVUPS     (R11)(DI*1), Z10
+	VMOVUPS     (R11)(DI*2), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, 128(R10)
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 896(R10)
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 512(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VMOVUPS     (R11)(DI*1), Y5
-	VMOVUPS     (R11)(DI*2), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, 96(R10)
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 480(R10)
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 288(R10)
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R8)(DI*1), Z7
+	VMOVUPS     (R8)(DI*2), Z8
+	VMOVUPS     (R11), Z9
+	VMOVUPS     (R11)(DI*1), Z10
+	VMOVUPS     (R11)(DI*2), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, 192(R10)
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 960(R10)
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 576(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VMOVUPS     (R11)(DI*1), Y5
-	VMOVUPS     (R11)(DI*2), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, 128(R10)
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 512(R10)
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 320(R10)
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R8)(DI*1), Z7
+	VMOVUPS     (R8)(DI*2), Z8
+	VMOVUPS     (R11), Z9
+	VMOVUPS     (R11)(DI*1), Z10
+	VMOVUPS     (R11)(DI*2), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, 256(R10)
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 1024(R10)
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 640(R10)
 	ADDQ        DX, R8
 	ADDQ        DX, R11
-	VMOVUPS     (R8), Y1
-	VMOVUPS     (R8)(DI*1), Y2
-	VMOVUPS     (R8)(DI*2), Y3
-	VMOVUPS     (R11), Y4
-	VMOVUPS     (R11)(DI*1), Y5
-	VMOVUPS     (R11)(DI*2), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, 160(R10)
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 544(R10)
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 352(R10)
-	VMOVUPS     (R10), Y1
-	VMOVUPS     32(R10), Y2
-	VMOVUPS     64(R10), Y3
-	VMOVUPS     96(R10), Y4
-	VMOVUPS     128(R10), Y5
-	VMOVUPS     160(R10), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, (SI)
-	VSUBPS      Y1, Y1, Y1
-	VPOR        Y1, Y0, Y0
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 64(SI)
-	VSUBPS      Y6, Y6, Y6
-	VPOR        Y6, Y0, Y0
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 32(SI)
-	VSUBPS      Y2, Y2, Y2
-	VPOR        Y2, Y0, Y0
-	VMOVUPS     192(R10), Y1
-	VMOVUPS     224(R10), Y2
-	VMOVUPS     256(R10), Y3
-	VMOVUPS     288(R10), Y4
-	VMOVUPS     320(R10), Y5
-	VMOVUPS     352(R10), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, 96(SI)
-	VSUBPS      Y1, Y1, Y1
-	VPOR        Y1, Y0, Y0
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 160(SI)
-	VSUBPS      Y6, Y6, Y6
-	VPOR        Y6, Y0, Y0
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 128(SI)
-	VSUBPS      Y2, Y2, Y2
-	VPOR        Y2, Y0, Y0
-	VMOVUPS     384(R10), Y1
-	VMOVUPS     416(R10), Y2
-	VMOVUPS     448(R10), Y3
-	VMOVUPS     480(R10), Y4
-	VMOVUPS     512(R10), Y5
-	VMOVUPS     544(R10), Y6
-	VADDPS      Y3, Y2, Y7
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y5, Y4, Y3
-	VSUBPS      Y5, Y4, Y4
-	VFMADD231PS cbf2aaaab<>+0(SB), Y7, Y1
-	VFMADD231PS c3e2aaaab<>+0(SB), Y3, Y1
-	VMOVUPS     Y1, 192(SI)
-	VSUBPS      Y1, Y1, Y1
-	VPOR        Y1, Y0, Y0
-	VSUBPS      Y7, Y3, Y3
-	VFMADD231PS c3eaaaaab<>+0(SB), Y3, Y6
-	VMOVUPS     Y6, 256(SI)
-	VSUBPS      Y6, Y6, Y6
-	VPOR        Y6, Y0, Y0
-	VMULPS      cbef15bef<>+0(SB), Y2, Y2
-	VFMADD231PS c3e715bef<>+0(SB), Y4, Y2
-	VMOVUPS     Y2, 224(SI)
-	VSUBPS      Y2, Y2, Y2
-	VPOR        Y2, Y0, Y0
-	VMOVUPS     (SI), Y1
-	VMOVUPS     32(SI), Y2
-	VMOVUPS     64(SI), Y3
-	VMOVUPS     96(SI), Y4
-	VMOVUPS     128(SI), Y5
-	VMOVUPS     160(SI), Y6
-	VMOVUPS     192(SI), Y7
-	VMOVUPS     224(SI), Y8
-	VUNPCKLPS   Y2, Y1, Y9
-	VUNPCKHPS   Y2, Y1, Y1
-	VUNPCKLPS   Y4, Y3, Y2
-	VUNPCKHPS   Y4, Y3, Y3
-	VUNPCKLPS   Y6, Y5, Y4
-	VUNPCKHPS   Y6, Y5, Y5
-	VUNPCKLPS   Y8, Y7, Y6
-	VUNPCKHPS   Y8, Y7, Y7
-	VUNPCKLPD   Y2, Y9, Y8
-	VUNPCKHPD   Y2, Y9, Y2
-	VUNPCKLPD   Y3, Y1, Y9
-	VUNPCKHPD   Y3, Y1, Y1
-	VUNPCKLPD   Y6, Y4, Y3
-	VUNPCKHPD   Y6, Y4, Y4
-	VUNPCKLPD   Y7, Y5, Y6
-	VUNPCKHPD   Y7, Y5, Y5
-	VPERM2F128  $0x20, Y3, Y8, Y7
-	VPERM2F128  $0x31, Y3, Y8, Y3
-	VPERM2F128  $0x20, Y4, Y2, Y8
-	VPERM2F128  $0x31, Y4, Y2, Y2
-	VPERM2F128  $0x20, Y6, Y9, Y4
-	VPERM2F128  $0x31, Y6, Y9, Y6
-	VPERM2F128  $0x20, Y5, Y1, Y9
-	VPERM2F128  $0x31, Y5, Y1, Y1
-	VMOVUPS     Y7, (BX)
-	VMOVUPS     Y8, 36(BX)
-	VMOVUPS     Y4, 72(BX)
-	VMOVUPS     Y9, 108(BX)
-	VMOVUPS     Y3, 144(BX)
-	VMOVUPS     Y2, 180(BX)
-	VMOVUPS     Y6, 216(BX)
-	VMOVUPS     Y1, 252(BX)
-	MOVL        256(SI), R8
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R8)(DI*1), Z7
+	VMOVUPS     (R8)(DI*2), Z8
+	VMOVUPS     (R11), Z9
+	VMOVUPS     (R11)(DI*1), Z10
+	VMOVUPS     (R11)(DI*2), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, 320(R10)
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 1088(R10)
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 704(R10)
+	VMOVUPS     (R10), Z6
+	VMOVUPS     64(R10), Z7
+	VMOVUPS     128(R10), Z8
+	VMOVUPS     192(R10), Z9
+	VMOVUPS     256(R10), Z10
+	VMOVUPS     320(R10), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, (SI)
+	VSUBPS      Z6, Z6, Z6
+	VPORD       Z6, Z5, Z5
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 128(SI)
+	VSUBPS      Z11, Z11, Z11
+	VPORD       Z11, Z5, Z5
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 64(SI)
+	VSUBPS      Z7, Z7, Z7
+	VPORD       Z7, Z5, Z5
+	VMOVUPS     384(R10), Z6
+	VMOVUPS     448(R10), Z7
+	VMOVUPS     512(R10), Z8
+	VMOVUPS     576(R10), Z9
+	VMOVUPS     640(R10), Z10
+	VMOVUPS     704(R10), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, 192(SI)
+	VSUBPS      Z6, Z6, Z6
+	VPORD       Z6, Z5, Z5
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 320(SI)
+	VSUBPS      Z11, Z11, Z11
+	VPORD       Z11, Z5, Z5
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 256(SI)
+	VSUBPS      Z7, Z7, Z7
+	VPORD       Z7, Z5, Z5
+	VMOVUPS     768(R10), Z6
+	VMOVUPS     832(R10), Z7
+	VMOVUPS     896(R10), Z8
+	VMOVUPS     960(R10), Z9
+	VMOVUPS     1024(R10), Z10
+	VMOVUPS     1088(R10), Z11
+	VADDPS      Z8, Z7, Z12
+	VSUBPS      Z8, Z7, Z7
+	VADDPS      Z10, Z9, Z8
+	VSUBPS      Z10, Z9, Z9
+	VFMADD231PS Z0, Z12, Z6
+	VFMADD231PS Z1, Z8, Z6
+	VMOVUPS     Z6, 384(SI)
+	VSUBPS      Z6, Z6, Z6
+	VPORD       Z6, Z5, Z5
+	VSUBPS      Z12, Z8, Z8
+	VFMADD231PS Z2, Z8, Z11
+	VMOVUPS     Z11, 512(SI)
+	VSUBPS      Z11, Z11, Z11
+	VPORD       Z11, Z5, Z5
+	VMULPS      Z3, Z7, Z7
+	VFMADD231PS Z4, Z9, Z7
+	VMOVUPS     Z7, 448(SI)
+	VSUBPS      Z7, Z7, Z7
+	VPORD       Z7, Z5, Z5
+	VMOVUPS     (SI), Y6
+	VMOVUPS     64(SI), Y7
+	VMOVUPS     128(SI), Y8
+	VMOVUPS     192(SI), Y9
+	VMOVUPS     256(SI), Y10
+	VMOVUPS     320(SI), Y11
+	VMOVUPS     384(SI), Y12
+	VMOVUPS     448(SI), Y13
+	VUNPCKLPS   Y7, Y6, Y14
+	VUNPCKHPS   Y7, Y6, Y6
+	VUNPCKLPS   Y9, Y8, Y7
+	VUNPCKHPS   Y9, Y8, Y8
+	VUNPCKLPS   Y11, Y10, Y9
+	VUNPCKHPS   Y11, Y10, Y10
+	VUNPCKLPS   Y13, Y12, Y11
+	VUNPCKHPS   Y13, Y12, Y12
+	VUNPCKLPD   Y7, Y14, Y13
+	VUNPCKHPD   Y7, Y14, Y7
+	VUNPCKLPD   Y8, Y6, Y14
+	VUNPCKHPD   Y8, Y6, Y6
+	VUNPCKLPD   Y11, Y9, Y8
+	VUNPCKHPD   Y11, Y9, Y9
+	VUNPCKLPD   Y12, Y10, Y11
+	VUNPCKHPD   Y12, Y10, Y10
+	VPERM2F128  $0x20, Y8, Y13, Y12
+	VPERM2F128  $0x31, Y8, Y13, Y8
+	VPERM2F128  $0x20, Y9, Y7, Y13
+	VPERM2F128  $0x31, Y9, Y7, Y7
+	VPERM2F128  $0x20, Y11, Y14, Y9
+	VPERM2F128  $0x31, Y11, Y14, Y11
+	VPERM2F128  $0x20, Y10, Y6, Y14
+	VPERM2F128  $0x31, Y10, Y6, Y6
+	VMOVUPS     Y12, (BX)
+	VMOVUPS     Y13, 36(BX)
+	VMOVUPS     Y9, 72(BX)
+	VMOVUPS     Y14, 108(BX)
+	VMOVUPS     Y8, 144(BX)
+	VMOVUPS     Y7, 180(BX)
+	VMOVUPS     Y11, 216(BX)
+	VMOVUPS     Y6, 252(BX)
+	MOVL        512(SI), R8
 	MOVL        R8, 32(BX)
-	MOVL        260(SI), R8
+	MOVL        516(SI), R8
 	MOVL        R8, 68(BX)
-	MOVL        264(SI), R8
+	MOVL        520(SI), R8
 	MOVL        R8, 104(BX)
-	MOVL        268(SI), R8
+	MOVL        524(SI), R8
 	MOVL        R8, 140(BX)
-	MOVL        272(SI), R8
+	MOVL        528(SI), R8
 	MOVL        R8, 176(BX)
-	MOVL        276(SI), R8
+	MOVL        532(SI), R8
 	MOVL        R8, 212(BX)
-	MOVL        280(SI), R8
+	MOVL        536(SI), R8
 	MOVL        R8, 248(BX)
-	MOVL        284(SI), R8
+	MOVL        540(SI), R8
 	MOVL        R8, 284(BX)
-	ADDQ        $0x20, CX
-	ADDQ        $0x00000120, BX
+	VMOVUPS     32(SI), Y6
+	VMOVUPS     96(SI), Y7
+	VMOVUPS     160(SI), Y8
+	VMOVUPS     224(SI), Y9
+	VMOVUPS     288(SI), Y10
+	VMOVUPS     352(SI), Y11
+	VMOVUPS     416(SI), Y12
+	VMOVUPS     480(SI), Y13
+	VUNPCKLPS   Y7, Y6, Y14
+	VUNPCKHPS   Y7, Y6, Y6
+	VUNPCKLPS   Y9, Y8, Y7
+	VUNPCKHPS   Y9, Y8, Y8
+	VUNPCKLPS   Y11, Y10, Y9
+	VUNPCKHPS   Y11, Y10, Y10
+	VUNPCKLPS   Y13, Y12, Y11
+	VUNPCKHPS   Y13, Y12, Y12
+	VUNPCKLPD   Y7, Y14, Y13
+	VUNPCKHPD   Y7, Y14, Y7
+	VUNPCKLPD   Y8, Y6, Y14
+	VUNPCKHPD   Y8, Y6, Y6
+	VUNPCKLPD   Y11, Y9, Y8
+	VUNPCKHPD   Y11, Y9, Y9
+	VUNPCKLPD   Y12, Y10, Y11
+	VUNPCKHPD   Y12, Y10, Y10
+	VPERM2F128  $0x20, Y8, Y13, Y12
+	VPERM2F128  $0x31, Y8, Y13, Y8
+	VPERM2F128  $0x20, Y9, Y7, Y13
+	VPERM2F128  $0x31, Y9, Y7, Y7
+	VPERM2F128  $0x20, Y11, Y14, Y9
+	VPERM2F128  $0x31, Y11, Y14, Y11
+	VPERM2F128  $0x20, Y10, Y6, Y14
+	VPERM2F128  $0x31, Y10, Y6, Y6
+	VMOVUPS     Y12, 288(BX)
+	VMOVUPS     Y13, 324(BX)
+	VMOVUPS     Y9, 360(BX)
+	VMOVUPS     Y14, 396(BX)
+	VMOVUPS     Y8, 432(BX)
+	VMOVUPS     Y7, 468(BX)
+	VMOVUPS     Y11, 504(BX)
+	VMOVUPS     Y6, 540(BX)
+	MOVL        544(SI), R8
+	MOVL        R8, 320(BX)
+	MOVL        548(SI), R8
+	MOVL        R8, 356(BX)
+	MOVL        552(SI), R8
+	MOVL        R8, 392(BX)
+	MOVL        556(SI), R8
+	MOVL        R8, 428(BX)
+	MOVL        560(SI), R8
+	MOVL        R8, 464(BX)
+	MOVL        564(SI), R8
+	MOVL        R8, 500(BX)
+	MOVL        568(SI), R8
+	MOVL        R8, 536(BX)
+	MOVL        572(SI), R8
+	MOVL        R8, 572(BX)
+	ADDQ        $0x40, CX
+	ADDQ        $0x00000240, BX
 	DECQ        AX
 	JNZ         loop
-	VMOVUPS     Y0, (R9)
+	VMOVUPS     Z5, (R9)
 	VZEROUPPER
 	RET
-
-DATA c3eaaaaab<>+0(SB)/4, $0x3eaaaaab
-DATA c3eaaaaab<>+4(SB)/4, $0x3eaaaaab
-DATA c3eaaaaab<>+8(SB)/4, $0x3eaaaaab
-DATA c3eaaaaab<>+12(SB)/4, $0x3eaaaaab
-DATA c3eaaaaab<>+16(SB)/4, $0x3eaaaaab
-DATA c3eaaaaab<>+20(SB)/4, $0x3eaaaaab
-DATA c3eaaaaab<>+24(SB)/4, $0x3eaaaaab
-DATA c3eaaaaab<>+28(SB)/4, $0x3eaaaaab
-GLOBL c3eaaaaab<>(SB), RODATA|NOPTR, $32
 
 // func winogradTurn(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int)
 // Requires: AVX

@@ -20,6 +20,10 @@ func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *f
 	panic(noAssembly)
 }
 
+func winograd2Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+	panic(noAssembly)
+}
+
 func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
 	panic(noAssembly)
 }
@@ -36,7 +40,7 @@ func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *
 	panic(noAssembly)
 }
 
-func winograd2Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+func winograd2Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
 	panic(noAssembly)
 }
 
@@ -56,6 +60,10 @@ func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *f
 	panic(noAssembly)
 }
 
+func winograd4Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+	panic(noAssembly)
+}
+
 func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
 	panic(noAssembly)
 }
@@ -72,7 +80,7 @@ func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *
 	panic(noAssembly)
 }
 
-func winograd4Gradient(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+func winograd4Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
 	panic(noAssembly)
 }
 

@@ -1,24 +1,37 @@
 package kernel
 
-// A pass over a convolution.
-type convPass int
-
-const (
-	passForward convPass = iota
-	passData
-	passWeight
-)
-
-// winogradFor is the algorithm for a pass, nil for none: which one depends on the shape alone.
-// BenchmarkWinograd is what the numbers come from.
-func winogradFor[T Float](s *ConvShape, g *geometry, pass convPass) *winogradTile {
+// winogradFor is the algorithm for a convolution, nil for none: which one depends on the shape alone.
+// The cost of a way is counted in multiplications for a pair of channels. The transforms of a tile and
+// a channel cost as much as 40 output channels, those of weights as much as the given number of tiles;
+// BenchmarkWinograd is what these numbers come from.
+func winogradFor[T Float](s *ConvShape, g *geometry, weights float64) *winogradTile {
 	if s.exact || !single[T]() || !winogradFits(g) {
 		return nil
 	}
-	if g.c < 16 || g.oc < 16 {
+	if has(blockGroup) && !simd {
+		return nil // fast products, but no fast transforms
+	}
+	least := 16
+	if g.c%8 != 0 || g.oc%8 != 0 {
+		least = 32 // the channels left over are brought to their places one by one
+	}
+	if g.c < least || g.oc < least {
 		return nil
 	}
-	return winograd4
+	const transforms = 40
+	c, oc := float64(g.c), float64(g.oc)
+	cost := func(t *winogradTile) float64 {
+		tiles := float64(g.n * cdiv(g.out[1], t.m) * cdiv(g.out[2], t.m))
+		return float64(t.points()) * (tiles*(1+transforms*(c+oc)/(c*oc)) + weights)
+	}
+	var best *winogradTile
+	lowest := 9 * float64(g.n*g.out.size()+4)
+	for _, t := range []*winogradTile{winograd4, winograd2} {
+		if v := cost(t); v < lowest {
+			best, lowest = t, v
+		}
+	}
+	return best
 }
 
 // winogradFits tells whether a convolution is one that winograd can compute.
@@ -35,54 +48,15 @@ func winogradFits(g *geometry) bool {
 	return g.n > 0
 }
 
-// image is the shape of one image of s, not to be computed by winograd again.
-func (s *ConvShape) image() *ConvShape {
-	one := *s
-	one.N, one.exact = 1, true
-	return &one
-}
-
-// winogradForward is ConvForward for shapes that winograd is for; it tells whether it was.
+// winogradForward is ConvForward for shapes that winograd is for. It tells whether it was one and the
+// result is finite; if not, the caller goes another way, which leaves infinities what they are.
 func winogradForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) bool {
 	g := s.geometry()
-	t := winogradFor[T](s, &g, passForward)
-	if t == nil {
-		return false
-	}
-	in, out := g.c*g.in.size(), g.oc*g.out.size()
-	forwardWinograd(p, t, &g, x, w, e, y, scratch, func(i int) {
-		e := e
-		if e.Add != nil {
-			e.Add = e.Add[i*out:][:out]
-		}
-		ConvForward(p, s.image(), x[i*in:][:in], w, e, y[i*out:][:out], scratch)
-	})
-	return true
+	t := winogradFor[T](s, &g, 10)
+	return t != nil && forwardWinograd(p, t, &g, x, w, e, y, scratch)
 }
 
-// winogradBackwardData is the same for ConvBackwardData.
-func winogradBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch Scratch[T]) bool {
-	g := s.geometry()
-	t := winogradFor[T](s, &g, passData)
-	if t == nil {
-		return false
-	}
-	in, out := g.c*g.in.size(), g.oc*g.out.size()
-	dataWinograd(p, t, &g, dy, w, dx, scratch, func(i int) {
-		ConvBackwardData(p, s.image(), dy[i*out:][:out], w, dx[i*in:][:in], scratch)
-	})
-	return true
-}
-
-// winogradBackwardWeight is the same for ConvBackwardWeight.
-func winogradBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch Scratch[T]) bool {
-	g := s.geometry()
-	t := winogradFor[T](s, &g, passWeight)
-	// Where something is infinite or NaN, the caller goes the other way.
-	return t != nil && weightWinograd(p, t, &g, x, dy, dw, scratch)
-}
-
-func forwardWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T], again func(image int)) {
+func forwardWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) bool {
 	a := winograd[T]{
 		winogradTile: t,
 		in: winogradPlanes[T]{
@@ -92,10 +66,17 @@ func forwardWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, w []T, e
 		taps: winogradTaps[T]{w: w, lane: 9 * g.c, step: 9, lanes: g.oc},
 		n:    g.n, oc: g.oc, high: g.out[1], wide: g.out[2], y: y, e: e,
 	}
-	a.run(p, scratch, again)
+	return a.run(p, scratch)
 }
 
-func dataWinograd[T Float](p *Pool, t *winogradTile, g *geometry, dy, w, dx []T, scratch Scratch[T], again func(image int)) {
+// winogradBackwardData is the same for ConvBackwardData.
+func winogradBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch Scratch[T]) bool {
+	g := s.geometry()
+	t := winogradFor[T](s, &g, 10)
+	return t != nil && dataWinograd(p, t, &g, dy, w, dx, scratch)
+}
+
+func dataWinograd[T Float](p *Pool, t *winogradTile, g *geometry, dy, w, dx []T, scratch Scratch[T]) bool {
 	a := winograd[T]{
 		winogradTile: t,
 		in: winogradPlanes[T]{
@@ -105,7 +86,14 @@ func dataWinograd[T Float](p *Pool, t *winogradTile, g *geometry, dy, w, dx []T,
 		taps: winogradTaps[T]{w: w, lane: 9, step: 9 * g.c, lanes: g.c, turned: true},
 		n:    g.n, oc: g.c, high: g.in[1], wide: g.in[2], y: dx,
 	}
-	a.run(p, scratch, again)
+	return a.run(p, scratch)
+}
+
+// winogradBackwardWeight is the same for ConvBackwardWeight.
+func winogradBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch Scratch[T]) bool {
+	g := s.geometry()
+	t := winogradFor[T](s, &g, 30)
+	return t != nil && weightWinograd(p, t, &g, x, dy, dw, scratch)
 }
 
 func weightWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, dy, dw []T, scratch Scratch[T]) bool {

@@ -257,14 +257,26 @@ func (s *winogradTaps[T]) weights(t *winogradTile, lane, k, n int, dst []T, poin
 func gradients[T Float](t *winogradTile, n int, src []T, point int, dst []T, bad *finite[T]) {
 	_, _ = src[(t.points()-1)*point+n-1], dst[9*n-1]
 	done := 0
-	if simd && single[T]() && n >= 8 {
-		var tmp [(9 + 3*6) * 8]float32
-		if t.m == 4 {
-			winograd4Gradient(n/8, &as32(src)[0], point*4, &as32(dst)[0], &tmp[0], &as32(bad[:])[0])
-		} else {
-			winograd2Gradient(n/8, &as32(src)[0], point*4, &as32(dst)[0], &tmp[0], &as32(bad[:])[0])
+	if simd && single[T]() {
+		var tmp [(9 + 3*6) * winogradLanes]float32
+		not := &as32(bad[:])[0]
+		if avx512 && n >= 16 {
+			done = n &^ 15
+			if t.m == 4 {
+				winograd4Gradient16(n/16, &as32(src)[0], point*4, &as32(dst)[0], &tmp[0], not)
+			} else {
+				winograd2Gradient16(n/16, &as32(src)[0], point*4, &as32(dst)[0], &tmp[0], not)
+			}
 		}
-		done = n &^ 7
+		if n8 := (n - done) / 8; n8 > 0 {
+			from, to := &as32(src)[done], &as32(dst)[9*done]
+			done += 8 * n8
+			if t.m == 4 {
+				winograd4Gradient8(n8, from, point*4, to, &tmp[0], not)
+			} else {
+				winograd2Gradient8(n8, from, point*4, to, &tmp[0], not)
+			}
+		}
 	}
 	for l := done; l < n; l++ {
 		taps := dst[9*l:][:9]

@@ -13,9 +13,9 @@ type winogradGradient[T Float] struct {
 }
 
 const (
-	winogradTiles = 1 << 18 // elements of transformed tiles, of x and dy together, that are worked on at once
+	winogradTiles = 3 << 16 // elements of transformed tiles, of x and dy together, that are worked on at once
 	winogradLeft  = 3 << 15 // and of x, where there are few tiles
-	winogradKeep  = 1 << 16 // elements of products, where there are few tiles
+	winogradKeep  = 3 << 15 // elements of products, where there are few tiles
 )
 
 // run computes dw and tells whether all of it is finite; where it is not, it may have NaN in place of
@@ -33,7 +33,7 @@ func (w *winogradGradient[T]) run(p *Pool, scratch Scratch[T]) bool {
 func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	c, oc := w.x.channels, w.dy.channels
 	rows := w.n * w.x.rows
-	per := max(1, winogradTiles/(w.points()*w.x.cols*(roundLanes(c)+roundLanes(oc))))
+	per := max(cdiv(2*winogradLeast, w.x.cols), winogradTiles/(w.points()*w.x.cols*(roundLanes(c)+roundLanes(oc))))
 	blocks := cdiv(rows, per)
 	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
 	m := newGrid[T](w.winogradTile, oc, c)

@@ -148,9 +148,8 @@ func shapes(list []*tensor.Dense) string {
 func TestMutants(t *testing.T) {
 	for name, f := range nets {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			made := map[mutate.Kind]int{}
-			for seed := range uint64(8) {
+			for seed := range uint64(10) {
 				g := build(t, f)
 				want := [2]string{shapes(run(t, g, 1)), shapes(run(t, g, 3))}
 				m := mutate.Mutator{Seed: seed}
@@ -231,8 +230,7 @@ func inRuntime(t *testing.T, ort *oracle.Runtime, g *nn.Graph) {
 func TestKeeping(t *testing.T) {
 	for name, f := range nets {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for seed := range uint64(6) {
+			for seed := range uint64(4) {
 				g := build(t, f)
 				want := run(t, g, 2)
 				m := mutate.Mutator{Seed: seed, Weights: map[mutate.Kind]float64{mutate.Widen: 2, mutate.Deepen: 1}}
@@ -252,19 +250,15 @@ func TestKeeping(t *testing.T) {
 
 // TestSameSeed makes the same mutants twice, to the byte.
 func TestSameSeed(t *testing.T) {
-	var first []byte
+	var first string
 	for range 2 {
 		g := build(t, nets["branches"])
 		if _, err := (mutate.Mutator{Seed: 5}).Apply(g, 12); err != nil {
 			t.Fatal(err)
 		}
-		var b strings.Builder
-		if err := onnxio.Write(&b, g); err != nil {
-			t.Fatal(err)
-		}
-		if first == nil {
-			first = []byte(b.String())
-		} else if string(first) != b.String() {
+		if got := saved(t, g); first == "" {
+			first = got
+		} else if first != got {
 			t.Error("the same seed gives another model")
 		}
 	}
@@ -280,6 +274,41 @@ func TestSameSeed(t *testing.T) {
 	if reflect.DeepEqual(da, db) {
 		t.Error("another seed gives the same mutations")
 	}
+}
+
+// TestUndo takes mutations back: the model is saved as it was, to the byte.
+func TestUndo(t *testing.T) {
+	for name, f := range nets {
+		g := build(t, f)
+		before := saved(t, g)
+		for seed := range uint64(6) {
+			p, done, err := mutate.Mutator{Seed: 50 + seed}.Plan(g, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if saved(t, g) != before {
+				t.Fatalf("%s: planning to %v changed the model", name, done)
+			}
+			if err := p.Apply(); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Undo(); err != nil {
+				t.Fatal(err)
+			}
+			if saved(t, g) != before {
+				t.Fatalf("%s: taking back %v left something", name, done)
+			}
+		}
+	}
+}
+
+func saved(t *testing.T, g *nn.Graph) string {
+	t.Helper()
+	var b strings.Builder
+	if err := onnxio.Write(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // TestSettings looks at what is kept, bounded and refused.

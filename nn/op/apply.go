@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -114,17 +115,14 @@ func (c *Call) checkType(i int, s Slot, t Type, bound map[string]Type) error {
 		return nil // operators on containers check for themselves
 	}
 	allowed, variable := c.Op.Where[s.Type]
-	if fixed, err := dtype.Parse(s.Type); err == nil {
-		allowed, variable = []DType{fixed}, false
+	if s.fixed != dtype.Undefined {
+		if t.DType != s.fixed {
+			return c.wantGot(i, fmt.Sprint("one of ", []DType{s.fixed}), t)
+		}
+		return nil
 	}
-	if allowed != nil {
-		ok := false
-		for _, d := range allowed {
-			ok = ok || d == t.DType
-		}
-		if !ok {
-			return c.wantGot(i, fmt.Sprint("one of ", allowed), t)
-		}
+	if allowed != nil && !slices.Contains(allowed, t.DType) {
+		return c.wantGot(i, fmt.Sprint("one of ", allowed), t)
 	}
 	if len(allowed) != 1 && (variable || s.Type != "any") {
 		if b, seen := bound[s.Type]; seen && b.DType != t.DType {

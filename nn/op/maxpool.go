@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -40,8 +42,14 @@ func maxPool() *Op {
 			}
 			return append(t, t[0].Of(dtype.Int64)), nil
 		},
-		// The hidden output is the row-major position of each maximum, for the gradient.
-		Hidden: func(c *Call) []Type { return []Type{c.Out[0].Of(dtype.Int64)} },
+		// The hidden output is for the gradient: which point of its window each maximum is, or its
+		// row-major position where a byte cannot tell.
+		Hidden: func(c *Call) []Type {
+			if s, err := c.poolShape(c.Config.(MaxPoolConfig).pooling()); err == nil && s.Taps() && slices.Contains(floatTypes, c.In[0].DType) {
+				return []Type{c.Out[0].Of(dtype.Uint8)}
+			}
+			return []Type{c.Out[0].Of(dtype.Int64)}
+		},
 		Kernel: maxPoolKernel, Grad: maxPoolGrad, Couple: couplePool,
 	}
 }
@@ -59,24 +67,34 @@ func maxPoolKernel(c *Call) (engine.Kernel, error) {
 	return perPrecision(c.In[0].DType, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
 }
 
-// maxPooled writes the indices to output 1 (column-major over the spatial axes column, if not
-// nil) and to output 2.
+// maxPooled writes the positions of the maxima to output 1 (column-major over the spatial axes
+// column, if not nil), and positions or taps to output 2.
 func maxPooled[T kernel.Float](s kernel.PoolShape, column []int) engine.Kernel {
+	points := s.N * s.C * count1(s.Out)
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		public, hidden := elemsAt[int64](out, 1), elemsAt[int64](out, 2)
-		index := hidden
-		if index == nil {
-			index = public
+		src, y, public := elems[T](in[0]), elems[T](out[0]), elemsAt[int64](out, 1)
+		if y == nil { // only the indices are wanted
+			y = engine.Scratch[T](x)(points)
 		}
-		if out[0] == nil { // only the indices are wanted
-			kernel.MaxPool(x.Pool(), &s, elems[T](in[0]), engine.Scratch[T](x)(len(index)), index)
-		} else {
-			kernel.MaxPool(x.Pool(), &s, elems[T](in[0]), elems[T](out[0]), index)
+		hidden := optional(out, 2)
+		byTaps := hidden != nil && dtype.Of(hidden.Dtype()) == dtype.Uint8
+		if byTaps {
+			kernel.MaxPoolTaps(x.Pool(), &s, src, y, elems[uint8](hidden))
 		}
-		if public != nil && hidden != nil {
-			copy(public, hidden)
+		index := public
+		if hidden != nil && !byTaps {
+			index = elems[int64](hidden)
 		}
-		if public != nil && column != nil {
+		if !byTaps || public != nil {
+			kernel.MaxPool(x.Pool(), &s, src, y, index)
+		}
+		if public == nil {
+			return nil
+		}
+		if hidden != nil && !byTaps {
+			copy(public, index)
+		}
+		if column != nil {
 			toColumnMajor(public, column)
 		}
 		return nil

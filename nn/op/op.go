@@ -2,7 +2,9 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -127,6 +129,8 @@ type Slot struct {
 	Role     Role
 	Optional bool
 	Variadic bool
+
+	fixed DType // the element type where Type names one
 }
 
 // Slots lists formal inputs or outputs in one line: "X T, W T weight, B? T weight, rest* T".
@@ -134,11 +138,24 @@ type Slot struct {
 // role: weight, state or shape.
 type Slots string
 
+// slotLists remembers the lines that were taken apart: every walk asks at every node.
+var slotLists sync.Map
+
 // List takes the line apart. It panics on a misspelled line, which Validate reports in a test.
+// The result is shared: do not write to it.
 func (s Slots) List() []Slot {
 	if s == "" {
 		return nil
 	}
+	if list, ok := slotLists.Load(s); ok {
+		return list.([]Slot)
+	}
+	list := slices.Clip(s.parse())
+	slotLists.Store(s, list)
+	return list
+}
+
+func (s Slots) parse() []Slot {
 	var list []Slot
 	for _, item := range strings.Split(string(s), ",") {
 		f := strings.Fields(item)
@@ -158,6 +175,9 @@ func (s Slots) List() []Slot {
 				panic(fmt.Sprintf("op: slot %q: no role %q", item, f[2]))
 			}
 			slot.Role = role
+		}
+		if t, err := dtype.Parse(slot.Type); err == nil {
+			slot.fixed = t
 		}
 		list = append(list, slot)
 	}

@@ -3,6 +3,7 @@ package op
 import (
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -80,7 +81,7 @@ func poolGrads() []*Op {
 	grad := func(name, in string, f32, f64 func(poolGrad) engine.Kernel) *Op {
 		return &Op{
 			Domain: Internal, Name: name + "Grad", Since: []int{1}, Doc: "Gradient of " + name + ".",
-			In: Slots(in), Out: "dX T", Where: Where{"T": Floats}, Attrs: poolGrad{},
+			In: Slots(in), Out: "dX T", Where: Where{"T": Floats, "I": {dtype.Int64, dtype.Uint8}}, Attrs: poolGrad{},
 			NoGrad: "gradient", Pinned: "gradient",
 			Infer: func(c *Call) ([]Type, error) {
 				return []Type{c.In[0].With(c.Config.(poolGrad).Shape...)}, nil
@@ -92,7 +93,7 @@ func poolGrads() []*Op {
 		}
 	}
 	return []*Op{
-		grad("MaxPool", "dY T, argmax int64", maxPoolBack[float32], maxPoolBack[float64]),
+		grad("MaxPool", "dY T, argmax I", maxPoolBack[float32], maxPoolBack[float64]),
 		grad("AveragePool", "dY T", averagePoolBack[float32], averagePoolBack[float64]),
 		grad("LpPool", "dY T, X T, Y T", lpPoolBack[float32], lpPoolBack[float64]),
 	}
@@ -100,6 +101,10 @@ func poolGrads() []*Op {
 
 func maxPoolBack[T kernel.Float](p poolGrad) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		if dtype.Of(in[1].Dtype()) == dtype.Uint8 {
+			kernel.MaxPoolTapsGrad(x.Pool(), &p.Pool, elems[T](in[0]), elems[uint8](in[1]), elems[T](out[0]))
+			return nil
+		}
 		kernel.MaxPoolGrad(x.Pool(), &p.Pool, elems[T](in[0]), elems[int64](in[1]), elems[T](out[0]))
 		return nil
 	}

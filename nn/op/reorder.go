@@ -21,29 +21,7 @@ func reorder() *Op {
 	return &Op{
 		Domain: Internal, Name: "Reorder", Since: []int{1}, Doc: "Puts pieces of an axis into another order, as exporters do with the gates of recurrent weights.",
 		In: "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: ReorderConfig{}, Pinned: "exists in lowerings only",
-		Infer: func(c *Call) ([]Type, error) {
-			cfg := c.Config.(ReorderConfig)
-			if cfg.Axis < 0 || cfg.Axis >= c.In[0].Rank() || len(cfg.From) != len(cfg.Size) {
-				return nil, c.Errorf("cannot reorder %v", c.In[0])
-			}
-			shape, n := append([]Dim(nil), c.In[0].Shape...), 0
-			length := shape[cfg.Axis].Size
-			met := make([]bool, max(length, 0))
-			for i, from := range cfg.From {
-				if from < 0 || cfg.Size[i] < 0 || from+cfg.Size[i] > length {
-					return nil, c.Errorf("indices %d to %d are outside of an axis of %d", from, from+cfg.Size[i], length)
-				}
-				for k := range cfg.Size[i] {
-					if met[from+k] {
-						return nil, c.Errorf("takes index %d twice", from+k)
-					}
-					met[from+k] = true
-				}
-				n += cfg.Size[i]
-			}
-			shape[cfg.Axis] = D(n)
-			return []Type{c.In[0].With(shape...)}, nil
-		},
+		Infer: inferReorder,
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			pieces := c.Config.(ReorderConfig).pieces(c.In[0])
 			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
@@ -57,6 +35,28 @@ func reorder() *Op {
 			return gorgonia.Nodes{d}, err
 		},
 	}
+}
+
+func inferReorder(c *Call) ([]Type, error) {
+	cfg := c.Config.(ReorderConfig)
+	if cfg.Axis < 0 || cfg.Axis >= c.In[0].Rank() || len(cfg.From) != len(cfg.Size) {
+		return nil, c.Errorf("cannot reorder %v", c.In[0])
+	}
+	shape, n := append([]Dim(nil), c.In[0].Shape...), 0
+	for i, from := range cfg.From {
+		to := from + cfg.Size[i]
+		if from < 0 || to < from || shape[cfg.Axis].Known() && to > shape[cfg.Axis].Size {
+			return nil, c.Errorf("indices %d to %d are outside of axis %d of %v", from, to, cfg.Axis, c.In[0])
+		}
+		for k, other := range cfg.From[:i] {
+			if from < other+cfg.Size[k] && other < to {
+				return nil, c.Errorf("takes indices from %d and from %d on, which overlap", other, from)
+			}
+		}
+		n += cfg.Size[i]
+	}
+	shape[cfg.Axis] = D(n)
+	return []Type{c.In[0].With(shape...)}, nil
 }
 
 // pieces goes through the bytes of all pieces: where each begins in the result and in a whole

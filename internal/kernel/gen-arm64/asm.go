@@ -8,6 +8,7 @@ import (
 
 // program is the assembly file being written.
 type program struct {
+	file   string // with the declarations
 	decls  []*decl
 	made   map[string]bool
 	consts []uint32 // four equal lanes each
@@ -32,7 +33,7 @@ func (p *program) kernel(name string, body func(f *function)) {
 		p.made[name] = true
 		return
 	}
-	p.fail(fmt.Errorf("%s does not declare %s: without a form for amd64 there is none for arm64", declarations, name))
+	p.fail(fmt.Errorf("%s does not declare %s: without a form for amd64 there is none for arm64", p.file, name))
 }
 
 // frame is the size of arguments and result.
@@ -62,6 +63,9 @@ func (p *program) lanes(bits uint32) int {
 
 // table is the constants used.
 func (p *program) table() string {
+	if len(p.consts) == 0 {
+		return ""
+	}
 	var b strings.Builder
 	for i, c := range p.consts {
 		fmt.Fprintf(&b, "DATA neonConstants<>+%d(SB)/8, $0x%08x%08x // %v\n", 16*i, c, c, math.Float32frombits(c))

@@ -12,12 +12,18 @@ import (
 )
 
 // part selects another file to write than that of the general kernels.
-var part = flag.String("part", "", "empty, blocks, conv, norm or winograd")
+var part = flag.String("part", "", "empty, blocks, conv, depth, norm, pool or winograd")
 
 func main() {
 	flag.Parse()
 	ConstraintExpr("!purego")
 	tailMask()
+	if *part == "depth" {
+		depthwise()
+		Generate()
+		portable("depthasm_portable.go", "!amd64 || purego")
+		return
+	}
 	if *part == "norm" {
 		normalization()
 		Generate()
@@ -35,7 +41,13 @@ func main() {
 	if *part == "conv" {
 		convolution()
 		Generate()
-		portable("convasm_portable.go", "!amd64 || purego")
+		portable("convasm_portable.go", "(!amd64 && !arm64) || purego")
+		return
+	}
+	if *part == "pool" {
+		pools()
+		Generate()
+		portable("poolasm_portable.go", "!amd64 || purego")
 		return
 	}
 	if *part == "winograd" {

@@ -18,8 +18,8 @@ func winograd() {
 			pixels(t, lanes, "Delta", t.m, t.side, t.delta)
 			winogradOutput(t, lanes)
 			winogradWeights(t, lanes)
+			winogradGradient(t, lanes)
 		}
-		winogradGradient(t)
 	}
 	winogradTurn()
 	winogradUnturn()
@@ -39,7 +39,7 @@ type tile struct {
 	weights line // G
 	taps    line // Gᵀ
 
-	factors []float64 // of weights
+	factors, quotients []float64 // constants of weights and of taps
 }
 
 // vectors are registers of a width, and constants for them.
@@ -91,6 +91,16 @@ func (v *vectors) copy(x reg.VecVirtual) reg.VecVirtual {
 	return y
 }
 
+// note makes bad NaN where y is infinite or NaN; it spoils y.
+func (v *vectors) note(y, bad reg.VecVirtual) {
+	VSUBPS(y, y, y)
+	if v.lanes == 16 {
+		VPORD(y, bad, bad)
+	} else {
+		VPOR(y, bad, bad)
+	}
+}
+
 // plus is x + c*y in a register of its own.
 func (v *vectors) plus(x reg.VecVirtual, c float64, y reg.VecVirtual) reg.VecVirtual {
 	s := v.copy(x)
@@ -114,7 +124,8 @@ var (
 
 var tile4 = tile{
 	m: 4, side: 6,
-	factors: []float64{0.5, 2, -2. / 3, 1. / 6, -2 * rootHalf / 3, rootTwo / 6},
+	factors:   []float64{0.5, 2, -2. / 3, 1. / 6, -2 * rootHalf / 3, rootTwo / 6},
+	quotients: []float64{-2. / 3, 1. / 6, 1. / 3, -2 * rootHalf / 3, rootTwo / 6},
 	input: func(v *vectors, x []reg.VecVirtual, put func(int, reg.VecVirtual)) {
 		VADDPS(x[4], x[0], x[0])
 		VFNMADD231PS(v.c(2.5), x[2], x[0])
@@ -186,7 +197,7 @@ func sumAndDifference(v *vectors, x, y reg.VecVirtual) reg.VecVirtual {
 // The points of F(2×2, 3×3) are 0, ±1 and ∞.
 var tile2 = tile{
 	m: 2, side: 4,
-	factors: []float64{0.5},
+	factors: []float64{0.5}, quotients: []float64{0.5},
 	input: func(v *vectors, x []reg.VecVirtual, put func(int, reg.VecVirtual)) {
 		VSUBPS(x[2], x[0], x[0])
 		put(0, x[0])
@@ -382,12 +393,7 @@ func winogradOutput(t tile, lanes int) {
 	}, func(i, j int, y reg.VecVirtual) {
 		m := Mem{Base: out, Disp: 64 * j}
 		VMOVUPS(y, m)
-		VSUBPS(y, y, y)
-		if lanes == 16 {
-			VPORD(y, bad, bad)
-		} else {
-			VPOR(y, bad, bad)
-		}
+		v.note(y, bad)
 	}, func(i int) {
 		if i == 0 {
 			MOVQ(to.base, out)
@@ -535,32 +541,36 @@ func winogradWeights(t tile, lanes int) {
 	RET()
 }
 
-func winogradGradient(t tile) {
-	TEXT(fmt.Sprintf("winograd%dGradient", t.m), NOSPLIT,
+// winogradGradient is the inverse way: eight lanes at a time are transposed.
+func winogradGradient(t tile, lanes int) {
+	TEXT(fmt.Sprintf("winograd%dGradient%d", t.m, lanes), NOSPLIT,
 		"func(n int, src *float32, point int, dst, tmp, bad *float32)")
-	Doc(fmt.Sprintf("winograd%dGradient makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.", t.m))
+	Doc(fmt.Sprintf("winograd%dGradient%d makes %d*n times 3×3 taps, stored one after the other, of %d*n neighbouring lanes of points, which are point bytes apart; bad, %d lanes, becomes NaN where a tap is infinite or NaN, and else stays.", t.m, lanes, lanes, lanes, lanes))
 	Pragma("noescape")
-	v := &vectors{8, map[float64]reg.VecVirtual{}}
+	v := &vectors{lanes, map[float64]reg.VecVirtual{}}
+	if lanes == 16 {
+		v.keep(t.quotients...)
+	}
 	n := Load(Param("n"), GP64())
 	src := Load(Param("src"), GP64())
 	point := Load(Param("point"), GP64())
 	dst := Load(Param("dst"), GP64())
 	tmp := Load(Param("tmp"), GP64())
 	apart, at, p, q := GP64(), GP64(), GP64(), GP32()
-	bad := YMM()
+	bad := v.new()
 	Load(Param("bad"), p)
 	VMOVUPS(Mem{Base: p}, bad)
 	XORQ(apart, apart)
 	for range t.side {
 		ADDQ(point, apart)
 	}
-	half := GP64()
-	LEAQ(Mem{Base: tmp, Disp: 9 * 32}, half)
+	between := GP64()
+	LEAQ(Mem{Base: tmp, Disp: 9 * 4 * lanes}, between)
 	from := ladder{at, GP64(), apart}
 	Label("loop")
 	MOVQ(src, at)
 	from.aim()
-	square(v, t.side, 3, half, t.taps, func(j int, x []reg.VecVirtual) {
+	square(v, t.side, 3, between, t.taps, func(j int, x []reg.VecVirtual) {
 		if j > 0 {
 			ADDQ(point, from.base)
 			ADDQ(point, from.third)
@@ -569,24 +579,28 @@ func winogradGradient(t tile) {
 			VMOVUPS(from.at(i), x[i])
 		}
 	}, func(i, j int, y reg.VecVirtual) {
-		VMOVUPS(y, Mem{Base: tmp, Disp: 32 * (3*i + j)})
-		VSUBPS(y, y, y)
-		VPOR(y, bad, bad)
+		VMOVUPS(y, Mem{Base: tmp, Disp: 4 * lanes * (3*i + j)})
+		v.note(y, bad)
 	}, func(int) {})
-	x := make([]reg.VecVirtual, 8)
-	for i := range x {
-		x[i] = YMM()
-		VMOVUPS(Mem{Base: tmp, Disp: 32 * i}, x[i])
+	for half := range lanes / 8 {
+		place := func(tap int) Mem { return Mem{Base: tmp, Disp: 4*lanes*tap + 32*half} }
+		x := make([]reg.VecVirtual, 8)
+		for i := range x {
+			x[i] = YMM()
+			VMOVUPS(place(i), x[i])
+		}
+		for i, y := range transpose8(x) {
+			VMOVUPS(y, Mem{Base: dst, Disp: 36 * (8*half + i)})
+		}
+		for i := range 8 {
+			m := place(8)
+			m.Disp += 4 * i
+			MOVL(m, q)
+			MOVL(q, Mem{Base: dst, Disp: 36*(8*half+i) + 32})
+		}
 	}
-	for i, y := range transpose8(x) {
-		VMOVUPS(y, Mem{Base: dst, Disp: 36 * i})
-	}
-	for i := range 8 {
-		MOVL(Mem{Base: tmp, Disp: 32*8 + 4*i}, q)
-		MOVL(q, Mem{Base: dst, Disp: 36*i + 32})
-	}
-	ADDQ(Imm(32), src)
-	ADDQ(U32(8*36), dst)
+	ADDQ(Imm(uint64(4*lanes)), src)
+	ADDQ(U32(uint32(36*lanes)), dst)
 	DECQ(n)
 	JNZ(LabelRef("loop"))
 	VMOVUPS(bad, Mem{Base: p})

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// adder is x plus a number; it absorbs further additions and says how often.
+func adder(name string, by float32, shape ...int) *Core {
+	c := floats(name, shape, func(out []float32, in ...[]float32) {
+		for i, x := range in[0] {
+			out[i] = x + by
+		}
+	})
+	c.Does = by
+	c.Absorb = absorbAdder(by, shape)
+	return c
+}
+
+func absorbAdder(by float32, shape []int) func(self, next *Core, slot int) *Core {
+	return func(self, next *Core, slot int) *Core {
+		more, ok := next.Does.(float32)
+		if !ok || slot != 0 {
+			return nil
+		}
+		c := floats("", shape, func(out []float32, in ...[]float32) {
+			for i, x := range in[0] {
+				out[i] = x + by + more
+			}
+		})
+		c.Absorb = absorbAdder(by+more, shape)
+		return c
+	}
+}
+
+func TestAbsorb(t *testing.T) {
+	build := func() (x, a, b, c *gorgonia.Node) {
+		g := gorgonia.NewGraph()
+		x = input(g, "x", vector(1, 2))
+		a = apply(t, adder("a", 1, 2), nil, x)[0]
+		b = apply(t, adder("b", 10, 2), nil, a)[0]
+		c = apply(t, adder("c", 100, 2), nil, b)[0]
+		return
+	}
+	_, a, b, c := build()
+	for _, tc := range []struct {
+		what  string
+		roots gorgonia.Nodes
+		o     Options
+		steps []string
+	}{
+		{"chain", gorgonia.Nodes{c}, Options{}, []string{"a, b, c"}},
+		{"unfused", gorgonia.Nodes{c}, Options{Unfused: true}, []string{"a", "b", "c"}},
+		{"b is wanted", gorgonia.Nodes{c, b}, Options{}, []string{"a, b", "c"}},
+		{"a is wanted", gorgonia.Nodes{c, a}, Options{}, []string{"a", "b, c"}},
+	} {
+		p, err := Compile(tc.o, tc.roots...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := p.Stats().Steps; !slices.Equal(s, tc.steps) {
+			t.Errorf("%s: steps %q, want %q", tc.what, s, tc.steps)
+		}
+		run(t, p)
+		wantFloats(t, tc.what, p.Value(c), 112, 113)
+	}
+}
+
+func TestAbsorbTwoReaders(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := input(g, "x", vector(1, 2))
+	a := apply(t, adder("a", 1, 2), nil, x)[0]
+	b := apply(t, adder("b", 10, 2), nil, a)[0]
+	c := apply(t, scale("c", tensor.Shape{2}, 2), nil, a)[0]
+	p := compile(t, b, c)
+	if s := p.Stats().Steps; len(s) != 3 {
+		t.Errorf("steps %q", s)
+	}
+	run(t, p)
+	wantFloats(t, "b", p.Value(b), 12, 13)
+	wantFloats(t, "c", p.Value(c), 4, 6)
+}
+
+// TestAbsorbSides: a step with a second output is absorbed only if that is still there in time for
+// its readers, and only if the merged core computes it.
+func TestAbsorbSides(t *testing.T) {
+	for _, sides := range []bool{true, false} {
+		g := gorgonia.NewGraph()
+		x := input(g, "x", vector(1, 2))
+		first := &Core{Name: "first", Out: []Spec{{f32, tensor.Shape{2}}, {f32, nil}}, Kernel: firstKernel(0)}
+		first.Absorb = func(_, next *Core, slot int) *Core {
+			if by, ok := next.Does.(float32); ok && slot == 0 {
+				return &Core{Kernel: firstKernel(by), Sides: sides}
+			}
+			return nil
+		}
+		y := apply(t, first, nil, x)
+		z := apply(t, adder("z", 5, 2), nil, y[0])[0]
+		s := apply(t, scale("late", nil, 3), nil, y[1])[0]
+		p := compile(t, z, s)
+		want := []string{"first, z", "late"}
+		if !sides {
+			want = []string{"first", "z", "late"}
+		}
+		if got := p.Stats().Steps; !slices.Equal(got, want) {
+			t.Errorf("sides %v: steps %q, want %q", sides, got, want)
+		}
+		run(t, p)
+		wantFloats(t, "z", p.Value(z), 6, 7)
+		wantFloats(t, "sum", p.Value(s), 9)
+
+		early := compile(t, s, z) // the second output's reader comes first
+		run(t, early)
+		wantFloats(t, "z", early.Value(z), 6, 7)
+		wantFloats(t, "sum", early.Value(s), 9)
+		if got := early.Stats().Steps; len(got) != 3 {
+			t.Errorf("early reader: steps %q", got)
+		}
+	}
+}
+
+// firstKernel gives its input plus a number, and the input's sum.
+func firstKernel(by float32) Kernel {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
+		var sum float32
+		for i, v := range dtype.Slice[float32](in[0]) {
+			dtype.Slice[float32](out[0])[i] = v + by
+			sum += v
+		}
+		if out[1] != nil {
+			dtype.Slice[float32](out[1])[0] = sum
+		}
+		return nil
+	}
+}

@@ -1,0 +1,259 @@
+package kernel
+
+// Depthwise convolution the direct way: the planes of one channel, those of several images side by
+// side, lie between borders and are treated as one long row. What is computed between the rows is
+// dropped when the results move to their places.
+
+const (
+	// planeElements is how large a piece of a plane may be: half of a first cache level.
+	planeElements = 1 << 12
+	// batchElements is how many elements of channels that follow each other are loaded together, so that
+	// memory is read in long pieces.
+	batchElements = 1 << 14
+)
+
+// batch is how many channels are loaded together.
+func (l *planes) batch() int { return max(1, min(64, batchElements/l.channel)) }
+
+// depthwise computes y[c] = Σ w[c][point]*x[c/multiple] for each output channel c, either all
+// points at once or, for the gradient of a convolution with strides, phase by phase.
+type depthwise[T Float] struct {
+	n, outputs, multiple int
+	in, stride           triple
+	taps                 []triple // of all phases
+	x, y                 []T
+	planeY               int
+	phases               []depthPhase
+	w                    []T // [outputs][ker]
+	ker                  int
+	e                    Epilogue[T]
+}
+
+// depthPhase is a part of the outputs that the same kernel points reach.
+type depthPhase struct {
+	grid        triple
+	first       int    // where the first grid point lies in a plane of y
+	step        triple // how far the others are apart
+	point, taps []int  // which kernel points, and which of the taps go with them
+}
+
+// run computes y.
+func (d *depthwise[T]) run(p *Pool) {
+	grid := triple{}
+	for _, ph := range d.phases {
+		for i := range grid {
+			grid[i] = max(grid[i], ph.grid[i])
+		}
+	}
+	s := &directPlan{layout: newPlanes(d.in, d.stride, d.taps)}
+	s.cut(d.n, 1, grid, d.taps, 1, planeElements)
+	p.Range(d.outputs, planeGrain(d.n*grid.size()*len(d.taps)), func(lo, hi int) {
+		w := directWorkers.Get().(*directWorker)
+		defer directWorkers.Put(w)
+		for i := range s.pieces {
+			at := s.part(i, d.n, grid)
+			for q := range d.phases {
+				d.piece(s, w, at, &d.phases[q], lo, hi)
+			}
+		}
+	})
+}
+
+// piece computes a phase of a piece for the channels lo to hi.
+func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthPhase, lo, hi int) {
+	at.rows, at.cols = min(at.rows, ph.grid[1]-at.y), min(at.cols, ph.grid[2]-at.x)
+	if len(ph.taps) == 0 || at.z >= ph.grid[0] || at.rows <= 0 || at.cols <= 0 {
+		return
+	}
+	l, space := s.layout, d.in.size()
+	w.off = w.off[:0]
+	for _, t := range ph.taps {
+		w.off = append(w.off, int32(l.taps[t]))
+	}
+	w.plan(l, at, l.extent(), ph.step, d.outputs*d.planeY, false)
+	n := w.at[len(w.at)-1]
+	batch := l.batch()
+	size, room := l.size(batch), n+slack
+	buffer := borrow[T](size + room + len(w.off))
+	defer giveBack(buffer)
+	piece, t, weights := (*buffer)[:size], (*buffer)[size:][:room], (*buffer)[size+room:][:len(w.off)]
+	clean(l, batch, piece)
+	base := at.image*d.outputs*d.planeY + ph.first + at.z*ph.step[0] + at.y*ph.step[1] + at.x*ph.step[2]
+	clip, act := d.e.bounds()
+	inputs, loaded, end := d.outputs/d.multiple, 0, 0 // the channels that are loaded
+	for c := lo; c < hi; c++ {
+		from := c / d.multiple
+		if from >= end {
+			loaded, end = from, min(from+batch, (hi-1)/d.multiple+1)
+			load(l, d.x[(at.image*inputs+from)*space:], source{at.images, end - from, inputs * space, space, at.z, at.y, at.x}, piece)
+		}
+		x := piece[(from-loaded)*l.channel:]
+		scale, shift := T(1), T(0)
+		if d.e.Scale != nil {
+			scale = d.e.Scale[c]
+		}
+		if d.e.Shift != nil {
+			shift = d.e.Shift[c]
+		}
+		for i, k := range ph.point {
+			weights[i] = d.w[c*d.ker+k] * scale
+		}
+		to := base + c*d.planeY
+		y := d.y[to:]
+		switch {
+		case ph.step[2] != 1:
+			tapsOf(n, x, w.off, weights, t, shift, clip)
+			spread(1, t, 0, w.runs, y, 0, ph.step[2])
+		case d.e.Add != nil:
+			tapsOf(n, x, w.off, weights, t, shift, nil)
+			store(1, t, 0, w.runs, y, 0, d.e.Add[to:], clip)
+		case len(w.runs) == 1 && n%tileLanes() == 0:
+			tapsOf(n, x, w.off, weights, y[w.runs[0].to:], shift, clip)
+		default:
+			tapsOf(n, x, w.off, weights, t, shift, clip)
+			store(1, t, 0, w.runs, y, 0, nil, nil)
+		}
+		if act.Kind != ActDefault {
+			for _, r := range w.runs {
+				activate(act, y[r.to:][:r.n])
+			}
+		}
+	}
+}
+
+// tapsOf computes y[i] = shift + Σ w[t]*x[off[t]+i] for i < n, then clips unless clip is nil. x and y
+// reach slack elements further.
+func tapsOf[T Float](n int, x []T, off []int32, w, y []T, shift T, clip *[2]T) {
+	_, _ = w[len(off)-1], y[n-1]
+	if depthDirect[T]() {
+		px, pw, py, ps := &as32(x)[0], &as32(w)[0], &as32(y)[0], pointer32(&shift)
+		var bounds *float32
+		if clip != nil {
+			bounds = pointer32(&clip[0])
+		}
+		if avx512 {
+			tapsFlatZ(n, px, len(off), &off[0], pw, py, ps, bounds)
+		} else {
+			tapsFlatY(n, px, len(off), &off[0], pw, py, ps, bounds)
+		}
+		return
+	}
+	for i := range y[:n] {
+		v := shift
+		for t, o := range off {
+			v += w[t] * x[int(o)+i]
+		}
+		if clip != nil {
+			v = between(v, clip)
+		}
+		y[i] = v
+	}
+}
+
+// depthDirect tells whether there are kernels for the direct way.
+func depthDirect[T Float]() bool { return simd && single[T]() }
+
+// depthForward is a convolution in which every output channel sees one input channel.
+func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T) {
+	d := depthwise[T]{
+		n: g.n, outputs: g.oc, multiple: g.og, in: g.in, stride: g.stride, taps: g.taps(),
+		x: x, y: y, planeY: g.out.size(), w: w, ker: g.ker.size(), e: e,
+	}
+	ph := depthPhase{grid: g.out, step: triple{g.out[1] * g.out[2], g.out[2], 1}}
+	for i := range d.taps {
+		ph.point, ph.taps = append(ph.point, i), append(ph.taps, i)
+	}
+	d.phases = []depthPhase{ph}
+	d.run(p)
+}
+
+// depthBackwardData is the gradient by data where every input channel has one output channel.
+func depthBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T) {
+	d := depthwise[T]{
+		n: g.n, outputs: g.c, multiple: 1, in: g.out, stride: triple{1, 1, 1},
+		x: dy, y: dx, planeY: g.in.size(), w: w, ker: g.ker.size(),
+	}
+	for _, q := range phases {
+		ph := depthPhase{
+			grid: q.grid, first: (q.first[0]*g.in[1]+q.first[1])*g.in[2] + q.first[2],
+			step:  triple{g.stride[0] * g.in[1] * g.in[2], g.stride[1] * g.in[2], g.stride[2]},
+			point: q.kernel,
+		}
+		for _, t := range q.taps {
+			ph.taps = append(ph.taps, len(d.taps))
+			d.taps = append(d.taps, t)
+		}
+		d.phases = append(d.phases, ph)
+	}
+	if len(d.taps) > 0 {
+		d.run(p)
+	}
+}
+
+// depthTaps is how many sums tapSums forms at once.
+const depthTaps = 9
+
+// depthBackwardWeight is the gradient by weights where every output channel sees one input channel.
+func depthBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
+	taps := g.taps()
+	s := &directPlan{layout: newPlanes(g.in, g.stride, taps)}
+	s.cut(g.n, 1, g.out, taps, 1, planeElements)
+	l, in, out := s.layout, g.in.size(), g.out.size()
+	var off []int32
+	for _, t := range l.taps {
+		off = append(off, int32(t))
+	}
+	for len(off)%depthTaps != 0 {
+		off = append(off, off[0])
+	}
+	p.Range(g.oc, planeGrain(g.n*out*len(taps)), func(lo, hi int) {
+		batch := l.batch()
+		size := l.size(batch)
+		buffer := borrow[T](size + len(off))
+		defer giveBack(buffer)
+		piece, sum := (*buffer)[:size], (*buffer)[size:][:len(off)]
+		clear(dw[lo*len(taps) : hi*len(taps)])
+		for i := range s.pieces {
+			at := s.part(i, g.n, g.out)
+			clean(l, batch, piece)
+			loaded, end := 0, 0
+			for c := lo; c < hi; c++ {
+				from := c / g.og
+				if from >= end {
+					loaded, end = from, min(from+batch, (hi-1)/g.og+1)
+					load(l, x[(at.image*g.c+from)*in:], source{at.images, end - from, g.c * in, in, at.z, at.y, at.x}, piece)
+				}
+				clear(sum)
+				y := dy[(at.image*g.oc+c)*out+(at.z*g.out[1]+at.y)*g.out[2]+at.x:]
+				for t := 0; t < len(off); t += depthTaps {
+					addTapSums(at, piece[(from-loaded)*l.channel:], off[t:t+depthTaps], l.row, l.image, y, g.out[2], g.oc*out, sum[t:])
+				}
+				for t := range taps {
+					dw[c*len(taps)+t] += sum[t]
+				}
+			}
+		}
+	})
+}
+
+// addTapSums adds Σ x[off[t]+i]*y[i] over the points i of a part to sum[t].
+func addTapSums[T Float](at part, x []T, off []int32, xRow, xImage int, y []T, yRow, yImage int, sum []T) {
+	_, _ = y[(at.images-1)*yImage+(at.rows-1)*yRow+at.cols-1], sum[depthTaps-1]
+	if depthDirect[T]() {
+		px, py, ps := &as32(x)[0], &as32(y)[0], &as32(sum)[0]
+		if avx512 {
+			tapSumsZ(at.images, at.rows, at.cols, px, &off[0], xRow*4, xImage*4, py, yRow*4, yImage*4, ps)
+		} else {
+			tapSumsY(at.images, at.rows, at.cols, px, &off[0], xRow*4, xImage*4, py, yRow*4, yImage*4, ps)
+		}
+		return
+	}
+	for i := range at.images {
+		for r := range at.rows {
+			row := y[i*yImage+r*yRow:][:at.cols]
+			for t, o := range off {
+				sum[t] += dot(x[i*xImage+r*xRow+int(o):][:at.cols], row)
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// pools are maxima over windows of 2×2 that do not overlap: eight results come of sixteen
+// neighbours in each of two rows.
+func pools() {
+	max2x2()
+	max2x2Back()
+}
+
+// halves writes a loop over rows of n results. body gets masks for the first and second eight
+// floats of the rows of the input and for the results, nil but for the last results of a row.
+func halves(rows, n reg.Register, body func(first, second, result reg.VecVirtual), advance func(), next func()) {
+	left, c, count := GP64(), GP64(), GP64()
+	Label("rowloop")
+	MOVQ(n, left)
+	Label("eight")
+	CMPQ(left, Imm(8))
+	JLT(LabelRef("rest"))
+	body(nil, nil, nil)
+	advance()
+	SUBQ(Imm(8), left)
+	JMP(LabelRef("eight"))
+	Label("rest")
+	TESTQ(left, left)
+	JZ(LabelRef("rowend"))
+	MOVQ(left, c)
+	ADDQ(c, c)
+	MOVQ(U32(8), count)
+	CMPQ(c, count)
+	CMOVQLT(c, count)
+	SUBQ(count, c)
+	first := loadMask(count)
+	second := loadMask(c)
+	MOVQ(left, count)
+	body(first, second, loadMask(count))
+	Label("rowend")
+	next()
+	DECQ(rows)
+	JNZ(LabelRef("rowloop"))
+	RET()
+}
+
+func max2x2() {
+	TEXT("max2x2", NOSPLIT, "func(rows, n int, x *float32, xRow int, y *float32, taps *uint8)")
+	Doc("max2x2 sets y, rows of n, to the largest of each 2×2 elements of x, NaN if any is, and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower. Rows of x are xRow bytes apart; up to 8 bytes behind taps are written, too.")
+	Pragma("noescape")
+	rows := Load(Param("rows"), GP64())
+	n := Load(Param("n"), GP64())
+	x := Load(Param("x"), GP64())
+	xRow := Load(Param("xRow"), GP64())
+	y := Load(Param("y"), GP64())
+	taps := Load(Param("taps"), GP64())
+	up, low := GP64(), GP64()
+	rest := GP64()
+	start := func() {
+		MOVQ(x, up)
+		MOVQ(x, low)
+		ADDQ(xRow, low)
+	}
+	start()
+	halves(rows, n, func(first, second, result reg.VecVirtual) {
+		var z [4]reg.VecVirtual
+		for r, p := range []reg.Register{up, low} {
+			a, b := YMM(), YMM()
+			load(Mem{Base: p}, first, a)
+			load(Mem{Base: p, Disp: 32}, second, b)
+			z[2*r], z[2*r+1] = YMM(), YMM()
+			VSHUFPS(Imm(0x88), b, a, z[2*r])
+			VSHUFPS(Imm(0xdd), b, a, z[2*r+1])
+		}
+		best, tap, c, u := z[0], YMM(), YMM(), YMM()
+		VPXOR(tap, tap, tap)
+		for t := 1; t < 4; t++ {
+			VCMPPS(Imm(3), z[t], z[t], c)
+			VCMPPS(Imm(7), best, best, u)
+			VANDPS(u, c, c) // the first NaN
+			VCMPPS(Imm(0x1e), best, z[t], u)
+			VORPS(u, c, c)
+			VBLENDVPS(c, z[t], best, best)
+			VBLENDVPS(c, i8(int32(t)), tap, tap)
+		}
+		VPERMQ(Imm(0xd8), best, best)
+		VPERMQ(Imm(0xd8), tap, tap)
+		store(best, result, Mem{Base: y})
+		high := XMM()
+		VEXTRACTI128(Imm(1), tap, high)
+		VPACKSSDW(high, tap.AsX(), high)
+		VPACKUSWB(high, high, high)
+		VMOVQ(high, Mem{Base: taps})
+		if result != nil { // how many there were: those of the row that are left
+			MOVQ(n, rest)
+			ANDQ(Imm(7), rest)
+			ADDQ(rest, taps)
+			SHLQ(Imm(2), rest)
+			ADDQ(rest, y)
+		}
+	}, func() {
+		ADDQ(Imm(64), up)
+		ADDQ(Imm(64), low)
+		ADDQ(Imm(32), y)
+		ADDQ(Imm(8), taps)
+	}, func() {
+		ADDQ(xRow, x)
+		ADDQ(xRow, x)
+		start()
+	})
+}
+
+func max2x2Back() {
+	TEXT("max2x2Back", NOSPLIT, "func(rows, n int, dy *float32, taps *uint8, dx *float32, xRow int)")
+	Doc("max2x2Back sets each 2×2 elements of dx to 0, but that of the tap to dy. Rows of dx are xRow bytes apart; up to 8 bytes behind taps are read.")
+	Pragma("noescape")
+	rows := Load(Param("rows"), GP64())
+	n := Load(Param("n"), GP64())
+	dy := Load(Param("dy"), GP64())
+	taps := Load(Param("taps"), GP64())
+	x := Load(Param("dx"), GP64())
+	xRow := Load(Param("xRow"), GP64())
+	up, low, rest := GP64(), GP64(), GP64()
+	start := func() {
+		MOVQ(x, up)
+		MOVQ(x, low)
+		ADDQ(xRow, low)
+	}
+	start()
+	halves(rows, n, func(first, second, result reg.VecVirtual) {
+		d, tap := YMM(), YMM()
+		load(Mem{Base: dy}, result, d)
+		VPMOVZXBD(Mem{Base: taps}, tap)
+		for r, p := range []reg.Register{up, low} {
+			a, b, lo, hi := YMM(), YMM(), YMM(), YMM()
+			VPCMPEQD(i8(int32(2*r)), tap, a)
+			VPCMPEQD(i8(int32(2*r+1)), tap, b)
+			VANDPS(d, a, a)
+			VANDPS(d, b, b)
+			VUNPCKLPS(b, a, lo)
+			VUNPCKHPS(b, a, hi)
+			VPERM2F128(Imm(0x20), hi, lo, a)
+			VPERM2F128(Imm(0x31), hi, lo, b)
+			store(a, first, Mem{Base: p})
+			store(b, second, Mem{Base: p, Disp: 32})
+		}
+		if result != nil {
+			MOVQ(n, rest)
+			ANDQ(Imm(7), rest)
+			ADDQ(rest, taps)
+			SHLQ(Imm(2), rest)
+			ADDQ(rest, dy)
+		}
+	}, func() {
+		ADDQ(Imm(64), up)
+		ADDQ(Imm(64), low)
+		ADDQ(Imm(32), dy)
+		ADDQ(Imm(8), taps)
+	}, func() {
+		ADDQ(xRow, x)
+		ADDQ(xRow, x)
+		start()
+	})
+}

@@ -1,0 +1,154 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// noTap stands for the maximum of an empty window.
+const noTap = 255
+
+// Taps says whether the points of a window can be told apart by one byte, as MaxPoolTaps does.
+func (s *PoolShape) Taps() bool {
+	w := s.window()
+	return w.ker.size() < noTap
+}
+
+// MaxPoolTaps is MaxPool that writes to taps, in place of positions in x, which point of its
+// window each maximum is: an eighth of the memory. 255 stands for an empty window.
+func MaxPoolTaps[T Float](p *Pool, s *PoolShape, x, y []T, taps []uint8) {
+	w := s.window()
+	in, out := w.in.size(), w.out.size()
+	switch {
+	case out == 0 || in == 0 || !single[T]() || !has(tapGroup):
+		s.planes(p, &w, func(i int) { maxPlaneTaps(&w, x[i*in:][:in], y[i*out:][:out], taps[i*out:][:out]) })
+	case w.quarters():
+		maxQuarters(p, s, &w, as32(x), as32(y), taps)
+	default:
+		maxPool32(p, s, &w, as32(x), as32(y), nil, taps)
+	}
+}
+
+// maxPlaneTaps is MaxPoolTaps for one plane.
+func maxPlaneTaps[T Float](w *window, x, y []T, taps []uint8) {
+	o := 0
+	for z := range w.out[0] {
+		z0, z1, za := w.span(0, z)
+		for r := range w.out[1] {
+			y0, y1, ya := w.span(1, r)
+			for c := range w.out[2] {
+				x0, x1, xa := w.span(2, c)
+				best, tap := T(math.Inf(-1)), noTap
+				for kz := z0; kz < z1; kz++ {
+					for ky := y0; ky < y1; ky++ {
+						row := ((za+kz*w.dil[0])*w.in[1] + ya + ky*w.dil[1]) * w.in[2]
+						for kx := x0; kx < x1; kx++ {
+							v := x[row+xa+kx*w.dil[2]]
+							if v > best || v != v && best == best || tap == noTap {
+								best, tap = v, (kz*w.ker[1]+ky)*w.ker[2]+kx
+							}
+						}
+					}
+				}
+				y[o], taps[o] = best, uint8(tap)
+				o++
+			}
+		}
+	}
+}
+
+// MaxPoolTapsGrad sends dy back to where MaxPoolTaps says and sets the rest of dx to 0.
+func MaxPoolTapsGrad[T Float](p *Pool, s *PoolShape, dy []T, taps []uint8, dx []T) {
+	w := s.window()
+	in, out := w.in.size(), w.out.size()
+	if single[T]() && simd && out > 0 && in > 0 && w.quarters() {
+		quartersBack(p, s, &w, as32(dy), taps, as32(dx))
+		return
+	}
+	var offset [noTap + 1]int
+	for t := range w.ker.size() {
+		x, y, z := t%w.ker[2], t/w.ker[2]%w.ker[1], t/w.ker[2]/w.ker[1]
+		offset[t] = (z*w.dil[0]*w.in[1]+y*w.dil[1])*w.in[2] + x*w.dil[2]
+	}
+	s.planes(p, &w, func(i int) {
+		to := dx[i*in:][:in]
+		clear(to)
+		o := i * out
+		for z := range w.out[0] {
+			for y := range w.out[1] {
+				at := ((z*w.stride[0]-w.pad[0])*w.in[1]+y*w.stride[1]-w.pad[1])*w.in[2] - w.pad[2]
+				row := dy[o:][:w.out[2]]
+				for x, t := range taps[o:][:len(row)] {
+					if t != noTap {
+						to[at+x*w.stride[2]+offset[t]] += row[x]
+					}
+				}
+				o += len(row)
+			}
+		}
+	})
+}
+
+// quarters says whether the windows are 2×2 and lie side by side, all of them inside: then each
+// output row comes of two input rows of its own.
+func (w *window) quarters() bool {
+	return simd && w.ker == triple{1, 2, 2} && w.stride == triple{1, 2, 2} && w.dil[1] == 1 && w.dil[2] == 1 &&
+		w.pad == triple{} && w.out[0] == w.in[0] && 2*w.out[1] <= w.in[1] && 2*w.out[2] <= w.in[2]
+}
+
+// tapSlack is how many bytes the assembly touches behind the taps of a plane.
+const tapSlack = 8
+
+// tapBuffer is room for the taps of a plane and what is touched behind them.
+func tapBuffer(n int) (taps []uint8, release func()) {
+	buffer := borrow[float32](cdiv(n+tapSlack, 4))
+	return unsafe.Slice((*uint8)(unsafe.Pointer(&(*buffer)[0])), n+tapSlack), func() { giveBack(buffer) }
+}
+
+// maxQuarters is MaxPoolTaps for such windows; taps may be nil.
+func maxQuarters(p *Pool, s *PoolShape, w *window, x, y []float32, taps []uint8) {
+	in, out := w.in.size(), w.out.size()
+	p.Range(s.N*s.C, planeGrain(4*out), func(lo, hi int) {
+		spare, release := tapBuffer(out)
+		defer release()
+		for i := lo; i < hi; i++ {
+			// What is written behind a plane is overwritten by the next one, if it is ours.
+			to := spare
+			direct := taps != nil && i < hi-1 && out >= tapSlack
+			if direct {
+				to = taps[i*out:]
+			}
+			for z := range w.out[0] {
+				at := z * w.out[1] * w.out[2]
+				max2x2(w.out[1], w.out[2], &x[i*in+z*w.in[1]*w.in[2]], w.in[2]*4, &y[i*out+at], &to[at])
+			}
+			if taps != nil && !direct {
+				copy(taps[i*out:][:out], to)
+			}
+		}
+	})
+}
+
+// quartersBack is MaxPoolTapsGrad for such windows.
+func quartersBack(p *Pool, s *PoolShape, w *window, dy []float32, taps []uint8, dx []float32) {
+	in, out := w.in.size(), w.out.size()
+	complete := 2*w.out[1] == w.in[1] && 2*w.out[2] == w.in[2]
+	p.Range(s.N*s.C, planeGrain(4*out), func(lo, hi int) {
+		spare, release := tapBuffer(out)
+		defer release()
+		for i := lo; i < hi; i++ {
+			if !complete {
+				clear(dx[i*in:][:in])
+			}
+			from := taps[i*out:]
+			if len(from) < out+tapSlack {
+				copy(spare, from[:out])
+				from = spare
+			}
+			for z := range w.out[0] {
+				at := z * w.out[1] * w.out[2]
+				max2x2Back(w.out[1], w.out[2], &dy[i*out+at], &from[at], &dx[i*in+z*w.in[1]*w.in[2]], w.in[2]*4)
+			}
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestMaxPoolTaps compares taps with positions, and the assembly with the portable loops, on
+// shapes with odd sizes, pads and overlaps.
+func TestMaxPoolTaps(t *testing.T) {
+	shapes := []PoolShape{
+		{In: []int{4, 6}, Kernel: []int{2, 2}, Out: []int{2, 3}, Stride: []int{2, 2}},
+		{In: []int{28, 28}, Kernel: []int{2, 2}, Out: []int{14, 14}, Stride: []int{2, 2}},
+		{In: []int{11, 11}, Kernel: []int{2, 2}, Out: []int{5, 5}, Stride: []int{2, 2}},
+		{In: []int{7, 33}, Kernel: []int{2, 2}, Out: []int{3, 16}, Stride: []int{2, 2}},
+		{In: []int{2, 35}, Kernel: []int{2, 2}, Out: []int{1, 17}, Stride: []int{2, 2}},
+		{In: []int{2, 2}, Kernel: []int{2, 2}, Out: []int{1, 1}, Stride: []int{2, 2}},
+		{In: []int{3, 4, 18}, Kernel: []int{1, 2, 2}, Out: []int{3, 2, 9}, Stride: []int{1, 2, 2}},
+		{In: []int{7, 7}, Kernel: []int{2, 2}, Out: []int{4, 4}, Stride: []int{2, 2}}, // the last windows stick out
+		{In: []int{13, 15}, Kernel: []int{3, 3}, Out: []int{6, 7}, Stride: []int{2, 2}},
+		{In: []int{9, 9}, Kernel: []int{3, 3}, Out: []int{5, 5}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
+		{In: []int{6, 20}, Kernel: []int{3, 2}, Out: []int{2, 18}, Dilation: []int{2, 2}},
+		{In: []int{9}, Kernel: []int{3}, Out: []int{4}, Stride: []int{2}},
+	}
+	for _, s := range shapes {
+		for _, planes := range []int{1, 2, 5} {
+			s.N, s.C = 1, planes
+			t.Run(fmt.Sprint(s.In, s.Kernel, s.Out, planes), func(t *testing.T) {
+				maxPoolTapsCase[float32](t, s)
+				maxPoolTapsCase[float64](t, s)
+			})
+		}
+	}
+}
+
+func maxPoolTapsCase[T Float](t *testing.T, s PoolShape) {
+	t.Helper()
+	w := s.window()
+	in, out, planes := w.in.size(), w.out.size(), s.N*s.C
+	r := rand.New(rand.NewPCG(uint64(in), uint64(out)))
+	x, dy := make([]T, planes*in), make([]T, planes*out)
+	for i := range x {
+		switch x[i] = T(r.IntN(9)) - 4; r.IntN(12) { // many ties
+		case 0:
+			x[i] = T(math.NaN())
+		case 1, 2:
+			x[i] = T(math.Inf(-1))
+		case 3:
+			x[i] = T(math.Inf(1))
+		}
+	}
+	for i := range dy {
+		dy[i] = T(r.IntN(9)) - 4
+	}
+	p := NewPool(2)
+	defer p.Close()
+	want, index, wantTaps := make([]T, planes*out), make([]int64, planes*out), make([]uint8, planes*out)
+	for i := range planes {
+		maxPlane(&w, x[i*in:][:in], want[i*out:][:out], index[i*out:][:out], int64(i*in))
+		maxPlaneTaps(&w, x[i*in:][:in], want[i*out:][:out], wantTaps[i*out:][:out])
+	}
+	y, taps := make([]T, planes*out), make([]uint8, planes*out)
+	MaxPoolTaps(p, &s, x, y, taps)
+	if !slices.Equal(taps, wantTaps) {
+		t.Errorf("taps %v, want %v", taps, wantTaps)
+	}
+	for i, v := range want {
+		if y[i] != v && !(y[i] != y[i] && v != v) {
+			t.Fatalf("element %d is %v, want %v", i, y[i], v)
+		}
+	}
+	dx, wantDX := make([]T, planes*in), make([]T, planes*in)
+	for i := range dx {
+		dx[i] = 99 // left over
+	}
+	MaxPoolGrad(p, &s, dy, index, wantDX)
+	MaxPoolTapsGrad(p, &s, dy, taps, dx)
+	if !slices.Equal(dx, wantDX) {
+		t.Errorf("gradient %v, want %v", dx, wantDX)
+	}
+}

@@ -1,0 +1,235 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// growth is how a group of channels grows.
+type growth struct {
+	Count int     `json:"count"`           // new atoms
+	Copy  bool    `json:"copy,omitempty"`  // they are copies that share their users' weights
+	Seed  uint64  `json:"seed"`            // what random values are drawn from, with the initializer's name
+	Axes  []Grown `json:"axes"`            // what initializers gain
+	Quiet bool    `json:"quiet,omitempty"` // rows that would be random are zero: queries times keys
+}
+
+// growParam makes an axis longer and says what the new indices hold. Values are computed whenever
+// the change is made, from the parameter as it is then.
+func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
+	if e.err != nil {
+		return
+	}
+	f := filler{layout: l, axis: axis, rows: rows, how: how, start: p.startsAt(), name: fmt.Sprintf("%s widened on %d to %d", p.Name(), axis, len(l.keep))}
+	change := Change{}
+	if how.Copy {
+		change.Like, change.Scale = f.shares()
+	}
+	e.reindex(p, axis, l.keep, change, Cut{grow: how, added: f.added()})
+	if e.err != nil || !dtype.Of(p.Data.Dtype()).IsFloat() {
+		return
+	}
+	e.act(action{
+		do: func() {
+			if d, err := f.fill(p.Data); err == nil {
+				p.Data = d
+				p.Changed()
+			} else {
+				e.fail(err)
+			}
+		},
+		undo: func() {}, // the tensor goes with the change of shape
+	})
+}
+
+// filler computes what new indices of a parameter hold.
+type filler struct {
+	layout
+	axis  int
+	rows  bool // they compute channels; else they read them
+	how   *growth
+	start start
+	name  string
+}
+
+// Added says what an axis of an initializer gained.
+type Added struct {
+	Index  []int  `json:"index"`  // new ones, by the indices after the growth
+	Like   []int  `json:"like"`   // the index before it that each stands behind, and is a copy of if Values says so
+	Values string `json:"values"` // zero, one, random or copy
+}
+
+// added lists the new indices of a layout.
+func added(l layout) *Added {
+	a := &Added{}
+	for i, k := range l.keep {
+		if k < 0 {
+			a.Index, a.Like = append(a.Index, i), append(a.Like, l.like[i])
+		}
+	}
+	return a
+}
+
+func (f *filler) added() *Added {
+	a := added(f.layout)
+	switch {
+	case f.how.Copy || f.starts() == startLike:
+		a.Values = "copy"
+	case f.starts() == startOne:
+		a.Values = "one"
+	case f.starts() == startRandom:
+		a.Values = "random"
+	default:
+		a.Values = "zero"
+	}
+	return a
+}
+
+// starts is the rule for new indices that are no copies.
+func (f *filler) starts() start {
+	if !f.rows || f.how.Quiet && f.start == startRandom {
+		return startZero
+	}
+	return f.start
+}
+
+// shares are, for copies, the index that each new one copies and the share of the weight that each
+// index gets; nil where all weights stay whole.
+func (f *filler) shares() (like []int, share []float64) {
+	like, share = make([]int, len(f.keep)), make([]float64, len(f.keep))
+	copies := map[int]bool{}
+	for i, k := range f.keep {
+		like[i] = -1
+		if k < 0 {
+			like[i] = f.like[i]
+			copies[f.like[i]] = true
+		}
+	}
+	for i := range share {
+		share[i] = 1
+		if copies[f.like[i]] && !f.rows {
+			share[i] = 1 / float64(f.how.Count+1)
+		}
+	}
+	if f.rows {
+		share = nil
+	}
+	return like, share
+}
+
+// fill sets the new indices of a tensor whose axis is long enough already.
+func (f *filler) fill(d *tensor.Dense) (*tensor.Dense, error) {
+	switch t := dtype.Of(d.Dtype()); t {
+	case dtype.Float32:
+		fillNew(f, dtype.Slice[float32](d), d.Shape())
+	case dtype.Float64:
+		fillNew(f, dtype.Slice[float64](d), d.Shape())
+	default:
+		x, err := dtype.Float64s(d)
+		if err != nil {
+			return nil, err
+		}
+		fillNew(f, x, d.Shape())
+		return dtype.FromFloats(t, x, d.Shape()...)
+	}
+	return d, nil
+}
+
+func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
+	n, inner := shape[f.axis], 1
+	for _, k := range shape[f.axis+1:] {
+		inner *= k
+	}
+	starts := f.starts()
+	var share []float64
+	if f.how.Copy {
+		_, share = f.shares()
+	}
+	var rng *rand.Rand
+	spread := 0.0
+	if starts == startRandom && !f.how.Copy {
+		rng, spread = (&Edit{seed: f.how.Seed}).random(f.name), math.Sqrt(meanSquare(x)+1e-12)
+	}
+	from := make([]int, n) // where the index that a new one is like stands now
+	for i := range from {
+		from[i] = slices.Index(f.keep, f.like[i])
+	}
+	for o := range len(x) / max(n*inner, 1) {
+		block := x[o*n*inner : (o+1)*n*inner]
+		for k := range n {
+			to := block[k*inner : (k+1)*inner]
+			if f.keep[k] < 0 {
+				switch src := block[from[k]*inner : (from[k]+1)*inner]; {
+				case f.how.Copy || starts == startLike:
+					copy(to, src)
+				case starts == startOne:
+					for i := range to {
+						to[i] = 1
+					}
+				case starts == startRandom:
+					for i := range to {
+						to[i] = F(rng.NormFloat64() * spread)
+					}
+				}
+			}
+		}
+		for k := range share { // once all copies are made
+			for i := range block[k*inner : (k+1)*inner] {
+				block[k*inner+i] *= F(share[k])
+			}
+		}
+	}
+}
+
+func meanSquare[F float32 | float64](x []F) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += float64(v) * float64(v)
+	}
+	return s / float64(max(len(x), 1))
+}
+
+type start int
+
+const (
+	startZero start = iota
+	startOne
+	startLike
+	startRandom
+)
+
+// startsAt is what a new row of a parameter starts as, by what its reader does with it.
+func (p *Param) startsAt() start {
+	for _, n := range p.value.users {
+		switch n.opType {
+		case "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization":
+			if n.In(1) == p.value || n.In(4) == p.value {
+				return startOne
+			}
+			return startZero
+		case "Add", "Sub", "Sum":
+			return startZero
+		case "Conv", "ConvTranspose", "Gemm":
+			if n.In(2) == p.value {
+				return startZero
+			}
+			return startRandom
+		case "LSTM", "GRU", "RNN":
+			if n.In(1) == p.value || n.In(2) == p.value {
+				return startRandom
+			}
+			return startZero
+		case "Mul", "Div", "PRelu", "Pow":
+			return startLike
+		}
+	}
+	if len(p.Data.Shape()) > 1 {
+		return startRandom
+	}
+	return startZero
+}

@@ -1,0 +1,244 @@
+package nn
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// ReadPlan reads what MarshalJSON wrote and tries it on g, whose initializers must have the names
+// and lengths that the plan was made for. Cuts are replayed and growth, index by index and, on the same
+// weights, value by value; other changes of a plan are not in its file.
+func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
+	var f struct {
+		Cuts    []Cut    `json:"cuts"`
+		Resizes []resize `json:"resizes"`
+	}
+	d := json.NewDecoder(io.LimitReader(r, 1<<30))
+	if err := d.Decode(&f); err != nil {
+		return nil, &Error{Stage: "plan", Err: err}
+	}
+	switch {
+	case len(f.Resizes) > 0:
+		return g.Plan(func(e *Edit) { e.replay(f.Resizes) })
+	case len(f.Cuts) == 0:
+		return nil, &Error{Stage: "plan", Err: fmt.Errorf("has no cuts")}
+	}
+	return g.Plan(func(e *Edit) { e.Cut(f.Cuts...) })
+}
+
+// resize is one change of channels: a cut, or the growth of one group.
+type resize struct {
+	Cut  []Cut   `json:"cut,omitempty"`
+	Grow *growth `json:"grow,omitempty"`
+}
+
+// Grown is what an axis of an initializer gained.
+type Grown struct {
+	Initializer string `json:"initializer"`
+	Axis        int    `json:"axis"`
+	Node        string `json:"node"` // the first node that reads it
+	Before      int    `json:"before"`
+	After       int    `json:"after"`
+	Added
+}
+
+// Grown lists what the plan adds to initializers, in the order of the additions and by the indices
+// of the moment.
+func (p *Plan) Grown() []Grown {
+	var list []Grown
+	for _, r := range resizes(p.cuts) {
+		if r.Grow != nil {
+			list = append(list, r.Grow.Axes...)
+		}
+	}
+	return list
+}
+
+// resizes puts the records of an edit together, change by change.
+func resizes(cuts []Cut) []resize {
+	var list []resize
+	var last Cut
+	for _, c := range cuts {
+		if c.grow == nil && len(c.Removed) == 0 {
+			continue // a constant that follows a growth
+		}
+		first := len(list) == 0 || c.grow != last.grow || c.grow == nil && c.round != last.round
+		last = c
+		if first && c.grow != nil {
+			g := *c.grow
+			g.Axes = nil
+			list = append(list, resize{Grow: &g})
+		} else if first {
+			list = append(list, resize{})
+		}
+		r := &list[len(list)-1]
+		switch {
+		case c.grow == nil:
+			r.Cut = append(r.Cut, c)
+		case c.added != nil:
+			r.Grow.Axes = append(r.Grow.Axes, Grown{c.Initializer, c.Axis, c.Node, c.Before, c.After, *c.added})
+		}
+	}
+	return list
+}
+
+// replay repeats what resizes listed.
+func (e *Edit) replay(list []resize) {
+	for _, r := range list {
+		if r.Grow != nil {
+			e.regrow(*r.Grow)
+		} else {
+			e.Cut(r.Cut...)
+		}
+		if e.err != nil {
+			return
+		}
+	}
+}
+
+// regrow lets the group grow whose atoms lie on the listed axes, and checks that it gains what is listed.
+func (e *Edit) regrow(how growth) {
+	c := e.Channels()
+	if e.err != nil {
+		return
+	}
+	want := map[axisID]Grown{}
+	for _, x := range how.Axes {
+		v := e.g.values[x.Initializer]
+		if v == nil {
+			e.fail(&Error{Stage: "plan", Err: fmt.Errorf("the graph has no initializer %q", x.Initializer)})
+			return
+		}
+		id, ok := c.a.of(v, x.Axis)
+		if size := c.a.sizeOf(id, ok); !ok || x.Before != size {
+			e.fail(&Error{Stage: "plan", Input: x.Initializer, Err: fmt.Errorf("axis %d", x.Axis), Want: x.Before, Got: size})
+			return
+		}
+		want[id] = x
+	}
+	for _, g := range c.groups {
+		if how.Count > 0 && g.grows(how.Count, want) {
+			e.widenGroups(c, []growing{{g, growth{Count: how.Count, Copy: how.Copy, Quiet: how.Quiet, Seed: how.Seed}}})
+			return
+		}
+	}
+	e.fail(&Error{Stage: "plan", Err: fmt.Errorf("no group of channels grows as the plan says")})
+}
+
+// grows says whether k more atoms are what is wanted of the group's parameters.
+func (g *Group) grows(k int, want map[axisID]Grown) bool {
+	found := 0
+	for i, x := range g.axes {
+		if g.c.a.axes[x.axis].value.param == nil {
+			continue
+		}
+		w, ok := want[x.axis]
+		if !ok {
+			return false
+		}
+		found++
+		l := g.layout(i, k)
+		if added := added(l); len(l.keep) != w.After || !slices.Equal(added.Index, w.Index) || !slices.Equal(added.Like, w.Like) {
+			return false
+		}
+	}
+	return found == len(want) && found > 0
+}
+
+// Cut removes the given indices of initializers. They must be whole atoms: everything that hangs
+// together, or nothing is done.
+func (e *Edit) Cut(cuts ...Cut) {
+	c := e.Channels()
+	if e.err != nil {
+		return
+	}
+	want := map[axisID]map[int]bool{}
+	for _, x := range cuts {
+		v := e.g.values[x.Initializer]
+		if v == nil {
+			e.fail(&Error{Stage: "plan", Err: fmt.Errorf("the graph has no initializer %q", x.Initializer)})
+			return
+		}
+		id, ok := c.a.of(v, x.Axis)
+		if size := c.a.sizeOf(id, ok); !ok || x.Before != 0 && x.Before != size {
+			e.fail(&Error{Stage: "plan", Input: x.Initializer, Err: fmt.Errorf("axis %d", x.Axis), Want: x.Before, Got: size})
+			return
+		}
+		want[id] = map[int]bool{}
+		for _, i := range x.Removed {
+			want[id][i] = true
+		}
+	}
+	e.cutExactly(c, want)
+}
+
+func (a *analysis) sizeOf(id axisID, ok bool) int {
+	if !ok {
+		return 0
+	}
+	return int(a.axes[id].size)
+}
+
+// cutExactly removes the atoms that lie within the wanted indices and fails unless they are all of them.
+func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
+	var atoms []*Atom
+	done := map[axisID]map[int]bool{}
+	for _, g := range c.groups {
+		for _, a := range g.Atoms {
+			if !a.within(want) {
+				continue
+			}
+			atoms = append(atoms, a)
+			i := 0
+			for _, x := range g.axes {
+				if done[x.axis] == nil {
+					done[x.axis] = map[int]bool{}
+				}
+				for _, s := range a.slots[i : i+x.count] {
+					done[x.axis][int(s-c.a.axes[x.axis].first)] = true
+				}
+				i += x.count
+			}
+		}
+	}
+	for id, set := range want {
+		for i := range set {
+			if !done[id][i] {
+				x := c.a.axes[id]
+				err := c.Fixed(x.value, x.axis)
+				if err == nil {
+					err = fmt.Errorf("it hangs together with indices that stay")
+				}
+				e.fail(&Error{Stage: "plan", Input: x.value.name, Err: fmt.Errorf("index %d of axis %d cannot be cut alone: %w", i, x.axis, err)})
+				return
+			}
+		}
+	}
+	e.RemoveAtoms(atoms...)
+}
+
+// within says whether all parameter indices of the atom are wanted.
+func (a *Atom) within(want map[axisID]map[int]bool) bool {
+	i := 0
+	c := a.group.c
+	for _, x := range a.group.axes {
+		slots := a.slots[i : i+x.count]
+		i += x.count
+		ax := c.a.axes[x.axis]
+		if ax.value.param == nil {
+			continue
+		}
+		set := want[x.axis]
+		if set == nil {
+			return false
+		}
+		for _, s := range slots {
+			if !set[int(s-ax.first)] {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,231 @@
+package onnxio
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Skimming reads a model file but for the raw data of its large initializers, which then go from
+// the file to the memory where they stay: decoding the whole file would take two copies more.
+
+// rawData of initializers below this size are decoded with the rest.
+const skimFrom = 1 << 12
+
+// section is a piece of a file.
+type section struct {
+	file           io.ReaderAt
+	offset, length int64
+}
+
+// sections are the raw data of initializers that are still in the file.
+type sections map[*onnxpb.TensorProto]section
+
+// errSkim says that a file is not as simple as skimming wants it; decoding the whole then finds out
+// what is wrong, if anything is.
+var errSkim = errors.New("cannot be skimmed")
+
+// Numbers of the fields on the way to an initializer's raw data.
+const (
+	modelGraph       protowire.Number = 7
+	graphInitializer protowire.Number = 5
+	tensorRawData    protowire.Number = 9
+)
+
+// skimModel decodes the model in f, except for the sections it returns.
+func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil, errSkim
+	}
+	s := &skimmer{file: f, buffered: bufio.NewReaderSize(f, 1<<16), found: map[int]section{}}
+	b, err := s.message(skimInModel, info.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &onnxpb.ModelProto{}
+	if err := proto.Unmarshal(b, m); err != nil || len(m.GetGraph().GetInitializer()) != s.tensors {
+		return nil, nil, errSkim
+	}
+	raw := sections{}
+	for i, x := range s.found {
+		t := m.Graph.Initializer[i]
+		t.RawData, raw[t] = []byte{}, x // there, not nil
+	}
+	return m, raw, nil
+}
+
+// skimIn says which message is being read.
+type skimIn int
+
+const (
+	skimInModel skimIn = iota
+	skimInGraph
+	skimInTensor
+)
+
+type skimmer struct {
+	file     *os.File
+	buffered *bufio.Reader
+	at       int64
+	tensors  int             // initializers begun
+	found    map[int]section // by initializer
+}
+
+// message copies the fields up to end, without large raw data.
+func (s *skimmer) message(in skimIn, end int64) (out []byte, err error) {
+	raws := 0
+	for s.at < end {
+		tag, err := s.varint()
+		if err != nil {
+			return nil, err
+		}
+		num, typ := protowire.DecodeTag(tag)
+		size := int64(0)
+		switch typ {
+		case protowire.VarintType:
+			v, err := s.varint()
+			if err != nil {
+				return nil, err
+			}
+			out = protowire.AppendVarint(protowire.AppendVarint(out, tag), v)
+			continue
+		case protowire.Fixed32Type:
+			size = 4
+		case protowire.Fixed64Type:
+			size = 8
+		case protowire.BytesType:
+			v, err := s.varint()
+			if err != nil || v > uint64(end) {
+				return nil, errSkim
+			}
+			size = int64(v)
+		default:
+			return nil, errSkim
+		}
+		if size > end-s.at {
+			return nil, errSkim
+		}
+		if in == skimInTensor && num == tensorRawData {
+			if raws++; raws > 1 || typ != protowire.BytesType {
+				return nil, errSkim
+			}
+			if size >= skimFrom {
+				s.found[s.tensors-1] = section{s.file, s.at, size}
+				if err := s.skip(size); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		out = protowire.AppendVarint(out, tag)
+		if out, err = s.field(in, num, typ, size, out); err != nil {
+			return nil, err
+		}
+	}
+	if s.at != end {
+		return nil, errSkim
+	}
+	return out, nil
+}
+
+// field appends the content of a field of that many bytes.
+func (s *skimmer) field(in skimIn, num protowire.Number, typ protowire.Type, size int64, out []byte) ([]byte, error) {
+	inner := in
+	switch {
+	case typ != protowire.BytesType:
+	case in == skimInModel && num == modelGraph:
+		inner = skimInGraph
+	case in == skimInGraph && num == graphInitializer:
+		inner = skimInTensor
+		s.tensors++
+	}
+	if inner != in {
+		b, err := s.message(inner, s.at+size)
+		if err != nil {
+			return nil, err
+		}
+		return protowire.AppendBytes(out, b), nil
+	}
+	if typ == protowire.BytesType {
+		out = protowire.AppendVarint(out, uint64(size))
+	}
+	n := len(out)
+	out = append(out, make([]byte, size)...)
+	_, err := io.ReadFull(s.buffered, out[n:])
+	s.at += size
+	return out, err
+}
+
+// varint reads a number that is spelled as short as it can be.
+func (s *skimmer) varint() (v uint64, err error) {
+	for shift := 0; shift < 64; shift += 7 {
+		b, err := s.buffered.ReadByte()
+		if err != nil {
+			return 0, errSkim
+		}
+		s.at++
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			if b == 0 && shift > 0 || b > 1 && shift == 63 {
+				return 0, errSkim
+			}
+			return v, nil
+		}
+	}
+	return 0, errSkim
+}
+
+// skip goes on n bytes later.
+func (s *skimmer) skip(n int64) error {
+	s.at += n
+	if n <= int64(s.buffered.Buffered()) {
+		_, err := s.buffered.Discard(int(n))
+		return err
+	}
+	if _, err := s.file.Seek(s.at, io.SeekStart); err != nil {
+		return err
+	}
+	s.buffered.Reset(s.file)
+	return nil
+}
+
+// tensor decodes an initializer, from the file if its data are still there.
+func (r *reader) tensor(t *onnxpb.TensorProto) (dtype.Value, error) {
+	raw, ok := r.raw[t]
+	if !ok || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || t.Segment != nil {
+		return decodeTensor(t, r.ext)
+	}
+	dt, shape, err := tensorType(t)
+	if err != nil || dt == dtype.String {
+		return decodeTensor(t, r.ext)
+	}
+	n, err := dtype.Count(shape)
+	if err == nil {
+		err = checkBytes(dt, n, raw.length)
+	}
+	if err != nil {
+		return nil, tensorError(t, "%w", err)
+	}
+	d := dtype.New(dt, shape...)
+	to := dtype.Bytes(d)
+	if dt.Bits() < 8 {
+		to = make([]byte, raw.length)
+	}
+	if _, err := raw.file.ReadAt(to, raw.offset); err != nil {
+		return nil, tensorError(t, "%w", fmt.Errorf("reading %d bytes: %w", raw.length, err))
+	}
+	if dt.Bits() < 8 {
+		copyRaw(d, dt, to)
+	} else {
+		fixRaw(to, dt)
+	}
+	return d, nil
+}
