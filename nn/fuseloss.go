@@ -15,6 +15,6 @@ func crossEntropyRule() rule {
 		if len(m.root.in) > 2 {
 			in = append(in, operand{value: m.root.in[2]})
 		}
-		return &fused{op.SoftmaxCrossEntropyLossConfig{IgnoreIndex: loss.IgnoreIndex, Reduction: loss.Reduction}, in}
+		return &fused{op.SoftmaxCrossEntropyLossConfig(loss), in}
 	}}
 }

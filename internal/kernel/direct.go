@@ -1,7 +1,5 @@
 package kernel
 
-import "sync"
-
 // Direct convolution: the input is copied once, piece by piece, between borders of zeros (see
 // planes); the kernels then read it in place, every tap at its offset, and no matrix is formed. A
 // piece with all its channels stays in the second cache level while all panels of weights pass by,
@@ -61,11 +59,10 @@ func (d *direct[T]) panel(group, panel int) []T {
 func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
-	planDirect(d, s, p.Threads(), d.flatten())
-	tasks, parts := s.pieces*d.groups, 1
-	if t := p.Threads(); tasks < 2*t && tasks%t != 0 {
-		parts = min(t, d.panels())
+	if d.n*d.groups*d.outputs*d.k()*d.grid.size() < smallProduct {
+		p = nil
 	}
+	planDirect(d, s, p.Threads(), d.flatten())
 	panels := d.panels()
 	if k := d.k() * tileRows; s.pieces > 2*p.Threads() || !s.byPanel {
 		d.a = take(scratch, d.groups*panels*k)
@@ -75,96 +72,21 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 			}
 		})
 	}
-	p.Run(tasks*parts, func(_, i int) {
+	// Each thread takes as many pieces, and what is left over is shared panel by panel.
+	t := p.Threads()
+	each, left := s.pieces*d.groups/t, s.pieces*d.groups%t
+	p.Run(t*(each+left), func(_, i int) {
 		w := directWorkers.Get().(*directWorker)
 		defer directWorkers.Put(w)
-		part := i % parts
-		d.piece(s, w, i/parts/s.pieces, i/parts%s.pieces, part*panels/parts, (part+1)*panels/parts)
+		thread, j := i/(each+left), i%(each+left)
+		task, p0, p1 := thread*each+j, 0, panels
+		if j >= each {
+			task, p0, p1 = t*each+j-each, thread*panels/t, (thread+1)*panels/t
+		}
+		if p0 < p1 {
+			d.piece(s, w, task/s.pieces, task%s.pieces, p0, p1)
+		}
 	})
-}
-
-// directPlan is how a convolution is cut in pieces.
-type directPlan struct {
-	layout           *planes
-	images           int
-	cuts             triple // pieces in z, y and x
-	rows, cols       int
-	pieces           int
-	off              []int32
-	inPlace, byPanel bool
-}
-
-// directWorker is what a worker needs besides the piece.
-type directWorker struct {
-	runs  []tileRun
-	start []int // of each tile in runs, and the end
-	at    []int // the first column of each tile
-	off   []int32
-}
-
-var (
-	directPlans   = sync.Pool{New: func() any { return new(directPlan) }}
-	directWorkers = sync.Pool{New: func() any { return new(directWorker) }}
-)
-
-func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
-	l := newPlanes(d.in, d.stride, d.taps)
-	s.layout = l
-	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements)
-	s.inPlace = flat && s.cols >= 4*3*tileLanes()
-	channel := l.channel
-	if s.inPlace {
-		s.images, channel = 1, d.in.size()
-		s.pieces = d.n * s.cuts.size()
-	}
-	s.off = s.off[:0]
-	for c := range d.inputs {
-		for _, t := range l.taps {
-			s.off = append(s.off, int32(c*channel+t))
-		}
-	}
-	n := len(s.off)
-	s.off = append(s.off, make([]int32, tileAhead)...)[:n]
-	s.byPanel = d.k()*3*tileLanes()*4 > 24<<10
-}
-
-// cut divides n images of a grid of outputs in pieces of up to so many elements of input.
-func (s *directPlan) cut(n, channels int, grid triple, taps []triple, threads, elements int) {
-	l := s.layout
-	try := func(rows, cols, images int) (small bool) {
-		s.rows, s.cols, s.images = rows, cols, images
-		l.cut(images, rows, cols, cols == grid[2], false, taps)
-		return channels*l.channel <= elements
-	}
-	rows, cols := grid[1], grid[2]
-	for cuts := 2; !try(rows, cols, 1) && rows > 1; cuts++ {
-		rows = cdiv(grid[1], cuts)
-	}
-	for cuts := 2; !try(rows, cols, 1) && cols > pieceColumns; cuts++ {
-		cols = cdiv(grid[2], cuts)
-	}
-	if rows == grid[1] && cols == grid[2] {
-		images := 1
-		for images < cdiv(n, threads) && l.extent() < pieceColumns && try(rows, cols, images+1) {
-			images++
-		}
-		try(rows, cols, cdiv(n, cdiv(n, images)))
-	}
-	s.cuts = triple{grid[0], cdiv(grid[1], s.rows), cdiv(grid[2], s.cols)}
-	s.pieces = cdiv(n, s.images) * s.cuts.size()
-}
-
-// part is which outputs a piece has.
-type part struct {
-	image, z, y, x     int // of the first
-	images, rows, cols int
-}
-
-func (s *directPlan) part(piece, n int, grid triple) part {
-	image, r := piece/s.cuts.size()*s.images, piece%s.cuts.size()
-	z, r := r/(s.cuts[1]*s.cuts[2]), r%(s.cuts[1]*s.cuts[2])
-	y, x := r/s.cuts[2]*s.rows, r%s.cuts[2]*s.cols
-	return part{image, z, y, x, min(s.images, n-image), min(s.rows, grid[1]-y), min(s.cols, grid[2]-x)}
 }
 
 // piece computes the panels p0 to p1 of a piece.
@@ -218,45 +140,6 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 			}
 		}
 	}
-}
-
-// plan finds the tiles, of the given width, of a part and their runs. With exact set no tile reaches beyond the last
-// column: it starts earlier instead.
-func (w *directWorker) plan(l *planes, p part, width int, step triple, imageY int, exact bool) {
-	w.runs, w.start, w.at = w.runs[:0], w.start[:0], w.at[:0]
-	lanes := tileLanes()
-	extent := (p.rows-1)*l.row + (p.images-1)*l.image + p.cols
-	for t := 0; t < extent; t += width {
-		end := min(t+width, extent)
-		first := t
-		if exact {
-			first = end - cdiv(end-t, lanes)*lanes
-		}
-		w.at, w.start = append(w.at, first), append(w.start, len(w.runs))
-		for at := first; at < end; {
-			r, q := at/l.row, at%l.row
-			i, x := q/l.image, q%l.image
-			if i < p.images && x < p.cols {
-				n := min(p.cols-x, end-at)
-				w.add(tileRun{at - first, n, i*imageY + r*step[1] + x*step[2]}, step[2] == 1)
-				at += n
-				continue
-			}
-			at += l.image - x
-		}
-	}
-	w.at, w.start = append(w.at, extent), append(w.start, len(w.runs))
-}
-
-// add appends a run to the last tile, or to its last run if it goes on from there.
-func (w *directWorker) add(r tileRun, join bool) {
-	if n := len(w.runs); join && n > w.start[len(w.start)-1] {
-		if q := &w.runs[n-1]; q.from+q.n == r.from && q.to+q.n == r.to {
-			q.n += r.n
-			return
-		}
-	}
-	w.runs = append(w.runs, r)
 }
 
 // tiles computes tile i of a piece for the panels p0 to p1, of which a has the weights.

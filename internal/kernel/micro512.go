@@ -18,11 +18,6 @@ var (
 		micro7x32p, micro8x32p, micro9x32p, micro10x32p, micro11x32p, micro12x32p}
 )
 
-// microPair is microWide for 2*mr rows.
-func microPair[T Float](kc int, a, a2 []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, c2 []T, ldc2, flags int, bias []T) {
-	microWide(2*mr, kc, a, a2, rsA, csA, b, b2, rsB, c, ldc, c2, ldc2, flags, bias, nil)
-}
-
 // microWide is micro for up to 2*mr rows and two strips. With to, which holds 2*nr*kc elements, it
 // copies the rows of b and b2 there as strips.
 func microWide[T Float](rows, kc int, a, a2 []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, c2 []T, ldc2, flags int, bias, to []T) {

@@ -156,7 +156,7 @@ func load[T Float](l *planes, src []T, from source, dst []T) {
 		at := (iz*l.in[1]+first+r0*l.stride[1])*l.in[2] + (from.x+left)*l.stride[2] + l.least[2] + ph.x
 		to := i*l.phase + left
 		for q := range from.images {
-			if rows == 1 && r1 == 1 { // the channels are as good as rows
+			if rows == 1 && r0 == 0 && r1 == 1 { // the channels are as good as rows
 				pick(from.channels, n, src[q*from.image+at:], from.channel, l.stride[2], dst[q*l.image+to:], l.channel)
 				continue
 			}

@@ -14,8 +14,12 @@ type strip[T Float] struct {
 // aim sets s to the columns from j on, of jc to je.
 func (w *worker[T]) aim(s *strip[T], j, jc, je int) {
 	s.cols = min(nr, je-j)
-	if w.where == nil && j%w.span+s.cols <= w.span {
-		s.at[0], s.run = j/w.span*w.image+j%w.span, true
+	image, at := 0, j
+	if w.where == nil && j >= w.span { // division is slow
+		image, at = j/w.span, j%w.span
+	}
+	if w.where == nil && at+s.cols <= w.span {
+		s.at[0], s.run = image*w.image+at, true
 	} else {
 		w.locate(&s.at, j, s.cols)
 		s.run = s.at[s.cols-1]-s.at[0] == s.cols-1

@@ -1,0 +1,80 @@
+package kernel
+
+// directWeight computes dw from x and dy.
+func directWeight[T Float](p *Pool, g *geometry, x, dy, dw []T, scratch func(n int) []T) {
+	in, out, taps := g.in.size(), g.out.size(), g.taps()
+	k := g.cg * len(taps)
+	for i := range g.groups {
+		s := &weightSums[T]{
+			n: g.n, inputs: g.cg, columns: g.og, in: g.in, grid: g.out, stride: g.stride, taps: taps,
+			x: x[i*g.cg*in:], b: dy[i*g.og*out:], imageX: g.c * in, imageB: g.oc * out,
+		}
+		s.plan(p.Threads())
+		swapped := s.flat && g.cg < g.og // transpose the operand that has fewer channels
+		if swapped {
+			s.x, s.b, s.imageX, s.imageB, s.inputs, s.columns = s.b, s.x, s.imageB, s.imageX, g.og, g.cg
+			s.plan(p.Threads())
+		}
+		sum := take(scratch, s.height()*s.width())
+		s.run(p, sum, scratch)
+		to := dw[i*g.og*k:][:g.og*k]
+		if !swapped {
+			turnSums(p, k, s.width(), g.og, sum, to)
+			continue
+		}
+		for o := range g.og {
+			copy(to[o*k:][:k], sum[o*s.width():])
+		}
+	}
+}
+
+// partialSums is up to how many elements each thread gets a sum of its own.
+const partialSums = 1 << 19
+
+// run computes the sum with all threads.
+func (s *weightSums[T]) run(p *Pool, sum []T, scratch func(n int) []T) {
+	t := p.Threads()
+	size := s.height() * s.width()
+	if t == 1 || s.inputs*len(s.taps)*s.columns*s.n*s.grid.size() < smallProduct {
+		s.add(0, s.pieces, 0, s.inputs, sum)
+		return
+	}
+	even := s.pieces%t == 0 || s.pieces >= 8*t
+	if s.pieces >= t && (size <= partialSums && even || s.inputs < 2*weightRows*t) {
+		partial := take(scratch, (t-1)*size)
+		p.Run(t, func(_, i int) {
+			to := sum
+			if i > 0 {
+				to = partial[(i-1)*size:][:size]
+			}
+			s.add(i*s.pieces/t, (i+1)*s.pieces/t, 0, s.inputs, to)
+		})
+		p.Range(size, elementGrain, func(lo, hi int) {
+			for i := range t - 1 {
+				binaryVV(OpAdd, sum[lo:hi], sum[lo:hi], partial[i*size+lo:][:hi-lo])
+			}
+		})
+		return
+	}
+	// Shares of the channels must begin at a row that the kernel begins with.
+	taps, parts := len(s.taps), min(t, s.inputs)
+	at := func(i int) int { return i * s.inputs / parts / weightRows * weightRows }
+	p.Run(parts, func(_, i int) {
+		lo, hi := at(i), at(i+1)
+		if i == parts-1 {
+			hi = s.inputs
+		}
+		if lo < hi {
+			s.add(0, s.pieces, lo, hi, sum[lo*taps*s.width():])
+		}
+	})
+}
+
+// turnSums transposes the first cols columns of rows × width sums.
+func turnSums[T Float](p *Pool, rows, width, cols int, src, dst []T) {
+	p.Range(cdiv(rows, 8), max(1, elementGrain/(8*width)), func(lo, hi int) {
+		for r := lo * 8; r < min(hi*8, rows); r += 8 {
+			turnRows(min(8, rows-r), cols, src[r*width:], width, dst[r:], rows)
+		}
+	})
+}

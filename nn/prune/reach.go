@@ -1,0 +1,168 @@
+package prune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// near is by how much of the whole a cut may miss the target before others are tried.
+const near = 0.02
+
+// reach finds a cut near the target. Atoms go in the order of the queue; where the next one of a
+// group overshoots, for its lengths are rounded, that group stays as it is and the others go on.
+func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Target) ([]*nn.Atom, error) {
+	clock := &stopwatch{g: g}
+	caps := make([]int, len(r.groups))
+	for i, x := range r.groups {
+		caps[i] = len(x.Atoms)
+	}
+	tries := len(r.groups)
+	if t.Time > 0 {
+		tries = min(tries, 3) // each takes a dozen measurements
+	}
+	var best []*nn.Atom
+	least := math.Inf(1)
+	for range tries {
+		found, err := r.search(ctx, c, t, caps, clock)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range found {
+			if d := math.Abs(x.over); d < math.Abs(least) || d == math.Abs(least) && x.over < least {
+				best, least = x.atoms, x.over
+			}
+		}
+		last := found[len(found)-1]
+		if math.Abs(least) <= near || last.over > 0 || last.k == 0 {
+			break
+		}
+		next := r.queue[last.k-1].group
+		caps[next] = r.counts(last.k-1, caps)[next]
+	}
+	if least > 0.1 {
+		return nil, fmt.Errorf("the target is out of reach: at best %.0f %% over it", 100*least)
+	}
+	return best, nil
+}
+
+// candidate is the cut of the first k atoms of the queue, and by how much it misses the target.
+type candidate struct {
+	k     int
+	atoms []*nn.Atom
+	over  float64
+}
+
+// search finds the shortest part of the queue that meets the target, and the one before it. Where
+// nothing meets it, all of the queue is the only answer.
+func (r *ranking) search(ctx context.Context, c *nn.Channels, t Target, caps []int, clock *stopwatch) ([]candidate, error) {
+	at := func(k int) (candidate, error) {
+		atoms := r.first(k, caps)
+		over, err := r.measure(ctx, c, t, atoms, clock)
+		return candidate{k, atoms, over}, err
+	}
+	met, err := at(len(r.queue))
+	if err != nil || met.over > 0 {
+		return []candidate{met}, err
+	}
+	missed, err := at(0)
+	if err != nil || missed.over <= 0 {
+		return []candidate{missed}, err
+	}
+	for met.k-missed.k > 1 {
+		x, err := at((met.k + missed.k) / 2)
+		if err != nil {
+			return nil, err
+		}
+		if x.over > 0 {
+			missed = x
+		} else {
+			met = x
+		}
+	}
+	return []candidate{missed, met}, nil
+}
+
+// measure is by which share of the whole the strictest target is missed; negative: it is met.
+func (r *ranking) measure(ctx context.Context, c *nn.Channels, t Target, gone []*nn.Atom, clock *stopwatch) (float64, error) {
+	over := math.Inf(-1)
+	miss := func(target, whole, rest float64) {
+		if target > 0 && whole > 0 {
+			over = max(over, (rest-target*whole)/whole)
+		}
+	}
+	whole, rest := c.Cost(nil), c.Cost(gone)
+	miss(t.Channels, float64(len(r.queue)), float64(len(r.queue)-len(gone)))
+	miss(t.Params, float64(whole.Params), float64(rest.Params))
+	miss(t.MACs, float64(whole.MACs), float64(rest.MACs))
+	if t.Time > 0 {
+		a, err := clock.run(ctx, nil)
+		if err != nil {
+			return 0, err
+		}
+		b, err := clock.run(ctx, gone)
+		if err != nil {
+			return 0, err
+		}
+		miss(t.Time, a.Seconds(), b.Seconds())
+	}
+	return over, nil
+}
+
+// stopwatch measures runs of a model, or of a copy of it that was cut.
+type stopwatch struct {
+	g     *nn.Graph
+	whole time.Duration
+}
+
+func (s *stopwatch) run(ctx context.Context, gone []*nn.Atom) (time.Duration, error) {
+	if len(gone) == 0 && s.whole > 0 {
+		return s.whole, nil
+	}
+	g := s.g
+	if len(gone) > 0 {
+		plan, err := s.g.Plan(func(e *nn.Edit) { e.RemoveAtoms(gone...) })
+		if err != nil {
+			return 0, err
+		}
+		g = s.g.Clone()
+		if err := g.Edit(func(e *nn.Edit) { e.Cut(plan.Cuts()...) }); err != nil {
+			return 0, err
+		}
+	}
+	d, err := fastest(ctx, g)
+	if len(gone) == 0 {
+		s.whole = d
+	}
+	return d, err
+}
+
+// fastest is the shortest of several runs on zeros, after one to warm up.
+func fastest(ctx context.Context, g *nn.Graph) (time.Duration, error) {
+	var in []*tensor.Dense
+	for _, v := range g.Inputs() {
+		t := v.Type()
+		shape := t.Sizes()
+		for i := range shape {
+			if shape[i] < 1 {
+				shape[i] = 1
+			}
+		}
+		in = append(in, dtype.New(t.DType, shape...))
+	}
+	var all []time.Duration
+	for range 8 {
+		start := time.Now()
+		if _, err := g.Run(ctx, in...); err != nil {
+			return 0, fail("measuring: %w", err)
+		}
+		all = append(all, time.Since(start))
+	}
+	return slices.Min(all[1:]), nil
+}
