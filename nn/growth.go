@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -155,9 +154,15 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 	if starts == startRandom && !f.how.Copy {
 		rng, spread = (&Edit{seed: f.how.Seed}).random(f.name), math.Sqrt(meanSquare(x)+1e-12)
 	}
+	stands := make([]int, n) // where an index from before the growth stands now
+	for i, k := range f.keep {
+		if k >= 0 {
+			stands[k] = i
+		}
+	}
 	from := make([]int, n) // where the index that a new one is like stands now
 	for i := range from {
-		from[i] = slices.Index(f.keep, f.like[i])
+		from[i] = stands[f.like[i]]
 	}
 	for o := range len(x) / max(n*inner, 1) {
 		block := x[o*n*inner : (o+1)*n*inner]
