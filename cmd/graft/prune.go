@@ -45,8 +45,8 @@ with them, so that the model that is written is smaller and faster everywhere.
 
 --target says what stays: macs=0.5, params=0.5, channels=0.7 or time=0.6, measured here; several
 may be joined by commas. --criterion is l1, l2, bn, lamp, fpgm, random, or one of taylor,
-activation and hessian, which need --data: a folder of pictures by class, or IDX files
-IMAGES,LABELS. With --iterations the target is reached in rounds, each followed by
+activation and hessian, which need --data: a folder of pictures by class, or of
+MNIST's IDX files, or such files: IMAGES,LABELS. With --iterations the target is reached in rounds, each followed by
 --finetune-epochs on the data.
 
 The plan is printed, and written by --plan as JSON: every index removed from every initializer.
@@ -63,7 +63,7 @@ The plan is printed, and written by --plan as JSON: every index removed from eve
 	f := cmd.Flags()
 	f.StringSliceVar(&p.target, "target", []string{"macs=0.5"}, "share that stays: macs=, params=, channels= or time=")
 	f.StringVar(&p.criterion, "criterion", "l2", "l1, l2, bn, lamp, fpgm, random, taylor, activation or hessian")
-	f.StringVar(&p.data, "data", "", "folder of pictures by class, or IDX files IMAGES,LABELS")
+	f.StringVar(&p.data, "data", "", "folder of pictures by class, folder of IDX files, or IDX files IMAGES,LABELS")
 	f.StringVar(&p.batchDim, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
 	f.IntVar(&p.iterations, "iterations", 1, "rounds in which the target is reached")
 	f.IntVar(&p.epochs, "finetune-epochs", 0, "epochs of fine-tuning after each round")
@@ -220,6 +220,9 @@ func (p pruning) prepare(ctx context.Context, g *nn.Graph) (pr prune.Pruner, t *
 		if fit, val, err = p.sets(g); err != nil {
 			return
 		}
+		if err = p.fits(g); err != nil {
+			return
+		}
 		if t, err = train.New(g, train.Config{Epochs: max(p.epochs, 1), Batch: p.batch, Seed: p.seed}); err != nil {
 			return
 		}
@@ -229,6 +232,16 @@ func (p pruning) prepare(ctx context.Context, g *nn.Graph) (pr prune.Pruner, t *
 	}
 	pr.By, err = p.by(ctx, t, fit)
 	return
+}
+
+// fits says which flags help where the model's inputs are of one size, and that is not the batch.
+func (p pruning) fits(g *nn.Graph) error {
+	for _, v := range g.Inputs() {
+		if t := v.Type(); len(t.Shape) > 0 && t.Shape[0].Known() && t.Shape[0].Size != p.batch {
+			return fmt.Errorf("input %s has %d samples fixed: --batch-dim N frees it, or use --batch %[2]d", v.Name(), t.Shape[0].Size)
+		}
+	}
+	return nil
 }
 
 func targets(list []string) (t prune.Target, err error) {
@@ -296,7 +309,11 @@ func (p pruning) by(ctx context.Context, t *train.Trainer, fit data.Set[data.Sam
 
 // sets opens the data.
 func (p pruning) sets(g *nn.Graph) (fit, val data.Set[data.Sample], err error) {
-	if images, labels, ok := strings.Cut(p.data, ","); ok {
+	images, labels, ok := strings.Cut(p.data, ",")
+	if !ok {
+		images, labels = data.FindIDX(p.data)
+	}
+	if labels != "" {
 		all, err := data.IDX(images, labels)
 		if err != nil {
 			return nil, nil, err

@@ -93,7 +93,7 @@ func TestWinogradEpilogue(t *testing.T) {
 			want[q] = e.finished(v, q/space%s.OC, q)
 		}
 		forwardWinograd(nil, winograd4, &g, x, w, e, got, nil)
-		near(t, what, wide(got), want, 1e-4)
+		relative(t, what, got, want, 1e-5) // an element of its own may be a small difference of large ones
 	}
 }
 

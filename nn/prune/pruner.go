@@ -26,6 +26,8 @@ type Pruner struct {
 	// NormalizedAxes also cuts axes that a normalization, a softmax or a mean runs over, which
 	// changes what the model computes by more than the missing parameters.
 	NormalizedAxes bool
+
+	onTheWay bool // a round of Steps, not the last: the target may be missed
 }
 
 // Target is the share of the model that stays, between 0 and 1; at least one is given, and the
@@ -112,7 +114,7 @@ func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targe
 	if err != nil {
 		return nil, nil, err
 	}
-	atoms, err := r.reach(ctx, g, c, t)
+	atoms, err := r.reach(ctx, g, c, t, p.onTheWay)
 	if err != nil {
 		return nil, nil, p.stuck(g, c, err)
 	}
@@ -182,6 +184,7 @@ func (p Pruner) Steps(ctx context.Context, g *nn.Graph, n int) iter.Seq2[*nn.Pla
 				return
 			}
 			q := p
+			q.onTheWay = i < n-1
 			q.Target = p.Target.share(float64(i+1)/float64(n), base, p.weigh(g), n)
 			plan, err := q.Plan(ctx, g)
 			if err == nil {

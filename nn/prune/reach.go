@@ -12,12 +12,18 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// near is by how much of the whole a cut may miss the target before others are tried.
-const near = 0.02
+const (
+	// near is by how much of the whole a cut may miss the target before others are tried.
+	near = 0.02
+	// slack is how much more than the target may stay: lengths are whole numbers, perhaps rounded.
+	slack = 0.05
+)
 
 // reach finds a cut near the target. Atoms go in the order of the queue; where the next one of a
-// group overshoots, for its lengths are rounded, that group stays as it is and the others go on.
-func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Target) ([]*nn.Atom, error) {
+// group overshoots, for its lengths are rounded, that group stays as it is and the others go on. On the way to
+// a target the nearest cut will do, and be it none; at the end one that falls short by more than slack will not,
+// if there is any that does not.
+func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Target, onTheWay bool) ([]*nn.Atom, error) {
 	clock := &stopwatch{g: g}
 	caps := make([]int, len(r.groups))
 	for i, x := range r.groups {
@@ -29,13 +35,19 @@ func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targ
 	}
 	var best []*nn.Atom
 	least := math.Inf(1)
+	distance := func(over float64) float64 {
+		if over > slack && !onTheWay {
+			return 1 + over
+		}
+		return math.Abs(over)
+	}
 	for range tries {
 		found, err := r.search(ctx, c, t, caps, clock)
 		if err != nil {
 			return nil, err
 		}
 		for _, x := range found {
-			if d := math.Abs(x.over); d < math.Abs(least) || d == math.Abs(least) && x.over < least {
+			if d := distance(x.over) - distance(least); d < 0 || d == 0 && x.over < least {
 				best, least = x.atoms, x.over
 			}
 		}
@@ -46,7 +58,7 @@ func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targ
 		next := r.queue[last.k-1].group
 		caps[next] = r.counts(last.k-1, caps)[next]
 	}
-	if least > 0.1 {
+	if least > 2*slack && !onTheWay {
 		return nil, fmt.Errorf("the target is out of reach: at best %.0f %% over it", 100*least)
 	}
 	return best, nil

@@ -52,6 +52,32 @@ var (
 	idxLabels = []byte{0, 0, 8, 1, 0, 0, 0, 2, 7, 9}
 )
 
+// A folder's pair of files is found, the training set first; files without labels are passed over.
+func TestFindIDX(t *testing.T) {
+	for _, c := range []struct{ files, want string }{
+		{"", ""},
+		{"t10k-images-idx3-ubyte.gz", ""},
+		{"t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz"},
+		{"t10k-images-idx3-ubyte t10k-labels-idx1-ubyte train-images-idx3-ubyte train-labels-idx1-ubyte", "train-images-idx3-ubyte"},
+		{"emnist-images-idx3-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte", "t10k-images-idx3-ubyte"},
+	} {
+		dir := t.TempDir()
+		for _, name := range strings.Fields(c.files) {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		images, labels := data.FindIDX(dir)
+		want, wantLabels := "", ""
+		if c.want != "" {
+			want, wantLabels = filepath.Join(dir, c.want), filepath.Join(dir, strings.Replace(c.want, "images-idx3", "labels-idx1", 1))
+		}
+		if images != want || labels != wantLabels {
+			t.Errorf("%q: found %q and %q", c.files, images, labels)
+		}
+	}
+}
+
 func TestIDX(t *testing.T) {
 	labels := write(t, "labels", idxLabels)
 	for _, images := range []string{write(t, "images", idxImages), write(t, "images.gz", zipped(t, idxImages))} {

@@ -6,6 +6,10 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"gorgonia.org/tensor"
 )
@@ -81,6 +85,28 @@ func IDX(images, labels string) (Set[Sample], error) {
 	f := floats32(x)
 	return Tensors(tensor.New(tensor.WithShape(append([]int{n}, shape...)...), tensor.WithBacking(f)),
 		tensor.New(tensor.WithShape(n), tensor.WithBacking(class)))
+}
+
+// FindIDX looks for MNIST's files in a folder: …images-idx3-ubyte and …labels-idx1-ubyte with the same beginning,
+// perhaps ending in .gz, those that begin with train before others. Without such a pair the names are empty.
+func FindIDX(dir string) (images, labels string) {
+	found, _ := filepath.Glob(filepath.Join(dir, "*images-idx3-ubyte*")) // the pattern is well-formed
+	slices.SortStableFunc(found, func(a, b string) int { return training(b) - training(a) })
+	for _, images := range found {
+		name := strings.Replace(filepath.Base(images), "images-idx3", "labels-idx1", 1)
+		labels := filepath.Join(dir, name)
+		if info, err := os.Stat(labels); err == nil && info.Mode().IsRegular() {
+			return images, labels
+		}
+	}
+	return "", ""
+}
+
+func training(path string) int {
+	if strings.HasPrefix(filepath.Base(path), "train") {
+		return 1
+	}
+	return 0
 }
 
 // images8 is a set of byte images that are turned to numbers as they are asked
