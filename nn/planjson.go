@@ -16,6 +16,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Model   string   `json:"model"`
 		Version int      `json:"version"`
 		Applied bool     `json:"applied"`
+		Joined  bool     `json:"joined,omitempty"` // of several plans
 		Steps   []string `json:"steps"`
 		Notes   []string `json:"notes,omitempty"`
 		Cuts    []Cut    `json:"cuts,omitempty"`
@@ -23,7 +24,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Before  *Cost    `json:"before,omitempty"`
 		After   *Cost    `json:"after,omitempty"`
 	}
-	f := file{p.g.Name, p.version, p.applied, p.Steps(), p.notes, p.Cuts(), nil, nil, nil}
+	f := file{p.g.Name, p.version, p.applied, p.joined, p.Steps(), p.notes, p.Cuts(), nil, nil, nil}
 	if list := resizes(p.cuts); slices.ContainsFunc(list, func(r resize) bool { return r.Grow != nil }) {
 		f.Resizes = list
 	}

@@ -5,27 +5,45 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // ReadPlan reads what MarshalJSON wrote and tries it on g, whose initializers must have the names
 // and lengths that the plan was made for. Cuts are replayed and growth, index by index and, on the same
-// weights, value by value; other changes of a plan are not in its file.
+// weights, value by value. A plan with other changes, nodes added by hand say, is refused: its file has their names only.
 func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	var f struct {
 		Cuts    []Cut    `json:"cuts"`
 		Resizes []resize `json:"resizes"`
+		Steps   []string `json:"steps"`
+		Joined  bool     `json:"joined"`
 	}
 	d := json.NewDecoder(io.LimitReader(r, 1<<30))
 	if err := d.Decode(&f); err != nil {
 		return nil, &Error{Stage: "plan", Err: err}
 	}
-	switch {
-	case len(f.Resizes) > 0:
-		return g.Plan(func(e *Edit) { e.replay(f.Resizes) })
-	case len(f.Cuts) == 0:
+	if len(f.Resizes)+len(f.Cuts) == 0 {
 		return nil, &Error{Stage: "plan", Err: fmt.Errorf("has no cuts")}
 	}
-	return g.Plan(func(e *Edit) { e.Cut(f.Cuts...) })
+	p, err := g.Plan(func(e *Edit) {
+		if len(f.Resizes) > 0 {
+			e.replay(f.Resizes)
+		} else {
+			e.Cut(f.Cuts...)
+		}
+	})
+	if err != nil || f.Joined {
+		return p, err
+	}
+	// Resizing repeats what it adds, removes and renames; what else the file lists, other edits did.
+	again := p.Steps()
+	for _, step := range f.Steps {
+		verb, _, _ := strings.Cut(step, " ")
+		if (verb == "add" || verb == "remove" || verb == "rename") && !slices.Contains(again, step) {
+			return nil, &Error{Stage: "plan", Err: fmt.Errorf("%q is no change of sizes and cannot be repeated: keep such edits as a recipe", step)}
+		}
+	}
+	return p, nil
 }
 
 // resize is one change of channels: a cut, or the growth of one group.

@@ -284,6 +284,19 @@ func TestPlanReplays(t *testing.T) {
 	if _, err := nn.ReadPlan(g, strings.NewReader(`{"cuts":[{"initializer":"c1.weight","axis":0,"removed":[1]},{"initializer":"fc.bias","axis":0,"removed":[1]}]}`)); err == nil {
 		t.Error("half an atom was cut")
 	}
+	p, err = g.Plan(func(e *nn.Edit) {
+		e.Resize(e.Value("add"), 7, nn.ResizeOptions{})
+		e.Insert(e.Value("add"), nn.Tanh{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if js, err = json.Marshal(p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nn.ReadPlan(g, strings.NewReader(string(js))); err == nil || !strings.Contains(err.Error(), "cannot be repeated") {
+		t.Errorf("a plan with a new node is replayed without it: %v", err)
+	}
 }
 
 // randomGraph grows a network by random layers.

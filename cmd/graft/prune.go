@@ -181,10 +181,12 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	if p.dryRun && p.iterations > 1 && !p.asJSON {
 		fmt.Fprintf(w, "planned at once: what %d rounds cut is decided after fine-tuning\n", p.iterations)
 	}
-	if err := p.write(w, plan); err != nil || p.dryRun {
-		return err
+	if !p.dryRun {
+		if err := plan.Apply(); err != nil {
+			return err
+		}
 	}
-	if err := plan.Apply(); err != nil {
+	if err := p.write(w, plan); err != nil || p.dryRun {
 		return err
 	}
 	return onnxio.Save(p.output, g)
