@@ -6,6 +6,9 @@ import "testing"
 
 // What a processor without AVX-512, or without AVX2, runs passes the same tests.
 func TestNarrow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a dozen tests twice more")
+	}
 	tests := []struct {
 		name string
 		run  func(*testing.T)
