@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"optim":                {"nn/dtype", "internal/kernel"},
 	"optim/gen":            {},
 	"train/data":           {"nn/dtype", "internal/kernel"},
-	"train":                {"nn/dtype", "internal/kernel", "nn/op", "nn", "onnxio", "optim", "train/data"},
+	"train":                {"nn/dtype", "internal/kernel", "nn/op", "nn", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/oracle":      {},
 	"internal/conformance": {"..."},
 	"internal/glyph/...":   {"internal/glyph"},

@@ -200,6 +200,38 @@ var scenarios = []struct {
 		nodes: []string{"a", "b", "cat"}, want: []int{4, 3, 7},
 	},
 	{
+		// Two sums over concatenations that share b: what b loses, both of the others lose.
+		name: "invariant zig-zag", build: func(e *nn.Edit) {
+			x := e.Input("x", "float32[N,3,4,4]")
+			a, b, c := e.Apply(conv(3, 1, "a"), x), e.Apply(conv(4, 1, "b"), x), e.Apply(conv(5, 1, "c"), x)
+			u, v := e.Apply(conv(7, 1, "u"), x), e.Apply(conv(9, 1, "v"), x)
+			p := e.Node(op.Plain("Add"), e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0), u).Out(0)
+			q := e.Node(op.Plain("Add"), e.Node(op.ConcatConfig{Axis: 1}, b, c).Out(0), v).Out(0)
+			e.Output("y", e.Apply(conv(2, 1, "out"), e.Node(op.ConcatConfig{Axis: 1}, p, q).Out(0)))
+		},
+		edit:  func(e *nn.Edit) { e.RemoveChannels(node(e, "b"), 2) },
+		nodes: []string{"a", "b", "c", "u", "v"}, want: []int{3, 2, 5, 5, 7},
+	},
+	{
+		name: "remote subtree constrains", build: remote,
+		edit: func(e *nn.Edit) { e.Resize(node(e, "in").Out(0), 6, nn.ResizeOptions{}) },
+		err:  "sets of [4]",
+	},
+	{
+		name: "as near as a remote subtree allows", build: remote,
+		edit:  func(e *nn.Edit) { e.Resize(node(e, "in").Out(0), 5, nn.ResizeOptions{Near: true}) },
+		nodes: []string{"in", "b", "out"}, want: []int{4, 4, 2},
+	},
+	{
+		name: "single absorbing path", build: func(e *nn.Edit) {
+			x := e.Apply(conv(6, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+			y := e.Node(op.Plain("Relu"), e.Apply(conv(5, 3, "a"), e.Node(op.Plain("Tanh"), x).Out(0))).Out(0)
+			e.Output("y", e.Apply(conv(2, 1, "out"), y))
+		},
+		edit:  func(e *nn.Edit) { e.RemoveChannels(node(e, "in"), 3) },
+		nodes: []string{"in", "a", "out"}, want: []int{3, 5, 2},
+	},
+	{
 		name: "shuffle", build: func(e *nn.Edit) {
 			x := e.Apply(conv(8, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
 			r := e.Node(op.ReshapeConfig{}, x, e.Ints("s1", 0, 2, 4, 4, 4)).Out(0)
@@ -211,6 +243,14 @@ var scenarios = []struct {
 		edit:  func(e *nn.Edit) { e.RemoveChannels(node(e, "in"), 2) },
 		nodes: []string{"in", "shuffled"}, want: []int{6, 6},
 	},
+}
+
+// remote adds to the input's branch one that, far away, is turned to space by fours.
+func remote(e *nn.Edit) {
+	x := e.Apply(conv(8, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
+	y := e.Node(op.Plain("Add"), e.Node(op.Plain("Relu"), x).Out(0), e.Apply(conv(8, 3, "b"), x)).Out(0)
+	z := e.Node(op.DepthToSpaceConfig{BlockSize: 2}, e.Node(op.Plain("Tanh"), y).Out(0)).Out(0)
+	e.Output("y", e.Apply(conv(2, 1, "out"), z))
 }
 
 // TestScenarios resizes small models. What shrinks is proved.
