@@ -47,7 +47,8 @@ bench:
 	dir="$$HOME/.cache/graft/bench"; \
 	test -f "$$dir/lstm.json" || /usr/bin/python3 '$(GRAFT_SHARED)/bench/torch_anchor.py' --export "$$dir"; \
 	(cd '$(GRAFT_SHARED)/bench/gomlx' && GOEXPERIMENT=simd go build -o "$$dir/gomlxbench" .); \
-	go run ./bench -dir "$$dir" -gomlx "$$dir/gomlxbench" -peers '$(GRAFT_SHARED)/bench' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/results.md -json bench/results.jsonl $(BENCH_FLAGS)
+	go run ./bench -dir "$$dir" -gomlx "$$dir/gomlxbench" -peers '$(GRAFT_SHARED)/bench' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/results.md -json bench/results.jsonl $(BENCH_FLAGS); \
+	go run ./bench -first '$(GRAFT_SHARED)/models/squeezenet1.1/model.onnx' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}"
 
 # The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
 bench-kernels:

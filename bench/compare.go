@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // cell is one place of the table.
@@ -31,7 +32,7 @@ func compare(o options) error {
 		return err
 	}
 	for _, c := range o.cases {
-		r, err := line(exec.Command(self, "-child", "-check", "-dir", o.dir, "-cases", c, "-threads", "2"))
+		r, err := line(o.equip(exec.Command(self, "-child", "-check", "-dir", o.dir, "-cases", c, "-threads", "2")), o.patience)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func compare(o options) error {
 					if cmd == nil {
 						continue
 					}
-					r, err := line(cmd)
+					r, err := line(o.equip(cmd), o.patience)
 					if err != nil && f.name != "graft" {
 						fmt.Fprintf(os.Stderr, "round %d %s/%d %s fails: %.300v\n", round+1, name, t, f.name, err)
 						continue // a peer's failure is its own
@@ -106,7 +107,7 @@ func frameworks(self string, o options) []framework {
 			return exec.Command(o.gomlx, "-cases", c.name+layout, "-backend", fmt.Sprintf("go:parallelism=%d", c.threads), "-steps", strconv.Itoa(min(o.reps, 40)))
 		}})
 	}
-	if o.ort != "" {
+	if o.ort != "" && !o.avx2 {
 		list = append(list, framework{"onnxruntime", func(c cell) *exec.Cmd {
 			args := append([]string{filepath.Join(o.peers, "ort_anchor.js"), "--dir", o.dir, "--ort", o.ort}, common(c)...)
 			cmd := exec.Command("node", append(args, once...)...)
@@ -117,18 +118,24 @@ func frameworks(self string, o options) []framework {
 	return list
 }
 
-// line runs a command and reads the last line it prints.
-func line(cmd *exec.Cmd) (*result, error) {
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
+// line runs a command, at most for as long as patience lasts, and reads the last line it prints.
+func line(cmd *exec.Cmd, patience time.Duration) (*result, error) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &errs, time.Second
+	err := cmd.Start()
+	if err == nil {
+		end := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		if err = cmd.Wait(); !end.Stop() {
+			err = fmt.Errorf("stopped after %v", patience)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w\n%s", cmd.Args, err, errs.Bytes())
 	}
-	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	var r result
 	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
-		return nil, fmt.Errorf("%v printed %q: %w", cmd.Args, out, err)
+		return nil, fmt.Errorf("%v printed %q: %w", cmd.Args, out.Bytes(), err)
 	}
 	if r.Step > 0 {
 		r.Train, r.Step = r.Step, 0

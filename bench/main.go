@@ -15,21 +15,24 @@ var cases = []string{"mlp", "lenet", "smallcnn", "resnet18", "resnet18_64", "mob
 
 // options are the command line.
 type options struct {
-	cases   []string
-	threads []int
-	dir     string
-	peers   string
-	ort     string
-	gomlx   string
-	rounds  int
-	reps    int
-	budget  time.Duration
-	table   string
-	lines   string
-	profile string
-	only    string
-	check   bool
-	child   bool
+	cases    []string
+	threads  []int
+	dir      string
+	peers    string
+	ort      string
+	gomlx    string
+	rounds   int
+	reps     int
+	budget   time.Duration
+	table    string
+	lines    string
+	profile  string
+	only     string
+	first    string
+	patience time.Duration
+	avx2     bool
+	check    bool
+	child    bool
 }
 
 func main() {
@@ -44,7 +47,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if o.child {
+	switch {
+	case o.first != "" && o.child:
+		return first(o)
+	case o.first != "":
+		return compareFirst(o)
+	case o.child:
 		r, err := measure(o.cases[0], o.threads[0], o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", o.cases[0], err)
@@ -70,10 +78,13 @@ func parse() (options, error) {
 	flag.StringVar(&o.lines, "json", "", "write the JSON lines to this file as well")
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of the timed steps to this file (one case, one thread count)")
 	flag.StringVar(&o.only, "only", "", "train or infer: time only that")
+	flag.StringVar(&o.first, "first", "", "time whole processes that load this model and run it once, instead")
+	flag.DurationVar(&o.patience, "patience", 3*time.Minute, "stop a peer's process after this long")
+	flag.BoolVar(&o.avx2, "avx2", false, "everybody without AVX-512 (ONNX Runtime cannot do without and is left out)")
 	flag.BoolVar(&o.check, "check", false, "only compare ten training losses with PyTorch's (what the command calls itself with first)")
 	flag.BoolVar(&o.child, "child", false, "measure in this process (what the command calls itself with)")
 	flag.Parse()
-	if o.dir == "" {
+	if o.dir == "" && o.first == "" {
 		return o, fmt.Errorf("-dir is missing: the folder that torch_anchor.py --export wrote")
 	}
 	o.cases = cases

@@ -62,7 +62,7 @@ func load(dir, name string) (*sample, error) {
 		return nil, err
 	}
 	s.output = dtype.Slice[float32](out)
-	arrays, err := oracle.NPZ(file(".npz"))
+	arrays, err := oracle.NPZ(file(".npz"), "target")
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// NPZ reads the arrays of a file that numpy.savez wrote, by name. Row-major little-endian numbers and bools only.
-func NPZ(path string) (map[string]Tensor, error) {
+// NPZ reads the arrays of a file that numpy.savez wrote, by name, or only those named. Row-major little-endian
+// numbers and bools only.
+func NPZ(path string, names ...string) (map[string]Tensor, error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
 		return nil, fmt.Errorf("oracle: %s: %w", path, err)
@@ -20,6 +22,10 @@ func NPZ(path string) (map[string]Tensor, error) {
 	defer z.Close()
 	out := map[string]Tensor{}
 	for _, f := range z.File {
+		name := strings.TrimSuffix(f.Name, ".npy")
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
 		r, err := f.Open()
 		if err != nil {
 			return nil, fmt.Errorf("oracle: %s: %w", path, err)
@@ -27,7 +33,7 @@ func NPZ(path string) (map[string]Tensor, error) {
 		raw, err := io.ReadAll(r)
 		r.Close()
 		if err == nil {
-			out[strings.TrimSuffix(f.Name, ".npy")], err = npy(raw)
+			out[name], err = npy(raw)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("oracle: %s, array %s: %w", path, f.Name, err)
