@@ -1,5 +1,7 @@
 package nn
 
+import "slices"
+
 // Conv is a convolution over [N, C, spatial…], of any number of spatial axes. Lists of settings have
 // a number for each axis or one for all.
 type Conv struct {
@@ -32,28 +34,16 @@ func (c Conv) Build(e *Edit, in ...*Value) []*Value {
 	if e.err != nil {
 		return nil
 	}
-	out, group := c.Out, max(c.Group, 1)
-	if out == 0 {
-		out = channels
-	}
-	if channels%group != 0 || out%group != 0 {
-		e.Failf("%d groups do not divide %d input and %d output channels", group, channels, out)
+	out, group := e.grouped(channels, c.Out, c.Group)
+	if e.err != nil {
 		return nil
 	}
-	name := e.begin("conv", c.Name)
-	shape := append([]int{out, channels / group}, w.kernel...)
-	list := []*Value{x, e.weight(name+".weight", x, c.Init, FanIn{}, shape...)}
-	if !c.NoBias {
-		fan := 1
-		for _, d := range shape[1:] {
-			fan *= d
-		}
-		list = append(list, e.weight(name+".bias", x, c.BiasInit, BiasFanIn{fan}, out))
-	}
-	a := w.attrs()
+	name, a := e.begin("conv", c.Name), w.attrs()
 	if group > 1 {
 		a["group"] = group
 	}
+	k := kernels{[]int{out, channels / group}, w.kernel, out, c.NoBias, c.Init, c.BiasInit}
+	list := append([]*Value{x}, k.weights(e, name, x)...)
 	return []*Value{e.put(name, "Conv", a, list...)}
 }
 
@@ -79,32 +69,56 @@ func (c ConvTranspose) Build(e *Edit, in ...*Value) []*Value {
 	if e.err != nil {
 		return nil
 	}
-	out, group := c.Out, max(c.Group, 1)
+	out, group := e.grouped(channels, c.Out, c.Group)
+	if e.err != nil {
+		return nil
+	}
+	name, a := e.begin("convtranspose", c.Name), w.attrs()
+	if group > 1 {
+		a["group"] = group
+	}
+	k := kernels{[]int{channels, out / group}, w.kernel, out, c.NoBias, c.Init, c.BiasInit}
+	list := append([]*Value{x}, k.weights(e, name, x)...)
+	if len(c.OutPad) > 0 {
+		a["output_padding"] = extra
+	}
+	return []*Value{e.put(name, "ConvTranspose", a, list...)}
+}
+
+// grouped checks the numbers of channels and groups of a convolution; 0 output channels mean as many as the
+// input has, 0 groups one.
+func (e *Edit) grouped(channels, out, group int) (int, int) {
+	group = max(group, 1)
 	if out == 0 {
 		out = channels
 	}
 	if channels%group != 0 || out%group != 0 {
 		e.Failf("%d groups do not divide %d input and %d output channels", group, channels, out)
-		return nil
 	}
-	name := e.begin("convtranspose", c.Name)
-	shape := append([]int{channels, out / group}, w.kernel...)
-	list := []*Value{x, e.weight(name+".weight", x, c.Init, FanIn{}, shape...)}
-	if !c.NoBias {
+	return out, group
+}
+
+// kernels are the weights of a convolution: two lengths of channels before those of the window, and a bias of
+// out elements unless there is none.
+type kernels struct {
+	channels, window []int
+	out              int
+	noBias           bool
+	init, biasInit   Init
+}
+
+// weights adds the parameters name.weight and name.bias, of x's element type.
+func (k kernels) weights(e *Edit, name string, x *Value) []*Value {
+	shape := slices.Concat(k.channels, k.window)
+	list := []*Value{e.weight(name+".weight", x, k.init, FanIn{}, shape...)}
+	if !k.noBias {
 		fan := 1
 		for _, d := range shape[1:] {
 			fan *= d
 		}
-		list = append(list, e.weight(name+".bias", x, c.BiasInit, BiasFanIn{fan}, out))
+		list = append(list, e.weight(name+".bias", x, k.biasInit, BiasFanIn{fan}, k.out))
 	}
-	a := w.attrs()
-	if group > 1 {
-		a["group"] = group
-	}
-	if len(c.OutPad) > 0 {
-		a["output_padding"] = extra
-	}
-	return []*Value{e.put(name, "ConvTranspose", a, list...)}
+	return list
 }
 
 // sliding is a window that slides over spatial axes.

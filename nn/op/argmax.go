@@ -113,15 +113,5 @@ func coupleArg(c *Call) []Coupling {
 	if err != nil {
 		return nil
 	}
-	var list []Coupling
-	to := 0
-	for i, m := range marks {
-		if !m {
-			list = append(list, Couple(InAxis(0, i), OutAxis(0, to)))
-		}
-		if !m || keep {
-			to++
-		}
-	}
-	return list
+	return coupleKept(marks, keep)
 }

@@ -3,7 +3,6 @@ package op
 import (
 	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // DepthToSpaceConfig has the attributes of DepthToSpace. In mode DCR a channel is (block row,
@@ -117,11 +116,7 @@ func permuted(c *Call, shape, perm []int) (engine.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := c.In[0].DType.Size()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		s.read(x, out[0].Raw, in[0].Raw, size)
-		return nil
-	}, nil
+	return s.reading(c), nil
 }
 
 // blockShape is how DepthToSpace sees its input, and the permutation that makes images of it.

@@ -279,6 +279,12 @@ func coupleReduce(c *Call) []Coupling {
 	if err != nil {
 		return nil
 	}
+	return coupleKept(marks, keep)
+}
+
+// coupleKept couples the axes that are not marked for reduction; those that are stay with length 1 when
+// keep says so.
+func coupleKept(marks []bool, keep bool) []Coupling {
 	var list []Coupling
 	to := 0
 	for i, m := range marks {

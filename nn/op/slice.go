@@ -229,11 +229,7 @@ func sliceKernel(c *Call) (engine.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := c.In[0].DType.Size()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		s.read(x, out[0].Raw, in[0].Raw, size)
-		return nil
-	}, nil
+	return s.reading(c), nil
 }
 
 func sliceGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/tensor"
 )
 
 // strided is a walk through a tensor: element (i0, i1, …) of a row-major block of the given shape
@@ -139,6 +140,15 @@ func (s strided) read(x *engine.Exec, dst, src []byte, size int) {
 		readStrided(p, s, words[uint64](dst), words[uint64](src))
 	case 16:
 		readStrided(p, s, words[[2]uint64](dst), words[[2]uint64](src))
+	}
+}
+
+// reading is the kernel that reads the first input in this order.
+func (s strided) reading(c *Call) engine.Kernel {
+	size := c.In[0].DType.Size()
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		s.read(x, out[0].Raw, in[0].Raw, size)
+		return nil
 	}
 }
 

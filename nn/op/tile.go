@@ -3,7 +3,6 @@ package op
 import (
 	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 func tile() *Op {
@@ -83,11 +82,7 @@ func tileKernel(c *Call) (engine.Kernel, error) {
 	if s, err = s.merged(c); err != nil {
 		return nil, err
 	}
-	size := c.In[0].DType.Size()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		s.read(x, out[0].Raw, in[0].Raw, size)
-		return nil
-	}, nil
+	return s.reading(c), nil
 }
 
 // tileGrad adds up the repetitions: seen as (r0, n0, r1, n1, …) they are broadcast axes.
