@@ -9,7 +9,7 @@ func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []
 	}
 	if g.planar() {
 		if depthDirect[T]() {
-			depthForward(p, &g, x, w, e, y)
+			depthForward(p, &g, x, w, e, y, scratch)
 		}
 		return depthDirect[T]()
 	}

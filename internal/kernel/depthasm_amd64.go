@@ -14,6 +14,16 @@ func tapsFlatY(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //go:noescape
 func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
 
+// depthPlanesY1 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// depthPlanesY2 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
 // tapsFlatZ sets y[i] = shift[0] + Σ f[t]*x[off[t]+i] for i < n, t < taps (≥ 1), clipped to clip[0] … clip[1] unless clip is nil. It reads and writes up to a multiple of 16 elements.
 //
 //go:noescape
@@ -23,3 +33,13 @@ func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //
 //go:noescape
 func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
+
+// depthPlanesZ1 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// depthPlanesZ2 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)

@@ -357,6 +357,204 @@ next:
 	VZEROUPPER
 	RET
 
+// func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+// Requires: AVX, FMA3
+TEXT ·depthPlanesY1(SB), NOSPLIT, $0-96
+	MOVQ         planes+0(FP), AX
+	MOVQ         masks+24(FP), CX
+	MOVQ         x+32(FP), DX
+	MOVQ         xRow+40(FP), BX
+	MOVQ         y+56(FP), SI
+	MOVQ         f+72(FP), DI
+	MOVQ         shift+80(FP), R8
+	MOVQ         clip+88(FP), R9
+	VBROADCASTSS (R9), Y11
+	VBROADCASTSS 4(R9), Y12
+
+plane:
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
+	VBROADCASTSS 16(DI), Y4
+	VBROADCASTSS 20(DI), Y5
+	VBROADCASTSS 24(DI), Y6
+	VBROADCASTSS 28(DI), Y7
+	VBROADCASTSS 32(DI), Y8
+	VBROADCASTSS (R8), Y9
+	MOVQ         steps+8(FP), R9
+	MOVQ         n+16(FP), R10
+
+step:
+	MOVLQSX     (R9), R11
+	MOVLQSX     8(R9), R12
+	ADDQ        DX, R11
+	VMOVAPS     Y9, Y10
+	TESTQ       R12, R12
+	JS          whole
+	ADDQ        CX, R12
+	VMOVUPS     (R12), Y13
+	VMASKMOVPS  (R11), Y13, Y13
+	VFMADD231PS Y13, Y0, Y10
+	VMOVUPS     32(R12), Y13
+	VMASKMOVPS  4(R11), Y13, Y13
+	VFMADD231PS Y13, Y1, Y10
+	VMOVUPS     64(R12), Y13
+	VMASKMOVPS  8(R11), Y13, Y13
+	VFMADD231PS Y13, Y2, Y10
+	VMOVUPS     96(R12), Y13
+	VMASKMOVPS  (R11)(BX*1), Y13, Y13
+	VFMADD231PS Y13, Y3, Y10
+	VMOVUPS     128(R12), Y13
+	VMASKMOVPS  4(R11)(BX*1), Y13, Y13
+	VFMADD231PS Y13, Y4, Y10
+	VMOVUPS     160(R12), Y13
+	VMASKMOVPS  8(R11)(BX*1), Y13, Y13
+	VFMADD231PS Y13, Y5, Y10
+	VMOVUPS     192(R12), Y13
+	VMASKMOVPS  (R11)(BX*2), Y13, Y13
+	VFMADD231PS Y13, Y6, Y10
+	VMOVUPS     224(R12), Y13
+	VMASKMOVPS  4(R11)(BX*2), Y13, Y13
+	VFMADD231PS Y13, Y7, Y10
+	VMOVUPS     256(R12), Y13
+	VMASKMOVPS  8(R11)(BX*2), Y13, Y13
+	VFMADD231PS Y13, Y8, Y10
+	JMP         store
+
+whole:
+	VFMADD231PS (R11), Y0, Y10
+	VFMADD231PS 4(R11), Y1, Y10
+	VFMADD231PS 8(R11), Y2, Y10
+	VFMADD231PS (R11)(BX*1), Y3, Y10
+	VFMADD231PS 4(R11)(BX*1), Y4, Y10
+	VFMADD231PS 8(R11)(BX*1), Y5, Y10
+	VFMADD231PS (R11)(BX*2), Y6, Y10
+	VFMADD231PS 4(R11)(BX*2), Y7, Y10
+	VFMADD231PS 8(R11)(BX*2), Y8, Y10
+
+store:
+	VMAXPS  Y10, Y11, Y10
+	VMINPS  Y10, Y12, Y10
+	MOVLQSX 4(R9), R12
+	VMOVUPS Y10, (SI)(R12*1)
+	ADDQ    $0x10, R9
+	DECQ    R10
+	JNZ     step
+	ADDQ    xPlane+48(FP), DX
+	ADDQ    yPlane+64(FP), SI
+	ADDQ    $0x24, DI
+	ADDQ    $0x04, R8
+	DECQ    AX
+	JNZ     plane
+	VZEROUPPER
+	RET
+
+// func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·depthPlanesY2(SB), NOSPLIT, $0-96
+	MOVQ         planes+0(FP), AX
+	MOVQ         masks+24(FP), CX
+	MOVQ         x+32(FP), DX
+	MOVQ         xRow+40(FP), BX
+	MOVQ         y+56(FP), SI
+	MOVQ         f+72(FP), DI
+	MOVQ         shift+80(FP), R8
+	MOVQ         clip+88(FP), R9
+	VBROADCASTSS (R9), Y11
+	VBROADCASTSS 4(R9), Y12
+	VMOVUPS      evensY<>+0(SB), Y13
+
+plane:
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
+	VBROADCASTSS 16(DI), Y4
+	VBROADCASTSS 20(DI), Y5
+	VBROADCASTSS 24(DI), Y6
+	VBROADCASTSS 28(DI), Y7
+	VBROADCASTSS 32(DI), Y8
+	VBROADCASTSS (R8), Y9
+	MOVQ         steps+8(FP), R9
+	MOVQ         n+16(FP), R10
+
+step:
+	MOVLQSX     (R9), R11
+	MOVLQSX     8(R9), R12
+	ADDQ        DX, R11
+	VMOVAPS     Y9, Y10
+	TESTQ       R12, R12
+	JS          whole
+	ADDQ        CX, R12
+	VMOVUPS     (R12), Y14
+	VMASKMOVPS  (R11), Y14, Y14
+	VFMADD231PS Y14, Y0, Y10
+	VMOVUPS     32(R12), Y14
+	VMASKMOVPS  4(R11), Y14, Y14
+	VFMADD231PS Y14, Y1, Y10
+	VMOVUPS     64(R12), Y14
+	VMASKMOVPS  8(R11), Y14, Y14
+	VFMADD231PS Y14, Y2, Y10
+	VMOVUPS     96(R12), Y14
+	VMASKMOVPS  (R11)(BX*1), Y14, Y14
+	VFMADD231PS Y14, Y3, Y10
+	VMOVUPS     128(R12), Y14
+	VMASKMOVPS  4(R11)(BX*1), Y14, Y14
+	VFMADD231PS Y14, Y4, Y10
+	VMOVUPS     160(R12), Y14
+	VMASKMOVPS  8(R11)(BX*1), Y14, Y14
+	VFMADD231PS Y14, Y5, Y10
+	VMOVUPS     192(R12), Y14
+	VMASKMOVPS  (R11)(BX*2), Y14, Y14
+	VFMADD231PS Y14, Y6, Y10
+	VMOVUPS     224(R12), Y14
+	VMASKMOVPS  4(R11)(BX*2), Y14, Y14
+	VFMADD231PS Y14, Y7, Y10
+	VMOVUPS     256(R12), Y14
+	VMASKMOVPS  8(R11)(BX*2), Y14, Y14
+	VFMADD231PS Y14, Y8, Y10
+	JMP         store
+
+whole:
+	VFMADD231PS (R11), Y0, Y10
+	VFMADD231PS 4(R11), Y1, Y10
+	VFMADD231PS 8(R11), Y2, Y10
+	VFMADD231PS (R11)(BX*1), Y3, Y10
+	VFMADD231PS 4(R11)(BX*1), Y4, Y10
+	VFMADD231PS 8(R11)(BX*1), Y5, Y10
+	VFMADD231PS (R11)(BX*2), Y6, Y10
+	VFMADD231PS 4(R11)(BX*2), Y7, Y10
+	VFMADD231PS 8(R11)(BX*2), Y8, Y10
+
+store:
+	VMAXPS  Y10, Y11, Y10
+	VMINPS  Y10, Y12, Y10
+	MOVLQSX 4(R9), R12
+	VPERMPS Y10, Y13, Y10
+	VMOVUPS X10, (SI)(R12*1)
+	ADDQ    $0x10, R9
+	DECQ    R10
+	JNZ     step
+	ADDQ    xPlane+48(FP), DX
+	ADDQ    yPlane+64(FP), SI
+	ADDQ    $0x24, DI
+	ADDQ    $0x04, R8
+	DECQ    AX
+	JNZ     plane
+	VZEROUPPER
+	RET
+
+DATA evensY<>+0(SB)/4, $0x00000000
+DATA evensY<>+4(SB)/4, $0x00000002
+DATA evensY<>+8(SB)/4, $0x00000004
+DATA evensY<>+12(SB)/4, $0x00000006
+DATA evensY<>+16(SB)/4, $0x00000000
+DATA evensY<>+20(SB)/4, $0x00000002
+DATA evensY<>+24(SB)/4, $0x00000004
+DATA evensY<>+28(SB)/4, $0x00000006
+GLOBL evensY<>(SB), RODATA|NOPTR, $32
+
 // func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, shift *float32, clip *float32)
 // Requires: AVX, AVX512F
 TEXT ·tapsFlatZ(SB), NOSPLIT, $0-64
@@ -709,3 +907,191 @@ next:
 	VMOVSS        X8, 32(AX)
 	VZEROUPPER
 	RET
+
+// func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+// Requires: AVX, AVX512F
+TEXT ·depthPlanesZ1(SB), NOSPLIT, $0-96
+	MOVQ         planes+0(FP), AX
+	MOVQ         masks+24(FP), CX
+	MOVQ         x+32(FP), DX
+	MOVQ         xRow+40(FP), BX
+	MOVQ         y+56(FP), SI
+	MOVQ         f+72(FP), DI
+	MOVQ         shift+80(FP), R8
+	MOVQ         clip+88(FP), R9
+	VBROADCASTSS (R9), Z11
+	VBROADCASTSS 4(R9), Z12
+
+plane:
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS (R8), Z9
+	MOVQ         steps+8(FP), R9
+	MOVQ         n+16(FP), R10
+
+step:
+	MOVLQSX     (R9), R11
+	MOVLQSX     8(R9), R12
+	ADDQ        DX, R11
+	VMOVAPS     Z9, Z10
+	TESTQ       R12, R12
+	JS          whole
+	ADDQ        CX, R12
+	KMOVW       (R12), K1
+	VFMADD231PS (R11), Z0, K1, Z10
+	KMOVW       2(R12), K1
+	VFMADD231PS 4(R11), Z1, K1, Z10
+	KMOVW       4(R12), K1
+	VFMADD231PS 8(R11), Z2, K1, Z10
+	KMOVW       6(R12), K1
+	VFMADD231PS (R11)(BX*1), Z3, K1, Z10
+	KMOVW       8(R12), K1
+	VFMADD231PS 4(R11)(BX*1), Z4, K1, Z10
+	KMOVW       10(R12), K1
+	VFMADD231PS 8(R11)(BX*1), Z5, K1, Z10
+	KMOVW       12(R12), K1
+	VFMADD231PS (R11)(BX*2), Z6, K1, Z10
+	KMOVW       14(R12), K1
+	VFMADD231PS 4(R11)(BX*2), Z7, K1, Z10
+	KMOVW       16(R12), K1
+	VFMADD231PS 8(R11)(BX*2), Z8, K1, Z10
+	JMP         store
+
+whole:
+	VFMADD231PS (R11), Z0, Z10
+	VFMADD231PS 4(R11), Z1, Z10
+	VFMADD231PS 8(R11), Z2, Z10
+	VFMADD231PS (R11)(BX*1), Z3, Z10
+	VFMADD231PS 4(R11)(BX*1), Z4, Z10
+	VFMADD231PS 8(R11)(BX*1), Z5, Z10
+	VFMADD231PS (R11)(BX*2), Z6, Z10
+	VFMADD231PS 4(R11)(BX*2), Z7, Z10
+	VFMADD231PS 8(R11)(BX*2), Z8, Z10
+
+store:
+	VMAXPS  Z10, Z11, Z10
+	VMINPS  Z10, Z12, Z10
+	MOVLQSX 4(R9), R12
+	VMOVUPS Z10, (SI)(R12*1)
+	ADDQ    $0x10, R9
+	DECQ    R10
+	JNZ     step
+	ADDQ    xPlane+48(FP), DX
+	ADDQ    yPlane+64(FP), SI
+	ADDQ    $0x24, DI
+	ADDQ    $0x04, R8
+	DECQ    AX
+	JNZ     plane
+	VZEROUPPER
+	RET
+
+// func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+// Requires: AVX, AVX512F
+TEXT ·depthPlanesZ2(SB), NOSPLIT, $0-96
+	MOVQ         planes+0(FP), AX
+	MOVQ         masks+24(FP), CX
+	MOVQ         x+32(FP), DX
+	MOVQ         xRow+40(FP), BX
+	MOVQ         y+56(FP), SI
+	MOVQ         f+72(FP), DI
+	MOVQ         shift+80(FP), R8
+	MOVQ         clip+88(FP), R9
+	VBROADCASTSS (R9), Z11
+	VBROADCASTSS 4(R9), Z12
+	VMOVUPS      evensZ<>+0(SB), Z13
+
+plane:
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS (R8), Z9
+	MOVQ         steps+8(FP), R9
+	MOVQ         n+16(FP), R10
+
+step:
+	MOVLQSX     (R9), R11
+	MOVLQSX     8(R9), R12
+	ADDQ        DX, R11
+	VMOVAPS     Z9, Z10
+	TESTQ       R12, R12
+	JS          whole
+	ADDQ        CX, R12
+	KMOVW       (R12), K1
+	VFMADD231PS (R11), Z0, K1, Z10
+	KMOVW       2(R12), K1
+	VFMADD231PS 4(R11), Z1, K1, Z10
+	KMOVW       4(R12), K1
+	VFMADD231PS 8(R11), Z2, K1, Z10
+	KMOVW       6(R12), K1
+	VFMADD231PS (R11)(BX*1), Z3, K1, Z10
+	KMOVW       8(R12), K1
+	VFMADD231PS 4(R11)(BX*1), Z4, K1, Z10
+	KMOVW       10(R12), K1
+	VFMADD231PS 8(R11)(BX*1), Z5, K1, Z10
+	KMOVW       12(R12), K1
+	VFMADD231PS (R11)(BX*2), Z6, K1, Z10
+	KMOVW       14(R12), K1
+	VFMADD231PS 4(R11)(BX*2), Z7, K1, Z10
+	KMOVW       16(R12), K1
+	VFMADD231PS 8(R11)(BX*2), Z8, K1, Z10
+	JMP         store
+
+whole:
+	VFMADD231PS (R11), Z0, Z10
+	VFMADD231PS 4(R11), Z1, Z10
+	VFMADD231PS 8(R11), Z2, Z10
+	VFMADD231PS (R11)(BX*1), Z3, Z10
+	VFMADD231PS 4(R11)(BX*1), Z4, Z10
+	VFMADD231PS 8(R11)(BX*1), Z5, Z10
+	VFMADD231PS (R11)(BX*2), Z6, Z10
+	VFMADD231PS 4(R11)(BX*2), Z7, Z10
+	VFMADD231PS 8(R11)(BX*2), Z8, Z10
+
+store:
+	VMAXPS  Z10, Z11, Z10
+	VMINPS  Z10, Z12, Z10
+	MOVLQSX 4(R9), R12
+	VPERMPS Z10, Z13, Z10
+	VMOVUPS Y10, (SI)(R12*1)
+	ADDQ    $0x10, R9
+	DECQ    R10
+	JNZ     step
+	ADDQ    xPlane+48(FP), DX
+	ADDQ    yPlane+64(FP), SI
+	ADDQ    $0x24, DI
+	ADDQ    $0x04, R8
+	DECQ    AX
+	JNZ     plane
+	VZEROUPPER
+	RET
+
+DATA evensZ<>+0(SB)/4, $0x00000000
+DATA evensZ<>+4(SB)/4, $0x00000002
+DATA evensZ<>+8(SB)/4, $0x00000004
+DATA evensZ<>+12(SB)/4, $0x00000006
+DATA evensZ<>+16(SB)/4, $0x00000008
+DATA evensZ<>+20(SB)/4, $0x0000000a
+DATA evensZ<>+24(SB)/4, $0x0000000c
+DATA evensZ<>+28(SB)/4, $0x0000000e
+DATA evensZ<>+32(SB)/4, $0x00000000
+DATA evensZ<>+36(SB)/4, $0x00000002
+DATA evensZ<>+40(SB)/4, $0x00000004
+DATA evensZ<>+44(SB)/4, $0x00000006
+DATA evensZ<>+48(SB)/4, $0x00000008
+DATA evensZ<>+52(SB)/4, $0x0000000a
+DATA evensZ<>+56(SB)/4, $0x0000000c
+DATA evensZ<>+60(SB)/4, $0x0000000e
+GLOBL evensZ<>(SB), RODATA|NOPTR, $64

@@ -12,10 +12,26 @@ func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 	panic(noAssembly)
 }
 
+func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
 func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
 func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32) {
+	panic(noAssembly)
+}
+
+func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }

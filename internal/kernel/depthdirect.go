@@ -154,7 +154,11 @@ func tapsOf[T Float](n int, x []T, off []int32, w, y []T, shift T, clip *[2]T) {
 func depthDirect[T Float]() bool { return simd && single[T]() }
 
 // depthForward is a convolution in which every output channel sees one input channel.
-func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T) {
+func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
+	if planes, ok := planDepthPlanes(g.in, g.out, g.ker, g.stride, g.dil, g.pad); ok {
+		depthPlanesForward(p, planes, g, x, w, e, y, scratch)
+		return
+	}
 	d := depthwise[T]{
 		n: g.n, outputs: g.oc, multiple: g.og, in: g.in, stride: g.stride, taps: g.taps(),
 		x: x, y: y, planeY: g.out.size(), w: w, ker: g.ker.size(), e: e,

@@ -13,6 +13,8 @@ func depthwise() {
 	for _, w := range []width{narrow, broad} {
 		tapsFlat(w)
 		tapSums(w)
+		depthPlanes(w, 1)
+		depthPlanes(w, 2)
 	}
 }
 
