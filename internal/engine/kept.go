@@ -1,24 +1,35 @@
 package engine
 
 import (
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// Kept remembers what kernels derived from a tensor that seldom changes: a weight in the order in
-// which a matrix product reads it. Whoever changes the tensor's elements says so with Changed. The
-// zero value is empty and ready, nil remembers nothing. Any number of goroutines may use one.
+// Kept remembers what kernels derived from a tensor that seldom changes, alone or together with
+// others: a weight in the order in which a matrix product reads it. Whoever changes the tensor's
+// elements says so with Changed. The zero value is empty and ready, nil remembers nothing. Any number
+// of goroutines may use one.
 type Kept struct {
+	version atomic.Uint64 // counts changes
 	mu      sync.Mutex
 	entries []keptEntry
 }
 
 type keptEntry struct {
 	key   any
-	of    *byte // the first byte of the tensor that the value was made of
-	value any   // nil: asked for once
+	of    []keptSource
+	value any // nil: asked for once
+}
+
+// keptSource is a tensor as it was when something was derived from it.
+type keptSource struct {
+	first   *byte // of its elements
+	kept    *Kept
+	version uint64
 }
 
 // Changed forgets everything: the elements of the tensor are others now.
@@ -26,37 +37,33 @@ func (k *Kept) Changed() {
 	if k == nil {
 		return
 	}
+	k.version.Add(1)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clear(k.entries)
 	k.entries = k.entries[:0]
 }
 
-// Of returns what derive makes of t, made before under the same key if there is such. The first
-// time it returns nil: a tensor that changes from use to use, a weight in training, is not worth
-// the memory.
-func (k *Kept) Of(t *tensor.Dense, key any, derive func() any) any {
-	if k == nil || len(t.Raw) == 0 {
-		return nil
-	}
+// derived returns what derive makes of the sources, made before under the same key if there is such.
+// The first time it returns nil: tensors that change from use to use, weights in training, are not
+// worth the memory.
+func (k *Kept) derived(key any, of []keptSource, derive func() any) any {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for i := range k.entries {
-		e := &k.entries[i]
-		if e.key != key {
-			continue
-		}
-		if e.of != &t.Raw[0] {
-			*e = keptEntry{key: key, of: &t.Raw[0]}
-			return nil
-		}
-		if e.value == nil {
-			e.value = derive()
-		}
-		return e.value
+	at := slices.IndexFunc(k.entries, func(e keptEntry) bool { return e.key == key })
+	if at < 0 {
+		k.entries = append(k.entries, keptEntry{key: key, of: of})
+		return nil
 	}
-	k.entries = append(k.entries, keptEntry{key: key, of: &t.Raw[0]})
-	return nil
+	e := &k.entries[at]
+	if !slices.Equal(e.of, of) {
+		*e = keptEntry{key: key, of: of}
+		return nil
+	}
+	if e.value == nil {
+		e.value = derive()
+	}
+	return e.value
 }
 
 // Keep lets kernels that read input node n remember in k what they derive from it. For a node that
@@ -67,8 +74,23 @@ func (p *Program) Keep(n *gorgonia.Node, k *Kept) {
 	}
 }
 
-// Kept is what is remembered about t, one of the inputs of the running kernel; nil: nothing may be.
-func (x *Exec) Kept(t *tensor.Dense) *Kept {
+// Derived returns what derive makes of inputs of the running kernel, made before under the same key
+// if they have not changed since. It returns nil where nothing may be kept, and the first time. The
+// key tells apart what different kernels derive from the first of the inputs.
+func (x *Exec) Derived(key any, derive func() any, of ...*tensor.Dense) any {
+	sources := make([]keptSource, len(of))
+	for i, t := range of {
+		k := x.kept(t)
+		if k == nil || len(t.Raw) == 0 {
+			return nil
+		}
+		sources[i] = keptSource{&t.Raw[0], k, k.version.Load()}
+	}
+	return sources[0].kept.derived(key, sources, derive)
+}
+
+// kept is what is remembered about t, one of the inputs of the running kernel; nil: nothing may be.
+func (x *Exec) kept(t *tensor.Dense) *Kept {
 	if x == nil || x.at == nil || t == nil {
 		return nil
 	}

@@ -2,70 +2,87 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-func TestKept(t *testing.T) {
-	w := tensor.New(tensor.WithBacking([]float32{1, 2, 3}))
-	other := tensor.New(tensor.WithBacking([]float32{1, 2, 3}))
-	made := 0
-	derive := func() any { made++; return made }
-	var k Kept
-	ask := func(x *tensor.Dense, key any, want any) {
-		t.Helper()
-		if got := k.Of(x, key, derive); got != want {
-			t.Fatalf("got %v, want %v", got, want)
-		}
-	}
-	ask(w, "a", nil) // the first time it does not pay
-	ask(w, "a", 1)
-	ask(w, "b", nil)
-	ask(w, "a", 1)
-	ask(w, "b", 2)
-	k.Changed()
-	ask(w, "a", nil)
-	ask(w, "a", 3)
-	ask(other, "a", nil) // other memory
-	ask(other, "a", 4)
-	var none *Kept
-	none.Changed()
-	if v := none.Of(w, "a", derive); v != nil {
-		t.Fatalf("nil keeps %v", v)
-	}
+// keeper is a kernel that copies its first input and asks for what it derives of both.
+type keeper struct {
+	key       any
+	of        []int // the inputs it derives from
+	made, got int
 }
 
-// What an input keeps reaches the kernel that reads it, and no other.
-func TestKeptReachesKernel(t *testing.T) {
+func (k *keeper) run(x *Exec, out, in []*tensor.Dense) error {
+	var of []*tensor.Dense
+	for _, i := range k.of {
+		of = append(of, in[i])
+	}
+	k.got, _ = x.Derived(k.key, func() any { k.made++; return k.made }, of...).(int)
+	copy(out[0].Float32s(), in[0].Float32s())
+	return nil
+}
+
+func TestDerived(t *testing.T) {
 	g := gorgonia.NewGraph()
-	a := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("a"))
-	b := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("b"))
-	var seen [2]*Kept
+	vector := func(name string) *gorgonia.Node {
+		return gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(3), gorgonia.WithName(name))
+	}
+	value := func() *tensor.Dense { return tensor.New(tensor.WithBacking([]float32{1, 2, 3})) }
+	a, b := vector("a"), vector("b")
+	k := &keeper{key: "k"}
 	y := apply(t, &Core{
-		Name: "Look", Out: []Spec{{DType: tensor.Float32, Shape: tensor.Shape{2}}},
-		Kernel: func(x *Exec, out, in []*tensor.Dense) error {
-			seen[0], seen[1] = x.Kept(in[0]), x.Kept(in[1])
-			copy(out[0].Float32s(), in[0].Float32s())
-			return nil
-		},
+		Name: "Keeper", Out: []Spec{{DType: tensor.Float32, Shape: tensor.Shape{3}}}, Kernel: k.run,
 	}, nil, a, b)
 	p, err := Compile(Options{}, y...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var k Kept
-	p.Keep(b, &k)
-	for _, n := range []*gorgonia.Node{a, b} {
-		if err := p.Bind(n, tensor.New(tensor.WithBacking([]float32{1, 2}))); err != nil {
+	var ka, kb Kept
+	p.Keep(a, &ka)
+	bind := func(n *gorgonia.Node, v *tensor.Dense) {
+		if err := p.Bind(n, v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Run(context.Background()); err != nil {
-		t.Fatal(err)
+	bind(a, value())
+	bind(b, value())
+	want := func(got ...int) {
+		t.Helper()
+		var all []int
+		for range got {
+			if err := p.Run(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, k.got)
+		}
+		if !slices.Equal(all, got) {
+			t.Fatalf("got %v, want %v", all, got)
+		}
 	}
-	if seen[0] != nil || seen[1] != &k {
-		t.Fatalf("the kernel sees %v and %v", seen[0], seen[1])
-	}
+	k.of = []int{0}
+	want(0, 1, 1) // the first time it does not pay
+	k.key = "other"
+	want(0, 2)
+	k.key = "k"
+	want(1)
+	ka.Changed()
+	want(0, 3)
+	bind(a, value()) // other memory
+	want(0, 4)
+
+	k.of = []int{0, 1}
+	want(0, 0) // b may change at any time
+	p.Keep(b, &kb)
+	want(0, 5, 5)
+	kb.Changed()
+	want(0, 6, 6)
+	ka.Changed()
+	want(0, 7, 7)
+
+	var none *Kept
+	none.Changed()
 }

@@ -34,7 +34,7 @@ func (p *weightProduct[T]) run(x *engine.Exec, a, b *tensor.Dense, beta float64,
 		pack := func() any {
 			return kernel.Pack(x.Pool(), p.transB, p.k, p.n, elems[T](b), ldb, make([]T, kernel.PackedLen(p.k, p.n)))
 		}
-		if w, ok := x.Kept(b).Of(b, p.key, pack).(kernel.Packed[T]); ok {
+		if w, ok := x.Derived(p.key, pack, b).(kernel.Packed[T]); ok {
 			kernel.GemmPacked(x.Pool(), p.transA, p.m, T(p.alpha), elems[T](a), lda, w, T(beta), y, p.n)
 			return
 		}
