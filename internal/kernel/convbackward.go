@@ -25,7 +25,7 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 	}
 	switch {
 	case depthDirect[T]() && g.cg == 1 && g.og == 1:
-		depthBackwardData(p, &g, phases, dy, w, dx)
+		depthBackwardData(p, &g, phases, dy, w, dx, scratch)
 		return
 	case g.cg == 1 && (!has(convGroup) || !single[T]() || g.groups > 1):
 		depthwiseBackwardData(p, &g, phases, dy, w, dx)

@@ -155,7 +155,7 @@ func depthDirect[T Float]() bool { return simd && single[T]() }
 
 // depthForward is a convolution in which every output channel sees one input channel.
 func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
-	if planes, ok := planDepthPlanes(g.in, g.out, g.ker, g.stride, g.dil, g.pad); ok {
+	if planes, ok := planDepthPlanes(g); ok {
 		depthPlanesForward(p, planes, g, x, w, e, y, scratch)
 		return
 	}
@@ -172,7 +172,14 @@ func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T,
 }
 
 // depthBackwardData is the gradient by data where every input channel has one output channel.
-func depthBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T) {
+func depthBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T, scratch Scratch[T]) {
+	if g.stride.size() == 1 {
+		back := g.turned()
+		if planes, ok := planDepthPlanes(&back); ok {
+			depthPlanesForward(p, planes, &back, dy, turnedPoints(g.oc, g.ker.size(), w, scratch), Epilogue[T]{}, dx, scratch)
+			return
+		}
+	}
 	d := depthwise[T]{
 		n: g.n, outputs: g.c, multiple: 1, in: g.out, stride: triple{1, 1, 1},
 		x: dy, y: dx, planeY: g.in.size(), w: w, ker: g.ker.size(),

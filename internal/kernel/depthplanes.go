@@ -31,14 +31,15 @@ type depthSet struct {
 // depthPlanesLimit is how many outputs a plane may have: larger ones take longer to plan than is worth it.
 const depthPlanesLimit = 1 << 16
 
-// planDepthPlanes tells how to compute planes of an output of a 3×3 convolution; false if that is not
+// planDepthPlanes tells how to compute planes of the output of a 3×3 convolution; false if that is not
 // possible this way.
-func planDepthPlanes(in, out, ker, stride, dil, pad triple) (*depthPlanes, bool) {
-	if !simd || ker != (triple{1, 3, 3}) || in[0] != 1 || out[0] != 1 || pad[0] != 0 || dil[2] != 1 || stride[2] > 2 ||
-		out.size() > depthPlanesLimit || in.size() > depthPlanesLimit || out.size() == 0 || in.size() == 0 {
+func planDepthPlanes(g *geometry) (*depthPlanes, bool) {
+	in, out, stride := g.in, g.out, g.stride
+	if !simd || g.ker != (triple{1, 3, 3}) || in[0] != 1 || out[0] != 1 || g.pad[0] != 0 || g.dil[2] != 1 || stride[2] > 2 ||
+		max(in.size(), out.size()) > depthPlanesLimit || min(in.size(), out.size()) == 0 {
 		return nil, false
 	}
-	d := &depthPlanes{in: in, out: out, pad: pad, stride: stride, down: dil[1], masks: make([]uint8, 1)}
+	d := &depthPlanes{in: in, out: out, pad: g.pad, stride: stride, down: g.dil[1], masks: make([]uint8, 1)}
 	lanes := tileLanes()
 	if in[2] == out[2] && stride[1] == 1 && stride[2] == 1 {
 		for i := 0; i < out.size(); i += lanes {
@@ -119,6 +120,28 @@ func (d *depthPlanes) mask(row, column, width int) int64 {
 	return at
 }
 
+// turned is the convolution with stride 1 that computes the gradient by data of one with a kernel for
+// each channel; its weights are those in reverse order.
+func (g *geometry) turned() geometry {
+	t := *g
+	t.in, t.out = g.out, g.in
+	for i := range t.pad {
+		t.pad[i] = g.dil[i]*(g.ker[i]-1) - g.pad[i]
+	}
+	return t
+}
+
+// turnedPoints is the weights of each channel in reverse order.
+func turnedPoints[T Float](channels, points int, w []T, scratch Scratch[T]) []T {
+	t := take(scratch, channels*points)
+	for c := range channels {
+		for i := range points {
+			t[c*points+i] = w[(c+1)*points-1-i]
+		}
+	}
+	return t
+}
+
 // depthPlanesForward computes y = conv(x, w), finished as e says.
 func depthPlanesForward[T Float](p *Pool, d *depthPlanes, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
 	in, out := g.in.size(), g.out.size()
@@ -150,7 +173,7 @@ func depthPlanesForward[T Float](p *Pool, d *depthPlanes, g *geometry, x, w []T,
 			if together {
 				planes = min(hi-i, g.oc-c)
 			}
-			d.run(planes, i+planes < hi, as32(x[(i/g.oc*g.c+c/g.og)*in:]), as32(w[9*c:]), as32(shift[c:]), as32(y[i*out:]), as32(clip[:]))
+			d.run(planes, hi-i-planes, as32(x[(i/g.oc*g.c+c/g.og)*in:]), as32(w[9*c:]), as32(shift[c:]), as32(y[i*out:]), as32(clip[:]))
 			for range planes {
 				rest.row(y[i*out:][:out], i%g.oc, i*out)
 				i++
@@ -160,24 +183,22 @@ func depthPlanesForward[T Float](p *Pool, d *depthPlanes, g *geometry, x, w []T,
 }
 
 // run convolves planes of x with nine weights each, adds shift and clips. What is stored behind a plane
-// the next one overwrites: more says that there is one behind the last, too.
-func (d *depthPlanes) run(planes int, more bool, x, w, shift, y []float32, clip []float32) {
+// the next ones overwrite, of which so many are still to come behind these.
+func (d *depthPlanes) run(planes, behind int, x, w, shift, y, clip []float32) {
 	in, out := d.in.size(), d.out.size()
-	if !more {
-		planes--
-	}
-	if planes > 0 {
+	last := min(planes, max(0, cdiv(tileLanes(), out)-behind)) // to be computed elsewhere
+	if planes -= last; planes > 0 {
 		d.call(planes, x, w, shift, y, clip)
 	}
-	if !more {
-		buffer := borrow[float32](out + tileLanes())
-		d.call(1, x[planes*in:], w[planes*9:], shift[planes:], *buffer, clip)
-		copy(y[planes*out:][:out], *buffer)
+	if last > 0 {
+		buffer := borrow[float32](last*out + tileLanes())
+		d.call(last, x[planes*in:], w[planes*9:], shift[planes:], *buffer, clip)
+		copy(y[planes*out:][:last*out], *buffer)
 		giveBack(buffer)
 	}
 }
 
-func (d *depthPlanes) call(planes int, x, w, shift, y []float32, clip []float32) {
+func (d *depthPlanes) call(planes int, x, w, shift, y, clip []float32) {
 	in, out := d.in.size(), d.out.size()
 	_, _, _, _ = x[planes*in-1], w[9*planes-1], shift[planes-1], y[planes*out-1]
 	f := depthPlanesY1
