@@ -1,21 +1,33 @@
 #!/usr/bin/env python3
 """Matrix products of the nine networks and square ones: graft, NumPy (OpenBLAS), PyTorch, in turn.
 
-    go build -o /tmp/gemm ./bench/gemm && python3 bench/gemm/compare.py /tmp/gemm [threads [rounds]]
+    go build -o /tmp/gemm ./bench/gemm && python3 bench/gemm/compare.py /tmp/gemm [threads [rounds]] [--avx2]
 
 GFLOP/s, the best of all rounds. With one thread processor time is measured, so that other processes
-disturb little; with more, wall-clock time: the machine must be idle then.
+disturb little; with more, wall-clock time: the machine must be idle then. --avx2 keeps all of them
+from using AVX-512.
+
+OpenBLAS takes its slowest kernels on a processor that is younger than itself, so that it is told here
+which to take, unless OPENBLAS_CORETYPE says it already.
 """
 import os
 import subprocess
 import sys
 import time
 
-program = sys.argv[1]
-threads = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+arguments = [a for a in sys.argv[1:] if a != "--avx2"]
+program = arguments[0]
+threads = int(arguments[1]) if len(arguments) > 1 else 1
+rounds = int(arguments[2]) if len(arguments) > 2 else 3
+wide = "--avx2" not in sys.argv and " avx512f " in open("/proc/cpuinfo").read()
+os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX" if wide else "Haswell")
+if not wide:
+    os.environ["GODEBUG"] = "cpu.avx512f=off"
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = str(threads)
+# Before OpenMP starts, because it pins this very thread.
+graft = subprocess.Popen([program, "-threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+os.environ["OMP_PROC_BIND"] = "true"
 
 import numpy as np
 import torch
@@ -45,7 +57,6 @@ def best(f, seconds=0.1):
     return least
 
 
-graft = subprocess.Popen([program, "-threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 print("| m×k×n | graft | OpenBLAS | PyTorch | graft / better |\n|---|---|---|---|---|")
 logs = 0.0
 for m, k, n, ta, tb in SHAPES:
