@@ -8,7 +8,7 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 		w.tall = 2 * mr
 	}
 	w.blocks = cdiv(i1-i0, w.tall)
-	w.packA = x.left == nil && (x.alpha != 1 || j1-j0 >= 192 && (x.csA != 1 || x.rsA > closeRows))
+	w.packA = x.left == nil && (x.alpha != 1 || j1-j0 >= 192 && (x.csA != 1 || x.crowded(w.wide)))
 	w.inPlace = x.direct != nil && (w.blocks == 1 || i1-i0 <= 2*mr)
 	w.onTheWay = x.direct != nil && !w.inPlace && simd && single[T]()
 	w.unit = nr
@@ -20,6 +20,7 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	if w.wide { // its second cache level has room for most of B, and a row of blocks for each piece
 		nc = min(nc, max(4*2*nr, cachedWide/kc/(2*nr)*2*nr))
 	}
+	nc = cdiv(cdiv(j1-j0, cdiv(j1-j0, nc)), w.unit) * w.unit // pieces of equal width
 	strips, panels := cdiv(nc, nr)*nr*kc, blocks*w.tall*(kc+16)
 	if x.packed != nil {
 		strips = 0
@@ -48,10 +49,16 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 }
 
-// closeRows is how far apart, in elements, the rows of A may lie to be used in place: they stay in
-// the first cache level as well as packed ones do, and would crowd into a few of its sets if their
-// distance were a large power of two.
-const closeRows = 512
+// crowded says that the rows of A lie so far apart that packed ones stay in the first cache level
+// better: several of them may share a few of its sets. Processors with wide registers have enough
+// of those, unless all rows start in the same one.
+func (x *product[T]) crowded(wide bool) bool {
+	const closeRows, samePlace = 512, 1024 // in elements
+	if wide {
+		return x.rsA%samePlace == 0
+	}
+	return x.rsA > closeRows
+}
 
 // depth is into which pieces an inner dimension k is cut.
 func depth(k int) int {
