@@ -169,15 +169,15 @@ func sigmoidgradVV(n int, dst *float32, a *float32, b *float32)
 //go:noescape
 func tanhgradVV(n int, dst *float32, a *float32, b *float32)
 
-// axpyV: y[i] += alpha[0] * x[i].
+// axpyV: dst[i] += a[i] * s[0].
 //
 //go:noescape
-func axpyV(n int, y *float32, x *float32, alpha *float32)
+func axpyV(n int, dst *float32, a *float32, s *float32)
 
-// mulAddVV: y[i] += a[i] * b[i].
+// mulAddVV: dst[i] += a[i] * b[i].
 //
 //go:noescape
-func mulAddVV(n int, y *float32, a *float32, b *float32)
+func mulAddVV(n int, dst *float32, a *float32, b *float32)
 
 // reluV: dst[i] = a[i] where that is not below 0, else 0.
 //
@@ -254,15 +254,15 @@ func sumAbsV(n int, x *float32) float32
 //go:noescape
 func dotV(n int, x *float32, y *float32) float32
 
-// sumSqDiffV returns the sum of (x-y[0])².
+// sumSqDiffV returns the sum of (x-m[0])².
 //
 //go:noescape
-func sumSqDiffV(n int, x *float32, y *float32) float32
+func sumSqDiffV(n int, x *float32, m *float32) float32
 
-// dotDiffV returns the sum of (x-z[0])·y.
+// dotDiffV returns the sum of (x-m[0])·y.
 //
 //go:noescape
-func dotDiffV(n int, x *float32, y *float32, z *float32) float32
+func dotDiffV(n int, x *float32, y *float32, m *float32) float32
 
 // maxV returns the largest x, NaN if any is, -Inf if n is 0.
 //

@@ -3412,34 +3412,34 @@ next7:
 end1:
 	RET
 
-// axpyV: y[i] += alpha[0] * x[i].
+// axpyV: dst[i] += a[i] * s[0].
 TEXT ·axpyV(SB), NOSPLIT, $0-32
-	MOVD alpha+24(FP), R0
-	VLD1R (R0), [V0.S4]
-	MOVD y+8(FP), R1
-	MOVD x+16(FP), R2
+	MOVD dst+8(FP), R0
+	MOVD a+16(FP), R1
+	MOVD s+24(FP), R2
+	VLD1R.P 4(R2), [V0.S4]
 	MOVD n+0(FP), R3
 	SUBS $16, R3
 	BLT next3
 loop2:
-	FMOVQ 0(R1), F1
-	FMOVQ 0(R2), F2
+	FMOVQ 0(R0), F1
+	FMOVQ 0(R1), F2
 	WORD $0x4e20cc41 // FMLA V1, V2, V0
-	FMOVQ F1, 0(R1)
-	FMOVQ 16(R1), F1
-	FMOVQ 16(R2), F2
+	FMOVQ F1, 0(R0)
+	FMOVQ 16(R0), F1
+	FMOVQ 16(R1), F2
 	WORD $0x4e20cc41 // FMLA V1, V2, V0
-	FMOVQ F1, 16(R1)
-	FMOVQ 32(R1), F1
-	FMOVQ 32(R2), F2
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R0), F1
+	FMOVQ 32(R1), F2
 	WORD $0x4e20cc41 // FMLA V1, V2, V0
-	FMOVQ F1, 32(R1)
-	FMOVQ 48(R1), F1
-	FMOVQ 48(R2), F2
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R0), F1
+	FMOVQ 48(R1), F2
 	WORD $0x4e20cc41 // FMLA V1, V2, V0
-	FMOVQ F1, 48(R1)
+	FMOVQ F1, 48(R0)
+	ADD $64, R0
 	ADD $64, R1
-	ADD $64, R2
 	SUBS $16, R3
 	BGE loop2
 next3:
@@ -3448,12 +3448,12 @@ next3:
 	SUBS $4, R3
 	BLT next5
 loop4:
-	FMOVQ 0(R1), F1
-	FMOVQ 0(R2), F2
+	FMOVQ 0(R0), F1
+	FMOVQ 0(R1), F2
 	WORD $0x4e20cc41 // FMLA V1, V2, V0
-	FMOVQ F1, 0(R1)
+	FMOVQ F1, 0(R0)
+	ADD $16, R0
 	ADD $16, R1
-	ADD $16, R2
 	SUBS $4, R3
 	BGE loop4
 next5:
@@ -3462,12 +3462,12 @@ next5:
 	SUBS $1, R3
 	BLT next7
 loop6:
-	FMOVS 0(R1), F1
-	FMOVS 0(R2), F2
+	FMOVS 0(R0), F1
+	FMOVS 0(R1), F2
 	WORD $0x4e20cc41 // FMLA V1, V2, V0
-	FMOVS F1, 0(R1)
+	FMOVS F1, 0(R0)
+	ADD $4, R0
 	ADD $4, R1
-	ADD $4, R2
 	SUBS $1, R3
 	BGE loop6
 next7:
@@ -3475,9 +3475,9 @@ next7:
 end1:
 	RET
 
-// mulAddVV: y[i] += a[i] * b[i].
+// mulAddVV: dst[i] += a[i] * b[i].
 TEXT ·mulAddVV(SB), NOSPLIT, $0-32
-	MOVD y+8(FP), R0
+	MOVD dst+8(FP), R0
 	MOVD a+16(FP), R1
 	MOVD b+24(FP), R2
 	MOVD n+0(FP), R3
@@ -5559,11 +5559,11 @@ end1:
 	FMOVS F0, ret+24(FP)
 	RET
 
-// sumSqDiffV returns the sum of (x-y[0])².
+// sumSqDiffV returns the sum of (x-m[0])².
 TEXT ·sumSqDiffV(SB), NOSPLIT, $0-28
 	MOVD n+0(FP), R0
 	MOVD x+8(FP), R1
-	MOVD y+16(FP), R2
+	MOVD m+16(FP), R2
 	VLD1R (R2), [V0.S4]
 	FMOVS 0(R2), F1
 	VEOR V2.B16, V2.B16, V2.B16
@@ -5623,12 +5623,12 @@ end1:
 	FMOVS F2, ret+24(FP)
 	RET
 
-// dotDiffV returns the sum of (x-z[0])·y.
+// dotDiffV returns the sum of (x-m[0])·y.
 TEXT ·dotDiffV(SB), NOSPLIT, $0-36
 	MOVD n+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD y+16(FP), R2
-	MOVD z+24(FP), R3
+	MOVD m+24(FP), R3
 	VLD1R (R3), [V0.S4]
 	FMOVS 0(R3), F1
 	VEOR V2.B16, V2.B16, V2.B16

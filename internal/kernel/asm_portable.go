@@ -100,9 +100,9 @@ func sigmoidgradVV(n int, dst *float32, a *float32, b *float32) { panic(noAssemb
 
 func tanhgradVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
 
-func axpyV(n int, y *float32, x *float32, alpha *float32) { panic(noAssembly) }
+func axpyV(n int, dst *float32, a *float32, s *float32) { panic(noAssembly) }
 
-func mulAddVV(n int, y *float32, a *float32, b *float32) { panic(noAssembly) }
+func mulAddVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
 
 func reluV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
@@ -134,9 +134,9 @@ func sumAbsV(n int, x *float32) float32 { panic(noAssembly) }
 
 func dotV(n int, x *float32, y *float32) float32 { panic(noAssembly) }
 
-func sumSqDiffV(n int, x *float32, y *float32) float32 { panic(noAssembly) }
+func sumSqDiffV(n int, x *float32, m *float32) float32 { panic(noAssembly) }
 
-func dotDiffV(n int, x *float32, y *float32, z *float32) float32 { panic(noAssembly) }
+func dotDiffV(n int, x *float32, y *float32, m *float32) float32 { panic(noAssembly) }
 
 func maxV(n int, x *float32) float32 { panic(noAssembly) }
 

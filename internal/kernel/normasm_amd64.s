@@ -23,9 +23,113 @@ DATA tailmask<>+60(SB)/4, $0x00000000
 GLOBL tailmask<>(SB), RODATA|NOPTR, $64
 
 // func planeMoments(rows int, n int, stride int, x *float32, s *float32, out *float32)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·planeMoments(SB), NOSPLIT, $0-48
 	MOVQ         x+24(FP), AX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	MOVQ         s+32(FP), CX
+	VBROADCASTSS (CX), Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	MOVQ         rows+0(FP), CX
+	MOVQ         stride+16(FP), DX
+	SHLQ         $0x02, DX
+	XORQ         BX, BX
+
+rowWide:
+	TESTQ CX, CX
+	JZ    doneWide
+	MOVQ  BX, DI
+	MOVQ  n+8(FP), SI
+
+wideWide:
+	CMPQ        SI, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (AX)(DI*1), Z9
+	VSUBPS      Z0, Z9, Z9
+	VADDPS      Z9, Z1, Z1
+	VFMADD231PS Z9, Z9, Z5
+	VMOVUPS     64(AX)(DI*1), Z9
+	VSUBPS      Z0, Z9, Z9
+	VADDPS      Z9, Z2, Z2
+	VFMADD231PS Z9, Z9, Z6
+	VMOVUPS     128(AX)(DI*1), Z9
+	VSUBPS      Z0, Z9, Z9
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z9, Z7
+	VMOVUPS     192(AX)(DI*1), Z9
+	VSUBPS      Z0, Z9, Z9
+	VADDPS      Z9, Z4, Z4
+	VFMADD231PS Z9, Z9, Z8
+	ADDQ        $0x00000100, DI
+	SUBQ        $0x00000040, SI
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        SI, $0x10
+	JLT         restWide
+	VMOVUPS     (AX)(DI*1), Z9
+	VSUBPS      Z0, Z9, Z9
+	VADDPS      Z9, Z1, Z1
+	VFMADD231PS Z9, Z9, Z5
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x10, SI
+	JMP         narrowWide
+
+restWide:
+	TESTQ       SI, SI
+	JZ          endWide
+	MOVL        $0x0000ffff, R8
+	BZHIL       SI, R8, R8
+	KMOVW       R8, K1
+	VMOVUPS.Z   (AX)(DI*1), K1, Z9
+	VSUBPS      Z0, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z9
+	VADDPS      Z9, Z1, Z1
+	VFMADD231PS Z9, Z9, Z5
+
+endWide:
+	ADDQ DX, BX
+	DECQ CX
+	JMP  rowWide
+
+doneWide:
+	MOVQ          out+40(FP), AX
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, (AX)
+	VADDPS        Z7, Z5, Z5
+	VADDPS        Z8, Z6, Z6
+	VADDPS        Z6, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPS        X5, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, 4(AX)
+	VZEROUPPER
+	RET
+
+avx2:
 	MOVQ         s+32(FP), CX
 	VBROADCASTSS (CX), Y0
 	VXORPS       Y1, Y1, Y1
@@ -105,25 +209,108 @@ done:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, (AX)
 	VADDPS       Y7, Y5, Y5
 	VADDPS       Y8, Y6, Y6
 	VADDPS       Y6, Y5, Y5
 	VEXTRACTF128 $0x01, Y5, X0
 	VADDPS       X5, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 4(AX)
 	VZEROUPPER
 	RET
 
 // func planeAffine(rows int, n int, stride int, x *float32, y *float32, s *float32)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·planeAffine(SB), NOSPLIT, $0-48
 	MOVQ         x+24(FP), AX
 	MOVQ         y+32(FP), CX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	MOVQ         s+40(FP), DX
+	VBROADCASTSS (DX), Z0
+	VBROADCASTSS 4(DX), Z1
+	VBROADCASTSS 8(DX), Z2
+	VBROADCASTSS 12(DX), Z3
+	MOVQ         rows+0(FP), DX
+	MOVQ         stride+16(FP), BX
+	SHLQ         $0x02, BX
+	XORQ         SI, SI
+
+rowWide:
+	TESTQ DX, DX
+	JZ    doneWide
+	MOVQ  SI, R8
+	MOVQ  n+8(FP), DI
+
+wideWide:
+	CMPQ        DI, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (AX)(R8*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, (CX)(R8*1)
+	VMOVUPS     64(AX)(R8*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 64(CX)(R8*1)
+	VMOVUPS     128(AX)(R8*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 128(CX)(R8*1)
+	VMOVUPS     192(AX)(R8*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 192(CX)(R8*1)
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000040, DI
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        DI, $0x10
+	JLT         restWide
+	VMOVUPS     (AX)(R8*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, (CX)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x10, DI
+	JMP         narrowWide
+
+restWide:
+	TESTQ       DI, DI
+	JZ          endWide
+	MOVL        $0x0000ffff, R9
+	BZHIL       DI, R9, R9
+	KMOVW       R9, K1
+	VMOVUPS.Z   (AX)(R8*1), K1, Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, K1, (CX)(R8*1)
+
+endWide:
+	ADDQ BX, SI
+	DECQ DX
+	JMP  rowWide
+
+doneWide:
+	VZEROUPPER
+	RET
+
+avx2:
 	MOVQ         s+40(FP), DX
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
@@ -201,11 +388,102 @@ done:
 	RET
 
 // func planeAffineAdd(rows int, n int, stride int, x *float32, y *float32, add *float32, s *float32)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·planeAffineAdd(SB), NOSPLIT, $0-56
 	MOVQ         x+24(FP), AX
 	MOVQ         y+32(FP), CX
 	MOVQ         add+40(FP), DX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	MOVQ         s+48(FP), BX
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS 4(BX), Z1
+	VBROADCASTSS 8(BX), Z2
+	VBROADCASTSS 12(BX), Z3
+	MOVQ         rows+0(FP), BX
+	MOVQ         stride+16(FP), SI
+	SHLQ         $0x02, SI
+	XORQ         DI, DI
+
+rowWide:
+	TESTQ BX, BX
+	JZ    doneWide
+	MOVQ  DI, R9
+	MOVQ  n+8(FP), R8
+
+wideWide:
+	CMPQ        R8, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (AX)(R9*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMOVUPS     (DX)(R9*1), Z5
+	VADDPS      Z5, Z4, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, (CX)(R9*1)
+	VMOVUPS     64(AX)(R9*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMOVUPS     64(DX)(R9*1), Z5
+	VADDPS      Z5, Z4, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 64(CX)(R9*1)
+	VMOVUPS     128(AX)(R9*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMOVUPS     128(DX)(R9*1), Z5
+	VADDPS      Z5, Z4, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 128(CX)(R9*1)
+	VMOVUPS     192(AX)(R9*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMOVUPS     192(DX)(R9*1), Z5
+	VADDPS      Z5, Z4, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 192(CX)(R9*1)
+	ADDQ        $0x00000100, R9
+	SUBQ        $0x00000040, R8
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        R8, $0x10
+	JLT         restWide
+	VMOVUPS     (AX)(R9*1), Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMOVUPS     (DX)(R9*1), Z5
+	VADDPS      Z5, Z4, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, (CX)(R9*1)
+	ADDQ        $0x00000040, R9
+	SUBQ        $0x10, R8
+	JMP         narrowWide
+
+restWide:
+	TESTQ       R8, R8
+	JZ          endWide
+	MOVL        $0x0000ffff, R10
+	BZHIL       R8, R10, R10
+	KMOVW       R10, K1
+	VMOVUPS.Z   (AX)(R9*1), K1, Z4
+	VFMADD132PS Z0, Z1, Z4
+	VMOVUPS.Z   (DX)(R9*1), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, K1, (CX)(R9*1)
+
+endWide:
+	ADDQ SI, DI
+	DECQ BX
+	JMP  rowWide
+
+doneWide:
+	VZEROUPPER
+	RET
+
+avx2:
 	MOVQ         s+48(FP), BX
 	VBROADCASTSS (BX), Y0
 	VBROADCASTSS 4(BX), Y1
@@ -295,10 +573,119 @@ done:
 	RET
 
 // func planeDots(rows int, n int, stride int, dy *float32, x *float32, s *float32, out *float32)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·planeDots(SB), NOSPLIT, $0-56
 	MOVQ         dy+24(FP), AX
 	MOVQ         x+32(FP), CX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	MOVQ         s+40(FP), DX
+	VBROADCASTSS (DX), Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	MOVQ         rows+0(FP), DX
+	MOVQ         stride+16(FP), BX
+	SHLQ         $0x02, BX
+	XORQ         SI, SI
+
+rowWide:
+	TESTQ DX, DX
+	JZ    doneWide
+	MOVQ  SI, R8
+	MOVQ  n+8(FP), DI
+
+wideWide:
+	CMPQ        DI, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (AX)(R8*1), Z9
+	VMOVUPS     (CX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z9, Z1, Z1
+	VFMADD231PS Z9, Z10, Z5
+	VMOVUPS     64(AX)(R8*1), Z9
+	VMOVUPS     64(CX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z9, Z2, Z2
+	VFMADD231PS Z9, Z10, Z6
+	VMOVUPS     128(AX)(R8*1), Z9
+	VMOVUPS     128(CX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z10, Z7
+	VMOVUPS     192(AX)(R8*1), Z9
+	VMOVUPS     192(CX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z9, Z4, Z4
+	VFMADD231PS Z9, Z10, Z8
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000040, DI
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        DI, $0x10
+	JLT         restWide
+	VMOVUPS     (AX)(R8*1), Z9
+	VMOVUPS     (CX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z9, Z1, Z1
+	VFMADD231PS Z9, Z10, Z5
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x10, DI
+	JMP         narrowWide
+
+restWide:
+	TESTQ       DI, DI
+	JZ          endWide
+	MOVL        $0x0000ffff, R9
+	BZHIL       DI, R9, R9
+	KMOVW       R9, K1
+	VMOVUPS.Z   (AX)(R8*1), K1, Z9
+	VMOVUPS.Z   (CX)(R8*1), K1, Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z9, Z1, Z1
+	VFMADD231PS Z9, Z10, Z5
+
+endWide:
+	ADDQ BX, SI
+	DECQ DX
+	JMP  rowWide
+
+doneWide:
+	MOVQ          out+48(FP), AX
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, (AX)
+	VADDPS        Z7, Z5, Z5
+	VADDPS        Z8, Z6, Z6
+	VADDPS        Z6, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPS        X5, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, 4(AX)
+	VZEROUPPER
+	RET
+
+avx2:
 	MOVQ         s+40(FP), DX
 	VBROADCASTSS (DX), Y0
 	VXORPS       Y1, Y1, Y1
@@ -383,26 +770,171 @@ done:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, (AX)
 	VADDPS       Y7, Y5, Y5
 	VADDPS       Y8, Y6, Y6
 	VADDPS       Y6, Y5, Y5
 	VEXTRACTF128 $0x01, Y5, X0
 	VADDPS       X5, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 4(AX)
 	VZEROUPPER
 	RET
 
 // func planeDotsGated(rows int, n int, stride int, dy *float32, x *float32, y *float32, s *float32, out *float32)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·planeDotsGated(SB), NOSPLIT, $0-64
 	MOVQ         dy+24(FP), AX
 	MOVQ         x+32(FP), CX
 	MOVQ         y+40(FP), DX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	MOVQ         s+48(FP), BX
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS 4(BX), Z1
+	VBROADCASTSS 8(BX), Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	MOVQ         rows+0(FP), BX
+	MOVQ         stride+16(FP), SI
+	SHLQ         $0x02, SI
+	XORQ         DI, DI
+
+rowWide:
+	TESTQ BX, BX
+	JZ    doneWide
+	MOVQ  DI, R9
+	MOVQ  n+8(FP), R8
+
+wideWide:
+	CMPQ        R8, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (AX)(R9*1), Z11
+	VMOVUPS     (DX)(R9*1), Z12
+	VCMPPS      $0x1d, Z1, Z12, K1
+	VCMPPS      $0x12, Z2, Z12, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z11, K1, Z11
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VADDPS      Z11, Z3, Z3
+	VFMADD231PS Z11, Z12, Z7
+	VMOVUPS     64(AX)(R9*1), Z11
+	VMOVUPS     64(DX)(R9*1), Z12
+	VCMPPS      $0x1d, Z1, Z12, K1
+	VCMPPS      $0x12, Z2, Z12, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z11, K1, Z11
+	VMOVUPS     64(CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VADDPS      Z11, Z4, Z4
+	VFMADD231PS Z11, Z12, Z8
+	VMOVUPS     128(AX)(R9*1), Z11
+	VMOVUPS     128(DX)(R9*1), Z12
+	VCMPPS      $0x1d, Z1, Z12, K1
+	VCMPPS      $0x12, Z2, Z12, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z11, K1, Z11
+	VMOVUPS     128(CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VADDPS      Z11, Z5, Z5
+	VFMADD231PS Z11, Z12, Z9
+	VMOVUPS     192(AX)(R9*1), Z11
+	VMOVUPS     192(DX)(R9*1), Z12
+	VCMPPS      $0x1d, Z1, Z12, K1
+	VCMPPS      $0x12, Z2, Z12, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z11, K1, Z11
+	VMOVUPS     192(CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VADDPS      Z11, Z6, Z6
+	VFMADD231PS Z11, Z12, Z10
+	ADDQ        $0x00000100, R9
+	SUBQ        $0x00000040, R8
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        R8, $0x10
+	JLT         restWide
+	VMOVUPS     (AX)(R9*1), Z11
+	VMOVUPS     (DX)(R9*1), Z12
+	VCMPPS      $0x1d, Z1, Z12, K1
+	VCMPPS      $0x12, Z2, Z12, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z11, K1, Z11
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VADDPS      Z11, Z3, Z3
+	VFMADD231PS Z11, Z12, Z7
+	ADDQ        $0x00000040, R9
+	SUBQ        $0x10, R8
+	JMP         narrowWide
+
+restWide:
+	TESTQ       R8, R8
+	JZ          endWide
+	MOVL        $0x0000ffff, R10
+	BZHIL       R8, R10, R10
+	KMOVW       R10, K1
+	VMOVUPS.Z   (AX)(R9*1), K1, Z11
+	VMOVUPS.Z   (DX)(R9*1), K1, Z12
+	VCMPPS      $0x1d, Z1, Z12, K2
+	VCMPPS      $0x12, Z2, Z12, K3
+	KANDW       K3, K2, K2
+	VMOVAPS.Z   Z11, K2, Z11
+	VMOVUPS.Z   (CX)(R9*1), K1, Z12
+	VSUBPS      Z0, Z12, Z12
+	VADDPS      Z11, Z3, Z3
+	VFMADD231PS Z11, Z12, Z7
+
+endWide:
+	ADDQ SI, DI
+	DECQ BX
+	JMP  rowWide
+
+doneWide:
+	MOVQ          out+56(FP), AX
+	VADDPS        Z5, Z3, Z3
+	VADDPS        Z6, Z4, Z4
+	VADDPS        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X3, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, (AX)
+	VADDPS        Z9, Z7, Z7
+	VADDPS        Z10, Z8, Z8
+	VADDPS        Z8, Z7, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X0
+	VADDPS        X7, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, 4(AX)
+	VZEROUPPER
+	RET
+
+avx2:
 	MOVQ         s+48(FP), BX
 	VBROADCASTSS (BX), Y0
 	VBROADCASTSS 4(BX), Y1
@@ -519,26 +1051,108 @@ done:
 	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, (AX)
 	VADDPS       Y9, Y7, Y7
 	VADDPS       Y10, Y8, Y8
 	VADDPS       Y8, Y7, Y7
 	VEXTRACTF128 $0x01, Y7, X0
 	VADDPS       X7, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 4(AX)
 	VZEROUPPER
 	RET
 
 // func planeMix(rows int, n int, stride int, dy *float32, x *float32, dx *float32, s *float32)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·planeMix(SB), NOSPLIT, $0-56
 	MOVQ         dy+24(FP), AX
 	MOVQ         x+32(FP), CX
 	MOVQ         dx+40(FP), DX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	MOVQ         s+48(FP), BX
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS 4(BX), Z1
+	VBROADCASTSS 8(BX), Z2
+	MOVQ         rows+0(FP), BX
+	MOVQ         stride+16(FP), SI
+	SHLQ         $0x02, SI
+	XORQ         DI, DI
+
+rowWide:
+	TESTQ BX, BX
+	JZ    doneWide
+	MOVQ  DI, R9
+	MOVQ  n+8(FP), R8
+
+wideWide:
+	CMPQ        R8, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (AX)(R9*1), Z3
+	VFMADD132PS Z0, Z2, Z3
+	VMOVUPS     (CX)(R9*1), Z4
+	VFMADD231PS Z1, Z4, Z3
+	VMOVUPS     Z3, (DX)(R9*1)
+	VMOVUPS     64(AX)(R9*1), Z3
+	VFMADD132PS Z0, Z2, Z3
+	VMOVUPS     64(CX)(R9*1), Z4
+	VFMADD231PS Z1, Z4, Z3
+	VMOVUPS     Z3, 64(DX)(R9*1)
+	VMOVUPS     128(AX)(R9*1), Z3
+	VFMADD132PS Z0, Z2, Z3
+	VMOVUPS     128(CX)(R9*1), Z4
+	VFMADD231PS Z1, Z4, Z3
+	VMOVUPS     Z3, 128(DX)(R9*1)
+	VMOVUPS     192(AX)(R9*1), Z3
+	VFMADD132PS Z0, Z2, Z3
+	VMOVUPS     192(CX)(R9*1), Z4
+	VFMADD231PS Z1, Z4, Z3
+	VMOVUPS     Z3, 192(DX)(R9*1)
+	ADDQ        $0x00000100, R9
+	SUBQ        $0x00000040, R8
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        R8, $0x10
+	JLT         restWide
+	VMOVUPS     (AX)(R9*1), Z3
+	VFMADD132PS Z0, Z2, Z3
+	VMOVUPS     (CX)(R9*1), Z4
+	VFMADD231PS Z1, Z4, Z3
+	VMOVUPS     Z3, (DX)(R9*1)
+	ADDQ        $0x00000040, R9
+	SUBQ        $0x10, R8
+	JMP         narrowWide
+
+restWide:
+	TESTQ       R8, R8
+	JZ          endWide
+	MOVL        $0x0000ffff, R10
+	BZHIL       R8, R10, R10
+	KMOVW       R10, K1
+	VMOVUPS.Z   (AX)(R9*1), K1, Z3
+	VFMADD132PS Z0, Z2, Z3
+	VMOVUPS.Z   (CX)(R9*1), K1, Z4
+	VFMADD231PS Z1, Z4, Z3
+	VMOVUPS     Z3, K1, (DX)(R9*1)
+
+endWide:
+	ADDQ SI, DI
+	DECQ BX
+	JMP  rowWide
+
+doneWide:
+	VZEROUPPER
+	RET
+
+avx2:
 	MOVQ         s+48(FP), BX
 	VBROADCASTSS (BX), Y0
 	VBROADCASTSS 4(BX), Y1
@@ -615,12 +1229,122 @@ done:
 	RET
 
 // func planeMixGated(rows int, n int, stride int, dy *float32, x *float32, dx *float32, y *float32, s *float32)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·planeMixGated(SB), NOSPLIT, $0-64
 	MOVQ         dy+24(FP), AX
 	MOVQ         x+32(FP), CX
 	MOVQ         dx+40(FP), DX
 	MOVQ         y+48(FP), BX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	MOVQ         s+56(FP), SI
+	VBROADCASTSS (SI), Z0
+	VBROADCASTSS 4(SI), Z1
+	VBROADCASTSS 8(SI), Z2
+	VBROADCASTSS 12(SI), Z3
+	VBROADCASTSS 16(SI), Z4
+	MOVQ         rows+0(FP), SI
+	MOVQ         stride+16(FP), DI
+	SHLQ         $0x02, DI
+	XORQ         R8, R8
+
+rowWide:
+	TESTQ SI, SI
+	JZ    doneWide
+	MOVQ  R8, R10
+	MOVQ  n+8(FP), R9
+
+wideWide:
+	CMPQ        R9, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (AX)(R10*1), Z5
+	VMOVUPS     (BX)(R10*1), Z6
+	VCMPPS      $0x1d, Z3, Z6, K1
+	VCMPPS      $0x12, Z4, Z6, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VFMADD132PS Z0, Z2, Z5
+	VMOVUPS     (CX)(R10*1), Z6
+	VFMADD231PS Z1, Z6, Z5
+	VMOVUPS     Z5, (DX)(R10*1)
+	VMOVUPS     64(AX)(R10*1), Z5
+	VMOVUPS     64(BX)(R10*1), Z6
+	VCMPPS      $0x1d, Z3, Z6, K1
+	VCMPPS      $0x12, Z4, Z6, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VFMADD132PS Z0, Z2, Z5
+	VMOVUPS     64(CX)(R10*1), Z6
+	VFMADD231PS Z1, Z6, Z5
+	VMOVUPS     Z5, 64(DX)(R10*1)
+	VMOVUPS     128(AX)(R10*1), Z5
+	VMOVUPS     128(BX)(R10*1), Z6
+	VCMPPS      $0x1d, Z3, Z6, K1
+	VCMPPS      $0x12, Z4, Z6, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VFMADD132PS Z0, Z2, Z5
+	VMOVUPS     128(CX)(R10*1), Z6
+	VFMADD231PS Z1, Z6, Z5
+	VMOVUPS     Z5, 128(DX)(R10*1)
+	VMOVUPS     192(AX)(R10*1), Z5
+	VMOVUPS     192(BX)(R10*1), Z6
+	VCMPPS      $0x1d, Z3, Z6, K1
+	VCMPPS      $0x12, Z4, Z6, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VFMADD132PS Z0, Z2, Z5
+	VMOVUPS     192(CX)(R10*1), Z6
+	VFMADD231PS Z1, Z6, Z5
+	VMOVUPS     Z5, 192(DX)(R10*1)
+	ADDQ        $0x00000100, R10
+	SUBQ        $0x00000040, R9
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        R9, $0x10
+	JLT         restWide
+	VMOVUPS     (AX)(R10*1), Z5
+	VMOVUPS     (BX)(R10*1), Z6
+	VCMPPS      $0x1d, Z3, Z6, K1
+	VCMPPS      $0x12, Z4, Z6, K2
+	KANDW       K2, K1, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VFMADD132PS Z0, Z2, Z5
+	VMOVUPS     (CX)(R10*1), Z6
+	VFMADD231PS Z1, Z6, Z5
+	VMOVUPS     Z5, (DX)(R10*1)
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x10, R9
+	JMP         narrowWide
+
+restWide:
+	TESTQ       R9, R9
+	JZ          endWide
+	MOVL        $0x0000ffff, R11
+	BZHIL       R9, R11, R11
+	KMOVW       R11, K1
+	VMOVUPS.Z   (AX)(R10*1), K1, Z5
+	VMOVUPS.Z   (BX)(R10*1), K1, Z6
+	VCMPPS      $0x1d, Z3, Z6, K2
+	VCMPPS      $0x12, Z4, Z6, K3
+	KANDW       K3, K2, K2
+	VMOVAPS.Z   Z5, K2, Z5
+	VFMADD132PS Z0, Z2, Z5
+	VMOVUPS.Z   (CX)(R10*1), K1, Z6
+	VFMADD231PS Z1, Z6, Z5
+	VMOVUPS     Z5, K1, (DX)(R10*1)
+
+endWide:
+	ADDQ DI, R8
+	DECQ SI
+	JMP  rowWide
+
+doneWide:
+	VZEROUPPER
+	RET
+
+avx2:
 	MOVQ         s+56(FP), SI
 	VBROADCASTSS (SI), Y0
 	VBROADCASTSS 4(SI), Y1

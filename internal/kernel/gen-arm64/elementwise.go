@@ -61,12 +61,10 @@ func elementwise(p *program) {
 // fused makes loops that do in one pass over memory what would take several.
 func fused(p *program) {
 	p.kernel("axpyV", func(f *function) {
-		alpha := f.vec()
-		f.spread(alpha, f.arg("alpha"))
-		loop(f, 4, "y", []string{"y", "x"}, 0, func(x, _ []vec) { f.op("FMLA", x[0], x[1], alpha) })
+		loop(f, 4, "dst", []string{"dst", "a"}, 1, func(x, s []vec) { f.op("FMLA", x[0], x[1], s[0]) })
 	})
 	p.kernel("mulAddVV", func(f *function) {
-		loop(f, 4, "y", []string{"y", "a", "b"}, 0, func(x, _ []vec) { f.op("FMLA", x[0], x[1], x[2]) })
+		loop(f, 4, "dst", []string{"dst", "a", "b"}, 0, func(x, _ []vec) { f.op("FMLA", x[0], x[1], x[2]) })
 	})
 	p.kernel("affineVS", func(f *function) {
 		loop(f, 4, "dst", []string{"a"}, 2, func(x, s []vec) {

@@ -11,8 +11,8 @@ func folds(p *program) {
 		f.op("FADD", s, s, x)
 	})
 	fold(p, "dotV", true, "", func(f *function, s, x, y vec) { f.op("FMLA", s, x, y) })
-	fold(p, "sumSqDiffV", false, "y", func(f *function, s, x, _ vec) { f.op("FMLA", s, x, x) })
-	fold(p, "dotDiffV", true, "z", func(f *function, s, x, y vec) { f.op("FMLA", s, x, y) })
+	fold(p, "sumSqDiffV", false, "m", func(f *function, s, x, _ vec) { f.op("FMLA", s, x, x) })
+	fold(p, "dotDiffV", true, "m", func(f *function, s, x, y vec) { f.op("FMLA", s, x, y) })
 	p.kernel("maxV", largest)
 }
 

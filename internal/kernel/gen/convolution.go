@@ -442,12 +442,12 @@ func movePlane() {
 	Load(Param("n"), n)
 	MOVQ(src, s)
 	MOVQ(dst, d)
-	blocks(n, 4, func(vectors int, mask reg.VecVirtual) {
+	blocks(n, 4, func(vectors int, k mask) {
 		for v := range vectors {
-			load(Mem{Base: s, Disp: 32 * v}, mask, x[v])
+			load(Mem{Base: s, Disp: 32 * v}, k, x[v])
 		}
 		for v := range vectors {
-			store(x[v], mask, Mem{Base: d, Disp: 32 * v})
+			store(x[v], k, Mem{Base: d, Disp: 32 * v})
 		}
 	}, func(bytes int) {
 		ADDQ(U32(uint32(bytes)), s)

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
-
-type vec = reg.VecVirtual
 
 var minusInf = math.Inf(-1)
 
@@ -27,10 +26,7 @@ var combine = []struct {
 	{"rsub", "y - x", true, false, func(x, y vec) vec { VSUBPS(x, y, x); return x }},
 	{"rdiv", "y / x", true, false, func(x, y vec) vec { VDIVPS(x, y, x); return x }},
 	{"relugrad", "x where y > 0, else 0", false, true, func(x, y vec) vec {
-		z := YMM()
-		VXORPS(z, z, z)
-		VCMPPS(Imm(0x1e), z, y, z) // y > 0
-		VANDPS(z, x, x)
+		keep(compare(y, greater, cleared(1)[0]), x)
 		return x
 	}},
 	{"sigmoidgrad", "x * y * (1-y)", false, true, func(x, y vec) vec {
@@ -39,7 +35,7 @@ var combine = []struct {
 		return x
 	}},
 	{"tanhgrad", "x * (1-y*y)", false, true, func(x, y vec) vec {
-		z := YMM()
+		z := vector()
 		VMULPS(y, y, z)
 		VFNMADD231PS(z, x, x)
 		return x
@@ -47,139 +43,128 @@ var combine = []struct {
 }
 
 func pick(x, y vec, op func(...Op)) vec {
-	u, z := YMM(), YMM()
-	VCMPPS(Imm(3), y, x, u) // unordered
+	z := vector()
+	nan := compare(x, unordered, y)
 	op(y, x, z)
 	VADDPS(y, x, x)
-	VBLENDVPS(u, x, z, z)
+	blend(nan, x, z)
 	return z
 }
 
-// elementwise makes the loops of two operands.
+// elementwise makes the loops of one and two operands.
 func elementwise() {
 	for _, c := range combine {
+		f := func(x, s []vec) vec { return c.f(x[0], append(x, s...)[1]) }
 		if c.vector {
-			two(c.name+"VV", "dst[i] = "+c.doc+" with x = a[i], y = b[i]", c.f)
+			loop{name: c.name + "VV", doc: "dst[i] = " + c.doc + " with x = a[i], y = b[i]", arrays: "ab", f: f}.write()
 		}
 		if c.scalar {
-			one(c.name+"VS", "dst[i] = "+c.doc+" with x = a[i], y = *s", 4, true, c.f)
+			loop{name: c.name + "VS", doc: "dst[i] = " + c.doc + " with x = a[i], y = *s", arrays: "a", scalars: 1, f: f}.write()
 		}
 	}
-	axpy()
-	mulAdd()
-	one("reluV", "dst[i] = a[i] where that is not below 0, else 0", 4, false, func(x, _ vec) vec {
-		z := YMM()
-		VXORPS(z, z, z)
-		VMAXPS(x, z, x)
-		return x
-	})
-	one("sqrtV", "dst[i] = √a[i]", 4, false, func(x, _ vec) vec { VSQRTPS(x, x); return x })
-}
-
-func two(name, doc string, f func(x, y vec) vec) {
-	TEXT(name, NOSPLIT, "func(n int, dst, a, b *float32)")
-	Doc(name + ": " + doc + ".")
-	Pragma("noescape")
-	n := Load(Param("n"), GP64())
-	d := Load(Param("dst"), GP64())
-	a := Load(Param("a"), GP64())
-	b := Load(Param("b"), GP64())
-	blocks(n, 4, func(vectors int, mask vec) {
-		for v := range vectors {
-			x, y := YMM(), YMM()
-			load(Mem{Base: a, Disp: 32 * v}, mask, x)
-			load(Mem{Base: b, Disp: 32 * v}, mask, y)
-			store(f(x, y), mask, Mem{Base: d, Disp: 32 * v})
-		}
-	}, func(bytes int) {
-		for _, r := range []reg.Register{d, a, b} {
-			ADDQ(U32(uint32(bytes)), r)
-		}
-	})
-	VZEROUPPER()
-	RET()
-}
-
-// one makes a loop of one array operand and, where scalar is set, one broadcast scalar.
-func one(name, doc string, wide int, scalar bool, f func(x, s vec) vec) {
-	sig := "func(n int, dst, a *float32)"
-	if scalar {
-		sig = "func(n int, dst, a, s *float32)"
+	for _, l := range []loop{
+		{name: "axpyV", doc: "dst[i] += a[i] * s[0]", arrays: "a", scalars: 1, update: true, f: func(x, s []vec) vec {
+			VFMADD231PS(x[0], s[0], x[1])
+			return x[1]
+		}},
+		{name: "mulAddVV", doc: "dst[i] += a[i] * b[i]", arrays: "ab", update: true, f: func(x, _ []vec) vec {
+			VFMADD231PS(x[0], x[1], x[2])
+			return x[2]
+		}},
+		{name: "reluV", doc: "dst[i] = a[i] where that is not below 0, else 0", arrays: "a", f: func(x, _ []vec) vec {
+			VMAXPS(x[0], cleared(1)[0], x[0])
+			return x[0]
+		}},
+		{name: "sqrtV", doc: "dst[i] = √a[i]", arrays: "a", f: func(x, _ []vec) vec { VSQRTPS(x[0], x[0]); return x[0] }},
+		{name: "affineVS", doc: "dst[i] = a[i]*s[0] + s[1]", arrays: "a", scalars: 2, f: func(x, s []vec) vec {
+			VFMADD132PS(s[0], s[1], x[0])
+			return x[0]
+		}},
+		{name: "affineVV", doc: "dst[i] = a[i]*s[0] + b[i]*s[1] + s[2]", arrays: "ab", scalars: 3, f: func(x, s []vec) vec {
+			VFMADD132PS(s[0], s[2], x[0])
+			VFMADD231PS(s[1], x[1], x[0])
+			return x[0]
+		}},
+		{name: "clipgradVV", doc: "dst[i] = a[i], 0 where b[i] is below s[0] or above s[1]", arrays: "ab", scalars: 2, f: func(x, s []vec) vec {
+			outside := compare(x[1], less, s[0])
+			join(compare(x[1], greater, s[1]), outside)
+			blend(outside, cleared(1)[0], x[0])
+			return x[0]
+		}},
+	} {
+		l.write()
 	}
-	TEXT(name, NOSPLIT, sig)
-	Doc(name + ": " + doc + ".")
-	Pragma("noescape")
-	n := Load(Param("n"), GP64())
-	d := Load(Param("dst"), GP64())
-	a := Load(Param("a"), GP64())
-	var s vec
-	if scalar {
-		p := Load(Param("s"), GP64())
-		s = YMM()
-		VBROADCASTSS(Mem{Base: p}, s)
+}
+
+// loop is a kernel that computes dst element by element from other arrays and a few scalars.
+type loop struct {
+	name, doc string
+	arrays    string               // a letter for each: "ab"
+	scalars   int                  // elements of the argument s, if there are any
+	update    bool                 // dst is read, too
+	vectors   int                  // handled together; 0 means 4
+	f         func(x, s []vec) vec // x are elements of the arrays, then of dst; it may spoil x
+}
+
+func (l loop) write() {
+	params := "n int, dst"
+	for _, a := range l.arrays {
+		params += ", " + string(a)
 	}
-	blocks(n, wide, func(vectors int, mask vec) {
-		for v := range vectors {
-			x := YMM()
-			load(Mem{Base: a, Disp: 32 * v}, mask, x)
-			store(f(x, s), mask, Mem{Base: d, Disp: 32 * v})
-		}
-	}, func(bytes int) {
-		ADDQ(U32(uint32(bytes)), d)
-		ADDQ(U32(uint32(bytes)), a)
-	})
-	VZEROUPPER()
-	RET()
-}
-
-func axpy() {
-	TEXT("axpyV", NOSPLIT, "func(n int, y, x, alpha *float32)")
-	Doc("axpyV: y[i] += alpha[0] * x[i].")
+	if l.scalars > 0 {
+		params += ", s"
+	}
+	TEXT(l.name, NOSPLIT, fmt.Sprintf("func(%s *float32)", params))
+	Doc(l.name + ": " + l.doc + ".")
 	Pragma("noescape")
 	n := Load(Param("n"), GP64())
-	y := Load(Param("y"), GP64())
-	x := Load(Param("x"), GP64())
-	p := Load(Param("alpha"), GP64())
-	s := YMM()
-	VBROADCASTSS(Mem{Base: p}, s)
-	blocks(n, 4, func(vectors int, mask vec) {
-		for v := range vectors {
-			u, w := YMM(), YMM()
-			load(Mem{Base: x, Disp: 32 * v}, mask, u)
-			load(Mem{Base: y, Disp: 32 * v}, mask, w)
-			VFMADD231PS(u, s, w)
-			store(w, mask, Mem{Base: y, Disp: 32 * v})
-		}
-	}, func(bytes int) {
-		ADDQ(U32(uint32(bytes)), y)
-		ADDQ(U32(uint32(bytes)), x)
-	})
-	VZEROUPPER()
-	RET()
+	var arrays []reg.Register
+	for _, a := range l.arrays {
+		arrays = append(arrays, Load(Param(string(a)), GP64()))
+	}
+	dst := Load(Param("dst"), GP64())
+	arrays = append(arrays, dst)
+	read := arrays[:len(l.arrays)]
+	if l.update {
+		read = arrays
+	}
+	var scalars reg.Register
+	if l.scalars > 0 {
+		scalars = Load(Param("s"), GP64())
+	}
+	bothWidths(func() {
+		s := broadcast(scalars, l.scalars)
+		blocks(n, l.wide(), func(vectors int, k mask) {
+			for v := range vectors {
+				at := func(base reg.Register) Mem { return Mem{Base: base, Disp: current.bytes() * v} }
+				x := make([]vec, len(read), 3)
+				for i, base := range read {
+					x[i] = vector()
+					load(at(base), k, x[i])
+				}
+				store(l.f(x, s), k, at(dst))
+			}
+		}, func(bytes int) {
+			for _, r := range arrays {
+				ADDQ(U32(uint32(bytes)), r)
+			}
+		})
+	}, nil)
 }
 
-func mulAdd() {
-	TEXT("mulAddVV", NOSPLIT, "func(n int, y, a, b *float32)")
-	Doc("mulAddVV: y[i] += a[i] * b[i].")
-	Pragma("noescape")
-	n := Load(Param("n"), GP64())
-	y := Load(Param("y"), GP64())
-	a := Load(Param("a"), GP64())
-	b := Load(Param("b"), GP64())
-	blocks(n, 4, func(vectors int, mask vec) {
-		for v := range vectors {
-			u, w, s := YMM(), YMM(), YMM()
-			load(Mem{Base: a, Disp: 32 * v}, mask, u)
-			load(Mem{Base: b, Disp: 32 * v}, mask, w)
-			load(Mem{Base: y, Disp: 32 * v}, mask, s)
-			VFMADD231PS(u, w, s)
-			store(s, mask, Mem{Base: y, Disp: 32 * v})
-		}
-	}, func(bytes int) {
-		for _, r := range []reg.Register{y, a, b} {
-			ADDQ(U32(uint32(bytes)), r)
-		}
-	})
-	VZEROUPPER()
-	RET()
+func (l loop) wide() int {
+	if l.vectors == 0 {
+		return 4
+	}
+	return l.vectors
+}
+
+// broadcast is n registers of one scalar each.
+func broadcast(scalars reg.Register, n int) []vec {
+	s := make([]vec, n)
+	for i := range s {
+		s[i] = vector()
+		VBROADCASTSS(Mem{Base: scalars, Disp: 4 * i}, s[i])
+	}
+	return s
 }

@@ -9,84 +9,66 @@ import (
 // folds makes the reductions of whole arrays to one number, with four vector
 // accumulators.
 func folds() {
-	fold("sumV", "the sum of x", 1, func(s, x, _ vec) { VADDPS(x, s, s) })
-	fold("sumSqV", "the sum of x²", 1, func(s, x, _ vec) { VFMADD231PS(x, x, s) })
-	fold("sumAbsV", "the sum of |x|", 1, func(s, x, _ vec) { VANDPS(i8(1<<31-1), x, x); VADDPS(x, s, s) })
-	fold("dotV", "the sum of x·y", 2, func(s, x, y vec) { VFMADD231PS(x, y, s) })
-	fold("sumSqDiffV", "the sum of (x-y[0])²", 3, func(s, x, y vec) { VSUBPS(y, x, x); VFMADD231PS(x, x, s) })
-	fold("dotDiffV", "the sum of (x-z[0])·y", 4, nil)
+	fold("sumV", "the sum of x", "x", false, func(s, x, _, _ vec) { VADDPS(x, s, s) })
+	fold("sumSqV", "the sum of x²", "x", false, func(s, x, _, _ vec) { VFMADD231PS(x, x, s) })
+	fold("sumAbsV", "the sum of |x|", "x", false, func(s, x, _, _ vec) { andC(i8(otherBits), x, x); VADDPS(x, s, s) })
+	fold("dotV", "the sum of x·y", "xy", false, func(s, x, y, _ vec) { VFMADD231PS(x, y, s) })
+	fold("sumSqDiffV", "the sum of (x-m[0])²", "x", true, func(s, x, _, m vec) { VSUBPS(m, x, x); VFMADD231PS(x, x, s) })
+	fold("dotDiffV", "the sum of (x-m[0])·y", "xy", true, func(s, x, y, m vec) { VSUBPS(m, x, x); VFMADD231PS(x, y, s) })
 	maxFold()
 }
 
-// fold makes one sum; operands 1: x, 2: x and y, 3: x and a scalar y, 4: x, y and a
-// scalar z to subtract from x before f of 2 operands multiplies.
-func fold(name, doc string, operands int, f func(s, x, y vec)) {
-	sig := "func(n int, x *float32) float32"
-	if operands > 1 {
-		sig = "func(n int, x, y *float32) float32"
+// fold makes one sum over one or two arrays, named by a letter each; f adds to s, with the number
+// at m in all lanes of m. In lanes beyond the end x, y and m are 0.
+func fold(name, doc, arrays string, scalar bool, f func(s, x, y, m vec)) {
+	params := "x"
+	if len(arrays) == 2 {
+		params += ", y"
 	}
-	if operands == 4 {
-		sig = "func(n int, x, y, z *float32) float32"
+	if scalar {
+		params += ", m"
 	}
-	TEXT(name, NOSPLIT, sig)
+	TEXT(name, NOSPLIT, "func(n int, "+params+" *float32) float32")
 	Doc(name + " returns " + doc + ".")
 	Pragma("noescape")
 	n := Load(Param("n"), GP64())
-	xp := Load(Param("x"), GP64())
-	advanced := []reg.Register{xp}
-	var yp reg.Register
-	ys := YMM()
-	if operands > 1 {
-		yp = Load(Param("y"), GP64())
-		if operands == 4 {
-			VBROADCASTSS(Mem{Base: Load(Param("z"), GP64())}, ys)
-		}
-		if operands != 3 {
-			advanced = append(advanced, yp)
-		} else {
-			VBROADCASTSS(Mem{Base: yp}, ys)
-		}
+	var bases []reg.Register
+	for _, a := range arrays {
+		bases = append(bases, Load(Param(string(a)), GP64()))
 	}
-	var s [4]vec
-	for i := range s {
-		s[i] = YMM()
-		VXORPS(s[i], s[i], s[i])
+	var at reg.Register
+	if scalar {
+		at = Load(Param("m"), GP64())
 	}
-	blocks(n, 4, func(vectors int, mask vec) {
-		for v := range vectors {
-			x, y := YMM(), ys
-			load(Mem{Base: xp, Disp: 32 * v}, mask, x)
-			if operands == 2 || operands == 4 {
-				y = YMM()
-				load(Mem{Base: yp, Disp: 32 * v}, mask, y)
-			}
-			if operands == 3 && mask != nil {
-				y = YMM()
-				VANDPS(mask, ys, y)
-			}
-			if operands == 4 { // lanes beyond the end have y = 0
-				VSUBPS(ys, x, x)
-				VFMADD231PS(x, y, s[v])
-				continue
-			}
-			f(s[v], x, y)
+	result := XMM()
+	bothWidths(func() {
+		var m vec
+		if scalar {
+			m = broadcast(at, 1)[0]
 		}
-	}, func(bytes int) {
-		for _, r := range advanced {
-			ADDQ(U32(uint32(bytes)), r)
-		}
-	})
-	VADDPS(s[1], s[0], s[0])
-	VADDPS(s[3], s[2], s[2])
-	VADDPS(s[2], s[0], s[0])
-	top := XMM()
-	VEXTRACTF128(Imm(1), s[0], top)
-	VADDPS(s[0].AsX(), top, top)
-	VHADDPS(top, top, top)
-	VHADDPS(top, top, top)
-	VZEROUPPER()
-	Store(top, ReturnIndex(0))
-	RET()
+		s := cleared(4)
+		blocks(n, len(s), func(vectors int, k mask) {
+			this := m
+			if scalar && k != nil {
+				this = vector()
+				VMOVAPS(m, this)
+				keep(k, this)
+			}
+			for v := range vectors {
+				x := make([]vec, 2)
+				for i, base := range bases {
+					x[i] = vector()
+					load(Mem{Base: base, Disp: current.bytes() * v}, k, x[i])
+				}
+				f(s[v], x[0], x[1], this)
+			}
+		}, func(bytes int) {
+			for _, r := range bases {
+				ADDQ(U32(uint32(bytes)), r)
+			}
+		})
+		VMOVAPS(across(s, VADDPS), result)
+	}, func() { Store(result, ReturnIndex(0)) })
 }
 
 func maxFold() {
@@ -95,43 +77,29 @@ func maxFold() {
 	Pragma("noescape")
 	n := Load(Param("n"), GP64())
 	xp := Load(Param("x"), GP64())
-	var s [4]vec
-	for i := range s {
-		s[i] = YMM()
-		VMOVUPS(f8(minusInf), s[i])
-	}
-	nan, u := YMM(), YMM()
-	VXORPS(nan, nan, nan)
-	blocks(n, 4, func(vectors int, mask vec) {
-		for v := range vectors {
-			x := YMM()
-			load(Mem{Base: xp, Disp: 32 * v}, mask, x)
-			if mask != nil {
-				VBLENDVPS(mask, x, s[v], x)
-			}
-			VCMPPS(Imm(3), x, x, u)
-			VORPS(u, nan, nan)
-			VMAXPS(x, s[v], s[v])
+	result := XMM()
+	bothWidths(func() {
+		s := make([]vec, 4)
+		for i := range s {
+			s[i] = constant(minusInf)
 		}
-	}, func(bytes int) { ADDQ(U32(uint32(bytes)), xp) })
-	VMAXPS(s[1], s[0], s[0])
-	VMAXPS(s[3], s[2], s[2])
-	VMAXPS(s[2], s[0], s[0])
-	top := XMM()
-	VEXTRACTF128(Imm(1), s[0], top)
-	VMAXPS(s[0].AsX(), top, top)
-	for _, order := range []uint8{0x4e, 0xb1} {
-		t := XMM()
-		VPERMILPS(Imm(uint64(order)), top, t)
-		VMAXPS(t, top, top)
-	}
-	bits := GP32()
-	VMOVMSKPS(nan, bits)
-	TESTL(bits, bits)
-	JZ(LabelRef("ordered"))
-	VPCMPEQD(top, top, top)
-	Label("ordered")
-	VZEROUPPER()
-	Store(top, ReturnIndex(0))
-	RET()
+		nan := noLanes()
+		blocks(n, len(s), func(vectors int, k mask) {
+			for v := range vectors {
+				x := vector()
+				load(Mem{Base: xp, Disp: current.bytes() * v}, k, x)
+				if k != nil {
+					y := x
+					x = constant(minusInf)
+					blend(k, y, x)
+				}
+				join(compare(x, unordered, x), nan)
+				VMAXPS(x, s[v], s[v])
+			}
+		}, func(bytes int) { ADDQ(U32(uint32(bytes)), xp) })
+		VMOVAPS(across(s, VMAXPS), result)
+		unlessAny(nan, label("ordered"))
+		VPCMPEQD(result, result, result)
+		Label(label("ordered"))
+	}, func() { Store(result, ReturnIndex(0)) })
 }

@@ -8,7 +8,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // part selects another file to write than that of the general kernels.
@@ -61,7 +60,6 @@ func main() {
 	latticeRows()
 	rows()
 	elementwise()
-	fused()
 	transcendental()
 	folds()
 	spin()
@@ -113,13 +111,4 @@ func tailMask() {
 		}
 		DATA(4*i, U32(v))
 	}
-}
-
-// loadMask sets mask to select the first r (1 to 7) lanes; it spoils r.
-func loadMask(r reg.Register) reg.VecVirtual {
-	base, mask := GP64(), YMM()
-	LEAQ(maskTable, base)
-	NEGQ(r)
-	VMOVDQU(Mem{Base: base, Index: r, Scale: 4, Disp: 32}, mask)
-	return mask
 }

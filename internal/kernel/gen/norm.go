@@ -20,19 +20,21 @@ func normalization() {
 
 // plane is a kernel being written: arrays are read and written at base + off.
 type plane struct {
-	arrays []reg.Register
-	off    reg.Register
-	s      []vec // scalars
+	arrays  []reg.Register
+	off     reg.Register
+	scalars int
+	s       []vec        // those scalars
+	out     reg.Register // of sums
 }
 
 func (p *plane) mem(array, vector int) Mem {
-	return Mem{Base: p.arrays[array], Index: p.off, Scale: 1, Disp: 32 * vector}
+	return Mem{Base: p.arrays[array], Index: p.off, Scale: 1, Disp: current.bytes() * vector}
 }
 
 // load is a vector of an array.
-func (p *plane) load(array, vector int, mask vec) vec {
-	x := YMM()
-	load(p.mem(array, vector), mask, x)
+func (p *plane) load(array, v int, k mask) vec {
+	x := vector()
+	load(p.mem(array, v), k, x)
 	return x
 }
 
@@ -49,84 +51,63 @@ func planes(name, doc string, arrays []string, scalars int, sums bool) *plane {
 	TEXT(name, NOSPLIT, sig+")")
 	Doc(name + ": " + doc + ", for rows of n elements that are stride elements apart.")
 	Pragma("noescape")
-	p := &plane{}
+	p := &plane{scalars: scalars}
 	for _, a := range arrays {
 		p.arrays = append(p.arrays, Load(Param(a), GP64()))
 	}
-	q := Load(Param("s"), GP64())
-	for i := range scalars {
-		v := YMM()
-		VBROADCASTSS(Mem{Base: q, Disp: 4 * i}, v)
-		p.s = append(p.s, v)
+	if sums {
+		p.out = GP64()
 	}
 	return p
 }
 
-// each writes the loops; body handles vectors that lie together, the last under a mask.
-func (p *plane) each(wide int, body func(vectors int, mask vec)) {
-	rows := Load(Param("rows"), GP64())
-	stride := Load(Param("stride"), GP64())
-	SHLQ(Imm(2), stride)
-	row, n := GP64(), GP64()
+// each writes the loops; body handles vectors that lie together, the last under a mask. sums are
+// accumulators, four for each result.
+func (p *plane) each(sums int, body func(vectors int, k mask, s [][]vec)) {
+	rows, stride, row, n := GP64(), GP64(), GP64(), GP64()
 	p.off = GP64()
-	XORQ(row, row)
-	Label("row")
-	TESTQ(rows, rows)
-	JZ(LabelRef("done"))
-	MOVQ(row, p.off)
-	Load(Param("n"), n)
-	blocks(n, wide, body, func(bytes int) { ADDQ(U32(uint32(bytes)), p.off) })
-	ADDQ(stride, row)
-	DECQ(rows)
-	JMP(LabelRef("row"))
-	Label("done")
-}
-
-// total stores the sum of the accumulators in out[i].
-func total(s []vec, out reg.Register, i int) {
-	for len(s) > 1 {
-		half := len(s) / 2
-		for k := range half {
-			VADDPS(s[half+k], s[k], s[k])
+	bothWidths(func() {
+		p.s = broadcast(Load(Param("s"), GP64()), p.scalars)
+		s := make([][]vec, sums)
+		for i := range s {
+			s[i] = cleared(4)
 		}
-		s = s[:half]
-	}
-	top := XMM()
-	VEXTRACTF128(Imm(1), s[0], top)
-	VADDPS(s[0].AsX(), top, top)
-	VHADDPS(top, top, top)
-	VHADDPS(top, top, top)
-	VMOVSS(top, Mem{Base: out, Disp: 4 * i})
-}
-
-func cleared(n int) []vec {
-	s := make([]vec, n)
-	for i := range s {
-		s[i] = YMM()
-		VXORPS(s[i], s[i], s[i])
-	}
-	return s
+		Load(Param("rows"), rows)
+		Load(Param("stride"), stride)
+		SHLQ(Imm(2), stride)
+		XORQ(row, row)
+		Label(label("row"))
+		TESTQ(rows, rows)
+		JZ(LabelRef(label("done")))
+		MOVQ(row, p.off)
+		Load(Param("n"), n)
+		blocks(n, 4, func(vectors int, k mask) { body(vectors, k, s) }, func(bytes int) { ADDQ(U32(uint32(bytes)), p.off) })
+		ADDQ(stride, row)
+		DECQ(rows)
+		JMP(LabelRef(label("row")))
+		Label(label("done"))
+		if sums > 0 {
+			Load(Param("out"), p.out)
+		}
+		for i := range s {
+			VMOVSS(across(s[i], VADDPS), Mem{Base: p.out, Disp: 4 * i})
+		}
+	}, nil)
 }
 
 func planeMoments() {
 	p := planes("planeMoments", "out[0] is the sum of x-s[0], out[1] that of its squares", []string{"x"}, 1, true)
-	a, b := cleared(4), cleared(4)
-	p.each(4, func(vectors int, mask vec) {
+	p.each(2, func(vectors int, k mask, s [][]vec) {
 		for v := range vectors {
-			x := p.load(0, v, mask)
+			x := p.load(0, v, k)
 			VSUBPS(p.s[0], x, x)
-			if mask != nil {
-				VANDPS(mask, x, x)
+			if k != nil {
+				keep(k, x)
 			}
-			VADDPS(x, a[v], a[v])
-			VFMADD231PS(x, x, b[v])
+			VADDPS(x, s[0][v], s[0][v])
+			VFMADD231PS(x, x, s[1][v])
 		}
 	})
-	out := Load(Param("out"), GP64())
-	total(a, out, 0)
-	total(b, out, 1)
-	VZEROUPPER()
-	RET()
 }
 
 // planeAffine keeps NaN: of two operands the instructions return the one named first here.
@@ -136,33 +117,26 @@ func planeAffine(name string, add bool) {
 		doc, arrays = "y = x*s[0] + s[1] + add, not below s[2] nor above s[3]", []string{"x", "y", "add"}
 	}
 	p := planes(name, doc, arrays, 4, false)
-	p.each(4, func(vectors int, mask vec) {
+	p.each(0, func(vectors int, k mask, _ [][]vec) {
 		for v := range vectors {
-			x := p.load(0, v, mask)
+			x := p.load(0, v, k)
 			VFMADD132PS(p.s[0], p.s[1], x)
 			if add {
-				VADDPS(p.load(2, v, mask), x, x)
+				VADDPS(p.load(2, v, k), x, x)
 			}
 			VMAXPS(x, p.s[2], x)
 			VMINPS(x, p.s[3], x)
-			store(x, mask, p.mem(1, v))
+			store(x, k, p.mem(1, v))
 		}
 	})
-	VZEROUPPER()
-	RET()
-}
-
-// between is dy where y is neither below lo nor above hi.
-func between(dy, y, lo, hi vec) vec {
-	in := YMM()
-	VCMPPS(Imm(0x1d), lo, y, in) // y >= lo
-	VCMPPS(Imm(0x12), hi, y, y)  // y <= hi
-	VANDPS(y, in, in)
-	VANDPS(in, dy, dy)
-	return dy
 }
 
 const gateDoc = " with g = dy where y is between the last two of s, else 0"
+
+// gate clears dy where y is below lo or above hi.
+func gate(dy, y, lo, hi vec) {
+	keepBoth(compare(y, greaterEqual, lo), compare(y, lessEqual, hi), dy)
+}
 
 func planeDots(name string, gated bool) {
 	doc, arrays, n := "out[0] is the sum of dy, out[1] that of dy*(x-s[0])", []string{"dy", "x"}, 1
@@ -170,24 +144,18 @@ func planeDots(name string, gated bool) {
 		doc, arrays, n = "out[0] is the sum of g, out[1] that of g*(x-s[0])"+gateDoc, []string{"dy", "x", "y"}, 3
 	}
 	p := planes(name, doc, arrays, n, true)
-	a, b := cleared(4), cleared(4)
-	p.each(4, func(vectors int, mask vec) {
+	p.each(2, func(vectors int, k mask, s [][]vec) {
 		for v := range vectors {
-			g := p.load(0, v, mask)
+			g := p.load(0, v, k)
 			if gated {
-				g = between(g, p.load(2, v, mask), p.s[1], p.s[2])
+				gate(g, p.load(2, v, k), p.s[1], p.s[2])
 			}
-			x := p.load(1, v, mask)
+			x := p.load(1, v, k)
 			VSUBPS(p.s[0], x, x)
-			VADDPS(g, a[v], a[v])
-			VFMADD231PS(g, x, b[v])
+			VADDPS(g, s[0][v], s[0][v])
+			VFMADD231PS(g, x, s[1][v])
 		}
 	})
-	out := Load(Param("out"), GP64())
-	total(a, out, 0)
-	total(b, out, 1)
-	VZEROUPPER()
-	RET()
 }
 
 func planeMix(name string, gated bool) {
@@ -196,17 +164,15 @@ func planeMix(name string, gated bool) {
 		doc, arrays, n = "dx = g*s[0] + x*s[1] + s[2]"+gateDoc, []string{"dy", "x", "dx", "y"}, 5
 	}
 	p := planes(name, doc, arrays, n, false)
-	p.each(4, func(vectors int, mask vec) {
+	p.each(0, func(vectors int, k mask, _ [][]vec) {
 		for v := range vectors {
-			g := p.load(0, v, mask)
+			g := p.load(0, v, k)
 			if gated {
-				g = between(g, p.load(3, v, mask), p.s[3], p.s[4])
+				gate(g, p.load(3, v, k), p.s[3], p.s[4])
 			}
 			VFMADD132PS(p.s[0], p.s[2], g)
-			VFMADD231PS(p.s[1], p.load(1, v, mask), g)
-			store(g, mask, p.mem(2, v))
+			VFMADD231PS(p.s[1], p.load(1, v, k), g)
+			store(g, k, p.mem(2, v))
 		}
 	})
-	VZEROUPPER()
-	RET()
 }

@@ -15,7 +15,7 @@ func pools() {
 
 // halves writes a loop over rows of n results. body gets masks for the first and second eight
 // floats of the rows of the input and for the results, nil but for the last results of a row.
-func halves(rows, n reg.Register, body func(first, second, result reg.VecVirtual), advance func(), next func()) {
+func halves(rows, n reg.Register, body func(first, second, result mask), advance func(), next func()) {
 	left, c, count := GP64(), GP64(), GP64()
 	Label("rowloop")
 	MOVQ(n, left)
@@ -64,7 +64,7 @@ func max2x2() {
 		ADDQ(xRow, low)
 	}
 	start()
-	halves(rows, n, func(first, second, result reg.VecVirtual) {
+	halves(rows, n, func(first, second, result mask) {
 		var z [4]reg.VecVirtual
 		for r, p := range []reg.Register{up, low} {
 			a, b := YMM(), YMM()
@@ -129,7 +129,7 @@ func max2x2Back() {
 		ADDQ(xRow, low)
 	}
 	start()
-	halves(rows, n, func(first, second, result reg.VecVirtual) {
+	halves(rows, n, func(first, second, result mask) {
 		d, tap := YMM(), YMM()
 		load(Mem{Base: dy}, result, d)
 		VPMOVZXBD(Mem{Base: taps}, tap)

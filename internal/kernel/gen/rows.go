@@ -17,33 +17,9 @@ func rows() {
 	tapMax()
 }
 
-// blocks writes a loop over n columns: pieces of 8*wide, of 8, and a masked rest.
-// body gets the number of vectors and, for the rest, the mask.
-func blocks(n reg.Register, wide int, body func(vectors int, mask reg.VecVirtual), advance func(bytes int)) {
-	Label("wide")
-	CMPQ(n, U32(uint32(8*wide)))
-	JLT(LabelRef("narrow"))
-	body(wide, nil)
-	advance(32 * wide)
-	SUBQ(U32(uint32(8*wide)), n)
-	JMP(LabelRef("wide"))
-	Label("narrow")
-	CMPQ(n, Imm(8))
-	JLT(LabelRef("rest"))
-	body(1, nil)
-	advance(32)
-	SUBQ(Imm(8), n)
-	JMP(LabelRef("narrow"))
-	Label("rest")
-	TESTQ(n, n)
-	JZ(LabelRef("end"))
-	body(1, loadMask(n))
-	Label("end")
-}
-
 // columns writes a loop over n columns like blocks, in pieces of 8*wide and one rest
 // of up to that many vectors, whose last one has a mask.
-func columns(n reg.Register, wide int, body func(vectors int, last reg.VecVirtual), advance func(bytes int)) {
+func columns(n reg.Register, wide int, body func(vectors int, last mask), advance func(bytes int)) {
 	Label("wide")
 	CMPQ(n, U32(uint32(8*wide)))
 	JLT(LabelRef("rest"))
@@ -71,27 +47,11 @@ func columns(n reg.Register, wide int, body func(vectors int, last reg.VecVirtua
 }
 
 // at is the mask of vector v of a piece.
-func at(v, vectors int, last reg.VecVirtual) reg.VecVirtual {
+func at(v, vectors int, last mask) mask {
 	if v < vectors-1 {
 		return nil
 	}
 	return last
-}
-
-func load(m Mem, mask, x reg.VecVirtual) {
-	if mask != nil {
-		VMASKMOVPS(m, mask, x)
-	} else {
-		VMOVUPS(m, x)
-	}
-}
-
-func store(x, mask reg.VecVirtual, m Mem) {
-	if mask != nil {
-		VMASKMOVPS(x, mask, m)
-	} else {
-		VMOVUPS(x, m)
-	}
 }
 
 func axpy4() {
@@ -111,19 +71,19 @@ func axpy4() {
 		f[i] = YMM()
 		VBROADCASTSS(Mem{Base: a, Disp: 4 * i}, f[i])
 	}
-	blocks(n, 2, func(vectors int, mask reg.VecVirtual) {
+	blocks(n, 2, func(vectors int, k mask) {
 		for v := range vectors {
 			s, x := YMM(), YMM()
-			load(Mem{Base: y, Disp: 32 * v}, mask, s)
+			load(Mem{Base: y, Disp: 32 * v}, k, s)
 			for i := range 4 {
 				m := Mem{Base: []reg.Register{b, b3}[i/3], Disp: 32 * v}
 				if i%3 > 0 {
 					m.Index, m.Scale = ldb, uint8(i%3)
 				}
-				load(m, mask, x)
+				load(m, k, x)
 				VFMADD231PS(x, f[i], s)
 			}
-			store(s, mask, Mem{Base: y, Disp: 32 * v})
+			store(s, k, Mem{Base: y, Disp: 32 * v})
 		}
 	}, func(bytes int) {
 		for _, r := range []reg.Register{b, b3, y} {
@@ -153,16 +113,16 @@ func dot4() {
 			VXORPS(s[j][i], s[j][i], s[j][i])
 		}
 	}
-	blocks(n, 2, func(vectors int, mask reg.VecVirtual) {
+	blocks(n, 2, func(vectors int, k mask) {
 		for v := range vectors {
 			x, z := YMM(), YMM()
-			load(Mem{Base: a, Disp: 32 * v}, mask, x)
+			load(Mem{Base: a, Disp: 32 * v}, k, x)
 			for i := range 4 {
 				m := Mem{Base: []reg.Register{b, b3}[i/3], Disp: 32 * v}
 				if i%3 > 0 {
 					m.Index, m.Scale = ldb, uint8(i%3)
 				}
-				load(m, mask, z)
+				load(m, k, z)
 				VFMADD231PS(z, x, s[v][i])
 			}
 		}

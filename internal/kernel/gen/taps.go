@@ -27,7 +27,7 @@ func taps() {
 	MOVQ(x, px)
 	MOVQ(y, py)
 	body := 0
-	columns(n, 4, func(vectors int, last reg.VecVirtual) {
+	columns(n, 4, func(vectors int, last mask) {
 		body++
 		loop := fmt.Sprintf("taps%d", body)
 		var s [4]reg.VecVirtual
@@ -97,11 +97,11 @@ func tapDots() {
 	Load(Param("n"), n)
 	MOVQ(x, px)
 	MOVQ(y, py)
-	blocks(n, 4, func(vectors int, mask reg.VecVirtual) {
+	blocks(n, 4, func(vectors int, k mask) {
 		for v := range vectors {
-			load(Mem{Base: py, Disp: 32 * v}, mask, z)
-			if mask != nil {
-				load(Mem{Base: px, Disp: 32 * v}, mask, u)
+			load(Mem{Base: py, Disp: 32 * v}, k, z)
+			if k != nil {
+				load(Mem{Base: px, Disp: 32 * v}, k, u)
 				VFMADD231PS(u, z, s[v])
 			} else {
 				VFMADD231PS(Mem{Base: px, Disp: 32 * v}, z, s[v])
@@ -154,7 +154,7 @@ func tapMax() {
 	body := 0
 	one := YMM()
 	VMOVDQU(i8(1), one)
-	columns(n, 3, func(vectors int, last reg.VecVirtual) {
+	columns(n, 3, func(vectors int, last mask) {
 		body++
 		loop := fmt.Sprintf("taps%d", body)
 		var best, tap [3]reg.VecVirtual

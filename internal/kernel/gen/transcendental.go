@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 )
@@ -9,40 +11,58 @@ import (
 // coefficients of exp, log and tanh are those of the Cephes library, those of erf
 // are Juffa's.
 func transcendental() {
-	one("expV", "dst[i] = exp(a[i])", 2, false, func(x, _ vec) vec { return exp(x) })
-	one("sigmoidV", "dst[i] = 1/(1+exp(-a[i]))", 2, false, sigmoid)
-	one("tanhV", "dst[i] = tanh(a[i])", 2, false, tanh)
-	one("erfV", "dst[i] = erf(a[i])", 1, false, erf)
-	one("logV", "dst[i] = log(a[i])", 2, false, log)
-	one("expSubVS", "dst[i] = exp(a[i] - *s)", 2, true, func(x, s vec) vec { VSUBPS(s, x, x); return exp(x) })
+	for _, l := range []loop{
+		{name: "expV", doc: "dst[i] = exp(a[i])", f: of(exp)},
+		{name: "sigmoidV", doc: "dst[i] = 1/(1+exp(-a[i]))", f: of(sigmoid)},
+		{name: "tanhV", doc: "dst[i] = tanh(a[i])", f: of(tanh)},
+		{name: "erfV", doc: "dst[i] = erf(a[i])", f: of(erf)},
+		{name: "logV", doc: "dst[i] = log(a[i])", f: of(log)},
+		{name: "expSubVS", doc: "dst[i] = exp(a[i] - *s)", scalars: 1, f: func(x, s []vec) vec { VSUBPS(s[0], x[0], x[0]); return exp(x[0]) }},
+	} {
+		l.arrays, l.vectors = "a", 2
+		l.write()
+	}
+}
+
+// of is a function of one operand as loops take it.
+func of(f func(x vec) vec) func(x, s []vec) vec {
+	return func(x, _ []vec) vec { return f(x[0]) }
 }
 
 // horner evaluates a polynomial in x, highest coefficient first.
 func horner(x vec, c ...float64) vec {
-	r := YMM()
-	VMOVUPS(f8(c[0]), r)
+	r := constant(c[0])
 	for _, v := range c[1:] {
-		VFMADD213PS(f8(v), x, r)
+		fma213C(f8(v), x, r)
 	}
 	return r
 }
 
-// exp spoils x. With n = round(x/ln 2), exp(x) = 2ⁿ·exp(x - n·ln 2); the power is
-// applied in two halves so that it reaches infinity and the subnormal numbers.
+// exp spoils x. With n = round(x/ln 2), exp(x) = 2ⁿ·exp(x - n·ln 2).
 func exp(x vec) vec {
-	n, h := YMM(), YMM()
-	VMOVUPS(f8(89), n)
+	n := constant(89)
 	VMINPS(x, n, x) // in this order NaN stays
-	VMOVUPS(f8(-104), n)
-	VMAXPS(x, n, x)
-	VMULPS(f8(1.44269504088896341), x, n)
-	VROUNDPS(Imm(8), n, n)
-	VFNMADD231PS(f8(0.693359375), n, x)
-	VFNMADD231PS(f8(-2.12194440e-4), n, x)
+	VMAXPS(x, constant(-104), x)
+	mulC(f8(1.44269504088896341), x, n)
+	round(n, n)
+	fnma231C(f8(0.693359375), n, x)
+	fnma231C(f8(-2.12194440e-4), n, x)
 	r := horner(x, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 	VMULPS(x, r, r)
 	VFMADD213PS(x, x, r)
-	VADDPS(f8(1), r, r)
+	addC(f8(1), r, r)
+	scale(n, r)
+	return r
+}
+
+// scale multiplies r by 2ⁿ, to infinity and the subnormal numbers; with eight lanes it takes two
+// steps, and spoils n.
+func scale(n, r vec) {
+	if broadly() {
+		VSCALEFPS(n, r, r)
+		return
+	}
+	h := vector()
 	VCVTPS2DQ(n, n)
 	VPSRAD(Imm(1), n, h)
 	VPSUBD(h, n, n)
@@ -51,48 +71,55 @@ func exp(x vec) vec {
 		VPSLLD(Imm(23), p, p)
 		VMULPS(p, r, r)
 	}
-	return r
 }
 
-func sigmoid(x, _ vec) vec {
-	VXORPS(i8(-1<<31), x, x)
-	e, one := exp(x), YMM()
-	VMOVUPS(f8(1), one)
+const (
+	signBit   = -1 << 31
+	otherBits = 1<<31 - 1
+)
+
+// signAndSize separates the sign bit of x from |x|.
+func signAndSize(x vec) (sign, size vec) {
+	sign, size = vector(), vector()
+	andC(i8(otherBits), x, size)
+	andC(i8(signBit), x, sign)
+	return sign, size
+}
+
+func sigmoid(x vec) vec {
+	xorC(i8(signBit), x, x)
+	e := exp(x)
+	one := constant(1)
 	VADDPS(one, e, e)
 	VDIVPS(e, one, e)
 	return e
 }
 
 // tanh is an odd polynomial below 0.625 and 1 - 2/(exp(2|x|)+1) above.
-func tanh(x, _ vec) vec {
-	a, z, sign := YMM(), YMM(), YMM()
-	VANDPS(i8(1<<31-1), x, a)
-	VANDPS(i8(-1<<31), x, sign)
+func tanh(x vec) vec {
+	sign, a := signAndSize(x)
+	z := vector()
 	VMULPS(x, x, z)
 	small := horner(z, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
 	VMULPS(z, small, small)
 	VFMADD213PS(x, x, small)
-	use := YMM()
-	VCMPPS(Imm(0x11), f8(0.625), a, use) // a < 0.625
+	use := compare(a, less, constant(0.625))
 	VADDPS(a, a, a)
-	e, two := exp(a), YMM()
-	VADDPS(f8(1), e, e)
-	VMOVUPS(f8(2), two)
+	e := exp(a)
+	addC(f8(1), e, e)
+	two := constant(2)
 	VDIVPS(e, two, e)
-	VMOVUPS(f8(1), two)
-	VSUBPS(e, two, e)
-	VORPS(sign, e, e)
-	VBLENDVPS(use, small, e, e)
+	VSUBPS(e, constant(1), e)
+	orV(sign, e, e)
+	blend(use, small, e)
 	return e
 }
 
 // erf is an odd polynomial up to 475/512 and 1 - exp(polynomial) above.
-func erf(x, _ vec) vec {
-	t, s, sign := YMM(), YMM(), YMM()
-	VANDPS(i8(1<<31-1), x, t)
-	VANDPS(i8(-1<<31), x, sign)
-	VMOVUPS(f8(4), s)
-	VMINPS(t, s, t)
+func erf(x vec) vec {
+	sign, t := signAndSize(x)
+	s := vector()
+	VMINPS(t, constant(4), t)
 	VMULPS(x, x, s)
 	small := horner(s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1, 1.28379166e-1)
 	VFMADD213PS(x, x, small)
@@ -101,57 +128,54 @@ func erf(x, _ vec) vec {
 	u := horner(t, -3.88396438e-3, 2.42546219e-2)
 	VFMADD213PS(u, s, r)
 	for _, c := range []float64{-1.06777877e-1, -6.34846687e-1, -1.28717512e-1} {
-		VFMADD213PS(f8(c), t, r)
+		fma213C(f8(c), t, r)
 	}
 	VFMSUB213PS(t, t, r)
-	use := YMM()
-	VCMPPS(Imm(0x12), f8(475.0/512), t, use)
-	e, one := exp(r), YMM()
-	VMOVUPS(f8(1), one)
-	VSUBPS(e, one, e)
-	VORPS(sign, e, e)
-	VBLENDVPS(use, small, e, e)
+	use := compare(t, lessEqual, constant(475.0/512))
+	e := exp(r)
+	VSUBPS(e, constant(1), e)
+	orV(sign, e, e)
+	blend(use, small, e)
 	return e
 }
 
 // log splits x into 2ᵉ·m with m in [√½, √2) and takes a polynomial in m - 1.
-func log(x, _ vec) vec {
-	orig, sub, e, k := YMM(), YMM(), YMM(), YMM()
+func log(x vec) vec {
+	orig, e, extra := vector(), vector(), vector()
 	VMOVAPS(x, orig)
-	VCMPPS(Imm(0x11), f8(1.1754943508222875e-38), x, sub) // below the normal numbers
-	VMULPS(f8(8388608), x, e)
-	VBLENDVPS(sub, e, x, x)
-	VANDPS(f8(23), sub, sub)
+	below := compare(x, less, constant(1.1754943508222875e-38)) // the normal numbers
+	mulC(f8(8388608), x, e)
+	blend(below, e, x)
+	setC(f8(23), extra)
+	keep(below, extra)
 	VPSRLD(Imm(23), x, e)
-	VPSUBD(i8(126), e, e)
+	intSubC(i8(126), e, e)
 	VCVTDQ2PS(e, e)
-	VSUBPS(sub, e, e)
-	VANDPS(i8(0x007fffff), x, x)
-	VORPS(f8(0.5), x, x) // m in [½, 1)
-	VCMPPS(Imm(0x11), f8(0.70710678118654752440), x, k)
-	VANDPS(x, k, sub)
-	VADDPS(sub, x, x)
-	VANDPS(f8(1), k, k)
-	VSUBPS(k, e, e)
-	VSUBPS(f8(1), x, x)
+	VSUBPS(extra, e, e)
+	andC(i8(0x007fffff), x, x)
+	orC(f8(0.5), x, x) // m in [½, 1)
+	low := compare(x, less, constant(0.70710678118654752440))
+	VMOVAPS(x, extra)
+	keep(low, extra)
+	VADDPS(extra, x, x)
+	setC(f8(1), extra)
+	keep(low, extra)
+	VSUBPS(extra, e, e)
+	subC(f8(1), x, x)
 	r := horner(x, 7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
 		-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
-	z := YMM()
+	z := vector()
 	VMULPS(x, x, z)
 	VMULPS(x, r, r)
 	VMULPS(z, r, r)
-	VFMADD231PS(f8(-2.12194440e-4), e, r)
-	VFNMADD231PS(f8(0.5), z, r)
+	fma231C(f8(-2.12194440e-4), e, r)
+	fnma231C(f8(0.5), z, r)
 	VADDPS(r, x, x)
-	VFMADD231PS(f8(0.693359375), e, x)
-	// 0 gives -Inf; +Inf and NaN stay; what is below 0 gives NaN.
-	zero := YMM()
-	VXORPS(zero, zero, zero)
-	VCMPPS(Imm(0), zero, orig, k)
-	VBLENDVPS(k, f8(minusInf), x, x)
-	VCMPPS(Imm(0x11), zero, orig, k) // orig < 0: all ones is a NaN
-	VORPS(k, x, x)
-	VCMPPS(Imm(0x16), f8(3.4028234663852886e38), orig, k) // not ≤ the largest number
-	VBLENDVPS(k, orig, x, x)
+	fma231C(f8(0.693359375), e, x)
+	// 0 gives -Inf, what is below it NaN; +Inf and NaN stay.
+	none := cleared(1)[0]
+	blend(compare(orig, equal, none), constant(minusInf), x)
+	blend(compare(orig, less, none), constant(math.NaN()), x)
+	blend(compare(orig, greaterOrUnordered, constant(math.MaxFloat32)), orig, x)
 	return x
 }

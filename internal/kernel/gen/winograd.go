@@ -618,11 +618,11 @@ func winogradTurn() {
 	dst := Load(Param("dst"), GP64())
 	n, at, out, step := GP64(), GP64(), GP64(), GP64()
 	planes := newEight(at, lane)
-	piece := func(mask reg.VecVirtual) {
+	piece := func(k mask) {
 		x := make([]reg.VecVirtual, 8)
 		for i := range x {
 			x[i] = YMM()
-			load(planes.at(i), mask, x[i])
+			load(planes.at(i), k, x[i])
 		}
 		for i, y := range transpose8(x) {
 			VMOVUPS(y, Mem{Base: out, Disp: 64 * i})
@@ -666,14 +666,14 @@ func winogradUnturn() {
 	first := Load(Param("dst"), GP64())
 	n, at, in, step := GP64(), GP64(), GP64(), GP64()
 	planes := newEight(at, lane)
-	piece := func(mask reg.VecVirtual) {
+	piece := func(k mask) {
 		x := make([]reg.VecVirtual, 8)
 		for i := range x {
 			x[i] = YMM()
 			VMOVUPS(Mem{Base: in, Disp: 64 * i}, x[i])
 		}
 		for i, y := range transpose8(x) {
-			store(y, mask, planes.at(i))
+			store(y, k, planes.at(i))
 		}
 	}
 	Label("row")
