@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/graft-ml/graft/internal/engine"
@@ -206,11 +205,10 @@ func (e *Edit) unique(base string) string {
 	if base == "" {
 		base = "value"
 	}
-	name := base
-	for i := 1; e.g.values[name] != nil; i++ {
-		name = base + "_" + strconv.Itoa(i)
+	if !e.g.has(base) {
+		return base
 	}
-	return name
+	return e.g.numbered(base+"_", e.g.has)
 }
 
 // New returns a fresh name that begins with base.

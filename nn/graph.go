@@ -27,7 +27,7 @@ type Graph struct {
 	nodes   []*Node // topological
 	inputs  []*Value
 	outputs []*Value
-	values  map[string]*Value
+	naming
 	body    *Body // set when this is the graph of a subgraph attribute
 	edit    *Edit // the transaction under way
 	version int
@@ -89,7 +89,7 @@ const LatestOpset = 21
 // NewGraph is an empty model with its own set of operators and operator-set versions; Opsets maps
 // domains to versions.
 func NewGraph(name string, ops op.Set, opsets map[string]int) *Graph {
-	return &Graph{Name: name, Meta: map[string]string{}, Opsets: opsets, ops: ops, values: map[string]*Value{}}
+	return &Graph{Name: name, Meta: map[string]string{}, Opsets: opsets, ops: ops, naming: naming{values: map[string]*Value{}}}
 }
 
 // Ops is the set of operators that the graph knows.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // What the layers in the files around this one share. A layer is a struct value that says what it
@@ -89,30 +87,13 @@ func (e *Edit) arithmetic(label, name string, a, b *Value) *Value {
 
 // begin chooses what the names of a layer's nodes and parameters begin with.
 func (e *Edit) begin(kind, name string) string {
-	if name != "" {
-		base := e.scope + name
-		for i := 1; e.taken(base); i++ {
-			base = e.scope + name + "_" + strconv.Itoa(i)
-		}
+	if name == "" {
+		return e.g.numbered(e.scope+kind, e.g.leads)
+	}
+	if base := e.scope + name; !e.g.leads(base) {
 		return base
 	}
-	for i := 1; ; i++ {
-		if base := e.scope + kind + strconv.Itoa(i); !e.taken(base) {
-			return base
-		}
-	}
-}
-
-func (e *Edit) taken(base string) bool {
-	if e.g.values[base] != nil {
-		return true
-	}
-	for name := range e.g.values {
-		if strings.HasPrefix(name, base) && name[len(base)] == '.' {
-			return true
-		}
-	}
-	return false
+	return e.g.numbered(e.scope+name+"_", e.g.leads)
 }
 
 // only is the single input of a layer.

@@ -151,3 +151,12 @@ func BenchmarkPlan(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkBuild makes a chain of 5,000 nodes, every layer named by the graph.
+func BenchmarkBuild(b *testing.B) {
+	for b.Loop() {
+		if err := nn.New("bench").Edit(residualChain(1250)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (e *Edit) addValue(v *Value) {
 		c = Change{Kind: ParamAdded, Param: v.param, Name: v.name}
 	}
 	g := e.g
-	e.act(action{do: func() { g.values[v.name] = v }, undo: func() { delete(g.values, v.name) }, change: c})
+	e.act(action{do: func() { g.add(v) }, undo: func() { g.remove(v.name) }, change: c})
 }
 
 func (e *Edit) removeValue(v *Value) {
@@ -29,7 +29,7 @@ func (e *Edit) removeValue(v *Value) {
 		c = Change{Kind: ParamRemoved, Param: v.param, Name: v.name}
 	}
 	g := e.g
-	e.act(action{do: func() { delete(g.values, v.name) }, undo: func() { g.values[v.name] = v }, change: c})
+	e.act(action{do: func() { g.remove(v.name) }, undo: func() { g.add(v) }, change: c})
 }
 
 func (e *Edit) addNode(n *Node) {
@@ -192,9 +192,9 @@ func (e *Edit) RenameValue(v *Value, name string) {
 	}
 	g, old := e.g, v.name
 	set := func(from, to string) {
-		delete(g.values, from)
+		g.remove(from)
 		v.name = to
-		g.values[to] = v
+		g.add(v)
 	}
 	e.act(action{do: func() { set(old, name) }, undo: func() { set(name, old) },
 		change: Change{Kind: ValueRenamed, Name: name, Old: old}, text: "rename " + old + " to " + name})

@@ -52,8 +52,8 @@ func (e *Edit) RemoveInput(name string) {
 		e.setInputs(slices.Delete(slices.Clone(e.g.inputs), i, i+1), "remove input "+name)
 		g := e.g
 		e.act(action{
-			do:   func() { v.input = false; delete(g.values, name) },
-			undo: func() { v.input = true; g.values[name] = v },
+			do:   func() { v.input = false; g.remove(name) },
+			undo: func() { v.input = true; g.add(v) },
 		})
 	}
 }
