@@ -76,6 +76,7 @@ var convShapes = []*ConvShape{
 	convolution(2, 2, 4, 2, []int{5, 6, 7}, []int{2, 3, 3}, []int{2, 2, 2}, []int{1, 1, 1}, []int{1, 1, 1}),
 	convolution(1, 2, 2, 1, []int{4, 4}, []int{2, 2}, []int{3, 3}, []int{1, 1}, []int{0, 0}),
 	convolution(1, 2, 2, 2, []int{4, 4}, []int{2, 2}, []int{3, 3}, []int{1, 1}, []int{0, 0}),
+	convolution(2, 2, 2, 1, []int{6, 20}, []int{2, 3}, []int{1, 3}, []int{1, 1}, []int{0, 0}), // images side by side in a tile
 	convolution(2, 40, 50, 1, []int{16, 17}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
 	convolution(5, 64, 40, 1, []int{3, 3}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
 	convolution(2, 3, 3, 3, []int{6, 40}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),

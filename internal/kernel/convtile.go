@@ -164,9 +164,9 @@ func store[T Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy int, add
 
 // spread is store, adding nothing, for runs whose results belong step elements apart.
 func spread[T Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy, step int) {
-	last := runs[len(runs)-1]
-	y = y[:(rows-1)*ldy+last.to+(last.n-1)*step+1]
 	if has(convGroup) && single[T]() && step == 2 {
+		last := runs[len(runs)-1]
+		y = y[:(rows-1)*ldy+last.to+(last.n-1)*step+1]
 		if avx512 {
 			spreadRunsZ(rows, &as32(t)[0], ld*4, &runs[0].from, len(runs), &as32(y)[0], ldy*4)
 		} else {

@@ -217,6 +217,8 @@ func stftOf(c *Call) (step, length int, out []Dim, err error) {
 		}
 	case c.Has(2) && len(c.In[2].Shape) == 1 && c.In[2].Shape[0].Known():
 		length = c.In[2].Shape[0].Size
+	case c.Has(2) && (c.In[2].Unranked || len(c.In[2].Shape) == 1):
+		return step, 0, []Dim{s[0], Unknown, Unknown, D(2)}, nil // not before the window is known
 	default:
 		return 0, 0, nil, c.Errorf("needs a window or frame_length")
 	}

@@ -22,7 +22,9 @@ func (s *sample) tap(g float64, n int) (t tap) {
 	if x < lo || x > hi {
 		switch s.Padding {
 		case "border":
-			x, slope = math.Min(math.Max(x, 0), float64(n-1)), 0
+			if s.Mode != "cubic" { // the curve goes on beside the border: only its pixels are clamped, as in PyTorch
+				x, slope = math.Min(math.Max(x, 0), float64(n-1)), 0
+			}
 		case "reflection":
 			var sign float64
 			x, sign = reflect1(x, lo, hi)

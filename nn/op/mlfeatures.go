@@ -322,7 +322,8 @@ func linearClassify(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error)
 		for r := range rows {
 			row := z[r*n : (r+1)*n]
 			if copy(row, s[r*targets:(r+1)*targets]); targets < n {
-				row[0], row[1] = -row[0], row[0]
+				best[r] = secondScore(cfg.Transform, row)
+				continue
 			}
 			best[r] = bestOf(row)
 			transform(cfg.Transform, row)
@@ -334,6 +335,21 @@ func linearClassify(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error)
 		d, err := tensorOf(dtype.Float32, z, rows, n)
 		return []dtype.Value{y, d}, err
 	}, nil
+}
+
+// secondScore makes two scores of the one in front, which is that of the second class, and says
+// which class wins. Only a logistic or probit transform applies to a single score.
+func secondScore(name string, row []float64) (best int) {
+	s := row[0]
+	if s > 0 {
+		best = 1
+	}
+	if name == "LOGISTIC" || name == "PROBIT" {
+		transform(name, row[:1])
+		s = row[0]
+	}
+	row[0], row[1] = 1-s, s
+	return best
 }
 
 func vectorize(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
