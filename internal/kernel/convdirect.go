@@ -4,7 +4,7 @@ package kernel
 // forms the matrix of all inputs of a point, strip by strip.
 func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch func(n int) []T) bool {
 	g := s.geometry()
-	if !has(convGroup) || !single[T]() || g.n*g.oc*g.out.size() == 0 || g.c*g.in.size()*g.ker.size() == 0 {
+	if !has(convGroup) || !single[T]() || g.empty() {
 		return false
 	}
 	if g.planar() {
@@ -13,19 +13,24 @@ func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []
 		}
 		return depthDirect[T]()
 	}
-	in, out, k := g.in.size(), g.out.size(), g.cg*g.ker.size()
-	d := direct[T]{
+	d := newDirect(&g, x, e, y)
+	d.shift = packShift(g.groups, g.og, e.Shift, scratch)
+	d.pack = func(group, panel int, dst []T) { packForward(g.og, g.k(), group, panel, w, e.Scale, dst) }
+	d.run(p, scratch)
+	return true
+}
+
+// newDirect is a forward pass that lacks its weights and shift yet.
+func newDirect[T Float](g *geometry, x []T, e Epilogue[T], y []T) *direct[T] {
+	in, out := g.in.size(), g.out.size()
+	d := &direct[T]{
 		n: g.n, groups: g.groups, inputs: g.cg, outputs: g.og,
 		in: g.in, grid: g.out, stride: g.stride, taps: g.taps(),
 		x: x[:g.n*g.c*in], y: y[:g.n*g.oc*out], planeY: out, imageY: g.oc * out,
-		step:  triple{g.out[1] * g.out[2], g.out[2], 1},
-		shift: packShift(g.groups, g.og, e.Shift, scratch),
-		pack:  func(group, panel int, dst []T) { packForward(g.og, k, group, panel, w, e.Scale, dst) },
+		step: triple{g.out[1] * g.out[2], g.out[2], 1}, add: e.Add,
 	}
-	d.add = e.Add
 	d.clip, d.act = e.bounds()
-	d.run(p, scratch)
-	return true
+	return d
 }
 
 // directPhase sets the points of one phase, the direct way.

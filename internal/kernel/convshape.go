@@ -36,6 +36,17 @@ func (s *ConvShape) geometry() geometry {
 	return g
 }
 
+// empty tells whether the result, or each of its sums, has no elements.
+func (g *geometry) empty() bool {
+	return g.n*g.oc*g.out.size() == 0 || g.c*g.in.size()*g.ker.size() == 0
+}
+
+// k is how many products make an output.
+func (g *geometry) k() int { return g.cg * g.ker.size() }
+
+// panels is how many panels of weights a group has.
+func (g *geometry) panels() int { return cdiv(g.og, tileRows) }
+
 // expand puts the spatial numbers v last of three.
 func expand(v []int, fill int) triple {
 	t := triple{fill, fill, fill}

@@ -31,28 +31,31 @@ type depthSet struct {
 // depthPlanesLimit is how many outputs a plane may have: larger ones take longer to plan than is worth it.
 const depthPlanesLimit = 1 << 16
 
-// planDepthPlanes tells how to compute planes of the output of a 3×3 convolution; false if that is not
-// possible this way.
-func planDepthPlanes(g *geometry) (*depthPlanes, bool) {
+// depthPlanesFit tells whether planes of the output of a convolution with one kernel for each output
+// channel can be computed this way.
+func depthPlanesFit(g *geometry) bool {
+	in, out := g.in, g.out
+	return simd && g.cg == 1 && g.ker == (triple{1, 3, 3}) && in[0] == 1 && out[0] == 1 && g.pad[0] == 0 && g.dil[2] == 1 &&
+		g.stride[2] <= 2 && max(in.size(), out.size()) <= depthPlanesLimit && min(in.size(), out.size()) > 0
+}
+
+// planDepthPlanes plans a convolution that depthPlanesFit.
+func planDepthPlanes(g *geometry) *depthPlanes {
 	in, out, stride := g.in, g.out, g.stride
-	if !simd || g.ker != (triple{1, 3, 3}) || in[0] != 1 || out[0] != 1 || g.pad[0] != 0 || g.dil[2] != 1 || stride[2] > 2 ||
-		max(in.size(), out.size()) > depthPlanesLimit || min(in.size(), out.size()) == 0 {
-		return nil, false
-	}
 	d := &depthPlanes{in: in, out: out, pad: g.pad, stride: stride, down: g.dil[1], masks: make([]uint8, 1)}
 	lanes := tileLanes()
 	if in[2] == out[2] && stride[1] == 1 && stride[2] == 1 {
 		for i := 0; i < out.size(); i += lanes {
 			d.step(i/out[2], i%out[2], out[2])
 		}
-		return d, true
+		return d
 	}
 	for r := range out[1] {
 		for c := 0; c < out[2]; c += lanes / stride[2] {
 			d.step(r, c, 0)
 		}
 	}
-	return d, true
+	return d
 }
 
 // step adds the outputs from (row, column) on. Where width is not 0, they go on in the next row.
@@ -147,9 +150,7 @@ func depthPlanesForward[T Float](p *Pool, d *depthPlanes, g *geometry, x, w []T,
 	in, out := g.in.size(), g.out.size()
 	if e.Scale != nil {
 		scaled := take(scratch, 9*g.oc)
-		for i := range scaled {
-			scaled[i] = w[i] * e.Scale[i/9]
-		}
+		scaleChannels(9, w, e.Scale, scaled)
 		w = scaled
 	}
 	shift := e.Shift

@@ -54,8 +54,8 @@ func (d *direct[T]) panel(group, panel int) []T {
 	return d.a[(group*d.panels()+panel)*d.k()*tileRows:]
 }
 
-// run computes y. The weights are packed now, or by each worker for itself if that is not too
-// often: then the panel needs no way to main memory and back.
+// run computes y. Weights that are not packed yet are packed now, or by each worker for itself if that
+// is not too often: then the panel needs no way to main memory and back.
 func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
@@ -64,7 +64,7 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 	}
 	planDirect(d, s, p.Threads(), d.flatten())
 	panels := d.panels()
-	if k := d.k() * tileRows; s.pieces > 2*p.Threads() || !s.byPanel {
+	if k := d.k() * tileRows; d.a == nil && (s.pieces > 2*p.Threads() || !s.byPanel) {
 		d.a = take(scratch, d.groups*panels*k)
 		p.Range(d.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
 			for i := lo; i < hi; i++ {

@@ -167,7 +167,7 @@ func batchNormTrain[T kernel.Float](m norm, e ending) engine.Kernel {
 			variance = engine.Scratch[T](x)(m.c)
 		}
 		if y := elems[T](out[0]); y != nil {
-			end := epilogue[T](x, e, m.c, nil, in)
+			end := finish[T](e, in)
 			kernel.BatchNormTrain(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), end, mean, variance, y)
 		} else {
 			kernel.ChannelMoments(x.Pool(), m.n, m.c, m.space, elems[T](in[0]), mean, variance)

@@ -3,10 +3,8 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // ConvConfig has the attributes of Conv. Kernel is that of the weight when empty.
@@ -141,38 +139,6 @@ func convShape(c *Call) (kernel.ConvShape, error) {
 		return kernel.ConvShape{}, err
 	}
 	return w.shape(c.In[0], c.Out[0], c.Config.(ConvConfig).Group), nil
-}
-
-func convKernel(c *Call) (engine.Kernel, error) {
-	s, err := convShape(c)
-	if err != nil {
-		return nil, err
-	}
-	return convEnding(c.In[0].DType, s, ending{}), nil
-}
-
-// convAbsorb: normalizations by constants, residuals and activations end a convolution.
-func convAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
-	s, err := convShape(c)
-	if err != nil {
-		return nil
-	}
-	t := c.In[0].DType
-	return absorber(t, s.OC, ending{affine: true}, func(e ending) engine.Kernel { return convEnding(t, s, e) })
-}
-
-func convEnding(t DType, s kernel.ConvShape, e ending) engine.Kernel {
-	return perPrecision(t, convForward[float32](s, e), convForward[float64](s, e))
-}
-
-func convPlain[T kernel.Float](s kernel.ConvShape) engine.Kernel { return convForward[T](s, ending{}) }
-
-func convForward[T kernel.Float](s kernel.ConvShape, e ending) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		end := epilogue(x, e, s.OC, elemsAt[T](in, 2), in)
-		kernel.ConvForward(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), end, elems[T](out[0]), engine.Scratch[T](x))
-		return nil
-	}
 }
 
 func convGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -1,8 +1,10 @@
 package op
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
@@ -105,9 +107,8 @@ func other[T kernel.Float](p *endPart, in []*tensor.Dense) []T {
 	return endInput[T](p, in, 0)
 }
 
-// epilogue is e for the inputs of a run; bias, one number for each channel or nil, comes first.
-func epilogue[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
-	r := kernel.Epilogue[T]{Shift: bias}
+// finish is what an epilogue does behind scale and shift, for the inputs of a run.
+func finish[T kernel.Float](e ending, in []*tensor.Dense) (r kernel.Epilogue[T]) {
 	for i := range e.parts {
 		switch p := &e.parts[i]; p.kind {
 		case tailAdd:
@@ -121,11 +122,53 @@ func epilogue[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T, 
 					r.Act.Beta = float64(high[0])
 				}
 			}
-		default:
-			foldAffine(x, p, channels, &r, in)
 		}
 	}
 	return r
+}
+
+// scaleShift is the scale and shift of an epilogue for the inputs of a run; bias, one number for each
+// channel or nil, comes first.
+func scaleShift[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T, in []*tensor.Dense) (scale, shift []T) {
+	r := kernel.Epilogue[T]{Shift: bias}
+	for i := range e.parts {
+		if p := &e.parts[i]; p.kind < tailAdd {
+			foldAffine(x, p, channels, &r, in)
+		}
+	}
+	return r.Scale, r.Shift
+}
+
+// affineKey tells endings apart that scale and shift in other ways.
+func (e ending) affineKey() string {
+	var key strings.Builder
+	for i := range e.parts {
+		if p := &e.parts[i]; p.kind < tailAdd {
+			fmt.Fprint(&key, p.kind, p.eps, p.in, ";")
+		}
+	}
+	return key.String()
+}
+
+// affineInputs are those of a run that scale and shift depend on, behind the given ones.
+func (e ending) affineInputs(in []*tensor.Dense, first ...int) []*tensor.Dense {
+	var list []*tensor.Dense
+	add := func(i int) {
+		if i >= 0 && i < len(in) && in[i] != nil {
+			list = append(list, in[i])
+		}
+	}
+	for _, i := range first {
+		add(i)
+	}
+	for i := range e.parts {
+		if p := &e.parts[i]; p.kind < tailAdd {
+			for _, k := range p.in {
+				add(k)
+			}
+		}
+	}
+	return list
 }
 
 // foldAffine makes (y·Scale + Shift)·a + b of y·Scale + Shift, channel by channel.

@@ -1,0 +1,58 @@
+package kernel
+
+// ConvWeights is weights of a convolution in the order in which ConvForward reads them, multiplied by
+// the scale of an epilogue, and the epilogue's shift. It serves batches of any size.
+type ConvWeights[T Float] struct {
+	weights, shift []T
+}
+
+// ConvPacks tells whether PackConv has something to do for a convolution.
+func ConvPacks[T Float](s *ConvShape) bool {
+	g := s.geometry()
+	if !has(convGroup) || !single[T]() || g.empty() || winogradFor[T](s, &g, 10) != nil {
+		return false
+	}
+	return depthPlanesFit(&g) || !g.planar()
+}
+
+// PackConv prepares weights, and scale and shift of e.
+func PackConv[T Float](p *Pool, s *ConvShape, w []T, e Epilogue[T]) *ConvWeights[T] {
+	g := s.geometry()
+	if g.planar() {
+		c := &ConvWeights[T]{make([]T, 9*g.oc), make([]T, g.oc)}
+		scaleChannels(9, w, e.Scale, c.weights)
+		copy(c.shift, e.Shift)
+		return c
+	}
+	panels, k := g.panels(), g.k()*tileRows
+	c := &ConvWeights[T]{make([]T, g.groups*panels*k), packShift(g.groups, g.og, e.Shift, nil)}
+	p.Range(g.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			packForward(g.og, g.k(), i/panels, i%panels, w, e.Scale, c.weights[i*k:][:k])
+		}
+	})
+	return c
+}
+
+// ConvForwardPacked is ConvForward with packed weights; e has neither scale nor shift.
+func ConvForwardPacked[T Float](p *Pool, s *ConvShape, x []T, w *ConvWeights[T], e Epilogue[T], y []T, scratch Scratch[T]) {
+	g := s.geometry()
+	if g.planar() {
+		e.Shift = w.shift
+		depthPlanesForward(p, planDepthPlanes(&g), &g, x, w.weights, e, y, scratch)
+		return
+	}
+	d := newDirect(&g, x, e, y)
+	d.a, d.shift = w.weights, w.shift
+	d.run(p, scratch)
+}
+
+// scaleChannels multiplies n weights of each channel by scale, which may be nil.
+func scaleChannels[T Float](n int, w, scale, to []T) {
+	copy(to, w)
+	for c, f := range scale {
+		for i := range n {
+			to[c*n+i] *= f
+		}
+	}
+}
