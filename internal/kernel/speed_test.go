@@ -43,8 +43,8 @@ func memoryPeak(workers int) yardstick {
 
 // compare reports at which rate f does its work, and which share that is of what the same threads
 // reach on the yardstick. Both are run in turn, and the fastest of each counts: other processes
-// slow both down, but not for ever.
-func (y yardstick) compare(b *testing.B, p *Pool, work float64, f func()) {
+// slow both down, but not for ever. It returns the time of the fastest.
+func (y yardstick) compare(b *testing.B, p *Pool, work float64, f func()) time.Duration {
 	const atLeast = 60 * time.Millisecond
 	best := func(so time.Duration, f func()) time.Duration {
 		start := time.Now()
@@ -60,23 +60,7 @@ func (y yardstick) compare(b *testing.B, p *Pool, work float64, f func()) {
 	rate := work / float64(got)
 	b.ReportMetric(rate, y.unit)
 	b.ReportMetric(100*rate/(float64(threads)*y.work/float64(peak)), y.name)
-}
-
-// reportFlops reports the rate of a loop that has been timed, and its share of what so many
-// threads can do.
-func reportFlops(b *testing.B, flop float64, threads int) {
-	p := NewPool(threads)
-	defer p.Close()
-	each := b.Elapsed() / time.Duration(b.N)
-	y, best := fmaPeak(), time.Duration(1<<62)
-	for range 50 {
-		start := time.Now()
-		p.Run(threads, func(w, _ int) { y.run(w) })
-		best = min(best, time.Since(start))
-	}
-	rate := flop / float64(each)
-	b.ReportMetric(rate, "GFLOP/s")
-	b.ReportMetric(100*rate/(float64(threads)*y.work/float64(best)), "%peak")
+	return got
 }
 
 func BenchmarkMemory(b *testing.B) {

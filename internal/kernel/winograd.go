@@ -1,8 +1,6 @@
 package kernel
 
-import "sync/atomic"
-
-// winograd is a 3×3 convolution with stride 1, or its gradient by data, by Winograd's algorithm.
+// winograd is a 3×3 convolution, or its gradient by data, by Winograd's algorithm.
 //
 // Pixels are brought to channels-last order a band at a time, so that all transforms have channels in
 // the lanes of vectors and know nothing of borders; points are multiplied as matrices tile × input
@@ -17,7 +15,8 @@ type winograd[T Float] struct {
 	wide int
 	y    []T
 	e    Epilogue[T]
-	bad  atomic.Bool
+	// marks of each worker: 0 until something infinite or NaN came by.
+	marks []T
 }
 
 // Sizes of what is worked on at once, in elements: it should stay in the second cache level.
@@ -32,12 +31,20 @@ const (
 // run computes y and tells whether all of it is finite. Where it is not, an infinity may have become
 // NaN: what holds one is no sum of products any more after the transforms.
 func (w *winograd[T]) run(p *Pool, scratch Scratch[T]) bool {
+	w.marks = newMarks(p, scratch)
 	if w.tiles() < max(w.oc, winogradFew) {
 		w.byWeights(p, scratch)
 	} else {
 		w.byTiles(p, scratch)
 	}
-	return !w.bad.Load()
+	return allFinite(w.marks)
+}
+
+// newMarks are marks, for all workers.
+func newMarks[T Float](p *Pool, scratch Scratch[T]) []T {
+	marks := take(scratch, p.Threads()*winogradLanes)
+	clear(marks)
+	return marks
 }
 
 // tiles is how many there are in all.
@@ -55,30 +62,30 @@ func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	k := w.in.channels
 	strips := cdiv(w.oc, winogradLanes)
 	point := strips*k*winogradLanes + winogradLanes
-	u := take(scratch, w.points()*point)
+	u := take(scratch, w.weightPoints()*point)
 	pieces := cdiv(k, winogradDepth)
 	p.Run(strips*pieces, func(_, i int) {
 		strip, from := i/pieces, i%pieces*winogradDepth
 		w.taps.weights(w.winogradTile, strip*winogradLanes, from, min(winogradDepth, k-from), u[(strip*k+from)*winogradLanes:], point)
 	})
-	v, m := newGrid[T](w.winogradTile, per*w.in.cols, k), newGrid[T](w.winogradTile, per*w.in.cols, winogradPair)
-	size := v.size(w.winogradTile) + m.size(w.winogradTile) + w.bands(per)
+	v, m := newGrid[T](per*w.in.cols, k), newGrid[T](per*w.in.cols, winogradPair)
+	size := v.size(w.points()) + m.size(w.points()) + w.bands(per)
 	size = roundLanes(size)
 	rooms := take(scratch, size*threads)
 	p.Run(blocks, func(worker, i int) {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
 		room := rooms[worker*size:][:size]
 		v, m := v, m
-		v.v, room = cut(room, v.size(w.winogradTile))
-		m.v, room = cut(room, m.size(w.winogradTile))
+		v.v, room = cut(room, v.size(w.points()))
+		m.v, room = cut(room, m.size(w.points()))
 		w.in.transform(w.winogradTile, lo, hi, 0, cdiv(k, winogradLanes), v, room)
 		for s := 0; s < strips; s += 2 {
 			n := min(2, strips-s)
 			for q := range w.points() {
-				right := u[q*point+s*k*winogradLanes:]
+				right := u[w.weightPoint(q)*point+s*k*winogradLanes:]
 				pointProduct(false, n, (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false)
 			}
-			w.store(lo, hi, s, n, m, room)
+			w.store(worker, lo, hi, s, n, m, room)
 		}
 	})
 }
@@ -89,11 +96,11 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	threads, tiles := p.Threads(), w.tiles()
 	rows := w.n * w.in.rows
 	k := w.in.channels
-	v, m := newGrid[T](w.winogradTile, tiles, k), newGrid[T](w.winogradTile, tiles, winogradPair)
-	v.v = take(scratch, v.size(w.winogradTile))
+	v, m := newGrid[T](tiles, k), newGrid[T](tiles, winogradPair)
+	v.v = take(scratch, v.size(w.points()))
 	depth := min(winogradDepth, k)
 	point := winogradPair*depth + winogradLanes
-	size := m.size(w.winogradTile) + w.points()*point
+	size := m.size(w.points()) + w.weightPoints()*point
 	bands := w.bands(w.in.rows)
 	size = roundLanes(size + bands)
 	rooms := take(scratch, size*threads)
@@ -103,8 +110,8 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	p.Run(cdiv(w.oc, winogradPair), func(worker, i int) {
 		room := rooms[worker*size:][:size]
 		m := m
-		m.v, room = cut(room, m.size(w.winogradTile))
-		u, room := cut(room, w.points()*point)
+		m.v, room = cut(room, m.size(w.points()))
+		u, room := cut(room, w.weightPoints()*point)
 		strips := min(2, cdiv(w.oc-i*winogradPair, winogradLanes))
 		for from := 0; from < k; from += depth {
 			kc := min(depth, k-from)
@@ -112,11 +119,11 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
 			}
 			for q := range w.points() {
-				right := u[q*point:]
+				right := u[w.weightPoint(q)*point:]
 				pointProduct(false, strips, tiles, kc, v.v[q*v.point+from:], v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0)
 			}
 		}
-		w.store(0, rows, 2*i, strips, m, room)
+		w.store(worker, 0, rows, 2*i, strips, m, room)
 	})
 }
 
@@ -132,17 +139,16 @@ func (w *winograd[T]) bands(rows int) int {
 func (w *winograd[T]) outPitch() int { return cdiv(w.in.cols*w.m, 8) * 8 }
 
 // store makes pixels of strips of products, the first of which are those of strip first.
-func (w *winograd[T]) store(lo, hi, first, strips int, m grid[T], room []T) {
+func (w *winograd[T]) store(worker, lo, hi, first, strips int, m grid[T], room []T) {
 	plane := w.high * w.wide
 	w.in.segments(lo, hi, func(g segment) {
 		b := band[T]{room, w.outPitch()}
-		var bad finite[T]
 		above := g.row * w.m
 		rows := min(g.rows*w.m, w.high-above)
 		for s := range strips {
 			c := (first + s) * winogradLanes
 			n := min(winogradLanes, w.oc-c)
-			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{m.v[g.tile*m.step+s*winogradLanes:], m.point, m.step}, &b, &bad)
+			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{m.v[g.tile*m.step+s*winogradLanes:], m.point, m.step}, &b, w.marks[worker*winogradLanes:])
 			at := (g.image*w.oc+c)*plane + above*w.wide
 			b.turnOut(rows, w.wide, n, w.y[at:], w.wide, plane)
 			if !w.e.none() {
@@ -150,9 +156,6 @@ func (w *winograd[T]) store(lo, hi, first, strips int, m grid[T], room []T) {
 					w.e.row(w.y[at+i*plane:][:rows*w.wide], c+i, at+i*plane)
 				}
 			}
-		}
-		if !bad.ok() {
-			w.bad.Store(true)
 		}
 	})
 }

@@ -7,102 +7,222 @@ package kernel
 // winograd2Input8 transforms rows of n tiles of 8 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd2Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
+func winograd2Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winograd2Output8 makes rows of n tiles of 2×2 pixels from points, laid out as in winograd2Input8; bad, 8 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
 
 // winograd2Delta8 transforms rows of n tiles of 8 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
-
-// winograd2Output8 makes rows of n tiles of pixels from points, laid out as in winograd2Input8; bad, 8 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
-//
-//go:noescape
-func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
+func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
 // winograd2Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
 
 // winograd2Gradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
 //go:noescape
-func winograd2Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+func winograd2Gradient8(n int, src *float32, point int, dst *float32, bad *float32)
 
 // winograd2Input16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
+func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winograd2Output16 makes rows of n tiles of 2×2 pixels from points, laid out as in winograd2Input16; bad, 16 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
 
 // winograd2Delta16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
-
-// winograd2Output16 makes rows of n tiles of pixels from points, laid out as in winograd2Input16; bad, 16 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
-//
-//go:noescape
-func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
+func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
 // winograd2Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
 
 // winograd2Gradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
 //go:noescape
-func winograd2Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+func winograd2Gradient16(n int, src *float32, point int, dst *float32, bad *float32)
 
 // winograd4Input8 transforms rows of n tiles of 8 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd4Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
+func winograd4Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winograd4Output8 makes rows of n tiles of 4×4 pixels from points, laid out as in winograd4Input8; bad, 8 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
 
 // winograd4Delta8 transforms rows of n tiles of 8 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
-
-// winograd4Output8 makes rows of n tiles of pixels from points, laid out as in winograd4Input8; bad, 8 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
-//
-//go:noescape
-func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
+func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
 // winograd4Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
 
 // winograd4Gradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
 //go:noescape
-func winograd4Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+func winograd4Gradient8(n int, src *float32, point int, dst *float32, bad *float32)
 
 // winograd4Input16 transforms rows of n tiles of 16 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
+func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winograd4Output16 makes rows of n tiles of 4×4 pixels from points, laid out as in winograd4Input16; bad, 16 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
 
 // winograd4Delta16 transforms rows of n tiles of 16 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
 //
 //go:noescape
-func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32)
-
-// winograd4Output16 makes rows of n tiles of pixels from points, laid out as in winograd4Input16; bad, 16 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
-//
-//go:noescape
-func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32)
+func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
 // winograd4Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32)
+func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
 
 // winograd4Gradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
 //go:noescape
-func winograd4Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32)
+func winograd4Gradient16(n int, src *float32, point int, dst *float32, bad *float32)
+
+// winogradHalvingInput8 transforms rows of n tiles of 8 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradHalvingInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradHalvingOutput8 makes rows of n tiles of 2×2 pixels from points, laid out as in winogradHalvingInput8; bad, 8 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradHalvingOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
+
+// winogradHalvingDelta8 transforms rows of n tiles of 8 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradHalvingDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradHalvingWeights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+//
+//go:noescape
+func winogradHalvingWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+
+// winogradHalvingGradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradHalvingGradient8(n int, src *float32, point int, dst *float32, bad *float32)
+
+// winogradHalvingInput16 transforms rows of n tiles of 16 lanes: tiles begin 4 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradHalvingInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradHalvingOutput16 makes rows of n tiles of 2×2 pixels from points, laid out as in winogradHalvingInput16; bad, 16 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradHalvingOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
+
+// winogradHalvingDelta16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradHalvingDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradHalvingWeights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+//
+//go:noescape
+func winogradHalvingWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+
+// winogradHalvingGradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradHalvingGradient16(n int, src *float32, point int, dst *float32, bad *float32)
+
+// winogradDoublingInput8 transforms rows of n tiles of 8 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradDoublingInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradDoublingOutput8 makes rows of n tiles of 4×4 pixels from points, laid out as in winogradDoublingInput8; bad, 8 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradDoublingOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
+
+// winogradDoublingInput16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradDoublingInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradDoublingOutput16 makes rows of n tiles of 4×4 pixels from points, laid out as in winogradDoublingInput16; bad, 16 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradDoublingOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
+
+// winogradQuadInput8 transforms rows of n tiles of 8 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradQuadInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradQuadOutput8 makes rows of n tiles of 2×2 pixels from points, laid out as in winogradQuadInput8; bad, 8 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradQuadOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
+
+// winogradQuadDelta8 transforms rows of n tiles of 8 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradQuadDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradQuadWeights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+//
+//go:noescape
+func winogradQuadWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+
+// winogradQuadGradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradQuadGradient8(n int, src *float32, point int, dst *float32, bad *float32)
+
+// winogradQuadInput16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradQuadInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradQuadOutput16 makes rows of n tiles of 2×2 pixels from points, laid out as in winogradQuadInput16; bad, 16 lanes, becomes NaN where a pixel is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradQuadOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32)
+
+// winogradQuadDelta16 transforms rows of n tiles of 16 lanes: tiles begin 2 pixels apart, rows of pixels are pitch bytes apart; dst has the points of a tile point bytes apart, tile after tile step bytes.
+//
+//go:noescape
+func winogradQuadDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
+
+// winogradQuadWeights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+//
+//go:noescape
+func winogradQuadWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+
+// winogradQuadGradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
+//
+//go:noescape
+func winogradQuadGradient16(n int, src *float32, point int, dst *float32, bad *float32)
 
 // winogradTurn makes rows of pixels, 64 bytes apart, of eight planes that are lane bytes apart; where w is no multiple of 8 it adds pixels of zeros.
 //
@@ -154,11 +274,6 @@ func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2
 //go:noescape
 func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
 
-// winogradRows2x16 sets 2*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes.
-//
-//go:noescape
-func winogradRows2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-
 // winogradColumnsWide12x32 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
 //
 //go:noescape
@@ -198,8 +313,3 @@ func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32,
 //
 //go:noescape
 func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-
-// winogradColumns2x16 sets 2*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes.
-//
-//go:noescape
-func winogradColumns2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)

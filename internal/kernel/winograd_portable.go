@@ -4,83 +4,179 @@
 
 package kernel
 
-func winograd2Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd2Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
 	panic(noAssembly)
 }
 
-func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32) {
+func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
 	panic(noAssembly)
 }
 
-func winograd2Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+func winograd2Gradient8(n int, src *float32, point int, dst *float32, bad *float32) {
 	panic(noAssembly)
 }
 
-func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
 	panic(noAssembly)
 }
 
-func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32) {
+func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
 	panic(noAssembly)
 }
 
-func winograd2Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+func winograd2Gradient16(n int, src *float32, point int, dst *float32, bad *float32) {
 	panic(noAssembly)
 }
 
-func winograd4Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd4Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
 	panic(noAssembly)
 }
 
-func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32) {
+func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
 	panic(noAssembly)
 }
 
-func winograd4Gradient8(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+func winograd4Gradient8(n int, src *float32, point int, dst *float32, bad *float32) {
 	panic(noAssembly)
 }
 
-func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int, tmp *float32) {
+func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
 	panic(noAssembly)
 }
 
-func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, tmp *float32, bad *float32) {
+func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
 	panic(noAssembly)
 }
 
-func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int, tmp *float32) {
+func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
 	panic(noAssembly)
 }
 
-func winograd4Gradient16(n int, src *float32, point int, dst *float32, tmp *float32, bad *float32) {
+func winograd4Gradient16(n int, src *float32, point int, dst *float32, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradHalvingInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradHalvingOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradHalvingDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradHalvingWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+	panic(noAssembly)
+}
+
+func winogradHalvingGradient8(n int, src *float32, point int, dst *float32, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradHalvingInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradHalvingOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradHalvingDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradHalvingWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+	panic(noAssembly)
+}
+
+func winogradHalvingGradient16(n int, src *float32, point int, dst *float32, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradDoublingInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradDoublingOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradDoublingInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradDoublingOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradQuadInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradQuadOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradQuadDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradQuadWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+	panic(noAssembly)
+}
+
+func winogradQuadGradient8(n int, src *float32, point int, dst *float32, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradQuadInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradQuadOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
+	panic(noAssembly)
+}
+
+func winogradQuadDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
+	panic(noAssembly)
+}
+
+func winogradQuadWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+	panic(noAssembly)
+}
+
+func winogradQuadGradient16(n int, src *float32, point int, dst *float32, bad *float32) {
 	panic(noAssembly)
 }
 
@@ -124,10 +220,6 @@ func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2
 	panic(noAssembly)
 }
 
-func winogradRows2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
-	panic(noAssembly)
-}
-
 func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
 	panic(noAssembly)
 }
@@ -157,9 +249,5 @@ func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32,
 }
 
 func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
-	panic(noAssembly)
-}
-
-func winogradColumns2x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
 	panic(noAssembly)
 }

@@ -1,10 +1,19 @@
 package kernel
 
-// winogradFor is the algorithm for a convolution, nil for none: which one depends on the shape alone.
-// The cost of a way is counted in multiplications for a pair of channels. The transforms of a tile and
-// a channel cost as much as 40 output channels, those of weights as much as the given number of tiles;
-// BenchmarkWinograd is what these numbers come from.
-func winogradFor[T Float](s *ConvShape, g *geometry, weights float64) *winogradTile {
+// winogradPass is one of the three computations of a convolution.
+type winogradPass int
+
+const (
+	winogradY winogradPass = iota
+	winogradDX
+	winogradDW
+)
+
+// winogradFor is the algorithm for a pass of a convolution, nil for none: which one depends on the shape
+// alone. The cost of a way is counted in multiplications for a pair of channels. The transforms of a tile
+// and a channel cost as much as 40 output channels, those of weights as much as 10 tiles, or 30 if the
+// weights are the result; BenchmarkWinograd is what these numbers come from.
+func winogradFor[T Float](s *ConvShape, g *geometry, pass winogradPass) *winogradTile {
 	if s.exact || !single[T]() || !winogradFits(g) {
 		return nil
 	}
@@ -19,14 +28,24 @@ func winogradFor[T Float](s *ConvShape, g *geometry, weights float64) *winogradT
 		return nil
 	}
 	const transforms = 40
+	weights, result := 10.0, g.out
+	switch pass {
+	case winogradDX:
+		result = g.in
+	case winogradDW:
+		weights = 30
+	}
 	c, oc := float64(g.c), float64(g.oc)
 	cost := func(t *winogradTile) float64 {
-		tiles := float64(g.n * cdiv(g.out[1], t.m) * cdiv(g.out[2], t.m))
-		return float64(t.points()) * (tiles*(1+transforms*(c+oc)/(c*oc)) + weights)
+		tiles := float64(g.n * cdiv(result[1], t.m) * cdiv(result[2], t.m))
+		return float64(t.points())*tiles*(1+transforms*(c+oc)/(c*oc)) + float64(t.weightPoints())*weights
 	}
 	var best *winogradTile
 	lowest := 9 * float64(g.n*g.out.size()+4)
-	for _, t := range []*winogradTile{winograd4, winograd2} {
+	if g.stride[1] == 2 {
+		lowest *= 2 // the direct way is slow then, that of the gradient by data most
+	}
+	for _, t := range winogradWays(g, pass) {
 		if v := cost(t); v < lowest {
 			best, lowest = t, v
 		}
@@ -34,14 +53,34 @@ func winogradFor[T Float](s *ConvShape, g *geometry, weights float64) *winogradT
 	return best
 }
 
+// winogradWays are the algorithms that can compute a pass of a convolution that winogradFits.
+func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
+	ones := g.pad == triple{0, 1, 1}
+	two := triple{1, 2, 2}
+	switch {
+	case g.stride[1] == 1 && ones && g.in == two && g.out == two:
+		return []*winogradTile{winogradQuad}
+	case g.stride[1] == 1:
+		return []*winogradTile{winograd4, winograd2}
+	case pass == winogradDX && ones:
+		return []*winogradTile{winogradDoubling}
+	case pass != winogradDX:
+		return []*winogradTile{winogradHalving}
+	}
+	return nil
+}
+
 // winogradFits tells whether a convolution is one that winograd can compute.
 func winogradFits(g *geometry) bool {
 	ones := triple{1, 1, 1}
-	if g.groups != 1 || g.ker != (triple{1, 3, 3}) || g.stride != ones || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
+	if g.groups != 1 || g.ker != (triple{1, 3, 3}) || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
+		return false
+	}
+	if g.stride != ones && g.stride != (triple{1, 2, 2}) {
 		return false
 	}
 	for d := 1; d < 3; d++ {
-		if g.pad[d] < 0 || g.pad[d] > 2 || g.out[d] < 1 || g.out[d] > g.in[d]+2*g.pad[d] {
+		if g.pad[d] < 0 || g.pad[d] > 2 || g.out[d] < 1 || g.out[d] > (g.in[d]+2*g.pad[d]-1)/g.stride[d]+1 {
 			return false
 		}
 	}
@@ -52,7 +91,7 @@ func winogradFits(g *geometry) bool {
 // result is finite; if not, the caller goes another way, which leaves infinities what they are.
 func winogradForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) bool {
 	g := s.geometry()
-	t := winogradFor[T](s, &g, 10)
+	t := winogradFor[T](s, &g, winogradY)
 	return t != nil && forwardWinograd(p, t, &g, x, w, e, y, scratch)
 }
 
@@ -60,7 +99,7 @@ func forwardWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, w []T, e
 	a := winograd[T]{
 		winogradTile: t,
 		in: winogradPlanes[T]{
-			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: [2]int{g.pad[1], g.pad[2]},
+			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: t.padding(g),
 			rows: cdiv(g.out[1], t.m), cols: cdiv(g.out[2], t.m),
 		},
 		taps: winogradTaps[T]{w: w, lane: 9 * g.c, step: 9, lanes: g.oc},
@@ -69,10 +108,26 @@ func forwardWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, w []T, e
 	return a.run(p, scratch)
 }
 
+// padding is how far before the first input the tiles begin, and paddingBack how far before the first
+// gradient of an output where that by data is computed.
+func (t *winogradTile) padding(g *geometry) [2]int {
+	if t == winogradQuad {
+		return [2]int{} // its border of zeros is understood
+	}
+	return [2]int{g.pad[1], g.pad[2]}
+}
+
+func (t *winogradTile) paddingBack(g *geometry) [2]int {
+	if t == winogradQuad || t == winogradDoubling {
+		return [2]int{}
+	}
+	return [2]int{2 - g.pad[1], 2 - g.pad[2]}
+}
+
 // winogradBackwardData is the same for ConvBackwardData.
 func winogradBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch Scratch[T]) bool {
 	g := s.geometry()
-	t := winogradFor[T](s, &g, 10)
+	t := winogradFor[T](s, &g, winogradDX)
 	return t != nil && dataWinograd(p, t, &g, dy, w, dx, scratch)
 }
 
@@ -80,7 +135,7 @@ func dataWinograd[T Float](p *Pool, t *winogradTile, g *geometry, dy, w, dx []T,
 	a := winograd[T]{
 		winogradTile: t,
 		in: winogradPlanes[T]{
-			x: dy, channels: g.oc, high: g.out[1], wide: g.out[2], pad: [2]int{2 - g.pad[1], 2 - g.pad[2]},
+			x: dy, channels: g.oc, high: g.out[1], wide: g.out[2], pad: t.paddingBack(g),
 			rows: cdiv(g.in[1], t.m), cols: cdiv(g.in[2], t.m),
 		},
 		taps: winogradTaps[T]{w: w, lane: 9, step: 9 * g.c, lanes: g.c, turned: true},
@@ -92,7 +147,7 @@ func dataWinograd[T Float](p *Pool, t *winogradTile, g *geometry, dy, w, dx []T,
 // winogradBackwardWeight is the same for ConvBackwardWeight.
 func winogradBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch Scratch[T]) bool {
 	g := s.geometry()
-	t := winogradFor[T](s, &g, 30)
+	t := winogradFor[T](s, &g, winogradDW)
 	return t != nil && weightWinograd(p, t, &g, x, dy, dw, scratch)
 }
 
@@ -101,7 +156,7 @@ func weightWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, dy, dw []
 	a := winogradGradient[T]{
 		winogradTile: t,
 		x: winogradPlanes[T]{
-			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: [2]int{g.pad[1], g.pad[2]},
+			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: t.padding(g),
 			rows: rows, cols: cols,
 		},
 		dy: winogradPlanes[T]{

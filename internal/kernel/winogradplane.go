@@ -1,7 +1,7 @@
 package kernel
 
-// winogradPlanes are images of channels planes, high×wide, that are cut into tiles of m×m points
-// (rows×cols of them in an image) starting pad before the first row and column.
+// winogradPlanes are images of channels planes, high×wide, that are cut into tiles (rows×cols of them in
+// an image) starting pad before the first row and column.
 type winogradPlanes[T Float] struct {
 	x          []T
 	channels   int
@@ -27,29 +27,30 @@ func (s *winogradPlanes[T]) segments(lo, hi int, f func(segment)) {
 	}
 }
 
-// reach is how many pixels a tile reads in each dimension.
-func (s *winogradPlanes[T]) reach(t *winogradTile) int {
+// extent is how many pixels a tile reads in each dimension, and how many there are to the next.
+func (s *winogradPlanes[T]) extent(t *winogradTile) (reach, step int) {
 	if s.delta {
-		return t.m
+		return t.m, t.m
 	}
-	return t.side
+	return t.reach, t.step
 }
 
 // band is the size of the band that rows of tiles need.
 func (s *winogradPlanes[T]) band(t *winogradTile, rows int) (size, pitch int) {
-	extra := s.reach(t) - t.m
-	pitch = max(s.pad[1]+cdiv(s.wide, 8)*8, s.cols*t.m+extra)
-	return (rows*t.m + extra) * pitch * winogradLanes, pitch
+	reach, step := s.extent(t)
+	pitch = max(s.pad[1]+cdiv(s.wide, 8)*8, s.cols*step+reach-step)
+	return (rows*step + reach - step) * pitch * winogradLanes, pitch
 }
 
 // transform sets the tiles of tile rows lo to hi, and of channels from group*winogradLanes to less
 // than end*winogradLanes, in dst; room is for a band.
 func (s *winogradPlanes[T]) transform(t *winogradTile, lo, hi, group, end int, dst grid[T], room []T) {
+	reach, step := s.extent(t)
 	s.segments(lo, hi, func(g segment) {
 		size, pitch := s.band(t, g.rows)
 		b := band[T]{room[:size], pitch}
-		above := g.row*t.m - s.pad[0]
-		first, last := max(above, 0), min(above+g.rows*t.m+s.reach(t)-t.m, s.high)
+		above := g.row*step - s.pad[0]
+		first, last := max(above, 0), min(above+g.rows*step+reach-step, s.high)
 		last = max(first, last)
 		clear(b.row(0, 0)[:(first-above)*pitch*winogradLanes])
 		b.clearAround(first-above, last-first, s.pad[1], cdiv(s.wide, 8)*8)

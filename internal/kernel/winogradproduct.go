@@ -41,25 +41,32 @@ func pointProduct[T Float](turned bool, strips, rows, kc int, a []T, stride int,
 	}
 }
 
-// productBlocks is with what and how many equal blocks to begin rows that are left.
+// productBlocks is with what and how many equal blocks to begin rows that are left. Rather than a low
+// block, which leaves registers empty, two of middle height come last.
 func productBlocks(rows int) (height, blocks int) {
-	if most := 12; avx512 && rows >= most {
-		return most, rows / most
+	tall, middle := 6, 4
+	if avx512 {
+		tall, middle = 12, 8
 	}
-	if most := 6; !avx512 && rows >= most {
-		return most, rows / most
+	blocks = rows / tall
+	if left := rows % tall; left > 0 && left < middle && blocks > 0 {
+		blocks--
 	}
-	return rows, 1 // 8 or 4 with AVX-512, else 4 or 2
+	switch {
+	case blocks > 0:
+		return tall, blocks
+	case rows >= middle:
+		return middle, rows / middle
+	}
+	return rows, 1
 }
 
 func productOfRows(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add int) {
 	switch {
 	case !avx512 && height == 6:
 		winogradRows6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
-	case !avx512 && height == 4:
-		winogradRows4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
 	case !avx512:
-		winogradRows2x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRows4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
 	case height == 12 && strips == 2:
 		winogradRowsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
 	case height == 8 && strips == 2:
@@ -79,10 +86,8 @@ func productOfColumns(height, strips, blocks, kc int, a *float32, stride int, b,
 	switch {
 	case !avx512 && height == 6:
 		winogradColumns6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
-	case !avx512 && height == 4:
-		winogradColumns4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
 	case !avx512:
-		winogradColumns2x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumns4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
 	case height == 12 && strips == 2:
 		winogradColumnsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
 	case height == 8 && strips == 2:

@@ -1,77 +1,42 @@
 package kernel
 
-import "math"
-
-// winogradTile is Winograd's F(m×m, 3×3): side = m+2 points in each dimension give m×m outputs of
-// a 3×3 convolution with stride 1 for side² multiplications instead of 9m². With x a tile of side×side
-// inputs and g the taps,
+// winogradTile is a bilinear algorithm for a 3×3 convolution, after Winograd: reach² inputs of a tile
+// give m² outputs for side² multiplications. It is described in one dimension; both are treated alike.
+// With x a tile of inputs and g the taps,
 //
 //	y = Aᵀ·((G·g·Gᵀ) ∘ (Bᵀ·x·B))·A
 //
-// and, dy being the gradient of y, that of g is Gᵀ·((A·dy·Aᵀ) ∘ (Bᵀ·x·B))·G. The matrices come from
-// Toom and Cook's interpolation; see Lavin and Gray, "Fast Algorithms for Convolutional Neural
-// Networks", 2015.
+// and, dy being the gradient of y, that of g is Gᵀ·((A·dy·Aᵀ) ∘ (Bᵀ·x·B))·G. See Lavin and Gray, "Fast
+// Algorithms for Convolutional Neural Networks", 2015.
 type winogradTile struct {
-	m, side int
-	bt      []float64 // side×side
-	at      []float64 // m×side
-	g       []float64 // side×3
+	m, side     int
+	reach, step int       // inputs that a tile reads, and from tile to tile
+	bt          []float64 // side×reach
+	at          []float64 // m×side
+	g           []float64 // kinds×3
+
+	// Several points may multiply with the same weights: kind tells with which, of kinds different ones.
+	kind  []int
+	kinds int
+
+	narrow, wide winogradKernels
 }
 
-func (t *winogradTile) points() int { return t.side * t.side }
-
-// winograd2 interpolates at 0, ±1 and ∞.
-var winograd2 = &winogradTile{
-	m: 2, side: 4,
-	bt: []float64{
-		1, 0, -1, 0,
-		0, 1, 1, 0,
-		0, -1, 1, 0,
-		0, 1, 0, -1,
-	},
-	at: []float64{
-		1, 1, 1, 0,
-		0, 1, -1, -1,
-	},
-	g: []float64{
-		1, 0, 0,
-		.5, .5, .5,
-		.5, -.5, .5,
-		0, 0, 1,
-	},
+// winogradKernels are the assembly of a tile, for vectors of 8 or of 16 channels.
+type winogradKernels struct {
+	input, delta func(rows, n int, src *float32, pitch int, dst *float32, point, step int)
+	output       func(rows, n int, src *float32, point, step int, dst *float32, pitch int, bad *float32)
+	weights      func(n int, w *float32, lane, step, turned int, dst *float32, point int)
+	gradient     func(n int, src *float32, point int, dst, bad *float32)
 }
 
-const (
-	rootHalf = math.Sqrt2 / 2
-	rootTwo  = math.Sqrt2
-)
+// points is how many products of channels a tile takes, and weightPoints how many different weights.
+func (t *winogradTile) points() int       { return t.side * t.side }
+func (t *winogradTile) weightPoints() int { return t.kinds * t.kinds }
 
-// winograd4 interpolates at 0, ±1/√2, ±√2 and ∞, which lose less precision than the usual 0, ±1, ±2
-// and ∞ because powers of the points and of their inverses are equally large.
-var winograd4 = &winogradTile{
-	m: 4, side: 6,
-	bt: []float64{
-		1, 0, -2.5, 0, 1, 0,
-		0, -rootTwo, -2, rootHalf, 1, 0,
-		0, rootTwo, -2, -rootHalf, 1, 0,
-		0, -rootHalf, -.5, rootTwo, 1, 0,
-		0, rootHalf, -.5, -rootTwo, 1, 0,
-		0, 1, 0, -2.5, 0, 1,
-	},
-	at: []float64{
-		1, 1, 1, 1, 1, 0,
-		0, rootHalf, -rootHalf, rootTwo, -rootTwo, 0,
-		0, .5, .5, 2, 2, 0,
-		0, rootHalf / 2, -rootHalf / 2, 2 * rootTwo, -2 * rootTwo, 1,
-	},
-	g: []float64{
-		1, 0, 0,
-		-2. / 3, -2 * rootHalf / 3, -1. / 3,
-		-2. / 3, 2 * rootHalf / 3, -1. / 3,
-		1. / 6, rootTwo / 6, 1. / 3,
-		1. / 6, -rootTwo / 6, 1. / 3,
-		0, 0, 1,
-	},
+// weightPoint is which weights a point multiplies with.
+func (t *winogradTile) weightPoint(point int) int {
+	return t.kind[point/t.side]*t.kinds + t.kind[point%t.side]
 }
 
 // sandwich computes lanes vectors side by side: dst = a·src·aᵀ with a to×from, or transposed from×to.

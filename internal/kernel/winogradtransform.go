@@ -79,7 +79,7 @@ type grid[T Float] struct {
 
 // newGrid lays out tiles of a number of channels, rounded up to whole lanes. Distances are no
 // multiples of large powers of two, so that points and tiles do not compete for sets of a cache.
-func newGrid[T Float](t *winogradTile, tiles, channels int) grid[T] {
+func newGrid[T Float](tiles, channels int) grid[T] {
 	g := grid[T]{step: roundLanes(channels) + winogradLanes}
 	g.point = cdiv(tiles, productRows) * productRows * g.step
 	if g.point/winogradLanes%2 == 0 {
@@ -88,16 +88,15 @@ func newGrid[T Float](t *winogradTile, tiles, channels int) grid[T] {
 	return g
 }
 
-// size is how many elements the grid takes.
-func (g *grid[T]) size(t *winogradTile) int { return t.points() * g.point }
+// size is how many elements so many points take.
+func (g *grid[T]) size(points int) int { return points * g.point }
 
 func roundLanes(n int) int { return cdiv(n, winogradLanes) * winogradLanes }
 
-// finite is 0 in all lanes until something infinite or NaN came by.
-type finite[T Float] [winogradLanes]T
-
-func (f *finite[T]) ok() bool {
-	for _, v := range f {
+// allFinite tells whether marks are still 0: transforms make them NaN where something infinite or NaN
+// comes by.
+func allFinite[T Float](marks []T) bool {
+	for _, v := range marks {
 		if v != v {
 			return false
 		}
@@ -105,30 +104,28 @@ func (f *finite[T]) ok() bool {
 	return true
 }
 
+// kernels are the assembly for the widest vectors there are, and how many channels these hold.
+func (t *winogradTile) kernels() (k *winogradKernels, lanes int) {
+	if avx512 {
+		return &t.wide, 16
+	}
+	return &t.narrow, 8
+}
+
 // inputs transforms rows×cols tiles of b to the first tiles of dst: Bᵀ·x·B.
 func inputs[T Float](t *winogradTile, rows, cols int, b *band[T], dst grid[T]) {
-	_ = b.row((rows-1)*t.m+t.side-1, (cols-1)*t.m+t.side-1)[winogradLanes-1]
+	_ = b.row((rows-1)*t.step+t.reach-1, (cols-1)*t.step+t.reach-1)[winogradLanes-1]
 	_ = dst.v[(t.points()-1)*dst.point+(rows*cols-1)*dst.step+winogradLanes-1]
 	if !simd || !single[T]() {
-		eachTile(t, rows, cols, b, dst, func(px, v []T) {
-			sandwich(t.bt, false, t.side, t.side, winogradLanes, px, b.pitch*winogradLanes, winogradLanes, v, t.side*dst.point, dst.point)
+		eachTile(rows, cols, t.step, b, dst, func(px, v []T) {
+			sandwich(t.bt, false, t.reach, t.side, winogradLanes, px, b.pitch*winogradLanes, winogradLanes, v, t.side*dst.point, dst.point)
 		})
 		return
 	}
-	var tmp [6 * 6 * winogradLanes]float32
+	k, lanes := t.kernels()
 	px, v := as32(b.px), as32(dst.v)
-	pitch, point, step := b.pitch*winogradLanes*4, dst.point*4, dst.step*4
-	switch {
-	case avx512 && t.m == 4:
-		winograd4Input16(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-	case avx512:
-		winograd2Input16(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-	case t.m == 4:
-		winograd4Input8(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-		winograd4Input8(rows, cols, &px[8], pitch, &v[8], point, step, &tmp[0])
-	default:
-		winograd2Input8(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-		winograd2Input8(rows, cols, &px[8], pitch, &v[8], point, step, &tmp[0])
+	for at := 0; at < winogradLanes; at += lanes {
+		k.input(rows, cols, &px[at], b.pitch*winogradLanes*4, &v[at], dst.point*4, dst.step*4)
 	}
 }
 
@@ -137,152 +134,45 @@ func deltas[T Float](t *winogradTile, rows, cols int, b *band[T], dst grid[T]) {
 	_ = b.row(rows*t.m-1, cols*t.m-1)[winogradLanes-1]
 	_ = dst.v[(t.points()-1)*dst.point+(rows*cols-1)*dst.step+winogradLanes-1]
 	if !simd || !single[T]() {
-		eachTile(t, rows, cols, b, dst, func(px, v []T) {
+		eachTile(rows, cols, t.m, b, dst, func(px, v []T) {
 			sandwich(t.at, true, t.m, t.side, winogradLanes, px, b.pitch*winogradLanes, winogradLanes, v, t.side*dst.point, dst.point)
 		})
 		return
 	}
-	var tmp [6 * 6 * winogradLanes]float32
+	k, lanes := t.kernels()
 	px, v := as32(b.px), as32(dst.v)
-	pitch, point, step := b.pitch*winogradLanes*4, dst.point*4, dst.step*4
-	switch {
-	case avx512 && t.m == 4:
-		winograd4Delta16(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-	case avx512:
-		winograd2Delta16(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-	case t.m == 4:
-		winograd4Delta8(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-		winograd4Delta8(rows, cols, &px[8], pitch, &v[8], point, step, &tmp[0])
-	default:
-		winograd2Delta8(rows, cols, &px[0], pitch, &v[0], point, step, &tmp[0])
-		winograd2Delta8(rows, cols, &px[8], pitch, &v[8], point, step, &tmp[0])
+	for at := 0; at < winogradLanes; at += lanes {
+		k.delta(rows, cols, &px[at], b.pitch*winogradLanes*4, &v[at], dst.point*4, dst.step*4)
 	}
 }
 
 // outputs makes rows×cols tiles of b from products: Aᵀ·M·A.
-func outputs[T Float](t *winogradTile, rows, cols int, src grid[T], b *band[T], bad *finite[T]) {
+func outputs[T Float](t *winogradTile, rows, cols int, src grid[T], b *band[T], marks []T) {
 	_ = b.row(rows*t.m-1, cols*t.m-1)[winogradLanes-1]
-	_ = src.v[(t.points()-1)*src.point+(rows*cols-1)*src.step+winogradLanes-1]
+	_, _ = src.v[(t.points()-1)*src.point+(rows*cols-1)*src.step+winogradLanes-1], marks[winogradLanes-1]
 	if !simd || !single[T]() {
-		eachTile(t, rows, cols, b, src, func(px, v []T) {
+		eachTile(rows, cols, t.m, b, src, func(px, v []T) {
 			sandwich(t.at, false, t.side, t.m, winogradLanes, v, t.side*src.point, src.point, px, b.pitch*winogradLanes, winogradLanes)
 			for i := range t.m {
 				for q, v := range px[i*b.pitch*winogradLanes:][:t.m*winogradLanes] {
-					bad[q%winogradLanes] += v - v
+					marks[q%winogradLanes] += v - v
 				}
 			}
 		})
 		return
 	}
-	var tmp [6 * 6 * winogradLanes]float32
-	px, v, not := as32(b.px), as32(src.v), as32(bad[:])
-	pitch, point, step := b.pitch*winogradLanes*4, src.point*4, src.step*4
-	switch {
-	case avx512 && t.m == 4:
-		winograd4Output16(rows, cols, &v[0], point, step, &px[0], pitch, &tmp[0], &not[0])
-	case avx512:
-		winograd2Output16(rows, cols, &v[0], point, step, &px[0], pitch, &tmp[0], &not[0])
-	case t.m == 4:
-		winograd4Output8(rows, cols, &v[0], point, step, &px[0], pitch, &tmp[0], &not[0])
-		winograd4Output8(rows, cols, &v[8], point, step, &px[8], pitch, &tmp[0], &not[8])
-	default:
-		winograd2Output8(rows, cols, &v[0], point, step, &px[0], pitch, &tmp[0], &not[0])
-		winograd2Output8(rows, cols, &v[8], point, step, &px[8], pitch, &tmp[0], &not[8])
+	k, lanes := t.kernels()
+	px, v, not := as32(b.px), as32(src.v), as32(marks)
+	for at := 0; at < winogradLanes; at += lanes {
+		k.output(rows, cols, &v[at], src.point*4, src.step*4, &px[at], b.pitch*winogradLanes*4, &not[at])
 	}
 }
 
-// eachTile calls f with the pixels and the points of each tile.
-func eachTile[T Float](t *winogradTile, rows, cols int, b *band[T], g grid[T], f func(px, v []T)) {
+// eachTile calls f with the pixels and the points of each tile; tiles begin step pixels apart.
+func eachTile[T Float](rows, cols, step int, b *band[T], g grid[T], f func(px, v []T)) {
 	for i := range rows {
 		for j := range cols {
-			f(b.row(i*t.m, j*t.m), g.v[(i*cols+j)*g.step:])
-		}
-	}
-}
-
-// winogradTaps describes 3×3 weights: those of output lane l and input channel k begin at l*lane + k*step.
-type winogradTaps[T Float] struct {
-	w          []T
-	lane, step int
-	turned     bool // by 180°
-	lanes      int  // how many there are
-}
-
-// weights transforms the taps of winogradLanes lanes from lane on and of n channels from k on,
-// G·g·Gᵀ: a strip for each point, winogradLanes for each channel, point elements apart.
-func (s *winogradTaps[T]) weights(t *winogradTile, lane, k, n int, dst []T, point int) {
-	_ = dst[(t.points()-1)*point+n*winogradLanes-1]
-	for half := 0; half < winogradLanes; half += 8 {
-		live := max(0, min(8, s.lanes-lane-half))
-		if live == 8 && simd && single[T]() {
-			wide := avx512 && half == 0 && lane+winogradLanes <= s.lanes
-			w := s.w[(lane+half)*s.lane+k*s.step:]
-			_ = w[7*s.lane+(n-1)*s.step+8]
-			var tmp [(9 + 6*3) * winogradLanes]float32
-			turned := 0
-			if s.turned {
-				turned = 1
-			}
-			switch {
-			case wide && t.m == 4:
-				winograd4Weights16(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
-			case wide:
-				winograd2Weights16(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
-			case t.m == 4:
-				winograd4Weights8(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
-			default:
-				winograd2Weights8(n, &as32(w)[0], s.lane*4, s.step*4, turned, &as32(dst)[half], point*4, &tmp[0])
-			}
-			if wide {
-				break
-			}
-			continue
-		}
-		for i := range n {
-			var g [9 * 8]T // [tap][lane]
-			for l := range live {
-				for tap, v := range s.w[(lane+half+l)*s.lane+(k+i)*s.step:][:9] {
-					if s.turned {
-						tap = 8 - tap
-					}
-					g[tap*8+l] = v
-				}
-			}
-			sandwich(t.g, false, 3, t.side, 8, g[:], 3*8, 8, dst[i*winogradLanes+half:], t.side*point, point)
-		}
-	}
-}
-
-// gradients makes the taps of n lanes from products: Gᵀ·M·G, nine for each lane.
-func gradients[T Float](t *winogradTile, n int, src []T, point int, dst []T, bad *finite[T]) {
-	_, _ = src[(t.points()-1)*point+n-1], dst[9*n-1]
-	done := 0
-	if simd && single[T]() {
-		var tmp [(9 + 3*6) * winogradLanes]float32
-		not := &as32(bad[:])[0]
-		if avx512 && n >= 16 {
-			done = n &^ 15
-			if t.m == 4 {
-				winograd4Gradient16(n/16, &as32(src)[0], point*4, &as32(dst)[0], &tmp[0], not)
-			} else {
-				winograd2Gradient16(n/16, &as32(src)[0], point*4, &as32(dst)[0], &tmp[0], not)
-			}
-		}
-		if n8 := (n - done) / 8; n8 > 0 {
-			from, to := &as32(src)[done], &as32(dst)[9*done]
-			done += 8 * n8
-			if t.m == 4 {
-				winograd4Gradient8(n8, from, point*4, to, &tmp[0], not)
-			} else {
-				winograd2Gradient8(n8, from, point*4, to, &tmp[0], not)
-			}
-		}
-	}
-	for l := done; l < n; l++ {
-		taps := dst[9*l:][:9]
-		sandwich(t.g, true, t.side, 3, 1, src[l:], t.side*point, point, taps, 3, 1)
-		for _, v := range taps {
-			bad[0] += v - v
+			f(b.row(i*step, j*step), g.v[(i*cols+j)*g.step:])
 		}
 	}
 }

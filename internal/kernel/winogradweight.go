@@ -1,15 +1,13 @@
 package kernel
 
-import "sync/atomic"
-
-// winogradGradient is the gradient by weights of a 3×3 convolution with stride 1: for each point the
-// product, over tiles, of transformed gradients of outputs with transformed inputs.
+// winogradGradient is the gradient by weights of a 3×3 convolution: for each point the product, over
+// tiles, of transformed gradients of outputs with transformed inputs.
 type winogradGradient[T Float] struct {
 	*winogradTile
 	x, dy winogradPlanes[T] // cut into the same tiles
 	n     int               // images
 	dw    []T
-	bad   atomic.Bool
+	marks []T // see winograd
 }
 
 const (
@@ -21,12 +19,13 @@ const (
 // run computes dw and tells whether all of it is finite; where it is not, it may have NaN in place of
 // an infinity.
 func (w *winogradGradient[T]) run(p *Pool, scratch Scratch[T]) bool {
+	w.marks = newMarks(p, scratch)
 	if w.n*w.x.rows*w.x.cols < w.x.channels {
 		w.byWeights(p, scratch)
 	} else {
 		w.byTiles(p, scratch)
 	}
-	return !w.bad.Load()
+	return allFinite(w.marks)
 }
 
 // byTiles takes a block of tiles at a time, and adds it to the products of all weights.
@@ -36,17 +35,19 @@ func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	per := max(cdiv(2*winogradLeast, w.x.cols), winogradTiles/(w.points()*w.x.cols*(roundLanes(c)+roundLanes(oc))))
 	blocks := cdiv(rows, per)
 	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
-	m := newGrid[T](w.winogradTile, oc, c)
-	m.v = take(scratch, m.size(w.winogradTile))
+	m := newGrid[T](oc, c)
+	m.v = take(scratch, m.size(w.weightPoints()))
 	for i := range blocks {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
 		w.transform(p, lo, hi, v, d, rooms, size)
-		p.Run(w.points(), func(_, q int) { w.multiply(q, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0) })
+		p.Run(w.weightPoints(), func(_, u int) { w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0) })
 	}
-	p.Range(oc, max(1, 256/c), func(lo, hi int) {
+	pieces := min(oc, p.Threads())
+	p.Run(pieces, func(worker, i int) {
+		lo, hi := i*oc/pieces, (i+1)*oc/pieces
 		part := m
 		part.v = m.v[lo*m.step:]
-		w.store(lo, hi-lo, 0, c, part)
+		w.store(worker, lo, hi-lo, 0, c, part)
 	})
 }
 
@@ -57,9 +58,9 @@ func (w *winogradGradient[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	rows := w.n * w.x.rows
 	tiles := rows * w.x.cols
 	wide := min(roundLanes(c), max(1, winogradLeft/(w.points()*tiles*winogradPair))*winogradPair)
-	high := min(oc, max(1, winogradKeep/(w.points()*wide*12))*12)
-	m := newGrid[T](w.winogradTile, high, wide)
-	v, d, rooms, size := w.rooms(p, scratch, rows, m.size(w.winogradTile))
+	high := min(oc, max(1, winogradKeep/(w.weightPoints()*wide*12))*12)
+	m := newGrid[T](high, wide)
+	v, d, rooms, size := w.rooms(p, scratch, rows, m.size(w.weightPoints()))
 	w.transform(p, 0, rows, v, d, rooms, size)
 	strips := cdiv(oc, high)
 	p.Run(cdiv(c, wide)*strips, func(worker, i int) {
@@ -67,18 +68,18 @@ func (w *winogradGradient[T]) byWeights(p *Pool, scratch Scratch[T]) {
 		m.v = rooms[worker*size:][:size]
 		o, from := i%strips*high, i/strips*wide
 		n, end := min(high, oc-o), min(c, from+wide)
-		for q := range w.points() {
-			w.multiply(q, o, n, from, end, tiles, v, d, m, false)
+		for u := range w.weightPoints() {
+			w.multiply(u, o, n, from, end, tiles, v, d, m, false)
 		}
-		w.store(o, n, from, end, m)
+		w.store(worker, o, n, from, end, m)
 	})
 }
 
 // rooms takes memory for the tiles of some tile rows and, for each thread, for a band and at least
 // size elements.
 func (w *winogradGradient[T]) rooms(p *Pool, scratch Scratch[T], rows, size int) (v, d grid[T], rooms []T, each int) {
-	v, d = newGrid[T](w.winogradTile, rows*w.x.cols, w.x.channels), newGrid[T](w.winogradTile, rows*w.x.cols, w.dy.channels)
-	v.v, d.v = take(scratch, v.size(w.winogradTile)), take(scratch, d.size(w.winogradTile))
+	v, d = newGrid[T](rows*w.x.cols, w.x.channels), newGrid[T](rows*w.x.cols, w.dy.channels)
+	v.v, d.v = take(scratch, v.size(w.points())), take(scratch, d.size(w.points()))
 	for _, s := range []*winogradPlanes[T]{&w.x, &w.dy} {
 		band, _ := s.band(w.winogradTile, min(rows, s.rows))
 		size = max(size, band)
@@ -100,24 +101,27 @@ func (w *winogradGradient[T]) transform(p *Pool, lo, hi int, v, d grid[T], rooms
 	})
 }
 
-// multiply sets point q of n rows of m, which are those of output channel o, to the sum over tiles for
-// the input channels from up to end.
-func (w *winogradGradient[T]) multiply(q, o, n, from, end, tiles int, v, d, m grid[T], add bool) {
-	for c := from; c < end; c += winogradPair {
-		strips := min(2, cdiv(end-c, winogradLanes))
-		right := v.v[q*v.point+c:]
-		pointProduct(true, strips, n, tiles, d.v[q*d.point+o:], d.step, right, right[(strips-1)*winogradLanes:], v.step, m.v[q*m.point+c-from:], m.step, add)
+// multiply sets, or adds to, point u of the weights in n rows of m, which are those of output channel o:
+// the sum over tiles, and over the points that multiply with these weights, for the input channels from
+// up to end.
+func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m grid[T], add bool) {
+	for q := range w.points() {
+		if w.weightPoint(q) != u {
+			continue
+		}
+		for c := from; c < end; c += winogradPair {
+			strips := min(2, cdiv(end-c, winogradLanes))
+			right := v.v[q*v.point+c:]
+			pointProduct(true, strips, n, tiles, d.v[q*d.point+o:], d.step, right, right[(strips-1)*winogradLanes:], v.step, m.v[u*m.point+c-from:], m.step, add)
+		}
+		add = true
 	}
 }
 
 // store sets the weights of n output channels from o on and of input channels from up to end.
-func (w *winogradGradient[T]) store(o, n, from, end int, m grid[T]) {
-	var bad finite[T]
+func (w *winogradGradient[T]) store(worker, o, n, from, end int, m grid[T]) {
 	c := w.x.channels
 	for i := range n {
-		gradients(w.winogradTile, end-from, m.v[i*m.step:], m.point, w.dw[((o+i)*c+from)*9:][:(end-from)*9], &bad)
-	}
-	if !bad.ok() {
-		w.bad.Store(true)
+		gradients(w.winogradTile, end-from, m.v[i*m.step:], m.point, w.dw[((o+i)*c+from)*9:][:(end-from)*9], w.marks[worker*winogradLanes:])
 	}
 }

@@ -16,7 +16,7 @@ func winogradProducts() {
 			winogradProduct(16, rows, 2, turned)
 			winogradProduct(16, rows, 1, turned)
 		}
-		for _, rows := range []int{6, 4, 2} {
+		for _, rows := range []int{6, 4} {
 			winogradProduct(8, rows, 1, turned)
 		}
 	}
@@ -37,7 +37,7 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 		"func(blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc int, add int)")
 	Doc(fmt.Sprintf("winograd%s%dx%d sets %d*blocks rows of strips of c, or adds to them if add is not 0: Σ %s*b[k*rsB+j]; strides are in bytes.", name, rows, 16*strips, rows, left))
 	Pragma("noescape")
-	v := &vectors{lanes: lanes}
+	v := newVectors(lanes)
 	first := Load(Param("a"), GP64())
 	stride := Load(Param("stride"), GP64())
 	rsB := Load(Param("rsB"), GP64())
