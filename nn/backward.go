@@ -18,7 +18,7 @@ func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value
 	last := len(trail) - 1
 	wrt, handed := extend(r.wrt, trail[:last])
 	lr := r
-	lr.wrt, lr.borrow = wrt, false
+	lr.wrt, lr.borrow, lr.take = wrt, false, nil
 	st, err := g.lowerStage(haves[last], types, lr)
 	if err != nil {
 		return nil, err

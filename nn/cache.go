@@ -10,7 +10,6 @@ import (
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -94,6 +93,7 @@ func (c *cache) add(key string, st *stage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.entries) >= cacheSize {
+		c.entries[0].stage.pool.close()
 		c.entries = slices.Delete(c.entries, 0, 1)
 	}
 	c.entries = append(c.entries, cached{key, st})
@@ -101,8 +101,22 @@ func (c *cache) add(key string, st *stage) {
 
 func (c *cache) clear() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		e.stage.pool.close()
+	}
 	c.entries = nil
-	c.mu.Unlock()
+}
+
+// Trim gives back the memory that runs have left for later ones: programs, and what kernels derived
+// from weights. Later runs make them anew. It may be called at any time.
+func (g *Graph) Trim() {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	g.cache.clear()
+	for _, p := range g.params() {
+		p.Changed()
+	}
 }
 
 // fits says whether the stage was specialized for the values at hand.
@@ -134,32 +148,57 @@ func equalValue(a, b dtype.Value) bool {
 // programs are the idle programs of one lowering: each concurrent run takes its own.
 type programs struct {
 	mu   sync.Mutex
-	idle []*engine.Program
+	idle map[variant][]*engine.Program
 }
 
-func (p *programs) take(roots gorgonia.Nodes, params map[*Param]*gorgonia.Node) (*engine.Program, error) {
+// variant is in what way a program was compiled.
+type variant struct {
+	hands   bool // it hands over gradients and updates
+	private bool // nobody keeps its values
+}
+
+func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // one graph must not be compiled by two goroutines at once
-	if n := len(p.idle); n > 0 {
-		x := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		return x, nil
+	if list := p.idle[v]; len(list) > 0 {
+		last := len(list) - 1
+		p.idle[v] = list[:last]
+		return list[last], nil
 	}
-	x, err := engine.Compile(engine.Options{}, roots...)
+	o := engine.Options{Private: v.private}
+	if v.hands {
+		o.Gate, o.Handed = st.handing.gate, st.handovers()
+	}
+	x, err := engine.Compile(o, st.roots...)
 	if err != nil {
 		return nil, err
 	}
-	for param, n := range params {
+	for param, n := range st.params {
 		x.Keep(n, param.kept)
 	}
 	return x, nil
 }
 
-func (p *programs) give(x *engine.Program) {
+func (p *programs) give(x *engine.Program, v variant) {
 	if x == nil {
 		return
 	}
 	p.mu.Lock()
-	p.idle = append(p.idle, x)
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	if p.idle == nil {
+		p.idle = map[variant][]*engine.Program{}
+	}
+	p.idle[v] = append(p.idle[v], x)
+}
+
+// close gives back the memory of idle programs.
+func (p *programs) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, list := range p.idle {
+		for _, x := range list {
+			x.Close()
+		}
+	}
+	clear(p.idle)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -23,6 +24,8 @@ type request struct {
 	seed      [2]uint64 // seed and step, for random operators
 	unchecked bool      // inputs come from graft itself
 	borrow    bool      // results may be the engine's memory, valid until the next run
+	begin     func(loss dtype.Value) error
+	take      func(p *Param, x *tensor.Dense) error // gets gradients and updates as they arrive; nil: the result has them
 }
 
 // result is what a request computed; grads and updates follow request.wrt and the statistics.
@@ -30,6 +33,7 @@ type result struct {
 	values  []dtype.Value
 	grads   []*tensor.Dense // nil where the loss does not depend on it
 	updates map[*Param]*tensor.Dense
+	taken   bool   // request.take got the gradients and updates
 	done    func() // gives borrowed memory back
 }
 
@@ -114,7 +118,8 @@ type stage struct {
 	key     *gorgonia.Node
 	roots   gorgonia.Nodes
 	pool    programs
-	params  map[*Param]*gorgonia.Node
+	params  map[*Param]*gorgonia.Node // that kernels may keep something of
+	handing handing
 }
 
 type boundNode struct {
@@ -193,6 +198,9 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 		}
 	}
 	st.seal(w, have)
+	if st.final && r.loss != nil && st.values[r.loss] == nil {
+		st.handing.gate = st.nodes[r.loss]
+	}
 	return st, nil
 }
 
@@ -269,6 +277,7 @@ func (st *stage) seal(w *walker, have map[*Value]dtype.Value) {
 		}
 	}
 	st.key = w.key
+	st.handing.nodes = w.params
 	if !w.train { // in training no weight stays what it is
 		st.params = w.params
 	}
@@ -301,7 +310,8 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	if len(st.roots) == 0 {
 		return nil, ctx.Err()
 	}
-	p, err := st.pool.take(st.roots, st.params)
+	hands := st.hands(r)
+	p, err := st.pool.take(st, variant{hands: hands, private: !r.borrow})
 	if err != nil {
 		return nil, &Error{Stage: "compile", Err: err}
 	}
@@ -323,9 +333,14 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 			return nil, err
 		}
 	}
-	if err := p.Run(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	if hands {
+		err = p.RunHanding(ctx, st.receiver(p, r))
+	} else {
+		err = p.Run(ctx)
+	}
+	if err != nil {
+		if e := ctx.Err(); e != nil && (!hands || errors.Is(err, e)) {
+			return nil, e
 		}
 		var e *op.Error
 		if errors.As(err, &e) {
@@ -374,7 +389,7 @@ func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r req
 			return nil, err
 		}
 	}
-	st.pool.give(p)
+	st.pool.give(p, variant{private: !r.borrow})
 	return out, nil
 }
 
@@ -384,11 +399,18 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	if err != nil {
 		return nil, err
 	}
-	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}, done: func() { st.pool.give(p) }}
+	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}}
+	hands := st.hands(r)
+	res.done = func() { st.pool.give(p, variant{hands: hands, private: !r.borrow}) }
 	for i, v := range r.want {
 		if res.values[i], err = st.value(p, v, have, r.borrow); err != nil {
 			return nil, err
 		}
+	}
+	if res.taken = hands && p != nil; res.taken {
+		res.done()
+		res.done = func() {}
+		return res, nil
 	}
 	if res.grads, err = st.gradValues(p, r.borrow); err != nil {
 		return nil, err
@@ -428,5 +450,6 @@ func (st *stage) gradValues(p *engine.Program, borrow bool) ([]*tensor.Dense, er
 		}
 		grads[i] = d
 	}
+	runtime.KeepAlive(p) // d is its memory
 	return grads, nil
 }

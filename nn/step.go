@@ -20,6 +20,14 @@ type StepOptions struct {
 	Train  bool     // batch statistics and dropout
 	Seed   uint64   // of random operators, together with Count
 	Count  uint64   // the number of the step
+
+	// Take, if set, gets what is otherwise in Step.Grads and Step.States while the step runs: each
+	// gradient and each next value of a statistic as soon as nothing will read the parameter any
+	// more, so that Take may change its elements. It may also overwrite x, which is valid until it
+	// returns. Begin, which must be set too, gets the loss before; an error of either ends the step.
+	// From Begin on the context does not end it.
+	Take  func(p *Param, x *tensor.Dense) error
+	Begin func(loss float64) error
 }
 
 // Step is what a step computed. Its tensors are the engine's memory: use them before Release.
@@ -51,7 +59,7 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error)
 			}
 		}
 	}
-	r := request{want: o.Want, train: o.Train, seed: [2]uint64{o.Seed, o.Count}, borrow: true}
+	r := request{want: o.Want, train: o.Train, seed: [2]uint64{o.Seed, o.Count}, borrow: o.Take == nil}
 	if o.Loss != nil {
 		r.loss = o.Loss
 		r.want = append(append([]*Value(nil), o.Want...), o.Loss)
@@ -64,6 +72,15 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error)
 		return nil, err
 	}
 	r.unchecked = !g.complete(feed)
+	if r.take = o.Take; r.take != nil {
+		r.begin = func(loss dtype.Value) error {
+			x, err := lossOf(o.Loss, loss)
+			if err != nil {
+				return err
+			}
+			return o.Begin(x)
+		}
+	}
 	res, err := g.exec(ctx, feed, r)
 	if err != nil {
 		return nil, err
@@ -72,20 +89,51 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error)
 	if o.Loss != nil {
 		last := len(res.values) - 1
 		s.Values = res.values[:last]
-		d, ok := res.values[last].(*tensor.Dense)
-		if !ok {
-			return nil, &Error{Stage: "run", Input: o.Loss.name, Want: "a tensor of rank 0", Got: o.Loss.typ}
-		}
-		x, err := dtype.Float64s(d)
-		if err != nil {
+		if s.Loss, err = lossOf(o.Loss, res.values[last]); err != nil {
 			return nil, err
 		}
-		s.Loss = x[0]
 		for i, p := range params {
 			if i < len(res.grads) && res.grads[i] != nil {
 				s.Grads[p] = res.grads[i]
 			}
 		}
 	}
+	if r.take != nil && !res.taken {
+		return s, s.handOver(o, params)
+	}
 	return s, nil
+}
+
+// lossOf is the loss as a number.
+func lossOf(v *Value, x dtype.Value) (float64, error) {
+	d, ok := x.(*tensor.Dense)
+	if !ok {
+		return 0, &Error{Stage: "run", Input: v.name, Want: "a tensor of rank 0", Got: v.typ}
+	}
+	f, err := dtype.Float64s(d)
+	if err != nil {
+		return 0, err
+	}
+	return f[0], nil
+}
+
+// handOver hands over after the step what could not be handed over during it.
+func (s *Step) handOver(o StepOptions, params []*Param) error {
+	if err := o.Begin(s.Loss); err != nil {
+		return err
+	}
+	for _, p := range params {
+		if d := s.Grads[p]; d != nil {
+			if err := o.Take(p, d); err != nil {
+				return err
+			}
+		}
+	}
+	for p, d := range s.States {
+		if err := o.Take(p, d); err != nil {
+			return err
+		}
+	}
+	s.Grads, s.States = Grads{}, nil
+	return nil
 }

@@ -28,6 +28,7 @@ type binding struct {
 	lossBy  Loss
 	feed    nn.Feed
 	watch   []watched // all parameters of the graph
+	apart   bool      // the parameters can be updated one by one
 }
 
 // watched is a parameter of the fork beside the graph's, and what the graph's was like.
@@ -134,6 +135,7 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 			d.params = append(d.params, p)
 		}
 	}
+	d.apart = t.apart()
 	for _, n := range notes {
 		t.say(Event{Kind: Note, Text: n})
 	}

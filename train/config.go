@@ -9,6 +9,12 @@ import (
 )
 
 // Config says how to train. The zero value of every field is the default written beside it.
+//
+// A step whose loss is not a number changes nothing. Beyond that, each parameter is updated as soon as
+// its gradient is there, which saves the memory of a copy of all parameters: should the loss be a number
+// but a gradient not, then the step stops there with an error, parameters nearer to the loss have
+// been updated by it, and all are numbers still. With Whole a step changes all parameters or none.
+// Accumulate, ClipNorm and rules other than SGD, Adam and AdamW imply it.
 type Config struct {
 	Loss     Loss           // nil: CrossEntropy for classes, MSE for targets that are floating-point numbers
 	Rule     optim.Rule     // nil: optim.AdamW
@@ -21,6 +27,7 @@ type Config struct {
 	Accumulate int     // batches whose gradients make one step, as if they were one batch; 0: 1
 	Workers    int     // goroutines that prepare batches, see data.Loader; of no influence on the result
 	ClipNorm   float64 // gradients are scaled down to this global norm; 0: they are not
+	Whole      bool    // all gradients are kept until the step is sure to succeed, see Config
 	EMA        float64 // decay of the weights' running average, which validation and checkpoints use; 0: none
 	Seed       uint64  // of shuffling, augmentation and dropout
 	Groups     []Group // parameters with settings of their own; the first that matches counts

@@ -15,16 +15,17 @@ import (
 
 // state is what the trainer keeps for one parameter.
 type state struct {
-	plan  plan
-	slots []optim.Slot
-	n     int           // updates of this parameter
-	grad  *tensor.Dense // the gradient, summed over micro-batches; the engine's memory while a group has one batch only
-	has   bool          // grad holds one
-	ema   *tensor.Dense // the running average, or the raw weight while the graph holds the average
-	young bool          // the average has NaN where it begins anew at the weights
-	safe  *tensor.Dense // of a statistic: its value before the step, while gradients accumulate
-	shape []int         // that of the parameter when the state was made or cut last
-	typ   op.DType
+	plan   plan
+	slots  []optim.Slot
+	n      int           // updates of this parameter
+	grad   *tensor.Dense // the gradient, summed over micro-batches; the engine's memory while a group has one batch only
+	has    bool          // grad holds one, or the parameter was updated on its arrival
+	square float64       // of a gradient that was used on arrival, the sum of the squares
+	ema    *tensor.Dense // the running average, or the raw weight while the graph holds the average
+	young  bool          // the average has NaN where it begins anew at the weights
+	safe   *tensor.Dense // of a statistic: its value before the step, while gradients accumulate
+	shape  []int         // that of the parameter when the state was made or cut last
+	typ    op.DType
 }
 
 // follow brings the states up to date with the graph: parameters come and go, and are cut or

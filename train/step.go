@@ -60,7 +60,7 @@ func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate
 		return StepInfo{}, err
 	}
 	info := StepInfo{Step: t.progress.Step, Rate: t.rate(total), Samples: samplesIn(batch)}
-	if info.Loss, err = t.micro(ctx, d, batch, accumulate); err != nil {
+	if info.Loss, err = t.micro(ctx, d, batch, info.Rate, accumulate); err != nil {
 		return info, err
 	}
 	if t.group.count < accumulate {
@@ -80,16 +80,17 @@ func samplesIn(b data.Sample) int {
 
 // group is the micro-batches since the last update.
 type group struct {
-	count  int
-	weight float64 // Σ of the batches' weights
-	sum    bool    // gradients add up, there is no mean
-	first  int     // number of the first micro-batch
-	order  []*nn.Param
+	count   int
+	weight  float64 // Σ of the batches' weights
+	sum     bool    // gradients add up, there is no mean
+	first   int     // number of the first micro-batch
+	arrived bool    // the parameters are updated already
+	order   []*nn.Param
 }
 
-// micro runs one batch forward and backward and adds its gradients to those of its group. When
-// it fails, the whole group is abandoned.
-func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accumulate int) (loss float64, err error) {
+// micro runs one batch forward and backward and adds its gradients to those of its group, or
+// updates the parameters at once. When it fails, the whole group is abandoned.
+func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate float64, accumulate int) (loss float64, err error) {
 	if t.group.count == 0 {
 		t.begin(d)
 	}
@@ -102,11 +103,16 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accu
 	if err != nil {
 		return 0, &op.Error{Stage: "train", Err: err}
 	}
-	s, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Loss: d.loss, Params: d.params, Train: true, Seed: t.c.Seed, Count: uint64(t.Micro)})
-	if err != nil {
-		return 0, err
+	o := nn.StepOptions{Loss: d.loss, Params: d.params, Train: true, Seed: t.c.Seed, Count: uint64(t.Micro)}
+	a := arrival{t: t, d: d, counts: weight != 0, rate: rate}
+	if t.onArrival(d, accumulate) {
+		o.Begin, o.Take, t.group.arrived = a.begin, a.take, true
 	}
-	alone := accumulate == 1 && t.group.count == 0 // then the gradients need no copy until the update
+	s, err := d.fork.Step(ctx, d.feed, o)
+	if err != nil {
+		return a.loss, err
+	}
+	alone := !t.group.arrived && accumulate == 1 && t.group.count == 0 // then the gradients need no copy until the update
 	defer func() {
 		if alone && err == nil {
 			t.lent = s
@@ -121,6 +127,9 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, accu
 	}
 	if !finite(s.Loss) {
 		return s.Loss, t.diverged("the loss is %v", s.Loss)
+	}
+	if t.group.arrived {
+		return s.Loss, nil
 	}
 	t.group.sum = t.group.sum || weight < 0
 	factor := 1.0
@@ -168,8 +177,12 @@ func (t *Trainer) handBack() {
 
 // diverged is the error of a step that leaves the numbers.
 func (t *Trainer) diverged(format string, args ...any) error {
-	what := fmt.Errorf(format, args...)
-	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %w; the parameters keep the values before it: try a lower rate, ClipNorm, or look at the data", t.progress.Step+1, what)}
+	return t.stopped(fmt.Sprintf(format, args...), "the parameters keep the values before it")
+}
+
+// stopped is the error of a step that had to end because of what it met, and what it left.
+func (t *Trainer) stopped(what, left string) error {
+	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; %s: try a lower rate, ClipNorm, or look at the data", t.progress.Step+1, what, left)}
 }
 
 // begin opens a group: what it may change before its update is put aside.
@@ -189,7 +202,7 @@ func (t *Trainer) begin(d *binding) {
 
 // abandon forgets an open group: statistics are again what they were before it.
 func (t *Trainer) abandon() {
-	if t.group.count == 0 {
+	if t.group.count == 0 && !t.group.arrived {
 		return
 	}
 	t.handBack()

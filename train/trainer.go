@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime/debug"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -58,6 +59,8 @@ func New(g *nn.Graph, c Config) (*Trainer, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	g.Trim()
+	debug.FreeOSMemory() // once: loading and running have left memory that training can use
 	t := &Trainer{g: g, c: c, seen: g.Version(), log: c.Log}
 	if err := t.follow(); err != nil {
 		return nil, err

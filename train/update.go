@@ -8,7 +8,6 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/optim"
 	"gorgonia.org/tensor"
 )
@@ -18,6 +17,9 @@ import (
 func (t *Trainer) update(total int) (float64, error) {
 	if t.group.count == 0 {
 		return 0, nil
+	}
+	if t.group.arrived {
+		return t.arrived(), nil
 	}
 	defer t.handBack()
 	scale := 1.0
@@ -44,21 +46,20 @@ func (t *Trainer) update(total int) (float64, error) {
 		if scale != 1 {
 			add(s.grad, s.grad, scale, true)
 		}
-		h := optim.Hyper{Rate: rate * s.plan.rate, Step: s.n}
-		if err := s.plan.rule.Step(p.Data, s.grad, s.slots, h); err != nil {
-			return &op.Error{Stage: "train", Input: p.Name(), Err: err}
-		}
-		p.Changed()
-		s.n++
 		s.has = false
-		return nil
+		return s.step(p, s.grad, rate)
 	}); err != nil {
 		return norm, err
 	}
+	t.close()
+	return norm, nil
+}
+
+// close ends a group that was used for an update.
+func (t *Trainer) close() {
 	t.progress.Step++
 	t.average()
 	t.group = group{order: t.group.order[:0]}
-	return norm, nil
 }
 
 // each calls f for the parameters that have a gradient. They are independent, so the result does

@@ -43,6 +43,12 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	if arena = fit(buffers); arena > limit {
 		return 0, 0, fmt.Errorf("engine: the graph takes %d bytes for its intermediate values, more than the limit of %d", arena, limit)
 	}
+	slices.SortFunc(buffers, func(a, b *buffer) int { return cmp.Compare(a.off, b.off) })
+	for i, s := range b.steps {
+		if s.kind == kernelStep {
+			s.holes = holes(buffers, i, arena)
+		}
+	}
 	return arena, naive, nil
 }
 

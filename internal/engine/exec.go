@@ -2,14 +2,10 @@ package engine
 
 import (
 	"context"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/graft-ml/graft/internal/kernel"
 )
-
-// cacheLine is the alignment, in bytes, of everything the engine allocates.
-const cacheLine = 64
 
 // Exec is what a running kernel is offered: the worker pool, scratch memory and the context of
 // the run. The zero value and nil work too (no workers, scratch from the heap): that is how
@@ -18,11 +14,10 @@ const cacheLine = 64
 // Scratch memory comes uninitialised, is 64-byte aligned and valid until the kernel returns. It
 // may be asked for from several goroutines of one kernel.
 type Exec struct {
-	ctx   context.Context
-	pool  *kernel.Pool
-	at    *step // the step that runs
-	block []byte
-	used  atomic.Int64 // bytes asked for since reset; beyond len(block) they came from the heap
+	ctx     context.Context
+	pool    *kernel.Pool
+	at      *step // the step that runs
+	scratch scratchpad
 }
 
 // Pool returns the worker pool of the run; nil means serial.
@@ -58,7 +53,7 @@ func Scratch[T kernel.Float](x *Exec) func(n int) []T {
 	return func(n int) []T { return scratch[T](x, n) }
 }
 
-// scratch cuts n elements of the pointer-free type T from the block of x.
+// scratch returns n elements of the pointer-free type T.
 func scratch[T any](x *Exec, n int) []T {
 	if n == 0 {
 		return nil
@@ -67,27 +62,6 @@ func scratch[T any](x *Exec, n int) []T {
 		return make([]T, n)
 	}
 	var zero T
-	size := align(int64(n) * int64(unsafe.Sizeof(zero)))
-	end := x.used.Add(size)
-	if end > int64(len(x.block)) {
-		return make([]T, n)
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(&x.block[end-size])), n)
-}
-
-// reset makes the whole block free again, larger if it was too small for the last kernel.
-func (x *Exec) reset() {
-	if used := x.used.Load(); used > int64(len(x.block)) {
-		x.block = alignedBytes(used)
-	}
-	x.used.Store(0)
-}
-
-func align(n int64) int64 { return (n + cacheLine - 1) &^ (cacheLine - 1) }
-
-// alignedBytes allocates n zeroed bytes that start on a cache line.
-func alignedBytes(n int64) []byte {
-	b := make([]byte, n+cacheLine)
-	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (cacheLine - 1)
-	return b[skip : int64(skip)+n : int64(skip)+n]
+	b := x.scratch.take(int64(n) * int64(unsafe.Sizeof(zero)))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }

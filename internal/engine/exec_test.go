@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -23,11 +24,11 @@ func TestScratch(t *testing.T) {
 	x := &Exec{}
 	ask := func() ([]float32, []byte) { return x.Float32(1000), x.Bytes(3) }
 	ask()
-	x.reset() // grown to what the kernel asked for
-	if n := testing.AllocsPerRun(10, func() { x.reset(); ask() }); n > 0 {
+	x.scratch.reset(nil) // grown to what the kernel asked for
+	if n := testing.AllocsPerRun(10, func() { x.scratch.reset(nil); ask() }); n > 0 {
 		t.Errorf("%v allocations after warm-up", n)
 	}
-	x.reset()
+	x.scratch.reset(nil)
 	a, b := ask()
 	for i := range a {
 		a[i] = 1
@@ -59,6 +60,30 @@ func TestScratchFromWorkers(t *testing.T) {
 				}
 			}
 		}
-		x.reset()
+		x.scratch.reset(nil)
+	}
+}
+
+// Scratch memory comes from the holes of the arena first, and several pieces do not overlap.
+func TestScratchInHoles(t *testing.T) {
+	buffers := []*buffer{{size: 4096, off: 0, first: 0, last: 3}, {size: 4096, off: 3 * 4096, first: 1, last: 1}, {size: 8192, off: 4096, first: 5, last: 5}}
+	list := holes(buffers, 1, 8*4096)
+	if want := []hole{{4 * 4096, 4 * 4096}, {4096, 2 * 4096}}; !slices.Equal(list, want) {
+		t.Fatalf("holes %v, want %v", list, want)
+	}
+	var p scratchpad
+	p.arena = alignedBytes(8 * 4096)
+	for range 3 {
+		p.reset(list)
+		at := map[*byte]bool{}
+		for range 12 {
+			b := p.take(2000)
+			clear(b)
+			at[&b[0]] = true
+		}
+		b := p.take(5 * 4096)
+		if len(at) != 12 || at[&b[0]] || len(p.blocks) != 1 {
+			t.Fatalf("%d pieces, %d blocks", len(at), len(p.blocks))
+		}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -21,6 +22,14 @@ type Options struct {
 	MaxBytes int64
 	// Unfused runs every core by itself, as one asks for to compare.
 	Unfused bool
+	// Private says that nobody looks at what Value returned once the program has run again, was
+	// closed or is out of use: its memory then need not be the collector's.
+	Private bool
+	// Gate, if not nil, is a root that is computed before any other is handed over.
+	Gate *gorgonia.Node
+	// Handed are roots whose values are handed over while the program runs, see RunHanding. They
+	// take memory no longer than that; Value does not know them.
+	Handed []Handover
 }
 
 func (o Options) maxBytes() int64 {
@@ -39,6 +48,8 @@ type Program struct {
 	steps   []*step
 	stats   Stats
 	exec    Exec
+	memory  *memory
+	handed  bool // Options.Handed is not empty
 	running atomic.Bool
 }
 
@@ -86,6 +97,11 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		b.absorb()
 	}
 	b.collapse()
+	if p.handed = len(o.Handed) > 0; p.handed {
+		if err := b.hand(o, roots, p.roots); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if p.stats.Arena, p.stats.Naive, err = b.plan(o.maxBytes()); err != nil {
 		return nil, err
@@ -95,13 +111,23 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 	if o.Pool == nil {
 		p.exec.pool = kernel.Default()
 	}
+	p.memory = &memory{private: o.Private}
 	p.allocate(b.values)
+	runtime.AddCleanup(p, (*memory).free, p.memory)
 	return p, nil
+}
+
+// Close gives the program's memory back. It cannot run any more.
+func (p *Program) Close() {
+	if p.running.CompareAndSwap(false, true) { // for good
+		p.memory.free()
+	}
 }
 
 // allocate makes the arena and the tensor headers over it.
 func (p *Program) allocate(values map[*gorgonia.Node]*value) {
-	arena := alignedBytes(p.stats.Arena)
+	arena := p.memory.get(p.stats.Arena)
+	p.exec.scratch.from, p.exec.scratch.arena = p.memory, arena
 	place := func(v *value) {
 		if v == nil || v.kind != placed || v.dense != nil || v.buf == nil && v.bytes > 0 {
 			return // the last: the middle of a sum has no memory

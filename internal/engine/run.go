@@ -14,9 +14,18 @@ import (
 
 // Run computes the roots. It stops between two steps when ctx is done. A panic in a kernel comes
 // back as an error that names the core; the program may run again after an error.
-func (p *Program) Run(ctx context.Context) (err error) {
+func (p *Program) Run(ctx context.Context) error {
+	if p.handed {
+		return errors.New("engine: the program hands over values: use RunHanding")
+	}
+	return p.RunHanding(ctx, nil)
+}
+
+// RunHanding is Run for a program that hands over values, to r. From Begin on it is no longer
+// stopped by ctx.
+func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 	if !p.running.CompareAndSwap(false, true) {
-		return errors.New("engine: the program is already running")
+		return errors.New("engine: the program is already running or closed")
 	}
 	if ctx == nil {
 		ctx = context.Background()
@@ -36,12 +45,24 @@ func (p *Program) Run(ctx context.Context) (err error) {
 		}
 	}
 	for _, at = range p.steps {
-		if err := ctx.Err(); err != nil {
+		if err := p.exec.ctx.Err(); err != nil {
 			return err
 		}
-		p.exec.reset()
-		if err := at.run(&p.exec); err != nil {
-			return fmt.Errorf("engine: %s: %w", at.name, err)
+		p.exec.scratch.reset(at.holes)
+		switch at.kind {
+		case gateStep:
+			if err := r.Begin(); err != nil {
+				return err
+			}
+			p.exec.ctx = context.WithoutCancel(ctx)
+		case handStep:
+			if err := r.Take(at.handover, at.in[0].dense); err != nil {
+				return err
+			}
+		default:
+			if err := at.run(&p.exec); err != nil {
+				return fmt.Errorf("engine: %s: %w", at.name, err)
+			}
 		}
 		for _, v := range at.done {
 			v.val, v.dense = nil, nil

@@ -53,6 +53,8 @@ const (
 	sumStep  // out[0] = in[0] + in[1] + …
 	copyStep // out[0] = in[0], a root that would otherwise be its input
 	viewStep // out[0] borrows the memory of in[0]
+	gateStep // in[0] is Options.Gate
+	handStep // in[0] is handed over
 	deadStep // absorbed by another step, or a view within the arena: not run
 )
 
@@ -68,6 +70,8 @@ type step struct {
 	din, dout []*tensor.Dense
 	sum       *sum
 	done      []*value // heap values nobody reads after this step
+	holes     []hole   // of the arena during this step
+	handover  int      // index in Options.Handed
 }
 
 // newValue sizes a value; a shape that no memory can hold is an error.

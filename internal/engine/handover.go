@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Handover is a root whose value is handed over while the program runs: the gradient of a
+// parameter, which can be updated before the other gradients are there.
+type Handover struct {
+	Root *gorgonia.Node
+	// After, if not nil, is an input node. When the value is handed over, everything that reads the
+	// input has run: its elements may be changed.
+	After *gorgonia.Node
+}
+
+// Receiver takes what a program hands over. An error stops the run and is returned as it is.
+type Receiver interface {
+	// Begin is called once, before the first Take, when Options.Gate has its value.
+	Begin() error
+	// Take gets the value of the i-th Handover. It may overwrite d, which is its own until it returns.
+	Take(i int, d *tensor.Dense) error
+}
+
+// hand adds the steps that hand over values, each as early as may be, and makes the others the only
+// roots that stay.
+func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.Node]*value) error {
+	given := map[*gorgonia.Node]bool{}
+	for _, h := range o.Handed {
+		given[h.Root] = true
+	}
+	m := b.readings()
+	stays, mine := map[*value]bool{}, map[*value]bool{} // mine: has memory that no receiver may have
+	for _, r := range roots {
+		if v := values[r]; v != nil && !given[r] {
+			stays[v], mine[m.of(v)] = true, true
+		}
+	}
+	gate := values[o.Gate]
+	if gate == nil || given[o.Gate] {
+		return errors.New("engine: the gate is not a root that stays")
+	}
+	begin := m.made(gate)
+	after := map[int][]*step{begin: {{kind: gateStep, name: "gate", in: []*value{gate}}}} // by the step that they follow
+	for i, h := range o.Handed {
+		v := values[h.Root]
+		if v == nil {
+			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
+		}
+		at := max(begin, m.made(v), m.read(v))
+		if h.After != nil {
+			at = max(at, m.read(b.values[h.After]))
+		}
+		if w := m.of(v); v.kind == placed && (mine[w] || w.kind == source) {
+			c, err := newValue(placed, v.name, v.dtype, v.shape)
+			if err != nil {
+				return err
+			}
+			c.from = &step{kind: copyStep, name: "copy " + v.name, in: []*value{v}, out: []*value{c}}
+			after[m.made(v)] = slices.Insert(after[m.made(v)], 0, c.from)
+			v.root = stays[v]
+			v = c
+		} else {
+			mine[w], v.root = true, false
+		}
+		after[at] = append(after[at], &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i})
+	}
+	for n := range given {
+		delete(values, n)
+	}
+	steps := after[-1]
+	for i, s := range b.steps {
+		steps = append(append(steps, s), after[i]...)
+	}
+	b.steps = steps
+	return nil
+}
+
+// readings knows when values are computed and read for the last time, also through views of them.
+type readings struct {
+	whole map[*value]*value // what a value is a view of, itself if of nothing
+	at    map[*value]int
+	last  map[*value]int // by whole
+}
+
+func (b *builder) readings() readings {
+	m := readings{map[*value]*value{}, map[*value]int{}, map[*value]int{}}
+	for i, s := range b.steps {
+		for _, v := range s.in {
+			if v != nil {
+				m.last[m.of(v)] = i
+			}
+		}
+		for k, v := range s.out {
+			if v == nil {
+				continue
+			}
+			m.at[v] = i
+			if k == 0 && s.kind == kernelStep && s.core.View && len(s.in) > 0 && s.in[0] != nil {
+				m.whole[v] = m.of(s.in[0])
+			}
+		}
+	}
+	return m
+}
+
+func (m readings) of(v *value) *value {
+	if w := m.whole[v]; w != nil {
+		return w
+	}
+	return v
+}
+
+// made is the step that computes v, −1 for a source.
+func (m readings) made(v *value) int {
+	if i, ok := m.at[v]; ok {
+		return i
+	}
+	return -1
+}
+
+// read is the last step that reads v or something that shares its memory, −1 if none does.
+func (m readings) read(v *value) int {
+	if i, ok := m.last[m.of(v)]; ok && v != nil {
+		return i
+	}
+	return -1
+}

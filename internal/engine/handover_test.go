@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// notes is a Receiver that writes down what it gets, spoils it, and changes what it came for.
+type notes struct {
+	begun int
+	got   map[int][]float32
+	begin func() error
+	take  func(i int) error
+}
+
+func (n *notes) Begin() error {
+	n.begun++
+	if n.begin != nil {
+		return n.begin()
+	}
+	return nil
+}
+
+func (n *notes) Take(i int, d *tensor.Dense) error {
+	if n.got == nil {
+		n.got = map[int][]float32{}
+	}
+	n.got[i] = slices.Clone(dtype.Slice[float32](d))
+	for k := range dtype.Slice[float32](d) {
+		dtype.Slice[float32](d)[k] = -1e9
+	}
+	if n.take != nil {
+		return n.take(i)
+	}
+	return nil
+}
+
+// chain is loss = Σ w·x and three values made of it: two times w, a view of that, and x·x, the last
+// read by another root as well.
+func chain(t *testing.T, w *tensor.Dense) (loss, twice, view, square, stays *gorgonia.Node, in []*gorgonia.Node) {
+	g := gorgonia.NewGraph()
+	r := rand.New(rand.NewSource(1))
+	shape := tensor.Shape{4, 8}
+	wn, x := input(g, "w", w), input(g, "x", random(r, 4, 8))
+	sum := floats("loss", tensor.Shape{1}, func(out []float32, in ...[]float32) {
+		out[0] = 0
+		for i, v := range in[0] {
+			out[0] += v * in[1][i]
+		}
+	})
+	loss = apply(t, sum, nil, wn, x)[0]
+	twice = apply(t, scale("twice", shape, 2), nil, wn)[0]
+	view = apply(t, reshape(32), nil, twice)[0]
+	square = apply(t, floats("square", shape, func(out []float32, in ...[]float32) {
+		for i, v := range in[0] {
+			out[i] = v * v
+		}
+	}), nil, x)[0]
+	// Reads w after twice is there, and square.
+	stays = apply(t, floats("late", shape, func(out []float32, in ...[]float32) {
+		for i := range out {
+			out[i] = in[0][i] + in[1][i] + in[2][i]
+		}
+	}), nil, wn, square, twice)[0]
+	return loss, twice, view, square, stays, []*gorgonia.Node{wn, x}
+}
+
+// What is handed over is what a program without handovers computes, no input changes before all
+// have read it, and receivers do not spoil each other's values nor those that stay.
+func TestHandOver(t *testing.T) {
+	for _, private := range []bool{false, true} {
+		w := random(rand.New(rand.NewSource(2)), 4, 8)
+		loss, twice, view, square, stays, in := chain(t, w)
+		want := map[*gorgonia.Node][]float32{}
+		plain := compile(t, loss, twice, view, square, stays)
+		run(t, plain)
+		for _, n := range []*gorgonia.Node{loss, twice, view, square, stays} {
+			want[n] = slices.Clone(slice(t, plain.Value(n)))
+		}
+		handed := []Handover{{Root: twice, After: in[0]}, {Root: view}, {Root: square, After: in[1]}, {Root: square}}
+		p, err := Compile(Options{Private: private, Gate: loss, Handed: handed}, loss, twice, view, square, stays)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(t.Context()); err == nil {
+			t.Error("Run does not mind that nobody receives")
+		}
+		before := dtype.Clone(w)
+		for range 3 {
+			copy(dtype.Bytes(w), dtype.Bytes(before))
+			ctx, cancel := context.WithCancel(t.Context())
+			r := &notes{take: func(i int) error {
+				if i == 0 {
+					clear(dtype.Slice[float32](w))
+				}
+				return nil
+			}, begin: func() error {
+				if !slices.Equal(slice(t, p.Value(loss)), want[loss]) {
+					t.Error("there is no loss yet")
+				}
+				cancel() // too late
+				return nil
+			}}
+			if err := p.RunHanding(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+			for i, h := range handed {
+				if !slices.Equal(r.got[i], want[h.Root]) {
+					t.Errorf("%d: got %v, want %v", i, r.got[i], want[h.Root])
+				}
+			}
+			if r.begun != 1 || !slices.Equal(slice(t, p.Value(stays)), want[stays]) {
+				t.Errorf("begun %d times, %v stays, want %v", r.begun, p.Value(stays), want[stays])
+			}
+		}
+		if p.Value(twice) != nil {
+			t.Error("the program still knows what it handed over")
+		}
+		no := errors.New("no")
+		for _, r := range []*notes{{begin: func() error { return no }}, {take: func(int) error { return no }}} {
+			if err := p.RunHanding(t.Context(), r); err != no {
+				t.Errorf("error %v", err)
+			}
+		}
+		p.Close()
+		if err := p.RunHanding(t.Context(), &notes{}); err == nil {
+			t.Error("a closed program runs")
+		}
+	}
+}
+
+// A value that was handed over leaves its place to the next.
+func TestHandOverSavesMemory(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64, 64))
+	loss := apply(t, floats("loss", tensor.Shape{1}, func(out []float32, in ...[]float32) { out[0] = in[0][0] }), nil, x)[0]
+	roots := []*gorgonia.Node{loss}
+	var handed []Handover
+	for i := range 8 {
+		n := apply(t, scale("scaled", tensor.Shape{64, 64}, float32(i)), nil, x)[0]
+		roots, handed = append(roots, n), append(handed, Handover{Root: n})
+	}
+	p, err := Compile(Options{Gate: loss, Handed: handed}, roots...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, most := p.Stats().Arena, int64(64*64*4+cacheLine); have > most {
+		t.Errorf("the arena has %d bytes, %d would do", have, most)
+	}
+}

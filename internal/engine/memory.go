@@ -1,0 +1,53 @@
+package engine
+
+import "unsafe"
+
+// cacheLine is the alignment, in bytes, of everything the engine allocates.
+const cacheLine = 64
+
+// memory is where a program's bytes come from. That of a private program lies outside the Go heap,
+// where the system has it: it does not make the collector wait until as much garbage is there, and
+// is given back at once.
+type memory struct {
+	private bool
+	mapped  [][]byte // what lies outside the Go heap
+}
+
+// get returns n zeroed bytes that start on a cache line.
+func (m *memory) get(n int64) []byte {
+	if m.private && n > 0 {
+		if b := mapBytes(n); b != nil {
+			m.mapped = append(m.mapped, b)
+			return b
+		}
+	}
+	return alignedBytes(n)
+}
+
+// put gives back what get returned.
+func (m *memory) put(b []byte) {
+	for i, x := range m.mapped {
+		if unsafe.SliceData(x) == unsafe.SliceData(b) {
+			m.mapped = append(m.mapped[:i], m.mapped[i+1:]...)
+			unmapBytes(x)
+			return
+		}
+	}
+}
+
+// free gives back everything.
+func (m *memory) free() {
+	for _, b := range m.mapped {
+		unmapBytes(b)
+	}
+	m.mapped = nil
+}
+
+func align(n int64) int64 { return (n + cacheLine - 1) &^ (cacheLine - 1) }
+
+// alignedBytes allocates n zeroed bytes on the Go heap that start on a cache line.
+func alignedBytes(n int64) []byte {
+	b := make([]byte, n+cacheLine)
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (cacheLine - 1)
+	return b[skip : int64(skip)+n : int64(skip)+n]
+}

@@ -1,0 +1,20 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package engine
+
+import "syscall"
+
+// mapBytes asks the system for n zeroed bytes; nil: it has none. Pages cost nothing until they are
+// touched.
+func mapBytes(n int64) []byte {
+	if n != int64(int(n)) {
+		return nil
+	}
+	b, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+func unmapBytes(b []byte) { _ = syscall.Munmap(b) } // fails only for what mapBytes did not return

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// scratchpad is the memory that kernels use while they run: the holes that the values alive during
+// a step leave in the arena and, where those are too small, blocks of its own. The zero value is
+// ready; it has no holes, and its blocks come from the Go heap.
+type scratchpad struct {
+	mu     sync.Mutex
+	from   *memory
+	arena  []byte
+	holes  []hole // what is left of those of the running step
+	blocks [][]byte
+	left   [][]byte // what is left of each block
+}
+
+// hole is a piece of the arena where no value lives during a step.
+type hole struct{ off, size int64 }
+
+// take returns n uninitialised bytes that start on a cache line.
+func (p *scratchpad) take(n int64) []byte {
+	n = align(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	best := -1
+	for i, h := range p.holes {
+		if h.size >= n && (best < 0 || h.size < p.holes[best].size) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		h := &p.holes[best]
+		b := p.arena[h.off : h.off+n : h.off+n]
+		h.off, h.size = h.off+n, h.size-n
+		return b
+	}
+	for i, b := range p.left {
+		if int64(len(b)) >= n {
+			p.left[i] = b[n:]
+			return b[:n:n]
+		}
+	}
+	b := p.block(n)
+	p.left[len(p.left)-1] = b[n:]
+	return b[:n:n]
+}
+
+// block adds a block.
+func (p *scratchpad) block(n int64) []byte {
+	b := []byte(nil)
+	if p.from != nil {
+		b = p.from.get(n)
+	} else {
+		b = alignedBytes(n)
+	}
+	p.blocks, p.left = append(p.blocks, b), append(p.left, b)
+	return b
+}
+
+// reset makes everything free again, for a step that leaves these holes. Several blocks become one.
+func (p *scratchpad) reset(holes []hole) {
+	p.holes = append(p.holes[:0], holes...)
+	if len(p.blocks) > 1 {
+		n := int64(0)
+		for _, b := range p.blocks {
+			n += int64(len(b))
+			if p.from != nil {
+				p.from.put(b)
+			}
+		}
+		clear(p.blocks)
+		p.blocks, p.left = p.blocks[:0], p.left[:0]
+		p.block(n)
+	}
+	copy(p.left, p.blocks)
+}
+
+const (
+	smallestHole = 1 << 12 // smaller ones are left alone
+	mostHoles    = 8       // that a step offers, the largest
+)
+
+// holes lists what buffers leave free of the arena during step i; they are in the order of their offsets.
+func holes(buffers []*buffer, i int, arena int64) (list []hole) {
+	end := int64(0)
+	gap := func(to int64) {
+		if to-end >= smallestHole {
+			list = append(list, hole{end, to - end})
+		}
+	}
+	for _, b := range buffers {
+		if b.first <= i && i <= b.last {
+			gap(b.off)
+			end = max(end, b.off+b.size)
+		}
+	}
+	gap(arena)
+	slices.SortFunc(list, func(a, b hole) int { return cmp.Compare(b.size, a.size) })
+	return slices.Clip(list[:min(len(list), mostHoles)])
+}

@@ -1,0 +1,69 @@
+package nn
+
+import (
+	"errors"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// handing is what it takes to hand over the gradients of a stage while it runs.
+type handing struct {
+	gate  *gorgonia.Node            // the loss; nil: the stage cannot
+	nodes map[*Param]*gorgonia.Node // what reads a parameter reads its node
+}
+
+// hands says whether a run for r hands over gradients and updates.
+func (st *stage) hands(r request) bool { return r.take != nil && st.handing.gate != nil }
+
+// handovers tells the engine what is handed over: gradients by st.wrt, then updates.
+func (st *stage) handovers() (list []engine.Handover) {
+	st.handed(func(p *Param, n *gorgonia.Node) {
+		list = append(list, engine.Handover{Root: n, After: st.handing.nodes[p]})
+	})
+	return list
+}
+
+// handed calls f for everything that is handed over.
+func (st *stage) handed(f func(p *Param, n *gorgonia.Node)) {
+	for i, n := range st.grads {
+		if n != nil {
+			f(st.wrt[i].param, n)
+		}
+	}
+	for _, u := range st.updates {
+		f(u.param, u.node)
+	}
+}
+
+// receiver passes on what a running program of the stage hands over.
+type receiver struct {
+	params  []*Param // by handover
+	loss    func() (dtype.Value, error)
+	request request
+}
+
+func (st *stage) receiver(p *engine.Program, r request) *receiver {
+	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(p, r.loss, nil, true) }}
+	st.handed(func(p *Param, _ *gorgonia.Node) { x.params = append(x.params, p) })
+	return x
+}
+
+// Begin implements engine.Receiver.
+func (x *receiver) Begin() error {
+	loss, err := x.loss()
+	if err != nil {
+		return err
+	}
+	return x.request.begin(loss)
+}
+
+// Take implements engine.Receiver.
+func (x *receiver) Take(i int, d *tensor.Dense) error {
+	if d == nil {
+		return errors.New("a gradient is no tensor of numbers")
+	}
+	return x.request.take(x.params[i], d)
+}
