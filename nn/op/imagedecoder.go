@@ -1,17 +1,8 @@
 package op
 
 import (
-	"bytes"
-	"image"
-	"image/color"
-	"image/jpeg"
-	"image/png"
-	"io"
-
+	"github.com/graft-ml/graft/internal/picture"
 	"github.com/graft-ml/graft/nn/dtype"
-	"golang.org/x/image/bmp"
-	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
 	"gorgonia.org/tensor"
 )
 
@@ -25,7 +16,7 @@ func (ImageDecoderConfig) Op() *Op { return standard("", "ImageDecoder") }
 
 func imageDecoder() *Op {
 	return &Op{
-		Name: "ImageDecoder", Since: []int{20}, Doc: "Decodes a JPEG, PNG, BMP, TIFF or WebP file to height, width and channels.",
+		Name: "ImageDecoder", Since: []int{20}, Doc: "Decodes a JPEG, PNG, BMP, TIFF, WebP or PNM file to height, width and channels.",
 		In: "encoded_stream uint8", Out: "image uint8", Attrs: ImageDecoderConfig{},
 		Infer: func(c *Call) ([]Type, error) {
 			channels := 3
@@ -47,47 +38,14 @@ func imageDecoder() *Op {
 			if !ok {
 				return nil, c.wantGot(0, "the bytes of a file", TypeOf(v))
 			}
-			k, data, err := codecOf(c, d)
+			width, height, err := picture.Size(dtype.Bytes(d))
 			if err != nil {
-				return nil, err
+				return nil, c.Errorf("image: %w", err)
 			}
-			size, err := k.config(data)
-			if err != nil || size.Width > 1<<16 || size.Height > 1<<16 {
-				return nil, c.Errorf("image of %d×%d: %w", size.Width, size.Height, err)
-			}
-			return c.output(Dims(size.Height, size.Width, channels))
+			return c.output(Dims(height, width, channels))
 		},
 		Func: decodeImage, NoGrad: "decodes a file", Pinned: "the axes are those of an image",
 	}
-}
-
-// codec reads one image format.
-type codec struct {
-	magic  string // at the beginning, ? for any byte
-	config func(io.Reader) (image.Config, error)
-	decode func(io.Reader) (image.Image, error)
-}
-
-// codecOf finds the format by its first bytes.
-func codecOf(c *Call, d *tensor.Dense) (codec, io.Reader, error) {
-	data := d.Raw
-	for _, k := range []codec{
-		{"\xff\xd8", jpeg.DecodeConfig, jpeg.Decode},
-		{"\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
-		{"BM", bmp.DecodeConfig, bmp.Decode},
-		{"II*\x00", tiff.DecodeConfig, tiff.Decode},
-		{"MM\x00*", tiff.DecodeConfig, tiff.Decode},
-		{"RIFF????WEBP", webp.DecodeConfig, webp.Decode},
-	} {
-		fits := len(data) >= len(k.magic)
-		for i := 0; fits && i < len(k.magic); i++ {
-			fits = k.magic[i] == '?' || k.magic[i] == data[i]
-		}
-		if fits {
-			return k, bytes.NewReader(data), nil
-		}
-	}
-	return codec{}, nil, c.Errorf("the image format is unknown: want JPEG, PNG, BMP, TIFF or WebP")
 }
 
 func decodeImage(c *Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -95,30 +53,19 @@ func decodeImage(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if !ok {
 		return nil, c.wantGot(0, "the bytes of a file", TypeOf(in[0]))
 	}
-	k, data, err := codecOf(c, d)
-	if err != nil {
-		return nil, err
-	}
-	img, err := k.decode(data)
+	p, err := picture.Decode(dtype.Bytes(d))
 	if err != nil {
 		return nil, c.Errorf("image: %w", err)
 	}
-	r := img.Bounds()
-	var out []uint8
-	channels := 3
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			switch p := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA); c.Config.(ImageDecoderConfig).Format {
-			case "Grayscale":
-				channels = 1
-				out = append(out, color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y)
-			case "BGR":
-				out = append(out, p.B, p.G, p.R)
-			default:
-				out = append(out, p.R, p.G, p.B)
-			}
+	pixels, channels := p.Pix, 3
+	switch c.Config.(ImageDecoderConfig).Format {
+	case "Grayscale":
+		pixels, channels = p.Gray(), 1
+	case "BGR":
+		for i := 0; i < len(pixels); i += 3 {
+			pixels[i], pixels[i+2] = pixels[i+2], pixels[i]
 		}
 	}
-	t, err := dtype.FromSlice(out, r.Dy(), r.Dx(), channels)
+	t, err := dtype.FromSlice(pixels, p.Height, p.Width, channels)
 	return []dtype.Value{t}, err
 }

@@ -1,0 +1,126 @@
+package picture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+)
+
+// RGB is a picture of Height rows of Width pixels, three bytes each.
+type RGB struct {
+	Width, Height int
+	Pix           []uint8
+}
+
+// maxSide bounds width and height.
+const maxSide = 1 << 16
+
+// format reads one kind of file.
+type format struct {
+	magic  string // at the beginning, ? for any byte
+	size   func(data []byte) (width, height int, err error)
+	decode func(data []byte) (*RGB, error)
+}
+
+var formats = []format{
+	{"\xff\xd8", goSize(jpeg.DecodeConfig), decodeJPEG},
+	{"\x89PNG\r\n\x1a\n", goSize(png.DecodeConfig), goDecode(png.Decode)},
+	{"BM", goSize(bmp.DecodeConfig), goDecode(bmp.Decode)},
+	{"II*\x00", goSize(tiff.DecodeConfig), goDecode(tiff.Decode)},
+	{"MM\x00*", goSize(tiff.DecodeConfig), goDecode(tiff.Decode)},
+	{"RIFF????WEBP", goSize(webp.DecodeConfig), decodeWebP},
+	{"P2", sizePNM, decodePNM},
+	{"P3", sizePNM, decodePNM},
+	{"P5", sizePNM, decodePNM},
+	{"P6", sizePNM, decodePNM},
+}
+
+// find tells the format by the first bytes.
+func find(data []byte) (format, error) {
+	for _, f := range formats {
+		fits := len(data) >= len(f.magic)
+		for i := 0; fits && i < len(f.magic); i++ {
+			fits = f.magic[i] == '?' || f.magic[i] == data[i]
+		}
+		if fits {
+			return f, nil
+		}
+	}
+	return format{}, errors.New("the image format is unknown: want JPEG, PNG, BMP, TIFF, WebP or PNM")
+}
+
+// Size is the width and height of the picture in a file.
+func Size(data []byte) (width, height int, err error) {
+	f, err := find(data)
+	if err != nil {
+		return 0, 0, err
+	}
+	width, height, err = f.size(data)
+	if err == nil && (width < 1 || height < 1 || width > maxSide || height > maxSide) {
+		err = fmt.Errorf("an image of %d×%d", width, height)
+	}
+	return width, height, err
+}
+
+// Decode reads the picture in a file.
+func Decode(data []byte) (*RGB, error) {
+	if _, _, err := Size(data); err != nil {
+		return nil, err
+	}
+	f, err := find(data)
+	if err != nil {
+		return nil, err
+	}
+	return f.decode(data)
+}
+
+// Gray is the luminance of each pixel (ITU-R 601-2), rounded.
+func (p *RGB) Gray() []uint8 {
+	g := make([]uint8, len(p.Pix)/3)
+	for i := range g {
+		c := p.Pix[3*i:]
+		g[i] = uint8((uint32(c[0])*19595 + uint32(c[1])*38470 + uint32(c[2])*7471 + 1<<15) >> 16)
+	}
+	return g
+}
+
+func goSize(config func(r io.Reader) (image.Config, error)) func([]byte) (int, int, error) {
+	return func(data []byte) (int, int, error) {
+		c, err := config(bytes.NewReader(data))
+		return c.Width, c.Height, err
+	}
+}
+
+func goDecode(decode func(r io.Reader) (image.Image, error)) func([]byte) (*RGB, error) {
+	return func(data []byte) (*RGB, error) {
+		m, err := decode(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		return fromImage(m), nil
+	}
+}
+
+// fromImage drops transparency.
+func fromImage(m image.Image) *RGB {
+	b := m.Bounds()
+	p := &RGB{Width: b.Dx(), Height: b.Dy(), Pix: make([]uint8, 0, 3*b.Dx()*b.Dy())}
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
+			p.Pix = append(p.Pix, c.R, c.G, c.B)
+		}
+	}
+	return p
+}
+
+func clamp(v int) uint8 { return uint8(min(max(v, 0), 255)) }

@@ -1,0 +1,84 @@
+package picture_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/picture"
+)
+
+// TestDecode compares with what Pillow (libjpeg-turbo, libwebp) made of each file, stored beside it.
+func TestDecode(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.ppm")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(f, ".ppm")
+		got, want := read(t, name), read(t, f)
+		if got.Width != want.Width || got.Height != want.Height {
+			t.Errorf("%s: %d×%d, want %d×%d", name, got.Width, got.Height, want.Width, want.Height)
+			continue
+		}
+		allowed, worst, count := 0, 0, 0
+		if strings.Contains(name, "progressive") { // Go's package transforms with other roundings
+			allowed = 2
+		}
+		for i, v := range got.Pix {
+			if d := max(int(v)-int(want.Pix[i]), int(want.Pix[i])-int(v)); d > allowed {
+				worst, count = max(worst, d), count+1
+			}
+		}
+		if count > 0 {
+			t.Errorf("%s: %d of %d bytes differ, by up to %d", name, count, len(got.Pix), worst)
+		}
+	}
+}
+
+func read(t *testing.T, name string) *picture.RGB {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := picture.Decode(b)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return p
+}
+
+func TestText(t *testing.T) {
+	p, err := picture.Decode([]byte("P3 # colors\n2 1\n15\n15 0 3  0 15 0\n"))
+	if err != nil || p.Width != 2 || p.Pix[0] != 255 || p.Pix[2] != 51 {
+		t.Error(p, err)
+	}
+	p, err = picture.Decode([]byte("P5\n1 2\n255\nab"))
+	if err != nil || string(p.Pix) != "aaabbb" || string(p.Gray()) != "ab" {
+		t.Error(p, err)
+	}
+	for _, bad := range []string{"", "P6", "P6 3 3 255\nab", "P6 0 3 255\n", "P3 1 1 255\nx", "BM", "\xff\xd8", "\xff\xd8\xff\xc0\x00\x04", "RIFF0000WEBP"} {
+		if _, err := picture.Decode([]byte(bad)); err == nil {
+			t.Errorf("%q is no picture", bad)
+		}
+	}
+}
+
+// FuzzDecode looks for panics.
+func FuzzDecode(f *testing.F) {
+	for _, name := range []string{"420.jpg", "gray.jpg"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte("P3 2 1 15 15 0 3 0 15 0"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if w, h, err := picture.Size(data); err == nil && w*h < 1<<16 {
+			picture.Decode(data)
+		}
+	})
+}
