@@ -26,6 +26,7 @@ const (
 	ActClip      // x between alpha and beta
 	ActHardSwish // x*(x/6 + 1/2 clipped to [0, 1])
 	ActSilu      // x/(1+exp(-x))
+	ActGelu      // x*(1+erf(x/sqrt(2)))/2
 )
 
 // Activation is a function with its parameters, which are always used as given, and by the

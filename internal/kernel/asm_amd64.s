@@ -116,6 +116,15 @@ fresh:
 	VADDPS       Y2, Y1, Y1
 
 nobias:
+	TESTQ   $0x00000008, AX
+	JZ      noshift
+	MOVQ    bias+72(FP), CX
+	VMOVUPS (CX), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(CX), Y2
+	VADDPS  Y2, Y1, Y1
+
+noshift:
 	TESTQ  $0x00000004, AX
 	JZ     store
 	VXORPS Y2, Y2, Y2
@@ -241,6 +250,17 @@ fresh:
 	VADDPS       Y4, Y3, Y3
 
 nobias:
+	TESTQ   $0x00000008, AX
+	JZ      noshift
+	MOVQ    bias+72(FP), CX
+	VMOVUPS (CX), Y4
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(CX), Y4
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y4, Y3, Y3
+
+noshift:
 	TESTQ  $0x00000004, AX
 	JZ     store
 	VXORPS Y4, Y4, Y4
@@ -397,6 +417,19 @@ fresh:
 	VADDPS       Y6, Y5, Y5
 
 nobias:
+	TESTQ   $0x00000008, AX
+	JZ      noshift
+	MOVQ    bias+72(FP), CX
+	VMOVUPS (CX), Y6
+	VADDPS  Y6, Y0, Y0
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y6, Y4, Y4
+	VMOVUPS 32(CX), Y6
+	VADDPS  Y6, Y1, Y1
+	VADDPS  Y6, Y3, Y3
+	VADDPS  Y6, Y5, Y5
+
+noshift:
 	TESTQ  $0x00000004, AX
 	JZ     store
 	VXORPS Y6, Y6, Y6
@@ -577,6 +610,21 @@ fresh:
 	VADDPS       Y8, Y7, Y7
 
 nobias:
+	TESTQ   $0x00000008, AX
+	JZ      noshift
+	MOVQ    bias+72(FP), CX
+	VMOVUPS (CX), Y8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(CX), Y8
+	VADDPS  Y8, Y1, Y1
+	VADDPS  Y8, Y3, Y3
+	VADDPS  Y8, Y5, Y5
+	VADDPS  Y8, Y7, Y7
+
+noshift:
 	TESTQ  $0x00000004, AX
 	JZ     store
 	VXORPS Y8, Y8, Y8
@@ -784,6 +832,23 @@ fresh:
 	VADDPS       Y10, Y9, Y9
 
 nobias:
+	TESTQ   $0x00000008, AX
+	JZ      noshift
+	MOVQ    bias+72(FP), CX
+	VMOVUPS (CX), Y10
+	VADDPS  Y10, Y0, Y0
+	VADDPS  Y10, Y2, Y2
+	VADDPS  Y10, Y4, Y4
+	VADDPS  Y10, Y6, Y6
+	VADDPS  Y10, Y8, Y8
+	VMOVUPS 32(CX), Y10
+	VADDPS  Y10, Y1, Y1
+	VADDPS  Y10, Y3, Y3
+	VADDPS  Y10, Y5, Y5
+	VADDPS  Y10, Y7, Y7
+	VADDPS  Y10, Y9, Y9
+
+noshift:
 	TESTQ  $0x00000004, AX
 	JZ     store
 	VXORPS Y10, Y10, Y10
@@ -1018,6 +1083,25 @@ fresh:
 	VADDPS       Y12, Y11, Y11
 
 nobias:
+	TESTQ   $0x00000008, AX
+	JZ      noshift
+	MOVQ    bias+72(FP), CX
+	VMOVUPS (CX), Y12
+	VADDPS  Y12, Y0, Y0
+	VADDPS  Y12, Y2, Y2
+	VADDPS  Y12, Y4, Y4
+	VADDPS  Y12, Y6, Y6
+	VADDPS  Y12, Y8, Y8
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS 32(CX), Y12
+	VADDPS  Y12, Y1, Y1
+	VADDPS  Y12, Y3, Y3
+	VADDPS  Y12, Y5, Y5
+	VADDPS  Y12, Y7, Y7
+	VADDPS  Y12, Y9, Y9
+	VADDPS  Y12, Y11, Y11
+
+noshift:
 	TESTQ  $0x00000004, AX
 	JZ     store
 	VXORPS Y12, Y12, Y12

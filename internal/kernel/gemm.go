@@ -19,6 +19,11 @@ const (
 // ldb and ldc elements from row to row; op(A) is m×k, op(B) k×n and C m×n, op being
 // transposition where transA or transB is set. With beta = 0, C is not read.
 func Gemm[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	GemmEpilogue(p, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, Epilogue[T]{})
+}
+
+// GemmEpilogue is Gemm, and e finishes C, whose columns are its channels.
+func GemmEpilogue[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int, e Epilogue[T]) {
 	if m <= 0 || n <= 0 {
 		return
 	}
@@ -27,6 +32,7 @@ func Gemm[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a []T, ld
 	}
 	if k <= 0 || alpha == 0 {
 		scaleRows(m, n, beta, c, ldc)
+		e.columns(c, ldc, 0, m, 0, n)
 		return
 	}
 	needA, needB := (m-1)*lda+k, (k-1)*ldb+n
@@ -40,7 +46,7 @@ func Gemm[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a []T, ld
 		panic(fmt.Sprintf("kernel: Gemm: A and B have %d and %d elements, %d and %d needed", len(a), len(b), needA, needB))
 	}
 	if single[T]() && has(blockGroup) && m <= 2 && !transA {
-		gemv(p, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		gemv(p, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, e)
 		return
 	}
 	x := product[T]{m: m, n: n, k: k, alpha: alpha, a: a, rsA: lda, csA: 1, beta: beta, c: c, ldc: ldc, span: n, weightB: 40}
@@ -52,7 +58,7 @@ func Gemm[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a []T, ld
 	} else {
 		x.b, x.direct, x.ldb = &columns[T]{b, ldb}, b, ldb
 	}
-	x.run(p)
+	x.finished(p, e)
 }
 
 // GemmBatch computes batch products of equal shape: number i reads a[i*strideA:] and
@@ -88,7 +94,7 @@ type leftOperand[T Float] interface {
 	fill(i, rows, l, kc int, dst []T, ld int)
 }
 
-// product is C = alpha*A*B + beta*C (+ bias per row, then clipped below 0).
+// product is C = alpha*A*B + beta*C (+ bias per row or shift per column, then clipped below 0).
 type product[T Float] struct {
 	m, n, k  int
 	alpha    T
@@ -105,9 +111,11 @@ type product[T Float] struct {
 	c     []T
 	ldc   int
 	bias  []T // per row, or nil
+	shift []T // per column, or nil; whole strips can be read
 	relu  bool
-	span  int // columns are cut in images of this many …
-	image int // … which are this many elements of C apart
+	end   *Epilogue[T] // what follows, the columns being channels; or nil
+	span  int          // columns are cut in images of this many …
+	image int          // … which are this many elements of C apart
 	// where replaces span and image: it writes the positions of columns j to j+cols
 	// in the first row of C, in ascending order.
 	where func(j, cols int, at *[nr]int)

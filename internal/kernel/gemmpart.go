@@ -40,7 +40,8 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 		}
 		for l := l0; l < l1; l += kc {
 			w.l, w.kc = l, min(kc, l1-l)
-			w.flags = x.flags(l > l0 || x.beta != 0, l+w.kc == l1)
+			w.last = l+w.kc == l1
+			w.flags = x.flags(l > l0 || x.beta != 0, w.last)
 			w.packStrips(jc, je)
 			for q := 0; q < w.blocks; q += blocks {
 				w.multiply(q, min(q+blocks, w.blocks), jc, je)
@@ -77,6 +78,9 @@ func (x *product[T]) flags(add, last bool) (flags int) {
 	if last && x.bias != nil {
 		flags |= flagBias
 	}
+	if last && x.shift != nil {
+		flags |= flagShift
+	}
 	if last && x.relu {
 		flags |= flagRelu
 	}
@@ -94,6 +98,7 @@ type worker[T Float] struct {
 	unit                 int
 	strips, panels       []T
 	l, kc, flags         int
+	last                 bool                 // of the pieces of the inner dimension
 	list                 [mcMax / mr]block[T] // the rows being multiplied
 	strip                [2]strip[T]
 }
@@ -181,6 +186,7 @@ func (w *worker[T]) multiply(q0, q1, jc, je int) {
 				w.cross(&list[i], width, j, jc, je, packs && i == 0)
 				j += width
 			}
+			w.finish(list[i:i+1], jc, je)
 		}
 		return
 	}
@@ -190,6 +196,16 @@ func (w *worker[T]) multiply(q0, q1, jc, je int) {
 			w.cross(&list[i], width, j, jc, je, packs && i == 0)
 		}
 		j += width
+	}
+	w.finish(list, jc, je)
+}
+
+// finish ends what micro-kernels cannot: columns jc to je of the rows of list, which are complete
+// with the last piece of the inner dimension.
+func (w *worker[T]) finish(list []block[T], jc, je int) {
+	if w.last && w.end != nil {
+		end := &list[len(list)-1]
+		w.end.columns(w.c, w.ldc, list[0].i, end.i+end.rows, jc, je)
 	}
 }
 
@@ -215,6 +231,10 @@ func (w *worker[T]) aimAt(j, jc, je int) (width int) {
 func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
 	s, s2 := &w.strip[0], &w.strip[1]
 	b, b2, rsB := s.b, s2.b, s.rsB
+	bias := r.bias
+	if w.flags&flagShift != 0 {
+		bias = w.shift[j:]
+	}
 	var to []T
 	if packs && je-j >= w.unit {
 		b, b2, rsB = w.direct[w.l*w.ldb+j:], w.direct[w.l*w.ldb+j+w.unit-nr:], w.ldb
@@ -224,12 +244,12 @@ func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
 	switch {
 	case width > nr:
 		c2, ldc2 := w.target(s2, r.i, r.rows)
-		microWide(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, b2, rsB, c, ldc, c2, ldc2, w.flags, r.bias, to)
+		microWide(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, b2, rsB, c, ldc, c2, ldc2, w.flags, bias, to)
 		w.scatter(s2, r.i, r.rows)
 	case to != nil:
-		microPacking(r.rows, w.kc, r.a, r.rsA, r.csA, b, rsB, c, ldc, w.flags, r.bias, to)
+		microPacking(r.rows, w.kc, r.a, r.rsA, r.csA, b, rsB, c, ldc, w.flags, bias, to)
 	default:
-		micro(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, rsB, c, ldc, w.flags, r.bias)
+		micro(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, rsB, c, ldc, w.flags, bias)
 	}
 	w.scatter(s, r.i, r.rows)
 }

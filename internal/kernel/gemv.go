@@ -3,7 +3,7 @@ package kernel
 // gemv computes products with one or two rows of A, where packing B would cost more
 // than multiplying: B is read once, in the order in which it lies in memory. It is
 // for float32 with assembly only.
-func gemv[T Float](p *Pool, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+func gemv[T Float](p *Pool, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int, e Epilogue[T]) {
 	grain := max(64, smallProduct/(m*k))
 	a32, b32, c32 := as32(a), as32(b), as32(c)
 	p.Range(cdiv(n, nr), cdiv(grain, nr), func(lo, hi int) {
@@ -17,6 +17,7 @@ func gemv[T Float](p *Pool, transB bool, m, n, k int, alpha T, a []T, lda int, b
 				gemvN(k, float32(alpha), a32[i*lda:][:k], b32[lo:], ldb, row)
 			}
 		}
+		e.columns(c, ldc, 0, m, lo, hi)
 	})
 }
 

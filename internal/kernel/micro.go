@@ -2,9 +2,10 @@ package kernel
 
 // What the micro-kernel does with a block besides multiplying, in this order.
 const (
-	flagAdd  = 1 << iota // add what C holds
-	flagBias             // add bias[row]
-	flagRelu             // clip below 0
+	flagAdd   = 1 << iota // add what C holds
+	flagBias              // add bias[row]
+	flagRelu              // clip below 0, which comes last
+	flagShift             // add bias[column]; not together with flagBias
 )
 
 // micro computes a block of rows×nr results from kc columns of a and kc rows of b. Of more than
@@ -19,8 +20,8 @@ func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T
 	}
 	pa, pb, pc := &as32(a)[0], &as32(b)[0], &as32(c)[0]
 	pbias := pa
-	if flags&flagBias != 0 {
-		pbias = &as32(bias)[0]
+	if flags&(flagBias|flagShift) != 0 {
+		pbias = &as32(bias)[:biasLen(rows, nr, flags)][0]
 	}
 	rsA, csA, rsB, ldc = rsA*4, csA*4, rsB*4, ldc*4
 	if rows > mr {
@@ -44,6 +45,14 @@ func micro[T Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T
 	}
 }
 
+// biasLen is how many elements of its bias a micro-kernel reads.
+func biasLen(rows, cols, flags int) int {
+	if flags&flagShift != 0 {
+		return cols
+	}
+	return rows
+}
+
 // packingRows are the kernels of AVX2 that copy the rows of B.
 var packingRows = [...]func(kc int, a *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc, flags int, bias, to *float32){
 	1: micro1x16p, micro2x16p, micro3x16p, micro4x16p, micro5x16p, micro6x16p,
@@ -57,8 +66,8 @@ func microPacking[T Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c 
 	_ = c[(rows-1)*ldc+nr-1]
 	pa := &as32(a)[0]
 	pbias := pa
-	if flags&flagBias != 0 {
-		pbias = &as32(bias)[0]
+	if flags&(flagBias|flagShift) != 0 {
+		pbias = &as32(bias)[:biasLen(rows, nr, flags)][0]
 	}
 	packingRows[rows](kc, pa, rsA*4, csA*4, &as32(b)[0], rsB*4, &as32(c)[0], ldc*4, flags, pbias, &as32(to)[:nr*kc][0])
 }
@@ -84,21 +93,25 @@ func microGo[T Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c []T, 
 				s12 += y * v[2]
 				s13 += y * v[3]
 			}
-			finish4(c[i*ldc+j:], flags, bias, i, s00, s01, s02, s03)
+			finish4(c[i*ldc+j:], flags, bias, i, j, s00, s01, s02, s03)
 			if two {
-				finish4(c[(i+1)*ldc+j:], flags, bias, i+1, s10, s11, s12, s13)
+				finish4(c[(i+1)*ldc+j:], flags, bias, i+1, j, s10, s11, s12, s13)
 			}
 		}
 	}
 }
 
-func finish4[T Float](c []T, flags int, bias []T, row int, s ...T) {
+// finish4 applies the flags to four sums, of columns col to col+4 of a row, and stores them in c.
+func finish4[T Float](c []T, flags int, bias []T, row, col int, s ...T) {
 	for q, v := range s {
 		if flags&flagAdd != 0 {
 			v += c[q]
 		}
 		if flags&flagBias != 0 {
 			v += bias[row]
+		}
+		if flags&flagShift != 0 {
+			v += bias[col+q]
 		}
 		if flags&flagRelu != 0 && v < 0 {
 			v = 0

@@ -31,8 +31,8 @@ func microWide[T Float](rows, kc int, a, a2 []T, rsA, csA int, b, b2 []T, rsB in
 		_ = a2[(rows-mr-1)*rsA+(kc-1)*csA]
 		pa2 = &as32(a2)[0]
 	}
-	if flags&flagBias != 0 {
-		pbias = &as32(bias)[:rows][0]
+	if flags&(flagBias|flagShift) != 0 {
+		pbias = &as32(bias)[:biasLen(rows, 2*nr, flags)][0]
 	}
 	if to != nil {
 		packingKernels[rows](kc, pa, pa2, rsA*4, csA*4, &as32(b)[0], &as32(b2)[0], rsB*4,

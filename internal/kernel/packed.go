@@ -32,16 +32,22 @@ func Pack[T Float](p *Pool, transB bool, k, n int, b []T, ldb int, dst []T) Pack
 
 // GemmPacked is Gemm with a packed right operand.
 func GemmPacked[T Float](p *Pool, transA bool, m int, alpha T, a []T, lda int, b Packed[T], beta T, c []T, ldc int) {
+	GemmPackedEpilogue(p, transA, m, alpha, a, lda, b, beta, c, ldc, Epilogue[T]{})
+}
+
+// GemmPackedEpilogue is GemmEpilogue with a packed right operand.
+func GemmPackedEpilogue[T Float](p *Pool, transA bool, m int, alpha T, a []T, lda int, b Packed[T], beta T, c []T, ldc int, e Epilogue[T]) {
 	if m <= 0 || b.N <= 0 {
 		return
 	}
 	if b.K <= 0 || alpha == 0 {
 		scaleRows(m, b.N, beta, c, ldc)
+		e.columns(c, ldc, 0, m, 0, b.N)
 		return
 	}
 	x := product[T]{m: m, n: b.N, k: b.K, alpha: alpha, a: a, rsA: lda, csA: 1, packed: b.data, beta: beta, c: c, ldc: ldc, span: b.N}
 	if transA {
 		x.rsA, x.csA = 1, lda
 	}
-	x.run(p)
+	x.finished(p, e)
 }

@@ -1,6 +1,10 @@
 package op
 
-import "math"
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/kernel"
+)
 
 // GeluConfig has the attributes of Gelu: Approximate is "none" (the error function) or "tanh".
 type GeluConfig struct {
@@ -19,6 +23,7 @@ func gelu() []*Op {
 					f32: blocked(geluTanhBlock[float32]), f64: blocked(geluTanhBlock[float64]), g32: blockedGrad(geluTanhGradBlock[float32]), g64: blockedGrad(geluTanhGradBlock[float64])}
 			}
 			return pointwise{f: geluErf, need: "x", grad: geluErfGrad,
+				act: kernel.Activation{Kind: kernel.ActGelu},
 				f32: blocked(geluErfBlock[float32]), f64: blocked(geluErfBlock[float64]), g32: blockedGrad(geluErfGradBlock[float32]), g64: blockedGrad(geluErfGradBlock[float64])}
 		},
 	}.ops()

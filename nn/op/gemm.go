@@ -26,7 +26,7 @@ func gemm() *Op {
 		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
 		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
 		Attrs: GemmConfig{},
-		Infer: inferGemm, Kernel: gemmKernel, Grad: gemmGrad, Couple: coupleGemm,
+		Infer: inferGemm, Kernel: gemmKernel, Absorb: gemmAbsorb, Grad: gemmGrad, Couple: coupleGemm,
 		Cost: func(c *Call) (int64, int64) {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), c.moved()
@@ -92,29 +92,56 @@ type product struct {
 }
 
 func gemmKernel(c *Call) (engine.Kernel, error) {
+	p := gemmProduct(c)
+	if c.In[0].DType.IsInteger() {
+		return integerGemm(p), nil
+	}
+	return gemmEnding(c.In[0].DType, p, ending{}), nil
+}
+
+func gemmProduct(c *Call) product {
 	cfg := c.Config.(GemmConfig)
 	m, n, k := gemmSizes(c)
 	p := product{cfg.TransA, cfg.TransB, m.Size, n.Size, k.Size, orFloat(cfg.Alpha, 1), orFloat(cfg.Beta, 1), nil}
 	if c.Has(2) {
 		p.c = c.In[2].Sizes()
 	}
-	if c.In[0].DType.IsInteger() {
-		return integerGemm(p), nil
-	}
-	return perPrecision(c.In[0].DType, floatGemm[float32](p), floatGemm[float64](p)), nil
+	return p
 }
 
-func floatGemm[T kernel.Float](p product) engine.Kernel {
+// gemmAbsorb: what normalizes, shifts, adds to or maps the product ends it.
+func gemmAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+	p, t := gemmProduct(c), c.In[0].DType
+	return absorber(t, p.n, ending{affine: true}, func(e ending) engine.Kernel { return gemmEnding(t, p, e) })
+}
+
+func gemmEnding(t DType, p product, e ending) engine.Kernel {
+	return perPrecision(t, floatGemm[float32](p, e), floatGemm[float64](p, e))
+}
+
+// floatGemm takes C as the shift of the columns or as a summand where it is one.
+func floatGemm[T kernel.Float](p product, e ending) engine.Kernel {
 	w := newWeightProduct[T](p)
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		y, beta := elems[T](out[0]), 0.0
+		var shift []T
 		if len(in) > 2 && in[2] != nil && p.beta != 0 {
-			spread(x, y, elems[T](in[2]), p.c, p.m, p.n)
-			beta = p.beta
+			if c := elems[T](in[2]); p.beta == 1 && p.shifts() {
+				shift = c
+			} else {
+				spread(x, y, c, p.c, p.m, p.n)
+				beta = p.beta
+			}
 		}
-		w.run(x, in[0], in[1], beta, y)
+		w.run(x, in[0], in[1], beta, y, epilogue(x, e, p.n, shift, in))
 		return nil
 	}
+}
+
+// shifts says whether C is one row, added to all.
+func (p product) shifts() bool {
+	last := len(p.c) - 1
+	return last >= 0 && p.c[last] == p.n && (last == 0 || p.c[0] == 1)
 }
 
 // leading is the row length of A and B as they are stored.

@@ -10,7 +10,7 @@ func matMul() *Op {
 		Name: "MatMul", Since: []int{1, 9, 13},
 		Doc: "Matrix product over the last two axes, the others broadcast.",
 		In:  "A T, B T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
-		Infer: inferMatMul, Kernel: matMulKernel, Grad: matMulGrad, Couple: coupleMatMul,
+		Infer: inferMatMul, Kernel: matMulKernel, Absorb: matMulAbsorb, Grad: matMulGrad, Couple: coupleMatMul,
 		Cost: func(c *Call) (int64, int64) {
 			a := c.In[0].Shape
 			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), c.moved()
@@ -69,6 +69,14 @@ func matMulKernel(c *Call) (engine.Kernel, error) {
 	return stackedProduct(c.In[0].DType, sizes(a), sizes(b), false, false), nil
 }
 
+func matMulAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+	a, b, err := matrices(c)
+	if err != nil || len(c.In[0].Shape) < 2 || len(c.In[1].Shape) < 2 {
+		return nil
+	}
+	return stackAbsorb(c.In[0].DType, sizes(a), sizes(b), false, false)
+}
+
 // stackConfig is MatMul of matrices with transposed operands, as its gradients need it.
 type stackConfig struct{ TransA, TransB bool }
 
@@ -94,6 +102,10 @@ func matMulTransposed() *Op {
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			cfg := c.Config.(stackConfig)
 			return stackedProduct(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB), nil
+		},
+		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+			cfg := c.Config.(stackConfig)
+			return stackAbsorb(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB)
 		},
 		NoGrad: "gradient", Pinned: "gradient",
 		Cost: func(c *Call) (int64, int64) {

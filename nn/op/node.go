@@ -132,6 +132,8 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		core.Kernel = k
 		if c.Op.Does != nil {
 			core.Does = c.Op.Does(c)
+		} else if c.Op.View {
+			core.Does = viewTail(c)
 		}
 		if c.Op.Absorb != nil {
 			core.Absorb = c.Op.Absorb(c)

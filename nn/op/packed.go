@@ -27,17 +27,17 @@ func newWeightProduct[T kernel.Float](p product) weightProduct[T] {
 	return weightProduct[T]{p, weightKey{p.transB, p.k, p.n}}
 }
 
-// run computes y = alpha·op(A)·op(B) + beta·y.
-func (p *weightProduct[T]) run(x *engine.Exec, a, b *tensor.Dense, beta float64, y []T) {
+// run computes y = alpha·op(A)·op(B) + beta·y, finished by e, whose channels are the columns.
+func (p *weightProduct[T]) run(x *engine.Exec, a, b *tensor.Dense, beta float64, y []T, e kernel.Epilogue[T]) {
 	lda, ldb := p.leading()
 	if p.m > 2 && p.m <= packedRows {
 		pack := func() any {
 			return kernel.Pack(x.Pool(), p.transB, p.k, p.n, elems[T](b), ldb, make([]T, kernel.PackedLen(p.k, p.n)))
 		}
 		if w, ok := x.Derived(p.key, pack, b).(kernel.Packed[T]); ok {
-			kernel.GemmPacked(x.Pool(), p.transA, p.m, T(p.alpha), elems[T](a), lda, w, T(beta), y, p.n)
+			kernel.GemmPackedEpilogue(x.Pool(), p.transA, p.m, T(p.alpha), elems[T](a), lda, w, T(beta), y, p.n, e)
 			return
 		}
 	}
-	kernel.Gemm(x.Pool(), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), elems[T](a), lda, elems[T](b), ldb, T(beta), y, p.n)
+	kernel.GemmEpilogue(x.Pool(), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), elems[T](a), lda, elems[T](b), ldb, T(beta), y, p.n, e)
 }

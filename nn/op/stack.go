@@ -13,7 +13,21 @@ func stackedProduct(t DType, a, b []int, transA, transB bool) engine.Kernel {
 	if t.IsInteger() {
 		return integerStack(s)
 	}
-	return perPrecision(t, floatStack[float32](s), floatStack[float64](s))
+	return stackEnding(t, s, ending{})
+}
+
+// stackAbsorb: what shifts, adds to or maps one product of matrices ends it.
+func stackAbsorb(t DType, a, b []int, transA, transB bool) func(self, next *engine.Core, slot int) *engine.Core {
+	s := newStack(a, b, transA, transB)
+	if s.batch != 1 {
+		return nil
+	}
+	matrix := len(a) == 2 && len(b) == 2 // else the columns are not the axis of the channels
+	return absorber(t, s.n, ending{affine: matrix}, func(e ending) engine.Kernel { return stackEnding(t, s, e) })
+}
+
+func stackEnding(t DType, s stack, e ending) engine.Kernel {
+	return perPrecision(t, floatStack[float32](s, e), floatStack[float64](s, e))
 }
 
 // stack is a batch of equal products; the i-th reads A and B at the given matrix numbers.
@@ -97,7 +111,8 @@ func broadcastIndex(from, to []int) []int {
 	return list
 }
 
-func floatStack[T kernel.Float](s stack) engine.Kernel {
+// floatStack ends as e says; only a single product does.
+func floatStack[T kernel.Float](s stack, e ending) engine.Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
 	w := newWeightProduct[T](s.product)
@@ -105,7 +120,7 @@ func floatStack[T kernel.Float](s stack) engine.Kernel {
 		a, b, y := elems[T](in[0]), elems[T](in[1]), elems[T](out[0])
 		switch {
 		case s.batch == 1:
-			w.run(x, in[0], in[1], 0, y)
+			w.run(x, in[0], in[1], 0, y, epilogue[T](x, e, s.n, nil, in))
 		case s.a == nil:
 			kernel.GemmBatch(x.Pool(), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
 		default:

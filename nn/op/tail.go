@@ -33,6 +33,7 @@ const (
 	tailShift                 // the sum with the other operand, one number for each channel
 	tailAdd                   // the sum with the other operand, of the same shape
 	tailAct                   // a function of each element
+	tailView                  // the same elements in another shape, at any place
 )
 
 // ending is the tails that a kernel has taken over, in order.
@@ -64,6 +65,9 @@ func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel) f
 
 // takes says whether t may follow.
 func (e ending) takes(t *tail, channels int) bool {
+	if t.kind == tailView {
+		return true
+	}
 	last := tailNorm
 	if n := len(e.parts); n > 0 {
 		last = e.parts[n-1].kind
@@ -76,6 +80,10 @@ func (e ending) takes(t *tail, channels int) bool {
 
 // with is e followed by t, whose inputs come after the first own ones, without that of slot.
 func (e ending) with(t *tail, own, inputs, slot int) ending {
+	if t.kind == tailView {
+		e.affine = false // channels lie elsewhere now
+		return e
+	}
 	p := endPart{tail: t, in: make([]int, inputs)}
 	for i := range p.in {
 		switch {
@@ -137,6 +145,13 @@ func scaleShift[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T
 		}
 	}
 	return r.Scale, r.Shift
+}
+
+// epilogue is e for the inputs of a run; bias, one number for each channel or nil, comes first.
+func epilogue[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
+	r := finish[T](e, in)
+	r.Scale, r.Shift = scaleShift(x, e, channels, bias, in)
+	return r
 }
 
 // affineKey tells endings apart that scale and shift in other ways.

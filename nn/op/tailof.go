@@ -15,6 +15,11 @@ func actTail(c *Call, a kernel.Activation) any {
 	return &tail{kind: tailAct, slots: []int{0}, dtype: c.In[0].DType, act: a}
 }
 
+// viewTail is the tail of an operator that gives its first input another shape.
+func viewTail(c *Call) any {
+	return &tail{kind: tailView, slots: []int{0}, dtype: c.In[0].DType}
+}
+
 // channelTail fills in t for a call whose inputs behind the first have a number for each channel.
 func channelTail(c *Call, t *tail) any {
 	if len(c.In[0].Shape) < 2 {

@@ -115,8 +115,8 @@ func (f *function) unrolled(n reg, by int, body func(k int)) {
 	f.mark(end)
 }
 
-// finish applies the flags (1: add C, 2: add bias[row], 4: clip below 0) and stores. spare are
-// four registers to spoil.
+// finish applies the flags (1: add C, 2: add bias[row], 4: clip below 0, 8: add bias[column]) and
+// stores. spare are four registers to spoil.
 func finish(f *function, acc [][]vec, spare []vec) {
 	flags, c, ldc, at := f.arg("flags"), f.arg("c"), f.arg("ldc"), f.reg()
 	each := func(what string, v []vec) {
@@ -124,7 +124,7 @@ func finish(f *function, acc [][]vec, spare []vec) {
 		f.line("F%sPQ %s", what, pair(what, at, 32, v[2], v[3]))
 		f.line("ADD %s, %s", ldc, at)
 	}
-	fresh, nobias, store := f.label("fresh"), f.label("nobias"), f.label("store")
+	fresh, nobias, noshift, store := f.label("fresh"), f.label("nobias"), f.label("noshift"), f.label("store")
 	f.line("TBZ $0, %s, %s", flags, fresh)
 	f.line("MOVD %s, %s", c, at)
 	for i := range acc {
@@ -143,6 +143,16 @@ func finish(f *function, acc [][]vec, spare []vec) {
 		}
 	}
 	f.mark(nobias)
+	f.line("TBZ $3, %s, %s", flags, noshift)
+	f.argTo("bias", at)
+	f.line("FLDPQ %s", pair("LD", at, 0, spare[0], spare[1]))
+	f.line("FLDPQ %s", pair("LD", at, 32, spare[2], spare[3]))
+	for i := range acc {
+		for j, v := range acc[i] {
+			f.op("FADD", v, v, spare[j])
+		}
+	}
+	f.mark(noshift)
 	f.line("TBZ $2, %s, %s", flags, store)
 	f.clear(spare[0])
 	for i := range acc {

@@ -144,7 +144,8 @@ func micro(rows int, packing bool) {
 	finish(rows, acc[0], func(i int) Mem { return row(c, c3, ldc, i) })
 }
 
-// finish applies the flags (1: add C, 2: add bias[row], 4: clip below 0) and stores.
+// finish applies the flags (1: add C, 2: add bias[row], 4: clip below 0, 8: add bias[column]) and
+// stores.
 func finish(rows int, acc [6][2]reg.VecVirtual, row func(i int) Mem) {
 	flags := Load(Param("flags"), GP64())
 	TESTQ(U32(1), flags)
@@ -159,8 +160,7 @@ func finish(rows int, acc [6][2]reg.VecVirtual, row func(i int) Mem) {
 	Label("fresh")
 	TESTQ(U32(2), flags)
 	JZ(LabelRef("nobias"))
-	bias := Load(Param("bias"), GP64())
-	v := YMM()
+	bias, v := Load(Param("bias"), GP64()), YMM()
 	for i := range rows {
 		VBROADCASTSS(Mem{Base: bias, Disp: 4 * i}, v)
 		for j := range 2 {
@@ -168,6 +168,16 @@ func finish(rows int, acc [6][2]reg.VecVirtual, row func(i int) Mem) {
 		}
 	}
 	Label("nobias")
+	TESTQ(U32(8), flags)
+	JZ(LabelRef("noshift"))
+	Load(Param("bias"), bias)
+	for j := range 2 {
+		VMOVUPS(Mem{Base: bias, Disp: 32 * j}, v)
+		for i := range rows {
+			VADDPS(v, acc[i][j], acc[i][j])
+		}
+	}
+	Label("noshift")
 	TESTQ(U32(4), flags)
 	JZ(LabelRef("store"))
 	VXORPS(v, v, v)

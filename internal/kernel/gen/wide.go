@@ -164,7 +164,7 @@ func zeros(rows int) []reg.VecVirtual {
 	return acc
 }
 
-// finishWide applies the flags and stores a strip; spare is a register to spoil.
+// finishWide applies the flags and stores a strip, "" or "2"; spare is a register to spoil.
 func finishWide(strip string, acc []reg.VecVirtual, spare reg.VecVirtual) {
 	flags := Load(Param("flags"), GP64())
 	c := GP64()
@@ -189,6 +189,14 @@ func finishWide(strip string, acc []reg.VecVirtual, spare reg.VecVirtual) {
 		VADDPS_BCST(Mem{Base: bias, Disp: 4 * i}, acc[i], acc[i])
 	}
 	Label("nobias" + strip)
+	TESTQ(U32(8), flags)
+	JZ(LabelRef("noshift" + strip))
+	Load(Param("bias"), bias)
+	VMOVUPS(Mem{Base: bias, Disp: 64 * len(strip)}, spare)
+	for i := range acc {
+		VADDPS(spare, acc[i], acc[i])
+	}
+	Label("noshift" + strip)
 	TESTQ(U32(4), flags)
 	JZ(LabelRef("store" + strip))
 	VPXORQ(spare, spare, spare)

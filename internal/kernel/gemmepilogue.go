@@ -1,0 +1,46 @@
+package kernel
+
+// finished runs the product with an epilogue, whose channels are the columns: the micro-kernels take
+// up a shift and clipping below 0, what else there is follows when a part of C is complete.
+func (x *product[T]) finished(p *Pool, e Epilogue[T]) {
+	if e.Scale == nil && e.Shift != nil {
+		x.shift, e.Shift = e.Shift, nil
+		if x.n%nr != 0 { // the micro-kernels read whole strips
+			padded := borrow[T](cdiv(x.n, nr) * nr)
+			defer giveBack(padded)
+			clear((*padded)[copy(*padded, x.shift[:x.n]):])
+			x.shift = *padded
+		}
+	}
+	if e.plain() && e.Shift == nil {
+		x.relu = e.Act.Kind == ActRelu
+	} else {
+		rest := e // only what is needed goes to the heap
+		x.end = &rest
+	}
+	x.run(p)
+}
+
+// columns finishes rows i0 to i1 and columns j0 to j1 of the matrix y, whose rows are ld apart and
+// whose columns are the channels.
+func (e *Epilogue[T]) columns(y []T, ld, i0, i1, j0, j1 int) {
+	if e.none() || i0 == i1 {
+		return
+	}
+	if e.Scale == nil && e.Shift == nil && j1-j0 == ld { // the rows lie together
+		e.row(y[i0*ld:i1*ld], 0, i0*ld)
+		return
+	}
+	rest := Epilogue[T]{Add: e.Add, Act: e.Act}
+	for i := i0; i < i1; i++ {
+		at := i*ld + j0
+		row := y[at:][:j1-j0]
+		if e.Scale != nil {
+			binaryVV(OpMul, row, row, e.Scale[j0:j1])
+		}
+		if e.Shift != nil {
+			binaryVV(OpAdd, row, row, e.Shift[j0:j1])
+		}
+		rest.row(row, 0, at)
+	}
+}
