@@ -68,16 +68,16 @@ func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 		strip, from := i/pieces, i%pieces*winogradDepth
 		w.taps.weights(w.winogradTile, strip*winogradLanes, from, min(winogradDepth, k-from), u[(strip*k+from)*winogradLanes:], point)
 	})
-	v, m := newGrid[T](per*w.in.cols, k), newGrid[T](per*w.in.cols, winogradPair)
-	size := v.size(w.points()) + m.size(w.points()) + w.bands(per)
+	v, m := newGrid[T](w.points(), per*w.in.cols, k), newGrid[T](w.points(), per*w.in.cols, winogradPair)
+	size := v.size + m.size + w.bands(per)
 	size = roundLanes(size)
 	rooms := take(scratch, size*threads)
 	p.Run(blocks, func(worker, i int) {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
 		room := rooms[worker*size:][:size]
 		v, m := v, m
-		v.v, room = cut(room, v.size(w.points()))
-		m.v, room = cut(room, m.size(w.points()))
+		v.v, room = cut(room, v.size)
+		m.v, room = cut(room, m.size)
 		w.in.transform(w.winogradTile, lo, hi, 0, cdiv(k, winogradLanes), v, room)
 		for s := 0; s < strips; s += 2 {
 			n := min(2, strips-s)
@@ -96,11 +96,11 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	threads, tiles := p.Threads(), w.tiles()
 	rows := w.n * w.in.rows
 	k := w.in.channels
-	v, m := newGrid[T](tiles, k), newGrid[T](tiles, winogradPair)
-	v.v = take(scratch, v.size(w.points()))
+	v, m := newGrid[T](w.points(), tiles, k), newGrid[T](w.points(), tiles, winogradPair)
+	v.v = take(scratch, v.size)
 	depth := min(winogradDepth, k)
 	point := winogradPair*depth + winogradLanes
-	size := m.size(w.points()) + w.weightPoints()*point
+	size := m.size + w.weightPoints()*point
 	bands := w.bands(w.in.rows)
 	size = roundLanes(size + bands)
 	rooms := take(scratch, size*threads)
@@ -110,7 +110,7 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	p.Run(cdiv(w.oc, winogradPair), func(worker, i int) {
 		room := rooms[worker*size:][:size]
 		m := m
-		m.v, room = cut(room, m.size(w.points()))
+		m.v, room = cut(room, m.size)
 		u, room := cut(room, w.weightPoints()*point)
 		strips := min(2, cdiv(w.oc-i*winogradPair, winogradLanes))
 		for from := 0; from < k; from += depth {
@@ -148,7 +148,7 @@ func (w *winograd[T]) store(worker, lo, hi, first, strips int, m grid[T], room [
 		for s := range strips {
 			c := (first + s) * winogradLanes
 			n := min(winogradLanes, w.oc-c)
-			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{m.v[g.tile*m.step+s*winogradLanes:], m.point, m.step}, &b, w.marks[worker*winogradLanes:])
+			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{v: m.v[g.tile*m.step+s*winogradLanes:], point: m.point, step: m.step}, &b, w.marks[worker*winogradLanes:])
 			at := (g.image*w.oc+c)*plane + above*w.wide
 			b.turnOut(rows, w.wide, n, w.y[at:], w.wide, plane)
 			if !w.e.none() {

@@ -62,7 +62,8 @@ func (s *winogradPlanes[T]) transform(t *winogradTile, lo, hi, group, end int, d
 				x := s.x[(g.image*s.channels+c)*plane+first*s.wide:]
 				b.turnIn(last-first, s.wide, first-above, s.pad[1], s.channels-c, x, s.wide, plane)
 			}
-			to := grid[T]{dst.v[g.tile*dst.step+c:], dst.point, dst.step}
+			to := dst
+			to.v = dst.v[g.tile*dst.step+q*dst.group:]
 			if s.delta {
 				deltas(t, g.rows, s.cols, &b, to)
 			} else {

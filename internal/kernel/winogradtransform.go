@@ -70,26 +70,31 @@ func (b *band[T]) clearAround(row, rows, at, w int) {
 	}
 }
 
-// grid is points of tiles: tile t, of a tile row and column in this order, has its point p at
-// [p*point+t*step], channels side by side.
+// grid is points of tiles: tile t, of a tile row and column in this order, has its point p of channel c
+// at [p*point + t*step + c/winogradLanes*group + c%winogradLanes]. Distances are no multiples of large
+// powers of two, so that points and tiles do not compete for sets of a cache.
 type grid[T Float] struct {
-	v           []T
-	point, step int
+	v                  []T
+	point, step, group int
+	size               int // of v
 }
 
-// newGrid lays out tiles of a number of channels, rounded up to whole lanes. Distances are no
-// multiples of large powers of two, so that points and tiles do not compete for sets of a cache.
-func newGrid[T Float](tiles, channels int) grid[T] {
-	g := grid[T]{step: roundLanes(channels) + winogradLanes}
-	g.point = cdiv(tiles, productRows) * productRows * g.step
-	if g.point/winogradLanes%2 == 0 {
-		g.point += winogradLanes
-	}
-	return g
+// newGrid lays out tiles with all their channels side by side.
+func newGrid[T Float](points, tiles, channels int) grid[T] {
+	step := roundLanes(channels) + winogradLanes
+	point := oddLanes(cdiv(tiles, productRows) * productRows * step)
+	return grid[T]{point: point, step: step, group: winogradLanes, size: points * point}
 }
 
-// size is how many elements so many points take.
-func (g *grid[T]) size(points int) int { return points * g.point }
+// newGroups lays out groups of winogradLanes channels one after the other.
+func newGroups[T Float](points, tiles, channels int) grid[T] {
+	point := oddLanes(tiles * winogradLanes)
+	group := points * point
+	return grid[T]{point: point, step: winogradLanes, group: group, size: cdiv(channels, winogradLanes) * group}
+}
+
+// oddLanes rounds a multiple of winogradLanes up to an odd one.
+func oddLanes(n int) int { return (n/winogradLanes | 1) * winogradLanes }
 
 func roundLanes(n int) int { return cdiv(n, winogradLanes) * winogradLanes }
 

@@ -12,8 +12,7 @@ type winogradGradient[T Float] struct {
 
 const (
 	winogradTiles = 3 << 16 // elements of transformed tiles, of x and dy together, that are worked on at once
-	winogradLeft  = 3 << 15 // and of x, where there are few tiles
-	winogradKeep  = 3 << 15 // elements of products, where there are few tiles
+	winogradKeep  = 4 << 15 // elements of x and of products, where there are few tiles
 )
 
 // run computes dw and tells whether all of it is finite; where it is not, it may have NaN in place of
@@ -35,8 +34,8 @@ func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	per := max(cdiv(2*winogradLeast, w.x.cols), winogradTiles/(w.points()*w.x.cols*(roundLanes(c)+roundLanes(oc))))
 	blocks := cdiv(rows, per)
 	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
-	m := newGrid[T](oc, c)
-	m.v = take(scratch, m.size(w.weightPoints()))
+	m := newGrid[T](w.weightPoints(), oc, c)
+	m.v = take(scratch, m.size)
 	for i := range blocks {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
 		w.transform(p, lo, hi, v, d, rooms, size)
@@ -51,23 +50,23 @@ func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	})
 }
 
-// byWeights transforms all tiles, and then takes so many weights at a time that their products, and
-// the tiles of x that belong to them, stay in a cache.
+// byWeights transforms all tiles, and then takes a group of output channels and so many input channels
+// at a time that their products, and the tiles of x that belong to them, stay in a cache.
 func (w *winogradGradient[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	c, oc := w.x.channels, w.dy.channels
 	rows := w.n * w.x.rows
 	tiles := rows * w.x.cols
-	wide := min(roundLanes(c), max(1, winogradLeft/(w.points()*tiles*winogradPair))*winogradPair)
-	high := min(oc, max(1, winogradKeep/(w.weightPoints()*wide*12))*12)
-	m := newGrid[T](high, wide)
-	v, d, rooms, size := w.rooms(p, scratch, rows, m.size(w.weightPoints()))
+	pair := (w.points()*tiles + w.weightPoints()*winogradLanes) * winogradPair
+	wide := min(roundLanes(c), max(1, winogradKeep/pair)*winogradPair)
+	m := newGrid[T](w.weightPoints(), winogradLanes, wide)
+	v, d, rooms, size := w.rooms(p, scratch, rows, m.size)
 	w.transform(p, 0, rows, v, d, rooms, size)
-	strips := cdiv(oc, high)
-	p.Run(cdiv(c, wide)*strips, func(worker, i int) {
+	groups := cdiv(oc, winogradLanes)
+	p.Run(cdiv(c, wide)*groups, func(worker, i int) {
 		m := m
 		m.v = rooms[worker*size:][:size]
-		o, from := i%strips*high, i/strips*wide
-		n, end := min(high, oc-o), min(c, from+wide)
+		o, from := i%groups*winogradLanes, i/groups*wide
+		n, end := min(winogradLanes, oc-o), min(c, from+wide)
 		for u := range w.weightPoints() {
 			w.multiply(u, o, n, from, end, tiles, v, d, m, false)
 		}
@@ -78,8 +77,8 @@ func (w *winogradGradient[T]) byWeights(p *Pool, scratch Scratch[T]) {
 // rooms takes memory for the tiles of some tile rows and, for each thread, for a band and at least
 // size elements.
 func (w *winogradGradient[T]) rooms(p *Pool, scratch Scratch[T], rows, size int) (v, d grid[T], rooms []T, each int) {
-	v, d = newGrid[T](rows*w.x.cols, w.x.channels), newGrid[T](rows*w.x.cols, w.dy.channels)
-	v.v, d.v = take(scratch, v.size(w.points())), take(scratch, d.size(w.points()))
+	v, d = newGroups[T](w.points(), rows*w.x.cols, w.x.channels), newGroups[T](w.points(), rows*w.x.cols, w.dy.channels)
+	v.v, d.v = take(scratch, v.size), take(scratch, d.size)
 	for _, s := range []*winogradPlanes[T]{&w.x, &w.dy} {
 		band, _ := s.band(w.winogradTile, min(rows, s.rows))
 		size = max(size, band)
@@ -103,7 +102,7 @@ func (w *winogradGradient[T]) transform(p *Pool, lo, hi int, v, d grid[T], rooms
 
 // multiply sets, or adds to, point u of the weights in n rows of m, which are those of output channel o:
 // the sum over tiles, and over the points that multiply with these weights, for the input channels from
-// up to end.
+// up to end. o and from begin groups.
 func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m grid[T], add bool) {
 	for q := range w.points() {
 		if w.weightPoint(q) != u {
@@ -111,8 +110,12 @@ func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m gr
 		}
 		for c := from; c < end; c += winogradPair {
 			strips := min(2, cdiv(end-c, winogradLanes))
-			right := v.v[q*v.point+c:]
-			pointProduct(true, strips, n, tiles, d.v[q*d.point+o:], d.step, right, right[(strips-1)*winogradLanes:], v.step, m.v[u*m.point+c-from:], m.step, add)
+			right := v.v[c/winogradLanes*v.group+q*v.point:]
+			for i := 0; i < n; i += winogradLanes {
+				left := d.v[(o+i)/winogradLanes*d.group+q*d.point:]
+				to := m.v[u*m.point+i*m.step+c-from:]
+				pointProduct(true, strips, min(winogradLanes, n-i), tiles, left, d.step, right, right[(strips-1)*v.group:], v.step, to, m.step, add)
+			}
 		}
 		add = true
 	}
