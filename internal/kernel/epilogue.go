@@ -74,23 +74,12 @@ func activate[T Float](a Activation, x []T) {
 		affine(x, x, alpha, beta)
 		binaryVS(OpMin, x, x, 1)
 		binaryVS(OpMax, x, x, 0)
-	case ActHardSwish, ActSilu, ActGelu:
-		var buffer [256]T
-		for lo := 0; lo < len(x); lo += len(buffer) {
-			part := x[lo:min(len(x), lo+len(buffer))]
-			gate := buffer[:copy(buffer[:], part)]
-			switch a.Kind {
-			case ActSilu:
-				sigmoidInto(gate, gate)
-			case ActGelu:
-				binaryVS(OpMul, gate, gate, T(1/math.Sqrt2))
-				erfInto(gate, gate)
-				affine(gate, gate, 0.5, 0.5)
-			default:
-				activate(Activation{ActHardSigmoid, 1. / 6, 0.5}, gate)
-			}
-			binaryVV(OpMul, part, part, gate)
-		}
+	case ActHardSwish:
+		hardSwishInto(x, x)
+	case ActSilu:
+		swishInto(1, x, x)
+	case ActGelu:
+		geluInto(x, x)
 	default:
 		apply(a, x)
 	}

@@ -7,4 +7,5 @@ package kernel
 //go:generate go run ./gen -part depth -out depthasm_amd64.s -stubs depthasm_amd64.go -pkg kernel
 //go:generate go run ./gen -part pool -out poolasm_amd64.s -stubs poolasm_amd64.go -pkg kernel
 //go:generate go run ./gen -part norm -out normasm_amd64.s -stubs normasm_amd64.go -pkg kernel
+//go:generate go run ./gen -part fused -out fusedasm_amd64.s -stubs fusedasm_amd64.go -pkg kernel
 //go:generate go run ./gen-arm64

@@ -9,8 +9,10 @@ type lstm[T Float] struct {
 	*RNNShape
 	d              *RNNData[T]
 	f, g, h        Activation
-	gates          []T // [Seq, Batch, 4*Hidden]
-	cells, outputs []T // [Seq, Batch, Hidden]: C and h(C)
+	bias           []T  // [4*Hidden], where a step adds it
+	usual          bool // a step is one kernel
+	gates          []T  // [Seq, Batch, 4*Hidden]
+	cells, outputs []T  // [Seq, Batch, Hidden]: C and h(C)
 }
 
 func newLSTM[T Float](s *RNNShape, d *RNNData[T], reserve []T) *lstm[T] {
@@ -18,6 +20,7 @@ func newLSTM[T Float](s *RNNShape, d *RNNData[T], reserve []T) *lstm[T] {
 	return &lstm[T]{
 		RNNShape: s, d: d,
 		f: s.Act[0].or(ActSigmoid), g: s.Act[1].or(ActTanh), h: s.Act[2].or(ActTanh),
+		usual: usual(s, d),
 		gates: reserve[:4*n], cells: reserve[4*n:][:n], outputs: reserve[5*n:][:n],
 	}
 }
@@ -25,9 +28,9 @@ func newLSTM[T Float](s *RNNShape, d *RNNData[T], reserve []T) *lstm[T] {
 // LSTM runs one direction of ONNX's LSTM. scratch may be nil.
 func LSTM[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) {
 	hid := s.Hidden
-	var bias []T
+	bias := take(scratch, 4*hid)
+	clear(bias)
 	if d.B != nil {
-		bias = take(scratch, 4*hid)
 		binaryVV(OpAdd, bias, d.B[:4*hid], d.B[4*hid:8*hid])
 	}
 	reserve := d.Reserve
@@ -39,6 +42,9 @@ func LSTM[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T)
 		reserve = take(scratch, LSTMReserve(s))
 	}
 	x := newLSTM(s, d, reserve)
+	if x.usual {
+		x.bias, bias = bias, nil
+	}
 	project(p, s, d, 4, bias, x.gates)
 	r := Pack(p, true, hid, 4*hid, d.R, hid, take(scratch, PackedLen(hid, 4*hid)))
 	h := initial(d.H0, take(scratch, s.Batch*hid))
@@ -73,6 +79,11 @@ func LSTM[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T)
 func (x *lstm[T]) step(r int, h, c []T) {
 	hid := x.Hidden
 	gates := x.gates[r*4*hid:][:4*hid]
+	cells, out := x.cells[r*hid:][:hid], x.outputs[r*hid:][:hid]
+	if x.usual {
+		usualStepKept(gates, x.bias, c, h, cells, out)
+		return
+	}
 	i, o, f, g := gates[:hid], gates[hid:2*hid], gates[2*hid:3*hid], gates[3*hid:]
 	if x.d.P == nil {
 		clipped(gates, x.Clip)
@@ -99,8 +110,7 @@ func (x *lstm[T]) step(r int, h, c []T) {
 		clipped(o, x.Clip)
 		apply(x.f, o)
 	}
-	out := x.outputs[r*hid:][:hid]
-	copy(x.cells[r*hid:][:hid], c)
+	copy(cells, c)
 	copy(out, c)
 	apply(x.h, out)
 	binaryVV(OpMul, h, o, out)

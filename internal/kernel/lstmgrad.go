@@ -73,10 +73,13 @@ func backThrough[T Float](p *Pool, s *RNNShape, step int, r Packed[T], cols int,
 // that of the cell before it, prev.
 func (x *lstm[T]) stepGrad(r int, dh, dc, prev, dg []T) {
 	hid := x.Hidden
-	gates := x.gates[r*4*hid:][:4*hid]
+	gates, out := x.gates[r*4*hid:][:4*hid], x.outputs[r*hid:][:hid]
+	if x.usual {
+		usualStepGrad(gates, out, prev, dh, dc, dg)
+		return
+	}
 	i, o, f, g := gates[:hid], gates[hid:2*hid], gates[2*hid:3*hid], gates[3*hid:]
 	di, do, df, dz := dg[:hid], dg[hid:2*hid], dg[2*hid:3*hid], dg[3*hid:]
-	out := x.outputs[r*hid:][:hid]
 	binaryVV(OpMul, do, dh, out)
 	pull(x.f, o, do)
 	unclipped(x.f, x.Clip, o, do)

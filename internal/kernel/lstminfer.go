@@ -6,7 +6,7 @@ package kernel
 func lstmStream[T Float](p *Pool, s *RNNShape, d *RNNData[T], bias []T, scratch func(n int) []T) {
 	hid, cols := s.Hidden, 4*s.Hidden
 	x := lstmStreamer[T]{
-		RNNShape: s, d: d, bias: bias,
+		RNNShape: s, d: d, bias: bias, usual: usual(s, d),
 		f: s.Act[0].or(ActSigmoid), g: s.Act[1].or(ActTanh), act: s.Act[2].or(ActTanh),
 		w: Pack(p, true, s.Input, cols, d.W, s.Input, take(scratch, PackedLen(s.Input, cols))),
 		r: Pack(p, true, hid, cols, d.R, hid, take(scratch, PackedLen(hid, cols))),
@@ -14,7 +14,7 @@ func lstmStream[T Float](p *Pool, s *RNNShape, d *RNNData[T], bias []T, scratch 
 		c: initial(d.C0, take(scratch, s.Batch*hid)),
 	}
 	x.gates, x.out = take(scratch, s.Batch*cols), take(scratch, s.Batch*hid)
-	if bias != nil {
+	if !x.usual {
 		x.biases = take(scratch, s.Batch*cols)
 	}
 	if s.Batch < streamRows*p.Threads() {
@@ -36,11 +36,12 @@ type lstmStreamer[T Float] struct {
 	d         *RNNData[T]
 	f, g, act Activation
 	w, r      Packed[T]
-	h, c      []T // [Batch, Hidden]
-	out       []T // [Batch, Hidden], the activated cells
-	bias      []T // [4*Hidden] or nil
-	biases    []T // bias as the gates lie
-	gates     []T // for each part of the batch [4, its elements, Hidden]
+	h, c      []T  // [Batch, Hidden]
+	out       []T  // [Batch, Hidden], the activated cells
+	usual     bool // a step of one batch element is one kernel
+	bias      []T  // [4*Hidden]
+	biases    []T  // bias as the gates lie, where the gates begin as biases; else nil
+	gates     []T  // for each part of the batch [4, its elements, Hidden]
 }
 
 // run takes batch elements lo to hi through the sequence.
@@ -60,7 +61,7 @@ func (x *lstmStreamer[T]) run(p *Pool, lo, hi int) {
 			packed: packed.data, beta: beta, c: gates, ldc: hid, span: hid, image: n}
 		m.run(p)
 	}
-	var beta T // 1: the gates begin as biases
+	var beta T
 	if biases != nil {
 		beta = 1
 	}
@@ -70,14 +71,19 @@ func (x *lstmStreamer[T]) run(p *Pool, lo, hi int) {
 		copy(gates, biases)
 		sum(x.w, x.d.X[(t*x.Batch+lo)*x.Input:], beta)
 		sum(x.r, h, 1)
-		clipped(gates, x.Clip)
-		apply(x.f, gates[:3*n])
-		apply(x.g, g)
-		binaryVV(OpMul, c, c, f)
-		addProduct(c, i, g)
-		copy(out, c)
-		apply(x.act, out)
-		binaryVV(OpMul, h, o, out)
+		for at := 0; at < n && x.usual; at += hid {
+			usualStep(n, gates[at:], x.bias, c[at:][:hid], h[at:][:hid])
+		}
+		if !x.usual {
+			clipped(gates, x.Clip)
+			apply(x.f, gates[:3*n])
+			apply(x.g, g)
+			binaryVV(OpMul, c, c, f)
+			addProduct(c, i, g)
+			copy(out, c)
+			apply(x.act, out)
+			binaryVV(OpMul, h, o, out)
+		}
 		if x.d.Y != nil {
 			copy(x.d.Y[t*x.yStride()+lo*hid:], h)
 		}

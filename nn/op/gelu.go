@@ -20,11 +20,11 @@ func gelu() []*Op {
 		of: func(c Config) pointwise {
 			if c.(GeluConfig).Approximate == "tanh" {
 				return pointwise{f: geluTanh, need: "x", grad: geluTanhGrad,
-					f32: blocked(geluTanhBlock[float32]), f64: blocked(geluTanhBlock[float64]), g32: blockedGrad(geluTanhGradBlock[float32]), g64: blockedGrad(geluTanhGradBlock[float64])}
+					f32: kernel.GeluTanh[float32], f64: kernel.GeluTanh[float64], g32: kernel.GeluTanhGrad[float32], g64: kernel.GeluTanhGrad[float64]}
 			}
 			return pointwise{f: geluErf, need: "x", grad: geluErfGrad,
 				act: kernel.Activation{Kind: kernel.ActGelu},
-				f32: blocked(geluErfBlock[float32]), f64: blocked(geluErfBlock[float64]), g32: blockedGrad(geluErfGradBlock[float32]), g64: blockedGrad(geluErfGradBlock[float64])}
+				f32: kernel.Gelu[float32], f64: kernel.Gelu[float64], g32: kernel.GeluGrad[float32], g64: kernel.GeluGrad[float64]}
 		},
 	}.ops()
 	list[0].Check = func(c *Call) error {

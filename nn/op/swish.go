@@ -24,7 +24,15 @@ func swish() []*Op {
 					s := sigmoid(a * x)
 					return dy * (s + a*x*s*(1-s))
 				},
-				f32: blocked(swishBlock(float32(a))), f64: blocked(swishBlock(a)), g32: blockedGrad(swishGradBlock(float32(a))), g64: blockedGrad(swishGradBlock(a))}
+				f32: swishOf(float32(a)), f64: swishOf(a), g32: swishGradOf(float32(a)), g64: swishGradOf(a)}
 		},
 	}.ops()
+}
+
+func swishOf[T kernel.Float](a T) func(p *kernel.Pool, dst, x []T) {
+	return func(p *kernel.Pool, dst, x []T) { kernel.Swish(p, a, dst, x) }
+}
+
+func swishGradOf[T kernel.Float](a T) func(p *kernel.Pool, dx, dy, x []T) {
+	return func(p *kernel.Pool, dx, dy, x []T) { kernel.SwishGrad(p, a, dx, dy, x) }
 }

@@ -61,10 +61,10 @@ func unaries() []pointwiseOp {
 		row("Softsign", "x/(1+|x|).", []int{1, 22}, pointwise{f: func(x float64) float64 { return x / (1 + math.Abs(x)) }, need: "x",
 			grad: func(x, _, dy float64) float64 { d := 1 + math.Abs(x); return dy / (d * d) }}),
 		row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad,
-			f32: blocked(mishBlock[float32]), g32: blockedGrad(mishGradBlock[float32])}),
+			f32: kernel.Mish[float32], f64: kernel.Mish[float64], g32: kernel.MishGrad[float32], g64: kernel.MishGrad[float64]}),
 		row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, pointwise{f: hardSwish, need: "x", act: kernel.Activation{Kind: kernel.ActHardSwish},
-			f32: blocked(hardSwishBlock[float32]), f64: blocked(hardSwishBlock[float64]), g32: eachGrad(hardSwishGrad[float32]), g64: eachGrad(hardSwishGrad[float64]),
-			grad: func(x, _, dy float64) float64 { return hardSwishGrad(dy, x) }}),
+			f32: kernel.HardSwish[float32], f64: kernel.HardSwish[float64], g32: kernel.HardSwishGrad[float32], g64: kernel.HardSwishGrad[float64],
+			grad: func(x, _, dy float64) float64 { return hardSwishGrad(x, dy) }}),
 		row("Sin", "Sine.", v7, pointwise{f: math.Sin, need: "x", grad: func(x, _, dy float64) float64 { return dy * math.Cos(x) }}),
 		row("Cos", "Cosine.", v7, pointwise{f: math.Cos, need: "x", grad: func(x, _, dy float64) float64 { return -dy * math.Sin(x) }}),
 		row("Tan", "Tangent.", v7, pointwise{f: math.Tan, need: "y", grad: func(_, y, dy float64) float64 { return dy * (1 + y*y) }}),
@@ -127,7 +127,7 @@ func mishGrad(x, _, dy float64) float64 {
 
 func hardSwish(x float64) float64 { return x * max(0, min(1, x/6+0.5)) }
 
-func hardSwishGrad[T kernel.Float](dy, x T) T {
+func hardSwishGrad(x, dy float64) float64 {
 	switch {
 	case x <= -3:
 		return 0

@@ -11,7 +11,7 @@ import (
 )
 
 // part selects another file to write than that of the general kernels.
-var part = flag.String("part", "", "empty, blocks, conv, depth, norm, pool or winograd")
+var part = flag.String("part", "", "empty, blocks, conv, depth, fused, norm, pool or winograd")
 
 func main() {
 	flag.Parse()
@@ -21,6 +21,13 @@ func main() {
 		depthwise()
 		Generate()
 		portable("depthasm_portable.go", "!amd64 || purego")
+		return
+	}
+	if *part == "fused" {
+		activations()
+		lstm()
+		Generate()
+		portable("fusedasm_portable.go", "!amd64 || purego")
 		return
 	}
 	if *part == "norm" {
