@@ -12,7 +12,7 @@ func ConvPacks[T Float](s *ConvShape) bool {
 	if !has(convGroup) || !single[T]() || g.empty() || winogradFor[T](s, &g, 10) != nil {
 		return false
 	}
-	return depthPlanesFit(&g) || !g.planar()
+	return planesFit(&g) || !g.planar()
 }
 
 // PackConv prepares weights, and scale and shift of e.
@@ -39,7 +39,7 @@ func ConvForwardPacked[T Float](p *Pool, s *ConvShape, x []T, w *ConvWeights[T],
 	g := s.geometry()
 	if g.planar() {
 		e.Shift = w.shift
-		depthPlanesForward(p, planDepthPlanes(&g), &g, x, w.weights, e, y, scratch)
+		depthPlanesForward(p, &g, x, w.weights, e, y, scratch)
 		return
 	}
 	d := newDirect(&g, x, e, y)

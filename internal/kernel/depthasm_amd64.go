@@ -14,15 +14,25 @@ func tapsFlatY(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //go:noescape
 func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
 
-// depthPlanesY1 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanesY1 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 
-// depthPlanesY2 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// maxPlanesY1 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
+
+// depthPlanesY2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// maxPlanesY2 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
 
 // tapsFlatZ sets y[i] = shift[0] + Σ f[t]*x[off[t]+i] for i < n, t < taps (≥ 1), clipped to clip[0] … clip[1] unless clip is nil. It reads and writes up to a multiple of 16 elements.
 //
@@ -34,12 +44,22 @@ func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //go:noescape
 func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
 
-// depthPlanesZ1 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanesZ1 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 
-// depthPlanesZ2 convolves planes ≥ 1, xPlane and yPlane bytes apart, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// maxPlanesZ1 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
+
+// depthPlanesZ2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// maxPlanesZ2 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)

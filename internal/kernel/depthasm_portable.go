@@ -16,7 +16,15 @@ func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xR
 	panic(noAssembly)
 }
 
+func maxPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int) {
+	panic(noAssembly)
+}
+
 func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func maxPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int) {
 	panic(noAssembly)
 }
 
@@ -32,6 +40,14 @@ func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xR
 	panic(noAssembly)
 }
 
+func maxPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int) {
+	panic(noAssembly)
+}
+
 func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func maxPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int) {
 	panic(noAssembly)
 }

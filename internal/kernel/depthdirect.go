@@ -155,8 +155,8 @@ func depthDirect[T Float]() bool { return simd && single[T]() }
 
 // depthForward is a convolution in which every output channel sees one input channel.
 func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
-	if depthPlanesFit(g) {
-		depthPlanesForward(p, planDepthPlanes(g), g, x, w, e, y, scratch)
+	if planesFit(g) {
+		depthPlanesForward(p, g, x, w, e, y, scratch)
 		return
 	}
 	d := depthwise[T]{
@@ -175,8 +175,8 @@ func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T,
 func depthBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T, scratch Scratch[T]) {
 	if g.stride.size() == 1 {
 		back := g.turned()
-		if depthPlanesFit(&back) {
-			depthPlanesForward(p, planDepthPlanes(&back), &back, dy, turnedPoints(g.oc, g.ker.size(), w, scratch), Epilogue[T]{}, dx, scratch)
+		if planesFit(&back) {
+			depthPlanesForward(p, &back, dy, turnedPoints(g.oc, g.ker.size(), w, scratch), Epilogue[T]{}, dx, scratch)
 			return
 		}
 	}

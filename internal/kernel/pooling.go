@@ -83,6 +83,10 @@ func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
 			maxQuarters(p, s, &w, as32(x), as32(y), nil)
 			return
 		}
+		if g := s.convolution().geometry(); index == nil && planesFit(&g) {
+			maxPlanes(p, &g, as32(x), as32(y))
+			return
+		}
 		maxPool32(p, s, &w, as32(x), as32(y), index, nil)
 		return
 	}

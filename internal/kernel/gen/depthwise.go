@@ -13,8 +13,10 @@ func depthwise() {
 	for _, w := range []width{narrow, broad} {
 		tapsFlat(w)
 		tapSums(w)
-		depthPlanes(w, 1)
-		depthPlanes(w, 2)
+		for stride := 1; stride <= 2; stride++ {
+			depthPlanes(w, stride)
+			maxPlanes(w, stride)
+		}
 	}
 }
 

@@ -1,0 +1,144 @@
+package kernel
+
+// Windows of 3×3 over planes, in place: each plane is read where it lies, and masks take the part of a
+// border. Vectors run over outputs that lie together; a plane as wide as its result is one long row of
+// them.
+
+// planeSteps is how kernels go through a plane.
+type planeSteps struct {
+	in, out, pad, stride triple // the first numbers are 1, 1, 0 and 1
+	down                 int    // rows from tap to tap
+	steps                []planeStep
+	masks                []uint8
+	sets                 []maskSet
+}
+
+// planeStep is a vector of outputs.
+type planeStep struct {
+	from, to int32 // bytes from the beginning of the plane: of what the first tap reads, and of the result
+	masks    int64 // bytes from the beginning of all masks; < 0: every tap reads inside of the plane
+}
+
+// maskSet tells sets of masks apart: by the input column below the first lane's middle tap, and by its row where
+// the first or last rows of the plane are near.
+type maskSet struct {
+	column, above, below int
+	masks                int64
+}
+
+// planeLimit is how many outputs a plane may have: larger ones take longer to plan than is worth it.
+const planeLimit = 1 << 16
+
+// planesFit tells whether a convolution has one kernel for each output channel, and windows that there
+// are steps for.
+func planesFit(g *geometry) bool {
+	in, out := g.in, g.out
+	return simd && g.cg == 1 && g.ker == (triple{1, 3, 3}) && in[0] == 1 && out[0] == 1 && g.pad[0] == 0 && g.dil[2] == 1 &&
+		g.stride[2] <= 2 && max(in.size(), out.size()) <= planeLimit && min(in.size(), out.size()) > 0
+}
+
+// planSteps finds the steps for a convolution that planesFit.
+func planSteps(g *geometry) *planeSteps {
+	in, out, stride := g.in, g.out, g.stride
+	d := &planeSteps{in: in, out: out, pad: g.pad, stride: stride, down: g.dil[1], masks: make([]uint8, 1)}
+	lanes := tileLanes()
+	if in[2] == out[2] && stride[1] == 1 && stride[2] == 1 {
+		for i := 0; i < out.size(); i += lanes {
+			d.step(i/out[2], i%out[2], out[2])
+		}
+		return d
+	}
+	for r := range out[1] {
+		for c := 0; c < out[2]; c += lanes / stride[2] {
+			d.step(r, c, 0)
+		}
+	}
+	return d
+}
+
+// step adds the outputs from (row, column) on. Where width is not 0, they go on in the next row.
+func (d *planeSteps) step(row, column, width int) {
+	s := planeStep{to: int32(4 * (row*d.out[2] + column))}
+	row, column = row*d.stride[1]-d.pad[1], column*d.stride[2]-d.pad[2]
+	s.from = int32(4 * (row*d.in[2] + column))
+	// How many rows down the last lane's last tap is, at most.
+	reach := 2 * d.down
+	if width > 0 {
+		reach += tileLanes()/width + 1
+	}
+	set := maskSet{column: column, above: min(row, 0), below: min(d.in[1]-1-row-reach, 0)}
+	for _, q := range d.sets {
+		if set.masks = q.masks; q == set {
+			s.masks = q.masks
+			d.steps = append(d.steps, s)
+			return
+		}
+	}
+	set.masks = d.mask(row, column, width)
+	s.masks = set.masks
+	d.sets, d.steps = append(d.sets, set), append(d.steps, s)
+}
+
+// mask adds masks for lanes whose first taps read from (row, column) on.
+func (d *planeSteps) mask(row, column, width int) int64 {
+	lanes := tileLanes()
+	var inside [9][16]bool
+	whole := true
+	for lane := range lanes {
+		r, c := row, column+lane
+		if width > 0 {
+			r, c = row+(c+d.pad[2])/width, (c+d.pad[2])%width-d.pad[2]
+		}
+		for t := range inside {
+			y, x := r+t/3*d.down, c+t%3
+			inside[t][lane] = y >= 0 && y < d.in[1] && x >= 0 && x < d.in[2]
+			whole = whole && inside[t][lane]
+		}
+	}
+	if whole {
+		return -1
+	}
+	at := int64(len(d.masks))
+	for _, lane := range inside {
+		if lanes == 16 {
+			bits := 0
+			for i, in := range lane {
+				if in {
+					bits |= 1 << i
+				}
+			}
+			d.masks = append(d.masks, uint8(bits), uint8(bits>>8))
+			continue
+		}
+		for _, in := range lane[:lanes] {
+			m := uint8(0)
+			if in {
+				m = 255
+			}
+			d.masks = append(d.masks, m, m, m, m)
+		}
+	}
+	return at
+}
+
+// each calls f for the planes lo to hi, in pieces of as many as may follow one another, with the place for
+// their results: in y or, for the last ones of those up to end, elsewhere. For a step stores more than
+// belongs to its plane; what is too much the next ones overwrite.
+func (d *planeSteps) each(lo, hi, end int, y []float32, together func(i int) int, f func(i, planes int, y []float32)) {
+	out := d.out.size()
+	safe := max(lo, min(hi, end-cdiv(tileLanes(), out)))
+	walk := func(lo, hi int, y []float32) {
+		for i := lo; i < hi; {
+			planes := min(hi-i, together(i))
+			f(i, planes, y[(i-lo)*out:])
+			i += planes
+		}
+	}
+	walk(lo, safe, y[lo*out:])
+	if safe < hi {
+		buffer := borrow[float32]((hi-safe)*out + tileLanes())
+		walk(safe, hi, *buffer)
+		copy(y[safe*out:hi*out], *buffer)
+		giveBack(buffer)
+	}
+}
