@@ -9,7 +9,7 @@ type ConvWeights[T Float] struct {
 // ConvPacks tells whether PackConv has something to do for a convolution.
 func ConvPacks[T Float](s *ConvShape) bool {
 	g := s.geometry()
-	if !has(convGroup) || !single[T]() || g.empty() || winogradFor[T](s, &g, 10) != nil {
+	if !has(convGroup) || !single[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {
 		return false
 	}
 	return planesFit(&g) || !g.planar()
