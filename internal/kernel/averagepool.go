@@ -4,7 +4,7 @@ package kernel
 func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
 	w := s.window()
 	in, out, ker := w.in.size(), w.out.size(), w.ker.size()
-	if out == 1 && w.ker == w.in && w.pad == (triple{}) {
+	if w.whole() {
 		s.planes(p, &w, func(i int) { y[i] = sum(x[i*in:][:in]) / T(in) })
 		return
 	}
@@ -17,10 +17,17 @@ func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
 	BinaryRow(p, OpDiv, s.N*s.C, out, y, y, n)
 }
 
+// whole tells whether there is one window, which is the whole plane.
+func (w *window) whole() bool { return w.out.size() == 1 && w.ker == w.in && w.pad == triple{} }
+
 // AveragePoolGrad computes dx from dy, overwriting it.
 func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
 	w := s.window()
-	out, ker, planes := w.out.size(), w.ker.size(), s.N*s.C
+	in, out, ker, planes := w.in.size(), w.out.size(), w.ker.size(), s.N*s.C
+	if w.whole() {
+		s.planes(p, &w, func(i int) { Fill(nil, dx[i*in:][:in], dy[i]/T(in)) })
+		return
+	}
 	buffer := borrow[T](out + s.C*ker + planes*out)
 	defer giveBack(buffer)
 	n, ones, share := (*buffer)[:out], (*buffer)[out:][:s.C*ker], (*buffer)[out+s.C*ker:][:planes*out]

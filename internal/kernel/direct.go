@@ -3,7 +3,8 @@ package kernel
 // Direct convolution: the input is copied once, piece by piece, between borders of zeros (see
 // planes); the kernels then read it in place, every tap at its offset, and no matrix is formed. A
 // piece with all its channels stays in the second cache level while all panels of weights pass by,
-// so that each output is written once, finished.
+// so that each output is written once, finished, and in the order of memory: few channels at a time,
+// since writing here and there takes several times as long where the output is in no cache.
 
 // direct is a convolution, or a phase of the gradient of one.
 type direct[T Float] struct {
@@ -64,7 +65,7 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 	}
 	planDirect(d, s, p.Threads(), d.flatten())
 	panels := d.panels()
-	if k := d.k() * tileRows; d.a == nil && (s.pieces > 2*p.Threads() || !s.byPanel) {
+	if k := d.k() * tileRows; d.a == nil && s.pieces > 2*p.Threads() {
 		d.a = take(scratch, d.groups*panels*k)
 		p.Range(d.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
 			for i := lo; i < hi; i++ {
@@ -114,21 +115,14 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	}
 	base := at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
 	tiles := len(w.start) - 1
-	if s.byPanel {
-		for p := p0; p < p1; p++ {
-			if d.a == nil {
-				d.pack(group, p, a)
-			} else {
-				a = d.panel(group, p)
-			}
-			for i := range tiles {
-				d.tiles(s, w, group, p, p+1, i, a, b, t, base)
-			}
+	for p := p0; p < p1; p++ {
+		if d.a == nil {
+			d.pack(group, p, a)
+		} else {
+			a = d.panel(group, p)
 		}
-	} else {
-		a := d.panel(group, p0)
 		for i := range tiles {
-			d.tiles(s, w, group, p0, p1, i, a, b, t, base)
+			d.tile(s, w, group, p, i, a, b, t, base)
 		}
 	}
 	if d.act.Kind != ActDefault {
@@ -142,8 +136,8 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	}
 }
 
-// tiles computes tile i of a piece for the panels p0 to p1, of which a has the weights.
-func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p0, p1, i int, a, b, t []T, base int) {
+// tile computes tile i of a piece for panel p, of which a has the weights.
+func (d *direct[T]) tile(s *directPlan, w *directWorker, group, p, i int, a, b, t []T, base int) {
 	runs := w.runs[w.start[i]:w.start[i+1]]
 	if len(runs) == 0 {
 		return
@@ -151,28 +145,21 @@ func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p0, p1, i int, 
 	width, step := 3*tileLanes(), d.step[2]
 	n := min(width, w.at[len(w.at)-1]-w.at[i])
 	b = b[w.at[i]:]
-	whole := d.add == nil && step == 1 && runs[0].n == n && n%tileLanes() == 0
-	shift := d.shift[group*d.panels()*tileRows:]
-	size := len(s.off) * tileRows
-	for p := p0; p < p1; p++ {
-		first := p * tileRows
-		rows := min(tileRows, d.outputs-first)
-		to := base + first*d.planeY
-		switch {
-		case whole && rows == tileRows:
-			tile(rows, n, a, b, s.off, d.y[to+runs[0].to:], d.planeY, shift[first:], d.clip)
-		case d.add != nil:
-			tile(rows, n, a, b, s.off, t, width, shift[first:], nil)
-			store(rows, t, width, runs, d.y[to:], d.planeY, d.add[to:], d.clip)
-		case step == 1:
-			tile(rows, n, a, b, s.off, t, width, shift[first:], d.clip)
-			store(rows, t, width, runs, d.y[to:], d.planeY, nil, nil)
-		default:
-			tile(rows, n, a, b, s.off, t, width, shift[first:], d.clip)
-			spread(rows, t, width, runs, d.y[to:], d.planeY, step)
-		}
-		if p+1 < p1 {
-			a = a[size:]
-		}
+	first := p * tileRows
+	rows := min(tileRows, d.outputs-first)
+	shift := d.shift[group*d.panels()*tileRows+first:]
+	to := base + first*d.planeY
+	switch {
+	case d.add == nil && step == 1 && rows == tileRows && runs[0].n == n && n%tileLanes() == 0:
+		tile(rows, n, a, b, s.off, d.y[to+runs[0].to:], d.planeY, shift, d.clip)
+	case d.add != nil:
+		tile(rows, n, a, b, s.off, t, width, shift, nil)
+		store(rows, t, width, runs, d.y[to:], d.planeY, d.add[to:], d.clip)
+	case step == 1:
+		tile(rows, n, a, b, s.off, t, width, shift, d.clip)
+		store(rows, t, width, runs, d.y[to:], d.planeY, nil, nil)
+	default:
+		tile(rows, n, a, b, s.off, t, width, shift, d.clip)
+		spread(rows, t, width, runs, d.y[to:], d.planeY, step)
 	}
 }

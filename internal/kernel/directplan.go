@@ -4,13 +4,13 @@ import "sync"
 
 // directPlan is how a convolution is cut in pieces.
 type directPlan struct {
-	layout           *planes
-	images           int
-	cuts             triple // pieces in z, y and x
-	rows, cols       int
-	pieces           int
-	off              []int32
-	inPlace, byPanel bool
+	layout     *planes
+	images     int
+	cuts       triple // pieces in z, y and x
+	rows, cols int
+	pieces     int
+	off        []int32
+	inPlace    bool
 }
 
 // directWorker is what a worker needs besides the piece.
@@ -44,7 +44,6 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
 	}
 	n := len(s.off)
 	s.off = append(s.off, make([]int32, tileAhead)...)[:n]
-	s.byPanel = d.k()*3*tileLanes()*4 > 24<<10
 }
 
 // cut divides n images of a grid of outputs in pieces of up to so many elements of input.
