@@ -24,6 +24,11 @@ func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xR
 //go:noescape
 func maxPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
 
+// maxTapsY1 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxTapsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+
 // depthPlanesY2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
@@ -33,6 +38,11 @@ func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xR
 //
 //go:noescape
 func maxPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
+
+// maxTapsY2 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxTapsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
 
 // tapsFlatZ sets y[i] = shift[0] + Σ f[t]*x[off[t]+i] for i < n, t < taps (≥ 1), clipped to clip[0] … clip[1] unless clip is nil. It reads and writes up to a multiple of 16 elements.
 //
@@ -54,6 +64,11 @@ func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xR
 //go:noescape
 func maxPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
 
+// maxTapsZ1 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxTapsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+
 // depthPlanesZ2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
@@ -63,3 +78,8 @@ func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xR
 //
 //go:noescape
 func maxPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
+
+// maxTapsZ2 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func maxTapsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)

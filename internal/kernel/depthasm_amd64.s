@@ -435,9 +435,9 @@ whole:
 	VFMADD231PS 8(DX)(R9*2), Y8, Y10
 
 store:
+	MOVLQSX 4(R11), BX
 	VMAXPS  Y10, Y11, Y10
 	VMINPS  Y10, Y12, Y10
-	MOVLQSX 4(R11), BX
 	VMOVUPS Y10, (R10)(BX*1)
 	ADDQ    $0x10, R11
 	DECQ    R12
@@ -549,8 +549,8 @@ whole:
 	VORPS   Y3, Y2, Y2
 
 store:
-	VORPS   Y2, Y0, Y0
 	MOVLQSX 4(R9), CX
+	VORPS   Y2, Y0, Y0
 	VMOVUPS Y0, (R8)(CX*1)
 	ADDQ    $0x10, R9
 	DECQ    R10
@@ -571,6 +571,284 @@ DATA cff800000<>+20(SB)/4, $0xff800000
 DATA cff800000<>+24(SB)/4, $0xff800000
 DATA cff800000<>+28(SB)/4, $0xff800000
 GLOBL cff800000<>(SB), RODATA|NOPTR, $32
+
+// func maxTapsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+// Requires: AVX, AVX2
+TEXT ·maxTapsY1(SB), NOSPLIT, $0-80
+	MOVQ         taps+72(FP), AX
+	VBROADCASTSS cff800000<>+0(SB), Y2
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX      (R10), CX
+	MOVLQSX      8(R10), DX
+	ADDQ         DI, CX
+	TESTQ        DX, DX
+	JS           whole
+	ADDQ         SI, DX
+	VMOVAPS      Y2, Y0
+	VBROADCASTSS c000000ff<>+0(SB), Y1
+	VMOVUPS      (DX), Y4
+	VMASKMOVPS   (CX), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000000<>+0(SB), Y1, Y1
+	VMOVUPS      32(DX), Y4
+	VMASKMOVPS   4(CX), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000001<>+0(SB), Y1, Y1
+	VMOVUPS      64(DX), Y4
+	VMASKMOVPS   8(CX), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000002<>+0(SB), Y1, Y1
+	VMOVUPS      96(DX), Y4
+	VMASKMOVPS   (CX)(R8*1), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000003<>+0(SB), Y1, Y1
+	VMOVUPS      128(DX), Y4
+	VMASKMOVPS   4(CX)(R8*1), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000004<>+0(SB), Y1, Y1
+	VMOVUPS      160(DX), Y4
+	VMASKMOVPS   8(CX)(R8*1), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000005<>+0(SB), Y1, Y1
+	VMOVUPS      192(DX), Y4
+	VMASKMOVPS   (CX)(R8*2), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000006<>+0(SB), Y1, Y1
+	VMOVUPS      224(DX), Y4
+	VMASKMOVPS   4(CX)(R8*2), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000007<>+0(SB), Y1, Y1
+	VMOVUPS      256(DX), Y4
+	VMASKMOVPS   8(CX)(R8*2), Y4, Y3
+	VBLENDVPS    Y4, Y3, Y2, Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000008<>+0(SB), Y1, Y1
+	JMP          store
+
+whole:
+	VMOVAPS      Y2, Y0
+	VBROADCASTSS c000000ff<>+0(SB), Y1
+	VMOVUPS      (CX), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000000<>+0(SB), Y1, Y1
+	VMOVUPS      4(CX), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000001<>+0(SB), Y1, Y1
+	VMOVUPS      8(CX), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000002<>+0(SB), Y1, Y1
+	VMOVUPS      (CX)(R8*1), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000003<>+0(SB), Y1, Y1
+	VMOVUPS      4(CX)(R8*1), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000004<>+0(SB), Y1, Y1
+	VMOVUPS      8(CX)(R8*1), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000005<>+0(SB), Y1, Y1
+	VMOVUPS      (CX)(R8*2), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000006<>+0(SB), Y1, Y1
+	VMOVUPS      4(CX)(R8*2), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000007<>+0(SB), Y1, Y1
+	VMOVUPS      8(CX)(R8*2), Y3
+	VCMPPS       $0x07, Y0, Y0, Y4
+	VCMPPS       $0x16, Y0, Y3, Y5
+	VANDPS       Y4, Y5, Y5
+	VBLENDVPS    Y5, Y3, Y0, Y0
+	VBLENDVPS    Y5, c00000008<>+0(SB), Y1, Y1
+
+store:
+	MOVLQSX      4(R10), DX
+	MOVQ         DX, CX
+	SHRQ         $0x02, CX
+	VEXTRACTI128 $0x01, Y1, X3
+	VPACKSSDW    X3, X1, X3
+	VPACKUSWB    X3, X3, X3
+	VMOVQ        X3, (AX)(CX*1)
+	VMOVUPS      Y0, (R9)(DX*1)
+	ADDQ         $0x10, R10
+	DECQ         R11
+	JNZ          step
+	ADDQ         xPlane+48(FP), DI
+	ADDQ         yPlane+64(FP), R9
+	MOVQ         yPlane+64(FP), CX
+	SHRQ         $0x02, CX
+	ADDQ         CX, AX
+	DECQ         BX
+	JNZ          plane
+	VZEROUPPER
+	RET
+
+DATA c000000ff<>+0(SB)/4, $0x000000ff
+DATA c000000ff<>+4(SB)/4, $0x000000ff
+DATA c000000ff<>+8(SB)/4, $0x000000ff
+DATA c000000ff<>+12(SB)/4, $0x000000ff
+DATA c000000ff<>+16(SB)/4, $0x000000ff
+DATA c000000ff<>+20(SB)/4, $0x000000ff
+DATA c000000ff<>+24(SB)/4, $0x000000ff
+DATA c000000ff<>+28(SB)/4, $0x000000ff
+GLOBL c000000ff<>(SB), RODATA|NOPTR, $32
+
+DATA c00000000<>+0(SB)/4, $0x00000000
+DATA c00000000<>+4(SB)/4, $0x00000000
+DATA c00000000<>+8(SB)/4, $0x00000000
+DATA c00000000<>+12(SB)/4, $0x00000000
+DATA c00000000<>+16(SB)/4, $0x00000000
+DATA c00000000<>+20(SB)/4, $0x00000000
+DATA c00000000<>+24(SB)/4, $0x00000000
+DATA c00000000<>+28(SB)/4, $0x00000000
+GLOBL c00000000<>(SB), RODATA|NOPTR, $32
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $32
+
+DATA c00000002<>+0(SB)/4, $0x00000002
+DATA c00000002<>+4(SB)/4, $0x00000002
+DATA c00000002<>+8(SB)/4, $0x00000002
+DATA c00000002<>+12(SB)/4, $0x00000002
+DATA c00000002<>+16(SB)/4, $0x00000002
+DATA c00000002<>+20(SB)/4, $0x00000002
+DATA c00000002<>+24(SB)/4, $0x00000002
+DATA c00000002<>+28(SB)/4, $0x00000002
+GLOBL c00000002<>(SB), RODATA|NOPTR, $32
+
+DATA c00000003<>+0(SB)/4, $0x00000003
+DATA c00000003<>+4(SB)/4, $0x00000003
+DATA c00000003<>+8(SB)/4, $0x00000003
+DATA c00000003<>+12(SB)/4, $0x00000003
+DATA c00000003<>+16(SB)/4, $0x00000003
+DATA c00000003<>+20(SB)/4, $0x00000003
+DATA c00000003<>+24(SB)/4, $0x00000003
+DATA c00000003<>+28(SB)/4, $0x00000003
+GLOBL c00000003<>(SB), RODATA|NOPTR, $32
+
+DATA c00000004<>+0(SB)/4, $0x00000004
+DATA c00000004<>+4(SB)/4, $0x00000004
+DATA c00000004<>+8(SB)/4, $0x00000004
+DATA c00000004<>+12(SB)/4, $0x00000004
+DATA c00000004<>+16(SB)/4, $0x00000004
+DATA c00000004<>+20(SB)/4, $0x00000004
+DATA c00000004<>+24(SB)/4, $0x00000004
+DATA c00000004<>+28(SB)/4, $0x00000004
+GLOBL c00000004<>(SB), RODATA|NOPTR, $32
+
+DATA c00000005<>+0(SB)/4, $0x00000005
+DATA c00000005<>+4(SB)/4, $0x00000005
+DATA c00000005<>+8(SB)/4, $0x00000005
+DATA c00000005<>+12(SB)/4, $0x00000005
+DATA c00000005<>+16(SB)/4, $0x00000005
+DATA c00000005<>+20(SB)/4, $0x00000005
+DATA c00000005<>+24(SB)/4, $0x00000005
+DATA c00000005<>+28(SB)/4, $0x00000005
+GLOBL c00000005<>(SB), RODATA|NOPTR, $32
+
+DATA c00000006<>+0(SB)/4, $0x00000006
+DATA c00000006<>+4(SB)/4, $0x00000006
+DATA c00000006<>+8(SB)/4, $0x00000006
+DATA c00000006<>+12(SB)/4, $0x00000006
+DATA c00000006<>+16(SB)/4, $0x00000006
+DATA c00000006<>+20(SB)/4, $0x00000006
+DATA c00000006<>+24(SB)/4, $0x00000006
+DATA c00000006<>+28(SB)/4, $0x00000006
+GLOBL c00000006<>(SB), RODATA|NOPTR, $32
+
+DATA c00000007<>+0(SB)/4, $0x00000007
+DATA c00000007<>+4(SB)/4, $0x00000007
+DATA c00000007<>+8(SB)/4, $0x00000007
+DATA c00000007<>+12(SB)/4, $0x00000007
+DATA c00000007<>+16(SB)/4, $0x00000007
+DATA c00000007<>+20(SB)/4, $0x00000007
+DATA c00000007<>+24(SB)/4, $0x00000007
+DATA c00000007<>+28(SB)/4, $0x00000007
+GLOBL c00000007<>(SB), RODATA|NOPTR, $32
+
+DATA c00000008<>+0(SB)/4, $0x00000008
+DATA c00000008<>+4(SB)/4, $0x00000008
+DATA c00000008<>+8(SB)/4, $0x00000008
+DATA c00000008<>+12(SB)/4, $0x00000008
+DATA c00000008<>+16(SB)/4, $0x00000008
+DATA c00000008<>+20(SB)/4, $0x00000008
+DATA c00000008<>+24(SB)/4, $0x00000008
+DATA c00000008<>+28(SB)/4, $0x00000008
+GLOBL c00000008<>(SB), RODATA|NOPTR, $32
 
 // func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 // Requires: AVX, AVX2, FMA3
@@ -651,9 +929,9 @@ whole:
 	VFMADD231PS 8(DX)(R9*2), Y8, Y10
 
 store:
+	MOVLQSX 4(R11), BX
 	VMAXPS  Y10, Y11, Y10
 	VMINPS  Y10, Y12, Y10
-	MOVLQSX 4(R11), BX
 	VPERMPS Y10, Y13, Y10
 	VMOVUPS X10, (R10)(BX*1)
 	ADDQ    $0x10, R11
@@ -777,8 +1055,8 @@ whole:
 	VORPS   Y4, Y2, Y2
 
 store:
-	VORPS   Y2, Y0, Y0
 	MOVLQSX 4(R9), CX
+	VORPS   Y2, Y0, Y0
 	VPERMPS Y0, Y3, Y0
 	VMOVUPS X0, (R8)(CX*1)
 	ADDQ    $0x10, R9
@@ -788,6 +1066,187 @@ store:
 	ADDQ    yPlane+64(FP), R8
 	DECQ    DX
 	JNZ     plane
+	VZEROUPPER
+	RET
+
+// func maxTapsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+// Requires: AVX, AVX2
+TEXT ·maxTapsY2(SB), NOSPLIT, $0-80
+	MOVQ         taps+72(FP), AX
+	VBROADCASTSS cff800000<>+0(SB), Y2
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
+	VMOVUPS      evensY<>+0(SB), Y3
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX      (R10), CX
+	MOVLQSX      8(R10), DX
+	ADDQ         DI, CX
+	TESTQ        DX, DX
+	JS           whole
+	ADDQ         SI, DX
+	VMOVAPS      Y2, Y0
+	VBROADCASTSS c000000ff<>+0(SB), Y1
+	VMOVUPS      (DX), Y5
+	VMASKMOVPS   (CX), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000000<>+0(SB), Y1, Y1
+	VMOVUPS      32(DX), Y5
+	VMASKMOVPS   4(CX), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000001<>+0(SB), Y1, Y1
+	VMOVUPS      64(DX), Y5
+	VMASKMOVPS   8(CX), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000002<>+0(SB), Y1, Y1
+	VMOVUPS      96(DX), Y5
+	VMASKMOVPS   (CX)(R8*1), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000003<>+0(SB), Y1, Y1
+	VMOVUPS      128(DX), Y5
+	VMASKMOVPS   4(CX)(R8*1), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000004<>+0(SB), Y1, Y1
+	VMOVUPS      160(DX), Y5
+	VMASKMOVPS   8(CX)(R8*1), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000005<>+0(SB), Y1, Y1
+	VMOVUPS      192(DX), Y5
+	VMASKMOVPS   (CX)(R8*2), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000006<>+0(SB), Y1, Y1
+	VMOVUPS      224(DX), Y5
+	VMASKMOVPS   4(CX)(R8*2), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000007<>+0(SB), Y1, Y1
+	VMOVUPS      256(DX), Y5
+	VMASKMOVPS   8(CX)(R8*2), Y5, Y4
+	VBLENDVPS    Y5, Y4, Y2, Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000008<>+0(SB), Y1, Y1
+	JMP          store
+
+whole:
+	VMOVAPS      Y2, Y0
+	VBROADCASTSS c000000ff<>+0(SB), Y1
+	VMOVUPS      (CX), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000000<>+0(SB), Y1, Y1
+	VMOVUPS      4(CX), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000001<>+0(SB), Y1, Y1
+	VMOVUPS      8(CX), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000002<>+0(SB), Y1, Y1
+	VMOVUPS      (CX)(R8*1), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000003<>+0(SB), Y1, Y1
+	VMOVUPS      4(CX)(R8*1), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000004<>+0(SB), Y1, Y1
+	VMOVUPS      8(CX)(R8*1), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000005<>+0(SB), Y1, Y1
+	VMOVUPS      (CX)(R8*2), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000006<>+0(SB), Y1, Y1
+	VMOVUPS      4(CX)(R8*2), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000007<>+0(SB), Y1, Y1
+	VMOVUPS      8(CX)(R8*2), Y4
+	VCMPPS       $0x07, Y0, Y0, Y5
+	VCMPPS       $0x16, Y0, Y4, Y6
+	VANDPS       Y5, Y6, Y6
+	VBLENDVPS    Y6, Y4, Y0, Y0
+	VBLENDVPS    Y6, c00000008<>+0(SB), Y1, Y1
+
+store:
+	MOVLQSX      4(R10), DX
+	MOVQ         DX, CX
+	SHRQ         $0x02, CX
+	VPERMPS      Y1, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X4
+	VPACKSSDW    X4, X1, X4
+	VPACKUSWB    X4, X4, X4
+	VMOVD        X4, (AX)(CX*1)
+	VPERMPS      Y0, Y3, Y0
+	VMOVUPS      X0, (R9)(DX*1)
+	ADDQ         $0x10, R10
+	DECQ         R11
+	JNZ          step
+	ADDQ         xPlane+48(FP), DI
+	ADDQ         yPlane+64(FP), R9
+	MOVQ         yPlane+64(FP), CX
+	SHRQ         $0x02, CX
+	ADDQ         CX, AX
+	DECQ         BX
+	JNZ          plane
 	VZEROUPPER
 	RET
 
@@ -1213,9 +1672,9 @@ whole:
 	VFMADD231PS 8(DX)(R9*2), Z8, Z10
 
 store:
+	MOVLQSX 4(R11), BX
 	VMAXPS  Z10, Z11, Z10
 	VMINPS  Z10, Z12, Z10
-	MOVLQSX 4(R11), BX
 	VMOVUPS Z10, (R10)(BX*1)
 	ADDQ    $0x10, R11
 	DECQ    R12
@@ -1327,8 +1786,8 @@ whole:
 	KORW    K2, K1, K1
 
 store:
-	VPTERNLOGD $0xff, Z0, Z0, K1, Z0
 	MOVLQSX    4(R9), CX
+	VPTERNLOGD $0xff, Z0, Z0, K1, Z0
 	VMOVUPS    Z0, (R8)(CX*1)
 	ADDQ       $0x10, R9
 	DECQ       R10
@@ -1337,6 +1796,173 @@ store:
 	ADDQ       yPlane+64(FP), R8
 	DECQ       DX
 	JNZ        plane
+	VZEROUPPER
+	RET
+
+// func maxTapsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+// Requires: AVX, AVX512F
+TEXT ·maxTapsZ1(SB), NOSPLIT, $0-80
+	MOVQ         taps+72(FP), AX
+	VBROADCASTSS cff800000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VBROADCASTSS c00000001<>+0(SB), Z4
+	VBROADCASTSS c00000002<>+0(SB), Z5
+	VBROADCASTSS c00000003<>+0(SB), Z6
+	VBROADCASTSS c00000004<>+0(SB), Z7
+	VBROADCASTSS c00000005<>+0(SB), Z8
+	VBROADCASTSS c00000006<>+0(SB), Z9
+	VBROADCASTSS c00000007<>+0(SB), Z10
+	VBROADCASTSS c00000008<>+0(SB), Z11
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX      (R10), CX
+	MOVLQSX      8(R10), DX
+	ADDQ         DI, CX
+	TESTQ        DX, DX
+	JS           whole
+	ADDQ         SI, DX
+	VMOVAPS      Z2, Z0
+	VBROADCASTSS c000000ff<>+0(SB), Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        (DX), K1
+	VMOVUPS      (CX), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z3, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        2(DX), K1
+	VMOVUPS      4(CX), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z4, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        4(DX), K1
+	VMOVUPS      8(CX), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z5, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        6(DX), K1
+	VMOVUPS      (CX)(R8*1), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z6, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        8(DX), K1
+	VMOVUPS      4(CX)(R8*1), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z7, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        10(DX), K1
+	VMOVUPS      8(CX)(R8*1), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z8, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        12(DX), K1
+	VMOVUPS      (CX)(R8*2), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z9, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        14(DX), K1
+	VMOVUPS      4(CX)(R8*2), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z10, K1, Z1
+	VMOVAPS      Z2, Z12
+	KMOVW        16(DX), K1
+	VMOVUPS      8(CX)(R8*2), K1, Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z11, K1, Z1
+	JMP          store
+
+whole:
+	VMOVAPS      Z2, Z0
+	VBROADCASTSS c000000ff<>+0(SB), Z1
+	VMOVUPS      (CX), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z3, K1, Z1
+	VMOVUPS      4(CX), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z4, K1, Z1
+	VMOVUPS      8(CX), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z5, K1, Z1
+	VMOVUPS      (CX)(R8*1), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z6, K1, Z1
+	VMOVUPS      4(CX)(R8*1), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z7, K1, Z1
+	VMOVUPS      8(CX)(R8*1), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z8, K1, Z1
+	VMOVUPS      (CX)(R8*2), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z9, K1, Z1
+	VMOVUPS      4(CX)(R8*2), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z10, K1, Z1
+	VMOVUPS      8(CX)(R8*2), Z12
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z12, K1, K1
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z11, K1, Z1
+
+store:
+	MOVLQSX 4(R10), DX
+	MOVQ    DX, CX
+	SHRQ    $0x02, CX
+	VPMOVDB Z1, X1
+	VMOVUPS X1, (AX)(CX*1)
+	VMOVUPS Z0, (R9)(DX*1)
+	ADDQ    $0x10, R10
+	DECQ    R11
+	JNZ     step
+	ADDQ    xPlane+48(FP), DI
+	ADDQ    yPlane+64(FP), R9
+	MOVQ    yPlane+64(FP), CX
+	SHRQ    $0x02, CX
+	ADDQ    CX, AX
+	DECQ    BX
+	JNZ     plane
 	VZEROUPPER
 	RET
 
@@ -1410,9 +2036,9 @@ whole:
 	VFMADD231PS 8(DX)(R9*2), Z8, Z10
 
 store:
+	MOVLQSX 4(R11), BX
 	VMAXPS  Z10, Z11, Z10
 	VMINPS  Z10, Z12, Z10
-	MOVLQSX 4(R11), BX
 	VPERMPS Z10, Z13, Z10
 	VMOVUPS Y10, (R10)(BX*1)
 	ADDQ    $0x10, R11
@@ -1544,8 +2170,8 @@ whole:
 	KORW    K2, K1, K1
 
 store:
-	VPTERNLOGD $0xff, Z0, Z0, K1, Z0
 	MOVLQSX    4(R9), CX
+	VPTERNLOGD $0xff, Z0, Z0, K1, Z0
 	VPERMPS    Z0, Z2, Z0
 	VMOVUPS    Y0, (R8)(CX*1)
 	ADDQ       $0x10, R9
@@ -1555,5 +2181,175 @@ store:
 	ADDQ       yPlane+64(FP), R8
 	DECQ       DX
 	JNZ        plane
+	VZEROUPPER
+	RET
+
+// func maxTapsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+// Requires: AVX, AVX512F
+TEXT ·maxTapsZ2(SB), NOSPLIT, $0-80
+	MOVQ         taps+72(FP), AX
+	VBROADCASTSS cff800000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VBROADCASTSS c00000001<>+0(SB), Z4
+	VBROADCASTSS c00000002<>+0(SB), Z5
+	VBROADCASTSS c00000003<>+0(SB), Z6
+	VBROADCASTSS c00000004<>+0(SB), Z7
+	VBROADCASTSS c00000005<>+0(SB), Z8
+	VBROADCASTSS c00000006<>+0(SB), Z9
+	VBROADCASTSS c00000007<>+0(SB), Z10
+	VBROADCASTSS c00000008<>+0(SB), Z11
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
+	VMOVUPS      evensZ<>+0(SB), Z12
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX      (R10), CX
+	MOVLQSX      8(R10), DX
+	ADDQ         DI, CX
+	TESTQ        DX, DX
+	JS           whole
+	ADDQ         SI, DX
+	VMOVAPS      Z2, Z0
+	VBROADCASTSS c000000ff<>+0(SB), Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        (DX), K1
+	VMOVUPS      (CX), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z3, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        2(DX), K1
+	VMOVUPS      4(CX), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z4, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        4(DX), K1
+	VMOVUPS      8(CX), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z5, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        6(DX), K1
+	VMOVUPS      (CX)(R8*1), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z6, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        8(DX), K1
+	VMOVUPS      4(CX)(R8*1), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z7, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        10(DX), K1
+	VMOVUPS      8(CX)(R8*1), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z8, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        12(DX), K1
+	VMOVUPS      (CX)(R8*2), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z9, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        14(DX), K1
+	VMOVUPS      4(CX)(R8*2), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z10, K1, Z1
+	VMOVAPS      Z2, Z13
+	KMOVW        16(DX), K1
+	VMOVUPS      8(CX)(R8*2), K1, Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z11, K1, Z1
+	JMP          store
+
+whole:
+	VMOVAPS      Z2, Z0
+	VBROADCASTSS c000000ff<>+0(SB), Z1
+	VMOVUPS      (CX), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z3, K1, Z1
+	VMOVUPS      4(CX), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z4, K1, Z1
+	VMOVUPS      8(CX), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z5, K1, Z1
+	VMOVUPS      (CX)(R8*1), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z6, K1, Z1
+	VMOVUPS      4(CX)(R8*1), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z7, K1, Z1
+	VMOVUPS      8(CX)(R8*1), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z8, K1, Z1
+	VMOVUPS      (CX)(R8*2), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z9, K1, Z1
+	VMOVUPS      4(CX)(R8*2), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z10, K1, Z1
+	VMOVUPS      8(CX)(R8*2), Z13
+	VCMPPS       $0x07, Z0, Z0, K1
+	VCMPPS       $0x16, Z0, Z13, K1, K1
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z11, K1, Z1
+
+store:
+	MOVLQSX 4(R10), DX
+	MOVQ    DX, CX
+	SHRQ    $0x02, CX
+	VPERMPS Z1, Z12, Z1
+	VPMOVDB Z1, X1
+	VMOVQ   X1, (AX)(CX*1)
+	VPERMPS Z0, Z12, Z0
+	VMOVUPS Y0, (R9)(DX*1)
+	ADDQ    $0x10, R10
+	DECQ    R11
+	JNZ     step
+	ADDQ    xPlane+48(FP), DI
+	ADDQ    yPlane+64(FP), R9
+	MOVQ    yPlane+64(FP), CX
+	SHRQ    $0x02, CX
+	ADDQ    CX, AX
+	DECQ    BX
+	JNZ     plane
 	VZEROUPPER
 	RET

@@ -20,11 +20,19 @@ func maxPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 	panic(noAssembly)
 }
 
+func maxTapsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8) {
+	panic(noAssembly)
+}
+
 func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
 func maxPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int) {
+	panic(noAssembly)
+}
+
+func maxTapsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8) {
 	panic(noAssembly)
 }
 
@@ -44,10 +52,18 @@ func maxPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 	panic(noAssembly)
 }
 
+func maxTapsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8) {
+	panic(noAssembly)
+}
+
 func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
 func maxPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int) {
+	panic(noAssembly)
+}
+
+func maxTapsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8) {
 	panic(noAssembly)
 }

@@ -71,14 +71,22 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 func (d *depthPlanes) run(lo, hi, end int) {
 	multiple := d.outputs / d.inputs
 	in := d.in.size()
-	d.each(lo, hi, end, d.y, func(i int) int {
+	d.each(lo, hi, end, func(i int) int {
 		if multiple > 1 {
 			return 1
 		}
 		return d.outputs - i%d.outputs // up to the end of the image
-	}, func(i, planes int, y []float32) {
-		c := i % d.outputs
-		d.call(planes, d.x[(i/d.outputs*d.inputs+c/multiple)*in:], d.w[9*c:], d.shift[c:], y)
+	}, func(i, planes int, apart bool) {
+		c, out := i%d.outputs, d.out.size()
+		x, y := d.x[(i/d.outputs*d.inputs+c/multiple)*in:], d.y[i*out:][:planes*out]
+		if !apart {
+			d.call(planes, x, d.w[9*c:], d.shift[c:], y)
+			return
+		}
+		buffer := borrow[float32](planes*out + tileLanes())
+		d.call(planes, x, d.w[9*c:], d.shift[c:], *buffer)
+		copy(y, *buffer)
+		giveBack(buffer)
 	})
 }
 

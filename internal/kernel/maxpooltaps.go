@@ -25,6 +25,10 @@ func MaxPoolTaps[T Float](p *Pool, s *PoolShape, x, y []T, taps []uint8) {
 	case w.quarters():
 		maxQuarters(p, s, &w, as32(x), as32(y), taps)
 	default:
+		if g := s.convolution().geometry(); planesFit(&g) {
+			maxPlanes(p, &g, as32(x), as32(y), taps[:s.N*s.C*out])
+			return
+		}
 		maxPool32(p, s, &w, as32(x), as32(y), nil, taps)
 	}
 }

@@ -121,24 +121,18 @@ func (d *planeSteps) mask(row, column, width int) int64 {
 	return at
 }
 
-// each calls f for the planes lo to hi, in pieces of as many as may follow one another, with the place for
-// their results: in y or, for the last ones of those up to end, elsewhere. For a step stores more than
-// belongs to its plane; what is too much the next ones overwrite.
-func (d *planeSteps) each(lo, hi, end int, y []float32, together func(i int) int, f func(i, planes int, y []float32)) {
-	out := d.out.size()
-	safe := max(lo, min(hi, end-cdiv(tileLanes(), out)))
-	walk := func(lo, hi int, y []float32) {
-		for i := lo; i < hi; {
-			planes := min(hi-i, together(i))
-			f(i, planes, y[(i-lo)*out:])
-			i += planes
+// each calls f for the planes lo to hi, in pieces of as many as may follow one another. A step stores more
+// than belongs to its plane; what is too much the next ones overwrite. So results of the last planes of
+// those up to end must be computed apart and moved.
+func (d *planeSteps) each(lo, hi, end int, together func(i int) int, f func(i, planes int, apart bool)) {
+	safe := max(lo, min(hi, end-cdiv(tileLanes(), d.out.size())))
+	for i := lo; i < hi; {
+		stop := hi
+		if i < safe {
+			stop = safe
 		}
-	}
-	walk(lo, safe, y[lo*out:])
-	if safe < hi {
-		buffer := borrow[float32]((hi-safe)*out + tileLanes())
-		walk(safe, hi, *buffer)
-		copy(y[safe*out:hi*out], *buffer)
-		giveBack(buffer)
+		planes := min(stop-i, together(i))
+		f(i, planes, i >= safe)
+		i += planes
 	}
 }

@@ -84,7 +84,7 @@ func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
 			return
 		}
 		if g := s.convolution().geometry(); index == nil && planesFit(&g) {
-			maxPlanes(p, &g, as32(x), as32(y))
+			maxPlanes(p, &g, as32(x), as32(y), nil)
 			return
 		}
 		maxPool32(p, s, &w, as32(x), as32(y), index, nil)

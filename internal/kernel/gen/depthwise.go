@@ -16,6 +16,7 @@ func depthwise() {
 		for stride := 1; stride <= 2; stride++ {
 			depthPlanes(w, stride)
 			maxPlanes(w, stride)
+			maxTaps(w, stride)
 		}
 	}
 }

@@ -31,9 +31,9 @@ func (w width) planeDoc(stride int) string {
 		w.lanes, w.lanes/stride, stride, w.maskBytes())
 }
 
-// walk writes the loops. plane prepares a plane, step computes outputs, masked or not, which finish leaves
-// in the register it returns; next moves on to the next plane.
-func (w width) walk(stride int, plane func(), step func(p *planeWalk, masked bool), finish func(p *planeWalk) reg.VecVirtual, next func(p *planeWalk)) {
+// walk writes the loops. plane prepares a plane, step computes outputs, masked or not, finish returns them,
+// given how many bytes behind the beginning of y they belong; next moves on to the next plane.
+func (w width) walk(stride int, plane func(), step func(p *planeWalk, masked bool), finish func(p *planeWalk, at reg.Register) reg.VecVirtual, next func(p *planeWalk)) {
 	p := &planeWalk{width: w, stride: stride, from: GP64(), masks: GP64()}
 	planes := Load(Param("planes"), GP64())
 	masks := Load(Param("masks"), GP64())
@@ -61,9 +61,9 @@ func (w width) walk(stride int, plane func(), step func(p *planeWalk, masked boo
 	Label("whole")
 	step(p, false)
 	Label("store")
-	result := finish(p)
 	to := p.masks // of no use any more
 	MOVLQSX(Mem{Base: at, Disp: 4}, to)
+	result := finish(p, to)
 	w.storeEvery(stride, result, p.evens, Mem{Base: y, Index: to, Scale: 1})
 	ADDQ(Imm(16), at)
 	DECQ(n)
@@ -170,7 +170,7 @@ func depthPlanes(w width, stride int) {
 				VFMADD231PS(z, weight[t], acc)
 			}
 		}
-	}, func(p *planeWalk) reg.VecVirtual {
+	}, func(*planeWalk, reg.Register) reg.VecVirtual {
 		VMAXPS(acc, lo, acc) // this order keeps NaN
 		VMINPS(acc, hi, acc)
 		return acc
@@ -178,78 +178,4 @@ func depthPlanes(w width, stride int) {
 		ADDQ(Imm(4*windowTaps), f)
 		ADDQ(Imm(4), shift)
 	})
-}
-
-// maxPlanes: the largest of each window of 3×3.
-func maxPlanes(w width, stride int) {
-	name := fmt.Sprintf("maxPlanes%s%d", w.name, stride)
-	TEXT(name, NOSPLIT, "func("+planeArgs+")")
-	Doc(name + " finds the maxima of windows, NaN where a window holds one, -Inf where it is empty." + w.planeDoc(stride))
-	Pragma("noescape")
-	best, least := w.vec(), w.vec()
-	VBROADCASTSS(f8(minusInf), least)
-	var nan reg.Register // lanes that have seen one
-	if w.lanes == 16 {
-		nan = K()
-	} else {
-		nan = w.vec()
-	}
-	w.walk(stride, func() {}, func(p *planeWalk, masked bool) {
-		last := w.vec()
-		for t := range windowTaps {
-			x := w.vec()
-			switch {
-			case !masked:
-				VMOVUPS(p.tap(t), x)
-			case w.lanes == 16:
-				VMOVAPS(least, x)
-				VMOVUPS(p.tap(t), p.mask(t), x)
-			default:
-				m := p.mask(t).(reg.VecVirtual)
-				VMASKMOVPS(p.tap(t), m, x)
-				VBLENDVPS(m, x, least, x)
-			}
-			if t == 0 {
-				VMOVAPS(x, best)
-			} else {
-				VMAXPS(x, best, best)
-			}
-			switch {
-			case t == windowTaps-1:
-				w.unordered(x, x, nan, false)
-			case t%2 == 0:
-				last = x
-			default:
-				w.unordered(x, last, nan, t == 1)
-			}
-		}
-	}, func(p *planeWalk) reg.VecVirtual {
-		if w.lanes == 16 {
-			VPTERNLOGD(Imm(255), best, best, nan, best)
-		} else {
-			VORPS(nan.(reg.VecVirtual), best, best)
-		}
-		return best
-	}, func(*planeWalk) {})
-}
-
-// unordered notes in nan where x or y is NaN, of which it knows nothing yet if first.
-func (w width) unordered(x, y reg.VecVirtual, nan reg.Register, first bool) {
-	if w.lanes == 16 {
-		if first {
-			VCMPPS(Imm(3), y, x, nan)
-			return
-		}
-		k := K()
-		VCMPPS(Imm(3), y, x, k)
-		KORW(k, nan, nan)
-		return
-	}
-	if first {
-		VCMPPS(Imm(3), y, x, nan)
-		return
-	}
-	c := w.vec()
-	VCMPPS(Imm(3), y, x, c)
-	VORPS(c, nan.(reg.VecVirtual), nan.(reg.VecVirtual))
 }
