@@ -1243,22 +1243,30 @@ store:
 	RET
 
 // func micro1x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro1x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), DX
-	MOVQ   b+40(FP), BX
-	MOVQ   b2+48(FP), SI
-	SUBQ   BX, SI
-	MOVQ   rsB+56(FP), DI
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), DX
+	MOVQ       b+40(FP), BX
+	MOVQ       b2+48(FP), SI
+	SUBQ       BX, SI
+	MOVQ       rsB+56(FP), DI
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (BX), Z4
@@ -1374,23 +1382,31 @@ store2:
 // func micro1x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro1x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), DX
-	MOVQ   b+40(FP), BX
-	MOVQ   b2+48(FP), SI
-	SUBQ   BX, SI
-	MOVQ   rsB+56(FP), DI
-	MOVQ   to+112(FP), R8
-	MOVQ   AX, R9
-	SHLQ   $0x06, R9
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), DX
+	MOVQ       b+40(FP), BX
+	MOVQ       b2+48(FP), SI
+	SUBQ       BX, SI
+	MOVQ       rsB+56(FP), DI
+	MOVQ       to+112(FP), R8
+	MOVQ       AX, R9
+	SHLQ       $0x06, R9
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (BX), Z4
@@ -1527,26 +1543,38 @@ store2:
 	RET
 
 // func micro2x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro2x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	MOVQ   b+40(FP), SI
-	MOVQ   b2+48(FP), DI
-	SUBQ   SI, DI
-	MOVQ   rsB+56(FP), R8
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	MOVQ       b+40(FP), SI
+	MOVQ       b2+48(FP), DI
+	SUBQ       SI, DI
+	MOVQ       rsB+56(FP), R8
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (SI), Z8
@@ -1693,27 +1721,39 @@ store2:
 // func micro2x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro2x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	MOVQ   b+40(FP), SI
-	MOVQ   b2+48(FP), DI
-	SUBQ   SI, DI
-	MOVQ   rsB+56(FP), R8
-	MOVQ   to+112(FP), R9
-	MOVQ   AX, R10
-	SHLQ   $0x06, R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	MOVQ       b+40(FP), SI
+	MOVQ       b2+48(FP), DI
+	SUBQ       SI, DI
+	MOVQ       rsB+56(FP), R8
+	MOVQ       to+112(FP), R9
+	MOVQ       AX, R10
+	SHLQ       $0x06, R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (SI), Z8
@@ -1881,30 +1921,46 @@ store2:
 	RET
 
 // func micro3x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro3x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	MOVQ   b+40(FP), SI
-	MOVQ   b2+48(FP), DI
-	SUBQ   SI, DI
-	MOVQ   rsB+56(FP), R8
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	MOVQ       b+40(FP), SI
+	MOVQ       b2+48(FP), DI
+	SUBQ       SI, DI
+	MOVQ       rsB+56(FP), R8
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (SI), Z12
@@ -2082,31 +2138,47 @@ store2:
 // func micro3x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro3x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	MOVQ   b+40(FP), SI
-	MOVQ   b2+48(FP), DI
-	SUBQ   SI, DI
-	MOVQ   rsB+56(FP), R8
-	MOVQ   to+112(FP), R9
-	MOVQ   AX, R10
-	SHLQ   $0x06, R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	MOVQ       b+40(FP), SI
+	MOVQ       b2+48(FP), DI
+	SUBQ       SI, DI
+	MOVQ       rsB+56(FP), R8
+	MOVQ       to+112(FP), R9
+	MOVQ       AX, R10
+	SHLQ       $0x06, R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (SI), Z12
@@ -2305,28 +2377,48 @@ store2:
 	RET
 
 // func micro4x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro4x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+40(FP), DI
-	MOVQ   b2+48(FP), R8
-	SUBQ   DI, R8
-	MOVQ   rsB+56(FP), R9
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       b+40(FP), DI
+	MOVQ       b2+48(FP), R8
+	SUBQ       DI, R8
+	MOVQ       rsB+56(FP), R9
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (DI), Z8
@@ -2532,29 +2624,49 @@ store2:
 // func micro4x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro4x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+40(FP), DI
-	MOVQ   b2+48(FP), R8
-	SUBQ   DI, R8
-	MOVQ   rsB+56(FP), R9
-	MOVQ   to+112(FP), R10
-	MOVQ   AX, R11
-	SHLQ   $0x06, R11
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       b+40(FP), DI
+	MOVQ       b2+48(FP), R8
+	SUBQ       DI, R8
+	MOVQ       rsB+56(FP), R9
+	MOVQ       to+112(FP), R10
+	MOVQ       AX, R11
+	SHLQ       $0x06, R11
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (DI), Z8
@@ -2781,30 +2893,54 @@ store2:
 	RET
 
 // func micro5x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro5x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+40(FP), DI
-	MOVQ   b2+48(FP), R8
-	SUBQ   DI, R8
-	MOVQ   rsB+56(FP), R9
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       b+40(FP), DI
+	MOVQ       b2+48(FP), R8
+	SUBQ       DI, R8
+	MOVQ       rsB+56(FP), R9
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (DI), Z10
@@ -3039,31 +3175,55 @@ store2:
 // func micro5x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro5x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+40(FP), DI
-	MOVQ   b2+48(FP), R8
-	SUBQ   DI, R8
-	MOVQ   rsB+56(FP), R9
-	MOVQ   to+112(FP), R10
-	MOVQ   AX, R11
-	SHLQ   $0x06, R11
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       b+40(FP), DI
+	MOVQ       b2+48(FP), R8
+	SUBQ       DI, R8
+	MOVQ       rsB+56(FP), R9
+	MOVQ       to+112(FP), R10
+	MOVQ       AX, R11
+	SHLQ       $0x06, R11
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (DI), Z10
@@ -3319,32 +3479,60 @@ store2:
 	RET
 
 // func micro6x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro6x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+40(FP), DI
-	MOVQ   b2+48(FP), R8
-	SUBQ   DI, R8
-	MOVQ   rsB+56(FP), R9
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       b+40(FP), DI
+	MOVQ       b2+48(FP), R8
+	SUBQ       DI, R8
+	MOVQ       rsB+56(FP), R9
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (DI), Z12
@@ -3608,33 +3796,61 @@ store2:
 // func micro6x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro6x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+40(FP), DI
-	MOVQ   b2+48(FP), R8
-	SUBQ   DI, R8
-	MOVQ   rsB+56(FP), R9
-	MOVQ   to+112(FP), R10
-	MOVQ   AX, R11
-	SHLQ   $0x06, R11
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       b+40(FP), DI
+	MOVQ       b2+48(FP), R8
+	SUBQ       DI, R8
+	MOVQ       rsB+56(FP), R9
+	MOVQ       to+112(FP), R10
+	MOVQ       AX, R11
+	SHLQ       $0x06, R11
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (DI), Z12
@@ -3919,35 +4135,67 @@ store2:
 	RET
 
 // func micro7x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro7x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   b2+48(FP), R9
-	SUBQ   R8, R9
-	MOVQ   rsB+56(FP), R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       b2+48(FP), R9
+	SUBQ       R8, R9
+	MOVQ       rsB+56(FP), R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R8), Z14
@@ -4245,36 +4493,68 @@ store2:
 // func micro7x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro7x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   b2+48(FP), R9
-	SUBQ   R8, R9
-	MOVQ   rsB+56(FP), R10
-	MOVQ   to+112(FP), R11
-	MOVQ   AX, R12
-	SHLQ   $0x06, R12
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       b2+48(FP), R9
+	SUBQ       R8, R9
+	MOVQ       rsB+56(FP), R10
+	MOVQ       to+112(FP), R11
+	MOVQ       AX, R12
+	SHLQ       $0x06, R12
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R8), Z14
@@ -4593,26 +4873,42 @@ store2:
 	RET
 
 // func micro7x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro7x16(SB), NOSPLIT, $0-88
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   rsB+48(FP), R9
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       rsB+48(FP), R9
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS          (R8), Z7
@@ -4762,37 +5058,73 @@ store:
 	RET
 
 // func micro8x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro8x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   b2+48(FP), R9
-	SUBQ   R8, R9
-	MOVQ   rsB+56(FP), R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       b2+48(FP), R9
+	SUBQ       R8, R9
+	MOVQ       rsB+56(FP), R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R8), Z16
@@ -5119,38 +5451,74 @@ store2:
 // func micro8x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro8x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   b2+48(FP), R9
-	SUBQ   R8, R9
-	MOVQ   rsB+56(FP), R10
-	MOVQ   to+112(FP), R11
-	MOVQ   AX, R12
-	SHLQ   $0x06, R12
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       b2+48(FP), R9
+	SUBQ       R8, R9
+	MOVQ       rsB+56(FP), R10
+	MOVQ       to+112(FP), R11
+	MOVQ       AX, R12
+	SHLQ       $0x06, R12
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R8), Z16
@@ -5498,27 +5866,45 @@ store2:
 	RET
 
 // func micro8x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro8x16(SB), NOSPLIT, $0-88
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   rsB+48(FP), R9
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       rsB+48(FP), R9
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS          (R8), Z8
@@ -5680,39 +6066,79 @@ store:
 	RET
 
 // func micro9x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro9x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   b2+48(FP), R9
-	SUBQ   R8, R9
-	MOVQ   rsB+56(FP), R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       b2+48(FP), R9
+	SUBQ       R8, R9
+	MOVQ       rsB+56(FP), R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R8), Z18
@@ -6068,40 +6494,80 @@ store2:
 // func micro9x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro9x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   b2+48(FP), R9
-	SUBQ   R8, R9
-	MOVQ   rsB+56(FP), R10
-	MOVQ   to+112(FP), R11
-	MOVQ   AX, R12
-	SHLQ   $0x06, R12
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       b2+48(FP), R9
+	SUBQ       R8, R9
+	MOVQ       rsB+56(FP), R10
+	MOVQ       to+112(FP), R11
+	MOVQ       AX, R12
+	SHLQ       $0x06, R12
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R8), Z18
@@ -6478,28 +6944,48 @@ store2:
 	RET
 
 // func micro9x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro9x16(SB), NOSPLIT, $0-88
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	MOVQ   b+40(FP), R8
-	MOVQ   rsB+48(FP), R9
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	MOVQ       b+40(FP), R8
+	MOVQ       rsB+48(FP), R9
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS          (R8), Z9
@@ -6673,43 +7159,87 @@ store:
 	RET
 
 // func micro10x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro10x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   b2+48(FP), R10
-	SUBQ   R9, R10
-	MOVQ   rsB+56(FP), R11
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	VPXORQ Z18, Z18, Z18
-	VPXORQ Z19, Z19, Z19
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       b2+48(FP), R10
+	SUBQ       R9, R10
+	MOVQ       rsB+56(FP), R11
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	VPXORQ     Z18, Z18, Z18
+	VPXORQ     Z19, Z19, Z19
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R9), Z20
@@ -7099,44 +7629,88 @@ store2:
 // func micro10x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro10x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   b2+48(FP), R10
-	SUBQ   R9, R10
-	MOVQ   rsB+56(FP), R11
-	MOVQ   to+112(FP), R12
-	MOVQ   AX, R13
-	SHLQ   $0x06, R13
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	VPXORQ Z18, Z18, Z18
-	VPXORQ Z19, Z19, Z19
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       b2+48(FP), R10
+	SUBQ       R9, R10
+	MOVQ       rsB+56(FP), R11
+	MOVQ       to+112(FP), R12
+	MOVQ       AX, R13
+	SHLQ       $0x06, R13
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	VPXORQ     Z18, Z18, Z18
+	VPXORQ     Z19, Z19, Z19
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R9), Z20
@@ -7547,31 +8121,53 @@ store2:
 	RET
 
 // func micro10x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro10x16(SB), NOSPLIT, $0-88
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   rsB+48(FP), R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       rsB+48(FP), R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS          (R9), Z10
@@ -7762,45 +8358,93 @@ store:
 	RET
 
 // func micro11x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro11x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   b2+48(FP), R10
-	SUBQ   R9, R10
-	MOVQ   rsB+56(FP), R11
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	VPXORQ Z18, Z18, Z18
-	VPXORQ Z19, Z19, Z19
-	VPXORQ Z20, Z20, Z20
-	VPXORQ Z21, Z21, Z21
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       b2+48(FP), R10
+	SUBQ       R9, R10
+	MOVQ       rsB+56(FP), R11
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	VPXORQ     Z18, Z18, Z18
+	VPXORQ     Z19, Z19, Z19
+	VPXORQ     Z20, Z20, Z20
+	VPXORQ     Z21, Z21, Z21
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R9), Z22
@@ -8219,46 +8863,94 @@ store2:
 // func micro11x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro11x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   b2+48(FP), R10
-	SUBQ   R9, R10
-	MOVQ   rsB+56(FP), R11
-	MOVQ   to+112(FP), R12
-	MOVQ   AX, R13
-	SHLQ   $0x06, R13
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	VPXORQ Z18, Z18, Z18
-	VPXORQ Z19, Z19, Z19
-	VPXORQ Z20, Z20, Z20
-	VPXORQ Z21, Z21, Z21
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       b2+48(FP), R10
+	SUBQ       R9, R10
+	MOVQ       rsB+56(FP), R11
+	MOVQ       to+112(FP), R12
+	MOVQ       AX, R13
+	SHLQ       $0x06, R13
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	VPXORQ     Z18, Z18, Z18
+	VPXORQ     Z19, Z19, Z19
+	VPXORQ     Z20, Z20, Z20
+	VPXORQ     Z21, Z21, Z21
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R9), Z22
@@ -8698,32 +9390,56 @@ store2:
 	RET
 
 // func micro11x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro11x16(SB), NOSPLIT, $0-88
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   rsB+48(FP), R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       rsB+48(FP), R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS          (R9), Z11
@@ -8926,47 +9642,99 @@ store:
 	RET
 
 // func micro12x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro12x32(SB), NOSPLIT, $0-112
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   b2+48(FP), R10
-	SUBQ   R9, R10
-	MOVQ   rsB+56(FP), R11
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	VPXORQ Z18, Z18, Z18
-	VPXORQ Z19, Z19, Z19
-	VPXORQ Z20, Z20, Z20
-	VPXORQ Z21, Z21, Z21
-	VPXORQ Z22, Z22, Z22
-	VPXORQ Z23, Z23, Z23
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       b2+48(FP), R10
+	SUBQ       R9, R10
+	MOVQ       rsB+56(FP), R11
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	VPXORQ     Z18, Z18, Z18
+	VPXORQ     Z19, Z19, Z19
+	VPXORQ     Z20, Z20, Z20
+	VPXORQ     Z21, Z21, Z21
+	VPXORQ     Z22, Z22, Z22
+	VPXORQ     Z23, Z23, Z23
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R9), Z24
@@ -9414,48 +10182,100 @@ store2:
 // func micro12x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro12x32p(SB), NOSPLIT, $0-120
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   b2+48(FP), R10
-	SUBQ   R9, R10
-	MOVQ   rsB+56(FP), R11
-	MOVQ   to+112(FP), R12
-	MOVQ   AX, R13
-	SHLQ   $0x06, R13
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	VPXORQ Z18, Z18, Z18
-	VPXORQ Z19, Z19, Z19
-	VPXORQ Z20, Z20, Z20
-	VPXORQ Z21, Z21, Z21
-	VPXORQ Z22, Z22, Z22
-	VPXORQ Z23, Z23, Z23
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+64(FP), AX
+	MOVQ       ldc+72(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       c2+80(FP), AX
+	MOVQ       ldc2+88(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       b2+48(FP), R10
+	SUBQ       R9, R10
+	MOVQ       rsB+56(FP), R11
+	MOVQ       to+112(FP), R12
+	MOVQ       AX, R13
+	SHLQ       $0x06, R13
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPXORQ     Z12, Z12, Z12
+	VPXORQ     Z13, Z13, Z13
+	VPXORQ     Z14, Z14, Z14
+	VPXORQ     Z15, Z15, Z15
+	VPXORQ     Z16, Z16, Z16
+	VPXORQ     Z17, Z17, Z17
+	VPXORQ     Z18, Z18, Z18
+	VPXORQ     Z19, Z19, Z19
+	VPXORQ     Z20, Z20, Z20
+	VPXORQ     Z21, Z21, Z21
+	VPXORQ     Z22, Z22, Z22
+	VPXORQ     Z23, Z23, Z23
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS      (R9), Z24
@@ -9924,33 +10744,59 @@ store2:
 	RET
 
 // func micro12x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·micro12x16(SB), NOSPLIT, $0-88
-	MOVQ   kc+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rsA+24(FP), DX
-	MOVQ   csA+32(FP), BX
-	LEAQ   (DX)(DX*2), SI
-	ADDQ   CX, SI
-	MOVQ   a2+16(FP), DI
-	LEAQ   (DX)(DX*2), R8
-	ADDQ   DI, R8
-	MOVQ   b+40(FP), R9
-	MOVQ   rsB+48(FP), R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	SUBQ   $0x04, AX
-	JLT    tail
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	MOVQ       kc+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rsA+24(FP), DX
+	MOVQ       csA+32(FP), BX
+	LEAQ       (DX)(DX*2), SI
+	ADDQ       CX, SI
+	MOVQ       a2+16(FP), DI
+	LEAQ       (DX)(DX*2), R8
+	ADDQ       DI, R8
+	MOVQ       b+40(FP), R9
+	MOVQ       rsB+48(FP), R10
+	VPXORQ     Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VPXORQ     Z2, Z2, Z2
+	VPXORQ     Z3, Z3, Z3
+	VPXORQ     Z4, Z4, Z4
+	VPXORQ     Z5, Z5, Z5
+	VPXORQ     Z6, Z6, Z6
+	VPXORQ     Z7, Z7, Z7
+	VPXORQ     Z8, Z8, Z8
+	VPXORQ     Z9, Z9, Z9
+	VPXORQ     Z10, Z10, Z10
+	VPXORQ     Z11, Z11, Z11
+	SUBQ       $0x04, AX
+	JLT        tail
 
 loop4:
 	VMOVUPS          (R9), Z12

@@ -64,6 +64,7 @@ func microTall(rows int) {
 	TEXT(name, NOSPLIT, "func(kc int, a, a2 *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)")
 	Doc(fmt.Sprintf("%s computes a block of %d rows, those from the seventh on from a2, and 16 columns of C; strides are in bytes.", name, rows))
 	Pragma("noescape")
+	fetch("", rows)
 	kc, row, advance := panels(rows)
 	b := Load(Param("b"), GP64())
 	rsB := Load(Param("rsB"), GP64())
@@ -100,6 +101,8 @@ func microPair(rows int, packing bool) {
 	TEXT(name, NOSPLIT, "func(kc int, a, a2 *float32, rsA, csA int, b, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32"+to+")")
 	Doc(fmt.Sprintf("%s computes a block of %d rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes%s", name, rows, doc))
 	Pragma("noescape")
+	fetch("", rows)
+	fetch("2", rows)
 	kc, row, advance := panels(rows)
 	b := Load(Param("b"), GP64())
 	apart := Load(Param("b2"), GP64())
@@ -153,6 +156,15 @@ func microPair(rows int, packing bool) {
 	finishWide("2", acc2[0], x)
 	VZEROUPPER()
 	RET()
+}
+
+// fetch asks for the rows of a strip of C, "" or "2", so that they are at hand when they are written.
+func fetch(strip string, rows int) {
+	c, ldc := Load(Param("c"+strip), GP64()), Load(Param("ldc"+strip), GP64())
+	for range rows {
+		PREFETCHT0(Mem{Base: c})
+		ADDQ(ldc, c)
+	}
 }
 
 func zeros(rows int) []reg.VecVirtual {
