@@ -79,18 +79,13 @@ func concatKernel(c *Call) (engine.Kernel, error) {
 	}
 	outer, inner := around(c.Out[0].Sizes(), axis)
 	inner *= c.In[0].DType.Size()
-	n := make([]int, len(c.In))
+	parts := make([]int, len(c.In))
 	for i, t := range c.In {
-		n[i] = t.Shape[axis].Size * inner
+		parts[i] = t.Shape[axis].Size * inner
 	}
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
-		dst := out[0].Raw
-		for o := range outer {
-			for i, x := range in[:len(n)] {
-				copy(dst, x.Raw[o*n[i]:(o+1)*n[i]])
-				dst = dst[n[i]:]
-			}
-		}
+	whole := newInterleaved(outer, parts)
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		whole.each(x.Pool(), func(part, at, to, n int) { copy(out[0].Raw[to:to+n], in[part].Raw[at:]) })
 		return nil
 	}, nil
 }

@@ -112,17 +112,17 @@ func splitKernel(c *Call) (engine.Kernel, error) {
 	}
 	outer, inner := around(c.In[0].Sizes(), axis)
 	inner *= c.In[0].DType.Size()
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
-		src := in[0].Raw
-		for o := range outer {
-			for i, s := range sizes {
-				n := s.Size * inner
-				if out[i] != nil {
-					copy(out[i].Raw[o*n:(o+1)*n], src)
-				}
-				src = src[n:]
+	parts := make([]int, len(sizes))
+	for i, n := range sizes {
+		parts[i] = n.Size * inner
+	}
+	whole := newInterleaved(outer, parts)
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		whole.each(x.Pool(), func(part, at, from, n int) {
+			if out[part] != nil {
+				copy(out[part].Raw[at:at+n], in[0].Raw[from:])
 			}
-		}
+		})
 		return nil
 	}, nil
 }
