@@ -113,24 +113,37 @@ func tapBuffer(n int) (taps []uint8, release func()) {
 func maxQuarters(p *Pool, s *PoolShape, w *window, x, y []float32, taps []uint8) {
 	in, out := w.in.size(), w.out.size()
 	p.Range(s.N*s.C, planeGrain(4*out), func(lo, hi int) {
+		if taps == nil {
+			for i := lo; i < hi; i++ {
+				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], nil)
+			}
+			return
+		}
 		spare, release := tapBuffer(out)
 		defer release()
 		for i := lo; i < hi; i++ {
 			// What is written behind a plane is overwritten by the next one, if it is ours.
-			to := spare
-			direct := taps != nil && i < hi-1 && out >= tapSlack
-			if direct {
-				to = taps[i*out:]
+			if i < hi-1 && out >= tapSlack {
+				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], taps[i*out:])
+				continue
 			}
-			for z := range w.out[0] {
-				at := z * w.out[1] * w.out[2]
-				max2x2(w.out[1], w.out[2], &x[i*in+z*w.in[1]*w.in[2]], w.in[2]*4, &y[i*out+at], &to[at])
-			}
-			if taps != nil && !direct {
-				copy(taps[i*out:][:out], to)
-			}
+			maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], spare)
+			copy(taps[i*out:][:out], spare)
 		}
 	})
+}
+
+// maxQuartersPlane is maxQuarters for one plane; it writes up to tapSlack bytes behind the taps.
+func maxQuartersPlane(w *window, x, y []float32, taps []uint8) {
+	for z := range w.out[0] {
+		at := z * w.out[1] * w.out[2]
+		from, to := &x[z*w.in[1]*w.in[2]], &y[at]
+		if taps == nil {
+			max2x2Alone(w.out[1], w.out[2], from, w.in[2]*4, to)
+		} else {
+			max2x2(w.out[1], w.out[2], from, w.in[2]*4, to, &taps[at])
+		}
+	}
 }
 
 // quartersBack is MaxPoolTapsGrad for such windows.

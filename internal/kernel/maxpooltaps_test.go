@@ -72,6 +72,9 @@ func maxPoolTapsCase[T Float](t *testing.T, s PoolShape) {
 			t.Fatalf("element %d is %v, want %v", i, y[i], v)
 		}
 	}
+	alone := make([]T, planes*out)
+	MaxPool(p, &s, x, alone, nil)
+	near(t, "without taps", alone, want, 0)
 	dx, wantDX := make([]T, planes*in), make([]T, planes*in)
 	for i := range dx {
 		dx[i] = 99 // left over

@@ -71,13 +71,13 @@ eight:
 	VORPS        Y6, Y5, Y5
 	VBLENDVPS    Y5, Y1, Y2, Y2
 	VBLENDVPS    Y5, c00000003<>+0(SB), Y3, Y3
-	VPERMQ       $0xd8, Y2, Y2
 	VPERMQ       $0xd8, Y3, Y3
-	VMOVUPS      Y2, (SI)
 	VEXTRACTI128 $0x01, Y3, X0
 	VPACKSSDW    X0, X3, X0
 	VPACKUSWB    X0, X0, X0
 	VMOVQ        X0, (DI)
+	VPERMQ       $0xd8, Y2, Y2
+	VMOVUPS      Y2, (SI)
 	ADDQ         $0x40, R8
 	ADDQ         $0x40, R9
 	ADDQ         $0x20, SI
@@ -134,13 +134,13 @@ rest:
 	VORPS        Y7, Y6, Y6
 	VBLENDVPS    Y6, Y0, Y5, Y5
 	VBLENDVPS    Y6, c00000003<>+0(SB), Y1, Y1
-	VPERMQ       $0xd8, Y5, Y5
 	VPERMQ       $0xd8, Y1, Y1
-	VMASKMOVPS   Y5, Y2, (SI)
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKSSDW    X0, X1, X0
 	VPACKUSWB    X0, X0, X0
 	VMOVQ        X0, (DI)
+	VPERMQ       $0xd8, Y5, Y5
+	VMASKMOVPS   Y5, Y2, (SI)
 	MOVQ         CX, R8
 	ANDQ         $0x07, R8
 	ADDQ         R8, DI
@@ -155,6 +155,7 @@ rowend:
 	ADDQ BX, R9
 	DECQ AX
 	JNZ  rowloop
+	VZEROUPPER
 	RET
 
 DATA c00000001<>+0(SB)/4, $0x00000001
@@ -186,6 +187,99 @@ DATA c00000003<>+20(SB)/4, $0x00000003
 DATA c00000003<>+24(SB)/4, $0x00000003
 DATA c00000003<>+28(SB)/4, $0x00000003
 GLOBL c00000003<>(SB), RODATA|NOPTR, $32
+
+// func max2x2Alone(rows int, n int, x *float32, xRow int, y *float32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·max2x2Alone(SB), NOSPLIT, $0-40
+	MOVQ rows+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ xRow+24(FP), BX
+	MOVQ y+32(FP), SI
+	MOVQ DX, DI
+	MOVQ DX, R8
+	ADDQ BX, R8
+
+rowloop:
+	MOVQ CX, R9
+
+eight:
+	CMPQ    R9, $0x08
+	JLT     rest
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VSHUFPS $0x88, Y1, Y0, Y2
+	VSHUFPS $0xdd, Y1, Y0, Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS 32(R8), Y3
+	VSHUFPS $0x88, Y3, Y1, Y4
+	VSHUFPS $0xdd, Y3, Y1, Y1
+	VCMPPS  $0x03, Y0, Y2, Y3
+	VCMPPS  $0x03, Y1, Y4, Y5
+	VORPS   Y5, Y3, Y3
+	VMAXPS  Y0, Y2, Y2
+	VMAXPS  Y1, Y4, Y4
+	VMAXPS  Y4, Y2, Y2
+	VORPS   Y3, Y2, Y2
+	VPERMQ  $0xd8, Y2, Y2
+	VMOVUPS Y2, (SI)
+	ADDQ    $0x40, DI
+	ADDQ    $0x40, R8
+	ADDQ    $0x20, SI
+	SUBQ    $0x08, R9
+	JMP     eight
+
+rest:
+	TESTQ      R9, R9
+	JZ         rowend
+	MOVQ       R9, R10
+	ADDQ       R10, R10
+	MOVQ       $0x00000008, R11
+	CMPQ       R10, R11
+	CMOVQLT    R10, R11
+	SUBQ       R11, R10
+	LEAQ       tailmask<>+0(SB), R12
+	NEGQ       R11
+	VMOVDQU    32(R12)(R11*4), Y0
+	LEAQ       tailmask<>+0(SB), R11
+	NEGQ       R10
+	VMOVDQU    32(R11)(R10*4), Y1
+	MOVQ       R9, R11
+	LEAQ       tailmask<>+0(SB), R9
+	NEGQ       R11
+	VMOVDQU    32(R9)(R11*4), Y2
+	VMASKMOVPS (DI), Y0, Y3
+	VMASKMOVPS 32(DI), Y1, Y4
+	VSHUFPS    $0x88, Y4, Y3, Y5
+	VSHUFPS    $0xdd, Y4, Y3, Y3
+	VMASKMOVPS (R8), Y0, Y0
+	VMASKMOVPS 32(R8), Y1, Y1
+	VSHUFPS    $0x88, Y1, Y0, Y4
+	VSHUFPS    $0xdd, Y1, Y0, Y0
+	VCMPPS     $0x03, Y3, Y5, Y1
+	VCMPPS     $0x03, Y0, Y4, Y6
+	VORPS      Y6, Y1, Y1
+	VMAXPS     Y3, Y5, Y5
+	VMAXPS     Y0, Y4, Y4
+	VMAXPS     Y4, Y5, Y5
+	VORPS      Y1, Y5, Y5
+	VPERMQ     $0xd8, Y5, Y5
+	VMASKMOVPS Y5, Y2, (SI)
+	MOVQ       CX, DI
+	ANDQ       $0x07, DI
+	SHLQ       $0x02, DI
+	ADDQ       DI, SI
+
+rowend:
+	ADDQ BX, DX
+	ADDQ BX, DX
+	MOVQ DX, DI
+	MOVQ DX, R8
+	ADDQ BX, R8
+	DECQ AX
+	JNZ  rowloop
+	VZEROUPPER
+	RET
 
 // func max2x2Back(rows int, n int, dy *float32, taps *uint8, dx *float32, xRow int)
 // Requires: AVX, AVX2, CMOV
@@ -290,6 +384,7 @@ rowend:
 	ADDQ DI, R9
 	DECQ AX
 	JNZ  rowloop
+	VZEROUPPER
 	RET
 
 DATA c00000000<>+0(SB)/4, $0x00000000

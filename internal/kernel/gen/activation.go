@@ -45,12 +45,6 @@ func activations() {
 	}
 }
 
-func copyOf(x vec) vec {
-	y := vector()
-	VMOVAPS(x, y)
-	return y
-}
-
 func product(x, y vec) vec {
 	z := vector()
 	VMULPS(x, y, z)

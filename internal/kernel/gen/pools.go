@@ -9,7 +9,8 @@ import (
 // pools are maxima over windows of 2×2 that do not overlap: eight results come of sixteen
 // neighbours in each of two rows.
 func pools() {
-	max2x2()
+	max2x2("max2x2", true)
+	max2x2("max2x2Alone", false)
 	max2x2Back()
 }
 
@@ -43,19 +44,29 @@ func halves(rows, n reg.Register, body func(first, second, result mask), advance
 	next()
 	DECQ(rows)
 	JNZ(LabelRef("rowloop"))
+	VZEROUPPER()
 	RET()
 }
 
-func max2x2() {
-	TEXT("max2x2", NOSPLIT, "func(rows, n int, x *float32, xRow int, y *float32, taps *uint8)")
-	Doc("max2x2 sets y, rows of n, to the largest of each 2×2 elements of x, NaN if any is, and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower. Rows of x are xRow bytes apart; up to 8 bytes behind taps are written, too.")
+func max2x2(name string, tapped bool) {
+	sig := "func(rows, n int, x *float32, xRow int, y *float32"
+	doc := name + " sets y, rows of n, to the largest of each 2×2 elements of x, NaN if any is"
+	if tapped {
+		sig += ", taps *uint8"
+		doc += ", and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower; up to 8 bytes behind taps are written, too"
+	}
+	TEXT(name, NOSPLIT, sig+")")
+	Doc(doc + ". Rows of x are xRow bytes apart.")
 	Pragma("noescape")
 	rows := Load(Param("rows"), GP64())
 	n := Load(Param("n"), GP64())
 	x := Load(Param("x"), GP64())
 	xRow := Load(Param("xRow"), GP64())
 	y := Load(Param("y"), GP64())
-	taps := Load(Param("taps"), GP64())
+	var taps reg.Register
+	if tapped {
+		taps = Load(Param("taps"), GP64())
+	}
 	up, low := GP64(), GP64()
 	rest := GP64()
 	start := func() {
@@ -74,29 +85,26 @@ func max2x2() {
 			VSHUFPS(Imm(0x88), b, a, z[2*r])
 			VSHUFPS(Imm(0xdd), b, a, z[2*r+1])
 		}
-		best, tap, c, u := z[0], YMM(), YMM(), YMM()
-		VPXOR(tap, tap, tap)
-		for t := 1; t < 4; t++ {
-			VCMPPS(Imm(3), z[t], z[t], c)
-			VCMPPS(Imm(7), best, best, u)
-			VANDPS(u, c, c) // the first NaN
-			VCMPPS(Imm(0x1e), best, z[t], u)
-			VORPS(u, c, c)
-			VBLENDVPS(c, z[t], best, best)
-			VBLENDVPS(c, i8(int32(t)), tap, tap)
+		best := z[0]
+		if tapped {
+			tap := firstLargest(z)
+			VPERMQ(Imm(0xd8), tap, tap)
+			high := XMM()
+			VEXTRACTI128(Imm(1), tap, high)
+			VPACKSSDW(high, tap.AsX(), high)
+			VPACKUSWB(high, high, high)
+			VMOVQ(high, Mem{Base: taps})
+		} else {
+			largest(z)
 		}
 		VPERMQ(Imm(0xd8), best, best)
-		VPERMQ(Imm(0xd8), tap, tap)
 		store(best, result, Mem{Base: y})
-		high := XMM()
-		VEXTRACTI128(Imm(1), tap, high)
-		VPACKSSDW(high, tap.AsX(), high)
-		VPACKUSWB(high, high, high)
-		VMOVQ(high, Mem{Base: taps})
 		if result != nil { // how many there were: those of the row that are left
 			MOVQ(n, rest)
 			ANDQ(Imm(7), rest)
-			ADDQ(rest, taps)
+			if tapped {
+				ADDQ(rest, taps)
+			}
 			SHLQ(Imm(2), rest)
 			ADDQ(rest, y)
 		}
@@ -104,12 +112,43 @@ func max2x2() {
 		ADDQ(Imm(64), up)
 		ADDQ(Imm(64), low)
 		ADDQ(Imm(32), y)
-		ADDQ(Imm(8), taps)
+		if tapped {
+			ADDQ(Imm(8), taps)
+		}
 	}, func() {
 		ADDQ(xRow, x)
 		ADDQ(xRow, x)
 		start()
 	})
+}
+
+// firstLargest sets z[0] to the largest of z, NaN if any is, and returns which is the first that is.
+func firstLargest(z [4]reg.VecVirtual) (tap reg.VecVirtual) {
+	tap = YMM()
+	best, c, u := z[0], YMM(), YMM()
+	VPXOR(tap, tap, tap)
+	for t := 1; t < 4; t++ {
+		VCMPPS(Imm(3), z[t], z[t], c)
+		VCMPPS(Imm(7), best, best, u)
+		VANDPS(u, c, c) // the first NaN
+		VCMPPS(Imm(0x1e), best, z[t], u)
+		VORPS(u, c, c)
+		VBLENDVPS(c, z[t], best, best)
+		VBLENDVPS(c, i8(int32(t)), tap, tap)
+	}
+	return tap
+}
+
+// largest sets z[0] to the largest of z, NaN if any is; it spoils z.
+func largest(z [4]reg.VecVirtual) {
+	nan, u := YMM(), YMM()
+	VCMPPS(Imm(unordered), z[1], z[0], nan)
+	VCMPPS(Imm(unordered), z[3], z[2], u)
+	VORPS(u, nan, nan)
+	VMAXPS(z[1], z[0], z[0])
+	VMAXPS(z[3], z[2], z[2])
+	VMAXPS(z[2], z[0], z[0])
+	VORPS(nan, z[0], z[0])
 }
 
 func max2x2Back() {
