@@ -68,3 +68,28 @@ func lstmStepKept(n int, stride int, gates *float32, bias *float32, c *float32, 
 //
 //go:noescape
 func lstmStepBack(n int, stride int, gates *float32, outputs *float32, before *float32, dh *float32, dc *float32, dgates *float32)
+
+// layerNormV: dst[i] = (a[i]-s[0])*s[1]*b[i] + c[i].
+//
+//go:noescape
+func layerNormV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32)
+
+// layerNormMixV: dst[i] = s[1] * (a[i]*b[i] - s[2] - xhat*s[3]) with xhat = (c[i]-s[0])*s[1].
+//
+//go:noescape
+func layerNormMixV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32)
+
+// softmaxGradV: dst[i] = (a[i] - s[0])*b[i].
+//
+//go:noescape
+func softmaxGradV(n int, dst *float32, a *float32, b *float32, s *float32)
+
+// layerNormDots adds dy*xhat to dscale and dy to dbias, with xhat = (x-s[0])*s[1], and sets out[0] to the sum of dy*scale, out[1] to that of dy*scale*xhat.
+//
+//go:noescape
+func layerNormDots(n int, dy *float32, x *float32, scale *float32, s *float32, dscale *float32, dbias *float32, out *float32)
+
+// expSubSum sets dst[i] = exp(a[i] - *s) and returns the sum of dst.
+//
+//go:noescape
+func expSubSum(n int, dst *float32, a *float32, s *float32) float32

@@ -4445,3 +4445,1036 @@ narrow:
 end:
 	VZEROUPPER
 	RET
+
+// func layerNormV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32)
+// Requires: AVX, AVX512F, BMI2, FMA3
+TEXT ·layerNormV(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         a+16(FP), CX
+	MOVQ         b+24(FP), DX
+	MOVQ         c+32(FP), BX
+	MOVQ         dst+8(FP), SI
+	MOVQ         s+40(FP), DI
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+
+wideWide:
+	CMPQ        AX, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (CX), Z2
+	VMOVUPS     (DX), Z3
+	VMOVUPS     (BX), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD132PS Z3, Z4, Z2
+	VMOVUPS     Z2, (SI)
+	VMOVUPS     64(CX), Z2
+	VMOVUPS     64(DX), Z3
+	VMOVUPS     64(BX), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD132PS Z3, Z4, Z2
+	VMOVUPS     Z2, 64(SI)
+	VMOVUPS     128(CX), Z2
+	VMOVUPS     128(DX), Z3
+	VMOVUPS     128(BX), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD132PS Z3, Z4, Z2
+	VMOVUPS     Z2, 128(SI)
+	VMOVUPS     192(CX), Z2
+	VMOVUPS     192(DX), Z3
+	VMOVUPS     192(BX), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD132PS Z3, Z4, Z2
+	VMOVUPS     Z2, 192(SI)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	ADDQ        $0x00000100, SI
+	SUBQ        $0x00000040, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z2
+	VMOVUPS     (DX), Z3
+	VMOVUPS     (BX), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD132PS Z3, Z4, Z2
+	VMOVUPS     Z2, (SI)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, DI
+	BZHIL       AX, DI, DI
+	KMOVW       DI, K1
+	VMOVUPS.Z   (CX), K1, Z2
+	VMOVUPS.Z   (DX), K1, Z3
+	VMOVUPS.Z   (BX), K1, Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD132PS Z3, Z4, Z2
+	VMOVUPS     Z2, K1, (SI)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+
+wide:
+	CMPQ        AX, $0x00000020
+	JLT         narrow
+	VMOVUPS     (CX), Y2
+	VMOVUPS     (DX), Y3
+	VMOVUPS     (BX), Y4
+	VSUBPS      Y0, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD132PS Y3, Y4, Y2
+	VMOVUPS     Y2, (SI)
+	VMOVUPS     32(CX), Y2
+	VMOVUPS     32(DX), Y3
+	VMOVUPS     32(BX), Y4
+	VSUBPS      Y0, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD132PS Y3, Y4, Y2
+	VMOVUPS     Y2, 32(SI)
+	VMOVUPS     64(CX), Y2
+	VMOVUPS     64(DX), Y3
+	VMOVUPS     64(BX), Y4
+	VSUBPS      Y0, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD132PS Y3, Y4, Y2
+	VMOVUPS     Y2, 64(SI)
+	VMOVUPS     96(CX), Y2
+	VMOVUPS     96(DX), Y3
+	VMOVUPS     96(BX), Y4
+	VSUBPS      Y0, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD132PS Y3, Y4, Y2
+	VMOVUPS     Y2, 96(SI)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	SUBQ        $0x00000020, AX
+	JMP         wide
+
+narrow:
+	CMPQ        AX, $0x08
+	JLT         rest
+	VMOVUPS     (CX), Y2
+	VMOVUPS     (DX), Y3
+	VMOVUPS     (BX), Y4
+	VSUBPS      Y0, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD132PS Y3, Y4, Y2
+	VMOVUPS     Y2, (SI)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x08, AX
+	JMP         narrow
+
+rest:
+	TESTQ       AX, AX
+	JZ          end
+	LEAQ        tailmask<>+0(SB), DI
+	NEGQ        AX
+	VMOVDQU     32(DI)(AX*4), Y2
+	VMASKMOVPS  (CX), Y2, Y3
+	VMASKMOVPS  (DX), Y2, Y4
+	VMASKMOVPS  (BX), Y2, Y5
+	VSUBPS      Y0, Y3, Y3
+	VMULPS      Y1, Y3, Y3
+	VFMADD132PS Y4, Y5, Y3
+	VMASKMOVPS  Y3, Y2, (SI)
+
+end:
+	VZEROUPPER
+	RET
+
+// func layerNormMixV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32)
+// Requires: AVX, AVX512F, BMI2, FMA3
+TEXT ·layerNormMixV(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         a+16(FP), CX
+	MOVQ         b+24(FP), DX
+	MOVQ         c+32(FP), BX
+	MOVQ         dst+8(FP), SI
+	MOVQ         s+40(FP), DI
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+
+wideWide:
+	CMPQ         AX, $0x00000040
+	JLT          narrowWide
+	VMOVUPS      (CX), Z4
+	VMOVUPS      (DX), Z5
+	VMOVUPS      (BX), Z6
+	VSUBPS       Z0, Z6, Z6
+	VMULPS       Z1, Z6, Z6
+	VFMSUB132PS  Z5, Z2, Z4
+	VFNMADD231PS Z3, Z6, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (SI)
+	VMOVUPS      64(CX), Z4
+	VMOVUPS      64(DX), Z5
+	VMOVUPS      64(BX), Z6
+	VSUBPS       Z0, Z6, Z6
+	VMULPS       Z1, Z6, Z6
+	VFMSUB132PS  Z5, Z2, Z4
+	VFNMADD231PS Z3, Z6, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, 64(SI)
+	VMOVUPS      128(CX), Z4
+	VMOVUPS      128(DX), Z5
+	VMOVUPS      128(BX), Z6
+	VSUBPS       Z0, Z6, Z6
+	VMULPS       Z1, Z6, Z6
+	VFMSUB132PS  Z5, Z2, Z4
+	VFNMADD231PS Z3, Z6, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, 128(SI)
+	VMOVUPS      192(CX), Z4
+	VMOVUPS      192(DX), Z5
+	VMOVUPS      192(BX), Z6
+	VSUBPS       Z0, Z6, Z6
+	VMULPS       Z1, Z6, Z6
+	VFMSUB132PS  Z5, Z2, Z4
+	VFNMADD231PS Z3, Z6, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, 192(SI)
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x00000040, AX
+	JMP          wideWide
+
+narrowWide:
+	CMPQ         AX, $0x10
+	JLT          restWide
+	VMOVUPS      (CX), Z4
+	VMOVUPS      (DX), Z5
+	VMOVUPS      (BX), Z6
+	VSUBPS       Z0, Z6, Z6
+	VMULPS       Z1, Z6, Z6
+	VFMSUB132PS  Z5, Z2, Z4
+	VFNMADD231PS Z3, Z6, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (SI)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x10, AX
+	JMP          narrowWide
+
+restWide:
+	TESTQ        AX, AX
+	JZ           endWide
+	MOVL         $0x0000ffff, DI
+	BZHIL        AX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (DX), K1, Z5
+	VMOVUPS.Z    (BX), K1, Z6
+	VSUBPS       Z0, Z6, Z6
+	VMULPS       Z1, Z6, Z6
+	VFMSUB132PS  Z5, Z2, Z4
+	VFNMADD231PS Z3, Z6, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, K1, (SI)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
+
+wide:
+	CMPQ         AX, $0x00000020
+	JLT          narrow
+	VMOVUPS      (CX), Y4
+	VMOVUPS      (DX), Y5
+	VMOVUPS      (BX), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VFMSUB132PS  Y5, Y2, Y4
+	VFNMADD231PS Y3, Y6, Y4
+	VMULPS       Y1, Y4, Y4
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      32(CX), Y4
+	VMOVUPS      32(DX), Y5
+	VMOVUPS      32(BX), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VFMSUB132PS  Y5, Y2, Y4
+	VFNMADD231PS Y3, Y6, Y4
+	VMULPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      64(CX), Y4
+	VMOVUPS      64(DX), Y5
+	VMOVUPS      64(BX), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VFMSUB132PS  Y5, Y2, Y4
+	VFNMADD231PS Y3, Y6, Y4
+	VMULPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 64(SI)
+	VMOVUPS      96(CX), Y4
+	VMOVUPS      96(DX), Y5
+	VMOVUPS      96(BX), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VFMSUB132PS  Y5, Y2, Y4
+	VFNMADD231PS Y3, Y6, Y4
+	VMULPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 96(SI)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, AX
+	JMP          wide
+
+narrow:
+	CMPQ         AX, $0x08
+	JLT          rest
+	VMOVUPS      (CX), Y4
+	VMOVUPS      (DX), Y5
+	VMOVUPS      (BX), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VFMSUB132PS  Y5, Y2, Y4
+	VFNMADD231PS Y3, Y6, Y4
+	VMULPS       Y1, Y4, Y4
+	VMOVUPS      Y4, (SI)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x08, AX
+	JMP          narrow
+
+rest:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), DI
+	NEGQ         AX
+	VMOVDQU      32(DI)(AX*4), Y4
+	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (DX), Y4, Y6
+	VMASKMOVPS   (BX), Y4, Y7
+	VSUBPS       Y0, Y7, Y7
+	VMULPS       Y1, Y7, Y7
+	VFMSUB132PS  Y6, Y2, Y5
+	VFNMADD231PS Y3, Y7, Y5
+	VMULPS       Y1, Y5, Y5
+	VMASKMOVPS   Y5, Y4, (SI)
+
+end:
+	VZEROUPPER
+	RET
+
+// func softmaxGradV(n int, dst *float32, a *float32, b *float32, s *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·softmaxGradV(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         a+16(FP), CX
+	MOVQ         b+24(FP), DX
+	MOVQ         dst+8(FP), BX
+	MOVQ         s+32(FP), SI
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (SI), Z0
+
+wideWide:
+	CMPQ    AX, $0x00000040
+	JLT     narrowWide
+	VMOVUPS (CX), Z1
+	VMOVUPS (DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, (BX)
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 64(DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 64(BX)
+	VMOVUPS 128(CX), Z1
+	VMOVUPS 128(DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 128(BX)
+	VMOVUPS 192(CX), Z1
+	VMOVUPS 192(DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 192(BX)
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x00000040, AX
+	JMP     wideWide
+
+narrowWide:
+	CMPQ    AX, $0x10
+	JLT     restWide
+	VMOVUPS (CX), Z1
+	VMOVUPS (DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, (BX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x10, AX
+	JMP     narrowWide
+
+restWide:
+	TESTQ     AX, AX
+	JZ        endWide
+	MOVL      $0x0000ffff, SI
+	BZHIL     AX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (CX), K1, Z1
+	VMOVUPS.Z (DX), K1, Z2
+	VSUBPS    Z0, Z1, Z1
+	VMULPS    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (BX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (SI), Y0
+
+wide:
+	CMPQ    AX, $0x00000020
+	JLT     narrow
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (BX)
+	VMOVUPS 32(CX), Y1
+	VMOVUPS 32(DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS 64(CX), Y1
+	VMOVUPS 64(DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 64(BX)
+	VMOVUPS 96(CX), Y1
+	VMOVUPS 96(DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 96(BX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, AX
+	JMP     wide
+
+narrow:
+	CMPQ    AX, $0x08
+	JLT     rest
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (BX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x08, AX
+	JMP     narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), SI
+	NEGQ       AX
+	VMOVDQU    32(SI)(AX*4), Y1
+	VMASKMOVPS (CX), Y1, Y2
+	VMASKMOVPS (DX), Y1, Y3
+	VSUBPS     Y0, Y2, Y2
+	VMULPS     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y1, (BX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func layerNormDots(n int, dy *float32, x *float32, scale *float32, s *float32, dscale *float32, dbias *float32, out *float32)
+// Requires: AVX, AVX512F, BMI2, FMA3
+TEXT ·layerNormDots(SB), NOSPLIT, $0-64
+	MOVQ         n+0(FP), AX
+	MOVQ         dy+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         dscale+40(FP), SI
+	MOVQ         dbias+48(FP), DI
+	MOVQ         s+32(FP), R8
+	MOVQ         out+56(FP), R9
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+
+wideWide:
+	CMPQ        AX, $0x00000020
+	JLT         narrowWide
+	VMOVUPS     (CX), Z6
+	VMOVUPS     (DX), Z7
+	VSUBPS      Z0, Z7, Z7
+	VMULPS      Z1, Z7, Z7
+	VMOVUPS     (SI), Z8
+	VFMADD231PS Z6, Z7, Z8
+	VMOVUPS     Z8, (SI)
+	VMOVUPS     (DI), Z8
+	VADDPS      Z6, Z8, Z8
+	VMOVUPS     Z8, (DI)
+	VMOVUPS     (BX), Z8
+	VMULPS      Z8, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z7, Z4
+	VMOVUPS     64(CX), Z6
+	VMOVUPS     64(DX), Z7
+	VSUBPS      Z0, Z7, Z7
+	VMULPS      Z1, Z7, Z7
+	VMOVUPS     64(SI), Z8
+	VFMADD231PS Z6, Z7, Z8
+	VMOVUPS     Z8, 64(SI)
+	VMOVUPS     64(DI), Z8
+	VADDPS      Z6, Z8, Z8
+	VMOVUPS     Z8, 64(DI)
+	VMOVUPS     64(BX), Z8
+	VMULPS      Z8, Z6, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z6, Z7, Z5
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	ADDQ        $0x00000080, DI
+	SUBQ        $0x00000020, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z6
+	VMOVUPS     (DX), Z7
+	VSUBPS      Z0, Z7, Z7
+	VMULPS      Z1, Z7, Z7
+	VMOVUPS     (SI), Z8
+	VFMADD231PS Z6, Z7, Z8
+	VMOVUPS     Z8, (SI)
+	VMOVUPS     (DI), Z8
+	VADDPS      Z6, Z8, Z8
+	VMOVUPS     Z8, (DI)
+	VMOVUPS     (BX), Z8
+	VMULPS      Z8, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z7, Z4
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, R8
+	BZHIL       AX, R8, R8
+	KMOVW       R8, K1
+	VMOVUPS.Z   (CX), K1, Z6
+	VMOVUPS.Z   (DX), K1, Z7
+	VSUBPS      Z0, Z7, Z7
+	VMULPS      Z1, Z7, Z7
+	VMOVUPS.Z   (SI), K1, Z0
+	VFMADD231PS Z6, Z7, Z0
+	VMOVUPS     Z0, K1, (SI)
+	VMOVUPS.Z   (DI), K1, Z0
+	VADDPS      Z6, Z0, Z0
+	VMOVUPS     Z0, K1, (DI)
+	VMOVUPS.Z   (BX), K1, Z0
+	VMULPS      Z0, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z7, Z4
+
+endWide:
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X2, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, (R9)
+	VADDPS        Z5, Z4, Z4
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, 4(R9)
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS 4(R8), Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+
+wide:
+	CMPQ        AX, $0x00000010
+	JLT         narrow
+	VMOVUPS     (CX), Y6
+	VMOVUPS     (DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VMULPS      Y1, Y7, Y7
+	VMOVUPS     (SI), Y8
+	VFMADD231PS Y6, Y7, Y8
+	VMOVUPS     Y8, (SI)
+	VMOVUPS     (DI), Y8
+	VADDPS      Y6, Y8, Y8
+	VMOVUPS     Y8, (DI)
+	VMOVUPS     (BX), Y8
+	VMULPS      Y8, Y6, Y6
+	VADDPS      Y6, Y2, Y2
+	VFMADD231PS Y6, Y7, Y4
+	VMOVUPS     32(CX), Y6
+	VMOVUPS     32(DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VMULPS      Y1, Y7, Y7
+	VMOVUPS     32(SI), Y8
+	VFMADD231PS Y6, Y7, Y8
+	VMOVUPS     Y8, 32(SI)
+	VMOVUPS     32(DI), Y8
+	VADDPS      Y6, Y8, Y8
+	VMOVUPS     Y8, 32(DI)
+	VMOVUPS     32(BX), Y8
+	VMULPS      Y8, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y7, Y5
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x00000010, AX
+	JMP         wide
+
+narrow:
+	CMPQ        AX, $0x08
+	JLT         rest
+	VMOVUPS     (CX), Y6
+	VMOVUPS     (DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VMULPS      Y1, Y7, Y7
+	VMOVUPS     (SI), Y8
+	VFMADD231PS Y6, Y7, Y8
+	VMOVUPS     Y8, (SI)
+	VMOVUPS     (DI), Y8
+	VADDPS      Y6, Y8, Y8
+	VMOVUPS     Y8, (DI)
+	VMOVUPS     (BX), Y8
+	VMULPS      Y8, Y6, Y6
+	VADDPS      Y6, Y2, Y2
+	VFMADD231PS Y6, Y7, Y4
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	ADDQ        $0x00000020, DI
+	SUBQ        $0x08, AX
+	JMP         narrow
+
+rest:
+	TESTQ       AX, AX
+	JZ          end
+	LEAQ        tailmask<>+0(SB), R8
+	NEGQ        AX
+	VMOVDQU     32(R8)(AX*4), Y6
+	VMASKMOVPS  (CX), Y6, Y7
+	VMASKMOVPS  (DX), Y6, Y8
+	VSUBPS      Y0, Y8, Y8
+	VMULPS      Y1, Y8, Y8
+	VMASKMOVPS  (SI), Y6, Y0
+	VFMADD231PS Y7, Y8, Y0
+	VMASKMOVPS  Y0, Y6, (SI)
+	VMASKMOVPS  (DI), Y6, Y0
+	VADDPS      Y7, Y0, Y0
+	VMASKMOVPS  Y0, Y6, (DI)
+	VMASKMOVPS  (BX), Y6, Y0
+	VMULPS      Y0, Y7, Y7
+	VADDPS      Y7, Y2, Y2
+	VFMADD231PS Y7, Y8, Y4
+
+end:
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSS       X0, (R9)
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSS       X0, 4(R9)
+	VZEROUPPER
+	RET
+
+// func expSubSum(n int, dst *float32, a *float32, s *float32) float32
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, SSE
+TEXT ·expSubSum(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         s+24(FP), BX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (BX), Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+
+wideWide:
+	CMPQ              AX, $0x00000020
+	JLT               narrowWide
+	VMOVUPS           (DX), Z3
+	VSUBPS            Z0, Z3, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z3, Z4, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VMAXPS            Z3, Z4, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z5, Z5
+	VFMADD213PS       Z3, Z3, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z4, Z5, Z5
+	VMOVUPS           Z5, (CX)
+	VADDPS            Z5, Z1, Z1
+	VMOVUPS           64(DX), Z3
+	VSUBPS            Z0, Z3, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z3, Z4, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VMAXPS            Z3, Z4, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z5, Z5
+	VFMADD213PS       Z3, Z3, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z4, Z5, Z5
+	VMOVUPS           Z5, 64(CX)
+	VADDPS            Z5, Z2, Z2
+	ADDQ              $0x00000080, CX
+	ADDQ              $0x00000080, DX
+	SUBQ              $0x00000020, AX
+	JMP               wideWide
+
+narrowWide:
+	CMPQ              AX, $0x10
+	JLT               restWide
+	VMOVUPS           (DX), Z3
+	VSUBPS            Z0, Z3, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z3, Z4, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VMAXPS            Z3, Z4, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z5, Z5
+	VFMADD213PS       Z3, Z3, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z4, Z5, Z5
+	VMOVUPS           Z5, (CX)
+	VADDPS            Z5, Z1, Z1
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	SUBQ              $0x10, AX
+	JMP               narrowWide
+
+restWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, BX
+	BZHIL             AX, BX, BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (DX), K1, Z3
+	VSUBPS            Z0, Z3, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z0
+	VMINPS            Z3, Z0, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VMAXPS            Z3, Z0, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x08, Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z0, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z4
+	VMULPS            Z3, Z4, Z4
+	VFMADD213PS       Z3, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z0, Z4, Z4
+	VMOVUPS           Z4, K1, (CX)
+	VMOVAPS.Z         Z4, K1, Z4
+	VADDPS            Z4, Z1, Z1
+
+endWide:
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVAPS       X0, X0
+	VZEROUPPER
+	MOVSS         X0, ret+32(FP)
+	RET
+
+avx2:
+	VBROADCASTSS (BX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+
+wide:
+	CMPQ         AX, $0x00000010
+	JLT          narrow
+	VMOVUPS      (DX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VFMADD213PS  Y3, Y3, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, (CX)
+	VADDPS       Y5, Y1, Y1
+	VMOVUPS      32(DX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VFMADD213PS  Y3, Y3, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 32(CX)
+	VADDPS       Y5, Y2, Y2
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	SUBQ         $0x00000010, AX
+	JMP          wide
+
+narrow:
+	CMPQ         AX, $0x08
+	JLT          rest
+	VMOVUPS      (DX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VFMADD213PS  Y3, Y3, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, (CX)
+	VADDPS       Y5, Y1, Y1
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x08, AX
+	JMP          narrow
+
+rest:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), BX
+	NEGQ         AX
+	VMOVDQU      32(BX)(AX*4), Y3
+	VMASKMOVPS   (DX), Y3, Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y4, Y0, Y4
+	VMOVUPS      cc2d00000<>+0(SB), Y0
+	VMAXPS       Y4, Y0, Y4
+	VMULPS       c3fb8aa3b<>+0(SB), Y4, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS c3f318000<>+0(SB), Y0, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y0, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y5
+	VFMADD213PS  c3c088908<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD213PS  Y4, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y4
+	VPSUBD       Y4, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y5, Y5
+	VMASKMOVPS   Y5, Y3, (CX)
+	VANDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y1, Y1
+
+end:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVAPS      X0, X0
+	VZEROUPPER
+	MOVSS        X0, ret+32(FP)
+	RET

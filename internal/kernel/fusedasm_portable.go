@@ -35,3 +35,19 @@ func lstmStepKept(n int, stride int, gates *float32, bias *float32, c *float32, 
 func lstmStepBack(n int, stride int, gates *float32, outputs *float32, before *float32, dh *float32, dc *float32, dgates *float32) {
 	panic(noAssembly)
 }
+
+func layerNormV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32) {
+	panic(noAssembly)
+}
+
+func layerNormMixV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32) {
+	panic(noAssembly)
+}
+
+func softmaxGradV(n int, dst *float32, a *float32, b *float32, s *float32) { panic(noAssembly) }
+
+func layerNormDots(n int, dy *float32, x *float32, scale *float32, s *float32, dscale *float32, dbias *float32, out *float32) {
+	panic(noAssembly)
+}
+
+func expSubSum(n int, dst *float32, a *float32, s *float32) float32 { panic(noAssembly) }

@@ -31,6 +31,11 @@ func LayerNorm[T Float](p *Pool, rows, cols int, eps T, x, scale, bias, y, mean,
 			if invstd != nil {
 				invstd[r] = s
 			}
+			if scale != nil && bias != nil && simd && single[T]() && cols > 0 {
+				v := [2]float32{float32(m), float32(s)}
+				layerNormV(cols, &as32(row)[0], &as32(x)[r*cols], &as32(scale[:cols])[0], &as32(bias[:cols])[0], &v[0])
+				continue
+			}
 			binaryVS(OpSub, row, x[r*cols:][:cols], m)
 			binaryVS(OpMul, row, row, s)
 			if scale != nil {
@@ -51,6 +56,13 @@ func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy,
 	clear(sums)
 	p.Run(pieces, func(_, i int) {
 		ds, db := sums[2*i*cols:][:cols], sums[(2*i+1)*cols:][:cols]
+		if scale != nil && dx != nil && simd && single[T]() && cols > 0 {
+			for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
+				at := r * cols
+				layerNormRowGrad(as32(x[at:][:cols]), as32(dy[at:][:cols]), as32(scale[:cols]), float32(mean[r]), float32(invstd[r]), as32(dx[at:][:cols]), as32(ds), as32(db))
+			}
+			return
+		}
 		buffer := borrow[T](2 * cols)
 		defer giveBack(buffer)
 		xhat, g := (*buffer)[:cols], (*buffer)[cols:][:cols]
@@ -92,4 +104,13 @@ func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy,
 	}
 	collect(dscale, 0)
 	collect(dbias, 1)
+}
+
+// layerNormRowGrad is LayerNormGrad for one row; it adds to dscale and dbias.
+func layerNormRowGrad(x, dy, scale []float32, mean, invstd float32, dx, dscale, dbias []float32) {
+	n := len(x)
+	s, sums := [4]float32{mean, invstd}, [2]float32{}
+	layerNormDots(n, &dy[0], &x[0], &scale[0], &s[0], &dscale[0], &dbias[0], &sums[0])
+	s[2], s[3] = sums[0]/float32(n), sums[1]/float32(n)
+	layerNormMixV(n, &dx[0], &dy[0], &scale[0], &x[0], &s[0])
 }

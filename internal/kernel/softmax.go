@@ -18,6 +18,11 @@ func LogSoftmax[T Float](p *Pool, outer, axis, inner int, dst, x []T) {
 func SoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
 		s := dot(dy, y)
+		if simd && f32(dx, y) {
+			v := float32(s)
+			softmaxGradV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &v)
+			return
+		}
 		for i, v := range y {
 			dx[i] = v * (dy[i] - s)
 		}
@@ -28,12 +33,11 @@ func SoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
 		s := sum(dy)
-		e := borrow[T](len(y))
-		defer giveBack(e)
-		expInto((*e)[:len(y)], y)
-		for i, v := range (*e)[:len(y)] {
-			dx[i] = dy[i] - v*s
-		}
+		buffer := borrow[T](len(y))
+		defer giveBack(buffer)
+		e := (*buffer)[:len(y)]
+		expInto(e, y)
+		affine2(dx, e, dy, -s, 1, 0)
 	})
 }
 
@@ -42,8 +46,7 @@ func softmaxRow[T Float](dst, x []T) {
 	if math.IsInf(float64(m), -1) {
 		m = 0 // all -Inf: 0/0 below, as the definition has it
 	}
-	expSubInto(dst, x, m)
-	binaryVS(OpMul, dst, dst, 1/sum(dst))
+	binaryVS(OpMul, dst, dst, 1/expSubSumInto(dst, x, m))
 }
 
 func logSoftmaxRow[T Float](dst, x []T) {
@@ -53,9 +56,19 @@ func logSoftmaxRow[T Float](dst, x []T) {
 	}
 	e := borrow[T](len(x))
 	defer giveBack(e)
-	expSubInto((*e)[:len(x)], x, m)
+	total := expSubSumInto((*e)[:len(x)], x, m)
 	binaryVS(OpSub, dst, x, m) // in two steps: their sum could lose the logarithm's digits
-	binaryVS(OpSub, dst, dst, T(math.Log(float64(sum((*e)[:len(x)])))))
+	binaryVS(OpSub, dst, dst, T(math.Log(float64(total))))
+}
+
+// expSubSumInto sets dst to exp(x[i] - m) and returns the sum.
+func expSubSumInto[T Float](dst, x []T, m T) T {
+	if simd && f32(dst, x) {
+		v := float32(m)
+		return T(expSubSum(len(dst), &as32(dst)[0], &as32(x)[0], &v))
+	}
+	expSubInto(dst, x, m)
+	return sum(dst)
 }
 
 func softmax[T Float](p *Pool, outer, axis, inner int, dst, x []T, row func(dst, x []T)) {

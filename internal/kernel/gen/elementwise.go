@@ -137,7 +137,7 @@ func (l loop) write() {
 		blocks(n, l.wide(), func(vectors int, k mask) {
 			for v := range vectors {
 				at := func(base reg.Register) Mem { return Mem{Base: base, Disp: current.bytes() * v} }
-				x := make([]vec, len(read), 3)
+				x := make([]vec, len(read))
 				for i, base := range read {
 					x[i] = vector()
 					load(at(base), k, x[i])

@@ -26,6 +26,7 @@ func main() {
 	if *part == "fused" {
 		activations()
 		lstm()
+		layerRows()
 		Generate()
 		portable("fusedasm_portable.go", "!amd64 || purego")
 		return

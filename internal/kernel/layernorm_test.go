@@ -1,0 +1,38 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The gradients in float32 are those in float64, which TestLayerNorm compares with differences.
+func TestLayerNormFloat32(t *testing.T) {
+	for name, p := range pools(t) {
+		for _, cols := range []int{1, 5, 8, 15, 16, 17, 31, 33, 64, 300} {
+			const rows = 7
+			n := rows * cols
+			x, scale, bias, dy := random[float64](n, 1), random[float64](cols, 2), random[float64](cols, 3), random[float64](n, 4)
+			for i := range x {
+				x[i] = float64(float32(x[i] + 3))
+			}
+			y, mean, invstd := make([]float64, n), make([]float64, rows), make([]float64, rows)
+			dx, dscale, dbias := make([]float64, n), make([]float64, cols), make([]float64, cols)
+			LayerNorm(p, rows, cols, 1e-2, x, scale, bias, y, mean, invstd)
+			LayerNormGrad(p, rows, cols, x, scale, mean, invstd, dy, dx, dscale, dbias, nil)
+			y32, mean32, invstd32 := make([]float32, n), make([]float32, rows), make([]float32, rows)
+			dx32, dscale32, dbias32 := make([]float32, n), make([]float32, cols), make([]float32, cols)
+			LayerNorm(p, rows, cols, 1e-2, narrow(x), narrow(scale), narrow(bias), y32, mean32, invstd32)
+			LayerNormGrad(p, rows, cols, narrow(x), narrow(scale), mean32, invstd32, narrow(dy), dx32, dscale32, dbias32, nil)
+			what := fmt.Sprint(name, " ", cols)
+			near(t, what+" y", wide(y32), y, 1e-5)
+			near(t, what+" dx", wide(dx32), dx, 1e-5)
+			near(t, what+" dscale", wide(dscale32), dscale, 1e-5)
+			near(t, what+" dbias", wide(dbias32), dbias, 1e-5)
+			for i := range dy { // in place
+				y32[i] = float32(dy[i])
+			}
+			LayerNormGrad(p, rows, cols, narrow(x), narrow(scale), mean32, invstd32, y32, y32, nil, nil, nil)
+			near(t, what+" dx in place", wide(y32), dx, 1e-5)
+		}
+	}
+}
