@@ -165,7 +165,7 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 		p.idle[v] = list[:last]
 		return list[last], nil
 	}
-	o := engine.Options{Private: v.private}
+	o := engine.Options{Private: v.private, Lean: len(st.grads) > 0}
 	if v.hands {
 		o.Gate, o.Handed = st.handing.gate, st.handovers()
 	}

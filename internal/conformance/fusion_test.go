@@ -77,8 +77,11 @@ func bothWays(t *testing.T, roots gorgonia.Nodes) {
 	fused, apart := run(engine.Options{}), run(engine.Options{Unfused: true})
 	a, b := fused.Stats(), apart.Stats()
 	t.Logf("%d steps and %d bytes in place of %d and %d", len(a.Steps), a.Arena, len(b.Steps), b.Arena)
+	lean := run(engine.Options{Lean: true, Private: true})
+	t.Logf("lean: %d steps and %d bytes", len(lean.Stats().Steps), lean.Stats().Arena)
 	for i, n := range roots {
 		near(t, n.Name(), fused.Value(n), apart.Value(n), 1e-5)
+		near(t, n.Name()+", lean", lean.Value(n), fused.Value(n), 0)
 		if t.Failed() {
 			t.Fatalf("root %d", i)
 		}

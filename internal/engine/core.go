@@ -42,6 +42,9 @@ type Core struct {
 	// plain sum of the inputs, which the engine may compute itself if their shapes are equal.
 	Key string
 
+	// Again says how output 0 is computed a second time, if that costs little.
+	Again *Again
+
 	// Does describes the computation to cores that may absorb it. The engine does not look at it.
 	Does any
 	// Absorb is asked where output 0 of this core (self) is read by next alone, as its input slot,
@@ -52,6 +55,14 @@ type Core struct {
 	// Sides says of a core that Absorb returned that it also computes those of self; else it serves
 	// only where nobody wants them.
 	Sides bool
+}
+
+// Again computes output 0 of a core once more, to the last bit: where it is read at the beginning and
+// at the end of a program, it need not lie in memory between, see Options.Lean.
+type Again struct {
+	Kernel Kernel // of the inputs of the core and, behind them, the outputs in Needs
+	Needs  []int
+	Spares []int // inputs of the core that it does not read: they are nil
 }
 
 // Spec is the element type and the concrete shape of one output.

@@ -52,8 +52,9 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
 		}
 		at := max(begin, m.made(v), m.read(v))
-		if h.After != nil {
-			at = max(at, m.read(b.values[h.After]))
+		gives := b.values[h.After]
+		if gives != nil {
+			at = max(at, m.read(gives))
 		}
 		if w := m.of(v); v.kind == placed && (mine[w] || w.kind == source) {
 			c, err := newValue(placed, v.name, v.dtype, v.shape)
@@ -67,7 +68,7 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 		} else {
 			mine[w], v.root = true, false
 		}
-		after[at] = append(after[at], &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i})
+		after[at] = append(after[at], &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i, gives: gives})
 	}
 	for n := range given {
 		delete(values, n)

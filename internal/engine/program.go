@@ -22,6 +22,9 @@ type Options struct {
 	MaxBytes int64
 	// Unfused runs every core by itself, as one asks for to compare.
 	Unfused bool
+	// Lean computes values that are cheap to compute once more instead of keeping them, where that
+	// makes the program smaller.
+	Lean bool
 	// Private says that nobody looks at what Value returned once the program has run again, was
 	// closed or is out of use: its memory then need not be the collector's.
 	Private bool
@@ -102,6 +105,9 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 			return nil, err
 		}
 	}
+	if o.Lean {
+		b.again()
+	}
 	var err error
 	if p.stats.Arena, p.stats.Naive, err = b.plan(o.maxBytes()); err != nil {
 		return nil, err
@@ -112,7 +118,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		p.exec.pool = kernel.Default()
 	}
 	p.memory = &memory{private: o.Private}
-	p.allocate(b.values)
+	p.allocate(b)
 	runtime.AddCleanup(p, (*memory).free, p.memory)
 	return p, nil
 }
@@ -125,7 +131,7 @@ func (p *Program) Close() {
 }
 
 // allocate makes the arena and the tensor headers over it.
-func (p *Program) allocate(values map[*gorgonia.Node]*value) {
+func (p *Program) allocate(b *builder) {
 	arena := p.memory.get(p.stats.Arena)
 	p.exec.scratch.from, p.exec.scratch.arena = p.memory, arena
 	place := func(v *value) {
@@ -138,7 +144,10 @@ func (p *Program) allocate(values map[*gorgonia.Node]*value) {
 		}
 		v.dense = header(v.dtype, v.shape, mem)
 	}
-	for _, v := range values {
+	for _, v := range b.values {
+		place(v)
+	}
+	for _, v := range b.views {
 		place(v)
 	}
 	for _, s := range p.steps {

@@ -14,6 +14,7 @@ type builder struct {
 	kids   map[*gorgonia.Node][]*gorgonia.Node
 	values map[*gorgonia.Node]*value
 	steps  []*step
+	views  []*value // more views of values, beside those in values
 	groups map[string]*step
 	ids    map[any]int // small numbers for the pointers and types in group keys
 }

@@ -71,7 +71,8 @@ type step struct {
 	sum       *sum
 	done      []*value // heap values nobody reads after this step
 	holes     []hole   // of the arena during this step
-	handover  int      // index in Options.Handed
+	handover  int      // index in Options.Handed …
+	gives     *value   // … and the source whose elements change there, or nil
 }
 
 // newValue sizes a value; a shape that no memory can hold is an error.

@@ -119,22 +119,38 @@ func BatchNorm[T Float](p *Pool, n, c, space int, eps T, x, scale, bias, mean, v
 func BatchNormTrain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T, e Epilogue[T], mean, variance, y []T) {
 	if space == 1 {
 		columnMoments(p, n, c, x, mean, variance)
+		BatchNormAgain(p, n, c, space, eps, x, scale, bias, e, mean, variance, y)
+		return
+	}
+	perChannel(p, n, c, space, func(ch int) {
+		channel := plane[T]{n, c, space, ch}
+		mean[ch], variance[ch] = channel.moments(x)
+		channel.normalize(&e, eps, x, scale, bias, mean, variance, y)
+	})
+}
+
+// BatchNormAgain computes the y of BatchNormTrain, to the last bit, from the mean and variance that
+// it found.
+func BatchNormAgain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T, e Epilogue[T], mean, variance, y []T) {
+	if space == 1 {
 		BatchNorm(p, n, c, space, eps, x, scale, bias, mean, variance, y)
 		e.planes(p, c, space, y[:n*c])
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
-		channel := plane[T]{n, c, space, ch}
-		m, v := channel.moments(x)
-		mean[ch], variance[ch] = m, v
-		a := T(1 / math.Sqrt(float64(v+eps)))
-		if scale != nil {
-			a *= scale[ch]
-		}
-		b := -m * a
-		if bias != nil {
-			b += bias[ch]
-		}
-		channel.affine(&e, a, b, x, y)
+		plane[T]{n, c, space, ch}.normalize(&e, eps, x, scale, bias, mean, variance, y)
 	})
+}
+
+// normalize computes one channel of BatchNormAgain.
+func (p plane[T]) normalize(e *Epilogue[T], eps T, x, scale, bias, mean, variance, y []T) {
+	a := T(1 / math.Sqrt(float64(variance[p.ch]+eps)))
+	if scale != nil {
+		a *= scale[p.ch]
+	}
+	b := -mean[p.ch] * a
+	if bias != nil {
+		b += bias[p.ch]
+	}
+	p.affine(e, a, b, x, y)
 }

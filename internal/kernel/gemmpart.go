@@ -1,9 +1,13 @@
 package kernel
 
+import "sync"
+
 // part computes rows i0 to i1 and columns j0 to j1, of the inner dimension l0 to l1;
 // j0 is a multiple of nr.
 func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
-	w := worker[T]{product: x, i0: i0, i1: i1, wide: avx512 && single[T](), tall: mr}
+	w := borrowWorker[T]()
+	defer giveBackWorker(w)
+	w.product, w.i0, w.i1, w.wide, w.tall = x, i0, i1, avx512 && single[T](), mr
 	if w.wide && i1-i0 > mr {
 		w.tall = 2 * mr
 	}
@@ -101,6 +105,28 @@ type worker[T Float] struct {
 	last                 bool                 // of the pieces of the inner dimension
 	list                 [mcMax / mr]block[T] // the rows being multiplied
 	strip                [2]strip[T]
+}
+
+// Workers are kept between products, as buffers are: small products would make much garbage.
+var workers32, workers64 sync.Pool // of *worker[T], all zero
+
+func workers[T Float]() *sync.Pool {
+	if single[T]() {
+		return &workers32
+	}
+	return &workers64
+}
+
+func borrowWorker[T Float]() *worker[T] {
+	if w, ok := workers[T]().Get().(*worker[T]); ok {
+		return w
+	}
+	return new(worker[T])
+}
+
+func giveBackWorker[T Float](w *worker[T]) {
+	*w = worker[T]{}
+	workers[T]().Put(w)
 }
 
 // row is the first row of block q.

@@ -54,6 +54,11 @@ func fusedBatchNorm(t *testing.T, r *rand.Rand, n, c, space int, act Activation,
 	agreeWith(t, "y", got, want)
 	agreeWith(t, "mean", m, mean)
 	agreeWith(t, "variance", v, variance)
+	again := make([]float32, size)
+	BatchNormAgain(nil, n, c, space, eps, x, scale, bias, e, m, v, again)
+	if !slices.Equal(again, got) {
+		t.Error("the second time y is another")
+	}
 
 	lo, hi, _ := e.limits()
 	if act.Kind == ActTanh {

@@ -37,6 +37,7 @@ func batchNormalization() *Op {
 			return []Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
 		},
 		Couple: coupleBatchNorm, Does: batchNormDoes, Absorb: batchNormAbsorb,
+		Again: func(c *Call) *engine.Again { return batchNormAgain(c, ending{}) },
 	}
 }
 
@@ -154,7 +155,29 @@ func batchNormAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Co
 	}
 	return absorber(c.In[0].DType, m.c, ending{}, func(e ending) engine.Kernel {
 		return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
-	})
+	}, func(e ending) *engine.Again { return batchNormAgain(c, e) })
+}
+
+// batchNormAgain: with mean and variance at hand, the normalization is one product and sum.
+func batchNormAgain(c *Call, e ending) *engine.Again {
+	m := batchNormOf(c)
+	if !m.batch {
+		return nil
+	}
+	return &engine.Again{
+		Kernel: mixedPrecision(c, batchNormOnce[float32](m, e), batchNormOnce[float64](m, e)),
+		Needs:  []int{bnUsedMean, bnUsedVar},
+		Spares: []int{3, 4}, // the running statistics
+	}
+}
+
+// batchNormOnce computes what batchNormTrain does; mean and variance are behind its inputs.
+func batchNormOnce[T kernel.Float](m norm, e ending) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		mean, variance := elems[T](in[len(in)-2]), elems[T](in[len(in)-1])
+		kernel.BatchNormAgain(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), finish[T](e, in), mean, variance, elems[T](out[0]))
+		return nil
+	}
 }
 
 func batchNormTrain[T kernel.Float](m norm, e ending) engine.Kernel {

@@ -20,7 +20,7 @@ func concat() *Op {
 		Doc: "Puts tensors behind one another along an axis.",
 		In:  "inputs* T", Out: "concat_result T",
 		Attrs: ConcatConfig{},
-		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat,
+		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat, Cheap: true,
 	}
 }
 

@@ -21,7 +21,7 @@ func convAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 		return nil
 	}
 	t := c.In[0].DType
-	return absorber(t, s.OC, ending{affine: true}, func(e ending) engine.Kernel { return convEnding(t, s, e) })
+	return absorber(t, s.OC, ending{affine: true}, func(e ending) engine.Kernel { return convEnding(t, s, e) }, nil)
 }
 
 func convEnding(t DType, s kernel.ConvShape, e ending) engine.Kernel {

@@ -27,6 +27,7 @@ func gelu() []*Op {
 				f32: kernel.Gelu[float32], f64: kernel.Gelu[float64], g32: kernel.GeluGrad[float32], g64: kernel.GeluGrad[float64]}
 		},
 	}.ops()
+	list[0].Cheap = true
 	list[0].Check = func(c *Call) error {
 		if a := c.Config.(GeluConfig).Approximate; a != "none" && a != "tanh" {
 			return c.Errorf("approximate is %q, want none or tanh", a)

@@ -138,6 +138,12 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		if c.Op.Absorb != nil {
 			core.Absorb = c.Op.Absorb(c)
 		}
+		switch {
+		case c.Op.Cheap:
+			core.Again = &engine.Again{Kernel: k}
+		case c.Op.Again != nil:
+			core.Again = c.Op.Again(c)
+		}
 		return core, nil
 	}
 	if run == nil {

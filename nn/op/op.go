@@ -56,6 +56,10 @@ type Op struct {
 	// that may absorb it, and how it absorbs. nil as a function or as its result: it does not.
 	Does   func(c *Call) any
 	Absorb func(c *Call) func(self, next *engine.Core, slot int) *engine.Core
+	// Again says how output 0 is computed a second time rather than kept, see engine.Again, nil as a
+	// function or as its result: it is not; Cheap: as the first time.
+	Again func(c *Call) *engine.Again
+	Cheap bool
 
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape

@@ -48,8 +48,8 @@ type endPart struct {
 }
 
 // absorber makes an Absorb function of an operator whose output has that many channels and which
-// run makes a kernel of, given how it ends.
-func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel) func(self, next *engine.Core, slot int) *engine.Core {
+// run makes a kernel of, given how it ends; again, if not nil, makes its Core.Again.
+func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel, again func(ending) *engine.Again) func(self, next *engine.Core, slot int) *engine.Core {
 	if t != dtype.Float32 && t != dtype.Float64 {
 		return nil // the steps between are rounded to a narrower type
 	}
@@ -59,7 +59,11 @@ func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel) f
 			return nil
 		}
 		more := e.with(part, self.Inputs, next.Inputs, slot)
-		return &engine.Core{Kernel: run(more), Sides: true, Absorb: absorber(t, channels, more, run)}
+		core := &engine.Core{Kernel: run(more), Sides: true, Absorb: absorber(t, channels, more, run, again)}
+		if again != nil {
+			core.Again = again(more)
+		}
+		return core
 	}
 }
 

@@ -1,0 +1,231 @@
+package engine
+
+import "slices"
+
+// worthwhile is the share of a program's memory that a value must take to be computed again: one by
+// this number.
+const worthwhile = 128
+
+// again lets values that are alive where most memory is in use, but not read there, be computed once
+// more behind that, one after the other, the largest first. What they are computed from must be
+// there anyway.
+func (b *builder) again() {
+	b.spreadViews()
+	for {
+		l := b.lives()
+		if s, t := l.candidate(b.steps); s == nil {
+			return
+		} else {
+			b.repeat(s, t)
+		}
+	}
+}
+
+// spreadViews makes the view of an intermediate value in front of each step that reads it: who reads
+// a view then reads the value there and not before.
+func (b *builder) spreadViews() {
+	readers := map[*value][]*step{}
+	for _, s := range b.steps {
+		for i, v := range s.in {
+			if v != nil && !slices.Contains(s.in[:i], v) {
+				readers[v] = append(readers[v], s)
+			}
+		}
+	}
+	front := map[*step][]*step{} // what runs right before a step
+	for _, s := range slices.Backward(b.steps) {
+		if !s.views() || s.out[0].root || len(readers[s.out[0]]) == 0 {
+			continue
+		}
+		s.kind = deadStep
+		for _, r := range readers[s.out[0]] {
+			if r.kind != deadStep {
+				w := b.viewLike(s, s.in[0])
+				r.replace(s.out[0], w.out[0])
+				front[r] = append(front[r], w)
+				readers[s.in[0]] = append(readers[s.in[0]], w)
+			}
+		}
+	}
+	var steps []*step
+	var emit func(s *step)
+	emit = func(s *step) {
+		for _, w := range front[s] {
+			emit(w)
+		}
+		steps = append(steps, s)
+	}
+	for _, s := range b.steps {
+		if s.kind != deadStep {
+			emit(s)
+		}
+	}
+	b.steps = steps
+}
+
+// views says whether s gives a value another shape and does nothing else.
+func (s *step) views() bool {
+	return s.kind == kernelStep && s.core.View && len(s.in) > 0 && s.in[0] != nil && s.in[0].kind == placed &&
+		s.out[0] != nil && !s.sides() && s.in[0].bytes == s.out[0].bytes && s.in[0].dtype == s.out[0].dtype
+}
+
+// viewLike is a step like s, which views another value.
+func (b *builder) viewLike(s *step, v *value) *step {
+	out := *s.out[0]
+	w := &step{kind: kernelStep, name: s.name, core: s.core, in: slices.Clone(s.in), out: slices.Clone(s.out)}
+	w.in[0], w.out[0], out.from = v, &out, w
+	b.views = append(b.views, &out)
+	return w
+}
+
+// replace lets s read another value in place of v.
+func (s *step) replace(v, by *value) {
+	for i, x := range s.in {
+		if x == v {
+			s.in[i] = by
+		}
+	}
+}
+
+// lives knows when values are read, the steps in order.
+type lives struct {
+	reads map[*value][]int
+	made  map[*value]int
+	stays map[*value]bool // a root is a view of it
+	given map[*value]int  // at which step the elements of a source may change
+	peak  int             // the step at which the most bytes are alive …
+	most  int64           // … and how many these are
+}
+
+func (b *builder) lives() *lives {
+	l := &lives{reads: map[*value][]int{}, made: map[*value]int{}, stays: map[*value]bool{}, given: map[*value]int{}}
+	for i, s := range b.steps {
+		for _, v := range s.in {
+			if v != nil {
+				l.reads[v] = append(l.reads[v], i)
+			}
+		}
+		if s.kind == handStep && s.gives != nil {
+			l.given[s.gives] = i
+		}
+		if s.views() {
+			l.stays[s.in[0]] = l.stays[s.in[0]] || s.out[0].root
+			continue // no memory of its own
+		}
+		for _, v := range s.out {
+			if v != nil {
+				l.made[v] = i
+			}
+		}
+	}
+	change := make([]int64, len(b.steps)+1)
+	for v, i := range l.made {
+		if v.kind == placed && v.bytes > 0 {
+			change[i] += v.bytes
+			change[min(l.last(v, len(b.steps))+1, len(b.steps))] -= v.bytes
+		}
+	}
+	now := int64(0)
+	for i, c := range change {
+		if now += c; now > l.most {
+			l.peak, l.most = i, now
+		}
+	}
+	return l
+}
+
+// last is the last step at which v matters, of that many.
+func (l *lives) last(v *value, steps int) int {
+	if v.root {
+		return steps
+	}
+	if r := l.reads[v]; len(r) > 0 {
+		return r[len(r)-1]
+	}
+	return l.made[v]
+}
+
+// candidate is the step whose output 0 takes the most memory at the peak without being read there,
+// and the first step that reads it behind the peak; nil if none is worthwhile.
+func (l *lives) candidate(steps []*step) (found *step, before int) {
+	size := l.most / worthwhile
+	for _, s := range steps[:l.peak] {
+		if s.kind != kernelStep || s.core.Again == nil || s.out[0] == nil {
+			continue
+		}
+		v := s.out[0]
+		if v.root || v.kind != placed || v.bytes <= size || l.stays[v] {
+			continue
+		}
+		r := l.reads[v]
+		k, at := slices.BinarySearch(r, l.peak)
+		if at || k == 0 || k == len(r) {
+			continue
+		}
+		if list := s.again(); list != nil && l.present(list, r[k], len(steps)) {
+			found, before, size = s, r[k], v.bytes
+		}
+	}
+	return found, before
+}
+
+// present says whether values are in memory, as they were, when step i begins.
+func (l *lives) present(list []*value, i, steps int) bool {
+	for _, v := range list {
+		if v == nil {
+			continue
+		}
+		v = v.whole()
+		if at, ok := l.given[v]; ok && at < i {
+			return false
+		}
+		if v.kind != source && (v.kind != placed || l.last(v, steps) < i) {
+			return false
+		}
+	}
+	return true
+}
+
+// again lists what output 0 is computed from the second time; nil if some of it is not computed.
+func (s *step) again() []*value {
+	list := slices.Clone(s.in)
+	for _, k := range s.core.Again.Spares {
+		list[k] = nil
+	}
+	for _, k := range s.core.Again.Needs {
+		if s.out[k] == nil {
+			return nil
+		}
+		list = append(list, s.out[k])
+	}
+	return list
+}
+
+// whole is what v is a view of, itself if of nothing.
+func (v *value) whole() *value {
+	for v.from != nil && v.from.views() {
+		v = v.from.in[0]
+	}
+	return v
+}
+
+// repeat computes output 0 of s once more in front of step t, for t and all behind it.
+func (b *builder) repeat(s *step, t int) {
+	v := *s.out[0]
+	c := &Core{Name: s.core.Name + " again", Out: s.core.Out[:1], Kernel: s.core.Again.Kernel}
+	more := &step{kind: kernelStep, name: c.Name, core: c, in: s.again(), out: []*value{&v}}
+	v.from = more
+	for _, r := range b.steps[t:] {
+		r.replace(s.out[0], &v)
+	}
+	steps := []*step{more}
+	for i, x := range more.in {
+		for at := &more.in[i]; x != nil && x.from != nil && x.from.views(); x = x.from.in[0] {
+			w := b.viewLike(x.from, x.from.in[0])
+			*at, at = w.out[0], &w.in[0]
+			steps = append(steps, w)
+		}
+	}
+	slices.Reverse(steps) // views first
+	b.steps = slices.Insert(b.steps, t, steps...)
+}
