@@ -52,6 +52,7 @@ type ParamSlice struct {
 func (g *Graph) Channels() *Channels {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	g.arrange()
 	return g.channels()
 }
 

@@ -23,6 +23,7 @@ type BodyOrigin interface {
 func (g *Graph) Clone() *Graph {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	g.arrange()
 	c := newCopier(false)
 	return c.graph(g, maps.Clone(g.Opsets))
 }
@@ -34,6 +35,7 @@ func (g *Graph) Clone() *Graph {
 func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	g.arrange()
 	c := newCopier(true)
 	return c.graph(g, maps.Clone(g.Opsets)), c.origin
 }

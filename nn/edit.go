@@ -41,8 +41,12 @@ type action struct {
 }
 
 // Edit runs f as a transaction: all of it is applied, or nothing. Types and shapes are checked
-// before it counts. Inside f use only the Edit: the graph is locked.
+// before it counts. Inside f, the graph's own methods that read see the changes so far; to run it, or
+// to begin another edit, is an error there. Other goroutines wait until the edit is over.
 func (g *Graph) Edit(f func(*Edit)) error {
+	if err := g.edited("edit"); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e, err := g.attempt(f)
@@ -57,8 +61,10 @@ func (g *Graph) Edit(f func(*Edit)) error {
 func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 	e = &Edit{g: g}
 	g.edit = e
+	g.mu.editor.Store(goroutine())
 	finished := false
 	defer func() {
+		g.mu.editor.Store(0)
 		g.edit = nil
 		if !finished || err != nil { // f may panic: the graph is restored first
 			e.undo()

@@ -14,6 +14,7 @@ import (
 func (g *Graph) Extract(from, to []string) (*Graph, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	g.arrange()
 	if len(from) == 0 {
 		from = names(g.inputs)
 	}

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -22,7 +21,7 @@ type Graph struct {
 	Opsets    map[string]int // operator-set version of each domain; "" is ai.onnx
 	Origin    any            // what a file said beyond this; kept for saving by the package that loaded it
 
-	mu      sync.RWMutex
+	mu      editLock
 	ops     op.Set
 	nodes   []*Node // topological
 	inputs  []*Value
@@ -112,6 +111,9 @@ func (g *Graph) Version() int {
 // snapshot: editing inside the loop is fine.
 func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	g.mu.RLock()
+	if g.edit != nil {
+		g.edit.sortNodes()
+	}
 	list := slices.Clone(g.nodes)
 	g.mu.RUnlock()
 	return func(yield func(*Node) bool) {

@@ -63,6 +63,9 @@ func (l *Lowered) Trainable() (params []*Param, nodes gorgonia.Nodes) {
 // Lower makes a fresh expression graph. What depends on values that only a run can give (the
 // length of NonZero, say) is an error here; Run handles it in stages.
 func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
+	if err := g.edited("lower"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	mode := walkLower

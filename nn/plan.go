@@ -20,6 +20,9 @@ type Plan struct {
 
 // Plan tries an edit without applying it. The error is the one that Edit would return.
 func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
+	if err := g.edited("plan"); err != nil {
+		return nil, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e, err := g.attempt(f)
@@ -32,6 +35,9 @@ func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
 
 // Apply makes the change. The graph must not have been edited since the plan was made.
 func (p *Plan) Apply() error {
+	if err := p.g.edited("plan"); err != nil {
+		return err
+	}
 	p.g.mu.Lock()
 	defer p.g.mu.Unlock()
 	if p.applied {
@@ -53,6 +59,9 @@ func (p *Plan) Apply() error {
 
 // Undo takes the change back. The graph must not have been edited since.
 func (p *Plan) Undo() error {
+	if err := p.g.edited("plan"); err != nil {
+		return err
+	}
 	p.g.mu.Lock()
 	defer p.g.mu.Unlock()
 	if !p.applied {

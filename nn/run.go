@@ -12,6 +12,9 @@ import (
 // Run computes the graph's outputs from its inputs, both in the graph's order. Any number of
 // goroutines may call it. The results are the caller's.
 func (g *Graph) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dense, error) {
+	if err := g.edited("run"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	if len(in) != len(g.inputs) {
@@ -50,6 +53,9 @@ func describe(vs []*Value) []string {
 // Eval computes values by name, inner ones too; no names mean the graph's outputs. The feed may
 // also hold inner values: what they are computed from is then left out.
 func (g *Graph) Eval(ctx context.Context, in Feed, want ...string) (Feed, error) {
+	if err := g.edited("run"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	if len(want) == 0 {
@@ -128,6 +134,9 @@ func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 // values that are fed; no names mean all trainable parameters. A value that the loss does not
 // depend on gets zeros. Batch statistics and dropout are off.
 func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (Feed, error) {
+	if err := g.edited("gradient"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	l, err := g.value(loss)

@@ -49,6 +49,9 @@ func (s *Step) Release() { s.done() }
 // Step runs the graph forward, and backward if there is a loss, without copying what it
 // computes. Trainers call it; to assign the States is up to them.
 func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error) {
+	if err := g.edited("run"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	params := o.Params

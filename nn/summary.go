@@ -41,6 +41,7 @@ type Total struct {
 func (g *Graph) Summary() *Summary {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	g.arrange()
 	s := &Summary{Model: g.Name, Inputs: describe(g.inputs)}
 	macs := g.costs()
 	seen := map[*Param]bool{}
