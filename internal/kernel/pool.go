@@ -34,7 +34,7 @@ type crew struct {
 	seq     atomic.Uint32 // counts loops; a change tells the workers to look
 	left    atomic.Int32  // workers that have not finished the current loop
 	closed  atomic.Bool
-	n       int // tasks of the current loop
+	spans   []span // of the tasks of the current loop, for each worker
 	f       func(worker, i int)
 	parked  []atomic.Bool
 	wake    []chan struct{}
@@ -55,6 +55,7 @@ func NewPool(threads int) *Pool {
 	}
 	c := &crew{
 		threads: threads,
+		spans:   make([]span, threads),
 		parked:  make([]atomic.Bool, threads),
 		wake:    make([]chan struct{}, threads),
 		panics:  make([]any, threads),
@@ -105,9 +106,10 @@ func (c *crew) signal() {
 	}
 }
 
-// Run calls f(worker, i) for each i in [0, n). Worker w gets the w-th contiguous
-// share of the range and runs it in order; calls of equal worker never overlap. If
-// tasks panic, Run panics with the value of the lowest worker once all have stopped.
+// Run calls f(worker, i) for each i in [0, n); calls of equal worker never overlap. Worker
+// w begins with the w-th contiguous share of the range, but whoever is through takes from the
+// ends of the others' shares: what a task computes must not depend on its worker. If tasks
+// panic, Run panics with the value of the lowest worker once all have stopped.
 func (p *Pool) Run(n int, f func(worker, i int)) {
 	if p == nil || n <= 1 || p.threads == 1 || !p.busy.TryLock() {
 		for i := range n {
@@ -128,7 +130,10 @@ func (p *Pool) Run(n int, f func(worker, i int)) {
 
 // loop runs one parallel loop; the caller holds busy.
 func (c *crew) loop(n int, f func(worker, i int)) {
-	c.n, c.f = n, f
+	c.f = f
+	for w := range c.spans {
+		c.spans[w].set(w*n/c.threads, (w+1)*n/c.threads)
+	}
 	c.left.Store(int32(c.threads - 1))
 	c.signal()
 	c.share(0)
@@ -154,15 +159,22 @@ func (c *crew) loop(n int, f func(worker, i int)) {
 	}
 }
 
-// share runs the tasks of worker w and keeps what they panic with.
+// share runs the tasks of worker w, then those that the workers after it have not begun, and keeps
+// what one panics with.
 func (c *crew) share(w int) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.panics[w] = v
 		}
 	}()
-	for i, hi := w*c.n/c.threads, (w+1)*c.n/c.threads; i < hi; i++ {
+	for i, ok := c.spans[w].first(); ok; i, ok = c.spans[w].first() {
 		c.f(w, i)
+	}
+	for next := range c.threads - 1 {
+		other := &c.spans[(w+1+next)%c.threads]
+		for i, ok := other.last(); ok; i, ok = other.last() {
+			c.f(w, i)
+		}
 	}
 }
 

@@ -1,0 +1,38 @@
+package kernel
+
+import "sync/atomic"
+
+// span is the tasks lo to hi that nobody has begun, as lo<<32 | hi. Its worker takes them from the
+// front; workers that are through with theirs take from the back.
+type span struct {
+	v atomic.Uint64
+	_ [56]byte // the spans of other workers lie in other cache lines
+}
+
+func (s *span) set(lo, hi int) { s.v.Store(uint64(lo)<<32 | uint64(hi)) }
+
+func (s *span) first() (i int, ok bool) {
+	for {
+		v := s.v.Load()
+		lo, hi := v>>32, v&(1<<32-1)
+		if lo >= hi {
+			return 0, false
+		}
+		if s.v.CompareAndSwap(v, (lo+1)<<32|hi) {
+			return int(lo), true
+		}
+	}
+}
+
+func (s *span) last() (i int, ok bool) {
+	for {
+		v := s.v.Load()
+		lo, hi := v>>32, v&(1<<32-1)
+		if lo >= hi {
+			return 0, false
+		}
+		if s.v.CompareAndSwap(v, lo<<32|(hi-1)) {
+			return int(hi - 1), true
+		}
+	}
+}
