@@ -34,6 +34,16 @@ func micro5x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *fl
 //go:noescape
 func micro6x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32, to *float32)
 
+// packA6Blocks copies 6 floats for each of blocks ≥ 1 panels from kc ≥ 1 rows that are lda bytes apart; first says from where in a row on, in floats, and panels are dstBlock bytes apart.
+//
+//go:noescape
+func packA6Blocks(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int)
+
+// packA12Blocks copies 12 floats for each of blocks ≥ 1 panels from kc ≥ 1 rows that are lda bytes apart; first says from where in a row on, in floats, and panels are dstBlock bytes apart.
+//
+//go:noescape
+func packA12Blocks(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int)
+
 // micro1x32 computes a block of 1 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes.
 //
 //go:noescape

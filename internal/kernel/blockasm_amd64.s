@@ -1242,6 +1242,74 @@ store:
 	VZEROUPPER
 	RET
 
+// func packA6Blocks(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int)
+// Requires: AVX, MMX+
+TEXT ·packA6Blocks(SB), NOSPLIT, $0-56
+	MOVQ kc+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ lda+16(FP), DX
+	MOVQ first+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	MOVQ dst+40(FP), DI
+	MOVQ dstBlock+48(FP), R8
+
+row:
+	XORQ R9, R9
+	MOVQ DI, R11
+
+block:
+	MOVQ       (BX)(R9*8), R10
+	LEAQ       (CX)(R10*4), R10
+	PREFETCHT0 (R10)(DX*4)
+	VMOVUPS    (R10), X0
+	MOVQ       16(R10), R10
+	VMOVUPS    X0, (R11)
+	MOVQ       R10, 16(R11)
+	ADDQ       R8, R11
+	INCQ       R9
+	CMPQ       R9, SI
+	JLT        block
+	ADDQ       DX, CX
+	ADDQ       $0x18, DI
+	DECQ       AX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packA12Blocks(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int)
+// Requires: AVX, MMX+
+TEXT ·packA12Blocks(SB), NOSPLIT, $0-56
+	MOVQ kc+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ lda+16(FP), DX
+	MOVQ first+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	MOVQ dst+40(FP), DI
+	MOVQ dstBlock+48(FP), R8
+
+row:
+	XORQ R9, R9
+	MOVQ DI, R11
+
+block:
+	MOVQ       (BX)(R9*8), R10
+	LEAQ       (CX)(R10*4), R10
+	PREFETCHT0 (R10)(DX*4)
+	VMOVUPS    (R10), Y1
+	VMOVUPS    32(R10), X0
+	VMOVUPS    Y1, (R11)
+	VMOVUPS    X0, 32(R11)
+	ADDQ       R8, R11
+	INCQ       R9
+	CMPQ       R9, SI
+	JLT        block
+	ADDQ       DX, CX
+	ADDQ       $0x30, DI
+	DECQ       AX
+	JNZ        row
+	VZEROUPPER
+	RET
+
 // func micro1x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·micro1x32(SB), NOSPLIT, $0-112

@@ -28,6 +28,14 @@ func micro6x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *fl
 	panic(noAssembly)
 }
 
+func packA6Blocks(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int) {
+	panic(noAssembly)
+}
+
+func packA12Blocks(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int) {
+	panic(noAssembly)
+}
+
 func micro1x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32) {
 	panic(noAssembly)
 }

@@ -94,6 +94,31 @@ func (w *worker[T]) packPanel(i, rows int, dst []T) {
 	}
 }
 
+// packInTurn packs blocks q0 to q1 of a transposed left operand, tall rows to a panel. They lie
+// together in memory, so that all blocks have a turn for each column.
+func (w *worker[T]) packInTurn(q0, q1 int) {
+	var first [mcMax / mr]int
+	for q := q0; q < q1; q++ {
+		first[q-q0] = w.panelRow(w.row(q))
+	}
+	a, dst, size := as32(w.a[w.l*w.csA:]), as32(w.panels), w.tall*w.kc
+	_, _ = a[(w.kc-1)*w.csA+first[q1-1-q0]+w.tall-1], dst[(q1-q0)*size-1]
+	pack := packA6Blocks
+	if w.tall > mr {
+		pack = packA12Blocks
+	}
+	pack(w.kc, &a[0], w.csA*4, &first[0], q1-q0, &dst[0], size*4)
+}
+
+// panelRow is the first row in the panel of a block that begins with row i: tall rows are in each.
+func (w *worker[T]) panelRow(i int) int { return min(i, w.m-w.tall) }
+
+// inPanel is where row i, the first of its block, is in panel q.
+func (w *worker[T]) inPanel(q, i int) []T {
+	size := w.tall * w.kc
+	return w.panels[q*size:][:size][i-w.panelRow(i):]
+}
+
 func packLeft[T Float](rows, kc int, a []T, rsA, csA int, dst []T) {
 	_ = a[(rows-1)*rsA+(kc-1)*csA]
 	dst = dst[:mr*kc]

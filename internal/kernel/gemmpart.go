@@ -12,7 +12,8 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 		w.tall = 2 * mr
 	}
 	w.blocks = cdiv(i1-i0, w.tall)
-	w.packA = x.left == nil && (x.alpha != 1 || j1-j0 >= 192 && (x.csA != 1 || x.crowded(w.wide)))
+	w.packA = x.left == nil && (x.alpha != 1 || j1-j0 >= 192 && x.crowded(w.wide))
+	w.inTurn = w.packA && simd && single[T]() && x.rsA == 1 && x.csA > 1 && x.alpha == 1 && x.m >= w.tall
 	w.inPlace = x.direct != nil && (w.blocks == 1 || i1-i0 <= 2*mr)
 	w.onTheWay = x.direct != nil && !w.inPlace && simd && single[T]()
 	w.unit = nr
@@ -54,15 +55,18 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 }
 
-// crowded says that the rows of A lie so far apart that packed ones stay in the first cache level
-// better: several of them may share a few of its sets. Processors with wide registers have enough
-// of those, unless all rows start in the same one.
+// crowded says that what a block of A has to read lies so far apart that packed rows stay in the
+// first cache level better: many may share a few of its sets. Processors with wide registers suffer
+// less, unless all rows start in the same set.
 func (x *product[T]) crowded(wide bool) bool {
-	const closeRows, samePlace = 512, 1024 // in elements
-	if wide {
+	const near, samePlace = 512, 1024 // elements from row to row in memory
+	switch {
+	case x.csA != 1:
+		return !wide || x.csA > near
+	case wide:
 		return x.rsA%samePlace == 0
 	}
-	return x.rsA > closeRows
+	return x.rsA > near
 }
 
 // depth is into which pieces an inner dimension k is cut.
@@ -97,7 +101,8 @@ type worker[T Float] struct {
 	*product[T]
 	i0, i1, tall, blocks int
 	wide                 bool // blocks of up to 2*mr rows and two strips
-	packA, inPlace       bool
+	packA, inTurn        bool // A is packed; blocks in turn, each to one panel
+	inPlace              bool
 	onTheWay             bool // the first block packs B as it reads it, unit columns at a time
 	unit                 int
 	strips, panels       []T
@@ -165,8 +170,11 @@ func (w *worker[T]) fillLD() int { return (w.kc+7)&^7 + 8 }
 func (w *worker[T]) prepare(q0, q1 int) []block[T] {
 	list := w.list[:q1-q0]
 	i0, from := w.row(q0), w.panels
-	if w.left != nil {
+	switch {
+	case w.left != nil:
 		w.left.fill(i0, w.row(q1)-i0, w.l, w.kc, w.panels, w.fillLD())
+	case w.inTurn:
+		w.packInTurn(q0, q1)
 	}
 	for q, i := q0, i0; q < q1; q++ {
 		b := block[T]{i: i, rows: w.row(q+1) - i, rsA: w.rsA, csA: w.csA}
@@ -175,6 +183,8 @@ func (w *worker[T]) prepare(q0, q1 int) []block[T] {
 		case w.left != nil:
 			b.rsA, b.csA = w.fillLD(), 1
 			b.a, second = w.panels[(i-i0)*b.rsA:], mr*b.rsA
+		case w.inTurn:
+			b.a, b.rsA, b.csA, second = w.inPanel(q-q0, i), 1, w.tall, mr
 		case w.packA:
 			b.a, b.rsA, b.csA, second = from, 1, mr, mr*w.kc
 			for ; i < b.i+b.rows; i += mr {

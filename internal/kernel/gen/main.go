@@ -39,6 +39,8 @@ func main() {
 	}
 	if *part == "blocks" {
 		packingGemm()
+		packBlocks(6)
+		packBlocks(12)
 		wide()
 		peak()
 		Generate()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -206,6 +208,49 @@ func packA6T() {
 	ADDQ(Imm(24), d)
 	DECQ(n)
 	JNZ(LabelRef("loop"))
+	RET()
+}
+
+// packBlocks goes through a transposed A in the order of its memory, where the rows lie together.
+func packBlocks(rows int) {
+	TEXT(fmt.Sprintf("packA%dBlocks", rows), NOSPLIT, "func(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int)")
+	Doc(fmt.Sprintf("packA%dBlocks copies %d floats for each of blocks ≥ 1 panels from kc ≥ 1 rows that are lda bytes apart; first says from where in a row on, in floats, and panels are dstBlock bytes apart.", rows, rows))
+	Pragma("noescape")
+	kc := Load(Param("kc"), GP64())
+	a := Load(Param("a"), GP64())
+	lda := Load(Param("lda"), GP64())
+	first := Load(Param("first"), GP64())
+	blocks := Load(Param("blocks"), GP64())
+	dst := Load(Param("dst"), GP64())
+	apart := Load(Param("dstBlock"), GP64())
+	q, from, to, pair, x, y := GP64(), GP64(), GP64(), GP64(), XMM(), YMM()
+	Label("row")
+	XORQ(q, q)
+	MOVQ(dst, to)
+	Label("block")
+	MOVQ(Mem{Base: first, Index: q, Scale: 8}, from)
+	LEAQ(Mem{Base: a, Index: from, Scale: 4}, from)
+	PREFETCHT0(Mem{Base: from, Index: lda, Scale: 4})
+	if rows == 12 {
+		VMOVUPS(Mem{Base: from}, y)
+		VMOVUPS(Mem{Base: from, Disp: 32}, x)
+		VMOVUPS(y, Mem{Base: to})
+		VMOVUPS(x, Mem{Base: to, Disp: 32})
+	} else {
+		VMOVUPS(Mem{Base: from}, x)
+		MOVQ(Mem{Base: from, Disp: 16}, pair)
+		VMOVUPS(x, Mem{Base: to})
+		MOVQ(pair, Mem{Base: to, Disp: 16})
+	}
+	ADDQ(apart, to)
+	INCQ(q)
+	CMPQ(q, blocks)
+	JLT(LabelRef("block"))
+	ADDQ(lda, a)
+	ADDQ(Imm(uint64(4*rows)), dst)
+	DECQ(kc)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
 	RET()
 }
 
