@@ -29,6 +29,11 @@ func maxPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 //go:noescape
 func maxTapsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
 
+// planeSumsY1 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func planeSumsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
+
 // depthPlanesY2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
@@ -43,6 +48,11 @@ func maxPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 //
 //go:noescape
 func maxTapsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+
+// planeSumsY2 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func planeSumsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
 
 // tapsFlatZ sets y[i] = shift[0] + Σ f[t]*x[off[t]+i] for i < n, t < taps (≥ 1), clipped to clip[0] … clip[1] unless clip is nil. It reads and writes up to a multiple of 16 elements.
 //
@@ -69,6 +79,11 @@ func maxPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 //go:noescape
 func maxTapsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
 
+// planeSumsZ1 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func planeSumsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
+
 // depthPlanesZ2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
@@ -83,3 +98,8 @@ func maxPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 //
 //go:noescape
 func maxTapsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
+
+// planeSumsZ2 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func planeSumsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)

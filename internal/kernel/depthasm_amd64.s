@@ -365,11 +365,11 @@ TEXT ·depthPlanesY1(SB), NOSPLIT, $0-96
 	MOVQ         clip+88(FP), DX
 	VBROADCASTSS (DX), Y11
 	VBROADCASTSS 4(DX), Y12
-	MOVQ         planes+0(FP), SI
-	MOVQ         masks+24(FP), DI
-	MOVQ         x+32(FP), R8
-	MOVQ         xRow+40(FP), R9
-	MOVQ         y+56(FP), R10
+	MOVQ         planes+0(FP), DI
+	MOVQ         masks+24(FP), R8
+	MOVQ         x+32(FP), R9
+	MOVQ         xRow+40(FP), R10
+	MOVQ         y+56(FP), R11
 
 plane:
 	VBROADCASTSS (AX), Y0
@@ -382,16 +382,17 @@ plane:
 	VBROADCASTSS 28(AX), Y7
 	VBROADCASTSS 32(AX), Y8
 	VBROADCASTSS (CX), Y9
-	MOVQ         steps+8(FP), R11
-	MOVQ         n+16(FP), R12
+	MOVQ         steps+8(FP), R12
+	MOVQ         n+16(FP), R13
 
 step:
-	MOVLQSX     (R11), DX
-	MOVLQSX     8(R11), BX
-	ADDQ        R8, DX
+	MOVLQSX     (R12), DX
+	MOVLQSX     4(R12), SI
+	MOVLQSX     8(R12), BX
+	ADDQ        R9, DX
 	TESTQ       BX, BX
 	JS          whole
-	ADDQ        DI, BX
+	ADDQ        R8, BX
 	VMOVAPS     Y9, Y10
 	VMOVUPS     (BX), Y13
 	VMASKMOVPS  (DX), Y13, Y13
@@ -403,22 +404,22 @@ step:
 	VMASKMOVPS  8(DX), Y13, Y13
 	VFMADD231PS Y13, Y2, Y10
 	VMOVUPS     96(BX), Y13
-	VMASKMOVPS  (DX)(R9*1), Y13, Y13
+	VMASKMOVPS  (DX)(R10*1), Y13, Y13
 	VFMADD231PS Y13, Y3, Y10
 	VMOVUPS     128(BX), Y13
-	VMASKMOVPS  4(DX)(R9*1), Y13, Y13
+	VMASKMOVPS  4(DX)(R10*1), Y13, Y13
 	VFMADD231PS Y13, Y4, Y10
 	VMOVUPS     160(BX), Y13
-	VMASKMOVPS  8(DX)(R9*1), Y13, Y13
+	VMASKMOVPS  8(DX)(R10*1), Y13, Y13
 	VFMADD231PS Y13, Y5, Y10
 	VMOVUPS     192(BX), Y13
-	VMASKMOVPS  (DX)(R9*2), Y13, Y13
+	VMASKMOVPS  (DX)(R10*2), Y13, Y13
 	VFMADD231PS Y13, Y6, Y10
 	VMOVUPS     224(BX), Y13
-	VMASKMOVPS  4(DX)(R9*2), Y13, Y13
+	VMASKMOVPS  4(DX)(R10*2), Y13, Y13
 	VFMADD231PS Y13, Y7, Y10
 	VMOVUPS     256(BX), Y13
-	VMASKMOVPS  8(DX)(R9*2), Y13, Y13
+	VMASKMOVPS  8(DX)(R10*2), Y13, Y13
 	VFMADD231PS Y13, Y8, Y10
 	JMP         store
 
@@ -427,26 +428,25 @@ whole:
 	VFMADD231PS (DX), Y0, Y10
 	VFMADD231PS 4(DX), Y1, Y10
 	VFMADD231PS 8(DX), Y2, Y10
-	VFMADD231PS (DX)(R9*1), Y3, Y10
-	VFMADD231PS 4(DX)(R9*1), Y4, Y10
-	VFMADD231PS 8(DX)(R9*1), Y5, Y10
-	VFMADD231PS (DX)(R9*2), Y6, Y10
-	VFMADD231PS 4(DX)(R9*2), Y7, Y10
-	VFMADD231PS 8(DX)(R9*2), Y8, Y10
+	VFMADD231PS (DX)(R10*1), Y3, Y10
+	VFMADD231PS 4(DX)(R10*1), Y4, Y10
+	VFMADD231PS 8(DX)(R10*1), Y5, Y10
+	VFMADD231PS (DX)(R10*2), Y6, Y10
+	VFMADD231PS 4(DX)(R10*2), Y7, Y10
+	VFMADD231PS 8(DX)(R10*2), Y8, Y10
 
 store:
-	MOVLQSX 4(R11), BX
 	VMAXPS  Y10, Y11, Y10
 	VMINPS  Y10, Y12, Y10
-	VMOVUPS Y10, (R10)(BX*1)
-	ADDQ    $0x10, R11
-	DECQ    R12
+	VMOVUPS Y10, (R11)(SI*1)
+	ADDQ    $0x10, R12
+	DECQ    R13
 	JNZ     step
-	ADDQ    xPlane+48(FP), R8
-	ADDQ    yPlane+64(FP), R10
+	ADDQ    xPlane+48(FP), R9
+	ADDQ    yPlane+64(FP), R11
 	ADDQ    $0x24, AX
 	ADDQ    $0x04, CX
-	DECQ    SI
+	DECQ    DI
 	JNZ     plane
 	VZEROUPPER
 	RET
@@ -455,23 +455,24 @@ store:
 // Requires: AVX
 TEXT ·maxPlanesY1(SB), NOSPLIT, $0-72
 	VBROADCASTSS cff800000<>+0(SB), Y1
-	MOVQ         planes+0(FP), DX
-	MOVQ         masks+24(FP), BX
-	MOVQ         x+32(FP), SI
-	MOVQ         xRow+40(FP), DI
-	MOVQ         y+56(FP), R8
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
 
 plane:
-	MOVQ steps+8(FP), R9
-	MOVQ n+16(FP), R10
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
 
 step:
-	MOVLQSX    (R9), AX
-	MOVLQSX    8(R9), CX
-	ADDQ       SI, AX
+	MOVLQSX    (R10), AX
+	MOVLQSX    4(R10), DX
+	MOVLQSX    8(R10), CX
+	ADDQ       DI, AX
 	TESTQ      CX, CX
 	JS         whole
-	ADDQ       BX, CX
+	ADDQ       SI, CX
 	VMOVUPS    (CX), Y0
 	VMASKMOVPS (AX), Y0, Y2
 	VBLENDVPS  Y0, Y2, Y1, Y2
@@ -486,33 +487,33 @@ step:
 	VBLENDVPS  Y4, Y3, Y1, Y3
 	VMAXPS     Y3, Y0, Y0
 	VMOVUPS    96(CX), Y5
-	VMASKMOVPS (AX)(DI*1), Y5, Y4
+	VMASKMOVPS (AX)(R8*1), Y5, Y4
 	VBLENDVPS  Y5, Y4, Y1, Y4
 	VMAXPS     Y4, Y0, Y0
 	VCMPPS     $0x03, Y3, Y4, Y3
 	VORPS      Y3, Y2, Y2
 	VMOVUPS    128(CX), Y4
-	VMASKMOVPS 4(AX)(DI*1), Y4, Y3
+	VMASKMOVPS 4(AX)(R8*1), Y4, Y3
 	VBLENDVPS  Y4, Y3, Y1, Y3
 	VMAXPS     Y3, Y0, Y0
 	VMOVUPS    160(CX), Y5
-	VMASKMOVPS 8(AX)(DI*1), Y5, Y4
+	VMASKMOVPS 8(AX)(R8*1), Y5, Y4
 	VBLENDVPS  Y5, Y4, Y1, Y4
 	VMAXPS     Y4, Y0, Y0
 	VCMPPS     $0x03, Y3, Y4, Y3
 	VORPS      Y3, Y2, Y2
 	VMOVUPS    192(CX), Y4
-	VMASKMOVPS (AX)(DI*2), Y4, Y3
+	VMASKMOVPS (AX)(R8*2), Y4, Y3
 	VBLENDVPS  Y4, Y3, Y1, Y3
 	VMAXPS     Y3, Y0, Y0
 	VMOVUPS    224(CX), Y5
-	VMASKMOVPS 4(AX)(DI*2), Y5, Y4
+	VMASKMOVPS 4(AX)(R8*2), Y5, Y4
 	VBLENDVPS  Y5, Y4, Y1, Y4
 	VMAXPS     Y4, Y0, Y0
 	VCMPPS     $0x03, Y3, Y4, Y3
 	VORPS      Y3, Y2, Y2
 	VMOVUPS    256(CX), Y4
-	VMASKMOVPS 8(AX)(DI*2), Y4, Y3
+	VMASKMOVPS 8(AX)(R8*2), Y4, Y3
 	VBLENDVPS  Y4, Y3, Y1, Y3
 	VMAXPS     Y3, Y0, Y0
 	VCMPPS     $0x03, Y3, Y3, Y3
@@ -527,37 +528,36 @@ whole:
 	VCMPPS  $0x03, Y2, Y3, Y2
 	VMOVUPS 8(AX), Y3
 	VMAXPS  Y3, Y0, Y0
-	VMOVUPS (AX)(DI*1), Y4
+	VMOVUPS (AX)(R8*1), Y4
 	VMAXPS  Y4, Y0, Y0
 	VCMPPS  $0x03, Y3, Y4, Y3
 	VORPS   Y3, Y2, Y2
-	VMOVUPS 4(AX)(DI*1), Y3
+	VMOVUPS 4(AX)(R8*1), Y3
 	VMAXPS  Y3, Y0, Y0
-	VMOVUPS 8(AX)(DI*1), Y4
+	VMOVUPS 8(AX)(R8*1), Y4
 	VMAXPS  Y4, Y0, Y0
 	VCMPPS  $0x03, Y3, Y4, Y3
 	VORPS   Y3, Y2, Y2
-	VMOVUPS (AX)(DI*2), Y3
+	VMOVUPS (AX)(R8*2), Y3
 	VMAXPS  Y3, Y0, Y0
-	VMOVUPS 4(AX)(DI*2), Y4
+	VMOVUPS 4(AX)(R8*2), Y4
 	VMAXPS  Y4, Y0, Y0
 	VCMPPS  $0x03, Y3, Y4, Y3
 	VORPS   Y3, Y2, Y2
-	VMOVUPS 8(AX)(DI*2), Y3
+	VMOVUPS 8(AX)(R8*2), Y3
 	VMAXPS  Y3, Y0, Y0
 	VCMPPS  $0x03, Y3, Y3, Y3
 	VORPS   Y3, Y2, Y2
 
 store:
-	MOVLQSX 4(R9), CX
 	VORPS   Y2, Y0, Y0
-	VMOVUPS Y0, (R8)(CX*1)
-	ADDQ    $0x10, R9
-	DECQ    R10
+	VMOVUPS Y0, (R9)(DX*1)
+	ADDQ    $0x10, R10
+	DECQ    R11
 	JNZ     step
-	ADDQ    xPlane+48(FP), SI
-	ADDQ    yPlane+64(FP), R8
-	DECQ    DX
+	ADDQ    xPlane+48(FP), DI
+	ADDQ    yPlane+64(FP), R9
+	DECQ    BX
 	JNZ     plane
 	VZEROUPPER
 	RET
@@ -577,23 +577,24 @@ GLOBL cff800000<>(SB), RODATA|NOPTR, $32
 TEXT ·maxTapsY1(SB), NOSPLIT, $0-80
 	MOVQ         taps+72(FP), AX
 	VBROADCASTSS cff800000<>+0(SB), Y2
-	MOVQ         planes+0(FP), BX
-	MOVQ         masks+24(FP), SI
-	MOVQ         x+32(FP), DI
-	MOVQ         xRow+40(FP), R8
-	MOVQ         y+56(FP), R9
+	MOVQ         planes+0(FP), SI
+	MOVQ         masks+24(FP), DI
+	MOVQ         x+32(FP), R8
+	MOVQ         xRow+40(FP), R9
+	MOVQ         y+56(FP), R10
 
 plane:
-	MOVQ steps+8(FP), R10
-	MOVQ n+16(FP), R11
+	MOVQ steps+8(FP), R11
+	MOVQ n+16(FP), R12
 
 step:
-	MOVLQSX      (R10), CX
-	MOVLQSX      8(R10), DX
-	ADDQ         DI, CX
+	MOVLQSX      (R11), CX
+	MOVLQSX      4(R11), BX
+	MOVLQSX      8(R11), DX
+	ADDQ         R8, CX
 	TESTQ        DX, DX
 	JS           whole
-	ADDQ         SI, DX
+	ADDQ         DI, DX
 	VMOVAPS      Y2, Y0
 	VBROADCASTSS c000000ff<>+0(SB), Y1
 	VMOVUPS      (DX), Y4
@@ -621,7 +622,7 @@ step:
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000002<>+0(SB), Y1, Y1
 	VMOVUPS      96(DX), Y4
-	VMASKMOVPS   (CX)(R8*1), Y4, Y3
+	VMASKMOVPS   (CX)(R9*1), Y4, Y3
 	VBLENDVPS    Y4, Y3, Y2, Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
@@ -629,7 +630,7 @@ step:
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000003<>+0(SB), Y1, Y1
 	VMOVUPS      128(DX), Y4
-	VMASKMOVPS   4(CX)(R8*1), Y4, Y3
+	VMASKMOVPS   4(CX)(R9*1), Y4, Y3
 	VBLENDVPS    Y4, Y3, Y2, Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
@@ -637,7 +638,7 @@ step:
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000004<>+0(SB), Y1, Y1
 	VMOVUPS      160(DX), Y4
-	VMASKMOVPS   8(CX)(R8*1), Y4, Y3
+	VMASKMOVPS   8(CX)(R9*1), Y4, Y3
 	VBLENDVPS    Y4, Y3, Y2, Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
@@ -645,7 +646,7 @@ step:
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000005<>+0(SB), Y1, Y1
 	VMOVUPS      192(DX), Y4
-	VMASKMOVPS   (CX)(R8*2), Y4, Y3
+	VMASKMOVPS   (CX)(R9*2), Y4, Y3
 	VBLENDVPS    Y4, Y3, Y2, Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
@@ -653,7 +654,7 @@ step:
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000006<>+0(SB), Y1, Y1
 	VMOVUPS      224(DX), Y4
-	VMASKMOVPS   4(CX)(R8*2), Y4, Y3
+	VMASKMOVPS   4(CX)(R9*2), Y4, Y3
 	VBLENDVPS    Y4, Y3, Y2, Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
@@ -661,7 +662,7 @@ step:
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000007<>+0(SB), Y1, Y1
 	VMOVUPS      256(DX), Y4
-	VMASKMOVPS   8(CX)(R8*2), Y4, Y3
+	VMASKMOVPS   8(CX)(R9*2), Y4, Y3
 	VBLENDVPS    Y4, Y3, Y2, Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
@@ -691,37 +692,37 @@ whole:
 	VANDPS       Y4, Y5, Y5
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000002<>+0(SB), Y1, Y1
-	VMOVUPS      (CX)(R8*1), Y3
+	VMOVUPS      (CX)(R9*1), Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
 	VANDPS       Y4, Y5, Y5
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000003<>+0(SB), Y1, Y1
-	VMOVUPS      4(CX)(R8*1), Y3
+	VMOVUPS      4(CX)(R9*1), Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
 	VANDPS       Y4, Y5, Y5
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000004<>+0(SB), Y1, Y1
-	VMOVUPS      8(CX)(R8*1), Y3
+	VMOVUPS      8(CX)(R9*1), Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
 	VANDPS       Y4, Y5, Y5
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000005<>+0(SB), Y1, Y1
-	VMOVUPS      (CX)(R8*2), Y3
+	VMOVUPS      (CX)(R9*2), Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
 	VANDPS       Y4, Y5, Y5
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000006<>+0(SB), Y1, Y1
-	VMOVUPS      4(CX)(R8*2), Y3
+	VMOVUPS      4(CX)(R9*2), Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
 	VANDPS       Y4, Y5, Y5
 	VBLENDVPS    Y5, Y3, Y0, Y0
 	VBLENDVPS    Y5, c00000007<>+0(SB), Y1, Y1
-	VMOVUPS      8(CX)(R8*2), Y3
+	VMOVUPS      8(CX)(R9*2), Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
 	VCMPPS       $0x16, Y0, Y3, Y5
 	VANDPS       Y4, Y5, Y5
@@ -729,23 +730,22 @@ whole:
 	VBLENDVPS    Y5, c00000008<>+0(SB), Y1, Y1
 
 store:
-	MOVLQSX      4(R10), DX
-	MOVQ         DX, CX
+	MOVQ         BX, CX
 	SHRQ         $0x02, CX
 	VEXTRACTI128 $0x01, Y1, X3
 	VPACKSSDW    X3, X1, X3
 	VPACKUSWB    X3, X3, X3
 	VMOVQ        X3, (AX)(CX*1)
-	VMOVUPS      Y0, (R9)(DX*1)
-	ADDQ         $0x10, R10
-	DECQ         R11
+	VMOVUPS      Y0, (R10)(BX*1)
+	ADDQ         $0x10, R11
+	DECQ         R12
 	JNZ          step
-	ADDQ         xPlane+48(FP), DI
-	ADDQ         yPlane+64(FP), R9
+	ADDQ         xPlane+48(FP), R8
+	ADDQ         yPlane+64(FP), R10
 	MOVQ         yPlane+64(FP), CX
 	SHRQ         $0x02, CX
 	ADDQ         CX, AX
-	DECQ         BX
+	DECQ         SI
 	JNZ          plane
 	VZEROUPPER
 	RET
@@ -850,6 +850,145 @@ DATA c00000008<>+24(SB)/4, $0x00000008
 DATA c00000008<>+28(SB)/4, $0x00000008
 GLOBL c00000008<>(SB), RODATA|NOPTR, $32
 
+// func planeSumsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
+// Requires: AVX, FMA3
+TEXT ·planeSumsY1(SB), NOSPLIT, $0-80
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   planes+0(FP), BX
+	MOVQ   masks+24(FP), SI
+	MOVQ   x+32(FP), DI
+	MOVQ   xRow+40(FP), R8
+	MOVQ   y+56(FP), R9
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX     (R10), AX
+	MOVLQSX     4(R10), DX
+	MOVLQSX     8(R10), CX
+	ADDQ        DI, AX
+	TESTQ       CX, CX
+	JS          whole
+	ADDQ        SI, CX
+	VMOVUPS     288(CX), Y9
+	VMASKMOVPS  (R9)(DX*1), Y9, Y9
+	VMOVUPS     (CX), Y10
+	VMASKMOVPS  (AX), Y10, Y10
+	VFMADD231PS Y10, Y9, Y0
+	VMOVUPS     32(CX), Y10
+	VMASKMOVPS  4(AX), Y10, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     64(CX), Y10
+	VMASKMOVPS  8(AX), Y10, Y10
+	VFMADD231PS Y10, Y9, Y2
+	VMOVUPS     96(CX), Y10
+	VMASKMOVPS  (AX)(R8*1), Y10, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     128(CX), Y10
+	VMASKMOVPS  4(AX)(R8*1), Y10, Y10
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     160(CX), Y10
+	VMASKMOVPS  8(AX)(R8*1), Y10, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     192(CX), Y10
+	VMASKMOVPS  (AX)(R8*2), Y10, Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     224(CX), Y10
+	VMASKMOVPS  4(AX)(R8*2), Y10, Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     256(CX), Y10
+	VMASKMOVPS  8(AX)(R8*2), Y10, Y10
+	VFMADD231PS Y10, Y9, Y8
+	JMP         store
+
+whole:
+	VMOVUPS     (R9)(DX*1), Y9
+	VFMADD231PS (AX), Y9, Y0
+	VFMADD231PS 4(AX), Y9, Y1
+	VFMADD231PS 8(AX), Y9, Y2
+	VFMADD231PS (AX)(R8*1), Y9, Y3
+	VFMADD231PS 4(AX)(R8*1), Y9, Y4
+	VFMADD231PS 8(AX)(R8*1), Y9, Y5
+	VFMADD231PS (AX)(R8*2), Y9, Y6
+	VFMADD231PS 4(AX)(R8*2), Y9, Y7
+	VFMADD231PS 8(AX)(R8*2), Y9, Y8
+
+store:
+	ADDQ         $0x10, R10
+	DECQ         R11
+	JNZ          step
+	ADDQ         xPlane+48(FP), DI
+	ADDQ         yPlane+64(FP), R9
+	DECQ         BX
+	JNZ          plane
+	MOVQ         sum+72(FP), AX
+	VEXTRACTF128 $0x01, Y0, X9
+	VADDPS       X9, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VADDSS       (AX), X0, X0
+	VMOVSS       X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X9
+	VADDPS       X9, X1, X1
+	VHADDPS      X1, X1, X1
+	VHADDPS      X1, X1, X1
+	VADDSS       4(AX), X1, X1
+	VMOVSS       X1, 4(AX)
+	VEXTRACTF128 $0x01, Y2, X9
+	VADDPS       X9, X2, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VADDSS       8(AX), X2, X2
+	VMOVSS       X2, 8(AX)
+	VEXTRACTF128 $0x01, Y3, X9
+	VADDPS       X9, X3, X3
+	VHADDPS      X3, X3, X3
+	VHADDPS      X3, X3, X3
+	VADDSS       12(AX), X3, X3
+	VMOVSS       X3, 12(AX)
+	VEXTRACTF128 $0x01, Y4, X9
+	VADDPS       X9, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VADDSS       16(AX), X4, X4
+	VMOVSS       X4, 16(AX)
+	VEXTRACTF128 $0x01, Y5, X9
+	VADDPS       X9, X5, X5
+	VHADDPS      X5, X5, X5
+	VHADDPS      X5, X5, X5
+	VADDSS       20(AX), X5, X5
+	VMOVSS       X5, 20(AX)
+	VEXTRACTF128 $0x01, Y6, X9
+	VADDPS       X9, X6, X6
+	VHADDPS      X6, X6, X6
+	VHADDPS      X6, X6, X6
+	VADDSS       24(AX), X6, X6
+	VMOVSS       X6, 24(AX)
+	VEXTRACTF128 $0x01, Y7, X9
+	VADDPS       X9, X7, X7
+	VHADDPS      X7, X7, X7
+	VHADDPS      X7, X7, X7
+	VADDSS       28(AX), X7, X7
+	VMOVSS       X7, 28(AX)
+	VEXTRACTF128 $0x01, Y8, X9
+	VADDPS       X9, X8, X8
+	VHADDPS      X8, X8, X8
+	VHADDPS      X8, X8, X8
+	VADDSS       32(AX), X8, X8
+	VMOVSS       X8, 32(AX)
+	VZEROUPPER
+	RET
+
 // func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·depthPlanesY2(SB), NOSPLIT, $0-96
@@ -858,11 +997,11 @@ TEXT ·depthPlanesY2(SB), NOSPLIT, $0-96
 	MOVQ         clip+88(FP), DX
 	VBROADCASTSS (DX), Y11
 	VBROADCASTSS 4(DX), Y12
-	MOVQ         planes+0(FP), SI
-	MOVQ         masks+24(FP), DI
-	MOVQ         x+32(FP), R8
-	MOVQ         xRow+40(FP), R9
-	MOVQ         y+56(FP), R10
+	MOVQ         planes+0(FP), DI
+	MOVQ         masks+24(FP), R8
+	MOVQ         x+32(FP), R9
+	MOVQ         xRow+40(FP), R10
+	MOVQ         y+56(FP), R11
 	VMOVUPS      evensY<>+0(SB), Y13
 
 plane:
@@ -876,16 +1015,17 @@ plane:
 	VBROADCASTSS 28(AX), Y7
 	VBROADCASTSS 32(AX), Y8
 	VBROADCASTSS (CX), Y9
-	MOVQ         steps+8(FP), R11
-	MOVQ         n+16(FP), R12
+	MOVQ         steps+8(FP), R12
+	MOVQ         n+16(FP), R13
 
 step:
-	MOVLQSX     (R11), DX
-	MOVLQSX     8(R11), BX
-	ADDQ        R8, DX
+	MOVLQSX     (R12), DX
+	MOVLQSX     4(R12), SI
+	MOVLQSX     8(R12), BX
+	ADDQ        R9, DX
 	TESTQ       BX, BX
 	JS          whole
-	ADDQ        DI, BX
+	ADDQ        R8, BX
 	VMOVAPS     Y9, Y10
 	VMOVUPS     (BX), Y14
 	VMASKMOVPS  (DX), Y14, Y14
@@ -897,22 +1037,22 @@ step:
 	VMASKMOVPS  8(DX), Y14, Y14
 	VFMADD231PS Y14, Y2, Y10
 	VMOVUPS     96(BX), Y14
-	VMASKMOVPS  (DX)(R9*1), Y14, Y14
+	VMASKMOVPS  (DX)(R10*1), Y14, Y14
 	VFMADD231PS Y14, Y3, Y10
 	VMOVUPS     128(BX), Y14
-	VMASKMOVPS  4(DX)(R9*1), Y14, Y14
+	VMASKMOVPS  4(DX)(R10*1), Y14, Y14
 	VFMADD231PS Y14, Y4, Y10
 	VMOVUPS     160(BX), Y14
-	VMASKMOVPS  8(DX)(R9*1), Y14, Y14
+	VMASKMOVPS  8(DX)(R10*1), Y14, Y14
 	VFMADD231PS Y14, Y5, Y10
 	VMOVUPS     192(BX), Y14
-	VMASKMOVPS  (DX)(R9*2), Y14, Y14
+	VMASKMOVPS  (DX)(R10*2), Y14, Y14
 	VFMADD231PS Y14, Y6, Y10
 	VMOVUPS     224(BX), Y14
-	VMASKMOVPS  4(DX)(R9*2), Y14, Y14
+	VMASKMOVPS  4(DX)(R10*2), Y14, Y14
 	VFMADD231PS Y14, Y7, Y10
 	VMOVUPS     256(BX), Y14
-	VMASKMOVPS  8(DX)(R9*2), Y14, Y14
+	VMASKMOVPS  8(DX)(R10*2), Y14, Y14
 	VFMADD231PS Y14, Y8, Y10
 	JMP         store
 
@@ -921,27 +1061,26 @@ whole:
 	VFMADD231PS (DX), Y0, Y10
 	VFMADD231PS 4(DX), Y1, Y10
 	VFMADD231PS 8(DX), Y2, Y10
-	VFMADD231PS (DX)(R9*1), Y3, Y10
-	VFMADD231PS 4(DX)(R9*1), Y4, Y10
-	VFMADD231PS 8(DX)(R9*1), Y5, Y10
-	VFMADD231PS (DX)(R9*2), Y6, Y10
-	VFMADD231PS 4(DX)(R9*2), Y7, Y10
-	VFMADD231PS 8(DX)(R9*2), Y8, Y10
+	VFMADD231PS (DX)(R10*1), Y3, Y10
+	VFMADD231PS 4(DX)(R10*1), Y4, Y10
+	VFMADD231PS 8(DX)(R10*1), Y5, Y10
+	VFMADD231PS (DX)(R10*2), Y6, Y10
+	VFMADD231PS 4(DX)(R10*2), Y7, Y10
+	VFMADD231PS 8(DX)(R10*2), Y8, Y10
 
 store:
-	MOVLQSX 4(R11), BX
 	VMAXPS  Y10, Y11, Y10
 	VMINPS  Y10, Y12, Y10
 	VPERMPS Y10, Y13, Y10
-	VMOVUPS X10, (R10)(BX*1)
-	ADDQ    $0x10, R11
-	DECQ    R12
+	VMOVUPS X10, (R11)(SI*1)
+	ADDQ    $0x10, R12
+	DECQ    R13
 	JNZ     step
-	ADDQ    xPlane+48(FP), R8
-	ADDQ    yPlane+64(FP), R10
+	ADDQ    xPlane+48(FP), R9
+	ADDQ    yPlane+64(FP), R11
 	ADDQ    $0x24, AX
 	ADDQ    $0x04, CX
-	DECQ    SI
+	DECQ    DI
 	JNZ     plane
 	VZEROUPPER
 	RET
@@ -960,24 +1099,25 @@ GLOBL evensY<>(SB), RODATA|NOPTR, $32
 // Requires: AVX, AVX2
 TEXT ·maxPlanesY2(SB), NOSPLIT, $0-72
 	VBROADCASTSS cff800000<>+0(SB), Y1
-	MOVQ         planes+0(FP), DX
-	MOVQ         masks+24(FP), BX
-	MOVQ         x+32(FP), SI
-	MOVQ         xRow+40(FP), DI
-	MOVQ         y+56(FP), R8
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
 	VMOVUPS      evensY<>+0(SB), Y3
 
 plane:
-	MOVQ steps+8(FP), R9
-	MOVQ n+16(FP), R10
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
 
 step:
-	MOVLQSX    (R9), AX
-	MOVLQSX    8(R9), CX
-	ADDQ       SI, AX
+	MOVLQSX    (R10), AX
+	MOVLQSX    4(R10), DX
+	MOVLQSX    8(R10), CX
+	ADDQ       DI, AX
 	TESTQ      CX, CX
 	JS         whole
-	ADDQ       BX, CX
+	ADDQ       SI, CX
 	VMOVUPS    (CX), Y0
 	VMASKMOVPS (AX), Y0, Y2
 	VBLENDVPS  Y0, Y2, Y1, Y2
@@ -992,33 +1132,33 @@ step:
 	VBLENDVPS  Y5, Y4, Y1, Y4
 	VMAXPS     Y4, Y0, Y0
 	VMOVUPS    96(CX), Y6
-	VMASKMOVPS (AX)(DI*1), Y6, Y5
+	VMASKMOVPS (AX)(R8*1), Y6, Y5
 	VBLENDVPS  Y6, Y5, Y1, Y5
 	VMAXPS     Y5, Y0, Y0
 	VCMPPS     $0x03, Y4, Y5, Y4
 	VORPS      Y4, Y2, Y2
 	VMOVUPS    128(CX), Y5
-	VMASKMOVPS 4(AX)(DI*1), Y5, Y4
+	VMASKMOVPS 4(AX)(R8*1), Y5, Y4
 	VBLENDVPS  Y5, Y4, Y1, Y4
 	VMAXPS     Y4, Y0, Y0
 	VMOVUPS    160(CX), Y6
-	VMASKMOVPS 8(AX)(DI*1), Y6, Y5
+	VMASKMOVPS 8(AX)(R8*1), Y6, Y5
 	VBLENDVPS  Y6, Y5, Y1, Y5
 	VMAXPS     Y5, Y0, Y0
 	VCMPPS     $0x03, Y4, Y5, Y4
 	VORPS      Y4, Y2, Y2
 	VMOVUPS    192(CX), Y5
-	VMASKMOVPS (AX)(DI*2), Y5, Y4
+	VMASKMOVPS (AX)(R8*2), Y5, Y4
 	VBLENDVPS  Y5, Y4, Y1, Y4
 	VMAXPS     Y4, Y0, Y0
 	VMOVUPS    224(CX), Y6
-	VMASKMOVPS 4(AX)(DI*2), Y6, Y5
+	VMASKMOVPS 4(AX)(R8*2), Y6, Y5
 	VBLENDVPS  Y6, Y5, Y1, Y5
 	VMAXPS     Y5, Y0, Y0
 	VCMPPS     $0x03, Y4, Y5, Y4
 	VORPS      Y4, Y2, Y2
 	VMOVUPS    256(CX), Y5
-	VMASKMOVPS 8(AX)(DI*2), Y5, Y4
+	VMASKMOVPS 8(AX)(R8*2), Y5, Y4
 	VBLENDVPS  Y5, Y4, Y1, Y4
 	VMAXPS     Y4, Y0, Y0
 	VCMPPS     $0x03, Y4, Y4, Y4
@@ -1033,38 +1173,37 @@ whole:
 	VCMPPS  $0x03, Y2, Y4, Y2
 	VMOVUPS 8(AX), Y4
 	VMAXPS  Y4, Y0, Y0
-	VMOVUPS (AX)(DI*1), Y5
+	VMOVUPS (AX)(R8*1), Y5
 	VMAXPS  Y5, Y0, Y0
 	VCMPPS  $0x03, Y4, Y5, Y4
 	VORPS   Y4, Y2, Y2
-	VMOVUPS 4(AX)(DI*1), Y4
+	VMOVUPS 4(AX)(R8*1), Y4
 	VMAXPS  Y4, Y0, Y0
-	VMOVUPS 8(AX)(DI*1), Y5
+	VMOVUPS 8(AX)(R8*1), Y5
 	VMAXPS  Y5, Y0, Y0
 	VCMPPS  $0x03, Y4, Y5, Y4
 	VORPS   Y4, Y2, Y2
-	VMOVUPS (AX)(DI*2), Y4
+	VMOVUPS (AX)(R8*2), Y4
 	VMAXPS  Y4, Y0, Y0
-	VMOVUPS 4(AX)(DI*2), Y5
+	VMOVUPS 4(AX)(R8*2), Y5
 	VMAXPS  Y5, Y0, Y0
 	VCMPPS  $0x03, Y4, Y5, Y4
 	VORPS   Y4, Y2, Y2
-	VMOVUPS 8(AX)(DI*2), Y4
+	VMOVUPS 8(AX)(R8*2), Y4
 	VMAXPS  Y4, Y0, Y0
 	VCMPPS  $0x03, Y4, Y4, Y4
 	VORPS   Y4, Y2, Y2
 
 store:
-	MOVLQSX 4(R9), CX
 	VORPS   Y2, Y0, Y0
 	VPERMPS Y0, Y3, Y0
-	VMOVUPS X0, (R8)(CX*1)
-	ADDQ    $0x10, R9
-	DECQ    R10
+	VMOVUPS X0, (R9)(DX*1)
+	ADDQ    $0x10, R10
+	DECQ    R11
 	JNZ     step
-	ADDQ    xPlane+48(FP), SI
-	ADDQ    yPlane+64(FP), R8
-	DECQ    DX
+	ADDQ    xPlane+48(FP), DI
+	ADDQ    yPlane+64(FP), R9
+	DECQ    BX
 	JNZ     plane
 	VZEROUPPER
 	RET
@@ -1074,24 +1213,25 @@ store:
 TEXT ·maxTapsY2(SB), NOSPLIT, $0-80
 	MOVQ         taps+72(FP), AX
 	VBROADCASTSS cff800000<>+0(SB), Y2
-	MOVQ         planes+0(FP), BX
-	MOVQ         masks+24(FP), SI
-	MOVQ         x+32(FP), DI
-	MOVQ         xRow+40(FP), R8
-	MOVQ         y+56(FP), R9
+	MOVQ         planes+0(FP), SI
+	MOVQ         masks+24(FP), DI
+	MOVQ         x+32(FP), R8
+	MOVQ         xRow+40(FP), R9
+	MOVQ         y+56(FP), R10
 	VMOVUPS      evensY<>+0(SB), Y3
 
 plane:
-	MOVQ steps+8(FP), R10
-	MOVQ n+16(FP), R11
+	MOVQ steps+8(FP), R11
+	MOVQ n+16(FP), R12
 
 step:
-	MOVLQSX      (R10), CX
-	MOVLQSX      8(R10), DX
-	ADDQ         DI, CX
+	MOVLQSX      (R11), CX
+	MOVLQSX      4(R11), BX
+	MOVLQSX      8(R11), DX
+	ADDQ         R8, CX
 	TESTQ        DX, DX
 	JS           whole
-	ADDQ         SI, DX
+	ADDQ         DI, DX
 	VMOVAPS      Y2, Y0
 	VBROADCASTSS c000000ff<>+0(SB), Y1
 	VMOVUPS      (DX), Y5
@@ -1119,7 +1259,7 @@ step:
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000002<>+0(SB), Y1, Y1
 	VMOVUPS      96(DX), Y5
-	VMASKMOVPS   (CX)(R8*1), Y5, Y4
+	VMASKMOVPS   (CX)(R9*1), Y5, Y4
 	VBLENDVPS    Y5, Y4, Y2, Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
@@ -1127,7 +1267,7 @@ step:
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000003<>+0(SB), Y1, Y1
 	VMOVUPS      128(DX), Y5
-	VMASKMOVPS   4(CX)(R8*1), Y5, Y4
+	VMASKMOVPS   4(CX)(R9*1), Y5, Y4
 	VBLENDVPS    Y5, Y4, Y2, Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
@@ -1135,7 +1275,7 @@ step:
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000004<>+0(SB), Y1, Y1
 	VMOVUPS      160(DX), Y5
-	VMASKMOVPS   8(CX)(R8*1), Y5, Y4
+	VMASKMOVPS   8(CX)(R9*1), Y5, Y4
 	VBLENDVPS    Y5, Y4, Y2, Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
@@ -1143,7 +1283,7 @@ step:
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000005<>+0(SB), Y1, Y1
 	VMOVUPS      192(DX), Y5
-	VMASKMOVPS   (CX)(R8*2), Y5, Y4
+	VMASKMOVPS   (CX)(R9*2), Y5, Y4
 	VBLENDVPS    Y5, Y4, Y2, Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
@@ -1151,7 +1291,7 @@ step:
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000006<>+0(SB), Y1, Y1
 	VMOVUPS      224(DX), Y5
-	VMASKMOVPS   4(CX)(R8*2), Y5, Y4
+	VMASKMOVPS   4(CX)(R9*2), Y5, Y4
 	VBLENDVPS    Y5, Y4, Y2, Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
@@ -1159,7 +1299,7 @@ step:
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000007<>+0(SB), Y1, Y1
 	VMOVUPS      256(DX), Y5
-	VMASKMOVPS   8(CX)(R8*2), Y5, Y4
+	VMASKMOVPS   8(CX)(R9*2), Y5, Y4
 	VBLENDVPS    Y5, Y4, Y2, Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
@@ -1189,37 +1329,37 @@ whole:
 	VANDPS       Y5, Y6, Y6
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000002<>+0(SB), Y1, Y1
-	VMOVUPS      (CX)(R8*1), Y4
+	VMOVUPS      (CX)(R9*1), Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
 	VANDPS       Y5, Y6, Y6
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000003<>+0(SB), Y1, Y1
-	VMOVUPS      4(CX)(R8*1), Y4
+	VMOVUPS      4(CX)(R9*1), Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
 	VANDPS       Y5, Y6, Y6
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000004<>+0(SB), Y1, Y1
-	VMOVUPS      8(CX)(R8*1), Y4
+	VMOVUPS      8(CX)(R9*1), Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
 	VANDPS       Y5, Y6, Y6
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000005<>+0(SB), Y1, Y1
-	VMOVUPS      (CX)(R8*2), Y4
+	VMOVUPS      (CX)(R9*2), Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
 	VANDPS       Y5, Y6, Y6
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000006<>+0(SB), Y1, Y1
-	VMOVUPS      4(CX)(R8*2), Y4
+	VMOVUPS      4(CX)(R9*2), Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
 	VANDPS       Y5, Y6, Y6
 	VBLENDVPS    Y6, Y4, Y0, Y0
 	VBLENDVPS    Y6, c00000007<>+0(SB), Y1, Y1
-	VMOVUPS      8(CX)(R8*2), Y4
+	VMOVUPS      8(CX)(R9*2), Y4
 	VCMPPS       $0x07, Y0, Y0, Y5
 	VCMPPS       $0x16, Y0, Y4, Y6
 	VANDPS       Y5, Y6, Y6
@@ -1227,8 +1367,7 @@ whole:
 	VBLENDVPS    Y6, c00000008<>+0(SB), Y1, Y1
 
 store:
-	MOVLQSX      4(R10), DX
-	MOVQ         DX, CX
+	MOVQ         BX, CX
 	SHRQ         $0x02, CX
 	VPERMPS      Y1, Y3, Y1
 	VEXTRACTI128 $0x01, Y1, X4
@@ -1236,19 +1375,162 @@ store:
 	VPACKUSWB    X4, X4, X4
 	VMOVD        X4, (AX)(CX*1)
 	VPERMPS      Y0, Y3, Y0
-	VMOVUPS      X0, (R9)(DX*1)
+	VMOVUPS      X0, (R10)(BX*1)
+	ADDQ         $0x10, R11
+	DECQ         R12
+	JNZ          step
+	ADDQ         xPlane+48(FP), R8
+	ADDQ         yPlane+64(FP), R10
+	MOVQ         yPlane+64(FP), CX
+	SHRQ         $0x02, CX
+	ADDQ         CX, AX
+	DECQ         SI
+	JNZ          plane
+	VZEROUPPER
+	RET
+
+// func planeSumsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·planeSumsY2(SB), NOSPLIT, $0-80
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VMOVUPS doubled<>+0(SB), Y11
+	MOVQ    planes+0(FP), BX
+	MOVQ    masks+24(FP), SI
+	MOVQ    x+32(FP), DI
+	MOVQ    xRow+40(FP), R8
+	MOVQ    y+56(FP), R9
+	VMOVUPS evensY<>+0(SB), Y12
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX     (R10), AX
+	MOVLQSX     4(R10), DX
+	MOVLQSX     8(R10), CX
+	ADDQ        DI, AX
+	TESTQ       CX, CX
+	JS          whole
+	ADDQ        SI, CX
+	VMOVUPS     288(CX), Y13
+	VPERMPS     Y13, Y12, Y10
+	VMASKMOVPS  (R9)(DX*1), X10, X9
+	VPERMPS     Y9, Y11, Y9
+	VANDPS      Y13, Y9, Y9
+	VMOVUPS     (CX), Y10
+	VMASKMOVPS  (AX), Y10, Y10
+	VFMADD231PS Y10, Y9, Y0
+	VMOVUPS     32(CX), Y10
+	VMASKMOVPS  4(AX), Y10, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     64(CX), Y10
+	VMASKMOVPS  8(AX), Y10, Y10
+	VFMADD231PS Y10, Y9, Y2
+	VMOVUPS     96(CX), Y10
+	VMASKMOVPS  (AX)(R8*1), Y10, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     128(CX), Y10
+	VMASKMOVPS  4(AX)(R8*1), Y10, Y10
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     160(CX), Y10
+	VMASKMOVPS  8(AX)(R8*1), Y10, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     192(CX), Y10
+	VMASKMOVPS  (AX)(R8*2), Y10, Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     224(CX), Y10
+	VMASKMOVPS  4(AX)(R8*2), Y10, Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     256(CX), Y10
+	VMASKMOVPS  8(AX)(R8*2), Y10, Y10
+	VFMADD231PS Y10, Y9, Y8
+	JMP         store
+
+whole:
+store:
 	ADDQ         $0x10, R10
 	DECQ         R11
 	JNZ          step
 	ADDQ         xPlane+48(FP), DI
 	ADDQ         yPlane+64(FP), R9
-	MOVQ         yPlane+64(FP), CX
-	SHRQ         $0x02, CX
-	ADDQ         CX, AX
 	DECQ         BX
 	JNZ          plane
+	MOVQ         sum+72(FP), AX
+	VEXTRACTF128 $0x01, Y0, X9
+	VADDPS       X9, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VADDSS       (AX), X0, X0
+	VMOVSS       X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X9
+	VADDPS       X9, X1, X1
+	VHADDPS      X1, X1, X1
+	VHADDPS      X1, X1, X1
+	VADDSS       4(AX), X1, X1
+	VMOVSS       X1, 4(AX)
+	VEXTRACTF128 $0x01, Y2, X9
+	VADDPS       X9, X2, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VADDSS       8(AX), X2, X2
+	VMOVSS       X2, 8(AX)
+	VEXTRACTF128 $0x01, Y3, X9
+	VADDPS       X9, X3, X3
+	VHADDPS      X3, X3, X3
+	VHADDPS      X3, X3, X3
+	VADDSS       12(AX), X3, X3
+	VMOVSS       X3, 12(AX)
+	VEXTRACTF128 $0x01, Y4, X9
+	VADDPS       X9, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VADDSS       16(AX), X4, X4
+	VMOVSS       X4, 16(AX)
+	VEXTRACTF128 $0x01, Y5, X9
+	VADDPS       X9, X5, X5
+	VHADDPS      X5, X5, X5
+	VHADDPS      X5, X5, X5
+	VADDSS       20(AX), X5, X5
+	VMOVSS       X5, 20(AX)
+	VEXTRACTF128 $0x01, Y6, X9
+	VADDPS       X9, X6, X6
+	VHADDPS      X6, X6, X6
+	VHADDPS      X6, X6, X6
+	VADDSS       24(AX), X6, X6
+	VMOVSS       X6, 24(AX)
+	VEXTRACTF128 $0x01, Y7, X9
+	VADDPS       X9, X7, X7
+	VHADDPS      X7, X7, X7
+	VHADDPS      X7, X7, X7
+	VADDSS       28(AX), X7, X7
+	VMOVSS       X7, 28(AX)
+	VEXTRACTF128 $0x01, Y8, X9
+	VADDPS       X9, X8, X8
+	VHADDPS      X8, X8, X8
+	VHADDPS      X8, X8, X8
+	VADDSS       32(AX), X8, X8
+	VMOVSS       X8, 32(AX)
 	VZEROUPPER
 	RET
+
+DATA doubled<>+0(SB)/4, $0x00000000
+DATA doubled<>+4(SB)/4, $0x00000000
+DATA doubled<>+8(SB)/4, $0x00000001
+DATA doubled<>+12(SB)/4, $0x00000001
+DATA doubled<>+16(SB)/4, $0x00000002
+DATA doubled<>+20(SB)/4, $0x00000002
+DATA doubled<>+24(SB)/4, $0x00000003
+DATA doubled<>+28(SB)/4, $0x00000003
+GLOBL doubled<>(SB), RODATA|NOPTR, $32
 
 // func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, shift *float32, clip *float32)
 // Requires: AVX, AVX512F
@@ -1611,11 +1893,11 @@ TEXT ·depthPlanesZ1(SB), NOSPLIT, $0-96
 	MOVQ         clip+88(FP), DX
 	VBROADCASTSS (DX), Z11
 	VBROADCASTSS 4(DX), Z12
-	MOVQ         planes+0(FP), SI
-	MOVQ         masks+24(FP), DI
-	MOVQ         x+32(FP), R8
-	MOVQ         xRow+40(FP), R9
-	MOVQ         y+56(FP), R10
+	MOVQ         planes+0(FP), DI
+	MOVQ         masks+24(FP), R8
+	MOVQ         x+32(FP), R9
+	MOVQ         xRow+40(FP), R10
+	MOVQ         y+56(FP), R11
 
 plane:
 	VBROADCASTSS (AX), Z0
@@ -1628,16 +1910,17 @@ plane:
 	VBROADCASTSS 28(AX), Z7
 	VBROADCASTSS 32(AX), Z8
 	VBROADCASTSS (CX), Z9
-	MOVQ         steps+8(FP), R11
-	MOVQ         n+16(FP), R12
+	MOVQ         steps+8(FP), R12
+	MOVQ         n+16(FP), R13
 
 step:
-	MOVLQSX     (R11), DX
-	MOVLQSX     8(R11), BX
-	ADDQ        R8, DX
+	MOVLQSX     (R12), DX
+	MOVLQSX     4(R12), SI
+	MOVLQSX     8(R12), BX
+	ADDQ        R9, DX
 	TESTQ       BX, BX
 	JS          whole
-	ADDQ        DI, BX
+	ADDQ        R8, BX
 	VMOVAPS     Z9, Z10
 	KMOVW       (BX), K1
 	VFMADD231PS (DX), Z0, K1, Z10
@@ -1646,17 +1929,17 @@ step:
 	KMOVW       4(BX), K1
 	VFMADD231PS 8(DX), Z2, K1, Z10
 	KMOVW       6(BX), K1
-	VFMADD231PS (DX)(R9*1), Z3, K1, Z10
+	VFMADD231PS (DX)(R10*1), Z3, K1, Z10
 	KMOVW       8(BX), K1
-	VFMADD231PS 4(DX)(R9*1), Z4, K1, Z10
+	VFMADD231PS 4(DX)(R10*1), Z4, K1, Z10
 	KMOVW       10(BX), K1
-	VFMADD231PS 8(DX)(R9*1), Z5, K1, Z10
+	VFMADD231PS 8(DX)(R10*1), Z5, K1, Z10
 	KMOVW       12(BX), K1
-	VFMADD231PS (DX)(R9*2), Z6, K1, Z10
+	VFMADD231PS (DX)(R10*2), Z6, K1, Z10
 	KMOVW       14(BX), K1
-	VFMADD231PS 4(DX)(R9*2), Z7, K1, Z10
+	VFMADD231PS 4(DX)(R10*2), Z7, K1, Z10
 	KMOVW       16(BX), K1
-	VFMADD231PS 8(DX)(R9*2), Z8, K1, Z10
+	VFMADD231PS 8(DX)(R10*2), Z8, K1, Z10
 	JMP         store
 
 whole:
@@ -1664,26 +1947,25 @@ whole:
 	VFMADD231PS (DX), Z0, Z10
 	VFMADD231PS 4(DX), Z1, Z10
 	VFMADD231PS 8(DX), Z2, Z10
-	VFMADD231PS (DX)(R9*1), Z3, Z10
-	VFMADD231PS 4(DX)(R9*1), Z4, Z10
-	VFMADD231PS 8(DX)(R9*1), Z5, Z10
-	VFMADD231PS (DX)(R9*2), Z6, Z10
-	VFMADD231PS 4(DX)(R9*2), Z7, Z10
-	VFMADD231PS 8(DX)(R9*2), Z8, Z10
+	VFMADD231PS (DX)(R10*1), Z3, Z10
+	VFMADD231PS 4(DX)(R10*1), Z4, Z10
+	VFMADD231PS 8(DX)(R10*1), Z5, Z10
+	VFMADD231PS (DX)(R10*2), Z6, Z10
+	VFMADD231PS 4(DX)(R10*2), Z7, Z10
+	VFMADD231PS 8(DX)(R10*2), Z8, Z10
 
 store:
-	MOVLQSX 4(R11), BX
 	VMAXPS  Z10, Z11, Z10
 	VMINPS  Z10, Z12, Z10
-	VMOVUPS Z10, (R10)(BX*1)
-	ADDQ    $0x10, R11
-	DECQ    R12
+	VMOVUPS Z10, (R11)(SI*1)
+	ADDQ    $0x10, R12
+	DECQ    R13
 	JNZ     step
-	ADDQ    xPlane+48(FP), R8
-	ADDQ    yPlane+64(FP), R10
+	ADDQ    xPlane+48(FP), R9
+	ADDQ    yPlane+64(FP), R11
 	ADDQ    $0x24, AX
 	ADDQ    $0x04, CX
-	DECQ    SI
+	DECQ    DI
 	JNZ     plane
 	VZEROUPPER
 	RET
@@ -1692,23 +1974,24 @@ store:
 // Requires: AVX, AVX512F
 TEXT ·maxPlanesZ1(SB), NOSPLIT, $0-72
 	VBROADCASTSS cff800000<>+0(SB), Z1
-	MOVQ         planes+0(FP), DX
-	MOVQ         masks+24(FP), BX
-	MOVQ         x+32(FP), SI
-	MOVQ         xRow+40(FP), DI
-	MOVQ         y+56(FP), R8
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
 
 plane:
-	MOVQ steps+8(FP), R9
-	MOVQ n+16(FP), R10
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
 
 step:
-	MOVLQSX (R9), AX
-	MOVLQSX 8(R9), CX
-	ADDQ    SI, AX
+	MOVLQSX (R10), AX
+	MOVLQSX 4(R10), DX
+	MOVLQSX 8(R10), CX
+	ADDQ    DI, AX
 	TESTQ   CX, CX
 	JS      whole
-	ADDQ    BX, CX
+	ADDQ    SI, CX
 	VMOVAPS Z1, Z2
 	KMOVW   (CX), K1
 	VMOVUPS (AX), K1, Z2
@@ -1724,33 +2007,33 @@ step:
 	VMAXPS  Z2, Z0, Z0
 	VMOVAPS Z1, Z3
 	KMOVW   6(CX), K2
-	VMOVUPS (AX)(DI*1), K2, Z3
+	VMOVUPS (AX)(R8*1), K2, Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z2, Z3, K2
 	KORW    K2, K1, K1
 	VMOVAPS Z1, Z2
 	KMOVW   8(CX), K2
-	VMOVUPS 4(AX)(DI*1), K2, Z2
+	VMOVUPS 4(AX)(R8*1), K2, Z2
 	VMAXPS  Z2, Z0, Z0
 	VMOVAPS Z1, Z3
 	KMOVW   10(CX), K2
-	VMOVUPS 8(AX)(DI*1), K2, Z3
+	VMOVUPS 8(AX)(R8*1), K2, Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z2, Z3, K2
 	KORW    K2, K1, K1
 	VMOVAPS Z1, Z2
 	KMOVW   12(CX), K2
-	VMOVUPS (AX)(DI*2), K2, Z2
+	VMOVUPS (AX)(R8*2), K2, Z2
 	VMAXPS  Z2, Z0, Z0
 	VMOVAPS Z1, Z3
 	KMOVW   14(CX), K2
-	VMOVUPS 4(AX)(DI*2), K2, Z3
+	VMOVUPS 4(AX)(R8*2), K2, Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z2, Z3, K2
 	KORW    K2, K1, K1
 	VMOVAPS Z1, Z2
 	KMOVW   16(CX), K2
-	VMOVUPS 8(AX)(DI*2), K2, Z2
+	VMOVUPS 8(AX)(R8*2), K2, Z2
 	VMAXPS  Z2, Z0, Z0
 	VCMPPS  $0x03, Z2, Z2, K2
 	KORW    K2, K1, K1
@@ -1764,37 +2047,36 @@ whole:
 	VCMPPS  $0x03, Z2, Z3, K1
 	VMOVUPS 8(AX), Z2
 	VMAXPS  Z2, Z0, Z0
-	VMOVUPS (AX)(DI*1), Z3
+	VMOVUPS (AX)(R8*1), Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z2, Z3, K2
 	KORW    K2, K1, K1
-	VMOVUPS 4(AX)(DI*1), Z2
+	VMOVUPS 4(AX)(R8*1), Z2
 	VMAXPS  Z2, Z0, Z0
-	VMOVUPS 8(AX)(DI*1), Z3
+	VMOVUPS 8(AX)(R8*1), Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z2, Z3, K2
 	KORW    K2, K1, K1
-	VMOVUPS (AX)(DI*2), Z2
+	VMOVUPS (AX)(R8*2), Z2
 	VMAXPS  Z2, Z0, Z0
-	VMOVUPS 4(AX)(DI*2), Z3
+	VMOVUPS 4(AX)(R8*2), Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z2, Z3, K2
 	KORW    K2, K1, K1
-	VMOVUPS 8(AX)(DI*2), Z2
+	VMOVUPS 8(AX)(R8*2), Z2
 	VMAXPS  Z2, Z0, Z0
 	VCMPPS  $0x03, Z2, Z2, K2
 	KORW    K2, K1, K1
 
 store:
-	MOVLQSX    4(R9), CX
 	VPTERNLOGD $0xff, Z0, Z0, K1, Z0
-	VMOVUPS    Z0, (R8)(CX*1)
-	ADDQ       $0x10, R9
-	DECQ       R10
+	VMOVUPS    Z0, (R9)(DX*1)
+	ADDQ       $0x10, R10
+	DECQ       R11
 	JNZ        step
-	ADDQ       xPlane+48(FP), SI
-	ADDQ       yPlane+64(FP), R8
-	DECQ       DX
+	ADDQ       xPlane+48(FP), DI
+	ADDQ       yPlane+64(FP), R9
+	DECQ       BX
 	JNZ        plane
 	VZEROUPPER
 	RET
@@ -1813,23 +2095,24 @@ TEXT ·maxTapsZ1(SB), NOSPLIT, $0-80
 	VBROADCASTSS c00000006<>+0(SB), Z9
 	VBROADCASTSS c00000007<>+0(SB), Z10
 	VBROADCASTSS c00000008<>+0(SB), Z11
-	MOVQ         planes+0(FP), BX
-	MOVQ         masks+24(FP), SI
-	MOVQ         x+32(FP), DI
-	MOVQ         xRow+40(FP), R8
-	MOVQ         y+56(FP), R9
+	MOVQ         planes+0(FP), SI
+	MOVQ         masks+24(FP), DI
+	MOVQ         x+32(FP), R8
+	MOVQ         xRow+40(FP), R9
+	MOVQ         y+56(FP), R10
 
 plane:
-	MOVQ steps+8(FP), R10
-	MOVQ n+16(FP), R11
+	MOVQ steps+8(FP), R11
+	MOVQ n+16(FP), R12
 
 step:
-	MOVLQSX      (R10), CX
-	MOVLQSX      8(R10), DX
-	ADDQ         DI, CX
+	MOVLQSX      (R11), CX
+	MOVLQSX      4(R11), BX
+	MOVLQSX      8(R11), DX
+	ADDQ         R8, CX
 	TESTQ        DX, DX
 	JS           whole
-	ADDQ         SI, DX
+	ADDQ         DI, DX
 	VMOVAPS      Z2, Z0
 	VBROADCASTSS c000000ff<>+0(SB), Z1
 	VMOVAPS      Z2, Z12
@@ -1855,42 +2138,42 @@ step:
 	VMOVAPS      Z5, K1, Z1
 	VMOVAPS      Z2, Z12
 	KMOVW        6(DX), K1
-	VMOVUPS      (CX)(R8*1), K1, Z12
+	VMOVUPS      (CX)(R9*1), K1, Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z6, K1, Z1
 	VMOVAPS      Z2, Z12
 	KMOVW        8(DX), K1
-	VMOVUPS      4(CX)(R8*1), K1, Z12
+	VMOVUPS      4(CX)(R9*1), K1, Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z7, K1, Z1
 	VMOVAPS      Z2, Z12
 	KMOVW        10(DX), K1
-	VMOVUPS      8(CX)(R8*1), K1, Z12
+	VMOVUPS      8(CX)(R9*1), K1, Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z8, K1, Z1
 	VMOVAPS      Z2, Z12
 	KMOVW        12(DX), K1
-	VMOVUPS      (CX)(R8*2), K1, Z12
+	VMOVUPS      (CX)(R9*2), K1, Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z9, K1, Z1
 	VMOVAPS      Z2, Z12
 	KMOVW        14(DX), K1
-	VMOVUPS      4(CX)(R8*2), K1, Z12
+	VMOVUPS      4(CX)(R9*2), K1, Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z10, K1, Z1
 	VMOVAPS      Z2, Z12
 	KMOVW        16(DX), K1
-	VMOVUPS      8(CX)(R8*2), K1, Z12
+	VMOVUPS      8(CX)(R9*2), K1, Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
@@ -1915,54 +2198,201 @@ whole:
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z5, K1, Z1
-	VMOVUPS      (CX)(R8*1), Z12
+	VMOVUPS      (CX)(R9*1), Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z6, K1, Z1
-	VMOVUPS      4(CX)(R8*1), Z12
+	VMOVUPS      4(CX)(R9*1), Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z7, K1, Z1
-	VMOVUPS      8(CX)(R8*1), Z12
+	VMOVUPS      8(CX)(R9*1), Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z8, K1, Z1
-	VMOVUPS      (CX)(R8*2), Z12
+	VMOVUPS      (CX)(R9*2), Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z9, K1, Z1
-	VMOVUPS      4(CX)(R8*2), Z12
+	VMOVUPS      4(CX)(R9*2), Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z10, K1, Z1
-	VMOVUPS      8(CX)(R8*2), Z12
+	VMOVUPS      8(CX)(R9*2), Z12
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z12, K1, K1
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z11, K1, Z1
 
 store:
-	MOVLQSX 4(R10), DX
-	MOVQ    DX, CX
+	MOVQ    BX, CX
 	SHRQ    $0x02, CX
 	VPMOVDB Z1, X1
 	VMOVUPS X1, (AX)(CX*1)
-	VMOVUPS Z0, (R9)(DX*1)
-	ADDQ    $0x10, R10
-	DECQ    R11
+	VMOVUPS Z0, (R10)(BX*1)
+	ADDQ    $0x10, R11
+	DECQ    R12
 	JNZ     step
-	ADDQ    xPlane+48(FP), DI
-	ADDQ    yPlane+64(FP), R9
+	ADDQ    xPlane+48(FP), R8
+	ADDQ    yPlane+64(FP), R10
 	MOVQ    yPlane+64(FP), CX
 	SHRQ    $0x02, CX
 	ADDQ    CX, AX
-	DECQ    BX
+	DECQ    SI
 	JNZ     plane
+	VZEROUPPER
+	RET
+
+// func planeSumsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
+// Requires: AVX, AVX512F
+TEXT ·planeSumsZ1(SB), NOSPLIT, $0-80
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	MOVQ   planes+0(FP), BX
+	MOVQ   masks+24(FP), SI
+	MOVQ   x+32(FP), DI
+	MOVQ   xRow+40(FP), R8
+	MOVQ   y+56(FP), R9
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX     (R10), AX
+	MOVLQSX     4(R10), DX
+	MOVLQSX     8(R10), CX
+	ADDQ        DI, AX
+	TESTQ       CX, CX
+	JS          whole
+	ADDQ        SI, CX
+	KMOVW       18(CX), K1
+	VMOVUPS.Z   (R9)(DX*1), K1, Z9
+	KMOVW       (CX), K1
+	VFMADD231PS (AX), Z9, K1, Z0
+	KMOVW       2(CX), K1
+	VFMADD231PS 4(AX), Z9, K1, Z1
+	KMOVW       4(CX), K1
+	VFMADD231PS 8(AX), Z9, K1, Z2
+	KMOVW       6(CX), K1
+	VFMADD231PS (AX)(R8*1), Z9, K1, Z3
+	KMOVW       8(CX), K1
+	VFMADD231PS 4(AX)(R8*1), Z9, K1, Z4
+	KMOVW       10(CX), K1
+	VFMADD231PS 8(AX)(R8*1), Z9, K1, Z5
+	KMOVW       12(CX), K1
+	VFMADD231PS (AX)(R8*2), Z9, K1, Z6
+	KMOVW       14(CX), K1
+	VFMADD231PS 4(AX)(R8*2), Z9, K1, Z7
+	KMOVW       16(CX), K1
+	VFMADD231PS 8(AX)(R8*2), Z9, K1, Z8
+	JMP         store
+
+whole:
+	VMOVUPS     (R9)(DX*1), Z9
+	VFMADD231PS (AX), Z9, Z0
+	VFMADD231PS 4(AX), Z9, Z1
+	VFMADD231PS 8(AX), Z9, Z2
+	VFMADD231PS (AX)(R8*1), Z9, Z3
+	VFMADD231PS 4(AX)(R8*1), Z9, Z4
+	VFMADD231PS 8(AX)(R8*1), Z9, Z5
+	VFMADD231PS (AX)(R8*2), Z9, Z6
+	VFMADD231PS 4(AX)(R8*2), Z9, Z7
+	VFMADD231PS 8(AX)(R8*2), Z9, Z8
+
+store:
+	ADDQ          $0x10, R10
+	DECQ          R11
+	JNZ           step
+	ADDQ          xPlane+48(FP), DI
+	ADDQ          yPlane+64(FP), R9
+	DECQ          BX
+	JNZ           plane
+	MOVQ          sum+72(FP), AX
+	VEXTRACTF64X4 $0x01, Z0, Y9
+	VADDPS        Y9, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X9
+	VADDPS        X9, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VADDSS        (AX), X0, X0
+	VMOVSS        X0, (AX)
+	VEXTRACTF64X4 $0x01, Z1, Y9
+	VADDPS        Y9, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X9
+	VADDPS        X9, X1, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VADDSS        4(AX), X1, X1
+	VMOVSS        X1, 4(AX)
+	VEXTRACTF64X4 $0x01, Z2, Y9
+	VADDPS        Y9, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X9
+	VADDPS        X9, X2, X2
+	VHADDPS       X2, X2, X2
+	VHADDPS       X2, X2, X2
+	VADDSS        8(AX), X2, X2
+	VMOVSS        X2, 8(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y9
+	VADDPS        Y9, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X9
+	VADDPS        X9, X3, X3
+	VHADDPS       X3, X3, X3
+	VHADDPS       X3, X3, X3
+	VADDSS        12(AX), X3, X3
+	VMOVSS        X3, 12(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y9
+	VADDPS        Y9, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X9
+	VADDPS        X9, X4, X4
+	VHADDPS       X4, X4, X4
+	VHADDPS       X4, X4, X4
+	VADDSS        16(AX), X4, X4
+	VMOVSS        X4, 16(AX)
+	VEXTRACTF64X4 $0x01, Z5, Y9
+	VADDPS        Y9, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X9
+	VADDPS        X9, X5, X5
+	VHADDPS       X5, X5, X5
+	VHADDPS       X5, X5, X5
+	VADDSS        20(AX), X5, X5
+	VMOVSS        X5, 20(AX)
+	VEXTRACTF64X4 $0x01, Z6, Y9
+	VADDPS        Y9, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X9
+	VADDPS        X9, X6, X6
+	VHADDPS       X6, X6, X6
+	VHADDPS       X6, X6, X6
+	VADDSS        24(AX), X6, X6
+	VMOVSS        X6, 24(AX)
+	VEXTRACTF64X4 $0x01, Z7, Y9
+	VADDPS        Y9, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X9
+	VADDPS        X9, X7, X7
+	VHADDPS       X7, X7, X7
+	VHADDPS       X7, X7, X7
+	VADDSS        28(AX), X7, X7
+	VMOVSS        X7, 28(AX)
+	VEXTRACTF64X4 $0x01, Z8, Y9
+	VADDPS        Y9, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X9
+	VADDPS        X9, X8, X8
+	VHADDPS       X8, X8, X8
+	VHADDPS       X8, X8, X8
+	VADDSS        32(AX), X8, X8
+	VMOVSS        X8, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -1974,11 +2404,11 @@ TEXT ·depthPlanesZ2(SB), NOSPLIT, $0-96
 	MOVQ         clip+88(FP), DX
 	VBROADCASTSS (DX), Z11
 	VBROADCASTSS 4(DX), Z12
-	MOVQ         planes+0(FP), SI
-	MOVQ         masks+24(FP), DI
-	MOVQ         x+32(FP), R8
-	MOVQ         xRow+40(FP), R9
-	MOVQ         y+56(FP), R10
+	MOVQ         planes+0(FP), DI
+	MOVQ         masks+24(FP), R8
+	MOVQ         x+32(FP), R9
+	MOVQ         xRow+40(FP), R10
+	MOVQ         y+56(FP), R11
 	VMOVUPS      evensZ<>+0(SB), Z13
 
 plane:
@@ -1992,16 +2422,17 @@ plane:
 	VBROADCASTSS 28(AX), Z7
 	VBROADCASTSS 32(AX), Z8
 	VBROADCASTSS (CX), Z9
-	MOVQ         steps+8(FP), R11
-	MOVQ         n+16(FP), R12
+	MOVQ         steps+8(FP), R12
+	MOVQ         n+16(FP), R13
 
 step:
-	MOVLQSX     (R11), DX
-	MOVLQSX     8(R11), BX
-	ADDQ        R8, DX
+	MOVLQSX     (R12), DX
+	MOVLQSX     4(R12), SI
+	MOVLQSX     8(R12), BX
+	ADDQ        R9, DX
 	TESTQ       BX, BX
 	JS          whole
-	ADDQ        DI, BX
+	ADDQ        R8, BX
 	VMOVAPS     Z9, Z10
 	KMOVW       (BX), K1
 	VFMADD231PS (DX), Z0, K1, Z10
@@ -2010,17 +2441,17 @@ step:
 	KMOVW       4(BX), K1
 	VFMADD231PS 8(DX), Z2, K1, Z10
 	KMOVW       6(BX), K1
-	VFMADD231PS (DX)(R9*1), Z3, K1, Z10
+	VFMADD231PS (DX)(R10*1), Z3, K1, Z10
 	KMOVW       8(BX), K1
-	VFMADD231PS 4(DX)(R9*1), Z4, K1, Z10
+	VFMADD231PS 4(DX)(R10*1), Z4, K1, Z10
 	KMOVW       10(BX), K1
-	VFMADD231PS 8(DX)(R9*1), Z5, K1, Z10
+	VFMADD231PS 8(DX)(R10*1), Z5, K1, Z10
 	KMOVW       12(BX), K1
-	VFMADD231PS (DX)(R9*2), Z6, K1, Z10
+	VFMADD231PS (DX)(R10*2), Z6, K1, Z10
 	KMOVW       14(BX), K1
-	VFMADD231PS 4(DX)(R9*2), Z7, K1, Z10
+	VFMADD231PS 4(DX)(R10*2), Z7, K1, Z10
 	KMOVW       16(BX), K1
-	VFMADD231PS 8(DX)(R9*2), Z8, K1, Z10
+	VFMADD231PS 8(DX)(R10*2), Z8, K1, Z10
 	JMP         store
 
 whole:
@@ -2028,27 +2459,26 @@ whole:
 	VFMADD231PS (DX), Z0, Z10
 	VFMADD231PS 4(DX), Z1, Z10
 	VFMADD231PS 8(DX), Z2, Z10
-	VFMADD231PS (DX)(R9*1), Z3, Z10
-	VFMADD231PS 4(DX)(R9*1), Z4, Z10
-	VFMADD231PS 8(DX)(R9*1), Z5, Z10
-	VFMADD231PS (DX)(R9*2), Z6, Z10
-	VFMADD231PS 4(DX)(R9*2), Z7, Z10
-	VFMADD231PS 8(DX)(R9*2), Z8, Z10
+	VFMADD231PS (DX)(R10*1), Z3, Z10
+	VFMADD231PS 4(DX)(R10*1), Z4, Z10
+	VFMADD231PS 8(DX)(R10*1), Z5, Z10
+	VFMADD231PS (DX)(R10*2), Z6, Z10
+	VFMADD231PS 4(DX)(R10*2), Z7, Z10
+	VFMADD231PS 8(DX)(R10*2), Z8, Z10
 
 store:
-	MOVLQSX 4(R11), BX
 	VMAXPS  Z10, Z11, Z10
 	VMINPS  Z10, Z12, Z10
 	VPERMPS Z10, Z13, Z10
-	VMOVUPS Y10, (R10)(BX*1)
-	ADDQ    $0x10, R11
-	DECQ    R12
+	VMOVUPS Y10, (R11)(SI*1)
+	ADDQ    $0x10, R12
+	DECQ    R13
 	JNZ     step
-	ADDQ    xPlane+48(FP), R8
-	ADDQ    yPlane+64(FP), R10
+	ADDQ    xPlane+48(FP), R9
+	ADDQ    yPlane+64(FP), R11
 	ADDQ    $0x24, AX
 	ADDQ    $0x04, CX
-	DECQ    SI
+	DECQ    DI
 	JNZ     plane
 	VZEROUPPER
 	RET
@@ -2075,24 +2505,25 @@ GLOBL evensZ<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX512F
 TEXT ·maxPlanesZ2(SB), NOSPLIT, $0-72
 	VBROADCASTSS cff800000<>+0(SB), Z1
-	MOVQ         planes+0(FP), DX
-	MOVQ         masks+24(FP), BX
-	MOVQ         x+32(FP), SI
-	MOVQ         xRow+40(FP), DI
-	MOVQ         y+56(FP), R8
+	MOVQ         planes+0(FP), BX
+	MOVQ         masks+24(FP), SI
+	MOVQ         x+32(FP), DI
+	MOVQ         xRow+40(FP), R8
+	MOVQ         y+56(FP), R9
 	VMOVUPS      evensZ<>+0(SB), Z2
 
 plane:
-	MOVQ steps+8(FP), R9
-	MOVQ n+16(FP), R10
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
 
 step:
-	MOVLQSX (R9), AX
-	MOVLQSX 8(R9), CX
-	ADDQ    SI, AX
+	MOVLQSX (R10), AX
+	MOVLQSX 4(R10), DX
+	MOVLQSX 8(R10), CX
+	ADDQ    DI, AX
 	TESTQ   CX, CX
 	JS      whole
-	ADDQ    BX, CX
+	ADDQ    SI, CX
 	VMOVAPS Z1, Z3
 	KMOVW   (CX), K1
 	VMOVUPS (AX), K1, Z3
@@ -2108,33 +2539,33 @@ step:
 	VMAXPS  Z3, Z0, Z0
 	VMOVAPS Z1, Z4
 	KMOVW   6(CX), K2
-	VMOVUPS (AX)(DI*1), K2, Z4
+	VMOVUPS (AX)(R8*1), K2, Z4
 	VMAXPS  Z4, Z0, Z0
 	VCMPPS  $0x03, Z3, Z4, K2
 	KORW    K2, K1, K1
 	VMOVAPS Z1, Z3
 	KMOVW   8(CX), K2
-	VMOVUPS 4(AX)(DI*1), K2, Z3
+	VMOVUPS 4(AX)(R8*1), K2, Z3
 	VMAXPS  Z3, Z0, Z0
 	VMOVAPS Z1, Z4
 	KMOVW   10(CX), K2
-	VMOVUPS 8(AX)(DI*1), K2, Z4
+	VMOVUPS 8(AX)(R8*1), K2, Z4
 	VMAXPS  Z4, Z0, Z0
 	VCMPPS  $0x03, Z3, Z4, K2
 	KORW    K2, K1, K1
 	VMOVAPS Z1, Z3
 	KMOVW   12(CX), K2
-	VMOVUPS (AX)(DI*2), K2, Z3
+	VMOVUPS (AX)(R8*2), K2, Z3
 	VMAXPS  Z3, Z0, Z0
 	VMOVAPS Z1, Z4
 	KMOVW   14(CX), K2
-	VMOVUPS 4(AX)(DI*2), K2, Z4
+	VMOVUPS 4(AX)(R8*2), K2, Z4
 	VMAXPS  Z4, Z0, Z0
 	VCMPPS  $0x03, Z3, Z4, K2
 	KORW    K2, K1, K1
 	VMOVAPS Z1, Z3
 	KMOVW   16(CX), K2
-	VMOVUPS 8(AX)(DI*2), K2, Z3
+	VMOVUPS 8(AX)(R8*2), K2, Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z3, Z3, K2
 	KORW    K2, K1, K1
@@ -2148,38 +2579,37 @@ whole:
 	VCMPPS  $0x03, Z3, Z4, K1
 	VMOVUPS 8(AX), Z3
 	VMAXPS  Z3, Z0, Z0
-	VMOVUPS (AX)(DI*1), Z4
+	VMOVUPS (AX)(R8*1), Z4
 	VMAXPS  Z4, Z0, Z0
 	VCMPPS  $0x03, Z3, Z4, K2
 	KORW    K2, K1, K1
-	VMOVUPS 4(AX)(DI*1), Z3
+	VMOVUPS 4(AX)(R8*1), Z3
 	VMAXPS  Z3, Z0, Z0
-	VMOVUPS 8(AX)(DI*1), Z4
+	VMOVUPS 8(AX)(R8*1), Z4
 	VMAXPS  Z4, Z0, Z0
 	VCMPPS  $0x03, Z3, Z4, K2
 	KORW    K2, K1, K1
-	VMOVUPS (AX)(DI*2), Z3
+	VMOVUPS (AX)(R8*2), Z3
 	VMAXPS  Z3, Z0, Z0
-	VMOVUPS 4(AX)(DI*2), Z4
+	VMOVUPS 4(AX)(R8*2), Z4
 	VMAXPS  Z4, Z0, Z0
 	VCMPPS  $0x03, Z3, Z4, K2
 	KORW    K2, K1, K1
-	VMOVUPS 8(AX)(DI*2), Z3
+	VMOVUPS 8(AX)(R8*2), Z3
 	VMAXPS  Z3, Z0, Z0
 	VCMPPS  $0x03, Z3, Z3, K2
 	KORW    K2, K1, K1
 
 store:
-	MOVLQSX    4(R9), CX
 	VPTERNLOGD $0xff, Z0, Z0, K1, Z0
 	VPERMPS    Z0, Z2, Z0
-	VMOVUPS    Y0, (R8)(CX*1)
-	ADDQ       $0x10, R9
-	DECQ       R10
+	VMOVUPS    Y0, (R9)(DX*1)
+	ADDQ       $0x10, R10
+	DECQ       R11
 	JNZ        step
-	ADDQ       xPlane+48(FP), SI
-	ADDQ       yPlane+64(FP), R8
-	DECQ       DX
+	ADDQ       xPlane+48(FP), DI
+	ADDQ       yPlane+64(FP), R9
+	DECQ       BX
 	JNZ        plane
 	VZEROUPPER
 	RET
@@ -2198,24 +2628,25 @@ TEXT ·maxTapsZ2(SB), NOSPLIT, $0-80
 	VBROADCASTSS c00000006<>+0(SB), Z9
 	VBROADCASTSS c00000007<>+0(SB), Z10
 	VBROADCASTSS c00000008<>+0(SB), Z11
-	MOVQ         planes+0(FP), BX
-	MOVQ         masks+24(FP), SI
-	MOVQ         x+32(FP), DI
-	MOVQ         xRow+40(FP), R8
-	MOVQ         y+56(FP), R9
+	MOVQ         planes+0(FP), SI
+	MOVQ         masks+24(FP), DI
+	MOVQ         x+32(FP), R8
+	MOVQ         xRow+40(FP), R9
+	MOVQ         y+56(FP), R10
 	VMOVUPS      evensZ<>+0(SB), Z12
 
 plane:
-	MOVQ steps+8(FP), R10
-	MOVQ n+16(FP), R11
+	MOVQ steps+8(FP), R11
+	MOVQ n+16(FP), R12
 
 step:
-	MOVLQSX      (R10), CX
-	MOVLQSX      8(R10), DX
-	ADDQ         DI, CX
+	MOVLQSX      (R11), CX
+	MOVLQSX      4(R11), BX
+	MOVLQSX      8(R11), DX
+	ADDQ         R8, CX
 	TESTQ        DX, DX
 	JS           whole
-	ADDQ         SI, DX
+	ADDQ         DI, DX
 	VMOVAPS      Z2, Z0
 	VBROADCASTSS c000000ff<>+0(SB), Z1
 	VMOVAPS      Z2, Z13
@@ -2241,42 +2672,42 @@ step:
 	VMOVAPS      Z5, K1, Z1
 	VMOVAPS      Z2, Z13
 	KMOVW        6(DX), K1
-	VMOVUPS      (CX)(R8*1), K1, Z13
+	VMOVUPS      (CX)(R9*1), K1, Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z6, K1, Z1
 	VMOVAPS      Z2, Z13
 	KMOVW        8(DX), K1
-	VMOVUPS      4(CX)(R8*1), K1, Z13
+	VMOVUPS      4(CX)(R9*1), K1, Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z7, K1, Z1
 	VMOVAPS      Z2, Z13
 	KMOVW        10(DX), K1
-	VMOVUPS      8(CX)(R8*1), K1, Z13
+	VMOVUPS      8(CX)(R9*1), K1, Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z8, K1, Z1
 	VMOVAPS      Z2, Z13
 	KMOVW        12(DX), K1
-	VMOVUPS      (CX)(R8*2), K1, Z13
+	VMOVUPS      (CX)(R9*2), K1, Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z9, K1, Z1
 	VMOVAPS      Z2, Z13
 	KMOVW        14(DX), K1
-	VMOVUPS      4(CX)(R8*2), K1, Z13
+	VMOVUPS      4(CX)(R9*2), K1, Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z10, K1, Z1
 	VMOVAPS      Z2, Z13
 	KMOVW        16(DX), K1
-	VMOVUPS      8(CX)(R8*2), K1, Z13
+	VMOVUPS      8(CX)(R9*2), K1, Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
@@ -2301,55 +2732,192 @@ whole:
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z5, K1, Z1
-	VMOVUPS      (CX)(R8*1), Z13
+	VMOVUPS      (CX)(R9*1), Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z6, K1, Z1
-	VMOVUPS      4(CX)(R8*1), Z13
+	VMOVUPS      4(CX)(R9*1), Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z7, K1, Z1
-	VMOVUPS      8(CX)(R8*1), Z13
+	VMOVUPS      8(CX)(R9*1), Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z8, K1, Z1
-	VMOVUPS      (CX)(R8*2), Z13
+	VMOVUPS      (CX)(R9*2), Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z9, K1, Z1
-	VMOVUPS      4(CX)(R8*2), Z13
+	VMOVUPS      4(CX)(R9*2), Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z10, K1, Z1
-	VMOVUPS      8(CX)(R8*2), Z13
+	VMOVUPS      8(CX)(R9*2), Z13
 	VCMPPS       $0x07, Z0, Z0, K1
 	VCMPPS       $0x16, Z0, Z13, K1, K1
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z11, K1, Z1
 
 store:
-	MOVLQSX 4(R10), DX
-	MOVQ    DX, CX
+	MOVQ    BX, CX
 	SHRQ    $0x02, CX
 	VPERMPS Z1, Z12, Z1
 	VPMOVDB Z1, X1
 	VMOVQ   X1, (AX)(CX*1)
 	VPERMPS Z0, Z12, Z0
-	VMOVUPS Y0, (R9)(DX*1)
-	ADDQ    $0x10, R10
-	DECQ    R11
+	VMOVUPS Y0, (R10)(BX*1)
+	ADDQ    $0x10, R11
+	DECQ    R12
 	JNZ     step
-	ADDQ    xPlane+48(FP), DI
-	ADDQ    yPlane+64(FP), R9
+	ADDQ    xPlane+48(FP), R8
+	ADDQ    yPlane+64(FP), R10
 	MOVQ    yPlane+64(FP), CX
 	SHRQ    $0x02, CX
 	ADDQ    CX, AX
-	DECQ    BX
+	DECQ    SI
 	JNZ     plane
+	VZEROUPPER
+	RET
+
+// func planeSumsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
+// Requires: AVX, AVX512F
+TEXT ·planeSumsZ2(SB), NOSPLIT, $0-80
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	MOVQ    planes+0(FP), BX
+	MOVQ    masks+24(FP), SI
+	MOVQ    x+32(FP), DI
+	MOVQ    xRow+40(FP), R8
+	MOVQ    y+56(FP), R9
+	VMOVUPS evensZ<>+0(SB), Z9
+
+plane:
+	MOVQ steps+8(FP), R10
+	MOVQ n+16(FP), R11
+
+step:
+	MOVLQSX     (R10), AX
+	MOVLQSX     4(R10), DX
+	MOVLQSX     8(R10), CX
+	ADDQ        DI, AX
+	TESTQ       CX, CX
+	JS          whole
+	ADDQ        SI, CX
+	KMOVW       18(CX), K1
+	VEXPANDPS.Z (R9)(DX*1), K1, Z9
+	KMOVW       (CX), K1
+	VFMADD231PS (AX), Z9, K1, Z0
+	KMOVW       2(CX), K1
+	VFMADD231PS 4(AX), Z9, K1, Z1
+	KMOVW       4(CX), K1
+	VFMADD231PS 8(AX), Z9, K1, Z2
+	KMOVW       6(CX), K1
+	VFMADD231PS (AX)(R8*1), Z9, K1, Z3
+	KMOVW       8(CX), K1
+	VFMADD231PS 4(AX)(R8*1), Z9, K1, Z4
+	KMOVW       10(CX), K1
+	VFMADD231PS 8(AX)(R8*1), Z9, K1, Z5
+	KMOVW       12(CX), K1
+	VFMADD231PS (AX)(R8*2), Z9, K1, Z6
+	KMOVW       14(CX), K1
+	VFMADD231PS 4(AX)(R8*2), Z9, K1, Z7
+	KMOVW       16(CX), K1
+	VFMADD231PS 8(AX)(R8*2), Z9, K1, Z8
+	JMP         store
+
+whole:
+store:
+	ADDQ          $0x10, R10
+	DECQ          R11
+	JNZ           step
+	ADDQ          xPlane+48(FP), DI
+	ADDQ          yPlane+64(FP), R9
+	DECQ          BX
+	JNZ           plane
+	MOVQ          sum+72(FP), AX
+	VEXTRACTF64X4 $0x01, Z0, Y9
+	VADDPS        Y9, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X9
+	VADDPS        X9, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VADDSS        (AX), X0, X0
+	VMOVSS        X0, (AX)
+	VEXTRACTF64X4 $0x01, Z1, Y9
+	VADDPS        Y9, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X9
+	VADDPS        X9, X1, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VADDSS        4(AX), X1, X1
+	VMOVSS        X1, 4(AX)
+	VEXTRACTF64X4 $0x01, Z2, Y9
+	VADDPS        Y9, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X9
+	VADDPS        X9, X2, X2
+	VHADDPS       X2, X2, X2
+	VHADDPS       X2, X2, X2
+	VADDSS        8(AX), X2, X2
+	VMOVSS        X2, 8(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y9
+	VADDPS        Y9, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X9
+	VADDPS        X9, X3, X3
+	VHADDPS       X3, X3, X3
+	VHADDPS       X3, X3, X3
+	VADDSS        12(AX), X3, X3
+	VMOVSS        X3, 12(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y9
+	VADDPS        Y9, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X9
+	VADDPS        X9, X4, X4
+	VHADDPS       X4, X4, X4
+	VHADDPS       X4, X4, X4
+	VADDSS        16(AX), X4, X4
+	VMOVSS        X4, 16(AX)
+	VEXTRACTF64X4 $0x01, Z5, Y9
+	VADDPS        Y9, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X9
+	VADDPS        X9, X5, X5
+	VHADDPS       X5, X5, X5
+	VHADDPS       X5, X5, X5
+	VADDSS        20(AX), X5, X5
+	VMOVSS        X5, 20(AX)
+	VEXTRACTF64X4 $0x01, Z6, Y9
+	VADDPS        Y9, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X9
+	VADDPS        X9, X6, X6
+	VHADDPS       X6, X6, X6
+	VHADDPS       X6, X6, X6
+	VADDSS        24(AX), X6, X6
+	VMOVSS        X6, 24(AX)
+	VEXTRACTF64X4 $0x01, Z7, Y9
+	VADDPS        Y9, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X9
+	VADDPS        X9, X7, X7
+	VHADDPS       X7, X7, X7
+	VHADDPS       X7, X7, X7
+	VADDSS        28(AX), X7, X7
+	VMOVSS        X7, 28(AX)
+	VEXTRACTF64X4 $0x01, Z8, Y9
+	VADDPS        Y9, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X9
+	VADDPS        X9, X8, X8
+	VHADDPS       X8, X8, X8
+	VHADDPS       X8, X8, X8
+	VADDSS        32(AX), X8, X8
+	VMOVSS        X8, 32(AX)
 	VZEROUPPER
 	RET

@@ -24,6 +24,10 @@ func maxTapsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow i
 	panic(noAssembly)
 }
 
+func planeSumsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32) {
+	panic(noAssembly)
+}
+
 func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
@@ -33,6 +37,10 @@ func maxPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 }
 
 func maxTapsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8) {
+	panic(noAssembly)
+}
+
+func planeSumsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32) {
 	panic(noAssembly)
 }
 
@@ -56,6 +64,10 @@ func maxTapsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow i
 	panic(noAssembly)
 }
 
+func planeSumsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32) {
+	panic(noAssembly)
+}
+
 func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
@@ -65,5 +77,9 @@ func maxPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 }
 
 func maxTapsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8) {
+	panic(noAssembly)
+}
+
+func planeSumsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32) {
 	panic(noAssembly)
 }

@@ -206,6 +206,10 @@ const depthTaps = 9
 
 // depthBackwardWeight is the gradient by weights where every output channel sees one input channel.
 func depthBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
+	if planesFit(g) {
+		planeSums(p, g, as32(x), as32(dy), as32(dw))
+		return
+	}
 	taps := g.taps()
 	s := &directPlan{layout: newPlanes(g.in, g.stride, taps)}
 	s.cut(g.n, 1, g.out, taps, 1, planeElements)

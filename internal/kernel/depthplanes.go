@@ -54,7 +54,7 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 		inf := T(math.Inf(1))
 		clip = &[2]T{-inf, inf}
 	}
-	d := depthPlanes{planSteps(g), g.n, g.c, g.oc, as32(x), as32(w), as32(shift), as32(y), as32(clip[:])}
+	d := depthPlanes{planSteps(g, false), g.n, g.c, g.oc, as32(x), as32(w), as32(shift), as32(y), as32(clip[:])}
 	p.Range(g.n*g.oc, planeGrain(9*out), func(lo, hi int) {
 		if rest.none() {
 			d.run(lo, hi, hi)

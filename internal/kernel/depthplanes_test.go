@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -32,6 +33,9 @@ func TestDepthPlanes(t *testing.T) {
 					against(t, what, n, 0, func(y []float32) { ConvForward(nil, s, x, w, e, y, nil) })
 					dy := small(n, 6, 0) // the order of sums differs
 					against(t, what+" backward", len(x), 0, func(dx []float32) { ConvBackwardData(nil, s, dy, w, dx, nil) })
+					finite := small(len(x), 7, 0)
+					finite[0] = float32(math.NaN()) // stays in its channel
+					against(t, what+" weights", len(w), 0, func(dw []float32) { ConvBackwardWeight(nil, s, finite, dy, dw, nil) })
 				}
 			}
 		}

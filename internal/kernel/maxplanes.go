@@ -7,7 +7,7 @@ import (
 
 // maxPlanes is MaxPool, or with taps MaxPoolTaps, for windows that planesFit.
 func maxPlanes(p *Pool, g *geometry, x, y []float32, taps []uint8) {
-	d, in, out := planSteps(g), g.in.size(), g.out.size()
+	d, in, out := planSteps(g, false), g.in.size(), g.out.size()
 	offsets := g.taps()
 	p.Range(g.n*g.oc, planeGrain(4*out), func(lo, hi int) {
 		d.each(lo, hi, hi, func(i int) int { return hi - i }, func(i, planes int, apart bool) {

@@ -8,6 +8,7 @@ package kernel
 type planeSteps struct {
 	in, out, pad, stride triple // the first numbers are 1, 1, 0 and 1
 	down                 int    // rows from tap to tap
+	exact                bool   // masks leave out lanes that have no output, and one more says which have
 	steps                []planeStep
 	masks                []uint8
 	sets                 []maskSet
@@ -19,11 +20,11 @@ type planeStep struct {
 	masks    int64 // bytes from the beginning of all masks; < 0: every tap reads inside of the plane
 }
 
-// maskSet tells sets of masks apart: by the input column below the first lane's middle tap, and by its row where
-// the first or last rows of the plane are near.
+// maskSet tells sets of masks apart: by the column that the first lane's first tap reads, by its row where
+// the first or last rows of the plane are near, and by how many outputs there are.
 type maskSet struct {
-	column, above, below int
-	masks                int64
+	column, above, below, outputs int
+	masks                         int64
 }
 
 // planeLimit is how many outputs a plane may have: larger ones take longer to plan than is worth it.
@@ -38,9 +39,9 @@ func planesFit(g *geometry) bool {
 }
 
 // planSteps finds the steps for a convolution that planesFit.
-func planSteps(g *geometry) *planeSteps {
+func planSteps(g *geometry, exact bool) *planeSteps {
 	in, out, stride := g.in, g.out, g.stride
-	d := &planeSteps{in: in, out: out, pad: g.pad, stride: stride, down: g.dil[1], masks: make([]uint8, 1)}
+	d := &planeSteps{in: in, out: out, pad: g.pad, stride: stride, down: g.dil[1], exact: exact, masks: make([]uint8, 1)}
 	lanes := tileLanes()
 	if in[2] == out[2] && stride[1] == 1 && stride[2] == 1 {
 		for i := 0; i < out.size(); i += lanes {
@@ -58,7 +59,15 @@ func planSteps(g *geometry) *planeSteps {
 
 // step adds the outputs from (row, column) on. Where width is not 0, they go on in the next row.
 func (d *planeSteps) step(row, column, width int) {
-	s := planeStep{to: int32(4 * (row*d.out[2] + column))}
+	first := row*d.out[2] + column
+	s := planeStep{to: int32(4 * first)}
+	outputs := 0 // as far as it matters
+	switch {
+	case d.exact && width > 0:
+		outputs = min(tileLanes(), d.out.size()-first)
+	case d.exact:
+		outputs = min(tileLanes()/d.stride[2], d.out[2]-column)
+	}
 	row, column = row*d.stride[1]-d.pad[1], column*d.stride[2]-d.pad[2]
 	s.from = int32(4 * (row*d.in[2] + column))
 	// How many rows down the last lane's last tap is, at most.
@@ -66,7 +75,7 @@ func (d *planeSteps) step(row, column, width int) {
 	if width > 0 {
 		reach += tileLanes()/width + 1
 	}
-	set := maskSet{column: column, above: min(row, 0), below: min(d.in[1]-1-row-reach, 0)}
+	set := maskSet{column: column, above: min(row, 0), below: min(d.in[1]-1-row-reach, 0), outputs: outputs}
 	for _, q := range d.sets {
 		if set.masks = q.masks; q == set {
 			s.masks = q.masks
@@ -74,24 +83,27 @@ func (d *planeSteps) step(row, column, width int) {
 			return
 		}
 	}
-	set.masks = d.mask(row, column, width)
+	set.masks = d.mask(row, column, width, outputs)
 	s.masks = set.masks
 	d.sets, d.steps = append(d.sets, set), append(d.steps, s)
 }
 
-// mask adds masks for lanes whose first taps read from (row, column) on.
-func (d *planeSteps) mask(row, column, width int) int64 {
+// mask adds masks for lanes whose first taps read from (row, column) on, for so many outputs.
+func (d *planeSteps) mask(row, column, width, outputs int) int64 {
 	lanes := tileLanes()
-	var inside [9][16]bool
+	const taps = 9
+	var inside [taps + 1][16]bool
 	whole := true
 	for lane := range lanes {
 		r, c := row, column+lane
 		if width > 0 {
 			r, c = row+(c+d.pad[2])/width, (c+d.pad[2])%width-d.pad[2]
 		}
-		for t := range inside {
+		wanted := !d.exact || lane%d.stride[2] == 0 && lane/d.stride[2] < outputs
+		inside[taps][lane] = wanted
+		for t := range taps {
 			y, x := r+t/3*d.down, c+t%3
-			inside[t][lane] = y >= 0 && y < d.in[1] && x >= 0 && x < d.in[2]
+			inside[t][lane] = wanted && y >= 0 && y < d.in[1] && x >= 0 && x < d.in[2]
 			whole = whole && inside[t][lane]
 		}
 	}

@@ -17,6 +17,7 @@ func depthwise() {
 			depthPlanes(w, stride)
 			maxPlanes(w, stride)
 			maxTaps(w, stride)
+			planeSums(w, stride)
 		}
 	}
 }
@@ -168,18 +169,22 @@ func tapSums(w width) {
 	JNZ(LabelRef("image"))
 	sum := Load(Param("sum"), GP64())
 	for t := range acc {
-		a := acc[t]
-		if w.lanes == 16 {
-			VEXTRACTF64X4(Imm(1), a, v.AsY())
-			VADDPS(v.AsY(), a.AsY(), a.AsY())
-		}
-		VEXTRACTF128(Imm(1), a.AsY(), v.AsX())
-		VADDPS(v.AsX(), a.AsX(), a.AsX())
-		VHADDPS(a.AsX(), a.AsX(), a.AsX())
-		VHADDPS(a.AsX(), a.AsX(), a.AsX())
-		VADDSS(Mem{Base: sum, Disp: 4 * t}, a.AsX(), a.AsX())
-		VMOVSS(a.AsX(), Mem{Base: sum, Disp: 4 * t})
+		w.addSum(acc[t], v, Mem{Base: sum, Disp: 4 * t})
 	}
 	VZEROUPPER()
 	RET()
+}
+
+// addSum adds the elements of a, which it spoils like v, to a number in memory.
+func (w width) addSum(a, v reg.VecVirtual, to Mem) {
+	if w.lanes == 16 {
+		VEXTRACTF64X4(Imm(1), a, v.AsY())
+		VADDPS(v.AsY(), a.AsY(), a.AsY())
+	}
+	VEXTRACTF128(Imm(1), a.AsY(), v.AsX())
+	VADDPS(v.AsX(), a.AsX(), a.AsX())
+	VHADDPS(a.AsX(), a.AsX(), a.AsX())
+	VHADDPS(a.AsX(), a.AsX(), a.AsX())
+	VADDSS(to, a.AsX(), a.AsX())
+	VMOVSS(a.AsX(), to)
 }

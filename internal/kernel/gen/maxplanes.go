@@ -42,7 +42,7 @@ func maxPlanes(w width, stride int) {
 	} else {
 		nan = w.vec()
 	}
-	w.walk(stride, func() {}, func(p *planeWalk, masked bool) {
+	w.walk(stride, planeCode{step: func(p *planeWalk, masked bool) {
 		last := w.vec()
 		for t := range windowTaps {
 			x := p.value(t, masked, least)
@@ -60,14 +60,14 @@ func maxPlanes(w width, stride int) {
 				w.unordered(x, last, nan, t == 1)
 			}
 		}
-	}, func(*planeWalk, reg.Register) reg.VecVirtual {
+	}, result: func(*planeWalk) reg.VecVirtual {
 		if w.lanes == 16 {
 			VPTERNLOGD(Imm(255), best, best, nan, best)
 		} else {
 			VORPS(nan.(reg.VecVirtual), best, best)
 		}
 		return best
-	}, func(*planeWalk) {})
+	}})
 }
 
 // unordered notes in nan where x or y is NaN, of which it knows nothing yet if first.
@@ -108,7 +108,7 @@ func maxTaps(w width, stride int) {
 			number(t, numbers[t])
 		}
 	}
-	w.walk(stride, func() {}, func(p *planeWalk, masked bool) {
+	w.walk(stride, planeCode{step: func(p *planeWalk, masked bool) {
 		VMOVAPS(least, best)
 		number(noTap, which)
 		for t := range windowTaps {
@@ -129,18 +129,18 @@ func maxTaps(w width, stride int) {
 			VBLENDVPS(c, x, best, best)
 			VBLENDVPS(c, i8(int32(t)), which, which)
 		}
-	}, func(p *planeWalk, at reg.Register) reg.VecVirtual {
+	}, result: func(p *planeWalk) reg.VecVirtual {
 		to := GP64()
-		MOVQ(at, to)
+		MOVQ(p.to, to)
 		SHRQ(Imm(2), to)
 		p.storeTaps(which, Mem{Base: taps, Index: to, Scale: 1})
 		return best
-	}, func(*planeWalk) {
+	}, next: func(*planeWalk) {
 		step := GP64()
 		Load(Param("yPlane"), step)
 		SHRQ(Imm(2), step)
 		ADDQ(step, taps)
-	})
+	}})
 }
 
 // storeTaps stores every stride-th number of v as a byte; it spoils v.

@@ -17,7 +17,9 @@ const windowTaps = 9
 type planeWalk struct {
 	width
 	stride int
+	y      reg.GPVirtual
 	from   reg.GPVirtual // what the first tap of a step reads
+	to     reg.GPVirtual // how many bytes behind y the outputs of a step are
 	row    reg.GPVirtual // bytes from row to row of taps
 	masks  reg.GPVirtual // of a step
 	evens  reg.VecVirtual
@@ -31,48 +33,63 @@ func (w width) planeDoc(stride int) string {
 		w.lanes, w.lanes/stride, stride, w.maskBytes())
 }
 
-// walk writes the loops. plane prepares a plane, step computes outputs, masked or not, finish returns them,
-// given how many bytes behind the beginning of y they belong; next moves on to the next plane.
-func (w width) walk(stride int, plane func(), step func(p *planeWalk, masked bool), finish func(p *planeWalk, at reg.Register) reg.VecVirtual, next func(p *planeWalk)) {
-	p := &planeWalk{width: w, stride: stride, from: GP64(), masks: GP64()}
+// planeCode is what a kernel does on the way.
+type planeCode struct {
+	plane  func()                            // prepares a plane
+	step   func(p *planeWalk, masked bool)   // reads windows, masked or not
+	result func(p *planeWalk) reg.VecVirtual // to be stored; nil: nothing is
+	next   func(p *planeWalk)                // moves on to the next plane
+	end    func()                            // comes last
+}
+
+// walk writes the loops.
+func (w width) walk(stride int, code planeCode) {
+	p := &planeWalk{width: w, stride: stride, from: GP64(), masks: GP64(), to: GP64()}
 	planes := Load(Param("planes"), GP64())
 	masks := Load(Param("masks"), GP64())
 	x := Load(Param("x"), GP64())
 	p.row = Load(Param("xRow"), GP64()).(reg.GPVirtual)
-	y := Load(Param("y"), GP64())
+	p.y = Load(Param("y"), GP64()).(reg.GPVirtual)
 	at, n := GP64(), GP64()
 	if stride == 2 {
 		p.evens = w.vec()
 		VMOVUPS(w.evenLanes(), p.evens)
 	}
 	Label("plane")
-	plane()
+	if code.plane != nil {
+		code.plane()
+	}
 	Load(Param("steps"), at)
 	Load(Param("n"), n)
 	Label("step")
 	MOVLQSX(Mem{Base: at}, p.from)
+	MOVLQSX(Mem{Base: at, Disp: 4}, p.to)
 	MOVLQSX(Mem{Base: at, Disp: 8}, p.masks)
 	ADDQ(x, p.from)
 	TESTQ(p.masks, p.masks)
 	JS(LabelRef("whole"))
 	ADDQ(masks, p.masks)
-	step(p, true)
+	code.step(p, true)
 	JMP(LabelRef("store"))
 	Label("whole")
-	step(p, false)
+	code.step(p, false)
 	Label("store")
-	to := p.masks // of no use any more
-	MOVLQSX(Mem{Base: at, Disp: 4}, to)
-	result := finish(p, to)
-	w.storeEvery(stride, result, p.evens, Mem{Base: y, Index: to, Scale: 1})
+	if code.result != nil {
+		w.storeEvery(stride, code.result(p), p.evens, Mem{Base: p.y, Index: p.to, Scale: 1})
+	}
 	ADDQ(Imm(16), at)
 	DECQ(n)
 	JNZ(LabelRef("step"))
 	ADDQ(NewParamAddr("xPlane", 48), x)
-	ADDQ(NewParamAddr("yPlane", 64), y)
-	next(p)
+	ADDQ(NewParamAddr("yPlane", 64), p.y)
+	if code.next != nil {
+		code.next(p)
+	}
 	DECQ(planes)
 	JNZ(LabelRef("plane"))
+	if code.end != nil {
+		code.end()
+	}
 	VZEROUPPER()
 	RET()
 }
@@ -151,12 +168,12 @@ func depthPlanes(w width, stride int) {
 	clip := Load(Param("clip"), GP64())
 	VBROADCASTSS(Mem{Base: clip}, lo)
 	VBROADCASTSS(Mem{Base: clip, Disp: 4}, hi)
-	w.walk(stride, func() {
+	w.walk(stride, planeCode{plane: func() {
 		for t := range weight {
 			VBROADCASTSS(Mem{Base: f, Disp: 4 * t}, weight[t])
 		}
 		VBROADCASTSS(Mem{Base: shift}, start)
-	}, func(p *planeWalk, masked bool) {
+	}, step: func(p *planeWalk, masked bool) {
 		VMOVAPS(start, acc)
 		for t := range weight {
 			switch {
@@ -170,12 +187,12 @@ func depthPlanes(w width, stride int) {
 				VFMADD231PS(z, weight[t], acc)
 			}
 		}
-	}, func(*planeWalk, reg.Register) reg.VecVirtual {
+	}, result: func(*planeWalk) reg.VecVirtual {
 		VMAXPS(acc, lo, acc) // this order keeps NaN
 		VMINPS(acc, hi, acc)
 		return acc
-	}, func(*planeWalk) {
+	}, next: func(*planeWalk) {
 		ADDQ(Imm(4*windowTaps), f)
 		ADDQ(Imm(4), shift)
-	})
+	}})
 }
