@@ -157,4 +157,11 @@ func TestAssemblyMove(t *testing.T) {
 			t.Errorf("MaxPool %d: indices %v, the portable kernel has %v", n, index, want)
 		}
 	}
+	for _, n := range []int{2, 3, 9, 16, 21, 40} {
+		s := &PoolShape{N: 2, C: 3, In: []int{n, n + 3}, Out: []int{n / 2, (n + 3) / 2}, Kernel: []int{2, 2}, Stride: []int{2, 2}}
+		in, out := 6*n*(n+3), 6*(n/2)*((n+3)/2)
+		x, dy := small(in, 1, 0), small(out, 2, 0)
+		against(t, fmt.Sprint("AveragePool ", n), out, 0, func(y []float32) { AveragePool(nil, s, x, y) })
+		against(t, fmt.Sprint("AveragePoolGrad ", n), in, 0, func(dx []float32) { AveragePoolGrad(nil, s, dy, dx) })
+	}
 }

@@ -8,6 +8,10 @@ func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
 		s.planes(p, &w, func(i int) { y[i] = sum(x[i*in:][:in]) / T(in) })
 		return
 	}
+	if single[T]() && out > 0 && w.quarters() {
+		meanQuarters(p, s, &w, as32(x), as32(y))
+		return
+	}
 	buffer := borrow[T](out + s.C*ker)
 	defer giveBack(buffer)
 	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
@@ -28,6 +32,10 @@ func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
 		s.planes(p, &w, func(i int) { Fill(nil, dx[i*in:][:in], dy[i]/T(in)) })
 		return
 	}
+	if single[T]() && out > 0 && w.quarters() {
+		meanQuartersBack(p, s, &w, as32(dy), as32(dx))
+		return
+	}
 	buffer := borrow[T](out + s.C*ker + planes*out)
 	defer giveBack(buffer)
 	n, ones, share := (*buffer)[:out], (*buffer)[out:][:s.C*ker], (*buffer)[out+s.C*ker:][:planes*out]
@@ -35,6 +43,30 @@ func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
 	Fill(nil, ones, 1)
 	BinaryRow(p, OpDiv, planes, out, share, dy, n)
 	ConvBackwardData(p, s.convolution(), share, ones, dx, nil)
+}
+
+// meanQuarters is AveragePool for windows of 2×2 side by side.
+func meanQuarters(p *Pool, s *PoolShape, w *window, x, y []float32) {
+	in, out := w.in[1]*w.in[2], w.out[1]*w.out[2]
+	p.Range(s.N*s.C*w.in[0], planeGrain(4*out), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			mean2x2(w.out[1], w.out[2], &x[i*in], w.in[2]*4, &y[i*out])
+		}
+	})
+}
+
+// meanQuartersBack is AveragePoolGrad for such windows.
+func meanQuartersBack(p *Pool, s *PoolShape, w *window, dy, dx []float32) {
+	in, out := w.in[1]*w.in[2], w.out[1]*w.out[2]
+	complete := 4*out == in
+	p.Range(s.N*s.C*w.in[0], planeGrain(4*out), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if !complete {
+				clear(dx[i*in:][:in])
+			}
+			mean2x2Back(w.out[1], w.out[2], &dy[i*out], &dx[i*in], w.in[2]*4)
+		}
+	})
 }
 
 // divisors sets n to what AveragePool divides each point of a plane by.

@@ -14,7 +14,17 @@ func max2x2(rows int, n int, x *float32, xRow int, y *float32, taps *uint8)
 //go:noescape
 func max2x2Alone(rows int, n int, x *float32, xRow int, y *float32)
 
+// mean2x2 sets y, rows of n, to the mean of each 2×2 elements of x. Rows of x are xRow bytes apart.
+//
+//go:noescape
+func mean2x2(rows int, n int, x *float32, xRow int, y *float32)
+
 // max2x2Back sets each 2×2 elements of dx to 0, but that of the tap to dy. Rows of dx are xRow bytes apart; up to 8 bytes behind taps are read.
 //
 //go:noescape
 func max2x2Back(rows int, n int, dy *float32, taps *uint8, dx *float32, xRow int)
+
+// mean2x2Back sets each 2×2 elements of dx to a quarter of dy. Rows of dx are xRow bytes apart.
+//
+//go:noescape
+func mean2x2Back(rows int, n int, dy *float32, dx *float32, xRow int)

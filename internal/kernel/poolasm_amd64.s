@@ -281,6 +281,103 @@ rowend:
 	VZEROUPPER
 	RET
 
+// func mean2x2(rows int, n int, x *float32, xRow int, y *float32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mean2x2(SB), NOSPLIT, $0-40
+	MOVQ rows+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ xRow+24(FP), BX
+	MOVQ y+32(FP), SI
+	MOVQ DX, DI
+	MOVQ DX, R8
+	ADDQ BX, R8
+
+rowloop:
+	MOVQ CX, R9
+
+eight:
+	CMPQ    R9, $0x08
+	JLT     rest
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VSHUFPS $0x88, Y1, Y0, Y2
+	VSHUFPS $0xdd, Y1, Y0, Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS 32(R8), Y3
+	VSHUFPS $0x88, Y3, Y1, Y4
+	VSHUFPS $0xdd, Y3, Y1, Y1
+	VADDPS  Y0, Y2, Y2
+	VADDPS  Y1, Y4, Y4
+	VADDPS  Y4, Y2, Y2
+	VMULPS  c3e800000<>+0(SB), Y2, Y2
+	VPERMQ  $0xd8, Y2, Y2
+	VMOVUPS Y2, (SI)
+	ADDQ    $0x40, DI
+	ADDQ    $0x40, R8
+	ADDQ    $0x20, SI
+	SUBQ    $0x08, R9
+	JMP     eight
+
+rest:
+	TESTQ      R9, R9
+	JZ         rowend
+	MOVQ       R9, R10
+	ADDQ       R10, R10
+	MOVQ       $0x00000008, R11
+	CMPQ       R10, R11
+	CMOVQLT    R10, R11
+	SUBQ       R11, R10
+	LEAQ       tailmask<>+0(SB), R12
+	NEGQ       R11
+	VMOVDQU    32(R12)(R11*4), Y0
+	LEAQ       tailmask<>+0(SB), R11
+	NEGQ       R10
+	VMOVDQU    32(R11)(R10*4), Y1
+	MOVQ       R9, R11
+	LEAQ       tailmask<>+0(SB), R9
+	NEGQ       R11
+	VMOVDQU    32(R9)(R11*4), Y2
+	VMASKMOVPS (DI), Y0, Y3
+	VMASKMOVPS 32(DI), Y1, Y4
+	VSHUFPS    $0x88, Y4, Y3, Y5
+	VSHUFPS    $0xdd, Y4, Y3, Y3
+	VMASKMOVPS (R8), Y0, Y0
+	VMASKMOVPS 32(R8), Y1, Y1
+	VSHUFPS    $0x88, Y1, Y0, Y4
+	VSHUFPS    $0xdd, Y1, Y0, Y0
+	VADDPS     Y3, Y5, Y5
+	VADDPS     Y0, Y4, Y4
+	VADDPS     Y4, Y5, Y5
+	VMULPS     c3e800000<>+0(SB), Y5, Y5
+	VPERMQ     $0xd8, Y5, Y5
+	VMASKMOVPS Y5, Y2, (SI)
+	MOVQ       CX, DI
+	ANDQ       $0x07, DI
+	SHLQ       $0x02, DI
+	ADDQ       DI, SI
+
+rowend:
+	ADDQ BX, DX
+	ADDQ BX, DX
+	MOVQ DX, DI
+	MOVQ DX, R8
+	ADDQ BX, R8
+	DECQ AX
+	JNZ  rowloop
+	VZEROUPPER
+	RET
+
+DATA c3e800000<>+0(SB)/4, $0x3e800000
+DATA c3e800000<>+4(SB)/4, $0x3e800000
+DATA c3e800000<>+8(SB)/4, $0x3e800000
+DATA c3e800000<>+12(SB)/4, $0x3e800000
+DATA c3e800000<>+16(SB)/4, $0x3e800000
+DATA c3e800000<>+20(SB)/4, $0x3e800000
+DATA c3e800000<>+24(SB)/4, $0x3e800000
+DATA c3e800000<>+28(SB)/4, $0x3e800000
+GLOBL c3e800000<>(SB), RODATA|NOPTR, $32
+
 // func max2x2Back(rows int, n int, dy *float32, taps *uint8, dx *float32, xRow int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·max2x2Back(SB), NOSPLIT, $0-48
@@ -396,3 +493,98 @@ DATA c00000000<>+20(SB)/4, $0x00000000
 DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
+
+// func mean2x2Back(rows int, n int, dy *float32, dx *float32, xRow int)
+// Requires: AVX, CMOV
+TEXT ·mean2x2Back(SB), NOSPLIT, $0-40
+	MOVQ rows+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ dx+24(FP), BX
+	MOVQ xRow+32(FP), SI
+	MOVQ BX, DI
+	MOVQ BX, R8
+	ADDQ SI, R8
+
+rowloop:
+	MOVQ CX, R9
+
+eight:
+	CMPQ       R9, $0x08
+	JLT        rest
+	VMOVUPS    (DX), Y0
+	VMULPS     c3e800000<>+0(SB), Y0, Y0
+	VMOVAPS    Y0, Y1
+	VMOVAPS    Y0, Y2
+	VUNPCKLPS  Y2, Y1, Y3
+	VUNPCKHPS  Y2, Y1, Y2
+	VPERM2F128 $0x20, Y2, Y3, Y1
+	VPERM2F128 $0x31, Y2, Y3, Y2
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVAPS    Y0, Y1
+	VMOVAPS    Y0, Y0
+	VUNPCKLPS  Y0, Y1, Y2
+	VUNPCKHPS  Y0, Y1, Y0
+	VPERM2F128 $0x20, Y0, Y2, Y1
+	VPERM2F128 $0x31, Y0, Y2, Y0
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y0, 32(R8)
+	ADDQ       $0x40, DI
+	ADDQ       $0x40, R8
+	ADDQ       $0x20, DX
+	SUBQ       $0x08, R9
+	JMP        eight
+
+rest:
+	TESTQ      R9, R9
+	JZ         rowend
+	MOVQ       R9, R10
+	ADDQ       R10, R10
+	MOVQ       $0x00000008, R11
+	CMPQ       R10, R11
+	CMOVQLT    R10, R11
+	SUBQ       R11, R10
+	LEAQ       tailmask<>+0(SB), R12
+	NEGQ       R11
+	VMOVDQU    32(R12)(R11*4), Y0
+	LEAQ       tailmask<>+0(SB), R11
+	NEGQ       R10
+	VMOVDQU    32(R11)(R10*4), Y1
+	MOVQ       R9, R11
+	LEAQ       tailmask<>+0(SB), R9
+	NEGQ       R11
+	VMOVDQU    32(R9)(R11*4), Y2
+	VMASKMOVPS (DX), Y2, Y2
+	VMULPS     c3e800000<>+0(SB), Y2, Y2
+	VMOVAPS    Y2, Y3
+	VMOVAPS    Y2, Y4
+	VUNPCKLPS  Y4, Y3, Y5
+	VUNPCKHPS  Y4, Y3, Y4
+	VPERM2F128 $0x20, Y4, Y5, Y3
+	VPERM2F128 $0x31, Y4, Y5, Y4
+	VMASKMOVPS Y3, Y0, (DI)
+	VMASKMOVPS Y4, Y1, 32(DI)
+	VMOVAPS    Y2, Y3
+	VMOVAPS    Y2, Y2
+	VUNPCKLPS  Y2, Y3, Y4
+	VUNPCKHPS  Y2, Y3, Y2
+	VPERM2F128 $0x20, Y2, Y4, Y3
+	VPERM2F128 $0x31, Y2, Y4, Y2
+	VMASKMOVPS Y3, Y0, (R8)
+	VMASKMOVPS Y2, Y1, 32(R8)
+	MOVQ       CX, DI
+	ANDQ       $0x07, DI
+	SHLQ       $0x02, DI
+	ADDQ       DI, DX
+
+rowend:
+	ADDQ SI, BX
+	ADDQ SI, BX
+	MOVQ BX, DI
+	MOVQ BX, R8
+	ADDQ SI, R8
+	DECQ AX
+	JNZ  rowloop
+	VZEROUPPER
+	RET

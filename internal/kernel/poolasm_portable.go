@@ -8,4 +8,8 @@ func max2x2(rows int, n int, x *float32, xRow int, y *float32, taps *uint8) { pa
 
 func max2x2Alone(rows int, n int, x *float32, xRow int, y *float32) { panic(noAssembly) }
 
+func mean2x2(rows int, n int, x *float32, xRow int, y *float32) { panic(noAssembly) }
+
 func max2x2Back(rows int, n int, dy *float32, taps *uint8, dx *float32, xRow int) { panic(noAssembly) }
+
+func mean2x2Back(rows int, n int, dy *float32, dx *float32, xRow int) { panic(noAssembly) }

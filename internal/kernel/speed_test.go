@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"runtime"
 	"testing"
 	"time"
 )
@@ -34,13 +33,6 @@ func fmaPeak() yardstick {
 	return y
 }
 
-// memoryPeak adds arrays too large for any cache (the triad of STREAM), reading and writing counted.
-func memoryPeak(workers int) yardstick {
-	const n = 1 << 22
-	x, y, z := random[float32](workers*n, 1), random[float32](workers*n, 2), make([]float32, workers*n)
-	return yardstick{"%triad", "GB/s", 12 * n, func(w int) { Add(nil, z[w*n:(w+1)*n], x[w*n:(w+1)*n], y[w*n:(w+1)*n]) }}
-}
-
 // compare reports at which rate f does its work, and which share that is of what the same threads
 // reach on the yardstick. Both are run in turn, and the fastest of each counts: other processes
 // slow both down, but not for ever. It returns the time of the fastest.
@@ -61,37 +53,4 @@ func (y yardstick) compare(b *testing.B, p *Pool, work float64, f func()) time.D
 	b.ReportMetric(rate, y.unit)
 	b.ReportMetric(100*rate/(float64(threads)*y.work/float64(peak)), y.name)
 	return got
-}
-
-func BenchmarkMemory(b *testing.B) {
-	const n = 1 << 23
-	x, y, z := random[float32](n, 1), random[float32](n, 2), make([]float32, n)
-	m, v := make([]float32, 64), make([]float32, 64)
-	memory := memoryPeak(2)
-	for _, c := range []struct {
-		name   string
-		arrays float64 // read or written in full
-		f      func(p *Pool)
-	}{
-		{"Add", 3, func(p *Pool) { Add(p, z, x, y) }},
-		{"Relu", 2, func(p *Pool) { Relu(p, z, x) }},
-		{"ReluGrad", 3, func(p *Pool) { ReluGrad(p, z, x, y) }},
-		{"Exp", 2, func(p *Pool) { Exp(p, z, x) }},
-		{"Erf", 2, func(p *Pool) { Erf(p, z, x) }},
-		{"Tanh", 2, func(p *Pool) { Tanh(p, z, x) }},
-		{"Sum", 1, func(p *Pool) { Sum(p, x) }},
-		{"ChannelMoments", 1, func(p *Pool) { ChannelMoments(p, 16, 64, n/1024, x, m, v) }},
-		{"Transpose", 2, func(p *Pool) { Transpose(p, z, x, []int{n / 2048, 2048}, []int{1, 0}) }},
-	} {
-		for threads := 1; threads <= min(2, runtime.GOMAXPROCS(0)); threads++ {
-			b.Run(c.name+[]string{"", "/threads=1", "/threads=2"}[threads], func(b *testing.B) {
-				p := NewPool(threads)
-				defer p.Close()
-				for b.Loop() {
-					c.f(p)
-				}
-				memory.compare(b, p, 4*n*c.arrays, func() { c.f(p) })
-			})
-		}
-	}
 }

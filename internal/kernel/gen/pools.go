@@ -6,12 +6,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pools are maxima over windows of 2×2 that do not overlap: eight results come of sixteen
+// pools are maxima and means over windows of 2×2 that do not overlap: eight results come of sixteen
 // neighbours in each of two rows.
 func pools() {
-	max2x2("max2x2", true)
-	max2x2("max2x2Alone", false)
-	max2x2Back()
+	pool2x2("max2x2", "the largest of each 2×2 elements of x, NaN if any is", true, nil)
+	pool2x2("max2x2Alone", "the largest of each 2×2 elements of x, NaN if any is", false, largest)
+	pool2x2("mean2x2", "the mean of each 2×2 elements of x", false, mean)
+	pool2x2Back("max2x2Back", "sets each 2×2 elements of dx to 0, but that of the tap to dy", true)
+	pool2x2Back("mean2x2Back", "sets each 2×2 elements of dx to a quarter of dy", false)
 }
 
 // halves writes a loop over rows of n results. body gets masks for the first and second eight
@@ -48,9 +50,11 @@ func halves(rows, n reg.Register, body func(first, second, result mask), advance
 	RET()
 }
 
-func max2x2(name string, tapped bool) {
+// pool2x2 makes a pooling, which combine does by leaving the result in z[0], or one for the largest
+// elements and which they are.
+func pool2x2(name, what string, tapped bool, combine func(z [4]reg.VecVirtual)) {
 	sig := "func(rows, n int, x *float32, xRow int, y *float32"
-	doc := name + " sets y, rows of n, to the largest of each 2×2 elements of x, NaN if any is"
+	doc := name + " sets y, rows of n, to " + what
 	if tapped {
 		sig += ", taps *uint8"
 		doc += ", and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower; up to 8 bytes behind taps are written, too"
@@ -95,7 +99,7 @@ func max2x2(name string, tapped bool) {
 			VPACKUSWB(high, high, high)
 			VMOVQ(high, Mem{Base: taps})
 		} else {
-			largest(z)
+			combine(z)
 		}
 		VPERMQ(Imm(0xd8), best, best)
 		store(best, result, Mem{Base: y})
@@ -151,14 +155,31 @@ func largest(z [4]reg.VecVirtual) {
 	VORPS(nan, z[0], z[0])
 }
 
-func max2x2Back() {
-	TEXT("max2x2Back", NOSPLIT, "func(rows, n int, dy *float32, taps *uint8, dx *float32, xRow int)")
-	Doc("max2x2Back sets each 2×2 elements of dx to 0, but that of the tap to dy. Rows of dx are xRow bytes apart; up to 8 bytes behind taps are read.")
+// mean sets z[0] to the mean of z.
+func mean(z [4]reg.VecVirtual) {
+	VADDPS(z[1], z[0], z[0])
+	VADDPS(z[3], z[2], z[2])
+	VADDPS(z[2], z[0], z[0])
+	VMULPS(f8(0.25), z[0], z[0])
+}
+
+// pool2x2Back makes the gradient of a pooling.
+func pool2x2Back(name, what string, tapped bool) {
+	sig, doc := "func(rows, n int, dy *float32, dx *float32, xRow int)", name+" "+what+". Rows of dx are xRow bytes apart"
+	if tapped {
+		sig = "func(rows, n int, dy *float32, taps *uint8, dx *float32, xRow int)"
+		doc += "; up to 8 bytes behind taps are read"
+	}
+	TEXT(name, NOSPLIT, sig)
+	Doc(doc + ".")
 	Pragma("noescape")
 	rows := Load(Param("rows"), GP64())
 	n := Load(Param("n"), GP64())
 	dy := Load(Param("dy"), GP64())
-	taps := Load(Param("taps"), GP64())
+	var taps reg.Register
+	if tapped {
+		taps = Load(Param("taps"), GP64())
+	}
 	x := Load(Param("dx"), GP64())
 	xRow := Load(Param("xRow"), GP64())
 	up, low, rest := GP64(), GP64(), GP64()
@@ -171,13 +192,22 @@ func max2x2Back() {
 	halves(rows, n, func(first, second, result mask) {
 		d, tap := YMM(), YMM()
 		load(Mem{Base: dy}, result, d)
-		VPMOVZXBD(Mem{Base: taps}, tap)
+		if tapped {
+			VPMOVZXBD(Mem{Base: taps}, tap)
+		} else {
+			VMULPS(f8(0.25), d, d)
+		}
 		for r, p := range []reg.Register{up, low} {
 			a, b, lo, hi := YMM(), YMM(), YMM(), YMM()
-			VPCMPEQD(i8(int32(2*r)), tap, a)
-			VPCMPEQD(i8(int32(2*r+1)), tap, b)
-			VANDPS(d, a, a)
-			VANDPS(d, b, b)
+			if tapped {
+				VPCMPEQD(i8(int32(2*r)), tap, a)
+				VPCMPEQD(i8(int32(2*r+1)), tap, b)
+				VANDPS(d, a, a)
+				VANDPS(d, b, b)
+			} else {
+				VMOVAPS(d, a)
+				VMOVAPS(d, b)
+			}
 			VUNPCKLPS(b, a, lo)
 			VUNPCKHPS(b, a, hi)
 			VPERM2F128(Imm(0x20), hi, lo, a)
@@ -188,7 +218,9 @@ func max2x2Back() {
 		if result != nil {
 			MOVQ(n, rest)
 			ANDQ(Imm(7), rest)
-			ADDQ(rest, taps)
+			if tapped {
+				ADDQ(rest, taps)
+			}
 			SHLQ(Imm(2), rest)
 			ADDQ(rest, dy)
 		}
@@ -196,7 +228,9 @@ func max2x2Back() {
 		ADDQ(Imm(64), up)
 		ADDQ(Imm(64), low)
 		ADDQ(Imm(32), dy)
-		ADDQ(Imm(8), taps)
+		if tapped {
+			ADDQ(Imm(8), taps)
+		}
 	}, func() {
 		ADDQ(xRow, x)
 		ADDQ(xRow, x)

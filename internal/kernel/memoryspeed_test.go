@@ -1,0 +1,109 @@
+package kernel
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// triad adds two arrays of n elements for each thread (the triad of STREAM), turns times; what is
+// read and written counts.
+func triad(threads, n, turns int) yardstick {
+	x, y, z := random[float32](threads*n, 1), random[float32](threads*n, 2), make([]float32, threads*n)
+	return yardstick{"%triad", "GB/s", float64(12 * n * turns), func(w int) {
+		for range turns {
+			Add(nil, z[w*n:(w+1)*n], x[w*n:(w+1)*n], y[w*n:(w+1)*n])
+		}
+	}}
+}
+
+// BenchmarkMemory compares functions that do little for each element with the triad on arrays of
+// the same size: in the second cache level, and in memory.
+func BenchmarkMemory(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		n    int // elements of each array
+	}{{"cache", 1 << 15}, {"memory", 1 << 23}} {
+		for _, c := range memoryFunctions(size.n) {
+			for threads := 1; threads <= min(2, runtime.GOMAXPROCS(0)); threads++ {
+				b.Run(fmt.Sprintf("%s/%s/threads=%d", size.name, c.name, threads), func(b *testing.B) {
+					p := NewPool(threads)
+					defer p.Close()
+					turns := max(1, 1<<20/size.n)
+					many := func() {
+						for range turns {
+							c.f(p)
+						}
+					}
+					for b.Loop() {
+						many()
+					}
+					triad(threads, size.n/threads, turns).compare(b, p, float64(turns)*4*float64(size.n)*c.arrays, many)
+				})
+			}
+		}
+	}
+}
+
+// memoryFunction is a function on arrays of n elements, so many of which it reads or writes in full.
+type memoryFunction struct {
+	name   string
+	arrays float64
+	f      func(p *Pool)
+}
+
+// memoryFunctions are functions on arrays of n elements: 4 images of 16 channels, or rows of 512
+// columns.
+func memoryFunctions(n int) []memoryFunction {
+	const channels, images, cols = 16, 4, 512
+	x, y, z := random[float32](n, 1), random[float32](n, 2), make([]float32, n)
+	c1, c2, c3, c4, c5 := random[float32](channels, 3), random[float32](channels, 4), make([]float32, channels), make([]float32, channels), make([]float32, channels)
+	w1, w2, w3, w4 := random[float32](cols, 5), random[float32](cols, 6), make([]float32, cols), make([]float32, cols)
+	rows, space := n/cols, n/channels/images
+	m1, m2 := make([]float32, rows), make([]float32, rows)
+	variance := random[float32](channels, 7)
+	for i, v := range variance {
+		variance[i] = v*v + 1
+	}
+	pool := &PoolShape{N: images, C: channels, In: []int{space / 8, 8}, Out: []int{space / 16, 4}, Kernel: []int{2, 2}, Stride: []int{2, 2}}
+	relu := Epilogue[float32]{Act: Activation{Kind: ActRelu}}
+	return []memoryFunction{
+		{"Copy", 2, func(p *Pool) { p.Range(n, 1<<14, func(lo, hi int) { copy(z[lo:hi], x[lo:hi]) }) }},
+		{"Add", 3, func(p *Pool) { Add(p, z, x, y) }},
+		{"Scale", 2, func(p *Pool) { Scale(p, 3, z, x) }},
+		{"Div", 3, func(p *Pool) { Div(p, z, x, y) }},
+		{"AddRow", 2, func(p *Pool) { BinaryRow(p, OpAdd, rows, cols, z, x, w1) }},
+		{"AddColumn", 2, func(p *Pool) { BinaryCol(p, OpAdd, rows, cols, z, x, m1) }},
+		{"Axpy", 3, func(p *Pool) { Axpy(p, 0.5, x, z) }},
+		{"Relu", 2, func(p *Pool) { Relu(p, z, x) }},
+		{"ReluGrad", 3, func(p *Pool) { ReluGrad(p, z, x, y) }},
+		{"Exp", 2, func(p *Pool) { Exp(p, z, x) }},
+		{"Log", 2, func(p *Pool) { Log(p, z, x) }},
+		{"Erf", 2, func(p *Pool) { Erf(p, z, x) }},
+		{"Tanh", 2, func(p *Pool) { Tanh(p, z, x) }},
+		{"Sigmoid", 2, func(p *Pool) { Sigmoid(p, z, x) }},
+		{"Gelu", 2, func(p *Pool) { Gelu(p, z, x) }},
+		{"GeluGrad", 3, func(p *Pool) { GeluGrad(p, z, x, y) }},
+		{"Swish", 2, func(p *Pool) { Swish(p, 1, z, x) }},
+		{"HardSwish", 2, func(p *Pool) { HardSwish(p, z, x) }},
+		{"Sum", 1, func(p *Pool) { Sum(p, x) }},
+		{"Dot", 2, func(p *Pool) { Dot(p, x, y) }},
+		{"Max", 1, func(p *Pool) { Max(p, x) }},
+		{"ReduceRows", 1, func(p *Pool) { Reduce(p, ReduceMean, rows, cols, 1, m1, x) }},
+		{"ReduceColumns", 1, func(p *Pool) { Reduce(p, ReduceSum, 1, rows, cols, w3, x) }},
+		{"ReduceMax", 1, func(p *Pool) { Reduce(p, ReduceMax, rows, cols, 1, m1, x) }},
+		{"Softmax", 2, func(p *Pool) { Softmax(p, rows, cols, 1, z, x) }},
+		{"SoftmaxGrad", 3, func(p *Pool) { SoftmaxGrad(p, rows, cols, 1, z, x, y) }},
+		{"LayerNorm", 2, func(p *Pool) { LayerNorm(p, rows, cols, 1e-5, x, w1, w2, z, m1, m2) }},
+		{"LayerNormGrad", 3, func(p *Pool) { LayerNormGrad(p, rows, cols, x, w1, m1, m2, y, z, w3, w4, nil) }},
+		{"BatchNorm", 2, func(p *Pool) { BatchNorm(p, images, channels, space, 1e-5, x, c1, c2, c1, variance, z) }},
+		{"BatchNormTrain", 2, func(p *Pool) { BatchNormTrain(p, images, channels, space, 1e-5, x, c1, c2, relu, c3, c4, z) }},
+		{"BatchNormGrad", 3, func(p *Pool) {
+			BatchNormGrad(p, images, channels, space, 1e-5, true, x, y, Gate[float32]{}, c1, c2, variance, z, c4, c5)
+		}},
+		{"ChannelSum", 1, func(p *Pool) { ChannelSum(p, images, channels, space, x, c3) }},
+		{"MaxPool", 1.25, func(p *Pool) { MaxPool(p, pool, x, z[:n/4], nil) }},
+		{"AveragePool", 1.25, func(p *Pool) { AveragePool(p, pool, x, z[:n/4]) }},
+		{"Transpose", 2, func(p *Pool) { Transpose(p, z, x, []int{rows, cols}, []int{1, 0}) }},
+	}
+}
