@@ -65,7 +65,7 @@ func memoryFunctions(n int) []memoryFunction {
 	for i, v := range variance {
 		variance[i] = v*v + 1
 	}
-	pool := &PoolShape{N: images, C: channels, In: []int{space / 8, 8}, Out: []int{space / 16, 4}, Kernel: []int{2, 2}, Stride: []int{2, 2}}
+	pool := &PoolShape{N: images, C: channels, In: []int{space / 32, 32}, Out: []int{space / 64, 16}, Kernel: []int{2, 2}, Stride: []int{2, 2}}
 	relu := Epilogue[float32]{Act: Activation{Kind: ActRelu}}
 	return []memoryFunction{
 		{"Copy", 2, func(p *Pool) { p.Range(n, 1<<14, func(lo, hi int) { copy(z[lo:hi], x[lo:hi]) }) }},
