@@ -3,6 +3,7 @@ package nn
 import (
 	"bytes"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -176,8 +177,14 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 	for param, n := range st.params {
 		x.Keep(n, param.kept)
 	}
+	if o.Lean && x.Stats().Arena >= large {
+		debug.FreeOSMemory() // what lowering and compiling left, before the program takes its memory
+	}
 	return x, nil
 }
+
+// large is the size in bytes of a program beside whose compilation a garbage collection costs nothing.
+const large = 16 << 20
 
 func (p *programs) give(x *engine.Program, v variant) {
 	if x == nil {

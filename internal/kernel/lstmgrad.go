@@ -39,7 +39,7 @@ func LSTMGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scra
 		for i := range rows {
 			binaryVV(OpMul, hidden[i*hid:][:hid], x.gates[(4*i+1)*hid:][:hid], x.outputs[i*hid:][:hid])
 		}
-		prev := before(s, d.H0, hidden, take(scratch, rows*hid))
+		prev := before(s, d.H0, hidden, cells) // whose memory is free by now
 		Gemm(p, true, false, 4*hid, hid, rows, 1, dg, 4*hid, prev, hid, 0, g.DR, hid)
 	}
 }

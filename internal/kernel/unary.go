@@ -87,6 +87,12 @@ func Map[T, U any](p *Pool, dst []U, x []T, f func(T) U) {
 
 // Fill sets every element of dst to v.
 func Fill[E any](p *Pool, dst []E, v E) {
+	if p == nil { // a function value for each of many small fills would be much garbage
+		for i := range dst {
+			dst[i] = v
+		}
+		return
+	}
 	p.Range(len(dst), 1<<16, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			dst[i] = v
