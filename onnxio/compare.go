@@ -54,6 +54,15 @@ func (t Tolerance) Compare(got, want dtype.Value) (maxAbs float64, err error) {
 			}
 		}
 		return maxAbs, nil
+	case *dtype.Map:
+		g, ok := got.(*dtype.Map)
+		if !ok {
+			return 0, fmt.Errorf("want %s, got %s", describe(want), describe(got))
+		}
+		if _, err := (Tolerance{}).Compare(g.Keys, w.Keys); err != nil {
+			return 0, fmt.Errorf("keys: %w", err)
+		}
+		return t.Compare(g.Values, w.Values)
 	case *dtype.Optional:
 		if g, ok := got.(*dtype.Optional); ok {
 			got = g.Item
@@ -79,6 +88,8 @@ func describe(v dtype.Value) string {
 		return "nothing"
 	case *dtype.Sequence:
 		return fmt.Sprintf("a sequence of %d", len(v.Items))
+	case *dtype.Map:
+		return fmt.Sprintf("a map of %d", v.Keys.Size())
 	case *dtype.Optional:
 		return fmt.Sprintf("optional %s", describe(v.Item))
 	}

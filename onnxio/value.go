@@ -19,7 +19,7 @@ const (
 	KindSparse
 	KindSequence
 	KindOptional
-	KindMap // not read: no operator here takes or gives one
+	KindMap
 )
 
 // String is ONNX's word: "tensor", "sparse_tensor", "seq", "optional", "map".
@@ -70,7 +70,7 @@ func decodeSequence(p *onnxpb.SequenceProto, elem dtype.DType, ext *externalFile
 	var err error
 	switch kind := onnxpb.SequenceProto_DataType(p.GetElemType()); kind {
 	case onnxpb.SequenceProto_UNDEFINED:
-		if len(p.TensorValues)+len(p.SparseTensorValues)+len(p.SequenceValues)+len(p.OptionalValues) > 0 {
+		if len(p.TensorValues)+len(p.SparseTensorValues)+len(p.SequenceValues)+len(p.OptionalValues)+len(p.MapValues) > 0 {
 			err = fmt.Errorf("has values but no element type")
 		}
 	case onnxpb.SequenceProto_TENSOR:
@@ -84,6 +84,10 @@ func decodeSequence(p *onnxpb.SequenceProto, elem dtype.DType, ext *externalFile
 	case onnxpb.SequenceProto_SEQUENCE:
 		for i := 0; i < len(p.SequenceValues) && err == nil; i++ {
 			err = add(decodeSequence(p.SequenceValues[i], elem, ext, depth+1))
+		}
+	case onnxpb.SequenceProto_MAP:
+		for i := 0; i < len(p.MapValues) && err == nil; i++ {
+			err = add(decodeMap(p.MapValues[i], ext))
 		}
 	case onnxpb.SequenceProto_OPTIONAL:
 		for i := 0; i < len(p.OptionalValues) && err == nil; i++ {
@@ -125,7 +129,7 @@ func decodeOptional(p *onnxpb.OptionalProto, elem dtype.DType, ext *externalFile
 	case p.OptionalValue != nil:
 		v, err = decodeOptional(p.OptionalValue, elem, ext, depth+1)
 	case p.MapValue != nil:
-		err = fmt.Errorf("maps are not supported")
+		v, err = decodeMap(p.MapValue, ext)
 	}
 	if err != nil {
 		return fail(err)
@@ -154,6 +158,12 @@ func decodeValue(p proto.Message, elem dtype.DType, ext *externalFiles) (dtype.V
 			return nil, err
 		}
 		return s, nil
+	case *onnxpb.MapProto:
+		m, err := decodeMap(p, ext)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
 	case *onnxpb.OptionalProto:
 		o, err := decodeOptional(p, elem, ext, 0)
 		if err != nil {
@@ -171,6 +181,8 @@ func encodeValue(name string, v dtype.Value) (proto.Message, error) {
 		return encodeSequence(name, v)
 	case *dtype.Optional:
 		return encodeOptional(name, v)
+	case *dtype.Map:
+		return encodeMap(name, v)
 	}
 	return encodeTensor(name, v)
 }
@@ -190,6 +202,9 @@ func encodeSequence(name string, s *dtype.Sequence) (*onnxpb.SequenceProto, erro
 		case *onnxpb.SequenceProto:
 			kind = onnxpb.SequenceProto_SEQUENCE
 			p.SequenceValues = append(p.SequenceValues, m)
+		case *onnxpb.MapProto:
+			kind = onnxpb.SequenceProto_MAP
+			p.MapValues = append(p.MapValues, m)
 		case *onnxpb.OptionalProto:
 			kind = onnxpb.SequenceProto_OPTIONAL
 			p.OptionalValues = append(p.OptionalValues, m)
@@ -216,6 +231,9 @@ func encodeOptional(name string, o *dtype.Optional) (*onnxpb.OptionalProto, erro
 	case *dtype.Sequence:
 		kind = onnxpb.OptionalProto_SEQUENCE
 		p.SequenceValue, err = encodeSequence("", v)
+	case *dtype.Map:
+		kind = onnxpb.OptionalProto_MAP
+		p.MapValue, err = encodeMap("", v)
 	case *dtype.Optional:
 		kind = onnxpb.OptionalProto_OPTIONAL
 		p.OptionalValue, err = encodeOptional("", v)

@@ -32,6 +32,8 @@ func ReadValue(r io.Reader, kind Kind, elem dtype.DType) (Named, error) {
 		p = &onnxpb.SequenceProto{}
 	case KindOptional:
 		p = &onnxpb.OptionalProto{}
+	case KindMap:
+		p = &onnxpb.MapProto{}
 	default:
 		return Named{}, fmt.Errorf("reading a value of kind %v is not supported", kind)
 	}

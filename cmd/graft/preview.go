@@ -38,6 +38,8 @@ func preview(v value, most int) string {
 		for _, x := range v.Items[:min(n, 3)] {
 			parts = append(parts, op.TypeOf(x).String()+" "+preview(x, most))
 		}
+	case *dtype.Map:
+		return preview(v.Keys, most) + ": " + preview(v.Values, most)
 	case *dtype.Optional:
 		if v.Item == nil {
 			return "nothing"
@@ -72,6 +74,8 @@ func asObject(v onnxio.Named) object {
 			items = append(items, asObject(onnxio.Named{Value: i}))
 		}
 		o.Data = items
+	case *dtype.Map:
+		o.Data = map[string]any{"keys": asObject(onnxio.Named{Value: x.Keys}), "values": asObject(onnxio.Named{Value: x.Values})}
 	case *dtype.Optional:
 		if x.Item != nil {
 			o.Data = asObject(onnxio.Named{Value: x.Item})

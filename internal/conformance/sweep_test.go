@@ -40,7 +40,7 @@ type argument struct {
 // sweeps are the random models of operators, by a name for each family.
 var sweeps = []map[string]func(r *draw) trial{
 	arithmeticSweeps, windowSweeps, resizeSweeps, movementSweeps, indexSweeps, reductionSweeps, recurrentSweeps,
-	quantizedSweeps, detectionSweeps, normalizationSweeps, spectralSweeps, oldSweeps, classicalSweeps,
+	quantizedSweeps, detectionSweeps, normalizationSweeps, spectralSweeps, oldSweeps, classicalSweeps, vectorSweeps,
 }
 
 // TestSweep compares random models of single operators with ONNX Runtime. What ONNX Runtime

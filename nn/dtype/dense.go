@@ -120,7 +120,7 @@ func rawLen(d *tensor.Dense) int {
 	return n
 }
 
-// DTypeOf is the element type of v, that of its items for a Sequence or an Optional.
+// DTypeOf is the element type of v, that of its items for a Sequence, an Optional or a Map.
 func DTypeOf(v Value) DType {
 	switch v := v.(type) {
 	case nil:
@@ -129,6 +129,8 @@ func DTypeOf(v Value) DType {
 		return v.Elem
 	case *Optional:
 		return v.Elem
+	case *Map:
+		return DTypeOf(v.Values)
 	}
 	return Of(v.Dtype())
 }

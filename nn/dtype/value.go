@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Value is what an operator takes and gives: a *tensor.Dense, *Strings, *Sequence or *Optional.
+// Value is what an operator takes and gives: a *tensor.Dense, *Strings, *Sequence, *Optional or *Map.
 // It has the methods of gorgonia.Value, so that each of them is one and flows through a graph.
 type Value interface {
 	Shape() tensor.Shape
@@ -21,7 +21,7 @@ type Value interface {
 	fmt.Formatter
 }
 
-var _ = []Value{(*tensor.Dense)(nil), (*Strings)(nil), (*Sequence)(nil), (*Optional)(nil)}
+var _ = []Value{(*tensor.Dense)(nil), (*Strings)(nil), (*Sequence)(nil), (*Optional)(nil), (*Map)(nil)}
 
 // Strings is a tensor of strings, row by row. A *tensor.Dense cannot hold them: it hides the
 // pointers from the garbage collector.

@@ -31,6 +31,9 @@ func copyValue(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return []dtype.Value{s}, err
 	case *dtype.Sequence:
 		return []dtype.Value{&dtype.Sequence{Elem: v.Elem, Items: append([]dtype.Value(nil), v.Items...)}}, nil
+	case *dtype.Map:
+		m := *v
+		return []dtype.Value{&m}, nil
 	case *dtype.Optional:
 		o := *v
 		return []dtype.Value{&o}, nil

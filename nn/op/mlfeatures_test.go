@@ -37,6 +37,19 @@ func TestFeatures(t *testing.T) {
 	)
 }
 
+func TestSupportVectors(t *testing.T) {
+	x := optest.Floats([]int{2, 1}, 1, -1)
+	optest.Run(t,
+		optest.Case{Name: "linear", Config: op.SVMRegressorConfig{Coefficients: []float32{2}, KernelType: "LINEAR", Transform: "NONE", Rho: []float32{0.5}}, In: values(x), Want: values(optest.Floats([]int{2, 1}, 2.5, -1.5))},
+		optest.Case{Name: "one class", Config: op.SVMRegressorConfig{Coefficients: []float32{1, 1}, Params: []float32{1, 0, 2}, KernelType: "POLY", Transform: "NONE", Supports: 2, OneClass: true, Rho: []float32{-3}, Vectors: []float32{1, 0}},
+			In: values(x), Want: values(optest.Floats([]int{2, 1}, -1, -1))},
+		optest.Case{Name: "two classes", Config: op.SVMClassifierConfig{IntLabels: []int{5, 9}, Coefficients: []float32{1, -2}, KernelType: "LINEAR", Transform: "NONE", Rho: []float32{0.5}, Vectors: []float32{1, 1}, PerClass: []int{1, 1}},
+			In: values(x), Outputs: 2, Want: values(optest.Ints(9, 5), optest.Floats([]int{2, 2}, 0.5, -0.5, -1.5, 1.5))},
+	)
+	optest.Fails(t, optest.Case{Config: op.SVMClassifierConfig{IntLabels: []int{5, 9}, Coefficients: []float32{1}, KernelType: "LINEAR", Transform: "NONE", Rho: []float32{0.5}, Vectors: []float32{1, 1}, PerClass: []int{1, 1}}, In: values(x)})
+	optest.Fails(t, optest.Case{Config: op.SVMRegressorConfig{Coefficients: []float32{1}, KernelType: "COSINE", Transform: "NONE", Rho: []float32{0}}, In: values(x)})
+}
+
 func TestEncoders(t *testing.T) {
 	x := words(t, []int{3}, "a", "b", "c")
 	optest.Run(t,

@@ -235,6 +235,8 @@ func storage(t Type) tensor.Dtype {
 		return dtype.SequenceType
 	case Optional:
 		return dtype.OptionalType
+	case Map:
+		return dtype.MapType
 	}
 	return t.DType.Tensor()
 }

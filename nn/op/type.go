@@ -59,10 +59,18 @@ func TypeOf(v dtype.Value) Type {
 			e = TypeOf(v.Item)
 		}
 		return Type{Kind: Optional, Elem: &e}
+	case *dtype.Map:
+		return mapType(dtype.DTypeOf(v.Keys), dtype.DTypeOf(v.Values))
 	case *dtype.Strings:
 		return Shaped(dtype.String, v.Shape()...)
 	}
 	return Shaped(dtype.Of(v.Dtype()), v.Shape()...)
+}
+
+// mapType is a map from keys to values of the given types.
+func mapType(keys, values DType) Type {
+	e := T(values)
+	return Type{Kind: Map, DType: keys, Elem: &e}
 }
 
 // Present says whether there is a value at all.
@@ -164,6 +172,15 @@ func (t Type) Concrete() string {
 // ParseType reads the text form that String writes.
 func ParseType(s string) (Type, error) {
 	s = strings.TrimSpace(s)
+	if inner, ok := strings.CutPrefix(s, "map("); ok && strings.HasSuffix(inner, ")") {
+		key, value, _ := strings.Cut(inner[:len(inner)-1], ",")
+		k, err := dtype.Parse(strings.TrimSpace(key))
+		if err != nil {
+			return Type{}, fmt.Errorf("type %q: %w", s, err)
+		}
+		e, err := ParseType(value)
+		return Type{Kind: Map, DType: k, Elem: &e}, err
+	}
 	for name, kind := range map[string]Kind{"seq(": Sequence, "optional(": Optional, "sparse(": Sparse} {
 		if strings.HasPrefix(s, name) && strings.HasSuffix(s, ")") {
 			e, err := ParseType(s[len(name) : len(s)-1])
