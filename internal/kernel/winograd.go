@@ -82,7 +82,7 @@ func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 		for s := 0; s < strips; s += 2 {
 			n := min(2, strips-s)
 			for q := range w.points() {
-				right := u[w.weightPoint(q)*point+s*k*winogradLanes:]
+				right := u[w.weightPoint[q]*point+s*k*winogradLanes:]
 				pointProduct(false, n, (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false)
 			}
 			w.store(worker, lo, hi, s, n, m, room)
@@ -119,7 +119,7 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
 			}
 			for q := range w.points() {
-				right := u[w.weightPoint(q)*point:]
+				right := u[w.weightPoint[q]*point:]
 				pointProduct(false, strips, tiles, kc, v.v[q*v.point+from:], v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0)
 			}
 		}

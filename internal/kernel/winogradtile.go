@@ -16,8 +16,9 @@ type winogradTile struct {
 	g           []float64 // kinds×3
 
 	// Several points may multiply with the same weights: kind tells with which, of kinds different ones.
-	kind  []int
-	kinds int
+	kind        []int
+	kinds       int
+	weightPoint []int // the same for the products of both dimensions; newTile sets it
 
 	narrow, wide winogradKernels
 }
@@ -34,9 +35,14 @@ type winogradKernels struct {
 func (t *winogradTile) points() int       { return t.side * t.side }
 func (t *winogradTile) weightPoints() int { return t.kinds * t.kinds }
 
-// weightPoint is which weights a point multiplies with.
-func (t *winogradTile) weightPoint(point int) int {
-	return t.kind[point/t.side]*t.kinds + t.kind[point%t.side]
+// newTile completes t.
+func newTile(t *winogradTile) *winogradTile {
+	for _, row := range t.kind {
+		for _, column := range t.kind {
+			t.weightPoint = append(t.weightPoint, row*t.kinds+column)
+		}
+	}
+	return t
 }
 
 // sandwich computes lanes vectors side by side: dst = a·src·aᵀ with a to×from, or transposed from×to.

@@ -5,7 +5,7 @@ import "math"
 // Tiles with stride 1 are F(m×m, 3×3), whose matrices come from Toom and Cook's interpolation.
 
 // winograd2 interpolates at 0, ±1 and ∞.
-var winograd2 = &winogradTile{
+var winograd2 = newTile(&winogradTile{
 	m: 2, side: 4, reach: 4, step: 2,
 	kind: []int{0, 1, 2, 3}, kinds: 4,
 	bt: []float64{
@@ -26,7 +26,7 @@ var winograd2 = &winogradTile{
 	},
 	narrow: winogradKernels{winograd2Input8, winograd2Delta8, winograd2Output8, winograd2Weights8, winograd2Gradient8},
 	wide:   winogradKernels{winograd2Input16, winograd2Delta16, winograd2Output16, winograd2Weights16, winograd2Gradient16},
-}
+})
 
 const (
 	rootHalf = math.Sqrt2 / 2
@@ -35,7 +35,7 @@ const (
 
 // winograd4 interpolates at 0, ±1/√2, ±√2 and ∞, which lose less precision than the usual 0, ±1, ±2
 // and ∞ because powers of the points and of their inverses are equally large.
-var winograd4 = &winogradTile{
+var winograd4 = newTile(&winogradTile{
 	m: 4, side: 6, reach: 6, step: 4,
 	kind: []int{0, 1, 2, 3, 4, 5}, kinds: 6,
 	bt: []float64{
@@ -62,12 +62,12 @@ var winograd4 = &winogradTile{
 	},
 	narrow: winogradKernels{winograd4Input8, winograd4Delta8, winograd4Output8, winograd4Weights8, winograd4Gradient8},
 	wide:   winogradKernels{winograd4Input16, winograd4Delta16, winograd4Output16, winograd4Weights16, winograd4Gradient16},
-}
+})
 
 // winogradHalving is for stride 2: two outputs y₀ = w₀x₀ + w₁x₁ + w₂x₂ and y₁ = w₀x₂ + w₁x₃ + w₂x₄. The
 // inputs in even places meet the outer taps, F(2, 2) with points 0, 1 and ∞; those in odd places meet
 // the middle one, and their points share its weights.
-var winogradHalving = &winogradTile{
+var winogradHalving = newTile(&winogradTile{
 	m: 2, side: 5, reach: 5, step: 4,
 	kind: []int{0, 1, 2, 3, 3}, kinds: 4,
 	bt: []float64{
@@ -89,11 +89,11 @@ var winogradHalving = &winogradTile{
 	},
 	narrow: winogradKernels{winogradHalvingInput8, winogradHalvingDelta8, winogradHalvingOutput8, winogradHalvingWeights8, winogradHalvingGradient8},
 	wide:   winogradKernels{winogradHalvingInput16, winogradHalvingDelta16, winogradHalvingOutput16, winogradHalvingWeights16, winogradHalvingGradient16},
-}
+})
 
 // winogradDoubling is the gradient by data of a convolution with stride 2, with taps turned by 180°: four
 // outputs y₀ = w₁x₀, y₁ = w₀x₀ + w₂x₁, y₂ = w₁x₁, y₃ = w₀x₁ + w₂x₂.
-var winogradDoubling = &winogradTile{
+var winogradDoubling = newTile(&winogradTile{
 	m: 4, side: 5, reach: 3, step: 2,
 	kind: []int{0, 1, 2, 3, 3}, kinds: 4,
 	bt: []float64{
@@ -112,11 +112,11 @@ var winogradDoubling = &winogradTile{
 	g:      winogradHalving.g,
 	narrow: winogradKernels{input: winogradDoublingInput8, output: winogradDoublingOutput8, weights: winogradHalvingWeights8},
 	wide:   winogradKernels{input: winogradDoublingInput16, output: winogradDoublingOutput16, weights: winogradHalvingWeights16},
-}
+})
 
 // winogradQuad is for planes of 2×2 points with a border of zeros, which it does not multiply: two
 // outputs y₀ = w₁x₀ + w₂x₁ and y₁ = w₀x₀ + w₁x₁.
-var winogradQuad = &winogradTile{
+var winogradQuad = newTile(&winogradTile{
 	m: 2, side: 3, reach: 2, step: 2,
 	kind: []int{0, 1, 2}, kinds: 3,
 	bt: []float64{
@@ -135,4 +135,4 @@ var winogradQuad = &winogradTile{
 	},
 	narrow: winogradKernels{winogradQuadInput8, winogradQuadDelta8, winogradQuadOutput8, winogradQuadWeights8, winogradQuadGradient8},
 	wide:   winogradKernels{winogradQuadInput16, winogradQuadDelta16, winogradQuadOutput16, winogradQuadWeights16, winogradQuadGradient16},
-}
+})

@@ -104,8 +104,8 @@ func (w *winogradGradient[T]) transform(p *Pool, lo, hi int, v, d grid[T], rooms
 // the sum over tiles, and over the points that multiply with these weights, for the input channels from
 // up to end. o and from begin groups.
 func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m grid[T], add bool) {
-	for q := range w.points() {
-		if w.weightPoint(q) != u {
+	for q, of := range w.weightPoint {
+		if of != u {
 			continue
 		}
 		for c := from; c < end; c += winogradPair {
