@@ -27,6 +27,7 @@ const (
 	ActHardSwish // x*(x/6 + 1/2 clipped to [0, 1])
 	ActSilu      // x/(1+exp(-x))
 	ActGelu      // x*(1+erf(x/sqrt(2)))/2
+	ActGeluTanh  // the same by tanh, see GeluTanh
 )
 
 // Activation is a function with its parameters, which are always used as given, and by the

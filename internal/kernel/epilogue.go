@@ -80,6 +80,8 @@ func activate[T Float](a Activation, x []T) {
 		swishInto(1, x, x)
 	case ActGelu:
 		geluInto(x, x)
+	case ActGeluTanh:
+		geluTanhInto(x, x)
 	default:
 		apply(a, x)
 	}

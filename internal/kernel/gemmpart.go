@@ -155,57 +155,6 @@ func (w *worker[T]) packStrips(jc, je int) {
 	}
 }
 
-// block is some rows of the left operand.
-type block[T Float] struct {
-	i, rows  int
-	a, a2    []T // the rows, those from mr on in a2
-	rsA, csA int
-	bias     []T
-}
-
-// fillLD is how far apart the rows of a left operand lie that is not in memory.
-func (w *worker[T]) fillLD() int { return (w.kc+7)&^7 + 8 }
-
-// prepare packs blocks q0 to q1 of the left operand, and lists them.
-func (w *worker[T]) prepare(q0, q1 int) []block[T] {
-	list := w.list[:q1-q0]
-	i0, from := w.row(q0), w.panels
-	switch {
-	case w.left != nil:
-		w.left.fill(i0, w.row(q1)-i0, w.l, w.kc, w.panels, w.fillLD())
-	case w.inTurn:
-		w.packInTurn(q0, q1)
-	}
-	for q, i := q0, i0; q < q1; q++ {
-		b := block[T]{i: i, rows: w.row(q+1) - i, rsA: w.rsA, csA: w.csA}
-		second := mr * w.rsA // where the rows from mr on begin
-		switch {
-		case w.left != nil:
-			b.rsA, b.csA = w.fillLD(), 1
-			b.a, second = w.panels[(i-i0)*b.rsA:], mr*b.rsA
-		case w.inTurn:
-			b.a, b.rsA, b.csA, second = w.inPanel(q-q0, i), 1, w.tall, mr
-		case w.packA:
-			b.a, b.rsA, b.csA, second = from, 1, mr, mr*w.kc
-			for ; i < b.i+b.rows; i += mr {
-				w.packPanel(i, min(mr, b.i+b.rows-i), from[:second])
-				from = from[second:]
-			}
-		default:
-			b.a = w.a[i*w.rsA+w.l*w.csA:]
-		}
-		if b.rows > mr {
-			b.a2 = b.a[second:]
-		}
-		if w.flags&flagBias != 0 {
-			b.bias = w.bias[b.i:][:b.rows]
-		}
-		i = b.i + b.rows
-		list[q-q0] = b
-	}
-	return list
-}
-
 // multiply multiplies blocks q0 to q1 of rows with columns jc to je. Where the rows of B stay in the
 // second cache level, each block of rows meets all columns in turn: C is written in the order of its
 // memory. Else as many rows as the cache holds meet each strip.

@@ -20,6 +20,7 @@ func gelu() []*Op {
 		of: func(c Config) pointwise {
 			if c.(GeluConfig).Approximate == "tanh" {
 				return pointwise{f: geluTanh, need: "x", grad: geluTanhGrad,
+					act: kernel.Activation{Kind: kernel.ActGeluTanh},
 					f32: kernel.GeluTanh[float32], f64: kernel.GeluTanh[float64], g32: kernel.GeluTanhGrad[float32], g64: kernel.GeluTanhGrad[float64]}
 			}
 			return pointwise{f: geluErf, need: "x", grad: geluErfGrad,

@@ -40,6 +40,9 @@ func TestProductEnding(t *testing.T) {
 			}
 			return do(op.GeluConfig{}, apply("Add", y, in[3]))
 		}},
+		{"bias, gelu by tanh", [][]int{{6, 20}, {20, 40}, {40}}, func(in gorgonia.Nodes) *gorgonia.Node {
+			return do(op.GeluConfig{Approximate: "tanh"}, gemm(in...))
+		}},
 		{"stack with one matrix, relu", [][]int{{2, 3, 4}, {4, 5}, {2, 3, 5}}, func(in gorgonia.Nodes) *gorgonia.Node {
 			return apply("Relu", apply("Add", apply("MatMul", in[0], in[1]), in[2]))
 		}},
