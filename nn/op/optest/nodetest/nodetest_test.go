@@ -17,9 +17,6 @@ import (
 // numpy is why some folders cannot pass: what they expect was drawn by another generator.
 const numpy = "expects the random numbers of NumPy"
 
-// jpeg is why pictures differ by a few grey levels.
-const jpeg = "Go's decoder repeats chroma samples where libjpeg interpolates"
-
 // skipped folders cannot pass; one that does fails the test.
 var skipped = map[string]string{
 	"test_training_dropout":              numpy,
@@ -32,8 +29,6 @@ var skipped = map[string]string{
 	"test_bernoulli_double_expanded":     numpy,
 	"test_bernoulli_seed":                numpy,
 	"test_bernoulli_seed_expanded":       numpy,
-	"test_image_decoder_decode_jpeg_rgb": jpeg,
-	"test_image_decoder_decode_jpeg_bgr": jpeg,
 }
 
 // TestNode runs the node folders of $GRAFT_SHARED/onnx-backend whose operators are there:
