@@ -173,12 +173,14 @@ func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T,
 
 // depthBackwardData is the gradient by data where every input channel has one output channel.
 func depthBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T, scratch Scratch[T]) {
-	if g.stride.size() == 1 {
-		back := g.turned()
-		if planesFit(&back) {
-			depthPlanesForward(p, &back, dy, turnedPoints(g.oc, g.ker.size(), w, scratch), Epilogue[T]{}, dx, scratch)
-			return
-		}
+	turned := func() []T { return turnedPoints(g.oc, g.ker.size(), w, scratch) }
+	if back := g.turned(); g.stride.size() == 1 && planesFit(&back) {
+		depthPlanesForward(p, &back, dy, turned(), Epilogue[T]{}, dx, scratch)
+		return
+	}
+	if back, ok := g.stuffed(); ok {
+		stuffedBackward(p, g, &back, as32(dy), as32(turned()), as32(dx))
+		return
 	}
 	d := depthwise[T]{
 		n: g.n, outputs: g.c, multiple: 1, in: g.out, stride: triple{1, 1, 1},

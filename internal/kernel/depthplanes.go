@@ -27,9 +27,10 @@ func turnedPoints[T Float](channels, points int, w []T, scratch Scratch[T]) []T 
 // depthPlanes is a depthwise 3×3 convolution plane by plane.
 type depthPlanes struct {
 	*planeSteps
-	n, inputs, outputs int // images and all channels
-	x, w, shift, y     []float32
-	clip               []float32
+	inputs, outputs int // all channels
+	first           int // the plane that x begins with
+	x, w, shift, y  []float32
+	clip            []float32
 }
 
 // depthPlanesForward computes y = conv(x, w), finished as e says, for shapes that planesFit.
@@ -54,7 +55,7 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 		inf := T(math.Inf(1))
 		clip = &[2]T{-inf, inf}
 	}
-	d := depthPlanes{planSteps(g, false), g.n, g.c, g.oc, as32(x), as32(w), as32(shift), as32(y), as32(clip[:])}
+	d := depthPlanes{planSteps(g, false), g.c, g.oc, 0, as32(x), as32(w), as32(shift), as32(y), as32(clip[:])}
 	p.Range(g.n*g.oc, planeGrain(9*out), func(lo, hi int) {
 		if rest.none() {
 			d.run(lo, hi, hi)
@@ -78,7 +79,7 @@ func (d *depthPlanes) run(lo, hi, end int) {
 		return d.outputs - i%d.outputs // up to the end of the image
 	}, func(i, planes int, apart bool) {
 		c, out := i%d.outputs, d.out.size()
-		x, y := d.x[(i/d.outputs*d.inputs+c/multiple)*in:], d.y[i*out:][:planes*out]
+		x, y := d.x[(i/d.outputs*d.inputs+c/multiple-d.first)*in:], d.y[i*out:][:planes*out]
 		if !apart {
 			d.call(planes, x, d.w[9*c:], d.shift[c:], y)
 			return
