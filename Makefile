@@ -7,7 +7,7 @@ export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
 FUZZTIME ?= 20s
 RACY = ./internal/kernel/... ./internal/engine/... ./nn/... ./train/data/...
-ARM64_TESTS = Assembly|Functions|Binary|Unary|Vector|Transpose|Pooling|BatchNorm|Softmax|Affine|ClipGrad
+ARM64_TESTS = Assembly|Functions|Binary|Unary|Vector|Transpose|Pooling|BatchNorm|Softmax|Affine|ClipGrad|Smooth|LayerNorm|Recurrent
 TARGETS = darwin/arm64 windows/amd64 linux/arm64 js/wasm linux/386 linux/riscv64
 
 # The product: everything compiles without C.

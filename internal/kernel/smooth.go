@@ -44,7 +44,7 @@ func SwishGrad[T Float](p *Pool, a T, dx, dy, x []T) {
 // exp(x[i]) is a normal number. dst may be x.
 func Mish[T Float](p *Pool, dst, x []T) { unary(p, dst, x, mishInto) }
 
-// MishGrad multiplies dy by the derivative of Mish at x, in float32 to 2e-6 of dy. dx may be dy.
+// MishGrad multiplies dy by the derivative of Mish at x, in float32 to 4e-6 of dy. dx may be dy.
 func MishGrad[T Float](p *Pool, dx, dy, x []T) { unaryGrad(p, dx, dy, x, mishGradInto) }
 
 // HardSwish computes dst[i] = x[i]*(x[i]/6 + 1/2 clipped to [0, 1]). dst may be x.

@@ -46,7 +46,7 @@ func smoothFunctions[T Float]() []struct {
 			func(x float64) float64 { s := logistic(2 * x); return s + 2*x*s*(1-s) }, 4, 0, 2e-6},
 		{"mish", Mish[T], MishGrad[T],
 			func(x float64) float64 { return x * softTanh(x) },
-			func(x float64) float64 { t := softTanh(x); return t + x*logistic(x)*(1-t*t) }, 6, 0, 2e-6},
+			func(x float64) float64 { t := softTanh(x); return t + x*logistic(x)*(1-t*t) }, 6, 0, 4e-6},
 		{"hard swish", HardSwish[T], HardSwishGrad[T],
 			func(x float64) float64 { return x * clip(x/6+0.5) },
 			func(x float64) float64 {
