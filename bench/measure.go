@@ -61,7 +61,7 @@ func measure(name string, threads int, o options) (*result, error) {
 	}
 	r.Load = ms(time.Since(start))
 	start = time.Now()
-	out, err := g.Run(ctx, s.x)
+	out, err := g.Run(ctx, s.x[0])
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func measure(name string, threads int, o options) (*result, error) {
 	}
 	if o.only != "train" {
 		if r.Infer, err = profiled(o, func() (float64, error) {
-			x, cpu, err := timed(o, func(int) error { _, err := g.Run(ctx, s.x); return err })
+			x, cpu, err := timed(o, func(int) error { _, err := g.Run(ctx, s.x[0]); return err })
 			r.InferCPU = cpu
 			return x, err
 		}); err != nil {
@@ -98,13 +98,12 @@ func measure(name string, threads int, o options) (*result, error) {
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// timeTraining times steps that rotate over four batches.
+// timeTraining times steps that rotate over the batches.
 func timeTraining(ctx context.Context, g *nn.Graph, s *sample, o options, r *result) (float64, error) {
 	t, err := trainer(g, s)
 	if err != nil {
 		return 0, err
 	}
-	xs, ys := s.rolled(4)
 	var before, after runtime.MemStats
 	n := 0
 	step := func(i int) error {
@@ -113,7 +112,7 @@ func timeTraining(ctx context.Context, g *nn.Graph, s *sample, o options, r *res
 			n = 0
 		}
 		n++
-		_, err := t.Step(ctx, data.Sample{X: []*tensor.Dense{xs[i%4]}, Y: []*tensor.Dense{ys[i%4]}})
+		_, err := t.Step(ctx, data.Sample{X: []*tensor.Dense{s.x[i%batches]}, Y: []*tensor.Dense{s.y[i%batches]}})
 		return err
 	}
 	x, cpu, err := timed(o, step)
@@ -200,7 +199,7 @@ func checkLosses(ctx context.Context, g *nn.Graph, s *sample) (float64, error) {
 	}
 	worst, allowed := 0.0, 1e-6 // relative, doubled at each step: 2e-3 at the last
 	for i, want := range s.exact {
-		info, err := t.Step(ctx, data.Sample{X: []*tensor.Dense{s.x}, Y: []*tensor.Dense{s.y}})
+		info, err := t.Step(ctx, data.Sample{X: []*tensor.Dense{s.x[0]}, Y: []*tensor.Dense{s.y[0]}})
 		if err != nil {
 			return 0, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,13 +14,17 @@ import (
 
 // sample is what PyTorch computed for one case.
 type sample struct {
-	x, y    *tensor.Dense // batch and classes
-	output  []float32     // of the network in evaluation mode
-	losses  []float64     // before each of the steps, and after the last
-	exact   []float64     // the same in float64
-	outErr  float64       // relative distance of PyTorch's output from float64's
+	x, y    []*tensor.Dense // batches and their classes; PyTorch's figures are of the first
+	output  []float32       // of the network in evaluation mode
+	losses  []float64       // before each of the steps, and after the last
+	exact   []float64       // the same in float64
+	outErr  float64         // relative distance of PyTorch's output from float64's
 	lr, mom float64
 }
+
+// batches is how many training rotates over. The peers have one, so these are windows of one tensor, which
+// takes hardly more memory.
+const batches = 4
 
 // load reads the files beside a case's .onnx.
 func load(dir, name string) (*sample, error) {
@@ -47,21 +52,20 @@ func load(dir, name string) (*sample, error) {
 	if raw, err = os.ReadFile(file(".input.bin")); err != nil {
 		return nil, err
 	}
-	d := dtype.Float32
+	of := windows[float32]
 	if meta.Input.DType == "int64" {
-		d = dtype.Int64
+		of = windows[int64]
 	}
-	if s.x, err = bytesTensor(d, raw, meta.Input.Shape); err != nil {
+	if s.x, err = of(raw, meta.Input.Shape); err != nil {
 		return nil, err
 	}
 	if raw, err = os.ReadFile(file(".output.bin")); err != nil {
 		return nil, err
 	}
-	out, err := bytesTensor(dtype.Float32, raw, []int{len(raw) / 4})
-	if err != nil {
+	s.output = make([]float32, len(raw)/4)
+	if _, err := binary.Decode(raw, binary.LittleEndian, s.output); err != nil {
 		return nil, err
 	}
-	s.output = dtype.Slice[float32](out)
 	arrays, err := oracle.NPZ(file(".npz"), "target")
 	if err != nil {
 		return nil, err
@@ -70,31 +74,29 @@ func load(dir, name string) (*sample, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s has no target", file(".npz"))
 	}
-	s.y, err = bytesTensor(dtype.Int64, t.Data, t.Shape)
+	s.y, err = windows[int64](t.Data, t.Shape)
 	return s, err
 }
 
-func bytesTensor(d dtype.DType, raw []byte, shape []int) (*tensor.Dense, error) {
-	t := dtype.New(d, shape...)
-	if dst := dtype.Bytes(t); copy(dst, raw) != len(dst) || len(raw) != len(dst) {
+// windows is batches tensors of that shape, each of whose samples begin one later than those of the one
+// before: raw is all of the first, whose samples come again behind the last.
+func windows[T float32 | int64](raw []byte, shape []int) ([]*tensor.Dense, error) {
+	rows := append([]int{shape[0] + batches - 1}, shape[1:]...)
+	all := dtype.New(dtype.TypeOf[T](), rows...)
+	bytes, elems := dtype.Bytes(all), dtype.Slice[T](all)
+	row := len(elems) / rows[0]
+	if want := len(bytes) / rows[0] * shape[0]; len(raw) != want {
 		return nil, fmt.Errorf("%d bytes for a tensor of shape %v", len(raw), shape)
 	}
-	return t, nil
-}
-
-// rolled makes n batches of the same samples, each beginning somewhere else.
-func (s *sample) rolled(n int) (xs, ys []*tensor.Dense) {
-	xs, ys = append(xs, s.x), append(ys, s.y)
-	for i := 1; i < n; i++ {
-		xs, ys = append(xs, roll(s.x, i)), append(ys, roll(s.y, i))
+	for n := 0; n < len(bytes); {
+		n += copy(bytes[n:], raw)
 	}
-	return xs, ys
-}
-
-func roll(t *tensor.Dense, by int) *tensor.Dense {
-	c := dtype.Clone(t)
-	src, dst := dtype.Bytes(t), dtype.Bytes(c)
-	row := len(src) / t.Shape()[0] * (by % t.Shape()[0])
-	copy(dst[copy(dst, src[row:]):], src[:row])
-	return c
+	list := make([]*tensor.Dense, batches)
+	for i := range list {
+		var err error
+		if list[i], err = dtype.FromSlice(elems[i*row:][:shape[0]*row], shape...); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }

@@ -47,6 +47,10 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	for i, s := range b.steps {
 		if s.kind == kernelStep {
 			s.holes = holes(buffers, i, arena)
+			s.last = make([]bool, len(s.in))
+			for k, v := range s.in {
+				s.last[k] = v != nil && v.buf != nil && v.buf.last == i && sharers(s, v.buf) == 1
+			}
 		}
 	}
 	return arena, naive, nil

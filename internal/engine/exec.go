@@ -2,7 +2,10 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"unsafe"
+
+	"gorgonia.org/tensor"
 
 	"github.com/graft-ml/graft/internal/kernel"
 )
@@ -47,6 +50,16 @@ func (x *Exec) Int(n int) []int { return scratch[int](x, n) }
 
 // Bytes returns n uninitialised bytes.
 func (x *Exec) Bytes(n int) []byte { return scratch[byte](x, n) }
+
+// MayOverwrite says whether t is an input of the running kernel that lies in the engine's memory and
+// that nobody reads behind it: the kernel may use the memory as scratch.
+func (x *Exec) MayOverwrite(t *tensor.Dense) bool {
+	if x == nil || x.at == nil || t == nil {
+		return false
+	}
+	i := slices.Index(x.at.din, t)
+	return i >= 0 && x.at.last[i]
+}
 
 // Scratch adapts x to the scratch parameter of the functions in package kernel.
 func Scratch[T kernel.Float](x *Exec) func(n int) []T {

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 func TestScratch(t *testing.T) {
@@ -85,5 +88,37 @@ func TestScratchInHoles(t *testing.T) {
 		if len(at) != 12 || at[&b[0]] || len(p.blocks) != 1 {
 			t.Fatalf("%d pieces, %d blocks", len(at), len(p.blocks))
 		}
+	}
+}
+
+// A kernel may use the memory of an input that nobody reads behind it, and no other.
+func TestMayOverwrite(t *testing.T) {
+	shape := tensor.Shape{4}
+	g := gorgonia.NewGraph()
+	x := input(g, "x", vector(1, 2, 3, 4))
+	got := map[string][]bool{}
+	node := func(name string, in ...*gorgonia.Node) *gorgonia.Node {
+		return apply(t, &Core{Name: name, Out: []Spec{{f32, shape}}, Kernel: func(x *Exec, out, in []*tensor.Dense) error {
+			got[name] = nil
+			for _, d := range in {
+				got[name] = append(got[name], x.MayOverwrite(d))
+			}
+			return nil
+		}}, nil, in...)[0]
+	}
+	a := node("a", x)
+	b := node("b", a, a)
+	c := node("c", a, b)
+	view := apply(t, reshape(4), nil, c)[0]
+	d := node("d", c)
+	e := node("e", view, d)
+	run(t, compile(t, d, e))
+	for name, want := range map[string][]bool{"a": {false}, "b": {false, false}, "c": {true, true}, "d": {false}, "e": {true, false}} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s may overwrite %v of its inputs, want %v", name, got[name], want)
+		}
+	}
+	if (*Exec)(nil).MayOverwrite(vector(1)) || new(Exec).MayOverwrite(vector(1)) {
+		t.Error("an input that is not the engine's may be overwritten")
 	}
 }

@@ -68,6 +68,7 @@ type step struct {
 	out  []*value // nil: an output that nobody uses
 
 	din, dout []*tensor.Dense
+	last      []bool // by input: its memory serves nothing else, from this step on
 	sum       *sum
 	done      []*value // heap values nobody reads after this step
 	holes     []hole   // of the arena during this step

@@ -1,47 +1,101 @@
 package kernel
 
-// LSTMGrad computes the gradients of LSTM. d holds what LSTM was given and what it
-// wrote to Reserve; Y is not needed. scratch may be nil.
+// LSTMGrad computes the gradients of LSTM. d holds what LSTM was given and what it wrote to Reserve;
+// Y is not needed. Reserve is used up: where the gates were, their gradients are afterwards. scratch
+// may be nil.
 func LSTMGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scratch func(n int) []T) {
 	x := newLSTM(s, d, d.Reserve)
-	hid, rows := s.Hidden, s.rows()
-	dg := take(scratch, rows*4*hid)
-	clear(dg)
+	hid, cols := s.Hidden, 4*s.Hidden
+	dg, hidden := x.gates, x.outputs // what the loop makes of them, from the last step to the first
+	x.clearEnds()
 	dh := initial(g.DYH, take(scratch, s.Batch*hid))
 	dc := initial(g.DYC, take(scratch, s.Batch*hid))
-	cells := before(s, d.C0, x.cells, take(scratch, rows*hid))
-	r := Pack(p, false, 4*hid, hid, d.R, hid, take(scratch, PackedLen(4*hid, hid)))
-	var sums, picked []T
+	c0 := initial(d.C0, take(scratch, s.Batch*hid))
+	h := take(scratch, s.Batch*hid)
+	r := Pack(p, false, cols, hid, d.R, hid, take(scratch, PackedLen(cols, hid)))
+	var draft, sums, picked []T
+	if !x.usual {
+		draft = take(scratch, s.Batch*cols)
+	}
 	if s.Lens != nil {
-		sums, picked = take(scratch, s.Batch*hid), take(scratch, s.Batch*4*hid)
+		sums, picked = take(scratch, s.Batch*hid), take(scratch, s.Batch*cols)
 	}
 	for step := s.Seq - 1; step >= 0; step-- {
 		rowsOf(p, s, step, 10*hid, func(n, t int) {
+			row, dh := t*s.Batch+n, dh[n*hid:][:hid]
 			if g.DY != nil {
-				binaryVV(OpAdd, dh[n*hid:][:hid], dh[n*hid:][:hid], g.DY[t*s.yStride()+n*hid:][:hid])
+				binaryVV(OpAdd, dh, dh, g.DY[t*s.yStride()+n*hid:][:hid])
 			}
-			row := t*s.Batch + n
-			x.stepGrad(row, dh[n*hid:][:hid], dc[n*hid:][:hid], cells[row*hid:][:hid], dg[row*4*hid:][:4*hid])
+			gates, out := dg[row*cols:][:cols], hidden[row*hid:][:hid]
+			binaryVV(OpMul, h[n*hid:][:hid], gates[hid:2*hid], out)
+			dc, c := dc[n*hid:][:hid], stateBefore(s, n, step, c0, x.cells)
+			if x.usual {
+				x.stepGrad(row, dh, dc, c, gates)
+			} else {
+				x.stepGrad(row, dh, dc, c, draft[n*cols:][:cols])
+				copy(gates, draft[n*cols:][:cols])
+			}
+			copy(out, h[n*hid:][:hid])
 		})
-		backThrough(p, s, step, r, 4*hid, dg, dh, sums, picked)
+		backThrough(p, s, step, r, cols, dg, dh, sums, picked)
 	}
 	copy(g.DH0, dh)
 	copy(g.DC0, dc)
 	weightGrads(p, s, d, g, 4, dg)
 	if g.DB != nil {
-		copy(g.DB[4*hid:8*hid], g.DB[:4*hid])
+		copy(g.DB[cols:2*cols], g.DB[:cols])
 	}
 	if g.DP != nil {
-		x.peepholeGrad(cells, dg, g.DP[:3*hid])
+		x.peepholeGrad(c0, dg, g.DP[:3*hid])
 	}
 	if g.DR != nil {
-		hidden := take(scratch, rows*hid) // after each step
-		for i := range rows {
-			binaryVV(OpMul, hidden[i*hid:][:hid], x.gates[(4*i+1)*hid:][:hid], x.outputs[i*hid:][:hid])
-		}
-		prev := before(s, d.H0, hidden, cells) // whose memory is free by now
-		Gemm(p, true, false, 4*hid, hid, rows, 1, dg, 4*hid, prev, hid, 0, g.DR, hid)
+		x.recurrentWeightGrad(p, dg, hidden, picked, g.DR)
 	}
+}
+
+// clearEnds clears what no step of a sequence computed: the gates, and the activated cells, behind its end.
+func (x *lstm[T]) clearEnds() {
+	hid := x.Hidden
+	for n, length := range x.Lens {
+		for t := length; t < x.Seq; t++ {
+			row := t*x.Batch + n
+			clear(x.gates[row*4*hid:][:4*hid])
+			clear(x.outputs[row*hid:][:hid])
+		}
+	}
+}
+
+// stateBefore is the state that a step of batch element n starts from, of the initial states
+// [Batch, Hidden] and those after each step [Seq, Batch, Hidden].
+func stateBefore[T Float](s *RNNShape, n, step int, initial, after []T) []T {
+	if t, ok := s.time(n, step-1); ok && step > 0 {
+		return after[(t*s.Batch+n)*s.Hidden:][:s.Hidden]
+	}
+	return initial[n*s.Hidden:][:s.Hidden]
+}
+
+// recurrentWeightGrad computes dr from the gradients of the gates and the hidden states after each
+// step: those of a time step meet the hidden states of the one before. Where sequences have lengths,
+// first holds the gradients of their first steps.
+func (x *lstm[T]) recurrentWeightGrad(p *Pool, dg, hidden, first, dr []T) {
+	s, hid, cols := x.RNNShape, x.Hidden, 4*x.Hidden
+	if s.Seq == 0 {
+		clear(dr)
+		return
+	}
+	later, earlier := dg[s.Batch*cols:], hidden
+	if s.Reverse {
+		later, earlier = dg, hidden[s.Batch*hid:]
+	}
+	Gemm(p, true, false, cols, hid, (s.Seq-1)*s.Batch, 1, later, cols, earlier, hid, 0, dr, hid)
+	if x.d.H0 == nil {
+		return
+	}
+	if s.Lens == nil {
+		t, _ := s.time(0, 0)
+		first = dg[t*s.Batch*cols:]
+	}
+	Gemm(p, true, false, cols, hid, s.Batch, 1, first, cols, x.d.H0, hid, 1, dr, hid)
 }
 
 // backThrough sets dh to the gradient of the hidden state before a step, from those
@@ -68,9 +122,9 @@ func backThrough[T Float](p *Pool, s *RNNShape, step int, r Packed[T], cols int,
 	}
 }
 
-// stepGrad writes the gradients of row r's gates before activation to dg, and turns
-// dc from that of the cell after the step, what comes through h not counted, into
-// that of the cell before it, prev.
+// stepGrad writes the gradients of row r's gates before activation to dg, which may be
+// the gates themselves where the step is usual, and turns dc from that of the cell after
+// the step, what comes through h not counted, into that of the cell before it, prev.
 func (x *lstm[T]) stepGrad(r int, dh, dc, prev, dg []T) {
 	hid := x.Hidden
 	gates, out := x.gates[r*4*hid:][:4*hid], x.outputs[r*hid:][:hid]
@@ -110,14 +164,21 @@ func (x *lstm[T]) stepGrad(r int, dh, dc, prev, dg []T) {
 	}
 }
 
-// peepholeGrad computes dp from the cells before each step and the gates' gradients.
-func (x *lstm[T]) peepholeGrad(prev, dg, dp []T) {
+// peepholeGrad computes dp from the initial cells and the gates' gradients.
+func (x *lstm[T]) peepholeGrad(c0, dg, dp []T) {
 	hid := x.Hidden
 	clear(dp)
-	for r := range x.rows() {
-		d := dg[r*4*hid:][:4*hid]
-		addProduct(dp[:hid], d[:hid], prev[r*hid:][:hid])
-		addProduct(dp[hid:2*hid], d[hid:2*hid], x.cells[r*hid:][:hid])
-		addProduct(dp[2*hid:], d[2*hid:3*hid], prev[r*hid:][:hid])
+	for n := range x.Batch {
+		for step := range x.Seq {
+			t, ok := x.time(n, step)
+			if !ok {
+				break
+			}
+			row := t*x.Batch + n
+			d, prev := dg[row*4*hid:][:4*hid], stateBefore(x.RNNShape, n, step, c0, x.cells)
+			addProduct(dp[:hid], d[:hid], prev)
+			addProduct(dp[hid:2*hid], d[hid:2*hid], x.cells[row*hid:][:hid])
+			addProduct(dp[2*hid:], d[2*hid:3*hid], prev)
+		}
 	}
 }

@@ -32,7 +32,8 @@ type RNNData[T Float] struct {
 	YH, YC []T // out: [Batch, Hidden], or nil
 
 	// Reserve is what the gradient needs: LSTMReserve, GRUReserve or RNNReserve
-	// elements, written by the forward pass; nil where no gradient follows.
+	// elements, written by the forward pass; nil where no gradient follows. LSTMGrad
+	// uses it up.
 	Reserve []T
 }
 

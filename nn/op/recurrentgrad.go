@@ -46,6 +46,11 @@ func recurrentBack[T kernel.Float](r cell) engine.Kernel {
 			return err
 		}
 		at := func(i int) []T { return elemsAt[T](in, i) }
+		reserve := at(3)
+		if r.Kind == "LSTM" && !x.MayOverwrite(in[3]) { // LSTMGrad uses it up
+			reserve = engine.Scratch[T](x)(len(reserve))
+			copy(reserve, at(3))
+		}
 		a, h0, c0 := seqFirst(x, &r, at(0)), stateFirst(x, &r, at(6)), stateFirst(x, &r, at(7))
 		dy := order(x, &r, at(9), []int{r.Batch, r.Seq, r.Dirs, r.Hidden}, []int{1, 2, 0, 3})
 		dyh, dyc := stateFirst(x, &r, at(10)), stateFirst(x, &r, at(11))
@@ -59,7 +64,7 @@ func recurrentBack[T kernel.Float](r cell) engine.Kernel {
 				into = engine.Scratch[T](x)(len(tx))
 			}
 			runCellBack(x, r.Kind, &s, &kernel.RNNData[T]{
-				X: a, W: one(at(1)), R: one(at(2)), B: one(at(4)), P: one(at(8)), H0: one(h0), C0: one(c0), Reserve: one(at(3)),
+				X: a, W: one(at(1)), R: one(at(2)), B: one(at(4)), P: one(at(8)), H0: one(h0), C0: one(c0), Reserve: one(reserve),
 			}, &kernel.RNNGrads[T]{
 				DY: from(dy, r.steps(d)), DYH: one(dyh), DYC: one(dyc), DX: into, DW: one(elemsAt[T](out, 1)), DR: one(elemsAt[T](out, 2)),
 				DB: one(elemsAt[T](out, 3)), DP: one(elemsAt[T](out, 6)), DH0: one(th0), DC0: one(tc0),
