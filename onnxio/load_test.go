@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -94,9 +96,17 @@ func TestLoadErrors(t *testing.T) {
 }
 
 func TestLoadNoModel(t *testing.T) {
-	for _, b := range [][]byte{nil, {8}, []byte("no model at all"), {0x3a, 0xff, 0xff, 0xff, 0x7f}} {
-		if _, err := Read(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), "is no ONNX model") {
-			t.Errorf("%q: got %v", b, err)
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	for _, b := range [][]byte{nil, {8}, {8, 7}, []byte("no model at all"), {0x3a, 0xff, 0xff, 0xff, 0x7f}} {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, read := Read(bytes.NewReader(b))
+		_, load := Load(path)
+		for _, err := range []error{read, load} {
+			if err == nil || !strings.Contains(err.Error(), "is no ONNX model") {
+				t.Errorf("%q: got %v", b, err)
+			}
 		}
 	}
 	if _, err := Load(t.TempDir() + "/none.onnx"); err == nil || !strings.HasPrefix(err.Error(), "load: ") {

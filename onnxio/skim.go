@@ -51,7 +51,7 @@ func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
 		return nil, nil, err
 	}
 	m := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(b, m); err != nil || len(m.GetGraph().GetInitializer()) != s.tensors {
+	if err := proto.Unmarshal(b, m); err != nil || m.Graph == nil || len(m.Graph.Initializer) != s.tensors {
 		return nil, nil, errSkim
 	}
 	raw := sections{}
