@@ -43,7 +43,7 @@ func adamVector[F float](w, g, m, v []F, k [9]F) int {
 func first[F float](v *[]F) *float32 { return &(*any(v).(*[]float32))[0] }
 
 // spreadGrain is how many elements are worth another thread.
-const spreadGrain = 1 << 14
+const spreadGrain = 1 << 13
 
 // spread runs f over n elements, but for those that fill no vector, in pieces of whole vectors:
 // what becomes of an element does not depend on the piece that it is in.

@@ -163,7 +163,7 @@ func squares(d *tensor.Dense, blocks *[]float64) float64 {
 		*blocks = make([]float64, n)
 	}
 	sums := (*blocks)[:n]
-	kernel.Default().Range(n, 8, func(lo, hi int) {
+	kernel.Default().Range(n, 2, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			block := x[i*squareBlock : min(len(x), (i+1)*squareBlock)]
 			s := float64(kernel.SumSq(nil, block))

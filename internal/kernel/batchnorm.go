@@ -5,7 +5,8 @@ import "math"
 // perChannel runs f for each channel; space is the number of elements of one
 // channel of one image and n the number of images.
 func perChannel(p *Pool, n, c, space int, f func(c int)) {
-	p.Range(c, cdiv(elementGrain, max(n*space, 1)), func(lo, hi int) {
+	const channel, plane = 256, 32 // elements that would take as long as what comes on top for each
+	p.Range(c, cdiv(elementGrain, n*(space+plane)+channel), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			f(i)
 		}

@@ -22,9 +22,11 @@ func directWeight[T Float](p *Pool, g *geometry, x, dy, dw []T, scratch func(n i
 			turnSums(p, k, s.width(), g.og, sum, to)
 			continue
 		}
-		for o := range g.og {
-			copy(to[o*k:][:k], sum[o*s.width():])
-		}
+		p.Range(g.og, max(1, elementGrain/k), func(lo, hi int) {
+			for o := lo; o < hi; o++ {
+				copy(to[o*k:][:k], sum[o*s.width():])
+			}
+		})
 	}
 }
 

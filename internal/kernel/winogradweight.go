@@ -36,17 +36,29 @@ func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
 	m := newGrid[T](w.weightPoints(), oc, c)
 	m.v = take(scratch, m.size)
+	// A thread has the same output channels in every block and at the end, so that their products and
+	// tiles of dy stay with it.
+	groups := cdiv(oc, winogradLanes)
+	pieces := min(groups, p.Threads())
+	piece := func(i int) (lo, hi int) {
+		return i * groups / pieces * winogradLanes, min(oc, (i+1)*groups/pieces*winogradLanes)
+	}
 	for i := range blocks {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
 		w.transform(p, lo, hi, v, d, rooms, size)
-		p.Run(w.weightPoints(), func(_, u int) { w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0) })
+		p.Run(pieces*w.weightPoints(), func(_, task int) {
+			u := task % w.weightPoints()
+			o, end := piece(task / w.weightPoints())
+			part := m
+			part.v = m.v[o*m.step:]
+			w.multiply(u, o, end-o, 0, c, (hi-lo)*w.x.cols, v, d, part, i > 0)
+		})
 	}
-	pieces := min(oc, p.Threads())
 	p.Run(pieces, func(worker, i int) {
-		lo, hi := i*oc/pieces, (i+1)*oc/pieces
+		o, end := piece(i)
 		part := m
-		part.v = m.v[lo*m.step:]
-		w.store(worker, lo, hi-lo, 0, c, part)
+		part.v = m.v[o*m.step:]
+		w.store(worker, o, end-o, 0, c, part)
 	})
 }
 
@@ -57,7 +69,8 @@ func (w *winogradGradient[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	rows := w.n * w.x.rows
 	tiles := rows * w.x.cols
 	pair := (w.points()*tiles + w.weightPoints()*winogradLanes) * winogradPair
-	wide := min(roundLanes(c), max(1, winogradKeep/pair)*winogradPair)
+	wide := max(1, winogradKeep/pair) * winogradPair
+	wide = cdiv(cdiv(c, cdiv(c, wide)), winogradPair) * winogradPair // pieces of equal width
 	m := newGrid[T](w.weightPoints(), winogradLanes, wide)
 	v, d, rooms, size := w.rooms(p, scratch, rows, m.size)
 	w.transform(p, 0, rows, v, d, rooms, size)
