@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -180,6 +181,11 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 			return nil, err
 		}
 	}
+	if w.fuser != nil {
+		if err := st.needRows(w, r.wrt); err != nil {
+			return nil, err
+		}
+	}
 	if st.final && r.loss != nil {
 		t := w.at(r.loss).typ
 		if n := st.nodes[r.loss]; n == nil || t.Elements() != 1 || !t.DType.IsFloat() {
@@ -255,6 +261,35 @@ func (st *stage) require(w *walker, v *Value, have map[*Value]dtype.Value) error
 	}
 	st.nodes[v] = n
 	return nil
+}
+
+// needRows spares the stage what nobody reads of the results of its nodes.
+func (st *stage) needRows(w *walker, wrt []*Value) error {
+	var roots gorgonia.Nodes
+	var place []func(n *gorgonia.Node)
+	add := func(n *gorgonia.Node, put func(n *gorgonia.Node)) {
+		if n != nil {
+			roots, place = append(roots, n), append(place, put)
+		}
+	}
+	values := slices.SortedFunc(maps.Keys(st.nodes), func(a, b *Value) int { return strings.Compare(a.name, b.name) })
+	for _, v := range values {
+		add(st.nodes[v], func(n *gorgonia.Node) { st.nodes[v] = n })
+	}
+	for i := range w.updates {
+		u := &w.updates[i]
+		add(u.node, func(n *gorgonia.Node) { u.node = n })
+	}
+	for _, v := range wrt {
+		if b := w.env[v]; b != nil {
+			add(b.node, func(n *gorgonia.Node) { b.node = n })
+		}
+	}
+	roots, err := op.NeededRows(roots)
+	for i := range roots {
+		place[i](roots[i])
+	}
+	return err
 }
 
 func (st *stage) differentiate(w *walker, of, seeds gorgonia.Nodes, wrt []*Value) error {

@@ -16,6 +16,29 @@ func (g *Graph) SetFusion(on bool) {
 
 // Operators lists the operators that a run on these inputs computes the wanted values with, sorted.
 func (g *Graph) Operators(in map[*Value]dtype.Value, want ...*Value) ([]string, error) {
+	calls, err := g.calls(in, want)
+	var list []string
+	for _, c := range calls {
+		list = append(list, c.Op.Name)
+	}
+	slices.Sort(list)
+	return list, err
+}
+
+// MultiplyAdds counts those of a run on these inputs that computes the wanted values.
+func (g *Graph) MultiplyAdds(in map[*Value]dtype.Value, want ...*Value) (int64, error) {
+	calls, err := g.calls(in, want)
+	total := int64(0)
+	for _, c := range calls {
+		if c.Op.Cost != nil {
+			macs, _ := c.Op.Cost(c)
+			total += macs
+		}
+	}
+	return total, err
+}
+
+func (g *Graph) calls(in map[*Value]dtype.Value, want []*Value) ([]*op.Call, error) {
 	r := request{want: want}
 	types, err := g.feedTypes(in, r)
 	if err != nil {
@@ -25,7 +48,7 @@ func (g *Graph) Operators(in map[*Value]dtype.Value, want ...*Value) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	var list []string
+	var list []*op.Call
 	seen := map[*gorgonia.Node]bool{}
 	var visit func(n *gorgonia.Node)
 	visit = func(n *gorgonia.Node) {
@@ -34,7 +57,7 @@ func (g *Graph) Operators(in map[*Value]dtype.Value, want ...*Value) ([]string, 
 		}
 		seen[n] = true
 		if c, _, _, ok := op.CallOf(n); ok {
-			list = append(list, c.Op.Name)
+			list = append(list, c)
 		}
 		for _, k := range op.Children(n) {
 			visit(k)
@@ -43,6 +66,5 @@ func (g *Graph) Operators(in map[*Value]dtype.Value, want ...*Value) ([]string, 
 	for _, n := range st.roots {
 		visit(n)
 	}
-	slices.Sort(list)
 	return list, nil
 }

@@ -46,7 +46,7 @@ func (r binary) op() *Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since, In: "A T, B T", Out: "C T", Attrs: r.attrs,
 		Where: Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
-		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1},
+		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows,
 	}
 	if r.result() {
 		o.Out = "C bool"

@@ -26,7 +26,7 @@ func gemm() *Op {
 		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
 		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
 		Attrs: GemmConfig{},
-		Infer: inferGemm, Kernel: gemmKernel, Absorb: gemmAbsorb, Grad: gemmGrad, Couple: coupleGemm,
+		Infer: inferGemm, Kernel: gemmKernel, Absorb: gemmAbsorb, Grad: gemmGrad, Couple: coupleGemm, Rows: gemmRows,
 		Cost: func(c *Call) (int64, int64) {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), c.moved()

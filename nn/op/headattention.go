@@ -24,7 +24,7 @@ func headAttention() *Op {
 	return &Op{
 		Domain: Internal, Name: "HeadAttention", Since: []int{1}, Doc: "Scaled dot product attention over all heads.",
 		In: "Q T, K T, V T, mask? T", Out: "Y T", Where: Where{"T": Floats}, Attrs: HeadAttentionConfig{},
-		Infer: inferHeadAttention, Kernel: headAttentionKernel, Grad: headAttentionGrad, Pinned: "exists in lowerings only",
+		Infer: inferHeadAttention, Kernel: headAttentionKernel, Grad: headAttentionGrad, Rows: headAttentionRows, Pinned: "exists in lowerings only",
 		// The hidden output are the probabilities.
 		Hidden: func(c *Call) []Type {
 			b, h, s, t, _, _ := headShapes(c)

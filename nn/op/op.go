@@ -61,6 +61,10 @@ type Op struct {
 	Again func(c *Call) *engine.Again
 	Cheap bool
 
+	// Rows says that the rows of output 0 do not depend on each other, so that where few of them are
+	// read the others need not be computed, see NeededRows. nil as a function or as its result: they do.
+	Rows func(c *Call) *Rows
+
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape
 	Random  bool  // the kernel gets a key as one more input behind the formal ones: uint64[2], seed and step

@@ -46,6 +46,7 @@ func (r pointwiseOp) ops() []*Op {
 		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise,
 		Kernel: func(c *Call) (engine.Kernel, error) { return r.of(c.Config).kernel(c), nil },
 		Does:   func(c *Call) any { return actTail(c, r.of(c.Config).act) },
+		Rows:   func(*Call) *Rows { return &Rows{Out: 1, In: []int{1}} },
 	}
 	if r.types == nil {
 		o.Where = Where{"T": Floats}

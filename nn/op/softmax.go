@@ -35,7 +35,7 @@ func softmaxes() []*Op {
 	kind := func(name, doc string, attrs Config, f32, f64 func(along) engine.Kernel) *Op {
 		return &Op{
 			Name: name, Doc: doc, Since: []int{1, 11, 13}, In: "input T", Out: "output T", Where: Where{"T": Floats},
-			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax,
+			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax, Rows: softmaxRows,
 			Infer: func(c *Call) ([]Type, error) {
 				if !c.In[0].Unranked {
 					if _, _, err := softmaxAxes(c); err != nil {

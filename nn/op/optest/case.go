@@ -49,6 +49,7 @@ func steps() []step {
 		{"shapes", (*Case).checkShapes},
 		{"dims", (*Case).checkDims},
 		{"kernel", (*Case).checkKernel},
+		{"rows", (*Case).checkRows},
 		{"precision", (*Case).checkPrecision},
 		{"gradient", (*Case).checkGradient},
 		{"machines", (*Case).checkMachines},

@@ -31,6 +31,14 @@ func squareOf[T kernel.Float](out, in []*tensor.Dense) {
 	}
 }
 
+// timesFirst multiplies with the first element.
+func timesFirst[T kernel.Float](out, in []*tensor.Dense) {
+	y, x := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+	for i, v := range x {
+		y[i] = v * x[0]
+	}
+}
+
 // typed makes a kernel of its two instances.
 func typed(f32, f64 func(out, in []*tensor.Dense)) func(*op.Call) (engine.Kernel, error) {
 	return func(c *op.Call) (engine.Kernel, error) {
@@ -83,6 +91,10 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 	}{
 		{"declaration", "validate: ", broken(func(o *op.Op) { o.Doc = "" })},
 		{"gradient", "gradient: ", broken(func(o *op.Op) { o.Grad = squareGrad(2.01) })},
+		{"rows", "rows: ", broken(func(o *op.Op) {
+			o.Kernel, o.InPlace = typed(timesFirst[float32], timesFirst[float64]), nil
+			o.Rows = func(*op.Call) *op.Rows { return &op.Rows{Out: 1, In: []int{1}} }
+		})},
 		{"rank", "produced", broken(func(o *op.Op) {
 			o.Func = func(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 				return []dtype.Value{optest.Rand(1, 3, 2)}, nil

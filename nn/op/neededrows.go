@@ -1,0 +1,248 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+)
+
+// NeededRows rewrites an expression, not differentiated yet, so that a Gather of few known rows picks
+// them as early as can be: what works row by row then computes those alone, and so does its gradient.
+// A classifier that reads the first token of a sequence spares its last layer nearly everything. Values
+// among the roots, and those that somebody else reads as well, are computed in full.
+//
+// The result has the nodes that replace the roots; the given ones stay as they are.
+func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+	order, readers := inOrder(roots)
+	m := &merger{memo: map[*gorgonia.Node]*gorgonia.Node{}}
+	for _, n := range order {
+		p := pickingOf(n)
+		if p == nil {
+			continue
+		}
+		p.spread(order, readers, roots)
+		if !p.alone[p.data] {
+			continue
+		}
+		x, err := p.node(p.data)
+		if err != nil {
+			return nil, err
+		}
+		if m.memo[n], err = ReshapeTo(x, NodeType(n).Shape...); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.memo) == 0 {
+		return roots, nil
+	}
+	out := make(gorgonia.Nodes, len(roots))
+	for i, r := range roots {
+		var err error
+		if out[i], err = m.rewrite(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// inOrder lists the nodes that roots depend on, each behind its children, and who reads them.
+func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes) {
+	readers = map[*gorgonia.Node]gorgonia.Nodes{}
+	seen := map[*gorgonia.Node]bool{}
+	var visit func(n *gorgonia.Node)
+	visit = func(n *gorgonia.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, k := range Children(n) {
+			visit(k)
+			readers[k] = append(readers[k], n)
+		}
+		order = append(order, n)
+	}
+	for _, r := range roots {
+		visit(r)
+	}
+	return order, readers
+}
+
+// picking is what becomes of one Gather: of the elements of a tensor in order, seen as [outer,
+// length, any number], those at index of the middle axis are picked.
+type picking struct {
+	gather, data  *gorgonia.Node
+	outer, length int
+	index         []int64
+	alone         map[*gorgonia.Node]bool           // the nodes that are computed for what is picked alone
+	made          map[*gorgonia.Node]*gorgonia.Node // what is picked of a node
+}
+
+// pickingOf is nil if n is no Gather that leaves out at least half of what is known to be there.
+func pickingOf(n *gorgonia.Node) *picking {
+	e, ok := n.Op().(*expr)
+	if !ok {
+		return nil
+	}
+	cfg, ok := e.call.Config.(GatherConfig)
+	if !ok || e.call.In[0].Rank() == 0 {
+		return nil
+	}
+	axis, err := cfg.axis(e.call)
+	if err != nil {
+		return nil
+	}
+	index, err := e.call.Ints(1)
+	shape := e.call.In[0].Sizes()
+	if err != nil || 2*len(index) > shape[axis] || len(index) == 0 || slices.Contains(shape, 0) {
+		return nil
+	}
+	p := &picking{gather: n, data: e.in[0], outer: count1(shape[:axis]), length: shape[axis],
+		alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
+	for _, k := range index {
+		if k < 0 {
+			k += p.length
+		}
+		if k < 0 || k >= p.length {
+			return nil // an error when it runs
+		}
+		p.index = append(p.index, int64(k))
+	}
+	return p
+}
+
+// spread finds the nodes that are alone: all who read them want what is picked, and so do roots.
+func (p *picking) spread(order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes, roots gorgonia.Nodes) {
+	for _, n := range slices.Backward(order) {
+		if !slices.Contains(roots, n) && p.passes(n) && !slices.ContainsFunc(readers[n], func(r *gorgonia.Node) bool { return !p.reads(r, n) }) {
+			p.alone[n] = true
+		}
+	}
+}
+
+// reads says whether r, which reads n, wants what is picked of it alone.
+func (p *picking) reads(r, n *gorgonia.Node) bool {
+	if r == p.gather {
+		return true
+	}
+	if !p.alone[r] {
+		return false
+	}
+	e := r.Op().(*expr)
+	rows := e.rows()
+	for i, x := range e.in {
+		if x == n && rows.In[i] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// rows is what an operator says about its rows; a view has rows of any size.
+func (e *emission) rows() *Rows {
+	switch {
+	case e.call.Op.View:
+		in := make([]int, len(e.in))
+		in[0] = 1
+		return &Rows{Out: 1, In: in}
+	case e.call.Op.Rows == nil:
+		return nil
+	}
+	return e.call.Op.Rows(e.call)
+}
+
+// passes says whether n can be computed for what is picked alone.
+func (p *picking) passes(n *gorgonia.Node) bool {
+	e, ok := n.Op().(*expr)
+	if !ok || e.index != 0 || len(e.extra) > 0 || slices.ContainsFunc(e.out[1:], func(n *gorgonia.Node) bool { return n != nil }) {
+		return false
+	}
+	rows := e.rows()
+	if rows == nil || rows.Out == 0 {
+		return false
+	}
+	elements, ok := p.inner(NodeType(n))
+	if !ok || elements%rows.Out != 0 || rows.Groups > 0 && (rows.Groups != p.outer || elements != rows.Out) {
+		return false
+	}
+	for i, size := range rows.In {
+		if size == 0 || e.in[i] == nil {
+			continue
+		}
+		if got, ok := p.inner(NodeType(e.in[i])); !ok || got != elements/rows.Out*size {
+			return false
+		}
+	}
+	return true
+}
+
+// inner is how many elements of a tensor lie together for each index that could be picked; false
+// where an axis of the tensor would have to be cut in an irregular way.
+func (p *picking) inner(t Type) (int, bool) {
+	n := count1(t.Sizes())
+	_, ok := p.shape(t)
+	return n / (p.outer * p.length), ok && n%(p.outer*p.length) == 0
+}
+
+// shape is that of what is picked of a tensor.
+func (p *picking) shape(t Type) ([]Dim, bool) {
+	shape, before := slices.Clone(t.Shape), 1
+	for i, d := range t.Sizes() {
+		if p.outer%before == 0 && before*d%(p.outer*p.length) == 0 {
+			shape[i] = D(d / p.length * len(p.index))
+			return shape, true
+		}
+		before *= d
+	}
+	return nil, false
+}
+
+// node is what is picked of n.
+func (p *picking) node(n *gorgonia.Node) (*gorgonia.Node, error) {
+	if x := p.made[n]; x != nil {
+		return x, nil
+	}
+	x, err := p.make(n)
+	p.made[n] = x
+	return x, err
+}
+
+func (p *picking) make(n *gorgonia.Node) (*gorgonia.Node, error) {
+	shape, _ := p.shape(NodeType(n))
+	if !p.alone[n] {
+		b := composeOn(gorgonia.Nodes{n})
+		inner, _ := p.inner(NodeType(n))
+		x := b.reshape(n, D(p.outer), D(p.length), D(inner))
+		x = b.do(GatherConfig{Axis: 1}, x, b.constant(dtype.FromSlice(p.index, len(p.index))))
+		return b.reshape(x, shape...), b.err
+	}
+	e := n.Op().(*expr)
+	rows, in := e.rows(), slices.Clone(e.in)
+	for i, size := range rows.In {
+		if size == 0 || in[i] == nil {
+			continue
+		}
+		var err error
+		if in[i], err = p.node(in[i]); err != nil {
+			return nil, err
+		}
+	}
+	if e.call.Op.View {
+		return ReshapeTo(in[0], shape...)
+	}
+	call := *e.call
+	call.In, call.Known = slices.Clone(call.In), slices.Clone(call.Known)
+	for i, x := range in {
+		if x != e.in[i] {
+			call.In[i], call.Known[i] = NodeType(x), Known{}
+		}
+	}
+	if err := call.Resolve(); err != nil {
+		return nil, err
+	}
+	out, err := Emit(n.Graph(), &call, in)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
