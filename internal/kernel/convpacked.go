@@ -15,17 +15,17 @@ func ConvPacks[T Float](s *ConvShape) bool {
 	return planesFit(&g) || !g.planar()
 }
 
-// PackConv prepares weights, and scale and shift of e.
-func PackConv[T Float](p *Pool, s *ConvShape, w []T, e Epilogue[T]) *ConvWeights[T] {
+// PackConv prepares weights, and scale and shift of e, in memory of scratch if that is not nil.
+func PackConv[T Float](p *Pool, s *ConvShape, w []T, e Epilogue[T], scratch Scratch[T]) *ConvWeights[T] {
 	g := s.geometry()
 	if g.planar() {
-		c := &ConvWeights[T]{make([]T, 9*g.oc), make([]T, g.oc)}
+		c := &ConvWeights[T]{take(scratch, 9*g.oc), take(scratch, g.oc)}
 		scaleChannels(9, w, e.Scale, c.weights)
-		copy(c.shift, e.Shift)
+		clear(c.shift[copy(c.shift, e.Shift):])
 		return c
 	}
 	panels, k := g.panels(), g.k()*tileRows
-	c := &ConvWeights[T]{make([]T, g.groups*panels*k), packShift(g.groups, g.og, e.Shift, nil)}
+	c := &ConvWeights[T]{take(scratch, g.groups*panels*k), packShift(g.groups, g.og, e.Shift, scratch)}
 	p.Range(g.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			packForward(g.og, g.k(), i/panels, i%panels, w, e.Scale, c.weights[i*k:][:k])

@@ -28,9 +28,24 @@ func turnedPoints[T Float](channels, points int, w []T, scratch Scratch[T]) []T 
 type depthPlanes struct {
 	*planeSteps
 	inputs, outputs int // all channels
-	first           int // the plane that x begins with
+	first, planeX   int // the plane that x begins with, and elements from plane to plane of x
 	x, w, shift, y  []float32
 	clip            []float32
+}
+
+// newDepthPlanes lacks x and y yet. It finishes what it computes as e says, which has no scale and whose shift is
+// given apart, but for what it returns.
+func newDepthPlanes(s *planeSteps, inputs, outputs int, w, shift []float32, e Epilogue[float32]) (depthPlanes, Epilogue[float32]) {
+	clip, later := e.bounds()
+	rest := Epilogue[float32]{Add: e.Add, Act: later}
+	if e.Add != nil {
+		clip, rest.Act = nil, e.Act
+	}
+	if clip == nil {
+		inf := float32(math.Inf(1))
+		clip = &[2]float32{-inf, inf}
+	}
+	return depthPlanes{planeSteps: s, inputs: inputs, outputs: outputs, planeX: s.in.size(), w: w, shift: shift, clip: clip[:]}, rest
 }
 
 // depthPlanesForward computes y = conv(x, w), finished as e says, for shapes that planesFit.
@@ -46,16 +61,8 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 		shift = take(scratch, g.oc)
 		clear(shift)
 	}
-	clip, later := e.bounds()
-	rest := Epilogue[T]{Add: e.Add, Act: later}
-	if e.Add != nil {
-		clip, rest.Act = nil, e.Act
-	}
-	if clip == nil {
-		inf := T(math.Inf(1))
-		clip = &[2]T{-inf, inf}
-	}
-	d := depthPlanes{planSteps(g, false), g.c, g.oc, 0, as32(x), as32(w), as32(shift), as32(y), as32(clip[:])}
+	d, rest := newDepthPlanes(planSteps(g, false), g.c, g.oc, as32(w), as32(shift), Epilogue[float32]{Add: as32(e.Add), Act: e.Act})
+	d.x, d.y = as32(x), as32(y)
 	p.Range(g.n*g.oc, planeGrain(9*out), func(lo, hi int) {
 		if rest.none() {
 			d.run(lo, hi, hi)
@@ -63,7 +70,7 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 		}
 		for i := lo; i < hi; i++ { // what is left finds the plane in a cache
 			d.run(i, i+1, hi)
-			rest.row(y[i*out:][:out], i%g.oc, i*out)
+			rest.row(d.y[i*out:][:out], i%g.oc, i*out)
 		}
 	})
 }
@@ -71,30 +78,31 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 // run computes the planes lo to hi of all images; those up to end are to come.
 func (d *depthPlanes) run(lo, hi, end int) {
 	multiple := d.outputs / d.inputs
-	in := d.in.size()
+	out := d.out.size()
 	d.each(lo, hi, end, func(i int) int {
 		if multiple > 1 {
 			return 1
 		}
 		return d.outputs - i%d.outputs // up to the end of the image
 	}, func(i, planes int, apart bool) {
-		c, out := i%d.outputs, d.out.size()
-		x, y := d.x[(i/d.outputs*d.inputs+c/multiple-d.first)*in:], d.y[i*out:][:planes*out]
+		c := i % d.outputs
+		x, y := d.x[(i/d.outputs*d.inputs+c/multiple-d.first)*d.planeX:], d.y[i*out:][:planes*out]
 		if !apart {
-			d.call(planes, x, d.w[9*c:], d.shift[c:], y)
+			d.call(planes, c, x, d.planeX, y, out)
 			return
 		}
 		buffer := borrow[float32](planes*out + tileLanes())
-		d.call(planes, x, d.w[9*c:], d.shift[c:], *buffer)
+		d.call(planes, c, x, d.planeX, *buffer, out)
 		copy(y, *buffer)
 		giveBack(buffer)
 	})
 }
 
-// call computes planes that follow one another.
-func (d *depthPlanes) call(planes int, x, w, shift, y []float32) {
-	in, out := d.in.size(), d.out.size()
-	_, _, _, _ = x[planes*in-1], w[9*planes-1], shift[planes-1], y[planes*out-1]
+// call computes the planes from channel c on, which follow one another: those of x are xPlane elements apart, those
+// of y yPlane. Behind each plane of y up to a vector less one element is overwritten.
+func (d *depthPlanes) call(planes, c int, x []float32, xPlane int, y []float32, yPlane int) {
+	w, shift := d.w[9*c:], d.shift[c:]
+	_, _, _, _ = x[(planes-1)*xPlane+d.in.size()-1], w[9*planes-1], shift[planes-1], y[(planes-1)*yPlane+d.out.size()-1]
 	f := depthPlanesY1
 	switch {
 	case avx512 && d.stride[2] == 1:
@@ -104,5 +112,5 @@ func (d *depthPlanes) call(planes int, x, w, shift, y []float32) {
 	case d.stride[2] == 2:
 		f = depthPlanesY2
 	}
-	f(planes, &d.steps[0].from, len(d.steps), &d.masks[0], &x[0], 4*d.down*d.in[2], 4*in, &y[0], 4*out, &w[0], &shift[0], &d.clip[0])
+	f(planes, &d.steps[0].from, len(d.steps), &d.masks[0], &x[0], 4*d.down*d.in[2], 4*xPlane, &y[0], 4*yPlane, &w[0], &shift[0], &d.clip[0])
 }

@@ -19,7 +19,7 @@ const stuffedElements = 1 << 12
 func stuffedBackward(p *Pool, g, t *geometry, dy, w, dx []float32) {
 	in, out := g.in.size(), g.out.size()
 	inf := float32(math.Inf(1))
-	all := depthPlanes{planeSteps: planSteps(t, false), inputs: g.c, outputs: g.c, w: w, shift: make([]float32, g.c), y: dx, clip: []float32{-inf, inf}}
+	all := depthPlanes{planeSteps: planSteps(t, false), inputs: g.c, outputs: g.c, planeX: in, w: w, shift: make([]float32, g.c), y: dx, clip: []float32{-inf, inf}}
 	batch := max(1, stuffedElements/in)
 	rows := []tileRun{{0, g.out[2], 0}}
 	p.Range(g.n*g.c, planeGrain(9*in), func(lo, hi int) {

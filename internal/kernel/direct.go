@@ -113,24 +113,41 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 		clean(l, d.inputs, b)
 		load(l, from, source{at.images, d.inputs, d.groups * d.inputs * space, space, at.z, at.y, at.x}, b)
 	}
-	base := at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
-	tiles := len(w.start) - 1
+	d.sweep(s, w, at, group, p0, p1, 0, len(w.start)-1, a, b, t)
+	d.activate(at, group, p0, p1)
+}
+
+// base is where in y the first output of a part lies.
+func (d *direct[T]) base(at part, group int) int {
+	return at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
+}
+
+// sweep computes the tiles i0 to i1 of a part for the panels p0 to p1. b is the part's input; a is room for a
+// panel of weights if they are not packed, t for a tile.
+func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T) {
+	base := d.base(at, group)
 	for p := p0; p < p1; p++ {
 		if d.a == nil {
 			d.pack(group, p, a)
 		} else {
 			a = d.panel(group, p)
 		}
-		for i := range tiles {
+		for i := i0; i < i1; i++ {
 			d.tile(s, w, group, p, i, a, b, t, base)
 		}
 	}
-	if d.act.Kind != ActDefault {
-		for o := p0 * tileRows; o < min(p1*tileRows, d.outputs); o++ {
-			for i := range at.images {
-				for r := range at.rows {
-					activate(d.act, d.y[base+o*d.planeY+i*d.imageY+r*d.step[1]:][:at.cols])
-				}
+}
+
+// activate applies to the panels p0 to p1 of a part what is left of the activation.
+func (d *direct[T]) activate(at part, group, p0, p1 int) {
+	if d.act.Kind == ActDefault {
+		return
+	}
+	base := d.base(at, group)
+	for o := p0 * tileRows; o < min(p1*tileRows, d.outputs); o++ {
+		for i := range at.images {
+			for r := range at.rows {
+				activate(d.act, d.y[base+o*d.planeY+i*d.imageY+r*d.step[1]:][:at.cols])
 			}
 		}
 	}

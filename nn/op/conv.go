@@ -26,7 +26,7 @@ func conv() *Op {
 		Doc: "Convolution over one to three spatial axes, channels in groups.",
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: ConvConfig{},
-		Infer: inferConv, Kernel: convKernel, Absorb: convAbsorb, Grad: convGrad, Couple: coupleConv, Cost: convCost,
+		Infer: inferConv, Kernel: convKernel, Does: convDoes, Absorb: convAbsorb, Grad: convGrad, Couple: coupleConv, Cost: convCost,
 	}
 }
 

@@ -7,28 +7,40 @@ import (
 )
 
 func convKernel(c *Call) (engine.Kernel, error) {
-	s, err := convShape(c)
+	link, err := newConvLink(c)
 	if err != nil {
 		return nil, err
 	}
-	return convEnding(c.In[0].DType, s, ending{}), nil
+	return convEnding(link), nil
 }
 
-// convAbsorb: normalizations by constants, residuals and activations end a convolution.
-func convAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
-	s, err := convShape(c)
-	if err != nil {
+func convEnding(l *convLink) engine.Kernel {
+	return perPrecision(l.dtype, convForward[float32](l), convForward[float64](l))
+}
+
+func convPlain[T kernel.Float](s kernel.ConvShape) engine.Kernel {
+	return convForward[T](&convLink{shape: s, weight: 1})
+}
+
+// convForward keeps packed weights where they, and all that scales and shifts the result, are parameters.
+func convForward[T kernel.Float](l *convLink) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		scratch := engine.Scratch[T](x)
+		if kernel.ConvPacks[T](&l.shape) {
+			if w := keptConv[T](x, l, in); w != nil {
+				kernel.ConvForwardPacked(x.Pool(), &l.shape, elems[T](in[0]), w, finish[T](l.end, in), elems[T](out[0]), scratch)
+				return nil
+			}
+		}
+		kernel.ConvForward(x.Pool(), &l.shape, elems[T](in[0]), elems[T](in[l.weight]), convEpilogue[T](x, l, in), elems[T](out[0]), scratch)
 		return nil
 	}
-	t := c.In[0].DType
-	return absorber(t, s.OC, ending{affine: true}, func(e ending) engine.Kernel { return convEnding(t, s, e) }, nil)
 }
 
-func convEnding(t DType, s kernel.ConvShape, e ending) engine.Kernel {
-	return perPrecision(t, convForward[float32](s, e), convForward[float64](s, e))
+// convEpilogue is everything that becomes of the sums of products.
+func convEpilogue[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense) kernel.Epilogue[T] {
+	return epilogue(x, l.end, l.shape.OC, elemsAt[T](in, l.weight+1), in)
 }
-
-func convPlain[T kernel.Float](s kernel.ConvShape) engine.Kernel { return convForward[T](s, ending{}) }
 
 // convKey tells apart the forms in which a convolution keeps its weights. They fit all sizes of images.
 type convKey struct {
@@ -36,22 +48,15 @@ type convKey struct {
 	affine string
 }
 
-// convForward keeps packed weights where they, and all that scales and shifts the result, are parameters.
-func convForward[T kernel.Float](s kernel.ConvShape, e ending) engine.Kernel {
-	key := convKey{s.Group, e.affineKey()}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		end, weight := finish[T](e, in), elems[T](in[1])
-		fold := func() { end.Scale, end.Shift = scaleShift(x, e, s.OC, elemsAt[T](in, 2), in) }
-		if kernel.ConvPacks[T](&s) {
-			pack := func() any { fold(); return kernel.PackConv(x.Pool(), &s, weight, end) }
-			if w, ok := x.Derived(key, pack, e.affineInputs(in, 1, 2)...).(*kernel.ConvWeights[T]); ok {
-				end.Scale, end.Shift = nil, nil
-				kernel.ConvForwardPacked(x.Pool(), &s, elems[T](in[0]), w, end, elems[T](out[0]), engine.Scratch[T](x))
-				return nil
-			}
-		}
-		fold()
-		kernel.ConvForward(x.Pool(), &s, elems[T](in[0]), weight, end, elems[T](out[0]), engine.Scratch[T](x))
-		return nil
-	}
+// keptConv is the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
+// or are not yet.
+func keptConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
+	pack := func() any { return packConv[T](x, l, in, nil) }
+	of := l.end.affineInputs(in, l.weight, l.weight+1)
+	w, _ := x.Derived(convKey{l.shape.Group, l.end.affineKey()}, pack, of...).(*kernel.ConvWeights[T])
+	return w
+}
+
+func packConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
+	return kernel.PackConv(x.Pool(), &l.shape, elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
 }

@@ -54,17 +54,30 @@ func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel, a
 		return nil // the steps between are rounded to a narrower type
 	}
 	return func(self, next *engine.Core, slot int) *engine.Core {
-		part, ok := next.Does.(*tail)
-		if !ok || part.dtype != t || !slices.Contains(part.slots, slot) || !e.takes(part, channels) {
+		more, ok := e.absorbs(t, channels, self, next, slot)
+		if !ok {
 			return nil
 		}
-		more := e.with(part, self.Inputs, next.Inputs, slot)
 		core := &engine.Core{Kernel: run(more), Sides: true, Absorb: absorber(t, channels, more, run, again)}
 		if again != nil {
 			core.Again = again(more)
 		}
 		return core
 	}
+}
+
+// absorbs is e followed by what next does to self, whose output has that many channels, if that is possible.
+func (e ending) absorbs(t DType, channels int, self, next *engine.Core, slot int) (ending, bool) {
+	part, ok := next.Does.(*tail)
+	if !ok || part.dtype != t || !slices.Contains(part.slots, slot) || !e.takes(part, channels) {
+		return e, false
+	}
+	return e.with(part, self.Inputs, next.Inputs, slot), true
+}
+
+// adds says whether something of the same shape is added.
+func (e ending) adds() bool {
+	return slices.ContainsFunc(e.parts, func(p endPart) bool { return p.kind == tailAdd })
 }
 
 // takes says whether t may follow.

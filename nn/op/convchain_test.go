@@ -1,0 +1,114 @@
+package op_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// A depthwise convolution runs together with the pointwise ones around it, where nobody else reads what is between
+// and nothing is added to it; never more than three.
+func TestConvChain(t *testing.T) {
+	if kernel.About().Kernels == "portable" || kernel.About().Kernels == "NEON" {
+		t.Skip("there are no kernels for it here")
+	}
+	for _, c := range []struct {
+		name  string
+		build func(b *chainBuilder) *gorgonia.Node
+		steps int
+	}{
+		{"inverted residual", func(b *chainBuilder) *gorgonia.Node {
+			return b.add(b.conv(b.clip(b.depth(b.clip(b.conv(b.x, 8, 24)), 24)), 24, 8), b.x)
+		}, 1},
+		{"separable, twice", func(b *chainBuilder) *gorgonia.Node {
+			return b.conv(b.depth(b.conv(b.depth(b.x, 8), 8, 12), 12), 12, 8)
+		}, 2},
+		{"three pointwise", func(b *chainBuilder) *gorgonia.Node {
+			return b.conv(b.conv(b.depth(b.conv(b.x, 8, 24), 24), 24, 8), 8, 8)
+		}, 2},
+		{"a sum between", func(b *chainBuilder) *gorgonia.Node {
+			return b.conv(b.add(b.depth(b.x, 8), b.x), 8, 8)
+		}, 2},
+		{"read twice", func(b *chainBuilder) *gorgonia.Node {
+			y := b.conv(b.x, 8, 8)
+			return b.add(b.depth(y, 8), y)
+		}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &chainBuilder{t: t, g: gorgonia.NewGraph()}
+			b.x = b.constant(2, 8, 9, 10)
+			y := c.build(b)
+			run := func(o engine.Options) ([]float32, int) {
+				p, err := engine.Compile(o, y)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := p.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return dtype.Slice[float32](p.Value(y).(*tensor.Dense)), len(p.Stats().Steps)
+			}
+			got, steps := run(engine.Options{})
+			want, _ := run(engine.Options{Unfused: true})
+			if steps != c.steps {
+				t.Errorf("%d steps, want %d", steps, c.steps)
+			}
+			for i, w := range want {
+				if d := got[i] - w; !(d < 1e-5 && d > -1e-5) {
+					t.Fatalf("element %d is %v, apart %v", i, got[i], w)
+				}
+			}
+		})
+	}
+}
+
+// chainBuilder builds chains of convolutions with biases.
+type chainBuilder struct {
+	t    *testing.T
+	g    *gorgonia.ExprGraph
+	x    *gorgonia.Node
+	seed uint64
+}
+
+func (b *chainBuilder) constant(shape ...int) *gorgonia.Node {
+	b.t.Helper()
+	b.seed++
+	n, err := op.Const(b.g, optest.Rand(b.seed, shape...))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return n
+}
+
+func (b *chainBuilder) apply(c op.Config, in ...*gorgonia.Node) *gorgonia.Node {
+	b.t.Helper()
+	y, err := op.Apply1(c, in...)
+	if err != nil {
+		b.t.Fatal(fmt.Errorf("%T: %w", c, err))
+	}
+	return y
+}
+
+func (b *chainBuilder) conv(x *gorgonia.Node, from, to int) *gorgonia.Node {
+	return b.apply(op.ConvConfig{Group: 1}, x, b.constant(to, from, 1, 1), b.constant(to))
+}
+
+func (b *chainBuilder) depth(x *gorgonia.Node, channels int) *gorgonia.Node {
+	return b.apply(op.ConvConfig{Group: channels, Pads: []int{1, 1, 1, 1}}, x, b.constant(channels, 1, 3, 3), b.constant(channels))
+}
+
+func (b *chainBuilder) clip(x *gorgonia.Node) *gorgonia.Node {
+	low, high := float32(0), float32(0.5)
+	return b.apply(op.ClipConfig{Min: &low, Max: &high}, x)
+}
+
+func (b *chainBuilder) add(x, y *gorgonia.Node) *gorgonia.Node {
+	return b.apply(op.AddConfig{}, x, y)
+}
