@@ -114,6 +114,9 @@ func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 		}
 		feed[v] = x
 	}
+	if g.complete(feed) {
+		return feed, nil
+	}
 	stop := func(v *Value) bool { _, ok := feed[v]; return ok }
 	for _, n := range ancestors(want, stop) {
 		for _, v := range n.reads() {

@@ -67,16 +67,26 @@ func (g *geometry) points() []triple {
 	return p
 }
 
+// reach is what the taps of a convolution depend on.
+type reach struct{ ker, dil, pad triple }
+
+var (
+	knownTaps   memo[reach, []triple]
+	knownPhases memo[geometry, []phase]
+)
+
 // taps lists, in kernel order, what to add to an output point times its stride to
 // get the input point that the kernel point multiplies.
 func (g *geometry) taps() []triple {
-	t := g.points()
-	for i := range t {
-		for d := range 3 {
-			t[i][d] = t[i][d]*g.dil[d] - g.pad[d]
+	return knownTaps.get(reach{g.ker, g.dil, g.pad}, func() []triple {
+		t := g.points()
+		for i := range t {
+			for d := range 3 {
+				t[i][d] = t[i][d]*g.dil[d] - g.pad[d]
+			}
 		}
-	}
-	return t
+		return t
+	})
 }
 
 // phase is a class of input points, first + t*step for t in grid, that the same
@@ -89,6 +99,10 @@ type phase struct {
 }
 
 func (g *geometry) phases() []phase {
+	return knownPhases.get(*g, func() []phase { return g.findPhases() })
+}
+
+func (g *geometry) findPhases() []phase {
 	var all []phase
 	points := g.points()
 	for i := range g.stride.size() {

@@ -114,6 +114,7 @@ type product[T Float] struct {
 	shift []T // per column, or nil; whole strips can be read
 	relu  bool
 	end   *Epilogue[T] // what follows, the columns being channels; or nil
+	rest  Epilogue[T]  // where that is kept
 	span  int          // columns are cut in images of this many …
 	image int          // … which are this many elements of C apart
 	// where replaces span and image: it writes the positions of columns j to j+cols

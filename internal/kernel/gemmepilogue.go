@@ -1,8 +1,16 @@
 package kernel
 
-// finished runs the product with an epilogue, whose channels are the columns: the micro-kernels take
+import "sync"
+
+// finished runs the product m with an epilogue, whose channels are the columns: the micro-kernels take
 // up a shift and clipping below 0, what else there is follows when a part of C is complete.
-func (x *product[T]) finished(p *Pool, e Epilogue[T]) {
+func (m product[T]) finished(p *Pool, e Epilogue[T]) {
+	x, ok := products[T]().Get().(*product[T])
+	if !ok {
+		x = new(product[T])
+	}
+	defer func() { *x = product[T]{}; products[T]().Put(x) }()
+	*x = m
 	if e.Scale == nil && e.Shift != nil {
 		x.shift, e.Shift = e.Shift, nil
 		if x.n%nr != 0 { // the micro-kernels read whole strips
@@ -15,10 +23,20 @@ func (x *product[T]) finished(p *Pool, e Epilogue[T]) {
 	if e.plain() && e.Shift == nil {
 		x.relu = e.Act.Kind == ActRelu
 	} else {
-		rest := e // only what is needed goes to the heap
-		x.end = &rest
+		x.rest = e
+		x.end = &x.rest
 	}
 	x.run(p)
+}
+
+// Products are kept between calls as workers are.
+var products32, products64 sync.Pool // of *product[T], all zero
+
+func products[T Float]() *sync.Pool {
+	if single[T]() {
+		return &products32
+	}
+	return &products64
 }
 
 // columns finishes rows i0 to i1 and columns j0 to j1 of the matrix y, whose rows are ld apart and

@@ -45,16 +45,18 @@ func GRU[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) 
 	}
 	h := initial(d.H0, take(scratch, s.Batch*hid))
 	sums := take(scratch, s.Batch*3*hid)
+	resetGate := rowsOf(p, s, 4*hid, func(_, n, t int) { x.resetStep(t*s.Batch+n, n, h, sums, reset) })
+	advance := rowsOf(p, s, 4*hid, func(_, n, t int) {
+		x.step(t*s.Batch+n, h[n*hid:][:hid], sums[(3*n+2)*hid:][:hid])
+		d.storeY(s, t, n, h[n*hid:][:hid])
+	})
 	for step := range s.Seq {
 		GemmPacked(p, false, s.Batch, 1, h, hid, r, 0, sums, 3*hid)
-		rowsOf(p, s, step, 4*hid, func(n, t int) { x.resetStep(t*s.Batch+n, n, h, sums, reset) })
+		resetGate(step)
 		if first == 2 {
 			GemmPacked(p, false, s.Batch, 1, reset, hid, rh, 0, sums[2*hid:], 3*hid)
 		}
-		rowsOf(p, s, step, 4*hid, func(n, t int) {
-			x.step(t*s.Batch+n, h[n*hid:][:hid], sums[(3*n+2)*hid:][:hid])
-			d.storeY(s, t, n, h[n*hid:][:hid])
-		})
+		advance(step)
 	}
 	d.clearY(s)
 	copy(d.YH, h)

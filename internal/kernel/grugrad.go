@@ -23,24 +23,26 @@ func GRUGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scrat
 		rh = Pack(p, false, hid, hid, d.R[2*hid*hid:], hid, take(scratch, PackedLen(hid, hid)))
 	}
 	r := Pack(p, false, first*hid, hid, d.R, hid, take(scratch, PackedLen(first*hid, hid)))
+	hiddenGate := rowsOf(p, s, 6*hid, func(_, n, t int) {
+		dn := dh[n*hid:][:hid]
+		if g.DY != nil {
+			binaryVV(OpAdd, dn, dn, g.DY[t*s.yStride()+n*hid:][:hid])
+		}
+		row := t*s.Batch + n
+		x.hiddenGrad(row, dn, prev[row*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
+	})
+	resetGate := rowsOf(p, s, 6*hid, func(_, n, t int) {
+		row := t*s.Batch + n
+		x.resetGrad(row, dh[n*hid:][:hid], prev[row*hid:][:hid], sums[n*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
+		copy(dl[row*3*hid:], picked[n*3*hid:][:3*hid])
+	})
 	for step := s.Seq - 1; step >= 0; step-- {
 		clear(picked) // elements whose sequence is over stay 0
-		rowsOf(p, s, step, 6*hid, func(n, t int) {
-			dn := dh[n*hid:][:hid]
-			if g.DY != nil {
-				binaryVV(OpAdd, dn, dn, g.DY[t*s.yStride()+n*hid:][:hid])
-			}
-			row := t*s.Batch + n
-			x.hiddenGrad(row, dn, prev[row*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
-		})
+		hiddenGate(step)
 		if first == 2 {
 			GemmPacked(p, false, s.Batch, 1, picked[2*hid:], 3*hid, rh, 0, sums, hid)
 		}
-		rowsOf(p, s, step, 6*hid, func(n, t int) {
-			row := t*s.Batch + n
-			x.resetGrad(row, dh[n*hid:][:hid], prev[row*hid:][:hid], sums[n*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
-			copy(dl[row*3*hid:], picked[n*3*hid:][:3*hid])
-		})
+		resetGate(step)
 		GemmPacked(p, false, s.Batch, 1, picked, 3*hid, r, 1, dh, hid)
 	}
 	copy(g.DH0, dh)

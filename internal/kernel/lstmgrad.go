@@ -20,23 +20,24 @@ func LSTMGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scra
 	if s.Lens != nil {
 		sums, picked = take(scratch, s.Batch*hid), take(scratch, s.Batch*cols)
 	}
+	goBack := rowsOf(p, s, 10*hid, func(step, n, t int) {
+		row, dh := t*s.Batch+n, dh[n*hid:][:hid]
+		if g.DY != nil {
+			binaryVV(OpAdd, dh, dh, g.DY[t*s.yStride()+n*hid:][:hid])
+		}
+		gates, out := dg[row*cols:][:cols], hidden[row*hid:][:hid]
+		binaryVV(OpMul, h[n*hid:][:hid], gates[hid:2*hid], out)
+		dc, c := dc[n*hid:][:hid], stateBefore(s, n, step, c0, x.cells)
+		if x.usual {
+			x.stepGrad(row, dh, dc, c, gates)
+		} else {
+			x.stepGrad(row, dh, dc, c, draft[n*cols:][:cols])
+			copy(gates, draft[n*cols:][:cols])
+		}
+		copy(out, h[n*hid:][:hid])
+	})
 	for step := s.Seq - 1; step >= 0; step-- {
-		rowsOf(p, s, step, 10*hid, func(n, t int) {
-			row, dh := t*s.Batch+n, dh[n*hid:][:hid]
-			if g.DY != nil {
-				binaryVV(OpAdd, dh, dh, g.DY[t*s.yStride()+n*hid:][:hid])
-			}
-			gates, out := dg[row*cols:][:cols], hidden[row*hid:][:hid]
-			binaryVV(OpMul, h[n*hid:][:hid], gates[hid:2*hid], out)
-			dc, c := dc[n*hid:][:hid], stateBefore(s, n, step, c0, x.cells)
-			if x.usual {
-				x.stepGrad(row, dh, dc, c, gates)
-			} else {
-				x.stepGrad(row, dh, dc, c, draft[n*cols:][:cols])
-				copy(gates, draft[n*cols:][:cols])
-			}
-			copy(out, h[n*hid:][:hid])
-		})
+		goBack(step)
 		backThrough(p, s, step, r, cols, dg, dh, sums, picked)
 	}
 	copy(g.DH0, dh)

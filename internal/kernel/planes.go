@@ -29,7 +29,7 @@ const slack = 64
 
 // newPlanes describes pieces of an input, its strides and taps as of a lattice.
 func newPlanes(in, stride triple, taps []triple) *planes {
-	l := &planes{in: in, stride: stride, least: taps[0]}
+	l := &planes{in: in, stride: stride, least: taps[0], taps: make([]int, 0, len(taps))}
 	for _, t := range taps {
 		for d := range 3 {
 			l.least[d] = min(l.least[d], t[d])

@@ -83,15 +83,21 @@ func project[T Float](p *Pool, s *RNNShape, d *RNNData[T], gates int, bias, out 
 	Gemm(p, false, true, s.rows(), cols, s.Input, 1, d.X, s.Input, d.W, s.Input, beta, out, cols)
 }
 
-// rowsOf runs f for each batch element that is active in a step.
-func rowsOf(p *Pool, s *RNNShape, step, work int, f func(n, t int)) {
-	p.Range(s.Batch, max(1, functionGrain/max(1, work)), func(lo, hi int) {
+// rowsOf returns what runs f in a step for each batch element n that is active there, at time t. It is
+// made once for all steps, which then make no garbage.
+func rowsOf(p *Pool, s *RNNShape, work int, f func(step, n, t int)) func(step int) {
+	at := 0
+	part := func(lo, hi int) {
 		for n := lo; n < hi; n++ {
-			if t, ok := s.time(n, step); ok {
-				f(n, t)
+			if t, ok := s.time(n, at); ok {
+				f(at, n, t)
 			}
 		}
-	})
+	}
+	return func(step int) {
+		at = step
+		p.Range(s.Batch, max(1, functionGrain/max(1, work)), part)
+	}
 }
 
 // initial returns a copy of the initial state, in out.
