@@ -32,9 +32,7 @@ func (r *bottleneckRun) deepen(group, p0, p1 int, d []float32) {
 		source, e = r.x[first*l.inputs*r.in:], (*buffer)[:tileRows*room]
 		if !l.inPlace {
 			beside := (*buffer)[tileRows*room:]
-			for q := range images {
-				pick(l.inputs, r.in, source[q*l.inputs*r.in:], r.in, 1, beside[q*r.in:], l.from)
-			}
+			pick(images, l.inputs, r.in, source, l.inputs*r.in, r.in, 1, beside, r.in, l.from)
 			source = beside
 		}
 		xPlane, xImage = room, r.in

@@ -169,12 +169,17 @@ func addRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float
 //go:noescape
 func spreadRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 
-// movePlane copies rows ≥ 1 of n ≥ 1 floats, which are srcRow and dstRow bytes apart.
+// movePlanes copies n floats of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.
 //
 //go:noescape
-func movePlane(rows int, n int, src *float32, srcRow int, dst *float32, dstRow int)
+func movePlanes(planes int, rows int, n int, src *float32, srcPlane int, srcRow int, dst *float32, dstPlane int, dstRow int)
 
-// everyOther copies the floats 0, 2, … 2*(n-1) of rows ≥ 1, which are srcRow and dstRow bytes apart; n ≥ 1.
+// everyOther copies the floats 0, 2, … 2*(n-1) of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.
 //
 //go:noescape
-func everyOther(rows int, n int, src *float32, srcRow int, dst *float32, dstRow int)
+func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow int, dst *float32, dstPlane int, dstRow int)
+
+// stretchRows sets rows ≥ 1 of 2*n+gap floats that lie together: n floats of src, a 0 behind each, and gap zeros.
+//
+//go:noescape
+func stretchRows(rows int, n int, src *float32, dst *float32, gap int)

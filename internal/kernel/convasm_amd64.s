@@ -29,6 +29,19 @@ TEXT ·convTileY4x3(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VMOVAPS      Y0, Y1
@@ -208,23 +221,22 @@ done:
 	VMINPS       Y11, Y15, Y11
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	VMOVUPS Y8, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y9, (AX)
-	VMOVUPS Y10, 32(AX)
-	VMOVUPS Y11, 64(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y3, (SI)
+	VMOVUPS Y4, 32(SI)
+	VMOVUPS Y5, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
+	VMOVUPS Y8, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y9, (SI)
+	VMOVUPS Y10, 32(SI)
+	VMOVUPS Y11, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -235,6 +247,15 @@ TEXT ·convTileY4x2(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VMOVAPS      Y0, Y1
@@ -372,19 +393,18 @@ done:
 	VMINPS       Y7, Y10, Y7
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
 	VZEROUPPER
 	RET
 
@@ -395,6 +415,15 @@ TEXT ·convTileY4x1(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VBROADCASTSS 4(SI), Y1
@@ -495,15 +524,14 @@ done:
 	VMINPS       Y3, Y5, Y3
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y3, (SI)
 	VZEROUPPER
 	RET
 
@@ -514,6 +542,13 @@ TEXT ·convTileY2x3(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VMOVAPS      Y0, Y1
@@ -635,15 +670,14 @@ done:
 	VMINPS       Y5, Y9, Y5
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y3, (SI)
+	VMOVUPS Y4, 32(SI)
+	VMOVUPS Y5, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -654,6 +688,11 @@ TEXT ·convTileY2x2(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VMOVAPS      Y0, Y1
@@ -749,13 +788,12 @@ done:
 	VMINPS       Y3, Y6, Y3
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
 	VZEROUPPER
 	RET
 
@@ -766,6 +804,11 @@ TEXT ·convTileY2x1(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VBROADCASTSS 4(SI), Y1
@@ -840,11 +883,10 @@ done:
 	VMINPS       Y1, Y3, Y1
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y1, (AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
 	VZEROUPPER
 	RET
 
@@ -855,6 +897,10 @@ TEXT ·convTileY1x3(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VMOVAPS      Y0, Y1
@@ -947,11 +993,10 @@ done:
 	VMINPS       Y2, Y6, Y2
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -962,6 +1007,9 @@ TEXT ·convTileY1x2(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	VMOVAPS      Y0, Y1
@@ -1036,10 +1084,9 @@ done:
 	VMINPS       Y1, Y4, Y1
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
 	VZEROUPPER
 	RET
 
@@ -1050,6 +1097,9 @@ TEXT ·convTileY1x1(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Y0
 	SUBQ         $0x04, AX
@@ -1111,9 +1161,8 @@ done:
 	VMINPS       Y0, Y2, Y0
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Y0, (AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Y0, (SI)
 	VZEROUPPER
 	RET
 
@@ -1648,6 +1697,39 @@ TEXT ·convTileZ8x3(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -1948,39 +2030,38 @@ done:
 	VMINPS       Z23, Z27, Z23
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z3, (AX)
-	VMOVUPS Z4, 64(AX)
-	VMOVUPS Z5, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	VMOVUPS Z8, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z9, (AX)
-	VMOVUPS Z10, 64(AX)
-	VMOVUPS Z11, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	VMOVUPS Z14, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z15, (AX)
-	VMOVUPS Z16, 64(AX)
-	VMOVUPS Z17, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	VMOVUPS Z20, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z21, (AX)
-	VMOVUPS Z22, 64(AX)
-	VMOVUPS Z23, 128(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, 64(SI)
+	VMOVUPS Z5, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	VMOVUPS Z8, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, 64(SI)
+	VMOVUPS Z11, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z12, (SI)
+	VMOVUPS Z13, 64(SI)
+	VMOVUPS Z14, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, 64(SI)
+	VMOVUPS Z17, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z18, (SI)
+	VMOVUPS Z19, 64(SI)
+	VMOVUPS Z20, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z21, (SI)
+	VMOVUPS Z22, 64(SI)
+	VMOVUPS Z23, 128(SI)
 	VZEROUPPER
 	RET
 
@@ -1991,6 +2072,31 @@ TEXT ·convTileZ8x2(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -2217,31 +2323,30 @@ done:
 	VMINPS       Z15, Z18, Z15
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	VMOVUPS Z5, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z8, (SI)
+	VMOVUPS Z9, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z10, (SI)
+	VMOVUPS Z11, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z12, (SI)
+	VMOVUPS Z13, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z14, (SI)
+	VMOVUPS Z15, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -2252,6 +2357,23 @@ TEXT ·convTileZ8x1(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VBROADCASTSS 4(SI), Z1
@@ -2404,23 +2526,22 @@ done:
 	VMINPS       Z7, Z9, Z7
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z7, (AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z5, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z6, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z7, (SI)
 	VZEROUPPER
 	RET
 
@@ -2431,6 +2552,23 @@ TEXT ·convTileZ4x3(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -2615,23 +2753,22 @@ done:
 	VMINPS       Z11, Z15, Z11
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z3, (AX)
-	VMOVUPS Z4, 64(AX)
-	VMOVUPS Z5, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	VMOVUPS Z8, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z9, (AX)
-	VMOVUPS Z10, 64(AX)
-	VMOVUPS Z11, 128(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, 64(SI)
+	VMOVUPS Z5, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	VMOVUPS Z8, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, 64(SI)
+	VMOVUPS Z11, 128(SI)
 	VZEROUPPER
 	RET
 
@@ -2642,6 +2779,19 @@ TEXT ·convTileZ4x2(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -2784,19 +2934,18 @@ done:
 	VMINPS       Z7, Z10, Z7
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	VMOVUPS Z5, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -2807,6 +2956,15 @@ TEXT ·convTileZ4x1(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VBROADCASTSS 4(SI), Z1
@@ -2907,15 +3065,14 @@ done:
 	VMINPS       Z3, Z5, Z3
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z3, (AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
 	VZEROUPPER
 	RET
 
@@ -2926,6 +3083,15 @@ TEXT ·convTileZ2x3(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -3052,15 +3218,14 @@ done:
 	VMINPS       Z5, Z9, Z5
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z3, (AX)
-	VMOVUPS Z4, 64(AX)
-	VMOVUPS Z5, 128(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, 64(SI)
+	VMOVUPS Z5, 128(SI)
 	VZEROUPPER
 	RET
 
@@ -3071,6 +3236,13 @@ TEXT ·convTileZ2x2(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -3171,13 +3343,12 @@ done:
 	VMINPS       Z3, Z6, Z3
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -3188,6 +3359,11 @@ TEXT ·convTileZ2x1(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	ADDQ         DI, SI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VBROADCASTSS 4(SI), Z1
@@ -3262,11 +3438,10 @@ done:
 	VMINPS       Z1, Z3, Z1
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z1, (AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
 	VZEROUPPER
 	RET
 
@@ -3277,6 +3452,11 @@ TEXT ·convTileZ1x3(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
+	PREFETCHT0   128(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -3374,11 +3554,10 @@ done:
 	VMINPS       Z2, Z6, Z2
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
 	VZEROUPPER
 	RET
 
@@ -3389,6 +3568,10 @@ TEXT ·convTileZ1x2(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
+	PREFETCHT0   64(SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	VMOVAPS      Z0, Z1
@@ -3468,10 +3651,9 @@ done:
 	VMINPS       Z1, Z4, Z1
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -3482,6 +3664,9 @@ TEXT ·convTileZ1x1(SB), NOSPLIT, $0-64
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         off+24(FP), BX
+	MOVQ         c+32(FP), SI
+	MOVQ         ldc+40(FP), DI
+	PREFETCHT0   (SI)
 	MOVQ         shift+48(FP), SI
 	VBROADCASTSS (SI), Z0
 	SUBQ         $0x04, AX
@@ -3543,9 +3728,8 @@ done:
 	VMINPS       Z0, Z2, Z0
 
 store:
-	MOVQ    c+32(FP), AX
-	MOVQ    ldc+40(FP), CX
-	VMOVUPS Z0, (AX)
+	MOVQ    c+32(FP), SI
+	VMOVUPS Z0, (SI)
 	VZEROUPPER
 	RET
 
@@ -4525,103 +4709,197 @@ DATA spreadZ1<>+56(SB)/4, $0x0000000f
 DATA spreadZ1<>+60(SB)/4, $0x0000000f
 GLOBL spreadZ1<>(SB), RODATA|NOPTR, $64
 
-// func movePlane(rows int, n int, src *float32, srcRow int, dst *float32, dstRow int)
-// Requires: AVX
-TEXT ·movePlane(SB), NOSPLIT, $0-48
-	MOVQ rows+0(FP), AX
-	MOVQ src+16(FP), CX
-	MOVQ srcRow+24(FP), DX
-	MOVQ dst+32(FP), BX
-	MOVQ dstRow+40(FP), SI
+// func movePlanes(planes int, rows int, n int, src *float32, srcPlane int, srcRow int, dst *float32, dstPlane int, dstRow int)
+// Requires: AVX, MMX+
+TEXT ·movePlanes(SB), NOSPLIT, $0-72
+	MOVQ planes+0(FP), AX
+	MOVQ src+24(FP), CX
+	MOVQ srcRow+40(FP), DX
+	MOVQ dst+48(FP), BX
+	MOVQ dstRow+64(FP), SI
 
-row:
-	MOVQ n+8(FP), DI
+plane:
+	MOVQ rows+8(FP), DI
 	MOVQ CX, R8
 	MOVQ BX, R9
 
+row:
+	MOVQ R8, R10
+	MOVQ R9, R11
+	MOVQ n+16(FP), R12
+
 wide:
-	CMPQ    DI, $0x00000020
+	CMPQ    R12, $0x00000020
 	JLT     narrow
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	VMOVUPS Y3, 96(R9)
-	ADDQ    $0x00000080, R8
-	ADDQ    $0x00000080, R9
-	SUBQ    $0x00000020, DI
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	VMOVUPS 64(R10), Y2
+	VMOVUPS 96(R10), Y3
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	VMOVUPS Y3, 96(R11)
+	ADDQ    $0x00000080, R10
+	ADDQ    $0x00000080, R11
+	SUBQ    $0x00000020, R12
 	JMP     wide
 
 narrow:
-	CMPQ    DI, $0x08
-	JLT     rest
-	VMOVUPS (R8), Y0
-	VMOVUPS Y0, (R9)
-	ADDQ    $0x00000020, R8
-	ADDQ    $0x00000020, R9
-	SUBQ    $0x08, DI
-	JMP     narrow
+	CMPQ       R12, $0x08
+	JLT        rest
+	PREFETCHT0 (R10)(DX*8)
+	VMOVUPS    (R10), Y0
+	VMOVUPS    Y0, (R11)
+	ADDQ       $0x00000020, R10
+	ADDQ       $0x00000020, R11
+	SUBQ       $0x08, R12
+	JMP        narrow
 
 rest:
-	TESTQ      DI, DI
+	TESTQ      R12, R12
 	JZ         end
-	LEAQ       tailmask<>+0(SB), R10
-	NEGQ       DI
-	VMOVDQU    32(R10)(DI*4), Y1
-	VMASKMOVPS (R8), Y1, Y0
-	VMASKMOVPS Y0, Y1, (R9)
+	LEAQ       tailmask<>+0(SB), R13
+	NEGQ       R12
+	VMOVDQU    32(R13)(R12*4), Y1
+	PREFETCHT0 (R10)(DX*8)
+	VMASKMOVPS (R10), Y1, Y0
+	VMASKMOVPS Y0, Y1, (R11)
 
 end:
-	ADDQ DX, CX
-	ADDQ SI, BX
-	DECQ AX
+	ADDQ DX, R8
+	ADDQ SI, R9
+	DECQ DI
 	JNZ  row
+	MOVQ srcPlane+32(FP), R10
+	ADDQ R10, CX
+	MOVQ dstPlane+56(FP), R11
+	ADDQ R11, BX
+	DECQ AX
+	JNZ  plane
 	VZEROUPPER
 	RET
 
-// func everyOther(rows int, n int, src *float32, srcRow int, dst *float32, dstRow int)
-// Requires: AVX, AVX2
-TEXT ·everyOther(SB), NOSPLIT, $0-48
-	MOVQ rows+0(FP), AX
-	MOVQ src+16(FP), CX
-	MOVQ srcRow+24(FP), DX
-	MOVQ dst+32(FP), BX
-	MOVQ dstRow+40(FP), SI
+// func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow int, dst *float32, dstPlane int, dstRow int)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·everyOther(SB), NOSPLIT, $0-72
+	MOVQ planes+0(FP), AX
+	MOVQ src+24(FP), CX
+	MOVQ srcRow+40(FP), DX
+	MOVQ dst+48(FP), BX
+	MOVQ dstRow+64(FP), SI
 
-row:
-	MOVQ n+8(FP), DI
+plane:
+	MOVQ rows+8(FP), DI
 	MOVQ CX, R8
 	MOVQ BX, R9
-	SUBQ $0x08, DI
-	JLE  rest
+
+row:
+	MOVQ R8, R10
+	MOVQ R9, R11
+	MOVQ n+16(FP), R12
 
 eight:
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VSHUFPS $0x88, Y1, Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (R9)
-	ADDQ    $0x40, R8
-	ADDQ    $0x20, R9
-	SUBQ    $0x08, DI
-	JG      eight
+	PREFETCHT0 (R10)(DX*8)
+	CMPQ       R12, $0x08
+	JLE        rest
+	VMOVUPS    (R10), Y0
+	VMOVUPS    32(R10), Y1
+	VSHUFPS    $0x88, Y1, Y0, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VMOVUPS    Y0, (R11)
+	ADDQ       $0x40, R10
+	ADDQ       $0x20, R11
+	SUBQ       $0x08, R12
+	JMP        eight
 
 rest:
-	ADDQ $0x08, DI
+	LEAQ       -1(R12)(R12*1), R13
+	LEAQ       -8(R13), R14
+	MOVQ       $0x00000008, R15
+	CMPQ       R13, R15
+	CMOVQGT    R15, R13
+	XORQ       R15, R15
+	CMPQ       R14, R15
+	CMOVQLT    R15, R14
+	LEAQ       tailmask<>+0(SB), R15
+	NEGQ       R13
+	VMOVDQU    32(R15)(R13*4), Y0
+	VMASKMOVPS (R10), Y0, Y0
+	LEAQ       tailmask<>+0(SB), R13
+	NEGQ       R14
+	VMOVDQU    32(R13)(R14*4), Y1
+	VMASKMOVPS 32(R10), Y1, Y1
+	VSHUFPS    $0x88, Y1, Y0, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	LEAQ       tailmask<>+0(SB), R10
+	NEGQ       R12
+	VMOVDQU    32(R10)(R12*4), Y1
+	VMASKMOVPS Y0, Y1, (R11)
+	ADDQ       DX, R8
+	ADDQ       SI, R9
+	DECQ       DI
+	JNZ        row
+	MOVQ       srcPlane+32(FP), R10
+	ADDQ       R10, CX
+	MOVQ       dstPlane+56(FP), R11
+	ADDQ       R11, BX
+	DECQ       AX
+	JNZ        plane
+	VZEROUPPER
+	RET
 
-one:
-	VMOVSS (R8), X0
-	VMOVSS X0, (R9)
-	ADDQ   $0x08, R8
-	ADDQ   $0x04, R9
-	DECQ   DI
-	JNZ    one
-	ADDQ   DX, CX
-	ADDQ   SI, BX
-	DECQ   AX
-	JNZ    row
+// func stretchRows(rows int, n int, src *float32, dst *float32, gap int)
+// Requires: AVX, AVX2
+TEXT ·stretchRows(SB), NOSPLIT, $0-40
+	MOVQ   rows+0(FP), AX
+	MOVQ   src+16(FP), CX
+	MOVQ   dst+24(FP), DX
+	VXORPS Y1, Y1, Y1
+
+row:
+	MOVQ n+8(FP), BX
+
+four:
+	CMPQ      BX, $0x04
+	JLT       rest
+	VPMOVZXDQ (CX), Y0
+	VMOVUPS   Y0, (DX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, DX
+	SUBQ      $0x04, BX
+	JMP       four
+
+rest:
+	TESTQ BX, BX
+	JZ    gap
+	MOVL  (CX), SI
+	MOVQ  SI, (DX)
+	ADDQ  $0x04, CX
+	ADDQ  $0x08, DX
+	DECQ  BX
+	JMP   rest
+
+gap:
+	MOVQ gap+32(FP), BX
+
+eight:
+	CMPQ    BX, $0x08
+	JLT     some
+	VMOVUPS Y1, (DX)
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, BX
+	JMP     eight
+
+some:
+	TESTQ  BX, BX
+	JZ     next
+	VMOVSS X1, (DX)
+	ADDQ   $0x04, DX
+	DECQ   BX
+	JMP    some
+
+next:
+	DECQ AX
+	JNZ  row
 	VZEROUPPER
 	RET

@@ -1844,92 +1844,140 @@ loop3:
 	BNE loop1
 	RET
 
-// movePlane copies rows ≥ 1 of n ≥ 1 floats, which are srcRow and dstRow bytes apart.
-TEXT ·movePlane(SB), NOSPLIT, $0-48
-	MOVD rows+0(FP), R0
-	MOVD src+16(FP), R1
-	MOVD srcRow+24(FP), R2
-	MOVD dst+32(FP), R3
-	MOVD dstRow+40(FP), R4
+// movePlanes copies n floats of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.
+TEXT ·movePlanes(SB), NOSPLIT, $0-72
+	MOVD planes+0(FP), R0
+	MOVD src+24(FP), R2
+	MOVD srcRow+40(FP), R3
+	MOVD dst+48(FP), R4
+	MOVD dstRow+64(FP), R5
 loop1:
-	MOVD n+8(FP), R7
-	MOVD R1, R5
-	MOVD R3, R6
-	SUBS $16, R7
-	BLT next4
-loop3:
-	FMOVQ 0(R5), F0
-	FMOVQ 16(R5), F1
-	FMOVQ 32(R5), F2
-	FMOVQ 48(R5), F3
-	FMOVQ F0, 0(R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD $64, R5
-	ADD $64, R6
-	SUBS $16, R7
-	BGE loop3
-next4:
-	ADDS $16, R7
-	BEQ end2
-	SUBS $4, R7
-	BLT next6
-loop5:
-	FMOVQ 0(R5), F0
-	FMOVQ F0, 0(R6)
-	ADD $16, R5
-	ADD $16, R6
-	SUBS $4, R7
-	BGE loop5
-next6:
-	ADDS $4, R7
-	BEQ end2
-	SUBS $1, R7
-	BLT next8
-loop7:
-	FMOVS 0(R5), F0
-	FMOVS F0, 0(R6)
-	ADD $4, R5
-	ADD $4, R6
-	SUBS $1, R7
-	BGE loop7
-next8:
-	ADDS $1, R7
-end2:
-	ADD R2, R1
-	ADD R4, R3
+	MOVD rows+8(FP), R1
+	MOVD R2, R6
+	MOVD R4, R7
+loop2:
+	MOVD n+16(FP), R10
+	MOVD R6, R8
+	MOVD R7, R9
+	SUBS $16, R10
+	BLT next5
+loop4:
+	FMOVQ 0(R8), F0
+	FMOVQ 16(R8), F1
+	FMOVQ 32(R8), F2
+	FMOVQ 48(R8), F3
+	FMOVQ F0, 0(R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	ADD $64, R8
+	ADD $64, R9
+	SUBS $16, R10
+	BGE loop4
+next5:
+	ADDS $16, R10
+	BEQ end3
+	SUBS $4, R10
+	BLT next7
+loop6:
+	FMOVQ 0(R8), F0
+	FMOVQ F0, 0(R9)
+	ADD $16, R8
+	ADD $16, R9
+	SUBS $4, R10
+	BGE loop6
+next7:
+	ADDS $4, R10
+	BEQ end3
+	SUBS $1, R10
+	BLT next9
+loop8:
+	FMOVS 0(R8), F0
+	FMOVS F0, 0(R9)
+	ADD $4, R8
+	ADD $4, R9
+	SUBS $1, R10
+	BGE loop8
+next9:
+	ADDS $1, R10
+end3:
+	ADD R3, R6
+	ADD R5, R7
+	SUBS $1, R1
+	BNE loop2
+	MOVD srcPlane+32(FP), R8
+	ADD R8, R2
+	MOVD dstPlane+56(FP), R9
+	ADD R9, R4
 	SUBS $1, R0
 	BNE loop1
 	RET
 
-// everyOther copies the floats 0, 2, … 2*(n-1) of rows ≥ 1, which are srcRow and dstRow bytes apart; n ≥ 1.
-TEXT ·everyOther(SB), NOSPLIT, $0-48
+// everyOther copies the floats 0, 2, … 2*(n-1) of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.
+TEXT ·everyOther(SB), NOSPLIT, $0-72
+	MOVD planes+0(FP), R0
+	MOVD src+24(FP), R2
+	MOVD srcRow+40(FP), R3
+	MOVD dst+48(FP), R4
+	MOVD dstRow+64(FP), R5
+loop1:
+	MOVD rows+8(FP), R1
+	MOVD R2, R6
+	MOVD R4, R7
+loop2:
+	MOVD n+16(FP), R10
+	MOVD R6, R8
+	MOVD R7, R9
+	SUBS $4, R10
+	BLE rest4
+four3:
+	VLD2.P 32(R8), [V0.S4, V1.S4]
+	FMOVQ.P F0, 16(R9)
+	SUBS $4, R10
+	BGT four3
+rest4:
+	ADD $4, R10
+loop5:
+	FMOVS.P 8(R8), F0
+	FMOVS.P F0, 4(R9)
+	SUBS $1, R10
+	BNE loop5
+	ADD R3, R6
+	ADD R5, R7
+	SUBS $1, R1
+	BNE loop2
+	MOVD srcPlane+32(FP), R8
+	ADD R8, R2
+	MOVD dstPlane+56(FP), R9
+	ADD R9, R4
+	SUBS $1, R0
+	BNE loop1
+	RET
+
+// stretchRows sets rows ≥ 1 of 2*n+gap floats that lie together: n floats of src, a 0 behind each, and gap zeros.
+TEXT ·stretchRows(SB), NOSPLIT, $0-40
 	MOVD rows+0(FP), R0
 	MOVD src+16(FP), R1
-	MOVD srcRow+24(FP), R2
-	MOVD dst+32(FP), R3
-	MOVD dstRow+40(FP), R4
+	MOVD dst+24(FP), R2
+	VEOR V1.B16, V1.B16, V1.B16
 loop1:
-	MOVD n+8(FP), R7
-	MOVD R1, R5
-	MOVD R3, R6
-	SUBS $4, R7
-	BLE rest3
-four2:
-	VLD2.P 32(R5), [V0.S4, V1.S4]
-	FMOVQ.P F0, 16(R6)
-	SUBS $4, R7
-	BGT four2
-rest3:
-	ADD $4, R7
+	MOVD n+8(FP), R3
+loop2:
+	FMOVS.P 4(R1), F0
+	FMOVD.P F0, 8(R2)
+	SUBS $1, R3
+	BNE loop2
+	MOVD gap+32(FP), R3
+	SUBS $1, R3
+	BLT next5
 loop4:
-	FMOVS.P 8(R5), F0
-	FMOVS.P F0, 4(R6)
-	SUBS $1, R7
-	BNE loop4
-	ADD R2, R1
-	ADD R4, R3
+	FMOVS F1, 0(R2)
+	ADD $4, R2
+	SUBS $1, R3
+	BGE loop4
+next5:
+	ADDS $1, R3
+end3:
 	SUBS $1, R0
 	BNE loop1
 	RET

@@ -136,10 +136,12 @@ func spreadRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *fl
 	panic(noAssembly)
 }
 
-func movePlane(rows int, n int, src *float32, srcRow int, dst *float32, dstRow int) {
+func movePlanes(planes int, rows int, n int, src *float32, srcPlane int, srcRow int, dst *float32, dstPlane int, dstRow int) {
 	panic(noAssembly)
 }
 
-func everyOther(rows int, n int, src *float32, srcRow int, dst *float32, dstRow int) {
+func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow int, dst *float32, dstPlane int, dstRow int) {
 	panic(noAssembly)
 }
+
+func stretchRows(rows int, n int, src *float32, dst *float32, gap int) { panic(noAssembly) }

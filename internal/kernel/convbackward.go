@@ -8,6 +8,9 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 		return
 	}
 	g := s.geometry()
+	if stretchData(p, &g, dy, w, dx, scratch) {
+		return
+	}
 	in, out := g.in.size(), g.out.size()
 	dx, dy = dx[:g.n*g.c*in], dy[:g.n*g.oc*out]
 	if len(dx) == 0 {

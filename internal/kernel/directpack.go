@@ -35,7 +35,7 @@ func packData[T Float](g *geometry, points []int, group, panel int, w, dst []T) 
 	}
 	w = w[(group*g.og*g.cg+c)*ker:]
 	if ker == 1 {
-		pick(g.og, rows, w, g.cg, 1, dst, tileRows)
+		pick(1, g.og, rows, w, 0, g.cg, 1, dst, 0, tileRows)
 		return
 	}
 	for o := range g.og {

@@ -156,41 +156,35 @@ func load[T Float](l *planes, src []T, from source, dst []T) {
 		at := (iz*l.in[1]+first+r0*l.stride[1])*l.in[2] + (from.x+left)*l.stride[2] + l.least[2] + ph.x
 		to := i*l.phase + left
 		for q := range from.images {
-			if rows == 1 && r0 == 0 && r1 == 1 { // the channels are as good as rows
-				pick(from.channels, n, src[q*from.image+at:], from.channel, l.stride[2], dst[q*l.image+to:], l.channel)
-				continue
+			d := dst[q*l.image+to:]
+			for c := 0; c < from.channels && r1-r0 < rows; c++ {
+				for r := range rows {
+					if r < r0 || r >= r1 {
+						clear(d[c*l.channel+r*l.row:][:n])
+					}
+				}
 			}
-			for c := range from.channels {
-				d := dst[c*l.channel+q*l.image+to:]
-				for r := 0; r < r0; r++ {
-					clear(d[r*l.row:][:n])
-				}
-				for r := r1; r < rows; r++ {
-					clear(d[r*l.row:][:n])
-				}
-				if r0 < r1 {
-					pick(r1-r0, n, src[q*from.image+c*from.channel+at:], l.stride[1]*l.in[2], l.stride[2], d[r0*l.row:], l.row)
-				}
+			if r0 < r1 {
+				pick(from.channels, r1-r0, n, src[q*from.image+at:], from.channel, l.stride[1]*l.in[2], l.stride[2], d[r0*l.row:], l.channel, l.row)
 			}
 		}
 	}
 }
 
-// pick copies every step-th element of rows to n elements each.
-func pick[T Float](rows, n int, src []T, srcRow, step int, dst []T, dstRow int) {
-	_, _ = src[(rows-1)*srcRow+(n-1)*step], dst[(rows-1)*dstRow+n-1]
-	switch fast := single[T]() && has(convGroup); {
-	case fast && step == 1:
-		movePlane(rows, n, &as32(src)[0], srcRow*4, &as32(dst)[0], dstRow*4)
-	case fast && step == 2:
-		everyOther(rows, n, &as32(src)[0], srcRow*4, &as32(dst)[0], dstRow*4)
-	default:
+// pick copies every step-th element of rows of planes to n elements each.
+func pick[T Float](planes, rows, n int, src []T, srcPlane, srcRow, step int, dst []T, dstPlane, dstRow int) {
+	_, _ = src[(planes-1)*srcPlane+(rows-1)*srcRow+(n-1)*step], dst[(planes-1)*dstPlane+(rows-1)*dstRow+n-1]
+	if single[T]() && has(convGroup) && step <= 2 {
+		move := movePlanes
+		if step == 2 {
+			move = everyOther
+		}
+		move(planes, rows, n, &as32(src)[0], srcPlane*4, srcRow*4, &as32(dst)[0], dstPlane*4, dstRow*4)
+		return
+	}
+	for p := range planes {
 		for r := range rows {
-			s, d := src[r*srcRow:], dst[r*dstRow:][:n]
-			if step == 1 {
-				copy(d, s)
-				continue
-			}
+			s, d := src[p*srcPlane+r*srcRow:], dst[p*dstPlane+r*dstRow:][:n]
 			for q := range d {
 				d[q] = s[q*step]
 			}

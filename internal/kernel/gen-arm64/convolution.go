@@ -16,8 +16,9 @@ func convolution(p *program) {
 	p.kernel("storeRunsY", func(f *function) { storeRuns(f, false) })
 	p.kernel("addRunsY", func(f *function) { storeRuns(f, true) })
 	p.kernel("spreadRunsY", spreadRuns)
-	p.kernel("movePlane", movePlane)
+	p.kernel("movePlanes", movePlanes)
 	p.kernel("everyOther", everyOther)
+	p.kernel("stretchRows", stretchRows)
 }
 
 // pairs loads or stores an even number of vectors that lie together.
@@ -221,22 +222,33 @@ func spreadRuns(f *function) {
 	})
 }
 
-// eachRow writes a loop over rows; body gets pointers into a row of src and dst and a count.
-func (f *function) eachRow(body func(s, d, n reg)) {
-	rows, src, srcRow, dst, dstRow := f.arg("rows"), f.arg("src"), f.arg("srcRow"), f.arg("dst"), f.arg("dstRow")
-	s, d, n := f.reg(), f.reg(), f.reg()
-	f.countdown(rows, func() {
-		f.argTo("n", n)
-		f.line("MOVD %s, %s", src, s)
-		f.line("MOVD %s, %s", dst, d)
-		f.scope(func() { body(s, d, n) })
-		f.line("ADD %s, %s", srcRow, src)
-		f.line("ADD %s, %s", dstRow, dst)
+// eachPlaneRow writes a loop over the rows of planes; body gets pointers into a row of src and dst and a
+// count.
+func (f *function) eachPlaneRow(body func(s, d, n reg)) {
+	planes, rows := f.arg("planes"), f.reg()
+	src, srcRow, dst, dstRow := f.arg("src"), f.arg("srcRow"), f.arg("dst"), f.arg("dstRow")
+	from, to, s, d, n := f.reg(), f.reg(), f.reg(), f.reg(), f.reg()
+	f.countdown(planes, func() {
+		f.argTo("rows", rows)
+		f.line("MOVD %s, %s", src, from)
+		f.line("MOVD %s, %s", dst, to)
+		f.countdown(rows, func() {
+			f.argTo("n", n)
+			f.line("MOVD %s, %s", from, s)
+			f.line("MOVD %s, %s", to, d)
+			f.scope(func() { body(s, d, n) })
+			f.line("ADD %s, %s", srcRow, from)
+			f.line("ADD %s, %s", dstRow, to)
+		})
+		f.argTo("srcPlane", s)
+		f.line("ADD %s, %s", s, src)
+		f.argTo("dstPlane", d)
+		f.line("ADD %s, %s", d, dst)
 	})
 }
 
-func movePlane(f *function) {
-	f.eachRow(func(s, d, n reg) {
+func movePlanes(f *function) {
+	f.eachPlaneRow(func(s, d, n reg) {
 		f.blocks(n, 4, func(vectors int, single bool) {
 			x := f.vecsOf(vectors)
 			for v := range x {
@@ -252,7 +264,7 @@ func movePlane(f *function) {
 // everyOther: the last four of a row would read one float too many.
 func everyOther(f *function) {
 	x, y := f.vec(), f.vec()
-	f.eachRow(func(s, d, n reg) {
+	f.eachPlaneRow(func(s, d, n reg) {
 		four, rest := f.label("four"), f.label("rest")
 		f.line("SUBS $4, %s", n)
 		f.line("BLE %s", rest)
@@ -267,5 +279,21 @@ func everyOther(f *function) {
 			f.line("FMOVS.P 8(%s), F%d", s, x)
 			f.line("FMOVS.P F%d, 4(%s)", x, d)
 		})
+	})
+}
+
+// stretchRows: a float is loaded with zeros behind it.
+func stretchRows(f *function) {
+	rows, src, dst, left := f.arg("rows"), f.arg("src"), f.arg("dst"), f.reg()
+	x, zero := f.vec(), f.vec()
+	f.clear(zero)
+	f.countdown(rows, func() {
+		f.argTo("n", left)
+		f.countdown(left, func() {
+			f.line("FMOVS.P 4(%s), F%d", src, x)
+			f.line("FMOVD.P F%d, 8(%s)", x, dst)
+		})
+		f.argTo("gap", left)
+		f.blocks(left, 1, func(_ int, single bool) { f.store(zero, dst, 0, single) }, dst)
 	})
 }

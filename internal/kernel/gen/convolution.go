@@ -15,6 +15,7 @@ func convolution() {
 		storeRuns(w, true)
 		spreadRuns(w)
 	}
-	movePlane()
+	movePlanes()
 	everyOther()
+	stretchRows()
 }

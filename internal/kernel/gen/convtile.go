@@ -23,6 +23,16 @@ func convTile(w width, rows, vecs int) {
 	a := Load(Param("a"), GP64())
 	b := Load(Param("b"), GP64())
 	off := Load(Param("off"), GP64())
+	c := Load(Param("c"), GP64())
+	ldc := Load(Param("ldc"), GP64())
+	for i := range rows { // it may lie in memory, and is wanted when the sums are there
+		for at := 0; at < vecs*w.bytes(); at += 64 {
+			PREFETCHT0(Mem{Base: c, Disp: at})
+		}
+		if i < rows-1 {
+			ADDQ(ldc, c)
+		}
+	}
 	acc := make([][]reg.VecVirtual, rows)
 	start := Load(Param("shift"), GP64())
 	for i := range acc {
@@ -79,8 +89,7 @@ func convTile(w width, rows, vecs int) {
 		}
 	}
 	Label("store")
-	c := Load(Param("c"), GP64())
-	ldc := Load(Param("ldc"), GP64())
+	Load(Param("c"), c)
 	for i := range acc {
 		for v := range x {
 			VMOVUPS(acc[i][v], Mem{Base: c, Disp: v * w.bytes()})

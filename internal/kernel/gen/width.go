@@ -208,7 +208,7 @@ func store(x vec, k mask, m Mem) {
 	}
 }
 
-// loadMask is the mask of the first r lanes, at least one but not all; it spoils r.
+// loadMask is the mask of the first r lanes, if r is not negative and not more than there are; it spoils r.
 func loadMask(r reg.Register) mask {
 	if broadly() {
 		bits, k := GP32(), K()
