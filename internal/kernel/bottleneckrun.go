@@ -77,7 +77,7 @@ func (r *bottleneckRun) planes(first, q, c, rows, left int, from []float32, xPla
 		room := r.project.from
 		d = d[c*room+q*r.out:]
 		r.depth.call(rows, c, from, xPlane, d, room)
-		for i := range rows {
+		for i := 0; i < rows && !r.deep.none(); i++ {
 			r.deep.row(d[i*room:][:r.out], c+i, 0)
 		}
 		return
@@ -85,7 +85,7 @@ func (r *bottleneckRun) planes(first, q, c, rows, left int, from []float32, xPla
 	depth, lo := r.depth, (first+q)*r.channels+c
 	depth.x, depth.first, depth.planeX = from, lo, xPlane
 	depth.run(lo, lo+rows, lo+left)
-	for i := range rows {
+	for i := 0; i < rows && !r.deep.none(); i++ {
 		at := (lo + i) * r.out
 		r.deep.row(r.y[at:][:r.out], c+i, at)
 	}

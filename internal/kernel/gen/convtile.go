@@ -11,6 +11,9 @@ import (
 // ahead is how many steps before they are needed elements of the right operand are fetched.
 const ahead = 12
 
+// aheadWeights is how many bytes before they are needed weights are fetched: those of a large network lie in a far cache.
+const aheadWeights = 2048
+
 // convTile: a block of rows output channels and vecs vectors of neighbouring outputs. The offsets
 // take the place of a row stride of the right operand.
 func convTile(w width, rows, vecs int) {
@@ -64,6 +67,9 @@ func convTile(w width, rows, vecs int) {
 			MOVLQSX(Mem{Base: off, Disp: 4 * (k + ahead)}, at)
 			for v := 0; v < vecs; v += 16 / w.lanes { // one of each line
 				PREFETCHT0(Mem{Base: b, Index: at, Scale: 4, Disp: v * w.bytes()})
+			}
+			if k%2 == 0 {
+				PREFETCHT0(Mem{Base: a, Disp: 32*k + aheadWeights})
 			}
 			for i := range rows {
 				u := spare[i%len(spare)]
