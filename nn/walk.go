@@ -2,6 +2,7 @@ package nn
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -112,7 +113,13 @@ func (n *Node) reads() []*Value {
 	return append(slices.Clone(n.in), n.captured...)
 }
 
-func (w *walker) visit(n *Node) error {
+// visit handles one node. A panic on the way is a bug of the operator's; it ends as an error, too.
+func (w *walker) visit(n *Node) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = located(w.stage(), n, fmt.Errorf("panic: %v", p))
+		}
+	}()
 	if n.op == nil {
 		w.missing = append(w.missing, n)
 		w.bindDeclared(n)

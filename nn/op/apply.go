@@ -50,6 +50,9 @@ func (c *Call) Resolve() error {
 	if err := c.checkInputs(); err != nil {
 		return err
 	}
+	if err := c.checkOutputs(); err != nil {
+		return err
+	}
 	if c.Op.Check != nil {
 		if err := c.Op.Check(c); err != nil {
 			return err
@@ -81,6 +84,17 @@ func (c *Call) static() bool {
 		}
 	}
 	return true
+}
+
+// checkOutputs refuses outputs that the operator does not have.
+func (c *Call) checkOutputs() error {
+	formal := c.Op.Out.List()
+	for i := range c.Outputs {
+		if _, ok := At(formal, i); !ok && c.Wants(i) {
+			return c.Errorf("gives %d outputs, the node names %d", len(formal), c.Outputs)
+		}
+	}
+	return nil
 }
 
 // checkInputs compares the inputs with the operator's formal ones.

@@ -54,3 +54,10 @@ func TestEmptyTensors(t *testing.T) {
 		}
 	}
 }
+
+// TestTooMuch: what a file asks for is refused before it is allocated.
+func TestTooMuch(t *testing.T) {
+	many := optest.Tensor([]int64{1 << 34})
+	optest.Fails(t, optest.Case{Name: "memory", Config: op.Plain("Expand"), In: values(dtype.New(dtype.Float64, 1), many)})
+	optest.Fails(t, optest.Case{Name: "outputs", Config: op.Plain("Relu"), In: values(dtype.New(dtype.Float32, 1)), Outputs: 2})
+}
