@@ -66,8 +66,33 @@ func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known
 	if err := w.fold(c, known); err != nil {
 		return located("lower", n, err)
 	}
+	if w.passesGradient(c, known) {
+		return w.emit(n, c, in, known)
+	}
 	w.bind(n, c, known, nil)
 	return nil
+}
+
+// passesGradient says whether a call that was computed at once stays in the expression graph, so that
+// gradients go through it. It then takes the types that came out, and its floats are computed again.
+func (w *walker) passesGradient(c *op.Call, known []op.Known) bool {
+	if len(w.wrt) == 0 || c.Op.Grad == nil {
+		return false
+	}
+	for i := range c.Outputs {
+		if c.Wants(i) && !op.TypeOf(known[i].Value).Static() {
+			return false
+		}
+	}
+	for i := range c.Outputs {
+		if c.Wants(i) {
+			c.Out[i] = op.TypeOf(known[i].Value)
+		}
+		if c.Out[i].DType.IsFloat() {
+			known[i].Value = nil
+		}
+	}
+	return true
 }
 
 // lowerable says whether all outputs are tensors of static shape.

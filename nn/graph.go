@@ -386,9 +386,14 @@ func (p *Param) Role() Role {
 	if p.Data == nil || !dtype.Of(p.Data.Dtype()).IsFloat() {
 		return Constant
 	}
-	return p.value.paramRole(nil)
+	role := p.value.paramRole(nil)
+	if role == Weight && p.value.typ.Rank() == 0 {
+		return Constant
+	}
+	return role
 }
 
+// paramRole is what the users of v make of it.
 func (v *Value) paramRole(seen map[*Value]bool) Role {
 	if seen[v] {
 		return Constant
@@ -401,7 +406,7 @@ func (v *Value) paramRole(seen map[*Value]bool) Role {
 		switch r := n.roleOf(v, seen); {
 		case r == Statistic:
 			return Statistic
-		case r == Weight && v.typ.Rank() != 0:
+		case r == Weight:
 			role = Weight
 		}
 	}
@@ -433,8 +438,7 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 	if passesOn[n.opType] && len(n.out) > 0 && n.out[0] != nil {
 		return n.out[0].paramRole(seen)
 	}
-	for i, b := range n.bodies() {
-		_ = i
+	for _, b := range n.bodies() {
 		for k, o := range b.outer {
 			if n.capturedBy(b, k) == v {
 				if r := o.paramRole(seen); r != Constant {

@@ -148,7 +148,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 	}
 	if len(wrt) == 0 {
 		for _, n := range g.nodes {
-			for _, v := range n.in {
+			for _, v := range n.reads() {
 				if v != nil && v.param != nil && v.param.Trainable() && !slices.Contains(wrt, v.name) {
 					wrt = append(wrt, v.name)
 				}

@@ -31,10 +31,13 @@ func (b *bodyGrad) run(in, dout []dtype.Value) ([]dtype.Value, error) {
 		shapes += TypeOf(v).String() + ";"
 	}
 	if b.program == nil || b.shapes != shapes {
-		if err := b.compile(in, dout); err != nil {
-			return nil, err
-		}
 		b.shapes = shapes
+		if b.compile(in, dout, false) != nil { // its shapes depend on integers that change
+			b.shapes = ""
+			if err := b.compile(in, dout, true); err != nil {
+				return nil, err
+			}
+		}
 	}
 	grads := make([]dtype.Value, len(in))
 	if b.program == nil {
@@ -65,7 +68,9 @@ func (b *bodyGrad) run(in, dout []dtype.Value) ([]dtype.Value, error) {
 	return grads, nil
 }
 
-func (b *bodyGrad) compile(in, dout []dtype.Value) error {
+// compile differentiates the subgraph for the shapes of in and for the integers that are fixed, or
+// for all integers.
+func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	g := gorgonia.NewGraph()
 	types, known := make([]Type, len(in)), make([]Known, len(in))
 	b.in, b.seeds, b.program = make(gorgonia.Nodes, len(in)), make(gorgonia.Nodes, len(dout)), nil
@@ -73,7 +78,7 @@ func (b *bodyGrad) compile(in, dout []dtype.Value) error {
 	for i, v := range in {
 		var err error
 		types[i] = TypeOf(v)
-		if i < len(b.fixed) && b.fixed[i] && !types[i].DType.IsFloat() {
+		if (all || i < len(b.fixed) && b.fixed[i]) && !types[i].DType.IsFloat() {
 			known[i].Value = v
 		}
 		if b.in[i], err = Input(g, fmt.Sprintf("input %d", i), types[i], nil); err != nil {

@@ -101,7 +101,9 @@ func dftOf(c *Call) (axis int, length Dim, out []Dim, err error) {
 		if err != nil {
 			return 0, length, nil, err
 		}
-		length = D(n)
+		if length = D(n); n < 1 {
+			return 0, length, nil, c.Errorf("cannot transform %d points", n)
+		}
 	}
 	if length.Sym == "" && length.Known() && (length.Size < 1 || length.Size > maxExtent) {
 		return 0, length, nil, c.Errorf("cannot transform %v points", length)

@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -57,7 +58,17 @@ func TestEmptyTensors(t *testing.T) {
 
 // TestTooMuch: what a file asks for is refused before it is allocated.
 func TestTooMuch(t *testing.T) {
-	many := optest.Tensor([]int64{1 << 34})
-	optest.Fails(t, optest.Case{Name: "memory", Config: op.Plain("Expand"), In: values(dtype.New(dtype.Float64, 1), many)})
-	optest.Fails(t, optest.Case{Name: "outputs", Config: op.Plain("Relu"), In: values(dtype.New(dtype.Float32, 1)), Outputs: 2})
+	x, n := dtype.New(dtype.Float32, 1, 1, 2, 2), optest.Ints
+	for _, c := range []optest.Case{
+		{Name: "memory", Config: op.Plain("Expand"), In: values(dtype.New(dtype.Float64, 1), n(1<<34))},
+		{Name: "outputs", Config: op.Plain("Relu"), In: values(x), Outputs: 2},
+		{Name: "negative part", Config: op.SplitConfig{}, In: values(dtype.New(dtype.Float32, 6), n(1<<31, -1)), Outputs: 2},
+		{Name: "negative parts", Config: op.SplitConfig{Split: []int{7, -1}}, Version: 11, In: values(dtype.New(dtype.Float32, 6)), Outputs: 2},
+		{Name: "negative transform", Config: op.DFTConfig{}, In: values(dtype.New(dtype.Float32, 1, 4, 1), dtype.Scalar(int64(-5)))},
+		{Name: "scale", Config: op.ResizeConfig{}, In: values(x, nil, optest.Floats([]int{4}, 1, 1, 1e30, 1))},
+		{Name: "cut before", Config: op.PadConfig{}, In: values(x, n(0, 0, -5, 0, 0, 0, 1, 0))},
+		{Name: "cut behind", Config: op.PadConfig{}, In: values(x, n(0, 0, 0, 0, 0, 0, math.MinInt64, 0))},
+	} {
+		optest.Fails(t, c)
+	}
 }

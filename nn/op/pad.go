@@ -95,7 +95,7 @@ func paddings(c *Call) ([]padding, error) {
 // cutPad takes a pad apart into elements added and removed.
 func cutPad(d Dim) (add, remove Dim) {
 	if d.Size < 0 && d.Sym == "" {
-		return D(0), D(-d.Size)
+		return D(0), D(-max(d.Size, -math.MaxInt))
 	}
 	return d, D(0)
 }
@@ -110,11 +110,11 @@ func inferPad(c *Call) ([]Type, error) {
 	}
 	shape := append([]Dim(nil), c.In[0].Shape...)
 	for i, p := range list {
+		if n := shape[i]; n.Known() && (p.lo.Size > n.Size || p.hi.Size > n.Size-p.lo.Size) {
+			return nil, c.Errorf("removes %v and %v elements of an axis of length %v", p.lo, p.hi, n)
+		}
 		kept := shape[i].Sub(p.lo).Sub(p.hi)
 		shape[i] = kept.Add(p.before).Add(p.after)
-		if !shape[i].Symbolic() && c.In[0].Shape[i].Known() && shape[i].Size < 0 {
-			return nil, c.Errorf("removes %v and %v elements of an axis of length %v", p.lo, p.hi, c.In[0].Shape[i])
-		}
 		if shape[i].Size > maxMapped && shape[i] != c.In[0].Shape[i] {
 			return nil, c.Errorf("makes axis %d %v long, at most %d is possible", i, shape[i].Size, maxMapped)
 		}

@@ -129,11 +129,14 @@ func (r *resample) setScales(c *Call, scales []float32, axes []int) error {
 	return nil
 }
 
+// scaledLength is ⌊x⌋. What no axis can be long stays too long.
+func scaledLength(x float64) int { return int(math.Floor(min(x, 2*maxMapped))) }
+
 // scaleDim is ⌊d·s⌋; the expression of a symbolic length takes s as a fraction.
 func scaleDim(d Dim, s float64) Dim {
 	out := Unknown
 	if d.Known() {
-		out.Size = int(math.Floor(float64(d.Size) * s))
+		out.Size = scaledLength(float64(d.Size) * s)
 	}
 	if d.Sym == "" {
 		return out
@@ -180,7 +183,7 @@ func (r *resample) bySizes(c *Call, axes []int) error {
 	for _, a := range axes {
 		r.scale[a], r.given[a] = pick, false
 		if r.out[a] = Unknown; r.in[a].Known() {
-			r.out[a] = D(int(math.Floor(pick*float64(r.in[a].Size) + 0.5)))
+			r.out[a] = D(scaledLength(pick*float64(r.in[a].Size) + 0.5))
 		}
 	}
 	return nil

@@ -52,8 +52,11 @@ func splitSizes(c *Call) (axis int, sizes []Dim, err error) {
 	if len(sizes) != c.Outputs {
 		return 0, nil, c.Errorf("has %d sizes for %d outputs", len(sizes), c.Outputs)
 	}
-	sum := D(0)
+	sum, told := D(0), !c.Has(1) || c.Known[1].Value != nil
 	for _, s := range sizes {
+		if told && s.Sym == "" && s.Size < 0 {
+			return 0, nil, c.Errorf("a part has %d elements", s.Size)
+		}
 		sum = sum.Add(s)
 	}
 	if sum.Differ(length) {
