@@ -377,6 +377,9 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 		if e := ctx.Err(); e != nil && (!hands || errors.Is(err, e)) {
 			return nil, e
 		}
+		if e := op.AtRun(err); e != nil {
+			return nil, e
+		}
 		var e *op.Error
 		if errors.As(err, &e) {
 			return nil, err

@@ -231,6 +231,14 @@ func TestExprErrors(t *testing.T) {
 	}
 }
 
+// TestTraceInputsOfOneName: Gorgonia would merge them, and compute something else.
+func TestTraceInputsOfOneName(t *testing.T) {
+	_, err := nn.Trace(func(x ...*G.Node) (G.Nodes, error) { return one(G.Sub(x[0], x[1])) }, "x float32[N]", "x float32[N]")
+	if err == nil || err.Error() != "trace: input x: two inputs have this name" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // TestTracerRules gives an Op of one's own an ONNX form.
 func TestTracerRules(t *testing.T) {
 	tr := nn.Tracer{Rules: map[string]nn.Rule{"*gorgonia.sparsemaxOp": func(s *nn.Site) *nn.Value {

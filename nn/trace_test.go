@@ -199,6 +199,10 @@ func stockCases() []stockCase {
 		{"compare", func(x ...*G.Node) (G.Nodes, error) {
 			return one(G.HadamardProd(x[0], G.Must(G.Lt(x[0], x[1], true))))
 		}, []string{m, "y float32[N,4]"}, "Less Cast Mul"},
+		{"rows by number", func(x ...*G.Node) (G.Nodes, error) {
+			i := G.NewVector(x[0].Graph(), G.Int, G.WithName("rows"), G.WithValue(tensor.New(tensor.WithBacking([]int{2, 0, 1, 1}))))
+			return one(G.ByIndices(x[0], i, 0))
+		}, []string{"x float32[3,4]"}, "Gather"},
 		{"log softmax", func(x ...*G.Node) (G.Nodes, error) { return one(G.LogSoftMax(x[0])) }, []string{m}, "LogSoftmax"},
 		{"softmax 0", func(x ...*G.Node) (G.Nodes, error) { return one(G.SoftMax(x[0], 0)) }, []string{m}, "Softmax"},
 		{"log1p", func(x ...*G.Node) (G.Nodes, error) {

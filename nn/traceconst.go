@@ -124,18 +124,27 @@ func valueOf(v gorgonia.Value) (dtype.Value, error) {
 	return nil, fmt.Errorf("a value of type %T has no ONNX form", v)
 }
 
-// contiguous is a tensor itself, or a copy of it row by row when it is transposed or a view.
+// contiguous is a tensor itself, or a copy of it row by row when it is transposed, a view, or of Go's
+// int, which becomes int64.
 func contiguous(d *tensor.Dense) (dtype.Value, error) {
-	o, shape := d.DataOrder(), d.Shape()
-	if !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed() && shape.TotalSize()*int(d.Dtype().Size()) == len(d.Raw) {
+	o, shape, t := d.DataOrder(), d.Shape(), dtype.Of(d.Dtype())
+	if d.Dtype() == tensor.Int {
+		t = dtype.Int64
+	} else if !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed() && shape.TotalSize()*int(d.Dtype().Size()) == len(d.Raw) {
 		return d, nil
 	}
-	c := dtype.New(dtype.Of(d.Dtype()), shape...)
+	if t == dtype.Undefined {
+		return nil, fmt.Errorf("elements of type %v have no ONNX form", d.Dtype())
+	}
+	c := dtype.New(t, shape...)
 	at := make([]int, len(shape))
 	for range shape.TotalSize() {
 		x, err := d.At(at...)
 		if err != nil {
 			return nil, err
+		}
+		if n, ok := x.(int); ok {
+			x = int64(n)
 		}
 		if err := c.SetAt(x, at...); err != nil {
 			return nil, err
@@ -159,7 +168,7 @@ func scalarValue(x gorgonia.Scalar) (dtype.Value, error) {
 	case float32:
 		return dtype.FromFloats(t, []float64{float64(n)})
 	case int:
-		return dtype.FromInts(t, []int{n})
+		return dtype.FromInts(dtype.Int64, []int{n})
 	case int64:
 		return dtype.FromInts(t, []int{int(n)})
 	case int32:

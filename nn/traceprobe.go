@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,10 +61,15 @@ func unknownSym(i, k int) string { return fmt.Sprintf("?%d_%d", i, k) }
 func runExpr(f Expr, ports []port) ([]run, []map[string]int, error) {
 	symbols := map[string]bool{}
 	unknown := map[string]bool{}
+	seen := map[string]bool{}
 	for i, p := range ports {
 		if p.typ.Kind != op.Tensor || p.typ.Unranked {
 			return nil, nil, &Error{Stage: "trace", Input: p.name, Want: "a tensor of known rank", Got: p.typ}
 		}
+		if seen[p.name] { // Gorgonia would take both for one
+			return nil, nil, &Error{Stage: "trace", Input: p.name, Err: errors.New("two inputs have this name")}
+		}
+		seen[p.name] = true
 		for k, d := range p.typ.Shape {
 			for _, s := range d.Symbols() {
 				symbols[s] = true

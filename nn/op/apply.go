@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // Apply adds an operator to the graph of its inputs and returns its output nodes; gradients and
@@ -147,10 +148,13 @@ func (c *Call) checkType(i int, s Slot, t Type, bound map[string]Type) error {
 	return nil
 }
 
-// NodeType is the type of a node of an expression graph. Nodes of ours know their symbols.
+// NodeType is the type of a node of an expression graph. Nodes of ours know their symbols; Go's int counts as int64.
 func NodeType(n *gorgonia.Node) Type {
 	if e, ok := n.Op().(*expr); ok {
 		return e.call.Out[e.index]
+	}
+	if n.Dtype() == tensor.Int {
+		return Shaped(dtype.Int64, n.Shape()...)
 	}
 	return Shaped(dtype.Of(n.Dtype()), n.Shape()...)
 }

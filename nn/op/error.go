@@ -50,6 +50,19 @@ func (e *Error) Error() string {
 	return strings.ReplaceAll(b.String(), "\n", " ")
 }
 
+// AtRun is an error that an operator met while it ran, with that stage and without what was wrapped
+// around it to say where. Errors of subgraphs have their stage already and keep the way to them; for
+// other errors it is nil.
+func AtRun(err error) *Error {
+	var e *Error
+	if !errors.As(err, &e) || e.Stage != "" {
+		return nil
+	}
+	c := *e
+	c.Stage = "run"
+	return &c
+}
+
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -28,6 +28,9 @@ func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	res, err := engine.Eval(nil, core, args)
+	if e := AtRun(err); e != nil {
+		return nil, e
+	}
 	if err != nil {
 		return nil, &Error{Stage: "run", Op: c.Op.Name, Node: c.Node, Err: err}
 	}
