@@ -50,6 +50,24 @@ func (s *columnsT[T]) pack(l, kc, j, je int, dst []T) {
 	}
 }
 
+// stackedT are the transposes of two matrices on top of each other.
+type stackedT[T Float] struct{ above, below columnsT[T] }
+
+func (s *stackedT[T]) pack(l, kc, j, je int, dst []T) {
+	first := min(kc, max(0, s.above.ldb-l)) // of the rows, those of above
+	for ; j < je; j += nr {
+		cols := min(nr, je-j)
+		if first > 0 {
+			packTransposed(first, s.above.b[j*s.above.ldb+l:], s.above.ldb, cols, dst)
+		}
+		if first < kc {
+			from := l + first - s.above.ldb
+			packTransposed(kc-first, s.below.b[j*s.below.ldb+from:], s.below.ldb, cols, dst[first*nr:])
+		}
+		dst = dst[kc*nr:]
+	}
+}
+
 // packTransposed makes up to nr rows of src, kc long and ldb apart, the columns of a strip.
 func packTransposed[T Float](kc int, src []T, ldb, cols int, dst []T) {
 	_ = src[(cols-1)*ldb+kc-1]

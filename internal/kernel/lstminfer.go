@@ -1,19 +1,25 @@
 package kernel
 
 // lstmStream is LSTM for inference. Batch elements do not depend on each other, so each thread takes
-// some of them through the whole sequence, without meeting the others; what a step needs stays in
-// the caches: the packed weights and the gates of one time step, ordered gate, batch element, unit.
+// some of them through the whole sequence, without meeting the others. A step is one product: of the
+// inputs and the hidden states beside them with W and R beneath it. What it needs stays in the caches:
+// the packed weights and the gates of one time step, ordered gate, batch element, unit.
 func lstmStream[T Float](p *Pool, s *RNNShape, d *RNNData[T], bias []T, scratch func(n int) []T) {
-	hid, cols := s.Hidden, 4*s.Hidden
+	hid, cols, deep := s.Hidden, 4*s.Hidden, s.Input+s.Hidden
 	x := lstmStreamer[T]{
-		RNNShape: s, d: d, bias: bias, usual: usual(s, d),
+		RNNShape: s, d: d, bias: bias, usual: usual(s, d), deep: deep,
 		f: s.Act[0].or(ActSigmoid), g: s.Act[1].or(ActTanh), act: s.Act[2].or(ActTanh),
-		w: Pack(p, true, s.Input, cols, d.W, s.Input, take(scratch, PackedLen(s.Input, cols))),
-		r: Pack(p, true, hid, cols, d.R, hid, take(scratch, PackedLen(hid, cols))),
-		h: initial(d.H0, take(scratch, s.Batch*hid)),
-		c: initial(d.C0, take(scratch, s.Batch*hid)),
+		weights: packStacked(p, d.W, d.R, s.Input, deep, cols, take(scratch, PackedLen(deep, cols))),
+		in:      take(scratch, s.Batch*deep),
+		c:       initial(d.C0, take(scratch, s.Batch*hid)),
+		gates:   take(scratch, s.Batch*cols),
 	}
-	x.gates, x.out = take(scratch, s.Batch*cols), take(scratch, s.Batch*hid)
+	clear(x.in)
+	for n := range s.Batch {
+		if d.H0 != nil {
+			copy(x.hidden(n), d.H0[n*hid:])
+		}
+	}
 	if !x.usual {
 		x.biases = take(scratch, s.Batch*cols)
 	}
@@ -22,7 +28,11 @@ func lstmStream[T Float](p *Pool, s *RNNShape, d *RNNData[T], bias []T, scratch 
 	} else {
 		p.Range(s.Batch, streamRows, func(lo, hi int) { x.run(nil, lo, hi) })
 	}
-	copy(d.YH, x.h)
+	for n := range s.Batch {
+		if d.YH != nil {
+			copy(d.YH[n*hid:], x.hidden(n))
+		}
+	}
 	copy(d.YC, x.c)
 }
 
@@ -35,57 +45,68 @@ type lstmStreamer[T Float] struct {
 	*RNNShape
 	d         *RNNData[T]
 	f, g, act Activation
-	w, r      Packed[T]
-	h, c      []T  // [Batch, Hidden]
-	out       []T  // [Batch, Hidden], the activated cells
+	weights   Packed[T]
+	deep      int  // Input + Hidden
+	in        []T  // [Batch, deep], the inputs of a step and the hidden states before it
+	c         []T  // [Batch, Hidden]
 	usual     bool // a step of one batch element is one kernel
 	bias      []T  // [4*Hidden]
 	biases    []T  // bias as the gates lie, where the gates begin as biases; else nil
 	gates     []T  // for each part of the batch [4, its elements, Hidden]
 }
 
+// hidden is the hidden state of batch element n.
+func (x *lstmStreamer[T]) hidden(n int) []T { return x.in[n*x.deep+x.Input:][:x.Hidden] }
+
 // run takes batch elements lo to hi through the sequence.
 func (x *lstmStreamer[T]) run(p *Pool, lo, hi int) {
 	hid, n := x.Hidden, (hi-lo)*x.Hidden
-	gates := x.gates[4*lo*hid:][:4*n]
-	h, c, out := x.h[lo*hid:][:n], x.c[lo*hid:][:n], x.out[lo*hid:][:n]
+	m := product[T]{m: hi - lo, n: 4 * hid, k: x.deep, alpha: 1, a: x.in[lo*x.deep:], rsA: x.deep, csA: 1,
+		packed: x.weights.data, c: x.gates[4*lo*hid:][:4*n], ldc: hid, span: hid, image: n}
 	var biases []T
 	if x.biases != nil {
+		m.beta = 1
 		biases = x.biases[4*lo*hid:][:4*n]
 		for at := range 4 * (hi - lo) {
 			copy(biases[at*hid:][:hid], x.bias[at/(hi-lo)*hid:])
 		}
 	}
-	sum := func(packed Packed[T], a []T, beta T) {
-		m := product[T]{m: hi - lo, n: 4 * hid, k: packed.K, alpha: 1, a: a, rsA: packed.K, csA: 1,
-			packed: packed.data, beta: beta, c: gates, ldc: hid, span: hid, image: n}
-		m.run(p)
-	}
-	var beta T
-	if biases != nil {
-		beta = 1
-	}
-	i, o, f, g := gates[:n], gates[n:2*n], gates[2*n:3*n], gates[3*n:]
 	for step := range x.Seq {
 		t, _ := x.time(0, step)
-		copy(gates, biases)
-		sum(x.w, x.d.X[(t*x.Batch+lo)*x.Input:], beta)
-		sum(x.r, h, 1)
-		for at := 0; at < n && x.usual; at += hid {
-			usualStep(n, gates[at:], x.bias, c[at:][:hid], h[at:][:hid])
+		for b := lo; b < hi; b++ {
+			copy(x.in[b*x.deep:][:x.Input], x.d.X[(t*x.Batch+b)*x.Input:])
 		}
-		if !x.usual {
-			clipped(gates, x.Clip)
-			apply(x.f, gates[:3*n])
-			apply(x.g, g)
-			binaryVV(OpMul, c, c, f)
-			addProduct(c, i, g)
-			copy(out, c)
-			apply(x.act, out)
-			binaryVV(OpMul, h, o, out)
+		copy(m.c, biases)
+		m.run(p)
+		for b := range hi - lo {
+			x.step(m.c, b*hid, n, x.c[(lo+b)*hid:][:hid], x.hidden(lo+b))
 		}
 		if x.d.Y != nil {
-			copy(x.d.Y[t*x.yStride()+lo*hid:], h)
+			for b := lo; b < hi; b++ {
+				copy(x.d.Y[t*x.yStride()+b*hid:][:hid], x.hidden(b))
+			}
 		}
 	}
+}
+
+// step advances the states c and h of a batch element, whose gates lie stride elements apart from
+// element at on.
+func (x *lstmStreamer[T]) step(gates []T, at, stride int, c, h []T) {
+	if x.usual {
+		usualStep(stride, gates[at:], x.bias, c, h)
+		return
+	}
+	gate := func(k int) []T { return gates[at+k*stride:][:x.Hidden] }
+	i, o, f, g := gate(0), gate(1), gate(2), gate(3)
+	for _, v := range [][]T{i, o, f} {
+		clipped(v, x.Clip)
+		apply(x.f, v)
+	}
+	clipped(g, x.Clip)
+	apply(x.g, g)
+	binaryVV(OpMul, c, c, f)
+	addProduct(c, i, g)
+	copy(h, c)
+	apply(x.act, h)
+	binaryVV(OpMul, h, o, h)
 }

@@ -12,10 +12,19 @@ func PackedLen(k, n int) int { return cdiv(n, nr) * nr * k }
 
 // Pack prepares op(B), k×n, in dst, which holds PackedLen(k, n) elements.
 func Pack[T Float](p *Pool, transB bool, k, n int, b []T, ldb int, dst []T) Packed[T] {
-	var src operand[T] = &columns[T]{b, ldb}
 	if transB {
-		src = &columnsT[T]{b, ldb}
+		return packOperand(p, k, n, &columnsT[T]{b, ldb}, dst)
 	}
+	return packOperand(p, k, n, &columns[T]{b, ldb}, dst)
+}
+
+// packStacked prepares B, k×n, of which the first rows are the columns of above and the others those
+// of below, both with n rows and as many columns in dst, which holds PackedLen elements.
+func packStacked[T Float](p *Pool, above, below []T, first, k, n int, dst []T) Packed[T] {
+	return packOperand(p, k, n, &stackedT[T]{columnsT[T]{above, first}, columnsT[T]{below, k - first}}, dst)
+}
+
+func packOperand[T Float](p *Pool, k, n int, src operand[T], dst []T) Packed[T] {
 	dst = dst[:PackedLen(k, n)]
 	if len(dst) == 0 {
 		return Packed[T]{k, n, dst}
