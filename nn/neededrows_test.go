@@ -33,6 +33,24 @@ func encoder(s speller, x *nn.Value, name string) *nn.Value {
 // are read: keys and values take all.
 func encoderWork(rows int64) int64 { return 18*2*64 + rows*(2*64+2*128+2*6*8) }
 
+// TestNeededRowsTurned picks behind a Transpose, as exporters write it where the batch comes first.
+func TestNeededRowsTurned(t *testing.T) {
+	s := spelling{name: "turned", shapes: "4,3,8", build: func(s speller, in ...*nn.Value) *nn.Value {
+		x := s.turn(s.on("Tanh", s.on("MatMul", in[0], s.weight("w", 8, 6))), 1, 2, 0)
+		return s.Node(op.GatherConfig{Axis: -1}, x, s.Const("index", dtype.Scalar(int64(-1)))).Out(0)
+	}}
+	g := s.graph(t, dtype.Float64)
+	feed := s.feed(t, g, dtype.Float64)
+	got, err := g.MultiplyAdds(map[*nn.Value]dtype.Value{g.Inputs()[0]: feed["x"]}, g.Outputs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != 3*8*6 {
+		t.Errorf("%d multiply-adds, want those of 3 rows of 12, %d", got, 3*8*6)
+	}
+	sameWithAndWithout(t, g, feed, 1e-12)
+}
+
 // TestNeededRows: a classifier that reads one row computes the layers in front of it for that row, as
 // far as they work row by row, and gets the same outputs and gradients.
 func TestNeededRows(t *testing.T) {

@@ -17,19 +17,24 @@ func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	order, readers := inOrder(roots)
 	m := &merger{memo: map[*gorgonia.Node]*gorgonia.Node{}}
 	for _, n := range order {
-		p := pickingOf(n)
+		p := pickingOf(n, func(n *gorgonia.Node) bool { return len(readers[n]) == 1 && !slices.Contains(roots, n) })
 		if p == nil {
 			continue
 		}
 		p.spread(order, readers, roots)
-		if !p.alone[p.data] {
+		if !p.alone[p.data] && len(p.turns) == 0 {
 			continue
 		}
 		x, err := p.node(p.data)
-		if err != nil {
-			return nil, err
+		for _, t := range slices.Backward(p.turns) {
+			if err == nil {
+				x, err = Apply1(t, x)
+			}
 		}
-		if m.memo[n], err = ReshapeTo(x, NodeType(n).Shape...); err != nil {
+		if err == nil {
+			m.memo[n], err = ReshapeTo(x, NodeType(n).Shape...)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -71,15 +76,17 @@ func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.
 // picking is what becomes of one Gather: of the elements of a tensor in order, seen as [outer,
 // length, any number], those at index of the middle axis are picked.
 type picking struct {
-	gather, data  *gorgonia.Node
+	data, reader  *gorgonia.Node    // the tensor, and who reads it: the Gather or a Transpose in front of it
+	turns         []TransposeConfig // what is done with the elements that were picked, the last first
 	outer, length int
 	index         []int64
 	alone         map[*gorgonia.Node]bool           // the nodes that are computed for what is picked alone
 	made          map[*gorgonia.Node]*gorgonia.Node // what is picked of a node
 }
 
-// pickingOf is nil if n is no Gather that leaves out at least half of what is known to be there.
-func pickingOf(n *gorgonia.Node) *picking {
+// pickingOf is nil if n is no Gather that leaves out at least half of what is known to be there. It
+// picks in front of Transposes that only concern the Gather, as single says.
+func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
 	e, ok := n.Op().(*expr)
 	if !ok {
 		return nil
@@ -97,8 +104,16 @@ func pickingOf(n *gorgonia.Node) *picking {
 	if err != nil || 2*len(index) > shape[axis] || len(index) == 0 || slices.Contains(shape, 0) {
 		return nil
 	}
-	p := &picking{gather: n, data: e.in[0], outer: count1(shape[:axis]), length: shape[axis],
-		alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
+	p := &picking{reader: n, data: e.in[0], length: shape[axis], alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
+	for single(p.data) {
+		perm, x := turnOf(p.data)
+		if perm == nil {
+			break
+		}
+		p.turns = append(p.turns, TransposeConfig{Perm: perm})
+		axis, p.reader, p.data = perm[axis], p.data, x
+	}
+	p.outer = count1(NodeType(p.data).Sizes()[:axis])
 	for _, k := range index {
 		if k < 0 {
 			k += p.length
@@ -109,6 +124,20 @@ func pickingOf(n *gorgonia.Node) *picking {
 		p.index = append(p.index, int64(k))
 	}
 	return p
+}
+
+// turnOf is how n permutes the axes of x, nil if it is no Transpose.
+func turnOf(n *gorgonia.Node) (perm []int, x *gorgonia.Node) {
+	e, ok := n.Op().(*expr)
+	if !ok {
+		return nil, nil
+	}
+	cfg, ok := e.call.Config.(TransposeConfig)
+	if !ok {
+		return nil, nil
+	}
+	perm, _ = cfg.perm(e.call) // an error would have been one before
+	return perm, e.in[0]
 }
 
 // spread finds the nodes that are alone: all who read them want what is picked, and so do roots.
@@ -122,7 +151,7 @@ func (p *picking) spread(order gorgonia.Nodes, readers map[*gorgonia.Node]gorgon
 
 // reads says whether r, which reads n, wants what is picked of it alone.
 func (p *picking) reads(r, n *gorgonia.Node) bool {
-	if r == p.gather {
+	if r == p.reader {
 		return true
 	}
 	if !p.alone[r] {
