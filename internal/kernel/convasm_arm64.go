@@ -4,6 +4,11 @@
 
 package kernel
 
+// convTileY8x1 computes 8 rows of 8 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+//
+//go:noescape
+func convTileY8x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+
 // convTileY4x3 computes 4 rows of 24 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
 //
 //go:noescape

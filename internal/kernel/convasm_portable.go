@@ -4,6 +4,10 @@
 
 package kernel
 
+func convTileY8x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
 func convTileY4x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }

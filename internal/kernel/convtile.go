@@ -38,6 +38,10 @@ func tile[T Float](rows, n int, a, b []T, off []int32, c []T, ldc int, shift []T
 		return
 	}
 	vecs := cdiv(n, 8)
+	if vecs == 1 && rows > 4 {
+		convTileY8x1(k, pa, pb, po, pc, ldc*4, ps, bounds)
+		return
+	}
 	tileY(min(rows, 4), vecs, k, pa, pb, po, pc, ldc*4, ps, bounds)
 	if rows > 4 {
 		tileY(rows-4, vecs, k, &as32(a)[4], pb, po, &as32(c)[4*ldc], ldc*4, &as32(shift)[4], bounds)

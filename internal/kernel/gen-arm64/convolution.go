@@ -5,6 +5,7 @@ import "fmt"
 // convolution makes the kernels that read the input of a convolution in place. They take the
 // place of those for AVX2, with two vectors where those have one.
 func convolution(p *program) {
+	p.kernel("convTileY8x1", func(f *function) { convTile(f, 8, 2) })
 	for rows := 4; rows > 0; rows /= 2 {
 		for vecs := 3; vecs > 0; vecs-- {
 			p.kernel(fmt.Sprintf("convTileY%dx%d", rows, vecs), func(f *function) { convTile(f, rows, 2*vecs) })
@@ -41,16 +42,19 @@ func convTile(f *function, rows, vecs int) {
 			f.copy(v, acc[i][0])
 		}
 	}
-	right, left := f.vecsOf(vecs), f.vec()
-	load := map[int]string{4: "FMOVQ", 2: "FMOVD", 1: "FMOVS"}[rows]
+	right, left := f.vecsOf(vecs), f.vecsOf((rows+3)/4)
+	load := map[int]string{8: "FMOVQ", 4: "FMOVQ", 2: "FMOVD", 1: "FMOVS"}[rows]
 	f.unrolled(k, 4, func(int) {
 		f.line("MOVW.P 4(%s), %s", off, at)
 		f.line("ADD %s<<2, %s, %s", at, b, at)
 		f.pairs("LD", right, at)
-		f.line("%s.P 32(%s), F%d", load, a, left)
+		if rows > 4 {
+			f.line("FMOVQ 16(%s), F%d", a, left[1])
+		}
+		f.line("%s.P 32(%s), F%d", load, a, left[0])
 		for i := range acc {
 			for j, v := range acc[i] {
-				f.mulAddLane(v, right[j], left, i)
+				f.mulAddLane(v, right[j], left[i/4], i%4)
 			}
 		}
 	})
