@@ -121,8 +121,12 @@ func (b *builder) lives() *lives {
 	change := make([]int64, len(b.steps)+1)
 	for v, i := range l.made {
 		if v.kind == placed && v.bytes > 0 {
-			change[i] += v.bytes
-			change[min(l.last(v, len(b.steps))+1, len(b.steps))] -= v.bytes
+			first, behind := i, min(l.last(v, len(b.steps))+1, len(b.steps))
+			if l.takesOver(v, i) {
+				first = min(i+1, behind) // the memory counts as the input's until then
+			}
+			change[first] += v.bytes
+			change[behind] -= v.bytes
 		}
 	}
 	now := int64(0)
@@ -132,6 +136,25 @@ func (b *builder) lives() *lives {
 		}
 	}
 	return l
+}
+
+// takesOver says whether v, which step i makes, will take over the memory of an input that is read there
+// for the last time. The arena decides that later; this foresees it where no views are involved.
+func (l *lives) takesOver(v *value, i int) bool {
+	s := v.from
+	if s == nil || s.kind != kernelStep || s.out[0] != v {
+		return false
+	}
+	for _, k := range s.core.InPlace {
+		if k >= len(s.in) || s.in[k] == nil {
+			continue
+		}
+		in := s.in[k]
+		if in.kind == placed && in.bytes == v.bytes && !in.root && !l.stays[in] && l.last(in, i) == i {
+			return true
+		}
+	}
+	return false
 }
 
 // last is the last step at which v matters, of that many.
