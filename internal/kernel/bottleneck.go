@@ -66,9 +66,10 @@ func NewBottleneck(layers ...*ConvShape) *Bottleneck {
 	return b
 }
 
-// pointwise tells whether every output is made of the inputs of its own place alone.
+// pointwise tells whether every output is made of the inputs of its own place alone. One input is too few: such
+// weights are not packed.
 func (g *geometry) pointwise() bool {
-	return g.groups == 1 && g.ker.size() == 1 && g.stride.size() == 1 && g.pad == triple{} && g.in == g.out
+	return g.groups == 1 && !g.planar() && g.ker.size() == 1 && g.stride.size() == 1 && g.pad == triple{} && g.in == g.out
 }
 
 func newPointwise(g *geometry, from int, inPlace bool) *pointwise {
