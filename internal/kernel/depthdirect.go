@@ -45,7 +45,9 @@ func (d *depthwise[T]) run(p *Pool) {
 			grid[i] = max(grid[i], ph.grid[i])
 		}
 	}
-	s := &directPlan{layout: newPlanes(d.in, d.stride, d.taps)}
+	s := directPlans.Get().(*directPlan)
+	defer directPlans.Put(s)
+	s.layout.describe(d.in, d.stride, d.taps)
 	s.cut(d.n, 1, grid, d.taps, 1, planeElements)
 	p.Range(d.outputs, planeGrain(d.n*grid.size()*len(d.taps)), func(lo, hi int) {
 		w := directWorkers.Get().(*directWorker)
@@ -65,7 +67,7 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 	if len(ph.taps) == 0 || at.z >= ph.grid[0] || at.rows <= 0 || at.cols <= 0 {
 		return
 	}
-	l, space := s.layout, d.in.size()
+	l, space := &s.layout, d.in.size()
 	w.off = w.off[:0]
 	for _, t := range ph.taps {
 		w.off = append(w.off, int32(l.taps[t]))
@@ -213,9 +215,11 @@ func depthBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
 		return
 	}
 	taps := g.taps()
-	s := &directPlan{layout: newPlanes(g.in, g.stride, taps)}
+	s := directPlans.Get().(*directPlan)
+	defer directPlans.Put(s)
+	s.layout.describe(g.in, g.stride, taps)
 	s.cut(g.n, 1, g.out, taps, 1, planeElements)
-	l, in, out := s.layout, g.in.size(), g.out.size()
+	l, in, out := &s.layout, g.in.size(), g.out.size()
 	var off []int32
 	for _, t := range l.taps {
 		off = append(off, int32(t))

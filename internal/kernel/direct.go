@@ -92,7 +92,7 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 
 // piece computes the panels p0 to p1 of a piece.
 func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int) {
-	at, l := s.part(piece, d.n, d.grid), s.layout
+	at, l := s.part(piece, d.n, d.grid), &s.layout
 	w.plan(l, at, 3*tileLanes(), d.step, d.imageY, s.inPlace)
 
 	size, space := l.size(d.inputs), d.in.size()

@@ -4,7 +4,7 @@ import "sync"
 
 // directPlan is how a convolution is cut in pieces.
 type directPlan struct {
-	layout     *planes
+	layout     planes
 	images     int
 	cuts       triple // pieces in z, y and x
 	rows, cols int
@@ -27,8 +27,8 @@ var (
 )
 
 func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
-	l := newPlanes(d.in, d.stride, d.taps)
-	s.layout = l
+	l := &s.layout
+	l.describe(d.in, d.stride, d.taps)
 	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements)
 	s.inPlace = flat && s.cols >= 4*3*tileLanes()
 	channel := l.channel
@@ -48,7 +48,7 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
 
 // cut divides n images of a grid of outputs in pieces of up to so many elements of input.
 func (s *directPlan) cut(n, channels int, grid triple, taps []triple, threads, elements int) {
-	l := s.layout
+	l := &s.layout
 	try := func(rows, cols, images int) (small bool) {
 		s.rows, s.cols, s.images = rows, cols, images
 		l.cut(images, rows, cols, cols == grid[2], false, taps)

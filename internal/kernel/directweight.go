@@ -19,7 +19,7 @@ type weightSums[T Float] struct {
 	cuts            int // pieces of an image
 	flat            bool
 	inPlace         bool
-	layout          *planes
+	layout          planes
 }
 
 const (
@@ -46,7 +46,7 @@ func (s *weightSums[T]) plan(threads int) {
 		s.grid = triple{1, 1, s.in.size()}
 		s.in = s.grid
 	}
-	s.layout = newPlanes(s.in, s.stride, s.taps)
+	s.layout.describe(s.in, s.stride, s.taps)
 	s.inPlace = s.flat && s.in.size() >= weightLeast
 	fits := func(images, rows int) bool {
 		s.images, s.rows = images, rows
@@ -74,7 +74,7 @@ func (s *weightSums[T]) plan(threads int) {
 func (s *weightSums[T]) add(p0, p1, c0, c1 int, sum []T) {
 	w := directWorkers.Get().(*directWorker)
 	defer directWorkers.Put(w)
-	l, space, width := s.layout, s.grid.size(), s.width()
+	l, space, width := &s.layout, s.grid.size(), s.width()
 	size, channel := l.size(c1-c0), l.channel
 	if s.inPlace {
 		size, channel = 0, s.in.size()
@@ -145,7 +145,7 @@ func turnRows[T Float](rows, n int, src []T, ld int, dst []T, width int) {
 
 // multiply adds the products of a piece, or sets them.
 func (s *weightSums[T]) multiply(x []T, off []int32, images, rows int, turned, sum []T, add bool) {
-	l, n, width := s.layout, s.grid[2], s.width()
+	l, n, width := &s.layout, s.grid[2], s.width()
 	blockRows, blockImages, cols := rows, 1, n
 	switch points := rows * n; {
 	case s.inPlace:

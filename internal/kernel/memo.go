@@ -10,7 +10,7 @@ type memo[K comparable, V any] struct {
 }
 
 // mostRemembered is how many results a memo holds; then it begins anew.
-const mostRemembered = 1 << 10
+const mostRemembered = 1 << 7
 
 // get returns what compute makes of key.
 func (m *memo[K, V]) get(key K, compute func() V) V {

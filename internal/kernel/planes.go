@@ -1,5 +1,7 @@
 package kernel
 
+import "slices"
+
 // planes is the layout of a piece of the input of a convolution in which every tap reads a fixed
 // distance from the place of the output point: the rows of the input with zeros around them,
 // sorted by their remainder modulo the stride, and so are the columns. The kernels run over such a
@@ -27,9 +29,10 @@ type planePhase struct {
 // slack is how many elements behind a piece the kernels may read.
 const slack = 64
 
-// newPlanes describes pieces of an input, its strides and taps as of a lattice.
-func newPlanes(in, stride triple, taps []triple) *planes {
-	l := &planes{in: in, stride: stride, least: taps[0], taps: make([]int, 0, len(taps))}
+// describe makes l that of an input, its strides and taps as of a lattice. It takes over the memory of what
+// l was before.
+func (l *planes) describe(in, stride triple, taps []triple) {
+	*l = planes{in: in, stride: stride, least: taps[0], phases: l.phases[:0], taps: slices.Grow(l.taps[:0], len(taps))}
 	for _, t := range taps {
 		for d := range 3 {
 			l.least[d] = min(l.least[d], t[d])
@@ -43,7 +46,6 @@ func newPlanes(in, stride triple, taps []triple) *planes {
 		}
 		at.rows, at.cols = max(at.rows, ph.rows), max(at.cols, ph.cols)
 	}
-	return l
 }
 
 // find returns the phase that a tap reads, its extent as far as this tap needs it, and where it

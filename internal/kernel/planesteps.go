@@ -38,11 +38,24 @@ func planesFit(g *geometry) bool {
 		g.stride[2] <= 2 && max(in.size(), out.size()) <= planeLimit && min(in.size(), out.size()) > 0
 }
 
+// planeKey is what the steps through a plane depend on.
+type planeKey struct {
+	in, out, pad, stride triple
+	down, lanes          int
+	exact                bool
+}
+
+var knownSteps memo[planeKey, *planeSteps]
+
 // planSteps finds the steps for a convolution that planesFit.
 func planSteps(g *geometry, exact bool) *planeSteps {
-	in, out, stride := g.in, g.out, g.stride
-	d := &planeSteps{in: in, out: out, pad: g.pad, stride: stride, down: g.dil[1], exact: exact, masks: make([]uint8, 1)}
-	lanes := tileLanes()
+	k := planeKey{g.in, g.out, g.pad, g.stride, g.dil[1], tileLanes(), exact}
+	return knownSteps.get(k, func() *planeSteps { return k.plan() })
+}
+
+func (k planeKey) plan() *planeSteps {
+	in, out, stride, lanes := k.in, k.out, k.stride, k.lanes
+	d := &planeSteps{in: in, out: out, pad: k.pad, stride: stride, down: k.down, exact: k.exact, masks: make([]uint8, 1)}
 	if in[2] == out[2] && stride[1] == 1 && stride[2] == 1 {
 		for i := 0; i < out.size(); i += lanes {
 			d.step(i/out[2], i%out[2], out[2])
