@@ -87,6 +87,7 @@ func TestNoBottleneck(t *testing.T) {
 		"grouped":           {convolution(2, 4, 4, 2, in, one, one, one, none), depth},
 		"more than 3×3":     {pointwise, convolution(2, 4, 4, 4, in, []int{5, 5}, one, one, []int{2, 2})},
 		"more outputs":      {pointwise, convolution(2, 4, 8, 4, in, []int{3, 3}, one, one, one)},
+		"one channel":       {convolution(2, 1, 1, 1, in, []int{3, 3}, one, one, one), convolution(2, 1, 2, 1, in, one, one, one, none)},
 		"not of the result": {convolution(2, 4, 4, 1, []int{4, 16}, one, one, one, none), depth},
 	} {
 		if NewBottleneck(layers...) != nil {
