@@ -176,3 +176,31 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 }
+
+// Images of a result that lie apart are the same, and what is between them stays as it was.
+func TestConvApart(t *testing.T) {
+	for name, p := range pools(t) {
+		for _, s := range convShapes {
+			if !ConvApart[float32](s) || s.N == 1 {
+				continue
+			}
+			image := s.OC * product1(s.Out)
+			x, w := random[float32](s.N*s.C*product1(s.In), 1), random[float32](s.OC*s.C/s.Group*product1(s.Kernel), 2)
+			e := Epilogue[float32]{Shift: random[float32](s.OC, 3), Act: Activation{Kind: ActRelu}}
+			together := make([]float32, s.N*image)
+			ConvForward(p, s, x, w, e, together, nil)
+			apart := *s
+			apart.ImageY = image + 5
+			want := random[float32](s.N*apart.ImageY-5, 4)
+			got := append([]float32(nil), want...)
+			for i := range s.N {
+				copy(want[i*apart.ImageY:], together[i*image:][:image])
+			}
+			ConvForward(p, &apart, x, w, e, got, nil)
+			near(t, fmt.Sprint(name, *s), got, want, 0)
+			packed := PackConv(p, &apart, w, e, nil)
+			ConvForwardPacked(p, &apart, x, packed, Epilogue[float32]{Act: e.Act}, got, nil)
+			near(t, fmt.Sprint(name, *s, " packed"), got, want, 1e-4)
+		}
+	}
+}

@@ -20,13 +20,20 @@ func directForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []
 	return true
 }
 
+// ConvApart tells whether the images of a convolution's result may lie apart, see ConvShape.ImageY. The epilogue must
+// not add anything then.
+func ConvApart[T Float](s *ConvShape) bool {
+	g := s.geometry()
+	return has(convGroup) && single[T]() && !g.empty() && !g.planar()
+}
+
 // newDirect is a forward pass that lacks its weights and shift yet.
 func newDirect[T Float](g *geometry, x []T, e Epilogue[T], y []T) *direct[T] {
 	in, out := g.in.size(), g.out.size()
 	d := &direct[T]{
 		n: g.n, groups: g.groups, inputs: g.cg, outputs: g.og,
 		in: g.in, grid: g.out, stride: g.stride, taps: g.taps(),
-		x: x[:g.n*g.c*in], y: y[:g.n*g.oc*out], planeY: out, imageY: g.oc * out,
+		x: x[:g.n*g.c*in], y: y[:g.sizeY()], planeY: out, imageY: g.imageY,
 		step: triple{g.out[1] * g.out[2], g.out[2], 1}, add: e.Add,
 	}
 	d.clip, d.act = e.bounds()

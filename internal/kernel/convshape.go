@@ -11,6 +11,10 @@ type ConvShape struct {
 	N, C, OC, Group                                     int
 	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
 
+	// ImageY, if not 0, is how many elements lie from image to image of y, where it is a part of something
+	// larger: only for a forward pass that ConvApart allows.
+	ImageY int
+
 	exact bool // every product as it is: not by winograd
 }
 
@@ -23,6 +27,7 @@ type geometry struct {
 	n, c, oc, groups               int // all channels
 	cg, og                         int // channels per group
 	in, ker, out, stride, dil, pad triple
+	imageY                         int // elements from image to image of y
 }
 
 func (s *ConvShape) geometry() geometry {
@@ -33,6 +38,9 @@ func (s *ConvShape) geometry() geometry {
 	}
 	g.in, g.ker, g.out = expand(s.In, 1), expand(s.Kernel, 1), expand(s.Out, 1)
 	g.stride, g.dil, g.pad = expand(s.Stride, 1), expand(s.Dilation, 1), expand(s.PadBegin, 0)
+	if g.imageY = s.ImageY; g.imageY == 0 {
+		g.imageY = g.oc * g.out.size()
+	}
 	return g
 }
 
@@ -40,6 +48,9 @@ func (s *ConvShape) geometry() geometry {
 func (g *geometry) empty() bool {
 	return g.n*g.oc*g.out.size() == 0 || g.c*g.in.size()*g.ker.size() == 0
 }
+
+// sizeY is how many elements of y lie from the first to the last.
+func (g *geometry) sizeY() int { return (g.n-1)*g.imageY + g.oc*g.out.size() }
 
 // k is how many products make an output.
 func (g *geometry) k() int { return g.cg * g.ker.size() }

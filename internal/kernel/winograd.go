@@ -7,14 +7,15 @@ package kernel
 // channel × output channel.
 type winograd[T Float] struct {
 	*winogradTile
-	in   winogradPlanes[T]
-	taps winogradTaps[T]
-	n    int // images
-	oc   int
-	high int // of the output
-	wide int
-	y    []T
-	e    Epilogue[T]
+	in     winogradPlanes[T]
+	taps   winogradTaps[T]
+	n      int // images
+	oc     int
+	high   int // of the output
+	wide   int
+	imageY int // elements from image to image of y
+	y      []T
+	e      Epilogue[T]
 	// marks of each worker: 0 until something infinite or NaN came by.
 	marks []T
 }
@@ -149,7 +150,7 @@ func (w *winograd[T]) store(worker, lo, hi, first, strips int, m grid[T], room [
 			c := (first + s) * winogradLanes
 			n := min(winogradLanes, w.oc-c)
 			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{v: m.v[g.tile*m.step+s*winogradLanes:], point: m.point, step: m.step}, &b, w.marks[worker*winogradLanes:])
-			at := (g.image*w.oc+c)*plane + above*w.wide
+			at := g.image*w.imageY + c*plane + above*w.wide
 			b.turnOut(rows, w.wide, n, w.y[at:], w.wide, plane)
 			if !w.e.none() {
 				for i := range n {

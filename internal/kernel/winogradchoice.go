@@ -103,7 +103,7 @@ func forwardWinograd[T Float](p *Pool, t *winogradTile, g *geometry, x, w []T, e
 			rows: cdiv(g.out[1], t.m), cols: cdiv(g.out[2], t.m),
 		},
 		taps: winogradTaps[T]{w: w, lane: 9 * g.c, step: 9, lanes: g.oc},
-		n:    g.n, oc: g.oc, high: g.out[1], wide: g.out[2], y: y, e: e,
+		n:    g.n, oc: g.oc, high: g.out[1], wide: g.out[2], imageY: g.imageY, y: y, e: e,
 	}
 	return a.run(p, scratch)
 }
@@ -139,7 +139,7 @@ func dataWinograd[T Float](p *Pool, t *winogradTile, g *geometry, dy, w, dx []T,
 			rows: cdiv(g.in[1], t.m), cols: cdiv(g.in[2], t.m),
 		},
 		taps: winogradTaps[T]{w: w, lane: 9, step: 9 * g.c, lanes: g.c, turned: true},
-		n:    g.n, oc: g.c, high: g.in[1], wide: g.in[2], y: dx,
+		n:    g.n, oc: g.c, high: g.in[1], wide: g.in[2], imageY: g.c * g.in.size(), y: dx,
 	}
 	return a.run(p, scratch)
 }

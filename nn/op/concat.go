@@ -1,9 +1,7 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // ConcatConfig has the attributes of Concat. Before version 4 the axis is 1 when absent.
@@ -20,7 +18,7 @@ func concat() *Op {
 		Doc: "Puts tensors behind one another along an axis.",
 		In:  "inputs* T", Out: "concat_result T",
 		Attrs: ConcatConfig{},
-		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat, Cheap: true,
+		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Does: concatDoes, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat, Cheap: true,
 	}
 }
 
@@ -70,24 +68,6 @@ func concatDims(c *Call) []Known {
 		all = append(all, d...)
 	}
 	return []Known{{Dims: all}}
-}
-
-func concatKernel(c *Call) (engine.Kernel, error) {
-	axis, err := concatAxis(c)
-	if err != nil {
-		return nil, err
-	}
-	outer, inner := around(c.Out[0].Sizes(), axis)
-	inner *= c.In[0].DType.Size()
-	parts := make([]int, len(c.In))
-	for i, t := range c.In {
-		parts[i] = t.Shape[axis].Size * inner
-	}
-	whole := newInterleaved(outer, parts)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		whole.each(x.Pool(), func(part, at, to, n int) { copy(out[0].Raw[to:to+n], in[part].Raw[at:]) })
-		return nil
-	}, nil
 }
 
 func concatGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

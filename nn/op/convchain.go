@@ -16,6 +16,7 @@ type convLink struct {
 	shape  kernel.ConvShape
 	end    ending
 	weight int // which input of the kernel; the bias is the next
+	at     int // the first element of the output
 }
 
 func newConvLink(c *Call) (*convLink, error) {
@@ -45,6 +46,9 @@ func convAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 func absorbConv(chain []*convLink) func(self, next *engine.Core, slot int) *engine.Core {
 	last := chain[len(chain)-1]
 	return func(self, next *engine.Core, slot int) *engine.Core {
+		if j, ok := next.Does.(*joined); ok && len(chain) == 1 {
+			return j.absorbed(last, self, slot)
+		}
 		longer := slices.Clone(chain)
 		if l, ok := next.Does.(*convLink); ok {
 			if slot != 0 || l.dtype != last.dtype || last.end.adds() {

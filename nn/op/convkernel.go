@@ -25,14 +25,14 @@ func convPlain[T kernel.Float](s kernel.ConvShape) engine.Kernel {
 // convForward keeps packed weights where they, and all that scales and shifts the result, are parameters.
 func convForward[T kernel.Float](l *convLink) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		scratch := engine.Scratch[T](x)
+		y, scratch := elems[T](out[0])[l.at:], engine.Scratch[T](x)
 		if kernel.ConvPacks[T](&l.shape) {
 			if w := keptConv[T](x, l, in); w != nil {
-				kernel.ConvForwardPacked(x.Pool(), &l.shape, elems[T](in[0]), w, finish[T](l.end, in), elems[T](out[0]), scratch)
+				kernel.ConvForwardPacked(x.Pool(), &l.shape, elems[T](in[0]), w, finish[T](l.end, in), y, scratch)
 				return nil
 			}
 		}
-		kernel.ConvForward(x.Pool(), &l.shape, elems[T](in[0]), elems[T](in[l.weight]), convEpilogue[T](x, l, in), elems[T](out[0]), scratch)
+		kernel.ConvForward(x.Pool(), &l.shape, elems[T](in[0]), elems[T](in[l.weight]), convEpilogue[T](x, l, in), y, scratch)
 		return nil
 	}
 }
