@@ -38,18 +38,35 @@ func horner(x vec, c ...float64) vec {
 	return r
 }
 
+// inPairs is horner in z = x², whose coefficients are linear functions of x: with half as many steps
+// that wait for each other. The number of coefficients is even.
+func inPairs(x, z vec, c ...float64) vec {
+	var lines []vec
+	for i := 0; i < len(c); i += 2 {
+		lines = append(lines, horner(x, c[i], c[i+1]))
+	}
+	for _, v := range lines[1:] {
+		VFMADD213PS(v, z, lines[0])
+	}
+	return lines[0]
+}
+
+// integers, added to a number of a smaller size than 2²², leaves no place for a fraction.
+const integers = 3 << 22
+
 // exp spoils x. With n = round(x/ln 2), exp(x) = 2ⁿ·exp(x - n·ln 2).
 func exp(x vec) vec {
 	n := constant(89)
 	VMINPS(x, n, x) // in this order NaN stays
 	VMAXPS(x, constant(-104), x)
-	mulC(f8(1.44269504088896341), x, n)
-	round(n, n)
+	setC(f8(integers), n)
+	fma231C(f8(1.44269504088896341), x, n)
+	subC(f8(integers), n, n)
 	fnma231C(f8(0.693359375), n, x)
 	fnma231C(f8(-2.12194440e-4), n, x)
-	r := horner(x, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-	VMULPS(x, r, r)
-	VFMADD213PS(x, x, r)
+	z := squared(x)
+	r := inPairs(x, z, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+	VFMADD213PS(x, z, r)
 	addC(f8(1), r, r)
 	scale(n, r)
 	return r
@@ -126,9 +143,8 @@ func erf(x vec) vec {
 	r := horner(t, -1.72853470e-5, 3.83197126e-4)
 	u := horner(t, -3.88396438e-3, 2.42546219e-2)
 	VFMADD213PS(u, s, r)
-	for _, c := range []float64{-1.06777877e-1, -6.34846687e-1, -1.28717512e-1} {
-		fma213C(f8(c), t, r)
-	}
+	fma213C(f8(-1.06777877e-1), t, r)
+	VFMADD213PS(horner(t, -6.34846687e-1, -1.28717512e-1), s, r)
 	VFMSUB213PS(t, t, r)
 	use := compare(t, lessEqual, constant(475.0/512))
 	e := exp(r)
