@@ -36,29 +36,24 @@ func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
 	m := newGrid[T](w.weightPoints(), oc, c)
 	m.v = take(scratch, m.size)
-	// A thread has the same output channels in every block and at the end, so that their products and
-	// tiles of dy stay with it.
-	groups := cdiv(oc, winogradLanes)
-	pieces := min(groups, p.Threads())
-	piece := func(i int) (lo, hi int) {
-		return i * groups / pieces * winogradLanes, min(oc, (i+1)*groups/pieces*winogradLanes)
+	step := 1
+	if w.kinds < w.side {
+		step = 5 // weights that points share lie together, and no thread should have all of them
 	}
 	for i := range blocks {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
 		w.transform(p, lo, hi, v, d, rooms, size)
-		p.Run(pieces*w.weightPoints(), func(_, task int) {
-			u := task % w.weightPoints()
-			o, end := piece(task / w.weightPoints())
-			part := m
-			part.v = m.v[o*m.step:]
-			w.multiply(u, o, end-o, 0, c, (hi-lo)*w.x.cols, v, d, part, i > 0)
+		p.Run(w.weightPoints(), func(_, task int) {
+			u := task * step % w.weightPoints()
+			w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0)
 		})
 	}
+	pieces := min(oc, p.Threads())
 	p.Run(pieces, func(worker, i int) {
-		o, end := piece(i)
+		lo, hi := i*oc/pieces, (i+1)*oc/pieces
 		part := m
-		part.v = m.v[o*m.step:]
-		w.store(worker, o, end-o, 0, c, part)
+		part.v = m.v[lo*m.step:]
+		w.store(worker, lo, hi-lo, 0, c, part)
 	})
 }
 
