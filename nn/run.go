@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -104,9 +105,9 @@ func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 	for name, x := range in {
 		v, err := g.value(name)
 		if err != nil {
-			return nil, err
+			return nil, &Error{Stage: "run", Err: fmt.Errorf("%w; the inputs are %s", err, strings.Join(describe(g.inputs), ", "))}
 		}
-		if x == nil {
+		if d, ok := x.(*tensor.Dense); x == nil || ok && d == nil {
 			return nil, &Error{Stage: "run", Input: name, Want: v.typ, Got: "nil"}
 		}
 		if _, err := matchType(v, typeOf(x), map[string]sized{}); err != nil {

@@ -4,16 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
 )
 
+// editing holds the flags of the edit command.
+type editing struct {
+	recipe, output, plan string
+	dryRun, asJSON       bool
+}
+
 func newEdit() *cobra.Command {
-	var file, output, planFile string
-	var dryRun bool
+	var e editing
 	cmd := &cobra.Command{
 		Use:   "edit MODEL",
 		Short: "Change a model by a recipe: insert, remove, replace, resize, deepen, edges, rename, outputs, head",
@@ -31,52 +35,64 @@ Layers: ` + layerHelp() + `.`,
   graft edit model.onnx --recipe recipe.json --dry-run`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output == "" && !dryRun {
-				return fmt.Errorf("say where the model goes, with -o FILE, or --dry-run")
-			}
-			r, err := readRecipe(file)
-			if err != nil {
-				return err
-			}
-			g, err := onnxio.Load(args[0])
-			if err != nil {
-				return err
-			}
-			plan, err := r.plan(g)
-			if err != nil {
-				return err
-			}
-			return commit(cmd.OutOrStdout(), g, plan, planFile, output, dryRun)
+			return e.run(cmd.OutOrStdout(), args[0])
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "recipe", "", "file with the steps")
-	f.StringVarP(&output, "output", "o", "", "file to write the changed model to")
-	f.StringVar(&planFile, "plan", "", "file to write what changes to, as JSON")
-	f.BoolVar(&dryRun, "dry-run", false, "say what would change, and write nothing")
+	f.StringVar(&e.recipe, "recipe", "", "file with the steps")
+	f.StringVarP(&e.output, "output", "o", "", "file to write the changed model to")
+	f.StringVar(&e.plan, "plan", "", "file to write what changes to, as JSON")
+	f.BoolVar(&e.dryRun, "dry-run", false, "say what would change, and write nothing")
+	f.BoolVar(&e.asJSON, "json", false, "print the plan as JSON")
 	_ = cmd.MarkFlagRequired("recipe")
 	return cmd
 }
 
-// commit prints a plan and, unless it is only to be seen, applies it and saves the model.
-func commit(w io.Writer, g *nn.Graph, plan *nn.Plan, planFile, output string, dryRun bool) error {
-	if _, err := fmt.Fprintln(w, plan); err != nil {
+func (e editing) run(w io.Writer, model string) error {
+	if e.output == "" && !e.dryRun {
+		return fmt.Errorf("say where the model goes, with -o FILE, or --dry-run")
+	}
+	r, err := readRecipe(e.recipe)
+	if err != nil {
 		return err
 	}
-	if planFile != "" {
-		js, err := json.MarshalIndent(plan, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(planFile, append(js, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	if dryRun {
-		return nil
-	}
-	if err := plan.Apply(); err != nil {
+	g, err := onnxio.Load(model)
+	if err != nil {
 		return err
 	}
-	return onnxio.Save(output, g)
+	plan, err := r.plan(g)
+	if err != nil {
+		return err
+	}
+	if !e.asJSON {
+		if _, err := fmt.Fprintln(w, plan); err != nil {
+			return err
+		}
+	}
+	if !e.dryRun {
+		if err := plan.Apply(); err != nil {
+			return err
+		}
+		if err := onnxio.Save(e.output, g); err != nil {
+			return err
+		}
+	}
+	return writePlan(w, plan, e.plan, e.asJSON)
+}
+
+// writePlan writes a plan as JSON to the file, if one is named, and prints it, if that is wanted.
+func writePlan(w io.Writer, plan *nn.Plan, file string, show bool) error {
+	js, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if err := onnxio.WriteFile(file, func(w io.Writer) error { _, err := fmt.Fprintf(w, "%s\n", js); return err }); err != nil {
+			return err
+		}
+	}
+	if show {
+		_, err = fmt.Fprintf(w, "%s\n", js)
+	}
+	return err
 }

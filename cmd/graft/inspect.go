@@ -30,6 +30,8 @@ type port struct {
 	Type string `json:"type"`
 }
 
+func (p port) String() string { return p.Name + " " + p.Type }
+
 func newInspect() *cobra.Command {
 	var asJSON, brief bool
 	var inputs []string

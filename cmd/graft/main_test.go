@@ -93,6 +93,8 @@ func TestCommands(t *testing.T) {
 		{in("run", "DIR/digits.onnx", "--json", "--input", "image=DIR/x.npy"), []string{`"type":"float32[1,10]","shape":[1,10],"data":[`}, ""},
 		{in("run", "DIR/digits.onnx"), nil, "image"},
 		{in("run", "DIR/digits.onnx", "--input", "img=DIR/x.npy"), nil, `did you mean "image"`},
+		{in("run", "DIR/digits.onnx", "--input", "q=DIR/x.npy"), nil, `the model has the inputs [image float32[N,1,28,28]]`},
+		{in("run", "DIR/digits.onnx", "--input", "image=DIR/x.npy", "--input", "DIR/x.npy"), nil, `image has a value already`},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/pic.png", "--preset", "odd"), nil, `preset "odd" is unknown`},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/none.pb"), nil, "input image: open"},
 		{in("verify", "DIR/suite/good"), []string{"ok   suite/good", "1 of 1 cases hold"}, ""},

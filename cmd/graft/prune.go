@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -134,7 +133,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 			}
 		}
 	}
-	if err := p.write(w, all); err != nil {
+	if err := writePlan(w, all, p.plan, p.asJSON); err != nil {
 		return err
 	}
 	after, err := p.judge(ctx, t, val)
@@ -186,27 +185,10 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 			return err
 		}
 	}
-	if err := p.write(w, plan); err != nil || p.dryRun {
+	if err := writePlan(w, plan, p.plan, p.asJSON); err != nil || p.dryRun {
 		return err
 	}
 	return onnxio.Save(p.output, g)
-}
-
-// write writes the plan's file and, with --json, prints it.
-func (p pruning) write(w io.Writer, plan *nn.Plan) error {
-	js, err := json.MarshalIndent(plan, "", "  ")
-	if err != nil {
-		return err
-	}
-	if p.plan != "" {
-		if err := onnxio.WriteFile(p.plan, func(w io.Writer) error { _, err := fmt.Fprintf(w, "%s\n", js); return err }); err != nil {
-			return err
-		}
-	}
-	if p.asJSON {
-		_, err = fmt.Fprintf(w, "%s\n", js)
-	}
-	return err
 }
 
 // prepare makes the pruner and, where data are given, a trainer.

@@ -138,6 +138,9 @@ func TestPlanFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"steps":[{"do":"remove-edge","value":"a","node":"cat"}]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if out, err := command("edit", model, "--recipe", file, "--dry-run", "--json"); err != nil || !json.Valid([]byte(out)) {
+		t.Errorf("%v: the plan is %s", err, out)
+	}
 	if _, err := command("edit", model, "--recipe", file, "--dry-run", "--plan", plan); err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,10 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 		}
 		v, err := g.Value(name)
 		if err != nil {
-			return err
+			return fmt.Errorf("--input %s: %w; the model has the inputs %v", s, err, ports(g.Inputs()))
+		}
+		if feed[name] != nil {
+			return fmt.Errorf("--input %s: %s has a value already", s, name)
 		}
 		if feed[name], err = r.read(g, v, file); err != nil {
 			return fmt.Errorf("input %s: %w", name, err)
