@@ -57,6 +57,9 @@ func (g *Graph) Edit(f func(*Edit)) error {
 	return nil
 }
 
+// errOver sticks to an edit that has come to its end.
+var errOver = &Error{Stage: "edit", Err: errors.New("the edit is over: begin another")}
+
 // attempt applies f and checks the result; on an error everything is undone.
 func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 	e = &Edit{g: g}
@@ -68,6 +71,9 @@ func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 		g.edit = nil
 		if !finished || err != nil { // f may panic: the graph is restored first
 			e.undo()
+		}
+		if e.err == nil {
+			e.err = errOver // for handles that were kept
 		}
 	}()
 	f(e)
@@ -232,6 +238,10 @@ func (e *Edit) Input(name, typ string) *Value {
 		e.fail(err)
 		return nil
 	}
+	if name == "" {
+		e.Failf("an input needs a name")
+		return nil
+	}
 	if v := e.g.values[name]; v != nil {
 		if !v.input {
 			e.Failf("%q is not an input", name)
@@ -335,6 +345,14 @@ func (e *Edit) ParamOf(name string, t op.DType, init Init, dims ...int) *Value {
 		e.fail(err)
 		return nil
 	}
+	if init == nil {
+		e.Failf("parameter %q has no initial values", name)
+		return nil
+	}
+	if float64(n)*float64(8+t.Size()) > op.MachineMemory() {
+		e.Failf("parameter %q of shape %v takes more than the memory holds", name, dims)
+		return nil
+	}
 	name = e.unique(name)
 	v := make([]float64, n)
 	init.Fill(v, dims, e.random(name))
@@ -406,6 +424,10 @@ func (e *Edit) NodeN(c op.Config, outputs int, in ...*Value) *Node {
 // outputs after the operator.
 func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node {
 	if e.err != nil {
+		return nil
+	}
+	if c == nil || c.Op() == nil {
+		e.Failf("an operator is nil")
 		return nil
 	}
 	o := c.Op()

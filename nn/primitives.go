@@ -186,7 +186,11 @@ func (e *Edit) RenameValue(v *Value, name string) {
 	if !e.mine(v) || v.name == name {
 		return
 	}
-	if name == "" || e.g.values[name] != nil {
+	if name == "" {
+		e.Failf("value %q needs a name", v.name)
+		return
+	}
+	if e.g.values[name] != nil {
 		e.Failf("the name %q is taken", name)
 		return
 	}

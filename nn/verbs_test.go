@@ -149,6 +149,11 @@ func TestVerbRefusals(t *testing.T) {
 		{"a stranger's value", func(e *nn.Edit) { v, _ := other.Value("act"); e.Insert(v, nn.ReLU{}) }, `edit: value "act" is not in this graph`},
 		{"a stranger's node", func(e *nn.Edit) { n, _ := other.Node("act"); e.Remove(n) }, `edit: node "act" is not in this graph`},
 		{"nil", func(e *nn.Edit) { e.Remove(nil) }, "edit: a node is nil"},
+		{"input without a name", func(e *nn.Edit) { e.Input("", "float32[N]") }, "edit: an input needs a name"},
+		{"output without a name", func(e *nn.Edit) { e.Output("", e.Value("act")) }, `edit: value "act" needs a name`},
+		{"no operator", func(e *nn.Edit) { e.Node(nil, e.Value("x")) }, "edit: an operator is nil"},
+		{"no initial values", func(e *nn.Edit) { e.Param("p", nil, 3) }, `edit: parameter "p" has no initial values`},
+		{"too much", func(e *nn.Edit) { e.Param("p", nn.Zeros{}, 1<<40) }, `edit: parameter "p" of shape [1099511627776] takes more than the memory holds`},
 		{"the first error sticks", func(e *nn.Edit) {
 			e.SetMeta("k", "v")
 			e.Failf("first")
@@ -181,6 +186,21 @@ func TestVerbRefusals(t *testing.T) {
 				t.Error("the refused edit counts as a version")
 			}
 		})
+	}
+}
+
+// TestEditIsOver: an Edit that was kept changes nothing once its function has returned.
+func TestEditIsOver(t *testing.T) {
+	g := small(t)
+	var kept *nn.Edit
+	edit(t, g, func(e *nn.Edit) { kept = e })
+	before := dump(g)
+	kept.Insert(kept.Value("act"), nn.Tanh{})
+	if err := kept.Err(); err == nil || err.Error() != "edit: the edit is over: begin another" {
+		t.Errorf("the error is %v", err)
+	}
+	if after := dump(g); after != before {
+		t.Errorf("the graph differs:\n%s", diff(before, after))
 	}
 }
 

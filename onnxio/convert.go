@@ -12,12 +12,26 @@ import (
 // convert lets the model be written in another version of the standard operator set. It refuses
 // nodes whose operator that version spells differently.
 func (w *writer) convert(g *nn.Graph, opset int) error {
+	if newest := newestOpset(); opset < 1 || opset > newest {
+		return fmt.Errorf("there is no operator set %d: want 1 to %d", opset, newest)
+	}
 	if err := convertible(g, w.opsets[""], opset); err != nil {
 		return err
 	}
 	w.opsets = maps.Clone(w.opsets)
 	w.opsets[""] = opset
 	return nil
+}
+
+// newestOpset is the version of the standard operator set in which an operator changed last.
+func newestOpset() int {
+	newest := 0
+	for _, o := range op.Standard().List() {
+		if o.Domain == "" {
+			newest = max(newest, o.Latest())
+		}
+	}
+	return newest
 }
 
 func convertible(g *nn.Graph, from, to int) error {
@@ -36,7 +50,7 @@ func convertible(g *nn.Graph, from, to int) error {
 		if now == 0 {
 			return refuse(fmt.Sprintf("it came with %d", o.Since[0]))
 		}
-		if old != now && (meaningChanged(n.Type(), old, now) || !sameConfig(o, n.Config(), now)) {
+		if old != now && (meaningChanged(n, old, now) || !sameConfig(o, n.Config(), now)) {
 			return refuse(fmt.Sprintf("converting it from version %d to %d is not supported yet", old, now))
 		}
 		for _, b := range n.Bodies() {
@@ -64,7 +78,10 @@ func sameConfig(o *op.Op, c op.Config, version int) bool {
 
 // meaningChanged says whether an operator computes something else in another version although its
 // attributes are spelled the same: ONNX's change log.
-func meaningChanged(name string, a, b int) bool {
+func meaningChanged(n *nn.Node, a, b int) bool {
+	if n.Type() == "BatchNormalization" && len(n.Outputs()) == 1 { // other outputs and modes changed
+		return false
+	}
 	at := map[string][]int{
 		"Softmax": {13}, "LogSoftmax": {13}, "Hardmax": {13}, // flattened to two dimensions before
 		"GroupNormalization": {21}, // scale for each group before
@@ -75,7 +92,7 @@ func meaningChanged(name string, a, b int) bool {
 		"ReduceLogSum": {18}, "ReduceLogSumExp": {18}, "ReduceSumSquare": {18}, "DFT": {20}, "Loop": {11}, "Scan": {9},
 	}
 	lo, hi := min(a, b), max(a, b)
-	for _, v := range at[name] {
+	for _, v := range at[n.Type()] {
 		if lo < v && v <= hi {
 			return true
 		}

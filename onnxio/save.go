@@ -70,6 +70,9 @@ func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 
 // encode makes the message of a graph, converted as s says.
 func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
+	if g == nil {
+		return nil, errors.New("there is no graph")
+	}
 	if s.DType != dtype.Undefined {
 		return nil, fmt.Errorf("converting weights to %v is not supported yet", s.DType)
 	}

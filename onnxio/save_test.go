@@ -223,9 +223,32 @@ func TestSaveOpset(t *testing.T) {
 	if err != nil || again.Opsets[""] != 21 {
 		t.Errorf("got %v, %v", again.Opsets, err)
 	}
-	for _, s := range []Saver{{Opset: 11}, {DType: dtype.Float16}, {Inputs: []string{"z float32[2]"}}, {ExternalOver: 1}} {
+	for _, s := range []Saver{{Opset: 11}, {Opset: -1}, {Opset: 99}, {DType: dtype.Float16}, {Inputs: []string{"z float32[2]"}}, {ExternalOver: 1}} {
 		if err := s.Write(io.Discard, g); err == nil || !strings.HasPrefix(err.Error(), "save: ") {
 			t.Errorf("%+v: got %v", s, err)
+		}
+	}
+}
+
+// TestSaveOldNormalization: in evaluation BatchNormalization means the same in all versions.
+func TestSaveOldNormalization(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Sequential{nn.BatchNorm{}, nn.ReLU{}}, e.Input("x", "float32[N,1,2]")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, opset := range []int{7, 11, 13} {
+		var b bytes.Buffer
+		if err := (Saver{Opset: opset}).Write(&b, g); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(&b)
+		if err != nil || again.Opsets[""] != opset {
+			t.Fatalf("got %v, %v", again, err)
+		}
+		if got, want := eval(t, again, 1, 1, 2), eval(t, g, 1, 1, 2); !slices.Equal(got, want) {
+			t.Errorf("operator set %d: got %v, want %v", opset, got, want)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineMemory is how many bytes of memory there are. Asking for more is refused; the system
+// MachineMemory is how many bytes of memory there are. Asking for more is refused; the system
 // would end the process.
-var machineMemory = sync.OnceValue(func() float64 {
+var MachineMemory = sync.OnceValue(func() float64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return math.Inf(1)

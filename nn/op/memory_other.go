@@ -4,5 +4,5 @@ package op
 
 import "math"
 
-// machineMemory is how many bytes of memory there may be.
-func machineMemory() float64 { return math.Inf(1) }
+// MachineMemory is how many bytes of memory there may be.
+func MachineMemory() float64 { return math.Inf(1) }
