@@ -65,7 +65,7 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 	}
 	planDirect(d, s, p.Threads(), d.flatten())
 	panels := d.panels()
-	if k := d.k() * tileRows; d.a == nil && s.pieces > 2*p.Threads() {
+	if k := d.k() * tileRows; d.a == nil && s.pieces >= 2*p.Threads() {
 		d.a = take(scratch, d.groups*panels*k)
 		p.Range(d.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
 			for i := lo; i < hi; i++ {
