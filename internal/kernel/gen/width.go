@@ -88,15 +88,6 @@ var (
 // orV joins bits.
 var orV = either(VORPS, VPORD)
 
-// round sets n to the integers nearest to x.
-func round(x, n vec) {
-	if broadly() {
-		VRNDSCALEPS(Imm(8), x, n)
-	} else {
-		VROUNDPS(Imm(8), x, n)
-	}
-}
-
 // constant is a register with the same number in all lanes.
 func constant(v float64) vec {
 	x := vector()
