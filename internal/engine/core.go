@@ -73,5 +73,6 @@ type Spec struct {
 
 // Kernel computes out from in. All tensors are contiguous and row-major; rank 0 is a tensor
 // of shape (). An absent optional input is nil, an output nobody uses is nil.
-// Kernels must not keep references to their arguments or return them.
+// Kernels must not keep references to their arguments or return them, and leave inputs as they are but
+// for what Core.InPlace and Exec.MayOverwrite allow.
 type Kernel func(x *Exec, out, in []*tensor.Dense) error
