@@ -14,6 +14,7 @@ func mapBytes(n int64) []byte {
 	if err != nil {
 		return nil
 	}
+	preferHugePages(b)
 	return b
 }
 
