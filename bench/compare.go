@@ -172,6 +172,7 @@ func quietest(rs []result) result {
 	each(func(r *result) *float64 { return &r.Peak })
 	each(func(r *result) *float64 { return &r.InferPeak })
 	each(func(r *result) *float64 { return &r.Base })
+	each(func(r *result) *float64 { return &r.Bare })
 	each(func(r *result) *float64 { return &r.Others })
 	return r
 }
