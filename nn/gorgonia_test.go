@@ -108,6 +108,50 @@ func TestGorgoniaTrainsALowering(t *testing.T) {
 	}
 }
 
+// TestMachine trains a convolutional network of Gorgonia's own operators with Gorgonia's solver, on
+// graft's engine and on a TapeMachine.
+func TestMachine(t *testing.T) {
+	train := func(machine func(g *G.ExprGraph, learn ...*G.Node) G.VM) []float32 {
+		g := G.NewGraph()
+		x := G.NodeFromAny(g, random(3, 2, 1, 8, 8), G.WithName("x"))
+		k, w := fixed(g, "k", 4, 1, 3, 3), fixed(g, "w", 64, 3)
+		h := G.Must(G.Rectify(G.Must(G.Conv2d(x, k, tensor.Shape{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}))))
+		h = G.Must(G.MaxPool2D(h, tensor.Shape{2, 2}, []int{0, 0}, []int{2, 2}))
+		y := G.Must(G.SoftMax(G.Must(G.Mul(G.Must(G.Reshape(h, tensor.Shape{2, 64})), w))))
+		loss := G.Must(G.Neg(G.Must(G.Mean(G.Must(G.Log(G.Must(G.Slice(y, nil, G.S(1)))))))))
+		if _, err := G.Grad(loss, k, w); err != nil {
+			t.Fatal(err)
+		}
+		var value G.Value
+		G.Read(loss, &value)
+		vm := machine(g, k, w)
+		defer vm.Close()
+		solver := G.NewVanillaSolver(G.WithLearnRate(0.1))
+		var losses []float32
+		for range 5 {
+			if err := vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			losses = append(losses, value.Data().(float32))
+			if err := solver.Step(G.NodesToValueGrads(G.Nodes{k, w})); err != nil {
+				t.Fatal(err)
+			}
+			vm.Reset()
+		}
+		return losses
+	}
+	want := train(func(g *G.ExprGraph, learn ...*G.Node) G.VM { return G.NewTapeMachine(g, G.BindDualValues(learn...)) })
+	got := train(func(g *G.ExprGraph, _ ...*G.Node) G.VM { return nn.NewMachine(g) })
+	for i := range want {
+		if d := got[i] - want[i]; d > 1e-5 || d < -1e-5 {
+			t.Fatalf("losses %v, want %v", got, want)
+		}
+	}
+	if want[4] >= want[0] {
+		t.Errorf("nothing is learned: %v", want)
+	}
+}
+
 // TestExpr adds a Gorgonia function to a model: a loss over two values of symbolic batch.
 func TestExpr(t *testing.T) {
 	g := twoLayers(t)
