@@ -12,9 +12,26 @@ import (
 // stay awake between the operators of one step and sleep when the step is over.
 const parkAfter = time.Millisecond
 
-// yieldEvery is after how many spins (of about 0.1 µs) a waiting thread lets another
-// one run.
-const yieldEvery = 32
+const (
+	// yieldEvery is after how many spins (of about 0.1 µs) a waiting thread lets another
+	// goroutine run.
+	yieldEvery = 32
+	// yieldAfter is after how many it also lets threads run that the system has put behind
+	// it. Those may be of other programs and stay for milliseconds, which is longer than
+	// most loops take.
+	yieldAfter = 300
+)
+
+// relax passes the time between two looks at what a thread waits for.
+func relax(spins int) {
+	pause()
+	if spins%yieldEvery == 0 {
+		runtime.Gosched() // a worker may be waiting for this P
+		if spins >= yieldAfter {
+			yield()
+		}
+	}
+}
 
 // Pool is a fixed set of worker goroutines for short parallel loops. The calling
 // goroutine is worker 0. A nil *Pool is valid and runs everything on the caller.
@@ -138,11 +155,7 @@ func (c *crew) loop(n int, f func(worker, i int)) {
 	c.signal()
 	c.share(0)
 	for spins := 1; c.left.Load() != 0; spins++ {
-		pause()
-		if spins%yieldEvery == 0 {
-			runtime.Gosched() // a worker may be waiting for this P
-			yield()
-		}
+		relax(spins)
 	}
 	c.f = nil
 	var first any
@@ -195,12 +208,10 @@ func (c *crew) work(w int) {
 func (c *crew) await(w int, seen uint32) {
 	var since time.Time
 	for spins := 1; c.seq.Load() == seen; spins++ {
-		pause()
+		relax(spins)
 		if spins%yieldEvery != 0 {
 			continue
 		}
-		runtime.Gosched()
-		yield()
 		if since.IsZero() {
 			since = time.Now()
 			continue
