@@ -47,7 +47,7 @@ var sweeps = []map[string]func(r *draw) trial{
 // refuses (types without a kernel, mostly) must only not panic.
 func TestSweep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short")
+		t.Skip("hundreds of random models")
 	}
 	ort := oracle.ORT(t)
 	for _, family := range sweeps {

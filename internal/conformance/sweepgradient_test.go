@@ -22,7 +22,7 @@ import (
 // gradient with differences of what the model computes.
 func TestSweepGradients(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short")
+		t.Skip("hundreds of random models")
 	}
 	for _, family := range sweeps {
 		for _, name := range slices.Sorted(maps.Keys(family)) {
