@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-kernels fuzz race cross purego arm64 oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-kernels fuzz race cross purego arm64 oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -49,6 +49,12 @@ bench:
 	(cd '$(GRAFT_SHARED)/bench/gomlx' && GOEXPERIMENT=simd go build -o "$$dir/gomlxbench" .); \
 	go run ./bench -dir "$$dir" -gomlx "$$dir/gomlxbench" -peers '$(GRAFT_SHARED)/bench' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/results.md -json bench/results.jsonl $(BENCH_FLAGS); \
 	go run ./bench -first '$(GRAFT_SHARED)/models/squeezenet1.1/model.onnx' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}"
+
+# The same with twenty-two more networks, without GoMLX.
+bench-other:
+	dir="$$HOME/.cache/graft/other"; export PEERS='$(GRAFT_SHARED)/bench'; \
+	test -f "$$dir/tabular.json" || /usr/bin/python3 bench/other/torch_anchor.py --export "$$dir"; \
+	go run ./bench -dir "$$dir" -peers "$$PEERS" -torch bench/other/torch_anchor.py -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/other.md -json bench/other.jsonl $(BENCH_FLAGS)
 
 # The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
 bench-kernels:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -83,7 +84,7 @@ func frameworks(self string, o options) []framework {
 	if o.peers == "" {
 		return list
 	}
-	script := filepath.Join(o.peers, "torch_anchor.py")
+	script := cmp.Or(o.torch, filepath.Join(o.peers, "torch_anchor.py"))
 	// The scripts repeat a run while others are busy; here every framework gets the same rounds.
 	once := []string{"--rounds", "1", "--quiet", "1000", "--budget", seconds}
 	list = append(list,
@@ -91,8 +92,8 @@ func frameworks(self string, o options) []framework {
 			return exec.Command("/usr/bin/python3", append(append([]string{script}, common(c)...), once...)...)
 		}},
 		framework{"torch channels-last", func(c cell) *exec.Cmd {
-			if slices.Contains([]string{"mlp", "tinybert", "lstm"}, c.name) {
-				return nil // no images
+			if !images(o.dir, c.name) {
+				return nil
 			}
 			return exec.Command("/usr/bin/python3", append(append([]string{script, "--channels-last"}, common(c)...), once...)...)
 		}})

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type options struct {
 	threads  []int
 	dir      string
 	peers    string
+	torch    string
 	ort      string
 	gomlx    string
 	rounds   int
@@ -69,6 +71,7 @@ func parse() (options, error) {
 	flag.StringVar(&threads, "threads", "1,2", "numbers of threads, comma-separated")
 	flag.StringVar(&o.dir, "dir", "", "folder that torch_anchor.py --export wrote")
 	flag.StringVar(&o.peers, "peers", "", "folder of torch_anchor.py and ort_anchor.js; empty: graft alone")
+	flag.StringVar(&o.torch, "torch", "", "script that measures PyTorch in place of PEERS/torch_anchor.py (other/torch_anchor.py: other networks)")
 	flag.StringVar(&o.ort, "ort", "", "folder with node_modules/onnxruntime-node; empty: without ONNX Runtime")
 	flag.StringVar(&o.gomlx, "gomlx", "", "GoMLX's benchmark program, built with GOEXPERIMENT=simd; empty: without GoMLX")
 	flag.IntVar(&o.rounds, "rounds", 3, "fresh processes per case, thread count and framework")
@@ -87,9 +90,19 @@ func parse() (options, error) {
 	if o.dir == "" && o.first == "" {
 		return o, fmt.Errorf("-dir is missing: the folder that torch_anchor.py --export wrote")
 	}
-	o.cases = cases
-	if names != "all" {
+	switch {
+	case names != "all":
 		o.cases = strings.Split(names, ",")
+	case o.torch == "":
+		o.cases = cases
+	default:
+		files, err := filepath.Glob(filepath.Join(o.dir, "*.json"))
+		if err != nil {
+			return o, err
+		}
+		for _, f := range files {
+			o.cases = append(o.cases, strings.TrimSuffix(filepath.Base(f), ".json"))
+		}
 	}
 	for _, t := range strings.Split(threads, ",") {
 		n, err := strconv.Atoi(t)

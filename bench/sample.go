@@ -26,30 +26,49 @@ type sample struct {
 // takes hardly more memory.
 const batches = 4
 
-// load reads the files beside a case's .onnx.
-func load(dir, name string) (*sample, error) {
-	file := func(ext string) string { return filepath.Join(dir, name+ext) }
-	raw, err := os.ReadFile(file(".json"))
+// description is what a case's .json says.
+type description struct {
+	Input struct {
+		DType string
+		Shape []int
+	}
+	Output struct {
+		Err float64 `json:"err_f32"`
+	}
+	Loss      []float64
+	Loss64    []float64 `json:"loss_f64"`
+	Optimizer struct{ LR, Momentum float64 }
+}
+
+func describe(dir, name string) (*description, error) {
+	file := filepath.Join(dir, name+".json")
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var meta struct {
-		Input struct {
-			DType string
-			Shape []int
-		}
-		Output struct {
-			Err float64 `json:"err_f32"`
-		}
-		Loss      []float64
-		Loss64    []float64 `json:"loss_f64"`
-		Optimizer struct{ LR, Momentum float64 }
+	var d description
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if err := json.Unmarshal(raw, &meta); err != nil {
-		return nil, fmt.Errorf("%s: %w", file(".json"), err)
+	return &d, nil
+}
+
+// images says whether a case's input has the four dimensions that PyTorch has two memory layouts for.
+func images(dir, name string) bool {
+	d, err := describe(dir, name)
+	return err == nil && len(d.Input.Shape) == 4
+}
+
+// load reads the files beside a case's .onnx.
+func load(dir, name string) (*sample, error) {
+	file := func(ext string) string { return filepath.Join(dir, name+ext) }
+	meta, err := describe(dir, name)
+	if err != nil {
+		return nil, err
 	}
 	s := &sample{losses: meta.Loss, exact: meta.Loss64, outErr: meta.Output.Err, lr: meta.Optimizer.LR, mom: meta.Optimizer.Momentum}
-	if raw, err = os.ReadFile(file(".input.bin")); err != nil {
+	raw, err := os.ReadFile(file(".input.bin"))
+	if err != nil {
 		return nil, err
 	}
 	of := windows[float32]
