@@ -29,10 +29,11 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 	if !lowerable(c) {
 		return w.outsideGraph(n, c, in, known)
 	}
-	if allValues(c) && !c.Op.Random && w.mode == walkLower {
+	if allValues(c) && !c.Op.Random && w.mode == walkLower && !w.keepsGradient(n, c) {
 		if err := w.fold(c, known); err != nil {
 			return located("lower", n, err)
 		}
+		w.loses(n, c)
 		w.bind(n, c, known, nil)
 		return nil
 	}
@@ -69,6 +70,7 @@ func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known
 	if w.passesGradient(c, known) {
 		return w.emit(n, c, in, known)
 	}
+	w.loses(n, c)
 	w.bind(n, c, known, nil)
 	return nil
 }
@@ -278,6 +280,9 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 	case b.known.Value != nil:
 		if b.node, err = op.Const(w.expr, b.known.Value); err == nil && b.open {
 			gorgonia.WithName(b.node.Name() + foldedMark + v.name)(b.node)
+		}
+		if lost := w.lost[v]; lost != nil {
+			w.lostNodes[b.node] = lost
 		}
 	case b.known.Dims != nil:
 		d, ok := op.DimsValue(b.known.Dims, b.typ)

@@ -21,6 +21,7 @@ type request struct {
 	want      []*Value
 	loss      *Value   // what is differentiated; nil: nothing
 	wrt       []*Value // inputs and parameters to differentiate for
+	asked     []*Value // those of them that the caller named, the others being what stages hand on; nil: all
 	train     bool
 	seed      [2]uint64 // seed and step, for random operators
 	unchecked bool      // inputs come from graft itself
@@ -133,6 +134,9 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 	w := newWalker(g, walkLower)
 	w.train, w.expr = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
 	w.have, w.wrt = have, r.wrt
+	if w.influenced = g.influenced(r.asked); r.asked == nil {
+		w.influenced = g.influenced(r.wrt)
+	}
 	for v, x := range have {
 		t, ok := types[v]
 		if !ok {
@@ -298,6 +302,12 @@ func (st *stage) differentiate(w *walker, of, seeds gorgonia.Nodes, wrt []*Value
 		if b := w.env[v]; b != nil {
 			nodes[i] = b.node
 		}
+	}
+	if err := w.lostGradient(of); err != nil {
+		return err
+	}
+	if err := op.CheckGradients(of, w.askedFor(wrt)); err != nil {
+		return err
 	}
 	grads, err := gradients(of, seeds, nodes)
 	st.wrt, st.grads = wrt, grads

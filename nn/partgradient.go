@@ -20,6 +20,7 @@ func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, erro
 	}
 	part := newWalker(w.g, w.mode)
 	part.train, part.suffix, part.expr, part.wrt = w.train, w.suffix, in[0].Graph(), xs
+	part.influenced = w.g.influenced(xs)
 	for v, b := range w.env {
 		if _, at := w.have[v]; v.producer == nil || at {
 			c := *b
@@ -53,6 +54,12 @@ func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, erro
 	}
 	seed, err := constLike(part.expr, part.at(y).typ, 1)
 	if err != nil {
+		return nil, err
+	}
+	if err := part.lostGradient(gorgonia.Nodes{node}); err != nil {
+		return nil, err
+	}
+	if err := op.CheckGradients(gorgonia.Nodes{node}, in[:len(xs)]); err != nil {
 		return nil, err
 	}
 	grads, err := gradients(gorgonia.Nodes{node}, gorgonia.Nodes{seed}, in[:len(xs)])

@@ -51,6 +51,10 @@ type walker struct {
 	wrt      []*Value           // what is differentiated for: not folded, even if it looks constant
 	fuser    *fuser             // finds groups of nodes to run as one; nil: every node by itself
 	calls    map[*Node]*op.Call // of the nodes that resolved, where a caller wants them
+
+	influenced map[*Value]bool          // what a gradient is asked for, and what depends on that
+	lost       map[*Value]error         // values that no gradient goes through, and why
+	lostNodes  map[*gorgonia.Node]error // nodes of such values
 }
 
 // stateUpdate says that after a training step the parameter takes the value of a node.
@@ -64,6 +68,7 @@ func newWalker(g *Graph, mode walkMode) *walker {
 		g: g, mode: mode, env: map[*Value]*binding{}, params: map[*Param]*gorgonia.Node{},
 		have: map[*Value]dtype.Value{}, spec: map[*Value]dtype.Value{},
 		waiting: map[*Node]bool{}, demanded: map[*Value]error{},
+		lost: map[*Value]error{}, lostNodes: map[*gorgonia.Node]error{},
 	}
 }
 

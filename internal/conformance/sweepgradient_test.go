@@ -57,7 +57,7 @@ var plainNumbers = map[string][]int{"Resize": {1, 2}, "Upsample": {1}, "RoiAlign
 
 func newSlope(t *testing.T, r *draw, c trial) (*slope, error) {
 	s := &slope{feed: nn.Feed{}, at: map[string]*tensor.Dense{}}
-	if o := op.Standard().Find(c.domain, c.op); o == nil || o.NoGrad != "" {
+	if o := op.Standard().Find(c.domain, c.op); o == nil || o.NoGrad != "" || o.GradMissing != "" {
 		return nil, errors.New("says that it has no gradient")
 	}
 	for i, a := range c.in {

@@ -230,9 +230,9 @@ func powFactors() []*Op {
 	}
 	var list []*Op
 	for _, r := range rows {
-		r.doc, r.since, r.types, r.free, r.noGrad = "Factor in the gradient of Pow.", []int{1}, Floats, true, "gradient"
+		r.doc, r.since, r.types, r.free = "Factor in the gradient of Pow.", []int{1}, Floats, true
 		o := r.op()
-		o.Domain, o.Couple, o.Pinned, o.InPlace = Internal, nil, "gradient", nil
+		o.Domain, o.Couple, o.Pinned, o.InPlace, o.GradMissing = Internal, nil, "gradient", nil, notTwice
 		list = append(list, o)
 	}
 	return list

@@ -56,7 +56,7 @@ func arrayFeatureExtractor() *Op {
 				return nil
 			}, nil
 		},
-		Strings: moveStrings, NoGrad: "classical preprocessing is not trained through", Pinned: "columns are chosen by number",
+		Strings: moveStrings, GradMissing: "classical preprocessing is not trained through", Pinned: "columns are chosen by number",
 	}
 }
 

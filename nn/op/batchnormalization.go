@@ -222,8 +222,8 @@ func batchNormalizationGrad() *Op {
 		Domain: Internal, Name: "BatchNormalizationGrad", Since: []int{1}, Doc: "Gradient of BatchNormalization.",
 		In: "dY T, X T, scale T1, mean T2, var T2", Out: "dX T, dscale T1, dB T1",
 		Where: Where{"T": Floats, "T1": Floats, "T2": Floats}, Attrs: bnGrad{},
-		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
-		NoGrad: "gradient", Pinned: "gradient", InPlace: []int{0},
+		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
+		GradMissing: notTwice, Pinned: "gradient", InPlace: []int{0},
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil

@@ -25,7 +25,7 @@ func bitCast() *Op {
 			}
 			return []Type{c.In[0].Of(to)}, nil
 		},
-		Kernel: bitCastKernel, NoGrad: "works on bits", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+		Kernel: bitCastKernel, GradMissing: "works on bits", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
 	}
 }
 

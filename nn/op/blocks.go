@@ -154,7 +154,7 @@ func blockSum() *Op {
 			}
 			return blockSumKernel[float32](b), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

@@ -89,7 +89,12 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	if err != nil {
 		return err
 	}
-	var from, seeds gorgonia.Nodes
+	var from, seeds, floats gorgonia.Nodes
+	for i, n := range b.in {
+		if differentiable(types[i]) {
+			floats = append(floats, n)
+		}
+	}
 	reached := map[*gorgonia.Node]bool{}
 	for i, v := range dout {
 		if v == nil || i >= len(out) || out[i] == nil || !TypeOf(v).DType.IsFloat() {
@@ -97,6 +102,9 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 		}
 		n, err := Apply1(Plain("Identity"), out[i]) // outputs may be inputs, or one another
 		if err != nil {
+			return err
+		}
+		if err := CheckGradients(gorgonia.Nodes{n}, floats); err != nil {
 			return err
 		}
 		if b.seeds[i], err = Input(g, fmt.Sprintf("gradient %d", i), TypeOf(v), nil); err != nil {

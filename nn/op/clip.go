@@ -79,7 +79,7 @@ func clipGradOp() *Op {
 			}
 			return list, nil
 		},
-		NoGrad: "gradient", Pinned: "gradient", InPlace: []int{0},
+		GradMissing: notTwice, Pinned: "gradient", InPlace: []int{0},
 		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 			cfg := c.Config.(clipGradConfig).Of
 			return absorbGate(c.In[0].DType, gate{clip: true, bounds: cfg})

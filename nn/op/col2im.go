@@ -158,7 +158,7 @@ func im2Col() *Op {
 			m := c.Config.(im2colConfig).Map
 			return perPrecision(c.In[0].DType, cutBlocks[float32](m), cutBlocks[float64](m)), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

@@ -48,6 +48,6 @@ func concatFromSequence() *Op {
 			}
 			return []dtype.Value{out}, err
 		},
-		NoGrad: notThroughSequences, Pinned: "a sequence",
+		GradMissing: notThroughSequences, Pinned: "a sequence",
 	}
 }

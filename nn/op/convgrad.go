@@ -29,7 +29,7 @@ func convSteps() []*Op {
 		return &Op{
 			Domain: Internal, Name: name, Since: []int{1}, Doc: doc,
 			In: Slots(in), Out: "Z T", Where: Where{"T": Floats}, Attrs: convStep{},
-			NoGrad: "gradient", Pinned: "gradient",
+			GradMissing: notTwice, Pinned: "gradient",
 			Infer: func(c *Call) ([]Type, error) {
 				return []Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
 			},
@@ -74,7 +74,7 @@ func channelSum() *Op {
 	return &Op{
 		Domain: Internal, Name: "ChannelSum", Since: []int{1},
 		Doc: "Sum over batch and space.", In: "X T", Out: "Y T", Where: Where{"T": Floats},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
 			rank, err := c.Rank(0)
 			if err != nil || rank < 2 {

@@ -149,7 +149,7 @@ func cumProdGradOp() *Op {
 			}
 			return cumProdGradOf[float32](c), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

@@ -19,9 +19,9 @@ func (DequantizeLinearConfig) Op() *Op { return standard("", "DequantizeLinear")
 func dequantizeLinear() *Op {
 	return &Op{
 		Name: "DequantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Doc: "Subtracts the zero point and multiplies with the scale.",
-		In: "x T1, x_scale T2, x_zero_point? T1", Out: "y T3", Attrs: DequantizeLinearConfig{},
+		In: "x T1 fixed, x_scale T2, x_zero_point? T1 fixed", Out: "y T3", Attrs: DequantizeLinearConfig{},
 		Where: Where{"T1": quantized(), "T2": scales(), "T3": Floats},
-		Infer: inferDequantize, Kernel: dequantizeKernel, NoGrad: "quantized numbers are not trained", Couple: coupleQuantize,
+		Infer: inferDequantize, Kernel: dequantizeKernel, Grad: dequantizeGradient, Couple: coupleQuantize,
 	}
 }
 

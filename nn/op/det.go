@@ -101,7 +101,7 @@ func detGrad() *Op {
 			n := lastSize(c)
 			return perPrecision(c.In[0].DType, detBack[float32](n), detBack[float64](n)), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

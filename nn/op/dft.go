@@ -26,8 +26,6 @@ type STFTConfig struct {
 // Op makes STFTConfig a Config.
 func (STFTConfig) Op() *Op { return standard("", "STFT") }
 
-const noSignalGrad = "spectra are computed in front of what is trained"
-
 func fourier() []*Op {
 	return []*Op{
 		{Name: "DFT", Since: []int{17, 20}, Doc: "Discrete Fourier transform; complex numbers are pairs on the last axis.",
@@ -42,7 +40,7 @@ func fourier() []*Op {
 				}
 				return c.output(out)
 			},
-			Kernel: valued(transformFourier).kernel, NoGrad: noSignalGrad, Pinned: "the axes are time and frequency"},
+			Kernel: valued(transformFourier).kernel, Grad: dftGradient, Pinned: "the axes are time and frequency"},
 		{Name: "STFT", Since: []int{17}, Doc: "Spectra of overlapping pieces of a signal.",
 			In: "signal T1, frame_step T2 shape, window? T1, frame_length? T2 shape", Out: "output T1", Where: Where{"T1": Floats, "T2": Indices}, Attrs: STFTConfig{},
 			Infer: func(c *Call) ([]Type, error) {
@@ -55,7 +53,7 @@ func fourier() []*Op {
 				}
 				return c.output(out)
 			},
-			Kernel: valued(shortFourier).kernel, NoGrad: noSignalGrad, Pinned: "the axes are time and frequency"},
+			Kernel: valued(shortFourier).kernel, Grad: stftGradient, Pinned: "the axes are time and frequency"},
 	}
 }
 

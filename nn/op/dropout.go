@@ -23,7 +23,7 @@ func (DropoutConfig) Op() *Op { return standard("", "Dropout") }
 func dropout() *Op {
 	return &Op{
 		Name: "Dropout", Since: []int{1, 6, 7, 10, 12, 13, 22}, Doc: "Sets random elements to 0 and scales the others so that the mean stays.",
-		In: "data T, ratio? T1, training_mode? bool", Out: "output T, mask? T2",
+		In: "data T, ratio? T1 fixed, training_mode? bool", Out: "output T, mask? T2",
 		Where: Where{"T": Floats, "T1": Floats}, Attrs: DropoutConfig{}, Random: true, InPlace: []int{0},
 		Infer: func(c *Call) ([]Type, error) {
 			mask := c.In[0].Of(dtype.Bool)
@@ -148,7 +148,7 @@ func dropoutGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "DropoutGrad", Since: []int{1}, Doc: "Gradient of Dropout.",
 		In: "dY T, mask bool, scale T", Out: "dX T", Where: Where{"T": Floats},
-		Infer: Same, InPlace: []int{0}, NoGrad: "gradient", Pinned: "gradient",
+		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			return perPrecision(c.In[0].DType, dropoutGradKernel[float32], dropoutGradKernel[float64]), nil
 		},

@@ -15,8 +15,8 @@ func dynamicQuantizeLinear() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].Of(dtype.Uint8), T(dtype.Float32), T(dtype.Uint8)}, nil
 		},
-		Kernel: func(*Call) (engine.Kernel, error) { return dynamicQuantize, nil },
-		NoGrad: "rounds", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+		Kernel:      func(*Call) (engine.Kernel, error) { return dynamicQuantize, nil },
+		GradMissing: "the scale follows the largest element", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
 	}
 }
 

@@ -216,7 +216,7 @@ func einsumGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 func einsumGradOp() *Op {
 	return &Op{
 		Domain: Internal, Name: "EinsumGrad", Since: []int{1}, Doc: "Gradient of Einsum.",
-		In: "Inputs* T", Out: "Output T", Where: Where{"T": Floats}, Attrs: contraction{}, NoGrad: "gradient", Pinned: "gradient",
+		In: "Inputs* T", Out: "Output T", Where: Where{"T": Floats}, Attrs: contraction{}, GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
 			k := c.Config.(contraction)
 			return []Type{c.In[0].With(Dims(k.shape(k.Out)...)...)}, nil

@@ -129,7 +129,7 @@ func gatherGradOp() *Op {
 			}
 			return gatherGradKernel[float32](c), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

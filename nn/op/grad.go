@@ -7,7 +7,7 @@ import (
 )
 
 // DiffWRT says for which children SymDiff gives a gradient: those of floating type in slots that
-// hold data or weights, when this output has one.
+// hold data or weights, when this output has one. What that leaves out silently CheckGradients finds.
 func (o *expr) DiffWRT(n int) []bool {
 	d := make([]bool, n)
 	c := o.call
@@ -20,10 +20,13 @@ func (o *expr) DiffWRT(n int) []bool {
 			continue
 		}
 		s, _ := At(formal, slot)
-		d[k] = differentiable(c.In[slot]) && s.Role != State && s.Role != Shape
+		d[k] = differentiable(c.In[slot]) && !s.Role.withoutGradient()
 	}
 	return d
 }
+
+// withoutGradient says that no gradient by such inputs is computed.
+func (r Role) withoutGradient() bool { return r == State || r == Shape || r == Fixed }
 
 func differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 

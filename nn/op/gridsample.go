@@ -224,7 +224,7 @@ func gridSampleGrad() *Op {
 			s := c.Config.(gridSampleGradConfig).Sample
 			return mixedPrecision(c, gridSampleBack[float32](s), gridSampleBack[float64](s)), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

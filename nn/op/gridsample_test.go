@@ -52,9 +52,9 @@ func TestRoiAlign(t *testing.T) {
 	for _, c := range []op.RoiAlignConfig{
 		{Height: 2, Width: 3}, {Height: 2, Width: 2, Sampling: 2, Scale: number(0.7)}, {Mode: "max", Height: 2, Width: 2}, {Coordinates: "output_half_pixel", Height: 3, Width: 2},
 	} {
-		optest.Run(t, optest.Case{Name: c.Mode + c.Coordinates, Config: c, In: values(x, rois, index), Constant: []int{1}, NoLow: "positions"})
+		optest.Run(t, optest.Case{Name: c.Mode + c.Coordinates, Config: c, In: values(x, rois, index), NoLow: "positions"})
 	}
-	optest.Run(t, optest.Case{Name: "version 10", Config: op.RoiAlignConfig{}, Version: 10, In: values(x, rois, index), Constant: []int{1}, NoLow: "positions"})
+	optest.Run(t, optest.Case{Name: "version 10", Config: op.RoiAlignConfig{}, Version: 10, In: values(x, rois, index), NoLow: "positions"})
 	optest.Fails(t, optest.Case{Config: op.RoiAlignConfig{}, In: values(x, rois, optest.Ints(1, 2))})
 	regions := optest.Floats([]int{2, 5}, 0, 0, 1, 3, 4, 1, 1, 1, 4, 5)
 	optest.Run(t, optest.Case{Name: "max pool", Config: op.MaxRoiPoolConfig{Shape: []int{2, 2}, Scale: number(0.8)}, In: values(x, regions), Constant: []int{1}, NoLow: "positions"})

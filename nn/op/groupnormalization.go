@@ -136,8 +136,8 @@ func groupNormalizationGrad() *Op {
 		Domain: Internal, Name: "GroupNormalizationGrad", Since: []int{1}, Doc: "Gradient of GroupNormalization.",
 		In: "dY T, X T, scale T, mean U, invstd U", Out: "dX T, dscale T, dbias T",
 		Where: Where{"T": Floats, "U": floatTypes}, Attrs: groupNorm{},
-		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
-		NoGrad: "gradient", Pinned: "gradient",
+		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
+		GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			m := c.Config.(groupNorm)
 			return mixedPrecision(c, groupNormBack[float32](m), groupNormBack[float64](m)), nil

@@ -136,7 +136,7 @@ func headAttentionGradOp() *Op {
 	return &Op{
 		Domain: Internal, Name: "HeadAttentionGrad", Since: []int{1}, Doc: "Gradient of HeadAttention.",
 		In: "dY T, Q T, K T, V T, P T", Out: "dQ T, dK T, dV T, dmask? T", Where: Where{"T": Floats}, Attrs: headAttentionGradConfig{},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) { return []Type{c.In[1], c.In[2], c.In[3], c.In[4]}, nil },
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			a := c.Config.(headAttentionGradConfig).Layout

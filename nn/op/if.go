@@ -164,7 +164,7 @@ func ifGradOp() *Op {
 			copy(all[from:to], d)
 			return compactGrads(c.In, 1, all), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

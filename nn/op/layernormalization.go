@@ -180,7 +180,7 @@ func layerNormalizationGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "LayerNormalizationGrad", Since: []int{1}, Doc: "Gradient of LayerNormalization.",
 		In: "X T, scale T, mean U, invstd U, dY? T, dMean? V, dInvStdDev? V", Out: "dX T, dscale T, dB T", Where: Where{"T": Floats},
-		Attrs: layerGrad{}, NoGrad: "gradient", Pinned: "gradient",
+		Attrs: layerGrad{}, GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
 			full := c.In[0].With(Dims(c.Config.(layerGrad).Layer.Norm...)...)
 			return []Type{c.In[0], full, full}, nil

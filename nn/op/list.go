@@ -38,6 +38,7 @@ func all() []*Op {
 		cumSum(),
 		deformConv(),
 		depthToSpace(),
+		dequantizeGradOp(),
 		dequantizeLinear(),
 		det(),
 		detGrad(),
@@ -164,6 +165,7 @@ func all() []*Op {
 	list = append(list, cosineWindows()...)
 	list = append(list, elu()...)
 	list = append(list, fourier()...)
+	list = append(list, fourierGrads()...)
 	list = append(list, gelu()...)
 	list = append(list, globalPools()...)
 	list = append(list, gradients()...)

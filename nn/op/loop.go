@@ -218,7 +218,7 @@ func loopGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return gradTypes(c.In, 2, c.Config.(loopGradConfig).Inputs), nil
 		},
-		Func: runLoopGrad, NoGrad: "gradient", Pinned: "gradient",
+		Func: runLoopGrad, GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

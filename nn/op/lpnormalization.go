@@ -128,7 +128,7 @@ func lpNormalizationGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "LpNormalizationGrad", Since: []int{1}, Doc: "Gradient of LpNormalization.",
 		In: "dY T, X T", Out: "dX T", Where: Where{"T": Floats}, Attrs: lpNorm{},
-		Infer: Same, NoGrad: "gradient", Pinned: "gradient",
+		Infer: Same, GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			l := c.Config.(lpNorm)
 			return perPrecision(c.In[0].DType, lpNormBack[float32](l), lpNormBack[float64](l)), nil

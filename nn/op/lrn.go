@@ -103,7 +103,7 @@ func lrnGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "LRNGrad", Since: []int{1}, Doc: "Gradient of LRN.",
 		In: "dY T, X T, s U", Out: "dX T", Where: Where{"T": Floats}, Attrs: lrnShape{},
-		Infer: Same, NoGrad: "gradient", Pinned: "gradient",
+		Infer: Same, GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			l := c.Config.(lrnShape)
 			return mixedPrecision(c, lrnBack[float32](l), lrnBack[float64](l)), nil

@@ -38,7 +38,7 @@ type DictVectorizerConfig struct {
 func (DictVectorizerConfig) Op() *Op { return standard(mlDomain, "DictVectorizer") }
 
 func mapOperators() []*Op {
-	const noGrad, pinned = "gradients do not flow through maps", "keys are chosen by the model"
+	const gradMissing, pinned = "gradients do not flow through maps", "keys are chosen by the model"
 	return []*Op{
 		{Domain: mlDomain, Name: "ZipMap", Since: []int{1}, Doc: "Makes a map of each row of scores, with the classes as keys.", In: "X float32", Out: "Z any", Attrs: ZipMapConfig{},
 			Infer: func(c *Call) ([]Type, error) {
@@ -48,7 +48,7 @@ func mapOperators() []*Op {
 				}
 				return []Type{seqType(mapType(key, dtype.Float32))}, nil
 			},
-			Func: zipMap, NoGrad: noGrad, Pinned: pinned},
+			Func: zipMap, GradMissing: gradMissing, Pinned: pinned},
 		{Domain: mlDomain, Name: "CastMap", Since: []int{1}, Doc: "The values of a map with integer keys as a row.", In: "X any", Out: "Y any", Attrs: CastMapConfig{},
 			Infer: func(c *Call) ([]Type, error) {
 				cfg := c.Config.(CastMapConfig)
@@ -61,7 +61,7 @@ func mapOperators() []*Op {
 				}
 				return []Type{T(to, D(1), Unknown)}, nil
 			},
-			Func: castMap, NoGrad: noGrad, Pinned: pinned},
+			Func: castMap, GradMissing: gradMissing, Pinned: pinned},
 		{Domain: mlDomain, Name: "DictVectorizer", Since: []int{1}, Doc: "The values of a map as a row, in the order of a vocabulary.", In: "X any", Out: "Y any", Attrs: DictVectorizerConfig{},
 			Infer: func(c *Call) ([]Type, error) {
 				t, cfg := c.In[0], c.Config.(DictVectorizerConfig)
@@ -70,7 +70,7 @@ func mapOperators() []*Op {
 				}
 				return []Type{T(t.Elem.DType, D(1), D(len(cfg.Ints)+len(cfg.Strings)))}, nil
 			},
-			Func: dictVectorize, NoGrad: noGrad, Pinned: pinned},
+			Func: dictVectorize, GradMissing: gradMissing, Pinned: pinned},
 	}
 }
 

@@ -107,7 +107,7 @@ func matMulTransposed() *Op {
 			cfg := c.Config.(stackConfig)
 			return stackAbsorb(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB)
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 		Cost: func(c *Call) (int64, int64) {
 			a := c.In[0].Shape
 			k := a[len(a)-1].Size

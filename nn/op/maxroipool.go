@@ -109,7 +109,7 @@ func flatSum() *Op {
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			return perPrecision(c.In[0].DType, flatSumKernel[float32], flatSumKernel[float64]), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

@@ -159,7 +159,7 @@ func meanVarianceNormalizationGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "MeanVarianceNormalizationGrad", Since: []int{1}, Doc: "Gradient of MeanVarianceNormalization.",
 		In: "X T, dY T", Out: "dX T", Where: Where{"T": Floats}, Attrs: mvn{},
-		Infer: Same, NoGrad: "gradient", Pinned: "gradient",
+		Infer: Same, GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			m := c.Config.(mvn)
 			return perPrecision(c.In[0].DType, mvnKernel(m, mvnBack[float32]), mvnKernel(m, mvnBack[float64])), nil

@@ -100,7 +100,7 @@ func rowwise(name, doc string, attrs Config, keepType bool, prepare func(c *Call
 	}
 	o := &Op{
 		Domain: mlDomain, Name: name, Since: []int{1}, Doc: doc, In: "X T", Out: "Y T", Where: Where{"T": mlNumbers()}, Attrs: attrs,
-		Infer: Same, Kernel: valued(run).kernel, NoGrad: "classical preprocessing is not trained through", Pinned: "features have numbers of their own",
+		Infer: Same, Kernel: valued(run).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features have numbers of their own",
 	}
 	if !keepType {
 		o.Out = "Y float32"
@@ -128,7 +128,7 @@ func perFeature(c *Call, name string, list []float32, cols int, def float64) ([]
 }
 
 func mlFeatures() []*Op {
-	return []*Op{
+	list := []*Op{
 		rowwise("Binarizer", "1 above a threshold, 0 elsewhere.", BinarizerConfig{}, true, func(c *Call, _ int) (func([]float64), error) {
 			t := float64(c.Config.(BinarizerConfig).Threshold)
 			return func(row []float64) {
@@ -175,6 +175,8 @@ func mlFeatures() []*Op {
 			}, err
 		}),
 	}
+	list[0].NoGrad, list[0].GradMissing = "steps", ""
+	return list
 }
 
 func prepareNormalizer(c *Call, _ int) (func([]float64), error) {
@@ -260,7 +262,7 @@ func linearModels() []*Op {
 			Infer: func(c *Call) ([]Type, error) {
 				return targetScores(c, c.Config.(LinearRegressorConfig).Targets, dtype.Float32)
 			},
-			Kernel: valued(regress).kernel, NoGrad: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
+			Kernel: valued(regress).kernel, GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
 		{Domain: mlDomain, Name: "LinearClassifier", Since: []int{1}, Doc: "The class that a linear model scores best.", In: "X T", Out: "Y any, Z float32",
 			Where: Where{"T": mlNumbers()}, Attrs: LinearClassifierConfig{},
 			Check: func(c *Call) error { return checkTransform(c, c.Config.(LinearClassifierConfig).Transform) },
@@ -270,7 +272,7 @@ func linearModels() []*Op {
 				return classScores(c, l, max(l.count(), 1))
 			},
 			Kernel: valued(linearClassify).kernel, Strings: valued(linearClassify).strings,
-			NoGrad: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
+			GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
 		{Domain: mlDomain, Name: "FeatureVectorizer", Since: []int{1}, Doc: "Puts features behind one another.", In: "X* any", Out: "Y float32", Attrs: FeatureVectorizerConfig{},
 			Infer: func(c *Call) ([]Type, error) {
 				rows, cols := Unknown, D(0)
@@ -293,7 +295,7 @@ func linearModels() []*Op {
 				}
 				return []Type{T(dtype.Float32, rows, cols)}, nil
 			},
-			Kernel: valued(vectorize).kernel, NoGrad: "classical preprocessing is not trained through", Pinned: "features have numbers of their own"},
+			Kernel: valued(vectorize).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features have numbers of their own"},
 	}
 }
 

@@ -174,7 +174,7 @@ func classLossGrad() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[1], c.In[0].With(c.In[1].Shape[1])}, nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			l := c.Config.(classLoss)
 			return perPrecision(c.In[0].DType, classLossBack[float32](l), classLossBack[float64](l)), nil

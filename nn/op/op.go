@@ -44,8 +44,12 @@ type Op struct {
 	// Grad returns the gradient of every input (nil: none) from inputs, outputs and output
 	// gradients. in and dout hold nil for what is absent; out has the hidden outputs behind the formal ones.
 	Grad func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
-	// NoGrad says why there is no gradient, when Grad is nil.
+	// NoGrad says why nothing flows back, when Grad is nil: the derivative is zero wherever there is
+	// one, or no output is a float. Gradients through the operator are zeros.
 	NoGrad string
+	// GradMissing says why there is no Grad although the derivative is not zero. To ask for a gradient
+	// through the operator is an error.
+	GradMissing string
 
 	// Hidden are outputs beyond the formal ones that Grad or State wants: masks, saved statistics.
 	Hidden func(c *Call) []Type
@@ -128,6 +132,7 @@ const (
 	Weight      // a float initializer here is trained by default
 	State       // running statistics: changed by their own rule, never trained
 	Shape       // shapes depend on the value
+	Fixed       // a float that is taken as it is: there is no gradient by it, though the derivative is not zero
 )
 
 // Slot is one formal input or output.
@@ -143,7 +148,7 @@ type Slot struct {
 
 // Slots lists formal inputs or outputs in one line: "X T, W T weight, B? T weight, rest* T".
 // Each is a name (? optional, * variadic), a type variable or an element type, and for inputs a
-// role: weight, state or shape.
+// role: weight, state, shape or fixed.
 type Slots string
 
 // slotLists remembers the lines that were taken apart: every walk asks at every node.
@@ -178,7 +183,7 @@ func (s Slots) parse() []Slot {
 			slot.Name, slot.Variadic = n, true
 		}
 		if len(f) == 3 {
-			role, ok := map[string]Role{"weight": Weight, "state": State, "shape": Shape, "data": Data}[f[2]]
+			role, ok := map[string]Role{"weight": Weight, "state": State, "shape": Shape, "fixed": Fixed, "data": Data}[f[2]]
 			if !ok {
 				panic(fmt.Sprintf("op: slot %q: no role %q", item, f[2]))
 			}

@@ -11,10 +11,10 @@ type OptionalConfig struct {
 func (OptionalConfig) Op() *Op { return standard("", "Optional") }
 
 func optionalOps() []*Op {
-	const noGrad = "gradients do not flow through optionals"
+	const gradMissing = "gradients do not flow through optionals"
 	return []*Op{
 		{Name: "Optional", Since: []int{15}, Doc: "An optional that holds the input, or nothing.",
-			In: "input? V", Out: "output O", Attrs: OptionalConfig{}, NoGrad: noGrad, Pinned: "an optional",
+			In: "input? V", Out: "output O", Attrs: OptionalConfig{}, GradMissing: gradMissing, Pinned: "an optional",
 			Infer: func(c *Call) ([]Type, error) {
 				t := c.Config.(OptionalConfig).Type
 				if c.Has(0) {
@@ -36,7 +36,7 @@ func optionalOps() []*Op {
 				return []dtype.Value{o}, nil
 			}},
 		{Name: "OptionalHasElement", Since: []int{15, 18}, Doc: "Whether an optional holds a value. Other values count as held.",
-			In: "input? O", Out: "output bool", NoGrad: noGrad, Pinned: "an optional",
+			In: "input? O", Out: "output bool", NoGrad: boolResult, Pinned: "an optional",
 			Infer: func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Bool)}, nil },
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				has := len(in) > 0 && in[0] != nil
@@ -48,7 +48,7 @@ func optionalOps() []*Op {
 				return []dtype.Value{dtype.Scalar(has)}, nil
 			}},
 		{Name: "OptionalGetElement", Since: []int{15, 18}, Doc: "The value that an optional holds. Other values are passed on.",
-			In: "input O", Out: "output V", NoGrad: noGrad, Pinned: "an optional",
+			In: "input O", Out: "output V", GradMissing: gradMissing, Pinned: "an optional",
 			Infer: func(c *Call) ([]Type, error) {
 				if v, err := c.Value(0); err == nil {
 					if o, ok := v.(*dtype.Optional); ok && o.Item != nil {

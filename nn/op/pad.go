@@ -351,7 +351,7 @@ func padGradOp() *Op {
 			}
 			return padGradKernel[float32](m), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

@@ -25,12 +25,12 @@ func gradientPart() *Op {
 		Domain: Internal, Name: "GradientPart", Since: []int{1},
 		Doc: "Marks a gradient that came through one of several outputs, for merging.",
 		In:  "X T, dY any", Out: "Y T",
-		Attrs:  partConfig{},
-		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0]}, nil },
-		View:   true,
-		Kernel: copyKernel,
-		NoGrad: "part of a gradient",
-		Pinned: "part of a gradient",
+		Attrs:       partConfig{},
+		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0]}, nil },
+		View:        true,
+		Kernel:      copyKernel,
+		GradMissing: notTwice,
+		Pinned:      "part of a gradient",
 	}
 }
 

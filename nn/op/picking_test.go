@@ -127,6 +127,8 @@ func TestOrder(t *testing.T) {
 		optest.Case{Name: "unique by occurrence", Config: op.UniqueConfig{Sorted: flag(false)}, In: values(optest.Ints(2, 1, 1, 3)), Outputs: 4,
 			Want: values(optest.Ints(2, 1, 3), optest.Ints(0, 1, 3), optest.Ints(0, 1, 1, 2), optest.Ints(1, 2, 1))},
 		optest.Case{Name: "unique slices", Config: op.UniqueConfig{Axis: integer(1)}, In: values(optest.Tensor([]int64{1, 0, 1, 2, 3, 2}, 2, 3)), Want: values(optest.Tensor([]int64{0, 1, 3, 2}, 2, 2))},
+		optest.Case{Name: "unique floats", Config: op.UniqueConfig{}, In: values(optest.Rand(1, 2, 3))},
+		optest.Case{Name: "unique floats, all outputs", Config: op.UniqueConfig{Axis: integer(-1), Sorted: flag(false)}, In: values(optest.Rand(1, 2, 3)), Outputs: 4},
 		optest.Case{Name: "unique strings", Config: op.UniqueConfig{}, In: values(texts([]int{3}, "b", "a", "b")), Want: values(texts([]int{2}, "a", "b"))},
 	)
 	for _, p := range []struct {

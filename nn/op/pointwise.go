@@ -85,7 +85,7 @@ func (r pointwiseOp) gradOp() *Op {
 	return &Op{
 		Domain: Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: Where{"T": Floats}, Attrs: pointwiseGrad{},
-		Infer: Same, InPlace: []int{0}, NoGrad: "gradient", Pinned: "gradient",
+		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient",
 		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 			if p := r.of(c.Config.(pointwiseGrad).Of); p.act.Kind != kernel.ActRelu {
 				return nil

@@ -82,7 +82,7 @@ func poolGrads() []*Op {
 		return &Op{
 			Domain: Internal, Name: name + "Grad", Since: []int{1}, Doc: "Gradient of " + name + ".",
 			In: Slots(in), Out: "dX T", Where: Where{"T": Floats, "I": {dtype.Int64, dtype.Uint8}}, Attrs: poolGrad{},
-			NoGrad: "gradient", Pinned: "gradient",
+			GradMissing: notTwice, Pinned: "gradient",
 			Infer: func(c *Call) ([]Type, error) {
 				return []Type{c.In[0].With(c.Config.(poolGrad).Shape...)}, nil
 			},

@@ -111,8 +111,8 @@ func preluGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "PReluGrad", Since: []int{1}, Doc: "Gradient of PRelu, that of the slope before summing.",
 		In: "dY T, X T, slope T", Out: "dX T, dS T", Where: Where{"T": Floats},
-		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[0]}, nil },
-		NoGrad: "gradient", Pinned: "gradient",
+		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[0]}, nil },
+		GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			w, err := newWalk(c, c.In[0].Sizes(), c.In[0].Sizes(), c.In[2].Sizes())
 			if err != nil {

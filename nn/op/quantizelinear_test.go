@@ -26,7 +26,8 @@ func TestQuantizeLinear(t *testing.T) {
 	q := optest.Tensor([]int8{1, 2, 3, 4, 5, 6}, 2, 3)
 	optest.Run(t,
 		optest.Case{Name: "back", Config: op.DequantizeLinearConfig{}, In: values(q, one, optest.Tensor([]int8{1})), Want: values(optest.Floats([]int{2, 3}, 0, 2, 4, 6, 8, 10))},
-		optest.Case{Name: "back axis", Config: op.DequantizeLinearConfig{Axis: &axis, Output: dtype.Float16}, In: values(q, many)},
+		optest.Case{Name: "back axis", Config: op.DequantizeLinearConfig{Axis: &axis}, In: values(q, many, optest.Tensor([]int8{1, 2}, 2))},
+		optest.Case{Name: "back to float16", Config: op.DequantizeLinearConfig{Axis: &axis, Output: dtype.Float16}, In: values(q, many), NoGrad: "float16"},
 		optest.Case{Name: "back blocks", Config: op.DequantizeLinearConfig{BlockSize: 2}, In: values(q, blocks), Want: values(optest.Floats([]int{2, 3}, 1, 2, 6, 12, 15, 24))})
 	optest.Run(t, optest.Case{Name: "dynamic", Config: op.Plain("DynamicQuantizeLinear"), In: values(optest.Floats([]int{3}, 0, 2, -3)), Outputs: 3, NoCut: "the range is that of all"})
 }

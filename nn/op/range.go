@@ -15,7 +15,7 @@ func rangeOp() *Op {
 		In:  "start T shape, limit T shape, delta T shape", Out: "output T",
 		Where: Where{"T": {dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Int16, dtype.Int32, dtype.Int64}},
 		Infer: inferRange, Dims: rangeDims, Kernel: widened(rangeKernel),
-		NoGrad: "the number of elements depends on the inputs", Pinned: "counts",
+		GradMissing: "the number of elements depends on the inputs", Pinned: "counts",
 	}
 }
 

@@ -17,7 +17,7 @@ func recurrentGrad() *Op {
 		Domain: Internal, Name: "RecurrentGrad", Since: []int{1}, Doc: "Gradient of a recurrent operator.",
 		In:  "X T, W T, R T, reserve U, B? T, sequence_lens? int32, initial_h? T, initial_c? T, P? T, dY? T, dY_h? T, dY_c? T",
 		Out: "dX T, dW T, dR T, dB T, dinitial_h T, dinitial_c T, dP T", Where: Where{"T": Floats},
-		Attrs: cell{}, NoGrad: "gradient", Pinned: "gradient",
+		Attrs: cell{}, GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
 			r := c.Config.(cell)
 			t := c.In[0]

@@ -76,7 +76,7 @@ func reduceGradOp() *Op {
 			}
 			return reduceGradKernel[float32](cfg), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

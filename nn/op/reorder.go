@@ -87,7 +87,7 @@ func (reorderGradConfig) Op() *Op { return standard(Internal, "ReorderGrad") }
 func reorderGradOp() *Op {
 	return &Op{
 		Domain: Internal, Name: "ReorderGrad", Since: []int{1}, Doc: "Puts pieces back to where Reorder took them.",
-		In: "dY T", Out: "dX T", Where: Where{"T": Floats}, Attrs: reorderGradConfig{}, NoGrad: "gradient", Pinned: "gradient",
+		In: "dY T", Out: "dX T", Where: Where{"T": Floats}, Attrs: reorderGradConfig{}, GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(reorderGradConfig).Shape...)}, nil
 		},

@@ -170,7 +170,7 @@ func resampleGradOp() *Op {
 			}
 			return resampleBack[float32](c.In[0].Sizes(), sizes(cfg.Shape), cfg.Taps), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

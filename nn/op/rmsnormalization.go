@@ -91,7 +91,7 @@ func rmsNormalizationGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "RMSNormalizationGrad", Since: []int{1}, Doc: "Gradient of RMSNormalization.",
 		In: "dY V, X T, scale V, inv U", Out: "dX T, dscale V", Where: Where{"T": Floats, "V": Floats},
-		Attrs: rmsGrad{}, NoGrad: "gradient", Pinned: "gradient",
+		Attrs: rmsGrad{}, GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[1], c.In[0].With(Dims(c.Config.(rmsGrad).Layer.Norm...)...)}, nil
 		},

@@ -305,7 +305,7 @@ func scanGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return gradTypes(c.In, 0, c.Config.(scanGradConfig).Inputs), nil
 		},
-		Func: runScanGrad, NoGrad: "gradient", Pinned: "gradient",
+		Func: runScanGrad, GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

@@ -45,7 +45,7 @@ func scatterGradOp() *Op {
 			}
 			return scatterGradKernel[float32](s.blocks(c), s.reduction), nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

@@ -84,7 +84,7 @@ func (SequenceEmptyConfig) Op() *Op { return standard("", "SequenceEmpty") }
 func sequenceOps() []*Op {
 	index := Where{"I": Indices}
 	list := []*Op{
-		{Name: "SequenceEmpty", Doc: "A sequence without elements.", Out: "output S", Attrs: SequenceEmptyConfig{},
+		{Name: "SequenceEmpty", Doc: "A sequence without elements.", Out: "output S", Attrs: SequenceEmptyConfig{}, NoGrad: "constant",
 			Infer: func(c *Call) ([]Type, error) {
 				return []Type{seqType(Type{DType: c.Config.(SequenceEmptyConfig).DType, Unranked: true})}, nil
 			},
@@ -139,7 +139,7 @@ func sequenceOps() []*Op {
 				}
 				return []dtype.Value{&dtype.Sequence{Elem: s.Elem, Items: slices.Delete(slices.Clone(s.Items), k, k+1)}}, nil
 			}},
-		{Name: "SequenceLength", Doc: "The number of elements of a sequence.", In: "input_sequence S", Out: "length int64",
+		{Name: "SequenceLength", Doc: "The number of elements of a sequence.", In: "input_sequence S", Out: "length int64", NoGrad: "a number of elements",
 			Infer: func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Int64)}, nil },
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				s, err := sequenceOf(c, in, 0)
@@ -150,7 +150,10 @@ func sequenceOps() []*Op {
 			}},
 	}
 	for _, o := range list {
-		o.Since, o.NoGrad, o.Pinned = []int{11}, notThroughSequences, "a sequence"
+		o.Since, o.Pinned = []int{11}, "a sequence"
+		if o.NoGrad == "" {
+			o.GradMissing = notThroughSequences
+		}
 	}
 	return list
 }

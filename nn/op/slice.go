@@ -269,7 +269,7 @@ func sliceGradOp() *Op {
 				return nil
 			}, nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 

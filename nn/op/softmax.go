@@ -147,7 +147,7 @@ func softmaxGrads() []*Op {
 		return &Op{
 			Domain: Internal, Name: name, Since: []int{1}, Doc: "Gradient from dY and the output Y.",
 			In: "dY T, Y T", Out: "dX T", Where: Where{"T": Floats}, Attrs: alongGrad{},
-			Infer: Same, InPlace: []int{0}, NoGrad: "gradient", Pinned: "gradient",
+			Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient",
 			Kernel: func(c *Call) (engine.Kernel, error) {
 				a := c.Config.(alongGrad).Along
 				return perPrecision(c.In[0].DType, alongBack(a, f32), alongBack(a, f64)), nil

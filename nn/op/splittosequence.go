@@ -25,7 +25,7 @@ func splitToSequence() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{seqType(Type{DType: c.In[0].DType, Unranked: true})}, nil
 		},
-		Func: splitIntoSequence, NoGrad: notThroughSequences, Pinned: "a sequence",
+		Func: splitIntoSequence, GradMissing: notThroughSequences, Pinned: "a sequence",
 	}
 }
 

@@ -46,7 +46,7 @@ func supportVectorMachines() []*Op {
 			Where: Where{"T": mlNumbers()}, Attrs: SVMRegressorConfig{},
 			Check:  func(c *Call) error { return checkTransform(c, c.Config.(SVMRegressorConfig).Transform) },
 			Infer:  func(c *Call) ([]Type, error) { return targetScores(c, 1, dtype.Float32) },
-			Kernel: valued(svmRegress).kernel, NoGrad: why, Pinned: why},
+			Kernel: valued(svmRegress).kernel, GradMissing: why, Pinned: why},
 		{Domain: mlDomain, Name: "SVMClassifier", Since: []int{1}, Doc: "A support vector machine that chooses a class.", In: "X T", Out: "Y any, Z float32",
 			Where: Where{"T": mlNumbers()}, Attrs: SVMClassifierConfig{},
 			Check: func(c *Call) error { return checkTransform(c, c.Config.(SVMClassifierConfig).Transform) },
@@ -54,7 +54,7 @@ func supportVectorMachines() []*Op {
 				cfg := c.Config.(SVMClassifierConfig)
 				return classScores(c, classNames{cfg.StringLabels, cfg.IntLabels}, max(cfg.scores(), 2))
 			},
-			Kernel: valued(svmClassify).kernel, Strings: valued(svmClassify).strings, NoGrad: why, Pinned: why},
+			Kernel: valued(svmClassify).kernel, Strings: valued(svmClassify).strings, GradMissing: why, Pinned: why},
 	}
 }
 

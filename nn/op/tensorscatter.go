@@ -137,8 +137,8 @@ func tensorScatterGrad() *Op {
 	return &Op{
 		Domain: Internal, Name: "TensorScatterGrad", Since: []int{1}, Doc: "Gradient of TensorScatter.",
 		In: "dY T, update T, write_indices? int64", Out: "dpast T, dupdate T", Attrs: cacheGradConfig{},
-		Infer:  func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[1]}, nil },
-		Kernel: func(c *Call) (engine.Kernel, error) { return cacheKernel(c, true) },
-		NoGrad: "gradient", Pinned: "gradient",
+		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[1]}, nil },
+		Kernel:      func(c *Call) (engine.Kernel, error) { return cacheKernel(c, true) },
+		GradMissing: notTwice, Pinned: "gradient",
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -35,7 +36,7 @@ func unique() *Op {
 					if d == nil {
 						continue
 					}
-					from := res[i].(*tensor.Dense)
+					from := append(res, res[1])[i].(*tensor.Dense)
 					if !from.Shape().Eq(d.Shape()) {
 						return c.Errorf("found %v, the program was made for %v", from.Shape(), d.Shape())
 					}
@@ -46,10 +47,46 @@ func unique() *Op {
 		},
 		Strings: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			res, err := uniqueValues(c, in[0])
-			return res[:min(len(res), len(c.Out))], err
+			if err != nil {
+				return nil, err
+			}
+			return append(res, res[1])[:len(c.Out)], nil
 		},
-		NoGrad: "which elements differ changes in steps", Pinned: "compares elements",
+		Grad: uniqueGradient, Pinned: "compares elements",
+		Hidden: func(c *Call) []Type { return []Type{T(dtype.Int64, uniqueCount(c))} },
 	}
+}
+
+// uniqueCount is the number of different elements or slices.
+func uniqueCount(c *Call) Dim {
+	cfg := c.Config.(UniqueConfig)
+	if cfg.Axis == nil {
+		return c.Out[0].Shape[0]
+	}
+	axis, _ := c.Axis(*cfg.Axis, len(c.Out[0].Shape)) // inference has checked it
+	return c.Out[0].Shape[axis]
+}
+
+// uniqueGradient gives each gradient to the first of the equal elements, whose place is the hidden output.
+func uniqueGradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if dout[0] == nil {
+		return nil, nil
+	}
+	cfg, shape, axis := c.Config.(UniqueConfig), c.In[0].Shape, 0
+	if cfg.Axis == nil {
+		shape = []Dim{Product(shape)}
+	} else {
+		var err error
+		if axis, err = c.Axis(*cfg.Axis, len(shape)); err != nil {
+			return nil, err
+		}
+	}
+	d, err := Apply1(gatherGradConfig{axis, shape}, dout[0], out[len(c.Op.Out.List())])
+	if err != nil {
+		return nil, err
+	}
+	d, err = ReshapeTo(d, c.In[0].Shape...)
+	return gorgonia.Nodes{d}, err
 }
 
 func inferUnique(c *Call) ([]Type, error) {

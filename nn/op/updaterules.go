@@ -65,7 +65,7 @@ func updateRules() []*Op {
 		}
 		return &Op{
 			Domain: trainingDomain, Name: name, Since: []int{1}, Doc: doc, In: "R T1, T int64, inputs* any", Out: "outputs* any",
-			Where: Where{"T1": floatTypes}, Attrs: attrs, NoGrad: "an update of weights", Pinned: "an update of weights",
+			Where: Where{"T1": floatTypes}, Attrs: attrs, GradMissing: "an update of weights", Pinned: "an update of weights",
 			Infer: func(c *Call) ([]Type, error) {
 				n, err := of(c)
 				if err != nil {

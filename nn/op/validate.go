@@ -35,8 +35,8 @@ func Validate(o *Op) (err error) {
 	if o.Strings != nil && o.Kernel == nil {
 		return bad("Strings stands in for a Kernel, there is none")
 	}
-	if o.Lower == nil && (o.Grad == nil) == (o.NoGrad == "") {
-		return bad("want a gradient or the reason why there is none")
+	if n := count(o.Grad != nil, o.NoGrad != "", o.GradMissing != ""); o.Lower == nil && n != 1 || n > 1 {
+		return bad("want a gradient, why it is zero or why it is missing, got %d of them", n)
 	}
 	if (o.Couple == nil) == (o.Pinned == "") {
 		return bad("want couplings or the reason why axes are pinned")

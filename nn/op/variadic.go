@@ -174,7 +174,7 @@ func extremeGradOp() *Op {
 			}
 			return list, nil
 		},
-		NoGrad: "gradient", Pinned: "gradient",
+		GradMissing: notTwice, Pinned: "gradient",
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			walks := make([]*walk, len(c.In)-2)
 			for i := range walks {

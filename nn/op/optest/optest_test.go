@@ -57,7 +57,7 @@ func typed(f32, f64 func(out, in []*tensor.Dense)) func(*op.Call) (engine.Kernel
 func squareGrad(factor float64) func(*op.Call, gorgonia.Nodes, gorgonia.Nodes, gorgonia.Nodes) (gorgonia.Nodes, error) {
 	o := &op.Op{
 		Domain: "test", Name: "SquareGrad", Doc: "Gradient.", Since: []int{1}, In: "X T, dY T", Out: "dX T",
-		Infer: op.Same, NoGrad: "gradient", Pinned: "gradient",
+		Infer: op.Same, GradMissing: "gradient", Pinned: "gradient",
 		Kernel: typed(squareGradOf[float32](factor), squareGradOf[float64](factor)),
 	}
 	return func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -1,0 +1,82 @@
+package nn
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// influenced are the given values and those that depend on them with a derivative that may not be zero.
+func (g *Graph) influenced(by []*Value) map[*Value]bool {
+	if len(by) == 0 {
+		return nil
+	}
+	set := map[*Value]bool{}
+	for _, v := range by {
+		set[v] = true
+	}
+	for _, n := range g.nodes {
+		if n.op != nil && n.op.NoGrad != "" || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return set[v] }) {
+			continue
+		}
+		for _, v := range n.out {
+			if v != nil && (v.typ.Kind != op.Tensor || !v.typ.Present() || v.typ.DType.IsFloat()) {
+				set[v] = true
+			}
+		}
+	}
+	return set
+}
+
+// keepsGradient says whether a node is to stay in the expression graph although all its inputs are
+// known, because a gradient is asked for through it.
+func (w *walker) keepsGradient(n *Node, c *op.Call) bool {
+	return c.Op.Grad != nil && slices.ContainsFunc(n.out, func(v *Value) bool { return w.influenced[v] }) &&
+		slices.ContainsFunc(n.reads(), func(v *Value) bool { return w.influenced[v] && w.lost[v] == nil })
+}
+
+// loses notes that no gradient goes through a node, because it was computed ahead of the expression
+// graph. That is an error where one is asked for, see lostGradient.
+func (w *walker) loses(n *Node, c *op.Call) {
+	if c.Op.NoGrad != "" || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return w.influenced[v] }) {
+		return
+	}
+	why := c.Op.GradMissing
+	if why == "" {
+		why = "it is computed ahead, because the shape of its result depends on values"
+	}
+	for _, v := range n.out {
+		if w.influenced[v] {
+			w.lost[v] = &Error{Stage: "gradient", Op: n.opType, Node: n.Label(), Err: errors.New("has no gradient (" + why + ")")}
+		}
+	}
+}
+
+// lostGradient is the error of the first node that gradients of the given ones should go through
+// and cannot.
+func (w *walker) lostGradient(of gorgonia.Nodes) error {
+	if len(w.lostNodes) == 0 {
+		return nil
+	}
+	reached := reach(of)
+	var first *gorgonia.Node
+	for n := range w.lostNodes {
+		if reached[n] && (first == nil || n.ID() < first.ID()) {
+			first = n
+		}
+	}
+	return w.lostNodes[first]
+}
+
+// askedFor are the nodes of what gradients were asked for, and of what depends on that.
+func (w *walker) askedFor(wrt []*Value) gorgonia.Nodes {
+	var list gorgonia.Nodes
+	for _, v := range wrt {
+		if b := w.env[v]; b != nil && b.node != nil && w.influenced[v] {
+			list = append(list, b.node)
+		}
+	}
+	return list
+}

@@ -1,0 +1,98 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+)
+
+// notTwice is why gradients have none themselves.
+const notTwice = "it is part of a gradient, which is not differentiated again"
+
+// CheckGradients looks between of and wrt for operators that say GradMissing, and for inputs without
+// a gradient: through them gradients of one with respect to the other would silently be zeros. The
+// error names the first.
+func CheckGradients(of, wrt gorgonia.Nodes) error {
+	depends := map[*gorgonia.Node]bool{}
+	for _, n := range wrt {
+		depends[n] = true
+	}
+	seen := map[*gorgonia.Node]bool{}
+	var visit func(n *gorgonia.Node) error
+	visit = func(n *gorgonia.Node) error {
+		if n == nil || seen[n] {
+			return nil
+		}
+		seen[n] = true
+		passed, lost := sources(n)
+		for _, k := range lost {
+			if dependsOnMarked(k, depends) {
+				return n.Op().(*expr).call.gradMissing(n, k)
+			}
+		}
+		for _, k := range passed {
+			if err := visit(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, n := range of {
+		if err := visit(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gradMissing is what a gradient that is asked for through a call, from n to its child k, ends with.
+func (c *Call) gradMissing(n, k *gorgonia.Node) error {
+	e := &Error{Stage: "gradient", Op: c.Op.String(), Node: c.Node, Err: fmt.Errorf("has no gradient (%s)", c.Op.GradMissing)}
+	if c.Op.GradMissing == "" {
+		e.Input, e.Err = c.InputName(n.Op().(*expr).slots[slices.Index(Children(n), k)]), errors.New("has no gradient")
+	}
+	return e
+}
+
+// sources are the children on which the elements of n depend with a derivative that is not zero:
+// those to which gradients pass, and those on the way to which they are lost.
+func sources(n *gorgonia.Node) (passed, lost gorgonia.Nodes) {
+	kids := Children(n)
+	sd, ok := n.Op().(gorgonia.SDOp)
+	if !ok || len(kids) == 0 {
+		return nil, nil
+	}
+	e, ours := n.Op().(*expr)
+	for k, d := range sd.DiffWRT(len(kids)) {
+		switch {
+		case d:
+			passed = append(passed, kids[k])
+		case ours && e.losesGradient(k):
+			lost = append(lost, kids[k])
+		}
+	}
+	return passed, lost
+}
+
+// losesGradient says whether the gradient of child k is missing rather than zero.
+func (o *expr) losesGradient(k int) bool {
+	c, slot := o.call, o.slots[k]
+	if slot >= len(c.In) || o.index >= c.Outputs || !differentiable(c.In[slot]) || !differentiable(c.Out[o.index]) {
+		return false
+	}
+	s, _ := At(c.Op.In.List(), slot)
+	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && s.Role.withoutGradient() && !(c.Train && s.Role == State)
+}
+
+// dependsOnMarked says whether n depends on a node that is marked, and marks what it finds out.
+func dependsOnMarked(n *gorgonia.Node, depends map[*gorgonia.Node]bool) bool {
+	if d, known := depends[n]; known {
+		return d
+	}
+	depends[n] = false
+	passed, lost := sources(n)
+	depends[n] = slices.ContainsFunc(append(passed, lost...), func(k *gorgonia.Node) bool { return dependsOnMarked(k, depends) })
+	return depends[n]
+}
