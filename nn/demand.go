@@ -43,16 +43,19 @@ func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 			return d, true
 		}
 	}
-	if x, ok := w.have[v]; ok {
-		w.spec[v] = x
+	if x, ok := w.spec[v]; ok {
 		return x, true
 	}
-	if v.param != nil {
-		x := v.param.Tensor()
-		w.spec[v] = cloneValue(x) // training may change it
-		return x, true
+	x, ok := w.have[v]
+	if v.param != nil && !ok {
+		x, ok = v.param.Tensor(), true
 	}
-	return nil, false
+	if !ok {
+		return nil, false
+	}
+	x = cloneValue(x) // the caller or training may change it
+	w.spec[v] = x
+	return x, true
 }
 
 // derivable says whether v follows from values at hand of at most budget elements in total.

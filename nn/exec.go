@@ -144,6 +144,7 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 		}
 		w.env[v] = &binding{typ: t}
 		if t.Kind != op.Tensor || t.DType == dtype.String {
+			x = cloneValue(x)
 			w.env[v].known.Value = x
 			w.spec[v] = x
 		}
@@ -419,8 +420,11 @@ func (st *stage) value(p *engine.Program, v *Value, have map[*Value]dtype.Value,
 }
 
 func cloneValue(x dtype.Value) dtype.Value {
-	if d, ok := x.(*tensor.Dense); ok {
-		return dtype.Clone(d)
+	switch x := x.(type) {
+	case *tensor.Dense:
+		return dtype.Clone(x)
+	case *dtype.Strings:
+		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}
 	}
 	return x
 }

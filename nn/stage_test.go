@@ -169,3 +169,30 @@ func slice32(t *testing.T, v dtype.Value) []float32 {
 	}
 	return dtype.Slice[float32](d)
 }
+
+// TestReusedBuffer feeds one tensor twice, changed in between, where a shape depends on its elements.
+func TestReusedBuffer(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[6]")
+		e.Output("y", e.Node(op.ReshapeConfig{}, x, e.Input("shape", "int64[2]")).Out(0))
+		e.Output("different", e.Node(op.UniqueConfig{}, x).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	x, shape := dtype.New(dtype.Float32, 6), dtype.New(dtype.Int64, 2)
+	for i, n := range []int{2, 3, 6} {
+		copy(dtype.Slice[int64](shape), []int64{int64(n), int64(6 / n)})
+		dtype.Slice[float32](x)[i] = float32(i + 1)
+		out, err := g.Eval(t.Context(), nn.Feed{"x": x, "shape": shape})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out["y"].Shape(); got[0] != n {
+			t.Errorf("got %v for %v", got, shape)
+		}
+		if got := out["different"].Shape(); got[0] != i+2 {
+			t.Errorf("%d different elements, want %d", got[0], i+2)
+		}
+	}
+}
