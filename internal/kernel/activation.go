@@ -23,6 +23,7 @@ const (
 	ActSoftplus                              // log(1+exp(x))
 
 	// Those below exist as epilogues only.
+	ActSelu      // x, or alpha*(exp(x)-1) below 0, times beta
 	ActClip      // x between alpha and beta
 	ActHardSwish // x*(x/6 + 1/2 clipped to [0, 1])
 	ActSilu      // x/(1+exp(-x))
@@ -85,6 +86,12 @@ func apply[T Float](a Activation, x []T) {
 		sigmoidInto(x, x)
 	case ActRelu:
 		reluInto(x, x)
+	case ActLeakyRelu:
+		leakyInto(T(a.Alpha), x, x)
+	case ActElu:
+		Exponential[T]{T(a.Alpha), 1, 1}.into(x, x)
+	case ActSoftplus:
+		softplusInto(x, x)
 	default:
 		for i, v := range x {
 			x[i] = T(a.value(float64(v)))

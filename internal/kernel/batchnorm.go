@@ -28,44 +28,16 @@ func ChannelSum[T Float](p *Pool, n, c, space int, x, out []T) {
 	})
 }
 
-// columnSums adds up the rows of x [rows, cols].
-func columnSums[T Float](p *Pool, rows, cols int, x, out []T) {
-	p.Range(cdiv(cols, nr), max(1, elementGrain/max(nr*rows, 1)), func(lo, hi int) {
-		lo, hi = lo*nr, min(cols, hi*nr)
-		clear(out[lo:hi])
-		for r := range rows {
-			binaryVV(OpAdd, out[lo:hi], out[lo:hi], x[r*cols:][lo:hi])
-		}
-	})
-}
-
 // ChannelMoments computes mean and variance (divided by the number of elements) over
 // images and space of x [n, c, space], for each channel.
 func ChannelMoments[T Float](p *Pool, n, c, space int, x, mean, variance []T) {
 	if space == 1 {
-		columnMoments(p, n, c, x, mean, variance)
+		eachStrip(p, n, c, func(s columnStrip[T]) { s.moments(x, mean, variance) })
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
 		mean[ch], variance[ch] = plane[T]{n, c, space, ch}.moments(x)
 	})
-}
-
-func columnMoments[T Float](p *Pool, rows, cols int, x, mean, variance []T) {
-	columnSums(p, rows, cols, x, mean)
-	for i := range mean[:cols] {
-		mean[i] /= T(rows)
-	}
-	clear(variance[:cols])
-	for r := range rows {
-		for i, v := range x[r*cols:][:cols] {
-			d := v - mean[i]
-			variance[i] += d * d
-		}
-	}
-	for i := range variance[:cols] {
-		variance[i] /= T(rows)
-	}
 }
 
 // ChannelAffine computes y = x*scale[c] + shift[c] for x and y [n, c, space]; shift
@@ -102,14 +74,7 @@ func BatchNorm[T Float](p *Pool, n, c, space int, eps T, x, scale, bias, mean, v
 	defer giveBack(buffer)
 	a, b := (*buffer)[:c], (*buffer)[c:][:c]
 	for i := range a {
-		a[i] = T(1 / math.Sqrt(float64(variance[i]+eps)))
-		if scale != nil {
-			a[i] *= scale[i]
-		}
-		b[i] = -mean[i] * a[i]
-		if bias != nil {
-			b[i] += bias[i]
-		}
+		a[i], b[i] = normAffine(i, eps, scale, bias, mean, variance)
 	}
 	ChannelAffine(p, n, c, space, x, a, b, y)
 }
@@ -119,8 +84,10 @@ func BatchNorm[T Float](p *Pool, n, c, space int, eps T, x, scale, bias, mean, v
 // that x comes from memory once. scale and bias may be nil, y may be x; e has no Scale and Shift.
 func BatchNormTrain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T, e Epilogue[T], mean, variance, y []T) {
 	if space == 1 {
-		columnMoments(p, n, c, x, mean, variance)
-		BatchNormAgain(p, n, c, space, eps, x, scale, bias, e, mean, variance, y)
+		eachStrip(p, n, c, func(s columnStrip[T]) {
+			s.moments(x, mean, variance)
+			s.normalize(&e, eps, x, scale, bias, mean, variance, y)
+		})
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
@@ -134,8 +101,7 @@ func BatchNormTrain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T
 // it found.
 func BatchNormAgain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T, e Epilogue[T], mean, variance, y []T) {
 	if space == 1 {
-		BatchNorm(p, n, c, space, eps, x, scale, bias, mean, variance, y)
-		e.planes(p, c, space, y[:n*c])
+		eachStrip(p, n, c, func(s columnStrip[T]) { s.normalize(&e, eps, x, scale, bias, mean, variance, y) })
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
@@ -143,15 +109,21 @@ func BatchNormAgain[T Float](p *Pool, n, c, space int, eps T, x, scale, bias []T
 	})
 }
 
+// normAffine is the normalization of channel i as y = x*a + b.
+func normAffine[T Float](i int, eps T, scale, bias, mean, variance []T) (a, b T) {
+	a = T(1 / math.Sqrt(float64(variance[i]+eps)))
+	if scale != nil {
+		a *= scale[i]
+	}
+	b = -mean[i] * a
+	if bias != nil {
+		b += bias[i]
+	}
+	return a, b
+}
+
 // normalize computes one channel of BatchNormAgain.
 func (p plane[T]) normalize(e *Epilogue[T], eps T, x, scale, bias, mean, variance, y []T) {
-	a := T(1 / math.Sqrt(float64(variance[p.ch]+eps)))
-	if scale != nil {
-		a *= scale[p.ch]
-	}
-	b := -mean[p.ch] * a
-	if bias != nil {
-		b += bias[p.ch]
-	}
+	a, b := normAffine(p.ch, eps, scale, bias, mean, variance)
 	p.affine(e, a, b, x, y)
 }

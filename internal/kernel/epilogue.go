@@ -64,12 +64,8 @@ func activate[T Float](a Activation, x []T) {
 	case ActClip:
 		binaryVS(OpMax, x, x, alpha)
 		binaryVS(OpMin, x, x, beta)
-	case ActLeakyRelu:
-		for i, v := range x {
-			if v < 0 {
-				x[i] = v * alpha
-			}
-		}
+	case ActSelu:
+		Exponential[T]{alpha, beta, 1}.into(x, x)
 	case ActHardSigmoid:
 		affine(x, x, alpha, beta)
 		binaryVS(OpMin, x, x, 1)

@@ -12,6 +12,7 @@ func epilogues[T Float](channels, elements int) map[string]Epilogue[T] {
 	all := map[string]Epilogue[T]{}
 	for _, a := range []Activation{
 		{}, {Kind: ActRelu}, {ActClip, -0.25, 0.5}, {ActLeakyRelu, 0.1, 0}, {ActHardSigmoid, 0.2, 0.5},
+		{ActElu, 0.7, 0}, {ActSelu, 1.5, 1.1}, {Kind: ActSoftplus},
 		{Kind: ActHardSwish}, {Kind: ActSilu}, {Kind: ActSigmoid}, {Kind: ActTanh},
 	} {
 		all[fmt.Sprint("shift ", a)] = Epilogue[T]{Shift: shift, Act: a}
@@ -40,6 +41,8 @@ func (e *Epilogue[T]) finished(v float64, c, at int) float64 {
 		return max(v, 0)
 	case ActClip:
 		return min(max(v, e.Act.Alpha), e.Act.Beta)
+	case ActSelu:
+		return e.Act.Beta * (max(v, 0) + e.Act.Alpha*math.Expm1(min(v, 0)))
 	case ActHardSwish:
 		return v * min(max(v/6+0.5, 0), 1)
 	case ActSilu:

@@ -54,6 +54,36 @@ func hardSwishV(n int, dst *float32, a *float32)
 //go:noescape
 func hardSwishGradVV(n int, dst *float32, a *float32, b *float32)
 
+// leakyVS: dst[i] = a[i], times s[0] where that is negative.
+//
+//go:noescape
+func leakyVS(n int, dst *float32, a *float32, s *float32)
+
+// leakyGradVV: dst[i] = a[i], times s[0] where b[i] is not positive.
+//
+//go:noescape
+func leakyGradVV(n int, dst *float32, a *float32, b *float32, s *float32)
+
+// eluV: dst[i] = s[0]*x where x = a[i] is positive, s[1]*(exp(s[2]*x) - 1) elsewhere.
+//
+//go:noescape
+func eluV(n int, dst *float32, a *float32, s *float32)
+
+// eluGradVV: dst[i] = a[i] times s[0] where b[i] is positive, s[1] + s[2]*b[i] elsewhere.
+//
+//go:noescape
+func eluGradVV(n int, dst *float32, a *float32, b *float32, s *float32)
+
+// softplusV: dst[i] = log(1 + exp(a[i])).
+//
+//go:noescape
+func softplusV(n int, dst *float32, a *float32)
+
+// softplusGradVV: dst[i] = a[i] * (1 - exp(-b[i])), b[i] being a result of softplusV.
+//
+//go:noescape
+func softplusGradVV(n int, dst *float32, a *float32, b *float32)
+
 // lstmStep: c[i] = sigmoid(f)*c[i] + sigmoid(i)*tanh(g), h[i] = sigmoid(o)*tanh(c[i]) for n units, whose gates i, o, f and g are the sums of gates, stride elements apart, and bias, n apart.
 //
 //go:noescape

@@ -2739,6 +2739,1163 @@ DATA c40400000<>+24(SB)/4, $0x40400000
 DATA c40400000<>+28(SB)/4, $0x40400000
 GLOBL c40400000<>(SB), RODATA|NOPTR, $32
 
+// func leakyVS(n int, dst *float32, a *float32, s *float32)
+// Requires: AVX, AVX512F, BMI2, FMA3
+TEXT ·leakyVS(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         a+16(FP), CX
+	MOVQ         dst+8(FP), DX
+	MOVQ         s+24(FP), BX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (BX), Z0
+
+wideWide:
+	CMPQ        AX, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (CX), Z1
+	VPXORQ      Z2, Z2, Z2
+	VMAXPS      Z1, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	VMINPS      Z1, Z3, Z3
+	VFMADD231PS Z3, Z0, Z2
+	VMOVUPS     Z2, (DX)
+	VMOVUPS     64(CX), Z1
+	VPXORQ      Z4, Z4, Z4
+	VMAXPS      Z1, Z4, Z4
+	VPXORQ      Z5, Z5, Z5
+	VMINPS      Z1, Z5, Z5
+	VFMADD231PS Z5, Z0, Z4
+	VMOVUPS     Z4, 64(DX)
+	VMOVUPS     128(CX), Z1
+	VPXORQ      Z6, Z6, Z6
+	VMAXPS      Z1, Z6, Z6
+	VPXORQ      Z7, Z7, Z7
+	VMINPS      Z1, Z7, Z7
+	VFMADD231PS Z7, Z0, Z6
+	VMOVUPS     Z6, 128(DX)
+	VMOVUPS     192(CX), Z1
+	VPXORQ      Z8, Z8, Z8
+	VMAXPS      Z1, Z8, Z8
+	VPXORQ      Z9, Z9, Z9
+	VMINPS      Z1, Z9, Z9
+	VFMADD231PS Z9, Z0, Z8
+	VMOVUPS     Z8, 192(DX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	SUBQ        $0x00000040, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z1
+	VPXORQ      Z10, Z10, Z10
+	VMAXPS      Z1, Z10, Z10
+	VPXORQ      Z11, Z11, Z11
+	VMINPS      Z1, Z11, Z11
+	VFMADD231PS Z11, Z0, Z10
+	VMOVUPS     Z10, (DX)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, BX
+	BZHIL       AX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX), K1, Z1
+	VPXORQ      Z12, Z12, Z12
+	VMAXPS      Z1, Z12, Z12
+	VPXORQ      Z13, Z13, Z13
+	VMINPS      Z1, Z13, Z13
+	VFMADD231PS Z13, Z0, Z12
+	VMOVUPS     Z12, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (BX), Y0
+
+wide:
+	CMPQ        AX, $0x00000020
+	JLT         narrow
+	VMOVUPS     (CX), Y1
+	VXORPS      Y2, Y2, Y2
+	VMAXPS      Y1, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VMINPS      Y1, Y3, Y3
+	VFMADD231PS Y3, Y0, Y2
+	VMOVUPS     Y2, (DX)
+	VMOVUPS     32(CX), Y1
+	VXORPS      Y2, Y2, Y2
+	VMAXPS      Y1, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VMINPS      Y1, Y3, Y3
+	VFMADD231PS Y3, Y0, Y2
+	VMOVUPS     Y2, 32(DX)
+	VMOVUPS     64(CX), Y1
+	VXORPS      Y2, Y2, Y2
+	VMAXPS      Y1, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VMINPS      Y1, Y3, Y3
+	VFMADD231PS Y3, Y0, Y2
+	VMOVUPS     Y2, 64(DX)
+	VMOVUPS     96(CX), Y1
+	VXORPS      Y2, Y2, Y2
+	VMAXPS      Y1, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VMINPS      Y1, Y3, Y3
+	VFMADD231PS Y3, Y0, Y2
+	VMOVUPS     Y2, 96(DX)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	SUBQ        $0x00000020, AX
+	JMP         wide
+
+narrow:
+	CMPQ        AX, $0x08
+	JLT         rest
+	VMOVUPS     (CX), Y1
+	VXORPS      Y2, Y2, Y2
+	VMAXPS      Y1, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VMINPS      Y1, Y3, Y3
+	VFMADD231PS Y3, Y0, Y2
+	VMOVUPS     Y2, (DX)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	SUBQ        $0x08, AX
+	JMP         narrow
+
+rest:
+	TESTQ       AX, AX
+	JZ          end
+	LEAQ        tailmask<>+0(SB), BX
+	NEGQ        AX
+	VMOVDQU     32(BX)(AX*4), Y1
+	VMASKMOVPS  (CX), Y1, Y2
+	VXORPS      Y3, Y3, Y3
+	VMAXPS      Y2, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VMINPS      Y2, Y4, Y4
+	VFMADD231PS Y4, Y0, Y3
+	VMASKMOVPS  Y3, Y1, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func leakyGradVV(n int, dst *float32, a *float32, b *float32, s *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·leakyGradVV(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         a+16(FP), CX
+	MOVQ         b+24(FP), DX
+	MOVQ         dst+8(FP), BX
+	MOVQ         s+32(FP), SI
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (SI), Z0
+
+wideWide:
+	CMPQ    AX, $0x00000040
+	JLT     narrowWide
+	VMOVUPS (CX), Z1
+	VMOVUPS (DX), Z2
+	VMULPS  Z1, Z0, Z3
+	VPXORQ  Z4, Z4, Z4
+	VCMPPS  $0x1e, Z4, Z2, K1
+	VMOVAPS Z1, K1, Z3
+	VMOVUPS Z3, (BX)
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 64(DX), Z2
+	VMULPS  Z1, Z0, Z3
+	VPXORQ  Z5, Z5, Z5
+	VCMPPS  $0x1e, Z5, Z2, K1
+	VMOVAPS Z1, K1, Z3
+	VMOVUPS Z3, 64(BX)
+	VMOVUPS 128(CX), Z1
+	VMOVUPS 128(DX), Z2
+	VMULPS  Z1, Z0, Z3
+	VPXORQ  Z6, Z6, Z6
+	VCMPPS  $0x1e, Z6, Z2, K1
+	VMOVAPS Z1, K1, Z3
+	VMOVUPS Z3, 128(BX)
+	VMOVUPS 192(CX), Z1
+	VMOVUPS 192(DX), Z2
+	VMULPS  Z1, Z0, Z3
+	VPXORQ  Z7, Z7, Z7
+	VCMPPS  $0x1e, Z7, Z2, K1
+	VMOVAPS Z1, K1, Z3
+	VMOVUPS Z3, 192(BX)
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x00000040, AX
+	JMP     wideWide
+
+narrowWide:
+	CMPQ    AX, $0x10
+	JLT     restWide
+	VMOVUPS (CX), Z1
+	VMOVUPS (DX), Z2
+	VMULPS  Z1, Z0, Z3
+	VPXORQ  Z8, Z8, Z8
+	VCMPPS  $0x1e, Z8, Z2, K1
+	VMOVAPS Z1, K1, Z3
+	VMOVUPS Z3, (BX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x10, AX
+	JMP     narrowWide
+
+restWide:
+	TESTQ     AX, AX
+	JZ        endWide
+	MOVL      $0x0000ffff, SI
+	BZHIL     AX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (CX), K1, Z1
+	VMOVUPS.Z (DX), K1, Z2
+	VMULPS    Z1, Z0, Z0
+	VPXORQ    Z9, Z9, Z9
+	VCMPPS    $0x1e, Z9, Z2, K2
+	VMOVAPS   Z1, K2, Z0
+	VMOVUPS   Z0, K1, (BX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (SI), Y0
+
+wide:
+	CMPQ      AX, $0x00000020
+	JLT       narrow
+	VMOVUPS   (CX), Y1
+	VMOVUPS   (DX), Y2
+	VMULPS    Y1, Y0, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x1e, Y4, Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y3
+	VMOVUPS   Y3, (BX)
+	VMOVUPS   32(CX), Y1
+	VMOVUPS   32(DX), Y2
+	VMULPS    Y1, Y0, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x1e, Y4, Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y3
+	VMOVUPS   Y3, 32(BX)
+	VMOVUPS   64(CX), Y1
+	VMOVUPS   64(DX), Y2
+	VMULPS    Y1, Y0, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x1e, Y4, Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y3
+	VMOVUPS   Y3, 64(BX)
+	VMOVUPS   96(CX), Y1
+	VMOVUPS   96(DX), Y2
+	VMULPS    Y1, Y0, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x1e, Y4, Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y3
+	VMOVUPS   Y3, 96(BX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	SUBQ      $0x00000020, AX
+	JMP       wide
+
+narrow:
+	CMPQ      AX, $0x08
+	JLT       rest
+	VMOVUPS   (CX), Y1
+	VMOVUPS   (DX), Y2
+	VMULPS    Y1, Y0, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x1e, Y4, Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y3
+	VMOVUPS   Y3, (BX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x08, AX
+	JMP       narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), SI
+	NEGQ       AX
+	VMOVDQU    32(SI)(AX*4), Y1
+	VMASKMOVPS (CX), Y1, Y2
+	VMASKMOVPS (DX), Y1, Y3
+	VMULPS     Y2, Y0, Y0
+	VXORPS     Y4, Y4, Y4
+	VCMPPS     $0x1e, Y4, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (BX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func eluV(n int, dst *float32, a *float32, s *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·eluV(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         a+16(FP), CX
+	MOVQ         dst+8(FP), DX
+	MOVQ         s+24(FP), BX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS 4(BX), Z1
+	VBROADCASTSS 8(BX), Z2
+
+wideWide:
+	CMPQ              AX, $0x00000010
+	JLT               narrowWide
+	VMOVUPS           (CX), Z3
+	VPXORQ            Z4, Z4, Z4
+	VMAXPS            Z3, Z4, Z4
+	VMULPS            Z4, Z0, Z5
+	VPXORQ            Z6, Z6, Z6
+	VMINPS            Z3, Z6, Z6
+	VMULPS            Z6, Z2, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z9
+	VMINPS            Z3, Z9, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z9
+	VMAXPS            Z3, Z9, Z3
+	VBROADCASTSS      c4b400000<>+0(SB), Z9
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z3, Z9
+	VSUBPS.BCST       c4b400000<>+0(SB), Z9, Z9
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z9, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z9, Z3
+	VMULPS            Z3, Z3, Z10
+	VBROADCASTSS      c39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z11
+	VBROADCASTSS      c3c088908<>+0(SB), Z12
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z12
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z13
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z13
+	VFMADD213PS       Z12, Z10, Z11
+	VFMADD213PS       Z13, Z10, Z11
+	VFMADD213PS       Z3, Z10, Z11
+	VBROADCASTSS      c3f800000<>+0(SB), Z3
+	VSCALEFPS         Z9, Z3, Z3
+	VMULPS            Z3, Z11, Z11
+	VSUBPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z11, Z11
+	VFMADD231PS       Z11, Z1, Z5
+	VMOVUPS           Z5, (DX)
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	SUBQ              $0x00000010, AX
+	JMP               wideWide
+
+narrowWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, BX
+	BZHIL             AX, BX, BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (CX), K1, Z3
+	VPXORQ            Z7, Z7, Z7
+	VMAXPS            Z3, Z7, Z7
+	VMULPS            Z7, Z0, Z0
+	VPXORQ            Z8, Z8, Z8
+	VMINPS            Z3, Z8, Z8
+	VMULPS            Z8, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z3
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z4, Z5
+	VFMADD213PS       Z7, Z4, Z5
+	VFMADD213PS       Z2, Z4, Z5
+	VBROADCASTSS      c3f800000<>+0(SB), Z2
+	VSCALEFPS         Z3, Z2, Z2
+	VMULPS            Z2, Z5, Z5
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VADDPS            Z2, Z5, Z5
+	VFMADD231PS       Z5, Z1, Z0
+	VMOVUPS           Z0, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (BX), Y0
+	VBROADCASTSS 4(BX), Y1
+	VBROADCASTSS 8(BX), Y2
+
+wide:
+	CMPQ         AX, $0x00000008
+	JLT          narrow
+	VMOVUPS      (CX), Y3
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y3, Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VXORPS       Y5, Y5, Y5
+	VMINPS       Y3, Y5, Y5
+	VMULPS       Y5, Y2, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMULPS       Y3, Y3, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y3, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y3, Y7, Y7
+	VSUBPS       c3f800000<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y7, Y7
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (DX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x00000008, AX
+	JMP          wide
+
+narrow:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), BX
+	NEGQ         AX
+	VMOVDQU      32(BX)(AX*4), Y3
+	VMASKMOVPS   (CX), Y3, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y4, Y5, Y5
+	VMULPS       Y5, Y0, Y0
+	VXORPS       Y5, Y5, Y5
+	VMINPS       Y4, Y5, Y5
+	VMULPS       Y5, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y2, Y4, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y2, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y6, Y6
+	VSUBPS       c3f800000<>+0(SB), Y2, Y2
+	VADDPS       Y2, Y6, Y6
+	VFMADD231PS  Y6, Y1, Y0
+	VMASKMOVPS   Y0, Y3, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func eluGradVV(n int, dst *float32, a *float32, b *float32, s *float32)
+// Requires: AVX, AVX512F, BMI2, FMA3
+TEXT ·eluGradVV(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         a+16(FP), CX
+	MOVQ         b+24(FP), DX
+	MOVQ         dst+8(FP), BX
+	MOVQ         s+32(FP), SI
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (SI), Z0
+	VBROADCASTSS 4(SI), Z1
+	VBROADCASTSS 8(SI), Z2
+
+wideWide:
+	CMPQ        AX, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (CX), Z3
+	VMOVUPS     (DX), Z4
+	VMOVAPS     Z1, Z5
+	VFMADD231PS Z4, Z2, Z5
+	VPXORQ      Z6, Z6, Z6
+	VCMPPS      $0x1e, Z6, Z4, K1
+	VMOVAPS     Z0, K1, Z5
+	VMULPS      Z5, Z3, Z5
+	VMOVUPS     Z5, (BX)
+	VMOVUPS     64(CX), Z3
+	VMOVUPS     64(DX), Z4
+	VMOVAPS     Z1, Z5
+	VFMADD231PS Z4, Z2, Z5
+	VPXORQ      Z7, Z7, Z7
+	VCMPPS      $0x1e, Z7, Z4, K1
+	VMOVAPS     Z0, K1, Z5
+	VMULPS      Z5, Z3, Z5
+	VMOVUPS     Z5, 64(BX)
+	VMOVUPS     128(CX), Z3
+	VMOVUPS     128(DX), Z4
+	VMOVAPS     Z1, Z5
+	VFMADD231PS Z4, Z2, Z5
+	VPXORQ      Z8, Z8, Z8
+	VCMPPS      $0x1e, Z8, Z4, K1
+	VMOVAPS     Z0, K1, Z5
+	VMULPS      Z5, Z3, Z5
+	VMOVUPS     Z5, 128(BX)
+	VMOVUPS     192(CX), Z3
+	VMOVUPS     192(DX), Z4
+	VMOVAPS     Z1, Z5
+	VFMADD231PS Z4, Z2, Z5
+	VPXORQ      Z9, Z9, Z9
+	VCMPPS      $0x1e, Z9, Z4, K1
+	VMOVAPS     Z0, K1, Z5
+	VMULPS      Z5, Z3, Z5
+	VMOVUPS     Z5, 192(BX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	SUBQ        $0x00000040, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z3
+	VMOVUPS     (DX), Z4
+	VMOVAPS     Z1, Z5
+	VFMADD231PS Z4, Z2, Z5
+	VPXORQ      Z10, Z10, Z10
+	VCMPPS      $0x1e, Z10, Z4, K1
+	VMOVAPS     Z0, K1, Z5
+	VMULPS      Z5, Z3, Z5
+	VMOVUPS     Z5, (BX)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, SI
+	BZHIL       AX, SI, SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (CX), K1, Z3
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z4, Z2, Z1
+	VPXORQ      Z11, Z11, Z11
+	VCMPPS      $0x1e, Z11, Z4, K2
+	VMOVAPS     Z0, K2, Z1
+	VMULPS      Z1, Z3, Z1
+	VMOVUPS     Z1, K1, (BX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (SI), Y0
+	VBROADCASTSS 4(SI), Y1
+	VBROADCASTSS 8(SI), Y2
+
+wide:
+	CMPQ        AX, $0x00000020
+	JLT         narrow
+	VMOVUPS     (CX), Y3
+	VMOVUPS     (DX), Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS Y4, Y2, Y5
+	VXORPS      Y6, Y6, Y6
+	VCMPPS      $0x1e, Y6, Y4, Y4
+	VBLENDVPS   Y4, Y0, Y5, Y5
+	VMULPS      Y5, Y3, Y5
+	VMOVUPS     Y5, (BX)
+	VMOVUPS     32(CX), Y3
+	VMOVUPS     32(DX), Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS Y4, Y2, Y5
+	VXORPS      Y6, Y6, Y6
+	VCMPPS      $0x1e, Y6, Y4, Y4
+	VBLENDVPS   Y4, Y0, Y5, Y5
+	VMULPS      Y5, Y3, Y5
+	VMOVUPS     Y5, 32(BX)
+	VMOVUPS     64(CX), Y3
+	VMOVUPS     64(DX), Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS Y4, Y2, Y5
+	VXORPS      Y6, Y6, Y6
+	VCMPPS      $0x1e, Y6, Y4, Y4
+	VBLENDVPS   Y4, Y0, Y5, Y5
+	VMULPS      Y5, Y3, Y5
+	VMOVUPS     Y5, 64(BX)
+	VMOVUPS     96(CX), Y3
+	VMOVUPS     96(DX), Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS Y4, Y2, Y5
+	VXORPS      Y6, Y6, Y6
+	VCMPPS      $0x1e, Y6, Y4, Y4
+	VBLENDVPS   Y4, Y0, Y5, Y5
+	VMULPS      Y5, Y3, Y5
+	VMOVUPS     Y5, 96(BX)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000020, AX
+	JMP         wide
+
+narrow:
+	CMPQ        AX, $0x08
+	JLT         rest
+	VMOVUPS     (CX), Y3
+	VMOVUPS     (DX), Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS Y4, Y2, Y5
+	VXORPS      Y6, Y6, Y6
+	VCMPPS      $0x1e, Y6, Y4, Y4
+	VBLENDVPS   Y4, Y0, Y5, Y5
+	VMULPS      Y5, Y3, Y5
+	VMOVUPS     Y5, (BX)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	SUBQ        $0x08, AX
+	JMP         narrow
+
+rest:
+	TESTQ       AX, AX
+	JZ          end
+	LEAQ        tailmask<>+0(SB), SI
+	NEGQ        AX
+	VMOVDQU     32(SI)(AX*4), Y3
+	VMASKMOVPS  (CX), Y3, Y4
+	VMASKMOVPS  (DX), Y3, Y5
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y5, Y2, Y1
+	VXORPS      Y2, Y2, Y2
+	VCMPPS      $0x1e, Y2, Y5, Y2
+	VBLENDVPS   Y2, Y0, Y1, Y1
+	VMULPS      Y1, Y4, Y1
+	VMASKMOVPS  Y1, Y3, (BX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func softplusV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·softplusV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ              AX, $0x00000010
+	JLT               narrowWide
+	VMOVUPS           (CX), Z0
+	VPXORQ            Z1, Z1, Z1
+	VMAXPS            Z0, Z1, Z1
+	VPORD.BCST        c80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z0, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z0
+	VMULPS            Z0, Z0, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z5
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS       Z5, Z3, Z4
+	VFMADD213PS       Z6, Z3, Z4
+	VFMADD213PS       Z0, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VADDPS.BCST       c40000000<>+0(SB), Z4, Z0
+	VDIVPS            Z0, Z4, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c3e1d89d9<>+0(SB), Z3
+	VFMADD213PS.BCST  c3e3a2e8c<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e638e39<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e924925<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3ecccccd<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3f2aaaab<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c40000000<>+0(SB), Z2, Z3
+	VFMADD231PS       Z3, Z0, Z1
+	VMOVUPS           Z1, (DX)
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	SUBQ              $0x00000010, AX
+	JMP               wideWide
+
+narrowWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, BX
+	BZHIL             AX, BX, BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VPXORQ            Z7, Z7, Z7
+	VMAXPS            Z0, Z7, Z7
+	VPORD.BCST        c80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z3
+	VBROADCASTSS      c3c088908<>+0(SB), Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z4
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z5
+	VFMADD213PS       Z4, Z2, Z3
+	VFMADD213PS       Z5, Z2, Z3
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z1, Z3, Z3
+	VADDPS.BCST       c40000000<>+0(SB), Z3, Z0
+	VDIVPS            Z0, Z3, Z0
+	VMULPS            Z0, Z0, Z1
+	VBROADCASTSS      c3e1d89d9<>+0(SB), Z2
+	VFMADD213PS.BCST  c3e3a2e8c<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e638e39<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e924925<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3ecccccd<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3f2aaaab<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c40000000<>+0(SB), Z1, Z2
+	VFMADD231PS       Z2, Z0, Z7
+	VMOVUPS           Z7, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ         AX, $0x00000008
+	JLT          narrow
+	VMOVUPS      (CX), Y0
+	VXORPS       Y1, Y1, Y1
+	VMAXPS       Y0, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y4
+	VMOVUPS      c3c088908<>+0(SB), Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y5
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y6
+	VFMADD213PS  Y5, Y3, Y4
+	VFMADD213PS  Y6, Y3, Y4
+	VFMADD213PS  Y0, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y0
+	VPSUBD       Y0, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y0
+	VDIVPS       Y0, Y4, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      c3e1d89d9<>+0(SB), Y3
+	VFMADD213PS  c3e3a2e8c<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e638e39<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e924925<>+0(SB), Y2, Y3
+	VFMADD213PS  c3ecccccd<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaaab<>+0(SB), Y2, Y3
+	VFMADD213PS  c40000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y3, Y0, Y1
+	VMOVUPS      Y1, (DX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x00000008, AX
+	JMP          wide
+
+narrow:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), BX
+	NEGQ         AX
+	VMOVDQU      32(BX)(AX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y1, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y5
+	VMOVUPS      c3c088908<>+0(SB), Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y6
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y7
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  Y7, Y4, Y5
+	VFMADD213PS  Y1, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y1
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y1
+	VDIVPS       Y1, Y5, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c3e1d89d9<>+0(SB), Y4
+	VFMADD213PS  c3e3a2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e638e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e924925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3ecccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaaab<>+0(SB), Y3, Y4
+	VFMADD213PS  c40000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y4, Y1, Y2
+	VMASKMOVPS   Y2, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA c3e1d89d9<>+0(SB)/4, $0x3e1d89d9
+DATA c3e1d89d9<>+4(SB)/4, $0x3e1d89d9
+DATA c3e1d89d9<>+8(SB)/4, $0x3e1d89d9
+DATA c3e1d89d9<>+12(SB)/4, $0x3e1d89d9
+DATA c3e1d89d9<>+16(SB)/4, $0x3e1d89d9
+DATA c3e1d89d9<>+20(SB)/4, $0x3e1d89d9
+DATA c3e1d89d9<>+24(SB)/4, $0x3e1d89d9
+DATA c3e1d89d9<>+28(SB)/4, $0x3e1d89d9
+GLOBL c3e1d89d9<>(SB), RODATA|NOPTR, $32
+
+DATA c3e3a2e8c<>+0(SB)/4, $0x3e3a2e8c
+DATA c3e3a2e8c<>+4(SB)/4, $0x3e3a2e8c
+DATA c3e3a2e8c<>+8(SB)/4, $0x3e3a2e8c
+DATA c3e3a2e8c<>+12(SB)/4, $0x3e3a2e8c
+DATA c3e3a2e8c<>+16(SB)/4, $0x3e3a2e8c
+DATA c3e3a2e8c<>+20(SB)/4, $0x3e3a2e8c
+DATA c3e3a2e8c<>+24(SB)/4, $0x3e3a2e8c
+DATA c3e3a2e8c<>+28(SB)/4, $0x3e3a2e8c
+GLOBL c3e3a2e8c<>(SB), RODATA|NOPTR, $32
+
+DATA c3e638e39<>+0(SB)/4, $0x3e638e39
+DATA c3e638e39<>+4(SB)/4, $0x3e638e39
+DATA c3e638e39<>+8(SB)/4, $0x3e638e39
+DATA c3e638e39<>+12(SB)/4, $0x3e638e39
+DATA c3e638e39<>+16(SB)/4, $0x3e638e39
+DATA c3e638e39<>+20(SB)/4, $0x3e638e39
+DATA c3e638e39<>+24(SB)/4, $0x3e638e39
+DATA c3e638e39<>+28(SB)/4, $0x3e638e39
+GLOBL c3e638e39<>(SB), RODATA|NOPTR, $32
+
+DATA c3e924925<>+0(SB)/4, $0x3e924925
+DATA c3e924925<>+4(SB)/4, $0x3e924925
+DATA c3e924925<>+8(SB)/4, $0x3e924925
+DATA c3e924925<>+12(SB)/4, $0x3e924925
+DATA c3e924925<>+16(SB)/4, $0x3e924925
+DATA c3e924925<>+20(SB)/4, $0x3e924925
+DATA c3e924925<>+24(SB)/4, $0x3e924925
+DATA c3e924925<>+28(SB)/4, $0x3e924925
+GLOBL c3e924925<>(SB), RODATA|NOPTR, $32
+
+DATA c3ecccccd<>+0(SB)/4, $0x3ecccccd
+DATA c3ecccccd<>+4(SB)/4, $0x3ecccccd
+DATA c3ecccccd<>+8(SB)/4, $0x3ecccccd
+DATA c3ecccccd<>+12(SB)/4, $0x3ecccccd
+DATA c3ecccccd<>+16(SB)/4, $0x3ecccccd
+DATA c3ecccccd<>+20(SB)/4, $0x3ecccccd
+DATA c3ecccccd<>+24(SB)/4, $0x3ecccccd
+DATA c3ecccccd<>+28(SB)/4, $0x3ecccccd
+GLOBL c3ecccccd<>(SB), RODATA|NOPTR, $32
+
+DATA c3f2aaaab<>+0(SB)/4, $0x3f2aaaab
+DATA c3f2aaaab<>+4(SB)/4, $0x3f2aaaab
+DATA c3f2aaaab<>+8(SB)/4, $0x3f2aaaab
+DATA c3f2aaaab<>+12(SB)/4, $0x3f2aaaab
+DATA c3f2aaaab<>+16(SB)/4, $0x3f2aaaab
+DATA c3f2aaaab<>+20(SB)/4, $0x3f2aaaab
+DATA c3f2aaaab<>+24(SB)/4, $0x3f2aaaab
+DATA c3f2aaaab<>+28(SB)/4, $0x3f2aaaab
+GLOBL c3f2aaaab<>(SB), RODATA|NOPTR, $32
+
+// func softplusGradVV(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·softplusGradVV(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ dst+8(FP), BX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ              AX, $0x00000010
+	JLT               narrowWide
+	VMOVUPS           (CX), Z0
+	VMOVUPS           (DX), Z1
+	VPXORD.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z5
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z6
+	VFMADD213PS       Z5, Z3, Z4
+	VFMADD213PS       Z6, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VMULPS            Z1, Z4, Z4
+	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VADDPS            Z1, Z4, Z4
+	VPXORD.BCST       c80000000<>+0(SB), Z4, Z4
+	VMULPS            Z4, Z0, Z4
+	VMOVUPS           Z4, (BX)
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	ADDQ              $0x00000040, BX
+	SUBQ              $0x00000010, AX
+	JMP               wideWide
+
+narrowWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, SI
+	BZHIL             AX, SI, SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VMOVUPS.Z         (DX), K1, Z1
+	VPXORD.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z5
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z6
+	VFMADD213PS       Z5, Z3, Z4
+	VFMADD213PS       Z6, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VMULPS            Z1, Z4, Z4
+	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VADDPS            Z1, Z4, Z4
+	VPXORD.BCST       c80000000<>+0(SB), Z4, Z4
+	VMULPS            Z4, Z0, Z4
+	VMOVUPS           Z4, K1, (BX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ         AX, $0x00000008
+	JLT          narrow
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (DX), Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y4
+	VMOVUPS      c3c088908<>+0(SB), Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y5
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y6
+	VFMADD213PS  Y5, Y3, Y4
+	VFMADD213PS  Y6, Y3, Y4
+	VFMADD213PS  Y1, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y4, Y4
+	VSUBPS       c3f800000<>+0(SB), Y1, Y1
+	VADDPS       Y1, Y4, Y4
+	VXORPS       c80000000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VMOVUPS      Y4, (BX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, BX
+	SUBQ         $0x00000008, AX
+	JMP          wide
+
+narrow:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), SI
+	NEGQ         AX
+	VMOVDQU      32(SI)(AX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y5
+	VMOVUPS      c3c088908<>+0(SB), Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y6
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y7
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  Y7, Y4, Y5
+	VFMADD213PS  Y2, Y4, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y2, Y5, Y5
+	VSUBPS       c3f800000<>+0(SB), Y2, Y2
+	VADDPS       Y2, Y5, Y5
+	VXORPS       c80000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y1, Y5
+	VMASKMOVPS   Y5, Y0, (BX)
+
+end:
+	VZEROUPPER
+	RET
+
 // func lstmStep(n int, stride int, gates *float32, bias *float32, c *float32, h *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3
 TEXT ·lstmStep(SB), NOSPLIT, $0-48

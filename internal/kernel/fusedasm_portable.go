@@ -24,6 +24,18 @@ func hardSwishV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
 func hardSwishGradVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
 
+func leakyVS(n int, dst *float32, a *float32, s *float32) { panic(noAssembly) }
+
+func leakyGradVV(n int, dst *float32, a *float32, b *float32, s *float32) { panic(noAssembly) }
+
+func eluV(n int, dst *float32, a *float32, s *float32) { panic(noAssembly) }
+
+func eluGradVV(n int, dst *float32, a *float32, b *float32, s *float32) { panic(noAssembly) }
+
+func softplusV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func softplusGradVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
+
 func lstmStep(n int, stride int, gates *float32, bias *float32, c *float32, h *float32) {
 	panic(noAssembly)
 }

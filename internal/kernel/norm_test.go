@@ -203,3 +203,48 @@ func TestBatchNorm(t *testing.T) {
 		}
 	}
 }
+
+// Sum and activation behind the normalization, and the gradient in front of them.
+func TestBatchNormEnding(t *testing.T) {
+	const eps = 1e-3
+	for name, p := range pools(t) {
+		for _, s := range [][3]int{{5, 3, 1}, {33, 70, 1}, {300, 129, 1}, {3, 5, 37}} {
+			n, c, space := s[0], s[1], s[2]
+			size := n * c * space
+			x, dy := random[float32](size, 1), random[float32](size, 4)
+			scale, bias, add := random[float32](c, 2), random[float32](c, 3), random[float32](size, 5)
+			mean, variance, plain, y := make([]float32, c), make([]float32, c), make([]float32, size), make([]float32, size)
+			ChannelMoments(p, n, c, space, x, mean, variance)
+			BatchNorm(p, n, c, space, eps, x, scale, bias, mean, variance, plain)
+			what := fmt.Sprint(name, s)
+			for _, a := range []Activation{{}, {Kind: ActRelu}, {Kind: ActTanh}, {Kind: ActSelu, Alpha: 1.5, Beta: 1.1}} {
+				e := Epilogue[float32]{Add: add, Act: a}
+				want := make([]float64, size)
+				for i, v := range plain {
+					want[i] = e.finished(float64(v), 0, i)
+				}
+				m, v := make([]float32, c), make([]float32, c)
+				BatchNormTrain(p, n, c, space, eps, x, scale, bias, e, m, v, y)
+				near(t, fmt.Sprint(what, a), wide(y), want, 1e-5)
+				near(t, what+" mean", m, mean, 1e-6)
+				near(t, what+" variance", v, variance, 1e-5)
+				again := make([]float32, size)
+				BatchNormAgain(p, n, c, space, eps, x, scale, bias, e, m, v, again)
+				near(t, fmt.Sprint(what, a, " again"), again, y, 0)
+			}
+			BatchNormTrain(p, n, c, space, eps, x, scale, bias, Epilogue[float32]{Act: Activation{Kind: ActRelu}}, mean, variance, y)
+			through := make([]float32, size)
+			ReluGrad(nil, through, dy, y)
+			var grads [2][3][]float32
+			for i := range grads {
+				grads[i] = [3][]float32{make([]float32, size), make([]float32, c), make([]float32, c)}
+			}
+			BatchNormGrad(p, n, c, space, eps, true, x, through, Gate[float32]{}, scale, mean, variance, grads[0][0], grads[0][1], grads[0][2])
+			gate := Gate[float32]{Y: y, Lo: math.SmallestNonzeroFloat32, Hi: float32(math.Inf(1))}
+			BatchNormGrad(p, n, c, space, eps, true, x, dy, gate, scale, mean, variance, grads[1][0], grads[1][1], grads[1][2])
+			for i, g := range grads[1] {
+				near(t, fmt.Sprint(what, " gated gradient ", i), g, grads[0][i], 1e-5)
+			}
+		}
+	}
+}

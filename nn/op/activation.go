@@ -1,11 +1,5 @@
 package op
 
-import (
-	"math"
-
-	"github.com/graft-ml/graft/internal/kernel"
-)
-
 // slopes makes the pointwise functions of an activation from generic ones.
 func slopes(need string, f32 func(float32) float32, f64 func(float64) float64, g32 func(dy, at float32) float32, g64 func(dy, at float64) float64) pointwise {
 	p := pointwise{f: f64, f32: each(f32), f64: each(f64), g32: eachGrad(g32), g64: eachGrad(g64), need: need}
@@ -17,7 +11,3 @@ func slopes(need string, f32 func(float32) float32, f64 func(float64) float64, g
 	}
 	return p
 }
-
-func expOf[T kernel.Float](x T) T { return T(math.Exp(float64(x))) }
-
-func expm1Of[T kernel.Float](x T) T { return T(math.Expm1(float64(x))) }

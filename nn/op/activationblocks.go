@@ -58,30 +58,6 @@ func erfGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
 	kernel.Mul(nil, dx, dy, t)
 }
 
-// softplusBlock is max(x, 0) + ln(1 + e^−|x|).
-func softplusBlock[T kernel.Float](dst, x, t, u []T) {
-	kernel.Scale(nil, -1, t, x)
-	kernel.Binary(nil, kernel.OpMin, t, t, x)
-	kernel.Exp(nil, t, t)
-	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
-	kernel.Log(nil, t, t)
-	kernel.BinaryScalar(nil, kernel.OpMax, u, x, 0)
-	kernel.Add(nil, dst, t, u)
-}
-
-func softplusGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
-	kernel.Sigmoid(nil, t, x)
-	kernel.Mul(nil, dx, dy, t)
-}
-
-// leakyBlock is max(x, a·x), which holds for slopes up to 1.
-func leakyBlock[T kernel.Float](a T) func(dst, x, t, u []T) {
-	return func(dst, x, t, _ []T) {
-		kernel.Scale(nil, a, t, x)
-		kernel.Binary(nil, kernel.OpMax, dst, x, t)
-	}
-}
-
 func rampBlock[T kernel.Float](a, b T) func(dst, x, t, u []T) {
 	return func(dst, x, _, _ []T) {
 		affine(dst, x, a, b)

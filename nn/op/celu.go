@@ -1,5 +1,7 @@
 package op
 
+import "github.com/graft-ml/graft/internal/kernel"
+
 // CeluConfig has the attributes of Celu. Alpha is 1 when nil.
 type CeluConfig struct {
 	Alpha *float32 `onnx:"alpha"`
@@ -13,7 +15,7 @@ func celu() []*Op {
 		name: "Celu", doc: "max(0, x) + min(0, alpha·(e^(x/alpha) − 1)).", since: []int{12}, attrs: CeluConfig{},
 		of: func(c Config) pointwise {
 			a := orFloat(c.(CeluConfig).Alpha, 1)
-			return scaledElu(a, 1, 1/a)
+			return exponential(kernel.Exponential[float64]{Alpha: a, Gamma: 1, Inner: 1 / a})
 		},
 	}.ops()
 	list[0].Check = func(c *Call) error {

@@ -15,30 +15,17 @@ func leakyRelu() []*Op {
 		name: "LeakyRelu", doc: "x where positive, alpha·x elsewhere.", since: []int{1, 6, 16}, attrs: LeakyReluConfig{},
 		of: func(c Config) pointwise {
 			a := orFloat(c.(LeakyReluConfig).Alpha, float64(float32(0.01)))
-			p := slopes("x", leaky(float32(a)), leaky(a), leakyGrad(float32(a)), leakyGrad(a))
-			if a <= 1 {
-				p.f32 = blocked(leakyBlock(float32(a)))
+			p := pointwise{
+				f32:  func(p *kernel.Pool, dst, x []float32) { kernel.LeakyRelu(p, float32(a), dst, x) },
+				f64:  func(p *kernel.Pool, dst, x []float64) { kernel.LeakyRelu(p, a, dst, x) },
+				g32:  func(p *kernel.Pool, dx, dy, at []float32) { kernel.LeakyReluGrad(p, float32(a), dx, dy, at) },
+				g64:  func(p *kernel.Pool, dx, dy, at []float64) { kernel.LeakyReluGrad(p, a, dx, dy, at) },
+				need: "y", act: kernel.Activation{Kind: kernel.ActLeakyRelu, Alpha: a},
 			}
-			p.act = kernel.Activation{Kind: kernel.ActLeakyRelu, Alpha: a}
+			if a < 0 {
+				p.need = "x"
+			}
 			return p
 		},
 	}.ops()
-}
-
-func leaky[T kernel.Float](a T) func(x T) T {
-	return func(x T) T {
-		if x < 0 {
-			return a * x
-		}
-		return x
-	}
-}
-
-func leakyGrad[T kernel.Float](a T) func(dy, x T) T {
-	return func(dy, x T) T {
-		if x > 0 {
-			return dy
-		}
-		return a * dy
-	}
 }

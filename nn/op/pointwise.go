@@ -9,7 +9,7 @@ import (
 )
 
 // pointwise is a function that maps each element by itself, with the attributes of a call filled
-// in. Only f is required; what else is set is faster or serves more types.
+// in. f is required, or f32 and f64; what else is set is faster or serves more types.
 type pointwise struct {
 	f   func(x float64) float64
 	f32 func(p *kernel.Pool, dst, src []float32)

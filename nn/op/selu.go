@@ -1,5 +1,7 @@
 package op
 
+import "github.com/graft-ml/graft/internal/kernel"
+
 // SeluConfig has the attributes of Selu; nil is the self-normalizing value of the version.
 type SeluConfig struct {
 	Alpha *float32 `onnx:"alpha"`
@@ -14,7 +16,8 @@ func selu() []*Op {
 		name: "Selu", doc: "gamma·x where positive, gamma·alpha·(e^x − 1) elsewhere.", since: []int{1, 6, 22}, attrs: SeluConfig{},
 		of: func(c Config) pointwise {
 			cfg := c.(SeluConfig)
-			return scaledElu(orFloat(cfg.Alpha, 1.67326319217681884765625), orFloat(cfg.Gamma, 1.05070102214813232421875), 1)
+			return exponential(kernel.Exponential[float64]{
+				Alpha: orFloat(cfg.Alpha, 1.67326319217681884765625), Gamma: orFloat(cfg.Gamma, 1.05070102214813232421875), Inner: 1})
 		},
 	}.ops()
 	list[0].Check = func(c *Call) error {

@@ -25,6 +25,7 @@ func main() {
 	}
 	if *part == "fused" {
 		activations()
+		bentLines()
 		lstm()
 		layerRows()
 		Generate()

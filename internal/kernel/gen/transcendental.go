@@ -56,7 +56,15 @@ const integers = 3 << 22
 
 // exp spoils x. With n = round(x/ln 2), exp(x) = 2ⁿ·exp(x - n·ln 2).
 func exp(x vec) vec {
-	n := constant(89)
+	n, r := reducedExp(x)
+	addC(f8(1), r, r)
+	scale(n, r)
+	return r
+}
+
+// reducedExp is n = round(x/ln 2) and r = exp(x - n·ln 2) - 1; it spoils x.
+func reducedExp(x vec) (n, r vec) {
+	n = constant(89)
 	VMINPS(x, n, x) // in this order NaN stays
 	VMAXPS(x, constant(-104), x)
 	setC(f8(integers), n)
@@ -65,11 +73,9 @@ func exp(x vec) vec {
 	fnma231C(f8(0.693359375), n, x)
 	fnma231C(f8(-2.12194440e-4), n, x)
 	z := squared(x)
-	r := inPairs(x, z, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+	r = inPairs(x, z, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 	VFMADD213PS(x, z, r)
-	addC(f8(1), r, r)
-	scale(n, r)
-	return r
+	return n, r
 }
 
 // scale multiplies r by 2ⁿ, to infinity and the subnormal numbers; with eight lanes it takes two

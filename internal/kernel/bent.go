@@ -1,0 +1,120 @@
+package kernel
+
+import "math"
+
+// The activations of this file follow a line where x is positive and something else elsewhere;
+// Softplus is the smooth one of them. Their gradients look at the result y, whose sign is that of x.
+
+// LeakyRelu computes dst[i] = x[i], or alpha*x[i] below 0. dst may be x.
+func LeakyRelu[T Float](p *Pool, alpha T, dst, x []T) {
+	unary(p, dst, x, func(dst, x []T) { leakyInto(alpha, dst, x) })
+}
+
+// LeakyReluGrad multiplies dy by the derivative of LeakyRelu, alpha where y is not positive. y is
+// LeakyRelu's input, or where alpha is not negative its output. dx may be dy.
+func LeakyReluGrad[T Float](p *Pool, alpha T, dx, dy, y []T) {
+	unaryGrad(p, dx, dy, y, func(dx, dy, y []T) {
+		if simd && f32(dx, y) {
+			s := float32(alpha)
+			leakyGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s)
+			return
+		}
+		for i, v := range y {
+			if dx[i] = dy[i]; !(v > 0) {
+				dx[i] *= alpha
+			}
+		}
+	})
+}
+
+// Exponential is the function Gamma*x where x is positive and Gamma*Alpha*(exp(Inner*x) - 1)
+// elsewhere: Elu has Gamma and Inner 1, Selu has Inner 1, Celu has Gamma 1 and Inner 1/Alpha.
+type Exponential[T Float] struct{ Alpha, Gamma, Inner T }
+
+// Elu computes dst[i] = e(x[i]), in float32 to 3 units in the last place. dst may be x.
+func Elu[T Float](p *Pool, e Exponential[T], dst, x []T) {
+	unary(p, dst, x, func(dst, x []T) { e.into(dst, x) })
+}
+
+// EluGrad multiplies dy by the derivative of e where its value is y; Alpha and Gamma are not
+// negative. dx may be dy.
+func EluGrad[T Float](p *Pool, e Exponential[T], dx, dy, y []T) {
+	unaryGrad(p, dx, dy, y, func(dx, dy, y []T) {
+		left := e.Gamma * e.Alpha * e.Inner // the slope at 0 from the left
+		if simd && f32(dx, y) {
+			s := [3]float32{float32(e.Gamma), float32(left), float32(e.Inner)}
+			eluGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s[0])
+			return
+		}
+		for i, v := range y {
+			if v > 0 {
+				dx[i] = dy[i] * e.Gamma
+			} else {
+				dx[i] = dy[i] * (left + e.Inner*v)
+			}
+		}
+	})
+}
+
+// Softplus computes dst[i] = ln(1+exp(x[i])), in float32 to 4 units in the last place. dst may be x.
+func Softplus[T Float](p *Pool, dst, x []T) { unary(p, dst, x, softplusInto) }
+
+// SoftplusGrad multiplies dy by the derivative of Softplus, 1-exp(-y) where its value is y. dx may be dy.
+func SoftplusGrad[T Float](p *Pool, dx, dy, y []T) { unaryGrad(p, dx, dy, y, softplusGradInto) }
+
+// The functions below work on one thread; dst may be x, dx may be dy.
+
+func leakyInto[T Float](alpha T, dst, x []T) {
+	if simd && f32(dst, x) {
+		s := float32(alpha)
+		leakyVS(len(dst), &as32(dst)[0], &as32(x)[0], &s)
+		return
+	}
+	for i, v := range x {
+		if v < 0 {
+			v *= alpha
+		}
+		dst[i] = v
+	}
+}
+
+func (e Exponential[T]) into(dst, x []T) {
+	if simd && f32(dst, x) {
+		s := [3]float32{float32(e.Gamma), float32(e.Gamma * e.Alpha), float32(e.Inner)}
+		eluV(len(dst), &as32(dst)[0], &as32(x)[0], &s[0])
+		return
+	}
+	for i, v := range x {
+		if v > 0 {
+			dst[i] = e.Gamma * v
+		} else {
+			dst[i] = e.Gamma * e.Alpha * T(math.Expm1(float64(v*e.Inner)))
+		}
+	}
+}
+
+func softplusInto[T Float](dst, x []T) {
+	if simd && f32(dst, x) {
+		softplusV(len(dst), &as32(dst)[0], &as32(x)[0])
+		return
+	}
+	inBlocks(dst, x, func(dst, x, t []T) {
+		for i, v := range x {
+			t[i] = min(v, -v)
+		}
+		expInto(t, t)
+		for i, v := range x {
+			dst[i] = max(v, 0) + T(math.Log1p(float64(t[i])))
+		}
+	})
+}
+
+func softplusGradInto[T Float](dx, dy, y []T) {
+	if simd && f32(dx, y) {
+		softplusGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0])
+		return
+	}
+	for i, v := range y {
+		dx[i] = -dy[i] * T(math.Expm1(-float64(v)))
+	}
+}
