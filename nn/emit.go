@@ -26,6 +26,11 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 		w.bind(n, c, known, nil)
 		return nil
 	}
+	if c.Op.Items != nil && w.mode == walkLower && !allValues(c) {
+		if done, err := w.takeApart(n, c, in); done || err != nil {
+			return err
+		}
+	}
 	if !lowerable(c) {
 		return w.outsideGraph(n, c, in, known)
 	}
@@ -274,6 +279,8 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 	}
 	var err error
 	switch {
+	case b.item != nil:
+		b.node, err = b.item.Pack(w.expr)
 	case v.param != nil:
 		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, v.param.Tensor())
 		w.params[v.param] = b.node

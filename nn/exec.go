@@ -219,8 +219,15 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 func (w *walker) handOver(want []*Value, have map[*Value]dtype.Value) []*Value {
 	set := map[*Value]bool{}
 	var list []*Value
-	add := func(v *Value) {
+	var add func(v *Value)
+	add = func(v *Value) {
 		if v == nil || set[v] || v.param != nil || w.env[v] == nil {
+			return
+		}
+		if w.env[v].item != nil && w.demanded[v] == nil { // taken apart again, from what it was made of
+			for _, x := range v.producer.reads() {
+				add(x)
+			}
 			return
 		}
 		if _, ok := have[v]; ok {

@@ -25,6 +25,7 @@ type binding struct {
 	known op.Known
 	node  *gorgonia.Node // made when asked for, see nodeOf
 	late  func() error   // emits the node that computes the value, see fuser
+	item  *op.Item       // what a container holds, where that is known before its value
 	open  bool           // known, but only for the sizes of this lowering: it was computed from a symbolic shape
 	soft  bool           // rests on what a file declares, which may be wrong, rather than on inference
 }

@@ -48,6 +48,6 @@ func concatFromSequence() *Op {
 			}
 			return []dtype.Value{out}, err
 		},
-		GradMissing: notThroughSequences, Pinned: "a sequence",
+		Items: concatItems, Pinned: "a sequence",
 	}
 }

@@ -41,6 +41,11 @@ type Op struct {
 	// which have no flat storage. nil beside a Kernel: the operator does not take those.
 	Strings func(c *Call, in []dtype.Value) ([]dtype.Value, error)
 
+	// Items stands in for Func where containers hold nodes of an expression graph: it picks, puts
+	// together and takes apart. nil: the operator takes containers as whole values, through which no
+	// gradient passes.
+	Items func(c *Call, in []Item) ([]Item, error)
+
 	// Grad returns the gradient of every input (nil: none) from inputs, outputs and output
 	// gradients. in and dout hold nil for what is absent; out has the hidden outputs behind the formal ones.
 	Grad func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)

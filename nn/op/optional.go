@@ -1,6 +1,10 @@
 package op
 
-import "github.com/graft-ml/graft/nn/dtype"
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
 
 // OptionalConfig has the attribute of Optional: the type of the value when there is none.
 type OptionalConfig struct {
@@ -11,10 +15,12 @@ type OptionalConfig struct {
 func (OptionalConfig) Op() *Op { return standard("", "Optional") }
 
 func optionalOps() []*Op {
-	const gradMissing = "gradients do not flow through optionals"
 	return []*Op{
 		{Name: "Optional", Since: []int{15}, Doc: "An optional that holds the input, or nothing.",
-			In: "input? V", Out: "output O", Attrs: OptionalConfig{}, GradMissing: gradMissing, Pinned: "an optional",
+			In: "input? V", Out: "output O", Attrs: OptionalConfig{}, Pinned: "an optional",
+			Items: func(c *Call, in []Item) ([]Item, error) {
+				return []Item{{Type: c.Out[0], Items: slices.Clone(in[:min(len(in), 1)])}}, nil
+			},
 			Infer: func(c *Call) ([]Type, error) {
 				t := c.Config.(OptionalConfig).Type
 				if c.Has(0) {
@@ -25,11 +31,7 @@ func optionalOps() []*Op {
 				return []Type{{Kind: Optional, Elem: &t}}, nil
 			},
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
-				e := *c.Out[0].Elem
-				o := &dtype.Optional{Elem: e.DType, Seq: e.Kind == Sequence}
-				if o.Seq && e.Elem != nil {
-					o.Elem = e.Elem.DType
-				}
+				o := emptyOptional(*c.Out[0].Elem)
 				if len(in) > 0 && in[0] != nil {
 					o.Item = in[0]
 				}
@@ -37,6 +39,10 @@ func optionalOps() []*Op {
 			}},
 		{Name: "OptionalHasElement", Since: []int{15, 18}, Doc: "Whether an optional holds a value. Other values count as held.",
 			In: "input? O", Out: "output bool", NoGrad: boolResult, Pinned: "an optional",
+			Items: func(c *Call, in []Item) ([]Item, error) {
+				has := c.Has(0) && (in[0].Type.Kind != Optional || len(in[0].Items) > 0)
+				return []Item{{Type: Shaped(dtype.Bool), Value: dtype.Scalar(has)}}, nil
+			},
 			Infer: func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Bool)}, nil },
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				has := len(in) > 0 && in[0] != nil
@@ -48,7 +54,16 @@ func optionalOps() []*Op {
 				return []dtype.Value{dtype.Scalar(has)}, nil
 			}},
 		{Name: "OptionalGetElement", Since: []int{15, 18}, Doc: "The value that an optional holds. Other values are passed on.",
-			In: "input O", Out: "output V", GradMissing: gradMissing, Pinned: "an optional",
+			In: "input O", Out: "output V", Pinned: "an optional",
+			Items: func(c *Call, in []Item) ([]Item, error) {
+				switch {
+				case in[0].Type.Kind != Optional:
+					return in[:1], nil
+				case len(in[0].Items) == 0:
+					return nil, c.Errorf("the optional is empty")
+				}
+				return in[0].Items, nil
+			},
 			Infer: func(c *Call) ([]Type, error) {
 				if v, err := c.Value(0); err == nil {
 					if o, ok := v.(*dtype.Optional); ok && o.Item != nil {
@@ -71,4 +86,13 @@ func optionalOps() []*Op {
 				return []dtype.Value{o.Item}, nil
 			}},
 	}
+}
+
+// emptyOptional is an optional without a value, of the given type.
+func emptyOptional(e Type) *dtype.Optional {
+	o := &dtype.Optional{Elem: e.DType, Seq: e.Kind == Sequence}
+	if o.Seq && e.Elem != nil {
+		o.Elem = e.Elem.DType
+	}
+	return o
 }

@@ -7,10 +7,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// notThroughSequences is why the operators on sequences have no gradient: Gorgonia's gradients
-// are tensors.
-const notThroughSequences = "gradients do not flow through sequences"
-
 // seqType is a sequence of elem.
 func seqType(elem Type) Type { return Type{Kind: Sequence, Elem: &elem} }
 
@@ -85,6 +81,7 @@ func sequenceOps() []*Op {
 	index := Where{"I": Indices}
 	list := []*Op{
 		{Name: "SequenceEmpty", Doc: "A sequence without elements.", Out: "output S", Attrs: SequenceEmptyConfig{}, NoGrad: "constant",
+			Items: func(c *Call, _ []Item) ([]Item, error) { return []Item{{Type: c.Out[0]}}, nil },
 			Infer: func(c *Call) ([]Type, error) {
 				return []Type{seqType(Type{DType: c.Config.(SequenceEmptyConfig).DType, Unranked: true})}, nil
 			},
@@ -93,11 +90,14 @@ func sequenceOps() []*Op {
 			}},
 		{Name: "SequenceConstruct", Doc: "A sequence of the inputs.", In: "inputs* T", Out: "output_sequence S",
 			Infer: inferSequenceConstruct,
+			Items: func(c *Call, in []Item) ([]Item, error) {
+				return []Item{{Type: c.Out[0], Items: slices.Clone(in)}}, nil
+			},
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				return []dtype.Value{&dtype.Sequence{Elem: dtype.DTypeOf(in[0]), Items: slices.Clone(in)}}, nil
 			}},
 		{Name: "SequenceAt", Doc: "One element of a sequence.", In: "input_sequence S, position I", Out: "tensor T", Where: index,
-			Infer: inferSequenceAt,
+			Infer: inferSequenceAt, Items: sequenceAtItems,
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				s, err := sequenceOf(c, in, 0)
 				if err != nil {
@@ -121,10 +121,10 @@ func sequenceOps() []*Op {
 				}
 				return []Type{seqType(Type{DType: c.In[1].DType, Unranked: true})}, nil
 			},
-			Func: sequenceInsert},
+			Items: sequenceInsertItems, Func: sequenceInsert},
 		{Name: "SequenceErase", Doc: "A sequence without the element at the position, or without the last.",
 			In: "input_sequence S, position? I", Out: "output_sequence S", Where: index,
-			Infer: Same,
+			Infer: Same, Items: sequenceEraseItems,
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				s, err := sequenceOf(c, in, 0)
 				if err != nil {
@@ -139,7 +139,7 @@ func sequenceOps() []*Op {
 				}
 				return []dtype.Value{&dtype.Sequence{Elem: s.Elem, Items: slices.Delete(slices.Clone(s.Items), k, k+1)}}, nil
 			}},
-		{Name: "SequenceLength", Doc: "The number of elements of a sequence.", In: "input_sequence S", Out: "length int64", NoGrad: "a number of elements",
+		{Name: "SequenceLength", Doc: "The number of elements of a sequence.", In: "input_sequence S", Out: "length int64", NoGrad: "a number of elements", Items: sequenceLengthItems,
 			Infer: func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Int64)}, nil },
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				s, err := sequenceOf(c, in, 0)
@@ -151,9 +151,6 @@ func sequenceOps() []*Op {
 	}
 	for _, o := range list {
 		o.Since, o.Pinned = []int{11}, "a sequence"
-		if o.NoGrad == "" {
-			o.GradMissing = notThroughSequences
-		}
 	}
 	return list
 }

@@ -16,7 +16,7 @@ func sequenceMap() *Op {
 		Name: "SequenceMap", Since: []int{17},
 		Doc: "Applies a subgraph to each element of a sequence; further sequences go along, tensors are given to all.",
 		In:  "input_sequence S, additional_inputs* any", Out: "out_sequence* S", Attrs: SequenceMapConfig{},
-		Infer: inferSequenceMap, Func: runSequenceMap, GradMissing: notThroughSequences, Pinned: "a sequence",
+		Infer: inferSequenceMap, Func: runSequenceMap, Items: mapItems, Pinned: "a sequence",
 	}
 }
 

@@ -25,48 +25,61 @@ func splitToSequence() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{seqType(Type{DType: c.In[0].DType, Unranked: true})}, nil
 		},
-		Func: splitIntoSequence, GradMissing: notThroughSequences, Pinned: "a sequence",
+		Func: splitIntoSequence, Items: splitItems, Pinned: "a sequence",
 	}
 }
 
-func splitIntoSequence(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+// splitLengths are the axis that is cut and the lengths of the parts; drop says that they lose it.
+func splitLengths(c *Call, shape []int, split dtype.Value) (axis int, lengths []int, drop bool, err error) {
 	cfg := c.Config.(SplitToSequenceConfig)
-	shape := in[0].Shape()
-	axis, err := c.Axis(cfg.Axis, len(shape))
+	if axis, err = c.Axis(cfg.Axis, len(shape)); err != nil {
+		return 0, nil, false, err
+	}
+	length := shape[axis]
+	if split == nil {
+		return axis, slices.Repeat([]int{1}, length), cfg.KeepDims != nil && !*cfg.KeepDims, nil
+	}
+	d, ok := split.(*tensor.Dense)
+	if !ok {
+		return 0, nil, false, c.wantGot(1, "lengths", TypeOf(split))
+	}
+	if lengths, err = dtype.Ints(d); err != nil {
+		return 0, nil, false, err
+	}
+	if len(d.Shape()) == 0 {
+		each := lengths[0]
+		if each < 1 {
+			return 0, nil, false, c.Errorf("cannot split into parts of length %d", each)
+		}
+		lengths = nil
+		for at := 0; at < length; at += each {
+			lengths = append(lengths, min(each, length-at))
+		}
+	}
+	rest := length
+	for _, n := range lengths {
+		if rest -= n; n < 0 || rest < 0 {
+			break
+		}
+	}
+	if rest != 0 || slices.ContainsFunc(lengths, func(n int) bool { return n < 0 }) {
+		return 0, nil, false, c.Errorf("lengths %v do not fill an axis of length %d", lengths, length)
+	}
+	return axis, lengths, false, nil
+}
+
+func splitIntoSequence(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+	var split dtype.Value
+	if len(in) > 1 {
+		split = in[1]
+	}
+	axis, lengths, drop, err := splitLengths(c, in[0].Shape(), split)
 	if err != nil {
 		return nil, err
-	}
-	length, lengths := shape[axis], []int(nil)
-	drop := false
-	switch {
-	case len(in) < 2 || in[1] == nil:
-		lengths = slices.Repeat([]int{1}, length)
-		drop = cfg.KeepDims != nil && !*cfg.KeepDims
-	default:
-		d, ok := in[1].(*tensor.Dense)
-		if !ok {
-			return nil, c.wantGot(1, "lengths", TypeOf(in[1]))
-		}
-		if lengths, err = dtype.Ints(d); err != nil {
-			return nil, err
-		}
-		if len(d.Shape()) == 0 {
-			if lengths[0] < 1 {
-				return nil, c.Errorf("cannot split into parts of length %d", lengths[0])
-			}
-			each := lengths[0]
-			lengths = nil
-			for at := 0; at < length; at += each {
-				lengths = append(lengths, min(each, length-at))
-			}
-		}
 	}
 	seq := &dtype.Sequence{Elem: dtype.DTypeOf(in[0])}
 	at := 0
 	for _, n := range lengths {
-		if n < 0 || at+n > length {
-			return nil, c.Errorf("lengths %v do not fit an axis of length %d", lengths, length)
-		}
 		part, err := compute1(SliceConfig{Starts: []int{at}, Ends: []int{at + n}, Axes: []int{axis}}, 1, in[0])
 		if err == nil && drop {
 			part, err = compute1(SqueezeConfig{Axes: []int{axis}}, 1, part)
@@ -76,9 +89,6 @@ func splitIntoSequence(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		}
 		seq.Items = append(seq.Items, part)
 		at += n
-	}
-	if at != length {
-		return nil, c.Errorf("lengths %v do not fill an axis of length %d", lengths, length)
 	}
 	return []dtype.Value{seq}, nil
 }

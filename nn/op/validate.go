@@ -35,7 +35,7 @@ func Validate(o *Op) (err error) {
 	if o.Strings != nil && o.Kernel == nil {
 		return bad("Strings stands in for a Kernel, there is none")
 	}
-	if n := count(o.Grad != nil, o.NoGrad != "", o.GradMissing != ""); o.Lower == nil && n != 1 || n > 1 {
+	if n := count(o.Grad != nil, o.NoGrad != "", o.GradMissing != ""); o.Lower == nil && o.Items == nil && n != 1 || n > 1 {
 		return bad("want a gradient, why it is zero or why it is missing, got %d of them", n)
 	}
 	if (o.Couple == nil) == (o.Pinned == "") {

@@ -1,0 +1,94 @@
+package op
+
+import (
+	"errors"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Item is a value while a graph is lowered: a tensor, or a container that is taken apart, so that
+// gradients pass through what it holds.
+type Item struct {
+	Type  Type
+	Items []Item      // of a sequence or optional
+	Value dtype.Value // of a tensor that is known; nil: Node computes it
+	Node  func() (*gorgonia.Node, error)
+}
+
+// ErrWhole is the answer of Op.Items when containers cannot be taken apart.
+var ErrWhole = errors.New("the container cannot be taken apart")
+
+// ItemOf takes a container apart whose value is at hand. lower makes nodes of what it holds.
+func ItemOf(v dtype.Value, lower func(v dtype.Value) (*gorgonia.Node, error)) (Item, error) {
+	it := Item{Type: TypeOf(v)}
+	var held []dtype.Value
+	switch v := v.(type) {
+	case *dtype.Sequence:
+		held = v.Items
+	case *dtype.Optional:
+		if v.Item != nil {
+			held = []dtype.Value{v.Item}
+		}
+	case *tensor.Dense, *dtype.Strings:
+		it.Value = v
+		it.Node = func() (*gorgonia.Node, error) { return lower(v) }
+		return it, nil
+	default:
+		return it, ErrWhole
+	}
+	for _, x := range held {
+		k, err := ItemOf(x, lower)
+		if err != nil {
+			return it, err
+		}
+		it.Items = append(it.Items, k)
+	}
+	return it, nil
+}
+
+// Pack is the node of an item: a container is put together.
+func (it Item) Pack(g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
+	switch {
+	case it.Node != nil:
+		return it.Node()
+	case it.Value != nil:
+		return Const(g, it.Value)
+	case len(it.Items) == 0 && it.Type.Kind == Optional:
+		return Const(g, emptyOptional(*it.Type.Elem))
+	case len(it.Items) == 0:
+		return Const(g, &dtype.Sequence{Elem: it.Type.Elem.DType})
+	}
+	nodes := make(gorgonia.Nodes, len(it.Items))
+	for i, x := range it.Items {
+		var err error
+		if nodes[i], err = x.Pack(g); err != nil {
+			return nil, err
+		}
+	}
+	if it.Type.Kind == Optional {
+		return Apply1(OptionalConfig{}, nodes...)
+	}
+	return Apply1(Plain("SequenceConstruct"), nodes...)
+}
+
+// nodeItem is a tensor that a node computes.
+func nodeItem(n *gorgonia.Node) Item {
+	return Item{Type: NodeType(n), Node: func() (*gorgonia.Node, error) { return n, nil }}
+}
+
+// nodesOf are the nodes of the tensors that a sequence holds.
+func nodesOf(it Item) (gorgonia.Nodes, error) {
+	nodes := make(gorgonia.Nodes, len(it.Items))
+	for i, x := range it.Items {
+		if x.Node == nil {
+			return nil, ErrWhole
+		}
+		var err error
+		if nodes[i], err = x.Node(); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
