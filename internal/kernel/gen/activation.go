@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 )
 
@@ -53,27 +51,53 @@ func product(x, y vec) vec {
 
 func squared(x vec) vec { return product(x, x) }
 
-// normal is Φ(x) = (1 + erf(x/√2))/2.
+// normal is Φ(x) = 1/2 + an odd function of x, which a quotient of polynomials in x² gives to 1.5e-7.
+// From -5.35 downward it is 0.
 func normal(x vec) vec {
-	t := vector()
-	mulC(f8(1/math.Sqrt2), x, t)
-	e := erf(t)
-	half := constant(0.5)
-	VFMADD213PS(half, half, e)
-	return e
+	return half(x, 5.35,
+		[]float64{2.37157573e-08, 6.36823764e-06, 1.62264130e-04, 4.63898347e-03, 3.31484739e-02, 3.98942250e-01},
+		[]float64{1.22671550e-06, 7.18519786e-05, 1.84739809e-03, 2.82553390e-02, 2.49757065e-01, 1})
 }
 
-// geluGrad multiplies dy by the derivative of Gelu at x.
+// geluGrad multiplies dy by the derivative of Gelu at x, Φ(x) + x*φ(x): 1/2 + an odd function as well,
+// to 3.2e-7, and 0 from -5.8 downward.
 func geluGrad(args, _ []vec) vec {
-	dy, x := args[0], args[1]
-	z := squared(x)
-	mulC(f8(-0.5), z, z)
-	density := exp(z)
-	mulC(f8(1/math.Sqrt(2*math.Pi)), density, density)
-	VMULPS(x, density, density)
-	VADDPS(normal(x), density, density)
-	VMULPS(density, dy, dy)
-	return dy
+	slope := half(args[1], 5.8,
+		[]float64{1.92929240e-07, 3.59559413e-05, 1.92203550e-05, 1.42303064e-02, -3.09958658e-02, 7.97885361e-01},
+		[]float64{8.95241827e-06, 1.92036358e-04, 3.52303446e-03, 4.09802076e-02, 2.94494027e-01, 1})
+	VMULPS(slope, args[0], slope)
+	return slope
+}
+
+// half is 1/2 + x*p(x²)/q(x²) for x up to a limit either way. Beyond it stays as it is at the limit above,
+// and is 0 below. NaN stays.
+func half(x vec, limit float64, p, q []float64) vec {
+	near := constant(limit)
+	VMINPS(x, near, near)
+	VMAXPS(near, constant(-limit), near)
+	z := squared(near)
+	n := horner(z, p...)
+	VMULPS(near, n, n)
+	r := quotient(n, horner(z, q...))
+	addC(f8(0.5), r, r)
+	keep(compare(x, greaterOrUnordered, constant(-limit)), r)
+	return r
+}
+
+// quotient is n/d, d a number far from 0 and infinity. Dividing sixteen lanes takes longer than
+// multiplying by an estimate of 1/d and correcting the result once. It spoils n.
+func quotient(n, d vec) vec {
+	r := vector()
+	if !broadly() {
+		VDIVPS(d, n, r)
+		return r
+	}
+	inverse := vector()
+	VRCP14PS(d, inverse)
+	VMULPS(n, inverse, r)
+	VFNMADD231PS(r, d, n) // what is left of n
+	VFMADD231PS(n, inverse, r)
+	return r
 }
 
 const (
