@@ -275,7 +275,7 @@ func (st *stage) require(w *walker, v *Value, have map[*Value]dtype.Value) error
 	return nil
 }
 
-// needRows spares the stage what nobody reads of the results of its nodes.
+// needRows spares the stage what nobody reads of the results of its nodes, and what it would copy only.
 func (st *stage) needRows(w *walker, wrt []*Value) error {
 	var roots gorgonia.Nodes
 	var place []func(n *gorgonia.Node)
@@ -298,6 +298,9 @@ func (st *stage) needRows(w *walker, wrt []*Value) error {
 		}
 	}
 	roots, err := op.NeededRows(roots)
+	if err == nil {
+		roots, err = op.PackedHeads(roots)
+	}
 	for i := range roots {
 		place[i](roots[i])
 	}

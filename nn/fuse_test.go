@@ -174,7 +174,7 @@ func closeTo(got, want dtype.Value, tol float64) error {
 }
 
 func TestFusion(t *testing.T) {
-	for _, s := range slices.Concat(normSpellings(), activationSpellings(), linearSpellings(), attentionSpellings(), reorderSpellings(), lossSpellings()) {
+	for _, s := range slices.Concat(normSpellings(), activationSpellings(), linearSpellings(), attentionSpellings(), packedSpellings(), reorderSpellings(), lossSpellings()) {
 		t.Run(s.name, func(t *testing.T) {
 			for _, d := range []dtype.DType{dtype.Float64, dtype.Float32} {
 				g := s.graph(t, d)

@@ -45,7 +45,7 @@ func TestFusionOfModels(t *testing.T) {
 			}
 		})
 	}
-	for _, o := range []string{"HeadAttention", "Gelu", "LayerNormalization", "Gemm"} {
+	for _, o := range []string{"PackedAttention", "Gelu", "LayerNormalization", "Gemm"} {
 		if found[o] == 0 {
 			t.Errorf("no %s in any model: the patterns of today's exporters are not recognized", o)
 		}

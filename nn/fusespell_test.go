@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -222,6 +223,60 @@ func attentionSpellings() []spelling {
 		{"many tiles", "1,2,300,4 1,2,700,4 1,2,700,6", func(s speller, in ...*nn.Value) *nn.Value {
 			return s.on("MatMul", soft(s, s.on("MatMul", in[0], s.turn(in[1], 0, 1, 3, 2))), in[2])
 		}, "HeadAttention"},
+	}
+}
+
+// packedSpellings are attention whose queries, keys and values come from one tensor.
+func packedSpellings() []spelling {
+	attend := func(s speller, q, k, v *nn.Value) *nn.Value {
+		scores := s.on("Mul", s.on("MatMul", q, s.turn(k, 0, 1, 3, 2)), 0.5)
+		return s.on("MatMul", s.on("Softmax", s.on("Add", scores, s.weight("mask", 5, 5))), v)
+	}
+	join := func(s speller, y *nn.Value) *nn.Value {
+		return s.on("Reshape", s.turn(y, 0, 2, 1, 3), []int{0, 0, -1})
+	}
+	third := func(s speller, x *nn.Value, axis, i int) *nn.Value {
+		return s.Node(op.GatherConfig{Axis: axis}, x, s.Const("index", dtype.Scalar(int64(i)))).Out(0)
+	}
+	split := func(s speller, x *nn.Value, axis, size int) *nn.Node {
+		return s.NodeN(op.SplitConfig{Axis: axis}, 3, x, s.Ints("sizes", size, size, size))
+	}
+	return []spelling{
+		{"parts unbound", "3,5,24", func(s speller, in ...*nn.Value) *nn.Value {
+			x := split(s, s.turn(s.on("Reshape", in[0], []int{-1, 5, 3, 2, 4}), 2, 0, 3, 1, 4), 0, 1)
+			one := func(i int) *nn.Value { return s.on("Squeeze", x.Out(i), []int{0}) }
+			return join(s, attend(s, one(0), one(1), one(2)))
+		}, "PackedAttention Reshape"},
+		{"parts picked, values first", "3,5,24", func(s speller, in ...*nn.Value) *nn.Value {
+			x := s.turn(s.on("Reshape", in[0], []int{-1, 5, 3, 2, 4}), 2, 0, 3, 1, 4)
+			return attend(s, third(s, x, 0, -1), third(s, x, 0, 1), third(s, x, 0, 0))
+		}, "PackedAttention"},
+		{"parts cut, then heads", "3,5,24", func(s speller, in ...*nn.Value) *nn.Value {
+			x := split(s, in[0], 2, 8)
+			one := func(i int) *nn.Value { return s.turn(s.on("Reshape", x.Out(i), []int{0, 0, 2, 4}), 0, 2, 1, 3) }
+			return join(s, attend(s, one(0), one(1), one(2)))
+		}, "PackedAttention Reshape"},
+		{"heads, then parts", "3,5,24", func(s speller, in ...*nn.Value) *nn.Value {
+			x := s.turn(s.on("Reshape", in[0], []int{0, 0, 2, 12}), 0, 2, 1, 3)
+			one := func(i int) *nn.Value { return s.on("Slice", x, []int{4 * i}, []int{4*i + 4}, []int{3}) }
+			return attend(s, one(0), one(1), one(2))
+		}, "PackedAttention"},
+		{"rows come first", "5,3,24", func(s speller, in ...*nn.Value) *nn.Value {
+			x := s.turn(s.on("Reshape", in[0], []int{5, 3, 3, 2, 4}), 2, 1, 3, 0, 4)
+			return attend(s, third(s, x, 0, 0), third(s, x, 0, 1), third(s, x, 0, 2))
+		}, "PackedAttention"},
+		{"keys are the values", "3,5,16", func(s speller, in ...*nn.Value) *nn.Value {
+			x := s.turn(s.on("Reshape", in[0], []int{-1, 5, 2, 2, 4}), 2, 0, 3, 1, 4)
+			return attend(s, third(s, x, 0, 0), third(s, x, 0, 1), third(s, x, 0, 1))
+		}, "Gather Gather Gather HeadAttention Reshape Transpose"},
+		{"more than three parts", "3,5,32", func(s speller, in ...*nn.Value) *nn.Value {
+			x := s.turn(s.on("Reshape", in[0], []int{-1, 5, 4, 2, 4}), 2, 0, 3, 1, 4)
+			return attend(s, third(s, x, 0, 0), third(s, x, 0, 1), third(s, x, 0, 2))
+		}, "Gather Gather Gather HeadAttention Reshape Transpose"},
+		{"depth turned", "3,5,24", func(s speller, in ...*nn.Value) *nn.Value {
+			x := s.turn(s.on("Reshape", in[0], []int{-1, 5, 3, 4, 2}), 2, 0, 4, 1, 3)
+			return attend(s, third(s, x, 0, 0), third(s, x, 0, 1), third(s, x, 0, 2))
+		}, "Gather Gather Gather HeadAttention Reshape Transpose"},
 	}
 }
 

@@ -19,6 +19,11 @@ type HeadStrides struct{ Batch, Head, Row int }
 
 func (s HeadStrides) at(batch, head int) int { return batch*s.Batch + head*s.Head }
 
+// MultiplyAdds counts those of AttentionForward; AttentionBackward takes twice as many.
+func (a *Attention) MultiplyAdds() int64 {
+	return int64(a.Batch) * int64(a.Heads) * int64(a.Rows) * int64(a.Keys) * int64(a.Depth+a.Width)
+}
+
 // attentionTile is how many scores are computed together: they stay in the second cache level
 // while softmax and the product with V go over them.
 const attentionTile = 48 << 10

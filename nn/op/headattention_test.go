@@ -3,6 +3,7 @@ package op_test
 import (
 	"testing"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/optest"
 )
@@ -24,6 +25,25 @@ func TestHeadAttention(t *testing.T) {
 	optest.Fails(t, optest.Case{Name: "heads", Config: op.HeadAttentionConfig{Scale: 1}, In: values(q, optest.Rand(2, 2, 1, 6, 5), v)})
 	optest.Fails(t, optest.Case{Name: "mask", Config: op.HeadAttentionConfig{Scale: 1}, In: values(q, k, v, optest.Rand(4, 5, 6))})
 	optest.Fails(t, optest.Case{Name: "rank", Config: op.HeadAttentionConfig{Scale: 1}, In: values(q, k, optest.Rand(3, 6, 2))})
+}
+
+// TestPackedAttention: parts in turn, and the parts of each head in turn with rows in front of heads.
+func TestPackedAttention(t *testing.T) {
+	const pinned = "heads and rows are pinned"
+	layout := func(batch, head, row int) kernel.Attention {
+		s := kernel.HeadStrides{Batch: batch, Head: head, Row: row}
+		return kernel.Attention{Batch: 2, Heads: 3, Rows: 4, Keys: 4, Depth: 5, Width: 5, Scale: 0.4, Q: s, K: s, V: s}
+	}
+	inTurn, ofHeads := layout(60, 20, 5), layout(180, 15, 45)
+	inTurn.Y = inTurn.Q
+	ofHeads.Y, ofHeads.Mask = kernel.HeadStrides{Batch: 60, Head: 5, Row: 15}, [4]int{0, 0, 4, 1}
+	optest.Run(t,
+		optest.Case{Name: "parts in turn", Config: op.PackedAttentionConfig{Layout: inTurn, From: [3]int{0, 240, 120}},
+			In: values(optest.Rand(1, 3, 2, 3, 4, 5)), NoCut: pinned},
+		optest.Case{Name: "parts of heads, a mask", Config: op.PackedAttentionConfig{Layout: ofHeads, From: [3]int{0, 5, 10}, RowsY: true},
+			In: values(optest.Rand(1, 2, 4, 3, 15), optest.Rand(2, 4, 4)), NoCut: pinned},
+	)
+	optest.Fails(t, optest.Case{Name: "elements", Config: op.PackedAttentionConfig{Layout: inTurn}, In: values(optest.Rand(1, 2, 3, 4, 5))})
 }
 
 func TestLinear(t *testing.T) {

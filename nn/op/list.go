@@ -101,6 +101,8 @@ func all() []*Op {
 		not(),
 		oneHot(),
 		oneHotEncoder(),
+		packedAttention(),
+		packedAttentionGradOp(),
 		pad(),
 		padGradOp(),
 		pow(),
