@@ -5,7 +5,7 @@ func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
 	w := s.window()
 	in, out, ker := w.in.size(), w.out.size(), w.ker.size()
 	if w.whole() {
-		s.planes(p, &w, func(i int) { y[i] = sum(x[i*in:][:in]) / T(in) })
+		p.Range(s.N*s.C, planeGrain(4*in), func(lo, hi int) { rowMeans(hi-lo, in, x[lo*in:], y[lo:]) })
 		return
 	}
 	if single[T]() && out > 0 && w.quarters() {

@@ -49,6 +49,10 @@ func BinaryRow[T Float](p *Pool, op BinaryOp, rows, cols int, dst, a, b []T) {
 func BinaryCol[T Float](p *Pool, op BinaryOp, rows, cols int, dst, a, b []T) {
 	dst, a, b = dst[:rows*cols], a[:rows*cols], b[:rows]
 	p.Range(rows, cdiv(elementGrain, max(cols, 1)), func(lo, hi int) {
+		if op == OpMul {
+			rowProducts(hi-lo, cols, a[lo*cols:], b[lo:], dst[lo*cols:])
+			return
+		}
 		for r := lo; r < hi; r++ {
 			binaryVS(op, dst[r*cols:][:cols], a[r*cols:][:cols], b[r])
 		}

@@ -1,6 +1,6 @@
 package kernel
 
-// Bottleneck is a depthwise 3×3 convolution with a pointwise one before it, behind it, or both: the block that
+// Bottleneck is a depthwise convolution of 3×3 or 5×5 with a pointwise one before it, behind it, or both: the block that
 // MobileNets are made of. Run as one, the first computes a few channels at a time, which the second reads in the
 // nearest cache; what the third reads has not left the second cache level.
 //
@@ -43,11 +43,11 @@ func NewBottleneck(layers ...*ConvShape) *Bottleneck {
 	if len(all) == 2 && all[1].pointwise() {
 		project, all = &all[1], all[:1]
 	}
-	if expand == nil && project == nil || len(all) != 1 || all[0].og != 1 || !planesFit(&all[0]) {
+	if expand == nil && project == nil || len(all) != 1 || all[0].og != 1 || !windowsFit(&all[0]) {
 		return nil
 	}
 	g := &all[0]
-	b := &Bottleneck{n: g.n, steps: planSteps(g, false), channels: g.oc, in: g.in.size(), out: g.out.size(), work: 9 * g.n * g.oc * g.out.size()}
+	b := &Bottleneck{n: g.n, steps: planSteps(g, false), channels: g.oc, in: g.in.size(), out: g.out.size(), work: g.ker.size() * g.n * g.oc * g.out.size()}
 	groups := cdiv(b.n, cdiv(bottleneckColumns, b.out))
 	b.images = cdiv(b.n, groups)
 	if expand != nil {

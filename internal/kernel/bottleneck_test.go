@@ -47,6 +47,9 @@ func TestBottleneck(t *testing.T) {
 					stride := []int{1 + i%2, 1 + i%2}
 					expand := convolution(n, c[0], c[1], 1, in, one, one, one, none)
 					depth := convolution(n, c[1], c[1], c[1], in, []int{3, 3}, stride, one, one)
+					if i%2 == n%4 {
+						depth = convolution(n, c[1], c[1], c[1], in, []int{5, 5}, stride, one, []int{2, 2})
+					}
 					project := convolution(n, c[1], c[2], 1, depth.Out, one, one, one, none)
 					all := []*ConvShape{expand, depth, project}
 					for k, layers := range [][]*ConvShape{all, all[:2], all[1:]} {
@@ -85,7 +88,7 @@ func TestNoBottleneck(t *testing.T) {
 		"four":              {pointwise, depth, pointwise, depth},
 		"strided":           {convolution(2, 4, 4, 1, []int{16, 16}, one, []int{2, 2}, one, none), depth},
 		"grouped":           {convolution(2, 4, 4, 2, in, one, one, one, none), depth},
-		"more than 3×3":     {pointwise, convolution(2, 4, 4, 4, in, []int{5, 5}, one, one, []int{2, 2})},
+		"more than 5×5":     {pointwise, convolution(2, 4, 4, 4, in, []int{7, 7}, one, one, []int{3, 3})},
 		"more outputs":      {pointwise, convolution(2, 4, 8, 4, in, []int{3, 3}, one, one, one)},
 		"one channel":       {convolution(2, 1, 1, 1, in, []int{3, 3}, one, one, one), convolution(2, 1, 2, 1, in, one, one, one, none)},
 		"not of the result": {convolution(2, 4, 4, 1, []int{4, 16}, one, one, one, none), depth},

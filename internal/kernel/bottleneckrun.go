@@ -49,6 +49,11 @@ func (r *bottleneckRun) deepen(group, p0, p1 int, d []float32) {
 		for q := range images {
 			r.planes(first, q, c, rows, min(p1*tileRows, r.channels)-c, from[q*xImage:], xPlane, d)
 		}
+		if r.project != nil && !r.deep.none() {
+			for i := range rows {
+				r.deep.row(d[(c+i)*r.project.from:][:images*r.out], c+i, 0)
+			}
+		}
 	}
 }
 
@@ -77,17 +82,13 @@ func (r *bottleneckRun) planes(first, q, c, rows, left int, from []float32, xPla
 		room := r.project.from
 		d = d[c*room+q*r.out:]
 		r.depth.call(rows, c, from, xPlane, d, room)
-		for i := 0; i < rows && !r.deep.none(); i++ {
-			r.deep.row(d[i*room:][:r.out], c+i, 0)
-		}
 		return
 	}
 	depth, lo := r.depth, (first+q)*r.channels+c
 	depth.x, depth.first, depth.planeX = from, lo, xPlane
 	depth.run(lo, lo+rows, lo+left)
-	for i := 0; i < rows && !r.deep.none(); i++ {
-		at := (lo + i) * r.out
-		r.deep.row(r.y[at:][:r.out], c+i, at)
+	if at := lo * r.out; !r.deep.none() {
+		r.deep.row(r.y[at:][:rows*r.out], c, at)
 	}
 }
 

@@ -69,6 +69,8 @@ var convShapes = []*ConvShape{
 	convolution(3, 20, 8, 1, []int{6, 25}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
 	convolution(2, 16, 24, 1, []int{5, 36}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
 	convolution(5, 8, 3, 1, []int{1, 1}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
+	convolution(5, 12, 20, 1, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{0, 0}),
+	convolution(3, 40, 40, 40, []int{7, 5}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{2, 2}),
 	convolution(2, 3, 10, 1, []int{4, 2, 6}, []int{1, 1, 1}, []int{1, 2, 2}, []int{1, 1, 1}, []int{0, 0, 0}),
 	convolution(2, 4, 4, 1, []int{12, 12}, []int{1, 1}, []int{3, 2}, []int{1, 1}, []int{0, 0}),
 	convolution(1, 3, 8, 1, []int{30, 30}, []int{7, 7}, []int{2, 2}, []int{1, 1}, []int{3, 3}),

@@ -12,15 +12,15 @@ func ConvPacks[T Float](s *ConvShape) bool {
 	if !has(convGroup) || !single[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {
 		return false
 	}
-	return planesFit(&g) || !g.planar()
+	return windowsFit(&g) || !g.planar()
 }
 
 // PackConv prepares weights, and scale and shift of e, in memory of scratch if that is not nil.
 func PackConv[T Float](p *Pool, s *ConvShape, w []T, e Epilogue[T], scratch Scratch[T]) *ConvWeights[T] {
 	g := s.geometry()
 	if g.planar() {
-		c := &ConvWeights[T]{take(scratch, 9*g.oc), take(scratch, g.oc)}
-		scaleChannels(9, w, e.Scale, c.weights)
+		c := &ConvWeights[T]{take(scratch, g.ker.size()*g.oc), take(scratch, g.oc)}
+		scaleChannels(g.ker.size(), w, e.Scale, c.weights)
 		clear(c.shift[copy(c.shift, e.Shift):])
 		return c
 	}

@@ -14,42 +14,52 @@ func tapsFlatY(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //go:noescape
 func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
 
-// depthPlanesY1 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes3Y1 convolves planes, each with 9 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
-func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+func depthPlanes3Y1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 
-// maxPlanesY1 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes5Y1 convolves planes, each with 25 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 25 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanes5Y1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// maxPlanesY1 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
 
-// maxTapsY1 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// maxTapsY1 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxTapsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
 
-// planeSumsY1 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// planeSumsY1 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func planeSumsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
 
-// depthPlanesY2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes3Y2 convolves planes, each with 9 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
-func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+func depthPlanes3Y2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 
-// maxPlanesY2 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes5Y2 convolves planes, each with 25 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 25 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanes5Y2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// maxPlanesY2 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
 
-// maxTapsY2 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// maxTapsY2 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxTapsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
 
-// planeSumsY2 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// planeSumsY2 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 4, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func planeSumsY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
@@ -64,42 +74,52 @@ func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //go:noescape
 func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
 
-// depthPlanesZ1 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes3Z1 convolves planes, each with 9 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
-func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+func depthPlanes3Z1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 
-// maxPlanesZ1 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes5Z1 convolves planes, each with 25 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 25 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanes5Z1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// maxPlanesZ1 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
 
-// maxTapsZ1 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// maxTapsZ1 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxTapsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
 
-// planeSumsZ1 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// planeSumsZ1 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func planeSumsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)
 
-// depthPlanesZ2 convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes3Z2 convolves planes, each with 9 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
-func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+func depthPlanes3Z2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 
-// maxPlanesZ2 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// depthPlanes5Z2 convolves planes, each with 25 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 25 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+//
+//go:noescape
+func depthPlanes5Z2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
+
+// maxPlanesZ2 finds the maxima of windows, NaN where a window holds one, -Inf where it is empty. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int)
 
-// maxTapsZ2 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// maxTapsZ2 finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func maxTapsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, taps *uint8)
 
-// planeSumsZ2 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, nine of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
+// planeSumsZ2 adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 8, with stride 2; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
 //go:noescape
 func planeSumsZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, sum *float32)

@@ -12,7 +12,11 @@ func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 	panic(noAssembly)
 }
 
-func depthPlanesY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+func depthPlanes3Y1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthPlanes5Y1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
@@ -28,7 +32,11 @@ func planeSumsY1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 	panic(noAssembly)
 }
 
-func depthPlanesY2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+func depthPlanes3Y2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthPlanes5Y2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
@@ -52,7 +60,11 @@ func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 	panic(noAssembly)
 }
 
-func depthPlanesZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+func depthPlanes3Z1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthPlanes5Z1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
@@ -68,7 +80,11 @@ func planeSumsZ1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow
 	panic(noAssembly)
 }
 
-func depthPlanesZ2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+func depthPlanes3Z2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthPlanes5Z2(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 

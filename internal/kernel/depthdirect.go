@@ -82,6 +82,7 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 	clean(l, batch, piece)
 	base := at.image*d.outputs*d.planeY + ph.first + at.z*ph.step[0] + at.y*ph.step[1] + at.x*ph.step[2]
 	clip, act := d.e.bounds()
+	whole, done := at.rows*at.cols == d.planeY, lo
 	inputs, loaded, end := d.outputs/d.multiple, 0, 0 // the channels that are loaded
 	for c := lo; c < hi; c++ {
 		from := c / d.multiple
@@ -115,10 +116,17 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 			tapsOf(n, x, w.off, weights, t, shift, clip)
 			store(1, t, 0, w.runs, y, 0, nil, nil)
 		}
-		if act.Kind != ActDefault {
+		switch {
+		case act.Kind == ActDefault:
+		case !whole:
 			for _, r := range w.runs {
 				activate(act, y[r.to:][:r.n])
 			}
+		case from == end-1 && (c+1)%d.multiple == 0 || c == hi-1: // all planes of the channels that were loaded
+			for i := range at.images {
+				activateBlocks(act, d.y[(at.image+i)*d.outputs*d.planeY+done*d.planeY:][:(c+1-done)*d.planeY])
+			}
+			done = c + 1
 		}
 	}
 }
@@ -157,7 +165,7 @@ func depthDirect[T Float]() bool { return simd && single[T]() }
 
 // depthForward is a convolution in which every output channel sees one input channel.
 func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
-	if planesFit(g) {
+	if windowsFit(g) {
 		depthPlanesForward(p, g, x, w, e, y, scratch)
 		return
 	}
@@ -176,7 +184,7 @@ func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T,
 // depthBackwardData is the gradient by data where every input channel has one output channel.
 func depthBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T, scratch Scratch[T]) {
 	turned := func() []T { return turnedPoints(g.oc, g.ker.size(), w, scratch) }
-	if back := g.turned(); g.stride.size() == 1 && planesFit(&back) {
+	if back := g.turned(); g.stride.size() == 1 && windowsFit(&back) {
 		depthPlanesForward(p, &back, dy, turned(), Epilogue[T]{}, dx, scratch)
 		return
 	}

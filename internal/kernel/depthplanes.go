@@ -24,7 +24,7 @@ func turnedPoints[T Float](channels, points int, w []T, scratch Scratch[T]) []T 
 	return t
 }
 
-// depthPlanes is a depthwise 3×3 convolution plane by plane.
+// depthPlanes is a depthwise convolution of 3×3 or 5×5 plane by plane.
 type depthPlanes struct {
 	*planeSteps
 	inputs, outputs int // all channels
@@ -34,7 +34,7 @@ type depthPlanes struct {
 }
 
 // newDepthPlanes lacks x and y yet. It finishes what it computes as e says, which has no scale and whose shift is
-// given apart, but for what it returns.
+// given apart, but for what it returns, the same for all channels.
 func newDepthPlanes(s *planeSteps, inputs, outputs int, w, shift []float32, e Epilogue[float32]) (depthPlanes, Epilogue[float32]) {
 	clip, later := e.bounds()
 	rest := Epilogue[float32]{Add: e.Add, Act: later}
@@ -48,12 +48,12 @@ func newDepthPlanes(s *planeSteps, inputs, outputs int, w, shift []float32, e Ep
 	return depthPlanes{planeSteps: s, inputs: inputs, outputs: outputs, planeX: s.in.size(), w: w, shift: shift, clip: clip[:]}, rest
 }
 
-// depthPlanesForward computes y = conv(x, w), finished as e says, for shapes that planesFit.
+// depthPlanesForward computes y = conv(x, w), finished as e says, for shapes that windowsFit.
 func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
 	out := g.out.size()
 	if e.Scale != nil {
-		scaled := take(scratch, 9*g.oc)
-		scaleChannels(9, w, e.Scale, scaled)
+		scaled := take(scratch, g.ker.size()*g.oc)
+		scaleChannels(g.ker.size(), w, e.Scale, scaled)
 		w = scaled
 	}
 	shift := e.Shift
@@ -63,14 +63,16 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 	}
 	d, rest := newDepthPlanes(planSteps(g, false), g.c, g.oc, as32(w), as32(shift), Epilogue[float32]{Add: as32(e.Add), Act: e.Act})
 	d.x, d.y = as32(x), as32(y)
-	p.Range(g.n*g.oc, planeGrain(9*out), func(lo, hi int) {
+	p.Range(g.n*g.oc, planeGrain(g.ker.size()*out), func(lo, hi int) {
 		if rest.none() {
 			d.run(lo, hi, hi)
 			return
 		}
-		for i := lo; i < hi; i++ { // what is left finds the plane in a cache
-			d.run(i, i+1, hi)
-			rest.row(d.y[i*out:][:out], i%g.oc, i*out)
+		together := max(1, epilogueBlock/out)
+		for i := lo; i < hi; i += together { // what is left finds the planes in a cache
+			planes := min(together, hi-i)
+			d.run(i, i+planes, hi)
+			rest.row(d.y[i*out:][:planes*out], i%g.oc, i*out)
 		}
 	})
 }
@@ -101,16 +103,30 @@ func (d *depthPlanes) run(lo, hi, end int) {
 // call computes the planes from channel c on, which follow one another: those of x are xPlane elements apart, those
 // of y yPlane. Behind each plane of y up to a vector less one element is overwritten.
 func (d *depthPlanes) call(planes, c int, x []float32, xPlane int, y []float32, yPlane int) {
-	w, shift := d.w[9*c:], d.shift[c:]
-	_, _, _, _ = x[(planes-1)*xPlane+d.in.size()-1], w[9*planes-1], shift[planes-1], y[(planes-1)*yPlane+d.out.size()-1]
-	f := depthPlanesY1
-	switch {
-	case avx512 && d.stride[2] == 1:
-		f = depthPlanesZ1
-	case avx512:
-		f = depthPlanesZ2
-	case d.stride[2] == 2:
-		f = depthPlanesY2
+	taps := d.side * d.side
+	w, shift := d.w[taps*c:], d.shift[c:]
+	_, _, _, _ = x[(planes-1)*xPlane+d.in.size()-1], w[taps*planes-1], shift[planes-1], y[(planes-1)*yPlane+d.out.size()-1]
+	d.kernel()(planes, &d.steps[0].from, len(d.steps), &d.masks[0], &x[0], 4*d.down*d.in[2], 4*xPlane, &y[0], 4*yPlane, &w[0], &shift[0], &d.clip[0])
+}
+
+// kernel is the assembly for windows and stride.
+func (d *depthPlanes) kernel() func(planes int, steps *int32, n int, masks *uint8, x *float32, xRow, xPlane int, y *float32, yPlane int, f, shift, clip *float32) {
+	switch wide, halved := avx512, d.stride[2] == 2; {
+	case d.side == 3 && wide && halved:
+		return depthPlanes3Z2
+	case d.side == 3 && wide:
+		return depthPlanes3Z1
+	case d.side == 3 && halved:
+		return depthPlanes3Y2
+	case d.side == 3:
+		return depthPlanes3Y1
+	case wide && halved:
+		return depthPlanes5Z2
+	case wide:
+		return depthPlanes5Z1
+	case halved:
+		return depthPlanes5Y2
+	default:
+		return depthPlanes5Y1
 	}
-	f(planes, &d.steps[0].from, len(d.steps), &d.masks[0], &x[0], 4*d.down*d.in[2], 4*xPlane, &y[0], 4*yPlane, &w[0], &shift[0], &d.clip[0])
 }

@@ -138,16 +138,25 @@ func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1
 	}
 }
 
-// activate applies to the panels p0 to p1 of a part what is left of the activation.
+// activate applies to the panels p0 to p1 of a part what is left of the activation: to as many elements at once as
+// lie together, for a plane may have one.
 func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	if d.act.Kind == ActDefault {
 		return
 	}
-	base := d.base(at, group)
-	for o := p0 * tileRows; o < min(p1*tileRows, d.outputs); o++ {
-		for i := range at.images {
-			for r := range at.rows {
-				activate(d.act, d.y[base+o*d.planeY+i*d.imageY+r*d.step[1]:][:at.cols])
+	first, end := p0*tileRows, min(p1*tileRows, d.outputs)
+	base := d.base(at, group) + first*d.planeY
+	channels, rows, cols := end-first, at.rows, at.cols
+	if d.step[2] == 1 && (rows == 1 || cols == d.step[1]) {
+		rows, cols = 1, rows*cols
+	}
+	if rows == 1 && cols == d.planeY {
+		channels, cols = 1, channels*cols
+	}
+	for i := range at.images {
+		for c := range channels {
+			for r := range rows {
+				activateBlocks(d.act, d.y[base+i*d.imageY+c*d.planeY+r*d.step[1]:][:cols])
 			}
 		}
 	}

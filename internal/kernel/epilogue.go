@@ -57,6 +57,13 @@ func (e *Epilogue[T]) planes(p *Pool, channels, space int, y []T) {
 	})
 }
 
+// activateBlocks is activate for more elements than the first cache level holds.
+func activateBlocks[T Float](a Activation, x []T) {
+	for lo := 0; lo < len(x); lo += epilogueBlock {
+		activate(a, x[lo:min(len(x), lo+epilogueBlock)])
+	}
+}
+
 // activate replaces x by a(x); ActDefault leaves it.
 func activate[T Float](a Activation, x []T) {
 	switch alpha, beta := T(a.Alpha), T(a.Beta); a.Kind {

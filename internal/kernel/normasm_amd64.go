@@ -38,3 +38,13 @@ func planeMix(rows int, n int, stride int, dy *float32, x *float32, dx *float32,
 //
 //go:noescape
 func planeMixGated(rows int, n int, stride int, dy *float32, x *float32, dx *float32, y *float32, s *float32)
+
+// meanRows sets y[r] to the sum of row r of x, divided by count[0], for rows ≥ 1 of n ≥ 0 elements.
+//
+//go:noescape
+func meanRows(rows int, n int, x *float32, y *float32, count *float32)
+
+// scaleRowsBy sets row r of y to that of x times f[r], for rows ≥ 1 of n ≥ 0 elements.
+//
+//go:noescape
+func scaleRowsBy(rows int, n int, x *float32, f *float32, y *float32)

@@ -1451,3 +1451,238 @@ end:
 done:
 	VZEROUPPER
 	RET
+
+// func meanRows(rows int, n int, x *float32, y *float32, count *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·meanRows(SB), NOSPLIT, $0-40
+	MOVQ   x+16(FP), AX
+	MOVQ   y+24(FP), CX
+	MOVQ   count+32(FP), DX
+	VMOVSS (DX), X0
+	CMPB   ·avx512+0(SB), $0x00
+	JEQ    avx2
+	MOVQ   rows+0(FP), BX
+
+rowWide:
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	MOVQ   n+8(FP), DX
+
+wideWide:
+	CMPQ    DX, $0x00000020
+	JLT     narrowWide
+	VMOVUPS (AX), Z3
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS 64(AX), Z3
+	VADDPS  Z3, Z2, Z2
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, DX
+	JMP     wideWide
+
+narrowWide:
+	CMPQ    DX, $0x10
+	JLT     restWide
+	VMOVUPS (AX), Z3
+	VADDPS  Z3, Z1, Z1
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x10, DX
+	JMP     narrowWide
+
+restWide:
+	TESTQ     DX, DX
+	JZ        endWide
+	MOVL      $0x0000ffff, SI
+	BZHIL     DX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (AX), K1, Z3
+	VADDPS    Z3, Z1, Z1
+
+endWide:
+	MOVQ          n+8(FP), DX
+	ANDQ          $0x0f, DX
+	LEAQ          (AX)(DX*4), AX
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPS        Y3, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X3
+	VADDPS        X1, X3, X3
+	VPERMILPS     $0x4e, X3, X4
+	VADDPS        X4, X3, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X3
+	VDIVSS        X0, X3, X3
+	VMOVSS        X3, (CX)
+	ADDQ          $0x04, CX
+	DECQ          BX
+	JNZ           rowWide
+	VZEROUPPER
+	RET
+
+avx2:
+	MOVQ rows+0(FP), BX
+
+row:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   n+8(FP), DX
+
+wide:
+	CMPQ    DX, $0x00000010
+	JLT     narrow
+	VMOVUPS (AX), Y3
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS 32(AX), Y3
+	VADDPS  Y3, Y2, Y2
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, DX
+	JMP     wide
+
+narrow:
+	CMPQ    DX, $0x08
+	JLT     rest
+	VMOVUPS (AX), Y3
+	VADDPS  Y3, Y1, Y1
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, DX
+	JMP     narrow
+
+rest:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), SI
+	NEGQ       DX
+	VMOVDQU    32(SI)(DX*4), Y3
+	VMASKMOVPS (AX), Y3, Y3
+	VADDPS     Y3, Y1, Y1
+
+end:
+	MOVQ         n+8(FP), DX
+	ANDQ         $0x07, DX
+	LEAQ         (AX)(DX*4), AX
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0x4e, X2, X1
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0xb1, X2, X1
+	VADDPS       X1, X2, X2
+	VDIVSS       X0, X2, X2
+	VMOVSS       X2, (CX)
+	ADDQ         $0x04, CX
+	DECQ         BX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func scaleRowsBy(rows int, n int, x *float32, f *float32, y *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·scaleRowsBy(SB), NOSPLIT, $0-40
+	MOVQ x+16(FP), AX
+	MOVQ f+24(FP), CX
+	MOVQ y+32(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+	MOVQ rows+0(FP), SI
+
+rowWide:
+	VBROADCASTSS (CX), Z0
+	ADDQ         $0x04, CX
+	MOVQ         n+8(FP), BX
+
+wideWide:
+	CMPQ    BX, $0x00000020
+	JLT     narrowWide
+	VMOVUPS (AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DX)
+	VMOVUPS 64(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(DX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JMP     wideWide
+
+narrowWide:
+	CMPQ    BX, $0x10
+	JLT     restWide
+	VMOVUPS (AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x10, BX
+	JMP     narrowWide
+
+restWide:
+	TESTQ     BX, BX
+	JZ        endWide
+	MOVL      $0x0000ffff, DI
+	BZHIL     BX, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (AX), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (DX)
+
+endWide:
+	MOVQ n+8(FP), BX
+	ANDQ $0x0f, BX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (DX)(BX*4), DX
+	DECQ SI
+	JNZ  rowWide
+	VZEROUPPER
+	RET
+
+avx2:
+	MOVQ rows+0(FP), SI
+
+row:
+	VBROADCASTSS (CX), Y0
+	ADDQ         $0x04, CX
+	MOVQ         n+8(FP), BX
+
+wide:
+	CMPQ    BX, $0x00000010
+	JLT     narrow
+	VMOVUPS (AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)
+	VMOVUPS 32(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(DX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JMP     wide
+
+narrow:
+	CMPQ    BX, $0x08
+	JLT     rest
+	VMOVUPS (AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x08, BX
+	JMP     narrow
+
+rest:
+	TESTQ      BX, BX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), DI
+	NEGQ       BX
+	VMOVDQU    32(DI)(BX*4), Y1
+	VMASKMOVPS (AX), Y1, Y2
+	VMULPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+
+end:
+	MOVQ n+8(FP), BX
+	ANDQ $0x07, BX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (DX)(BX*4), DX
+	DECQ SI
+	JNZ  row
+	VZEROUPPER
+	RET

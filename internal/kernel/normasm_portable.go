@@ -29,3 +29,7 @@ func planeMix(rows int, n int, stride int, dy *float32, x *float32, dx *float32,
 func planeMixGated(rows int, n int, stride int, dy *float32, x *float32, dx *float32, y *float32, s *float32) {
 	panic(noAssembly)
 }
+
+func meanRows(rows int, n int, x *float32, y *float32, count *float32) { panic(noAssembly) }
+
+func scaleRowsBy(rows int, n int, x *float32, f *float32, y *float32) { panic(noAssembly) }

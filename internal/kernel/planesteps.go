@@ -1,12 +1,13 @@
 package kernel
 
-// Windows of 3×3 over planes, in place: each plane is read where it lies, and masks take the part of a
+// Windows of 3×3 and 5×5 over planes, in place: each plane is read where it lies, and masks take the part of a
 // border. Vectors run over outputs that lie together; a plane as wide as its result is one long row of
 // them.
 
 // planeSteps is how kernels go through a plane.
 type planeSteps struct {
 	in, out, pad, stride triple // the first numbers are 1, 1, 0 and 1
+	side                 int    // of a window
 	down                 int    // rows from tap to tap
 	exact                bool   // masks leave out lanes that have no output, and one more says which have
 	steps                []planeStep
@@ -30,32 +31,35 @@ type maskSet struct {
 // planeLimit is how many outputs a plane may have: larger ones take longer to plan than is worth it.
 const planeLimit = 1 << 16
 
-// planesFit tells whether a convolution has one kernel for each output channel, and windows that there
+// planesFit tells whether a convolution has one kernel for each output channel, and windows of 3×3 that there
 // are steps for.
-func planesFit(g *geometry) bool {
+func planesFit(g *geometry) bool { return g.ker[2] == 3 && windowsFit(g) }
+
+// windowsFit is planesFit for windows of 5×5, too.
+func windowsFit(g *geometry) bool {
 	in, out := g.in, g.out
-	return simd && g.cg == 1 && g.ker == (triple{1, 3, 3}) && in[0] == 1 && out[0] == 1 && g.pad[0] == 0 && g.dil[2] == 1 &&
+	return simd && g.cg == 1 && (g.ker == triple{1, 3, 3} || g.ker == triple{1, 5, 5}) && in[0] == 1 && out[0] == 1 && g.pad[0] == 0 && g.dil[2] == 1 &&
 		g.stride[2] <= 2 && max(in.size(), out.size()) <= planeLimit && min(in.size(), out.size()) > 0
 }
 
 // planeKey is what the steps through a plane depend on.
 type planeKey struct {
 	in, out, pad, stride triple
-	down, lanes          int
+	side, down, lanes    int
 	exact                bool
 }
 
 var knownSteps memo[planeKey, *planeSteps]
 
-// planSteps finds the steps for a convolution that planesFit.
+// planSteps finds the steps for a convolution that windowsFit.
 func planSteps(g *geometry, exact bool) *planeSteps {
-	k := planeKey{g.in, g.out, g.pad, g.stride, g.dil[1], tileLanes(), exact}
+	k := planeKey{g.in, g.out, g.pad, g.stride, g.ker[2], g.dil[1], tileLanes(), exact}
 	return knownSteps.get(k, func() *planeSteps { return k.plan() })
 }
 
 func (k planeKey) plan() *planeSteps {
 	in, out, stride, lanes := k.in, k.out, k.stride, k.lanes
-	d := &planeSteps{in: in, out: out, pad: k.pad, stride: stride, down: k.down, exact: k.exact, masks: make([]uint8, 1)}
+	d := &planeSteps{in: in, out: out, pad: k.pad, stride: stride, side: k.side, down: k.down, exact: k.exact, masks: make([]uint8, 1)}
 	if in[2] == out[2] && stride[1] == 1 && stride[2] == 1 {
 		for i := 0; i < out.size(); i += lanes {
 			d.step(i/out[2], i%out[2], out[2])
@@ -84,7 +88,7 @@ func (d *planeSteps) step(row, column, width int) {
 	row, column = row*d.stride[1]-d.pad[1], column*d.stride[2]-d.pad[2]
 	s.from = int32(4 * (row*d.in[2] + column))
 	// How many rows down the last lane's last tap is, at most.
-	reach := 2 * d.down
+	reach := (d.side - 1) * d.down
 	if width > 0 {
 		reach += tileLanes()/width + 1
 	}
@@ -104,8 +108,8 @@ func (d *planeSteps) step(row, column, width int) {
 // mask adds masks for lanes whose first taps read from (row, column) on, for so many outputs.
 func (d *planeSteps) mask(row, column, width, outputs int) int64 {
 	lanes := tileLanes()
-	const taps = 9
-	var inside [taps + 1][16]bool
+	taps := d.side * d.side
+	inside := make([][16]bool, taps+1)
 	whole := true
 	for lane := range lanes {
 		r, c := row, column+lane
@@ -115,7 +119,7 @@ func (d *planeSteps) mask(row, column, width, outputs int) int64 {
 		wanted := !d.exact || lane%d.stride[2] == 0 && lane/d.stride[2] < outputs
 		inside[taps][lane] = wanted
 		for t := range taps {
-			y, x := r+t/3*d.down, c+t%3
+			y, x := r+t/d.side*d.down, c+t%d.side
 			inside[t][lane] = wanted && y >= 0 && y < d.in[1] && x >= 0 && x < d.in[2]
 			whole = whole && inside[t][lane]
 		}

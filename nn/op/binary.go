@@ -218,7 +218,7 @@ func (r binary) floatKernel(t DType, w *walk) engine.Kernel {
 		f := r.cf
 		return perPrecision(t, pairKernel(w, 1, pairOf(func(a, b float32) bool { return f(float64(a), float64(b)) })), pairKernel(w, 1, pairOf(f)))
 	case r.kern != nil:
-		return perPrecision(t, pairKernel(w, 1, fastPair[float32](*r.kern)), pairKernel(w, 1, fastPair[float64](*r.kern)))
+		return perPrecision(t, fastKernel[float32](w, *r.kern), fastKernel[float64](w, *r.kern))
 	}
 	f := r.f
 	p32 := withScalars(pairOf(func(a, b float32) float32 { return float32(f(float64(a), float64(b))) }), r.s32)
@@ -320,19 +320,41 @@ func withScalars[T any](p pair[T, T], fast func(dst, a []T, b T) bool) pair[T, T
 	return p
 }
 
-// fastPair are the row functions of package kernel.
-func fastPair[T kernel.Float](o kernel.BinaryOp) pair[T, T] {
-	mirror := o
+// fastKernel is o by the functions of package kernel. Where an operand has one number for each row of the other, as
+// gates of channels have, rows may be short: they are handled together.
+func fastKernel[T kernel.Float](w *walk, o kernel.BinaryOp) engine.Kernel {
+	byRow := func(o kernel.BinaryOp, matrix, column int) engine.Kernel {
+		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			kernel.BinaryCol(x.Pool(), o, w.rows, w.inner, elems[T](out[0]), elems[T](in[matrix]), elems[T](in[column]))
+			return nil
+		}
+	}
+	switch {
+	case w.column(1):
+		return byRow(o, 0, 1)
+	case w.column(0):
+		return byRow(mirrored(o), 1, 0)
+	}
+	return pairKernel(w, 1, fastPair[T](o))
+}
+
+// mirrored is o with its operands exchanged.
+func mirrored(o kernel.BinaryOp) kernel.BinaryOp {
 	switch o {
 	case kernel.OpSub:
-		mirror = kernel.OpRSub
+		return kernel.OpRSub
 	case kernel.OpDiv:
-		mirror = kernel.OpRDiv
+		return kernel.OpRDiv
 	}
+	return o
+}
+
+// fastPair are the row functions of package kernel.
+func fastPair[T kernel.Float](o kernel.BinaryOp) pair[T, T] {
 	return pair[T, T]{
 		vv: func(dst, a, b []T) { kernel.Binary(nil, o, dst, a, b) },
 		vs: func(dst, a []T, b T) { kernel.BinaryScalar(nil, o, dst, a, b) },
-		sv: func(dst []T, a T, b []T) { kernel.BinaryScalar(nil, mirror, dst, b, a) },
+		sv: func(dst []T, a T, b []T) { kernel.BinaryScalar(nil, mirrored(o), dst, b, a) },
 	}
 }
 

@@ -71,6 +71,16 @@ func newWalk(c *Call, out []int, in ...[]int) (*walk, error) {
 	return w, nil
 }
 
+// column says whether operand k has one number for each row, in order, and all others advance along the rows.
+func (w *walk) column(k int) bool {
+	for i, moves := range w.moves {
+		if moves == (i == k) || len(w.sizes) != 1 || w.strides[i][0] == 0 {
+			return false
+		}
+	}
+	return w.strides[k][0] == 1
+}
+
 func equalBools(a, b []bool) bool {
 	for i := range a {
 		if a[i] != b[i] {

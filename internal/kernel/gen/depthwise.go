@@ -14,7 +14,8 @@ func depthwise() {
 		tapsFlat(w)
 		tapSums(w)
 		for stride := 1; stride <= 2; stride++ {
-			depthPlanes(w, stride)
+			depthPlanes(w, 3, stride)
+			depthPlanes(w, 5, stride)
 			maxPlanes(w, stride)
 			maxTaps(w, stride)
 			planeSums(w, stride)

@@ -34,6 +34,7 @@ func main() {
 	}
 	if *part == "norm" {
 		normalization()
+		shortRows()
 		Generate()
 		portable("normasm_portable.go", "!amd64 || purego")
 		return

@@ -32,7 +32,7 @@ func (p *planeWalk) value(t int, masked bool, least reg.VecVirtual) reg.VecVirtu
 func maxPlanes(w width, stride int) {
 	name := fmt.Sprintf("maxPlanes%s%d", w.name, stride)
 	TEXT(name, NOSPLIT, "func("+planeArgs+")")
-	Doc(name + " finds the maxima of windows, NaN where a window holds one, -Inf where it is empty." + w.planeDoc(stride))
+	Doc(name + " finds the maxima of windows, NaN where a window holds one, -Inf where it is empty." + w.planeDoc(3, stride))
 	Pragma("noescape")
 	best, least := w.vec(), w.vec()
 	VBROADCASTSS(f8(minusInf), least)
@@ -42,7 +42,7 @@ func maxPlanes(w width, stride int) {
 	} else {
 		nan = w.vec()
 	}
-	w.walk(stride, planeCode{step: func(p *planeWalk, masked bool) {
+	w.walk(3, stride, planeCode{step: func(p *planeWalk, masked bool) {
 		last := w.vec()
 		for t := range windowTaps {
 			x := p.value(t, masked, least)
@@ -95,7 +95,7 @@ func (w width) unordered(x, y reg.VecVirtual, nan reg.Register, first bool) {
 func maxTaps(w width, stride int) {
 	name := fmt.Sprintf("maxTaps%s%d", w.name, stride)
 	TEXT(name, NOSPLIT, "func("+planeArgs+", taps *uint8)")
-	Doc(name + " finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does." + w.planeDoc(stride))
+	Doc(name + " finds the maxima of windows, NaN where a window holds one, and the first tap that reads it, 255 where all are -Inf; taps follow one another as y does." + w.planeDoc(3, stride))
 	Pragma("noescape")
 	taps := Load(Param("taps"), GP64())
 	best, which, least := w.vec(), w.vec(), w.vec()
@@ -108,7 +108,7 @@ func maxTaps(w width, stride int) {
 			number(t, numbers[t])
 		}
 	}
-	w.walk(stride, planeCode{step: func(p *planeWalk, masked bool) {
+	w.walk(3, stride, planeCode{step: func(p *planeWalk, masked bool) {
 		VMOVAPS(least, best)
 		number(noTap, which)
 		for t := range windowTaps {

@@ -9,18 +9,20 @@ import (
 )
 
 // windowTaps is how many points a window of 3×3 has.
-const windowTaps = 9
+const windowTaps = 3 * 3
 
-// planeWalk is the frame of kernels that go through planes step by step: a step reads windows of 3×3
-// that lie side by side. Whatever a tap would read outside of the plane a mask leaves out, so that
-// planes need no border.
+// planeWalk is the frame of kernels that go through planes step by step: a step reads square windows,
+// of 3×3 or 5×5, that lie side by side. Whatever a tap would read outside of the plane a mask leaves out,
+// so that planes need no border.
 type planeWalk struct {
 	width
+	side   int // of a window
 	stride int
 	y      reg.GPVirtual
 	from   reg.GPVirtual // what the first tap of a step reads
 	to     reg.GPVirtual // how many bytes behind y the outputs of a step are
 	row    reg.GPVirtual // bytes from row to row of taps
+	rows3  reg.GPVirtual // three times as many, for windows of 5×5
 	masks  reg.GPVirtual // of a step
 	evens  reg.VecVirtual
 }
@@ -28,9 +30,9 @@ type planeWalk struct {
 // planeArgs and planeDoc say what all such kernels take.
 const planeArgs = "planes int, steps *int32, n int, masks *uint8, x *float32, xRow, xPlane int, y *float32, yPlane int"
 
-func (w width) planeDoc(stride int) string {
-	return fmt.Sprintf(" Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes %d neighbouring outputs and stores %d, with stride %d; rows that the taps read are xRow bytes apart. Of its masks, nine of %d bytes, each belongs to a tap; a step with masks < 0 needs none.",
-		w.lanes, w.lanes/stride, stride, w.maskBytes())
+func (w width) planeDoc(side, stride int) string {
+	return fmt.Sprintf(" Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes %d neighbouring outputs and stores %d, with stride %d; rows that the taps read are xRow bytes apart. Of its masks, %d of %d bytes, each belongs to a tap; a step with masks < 0 needs none.",
+		w.lanes, w.lanes/stride, stride, side*side, w.maskBytes())
 }
 
 // planeCode is what a kernel does on the way.
@@ -43,13 +45,17 @@ type planeCode struct {
 }
 
 // walk writes the loops.
-func (w width) walk(stride int, code planeCode) {
-	p := &planeWalk{width: w, stride: stride, from: GP64(), masks: GP64(), to: GP64()}
+func (w width) walk(side, stride int, code planeCode) {
+	p := &planeWalk{width: w, side: side, stride: stride, from: GP64(), masks: GP64(), to: GP64()}
 	planes := Load(Param("planes"), GP64())
 	masks := Load(Param("masks"), GP64())
 	x := Load(Param("x"), GP64())
 	p.row = Load(Param("xRow"), GP64()).(reg.GPVirtual)
 	p.y = Load(Param("y"), GP64()).(reg.GPVirtual)
+	if side == 5 {
+		p.rows3 = GP64()
+		LEAQ(Mem{Base: p.row, Index: p.row, Scale: 2}, p.rows3)
+	}
 	at, n := GP64(), GP64()
 	if stride == 2 {
 		p.evens = w.vec()
@@ -126,10 +132,15 @@ func (w width) storeEvery(stride int, v, evens reg.VecVirtual, to Mem) {
 
 // tap is where tap t of the step's first output reads.
 func (p *planeWalk) tap(t int) Mem {
-	if t < 3 {
-		return Mem{Base: p.from, Disp: 4 * t}
+	m := Mem{Base: p.from, Disp: 4 * (t % p.side)}
+	switch row := t / p.side; row {
+	case 0:
+	case 3:
+		m.Index, m.Scale = p.rows3, 1
+	default:
+		m.Index, m.Scale = p.row, uint8(row)
 	}
-	return Mem{Base: p.from, Index: p.row, Scale: uint8(t / 3), Disp: 4 * (t % 3)}
+	return m
 }
 
 // maskBytes is how long a mask of a vector is.
@@ -152,47 +163,70 @@ func (p *planeWalk) mask(t int) reg.Register {
 	return m
 }
 
-// depthPlanes: a 3×3 convolution of planes one by one, whose nine weights stay in registers.
-func depthPlanes(w width, stride int) {
-	name := fmt.Sprintf("depthPlanes%s%d", w.name, stride)
+// depthPlanes: a convolution of planes one by one with a kernel of side×side, whose weights stay in registers if
+// those suffice. With 25 taps two sums take turns, or each would wait too long for the one before.
+func depthPlanes(w width, side, stride int) {
+	name := fmt.Sprintf("depthPlanes%d%s%d", side, w.name, stride)
+	taps := side * side
 	TEXT(name, NOSPLIT, "func("+planeArgs+", f, shift *float32, clip *float32)")
-	Doc(name + " convolves planes, each with nine numbers of f and one of shift, and clips the results to clip[0] … clip[1]." + w.planeDoc(stride))
+	Doc(fmt.Sprintf("%s convolves planes, each with %d numbers of f and one of shift, and clips the results to clip[0] … clip[1].", name, taps) + w.planeDoc(side, stride))
 	Pragma("noescape")
 	f := Load(Param("f"), GP64())
 	shift := Load(Param("shift"), GP64())
-	var weight [windowTaps]reg.VecVirtual
-	for t := range weight {
-		weight[t] = w.vec()
+	held := make([]reg.VecVirtual, taps)
+	if taps+8 > 2*w.lanes {
+		held = nil
 	}
-	start, acc, lo, hi := w.vec(), w.vec(), w.vec(), w.vec()
+	for t := range held {
+		held[t] = w.vec()
+	}
+	start, acc, lo, hi := w.vec(), []reg.VecVirtual{w.vec()}, w.vec(), w.vec()
+	if side == 5 {
+		acc = append(acc, w.vec())
+	}
 	clip := Load(Param("clip"), GP64())
 	VBROADCASTSS(Mem{Base: clip}, lo)
 	VBROADCASTSS(Mem{Base: clip, Disp: 4}, hi)
-	w.walk(stride, planeCode{plane: func() {
-		for t := range weight {
-			VBROADCASTSS(Mem{Base: f, Disp: 4 * t}, weight[t])
+	weight := func(t int) reg.VecVirtual {
+		if held != nil {
+			return held[t]
+		}
+		u := w.vec()
+		VBROADCASTSS(Mem{Base: f, Disp: 4 * t}, u)
+		return u
+	}
+	w.walk(side, stride, planeCode{plane: func() {
+		for t := range held {
+			VBROADCASTSS(Mem{Base: f, Disp: 4 * t}, held[t])
 		}
 		VBROADCASTSS(Mem{Base: shift}, start)
 	}, step: func(p *planeWalk, masked bool) {
-		VMOVAPS(start, acc)
-		for t := range weight {
+		VMOVAPS(start, acc[0])
+		for _, a := range acc[1:] {
+			w.zero(a)
+		}
+		for t := range taps {
+			u, a := weight(t), acc[t%len(acc)]
 			switch {
 			case !masked:
-				VFMADD231PS(p.tap(t), weight[t], acc)
+				VFMADD231PS(p.tap(t), u, a)
 			case w.lanes == 16:
-				VFMADD231PS(p.tap(t), weight[t], p.mask(t), acc)
+				VFMADD231PS(p.tap(t), u, p.mask(t), a)
 			default:
 				z := w.vec()
 				VMASKMOVPS(p.tap(t), p.mask(t), z)
-				VFMADD231PS(z, weight[t], acc)
+				VFMADD231PS(z, u, a)
 			}
 		}
+		for _, a := range acc[1:] {
+			VADDPS(a, acc[0], acc[0])
+		}
 	}, result: func(*planeWalk) reg.VecVirtual {
-		VMAXPS(acc, lo, acc) // this order keeps NaN
-		VMINPS(acc, hi, acc)
-		return acc
+		VMAXPS(acc[0], lo, acc[0]) // this order keeps NaN
+		VMINPS(acc[0], hi, acc[0])
+		return acc[0]
 	}, next: func(*planeWalk) {
-		ADDQ(Imm(4*windowTaps), f)
+		ADDQ(Imm(uint64(4*taps)), f)
 		ADDQ(Imm(4), shift)
 	}})
 }

@@ -12,7 +12,7 @@ import (
 func planeSums(w width, stride int) {
 	name := fmt.Sprintf("planeSums%s%d", w.name, stride)
 	TEXT(name, NOSPLIT, "func("+planeArgs+", sum *float32)")
-	Doc(name + " adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y." + w.planeDoc(stride))
+	Doc(name + " adds to each of nine sums the products of y with what a tap reads, of all planes together. Behind the masks of a step there is one for y." + w.planeDoc(3, stride))
 	Pragma("noescape")
 	var acc [windowTaps]reg.VecVirtual
 	for t := range acc {
@@ -27,7 +27,7 @@ func planeSums(w width, stride int) {
 		}
 		VMOVUPS(table, doubled)
 	}
-	w.walk(stride, planeCode{step: func(p *planeWalk, masked bool) {
+	w.walk(3, stride, planeCode{step: func(p *planeWalk, masked bool) {
 		from := Mem{Base: p.y, Index: p.to, Scale: 1}
 		if !masked {
 			if stride == 2 {
