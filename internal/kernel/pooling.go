@@ -78,6 +78,10 @@ func (s *PoolShape) planes(p *Pool, w *window, f func(i int)) {
 func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
 	w := s.window()
 	in, out := w.in.size(), w.out.size()
+	if index == nil && w.in[0] > 1 && out > 0 && in > 0 {
+		maxVolume(p, s, &w, x, y)
+		return
+	}
 	if single[T]() && has(tapGroup) && out > 0 && in > 0 {
 		if index == nil && w.quarters() {
 			maxQuarters(p, s, &w, as32(x), as32(y), nil)

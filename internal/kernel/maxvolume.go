@@ -1,0 +1,33 @@
+package kernel
+
+import "math"
+
+// maxVolume is MaxPool with three spatial dimensions: the planes of each channel are pooled one by one, and the results
+// of those that a window reaches are compared.
+func maxVolume[T Float](p *Pool, s *PoolShape, w *window, x, y []T) {
+	flat := PoolShape{
+		N: 1, C: w.in[0], In: w.in[1:], Kernel: w.ker[1:], Out: w.out[1:],
+		Stride: w.stride[1:], Dilation: w.dil[1:], PadBegin: w.pad[1:], PadEnd: w.padEnd[1:],
+	}
+	in, out, plane := w.in.size(), w.out.size(), w.out[1]*w.out[2]
+	p.Range(s.N*s.C, planeGrain(4*in), func(lo, hi int) {
+		buffer := borrow[T](w.in[0] * plane)
+		defer giveBack(buffer)
+		pooled := (*buffer)[:w.in[0]*plane]
+		for i := lo; i < hi; i++ {
+			MaxPool(nil, &flat, x[i*in:][:in], pooled, nil)
+			for z := range w.out[0] {
+				to := y[i*out+z*plane:][:plane]
+				from, end, at := w.span(0, z)
+				if from == end {
+					Fill(nil, to, T(math.Inf(-1)))
+					continue
+				}
+				copy(to, pooled[(at+from*w.dil[0])*plane:])
+				for k := from + 1; k < end; k++ {
+					binaryVV(OpMax, to, to, pooled[(at+k*w.dil[0])*plane:][:plane])
+				}
+			}
+		}
+	})
+}
