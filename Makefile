@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-kernels fuzz race cross purego arm64 oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels fuzz race cross purego arm64 oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -55,6 +55,11 @@ bench-other:
 	dir="$$HOME/.cache/graft/other"; export PEERS='$(GRAFT_SHARED)/bench'; \
 	test -f "$$dir/tabular.json" || /usr/bin/python3 bench/other/torch_anchor.py --export "$$dir"; \
 	go run ./bench -dir "$$dir" -peers "$$PEERS" -torch bench/other/torch_anchor.py -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/other.md -json bench/other.jsonl $(BENCH_FLAGS)
+
+# Single operators beside PyTorch and ONNX Runtime, slowest first.
+bench-operators:
+	go build -o "$$HOME/.cache/graft/operators" ./bench/operators
+	taskset -c 1 /usr/bin/python3 bench/operators/compare.py "$$HOME/.cache/graft/operators" --ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" $(BENCH_FLAGS)
 
 # The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
 bench-kernels:
