@@ -7,24 +7,21 @@ import "math"
 
 // LeakyRelu computes dst[i] = x[i], or alpha*x[i] below 0. dst may be x.
 func LeakyRelu[T Float](p *Pool, alpha T, dst, x []T) {
+	if len(dst) <= functionGrain {
+		leakyInto(alpha, dst, x[:len(dst)])
+		return
+	}
 	unary(p, dst, x, func(dst, x []T) { leakyInto(alpha, dst, x) })
 }
 
 // LeakyReluGrad multiplies dy by the derivative of LeakyRelu, alpha where y is not positive. y is
 // LeakyRelu's input, or where alpha is not negative its output. dx may be dy.
 func LeakyReluGrad[T Float](p *Pool, alpha T, dx, dy, y []T) {
-	unaryGrad(p, dx, dy, y, func(dx, dy, y []T) {
-		if simd && f32(dx, y) {
-			s := float32(alpha)
-			leakyGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s)
-			return
-		}
-		for i, v := range y {
-			if dx[i] = dy[i]; !(v > 0) {
-				dx[i] *= alpha
-			}
-		}
-	})
+	if len(dx) <= functionGrain {
+		leakyGradInto(alpha, dx, dy[:len(dx)], y[:len(dx)])
+		return
+	}
+	unaryGrad(p, dx, dy, y, func(dx, dy, y []T) { leakyGradInto(alpha, dx, dy, y) })
 }
 
 // Exponential is the function Gamma*x where x is positive and Gamma*Alpha*(exp(Inner*x) - 1)
@@ -75,6 +72,19 @@ func leakyInto[T Float](alpha T, dst, x []T) {
 			v *= alpha
 		}
 		dst[i] = v
+	}
+}
+
+func leakyGradInto[T Float](alpha T, dx, dy, y []T) {
+	if simd && f32(dx, y) {
+		s := float32(alpha)
+		leakyGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s)
+		return
+	}
+	for i, v := range y {
+		if dx[i] = dy[i]; !(v > 0) {
+			dx[i] *= alpha
+		}
 	}
 }
 

@@ -84,6 +84,46 @@ func softplusV(n int, dst *float32, a *float32)
 //go:noescape
 func softplusGradVV(n int, dst *float32, a *float32, b *float32)
 
+// absV: dst[i] = |a[i]|.
+//
+//go:noescape
+func absV(n int, dst *float32, a *float32)
+
+// floorV: dst[i] = a[i] rounded down.
+//
+//go:noescape
+func floorV(n int, dst *float32, a *float32)
+
+// ceilV: dst[i] = a[i] rounded up.
+//
+//go:noescape
+func ceilV(n int, dst *float32, a *float32)
+
+// roundV: dst[i] = a[i] rounded to the nearest integer, halves to the even one.
+//
+//go:noescape
+func roundV(n int, dst *float32, a *float32)
+
+// signV: dst[i] = 1 or -1 where a[i] is above or below 0, else a[i].
+//
+//go:noescape
+func signV(n int, dst *float32, a *float32)
+
+// equalVV: dst[i] = 1 where a[i] = b[i], else 0.
+//
+//go:noescape
+func equalVV(n int, dst *float32, a *float32, b *float32)
+
+// sinV: dst[i] = sin(a[i]) for |a[i]| up to 2²².
+//
+//go:noescape
+func sinV(n int, dst *float32, a *float32)
+
+// cosV: dst[i] = cos(a[i]) for |a[i]| up to 2²².
+//
+//go:noescape
+func cosV(n int, dst *float32, a *float32)
+
 // lstmStep: c[i] = sigmoid(f)*c[i] + sigmoid(i)*tanh(g), h[i] = sigmoid(o)*tanh(c[i]) for n units, whose gates i, o, f and g are the sums of gates, stride elements apart, and bias, n apart.
 //
 //go:noescape

@@ -2430,7 +2430,7 @@ DATA c40400000<>+28(SB)/4, $0x40400000
 GLOBL c40400000<>(SB), RODATA|NOPTR, $32
 
 // func leakyVS(n int, dst *float32, a *float32, s *float32)
-// Requires: AVX, AVX512F, BMI2, FMA3
+// Requires: AVX, AVX512F, BMI2
 TEXT ·leakyVS(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         a+16(FP), CX
@@ -2441,69 +2441,63 @@ TEXT ·leakyVS(SB), NOSPLIT, $0-32
 	VBROADCASTSS (BX), Z0
 
 wideWide:
-	CMPQ        AX, $0x00000040
-	JLT         narrowWide
-	VMOVUPS     (CX), Z1
-	VPXORQ      Z2, Z2, Z2
-	VMAXPS      Z1, Z2, Z2
-	VPXORQ      Z3, Z3, Z3
-	VMINPS      Z1, Z3, Z3
-	VFMADD231PS Z3, Z0, Z2
-	VMOVUPS     Z2, (DX)
-	VMOVUPS     64(CX), Z1
-	VPXORQ      Z4, Z4, Z4
-	VMAXPS      Z1, Z4, Z4
-	VPXORQ      Z5, Z5, Z5
-	VMINPS      Z1, Z5, Z5
-	VFMADD231PS Z5, Z0, Z4
-	VMOVUPS     Z4, 64(DX)
-	VMOVUPS     128(CX), Z1
-	VPXORQ      Z6, Z6, Z6
-	VMAXPS      Z1, Z6, Z6
-	VPXORQ      Z7, Z7, Z7
-	VMINPS      Z1, Z7, Z7
-	VFMADD231PS Z7, Z0, Z6
-	VMOVUPS     Z6, 128(DX)
-	VMOVUPS     192(CX), Z1
-	VPXORQ      Z8, Z8, Z8
-	VMAXPS      Z1, Z8, Z8
-	VPXORQ      Z9, Z9, Z9
-	VMINPS      Z1, Z9, Z9
-	VFMADD231PS Z9, Z0, Z8
-	VMOVUPS     Z8, 192(DX)
-	ADDQ        $0x00000100, CX
-	ADDQ        $0x00000100, DX
-	SUBQ        $0x00000040, AX
-	JMP         wideWide
+	CMPQ    AX, $0x00000040
+	JLT     narrowWide
+	VMOVUPS (CX), Z1
+	VMULPS  Z1, Z0, Z2
+	VPXORQ  Z3, Z3, Z3
+	VCMPPS  $0x11, Z3, Z1, K1
+	VMOVAPS Z2, K1, Z1
+	VMOVUPS Z1, (DX)
+	VMOVUPS 64(CX), Z1
+	VMULPS  Z1, Z0, Z2
+	VPXORQ  Z4, Z4, Z4
+	VCMPPS  $0x11, Z4, Z1, K1
+	VMOVAPS Z2, K1, Z1
+	VMOVUPS Z1, 64(DX)
+	VMOVUPS 128(CX), Z1
+	VMULPS  Z1, Z0, Z2
+	VPXORQ  Z5, Z5, Z5
+	VCMPPS  $0x11, Z5, Z1, K1
+	VMOVAPS Z2, K1, Z1
+	VMOVUPS Z1, 128(DX)
+	VMOVUPS 192(CX), Z1
+	VMULPS  Z1, Z0, Z2
+	VPXORQ  Z6, Z6, Z6
+	VCMPPS  $0x11, Z6, Z1, K1
+	VMOVAPS Z2, K1, Z1
+	VMOVUPS Z1, 192(DX)
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, AX
+	JMP     wideWide
 
 narrowWide:
-	CMPQ        AX, $0x10
-	JLT         restWide
-	VMOVUPS     (CX), Z1
-	VPXORQ      Z10, Z10, Z10
-	VMAXPS      Z1, Z10, Z10
-	VPXORQ      Z11, Z11, Z11
-	VMINPS      Z1, Z11, Z11
-	VFMADD231PS Z11, Z0, Z10
-	VMOVUPS     Z10, (DX)
-	ADDQ        $0x00000040, CX
-	ADDQ        $0x00000040, DX
-	SUBQ        $0x10, AX
-	JMP         narrowWide
+	CMPQ    AX, $0x10
+	JLT     restWide
+	VMOVUPS (CX), Z1
+	VMULPS  Z1, Z0, Z2
+	VPXORQ  Z7, Z7, Z7
+	VCMPPS  $0x11, Z7, Z1, K1
+	VMOVAPS Z2, K1, Z1
+	VMOVUPS Z1, (DX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x10, AX
+	JMP     narrowWide
 
 restWide:
-	TESTQ       AX, AX
-	JZ          endWide
-	MOVL        $0x0000ffff, BX
-	BZHIL       AX, BX, BX
-	KMOVW       BX, K1
-	VMOVUPS.Z   (CX), K1, Z1
-	VPXORQ      Z12, Z12, Z12
-	VMAXPS      Z1, Z12, Z12
-	VPXORQ      Z13, Z13, Z13
-	VMINPS      Z1, Z13, Z13
-	VFMADD231PS Z13, Z0, Z12
-	VMOVUPS     Z12, K1, (DX)
+	TESTQ     AX, AX
+	JZ        endWide
+	MOVL      $0x0000ffff, BX
+	BZHIL     AX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (CX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VPXORQ    Z8, Z8, Z8
+	VCMPPS    $0x11, Z8, Z1, K2
+	VMOVAPS   Z0, K2, Z1
+	VMOVUPS   Z1, K1, (DX)
 
 endWide:
 	VZEROUPPER
@@ -2513,69 +2507,63 @@ avx2:
 	VBROADCASTSS (BX), Y0
 
 wide:
-	CMPQ        AX, $0x00000020
-	JLT         narrow
-	VMOVUPS     (CX), Y1
-	VXORPS      Y2, Y2, Y2
-	VMAXPS      Y1, Y2, Y2
-	VXORPS      Y3, Y3, Y3
-	VMINPS      Y1, Y3, Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMOVUPS     Y2, (DX)
-	VMOVUPS     32(CX), Y1
-	VXORPS      Y2, Y2, Y2
-	VMAXPS      Y1, Y2, Y2
-	VXORPS      Y3, Y3, Y3
-	VMINPS      Y1, Y3, Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMOVUPS     Y2, 32(DX)
-	VMOVUPS     64(CX), Y1
-	VXORPS      Y2, Y2, Y2
-	VMAXPS      Y1, Y2, Y2
-	VXORPS      Y3, Y3, Y3
-	VMINPS      Y1, Y3, Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMOVUPS     Y2, 64(DX)
-	VMOVUPS     96(CX), Y1
-	VXORPS      Y2, Y2, Y2
-	VMAXPS      Y1, Y2, Y2
-	VXORPS      Y3, Y3, Y3
-	VMINPS      Y1, Y3, Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMOVUPS     Y2, 96(DX)
-	ADDQ        $0x00000080, CX
-	ADDQ        $0x00000080, DX
-	SUBQ        $0x00000020, AX
-	JMP         wide
+	CMPQ      AX, $0x00000020
+	JLT       narrow
+	VMOVUPS   (CX), Y1
+	VMULPS    Y1, Y0, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x11, Y3, Y1, Y3
+	VBLENDVPS Y3, Y2, Y1, Y1
+	VMOVUPS   Y1, (DX)
+	VMOVUPS   32(CX), Y1
+	VMULPS    Y1, Y0, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x11, Y3, Y1, Y3
+	VBLENDVPS Y3, Y2, Y1, Y1
+	VMOVUPS   Y1, 32(DX)
+	VMOVUPS   64(CX), Y1
+	VMULPS    Y1, Y0, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x11, Y3, Y1, Y3
+	VBLENDVPS Y3, Y2, Y1, Y1
+	VMOVUPS   Y1, 64(DX)
+	VMOVUPS   96(CX), Y1
+	VMULPS    Y1, Y0, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x11, Y3, Y1, Y3
+	VBLENDVPS Y3, Y2, Y1, Y1
+	VMOVUPS   Y1, 96(DX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, DX
+	SUBQ      $0x00000020, AX
+	JMP       wide
 
 narrow:
-	CMPQ        AX, $0x08
-	JLT         rest
-	VMOVUPS     (CX), Y1
-	VXORPS      Y2, Y2, Y2
-	VMAXPS      Y1, Y2, Y2
-	VXORPS      Y3, Y3, Y3
-	VMINPS      Y1, Y3, Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMOVUPS     Y2, (DX)
-	ADDQ        $0x00000020, CX
-	ADDQ        $0x00000020, DX
-	SUBQ        $0x08, AX
-	JMP         narrow
+	CMPQ      AX, $0x08
+	JLT       rest
+	VMOVUPS   (CX), Y1
+	VMULPS    Y1, Y0, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x11, Y3, Y1, Y3
+	VBLENDVPS Y3, Y2, Y1, Y1
+	VMOVUPS   Y1, (DX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, DX
+	SUBQ      $0x08, AX
+	JMP       narrow
 
 rest:
-	TESTQ       AX, AX
-	JZ          end
-	LEAQ        tailmask<>+0(SB), BX
-	NEGQ        AX
-	VMOVDQU     32(BX)(AX*4), Y1
-	VMASKMOVPS  (CX), Y1, Y2
-	VXORPS      Y3, Y3, Y3
-	VMAXPS      Y2, Y3, Y3
-	VXORPS      Y4, Y4, Y4
-	VMINPS      Y2, Y4, Y4
-	VFMADD231PS Y4, Y0, Y3
-	VMASKMOVPS  Y3, Y1, (DX)
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), BX
+	NEGQ       AX
+	VMOVDQU    32(BX)(AX*4), Y1
+	VMASKMOVPS (CX), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VXORPS     Y3, Y3, Y3
+	VCMPPS     $0x11, Y3, Y2, Y3
+	VBLENDVPS  Y3, Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (DX)
 
 end:
 	VZEROUPPER
@@ -3585,6 +3573,1153 @@ narrow:
 end:
 	VZEROUPPER
 	RET
+
+// func absV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·absV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ        AX, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (CX), Z0
+	VPANDD.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(CX), Z0
+	VPANDD.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(CX), Z0
+	VPANDD.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(CX), Z0
+	VPANDD.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, 192(DX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	SUBQ        $0x00000040, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z0
+	VPANDD.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, (DX)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, BX
+	BZHIL       AX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX), K1, Z0
+	VPANDD.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ    AX, $0x00000020
+	JLT     narrow
+	VMOVUPS (CX), Y0
+	VANDPS  c7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS 32(CX), Y0
+	VANDPS  c7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS 64(CX), Y0
+	VANDPS  c7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 64(DX)
+	VMOVUPS 96(CX), Y0
+	VANDPS  c7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 96(DX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, AX
+	JMP     wide
+
+narrow:
+	CMPQ    AX, $0x08
+	JLT     rest
+	VMOVUPS (CX), Y0
+	VANDPS  c7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (DX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x08, AX
+	JMP     narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), BX
+	NEGQ       AX
+	VMOVDQU    32(BX)(AX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VANDPS     c7fffffff<>+0(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func floorV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·floorV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ        AX, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (CX), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(CX), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(CX), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(CX), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     Z0, 192(DX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	SUBQ        $0x00000040, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     Z0, (DX)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, BX
+	BZHIL       AX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX), K1, Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	VMOVUPS     Z0, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ     AX, $0x00000020
+	JLT      narrow
+	VMOVUPS  (CX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	VMOVUPS  32(CX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, 32(DX)
+	VMOVUPS  64(CX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, 64(DX)
+	VMOVUPS  96(CX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, 96(DX)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, DX
+	SUBQ     $0x00000020, AX
+	JMP      wide
+
+narrow:
+	CMPQ     AX, $0x08
+	JLT      rest
+	VMOVUPS  (CX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	ADDQ     $0x00000020, CX
+	ADDQ     $0x00000020, DX
+	SUBQ     $0x08, AX
+	JMP      narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), BX
+	NEGQ       AX
+	VMOVDQU    32(BX)(AX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VROUNDPS   $0x09, Y1, Y1
+	VMASKMOVPS Y1, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func ceilV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·ceilV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ        AX, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (CX), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(CX), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(CX), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(CX), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     Z0, 192(DX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	SUBQ        $0x00000040, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     Z0, (DX)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, BX
+	BZHIL       AX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX), K1, Z0
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VMOVUPS     Z0, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ     AX, $0x00000020
+	JLT      narrow
+	VMOVUPS  (CX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	VMOVUPS  32(CX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, 32(DX)
+	VMOVUPS  64(CX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, 64(DX)
+	VMOVUPS  96(CX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, 96(DX)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, DX
+	SUBQ     $0x00000020, AX
+	JMP      wide
+
+narrow:
+	CMPQ     AX, $0x08
+	JLT      rest
+	VMOVUPS  (CX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	ADDQ     $0x00000020, CX
+	ADDQ     $0x00000020, DX
+	SUBQ     $0x08, AX
+	JMP      narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), BX
+	NEGQ       AX
+	VMOVDQU    32(BX)(AX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VROUNDPS   $0x0a, Y1, Y1
+	VMASKMOVPS Y1, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func roundV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·roundV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ        AX, $0x00000040
+	JLT         narrowWide
+	VMOVUPS     (CX), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(CX), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(CX), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(CX), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     Z0, 192(DX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	SUBQ        $0x00000040, AX
+	JMP         wideWide
+
+narrowWide:
+	CMPQ        AX, $0x10
+	JLT         restWide
+	VMOVUPS     (CX), Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     Z0, (DX)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x10, AX
+	JMP         narrowWide
+
+restWide:
+	TESTQ       AX, AX
+	JZ          endWide
+	MOVL        $0x0000ffff, BX
+	BZHIL       AX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX), K1, Z0
+	VRNDSCALEPS $0x08, Z0, Z0
+	VMOVUPS     Z0, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ     AX, $0x00000020
+	JLT      narrow
+	VMOVUPS  (CX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	VMOVUPS  32(CX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, 32(DX)
+	VMOVUPS  64(CX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, 64(DX)
+	VMOVUPS  96(CX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, 96(DX)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, DX
+	SUBQ     $0x00000020, AX
+	JMP      wide
+
+narrow:
+	CMPQ     AX, $0x08
+	JLT      rest
+	VMOVUPS  (CX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	ADDQ     $0x00000020, CX
+	ADDQ     $0x00000020, DX
+	SUBQ     $0x08, AX
+	JMP      narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), BX
+	NEGQ       AX
+	VMOVDQU    32(BX)(AX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VROUNDPS   $0x08, Y1, Y1
+	VMASKMOVPS Y1, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func signV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·signV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ         AX, $0x00000040
+	JLT          narrowWide
+	VMOVUPS      (CX), Z0
+	VPXORQ       Z1, Z1, Z1
+	VCMPPS       $0x1e, Z1, Z0, K1
+	VCMPPS       $0x11, Z1, Z0, K2
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VMOVAPS      Z2, K1, Z0
+	VBROADCASTSS cbf800000<>+0(SB), Z2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS      64(CX), Z0
+	VPXORQ       Z3, Z3, Z3
+	VCMPPS       $0x1e, Z3, Z0, K1
+	VCMPPS       $0x11, Z3, Z0, K2
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VMOVAPS      Z2, K1, Z0
+	VBROADCASTSS cbf800000<>+0(SB), Z2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, 64(DX)
+	VMOVUPS      128(CX), Z0
+	VPXORQ       Z4, Z4, Z4
+	VCMPPS       $0x1e, Z4, Z0, K1
+	VCMPPS       $0x11, Z4, Z0, K2
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VMOVAPS      Z2, K1, Z0
+	VBROADCASTSS cbf800000<>+0(SB), Z2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, 128(DX)
+	VMOVUPS      192(CX), Z0
+	VPXORQ       Z5, Z5, Z5
+	VCMPPS       $0x1e, Z5, Z0, K1
+	VCMPPS       $0x11, Z5, Z0, K2
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VMOVAPS      Z2, K1, Z0
+	VBROADCASTSS cbf800000<>+0(SB), Z2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, 192(DX)
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000100, DX
+	SUBQ         $0x00000040, AX
+	JMP          wideWide
+
+narrowWide:
+	CMPQ         AX, $0x10
+	JLT          restWide
+	VMOVUPS      (CX), Z0
+	VPXORQ       Z6, Z6, Z6
+	VCMPPS       $0x1e, Z6, Z0, K1
+	VCMPPS       $0x11, Z6, Z0, K2
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VMOVAPS      Z1, K1, Z0
+	VBROADCASTSS cbf800000<>+0(SB), Z1
+	VMOVAPS      Z1, K2, Z0
+	VMOVUPS      Z0, (DX)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	SUBQ         $0x10, AX
+	JMP          narrowWide
+
+restWide:
+	TESTQ        AX, AX
+	JZ           endWide
+	MOVL         $0x0000ffff, BX
+	BZHIL        AX, BX, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VPXORQ       Z7, Z7, Z7
+	VCMPPS       $0x1e, Z7, Z0, K2
+	VCMPPS       $0x11, Z7, Z0, K3
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VMOVAPS      Z1, K2, Z0
+	VBROADCASTSS cbf800000<>+0(SB), Z1
+	VMOVAPS      Z1, K3, Z0
+	VMOVUPS      Z0, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ      AX, $0x00000020
+	JLT       narrow
+	VMOVUPS   (CX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x1e, Y1, Y0, Y2
+	VCMPPS    $0x11, Y1, Y0, Y1
+	VMOVUPS   c3f800000<>+0(SB), Y3
+	VBLENDVPS Y2, Y3, Y0, Y0
+	VMOVUPS   cbf800000<>+0(SB), Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, (DX)
+	VMOVUPS   32(CX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x1e, Y1, Y0, Y2
+	VCMPPS    $0x11, Y1, Y0, Y1
+	VMOVUPS   c3f800000<>+0(SB), Y3
+	VBLENDVPS Y2, Y3, Y0, Y0
+	VMOVUPS   cbf800000<>+0(SB), Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, 32(DX)
+	VMOVUPS   64(CX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x1e, Y1, Y0, Y2
+	VCMPPS    $0x11, Y1, Y0, Y1
+	VMOVUPS   c3f800000<>+0(SB), Y3
+	VBLENDVPS Y2, Y3, Y0, Y0
+	VMOVUPS   cbf800000<>+0(SB), Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, 64(DX)
+	VMOVUPS   96(CX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x1e, Y1, Y0, Y2
+	VCMPPS    $0x11, Y1, Y0, Y1
+	VMOVUPS   c3f800000<>+0(SB), Y3
+	VBLENDVPS Y2, Y3, Y0, Y0
+	VMOVUPS   cbf800000<>+0(SB), Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, 96(DX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, DX
+	SUBQ      $0x00000020, AX
+	JMP       wide
+
+narrow:
+	CMPQ      AX, $0x08
+	JLT       rest
+	VMOVUPS   (CX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x1e, Y1, Y0, Y2
+	VCMPPS    $0x11, Y1, Y0, Y1
+	VMOVUPS   c3f800000<>+0(SB), Y3
+	VBLENDVPS Y2, Y3, Y0, Y0
+	VMOVUPS   cbf800000<>+0(SB), Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, (DX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, DX
+	SUBQ      $0x08, AX
+	JMP       narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), BX
+	NEGQ       AX
+	VMOVDQU    32(BX)(AX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VXORPS     Y2, Y2, Y2
+	VCMPPS     $0x1e, Y2, Y1, Y3
+	VCMPPS     $0x11, Y2, Y1, Y2
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VBLENDVPS  Y3, Y4, Y1, Y1
+	VMOVUPS    cbf800000<>+0(SB), Y3
+	VBLENDVPS  Y2, Y3, Y1, Y1
+	VMASKMOVPS Y1, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA cbf800000<>+0(SB)/4, $0xbf800000
+DATA cbf800000<>+4(SB)/4, $0xbf800000
+DATA cbf800000<>+8(SB)/4, $0xbf800000
+DATA cbf800000<>+12(SB)/4, $0xbf800000
+DATA cbf800000<>+16(SB)/4, $0xbf800000
+DATA cbf800000<>+20(SB)/4, $0xbf800000
+DATA cbf800000<>+24(SB)/4, $0xbf800000
+DATA cbf800000<>+28(SB)/4, $0xbf800000
+GLOBL cbf800000<>(SB), RODATA|NOPTR, $32
+
+// func equalVV(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·equalVV(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ dst+8(FP), BX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ         AX, $0x00000040
+	JLT          narrowWide
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VCMPPS       $0x00, Z1, Z0, K1
+	VMOVAPS.Z    Z2, K1, Z2
+	VMOVUPS      Z2, (BX)
+	VMOVUPS      64(CX), Z0
+	VMOVUPS      64(DX), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VCMPPS       $0x00, Z1, Z0, K1
+	VMOVAPS.Z    Z2, K1, Z2
+	VMOVUPS      Z2, 64(BX)
+	VMOVUPS      128(CX), Z0
+	VMOVUPS      128(DX), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VCMPPS       $0x00, Z1, Z0, K1
+	VMOVAPS.Z    Z2, K1, Z2
+	VMOVUPS      Z2, 128(BX)
+	VMOVUPS      192(CX), Z0
+	VMOVUPS      192(DX), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VCMPPS       $0x00, Z1, Z0, K1
+	VMOVAPS.Z    Z2, K1, Z2
+	VMOVUPS      Z2, 192(BX)
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000100, BX
+	SUBQ         $0x00000040, AX
+	JMP          wideWide
+
+narrowWide:
+	CMPQ         AX, $0x10
+	JLT          restWide
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VCMPPS       $0x00, Z1, Z0, K1
+	VMOVAPS.Z    Z2, K1, Z2
+	VMOVUPS      Z2, (BX)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x10, AX
+	JMP          narrowWide
+
+restWide:
+	TESTQ        AX, AX
+	JZ           endWide
+	MOVL         $0x0000ffff, SI
+	BZHIL        AX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS.Z    (DX), K1, Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VCMPPS       $0x00, Z1, Z0, K2
+	VMOVAPS.Z    Z2, K2, Z2
+	VMOVUPS      Z2, K1, (BX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ    AX, $0x00000020
+	JLT     narrow
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  Y0, Y2, Y2
+	VMOVUPS Y2, (BX)
+	VMOVUPS 32(CX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  Y0, Y2, Y2
+	VMOVUPS Y2, 32(BX)
+	VMOVUPS 64(CX), Y0
+	VMOVUPS 64(DX), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  Y0, Y2, Y2
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS 96(CX), Y0
+	VMOVUPS 96(DX), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  Y0, Y2, Y2
+	VMOVUPS Y2, 96(BX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, AX
+	JMP     wide
+
+narrow:
+	CMPQ    AX, $0x08
+	JLT     rest
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  Y0, Y2, Y2
+	VMOVUPS Y2, (BX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x08, AX
+	JMP     narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), SI
+	NEGQ       AX
+	VMOVDQU    32(SI)(AX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMASKMOVPS (DX), Y0, Y2
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VCMPPS     $0x00, Y2, Y1, Y1
+	VANDPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y0, (BX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func sinV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·sinV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ              AX, $0x00000010
+	JLT               narrowWide
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3f22f983<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      cb94ca1f9<>+0(SB), Z3
+	VFMADD213PS.BCST  c3c08839e<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe2aaaa3<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VFMADD213PS       Z0, Z0, Z3
+	VBROADCASTSS      c37ccf5ce<>+0(SB), Z0
+	VFMADD213PS.BCST  cbab6061a<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3d2aaaa5<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  cbf000000<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z2, Z0
+	VPBROADCASTD      c00000001<>+0(SB), Z2
+	VPTESTMD          Z2, Z1, K1
+	VMOVAPS           Z0, K1, Z3
+	VPSLLD            $0x1e, Z1, Z1
+	VPANDD.BCST       c80000000<>+0(SB), Z1, Z1
+	VPXORD            Z1, Z3, Z3
+	VMOVUPS           Z3, (DX)
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	SUBQ              $0x00000010, AX
+	JMP               wideWide
+
+narrowWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, BX
+	BZHIL             AX, BX, BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3f22f983<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      cb94ca1f9<>+0(SB), Z3
+	VFMADD213PS.BCST  c3c08839e<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe2aaaa3<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VFMADD213PS       Z0, Z0, Z3
+	VBROADCASTSS      c37ccf5ce<>+0(SB), Z0
+	VFMADD213PS.BCST  cbab6061a<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3d2aaaa5<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  cbf000000<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z2, Z0
+	VPBROADCASTD      c00000001<>+0(SB), Z2
+	VPTESTMD          Z2, Z1, K2
+	VMOVAPS           Z0, K2, Z3
+	VPSLLD            $0x1e, Z1, Z1
+	VPANDD.BCST       c80000000<>+0(SB), Z1, Z1
+	VPXORD            Z1, Z3, Z3
+	VMOVUPS           Z3, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ         AX, $0x00000008
+	JLT          narrow
+	VMOVUPS      (CX), Y0
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3f22f983<>+0(SB), Y0, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y1
+	VFNMADD231PS c3fc90fdb<>+0(SB), Y1, Y0
+	VFNMADD231PS cb33bbd2e<>+0(SB), Y1, Y0
+	VFNMADD231PS ca6f72ced<>+0(SB), Y1, Y0
+	VCVTPS2DQ    Y1, Y1
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      cb94ca1f9<>+0(SB), Y3
+	VFMADD213PS  c3c08839e<>+0(SB), Y2, Y3
+	VFMADD213PS  cbe2aaaa3<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VMOVUPS      c37ccf5ce<>+0(SB), Y0
+	VFMADD213PS  cbab6061a<>+0(SB), Y2, Y0
+	VFMADD213PS  c3d2aaaa5<>+0(SB), Y2, Y0
+	VFMADD213PS  cbf000000<>+0(SB), Y2, Y0
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y0
+	VPSLLD       $0x1f, Y1, Y2
+	VBLENDVPS    Y2, Y0, Y3, Y3
+	VPSLLD       $0x1e, Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VXORPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x00000008, AX
+	JMP          wide
+
+narrow:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), BX
+	NEGQ         AX
+	VMOVDQU      32(BX)(AX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3f22f983<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3fc90fdb<>+0(SB), Y2, Y1
+	VFNMADD231PS cb33bbd2e<>+0(SB), Y2, Y1
+	VFNMADD231PS ca6f72ced<>+0(SB), Y2, Y1
+	VCVTPS2DQ    Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      cb94ca1f9<>+0(SB), Y4
+	VFMADD213PS  c3c08839e<>+0(SB), Y3, Y4
+	VFMADD213PS  cbe2aaaa3<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y1, Y1, Y4
+	VMOVUPS      c37ccf5ce<>+0(SB), Y1
+	VFMADD213PS  cbab6061a<>+0(SB), Y3, Y1
+	VFMADD213PS  c3d2aaaa5<>+0(SB), Y3, Y1
+	VFMADD213PS  cbf000000<>+0(SB), Y3, Y1
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y1
+	VPSLLD       $0x1f, Y2, Y3
+	VBLENDVPS    Y3, Y1, Y4, Y4
+	VPSLLD       $0x1e, Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VXORPS       Y2, Y4, Y4
+	VMASKMOVPS   Y4, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA c3f22f983<>+0(SB)/4, $0x3f22f983
+DATA c3f22f983<>+4(SB)/4, $0x3f22f983
+DATA c3f22f983<>+8(SB)/4, $0x3f22f983
+DATA c3f22f983<>+12(SB)/4, $0x3f22f983
+DATA c3f22f983<>+16(SB)/4, $0x3f22f983
+DATA c3f22f983<>+20(SB)/4, $0x3f22f983
+DATA c3f22f983<>+24(SB)/4, $0x3f22f983
+DATA c3f22f983<>+28(SB)/4, $0x3f22f983
+GLOBL c3f22f983<>(SB), RODATA|NOPTR, $32
+
+DATA c3fc90fdb<>+0(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+4(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+8(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+12(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+16(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+20(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+24(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+28(SB)/4, $0x3fc90fdb
+GLOBL c3fc90fdb<>(SB), RODATA|NOPTR, $32
+
+DATA cb33bbd2e<>+0(SB)/4, $0xb33bbd2e
+DATA cb33bbd2e<>+4(SB)/4, $0xb33bbd2e
+DATA cb33bbd2e<>+8(SB)/4, $0xb33bbd2e
+DATA cb33bbd2e<>+12(SB)/4, $0xb33bbd2e
+DATA cb33bbd2e<>+16(SB)/4, $0xb33bbd2e
+DATA cb33bbd2e<>+20(SB)/4, $0xb33bbd2e
+DATA cb33bbd2e<>+24(SB)/4, $0xb33bbd2e
+DATA cb33bbd2e<>+28(SB)/4, $0xb33bbd2e
+GLOBL cb33bbd2e<>(SB), RODATA|NOPTR, $32
+
+DATA ca6f72ced<>+0(SB)/4, $0xa6f72ced
+DATA ca6f72ced<>+4(SB)/4, $0xa6f72ced
+DATA ca6f72ced<>+8(SB)/4, $0xa6f72ced
+DATA ca6f72ced<>+12(SB)/4, $0xa6f72ced
+DATA ca6f72ced<>+16(SB)/4, $0xa6f72ced
+DATA ca6f72ced<>+20(SB)/4, $0xa6f72ced
+DATA ca6f72ced<>+24(SB)/4, $0xa6f72ced
+DATA ca6f72ced<>+28(SB)/4, $0xa6f72ced
+GLOBL ca6f72ced<>(SB), RODATA|NOPTR, $32
+
+DATA cb94ca1f9<>+0(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+4(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+8(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+12(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+16(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+20(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+24(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+28(SB)/4, $0xb94ca1f9
+GLOBL cb94ca1f9<>(SB), RODATA|NOPTR, $32
+
+DATA c3c08839e<>+0(SB)/4, $0x3c08839e
+DATA c3c08839e<>+4(SB)/4, $0x3c08839e
+DATA c3c08839e<>+8(SB)/4, $0x3c08839e
+DATA c3c08839e<>+12(SB)/4, $0x3c08839e
+DATA c3c08839e<>+16(SB)/4, $0x3c08839e
+DATA c3c08839e<>+20(SB)/4, $0x3c08839e
+DATA c3c08839e<>+24(SB)/4, $0x3c08839e
+DATA c3c08839e<>+28(SB)/4, $0x3c08839e
+GLOBL c3c08839e<>(SB), RODATA|NOPTR, $32
+
+DATA cbe2aaaa3<>+0(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+4(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+8(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+12(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+16(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+20(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+24(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+28(SB)/4, $0xbe2aaaa3
+GLOBL cbe2aaaa3<>(SB), RODATA|NOPTR, $32
+
+DATA c37ccf5ce<>+0(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+4(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+8(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+12(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+16(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+20(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+24(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+28(SB)/4, $0x37ccf5ce
+GLOBL c37ccf5ce<>(SB), RODATA|NOPTR, $32
+
+DATA cbab6061a<>+0(SB)/4, $0xbab6061a
+DATA cbab6061a<>+4(SB)/4, $0xbab6061a
+DATA cbab6061a<>+8(SB)/4, $0xbab6061a
+DATA cbab6061a<>+12(SB)/4, $0xbab6061a
+DATA cbab6061a<>+16(SB)/4, $0xbab6061a
+DATA cbab6061a<>+20(SB)/4, $0xbab6061a
+DATA cbab6061a<>+24(SB)/4, $0xbab6061a
+DATA cbab6061a<>+28(SB)/4, $0xbab6061a
+GLOBL cbab6061a<>(SB), RODATA|NOPTR, $32
+
+DATA c3d2aaaa5<>+0(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+4(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+8(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+12(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+16(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+20(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+24(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+28(SB)/4, $0x3d2aaaa5
+GLOBL c3d2aaaa5<>(SB), RODATA|NOPTR, $32
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $32
+
+// func cosV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·cosV(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ dst+8(FP), DX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ              AX, $0x00000010
+	JLT               narrowWide
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3f22f983<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VPSUBD.BCST       cffffffff<>+0(SB), Z1, Z1
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      cb94ca1f9<>+0(SB), Z3
+	VFMADD213PS.BCST  c3c08839e<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe2aaaa3<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VFMADD213PS       Z0, Z0, Z3
+	VBROADCASTSS      c37ccf5ce<>+0(SB), Z0
+	VFMADD213PS.BCST  cbab6061a<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3d2aaaa5<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  cbf000000<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z2, Z0
+	VPBROADCASTD      c00000001<>+0(SB), Z2
+	VPTESTMD          Z2, Z1, K1
+	VMOVAPS           Z0, K1, Z3
+	VPSLLD            $0x1e, Z1, Z1
+	VPANDD.BCST       c80000000<>+0(SB), Z1, Z1
+	VPXORD            Z1, Z3, Z3
+	VMOVUPS           Z3, (DX)
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	SUBQ              $0x00000010, AX
+	JMP               wideWide
+
+narrowWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, BX
+	BZHIL             AX, BX, BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3f22f983<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VPSUBD.BCST       cffffffff<>+0(SB), Z1, Z1
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      cb94ca1f9<>+0(SB), Z3
+	VFMADD213PS.BCST  c3c08839e<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe2aaaa3<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VFMADD213PS       Z0, Z0, Z3
+	VBROADCASTSS      c37ccf5ce<>+0(SB), Z0
+	VFMADD213PS.BCST  cbab6061a<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3d2aaaa5<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  cbf000000<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z2, Z0
+	VPBROADCASTD      c00000001<>+0(SB), Z2
+	VPTESTMD          Z2, Z1, K2
+	VMOVAPS           Z0, K2, Z3
+	VPSLLD            $0x1e, Z1, Z1
+	VPANDD.BCST       c80000000<>+0(SB), Z1, Z1
+	VPXORD            Z1, Z3, Z3
+	VMOVUPS           Z3, K1, (DX)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ         AX, $0x00000008
+	JLT          narrow
+	VMOVUPS      (CX), Y0
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3f22f983<>+0(SB), Y0, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y1
+	VFNMADD231PS c3fc90fdb<>+0(SB), Y1, Y0
+	VFNMADD231PS cb33bbd2e<>+0(SB), Y1, Y0
+	VFNMADD231PS ca6f72ced<>+0(SB), Y1, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSUBD       cffffffff<>+0(SB), Y1, Y1
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      cb94ca1f9<>+0(SB), Y3
+	VFMADD213PS  c3c08839e<>+0(SB), Y2, Y3
+	VFMADD213PS  cbe2aaaa3<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VMOVUPS      c37ccf5ce<>+0(SB), Y0
+	VFMADD213PS  cbab6061a<>+0(SB), Y2, Y0
+	VFMADD213PS  c3d2aaaa5<>+0(SB), Y2, Y0
+	VFMADD213PS  cbf000000<>+0(SB), Y2, Y0
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y0
+	VPSLLD       $0x1f, Y1, Y2
+	VBLENDVPS    Y2, Y0, Y3, Y3
+	VPSLLD       $0x1e, Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VXORPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x00000008, AX
+	JMP          wide
+
+narrow:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), BX
+	NEGQ         AX
+	VMOVDQU      32(BX)(AX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3f22f983<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3fc90fdb<>+0(SB), Y2, Y1
+	VFNMADD231PS cb33bbd2e<>+0(SB), Y2, Y1
+	VFNMADD231PS ca6f72ced<>+0(SB), Y2, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSUBD       cffffffff<>+0(SB), Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      cb94ca1f9<>+0(SB), Y4
+	VFMADD213PS  c3c08839e<>+0(SB), Y3, Y4
+	VFMADD213PS  cbe2aaaa3<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y1, Y1, Y4
+	VMOVUPS      c37ccf5ce<>+0(SB), Y1
+	VFMADD213PS  cbab6061a<>+0(SB), Y3, Y1
+	VFMADD213PS  c3d2aaaa5<>+0(SB), Y3, Y1
+	VFMADD213PS  cbf000000<>+0(SB), Y3, Y1
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y1
+	VPSLLD       $0x1f, Y2, Y3
+	VBLENDVPS    Y3, Y1, Y4, Y4
+	VPSLLD       $0x1e, Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VXORPS       Y2, Y4, Y4
+	VMASKMOVPS   Y4, Y0, (DX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA cffffffff<>+0(SB)/4, $0xffffffff
+DATA cffffffff<>+4(SB)/4, $0xffffffff
+DATA cffffffff<>+8(SB)/4, $0xffffffff
+DATA cffffffff<>+12(SB)/4, $0xffffffff
+DATA cffffffff<>+16(SB)/4, $0xffffffff
+DATA cffffffff<>+20(SB)/4, $0xffffffff
+DATA cffffffff<>+24(SB)/4, $0xffffffff
+DATA cffffffff<>+28(SB)/4, $0xffffffff
+GLOBL cffffffff<>(SB), RODATA|NOPTR, $32
 
 // func lstmStep(n int, stride int, gates *float32, bias *float32, c *float32, h *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3

@@ -36,6 +36,22 @@ func softplusV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
 func softplusGradVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
 
+func absV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func floorV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func ceilV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func roundV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func signV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func equalVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
+
+func sinV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func cosV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
 func lstmStep(n int, stride int, gates *float32, bias *float32, c *float32, h *float32) {
 	panic(noAssembly)
 }

@@ -5,17 +5,29 @@ import "math"
 // Softmax computes exp(x - max) / Σ exp(x - max) over the middle dimension of
 // [outer, axis, inner]; dst may be x.
 func Softmax[T Float](p *Pool, outer, axis, inner int, dst, x []T) {
+	if inner >= fewColumns && outer*axis > 0 {
+		softmaxColumns(p, outer, axis, inner, dst, x, false)
+		return
+	}
 	softmax(p, outer, axis, inner, dst, x, softmaxRow[T])
 }
 
 // LogSoftmax computes x - max - log Σ exp(x - max) over the middle dimension of
 // [outer, axis, inner]; dst may be x.
 func LogSoftmax[T Float](p *Pool, outer, axis, inner int, dst, x []T) {
+	if inner >= fewColumns && outer*axis > 0 {
+		softmaxColumns(p, outer, axis, inner, dst, x, true)
+		return
+	}
 	softmax(p, outer, axis, inner, dst, x, logSoftmaxRow[T])
 }
 
 // SoftmaxGrad computes dx = y*(dy - Σ dy*y) from Softmax's output y; dx may be dy.
 func SoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
+	if inner >= fewColumns && outer*axis > 0 {
+		softmaxColumnsGrad(p, outer, axis, inner, dx, dy, y, false)
+		return
+	}
 	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
 		s := dot(dy, y)
 		if simd && f32(dx, y) {
@@ -31,6 +43,10 @@ func SoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 
 // LogSoftmaxGrad computes dx = dy - exp(y)*Σ dy from LogSoftmax's output y; dx may be dy.
 func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
+	if inner >= fewColumns && outer*axis > 0 {
+		softmaxColumnsGrad(p, outer, axis, inner, dx, dy, y, true)
+		return
+	}
 	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
 		s := sum(dy)
 		buffer := borrow[T](len(y))

@@ -18,6 +18,15 @@ func direct(dst, src *tensor.Dense, to, from DType) bool {
 		each(dst, src, func(v float32) float64 { return float64(v) })
 	case from == Float64 && to == Float32:
 		each(dst, src, func(v float64) float32 { return float32(v) })
+	case from == Bool && to == Float32:
+		d := Slice[float32](dst)
+		for i, v := range Bytes(src) {
+			d[i] = float32(v)
+		}
+	case from == Int64 && to == Float32:
+		each(dst, src, func(v int64) float32 { return float32(v) })
+	case from == Int32 && to == Float32:
+		each(dst, src, func(v int32) float32 { return float32(v) })
 	case from == Complex64 && to == Complex128:
 		each(dst, src, func(v complex64) complex128 { return complex128(v) })
 	case from == Complex128 && to == Complex64:

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"math"
+
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
@@ -58,6 +60,49 @@ func erfGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
 	kernel.Mul(nil, dx, dy, t)
 }
 
+func absGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Sign(nil, t, x)
+	kernel.Mul(nil, dx, dy, t)
+}
+
+// sqrtGradBlock is dy/(2y).
+func sqrtGradBlock[T kernel.Float](dx, dy, y, t, _ []T) {
+	kernel.Scale(nil, 2, t, y)
+	kernel.Div(nil, dx, dy, t)
+}
+
+// reciprocalGradBlock is −dy·y².
+func reciprocalGradBlock[T kernel.Float](dx, dy, y, t, _ []T) {
+	kernel.Mul(nil, t, dy, y)
+	kernel.Mul(nil, t, t, y)
+	kernel.Scale(nil, -1, dx, t)
+}
+
+func sinGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Cos(nil, t, x)
+	kernel.Mul(nil, dx, dy, t)
+}
+
+func cosGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Sin(nil, t, x)
+	kernel.Mul(nil, t, dy, t)
+	kernel.Scale(nil, -1, dx, t)
+}
+
+// softsignBlock is x/(1+|x|).
+func softsignBlock[T kernel.Float](dst, x, t, _ []T) {
+	kernel.Abs(nil, t, x)
+	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
+	kernel.Div(nil, dst, x, t)
+}
+
+func softsignGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Abs(nil, t, x)
+	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
+	kernel.Mul(nil, t, t, t)
+	kernel.Div(nil, dx, dy, t)
+}
+
 func rampBlock[T kernel.Float](a, b T) func(dst, x, t, u []T) {
 	return func(dst, x, _, _ []T) {
 		affine(dst, x, a, b)
@@ -81,7 +126,37 @@ func powScalar[T kernel.Float](dst, a []T, b T) bool {
 	case 1:
 		copy(dst, a)
 	default:
+		return quarterPower(dst, a, b)
+	}
+	return true
+}
+
+// quarterPower is the power by b if that is a multiple of 1/4 between −4 and 4; false if not.
+func quarterPower[T kernel.Float](dst, a []T, b T) bool {
+	quarters := int(math.Abs(float64(4 * b)))
+	if quarters > 16 || T(quarters) != max(4*b, -4*b) {
 		return false
+	}
+	for i, v := range a {
+		if !(v > 0) { // roots have rules of their own there
+			dst[i] = T(math.Pow(float64(v), float64(b)))
+			continue
+		}
+		p := T(1)
+		for range quarters / 4 {
+			p *= v
+		}
+		root := T(math.Sqrt(float64(v)))
+		if quarters&2 != 0 {
+			p *= root
+		}
+		if quarters&1 != 0 {
+			p *= T(math.Sqrt(float64(root)))
+		}
+		if b < 0 {
+			p = 1 / p
+		}
+		dst[i] = p
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -95,6 +96,10 @@ func argOf[T number](l lanes, least, last bool) engine.Kernel {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[int64](out[0])
 		l.each(x, func(k int) {
 			at := l.at(k)
+			if row, ok := any(src).([]float32); ok && l.step == 1 && !least && !last {
+				dst[k] = int64(largestAt(row[at:][:l.n]))
+				return
+			}
 			best, where := src[at], 0
 			for i := 1; i < l.n; i++ {
 				v := src[at+i*l.step]
@@ -106,6 +111,17 @@ func argOf[T number](l lanes, least, last bool) engine.Kernel {
 		})
 		return nil
 	}
+}
+
+// largestAt is where the largest element of a row is, or the first NaN.
+func largestAt(row []float32) int {
+	best := kernel.Max(nil, row)
+	for i, v := range row {
+		if v == best || v != v {
+			return i
+		}
+	}
+	return 0
 }
 
 func coupleArg(c *Call) []Coupling {

@@ -26,9 +26,7 @@ type binary struct {
 	s64  func(dst, a []float64, b float64) bool
 
 	// Results that are bool.
-	cf func(a, b float64) bool
-	ci func(a, b int64) bool
-	cu func(a, b uint64) bool
+	relation relation // what it compares
 
 	noZero bool // integers must not be divided by zero
 	free   bool // the operands' types need not agree (Pow)
@@ -40,7 +38,7 @@ type binary struct {
 	strs   func(c *Call, in []dtype.Value) ([]dtype.Value, error)
 }
 
-func (r binary) result() bool { return r.cf != nil || r.b != nil }
+func (r binary) result() bool { return r.relation != noRelation || r.b != nil }
 
 func (r binary) op() *Op {
 	o := &Op{
@@ -197,26 +195,18 @@ func (r binary) kernel(c *Call) (engine.Kernel, error) {
 	switch {
 	case t == dtype.Bool && r.b != nil:
 		return pairKernel(w, 1, pairOf(r.b)), nil
-	case t == dtype.Bool && r.cu != nil:
-		return pairKernel(w, 1, pairOf(func(a, b bool) bool { return r.cu(bit(a), bit(b)) })), nil
+	case t == dtype.Bool && r.relation == equal:
+		return pairKernel(w, 1, pairOf(func(a, b bool) bool { return a == b })), nil
 	case t.IsFloat():
 		return r.floatKernel(t, w), nil
 	}
 	return r.integerKernel(c, t, w)
 }
 
-func bit(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func (r binary) floatKernel(t DType, w *walk) engine.Kernel {
 	switch {
-	case r.cf != nil:
-		f := r.cf
-		return perPrecision(t, pairKernel(w, 1, pairOf(func(a, b float32) bool { return f(float64(a), float64(b)) })), pairKernel(w, 1, pairOf(f)))
+	case r.relation != noRelation:
+		return perPrecision(t, pairKernel(w, 1, compared[float32](r.relation)), pairKernel(w, 1, compared[float64](r.relation)))
 	case r.kern != nil:
 		return perPrecision(t, fastKernel[float32](w, *r.kern), fastKernel[float64](w, *r.kern))
 	}
@@ -254,11 +244,8 @@ type integer interface {
 
 func integerPair[T integer](c *Call, r binary, w *walk) engine.Kernel {
 	unsigned := ^T(0) > 0
-	switch {
-	case r.cu != nil && unsigned:
-		return pairKernel(w, 1, pairOf(func(a, b T) bool { return r.cu(uint64(a), uint64(b)) }))
-	case r.ci != nil:
-		return pairKernel(w, 1, pairOf(func(a, b T) bool { return r.ci(int64(a), int64(b)) }))
+	if r.relation != noRelation {
+		return pairKernel(w, 1, compared[T](r.relation))
 	}
 	f := func(a, b T) T { return T(r.i(int64(a), int64(b))) }
 	if r.u != nil && unsigned {

@@ -25,15 +25,24 @@ func elementBlocks(c *Call, data, index []int, axis int) blocks {
 		if err := wrapIndices(c, at, length); err != nil {
 			return nil, err
 		}
-		for r := range at {
-			k, rest := at[r]*strides[axis], r
-			for a := len(index) - 1; a >= 0; a-- {
+		if len(at) == 0 {
+			return at, nil
+		}
+		last := len(index) - 1
+		for row := range len(at) / index[last] {
+			base, rest := 0, row
+			for a := last - 1; a >= 0; a-- {
 				if a != axis {
-					k += rest % index[a] * strides[a]
+					base += rest % index[a] * strides[a]
 				}
 				rest /= index[a]
 			}
-			at[r] = k
+			k := at[row*index[last]:][:index[last]]
+			for j, v := range k {
+				if k[j] = base + v; axis != last {
+					k[j] = base + v*strides[axis] + j
+				}
+			}
 		}
 		return at, nil
 	}}
@@ -86,6 +95,15 @@ func (b blocks) gather(x *engine.Exec, dst, src []byte, index *tensor.Dense, wid
 		return err
 	}
 	n := b.size * width
+	if b.size == 1 && width == 4 {
+		to, from := words[uint32](dst), words[uint32](src)
+		x.Pool().Range(len(at), 4096, func(lo, hi int) {
+			for r, k := range at[lo:hi] {
+				to[lo+r] = from[k]
+			}
+		})
+		return nil
+	}
 	x.Pool().Range(len(at), max(1, 16384/max(n, 1)), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			copy(dst[r*n:(r+1)*n], src[at[r]*width:at[r]*width+n])
@@ -101,6 +119,13 @@ func (b blocks) scatter(x *engine.Exec, dst, src []byte, index *tensor.Dense, wi
 		return err
 	}
 	n := b.size * width
+	if b.size == 1 && width == 4 {
+		to, from := words[uint32](dst), words[uint32](src)
+		for r, k := range at {
+			to[k] = from[r]
+		}
+		return nil
+	}
 	for r, k := range at {
 		copy(dst[k*width:k*width+n], src[r*n:(r+1)*n])
 	}
@@ -166,11 +191,15 @@ func blockSumKernel[T kernel.Float](b blocks) engine.Kernel {
 			return err
 		}
 		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+		if b.size == 1 {
+			for r, k := range at {
+				dx[k] += dy[r]
+			}
+			return nil
+		}
 		for r, k := range at {
 			d := dx[k : k+b.size]
-			for i, v := range dy[r*b.size : (r+1)*b.size] {
-				d[i] += v
-			}
+			kernel.Add(nil, d, d, dy[r*b.size:(r+1)*b.size])
 		}
 		return nil
 	}

@@ -4,20 +4,83 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
+// relation is what a comparison asks for.
+type relation uint8
+
+const (
+	noRelation relation = iota
+	equal
+	greater
+	less
+	greaterOrEqual
+	lessOrEqual
+)
+
+// compared makes row functions of a relation.
+func compared[T integer | float32 | float64](r relation) pair[T, bool] {
+	switch r {
+	case greater:
+		return repeating(rowsAbove[T])
+	case less:
+		return repeating(func(dst []bool, a, b []T) { rowsAbove(dst, b, a) })
+	case greaterOrEqual:
+		return repeating(rowsFrom[T])
+	case lessOrEqual:
+		return repeating(func(dst []bool, a, b []T) { rowsFrom(dst, b, a) })
+	}
+	return repeating(func(dst []bool, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] == b[i]
+		}
+	})
+}
+
+func rowsAbove[T integer | float32 | float64](dst []bool, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] > b[i]
+	}
+}
+
+func rowsFrom[T integer | float32 | float64](dst []bool, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] >= b[i]
+	}
+}
+
+// repeating makes row functions of one for two rows; a single element is repeated in a buffer.
+func repeating[T, R any](rows func(dst []R, a, b []T)) pair[T, R] {
+	blocks := func(n int, v T, f func(lo, hi int, many []T)) {
+		var many [256]T
+		for i := range many[:min(n, len(many))] {
+			many[i] = v
+		}
+		for lo := 0; lo < n; lo += len(many) {
+			hi := min(n, lo+len(many))
+			f(lo, hi, many[:hi-lo])
+		}
+	}
+	return pair[T, R]{
+		vv: rows,
+		vs: func(dst []R, a []T, b T) {
+			blocks(len(dst), b, func(lo, hi int, many []T) { rows(dst[lo:hi], a[lo:hi], many) })
+		},
+		sv: func(dst []R, a T, b []T) {
+			blocks(len(dst), a, func(lo, hi int, many []T) { rows(dst[lo:hi], many, b[lo:hi]) })
+		},
+	}
+}
+
 // comparisons is the table of comparing and logical operators.
 func comparisons() []binary {
 	v9, v12, v18 := []int{1, 7, 9, 13}, []int{12, 16}, []int{18}
 	rows := []binary{
-		{name: "Equal", doc: "A = B.", since: []int{1, 7, 11, 13, 19}, types: append([]DType{dtype.Bool, dtype.String}, Numeric...), attrs: EqualConfig{},
-			cf: func(a, b float64) bool { return a == b }, ci: func(a, b int64) bool { return a == b }, cu: func(a, b uint64) bool { return a == b }, strs: equalStrings},
-		{name: "Greater", doc: "A > B.", since: v9, types: Numeric, attrs: GreaterConfig{},
-			cf: func(a, b float64) bool { return a > b }, ci: func(a, b int64) bool { return a > b }, cu: func(a, b uint64) bool { return a > b }},
-		{name: "Less", doc: "A < B.", since: v9, types: Numeric, attrs: LessConfig{},
-			cf: func(a, b float64) bool { return a < b }, ci: func(a, b int64) bool { return a < b }, cu: func(a, b uint64) bool { return a < b }},
-		{name: "GreaterOrEqual", doc: "A ≥ B.", since: v12, types: Numeric,
-			cf: func(a, b float64) bool { return a >= b }, ci: func(a, b int64) bool { return a >= b }, cu: func(a, b uint64) bool { return a >= b }},
-		{name: "LessOrEqual", doc: "A ≤ B.", since: v12, types: Numeric,
-			cf: func(a, b float64) bool { return a <= b }, ci: func(a, b int64) bool { return a <= b }, cu: func(a, b uint64) bool { return a <= b }},
+		{name: "Equal", doc: "A = B.", since: []int{1, 7, 11, 13, 19}, types: append([]DType{dtype.Bool, dtype.String}, Numeric...), attrs: EqualConfig{}, relation: equal, strs: equalStrings},
+		{name: "Greater", doc: "A > B.", since: v9, types: Numeric, attrs: GreaterConfig{}, relation: greater},
+		{name: "Less", doc: "A < B.", since: v9, types: Numeric, attrs: LessConfig{}, relation: less},
+		{name: "GreaterOrEqual", doc: "A ≥ B.", since: v12, types: Numeric, relation: greaterOrEqual},
+		{name: "LessOrEqual", doc: "A ≤ B.", since: v12, types: Numeric, relation: lessOrEqual},
 		{name: "And", doc: "Both.", since: []int{1, 7}, types: []DType{dtype.Bool}, attrs: AndConfig{}, b: func(a, b bool) bool { return a && b }},
 		{name: "Or", doc: "At least one.", since: []int{1, 7}, types: []DType{dtype.Bool}, attrs: OrConfig{}, b: func(a, b bool) bool { return a || b }},
 		{name: "Xor", doc: "Exactly one.", since: []int{1, 7}, types: []DType{dtype.Bool}, attrs: XorConfig{}, b: func(a, b bool) bool { return a != b }},

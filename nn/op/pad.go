@@ -263,18 +263,61 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 	}
 	rows, n := m.count()
 	index := m.sources[len(m.sources)-1]
+	from, to := longestRun(index)
+	inside := to-from < 8 && slices.Min(append([]int{0}, index...)) >= 0
 	p.Range(rows, max(1, 8192/max(n, 1)), func(lo, hi int) {
+		last := 0 // where the row before came from
 		m.rows(lo, hi, func(row, at int) {
 			d := dst[row*n : (row+1)*n]
-			for i, k := range index {
-				if at < 0 || k < 0 {
+			switch {
+			case row > lo && at == last:
+				copy(d, dst[(row-1)*n:])
+			case at >= 0 && inside:
+				s := src[at:]
+				for i, k := range index {
+					d[i] = s[k]
+				}
+			case at >= 0:
+				for i, k := range index[:from] {
+					d[i] = pick(src, at, k, fill)
+				}
+				if from < to {
+					copy(d[from:to], src[at+index[from]:])
+				}
+				for i, k := range index[to:] {
+					d[to+i] = pick(src, at, k, fill)
+				}
+			default:
+				for i := range d {
 					d[i] = fill
-				} else {
-					d[i] = src[at+k]
 				}
 			}
+			last = at
 		})
 	})
+}
+
+// pick is src[at+k], or fill where k is negative.
+func pick[E any](src []E, at, k int, fill E) E {
+	if k < 0 {
+		return fill
+	}
+	return src[at+k]
+}
+
+// longestRun is where in index numbers follow one another.
+func longestRun(index []int) (from, to int) {
+	for lo := 0; lo < len(index); {
+		hi := lo + 1
+		for hi < len(index) && index[hi] == index[hi-1]+1 {
+			hi++
+		}
+		if hi-lo > to-from && index[lo] >= 0 {
+			from, to = lo, hi
+		}
+		lo = hi
+	}
+	return from, to
 }
 
 // addMapped adds src, in the shape of the result, to where its elements came from.

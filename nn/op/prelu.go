@@ -99,12 +99,14 @@ func preluKernel(c *Call) (engine.Kernel, error) {
 }
 
 func preluPair[T kernel.Float]() pair[T, T] {
-	return pairOf(func(x, s T) T {
+	p := pairOf(func(x, s T) T {
 		if x < 0 {
 			return s * x
 		}
 		return x
 	})
+	p.vs = func(dst, x []T, s T) { kernel.LeakyRelu(nil, s, dst, x) }
+	return p
 }
 
 func preluGrad() *Op {
@@ -131,20 +133,22 @@ func preluGradKernel[T kernel.Float](w *walk) engine.Kernel {
 			return nil
 		}
 		w.each(x.Pool(), 2, func(at, n int, off [3]int) {
-			for i := at; i < at+n; i++ {
-				slope := s[off[1]]
-				if w.moves[1] {
-					slope = s[off[1]+i-at]
-				}
-				gx, gs := dy[i], T(0)
-				if v[i] <= 0 {
-					gx, gs = slope*dy[i], v[i]*dy[i]
-				}
-				if dx != nil {
-					dx[i] = gx
-				}
-				if ds != nil {
-					ds[i] = gs
+			g, v := dy[at:at+n], v[at:at+n]
+			if ds != nil {
+				kernel.BinaryScalar(nil, kernel.OpMin, ds[at:at+n], v, 0)
+				kernel.Mul(nil, ds[at:at+n], ds[at:at+n], g)
+			}
+			switch {
+			case dx == nil:
+			case !w.moves[1]:
+				kernel.LeakyReluGrad(nil, s[off[1]], dx[at:at+n], g, v)
+			default:
+				slope := s[off[1] : off[1]+n]
+				for i, d := range g {
+					if v[i] <= 0 {
+						d *= slope[i]
+					}
+					dx[at+i] = d
 				}
 			}
 		})

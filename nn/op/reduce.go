@@ -193,15 +193,17 @@ func logSumExp[T kernel.Float](x *engine.Exec, shape, axes []int, dst, src []T) 
 		}
 	}
 	back.rows(x.Pool(), func(row, at int) {
-		for i := row * n; i < (row+1)*n; i++ {
-			e[i] = exp(src[i] - top[at])
-			at += step
+		r, v := e[row*n:][:n], src[row*n:][:n]
+		if step == 0 {
+			kernel.BinaryScalar(nil, kernel.OpSub, r, v, top[at])
+		} else {
+			kernel.Sub(nil, r, v, top[at:at+n])
 		}
+		kernel.Exp(nil, r, r)
 	})
 	kernel.ReduceAxes(x.Pool(), kernel.ReduceSum, shape, axes, dst, e, scratch)
-	for i, v := range dst {
-		dst[i] = log(v) + top[i]
-	}
+	kernel.Log(x.Pool(), dst, dst)
+	kernel.Add(x.Pool(), dst, dst, top)
 }
 
 // backTo walks the result of a reduction in the order of the elements that went into it.

@@ -1,8 +1,6 @@
 package op
 
 import (
-	"math"
-
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -83,39 +81,61 @@ func reduceGradOp() *Op {
 func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) engine.Kernel {
 	shape := sizes(cfg.Shape)
 	back := backTo(shape, cfg.Axes)
-	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
 	count := T(1)
 	for _, a := range cfg.Axes {
 		count *= T(shape[a])
 	}
 	return func(e *engine.Exec, out, in []*tensor.Dense) error {
-		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
-		var x, y []T
-		if in[1] != nil {
-			x = dtype.Slice[T](in[1])
-		}
-		if in[2] != nil {
-			y = dtype.Slice[T](in[2])
-		}
-		if cfg.Kind == gradMean || cfg.Kind == gradSum {
-			spreadBack(e.Pool(), back, dx, dy, cfg.Kind == gradMean, count)
-			return nil
-		}
-		f := reduceDerivative(cfg.Kind, x, y, count)
+		dx, dy, x, y := dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), elemsAt[T](in, 1), elemsAt[T](in, 2)
 		switch cfg.Kind {
-		case gradExtreme:
-			f = extremeDerivative(back, x, y, engine.Scratch[T](e))
+		case gradMean, gradSum:
+			spreadBack(e.Pool(), back, dx, dy, cfg.Kind == gradMean, count)
 		case gradProd:
-			f = productDerivative(back, x, len(dy), engine.Scratch[T](e))
+			productBack(e, back, dx, x, dy)
+		case gradExtreme:
+			extremeBack(e, back, dx, x, y, dy)
+		default:
+			blocksBack(e.Pool(), back, y, dy, func(at int, y, dy, t []T) {
+				d := dx[at:][:len(t)]
+				if x == nil {
+					reduceDerivative(cfg.Kind, t, nil, y)
+				} else {
+					reduceDerivative(cfg.Kind, t, x[at:][:len(t)], y)
+				}
+				kernel.Mul(nil, d, t, dy)
+			})
 		}
-		back.rows(e.Pool(), func(row, at int) {
-			for i := row * n; i < (row+1)*n; i++ {
-				dx[i] = dy[at] * f(i, at)
-				at += step
-			}
-		})
 		return nil
 	}
+}
+
+// blocksBack calls f for runs of elements that went into a reduction, from position at on, with the y
+// and dy that they belong to and a buffer as long. y may be nil.
+func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(at int, y, dy, t []T)) {
+	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	back.pieces(p, func(lo, hi int) {
+		var t, many, gradients [blockSize]T
+		back.some(lo, hi, func(row, from int) {
+			if step == 0 {
+				m := min(n, blockSize)
+				kernel.Fill(nil, gradients[:m], dy[from])
+				if y != nil {
+					kernel.Fill(nil, many[:m], y[from])
+				}
+			}
+			for i := 0; i < n; i += blockSize {
+				m := min(n-i, blockSize)
+				g, v := gradients[:m], many[:m]
+				if step != 0 {
+					g = dy[from+i:][:m]
+					if y != nil {
+						v = y[from+i:][:m]
+					}
+				}
+				f(row*n+i, v, g, t[:m])
+			}
+		})
+	})
 }
 
 // spreadBack gives every element the gradient of its sum or mean.
@@ -141,75 +161,83 @@ func spreadBack[T kernel.Float](p *kernel.Pool, back strided, dx, dy []T, mean b
 	})
 }
 
-// reduceDerivative is the derivative of output element j by input element i.
-func reduceDerivative[T kernel.Float](kind reduceGradKind, x, y []T, count T) func(i, j int) T {
+// reduceDerivative sets t to the derivative of the results y by the elements x.
+func reduceDerivative[T kernel.Float](kind reduceGradKind, t, x, y []T) {
 	switch kind {
-	case gradMean:
-		return func(int, int) T { return 1 / count }
 	case gradL1:
-		return func(i, _ int) T { return T(sign(float64(x[i]))) }
+		kernel.Sign(nil, t, x)
 	case gradL2:
-		return func(i, j int) T {
-			if y[j] == 0 {
-				return 0
+		kernel.Div(nil, t, x, y)
+		for i, v := range y {
+			if v == 0 {
+				t[i] = 0
 			}
-			return x[i] / y[j]
 		}
 	case gradLogSum:
-		return func(_, j int) T { return T(math.Exp(-float64(y[j]))) }
+		kernel.Scale(nil, -1, t, y)
+		kernel.Exp(nil, t, t)
 	case gradLogSumExp:
-		return func(i, j int) T { return exp(x[i] - y[j]) }
+		kernel.Sub(nil, t, x, y)
+		kernel.Exp(nil, t, t)
 	case gradSumSquare:
-		return func(i, _ int) T { return 2 * x[i] }
+		kernel.Scale(nil, 2, t, x)
 	}
-	return func(int, int) T { return 1 }
 }
 
-// extremeDerivative shares the gradient equally among elements that are the largest together.
-func extremeDerivative[T kernel.Float](back strided, x, y []T, scratch func(int) []T) func(i, j int) T {
-	ties := scratch(len(y))
-	clear(ties)
+// extremeBack shares the gradient equally among elements that are the largest, or smallest, together.
+func extremeBack[T kernel.Float](e *engine.Exec, back strided, dx, x, y, dy []T) {
+	scratch := engine.Scratch[T](e)
+	share := scratch(len(y))
+	clear(share)
 	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
 	back.rows(nil, func(row, at int) {
-		for i := row * n; i < (row+1)*n; i++ {
-			if x[i] == y[at] {
-				ties[at]++
-			}
-			at += step
+		v, ties := x[row*n:][:n], dx[row*n:][:n]
+		if step == 0 {
+			kernel.Fill(nil, ties, y[at])
+			kernel.EqualMask(ties, v, ties)
+			share[at] += kernel.Sum(nil, ties)
+			return
 		}
+		kernel.EqualMask(ties, v, y[at:at+n])
+		kernel.Add(nil, share[at:at+n], share[at:at+n], ties)
 	})
-	return func(i, j int) T {
-		if x[i] != y[j] {
-			return 0
-		}
-		return 1 / ties[j]
-	}
+	kernel.Div(nil, share, dy, share)
+	blocksBack(e.Pool(), back, nil, share, func(at int, _, share, _ []T) {
+		ties := dx[at:][:len(share)]
+		kernel.ReluGrad(nil, ties, share, ties) // 0 where there is no tie, though the share were infinite
+	})
 }
 
-// productDerivative is the product of the other elements, zeros among them counted apart.
-func productDerivative[T kernel.Float](back strided, x []T, outputs int, scratch func(int) []T) func(i, j int) T {
-	product, zeros := scratch(outputs), scratch(outputs)
+// productBack: the derivative of a product is that of the other elements, zeros among them counted apart.
+func productBack[T kernel.Float](e *engine.Exec, back strided, dx, x, dy []T) {
+	scratch := engine.Scratch[T](e)
+	product, zeros := scratch(len(dy)), scratch(len(dy))
 	for j := range product {
 		product[j], zeros[j] = 1, 0
 	}
 	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
 	back.rows(nil, func(row, at int) {
-		for i := row * n; i < (row+1)*n; i++ {
-			if x[i] == 0 {
+		for _, v := range x[row*n:][:n] {
+			if v == 0 {
 				zeros[at]++
 			} else {
-				product[at] *= x[i]
+				product[at] *= v
 			}
 			at += step
 		}
 	})
-	return func(i, j int) T {
-		switch {
-		case zeros[j] == 0:
-			return product[j] / x[i]
-		case zeros[j] == 1 && x[i] == 0:
-			return product[j]
+	back.rows(e.Pool(), func(row, at int) {
+		d := dx[row*n:][:n]
+		for i, v := range x[row*n:][:n] {
+			switch {
+			case zeros[at] == 0:
+				d[i] = dy[at] * (product[at] / v)
+			case zeros[at] == 1 && v == 0:
+				d[i] = dy[at] * product[at]
+			default:
+				d[i] = 0
+			}
+			at += step
 		}
-		return 0
-	}
+	})
 }

@@ -65,7 +65,4 @@ func largest(t DType) int64 {
 	return 1<<(t.Bits()-1) - 1
 }
 
-func exp[T kernel.Float](x T) T { return T(math.Exp(float64(x))) }
-func log[T kernel.Float](x T) T { return T(math.Log(float64(x))) }
-
 func isInf(x float64) bool { return math.IsInf(x, 0) }

@@ -108,6 +108,14 @@ func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) engin
 
 // resampleAxis makes [outer, count, inner] of [outer, old, inner].
 func resampleAxis[T kernel.Float](p *kernel.Pool, t axisTaps, dst, src []T, outer, old, count, inner int) {
+	if inner == 1 {
+		p.Range(outer, max(1, 4096/max(1, count*t.N)), func(lo, hi int) {
+			for o := lo; o < hi; o++ {
+				resampleRow(t, dst[o*count:][:count], src[o*old:][:old])
+			}
+		})
+		return
+	}
 	p.Range(outer*count, max(1, 4096/max(1, inner*t.N)), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			o, j := r/count, r%count
@@ -116,17 +124,31 @@ func resampleAxis[T kernel.Float](p *kernel.Pool, t axisTaps, dst, src []T, oute
 				w := T(t.Weight[j*t.N+k])
 				s := src[(o*old+t.Index[j*t.N+k])*inner:][:inner]
 				if k == 0 {
-					for i, v := range s {
-						d[i] = w * v
-					}
-					continue
-				}
-				for i, v := range s {
-					d[i] += w * v
+					kernel.Scale(nil, w, d, s)
+				} else {
+					kernel.Axpy(nil, w, s, d)
 				}
 			}
 		}
 	})
+}
+
+// resampleRow makes one row of another.
+func resampleRow[T kernel.Float](t axisTaps, dst, src []T) {
+	if t.N == 2 {
+		for j := range dst {
+			at, w := t.Index[2*j:][:2], t.Weight[2*j:][:2]
+			dst[j] = T(w[0])*src[at[0]] + T(w[1])*src[at[1]]
+		}
+		return
+	}
+	for j := range dst {
+		v := T(0)
+		for k, at := range t.Index[j*t.N:][:t.N] {
+			v += T(t.Weight[j*t.N+k]) * src[at]
+		}
+		dst[j] = v
+	}
 }
 
 // fillOutside sets every element that lies outside in any axis.
@@ -208,14 +230,20 @@ func resampleAxisBack[T kernel.Float](p *kernel.Pool, t axisTaps, dst, src []T, 
 	p.Range(outer, max(1, 4096/max(1, inner*count*t.N)), func(lo, hi int) {
 		clear(dst[lo*old*inner : hi*old*inner])
 		for o := lo; o < hi; o++ {
+			if inner == 1 {
+				d := dst[o*old:][:old]
+				for j, v := range src[o*count:][:count] {
+					for k, at := range t.Index[j*t.N:][:t.N] {
+						d[at] += T(t.Weight[j*t.N+k]) * v
+					}
+				}
+				continue
+			}
 			for j := range count {
 				s := src[(o*count+j)*inner:][:inner]
 				for k := range t.N {
-					w := T(t.Weight[j*t.N+k])
 					d := dst[(o*old+t.Index[j*t.N+k])*inner:][:inner]
-					for i, v := range s {
-						d[i] += w * v
-					}
+					kernel.Axpy(nil, T(t.Weight[j*t.N+k]), s, d)
 				}
 			}
 		}

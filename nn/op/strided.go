@@ -57,6 +57,11 @@ func rowStrides(shape []int) []int {
 
 // rows calls f for every row (the last axis) of the block with its number and where it begins.
 func (s strided) rows(p *kernel.Pool, f func(row, at int)) {
+	s.pieces(p, func(lo, hi int) { s.some(lo, hi, f) })
+}
+
+// pieces calls f for ranges of rows on the workers of p.
+func (s strided) pieces(p *kernel.Pool, f func(lo, hi int)) {
 	last := len(s.shape) - 1
 	count := 1
 	for _, n := range s.shape[:last] {
@@ -65,26 +70,30 @@ func (s strided) rows(p *kernel.Pool, f func(row, at int)) {
 	if s.shape[last] == 0 {
 		return
 	}
-	p.Range(count, max(1, 8192/s.shape[last]), func(lo, hi int) {
-		var index [maxStrided]int
-		at, r := s.offset, lo
+	p.Range(count, max(1, 8192/s.shape[last]), f)
+}
+
+// some calls f for the rows from lo to hi.
+func (s strided) some(lo, hi int, f func(row, at int)) {
+	last := len(s.shape) - 1
+	var index [maxStrided]int
+	at, r := s.offset, lo
+	for k := last - 1; k >= 0; k-- {
+		index[k] = r % s.shape[k]
+		r /= s.shape[k]
+		at += index[k] * s.strides[k]
+	}
+	for row := lo; row < hi; row++ {
+		f(row, at)
 		for k := last - 1; k >= 0; k-- {
-			index[k] = r % s.shape[k]
-			r /= s.shape[k]
-			at += index[k] * s.strides[k]
-		}
-		for row := lo; row < hi; row++ {
-			f(row, at)
-			for k := last - 1; k >= 0; k-- {
-				at += s.strides[k]
-				if index[k]++; index[k] < s.shape[k] {
-					break
-				}
-				at -= s.shape[k] * s.strides[k]
-				index[k] = 0
+			at += s.strides[k]
+			if index[k]++; index[k] < s.shape[k] {
+				break
 			}
+			at -= s.shape[k] * s.strides[k]
+			index[k] = 0
 		}
-	})
+	}
 }
 
 // readStrided collects the walk through src in dst, row-major.

@@ -29,18 +29,21 @@ func unaries() []pointwiseOp {
 	v6, v7, v9 := []int{1, 6, 13}, []int{7, 22}, []int{9, 22}
 	return append([]pointwiseOp{
 		row("Abs", "Absolute value.", v6, pointwise{f: math.Abs, need: "x", ints: func(x int64) int64 { return max(x, -x) },
-			uints: func(x uint64) uint64 { return x }, grad: func(x, _, dy float64) float64 { return dy * sign(x) }}),
+			uints: func(x uint64) uint64 { return x }, f32: kernel.Abs[float32], f64: kernel.Abs[float64],
+			g32: blockedGrad(absGradBlock[float32]), g64: blockedGrad(absGradBlock[float64]), grad: func(x, _, dy float64) float64 { return dy * sign(x) }}),
 		row("Neg", "−x.", v6, pointwise{f: func(x float64) float64 { return -x }, ints: func(x int64) int64 { return -x },
 			f32: negate[float32], f64: negate[float64], g32: negateGrad[float32], g64: negateGrad[float64],
 			grad: func(_, _, dy float64) float64 { return -dy }}),
-		row("Sign", "−1, 0 or 1.", []int{9, 13}, pointwise{f: sign, ints: func(x int64) int64 { return int64(sign(float64(x))) },
+		row("Sign", "−1, 0 or 1.", []int{9, 13}, pointwise{f: sign, ints: func(x int64) int64 { return int64(sign(float64(x))) }, f32: kernel.Sign[float32], f64: kernel.Sign[float64],
 			uints: func(x uint64) uint64 { return min(x, 1) }}),
-		row("Ceil", "Rounds up.", v6, pointwise{f: math.Ceil}),
-		row("Floor", "Rounds down.", v6, pointwise{f: math.Floor}),
-		row("Round", "Rounds to the nearest integer, halves to the even one.", []int{11, 22}, pointwise{f: math.RoundToEven}),
-		row("Reciprocal", "1/x.", v6, pointwise{f: func(x float64) float64 { return 1 / x }, need: "y",
+		row("Ceil", "Rounds up.", v6, pointwise{f: math.Ceil, f32: kernel.Ceil[float32], f64: kernel.Ceil[float64]}),
+		row("Floor", "Rounds down.", v6, pointwise{f: math.Floor, f32: kernel.Floor[float32], f64: kernel.Floor[float64]}),
+		row("Round", "Rounds to the nearest integer, halves to the even one.", []int{11, 22}, pointwise{f: math.RoundToEven, f32: kernel.Round[float32], f64: kernel.Round[float64]}),
+		row("Reciprocal", "1/x.", v6, pointwise{f: func(x float64) float64 { return 1 / x }, need: "y", f32: reciprocal[float32], f64: reciprocal[float64],
+			g32: blockedGrad(reciprocalGradBlock[float32]), g64: blockedGrad(reciprocalGradBlock[float64]),
 			grad: func(_, y, dy float64) float64 { return -dy * y * y }}),
 		row("Sqrt", "Square root.", v6, pointwise{f: math.Sqrt, f32: kernel.Sqrt[float32], f64: kernel.Sqrt[float64], need: "y",
+			g32: blockedGrad(sqrtGradBlock[float32]), g64: blockedGrad(sqrtGradBlock[float64]),
 			grad: func(_, y, dy float64) float64 { return dy / (2 * y) }}),
 		row("Exp", "e to the power of x.", v6, pointwise{f: math.Exp, f32: kernel.Exp[float32], f64: kernel.Exp[float64], need: "y",
 			g32: kernel.Mul[float32], g64: kernel.Mul[float64], grad: func(_, y, dy float64) float64 { return dy * y }}),
@@ -60,14 +63,18 @@ func unaries() []pointwiseOp {
 			f32: kernel.Softplus[float32], f64: kernel.Softplus[float64], g32: kernel.SoftplusGrad[float32], g64: kernel.SoftplusGrad[float64],
 			grad: func(_, y, dy float64) float64 { return -dy * math.Expm1(-y) }}),
 		row("Softsign", "x/(1+|x|).", []int{1, 22}, pointwise{f: func(x float64) float64 { return x / (1 + math.Abs(x)) }, need: "x",
+			f32: blocked(softsignBlock[float32]), f64: blocked(softsignBlock[float64]),
+			g32: blockedGrad(softsignGradBlock[float32]), g64: blockedGrad(softsignGradBlock[float64]),
 			grad: func(x, _, dy float64) float64 { d := 1 + math.Abs(x); return dy / (d * d) }}),
 		row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad,
 			f32: kernel.Mish[float32], f64: kernel.Mish[float64], g32: kernel.MishGrad[float32], g64: kernel.MishGrad[float64]}),
 		row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, pointwise{f: hardSwish, need: "x", act: kernel.Activation{Kind: kernel.ActHardSwish},
 			f32: kernel.HardSwish[float32], f64: kernel.HardSwish[float64], g32: kernel.HardSwishGrad[float32], g64: kernel.HardSwishGrad[float64],
 			grad: func(x, _, dy float64) float64 { return hardSwishGrad(x, dy) }}),
-		row("Sin", "Sine.", v7, pointwise{f: math.Sin, need: "x", grad: func(x, _, dy float64) float64 { return dy * math.Cos(x) }}),
-		row("Cos", "Cosine.", v7, pointwise{f: math.Cos, need: "x", grad: func(x, _, dy float64) float64 { return -dy * math.Sin(x) }}),
+		row("Sin", "Sine.", v7, pointwise{f: math.Sin, need: "x", f32: kernel.Sin[float32], f64: kernel.Sin[float64],
+			g32: blockedGrad(sinGradBlock[float32]), g64: blockedGrad(sinGradBlock[float64]), grad: func(x, _, dy float64) float64 { return dy * math.Cos(x) }}),
+		row("Cos", "Cosine.", v7, pointwise{f: math.Cos, need: "x", f32: kernel.Cos[float32], f64: kernel.Cos[float64],
+			g32: blockedGrad(cosGradBlock[float32]), g64: blockedGrad(cosGradBlock[float64]), grad: func(x, _, dy float64) float64 { return -dy * math.Sin(x) }}),
 		row("Tan", "Tangent.", v7, pointwise{f: math.Tan, need: "y", grad: func(_, y, dy float64) float64 { return dy * (1 + y*y) }}),
 		row("Asin", "Arc sine.", v7, pointwise{f: math.Asin, need: "x", grad: func(x, _, dy float64) float64 { return dy / math.Sqrt(1-x*x) }}),
 		row("Acos", "Arc cosine.", v7, pointwise{f: math.Acos, need: "x", grad: func(x, _, dy float64) float64 { return -dy / math.Sqrt(1-x*x) }}),
@@ -161,5 +168,9 @@ func eachGrad[T kernel.Float](f func(dy, at T) T) func(p *kernel.Pool, dx, dy, a
 }
 
 func negate[T kernel.Float](p *kernel.Pool, dst, src []T) { kernel.Scale(p, -1, dst, src) }
+
+func reciprocal[T kernel.Float](p *kernel.Pool, dst, src []T) {
+	kernel.BinaryScalar(p, kernel.OpRDiv, dst, src, 1)
+}
 
 func negateGrad[T kernel.Float](p *kernel.Pool, dx, dy, _ []T) { kernel.Scale(p, -1, dx, dy) }

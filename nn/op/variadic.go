@@ -194,44 +194,34 @@ func extremeGradKernel[T kernel.Float](walks []*walk) engine.Kernel {
 		if len(dy) == 0 {
 			return nil
 		}
-		share := engine.Scratch[T](x)(len(dy)) // dy divided by the number of operands that tie
-		clear(share)
-		eachEqual(x, walks, y, in, func(_, i int) { share[i]++ })
-		for i := range share {
-			share[i] = dy[i] / max(share[i], 1)
+		scratch := engine.Scratch[T](x)
+		ties, share := make([][]T, len(walks)), scratch(len(dy))
+		for k, w := range walks {
+			ties[k] = scratch(len(dy))
+			equalMask(x, w, ties[k], y, dtype.Slice[T](in[k+2]))
 		}
-		for _, o := range out {
-			if o != nil {
-				clear(o.Raw)
-			}
+		copy(share, ties[0]) // dy divided by the number of operands that tie
+		for _, t := range ties[1:] {
+			kernel.Add(x.Pool(), share, share, t)
 		}
-		dst := make([][]T, len(out))
+		kernel.Div(x.Pool(), share, dy, share)
 		for k, o := range out {
-			dst[k] = elems[T](o)
-		}
-		eachEqual(x, walks, y, in, func(k, i int) {
-			if dst[k] != nil {
-				dst[k][i] = share[i]
+			if dx := elems[T](o); dx != nil {
+				kernel.ReluGrad(x.Pool(), dx, share, ties[k]) // 0 where there is no tie, though dy were infinite
 			}
-		})
+		}
 		return nil
 	}
 }
 
-// eachEqual calls f(k, i) where operand k equals y at element i.
-func eachEqual[T kernel.Float](x *engine.Exec, walks []*walk, y []T, in []*tensor.Dense, f func(k, i int)) {
-	for k, w := range walks {
-		v := dtype.Slice[T](in[k+2])
-		w.each(x.Pool(), 4, func(at, n int, off [3]int) {
-			step := 0
-			if w.moves[0] {
-				step = 1
-			}
-			for i := range n {
-				if v[off[0]+i*step] == y[at+i] {
-					f(k, at+i)
-				}
-			}
-		})
-	}
+// equalMask is 1 where operand v equals y, else 0.
+func equalMask[T kernel.Float](x *engine.Exec, w *walk, dst, y, v []T) {
+	w.each(x.Pool(), 1, func(at, n int, off [3]int) {
+		if w.moves[0] {
+			kernel.EqualMask(dst[at:at+n], v[off[0]:off[0]+n], y[at:at+n])
+			return
+		}
+		kernel.Fill(nil, dst[at:at+n], v[off[0]])
+		kernel.EqualMask(dst[at:at+n], dst[at:at+n], y[at:at+n])
+	})
 }

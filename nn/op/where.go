@@ -93,16 +93,32 @@ func whereOf[T any](w *walk) engine.Kernel {
 		}
 		w.each(x.Pool(), 2, func(at, n int, off [3]int) {
 			o, p, q := off[0], off[1], off[2]
-			for i := at; i < at+n; i++ {
+			if step == ([3]int{1, 1, 1}) {
+				choose(dst[at:at+n], cond[o:], a[p:], b[q:])
+				return
+			}
+			for i := range n {
+				v, u := b[q], a[p]
 				if cond[o] {
-					dst[i] = a[p]
-				} else {
-					dst[i] = b[q]
+					v = u
 				}
+				dst[at+i] = v
 				o, p, q = o+step[0], p+step[1], q+step[2]
 			}
 		})
 		return nil
+	}
+}
+
+// choose is dst = a where cond holds and b elsewhere, written so that nothing jumps.
+func choose[T any](dst []T, cond []bool, a, b []T) {
+	cond, a, b = cond[:len(dst)], a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		v, u := b[i], a[i]
+		if cond[i] {
+			v = u
+		}
+		dst[i] = v
 	}
 }
 

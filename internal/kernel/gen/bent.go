@@ -9,9 +9,9 @@ import (
 func bentLines() {
 	for _, l := range []loop{
 		{name: "leakyVS", doc: "dst[i] = a[i], times s[0] where that is negative", arrays: "a", scalars: 1, vectors: 4, f: func(x, s []vec) vec {
-			y := positivePart(x[0])
-			VFMADD231PS(negativePart(x[0]), s[0], y)
-			return y
+			scaled := product(x[0], s[0])
+			blend(compare(x[0], less, cleared(1)[0]), scaled, x[0])
+			return x[0]
 		}},
 		{name: "leakyGradVV", doc: "dst[i] = a[i], times s[0] where b[i] is not positive", arrays: "ab", scalars: 1, vectors: 4, f: func(x, s []vec) vec {
 			scaled := product(x[0], s[0])

@@ -26,6 +26,8 @@ func main() {
 	if *part == "fused" {
 		activations()
 		bentLines()
+		steps()
+		waves()
 		lstm()
 		layerRows()
 		Generate()
