@@ -3674,6 +3674,16 @@ end:
 	VZEROUPPER
 	RET
 
+DATA c7fffffff<>+0(SB)/4, $0x7fffffff
+DATA c7fffffff<>+4(SB)/4, $0x7fffffff
+DATA c7fffffff<>+8(SB)/4, $0x7fffffff
+DATA c7fffffff<>+12(SB)/4, $0x7fffffff
+DATA c7fffffff<>+16(SB)/4, $0x7fffffff
+DATA c7fffffff<>+20(SB)/4, $0x7fffffff
+DATA c7fffffff<>+24(SB)/4, $0x7fffffff
+DATA c7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
+
 // func floorV(n int, dst *float32, a *float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·floorV(SB), NOSPLIT, $0-24
@@ -4546,6 +4556,16 @@ DATA c3d2aaaa5<>+20(SB)/4, $0x3d2aaaa5
 DATA c3d2aaaa5<>+24(SB)/4, $0x3d2aaaa5
 DATA c3d2aaaa5<>+28(SB)/4, $0x3d2aaaa5
 GLOBL c3d2aaaa5<>(SB), RODATA|NOPTR, $32
+
+DATA cbf000000<>+0(SB)/4, $0xbf000000
+DATA cbf000000<>+4(SB)/4, $0xbf000000
+DATA cbf000000<>+8(SB)/4, $0xbf000000
+DATA cbf000000<>+12(SB)/4, $0xbf000000
+DATA cbf000000<>+16(SB)/4, $0xbf000000
+DATA cbf000000<>+20(SB)/4, $0xbf000000
+DATA cbf000000<>+24(SB)/4, $0xbf000000
+DATA cbf000000<>+28(SB)/4, $0xbf000000
+GLOBL cbf000000<>(SB), RODATA|NOPTR, $32
 
 DATA c00000001<>+0(SB)/4, $0x00000001
 DATA c00000001<>+4(SB)/4, $0x00000001
@@ -5560,16 +5580,6 @@ narrow:
 end:
 	VZEROUPPER
 	RET
-
-DATA c7fffffff<>+0(SB)/4, $0x7fffffff
-DATA c7fffffff<>+4(SB)/4, $0x7fffffff
-DATA c7fffffff<>+8(SB)/4, $0x7fffffff
-DATA c7fffffff<>+12(SB)/4, $0x7fffffff
-DATA c7fffffff<>+16(SB)/4, $0x7fffffff
-DATA c7fffffff<>+20(SB)/4, $0x7fffffff
-DATA c7fffffff<>+24(SB)/4, $0x7fffffff
-DATA c7fffffff<>+28(SB)/4, $0x7fffffff
-GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
 DATA cbbbaf0ea<>+0(SB)/4, $0xbbbaf0ea
 DATA cbbbaf0ea<>+4(SB)/4, $0xbbbaf0ea
