@@ -229,7 +229,11 @@ func (p *Param) startsAt() start {
 				return startRandom
 			}
 			return startZero
-		case "Mul", "Div", "PRelu", "Pow":
+		case "Pow":
+			if n.In(1) == p.value {
+				return startLike
+			}
+		case "Mul", "Div", "PRelu":
 			return startLike
 		}
 	}

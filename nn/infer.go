@@ -67,7 +67,7 @@ func (x *inferred) same() bool {
 		return false
 	}
 	if x.v.known.Value == nil && x.known.Value == nil {
-		return slices.Equal(x.v.known.Dims, x.known.Dims)
+		return x.v.known.Exact == x.known.Exact && slices.Equal(x.v.known.Dims, x.known.Dims)
 	}
 	was, ok1 := x.v.known.Value.(*tensor.Dense)
 	now, ok2 := x.known.Value.(*tensor.Dense)

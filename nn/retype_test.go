@@ -83,3 +83,25 @@ func TestSymbolsMustAgree(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// TestExpandLeavesDimensions: exporters write -1, "as it is", into an Expand's target and have it replaced when
+// the model runs. The shapes behind it are known, and so are the sizes that layers there need.
+func TestExpandLeavesDimensions(t *testing.T) {
+	g := nn.New("m")
+	edit(t, g, func(e *nn.Edit) {
+		do := func(name string, in ...*nn.Value) *nn.Value { return e.Node(op.Plain(name), in...).Out(0) }
+		x := e.Input("x", "float32[N,7,6]")
+		n := e.Node(op.GatherConfig{}, do("Shape", x), e.Ints("zero", 0)).Out(0)
+		target := do("Reshape", e.Node(op.ConcatConfig{}, n, e.Ints("same", -1, -1)).Out(0), e.Ints("flat", -1))
+		ones := e.Ints("ones", 1, 1, 1)
+		target = do("Where", do("Equal", target, e.Ints("marks", -1, -1, -1)), ones, target)
+		y := do("Expand", e.Param("token", nn.KaimingUniform{}, 1, 3, 8), target)
+		if s := y.Type().String(); s != "float32[N,3,8]" {
+			t.Errorf("the tokens are %s", s)
+		}
+		e.Output("y", e.Apply(nn.Linear{Out: 4}, y))
+	})
+	if s := g.Outputs()[0].Type().String(); s != "float32[N,3,4]" {
+		t.Errorf("the output is %s", s)
+	}
+}

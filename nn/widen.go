@@ -110,7 +110,7 @@ func (e *Edit) widenGroup(c *Channels, g *Group, how growth, keep map[axisID][]i
 		plans[x.axis] = g.layout(i, how.Count)
 		keep[x.axis] = plans[x.axis].keep
 	}
-	how.Quiet = how.Quiet || c.contracted(g)
+	how.Quiet = how.Quiet || c.contracted(g) || g.exposed()
 	how.Copy = how.Copy && !how.Quiet // copies of queries and keys would count twice
 	for _, rows := range []bool{true, false} {
 		for _, x := range g.axes {
@@ -188,6 +188,46 @@ func (g *Group) makesAxis(id axisID) bool {
 		}
 	}
 	return false
+}
+
+// exposed says whether anything takes up the group's indices but weights that read them: a sum, a
+// norm, or rows that are read as columns elsewhere. New ones must then be zero.
+func (g *Group) exposed() bool {
+	for _, x := range g.axes {
+		v := g.c.a.axes[x.axis].value
+		if v.param != nil && g.makesAxis(x.axis) && g.readsAxis(x.axis) {
+			return true
+		}
+		if slices.ContainsFunc(v.users, func(n *Node) bool { return reductions[n.opType] && g.ends(x.axis, n) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// readsAxis says whether indices of a parameter's axis are columns that read channels.
+func (g *Group) readsAxis(id axisID) bool {
+	x := g.c.a.axes[id]
+	for _, n := range x.value.users {
+		switch {
+		case n.opType == "LSTM" || n.opType == "GRU" || n.opType == "RNN":
+			return !g.makesAxis(id)
+		case !g.c.derives(n):
+			if g.ends(id, n) {
+				return true
+			}
+		case slices.ContainsFunc(g.c.a.tied(id, n), func(o axisID) bool {
+			return slices.Contains(n.out, g.c.a.axes[o].value) && g.readsAxis(o)
+		}):
+			return true
+		}
+	}
+	return false
+}
+
+// ends says whether no output of the node has the indices of an axis that it reads.
+func (g *Group) ends(id axisID, n *Node) bool {
+	return !slices.ContainsFunc(g.c.a.tied(id, n), func(o axisID) bool { return slices.Contains(n.out, g.c.a.axes[o].value) })
 }
 
 // tied lists the axes that a node ties to one of its own.

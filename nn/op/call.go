@@ -81,6 +81,14 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 	return nil, &NeedError{Input: i, Name: c.InputName(i)}
 }
 
+// exact says whether negative ones among the elements of input i, which Dims gave, are numbers.
+func (c *Call) exact(i int, d []Dim) bool {
+	if k := c.Known[i]; k.Exact || k.Value != nil {
+		return true
+	}
+	return !slices.ContainsFunc(d, func(x Dim) bool { return x == Unknown })
+}
+
 // Ints is the value of integer input i. A *NeedError asks for it when it is not known.
 func (c *Call) Ints(i int) ([]int, error) {
 	d, err := c.Dims(i)

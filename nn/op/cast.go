@@ -98,7 +98,7 @@ func castDims(c *Call) []Known {
 	if err != nil {
 		return nil
 	}
-	return []Known{{Dims: d}}
+	return []Known{{Dims: d, Exact: c.exact(0, d)}}
 }
 
 func castKernel(c *Call) (engine.Kernel, error) {

@@ -97,9 +97,53 @@ func comparisons() []binary {
 func comparisonOps() []*Op {
 	var list []*Op
 	for _, r := range comparisons() {
-		list = append(list, r.op())
+		o := r.op()
+		if r.name == "Equal" {
+			o.Dims = equalDims
+		}
+		list = append(list, o)
 	}
 	return list
+}
+
+// equalDims compares shape vectors where each pair is known to be equal or not: a length that goes by a
+// name is no negative number. Exporters ask so which dimensions an Expand is to leave alone.
+func equalDims(c *Call) []Known {
+	if !c.In[0].DType.IsInteger() || len(c.Out) > 0 && (c.Out[0].Unranked || c.Out[0].Rank() > 1) {
+		return nil
+	}
+	var x [2][]Dim
+	for i := range x {
+		d, err := c.Dims(i)
+		if err != nil || len(d) == 0 || !c.exact(i, d) {
+			return nil
+		}
+		x[i] = d
+	}
+	n := max(len(x[0]), len(x[1]))
+	if len(x[0]) != n && len(x[0]) != 1 || len(x[1]) != n && len(x[1]) != 1 {
+		return nil
+	}
+	same := make([]bool, n)
+	for i := range same {
+		a, b := x[0][min(i, len(x[0])-1)], x[1][min(i, len(x[1])-1)]
+		switch {
+		case a.Sym == "" && b.Sym == "" || a == b:
+			same[i] = a.Size == b.Size
+		case a.length() && b.Sym == "" && b.Size < 0 || b.length() && a.Sym == "" && a.Size < 0:
+		default:
+			return nil
+		}
+	}
+	shape := []int{n}
+	if c.In[0].Rank() == 0 && c.In[1].Rank() == 0 {
+		shape = nil
+	}
+	v, err := dtype.FromSlice(same, shape...)
+	if err != nil {
+		return nil
+	}
+	return []Known{{Value: v}}
 }
 
 // equalStrings is Equal on strings.

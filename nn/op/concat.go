@@ -60,14 +60,15 @@ func inferConcat(c *Call) ([]Type, error) {
 // concatDims joins what is known of shape vectors.
 func concatDims(c *Call) []Known {
 	var all []Dim
+	exact := true
 	for i := range c.In {
 		d, err := c.Dims(i)
 		if err != nil {
 			return nil
 		}
-		all = append(all, d...)
+		all, exact = append(all, d...), exact && c.exact(i, d)
 	}
-	return []Known{{Dims: all}}
+	return []Known{{Dims: all, Exact: exact}}
 }
 
 func concatGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -39,6 +39,11 @@ func (d Dim) Known() bool { return d.Size >= 0 }
 // Symbolic says whether the dimension depends on a symbol.
 func (d Dim) Symbolic() bool { return d.Sym != "" }
 
+// length says whether the dimension goes by a plain name, which no negative number does.
+func (d Dim) length() bool {
+	return d.Sym != "" && !strings.ContainsAny(d.Sym, "-+*/(), ")
+}
+
 // String writes the dimension as in float32[N,3,?,224]. The symbol wins over the number.
 func (d Dim) String() string {
 	switch {

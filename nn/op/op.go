@@ -126,6 +126,7 @@ type Update struct{ Out, In int }
 type Known struct {
 	Value dtype.Value // the whole value
 	Dims  []Dim       // of an integer tensor of rank 0 or 1: its elements as dimensions
+	Exact bool        // negative elements of Dims are numbers, not unknown ones
 }
 
 // Role says what an input is for.

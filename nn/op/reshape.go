@@ -127,7 +127,7 @@ func sameElements(c *Call) []Known {
 	if err != nil {
 		return nil
 	}
-	return []Known{{Dims: d}}
+	return []Known{{Dims: d, Exact: c.exact(0, d)}}
 }
 
 // reshapeGrad serves every operator that only changes the shape of input 0.
