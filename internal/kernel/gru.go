@@ -45,19 +45,21 @@ func GRU[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) 
 	}
 	h := initial(d.H0, take(scratch, s.Batch*hid))
 	sums := take(scratch, s.Batch*3*hid)
-	resetGate := rowsOf(p, s, 4*hid, func(_, n, t int) { x.resetStep(t*s.Batch+n, n, h, sums, reset) })
-	advance := rowsOf(p, s, 4*hid, func(_, n, t int) {
-		x.step(t*s.Batch+n, h[n*hid:][:hid], sums[(3*n+2)*hid:][:hid])
-		d.storeY(s, t, n, h[n*hid:][:hid])
-	})
-	for step := range s.Seq {
-		GemmPacked(p, false, s.Batch, 1, h, hid, r, 0, sums, 3*hid)
-		resetGate(step)
-		if first == 2 {
-			GemmPacked(p, false, s.Batch, 1, reset, hid, rh, 0, sums[2*hid:], 3*hid)
+	eachStream(p, s, func(b stream) {
+		resetGate := b.rows(4*hid, func(_, n, t int) { x.resetStep(t*s.Batch+n, n, h, sums, reset) })
+		advance := b.rows(4*hid, func(_, n, t int) {
+			x.step(t*s.Batch+n, h[n*hid:][:hid], sums[(3*n+2)*hid:][:hid])
+			d.storeY(s, t, n, h[n*hid:][:hid])
+		})
+		for step := range s.Seq {
+			streamProduct(&b, h, hid, r, 0, sums, 3*hid)
+			resetGate(step)
+			if first == 2 {
+				streamProduct(&b, reset, hid, rh, 0, sums[2*hid:], 3*hid)
+			}
+			advance(step)
 		}
-		advance(step)
-	}
+	})
 	d.clearY(s)
 	copy(d.YH, h)
 }
@@ -103,8 +105,8 @@ func (x *gru[T]) step(row int, h, u []T) {
 	binaryVV(OpAdd, g, g, u)
 	clipped(g, x.Clip)
 	apply(x.g, g)
-	for q, v := range z {
-		h[q] = g[q] + v*(h[q]-g[q])
-	}
+	binaryVV(OpSub, h, h, g)
+	binaryVV(OpMul, h, h, z)
+	binaryVV(OpAdd, h, h, g)
 	copy(x.states[row*hid:], h)
 }

@@ -23,28 +23,30 @@ func GRUGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scrat
 		rh = Pack(p, false, hid, hid, d.R[2*hid*hid:], hid, take(scratch, PackedLen(hid, hid)))
 	}
 	r := Pack(p, false, first*hid, hid, d.R, hid, take(scratch, PackedLen(first*hid, hid)))
-	hiddenGate := rowsOf(p, s, 6*hid, func(_, n, t int) {
-		dn := dh[n*hid:][:hid]
-		if g.DY != nil {
-			binaryVV(OpAdd, dn, dn, g.DY[t*s.yStride()+n*hid:][:hid])
+	eachStream(p, s, func(b stream) {
+		hiddenGate := b.rows(6*hid, func(_, n, t int) {
+			dn := dh[n*hid:][:hid]
+			if g.DY != nil {
+				binaryVV(OpAdd, dn, dn, g.DY[t*s.yStride()+n*hid:][:hid])
+			}
+			row := t*s.Batch + n
+			x.hiddenGrad(row, dn, prev[row*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
+		})
+		resetGate := b.rows(6*hid, func(_, n, t int) {
+			row := t*s.Batch + n
+			x.resetGrad(row, dh[n*hid:][:hid], prev[row*hid:][:hid], sums[n*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
+			copy(dl[row*3*hid:], picked[n*3*hid:][:3*hid])
+		})
+		for step := s.Seq - 1; step >= 0; step-- {
+			clear(picked[b.lo*3*hid : b.hi*3*hid]) // elements whose sequence is over stay 0
+			hiddenGate(step)
+			if first == 2 {
+				streamProduct(&b, picked[2*hid:], 3*hid, rh, 0, sums, hid)
+			}
+			resetGate(step)
+			streamProduct(&b, picked, 3*hid, r, 1, dh, hid)
 		}
-		row := t*s.Batch + n
-		x.hiddenGrad(row, dn, prev[row*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
 	})
-	resetGate := rowsOf(p, s, 6*hid, func(_, n, t int) {
-		row := t*s.Batch + n
-		x.resetGrad(row, dh[n*hid:][:hid], prev[row*hid:][:hid], sums[n*hid:][:hid], dg[row*3*hid:][:3*hid], picked[n*3*hid:][:3*hid])
-		copy(dl[row*3*hid:], picked[n*3*hid:][:3*hid])
-	})
-	for step := s.Seq - 1; step >= 0; step-- {
-		clear(picked) // elements whose sequence is over stay 0
-		hiddenGate(step)
-		if first == 2 {
-			GemmPacked(p, false, s.Batch, 1, picked[2*hid:], 3*hid, rh, 0, sums, hid)
-		}
-		resetGate(step)
-		GemmPacked(p, false, s.Batch, 1, picked, 3*hid, r, 1, dh, hid)
-	}
 	copy(g.DH0, dh)
 	weightGrads(p, s, d, g, 3, dg)
 	if g.DB != nil {
@@ -70,11 +72,11 @@ func (x *gru[T]) hiddenGrad(row int, dh, prev, dg, picked []T) {
 	gates := x.gates[row*3*hid:][:3*hid]
 	z, c := gates[:hid], gates[2*hid:]
 	dz, dc := dg[:hid], dg[2*hid:]
-	for q, v := range z {
-		dz[q] = dh[q] * (prev[q] - c[q])
-		dc[q] = dh[q] * (1 - v)
-		dh[q] *= v
-	}
+	binaryVV(OpSub, dz, prev, c)
+	binaryVV(OpMul, dz, dz, dh)
+	binaryVS(OpRSub, dc, z, 1)
+	binaryVV(OpMul, dc, dc, dh)
+	binaryVV(OpMul, dh, dh, z)
 	pull(x.f, z, dz)
 	unclipped(x.f, x.Clip, z, dz)
 	pull(x.g, c, dc)

@@ -53,23 +53,25 @@ func LSTM[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T)
 	if s.Lens != nil {
 		sums = take(scratch, s.Batch*4*hid)
 	}
-	advance := rowsOf(p, s, 6*hid, func(_, n, t int) {
-		if sums != nil {
-			gates := x.gates[(t*s.Batch+n)*4*hid:][:4*hid]
-			binaryVV(OpAdd, gates, gates, sums[n*4*hid:][:4*hid])
+	eachStream(p, s, func(b stream) {
+		advance := b.rows(6*hid, func(_, n, t int) {
+			if sums != nil {
+				gates := x.gates[(t*s.Batch+n)*4*hid:][:4*hid]
+				binaryVV(OpAdd, gates, gates, sums[n*4*hid:][:4*hid])
+			}
+			x.step(t*s.Batch+n, h[n*hid:][:hid], c[n*hid:][:hid])
+			d.storeY(s, t, n, h[n*hid:][:hid])
+		})
+		for step := range s.Seq {
+			if s.Lens == nil {
+				t, _ := s.time(0, step)
+				streamProduct(&b, h, hid, r, 1, x.gates[t*s.Batch*4*hid:], 4*hid)
+			} else {
+				streamProduct(&b, h, hid, r, 0, sums, 4*hid)
+			}
+			advance(step)
 		}
-		x.step(t*s.Batch+n, h[n*hid:][:hid], c[n*hid:][:hid])
-		d.storeY(s, t, n, h[n*hid:][:hid])
 	})
-	for step := range s.Seq {
-		if s.Lens == nil {
-			t, _ := s.time(0, step)
-			GemmPacked(p, false, s.Batch, 1, h, hid, r, 1, x.gates[t*s.Batch*4*hid:], 4*hid)
-		} else {
-			GemmPacked(p, false, s.Batch, 1, h, hid, r, 0, sums, 4*hid)
-		}
-		advance(step)
-	}
 	d.clearY(s)
 	copy(d.YH, h)
 	copy(d.YC, c)

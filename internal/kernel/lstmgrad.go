@@ -20,26 +20,28 @@ func LSTMGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scra
 	if s.Lens != nil {
 		sums, picked = take(scratch, s.Batch*hid), take(scratch, s.Batch*cols)
 	}
-	goBack := rowsOf(p, s, 10*hid, func(step, n, t int) {
-		row, dh := t*s.Batch+n, dh[n*hid:][:hid]
-		if g.DY != nil {
-			binaryVV(OpAdd, dh, dh, g.DY[t*s.yStride()+n*hid:][:hid])
+	eachStream(p, s, func(b stream) {
+		goBack := b.rows(10*hid, func(step, n, t int) {
+			row, dh := t*s.Batch+n, dh[n*hid:][:hid]
+			if g.DY != nil {
+				binaryVV(OpAdd, dh, dh, g.DY[t*s.yStride()+n*hid:][:hid])
+			}
+			gates, out := dg[row*cols:][:cols], hidden[row*hid:][:hid]
+			binaryVV(OpMul, h[n*hid:][:hid], gates[hid:2*hid], out)
+			dc, c := dc[n*hid:][:hid], stateBefore(s, n, step, c0, x.cells)
+			if x.usual {
+				x.stepGrad(row, dh, dc, c, gates)
+			} else {
+				x.stepGrad(row, dh, dc, c, draft[n*cols:][:cols])
+				copy(gates, draft[n*cols:][:cols])
+			}
+			copy(out, h[n*hid:][:hid])
+		})
+		for step := s.Seq - 1; step >= 0; step-- {
+			goBack(step)
+			backThrough(&b, step, r, cols, dg, dh, sums, picked)
 		}
-		gates, out := dg[row*cols:][:cols], hidden[row*hid:][:hid]
-		binaryVV(OpMul, h[n*hid:][:hid], gates[hid:2*hid], out)
-		dc, c := dc[n*hid:][:hid], stateBefore(s, n, step, c0, x.cells)
-		if x.usual {
-			x.stepGrad(row, dh, dc, c, gates)
-		} else {
-			x.stepGrad(row, dh, dc, c, draft[n*cols:][:cols])
-			copy(gates, draft[n*cols:][:cols])
-		}
-		copy(out, h[n*hid:][:hid])
 	})
-	for step := s.Seq - 1; step >= 0; step-- {
-		goBack(step)
-		backThrough(p, s, step, r, cols, dg, dh, sums, picked)
-	}
 	copy(g.DH0, dh)
 	copy(g.DC0, dc)
 	weightGrads(p, s, d, g, 4, dg)
@@ -101,22 +103,22 @@ func (x *lstm[T]) recurrentWeightGrad(p *Pool, dg, hidden, first, dr []T) {
 
 // backThrough sets dh to the gradient of the hidden state before a step, from those
 // of the gates, where the sequence is active.
-func backThrough[T Float](p *Pool, s *RNNShape, step int, r Packed[T], cols int, dg, dh, sums, picked []T) {
+func backThrough[T Float](s *stream, step int, r Packed[T], cols int, dg, dh, sums, picked []T) {
 	hid := s.Hidden
 	if s.Lens == nil {
 		t, _ := s.time(0, step)
-		GemmPacked(p, false, s.Batch, 1, dg[t*s.Batch*cols:], cols, r, 0, dh, hid)
+		streamProduct(s, dg[t*s.Batch*cols:], cols, r, 0, dh, hid)
 		return
 	}
-	for n := range s.Batch {
+	for n := s.lo; n < s.hi; n++ {
 		if t, ok := s.time(n, step); ok {
 			copy(picked[n*cols:][:cols], dg[(t*s.Batch+n)*cols:])
 		} else {
 			clear(picked[n*cols:][:cols])
 		}
 	}
-	GemmPacked(p, false, s.Batch, 1, picked, cols, r, 0, sums, hid)
-	for n := range s.Batch {
+	streamProduct(s, picked, cols, r, 0, sums, hid)
+	for n := s.lo; n < s.hi; n++ {
 		if _, ok := s.time(n, step); ok {
 			copy(dh[n*hid:][:hid], sums[n*hid:])
 		}

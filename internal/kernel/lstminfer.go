@@ -1,7 +1,6 @@
 package kernel
 
-// lstmStream is LSTM for inference. Batch elements do not depend on each other, so each thread takes
-// some of them through the whole sequence, without meeting the others. A step is one product: of the
+// lstmStream is LSTM for inference. A step is one product: of the
 // inputs and the hidden states beside them with W and R beneath it. What it needs stays in the caches:
 // the packed weights and the gates of one time step, ordered gate, batch element, unit.
 func lstmStream[T Float](p *Pool, s *RNNShape, d *RNNData[T], bias []T, scratch func(n int) []T) {
@@ -23,11 +22,7 @@ func lstmStream[T Float](p *Pool, s *RNNShape, d *RNNData[T], bias []T, scratch 
 	if !x.usual {
 		x.biases = take(scratch, s.Batch*cols)
 	}
-	if s.Batch < streamRows*p.Threads() {
-		x.run(p, 0, s.Batch)
-	} else {
-		p.Range(s.Batch, streamRows, func(lo, hi int) { x.run(nil, lo, hi) })
-	}
+	eachStream(p, s, x.run)
 	for n := range s.Batch {
 		if d.YH != nil {
 			copy(d.YH[n*hid:], x.hidden(n))
@@ -35,10 +30,6 @@ func lstmStream[T Float](p *Pool, s *RNNShape, d *RNNData[T], bias []T, scratch 
 	}
 	copy(d.YC, x.c)
 }
-
-// streamRows is how many batch elements a thread takes at least: with fewer, the weights are read
-// for too few products.
-const streamRows = 4
 
 // lstmStreamer is one run of lstmStream.
 type lstmStreamer[T Float] struct {
@@ -58,8 +49,9 @@ type lstmStreamer[T Float] struct {
 // hidden is the hidden state of batch element n.
 func (x *lstmStreamer[T]) hidden(n int) []T { return x.in[n*x.deep+x.Input:][:x.Hidden] }
 
-// run takes batch elements lo to hi through the sequence.
-func (x *lstmStreamer[T]) run(p *Pool, lo, hi int) {
+// run takes batch elements through the sequence.
+func (x *lstmStreamer[T]) run(part stream) {
+	lo, hi := part.lo, part.hi
 	hid, n := x.Hidden, (hi-lo)*x.Hidden
 	m := product[T]{m: hi - lo, n: 4 * hid, k: x.deep, alpha: 1, a: x.in[lo*x.deep:], rsA: x.deep, csA: 1,
 		packed: x.weights.data, c: x.gates[4*lo*hid:][:4*n], ldc: hid, span: hid, image: n}
@@ -77,7 +69,7 @@ func (x *lstmStreamer[T]) run(p *Pool, lo, hi int) {
 			copy(x.in[b*x.deep:][:x.Input], x.d.X[(t*x.Batch+b)*x.Input:])
 		}
 		copy(m.c, biases)
-		m.run(p)
+		m.run(part.p)
 		for b := range hi - lo {
 			x.step(m.c, b*hid, n, x.c[(lo+b)*hid:][:hid], x.hidden(lo+b))
 		}

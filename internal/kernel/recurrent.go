@@ -73,31 +73,7 @@ func (s *RNNShape) time(n, step int) (t int, ok bool) {
 // time steps in one product.
 func project[T Float](p *Pool, s *RNNShape, d *RNNData[T], gates int, bias, out []T) {
 	cols := gates * s.Hidden
-	var beta T
-	if bias != nil {
-		beta = 1
-		for r := range s.rows() {
-			copy(out[r*cols:], bias[:cols])
-		}
-	}
-	Gemm(p, false, true, s.rows(), cols, s.Input, 1, d.X, s.Input, d.W, s.Input, beta, out, cols)
-}
-
-// rowsOf returns what runs f in a step for each batch element n that is active there, at time t. It is
-// made once for all steps, which then make no garbage.
-func rowsOf(p *Pool, s *RNNShape, work int, f func(step, n, t int)) func(step int) {
-	at := 0
-	part := func(lo, hi int) {
-		for n := lo; n < hi; n++ {
-			if t, ok := s.time(n, at); ok {
-				f(at, n, t)
-			}
-		}
-	}
-	return func(step int) {
-		at = step
-		p.Range(s.Batch, max(1, functionGrain/max(1, work)), part)
-	}
+	GemmEpilogue(p, false, true, s.rows(), cols, s.Input, 1, d.X, s.Input, d.W, s.Input, 0, out, cols, Epilogue[T]{Shift: bias})
 }
 
 // initial returns a copy of the initial state, in out.

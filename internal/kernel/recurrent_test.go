@@ -162,6 +162,8 @@ func recurrentShapes(t *testing.T) []RNNShape {
 		{Seq: 3, Batch: 2, Input: 2, Hidden: 5, Act: act(t, "softplus", "ScaledTanh", "affine"), LinearBeforeReset: true},
 		{Seq: 3, Batch: 2, Input: 2, Hidden: 5, Act: act(t, "leakyrelu", "relu", "ThresholdedRelu")},
 		{Seq: 0, Batch: 2, Input: 2, Hidden: 5},
+		{Seq: 3, Batch: 19, Input: 2, Hidden: 5, LinearBeforeReset: true}, // enough for each thread to take some
+		{Seq: 3, Batch: 9, Input: 2, Hidden: 4, Lens: []int{1, 2, 3, 0, 3, 2, 2, 1, 3}, Reverse: true},
 	}
 }
 

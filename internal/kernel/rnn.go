@@ -20,18 +20,20 @@ func RNN[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) 
 	r := Pack(p, true, hid, hid, d.R, hid, take(scratch, PackedLen(hid, hid)))
 	h := initial(d.H0, take(scratch, s.Batch*hid))
 	sums := take(scratch, s.Batch*hid)
-	advance := rowsOf(p, s, 2*hid, func(_, n, t int) {
-		row := states[(t*s.Batch+n)*hid:][:hid]
-		binaryVV(OpAdd, row, row, sums[n*hid:][:hid])
-		clipped(row, s.Clip)
-		apply(f, row)
-		copy(h[n*hid:][:hid], row)
-		d.storeY(s, t, n, row)
+	eachStream(p, s, func(b stream) {
+		advance := b.rows(2*hid, func(_, n, t int) {
+			row := states[(t*s.Batch+n)*hid:][:hid]
+			binaryVV(OpAdd, row, row, sums[n*hid:][:hid])
+			clipped(row, s.Clip)
+			apply(f, row)
+			copy(h[n*hid:][:hid], row)
+			d.storeY(s, t, n, row)
+		})
+		for step := range s.Seq {
+			streamProduct(&b, h, hid, r, 0, sums, hid)
+			advance(step)
+		}
 	})
-	for step := range s.Seq {
-		GemmPacked(p, false, s.Batch, 1, h, hid, r, 0, sums, hid)
-		advance(step)
-	}
 	d.clearY(s)
 	copy(d.YH, h)
 }
@@ -49,20 +51,22 @@ func RNNGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scrat
 	if s.Lens != nil {
 		sums, picked = take(scratch, s.Batch*hid), take(scratch, s.Batch*hid)
 	}
-	goBack := rowsOf(p, s, 2*hid, func(_, n, t int) {
-		row := t*s.Batch + n
-		dp, y := dg[row*hid:][:hid], d.Reserve[row*hid:][:hid]
-		copy(dp, dh[n*hid:][:hid])
-		if g.DY != nil {
-			binaryVV(OpAdd, dp, dp, g.DY[t*s.yStride()+n*hid:][:hid])
+	eachStream(p, s, func(b stream) {
+		goBack := b.rows(2*hid, func(_, n, t int) {
+			row := t*s.Batch + n
+			dp, y := dg[row*hid:][:hid], d.Reserve[row*hid:][:hid]
+			copy(dp, dh[n*hid:][:hid])
+			if g.DY != nil {
+				binaryVV(OpAdd, dp, dp, g.DY[t*s.yStride()+n*hid:][:hid])
+			}
+			pull(f, y, dp)
+			unclipped(f, s.Clip, y, dp)
+		})
+		for step := s.Seq - 1; step >= 0; step-- {
+			goBack(step)
+			backThrough(&b, step, r, hid, dg, dh, sums, picked)
 		}
-		pull(f, y, dp)
-		unclipped(f, s.Clip, y, dp)
 	})
-	for step := s.Seq - 1; step >= 0; step-- {
-		goBack(step)
-		backThrough(p, s, step, r, hid, dg, dh, sums, picked)
-	}
 	copy(g.DH0, dh)
 	weightGrads(p, s, d, g, 1, dg)
 	if g.DB != nil {
