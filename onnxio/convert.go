@@ -1,23 +1,25 @@
 package onnxio
 
 import (
+	"errors"
 	"fmt"
 	"maps"
-	"reflect"
+	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+	"gorgonia.org/tensor"
 )
 
-// convert lets the model be written in another version of the standard operator set. It refuses
-// nodes whose operator that version spells differently.
-func (w *writer) convert(g *nn.Graph, opset int) error {
+// convert lets the model be written in another version of the standard operator set. Nodes that
+// change are rewritten as they are written, see conversion.
+func (w *writer) convert(opset int) error {
 	if newest := newestOpset(); opset < 1 || opset > newest {
 		return fmt.Errorf("there is no operator set %d: want 1 to %d", opset, newest)
 	}
-	if err := convertible(g, w.opsets[""], opset); err != nil {
-		return err
-	}
+	w.from = w.opsets[""]
 	w.opsets = maps.Clone(w.opsets)
 	w.opsets[""] = opset
 	return nil
@@ -34,68 +36,155 @@ func newestOpset() int {
 	return newest
 }
 
-func convertible(g *nn.Graph, from, to int) error {
-	for n := range g.Nodes() {
-		if n.Domain() != "" {
-			continue
+// conversion writes one node in another version of its operator. Steps change what is to be
+// written: the operator's configuration, the names it reads and writes, nodes around it.
+type conversion struct {
+	*graphWriter
+	node          *nn.Node
+	config        op.Config
+	in, out       []string
+	before, after []*onnxpb.NodeProto
+	added         map[string]*tensor.Dense // constants among before
+}
+
+// step takes a conversion over the version at which an operator changed. A nil direction cannot be
+// expressed, or is not known to be.
+type step struct {
+	at       int
+	up, down func(c *conversion) error
+}
+
+// converted writes a node in the version of the model, nil where nothing about it changed.
+func (s *graphWriter) converted(n *nn.Node) ([]*onnxpb.NodeProto, error) {
+	o := n.Op()
+	if s.from == 0 || n.Domain() != "" {
+		return nil, nil
+	}
+	to := s.opsets[""]
+	refuse := func(why error) ([]*onnxpb.NodeProto, error) {
+		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: fmt.Errorf("cannot be written in operator set %d: %w", to, why)}
+	}
+	if o == nil {
+		return refuse(errors.New("the operator is not known"))
+	}
+	if err := typesExist(n, to); err != nil {
+		return refuse(err)
+	}
+	if o.Version(s.from) == o.Version(to) {
+		return nil, nil
+	}
+	c := &conversion{graphWriter: s, node: n, config: n.Config(), in: s.names(n.Inputs()), out: s.names(n.Outputs()), added: map[string]*tensor.Dense{}}
+	if o.Attrs == nil {
+		c.config = o
+	}
+	if err := c.steps(s.from, to); err != nil {
+		return refuse(err)
+	}
+	o = c.config.Op()
+	now := o.Version(to)
+	if now == 0 {
+		return refuse(fmt.Errorf("it came with %d", o.Since[0]))
+	}
+	c.dropNeutral()
+	if err := op.Available(now, c.config); err != nil {
+		var e *op.Error
+		if errors.As(err, &e) {
+			err = e.Err
 		}
-		refuse := func(why string) error {
-			return &nn.Error{Op: n.Type(), Node: n.Label(), Err: fmt.Errorf("cannot be written in operator set %d: %s", to, why)}
+		return refuse(err)
+	}
+	p, err := s.nodeAs(n, c.config, true)
+	if err != nil {
+		return nil, err
+	}
+	p.OpType, p.Input, p.Output = proto.String(o.Name), c.in, c.out
+	return append(append(c.read(c.before), p), c.after...), nil
+}
+
+// read are the nodes in front but for constants that a later step did without.
+func (c *conversion) read(before []*onnxpb.NodeProto) []*onnxpb.NodeProto {
+	var list []*onnxpb.NodeProto
+	for _, p := range before {
+		name := p.Output[0]
+		used := c.added[name] == nil || slices.Contains(c.in, name)
+		for _, q := range slices.Concat(before, c.after) {
+			used = used || slices.Contains(q.Input, name)
 		}
-		o := n.Op()
-		if o == nil {
-			return refuse("the operator is not known")
+		if used {
+			list = append(list, p)
 		}
-		old, now := o.Version(from), o.Version(to)
-		if now == 0 {
-			return refuse(fmt.Sprintf("it came with %d", o.Since[0]))
+	}
+	return list
+}
+
+// steps applies what lies between two operator sets, in order. Where a step makes another operator
+// of the node, that one's steps follow.
+func (c *conversion) steps(from, to int) error {
+	name := c.config.Op().Name
+	list := versionSteps[name]
+	for k := range list {
+		s := list[k]
+		if from > to {
+			s = list[len(list)-1-k]
 		}
-		if old != now && (meaningChanged(n, old, now) || !sameConfig(o, n.Config(), now)) {
-			return refuse(fmt.Sprintf("converting it from version %d to %d is not supported yet", old, now))
-		}
-		for _, b := range n.Bodies() {
-			if err := convertible(b.Graph, from, to); err != nil {
+		rest := s.at
+		switch {
+		case from < s.at && s.at <= to:
+			if err := c.step(s.at, s.up); err != nil {
 				return err
 			}
+		case to < s.at && s.at <= from:
+			if err := c.step(s.at, s.down); err != nil {
+				return err
+			}
+			rest = s.at - 1
+		default:
+			continue
 		}
+		if c.config.Op().Name != name {
+			return c.steps(rest, to)
+		}
+	}
+	if from >= 11 && to < 11 {
+		return c.countAxesFromFront()
 	}
 	return nil
 }
 
-// sameConfig says whether a version can express the attributes as they are. Inputs that became
-// attributes, or the other way round, show as a difference.
-func sameConfig(o *op.Op, c op.Config, version int) bool {
-	if o.Attrs == nil {
-		return true
+func (c *conversion) step(at int, f func(*conversion) error) error {
+	if f == nil {
+		return fmt.Errorf("version %d computes something else", at)
 	}
-	attrs := map[string]any{}
-	for _, a := range op.Encode(version, c) {
-		attrs[a.Name] = a.Value
-	}
-	again, err := o.Decode(version, attrs)
-	return err == nil && reflect.DeepEqual(again, c)
+	return f(c)
 }
 
-// meaningChanged says whether an operator computes something else in another version although its
-// attributes are spelled the same: ONNX's change log.
-func meaningChanged(n *nn.Node, a, b int) bool {
-	if n.Type() == "BatchNormalization" && len(n.Outputs()) == 1 { // other outputs and modes changed
-		return false
-	}
-	at := map[string][]int{
-		"Softmax": {13}, "LogSoftmax": {13}, "Hardmax": {13}, // flattened to two dimensions before
-		"GroupNormalization": {21}, // scale for each group before
-		"Resize":             {11, 13}, "Upsample": {9, 10}, "Slice": {10}, "Dropout": {7, 12}, "BatchNormalization": {9, 14},
-		"Clip": {11}, "Pad": {11}, "TopK": {10, 11}, "Squeeze": {13}, "Unsqueeze": {13}, "Split": {13, 18}, "ReduceSum": {13},
-		"Add": {7}, "Sub": {7}, "Mul": {7}, "Div": {7}, "Pow": {7}, "Gemm": {7}, "PRelu": {7, 9}, "Reshape": {5},
-		"ReduceMean": {18}, "ReduceMax": {18}, "ReduceMin": {18}, "ReduceProd": {18}, "ReduceL1": {18}, "ReduceL2": {18},
-		"ReduceLogSum": {18}, "ReduceLogSumExp": {18}, "ReduceSumSquare": {18}, "DFT": {20}, "Loop": {11}, "Scan": {9},
-	}
-	lo, hi := min(a, b), max(a, b)
-	for _, v := range at[n.Type()] {
-		if lo < v && v <= hi {
-			return true
+// dropUnread takes constants out of a converted graph that became attributes.
+func (s *graphWriter) dropUnread() {
+	read := map[string]bool{}
+	var note func(g *onnxpb.GraphProto)
+	note = func(g *onnxpb.GraphProto) {
+		for _, n := range g.Node {
+			for _, name := range n.Input {
+				read[name] = true
+			}
+			for _, a := range n.Attribute {
+				for _, sub := range append(slices.Clone(a.Graphs), a.G) {
+					if sub != nil {
+						note(sub)
+						for _, v := range sub.Output {
+							read[v.GetName()] = true
+						}
+					}
+				}
+			}
 		}
 	}
-	return false
+	note(s.p)
+	before := map[string]bool{}
+	for p := range s.g.Params() {
+		before[p.Name()] = len(p.Value().Users()) > 0 && !slices.Contains(s.g.Outputs(), p.Value())
+	}
+	gone := func(name string) bool { return before[name] && !read[name] }
+	s.p.Initializer = slices.DeleteFunc(s.p.Initializer, func(t *onnxpb.TensorProto) bool { return gone(t.GetName()) })
+	s.p.Input = slices.DeleteFunc(s.p.Input, func(v *onnxpb.ValueInfoProto) bool { return gone(v.GetName()) })
 }

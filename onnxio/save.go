@@ -2,7 +2,6 @@ package onnxio
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -19,7 +18,9 @@ import (
 type Saver struct {
 	Opset  int      // operator-set version of the standard domain; 0: the graph's
 	Inputs []string // types for inputs, as in Loader
-	DType  op.DType // element type of the weights; 0: as they are
+	// DType is the element type that weights are stored in, float32, float64, float16 or bfloat16; 0: their
+	// own. A Cast behind each brings it back to the type that the graph computes in.
+	DType op.DType
 	// ExternalOver is the size in bytes above which a tensor goes into the file MODEL.onnx.data
 	// beside the model; 0: none does, unless the model would be larger than a file can be (2 GiB).
 	ExternalOver int64
@@ -73,21 +74,22 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	if g == nil {
 		return nil, errors.New("there is no graph")
 	}
-	if s.DType != dtype.Undefined {
-		return nil, fmt.Errorf("converting weights to %v is not supported yet", s.DType)
-	}
 	if len(s.Inputs) > 0 {
 		g = g.Clone()
 		if err := retype(g, s.Inputs); err != nil {
 			return nil, err
 		}
 	}
-	w := &writer{opsets: g.Opsets, alias: map[*nn.Value]string{}}
+	w := &writer{opsets: g.Opsets, alias: map[*nn.Value]string{}, made: map[string]bool{}}
 	if s.Opset != 0 && s.Opset != g.Opsets[""] {
-		if err := w.convert(g, s.Opset); err != nil {
+		if err := w.convert(s.Opset); err != nil {
 			return nil, err
 		}
 	}
+	if err := s.checkStored(w.opsets[""]); err != nil {
+		return nil, err
+	}
+	w.dtype = s.DType
 	return w.model(g)
 }
 

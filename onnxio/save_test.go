@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -223,7 +224,7 @@ func TestSaveOpset(t *testing.T) {
 	if err != nil || again.Opsets[""] != 21 {
 		t.Errorf("got %v, %v", again.Opsets, err)
 	}
-	for _, s := range []Saver{{Opset: 11}, {Opset: -1}, {Opset: 99}, {DType: dtype.Float16}, {Inputs: []string{"z float32[2]"}}, {ExternalOver: 1}} {
+	for _, s := range []Saver{{Opset: -1}, {Opset: 99}, {DType: dtype.Int8}, {DType: dtype.BFloat16, Opset: 12}, {Inputs: []string{"z float32[2]"}}, {ExternalOver: 1}} {
 		if err := s.Write(io.Discard, g); err == nil || !strings.HasPrefix(err.Error(), "save: ") {
 			t.Errorf("%+v: got %v", s, err)
 		}
@@ -280,5 +281,107 @@ func TestSaveExternal(t *testing.T) {
 	}
 	if again, err = (Loader{}).Load(file); err != nil || eval(t, again, 2)[1] != 8 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSaveStored: weights are rounded in the file and trained again after loading it.
+func TestSaveStored(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3}, nn.BatchNorm{}}, e.Input("x", "float32[N,4]")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var full bytes.Buffer
+	if err := Write(&full, g); err != nil {
+		t.Fatal(err)
+	}
+	for _, stored := range []dtype.DType{dtype.Float16, dtype.BFloat16, dtype.Float64} {
+		var b bytes.Buffer
+		if err := (Saver{DType: stored}).Write(&b, g); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Check(); err != nil {
+			t.Fatal(err)
+		}
+		weights := 0
+		for p := range again.Params() {
+			if p.Trainable() {
+				weights++
+				if got := dtype.Of(p.Data.Dtype()); got != stored {
+					t.Errorf("%s is %v, want %v", p.Name(), got, stored)
+				}
+			}
+		}
+		if weights != 4 {
+			t.Errorf("%d weights are trained, want 4", weights)
+		}
+		got, want := eval(t, again, 2, 4), eval(t, g, 2, 4)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 0.05 {
+				t.Errorf("%v: got %v, want %v", stored, got, want)
+				break
+			}
+		}
+		if stored == dtype.Float64 && !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	for p := range g.Params() {
+		dtype.Slice[float32](p.Data)[0] = 1e9
+	}
+	if err := (Saver{DType: dtype.Float16}).Write(io.Discard, g); err == nil || !strings.Contains(err.Error(), "more than float16 holds") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSaveConverted checks what older versions spell in another way, on files.
+func TestSaveConverted(t *testing.T) {
+	text := "input " + float("x", "2 6") + "output " + float("y", "2 3 1") +
+		`node { op_type: "Constant" output: "axes" attribute { name: "value_ints" ints: [2] type: INTS } }
+		 node { op_type: "Clip" name: "c" input: "x" input: "" input: "six" output: "a" }
+		 node { op_type: "Softmax" name: "s" input: "a" output: "b" attribute { name: "axis" i: 0 type: INT } }
+		 node { op_type: "Slice" name: "cut" input: "b" input: "from" input: "to" input: "one" output: "c" }
+		 node { op_type: "Unsqueeze" name: "u" input: "c" input: "axes" output: "y" }
+		 initializer { name: "six" data_type: 1 float_data: [6] }
+		 initializer { name: "from" data_type: 7 dims: 1 int64_data: [1] } initializer { name: "to" data_type: 7 dims: 1 int64_data: [4] }
+		 initializer { name: "one" data_type: 7 dims: 1 int64_data: [-1] }`
+	g, err := Read(bytes.NewReader(textModel(t, text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, opset := range []int{7, 9, 10, 11, 12, 13, 21} {
+		var b bytes.Buffer
+		if err := (Saver{Opset: opset}).Write(&b, g); err != nil {
+			t.Fatal(err)
+		}
+		m := &onnxpb.ModelProto{}
+		if err := proto.Unmarshal(b.Bytes(), m); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(m.Graph.Initializer); opset < 10 && n != 0 {
+			t.Errorf("operator set %d: %d initializers are left", opset, n)
+		}
+		again, err := Read(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := eval(t, again, 2, 6), eval(t, g, 2, 6); !slices.Equal(got, want) {
+			t.Errorf("operator set %d: got %v, want %v", opset, got, want)
+		}
+		var back bytes.Buffer // and to where it came from
+		if err := (Saver{Opset: 17}).Write(&back, again); err != nil {
+			t.Fatal(err)
+		}
+		if again, err = Read(&back); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := eval(t, again, 2, 6), eval(t, g, 2, 6); !slices.Equal(got, want) {
+			t.Errorf("operator set %d and back: got %v, want %v", opset, got, want)
+		}
 	}
 }

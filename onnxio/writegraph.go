@@ -18,6 +18,8 @@ type graphWriter struct {
 	at   map[*valueOrigin]*nn.Value // what became of the values of the file
 	done map[*nn.Value]bool         // initializers written
 	info map[*nn.Value]*valueOrigin // the inverse of at
+
+	casts []*onnxpb.NodeProto // of weights that are stored in another type
 }
 
 func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
@@ -42,17 +44,26 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 	if err := s.initializers(); err != nil {
 		return nil, err
 	}
+	s.p.Node = append(s.p.Node, s.casts...)
 	for n := range g.Nodes() {
 		if _, ok := n.Origin().(*valueOrigin); ok {
 			continue // the stand-in of an initializer without data
 		}
-		p, err := w.node(n)
+		list, err := s.converted(n)
+		if err == nil && list == nil {
+			list = make([]*onnxpb.NodeProto, 1)
+			list[0], err = w.node(n)
+		}
 		if err != nil {
 			return nil, err
 		}
-		s.p.Node = append(s.p.Node, p)
+		s.p.Node = append(s.p.Node, list...)
+	}
+	if s.from != 0 {
+		s.dropUnread()
 	}
 	s.inputs()
+	s.withoutStored()
 	s.outputs()
 	s.infos()
 	s.annotations()
@@ -135,6 +146,12 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	p := v.Param()
 	if p == nil {
 		return nil // an edit made it something else
+	}
+	if done, err := s.stored(v); done || err != nil {
+		if err != nil {
+			err = &nn.Error{Input: v.Name(), Err: err}
+		}
+		return err
 	}
 	t, err := encodeParam(v.Name(), p.Tensor(), o)
 	if err != nil {

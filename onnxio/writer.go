@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -15,6 +16,9 @@ import (
 // writer turns a graph into the message of a model.
 type writer struct {
 	opsets map[string]int
+	from   int                  // the graph's operator-set version where it is written in another; 0: it is not
+	made   map[string]bool      // names that conversions gave
+	dtype  op.DType             // of stored weights, undefined: their own
 	alias  map[*nn.Value]string // what the stand-ins of a subgraph are called outside of it
 	ir     int64
 }
@@ -26,6 +30,12 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	} else {
 		m.IrVersion = proto.Int64(irVersion(w.opsets[""]))
 		m.ProducerName = proto.String("graft")
+	}
+	if newest := irVersion(w.opsets[""]); w.from != 0 && m.GetIrVersion() < newest {
+		m.IrVersion = proto.Int64(newest)
+	}
+	if w.dtype != dtype.Undefined && m.GetIrVersion() < 4 { // before, initializers were inputs
+		m.IrVersion = proto.Int64(4)
 	}
 	w.ir = m.GetIrVersion()
 	m.OpsetImport = w.opsetImport(m.OpsetImport)
@@ -154,7 +164,10 @@ func (w *writer) names(values []*nn.Value) []string {
 	return list
 }
 
-func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
+func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) { return w.nodeAs(n, n.Config(), false) }
+
+// nodeAs writes a node with a configuration; changed says that the attributes of the file do not hold.
+func (w *writer) nodeAs(n *nn.Node, config op.Config, changed bool) (*onnxpb.NodeProto, error) {
 	p := &onnxpb.NodeProto{}
 	o, _ := n.Origin().(*nodeOrigin)
 	if o != nil {
@@ -179,7 +192,7 @@ func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
 		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: fmt.Errorf("has no ONNX form")}
 	}
 	p.Input, p.Output = w.names(n.Inputs()), w.names(n.Outputs())
-	if err := w.attributes(p, n, o); err != nil {
+	if err := w.attributes(p, n, o, config, changed); err != nil {
 		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: err}
 	}
 	return p, nil
@@ -187,10 +200,10 @@ func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
 
 // attributes writes those of the file where they still hold, else those of the configuration and
 // what in the file was none of the operator's.
-func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin) error {
+func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, config op.Config, changed bool) error {
 	w.bindOuter(n, o)
 	_, call := n.Config().(callConfig)
-	if o != nil && (!n.Fresh() || call) && !w.renamed(n) {
+	if o != nil && (!n.Fresh() || call) && !w.renamed(n) && !changed {
 		for i, a := range o.proto.Attribute {
 			if b := o.bodies[i]; b != nil {
 				g, err := w.graph(b.Graph)
@@ -203,14 +216,13 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin) erro
 		}
 		return nil
 	}
-	config := n.Config()
 	if config == nil {
 		return nil
 	}
 	if r, ok := config.(op.Referrer); ok {
 		config = r.Referring(w.names(n.Captured()))
 	}
-	for _, a := range op.Encode(w.version(n.Op()), config) {
+	for _, a := range op.Encode(w.version(config.Op()), config) {
 		x, err := encodeAttribute(a.Name, a.Value, func(b *nn.Body) (*onnxpb.GraphProto, error) { return w.graph(b.Graph) })
 		if err != nil {
 			return err

@@ -1,0 +1,86 @@
+package onnxio
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+	"gorgonia.org/tensor"
+)
+
+// checkStored says whether weights can be stored as s asks for in the operator set.
+func (s Saver) checkStored(opset int) error {
+	switch {
+	case s.DType == dtype.Undefined:
+		return nil
+	case !slices.Contains(op.Floats, s.DType):
+		return fmt.Errorf("weights cannot be stored as %v: want one of %v", s.DType, op.Floats)
+	case opset < max(6, came(s.DType)):
+		return fmt.Errorf("weights of %v need operator set %d, the model has %d", s.DType, max(6, came(s.DType)), opset)
+	}
+	return nil
+}
+
+// stored writes a weight with elements of another type and a Cast that brings it back to its own,
+// so that the model computes as before, on rounded weights. False: the value is none, or has the type.
+func (s *graphWriter) stored(v *nn.Value) (bool, error) {
+	p := v.Param()
+	if s.dtype == dtype.Undefined || p == nil || p.Data == nil || p.Role() != nn.Weight || v.IsInput() {
+		return false, nil
+	}
+	own := dtype.Of(p.Data.Dtype())
+	if own == s.dtype || !slices.Contains(op.Floats, own) {
+		return false, nil
+	}
+	d, err := dtype.ConvertTo(s.dtype, p.Data)
+	if err == nil {
+		err = fits(d, p.Data)
+	}
+	if err != nil {
+		return false, err
+	}
+	c := &conversion{graphWriter: s, out: []string{v.Name()}}
+	name := c.unused(s.dtype.String())
+	t, err := encodeTensor(name, d)
+	if err != nil {
+		return false, err
+	}
+	back, err := c.plain(op.CastConfig{To: own}, []string{name}, []string{v.Name()})
+	if err != nil {
+		return false, err
+	}
+	back.Name = proto.String(name + "/Cast")
+	s.p.Initializer = append(s.p.Initializer, t)
+	s.casts = append(s.casts, back)
+	return true, nil
+}
+
+// fits refuses numbers that became infinite.
+func fits(narrow, d *tensor.Dense) error {
+	a, err := dtype.Float64s(narrow)
+	if err != nil {
+		return err
+	}
+	b, err := dtype.Float64s(d)
+	if err != nil {
+		return err
+	}
+	for i := range a {
+		if math.IsInf(a[i], 0) && !math.IsInf(b[i], 0) {
+			return fmt.Errorf("element %d is %v, more than %v holds", i, b[i], dtype.Of(narrow.Dtype()))
+		}
+	}
+	return nil
+}
+
+// withoutStored takes weights that Casts give now from the inputs that old files list them among.
+func (s *graphWriter) withoutStored() {
+	s.p.Input = slices.DeleteFunc(s.p.Input, func(info *onnxpb.ValueInfoProto) bool {
+		return slices.ContainsFunc(s.casts, func(n *onnxpb.NodeProto) bool { return n.Output[0] == info.GetName() })
+	})
+}
