@@ -42,15 +42,20 @@ func newDirect[T Float](g *geometry, x []T, e Epilogue[T], y []T) *direct[T] {
 
 // directPhase sets the points of one phase, the direct way.
 func directPhase[T Float](p *Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
+	d := newPhase(g, ph, dy, dx)
+	d.shift = packShift[T](g.groups, g.cg, nil, scratch)
+	d.pack = func(group, panel int, dst []T) { packData(g, ph.kernel, group, panel, w, dst) }
+	d.run(p, scratch)
+}
+
+// newPhase is a phase of the gradient by data that lacks its weights and shift yet.
+func newPhase[T Float](g *geometry, ph *phase, dy, dx []T) *direct[T] {
 	in := g.in.size()
-	d := direct[T]{
+	return &direct[T]{
 		n: g.n, groups: g.groups, inputs: g.og, outputs: g.cg,
 		in: g.out, grid: ph.grid, stride: triple{1, 1, 1}, taps: ph.taps,
 		x: dy, y: dx, planeY: in, imageY: g.c * in,
 		first: (ph.first[0]*g.in[1]+ph.first[1])*g.in[2] + ph.first[2],
 		step:  triple{g.stride[0] * g.in[1] * g.in[2], g.stride[1] * g.in[2], g.stride[2]},
-		shift: packShift[T](g.groups, g.cg, nil, scratch),
-		pack:  func(group, panel int, dst []T) { packData(g, ph.kernel, group, panel, w, dst) },
 	}
-	d.run(p, scratch)
 }

@@ -139,15 +139,15 @@ func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1
 }
 
 // activate applies to the panels p0 to p1 of a part what is left of the activation: to as many elements at once as
-// lie together, for a plane may have one.
+// lie together, for a plane may have one. Tiles that are spread have been through it.
 func (d *direct[T]) activate(at part, group, p0, p1 int) {
-	if d.act.Kind == ActDefault {
+	if d.act.Kind == ActDefault || d.step[2] != 1 {
 		return
 	}
 	first, end := p0*tileRows, min(p1*tileRows, d.outputs)
 	base := d.base(at, group) + first*d.planeY
 	channels, rows, cols := end-first, at.rows, at.cols
-	if d.step[2] == 1 && (rows == 1 || cols == d.step[1]) {
+	if rows == 1 || cols == d.step[1] {
 		rows, cols = 1, rows*cols
 	}
 	if rows == 1 && cols == d.planeY {
@@ -186,6 +186,7 @@ func (d *direct[T]) tile(s *directPlan, w *directWorker, group, p, i int, a, b, 
 		store(rows, t, width, runs, d.y[to:], d.planeY, nil, nil)
 	default:
 		tile(rows, n, a, b, s.off, t, width, shift, d.clip)
+		activate(d.act, t[:(rows-1)*width+n])
 		spread(rows, t, width, runs, d.y[to:], d.planeY, step)
 	}
 }

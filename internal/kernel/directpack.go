@@ -6,12 +6,16 @@ func packForward[T Float](outputs, k, group, panel int, w, scale, dst []T) {
 	first := group*outputs + panel*tileRows
 	rows := min(tileRows, outputs-panel*tileRows)
 	packPanel(rows, k, w[first*k:], dst)
-	if scale == nil {
-		return
+	if scale != nil {
+		scalePanel(scale[first:][:rows], dst)
 	}
-	for r, f := range scale[first:][:rows] {
-		for q := r; q < len(dst); q += tileRows {
-			dst[q] *= f
+}
+
+// scalePanel multiplies the rows of a panel by scale.
+func scalePanel[T Float](scale, panel []T) {
+	for r, f := range scale {
+		for q := r; q < len(panel); q += tileRows {
+			panel[q] *= f
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // A depthwise convolution runs together with the pointwise ones around it, where nobody else reads what is between
-// and nothing is added to it; never more than three. Parts of a Concat are computed in place.
+// and nothing is added to it; never more than three. Parts of a Concat are computed in place. A transposed convolution takes up what follows it.
 func TestConvChain(t *testing.T) {
 	if k := kernel.About().Kernels; k == "portable" || k == "NEON" {
 		t.Skip("there are no kernels for it here")
@@ -56,6 +56,12 @@ func TestConvChain(t *testing.T) {
 		}, 2},
 		{"images", func(b *chainBuilder) *gorgonia.Node {
 			return b.concat(0, b.conv(b.x, 8, 4), b.wide(b.x, 8, 4))
+		}, 1},
+		{"transposed", func(b *chainBuilder) *gorgonia.Node {
+			return b.clip(b.up(b.apply(op.LeakyReluConfig{}, b.up(b.x, 8, 5)), 5, 3))
+		}, 2},
+		{"transposed and a sum", func(b *chainBuilder) *gorgonia.Node {
+			return b.clip(b.add(b.up(b.x, 8, 5), b.constant(2, 5, 18, 20)))
 		}, 1},
 		{"rows", func(b *chainBuilder) *gorgonia.Node {
 			return b.concat(2, b.conv(b.x, 8, 4), b.conv(b.x, 8, 4))
@@ -118,6 +124,11 @@ func (b *chainBuilder) apply(c op.Config, in ...*gorgonia.Node) *gorgonia.Node {
 
 func (b *chainBuilder) conv(x *gorgonia.Node, from, to int) *gorgonia.Node {
 	return b.apply(op.ConvConfig{Group: 1}, x, b.constant(to, from, 1, 1), b.constant(to))
+}
+
+// up doubles the sides of images.
+func (b *chainBuilder) up(x *gorgonia.Node, from, to int) *gorgonia.Node {
+	return b.apply(op.ConvTransposeConfig{Group: 1, Strides: []int{2, 2}, Pads: []int{1, 1, 1, 1}}, x, b.constant(from, to, 4, 4), b.constant(to))
 }
 
 func (b *chainBuilder) depth(x *gorgonia.Node, channels int) *gorgonia.Node {

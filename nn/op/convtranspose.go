@@ -1,10 +1,8 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // ConvTransposeConfig has the attributes of ConvTranspose.
@@ -28,7 +26,7 @@ func convTranspose() *Op {
 		Doc: "Transposed convolution: what Conv does to gradients of its input.",
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: ConvTransposeConfig{},
-		Infer: inferConvTranspose, Kernel: convTransposeKernel, Grad: convTransposeGrad, Couple: coupleConvTranspose,
+		Infer: inferConvTranspose, Kernel: convTransposeKernel, Absorb: convTransposeAbsorb, Grad: convTransposeGrad, Couple: coupleConvTranspose,
 		Cost: func(c *Call) (int64, int64) {
 			s, err := convTransposeShape(c)
 			if err != nil {
@@ -140,36 +138,6 @@ func convTransposeShape(c *Call) (kernel.ConvShape, error) {
 		return kernel.ConvShape{}, err
 	}
 	return w.shape(c.Out[0], c.In[0], c.Config.(ConvTransposeConfig).Group), nil
-}
-
-func convTransposeKernel(c *Call) (engine.Kernel, error) {
-	s, err := convTransposeShape(c)
-	if err != nil {
-		return nil, err
-	}
-	return perPrecision(c.In[0].DType, convTransposed[float32](s), convTransposed[float64](s)), nil
-}
-
-func convTransposed[T kernel.Float](s kernel.ConvShape) engine.Kernel {
-	space := 1
-	for _, n := range s.In {
-		space *= n
-	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		y := elems[T](out[0])
-		kernel.ConvBackwardData(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), y, engine.Scratch[T](x))
-		if b := elemsAt[T](in, 2); b != nil {
-			x.Pool().Range(s.N*s.C, 1+4096/max(space, 1), func(lo, hi int) {
-				for r := lo; r < hi; r++ {
-					plane, v := y[r*space:(r+1)*space], b[r%s.C]
-					for i := range plane {
-						plane[i] += v
-					}
-				}
-			})
-		}
-		return nil
-	}
 }
 
 func convTransposeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -1,0 +1,47 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// transposedShapes are transposed convolutions besides convShapes.
+var transposedShapes = []*ConvShape{
+	convolution(3, 5, 12, 1, []int{14, 18}, []int{4, 4}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 17, 9, 1, []int{10, 36}, []int{2, 2}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
+	convolution(2, 6, 8, 2, []int{11, 13}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 8, 8, 1, []int{120}, []int{9}, []int{3}, []int{1}, []int{2}),
+	convolution(1, 3, 7, 1, []int{4, 6, 8}, []int{2, 2, 2}, []int{2, 2, 2}, []int{1, 1, 1}, []int{0, 0, 0}),
+	convolution(2, 4, 4, 1, []int{1, 9}, []int{1, 3}, []int{1, 2}, []int{1, 1}, []int{0, 1}),
+	convolution(2, 7, 3, 1, []int{9, 9}, []int{3, 3}, []int{1, 1}, []int{2, 2}, []int{2, 2}),
+}
+
+func testTransposed[T Float](t *testing.T, tol float64) {
+	for name, p := range pools(t) {
+		shapes := transposedShapes
+		if name == "serial" {
+			shapes = slices.Concat(shapes, convShapes)
+		}
+		for i, s := range shapes {
+			space := product1(s.In)
+			x, w := random[T](s.N*s.OC*product1(s.Out), 1), random[T](s.OC*s.C/max(1, s.Group)*product1(s.Kernel), 2)
+			sums := make([]float64, s.N*s.C*space)
+			visit(s, func(yi, wi, xi int) { sums[yi] += float64(x[xi]) * float64(w[wi]) })
+			for what, e := range epilogues[T](s.C, len(sums)) {
+				want := make([]float64, len(sums))
+				for q, v := range sums {
+					want[q] = e.finished(v, q/space%s.C, q)
+				}
+				got := random[T](len(sums), 5)
+				ConvTransposed(p, s, x, w, e, got, nil)
+				near(t, fmt.Sprint(name, " ", i, *s, " ", what), wide(got), want, tol)
+			}
+		}
+	}
+}
+
+func TestConvTransposed(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testTransposed[float32](t, 1e-4) })
+	t.Run("float64", func(t *testing.T) { testTransposed[float64](t, 1e-12) })
+}

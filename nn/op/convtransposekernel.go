@@ -1,0 +1,51 @@
+package op
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+func convTransposeKernel(c *Call) (engine.Kernel, error) {
+	s, err := convTransposeShape(c)
+	if err != nil {
+		return nil, err
+	}
+	return convTransposeEnding(c.In[0].DType, s, ending{affine: true}), nil
+}
+
+func convTransposeAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+	s, err := convTransposeShape(c)
+	if err != nil {
+		return nil
+	}
+	t := c.In[0].DType
+	return absorber(t, s.C, ending{affine: true}, func(e ending) engine.Kernel { return convTransposeEnding(t, s, e) }, nil)
+}
+
+func convTransposeEnding(t DType, s kernel.ConvShape, e ending) engine.Kernel {
+	return perPrecision(t, convTransposed[float32](s, e), convTransposed[float64](s, e))
+}
+
+// convTransposed keeps packed weights where they, and all that scales and shifts the result, are parameters.
+func convTransposed[T kernel.Float](s kernel.ConvShape, e ending) engine.Kernel {
+	key := convTransposedKey{fmt.Sprint(s.Group, s.Stride, s.Dilation, s.PadBegin), e.affineKey()}
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		data, weight, y, scratch := elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), engine.Scratch[T](x)
+		whole := func() kernel.Epilogue[T] { return epilogue(x, e, s.C, elemsAt[T](in, 2), in) }
+		if kernel.ConvTransposedPacks[T](&s) {
+			pack := func() any { return kernel.PackConvTransposed(x.Pool(), &s, weight, whole(), nil) }
+			if w, _ := x.Derived(key, pack, e.affineInputs(in, 1, 2)...).(*kernel.ConvWeights[T]); w != nil {
+				kernel.ConvTransposedPacked(x.Pool(), &s, data, w, finish[T](e, in), y, scratch)
+				return nil
+			}
+		}
+		kernel.ConvTransposed(x.Pool(), &s, data, weight, whole(), y, scratch)
+		return nil
+	}
+}
+
+// convTransposedKey tells apart the forms in which a transposed convolution keeps its weights.
+type convTransposedKey struct{ geometry, affine string }
