@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Single operators on a tensor of a quarter of a million numbers: graft, PyTorch and ONNX Runtime, in turn.
+"""Single operators, and chains of cheap ones, on a tensor of a quarter of a million numbers: graft, PyTorch and ONNX Runtime, in turn.
 
     go build -o /tmp/operators ./bench/operators
     python3 bench/operators/compare.py /tmp/operators [--ort FOLDER] [--threads 1] [--only WORD,WORD]
@@ -18,6 +18,7 @@ parser.add_argument("program")
 parser.add_argument("--ort", default="")
 parser.add_argument("--threads", default="1")
 parser.add_argument("--only", default="")
+parser.add_argument("--batch", type=int, default=32, help="the first dimension: 512 for tensors of 16 MB; only for elementwise operators")
 options = parser.parse_args()
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = options.threads
@@ -29,10 +30,10 @@ from torch import nn
 torch.set_num_threads(int(options.threads))
 torch.manual_seed(1)
 
-SHAPE = (32, 128, 64)
+SHAPE = (options.batch, 128, 64)
 IMAGE = (8, 32, 32, 32)
-same, last, middle, first, one = (torch.rand(s) + 0.5 for s in (SHAPE, (64,), (128, 1), (32, 1, 1), (1,)))
-between = torch.rand(32, 1, 64) + 0.5
+same, last, middle, first, one = (torch.rand(s) + 0.5 for s in (SHAPE, (64,), (128, 1), (options.batch, 1, 1), (1,)))
+between = torch.rand(options.batch, 1, 64) + 0.5
 some = torch.randint(0, 32, (32,))
 places = torch.randint(0, 64, SHAPE)
 mask = torch.rand(SHAPE) > 0.5
@@ -50,7 +51,9 @@ CASES = {
     "ThresholdedRelu": lambda x: F.threshold(x, 1.0, 0.0), "Mish": lambda x: x * torch.tanh(F.softplus(x)), "PRelu": lambda x: F.prelu(x, one * 0.3),
     "PRelu channels": lambda x: F.prelu(x, middle[:, 0]),
     "Square": lambda x: x * x, "Pow 2": lambda x: x ** 2, "Pow 3": lambda x: x ** 3, "Pow 1.5": lambda x: x.abs() ** 1.5,
-    "Pow same": lambda x: x.abs() ** same, "Quick GELU": lambda x: x * torch.sigmoid(1.702 * x), "Squared ReLU": lambda x: torch.relu(x) ** 2,
+    "Pow same": lambda x: x.abs() ** same, "Quick GELU": lambda x: x * torch.sigmoid(1.702 * x), "Chain swish": lambda x: x * torch.sigmoid(1.5 * x) + 0.1 * x * x,
+    "Chain tanh": lambda x: 0.5 * torch.tanh(x * last + middle) + torch.relu(0.3 * x - 0.1) * same, "Chain cheap": lambda x: ((x * 2 + 1) * same - 3) / (x.abs() + 1),
+    "Chain Mish": lambda x: x * torch.tanh(torch.log(1 + torch.exp(x))), "Chain loss": lambda x: torch.sqrt((x - same) ** 2 + 1e-3) * last, "Squared ReLU": lambda x: torch.relu(x) ** 2,
     "Add one": lambda x: x + one, "Add last": lambda x: x + last, "Add middle": lambda x: x + middle, "Add first": lambda x: x + first,
     "Add between": lambda x: x + between, "Add same": lambda x: x + same, "Mul middle": lambda x: x * middle, "Mul last": lambda x: x * last,
     "Mul same": lambda x: x * same, "Sub same": lambda x: x - same, "Div same": lambda x: x / same, "Div by": lambda x: same / (x.abs() + 1),

@@ -7,10 +7,12 @@ import "slices"
 // cores say, see [Core].Absorb; a merged step runs in place of the later one.
 func (b *builder) absorb() {
 	p := newPlaces(b.steps)
-	for _, s := range b.steps {
-		if t, slot := p.follower(s); t != nil {
-			if m := s.core.Absorb(s.core, t.core, slot); m != nil && (m.Sides || !s.sides()) {
-				p.merge(s, t, slot, m) // t has its turn later
+	for _, late := range []bool{false, true} {
+		for _, s := range b.steps {
+			if t, slot := p.follower(s); t != nil && s.core.Late == late {
+				if m := s.core.Absorb(s.core, t.core, slot); m != nil && (m.Sides || !s.sides()) {
+					p.merge(s, t, slot, m) // t has its turn later
+				}
 			}
 		}
 	}

@@ -52,6 +52,8 @@ type Core struct {
 	// Name, Out and Inputs, or nil. The inputs of that core are those of self, then those of
 	// next without slot; its outputs those of next, then those of self without the first.
 	Absorb func(self, next *Core, slot int) *Core
+	// Late says that Absorb is asked when all cores without it have had their turn.
+	Late bool
 	// Sides says of a core that Absorb returned that it also computes those of self; else it serves
 	// only where nobody wants them.
 	Sides bool

@@ -44,7 +44,7 @@ func (r binary) op() *Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since, In: "A T, B T", Out: "C T", Attrs: r.attrs,
 		Where: Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
-		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows,
+		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows, Link: r.link,
 	}
 	if r.result() {
 		o.Out = "C bool"
@@ -210,9 +210,15 @@ func (r binary) floatKernel(t DType, w *walk) engine.Kernel {
 	case r.kern != nil:
 		return perPrecision(t, fastKernel[float32](w, *r.kern), fastKernel[float64](w, *r.kern))
 	}
-	f := r.f
-	p32 := withScalars(pairOf(func(a, b float32) float32 { return float32(f(float64(a), float64(b))) }), r.s32)
-	return perPrecision(t, pairKernel(w, 16, p32), pairKernel(w, 16, withScalars(pairOf(f), r.s64)))
+	return perPrecision(t, pairKernel(w, 16, r.pairs32()), pairKernel(w, 16, withScalars(pairOf(r.f), r.s64)))
+}
+
+// pairs32 are the row functions for float32.
+func (r binary) pairs32() pair[float32, float32] {
+	if r.kern != nil {
+		return fastPair[float32](*r.kern)
+	}
+	return withScalars(pairOf(func(a, b float32) float32 { return float32(r.f(float64(a), float64(b))) }), r.s32)
 }
 
 func (r binary) integerKernel(c *Call, t DType, w *walk) (engine.Kernel, error) {

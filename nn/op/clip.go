@@ -38,7 +38,35 @@ func clip() *Op {
 			return actTail(c, kernel.Activation{Kind: kernel.ActClip, Alpha: lo, Beta: hi})
 		},
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+		Link:   clipLink,
 	}
+}
+
+// clipLink: the bounds are operands with one element.
+func clipLink(c *Call) *link {
+	n := linkable(c)
+	if n == 0 {
+		return nil
+	}
+	lo, hi := bounds[float32](c.Config.(ClipConfig), nil, nil)
+	l := &link{n: n, reads: []access{{0, 1, n}}, inPlace: []int{0}}
+	for i := 1; i < 3; i++ {
+		if c.Has(i) {
+			l.reads = append(l.reads, access{i, n, 1})
+		}
+	}
+	l.run = func(dst []float32, in []operand) {
+		lo, hi := lo, hi
+		for k, o := range in[1:] {
+			if l.reads[k+1].slot == 1 {
+				lo = o.elems[0]
+			} else {
+				hi = o.elems[0]
+			}
+		}
+		clamp(dst, in[0].elems, lo, hi)
+	}
+	return l
 }
 
 // clipGrad gives dy to the elements between the bounds; the sum of the others goes to the bounds,

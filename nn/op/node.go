@@ -138,6 +138,11 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		if c.Op.Absorb != nil {
 			core.Absorb = c.Op.Absorb(c)
 		}
+		if c.Op.Link != nil {
+			if l := c.Op.Link(c); l != nil {
+				chainOf(l).core(core)
+			}
+		}
 		switch {
 		case c.Op.Cheap:
 			core.Again = &engine.Again{Kernel: k}

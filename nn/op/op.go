@@ -65,6 +65,9 @@ type Op struct {
 	// that may absorb it, and how it absorbs. nil as a function or as its result: it does not.
 	Does   func(c *Call) any
 	Absorb func(c *Call) func(self, next *engine.Core, slot int) *engine.Core
+	// Link says how output 0 is computed block by block, in chains of operators on single elements; nil as a
+	// function or as its result: it is not.
+	Link func(c *Call) *link
 	// Again says how output 0 is computed a second time rather than kept, see engine.Again, nil as a
 	// function or as its result: it is not; Cheap: as the first time.
 	Again func(c *Call) *engine.Again

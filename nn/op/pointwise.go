@@ -47,6 +47,7 @@ func (r pointwiseOp) ops() []*Op {
 		Kernel: func(c *Call) (engine.Kernel, error) { return r.of(c.Config).kernel(c), nil },
 		Does:   func(c *Call) any { return actTail(c, r.of(c.Config).act) },
 		Rows:   func(*Call) *Rows { return &Rows{Out: 1, In: []int{1}} },
+		Link:   r.link,
 	}
 	if r.types == nil {
 		o.Where = Where{"T": Floats}
@@ -85,7 +86,7 @@ func (r pointwiseOp) gradOp() *Op {
 	return &Op{
 		Domain: Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: Where{"T": Floats}, Attrs: pointwiseGrad{},
-		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient",
+		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient", Link: r.gradLink,
 		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 			if p := r.of(c.Config.(pointwiseGrad).Of); p.act.Kind != kernel.ActRelu {
 				return nil

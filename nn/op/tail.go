@@ -21,6 +21,7 @@ type tail struct {
 	channels int               // of the operand; 0: it has no channel axis
 	eps      float64           // of tailNorm
 	act      kernel.Activation // of tailAct; inputs 1 and 2, where present, are the bounds of a clip
+	chain    *chain            // the operator as a chain, nil if it is none; without slots it is no tail
 }
 
 // tailKind tells tails apart, in the order in which a kernel.Epilogue works; the first three may
