@@ -150,6 +150,7 @@ func (c *copier) node(to *Graph, n *Node) *Node {
 	c.subgraphs(to, x)
 	x.useAll()
 	to.nodes = append(to.nodes, x)
+	to.relabel(x.name, 1)
 	return x
 }
 

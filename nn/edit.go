@@ -431,6 +431,7 @@ func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node 
 		return nil
 	}
 	o := c.Op()
+	label = e.g.label(label)
 	n := &Node{name: label, domain: o.Domain, opType: o.Name, op: o, config: op.Fill(c), in: slices.Clone(in), graph: e.g, fresh: true}
 	if err := e.available(n); err != nil {
 		e.fail(err)

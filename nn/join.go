@@ -122,7 +122,11 @@ func (g *Graph) absorb(b *Graph, c *copier) {
 		}
 	}
 	for _, n := range b.nodes {
-		c.node(g, n)
+		name := g.label(n.name)
+		x := c.node(g, n)
+		g.relabel(x.name, -1)
+		x.name = name
+		g.relabel(name, 1)
 	}
 }
 

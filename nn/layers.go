@@ -88,12 +88,12 @@ func (e *Edit) arithmetic(label, name string, a, b *Value) *Value {
 // begin chooses what the names of a layer's nodes and parameters begin with.
 func (e *Edit) begin(kind, name string) string {
 	if name == "" {
-		return e.g.numbered(e.scope+kind, e.g.leads)
+		return e.g.numbered(e.scope+kind, e.g.leadsAny)
 	}
-	if base := e.scope + name; !e.g.leads(base) {
+	if base := e.scope + name; !e.g.leadsAny(base) {
 		return base
 	}
-	return e.g.numbered(e.scope+name+"_", e.g.leads)
+	return e.g.numbered(e.scope+name+"_", e.g.leadsAny)
 }
 
 // only is the single input of a layer.

@@ -7,6 +7,7 @@ type naming struct {
 	values map[string]*Value
 	bases  map[string]int // how many names go on with a dot behind this; nil until somebody asks
 	tried  map[string]int // the numbers behind a stem that are known to be taken; forgotten when a name goes
+	labels map[string]int // how many nodes have a name; nil until somebody asks
 }
 
 func (s *naming) add(v *Value) {
@@ -56,3 +57,35 @@ func (s *naming) numbered(stem string, taken func(string) bool) string {
 
 // has tells whether a value has the name.
 func (s *naming) has(name string) bool { return s.values[name] != nil }
+
+// labelled tells whether a node has the name. Files may give one to several nodes, runtimes refuse that.
+func (g *Graph) labelled(name string) bool {
+	if g.labels == nil {
+		g.labels = make(map[string]int, len(g.nodes))
+		for _, n := range g.nodes {
+			g.labels[n.name]++
+		}
+	}
+	return name != "" && g.labels[name] > 0
+}
+
+// relabel says that nodes got or lost a name.
+func (s *naming) relabel(name string, by int) {
+	if s.labels != nil {
+		s.labels[name] += by
+	}
+	if by < 0 {
+		s.tried = nil
+	}
+}
+
+// leadsAny tells whether a node has the name, or values lead on from it.
+func (g *Graph) leadsAny(base string) bool { return g.leads(base) || g.labelled(base) }
+
+// label is a name for a new node: the given one or, where a node has it already, one with a number behind it.
+func (g *Graph) label(name string) string {
+	if !g.labelled(name) {
+		return name
+	}
+	return g.numbered(name+"_", g.leadsAny)
+}

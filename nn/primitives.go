@@ -37,10 +37,12 @@ func (e *Edit) addNode(n *Node) {
 	e.act(action{
 		do: func() {
 			g.nodes = append(slices.Clip(g.nodes), n)
+			g.relabel(n.name, 1)
 			n.useAll()
 		},
 		undo: func() {
 			g.nodes = without(g.nodes, n)
+			g.relabel(n.name, -1)
 			n.unuseAll()
 		},
 		change: Change{Kind: NodeAdded, Node: n, Name: n.Label()},
@@ -53,10 +55,12 @@ func (e *Edit) removeNode(n *Node) {
 	e.act(action{
 		do: func() {
 			g.nodes = without(g.nodes, n)
+			g.relabel(n.name, -1)
 			n.unuseAll()
 		},
 		undo: func() {
 			g.nodes = slices.Insert(slices.Clone(g.nodes), at, n)
+			g.relabel(n.name, 1)
 			n.useAll()
 		},
 		change: Change{Kind: NodeRemoved, Node: n, Name: n.Label()},
@@ -210,6 +214,13 @@ func (e *Edit) RenameNode(n *Node, name string) {
 		return
 	}
 	old := n.name
-	e.act(action{do: func() { n.name = name }, undo: func() { n.name = old },
+	call := func(name string) func() {
+		return func() {
+			e.g.relabel(n.name, -1)
+			n.name = name
+			e.g.relabel(name, 1)
+		}
+	}
+	e.act(action{do: call(name), undo: call(old),
 		change: Change{Kind: NodeChanged, Node: n, Name: name, Old: old}, text: "rename node " + old + " to " + name})
 }

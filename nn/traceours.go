@@ -183,7 +183,7 @@ func (s *Site) add(calls []*op.Call, in []*Value) *Node {
 	if o == nil {
 		o = c.Op
 	}
-	n := &Node{name: c.Node, domain: o.Domain, opType: o.Name, op: o, config: c.Config, in: in, graph: e.g, fresh: true}
+	n := &Node{name: e.g.label(c.Node), domain: o.Domain, opType: o.Name, op: o, config: c.Config, in: in, graph: e.g, fresh: true}
 	formal := len(in)
 	for _, b := range n.bodies() {
 		formal -= len(b.outer)

@@ -38,8 +38,8 @@ func (t *Trainer) update(total int) (float64, error) {
 		t.abandon()
 		return norm, err
 	}
-	if c := t.c.ClipNorm; c > 0 && norm > c {
-		scale *= c / (norm + 1e-6)
+	if c := t.c.ClipNorm; c > 0 {
+		scale *= min(1, c/(norm+1e-6))
 	}
 	rate := t.rate(total)
 	if err := t.each(func(p *nn.Param, s *state) error {

@@ -56,7 +56,7 @@ func preview(v value, most int) string {
 type object struct {
 	Name  string `json:"name,omitempty"`
 	Type  string `json:"type"`
-	Shape []int  `json:"shape,omitempty"`
+	Shape []int  `json:"shape,omitzero"`
 	Data  any    `json:"data"`
 }
 

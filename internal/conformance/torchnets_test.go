@@ -48,6 +48,9 @@ func torchNets(t *testing.T) []string {
 	return files
 }
 
+// uncut are networks of which nothing can go: bags are sums in a loop whose turns have no known length.
+var uncut = map[string]bool{"bag": true}
+
 // TestTorchNets: networks that PyTorch exports give its outputs and its gradients, run in ONNX
 // Runtime after saving at two sizes of batch, and still do so with half of their multiply-adds.
 func TestTorchNets(t *testing.T) {
@@ -56,7 +59,8 @@ func TestTorchNets(t *testing.T) {
 	}
 	ort := oracle.ORT(t)
 	for _, file := range torchNets(t) {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".onnx"), func(t *testing.T) {
+		net := strings.TrimSuffix(filepath.Base(file), ".onnx")
+		t.Run(net, func(t *testing.T) {
 			g, err := onnxio.Load(file)
 			if err != nil {
 				t.Fatal(err)
@@ -79,11 +83,18 @@ func TestTorchNets(t *testing.T) {
 			}
 			small := g.Clone()
 			plan, err := prune.Pruner{Target: prune.Target{MACs: 0.5}, NormalizedAxes: true}.Plan(t.Context(), small)
+			if err != nil && uncut[net] {
+				t.Log("prune: ", err)
+				return
+			}
 			if err != nil {
 				t.Fatalf("prune: %v", err)
 			}
 			if err := plan.Apply(); err != nil {
 				t.Fatalf("prune: %v", err)
+			}
+			if uncut[net] {
+				t.Error("is pruned")
 			}
 			t.Logf("pruned: %d to %d multiply-adds", g.Summary().Total.MACs, small.Summary().Total.MACs)
 			sameInRuntime(t, ort, small, x, "pruned")

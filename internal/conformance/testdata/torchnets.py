@@ -164,6 +164,140 @@ class Pyramid(nn.Module):
         return torch.cat(out, 1)
 
 
+class Masked(nn.Module):
+    """PyTorch's own attention: a padding mask, and an encoder and decoder with a causal one. No embedding here has a
+    padding_idx: PyTorch gives its row no gradient, which ONNX cannot say."""
+    def __init__(self, d=12):
+        super().__init__()
+        self.tok, self.look = nn.Embedding(9, d), nn.MultiheadAttention(d, 3, batch_first=True)
+        self.net, self.out = nn.Transformer(d, 3, 1, 1, 20, batch_first=True), nn.Linear(d, 9)
+
+    def forward(self, x):
+        h = self.tok(x)
+        h = h + self.look(h, h, h, key_padding_mask=x.eq(0), need_weights=False)[0]
+        mask = torch.triu(torch.full((5, 5), float("-inf")), 1)
+        return self.out(self.net(h, h * 0.5 + 0.1, tgt_mask=mask))
+
+
+class Experts(nn.Module):
+    """The two best of four experts, the choice scattered into a row of weights."""
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(6, 4)
+        self.experts = nn.ModuleList([nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 5)) for _ in range(4)])
+
+    def forward(self, x):
+        w, i = self.gate(x).topk(2, -1)
+        w = torch.zeros_like(self.gate(x)).scatter(1, i, w.softmax(-1))
+        return (w.unsqueeze(-1) * torch.stack([e(x) for e in self.experts], 1)).sum(1)
+
+
+class Capsules(nn.Module):
+    """Three rounds of routing by agreement."""
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(1, 6, 3), nn.Conv2d(6, 8, 3, 2, 1)
+        self.w = nn.Parameter(torch.randn(18, 3, 4, 5) * 0.3)
+
+    def squash(self, v):
+        n = (v ** 2).sum(-1, keepdim=True)
+        return n / (1 + n) * v / torch.sqrt(n + 1e-8)
+
+    def forward(self, x):
+        u = self.b(F.relu(self.a(x)))
+        u = self.squash(u.view(x.shape[0], 2, 4, 9).permute(0, 1, 3, 2).reshape(x.shape[0], 18, 4))
+        h = torch.einsum("bni,njio->bnjo", u, self.w)
+        b = (h * 0).sum(-1)
+        for i in range(3):
+            v = self.squash((b.softmax(2).unsqueeze(-1) * h).sum(1))
+            b = b + (h * v.unsqueeze(1)).sum(-1)
+        return v.norm(dim=-1)
+
+
+class GraphNet(nn.Module):
+    """Messages along seven edges of five nodes, gathered and added up; then attention over neighbours."""
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c, self.out = nn.Linear(4, 6), nn.Linear(6, 1), nn.Linear(6, 1), nn.Linear(6, 3)
+        src, dst = torch.tensor([0, 1, 2, 3, 4, 0, 2]), torch.tensor([1, 2, 3, 4, 0, 2, 0])
+        self.register_buffer("src", src)
+        self.register_buffer("into", F.one_hot(dst, 5).float().t())
+        self.register_buffer("near", (self.into @ F.one_hot(src, 5).float() + torch.eye(5)).bool())
+
+    def forward(self, x):
+        h = self.a(x)
+        h = F.relu(h + torch.einsum("nm,bmd->bnd", self.into, h[:, self.src]))
+        e = F.leaky_relu(self.b(h) + self.c(h).transpose(1, 2), 0.2).masked_fill(~self.near, -1e9)
+        return self.out(F.elu(e.softmax(-1) @ h))
+
+
+class Bag(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sum, self.mean = nn.EmbeddingBag(10, 6, mode="sum"), nn.EmbeddingBag(10, 6, mode="mean")
+        self.out = nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.out(torch.tanh(torch.cat([self.sum(x), self.mean(x)], -1)))
+
+
+class Cells(nn.Module):
+    """Recurrent layers of every kind, both ways and step by step."""
+    def __init__(self):
+        super().__init__()
+        self.gru, self.rnn = nn.GRU(4, 6, 2, batch_first=True, bidirectional=True), nn.RNN(12, 6, nonlinearity="relu", batch_first=True)
+        self.cell, self.out = nn.LSTMCell(6, 5), nn.Linear(5, 3)
+
+    def forward(self, x):
+        y, _ = self.rnn(self.gru(x)[0])
+        h = c = y[:, 0, :5] * 0
+        for t in range(4):
+            h, c = self.cell(y[:, t], (h, c))
+        return self.out(h)
+
+
+class Adversaries(nn.Module):
+    """A generator, and what judges its pictures."""
+    def __init__(self):
+        super().__init__()
+        self.start = nn.Linear(5, 128)
+        self.draw = nn.Sequential(nn.ConvTranspose2d(8, 6, 3, 2, 1, 1), nn.BatchNorm2d(6), nn.ReLU(), nn.ConvTranspose2d(6, 4, 4, 2, 1, groups=2), nn.Tanh())
+        self.judge = nn.Sequential(nn.utils.spectral_norm(nn.Conv2d(4, 6, 4, 2, 1)), nn.LeakyReLU(0.2), nn.Conv2d(6, 8, 4, 2, 1), nn.InstanceNorm2d(8), nn.SELU(), nn.Flatten(), nn.Linear(128, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        return self.judge(self.draw(self.start(x).view(x.shape[0], 8, 4, 4)))
+
+
+class Spatial(nn.Module):
+    """A spatial transformer."""
+    def __init__(self):
+        super().__init__()
+        self.conv, self.turn, self.out = nn.Conv2d(2, 4, 3, padding=1), nn.Linear(64, 6), nn.Conv2d(2, 3, 3)
+        self.turn.weight.data *= 0.1
+        self.turn.bias.data = torch.tensor([1, 0.1, 0.05, -0.1, 0.9, 0.02])
+
+    def forward(self, x):
+        t = self.turn(F.relu(F.max_pool2d(self.conv(x), 2)).flatten(1)).view(-1, 2, 3)
+        v, u = torch.meshgrid(torch.linspace(-1, 1, 8), torch.linspace(-1, 1, 8), indexing="ij")
+        grid = torch.stack([u, v, torch.ones_like(u)], -1).view(1, 64, 3) @ t.transpose(1, 2)
+        return self.out(F.grid_sample(x, grid.view(-1, 8, 8, 2), padding_mode="border", align_corners=False))
+
+
+class Latent(nn.Module):
+    """Learned queries expanded to the batch, memory read by likeness, a norm across channels."""
+    def __init__(self):
+        super().__init__()
+        self.lat, self.mem = nn.Parameter(torch.randn(1, 3, 8) * 0.3), nn.Parameter(torch.randn(5, 8) * 0.3)
+        self.q, self.k, self.v, self.norm, self.out = nn.Linear(8, 8), nn.Linear(6, 8), nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        h = self.lat.expand(x.shape[0], -1, -1)
+        h = h + (self.q(h) @ self.k(x).transpose(1, 2) / 8 ** 0.5).softmax(-1) @ self.v(x)
+        like = F.cosine_similarity(h.unsqueeze(2), self.mem, dim=-1)
+        h = h + (3 * like).softmax(-1) @ self.mem
+        return self.out(F.normalize(self.norm(h), dim=-1).mean(1))
+
+
 def encoder():
     return nn.Sequential(nn.Linear(6, 16), nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, activation="gelu", norm_first=True), 2), nn.Linear(16, 3))
 
@@ -188,6 +322,17 @@ def networks():
     yield "mobilenet_v3", M.mobilenet_v3_small(width_mult=0.25, num_classes=5), image(32)
     yield "shufflenet", M.ShuffleNetV2([1, 1, 1], [8, 16, 24, 32, 48], num_classes=5), image(32)
     yield "densenet", M.DenseNet(6, (2, 2), 8, num_classes=5), image(32)
+    yield "masked", Masked(), torch.tensor([[1, 2, 3, 0, 0], [4, 5, 6, 7, 8]])
+    yield "experts", Experts(), torch.rand(4, 6)
+    yield "capsules", Capsules(), image(8, 1)
+    yield "graph", GraphNet(), torch.rand(2, 5, 4)
+    yield "bag", Bag(), torch.randint(0, 10, (3, 4))
+    yield "cells", Cells(), torch.rand(2, 4, 4)
+    yield "adversaries", Adversaries(), torch.rand(2, 5)
+    yield "spatial", Spatial(), image(8, 2)
+    yield "latent", Latent(), torch.rand(2, 7, 6)
+    yield "swin", M.SwinTransformer([4, 4], 12, [2], [3], [4, 4], stochastic_depth_prob=0.0, num_classes=5), image(32)
+    yield "convnext", M.ConvNeXt([M.convnext.CNBlockConfig(8, 12, 1), M.convnext.CNBlockConfig(12, None, 1)], stochastic_depth_prob=0.0, num_classes=4), image(32)
 
 
 class WithLoss(nn.Module):
@@ -209,7 +354,7 @@ def main(folder):
             if isinstance(b, nn.modules.batchnorm._BatchNorm) and b.track_running_stats:
                 b.weight.data.uniform_(0.5, 1.5), b.bias.data.uniform_(-0.2, 0.2)
                 b.running_mean.uniform_(-0.2, 0.2), b.running_var.uniform_(0.5, 1.5)
-        m = WithLoss(net).train() if name == "encoder" else WithLoss(net).eval()
+        m = WithLoss(net).train() if name in ("encoder", "masked") else WithLoss(net).eval()
         for d in m.modules():
             if isinstance(d, nn.Dropout):
                 d.p = 0.0
@@ -220,7 +365,7 @@ def main(folder):
         arrays = {"grad." + n: p.grad.numpy() for n, p in m.named_parameters() if p.grad is not None}
         np.savez(f"{folder}/{name}.npz", x=x.numpy(), y=y.detach().numpy(), loss=loss.detach().numpy(), **arrays)
         try:
-            torch.onnx.export(m.eval(), x, f"{folder}/{name}.onnx", opset_version=14, input_names=["x"], output_names=["y", "loss"],
+            torch.onnx.export(m.eval(), x, f"{folder}/{name}.onnx", opset_version=16 if name == "spatial" else 14, input_names=["x"], output_names=["y", "loss"],
                               dynamic_axes={"x": {0: "N"}, "y": {0: "N"}}, do_constant_folding=False, training=torch.onnx.TrainingMode.PRESERVE)
         except Exception as e:
             print(name, "is not exported:", str(e).splitlines()[0], file=sys.stderr)
