@@ -184,7 +184,7 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 }
 
 // large is the size in bytes of a program beside whose compilation a garbage collection costs nothing.
-const large = 16 << 20
+const large = 4 << 20
 
 func (p *programs) give(x *engine.Program, v variant) {
 	if x == nil {

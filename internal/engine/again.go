@@ -4,7 +4,7 @@ import "slices"
 
 // worthwhile is the share of a program's memory that a value must take to be computed again: one by
 // this number.
-const worthwhile = 128
+const worthwhile = 512
 
 // again lets values that are alive where most memory is in use, but not read there, be computed once
 // more behind that, one after the other, the largest first. What they are computed from must be

@@ -4,41 +4,56 @@ package kernel
 func directWeight[T Float](p *Pool, g *geometry, x, dy, dw []T, scratch func(n int) []T) {
 	in, out, taps := g.in.size(), g.out.size(), g.taps()
 	k := g.cg * len(taps)
-	for i := range g.groups {
-		s := &weightSums[T]{
-			n: g.n, inputs: g.cg, columns: g.og, in: g.in, grid: g.out, stride: g.stride, taps: taps,
-			x: x[i*g.cg*in:], b: dy[i*g.og*out:], imageX: g.c * in, imageB: g.oc * out,
+	s := &weightSums[T]{
+		n: g.n, inputs: g.cg, columns: g.og, in: g.in, grid: g.out, stride: g.stride, taps: taps,
+		x: x, b: dy, imageX: g.c * in, imageB: g.oc * out, groupX: g.cg * in, groupB: g.og * out,
+	}
+	threads := p.Threads()
+	alone := g.groups > 1 && g.groups >= threads // each thread takes groups of its own
+	if alone {
+		threads = 1
+	}
+	s.plan(threads)
+	swapped := s.flat && g.cg < g.og // transpose the operand that has fewer channels
+	if swapped {
+		s.x, s.imageX, s.groupX, s.inputs, s.b, s.imageB, s.groupB, s.columns = s.b, s.imageB, s.groupB, g.og, s.x, s.imageX, s.groupX, g.cg
+		s.plan(threads)
+	}
+	size := s.height() * s.width()
+	var shared []T
+	if !alone {
+		shared = take(scratch, size)
+	}
+	eachGroup(p, g.groups, func(p *Pool, i int) {
+		sum := shared
+		if alone {
+			buffer := borrow[T](size)
+			defer giveBack(buffer)
+			sum = *buffer
 		}
-		s.plan(p.Threads())
-		swapped := s.flat && g.cg < g.og // transpose the operand that has fewer channels
-		if swapped {
-			s.x, s.b, s.imageX, s.imageB, s.inputs, s.columns = s.b, s.x, s.imageB, s.imageX, g.og, g.cg
-			s.plan(p.Threads())
-		}
-		sum := take(scratch, s.height()*s.width())
-		s.run(p, sum, scratch)
+		s.run(p, i, sum, scratch)
 		to := dw[i*g.og*k:][:g.og*k]
 		if !swapped {
 			turnSums(p, k, s.width(), g.og, sum, to)
-			continue
+			return
 		}
 		p.Range(g.og, max(1, elementGrain/k), func(lo, hi int) {
 			for o := lo; o < hi; o++ {
 				copy(to[o*k:][:k], sum[o*s.width():])
 			}
 		})
-	}
+	})
 }
 
 // partialSums is up to how many elements each thread gets a sum of its own.
 const partialSums = 1 << 19
 
-// run computes the sum with all threads.
-func (s *weightSums[T]) run(p *Pool, sum []T, scratch func(n int) []T) {
+// run computes the sum of a group with all threads.
+func (s *weightSums[T]) run(p *Pool, group int, sum []T, scratch func(n int) []T) {
 	t := p.Threads()
 	size := s.height() * s.width()
 	if t == 1 || s.inputs*len(s.taps)*s.columns*s.n*s.grid.size() < smallProduct {
-		s.add(0, s.pieces, 0, s.inputs, sum)
+		s.add(group, 0, s.pieces, 0, s.inputs, sum)
 		return
 	}
 	even := s.pieces%t == 0 || s.pieces >= 8*t
@@ -49,7 +64,7 @@ func (s *weightSums[T]) run(p *Pool, sum []T, scratch func(n int) []T) {
 			if i > 0 {
 				to = partial[(i-1)*size:][:size]
 			}
-			s.add(i*s.pieces/t, (i+1)*s.pieces/t, 0, s.inputs, to)
+			s.add(group, i*s.pieces/t, (i+1)*s.pieces/t, 0, s.inputs, to)
 		})
 		p.Range(size, elementGrain, func(lo, hi int) {
 			for i := range t - 1 {
@@ -67,7 +82,7 @@ func (s *weightSums[T]) run(p *Pool, sum []T, scratch func(n int) []T) {
 			hi = s.inputs
 		}
 		if lo < hi {
-			s.add(0, s.pieces, lo, hi, sum[lo*taps*s.width():])
+			s.add(group, 0, s.pieces, lo, hi, sum[lo*taps*s.width():])
 		}
 	})
 }

@@ -14,6 +14,7 @@ type weightSums[T Float] struct {
 	taps            []triple
 	x, b            []T
 	imageX, imageB  int // elements from image to image
+	groupX, groupB  int // and from group to group
 	images, rows    int // of a piece
 	pieces          int
 	cuts            int // pieces of an image
@@ -69,9 +70,8 @@ func (s *weightSums[T]) plan(threads int) {
 	s.pieces = cdiv(s.n, s.images) * s.cuts
 }
 
-// add adds pieces p0 to p1 for channels c0 to c1 of x to sum, whose first row is that of c0; if fresh,
-// sum is set instead.
-func (s *weightSums[T]) add(p0, p1, c0, c1 int, sum []T) {
+// add sets sum, whose first row is that of c0, to the pieces p0 to p1 for channels c0 to c1 of a group of x.
+func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	w := directWorkers.Get().(*directWorker)
 	defer directWorkers.Put(w)
 	l, space, width := &s.layout, s.grid.size(), s.width()
@@ -102,12 +102,12 @@ func (s *weightSums[T]) add(p0, p1, c0, c1 int, sum []T) {
 		per := s.cuts / s.grid[0]
 		z, y := r/per, r%per*s.rows
 		images, rows := min(s.images, s.n-image), min(s.rows, s.grid[1]-y)
-		x := s.x[image*s.imageX+c0*s.in.size():]
+		x := s.x[image*s.imageX+group*s.groupX+c0*s.in.size():]
 		if !s.inPlace {
 			load(l, x, source{images, c1 - c0, s.imageX, s.in.size(), z, y, 0}, piece)
 			x = piece
 		}
-		b := s.b[image*s.imageB+(z*s.grid[1]+y)*s.grid[2]:]
+		b := s.b[image*s.imageB+group*s.groupB+(z*s.grid[1]+y)*s.grid[2]:]
 		s.turn(b, space, images, rows*s.grid[2], turned)
 		s.multiply(x, w.off, images, rows, turned, sum, p > p0)
 	}
