@@ -12,6 +12,10 @@ func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
 		meanQuarters(p, s, &w, as32(x), as32(y))
 		return
 	}
+	if w.tiles() {
+		meanTiles(p, s, &w, x, y)
+		return
+	}
 	buffer := borrow[T](out + s.C*ker)
 	defer giveBack(buffer)
 	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
@@ -34,6 +38,10 @@ func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
 	}
 	if single[T]() && out > 0 && w.quarters() {
 		meanQuartersBack(p, s, &w, as32(dy), as32(dx))
+		return
+	}
+	if w.tiles() {
+		meanTilesBack(p, s, &w, dy, dx)
 		return
 	}
 	buffer := borrow[T](out + s.C*ker + planes*out)

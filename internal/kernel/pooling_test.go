@@ -7,6 +7,8 @@ import (
 )
 
 var poolShapes = []PoolShape{
+	{N: 2, C: 3, In: []int{10, 13}, Out: []int{3, 3}, Kernel: []int{3, 4}, Stride: []int{3, 4}},
+	{N: 1, C: 5, In: []int{4, 6, 8}, Out: []int{2, 2, 4}, Kernel: []int{2, 3, 2}, Stride: []int{2, 3, 2}},
 	{N: 2, C: 3, In: []int{8, 9}, Kernel: []int{2, 2}, Out: []int{4, 4}, Stride: []int{2, 2}},
 	{N: 1, C: 2, In: []int{7, 7}, Kernel: []int{3, 3}, Out: []int{4, 4}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}, CountIncludePad: true},
 	{N: 2, C: 2, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{3, 3}, Stride: []int{2, 2}},
