@@ -84,6 +84,10 @@ func cumOf[T number](c *Call, cfg CumSumConfig, product bool) engine.Kernel {
 			return err
 		}
 		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+		if d, ok := any(dst).([]float32); ok && l.step >= shortRun && l.n > 0 && !cfg.Exclusive {
+			cumRows(x.Pool(), l, cfg.Reverse, product, d, any(src).([]float32))
+			return nil
+		}
 		l.each(x, func(k int) {
 			at, step := l.at(k), l.step
 			if cfg.Reverse {
@@ -111,6 +115,28 @@ func cumOf[T number](c *Call, cfg CumSumConfig, product bool) engine.Kernel {
 		})
 		return nil
 	}
+}
+
+// cumRows goes through many lanes at once, row by row.
+func cumRows(p *kernel.Pool, l lanes, reverse, product bool, dst, src []float32) {
+	op := kernel.OpAdd
+	if product {
+		op = kernel.OpMul
+	}
+	p.Range(l.outer, max(1, 1<<14/(l.n*l.step)), func(lo, hi int) {
+		for o := lo; o < hi; o++ {
+			row := func(x []float32, i int) []float32 {
+				if reverse {
+					i = l.n - 1 - i
+				}
+				return x[(o*l.n+i)*l.step:][:l.step]
+			}
+			copy(row(dst, 0), row(src, 0))
+			for i := 1; i < l.n; i++ {
+				kernel.Binary(nil, op, row(dst, i), row(dst, i-1), row(src, i))
+			}
+		}
+	})
 }
 
 // coupleCum ties every axis but the one that is summed along; all of them are left alone while
