@@ -90,6 +90,12 @@ func TestReductions(t *testing.T) {
 			optest.Case{Name: r.name + " attribute", Config: r.old, Version: r.before, In: values(r.in(2, 3, 2)), Tol: 1e-4},
 			optest.Case{Name: r.name + " none", Config: r.non, In: values(r.in(2, 3)), Tol: 1e-4},
 		)
+		if r.name != "prod" { // of many numbers it is 0
+			optest.Run(t,
+				optest.Case{Name: r.name + " of long rows", Config: r.plain, In: values(r.in(2, 2500), optest.Ints(1)), Tol: 1e-3},
+				optest.Case{Name: r.name + " of long columns", Config: r.plain, In: values(r.in(2, 2500), optest.Ints(0)), Tol: 1e-3},
+			)
+		}
 	}
 	zeros := optest.Floats([]int{2, 3}, 0, 2, 3, 0, 0, 4)
 	optest.Run(t,
