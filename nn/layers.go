@@ -173,6 +173,9 @@ func (e *Edit) weight(name string, x *Value, init, def Init, dims ...int) *Value
 			e.Failf("%s would have shape %v: every size must be positive", name, dims)
 		}
 	}
+	if e.err == nil && !x.Type().DType.IsFloat() {
+		e.Failf("%s would be %v as %q is: weights are floating-point numbers", name, x.Type().DType, x.name)
+	}
 	return e.ParamOf(name, x.Type().DType, init, dims...)
 }
 
