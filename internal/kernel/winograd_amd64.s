@@ -630,7 +630,7 @@ DATA c3f000000<>+28(SB)/4, $0x3f000000
 GLOBL c3f000000<>(SB), RODATA|NOPTR, $32
 
 // func winograd2Gradient8(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·winograd2Gradient8(SB), $704-40
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -650,6 +650,11 @@ TEXT ·winograd2Gradient8(SB), $704-40
 
 loop:
 	MOVQ         CX, R9
+	PREFETCHT0   1152(BX)
+	PREFETCHT0   1216(BX)
+	PREFETCHT0   1280(BX)
+	PREFETCHT0   1344(BX)
+	PREFETCHT0   1408(BX)
 	LEAQ         (R9)(R8*2), R11
 	LEAQ         (R11)(R8*1), R11
 	VMOVUPS      (R9), Y1
@@ -1455,7 +1460,7 @@ there:
 	RET
 
 // func winograd2Gradient16(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·winograd2Gradient16(SB), $1408-40
 	VBROADCASTSS c3f000000<>+0(SB), Z0
 	MOVQ         n+0(FP), AX
@@ -1476,6 +1481,15 @@ TEXT ·winograd2Gradient16(SB), $1408-40
 
 loop:
 	MOVQ          CX, R9
+	PREFETCHT0    2304(BX)
+	PREFETCHT0    2368(BX)
+	PREFETCHT0    2432(BX)
+	PREFETCHT0    2496(BX)
+	PREFETCHT0    2560(BX)
+	PREFETCHT0    2624(BX)
+	PREFETCHT0    2688(BX)
+	PREFETCHT0    2752(BX)
+	PREFETCHT0    2816(BX)
 	LEAQ          (R9)(R8*2), R11
 	LEAQ          (R11)(R8*1), R11
 	VMOVUPS       (R9), Z2
@@ -3162,7 +3176,7 @@ DATA c3e715bef<>+28(SB)/4, $0x3e715bef
 GLOBL c3e715bef<>(SB), RODATA|NOPTR, $32
 
 // func winograd4Gradient8(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·winograd4Gradient8(SB), $896-40
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -3184,6 +3198,11 @@ TEXT ·winograd4Gradient8(SB), $896-40
 
 loop:
 	MOVQ         CX, R9
+	PREFETCHT0   1152(BX)
+	PREFETCHT0   1216(BX)
+	PREFETCHT0   1280(BX)
+	PREFETCHT0   1344(BX)
+	PREFETCHT0   1408(BX)
 	LEAQ         (R9)(R8*2), R11
 	LEAQ         (R11)(R8*1), R11
 	VMOVUPS      (R9), Y1
@@ -4897,7 +4916,7 @@ there:
 	RET
 
 // func winograd4Gradient16(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·winograd4Gradient16(SB), $1792-40
 	VBROADCASTSS cbf2aaaab<>+0(SB), Z0
 	VBROADCASTSS c3e2aaaab<>+0(SB), Z1
@@ -4924,6 +4943,15 @@ TEXT ·winograd4Gradient16(SB), $1792-40
 
 loop:
 	MOVQ          CX, R9
+	PREFETCHT0    2304(BX)
+	PREFETCHT0    2368(BX)
+	PREFETCHT0    2432(BX)
+	PREFETCHT0    2496(BX)
+	PREFETCHT0    2560(BX)
+	PREFETCHT0    2624(BX)
+	PREFETCHT0    2688(BX)
+	PREFETCHT0    2752(BX)
+	PREFETCHT0    2816(BX)
 	LEAQ          (R9)(R8*2), R11
 	LEAQ          (R11)(R8*1), R11
 	VMOVUPS       (R9), Z6
@@ -5843,7 +5871,7 @@ there:
 	RET
 
 // func winogradHalvingGradient8(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·winogradHalvingGradient8(SB), $704-40
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -5863,6 +5891,11 @@ TEXT ·winogradHalvingGradient8(SB), $704-40
 
 loop:
 	MOVQ         CX, R9
+	PREFETCHT0   1152(BX)
+	PREFETCHT0   1216(BX)
+	PREFETCHT0   1280(BX)
+	PREFETCHT0   1344(BX)
+	PREFETCHT0   1408(BX)
 	LEAQ         (R9)(R8*2), R11
 	LEAQ         (R11)(R8*1), R11
 	VMOVUPS      (R9), Y1
@@ -6674,7 +6707,7 @@ there:
 	RET
 
 // func winogradHalvingGradient16(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·winogradHalvingGradient16(SB), $1408-40
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -6694,6 +6727,15 @@ TEXT ·winogradHalvingGradient16(SB), $1408-40
 
 loop:
 	MOVQ          CX, R9
+	PREFETCHT0    2304(BX)
+	PREFETCHT0    2368(BX)
+	PREFETCHT0    2432(BX)
+	PREFETCHT0    2496(BX)
+	PREFETCHT0    2560(BX)
+	PREFETCHT0    2624(BX)
+	PREFETCHT0    2688(BX)
+	PREFETCHT0    2752(BX)
+	PREFETCHT0    2816(BX)
 	LEAQ          (R9)(R8*2), R11
 	LEAQ          (R11)(R8*1), R11
 	VMOVUPS       (R9), Z1
@@ -7912,7 +7954,7 @@ there:
 	RET
 
 // func winogradQuadGradient8(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·winogradQuadGradient8(SB), $608-40
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -7931,6 +7973,11 @@ TEXT ·winogradQuadGradient8(SB), $608-40
 
 loop:
 	MOVQ         CX, R9
+	PREFETCHT0   1152(BX)
+	PREFETCHT0   1216(BX)
+	PREFETCHT0   1280(BX)
+	PREFETCHT0   1344(BX)
+	PREFETCHT0   1408(BX)
 	VMOVUPS      (R9), Y1
 	VMOVUPS      (R9)(R8*1), Y2
 	VMOVUPS      (R9)(R8*2), Y3
@@ -8478,7 +8525,7 @@ there:
 	RET
 
 // func winogradQuadGradient16(n int, src *float32, point int, dst *float32, bad *float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·winogradQuadGradient16(SB), $1216-40
 	MOVQ    n+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -8497,6 +8544,15 @@ TEXT ·winogradQuadGradient16(SB), $1216-40
 
 loop:
 	MOVQ          CX, R9
+	PREFETCHT0    2304(BX)
+	PREFETCHT0    2368(BX)
+	PREFETCHT0    2432(BX)
+	PREFETCHT0    2496(BX)
+	PREFETCHT0    2560(BX)
+	PREFETCHT0    2624(BX)
+	PREFETCHT0    2688(BX)
+	PREFETCHT0    2752(BX)
+	PREFETCHT0    2816(BX)
 	VMOVUPS       (R9), Z1
 	VMOVUPS       (R9)(R8*1), Z2
 	VMOVUPS       (R9)(R8*2), Z3

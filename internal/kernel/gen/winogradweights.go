@@ -57,8 +57,12 @@ func (v *vectors) scatter(x []reg.VecVirtual, address func(lane int) Mem) {
 	}
 }
 
-// ahead of the channel that is transformed, winogradWeights fetches.
-const channelsAhead = 4
+// channelsAhead is how far ahead of the channel that is transformed winogradWeights fetches, and tapsAhead how many times as
+// many taps as it makes at once winogradGradient does: waiting for the places of the results took most of its time.
+const (
+	channelsAhead = 4
+	tapsAhead     = 4
+)
 
 // winogradWeights: the nine taps of the lanes come in three pieces of four, the last of which begins
 // with what is known already.
@@ -149,6 +153,9 @@ func winogradGradient(t tile, lanes int) {
 	LEAQ(Mem{Base: taps, Disp: 9 * v.bytes()}, between)
 	Label("loop")
 	MOVQ(src, at)
+	for line := 0; line < 36*lanes; line += 64 {
+		PREFETCHT0(Mem{Base: dst, Disp: tapsAhead*36*lanes + line})
+	}
 	from := newComb(at, apart, t.classes)
 	square(v, t.classes, 3, between, t.taps, func(j int, x []reg.VecVirtual) {
 		if j > 0 {
