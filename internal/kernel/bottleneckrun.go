@@ -66,7 +66,7 @@ func (r *bottleneckRun) panel(p, rows, columns int, x, e []float32) {
 		if l.inPlace { // not beyond the last column
 			at = j + n - cdiv(n, lanes)*lanes
 		}
-		tile(rows, n, a, x[at:], l.plan.off, e[at:], room, shift, r.clip)
+		tile(rows, n, a, tileRows, x[at:], l.plan.off, e[at:], room, shift, r.clip)
 	}
 	if r.wide.Kind != ActDefault {
 		for i := range rows {

@@ -4,55 +4,65 @@
 
 package kernel
 
-// convTileY8x1 computes 8 rows of 8 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY8x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY4x3 computes 4 rows of 24 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY4x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY4x2 computes 4 rows of 16 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY4x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY4x1 computes 4 rows of 8 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY4x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY2x3 computes 2 rows of 24 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY2x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY2x2 computes 2 rows of 16 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY2x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY2x1 computes 2 rows of 8 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY2x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY1x3 computes 1 rows of 24 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY1x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY1x2 computes 1 rows of 16 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY1x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileY1x1 computes 1 rows of 8 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileY1x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+
+// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+//
+//go:noescape
+func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+
+// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+//
+//go:noescape
+func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
 // convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
 //
@@ -79,65 +89,65 @@ func addRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float
 //go:noescape
 func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 
-// convTileZ8x3 computes 8 rows of 48 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ8x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ8x2 computes 8 rows of 32 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ8x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ8x1 computes 8 rows of 16 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ8x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ4x3 computes 4 rows of 48 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ4x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ4x2 computes 4 rows of 32 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ4x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ4x1 computes 4 rows of 16 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ4x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ2x3 computes 2 rows of 48 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ2x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ2x2 computes 2 rows of 32 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ2x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ2x1 computes 2 rows of 16 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ2x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ1x3 computes 1 rows of 48 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ1x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ1x2 computes 1 rows of 32 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ1x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
-// convTileZ1x1 computes 1 rows of 16 floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.
+// convTileZ1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
 //
 //go:noescape
-func convTileZ1x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
 
 // convWeightZ4 computes six rows of 64 floats, ldc bytes apart: the sums of x[off[row]+p] * b[64*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
 //
@@ -184,7 +194,7 @@ func movePlanes(planes int, rows int, n int, src *float32, srcPlane int, srcRow 
 //go:noescape
 func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow int, dst *float32, dstPlane int, dstRow int)
 
-// stretchRows sets rows ≥ 1 of 2*n+gap floats that lie together: n floats of src, a 0 behind each, and gap zeros.
+// stretchRows makes rows ≥ 1 of n ≥ 1 floats twice as many of twice as many: each float has a 0 behind it, each row one of zeros. All of them lie together.
 //
 //go:noescape
-func stretchRows(rows int, n int, src *float32, dst *float32, gap int)
+func stretchRows(rows int, n int, src *float32, dst *float32)

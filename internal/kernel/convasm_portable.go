@@ -4,43 +4,51 @@
 
 package kernel
 
-func convTileY8x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY4x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY4x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY4x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY2x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY2x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY2x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY1x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY1x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileY1x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
@@ -64,51 +72,51 @@ func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *fl
 	panic(noAssembly)
 }
 
-func convTileZ8x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ8x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ8x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ4x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ4x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ4x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ2x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ2x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ2x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ1x3(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ1x2(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
-func convTileZ1x1(k int, a *float32, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
@@ -148,4 +156,4 @@ func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow 
 	panic(noAssembly)
 }
 
-func stretchRows(rows int, n int, src *float32, dst *float32, gap int) { panic(noAssembly) }
+func stretchRows(rows int, n int, src *float32, dst *float32) { panic(noAssembly) }

@@ -8,7 +8,7 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 		return
 	}
 	g := s.geometry()
-	if halved[T](&g) {
+	if stretches[T](&g) {
 		stretchData(p, &g, dy, w, dx, scratch)
 		return
 	}
@@ -156,9 +156,6 @@ func ConvBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch f
 		return
 	}
 	g := s.geometry()
-	if halved[T](&g) {
-		x, g = sample(p, &g, x, scratch)
-	}
 	in, out := g.in.size(), g.out.size()
 	taps := g.taps()
 	k := g.cg * len(taps)

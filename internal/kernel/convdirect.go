@@ -40,11 +40,17 @@ func newDirect[T Float](g *geometry, x []T, e Epilogue[T], y []T) *direct[T] {
 	return d
 }
 
+// fewTiles is up to how many tiles in a row weights that need not be turned are not worth packing.
+const fewTiles = 2
+
 // directPhase sets the points of one phase, the direct way.
 func directPhase[T Float](p *Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
 	d := newPhase(g, ph, dy, dx)
 	d.shift = packShift[T](g.groups, g.cg, nil, scratch)
 	d.pack = func(group, panel int, dst []T) { packData(g, ph.kernel, group, panel, w, dst) }
+	if g.ker.size() == 1 && g.cg%tileRows == 0 && d.n*ph.grid.size() <= fewTiles*3*tileLanes() {
+		d.a, d.lead = w, g.cg
+	}
 	d.run(p, scratch)
 }
 

@@ -14,25 +14,32 @@ func directWeight[T Float](p *Pool, g *geometry, x, dy, dw []T, scratch func(n i
 		threads = 1
 	}
 	s.plan(threads)
-	swapped := s.flat && g.cg < g.og // transpose the operand that has fewer channels
+	sparse := halved[T](g)
+	swapped := (s.flat || sparse) && g.cg < g.og // transpose the operand that has fewer channels
 	if swapped {
 		s.x, s.imageX, s.groupX, s.inputs, s.b, s.imageB, s.groupB, s.columns = s.b, s.imageB, s.groupB, g.og, s.x, s.imageX, s.groupX, g.cg
+		if sparse {
+			s.halved, s.in, s.stride = g.in, g.out, triple{1, 1, 1}
+		}
 		s.plan(threads)
 	}
-	size := s.height() * s.width()
+	size, asItIs := s.height()*s.width(), swapped && s.width() == k
 	var shared []T
-	if !alone {
+	if !alone && !asItIs {
 		shared = take(scratch, size)
 	}
 	eachGroup(p, g.groups, func(p *Pool, i int) {
-		sum := shared
+		to, sum := dw[i*g.og*k:][:g.og*k], shared
+		if asItIs {
+			s.run(p, i, to, scratch)
+			return
+		}
 		if alone {
 			buffer := borrow[T](size)
 			defer giveBack(buffer)
 			sum = *buffer
 		}
 		s.run(p, i, sum, scratch)
-		to := dw[i*g.og*k:][:g.og*k]
 		if !swapped {
 			turnSums(p, k, s.width(), g.og, sum, to)
 			return

@@ -19,12 +19,17 @@ func tileLanes() int {
 }
 
 // tile computes rows ≤ tileRows rows of c, n ≤ 3*tileLanes() columns rounded up to vectors:
-// c[i*ldc+j] = shift[i] + Σ a[tileRows*l+i]*b[off[l]+j], then clipped unless clip is nil. Where
-// there are fewer rows than a kernel has, c has room for up to tileRows rows nevertheless.
-func tile[T Float](rows, n int, a, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
-	_, _ = a[tileRows*len(off)-1], shift[tileRows-1]
+// c[i*ldc+j] = shift[i] + Σ a[step*l+i]*b[off[l]+j], then clipped unless clip is nil. Where
+// there are fewer rows than a kernel has, a and c have room for up to tileRows rows nevertheless.
+func tile[T Float](rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
+	tiles(1, rows, n, a, step, b, off, c, ldc, shift, clip)
+}
+
+// tiles computes so many tiles side by side, each of n columns: whole vectors, if there is more than one.
+func tiles[T Float](count, rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
+	_, _, _ = a[step*(len(off)-1)+tileRows-1], shift[tileRows-1], c[(rows-1)*ldc+count*n-1]
 	if !has(convGroup) || !single[T]() {
-		tileGo(rows, n, a, b, off, c, ldc, shift, clip)
+		tileGo(rows, count*n, a, step, b, off, c, ldc, shift, clip)
 		return
 	}
 	_ = off[:len(off)+tileAhead]
@@ -33,80 +38,82 @@ func tile[T Float](rows, n int, a, b []T, off []int32, c []T, ldc int, shift []T
 		bounds = pointer32(&clip[0])
 	}
 	k, pa, pb, po, pc, ps := len(off), &as32(a)[0], &as32(b)[0], &off[0], &as32(c)[0], &as32(shift)[0]
-	if avx512 {
-		tileZ(rows, cdiv(n, 16), k, pa, pb, po, pc, ldc*4, ps, bounds)
-		return
+	height, lanes := 8, tileLanes()
+	for height/2 >= rows {
+		height /= 2
 	}
-	vecs := cdiv(n, 8)
-	if vecs == 1 && rows > 4 {
-		convTileY8x1(k, pa, pb, po, pc, ldc*4, ps, bounds)
-		return
-	}
-	tileY(min(rows, 4), vecs, k, pa, pb, po, pc, ldc*4, ps, bounds)
-	if rows > 4 {
-		tileY(rows-4, vecs, k, &as32(a)[4], pb, po, &as32(c)[4*ldc], ldc*4, &as32(shift)[4], bounds)
+	if vecs := cdiv(n, lanes); avx512 {
+		tilesZ(height, vecs, count, k, pa, step*4, pb, po, pc, ldc*4, ps, bounds)
+	} else {
+		tilesY(height, vecs, count, k, pa, step*4, pb, po, pc, ldc*4, ps, bounds)
 	}
 }
 
-func tileZ(rows, vecs, k int, a, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
-	switch {
-	case rows > 4 && vecs == 3:
-		convTileZ8x3(k, a, b, off, c, ldc, shift, clip)
-	case rows > 4 && vecs == 2:
-		convTileZ8x2(k, a, b, off, c, ldc, shift, clip)
-	case rows > 4:
-		convTileZ8x1(k, a, b, off, c, ldc, shift, clip)
-	case rows > 2 && vecs == 3:
-		convTileZ4x3(k, a, b, off, c, ldc, shift, clip)
-	case rows > 2 && vecs == 2:
-		convTileZ4x2(k, a, b, off, c, ldc, shift, clip)
-	case rows > 2:
-		convTileZ4x1(k, a, b, off, c, ldc, shift, clip)
-	case rows == 2 && vecs == 3:
-		convTileZ2x3(k, a, b, off, c, ldc, shift, clip)
-	case rows == 2 && vecs == 2:
-		convTileZ2x2(k, a, b, off, c, ldc, shift, clip)
-	case rows == 2:
-		convTileZ2x1(k, a, b, off, c, ldc, shift, clip)
-	case vecs == 3:
-		convTileZ1x3(k, a, b, off, c, ldc, shift, clip)
-	case vecs == 2:
-		convTileZ1x2(k, a, b, off, c, ldc, shift, clip)
-	default:
-		convTileZ1x1(k, a, b, off, c, ldc, shift, clip)
+func tilesZ(rows, vecs, count, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
+	switch 4*rows + vecs {
+	case 4*8 + 3:
+		convTileZ8x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*8 + 2:
+		convTileZ8x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*8 + 1:
+		convTileZ8x1(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*4 + 3:
+		convTileZ4x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*4 + 2:
+		convTileZ4x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*4 + 1:
+		convTileZ4x1(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*2 + 3:
+		convTileZ2x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*2 + 2:
+		convTileZ2x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*2 + 1:
+		convTileZ2x1(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*1 + 3:
+		convTileZ1x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*1 + 2:
+		convTileZ1x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*1 + 1:
+		convTileZ1x1(count, k, a, step, b, off, c, ldc, shift, clip)
 	}
 }
 
-func tileY(rows, vecs, k int, a, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
-	switch {
-	case rows > 2 && vecs == 3:
-		convTileY4x3(k, a, b, off, c, ldc, shift, clip)
-	case rows > 2 && vecs == 2:
-		convTileY4x2(k, a, b, off, c, ldc, shift, clip)
-	case rows > 2:
-		convTileY4x1(k, a, b, off, c, ldc, shift, clip)
-	case rows == 2 && vecs == 3:
-		convTileY2x3(k, a, b, off, c, ldc, shift, clip)
-	case rows == 2 && vecs == 2:
-		convTileY2x2(k, a, b, off, c, ldc, shift, clip)
-	case rows == 2:
-		convTileY2x1(k, a, b, off, c, ldc, shift, clip)
-	case vecs == 3:
-		convTileY1x3(k, a, b, off, c, ldc, shift, clip)
-	case vecs == 2:
-		convTileY1x2(k, a, b, off, c, ldc, shift, clip)
-	default:
-		convTileY1x1(k, a, b, off, c, ldc, shift, clip)
+func tilesY(rows, vecs, count, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
+	switch 4*rows + vecs {
+	case 4*8 + 3:
+		convTileY8x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*8 + 2:
+		convTileY8x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*8 + 1:
+		convTileY8x1(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*4 + 3:
+		convTileY4x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*4 + 2:
+		convTileY4x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*4 + 1:
+		convTileY4x1(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*2 + 3:
+		convTileY2x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*2 + 2:
+		convTileY2x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*2 + 1:
+		convTileY2x1(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*1 + 3:
+		convTileY1x3(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*1 + 2:
+		convTileY1x2(count, k, a, step, b, off, c, ldc, shift, clip)
+	case 4*1 + 1:
+		convTileY1x1(count, k, a, step, b, off, c, ldc, shift, clip)
 	}
 }
 
-func tileGo[T Float](rows, n int, a, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
+func tileGo[T Float](rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
 	for i := range rows {
 		row := c[i*ldc:][:n]
 		for j := range row {
 			v := shift[i]
 			for l, o := range off {
-				v += a[tileRows*l+i] * b[int(o)+j]
+				v += a[step*l+i] * b[int(o)+j]
 			}
 			if clip != nil {
 				v = between(v, clip)

@@ -24,16 +24,22 @@ func TestTileKernels(t *testing.T) {
 		off[i] = int32(i*13%29 + 64*(i%5))
 	}
 	off = off[:k]
-	a, b := random[float32](tileRows*k, 1), unusual(random[float32](600, 2))
+	a, b := random[float32](3*tileRows*k, 1), unusual(random[float32](600, 2))
 	shift := random[float32](tileRows, 3)
 	for _, clip := range []*[2]float32{nil, {-0.5, 1}} {
 		for rows := 1; rows <= tileRows; rows++ {
 			for n := 1; n <= 3*tileLanes(); n++ {
-				got, want := make([]float32, maxTile), make([]float32, maxTile)
-				tile(rows, n, a, b, off, got, ld, shift, clip)
-				tileGo(rows, n, a, b, off, want, ld, shift, clip)
-				for r := range rows {
-					same(t, fmt.Sprint(rows, n, clip, r), got[r*ld:][:n], want[r*ld:][:n], 1e-5)
+				count := 1 // as many side by side as there is room for
+				if n%tileLanes() == 0 {
+					count = ld / n
+				}
+				for _, step := range []int{tileRows, 2*tileRows + 3} {
+					got, want := make([]float32, maxTile), make([]float32, maxTile)
+					tiles(count, rows, n, a, step, b, off, got, ld, shift, clip)
+					tileGo(rows, count*n, a, step, b, off, want, ld, shift, clip)
+					for r := range rows {
+						same(t, fmt.Sprint(rows, n, step, clip, r), got[r*ld:][:count*n], want[r*ld:][:count*n], 1e-5)
+					}
 				}
 			}
 		}
@@ -109,5 +115,34 @@ func same(t *testing.T, what string, got, want []float32, tol float64) {
 			continue
 		}
 		t.Fatalf("%s: element %d is %v, want %v", what, i, g, w)
+	}
+}
+
+// Points of planes are copied, and come back between zeros, however short their rows are.
+func TestPickAndStretch(t *testing.T) {
+	const planes, rows = 3, 2
+	for n := 1; n < 40; n++ {
+		for _, step := range []int{1, 2, 3} {
+			row := (n-1)*step + 1 // nothing behind the last
+			for _, gap := range []int{0, 5} {
+				plane := rows*(row+gap) + 2*gap
+				src := unusual(random[float32]((planes-1)*plane+(rows-1)*(row+gap)+row, 1))
+				f := func(dst []float32) { pick(planes, rows, n, src, plane, row+gap, step, dst, rows*(n+gap)+gap, n+gap) }
+				got, want := random[float32](planes*(rows*(n+gap)+gap), 2), random[float32](planes*(rows*(n+gap)+gap), 2)
+				f(got)
+				portably(func() { f(want) })
+				same(t, fmt.Sprint("pick ", n, step, gap), got, want, 0)
+			}
+		}
+		if !has(convGroup) {
+			continue
+		}
+		src, got := unusual(random[float32](planes*rows*n, 3)), random[float32](4*planes*rows*n, 4)
+		want := make([]float32, len(got))
+		for i, v := range src {
+			want[i/n*4*n+i%n*2] = v
+		}
+		stretch(planes, rows, n, src, got)
+		same(t, fmt.Sprint("stretch ", n), got, want, 0)
 	}
 }

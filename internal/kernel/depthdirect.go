@@ -48,7 +48,7 @@ func (d *depthwise[T]) run(p *Pool) {
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
 	s.layout.describe(d.in, d.stride, d.taps)
-	s.cut(d.n, 1, grid, d.taps, 1, planeElements)
+	s.cut(d.n, 1, grid, d.taps, 1, planeElements, false)
 	p.Range(d.outputs, planeGrain(d.n*grid.size()*len(d.taps)), func(lo, hi int) {
 		w := directWorkers.Get().(*directWorker)
 		defer directWorkers.Put(w)
@@ -226,7 +226,7 @@ func depthBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
 	s.layout.describe(g.in, g.stride, taps)
-	s.cut(g.n, 1, g.out, taps, 1, planeElements)
+	s.cut(g.n, 1, g.out, taps, 1, planeElements, false)
 	l, in, out := &s.layout, g.in.size(), g.out.size()
 	var off []int32
 	for _, t := range l.taps {

@@ -19,6 +19,7 @@ type direct[T Float] struct {
 	first           int    // where the first grid point lies in a plane of y
 	step            triple // and how far the others are apart
 	a               []T    // panels of weights: [group][panel][channel, tap][tileRows]
+	lead            int    // if not 0, a is [group][channel][output channel] instead, so far from channel to channel
 	pack            func(group, panel int, dst []T)
 	shift           []T // per output channel, 0 for those that the last panel of a group lacks
 	add             []T
@@ -38,21 +39,38 @@ func (d *direct[T]) panels() int { return cdiv(d.outputs, tileRows) }
 
 func (d *direct[T]) k() int { return d.inputs * len(d.taps) }
 
-// flatten tells whether the kernel is a single point that reads the output's own place, so that
-// the input needs no borders. Then a plane is as good as a row, and is made one.
-func (d *direct[T]) flatten() bool {
+// flatten makes a plane a row where the kernel is a single point that reads the output's own place, so that it is as good
+// as one.
+func (d *direct[T]) flatten() {
 	if len(d.taps) > 1 || d.taps[0] != (triple{}) || d.stride != (triple{1, 1, 1}) || d.in != d.grid ||
 		d.step != (triple{d.grid[1] * d.grid[2], d.grid[2], 1}) {
-		return false
+		return
 	}
 	d.grid = triple{1, 1, d.in.size()}
 	d.in = d.grid
-	return true
 }
 
-// panel is the weights that have been packed before, from a panel on.
-func (d *direct[T]) panel(group, panel int) []T {
-	return d.a[(group*d.panels()+panel)*d.k()*tileRows:]
+// dense tells whether every output point has one input point, inside of the input: then there are no borders, and
+// images one below the other need no room between them.
+func (d *direct[T]) dense() bool {
+	inside := len(d.taps) == 1
+	for i, n := range d.grid {
+		first := d.taps[0][i]
+		inside = inside && first >= 0 && (n-1)*d.stride[i]+first < d.in[i]
+	}
+	return inside
+}
+
+// panel is a panel of weights and how far its rows are apart. It is packed to room if none are packed yet.
+func (d *direct[T]) panel(group, panel int, room []T) (a []T, step int) {
+	switch {
+	case d.a == nil:
+		d.pack(group, panel, room)
+		return room, tileRows
+	case d.lead > 0:
+		return d.a[group*d.inputs*d.lead+panel*tileRows:], d.lead
+	}
+	return d.a[(group*d.panels()+panel)*d.k()*tileRows:], tileRows
 }
 
 // run computes y. Weights that are not packed yet are packed now, or by each worker for itself if that
@@ -63,7 +81,8 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 	if d.n*d.groups*d.outputs*d.k()*d.grid.size() < smallProduct {
 		p = nil
 	}
-	planDirect(d, s, p.Threads(), d.flatten())
+	d.flatten()
+	planDirect(d, s, p.Threads())
 	panels := d.panels()
 	if k := d.k() * tileRows; d.a == nil && s.pieces >= 2*p.Threads() {
 		d.a = take(scratch, d.groups*panels*k)
@@ -93,8 +112,6 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 // piece computes the panels p0 to p1 of a piece.
 func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int) {
 	at, l := s.part(piece, d.n, d.grid), &s.layout
-	w.plan(l, at, 3*tileLanes(), d.step, d.imageY, s.inPlace)
-
 	size, space := l.size(d.inputs), d.in.size()
 	if s.inPlace {
 		size = 0
@@ -108,11 +125,12 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
 	t, a, b := (*buffer)[:maxTile], (*buffer)[maxTile:][:panel], (*buffer)[maxTile+panel:][:size]
 	if s.inPlace {
-		b = from[at.x:]
+		b = from[(at.z*d.in[1]+at.y)*d.in[2]+at.x:]
 	} else {
 		clean(l, d.inputs, b)
 		load(l, from, source{at.images, d.inputs, d.groups * d.inputs * space, space, at.z, at.y, at.x}, b)
 	}
+	w.plan(l, at, 3*tileLanes(), d.step, d.imageY, s.inPlace)
 	d.sweep(s, w, at, group, p0, p1, 0, len(w.start)-1, a, b, t)
 	d.activate(at, group, p0, p1)
 }
@@ -127,13 +145,9 @@ func (d *direct[T]) base(at part, group int) int {
 func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T) {
 	base := d.base(at, group)
 	for p := p0; p < p1; p++ {
-		if d.a == nil {
-			d.pack(group, p, a)
-		} else {
-			a = d.panel(group, p)
-		}
-		for i := i0; i < i1; i++ {
-			d.tile(s, w, group, p, i, a, b, t, base)
+		a, step := d.panel(group, p, a)
+		for i := i0; i < i1; {
+			i += d.tiles(s, w, group, p, i, i1, a, step, b, t, base)
 		}
 	}
 }
@@ -162,11 +176,12 @@ func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	}
 }
 
-// tile computes tile i of a piece for panel p, of which a has the weights.
-func (d *direct[T]) tile(s *directPlan, w *directWorker, group, p, i int, a, b, t []T, base int) {
+// tiles computes tile i of a piece, and as many of those up to end as lie beside it in y, for panel p, of which a has the
+// weights, in rows lead apart. It returns how many it computed.
+func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, t []T, base int) int {
 	runs := w.runs[w.start[i]:w.start[i+1]]
 	if len(runs) == 0 {
-		return
+		return 1
 	}
 	width, step := 3*tileLanes(), d.step[2]
 	n := min(width, w.at[len(w.at)-1]-w.at[i])
@@ -176,17 +191,20 @@ func (d *direct[T]) tile(s *directPlan, w *directWorker, group, p, i int, a, b, 
 	shift := d.shift[group*d.panels()*tileRows+first:]
 	to := base + first*d.planeY
 	switch {
-	case d.add == nil && step == 1 && rows == tileRows && runs[0].n == n && n%tileLanes() == 0:
-		tile(rows, n, a, b, s.off, d.y[to+runs[0].to:], d.planeY, shift, d.clip)
+	case d.add == nil && step == 1 && rows == tileRows && w.side[i] > 0:
+		count := min(w.side[i], end-i)
+		tiles(count, rows, n, a, lead, b, s.off, d.y[to+runs[0].to:], d.planeY, shift, d.clip)
+		return count
 	case d.add != nil:
-		tile(rows, n, a, b, s.off, t, width, shift, nil)
+		tile(rows, n, a, lead, b, s.off, t, width, shift, nil)
 		store(rows, t, width, runs, d.y[to:], d.planeY, d.add[to:], d.clip)
 	case step == 1:
-		tile(rows, n, a, b, s.off, t, width, shift, d.clip)
+		tile(rows, n, a, lead, b, s.off, t, width, shift, d.clip)
 		store(rows, t, width, runs, d.y[to:], d.planeY, nil, nil)
 	default:
-		tile(rows, n, a, b, s.off, t, width, shift, d.clip)
+		tile(rows, n, a, lead, b, s.off, t, width, shift, d.clip)
 		activate(d.act, t[:(rows-1)*width+n])
 		spread(rows, t, width, runs, d.y[to:], d.planeY, step)
 	}
+	return 1
 }

@@ -1,6 +1,9 @@
 package kernel
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // directPlan is how a convolution is cut in pieces.
 type directPlan struct {
@@ -18,6 +21,7 @@ type directWorker struct {
 	runs  []tileRun
 	start []int // of each tile in runs, and the end
 	at    []int // the first column of each tile
+	side  []int // how many tiles, from each one on, go to y side by side as they are
 	off   []int32
 }
 
@@ -26,11 +30,13 @@ var (
 	directWorkers = sync.Pool{New: func() any { return new(directWorker) }}
 )
 
-func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
+func planDirect[T Float](d *direct[T], s *directPlan, threads int) {
 	l := &s.layout
 	l.describe(d.in, d.stride, d.taps)
-	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements)
-	s.inPlace = flat && s.cols >= 4*3*tileLanes()
+	dense := d.dense()
+	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
+	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols) // points of the smallest piece
+	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= tileLanes()
 	channel := l.channel
 	if s.inPlace {
 		s.images, channel = 1, d.in.size()
@@ -46,12 +52,13 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int, flat bool) {
 	s.off = append(s.off, make([]int32, tileAhead)...)[:n]
 }
 
-// cut divides n images of a grid of outputs in pieces of up to so many elements of input.
-func (s *directPlan) cut(n, channels int, grid triple, taps []triple, threads, elements int) {
+// cut divides n images of a grid of outputs in pieces of up to so many elements of input; those of a piece lie side by
+// side or one below the other.
+func (s *directPlan) cut(n, channels int, grid triple, taps []triple, threads, elements int, below bool) {
 	l := &s.layout
 	try := func(rows, cols, images int) (small bool) {
 		s.rows, s.cols, s.images = rows, cols, images
-		l.cut(images, rows, cols, cols == grid[2], false, taps)
+		l.cut(images, rows, cols, cols == grid[2], below, taps)
 		return channels*l.channel <= elements
 	}
 	rows, cols := grid[1], grid[2]
@@ -99,8 +106,7 @@ func (w *directWorker) plan(l *planes, p part, width int, step triple, imageY in
 		}
 		w.at, w.start = append(w.at, first), append(w.start, len(w.runs))
 		for at := first; at < end; {
-			r, q := at/l.row, at%l.row
-			i, x := q/l.image, q%l.image
+			i, r, x := l.point(at)
 			if i < p.images && x < p.cols {
 				n := min(p.cols-x, end-at)
 				w.add(tileRun{at - first, n, i*imageY + r*step[1] + x*step[2]}, step[2] == 1)
@@ -111,6 +117,27 @@ func (w *directWorker) plan(l *planes, p part, width int, step triple, imageY in
 		}
 	}
 	w.at, w.start = append(w.at, extent), append(w.start, len(w.runs))
+	w.findSides(width)
+}
+
+// findSides sets side.
+func (w *directWorker) findSides(width int) {
+	last := len(w.at) - 1
+	w.side = slices.Grow(w.side[:0], last+1)[:last+1]
+	w.side[last] = 0
+	var next tileRun
+	for i := last - 1; i >= 0; i-- {
+		w.side[i] = 0
+		runs, n := w.runs[w.start[i]:w.start[i+1]], min(width, w.at[last]-w.at[i])
+		if len(runs) != 1 || runs[0].n != n || n%tileLanes() != 0 {
+			continue
+		}
+		w.side[i] = 1
+		if w.side[i+1] > 0 && w.at[i+1] == w.at[i]+n && next == (tileRun{0, n, runs[0].to + n}) {
+			w.side[i] += w.side[i+1]
+		}
+		next = runs[0]
+	}
 }
 
 // add appends a run to the last tile, or to its last run if it goes on from there.

@@ -13,9 +13,10 @@ type weightSums[T Float] struct {
 	stride          triple
 	taps            []triple
 	x, b            []T
-	imageX, imageB  int // elements from image to image
-	groupX, groupB  int // and from group to group
-	images, rows    int // of a piece
+	imageX, imageB  int    // elements from image to image
+	groupX, groupB  int    // and from group to group
+	halved          triple // if set, b is every other point of every other row of planes of this size
+	images, rows    int    // of a piece
 	pieces          int
 	cuts            int // pieces of an image
 	flat            bool
@@ -37,7 +38,7 @@ func weightStrip() int { return tileLanes() * tileLanes() / 4 }
 
 // width is how many columns a row of sum has, and height how many rows.
 func (s *weightSums[T]) width() int  { return cdiv(s.columns, tileLanes()) * tileLanes() }
-func (s *weightSums[T]) height() int { return cdiv(s.inputs*len(s.taps), weightRows) * weightRows }
+func (s *weightSums[T]) height() int { return s.inputs * len(s.taps) }
 
 // plan cuts the points in pieces, of which the input and the transposed right operand fit the
 // second cache level.
@@ -89,13 +90,18 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	for len(w.off)%weightRows != 0 {
 		w.off = append(w.off, 0)
 	}
-	need := size + s.images*s.rows*s.grid[2]*width
-	buffer := borrow[T](need)
+	points, apart := s.images*s.rows*s.grid[2], 0
+	if s.halved != (triple{}) {
+		apart = points * s.columns
+	}
+	buffer := borrow[T](size + points*width + weightRows*width + apart)
 	defer giveBack(buffer)
-	piece, turned := (*buffer)[:size], (*buffer)[size:need]
-	clear((*buffer)[:need])
+	clear((*buffer)[:size+points*width])
+	piece, room := cut(*buffer, size)
+	turned, room := cut(room, points*width)
+	last, room := cut(room, weightRows*width) // the last rows of sum, and what is computed beside them
 	if p0 == p1 {
-		clear(sum[:cdiv(k, weightRows)*weightRows*width])
+		clear(sum[:k*width])
 	}
 	for p := p0; p < p1; p++ {
 		image, r := p/s.cuts*s.images, p%s.cuts
@@ -107,21 +113,37 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 			load(l, x, source{images, c1 - c0, s.imageX, s.in.size(), z, y, 0}, piece)
 			x = piece
 		}
-		b := s.b[image*s.imageB+group*s.groupB+(z*s.grid[1]+y)*s.grid[2]:]
-		s.turn(b, space, images, rows*s.grid[2], turned)
-		s.multiply(x, w.off, images, rows, turned, sum, p > p0)
+		b := s.b[image*s.imageB+group*s.groupB:]
+		if apart > 0 {
+			s.gather(b, images, room)
+			s.turn(room, images*space, 0, 1, images*space, turned)
+		} else {
+			s.turn(b[(z*s.grid[1]+y)*s.grid[2]:], space, s.imageB, images, rows*s.grid[2], turned)
+		}
+		s.multiply(x, w.off, k, images, rows, turned, sum, last, p > p0)
+	}
+	if rows := k % weightRows; p0 < p1 && rows > 0 {
+		copy(sum[(k-rows)*width:k*width], last)
 	}
 }
 
-// turn transposes the channels of b, space elements apart, of so many images and points: strips of
-// [image, point][column].
-func (s *weightSums[T]) turn(b []T, space, images, points int, dst []T) {
+// gather brings the points of so many halved images together: [column][image, point].
+func (s *weightSums[T]) gather(b []T, images int, dst []T) {
+	high, wide, space := cdiv(s.halved[1], 2), cdiv(s.halved[2], 2), s.grid.size()
+	for i := range images {
+		pick(s.columns, high, wide, b[i*s.imageB:], s.halved.size(), 2*s.halved[2], 2, dst[i*space:], images*space, wide)
+	}
+}
+
+// turn transposes the channels of b, space elements apart, of so many images, image elements apart, and points: strips
+// of [image, point][column].
+func (s *weightSums[T]) turn(b []T, space, image, images, points int, dst []T) {
 	for first := 0; first < s.columns; first += weightStrip() {
 		cols := min(weightStrip(), s.columns-first)
 		width := min(weightStrip(), s.width()-first)
 		for i := range images {
 			for j := 0; j < cols; j += 8 {
-				turnRows(min(8, cols-j), points, b[i*s.imageB+(first+j)*space:], space, dst[i*points*width+j:], width)
+				turnRows(min(8, cols-j), points, b[i*image+(first+j)*space:], space, dst[i*points*width+j:], width)
 			}
 		}
 		dst = dst[images*points*width:]
@@ -143,8 +165,9 @@ func turnRows[T Float](rows, n int, src []T, ld int, dst []T, width int) {
 	}
 }
 
-// multiply adds the products of a piece, or sets them.
-func (s *weightSums[T]) multiply(x []T, off []int32, images, rows int, turned, sum []T, add bool) {
+// multiply adds the products of a piece to height rows of sum, or sets them. What does not fill the rows of a kernel goes to
+// last instead.
+func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, turned, sum, last []T, add bool) {
 	l, n, width := &s.layout, s.grid[2], s.width()
 	blockRows, blockImages, cols := rows, 1, n
 	switch points := rows * n; {
@@ -166,8 +189,12 @@ func (s *weightSums[T]) multiply(x []T, off []int32, images, rows int, turned, s
 					cs := min(cols, n-q)
 					xb := x[i*l.image+r*l.row+q:]
 					b := turned[((i*rows+r)*n+q)*w:]
-					for k := 0; k < len(off); k += weightRows {
-						weightTile(imgs, rs, cs, xb, off[k:k+weightRows], l.row-n, l.image-rs*l.row, b, w, sum[k*width+first:], width, add)
+					for k := 0; k < height; k += weightRows {
+						to := last
+						if k+weightRows <= height {
+							to = sum[k*width:]
+						}
+						weightTile(imgs, rs, cs, xb, off[k:k+weightRows], l.row-n, l.image-rs*l.row, b, w, to[first:], width, add)
 					}
 					add = true
 				}

@@ -13,7 +13,7 @@ type planes struct {
 	in, stride, least  triple       // of the whole input; least is the smallest tap
 	phases             []planePhase // the remainders that some tap reads
 	images, rows, cols int          // output points of the piece
-	whole              bool         // the columns are all there are
+	whole, below       bool         // the columns are all there are; images lie one below the other
 	segment            int          // elements of a row of one image
 	row, image         int          // elements from row to row and from image to image
 	phase, channel     int          // elements of a phase, and of all of them
@@ -75,7 +75,7 @@ func (l *planes) cover(ph *planePhase, x0, cols int) (from, end int) {
 // cut sets the size of the pieces: so many rows and columns of so many images, which stand side by
 // side or one below the other. Rows share their borders where they are whole.
 func (l *planes) cut(images, rows, cols int, whole, below bool, taps []triple) {
-	l.images, l.rows, l.cols, l.whole = images, rows, cols, whole
+	l.images, l.rows, l.cols, l.whole, l.below = images, rows, cols, whole, below
 	most, high := 0, 0
 	for _, ph := range l.phases {
 		most, high = max(most, ph.cols), max(high, ph.rows)
@@ -110,6 +110,14 @@ func (l *planes) cut(images, rows, cols int, whole, below bool, taps []triple) {
 			}
 		}
 	}
+}
+
+// point is which output point lies at column at, if one does.
+func (l *planes) point(at int) (image, row, x int) {
+	if l.below {
+		return at / l.image, at % l.image / l.row, at % l.row
+	}
+	return at % l.row / l.image, at / l.row, at % l.row % l.image
 }
 
 // size is how many elements a piece of so many channels takes.
@@ -176,6 +184,12 @@ func load[T Float](l *planes, src []T, from source, dst []T) {
 // pick copies every step-th element of rows of planes to n elements each.
 func pick[T Float](planes, rows, n int, src []T, srcPlane, srcRow, step int, dst []T, dstPlane, dstRow int) {
 	_, _ = src[(planes-1)*srcPlane+(rows-1)*srcRow+(n-1)*step], dst[(planes-1)*dstPlane+(rows-1)*dstRow+n-1]
+	if step == 1 && srcRow == n && dstRow == n {
+		rows, n = 1, rows*n
+	}
+	if rows == 1 {
+		planes, rows, srcRow, dstRow = 1, planes, srcPlane, dstPlane
+	}
 	if single[T]() && has(convGroup) && step <= 2 {
 		move := movePlanes
 		if step == 2 {

@@ -5,8 +5,7 @@ import "fmt"
 // convolution makes the kernels that read the input of a convolution in place. They take the
 // place of those for AVX2, with two vectors where those have one.
 func convolution(p *program) {
-	p.kernel("convTileY8x1", func(f *function) { convTile(f, 8, 2) })
-	for rows := 4; rows > 0; rows /= 2 {
+	for rows := 8; rows > 0; rows /= 2 {
 		for vecs := 3; vecs > 0; vecs-- {
 			p.kernel(fmt.Sprintf("convTileY%dx%d", rows, vecs), func(f *function) { convTile(f, rows, 2*vecs) })
 		}
@@ -29,45 +28,64 @@ func (f *function) pairs(what string, v []vec, p reg) {
 	}
 }
 
-// convTile: a block of rows output channels and vecs vectors of neighbouring outputs. A row of
-// the right operand begins where the table of offsets says.
+// convTile: tiles of rows output channels and vecs vectors of neighbouring outputs. A row of the right operand begins
+// where the table of offsets says. What the registers cannot hold together they hold half by half.
 func convTile(f *function, rows, vecs int) {
-	k, a, b, off := f.arg("k"), f.arg("a"), f.arg("b"), f.arg("off")
-	shift, at := f.arg("shift"), f.reg()
-	acc := make([][]vec, rows)
+	height := rows
+	if rows*vecs > 24 {
+		height = rows / 2
+	}
+	tiles, b, to, step, ldc := f.arg("tiles"), f.arg("b"), f.arg("c"), f.arg("step"), f.arg("ldc")
+	k, a, off, at, c := f.reg(), f.reg(), f.reg(), f.reg(), f.reg()
+	acc := make([][]vec, height)
 	for i := range acc {
 		acc[i] = f.vecsOf(vecs)
-		f.line("VLD1R.P 4(%s), [V%d.S4]", shift, acc[i][0])
-		for _, v := range acc[i][1:] {
-			f.copy(v, acc[i][0])
-		}
 	}
-	right, left := f.vecsOf(vecs), f.vecsOf((rows+3)/4)
-	load := map[int]string{8: "FMOVQ", 4: "FMOVQ", 2: "FMOVD", 1: "FMOVS"}[rows]
-	f.unrolled(k, 4, func(int) {
-		f.line("MOVW.P 4(%s), %s", off, at)
-		f.line("ADD %s<<2, %s, %s", at, b, at)
-		f.pairs("LD", right, at)
-		if rows > 4 {
-			f.line("FMOVQ 16(%s), F%d", a, left[1])
-		}
-		f.line("%s.P 32(%s), F%d", load, a, left[0])
-		for i := range acc {
-			for j, v := range acc[i] {
-				f.mulAddLane(v, right[j], left[i/4], i%4)
+	right, left := f.vecsOf(vecs), f.vecsOf((height+3)/4)
+	load := map[int]string{8: "FMOVQ", 4: "FMOVQ", 2: "FMOVD", 1: "FMOVS"}[height]
+	f.countdown(tiles, func() {
+		f.line("MOVD %s, %s", to, c)
+		for half := 0; half < rows; half += height {
+			f.argTo("shift", at)
+			f.add(4*half, at)
+			for i := range acc {
+				f.line("VLD1R.P 4(%s), [V%d.S4]", at, acc[i][0])
+				for _, v := range acc[i][1:] {
+					f.copy(v, acc[i][0])
+				}
+			}
+			f.argTo("k", k)
+			f.argTo("a", a)
+			f.add(4*half, a)
+			f.argTo("off", off)
+			f.unrolled(k, 4, func(int) {
+				f.line("MOVW.P 4(%s), %s", off, at)
+				f.line("ADD %s<<2, %s, %s", at, b, at)
+				f.pairs("LD", right, at)
+				if height > 4 {
+					f.line("FMOVQ 16(%s), F%d", a, left[1])
+				}
+				f.line("%s (%s), F%d", load, a, left[0])
+				f.line("ADD %s, %s", step, a)
+				for i := range acc {
+					for j, v := range acc[i] {
+						f.mulAddLane(v, right[j], left[i/4], i%4)
+					}
+				}
+			})
+			store := f.label("store")
+			f.argTo("clip", at)
+			f.line("CBZ %s, %s", at, store)
+			f.clip(at, right[0], right[1], acc...)
+			f.mark(store)
+			for i := range acc {
+				f.pairs("ST", acc[i], c)
+				f.line("ADD %s, %s", ldc, c)
 			}
 		}
+		f.add(16*vecs, b)
+		f.add(16*vecs, to)
 	})
-	store := f.label("store")
-	f.argTo("clip", at)
-	f.line("CBZ %s, %s", at, store)
-	f.clip(at, right[0], right[1], acc...)
-	f.mark(store)
-	c, ldc := f.arg("c"), f.arg("ldc")
-	for i := range acc {
-		f.pairs("ST", acc[i], c)
-		f.line("ADD %s, %s", ldc, c)
-	}
 }
 
 // bounds loads the two numbers that p points to, into all lanes of lo and hi.
@@ -297,7 +315,7 @@ func stretchRows(f *function) {
 			f.line("FMOVS.P 4(%s), F%d", src, x)
 			f.line("FMOVD.P F%d, 8(%s)", x, dst)
 		})
-		f.argTo("gap", left)
-		f.blocks(left, 1, func(_ int, single bool) { f.store(zero, dst, 0, single) }, dst)
+		f.argTo("n", left)
+		f.countdown(left, func() { f.line("FMOVD.P F%d, 8(%s)", zero, dst) })
 	})
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -49,6 +51,18 @@ func movePlanes() {
 			x[i] = YMM()
 		}
 		n := Load(Param("n"), GP64())
+		// Pieces of panels and of small planes have exactly one vector.
+		for _, short := range []reg.Register{x[0], x[0].AsX()} {
+			floats := int(short.Size()) / 4
+			other := fmt.Sprint("not", floats)
+			CMPQ(n, Imm(uint64(floats)))
+			JNE(LabelRef(other))
+			PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
+			VMOVUPS(Mem{Base: s}, short)
+			VMOVUPS(short, Mem{Base: d})
+			JMP(LabelRef("end"))
+			Label(other)
+		}
 		blocks(n, 4, func(vectors int, k mask) {
 			if vectors == 1 {
 				PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
@@ -66,91 +80,115 @@ func movePlanes() {
 	})
 }
 
+// everyOther: the last eight of a row, or four of a short one, end where the row does: they may be copied twice,
+// and their second half is loaded from one float earlier, so that nothing behind the row is read.
 func everyOther() {
+	const evens, evensThenOdds = 0x88, 0xd8
 	eachPlaneRow("everyOther", "the floats 0, 2, … 2*(n-1)", func(s, d, srcRow reg.GPVirtual) {
-		x, y := YMM(), YMM()
-		n := Load(Param("n"), GP64())
-		join := func() {
-			VSHUFPS(Imm(0x88), y, x, x)
+		x, y, n := YMM(), YMM(), GP64()
+		eight := func(second int, choice uint8) {
+			VMOVUPS(Mem{Base: s}, x)
+			VMOVUPS(Mem{Base: s, Disp: second}, y)
+			VSHUFPS(Imm(uint64(choice)), y, x, x)
 			VPERMPD(Imm(0xd8), x, x)
+			VMOVUPS(x, Mem{Base: d})
 		}
-		Label("eight")
+		four := func() {
+			VMOVUPS(Mem{Base: s}, x.AsX())
+			VMOVUPS(Mem{Base: s, Disp: 12}, y.AsX())
+			VSHUFPS(Imm(evensThenOdds), y.AsX(), x.AsX(), x.AsX())
+			VMOVUPS(x.AsX(), Mem{Base: d})
+		}
+		toLast := func(lanes int) { // n is how many are left, which may be fewer
+			LEAQ(Mem{Base: s, Index: n, Scale: 8, Disp: -8 * lanes}, s)
+			LEAQ(Mem{Base: d, Index: n, Scale: 4, Disp: -4 * lanes}, d)
+		}
+		Load(Param("n"), n)
 		PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
 		CMPQ(n, Imm(8))
-		JLE(LabelRef("rest")) // the last ones would need a float too many
-		VMOVUPS(Mem{Base: s}, x)
-		VMOVUPS(Mem{Base: s, Disp: 32}, y)
-		join()
-		VMOVUPS(x, Mem{Base: d})
+		JLT(LabelRef("short"))
+		Label("eight")
+		CMPQ(n, Imm(8))
+		JLE(LabelRef("last"))
+		eight(32, evens)
 		ADDQ(Imm(64), s)
 		ADDQ(Imm(32), d)
 		SUBQ(Imm(8), n)
+		PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
 		JMP(LabelRef("eight"))
-		Label("rest")
-		first, second, limit := GP64(), GP64(), GP64() // of x and y: 2*n-1 floats in all
-		LEAQ(Mem{Base: n, Index: n, Scale: 1, Disp: -1}, first)
-		LEAQ(Mem{Base: first, Disp: -8}, second)
-		MOVQ(U32(8), limit)
-		CMPQ(first, limit)
-		CMOVQGT(limit, first)
-		XORQ(limit, limit)
-		CMPQ(second, limit)
-		CMOVQLT(limit, second)
-		load(Mem{Base: s}, loadMask(first), x)
-		load(Mem{Base: s, Disp: 32}, loadMask(second), y)
-		join()
-		store(x, loadMask(n), Mem{Base: d})
+		Label("last")
+		toLast(8)
+		eight(28, evensThenOdds)
+		JMP(LabelRef("copied"))
+		Label("short")
+		CMPQ(n, Imm(4))
+		JLT(LabelRef("one"))
+		four()
+		toLast(4)
+		four()
+		JMP(LabelRef("copied"))
+		Label("one")
+		VMOVSS(Mem{Base: s}, x.AsX())
+		VMOVSS(x.AsX(), Mem{Base: d})
+		ADDQ(Imm(8), s)
+		ADDQ(Imm(4), d)
+		DECQ(n)
+		JNZ(LabelRef("one"))
+		Label("copied")
 	})
 }
 
-// stretchRows is the way back from every other float of every other row.
+// stretchRows is the way back from every other float of every other row. Vectors that do not fit end where the rows
+// do, and repeat what others wrote.
 func stretchRows() {
-	TEXT("stretchRows", NOSPLIT, "func(rows, n int, src, dst *float32, gap int)")
-	Doc("stretchRows sets rows ≥ 1 of 2*n+gap floats that lie together: n floats of src, a 0 behind each, and gap zeros.")
+	TEXT("stretchRows", NOSPLIT, "func(rows, n int, src, dst *float32)")
+	Doc("stretchRows makes rows ≥ 1 of n ≥ 1 floats twice as many of twice as many: each float has a 0 behind it, each row one of zeros. All of them lie together.")
 	Pragma("noescape")
-	rows := Load(Param("rows"), GP64())
-	src := Load(Param("src"), GP64())
-	dst := Load(Param("dst"), GP64())
-	left, pair := GP64(), GP64()
+	rows, n := Load(Param("rows"), GP64()), Load(Param("n"), GP64())
+	s, d := Load(Param("src"), GP64()), Load(Param("dst"), GP64())
 	x, zero := YMM(), YMM()
 	VXORPS(zero, zero, zero)
+	// stretched writes 2*n floats, in order: lines that are being written take more stores at a time.
+	stretched := func(name string, four, one func()) {
+		left := GP64()
+		MOVQ(n, left)
+		CMPQ(n, Imm(4))
+		JLT(LabelRef(name + "one"))
+		Label(name + "four")
+		four()
+		ADDQ(Imm(16), s)
+		ADDQ(Imm(32), d)
+		SUBQ(Imm(4), left)
+		CMPQ(left, Imm(4))
+		JGE(LabelRef(name + "four"))
+		TESTQ(left, left)
+		JZ(LabelRef(name + "done"))
+		LEAQ(Mem{Base: s, Index: left, Scale: 4, Disp: -16}, s)
+		LEAQ(Mem{Base: d, Index: left, Scale: 8, Disp: -32}, d)
+		four()
+		ADDQ(Imm(16), s)
+		ADDQ(Imm(32), d)
+		JMP(LabelRef(name + "done"))
+		Label(name + "one")
+		one()
+		ADDQ(Imm(4), s)
+		ADDQ(Imm(8), d)
+		DECQ(left)
+		JNZ(LabelRef(name + "one"))
+		Label(name + "done")
+	}
 	Label("row")
-	Load(Param("n"), left)
-	Label("four")
-	CMPQ(left, Imm(4))
-	JLT(LabelRef("rest"))
-	VPMOVZXDQ(Mem{Base: src}, x)
-	VMOVUPS(x, Mem{Base: dst})
-	ADDQ(Imm(16), src)
-	ADDQ(Imm(32), dst)
-	SUBQ(Imm(4), left)
-	JMP(LabelRef("four"))
-	Label("rest")
-	TESTQ(left, left)
-	JZ(LabelRef("gap"))
-	MOVL(Mem{Base: src}, pair.As32())
-	MOVQ(pair, Mem{Base: dst})
-	ADDQ(Imm(4), src)
-	ADDQ(Imm(8), dst)
-	DECQ(left)
-	JMP(LabelRef("rest"))
-	Label("gap")
-	Load(Param("gap"), left)
-	Label("eight")
-	CMPQ(left, Imm(8))
-	JLT(LabelRef("some"))
-	VMOVUPS(zero, Mem{Base: dst})
-	ADDQ(Imm(32), dst)
-	SUBQ(Imm(8), left)
-	JMP(LabelRef("eight"))
-	Label("some")
-	TESTQ(left, left)
-	JZ(LabelRef("next"))
-	VMOVSS(zero.AsX(), Mem{Base: dst})
-	ADDQ(Imm(4), dst)
-	DECQ(left)
-	JMP(LabelRef("some"))
-	Label("next")
+	stretched("value", func() {
+		VPMOVZXDQ(Mem{Base: s}, x)
+		VMOVUPS(x, Mem{Base: d})
+	}, func() {
+		VMOVSS(Mem{Base: s}, x.AsX())
+		VMOVSD(x.AsX(), Mem{Base: d})
+	})
+	behind := GP64()
+	MOVQ(s, behind)
+	stretched("zero", func() { VMOVUPS(zero, Mem{Base: d}) }, func() { VMOVSD(zero.AsX(), Mem{Base: d}) })
+	MOVQ(behind, s)
 	DECQ(rows)
 	JNZ(LabelRef("row"))
 	VZEROUPPER()

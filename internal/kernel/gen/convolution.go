@@ -2,9 +2,8 @@ package main
 
 // convolution makes the kernels that read the input of a convolution in place.
 func convolution() {
-	convTile(narrow, 8, 1) // two of 4×1 would wait for their sums half of the time
 	for _, w := range []width{narrow, broad} {
-		for rows := w.lanes / 2; rows > 0; rows /= 2 {
+		for rows := 8; rows > 0; rows /= 2 {
 			for vecs := 3; vecs > 0; vecs-- {
 				convTile(w, rows, vecs)
 			}

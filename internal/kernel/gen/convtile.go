@@ -11,42 +11,31 @@ import (
 // ahead is how many steps before they are needed elements of the right operand are fetched.
 const ahead = 12
 
-// aheadWeights is how many bytes before they are needed weights are fetched: those of a large network lie in a far cache.
-const aheadWeights = 2048
+// aheadWeights is how many steps before they are needed weights are fetched: those of a large network lie in a far
+// cache.
+const aheadWeights = 64
 
-// convTile: a block of rows output channels and vecs vectors of neighbouring outputs. The offsets
-// take the place of a row stride of the right operand.
+// convTile: tiles of rows output channels and vecs vectors of neighbouring outputs. The offsets take the place of a row
+// stride of the right operand. What the registers cannot hold together they hold half by half.
 func convTile(w width, rows, vecs int) {
 	name := fmt.Sprintf("convTile%s%dx%d", w.name, rows, vecs)
-	TEXT(name, NOSPLIT, "func(k int, a, b *float32, off *int32, c *float32, ldc int, shift, clip *float32)")
-	Doc(fmt.Sprintf("%s computes %d rows of %d floats, ldc bytes apart: c = shift[row] + Σ a[8*k+row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. It reads 12 elements behind the last of off.",
+	TEXT(name, NOSPLIT, "func(tiles, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip *float32)")
+	Doc(fmt.Sprintf("%s computes tiles ≥ 1 side by side, each %d rows, ldc bytes apart, of %d floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.",
 		name, rows, vecs*w.lanes))
 	Pragma("noescape")
-	n := Load(Param("k"), GP64())
-	a := Load(Param("a"), GP64())
-	b := Load(Param("b"), GP64())
-	off := Load(Param("off"), GP64())
-	c := Load(Param("c"), GP64())
-	ldc := Load(Param("ldc"), GP64())
-	for i := range rows { // it may lie in memory, and is wanted when the sums are there
-		for at := 0; at < vecs*w.bytes(); at += 64 {
-			PREFETCHT0(Mem{Base: c, Disp: at})
-		}
-		if i < rows-1 {
-			ADDQ(ldc, c)
-		}
+	height := rows
+	if rows*vecs > 3*w.lanes/2 {
+		height = rows / 2
 	}
-	acc := make([][]reg.VecVirtual, rows)
-	start := Load(Param("shift"), GP64())
+	tiles, b, to := Load(Param("tiles"), GP64()), Load(Param("b"), GP64()), Load(Param("c"), GP64())
+	ldc, step := Load(Param("ldc"), GP64()), Load(Param("step"), GP64())
+	n, a, off, at, far, c, half := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	IMUL3Q(U32(aheadWeights), step, far)
+	acc := make([][]reg.VecVirtual, height)
 	for i := range acc {
 		acc[i] = make([]reg.VecVirtual, vecs)
 		for v := range acc[i] {
 			acc[i][v] = w.vec()
-			if v == 0 {
-				VBROADCASTSS(Mem{Base: start, Disp: 4 * i}, acc[i][v])
-			} else {
-				VMOVAPS(acc[i][0], acc[i][v])
-			}
 		}
 	}
 	x := make([]reg.VecVirtual, vecs)
@@ -54,10 +43,33 @@ func convTile(w width, rows, vecs int) {
 		x[v] = w.vec()
 	}
 	spare := []reg.VecVirtual{w.vec()}
-	for len(spare) < 4 && (rows+1)*vecs+len(spare) < 2*w.lanes {
+	for len(spare) < 4 && (height+1)*vecs+len(spare) < 2*w.lanes {
 		spare = append(spare, w.vec())
 	}
-	at := GP64()
+	Label("tile")
+	MOVQ(to, c)
+	XORQ(half, half)
+	Label("half")
+	MOVQ(c, at)
+	for i := range acc { // it may lie in memory, and is wanted when the sums are there
+		for line := 0; line < vecs*w.bytes(); line += 64 {
+			PREFETCHT0(Mem{Base: at, Disp: line})
+		}
+		if i < height-1 {
+			ADDQ(ldc, at)
+		}
+	}
+	Load(Param("shift"), at)
+	for i := range acc {
+		VBROADCASTSS(Mem{Base: at, Index: half, Scale: 1, Disp: 4 * i}, acc[i][0])
+		for _, r := range acc[i][1:] {
+			VMOVAPS(acc[i][0], r)
+		}
+	}
+	Load(Param("k"), n)
+	Load(Param("a"), a)
+	ADDQ(half, a)
+	Load(Param("off"), off)
 	unrolled(n, func(n int) {
 		for k := range n {
 			MOVLQSX(Mem{Base: off, Disp: 4 * k}, at)
@@ -68,19 +80,17 @@ func convTile(w width, rows, vecs int) {
 			for v := 0; v < vecs; v += 16 / w.lanes { // one of each line
 				PREFETCHT0(Mem{Base: b, Index: at, Scale: 4, Disp: v * w.bytes()})
 			}
-			if k%2 == 0 {
-				PREFETCHT0(Mem{Base: a, Disp: 32*k + aheadWeights})
-			}
-			for i := range rows {
+			PREFETCHT0(Mem{Base: a, Index: far, Scale: 1})
+			for i := range acc {
 				u := spare[i%len(spare)]
-				VBROADCASTSS(Mem{Base: a, Disp: 32*k + 4*i}, u)
+				VBROADCASTSS(Mem{Base: a, Disp: 4 * i}, u)
 				for v := range x {
 					VFMADD231PS(x[v], u, acc[i][v])
 				}
 			}
+			ADDQ(step, a)
 		}
 		ADDQ(Imm(uint64(4*n)), off)
-		ADDQ(U32(uint32(32*n)), a)
 	})
 	clip := Load(Param("clip"), GP64())
 	TESTQ(clip, clip)
@@ -95,15 +105,21 @@ func convTile(w width, rows, vecs int) {
 		}
 	}
 	Label("store")
-	Load(Param("c"), c)
 	for i := range acc {
 		for v := range x {
 			VMOVUPS(acc[i][v], Mem{Base: c, Disp: v * w.bytes()})
 		}
-		if i < rows-1 {
-			ADDQ(ldc, c)
-		}
+		ADDQ(ldc, c)
 	}
+	if height < rows {
+		ADDQ(Imm(uint64(4*height)), half)
+		CMPQ(half, Imm(uint64(4*rows)))
+		JLT(LabelRef("half"))
+	}
+	ADDQ(U32(uint32(vecs*w.bytes())), b)
+	ADDQ(U32(uint32(vecs*w.bytes())), to)
+	DECQ(tiles)
+	JNZ(LabelRef("tile"))
 	VZEROUPPER()
 	RET()
 }
