@@ -70,20 +70,17 @@ func AttentionForward[T Float](p *Pool, a *Attention, q, k, v, mask, y, prob []T
 
 // attentionSoftmax turns the scores of rows r and following into probabilities.
 func attentionSoftmax[T Float](a *Attention, s, mask []T, b, h, r int) {
-	if a.Scale != 1 {
-		binaryVS(OpMul, s, s, T(a.Scale))
-	}
 	for at := 0; at < len(s); at, r = at+a.Keys, r+1 {
 		row := s[at:][:a.Keys]
-		if mask != nil {
-			m := mask[b*a.Mask[0]+h*a.Mask[1]+r*a.Mask[2]:]
-			if a.Mask[3] == 0 {
-				binaryVS(OpAdd, row, row, m[0])
-			} else {
-				binaryVV(OpAdd, row, row, m[:a.Keys])
-			}
+		switch {
+		case mask == nil:
+			softmaxScaledRow(row, row, nil, T(a.Scale))
+		case a.Mask[3] == 0:
+			affine(row, row, T(a.Scale), mask[b*a.Mask[0]+h*a.Mask[1]+r*a.Mask[2]])
+			softmaxRow(row, row)
+		default:
+			softmaxScaledRow(row, row, mask[b*a.Mask[0]+h*a.Mask[1]+r*a.Mask[2]:][:a.Keys], T(a.Scale))
 		}
-		softmaxRow(row, row)
 	}
 }
 
@@ -106,10 +103,11 @@ func AttentionBackward[T Float](p *Pool, a *Attention, dy, q, k, v, prob, dq, dk
 				n := min(rows, a.Rows-r)
 				at := (head*a.Rows + r) * a.Keys
 				d := (*buffer)[:n*a.Keys]
-				x.scores(n, r, dy, v, prob[at:][:len(d)], d)
+				var dm []T
 				if dmask != nil {
-					copy(dmask[at:], d)
+					dm = dmask[at:][:len(d)]
 				}
+				x.scores(n, r, dy, v, prob[at:][:len(d)], d, dm)
 				x.tile(n, r, dy, q, k, prob[at:][:len(d)], d, dq, dk, dv)
 			}
 		}
@@ -123,19 +121,22 @@ type attentionHead[T Float] struct {
 }
 
 // scores computes the gradient of n rows of scores, from row r on: with dP = dY·Vᵀ it is
-// P∘(dP − Σ dP∘P).
-func (x attentionHead[T]) scores(n, r int, dy, v, prob, d []T) {
+// dmask = P∘(dP − Σ dP∘P), which may be nil, and d is Scale times that.
+func (x attentionHead[T]) scores(n, r int, dy, v, prob, d, dmask []T) {
 	a := x.Attention
 	Gemm(nil, false, true, n, a.Keys, a.Width, 1, dy[a.Y.at(x.b, x.h)+r*a.Y.Row:], a.Y.Row, v[a.V.at(x.b, x.h):], a.V.Row, 0, d, a.Keys)
 	for at := 0; at < len(d); at += a.Keys {
 		row, p := d[at:][:a.Keys], prob[at:][:a.Keys]
-		binaryVS(OpSub, row, row, dot(row, p))
-		binaryVV(OpMul, row, row, p)
+		if dmask == nil {
+			softmaxRowGrad(row, row, p, T(a.Scale))
+			continue
+		}
+		softmaxRowGrad(dmask[at:][:a.Keys], row, p, 1)
+		binaryVS(OpMul, row, dmask[at:][:a.Keys], T(a.Scale))
 	}
 }
 
-// tile adds what n rows from row r on give to the gradients; d holds that of their scores, and is
-// scaled.
+// tile adds what n rows from row r on give to the gradients; d holds that of their products Q·Kᵀ.
 func (x attentionHead[T]) tile(n, r int, dy, q, k, prob, d, dq, dk, dv []T) {
 	a, beta := x.Attention, T(1)
 	if r == 0 {
@@ -143,9 +144,6 @@ func (x attentionHead[T]) tile(n, r int, dy, q, k, prob, d, dq, dk, dv []T) {
 	}
 	if dv != nil {
 		Gemm(nil, true, false, a.Keys, a.Width, n, 1, prob, a.Keys, dy[a.Y.at(x.b, x.h)+r*a.Y.Row:], a.Y.Row, beta, dv[a.V.at(x.b, x.h):], a.V.Row)
-	}
-	if a.Scale != 1 {
-		binaryVS(OpMul, d, d, T(a.Scale))
 	}
 	if dq != nil {
 		Gemm(nil, false, false, n, a.Depth, a.Keys, 1, d, a.Keys, k[a.K.at(x.b, x.h):], a.K.Row, 0, dq[a.Q.at(x.b, x.h)+r*a.Q.Row:], a.Q.Row)

@@ -149,15 +149,20 @@ func layerNormV(n int, dst *float32, a *float32, b *float32, c *float32, s *floa
 //go:noescape
 func layerNormMixV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32)
 
-// softmaxGradV: dst[i] = (a[i] - s[0])*b[i].
-//
-//go:noescape
-func softmaxGradV(n int, dst *float32, a *float32, b *float32, s *float32)
-
 // layerNormDots adds dy*xhat to dscale and dy to dbias, with xhat = (x-s[0])*s[1], and sets out[0] to the sum of dy*scale, out[1] to that of dy*scale*xhat.
 //
 //go:noescape
 func layerNormDots(n int, dy *float32, x *float32, scale *float32, s *float32, dscale *float32, dbias *float32, out *float32)
+
+// softmaxRowV sets dst[i] to exp(x[i] - max x) / Σ exp(x - max x) with x[i] = *scale*a[i] + mask[i]; mask may be nil.
+//
+//go:noescape
+func softmaxRowV(n int, dst *float32, a *float32, mask *float32, scale *float32)
+
+// softmaxRowGradV sets dst[i] = *scale * y[i]*(dy[i] - Σ dy*y).
+//
+//go:noescape
+func softmaxRowGradV(n int, dst *float32, dy *float32, y *float32, scale *float32)
 
 // expSubSum sets dst[i] = exp(a[i] - *s) and returns the sum of dst.
 //

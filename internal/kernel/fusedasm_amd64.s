@@ -7050,139 +7050,6 @@ end:
 	VZEROUPPER
 	RET
 
-// func softmaxGradV(n int, dst *float32, a *float32, b *float32, s *float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·softmaxGradV(SB), NOSPLIT, $0-40
-	MOVQ         n+0(FP), AX
-	MOVQ         a+16(FP), CX
-	MOVQ         b+24(FP), DX
-	MOVQ         dst+8(FP), BX
-	MOVQ         s+32(FP), SI
-	CMPB         ·avx512+0(SB), $0x00
-	JEQ          avx2
-	VBROADCASTSS (SI), Z0
-
-wideWide:
-	CMPQ    AX, $0x00000040
-	JLT     narrowWide
-	VMOVUPS (CX), Z1
-	VMOVUPS (DX), Z2
-	VSUBPS  Z0, Z1, Z1
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, (BX)
-	VMOVUPS 64(CX), Z1
-	VMOVUPS 64(DX), Z2
-	VSUBPS  Z0, Z1, Z1
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 64(BX)
-	VMOVUPS 128(CX), Z1
-	VMOVUPS 128(DX), Z2
-	VSUBPS  Z0, Z1, Z1
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 128(BX)
-	VMOVUPS 192(CX), Z1
-	VMOVUPS 192(DX), Z2
-	VSUBPS  Z0, Z1, Z1
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 192(BX)
-	ADDQ    $0x00000100, CX
-	ADDQ    $0x00000100, DX
-	ADDQ    $0x00000100, BX
-	SUBQ    $0x00000040, AX
-	JMP     wideWide
-
-narrowWide:
-	CMPQ    AX, $0x10
-	JLT     restWide
-	VMOVUPS (CX), Z1
-	VMOVUPS (DX), Z2
-	VSUBPS  Z0, Z1, Z1
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, (BX)
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	SUBQ    $0x10, AX
-	JMP     narrowWide
-
-restWide:
-	TESTQ     AX, AX
-	JZ        endWide
-	MOVL      $0x0000ffff, SI
-	BZHIL     AX, SI, SI
-	KMOVW     SI, K1
-	VMOVUPS.Z (CX), K1, Z1
-	VMOVUPS.Z (DX), K1, Z2
-	VSUBPS    Z0, Z1, Z1
-	VMULPS    Z2, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-
-endWide:
-	VZEROUPPER
-	RET
-
-avx2:
-	VBROADCASTSS (SI), Y0
-
-wide:
-	CMPQ    AX, $0x00000020
-	JLT     narrow
-	VMOVUPS (CX), Y1
-	VMOVUPS (DX), Y2
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (BX)
-	VMOVUPS 32(CX), Y1
-	VMOVUPS 32(DX), Y2
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 32(BX)
-	VMOVUPS 64(CX), Y1
-	VMOVUPS 64(DX), Y2
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(BX)
-	VMOVUPS 96(CX), Y1
-	VMOVUPS 96(DX), Y2
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(BX)
-	ADDQ    $0x00000080, CX
-	ADDQ    $0x00000080, DX
-	ADDQ    $0x00000080, BX
-	SUBQ    $0x00000020, AX
-	JMP     wide
-
-narrow:
-	CMPQ    AX, $0x08
-	JLT     rest
-	VMOVUPS (CX), Y1
-	VMOVUPS (DX), Y2
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (BX)
-	ADDQ    $0x00000020, CX
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, BX
-	SUBQ    $0x08, AX
-	JMP     narrow
-
-rest:
-	TESTQ      AX, AX
-	JZ         end
-	LEAQ       tailmask<>+0(SB), SI
-	NEGQ       AX
-	VMOVDQU    32(SI)(AX*4), Y1
-	VMASKMOVPS (CX), Y1, Y2
-	VMASKMOVPS (DX), Y1, Y3
-	VSUBPS     Y0, Y2, Y2
-	VMULPS     Y3, Y2, Y2
-	VMASKMOVPS Y2, Y1, (BX)
-
-end:
-	VZEROUPPER
-	RET
-
 // func layerNormDots(n int, dy *float32, x *float32, scale *float32, s *float32, dscale *float32, dbias *float32, out *float32)
 // Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·layerNormDots(SB), NOSPLIT, $0-64
@@ -7422,6 +7289,850 @@ end:
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, 4(R9)
+	VZEROUPPER
+	RET
+
+// func softmaxRowV(n int, dst *float32, a *float32, mask *float32, scale *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·softmaxRowV(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         mask+24(FP), BX
+	MOVQ         scale+32(FP), SI
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS (SI), Z0
+	VBROADCASTSS cff800000<>+0(SB), Z1
+	VBROADCASTSS cff800000<>+0(SB), Z2
+	TESTQ        BX, BX
+	JZ           plainWide
+	MOVQ         AX, SI
+	XORQ         DI, DI
+
+wideWideMasked:
+	CMPQ    SI, $0x00000020
+	JLT     narrowWideMasked
+	VMOVUPS (DX)(DI*1), Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS (BX)(DI*1), Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, (CX)(DI*1)
+	VMAXPS  Z3, Z1, Z1
+	VMOVUPS 64(DX)(DI*1), Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS 64(BX)(DI*1), Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, 64(CX)(DI*1)
+	VMAXPS  Z3, Z2, Z2
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x00000020, SI
+	JMP     wideWideMasked
+
+narrowWideMasked:
+	CMPQ    SI, $0x10
+	JLT     restWideMasked
+	VMOVUPS (DX)(DI*1), Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS (BX)(DI*1), Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, (CX)(DI*1)
+	VMAXPS  Z3, Z1, Z1
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x10, SI
+	JMP     narrowWideMasked
+
+restWideMasked:
+	TESTQ        SI, SI
+	JZ           endWideMasked
+	MOVL         $0x0000ffff, R8
+	BZHIL        SI, R8, R8
+	KMOVW        R8, K1
+	VMOVUPS.Z    (DX)(DI*1), K1, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS.Z    (BX)(DI*1), K1, Z0
+	VADDPS       Z0, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)(DI*1)
+	VBROADCASTSS cff800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VMAXPS       Z0, Z1, Z1
+
+endWideMasked:
+	JMP scoredWide
+
+plainWide:
+	MOVQ AX, BX
+	XORQ SI, SI
+
+wideWidePlain:
+	CMPQ    BX, $0x00000020
+	JLT     narrowWidePlain
+	VMOVUPS (DX)(SI*1), Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, (CX)(SI*1)
+	VMAXPS  Z3, Z1, Z1
+	VMOVUPS 64(DX)(SI*1), Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(CX)(SI*1)
+	VMAXPS  Z3, Z2, Z2
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, BX
+	JMP     wideWidePlain
+
+narrowWidePlain:
+	CMPQ    BX, $0x10
+	JLT     restWidePlain
+	VMOVUPS (DX)(SI*1), Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, (CX)(SI*1)
+	VMAXPS  Z3, Z1, Z1
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x10, BX
+	JMP     narrowWidePlain
+
+restWidePlain:
+	TESTQ        BX, BX
+	JZ           endWidePlain
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (DX)(SI*1), K1, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)(SI*1)
+	VBROADCASTSS cff800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VMAXPS       Z0, Z1, Z1
+
+endWidePlain:
+scoredWide:
+	VMAXPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VMAXPS        X1, X0, X0
+	VBROADCASTSS  X0, Z0
+	VPXORQ        Z5, Z5, Z5
+	VPXORQ        Z6, Z6, Z6
+	MOVQ          AX, DX
+	XORQ          BX, BX
+
+wideWideExp:
+	CMPQ              DX, $0x00000020
+	JLT               narrowWideExp
+	VMOVUPS           (CX)(BX*1), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z7
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z7
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z8
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z8
+	VFMADD213PS       Z7, Z3, Z4
+	VFMADD213PS       Z8, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VMOVUPS           Z4, (CX)(BX*1)
+	VADDPS            Z4, Z5, Z5
+	VMOVUPS           64(CX)(BX*1), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z7
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z7
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z8
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z8
+	VFMADD213PS       Z7, Z3, Z4
+	VFMADD213PS       Z8, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VMOVUPS           Z4, 64(CX)(BX*1)
+	VADDPS            Z4, Z6, Z6
+	ADDQ              $0x00000080, BX
+	SUBQ              $0x00000020, DX
+	JMP               wideWideExp
+
+narrowWideExp:
+	CMPQ              DX, $0x10
+	JLT               restWideExp
+	VMOVUPS           (CX)(BX*1), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z7
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z7
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z8
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z8
+	VFMADD213PS       Z7, Z3, Z4
+	VFMADD213PS       Z8, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VMOVUPS           Z4, (CX)(BX*1)
+	VADDPS            Z4, Z5, Z5
+	ADDQ              $0x00000040, BX
+	SUBQ              $0x10, DX
+	JMP               narrowWideExp
+
+restWideExp:
+	TESTQ             DX, DX
+	JZ                endWideExp
+	MOVL              $0x0000ffff, SI
+	BZHIL             DX, SI, SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (CX)(BX*1), K1, Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z0
+	VMINPS            Z1, Z0, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VMAXPS            Z1, Z0, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z0
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z0
+	VSUBPS.BCST       c4b400000<>+0(SB), Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z0, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z0, Z1
+	VMULPS            Z1, Z1, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z3
+	VBROADCASTSS      c3c088908<>+0(SB), Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z7
+	VFMADD213PS       Z4, Z2, Z3
+	VFMADD213PS       Z7, Z2, Z3
+	VFMADD213PS       Z1, Z2, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z0, Z3, Z3
+	VMOVUPS           Z3, K1, (CX)(BX*1)
+	VMOVAPS.Z         Z3, K1, Z3
+	VADDPS            Z3, Z5, Z5
+
+endWideExp:
+	VADDPS        Z6, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPS        X5, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VBROADCASTSS  c3f800000<>+0(SB), Z1
+	VDIVSS        X0, X1, X0
+	VBROADCASTSS  X0, Z0
+	XORQ          DX, DX
+
+wideWideDivide:
+	CMPQ    AX, $0x00000020
+	JLT     narrowWideDivide
+	VMOVUPS (CX)(DX*1), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (CX)(DX*1)
+	VMOVUPS 64(CX)(DX*1), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(CX)(DX*1)
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, AX
+	JMP     wideWideDivide
+
+narrowWideDivide:
+	CMPQ    AX, $0x10
+	JLT     restWideDivide
+	VMOVUPS (CX)(DX*1), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (CX)(DX*1)
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x10, AX
+	JMP     narrowWideDivide
+
+restWideDivide:
+	TESTQ     AX, AX
+	JZ        endWideDivide
+	MOVL      $0x0000ffff, BX
+	BZHIL     AX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (CX)(DX*1), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (CX)(DX*1)
+
+endWideDivide:
+	VZEROUPPER
+	RET
+
+avx2:
+	VBROADCASTSS (SI), Y0
+	VMOVUPS      cff800000<>+0(SB), Y1
+	VMOVUPS      cff800000<>+0(SB), Y2
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         AX, SI
+	XORQ         DI, DI
+
+wideMasked:
+	CMPQ    SI, $0x00000010
+	JLT     narrowMasked
+	VMOVUPS (DX)(DI*1), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS (BX)(DI*1), Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (CX)(DI*1)
+	VMAXPS  Y3, Y1, Y1
+	VMOVUPS 32(DX)(DI*1), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS 32(BX)(DI*1), Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, 32(CX)(DI*1)
+	VMAXPS  Y3, Y2, Y2
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000010, SI
+	JMP     wideMasked
+
+narrowMasked:
+	CMPQ    SI, $0x08
+	JLT     restMasked
+	VMOVUPS (DX)(DI*1), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS (BX)(DI*1), Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (CX)(DI*1)
+	VMAXPS  Y3, Y1, Y1
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x08, SI
+	JMP     narrowMasked
+
+restMasked:
+	TESTQ      SI, SI
+	JZ         endMasked
+	LEAQ       tailmask<>+0(SB), R8
+	NEGQ       SI
+	VMOVDQU    32(R8)(SI*4), Y3
+	VMASKMOVPS (DX)(DI*1), Y3, Y4
+	VMULPS     Y0, Y4, Y4
+	VMASKMOVPS (BX)(DI*1), Y3, Y0
+	VADDPS     Y0, Y4, Y4
+	VMASKMOVPS Y4, Y3, (CX)(DI*1)
+	VMOVUPS    cff800000<>+0(SB), Y0
+	VBLENDVPS  Y3, Y4, Y0, Y0
+	VMAXPS     Y0, Y1, Y1
+
+endMasked:
+	JMP scored
+
+plain:
+	MOVQ AX, BX
+	XORQ SI, SI
+
+widePlain:
+	CMPQ    BX, $0x00000010
+	JLT     narrowPlain
+	VMOVUPS (DX)(SI*1), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y3, (CX)(SI*1)
+	VMAXPS  Y3, Y1, Y1
+	VMOVUPS 32(DX)(SI*1), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y3, 32(CX)(SI*1)
+	VMAXPS  Y3, Y2, Y2
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000010, BX
+	JMP     widePlain
+
+narrowPlain:
+	CMPQ    BX, $0x08
+	JLT     restPlain
+	VMOVUPS (DX)(SI*1), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y3, (CX)(SI*1)
+	VMAXPS  Y3, Y1, Y1
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x08, BX
+	JMP     narrowPlain
+
+restPlain:
+	TESTQ      BX, BX
+	JZ         endPlain
+	LEAQ       tailmask<>+0(SB), DI
+	NEGQ       BX
+	VMOVDQU    32(DI)(BX*4), Y3
+	VMASKMOVPS (DX)(SI*1), Y3, Y4
+	VMULPS     Y0, Y4, Y4
+	VMASKMOVPS Y4, Y3, (CX)(SI*1)
+	VMOVUPS    cff800000<>+0(SB), Y0
+	VBLENDVPS  Y3, Y4, Y0, Y0
+	VMAXPS     Y0, Y1, Y1
+
+endPlain:
+scored:
+	VMAXPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VMAXPS       X1, X0, X0
+	VBROADCASTSS X0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         AX, DX
+	XORQ         BX, BX
+
+wideExp:
+	CMPQ         DX, $0x00000010
+	JLT          narrowExp
+	VMOVUPS      (CX)(BX*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y3, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VMOVUPS      Y6, (CX)(BX*1)
+	VADDPS       Y6, Y1, Y1
+	VMOVUPS      32(CX)(BX*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y3, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VMOVUPS      Y6, 32(CX)(BX*1)
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x00000010, DX
+	JMP          wideExp
+
+narrowExp:
+	CMPQ         DX, $0x08
+	JLT          restExp
+	VMOVUPS      (CX)(BX*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y3, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VMOVUPS      Y6, (CX)(BX*1)
+	VADDPS       Y6, Y1, Y1
+	ADDQ         $0x00000020, BX
+	SUBQ         $0x08, DX
+	JMP          narrowExp
+
+restExp:
+	TESTQ        DX, DX
+	JZ           endExp
+	LEAQ         tailmask<>+0(SB), SI
+	NEGQ         DX
+	VMOVDQU      32(SI)(DX*4), Y3
+	VMASKMOVPS   (CX)(BX*1), Y3, Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y4, Y0, Y4
+	VMOVUPS      cc2d00000<>+0(SB), Y0
+	VMAXPS       Y4, Y0, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y0
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y0
+	VSUBPS       c4b400000<>+0(SB), Y0, Y0
+	VFNMADD231PS c3f318000<>+0(SB), Y0, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y0, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y4, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y4
+	VPSUBD       Y4, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	VMASKMOVPS   Y6, Y3, (CX)(BX*1)
+	VANDPS       Y3, Y6, Y6
+	VADDPS       Y6, Y1, Y1
+
+endExp:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VDIVSS       X0, X1, X0
+	VBROADCASTSS X0, Y0
+	XORQ         DX, DX
+
+wideDivide:
+	CMPQ    AX, $0x00000010
+	JLT     narrowDivide
+	VMOVUPS (CX)(DX*1), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (CX)(DX*1)
+	VMOVUPS 32(CX)(DX*1), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(CX)(DX*1)
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, AX
+	JMP     wideDivide
+
+narrowDivide:
+	CMPQ    AX, $0x08
+	JLT     restDivide
+	VMOVUPS (CX)(DX*1), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (CX)(DX*1)
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x08, AX
+	JMP     narrowDivide
+
+restDivide:
+	TESTQ      AX, AX
+	JZ         endDivide
+	LEAQ       tailmask<>+0(SB), BX
+	NEGQ       AX
+	VMOVDQU    32(BX)(AX*4), Y1
+	VMASKMOVPS (CX)(DX*1), Y1, Y2
+	VMULPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (CX)(DX*1)
+
+endDivide:
+	VZEROUPPER
+	RET
+
+DATA cff800000<>+0(SB)/4, $0xff800000
+DATA cff800000<>+4(SB)/4, $0xff800000
+DATA cff800000<>+8(SB)/4, $0xff800000
+DATA cff800000<>+12(SB)/4, $0xff800000
+DATA cff800000<>+16(SB)/4, $0xff800000
+DATA cff800000<>+20(SB)/4, $0xff800000
+DATA cff800000<>+24(SB)/4, $0xff800000
+DATA cff800000<>+28(SB)/4, $0xff800000
+GLOBL cff800000<>(SB), RODATA|NOPTR, $32
+
+// func softmaxRowGradV(n int, dst *float32, dy *float32, y *float32, scale *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·softmaxRowGradV(SB), NOSPLIT, $0-40
+	MOVQ   n+0(FP), AX
+	MOVQ   dst+8(FP), CX
+	MOVQ   dy+16(FP), DX
+	MOVQ   y+24(FP), BX
+	MOVQ   scale+32(FP), SI
+	CMPB   ·avx512+0(SB), $0x00
+	JEQ    avx2
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVQ   AX, DI
+	XORQ   R8, R8
+
+wideWideDot:
+	CMPQ        DI, $0x00000020
+	JLT         narrowWideDot
+	VMOVUPS     (DX)(R8*1), Z2
+	VMOVUPS     (BX)(R8*1), Z3
+	VFMADD231PS Z2, Z3, Z0
+	VMOVUPS     64(DX)(R8*1), Z2
+	VMOVUPS     64(BX)(R8*1), Z3
+	VFMADD231PS Z2, Z3, Z1
+	ADDQ        $0x00000080, R8
+	SUBQ        $0x00000020, DI
+	JMP         wideWideDot
+
+narrowWideDot:
+	CMPQ        DI, $0x10
+	JLT         restWideDot
+	VMOVUPS     (DX)(R8*1), Z2
+	VMOVUPS     (BX)(R8*1), Z3
+	VFMADD231PS Z2, Z3, Z0
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x10, DI
+	JMP         narrowWideDot
+
+restWideDot:
+	TESTQ       DI, DI
+	JZ          endWideDot
+	MOVL        $0x0000ffff, R9
+	BZHIL       DI, R9, R9
+	KMOVW       R9, K1
+	VMOVUPS.Z   (DX)(R8*1), K1, Z2
+	VMOVUPS.Z   (BX)(R8*1), K1, Z3
+	VFMADD231PS Z2, Z3, Z0
+
+endWideDot:
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VADDPS        X0, X1, X1
+	VBROADCASTSS  X1, Z0
+	VBROADCASTSS  (SI), Z1
+	XORQ          SI, SI
+
+wideWideMix:
+	CMPQ    AX, $0x00000020
+	JLT     narrowWideMix
+	VMOVUPS (DX)(SI*1), Z2
+	VMOVUPS (BX)(SI*1), Z3
+	VSUBPS  Z0, Z2, Z2
+	VMULPS  Z3, Z2, Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, (CX)(SI*1)
+	VMOVUPS 64(DX)(SI*1), Z2
+	VMOVUPS 64(BX)(SI*1), Z3
+	VSUBPS  Z0, Z2, Z2
+	VMULPS  Z3, Z2, Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, 64(CX)(SI*1)
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, AX
+	JMP     wideWideMix
+
+narrowWideMix:
+	CMPQ    AX, $0x10
+	JLT     restWideMix
+	VMOVUPS (DX)(SI*1), Z2
+	VMOVUPS (BX)(SI*1), Z3
+	VSUBPS  Z0, Z2, Z2
+	VMULPS  Z3, Z2, Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, (CX)(SI*1)
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x10, AX
+	JMP     narrowWideMix
+
+restWideMix:
+	TESTQ     AX, AX
+	JZ        endWideMix
+	MOVL      $0x0000ffff, DI
+	BZHIL     AX, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (DX)(SI*1), K1, Z2
+	VMOVUPS.Z (BX)(SI*1), K1, Z3
+	VSUBPS    Z0, Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS   Z2, K1, (CX)(SI*1)
+
+endWideMix:
+	VZEROUPPER
+	RET
+
+avx2:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   AX, DI
+	XORQ   R8, R8
+
+wideDot:
+	CMPQ        DI, $0x00000010
+	JLT         narrowDot
+	VMOVUPS     (DX)(R8*1), Y2
+	VMOVUPS     (BX)(R8*1), Y3
+	VFMADD231PS Y2, Y3, Y0
+	VMOVUPS     32(DX)(R8*1), Y2
+	VMOVUPS     32(BX)(R8*1), Y3
+	VFMADD231PS Y2, Y3, Y1
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, DI
+	JMP         wideDot
+
+narrowDot:
+	CMPQ        DI, $0x08
+	JLT         restDot
+	VMOVUPS     (DX)(R8*1), Y2
+	VMOVUPS     (BX)(R8*1), Y3
+	VFMADD231PS Y2, Y3, Y0
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x08, DI
+	JMP         narrowDot
+
+restDot:
+	TESTQ       DI, DI
+	JZ          endDot
+	LEAQ        tailmask<>+0(SB), R9
+	NEGQ        DI
+	VMOVDQU     32(R9)(DI*4), Y2
+	VMASKMOVPS  (DX)(R8*1), Y2, Y3
+	VMASKMOVPS  (BX)(R8*1), Y2, Y2
+	VFMADD231PS Y3, Y2, Y0
+
+endDot:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VBROADCASTSS X1, Y0
+	VBROADCASTSS (SI), Y1
+	XORQ         SI, SI
+
+wideMix:
+	CMPQ    AX, $0x00000010
+	JLT     narrowMix
+	VMOVUPS (DX)(SI*1), Y2
+	VMOVUPS (BX)(SI*1), Y3
+	VSUBPS  Y0, Y2, Y2
+	VMULPS  Y3, Y2, Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, (CX)(SI*1)
+	VMOVUPS 32(DX)(SI*1), Y2
+	VMOVUPS 32(BX)(SI*1), Y3
+	VSUBPS  Y0, Y2, Y2
+	VMULPS  Y3, Y2, Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, 32(CX)(SI*1)
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000010, AX
+	JMP     wideMix
+
+narrowMix:
+	CMPQ    AX, $0x08
+	JLT     restMix
+	VMOVUPS (DX)(SI*1), Y2
+	VMOVUPS (BX)(SI*1), Y3
+	VSUBPS  Y0, Y2, Y2
+	VMULPS  Y3, Y2, Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, (CX)(SI*1)
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x08, AX
+	JMP     narrowMix
+
+restMix:
+	TESTQ      AX, AX
+	JZ         endMix
+	LEAQ       tailmask<>+0(SB), DI
+	NEGQ       AX
+	VMOVDQU    32(DI)(AX*4), Y2
+	VMASKMOVPS (DX)(SI*1), Y2, Y3
+	VMASKMOVPS (BX)(SI*1), Y2, Y4
+	VSUBPS     Y0, Y3, Y3
+	VMULPS     Y4, Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y2, (CX)(SI*1)
+
+endMix:
 	VZEROUPPER
 	RET
 

@@ -72,10 +72,12 @@ func layerNormMixV(n int, dst *float32, a *float32, b *float32, c *float32, s *f
 	panic(noAssembly)
 }
 
-func softmaxGradV(n int, dst *float32, a *float32, b *float32, s *float32) { panic(noAssembly) }
-
 func layerNormDots(n int, dy *float32, x *float32, scale *float32, s *float32, dscale *float32, dbias *float32, out *float32) {
 	panic(noAssembly)
 }
+
+func softmaxRowV(n int, dst *float32, a *float32, mask *float32, scale *float32) { panic(noAssembly) }
+
+func softmaxRowGradV(n int, dst *float32, dy *float32, y *float32, scale *float32) { panic(noAssembly) }
 
 func expSubSum(n int, dst *float32, a *float32, s *float32) float32 { panic(noAssembly) }

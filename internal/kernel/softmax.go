@@ -28,17 +28,7 @@ func SoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 		softmaxColumnsGrad(p, outer, axis, inner, dx, dy, y, false)
 		return
 	}
-	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
-		s := dot(dy, y)
-		if simd && f32(dx, y) {
-			v := float32(s)
-			softmaxGradV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &v)
-			return
-		}
-		for i, v := range y {
-			dx[i] = v * (dy[i] - s)
-		}
-	})
+	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) { softmaxRowGrad(dx, dy, y, 1) })
 }
 
 // LogSoftmaxGrad computes dx = dy - exp(y)*Σ dy from LogSoftmax's output y; dx may be dy.
@@ -57,12 +47,44 @@ func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 	})
 }
 
-func softmaxRow[T Float](dst, x []T) {
+func softmaxRow[T Float](dst, x []T) { softmaxScaledRow(dst, x, nil, 1) }
+
+// softmaxScaledRow is softmaxRow of scale*x + mask; mask may be nil.
+func softmaxScaledRow[T Float](dst, x, mask []T, scale T) {
+	if simd && f32(dst, x) {
+		s, first := float32(scale), (*float32)(nil)
+		if mask != nil {
+			first = &as32(mask[:len(dst)])[0]
+		}
+		softmaxRowV(len(dst), &as32(dst)[0], &as32(x)[0], first, &s)
+		return
+	}
+	if scale != 1 {
+		binaryVS(OpMul, dst, x, scale)
+		x = dst
+	}
+	if mask != nil {
+		binaryVV(OpAdd, dst, x, mask[:len(dst)])
+		x = dst
+	}
 	m := largest(x)
 	if math.IsInf(float64(m), -1) {
 		m = 0 // all -Inf: 0/0 below, as the definition has it
 	}
 	binaryVS(OpMul, dst, dst, 1/expSubSumInto(dst, x, m))
+}
+
+// softmaxRowGrad is scale*y*(dy - Σ dy*y); dx may be dy.
+func softmaxRowGrad[T Float](dx, dy, y []T, scale T) {
+	if simd && f32(dx, y) {
+		s := float32(scale)
+		softmaxRowGradV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s)
+		return
+	}
+	s := dot(dy, y)
+	for i, v := range y {
+		dx[i] = v * (dy[i] - s) * scale
+	}
 }
 
 func logSoftmaxRow[T Float](dst, x []T) {

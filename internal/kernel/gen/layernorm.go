@@ -5,7 +5,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// layerRows makes the passes of normalizations and of softmax over one row.
+// layerRows makes the passes of normalizations over one row.
 func layerRows() {
 	for _, l := range []loop{
 		{name: "layerNormV", doc: "dst[i] = (a[i]-s[0])*s[1]*b[i] + c[i]", arrays: "abc", scalars: 2, f: func(x, s []vec) vec {
@@ -20,16 +20,10 @@ func layerRows() {
 			VMULPS(s[1], x[0], x[0])
 			return x[0]
 		}},
-		{name: "softmaxGradV", doc: "dst[i] = (a[i] - s[0])*b[i]", arrays: "ab", scalars: 1, f: func(x, s []vec) vec {
-			VSUBPS(s[0], x[0], x[0])
-			VMULPS(x[1], x[0], x[0])
-			return x[0]
-		}},
 	} {
 		l.write()
 	}
 	layerNormDots()
-	expSubSum()
 }
 
 // normalize makes x (x-s[0])*s[1].
@@ -72,32 +66,4 @@ func layerNormDots() {
 		VMOVSS(across(sums, VADDPS), Mem{Base: out})
 		VMOVSS(across(products, VADDPS), Mem{Base: out, Disp: 4})
 	}, nil)
-}
-
-func expSubSum() {
-	TEXT("expSubSum", NOSPLIT, "func(n int, dst, a, s *float32) float32")
-	Doc("expSubSum sets dst[i] = exp(a[i] - *s) and returns the sum of dst.")
-	Pragma("noescape")
-	n := Load(Param("n"), GP64())
-	p := arguments("dst", "a")
-	scalar := Load(Param("s"), GP64())
-	result := XMM()
-	bothWidths(func() {
-		s := broadcast(scalar, 1)[0]
-		sums := cleared(2)
-		blocks(n, 2, func(vectors int, k mask) {
-			for v := range vectors {
-				x := vector()
-				load(Mem{Base: p[1], Disp: current.bytes() * v}, k, x)
-				VSUBPS(s, x, x)
-				e := exp(x)
-				store(e, k, Mem{Base: p[0], Disp: current.bytes() * v})
-				if k != nil {
-					keep(k, e)
-				}
-				VADDPS(e, sums[v], sums[v])
-			}
-		}, advanced(p))
-		VMOVAPS(across(sums, VADDPS), result)
-	}, func() { Store(result, ReturnIndex(0)) })
 }

@@ -30,6 +30,7 @@ func main() {
 		waves()
 		lstm()
 		layerRows()
+		softmaxes()
 		Generate()
 		portable("fusedasm_portable.go", "!amd64 || purego")
 		return

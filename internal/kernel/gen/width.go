@@ -38,12 +38,15 @@ func bothWidths(code, finish func()) {
 // broadly says whether code for registers of 16 floats is being made.
 func broadly() bool { return current.lanes == broad.lanes }
 
-// label makes a name differ between the sizes.
+// pass tells the loops of a function apart, if it has several.
+var pass string
+
+// label makes a name differ between the sizes and the passes.
 func label(name string) string {
 	if broadly() {
-		return name + "Wide"
+		name += "Wide"
 	}
-	return name
+	return name + pass
 }
 
 // vector is a register of the current size.
