@@ -49,7 +49,9 @@ func (p *places) follower(s *step) (t *step, slot int) {
 		return nil, 0
 	}
 	t = p.readers[s.out[0]][0]
-	if t.kind != kernelStep || t.core.Does == nil {
+	if t.kind == foreignStep && addsUp(t) {
+		t.core = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Does: Addition{}}
+	} else if t.kind != kernelStep || t.core.Does == nil {
 		return nil, 0
 	}
 	for _, v := range s.out[1:] {
@@ -81,6 +83,6 @@ func (p *places) merge(s, t *step, slot int, m *Core) {
 	m.Name = s.core.Name + ", " + t.core.Name
 	m.Inputs = len(t.in)
 	m.Out = slices.Concat(t.core.Out, s.core.Out[1:])
-	t.name, t.core = m.Name, m
+	t.kind, t.name, t.core = kernelStep, m.Name, m
 	s.kind = deadStep
 }

@@ -59,6 +59,10 @@ type Core struct {
 	Sides bool
 }
 
+// Addition is what Does holds where the engine asks a core to absorb a sum of two tensors, both of the type and
+// shape of the result, that is one of Gorgonia's own operators.
+type Addition struct{}
+
 // Again computes output 0 of a core once more, to the last bit: where it is read at the beginning and
 // at the end of a program, it need not lie in memory between, see Options.Lean.
 type Again struct {

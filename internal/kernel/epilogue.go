@@ -5,18 +5,20 @@ import "math"
 // Epilogue is what becomes of an output of a convolution right after its products have been
 // added up, while it still lies in a cache: with c its channel,
 //
-//	y = Act(y*Scale[c] + Shift[c] + Add)
+//	y = Act(y*Scale[c] + Shift[c] + Add) * Slope'(At)
 //
-// The zero value leaves y as it is; a bias is a Shift without Scale.
+// The zero value leaves y as it is; a bias is a Shift without Scale. Only matrix products take a Slope.
 type Epilogue[T Float] struct {
 	Scale, Shift []T        // one per output channel, nil for 1 and 0
 	Add          []T        // of y's shape and apart from y, nil for 0
 	Act          Activation // ActDefault is none
+	Slope        Activation // a function that has one, see [Activation.HasSlope]
+	At           []T        // of y's shape: where its slope is taken; nil for 1
 }
 
 // plain tells whether a matrix product can do it all by itself: a shift, and clipping below 0.
 func (e *Epilogue[T]) plain() bool {
-	return e.Scale == nil && e.Add == nil && (e.Act.Kind == ActDefault || e.Act.Kind == ActRelu)
+	return e.Scale == nil && e.Add == nil && e.At == nil && (e.Act.Kind == ActDefault || e.Act.Kind == ActRelu)
 }
 
 // none tells whether there is nothing to do.
@@ -42,7 +44,23 @@ func (e *Epilogue[T]) row(y []T, c, at int) {
 			binaryVV(OpAdd, part, part, e.Add[at+lo:][:len(part)])
 		}
 		activate(e.Act, part)
+		if e.At != nil {
+			timesSlope(e.Slope, part, part, e.At[at+lo:])
+		}
 	}
+}
+
+// HasSlope says whether an Epilogue can multiply by the derivative of a.
+func (a Activation) HasSlope() bool { return a.Kind == ActGelu || a.Kind == ActGeluTanh }
+
+// timesSlope multiplies dy by the derivative of a at x; dx may be dy.
+func timesSlope[T Float](a Activation, dx, dy, x []T) {
+	x = x[:len(dx)]
+	if a.Kind == ActGeluTanh {
+		geluTanhGradInto(dx, dy, x)
+		return
+	}
+	geluGradInto(dx, dy, x)
 }
 
 // planes finishes y, images of channels planes of space elements each.

@@ -49,7 +49,7 @@ func (e *Epilogue[T]) columns(y []T, ld, i0, i1, j0, j1 int) {
 		e.row(y[i0*ld:i1*ld], 0, i0*ld)
 		return
 	}
-	rest := Epilogue[T]{Add: e.Add, Act: e.Act}
+	rest := Epilogue[T]{Add: e.Add, Act: e.Act, Slope: e.Slope, At: e.At}
 	for i := i0; i < i1; i++ {
 		at := i*ld + j0
 		row := y[at:][:j1-j0]

@@ -18,11 +18,12 @@ func testGemmEpilogue[T Float](t *testing.T, tol float64) {
 		for _, s := range [][3]int{{1, 37, 20}, {2, 16, 9}, {5, 1, 3}, {13, 50, 400}, {40, 1100, 8}, {7, 33, 0}, {70, 200, 800}} {
 			m, n, k := s[0], s[1], s[2]
 			a, b, ldc := random[T](m*k, 1), random[T](k*n, 2), n+n%2
-			scale, shift, add := random[T](n, 3), random[T](n, 4), random[T](m*ldc, 5)
+			scale, shift, add, at := random[T](n, 3), random[T](n, 4), random[T](m*ldc, 5), random[T](m*ldc, 7)
 			for i, e := range []Epilogue[T]{
 				{Shift: shift}, {Act: relu}, {Shift: shift, Act: relu}, {Add: add, Act: relu}, {Scale: scale, Act: relu},
 				{Scale: scale, Shift: shift, Add: add}, {Shift: shift, Act: Activation{Kind: ActGelu}}, {Act: Activation{Kind: ActTanh}},
 				{Shift: shift, Add: add, Act: Activation{ActClip, -1, 1}},
+				{Slope: Activation{Kind: ActGelu}, At: at}, {Add: add, Slope: Activation{Kind: ActGeluTanh}, At: at},
 			} {
 				for _, beta := range []T{0, 1} {
 					what := fmt.Sprint(name, s, "epilogue ", i, " beta ", beta)
@@ -46,6 +47,9 @@ func testGemmEpilogue[T Float](t *testing.T, tol float64) {
 							}
 							want[r*ldc+j] = v
 							activate(e.Act, want[r*ldc+j:][:1])
+							if e.At != nil {
+								timesSlope(e.Slope, want[r*ldc+j:][:1], want[r*ldc+j:][:1], e.At[r*ldc+j:])
+							}
 						}
 					}
 					GemmEpilogue(p, false, false, m, n, k, 1, a, k, b, n, beta, got, ldc, e)

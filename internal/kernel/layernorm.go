@@ -49,8 +49,9 @@ func LayerNorm[T Float](p *Pool, rows, cols int, eps T, x, scale, bias, y, mean,
 }
 
 // LayerNormGrad computes the gradients dx [rows, cols], dscale and dbias [cols] from
-// dy; each may be nil, and is overwritten. scale may be nil. scratch may be nil.
-func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy, dx, dscale, dbias []T, scratch func(n int) []T) {
+// dy; each may be nil, and is overwritten. add [rows, cols], which is apart from dx, is added to it; it may be
+// nil, and so may scale and scratch.
+func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy, add, dx, dscale, dbias []T, scratch func(n int) []T) {
 	pieces := max(1, min(p.Threads(), rows*cols/elementGrain))
 	sums := take(scratch, 2*pieces*cols)
 	clear(sums)
@@ -60,6 +61,9 @@ func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy,
 			for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
 				at := r * cols
 				layerNormRowGrad(as32(x[at:][:cols]), as32(dy[at:][:cols]), as32(scale[:cols]), float32(mean[r]), float32(invstd[r]), as32(dx[at:][:cols]), as32(ds), as32(db))
+				if add != nil {
+					binaryVV(OpAdd, dx[at:][:cols], dx[at:][:cols], add[at:][:cols])
+				}
 			}
 			return
 		}
@@ -91,6 +95,9 @@ func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy,
 			binaryVS(OpSub, g, g, a)
 			axpy(-b, xhat, g)
 			binaryVS(OpMul, out, g, invstd[r])
+			if add != nil {
+				binaryVV(OpAdd, out, out, add[r*cols:][:cols])
+			}
 		}
 	})
 	collect := func(dst []T, first int) {

@@ -18,20 +18,26 @@ func TestLayerNormFloat32(t *testing.T) {
 			y, mean, invstd := make([]float64, n), make([]float64, rows), make([]float64, rows)
 			dx, dscale, dbias := make([]float64, n), make([]float64, cols), make([]float64, cols)
 			LayerNorm(p, rows, cols, 1e-2, x, scale, bias, y, mean, invstd)
-			LayerNormGrad(p, rows, cols, x, scale, mean, invstd, dy, dx, dscale, dbias, nil)
+			LayerNormGrad(p, rows, cols, x, scale, mean, invstd, dy, nil, dx, dscale, dbias, nil)
 			y32, mean32, invstd32 := make([]float32, n), make([]float32, rows), make([]float32, rows)
 			dx32, dscale32, dbias32 := make([]float32, n), make([]float32, cols), make([]float32, cols)
 			LayerNorm(p, rows, cols, 1e-2, narrow(x), narrow(scale), narrow(bias), y32, mean32, invstd32)
-			LayerNormGrad(p, rows, cols, narrow(x), narrow(scale), mean32, invstd32, narrow(dy), dx32, dscale32, dbias32, nil)
+			LayerNormGrad(p, rows, cols, narrow(x), narrow(scale), mean32, invstd32, narrow(dy), nil, dx32, dscale32, dbias32, nil)
 			what := fmt.Sprint(name, " ", cols)
 			near(t, what+" y", wide(y32), y, 1e-5)
 			near(t, what+" dx", wide(dx32), dx, 1e-5)
 			near(t, what+" dscale", wide(dscale32), dscale, 1e-5)
 			near(t, what+" dbias", wide(dbias32), dbias, 1e-5)
+			sum := random[float32](n, 5)
+			for i, v := range dx32 {
+				sum[i] += v
+			}
+			LayerNormGrad(p, rows, cols, narrow(x), narrow(scale), mean32, invstd32, narrow(dy), random[float32](n, 5), dx32, nil, nil, nil)
+			near(t, what+" dx and a sum", dx32, sum, 0)
 			for i := range dy { // in place
 				y32[i] = float32(dy[i])
 			}
-			LayerNormGrad(p, rows, cols, narrow(x), narrow(scale), mean32, invstd32, y32, y32, nil, nil, nil)
+			LayerNormGrad(p, rows, cols, narrow(x), narrow(scale), mean32, invstd32, y32, nil, y32, nil, nil, nil)
 			near(t, what+" dx in place", wide(y32), dx, 1e-5)
 		}
 	}

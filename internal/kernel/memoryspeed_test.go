@@ -95,7 +95,7 @@ func memoryFunctions(n int) []memoryFunction {
 		{"Softmax", 2, func(p *Pool) { Softmax(p, rows, cols, 1, z, x) }},
 		{"SoftmaxGrad", 3, func(p *Pool) { SoftmaxGrad(p, rows, cols, 1, z, x, y) }},
 		{"LayerNorm", 2, func(p *Pool) { LayerNorm(p, rows, cols, 1e-5, x, w1, w2, z, m1, m2) }},
-		{"LayerNormGrad", 3, func(p *Pool) { LayerNormGrad(p, rows, cols, x, w1, m1, m2, y, z, w3, w4, nil) }},
+		{"LayerNormGrad", 3, func(p *Pool) { LayerNormGrad(p, rows, cols, x, w1, m1, m2, y, nil, z, w3, w4, nil) }},
 		{"BatchNorm", 2, func(p *Pool) { BatchNorm(p, images, channels, space, 1e-5, x, c1, c2, c1, variance, z) }},
 		{"BatchNormTrain", 2, func(p *Pool) { BatchNormTrain(p, images, channels, space, 1e-5, x, c1, c2, relu, c3, c4, z) }},
 		{"BatchNormGrad", 3, func(p *Pool) {

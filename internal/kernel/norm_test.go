@@ -130,7 +130,7 @@ func TestLayerNorm(t *testing.T) {
 			near(t, name+" float32", wide(y32), want, 1e-5)
 
 			dx, dscale, dbias := make([]float64, n), make([]float64, cols), make([]float64, cols)
-			LayerNormGrad(p, rows, cols, x, scale, mean, invstd, dy, dx, dscale, dbias, nil)
+			LayerNormGrad(p, rows, cols, x, scale, mean, invstd, dy, nil, dx, dscale, dbias, nil)
 			loss := func() float64 {
 				LayerNorm(nil, rows, cols, eps, x, scale, bias, y, nil, nil)
 				return weighted(y, dy)

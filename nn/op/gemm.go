@@ -112,7 +112,7 @@ func gemmProduct(c *Call) product {
 // gemmAbsorb: what normalizes, shifts, adds to or maps the product ends it.
 func gemmAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 	p, t := gemmProduct(c), c.In[0].DType
-	return absorber(t, p.n, ending{affine: true}, func(e ending) engine.Kernel { return gemmEnding(t, p, e) }, nil)
+	return absorber(t, p.n, ending{affine: true, slopes: true}, func(e ending) engine.Kernel { return gemmEnding(t, p, e) }, nil)
 }
 
 func gemmEnding(t DType, p product, e ending) engine.Kernel {

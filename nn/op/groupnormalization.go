@@ -165,7 +165,7 @@ func groupNormBack[T kernel.Float](m groupNorm) engine.Kernel {
 		}
 		if dx := elems[T](out[0]); dx != nil {
 			kernel.ChannelAffine(x.Pool(), m.Images, m.Affine, m.Inner, dy, scale, nil, tmp)
-			kernel.LayerNormGrad(x.Pool(), m.Rows, m.Cols, a, nil, mean, inv, tmp, dx, nil, nil, engine.Scratch[T](x))
+			kernel.LayerNormGrad(x.Pool(), m.Rows, m.Cols, a, nil, mean, inv, tmp, nil, dx, nil, nil, engine.Scratch[T](x))
 		}
 		return nil
 	}

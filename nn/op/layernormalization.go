@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -187,12 +188,28 @@ func layerNormalizationGrad() *Op {
 		},
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			l := c.Config.(layerGrad).Layer
-			return mixedPrecision(c, layerNormBack[float32](l), layerNormBack[float64](l)), nil
+			return mixedPrecision(c, layerNormBack[float32](l, ending{}), layerNormBack[float64](l, ending{})), nil
 		},
+		Absorb: layerNormGradAbsorb,
 	}
 }
 
-func layerNormBack[T kernel.Float](l layer) engine.Kernel {
+// layerNormGradAbsorb: the gradient of what goes around the normalization is added.
+func layerNormGradAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+	l, t := c.Config.(layerGrad).Layer, c.In[0].DType
+	if t != dtype.Float32 && t != dtype.Float64 {
+		return nil
+	}
+	return func(self, next *engine.Core, slot int) *engine.Core {
+		e, ok := ending{}.absorbs(t, 0, self, next, slot)
+		if !ok || !e.adds() {
+			return nil
+		}
+		return &engine.Core{Kernel: perPrecision(t, layerNormBack[float32](l, e), layerNormBack[float64](l, e)), Sides: true}
+	}
+}
+
+func layerNormBack[T kernel.Float](l layer, e ending) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		scratch := engine.Scratch[T](x)
 		a, mean, inv := elems[T](in[0]), elems[T](in[2]), elems[T](in[3])
@@ -201,7 +218,7 @@ func layerNormBack[T kernel.Float](l layer) engine.Kernel {
 			dy = scratch(len(a))
 			clear(dy)
 		}
-		kernel.LayerNormGrad(x.Pool(), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, dx,
+		kernel.LayerNormGrad(x.Pool(), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, finish[T](e, in).Add, dx,
 			elemsAt[T](out, 1), elemsAt[T](out, 2), scratch)
 		dmean, dinv := elemsAt[T](in, 5), elemsAt[T](in, 6)
 		if dx == nil || dmean == nil && dinv == nil {

@@ -87,6 +87,13 @@ func (r pointwiseOp) gradOp() *Op {
 		Domain: Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: Where{"T": Floats}, Attrs: pointwiseGrad{},
 		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient", Link: r.gradLink,
+		Does: func(c *Call) any {
+			p := r.of(c.Config.(pointwiseGrad).Of)
+			if !p.act.HasSlope() {
+				return nil
+			}
+			return &tail{kind: tailSlope, slots: []int{0}, dtype: c.In[0].DType, act: p.act}
+		},
 		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 			if p := r.of(c.Config.(pointwiseGrad).Of); p.act.Kind != kernel.ActRelu {
 				return nil

@@ -23,7 +23,7 @@ func stackAbsorb(t DType, a, b []int, transA, transB bool) func(self, next *engi
 		return nil
 	}
 	matrix := len(a) == 2 && len(b) == 2 // else the columns are not the axis of the channels
-	return absorber(t, s.n, ending{affine: matrix}, func(e ending) engine.Kernel { return stackEnding(t, s, e) }, nil)
+	return absorber(t, s.n, ending{affine: matrix, slopes: true}, func(e ending) engine.Kernel { return stackEnding(t, s, e) }, nil)
 }
 
 func stackEnding(t DType, s stack, e ending) engine.Kernel {

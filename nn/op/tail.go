@@ -20,7 +20,7 @@ type tail struct {
 	dtype    DType
 	channels int               // of the operand; 0: it has no channel axis
 	eps      float64           // of tailNorm
-	act      kernel.Activation // of tailAct; inputs 1 and 2, where present, are the bounds of a clip
+	act      kernel.Activation // of tailAct, whose inputs 1 and 2, where present, are the bounds of a clip, and of tailSlope
 	chain    *chain            // the operator as a chain, nil if it is none; without slots it is no tail
 }
 
@@ -34,12 +34,14 @@ const (
 	tailShift                 // the sum with the other operand, one number for each channel
 	tailAdd                   // the sum with the other operand, of the same shape
 	tailAct                   // a function of each element
+	tailSlope                 // the product with the slope of a function at the elements of input 1
 	tailView                  // the same elements in another shape, at any place
 )
 
 // ending is the tails that a kernel has taken over, in order.
 type ending struct {
 	affine bool // channels can still be scaled and shifted
+	slopes bool // the kernel can multiply by slopes
 	parts  []endPart
 }
 
@@ -69,11 +71,22 @@ func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel, a
 
 // absorbs is e followed by what next does to self, whose output has that many channels, if that is possible.
 func (e ending) absorbs(t DType, channels int, self, next *engine.Core, slot int) (ending, bool) {
-	part, ok := next.Does.(*tail)
-	if !ok || part.dtype != t || !slices.Contains(part.slots, slot) || !e.takes(part, channels) {
+	part := tailOf(next, t)
+	if part == nil || part.dtype != t || !slices.Contains(part.slots, slot) || !e.takes(part, channels) {
 		return e, false
 	}
 	return e.with(part, self.Inputs, next.Inputs, slot), true
+}
+
+// tailOf is what next does to an operand of type t; nil if that is no tail.
+func tailOf(next *engine.Core, t DType) *tail {
+	switch d := next.Does.(type) {
+	case *tail:
+		return d
+	case engine.Addition:
+		return &tail{kind: tailAdd, slots: []int{0, 1}, dtype: t}
+	}
+	return nil
 }
 
 // adds says whether something of the same shape is added.
@@ -93,7 +106,7 @@ func (e ending) takes(t *tail, channels int) bool {
 	if t.kind < tailAdd {
 		return e.affine && last < tailAdd && t.channels == channels
 	}
-	return t.kind > last
+	return t.kind > last && (t.kind != tailSlope || e.slopes)
 }
 
 // with is e followed by t, whose inputs come after the first own ones, without that of slot.
@@ -148,6 +161,8 @@ func finish[T kernel.Float](e ending, in []*tensor.Dense) (r kernel.Epilogue[T])
 					r.Act.Beta = float64(high[0])
 				}
 			}
+		case tailSlope:
+			r.Slope, r.At = p.act, endInput[T](p, in, 1)
 		}
 	}
 	return r
