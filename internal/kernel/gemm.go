@@ -57,6 +57,9 @@ func GemmEpilogue[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a
 		x.b = &columnsT[T]{b, ldb}
 	} else {
 		x.b, x.direct, x.ldb = &columns[T]{b, ldb}, b, ldb
+		if avx512 && single[T]() {
+			x.weightB = 12 // large blocks pack B as they read it
+		}
 	}
 	x.finished(p, e)
 }
