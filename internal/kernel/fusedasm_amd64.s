@@ -7425,6 +7425,10 @@ wideWideExp:
 	JLT               narrowWideExp
 	VMOVUPS           (CX)(BX*1), Z1
 	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z2
+	VCMPPS            $0x16, Z2, Z1, K1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
 	VBROADCASTSS      c42b20000<>+0(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VBROADCASTSS      cc2d00000<>+0(SB), Z2
@@ -7446,10 +7450,15 @@ wideWideExp:
 	VFMADD213PS       Z1, Z3, Z4
 	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
 	VSCALEFPS         Z2, Z4, Z4
+	VMOVAPS.Z         Z4, K1, Z4
 	VMOVUPS           Z4, (CX)(BX*1)
 	VADDPS            Z4, Z5, Z5
 	VMOVUPS           64(CX)(BX*1), Z1
 	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z2
+	VCMPPS            $0x16, Z2, Z1, K1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
 	VBROADCASTSS      c42b20000<>+0(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VBROADCASTSS      cc2d00000<>+0(SB), Z2
@@ -7471,6 +7480,7 @@ wideWideExp:
 	VFMADD213PS       Z1, Z3, Z4
 	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
 	VSCALEFPS         Z2, Z4, Z4
+	VMOVAPS.Z         Z4, K1, Z4
 	VMOVUPS           Z4, 64(CX)(BX*1)
 	VADDPS            Z4, Z6, Z6
 	ADDQ              $0x00000080, BX
@@ -7482,6 +7492,10 @@ narrowWideExp:
 	JLT               restWideExp
 	VMOVUPS           (CX)(BX*1), Z1
 	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z2
+	VCMPPS            $0x16, Z2, Z1, K1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
 	VBROADCASTSS      c42b20000<>+0(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VBROADCASTSS      cc2d00000<>+0(SB), Z2
@@ -7503,6 +7517,7 @@ narrowWideExp:
 	VFMADD213PS       Z1, Z3, Z4
 	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
 	VSCALEFPS         Z2, Z4, Z4
+	VMOVAPS.Z         Z4, K1, Z4
 	VMOVUPS           Z4, (CX)(BX*1)
 	VADDPS            Z4, Z5, Z5
 	ADDQ              $0x00000040, BX
@@ -7517,6 +7532,10 @@ restWideExp:
 	KMOVW             SI, K1
 	VMOVUPS.Z         (CX)(BX*1), K1, Z1
 	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z0
+	VCMPPS            $0x16, Z0, Z1, K2
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z0
+	VMAXPS            Z1, Z0, Z1
 	VBROADCASTSS      c42b20000<>+0(SB), Z0
 	VMINPS            Z1, Z0, Z1
 	VBROADCASTSS      cc2d00000<>+0(SB), Z0
@@ -7538,6 +7557,7 @@ restWideExp:
 	VFMADD213PS       Z1, Z2, Z3
 	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
 	VSCALEFPS         Z0, Z3, Z3
+	VMOVAPS.Z         Z3, K2, Z3
 	VMOVUPS           Z3, K1, (CX)(BX*1)
 	VMOVAPS.Z         Z3, K1, Z3
 	VADDPS            Z3, Z5, Z5
@@ -7716,70 +7736,80 @@ wideExp:
 	JLT          narrowExp
 	VMOVUPS      (CX)(BX*1), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      c42b20000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VMOVUPS      cc2d00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y4
-	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
-	VMULPS       Y3, Y3, Y5
-	VMOVUPS      c39506967<>+0(SB), Y6
-	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
-	VMOVUPS      c3c088908<>+0(SB), Y7
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
-	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
-	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
-	VFMADD213PS  Y7, Y5, Y6
-	VFMADD213PS  Y8, Y5, Y6
-	VFMADD213PS  Y3, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VCMPPS       $0x16, Y4, Y3, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMULPS       Y3, Y3, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y3, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y3
+	VPSUBD       Y3, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y6
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VMOVUPS      Y6, (CX)(BX*1)
-	VADDPS       Y6, Y1, Y1
+	VMULPS       Y3, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VANDPS       Y4, Y7, Y7
+	VMOVUPS      Y7, (CX)(BX*1)
+	VADDPS       Y7, Y1, Y1
 	VMOVUPS      32(CX)(BX*1), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      c42b20000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VMOVUPS      cc2d00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y4
-	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
-	VMULPS       Y3, Y3, Y5
-	VMOVUPS      c39506967<>+0(SB), Y6
-	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
-	VMOVUPS      c3c088908<>+0(SB), Y7
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
-	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
-	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
-	VFMADD213PS  Y7, Y5, Y6
-	VFMADD213PS  Y8, Y5, Y6
-	VFMADD213PS  Y3, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VCMPPS       $0x16, Y4, Y3, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMULPS       Y3, Y3, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y3, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y3
+	VPSUBD       Y3, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y6
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VMOVUPS      Y6, 32(CX)(BX*1)
-	VADDPS       Y6, Y2, Y2
+	VMULPS       Y3, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VANDPS       Y4, Y7, Y7
+	VMOVUPS      Y7, 32(CX)(BX*1)
+	VADDPS       Y7, Y2, Y2
 	ADDQ         $0x00000040, BX
 	SUBQ         $0x00000010, DX
 	JMP          wideExp
@@ -7789,37 +7819,42 @@ narrowExp:
 	JLT          restExp
 	VMOVUPS      (CX)(BX*1), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      c42b20000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VMOVUPS      cc2d00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y4
-	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
-	VMULPS       Y3, Y3, Y5
-	VMOVUPS      c39506967<>+0(SB), Y6
-	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
-	VMOVUPS      c3c088908<>+0(SB), Y7
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
-	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
-	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
-	VFMADD213PS  Y7, Y5, Y6
-	VFMADD213PS  Y8, Y5, Y6
-	VFMADD213PS  Y3, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VCMPPS       $0x16, Y4, Y3, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMULPS       Y3, Y3, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y3, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y3
+	VPSUBD       Y3, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y6
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VMOVUPS      Y6, (CX)(BX*1)
-	VADDPS       Y6, Y1, Y1
+	VMULPS       Y3, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VANDPS       Y4, Y7, Y7
+	VMOVUPS      Y7, (CX)(BX*1)
+	VADDPS       Y7, Y1, Y1
 	ADDQ         $0x00000020, BX
 	SUBQ         $0x08, DX
 	JMP          narrowExp
@@ -7832,38 +7867,43 @@ restExp:
 	VMOVDQU      32(SI)(DX*4), Y3
 	VMASKMOVPS   (CX)(BX*1), Y3, Y4
 	VSUBPS       Y0, Y4, Y4
-	VMOVUPS      c42b20000<>+0(SB), Y0
-	VMINPS       Y4, Y0, Y4
-	VMOVUPS      cc2d00000<>+0(SB), Y0
-	VMAXPS       Y4, Y0, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y0
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y0
-	VSUBPS       c4b400000<>+0(SB), Y0, Y0
-	VFNMADD231PS c3f318000<>+0(SB), Y0, Y4
-	VFNMADD231PS cb95e8083<>+0(SB), Y0, Y4
-	VMULPS       Y4, Y4, Y5
-	VMOVUPS      c39506967<>+0(SB), Y6
-	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y6
-	VMOVUPS      c3c088908<>+0(SB), Y7
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y7
-	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
-	VFMADD213PS  c3f000000<>+0(SB), Y4, Y8
-	VFMADD213PS  Y7, Y5, Y6
-	VFMADD213PS  Y8, Y5, Y6
-	VFMADD213PS  Y4, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y4
-	VPSUBD       Y4, Y0, Y0
+	VMOVUPS      cc2ae0000<>+0(SB), Y0
+	VCMPPS       $0x16, Y0, Y4, Y0
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMOVUPS      cc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y4
+	VMULPS       Y4, Y4, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y4, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y6, Y6
-	VMASKMOVPS   Y6, Y3, (CX)(BX*1)
-	VANDPS       Y3, Y6, Y6
-	VADDPS       Y6, Y1, Y1
+	VMULPS       Y4, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VANDPS       Y0, Y7, Y7
+	VMASKMOVPS   Y7, Y3, (CX)(BX*1)
+	VANDPS       Y3, Y7, Y7
+	VADDPS       Y7, Y1, Y1
 
 endExp:
 	VADDPS       Y2, Y1, Y1
@@ -7924,6 +7964,16 @@ DATA cff800000<>+20(SB)/4, $0xff800000
 DATA cff800000<>+24(SB)/4, $0xff800000
 DATA cff800000<>+28(SB)/4, $0xff800000
 GLOBL cff800000<>(SB), RODATA|NOPTR, $32
+
+DATA cc2ae0000<>+0(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+4(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+8(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+12(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+16(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+20(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+24(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+28(SB)/4, $0xc2ae0000
+GLOBL cc2ae0000<>(SB), RODATA|NOPTR, $32
 
 // func softmaxRowGradV(n int, dst *float32, dy *float32, y *float32, scale *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3

@@ -49,7 +49,7 @@ func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 
 func softmaxRow[T Float](dst, x []T) { softmaxScaledRow(dst, x, nil, 1) }
 
-// softmaxScaledRow is softmaxRow of scale*x + mask; mask may be nil.
+// softmaxScaledRow is softmaxRow of scale*x + mask; mask may be nil. Assembly takes e⁻⁸⁷ and less for 0.
 func softmaxScaledRow[T Float](dst, x, mask []T, scale T) {
 	if simd && f32(dst, x) {
 		s, first := float32(scale), (*float32)(nil)
