@@ -47,6 +47,9 @@ func (g *Graph) Edit(f func(*Edit)) error {
 	if err := g.edited("edit"); err != nil {
 		return err
 	}
+	if f == nil {
+		return &Error{Stage: "edit", Err: errNoFunction}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e, err := g.attempt(f)
@@ -56,6 +59,8 @@ func (g *Graph) Edit(f func(*Edit)) error {
 	g.commit(e.log)
 	return nil
 }
+
+var errNoFunction = errors.New("the function is nil")
 
 // errOver sticks to an edit that has come to its end.
 var errOver = &Error{Stage: "edit", Err: errors.New("the edit is over: begin another")}
@@ -426,13 +431,14 @@ func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node 
 	if e.err != nil {
 		return nil
 	}
-	if c == nil || c.Op() == nil {
-		e.Failf("an operator is nil")
+	c, err := op.Complete(c)
+	if err != nil {
+		e.fail(err)
 		return nil
 	}
 	o := c.Op()
 	label = e.g.label(label)
-	n := &Node{name: label, domain: o.Domain, opType: o.Name, op: o, config: op.Fill(c), in: slices.Clone(in), graph: e.g, fresh: true}
+	n := &Node{name: label, domain: o.Domain, opType: o.Name, op: o, config: c, in: slices.Clone(in), graph: e.g, fresh: true}
 	if err := e.available(n); err != nil {
 		e.fail(err)
 		return nil

@@ -13,6 +13,9 @@ import (
 // of a and those of b. Names of b that a has, too, get a number behind them. Both graphs stay as
 // they are. Operator-set versions must agree; of metadata that both have, a's stays.
 func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
+	if a == nil || b == nil {
+		return nil, joinError(errors.New("a graph is nil"))
+	}
 	if len(connect) == 0 {
 		return nil, joinError(errors.New("nothing is connected"))
 	}

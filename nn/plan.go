@@ -23,6 +23,9 @@ func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
 	if err := g.edited("plan"); err != nil {
 		return nil, err
 	}
+	if f == nil {
+		return nil, &Error{Stage: "plan", Err: errNoFunction}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e, err := g.attempt(f)
@@ -35,6 +38,9 @@ func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
 
 // Apply makes the change. The graph must not have been edited since the plan was made.
 func (p *Plan) Apply() error {
+	if p == nil {
+		return &Error{Stage: "plan", Err: errors.New("there is no plan")}
+	}
 	if err := p.g.edited("plan"); err != nil {
 		return err
 	}

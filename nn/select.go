@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Selector chooses nodes.
+// Selector chooses nodes; nil chooses none.
 type Selector func(*Node) bool
 
 func all(sel []Selector, n *Node) bool {
 	for _, s := range sel {
-		if !s(n) {
+		if s == nil || !s(n) {
 			return false
 		}
 	}
@@ -64,13 +64,13 @@ func Ops(types ...string) Selector {
 }
 
 // Not selects what s does not.
-func Not(s Selector) Selector { return func(n *Node) bool { return !s(n) } }
+func Not(s Selector) Selector { return func(n *Node) bool { return s == nil || !s(n) } }
 
 // Any selects what one of the selectors does.
 func Any(sel ...Selector) Selector {
 	return func(n *Node) bool {
 		for _, s := range sel {
-			if s(n) {
+			if s != nil && s(n) {
 				return true
 			}
 		}

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -67,6 +68,9 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error)
 		r.loss = o.Loss
 		r.want = append(append([]*Value(nil), o.Want...), o.Loss)
 		for _, p := range params {
+			if p == nil {
+				return nil, &Error{Stage: "gradient", Err: errors.New("a parameter is nil")}
+			}
 			r.wrt = append(r.wrt, p.value)
 		}
 	}

@@ -212,11 +212,15 @@ func (e *Edit) Configure(n *Node, c op.Config) {
 	if !e.has(n) {
 		return
 	}
+	c, err := op.Complete(c)
+	if err != nil {
+		e.fail(err)
+		return
+	}
 	if c.Op() != n.op {
 		e.Failf("node %s is a %s, the attributes are those of %s", n.Label(), n.opType, c.Op().Name)
 		return
 	}
-	c = op.Fill(c)
 	if err := op.Available(n.op.Version(e.g.opset(n.domain)), c); err != nil {
 		e.fail(located("edit", n, err))
 		return

@@ -48,6 +48,9 @@ func TraceNodes(out ...*gorgonia.Node) (*Graph, error) { return Tracer{}.Nodes(o
 
 // Trace is the package's Trace with the tracer's rules.
 func (tr Tracer) Trace(f Expr, inputs ...string) (*Graph, error) {
+	if f == nil {
+		return nil, &Error{Stage: "trace", Err: errNoFunction}
+	}
 	ports := make([]port, len(inputs))
 	for i, s := range inputs {
 		name, t, err := op.ParseInput(s)

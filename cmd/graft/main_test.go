@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -47,6 +48,23 @@ func files(t *testing.T) string {
 	must(onnxio.WriteFile(filepath.Join(dir, "pic.png"), func(w io.Writer) error { return png.Encode(w, pic) }))
 	x := dtype.New(dtype.Float32, 1, 1, 28, 28)
 	must(onnxio.WriteFile(filepath.Join(dir, "x.npy"), func(w io.Writer) error { return onnxio.WriteNPY(w, x) }))
+
+	must(onnxio.WriteFile(filepath.Join(dir, "two.npz"), func(w io.Writer) error {
+		z := zip.NewWriter(w)
+		for _, name := range []string{"image", "other"} {
+			part, err := z.Create(name + ".npy")
+			if err == nil {
+				err = onnxio.WriteNPY(part, x)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return z.Close()
+	}))
+	odd := nn.New("odd")
+	must(odd.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("a=b", "float32[1,1,28,28]"))) }))
+	must(onnxio.Save(filepath.Join(dir, "odd.onnx"), odd))
 
 	g := nn.New("double")
 	must(g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N]"))) }))
@@ -97,6 +115,9 @@ func TestCommands(t *testing.T) {
 		{in("run", "DIR/digits.onnx", "--input", "image=DIR/x.npy", "--input", "DIR/x.npy"), nil, `image has a value already`},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/pic.png", "--preset", "odd"), nil, `preset "odd" is unknown`},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/none.pb"), nil, "input image: open"},
+		{in("run", "DIR/digits.onnx", "--input", "DIR/two.npz"), []string{"scores float32[1,10] ["}, ""},
+		{in("run", "DIR/odd.onnx", "--input", "a=b=DIR/x.npy"), []string{"y float32[1,1,28,28] ["}, ""},
+		{in("run", "DIR/odd.onnx", "--input", "a=b=DIR/two.npz"), nil, "two.npz has no array of that name, but image, other"},
 		{in("verify", "DIR/suite/good"), []string{"ok   suite/good", "1 of 1 cases hold"}, ""},
 		{in("verify", "DIR"), []string{"FAIL suite/bad", "ok   suite/good", "1 of 2 cases hold"}, "failed"},
 		{in("verify", "--dump", "DIR/dump", "DIR/suite"), []string{"ok   good"}, "failed"},

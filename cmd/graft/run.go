@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -31,7 +33,7 @@ func newRun() *cobra.Command {
 		Use:   "run MODEL",
 		Short: "Run a model on files and show or store what comes out",
 		Long: `Each --input names an input and a file with its value: an array (.npy), a serialized tensor (.pb),
-or a picture (.png, .jpg, .gif, …) where the input looks like one, [N, channels, height, width] or
+one of several arrays by the input's name (.npz), or a picture (.png, .jpg, .gif, …) where the input looks like one, [N, channels, height, width] or
 [N, height, width, channels]. With a single input the name may be left out.
 
 A picture is prepared as the model's metadata say, or else by --preset: imagenet (the default for
@@ -66,10 +68,11 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 	}
 	feed := nn.Feed{}
 	for _, s := range r.inputs {
-		name, file, ok := strings.Cut(s, "=")
-		if !ok && len(g.Inputs()) == 1 {
+		name, file, ok := cutInput(g, s)
+		switch {
+		case !ok && len(g.Inputs()) == 1:
 			name, file = g.Inputs()[0].Name(), s
-		} else if !ok {
+		case !ok:
 			return fmt.Errorf("--input %s: want NAME=FILE, the model has the inputs %v", s, ports(g.Inputs()))
 		}
 		v, err := g.Value(name)
@@ -105,6 +108,16 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 	return r.classes(w, g, out)
 }
 
+// cutInput takes NAME=FILE apart. Where there are several "=", the name is the longest that is an input's.
+func cutInput(g *nn.Graph, s string) (name, file string, ok bool) {
+	for i := strings.LastIndex(s, "="); i >= 0; i = strings.LastIndex(s[:i], "=") {
+		if slices.ContainsFunc(g.Inputs(), func(v *nn.Value) bool { return v.Name() == s[:i] }) {
+			return s[:i], s[i+1:], true
+		}
+	}
+	return strings.Cut(s, "=")
+}
+
 // read makes a value of a file, by its extension.
 func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
@@ -115,6 +128,8 @@ func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
 		}
 		defer f.Close()
 		return onnxio.ReadNPY(f)
+	case ".npz":
+		return fromArchive(file, v.Name())
 	case ".pb":
 		f, err := os.Open(file)
 		if err != nil {
@@ -129,6 +144,22 @@ func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
 		return nil, err
 	}
 	return p.Open(file)
+}
+
+// fromArchive is the array of an .npz file that has the name of an input, or the only one.
+func fromArchive(file, name string) (value, error) {
+	all, err := data.Arrays(file)
+	if err != nil {
+		return nil, err
+	}
+	if x := all[name]; x != nil {
+		return x, nil
+	}
+	names := slices.Sorted(maps.Keys(all))
+	if len(names) != 1 {
+		return nil, fmt.Errorf("%s has no array of that name, but %s", file, strings.Join(names, ", "))
+	}
+	return all[names[0]], nil
 }
 
 func kindOf(t op.Type) onnxio.Kind {

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,7 +25,10 @@ func Apply1(c Config, in ...*gorgonia.Node) (*gorgonia.Node, error) {
 
 // ApplyN is Apply for an operator with n outputs.
 func ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	c = Fill(c)
+	c, err := Complete(c)
+	if err != nil {
+		return nil, &Error{Err: err}
+	}
 	types := make([]Type, len(in))
 	var g *gorgonia.ExprGraph
 	for i, x := range in {
@@ -32,6 +36,9 @@ func ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
 			types[i] = NodeType(x)
 			g = x.Graph()
 		}
+	}
+	if g == nil {
+		return nil, &Error{Op: c.Op().String(), Err: errors.New("has no input to tell the expression graph by")}
 	}
 	call := NewCall(c, types...)
 	call.Outputs = n

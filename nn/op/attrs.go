@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -169,18 +170,39 @@ type Attr struct {
 	Value any // int64, float32, string, []int64, []float32, []string, dtype.Value, Body, Type
 }
 
-// Fill puts the defaults into the zero fields of a configuration that a program wrote.
+// Fill is Complete for a configuration that the program's author knows to be one: it panics where
+// Complete has an error.
 func Fill(c Config) Config {
-	o := c.Op()
-	if o.Attrs == nil {
-		return o
+	full, err := Complete(c)
+	if err != nil {
+		panic("op: " + err.Error())
 	}
-	if p, ok := c.(Plain); ok {
+	return full
+}
+
+// Complete puts the defaults into the zero fields of a configuration that a program wrote. A Plain
+// without an operator, or whose operator has required attributes, is an error.
+func Complete(c Config) (Config, error) {
+	if c == nil {
+		return nil, errors.New("an operator is nil")
+	}
+	o, p := c.Op(), Plain("")
+	if name, ok := c.(Plain); ok {
+		p = name
+	}
+	switch {
+	case o == nil && p != "":
+		return nil, fmt.Errorf("there is no operator %q", string(p))
+	case o == nil:
+		return nil, errors.New("an operator is nil")
+	case o.Attrs == nil:
+		return o, nil
+	case p != "":
 		cfg, err := o.Decode(o.Latest(), nil)
 		if err != nil {
-			panic(fmt.Sprintf("op: %s has required attributes", string(p)))
+			return nil, fmt.Errorf("%s has required attributes: give its configuration", string(p))
 		}
-		return cfg
+		return cfg, nil
 	}
 	if c == Config(o) {
 		c = o.Attrs
@@ -192,7 +214,7 @@ func Fill(c Config) Config {
 			setDefault(v.Field(f.index), f)
 		}
 	}
-	return v.Interface().(Config)
+	return v.Interface().(Config), nil
 }
 
 func setDefault(v reflect.Value, f field) {

@@ -105,8 +105,8 @@ func (o *Op) Op() *Op { return o }
 // Plain names an operator of the standard domain used with default attributes: e.Node(op.Relu, x).
 type Plain string
 
-// Op looks the operator up.
-func (p Plain) Op() *Op { return standard("", string(p)) }
+// Op looks the operator up; nil: there is none of that name.
+func (p Plain) Op() *Op { return Standard().Find("", string(p)) }
 
 // Body is a subgraph attribute (If, Loop, Scan) as its operator sees it; nn implements it.
 type Body interface {

@@ -47,7 +47,7 @@ func (s Set) With(ops ...*Op) (Set, error) {
 		n.ops = map[setKey]*Op{}
 	}
 	for _, o := range ops {
-		if o.Name == "" {
+		if o == nil || o.Name == "" {
 			return s, fmt.Errorf("an operator has no name")
 		}
 		if err := Validate(o); err != nil {
