@@ -1,0 +1,127 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+)
+
+// A run that is cancelled in the middle of an epoch and resumed ends with the bytes of one that
+// was not.
+func TestResumeIsExact(t *testing.T) {
+	fit, val := blobs(150, 1), blobs(40, 2)
+	config := train.Config{
+		Epochs: 4, Batch: 16, Accumulate: 2, Seed: 3, EMA: 0.9, Rule: optim.Adam{LR: 0.02}, Schedule: optim.Cosine{},
+		ClipNorm: 1, Keep: 2, Monitor: "accuracy", Plateau: &optim.Plateau{Patience: 1},
+	}
+	whole := small(t)
+	config.Dir = t.TempDir()
+	want, err := train.Fit(context.Background(), whole, quiet(config), fit, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"last.onnx", "last.state", "best.onnx", "history.csv", "curves.png"} {
+		if _, err := os.Stat(filepath.Join(config.Dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if kept, _ := filepath.Glob(filepath.Join(config.Dir, "epoch-*.onnx")); len(kept) != 2 {
+		t.Errorf("kept %v, want 2 models", kept)
+	}
+	config.Dir, config.Resume = t.TempDir(), true
+	g := small(t)
+	for _, stop := range []int{3, 8, 9, 14, 1 << 30} {
+		ctx, cancel := context.WithCancel(context.Background())
+		n := 0
+		config.Log = func(e train.Event) {
+			if e.Kind == train.Stepped {
+				if n++; n == stop {
+					cancel()
+				}
+			}
+		}
+		g = small(t)
+		tr, err := train.New(g, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tr.Fit(ctx, fit, val)
+		cancel()
+		if stop < 1<<30 {
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("stopped at %d: %v", stop, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d epochs, want %d", len(got), len(want))
+		}
+		for i := range got {
+			a, b := got[i], want[i]
+			a.Seconds, b.Seconds = 0, 0
+			if x, y := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b); x != y {
+				t.Errorf("resumed: %s\n  whole: %s", x, y)
+			}
+		}
+	}
+	same(t, "resumed", weights(whole), weights(g))
+	h, err := train.Fit(context.Background(), g, quiet(config), fit, val)
+	if err != nil || len(h) != 4 {
+		t.Errorf("a run that is complete goes on: %d epochs, %v", len(h), err)
+	}
+}
+
+// A checkpoint of something else is refused, and nothing has changed.
+func TestResumeRefuses(t *testing.T) {
+	c := train.Config{Dir: t.TempDir(), Rule: optim.SGD{Momentum: 0.9}}
+	if _, err := train.Fit(context.Background(), small(t), quiet(c), blobs(64, 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	other := c
+	other.Rule = optim.Adam{}
+	head := small(t)
+	if err := head.Edit(func(e *nn.Edit) { e.SetData(e.Value("w1"), dtype.New(dtype.Float64, 8, 4)) }); err == nil {
+		t.Fatal("a weight of another type is no error")
+	}
+	wide := nn.New("wide")
+	if err := wide.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,4]")
+		e.Output("y", e.Node(op.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 3, 4)).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		g    *nn.Graph
+		c    train.Config
+		want string
+	}{
+		{small(t), other, "optimizer/exp_avg/w1: is not in"},
+		{wide, c, "input param/w1: want float32[3,4], got float32[8,4]"},
+	} {
+		before := weights(x.g)
+		if _, err := train.New(x.g, x.c); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("error %v, want %s", err, x.want)
+		}
+		same(t, "refused", before, weights(x.g))
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, "last.state"), []byte("rubbish, more than eight bytes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.New(small(t), c); err == nil || !strings.Contains(err.Error(), "is no state file") {
+		t.Errorf("rubbish: %v", err)
+	}
+}
