@@ -451,7 +451,7 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 }
 
 // passesOn names the operators behind which a parameter is still the same parameter.
-var passesOn = map[string]bool{"Identity": true, "Transpose": true, "Reshape": true, "Unsqueeze": true, "Squeeze": true, "Concat": true, "Slice": true, "Cast": true}
+var passesOn = map[string]bool{"Identity": true, "Transpose": true, "Reshape": true, "Unsqueeze": true, "Squeeze": true, "Concat": true, "Slice": true, "Cast": true, "Expand": true, "Tile": true}
 
 // Trainable says whether training changes the parameter.
 func (p *Param) Trainable() bool { return !p.Frozen && p.Role() == Weight }

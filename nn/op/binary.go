@@ -55,8 +55,11 @@ func (r binary) op() *Op {
 	case "Mul":
 		o.Does = func(c *Call) any { return operandTail(c, tailScale) }
 	}
-	if r.name == "Add" || r.name == "Mul" { // biases behind a MatMul, scales behind a decomposed normalization
+	switch r.name {
+	case "Add", "Mul": // biases behind a MatMul, scales behind a decomposed normalization
 		o.In = "A T weight, B T weight"
+	case "Div": // weights divided by their norm
+		o.In = "A T weight, B T"
 	}
 	if r.free {
 		o.In, o.Where = "X T, Y T1", Where{"T": r.types, "T1": Numeric}

@@ -21,7 +21,7 @@ func einsum() *Op {
 	return &Op{
 		Name: "Einsum", Since: []int{12},
 		Doc: "Sums products of tensors over the labels that the output lacks.",
-		In:  "Inputs* T", Out: "Output T", Where: Where{"T": Numeric}, Attrs: EinsumConfig{},
+		In:  "Inputs* T weight", Out: "Output T", Where: Where{"T": Numeric}, Attrs: EinsumConfig{},
 		Infer: func(c *Call) ([]Type, error) {
 			e, err := parseEquation(c)
 			if err != nil {

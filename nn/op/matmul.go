@@ -9,7 +9,7 @@ func matMul() *Op {
 	return &Op{
 		Name: "MatMul", Since: []int{1, 9, 13},
 		Doc: "Matrix product over the last two axes, the others broadcast.",
-		In:  "A T, B T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
+		In:  "A T weight, B T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
 		Infer: inferMatMul, Kernel: matMulKernel, Absorb: matMulAbsorb, Grad: matMulGrad, Couple: coupleMatMul, Rows: matMulRows,
 		Cost: func(c *Call) (int64, int64) {
 			a := c.In[0].Shape
