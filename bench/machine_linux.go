@@ -7,31 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/graft-ml/graft/internal/kernel"
 	"golang.org/x/sys/unix"
 )
-
-// pin puts the threads of the pool on processors of their own: some kernels put two threads of a
-// short parallel region on one. The peers are pinned by their scripts. With one thread everything
-// stays on one processor.
-func pin(threads int) {
-	if threads == 1 {
-		tasks, _ := os.ReadDir("/proc/self/task")
-		for _, t := range tasks {
-			if id, err := strconv.Atoi(t.Name()); err == nil {
-				pinThread(id, 0)
-			}
-		}
-		return
-	}
-	kernel.Default().Run(threads, func(_, i int) { pinThread(unix.Gettid(), i) })
-}
-
-func pinThread(id, processor int) {
-	var set unix.CPUSet
-	set.Set(processor)
-	_ = unix.SchedSetaffinity(id, &set) // without it the figures are noisier, not wrong
-}
 
 // memory is the largest resident size so far, in MB.
 func memory() float64 {

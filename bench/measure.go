@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graft-ml/graft/bench/pin"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -50,7 +51,7 @@ func measure(name string, threads int, o options) (*result, error) {
 	runtime.GOMAXPROCS(threads)
 	r := &result{Framework: "graft", Case: name, Threads: threads, Bare: memory()}
 	wake()
-	pin(threads)
+	pin.Threads(kernel.Default())
 	r.Base = memory()
 	ctx := context.Background()
 	all, own := processorSeconds()
@@ -151,6 +152,7 @@ func trainer(g *nn.Graph, s *sample) (*train.Trainer, error) {
 
 // timed is the median of f's time and the mean of its processor time in milliseconds, after a warm-up.
 func timed(o options, f func(i int) error) (wall, cpu float64, err error) {
+	several := kernel.Default().Threads() > 1
 	start := time.Now()
 	for n := 0; n < 3 || time.Since(start) < 500*time.Millisecond && n < 50; n++ {
 		if err := f(n); err != nil {
@@ -160,6 +162,9 @@ func timed(o options, f func(i int) error) (wall, cpu float64, err error) {
 	var list []float64
 	_, before := processorSeconds() // not in the loop: what it reads pushes the network's data out of the caches
 	for start = time.Now(); len(list) < 5 || len(list) < o.reps && time.Since(start) < o.budget; {
+		if several {
+			pin.Threads(kernel.Default())
+		}
 		at := time.Now()
 		if err := f(len(list)); err != nil {
 			return 0, 0, err

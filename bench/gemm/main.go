@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/graft-ml/graft/bench/pin"
 	"github.com/graft-ml/graft/internal/kernel"
 	"golang.org/x/sys/unix"
 )
@@ -24,9 +25,6 @@ func main() {
 	flag.Parse()
 	runtime.LockOSThread()
 	pool := kernel.NewPool(*threads)
-	if *threads > 1 {
-		pool.Run(*threads, func(_, i int) { pin(i) })
-	}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		var m, k, n, ta, tb int
 		if _, err := fmt.Sscan(in.Text(), &m, &k, &n, &ta, &tb); err != nil {
@@ -48,6 +46,9 @@ func rate(p *kernel.Pool, m, k, n int, ta, tb bool, each time.Duration) float64 
 	}
 	best := int64(1 << 62)
 	for start := time.Now(); time.Since(start) < each; {
+		if p.Threads() > 1 {
+			pin.Threads(p)
+		}
 		from := clock(p.Threads())
 		kernel.Gemm(p, ta, tb, m, n, k, 1, a, lda, b, ldb, 0, c, n)
 		best = min(best, clock(p.Threads())-from)
@@ -64,13 +65,6 @@ func clock(threads int) int64 {
 	}
 	_ = unix.ClockGettime(id, &t)
 	return t.Nano()
-}
-
-// pin keeps the calling thread on one processor, as OpenMP is told to do with the peers' threads.
-func pin(processor int) {
-	var set unix.CPUSet
-	set.Set(processor)
-	_ = unix.SchedSetaffinity(0, &set) // without it the figures are noisier, not wrong
 }
 
 func fill(n int) []float32 {

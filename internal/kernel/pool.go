@@ -145,6 +145,28 @@ func (p *Pool) Run(n int, f func(worker, i int)) {
 	runtime.KeepAlive(p) // or the workers would be stopped under way
 }
 
+// Each calls f once on each thread, on all of them at the same time.
+func (p *Pool) Each(f func(worker int)) {
+	if p == nil || p.threads == 1 {
+		f(0)
+		return
+	}
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	if p.closed.Load() {
+		f(0)
+		return
+	}
+	var there atomic.Int32
+	p.loop(p.threads, func(worker, _ int) {
+		there.Add(1)
+		for spins := 1; int(there.Load()) < p.threads; spins++ {
+			relax(spins)
+		}
+		f(worker)
+	})
+}
+
 // loop runs one parallel loop; the caller holds busy.
 func (c *crew) loop(n int, f func(worker, i int)) {
 	c.f = f

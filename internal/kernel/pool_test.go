@@ -3,6 +3,7 @@ package kernel
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -36,6 +37,20 @@ func TestPoolSharesWork(t *testing.T) {
 				others.Done()
 			}
 		})
+	}
+}
+
+func TestPoolEachReachesAllThreads(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	for range 100 {
+		var calls [3]atomic.Int32
+		p.Each(func(worker int) { calls[worker].Add(1) })
+		for w := range calls {
+			if n := calls[w].Load(); n != 1 {
+				t.Fatalf("worker %d was called %d times", w, n)
+			}
+		}
 	}
 }
 
