@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Single operators, and chains of cheap ones, on a tensor of a quarter of a million numbers: graft, PyTorch and ONNX Runtime, in turn.
 
-    go build -o /tmp/operators ./bench/operators
-    python3 bench/operators/compare.py /tmp/operators [--ort FOLDER] [--threads 1] [--only WORD,WORD]
+    go build -o operators.bin ./bench/operators
+    python3 bench/operators/compare.py ./operators.bin [--ort FOLDER] [--threads 1] [--only WORD,WORD]
 
 Milliseconds of a run, and of a run with the gradient by the input: the least of some tries. Behind each
 operator the mean over all elements is taken, so that nobody copies results. Slowest first.

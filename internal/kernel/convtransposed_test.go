@@ -42,6 +42,7 @@ func testTransposed[T Float](t *testing.T, tol float64) {
 }
 
 func TestConvTransposed(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testTransposed[float32](t, 1e-4) })
+	// Winograd's sums are right to 1e-4 of their size, of which shift and addend take a part away.
+	t.Run("float32", func(t *testing.T) { testTransposed[float32](t, 2e-4) })
 	t.Run("float64", func(t *testing.T) { testTransposed[float64](t, 1e-12) })
 }
