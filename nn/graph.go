@@ -429,7 +429,9 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 		case op.State:
 			return Statistic
 		case op.Weight:
-			role = Weight
+			if n.weighs(i) {
+				role = Weight
+			}
 		}
 	}
 	if passesOn[n.opType] && seen == nil {

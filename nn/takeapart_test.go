@@ -196,3 +196,30 @@ func TestGradientLostInLoop(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestSequenceMapNeedsValues has a body whose shapes depend on what it computes.
+func TestSequenceMapNeedsValues(t *testing.T) {
+	node := func(e *nn.Edit, c op.Config, in ...*nn.Value) *nn.Value { return e.Node(c, in...).Out(0) }
+	body := bodyOf(t, func(e *nn.Edit) {
+		where := node(e, op.Plain("NonZero"), e.Input("a", "float32[K]"))
+		e.Output("b", node(e, op.FlattenConfig{}, node(e, op.CastConfig{To: dtype.Float32}, where)))
+	})
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		s := node(e, op.SplitToSequenceConfig{}, e.Input("x", "float32[4]"), e.Const("two", dtype.Scalar(int64(2))))
+		e.Output("y", node(e, op.ConcatFromSequenceConfig{Axis: 1}, node(e, op.SequenceMapConfig{Body: body}, s)))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	x, err := dtype.FromSlice([]float32{0, 2, 3, 4}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := g.Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := dtype.Slice[float32](out[0]); !slices.Equal(got, []float32{1, 0, 1}) {
+		t.Errorf("%v, want 1, 0, 1", got)
+	}
+}

@@ -8,7 +8,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// TestTrainableSlots has a parameter on either side of a product, and spread or divided by its norm before it is used.
+// TestTrainableSlots has a parameter on either side of a product, and spread or divided by its norm before it is used;
+// what positions are multiplied with, and a numerator, stay constants.
 func TestTrainableSlots(t *testing.T) {
 	shape, err := dtype.FromSlice([]int64{4, 4}, 2)
 	if err != nil {
@@ -26,6 +27,11 @@ func TestTrainableSlots(t *testing.T) {
 		"Div": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			return node(e, op.Plain("Sub"), x, node(e, op.Plain("Div"), p, node(e, op.Plain("ReduceL2"), p)))
 		},
+		"angles": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			places := node(e, op.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]"))
+			return node(e, op.Plain("Mul"), x, node(e, op.Plain("Cos"), node(e, op.Plain("MatMul"), p, places)))
+		},
+		"ratio": func(e *nn.Edit, x, p *nn.Value) *nn.Value { return node(e, op.Plain("Div"), p, x) },
 	} {
 		g := nn.New(name)
 		if err := g.Edit(func(e *nn.Edit) {
@@ -38,7 +44,7 @@ func TestTrainableSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !p.Param().Trainable() {
+		if constant := name == "angles" || name == "ratio"; p.Param().Trainable() == constant {
 			t.Errorf("%s: the parameter is %v", name, p.Param().Role())
 		}
 	}

@@ -314,3 +314,11 @@ func BenchmarkLSTM(b *testing.B) {
 		})
 	}
 }
+
+func TestRecurrentEmptyBatch(t *testing.T) {
+	for _, c := range cells {
+		s := &RNNShape{Seq: 2, Input: 3, Hidden: 4}
+		d := &RNNData[float64]{W: make([]float64, c.gates*12), R: make([]float64, c.gates*16)}
+		c.run(nil, s, d, nil)
+	}
+}

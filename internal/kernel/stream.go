@@ -16,6 +16,9 @@ const streamRows = 4
 // takes some of them through the whole sequence, without meeting the others; where they are too few
 // for that, the threads meet in each step.
 func eachStream(p *Pool, s *RNNShape, f func(b stream)) {
+	if s.Batch == 0 {
+		return
+	}
 	if s.Batch < streamRows*p.Threads() {
 		f(stream{s, p, 0, s.Batch})
 		return

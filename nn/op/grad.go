@@ -26,7 +26,7 @@ func (o *expr) DiffWRT(n int) []bool {
 }
 
 // withoutGradient says that no gradient by such inputs is computed.
-func (r Role) withoutGradient() bool { return r == State || r == Shape || r == Fixed }
+func (r Role) withoutGradient() bool { return r == State || r == Shape || r == Given || r == Fixed }
 
 func differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 

@@ -22,7 +22,7 @@ func (MaxRoiPoolConfig) Op() *Op { return standard("", "MaxRoiPool") }
 func maxRoiPool() *Op {
 	return &Op{
 		Name: "MaxRoiPool", Since: []int{1, 22}, Doc: "Maxima over the cells of regions of images.",
-		In: "X T, rois T", Out: "Y T", Where: Where{"T": Floats}, Attrs: MaxRoiPoolConfig{},
+		In: "X T, rois T given", Out: "Y T", Where: Where{"T": Floats}, Attrs: MaxRoiPoolConfig{},
 		Infer: func(c *Call) ([]Type, error) {
 			s := c.Config.(MaxRoiPoolConfig).Shape
 			if len(s) != 2 || s[0] < 1 || s[1] < 1 || s[0] > maxExtent || s[1] > maxExtent {

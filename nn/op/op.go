@@ -141,6 +141,7 @@ const (
 	Weight      // a float initializer here is trained by default
 	State       // running statistics: changed by their own rule, never trained
 	Shape       // shapes depend on the value
+	Given       // a float that is taken as given, as if computed outside of the network: nothing flows back to it
 	Fixed       // a float that is taken as it is: there is no gradient by it, though the derivative is not zero
 )
 
@@ -157,7 +158,7 @@ type Slot struct {
 
 // Slots lists formal inputs or outputs in one line: "X T, W T weight, B? T weight, rest* T".
 // Each is a name (? optional, * variadic), a type variable or an element type, and for inputs a
-// role: weight, state, shape or fixed.
+// role: weight, state, shape, given or fixed.
 type Slots string
 
 // slotLists remembers the lines that were taken apart: every walk asks at every node.
@@ -192,7 +193,7 @@ func (s Slots) parse() []Slot {
 			slot.Name, slot.Variadic = n, true
 		}
 		if len(f) == 3 {
-			role, ok := map[string]Role{"weight": Weight, "state": State, "shape": Shape, "fixed": Fixed, "data": Data}[f[2]]
+			role, ok := map[string]Role{"weight": Weight, "state": State, "shape": Shape, "given": Given, "fixed": Fixed, "data": Data}[f[2]]
 			if !ok {
 				panic(fmt.Sprintf("op: slot %q: no role %q", item, f[2]))
 			}

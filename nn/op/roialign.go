@@ -26,7 +26,7 @@ func (RoiAlignConfig) Op() *Op { return standard("", "RoiAlign") }
 func roiAlign() *Op {
 	return &Op{
 		Name: "RoiAlign", Since: []int{10, 16, 22}, Doc: "Pools regions of images to one size, sampling between the pixels.",
-		In: "X T1, rois T1 fixed, batch_indices int64", Out: "Y T1", Where: Where{"T1": Floats}, Attrs: RoiAlignConfig{},
+		In: "X T1, rois T1 given, batch_indices int64", Out: "Y T1", Where: Where{"T1": Floats}, Attrs: RoiAlignConfig{},
 		Check: func(c *Call) error {
 			cfg := c.Config.(RoiAlignConfig)
 			switch {

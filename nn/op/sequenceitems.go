@@ -157,7 +157,9 @@ func mapItems(c *Call, in []Item) ([]Item, error) {
 			types[j] = x.Type
 		}
 		res, err := body.Lower(nodes[0].Graph(), nodes, types, make([]Known, len(in)), c.Train)
-		if err != nil {
+		if _, needs := Needs(err); needs {
+			return nil, ErrWhole // the body runs by itself, on values
+		} else if err != nil {
 			return nil, err
 		}
 		if len(res) < len(out) {
