@@ -97,6 +97,7 @@ func TestFunctionsFloat32(t *testing.T) {
 		{"erf", Erf[float32], math.Erf, -5, 5, 3},
 		{"log", Log[float32], math.Log, 0, 10, 2},
 		{"sqrt", Sqrt[float32], math.Sqrt, 0, 1e6, 0.5001},
+		{"atan", Atan[float32], math.Atan, -20, 20, 3},
 	}
 	for _, c := range cases {
 		const n = 200_001

@@ -124,6 +124,31 @@ func sinV(n int, dst *float32, a *float32)
 //go:noescape
 func cosV(n int, dst *float32, a *float32)
 
+// atanV: dst[i] = atan(a[i]).
+//
+//go:noescape
+func atanV(n int, dst *float32, a *float32)
+
+// powVV: dst[i] = a[i] to the power of b[i].
+//
+//go:noescape
+func powVV(n int, dst *float32, a *float32, b *float32)
+
+// powVS: dst[i] = a[i] to the power of s[0].
+//
+//go:noescape
+func powVS(n int, dst *float32, a *float32, s *float32)
+
+// fmodVV: dst[i] = a[i] - q*b[i] with q the whole part of a[i]/b[i], NaN from |q| = 2²² on.
+//
+//go:noescape
+func fmodVV(n int, dst *float32, a *float32, b *float32)
+
+// fmodVS: dst[i] = a[i] - q*s[0] with q the whole part of a[i]/s[0], NaN from |q| = 2²² on.
+//
+//go:noescape
+func fmodVS(n int, dst *float32, a *float32, s *float32)
+
 // lstmStep: c[i] = sigmoid(f)*c[i] + sigmoid(i)*tanh(g), h[i] = sigmoid(o)*tanh(c[i]) for n units, whose gates i, o, f and g are the sums of gates, stride elements apart, and bias, n apart.
 //
 //go:noescape

@@ -52,6 +52,16 @@ func sinV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
 func cosV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
+func atanV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func powVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
+
+func powVS(n int, dst *float32, a *float32, s *float32) { panic(noAssembly) }
+
+func fmodVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
+
+func fmodVS(n int, dst *float32, a *float32, s *float32) { panic(noAssembly) }
+
 func lstmStep(n int, stride int, gates *float32, bias *float32, c *float32, h *float32) {
 	panic(noAssembly)
 }

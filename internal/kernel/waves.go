@@ -35,6 +35,9 @@ func Cos[T Float](p *Pool, dst, x []T) {
 	unary(p, dst, x, cosInto)
 }
 
+// Atan computes dst[i] = atan(x[i]), in float32 to 3 units in the last place. dst may be x.
+func Atan[T Float](p *Pool, dst, x []T) { vectors(p, dst, x, atanV, math.Atan) }
+
 // EqualMask computes 1 where a[i] = b[i], else 0. dst may be a or b.
 func EqualMask[T Float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]

@@ -1,8 +1,6 @@
 package op
 
 import (
-	"math"
-
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
@@ -89,6 +87,13 @@ func cosGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
 	kernel.Scale(nil, -1, dx, t)
 }
 
+// atanGradBlock is dy/(1+x²).
+func atanGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Mul(nil, t, x, x)
+	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
+	kernel.Div(nil, dx, dy, t)
+}
+
 // softsignBlock is x/(1+|x|).
 func softsignBlock[T kernel.Float](dst, x, t, _ []T) {
 	kernel.Abs(nil, t, x)
@@ -108,64 +113,4 @@ func rampBlock[T kernel.Float](a, b T) func(dst, x, t, u []T) {
 		affine(dst, x, a, b)
 		clamp(dst, dst, 0, 1)
 	}
-}
-
-// powScalar knows the exponents that networks use; false: it does not know b.
-func powScalar[T kernel.Float](dst, a []T, b T) bool {
-	switch b {
-	case 2:
-		kernel.Mul(nil, dst, a, a)
-	case 0.5:
-		kernel.Sqrt(nil, dst, a)
-	case -1:
-		kernel.BinaryScalar(nil, kernel.OpRDiv, dst, a, 1)
-	case 3:
-		for i, v := range a {
-			dst[i] = v * v * v
-		}
-	case 1:
-		copy(dst, a)
-	default:
-		return quarterPower(dst, a, b)
-	}
-	return true
-}
-
-// quarterPower is the power by b if that is a multiple of 1/4 between −4 and 4; false if not.
-func quarterPower[T kernel.Float](dst, a []T, b T) bool {
-	quarters := int(math.Abs(float64(4 * b)))
-	if quarters > 16 || T(quarters) != max(4*b, -4*b) {
-		return false
-	}
-	for i, v := range a {
-		if !(v > 0) { // roots have rules of their own there
-			dst[i] = T(math.Pow(float64(v), float64(b)))
-			continue
-		}
-		p := T(1)
-		for range quarters / 4 {
-			p *= v
-		}
-		root := T(math.Sqrt(float64(v)))
-		if quarters&2 != 0 {
-			p *= root
-		}
-		if quarters&1 != 0 {
-			p *= T(math.Sqrt(float64(root)))
-		}
-		if b < 0 {
-			p = 1 / p
-		}
-		dst[i] = p
-	}
-	return true
-}
-
-// powByBaseScalar is b·a^(b−1) for the same exponents.
-func powByBaseScalar[T kernel.Float](dst, a []T, b T) bool {
-	if b == 0 || !powScalar(dst, a, b-1) {
-		return false
-	}
-	kernel.Scale(nil, b, dst, dst)
-	return true
 }

@@ -1,8 +1,6 @@
 package op
 
 import (
-	"math"
-
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -133,24 +131,7 @@ func pow() *Op {
 
 func powRow() binary {
 	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, types: Numeric, attrs: PowConfig{}, free: true,
-		f: power, i: powerInt, u: powerUint, s32: powScalar[float32], s64: powScalar[float64], grad: powGrad}
-}
-
-// power knows the exponents that networks use.
-func power(a, b float64) float64 {
-	switch b {
-	case 2:
-		return a * a
-	case 3:
-		return a * a * a
-	case 0.5:
-		if a >= 0 {
-			return math.Sqrt(a)
-		}
-	case 1:
-		return a
-	}
-	return math.Pow(a, b)
+		v32: powVectors[float32](), v64: powVectors[float64](), i: powerInt, u: powerUint, grad: powGrad}
 }
 
 func powerInt(a, b int64) int64 {
@@ -215,18 +196,8 @@ func (r binary) convertingKernel(c *Call, w *walk) (engine.Kernel, error) {
 // powFactors are the derivatives of a^b by a and by b, as operators of lowerings.
 func powFactors() []*Op {
 	rows := []binary{
-		{name: "PowByBase", s32: powByBaseScalar[float32], s64: powByBaseScalar[float64], f: func(a, b float64) float64 {
-			if b == 0 {
-				return 0
-			}
-			return b * power(a, b-1)
-		}},
-		{name: "PowByExponent", f: func(a, b float64) float64 {
-			if a == 0 && b >= 0 {
-				return 0
-			}
-			return power(a, b) * math.Log(a)
-		}},
+		{name: "PowByBase", v32: powByBase[float32](), v64: powByBase[float64]()},
+		{name: "PowByExponent", v32: powByExponent[float32](), v64: powByExponent[float64]()},
 	}
 	var list []*Op
 	for _, r := range rows {

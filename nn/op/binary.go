@@ -19,11 +19,11 @@ type binary struct {
 	// Results of the operands' type.
 	kern *kernel.BinaryOp // fast floats
 	f    func(a, b float64) float64
-	i    func(a, b int64) int64                 // integers; the result wraps
-	u    func(a, b uint64) uint64               // unsigned integers; nil: i
-	b    func(a, b bool) bool                   // on bools; the result is bool
-	s32  func(dst, a []float32, b float32) bool // a fast way for some scalars b, or false
-	s64  func(dst, a []float64, b float64) bool
+	i    func(a, b int64) int64   // integers; the result wraps
+	u    func(a, b uint64) uint64 // unsigned integers; nil: i
+	b    func(a, b bool) bool     // on bools; the result is bool
+	v32  pair[float32, float32]   // rows of floats, where set instead of f
+	v64  pair[float64, float64]
 
 	// Results that are bool.
 	relation relation // what it compares
@@ -213,15 +213,26 @@ func (r binary) floatKernel(t DType, w *walk) engine.Kernel {
 	case r.kern != nil:
 		return perPrecision(t, fastKernel[float32](w, *r.kern), fastKernel[float64](w, *r.kern))
 	}
-	return perPrecision(t, pairKernel(w, 16, r.pairs32()), pairKernel(w, 16, withScalars(pairOf(r.f), r.s64)))
+	return perPrecision(t, pairKernel(w, 16, r.pairs32()), pairKernel(w, 16, r.pairs64()))
 }
 
 // pairs32 are the row functions for float32.
 func (r binary) pairs32() pair[float32, float32] {
-	if r.kern != nil {
+	switch {
+	case r.kern != nil:
 		return fastPair[float32](*r.kern)
+	case r.v32.vv != nil:
+		return r.v32
 	}
-	return withScalars(pairOf(func(a, b float32) float32 { return float32(r.f(float64(a), float64(b))) }), r.s32)
+	return pairOf(func(a, b float32) float32 { return float32(r.f(float64(a), float64(b))) })
+}
+
+// pairs64 are those for float64 of what has none in package kernel.
+func (r binary) pairs64() pair[float64, float64] {
+	if r.v64.vv != nil {
+		return r.v64
+	}
+	return pairOf(r.f)
 }
 
 func (r binary) integerKernel(c *Call, t DType, w *walk) (engine.Kernel, error) {
@@ -300,20 +311,6 @@ func pairOf[T, R any](f func(a, b T) R) pair[T, R] {
 			}
 		},
 	}
-}
-
-// withScalars tries fast first where the second operand is a single element.
-func withScalars[T any](p pair[T, T], fast func(dst, a []T, b T) bool) pair[T, T] {
-	if fast == nil {
-		return p
-	}
-	slow := p.vs
-	p.vs = func(dst, a []T, b T) {
-		if !fast(dst, a, b) {
-			slow(dst, a, b)
-		}
-	}
-	return p
 }
 
 // fastKernel is o by the functions of package kernel. Where an operand has one number for each row of the other, as

@@ -20,7 +20,7 @@ func mod() *Op {
 	rule := func(fmod bool) binary {
 		r := binary{name: "Mod", types: Numeric, noZero: true, f: floorMod, i: floorModInt, u: func(a, b uint64) uint64 { return a % b }}
 		if fmod {
-			r.f, r.i = math.Mod, func(a, b int64) int64 { return a % b }
+			r.v32, r.v64, r.i = fmodVectors[float32](), fmodVectors[float64](), func(a, b int64) int64 { return a % b }
 		}
 		return r
 	}

@@ -28,6 +28,7 @@ func main() {
 		bentLines()
 		steps()
 		waves()
+		powers()
 		lstm()
 		layerRows()
 		softmaxes()

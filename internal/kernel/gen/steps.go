@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 )
@@ -42,10 +44,38 @@ func roundTo(direction uint64, x vec) {
 	}
 }
 
-// waves makes sine and cosine.
+// waves makes sine, cosine and arc tangent.
 func waves() {
 	loop{name: "sinV", doc: "dst[i] = sin(a[i]) for |a[i]| up to 2²²", arrays: "a", vectors: 1, f: of(func(x vec) vec { return wave(x, 0) })}.write()
 	loop{name: "cosV", doc: "dst[i] = cos(a[i]) for |a[i]| up to 2²²", arrays: "a", vectors: 1, f: of(func(x vec) vec { return wave(x, 1) })}.write()
+	loop{name: "atanV", doc: "dst[i] = atan(a[i])", arrays: "a", vectors: 1, f: of(arcTangent)}.write()
+}
+
+// arcTangent is, of the size t of x, atan(t), π/4 + atan((t-1)/(t+1)) or π/2 + atan(-1/t), so that what is left is
+// below tan(π/8); there it is a polynomial of the Cephes library.
+func arcTangent(x vec) vec {
+	sign, t := signAndSize(x)
+	one, angle := constant(1), cleared(1)[0]
+	above, below := vector(), constant(1)
+	VMOVAPS(t, above)
+	middle, large := compare(t, greater, constant(math.Tan(math.Pi/8))), compare(t, greater, constant(math.Tan(3*math.Pi/8)))
+	part := vector()
+	VSUBPS(one, t, part)
+	blend(middle, part, above)
+	blend(middle, constant(math.Pi/4), angle)
+	VADDPS(one, t, part)
+	blend(middle, part, below)
+	blend(large, constant(-1), above)
+	blend(large, t, below)
+	blend(large, constant(math.Pi/2), angle)
+	VDIVPS(below, above, above)
+	z := squared(above)
+	r := horner(z, 8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1)
+	VMULPS(z, r, r)
+	VFMADD213PS(above, above, r)
+	VADDPS(angle, r, r)
+	orV(sign, r, r)
+	return r
 }
 
 // wave is sin(x + ahead·π/2); it spoils x. With n = round(x/(π/2)), sine and cosine of the rest are

@@ -1,0 +1,120 @@
+package kernel
+
+import "math"
+
+// Pow computes dst[i] = a[i] to the power of b[i] with the special cases of math.Pow, in float32 to 1 unit in the last
+// place. dst may be a or b.
+func Pow[T Float](p *Pool, dst, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	p.Range(len(dst), functionGrain, func(lo, hi int) { powInto(dst[lo:hi], a[lo:hi], b[lo:hi]) })
+}
+
+// PowScalar computes dst[i] = a[i] to the power of b, as exactly as Pow. dst may be a.
+func PowScalar[T Float](p *Pool, dst, a []T, b T) {
+	unary(p, dst, a, func(dst, a []T) { powScalarInto(dst, a, b) })
+}
+
+// Fmod computes the remainder of a[i]/b[i], which has the sign of a[i], exactly. dst may be a or b.
+func Fmod[T Float](p *Pool, dst, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	p.Range(len(dst), functionGrain, func(lo, hi int) { fmodInto(dst[lo:hi], a[lo:hi], b[lo:hi]) })
+}
+
+// FmodScalar computes the remainder of a[i]/b as Fmod does. dst may be a.
+func FmodScalar[T Float](p *Pool, dst, a []T, b T) {
+	unary(p, dst, a, func(dst, a []T) { fmodScalarInto(dst, a, b) })
+}
+
+// The functions below work on one thread; dst may be an operand.
+
+func powInto[T Float](dst, a, b []T) {
+	if simd && f32(dst, a) {
+		powVV(len(dst), &as32(dst)[0], &as32(a)[0], &as32(b)[0])
+		return
+	}
+	for i, v := range a {
+		dst[i] = T(math.Pow(float64(v), float64(b[i])))
+	}
+}
+
+func powScalarInto[T Float](dst, a []T, b T) {
+	if simd && f32(dst, a) {
+		s := float32(b)
+		powVS(len(dst), &as32(dst)[0], &as32(a)[0], &s)
+		return
+	}
+	quarters := int(math.Abs(float64(4 * b)))
+	if quarters > 16 || T(quarters) != max(4*b, -4*b) {
+		for i, v := range a {
+			dst[i] = T(math.Pow(float64(v), float64(b)))
+		}
+		return
+	}
+	for i, v := range a {
+		dst[i] = quarterPower(v, b, quarters)
+	}
+}
+
+// quarterPower is v to the power of b, a multiple of 1/4 between -4 and 4: of quarters/4 or its negative.
+func quarterPower[T Float](v, b T, quarters int) T {
+	if !(v > 0) { // roots have rules of their own there
+		return T(math.Pow(float64(v), float64(b)))
+	}
+	p := T(1)
+	for range quarters / 4 {
+		p *= v
+	}
+	root := T(math.Sqrt(float64(v)))
+	if quarters&2 != 0 {
+		p *= root
+	}
+	if quarters&1 != 0 {
+		p *= T(math.Sqrt(float64(root)))
+	}
+	if b < 0 {
+		p = 1 / p
+	}
+	return p
+}
+
+func fmodInto[T Float](dst, a, b []T) {
+	if simd && f32(dst, a) {
+		remaindersInto(dst, a, func(t []T, lo int) {
+			fmodVV(len(t), &as32(t)[0], &as32(a)[lo], &as32(b)[lo])
+		}, func(i int) T { return b[i] })
+		return
+	}
+	for i, v := range a {
+		dst[i] = T(math.Mod(float64(v), float64(b[i])))
+	}
+}
+
+func fmodScalarInto[T Float](dst, a []T, b T) {
+	if simd && f32(dst, a) {
+		s := float32(b)
+		remaindersInto(dst, a, func(t []T, lo int) {
+			fmodVS(len(t), &as32(t)[0], &as32(a)[lo], &s)
+		}, func(int) T { return b })
+		return
+	}
+	for i, v := range a {
+		dst[i] = T(math.Mod(float64(v), float64(b)))
+	}
+}
+
+// remaindersInto takes remainders of blocks from the assembly, which leaves NaN where it does not apply.
+func remaindersInto[T Float](dst, a []T, assembly func(t []T, lo int), b func(i int) T) {
+	var buffer [smoothBlock]T
+	for lo := 0; lo < len(dst); lo += smoothBlock {
+		t := buffer[:min(len(dst)-lo, smoothBlock)]
+		assembly(t, lo)
+		if s := sum(t); s != s {
+			for i, v := range t {
+				if v != v {
+					t[i] = T(math.Mod(float64(a[lo+i]), float64(b(lo+i))))
+				}
+			}
+		}
+		copy(dst[lo:], t)
+	}
+}
