@@ -99,6 +99,17 @@ var convShapes = []*ConvShape{
 	convolution(2, 3, 3, 3, []int{70, 301}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
 	convolution(9, 20, 20, 20, []int{6, 5}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
 	convolution(1, 2, 4, 2, []int{19, 23}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{2, 2}),
+	convolution(2, 3, 11, 1, []int{35, 50}, []int{16, 16}, []int{16, 16}, []int{1, 1}, []int{0, 0}), // patches, and points behind the last
+	convolution(3, 3, 9, 1, []int{20, 24}, []int{4, 4}, []int{4, 4}, []int{1, 1}, []int{0, 0}),
+	convolution(2, 9, 12, 1, []int{17, 40}, []int{5, 5}, []int{3, 3}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 3, 12, 1, []int{39, 61}, []int{11, 11}, []int{4, 4}, []int{1, 1}, []int{2, 2}),
+	convolution(2, 1, 20, 1, []int{403}, []int{10}, []int{5}, []int{1}, []int{0}),
+	convolution(1, 2, 9, 1, []int{500}, []int{30}, []int{7}, []int{1}, []int{3}),
+	convolution(2, 6, 4, 2, []int{9, 26}, []int{1, 2}, []int{1, 3}, []int{1, 1}, []int{0, 1}), // points that nothing reaches
+	convolution(2, 2, 8, 1, []int{25, 9}, []int{3, 3}, []int{3, 1}, []int{1, 1}, []int{0, 1}),
+	convolution(1, 2, 4, 1, []int{7, 9, 31}, []int{3, 2, 4}, []int{2, 1, 3}, []int{1, 1, 1}, []int{1, 0, 2}),
+	convolution(1, 3, 4, 1, []int{2, 3}, []int{2, 2}, []int{5, 5}, []int{1, 1}, []int{0, 0}), // fewer phases than strides
+	convolution(2, 4, 6, 1, []int{24, 28}, []int{3, 3}, []int{2, 3}, []int{2, 2}, []int{2, 1}),
 	{N: 1, C: 2, OC: 3, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{8, 5}, PadBegin: []int{3, 0}, PadEnd: []int{1, 1}},
 }
 

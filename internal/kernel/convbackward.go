@@ -18,6 +18,14 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 		return
 	}
 	phases := g.phases()
+	if has(convGroup) && single[T]() && (g.cg > 1 || g.groups == 1 && g.og > 1) && len(dy) > 0 {
+		if g.stride.size() > 1 {
+			dataLines(p, &g, dy, w, dx, scratch)
+		} else {
+			directPhase(p, &g, &phases[0], dy, w, dx, scratch)
+		}
+		return
+	}
 	for i := range phases {
 		if len(phases[i].taps) == 0 || len(dy) == 0 {
 			clear(dx) // points that no kernel point reaches
@@ -31,14 +39,12 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 	case depthDirect[T]() && g.cg == 1 && g.og == 1:
 		depthBackwardData(p, &g, phases, dy, w, dx, scratch)
 		return
-	case g.cg == 1 && (!has(convGroup) || !single[T]() || g.groups > 1):
+	case g.cg == 1:
 		depthwiseBackwardData(p, &g, phases, dy, w, dx)
 		return
 	}
 	for i := range phases {
-		if ph := &phases[i]; len(ph.taps) > 0 && has(convGroup) && single[T]() {
-			directPhase(p, &g, ph, dy, w, dx, scratch)
-		} else if len(ph.taps) > 0 {
+		if ph := &phases[i]; len(ph.taps) > 0 {
 			backwardPhase(p, &g, ph, dy, w, dx, scratch)
 		}
 	}

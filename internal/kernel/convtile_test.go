@@ -122,7 +122,7 @@ func same(t *testing.T, what string, got, want []float32, tol float64) {
 func TestPickAndStretch(t *testing.T) {
 	const planes, rows = 3, 2
 	for n := 1; n < 40; n++ {
-		for _, step := range []int{1, 2, 3} {
+		for _, step := range []int{1, 2, 3, 4, 16} {
 			row := (n-1)*step + 1 // nothing behind the last
 			for _, gap := range []int{0, 5} {
 				plane := rows*(row+gap) + 2*gap
@@ -144,5 +144,24 @@ func TestPickAndStretch(t *testing.T) {
 		}
 		stretch(planes, rows, n, src, got)
 		same(t, fmt.Sprint("stretch ", n), got, want, 0)
+	}
+}
+
+// Phases that take turns are where they belong, and nothing else is written.
+func TestWeave(t *testing.T) {
+	const channels, ld = 3, 48
+	for phases := 1; phases <= 10; phases++ {
+		src := unusual(random[float32](phases*channels*ld+8, 1))
+		for count := 1; count <= min(ld, 40)*phases; count += 1 + count/17 {
+			ldy := count + 9
+			got, want := random[float32](channels*ldy, 2), random[float32](channels*ldy, 2)
+			for c := range channels {
+				for i := range count {
+					want[c*ldy+i] = src[(i%phases*channels+c)*ld+i/phases]
+				}
+			}
+			weave(channels, phases, count, src, ld, got, ldy)
+			same(t, fmt.Sprint("weave ", phases, count), got, want, 0)
+		}
 	}
 }

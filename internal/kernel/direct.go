@@ -25,6 +25,8 @@ type direct[T Float] struct {
 	add             []T
 	clip            *[2]T
 	act             Activation // after everything else
+	lines           *lines     // if set, it is a gradient of a convolution with strides: phases of the grid points make up the
+	rows            triple     // rows of a plane of this size
 }
 
 const (
@@ -37,12 +39,18 @@ const (
 // panels is how many panels of weights a group has.
 func (d *direct[T]) panels() int { return cdiv(d.outputs, tileRows) }
 
-func (d *direct[T]) k() int { return d.inputs * len(d.taps) }
+// k is how many products make an output; in a panel of weights there are so many times tileRows for each phase.
+func (d *direct[T]) k() int {
+	if d.lines != nil {
+		return d.inputs * d.lines.sums
+	}
+	return d.inputs * len(d.taps)
+}
 
 // flatten makes a plane a row where the kernel is a single point that reads the output's own place, so that it is as good
 // as one.
 func (d *direct[T]) flatten() {
-	if len(d.taps) > 1 || d.taps[0] != (triple{}) || d.stride != (triple{1, 1, 1}) || d.in != d.grid ||
+	if d.lines != nil || len(d.taps) > 1 || d.taps[0] != (triple{}) || d.stride != (triple{1, 1, 1}) || d.in != d.grid ||
 		d.step != (triple{d.grid[1] * d.grid[2], d.grid[2], 1}) {
 		return
 	}
@@ -120,10 +128,14 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	if d.a == nil {
 		panel = len(s.off) * tileRows
 	}
-	buffer := borrow[T](maxTile + panel + size)
+	room := maxTile
+	if d.lines != nil {
+		room *= len(d.lines.all[0].phases)
+	}
+	buffer := borrow[T](room + panel + size)
 	defer giveBack(buffer)
 	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
-	t, a, b := (*buffer)[:maxTile], (*buffer)[maxTile:][:panel], (*buffer)[maxTile+panel:][:size]
+	t, a, b := (*buffer)[:room], (*buffer)[room:][:panel], (*buffer)[room+panel:][:size]
 	if s.inPlace {
 		b = from[(at.z*d.in[1]+at.y)*d.in[2]+at.x:]
 	} else {
@@ -131,6 +143,10 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 		load(l, from, source{at.images, d.inputs, d.groups * d.inputs * space, space, at.z, at.y, at.x}, b)
 	}
 	w.plan(l, at, 3*tileLanes(), d.step, d.imageY, s.inPlace)
+	if d.lines != nil {
+		d.sweepLines(s, w, at, group, p0, p1, a, b, t)
+		return
+	}
 	d.sweep(s, w, at, group, p0, p1, 0, len(w.start)-1, a, b, t)
 	d.activate(at, group, p0, p1)
 }

@@ -43,9 +43,13 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int) {
 		s.pieces = d.n * s.cuts.size()
 	}
 	s.off = s.off[:0]
-	for c := range d.inputs {
-		for _, t := range l.taps {
-			s.off = append(s.off, int32(c*channel+t))
+	if d.lines != nil {
+		s.off = d.lines.offsets(d.inputs, channel, l.taps, s.off)
+	} else {
+		for c := range d.inputs {
+			for _, t := range l.taps {
+				s.off = append(s.off, int32(c*channel+t))
+			}
 		}
 	}
 	n := len(s.off)

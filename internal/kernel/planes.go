@@ -198,6 +198,10 @@ func pick[T Float](planes, rows, n int, src []T, srcPlane, srcRow, step int, dst
 		move(planes, rows, n, &as32(src)[0], srcPlane*4, srcRow*4, &as32(dst)[0], dstPlane*4, dstRow*4)
 		return
 	}
+	if single[T]() && simd {
+		everyNth(planes, rows, n, &as32(src)[0], srcPlane*4, srcRow*4, &as32(dst)[0], dstPlane*4, dstRow*4, step*4)
+		return
+	}
 	for p := range planes {
 		for r := range rows {
 			s, d := src[p*srcPlane+r*srcRow:], dst[p*dstPlane+r*dstRow:][:n]

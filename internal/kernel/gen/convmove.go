@@ -13,9 +13,9 @@ import (
 const rowsAhead = 8
 
 // eachPlaneRow is the frame of a function that goes through the rows of planes. body gets places in a
-// row of src and dst, which it may move, and the distance of the rows of src.
-func eachPlaneRow(name, what string, body func(s, d, srcRow reg.GPVirtual)) {
-	TEXT(name, NOSPLIT, "func(planes, rows, n int, src *float32, srcPlane, srcRow int, dst *float32, dstPlane, dstRow int)")
+// row of src and dst, which it may move, and the distance of the rows of src. The function has more parameters if told so.
+func eachPlaneRow(name, more, what string, body func(s, d, srcRow reg.GPVirtual)) {
+	TEXT(name, NOSPLIT, "func(planes, rows, n int, src *float32, srcPlane, srcRow int, dst *float32, dstPlane, dstRow int"+more+")")
 	Doc(name + " copies " + what + " of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.")
 	Pragma("noescape")
 	planes := Load(Param("planes"), GP64())
@@ -45,7 +45,7 @@ func eachPlaneRow(name, what string, body func(s, d, srcRow reg.GPVirtual)) {
 }
 
 func movePlanes() {
-	eachPlaneRow("movePlanes", "n floats", func(s, d, srcRow reg.GPVirtual) {
+	eachPlaneRow("movePlanes", "", "n floats", func(s, d, srcRow reg.GPVirtual) {
 		var x [4]reg.VecVirtual
 		for i := range x {
 			x[i] = YMM()
@@ -84,7 +84,7 @@ func movePlanes() {
 // and their second half is loaded from one float earlier, so that nothing behind the row is read.
 func everyOther() {
 	const evens, evensThenOdds = 0x88, 0xd8
-	eachPlaneRow("everyOther", "the floats 0, 2, … 2*(n-1)", func(s, d, srcRow reg.GPVirtual) {
+	eachPlaneRow("everyOther", "", "the floats 0, 2, … 2*(n-1)", func(s, d, srcRow reg.GPVirtual) {
 		x, y, n := YMM(), YMM(), GP64()
 		eight := func(second int, choice uint8) {
 			VMOVUPS(Mem{Base: s}, x)

@@ -11,7 +11,7 @@ import (
 )
 
 // part selects another file to write than that of the general kernels.
-var part = flag.String("part", "", "empty, blocks, conv, depth, fused, norm, pool or winograd")
+var part = flag.String("part", "", "empty, blocks, conv, depth, fused, norm, pool, strides or winograd")
 
 func main() {
 	flag.Parse()
@@ -63,6 +63,12 @@ func main() {
 		pools()
 		Generate()
 		portable("poolasm_portable.go", "!amd64 || purego")
+		return
+	}
+	if *part == "strides" {
+		strides()
+		Generate()
+		portable("stridesasm_portable.go", "!amd64 || purego")
 		return
 	}
 	if *part == "winograd" {
