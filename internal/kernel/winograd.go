@@ -82,9 +82,14 @@ func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 		w.in.transform(w.winogradTile, lo, hi, 0, cdiv(k, winogradLanes), v, room)
 		for s := 0; s < strips; s += 2 {
 			n := min(2, strips-s)
+			place := func(q, s int) int { return w.weightPoint[q]*point + s*k*winogradLanes }
 			for q := range w.points() {
-				right := u[w.weightPoint[q]*point+s*k*winogradLanes:]
-				pointProduct(false, n, (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false)
+				at, next := place(q, s), place(0, s+n)
+				if q+1 < w.points() {
+					next = place(q+1, s)
+				}
+				right := u[at:]
+				pointProduct(false, n, (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false, [2]int{v.point, next - at})
 			}
 			w.store(worker, lo, hi, s, n, m, room)
 		}
@@ -121,7 +126,7 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 			}
 			for q := range w.points() {
 				right := u[w.weightPoint[q]*point:]
-				pointProduct(false, strips, tiles, kc, v.v[q*v.point+from:], v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0)
+				pointProduct(false, strips, tiles, kc, v.v[q*v.point+from:], v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
 			}
 		}
 		w.store(worker, 0, rows, 2*i, strips, m, room)

@@ -8969,22 +8969,22 @@ next:
 	VZEROUPPER
 	RET
 
-// func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, AVX512F
-TEXT ·winogradRowsWide12x32(SB), NOSPLIT, $0-80
+// func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradRowsWide12x32(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
-	MOVQ b2+40(FP), R10
-	MOVQ b+32(FP), R9
-	SUBQ R9, R10
+	MOVQ nextA+80(FP), R9
+	MOVQ nextB+88(FP), R10
+	MOVQ b2+40(FP), R8
+	MOVQ b+32(FP), DI
+	SUBQ DI, R8
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R11
 	LEAQ   (CX)(CX*2), R14
 	LEAQ   (R11)(R14*1), R12
@@ -9014,12 +9014,31 @@ block:
 	VPXORQ Z24, Z24, Z24
 	VPXORQ Z12, Z12, Z12
 	VPXORQ Z25, Z25, Z25
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
+	LEAQ         (R11)(R9*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(CX*1)
+	PREFETCHT0   (R15)(CX*2)
+	LEAQ         (R12)(R9*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(CX*1)
+	PREFETCHT0   (R15)(CX*2)
+	LEAQ         (R13)(R9*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(CX*1)
+	PREFETCHT0   (R15)(CX*2)
+	LEAQ         (R14)(R9*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(CX*1)
+	PREFETCHT0   (R15)(CX*2)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	LEAQ         (DI)(R10*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(R8*1)
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -9056,9 +9075,12 @@ loop4:
 	VBROADCASTSS (R14)(CX*2), Z26
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	LEAQ         (DI)(R10*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(R8*1)
 	VBROADCASTSS 4(R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -9095,9 +9117,12 @@ loop4:
 	VBROADCASTSS 4(R14)(CX*2), Z26
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	LEAQ         (DI)(R10*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(R8*1)
 	VBROADCASTSS 8(R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -9134,9 +9159,12 @@ loop4:
 	VBROADCASTSS 8(R14)(CX*2), Z26
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	LEAQ         (DI)(R10*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(R8*1)
 	VBROADCASTSS 12(R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -9173,21 +9201,24 @@ loop4:
 	VBROADCASTSS 12(R14)(CX*2), Z26
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
 	ADDQ         $0x10, R14
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	LEAQ         (DI)(R10*1), R15
+	PREFETCHT0   (R15)
+	PREFETCHT0   (R15)(R8*1)
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -9224,95 +9255,96 @@ loop1:
 	VBROADCASTSS (R14)(CX*2), Z26
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
 	ADDQ         $0x04, R14
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R11
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	VADDPS 64(R9), Z14, Z14
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	VADDPS 64(R9), Z15, Z15
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	VADDPS 64(R9), Z16, Z16
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	VADDPS 64(R9), Z17, Z17
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	VADDPS 64(R9), Z18, Z18
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	VADDPS 64(R9), Z19, Z19
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	VADDPS 64(R9), Z20, Z20
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	VADDPS 64(R9), Z21, Z21
-	ADDQ   SI, R9
-	VADDPS (R9), Z9, Z9
-	VADDPS 64(R9), Z22, Z22
-	ADDQ   SI, R9
-	VADDPS (R9), Z10, Z10
-	VADDPS 64(R9), Z23, Z23
-	ADDQ   SI, R9
-	VADDPS (R9), Z11, Z11
-	VADDPS 64(R9), Z24, Z24
-	ADDQ   SI, R9
-	VADDPS (R9), Z12, Z12
-	VADDPS 64(R9), Z25, Z25
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	VADDPS 64(DI), Z14, Z14
+	ADDQ   R11, DI
+	VADDPS (DI), Z2, Z2
+	VADDPS 64(DI), Z15, Z15
+	ADDQ   R11, DI
+	VADDPS (DI), Z3, Z3
+	VADDPS 64(DI), Z16, Z16
+	ADDQ   R11, DI
+	VADDPS (DI), Z4, Z4
+	VADDPS 64(DI), Z17, Z17
+	ADDQ   R11, DI
+	VADDPS (DI), Z5, Z5
+	VADDPS 64(DI), Z18, Z18
+	ADDQ   R11, DI
+	VADDPS (DI), Z6, Z6
+	VADDPS 64(DI), Z19, Z19
+	ADDQ   R11, DI
+	VADDPS (DI), Z7, Z7
+	VADDPS 64(DI), Z20, Z20
+	ADDQ   R11, DI
+	VADDPS (DI), Z8, Z8
+	VADDPS 64(DI), Z21, Z21
+	ADDQ   R11, DI
+	VADDPS (DI), Z9, Z9
+	VADDPS 64(DI), Z22, Z22
+	ADDQ   R11, DI
+	VADDPS (DI), Z10, Z10
+	VADDPS 64(DI), Z23, Z23
+	ADDQ   R11, DI
+	VADDPS (DI), Z11, Z11
+	VADDPS 64(DI), Z24, Z24
+	ADDQ   R11, DI
+	VADDPS (DI), Z12, Z12
+	VADDPS 64(DI), Z25, Z25
+	ADDQ   R11, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	VMOVUPS Z14, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	VMOVUPS Z15, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z16, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z17, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	VMOVUPS Z18, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	VMOVUPS Z19, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z20, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z21, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z9, (R9)
-	VMOVUPS Z22, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z10, (R9)
-	VMOVUPS Z23, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z11, (R9)
-	VMOVUPS Z24, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z25, 64(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z14, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z16, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z5, (DI)
+	VMOVUPS Z18, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z7, (DI)
+	VMOVUPS Z20, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z21, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z9, (DI)
+	VMOVUPS Z22, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z23, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z11, (DI)
+	VMOVUPS Z24, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z25, 64(DI)
+	ADDQ    R11, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
@@ -9325,24 +9357,24 @@ store:
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, AVX512F
-TEXT ·winogradRowsWide12x16(SB), NOSPLIT, $0-80
+// func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradRowsWide12x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	LEAQ   (CX)(CX*2), R13
 	LEAQ   (R10)(R13*1), R11
@@ -9360,11 +9392,29 @@ block:
 	VPXORQ Z10, Z10, Z10
 	VPXORQ Z11, Z11, Z11
 	VPXORQ Z12, Z12, Z12
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
+	LEAQ         (R10)(R8*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(CX*1)
+	PREFETCHT0   (R14)(CX*2)
+	LEAQ         (R11)(R8*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(CX*1)
+	PREFETCHT0   (R14)(CX*2)
+	LEAQ         (R12)(R8*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(CX*1)
+	PREFETCHT0   (R14)(CX*2)
+	LEAQ         (R13)(R8*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(CX*1)
+	PREFETCHT0   (R14)(CX*2)
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R14
+	PREFETCHT0   (R14)
 	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS (R10)(CX*1), Z13
@@ -9389,8 +9439,10 @@ loop4:
 	VFMADD231PS  Z0, Z13, Z11
 	VBROADCASTSS (R13)(CX*2), Z13
 	VFMADD231PS  Z0, Z13, Z12
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R14
+	PREFETCHT0   (R14)
 	VBROADCASTSS 4(R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 4(R10)(CX*1), Z13
@@ -9415,8 +9467,10 @@ loop4:
 	VFMADD231PS  Z0, Z13, Z11
 	VBROADCASTSS 4(R13)(CX*2), Z13
 	VFMADD231PS  Z0, Z13, Z12
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R14
+	PREFETCHT0   (R14)
 	VBROADCASTSS 8(R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 8(R10)(CX*1), Z13
@@ -9441,8 +9495,10 @@ loop4:
 	VFMADD231PS  Z0, Z13, Z11
 	VBROADCASTSS 8(R13)(CX*2), Z13
 	VFMADD231PS  Z0, Z13, Z12
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R14
+	PREFETCHT0   (R14)
 	VBROADCASTSS 12(R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 12(R10)(CX*1), Z13
@@ -9467,20 +9523,22 @@ loop4:
 	VFMADD231PS  Z0, Z13, Z11
 	VBROADCASTSS 12(R13)(CX*2), Z13
 	VFMADD231PS  Z0, Z13, Z12
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R10
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R14
+	PREFETCHT0   (R14)
 	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS (R10)(CX*1), Z13
@@ -9505,71 +9563,72 @@ loop1:
 	VFMADD231PS  Z0, Z13, Z11
 	VBROADCASTSS (R13)(CX*2), Z13
 	VFMADD231PS  Z0, Z13, Z12
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	ADDQ   SI, R9
-	VADDPS (R9), Z9, Z9
-	ADDQ   SI, R9
-	VADDPS (R9), Z10, Z10
-	ADDQ   SI, R9
-	VADDPS (R9), Z11, Z11
-	ADDQ   SI, R9
-	VADDPS (R9), Z12, Z12
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	ADDQ   R10, DI
+	VADDPS (DI), Z2, Z2
+	ADDQ   R10, DI
+	VADDPS (DI), Z3, Z3
+	ADDQ   R10, DI
+	VADDPS (DI), Z4, Z4
+	ADDQ   R10, DI
+	VADDPS (DI), Z5, Z5
+	ADDQ   R10, DI
+	VADDPS (DI), Z6, Z6
+	ADDQ   R10, DI
+	VADDPS (DI), Z7, Z7
+	ADDQ   R10, DI
+	VADDPS (DI), Z8, Z8
+	ADDQ   R10, DI
+	VADDPS (DI), Z9, Z9
+	ADDQ   R10, DI
+	VADDPS (DI), Z10, Z10
+	ADDQ   R10, DI
+	VADDPS (DI), Z11, Z11
+	ADDQ   R10, DI
+	VADDPS (DI), Z12, Z12
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z9, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z10, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z11, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z12, (R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z11, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z12, (DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
@@ -9582,27 +9641,27 @@ store:
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, AVX512F
-TEXT ·winogradRowsWide8x32(SB), NOSPLIT, $0-80
+// func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradRowsWide8x32(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
-	MOVQ b2+40(FP), R10
-	MOVQ b+32(FP), R9
-	SUBQ R9, R10
+	MOVQ nextA+80(FP), R9
+	MOVQ nextB+88(FP), R10
+	MOVQ b2+40(FP), R8
+	MOVQ b+32(FP), DI
+	SUBQ DI, R8
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R11
 	LEAQ   (CX)(CX*2), R13
 	LEAQ   (R11)(R13*1), R12
@@ -9623,12 +9682,26 @@ block:
 	VPXORQ Z16, Z16, Z16
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z17, Z17, Z17
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
+	LEAQ         (R11)(R9*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(CX*1)
+	PREFETCHT0   (R14)(CX*2)
+	LEAQ         (R12)(R9*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(CX*1)
+	PREFETCHT0   (R14)(CX*2)
+	LEAQ         (R13)(R9*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(CX*1)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	LEAQ         (DI)(R10*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(R8*1)
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -9653,9 +9726,12 @@ loop4:
 	VBROADCASTSS (R13)(CX*1), Z18
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	LEAQ         (DI)(R10*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(R8*1)
 	VBROADCASTSS 4(R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -9680,9 +9756,12 @@ loop4:
 	VBROADCASTSS 4(R13)(CX*1), Z18
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	LEAQ         (DI)(R10*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(R8*1)
 	VBROADCASTSS 8(R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -9707,9 +9786,12 @@ loop4:
 	VBROADCASTSS 8(R13)(CX*1), Z18
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	LEAQ         (DI)(R10*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(R8*1)
 	VBROADCASTSS 12(R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -9734,20 +9816,23 @@ loop4:
 	VBROADCASTSS 12(R13)(CX*1), Z18
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	LEAQ         (DI)(R10*1), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(R8*1)
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -9772,70 +9857,71 @@ loop1:
 	VBROADCASTSS (R13)(CX*1), Z18
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R11
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	VADDPS 64(R9), Z10, Z10
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	VADDPS 64(R9), Z11, Z11
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	VADDPS 64(R9), Z12, Z12
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	VADDPS 64(R9), Z13, Z13
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	VADDPS 64(R9), Z14, Z14
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	VADDPS 64(R9), Z15, Z15
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	VADDPS 64(R9), Z16, Z16
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	VADDPS 64(R9), Z17, Z17
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	VADDPS 64(DI), Z10, Z10
+	ADDQ   R11, DI
+	VADDPS (DI), Z2, Z2
+	VADDPS 64(DI), Z11, Z11
+	ADDQ   R11, DI
+	VADDPS (DI), Z3, Z3
+	VADDPS 64(DI), Z12, Z12
+	ADDQ   R11, DI
+	VADDPS (DI), Z4, Z4
+	VADDPS 64(DI), Z13, Z13
+	ADDQ   R11, DI
+	VADDPS (DI), Z5, Z5
+	VADDPS 64(DI), Z14, Z14
+	ADDQ   R11, DI
+	VADDPS (DI), Z6, Z6
+	VADDPS 64(DI), Z15, Z15
+	ADDQ   R11, DI
+	VADDPS (DI), Z7, Z7
+	VADDPS 64(DI), Z16, Z16
+	ADDQ   R11, DI
+	VADDPS (DI), Z8, Z8
+	VADDPS 64(DI), Z17, Z17
+	ADDQ   R11, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	VMOVUPS Z10, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	VMOVUPS Z11, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z12, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z13, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	VMOVUPS Z14, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	VMOVUPS Z15, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z16, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z17, 64(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z10, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z12, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z5, (DI)
+	VMOVUPS Z14, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z7, (DI)
+	VMOVUPS Z16, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    R11, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
@@ -9844,24 +9930,24 @@ store:
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, AVX512F
-TEXT ·winogradRowsWide8x16(SB), NOSPLIT, $0-80
+// func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradRowsWide8x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	LEAQ   (CX)(CX*2), R12
 	LEAQ   (R10)(R12*1), R11
@@ -9874,11 +9960,24 @@ block:
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
 	VPXORQ Z8, Z8, Z8
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
+	LEAQ         (R10)(R8*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(CX*1)
+	PREFETCHT0   (R13)(CX*2)
+	LEAQ         (R11)(R8*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(CX*1)
+	PREFETCHT0   (R13)(CX*2)
+	LEAQ         (R12)(R8*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(CX*1)
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R13
+	PREFETCHT0   (R13)
 	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS (R10)(CX*1), Z9
@@ -9895,8 +9994,10 @@ loop4:
 	VFMADD231PS  Z0, Z9, Z7
 	VBROADCASTSS (R12)(CX*1), Z9
 	VFMADD231PS  Z0, Z9, Z8
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R13
+	PREFETCHT0   (R13)
 	VBROADCASTSS 4(R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 4(R10)(CX*1), Z9
@@ -9913,8 +10014,10 @@ loop4:
 	VFMADD231PS  Z0, Z9, Z7
 	VBROADCASTSS 4(R12)(CX*1), Z9
 	VFMADD231PS  Z0, Z9, Z8
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R13
+	PREFETCHT0   (R13)
 	VBROADCASTSS 8(R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 8(R10)(CX*1), Z9
@@ -9931,8 +10034,10 @@ loop4:
 	VFMADD231PS  Z0, Z9, Z7
 	VBROADCASTSS 8(R12)(CX*1), Z9
 	VFMADD231PS  Z0, Z9, Z8
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R13
+	PREFETCHT0   (R13)
 	VBROADCASTSS 12(R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 12(R10)(CX*1), Z9
@@ -9949,19 +10054,21 @@ loop4:
 	VFMADD231PS  Z0, Z9, Z7
 	VBROADCASTSS 12(R12)(CX*1), Z9
 	VFMADD231PS  Z0, Z9, Z8
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R10
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R13
+	PREFETCHT0   (R13)
 	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS (R10)(CX*1), Z9
@@ -9978,54 +10085,55 @@ loop1:
 	VFMADD231PS  Z0, Z9, Z7
 	VBROADCASTSS (R12)(CX*1), Z9
 	VFMADD231PS  Z0, Z9, Z8
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	ADDQ   R10, DI
+	VADDPS (DI), Z2, Z2
+	ADDQ   R10, DI
+	VADDPS (DI), Z3, Z3
+	ADDQ   R10, DI
+	VADDPS (DI), Z4, Z4
+	ADDQ   R10, DI
+	VADDPS (DI), Z5, Z5
+	ADDQ   R10, DI
+	VADDPS (DI), Z6, Z6
+	ADDQ   R10, DI
+	VADDPS (DI), Z7, Z7
+	ADDQ   R10, DI
+	VADDPS (DI), Z8, Z8
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
@@ -10034,27 +10142,27 @@ store:
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, AVX512F
-TEXT ·winogradRowsWide4x32(SB), NOSPLIT, $0-80
+// func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradRowsWide4x32(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
-	MOVQ b2+40(FP), R10
-	MOVQ b+32(FP), R9
-	SUBQ R9, R10
+	MOVQ nextA+80(FP), R9
+	MOVQ nextB+88(FP), R10
+	MOVQ b2+40(FP), R8
+	MOVQ b+32(FP), DI
+	SUBQ DI, R8
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R11
 	LEAQ   (CX)(CX*2), R12
 	LEAQ   (R11)(R12*1), R12
@@ -10066,12 +10174,21 @@ block:
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z9, Z9, Z9
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
+	LEAQ         (R11)(R9*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(CX*1)
+	PREFETCHT0   (R13)(CX*2)
+	LEAQ         (R12)(R9*1), R13
+	PREFETCHT0   (R13)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	LEAQ         (DI)(R10*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(R8*1)
 	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -10084,9 +10201,12 @@ loop4:
 	VBROADCASTSS (R12), Z10
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	LEAQ         (DI)(R10*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(R8*1)
 	VBROADCASTSS 4(R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -10099,9 +10219,12 @@ loop4:
 	VBROADCASTSS 4(R12), Z10
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	LEAQ         (DI)(R10*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(R8*1)
 	VBROADCASTSS 8(R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -10114,9 +10237,12 @@ loop4:
 	VBROADCASTSS 8(R12), Z10
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	LEAQ         (DI)(R10*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(R8*1)
 	VBROADCASTSS 12(R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -10129,19 +10255,22 @@ loop4:
 	VBROADCASTSS 12(R12), Z10
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	LEAQ         (DI)(R10*1), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(R8*1)
 	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -10154,67 +10283,68 @@ loop1:
 	VBROADCASTSS (R12), Z10
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R11
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	VADDPS 64(R9), Z6, Z6
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	VADDPS 64(R9), Z7, Z7
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	VADDPS 64(R9), Z8, Z8
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	VADDPS 64(R9), Z9, Z9
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	VADDPS 64(DI), Z6, Z6
+	ADDQ   R11, DI
+	VADDPS (DI), Z2, Z2
+	VADDPS 64(DI), Z7, Z7
+	ADDQ   R11, DI
+	VADDPS (DI), Z3, Z3
+	VADDPS 64(DI), Z8, Z8
+	ADDQ   R11, DI
+	VADDPS (DI), Z4, Z4
+	VADDPS 64(DI), Z9, Z9
+	ADDQ   R11, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	VMOVUPS Z6, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	VMOVUPS Z7, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z8, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z9, 64(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z6, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z8, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R11, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, AVX512F
-TEXT ·winogradRowsWide4x16(SB), NOSPLIT, $0-80
+// func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·winogradRowsWide4x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	LEAQ   (CX)(CX*2), R11
 	LEAQ   (R10)(R11*1), R11
@@ -10222,11 +10352,19 @@ block:
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
+	LEAQ         (R10)(R8*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(CX*1)
+	PREFETCHT0   (R12)(CX*2)
+	LEAQ         (R11)(R8*1), R12
+	PREFETCHT0   (R12)
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS (R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS (R10)(CX*1), Z5
@@ -10235,8 +10373,10 @@ loop4:
 	VFMADD231PS  Z0, Z5, Z3
 	VBROADCASTSS (R11), Z5
 	VFMADD231PS  Z0, Z5, Z4
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 4(R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 4(R10)(CX*1), Z5
@@ -10245,8 +10385,10 @@ loop4:
 	VFMADD231PS  Z0, Z5, Z3
 	VBROADCASTSS 4(R11), Z5
 	VFMADD231PS  Z0, Z5, Z4
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 8(R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 8(R10)(CX*1), Z5
@@ -10255,8 +10397,10 @@ loop4:
 	VFMADD231PS  Z0, Z5, Z3
 	VBROADCASTSS 8(R11), Z5
 	VFMADD231PS  Z0, Z5, Z4
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 12(R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 12(R10)(CX*1), Z5
@@ -10265,18 +10409,20 @@ loop4:
 	VFMADD231PS  Z0, Z5, Z3
 	VBROADCASTSS 12(R11), Z5
 	VFMADD231PS  Z0, Z5, Z4
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R10
 	ADDQ         $0x10, R11
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
+	VMOVUPS      (DI), Z0
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS (R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS (R10)(CX*1), Z5
@@ -10285,59 +10431,60 @@ loop1:
 	VFMADD231PS  Z0, Z5, Z3
 	VBROADCASTSS (R11), Z5
 	VFMADD231PS  Z0, Z5, Z4
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	ADDQ   R10, DI
+	VADDPS (DI), Z2, Z2
+	ADDQ   R10, DI
+	VADDPS (DI), Z3, Z3
+	ADDQ   R10, DI
+	VADDPS (DI), Z4, Z4
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, FMA3
-TEXT ·winogradRows6x16(SB), NOSPLIT, $0-80
+// func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·winogradRows6x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	LEAQ   (CX)(CX*2), R11
 	LEAQ   (R10)(R11*1), R11
@@ -10353,12 +10500,22 @@ block:
 	VXORPS Y12, Y12, Y12
 	VXORPS Y6, Y6, Y6
 	VXORPS Y13, Y13, Y13
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
+	LEAQ         (R10)(R8*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(CX*1)
+	PREFETCHT0   (R12)(CX*2)
+	LEAQ         (R11)(R8*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(CX*1)
+	PREFETCHT0   (R12)(CX*2)
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -10377,9 +10534,11 @@ loop4:
 	VBROADCASTSS (R11)(CX*2), Y14
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 4(R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -10398,9 +10557,11 @@ loop4:
 	VBROADCASTSS 4(R11)(CX*2), Y14
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 8(R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -10419,9 +10580,11 @@ loop4:
 	VBROADCASTSS 8(R11)(CX*2), Y14
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 12(R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -10440,19 +10603,21 @@ loop4:
 	VBROADCASTSS 12(R11)(CX*2), Y14
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R10
 	ADDQ         $0x10, R11
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -10471,81 +10636,82 @@ loop1:
 	VBROADCASTSS (R11)(CX*2), Y14
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Y1, Y1
-	VADDPS 32(R9), Y8, Y8
-	ADDQ   SI, R9
-	VADDPS (R9), Y2, Y2
-	VADDPS 32(R9), Y9, Y9
-	ADDQ   SI, R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y10, Y10
-	ADDQ   SI, R9
-	VADDPS (R9), Y4, Y4
-	VADDPS 32(R9), Y11, Y11
-	ADDQ   SI, R9
-	VADDPS (R9), Y5, Y5
-	VADDPS 32(R9), Y12, Y12
-	ADDQ   SI, R9
-	VADDPS (R9), Y6, Y6
-	VADDPS 32(R9), Y13, Y13
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Y1, Y1
+	VADDPS 32(DI), Y8, Y8
+	ADDQ   R10, DI
+	VADDPS (DI), Y2, Y2
+	VADDPS 32(DI), Y9, Y9
+	ADDQ   R10, DI
+	VADDPS (DI), Y3, Y3
+	VADDPS 32(DI), Y10, Y10
+	ADDQ   R10, DI
+	VADDPS (DI), Y4, Y4
+	VADDPS 32(DI), Y11, Y11
+	ADDQ   R10, DI
+	VADDPS (DI), Y5, Y5
+	VADDPS 32(DI), Y12, Y12
+	ADDQ   R10, DI
+	VADDPS (DI), Y6, Y6
+	VADDPS 32(DI), Y13, Y13
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y8, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y9, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y10, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y11, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y12, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y13, 32(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y8, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y10, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y5, (DI)
+	VMOVUPS Y12, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y13, 32(DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
-// Requires: AVX, FMA3
-TEXT ·winogradRows4x16(SB), NOSPLIT, $0-80
+// func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·winogradRows4x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	LEAQ   (CX)(CX*2), R11
 	LEAQ   (R10)(R11*1), R11
@@ -10557,12 +10723,20 @@ block:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y4, Y4, Y4
 	VXORPS Y9, Y9, Y9
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
+	LEAQ         (R10)(R8*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(CX*1)
+	PREFETCHT0   (R12)(CX*2)
+	LEAQ         (R11)(R8*1), R12
+	PREFETCHT0   (R12)
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -10575,9 +10749,11 @@ loop4:
 	VBROADCASTSS (R11), Y10
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 4(R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -10590,9 +10766,11 @@ loop4:
 	VBROADCASTSS 4(R11), Y10
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 8(R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -10605,9 +10783,11 @@ loop4:
 	VBROADCASTSS 8(R11), Y10
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS 12(R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -10620,19 +10800,21 @@ loop4:
 	VBROADCASTSS 12(R11), Y10
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x10, R10
 	ADDQ         $0x10, R11
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	LEAQ         (DI)(R9*1), R12
+	PREFETCHT0   (R12)
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -10645,70 +10827,71 @@ loop1:
 	VBROADCASTSS (R11), Y10
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
-	ADDQ         DX, R9
+	ADDQ         DX, DI
 	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
-	DECQ         R8
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Y1, Y1
-	VADDPS 32(R9), Y6, Y6
-	ADDQ   SI, R9
-	VADDPS (R9), Y2, Y2
-	VADDPS 32(R9), Y7, Y7
-	ADDQ   SI, R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y8, Y8
-	ADDQ   SI, R9
-	VADDPS (R9), Y4, Y4
-	VADDPS 32(R9), Y9, Y9
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Y1, Y1
+	VADDPS 32(DI), Y6, Y6
+	ADDQ   R10, DI
+	VADDPS (DI), Y2, Y2
+	VADDPS 32(DI), Y7, Y7
+	ADDQ   R10, DI
+	VADDPS (DI), Y3, Y3
+	VADDPS 32(DI), Y8, Y8
+	ADDQ   R10, DI
+	VADDPS (DI), Y4, Y4
+	VADDPS 32(DI), Y9, Y9
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y6, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y7, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y8, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y9, 32(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y6, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y8, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
 	ADDQ    CX, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·winogradColumnsWide12x32(SB), NOSPLIT, $0-80
+TEXT ·winogradColumnsWide12x32(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
-	MOVQ b2+40(FP), R10
-	MOVQ b+32(FP), R9
-	SUBQ R9, R10
+	MOVQ nextA+80(FP), R9
+	MOVQ nextB+88(FP), R10
+	MOVQ b2+40(FP), R8
+	MOVQ b+32(FP), DI
+	SUBQ DI, R8
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R11
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z14, Z14, Z14
@@ -10734,14 +10917,16 @@ block:
 	VPXORQ Z24, Z24, Z24
 	VPXORQ Z12, Z12, Z12
 	VPXORQ Z25, Z25, Z25
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -10779,11 +10964,13 @@ loop4:
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -10821,11 +11008,13 @@ loop4:
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -10863,11 +11052,13 @@ loop4:
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -10905,19 +11096,21 @@ loop4:
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z13
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z13
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z0, Z26, Z1
 	VFMADD231PS  Z13, Z26, Z14
@@ -10955,110 +11148,111 @@ loop1:
 	VFMADD231PS  Z0, Z26, Z12
 	VFMADD231PS  Z13, Z26, Z25
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R11
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	VADDPS 64(R9), Z14, Z14
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	VADDPS 64(R9), Z15, Z15
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	VADDPS 64(R9), Z16, Z16
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	VADDPS 64(R9), Z17, Z17
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	VADDPS 64(R9), Z18, Z18
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	VADDPS 64(R9), Z19, Z19
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	VADDPS 64(R9), Z20, Z20
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	VADDPS 64(R9), Z21, Z21
-	ADDQ   SI, R9
-	VADDPS (R9), Z9, Z9
-	VADDPS 64(R9), Z22, Z22
-	ADDQ   SI, R9
-	VADDPS (R9), Z10, Z10
-	VADDPS 64(R9), Z23, Z23
-	ADDQ   SI, R9
-	VADDPS (R9), Z11, Z11
-	VADDPS 64(R9), Z24, Z24
-	ADDQ   SI, R9
-	VADDPS (R9), Z12, Z12
-	VADDPS 64(R9), Z25, Z25
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	VADDPS 64(DI), Z14, Z14
+	ADDQ   R11, DI
+	VADDPS (DI), Z2, Z2
+	VADDPS 64(DI), Z15, Z15
+	ADDQ   R11, DI
+	VADDPS (DI), Z3, Z3
+	VADDPS 64(DI), Z16, Z16
+	ADDQ   R11, DI
+	VADDPS (DI), Z4, Z4
+	VADDPS 64(DI), Z17, Z17
+	ADDQ   R11, DI
+	VADDPS (DI), Z5, Z5
+	VADDPS 64(DI), Z18, Z18
+	ADDQ   R11, DI
+	VADDPS (DI), Z6, Z6
+	VADDPS 64(DI), Z19, Z19
+	ADDQ   R11, DI
+	VADDPS (DI), Z7, Z7
+	VADDPS 64(DI), Z20, Z20
+	ADDQ   R11, DI
+	VADDPS (DI), Z8, Z8
+	VADDPS 64(DI), Z21, Z21
+	ADDQ   R11, DI
+	VADDPS (DI), Z9, Z9
+	VADDPS 64(DI), Z22, Z22
+	ADDQ   R11, DI
+	VADDPS (DI), Z10, Z10
+	VADDPS 64(DI), Z23, Z23
+	ADDQ   R11, DI
+	VADDPS (DI), Z11, Z11
+	VADDPS 64(DI), Z24, Z24
+	ADDQ   R11, DI
+	VADDPS (DI), Z12, Z12
+	VADDPS 64(DI), Z25, Z25
+	ADDQ   R11, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	VMOVUPS Z14, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	VMOVUPS Z15, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z16, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z17, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	VMOVUPS Z18, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	VMOVUPS Z19, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z20, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z21, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z9, (R9)
-	VMOVUPS Z22, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z10, (R9)
-	VMOVUPS Z23, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z11, (R9)
-	VMOVUPS Z24, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z25, 64(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z14, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z16, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z5, (DI)
+	VMOVUPS Z18, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z7, (DI)
+	VMOVUPS Z20, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z21, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z9, (DI)
+	VMOVUPS Z22, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z23, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z11, (DI)
+	VMOVUPS Z24, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z25, 64(DI)
+	ADDQ    R11, DI
+	MOVQ    DI, BX
 	ADDQ    $0x30, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·winogradColumnsWide12x16(SB), NOSPLIT, $0-80
+TEXT ·winogradColumnsWide12x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -11072,13 +11266,14 @@ block:
 	VPXORQ Z10, Z10, Z10
 	VPXORQ Z11, Z11, Z11
 	VPXORQ Z12, Z12, Z12
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 4(R10), Z13
@@ -11104,10 +11299,11 @@ loop4:
 	VBROADCASTSS 44(R10), Z13
 	VFMADD231PS  Z0, Z13, Z12
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 4(R10), Z13
@@ -11133,10 +11329,11 @@ loop4:
 	VBROADCASTSS 44(R10), Z13
 	VFMADD231PS  Z0, Z13, Z12
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 4(R10), Z13
@@ -11162,10 +11359,11 @@ loop4:
 	VBROADCASTSS 44(R10), Z13
 	VFMADD231PS  Z0, Z13, Z12
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 4(R10), Z13
@@ -11191,18 +11389,19 @@ loop4:
 	VBROADCASTSS 44(R10), Z13
 	VFMADD231PS  Z0, Z13, Z12
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z0, Z13, Z1
 	VBROADCASTSS 4(R10), Z13
@@ -11228,89 +11427,90 @@ loop1:
 	VBROADCASTSS 44(R10), Z13
 	VFMADD231PS  Z0, Z13, Z12
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	ADDQ   SI, R9
-	VADDPS (R9), Z9, Z9
-	ADDQ   SI, R9
-	VADDPS (R9), Z10, Z10
-	ADDQ   SI, R9
-	VADDPS (R9), Z11, Z11
-	ADDQ   SI, R9
-	VADDPS (R9), Z12, Z12
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	ADDQ   R10, DI
+	VADDPS (DI), Z2, Z2
+	ADDQ   R10, DI
+	VADDPS (DI), Z3, Z3
+	ADDQ   R10, DI
+	VADDPS (DI), Z4, Z4
+	ADDQ   R10, DI
+	VADDPS (DI), Z5, Z5
+	ADDQ   R10, DI
+	VADDPS (DI), Z6, Z6
+	ADDQ   R10, DI
+	VADDPS (DI), Z7, Z7
+	ADDQ   R10, DI
+	VADDPS (DI), Z8, Z8
+	ADDQ   R10, DI
+	VADDPS (DI), Z9, Z9
+	ADDQ   R10, DI
+	VADDPS (DI), Z10, Z10
+	ADDQ   R10, DI
+	VADDPS (DI), Z11, Z11
+	ADDQ   R10, DI
+	VADDPS (DI), Z12, Z12
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z9, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z10, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z11, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z12, (R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z11, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z12, (DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    $0x30, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·winogradColumnsWide8x32(SB), NOSPLIT, $0-80
+TEXT ·winogradColumnsWide8x32(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
-	MOVQ b2+40(FP), R10
-	MOVQ b+32(FP), R9
-	SUBQ R9, R10
+	MOVQ nextA+80(FP), R9
+	MOVQ nextB+88(FP), R10
+	MOVQ b2+40(FP), R8
+	MOVQ b+32(FP), DI
+	SUBQ DI, R8
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R11
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z10, Z10, Z10
@@ -11328,14 +11528,16 @@ block:
 	VPXORQ Z16, Z16, Z16
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z17, Z17, Z17
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -11361,11 +11563,13 @@ loop4:
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -11391,11 +11595,13 @@ loop4:
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -11421,11 +11627,13 @@ loop4:
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -11451,19 +11659,21 @@ loop4:
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z9
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z9
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z0, Z18, Z1
 	VFMADD231PS  Z9, Z18, Z10
@@ -11489,86 +11699,87 @@ loop1:
 	VFMADD231PS  Z0, Z18, Z8
 	VFMADD231PS  Z9, Z18, Z17
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R11
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	VADDPS 64(R9), Z10, Z10
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	VADDPS 64(R9), Z11, Z11
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	VADDPS 64(R9), Z12, Z12
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	VADDPS 64(R9), Z13, Z13
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	VADDPS 64(R9), Z14, Z14
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	VADDPS 64(R9), Z15, Z15
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	VADDPS 64(R9), Z16, Z16
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	VADDPS 64(R9), Z17, Z17
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	VADDPS 64(DI), Z10, Z10
+	ADDQ   R11, DI
+	VADDPS (DI), Z2, Z2
+	VADDPS 64(DI), Z11, Z11
+	ADDQ   R11, DI
+	VADDPS (DI), Z3, Z3
+	VADDPS 64(DI), Z12, Z12
+	ADDQ   R11, DI
+	VADDPS (DI), Z4, Z4
+	VADDPS 64(DI), Z13, Z13
+	ADDQ   R11, DI
+	VADDPS (DI), Z5, Z5
+	VADDPS 64(DI), Z14, Z14
+	ADDQ   R11, DI
+	VADDPS (DI), Z6, Z6
+	VADDPS 64(DI), Z15, Z15
+	ADDQ   R11, DI
+	VADDPS (DI), Z7, Z7
+	VADDPS 64(DI), Z16, Z16
+	ADDQ   R11, DI
+	VADDPS (DI), Z8, Z8
+	VADDPS 64(DI), Z17, Z17
+	ADDQ   R11, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	VMOVUPS Z10, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	VMOVUPS Z11, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z12, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z13, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	VMOVUPS Z14, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	VMOVUPS Z15, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z16, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z17, 64(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z10, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z12, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z5, (DI)
+	VMOVUPS Z14, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z7, (DI)
+	VMOVUPS Z16, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    R11, DI
+	MOVQ    DI, BX
 	ADDQ    $0x20, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·winogradColumnsWide8x16(SB), NOSPLIT, $0-80
+TEXT ·winogradColumnsWide8x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -11578,13 +11789,14 @@ block:
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
 	VPXORQ Z8, Z8, Z8
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 4(R10), Z9
@@ -11602,10 +11814,11 @@ loop4:
 	VBROADCASTSS 28(R10), Z9
 	VFMADD231PS  Z0, Z9, Z8
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 4(R10), Z9
@@ -11623,10 +11836,11 @@ loop4:
 	VBROADCASTSS 28(R10), Z9
 	VFMADD231PS  Z0, Z9, Z8
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 4(R10), Z9
@@ -11644,10 +11858,11 @@ loop4:
 	VBROADCASTSS 28(R10), Z9
 	VFMADD231PS  Z0, Z9, Z8
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 4(R10), Z9
@@ -11665,18 +11880,19 @@ loop4:
 	VBROADCASTSS 28(R10), Z9
 	VFMADD231PS  Z0, Z9, Z8
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z9
 	VFMADD231PS  Z0, Z9, Z1
 	VBROADCASTSS 4(R10), Z9
@@ -11694,73 +11910,74 @@ loop1:
 	VBROADCASTSS 28(R10), Z9
 	VFMADD231PS  Z0, Z9, Z8
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	ADDQ   SI, R9
-	VADDPS (R9), Z5, Z5
-	ADDQ   SI, R9
-	VADDPS (R9), Z6, Z6
-	ADDQ   SI, R9
-	VADDPS (R9), Z7, Z7
-	ADDQ   SI, R9
-	VADDPS (R9), Z8, Z8
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	ADDQ   R10, DI
+	VADDPS (DI), Z2, Z2
+	ADDQ   R10, DI
+	VADDPS (DI), Z3, Z3
+	ADDQ   R10, DI
+	VADDPS (DI), Z4, Z4
+	ADDQ   R10, DI
+	VADDPS (DI), Z5, Z5
+	ADDQ   R10, DI
+	VADDPS (DI), Z6, Z6
+	ADDQ   R10, DI
+	VADDPS (DI), Z7, Z7
+	ADDQ   R10, DI
+	VADDPS (DI), Z8, Z8
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z7, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z8, (R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    $0x20, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·winogradColumnsWide4x32(SB), NOSPLIT, $0-80
+TEXT ·winogradColumnsWide4x32(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
-	MOVQ b2+40(FP), R10
-	MOVQ b+32(FP), R9
-	SUBQ R9, R10
+	MOVQ nextA+80(FP), R9
+	MOVQ nextB+88(FP), R10
+	MOVQ b2+40(FP), R8
+	MOVQ b+32(FP), DI
+	SUBQ DI, R8
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R11
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z6, Z6, Z6
@@ -11770,14 +11987,16 @@ block:
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z9, Z9, Z9
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -11791,11 +12010,13 @@ loop4:
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -11809,11 +12030,13 @@ loop4:
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -11827,11 +12050,13 @@ loop4:
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -11845,19 +12070,21 @@ loop4:
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      (R9)(R10*1), Z5
-	PREFETCHT0   (R11)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (DI)(R8*1), Z5
+	PREFETCHT0   (R11)(R9*1)
+	LEAQ         (DI)(R10*1), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R8*1)
 	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z0, Z10, Z1
 	VFMADD231PS  Z5, Z10, Z6
@@ -11871,74 +12098,76 @@ loop1:
 	VFMADD231PS  Z0, Z10, Z4
 	VFMADD231PS  Z5, Z10, Z9
 	ADDQ         CX, R11
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R11
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	VADDPS 64(R9), Z6, Z6
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	VADDPS 64(R9), Z7, Z7
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	VADDPS 64(R9), Z8, Z8
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	VADDPS 64(R9), Z9, Z9
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	VADDPS 64(DI), Z6, Z6
+	ADDQ   R11, DI
+	VADDPS (DI), Z2, Z2
+	VADDPS 64(DI), Z7, Z7
+	ADDQ   R11, DI
+	VADDPS (DI), Z3, Z3
+	VADDPS 64(DI), Z8, Z8
+	ADDQ   R11, DI
+	VADDPS (DI), Z4, Z4
+	VADDPS 64(DI), Z9, Z9
+	ADDQ   R11, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	VMOVUPS Z6, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	VMOVUPS Z7, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z8, 64(R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z9, 64(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z6, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z8, 64(DI)
+	ADDQ    R11, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R11, DI
+	MOVQ    DI, BX
 	ADDQ    $0x10, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·winogradColumnsWide4x16(SB), NOSPLIT, $0-80
+TEXT ·winogradColumnsWide4x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 4(R10), Z5
@@ -11948,10 +12177,11 @@ loop4:
 	VBROADCASTSS 12(R10), Z5
 	VFMADD231PS  Z0, Z5, Z4
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 4(R10), Z5
@@ -11961,10 +12191,11 @@ loop4:
 	VBROADCASTSS 12(R10), Z5
 	VFMADD231PS  Z0, Z5, Z4
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 4(R10), Z5
@@ -11974,10 +12205,11 @@ loop4:
 	VBROADCASTSS 12(R10), Z5
 	VFMADD231PS  Z0, Z5, Z4
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 4(R10), Z5
@@ -11987,18 +12219,19 @@ loop4:
 	VBROADCASTSS 12(R10), Z5
 	VFMADD231PS  Z0, Z5, Z4
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Z0
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Z0
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Z5
 	VFMADD231PS  Z0, Z5, Z1
 	VBROADCASTSS 4(R10), Z5
@@ -12008,54 +12241,55 @@ loop1:
 	VBROADCASTSS 12(R10), Z5
 	VFMADD231PS  Z0, Z5, Z4
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Z1, Z1
-	ADDQ   SI, R9
-	VADDPS (R9), Z2, Z2
-	ADDQ   SI, R9
-	VADDPS (R9), Z3, Z3
-	ADDQ   SI, R9
-	VADDPS (R9), Z4, Z4
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Z1, Z1
+	ADDQ   R10, DI
+	VADDPS (DI), Z2, Z2
+	ADDQ   R10, DI
+	VADDPS (DI), Z3, Z3
+	ADDQ   R10, DI
+	VADDPS (DI), Z4, Z4
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Z1, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    SI, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Z1, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R10, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    $0x10, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·winogradColumns6x16(SB), NOSPLIT, $0-80
+TEXT ·winogradColumns6x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	VXORPS Y1, Y1, Y1
 	VXORPS Y8, Y8, Y8
@@ -12069,14 +12303,15 @@ block:
 	VXORPS Y12, Y12, Y12
 	VXORPS Y6, Y6, Y6
 	VXORPS Y13, Y13, Y13
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -12096,11 +12331,12 @@ loop4:
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -12120,11 +12356,12 @@ loop4:
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -12144,11 +12381,12 @@ loop4:
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -12168,19 +12406,20 @@ loop4:
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y7
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y7
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y0, Y14, Y1
 	VFMADD231PS  Y7, Y14, Y8
@@ -12200,74 +12439,75 @@ loop1:
 	VFMADD231PS  Y0, Y14, Y6
 	VFMADD231PS  Y7, Y14, Y13
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Y1, Y1
-	VADDPS 32(R9), Y8, Y8
-	ADDQ   SI, R9
-	VADDPS (R9), Y2, Y2
-	VADDPS 32(R9), Y9, Y9
-	ADDQ   SI, R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y10, Y10
-	ADDQ   SI, R9
-	VADDPS (R9), Y4, Y4
-	VADDPS 32(R9), Y11, Y11
-	ADDQ   SI, R9
-	VADDPS (R9), Y5, Y5
-	VADDPS 32(R9), Y12, Y12
-	ADDQ   SI, R9
-	VADDPS (R9), Y6, Y6
-	VADDPS 32(R9), Y13, Y13
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Y1, Y1
+	VADDPS 32(DI), Y8, Y8
+	ADDQ   R10, DI
+	VADDPS (DI), Y2, Y2
+	VADDPS 32(DI), Y9, Y9
+	ADDQ   R10, DI
+	VADDPS (DI), Y3, Y3
+	VADDPS 32(DI), Y10, Y10
+	ADDQ   R10, DI
+	VADDPS (DI), Y4, Y4
+	VADDPS 32(DI), Y11, Y11
+	ADDQ   R10, DI
+	VADDPS (DI), Y5, Y5
+	VADDPS 32(DI), Y12, Y12
+	ADDQ   R10, DI
+	VADDPS (DI), Y6, Y6
+	VADDPS 32(DI), Y13, Y13
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y8, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y9, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y10, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y11, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y12, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y13, 32(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y8, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y10, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y5, (DI)
+	VMOVUPS Y12, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y13, 32(DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    $0x18, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET
 
-// func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int)
+// func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·winogradColumns4x16(SB), NOSPLIT, $0-80
+TEXT ·winogradColumns4x16(SB), NOSPLIT, $0-96
 	MOVQ a+16(FP), AX
 	MOVQ stride+24(FP), CX
 	MOVQ rsB+48(FP), DX
 	MOVQ c+56(FP), BX
-	MOVQ ldc+64(FP), SI
-	MOVQ blocks+0(FP), DI
+	MOVQ nextA+80(FP), R8
+	MOVQ nextB+88(FP), R9
 
 block:
-	MOVQ   kc+8(FP), R8
-	MOVQ   b+32(FP), R9
+	MOVQ   kc+8(FP), SI
+	MOVQ   b+32(FP), DI
 	MOVQ   AX, R10
 	VXORPS Y1, Y1, Y1
 	VXORPS Y6, Y6, Y6
@@ -12277,14 +12517,15 @@ block:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y4, Y4, Y4
 	VXORPS Y9, Y9, Y9
-	SUBQ   $0x04, R8
+	SUBQ   $0x04, SI
 	JLT    tail
 
 loop4:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -12298,11 +12539,12 @@ loop4:
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -12316,11 +12558,12 @@ loop4:
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -12334,11 +12577,12 @@ loop4:
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -12352,19 +12596,20 @@ loop4:
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	SUBQ         $0x04, R8
+	ADDQ         DX, DI
+	SUBQ         $0x04, SI
 	JGE          loop4
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, SI
 	JZ   done
 
 loop1:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y5
-	PREFETCHT0   (R10)(CX*8)
-	PREFETCHT0   (R9)(DX*8)
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y5
+	PREFETCHT0   (R10)(R8*1)
+	LEAQ         (DI)(R9*1), R11
+	PREFETCHT0   (R11)
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y0, Y10, Y1
 	VFMADD231PS  Y5, Y10, Y6
@@ -12378,45 +12623,46 @@ loop1:
 	VFMADD231PS  Y0, Y10, Y4
 	VFMADD231PS  Y5, Y10, Y9
 	ADDQ         CX, R10
-	ADDQ         DX, R9
-	DECQ         R8
+	ADDQ         DX, DI
+	DECQ         SI
 	JNZ          loop1
 
 done:
-	MOVQ   add+72(FP), R8
-	MOVQ   BX, R9
-	TESTQ  R8, R8
+	MOVQ   add+72(FP), SI
+	MOVQ   ldc+64(FP), R10
+	MOVQ   BX, DI
+	TESTQ  SI, SI
 	JZ     store
-	VADDPS (R9), Y1, Y1
-	VADDPS 32(R9), Y6, Y6
-	ADDQ   SI, R9
-	VADDPS (R9), Y2, Y2
-	VADDPS 32(R9), Y7, Y7
-	ADDQ   SI, R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y8, Y8
-	ADDQ   SI, R9
-	VADDPS (R9), Y4, Y4
-	VADDPS 32(R9), Y9, Y9
-	ADDQ   SI, R9
-	MOVQ   BX, R9
+	VADDPS (DI), Y1, Y1
+	VADDPS 32(DI), Y6, Y6
+	ADDQ   R10, DI
+	VADDPS (DI), Y2, Y2
+	VADDPS 32(DI), Y7, Y7
+	ADDQ   R10, DI
+	VADDPS (DI), Y3, Y3
+	VADDPS 32(DI), Y8, Y8
+	ADDQ   R10, DI
+	VADDPS (DI), Y4, Y4
+	VADDPS 32(DI), Y9, Y9
+	ADDQ   R10, DI
+	MOVQ   BX, DI
 
 store:
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y6, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y7, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y8, 32(R9)
-	ADDQ    SI, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y9, 32(R9)
-	ADDQ    SI, R9
-	MOVQ    R9, BX
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y6, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y8, 32(DI)
+	ADDQ    R10, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    R10, DI
+	MOVQ    DI, BX
 	ADDQ    $0x10, AX
-	DECQ    DI
+	DECQ    blocks+0(FP)
 	JNZ     block
 	VZEROUPPER
 	RET

@@ -188,66 +188,66 @@ func winogradUnturn(rows int, w int, src *float32, srcRow int, dst *float32, dst
 	panic(noAssembly)
 }
 
-func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }
 
-func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int) {
+func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
 	panic(noAssembly)
 }

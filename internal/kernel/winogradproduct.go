@@ -7,8 +7,10 @@ const productRows = 4
 // pointProduct multiplies the matrices of a point: rows×kc elements of a with one or two strips of 16
 // columns, whose rows are rsB apart, to c, adding to what c holds if add. Rows of a are stride apart
 // or, if turned, rows lie together and columns are stride apart. It may read and set more rows than
-// asked for, up to a multiple of productRows.
-func pointProduct[T Float](turned bool, strips, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool) {
+// asked for, up to a multiple of productRows. The operands of the next product lie ahead[0] elements
+// behind a and ahead[1] behind b and b2: they are fetched meanwhile, because they often come from the
+// cache of another processor or from one that all share.
+func pointProduct[T Float](turned bool, strips, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool, ahead [2]int) {
 	next, column := stride, 1
 	if turned {
 		next, column = 1, stride
@@ -18,8 +20,8 @@ func pointProduct[T Float](turned bool, strips, rows, kc int, a []T, stride int,
 		return
 	}
 	if strips == 2 && !avx512 {
-		pointProduct(turned, 1, rows, kc, a, stride, b, b, rsB, c, ldc, add)
-		pointProduct(turned, 1, rows, kc, a, stride, b2, b2, rsB, c[winogradLanes:], ldc, add)
+		pointProduct(turned, 1, rows, kc, a, stride, b, b, rsB, c, ldc, add, ahead)
+		pointProduct(turned, 1, rows, kc, a, stride, b2, b2, rsB, c[winogradLanes:], ldc, add, ahead)
 		return
 	}
 	rows = cdiv(rows, productRows) * productRows
@@ -33,9 +35,9 @@ func pointProduct[T Float](turned bool, strips, rows, kc int, a []T, stride int,
 	for i := 0; i < rows; {
 		height, blocks := productBlocks(rows - i)
 		if turned {
-			productOfColumns(height, strips, blocks, kc, &x[i], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags)
+			productOfColumns(height, strips, blocks, kc, &x[i], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags, ahead[0]*4, ahead[1]*4)
 		} else {
-			productOfRows(height, strips, blocks, kc, &x[i*stride], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags)
+			productOfRows(height, strips, blocks, kc, &x[i*stride], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags, ahead[0]*4, ahead[1]*4)
 		}
 		i += height * blocks
 	}
@@ -61,45 +63,45 @@ func productBlocks(rows int) (height, blocks int) {
 	return rows, 1
 }
 
-func productOfRows(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add int) {
+func productOfRows(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add, nextA, nextB int) {
 	switch {
 	case !avx512 && height == 6:
-		winogradRows6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRows6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case !avx512:
-		winogradRows4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRows4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 12 && strips == 2:
-		winogradRowsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRowsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 8 && strips == 2:
-		winogradRowsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRowsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case strips == 2:
-		winogradRowsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRowsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 12:
-		winogradRowsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRowsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 8:
-		winogradRowsWide8x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRowsWide8x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	default:
-		winogradRowsWide4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradRowsWide4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	}
 }
 
-func productOfColumns(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add int) {
+func productOfColumns(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add, nextA, nextB int) {
 	switch {
 	case !avx512 && height == 6:
-		winogradColumns6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumns6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case !avx512:
-		winogradColumns4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumns4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 12 && strips == 2:
-		winogradColumnsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumnsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 8 && strips == 2:
-		winogradColumnsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumnsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case strips == 2:
-		winogradColumnsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumnsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 12:
-		winogradColumnsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumnsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 8:
-		winogradColumnsWide8x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumnsWide8x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	default:
-		winogradColumnsWide4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add)
+		winogradColumnsWide4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	}
 }
 

@@ -34,17 +34,16 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 	}
 	width := 16 / lanes * strips // in vectors
 	TEXT(fmt.Sprintf("winograd%s%dx%d", name, rows, 16*strips), NOSPLIT,
-		"func(blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc int, add int)")
-	Doc(fmt.Sprintf("winograd%s%dx%d sets %d*blocks rows of strips of c, or adds to them if add is not 0: Σ %s*b[k*rsB+j]; strides are in bytes.", name, rows, 16*strips, rows, left))
+		"func(blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc int, add, nextA, nextB int)")
+	Doc(fmt.Sprintf("winograd%s%dx%d sets %d*blocks rows of strips of c, or adds to them if add is not 0: Σ %s*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.", name, rows, 16*strips, rows, left))
 	Pragma("noescape")
 	v := newVectors(lanes)
 	first := Load(Param("a"), GP64())
 	stride := Load(Param("stride"), GP64())
 	rsB := Load(Param("rsB"), GP64())
 	c := Load(Param("c"), GP64())
-	ldc := Load(Param("ldc"), GP64())
-	blocks := Load(Param("blocks"), GP64())
 	kc, b, apart := GP64(), GP64(), GP64()
+	nextA, nextB := Load(Param("nextA"), GP64()), Load(Param("nextB"), GP64())
 	if strips == 2 {
 		Load(Param("b2"), apart)
 		Load(Param("b"), b)
@@ -75,7 +74,24 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 		}
 		return m
 	}
+	// fetch asks for rows of the next left operand, which lie as those at hand do.
+	fetch := func() {
+		for i := 0; i < rows; i += 3 {
+			next := GP64()
+			LEAQ(Mem{Base: bases[i/3], Index: nextA, Scale: 1}, next)
+			for q := range min(3, rows-i) {
+				m := Mem{Base: next}
+				if q > 0 {
+					m.Index, m.Scale = stride, uint8(q)
+				}
+				PREFETCHT0(m)
+			}
+		}
+	}
 	steps := func(n int) {
+		if n > 1 && !turned {
+			fetch()
+		}
 		for k := range n {
 			for j := range width {
 				m := Mem{Base: b, Disp: 4 * lanes * j}
@@ -85,8 +101,13 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 				VMOVUPS(m, right[j])
 			}
 			if turned {
-				PREFETCHT0(Mem{Base: bases[0], Index: stride, Scale: 8})
-				PREFETCHT0(Mem{Base: b, Index: rsB, Scale: 8})
+				PREFETCHT0(Mem{Base: bases[0], Index: nextA, Scale: 1})
+			}
+			next := GP64()
+			LEAQ(Mem{Base: b, Index: nextB, Scale: 1}, next)
+			PREFETCHT0(Mem{Base: next})
+			if strips == 2 {
+				PREFETCHT0(Mem{Base: next, Index: apart, Scale: 1})
 			}
 			for i := range rows {
 				VBROADCASTSS(at(i, k), factors[i%2])
@@ -122,8 +143,9 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 		}
 	}
 	unrolled(kc, steps)
-	add, row := GP64(), GP64()
+	add, row, ldc := GP64(), GP64(), GP64()
 	Load(Param("add"), add)
+	Load(Param("ldc"), ldc)
 	place := func(j int) Mem { return Mem{Base: row, Disp: 4 * lanes * j} }
 	MOVQ(c, row)
 	TESTQ(add, add)
@@ -150,7 +172,11 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 			ADDQ(stride, first)
 		}
 	}
-	DECQ(blocks)
+	blocks, err := Param("blocks").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	DECQ(blocks.Addr)
 	JNZ(LabelRef("block"))
 	VZEROUPPER()
 	RET()
