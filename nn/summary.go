@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,12 +19,13 @@ type Summary struct {
 
 // Row is one node of a Summary.
 type Row struct {
-	Node      string `json:"node"` // its label
-	Op        string `json:"op"`
-	Shape     string `json:"shape"`     // of the first output, float32[N,10]
-	Params    int    `json:"params"`    // elements of the weights and statistics that no node before reads
-	Trainable int    `json:"trainable"` // those of them that training changes
-	MACs      int64  `json:"macs"`      // multiply-adds with every symbol at size 1
+	Node      string   `json:"node"` // its label
+	Op        string   `json:"op"`
+	Outputs   []string `json:"outputs"`   // names of the values it computes
+	Shape     string   `json:"shape"`     // of the first output, float32[N,10]
+	Params    int      `json:"params"`    // elements of the weights and statistics that no node before reads
+	Trainable int      `json:"trainable"` // those of them that training changes
+	MACs      int64    `json:"macs"`      // multiply-adds with every symbol at size 1
 }
 
 // Total adds up the rows.
@@ -52,6 +52,11 @@ func (g *Graph) Summary() *Summary {
 		}
 		if v := n.Out(0); v != nil && v.typ.Present() {
 			r.Shape = v.typ.String()
+		}
+		for _, v := range n.out {
+			if v != nil {
+				r.Outputs = append(r.Outputs, v.name)
+			}
 		}
 		for _, v := range n.reads() {
 			if v == nil || v.param == nil || seen[v.param] {
@@ -168,12 +173,6 @@ func shorten(s string, n int) string {
 		return s
 	}
 	return string([]rune(s)[:n-1]) + "…"
-}
-
-// MarshalJSON writes {"model", "inputs", "nodes", "total"}.
-func (s *Summary) MarshalJSON() ([]byte, error) {
-	type plain Summary
-	return json.Marshal((*plain)(s))
 }
 
 // count leaves zeros out of the table.

@@ -27,6 +27,12 @@ const (
 	curvesFile  = "curves.png"
 )
 
+// HasCheckpoint says whether a run left a checkpoint in the folder, from which Config.Resume goes on.
+func HasCheckpoint(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, lastState))
+	return err == nil
+}
+
 // notebook is what a checkpoint says besides tensors. Go writes floats so that they read back
 // the same.
 type notebook struct {
@@ -218,6 +224,31 @@ func (t *Trainer) resume() error {
 	}
 	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
 	t.tracker.best, t.tracker.judged, t.tracker.bad, t.tracker.plateau = b.Best, b.Judged, b.Bad, b.Plateau
+	if t.c.RestoreBest && b.Judged {
+		return t.recall()
+	}
+	return nil
+}
+
+// recall remembers the parameters of the best epoch before a resume.
+func (t *Trainer) recall() error {
+	path := filepath.Join(t.c.Dir, bestModel)
+	g, err := onnxio.Load(path)
+	if err != nil {
+		return fmt.Errorf("train: the best epoch's model is wanted back: %w", err)
+	}
+	stored := map[string]*tensor.Dense{}
+	for p := range g.Params() {
+		stored[p.Name()] = p.Data
+	}
+	t.remember()
+	for p, d := range t.best {
+		from := stored[p.Name()]
+		if from == nil || from.Dtype() != d.Dtype() || !from.Shape().Eq(d.Shape()) {
+			return &op.Error{Stage: "train", Input: p.Name(), Want: op.TypeOf(d), Err: fmt.Errorf("is not in %s: it is of another model", path)}
+		}
+		assign(d, from)
+	}
 	return nil
 }
 

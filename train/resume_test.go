@@ -84,6 +84,42 @@ func TestResumeIsExact(t *testing.T) {
 	}
 }
 
+// The best epoch's parameters come back in a resumed run, too, when that epoch lies before the resume.
+func TestResumeRestoresBest(t *testing.T) {
+	fit, val := blobs(150, 1), blobs(40, 2)
+	config := train.Config{Epochs: 3, Batch: 16, EMA: 0.9, Rule: optim.Adam{LR: 0.02}, MinDelta: 10, RestoreBest: true} // the first is best
+	whole := small(t)
+	if _, err := train.Fit(context.Background(), whole, quiet(config), fit, val); err != nil {
+		t.Fatal(err)
+	}
+	config.Dir, config.Resume = t.TempDir(), true
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	config.Log = func(e train.Event) {
+		if e.Kind == train.Stepped && e.Epoch == 2 {
+			cancel()
+		}
+	}
+	if _, err := train.Fit(ctx, small(t), config, fit, val); !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopped: %v", err)
+	}
+	g := small(t)
+	h, err := train.Fit(context.Background(), g, quiet(config), fit, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h) != 3 || h.Best().Epoch != 1 {
+		t.Errorf("epochs %v: want three, the first the best", h)
+	}
+	same(t, "resumed", weights(whole), weights(g))
+	if err := os.Remove(filepath.Join(config.Dir, "best.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.New(small(t), config); err == nil || !strings.Contains(err.Error(), "the best epoch's model is wanted back") {
+		t.Errorf("without the best model: %v", err)
+	}
+}
+
 // A checkpoint of something else is refused, and nothing has changed.
 func TestResumeRefuses(t *testing.T) {
 	c := train.Config{Dir: t.TempDir(), Rule: optim.SGD{Momentum: 0.9}}

@@ -12,6 +12,7 @@ import (
 
 // editing holds the flags of the edit command.
 type editing struct {
+	source
 	recipe, output, plan string
 	dryRun, asJSON       bool
 }
@@ -38,6 +39,7 @@ Layers: ` + layerHelp() + `.`,
 			return e.run(cmd.OutOrStdout(), args[0])
 		},
 	}
+	e.source.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&e.recipe, "recipe", "", "file with the steps")
 	f.StringVarP(&e.output, "output", "o", "", "file to write the changed model to")
@@ -56,7 +58,7 @@ func (e editing) run(w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	g, err := onnxio.Load(model)
+	g, err := e.load(model)
 	if err != nil {
 		return err
 	}

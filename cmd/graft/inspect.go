@@ -34,8 +34,7 @@ func (p port) String() string { return p.Name + " " + p.Type }
 
 func newInspect() *cobra.Command {
 	var asJSON, brief bool
-	var inputs []string
-	var batch string
+	var from source
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "Show a model's inputs, outputs, nodes, parameters and cost",
@@ -45,11 +44,11 @@ would change apart) and multiply-adds. Types read float32[N,3,224,224]: a name i
 is free, ? one that is unknown.`,
 		Example: `  graft inspect squeezenet1.1.onnx
   graft inspect --brief model.onnx
-  graft inspect model.onnx --input "data float32[8,3,224,224]"
+  graft inspect model.onnx --type "data float32[8,3,224,224]"
   graft inspect --json model.onnx`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g, err := onnxio.Loader{Inputs: inputs, BatchDim: batch}.Load(args[0])
+			g, err := from.load(args[0])
 			if err != nil {
 				return err
 			}
@@ -63,11 +62,12 @@ is free, ? one that is unknown.`,
 			return r.print(cmd.OutOrStdout(), brief)
 		},
 	}
+	from.flags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "one JSON object")
 	f.BoolVar(&brief, "brief", false, "leave the table of nodes out")
-	f.StringVar(&batch, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
-	f.StringArrayVar(&inputs, "input", nil, `another type for an input, "NAME float32[N,3,224,224]"; repeatable`)
+	f.StringArrayVar(&from.types, "input", nil, "the same as --type")
+	_ = f.MarkHidden("input")
 	return cmd
 }
 

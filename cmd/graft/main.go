@@ -1,4 +1,4 @@
-// Command graft runs, inspects and verifies ONNX models. `graft help` lists what it can do.
+// Command graft runs, trains, changes and verifies ONNX models. `graft help` lists what it can do.
 package main
 
 import (
@@ -7,20 +7,25 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 )
 
+// interrupted is the exit status of a command that a signal ended, as shells have it for ctrl-C.
+const interrupted = 130
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	root := newRoot()
-	err := root.ExecuteContext(ctx)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second ctrl-C ends the process at once
+	err := newRoot().ExecuteContext(ctx)
 	if err == nil {
 		return
 	}
 	if !errors.Is(err, errSilent) {
 		fmt.Fprintln(os.Stderr, "graft:", err)
 	}
-	stop()
+	if ctx.Err() != nil {
+		os.Exit(interrupted)
+	}
 	os.Exit(1)
 }
 

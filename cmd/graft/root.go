@@ -8,17 +8,20 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "graft",
 		Short: "Bring ONNX models to life: run, change, train and verify them",
-		Long: `graft reads ONNX models, runs them and checks them, in pure Go.
+		Long: `graft reads ONNX models, runs, trains, changes and checks them, in pure Go.
 
 A .onnx file becomes a graph of layers that Go programs can change, train and write back out;
-this command does the everyday part of that without a program.`,
+this command does the everyday part of that without a program.
+
+It exits with 0 when all went well, 1 when something failed, 130 when it was interrupted.`,
 		Example: `  graft demo
   graft inspect model.onnx
   graft run model.onnx --input image=cat.jpg
+  graft train model.onnx --data flowers/ --head -o flowers.onnx
   graft verify testcases/`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newDemo(), newInspect(), newRun(), newPrune(), newEdit(), newVerify(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newEval(), newEdit(), newPrune(), newExtract(), newVerify(), newVersion())
 	return root
 }

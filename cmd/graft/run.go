@@ -21,10 +21,10 @@ import (
 
 // runner holds the flags of the run command.
 type runner struct {
-	inputs, types, want []string
-	output, preset      string
-	batch               string
-	npy, asJSON         bool
+	source
+	inputs, want   []string
+	output, preset string
+	npy, asJSON    bool
 }
 
 func newRun() *cobra.Command {
@@ -32,9 +32,10 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run MODEL",
 		Short: "Run a model on files and show or store what comes out",
-		Long: `Each --input names an input and a file with its value: an array (.npy), a serialized tensor (.pb),
-one of several arrays by the input's name (.npz), or a picture (.png, .jpg, .gif, …) where the input looks like one, [N, channels, height, width] or
-[N, height, width, channels]. With a single input the name may be left out.
+		Long: `Each --input names an input and a file with its value: an array (.npy), one of several arrays by the
+input's name (.npz), a serialized tensor (.pb), or a picture (.png, .jpg, .gif, …) where the input
+looks like one, [N, channels, height, width] or [N, height, width, channels]. With a single input
+the name may be left out.
 
 A picture is prepared as the model's metadata say, or else by --preset: imagenet (the default for
 three channels), caffe, unit (0 to 1, the default for one channel) or raw (0 to 255).
@@ -49,20 +50,19 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
+	r.source.flags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
-	f.StringVar(&r.batch, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
-	f.StringArrayVar(&r.types, "type", nil, `another type for an input, "NAME float32[N,3,224,224]"; repeatable`)
 	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
-	f.StringVar(&r.output, "output", "", "folder to store the outputs in")
-	f.StringVar(&r.preset, "preset", "", "how to prepare pictures: imagenet, caffe, unit or raw")
+	f.StringVarP(&r.output, "output", "o", "", "folder to store the outputs in")
+	f.StringVar(&r.preset, "preset", "", presetHelp)
 	f.BoolVar(&r.npy, "npy", false, "store outputs as .npy arrays, by name")
 	f.BoolVar(&r.asJSON, "json", false, "one JSON object per output: name, type, shape, data")
 	return cmd
 }
 
 func (r runner) run(ctx context.Context, w io.Writer, model string) error {
-	g, err := onnxio.Loader{Inputs: r.types, BatchDim: r.batch}.Load(model)
+	g, err := r.load(model)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
 		x, err := onnxio.ReadValue(f, kindOf(v.Type()), v.Type().DType)
 		return x.Value, err
 	}
-	p, err := r.preprocess(g, v.Type())
+	p, err := preprocess(g, v.Type(), r.preset)
 	if err != nil {
 		return nil, err
 	}
@@ -172,26 +172,6 @@ func kindOf(t op.Type) onnxio.Kind {
 		return onnxio.KindSparse
 	}
 	return onnxio.KindTensor
-}
-
-// preprocess is how a picture becomes this input: by the flag, the metadata, or a guess.
-func (r runner) preprocess(g *nn.Graph, t op.Type) (data.Preprocess, error) {
-	presets := map[string]data.Preprocess{"imagenet": data.ImageNet, "caffe": data.Caffe, "unit": data.Unit, "raw": data.Raw}
-	p, ok := presets[strings.ToLower(r.preset)]
-	if !ok && r.preset != "" {
-		return p, fmt.Errorf("preset %q is unknown: want imagenet, caffe, unit or raw", r.preset)
-	}
-	if ok {
-		return p.For(t.Sizes())
-	}
-	p, ok, err := data.ReadMeta(g.Meta)
-	if err != nil || ok {
-		if err == nil {
-			p, err = p.For(t.Sizes())
-		}
-		return p, err
-	}
-	return data.Guess(t.Sizes())
 }
 
 // store writes an output into the folder for them.

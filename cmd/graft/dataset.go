@@ -1,0 +1,235 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+)
+
+// dataHelp says what --data reads; it is part of the help of every command that has the flag.
+const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and
+FOLDER/val/CLASS), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table (.csv; the
+target is the last column, or --target-column), a NumPy archive (.npz with the arrays x and y), or a CIFAR
+file (.bin). Targets that are words or whole numbers are classes; others, and a table's with
+--regression, are measurements.`
+
+// dataset holds the flags that say where samples come from, and what the data say of themselves.
+type dataset struct {
+	data, preset string
+	targetColumn string
+	regression   bool
+	val          string // a share of the data, or data of its own
+	noFlip       bool   // pictures are not mirrored by chance
+	seed         uint64
+
+	classes  []string         // names; nil where the data have none
+	pictures *data.Preprocess // how pictures are prepared; nil for other data
+}
+
+// flags adds those that say how samples are read.
+func (d *dataset) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&d.data, "data", "", "where samples are: a folder, FILE.csv, FILE.npz, FILE.bin, or IMAGES,LABELS")
+	f.StringVar(&d.preset, "preset", "", presetHelp)
+	f.StringVar(&d.targetColumn, "target-column", "", "a table's column with the target: its name, or its number from 0; default: the last")
+	f.BoolVar(&d.regression, "regression", false, "whole numbers in a table's target are measurements, no classes")
+}
+
+// divideFlags adds those that say how samples are divided and augmented for training.
+func (d *dataset) divideFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
+	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text")
+	f.Uint64Var(&d.seed, "seed", 0, "what everything random is drawn from")
+}
+
+// samples is what one file or folder holds: pictures in folders, or samples in memory.
+type samples struct {
+	folders *data.Folders
+	tensors data.Set[data.Sample]
+	classes []string
+}
+
+// open reads the file or folder that spec names.
+func (d *dataset) open(spec string) (s samples, err error) {
+	switch strings.ToLower(filepath.Ext(spec)) {
+	case ".csv":
+		table, err := data.CSVReader{Target: d.targetColumn, Regression: d.regression}.Read(spec)
+		if err != nil {
+			return s, err
+		}
+		return samples{tensors: table, classes: table.Classes}, nil
+	case ".npz":
+		s.tensors, err = data.NPZ(spec, "x", "y")
+		return s, err
+	case ".bin":
+		s.tensors, err = data.CIFAR(spec)
+		return s, err
+	}
+	images, labels, ok := strings.Cut(spec, ",")
+	if !ok {
+		images, labels = data.FindIDX(spec)
+	}
+	if labels != "" {
+		s.tensors, err = data.IDX(images, labels)
+		return s, err
+	}
+	if s.folders, err = data.Folder(spec); err != nil {
+		return s, err
+	}
+	s.folders.Seed, s.classes = d.seed, s.folders.Classes
+	return s, nil
+}
+
+// divided opens what to train on and what to judge by, for the model g.
+func (d *dataset) divided(g *nn.Graph) (fit, val data.Set[data.Sample], err error) {
+	share, err := strconv.ParseFloat(d.val, 64)
+	apart := err != nil
+	if !apart && !(share >= 0 && share < 1) {
+		return nil, nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", d.val)
+	}
+	s, err := d.open(d.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.about(g, s); err != nil {
+		return nil, nil, err
+	}
+	if !apart {
+		fit, val = d.split(s, share)
+		return fit, val, nil
+	}
+	held, err := d.open(d.val)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--val: %w", err)
+	}
+	if !slices.Equal(held.classes, s.classes) {
+		return nil, nil, fmt.Errorf("--val has the classes %s, --data %s", brief(held.classes), brief(s.classes))
+	}
+	fit, _ = d.split(s, 0)
+	return fit, d.all(held), nil
+}
+
+// whole opens all samples as one set without augmentation, for the model g.
+func (d *dataset) whole(g *nn.Graph) (data.Set[data.Sample], error) {
+	s, err := d.open(d.data)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.about(g, s); err != nil {
+		return nil, err
+	}
+	return d.all(s), nil
+}
+
+// about keeps the names of the classes and finds out how pictures are prepared for g.
+func (d *dataset) about(g *nn.Graph, s samples) error {
+	d.classes = s.classes
+	if s.folders == nil {
+		return nil
+	}
+	if len(g.Inputs()) != 1 {
+		return fmt.Errorf("pictures are for models with one input, this one has %v", ports(g.Inputs()))
+	}
+	p, err := preprocess(g, g.Inputs()[0].Type(), d.preset)
+	p.NoFlip = d.noFlip
+	d.pictures = &p
+	return err
+}
+
+func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample]) {
+	if s.folders != nil {
+		return s.folders.Split(share, *d.pictures)
+	}
+	val, fit = data.Split(s.tensors, share, d.seed)
+	return fit, val
+}
+
+func (d *dataset) all(s samples) data.Set[data.Sample] {
+	if s.folders != nil {
+		return s.folders.All(*d.pictures)
+	}
+	return s.tensors
+}
+
+// count is the number of classes: of their names, or one more than the largest in the set.
+func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
+	if d.classes != nil {
+		return len(d.classes), nil
+	}
+	n := 0
+	for i := range set.Len() {
+		s, err := set.At(i, nil)
+		if err != nil {
+			return 0, err
+		}
+		if len(s.Y) != 1 || !dtype.Of(s.Y[0].Dtype()).IsInteger() {
+			return 0, errors.New("the data have no classes: their targets are measurements")
+		}
+		classes, err := dtype.Ints(s.Y[0])
+		if err != nil {
+			return 0, err
+		}
+		for _, c := range classes {
+			n = max(n, c+1)
+		}
+	}
+	return n, nil
+}
+
+// agree refuses data whose classes have other names than the model's, or are not as many.
+func (d *dataset) agree(g *nn.Graph) error {
+	known, err := data.ReadLabels(g.Meta)
+	if err != nil || d.classes == nil {
+		return err
+	}
+	if known != nil && !slices.Equal(known, d.classes) {
+		return fmt.Errorf("the data have the classes %s, the model knows %s", brief(d.classes), brief(known))
+	}
+	if n, ok := scores(g.Outputs()); ok && n > 1 && n != len(d.classes) {
+		return fmt.Errorf("the data have %d classes (%s), the model gives %d scores", len(d.classes), brief(d.classes), n)
+	}
+	return nil
+}
+
+// scores is the size of the axis of the first output that stands for classes, if it has a number.
+func scores(outputs []*nn.Value) (n int, ok bool) {
+	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
+		return 0, false
+	}
+	d := outputs[0].Type().Shape[1]
+	return d.Size, d.Known()
+}
+
+// brief lists the first few names.
+func brief(names []string) string {
+	if len(names) > 5 {
+		return fmt.Sprintf("%s … (%d in all)", strings.Join(names[:5], ", "), len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// describe writes into the model's metadata how pictures are prepared and, where the model has a
+// score for each class, what the classes are called: run and eval read it there.
+func (d *dataset) describe(e *nn.Edit) {
+	if d.pictures != nil {
+		meta, err := d.pictures.Meta()
+		if err != nil {
+			e.Failf("%v", err)
+		}
+		for k, v := range meta {
+			e.SetMeta(k, v)
+		}
+	}
+	if n, ok := scores(e.Outputs()); ok && d.classes != nil && n == len(d.classes) {
+		e.SetLabels(d.classes...)
+	}
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+)
+
+// training holds the flags of the train command.
+type training struct {
+	source
+	dataset
+	config train.Config // what flags set directly
+
+	optimizer, schedule, loss string
+	settings                  settings
+	warmup, smoothing         float64
+	metrics                   []string
+	head, headOnly            bool
+	freeze                    []string
+	output                    string
+	asJSON                    bool
+}
+
+func newTrain() *cobra.Command {
+	var t training
+	cmd := &cobra.Command{
+		Use:   "train MODEL",
+		Short: "Train or fine-tune a model on pictures, tables or arrays",
+		Long: `train fits a model to data and writes the parameters of its best epoch to the file of -o.
+
+` + dataHelp + `
+
+--val is a share of the data that is held out, by class and by chance, or data of its own; a folder
+that has train and val is divided already. --head gives the model a new classifier for the classes
+of the data, --head-only trains nothing else, --freeze keeps what it names as it is. The loss is
+cross-entropy for classes and the mean squared error for measurements, unless --loss names another.
+
+After each epoch a checkpoint, the best model, history.csv and curves.png stand in the folder of
+--dir. A run that was interrupted, ctrl-C included, goes on from there with --resume, to the bytes
+of one that was not. A batch that the model fixes to another size is freed. How pictures are prepared and what the classes are called is stored in the
+model: run and eval read it there.`,
+		Example: `  graft train squeezenet1.1.onnx --data flowers/ --head -o flowers.onnx
+  graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
+  graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
+  graft train squeezenet1.1.onnx --data flowers/ --head -o flowers.onnx --resume`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.off(cmd)
+			return t.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	t.source.flags(cmd)
+	t.dataset.flags(cmd)
+	t.divideFlags(cmd)
+	f, c := cmd.Flags(), &t.config
+	f.BoolVar(&t.head, "head", false, "a new classifier for the classes of the data")
+	f.BoolVar(&t.headOnly, "head-only", false, "a new classifier, and nothing else is trained")
+	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
+	f.IntVar(&c.Epochs, "epochs", 10, "passes over the data")
+	f.IntVar(&c.Batch, "batch", 32, "samples in a batch")
+	f.IntVar(&c.Accumulate, "accumulate", 1, "batches that make one update together")
+	f.StringVar(&t.loss, "loss", "", words(losses)+"; default: by the targets")
+	f.Float64Var(&t.smoothing, "label-smoothing", 0, "of cross-entropy: share of the target that is spread over all classes")
+	f.StringVar(&t.optimizer, "optimizer", "adamw", words(rules))
+	f.Float64Var(&t.settings.rate, "lr", 0, "learning rate; default: the optimizer's, as PyTorch has it")
+	f.Float64Var(&t.settings.decay, "weight-decay", 0, "weight decay; default: the optimizer's, as PyTorch has it")
+	f.Float64Var(&t.settings.momentum, "momentum", 0, "of sgd and rmsprop")
+	f.StringVar(&t.schedule, "schedule", "constant", words(schedules))
+	f.Float64Var(&t.warmup, "warmup", 0, "share of the run in which the rate rises from 0")
+	f.Float64Var(&c.ClipNorm, "clip-norm", 0, "gradients are scaled down to this norm; 0: they are not")
+	f.Float64Var(&c.EMA, "ema", 0, "decay of a running average of the weights, which is what is validated and written; 0: none")
+	f.StringArrayVar(&t.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the loss")
+	f.StringVar(&c.Monitor, "monitor", "", "figure that tells which epoch is best; default: the validation's loss")
+	f.IntVar(&c.Patience, "patience", 0, "stop after so many epochs without improvement; 0: do not")
+	f.IntVar(&c.Keep, "keep", 0, "so many of the best epochs' models are kept in --dir besides the best")
+	f.StringVar(&c.Dir, "dir", "", "folder for checkpoints and curves; default: the name of -o with .run in place of .onnx")
+	f.BoolVar(&c.Resume, "resume", false, "go on from the checkpoint in --dir")
+	f.IntVar(&c.Workers, "workers", 0, "goroutines that prepare samples; 0: as many as processors")
+	f.BoolVar(&t.asJSON, "json", false, "one JSON object for each epoch, and one at the end")
+	f.StringVarP(&t.output, "output", "o", "", "file to write the trained model to")
+	_ = cmd.MarkFlagRequired("data")
+	return cmd
+}
+
+// off makes a setting that was given as 0 mean 0, not the optimizer's default.
+func (t *training) off(cmd *cobra.Command) {
+	for name, x := range map[string]*float64{"lr": &t.settings.rate, "weight-decay": &t.settings.decay, "momentum": &t.settings.momentum} {
+		if cmd.Flags().Changed(name) && *x == 0 {
+			*x = optim.Off
+		}
+	}
+}
+
+func (t training) run(ctx context.Context, w io.Writer, model string) error {
+	if t.output == "" {
+		return errors.New("say where the model goes, with -o FILE")
+	}
+	if err := t.configure(); err != nil {
+		return err
+	}
+	g, err := t.load(model)
+	if err != nil {
+		return err
+	}
+	if err := freeBatch(g, t.config.Batch); err != nil {
+		return err
+	}
+	fit, val, err := t.divided(g)
+	if err != nil {
+		return err
+	}
+	if err := t.prepare(g, fit); err != nil {
+		return err
+	}
+	if !t.asJSON {
+		t.announce(w, fit, val)
+	}
+	history, err := t.fit(ctx, w, g, fit, val)
+	if err != nil {
+		return err
+	}
+	if err := onnxio.Save(t.output, g); err != nil {
+		return err
+	}
+	return t.conclude(w, history)
+}
+
+// configure completes the configuration by what the words among the flags mean.
+func (t *training) configure() error {
+	c := &t.config
+	c.Seed, c.RestoreBest = t.seed, true
+	rule, err := choose("optimizer", t.optimizer, rules)
+	if err != nil {
+		return err
+	}
+	c.Rule = rule(t.settings)
+	if word := strings.ToLower(t.optimizer); t.settings.momentum != 0 && word != "sgd" && word != "rmsprop" {
+		return fmt.Errorf("--momentum is for sgd and rmsprop, %s has its own", word)
+	}
+	if c.Schedule, err = choose("schedule", t.schedule, schedules); err != nil {
+		return err
+	}
+	if strings.EqualFold(t.schedule, "plateau") {
+		c.Plateau = &optim.Plateau{}
+	}
+	if !(t.warmup >= 0 && t.warmup < 1) {
+		return fmt.Errorf("--warmup %v: want a share of the run, from 0 to below 1", t.warmup)
+	}
+	if t.warmup > 0 {
+		c.Schedule = optim.Warmup{Share: t.warmup, Then: c.Schedule}
+	}
+	if t.loss != "" {
+		if c.Loss, err = choose("loss", t.loss, losses); err != nil {
+			return err
+		}
+	}
+	if t.smoothing != 0 {
+		if t.loss != "" && !strings.EqualFold(t.loss, "cross-entropy") {
+			return fmt.Errorf("--label-smoothing is for cross-entropy, not %s", t.loss)
+		}
+		c.Loss = train.CrossEntropy{LabelSmoothing: t.smoothing}
+	}
+	if c.Metrics, err = chosenMetrics(t.metrics); err != nil {
+		return err
+	}
+	if c.Dir == "" {
+		c.Dir = strings.TrimSuffix(t.output, ".onnx") + ".run"
+	}
+	if !c.Resume && train.HasCheckpoint(c.Dir) {
+		return fmt.Errorf("%s holds the checkpoint of another run: --resume goes on with it, --dir names another folder", c.Dir)
+	}
+	if t.asJSON {
+		c.Log = train.Quiet
+	}
+	return nil
+}
+
+// prepare gives the model its new head, freezes parts of it and stores what the data say.
+func (t training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
+	var classes int
+	if t.head || t.headOnly {
+		var err error
+		if classes, err = t.count(fit); err != nil {
+			return fmt.Errorf("--head: %w", err)
+		}
+	} else if err := t.agree(g); err != nil {
+		return fmt.Errorf("%w: --head gives it a new classifier", err)
+	}
+	what := "--head"
+	err := g.Edit(func(e *nn.Edit) {
+		if classes > 0 {
+			head := e.Head(nn.Head{Labels: t.classes, Classes: classes})
+			if t.headOnly {
+				e.Freeze(nn.Before(head))
+			}
+		}
+		for _, pattern := range t.freeze {
+			if e.Err() == nil {
+				what = "--freeze " + pattern
+				e.Freeze(nn.Glob(pattern))
+			}
+		}
+		t.describe(e)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// announce says what is trained on.
+func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
+	fmt.Fprintf(w, "%d samples to train on, %d to validate", fit.Len(), val.Len())
+	if t.classes != nil {
+		fmt.Fprintf(w, "; classes: %s", brief(t.classes))
+	}
+	fmt.Fprintln(w)
+	if t.pictures != nil {
+		fmt.Fprintf(w, "pictures: %v\n", *t.pictures)
+	}
+}
+
+// fit trains. An interruption is told with the way to go on.
+func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Set[data.Sample]) (train.History, error) {
+	trainer, err := train.New(g, t.config)
+	if err != nil {
+		return nil, err
+	}
+	for epoch, err := range trainer.Epochs(ctx, fit, val) {
+		if err != nil && ctx.Err() != nil && train.HasCheckpoint(t.config.Dir) {
+			return nil, fmt.Errorf("%w; %s holds a checkpoint: the same command with --resume goes on", context.Cause(ctx), t.config.Dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t.asJSON {
+			if err := json.NewEncoder(w).Encode(epoch); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return trainer.History(), nil
+}
+
+// conclude says which epoch was written, and where everything is.
+func (t training) conclude(w io.Writer, h train.History) error {
+	best := h.Best()
+	if t.asJSON {
+		return json.NewEncoder(w).Encode(map[string]any{"model": t.output, "dir": t.config.Dir, "epochs": len(h), "best": best})
+	}
+	best.Best = false // which the line says already
+	_, err := fmt.Fprintf(w, "best is %v\nmodel %s; checkpoints, history and curves in %s\n", best, t.output, t.config.Dir)
+	return err
+}

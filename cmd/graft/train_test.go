@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/cmd/graft/demo"
+	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+)
+
+// table writes points of two classes, apart from each other, as a CSV file.
+func table(t *testing.T, path string, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 0))
+	var b strings.Builder
+	b.WriteString("width,height,kind,price\n")
+	for i := range 120 {
+		kind, at := "cat", 1.0
+		if i%2 == 1 {
+			kind, at = "dog", -1
+		}
+		fmt.Fprintf(&b, "%.3f,%.3f,%s,%.2f\n", at+0.2*r.NormFloat64(), at+0.2*r.NormFloat64(), kind, 3*at)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// classifier writes a network with the given number of inputs and outputs.
+func classifier(t *testing.T, path string, in, out int) {
+	t.Helper()
+	g := nn.New("points")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", fmt.Sprintf("float32[1,%d]", in))
+		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 8, Name: "body"}, nn.ReLU{}, nn.Linear{Out: out, Name: "top"}}, x))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := onnxio.Save(path, g); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// last is the last line of JSON that a command printed.
+func last(t *testing.T, out string, v any) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), v); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+}
+
+// Pictures in folders: a new head is trained, and the model knows its classes afterwards.
+func TestTrainOnPictures(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, seed := range map[string]uint64{"fit": 1, "held": 2} {
+		if _, err := glyph.WriteFolder(in(name), "ABE", 150, seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := command("train", in("digits.onnx"), "--data", in("fit"), "--val", in("held"), "--head", "--no-flip",
+		"--epochs", "4", "--lr", "5e-3", "--schedule", "cosine", "-o", in("letters.onnx"), "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var end struct {
+		Model, Dir string
+		Epochs     int
+	}
+	if last(t, out, &end); end.Model != in("letters.onnx") || end.Dir != in("letters.run") || end.Epochs != 4 {
+		t.Errorf("the last line is %+v", end)
+	}
+	out, err = command("eval", in("letters.onnx"), "--data", in("held"), "--metric", "accuracy", "--metric", "confusion", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result struct {
+		Samples   int
+		Metrics   map[string]float64
+		Confusion [][]int
+		Classes   []string
+	}
+	last(t, out, &result)
+	if result.Samples != 150 || result.Metrics["accuracy"] < 0.8 || len(result.Confusion) != 3 || strings.Join(result.Classes, "") != "ABE" {
+		t.Errorf("evaluation says %+v", result)
+	}
+	if out, err = command("run", in("letters.onnx"), "--input", filepath.Join(in("held"), "B", "0001.png")); err != nil || !strings.Contains(out, "%  B") {
+		t.Errorf("run prints %q, %v: want the names of the classes", out, err)
+	}
+	if _, err = command("eval", in("digits.onnx"), "--data", in("held")); err == nil || !strings.Contains(err.Error(), "the data have 3 classes (A, B, E), the model gives 10 scores") {
+		t.Errorf("classes that do not fit: %v", err)
+	}
+}
+
+// Tables: classes by name, another column, measurements.
+func TestTrainOnTables(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	table(t, in("all.csv"), 1)
+	classifier(t, in("two.onnx"), 3, 2) // the price is a feature, too
+	classifier(t, in("one.onnx"), 3, 1)
+	numbers := "width,height,depth,price\n1,2,3,4\n2,3,4,5\n3,4,5,7\n"
+	if err := os.WriteFile(in("numbers.csv"), []byte(numbers), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		args string
+		want string // printed
+		err  string
+	}{
+		{"two.onnx --data all.csv --target-column kind --epochs 3 --lr 0.05 --patience 1 --monitor accuracy", "classes: cat, dog", ""},
+		{"two.onnx --data all.csv --target-column kind --optimizer sgd --momentum 0.9 --warmup 0.1 --schedule one-cycle --epochs 2", "validation accuracy", ""},
+		{"two.onnx --data all.csv --target-column kind --schedule plateau --ema 0.9 --label-smoothing 0.1 --freeze body* --epochs 2", "best is epoch", ""},
+		{"two.onnx --data all.csv --target-column kind --head-only --metric confusion --epochs 1", "f1", ""},
+		{"one.onnx --data numbers.csv --regression --val 0 --loss huber --epochs 2", "3 samples to train on, 0 to validate", ""},
+		{"two.onnx --data all.csv --target-column kind --freeze none*", "", "--freeze none*: edit: the selection matches no node"},
+		{"two.onnx --data all.csv --target-column kind --momentum 0.9", "", "--momentum is for sgd and rmsprop"},
+		{"two.onnx --data all.csv --target-column kind --optimizer fast", "", "--optimizer fast: want one of adafactor, adagrad"},
+		{"two.onnx --data all.csv --target-column kind --val 2", "", "--val 2: want a share"},
+		{"two.onnx --data all.csv --target-column breed", "", `no column "breed"`},
+		{"two.onnx --data all.csv --target-column kind --loss mse --label-smoothing 0.1", "", "--label-smoothing is for cross-entropy"},
+		{"one.onnx --data numbers.csv --regression --head", "", "the data have no classes"},
+		{"two.onnx --data none.csv", "", "none.csv"},
+		{"two.onnx --data all.csv --warmup 1", "", "--warmup 1"},
+	} {
+		args := []string{"train", "-o", in(fmt.Sprintf("out%d.onnx", i))}
+		for _, a := range strings.Fields(c.args) {
+			if strings.HasSuffix(a, ".csv") || strings.HasSuffix(a, ".onnx") {
+				a = in(a)
+			}
+			args = append(args, a)
+		}
+		out, err := command(args...)
+		if !strings.Contains(out, c.want) {
+			t.Errorf("%s: printed %q, want %q", c.args, out, c.want)
+		}
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: error %v, want %q", c.args, err, c.err)
+		}
+	}
+	if _, err := command("train", in("two.onnx"), "--data", in("all.csv"), "-o", in("out0.onnx")); err == nil || !strings.Contains(err.Error(), "--resume goes on with it") {
+		t.Errorf("a run in the folder of another: %v", err)
+	}
+	g, err := onnxio.Load(in("out0.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if typ := g.Inputs()[0].Type().String(); typ != "float32[N,3]" {
+		t.Errorf("the trained model takes %s, want a free batch", typ)
+	}
+}
+
+// stopper cancels a context when something is written to it.
+type stopper struct{ stop context.CancelFunc }
+
+func (s stopper) Write(b []byte) (int, error) {
+	s.stop()
+	return len(b), nil
+}
+
+// An interrupted run that is resumed writes the model of one that was not.
+func TestTrainInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	table(t, in("all.csv"), 1)
+	classifier(t, in("two.onnx"), 3, 2)
+	train := func(ctx context.Context, w io.Writer, more ...string) error {
+		root := newRoot()
+		root.SetOut(w)
+		root.SetArgs(append([]string{"train", in("two.onnx"), "--data", in("all.csv"), "--target-column", "kind", "--epochs", "3", "--seed", "5", "--json"}, more...))
+		return root.ExecuteContext(ctx)
+	}
+	if err := train(context.Background(), io.Discard, "-o", in("whole.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	err := train(ctx, stopper{cancel}, "-o", in("parts.onnx"))
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "parts.run holds a checkpoint: the same command with --resume goes on") {
+		t.Fatalf("interrupted: %v", err)
+	}
+	if err := train(context.Background(), io.Discard, "-o", in("parts.onnx"), "--resume"); err != nil {
+		t.Fatal(err)
+	}
+	a, err := os.ReadFile(in("whole.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(in("parts.onnx"))
+	if err != nil || !bytes.Equal(a, b) {
+		t.Errorf("the resumed run writes another model (%v)", err)
+	}
+}
+
+func TestExtract(t *testing.T) {
+	dir := t.TempDir()
+	model, part := cnn(t, dir), filepath.Join(dir, "part.onnx")
+	out, err := command("inspect", model, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Summary struct{ Nodes []struct{ Outputs []string } }
+	}
+	last(t, out, &r)
+	from, to := r.Summary.Nodes[1].Outputs[0], r.Summary.Nodes[3].Outputs[0]
+	if out, err = command("extract", model, "--from", from, "--to", to, "-o", part); err != nil || !strings.HasPrefix(out, "2 nodes") {
+		t.Fatalf("printed %q, %v", out, err)
+	}
+	g, err := onnxio.Load(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Inputs()[0].Name() != from || g.Outputs()[0].Name() != to {
+		t.Errorf("the part goes from %v to %v, want %s and %s", g.Inputs(), g.Outputs(), from, to)
+	}
+	for args, want := range map[string]string{"--to nowhere -o x": "nowhere", "--to " + to: "-o FILE", "--from nothing -o x": "nothing"} {
+		if _, err := command(append([]string{"extract", model}, strings.Fields(args)...)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("extract %s: %v, want %q", args, err, want)
+		}
+	}
+}
