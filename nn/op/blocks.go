@@ -1,6 +1,9 @@
 package op
 
 import (
+	"math/bits"
+	"sync"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -10,42 +13,72 @@ import (
 // blocks says which blocks of a tensor an index tensor picks. GatherElements, GatherND and the
 // scatter operators are the same but for this.
 type blocks struct {
-	size int // elements of a block
-	// at gives, for each index, where its block begins.
-	at func(x *engine.Exec, index *tensor.Dense) ([]int, error)
+	size  int // elements of a block
+	count int // of blocks that are picked
+	// part sets at to where blocks number lo and following begin.
+	part func(at []int, index *tensor.Dense, lo int) error
 }
 
 // elementBlocks picks single elements: the index replaces the coordinate of its own position
 // along the axis.
 func elementBlocks(c *Call, data, index []int, axis int) blocks {
-	strides := rowStrides(data)
-	length := data[axis]
-	return blocks{1, func(x *engine.Exec, t *tensor.Dense) ([]int, error) {
-		at := indexInts(x, t)
-		if err := wrapIndices(c, at, length); err != nil {
-			return nil, err
-		}
-		if len(at) == 0 {
-			return at, nil
-		}
-		last := len(index) - 1
-		for row := range len(at) / index[last] {
-			base, rest := 0, row
+	strides, length, last := rowStrides(data), data[axis], len(index)-1
+	step, along := strides[axis], 1
+	if axis == last {
+		along = 0
+	}
+	return blocks{1, count1(index), func(at []int, t *tensor.Dense, lo int) error {
+		places := placesOf(t)
+		for len(at) > 0 {
+			rest, first := lo/index[last], lo%index[last]
+			base := first * along
 			for a := last - 1; a >= 0; a-- {
 				if a != axis {
 					base += rest % index[a] * strides[a]
 				}
 				rest /= index[a]
 			}
-			k := at[row*index[last]:][:index[last]]
-			for j, v := range k {
-				if k[j] = base + v; axis != last {
-					k[j] = base + v*strides[axis] + j
-				}
+			n := min(len(at), index[last]-first)
+			if bad := places(at[:n], lo, length, base, step, along); bad < n {
+				return c.Errorf("index %d is outside of an axis of length %d", indexAt(t, lo+bad), length)
 			}
+			at, lo = at[n:], lo+n
 		}
-		return at, nil
+		return nil
 	}}
+}
+
+// placesOf returns what sets at to the indices v number lo and following of t as places base + v*step, where base
+// grows by along each time. Negative indices count from the end of an axis of the given length. The result is the
+// number of places before the first index that lies outside.
+func placesOf(t *tensor.Dense) func(at []int, lo, length, base, step, along int) int {
+	if dtype.Of(t.Dtype()) == dtype.Int32 {
+		return places(dtype.Slice[int32](t))
+	}
+	return places(dtype.Slice[int64](t))
+}
+
+func places[I int32 | int64](index []I) func(at []int, lo, length, base, step, along int) int {
+	return func(at []int, lo, length, base, step, along int) int {
+		for i, v := range index[lo:][:len(at)] {
+			k := int(v)
+			k += length & (k >> (bits.UintSize - 1))
+			if uint(k) >= uint(length) {
+				return i
+			}
+			at[i] = base + k*step
+			base += along
+		}
+		return len(at)
+	}
+}
+
+// indexAt is index number i of t.
+func indexAt(t *tensor.Dense, i int) int {
+	if dtype.Of(t.Dtype()) == dtype.Int32 {
+		return int(dtype.Slice[int32](t)[i])
+	}
+	return int(dtype.Slice[int64](t)[i])
 }
 
 // tupleBlocks picks by coordinates: the last axis of the index tensor holds those of the axes
@@ -53,98 +86,130 @@ func elementBlocks(c *Call, data, index []int, axis int) blocks {
 func tupleBlocks(c *Call, data, index []int, batch int) blocks {
 	strides := rowStrides(data)
 	k := index[len(index)-1]
-	size := 1
-	for _, n := range data[batch+k:] {
-		size *= n
-	}
-	perBatch, batchSize := 1, 1
-	for _, n := range index[batch : len(index)-1] {
-		perBatch *= n
-	}
-	for _, n := range data[batch:] {
-		batchSize *= n
-	}
-	count := 1
-	for _, n := range index[:len(index)-1] {
-		count *= n
-	}
-	return blocks{size, func(x *engine.Exec, t *tensor.Dense) ([]int, error) {
-		tuples := indexInts(x, t)
-		at := x.Int(count)
-		for r := range at {
-			at[r] = r / perBatch * batchSize
-			for j, v := range tuples[r*k : (r+1)*k] {
+	size := count1(data[batch+k:])
+	perBatch, batchSize := count1(index[batch:len(index)-1]), count1(data[batch:])
+	return blocks{size, count1(index[:len(index)-1]), func(at []int, t *tensor.Dense, lo int) error {
+		places := placesOf(t)
+		var one [1]int
+		for i := range at {
+			r := lo + i
+			at[i] = r / perBatch * batchSize
+			for j := range k {
 				n := data[batch+j]
-				if v < 0 {
-					v += n
+				if places(one[:], r*k+j, n, at[i], strides[batch+j], 0) == 0 {
+					return c.Errorf("index %d is outside of axis %d of length %d", indexAt(t, r*k+j), batch+j, n)
 				}
-				if v < 0 || v >= n {
-					return nil, c.Errorf("index %d is outside of axis %d of length %d", tuples[r*k+j], batch+j, n)
-				}
-				at[r] += v * strides[batch+j]
+				at[i] = one[0]
 			}
 		}
-		return at, nil
+		return nil
 	}}
+}
+
+// all says where all of the blocks begin, in scratch memory.
+func (b blocks) all(x *engine.Exec, index *tensor.Dense) ([]int, error) {
+	at := x.Int(b.count)
+	return at, b.part(at, index, 0)
+}
+
+// each calls f, on p, for pieces of the list of blocks with where they begin, number lo first.
+func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []int)) error {
+	const piece = 512
+	var lock sync.Mutex
+	var failed error
+	p.Range((b.count+piece-1)/piece, 8, func(from, to int) {
+		var buffer [piece]int
+		for i := from; i < to; i++ {
+			at := buffer[:min(piece, b.count-i*piece)]
+			if err := b.part(at, index, i*piece); err != nil {
+				lock.Lock()
+				failed = err
+				lock.Unlock()
+				return
+			}
+			f(i*piece, at)
+		}
+	})
+	return failed
 }
 
 // gather copies the blocks, elements of width bytes, behind one another.
 func (b blocks) gather(x *engine.Exec, dst, src []byte, index *tensor.Dense, width int) error {
-	at, err := b.at(x, index)
-	if err != nil {
-		return err
-	}
 	n := b.size * width
 	if b.size == 1 && width == 4 {
 		to, from := words[uint32](dst), words[uint32](src)
-		x.Pool().Range(len(at), 4096, func(lo, hi int) {
-			for r, k := range at[lo:hi] {
-				to[lo+r] = from[k]
+		return b.each(x.Pool(), index, func(lo int, at []int) {
+			to := to[lo:][:len(at)]
+			for i, k := range at {
+				to[i] = from[k]
 			}
 		})
-		return nil
 	}
-	x.Pool().Range(len(at), max(1, 16384/max(n, 1)), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			copy(dst[r*n:(r+1)*n], src[at[r]*width:at[r]*width+n])
+	return b.each(x.Pool(), index, func(lo int, at []int) {
+		for i, k := range at {
+			copy(dst[(lo+i)*n:][:n], src[k*width:])
 		}
 	})
-	return nil
 }
 
 // scatter is the inverse of gather; of blocks that are met twice the last one stays.
-func (b blocks) scatter(x *engine.Exec, dst, src []byte, index *tensor.Dense, width int) error {
-	at, err := b.at(x, index)
-	if err != nil {
-		return err
-	}
+func (b blocks) scatter(dst, src []byte, index *tensor.Dense, width int) error {
 	n := b.size * width
 	if b.size == 1 && width == 4 {
 		to, from := words[uint32](dst), words[uint32](src)
-		for r, k := range at {
-			to[k] = from[r]
+		return b.each(nil, index, func(lo int, at []int) {
+			from := from[lo:][:len(at)]
+			for i, k := range at {
+				to[k] = from[i]
+			}
+		})
+	}
+	return b.each(nil, index, func(lo int, at []int) {
+		for i, k := range at {
+			copy(dst[k*width:][:n], src[(lo+i)*n:])
 		}
-		return nil
-	}
-	for r, k := range at {
-		copy(dst[k*width:k*width+n], src[r*n:(r+1)*n])
-	}
-	return nil
+	})
 }
 
 // scatterWith combines what is there with what comes, in order.
-func scatterWith[T number](x *engine.Exec, b blocks, dst, src []T, index *tensor.Dense, f func(a, b T) T) error {
-	at, err := b.at(x, index)
-	if err != nil {
-		return err
-	}
-	for r, k := range at {
-		d := dst[k : k+b.size]
-		for i, v := range src[r*b.size : (r+1)*b.size] {
-			d[i] = f(d[i], v)
+func scatterWith[T number](b blocks, dst, src []T, index *tensor.Dense, f func(a, b T) T) error {
+	return b.each(nil, index, func(lo int, at []int) {
+		src := src[lo*b.size:]
+		for i, k := range at {
+			d := dst[k : k+b.size]
+			for j, v := range src[i*b.size:][:b.size] {
+				d[j] = f(d[j], v)
+			}
 		}
+	})
+}
+
+// scatterAdd is scatterWith for sums.
+func scatterAdd[T number](b blocks, dst, src []T, index *tensor.Dense) error {
+	return b.each(nil, index, func(lo int, at []int) {
+		src := src[lo*b.size:]
+		if b.size == 1 {
+			src := src[:len(at)]
+			for i, k := range at {
+				dst[k] += src[i]
+			}
+			return
+		}
+		for i, k := range at {
+			addInto(dst[k:k+b.size], src[i*b.size:][:b.size])
+		}
+	})
+}
+
+// addInto adds src to dst.
+func addInto[T number](dst, src []T) {
+	if d, ok := any(dst).([]float32); ok {
+		kernel.Add(nil, d, d, any(src).([]float32))
+		return
 	}
-	return nil
+	for i, v := range src {
+		dst[i] += v
+	}
 }
 
 // blockSumConfig adds blocks up in zeros: the gradient of everything that gathers.
@@ -186,21 +251,6 @@ func blockSum() *Op {
 func blockSumKernel[T kernel.Float](b blocks) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		clear(out[0].Raw)
-		at, err := b.at(x, in[1])
-		if err != nil {
-			return err
-		}
-		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
-		if b.size == 1 {
-			for r, k := range at {
-				dx[k] += dy[r]
-			}
-			return nil
-		}
-		for r, k := range at {
-			d := dx[k : k+b.size]
-			kernel.Add(nil, d, d, dy[r*b.size:(r+1)*b.size])
-		}
-		return nil
+		return scatterAdd(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), in[1])
 	}
 }

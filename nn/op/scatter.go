@@ -147,7 +147,7 @@ func scatterKernel(c *Call) (engine.Kernel, error) {
 	b, width := s.blocks(c), c.In[0].DType.Size()
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
-		return b.scatter(x, out[0].Raw, in[2].Raw, in[1], width)
+		return b.scatter(out[0].Raw, in[2].Raw, in[1], width)
 	}, nil
 }
 
@@ -170,10 +170,14 @@ func scatterReduce(c *Call) (engine.Kernel, error) {
 }
 
 func scatterReduceOf[T number](b blocks, reduction string) engine.Kernel {
+	if reduction == "add" {
+		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			copy(out[0].Raw, in[0].Raw)
+			return scatterAdd(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1])
+		}
+	}
 	var f func(a, b T) T
 	switch reduction {
-	case "add":
-		f = func(a, b T) T { return a + b }
 	case "mul":
 		f = func(a, b T) T { return a * b }
 	case "max":
@@ -183,6 +187,6 @@ func scatterReduceOf[T number](b blocks, reduction string) engine.Kernel {
 	}
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
-		return scatterWith(x, b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1], f)
+		return scatterWith(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1], f)
 	}
 }

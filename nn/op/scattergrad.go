@@ -53,7 +53,10 @@ func scatterGradOp() *Op {
 // its gradient first.
 func scatterGradKernel[T kernel.Float](b blocks, reduction string) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		at, err := b.at(x, in[1])
+		if reduction == "add" {
+			return sumBack(x, b, out, in)
+		}
+		at, err := b.all(x, in[1])
 		if err != nil {
 			return err
 		}
@@ -70,10 +73,6 @@ func scatterGradKernel[T kernel.Float](b blocks, reduction string) engine.Kernel
 		switch reduction {
 		case "none":
 			takeBack(b, at, dData, dUpdates, func(int, int) bool { return true })
-		case "add":
-			for r, k := range at {
-				copy(dUpdates[r*b.size:(r+1)*b.size], dy[k:])
-			}
 		case "mul":
 			scatterProduct(b, at, data, updates, dy, dData, dUpdates, scratch)
 		default: // the element that won takes the gradient; of equal ones the data, then the last
@@ -91,6 +90,17 @@ func scatterGradKernel[T kernel.Float](b blocks, reduction string) engine.Kernel
 		}
 		return nil
 	}
+}
+
+// sumBack gives the data and each update the gradient of the sum that it is part of.
+func sumBack(x *engine.Exec, b blocks, out, in []*tensor.Dense) error {
+	if out[0] != nil {
+		copy(out[0].Raw, in[4].Raw)
+	}
+	if out[1] == nil {
+		return nil
+	}
+	return b.gather(x, out[1].Raw, in[4].Raw, in[1], int(in[4].Dtype().Size()))
 }
 
 // takeBack moves gradients of elements to the updates that wrote them; won tells whether update r

@@ -150,7 +150,6 @@ var (
 	setD    = either(VMOVUPD, VBROADCASTSD)
 	addD    = either(VADDPD, VADDPD_BCST)
 	subD    = either(VSUBPD, VSUBPD_BCST)
-	mulD    = either(VMULPD, VMULPD_BCST)
 	fma213D = either(VFMADD213PD, VFMADD213PD_BCST)
 	addBits = either(VPADDQ, VPADDQ_BCST)
 	andBits = either(VANDPD, VPANDQ_BCST)
