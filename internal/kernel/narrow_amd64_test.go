@@ -13,7 +13,7 @@ func TestNarrow(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{{"Gemm", TestGemm}, {"GemmTails", TestGemmTails}, {"Packed", TestPacked}, {"Conv", TestConv}, {"Tile", TestTileKernels}, {"StoreRuns", TestStoreRuns}, {"Weight", TestWeightKernels}, {"Depth", TestDepthKernels}, {"DepthPlanes", TestDepthPlanes}, {"Bottleneck", TestBottleneck}, {"Winograd", TestWinograd}, {"Transpose", TestTranspose}, {"BatchNorm", TestBatchNorm}, {"BatchNormEnding", TestBatchNormEnding}, {"Bent", TestBent}, {"Roundings", TestRoundings}, {"EqualMask", TestEqualMask}, {"UnaryGrad", TestUnaryGrad},
-		{"Functions", TestFunctionsFloat32}, {"Unary", TestUnary}, {"Binary", TestBinary}, {"Vector", TestVector}, {"Softmax", TestSoftmax}, {"LayerNorm", TestLayerNorm}, {"Pow", TestPow}, {"Fmod", TestFmod}}
+		{"Functions", TestFunctionsFloat32}, {"Unary", TestUnary}, {"Binary", TestBinary}, {"Vector", TestVector}, {"Softmax", TestSoftmax}, {"LayerNorm", TestLayerNorm}, {"Pow", TestPow}, {"Fmod", TestFmod}, {"Resampling", TestResampling}}
 	hadWide, hadSIMD := avx512, simd
 	defer func() { avx512, simd = hadWide, hadSIMD }()
 	for _, level := range []struct {

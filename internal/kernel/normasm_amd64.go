@@ -48,3 +48,10 @@ func meanRows(rows int, n int, x *float32, y *float32, count *float32)
 //
 //go:noescape
 func scaleRowsBy(rows int, n int, x *float32, f *float32, y *float32)
+
+// resampleRows makes rows ≥ 1 of n ≥ 1 elements of rows of old elements. A block of one register of results has
+// taps[block] ≥ 0 taps. In lane l, tap t adds weight[t][l] times element base[t] + index[t][l] of the row, 0 where
+// the weight is. It reads two registers from base[t] on.
+//
+//go:noescape
+func resampleRows(rows int, n int, old int, taps *int64, base *int64, index *int32, weight *float32, src *float32, dst *float32)

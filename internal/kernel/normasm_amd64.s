@@ -1686,3 +1686,182 @@ end:
 	JNZ  row
 	VZEROUPPER
 	RET
+
+// func resampleRows(rows int, n int, old int, taps *int64, base *int64, index *int32, weight *float32, src *float32, dst *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·resampleRows(SB), NOSPLIT, $0-72
+	MOVQ src+56(FP), AX
+	MOVQ dst+64(FP), CX
+	MOVQ old+16(FP), DX
+	MOVQ rows+0(FP), BX
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+rowWide:
+	MOVQ n+8(FP), SI
+	MOVQ taps+24(FP), DI
+	MOVQ base+32(FP), R8
+	MOVQ index+40(FP), R9
+	MOVQ weight+48(FP), R10
+
+wideWide:
+	CMPQ   SI, $0x00000010
+	JLT    narrowWide
+	VPXORQ Z0, Z0, Z0
+	MOVQ   (DI), R11
+	ADDQ   $0x08, DI
+	TESTQ  R11, R11
+	JZ     summedWidewhole
+
+tapWidewhole:
+	MOVQ        (R8), R12
+	ADDQ        $0x08, R8
+	LEAQ        (AX)(R12*4), R12
+	VMOVUPS     (R10), Z1
+	VPXORQ      Z2, Z2, Z2
+	VCMPPS      $0x04, Z2, Z1, K1
+	VMOVUPS     (R9), Z3
+	VMOVUPS     (R12), Z4
+	VPERMT2PS   64(R12), Z3, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VFMADD231PS Z4, Z1, Z0
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R10
+	DECQ        R11
+	JNZ         tapWidewhole
+
+summedWidewhole:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x00000010, SI
+	JMP     wideWide
+
+narrowWide:
+	TESTQ  SI, SI
+	JZ     endWide
+	MOVL   $0x0000ffff, R11
+	BZHIL  SI, R11, R11
+	KMOVW  R11, K1
+	VPXORQ Z5, Z5, Z5
+	MOVQ   (DI), SI
+	ADDQ   $0x08, DI
+	TESTQ  SI, SI
+	JZ     summedWidepart
+
+tapWidepart:
+	MOVQ        (R8), DI
+	ADDQ        $0x08, R8
+	LEAQ        (AX)(DI*4), DI
+	VMOVUPS     (R10), Z1
+	VPXORQ      Z6, Z6, Z6
+	VCMPPS      $0x04, Z6, Z1, K2
+	VMOVUPS     (R9), Z3
+	VMOVUPS     (DI), Z4
+	VPERMT2PS   64(DI), Z3, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VFMADD231PS Z4, Z1, Z5
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R10
+	DECQ        SI
+	JNZ         tapWidepart
+
+summedWidepart:
+	VMOVUPS Z5, K1, (CX)
+
+endWide:
+	MOVQ n+8(FP), SI
+	ANDQ $0x0f, SI
+	LEAQ (CX)(SI*4), CX
+	LEAQ (AX)(DX*4), AX
+	DECQ BX
+	JNZ  rowWide
+	VZEROUPPER
+	RET
+
+avx2:
+row:
+	MOVQ n+8(FP), SI
+	MOVQ taps+24(FP), DI
+	MOVQ base+32(FP), R8
+	MOVQ index+40(FP), R9
+	MOVQ weight+48(FP), R10
+
+wide:
+	CMPQ   SI, $0x00000008
+	JLT    narrow
+	VXORPS Y0, Y0, Y0
+	MOVQ   (DI), R11
+	ADDQ   $0x08, DI
+	TESTQ  R11, R11
+	JZ     summedwhole
+
+tapwhole:
+	MOVQ        (R8), R12
+	ADDQ        $0x08, R8
+	LEAQ        (AX)(R12*4), R12
+	VMOVUPS     (R10), Y1
+	VXORPS      Y2, Y2, Y2
+	VCMPPS      $0x04, Y2, Y1, Y2
+	VMOVUPS     (R9), Y3
+	VMOVUPS     (R12), Y4
+	VPERMPS     32(R12), Y3, Y5
+	VPERMPS     Y4, Y3, Y4
+	VPSLLD      $0x1c, Y3, Y3
+	VBLENDVPS   Y3, Y5, Y4, Y4
+	VANDPS      Y2, Y4, Y4
+	VFMADD231PS Y4, Y1, Y0
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	DECQ        R11
+	JNZ         tapwhole
+
+summedwhole:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x00000008, SI
+	JMP     wide
+
+narrow:
+	TESTQ   SI, SI
+	JZ      end
+	LEAQ    tailmask<>+0(SB), R11
+	NEGQ    SI
+	VMOVDQU 32(R11)(SI*4), Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    (DI), SI
+	ADDQ    $0x08, DI
+	TESTQ   SI, SI
+	JZ      summedpart
+
+tappart:
+	MOVQ        (R8), DI
+	ADDQ        $0x08, R8
+	LEAQ        (AX)(DI*4), DI
+	VMOVUPS     (R10), Y2
+	VXORPS      Y3, Y3, Y3
+	VCMPPS      $0x04, Y3, Y2, Y3
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (DI), Y5
+	VPERMPS     32(DI), Y4, Y6
+	VPERMPS     Y5, Y4, Y5
+	VPSLLD      $0x1c, Y4, Y4
+	VBLENDVPS   Y4, Y6, Y5, Y5
+	VANDPS      Y3, Y5, Y5
+	VFMADD231PS Y5, Y2, Y1
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	DECQ        SI
+	JNZ         tappart
+
+summedpart:
+	VMASKMOVPS Y1, Y0, (CX)
+
+end:
+	MOVQ n+8(FP), SI
+	ANDQ $0x07, SI
+	LEAQ (CX)(SI*4), CX
+	LEAQ (AX)(DX*4), AX
+	DECQ BX
+	JNZ  row
+	VZEROUPPER
+	RET

@@ -33,3 +33,7 @@ func planeMixGated(rows int, n int, stride int, dy *float32, x *float32, dx *flo
 func meanRows(rows int, n int, x *float32, y *float32, count *float32) { panic(noAssembly) }
 
 func scaleRowsBy(rows int, n int, x *float32, f *float32, y *float32) { panic(noAssembly) }
+
+func resampleRows(rows int, n int, old int, taps *int64, base *int64, index *int32, weight *float32, src *float32, dst *float32) {
+	panic(noAssembly)
+}

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/engine"
@@ -83,71 +84,63 @@ func outsideAny(taps []axisTaps) []axisTaps {
 }
 
 func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) engine.Kernel {
+	var passes []resamplePass[T]
+	for _, t := range taps {
+		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, shape[t.Axis])})
+	}
 	fill := outsideAny(taps)
+	result := slices.Clone(shape)
+	for _, p := range passes {
+		result[p.axis] = p.New
+	}
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		src, scratch := dtype.Slice[T](in[0]), engine.Scratch[T](x)
-		now := slices.Clone(shape)
-		for i, t := range taps {
-			outer, inner := around(now, t.Axis)
-			old := now[t.Axis]
-			now[t.Axis] = len(t.Index) / max(t.N, 1)
-			dst := dtype.Slice[T](out[0])
-			if i < len(taps)-1 {
-				dst = scratch(outer * now[t.Axis] * inner)
-			}
-			resampleAxis(x.Pool(), t, dst, src, outer, old, now[t.Axis], inner)
-			src = dst
-		}
-		if len(taps) == 0 {
-			copy(dtype.Slice[T](out[0]), src)
-		}
-		fillOutside(dtype.Slice[T](out[0]), now, fill, value)
+		dst := dtype.Slice[T](out[0])
+		resampleAxes(x, shape, passes, dst, dtype.Slice[T](in[0]))
+		fillOutside(dst, result, fill, value)
 		return nil
 	}
 }
 
-// resampleAxis makes [outer, count, inner] of [outer, old, inner].
-func resampleAxis[T kernel.Float](p *kernel.Pool, t axisTaps, dst, src []T, outer, old, count, inner int) {
-	if inner == 1 {
-		p.Range(outer, max(1, 4096/max(1, count*t.N)), func(lo, hi int) {
-			for o := lo; o < hi; o++ {
-				resampleRow(t, dst[o*count:][:count], src[o*old:][:old])
-			}
-		})
-		return
-	}
-	p.Range(outer*count, max(1, 4096/max(1, inner*t.N)), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			o, j := r/count, r%count
-			d := dst[r*inner : (r+1)*inner]
-			for k := range t.N {
-				w := T(t.Weight[j*t.N+k])
-				s := src[(o*old+t.Index[j*t.N+k])*inner:][:inner]
-				if k == 0 {
-					kernel.Scale(nil, w, d, s)
-				} else {
-					kernel.Axpy(nil, w, s, d)
-				}
-			}
-		}
+// resamplePass resamples one axis.
+type resamplePass[T kernel.Float] struct {
+	axis int
+	*kernel.Resampling[T]
+}
+
+// resamplingOf is the resampling of an axis of old elements.
+func resamplingOf[T kernel.Float](t axisTaps, old int) *kernel.Resampling[T] {
+	return kernel.NewResampling[T](old, len(t.Index)/max(t.N, 1), func(j int) ([]int, []float64) {
+		return t.Index[j*t.N:][:t.N], t.Weight[j*t.N:][:t.N]
 	})
 }
 
-// resampleRow makes one row of another.
-func resampleRow[T kernel.Float](t axisTaps, dst, src []T) {
-	if t.N == 2 {
-		for j := range dst {
-			at, w := t.Index[2*j:][:2], t.Weight[2*j:][:2]
-			dst[j] = T(w[0])*src[at[0]] + T(w[1])*src[at[1]]
-		}
+// resampleAxes goes through the axes one after the other: first those that shrink most. Of axes that grow alike the
+// last one, whose elements are neighbours, goes first, when there is least to do, of those that shrink the first one.
+func resampleAxes[T kernel.Float](x *engine.Exec, shape []int, passes []resamplePass[T], dst, src []T) {
+	if len(passes) == 0 {
+		copy(dst, src)
 		return
 	}
-	for j := range dst {
-		v := T(0)
-		for k, at := range t.Index[j*t.N:][:t.N] {
-			v += T(t.Weight[j*t.N+k]) * src[at]
+	now, scratch := slices.Clone(shape), engine.Scratch[T](x)
+	ordered := slices.Clone(passes)
+	slices.SortStableFunc(ordered, func(a, b resamplePass[T]) int {
+		if d := cmp.Compare(a.New*b.Old, b.New*a.Old); d != 0 {
+			return d
 		}
-		dst[j] = v
+		if a.New >= a.Old {
+			return b.axis - a.axis
+		}
+		return a.axis - b.axis
+	})
+	for i, p := range ordered {
+		outer, inner := around(now, p.axis)
+		now[p.axis] = p.New
+		to := dst
+		if i < len(ordered)-1 {
+			to = scratch(outer * p.New * inner)
+		}
+		p.Run(x.Pool(), outer, inner, to, src)
+		src = to
 	}
 }
 
@@ -196,56 +189,21 @@ func resampleGradOp() *Op {
 	}
 }
 
-// resampleBack goes through the axes in reverse and adds up what each old index gave.
+// resampleBack adds up what each old index gave.
 func resampleBack[T kernel.Float](from, to []int, taps []axisTaps) engine.Kernel {
+	var passes []resamplePass[T]
+	for _, t := range taps {
+		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, to[t.Axis]).Back()})
+	}
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		src, scratch := dtype.Slice[T](in[0]), engine.Scratch[T](x)
+		src := dtype.Slice[T](in[0])
 		if fill := outsideAny(taps); fill != nil {
-			kept := scratch(len(src))
+			kept := engine.Scratch[T](x)(len(src))
 			copy(kept, src)
 			fillOutside(kept, from, fill, 0)
 			src = kept
 		}
-		now := slices.Clone(from)
-		for i := len(taps) - 1; i >= 0; i-- {
-			t := taps[i]
-			outer, inner := around(now, t.Axis)
-			count, old := now[t.Axis], to[t.Axis]
-			now[t.Axis] = old
-			dst := dtype.Slice[T](out[0])
-			if i > 0 {
-				dst = scratch(outer * old * inner)
-			}
-			resampleAxisBack(x.Pool(), t, dst, src, outer, old, count, inner)
-			src = dst
-		}
-		if len(taps) == 0 {
-			copy(dtype.Slice[T](out[0]), src)
-		}
+		resampleAxes(x, from, passes, dtype.Slice[T](out[0]), src)
 		return nil
 	}
-}
-
-func resampleAxisBack[T kernel.Float](p *kernel.Pool, t axisTaps, dst, src []T, outer, old, count, inner int) {
-	p.Range(outer, max(1, 4096/max(1, inner*count*t.N)), func(lo, hi int) {
-		clear(dst[lo*old*inner : hi*old*inner])
-		for o := lo; o < hi; o++ {
-			if inner == 1 {
-				d := dst[o*old:][:old]
-				for j, v := range src[o*count:][:count] {
-					for k, at := range t.Index[j*t.N:][:t.N] {
-						d[at] += T(t.Weight[j*t.N+k]) * v
-					}
-				}
-				continue
-			}
-			for j := range count {
-				s := src[(o*count+j)*inner:][:inner]
-				for k := range t.N {
-					d := dst[(o*old+t.Index[j*t.N+k])*inner:][:inner]
-					kernel.Axpy(nil, T(t.Weight[j*t.N+k]), s, d)
-				}
-			}
-		}
-	})
 }

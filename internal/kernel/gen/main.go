@@ -39,6 +39,7 @@ func main() {
 	if *part == "norm" {
 		normalization()
 		shortRows()
+		resample()
 		Generate()
 		portable("normasm_portable.go", "!amd64 || purego")
 		return
