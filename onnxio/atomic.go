@@ -2,7 +2,9 @@ package onnxio
 
 import (
 	"bufio"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -13,16 +15,20 @@ import (
 func WriteFile(name string, write func(w io.Writer) error) (err error) {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
+		if info.IsDir() {
+			return &fs.PathError{Op: "write", Path: name, Err: errors.New("is a directory")}
+		}
 		mode = info.Mode().Perm()
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
-		return err
+		return about(name, err)
 	}
 	defer func() {
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
+			err = about(name, err)
 		}
 	}()
 	w := bufio.NewWriterSize(f, 1<<16)
@@ -46,6 +52,21 @@ func WriteFile(name string, write func(w io.Writer) error) (err error) {
 	}
 	syncFolder(filepath.Dir(name))
 	return nil
+}
+
+// about is an error about the temporary file, told of the one that was to be written.
+func about(name string, err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	default:
+		return err
+	}
+	return &fs.PathError{Op: "write", Path: name, Err: err}
 }
 
 // syncFolder makes a rename durable. Not every system can, and the file is whole either way.

@@ -60,9 +60,6 @@ type kept struct {
 // holds the averages meanwhile, if there are any.
 func (t *Trainer) save(best bool) error {
 	dir := t.c.Dir
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	t.hold(true)
 	if err := onnxio.Save(filepath.Join(dir, lastModel), t.g); err != nil {
 		return err

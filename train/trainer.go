@@ -3,7 +3,9 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"runtime/debug"
 
 	"github.com/graft-ml/graft/nn"
@@ -50,7 +52,7 @@ type progress struct {
 	Stopped bool // patience ended the run
 }
 
-// New prepares training of g. With Config.Resume the parameters are read from the last
+// New prepares training of g, and makes the folder Config.Dir. With Config.Resume the parameters are read from the last
 // checkpoint in Config.Dir, if there is one.
 func New(g *nn.Graph, c Config) (*Trainer, error) {
 	if g == nil {
@@ -58,6 +60,11 @@ func New(g *nn.Graph, c Config) (*Trainer, error) {
 	}
 	if err := c.check(); err != nil {
 		return nil, err
+	}
+	if c.Dir != "" {
+		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+			return nil, fmt.Errorf("train: there is no place for checkpoints: %w", err)
+		}
 	}
 	g.Trim()
 	debug.FreeOSMemory() // once: loading and running have left memory that training can use

@@ -34,7 +34,7 @@ changes; what is impossible is refused with the reason, before anything is writt
 Layers: ` + layerHelp() + `.`,
 		Example: `  graft edit model.onnx --recipe recipe.json -o changed.onnx
   graft edit model.onnx --recipe recipe.json --dry-run`,
-		Args: cobra.ExactArgs(1),
+		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.run(cmd.OutOrStdout(), args[0])
 		},
@@ -51,8 +51,10 @@ Layers: ` + layerHelp() + `.`,
 }
 
 func (e editing) run(w io.Writer, model string) error {
-	if e.output == "" && !e.dryRun {
-		return fmt.Errorf("say where the model goes, with -o FILE, or --dry-run")
+	if !e.dryRun {
+		if err := checkOutput(e.output); err != nil {
+			return err
+		}
 	}
 	r, err := readRecipe(e.recipe)
 	if err != nil {

@@ -34,7 +34,7 @@ intersection over union, means over the classes, and a table of which class was 
 		Example: `  graft eval flowers.onnx --data flowers-test/
   graft eval model.onnx --data t10k-images-idx3-ubyte.gz,t10k-labels-idx1-ubyte.gz --metric accuracy --metric confusion
   graft eval model.onnx --data test.csv --json`,
-		Args: cobra.ExactArgs(1),
+		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return v.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -26,7 +25,7 @@ their names as its inputs and outputs. Without --from it begins at the model's i
 it ends at its outputs. inspect --json lists the names of all values.`,
 		Example: `  graft extract resnet.onnx --to features -o backbone.onnx
   graft extract model.onnx --from encoder_out --to decoder_out -o decoder.onnx`,
-		Args: cobra.ExactArgs(1),
+		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return x.run(cmd.OutOrStdout(), args[0])
 		},
@@ -40,8 +39,8 @@ it ends at its outputs. inspect --json lists the names of all values.`,
 }
 
 func (x extraction) run(w io.Writer, model string) error {
-	if x.output == "" {
-		return errors.New("say where the part goes, with -o FILE")
+	if err := checkOutput(x.output); err != nil {
+		return err
 	}
 	g, err := x.load(model)
 	if err != nil {

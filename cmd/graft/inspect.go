@@ -46,7 +46,7 @@ is free, ? one that is unknown.`,
   graft inspect --brief model.onnx
   graft inspect model.onnx --type "data float32[8,3,224,224]"
   graft inspect --json model.onnx`,
-		Args: cobra.ExactArgs(1),
+		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := from.load(args[0])
 			if err != nil {

@@ -104,7 +104,9 @@ func TestCommands(t *testing.T) {
 		{in("inspect", "--json", "DIR/digits.onnx"), []string{`"unsupported":[]`, `"opsets":{"":13}`}, ""},
 		{in("inspect", "DIR/none.onnx"), nil, "none.onnx"},
 		{in("inspect", "DIR/x.npy"), nil, "is no ONNX model"},
-		{in("inspect"), nil, "accepts 1 arg"},
+		{in("inspect"), nil, "want one MODEL, got 0 arguments"},
+		{in("inspect", "--shape"), nil, "unknown flag: --shape; graft inspect --help lists the flags"},
+		{in("inspect", "DIR"), nil, "is a directory"},
 		{in("run", "DIR/digits.onnx", "--input", "image=DIR/x.npy"), []string{"scores float32[1,10] ["}, ""},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/pic.png", "--output", "DIR/out", "--npy"), []string{"scores float32[1,10] ["}, ""},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/pic.png", "--output", "DIR/out", "--preset", "raw"), []string{"scores"}, ""},
@@ -124,6 +126,8 @@ func TestCommands(t *testing.T) {
 		{in("verify", "DIR/dump/good/test_data_set_0"), nil, "no folder here has a model.onnx"},
 		{in("verify", "DIR/nowhere"), nil, "nowhere"},
 		{in("verify"), nil, "requires at least 1 arg"},
+		{in("extract", "DIR/digits.onnx", "-o", "DIR"), nil, "is a folder, want a file"},
+		{in("extract", "DIR/digits.onnx", "-o", "DIR/none/part.onnx"), nil, "none/part.onnx: cannot be written: no such file"},
 		{in("dance"), nil, `unknown command "dance"`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

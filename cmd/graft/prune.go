@@ -54,7 +54,7 @@ The plan is printed, and written by --plan as JSON: every index removed from eve
   graft prune model.onnx --target params=0.6 --criterion lamp --ignore 'head*' --round-to 8 --dry-run
   graft prune model.onnx --target macs=0.5 --criterion taylor --data flowers/ --iterations 3 --finetune-epochs 1 -o small.onnx
   graft prune model.onnx --replay plan.json -o small.onnx`,
-		Args: cobra.ExactArgs(1),
+		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
@@ -83,8 +83,10 @@ The plan is printed, and written by --plan as JSON: every index removed from eve
 }
 
 func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
-	if p.output == "" && !p.dryRun {
-		return errors.New("say where the model goes, with -o FILE, or --dry-run")
+	if !p.dryRun {
+		if err := checkOutput(p.output); err != nil {
+			return err
+		}
 	}
 	g, err := p.load(model)
 	if err != nil {
@@ -97,7 +99,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	pruner, err := p.pruner(ctx, t)
+	pruner, err := p.pruner(ctx, g, t)
 	if err != nil {
 		return err
 	}
@@ -223,10 +225,14 @@ func (t tuning) judge(ctx context.Context) (map[string]float64, error) {
 }
 
 // pruner is what the flags ask for.
-func (p pruning) pruner(ctx context.Context, t tuning) (prune.Pruner, error) {
+func (p pruning) pruner(ctx context.Context, g *nn.Graph, t tuning) (prune.Pruner, error) {
 	pruner := prune.Pruner{RoundTo: p.roundTo, PerLayer: p.perLayer, NormalizedAxes: p.normalized, Most: p.most}
 	for _, s := range p.ignore {
-		pruner.Keep = append(pruner.Keep, nn.Glob(s))
+		selects := nn.Glob(s)
+		if len(slices.Collect(g.Nodes(selects))) == 0 {
+			return pruner, fmt.Errorf("--ignore %s: no node has such a name", s)
+		}
+		pruner.Keep = append(pruner.Keep, selects)
 	}
 	var err error
 	if pruner.Target, err = targets(p.stays); err != nil {

@@ -26,6 +26,9 @@ func targets(list []string) (t prune.Target, err error) {
 		if *to, err = strconv.ParseFloat(value, 64); err != nil {
 			return t, fmt.Errorf("--target %s: %q is no share: want %s=0.5 or the like", s, value, key)
 		}
+		if *to == 0 {
+			return t, fmt.Errorf("--target %s: want a share above 0", s)
+		}
 	}
 	return t, nil
 }

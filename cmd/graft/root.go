@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
 
 // newRoot is the whole command line. Commands are made anew for each use, so that tests can run
 // them side by side.
@@ -22,6 +26,17 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
+	})
 	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newEval(), newEdit(), newPrune(), newExtract(), newVerify(), newVersion())
 	return root
+}
+
+// oneModel is the Args of commands about a single model.
+func oneModel(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("want one MODEL, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
+	}
+	return nil
 }

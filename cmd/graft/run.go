@@ -45,7 +45,7 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 		Example: `  graft run squeezenet1.1.onnx --input data_0=cat.jpg
   graft run model.onnx --input ids=ids.npy --input mask=mask.npy --output results/
   graft run model.onnx --input x.pb --want encoder/Relu_3 --json`,
-		Args: cobra.ExactArgs(1),
+		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},

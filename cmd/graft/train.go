@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -54,9 +53,11 @@ model: run and eval read it there.`,
   graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
   graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
   graft train squeezenet1.1.onnx --data flowers/ --head -o flowers.onnx --resume`,
-		Args: cobra.ExactArgs(1),
+		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t.off(cmd)
+			if err := t.off(cmd); err != nil {
+				return err
+			}
 			return t.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
@@ -93,18 +94,22 @@ model: run and eval read it there.`,
 	return cmd
 }
 
-// off makes a setting that was given as 0 mean 0, not the optimizer's default.
-func (t *training) off(cmd *cobra.Command) {
+// off makes a setting that was given as 0 mean 0, not the optimizer's default, and refuses those below.
+func (t *training) off(cmd *cobra.Command) error {
 	for name, x := range map[string]*float64{"lr": &t.settings.rate, "weight-decay": &t.settings.decay, "momentum": &t.settings.momentum} {
+		if !(*x >= 0) {
+			return fmt.Errorf("--%s %v: want 0 or more", name, *x)
+		}
 		if cmd.Flags().Changed(name) && *x == 0 {
 			*x = optim.Off
 		}
 	}
+	return nil
 }
 
 func (t training) run(ctx context.Context, w io.Writer, model string) error {
-	if t.output == "" {
-		return errors.New("say where the model goes, with -o FILE")
+	if err := checkOutput(t.output); err != nil {
+		return err
 	}
 	if err := t.configure(); err != nil {
 		return err

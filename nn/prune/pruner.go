@@ -15,7 +15,7 @@ type Pruner struct {
 	Target Target
 	By     Criterion     // nil: L2 magnitude
 	Scale  Normalization // how scores of different groups become comparable; zero: by their mean
-	// Keep protects what the selected nodes compute.
+	// Keep protects what the selected nodes compute. Each selects at least one.
 	Keep []nn.Selector
 	// RoundTo makes the lengths that stay multiples of it, where a group is long enough; 0: any length.
 	RoundTo int
@@ -30,7 +30,7 @@ type Pruner struct {
 	onTheWay bool // a round of Steps, not the last: the target may be missed
 }
 
-// Target is the share of the model that stays, between 0 and 1; at least one is given, and the
+// Target is the share of the model that stays, between 0 and 1. 0 asks for nothing; of several, the
 // strictest decides.
 type Target struct {
 	Channels float64 // of prunable channels
@@ -48,6 +48,26 @@ func (t Target) check() error {
 		}
 	}
 	return nil
+}
+
+// check refuses settings that make no sense, and selectors that select nothing: misspelled globs.
+func (p Pruner) check(g *nn.Graph) error {
+	switch {
+	case p.RoundTo < 0:
+		return fail("RoundTo is %d: want 0 or more", p.RoundTo)
+	case !(p.Most >= 0 && p.Most <= 1):
+		return fail("Most is %v: want a share between 0 and 1", p.Most)
+	}
+	for i, s := range p.Keep {
+		found := false
+		for n := range g.Nodes() {
+			found = found || s != nil && s(n)
+		}
+		if !found {
+			return fail("Keep: selector %d selects no node", i)
+		}
+	}
+	return p.Target.check()
 }
 
 func fail(format string, args ...any) error {
@@ -72,7 +92,7 @@ func (p Pruner) allowed(c *nn.Channels) []*nn.Group {
 func (p Pruner) protects(x *nn.Group) bool {
 	for _, n := range x.Makers() {
 		for _, s := range p.Keep {
-			if s(n) {
+			if s != nil && s(n) {
 				return true
 			}
 		}
@@ -82,7 +102,7 @@ func (p Pruner) protects(x *nn.Group) bool {
 
 // Plan scores everything that can be cut, chooses, and plans the cut. The graph stays as it is.
 func (p Pruner) Plan(ctx context.Context, g *nn.Graph) (*nn.Plan, error) {
-	if err := p.Target.check(); err != nil {
+	if err := p.check(g); err != nil {
 		return nil, err
 	}
 	c := g.Channels()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -67,4 +68,24 @@ func TestHalf(t *testing.T) {
 			t.Errorf("the plan read back cuts %s, not %s", b, a)
 		}
 	})
+}
+
+// Settings that make no sense are refused, selectors that select nothing among them.
+func TestSettings(t *testing.T) {
+	g := nn.New("two")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 8}, nn.ReLU{}, nn.Linear{Out: 2}}, e.Input("x", "float32[N,3]")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for want, p := range map[string]prune.Pruner{
+		"target 2 is not a share":       {Target: prune.Target{MACs: 2}},
+		"RoundTo is -1":                 {RoundTo: -1},
+		"Most is 1.5":                   {Most: 1.5},
+		"Keep: selector 1 selects no n": {Keep: []nn.Selector{nn.Ops("Relu"), nn.Glob("misspelled")}},
+	} {
+		if _, err := p.Plan(context.Background(), g); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }
