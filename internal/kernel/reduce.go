@@ -37,6 +37,13 @@ func Reduce[T Float](p *Pool, op ReduceOp, outer, axis, inner int, dst, x []T) {
 	if len(dst) == 0 {
 		return
 	}
+	if pieces := min(p.Threads(), axis/manyRows, axis*inner/elementGrain); outer == 1 && inner > nr && pieces > 1 && (op == ReduceSum || op == ReduceMean) {
+		sumPieces(p, pieces, axis, inner, dst, x)
+		if op == ReduceMean {
+			binaryVS(OpDiv, dst, dst, T(axis))
+		}
+		return
+	}
 	if outer == 1 && inner > nr && axis > 0 {
 		// Few, long rows: share the columns.
 		p.Range(cdiv(inner, nr), max(1, elementGrain/(nr*axis)), func(lo, hi int) {
@@ -54,6 +61,27 @@ func Reduce[T Float](p *Pool, op ReduceOp, outer, axis, inner int, dst, x []T) {
 			}
 		}
 	})
+}
+
+// manyRows is for how many rows another sum of a piece of them costs nothing worth mentioning.
+const manyRows = 64
+
+// sumPieces adds up rows of x in pieces, and then the sums: a thread reads whole rows, which are often
+// those that it has computed.
+func sumPieces[T Float](p *Pool, pieces, rows, inner int, dst, x []T) {
+	sums := borrow[T]((pieces - 1) * inner)
+	defer giveBack(sums)
+	p.Run(pieces, func(_, i int) {
+		to := dst
+		if i > 0 {
+			to = (*sums)[(i-1)*inner:][:inner]
+		}
+		lo, hi := i*rows/pieces, (i+1)*rows/pieces
+		reduceRows(ReduceSum, hi-lo, to, x[lo*inner:], inner)
+	})
+	for i := range pieces - 1 {
+		binaryVV(OpAdd, dst, dst, (*sums)[i*inner:][:inner])
+	}
 }
 
 // reduceRow reduces one contiguous line.
