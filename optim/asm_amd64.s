@@ -12,30 +12,46 @@ TEXT ·sgdVec(SB), NOSPLIT, $0-40
 	VBROADCASTSS 4(AX), Y1
 	VBROADCASTSS 8(AX), Y2
 	VBROADCASTSS 12(AX), Y3
-	MOVQ         n+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         grad+16(FP), DX
-	MOVQ         b+24(FP), BX
-	XORQ         SI, SI
+	MOVQ         n+0(FP), BX
+	MOVQ         w+8(FP), AX
+	MOVQ         grad+16(FP), CX
+	MOVQ         b+24(FP), DX
+	XORQ         DI, DI
 	JMP          test
 
 next:
-	VMOVUPS (CX)(SI*4), Y4
-	VMOVUPS (DX)(SI*4), Y5
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0xb8
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0xba
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	VMOVUPS (AX)(DI*4), Y4
+	VMOVUPS (CX)(DI*4), Y5
 	VMULPS  Y4, Y1, Y6
 	VADDPS  Y6, Y5, Y5
-	VMOVUPS (BX)(SI*4), Y6
+	VMOVUPS (DX)(DI*4), Y6
 	VMULPS  Y6, Y2, Y6
 	VMULPS  Y5, Y3, Y5
 	VADDPS  Y5, Y6, Y5
-	VMOVUPS Y5, (BX)(SI*4)
+	VMOVUPS Y5, (DX)(DI*4)
 	VMULPS  Y5, Y0, Y5
 	VSUBPS  Y5, Y4, Y4
-	VMOVUPS Y4, (CX)(SI*4)
-	ADDQ    $0x08, SI
+	VMOVUPS Y4, (AX)(DI*4)
+	ADDQ    $0x08, DI
 
 test:
-	CMPQ SI, AX
+	CMPQ DI, BX
 	JLT  next
 	VZEROUPPER
 	RET
@@ -53,30 +69,54 @@ TEXT ·adamVec(SB), NOSPLIT, $0-48
 	VBROADCASTSS 24(AX), Y6
 	VBROADCASTSS 28(AX), Y7
 	VBROADCASTSS 32(AX), Y8
-	MOVQ         n+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         grad+16(FP), DX
-	MOVQ         m+24(FP), BX
-	MOVQ         v+32(FP), SI
+	MOVQ         n+0(FP), SI
+	MOVQ         w+8(FP), AX
+	MOVQ         grad+16(FP), CX
+	MOVQ         m+24(FP), DX
+	MOVQ         v+32(FP), BX
 	XORQ         DI, DI
 	JMP          test
 
 next:
-	VMOVUPS (CX)(DI*4), Y9
-	VMOVUPS (DX)(DI*4), Y10
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0xb8
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0xba
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0xbb
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	VMOVUPS (AX)(DI*4), Y9
+	VMOVUPS (CX)(DI*4), Y10
 	VMULPS  Y9, Y1, Y11
 	VADDPS  Y11, Y10, Y10
-	VMOVUPS (BX)(DI*4), Y11
+	VMOVUPS (DX)(DI*4), Y11
 	VMULPS  Y11, Y2, Y11
 	VMULPS  Y10, Y3, Y12
 	VADDPS  Y12, Y11, Y11
-	VMOVUPS Y11, (BX)(DI*4)
-	VMOVUPS (SI)(DI*4), Y12
+	VMOVUPS Y11, (DX)(DI*4)
+	VMOVUPS (BX)(DI*4), Y12
 	VMULPS  Y12, Y4, Y12
 	VMULPS  Y10, Y5, Y13
 	VMULPS  Y10, Y13, Y10
 	VADDPS  Y10, Y12, Y10
-	VMOVUPS Y10, (SI)(DI*4)
+	VMOVUPS Y10, (BX)(DI*4)
 	VMULPS  Y11, Y6, Y11
 	VSQRTPS Y10, Y10
 	VMULPS  Y7, Y10, Y10
@@ -84,11 +124,11 @@ next:
 	VDIVPS  Y10, Y11, Y10
 	VMULPS  Y0, Y9, Y9
 	VSUBPS  Y10, Y9, Y9
-	VMOVUPS Y9, (CX)(DI*4)
+	VMOVUPS Y9, (AX)(DI*4)
 	ADDQ    $0x08, DI
 
 test:
-	CMPQ DI, AX
+	CMPQ DI, SI
 	JLT  next
 	VZEROUPPER
 	RET

@@ -6,7 +6,10 @@
 package main
 
 import (
+	"encoding/binary"
+
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -19,18 +22,25 @@ func main() {
 }
 
 // loop emits a loop over n elements, a multiple of 8: load reads the vector at
-// the current place of an argument, store writes it.
-func loop(args []string, body func(load func(string) reg.VecVirtual, store func(reg.VecVirtual, string))) {
+// the current place of an argument, store writes it. What is written is asked for
+// ahead: other processors have read the weights, and to take possession of a line
+// takes long where it is first written.
+func loop(args, written []string, body func(load func(string) reg.VecVirtual, store func(reg.VecVirtual, string))) {
 	n := Load(Param("n"), GP64())
-	at := map[string]reg.Register{}
-	for _, a := range args {
-		at[a] = Load(Param(a), GP64())
+	registers := []reg.GPPhysical{reg.RAX, reg.RCX, reg.RDX, reg.RBX}
+	at := map[string]reg.GPPhysical{}
+	for q, a := range args {
+		at[a] = registers[q]
+		Load(Param(a), at[a])
 	}
-	i := GP64()
+	i := reg.RDI
 	XORQ(i, i)
 	place := func(a string) Mem { return Mem{Base: at[a], Index: i, Scale: 4} }
 	JMP(LabelRef("test"))
 	Label("next")
+	for _, a := range written {
+		prefetchForWriting(at[a], i, 1024)
+	}
 	body(func(a string) reg.VecVirtual {
 		v := YMM()
 		VMOVUPS(place(a), v)
@@ -42,6 +52,20 @@ func loop(args []string, body func(load func(string) reg.VecVirtual, store func(
 	JLT(LabelRef("next"))
 	VZEROUPPER()
 	RET()
+}
+
+// prefetchForWriting emits PREFETCHW disp(base)(index*4), which Go's assembler lacks;
+// base and index are among the first eight registers, base is neither RSP nor RBP and
+// index not RSP. Processors without it do nothing.
+func prefetchForWriting(base, index reg.GPPhysical, disp uint32) {
+	const (
+		withDisp32 = 0b10_001_100 // operand by scale, index, base and 32 bits; 1 is for writing
+		times4     = 0b10_000_000
+	)
+	code := []byte{0x0f, 0x0d, withDisp32, times4 | byte(index.PhysicalIndex())<<3 | byte(base.PhysicalIndex())}
+	for _, b := range binary.LittleEndian.AppendUint32(code, disp) {
+		Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []Op{Imm(uint64(b))}})
+	}
 }
 
 // factors spreads the numbers behind argument k over registers.
@@ -67,7 +91,7 @@ func sgd() {
 	Doc("sgdVec is SGD with momentum; k is lr, decay, momentum, take; n is a multiple of 8.")
 	k := factors(4)
 	lr, decay, momentum, take := k[0], k[1], k[2], k[3]
-	loop([]string{"w", "grad", "b"}, func(load func(string) reg.VecVirtual, store func(reg.VecVirtual, string)) {
+	loop([]string{"w", "grad", "b"}, []string{"w", "b"}, func(load func(string) reg.VecVirtual, store func(reg.VecVirtual, string)) {
 		x := load("w")
 		d := add(load("grad"), mul(decay, x))
 		v := add(mul(momentum, load("b")), mul(take, d))
@@ -82,7 +106,7 @@ func adam() {
 	Doc("adamVec is Adam; k is keep, l2, beta1, take1, beta2, take2, rate, unbias, eps; n is a multiple of 8.")
 	k := factors(9)
 	keep, l2, beta1, take1, beta2, take2, rate, unbias, eps := k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8]
-	loop([]string{"w", "grad", "m", "v"}, func(load func(string) reg.VecVirtual, store func(reg.VecVirtual, string)) {
+	loop([]string{"w", "grad", "m", "v"}, []string{"w", "m", "v"}, func(load func(string) reg.VecVirtual, store func(reg.VecVirtual, string)) {
 		x := load("w")
 		d := add(load("grad"), mul(l2, x))
 		m := add(mul(beta1, load("m")), mul(take1, d))
