@@ -103,8 +103,8 @@ func (r *bottleneckRun) narrow(group, i, parts int, d []float32) {
 	p := &r.product
 	first, images := r.group(group)
 	at := part{image: first, images: images, rows: 1, cols: r.out}
-	w.plan(&planes{row: images * r.out, image: r.out}, at, 3*tileLanes(), p.step, p.imageY, false)
-	p0, p1, t0, t1 := 0, p.panels(), 0, len(w.start)-1
+	w.plan(&planes{row: images * r.out, image: r.out}, at, tileWidth, p.step, p.imageY, false)
+	p0, p1, t0, t1 := 0, p.panels(), 0, len(w.tiles)-1
 	if p1 > t1 || p.act.Kind != ActDefault {
 		p0, p1 = i*p1/parts, (i+1)*p1/parts
 	} else {
@@ -112,6 +112,6 @@ func (r *bottleneckRun) narrow(group, i, parts int, d []float32) {
 	}
 	buffer := borrow[float32](maxTile)
 	defer giveBack(buffer)
-	p.sweep(&r.project.plan, w, at, 0, p0, p1, t0, t1, nil, d, *buffer)
+	p.sweep(&r.project.plan, w, at, 0, p0, p1, t0, t1, nil, d, *buffer, nil)
 	p.activate(at, 0, p0, p1)
 }

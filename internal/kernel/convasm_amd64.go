@@ -4,75 +4,75 @@
 
 package kernel
 
-// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
+// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convWeightY2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int)
+func convWeightY2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
+// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convWeightY1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int)
+func convWeightY1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
 // storeRunsY copies rows of a tile, which are tileRow bytes apart, to y. A run is three numbers: from which float of the tile, how many (≥ 1), and to where in y. Rows of y are ldy bytes apart.
 //
@@ -89,85 +89,85 @@ func addRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float
 //go:noescape
 func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 
-// convTileZ8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
+// convTileZ1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convTileZ1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32)
+func convTileZ1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convWeightZ4 computes six rows of 64 floats, ldc bytes apart: the sums of x[off[row]+p] * b[64*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
+// convWeightZ4 computes six rows of 64 floats, ldc bytes apart: the sums of x[off[row]+p] * b[64*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convWeightZ4(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int)
+func convWeightZ4(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightZ3 computes six rows of 48 floats, ldc bytes apart: the sums of x[off[row]+p] * b[48*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
+// convWeightZ3 computes six rows of 48 floats, ldc bytes apart: the sums of x[off[row]+p] * b[48*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convWeightZ3(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int)
+func convWeightZ3(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightZ2 computes six rows of 32 floats, ldc bytes apart: the sums of x[off[row]+p] * b[32*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
+// convWeightZ2 computes six rows of 32 floats, ldc bytes apart: the sums of x[off[row]+p] * b[32*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convWeightZ2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int)
+func convWeightZ2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightZ1 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
+// convWeightZ1 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
-func convWeightZ1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int)
+func convWeightZ1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
 // storeRunsZ copies rows of a tile, which are tileRow bytes apart, to y. A run is three numbers: from which float of the tile, how many (≥ 1), and to where in y. Rows of y are ldy bytes apart.
 //

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY8x3(SB), NOSPLIT, $0-80
+// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY8x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -549,8 +549,8 @@ store11:
 	BNE loop1
 	RET
 
-// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY8x2(SB), NOSPLIT, $0-80
+// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY8x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -948,8 +948,8 @@ store11:
 	BNE loop1
 	RET
 
-// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY8x1(SB), NOSPLIT, $0-80
+// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY8x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -1159,8 +1159,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY4x3(SB), NOSPLIT, $0-80
+// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY4x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -1439,8 +1439,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY4x2(SB), NOSPLIT, $0-80
+// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY4x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -1646,8 +1646,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY4x1(SB), NOSPLIT, $0-80
+// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY4x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -1780,8 +1780,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY2x3(SB), NOSPLIT, $0-80
+// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY2x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -1956,8 +1956,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY2x2(SB), NOSPLIT, $0-80
+// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY2x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -2093,8 +2093,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY2x1(SB), NOSPLIT, $0-80
+// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY2x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -2191,8 +2191,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY1x3(SB), NOSPLIT, $0-80
+// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY1x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -2315,8 +2315,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY1x2(SB), NOSPLIT, $0-80
+// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY1x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -2417,8 +2417,8 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.
-TEXT ·convTileY1x1(SB), NOSPLIT, $0-80
+// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convTileY1x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
 	MOVD c+48(FP), R2
@@ -2497,8 +2497,8 @@ store6:
 	BNE loop1
 	RET
 
-// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
-TEXT ·convWeightY2(SB), NOSPLIT, $0-88
+// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convWeightY2(SB), NOSPLIT, $0-104
 	MOVD images+0(FP), R0
 	MOVD x+24(FP), R1
 	MOVD off+32(FP), R2
@@ -2740,8 +2740,8 @@ store7:
 	ADD R4, R0
 	RET
 
-// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0.
-TEXT ·convWeightY1(SB), NOSPLIT, $0-88
+// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+TEXT ·convWeightY1(SB), NOSPLIT, $0-104
 	MOVD images+0(FP), R0
 	MOVD x+24(FP), R1
 	MOVD off+32(FP), R2

@@ -4,59 +4,59 @@
 
 package kernel
 
-func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convWeightY2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int) {
+func convWeightY2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convWeightY1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int) {
+func convWeightY1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int) {
 	panic(noAssembly)
 }
 
@@ -72,67 +72,67 @@ func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *fl
 	panic(noAssembly)
 }
 
-func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convTileZ1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32) {
+func convTileZ1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convWeightZ4(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int) {
+func convWeightZ4(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convWeightZ3(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int) {
+func convWeightZ3(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convWeightZ2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int) {
+func convWeightZ2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int) {
 	panic(noAssembly)
 }
 
-func convWeightZ1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int) {
+func convWeightZ1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int) {
 	panic(noAssembly)
 }
 

@@ -163,14 +163,13 @@ func (d *direct[T]) sweepLines(s *directPlan, w *directWorker, at part, group, p
 			for _, ph := range ln.phases {
 				sums += d.inputs * len(ph.taps)
 			}
-			for i := range len(w.start) - 1 {
-				n := min(width, w.at[len(w.at)-1]-w.at[i])
-				runs := w.runs[w.start[i]:w.start[i+1]]
+			for i := range len(w.tiles) - 1 {
+				tile, runs := &w.tiles[i], w.of(i)
 				if len(runs) == 0 || at.z*d.step[0]/(d.rows[1]*d.rows[2])+ln.z >= d.rows[0] {
 					continue
 				}
-				d.lineTiles(ln, channels, n, a, b[w.at[i]:], off, t, width, shift)
-				activate(d.act, t[:(len(ln.phases)*channels-1)*width+n])
+				d.lineTiles(ln, channels, tile.n, a, b[tile.at:], off, t, width, shift)
+				activate(d.act, t[:(len(ln.phases)*channels-1)*width+tile.n])
 				d.weaveRuns(ln, channels, runs, t, width, to)
 			}
 			a, off = a[sums*tileRows:], off[sums:]

@@ -22,11 +22,12 @@ func tileLanes() int {
 // c[i*ldc+j] = shift[i] + Σ a[step*l+i]*b[off[l]+j], then clipped unless clip is nil. Where
 // there are fewer rows than a kernel has, a and c have room for up to tileRows rows nevertheless.
 func tile[T Float](rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
-	tiles(1, rows, n, a, step, b, off, c, ldc, shift, clip)
+	tiles(1, rows, n, a, step, b, off, c, ldc, shift, clip, nil)
 }
 
-// tiles computes so many tiles side by side, each of n columns: whole vectors, if there is more than one.
-func tiles[T Float](count, rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
+// tiles computes so many tiles side by side, each of n columns: whole vectors, if there is more than one. Meanwhile it
+// fetches a part of what later says, unless that is nil.
+func tiles[T Float](count, rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T, later *ahead[T]) {
 	_, _, _ = a[step*(len(off)-1)+tileRows-1], shift[tileRows-1], c[(rows-1)*ldc+count*n-1]
 	if !has(convGroup) || !single[T]() {
 		tileGo(rows, count*n, a, step, b, off, c, ldc, shift, clip)
@@ -42,68 +43,72 @@ func tiles[T Float](count, rows, n int, a []T, step int, b []T, off []int32, c [
 	for height/2 >= rows {
 		height /= 2
 	}
-	if vecs := cdiv(n, lanes); avx512 {
-		tilesZ(height, vecs, count, k, pa, step*4, pb, po, pc, ldc*4, ps, bounds)
+	vecs, next, pace := cdiv(n, lanes), pa, 0
+	if later != nil {
+		next, pace = later.share(tileFetches(count, k, height, vecs), pa)
+	}
+	if avx512 {
+		tilesZ(height, vecs, count, k, pa, step*4, pb, po, pc, ldc*4, ps, bounds, next, pace)
 	} else {
-		tilesY(height, vecs, count, k, pa, step*4, pb, po, pc, ldc*4, ps, bounds)
+		tilesY(height, vecs, count, k, pa, step*4, pb, po, pc, ldc*4, ps, bounds, next, pace)
 	}
 }
 
-func tilesZ(rows, vecs, count, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
+func tilesZ(rows, vecs, count, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip, next *float32, pace int) {
 	switch 4*rows + vecs {
 	case 4*8 + 3:
-		convTileZ8x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ8x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*8 + 2:
-		convTileZ8x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ8x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*8 + 1:
-		convTileZ8x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ8x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*4 + 3:
-		convTileZ4x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ4x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*4 + 2:
-		convTileZ4x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ4x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*4 + 1:
-		convTileZ4x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ4x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*2 + 3:
-		convTileZ2x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ2x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*2 + 2:
-		convTileZ2x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ2x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*2 + 1:
-		convTileZ2x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ2x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*1 + 3:
-		convTileZ1x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ1x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*1 + 2:
-		convTileZ1x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ1x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*1 + 1:
-		convTileZ1x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileZ1x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	}
 }
 
-func tilesY(rows, vecs, count, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip *float32) {
+func tilesY(rows, vecs, count, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip, next *float32, pace int) {
 	switch 4*rows + vecs {
 	case 4*8 + 3:
-		convTileY8x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY8x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*8 + 2:
-		convTileY8x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY8x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*8 + 1:
-		convTileY8x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY8x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*4 + 3:
-		convTileY4x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY4x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*4 + 2:
-		convTileY4x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY4x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*4 + 1:
-		convTileY4x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY4x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*2 + 3:
-		convTileY2x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY2x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*2 + 2:
-		convTileY2x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY2x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*2 + 1:
-		convTileY2x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY2x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*1 + 3:
-		convTileY1x3(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY1x3(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*1 + 2:
-		convTileY1x2(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY1x2(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	case 4*1 + 1:
-		convTileY1x1(count, k, a, step, b, off, c, ldc, shift, clip)
+		convTileY1x1(count, k, a, step, b, off, c, ldc, shift, clip, next, pace)
 	}
 }
 

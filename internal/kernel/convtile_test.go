@@ -35,7 +35,7 @@ func TestTileKernels(t *testing.T) {
 				}
 				for _, step := range []int{tileRows, 2*tileRows + 3} {
 					got, want := make([]float32, maxTile), make([]float32, maxTile)
-					tiles(count, rows, n, a, step, b, off, got, ld, shift, clip)
+					tiles(count, rows, n, a, step, b, off, got, ld, shift, clip, nil)
 					tileGo(rows, count*n, a, step, b, off, want, ld, shift, clip)
 					for r := range rows {
 						same(t, fmt.Sprint(rows, n, step, clip, r), got[r*ld:][:count*n], want[r*ld:][:count*n], 1e-5)
@@ -75,7 +75,7 @@ func TestWeightKernels(t *testing.T) {
 			b := random[float32](c.images*c.rows*c.n*w, 2)
 			for _, add := range []bool{false, true} {
 				got, want := random[float32](weightRows*80, 3), random[float32](weightRows*80, 3)
-				weightTile(c.images, c.rows, c.n, x, off, 3, 11, b, w, got, 80, add)
+				weightTile(c.images, c.rows, c.n, x, off, 3, 11, b, w, got, 80, add, nil)
 				weightTileGo(c.images, c.rows, c.n, x, off, 3, 11, b, w, want, 80, add)
 				same(t, fmt.Sprint(c, w, add), got, want, 1e-5)
 			}

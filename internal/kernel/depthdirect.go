@@ -72,8 +72,8 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 	for _, t := range ph.taps {
 		w.off = append(w.off, int32(l.taps[t]))
 	}
-	w.plan(l, at, l.extent(), ph.step, d.outputs*d.planeY, false)
-	n := w.at[len(w.at)-1]
+	w.plan(l, at, func(left int) int { return left }, ph.step, d.outputs*d.planeY, false)
+	n := w.tiles[len(w.tiles)-1].at
 	batch := l.batch()
 	size, room := l.size(batch), n+slack
 	buffer := borrow[T](size + room + len(w.off))

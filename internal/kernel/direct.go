@@ -33,7 +33,7 @@ const (
 	// pieceElements is how large a piece may be: half of a second cache level of 512 KB.
 	pieceElements = 1 << 16
 	// pieceColumns is how many columns make the last tile of a piece, which is not full, cheap.
-	pieceColumns = 480
+	pieceColumns = 256
 )
 
 // panels is how many panels of weights a group has.
@@ -112,13 +112,13 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 			task, p0, p1 = t*each+j-each, thread*panels/t, (thread+1)*panels/t
 		}
 		if p0 < p1 {
-			d.piece(s, w, task/s.pieces, task%s.pieces, p0, p1)
+			d.piece(s, w, task/s.pieces, task%s.pieces, p0, p1, j+1 < each)
 		}
 	})
 }
 
-// piece computes the panels p0 to p1 of a piece.
-func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int) {
+// piece computes the panels p0 to p1 of a piece; more says that the same thread computes the next piece, too.
+func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int, more bool) {
 	at, l := s.part(piece, d.n, d.grid), &s.layout
 	size, space := l.size(d.inputs), d.in.size()
 	if s.inPlace {
@@ -142,12 +142,18 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 		clean(l, d.inputs, b)
 		load(l, from, source{at.images, d.inputs, d.groups * d.inputs * space, space, at.z, at.y, at.x}, b)
 	}
-	w.plan(l, at, 3*tileLanes(), d.step, d.imageY, s.inPlace)
+	w.plan(l, at, tileWidth, d.step, d.imageY, s.inPlace)
 	if d.lines != nil {
 		d.sweepLines(s, w, at, group, p0, p1, a, b, t)
 		return
 	}
-	d.sweep(s, w, at, group, p0, p1, 0, len(w.start)-1, a, b, t)
+	var later ahead[T]
+	if more && d.groups == 1 && s.cuts.size() == 1 { // the next piece has whole images, of all channels
+		image := d.inputs * space
+		first := at.image + at.images
+		later = newAhead(tileFetches((p1-p0)*(len(w.tiles)-1), len(s.off), tileRows, 3), d.x[first*image:min(first+at.images, d.n)*image])
+	}
+	d.sweep(s, w, at, group, p0, p1, 0, len(w.tiles)-1, a, b, t, &later)
 	d.activate(at, group, p0, p1)
 }
 
@@ -158,12 +164,12 @@ func (d *direct[T]) base(at part, group int) int {
 
 // sweep computes the tiles i0 to i1 of a part for the panels p0 to p1. b is the part's input; a is room for a
 // panel of weights if they are not packed, t for a tile.
-func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T) {
+func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T, later *ahead[T]) {
 	base := d.base(at, group)
 	for p := p0; p < p1; p++ {
 		a, step := d.panel(group, p, a)
 		for i := i0; i < i1; {
-			i += d.tiles(s, w, group, p, i, i1, a, step, b, t, base)
+			i += d.tiles(s, w, group, p, i, i1, a, step, b, t, base, later)
 		}
 	}
 }
@@ -193,34 +199,31 @@ func (d *direct[T]) activate(at part, group, p0, p1 int) {
 }
 
 // tiles computes tile i of a piece, and as many of those up to end as lie beside it in y, for panel p, of which a has the
-// weights, in rows lead apart. It returns how many it computed.
-func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, t []T, base int) int {
-	runs := w.runs[w.start[i]:w.start[i+1]]
+// weights, in rows lead apart. It returns how many it computed; room is for one.
+func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *ahead[T]) int {
+	t, runs := &w.tiles[i], w.of(i)
 	if len(runs) == 0 {
 		return 1
 	}
-	width, step := 3*tileLanes(), d.step[2]
-	n := min(width, w.at[len(w.at)-1]-w.at[i])
-	b = b[w.at[i]:]
-	first := p * tileRows
-	rows := min(tileRows, d.outputs-first)
+	first, width, step := p*tileRows, 3*tileLanes(), d.step[2]
+	rows, n := min(tileRows, d.outputs-first), t.n
 	shift := d.shift[group*d.panels()*tileRows+first:]
-	to := base + first*d.planeY
+	b, to := b[t.at:], base+first*d.planeY
 	switch {
-	case d.add == nil && step == 1 && rows == tileRows && w.side[i] > 0:
-		count := min(w.side[i], end-i)
-		tiles(count, rows, n, a, lead, b, s.off, d.y[to+runs[0].to:], d.planeY, shift, d.clip)
+	case d.add == nil && step == 1 && rows == tileRows && t.side > 0:
+		count := min(t.side, end-i)
+		tiles(count, rows, n, a, lead, b, s.off, d.y[to+runs[0].to:], d.planeY, shift, d.clip, later)
 		return count
 	case d.add != nil:
-		tile(rows, n, a, lead, b, s.off, t, width, shift, nil)
-		store(rows, t, width, runs, d.y[to:], d.planeY, d.add[to:], d.clip)
+		tiles(1, rows, n, a, lead, b, s.off, room, width, shift, nil, later)
+		store(rows, room, width, runs, d.y[to:], d.planeY, d.add[to:], d.clip)
 	case step == 1:
-		tile(rows, n, a, lead, b, s.off, t, width, shift, d.clip)
-		store(rows, t, width, runs, d.y[to:], d.planeY, nil, nil)
+		tiles(1, rows, n, a, lead, b, s.off, room, width, shift, d.clip, later)
+		store(rows, room, width, runs, d.y[to:], d.planeY, nil, nil)
 	default:
-		tile(rows, n, a, lead, b, s.off, t, width, shift, d.clip)
-		activate(d.act, t[:(rows-1)*width+n])
-		spread(rows, t, width, runs, d.y[to:], d.planeY, step)
+		tiles(1, rows, n, a, lead, b, s.off, room, width, shift, d.clip, later)
+		activate(d.act, room[:(rows-1)*width+n])
+		spread(rows, room, width, runs, d.y[to:], d.planeY, step)
 	}
 	return 1
 }

@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"slices"
-	"sync"
-)
+import "sync"
 
 // directPlan is how a convolution is cut in pieces.
 type directPlan struct {
@@ -19,10 +16,15 @@ type directPlan struct {
 // directWorker is what a worker needs besides the piece.
 type directWorker struct {
 	runs  []tileRun
-	start []int // of each tile in runs, and the end
-	at    []int // the first column of each tile
-	side  []int // how many tiles, from each one on, go to y side by side as they are
+	tiles []directTile // and behind them one of no columns
 	off   []int32
+}
+
+// directTile is a tile of a part.
+type directTile struct {
+	at, n int // its first column, and how many it has
+	run   int // its first run: it ends where those of the next begin
+	side  int // how many tiles, from this one on, go to y side by side as they are
 }
 
 var (
@@ -96,19 +98,19 @@ func (s *directPlan) part(piece, n int, grid triple) part {
 	return part{image, z, y, x, min(s.images, n-image), min(s.rows, grid[1]-y), min(s.cols, grid[2]-x)}
 }
 
-// plan finds the tiles, of the given width, of a part and their runs. With exact set no tile reaches beyond the last
-// column: it starts earlier instead.
-func (w *directWorker) plan(l *planes, p part, width int, step triple, imageY int, exact bool) {
-	w.runs, w.start, w.at = w.runs[:0], w.start[:0], w.at[:0]
+// plan finds the tiles of a part and their runs; width says how many columns the next tile has if so many are left. With
+// exact set no tile reaches beyond the last column: it starts earlier instead.
+func (w *directWorker) plan(l *planes, p part, width func(left int) int, step triple, imageY int, exact bool) {
+	w.runs, w.tiles = w.runs[:0], w.tiles[:0]
 	lanes := tileLanes()
 	extent := (p.rows-1)*l.row + (p.images-1)*l.image + p.cols
-	for t := 0; t < extent; t += width {
-		end := min(t+width, extent)
+	for t, end := 0, 0; t < extent; t = end {
+		end = min(t+width(extent-t), extent)
 		first := t
 		if exact {
 			first = end - cdiv(end-t, lanes)*lanes
 		}
-		w.at, w.start = append(w.at, first), append(w.start, len(w.runs))
+		w.tiles = append(w.tiles, directTile{at: first, n: end - first, run: len(w.runs)})
 		for at := first; at < end; {
 			i, r, x := l.point(at)
 			if i < p.images && x < p.cols {
@@ -120,33 +122,40 @@ func (w *directWorker) plan(l *planes, p part, width int, step triple, imageY in
 			at += l.image - x
 		}
 	}
-	w.at, w.start = append(w.at, extent), append(w.start, len(w.runs))
-	w.findSides(width)
+	w.tiles = append(w.tiles, directTile{at: extent, run: len(w.runs)})
+	w.findSides()
 }
 
+// tileWidth is how many columns a tile of an 8-row kernel has if so many are left: three vectors, or with AVX-512
+// two where a single one would remain, which would take as long as two.
+func tileWidth(left int) int {
+	lanes := tileLanes()
+	if avx512 && left > 3*lanes && left <= 4*lanes {
+		return 2 * lanes
+	}
+	return 3 * lanes
+}
+
+// of is the runs of tile i.
+func (w *directWorker) of(i int) []tileRun { return w.runs[w.tiles[i].run:w.tiles[i+1].run] }
+
 // findSides sets side.
-func (w *directWorker) findSides(width int) {
-	last := len(w.at) - 1
-	w.side = slices.Grow(w.side[:0], last+1)[:last+1]
-	w.side[last] = 0
-	var next tileRun
-	for i := last - 1; i >= 0; i-- {
-		w.side[i] = 0
-		runs, n := w.runs[w.start[i]:w.start[i+1]], min(width, w.at[last]-w.at[i])
-		if len(runs) != 1 || runs[0].n != n || n%tileLanes() != 0 {
+func (w *directWorker) findSides() {
+	for i := len(w.tiles) - 2; i >= 0; i-- {
+		t, next, runs := &w.tiles[i], &w.tiles[i+1], w.of(i)
+		if len(runs) != 1 || runs[0].n != t.n || t.n%tileLanes() != 0 {
 			continue
 		}
-		w.side[i] = 1
-		if w.side[i+1] > 0 && w.at[i+1] == w.at[i]+n && next == (tileRun{0, n, runs[0].to + n}) {
-			w.side[i] += w.side[i+1]
+		t.side = 1
+		if next.side > 0 && next.n == t.n && next.at == t.at+t.n && w.runs[next.run] == (tileRun{0, t.n, runs[0].to + t.n}) {
+			t.side += next.side
 		}
-		next = runs[0]
 	}
 }
 
 // add appends a run to the last tile, or to its last run if it goes on from there.
 func (w *directWorker) add(r tileRun, join bool) {
-	if n := len(w.runs); join && n > w.start[len(w.start)-1] {
+	if n := len(w.runs); join && n > w.tiles[len(w.tiles)-1].run {
 		if q := &w.runs[n-1]; q.from+q.n == r.from && q.to+q.n == r.to {
 			q.n += r.n
 			return

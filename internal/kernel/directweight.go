@@ -120,7 +120,14 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 		} else {
 			s.turn(b[(z*s.grid[1]+y)*s.grid[2]:], space, s.imageB, images, rows*s.grid[2], turned)
 		}
-		s.multiply(x, w.off, k, images, rows, turned, sum, last, p > p0)
+		var later ahead[T]
+		if p+1 < p1 && s.cuts == 1 && s.groupX == s.imageX {
+			first := image + images
+			end := min(first+s.images, s.n)
+			tiles := cdiv(s.columns, weightStrip()) * cdiv(k, weightRows)
+			later = newAhead(tiles*weightFetches(images*rows, s.grid[2]), s.b[first*s.imageB:end*s.imageB], s.x[first*s.imageX:end*s.imageX])
+		}
+		s.multiply(x, w.off, k, images, rows, turned, sum, last, p > p0, &later)
 	}
 	if rows := k % weightRows; p0 < p1 && rows > 0 {
 		copy(sum[(k-rows)*width:k*width], last)
@@ -167,7 +174,7 @@ func turnRows[T Float](rows, n int, src []T, ld int, dst []T, width int) {
 
 // multiply adds the products of a piece to height rows of sum, or sets them. What does not fill the rows of a kernel goes to
 // last instead.
-func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, turned, sum, last []T, add bool) {
+func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, turned, sum, last []T, add bool, later *ahead[T]) {
 	l, n, width := &s.layout, s.grid[2], s.width()
 	blockRows, blockImages, cols := rows, 1, n
 	switch points := rows * n; {
@@ -194,7 +201,7 @@ func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, t
 						if k+weightRows <= height {
 							to = sum[k*width:]
 						}
-						weightTile(imgs, rs, cs, xb, off[k:k+weightRows], l.row-n, l.image-rs*l.row, b, w, to[first:], width, add)
+						weightTile(imgs, rs, cs, xb, off[k:k+weightRows], l.row-n, l.image-rs*l.row, b, w, to[first:], width, add, later)
 					}
 					add = true
 				}
@@ -204,8 +211,9 @@ func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, t
 	}
 }
 
-// weightTile computes six rows of w columns of c, ldc elements apart: see convWeightZ4.
-func weightTile[T Float](images, rows, n int, x []T, off []int32, jump, imageJump int, b []T, w int, c []T, ldc int, add bool) {
+// weightTile computes six rows of w columns of c, ldc elements apart: see convWeightZ4. Meanwhile it fetches a part of what
+// later says, unless that is nil.
+func weightTile[T Float](images, rows, n int, x []T, off []int32, jump, imageJump int, b []T, w int, c []T, ldc int, add bool, later *ahead[T]) {
 	_, _ = b[images*rows*n*w-1], c[(weightRows-1)*ldc+w-1]
 	if !has(convGroup) || !single[T]() {
 		weightTileGo(images, rows, n, x, off, jump, imageJump, b, w, c, ldc, add)
@@ -215,20 +223,24 @@ func weightTile[T Float](images, rows, n int, x []T, off []int32, jump, imageJum
 	if add {
 		flag = 1
 	}
+	next, pace := px, 0
+	if later != nil {
+		next, pace = later.share(weightFetches(images*rows, n), px)
+	}
 	jump, imageJump, ldc = jump*4, imageJump*4, ldc*4
 	switch vecs := w / tileLanes(); {
 	case !avx512 && vecs == 2:
-		convWeightY2(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+		convWeightY2(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag, next, pace)
 	case !avx512:
-		convWeightY1(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+		convWeightY1(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag, next, pace)
 	case vecs == 4:
-		convWeightZ4(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+		convWeightZ4(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag, next, pace)
 	case vecs == 3:
-		convWeightZ3(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+		convWeightZ3(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag, next, pace)
 	case vecs == 2:
-		convWeightZ2(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+		convWeightZ2(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag, next, pace)
 	default:
-		convWeightZ1(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag)
+		convWeightZ1(images, rows, n, px, po, jump, imageJump, pb, pc, ldc, flag, next, pace)
 	}
 }
 

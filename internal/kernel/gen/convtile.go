@@ -19,8 +19,8 @@ const aheadWeights = 64
 // stride of the right operand. What the registers cannot hold together they hold half by half.
 func convTile(w width, rows, vecs int) {
 	name := fmt.Sprintf("convTile%s%dx%d", w.name, rows, vecs)
-	TEXT(name, NOSPLIT, "func(tiles, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip *float32)")
-	Doc(fmt.Sprintf("%s computes tiles ≥ 1 side by side, each %d rows, ldc bytes apart, of %d floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off.",
+	TEXT(name, NOSPLIT, "func(tiles, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip, next *float32, pace int)")
+	Doc(fmt.Sprintf("%s computes tiles ≥ 1 side by side, each %d rows, ldc bytes apart, of %d floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.",
 		name, rows, vecs*w.lanes))
 	Pragma("noescape")
 	height := rows
@@ -29,6 +29,7 @@ func convTile(w width, rows, vecs int) {
 	}
 	tiles, b, to := Load(Param("tiles"), GP64()), Load(Param("b"), GP64()), Load(Param("c"), GP64())
 	ldc, step := Load(Param("ldc"), GP64()), Load(Param("step"), GP64())
+	next, pace := Load(Param("next"), GP64()), Load(Param("pace"), GP64())
 	n, a, off, at, far, c, half := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
 	IMUL3Q(U32(aheadWeights), step, far)
 	acc := make([][]reg.VecVirtual, height)
@@ -80,7 +81,12 @@ func convTile(w width, rows, vecs int) {
 			for v := 0; v < vecs; v += 16 / w.lanes { // one of each line
 				PREFETCHT0(Mem{Base: b, Index: at, Scale: 4, Disp: v * w.bytes()})
 			}
-			PREFETCHT0(Mem{Base: a, Index: far, Scale: 1})
+			if k%2 == 0 {
+				PREFETCHT0(Mem{Base: a, Index: far, Scale: 1})
+			} else {
+				PREFETCHT1(Mem{Base: next})
+				ADDQ(pace, next)
+			}
 			for i := range acc {
 				u := spare[i%len(spare)]
 				VBROADCASTSS(Mem{Base: a, Disp: 4 * i}, u)
