@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Single operators, and chains of cheap ones, on a tensor of a quarter of a million numbers: graft, PyTorch and ONNX Runtime, in turn.
+"""Single operators, and chains of cheap ones, on a tensor of a quarter of a million numbers, and convolutions as networks have
+them: graft, PyTorch and ONNX Runtime, in turn.
 
     go build -o operators.bin ./bench/operators
     python3 bench/operators/compare.py ./operators.bin [--ort FOLDER] [--threads 1] [--only WORD,WORD]
 
-Milliseconds of a run, and of a run with the gradient by the input: the least of some tries. Behind each
-operator the mean over all elements is taken, so that nobody copies results. Slowest first.
+Milliseconds of a run, and of a run with the gradient by the input, for convolutions of networks by the weights, too: the
+least of some tries, of PyTorch in the better of its two memory layouts. Behind each operator the mean over all elements is taken, so that nobody copies results. Slowest first.
 """
 import argparse
 import os
@@ -99,6 +100,45 @@ CASES = {
     "GridSample": lambda x: F.grid_sample(x.view(IMAGE), torch.rand(8, 32, 32, 2, generator=torch.Generator().manual_seed(3)) * 2 - 1, align_corners=False),
 }
 
+# Convolutions that the networks of the other benchmarks lack, or hide: input, weight and options, stride 1 unless told otherwise.
+CONVOLUTIONS = {
+    "ViT patches": ((4, 3, 224, 224), (192, 3, 16, 16), dict(stride=16)),
+    "ConvNeXt patches": ((4, 3, 128, 128), (96, 3, 4, 4), dict(stride=4)),
+    "ConvNeXt down": ((4, 96, 28, 28), (192, 96, 2, 2), dict(stride=2)),
+    "ConvNeXt depthwise": ((4, 96, 28, 28), (96, 1, 7, 7), dict(padding=3, groups=96)),
+    "ConvNeXt depthwise 14": ((4, 384, 14, 14), (384, 1, 7, 7), dict(padding=3, groups=384)),
+    "EfficientNet depthwise": ((4, 96, 28, 28), (96, 1, 5, 5), dict(stride=2, padding=2, groups=96)),
+    "MobileNet depthwise": ((4, 96, 48, 48), (96, 1, 3, 3), dict(stride=2, padding=1, groups=96)),
+    "Conformer depthwise": ((4, 256, 400), (256, 1, 31), dict(padding=15, groups=256)),
+    "AlexNet stem": ((4, 3, 224, 224), (64, 3, 11, 11), dict(stride=4, padding=2)),
+    "5×5": ((4, 64, 28, 28), (64, 64, 5, 5), dict(padding=2)),
+    "7×7": ((4, 32, 28, 28), (32, 32, 7, 7), dict(padding=3)),
+    "Inception 1×7": ((4, 128, 17, 17), (128, 128, 1, 7), dict(padding=(0, 3))),
+    "Inception 7×1": ((4, 128, 17, 17), (128, 128, 7, 1), dict(padding=(3, 0))),
+    "DeepLab dilation 12": ((2, 256, 32, 32), (256, 256, 3, 3), dict(padding=12, dilation=12)),
+    "Dilation 2": ((4, 128, 28, 28), (128, 128, 3, 3), dict(padding=2, dilation=2)),
+    "Dilation 4": ((4, 128, 28, 28), (128, 128, 3, 3), dict(padding=4, dilation=4)),
+    "ResNeXt 4": ((4, 128, 28, 28), (128, 4, 3, 3), dict(padding=1, groups=32)),
+    "ResNeXt 8 half": ((4, 256, 28, 28), (256, 8, 3, 3), dict(stride=2, padding=1, groups=32)),
+    "RegNet 16 half": ((4, 128, 28, 28), (128, 16, 3, 3), dict(stride=2, padding=1, groups=8)),
+    "3×3 third": ((4, 64, 48, 48), (64, 64, 3, 3), dict(stride=3)),
+    "5×5 third": ((4, 32, 48, 48), (64, 32, 5, 5), dict(stride=3, padding=1)),
+    "4×4 half": ((16, 64, 16, 16), (128, 64, 4, 4), dict(stride=2, padding=1)),
+    "Image stem": ((1, 3, 480, 640), (32, 3, 3, 3), dict(stride=2, padding=1)),
+    "M5": ((8, 1, 16000), (128, 1, 80), dict(stride=4, padding=38)),
+    "wav2vec first": ((2, 1, 16000), (512, 1, 10), dict(stride=5)),
+    "wav2vec": ((2, 512, 800), (512, 512, 3), dict(stride=2)),
+    "Volume": ((4, 16, 12, 12, 12), (32, 16, 3, 3, 3), dict(padding=1)),
+    "Volume small": ((4, 32, 6, 6, 6), (64, 32, 3, 3, 3), dict(padding=1)),
+    "Volume half": ((2, 64, 16, 16, 16), (128, 64, 3, 3, 3), dict(stride=2, padding=1)),
+    "R(2+1)D": ((1, 64, 8, 28, 28), (144, 64, 1, 3, 3), dict(padding=(0, 1, 1))),
+    "Transposed 4×4": ((16, 128, 8, 8), (128, 64, 4, 4), dict(stride=2, padding=1, transposed=True)),
+    "Transposed 2×2": ((4, 128, 8, 8), (128, 64, 2, 2), dict(stride=2, transposed=True)),
+    "Transposed 3×3": ((4, 64, 14, 14), (64, 64, 3, 3), dict(stride=2, padding=1, transposed=True)),
+    "Transposed 8×8": ((4, 64, 16, 16), (64, 32, 8, 8), dict(stride=4, padding=2, transposed=True)),
+    "Transposed 1d": ((4, 128, 200), (128, 64, 16), dict(stride=8, padding=4, transposed=True)),
+}
+
 
 class Network(nn.Module):
     def __init__(self, f):
@@ -107,6 +147,31 @@ class Network(nn.Module):
 
     def forward(self, x):
         return self.f(x).mean()
+
+
+class Convolution(nn.Module):
+    def __init__(self, weight, transposed=False, **options):
+        super().__init__()
+        self.weight, self.options = nn.Parameter(torch.randn(weight) * 0.1), options
+        self.f = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][len(weight) - 3] if transposed else [F.conv1d, F.conv2d, F.conv3d][len(weight) - 3]
+
+    def forward(self, x):
+        return self.f(x, self.weight, **self.options).mean()
+
+
+def layouts(network, x):
+    """A network and its input as they are, then with the channels last, where that makes a difference."""
+    yield network, x
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(x.dim())
+    if last and isinstance(network, Convolution):
+        yield network.to(memory_format=last), x.to(memory_format=last)
+
+
+def cases():
+    for name, f in CASES.items():
+        yield name, Network(f), torch.randn(SHAPE)
+    for name, (shape, weight, options) in CONVOLUTIONS.items():
+        yield name, Convolution(weight, **options), torch.randn(shape)
 
 
 def best(f, seconds=0.04):
@@ -133,23 +198,28 @@ graft = peer(options.program, "-threads", options.threads)
 runtime = options.ort and peer("node", os.path.join(os.path.dirname(os.path.abspath(__file__)), "onnxruntime.js"), options.ort, options.threads)
 rows = []
 with tempfile.TemporaryDirectory() as folder:
-    for name, f in CASES.items():
+    for name, network, x in cases():
         if options.only and not any(word in name for word in options.only.split(",")):
             continue
-        network, x = Network(f), torch.randn(SHAPE)
+        weights = list(network.parameters())
         file = os.path.join(folder, "model.onnx")
         try:
             torch.onnx.export(network, x, file, opset_version=16, input_names=["x"], output_names=["y"], do_constant_folding=True)
         except Exception as e:  # not every version exports everything
             print("not exported:", name, str(e).split("\n")[0])
             continue
-        ours = graft(file)
+        ours = graft(" ".join([file] + [n for n, _ in network.named_parameters()]))
         theirs = runtime(file)[0] if runtime else 0
-        with torch.no_grad():
-            forward = best(lambda: network(x))
-        leaf, both = x.clone().requires_grad_(), 0
-        if network(leaf).requires_grad:
-            both = best(lambda: torch.autograd.grad(network(leaf), leaf))
+        forward = both = 1e9
+        for network, x in layouts(network, x):
+            with torch.no_grad():
+                forward = min(forward, best(lambda: network(x)))
+            leaf = x.clone().requires_grad_()
+            y = network(leaf)
+            if y.requires_grad:
+                both = min(both, best(lambda: torch.autograd.grad(network(leaf), [leaf, *weights])))
+            else:
+                both = 0
         ratios = [a / b for a, b in ((ours[0], forward), (ours[0], theirs), (ours[1], both)) if a and b]
         rows.append((max(ratios, default=0), name, ours[0], forward, theirs, ours[1], both))
 

@@ -1,6 +1,7 @@
 // Command operators times single operators for compare.py: each line of its input names a model with
-// one input and one output of rank 0; it answers with the milliseconds that a run takes, and a run with
-// the gradient by the input, the least of all tries, or with 0 for what is not possible.
+// one input and one output of rank 0, and perhaps some of its parameters; it answers with the milliseconds
+// that a run takes, and a run with the gradient by the input and those parameters, the least of all tries,
+// or with 0 for what is not possible.
 //
 //	operators [-threads 1]
 package main
@@ -14,6 +15,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/graft-ml/graft/nn"
@@ -28,7 +30,11 @@ func main() {
 	runtime.GOMAXPROCS(*threads)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		forward, both, err := measure(lines.Text(), *profiled)
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 {
+			continue
+		}
+		forward, both, err := measure(words[0], words[1:], *profiled)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, lines.Text(), err)
 		}
@@ -36,8 +42,8 @@ func main() {
 	}
 }
 
-// measure times one model.
-func measure(file string, seconds time.Duration) (forward, both float64, err error) {
+// measure times one model, and its gradients by its input and some parameters.
+func measure(file string, params []string, seconds time.Duration) (forward, both float64, err error) {
 	g, err := onnxio.Load(file)
 	if err != nil {
 		return 0, 0, err
@@ -51,8 +57,9 @@ func measure(file string, seconds time.Duration) (forward, both float64, err err
 	if forward, err = best(seconds, func() error { _, err := g.Run(ctx, x); return err }); err != nil {
 		return 0, 0, err
 	}
+	wrt := append([]string{input.Name()}, params...)
 	both, err = best(seconds, func() error {
-		_, err := g.Grad(ctx, nn.Feed{input.Name(): x}, output.Name(), input.Name())
+		_, err := g.Grad(ctx, nn.Feed{input.Name(): x}, output.Name(), wrt...)
 		return err
 	})
 	return forward, both, err
