@@ -129,7 +129,7 @@ func TestWinogradEpilogue(t *testing.T) {
 
 // An infinity or NaN anywhere gives what the definition says, and is not spread over a tile.
 func TestWinogradNotFinite(t *testing.T) {
-	for _, s := range []*ConvShape{plane3x3(2, 64, 64, 12, 12, 1), square(2, 64, 64, 1, 24, 3, 2, 1), plane3x3(16, 64, 64, 2, 2, 1)} {
+	for _, s := range []*ConvShape{plane3x3(2, 64, 64, 12, 12, 1), square(2, 64, 64, 1, 24, 3, 2, 1), plane3x3(16, 64, 64, 2, 2, 1), dilated(2, 64, 64, []int{24, 25}, []int{2, 2}, []int{2, 2})} {
 		testNotFinite(t, s)
 	}
 }

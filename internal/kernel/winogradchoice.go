@@ -13,7 +13,11 @@ const (
 // alone. The cost of a way is counted in multiplications for a pair of channels. The transforms of a tile
 // and a channel cost as much as 40 output channels, those of weights as much as 10 tiles, or 30 if the
 // weights are the result; BenchmarkWinograd is what these numbers come from.
+// For a convolution with dilation it is that of the smaller images, see undilated.
 func winogradFor[T Float](s *ConvShape, g *geometry, pass winogradPass) *winogradTile {
+	if u, ok := g.undilated(); ok {
+		g = &u
+	}
 	if s.exact || !single[T]() || !winogradFits(g) {
 		return nil
 	}
@@ -92,6 +96,9 @@ func winogradFits(g *geometry) bool {
 func winogradForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradY)
+	if t != nil && g.dil.size() > 1 {
+		return dilatedForward(p, t, &g, x, w, e, y, scratch)
+	}
 	return t != nil && forwardWinograd(p, t, &g, x, w, e, y, scratch)
 }
 
@@ -128,6 +135,9 @@ func (t *winogradTile) paddingBack(g *geometry) [2]int {
 func winogradBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradDX)
+	if t != nil && g.dil.size() > 1 {
+		return dilatedData(p, t, &g, dy, w, dx, scratch)
+	}
 	return t != nil && dataWinograd(p, t, &g, dy, w, dx, scratch)
 }
 
@@ -148,6 +158,9 @@ func dataWinograd[T Float](p *Pool, t *winogradTile, g *geometry, dy, w, dx []T,
 func winogradBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradDW)
+	if t != nil && g.dil.size() > 1 {
+		return dilatedWeight(p, t, &g, x, dy, dw, scratch)
+	}
 	return t != nil && weightWinograd(p, t, &g, x, dy, dw, scratch)
 }
 
