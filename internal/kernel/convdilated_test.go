@@ -16,7 +16,7 @@ func TestDilated(t *testing.T) {
 			dilated(3, 64, 70, []int{12, 13}, []int{2, 2}, []int{2, 2}),
 			dilated(1, 128, 129, []int{33, 34}, []int{12, 12}, []int{12, 12}),
 			dilated(3, 64, 32, []int{11, 30}, []int{2, 4}, []int{0, 4}),
-			dilated(3, 32, 64, []int{9, 20}, []int{1, 3}, []int{1, 6}),
+			dilated(3, 64, 64, []int{12, 26}, []int{1, 3}, []int{1, 3}),
 		} {
 			g := s.geometry()
 			if simd && winogradFor[float32](s, &g, winogradY) == nil {
