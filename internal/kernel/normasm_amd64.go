@@ -55,3 +55,13 @@ func scaleRowsBy(rows int, n int, x *float32, f *float32, y *float32)
 //
 //go:noescape
 func resampleRows(rows int, n int, old int, taps *int64, base *int64, index *int32, weight *float32, src *float32, dst *float32)
+
+// minV returns the smallest x, NaN if any is, +Inf if n is 0.
+//
+//go:noescape
+func minV(n int, x *float32) float32
+
+// prodV returns the product of x, 1 if n is 0.
+//
+//go:noescape
+func prodV(n int, x *float32) float32

@@ -1865,3 +1865,300 @@ end:
 	JNZ  row
 	VZEROUPPER
 	RET
+
+// func minV(n int, x *float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·minV(SB), NOSPLIT, $0-20
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS c7f800000<>+0(SB), Z0
+	VBROADCASTSS c7f800000<>+0(SB), Z1
+	VBROADCASTSS c7f800000<>+0(SB), Z2
+	VBROADCASTSS c7f800000<>+0(SB), Z3
+	KXORW        K1, K1, K1
+
+wideWide:
+	CMPQ    AX, $0x00000040
+	JLT     narrowWide
+	VMOVUPS (CX), Z4
+	VCMPPS  $0x03, Z4, Z4, K2
+	KORW    K2, K1, K1
+	VMINPS  Z4, Z0, Z0
+	VMOVUPS 64(CX), Z4
+	VCMPPS  $0x03, Z4, Z4, K2
+	KORW    K2, K1, K1
+	VMINPS  Z4, Z1, Z1
+	VMOVUPS 128(CX), Z4
+	VCMPPS  $0x03, Z4, Z4, K2
+	KORW    K2, K1, K1
+	VMINPS  Z4, Z2, Z2
+	VMOVUPS 192(CX), Z4
+	VCMPPS  $0x03, Z4, Z4, K2
+	KORW    K2, K1, K1
+	VMINPS  Z4, Z3, Z3
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, AX
+	JMP     wideWide
+
+narrowWide:
+	CMPQ    AX, $0x10
+	JLT     restWide
+	VMOVUPS (CX), Z4
+	VCMPPS  $0x03, Z4, Z4, K2
+	KORW    K2, K1, K1
+	VMINPS  Z4, Z0, Z0
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x10, AX
+	JMP     narrowWide
+
+restWide:
+	TESTQ        AX, AX
+	JZ           endWide
+	MOVL         $0x0000ffff, DX
+	BZHIL        AX, DX, DX
+	KMOVW        DX, K2
+	VMOVUPS.Z    (CX), K2, Z4
+	VBROADCASTSS c7f800000<>+0(SB), Z5
+	VMOVAPS      Z4, K2, Z5
+	VCMPPS       $0x03, Z5, Z5, K2
+	KORW         K2, K1, K1
+	VMINPS       Z5, Z0, Z0
+
+endWide:
+	VMINPS        Z2, Z0, Z0
+	VMINPS        Z3, Z1, Z1
+	VMINPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMINPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMINPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VMINPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VMINPS        X0, X1, X1
+	VMOVAPS       X1, X0
+	KORTESTW      K1, K1
+	JZ            orderedWide
+	VPCMPEQD      X0, X0, X0
+
+orderedWide:
+	VZEROUPPER
+	MOVSS X0, ret+16(FP)
+	RET
+
+avx2:
+	VMOVUPS c7f800000<>+0(SB), Y0
+	VMOVUPS c7f800000<>+0(SB), Y2
+	VMOVUPS c7f800000<>+0(SB), Y3
+	VMOVUPS c7f800000<>+0(SB), Y4
+	VXORPS  Y1, Y1, Y1
+
+wide:
+	CMPQ    AX, $0x00000020
+	JLT     narrow
+	VMOVUPS (CX), Y5
+	VCMPPS  $0x03, Y5, Y5, Y6
+	VORPS   Y6, Y1, Y1
+	VMINPS  Y5, Y0, Y0
+	VMOVUPS 32(CX), Y5
+	VCMPPS  $0x03, Y5, Y5, Y6
+	VORPS   Y6, Y1, Y1
+	VMINPS  Y5, Y2, Y2
+	VMOVUPS 64(CX), Y5
+	VCMPPS  $0x03, Y5, Y5, Y6
+	VORPS   Y6, Y1, Y1
+	VMINPS  Y5, Y3, Y3
+	VMOVUPS 96(CX), Y5
+	VCMPPS  $0x03, Y5, Y5, Y6
+	VORPS   Y6, Y1, Y1
+	VMINPS  Y5, Y4, Y4
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, AX
+	JMP     wide
+
+narrow:
+	CMPQ    AX, $0x08
+	JLT     rest
+	VMOVUPS (CX), Y5
+	VCMPPS  $0x03, Y5, Y5, Y6
+	VORPS   Y6, Y1, Y1
+	VMINPS  Y5, Y0, Y0
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x08, AX
+	JMP     narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), DX
+	NEGQ       AX
+	VMOVDQU    32(DX)(AX*4), Y5
+	VMASKMOVPS (CX), Y5, Y6
+	VMOVUPS    c7f800000<>+0(SB), Y7
+	VBLENDVPS  Y5, Y6, Y7, Y7
+	VCMPPS     $0x03, Y7, Y7, Y5
+	VORPS      Y5, Y1, Y1
+	VMINPS     Y7, Y0, Y0
+
+end:
+	VMINPS       Y3, Y0, Y0
+	VMINPS       Y4, Y2, Y2
+	VMINPS       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VMINPS       X0, X2, X2
+	VPERMILPS    $0x4e, X2, X0
+	VMINPS       X0, X2, X2
+	VPERMILPS    $0xb1, X2, X0
+	VMINPS       X0, X2, X2
+	VMOVAPS      X2, X0
+	VMOVMSKPS    Y1, AX
+	TESTL        AX, AX
+	JZ           ordered
+	VPCMPEQD     X0, X0, X0
+
+ordered:
+	VZEROUPPER
+	MOVSS X0, ret+16(FP)
+	RET
+
+DATA c7f800000<>+0(SB)/4, $0x7f800000
+DATA c7f800000<>+4(SB)/4, $0x7f800000
+DATA c7f800000<>+8(SB)/4, $0x7f800000
+DATA c7f800000<>+12(SB)/4, $0x7f800000
+DATA c7f800000<>+16(SB)/4, $0x7f800000
+DATA c7f800000<>+20(SB)/4, $0x7f800000
+DATA c7f800000<>+24(SB)/4, $0x7f800000
+DATA c7f800000<>+28(SB)/4, $0x7f800000
+GLOBL c7f800000<>(SB), RODATA|NOPTR, $32
+
+// func prodV(n int, x *float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·prodV(SB), NOSPLIT, $0-20
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS c3f800000<>+0(SB), Z0
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VBROADCASTSS c3f800000<>+0(SB), Z3
+
+wideWide:
+	CMPQ    AX, $0x00000040
+	JLT     narrowWide
+	VMOVUPS (CX), Z4
+	VMULPS  Z4, Z0, Z0
+	VMOVUPS 64(CX), Z4
+	VMULPS  Z4, Z1, Z1
+	VMOVUPS 128(CX), Z4
+	VMULPS  Z4, Z2, Z2
+	VMOVUPS 192(CX), Z4
+	VMULPS  Z4, Z3, Z3
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, AX
+	JMP     wideWide
+
+narrowWide:
+	CMPQ    AX, $0x10
+	JLT     restWide
+	VMOVUPS (CX), Z4
+	VMULPS  Z4, Z0, Z0
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x10, AX
+	JMP     narrowWide
+
+restWide:
+	TESTQ        AX, AX
+	JZ           endWide
+	MOVL         $0x0000ffff, DX
+	BZHIL        AX, DX, DX
+	KMOVW        DX, K1
+	VMOVUPS.Z    (CX), K1, Z4
+	VBROADCASTSS c3f800000<>+0(SB), Z5
+	VMOVAPS      Z4, K1, Z5
+	VMULPS       Z5, Z0, Z0
+
+endWide:
+	VMULPS        Z2, Z0, Z0
+	VMULPS        Z3, Z1, Z1
+	VMULPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMULPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMULPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VMULPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VMULPS        X0, X1, X1
+	VMOVAPS       X1, X0
+	VZEROUPPER
+	MOVSS         X0, ret+16(FP)
+	RET
+
+avx2:
+	VMOVUPS c3f800000<>+0(SB), Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+
+wide:
+	CMPQ    AX, $0x00000020
+	JLT     narrow
+	VMOVUPS (CX), Y4
+	VMULPS  Y4, Y0, Y0
+	VMOVUPS 32(CX), Y4
+	VMULPS  Y4, Y1, Y1
+	VMOVUPS 64(CX), Y4
+	VMULPS  Y4, Y2, Y2
+	VMOVUPS 96(CX), Y4
+	VMULPS  Y4, Y3, Y3
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, AX
+	JMP     wide
+
+narrow:
+	CMPQ    AX, $0x08
+	JLT     rest
+	VMOVUPS (CX), Y4
+	VMULPS  Y4, Y0, Y0
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x08, AX
+	JMP     narrow
+
+rest:
+	TESTQ      AX, AX
+	JZ         end
+	LEAQ       tailmask<>+0(SB), DX
+	NEGQ       AX
+	VMOVDQU    32(DX)(AX*4), Y4
+	VMASKMOVPS (CX), Y4, Y5
+	VMOVUPS    c3f800000<>+0(SB), Y6
+	VBLENDVPS  Y4, Y5, Y6, Y6
+	VMULPS     Y6, Y0, Y0
+
+end:
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMULPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VMULPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VMULPS       X0, X1, X1
+	VMOVAPS      X1, X0
+	VZEROUPPER
+	MOVSS        X0, ret+16(FP)
+	RET
+
+DATA c3f800000<>+0(SB)/4, $0x3f800000
+DATA c3f800000<>+4(SB)/4, $0x3f800000
+DATA c3f800000<>+8(SB)/4, $0x3f800000
+DATA c3f800000<>+12(SB)/4, $0x3f800000
+DATA c3f800000<>+16(SB)/4, $0x3f800000
+DATA c3f800000<>+20(SB)/4, $0x3f800000
+DATA c3f800000<>+24(SB)/4, $0x3f800000
+DATA c3f800000<>+28(SB)/4, $0x3f800000
+GLOBL c3f800000<>(SB), RODATA|NOPTR, $32

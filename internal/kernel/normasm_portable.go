@@ -37,3 +37,7 @@ func scaleRowsBy(rows int, n int, x *float32, f *float32, y *float32) { panic(no
 func resampleRows(rows int, n int, old int, taps *int64, base *int64, index *int32, weight *float32, src *float32, dst *float32) {
 	panic(noAssembly)
 }
+
+func minV(n int, x *float32) float32 { panic(noAssembly) }
+
+func prodV(n int, x *float32) float32 { panic(noAssembly) }

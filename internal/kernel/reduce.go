@@ -97,16 +97,10 @@ func reduceRow[T Float](op ReduceOp, x []T) T {
 		return sumSq(x)
 	case ReduceL1:
 		return sumAbs(x)
+	case ReduceMin:
+		return smallest(x)
 	}
-	r := start[T](op)
-	for _, v := range x {
-		if op == ReduceMin {
-			r = min(r, v)
-		} else {
-			r *= v
-		}
-	}
-	return r
+	return productOfAll(x)
 }
 
 // reduceRows reduces rows of x, ld apart, to one.

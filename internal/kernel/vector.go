@@ -40,6 +40,9 @@ func Dot[T Float](p *Pool, x, y []T) T {
 // Max is the largest element, NaN if any is NaN, -Inf of none.
 func Max[T Float](p *Pool, x []T) T { return largest(x) }
 
+// Product multiplies all elements, 1 of none.
+func Product[T Float](x []T) T { return productOfAll(x) }
+
 // fold adds the sums of blocks in order.
 func fold[T Float](p *Pool, x []T, block func(lo, hi int) T) T {
 	blocks := cdiv(len(x), sumBlock)
@@ -175,6 +178,28 @@ func dotDiff[T Float](x, y []T, m T) T {
 		s += (x[i] - m) * v
 	}
 	return s
+}
+
+func smallest[T Float](x []T) T {
+	if simd && f32(x, x) {
+		return T(minV(len(x), &as32(x)[0]))
+	}
+	m := T(math.Inf(1))
+	for _, v := range x {
+		m = min(m, v)
+	}
+	return m
+}
+
+func productOfAll[T Float](x []T) T {
+	if simd && f32(x, x) {
+		return T(prodV(len(x), &as32(x)[0]))
+	}
+	p := T(1)
+	for _, v := range x {
+		p *= v
+	}
+	return p
 }
 
 func largest[T Float](x []T) T {

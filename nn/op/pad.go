@@ -228,20 +228,36 @@ type mapped struct {
 
 // rows calls f for each row of the result in [lo, hi) with where in the source it begins, -1 if nowhere.
 func (m mapped) rows(lo, hi int, f func(row, at int)) {
-	last := len(m.sources) - 1
+	last, above := len(m.sources)-1, 0
 	for row := lo; row < hi; row++ {
-		at, r := 0, row
-		for k := last - 1; k >= 0; k-- {
-			n := len(m.sources[k])
-			s := m.sources[k][r%n]
-			if r /= n; s < 0 {
-				at = -1
-				break
+		at := above
+		if last > 0 {
+			n := len(m.sources[last-1])
+			if row == lo || row%n == 0 {
+				above = m.above(row / n)
 			}
-			at += s * m.from[k]
+			at = -1
+			if s := m.sources[last-1][row%n]; s >= 0 && above >= 0 {
+				at = above + s*m.from[last-1]
+			}
 		}
 		f(row, at)
 	}
+}
+
+// above is where in the source the group of rows with a number begins, those that differ in the last but one axis
+// only; -1 if nowhere.
+func (m mapped) above(group int) int {
+	at := 0
+	for k := len(m.sources) - 3; k >= 0; k-- {
+		n := len(m.sources[k])
+		s := m.sources[k][group%n]
+		if group /= n; s < 0 {
+			return -1
+		}
+		at += s * m.from[k]
+	}
+	return at
 }
 
 func (m mapped) count() (rows, row int) {
@@ -265,6 +281,7 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 	index := m.sources[len(m.sources)-1]
 	from, to := longestRun(index)
 	inside := to-from < 8 && slices.Min(append([]int{0}, index...)) >= 0
+	framed := !slices.ContainsFunc(index[:from], picked) && !slices.ContainsFunc(index[to:], picked)
 	p.Range(rows, max(1, 8192/max(n, 1)), func(lo, hi int) {
 		last := 0 // where the row before came from
 		m.rows(lo, hi, func(row, at int) {
@@ -272,6 +289,16 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 			switch {
 			case row > lo && at == last:
 				copy(d, dst[(row-1)*n:])
+			case at >= 0 && framed:
+				for i := range d[:from] {
+					d[i] = fill
+				}
+				if from < to {
+					copy(d[from:to], src[at+index[from]:])
+				}
+				for i := range d[to:] {
+					d[to+i] = fill
+				}
 			case at >= 0 && inside:
 				s := src[at:]
 				for i, k := range index {
@@ -296,6 +323,9 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 		})
 	})
 }
+
+// picked says whether an index shows an element.
+func picked(k int) bool { return k >= 0 }
 
 // pick is src[at+k], or fill where k is negative.
 func pick[E any](src []E, at, k int, fill E) E {
@@ -328,16 +358,25 @@ func addMapped[T kernel.Float](m mapped, dst, src []T) {
 	}
 	rows, n := m.count()
 	index := m.sources[len(m.sources)-1]
+	from, to := longestRun(index)
 	m.rows(0, rows, func(row, at int) {
 		if at < 0 {
 			return
 		}
 		s := src[row*n : (row+1)*n]
-		for i, k := range index {
-			if k >= 0 {
-				dst[at+k] += s[i]
+		add := func(lo, hi int) {
+			for i, k := range index[lo:hi] {
+				if k >= 0 {
+					dst[at+k] += s[lo+i]
+				}
 			}
 		}
+		add(0, from)
+		if from < to {
+			d := dst[at+index[from]:][:to-from]
+			kernel.Add(nil, d, d, s[from:to])
+		}
+		add(to, n)
 	})
 }
 

@@ -210,6 +210,10 @@ func extremeBack[T kernel.Float](e *engine.Exec, back strided, dx, x, y, dy []T)
 
 // productBack: the derivative of a product is that of the other elements, zeros among them counted apart.
 func productBack[T kernel.Float](e *engine.Exec, back strided, dx, x, dy []T) {
+	if back.strides[len(back.strides)-1] == 0 && len(dy)*back.shape[len(back.shape)-1] == len(dx) {
+		productRowsBack(e.Pool(), back, dx, x, dy)
+		return
+	}
 	scratch := engine.Scratch[T](e)
 	product, zeros := scratch(len(dy)), scratch(len(dy))
 	for j := range product {
@@ -238,6 +242,35 @@ func productBack[T kernel.Float](e *engine.Exec, back strided, dx, x, dy []T) {
 				d[i] = 0
 			}
 			at += step
+		}
+	})
+}
+
+// productRowsBack is productBack where each row is a product of its own.
+func productRowsBack[T kernel.Float](p *kernel.Pool, back strided, dx, x, dy []T) {
+	n := back.shape[len(back.shape)-1]
+	back.rows(p, func(row, at int) {
+		d, v := dx[row*n:][:n], x[row*n:][:n]
+		if y := kernel.Product(v); y != 0 { // otherwise a factor is 0, or all are tiny
+			kernel.BinaryScalar(nil, kernel.OpRDiv, d, v, dy[at]*y)
+			return
+		}
+		zeros, product := 0, T(1)
+		for _, v := range v {
+			if v == 0 {
+				zeros++
+			} else {
+				product *= v
+			}
+		}
+		clear(d)
+		for i, v := range v {
+			switch {
+			case zeros == 0:
+				d[i] = dy[at] * (product / v)
+			case zeros == 1 && v == 0:
+				d[i] = dy[at] * product
+			}
 		}
 	})
 }

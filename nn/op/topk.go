@@ -2,6 +2,7 @@ package op
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/engine"
@@ -80,46 +81,38 @@ func topKKernel(c *Call) (engine.Kernel, error) {
 	}
 	from, to := lanesOf(c.In[0].Sizes(), axis), lanesOf(c.Out[0].Sizes(), axis)
 	most := cfg.Largest == nil || *cfg.Largest
-	return perNumber(c, topKOf[float32](from, to, most), topKOf[float64](from, to, most), topKOf[int64](from, to, most), topKOf[uint64](from, to, most))
+	return perNumber(c, topKOf(from, to, most, rankFloats32), topKOf(from, to, most, rankFloats64),
+		topKOf(from, to, most, rankInts[int64]), topKOf(from, to, most, rankInts[uint64]))
 }
 
-func topKOf[T number](from, to lanes, most bool) engine.Kernel {
+func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []T, step int)) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		src := dtype.Slice[T](in[0])
-		var values []T
-		var indices []int64
-		if out[0] != nil {
-			values = dtype.Slice[T](out[0])
-		}
-		if len(out) > 1 && out[1] != nil {
-			indices = dtype.Slice[int64](out[1])
-		}
 		if to.n == 0 {
 			return nil
 		}
-		from.each(x, func(k int) {
-			at := from.at(k)
-			order := x.Int(from.n)
-			for i := range order {
-				order[i] = i
-			}
-			compare := func(a, b int) int { // NaN counts as smallest
-				if d := cmp.Compare(src[at+b*from.step], src[at+a*from.step]); d != 0 {
-					if most {
-						return d
+		src := dtype.Slice[T](in[0])
+		values, indices := elemsAt[T](out, 0), elemsAt[int64](out, 1)
+		x.Pool().Range(from.outer*from.step, max(1, 4096/max(from.n, 1)), func(lo, hi int) {
+			ranks, best := make([]int64, from.n), make([]int, to.n)
+			for k := lo; k < hi; k++ {
+				at, dst := from.at(k), to.at(k)
+				if !(to.n == 1 && most && from.step == 1 && largestNumberAt(best, src[at:][:from.n])) {
+					rank(ranks, src[at:], from.step)
+					if !most {
+						for i, r := range ranks {
+							ranks[i] = ^r
+						}
 					}
-					return -d
+					highest(best, ranks)
 				}
-				return a - b
-			}
-			slicesTop(order, to.n, compare)
-			for i, j := range order[:to.n] {
-				dst := to.at(k) + i*to.step
-				if values != nil {
-					values[dst] = src[at+j*from.step]
-				}
-				if indices != nil {
-					indices[dst] = int64(j)
+				for _, j := range best {
+					if values != nil {
+						values[dst] = src[at+j*from.step]
+					}
+					if indices != nil {
+						indices[dst] = int64(j)
+					}
+					dst += to.step
 				}
 			}
 		})
@@ -127,24 +120,121 @@ func topKOf[T number](from, to lanes, most bool) engine.Kernel {
 	}
 }
 
-// slicesTop sorts the first k of order, the rest is left in any order.
-func slicesTop(order []int, k int, compare func(a, b int) int) {
-	if k > 32 || k*4 > len(order) {
-		slices.SortFunc(order, compare)
-		return
+// largestNumberAt sets best to where the first of the largest elements of a row of float32 is; false if the elements
+// are others or one of them is NaN.
+func largestNumberAt[T number](best []int, row []T) bool {
+	floats, ok := any(row).([]float32)
+	if !ok {
+		return false
 	}
-	slices.SortFunc(order[:k], compare)
-	for i := k; i < len(order); i++ {
-		v := order[i]
-		if compare(v, order[k-1]) >= 0 {
-			continue
+	best[0] = largestAt(floats)
+	return floats[best[0]] == floats[best[0]]
+}
+
+// rankFloats32 sets ranks to numbers that order as the elements of src, step apart, do; 0 is equal to −0, and NaN is
+// below all.
+func rankFloats32(ranks []int64, src []float32, step int) {
+	for i := range ranks {
+		v := src[i*step]
+		bits := int32(math.Float32bits(v + 0))
+		ranks[i] = int64(bits ^ bits>>31&math.MaxInt32)
+		if v != v {
+			ranks[i] = math.MinInt64
 		}
-		j := k - 1
-		order[i] = order[j]
-		for ; j > 0 && compare(v, order[j-1]) < 0; j-- {
-			order[j] = order[j-1]
+	}
+}
+
+// rankFloats64 is rankFloats32 for float64.
+func rankFloats64(ranks []int64, src []float64, step int) {
+	for i := range ranks {
+		v := src[i*step]
+		bits := int64(math.Float64bits(v + 0))
+		ranks[i] = bits ^ bits>>63&math.MaxInt64
+		if v != v {
+			ranks[i] = math.MinInt64
 		}
-		order[j] = v
+	}
+}
+
+// rankInts is rankFloats32 for integers.
+func rankInts[T int64 | uint64](ranks []int64, src []T, step int) {
+	var flip int64
+	if ^T(0) > 0 { // unsigned
+		flip = math.MinInt64
+	}
+	for i := range ranks {
+		ranks[i] = int64(src[i*step]) ^ flip
+	}
+}
+
+// highest sets best to where the highest ranks stand, in falling order; of equal ones the first comes first.
+func highest(best []int, ranks []int64) {
+	switch k := len(best); {
+	case k == 1:
+		best[0] = 0
+		for i, r := range ranks {
+			if r > ranks[best[0]] {
+				best[0] = i
+			}
+		}
+	case k <= 16:
+		for i := range best {
+			insertRank(best[:i+1], ranks, i)
+		}
+		least := ranks[best[k-1]]
+		for i := k; i < len(ranks); i++ {
+			if ranks[i] > least {
+				insertRank(best, ranks, i)
+				least = ranks[best[k-1]]
+			}
+		}
+	default:
+		for i := range best {
+			best[i] = i
+		}
+		for i := k/2 - 1; i >= 0; i-- {
+			sinkRank(best, ranks, i)
+		}
+		for i := k; i < len(ranks); i++ {
+			if ranks[i] > ranks[best[0]] {
+				best[0] = i
+				sinkRank(best, ranks, 0)
+			}
+		}
+		slices.SortFunc(best, func(a, b int) int {
+			if d := cmp.Compare(ranks[b], ranks[a]); d != 0 {
+				return d
+			}
+			return a - b
+		})
+	}
+}
+
+// insertRank puts i where it belongs in best, whose last place is free.
+func insertRank(best []int, ranks []int64, i int) {
+	at := len(best) - 1
+	for ; at > 0 && ranks[best[at-1]] < ranks[i]; at-- {
+		best[at] = best[at-1]
+	}
+	best[at] = i
+}
+
+// sinkRank restores the order of a heap, the lowest rank first and of equal ones the last, below place i.
+func sinkRank(heap []int, ranks []int64, i int) {
+	lower := func(a, b int) bool { return ranks[a] < ranks[b] || ranks[a] == ranks[b] && a > b }
+	for {
+		child := 2*i + 1
+		if child >= len(heap) {
+			return
+		}
+		if child+1 < len(heap) && lower(heap[child+1], heap[child]) {
+			child++
+		}
+		if !lower(heap[child], heap[i]) {
+			return
+		}
+		heap[i], heap[child] = heap[child], heap[i]
+		i = child
 	}
 }
 

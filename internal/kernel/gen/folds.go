@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -72,8 +74,20 @@ func fold(name, doc, arrays string, scalar bool, f func(s, x, y, m vec)) {
 }
 
 func maxFold() {
-	TEXT("maxV", NOSPLIT, "func(n int, x *float32) float32")
-	Doc("maxV returns the largest x, NaN if any is, -Inf if n is 0.")
+	foldFrom("maxV", "the largest x, NaN if any is, -Inf if n is 0", minusInf, VMAXPS, true)
+}
+
+// otherFolds makes smallest elements and products.
+func otherFolds() {
+	foldFrom("minV", "the smallest x, NaN if any is, +Inf if n is 0", math.Inf(1), VMINPS, true)
+	foldFrom("prodV", "the product of x, 1 if n is 0", 1, VMULPS, false)
+}
+
+// foldFrom makes a reduction of one array by an instruction, from a number on that changes nothing. With ordered,
+// the result is NaN if any element is.
+func foldFrom(name, doc string, start float64, combine func(...Op), ordered bool) {
+	TEXT(name, NOSPLIT, "func(n int, x *float32) float32")
+	Doc(name + " returns " + doc + ".")
 	Pragma("noescape")
 	n := Load(Param("n"), GP64())
 	xp := Load(Param("x"), GP64())
@@ -81,25 +95,32 @@ func maxFold() {
 	bothWidths(func() {
 		s := make([]vec, 4)
 		for i := range s {
-			s[i] = constant(minusInf)
+			s[i] = constant(start)
 		}
-		nan := noLanes()
+		var nan mask
+		if ordered {
+			nan = noLanes()
+		}
 		blocks(n, len(s), func(vectors int, k mask) {
 			for v := range vectors {
 				x := vector()
 				load(Mem{Base: xp, Disp: current.bytes() * v}, k, x)
 				if k != nil {
 					y := x
-					x = constant(minusInf)
+					x = constant(start)
 					blend(k, y, x)
 				}
-				join(compare(x, unordered, x), nan)
-				VMAXPS(x, s[v], s[v])
+				if ordered {
+					join(compare(x, unordered, x), nan)
+				}
+				combine(x, s[v], s[v])
 			}
 		}, func(bytes int) { ADDQ(U32(uint32(bytes)), xp) })
-		VMOVAPS(across(s, VMAXPS), result)
-		unlessAny(nan, label("ordered"))
-		VPCMPEQD(result, result, result)
-		Label(label("ordered"))
+		VMOVAPS(across(s, combine), result)
+		if ordered {
+			unlessAny(nan, label("ordered"))
+			VPCMPEQD(result, result, result)
+			Label(label("ordered"))
+		}
 	}, func() { Store(result, ReturnIndex(0)) })
 }

@@ -40,6 +40,7 @@ func main() {
 		normalization()
 		shortRows()
 		resample()
+		otherFolds()
 		Generate()
 		portable("normasm_portable.go", "!amd64 || purego")
 		return
