@@ -72,7 +72,7 @@ func (r Adafactor) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("Adafactor", w, grad, h); err != nil {
+	if err := sound("Adafactor", w, grad, h); err != nil {
 		return err
 	}
 	if err := r.check(w, s); err != nil {

@@ -29,16 +29,16 @@ func (r Adagrad) Init(w *tensor.Dense) ([]Slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := usable("Adagrad", "weight", w); err != nil {
+	s, err := fresh("Adagrad", w, "sum")
+	if err != nil {
 		return nil, err
 	}
-	s := zeros("sum", w)
 	if w.Dtype() == tensor.Float32 {
-		fill(elems[float32](s.Data), float32(r.Initial))
+		fill(elems[float32](s[0].Data), float32(r.Initial))
 	} else {
-		fill(elems[float64](s.Data), r.Initial)
+		fill(elems[float64](s[0].Data), r.Initial)
 	}
-	return []Slot{s}, nil
+	return s, nil
 }
 
 func fill[F float](to []F, v F) {
@@ -53,13 +53,7 @@ func (r Adagrad) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("Adagrad", w, grad, h); err != nil {
-		return err
-	}
-	if err := count("Adagrad", s, 1); err != nil {
-		return err
-	}
-	if err := like("Adagrad", s, 0, "sum", w); err != nil {
+	if err := ready("Adagrad", w, grad, h, s, "sum"); err != nil {
 		return err
 	}
 	r.LR *= h.Rate / (1 + float64(h.Step)*r.LRDecay)

@@ -59,32 +59,22 @@ type adam struct {
 }
 
 func (a adam) init(w *tensor.Dense) ([]Slot, error) {
-	if err := usable(a.name, "weight", w); err != nil {
-		return nil, err
-	}
-	s := []Slot{zeros("exp_avg", w), zeros("exp_avg_sq", w)}
+	return fresh(a.name, w, a.slots()...)
+}
+
+var adamSlots = [...]string{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
+
+// slots are the names of the slots.
+func (a adam) slots() []string {
 	if a.amsgrad {
-		s = append(s, zeros("max_exp_avg_sq", w))
+		return adamSlots[:]
 	}
-	return s, nil
+	return adamSlots[:2]
 }
 
 func (a adam) step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
-	if err := ready(a.name, w, grad, h); err != nil {
+	if err := ready(a.name, w, grad, h, s, a.slots()...); err != nil {
 		return err
-	}
-	n := 2
-	if a.amsgrad {
-		n = 3
-	}
-	if err := count(a.name, s, n); err != nil {
-		return err
-	}
-	names := [...]string{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
-	for i, name := range names[:n] {
-		if err := like(a.name, s, i, name, w); err != nil {
-			return err
-		}
 	}
 	a.lr *= h.Rate
 	if w.Dtype() == tensor.Float32 {

@@ -75,10 +75,7 @@ func (r ClipValue) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("ClipValue", w, grad, h); err != nil {
-		return err
-	}
-	if err := count("ClipValue", s, 0); err != nil {
+	if err := ready("ClipValue", w, grad, h, s); err != nil {
 		return err
 	}
 	if grad.Dtype() == tensor.Float32 {
@@ -123,10 +120,7 @@ func (r Decay) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("Decay", w, grad, h); err != nil {
-		return err
-	}
-	if err := count("Decay", s, 0); err != nil {
+	if err := ready("Decay", w, grad, h, s); err != nil {
 		return err
 	}
 	if w.Dtype() == tensor.Float32 {

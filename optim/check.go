@@ -59,8 +59,36 @@ func usable(rule, what string, t *tensor.Dense) error {
 	return nil
 }
 
-// ready checks what every Step needs to know of the weight, its gradient and h.
-func ready(rule string, w, grad *tensor.Dense, h Hyper) error {
+// fresh makes the slots of the given names, each of w's shape and type and following all its axes.
+func fresh(rule string, w *tensor.Dense, names ...string) ([]Slot, error) {
+	if err := usable(rule, "weight", w); err != nil {
+		return nil, err
+	}
+	var s []Slot
+	for _, name := range names {
+		s = append(s, zeros(name, w))
+	}
+	return s, nil
+}
+
+// ready checks what Step needs: the weight, its gradient, h, and slots as fresh makes them.
+func ready(rule string, w, grad *tensor.Dense, h Hyper, s []Slot, names ...string) error {
+	if err := sound(rule, w, grad, h); err != nil {
+		return err
+	}
+	if err := count(rule, s, len(names)); err != nil {
+		return err
+	}
+	for i, name := range names {
+		if err := like(rule, s, i, name, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sound checks the weight, its gradient and h.
+func sound(rule string, w, grad *tensor.Dense, h Hyper) error {
 	if err := usable(rule, "weight", w); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (r LAMB) Init(w *tensor.Dense) ([]Slot, error) {
 	if _, err := r.resolve(); err != nil {
 		return nil, err
 	}
-	return adam{name: "LAMB"}.init(w)
+	return fresh("LAMB", w, "exp_avg", "exp_avg_sq")
 }
 
 // Step implements [Rule].
@@ -44,16 +44,7 @@ func (r LAMB) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("LAMB", w, grad, h); err != nil {
-		return err
-	}
-	if err := count("LAMB", s, 2); err != nil {
-		return err
-	}
-	if err := like("LAMB", s, 0, "exp_avg", w); err != nil {
-		return err
-	}
-	if err := like("LAMB", s, 1, "exp_avg_sq", w); err != nil {
+	if err := ready("LAMB", w, grad, h, s, "exp_avg", "exp_avg_sq"); err != nil {
 		return err
 	}
 	r.LR *= h.Rate

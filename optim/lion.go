@@ -29,10 +29,7 @@ func (r Lion) Init(w *tensor.Dense) ([]Slot, error) {
 	if _, err := r.resolve(); err != nil {
 		return nil, err
 	}
-	if err := usable("Lion", "weight", w); err != nil {
-		return nil, err
-	}
-	return []Slot{zeros("exp_avg", w)}, nil
+	return fresh("Lion", w, "exp_avg")
 }
 
 // Step implements [Rule].
@@ -41,13 +38,7 @@ func (r Lion) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("Lion", w, grad, h); err != nil {
-		return err
-	}
-	if err := count("Lion", s, 1); err != nil {
-		return err
-	}
-	if err := like("Lion", s, 0, "exp_avg", w); err != nil {
+	if err := ready("Lion", w, grad, h, s, "exp_avg"); err != nil {
 		return err
 	}
 	r.LR *= h.Rate

@@ -39,14 +39,12 @@ func (r NAdam) Init(w *tensor.Dense) ([]Slot, error) {
 	if _, err := r.resolve(); err != nil {
 		return nil, err
 	}
-	if err := usable("NAdam", "weight", w); err != nil {
+	s, err := fresh("NAdam", w, "exp_avg", "exp_avg_sq")
+	if err != nil {
 		return nil, err
 	}
 	one := tensor.New(tensor.WithShape(1), tensor.WithBacking([]float64{1}))
-	return []Slot{
-		zeros("exp_avg", w), zeros("exp_avg_sq", w),
-		{Name: "mu_product", Data: one, Axes: []int{-1}},
-	}, nil
+	return append(s, Slot{Name: "mu_product", Data: one, Axes: []int{-1}}), nil
 }
 
 // Step implements [Rule].
@@ -55,16 +53,10 @@ func (r NAdam) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("NAdam", w, grad, h); err != nil {
-		return err
-	}
 	if err := count("NAdam", s, 3); err != nil {
 		return err
 	}
-	if err := like("NAdam", s, 0, "exp_avg", w); err != nil {
-		return err
-	}
-	if err := like("NAdam", s, 1, "exp_avg_sq", w); err != nil {
+	if err := ready("NAdam", w, grad, h, s[:2], "exp_avg", "exp_avg_sq"); err != nil {
 		return err
 	}
 	mu := s[2].Data

@@ -33,7 +33,7 @@ func (r RAdam) Init(w *tensor.Dense) ([]Slot, error) {
 	if _, err := r.resolve(); err != nil {
 		return nil, err
 	}
-	return adam{name: "RAdam"}.init(w)
+	return fresh("RAdam", w, "exp_avg", "exp_avg_sq")
 }
 
 // Step implements [Rule].
@@ -42,16 +42,7 @@ func (r RAdam) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("RAdam", w, grad, h); err != nil {
-		return err
-	}
-	if err := count("RAdam", s, 2); err != nil {
-		return err
-	}
-	if err := like("RAdam", s, 0, "exp_avg", w); err != nil {
-		return err
-	}
-	if err := like("RAdam", s, 1, "exp_avg_sq", w); err != nil {
+	if err := ready("RAdam", w, grad, h, s, "exp_avg", "exp_avg_sq"); err != nil {
 		return err
 	}
 	r.LR *= h.Rate

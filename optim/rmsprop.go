@@ -30,17 +30,20 @@ func (r RMSprop) Init(w *tensor.Dense) ([]Slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := usable("RMSprop", "weight", w); err != nil {
-		return nil, err
-	}
-	s := []Slot{zeros("square_avg", w)}
+	names, n := r.slots()
+	return fresh("RMSprop", w, names[:n]...)
+}
+
+// slots are the names of the n slots.
+func (r RMSprop) slots() (names [3]string, n int) {
+	names[0], n = "square_avg", 1
 	if r.Centered {
-		s = append(s, zeros("grad_avg", w))
+		names[n], n = "grad_avg", n+1
 	}
 	if r.Momentum > 0 {
-		s = append(s, zeros("momentum_buffer", w))
+		names[n], n = "momentum_buffer", n+1
 	}
-	return s, nil
+	return names, n
 }
 
 // Step implements [Rule].
@@ -49,24 +52,9 @@ func (r RMSprop) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("RMSprop", w, grad, h); err != nil {
+	names, n := r.slots()
+	if err := ready("RMSprop", w, grad, h, s, names[:n]...); err != nil {
 		return err
-	}
-	names := [3]string{"square_avg"}
-	n := 1
-	if r.Centered {
-		names[n], n = "grad_avg", n+1
-	}
-	if r.Momentum > 0 {
-		names[n], n = "momentum_buffer", n+1
-	}
-	if err := count("RMSprop", s, n); err != nil {
-		return err
-	}
-	for i, name := range names[:n] {
-		if err := like("RMSprop", s, i, name, w); err != nil {
-			return err
-		}
 	}
 	r.LR *= h.Rate
 	if w.Dtype() == tensor.Float32 {

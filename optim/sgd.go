@@ -28,10 +28,17 @@ func (r SGD) Init(w *tensor.Dense) ([]Slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := usable("SGD", "weight", w); err != nil || r.Momentum == 0 {
-		return nil, err
+	return fresh("SGD", w, r.slots()...)
+}
+
+var sgdSlots = [...]string{"momentum_buffer"}
+
+// slots are the names of the slots.
+func (r SGD) slots() []string {
+	if r.Momentum == 0 {
+		return nil
 	}
-	return []Slot{zeros("momentum_buffer", w)}, nil
+	return sgdSlots[:]
 }
 
 // Step implements [Rule].
@@ -40,21 +47,11 @@ func (r SGD) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	if err != nil {
 		return err
 	}
-	if err := ready("SGD", w, grad, h); err != nil {
+	if err := ready("SGD", w, grad, h, s, r.slots()...); err != nil {
 		return err
 	}
 	var buf *tensor.Dense
-	if r.Momentum == 0 {
-		if err := count("SGD", s, 0); err != nil {
-			return err
-		}
-	} else {
-		if err := count("SGD", s, 1); err != nil {
-			return err
-		}
-		if err := like("SGD", s, 0, "momentum_buffer", w); err != nil {
-			return err
-		}
+	if len(s) > 0 {
 		buf = s[0].Data
 	}
 	r.LR *= h.Rate
