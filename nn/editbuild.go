@@ -1,0 +1,264 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// Input adds a graph input of the type written "float32[N,3,224,224]". For an input that is there
+// already it changes the type: a symbol in place of a number frees a dimension that the file
+// fixed, and what was computed from the number is rewritten, or the edit names the node that prevents it.
+func (e *Edit) Input(name, typ string) *Value {
+	if e.err != nil {
+		return nil
+	}
+	t, err := op.ParseType(typ)
+	if err != nil {
+		e.fail(err)
+		return nil
+	}
+	if name == "" {
+		e.Failf("an input needs a name")
+		return nil
+	}
+	if v := e.g.values[name]; v != nil {
+		if !v.input {
+			e.Failf("%q is not an input", name)
+			return nil
+		}
+		e.retype(v, t)
+		return v
+	}
+	v := &Value{name: name, typ: t, input: true, graph: e.g}
+	e.addValue(v)
+	e.setInputs(append(slices.Clone(e.g.inputs), v), "add input "+name+" "+t.String())
+	return v
+}
+
+// Output makes v a graph output under the given name. A value that has another name is renamed,
+// or copied by an Identity when it is an input, a parameter or an output already.
+func (e *Edit) Output(name string, v *Value) {
+	if e.err != nil || !e.mine(v) {
+		return
+	}
+	if v.name != name {
+		if other := e.g.values[name]; other != nil {
+			e.Failf("the name %q is taken", name)
+			return
+		}
+		if v.input || v.param != nil || slices.Contains(e.g.outputs, v) {
+			n := e.NodeN(op.Plain("Identity"), 1, v)
+			if e.err != nil {
+				return
+			}
+			v = n.out[0]
+		}
+		e.RenameValue(v, name)
+	}
+	if slices.Contains(e.g.outputs, v) {
+		return
+	}
+	e.setOutputs(append(slices.Clone(e.g.outputs), v), "add output "+name)
+}
+
+// RemoveOutput makes a graph output an inner value; what is computed for it alone goes, too.
+func (e *Edit) RemoveOutput(name string) {
+	v := e.Value(name)
+	if e.err != nil {
+		return
+	}
+	i := slices.Index(e.g.outputs, v)
+	if i < 0 {
+		e.Failf("%q is not an output", name)
+		return
+	}
+	if len(e.g.outputs) == 1 {
+		e.Failf("%q is the only output", name)
+		return
+	}
+	e.setOutputs(slices.Delete(slices.Clone(e.g.outputs), i, i+1), "remove output "+name)
+	e.sweep(v)
+}
+
+// mine says whether the handle is a value of this graph; if not, the edit fails.
+func (e *Edit) mine(v *Value) bool {
+	switch {
+	case e.err != nil:
+		return false
+	case v == nil:
+		e.Failf("a value is nil")
+	case v.graph != e.g || e.g.values[v.name] != v:
+		e.Failf("value %q is not in this graph", v.name)
+	default:
+		return true
+	}
+	return false
+}
+
+func (e *Edit) has(n *Node) bool {
+	switch {
+	case e.err != nil:
+		return false
+	case n == nil:
+		e.Failf("a node is nil")
+	case n.graph != e.g || !slices.Contains(e.g.nodes, n):
+		e.Failf("node %q is not in this graph", n.Label())
+	default:
+		return true
+	}
+	return false
+}
+
+// Param adds a float32 parameter that starts as init says. The name is made unique.
+func (e *Edit) Param(name string, init Init, dims ...int) *Value {
+	return e.ParamOf(name, dtype.Float32, init, dims...)
+}
+
+// ParamOf is Param for another floating type.
+func (e *Edit) ParamOf(name string, t op.DType, init Init, dims ...int) *Value {
+	if e.err != nil {
+		return nil
+	}
+	n, err := dtype.Count(dims)
+	if err != nil {
+		e.fail(err)
+		return nil
+	}
+	if init == nil {
+		e.Failf("parameter %q has no initial values", name)
+		return nil
+	}
+	if float64(n)*float64(8+t.Size()) > op.MachineMemory() {
+		e.Failf("parameter %q of shape %v takes more than the memory holds", name, dims)
+		return nil
+	}
+	name = e.unique(name)
+	v := make([]float64, n)
+	init.Fill(v, dims, e.random(name))
+	d, err := dtype.FromFloats(t, v, dims...)
+	if err != nil {
+		e.fail(err)
+		return nil
+	}
+	return e.addParam(name, d)
+}
+
+// Seed sets what initial values of later parameters are drawn from: a parameter's values depend
+// on the seed and its name alone.
+func (e *Edit) Seed(seed uint64) { e.seed = seed }
+
+// Const adds a tensor as a parameter. Integers and scalars are constants by role.
+func (e *Edit) Const(name string, d *tensor.Dense) *Value {
+	if e.err != nil {
+		return nil
+	}
+	if d == nil {
+		e.Failf("constant %q is nil", name)
+		return nil
+	}
+	return e.addParam(e.unique(name), d)
+}
+
+// Ints is a constant int64 vector.
+func (e *Edit) Ints(name string, v ...int) *Value {
+	if e.err != nil {
+		return nil
+	}
+	d, err := dtype.FromInts(dtype.Int64, v, len(v))
+	e.fail(err)
+	return e.Const(name, d)
+}
+
+// Scalar is a constant of rank 0 with the element type of like.
+func (e *Edit) Scalar(name string, like *Value, x float64) *Value {
+	if e.err != nil {
+		return nil
+	}
+	d, err := dtype.FromFloats(like.Type().DType, []float64{x})
+	e.fail(err)
+	return e.Const(name, d)
+}
+
+func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
+	if e.err != nil {
+		return nil
+	}
+	p := &Param{Data: d, kept: new(engine.Kept)}
+	v := &Value{name: name, typ: op.TypeOf(d), param: p, graph: e.g}
+	p.value = v
+	e.addValue(v)
+	return v
+}
+
+// Node adds an operator and returns its node; nil is an absent optional input. The node's first
+// output is Out(0). An operator or attribute that the graph's operator-set version lacks is refused.
+func (e *Edit) Node(c op.Config, in ...*Value) *Node { return e.NodeN(c, 1, in...) }
+
+// NodeN is Node for an operator with several outputs.
+func (e *Edit) NodeN(c op.Config, outputs int, in ...*Value) *Node {
+	return e.named("", c, outputs, in)
+}
+
+// named is NodeN with a name for the node, which its first output gets as well; "" names the
+// outputs after the operator.
+func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node {
+	if e.err != nil {
+		return nil
+	}
+	c, err := op.Complete(c)
+	if err != nil {
+		e.fail(err)
+		return nil
+	}
+	o := c.Op()
+	label = e.g.label(label)
+	n := &Node{name: label, domain: o.Domain, opType: o.Name, op: o, config: c, in: slices.Clone(in), graph: e.g, fresh: true}
+	if err := e.available(n); err != nil {
+		e.fail(err)
+		return nil
+	}
+	for _, v := range in {
+		if v != nil && !e.mine(v) {
+			return nil
+		}
+	}
+	for i := range outputs {
+		name := label
+		if name == "" {
+			name = strings.ToLower(o.Name)
+		}
+		v := &Value{name: e.unique(name), producer: n, index: i, graph: e.g}
+		n.out = append(n.out, v)
+		e.addValue(v)
+	}
+	e.addNode(n)
+	if err := e.g.inferNode(n); err != nil {
+		e.fail(err)
+		return nil
+	}
+	return n
+}
+
+// available says whether the graph's operator-set version has the operator and its attributes.
+func (e *Edit) available(n *Node) error {
+	if n.op.Domain == op.Internal {
+		return &Error{Op: n.op.Name, Err: errors.New("exists only in lowerings")}
+	}
+	if _, ok := e.g.Opsets[n.domain]; !ok {
+		since := n.op.Latest()
+		set := e.g.Opsets
+		e.act(action{do: func() { set[n.domain] = since }, undo: func() { delete(set, n.domain) }})
+	}
+	v := e.g.opset(n.domain)
+	if n.op.Version(v) == 0 {
+		return &Error{Op: n.op.Name, Err: fmt.Errorf("needs operator set %d, the graph has %d", n.op.Since[0], v)}
+	}
+	return op.Available(n.op.Version(v), n.config)
+}

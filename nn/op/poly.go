@@ -1,0 +1,251 @@
+package op
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// poly is a sum of products: the factors of a term, sorted and joined by "*", to its
+// coefficient. A factor is a symbol or a call such as floor(H+1,2), max(A,B).
+type poly map[string]int
+
+func constPoly(n int) poly {
+	if n == 0 {
+		return poly{}
+	}
+	return poly{"": n}
+}
+
+func (p poly) constant() (int, bool) {
+	switch len(p) {
+	case 0:
+		return 0, true
+	case 1:
+		n, ok := p[""]
+		return n, ok
+	}
+	return 0, false
+}
+
+func combinePoly(a, b poly, op string) poly {
+	r := poly{}
+	switch op {
+	case "+", "-":
+		for k, v := range a {
+			r[k] += v
+		}
+		for k, v := range b {
+			if op == "-" {
+				v = -v
+			}
+			r[k] += v
+		}
+	case "*":
+		for ka, va := range a {
+			for kb, vb := range b {
+				r[joinFactors(ka, kb)] += va * vb
+			}
+		}
+	case "/":
+		return divPoly(a, b)
+	default:
+		x, y := a.String(), b.String()
+		if y < x {
+			x, y = y, x
+		}
+		r[op+"("+x+","+y+")"] = 1
+	}
+	for k, v := range r {
+		if v == 0 {
+			delete(r, k)
+		}
+	}
+	return r
+}
+
+// divPoly cancels what divides exactly (2*N/2, N*H/H) and keeps the rest as floor(a,b).
+func divPoly(a, b poly) poly {
+	if len(b) == 1 {
+		for kb, vb := range b {
+			r := poly{}
+			for ka, va := range a {
+				k, ok := cancelFactors(ka, kb)
+				if !ok || va%vb != 0 {
+					r = nil
+					break
+				}
+				r[k] = va / vb
+			}
+			if r != nil {
+				return r
+			}
+		}
+	}
+	if a.String() == b.String() {
+		return constPoly(1)
+	}
+	return poly{"floor(" + a.String() + "," + b.String() + ")": 1}
+}
+
+func splitFactors(k string) []string {
+	if k == "" {
+		return nil
+	}
+	var parts []string
+	depth, start := 0, 0
+	for i, c := range k {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '*':
+			if depth == 0 {
+				parts = append(parts, k[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, k[start:])
+}
+
+func joinFactors(a, b string) string {
+	f := append(splitFactors(a), splitFactors(b)...)
+	sort.Strings(f)
+	return strings.Join(f, "*")
+}
+
+func cancelFactors(a, b string) (string, bool) {
+	fa := splitFactors(a)
+next:
+	for _, f := range splitFactors(b) {
+		for i, g := range fa {
+			if g == f {
+				fa = append(fa[:i:i], fa[i+1:]...)
+				continue next
+			}
+		}
+		return "", false
+	}
+	return strings.Join(fa, "*"), true
+}
+
+func (p poly) String() string {
+	keys := make([]string, 0, len(p))
+	for k := range p {
+		if k != "" {
+			keys = append(keys, k)
+		}
+	}
+	sort.Strings(keys)
+	var b strings.Builder
+	term := func(v int, k string) {
+		if v < 0 {
+			b.WriteByte('-')
+			v = -v
+		} else if b.Len() > 0 {
+			b.WriteByte('+')
+		}
+		switch {
+		case k == "":
+			b.WriteString(strconv.Itoa(v))
+		case v == 1:
+			b.WriteString(k)
+		default:
+			b.WriteString(strconv.Itoa(v) + "*" + k)
+		}
+	}
+	for _, k := range keys {
+		term(p[k], k)
+	}
+	if c := p[""]; c != 0 || b.Len() == 0 {
+		term(c, "")
+	}
+	return b.String()
+}
+
+func (p poly) eval(size map[string]int) (int, error) {
+	sum := 0
+	for k, v := range p {
+		for _, f := range splitFactors(k) {
+			n, err := evalFactor(f, size)
+			if err != nil {
+				return 0, err
+			}
+			v *= n
+		}
+		sum += v
+	}
+	return sum, nil
+}
+
+func evalFactor(f string, size map[string]int) (int, error) {
+	name, a, b, ok := splitCall(f)
+	if !ok {
+		n, ok := size[f]
+		if !ok {
+			return 0, fmt.Errorf("symbol %s has no size", f)
+		}
+		return n, nil
+	}
+	x, err := Dim{Size: -1, Sym: a}.Eval(size)
+	if err != nil {
+		return 0, err
+	}
+	y, err := Dim{Size: -1, Sym: b}.Eval(size)
+	if err != nil {
+		return 0, err
+	}
+	switch name {
+	case "floor":
+		if y == 0 {
+			return 0, fmt.Errorf("division by zero in %s", f)
+		}
+		return floorDiv(x, y), nil
+	case "max":
+		return max(x, y), nil
+	case "min":
+		return min(x, y), nil
+	}
+	return 0, fmt.Errorf("%s is no function of dimensions", name)
+}
+
+func (p poly) symbols(set map[string]bool) {
+	for k := range p {
+		for _, f := range splitFactors(k) {
+			if _, a, b, ok := splitCall(f); ok {
+				for _, e := range []string{a, b} {
+					if q, err := parsePoly(e); err == nil {
+						q.symbols(set)
+					}
+				}
+				continue
+			}
+			set[f] = true
+		}
+	}
+}
+
+// splitCall takes floor(a,b) apart.
+func splitCall(f string) (name, a, b string, ok bool) {
+	i := strings.IndexByte(f, '(')
+	if i <= 0 || !strings.HasSuffix(f, ")") {
+		return "", "", "", false
+	}
+	body, depth := f[i+1:len(f)-1], 0
+	for j, c := range body {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				return f[:i], body[:j], body[j+1:], true
+			}
+		}
+	}
+	return "", "", "", false
+}

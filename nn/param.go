@@ -1,0 +1,65 @@
+package nn
+
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Param is a tensor that belongs to the model: a weight, a running statistic or a constant.
+type Param struct {
+	Data   *tensor.Dense // shared by every lowering; nil for a tensor of strings; see Changed
+	Text   *dtype.Strings
+	Frozen bool // not trained
+
+	role  *Role // set by hand; nil: see Role
+	value *Value
+	kept  *engine.Kept // what kernels derived from Data; forks share it as they share Data
+}
+
+// Name is the name of the parameter's value.
+func (p *Param) Name() string {
+	if p == nil {
+		return ""
+	}
+	return p.value.Name()
+}
+
+// Value is the graph's value that the parameter stands behind.
+func (p *Param) Value() *Value {
+	if p == nil {
+		return nil
+	}
+	return p.value
+}
+
+// Tensor is the parameter's tensor, of numbers or strings.
+func (p *Param) Tensor() dtype.Value {
+	if p.Text != nil {
+		return p.Text
+	}
+	return p.Data
+}
+
+// Trainable says whether training changes the parameter.
+func (p *Param) Trainable() bool { return !p.Frozen && p.Role() == Weight }
+
+// Changed says that elements of Data were written in place. Runs keep weights in the order in which
+// kernels read them best, and make it anew after this. SetData, edits and trainers call it by
+// themselves; who writes into Data calls it before the next run.
+func (p *Param) Changed() { p.kept.Changed() }
+
+// Size is the number of elements.
+func (p *Param) Size() int {
+	if p.Text != nil {
+		return p.Text.Size()
+	}
+	if p.Data == nil {
+		return 0
+	}
+	n := 1
+	for _, d := range p.Data.Shape() {
+		n *= d
+	}
+	return n
+}

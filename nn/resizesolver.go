@@ -1,0 +1,282 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// demand is a request on an axis.
+type demand struct {
+	Request
+	axis axisID
+	size int
+}
+
+// solver decides how many atoms of which group go or come.
+type solver struct {
+	c       *Channels
+	decided map[*Group]int // groups that an earlier request touched, by what they changed
+	gone    map[*Atom]bool
+	added   map[*Group]int
+}
+
+// offer is what a group can do for an axis.
+type offer struct {
+	group *Group
+	per   int     // indices on the axis that an atom has
+	order []*Atom // the least useful first
+	lost  []float64
+}
+
+func (s *solver) solve(d demand) error {
+	now := d.size
+	for g, k := range s.decided {
+		now += k * g.per(d.axis)
+	}
+	need := d.Channels - now
+	best, found := []int(nil), false
+	var offers []offer
+	least := math.Inf(1)
+	for _, backwards := range []bool{false, true} { // overlapping groups: heads, or features of heads
+		o := s.offers(d, backwards)
+		for off := 0; off <= d.size; off++ {
+			var tries []int
+			if off == 0 {
+				tries = []int{need}
+			} else if d.Near {
+				tries = []int{need - off, need + off}
+			}
+			hit := false
+			for _, n := range tries {
+				k, lost, ok := fill(o, n)
+				if ok && now+n >= 1 && (!found || float64(off)*1e12+lost < least) {
+					best, offers, least, found = k, o, float64(off)*1e12+lost, true
+				}
+				hit = hit || ok
+			}
+			if hit || !d.Near {
+				break
+			}
+		}
+	}
+	if !found {
+		return s.refuse(d, need)
+	}
+	for i, k := range best {
+		g := offers[i].group
+		s.decided[g] += k
+		for _, a := range offers[i].order[:max(-k, 0)] {
+			s.gone[a] = true
+		}
+		if k > 0 {
+			s.added[g] += k
+		}
+	}
+	return nil
+}
+
+func (s *solver) refuse(d demand, need int) error {
+	v := s.c.a.axes[d.axis]
+	if err := s.c.Fixed(v.value, v.axis); err != nil {
+		return err
+	}
+	steps := map[int]bool{}
+	norm := false
+	for _, g := range s.c.groups {
+		if p := g.per(d.axis); p > 0 {
+			norm = norm || g.Normalized
+			if !g.Normalized || d.NormalizedAxes {
+				steps[p] = true
+			}
+		}
+	}
+	if len(steps) == 0 && norm {
+		return &Error{Stage: "resize", Node: v.value.label(), Err: fmt.Errorf("a normalization, a softmax or a mean runs over axis %d: changing it changes what the model computes, allow it with NormalizedAxes", v.axis)}
+	}
+	var list []int
+	for k := range steps {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return &Error{Stage: "resize", Node: v.value.label(), Err: fmt.Errorf("axis %d cannot go from %d to %d: channels come in sets of %v, one set stays", v.axis, d.size, d.Channels, list)}
+}
+
+// per is how many indices of an axis an atom has.
+func (g *Group) per(id axisID) int { return g.on[id] }
+
+// offers lists groups on the axis that do not overlap.
+func (s *solver) offers(d demand, backwards bool) []offer {
+	now := d.size
+	for g, k := range s.decided {
+		now += k * g.per(d.axis)
+	}
+	ranked := d.Near || d.Channels < now // else none goes, and which matters least is of no interest
+	var list []offer
+	taken := map[int32]bool{}
+	groups := slices.Clone(s.c.groups)
+	if backwards {
+		slices.Reverse(groups)
+	}
+	for _, g := range groups {
+		per := g.per(d.axis)
+		if _, done := s.decided[g]; per == 0 || done || g.Normalized && !d.NormalizedAxes {
+			continue
+		}
+		free := true
+		var on []int32
+		x := s.c.a.axes[d.axis]
+		for _, a := range g.Atoms {
+			for _, e := range a.slots {
+				if e >= x.first && e < x.first+x.size {
+					on = append(on, e)
+					free = free && !taken[e]
+				}
+			}
+		}
+		if !free {
+			continue
+		}
+		for _, e := range on {
+			taken[e] = true
+		}
+		if ranked {
+			list = append(list, s.offer(g, per, d))
+		} else {
+			list = append(list, offer{group: g, per: per, order: g.Atoms, lost: make([]float64, len(g.Atoms)+1)})
+		}
+	}
+	return list
+}
+
+func (s *solver) offer(g *Group, per int, d demand) offer {
+	o := offer{group: g, per: per, order: slices.Clone(g.Atoms)}
+	use := d.Utility
+	if use == nil {
+		use = magnitude(g)
+	}
+	u := map[*Atom]float64{}
+	for _, a := range g.Atoms {
+		u[a] = use(a)
+	}
+	sort.SliceStable(o.order, func(i, j int) bool { return u[o.order[i]] < u[o.order[j]] })
+	sum := 0.0
+	o.lost = []float64{0}
+	for _, a := range o.order {
+		sum += u[a]
+		o.lost = append(o.lost, sum)
+	}
+	return o
+}
+
+// magnitude is the L2 norm of an atom's weights.
+func magnitude(g *Group) func(*Atom) float64 {
+	sums := map[axisID][]float64{}
+	for _, x := range g.axes {
+		c := g.c.a.axes[x.axis]
+		if p := c.value.param; p != nil && p.Data != nil && p.Role() == Weight {
+			sums[x.axis] = squaresOf(p.Data, c.axis)
+		}
+	}
+	return func(a *Atom) float64 {
+		total, i := 0.0, 0
+		for _, x := range g.axes {
+			if s := sums[x.axis]; s != nil {
+				for _, e := range a.slots[i : i+x.count] {
+					total += s[e-g.c.a.axes[x.axis].first]
+				}
+			}
+			i += x.count
+		}
+		return math.Sqrt(total)
+	}
+}
+
+// squaresOf are the sums of the squares along an axis; nil where a tensor holds no numbers.
+func squaresOf(d *tensor.Dense, axis int) []float64 {
+	switch dtype.Of(d.Dtype()) {
+	case dtype.Float32:
+		return squares(dtype.Slice[float32](d), d.Shape(), axis)
+	case dtype.Float64:
+		return squares(dtype.Slice[float64](d), d.Shape(), axis)
+	}
+	w, err := dtype.Float64s(d)
+	if err != nil {
+		return nil
+	}
+	return squares(w, d.Shape(), axis)
+}
+
+func squares[F float32 | float64](w []F, shape []int, axis int) []float64 {
+	inner := 1
+	for _, n := range shape[axis+1:] {
+		inner *= n
+	}
+	out := make([]float64, shape[axis])
+	for len(w) > 0 {
+		for i := range out {
+			sum := 0.0
+			for _, x := range w[:inner] {
+				sum += float64(x) * float64(x)
+			}
+			out[i] += sum
+			w = w[inner:]
+		}
+	}
+	return out
+}
+
+// fill chooses how many atoms of each offer go (negative) or come so that the axis changes by
+// need, with the smallest loss. One atom of each group stays.
+func fill(list []offer, need int) ([]int, float64, bool) {
+	n, sign := need, 1
+	if need < 0 {
+		n, sign = -need, -1
+	}
+	type cell struct {
+		lost float64
+		k    int
+		ok   bool
+	}
+	table := make([][]cell, len(list)+1)
+	table[0] = make([]cell, n+1)
+	table[0][0].ok = true
+	for i, o := range list {
+		row := make([]cell, n+1)
+		most := len(o.order) - 1
+		if sign > 0 {
+			most = n
+		}
+		for at := range row {
+			for k := 0; k <= most && k*o.per <= at; k++ {
+				prev := table[i][at-k*o.per]
+				if !prev.ok {
+					continue
+				}
+				lost := prev.lost + float64(k)/float64(len(o.order)+1)
+				if sign < 0 {
+					lost = prev.lost + o.lost[k]
+				}
+				if c := &row[at]; !c.ok || lost < c.lost {
+					*c = cell{lost, k, true}
+				}
+			}
+		}
+		table[i+1] = row
+	}
+	if !table[len(list)][n].ok {
+		return nil, 0, false
+	}
+	out := make([]int, len(list))
+	at := n
+	for i := len(list) - 1; i >= 0; i-- {
+		k := table[i+1][at].k
+		out[i] = sign * k
+		at -= k * list[i].per
+	}
+	return out, table[len(list)][n].lost, true
+}

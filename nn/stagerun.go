@@ -1,0 +1,169 @@
+package nn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// run executes a program of the stage on the values at hand.
+func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request) (*engine.Program, error) {
+	if len(st.roots) == 0 {
+		return nil, ctx.Err()
+	}
+	hands := st.hands(r)
+	p, err := st.pool.take(st, variant{hands: hands, private: !r.borrow})
+	if err != nil {
+		return nil, &Error{Stage: "compile", Err: err}
+	}
+	for _, b := range st.inputs {
+		x, ok := have[b.value]
+		if !ok {
+			continue
+		}
+		if err := p.Bind(b.node, x); err != nil {
+			return nil, &Error{Stage: "run", Input: b.value.name, Err: err}
+		}
+	}
+	if st.key != nil {
+		key, err := dtype.FromSlice(r.seed[:], 2)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Bind(st.key, key); err != nil {
+			return nil, err
+		}
+	}
+	if hands {
+		err = p.RunHanding(ctx, st.receiver(p, r))
+	} else {
+		err = p.Run(ctx)
+	}
+	if err != nil {
+		if e := ctx.Err(); e != nil && (!hands || errors.Is(err, e)) {
+			return nil, e
+		}
+		if e := op.AtRun(err); e != nil {
+			return nil, e
+		}
+		var e *op.Error
+		if errors.As(err, &e) {
+			return nil, err
+		}
+		return nil, &Error{Stage: "run", Err: err}
+	}
+	return p, nil
+}
+
+// value is what the stage computed for v.
+func (st *stage) value(p *engine.Program, v *Value, have map[*Value]dtype.Value, borrow bool) (dtype.Value, error) {
+	if x := st.values[v]; x != nil {
+		return cloneValue(x), nil
+	}
+	n := st.nodes[v]
+	if n == nil || p == nil {
+		return nil, &Error{Stage: "run", Input: v.name, Err: errors.New("was not computed")}
+	}
+	x := p.Value(n)
+	if x == nil {
+		return nil, &Error{Stage: "run", Input: v.name, Err: errors.New("has no value")}
+	}
+	if borrow {
+		return x, nil
+	}
+	return cloneValue(x), nil
+}
+
+func cloneValue(x dtype.Value) dtype.Value {
+	switch x := x.(type) {
+	case *tensor.Dense:
+		return dtype.Clone(x)
+	case *dtype.Strings:
+		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}
+	}
+	return x
+}
+
+// forward runs a stage that is not the last and returns the values it hands on.
+func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r request) (map[*Value]dtype.Value, error) {
+	p, err := st.run(ctx, have, r)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[*Value]dtype.Value, len(st.outs))
+	for _, v := range st.outs {
+		if out[v], err = st.value(p, v, have, false); err != nil {
+			return nil, err
+		}
+	}
+	st.pool.give(p, variant{private: !r.borrow})
+	return out, nil
+}
+
+// finish runs the last stage and collects the results.
+func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r request) (*result, error) {
+	p, err := st.run(ctx, have, r)
+	if err != nil {
+		return nil, err
+	}
+	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}}
+	hands := st.hands(r)
+	res.done = func() { st.pool.give(p, variant{hands: hands, private: !r.borrow}) }
+	for i, v := range r.want {
+		if res.values[i], err = st.value(p, v, have, r.borrow); err != nil {
+			return nil, err
+		}
+	}
+	if res.taken = hands && p != nil; res.taken {
+		res.done()
+		res.done = func() {}
+		return res, nil
+	}
+	if res.grads, err = st.gradValues(p, r.borrow); err != nil {
+		return nil, err
+	}
+	for _, u := range st.updates {
+		d, ok := p.Value(u.node).(*tensor.Dense)
+		if !ok {
+			return nil, &Error{Stage: "run", Input: u.param.Name(), Err: fmt.Errorf("has no next value")}
+		}
+		if !r.borrow {
+			d = dtype.Clone(d)
+		}
+		res.updates[u.param] = d
+	}
+	if !r.borrow {
+		res.done()
+		res.done = func() {}
+	}
+	return res, nil
+}
+
+func (st *stage) gradValues(p *engine.Program, borrow bool) ([]*tensor.Dense, error) {
+	if st.grads == nil {
+		return nil, nil
+	}
+	grads := make([]*tensor.Dense, len(st.grads))
+	for i, n := range st.grads {
+		if n == nil {
+			continue
+		}
+		d, ok := p.Value(n).(*tensor.Dense)
+		if !ok {
+			return nil, &Error{Stage: "gradient", Input: st.wrt[i].name, Err: errors.New("has no value")}
+		}
+		if !borrow {
+			d = dtype.Clone(d)
+		}
+		grads[i] = d
+	}
+	runtime.KeepAlive(p) // d is its memory
+	return grads, nil
+}

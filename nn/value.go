@@ -1,0 +1,96 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// Value is an edge: what a node computes, a graph input or a parameter.
+type Value struct {
+	name     string
+	typ      op.Type
+	known    op.Known
+	producer *Node
+	index    int // which output of the producer
+	param    *Param
+	input    bool
+	users    []*Node // each once, in no particular order
+	graph    *Graph
+	origin   any
+}
+
+// Name is the value's name, unique in its graph.
+func (v *Value) Name() string {
+	if v == nil {
+		return ""
+	}
+	return v.name
+}
+
+// Type is the value's type and shape as far as known.
+func (v *Value) Type() op.Type {
+	if v == nil {
+		return op.Type{}
+	}
+	return v.typ
+}
+
+// Known is what is known of the value before anything runs, shapes above all.
+func (v *Value) Known() op.Known {
+	if v == nil {
+		return op.Known{}
+	}
+	return v.known
+}
+
+// Producer is the node that computes the value, nil for inputs and parameters.
+func (v *Value) Producer() *Node {
+	if v == nil {
+		return nil
+	}
+	return v.producer
+}
+
+// Param is the parameter behind the value, nil if it is computed or an input.
+func (v *Value) Param() *Param {
+	if v == nil {
+		return nil
+	}
+	return v.param
+}
+
+// IsInput says whether the value is an input of its graph.
+func (v *Value) IsInput() bool { return v != nil && v.input }
+
+// Users are the nodes that read the value, in topological order.
+func (v *Value) Users() []*Node {
+	if v == nil {
+		return nil
+	}
+	if len(v.users) < 2 {
+		return slices.Clone(v.users)
+	}
+	set := map[*Node]bool{}
+	for _, n := range v.users {
+		set[n] = true
+	}
+	var list []*Node
+	for _, n := range v.graph.nodes {
+		if set[n] {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Origin is what a file said about the value.
+func (v *Value) Origin() any { return v.origin }
+
+// Graph is the graph the value belongs to.
+func (v *Value) Graph() *Graph {
+	if v == nil {
+		return nil
+	}
+	return v.graph
+}
