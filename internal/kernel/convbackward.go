@@ -213,23 +213,6 @@ func ConvBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch f
 	})
 }
 
-// split shares the inner dimension between parts and adds up in order.
-func (x *product[T]) split(p *Pool, parts int, partial []T) {
-	size := x.m * x.n
-	p.Run(parts, func(_, i int) {
-		part := *x
-		if i > 0 {
-			part.c = partial[(i-1)*size:][:size]
-		}
-		part.part(0, x.m, 0, x.n, i*x.k/parts, (i+1)*x.k/parts)
-	})
-	for i := range parts - 1 {
-		for q, v := range partial[i*size:][:size] {
-			x.c[q] += v
-		}
-	}
-}
-
 // turn writes the rows×cols matrix src transposed.
 func turn[T Float](p *Pool, rows, cols int, src, dst []T) {
 	Transpose(p, dst[:rows*cols], src[:rows*cols], []int{rows, cols}, []int{1, 0})

@@ -125,12 +125,16 @@ type product[T Float] struct {
 	where func(j, cols int, at *[nr]int)
 }
 
-// run spreads the product over the pool as a grid of equal parts.
+// run spreads the product over the pool as a grid of equal parts, or cuts the inner dimension.
 func (x *product[T]) run(p *Pool) {
 	panels, strips := cdiv(x.m, mr), cdiv(x.n, nr)
-	rows, cols := x.grid(p.Threads(), panels, strips)
-	if rows*cols == 1 {
+	rows, cols, cost := x.grid(p.Threads(), panels, strips)
+	switch {
+	case rows*cols == 1:
 		x.part(0, x.m, 0, x.n, 0, x.k)
+		return
+	case x.deep() && x.depthCost(rows*cols, panels, strips) < cost:
+		x.runDeep(p, rows*cols)
 		return
 	}
 	p.Run(rows*cols, func(_, t int) {
@@ -140,20 +144,23 @@ func (x *product[T]) run(p *Pool) {
 }
 
 // grid chooses into how many parts rows and columns are cut: the cheapest largest
-// part, packing counted.
-func (x *product[T]) grid(threads, panels, strips int) (rows, cols int) {
+// part, packing counted. The cost is in multiply-adds for each column of A.
+func (x *product[T]) grid(threads, panels, strips int) (rows, cols, least int) {
 	if size := float64(x.m) * float64(x.n) * float64(x.k) / smallProduct; size < float64(threads) {
 		threads = 1 + int(size)
 	}
-	best := 0
 	for r := 1; r <= min(threads, panels); r++ {
 		c := min(threads/r, strips)
-		p, s := cdiv(panels, r), cdiv(strips, c)
-		if cost := p*s*mr*nr + s*nr*x.weightB + p*mr*30; best == 0 || cost < best {
-			best, rows, cols = cost, r, c
+		if cost := x.cost(cdiv(panels, r), cdiv(strips, c)); least == 0 || cost < least {
+			least, rows, cols = cost, r, c
 		}
 	}
-	return rows, cols
+	return rows, cols, least
+}
+
+// cost is that of a part of so many panels and strips.
+func (x *product[T]) cost(panels, strips int) int {
+	return panels*strips*mr*nr + strips*nr*x.weightB + panels*mr*30
 }
 
 // scaleRows multiplies an m×n block by beta; 0 clears it, NaN included.

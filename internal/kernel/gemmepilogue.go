@@ -5,11 +5,8 @@ import "sync"
 // finished runs the product m with an epilogue, whose channels are the columns: the micro-kernels take
 // up a shift and clipping below 0, what else there is follows when a part of C is complete.
 func (m product[T]) finished(p *Pool, e Epilogue[T]) {
-	x, ok := products[T]().Get().(*product[T])
-	if !ok {
-		x = new(product[T])
-	}
-	defer func() { *x = product[T]{}; products[T]().Put(x) }()
+	x := borrowProduct[T]()
+	defer giveBackProduct(x)
 	*x = m
 	if e.Scale == nil && e.Shift != nil {
 		x.shift, e.Shift = e.Shift, nil
@@ -37,6 +34,18 @@ func products[T Float]() *sync.Pool {
 		return &products32
 	}
 	return &products64
+}
+
+func borrowProduct[T Float]() *product[T] {
+	if x, ok := products[T]().Get().(*product[T]); ok {
+		return x
+	}
+	return new(product[T])
+}
+
+func giveBackProduct[T Float](x *product[T]) {
+	*x = product[T]{}
+	products[T]().Put(x)
 }
 
 // columns finishes rows i0 to i1 and columns j0 to j1 of the matrix y, whose rows are ld apart and
