@@ -6,7 +6,7 @@ package kernel
 // added up at the end.
 const (
 	addedCost   = 30      // of an element of C from another thread, in multiply-adds
-	deepestSums = 1 << 18 // elements of C for which there is memory
+	deepestSums = 1 << 16 // elements of C for which there is memory
 )
 
 // deep tells whether the inner dimension may be cut: nothing is done to C but to set it.
