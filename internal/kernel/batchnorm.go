@@ -16,7 +16,7 @@ func perChannel(p *Pool, n, c, space int, f func(c int)) {
 // ChannelSum sets out[c] to the sum over images and space of x [n, c, space].
 func ChannelSum[T Float](p *Pool, n, c, space int, x, out []T) {
 	if space == 1 {
-		columnSums(p, n, c, x, out)
+		Reduce(p, ReduceSum, 1, n, c, out, x)
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {

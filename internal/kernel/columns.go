@@ -122,14 +122,3 @@ func (s *columnStrip[T]) through(gate *Gate[T], dy []T, r int, t []T) []T {
 	clipGradInto(t, g, s.row(gate.Y, r), gate.Lo, gate.Hi)
 	return t
 }
-
-// columnSums adds up the rows of x [rows, cols].
-func columnSums[T Float](p *Pool, rows, cols int, x, out []T) {
-	p.Range(cdiv(cols, nr), max(1, elementGrain/max(nr*rows, 1)), func(lo, hi int) {
-		lo, hi = lo*nr, min(cols, hi*nr)
-		clear(out[lo:hi])
-		for r := range rows {
-			binaryVV(OpAdd, out[lo:hi], out[lo:hi], x[r*cols:][lo:hi])
-		}
-	})
-}

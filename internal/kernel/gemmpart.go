@@ -164,7 +164,8 @@ func (w *worker[T]) multiply(q0, q1, jc, je int) {
 	if w.wide {
 		limit = cachedWide
 	}
-	if w.kc*(je-jc) <= limit {
+	few := (q1-q0)*w.tall*w.kc <= nearRows && !packs // then the strips are what should be read once
+	if w.kc*(je-jc) <= limit && !few {
 		for i := range list {
 			for j := jc; j < je; {
 				width := w.aimAt(j, jc, je)
@@ -200,6 +201,9 @@ const (
 	cachedColumns = 3 << 15
 	cachedWide    = 1 << 17
 )
+
+// nearRows is how many elements of A stay in the first cache level beside a strip.
+const nearRows = 1 << 12
 
 // aimAt aims one strip at the columns from j on, or two, and returns how many columns they span.
 func (w *worker[T]) aimAt(j, jc, je int) (width int) {

@@ -50,7 +50,7 @@ func GRUGrad[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scrat
 	copy(g.DH0, dh)
 	weightGrads(p, s, d, g, 3, dg)
 	if g.DB != nil {
-		columnSums(p, rows, 3*hid, dl, g.DB[3*hid:6*hid])
+		Reduce(p, ReduceSum, 1, rows, 3*hid, g.DB[3*hid:6*hid], dl)
 	}
 	if g.DR != nil && rows == 0 {
 		clear(g.DR)

@@ -166,6 +166,6 @@ func weightGrads[T Float](p *Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], g
 		Gemm(p, true, false, cols, s.Input, rows, 1, dg, cols, d.X, s.Input, 0, g.DW, s.Input)
 	}
 	if g.DB != nil {
-		columnSums(p, rows, cols, dg, g.DB[:cols])
+		Reduce(p, ReduceSum, 1, rows, cols, g.DB[:cols], dg)
 	}
 }
