@@ -357,6 +357,218 @@ next:
 	VZEROUPPER
 	RET
 
+// func depthRows7Y(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthRows7Y(SB), NOSPLIT, $0-72
+	MOVQ high+0(FP), AX
+	MOVQ x+16(FP), CX
+	MOVQ xRow+24(FP), DX
+	MOVQ y+32(FP), BX
+	MOVQ yRow+40(FP), SI
+
+rows:
+	XORQ DI, DI
+
+columns:
+	MOVQ         shift+56(FP), R10
+	VBROADCASTSS (R10), Y1
+	VMOVAPS      Y1, Y2
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y1, Y4
+	VMOVAPS      Y1, Y5
+	VMOVAPS      Y1, Y6
+	VMOVAPS      Y1, Y7
+	VMOVAPS      Y1, Y8
+	MOVQ         f+48(FP), R10
+	LEAQ         (CX)(DI*1), R8
+	MOVQ         $0x00000007, R11
+
+tap:
+	VBROADCASTSS (R10), Y9
+	VBROADCASTSS 28(R10), Y10
+	VBROADCASTSS 56(R10), Y11
+	VBROADCASTSS 84(R10), Y12
+	VBROADCASTSS 112(R10), Y13
+	VBROADCASTSS 140(R10), Y14
+	VBROADCASTSS 168(R10), Y15
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y1
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y2
+	VFMADD231PS  Y0, Y10, Y1
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y3
+	VFMADD231PS  Y0, Y10, Y2
+	VFMADD231PS  Y0, Y11, Y1
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y4
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y0, Y11, Y2
+	VFMADD231PS  Y0, Y12, Y1
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y5
+	VFMADD231PS  Y0, Y10, Y4
+	VFMADD231PS  Y0, Y11, Y3
+	VFMADD231PS  Y0, Y12, Y2
+	VFMADD231PS  Y0, Y13, Y1
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y6
+	VFMADD231PS  Y0, Y10, Y5
+	VFMADD231PS  Y0, Y11, Y4
+	VFMADD231PS  Y0, Y12, Y3
+	VFMADD231PS  Y0, Y13, Y2
+	VFMADD231PS  Y0, Y14, Y1
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y7
+	VFMADD231PS  Y0, Y10, Y6
+	VFMADD231PS  Y0, Y11, Y5
+	VFMADD231PS  Y0, Y12, Y4
+	VFMADD231PS  Y0, Y13, Y3
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y0, Y15, Y1
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y9, Y8
+	VFMADD231PS  Y0, Y10, Y7
+	VFMADD231PS  Y0, Y11, Y6
+	VFMADD231PS  Y0, Y12, Y5
+	VFMADD231PS  Y0, Y13, Y4
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y0, Y15, Y2
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y10, Y8
+	VFMADD231PS  Y0, Y11, Y7
+	VFMADD231PS  Y0, Y12, Y6
+	VFMADD231PS  Y0, Y13, Y5
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y0, Y15, Y3
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y11, Y8
+	VFMADD231PS  Y0, Y12, Y7
+	VFMADD231PS  Y0, Y13, Y6
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y0, Y15, Y4
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y12, Y8
+	VFMADD231PS  Y0, Y13, Y7
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y0, Y15, Y5
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y13, Y8
+	VFMADD231PS  Y0, Y14, Y7
+	VFMADD231PS  Y0, Y15, Y6
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y14, Y8
+	VFMADD231PS  Y0, Y15, Y7
+	VMOVUPS      (R9), Y0
+	ADDQ         DX, R9
+	VFMADD231PS  Y0, Y15, Y8
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R8
+	DECQ         R11
+	JNZ          tap
+	MOVQ         clip+64(FP), R10
+	VBROADCASTSS (R10), Y9
+	VBROADCASTSS 4(R10), Y10
+	VMAXPS       Y1, Y9, Y1
+	VMINPS       Y1, Y10, Y1
+	VMAXPS       Y2, Y9, Y2
+	VMINPS       Y2, Y10, Y2
+	VMAXPS       Y3, Y9, Y3
+	VMINPS       Y3, Y10, Y3
+	VMAXPS       Y4, Y9, Y4
+	VMINPS       Y4, Y10, Y4
+	VMAXPS       Y5, Y9, Y5
+	VMINPS       Y5, Y10, Y5
+	VMAXPS       Y6, Y9, Y6
+	VMINPS       Y6, Y10, Y6
+	VMAXPS       Y7, Y9, Y7
+	VMINPS       Y7, Y10, Y7
+	VMAXPS       Y8, Y9, Y8
+	VMINPS       Y8, Y10, Y8
+	LEAQ         (BX)(DI*1), R9
+	MOVQ         wide+8(FP), R11
+	CMPQ         R11, $0x08
+	JLE          few
+	MOVQ         $0x00000008, R11
+
+few:
+	NEGQ       R11
+	LEAQ       tailmask<>+0(SB), R10
+	VMOVDQU    32(R10)(R11*4), Y0
+	VMASKMOVPS Y1, Y0, (R9)
+	ADDQ       SI, R9
+	CMPQ       AX, $0x01
+	JLE        stored
+	VMASKMOVPS Y2, Y0, (R9)
+	ADDQ       SI, R9
+	CMPQ       AX, $0x02
+	JLE        stored
+	VMASKMOVPS Y3, Y0, (R9)
+	ADDQ       SI, R9
+	CMPQ       AX, $0x03
+	JLE        stored
+	VMASKMOVPS Y4, Y0, (R9)
+	ADDQ       SI, R9
+	CMPQ       AX, $0x04
+	JLE        stored
+	VMASKMOVPS Y5, Y0, (R9)
+	ADDQ       SI, R9
+	CMPQ       AX, $0x05
+	JLE        stored
+	VMASKMOVPS Y6, Y0, (R9)
+	ADDQ       SI, R9
+	CMPQ       AX, $0x06
+	JLE        stored
+	VMASKMOVPS Y7, Y0, (R9)
+	ADDQ       SI, R9
+	CMPQ       AX, $0x07
+	JLE        stored
+	VMASKMOVPS Y8, Y0, (R9)
+	ADDQ       SI, R9
+
+stored:
+	ADDQ    $0x00000020, DI
+	MOVQ    wide+8(FP), R11
+	SHLQ    $0x02, R11
+	CMPQ    DI, R11
+	JGE     next
+	SUBQ    $0x00000020, R11
+	CMPQ    DI, R11
+	CMOVQGT R11, DI
+	JMP     columns
+
+next:
+	SUBQ $0x08, AX
+	JLE  end
+	LEAQ (CX)(DX*8), CX
+	LEAQ (BX)(SI*8), BX
+
+back:
+	CMPQ AX, $0x08
+	JGE  rows
+	SUBQ DX, CX
+	SUBQ SI, BX
+	INCQ AX
+	JMP  back
+
+end:
+	VZEROUPPER
+	RET
+
 // func depthPlanes3Y1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32)
 // Requires: AVX, FMA3
 TEXT ·depthPlanes3Y1(SB), NOSPLIT, $0-96
@@ -2310,6 +2522,218 @@ next:
 	VHADDPS       X8, X8, X8
 	VADDSS        32(AX), X8, X8
 	VMOVSS        X8, 32(AX)
+	VZEROUPPER
+	RET
+
+// func depthRows7Z(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthRows7Z(SB), NOSPLIT, $0-72
+	MOVQ high+0(FP), AX
+	MOVQ x+16(FP), CX
+	MOVQ xRow+24(FP), DX
+	MOVQ y+32(FP), BX
+	MOVQ yRow+40(FP), SI
+
+rows:
+	XORQ DI, DI
+
+columns:
+	MOVQ         shift+56(FP), R10
+	VBROADCASTSS (R10), Z1
+	VMOVAPS      Z1, Z2
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z1, Z5
+	VMOVAPS      Z1, Z6
+	VMOVAPS      Z1, Z7
+	VMOVAPS      Z1, Z8
+	MOVQ         f+48(FP), R10
+	LEAQ         (CX)(DI*1), R8
+	MOVQ         $0x00000007, R11
+
+tap:
+	VBROADCASTSS (R10), Z9
+	VBROADCASTSS 28(R10), Z10
+	VBROADCASTSS 56(R10), Z11
+	VBROADCASTSS 84(R10), Z12
+	VBROADCASTSS 112(R10), Z13
+	VBROADCASTSS 140(R10), Z14
+	VBROADCASTSS 168(R10), Z15
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z1
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z2
+	VFMADD231PS  Z0, Z10, Z1
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z3
+	VFMADD231PS  Z0, Z10, Z2
+	VFMADD231PS  Z0, Z11, Z1
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z4
+	VFMADD231PS  Z0, Z10, Z3
+	VFMADD231PS  Z0, Z11, Z2
+	VFMADD231PS  Z0, Z12, Z1
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z5
+	VFMADD231PS  Z0, Z10, Z4
+	VFMADD231PS  Z0, Z11, Z3
+	VFMADD231PS  Z0, Z12, Z2
+	VFMADD231PS  Z0, Z13, Z1
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z6
+	VFMADD231PS  Z0, Z10, Z5
+	VFMADD231PS  Z0, Z11, Z4
+	VFMADD231PS  Z0, Z12, Z3
+	VFMADD231PS  Z0, Z13, Z2
+	VFMADD231PS  Z0, Z14, Z1
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z7
+	VFMADD231PS  Z0, Z10, Z6
+	VFMADD231PS  Z0, Z11, Z5
+	VFMADD231PS  Z0, Z12, Z4
+	VFMADD231PS  Z0, Z13, Z3
+	VFMADD231PS  Z0, Z14, Z2
+	VFMADD231PS  Z0, Z15, Z1
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z9, Z8
+	VFMADD231PS  Z0, Z10, Z7
+	VFMADD231PS  Z0, Z11, Z6
+	VFMADD231PS  Z0, Z12, Z5
+	VFMADD231PS  Z0, Z13, Z4
+	VFMADD231PS  Z0, Z14, Z3
+	VFMADD231PS  Z0, Z15, Z2
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z10, Z8
+	VFMADD231PS  Z0, Z11, Z7
+	VFMADD231PS  Z0, Z12, Z6
+	VFMADD231PS  Z0, Z13, Z5
+	VFMADD231PS  Z0, Z14, Z4
+	VFMADD231PS  Z0, Z15, Z3
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z11, Z8
+	VFMADD231PS  Z0, Z12, Z7
+	VFMADD231PS  Z0, Z13, Z6
+	VFMADD231PS  Z0, Z14, Z5
+	VFMADD231PS  Z0, Z15, Z4
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z12, Z8
+	VFMADD231PS  Z0, Z13, Z7
+	VFMADD231PS  Z0, Z14, Z6
+	VFMADD231PS  Z0, Z15, Z5
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z13, Z8
+	VFMADD231PS  Z0, Z14, Z7
+	VFMADD231PS  Z0, Z15, Z6
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z14, Z8
+	VFMADD231PS  Z0, Z15, Z7
+	VMOVUPS      (R9), Z0
+	ADDQ         DX, R9
+	VFMADD231PS  Z0, Z15, Z8
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R8
+	DECQ         R11
+	JNZ          tap
+	MOVQ         clip+64(FP), R10
+	VBROADCASTSS (R10), Z9
+	VBROADCASTSS 4(R10), Z10
+	VMAXPS       Z1, Z9, Z1
+	VMINPS       Z1, Z10, Z1
+	VMAXPS       Z2, Z9, Z2
+	VMINPS       Z2, Z10, Z2
+	VMAXPS       Z3, Z9, Z3
+	VMINPS       Z3, Z10, Z3
+	VMAXPS       Z4, Z9, Z4
+	VMINPS       Z4, Z10, Z4
+	VMAXPS       Z5, Z9, Z5
+	VMINPS       Z5, Z10, Z5
+	VMAXPS       Z6, Z9, Z6
+	VMINPS       Z6, Z10, Z6
+	VMAXPS       Z7, Z9, Z7
+	VMINPS       Z7, Z10, Z7
+	VMAXPS       Z8, Z9, Z8
+	VMINPS       Z8, Z10, Z8
+	LEAQ         (BX)(DI*1), R9
+	MOVQ         wide+8(FP), R11
+	CMPQ         R11, $0x10
+	JLE          few
+	MOVQ         $0x00000010, R11
+
+few:
+	MOVL    $0x0000ffff, R8
+	BZHIL   R11, R8, R8
+	KMOVW   R8, K1
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    SI, R9
+	CMPQ    AX, $0x01
+	JLE     stored
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    SI, R9
+	CMPQ    AX, $0x02
+	JLE     stored
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    SI, R9
+	CMPQ    AX, $0x03
+	JLE     stored
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    SI, R9
+	CMPQ    AX, $0x04
+	JLE     stored
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    SI, R9
+	CMPQ    AX, $0x05
+	JLE     stored
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    SI, R9
+	CMPQ    AX, $0x06
+	JLE     stored
+	VMOVUPS Z7, K1, (R9)
+	ADDQ    SI, R9
+	CMPQ    AX, $0x07
+	JLE     stored
+	VMOVUPS Z8, K1, (R9)
+	ADDQ    SI, R9
+
+stored:
+	ADDQ    $0x00000040, DI
+	MOVQ    wide+8(FP), R11
+	SHLQ    $0x02, R11
+	CMPQ    DI, R11
+	JGE     next
+	SUBQ    $0x00000040, R11
+	CMPQ    DI, R11
+	CMOVQGT R11, DI
+	JMP     columns
+
+next:
+	SUBQ $0x08, AX
+	JLE  end
+	LEAQ (CX)(DX*8), CX
+	LEAQ (BX)(SI*8), BX
+
+back:
+	CMPQ AX, $0x08
+	JGE  rows
+	SUBQ DX, CX
+	SUBQ SI, BX
+	INCQ AX
+	JMP  back
+
+end:
 	VZEROUPPER
 	RET
 

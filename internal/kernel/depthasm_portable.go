@@ -12,6 +12,10 @@ func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 	panic(noAssembly)
 }
 
+func depthRows7Y(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
 func depthPlanes3Y1(planes int, steps *int32, n int, masks *uint8, x *float32, xRow int, xPlane int, y *float32, yPlane int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
@@ -57,6 +61,10 @@ func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 }
 
 func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32) {
+	panic(noAssembly)
+}
+
+func depthRows7Z(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 

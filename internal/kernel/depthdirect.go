@@ -169,6 +169,10 @@ func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T,
 		depthPlanesForward(p, g, x, w, e, y, scratch)
 		return
 	}
+	if rowsFit(g) {
+		depthRowsForward(p, g, as32(x), as32(w), Epilogue[float32]{Scale: as32(e.Scale), Shift: as32(e.Shift), Add: as32(e.Add), Act: e.Act}, as32(y))
+		return
+	}
 	d := depthwise[T]{
 		n: g.n, outputs: g.oc, multiple: g.og, in: g.in, stride: g.stride, taps: g.taps(),
 		x: x, y: y, planeY: g.out.size(), w: w, ker: g.ker.size(), e: e,
@@ -184,8 +188,8 @@ func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T,
 // depthBackwardData is the gradient by data where every input channel has one output channel.
 func depthBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w, dx []T, scratch Scratch[T]) {
 	turned := func() []T { return turnedPoints(g.oc, g.ker.size(), w, scratch) }
-	if back := g.turned(); g.stride.size() == 1 && windowsFit(&back) {
-		depthPlanesForward(p, &back, dy, turned(), Epilogue[T]{}, dx, scratch)
+	if back := g.turned(); g.stride.size() == 1 && (windowsFit(&back) || rowsFit(&back)) {
+		depthForward(p, &back, dy, turned(), Epilogue[T]{}, dx, scratch)
 		return
 	}
 	if back, ok := g.stuffed(); ok {

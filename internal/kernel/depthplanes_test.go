@@ -8,10 +8,13 @@ import (
 
 // Planes of all small sizes, with strange numbers in them: none may come in from a neighbouring plane.
 func TestDepthPlanes(t *testing.T) {
-	for i, stride := range [][]int{{1, 1}, {2, 2}, {1, 2}, {2, 1}, {1, 1}, {2, 2}, {1, 2}} {
+	for i, stride := range [][]int{{1, 1}, {2, 2}, {1, 2}, {2, 1}, {1, 1}, {2, 2}, {1, 2}, {1, 1}} {
 		kernel := []int{3, 3}
 		if i > 3 {
 			kernel = []int{5, 5}
+		}
+		if i > 6 {
+			kernel = []int{7, 7}
 		}
 		for _, pad := range [][]int{{1, 1}, {0, 0}, {2, 3}} {
 			for _, dilation := range [][]int{{1, 1}, {3, 1}} {

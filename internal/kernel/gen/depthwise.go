@@ -13,6 +13,7 @@ func depthwise() {
 	for _, w := range []width{narrow, broad} {
 		tapsFlat(w)
 		tapSums(w)
+		depthRows(w, 7)
 		for stride := 1; stride <= 2; stride++ {
 			depthPlanes(w, 3, stride)
 			depthPlanes(w, 5, stride)
