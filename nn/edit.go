@@ -32,7 +32,8 @@ type action struct {
 	do, undo func()
 	change   Change
 	text     string
-	number   int // counts the changes of an edit
+	number   int  // counts the changes of an edit
+	grows    bool // only adds to the graph, see dataMemo
 }
 
 // Edit runs f as a transaction: all of it is applied, or nothing. Types and shapes are checked
@@ -100,6 +101,7 @@ func (e *Edit) settle() {
 }
 
 func (e *Edit) undo() {
+	defer e.g.data.forget()
 	for _, a := range slices.Backward(e.log) {
 		a.undo() // types, too: inference is among the changes
 	}
@@ -119,6 +121,9 @@ func (g *Graph) commit(log []action) {
 
 func (e *Edit) act(a action) {
 	a.do()
+	if !a.grows {
+		e.g.data.forget()
+	}
 	e.acts++
 	a.number = e.acts
 	e.log = append(e.log, a)

@@ -29,6 +29,7 @@ type Graph struct {
 	version int
 	changes []Change
 	cache   cache
+	data    dataMemo
 	unfused bool // runs every node by itself: for tests
 }
 

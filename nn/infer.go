@@ -83,7 +83,10 @@ func (e *Edit) retell(news []inferred) {
 		}
 	}
 	if len(news) > 0 {
-		e.act(action{do: swap, undo: swap})
+		turned := slices.ContainsFunc(news, func(x inferred) bool {
+			return x.v.typ.Present() && x.v.typ.DType.IsFloat() != x.typ.DType.IsFloat()
+		})
+		e.act(action{do: swap, undo: swap, grows: !turned})
 	}
 	e.settled = e.last()
 }

@@ -20,7 +20,7 @@ func (e *Edit) addValue(v *Value) {
 		c = Change{Kind: ParamAdded, Param: v.param, Name: v.name}
 	}
 	g := e.g
-	e.act(action{do: func() { g.add(v) }, undo: func() { g.remove(v.name) }, change: c})
+	e.act(action{do: func() { g.add(v) }, undo: func() { g.remove(v.name) }, change: c, grows: true})
 }
 
 func (e *Edit) removeValue(v *Value) {
@@ -47,6 +47,7 @@ func (e *Edit) addNode(n *Node) {
 		},
 		change: Change{Kind: NodeAdded, Node: n, Name: n.Label()},
 		text:   "add " + n.describe(),
+		grows:  true,
 	})
 }
 

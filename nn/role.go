@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"sync"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -17,7 +19,9 @@ const (
 
 // Role is what the operators that read the parameter use it for: a floating-point tensor of rank
 // one or more in a weight slot is a weight, one in a state slot a statistic, the rest constants.
-// Edit.SetRole overrides.
+// A file does not say more: a fixed matrix that data is multiplied with, the basis of a Fourier transform
+// or the neighbours in a graph, looks like a weight and counts as one. Edit.SetRole overrides, Edit.Freeze
+// keeps it from training.
 func (p *Param) Role() Role {
 	if p.role != nil {
 		return *p.role
@@ -52,7 +56,8 @@ func (v *Value) paramRole(seen map[*Value]bool) Role {
 	return role
 }
 
-// roleOf is what node n uses v for. Identity and subgraphs pass the question on.
+// roleOf is what node n uses v for. Operators that move elements or map each of them, and subgraphs, pass the
+// question on.
 func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 	if n.op == nil {
 		return Constant
@@ -73,11 +78,19 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 			}
 		}
 	}
-	if passesOn[n.opType] && seen == nil {
-		seen = map[*Value]bool{v: true}
-	}
-	if passesOn[n.opType] && len(n.out) > 0 && n.out[0] != nil {
-		return n.out[0].paramRole(seen)
+	if n.passesOn(v) {
+		if seen == nil {
+			seen = map[*Value]bool{v: true}
+		}
+		for _, o := range n.out {
+			if o == nil {
+				continue
+			}
+			if r := o.paramRole(seen); r != Constant {
+				return r
+			}
+		}
+		return role
 	}
 	for _, b := range n.bodies() {
 		for k, o := range b.outer {
@@ -91,58 +104,143 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 	return role
 }
 
-// passesOn names the operators behind which a parameter is still the same parameter.
-var passesOn = map[string]bool{"Identity": true, "Transpose": true, "Reshape": true, "Unsqueeze": true, "Squeeze": true, "Concat": true, "Slice": true, "Cast": true, "Expand": true, "Tile": true}
+// moving names the operators behind which a parameter is the same parameter, its elements moved; bounding names those
+// behind which each of its elements is kept in bounds, as rates and gates are learned by their logarithms.
+var (
+	moving   = setOf("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Concat", "Slice", "Split", "Cast", "Expand", "Tile")
+	bounding = setOf("Exp", "Neg", "Abs", "Clip", "Relu", "Sigmoid", "Softplus", "Tanh", "Softmax", "LogSoftmax")
+)
+
+// passesOn says whether the output of a node is still the parameter v. Beside data, only moved parameters are.
+func (n *Node) passesOn(v *Value) bool {
+	if v != n.In(0) && n.opType != "Concat" {
+		return false
+	}
+	return moving[n.opType] || bounding[n.opType] && !v.carriesData()
+}
+
+func setOf(names ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, s := range names {
+		set[s] = true
+	}
+	return set
+}
 
 // weighs says whether a parameter in input i of the node is a weight: one in a weight slot is, with these
 // exceptions. Left of a product or in an Einsum it must meet what the network computes from its inputs, rather
-// than positions; and it may be divided by its own norm, but not by anything else.
+// than positions; a parameter to the right is enough for one that is spread over the batch, as learned queries are. And
+// it may be divided by its own norm, but not by anything else.
 func (n *Node) weighs(i int) bool {
 	switch {
 	case n.opType == "MatMul" && i == 0, n.opType == "Einsum":
 		for k, other := range n.in {
-			if k != i && other.carriesData(map[*Value]bool{}) {
+			if k != i && (other.carriesData() || n.in[i].isSpread() && other.fromParams()) {
 				return true
 			}
 		}
 		return false
 	case n.opType == "Div":
-		return n.in[1].reaches(n.in[i], map[*Value]bool{})
+		return n.in[i].reaches(n.in[1], n, map[*Value]bool{})
 	}
 	return true
 }
 
-// carriesData says whether the value depends, through numbers that are differentiated, on an input of the graph or on
-// rows of a table that were looked up.
-func (v *Value) carriesData(seen map[*Value]bool) bool {
-	if v == nil || seen[v] || v.param != nil || v.typ.Kind == op.Tensor && !v.typ.DType.IsFloat() {
-		return false
-	}
-	seen[v] = true
-	n := v.producer
-	if n == nil {
-		return true
-	}
-	for i, x := range n.in {
-		if n.opType == "Gather" && i == 0 && x != nil && x.param != nil || x.carriesData(seen) {
+// isSpread says whether the value is a parameter that was repeated.
+func (v *Value) isSpread() bool {
+	for v != nil && v.producer != nil && moving[v.producer.opType] {
+		if t := v.producer.opType; t == "Expand" || t == "Tile" {
 			return true
 		}
+		v = v.producer.In(0)
 	}
 	return false
 }
 
-// reaches says whether v depends on x.
-func (v *Value) reaches(x *Value, seen map[*Value]bool) bool {
+// fromParams says whether the value is a floating-point parameter, perhaps moved.
+func (v *Value) fromParams() bool {
+	for v != nil && v.producer != nil && moving[v.producer.opType] {
+		v = v.producer.In(0)
+	}
+	return v != nil && v.param != nil && v.typ.DType.IsFloat()
+}
+
+// dataMemo remembers which values carry data, see carriesData. What an edit adds leaves the others as they are; any
+// other change makes it forget.
+type dataMemo struct {
+	mutex sync.Mutex
+	known map[*Value]bool
+}
+
+func (m *dataMemo) forget() {
+	m.mutex.Lock()
+	m.known = nil
+	m.mutex.Unlock()
+}
+
+// carriesData says whether the value depends, through numbers that are differentiated, on an input of the graph or on
+// rows of a table that were looked up.
+func (v *Value) carriesData() bool {
+	if v == nil {
+		return false
+	}
+	m := &v.graph.data
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.known == nil {
+		m.known = map[*Value]bool{}
+	}
+	carries, _ := m.of(v)
+	return carries
+}
+
+// of answers for one value; sure: no type on the way is unknown as yet.
+func (m *dataMemo) of(v *Value) (carries, sure bool) {
+	switch {
+	case v == nil || v.param != nil:
+		return false, true
+	case !v.typ.Present():
+		return false, false
+	case v.typ.Kind == op.Tensor && !v.typ.DType.IsFloat():
+		return false, true
+	case v.producer == nil:
+		return true, true
+	}
+	if known, ok := m.known[v]; ok {
+		return known, true
+	}
+	n := v.producer
+	sure = true
+	for i, x := range n.in {
+		lookedUp := n.opType == "Gather" && i == 0 && x != nil && x.param != nil
+		c, s := m.of(x)
+		if carries = lookedUp || c; carries {
+			sure = true
+			break
+		}
+		sure = sure && s
+	}
+	if sure {
+		m.known[v] = carries
+	}
+	return carries, sure
+}
+
+// reaches says whether x depends on v, otherwise than through a node.
+func (v *Value) reaches(x *Value, except *Node, seen map[*Value]bool) bool {
 	if v == nil || seen[v] {
 		return false
 	}
-	seen[v] = true
 	if v == x {
 		return true
 	}
-	if v.producer != nil {
-		for _, y := range v.producer.in {
-			if y.reaches(x, seen) {
+	seen[v] = true
+	for _, n := range v.users {
+		if n == except {
+			continue
+		}
+		for _, o := range n.out {
+			if o.reaches(x, except, seen) {
 				return true
 			}
 		}

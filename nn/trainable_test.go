@@ -49,3 +49,87 @@ func TestTrainableSlots(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainableBehind has parameters that meet the network behind other operators: rates learned by their logarithms,
+// parts of one tensor, queries spread over the batch. Positions that are projected stay constants.
+func TestTrainableBehind(t *testing.T) {
+	spread, err := dtype.FromSlice([]int64{2, 4, 4}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := func(e *nn.Edit, c op.Config, in ...*nn.Value) *nn.Value { return e.Node(c, in...).Out(0) }
+	for name, use := range map[string]func(e *nn.Edit, x, p *nn.Value) *nn.Value{
+		"Exp": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			return node(e, op.Plain("Mul"), x, node(e, op.Plain("Neg"), node(e, op.Plain("Exp"), p)))
+		},
+		"Split": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			parts := e.NodeN(op.SplitConfig{Axis: 1, NumOutputs: 2}, 2, p)
+			return node(e, op.Plain("MatMul"), x, parts.Out(1))
+		},
+		"queries": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			q := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
+			q = node(e, op.Plain("MatMul"), q, e.Param("w", nn.Ones{}, 4, 4))
+			return node(e, op.Plain("MatMul"), q, x)
+		},
+		"projected": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			return node(e, op.Plain("Add"), x, node(e, op.Plain("MatMul"), p, e.Param("w", nn.Ones{}, 4, 4)))
+		},
+		"bound": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			return node(e, op.Plain("Mul"), x, node(e, op.Plain("Relu"), node(e, op.Plain("Sub"), x, p)))
+		},
+	} {
+		g := nn.New(name)
+		if err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", use(e, e.Input("x", "float32[4,4]"), e.Param("p", nn.Ones{}, 4, 4)))
+		}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		p, err := g.Value("p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if constant := name == "projected" || name == "bound"; p.Param().Trainable() == constant {
+			t.Errorf("%s: the parameter is %v", name, p.Param().Role())
+		}
+	}
+}
+
+// TestRoleFollowsEdits has a matrix meet the numbers of a network, then places, then numbers again.
+func TestRoleFollowsEdits(t *testing.T) {
+	g := nn.New("edited")
+	var product *nn.Node
+	var numbers, places *nn.Value
+	edit := func(f func(e *nn.Edit)) {
+		t.Helper()
+		if err := g.Edit(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(func(e *nn.Edit) {
+		numbers = e.Node(op.Plain("Relu"), e.Input("x", "float32[4,4]")).Out(0)
+		places = e.Node(op.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]")).Out(0)
+		product = e.Node(op.Plain("MatMul"), e.Param("p", nn.Ones{}, 4, 4), numbers)
+		e.Output("y", e.Node(op.Plain("Add"), product.Out(0), places).Out(0))
+	})
+	role := func() nn.Role { return product.In(0).Param().Role() }
+	if role() != nn.Weight {
+		t.Error("beside numbers: ", role())
+	}
+	edit(func(e *nn.Edit) { e.Rewire(numbers, places, product) })
+	if role() != nn.Constant {
+		t.Error("beside places: ", role())
+	}
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Rewire(places, numbers, product)
+		if role() != nn.Weight {
+			t.Error("within the edit: ", role())
+		}
+		e.Failf("taken back")
+	}); err == nil {
+		t.Fatal("no error")
+	}
+	if role() != nn.Constant {
+		t.Error("taken back: ", role())
+	}
+}

@@ -59,6 +59,7 @@ func (e *Edit) restore(m mark) {
 	for _, a := range slices.Backward(e.log[m.log:]) {
 		a.undo()
 	}
+	e.g.data.forget()
 	e.err = nil
 	e.log, e.notes, e.freed = e.log[:m.log:m.log], e.notes[:m.notes:m.notes], e.freed[:m.freed:m.freed]
 	e.cuts, e.saved = e.cuts[:m.cuts:m.cuts], e.saved[:m.saved:m.saved]
