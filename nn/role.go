@@ -76,6 +76,10 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 			if n.weighs(i) {
 				role = Weight
 			}
+		default:
+			if n.starts(i) {
+				role = Weight
+			}
 		}
 	}
 	if n.passesOn(v) {
@@ -144,6 +148,20 @@ func (n *Node) weighs(i int) bool {
 		return n.in[i].reaches(n.in[1], n, map[*Value]bool{})
 	}
 	return true
+}
+
+// starts says whether a parameter in input i of the node is what the network begins with in place of data: a state of
+// a recurrent layer that is repeated for the batch, or numbers that are normalized first.
+func (n *Node) starts(i int) bool {
+	switch n.opType {
+	case "LSTM", "GRU", "RNN":
+		return n.in[i].isSpread()
+	case "LayerNormalization":
+		return i == 0
+	case "Sub": // its own mean, of a normalization written out
+		return i == 0 && n.in[0].reaches(n.in[1], n, map[*Value]bool{})
+	}
+	return false
 }
 
 // isSpread says whether the value is a parameter that was repeated.

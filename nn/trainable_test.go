@@ -53,6 +53,10 @@ func TestTrainableSlots(t *testing.T) {
 // TestTrainableBehind has parameters that meet the network behind other operators: rates learned by their logarithms,
 // parts of one tensor, queries spread over the batch. Positions that are projected stay constants.
 func TestTrainableBehind(t *testing.T) {
+	axis, err := dtype.FromSlice([]int64{0}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	spread, err := dtype.FromSlice([]int64{2, 4, 4}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +74,16 @@ func TestTrainableBehind(t *testing.T) {
 			q := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
 			q = node(e, op.Plain("MatMul"), q, e.Param("w", nn.Ones{}, 4, 4))
 			return node(e, op.Plain("MatMul"), q, x)
+		},
+		"state": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			h := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
+			steps := node(e, op.Plain("Unsqueeze"), x, e.Const("axis", axis))
+			r := e.NodeN(op.RNNConfig{HiddenSize: 4, Direction: "bidirectional"}, 2, node(e, op.Plain("Expand"), steps, e.Const("steps", spread)),
+				e.Param("w", nn.Ones{}, 2, 4, 4), e.Param("r", nn.Ones{}, 2, 4, 4), nil, nil, h)
+			return r.Out(1)
+		},
+		"centered": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			return node(e, op.Plain("MatMul"), x, node(e, op.Plain("Sqrt"), node(e, op.Plain("Sub"), p, node(e, op.Plain("ReduceMean"), p))))
 		},
 		"projected": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			return node(e, op.Plain("Add"), x, node(e, op.Plain("MatMul"), p, e.Param("w", nn.Ones{}, 4, 4)))

@@ -59,9 +59,11 @@ func batchNormDoes(c *Call) any {
 	return channelTail(c, &tail{kind: tailNorm, slots: []int{0}, eps: m.eps})
 }
 
-// batchStatistics says whether the call computes mean and variance from X.
+// batchStatistics says whether the call computes mean and variance from X: in training, and in models that say so, before
+// version 14 by naming all five outputs.
 func batchStatistics(c *Call) bool {
-	return c.Train || c.Config.(BatchNormalizationConfig).TrainingMode
+	cfg := c.Config.(BatchNormalizationConfig)
+	return c.Train || cfg.TrainingMode || c.Version < 14 && c.Outputs == 5 && !cfg.IsTest
 }
 
 // perElement says whether there are statistics for every element rather than every channel.
@@ -261,16 +263,32 @@ func batchNormBackward[T kernel.Float](x *engine.Exec, m norm, out []*tensor.Den
 		elems[T](in[2]), elems[T](in[3]), elems[T](out[0]), elemsAt[T](out, 1), elemsAt[T](out, 2))
 }
 
-// batchNormGrad leaves running statistics out: they are state, no gradient flows through them.
+// batchNormGrad: given statistics have gradients like scale and B, as they may have been computed. Running ones that the
+// batch's replace have none.
 func batchNormGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if dout[0] == nil {
 		return nil, nil
 	}
 	m, mean, variance := batchNormOf(c), in[3], in[4]
 	if m.batch {
-		mean, variance = out[bnUsedMean], out[bnUsedVar]
+		return ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], out[bnUsedMean], out[bnUsedVar])
 	}
-	return ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], mean, variance)
+	d, err := ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], mean, variance)
+	if err != nil {
+		return nil, err
+	}
+	dmean, dvar, err := batchNormGivenGrad(c, d, in[1], variance)
+	return append(d, dmean, dvar), err
+}
+
+// batchNormGivenGrad: with r = 1/√(var+ε) the derivative by the mean is −scale·r·dB, that by the variance −scale·r²·dscale/2.
+func batchNormGivenGrad(c *Call, d gorgonia.Nodes, scale, variance *gorgonia.Node) (dmean, dvar *gorgonia.Node, err error) {
+	b, t := composeOn(gorgonia.Nodes{scale}), c.In[3].DType
+	spread := b.do(Plain("Add"), variance, b.try(Scalar(b.g, t, batchNormOf(c).eps)))
+	scale = b.cast(scale, t)
+	dmean = b.do(Plain("Neg"), b.do(Plain("Div"), b.do(Plain("Mul"), scale, b.cast(d[2], t)), b.do(Plain("Sqrt"), spread)))
+	dvar = b.scale(b.do(Plain("Div"), b.do(Plain("Mul"), scale, b.cast(d[1], t)), spread), -0.5)
+	return dmean, dvar, b.err
 }
 
 func coupleBatchNorm(c *Call) []Coupling {

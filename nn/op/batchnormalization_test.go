@@ -23,7 +23,8 @@ func TestBatchNormalization(t *testing.T) {
 		optest.Case{Name: "train", Config: bn, In: args(3, 2, 4), Train: true, NoCut: "statistics"},
 		optest.Case{Name: "training mode", Config: training, In: args(3, 2, 4), Outputs: 3, NoGrad: "running statistics have none", NoCut: "statistics"},
 		optest.Case{Name: "training mode gradient", Config: training, In: args(3, 2, 4), NoCut: "statistics"},
-		optest.Case{Name: "five outputs", Config: bn, In: args(2, 3, 4), Outputs: 5, Version: 9, NoGrad: "running statistics have none"},
+		optest.Case{Name: "five outputs", Config: bn, In: args(2, 3, 4), Outputs: 5, Version: 9, NoGrad: "running statistics have none", NoCut: "statistics"},
+		optest.Case{Name: "five outputs in a test", Config: op.BatchNormalizationConfig{IsTest: true}, In: args(2, 3, 4), Outputs: 5, Version: 6, NoGrad: "running statistics have none"},
 		optest.Case{Name: "element", Config: op.BatchNormalizationConfig{Spatial: integer(0)}, In: element, Version: 7},
 		optest.Case{Name: "element train", Config: op.BatchNormalizationConfig{Spatial: integer(0), IsTest: true, ConsumedInputs: []int{0}}, In: element, Version: 1, Train: true, NoCut: "statistics"},
 		optest.Case{Name: "mixed", Config: bn, In: append(values(optest.As(dtype.Float16, optest.Rand(1, 2, 3, 2))), args(2, 3)[1:]...), NoLow: "is low", NoGrad: "float16", Tol: 2e-3},
@@ -32,6 +33,14 @@ func TestBatchNormalization(t *testing.T) {
 	c.In[1] = optest.Rand(1, 4)
 	optest.Fails(t, c)
 	optest.Fails(t, optest.Case{Name: "outputs", Config: bn, In: args(2, 3, 4), Outputs: 5})
+}
+
+// TestBatchNormalizationOutputs: before version 14 five outputs mean training, as in ONNX Runtime.
+func TestBatchNormalizationOutputs(t *testing.T) {
+	channel := func(x float32) dtype.Value { return optest.Floats([]int{1}, x) }
+	in := values(optest.Floats([]int{2, 1}, 1, 3), channel(2), channel(5), channel(10), channel(20))
+	optest.Run(t, optest.Case{Config: op.BatchNormalizationConfig{Momentum: number(0.75)}, In: in, Outputs: 5, Version: 7, NoGrad: "no", NoCut: "statistics", Tol: 1e-4,
+		Want: values(optest.Floats([]int{2, 1}, 3, 7), channel(8), channel(15.25), channel(2), channel(1))})
 }
 
 func TestBatchNormalizationState(t *testing.T) {

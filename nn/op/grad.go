@@ -20,13 +20,18 @@ func (o *expr) DiffWRT(n int) []bool {
 			continue
 		}
 		s, _ := At(formal, slot)
-		d[k] = differentiable(c.In[slot]) && !s.Role.withoutGradient()
+		d[k] = differentiable(c.In[slot]) && !c.withoutGradient(s.Role)
 	}
 	return d
 }
 
-// withoutGradient says that no gradient by such inputs is computed.
-func (r Role) withoutGradient() bool { return r == State || r == Shape || r == Given || r == Fixed }
+// withoutGradient says that no gradient by inputs of such a role is computed: state has one where it is not replaced.
+func (c *Call) withoutGradient(r Role) bool {
+	return r == Shape || r == Given || r == Fixed || r == State && c.replacesState()
+}
+
+// replacesState says whether a training step replaces the state by what the call computes.
+func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State(c)) > 0 }
 
 func differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 

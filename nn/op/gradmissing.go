@@ -83,7 +83,7 @@ func (o *expr) losesGradient(k int) bool {
 		return false
 	}
 	s, _ := At(c.Op.In.List(), slot)
-	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && s.Role.withoutGradient() && s.Role != Given && !(c.Train && s.Role == State)
+	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && c.withoutGradient(s.Role) && s.Role != Given && s.Role != State
 }
 
 // dependsOnMarked says whether n depends on a node that is marked, and marks what it finds out.
