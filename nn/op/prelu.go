@@ -145,7 +145,7 @@ func preluGradKernel[T kernel.Float](w *walk) engine.Kernel {
 			default:
 				slope := s[off[1] : off[1]+n]
 				for i, d := range g {
-					if v[i] <= 0 {
+					if !(v[i] > 0) { // the slope counts where x is NaN, too
 						d *= slope[i]
 					}
 					dx[at+i] = d
