@@ -9,9 +9,9 @@ func (b *builder) absorb() {
 	p := newPlaces(b.steps)
 	for _, late := range []bool{false, true} {
 		for _, s := range b.steps {
-			if t, slot := p.follower(s); t != nil && s.core.Late == late {
-				if m := s.core.Absorb(s.core, t.core, slot); m != nil && (m.Sides || !s.sides()) {
-					p.merge(s, t, slot, m) // t has its turn later
+			if t, next, slot := p.follower(s); t != nil && s.core.Late == late {
+				if m := s.core.Absorb(s.core, next, slot); m != nil && (m.Sides || !s.sides()) {
+					p.merge(s, t, next, slot, m) // t has its turn later
 				}
 			}
 		}
@@ -43,29 +43,29 @@ func newPlaces(steps []*step) *places {
 	return p
 }
 
-// follower is the step that s may absorb and the input through which it reads s; nil if there is none.
-func (p *places) follower(s *step) (t *step, slot int) {
+// follower is the step that s may absorb, what it computes, and the input through which it reads s; nil if there is none.
+func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	if s.kind != kernelStep || s.core.Absorb == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
-		return nil, 0
+		return nil, nil, 0
 	}
 	t = p.readers[s.out[0]][0]
-	if t.kind == foreignStep && addsUp(t) {
-		t.core = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Does: Addition{}}
-	} else if t.kind != kernelStep || t.core.Does == nil {
-		return nil, 0
+	if next = t.core; t.kind == foreignStep && addsUp(t) {
+		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Does: Addition{}}
+	} else if t.kind != kernelStep || next.Does == nil {
+		return nil, nil, 0
 	}
 	for _, v := range s.out[1:] {
 		for _, r := range p.readers[v] {
 			if p.at[r] <= p.at[t] {
-				return nil, 0 // it would come too late
+				return nil, nil, 0 // it would come too late
 			}
 		}
 	}
-	return t, slices.Index(t.in, s.out[0])
+	return t, next, slices.Index(t.in, s.out[0])
 }
 
-// merge makes t the step that computes both with core m.
-func (p *places) merge(s, t *step, slot int, m *Core) {
+// merge makes t, which computed next, the step that computes both with core m.
+func (p *places) merge(s, t *step, next *Core, slot int, m *Core) {
 	for _, v := range s.in {
 		for i, r := range p.readers[v] {
 			if r == s {
@@ -80,9 +80,9 @@ func (p *places) merge(s, t *step, slot int, m *Core) {
 			v.from = t
 		}
 	}
-	m.Name = s.core.Name + ", " + t.core.Name
+	m.Name = s.core.Name + ", " + next.Name
 	m.Inputs = len(t.in)
-	m.Out = slices.Concat(t.core.Out, s.core.Out[1:])
+	m.Out = slices.Concat(next.Out, s.core.Out[1:])
 	t.kind, t.name, t.core = kernelStep, m.Name, m
 	s.kind = deadStep
 }

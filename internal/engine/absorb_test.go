@@ -38,6 +38,29 @@ func absorbAdder(by float32, shape []int) func(self, next *Core, slot int) *Core
 	}
 }
 
+// A sum of Gorgonia's that a core declines to absorb stays what it was.
+func TestAbsorbDeclines(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := input(g, "x", vector(1, 2))
+	sum, err := gorgonia.Add(apply(t, adder("a", 1, 2), nil, x)[0], x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := func() *value { return &value{kind: placed, dtype: tensor.Float32, shape: tensor.Shape{2}} }
+	first := &step{kind: kernelStep, core: adder("a", 1, 2), out: []*value{pair()}}
+	next := &step{kind: foreignStep, op: sum.Op(), in: []*value{first.out[0], pair()}, out: []*value{pair()}}
+	if t2, core, _ := newPlaces([]*step{first, next}).follower(first); t2 != next || core == nil || next.core != nil {
+		t.Errorf("the follower is %v, its core %v; the step has become %v", t2, core, next.core)
+	}
+	prog, err := Compile(Options{}, sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a", sum.Op().String()}; !slices.Equal(prog.Stats().Steps, want) {
+		t.Errorf("steps %q, want %q", prog.Stats().Steps, want)
+	}
+}
+
 func TestAbsorb(t *testing.T) {
 	build := func() (x, a, b, c *gorgonia.Node) {
 		g := gorgonia.NewGraph()

@@ -38,10 +38,11 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int) {
 	dense := d.dense()
 	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
 	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols) // points of the smallest piece
-	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= tileLanes()
+	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // or its last tile would start before it
 	channel := l.channel
 	if s.inPlace {
 		s.images, channel = 1, d.in.size()
+		l.asItLies()
 		s.pieces = d.n * s.cuts.size()
 	}
 	s.off = s.off[:0]
@@ -119,7 +120,7 @@ func (w *directWorker) plan(l *planes, p part, width func(left int) int, step tr
 				at += n
 				continue
 			}
-			at += l.image - x
+			at += l.segment - x // to where the next row of an image begins
 		}
 	}
 	w.tiles = append(w.tiles, directTile{at: extent, run: len(w.runs)})

@@ -112,6 +112,11 @@ func (l *planes) cut(images, rows, cols int, whole, below bool, taps []triple) {
 	}
 }
 
+// asItLies makes l the layout of pieces that are read in the input itself, which one tap without borders can be.
+func (l *planes) asItLies() {
+	l.segment, l.row, l.image = l.in[2], l.in[2], l.in.size()
+}
+
 // point is which output point lies at column at, if one does.
 func (l *planes) point(at int) (image, row, x int) {
 	if l.below {

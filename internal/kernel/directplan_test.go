@@ -1,0 +1,50 @@
+package kernel
+
+import "testing"
+
+// TestDirectPlanCuts: the runs of all pieces name each output point once, at the place where the layout has it, however
+// rows and columns are cut; pieces that are copied as well as those read in the input.
+func TestDirectPlanCuts(t *testing.T) {
+	grid, images := triple{1, 7, 110}, 2
+	for _, c := range []struct {
+		rows, cols, images int
+		inPlace, below     bool
+	}{{7, 110, 2, false, false}, {7, 110, 2, false, true}, {3, 110, 1, false, false}, {3, 40, 1, false, true}, {3, 55, 1, true, true}, {1, 55, 1, true, true}, {2, 110, 1, true, true}} {
+		var s directPlan
+		var w directWorker
+		taps := []triple{{}}
+		l := &s.layout
+		l.describe(grid, triple{1, 1, 1}, taps)
+		s.rows, s.cols, s.images, s.inPlace = c.rows, c.cols, c.images, c.inPlace
+		l.cut(c.images, c.rows, c.cols, c.cols == grid[2], c.below, taps)
+		if c.inPlace {
+			l.asItLies()
+		}
+		s.cuts = triple{1, cdiv(grid[1], s.rows), cdiv(grid[2], s.cols)}
+		written := make([]int, images*grid.size())
+		for piece := range cdiv(images, s.images) * s.cuts.size() {
+			p := s.part(piece, images, grid)
+			w.plan(l, p, 3*tileLanes(), triple{grid.size(), grid[2], 1}, grid.size(), c.inPlace)
+			seen := map[int]bool{} // with exact set, tiles may write a point twice
+			for i := range w.at[:len(w.at)-1] {
+				for _, r := range w.runs[w.start[i]:w.start[i+1]] {
+					for j := range r.n {
+						to, at := r.to+j, w.at[i]+r.from+j
+						if image, row, x := l.point(at); to != image*grid.size()+row*grid[2]+x {
+							t.Fatalf("%+v: column %d of piece %d goes to %d", c, at, piece, to)
+						}
+						if !seen[to] {
+							written[p.image*grid.size()+p.y*grid[2]+p.x+to]++
+						}
+						seen[to] = true
+					}
+				}
+			}
+		}
+		for i, n := range written {
+			if n != 1 {
+				t.Fatalf("%+v: point %d is in %d pieces", c, i, n)
+			}
+		}
+	}
+}
