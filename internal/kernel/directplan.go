@@ -37,7 +37,7 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int) {
 	l.describe(d.in, d.stride, d.taps)
 	dense := d.dense()
 	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
-	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols) // points of the smallest piece
+	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest piece
 	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // or its last tile would start before it
 	channel := l.channel
 	if s.inPlace {
