@@ -96,24 +96,27 @@ func (w *winograd[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	})
 }
 
-// byWeights transforms all tiles, and then takes two strips of output channels at a time from
-// weights to pixels: large weights go through the caches once.
+// byWeights transforms tiles, and then takes two strips of output channels at a time from weights to
+// pixels: large weights go through the caches once. Threads share the output channels or, where these
+// are few, the tiles.
 func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 	threads, tiles := p.Threads(), w.tiles()
 	rows := w.n * w.in.rows
 	k := w.in.channels
 	v, m := newGrid[T](w.points(), tiles, k), newGrid[T](w.points(), tiles, winogradPair)
-	v.v = take(scratch, v.size)
+	v.v = take(scratch, v.size+productRows*v.step) // products of a share of the tiles read beyond it
 	depth := min(winogradDepth, k)
 	point := winogradPair*depth + winogradLanes
 	size := m.size + w.weightPoints()*point
-	bands := w.bands(w.in.rows)
-	size = roundLanes(size + bands)
+	size = roundLanes(size + w.bands(w.in.rows))
 	rooms := take(scratch, size*threads)
-	p.Run(cdiv(k, winogradLanes), func(worker, i int) {
-		w.in.transform(w.winogradTile, 0, rows, i, i+1, v, rooms[worker*size:][:size])
-	})
-	p.Run(cdiv(w.oc, winogradPair), func(worker, i int) {
+	groups, pairs := cdiv(k, winogradLanes), cdiv(w.oc, winogradPair)
+	transform := func(worker, lo, hi, group, end int) {
+		v := v
+		v.v = v.v[lo*w.in.cols*v.step:]
+		w.in.transform(w.winogradTile, lo, hi, group, end, v, rooms[worker*size:][:size])
+	}
+	multiply := func(worker, lo, hi, i int) {
 		room := rooms[worker*size:][:size]
 		m := m
 		m.v, room = cut(room, m.size)
@@ -125,12 +128,36 @@ func (w *winograd[T]) byWeights(p *Pool, scratch Scratch[T]) {
 				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
 			}
 			for q := range w.points() {
-				right := u[w.weightPoint[q]*point:]
-				pointProduct(false, strips, tiles, kc, v.v[q*v.point+from:], v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
+				left, right := v.v[q*v.point+lo*w.in.cols*v.step+from:], u[w.weightPoint[q]*point:]
+				pointProduct(false, strips, (hi-lo)*w.in.cols, kc, left, v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
 			}
 		}
-		w.store(worker, 0, rows, 2*i, strips, m, room)
-	})
+		w.store(worker, lo, hi, 2*i, strips, m, room)
+	}
+	if w.sharesTiles(threads) {
+		p.Run(threads, func(worker, t int) {
+			lo, hi := t*rows/threads, (t+1)*rows/threads
+			transform(worker, lo, hi, 0, groups)
+			for i := range pairs {
+				multiply(worker, lo, hi, i)
+			}
+		})
+		return
+	}
+	p.Run(groups, func(worker, i int) { transform(worker, 0, rows, i, i+1) })
+	p.Run(pairs, func(worker, i int) { multiply(worker, 0, rows, i) })
+}
+
+// sharesTiles tells whether it costs less if each thread transforms all weights and multiplies them
+// with some tiles than if it has some pairs of strips.
+func (w *winograd[T]) sharesTiles(threads int) bool {
+	const weights = 10 // tiles; see winogradFor
+	rows, strips := w.n*w.in.rows, cdiv(w.oc, winogradLanes)
+	if threads == 1 || rows < threads {
+		return false
+	}
+	some := min(strips, 2*cdiv(cdiv(strips, 2), threads))
+	return strips*(cdiv(rows, threads)*w.in.cols+weights) < some*(w.tiles()+weights)
 }
 
 // cut splits room.
