@@ -107,20 +107,25 @@ func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 		e.Failf("%q holds no numbers", p.Name())
 		return
 	}
-	n, reader := p.Data.Shape()[axis], p.value.reader()
-	e.note(cut, p.Name(), axis, keep, n, reader)
-	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.Name(), axis, keep, n
+	e.note(cut, p.Name(), axis, keep, p.Data.Shape()[axis], p.value.reader())
+	e.pickParam(p, axis, keep, change)
+}
+
+// pickParam is reindex without a note for the plan.
+func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 	old, typ := p.Data, p.value.typ
+	n := old.Shape()[axis]
+	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.Name(), axis, keep, n
 	e.act(action{
 		do: func() {
 			old, typ = p.Data, p.value.typ
-			p.Data = pick(old, axis, keep)
+			p.Data = dtype.Pick(old, axis, keep)
 			p.value.typ = op.TypeOf(p.Data)
 			p.Changed()
 		},
 		undo:   func() { p.Data, p.value.typ = old, typ; p.Changed() },
 		change: change,
-		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", reader, axis, p.Name(), n, len(keep)),
+		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.Name(), n, len(keep)),
 	})
 }
 
@@ -139,7 +144,7 @@ func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 	}
 	n := d.Shape()[axis]
 	e.note(Cut{}, v.name, axis, keep, n, v.reader())
-	d = pick(d, axis, keep)
+	d = dtype.Pick(d, axis, keep)
 	e.setConfig(v.producer, op.ConstantConfig{Value: d})
 	old := v.known.Value
 	e.act(action{do: func() { v.known.Value = d }, undo: func() { v.known.Value = old }})
@@ -167,30 +172,4 @@ func missing(keep []int, n int) []int {
 		}
 	}
 	return list
-}
-
-// pick gathers indices of an axis; −1 gives zeros.
-func pick(d *tensor.Dense, axis int, keep []int) *tensor.Dense {
-	shape := slices.Clone([]int(d.Shape()))
-	outer, inner := 1, int(d.Dtype().Size())
-	for i, n := range shape {
-		switch {
-		case i < axis:
-			outer *= n
-		case i > axis:
-			inner *= n
-		}
-	}
-	n := shape[axis]
-	shape[axis] = len(keep)
-	out := dtype.New(dtype.Of(d.Dtype()), shape...)
-	src, dst := dtype.Bytes(d), dtype.Bytes(out)
-	for o := range outer {
-		for i, k := range keep {
-			if k >= 0 {
-				copy(dst[(o*len(keep)+i)*inner:][:inner], src[(o*n+k)*inner:][:inner])
-			}
-		}
-	}
-	return out
 }

@@ -213,18 +213,7 @@ func (e *Edit) Widen(n *Node, factor float64) {
 	if factor < 1 {
 		e.Failf("a factor of %g does not widen", factor)
 	}
-	if !e.has(n) {
-		return
+	if x, ok := e.channelAxisOf(n); ok {
+		e.Resize(x.value, int(math.Round(factor*float64(x.size))), ResizeOptions{Axis: x.axis, Near: true})
 	}
-	c := e.Channels()
-	if e.err != nil {
-		return
-	}
-	id, err := c.channelAxis(n.Out(0), 0)
-	if err != nil {
-		e.fail(err)
-		return
-	}
-	x := c.a.axes[id]
-	e.Resize(x.value, int(math.Round(factor*float64(x.size))), ResizeOptions{Axis: x.axis, Near: true})
 }

@@ -300,6 +300,9 @@ func (e *Edit) setSpan(n *Node, s span) {
 // stretchWeight crops a weight [out, in, kernel…] or pads it with zeros. Optimizer states follow
 // by the journal.
 func (e *Edit) stretchWeight(p *Param, from, to []int) {
+	if e.err != nil {
+		return
+	}
 	for i := range from {
 		if from[i] == to[i] {
 			continue
@@ -311,27 +314,6 @@ func (e *Edit) stretchWeight(p *Param, from, to []int) {
 				keep[k] = -1
 			}
 		}
-		e.pickParam(p, 2+i, keep)
+		e.pickParam(p, 2+i, keep, Change{})
 	}
-}
-
-// pickParam keeps some indices of an axis of a parameter, −1 being zeros. The tensor is made
-// whenever the change is, from the parameter as it is then.
-func (e *Edit) pickParam(p *Param, axis int, keep []int) {
-	if e.err != nil {
-		return
-	}
-	old, typ := p.Data, p.value.typ
-	n := old.Shape()[axis]
-	e.act(action{
-		do: func() {
-			old, typ = p.Data, p.value.typ
-			p.Data = pick(old, axis, keep)
-			p.value.typ = op.TypeOf(p.Data)
-			p.Changed()
-		},
-		undo:   func() { p.Data, p.value.typ = old, typ; p.Changed() },
-		change: Change{Kind: ParamCut, Param: p, Name: p.Name(), Axis: axis, Keep: keep, Size: n},
-		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.Name(), n, len(keep)),
-	})
 }

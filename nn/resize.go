@@ -49,20 +49,28 @@ func (e *Edit) RemoveChannels(n *Node, count int) {
 	e.change(n, func(have int) int { return have - count })
 }
 
-func (e *Edit) change(n *Node, to func(int) int) {
+// change resizes the output of a node to a number of channels made of the old one.
+func (e *Edit) change(n *Node, to func(have int) int) {
+	if x, ok := e.channelAxisOf(n); ok {
+		e.Resize(x.value, to(int(x.size)), ResizeOptions{Axis: x.axis})
+	}
+}
+
+// channelAxisOf is the channel axis of the output of a node; without one the edit fails.
+func (e *Edit) channelAxisOf(n *Node) (axis chanAxis, ok bool) {
 	if !e.has(n) {
-		return
+		return axis, false
 	}
 	c := e.Channels()
 	if e.err != nil {
-		return
+		return axis, false
 	}
 	id, err := c.channelAxis(n.Out(0), 0)
 	if err != nil {
 		e.fail(err)
-		return
+		return axis, false
 	}
-	e.Resize(n.Out(0), to(int(c.a.axes[id].size)), ResizeOptions{Axis: c.a.axes[id].axis})
+	return c.a.axes[id], true
 }
 
 // channelAxis is the axis that a request means.

@@ -138,7 +138,7 @@ func (s *state) cut(c nn.Change) {
 	for i, slot := range s.slots {
 		for k, follows := range slot.Axes {
 			if follows == axis {
-				s.slots[i].Data = cut(s.slots[i].Data, k, keep)
+				s.slots[i].Data = dtype.Pick(s.slots[i].Data, k, keep)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (s *state) averageOf(c nn.Change) *tensor.Dense {
 			from[i] = c.Like[i]
 		}
 	}
-	d := cut(s.ema, c.Axis, from)
+	d := dtype.Pick(s.ema, c.Axis, from)
 	if !slices.Contains(from, -1) && c.Scale == nil {
 		return d
 	}
@@ -221,28 +221,4 @@ func settle[F float32 | float64](average, weight []F) {
 			average[i] = weight[i]
 		}
 	}
-}
-
-// cut takes the given indices along an axis; -1 makes zeros.
-func cut(d *tensor.Dense, axis int, keep []int) *tensor.Dense {
-	shape := slices.Clone([]int(d.Shape()))
-	outer, inner := 1, int(d.Dtype().Size())
-	for _, n := range shape[:axis] {
-		outer *= n
-	}
-	for _, n := range shape[axis+1:] {
-		inner *= n
-	}
-	old := shape[axis]
-	shape[axis] = len(keep)
-	to := dtype.New(dtype.Of(d.Dtype()), shape...)
-	src, dst := dtype.Bytes(d), dtype.Bytes(to)
-	for o := range outer {
-		for i, k := range keep {
-			if k >= 0 && k < old {
-				copy(dst[(o*len(keep)+i)*inner:][:inner], src[(o*old+k)*inner:])
-			}
-		}
-	}
-	return to
 }

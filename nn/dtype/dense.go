@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/tensor"
@@ -147,6 +148,33 @@ func View(d *tensor.Dense, shape ...int) (*tensor.Dense, error) {
 	}
 	p := unsafe.Pointer(unsafe.SliceData(d.Raw))
 	return dense(reflect.SliceAt(d.Dtype().Type, p, n).Interface(), shape), nil
+}
+
+// Pick is a tensor of the elements of d at the given indices of an axis, in that order; −1 stands for
+// zeros. It panics for an axis or an index that d does not have.
+func Pick(d *tensor.Dense, axis int, keep []int) *tensor.Dense {
+	shape := slices.Clone([]int(d.Shape()))
+	outer, inner := 1, int(d.Dtype().Size())
+	for i, n := range shape {
+		switch {
+		case i < axis:
+			outer *= n
+		case i > axis:
+			inner *= n
+		}
+	}
+	n := shape[axis]
+	shape[axis] = len(keep)
+	out := New(Of(d.Dtype()), shape...)
+	src, dst := Bytes(d), Bytes(out)
+	for o := range outer {
+		for i, k := range keep {
+			if k >= 0 {
+				copy(dst[(o*len(keep)+i)*inner:][:inner], src[(o*n+k)*inner:][:inner])
+			}
+		}
+	}
+	return out
 }
 
 // Clone copies d, elements included.

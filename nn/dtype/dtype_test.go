@@ -1,6 +1,7 @@
 package dtype_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -123,5 +124,18 @@ func TestGorgoniaTypes(t *testing.T) {
 		if got := gorgonia.TypeOf(v); got != v.Dtype() {
 			t.Errorf("%T has type %v", v, got)
 		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	d, err := dtype.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := dtype.Pick(d, 1, []int{2, -1, 0, 0}); !slices.Equal(p.Shape(), []int{2, 4}) || !slices.Equal(dtype.Slice[float32](p), []float32{3, 0, 1, 1, 6, 0, 4, 4}) {
+		t.Errorf("columns %v", p)
+	}
+	if p := dtype.Pick(d, 0, []int{1}); !slices.Equal(dtype.Slice[float32](p), []float32{4, 5, 6}) {
+		t.Errorf("row %v", p)
 	}
 }

@@ -150,13 +150,7 @@ func coupleCum(c *Call) []Coupling {
 	if err != nil {
 		return nil
 	}
-	var list []Coupling
-	for a := range c.In[0].Shape {
-		if a != axis {
-			list = append(list, Couple(InAxis(0, a), OutAxis(0, a)))
-		}
-	}
-	return list
+	return coupleOthers(c, axis)
 }
 
 type cumProdGradConfig CumSumConfig

@@ -153,6 +153,21 @@ func (m *merger) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
 	}
 }
 
+// rewriteAll returns what replaces the roots: themselves where the merger has nothing to replace.
+func (m *merger) rewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if len(m.memo) == 0 {
+		return roots, nil
+	}
+	out := make(gorgonia.Nodes, len(roots))
+	for i, r := range roots {
+		var err error
+		if out[i], err = m.rewrite(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // rewrite returns the node that replaces n; nil when n is a part that another one has taken over.
 func (m *merger) rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if r, ok := m.memo[n]; ok {

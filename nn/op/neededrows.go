@@ -38,17 +38,7 @@ func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 			return nil, err
 		}
 	}
-	if len(m.memo) == 0 {
-		return roots, nil
-	}
-	out := make(gorgonia.Nodes, len(roots))
-	for i, r := range roots {
-		var err error
-		if out[i], err = m.rewrite(r); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return m.rewriteAll(roots)
 }
 
 // inOrder lists the nodes that roots depend on, each behind its children, and who reads them.

@@ -47,17 +47,7 @@ func PackedHeads(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 			return nil, err
 		}
 	}
-	if len(m.memo) == 0 {
-		return roots, nil
-	}
-	out := make(gorgonia.Nodes, len(roots))
-	for i, r := range roots {
-		var err error
-		if out[i], err = m.rewrite(r); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return m.rewriteAll(roots)
 }
 
 // packedHeads finds the tensor that holds queries, keys and values; nil if there is none that they fill.

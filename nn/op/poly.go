@@ -93,22 +93,25 @@ func splitFactors(k string) []string {
 	if k == "" {
 		return nil
 	}
+	return splitOutside(k, '*')
+}
+
+// splitOutside splits at a separator wherever it stands outside of parentheses.
+func splitOutside(s string, separator rune) []string {
 	var parts []string
 	depth, start := 0, 0
-	for i, c := range k {
-		switch c {
-		case '(':
+	for i, c := range s {
+		switch {
+		case c == '(':
 			depth++
-		case ')':
+		case c == ')':
 			depth--
-		case '*':
-			if depth == 0 {
-				parts = append(parts, k[start:i])
-				start = i + 1
-			}
+		case c == separator && depth == 0:
+			parts = append(parts, s[start:i])
+			start = i + 1
 		}
 	}
-	return append(parts, k[start:])
+	return append(parts, s[start:])
 }
 
 func joinFactors(a, b string) string {

@@ -76,6 +76,21 @@ func computeIn(t DType, k engine.Kernel) engine.Kernel {
 	}
 }
 
+// throughFloat64 wraps a kernel from one float64 tensor to another for numbers of any type, integers included.
+func throughFloat64(k engine.Kernel) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		src, err := dtype.ConvertTo(dtype.Float64, in[0])
+		if err != nil {
+			return err
+		}
+		dst := dtype.New(dtype.Float64, out[0].Shape()...)
+		if err := k(x, []*tensor.Dense{dst}, []*tensor.Dense{src}); err != nil {
+			return err
+		}
+		return dtype.Convert(out[0], dst)
+	}
+}
+
 // elems is the elements of t, nil where t is absent.
 func elems[T any](t *tensor.Dense) []T {
 	if t == nil {

@@ -225,18 +225,7 @@ func backTo(shape, axes []int) strided {
 
 // throughFloat64 serves narrow floats, and integers where the result is a root or a logarithm.
 func (r reduction) throughFloat64(c *Call, marks []bool) engine.Kernel {
-	f := reduceFloats[float64](c, r, marks)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		src, err := dtype.ConvertTo(dtype.Float64, in[0])
-		if err != nil {
-			return err
-		}
-		dst := dtype.New(dtype.Float64, out[0].Shape()...)
-		if err := f(x, []*tensor.Dense{dst}, []*tensor.Dense{src}); err != nil {
-			return err
-		}
-		return dtype.Convert(out[0], dst)
-	}
+	return throughFloat64(reduceFloats[float64](c, r, marks))
 }
 
 func (r reduction) integers(c *Call, marks []bool) engine.Kernel {

@@ -28,18 +28,7 @@ func resampleKernel(c *Call) (engine.Kernel, error) {
 	case !t.IsNumeric():
 		return nil, c.Errorf("cannot interpolate %v", t)
 	}
-	f := resampleFloats[float64](shape, taps, float64(r.Extrapolation))
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		src, err := dtype.ConvertTo(dtype.Float64, in[0])
-		if err != nil {
-			return err
-		}
-		dst := dtype.New(dtype.Float64, out[0].Shape()...)
-		if err := f(x, []*tensor.Dense{dst}, []*tensor.Dense{src}); err != nil {
-			return err
-		}
-		return dtype.Convert(out[0], dst)
-	}, nil
+	return throughFloat64(resampleFloats[float64](shape, taps, float64(r.Extrapolation))), nil
 }
 
 // resampleNearest moves elements of any type.

@@ -207,7 +207,7 @@ func ParseType(s string) (Type, error) {
 	if strings.TrimSpace(dims) == "" {
 		return typ, nil
 	}
-	for _, d := range splitDims(dims) {
+	for _, d := range splitOutside(dims, ',') {
 		dim, err := ParseDim(d)
 		if err != nil {
 			return Type{}, fmt.Errorf("type %q: %w", s, err)
@@ -250,24 +250,4 @@ func ParseDim(s string) (Dim, error) {
 		return D(n), nil
 	}
 	return Sym(p.String()), nil
-}
-
-// splitDims splits at the commas outside of parentheses.
-func splitDims(s string) []string {
-	var parts []string
-	depth, start := 0, 0
-	for i, c := range s {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				parts = append(parts, s[start:i])
-				start = i + 1
-			}
-		}
-	}
-	return append(parts, s[start:])
 }
