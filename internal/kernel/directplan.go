@@ -36,6 +36,9 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int) {
 	l := &s.layout
 	l.describe(d.in, d.stride, d.taps)
 	dense := d.dense()
+	if d.outputs > d.n*d.grid.size() {
+		threads = 1 // there is more to do for the weights: they are shared rather than the images
+	}
 	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
 	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest piece
 	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // or its last tile would start before it
