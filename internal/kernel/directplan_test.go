@@ -24,12 +24,12 @@ func TestDirectPlanCuts(t *testing.T) {
 		written := make([]int, images*grid.size())
 		for piece := range cdiv(images, s.images) * s.cuts.size() {
 			p := s.part(piece, images, grid)
-			w.plan(l, p, 3*tileLanes(), triple{grid.size(), grid[2], 1}, grid.size(), c.inPlace)
+			w.plan(l, p, tileWidth, triple{grid.size(), grid[2], 1}, grid.size(), c.inPlace)
 			seen := map[int]bool{} // with exact set, tiles may write a point twice
-			for i := range w.at[:len(w.at)-1] {
-				for _, r := range w.runs[w.start[i]:w.start[i+1]] {
+			for i, tile := range w.tiles[:len(w.tiles)-1] {
+				for _, r := range w.of(i) {
 					for j := range r.n {
-						to, at := r.to+j, w.at[i]+r.from+j
+						to, at := r.to+j, tile.at+r.from+j
 						if image, row, x := l.point(at); to != image*grid.size()+row*grid[2]+x {
 							t.Fatalf("%+v: column %d of piece %d goes to %d", c, at, piece, to)
 						}
