@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -220,6 +221,27 @@ func TestConvApart(t *testing.T) {
 			packed := PackConv(p, &apart, w, e, nil)
 			ConvForwardPacked(p, &apart, x, packed, Epilogue[float32]{Act: e.Act}, got, nil)
 			near(t, fmt.Sprint(name, *s, " packed"), got, want, 1e-4)
+		}
+	}
+}
+
+// TestConvDataAdd: adding the gradient to another one is adding what is computed apart, in one block or in several.
+func TestConvDataAdd(t *testing.T) {
+	for _, s := range []*ConvShape{square(1, 12, 9, 1, 10, 1, 2, 0), square(5, 8, 20, 1, 30, 1, 2, 0), square(7, 17, 8, 1, 26, 1, 2, 0)} {
+		if !ConvDataAdds[float32](s) {
+			t.Skip("there are no kernels for it here")
+		}
+		dy, w, dx := random[float32](s.N*s.OC*product1(s.Out), 1), random[float32](s.OC*s.C, 2), random[float32](s.N*s.C*product1(s.In), 3)
+		for threads := 1; threads <= 3; threads++ {
+			p := NewPool(threads)
+			got, want := slices.Clone(dx), make([]float32, len(dx))
+			ConvBackwardData(p, s, dy, w, want, nil)
+			for i, v := range dx {
+				want[i] += v
+			}
+			ConvBackwardDataAdd(p, s, dy, w, got, nil)
+			p.Close()
+			same(t, fmt.Sprint(*s, threads), got, want, 0)
 		}
 	}
 }

@@ -198,3 +198,8 @@ func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow 
 //
 //go:noescape
 func stretchRows(rows int, n int, src *float32, dst *float32)
+
+// addStretched adds rows ≥ 1 of n ≥ 1 floats to every other float of every other row of dst, whose rows have 2*n floats. All of them lie together.
+//
+//go:noescape
+func addStretched(rows int, n int, src *float32, dst *float32)

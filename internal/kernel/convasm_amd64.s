@@ -6183,3 +6183,45 @@ zerodone:
 	JNZ  row
 	VZEROUPPER
 	RET
+
+// func addStretched(rows int, n int, src *float32, dst *float32)
+// Requires: AVX, AVX2
+TEXT ·addStretched(SB), NOSPLIT, $0-32
+	MOVQ rows+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ dst+24(FP), BX
+
+row:
+	MOVQ CX, SI
+	SUBQ $0x04, SI
+	JLT  few
+
+four:
+	VPMOVZXDQ (DX), Y0
+	VADDPS    (BX), Y0, Y0
+	VMOVUPS   Y0, (BX)
+	ADDQ      $0x10, DX
+	ADDQ      $0x20, BX
+	SUBQ      $0x04, SI
+	JGE       four
+
+few:
+	ADDQ $0x04, SI
+	JZ   added
+
+one:
+	VMOVSS (DX), X0
+	VADDSS (BX), X0, X0
+	VMOVSS X0, (BX)
+	ADDQ   $0x04, DX
+	ADDQ   $0x08, BX
+	DECQ   SI
+	JNZ    one
+
+added:
+	LEAQ (BX)(CX*8), BX
+	DECQ AX
+	JNZ  row
+	VZEROUPPER
+	RET

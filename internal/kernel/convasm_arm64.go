@@ -104,6 +104,11 @@ func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow 
 //go:noescape
 func stretchRows(rows int, n int, src *float32, dst *float32)
 
+// addStretched adds rows ≥ 1 of n ≥ 1 floats to every other float of every other row of dst, whose rows have 2*n floats. All of them lie together.
+//
+//go:noescape
+func addStretched(rows int, n int, src *float32, dst *float32)
+
 func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int) {
 	panic(noAssembly)
 }

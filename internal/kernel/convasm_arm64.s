@@ -3266,3 +3266,23 @@ loop3:
 	BNE loop1
 	RET
 
+// addStretched adds rows ≥ 1 of n ≥ 1 floats to every other float of every other row of dst, whose rows have 2*n floats. All of them lie together.
+TEXT ·addStretched(SB), NOSPLIT, $0-32
+	MOVD rows+0(FP), R0
+	MOVD src+16(FP), R1
+	MOVD dst+24(FP), R2
+	MOVD n+8(FP), R3
+loop1:
+	MOVD n+8(FP), R4
+loop2:
+	FMOVS.P 4(R1), F0
+	FMOVS (R2), F1
+	FADDS F0, F1, F1
+	FMOVS.P F1, 8(R2)
+	SUBS $1, R4
+	BNE loop2
+	ADD R3<<3, R2, R2
+	SUBS $1, R0
+	BNE loop1
+	RET
+

@@ -157,3 +157,5 @@ func everyOther(planes int, rows int, n int, src *float32, srcPlane int, srcRow 
 }
 
 func stretchRows(rows int, n int, src *float32, dst *float32) { panic(noAssembly) }
+
+func addStretched(rows int, n int, src *float32, dst *float32) { panic(noAssembly) }

@@ -9,7 +9,7 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 	}
 	g := s.geometry()
 	if stretches[T](&g) {
-		stretchData(p, &g, dy, w, dx, scratch)
+		stretchData(p, &g, dy, w, dx, stretch, scratch)
 		return
 	}
 	in, out := g.in.size(), g.out.size()
@@ -22,7 +22,7 @@ func ConvBackwardData[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch fun
 		if g.stride.size() > 1 {
 			dataLines(p, &g, dy, w, dx, scratch)
 		} else {
-			directPhase(p, &g, &phases[0], dy, w, dx, scratch)
+			directDense(p, &g, dy, w, dx, scratch)
 		}
 		return
 	}

@@ -43,25 +43,28 @@ func newDirect[T Float](g *geometry, x []T, e Epilogue[T], y []T) *direct[T] {
 // fewTiles is up to how many tiles in a row weights that need not be turned are not worth packing.
 const fewTiles = 2
 
-// directPhase sets the points of one phase, the direct way.
-func directPhase[T Float](p *Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
-	d := newPhase(g, ph, dy, dx)
-	d.shift = packShift[T](g.groups, g.cg, nil, scratch)
-	d.pack = func(group, panel int, dst []T) { packData(g, ph.kernel, group, panel, w, dst) }
-	if g.ker.size() == 1 && g.cg%tileRows == 0 && d.n*ph.grid.size() <= fewTiles*3*tileLanes() {
-		d.a, d.lead = w, g.cg
-	}
+// directDense computes the gradient by data of a convolution without strides, the direct way.
+func directDense[T Float](p *Pool, g *geometry, dy, w, dx []T, scratch func(n int) []T) {
+	d := newDense(g, dy, dx)
+	d.setDense(g, w, scratch)
 	d.run(p, scratch)
 }
 
-// newPhase is a phase of the gradient by data that lacks its weights and shift yet.
-func newPhase[T Float](g *geometry, ph *phase, dy, dx []T) *direct[T] {
-	in := g.in.size()
+// newDense is that gradient, which lacks its weights and shift yet.
+func newDense[T Float](g *geometry, dy, dx []T) *direct[T] {
 	return &direct[T]{
 		n: g.n, groups: g.groups, inputs: g.og, outputs: g.cg,
-		in: g.out, grid: ph.grid, stride: triple{1, 1, 1}, taps: ph.taps,
-		x: dy, y: dx, planeY: in, imageY: g.c * in,
-		first: (ph.first[0]*g.in[1]+ph.first[1])*g.in[2] + ph.first[2],
-		step:  triple{g.stride[0] * g.in[1] * g.in[2], g.stride[1] * g.in[2], g.stride[2]},
+		in: g.out, grid: g.in, stride: g.stride, taps: g.phases()[0].taps,
+		x: dy, y: dx, planeY: g.in.size(), imageY: g.c * g.in.size(),
+		step: triple{g.in[1] * g.in[2], g.in[2], 1},
+	}
+}
+
+// setDense gives it weights, which it packs when it needs them, and no shift.
+func (d *direct[T]) setDense(g *geometry, w []T, scratch func(n int) []T) {
+	d.shift = packShift[T](g.groups, g.cg, nil, scratch)
+	d.pack = func(group, panel int, dst []T) { packData(g, g.phases()[0].kernel, group, panel, w, dst) }
+	if g.ker.size() == 1 && g.cg%tileRows == 0 && d.n*d.grid.size() <= fewTiles*3*tileLanes() {
+		d.a, d.lead = w, g.cg
 	}
 }

@@ -22,15 +22,51 @@ func (g *geometry) dense() geometry {
 	return d
 }
 
-// stretchData is ConvBackwardData where it stretches: the points that take part come to lie together first, so that dx is
-// written once and in the order of memory.
-func stretchData[T Float](p *Pool, g *geometry, dy, w, dx []T, scratch Scratch[T]) {
+// ConvDataAdds tells whether ConvBackwardDataAdd can compute the gradient by data of a convolution.
+func ConvDataAdds[T Float](s *ConvShape) bool {
+	g := s.geometry()
+	return stretches[T](&g)
+}
+
+// ConvBackwardDataAdd adds to dx what ConvBackwardData sets it to. Points that get nothing are left alone, so that it
+// takes less time, and no sum of both is needed.
+func ConvBackwardDataAdd[T Float](p *Pool, s *ConvShape, dy, w, dx []T, scratch Scratch[T]) {
+	g := s.geometry()
+	stretchData(p, &g, dy, w, dx, addStretch, scratch)
+}
+
+// stretchPoints is about how many points of an image are brought to their places at a time, from a cache.
+const stretchPoints = 512
+
+// stretchData computes the gradient by data where it stretches. The points that take part come to lie together first, so
+// that dx is gone through once and in the order of memory; put says what becomes of them.
+func stretchData[T Float](p *Pool, g *geometry, dy, w, dx []T, put func(planes, rows, n int, src, dst []T), scratch Scratch[T]) {
 	dense := g.dense()
-	planes, from, to := g.n*g.c, g.out[1]*g.out[2], g.in[1]*g.in[2]
-	points := take(scratch, planes*from)
-	directPhase(p, &dense, &dense.phases()[0], dy, w, points, scratch)
-	p.Range(planes, max(1, elementGrain/to), func(lo, hi int) {
-		stretch(hi-lo, g.out[1], g.out[2], points[lo*from:hi*from], dx[lo*to:hi*to])
+	out, from, to := g.oc*g.out.size(), g.c*g.out.size(), g.c*g.in.size()
+	blocks := cdiv(g.n, min(cdiv(stretchPoints, g.out.size()), cdiv(g.n, p.Threads())))
+	images := cdiv(g.n, blocks)
+	blocks = cdiv(g.n, images)
+	d := newDense(&dense, dy, nil)
+	d.setDense(&dense, w, scratch)
+	if d.a == nil && blocks > 1 {
+		d.packAll(p, scratch)
+	}
+	within := (*Pool)(nil)
+	if blocks < p.Threads() {
+		p, within = nil, p
+	}
+	points := take(scratch, min(blocks, p.Threads())*images*from)
+	p.Run(blocks, func(worker, i int) {
+		first := i * images
+		n := min(images, g.n-first)
+		b := *d
+		b.n, b.x, b.y = n, dy[first*out:][:n*out], points[worker*images*from:][:n*from]
+		part := dx[first*to:][:n*to]
+		b.after = part
+		b.run(within, scratch)
+		within.Range(n*g.c, max(1, elementGrain/(to/g.c)), func(lo, hi int) {
+			put(hi-lo, g.out[1], g.out[2], b.y[lo*from/g.c:hi*from/g.c], part[lo*to/g.c:hi*to/g.c])
+		})
 	})
 }
 
@@ -39,4 +75,10 @@ func stretchData[T Float](p *Pool, g *geometry, dy, w, dx []T, scratch Scratch[T
 func stretch[T Float](planes, rows, n int, src, dst []T) {
 	_, _ = src[planes*rows*n-1], dst[4*planes*rows*n-1]
 	stretchRows(planes*rows, n, &as32(src)[0], &as32(dst)[0])
+}
+
+// addStretch adds to dst what stretch sets it to.
+func addStretch[T Float](planes, rows, n int, src, dst []T) {
+	_, _ = src[planes*rows*n-1], dst[4*planes*rows*n-1]
+	addStretched(planes*rows, n, &as32(src)[0], &as32(dst)[0])
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -138,12 +139,17 @@ func TestPickAndStretch(t *testing.T) {
 			continue
 		}
 		src, got := unusual(random[float32](planes*rows*n, 3)), random[float32](4*planes*rows*n, 4)
-		want := make([]float32, len(got))
+		want, sum := make([]float32, len(got)), slices.Clone(got)
 		for i, v := range src {
-			want[i/n*4*n+i%n*2] = v
+			at := i/n*4*n + i%n*2
+			want[at] = v
+			sum[at] += v
 		}
 		stretch(planes, rows, n, src, got)
 		same(t, fmt.Sprint("stretch ", n), got, want, 0)
+		got = random[float32](4*planes*rows*n, 4)
+		addStretch(planes, rows, n, src, got)
+		same(t, fmt.Sprint("add stretched ", n), got, sum, 0)
 	}
 }
 

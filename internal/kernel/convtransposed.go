@@ -45,7 +45,7 @@ func ConvTransposedPacked[T Float](p *Pool, s *ConvShape, x []T, w *ConvWeights[
 	g := s.geometry()
 	d := newLines(&g, x, y)
 	if g.stride.size() == 1 { // then there is nothing to weave
-		d = newPhase(&g, &g.phases()[0], x, y)
+		d = newDense(&g, x, y)
 	}
 	d.a, d.shift = w.weights, w.shift
 	if e.Add == nil {

@@ -25,6 +25,7 @@ type direct[T Float] struct {
 	add             []T
 	clip            *[2]T
 	act             Activation // after everything else
+	after           []T        // what the caller goes through next
 	lines           *lines     // if set, it is a gradient of a convolution with strides: phases of the grid points make up the
 	rows            triple     // rows of a plane of this size
 }
@@ -92,13 +93,8 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 	d.flatten()
 	planDirect(d, s, p.Threads())
 	panels := d.panels()
-	if k := d.k() * tileRows; d.a == nil && s.pieces >= 2*p.Threads() {
-		d.a = take(scratch, d.groups*panels*k)
-		p.Range(d.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				d.pack(i/panels, i%panels, d.a[i*k:][:k])
-			}
-		})
+	if d.a == nil && s.pieces >= 2*p.Threads() {
+		d.packAll(p, scratch)
 	}
 	// Each thread takes as many pieces, and what is left over is shared panel by panel.
 	t := p.Threads()
@@ -113,6 +109,17 @@ func (d *direct[T]) run(p *Pool, scratch func(n int) []T) {
 		}
 		if p0 < p1 {
 			d.piece(s, w, task/s.pieces, task%s.pieces, p0, p1, j+1 < each)
+		}
+	})
+}
+
+// packAll packs all weights.
+func (d *direct[T]) packAll(p *Pool, scratch func(n int) []T) {
+	panels, k := d.panels(), d.k()*tileRows
+	d.a = take(scratch, d.groups*panels*k)
+	p.Range(d.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			d.pack(i/panels, i%panels, d.a[i*k:][:k])
 		}
 	})
 }
@@ -147,12 +154,14 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 		d.sweepLines(s, w, at, group, p0, p1, a, b, t)
 		return
 	}
-	var later ahead[T]
+	var input []T
 	if more && d.groups == 1 && s.cuts.size() == 1 { // the next piece has whole images, of all channels
 		image := d.inputs * space
 		first := at.image + at.images
-		later = newAhead(tileFetches((p1-p0)*(len(w.tiles)-1), len(s.off), tileRows, 3), d.x[first*image:min(first+at.images, d.n)*image])
+		input = d.x[first*image : min(first+at.images, d.n)*image]
 	}
+	after := d.after[len(d.after)*piece/s.pieces : len(d.after)*(piece+1)/s.pieces]
+	later := newAhead(tileFetches((p1-p0)*(len(w.tiles)-1), len(s.off), tileRows, 3), input, after)
 	d.sweep(s, w, at, group, p0, p1, 0, len(w.tiles)-1, a, b, t, &later)
 	d.activate(at, group, p0, p1)
 }

@@ -57,8 +57,9 @@ func BenchmarkResNet(b *testing.B) {
 				{"forward", func() { l.forward(p) }},
 				{"data", func() { l.data(p) }},
 				{"weight", func() { l.weight(p) }},
+				{"data+", func() { l.dataAdd(p) }}, // as it runs where it is added to another one
 			} {
-				if c.s.C < 16 && pass.name == "data" {
+				if c.s.C < 16 && pass.name == "data" || pass.name == "data+" && !ConvDataAdds[float32](c.s) {
 					continue // nobody asks for the gradient of images
 				}
 				b.Run(fmt.Sprintf("threads=%d/%s/%s", threads, c.name, pass.name), func(b *testing.B) {
@@ -112,6 +113,11 @@ func (l *layerRun) forward(p *Pool) {
 func (l *layerRun) data(p *Pool) {
 	t := &l.sets[l.turn()]
 	ConvBackwardData(p, l.s, t.dy, t.w, t.dx, l.scratch.take)
+}
+
+func (l *layerRun) dataAdd(p *Pool) {
+	t := &l.sets[l.turn()]
+	ConvBackwardDataAdd(p, l.s, t.dy, t.w, t.dx, l.scratch.take)
 }
 
 func (l *layerRun) weight(p *Pool) {

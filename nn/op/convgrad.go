@@ -3,6 +3,7 @@ package op
 import (
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
@@ -40,8 +41,10 @@ func convSteps() []*Op {
 			Cost: func(c *Call) (int64, int64) { return convMacs(c.Config.(convStep).Conv), c.moved() },
 		}
 	}
+	data := step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", convData[float32], convData[float64])
+	data.Absorb = convDataAbsorb
 	return []*Op{
-		step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", convData[float32], convData[float64]),
+		data,
 		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", convWeightGrad[float32], convWeightGrad[float64]),
 		step("ConvOf", "X T, W T", "Convolution of a given geometry.", convPlain[float32], convPlain[float64]),
 	}
@@ -58,6 +61,34 @@ func convMacs(s kernel.ConvShape) int64 {
 func convData[T kernel.Float](s kernel.ConvShape) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		kernel.ConvBackwardData(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), engine.Scratch[T](x))
+		return nil
+	}
+}
+
+// convDataAbsorb: where the kernel can, it adds to another gradient of the same data, that of the way around a shortcut
+// say, in place of setting most of its own to 0.
+func convDataAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+	s, t := c.Config.(convStep).Conv, c.In[0].DType
+	if t != dtype.Float32 || !kernel.ConvDataAdds[float32](&s) {
+		return nil
+	}
+	return func(self, next *engine.Core, slot int) *engine.Core {
+		e, ok := ending{}.absorbs(t, 0, self, next, slot)
+		if !ok || !e.adds() {
+			return nil
+		}
+		return &engine.Core{Kernel: convDataAdd(s, e), InPlace: []int{self.Inputs}}
+	}
+}
+
+// convDataAdd overwrites the other gradient if it may.
+func convDataAdd(s kernel.ConvShape, e ending) engine.Kernel {
+	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		dx, other := elems[float32](out[0]), finish[float32](e, in).Add
+		if &dx[0] != &other[0] {
+			x.Pool().Range(len(dx), 1<<14, func(lo, hi int) { copy(dx[lo:hi], other[lo:hi]) })
+		}
+		kernel.ConvBackwardDataAdd(x.Pool(), &s, elems[float32](in[0]), elems[float32](in[1]), dx, engine.Scratch[float32](x))
 		return nil
 	}
 }

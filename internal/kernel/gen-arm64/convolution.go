@@ -19,6 +19,7 @@ func convolution(p *program) {
 	p.kernel("movePlanes", movePlanes)
 	p.kernel("everyOther", everyOther)
 	p.kernel("stretchRows", stretchRows)
+	p.kernel("addStretched", addStretched)
 }
 
 // pairs loads or stores an even number of vectors that lie together.
@@ -317,5 +318,21 @@ func stretchRows(f *function) {
 		})
 		f.argTo("n", left)
 		f.countdown(left, func() { f.line("FMOVD.P F%d, 8(%s)", zero, dst) })
+	})
+}
+
+// addStretched goes float by float.
+func addStretched(f *function) {
+	rows, src, dst, n, left := f.arg("rows"), f.arg("src"), f.arg("dst"), f.arg("n"), f.reg()
+	x, y := f.vec(), f.vec()
+	f.countdown(rows, func() {
+		f.argTo("n", left)
+		f.countdown(left, func() {
+			f.line("FMOVS.P 4(%s), F%d", src, x)
+			f.line("FMOVS (%s), F%d", dst, y)
+			f.line("FADDS F%d, F%d, F%d", x, y, y)
+			f.line("FMOVS.P F%d, 8(%s)", y, dst)
+		})
+		f.line("ADD %s<<3, %s, %s", n, dst, dst)
 	})
 }

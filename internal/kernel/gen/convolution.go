@@ -18,4 +18,5 @@ func convolution() {
 	movePlanes()
 	everyOther()
 	stretchRows()
+	addStretched()
 }
