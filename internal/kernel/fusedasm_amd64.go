@@ -164,6 +164,16 @@ func lstmStepKept(n int, stride int, gates *float32, bias *float32, c *float32, 
 //go:noescape
 func lstmStepBack(n int, stride int, gates *float32, outputs *float32, before *float32, dh *float32, dc *float32, dgates *float32)
 
+// gruStep: h[i] = g + z*(h[i]-g) for n units with z = sigmoid(gates+sums), r = sigmoid(gates+sums) of the next n, and g = tanh(gates + r*(sums+bias)) of the last n.
+//
+//go:noescape
+func gruStep(n int, gates *float32, sums *float32, bias *float32, h *float32)
+
+// gruStepKept: h[i] = g + z*(h[i]-g) for n units with z = sigmoid(gates+sums), r = sigmoid(gates+sums) of the next n, and g = tanh(gates + r*(sums+bias)) of the last n; z, r and g replace gates, and linear and states receive sums+bias and h.
+//
+//go:noescape
+func gruStepKept(n int, gates *float32, sums *float32, bias *float32, h *float32, linear *float32, states *float32)
+
 // layerNormV: dst[i] = (a[i]-s[0])*s[1]*b[i] + c[i].
 //
 //go:noescape

@@ -8580,6 +8580,1098 @@ end:
 	VZEROUPPER
 	RET
 
+// func gruStep(n int, gates *float32, sums *float32, bias *float32, h *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·gruStep(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), AX
+	MOVQ gates+8(FP), CX
+	MOVQ sums+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ h+32(FP), SI
+	MOVQ AX, DI
+	SHLQ $0x02, DI
+	LEAQ (DI)(DI*2), R8
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ              AX, $0x00000010
+	JLT               narrowWide
+	VMOVUPS           (DX)(DI*2), Z0
+	VMOVUPS           (BX), Z1
+	VADDPS            Z1, Z0, Z0
+	VMOVUPS           (CX)(DI*1), Z1
+	VMOVUPS           (DX)(DI*1), Z2
+	VADDPS            Z2, Z1, Z1
+	VPXORD.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z5
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z6
+	VFMADD213PS       Z5, Z3, Z4
+	VFMADD213PS       Z6, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VADDPS            Z1, Z4, Z4
+	VDIVPS            Z4, Z1, Z4
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           (CX)(DI*2), Z1
+	VADDPS            Z1, Z0, Z0
+	VPANDD.BCST       c7fffffff<>+0(SB), Z0, Z2
+	VPANDD.BCST       c80000000<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z3
+	VBROADCASTSS      cbbbaf0ea<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ca9134e<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbd5c1e2d<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3e088393<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbeaaaa99<>+0(SB), Z3, Z4
+	VMULPS            Z3, Z4, Z4
+	VFMADD213PS       Z0, Z0, Z4
+	VBROADCASTSS      c3f200000<>+0(SB), Z0
+	VCMPPS            $0x11, Z0, Z2, K1
+	VADDPS            Z2, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z0
+	VMINPS            Z2, Z0, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VMAXPS            Z2, Z0, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z0
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z0
+	VSUBPS.BCST       c4b400000<>+0(SB), Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z0, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z0, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z3, Z5
+	VFMADD213PS       Z7, Z3, Z5
+	VFMADD213PS       Z2, Z3, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z0, Z5, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VBROADCASTSS      c40000000<>+0(SB), Z0
+	VDIVPS            Z5, Z0, Z5
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VSUBPS            Z5, Z0, Z5
+	VPORD             Z1, Z5, Z5
+	VMOVAPS           Z4, K1, Z5
+	VMOVUPS           (CX), Z0
+	VMOVUPS           (DX), Z1
+	VADDPS            Z1, Z0, Z0
+	VPXORD.BCST       c80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z3
+	VBROADCASTSS      c3c088908<>+0(SB), Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z4
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS       Z4, Z2, Z3
+	VFMADD213PS       Z6, Z2, Z3
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z1, Z3, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS           (SI), Z0
+	VSUBPS            Z5, Z0, Z0
+	VFMADD213PS       Z5, Z3, Z0
+	VMOVUPS           Z0, (SI)
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, SI
+	SUBQ              $0x00000010, AX
+	JMP               wideWide
+
+narrowWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, R8
+	BZHIL             AX, R8, R8
+	KMOVW             R8, K1
+	VMOVUPS.Z         (DX)(DI*2), K1, Z0
+	VMOVUPS.Z         (BX), K1, Z1
+	VADDPS            Z1, Z0, Z0
+	VMOVUPS.Z         (CX)(DI*1), K1, Z1
+	VMOVUPS.Z         (DX)(DI*1), K1, Z2
+	VADDPS            Z2, Z1, Z1
+	VPXORD.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z5
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z6
+	VFMADD213PS       Z5, Z3, Z4
+	VFMADD213PS       Z6, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VADDPS            Z1, Z4, Z4
+	VDIVPS            Z4, Z1, Z4
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS.Z         (CX)(DI*2), K1, Z1
+	VADDPS            Z1, Z0, Z0
+	VPANDD.BCST       c7fffffff<>+0(SB), Z0, Z2
+	VPANDD.BCST       c80000000<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z3
+	VBROADCASTSS      cbbbaf0ea<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ca9134e<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbd5c1e2d<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3e088393<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbeaaaa99<>+0(SB), Z3, Z4
+	VMULPS            Z3, Z4, Z4
+	VFMADD213PS       Z0, Z0, Z4
+	VBROADCASTSS      c3f200000<>+0(SB), Z0
+	VCMPPS            $0x11, Z0, Z2, K2
+	VADDPS            Z2, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z0
+	VMINPS            Z2, Z0, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VMAXPS            Z2, Z0, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z0
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z0
+	VSUBPS.BCST       c4b400000<>+0(SB), Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z0, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z0, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z3, Z5
+	VFMADD213PS       Z7, Z3, Z5
+	VFMADD213PS       Z2, Z3, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z0, Z5, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VBROADCASTSS      c40000000<>+0(SB), Z0
+	VDIVPS            Z5, Z0, Z5
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VSUBPS            Z5, Z0, Z5
+	VPORD             Z1, Z5, Z5
+	VMOVAPS           Z4, K2, Z5
+	VMOVUPS.Z         (CX), K1, Z0
+	VMOVUPS.Z         (DX), K1, Z1
+	VADDPS            Z1, Z0, Z0
+	VPXORD.BCST       c80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z3
+	VBROADCASTSS      c3c088908<>+0(SB), Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z4
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS       Z4, Z2, Z3
+	VFMADD213PS       Z6, Z2, Z3
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z1, Z3, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS.Z         (SI), K1, Z0
+	VSUBPS            Z5, Z0, Z0
+	VFMADD213PS       Z5, Z3, Z0
+	VMOVUPS           Z0, K1, (SI)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ         AX, $0x00000008
+	JLT          narrow
+	VMOVUPS      (DX)(DI*2), Y0
+	VMOVUPS      (BX), Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (CX)(DI*1), Y1
+	VMOVUPS      (DX)(DI*1), Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y4
+	VMOVUPS      c3c088908<>+0(SB), Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y5
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y6
+	VFMADD213PS  Y5, Y3, Y4
+	VFMADD213PS  Y6, Y3, Y4
+	VFMADD213PS  Y1, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y1
+	VPSUBD       Y1, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       Y1, Y4, Y4
+	VDIVPS       Y4, Y1, Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      (CX)(DI*2), Y1
+	VADDPS       Y1, Y0, Y0
+	VANDPS       c7fffffff<>+0(SB), Y0, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y1
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      cbbbaf0ea<>+0(SB), Y4
+	VFMADD213PS  c3ca9134e<>+0(SB), Y3, Y4
+	VFMADD213PS  cbd5c1e2d<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e088393<>+0(SB), Y3, Y4
+	VFMADD213PS  cbeaaaa99<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      c3f200000<>+0(SB), Y0
+	VCMPPS       $0x11, Y0, Y2, Y0
+	VADDPS       Y2, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y2, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VMOVUPS      c40000000<>+0(SB), Y2
+	VDIVPS       Y6, Y2, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y6, Y2, Y6
+	VORPS        Y1, Y6, Y6
+	VBLENDVPS    Y0, Y4, Y6, Y6
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (DX), Y1
+	VADDPS       Y1, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y3
+	VMOVUPS      c3c088908<>+0(SB), Y4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y4
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  Y4, Y2, Y3
+	VFMADD213PS  Y5, Y2, Y3
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y0
+	VPSUBD       Y0, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y0
+	VADDPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y0, Y3
+	VMOVUPS      (SI), Y0
+	VSUBPS       Y6, Y0, Y0
+	VFMADD213PS  Y6, Y3, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, AX
+	JMP          wide
+
+narrow:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), R8
+	NEGQ         AX
+	VMOVDQU      32(R8)(AX*4), Y0
+	VMASKMOVPS   (DX)(DI*2), Y0, Y1
+	VMASKMOVPS   (BX), Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VMASKMOVPS   (CX)(DI*1), Y0, Y2
+	VMASKMOVPS   (DX)(DI*1), Y0, Y3
+	VADDPS       Y3, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y5
+	VMOVUPS      c3c088908<>+0(SB), Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y6
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y7
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  Y7, Y4, Y5
+	VFMADD213PS  Y2, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       Y2, Y5, Y5
+	VDIVPS       Y5, Y2, Y5
+	VMULPS       Y5, Y1, Y1
+	VMASKMOVPS   (CX)(DI*2), Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y3
+	VANDPS       c80000000<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      cbbbaf0ea<>+0(SB), Y5
+	VFMADD213PS  c3ca9134e<>+0(SB), Y4, Y5
+	VFMADD213PS  cbd5c1e2d<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e088393<>+0(SB), Y4, Y5
+	VFMADD213PS  cbeaaaa99<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD213PS  Y1, Y1, Y5
+	VMOVUPS      c3f200000<>+0(SB), Y1
+	VCMPPS       $0x11, Y1, Y3, Y1
+	VADDPS       Y3, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y3, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y7, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VMOVUPS      c40000000<>+0(SB), Y3
+	VDIVPS       Y7, Y3, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y7, Y3, Y7
+	VORPS        Y2, Y7, Y7
+	VBLENDVPS    Y1, Y5, Y7, Y7
+	VMASKMOVPS   (CX), Y0, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y4
+	VMOVUPS      c3c088908<>+0(SB), Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y5
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y6
+	VFMADD213PS  Y5, Y3, Y4
+	VFMADD213PS  Y6, Y3, Y4
+	VFMADD213PS  Y1, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y1
+	VPSUBD       Y1, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       Y1, Y4, Y4
+	VDIVPS       Y4, Y1, Y4
+	VMASKMOVPS   (SI), Y0, Y1
+	VSUBPS       Y7, Y1, Y1
+	VFMADD213PS  Y7, Y4, Y1
+	VMASKMOVPS   Y1, Y0, (SI)
+
+end:
+	VZEROUPPER
+	RET
+
+// func gruStepKept(n int, gates *float32, sums *float32, bias *float32, h *float32, linear *float32, states *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·gruStepKept(SB), NOSPLIT, $0-56
+	MOVQ n+0(FP), AX
+	MOVQ gates+8(FP), CX
+	MOVQ sums+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ h+32(FP), SI
+	MOVQ linear+40(FP), DI
+	MOVQ states+48(FP), R8
+	MOVQ AX, R9
+	SHLQ $0x02, R9
+	LEAQ (R9)(R9*2), R10
+	CMPB ·avx512+0(SB), $0x00
+	JEQ  avx2
+
+wideWide:
+	CMPQ              AX, $0x00000010
+	JLT               narrowWide
+	VMOVUPS           (DX)(R9*2), Z0
+	VMOVUPS           (BX), Z1
+	VADDPS            Z1, Z0, Z0
+	VMOVUPS           Z0, (DI)
+	VMOVUPS           (CX)(R9*1), Z1
+	VMOVUPS           (DX)(R9*1), Z2
+	VADDPS            Z2, Z1, Z1
+	VPXORD.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z5
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z6
+	VFMADD213PS       Z5, Z3, Z4
+	VFMADD213PS       Z6, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VADDPS            Z1, Z4, Z4
+	VDIVPS            Z4, Z1, Z4
+	VMOVUPS           Z4, (CX)(R9*1)
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           (CX)(R9*2), Z1
+	VADDPS            Z1, Z0, Z0
+	VPANDD.BCST       c7fffffff<>+0(SB), Z0, Z2
+	VPANDD.BCST       c80000000<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z3
+	VBROADCASTSS      cbbbaf0ea<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ca9134e<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbd5c1e2d<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3e088393<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbeaaaa99<>+0(SB), Z3, Z4
+	VMULPS            Z3, Z4, Z4
+	VFMADD213PS       Z0, Z0, Z4
+	VBROADCASTSS      c3f200000<>+0(SB), Z0
+	VCMPPS            $0x11, Z0, Z2, K1
+	VADDPS            Z2, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z0
+	VMINPS            Z2, Z0, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VMAXPS            Z2, Z0, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z0
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z0
+	VSUBPS.BCST       c4b400000<>+0(SB), Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z0, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z0, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z3, Z5
+	VFMADD213PS       Z7, Z3, Z5
+	VFMADD213PS       Z2, Z3, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z0, Z5, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VBROADCASTSS      c40000000<>+0(SB), Z0
+	VDIVPS            Z5, Z0, Z5
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VSUBPS            Z5, Z0, Z5
+	VPORD             Z1, Z5, Z5
+	VMOVAPS           Z4, K1, Z5
+	VMOVUPS           Z5, (CX)(R9*2)
+	VMOVUPS           (CX), Z0
+	VMOVUPS           (DX), Z1
+	VADDPS            Z1, Z0, Z0
+	VPXORD.BCST       c80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z3
+	VBROADCASTSS      c3c088908<>+0(SB), Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z4
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS       Z4, Z2, Z3
+	VFMADD213PS       Z6, Z2, Z3
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z1, Z3, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS           Z3, (CX)
+	VMOVUPS           (SI), Z0
+	VSUBPS            Z5, Z0, Z0
+	VFMADD213PS       Z5, Z3, Z0
+	VMOVUPS           Z0, (SI)
+	VMOVUPS           Z0, (R8)
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, DX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, SI
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000040, R8
+	SUBQ              $0x00000010, AX
+	JMP               wideWide
+
+narrowWide:
+	TESTQ             AX, AX
+	JZ                endWide
+	MOVL              $0x0000ffff, R10
+	BZHIL             AX, R10, R10
+	KMOVW             R10, K1
+	VMOVUPS.Z         (DX)(R9*2), K1, Z0
+	VMOVUPS.Z         (BX), K1, Z1
+	VADDPS            Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (DI)
+	VMOVUPS.Z         (CX)(R9*1), K1, Z1
+	VMOVUPS.Z         (DX)(R9*1), K1, Z2
+	VADDPS            Z2, Z1, Z1
+	VPXORD.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VBROADCASTSS      c3c088908<>+0(SB), Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z5
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z6
+	VFMADD213PS       Z5, Z3, Z4
+	VFMADD213PS       Z6, Z3, Z4
+	VFMADD213PS       Z1, Z3, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VADDPS            Z1, Z4, Z4
+	VDIVPS            Z4, Z1, Z4
+	VMOVUPS           Z4, K1, (CX)(R9*1)
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS.Z         (CX)(R9*2), K1, Z1
+	VADDPS            Z1, Z0, Z0
+	VPANDD.BCST       c7fffffff<>+0(SB), Z0, Z2
+	VPANDD.BCST       c80000000<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z3
+	VBROADCASTSS      cbbbaf0ea<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ca9134e<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbd5c1e2d<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3e088393<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  cbeaaaa99<>+0(SB), Z3, Z4
+	VMULPS            Z3, Z4, Z4
+	VFMADD213PS       Z0, Z0, Z4
+	VBROADCASTSS      c3f200000<>+0(SB), Z0
+	VCMPPS            $0x11, Z0, Z2, K2
+	VADDPS            Z2, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z0
+	VMINPS            Z2, Z0, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VMAXPS            Z2, Z0, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z0
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z0
+	VSUBPS.BCST       c4b400000<>+0(SB), Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z0, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z0, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z3, Z5
+	VFMADD213PS       Z7, Z3, Z5
+	VFMADD213PS       Z2, Z3, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z0, Z5, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VBROADCASTSS      c40000000<>+0(SB), Z0
+	VDIVPS            Z5, Z0, Z5
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VSUBPS            Z5, Z0, Z5
+	VPORD             Z1, Z5, Z5
+	VMOVAPS           Z4, K2, Z5
+	VMOVUPS           Z5, K1, (CX)(R9*2)
+	VMOVUPS.Z         (CX), K1, Z0
+	VMOVUPS.Z         (DX), K1, Z1
+	VADDPS            Z1, Z0, Z0
+	VPXORD.BCST       c80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      c4b400000<>+0(SB), Z1
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z3
+	VBROADCASTSS      c3c088908<>+0(SB), Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z4
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS       Z4, Z2, Z3
+	VFMADD213PS       Z6, Z2, Z3
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z1, Z3, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS           Z3, K1, (CX)
+	VMOVUPS.Z         (SI), K1, Z0
+	VSUBPS            Z5, Z0, Z0
+	VFMADD213PS       Z5, Z3, Z0
+	VMOVUPS           Z0, K1, (SI)
+	VMOVUPS           Z0, K1, (R8)
+
+endWide:
+	VZEROUPPER
+	RET
+
+avx2:
+wide:
+	CMPQ         AX, $0x00000008
+	JLT          narrow
+	VMOVUPS      (DX)(R9*2), Y0
+	VMOVUPS      (BX), Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      (CX)(R9*1), Y1
+	VMOVUPS      (DX)(R9*1), Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y4
+	VMOVUPS      c3c088908<>+0(SB), Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y5
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y6
+	VFMADD213PS  Y5, Y3, Y4
+	VFMADD213PS  Y6, Y3, Y4
+	VFMADD213PS  Y1, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y1
+	VPSUBD       Y1, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       Y1, Y4, Y4
+	VDIVPS       Y4, Y1, Y4
+	VMOVUPS      Y4, (CX)(R9*1)
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      (CX)(R9*2), Y1
+	VADDPS       Y1, Y0, Y0
+	VANDPS       c7fffffff<>+0(SB), Y0, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y1
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      cbbbaf0ea<>+0(SB), Y4
+	VFMADD213PS  c3ca9134e<>+0(SB), Y3, Y4
+	VFMADD213PS  cbd5c1e2d<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e088393<>+0(SB), Y3, Y4
+	VFMADD213PS  cbeaaaa99<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      c3f200000<>+0(SB), Y0
+	VCMPPS       $0x11, Y0, Y2, Y0
+	VADDPS       Y2, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y2, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VMOVUPS      c40000000<>+0(SB), Y2
+	VDIVPS       Y6, Y2, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y6, Y2, Y6
+	VORPS        Y1, Y6, Y6
+	VBLENDVPS    Y0, Y4, Y6, Y6
+	VMOVUPS      Y6, (CX)(R9*2)
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (DX), Y1
+	VADDPS       Y1, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y3
+	VMOVUPS      c3c088908<>+0(SB), Y4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y4
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  Y4, Y2, Y3
+	VFMADD213PS  Y5, Y2, Y3
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y0
+	VPSUBD       Y0, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y0
+	VADDPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y0, Y3
+	VMOVUPS      Y3, (CX)
+	VMOVUPS      (SI), Y0
+	VSUBPS       Y6, Y0, Y0
+	VFMADD213PS  Y6, Y3, Y0
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y0, (R8)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, AX
+	JMP          wide
+
+narrow:
+	TESTQ        AX, AX
+	JZ           end
+	LEAQ         tailmask<>+0(SB), R10
+	NEGQ         AX
+	VMOVDQU      32(R10)(AX*4), Y0
+	VMASKMOVPS   (DX)(R9*2), Y0, Y1
+	VMASKMOVPS   (BX), Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)
+	VMASKMOVPS   (CX)(R9*1), Y0, Y2
+	VMASKMOVPS   (DX)(R9*1), Y0, Y3
+	VADDPS       Y3, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y5
+	VMOVUPS      c3c088908<>+0(SB), Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y6
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y7
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  Y7, Y4, Y5
+	VFMADD213PS  Y2, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       Y2, Y5, Y5
+	VDIVPS       Y5, Y2, Y5
+	VMASKMOVPS   Y5, Y0, (CX)(R9*1)
+	VMULPS       Y5, Y1, Y1
+	VMASKMOVPS   (CX)(R9*2), Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y3
+	VANDPS       c80000000<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      cbbbaf0ea<>+0(SB), Y5
+	VFMADD213PS  c3ca9134e<>+0(SB), Y4, Y5
+	VFMADD213PS  cbd5c1e2d<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e088393<>+0(SB), Y4, Y5
+	VFMADD213PS  cbeaaaa99<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD213PS  Y1, Y1, Y5
+	VMOVUPS      c3f200000<>+0(SB), Y1
+	VCMPPS       $0x11, Y1, Y3, Y1
+	VADDPS       Y3, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y3, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y7, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VMOVUPS      c40000000<>+0(SB), Y3
+	VDIVPS       Y7, Y3, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y7, Y3, Y7
+	VORPS        Y2, Y7, Y7
+	VBLENDVPS    Y1, Y5, Y7, Y7
+	VMASKMOVPS   Y7, Y0, (CX)(R9*2)
+	VMASKMOVPS   (CX), Y0, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y4
+	VMOVUPS      c3c088908<>+0(SB), Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y5
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y6
+	VFMADD213PS  Y5, Y3, Y4
+	VFMADD213PS  Y6, Y3, Y4
+	VFMADD213PS  Y1, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y1
+	VPSUBD       Y1, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       Y1, Y4, Y4
+	VDIVPS       Y4, Y1, Y4
+	VMASKMOVPS   Y4, Y0, (CX)
+	VMASKMOVPS   (SI), Y0, Y1
+	VSUBPS       Y7, Y1, Y1
+	VFMADD213PS  Y7, Y4, Y1
+	VMASKMOVPS   Y1, Y0, (SI)
+	VMASKMOVPS   Y1, Y0, (R8)
+
+end:
+	VZEROUPPER
+	RET
+
 // func layerNormV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32)
 // Requires: AVX, AVX512F, BMI2, FMA3
 TEXT ·layerNormV(SB), NOSPLIT, $0-48

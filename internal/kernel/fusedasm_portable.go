@@ -74,6 +74,12 @@ func lstmStepBack(n int, stride int, gates *float32, outputs *float32, before *f
 	panic(noAssembly)
 }
 
+func gruStep(n int, gates *float32, sums *float32, bias *float32, h *float32) { panic(noAssembly) }
+
+func gruStepKept(n int, gates *float32, sums *float32, bias *float32, h *float32, linear *float32, states *float32) {
+	panic(noAssembly)
+}
+
 func layerNormV(n int, dst *float32, a *float32, b *float32, c *float32, s *float32) {
 	panic(noAssembly)
 }

@@ -10,6 +10,7 @@ type gru[T Float] struct {
 	*RNNShape
 	d              *RNNData[T]
 	f, g           Activation
+	inner          []T // where a step is one kernel, the bias of the hidden gate's product [Hidden], else nil
 	gates          []T // [Seq, Batch, 3*Hidden]
 	states, linear []T // [Seq, Batch, Hidden]
 }
@@ -45,15 +46,24 @@ func GRU[T Float](p *Pool, s *RNNShape, d *RNNData[T], scratch func(n int) []T) 
 	}
 	h := initial(d.H0, take(scratch, s.Batch*hid))
 	sums := take(scratch, s.Batch*3*hid)
+	if usualGRU(s, d) {
+		x.inner = initial(d.innerBias(hid), take(scratch, hid))
+	}
 	eachStream(p, s, func(b stream) {
 		resetGate := b.rows(4*hid, func(_, n, t int) { x.resetStep(t*s.Batch+n, n, h, sums, reset) })
 		advance := b.rows(4*hid, func(_, n, t int) {
-			x.step(t*s.Batch+n, h[n*hid:][:hid], sums[(3*n+2)*hid:][:hid])
+			if x.inner != nil {
+				x.wholeStep(t*s.Batch+n, h[n*hid:][:hid], sums[3*n*hid:][:3*hid])
+			} else {
+				x.step(t*s.Batch+n, h[n*hid:][:hid], sums[(3*n+2)*hid:][:hid])
+			}
 			d.storeY(s, t, n, h[n*hid:][:hid])
 		})
 		for step := range s.Seq {
 			streamProduct(&b, h, hid, r, 0, sums, 3*hid)
-			resetGate(step)
+			if x.inner == nil {
+				resetGate(step)
+			}
 			if first == 2 {
 				streamProduct(&b, reset, hid, rh, 0, sums[2*hid:], 3*hid)
 			}
@@ -109,4 +119,31 @@ func (x *gru[T]) step(row int, h, u []T) {
 	binaryVV(OpMul, h, h, z)
 	binaryVV(OpAdd, h, h, g)
 	copy(x.states[row*hid:], h)
+}
+
+// usualGRU tells whether the assembly of a time step applies: the activations are the usual ones, the reset gate
+// multiplies the product, and nothing is clipped.
+func usualGRU[T Float](s *RNNShape, d *RNNData[T]) bool {
+	return simd && single[T]() && s.Hidden > 0 && s.LinearBeforeReset && s.Clip <= 0 &&
+		s.Act[0].or(ActSigmoid).Kind == ActSigmoid && s.Act[1].or(ActTanh).Kind == ActTanh
+}
+
+// innerBias is what a GRU with LinearBeforeReset adds to the product of the hidden gate; nil: nothing.
+func (d *RNNData[T]) innerBias(hid int) []T {
+	if d.B == nil {
+		return nil
+	}
+	return d.B[5*hid : 6*hid]
+}
+
+// wholeStep is resetStep and step in one.
+func (x *gru[T]) wholeStep(row int, h, sums []T) {
+	hid := x.Hidden
+	gates := x.gates[row*3*hid:][:3*hid]
+	if x.d.Reserve == nil {
+		gruStep(hid, &as32(gates)[0], &as32(sums)[0], &as32(x.inner)[0], &as32(h)[0])
+		return
+	}
+	linear, states := x.linear[row*hid:][:hid], x.states[row*hid:][:hid]
+	gruStepKept(hid, &as32(gates)[0], &as32(sums)[0], &as32(x.inner)[0], &as32(h)[0], &as32(linear)[0], &as32(states)[0])
 }

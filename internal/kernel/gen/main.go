@@ -30,6 +30,7 @@ func main() {
 		waves()
 		powers()
 		lstm()
+		gru()
 		layerRows()
 		softmaxes()
 		Generate()
