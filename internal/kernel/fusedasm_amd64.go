@@ -199,6 +199,16 @@ func softmaxRowV(n int, dst *float32, a *float32, mask *float32, scale *float32)
 //go:noescape
 func softmaxRowGradV(n int, dst *float32, dy *float32, y *float32, scale *float32)
 
+// logSoftmaxRowV sets dst[i] to a[i] - max a - log Σ exp(a - max a).
+//
+//go:noescape
+func logSoftmaxRowV(n int, dst *float32, a *float32)
+
+// logSoftmaxRowGradV sets dst[i] = dy[i] - exp(y[i]) * Σ dy.
+//
+//go:noescape
+func logSoftmaxRowGradV(n int, dst *float32, dy *float32, y *float32)
+
 // expSubSum sets dst[i] = exp(a[i] - *s) and returns the sum of dst.
 //
 //go:noescape

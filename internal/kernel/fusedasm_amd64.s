@@ -11154,6 +11154,1131 @@ endMix:
 	VZEROUPPER
 	RET
 
+// func logSoftmaxRowV(n int, dst *float32, a *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·logSoftmaxRowV(SB), NOSPLIT, $0-24
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         a+16(FP), DX
+	CMPB         ·avx512+0(SB), $0x00
+	JEQ          avx2
+	VBROADCASTSS cff800000<>+0(SB), Z0
+	VBROADCASTSS cff800000<>+0(SB), Z1
+	MOVQ         AX, BX
+	XORQ         SI, SI
+
+wideWideMax:
+	CMPQ    BX, $0x00000020
+	JLT     narrowWideMax
+	VMOVUPS (DX)(SI*1), Z2
+	VMAXPS  Z2, Z0, Z0
+	VMOVUPS 64(DX)(SI*1), Z2
+	VMAXPS  Z2, Z1, Z1
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, BX
+	JMP     wideWideMax
+
+narrowWideMax:
+	CMPQ    BX, $0x10
+	JLT     restWideMax
+	VMOVUPS (DX)(SI*1), Z2
+	VMAXPS  Z2, Z0, Z0
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x10, BX
+	JMP     narrowWideMax
+
+restWideMax:
+	TESTQ        BX, BX
+	JZ           endWideMax
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (DX)(SI*1), K1, Z2
+	VBROADCASTSS cff800000<>+0(SB), Z6
+	VMOVAPS      Z2, K1, Z6
+	VMAXPS       Z6, Z0, Z0
+
+endWideMax:
+	VMAXPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VMAXPS        X0, X1, X1
+	VBROADCASTSS  X1, Z0
+	VPXORQ        Z3, Z3, Z3
+	VPXORQ        Z4, Z4, Z4
+	MOVQ          AX, BX
+	XORQ          SI, SI
+
+wideWideSum:
+	CMPQ              BX, $0x00000020
+	JLT               narrowWideSum
+	VMOVUPS           (DX)(SI*1), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      c39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z7
+	VBROADCASTSS      c3c088908<>+0(SB), Z8
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z8
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS       Z8, Z6, Z7
+	VFMADD213PS       Z9, Z6, Z7
+	VFMADD213PS       Z1, Z6, Z7
+	VADDPS.BCST       c3f800000<>+0(SB), Z7, Z7
+	VSCALEFPS         Z2, Z7, Z7
+	VADDPS            Z7, Z3, Z3
+	VMOVUPS           64(DX)(SI*1), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      c39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z7
+	VBROADCASTSS      c3c088908<>+0(SB), Z8
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z8
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS       Z8, Z6, Z7
+	VFMADD213PS       Z9, Z6, Z7
+	VFMADD213PS       Z1, Z6, Z7
+	VADDPS.BCST       c3f800000<>+0(SB), Z7, Z7
+	VSCALEFPS         Z2, Z7, Z7
+	VADDPS            Z7, Z4, Z4
+	ADDQ              $0x00000080, SI
+	SUBQ              $0x00000020, BX
+	JMP               wideWideSum
+
+narrowWideSum:
+	CMPQ              BX, $0x10
+	JLT               restWideSum
+	VMOVUPS           (DX)(SI*1), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      c39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z7
+	VBROADCASTSS      c3c088908<>+0(SB), Z8
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z8
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS       Z8, Z6, Z7
+	VFMADD213PS       Z9, Z6, Z7
+	VFMADD213PS       Z1, Z6, Z7
+	VADDPS.BCST       c3f800000<>+0(SB), Z7, Z7
+	VSCALEFPS         Z2, Z7, Z7
+	VADDPS            Z7, Z3, Z3
+	ADDQ              $0x00000040, SI
+	SUBQ              $0x10, BX
+	JMP               narrowWideSum
+
+restWideSum:
+	TESTQ             BX, BX
+	JZ                endWideSum
+	MOVL              $0x0000ffff, DI
+	BZHIL             BX, DI, DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (DX)(SI*1), K1, Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      c4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       c4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      c39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z7
+	VBROADCASTSS      c3c088908<>+0(SB), Z8
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z8
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS       Z8, Z6, Z7
+	VFMADD213PS       Z9, Z6, Z7
+	VFMADD213PS       Z1, Z6, Z7
+	VADDPS.BCST       c3f800000<>+0(SB), Z7, Z7
+	VSCALEFPS         Z2, Z7, Z7
+	VMOVAPS.Z         Z7, K1, Z7
+	VADDPS            Z7, Z3, Z3
+
+endWideSum:
+	VADDPS            Z4, Z3, Z3
+	VEXTRACTF64X4     $0x01, Z3, Y1
+	VADDPS            Y1, Y3, Y3
+	VEXTRACTF128      $0x01, Y3, X1
+	VADDPS            X3, X1, X1
+	VPERMILPS         $0x4e, X1, X2
+	VADDPS            X2, X1, X1
+	VPERMILPS         $0xb1, X1, X2
+	VADDPS            X2, X1, X1
+	VBROADCASTSS      X1, Z1
+	VMOVAPS           Z1, Z2
+	VBROADCASTSS      c00800000<>+0(SB), Z3
+	VCMPPS            $0x11, Z3, Z1, K1
+	VMULPS.BCST       c4b000000<>+0(SB), Z1, Z3
+	VMOVAPS           Z3, K1, Z1
+	VBROADCASTSS      c41b80000<>+0(SB), Z4
+	VMOVAPS.Z         Z4, K1, Z4
+	VPSRLD            $0x17, Z1, Z3
+	VPSUBD.BCST       c0000007e<>+0(SB), Z3, Z3
+	VCVTDQ2PS         Z3, Z3
+	VSUBPS            Z4, Z3, Z3
+	VPANDD.BCST       c007fffff<>+0(SB), Z1, Z1
+	VPORD.BCST        c3f000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c3f3504f3<>+0(SB), Z4
+	VCMPPS            $0x11, Z4, Z1, K1
+	VMOVAPS           Z1, Z4
+	VMOVAPS.Z         Z4, K1, Z4
+	VADDPS            Z4, Z1, Z1
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VMOVAPS.Z         Z4, K1, Z4
+	VSUBPS            Z4, Z3, Z3
+	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c3d9021bb<>+0(SB), Z4
+	VFMADD213PS.BCST  cbdebd1b8<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3def251a<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  cbdfe5d4f<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3e11e9bf<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  cbe2aae50<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3e4cceac<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  cbe7ffffc<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3eaaaaaa<>+0(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z6
+	VMULPS            Z1, Z4, Z4
+	VMULPS            Z6, Z4, Z4
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z3, Z4
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z6, Z4
+	VADDPS            Z4, Z1, Z1
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z3, Z1
+	VPXORQ            Z5, Z5, Z5
+	VCMPPS            $0x00, Z5, Z2, K1
+	VBROADCASTSS      cff800000<>+0(SB), Z3
+	VMOVAPS           Z3, K1, Z1
+	VCMPPS            $0x11, Z5, Z2, K1
+	VBROADCASTSS      c7fc00000<>+0(SB), Z3
+	VMOVAPS           Z3, K1, Z1
+	VBROADCASTSS      c7f7fffff<>+0(SB), Z3
+	VCMPPS            $0x16, Z3, Z2, K1
+	VMOVAPS           Z2, K1, Z1
+	XORQ              BX, BX
+
+wideWideLog:
+	CMPQ    AX, $0x00000020
+	JLT     narrowWideLog
+	VMOVUPS (DX)(BX*1), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, (CX)(BX*1)
+	VMOVUPS 64(DX)(BX*1), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, 64(CX)(BX*1)
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, AX
+	JMP     wideWideLog
+
+narrowWideLog:
+	CMPQ    AX, $0x10
+	JLT     restWideLog
+	VMOVUPS (DX)(BX*1), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, (CX)(BX*1)
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x10, AX
+	JMP     narrowWideLog
+
+restWideLog:
+	TESTQ     AX, AX
+	JZ        endWideLog
+	MOVL      $0x0000ffff, SI
+	BZHIL     AX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z2
+	VSUBPS    Z0, Z2, Z2
+	VSUBPS    Z1, Z2, Z2
+	VMOVUPS   Z2, K1, (CX)(BX*1)
+
+endWideLog:
+	VZEROUPPER
+	RET
+
+avx2:
+	VMOVUPS cff800000<>+0(SB), Y0
+	VMOVUPS cff800000<>+0(SB), Y1
+	MOVQ    AX, BX
+	XORQ    SI, SI
+
+wideMax:
+	CMPQ    BX, $0x00000010
+	JLT     narrowMax
+	VMOVUPS (DX)(SI*1), Y2
+	VMAXPS  Y2, Y0, Y0
+	VMOVUPS 32(DX)(SI*1), Y2
+	VMAXPS  Y2, Y1, Y1
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000010, BX
+	JMP     wideMax
+
+narrowMax:
+	CMPQ    BX, $0x08
+	JLT     restMax
+	VMOVUPS (DX)(SI*1), Y2
+	VMAXPS  Y2, Y0, Y0
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x08, BX
+	JMP     narrowMax
+
+restMax:
+	TESTQ      BX, BX
+	JZ         endMax
+	LEAQ       tailmask<>+0(SB), DI
+	NEGQ       BX
+	VMOVDQU    32(DI)(BX*4), Y2
+	VMASKMOVPS (DX)(SI*1), Y2, Y3
+	VMOVUPS    cff800000<>+0(SB), Y4
+	VBLENDVPS  Y2, Y3, Y4, Y4
+	VMAXPS     Y4, Y0, Y0
+
+endMax:
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VMAXPS       X0, X1, X1
+	VBROADCASTSS X1, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         AX, BX
+	XORQ         SI, SI
+
+wideSum:
+	CMPQ         BX, $0x00000010
+	JLT          narrowSum
+	VMOVUPS      (DX)(SI*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y3, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y6, Y1, Y1
+	VMOVUPS      32(DX)(SI*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y3, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, BX
+	JMP          wideSum
+
+narrowSum:
+	CMPQ         BX, $0x08
+	JLT          restSum
+	VMOVUPS      (DX)(SI*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y3, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y6, Y1, Y1
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x08, BX
+	JMP          narrowSum
+
+restSum:
+	TESTQ        BX, BX
+	JZ           endSum
+	LEAQ         tailmask<>+0(SB), DI
+	NEGQ         BX
+	VMOVDQU      32(DI)(BX*4), Y3
+	VMASKMOVPS   (DX)(SI*1), Y3, Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMOVUPS      cc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y4
+	VMULPS       Y4, Y4, Y6
+	VMOVUPS      c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y7
+	VMOVUPS      c3c088908<>+0(SB), Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y8
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y9
+	VFMADD213PS  Y8, Y6, Y7
+	VFMADD213PS  Y9, Y6, Y7
+	VFMADD213PS  Y4, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VANDPS       Y3, Y7, Y7
+	VADDPS       Y7, Y1, Y1
+
+endSum:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0x4e, X2, X1
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0xb1, X2, X1
+	VADDPS       X1, X2, X2
+	VBROADCASTSS X2, Y1
+	VMOVAPS      Y1, Y2
+	VMOVUPS      c00800000<>+0(SB), Y3
+	VCMPPS       $0x11, Y3, Y1, Y5
+	VMULPS       c4b000000<>+0(SB), Y1, Y3
+	VBLENDVPS    Y5, Y3, Y1, Y1
+	VMOVUPS      c41b80000<>+0(SB), Y4
+	VANDPS       Y5, Y4, Y4
+	VPSRLD       $0x17, Y1, Y3
+	VPSUBD       c0000007e<>+0(SB), Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       Y4, Y3, Y3
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f000000<>+0(SB), Y1, Y1
+	VMOVUPS      c3f3504f3<>+0(SB), Y4
+	VCMPPS       $0x11, Y4, Y1, Y5
+	VMOVAPS      Y1, Y4
+	VANDPS       Y5, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VANDPS       Y5, Y4, Y4
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      c3d9021bb<>+0(SB), Y4
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y4
+	VFMADD213PS  c3def251a<>+0(SB), Y1, Y4
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y4
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y4
+	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y4
+	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y4
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y4
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y4
+	VMULPS       Y1, Y1, Y5
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  cb95e8083<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VADDPS       Y4, Y1, Y1
+	VFMADD231PS  c3f318000<>+0(SB), Y3, Y1
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x00, Y3, Y2, Y4
+	VMOVUPS      cff800000<>+0(SB), Y5
+	VBLENDVPS    Y4, Y5, Y1, Y1
+	VCMPPS       $0x11, Y3, Y2, Y3
+	VMOVUPS      c7fc00000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      c7f7fffff<>+0(SB), Y3
+	VCMPPS       $0x16, Y3, Y2, Y3
+	VBLENDVPS    Y3, Y2, Y1, Y1
+	XORQ         BX, BX
+
+wideLog:
+	CMPQ    AX, $0x00000010
+	JLT     narrowLog
+	VMOVUPS (DX)(BX*1), Y2
+	VSUBPS  Y0, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, (CX)(BX*1)
+	VMOVUPS 32(DX)(BX*1), Y2
+	VSUBPS  Y0, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, 32(CX)(BX*1)
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, AX
+	JMP     wideLog
+
+narrowLog:
+	CMPQ    AX, $0x08
+	JLT     restLog
+	VMOVUPS (DX)(BX*1), Y2
+	VSUBPS  Y0, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, (CX)(BX*1)
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x08, AX
+	JMP     narrowLog
+
+restLog:
+	TESTQ      AX, AX
+	JZ         endLog
+	LEAQ       tailmask<>+0(SB), SI
+	NEGQ       AX
+	VMOVDQU    32(SI)(AX*4), Y2
+	VMASKMOVPS (DX)(BX*1), Y2, Y3
+	VSUBPS     Y0, Y3, Y3
+	VSUBPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y2, (CX)(BX*1)
+
+endLog:
+	VZEROUPPER
+	RET
+
+DATA c00800000<>+0(SB)/4, $0x00800000
+DATA c00800000<>+4(SB)/4, $0x00800000
+DATA c00800000<>+8(SB)/4, $0x00800000
+DATA c00800000<>+12(SB)/4, $0x00800000
+DATA c00800000<>+16(SB)/4, $0x00800000
+DATA c00800000<>+20(SB)/4, $0x00800000
+DATA c00800000<>+24(SB)/4, $0x00800000
+DATA c00800000<>+28(SB)/4, $0x00800000
+GLOBL c00800000<>(SB), RODATA|NOPTR, $32
+
+DATA c4b000000<>+0(SB)/4, $0x4b000000
+DATA c4b000000<>+4(SB)/4, $0x4b000000
+DATA c4b000000<>+8(SB)/4, $0x4b000000
+DATA c4b000000<>+12(SB)/4, $0x4b000000
+DATA c4b000000<>+16(SB)/4, $0x4b000000
+DATA c4b000000<>+20(SB)/4, $0x4b000000
+DATA c4b000000<>+24(SB)/4, $0x4b000000
+DATA c4b000000<>+28(SB)/4, $0x4b000000
+GLOBL c4b000000<>(SB), RODATA|NOPTR, $32
+
+DATA c41b80000<>+0(SB)/4, $0x41b80000
+DATA c41b80000<>+4(SB)/4, $0x41b80000
+DATA c41b80000<>+8(SB)/4, $0x41b80000
+DATA c41b80000<>+12(SB)/4, $0x41b80000
+DATA c41b80000<>+16(SB)/4, $0x41b80000
+DATA c41b80000<>+20(SB)/4, $0x41b80000
+DATA c41b80000<>+24(SB)/4, $0x41b80000
+DATA c41b80000<>+28(SB)/4, $0x41b80000
+GLOBL c41b80000<>(SB), RODATA|NOPTR, $32
+
+DATA c0000007e<>+0(SB)/4, $0x0000007e
+DATA c0000007e<>+4(SB)/4, $0x0000007e
+DATA c0000007e<>+8(SB)/4, $0x0000007e
+DATA c0000007e<>+12(SB)/4, $0x0000007e
+DATA c0000007e<>+16(SB)/4, $0x0000007e
+DATA c0000007e<>+20(SB)/4, $0x0000007e
+DATA c0000007e<>+24(SB)/4, $0x0000007e
+DATA c0000007e<>+28(SB)/4, $0x0000007e
+GLOBL c0000007e<>(SB), RODATA|NOPTR, $32
+
+DATA c007fffff<>+0(SB)/4, $0x007fffff
+DATA c007fffff<>+4(SB)/4, $0x007fffff
+DATA c007fffff<>+8(SB)/4, $0x007fffff
+DATA c007fffff<>+12(SB)/4, $0x007fffff
+DATA c007fffff<>+16(SB)/4, $0x007fffff
+DATA c007fffff<>+20(SB)/4, $0x007fffff
+DATA c007fffff<>+24(SB)/4, $0x007fffff
+DATA c007fffff<>+28(SB)/4, $0x007fffff
+GLOBL c007fffff<>(SB), RODATA|NOPTR, $32
+
+DATA c3f3504f3<>+0(SB)/4, $0x3f3504f3
+DATA c3f3504f3<>+4(SB)/4, $0x3f3504f3
+DATA c3f3504f3<>+8(SB)/4, $0x3f3504f3
+DATA c3f3504f3<>+12(SB)/4, $0x3f3504f3
+DATA c3f3504f3<>+16(SB)/4, $0x3f3504f3
+DATA c3f3504f3<>+20(SB)/4, $0x3f3504f3
+DATA c3f3504f3<>+24(SB)/4, $0x3f3504f3
+DATA c3f3504f3<>+28(SB)/4, $0x3f3504f3
+GLOBL c3f3504f3<>(SB), RODATA|NOPTR, $32
+
+DATA c3d9021bb<>+0(SB)/4, $0x3d9021bb
+DATA c3d9021bb<>+4(SB)/4, $0x3d9021bb
+DATA c3d9021bb<>+8(SB)/4, $0x3d9021bb
+DATA c3d9021bb<>+12(SB)/4, $0x3d9021bb
+DATA c3d9021bb<>+16(SB)/4, $0x3d9021bb
+DATA c3d9021bb<>+20(SB)/4, $0x3d9021bb
+DATA c3d9021bb<>+24(SB)/4, $0x3d9021bb
+DATA c3d9021bb<>+28(SB)/4, $0x3d9021bb
+GLOBL c3d9021bb<>(SB), RODATA|NOPTR, $32
+
+DATA cbdebd1b8<>+0(SB)/4, $0xbdebd1b8
+DATA cbdebd1b8<>+4(SB)/4, $0xbdebd1b8
+DATA cbdebd1b8<>+8(SB)/4, $0xbdebd1b8
+DATA cbdebd1b8<>+12(SB)/4, $0xbdebd1b8
+DATA cbdebd1b8<>+16(SB)/4, $0xbdebd1b8
+DATA cbdebd1b8<>+20(SB)/4, $0xbdebd1b8
+DATA cbdebd1b8<>+24(SB)/4, $0xbdebd1b8
+DATA cbdebd1b8<>+28(SB)/4, $0xbdebd1b8
+GLOBL cbdebd1b8<>(SB), RODATA|NOPTR, $32
+
+DATA c3def251a<>+0(SB)/4, $0x3def251a
+DATA c3def251a<>+4(SB)/4, $0x3def251a
+DATA c3def251a<>+8(SB)/4, $0x3def251a
+DATA c3def251a<>+12(SB)/4, $0x3def251a
+DATA c3def251a<>+16(SB)/4, $0x3def251a
+DATA c3def251a<>+20(SB)/4, $0x3def251a
+DATA c3def251a<>+24(SB)/4, $0x3def251a
+DATA c3def251a<>+28(SB)/4, $0x3def251a
+GLOBL c3def251a<>(SB), RODATA|NOPTR, $32
+
+DATA cbdfe5d4f<>+0(SB)/4, $0xbdfe5d4f
+DATA cbdfe5d4f<>+4(SB)/4, $0xbdfe5d4f
+DATA cbdfe5d4f<>+8(SB)/4, $0xbdfe5d4f
+DATA cbdfe5d4f<>+12(SB)/4, $0xbdfe5d4f
+DATA cbdfe5d4f<>+16(SB)/4, $0xbdfe5d4f
+DATA cbdfe5d4f<>+20(SB)/4, $0xbdfe5d4f
+DATA cbdfe5d4f<>+24(SB)/4, $0xbdfe5d4f
+DATA cbdfe5d4f<>+28(SB)/4, $0xbdfe5d4f
+GLOBL cbdfe5d4f<>(SB), RODATA|NOPTR, $32
+
+DATA c3e11e9bf<>+0(SB)/4, $0x3e11e9bf
+DATA c3e11e9bf<>+4(SB)/4, $0x3e11e9bf
+DATA c3e11e9bf<>+8(SB)/4, $0x3e11e9bf
+DATA c3e11e9bf<>+12(SB)/4, $0x3e11e9bf
+DATA c3e11e9bf<>+16(SB)/4, $0x3e11e9bf
+DATA c3e11e9bf<>+20(SB)/4, $0x3e11e9bf
+DATA c3e11e9bf<>+24(SB)/4, $0x3e11e9bf
+DATA c3e11e9bf<>+28(SB)/4, $0x3e11e9bf
+GLOBL c3e11e9bf<>(SB), RODATA|NOPTR, $32
+
+DATA cbe2aae50<>+0(SB)/4, $0xbe2aae50
+DATA cbe2aae50<>+4(SB)/4, $0xbe2aae50
+DATA cbe2aae50<>+8(SB)/4, $0xbe2aae50
+DATA cbe2aae50<>+12(SB)/4, $0xbe2aae50
+DATA cbe2aae50<>+16(SB)/4, $0xbe2aae50
+DATA cbe2aae50<>+20(SB)/4, $0xbe2aae50
+DATA cbe2aae50<>+24(SB)/4, $0xbe2aae50
+DATA cbe2aae50<>+28(SB)/4, $0xbe2aae50
+GLOBL cbe2aae50<>(SB), RODATA|NOPTR, $32
+
+DATA c3e4cceac<>+0(SB)/4, $0x3e4cceac
+DATA c3e4cceac<>+4(SB)/4, $0x3e4cceac
+DATA c3e4cceac<>+8(SB)/4, $0x3e4cceac
+DATA c3e4cceac<>+12(SB)/4, $0x3e4cceac
+DATA c3e4cceac<>+16(SB)/4, $0x3e4cceac
+DATA c3e4cceac<>+20(SB)/4, $0x3e4cceac
+DATA c3e4cceac<>+24(SB)/4, $0x3e4cceac
+DATA c3e4cceac<>+28(SB)/4, $0x3e4cceac
+GLOBL c3e4cceac<>(SB), RODATA|NOPTR, $32
+
+DATA cbe7ffffc<>+0(SB)/4, $0xbe7ffffc
+DATA cbe7ffffc<>+4(SB)/4, $0xbe7ffffc
+DATA cbe7ffffc<>+8(SB)/4, $0xbe7ffffc
+DATA cbe7ffffc<>+12(SB)/4, $0xbe7ffffc
+DATA cbe7ffffc<>+16(SB)/4, $0xbe7ffffc
+DATA cbe7ffffc<>+20(SB)/4, $0xbe7ffffc
+DATA cbe7ffffc<>+24(SB)/4, $0xbe7ffffc
+DATA cbe7ffffc<>+28(SB)/4, $0xbe7ffffc
+GLOBL cbe7ffffc<>(SB), RODATA|NOPTR, $32
+
+DATA c3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
+DATA c3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
+DATA c3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
+DATA c3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
+DATA c3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
+DATA c3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
+DATA c3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
+DATA c3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
+GLOBL c3eaaaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA c7f7fffff<>+0(SB)/4, $0x7f7fffff
+DATA c7f7fffff<>+4(SB)/4, $0x7f7fffff
+DATA c7f7fffff<>+8(SB)/4, $0x7f7fffff
+DATA c7f7fffff<>+12(SB)/4, $0x7f7fffff
+DATA c7f7fffff<>+16(SB)/4, $0x7f7fffff
+DATA c7f7fffff<>+20(SB)/4, $0x7f7fffff
+DATA c7f7fffff<>+24(SB)/4, $0x7f7fffff
+DATA c7f7fffff<>+28(SB)/4, $0x7f7fffff
+GLOBL c7f7fffff<>(SB), RODATA|NOPTR, $32
+
+// func logSoftmaxRowGradV(n int, dst *float32, dy *float32, y *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3
+TEXT ·logSoftmaxRowGradV(SB), NOSPLIT, $0-32
+	MOVQ   n+0(FP), AX
+	MOVQ   dst+8(FP), CX
+	MOVQ   dy+16(FP), DX
+	MOVQ   y+24(FP), BX
+	CMPB   ·avx512+0(SB), $0x00
+	JEQ    avx2
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVQ   AX, SI
+	XORQ   DI, DI
+
+wideWideSum:
+	CMPQ    SI, $0x00000020
+	JLT     narrowWideSum
+	VMOVUPS (DX)(DI*1), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS 64(DX)(DI*1), Z2
+	VADDPS  Z2, Z1, Z1
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x00000020, SI
+	JMP     wideWideSum
+
+narrowWideSum:
+	CMPQ    SI, $0x10
+	JLT     restWideSum
+	VMOVUPS (DX)(DI*1), Z2
+	VADDPS  Z2, Z0, Z0
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x10, SI
+	JMP     narrowWideSum
+
+restWideSum:
+	TESTQ     SI, SI
+	JZ        endWideSum
+	MOVL      $0x0000ffff, R8
+	BZHIL     SI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (DX)(DI*1), K1, Z2
+	VADDPS    Z2, Z0, Z0
+
+endWideSum:
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VADDPS        X0, X1, X1
+	VBROADCASTSS  X1, Z0
+	XORQ          SI, SI
+
+wideWideMix:
+	CMPQ              AX, $0x00000020
+	JLT               narrowWideMix
+	VMOVUPS           (DX)(SI*1), Z1
+	VMOVUPS           (BX)(SI*1), Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z3
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z4, Z5
+	VFMADD213PS       Z7, Z4, Z5
+	VFMADD213PS       Z2, Z4, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z3, Z5, Z5
+	VFNMADD231PS      Z5, Z0, Z1
+	VMOVUPS           Z1, (CX)(SI*1)
+	VMOVUPS           64(DX)(SI*1), Z1
+	VMOVUPS           64(BX)(SI*1), Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z3
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z4, Z5
+	VFMADD213PS       Z7, Z4, Z5
+	VFMADD213PS       Z2, Z4, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z3, Z5, Z5
+	VFNMADD231PS      Z5, Z0, Z1
+	VMOVUPS           Z1, 64(CX)(SI*1)
+	ADDQ              $0x00000080, SI
+	SUBQ              $0x00000020, AX
+	JMP               wideWideMix
+
+narrowWideMix:
+	CMPQ              AX, $0x10
+	JLT               restWideMix
+	VMOVUPS           (DX)(SI*1), Z1
+	VMOVUPS           (BX)(SI*1), Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z3
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z4, Z5
+	VFMADD213PS       Z7, Z4, Z5
+	VFMADD213PS       Z2, Z4, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z3, Z5, Z5
+	VFNMADD231PS      Z5, Z0, Z1
+	VMOVUPS           Z1, (CX)(SI*1)
+	ADDQ              $0x00000040, SI
+	SUBQ              $0x10, AX
+	JMP               narrowWideMix
+
+restWideMix:
+	TESTQ             AX, AX
+	JZ                endWideMix
+	MOVL              $0x0000ffff, DI
+	BZHIL             AX, DI, DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (DX)(SI*1), K1, Z1
+	VMOVUPS.Z         (BX)(SI*1), K1, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      c4b400000<>+0(SB), Z3
+	VFMADD231PS.BCST  c3fb8aa3b<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c088908<>+0(SB), Z6
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3e2aaaaa<>+0(SB), Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
+	VFMADD213PS       Z6, Z4, Z5
+	VFMADD213PS       Z7, Z4, Z5
+	VFMADD213PS       Z2, Z4, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS         Z3, Z5, Z5
+	VFNMADD231PS      Z5, Z0, Z1
+	VMOVUPS           Z1, K1, (CX)(SI*1)
+
+endWideMix:
+	VZEROUPPER
+	RET
+
+avx2:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   AX, SI
+	XORQ   DI, DI
+
+wideSum:
+	CMPQ    SI, $0x00000010
+	JLT     narrowSum
+	VMOVUPS (DX)(DI*1), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(DX)(DI*1), Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000010, SI
+	JMP     wideSum
+
+narrowSum:
+	CMPQ    SI, $0x08
+	JLT     restSum
+	VMOVUPS (DX)(DI*1), Y2
+	VADDPS  Y2, Y0, Y0
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x08, SI
+	JMP     narrowSum
+
+restSum:
+	TESTQ      SI, SI
+	JZ         endSum
+	LEAQ       tailmask<>+0(SB), R8
+	NEGQ       SI
+	VMOVDQU    32(R8)(SI*4), Y2
+	VMASKMOVPS (DX)(DI*1), Y2, Y2
+	VADDPS     Y2, Y0, Y0
+
+endSum:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VBROADCASTSS X1, Y0
+	XORQ         SI, SI
+
+wideMix:
+	CMPQ         AX, $0x00000010
+	JLT          narrowMix
+	VMOVUPS      (DX)(SI*1), Y1
+	VMOVUPS      (BX)(SI*1), Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y5
+	VMOVUPS      c3c088908<>+0(SB), Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y6
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y7
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  Y7, Y4, Y5
+	VFMADD213PS  Y2, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VFNMADD231PS Y5, Y0, Y1
+	VMOVUPS      Y1, (CX)(SI*1)
+	VMOVUPS      32(DX)(SI*1), Y1
+	VMOVUPS      32(BX)(SI*1), Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y5
+	VMOVUPS      c3c088908<>+0(SB), Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y6
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y7
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  Y7, Y4, Y5
+	VFMADD213PS  Y2, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VFNMADD231PS Y5, Y0, Y1
+	VMOVUPS      Y1, 32(CX)(SI*1)
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, AX
+	JMP          wideMix
+
+narrowMix:
+	CMPQ         AX, $0x08
+	JLT          restMix
+	VMOVUPS      (DX)(SI*1), Y1
+	VMOVUPS      (BX)(SI*1), Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y5
+	VMOVUPS      c3c088908<>+0(SB), Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y6
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y7
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  Y7, Y4, Y5
+	VFMADD213PS  Y2, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VFNMADD231PS Y5, Y0, Y1
+	VMOVUPS      Y1, (CX)(SI*1)
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x08, AX
+	JMP          narrowMix
+
+restMix:
+	TESTQ        AX, AX
+	JZ           endMix
+	LEAQ         tailmask<>+0(SB), DI
+	NEGQ         AX
+	VMOVDQU      32(DI)(AX*4), Y1
+	VMASKMOVPS   (DX)(SI*1), Y1, Y2
+	VMASKMOVPS   (BX)(SI*1), Y1, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      cc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VMOVUPS      c3c088908<>+0(SB), Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VMOVUPS      c3e2aaaaa<>+0(SB), Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y8
+	VFMADD213PS  Y7, Y5, Y6
+	VFMADD213PS  Y8, Y5, Y6
+	VFMADD213PS  Y3, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VFNMADD231PS Y6, Y0, Y2
+	VMASKMOVPS   Y2, Y1, (CX)(SI*1)
+
+endMix:
+	VZEROUPPER
+	RET
+
 // func expSubSum(n int, dst *float32, a *float32, s *float32) float32
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3, SSE
 TEXT ·expSubSum(SB), NOSPLIT, $0-36

@@ -96,4 +96,8 @@ func softmaxRowV(n int, dst *float32, a *float32, mask *float32, scale *float32)
 
 func softmaxRowGradV(n int, dst *float32, dy *float32, y *float32, scale *float32) { panic(noAssembly) }
 
+func logSoftmaxRowV(n int, dst *float32, a *float32) { panic(noAssembly) }
+
+func logSoftmaxRowGradV(n int, dst *float32, dy *float32, y *float32) { panic(noAssembly) }
+
 func expSubSum(n int, dst *float32, a *float32, s *float32) float32 { panic(noAssembly) }

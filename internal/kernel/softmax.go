@@ -38,6 +38,10 @@ func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 		return
 	}
 	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
+		if simd && f32(dx, y) {
+			logSoftmaxRowGradV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0])
+			return
+		}
 		s := sum(dy)
 		buffer := borrow[T](len(y))
 		defer giveBack(buffer)
@@ -88,6 +92,10 @@ func softmaxRowGrad[T Float](dx, dy, y []T, scale T) {
 }
 
 func logSoftmaxRow[T Float](dst, x []T) {
+	if simd && f32(dst, x) {
+		logSoftmaxRowV(len(dst), &as32(dst)[0], &as32(x)[0])
+		return
+	}
 	m := largest(x)
 	if math.IsInf(float64(m), -1) {
 		m = 0

@@ -108,6 +108,16 @@ func softsignGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
 	kernel.Div(nil, dx, dy, t)
 }
 
+// rampGradBlock is a·dy where y is above 0 and below 1, else 0.
+func rampGradBlock[T kernel.Float](a T) func(dx, dy, y, t, u []T) {
+	return func(dx, dy, y, t, _ []T) {
+		kernel.BinaryScalar(nil, kernel.OpRSub, t, y, 1)
+		kernel.ReluGrad(nil, dx, dy, y)
+		kernel.ReluGrad(nil, dx, dx, t)
+		kernel.Scale(nil, a, dx, dx)
+	}
+}
+
 func rampBlock[T kernel.Float](a, b T) func(dst, x, t, u []T) {
 	return func(dst, x, _, _ []T) {
 		affine(dst, x, a, b)

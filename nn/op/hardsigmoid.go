@@ -19,6 +19,7 @@ func hardSigmoid() []*Op {
 			a, b := orFloat(cfg.Alpha, float64(float32(0.2))), orFloat(cfg.Beta, 0.5)
 			p := slopes("y", ramp(float32(a), float32(b)), ramp(a, b), rampGrad(float32(a)), rampGrad(a))
 			p.f32 = blocked(rampBlock(float32(a), float32(b)))
+			p.g32 = blockedGrad(rampGradBlock(float32(a)))
 			p.act = kernel.Activation{Kind: kernel.ActHardSigmoid, Alpha: a, Beta: b}
 			return p
 		},

@@ -10,6 +10,8 @@ import (
 func softmaxes() {
 	softmaxRow()
 	softmaxRowGrad()
+	logSoftmaxRow()
+	logSoftmaxRowGrad()
 	expSubSum()
 }
 
@@ -127,6 +129,72 @@ func softmaxRowGrad() {
 			VSUBPS(sum, d, d)
 			VMULPS(x, d, d)
 			VMULPS(s, d, d)
+			store(d, k, at(dst))
+		})
+	}, nil)
+}
+
+func logSoftmaxRow() {
+	TEXT("logSoftmaxRowV", NOSPLIT, "func(n int, dst, a *float32)")
+	Doc("logSoftmaxRowV sets dst[i] to a[i] - max a - log Σ exp(a - max a).")
+	Pragma("noescape")
+	n := Load(Param("n"), GP64())
+	p := arguments("dst", "a")
+	dst, a := p[0], p[1]
+	bothWidths(func() {
+		top := []vec{constant(minusInf), constant(minusInf)}
+		over("Max", n, func(v int, k mask, at func(array reg.Register) Mem) {
+			x := vector()
+			load(at(a), k, x)
+			if k != nil {
+				y := constant(minusInf)
+				blend(k, x, y)
+				x = y
+			}
+			VMAXPS(x, top[v], top[v])
+		})
+		most, sums := spread(across(top, VMAXPS)), cleared(2)
+		over("Sum", n, func(v int, k mask, at func(array reg.Register) Mem) {
+			x := vector()
+			load(at(a), k, x)
+			VSUBPS(most, x, x)
+			e := exp(x)
+			if k != nil {
+				keep(k, e)
+			}
+			VADDPS(e, sums[v], sums[v])
+		})
+		total := log(spread(across(sums, VADDPS)))
+		over("Log", n, func(_ int, k mask, at func(array reg.Register) Mem) {
+			x := vector()
+			load(at(a), k, x)
+			VSUBPS(most, x, x) // in two steps: their sum could lose the logarithm's digits
+			VSUBPS(total, x, x)
+			store(x, k, at(dst))
+		})
+	}, nil)
+}
+
+func logSoftmaxRowGrad() {
+	TEXT("logSoftmaxRowGradV", NOSPLIT, "func(n int, dst, dy, y *float32)")
+	Doc("logSoftmaxRowGradV sets dst[i] = dy[i] - exp(y[i]) * Σ dy.")
+	Pragma("noescape")
+	n := Load(Param("n"), GP64())
+	p := arguments("dst", "dy", "y")
+	dst, dy, y := p[0], p[1], p[2]
+	bothWidths(func() {
+		sums := cleared(2)
+		over("Sum", n, func(v int, k mask, at func(array reg.Register) Mem) {
+			d := vector()
+			load(at(dy), k, d)
+			VADDPS(d, sums[v], sums[v])
+		})
+		sum := spread(across(sums, VADDPS))
+		over("Mix", n, func(_ int, k mask, at func(array reg.Register) Mem) {
+			d, x := vector(), vector()
+			load(at(dy), k, d)
+			load(at(y), k, x)
+			VFNMADD231PS(exp(x), sum, d)
 			store(d, k, at(dst))
 		})
 	}, nil)
