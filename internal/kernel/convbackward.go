@@ -149,12 +149,6 @@ func (g *geometry) place(ph *phase, j, cols int, at *[nr]int) {
 	}
 }
 
-// ConvBackwardBias sets db [OC] to the sum of dy [N, OC, Out…] over images and space.
-func ConvBackwardBias[T Float](p *Pool, s *ConvShape, dy, db []T) {
-	g := s.geometry()
-	ChannelSum(p, g.n, g.oc, g.out.size(), dy, db)
-}
-
 // ConvBackwardWeight computes the gradient dw [OC, C/Group, Kernel…] of a
 // convolution from x and dy, overwriting dw.
 func ConvBackwardWeight[T Float](p *Pool, s *ConvShape, x, dy, dw []T, scratch func(n int) []T) {

@@ -134,3 +134,20 @@ func TestE8M0(t *testing.T) {
 		}
 	}
 }
+
+// Every bit pattern of the small floats that is a number comes back from its value.
+func TestSmallFloatsRoundTrip(t *testing.T) {
+	for bits := range 256 {
+		for name, pair := range map[string][2]float32{
+			"e4m3fn":   {F8E4M3FN(bits).Float32(), F8E4M3FNFrom(F8E4M3FN(bits).Float32(), false).Float32()},
+			"e4m3fnuz": {F8E4M3FNUZ(bits).Float32(), F8E4M3FNUZFrom(F8E4M3FNUZ(bits).Float32(), false).Float32()},
+			"e5m2":     {F8E5M2(bits).Float32(), F8E5M2From(F8E5M2(bits).Float32(), false).Float32()},
+			"e5m2fnuz": {F8E5M2FNUZ(bits).Float32(), F8E5M2FNUZFrom(F8E5M2FNUZ(bits).Float32(), false).Float32()},
+			"e2m1":     {F4E2M1(bits & 15).Float32(), F4E2M1From(F4E2M1(bits & 15).Float32()).Float32()},
+		} {
+			if want, got := pair[0], pair[1]; want == want && math.Float32bits(want) != math.Float32bits(got) || want != want && got == got {
+				t.Errorf("%s %#x: %v became %v", name, bits, want, got)
+			}
+		}
+	}
+}

@@ -43,13 +43,6 @@ func CallOf(n *gorgonia.Node) (c *Call, in gorgonia.Nodes, output int, ok bool) 
 	return e.call, e.in, e.index, true
 }
 
-// SameCall says whether two nodes are outputs of one operator.
-func SameCall(a, b *gorgonia.Node) bool {
-	x, ok := a.Op().(*expr)
-	y, ok2 := b.Op().(*expr)
-	return ok && ok2 && x.emission == y.emission
-}
-
 // Sibling is output i of the operator that n is an output of.
 func Sibling(n *gorgonia.Node, i int) (*gorgonia.Node, error) {
 	e, ok := n.Op().(*expr)

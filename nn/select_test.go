@@ -1,0 +1,37 @@
+package nn_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// Selectors by position, and how selectors are combined.
+func TestSelectors(t *testing.T) {
+	g := small(t)
+	sum, err := g.Node("sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		sel  []nn.Selector
+		want []string
+	}{
+		{"before", []nn.Selector{nn.Before(sum)}, []string{"stem", "norm", "act", "body"}},
+		{"after", []nn.Selector{nn.After(sum)}, []string{"pool", "flat", "fc", "prob"}},
+		{"after and of a kind", []nn.Selector{nn.After(sum), nn.Ops("Gemm", "Conv")}, []string{"fc"}},
+		{"neither", []nn.Selector{nn.Not(nn.Any(nn.Before(sum), nn.After(sum)))}, []string{"sum"}},
+		{"glob", []nn.Selector{nn.Glob("f*")}, []string{"flat", "fc"}},
+		{"nil", []nn.Selector{nil}, nil},
+	} {
+		var got []string
+		for n := range g.Nodes(c.sel...) {
+			got = append(got, n.Name())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
