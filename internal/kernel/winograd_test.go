@@ -17,6 +17,7 @@ var winogradShapes = []*ConvShape{
 	plane3x3(2, 48, 70, 14, 13, 1),
 	plane3x3(1, 150, 64, 7, 7, 1),
 	plane3x3(3, 16, 16, 30, 41, 1),
+	plane3x3(4, 17, 20, 40, 41, 1), // enough tiles for threads to take them apart
 	plane3x3(3, 32, 40, 2, 2, 1),
 	square(2, 16, 24, 1, 8, 3, 2, 1), // stride 2
 	square(1, 20, 35, 1, 11, 3, 2, 1),

@@ -13,6 +13,7 @@ type winogradGradient[T Float] struct {
 const (
 	winogradTiles = 3 << 16 // elements of transformed tiles, of x and dy together, that are worked on at once
 	winogradKeep  = 4 << 15 // elements of x and of products, where there are few tiles
+	winogradSums  = 1 << 18 // elements of products up to which each thread has its own
 )
 
 // run computes dw and tells whether all of it is finite; where it is not, it may have NaN in place of
@@ -33,8 +34,14 @@ func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 	rows := w.n * w.x.rows
 	per := max(cdiv(2*winogradLeast, w.x.cols), winogradTiles/(w.points()*w.x.cols*(roundLanes(c)+roundLanes(oc))))
 	blocks := cdiv(rows, per)
-	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
 	m := newGrid[T](w.weightPoints(), oc, c)
+	if t := p.Threads(); t > 1 && blocks >= 2*t && m.size <= winogradSums {
+		if each := cdiv(blocks, t); each*t <= rows {
+			w.apart(p, scratch, each, m)
+			return
+		}
+	}
+	v, d, rooms, size := w.rooms(p, scratch, cdiv(rows, blocks), 0)
 	m.v = take(scratch, m.size)
 	step := 1
 	if w.kinds < w.side {
@@ -53,6 +60,45 @@ func (w *winogradGradient[T]) byTiles(p *Pool, scratch Scratch[T]) {
 		lo, hi := i*oc/pieces, (i+1)*oc/pieces
 		part := m
 		part.v = m.v[lo*m.step:]
+		w.store(worker, lo, hi-lo, 0, c, part)
+	})
+}
+
+// apart is byTiles where products are few: each thread takes some of the tiles, blocks of them one after
+// the other, to products m of its own, which are added up at the end.
+func (w *winogradGradient[T]) apart(p *Pool, scratch Scratch[T], blocks int, m grid[T]) {
+	c, oc, threads := w.x.channels, w.dy.channels, p.Threads()
+	rows, all := w.n*w.x.rows, blocks*threads
+	per := cdiv(rows, all)
+	v, d := newGroups[T](w.points(), per*w.x.cols, c), newGroups[T](w.points(), per*w.x.cols, oc)
+	each := roundLanes(m.size + v.size + d.size + w.bands(per))
+	rooms := take(scratch, threads*each)
+	p.Run(threads, func(_, t int) {
+		m, v, d, room := m, v, d, rooms[t*each:][:each]
+		m.v, room = cut(room, m.size)
+		v.v, room = cut(room, v.size)
+		d.v, room = cut(room, d.size)
+		for i := range blocks {
+			lo, hi := (t*blocks+i)*rows/all, (t*blocks+i+1)*rows/all
+			w.x.transform(w.winogradTile, lo, hi, 0, cdiv(c, winogradLanes), v, room)
+			w.dy.transform(w.winogradTile, lo, hi, 0, cdiv(oc, winogradLanes), d, room)
+			for u := range w.weightPoints() {
+				w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0)
+			}
+		}
+	})
+	pieces := min(oc, threads)
+	p.Run(pieces, func(worker, i int) {
+		lo, hi := i*oc/pieces, (i+1)*oc/pieces
+		for t := 1; t < threads; t++ {
+			for u := range w.weightPoints() {
+				at, n := u*m.point+lo*m.step, (hi-lo)*m.step
+				sum := rooms[at:][:n]
+				binaryVV(OpAdd, sum, sum, rooms[t*each+at:][:n])
+			}
+		}
+		part := m
+		part.v = rooms[lo*m.step:]
 		w.store(worker, lo, hi-lo, 0, c, part)
 	})
 }
@@ -87,12 +133,15 @@ func (w *winogradGradient[T]) byWeights(p *Pool, scratch Scratch[T]) {
 func (w *winogradGradient[T]) rooms(p *Pool, scratch Scratch[T], rows, size int) (v, d grid[T], rooms []T, each int) {
 	v, d = newGroups[T](w.points(), rows*w.x.cols, w.x.channels), newGroups[T](w.points(), rows*w.x.cols, w.dy.channels)
 	v.v, d.v = take(scratch, v.size), take(scratch, d.size)
-	for _, s := range []*winogradPlanes[T]{&w.x, &w.dy} {
-		band, _ := s.band(w.winogradTile, min(rows, s.rows))
-		size = max(size, band)
-	}
-	size = roundLanes(size)
+	size = roundLanes(max(size, w.bands(rows)))
 	return v, d, take(scratch, p.Threads()*size), size
+}
+
+// bands is room for a band of so many tile rows, of x or of dy.
+func (w *winogradGradient[T]) bands(rows int) int {
+	x, _ := w.x.band(w.winogradTile, min(rows, w.x.rows))
+	dy, _ := w.dy.band(w.winogradTile, min(rows, w.dy.rows))
+	return max(x, dy)
 }
 
 // transform sets v and d from the tile rows lo to hi.
