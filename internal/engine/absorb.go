@@ -51,7 +51,7 @@ func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	t = p.readers[s.out[0]][0]
 	if next = t.core; t.kind == foreignStep && addsUp(t) {
 		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Does: Addition{}}
-	} else if t.kind != kernelStep || next.Does == nil {
+	} else if t.kind != kernelStep || next.Does == nil || next.Alone && t.sides() {
 		return nil, nil, 0
 	}
 	for _, v := range s.out[1:] {

@@ -47,6 +47,8 @@ type Core struct {
 
 	// Does describes the computation to cores that may absorb it. The engine does not look at it.
 	Does any
+	// Alone says that it describes output 0 alone: the core may be absorbed where nobody wants more.
+	Alone bool
 	// Absorb is asked where output 0 of this core (self) is read by next alone, as its input slot,
 	// and nobody else wants it. It returns a core that computes both, of which the engine fills in
 	// Name, Out and Inputs, or nil. The inputs of that core are those of self, then those of

@@ -52,14 +52,20 @@ func planDirect[T Float](d *direct[T], s *directPlan, threads int) {
 	if d.lines != nil {
 		s.off = d.lines.offsets(d.inputs, channel, l.taps, s.off)
 	} else {
-		for c := range d.inputs {
-			for _, t := range l.taps {
-				s.off = append(s.off, int32(c*channel+t))
-			}
-		}
+		s.off = tapOffsets(d.inputs, channel, l.taps, s.off)
 	}
 	n := len(s.off)
 	s.off = append(s.off, make([]int32, tileAhead)...)[:n]
+}
+
+// tapOffsets appends to off where the taps of so many channels, channel elements apart, read.
+func tapOffsets(channels, channel int, taps []int, off []int32) []int32 {
+	for c := range channels {
+		for _, t := range taps {
+			off = append(off, int32(c*channel+t))
+		}
+	}
+	return off
 }
 
 // cut divides n images of a grid of outputs in pieces of up to so many elements of input; those of a piece lie side by

@@ -49,6 +49,9 @@ func absorbConv(chain []*convLink) func(self, next *engine.Core, slot int) *engi
 		if j, ok := next.Does.(*joined); ok && len(chain) == 1 {
 			return j.absorbed(last, self, slot)
 		}
+		if s, ok := next.Does.(*kernel.PoolShape); ok && len(chain) == 1 {
+			return pooledConv(last, s)
+		}
 		longer := slices.Clone(chain)
 		if l, ok := next.Does.(*convLink); ok {
 			if slot != 0 || l.dtype != last.dtype || last.end.adds() {
@@ -72,6 +75,22 @@ func absorbConv(chain []*convLink) func(self, next *engine.Core, slot int) *engi
 	}
 }
 
+// pooledConv computes maxima of the convolution's result; nil: it cannot.
+func pooledConv(l *convLink, s *kernel.PoolShape) *engine.Core {
+	if l.dtype != dtype.Float32 || l.end.adds() {
+		return nil
+	}
+	b := kernel.NewConvPool(&l.shape, s)
+	if b == nil {
+		return nil
+	}
+	return &engine.Core{Kernel: func(x *engine.Exec, out, in []*tensor.Dense) error {
+		w := packedConv[float32](x, l, in)
+		b.Forward(x.Pool(), elems[float32](in[0]), w, finish[float32](l.end, in), elems[float32](out[0]))
+		return nil
+	}}
+}
+
 // convChain is the kernel of a chain; nil if there is none for it.
 func convChain(chain []*convLink) engine.Kernel {
 	if len(chain) == 1 {
@@ -89,9 +108,7 @@ func convChain(chain []*convLink) engine.Kernel {
 		scratch := engine.Scratch[float32](x)
 		weights, ends := make([]*kernel.ConvWeights[float32], len(chain)), make([]kernel.Epilogue[float32], len(chain))
 		for i, l := range chain {
-			if weights[i] = keptConv[float32](x, l, in); weights[i] == nil {
-				weights[i] = packConv[float32](x, l, in, scratch)
-			}
+			weights[i] = packedConv[float32](x, l, in)
 			ends[i] = finish[float32](l.end, in)
 		}
 		b.Forward(x.Pool(), elems[float32](in[0]), weights, ends, elems[float32](out[0]), scratch)

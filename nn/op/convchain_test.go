@@ -14,7 +14,8 @@ import (
 )
 
 // A depthwise convolution runs together with the pointwise ones around it, where nobody else reads what is between
-// and nothing is added to it; never more than three. Parts of a Concat are computed in place. A transposed convolution takes up what follows it.
+// and nothing is added to it; never more than three. Parts of a Concat are computed in place, maxima
+// with the convolution in front of them. A transposed convolution takes up what follows it.
 func TestConvChain(t *testing.T) {
 	if k := kernel.About().Kernels; k == "portable" || k == "NEON" {
 		t.Skip("there are no kernels for it here")
@@ -63,6 +64,23 @@ func TestConvChain(t *testing.T) {
 		{"transposed and a sum", func(b *chainBuilder) *gorgonia.Node {
 			return b.clip(b.add(b.up(b.x, 8, 5), b.constant(2, 5, 18, 20)))
 		}, 1},
+		{"pooled", func(b *chainBuilder) *gorgonia.Node {
+			return b.pool(b.clip(b.wide(b.constant(2, 3, 30, 30), 3, 9)))
+		}, 1},
+		{"pooled, a sum between", func(b *chainBuilder) *gorgonia.Node {
+			return b.pool(b.add(b.wide(b.constant(2, 3, 30, 30), 3, 9), b.constant(2, 9, 30, 30)))
+		}, 2},
+		{"pooled and read", func(b *chainBuilder) *gorgonia.Node {
+			y := b.clip(b.wide(b.constant(2, 3, 30, 30), 3, 9))
+			return b.add(b.pool(y), b.pool(b.conv(y, 9, 9)))
+		}, 4},
+		{"where the maxima are", func(b *chainBuilder) *gorgonia.Node {
+			n, err := op.ApplyN(2, op.MaxPoolConfig{Kernel: []int{2, 2}}, b.wide(b.constant(2, 3, 30, 30), 3, 9))
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return b.apply(op.CastConfig{To: dtype.Float32}, n[1])
+		}, 3},
 		{"rows", func(b *chainBuilder) *gorgonia.Node {
 			return b.concat(2, b.conv(b.x, 8, 4), b.conv(b.x, 8, 4))
 		}, 3},
@@ -124,6 +142,11 @@ func (b *chainBuilder) apply(c op.Config, in ...*gorgonia.Node) *gorgonia.Node {
 
 func (b *chainBuilder) conv(x *gorgonia.Node, from, to int) *gorgonia.Node {
 	return b.apply(op.ConvConfig{Group: 1}, x, b.constant(to, from, 1, 1), b.constant(to))
+}
+
+// pool halves the sides of images.
+func (b *chainBuilder) pool(x *gorgonia.Node) *gorgonia.Node {
+	return b.apply(op.MaxPoolConfig{Kernel: []int{3, 3}, Strides: []int{2, 2}, Pads: []int{1, 1, 1, 1}}, x)
 }
 
 // up doubles the sides of images.

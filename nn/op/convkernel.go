@@ -57,6 +57,14 @@ func keptConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense) *
 	return w
 }
 
+// packedConv is the weights of l, packed now if none are kept.
+func packedConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
+	if w := keptConv[T](x, l, in); w != nil {
+		return w
+	}
+	return packConv(x, l, in, engine.Scratch[T](x))
+}
+
 func packConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
 	return kernel.PackConv(x.Pool(), &l.shape, elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
 }

@@ -50,7 +50,7 @@ func maxPool() *Op {
 			}
 			return []Type{c.Out[0].Of(dtype.Int64)}
 		},
-		Kernel: maxPoolKernel, Grad: maxPoolGrad, Couple: couplePool,
+		Kernel: maxPoolKernel, Does: maxPoolDoes, Grad: maxPoolGrad, Couple: couplePool,
 	}
 }
 
@@ -65,6 +65,15 @@ func maxPoolKernel(c *Call) (engine.Kernel, error) {
 		column = s.In
 	}
 	return perPrecision(c.In[0].DType, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
+}
+
+// maxPoolDoes is the shape of the windows, for what can pool its own result.
+func maxPoolDoes(c *Call) any {
+	s, err := c.poolShape(c.Config.(MaxPoolConfig).pooling())
+	if err != nil {
+		return nil
+	}
+	return &s
 }
 
 // maxPooled writes the positions of the maxima to output 1 (column-major over the spatial axes

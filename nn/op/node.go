@@ -7,6 +7,7 @@ import (
 
 	"github.com/chewxy/hm"
 	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -125,6 +126,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		core.Kernel = k
 		if c.Op.Does != nil {
 			core.Does = c.Op.Does(c)
+			_, core.Alone = core.Does.(*kernel.PoolShape)
 		} else if c.Op.View {
 			core.Does = viewTail(c)
 		}

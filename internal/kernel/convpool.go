@@ -1,0 +1,140 @@
+package kernel
+
+import "math"
+
+// ConvPool is a convolution over planes with the maxima of windows of its result. It goes from band to band of rows of
+// maxima: the rows of the convolution that they come from, a panel of channels at a time, do not leave the second cache
+// level. What two bands have in common is computed twice.
+type ConvPool struct {
+	g      geometry
+	pool   PoolShape
+	window window
+	layout planes  // of the input of a band
+	off    []int32 // where in it the taps read
+	rows   int     // of maxima in a band
+}
+
+const (
+	// bandElements is how large a panel's rows of the convolution may be: half of what is read and of what is between
+	// fit into the smaller second cache levels.
+	bandElements = 1 << 15
+	// twice is how many rows in a hundred may be computed a second time.
+	twice = 15
+)
+
+// NewConvPool returns the maxima of the result of c; nil if there is no kernel for both, or it would compute too much twice.
+func NewConvPool(c *ConvShape, pool *PoolShape) *ConvPool {
+	b := &ConvPool{g: c.geometry(), pool: *pool, window: pool.window()}
+	g, w := &b.g, &b.window
+	if !has(convGroup) || g.empty() || g.groups > 1 || g.planar() || winogradFor[float32](c, g, winogradY) != nil {
+		return nil
+	}
+	if len(c.In) != 2 || pool.N != c.N || pool.C != c.OC || g.out != w.in || w.out.size() == 0 {
+		return nil
+	}
+	bands := 1
+	for b.rows = w.out[1]; !b.fits() && b.rows > 1; bands++ {
+		b.rows = cdiv(w.out[1], bands)
+	}
+	if computed, least := b.bands(); !b.fits() || 100*computed > (100+twice)*g.out[1] || b.columns(least) < 3*tileLanes() {
+		return nil
+	}
+	b.off = tapOffsets(g.c, b.layout.channel, b.layout.taps, make([]int32, 0, g.k()+tileAhead))
+	return b
+}
+
+// fits lays out bands and tells whether they are small enough.
+func (b *ConvPool) fits() bool {
+	g, w, l := &b.g, &b.window, &b.layout
+	most := min((b.rows-1)*w.stride[1]+(w.ker[1]-1)*w.dil[1]+1, g.out[1])
+	l.describe(g.in, g.stride, g.taps())
+	l.cut(1, most, g.out[2], true, false, g.taps())
+	return tileRows*most*l.row <= bandElements && g.c*l.channel <= pieceElements
+}
+
+// read is which rows of the convolution the rows of maxima from first to less than end come from.
+func (b *ConvPool) read(first, end int) (from, to int) {
+	w := &b.window
+	from = first*w.stride[1] - w.pad[1]
+	to = (end-1)*w.stride[1] - w.pad[1] + (w.ker[1]-1)*w.dil[1] + 1
+	from = min(max(from, 0), b.g.out[1]-1)
+	return from, max(from+1, min(to, b.g.out[1]))
+}
+
+// bands is how many rows of the convolution all bands of a plane have, and the lowest of them.
+func (b *ConvPool) bands() (computed, least int) {
+	least = b.g.out[1]
+	for first := 0; first < b.window.out[1]; first += b.rows {
+		from, to := b.read(first, min(first+b.rows, b.window.out[1]))
+		computed, least = computed+to-from, min(least, to-from)
+	}
+	return computed, least
+}
+
+// columns is how many columns there are from the first to the last of so many rows of the convolution.
+func (b *ConvPool) columns(rows int) int { return (rows-1)*b.layout.row + b.g.out[2] }
+
+// Forward computes y. The epilogue has neither scale nor shift and adds nothing.
+func (b *ConvPool) Forward(p *Pool, x []float32, w *ConvWeights[float32], e Epilogue[float32], y []float32) {
+	g := &b.g
+	if g.n*g.oc*g.k()*g.out.size() < smallProduct {
+		p = nil
+	}
+	bands := cdiv(b.window.out[1], b.rows)
+	p.Run(g.n*bands, func(_, i int) { b.band(i/bands, i%bands*b.rows, x, w, e, y) })
+}
+
+// band computes the rows of maxima of an image from first on. Rows of the convolution lie as far apart as those of its
+// input in the band, so that tiles go on from row to row; what is between them counts as a border.
+func (b *ConvPool) band(image, first int, x []float32, weights *ConvWeights[float32], e Epilogue[float32], y []float32) {
+	g, l, out := &b.g, &b.layout, b.window.out
+	end := min(first+b.rows, out[1])
+	from, to := b.read(first, end)
+	size, plane, maxima := l.size(g.c), (to-from)*l.row, (end-first)*out[2]
+	buffer := borrow[float32](size + tileRows*(plane+maxima))
+	defer giveBack(buffer)
+	input, rest := cut(*buffer, size)
+	between, pooled := cut(rest, tileRows*plane)
+	clean(l, g.c, input)
+	load(l, x[image*g.c*g.in.size():], source{1, g.c, 0, g.in.size(), 0, from, 0}, input)
+
+	s := b.pool
+	s.N, s.In, s.Out = 1, []int{to - from, l.row}, []int{end - first, out[2]}
+	s.PadBegin = []int{b.window.pad[1] + from - first*b.window.stride[1], b.window.pad[2]}
+	clip, later := e.bounds()
+	for panel := range g.panels() {
+		a, shift := weights.weights[panel*g.k()*tileRows:], weights.shift[panel*tileRows:]
+		s.C = min(tileRows, g.oc-panel*tileRows)
+		b.rowsOf(s.C, b.columns(to-from), a, input, between, plane, shift, clip)
+		activateBlocks(later, between[:s.C*plane])
+		b.border(between[:s.C*plane])
+		MaxPool(nil, &s, between[:s.C*plane], pooled[:s.C*maxima], nil)
+		for i := range s.C {
+			copy(y[((image*g.oc+panel*tileRows+i)*out[1]+first)*out[2]:], pooled[i*maxima:][:maxima])
+		}
+	}
+}
+
+// rowsOf computes so many columns of channels of the convolution, more than a tile has, each channel in one row.
+func (b *ConvPool) rowsOf(channels, columns int, a, input, y []float32, plane int, shift []float32, clip *[2]float32) {
+	width, lanes := 3*tileLanes(), tileLanes()
+	whole := columns / width
+	tiles(whole, channels, width, a, tileRows, input, b.off, y, plane, shift, clip, nil)
+	if n := cdiv(columns-whole*width, lanes) * lanes; n > 0 { // from so far back that it ends with the last column
+		at := columns - n
+		tile(channels, n, a, tileRows, input[at:], b.off, y[at:], plane, shift, clip)
+	}
+}
+
+// border sets what lies between rows to what is never a maximum, if windows look at it.
+func (b *ConvPool) border(rows []float32) {
+	w, pitch := &b.window, b.layout.row
+	if reach := (w.out[2]-1)*w.stride[2] - w.pad[2] + (w.ker[2]-1)*w.dil[2] + 1; reach <= w.in[2] {
+		return
+	}
+	for at := w.in[2]; at < len(rows); at += pitch {
+		for i := range min(pitch-w.in[2], len(rows)-at) {
+			rows[at+i] = float32(math.Inf(-1))
+		}
+	}
+}
