@@ -19,7 +19,7 @@ const (
 	// yieldAfter is after how many it also lets threads run that the system has put behind
 	// it. Those may be of other programs and stay for milliseconds, which is longer than
 	// most loops take.
-	yieldAfter = 300
+	yieldAfter = 1000
 )
 
 // relax passes the time between two looks at what a thread waits for.
@@ -49,7 +49,7 @@ type crew struct {
 	threads int
 	busy    sync.Mutex
 	seq     atomic.Uint32 // counts loops; a change tells the workers to look
-	left    atomic.Int32  // workers that have not finished the current loop
+	gate    atomic.Uint32 // how many workers are at the current loop, and shut: nobody may begin any more
 	closed  atomic.Bool
 	spans   []span // of the tasks of the current loop, for each worker
 	f       func(worker, i int)
@@ -57,6 +57,9 @@ type crew struct {
 	wake    []chan struct{}
 	panics  []any
 }
+
+// shut is what gate has besides the number of workers once there is nothing left to begin.
+const shut = 1 << 31
 
 var defaultPool = sync.OnceValue(func() *Pool { return NewPool(0) })
 
@@ -77,6 +80,7 @@ func NewPool(threads int) *Pool {
 		wake:    make([]chan struct{}, threads),
 		panics:  make([]any, threads),
 	}
+	c.gate.Store(shut)
 	for w := 1; w < threads; w++ {
 		c.wake[w] = make(chan struct{}, 1)
 		go c.work(w)
@@ -167,16 +171,18 @@ func (p *Pool) Each(f func(worker int)) {
 	})
 }
 
-// loop runs one parallel loop; the caller holds busy.
+// loop runs one parallel loop; the caller holds busy. It does not wait for workers that come so late that nothing is
+// left for them.
 func (c *crew) loop(n int, f func(worker, i int)) {
 	c.f = f
 	for w := range c.spans {
 		c.spans[w].set(w*n/c.threads, (w+1)*n/c.threads)
 	}
-	c.left.Store(int32(c.threads - 1))
+	c.gate.Store(0)
 	c.signal()
 	c.share(0)
-	for spins := 1; c.left.Load() != 0; spins++ {
+	c.gate.Or(shut)
+	for spins := 1; c.gate.Load() != shut; spins++ {
 		relax(spins)
 	}
 	c.f = nil
@@ -221,8 +227,23 @@ func (c *crew) work(w int) {
 			return
 		}
 		seen = c.seq.Load()
-		c.share(w)
-		c.left.Add(-1)
+		if c.enter() {
+			c.share(w)
+			c.gate.Add(^uint32(0)) // one less
+		}
+	}
+}
+
+// enter says whether there may still be something to do in the current loop.
+func (c *crew) enter() bool {
+	for {
+		v := c.gate.Load()
+		if v&shut != 0 {
+			return false
+		}
+		if c.gate.CompareAndSwap(v, v+1) {
+			return true
+		}
 	}
 }
 

@@ -173,3 +173,34 @@ func BenchmarkPoolRun(b *testing.B) {
 		p.Run(2, func(int, int) {})
 	}
 }
+
+// Every task of short loops that follow one another runs once, whether or not the workers come in time.
+func TestPoolShortLoops(t *testing.T) {
+	p := NewPool(4)
+	defer p.Close()
+	var done [5]atomic.Int32
+	for range 2000 {
+		p.Run(len(done), func(_, i int) { done[i].Add(1) })
+	}
+	for i := range done {
+		if n := done[i].Load(); n != 2000 {
+			t.Errorf("task %d ran %d times", i, n)
+		}
+	}
+}
+
+// A worker that comes when all tasks are taken does not take part, so that nobody waits for it.
+func TestPoolGate(t *testing.T) {
+	c := NewPool(1).crew
+	if c.enter() {
+		t.Error("entered where there is no loop")
+	}
+	c.gate.Store(0)
+	if !c.enter() || !c.enter() || c.gate.Load() != 2 {
+		t.Error("two workers did not enter a loop")
+	}
+	c.gate.Or(shut)
+	if c.enter() || c.gate.Load() != shut|2 {
+		t.Error("entered a loop without tasks")
+	}
+}
