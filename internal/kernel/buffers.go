@@ -37,4 +37,11 @@ func borrow[T Float](n int) *[]T {
 	return &b
 }
 
+// Borrow is borrow for other packages. A buffer on the stack that a function value sees would be allocated anew each
+// time.
+func Borrow[T Float](n int) *[]T { return borrow[T](n) }
+
+// GiveBack returns what Borrow gave.
+func GiveBack[T Float](b *[]T) { giveBack(b) }
+
 func giveBack[T Float](b *[]T) { buffers[T](len(*b)).Put(b) }

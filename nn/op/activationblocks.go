@@ -15,7 +15,9 @@ const blockSize = 1024
 func blocked[T kernel.Float](f func(dst, x, t, u []T)) func(p *kernel.Pool, dst, src []T) {
 	return func(p *kernel.Pool, dst, src []T) {
 		p.Range(len(dst), 4*blockSize, func(lo, hi int) {
-			var t, u [blockSize]T
+			b := kernel.Borrow[T](2 * blockSize)
+			defer kernel.GiveBack(b)
+			t, u := (*b)[:blockSize], (*b)[blockSize:]
 			for ; lo < hi; lo += blockSize {
 				n := min(hi-lo, blockSize)
 				f(dst[lo:lo+n], src[lo:lo+n], t[:n], u[:n])
@@ -28,7 +30,9 @@ func blocked[T kernel.Float](f func(dst, x, t, u []T)) func(p *kernel.Pool, dst,
 func blockedGrad[T kernel.Float](f func(dx, dy, x, t, u []T)) func(p *kernel.Pool, dx, dy, x []T) {
 	return func(p *kernel.Pool, dx, dy, x []T) {
 		p.Range(len(dx), 4*blockSize, func(lo, hi int) {
-			var t, u [blockSize]T
+			b := kernel.Borrow[T](2 * blockSize)
+			defer kernel.GiveBack(b)
+			t, u := (*b)[:blockSize], (*b)[blockSize:]
 			for ; lo < hi; lo += blockSize {
 				n := min(hi-lo, blockSize)
 				f(dx[lo:lo+n], dy[lo:lo+n], x[lo:lo+n], t[:n], u[:n])

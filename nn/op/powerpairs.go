@@ -12,10 +12,11 @@ func powScalar[T kernel.Float](dst, a []T, b T) {
 	case -1:
 		kernel.BinaryScalar(nil, kernel.OpRDiv, dst, a, 1)
 	case 3:
-		var buffer [blockSize]T
+		buffer := kernel.Borrow[T](blockSize)
+		defer kernel.GiveBack(buffer)
 		for lo := 0; lo < len(dst); lo += blockSize {
 			v := a[lo:min(lo+blockSize, len(a))]
-			square := buffer[:len(v)]
+			square := (*buffer)[:len(v)]
 			kernel.Mul(nil, square, v, v)
 			kernel.Mul(nil, dst[lo:][:len(v)], square, v)
 		}
@@ -38,9 +39,10 @@ func powVectors[T kernel.Float]() pair[T, T] {
 // powByBase is b·a^(b−1), 0 where b is.
 func powByBase[T kernel.Float]() pair[T, T] {
 	vv := func(dst, a, b []T) {
-		var buffer [blockSize]T
+		buffer := kernel.Borrow[T](blockSize)
+		defer kernel.GiveBack(buffer)
 		for lo := 0; lo < len(dst); lo += blockSize {
-			t := buffer[:min(blockSize, len(dst)-lo)]
+			t := (*buffer)[:min(blockSize, len(dst)-lo)]
 			by := b[lo:][:len(t)]
 			kernel.BinaryScalar(nil, kernel.OpAdd, t, by, -1)
 			kernel.Pow(nil, t, a[lo:][:len(t)], t)
@@ -70,7 +72,9 @@ func powByBase[T kernel.Float]() pair[T, T] {
 // powByExponent is a^b·log(a), 0 where a is and b is not negative.
 func powByExponent[T kernel.Float]() pair[T, T] {
 	vv := func(dst, a, b []T) {
-		var power, log [blockSize]T
+		buffer := kernel.Borrow[T](2 * blockSize)
+		defer kernel.GiveBack(buffer)
+		power, log := (*buffer)[:blockSize], (*buffer)[blockSize:]
 		for lo := 0; lo < len(dst); lo += blockSize {
 			n := min(blockSize, len(dst)-lo)
 			base, by, p := a[lo:][:n], b[lo:][:n], power[:n]
@@ -101,7 +105,9 @@ func fmodVectors[T kernel.Float]() pair[T, T] {
 // alikeFirst is f for a first operand that is the same everywhere.
 func alikeFirst[T kernel.Float](f func(dst, a, b []T)) func(dst []T, a T, b []T) {
 	return func(dst []T, a T, b []T) {
-		var many [blockSize]T
+		buffer := kernel.Borrow[T](blockSize)
+		defer kernel.GiveBack(buffer)
+		many := (*buffer)[:blockSize]
 		for lo := 0; lo < len(dst); lo += blockSize {
 			n := min(blockSize, len(dst)-lo)
 			kernel.Fill(nil, many[:n], a)

@@ -114,7 +114,9 @@ func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) engine.Kernel {
 func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(at int, y, dy, t []T)) {
 	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
 	back.pieces(p, func(lo, hi int) {
-		var t, many, gradients [blockSize]T
+		buffer := kernel.Borrow[T](3 * blockSize)
+		defer kernel.GiveBack(buffer)
+		t, many, gradients := (*buffer)[:blockSize], (*buffer)[blockSize:2*blockSize], (*buffer)[2*blockSize:]
 		back.some(lo, hi, func(row, from int) {
 			if step == 0 {
 				m := min(n, blockSize)
