@@ -102,6 +102,7 @@ var convShapes = []*ConvShape{
 	convolution(9, 20, 20, 20, []int{6, 5}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
 	convolution(1, 2, 4, 2, []int{19, 23}, []int{5, 5}, []int{1, 1}, []int{1, 1}, []int{2, 2}),
 	convolution(2, 3, 6, 3, []int{20, 37}, []int{7, 7}, []int{1, 1}, []int{1, 1}, []int{3, 3}),
+	convolution(2, 3, 6, 3, []int{23, 40}, []int{5, 5}, []int{2, 2}, []int{1, 1}, []int{2, 1}),
 	convolution(1, 4, 4, 4, []int{14, 9}, []int{7, 7}, []int{1, 1}, []int{1, 1}, []int{6, 1}),
 	convolution(2, 3, 11, 1, []int{35, 50}, []int{16, 16}, []int{16, 16}, []int{1, 1}, []int{0, 0}), // patches, and points behind the last
 	convolution(3, 3, 9, 1, []int{20, 24}, []int{4, 4}, []int{4, 4}, []int{1, 1}, []int{0, 0}),

@@ -12,7 +12,7 @@ func ConvPacks[T Float](s *ConvShape) bool {
 	if !has(convGroup) || !single[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {
 		return false
 	}
-	return windowsFit(&g) || !g.planar()
+	return windowsFit(&g) || rowsFit(&g) || !g.planar()
 }
 
 // PackConv prepares weights, and scale and shift of e, in memory of scratch if that is not nil.
@@ -39,7 +39,7 @@ func ConvForwardPacked[T Float](p *Pool, s *ConvShape, x []T, w *ConvWeights[T],
 	g := s.geometry()
 	if g.planar() {
 		e.Shift = w.shift
-		depthPlanesForward(p, &g, x, w.weights, e, y, scratch)
+		depthForward(p, &g, x, w.weights, e, y, scratch)
 		return
 	}
 	d := newDirect(&g, x, e, y)

@@ -14,10 +14,20 @@ func tapsFlatY(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //go:noescape
 func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
 
-// depthRows7Y convolves a plane with 7×7 numbers of f and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 14 rows of 14.
+// depthRows5Y1 convolves a plane with 5×5 numbers of f, with stride 1, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 12 rows, and vectors of 8.
 //
 //go:noescape
-func depthRows7Y(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+func depthRows5Y1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+
+// depthRows5Y2 convolves a plane with 5×5 numbers of f, with stride 2, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 19 rows, and vectors of 8. A row of x is its even columns, and odd bytes behind them its odd ones.
+//
+//go:noescape
+func depthRows5Y2(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+
+// depthRows7Y1 convolves a plane with 7×7 numbers of f, with stride 1, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 14 rows, and vectors of 8.
+//
+//go:noescape
+func depthRows7Y1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
 
 // depthPlanes3Y1 convolves planes, each with 9 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 8 neighbouring outputs and stores 8, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 32 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //
@@ -79,10 +89,20 @@ func tapsFlatZ(n int, x *float32, taps int, off *int32, f *float32, y *float32, 
 //go:noescape
 func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xImage int, y *float32, yRow int, yImage int, sum *float32)
 
-// depthRows7Z convolves a plane with 7×7 numbers of f and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 14 rows of 22.
+// depthRows5Z1 convolves a plane with 5×5 numbers of f, with stride 1, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 12 rows, and vectors of 16.
 //
 //go:noescape
-func depthRows7Z(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+func depthRows5Z1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+
+// depthRows5Z2 convolves a plane with 5×5 numbers of f, with stride 2, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 19 rows, and vectors of 16. A row of x is its even columns, and odd bytes behind them its odd ones.
+//
+//go:noescape
+func depthRows5Z2(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
+
+// depthRows7Z1 convolves a plane with 7×7 numbers of f, with stride 1, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 14 rows, and vectors of 16.
+//
+//go:noescape
+func depthRows7Z1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
 
 // depthPlanes3Z1 convolves planes, each with 9 numbers of f and one of shift, and clips the results to clip[0] … clip[1]. Planes ≥ 1 are xPlane and yPlane bytes apart. Each of n ≥ 1 steps computes 16 neighbouring outputs and stores 16, with stride 1; rows that the taps read are xRow bytes apart. Of its masks, 9 of 2 bytes, each belongs to a tap; a step with masks < 0 needs none.
 //

@@ -12,7 +12,15 @@ func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 	panic(noAssembly)
 }
 
-func depthRows7Y(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
+func depthRows5Y1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthRows5Y2(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthRows7Y1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 
@@ -64,7 +72,15 @@ func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 	panic(noAssembly)
 }
 
-func depthRows7Z(high int, wide int, x *float32, xRow int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
+func depthRows5Z1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthRows5Z2(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
+	panic(noAssembly)
+}
+
+func depthRows7Z1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32) {
 	panic(noAssembly)
 }
 

@@ -165,12 +165,13 @@ func depthDirect[T Float]() bool { return simd && single[T]() }
 
 // depthForward is a convolution in which every output channel sees one input channel.
 func depthForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
-	if windowsFit(g) {
-		depthPlanesForward(p, g, x, w, e, y, scratch)
+	if rowsFit(g) {
+		scratch32 := func(n int) []float32 { return as32(take(scratch, n)) }
+		depthRowsForward(p, g, as32(x), as32(w), Epilogue[float32]{Scale: as32(e.Scale), Shift: as32(e.Shift), Add: as32(e.Add), Act: e.Act}, as32(y), scratch32)
 		return
 	}
-	if rowsFit(g) {
-		depthRowsForward(p, g, as32(x), as32(w), Epilogue[float32]{Scale: as32(e.Scale), Shift: as32(e.Shift), Add: as32(e.Add), Act: e.Act}, as32(y))
+	if windowsFit(g) {
+		depthPlanesForward(p, g, x, w, e, y, scratch)
 		return
 	}
 	d := depthwise[T]{

@@ -51,16 +51,7 @@ func newDepthPlanes(s *planeSteps, inputs, outputs int, w, shift []float32, e Ep
 // depthPlanesForward computes y = conv(x, w), finished as e says, for shapes that windowsFit.
 func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], y []T, scratch Scratch[T]) {
 	out := g.out.size()
-	if e.Scale != nil {
-		scaled := take(scratch, g.ker.size()*g.oc)
-		scaleChannels(g.ker.size(), w, e.Scale, scaled)
-		w = scaled
-	}
-	shift := e.Shift
-	if shift == nil {
-		shift = take(scratch, g.oc)
-		clear(shift)
-	}
+	w, shift := depthAffine(g, w, e, scratch)
 	d, rest := newDepthPlanes(planSteps(g, false), g.c, g.oc, as32(w), as32(shift), Epilogue[float32]{Add: as32(e.Add), Act: e.Act})
 	d.x, d.y = as32(x), as32(y)
 	p.Range(g.n*g.oc, planeGrain(g.ker.size()*out), func(lo, hi int) {
@@ -75,6 +66,21 @@ func depthPlanesForward[T Float](p *Pool, g *geometry, x, w []T, e Epilogue[T], 
 			rest.row(d.y[i*out:][:planes*out], i%g.oc, i*out)
 		}
 	})
+}
+
+// depthAffine is the weights of a depthwise convolution, multiplied by the scale of e, and its shift, or zeros.
+func depthAffine[T Float](g *geometry, w []T, e Epilogue[T], scratch Scratch[T]) (weights, shift []T) {
+	if e.Scale != nil {
+		scaled := take(scratch, g.ker.size()*g.oc)
+		scaleChannels(g.ker.size(), w, e.Scale, scaled)
+		w = scaled
+	}
+	if e.Shift != nil {
+		return w, e.Shift
+	}
+	shift = take(scratch, g.oc)
+	clear(shift)
+	return w, shift
 }
 
 // run computes the planes lo to hi of all images; those up to end are to come.

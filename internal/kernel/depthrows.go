@@ -2,22 +2,78 @@ package kernel
 
 import "math"
 
-// Windows of 7×7 with stride 1: planes are copied between borders of zeros, a few at a time, and go through block by block
-// of rows.
+// Depthwise convolutions of large windows: planes are copied between borders of zeros, a few at a time,
+// with stride 2 the even columns of a row apart from the odd ones, and go through block by block of rows.
 
-// rowsSide is the side of these windows.
-const rowsSide = 7
+// rowsBlock is how many rows of outputs a kernel computes at once.
+const rowsBlock = 8
 
-// rowsFit tells whether a convolution has one kernel for each output channel, and such windows.
+// depthRowsKernel computes a plane; see depthRows7Z1.
+type depthRowsKernel func(high, wide int, x *float32, xRow, odd int, y *float32, yRow int, f, shift, clip *float32)
+
+// rowsKernel is the kernel for windows and stride of a convolution, with vectors of 16 or of 8; nil if there is none.
+func rowsKernel(g *geometry, broad bool) depthRowsKernel {
+	switch side, stride := g.ker[2], g.stride[2]; {
+	case g.ker[1] != side || g.stride[1] != stride:
+	case side == 7 && stride == 1 && broad:
+		return depthRows7Z1
+	case side == 7 && stride == 1:
+		return depthRows7Y1
+	case side == 5 && stride == 1 && broad:
+		return depthRows5Z1
+	case side == 5 && stride == 1:
+		return depthRows5Y1
+	case side == 5 && stride == 2 && broad:
+		return depthRows5Z2
+	case side == 5 && stride == 2:
+		return depthRows5Y2
+	}
+	return nil
+}
+
+// rowsFit tells whether a convolution has one kernel for each output channel, and windows that there is a kernel for. Small
+// planes with windows of 5×5 are as well computed in place, see windowsFit.
 func rowsFit(g *geometry) bool {
-	inside := func(pad int) bool { return pad >= 0 && pad < rowsSide }
-	return simd && g.cg == 1 && g.ker == triple{1, rowsSide, rowsSide} && g.in[0] == 1 && g.out[0] == 1 && g.pad[0] == 0 &&
-		g.stride.size() == 1 && g.dil.size() == 1 && inside(g.pad[1]) && inside(g.pad[2]) && min(g.in.size(), g.out.size()) > 0
+	inside := func(i int) bool { return g.pad[i] >= 0 && g.pad[i] < g.ker[i] }
+	return simd && g.cg == 1 && g.ker[0] == 1 && g.in[0] == 1 && g.out[0] == 1 && g.pad[0] == 0 && g.dil.size() == 1 && inside(1) && inside(2) &&
+		min(g.in.size(), g.out.size()) > 0 && (g.ker[2] == 7 || g.stride[2] == 2 || g.out[2] > 8) && rowsKernel(g, avx512) != nil
+}
+
+// depthRows is such a convolution, which lacks x and y.
+type depthRows struct {
+	g             *geometry
+	w, shift      []float32
+	clip          *[2]float32
+	kernel        depthRowsKernel
+	high          int // rows of a plane with borders
+	odd, pitch    int // elements from the even to the odd columns, and from row to row
+	size, behind  int // of such a plane, and what kernels read behind it
+	rows, cols    int // of the input that some window meets
+	above, before int // rows and columns of zeros
+}
+
+func newDepthRows(g *geometry, w, shift []float32, clip *[2]float32) *depthRows {
+	d := &depthRows{g: g, w: w, shift: shift, clip: clip, above: g.pad[1], before: g.pad[2]}
+	broad := avx512 && g.out[2] > 8
+	lanes := 8
+	if broad {
+		lanes = 16
+	}
+	stride, side := g.stride[2], g.ker[2]
+	wide := (g.out[2]-1)*stride + side
+	d.kernel = rowsKernel(g, broad)
+	d.odd = cdiv(wide, stride)
+	d.high, d.pitch = (g.out[1]-1)*stride+side, d.odd*stride
+	d.size = d.high * d.pitch
+	d.behind = max(0, rowsBlock-g.out[1])*stride*d.pitch + lanes
+	d.rows, d.cols = min(g.in[1], d.high-d.above), min(g.in[2], wide-d.before)
+	return d
 }
 
 // depthRowsForward computes y = conv(x, w), finished as e says, for shapes that rowsFit.
-func depthRowsForward(p *Pool, g *geometry, x, w []float32, e Epilogue[float32], y []float32) {
+func depthRowsForward(p *Pool, g *geometry, x, w []float32, e Epilogue[float32], y []float32, scratch Scratch[float32]) {
 	in, out := g.in.size(), g.out.size()
+	w, shift := depthAffine(g, w, e, scratch)
 	clip, later := e.bounds()
 	rest := Epilogue[float32]{Add: e.Add, Act: later}
 	if e.Add != nil {
@@ -27,51 +83,44 @@ func depthRowsForward(p *Pool, g *geometry, x, w []float32, e Epilogue[float32],
 		inf := float32(math.Inf(1))
 		clip = &[2]float32{-inf, inf}
 	}
-	// The kernels read more than a small plane has.
-	lanes := min(tileLanes(), cdiv(g.out[2], 8)*8)
-	pitch, high := g.out[2]+rowsSide-1, g.out[1]+rowsSide-1
-	size := high * pitch
-	behind := max(0, 8-g.out[1])*pitch + lanes
-	rows, cols := min(g.in[1], high-g.pad[1]), min(g.in[2], pitch-g.pad[2])
-	p.Range(g.n*g.c, planeGrain(rowsSide*rowsSide*out*g.og), func(lo, hi int) {
-		batch := max(1, min(hi-lo, batchElements/size))
-		buffer := borrow[float32](batch*size + behind)
+	d := newDepthRows(g, w, shift, clip)
+	p.Range(g.n*g.c, planeGrain(g.ker.size()*out*g.og), func(lo, hi int) {
+		batch := max(1, min(hi-lo, batchElements/d.size))
+		buffer := borrow[float32](batch*d.size + d.behind)
 		defer giveBack(buffer)
-		clear((*buffer)[:batch*size+behind])
+		clear((*buffer)[:batch*d.size+d.behind])
 		for i := lo; i < hi; i += batch {
 			planes := min(batch, hi-i)
-			if rows > 0 && cols > 0 {
-				pick(planes, rows, cols, x[i*in:], in, g.in[2], 1, (*buffer)[g.pad[1]*pitch+g.pad[2]:], size, pitch)
-			}
+			d.load(planes, x[i*in:], *buffer)
 			for q := range planes * g.og {
 				o := i*g.og + q
-				c, to := o%g.oc, y[o*out:][:out]
-				depthRows(g, (*buffer)[q/g.og*size:], pitch, w[c*rowsSide*rowsSide:], &e, c, clip, to)
+				to := y[o*out:][:out]
+				d.plane(o%g.oc, (*buffer)[q/g.og*d.size:], to)
 				if !rest.none() {
-					rest.row(to, c, o*out)
+					rest.row(to, o%g.oc, o*out)
 				}
 			}
 		}
 	})
 }
 
-// depthRows computes a plane of channel c from one with borders, whose rows are pitch elements apart.
-func depthRows(g *geometry, x []float32, pitch int, w []float32, e *Epilogue[float32], c int, clip *[2]float32, y []float32) {
-	var scaled [rowsSide * rowsSide]float32
-	copy(scaled[:], w)
-	if e.Scale != nil {
-		for i := range scaled {
-			scaled[i] *= e.Scale[c]
+// load copies planes between their borders.
+func (d *depthRows) load(planes int, x, to []float32) {
+	g, stride := d.g, d.g.stride[2]
+	for first := range stride { // column of the window that the copied ones begin with
+		from := (first - d.before%stride + stride) % stride // column of x
+		cols := cdiv(d.cols-from, stride)
+		if d.rows > 0 && cols > 0 {
+			at := d.above*d.pitch + first*d.odd + (d.before+from)/stride
+			pick(planes, d.rows, cols, x[from:], g.in.size(), g.in[2], stride, to[at:], d.size, d.pitch)
 		}
 	}
-	var shift float32
-	if e.Shift != nil {
-		shift = e.Shift[c]
-	}
-	_ = x[(max(8, g.out[1])+rowsSide-2)*pitch]
-	if avx512 && g.out[2] > 8 {
-		depthRows7Z(g.out[1], g.out[2], &x[0], pitch*4, &y[0], g.out[2]*4, &scaled[0], &shift, &clip[0])
-	} else {
-		depthRows7Y(g.out[1], g.out[2], &x[0], pitch*4, &y[0], g.out[2]*4, &scaled[0], &shift, &clip[0])
-	}
+}
+
+// plane computes a plane of channel c from one with borders.
+func (d *depthRows) plane(c int, x, y []float32) {
+	g := d.g
+	w := d.w[c*g.ker.size():][:g.ker.size()]
+	_, _ = x[d.size+d.behind-1], y[g.out.size()-1]
+	d.kernel(g.out[1], g.out[2], &x[0], d.pitch*4, d.odd*4, &y[0], g.out[2]*4, &w[0], &d.shift[c], &d.clip[0])
 }

@@ -11,14 +11,18 @@ import (
 // blockRows is how many rows of outputs depthRows computes at once.
 const blockRows = 8
 
-// depthRows: wide windows with stride 1. The weights of a column of the window stay in registers while the rows that they
-// meet pass by, so that a vector of the input, which seldom begins where a line of the cache does, is loaded once for
-// all outputs above and below.
-func depthRows(w width, side int) {
-	name := fmt.Sprintf("depthRows%d%s", side, w.name)
-	TEXT(name, NOSPLIT, "func(high, wide int, x *float32, xRow int, y *float32, yRow int, f, shift, clip *float32)")
-	Doc(fmt.Sprintf("%s convolves a plane with %d×%d numbers of f and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least %d rows of %d.",
-		name, side, side, blockRows+side-1, w.lanes+side-1))
+// depthRows: the weights of a column of the window stay in registers while the rows that they meet pass by, so that a
+// vector of the input, which seldom begins where a line of the cache does, is loaded once for all outputs above and below.
+func depthRows(w width, side, stride int) {
+	name := fmt.Sprintf("depthRows%d%s%d", side, w.name, stride)
+	TEXT(name, NOSPLIT, "func(high, wide int, x *float32, xRow, odd int, y *float32, yRow int, f, shift, clip *float32)")
+	rows := (blockRows-1)*stride + side
+	doc := fmt.Sprintf("%s convolves a plane with %d×%d numbers of f, with stride %d, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least %d rows, and vectors of %d.",
+		name, side, side, stride, rows, w.lanes)
+	if stride == 2 {
+		doc += " A row of x is its even columns, and odd bytes behind them its odd ones."
+	}
+	Doc(doc)
 	Pragma("noescape")
 	high := Load(Param("high"), GP64())
 	x, xRow := Load(Param("x"), GP64()), Load(Param("xRow"), GP64())
@@ -41,25 +45,41 @@ func depthRows(w width, side int) {
 	}
 	Load(Param("f"), f)
 	LEAQ(Mem{Base: x, Index: column, Scale: 1}, from)
-	MOVQ(U32(uint32(side)), n)
-	Label("tap")
-	for i, u := range weights {
-		VBROADCASTSS(Mem{Base: f, Disp: 4 * side * i}, u)
-	}
-	MOVQ(from, at)
-	for row := range blockRows + side - 1 {
-		VMOVUPS(Mem{Base: at}, v)
-		ADDQ(xRow, at)
-		for tap := range weights {
-			if to := row - tap; to >= 0 && to < blockRows {
-				VFMADD231PS(v, weights[tap], acc[to])
+	// taps adds what column tap of the window contributes, from where at points, disp bytes further on.
+	taps := func(tap, disp int) {
+		for i, u := range weights {
+			VBROADCASTSS(Mem{Base: f, Disp: 4 * (side*i + tap)}, u)
+		}
+		for row := range rows {
+			VMOVUPS(Mem{Base: at, Disp: disp}, v)
+			ADDQ(xRow, at)
+			for i := range weights {
+				if to := (row - i) / stride; row >= i && (row-i)%stride == 0 && to < blockRows {
+					VFMADD231PS(v, weights[i], acc[to])
+				}
 			}
 		}
 	}
-	ADDQ(Imm(4), f)
-	ADDQ(Imm(4), from)
-	DECQ(n)
-	JNZ(LabelRef("tap"))
+	if stride == 1 {
+		MOVQ(U32(uint32(side)), n)
+		Label("tap")
+		MOVQ(from, at)
+		taps(0, 0)
+		ADDQ(Imm(4), f)
+		ADDQ(Imm(4), from)
+		DECQ(n)
+		JNZ(LabelRef("tap"))
+	} else {
+		Load(Param("odd"), n)
+		for tap := range side {
+			if tap%2 == 0 {
+				MOVQ(from, at)
+			} else {
+				LEAQ(Mem{Base: from, Index: n, Scale: 1}, at)
+			}
+			taps(tap, tap/2*4)
+		}
+	}
 
 	// Rows that are there are stored, and columns.
 	lo, hi := weights[0], weights[1]
@@ -120,12 +140,16 @@ func depthRows(w width, side int) {
 	Label("next")
 	SUBQ(Imm(blockRows), high)
 	JLE(LabelRef("end"))
-	LEAQ(Mem{Base: x, Index: xRow, Scale: blockRows}, x)
+	for range stride {
+		LEAQ(Mem{Base: x, Index: xRow, Scale: blockRows}, x)
+	}
 	LEAQ(Mem{Base: y, Index: yRow, Scale: blockRows}, y)
 	Label("back")
 	CMPQ(high, Imm(blockRows))
 	JGE(LabelRef("rows"))
-	SUBQ(xRow, x)
+	for range stride {
+		SUBQ(xRow, x)
+	}
 	SUBQ(yRow, y)
 	INCQ(high)
 	JMP(LabelRef("back"))

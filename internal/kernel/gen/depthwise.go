@@ -13,7 +13,9 @@ func depthwise() {
 	for _, w := range []width{narrow, broad} {
 		tapsFlat(w)
 		tapSums(w)
-		depthRows(w, 7)
+		depthRows(w, 5, 1)
+		depthRows(w, 5, 2)
+		depthRows(w, 7, 1)
 		for stride := 1; stride <= 2; stride++ {
 			depthPlanes(w, 3, stride)
 			depthPlanes(w, 5, stride)
