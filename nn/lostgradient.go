@@ -18,11 +18,12 @@ func (g *Graph) influenced(by []*Value) map[*Value]bool {
 		set[v] = true
 	}
 	for _, n := range g.nodes {
-		if n.op != nil && n.op.NoGrad != "" || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return set[v] }) {
+		straight := n.opType == "QuantizeLinear" // see quantizeRule
+		if n.op != nil && n.op.NoGrad != "" && !straight || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return set[v] }) {
 			continue
 		}
 		for _, v := range n.out {
-			if v != nil && (v.typ.Kind != op.Tensor || !v.typ.Present() || v.typ.DType.IsFloat()) {
+			if v != nil && (straight || v.typ.Kind != op.Tensor || !v.typ.Present() || v.typ.DType.IsFloat()) {
 				set[v] = true
 			}
 		}

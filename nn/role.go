@@ -111,7 +111,8 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 // moving names the operators behind which a parameter is the same parameter, its elements moved; bounding names those
 // behind which each of its elements is kept in bounds, as rates and gates are learned by their logarithms.
 var (
-	moving   = setOf("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Concat", "Slice", "Split", "Cast", "Expand", "Tile")
+	moving = setOf("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Concat", "Slice", "Split", "Cast", "Expand", "Tile",
+		"QuantizeLinear", "DequantizeLinear")
 	bounding = setOf("Exp", "Neg", "Abs", "Clip", "Relu", "Sigmoid", "Softplus", "Tanh", "Softmax", "LogSoftmax")
 )
 

@@ -16,7 +16,7 @@ func dynamicQuantizeLinear() *Op {
 			return []Type{c.In[0].Of(dtype.Uint8), T(dtype.Float32), T(dtype.Uint8)}, nil
 		},
 		Kernel:      func(*Call) (engine.Kernel, error) { return dynamicQuantize, nil },
-		GradMissing: "the scale follows the largest element", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+		GradMissing: "it gives integers: freeze what comes before it, or train the model as it was before quantization", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
 	}
 }
 

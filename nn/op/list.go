@@ -51,6 +51,8 @@ func all() []*Op {
 		expandTo(),
 		extremeGradOp(),
 		eyeLike(),
+		fakeQuantize(),
+		fakeQuantizeGrad(),
 		flatSum(),
 		flatten(),
 		flexAttention(),
