@@ -13,19 +13,27 @@ func perChannel(p *Pool, n, c, space int, f func(c int)) {
 	})
 }
 
-// ChannelSum sets out[c] to the sum over images and space of x [n, c, space].
+// ChannelSum sets out[c] to the sum over images and space of x [n, c, space]. Threads take planes as they lie, as
+// those that computed x have done.
 func ChannelSum[T Float](p *Pool, n, c, space int, x, out []T) {
 	if space == 1 {
 		Reduce(p, ReduceSum, 1, n, c, out, x)
 		return
 	}
-	perChannel(p, n, c, space, func(ch int) {
+	planes := borrow[T](n * c)
+	defer giveBack(planes)
+	p.Range(n*c, cdiv(elementGrain, max(space, 1)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			(*planes)[i] = sum(x[i*space:][:space])
+		}
+	})
+	for ch := range out[:c] {
 		var s T
 		for i := range n {
-			s += sum(x[(i*c+ch)*space:][:space])
+			s += (*planes)[i*c+ch]
 		}
 		out[ch] = s
-	})
+	}
 }
 
 // ChannelMoments computes mean and variance (divided by the number of elements) over
