@@ -39,7 +39,7 @@ func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value
 		if len(of) == 0 {
 			continue
 		}
-		if err := g.backwardStage(ctx, trail[k], haves[k], types, of, total, r, extendFrom(r.wrt, trail[:k])); err != nil {
+		if err := g.backwardStage(ctx, haves[k], types, of, total, r, extendFrom(r.wrt, trail[:k])); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +89,7 @@ func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense
 }
 
 // backwardStage lowers a stage again, differentiated, and adds its gradients to the total.
-func (g *Graph) backwardStage(ctx context.Context, old *stage, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
+func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
 	w := newWalker(g, walkLower)
 	w.train, w.expr, w.have = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name)), have
 	w.wrt, w.influenced = wrt, g.influenced(r.wrt)

@@ -236,21 +236,16 @@ func (g *Group) Makers() []*Node {
 	return list
 }
 
-// cost counts parameters and multiply-adds, those with open dimensions at size 1; false when some
-// node does not take that size.
-func (e *Edit) cost() (Cost, bool) {
+// cost counts parameters and multiply-adds, those with open dimensions at size 1.
+func (e *Edit) cost() Cost {
 	var c Cost
-	whole := true
-	costs := e.g.costs()
-	for _, n := range e.g.nodes {
-		m, ok := costs[n]
-		c.MACs += m
-		whole = whole && (ok || n.op == nil || n.op.Cost == nil)
+	for _, macs := range e.g.costs() {
+		c.MACs += macs
 	}
 	for _, p := range e.g.params() {
 		if p.Role() != Constant {
 			c.Params += p.Size()
 		}
 	}
-	return c, whole
+	return c
 }

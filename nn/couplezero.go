@@ -2,7 +2,6 @@ package nn
 
 import (
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
 
@@ -39,18 +38,19 @@ func (a *analysis) zeroed(id axisID) bool {
 
 // zeroes finds out which axes of the node's outputs are zero with their atoms' parameters.
 func (k *coverage) zeroes() {
-	for i, v := range k.n.out {
+	for _, v := range k.n.out {
 		if v == nil {
 			continue
 		}
 		for x := range k.a.rank[v] {
 			out, _ := k.a.of(v, x)
-			k.a.zero[out] = k.zeroOut(op.OutAxis(i, x), out)
+			k.a.zero[out] = k.zeroOut(out)
 		}
 	}
 }
 
-func (k *coverage) zeroOut(r op.AxisRef, out axisID) bool {
+// zeroOut says whether an output axis is zero where the parameters of its atoms are.
+func (k *coverage) zeroOut(out axisID) bool {
 	reach := k.reach(out) // axes of inputs that the output axis is tied to
 	slot := func(i int) (zero, tied bool) {
 		v := k.n.In(i)

@@ -70,7 +70,7 @@ func (o Realign) addPart(e *Edit, from *Value, to *Node) *Value {
 		return nil
 	}
 	e.setIn(to, append(slices.Clone(to.in), from))
-	e.fit(g, o.or(PreferAfter), nil)
+	e.fit(g, o.orAfter(), nil)
 	return y
 }
 
@@ -122,7 +122,7 @@ func (o Realign) addBefore(e *Edit, from *Value, to *Node) *Value {
 		return nil
 	}
 	g := e.openEdge(y, x, axis, []*Node{to}, false)
-	e.fit(g, o.or(PreferAfter), nil)
+	e.fit(g, o.orAfter(), nil)
 	return y
 }
 
@@ -293,5 +293,5 @@ func (e *Edit) removePart(o Realign, to *Node, axis, at int, rest []*Value) {
 		e.setIn(to, rest)
 		e.sweep(from)
 	}
-	e.fit(g, o.or(PreferAfter), gone)
+	e.fit(g, o.orAfter(), gone)
 }

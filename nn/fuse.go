@@ -91,7 +91,7 @@ func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *fused) {
 		if f == nil {
 			continue
 		}
-		if call := w.fusedCall(n, c, f); call != nil {
+		if call := w.fusedCall(c, f); call != nil {
 			return call, f
 		}
 	}
@@ -99,7 +99,7 @@ func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *fused) {
 }
 
 // fusedCall infers the fused operator, which must give the type that the group gives.
-func (w *walker) fusedCall(n *Node, c *op.Call, f *fused) *op.Call {
+func (w *walker) fusedCall(c *op.Call, f *fused) *op.Call {
 	types := make([]op.Type, len(f.in))
 	for i, x := range f.in {
 		switch {

@@ -46,7 +46,7 @@ type receiver struct {
 }
 
 func (st *stage) receiver(p *engine.Program, r request) *receiver {
-	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(p, r.loss, nil, true) }}
+	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(p, r.loss, true) }}
 	st.handed(func(p *Param, _ *gorgonia.Node) { x.params = append(x.params, p) })
 	return x
 }

@@ -43,10 +43,10 @@ const (
 	PreferAfter         // what reads the value follows
 )
 
-// or is p, or q where p leaves it open.
-func (o Realign) or(q Prefer) Realign {
+// orAfter prefers what comes after where the options leave it open.
+func (o Realign) orAfter() Realign {
 	if o.Prefer == PreferEither {
-		o.Prefer = q
+		o.Prefer = PreferAfter
 	}
 	return o
 }
@@ -185,7 +185,7 @@ func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 		return v
 	}
 	before := e.costBefore(start.log)
-	e.fit(e.openEdge(v, at, axis, all, output), o.or(PreferAfter), nil)
+	e.fit(e.openEdge(v, at, axis, all, output), o.orAfter(), nil)
 	if e.err != nil {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 	}
 	e.drop(n)
 	if open != nil {
-		e.fit(*open, o.or(PreferAfter), nil)
+		e.fit(*open, o.orAfter(), nil)
 		e.weigh(start, before)
 	}
 	if e.err != nil {

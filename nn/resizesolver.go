@@ -65,7 +65,7 @@ func (s *solver) solve(d demand) error {
 		}
 	}
 	if !found {
-		return s.refuse(d, need)
+		return s.refuse(d)
 	}
 	for i, k := range best {
 		g := offers[i].group
@@ -80,7 +80,8 @@ func (s *solver) solve(d demand) error {
 	return nil
 }
 
-func (s *solver) refuse(d demand, need int) error {
+// refuse says why a demand cannot be met.
+func (s *solver) refuse(d demand) error {
 	v := s.c.a.axes[d.axis]
 	if err := s.c.Fixed(v.value, v.axis); err != nil {
 		return err

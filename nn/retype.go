@@ -183,7 +183,7 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	}
 	switch n.opType {
 	case "Reshape":
-		e.adaptReshape(n, axis, was.Sizes(), b.typ.Sizes(), before[n.out[0]], w)
+		e.adaptReshape(n, axis, was.Sizes(), before[n.out[0]], w)
 	case "Expand":
 		e.adaptExpand(n, axis, was.Sizes(), w)
 	case "Slice":
@@ -216,7 +216,7 @@ func (w *walker) constant(n *Node, i int) ([]int, bool) {
 }
 
 // adaptReshape lets the dimension of the target that holds the changed one follow it.
-func (e *Edit) adaptReshape(n *Node, axis int, was, now []int, out op.Type, w *walker) {
+func (e *Edit) adaptReshape(n *Node, axis int, was []int, out op.Type, w *walker) {
 	target, ok := w.constant(n, 1)
 	cfg, attr := n.config.(op.ReshapeConfig)
 	if attr && n.op.Version(e.g.opset("")) < 5 {

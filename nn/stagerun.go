@@ -63,7 +63,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 }
 
 // value is what the stage computed for v.
-func (st *stage) value(p *engine.Program, v *Value, have map[*Value]dtype.Value, borrow bool) (dtype.Value, error) {
+func (st *stage) value(p *engine.Program, v *Value, borrow bool) (dtype.Value, error) {
 	if x := st.values[v]; x != nil {
 		return cloneValue(x), nil
 	}
@@ -99,7 +99,7 @@ func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r req
 	}
 	out := make(map[*Value]dtype.Value, len(st.outs))
 	for _, v := range st.outs {
-		if out[v], err = st.value(p, v, have, false); err != nil {
+		if out[v], err = st.value(p, v, false); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	hands := st.hands(r)
 	res.done = func() { st.pool.give(p, variant{hands: hands, private: !r.borrow}) }
 	for i, v := range r.want {
-		if res.values[i], err = st.value(p, v, have, r.borrow); err != nil {
+		if res.values[i], err = st.value(p, v, r.borrow); err != nil {
 			return nil, err
 		}
 	}

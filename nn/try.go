@@ -72,7 +72,7 @@ func (e *Edit) weigh(s mark, before Cost) {
 	if e.err != nil || len(e.log) == s.log {
 		return
 	}
-	after, _ := e.cost()
+	after := e.cost()
 	e.saved = append(e.saved[:s.saved:s.saved], [2]Cost{before, after})
 }
 
@@ -82,7 +82,7 @@ func (e *Edit) weighed(f func()) {
 		return
 	}
 	s := e.save()
-	before, _ := e.cost()
+	before := e.cost()
 	f()
 	e.weigh(s, before)
 }
@@ -90,7 +90,7 @@ func (e *Edit) weighed(f func()) {
 // costBefore is what the model weighed before entry from of the log, as far as nodes and parameters
 // were added since.
 func (e *Edit) costBefore(from int) Cost {
-	c, _ := e.cost()
+	c := e.cost()
 	costs := e.g.costs()
 	for _, a := range e.log[from:] {
 		switch a.change.Kind {

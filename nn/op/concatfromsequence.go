@@ -33,7 +33,7 @@ func concatFromSequence() *Op {
 		},
 		Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			cfg := c.Config.(ConcatFromSequenceConfig)
-			s, err := sequenceOf(c, in, 0)
+			s, err := sequenceOf(c, in)
 			if err != nil {
 				return nil, err
 			}

@@ -33,7 +33,7 @@ func conv() *Op {
 // convWindow is the geometry of the call, and a check of everything else.
 func convWindow(c *Call) (*window, error) {
 	cfg := c.Config.(ConvConfig)
-	in, err := c.spatial(0)
+	in, err := c.spatial()
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func convTranspose() *Op {
 // convTransposeWindow is the geometry of the convolution from Y to X; its out is the shape of Y.
 func convTransposeWindow(c *Call) (*window, error) {
 	cfg := c.Config.(ConvTransposeConfig)
-	in, err := c.spatial(0)
+	in, err := c.spatial()
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +59,10 @@ func convTransposeWindow(c *Call) (*window, error) {
 	if err := c.channelVector(2, wt[1].Mul(D(cfg.Group))); err != nil {
 		return nil, err
 	}
-	if w.stride, err = c.perAxis("strides", cfg.Strides, n, 1); err != nil {
+	if w.stride, err = c.perAxis("strides", cfg.Strides, n); err != nil {
 		return nil, err
 	}
-	if w.dilation, err = c.perAxis("dilations", cfg.Dilations, n, 1); err != nil {
+	if w.dilation, err = c.perAxis("dilations", cfg.Dilations, n); err != nil {
 		return nil, err
 	}
 	return w, c.transposedOut(w, in, cfg)

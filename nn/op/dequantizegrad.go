@@ -39,7 +39,7 @@ func dequantizeGradOp() *Op {
 // sumIntoScales adds up (x − zero point)·dY over the elements that share a scale.
 func sumIntoScales(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(dequantizeGradConfig)
-	s, _, err := scaledOf(&Call{Op: dequantizeLinear(), Node: c.Node, In: c.In[1:]}, cfg.Axis, cfg.BlockSize)
+	s, err := scaledOf(&Call{Op: dequantizeLinear(), Node: c.Node, In: c.In[1:]}, cfg.Axis, cfg.BlockSize)
 	if err != nil {
 		return nil, err
 	}

@@ -38,13 +38,13 @@ func inferDequantize(c *Call) ([]Type, error) {
 	if c.In[0].Unranked || c.In[1].Unranked {
 		return out, nil
 	}
-	_, _, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
+	_, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
 	return out, err
 }
 
 func dequantizeKernel(c *Call) (engine.Kernel, error) {
 	cfg := c.Config.(DequantizeLinearConfig)
-	s, _, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
+	s, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
 	if err != nil {
 		return nil, err
 	}

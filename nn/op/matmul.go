@@ -148,7 +148,7 @@ func matMulGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if da, err = sumReshape(da, sa, c.In[0].Shape); err != nil {
 		return nil, err
 	}
-	db, err := matMulRightGrad(a, dy, sa, sb, m, n)
+	db, err := matMulRightGrad(a, dy, sa, sb, n)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func matMulGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 }
 
 // matMulRightGrad is Aᵀ·dY; where B is one matrix, the sum over the batch happens inside of it.
-func matMulRightGrad(a, dy *gorgonia.Node, sa, sb []Dim, m, n Dim) (*gorgonia.Node, error) {
+func matMulRightGrad(a, dy *gorgonia.Node, sa, sb []Dim, n Dim) (*gorgonia.Node, error) {
 	if Product(sb[:len(sb)-2]).Size == 1 && len(sa) > 2 {
 		rows, k := Product(sa[:len(sa)-1]), sa[len(sa)-1]
 		var err error

@@ -39,7 +39,7 @@ func maxUnpool() *Op {
 // unpooled is the shape that the attributes give and the one that is asked for.
 func unpooled(c *Call) (plain, out []Dim, err error) {
 	cfg := c.Config.(MaxUnpoolConfig)
-	space, err := c.spatial(0)
+	space, err := c.spatial()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,7 +47,7 @@ func unpooled(c *Call) (plain, out []Dim, err error) {
 	if len(cfg.Kernel) != n {
 		return nil, nil, c.Errorf("kernel_shape %v: want %d numbers", cfg.Kernel, n)
 	}
-	strides, err := c.perAxis("strides", cfg.Strides, n, 1)
+	strides, err := c.perAxis("strides", cfg.Strides, n)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,7 +18,7 @@ type pooling struct {
 // poolWindow is the geometry of a pool over input 0. Padding of a whole kernel or more would make
 // windows that hold nothing.
 func (c *Call) poolWindow(p pooling) (*window, error) {
-	in, err := c.spatial(0)
+	in, err := c.spatial()
 	if err != nil {
 		return nil, err
 	}

@@ -63,40 +63,41 @@ func (s scaled) at(i int) int {
 }
 
 // scaledOf checks the shapes of scale and zero point; axis and block are attributes.
-func scaledOf(c *Call, axisAttr *int, block int) (s scaled, axis int, err error) {
+func scaledOf(c *Call, axisAttr *int, block int) (s scaled, err error) {
 	if c.Has(2) && !c.In[2].Unranked && !c.In[1].Unranked {
 		if len(c.In[2].Shape) != len(c.In[1].Shape) && c.In[2].Elements() != 1 {
-			return s, 0, c.wantGot(2, c.In[1], c.In[2])
+			return s, c.wantGot(2, c.In[1], c.In[2])
 		}
 		for a := range min(len(c.In[2].Shape), len(c.In[1].Shape)) {
 			if c.In[2].Shape[a].Differ(c.In[1].Shape[a]) {
-				return s, 0, c.wantGot(2, c.In[1], c.In[2])
+				return s, c.wantGot(2, c.In[1], c.In[2])
 			}
 		}
 	}
 	rank, err := c.Rank(0)
 	if err != nil {
-		return s, 0, err
+		return s, err
 	}
 	sr, err := c.Rank(1)
 	if err != nil {
-		return s, 0, err
+		return s, err
 	}
 	if block < 0 {
-		return s, 0, c.Errorf("block_size %d is negative", block)
+		return s, c.Errorf("block_size %d is negative", block)
 	}
 	if block == 0 && (sr == 0 || sr == 1 && c.In[1].Shape[0].Size == 1) {
-		return scaled{single: true}, -1, nil
+		return scaled{single: true}, nil
 	}
-	if axis, err = c.Axis(orInt(axisAttr, 1), rank); err != nil {
-		return s, 0, err
+	axis, err := c.Axis(orInt(axisAttr, 1), rank)
+	if err != nil {
+		return s, err
 	}
 	n, x := c.In[1].Shape, c.In[0].Shape
 	s = scaled{block: max(block, 1)}
 	switch {
 	case block == 0 && sr == 1:
 		if n[0].Differ(x[axis]) {
-			return s, 0, c.wantGot(1, "a scale for each of "+x[axis].String(), c.In[1])
+			return s, c.wantGot(1, "a scale for each of "+x[axis].String(), c.In[1])
 		}
 	case block > 0 && sr == rank:
 		for a := range x {
@@ -105,12 +106,12 @@ func scaledOf(c *Call, axisAttr *int, block int) (s scaled, axis int, err error)
 				want = want.Add(D(block - 1)).Div(D(block))
 			}
 			if want.Differ(n[a]) {
-				return s, 0, c.wantGot(1, "a scale for each block of "+c.In[0].String(), c.In[1])
+				return s, c.wantGot(1, "a scale for each block of "+c.In[0].String(), c.In[1])
 			}
 		}
 		s.inOuter = true
 	default:
-		return s, 0, c.wantGot(1, "one scale, one for each index of the axis, or one for each block", c.In[1])
+		return s, c.wantGot(1, "one scale, one for each index of the axis, or one for each block", c.In[1])
 	}
 	if c.In[0].Static() {
 		sh := c.In[0].Sizes()
@@ -118,7 +119,7 @@ func scaledOf(c *Call, axisAttr *int, block int) (s scaled, axis int, err error)
 		s.axis = sh[axis]
 		s.blocks = (s.axis + s.block - 1) / s.block
 	}
-	return s, axis, nil
+	return s, nil
 }
 
 func inferQuantize(c *Call) ([]Type, error) {
@@ -140,7 +141,7 @@ func inferQuantize(c *Call) ([]Type, error) {
 	if c.In[0].Unranked || c.In[1].Unranked {
 		return out, nil
 	}
-	_, _, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
+	_, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
 	return out, err
 }
 
@@ -154,7 +155,7 @@ func integerRange(t DType) (lo, hi float64) {
 
 func quantizeKernel(c *Call) (engine.Kernel, error) {
 	cfg := c.Config.(QuantizeLinearConfig)
-	s, _, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
+	s, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
 	if err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ type axisTaps struct {
 }
 
 // taps are those of every axis that changes.
-func (r *resample) taps(c *Call) []axisTaps {
+func (r *resample) taps() []axisTaps {
 	var list []axisTaps
 	for a := range r.in {
 		if !r.same(a) {

@@ -15,7 +15,7 @@ func resampleKernel(c *Call) (engine.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	taps := r.taps(c)
+	taps := r.taps()
 	if outsideAny(taps) == nil && (r.Mode == "nearest" || len(taps) == 0) {
 		return resampleNearest(c, taps)
 	}

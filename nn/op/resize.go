@@ -101,7 +101,7 @@ func resampleGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	if err != nil {
 		return nil, err
 	}
-	d, err := Apply1(resampleGradConfig{c.In[0].Shape, r.taps(c)}, dout[0])
+	d, err := Apply1(resampleGradConfig{c.In[0].Shape, r.taps()}, dout[0])
 	return gorgonia.Nodes{d}, err
 }
 

@@ -38,11 +38,11 @@ func common(a, b Type) Type {
 	return a.With(shape...)
 }
 
-// sequenceOf is input i, or an error.
-func sequenceOf(c *Call, in []dtype.Value, i int) (*dtype.Sequence, error) {
-	s, ok := in[i].(*dtype.Sequence)
+// sequenceOf is the first input, or an error.
+func sequenceOf(c *Call, in []dtype.Value) (*dtype.Sequence, error) {
+	s, ok := in[0].(*dtype.Sequence)
 	if !ok {
-		return nil, c.wantGot(i, "a sequence", TypeOf(in[i]))
+		return nil, c.wantGot(0, "a sequence", TypeOf(in[0]))
 	}
 	return s, nil
 }
@@ -99,7 +99,7 @@ func sequenceOps() []*Op {
 		{Name: "SequenceAt", Doc: "One element of a sequence.", In: "input_sequence S, position I", Out: "tensor T", Where: index,
 			Infer: inferSequenceAt, Items: sequenceAtItems,
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
-				s, err := sequenceOf(c, in, 0)
+				s, err := sequenceOf(c, in)
 				if err != nil {
 					return nil, err
 				}
@@ -126,7 +126,7 @@ func sequenceOps() []*Op {
 			In: "input_sequence S, position? I", Out: "output_sequence S", Where: index,
 			Infer: Same, Items: sequenceEraseItems,
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
-				s, err := sequenceOf(c, in, 0)
+				s, err := sequenceOf(c, in)
 				if err != nil {
 					return nil, err
 				}
@@ -142,7 +142,7 @@ func sequenceOps() []*Op {
 		{Name: "SequenceLength", Doc: "The number of elements of a sequence.", In: "input_sequence S", Out: "length int64", NoGrad: "a number of elements", Items: sequenceLengthItems,
 			Infer: func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Int64)}, nil },
 			Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
-				s, err := sequenceOf(c, in, 0)
+				s, err := sequenceOf(c, in)
 				if err != nil {
 					return nil, err
 				}
@@ -184,7 +184,7 @@ func inferSequenceAt(c *Call) ([]Type, error) {
 }
 
 func sequenceInsert(c *Call, in []dtype.Value) ([]dtype.Value, error) {
-	s, err := sequenceOf(c, in, 0)
+	s, err := sequenceOf(c, in)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func inferSequenceMap(c *Call) ([]Type, error) {
 
 func runSequenceMap(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	body := c.Config.(SequenceMapConfig).Body
-	first, err := sequenceOf(c, in, 0)
+	first, err := sequenceOf(c, in)
 	if err != nil {
 		return nil, err
 	}

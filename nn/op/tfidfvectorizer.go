@@ -30,7 +30,7 @@ func tfIdfVectorizer() *Op {
 		In: "X T", Out: "Y float32", Where: Where{"T": {dtype.String, dtype.Int32, dtype.Int64}}, Attrs: TfIdfVectorizerConfig{},
 		Infer: func(c *Call) ([]Type, error) {
 			cfg := c.Config.(TfIdfVectorizerConfig)
-			if _, _, err := cfg.grams(c); err != nil {
+			if _, err := cfg.grams(c); err != nil {
 				return nil, err
 			}
 			cols := D(slices.Max(append([]int{-1}, cfg.Indexes...)) + 1)
@@ -58,17 +58,17 @@ func gramKey(words []any) string {
 	return b.String()
 }
 
-// grams gives the number of every gram of the pool, and the words of those.
-func (cfg TfIdfVectorizerConfig) grams(c *Call) (map[string]int, int, error) {
+// grams gives the number of every gram of the pool.
+func (cfg TfIdfVectorizerConfig) grams(c *Call) (map[string]int, error) {
 	pool := anys(cfg.Ints, func(v int) float64 { return float64(v) })
 	if c.In[0].DType == dtype.String {
 		pool = anys(cfg.Strings, same[string])
 	}
 	if cfg.Mode != "TF" && cfg.Mode != "IDF" && cfg.Mode != "TFIDF" {
-		return nil, 0, c.Errorf("mode %q is unknown", cfg.Mode)
+		return nil, c.Errorf("mode %q is unknown", cfg.Mode)
 	}
 	if cfg.MinLength < 1 || cfg.MaxLength < cfg.MinLength || cfg.MaxSkip < 0 {
-		return nil, 0, c.Errorf("gram lengths %d to %d or skips %d are out of range", cfg.MinLength, cfg.MaxLength, cfg.MaxSkip)
+		return nil, c.Errorf("gram lengths %d to %d or skips %d are out of range", cfg.MinLength, cfg.MaxLength, cfg.MaxSkip)
 	}
 	at, n := map[string]int{}, 0
 	for i, from := range cfg.Counts {
@@ -77,7 +77,7 @@ func (cfg TfIdfVectorizerConfig) grams(c *Call) (map[string]int, int, error) {
 			to = cfg.Counts[i+1]
 		}
 		if from < 0 || from > to || to > len(pool) || (to-from)%length != 0 {
-			return nil, 0, c.Errorf("ngram_counts %v do not cut a pool of %d words", cfg.Counts, len(pool))
+			return nil, c.Errorf("ngram_counts %v do not cut a pool of %d words", cfg.Counts, len(pool))
 		}
 		for ; from < to; from += length {
 			if length >= cfg.MinLength && length <= cfg.MaxLength {
@@ -87,19 +87,19 @@ func (cfg TfIdfVectorizerConfig) grams(c *Call) (map[string]int, int, error) {
 		}
 	}
 	if len(cfg.Indexes) != n || cfg.Weights != nil && len(cfg.Weights) != n {
-		return nil, 0, c.Errorf("has %d grams, %d indexes and %d weights", n, len(cfg.Indexes), len(cfg.Weights))
+		return nil, c.Errorf("has %d grams, %d indexes and %d weights", n, len(cfg.Indexes), len(cfg.Weights))
 	}
 	for _, k := range cfg.Indexes {
 		if k < 0 || k > maxExtent {
-			return nil, 0, c.Errorf("index %d is out of range", k)
+			return nil, c.Errorf("index %d is out of range", k)
 		}
 	}
-	return at, n, nil
+	return at, nil
 }
 
 func countGrams(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(TfIdfVectorizerConfig)
-	at, _, err := cfg.grams(c)
+	at, err := cfg.grams(c)
 	if err != nil {
 		return nil, err
 	}

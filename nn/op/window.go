@@ -23,10 +23,10 @@ func (c *Call) windows(in, kernel []Dim, strides, dilations, pads []int, autoPad
 	n := len(in)
 	w := &window{kernel: kernel, ceil: ceil, known: true}
 	var err error
-	if w.stride, err = c.perAxis("strides", strides, n, 1); err != nil {
+	if w.stride, err = c.perAxis("strides", strides, n); err != nil {
 		return nil, err
 	}
-	if w.dilation, err = c.perAxis("dilations", dilations, n, 1); err != nil {
+	if w.dilation, err = c.perAxis("dilations", dilations, n); err != nil {
 		return nil, err
 	}
 	if len(kernel) != n {
@@ -47,7 +47,8 @@ func (c *Call) windows(in, kernel []Dim, strides, dilations, pads []int, autoPad
 	case "VALID":
 		w.begin, w.end, w.ceil = make([]int, n), make([]int, n), false
 	case "SAME_UPPER", "SAME_LOWER":
-		return w, c.samePads(w, in, autoPad == "SAME_UPPER")
+		w.samePads(in, autoPad == "SAME_UPPER")
+		return w, nil
 	default:
 		return nil, c.Errorf("auto_pad %q is unknown", autoPad)
 	}
@@ -84,7 +85,7 @@ func (c *Call) slide(w *window, i int, d Dim) (Dim, error) {
 }
 
 // samePads makes the output ceil(in/stride) long; an odd padding has its larger half at the end (upper) or in front.
-func (c *Call) samePads(w *window, in []Dim, upper bool) error {
+func (w *window) samePads(in []Dim, upper bool) {
 	n := len(in)
 	w.begin, w.end = make([]int, n), make([]int, n)
 	for i, d := range in {
@@ -105,13 +106,12 @@ func (c *Call) samePads(w *window, in []Dim, upper bool) error {
 		}
 		w.end[i] = total - w.begin[i]
 	}
-	return nil
 }
 
-// perAxis checks a list of n positive numbers.
-func (c *Call) perAxis(name string, v []int, n, def int) ([]int, error) {
+// perAxis checks a list of n positive numbers; none stand for ones.
+func (c *Call) perAxis(name string, v []int, n int) ([]int, error) {
 	if len(v) == 0 {
-		return slices.Repeat([]int{def}, n), nil
+		return slices.Repeat([]int{1}, n), nil
 	}
 	if len(v) != n {
 		return nil, c.Errorf("%s %v: want %d numbers", name, v, n)
@@ -140,14 +140,14 @@ func (c *Call) bothEnds(pads []int, n int) ([]int, error) {
 	return pads, nil
 }
 
-// spatial checks that input i has batch, channels and n = 1 to 3 spatial axes and returns those.
-func (c *Call) spatial(i int) ([]Dim, error) {
-	rank, err := c.Rank(i)
+// spatial checks that input 0 has batch, channels and 1 to 3 spatial axes and returns those.
+func (c *Call) spatial() ([]Dim, error) {
+	rank, err := c.Rank(0)
 	if err != nil {
 		return nil, err
 	}
 	if rank < 3 || rank > 5 {
-		return nil, c.wantGot(i, "batch, channels and 1 to 3 spatial axes", c.In[i])
+		return nil, c.wantGot(0, "batch, channels and 1 to 3 spatial axes", c.In[0])
 	}
-	return c.In[i].Shape[2:], nil
+	return c.In[0].Shape[2:], nil
 }

@@ -49,7 +49,7 @@ func (c *Case) checkCut() error {
 				continue
 			}
 			if err == nil {
-				err = c.tryCut(b, cut)
+				err = c.tryCut(cut)
 			}
 			if err != nil {
 				return fmt.Errorf("index %d of %s: %w", j, refName(ref), err)
@@ -176,7 +176,7 @@ func blocks(i, n, m, outer, inner int) ([]int, error) {
 }
 
 // tryCut compares the outputs of the whole and of the cut call.
-func (c *Case) tryCut(b *built, cut indices) error {
+func (c *Case) tryCut(cut indices) error {
 	small, whole := *c, *c
 	small.In, whole.In = slices.Clone(c.In), slices.Clone(c.In)
 	removed := map[op.AxisRef][]int{}
