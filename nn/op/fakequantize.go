@@ -55,7 +55,7 @@ func fakeQuantizeGrad() *Op {
 func inferFakeQuantize(like int) func(c *Call) ([]Type, error) {
 	return func(c *Call) ([]Type, error) {
 		axis, block, _ := fakeQuantizeOf(c)
-		_, _, err := scaledOf(c, axis, block)
+		_, err := scaledOf(c, axis, block)
 		return []Type{c.In[like]}, err
 	}
 }
@@ -77,7 +77,7 @@ type integers struct {
 func fakeQuantizeKernel(f32, f64 func(integers) engine.Kernel) func(c *Call) (engine.Kernel, error) {
 	return func(c *Call) (engine.Kernel, error) {
 		axis, block, to := fakeQuantizeOf(c)
-		s, _, err := scaledOf(c, axis, block)
+		s, err := scaledOf(c, axis, block)
 		if err != nil {
 			return nil, err
 		}
