@@ -97,6 +97,14 @@ CASES = {
     "Resize cubic": lambda x: F.interpolate(x.view(IMAGE), scale_factor=2.0, mode="bicubic", align_corners=False),
     "DepthToSpace": lambda x: F.pixel_shuffle(x.view(IMAGE), 2), "SpaceToDepth": lambda x: F.pixel_unshuffle(x.view(IMAGE), 2),
     "LRN": lambda x: F.local_response_norm(x.view(IMAGE), 5),
+    "Resize linear half": lambda x: F.interpolate(x.view(IMAGE), scale_factor=0.5, mode="bilinear", align_corners=False),
+    "Resize linear corners": lambda x: F.interpolate(x.view(IMAGE), size=(48, 48), mode="bilinear", align_corners=True),
+    "AveragePool 5": lambda x: F.avg_pool2d(x.view(IMAGE), 5, 1, 2),
+    "TopK 40": lambda x: x.view(-1, 4096).topk(40, 1)[0], "ArgMax channels": lambda x: x.view(IMAGE).argmax(1).float(),
+    "Prod middle": lambda x: x.prod(1), "Remainder": lambda x: torch.remainder(x, 0.7), "Tan": torch.tan, "Pow base": lambda x: 2.5 ** x,
+    "Cast int64": lambda x: (x * 9).long().float(), "Cast half": lambda x: x.half().float(), "Cast mask": lambda x: (x > same).long().float(),
+    "Double chain": lambda x: (x.double() * 1.5 + same.double()).float(), "Double Exp": lambda x: torch.exp(x.double()).float(),
+    "Double Sum": lambda x: x.double().sum(1).float(), "GatherND": lambda x: x[some, some], "LpNormalization middle": lambda x: F.normalize(x, dim=1),
     "GridSample": lambda x: F.grid_sample(x.view(IMAGE), torch.rand(8, 32, 32, 2, generator=torch.Generator().manual_seed(3)) * 2 - 1, align_corners=False),
 }
 

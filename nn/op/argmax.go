@@ -94,6 +94,15 @@ func argKernel(c *Call) (engine.Kernel, error) {
 func argOf[T number](l lanes, least, last bool) engine.Kernel {
 	return func(x *engine.Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[int64](out[0])
+		if l.step >= shortRun {
+			x.Pool().Range(l.outer, max(1, 4096/max(1, l.n*l.step)), func(lo, hi int) {
+				best := make([]T, l.step)
+				for o := lo; o < hi; o++ {
+					argRows(dst[o*l.step:][:l.step], best, src[o*l.n*l.step:][:l.n*l.step], least, last)
+				}
+			})
+			return nil
+		}
 		l.each(x, func(k int) {
 			at := l.at(k)
 			if row, ok := any(src).([]float32); ok && l.step == 1 && !least && !last {
@@ -103,13 +112,31 @@ func argOf[T number](l lanes, least, last bool) engine.Kernel {
 			best, where := src[at], 0
 			for i := 1; i < l.n; i++ {
 				v := src[at+i*l.step]
-				if better := v > best && !least || v < best && least; better || last && v == best || v != v && best == best {
+				if wins(v, best, least, last) {
 					best, where = v, i
 				}
 			}
 			dst[k] = int64(where)
 		})
 		return nil
+	}
+}
+
+// wins says whether an element that comes later takes the place of the best one before: NaN does, but of NaN.
+func wins[T number](v, best T, least, last bool) bool {
+	return v > best && !least || v < best && least || last && v == best || v != v && best == best
+}
+
+// argRows finds the best of each column of src, whose rows are as long as dst; best is a buffer of that length.
+func argRows[T number](dst []int64, best, src []T, least, last bool) {
+	copy(best, src)
+	clear(dst)
+	for i := 1; i*len(dst) < len(src); i++ {
+		for j, v := range src[i*len(dst):][:len(dst)] {
+			if wins(v, best[j], least, last) {
+				best[j], dst[j] = v, int64(i)
+			}
+		}
 	}
 }
 
