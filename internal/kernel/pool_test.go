@@ -196,8 +196,13 @@ func TestPoolGate(t *testing.T) {
 		t.Error("entered where there is no loop")
 	}
 	c.gate.Store(0)
-	if !c.enter() || !c.enter() || c.gate.Load() != 2 {
-		t.Error("two workers did not enter a loop")
+	for range 2 {
+		if !c.enter() {
+			t.Error("did not enter a loop")
+		}
+	}
+	if n := c.gate.Load(); n != 2 {
+		t.Errorf("two workers entered, %d count", n)
 	}
 	c.gate.Or(shut)
 	if c.enter() || c.gate.Load() != shut|2 {
