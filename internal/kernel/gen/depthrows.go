@@ -100,7 +100,7 @@ func depthRows(w width, side, stride int) {
 		Label("few")
 		bits, k := GP32(), K()
 		MOVL(U32(0xffff), bits)
-		BZHIL(n.(reg.GPVirtual).As32(), bits, bits)
+		BZHIL(n.As32(), bits, bits)
 		KMOVW(bits, k)
 		some = k
 	} else {
