@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/oracle"
@@ -98,7 +99,11 @@ func sameModel(t *testing.T, g *nn.Graph, feed nn.Feed) {
 		if _, ok := a.(*tensor.Dense); !ok {
 			continue // strings, sequences
 		}
-		if err := closeTo(runs[1][name], a, 2e-5); err != nil {
+		tol := 2e-5
+		if strings.HasPrefix(name, "gradient of ") {
+			tol = 1e-4 // sums over all positions may nearly cancel
+		}
+		if err := closeTo(runs[1][name], a, tol); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
