@@ -129,6 +129,56 @@ func cosV(n int, dst *float32, a *float32)
 //go:noescape
 func atanV(n int, dst *float32, a *float32)
 
+// float16ToFloat32 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func float16ToFloat32(n int, dst *float32, src *uint16) (done int)
+
+// float32ToFloat16 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func float32ToFloat16(n int, dst *uint16, src *float32) (done int)
+
+// bfloat16ToFloat32 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func bfloat16ToFloat32(n int, dst *float32, src *uint16) (done int)
+
+// float32ToBFloat16 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func float32ToBFloat16(n int, dst *uint16, src *float32) (done int)
+
+// float64ToFloat32 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func float64ToFloat32(n int, dst *float32, src *float64) (done int)
+
+// float32ToFloat64 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func float32ToFloat64(n int, dst *float64, src *float32) (done int)
+
+// int64ToFloat32 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func int64ToFloat32(n int, dst *float32, src *int64) (done int)
+
+// float32ToInt64 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func float32ToInt64(n int, dst *int64, src *float32) (done int)
+
+// uint8ToFloat32 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func uint8ToFloat32(n int, dst *float32, src *uint8) (done int)
+
+// uint8ToInt64 converts elements in blocks of 16, as long as it can, and tells how many it has converted.
+//
+//go:noescape
+func uint8ToInt64(n int, dst *int64, src *uint8) (done int)
+
 // powVV: dst[i] = a[i] to the power of b[i].
 //
 //go:noescape

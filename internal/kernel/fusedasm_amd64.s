@@ -4991,6 +4991,372 @@ DATA cbeaaaa2a<>+24(SB)/4, $0xbeaaaa2a
 DATA cbeaaaa2a<>+28(SB)/4, $0xbeaaaa2a
 GLOBL cbeaaaa2a<>(SB), RODATA|NOPTR, $32
 
+// func float16ToFloat32(n int, dst *float32, src *uint16) (done int)
+// Requires: AVX, F16C
+TEXT ·float16ToFloat32(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VCVTPH2PS (DX), Y0
+	VMOVUPS   Y0, (CX)
+	VCVTPH2PS 16(DX), Y0
+	VMOVUPS   Y0, 32(CX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+// func float32ToFloat16(n int, dst *uint16, src *float32) (done int)
+// Requires: AVX, F16C
+TEXT ·float32ToFloat16(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VMOVUPS   (DX), Y0
+	VANDPS    c80000000<>+0(SB), Y0, Y1
+	VORPS     c7fc00000<>+0(SB), Y1, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (CX)
+	VMOVUPS   32(DX), Y0
+	VANDPS    c80000000<>+0(SB), Y0, Y1
+	VORPS     c7fc00000<>+0(SB), Y1, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 16(CX)
+	ADDQ      $0x40, DX
+	ADDQ      $0x20, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+DATA c7fc00000<>+0(SB)/4, $0x7fc00000
+DATA c7fc00000<>+4(SB)/4, $0x7fc00000
+DATA c7fc00000<>+8(SB)/4, $0x7fc00000
+DATA c7fc00000<>+12(SB)/4, $0x7fc00000
+DATA c7fc00000<>+16(SB)/4, $0x7fc00000
+DATA c7fc00000<>+20(SB)/4, $0x7fc00000
+DATA c7fc00000<>+24(SB)/4, $0x7fc00000
+DATA c7fc00000<>+28(SB)/4, $0x7fc00000
+GLOBL c7fc00000<>(SB), RODATA|NOPTR, $32
+
+// func bfloat16ToFloat32(n int, dst *float32, src *uint16) (done int)
+// Requires: AVX, AVX2
+TEXT ·bfloat16ToFloat32(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VPMOVZXWD (DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (CX)
+	VPMOVZXWD 16(DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 32(CX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+// func float32ToBFloat16(n int, dst *uint16, src *float32) (done int)
+// Requires: AVX, AVX2
+TEXT ·float32ToBFloat16(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VMOVUPS   (DX), Y0
+	VANDPS    c80000000<>+0(SB), Y0, Y1
+	VORPS     c7fc00000<>+0(SB), Y1, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VPSRLD    $0x10, Y0, Y1
+	VANDPS    c00000001<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y1, Y1
+	VPANDN    Y1, Y2, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y0
+	VPACKUSDW Y0, Y0, Y0
+	VPERMQ    $0xd8, Y0, Y0
+	VMOVUPS   X0, (CX)
+	VMOVUPS   32(DX), Y0
+	VANDPS    c80000000<>+0(SB), Y0, Y1
+	VORPS     c7fc00000<>+0(SB), Y1, Y1
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VCMPPS    $0x03, Y0, Y0, Y2
+	VPSRLD    $0x10, Y0, Y1
+	VANDPS    c00000001<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y1, Y1
+	VPANDN    Y1, Y2, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y0
+	VPACKUSDW Y0, Y0, Y0
+	VPERMQ    $0xd8, Y0, Y0
+	VMOVUPS   X0, 16(CX)
+	ADDQ      $0x40, DX
+	ADDQ      $0x20, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+DATA c00007fff<>+0(SB)/4, $0x00007fff
+DATA c00007fff<>+4(SB)/4, $0x00007fff
+DATA c00007fff<>+8(SB)/4, $0x00007fff
+DATA c00007fff<>+12(SB)/4, $0x00007fff
+DATA c00007fff<>+16(SB)/4, $0x00007fff
+DATA c00007fff<>+20(SB)/4, $0x00007fff
+DATA c00007fff<>+24(SB)/4, $0x00007fff
+DATA c00007fff<>+28(SB)/4, $0x00007fff
+GLOBL c00007fff<>(SB), RODATA|NOPTR, $32
+
+// func float64ToFloat32(n int, dst *float32, src *float64) (done int)
+// Requires: AVX
+TEXT ·float64ToFloat32(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ       BX, AX
+	JGT        stop
+	VMOVUPS    (DX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (CX)
+	VMOVUPS    32(DX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 16(CX)
+	VMOVUPS    64(DX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 32(CX)
+	VMOVUPS    96(DX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 48(CX)
+	ADDQ       $0x80, DX
+	ADDQ       $0x40, CX
+	ADDQ       $0x10, BX
+	JMP        block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+// func float32ToFloat64(n int, dst *float64, src *float32) (done int)
+// Requires: AVX
+TEXT ·float32ToFloat64(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VCVTPS2PD (DX), Y0
+	VMOVUPS   Y0, (CX)
+	VCVTPS2PD 16(DX), Y0
+	VMOVUPS   Y0, 32(CX)
+	VCVTPS2PD 32(DX), Y0
+	VMOVUPS   Y0, 64(CX)
+	VCVTPS2PD 48(DX), Y0
+	VMOVUPS   Y0, 96(CX)
+	ADDQ      $0x40, DX
+	ADDQ      $0x80, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+// func int64ToFloat32(n int, dst *float32, src *int64) (done int)
+// Requires: AVX, AVX2
+TEXT ·int64ToFloat32(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VMOVUPS   (DX), Y0
+	VMOVUPS   32(DX), Y2
+	VSHUFPS   $0xdd, Y2, Y0, Y1
+	VSHUFPS   $0x88, Y2, Y0, Y0
+	VPSRAD    $0x1f, Y0, Y2
+	VPXOR     Y2, Y1, Y1
+	VPTEST    Y1, Y1
+	JNZ       stop
+	VPERMQ    $0xd8, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (CX)
+	VMOVUPS   64(DX), Y0
+	VMOVUPS   96(DX), Y2
+	VSHUFPS   $0xdd, Y2, Y0, Y1
+	VSHUFPS   $0x88, Y2, Y0, Y0
+	VPSRAD    $0x1f, Y0, Y2
+	VPXOR     Y2, Y1, Y1
+	VPTEST    Y1, Y1
+	JNZ       stop
+	VPERMQ    $0xd8, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 32(CX)
+	ADDQ      $0x80, DX
+	ADDQ      $0x40, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+// func float32ToInt64(n int, dst *int64, src *float32) (done int)
+// Requires: AVX, AVX2
+TEXT ·float32ToInt64(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ         BX, AX
+	JGT          stop
+	VCVTTPS2DQ   (DX), Y0
+	VPCMPEQD     c80000000<>+0(SB), Y0, Y1
+	VPTEST       Y1, Y1
+	JNZ          stop
+	VPMOVSXDQ    X0, Y1
+	VMOVUPS      Y1, (CX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXDQ    X0, Y1
+	VMOVUPS      Y1, 32(CX)
+	VCVTTPS2DQ   32(DX), Y0
+	VPCMPEQD     c80000000<>+0(SB), Y0, Y1
+	VPTEST       Y1, Y1
+	JNZ          stop
+	VPMOVSXDQ    X0, Y1
+	VMOVUPS      Y1, 64(CX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXDQ    X0, Y1
+	VMOVUPS      Y1, 96(CX)
+	ADDQ         $0x40, DX
+	ADDQ         $0x80, CX
+	ADDQ         $0x10, BX
+	JMP          block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+// func uint8ToFloat32(n int, dst *float32, src *uint8) (done int)
+// Requires: AVX, AVX2
+TEXT ·uint8ToFloat32(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VPMOVZXBD (DX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (CX)
+	VPMOVZXBD 8(DX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 32(CX)
+	ADDQ      $0x10, DX
+	ADDQ      $0x40, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
+// func uint8ToInt64(n int, dst *int64, src *uint8) (done int)
+// Requires: AVX, AVX2
+TEXT ·uint8ToInt64(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, AX
+
+block:
+	CMPQ      BX, AX
+	JGT       stop
+	VPMOVZXBQ (DX), Y0
+	VMOVUPS   Y0, (CX)
+	VPMOVZXBQ 4(DX), Y0
+	VMOVUPS   Y0, 32(CX)
+	VPMOVZXBQ 8(DX), Y0
+	VMOVUPS   Y0, 64(CX)
+	VPMOVZXBQ 12(DX), Y0
+	VMOVUPS   Y0, 96(CX)
+	ADDQ      $0x10, DX
+	ADDQ      $0x80, CX
+	ADDQ      $0x10, BX
+	JMP       block
+
+stop:
+	VZEROUPPER
+	MOVQ BX, done+24(FP)
+	RET
+
 // func powVV(n int, dst *float32, a *float32, b *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3
 TEXT ·powVV(SB), NOSPLIT, $0-32
@@ -5767,16 +6133,6 @@ DATA cff800000<>+20(SB)/4, $0xff800000
 DATA cff800000<>+24(SB)/4, $0xff800000
 DATA cff800000<>+28(SB)/4, $0xff800000
 GLOBL cff800000<>(SB), RODATA|NOPTR, $32
-
-DATA c7fc00000<>+0(SB)/4, $0x7fc00000
-DATA c7fc00000<>+4(SB)/4, $0x7fc00000
-DATA c7fc00000<>+8(SB)/4, $0x7fc00000
-DATA c7fc00000<>+12(SB)/4, $0x7fc00000
-DATA c7fc00000<>+16(SB)/4, $0x7fc00000
-DATA c7fc00000<>+20(SB)/4, $0x7fc00000
-DATA c7fc00000<>+24(SB)/4, $0x7fc00000
-DATA c7fc00000<>+28(SB)/4, $0x7fc00000
-GLOBL c7fc00000<>(SB), RODATA|NOPTR, $32
 
 // func powVS(n int, dst *float32, a *float32, s *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3

@@ -54,6 +54,26 @@ func cosV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
 func atanV(n int, dst *float32, a *float32) { panic(noAssembly) }
 
+func float16ToFloat32(n int, dst *float32, src *uint16) (done int) { panic(noAssembly) }
+
+func float32ToFloat16(n int, dst *uint16, src *float32) (done int) { panic(noAssembly) }
+
+func bfloat16ToFloat32(n int, dst *float32, src *uint16) (done int) { panic(noAssembly) }
+
+func float32ToBFloat16(n int, dst *uint16, src *float32) (done int) { panic(noAssembly) }
+
+func float64ToFloat32(n int, dst *float32, src *float64) (done int) { panic(noAssembly) }
+
+func float32ToFloat64(n int, dst *float64, src *float32) (done int) { panic(noAssembly) }
+
+func int64ToFloat32(n int, dst *float32, src *int64) (done int) { panic(noAssembly) }
+
+func float32ToInt64(n int, dst *int64, src *float32) (done int) { panic(noAssembly) }
+
+func uint8ToFloat32(n int, dst *float32, src *uint8) (done int) { panic(noAssembly) }
+
+func uint8ToInt64(n int, dst *int64, src *uint8) (done int) { panic(noAssembly) }
+
 func powVV(n int, dst *float32, a *float32, b *float32) { panic(noAssembly) }
 
 func powVS(n int, dst *float32, a *float32, s *float32) { panic(noAssembly) }

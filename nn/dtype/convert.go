@@ -257,15 +257,15 @@ func (c Cast) storeFloats(dst *tensor.Dense, to DType, at int, b []float64) {
 	default:
 		var n [chunk]int64
 		for i, v := range b {
-			n[i] = truncate(v)
+			n[i] = Truncate(v)
 		}
 		c.storeInts(dst, to, at, n[:len(b)], false)
 	}
 }
 
-// truncate drops the fraction. Go leaves open what a conversion out of range gives, so it is
+// Truncate drops the fraction, as Convert does: what is out of range becomes the end of the range, and NaN 0. Go leaves open what a conversion out of range gives, so it is
 // spelled out.
-func truncate(v float64) int64 {
+func Truncate(v float64) int64 {
 	switch {
 	case v != v:
 		return 0
@@ -280,7 +280,7 @@ func truncate(v float64) int64 {
 func truncateUnsigned(v float64) uint64 {
 	switch {
 	case v < 0:
-		return uint64(truncate(v))
+		return uint64(Truncate(v))
 	case v >= 1<<64:
 		return math.MaxUint64
 	case v != v:

@@ -40,7 +40,7 @@ func direct(dst, src *tensor.Dense, to, from DType) bool {
 	case from == Float32 && to == Int64:
 		d := Slice[int64](dst)
 		for i, v := range Slice[float32](src) {
-			d[i] = truncate(float64(v))
+			d[i] = Truncate(float64(v))
 		}
 	case from == Complex64 && to == Complex128:
 		each(dst, src, func(v complex64) complex128 { return complex128(v) })

@@ -19,6 +19,9 @@ func (f F16) Float32() float32 {
 	sign, exp, man := uint32(f>>15)<<31, uint32(f>>10)&31, uint32(f)&1023
 	switch {
 	case exp == 31:
+		if man > 0 {
+			man |= 1 << 9 // a quiet NaN, as processors do
+		}
 		return math.Float32frombits(sign | 255<<23 | man<<13)
 	case exp == 0: // zero or subnormal: man * 2^-24
 		v := float32(man) * (1.0 / (1 << 24))

@@ -103,7 +103,7 @@ func castDims(c *Call) []Known {
 
 func castKernel(c *Call) (engine.Kernel, error) {
 	_, how, _ := castOf(c)
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error { return how.Convert(out[0], in[0]) }, nil
+	return func(x *engine.Exec, out, in []*tensor.Dense) error { return convert(x.Pool(), how, out[0], in[0]) }, nil
 }
 
 func castGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -53,7 +53,7 @@ func computeIn(t DType, k engine.Kernel) engine.Kernel {
 				continue
 			}
 			var err error
-			if args[i], err = dtype.ConvertTo(t, v); err != nil {
+			if args[i], err = convertTo(x.Pool(), t, v); err != nil {
 				return err
 			}
 		}
@@ -67,7 +67,7 @@ func computeIn(t DType, k engine.Kernel) engine.Kernel {
 		}
 		for i, v := range out {
 			if res[i] != v {
-				if err := dtype.Convert(v, res[i]); err != nil {
+				if err := convert(x.Pool(), dtype.Cast{}, v, res[i]); err != nil {
 					return err
 				}
 			}

@@ -58,7 +58,7 @@ func runWidened(x *engine.Exec, f engine.Kernel, w *Call, out, in []*tensor.Dens
 			continue
 		}
 		var err error
-		if ins[i], err = dtype.ConvertTo(w.In[i].DType, d); err != nil {
+		if ins[i], err = convertTo(x.Pool(), w.In[i].DType, d); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func runWidened(x *engine.Exec, f engine.Kernel, w *Call, out, in []*tensor.Dens
 	}
 	for i, d := range out {
 		if d != nil && outs[i] != d {
-			if err := dtype.Convert(d, outs[i]); err != nil {
+			if err := convert(x.Pool(), dtype.Cast{}, d, outs[i]); err != nil {
 				return err
 			}
 		}

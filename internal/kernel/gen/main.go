@@ -28,6 +28,7 @@ func main() {
 		bentLines()
 		steps()
 		waves()
+		casts()
 		powers()
 		lstm()
 		gru()
