@@ -50,6 +50,7 @@ func steps() []step {
 		{"dims", (*Case).checkDims},
 		{"kernel", (*Case).checkKernel},
 		{"rows", (*Case).checkRows},
+		{"chain", (*Case).checkChain},
 		{"precision", (*Case).checkPrecision},
 		{"gradient", (*Case).checkGradient},
 		{"machines", (*Case).checkMachines},

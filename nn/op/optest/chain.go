@@ -1,0 +1,34 @@
+package optest
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// checkChain runs an operator on single elements together with one behind it: block by block it must
+// give what it gives by itself.
+func (c *Case) checkChain() error {
+	if c.Config.Op().Link == nil {
+		return nil
+	}
+	b, err := c.build(c.In)
+	if err != nil || b.out[0] == nil || b.call.Out[0].DType != dtype.Float32 {
+		return err
+	}
+	n, err := op.Apply1(op.Plain("Neg"), b.out[0])
+	if err != nil {
+		return err
+	}
+	roots := gorgonia.Nodes{n}
+	want, err := evaluate(roots, nil)
+	if err != nil {
+		return err
+	}
+	if err := onProgram(roots, want); err != nil {
+		return fmt.Errorf("followed by Neg: %w", err)
+	}
+	return nil
+}
