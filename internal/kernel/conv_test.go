@@ -115,6 +115,9 @@ var convShapes = []*ConvShape{
 	convolution(1, 2, 4, 1, []int{7, 9, 31}, []int{3, 2, 4}, []int{2, 1, 3}, []int{1, 1, 1}, []int{1, 0, 2}),
 	convolution(1, 3, 4, 1, []int{2, 3}, []int{2, 2}, []int{5, 5}, []int{1, 1}, []int{0, 0}), // fewer phases than strides
 	convolution(2, 4, 6, 1, []int{24, 28}, []int{3, 3}, []int{2, 3}, []int{2, 2}, []int{2, 1}),
+	convolution(2, 3, 5, 1, []int{5, 8, 7}, []int{1, 1, 1}, []int{2, 1, 1}, []int{1, 1, 1}, []int{0, 0, 0}), // rows of dx lie together in phases
+	convolution(2, 9, 5, 1, []int{7, 6, 10}, []int{3, 2, 2}, []int{3, 1, 1}, []int{1, 1, 1}, []int{1, 0, 1}),
+	convolution(3, 1, 4, 1, []int{1, 9}, []int{1, 3}, []int{2, 1}, []int{1, 1}, []int{0, 1}), // and so do images
 	{N: 1, C: 2, OC: 3, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{8, 5}, PadBegin: []int{3, 0}, PadEnd: []int{1, 1}},
 }
 

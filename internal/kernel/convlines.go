@@ -223,7 +223,10 @@ func (d *direct[T]) weaveRuns(ln *line, channels int, runs []tileRun, t []T, wid
 		if at/wide%d.rows[1]+ln.y >= d.rows[1] { // some phases have a row less than others
 			continue
 		}
-		count := min(r.n*d.step[2], wide-at%wide)
+		count := r.n // of a line of a single phase, which may be several rows
+		if phases > 1 {
+			count = min(r.n*d.step[2], wide-at%wide)
+		}
 		at += (ln.z*d.rows[1] + ln.y) * wide
 		weave(channels, phases, count, t[r.from:], width, d.y[at:], d.planeY)
 	}
