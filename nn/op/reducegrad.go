@@ -254,7 +254,8 @@ func productRowsBack[T kernel.Float](p *kernel.Pool, back strided, dx, x, dy []T
 	back.rows(p, func(row, at int) {
 		d, v := dx[row*n:][:n], x[row*n:][:n]
 		if y := kernel.Product(v); y != 0 { // otherwise a factor is 0, or all are tiny
-			kernel.BinaryScalar(nil, kernel.OpRDiv, d, v, dy[at]*y)
+			kernel.BinaryScalar(nil, kernel.OpRDiv, d, v, y)
+			kernel.BinaryScalar(nil, kernel.OpMul, d, d, dy[at]) // last: dy·y may leave what floats hold
 			return
 		}
 		zeros, product := 0, T(1)
