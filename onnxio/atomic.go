@@ -11,12 +11,16 @@ import (
 
 // WriteFile creates or replaces a file by what write writes, all of it or nothing: it goes to a
 // temporary file in the same folder, is flushed to the disk and then renamed, so that a crash
-// leaves the old file or the new one. A file that is replaced keeps its permissions.
+// leaves the old file or the new one. A file that is replaced keeps its permissions; what is no plain file, a pipe or
+// /dev/null, is written to.
 func WriteFile(name string, write func(w io.Writer) error) (err error) {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
 		if info.IsDir() {
 			return &fs.PathError{Op: "write", Path: name, Err: errors.New("is a directory")}
+		}
+		if !info.Mode().IsRegular() {
+			return writeThrough(name, write)
 		}
 		mode = info.Mode().Perm()
 	}
@@ -52,6 +56,19 @@ func WriteFile(name string, write func(w io.Writer) error) (err error) {
 	}
 	syncFolder(filepath.Dir(name))
 	return nil
+}
+
+// writeThrough writes to what must not be replaced.
+func writeThrough(name string, write func(w io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<16)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // about is an error about the temporary file, told of the one that was to be written.

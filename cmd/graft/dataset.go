@@ -58,8 +58,8 @@ type samples struct {
 	classes []string
 }
 
-// open reads the file or folder that spec names.
-func (d *dataset) open(spec string) (s samples, err error) {
+// open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
+func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	switch strings.ToLower(filepath.Ext(spec)) {
 	case ".csv":
 		table, err := data.CSVReader{Target: d.targetColumn, Regression: d.regression}.Read(spec)
@@ -76,7 +76,7 @@ func (d *dataset) open(spec string) (s samples, err error) {
 	}
 	images, labels, ok := strings.Cut(spec, ",")
 	if !ok {
-		images, labels = data.FindIDX(spec)
+		images, labels = data.FindIDX(spec, held)
 	}
 	if labels != "" {
 		s.tensors, err = data.IDX(images, labels)
@@ -86,6 +86,9 @@ func (d *dataset) open(spec string) (s samples, err error) {
 		return s, err
 	}
 	s.folders.Seed, s.classes = d.seed, s.folders.Classes
+	if held && s.folders.Val != nil {
+		s.folders.Items, s.folders.Val = s.folders.Val, nil
+	}
 	return s, nil
 }
 
@@ -96,7 +99,7 @@ func (d *dataset) divided(g *nn.Graph) (fit, val data.Set[data.Sample], err erro
 	if !apart && !(share >= 0 && share < 1) {
 		return nil, nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", d.val)
 	}
-	s, err := d.open(d.data)
+	s, err := d.open(d.data, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,7 +110,7 @@ func (d *dataset) divided(g *nn.Graph) (fit, val data.Set[data.Sample], err erro
 		fit, val = d.split(s, share)
 		return fit, val, nil
 	}
-	held, err := d.open(d.val)
+	held, err := d.open(d.val, true)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
 	}
@@ -118,9 +121,10 @@ func (d *dataset) divided(g *nn.Graph) (fit, val data.Set[data.Sample], err erro
 	return fit, d.all(held), nil
 }
 
-// whole opens all samples as one set without augmentation, for the model g.
-func (d *dataset) whole(g *nn.Graph) (data.Set[data.Sample], error) {
-	s, err := d.open(d.data)
+// held opens what to judge the model g by, without augmentation: all samples, or of a folder that is divided those
+// that are not for training.
+func (d *dataset) held(g *nn.Graph) (data.Set[data.Sample], error) {
+	s, err := d.open(d.data, true)
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +215,9 @@ func scores(outputs []*nn.Value) (n int, ok bool) {
 
 // brief lists the first few names.
 func brief(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
 	if len(names) > 5 {
 		return fmt.Sprintf("%s … (%d in all)", strings.Join(names[:5], ", "), len(names))
 	}

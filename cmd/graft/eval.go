@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/cobra"
 )
 
@@ -26,9 +30,10 @@ func newEval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval MODEL",
 		Short: "Measure how good a model is on pictures, tables or arrays",
-		Long: `eval runs a model over all samples of the data and prints its figures: accuracy for classes; mae,
+		Long: `eval runs a model over the samples of the data and prints its figures: accuracy for classes; mae,
 rmse and r2 for measurements; others by --metric. The metric confusion is precision, recall, F1 and
 intersection over union, means over the classes, and a table of which class was taken for which.
+Of a folder that is divided, into train and val say, what is not for training is read.
 
 ` + dataHelp,
 		Example: `  graft eval flowers.onnx --data flowers-test/
@@ -57,14 +62,15 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	if err := freeBatch(g, 32); err != nil {
-		return err
-	}
-	set, err := v.whole(g)
+	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	set, err := v.held(g)
 	if err != nil {
 		return err
 	}
 	if err := v.agree(g); err != nil {
+		return err
+	}
+	if list, err = v.suit(list, g, set); err != nil {
 		return err
 	}
 	figures, err := train.Evaluate(ctx, g, set, list...)
@@ -78,20 +84,54 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		}
 	}
 	if v.asJSON {
-		all := map[string]any{"samples": set.Len(), "metrics": figures}
+		all := map[string]any{"samples": set.Len(), "metrics": orNull(figures)}
 		if confusion != nil {
 			all["confusion"], all["classes"] = confusion.Count, v.classes
 		}
 		return json.NewEncoder(w).Encode(all)
 	}
-	fmt.Fprintf(w, "%d samples\n", set.Len())
+	text := fmt.Sprintf("%d samples\n", set.Len())
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
-		fmt.Fprintf(w, "%-10s %.4g\n", name, figures[name])
+		text += fmt.Sprintf("%-10s %.4g\n", name, figures[name])
 	}
-	if confusion == nil {
-		return nil
+	if _, err := io.WriteString(w, text); err != nil || confusion == nil {
+		return err
 	}
 	return v.table(w, confusion.Count)
+}
+
+// suit makes metrics fit what the model gives: one score for two classes is a yes or no. Classes beyond the scores are
+// refused, as in training.
+func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sample]) ([]train.Metric, error) {
+	readLogits(list, g)
+	n, ok := scores(g.Outputs())
+	if !ok || slices.ContainsFunc(v.metrics, func(name string) bool {
+		return !slices.Contains([]string{"accuracy", "top5", "confusion"}, strings.ToLower(name))
+	}) {
+		return list, nil
+	}
+	classes, err := v.count(set)
+	if err != nil || classes <= n { // measurements have no classes
+		return list, nil
+	}
+	if n == 1 && classes == 2 && list == nil {
+		list = []train.Metric{&train.BinaryAccuracy{}}
+		readLogits(list, g)
+		return list, nil
+	}
+	return nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --regression takes a table's targets for measurements", classes-1, n)
+}
+
+// orNull makes figures that are no numbers null, which JSON has.
+func orNull(figures map[string]float64) map[string]any {
+	all := map[string]any{}
+	for name, x := range figures {
+		all[name] = x
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			all[name] = nil
+		}
+	}
+	return all
 }
 
 // table prints which class, a row, was taken for which, a column.

@@ -25,17 +25,20 @@ func (s source) load(path string) (*nn.Graph, error) {
 	return onnxio.Loader{Inputs: s.types, BatchDim: s.batch}.Load(path)
 }
 
-// freeBatch makes the batch of a model any, where the file fixes it to another size than is wanted.
+// freeBatch makes the batch of a model any, where the file fixes it. What cannot be freed must be of the wanted size.
 func freeBatch(g *nn.Graph, batch int) error {
 	for _, v := range g.Inputs() {
 		t := v.Type()
-		if t.Rank() < 1 || !t.Shape[0].Known() || t.Shape[0].Size == batch {
+		if t.Rank() < 1 || !t.Shape[0].Known() {
 			continue
 		}
-		if err := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") }); err != nil {
+		err := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") })
+		if err == nil {
+			return nil
+		}
+		if t.Shape[0].Size != batch {
 			return fmt.Errorf("input %s has %d samples fixed, which cannot be freed: %w; --batch %[2]d trains with them", v.Name(), t.Shape[0].Size, err)
 		}
-		return nil
 	}
 	return nil
 }

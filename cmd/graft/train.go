@@ -40,15 +40,15 @@ func newTrain() *cobra.Command {
 
 ` + dataHelp + `
 
---val is a share of the data that is held out, by class and by chance, or data of its own; a folder
-that has train and val is divided already. --head gives the model a new classifier for the classes
+--val is a share of the data that is held out by chance, of pictures by class, or data of its own; a
+folder that has train and val is divided already. --head gives the model a new classifier for the classes
 of the data, --head-only trains nothing else, --freeze keeps what it names as it is. The loss is
 cross-entropy for classes and the mean squared error for measurements, unless --loss names another.
 
 After each epoch a checkpoint, the best model, history.csv and curves.png stand in the folder of
 --dir. A run that was interrupted, ctrl-C included, goes on from there with --resume, to the bytes
-of one that was not. A batch that the model fixes to another size is freed. How pictures are prepared and what the classes are called is stored in the
-model: run and eval read it there.`,
+of one that was not. A batch that the model fixes is freed. How pictures are prepared and what the
+classes are called is stored in the model: run and eval read it there.`,
 		Example: `  graft train squeezenet1.1.onnx --data flowers/ --head -o flowers.onnx
   graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
   graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
@@ -121,6 +121,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 	if err := freeBatch(g, t.config.Batch); err != nil {
 		return err
 	}
+	readLogits(t.config.Metrics, g)
 	fit, val, err := t.divided(g)
 	if err != nil {
 		return err
@@ -144,6 +145,14 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 // configure completes the configuration by what the words among the flags mean.
 func (t *training) configure() error {
 	c := &t.config
+	for _, n := range []struct {
+		flag         string
+		value, least int
+	}{{"epochs", c.Epochs, 1}, {"batch", c.Batch, 1}, {"accumulate", c.Accumulate, 1}, {"patience", c.Patience, 0}, {"keep", c.Keep, 0}, {"workers", c.Workers, 0}} {
+		if n.value < n.least {
+			return fmt.Errorf("--%s %d: want %d or more", n.flag, n.value, n.least)
+		}
+	}
 	c.Seed, c.RestoreBest = t.seed, true
 	rule, err := choose("optimizer", t.optimizer, rules)
 	if err != nil {
@@ -240,6 +249,9 @@ func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
 func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Set[data.Sample]) (train.History, error) {
 	trainer, err := train.New(g, t.config)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.keepDivision(division{t.seed, fit.Len(), val.Len()}); err != nil {
 		return nil, err
 	}
 	for epoch, err := range trainer.Epochs(ctx, fit, val) {

@@ -107,6 +107,30 @@ func TestTrainOnPictures(t *testing.T) {
 	}
 }
 
+// Of a folder with train and val, eval and --val read what is not for training.
+func TestEvaluateDividedFolder(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]int{"both/train": 40, "both/val": 20, "other": 30} {
+		if err := os.MkdirAll(in(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := glyph.WriteFolder(in(name), "ABE", n, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := command("train", in("digits.onnx"), "--data", in("other"), "--val", in("both"), "--head", "--epochs", "1", "-o", in("out.onnx"))
+	if err != nil || !strings.Contains(out, "30 samples to train on, 20 to validate") {
+		t.Errorf("train says %q, %v", out, err)
+	}
+	if out, err = command("eval", in("out.onnx"), "--data", in("both")); err != nil || !strings.HasPrefix(out, "20 samples") {
+		t.Errorf("eval says %q, %v", out, err)
+	}
+}
+
 // Tables: classes by name, another column, measurements.
 func TestTrainOnTables(t *testing.T) {
 	dir := t.TempDir()
@@ -204,6 +228,24 @@ func TestTrainInterrupted(t *testing.T) {
 	b, err := os.ReadFile(in("parts.onnx"))
 	if err != nil || !bytes.Equal(a, b) {
 		t.Errorf("the resumed run writes another model (%v)", err)
+	}
+}
+
+// A run goes on with the samples it began with: others would have it judged by what it was trained on.
+func TestTrainResumedOnOtherSamples(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	table(t, in("all.csv"), 1)
+	classifier(t, in("two.onnx"), 3, 2)
+	args := []string{"train", in("two.onnx"), "--data", in("all.csv"), "--target-column", "kind", "-o", in("out.onnx")}
+	if _, err := command(append(args, "--epochs", "1")...); err != nil {
+		t.Fatal(err)
+	}
+	for flags, want := range map[string]string{"--seed 3": "seed 0; with these flags they are 108, 12 and 3", "--val 0.5": "they are 60, 60 and 0", "--lr 0.1": ""} {
+		_, err := command(append(append(args, "--epochs", "2", "--resume"), strings.Fields(flags)...)...)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("resumed with %s: %v, want %q", flags, err, want)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 )
@@ -76,4 +77,17 @@ func chosenMetrics(names []string) ([]train.Metric, error) {
 		list = append(list, m())
 	}
 	return list, nil
+}
+
+// readLogits tells metrics of yes and no whether the model gives logits or, by a Sigmoid at its end, probabilities.
+func readLogits(list []train.Metric, g *nn.Graph) {
+	if len(g.Outputs()) == 0 {
+		return
+	}
+	n := g.Outputs()[0].Producer()
+	for _, m := range list {
+		if b, ok := m.(*train.BinaryAccuracy); ok {
+			b.Logits = n == nil || n.Type() != "Sigmoid"
+		}
+	}
 }

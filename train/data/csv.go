@@ -75,11 +75,9 @@ func (c CSVReader) read(f io.Reader) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{}
-	header := false
-	for i, v := range first {
-		if _, err := number32(v); err != nil && i != target {
-			header = true
-		}
+	header := hasHeader(first, target)
+	if at, err := strconv.Atoi(c.Target); err == nil && at >= 0 && at < len(first) && !header {
+		target, header = at, hasHeader(first, at) // the first line has values, no names
 	}
 	for i := range first {
 		name := strconv.Itoa(i)
@@ -121,6 +119,16 @@ func (c CSVReader) read(f io.Reader) (*Table, error) {
 		return nil, fmt.Errorf("no rows below the header")
 	}
 	return t, t.answer(answers, c.Regression)
+}
+
+// hasHeader says whether the first line has a feature that is not a number.
+func hasHeader(first []string, target int) bool {
+	for i, v := range first {
+		if _, err := number32(v); err != nil && i != target {
+			return true
+		}
+	}
+	return false
 }
 
 // column finds the target column by name, by number, or takes the last.

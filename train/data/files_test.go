@@ -52,14 +52,23 @@ var (
 	idxLabels = []byte{0, 0, 8, 1, 0, 0, 0, 2, 7, 9}
 )
 
-// A folder's pair of files is found, the training set first; files without labels are passed over.
+// A folder's pair of files is found, the training set first or last; files without labels are passed over.
 func TestFindIDX(t *testing.T) {
-	for _, c := range []struct{ files, want string }{
-		{"", ""},
-		{"t10k-images-idx3-ubyte.gz", ""},
-		{"t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz"},
-		{"t10k-images-idx3-ubyte t10k-labels-idx1-ubyte train-images-idx3-ubyte train-labels-idx1-ubyte", "train-images-idx3-ubyte"},
-		{"emnist-images-idx3-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte", "t10k-images-idx3-ubyte"},
+	const digits = "t10k-images-idx3-ubyte t10k-labels-idx1-ubyte train-images-idx3-ubyte train-labels-idx1-ubyte"
+	const letters = "x-test-images-idx3-ubyte x-test-labels-idx1-ubyte x-train-images-idx3-ubyte x-train-labels-idx1-ubyte"
+	for _, c := range []struct {
+		files, want string
+		held        bool
+	}{
+		{"", "", false},
+		{"t10k-images-idx3-ubyte.gz", "", false},
+		{"t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", false},
+		{"train-images-idx3-ubyte train-labels-idx1-ubyte", "train-images-idx3-ubyte", true},
+		{digits, "train-images-idx3-ubyte", false},
+		{digits, "t10k-images-idx3-ubyte", true},
+		{letters, "x-train-images-idx3-ubyte", false},
+		{letters, "x-test-images-idx3-ubyte", true},
+		{"emnist-images-idx3-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte", "t10k-images-idx3-ubyte", false},
 	} {
 		dir := t.TempDir()
 		for _, name := range strings.Fields(c.files) {
@@ -67,7 +76,7 @@ func TestFindIDX(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		images, labels := data.FindIDX(dir)
+		images, labels := data.FindIDX(dir, c.held)
 		want, wantLabels := "", ""
 		if c.want != "" {
 			want, wantLabels = filepath.Join(dir, c.want), filepath.Join(dir, strings.Replace(c.want, "images-idx3", "labels-idx1", 1))
@@ -207,6 +216,8 @@ func TestCSV(t *testing.T) {
 		{"numbers", "a,y\n1,0.5\n3,-2\n", data.CSVReader{}, "[a] y [] | [3] -2 float32"},
 		{"regression", "a,y\n1,1\n3,2\n", data.CSVReader{Regression: true}, "[a] y [] | [3] 2 float32"},
 		{"target by name", "y,a\n1,10\n0,30\n", data.CSVReader{Target: "y"}, "[a] y [] | [30] 0 int64"},
+		{"target by number, which is a value, too", "2,7,0\n1,8,1\n", data.CSVReader{Target: "0"}, "[1 2] 0 [] | [8 1] 1 int64"},
+		{"target by number, which is a name, too", "a,0\n1,8\n5,9\n", data.CSVReader{Target: "0"}, "[a] 0 [] | [5] 9 int64"},
 		{"target by number", "1;10\n5;30\n", data.CSVReader{Target: "0", Comma: ';'}, "[1] 0 [] | [30] 5 int64"},
 	} {
 		table, err := c.r.Read(write(t, "t.csv", []byte(c.text)))

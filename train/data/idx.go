@@ -88,10 +88,17 @@ func IDX(images, labels string) (Set[Sample], error) {
 }
 
 // FindIDX looks for MNIST's files in a folder: …images-idx3-ubyte and …labels-idx1-ubyte with the same beginning,
-// perhaps ending in .gz, those that begin with train before others. Without such a pair the names are empty.
-func FindIDX(dir string) (images, labels string) {
+// perhaps ending in .gz. Of several pairs it prefers the one for training, by its name, or with held one that is not.
+// Without such a pair the names are empty.
+func FindIDX(dir string, held bool) (images, labels string) {
 	found, _ := filepath.Glob(filepath.Join(dir, "*images-idx3-ubyte*")) // the pattern is well-formed
-	slices.SortStableFunc(found, func(a, b string) int { return training(b) - training(a) })
+	last := func(path string) int {
+		if strings.Contains(filepath.Base(path), "train") == held {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return last(a) - last(b) })
 	for _, images := range found {
 		name := strings.Replace(filepath.Base(images), "images-idx3", "labels-idx1", 1)
 		labels := filepath.Join(dir, name)
@@ -100,13 +107,6 @@ func FindIDX(dir string) (images, labels string) {
 		}
 	}
 	return "", ""
-}
-
-func training(path string) int {
-	if strings.HasPrefix(filepath.Base(path), "train") {
-		return 1
-	}
-	return 0
 }
 
 // images8 is a set of byte images that are turned to numbers as they are asked
