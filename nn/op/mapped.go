@@ -18,21 +18,49 @@ type mapped struct {
 
 // rows calls f for each row of the result in [lo, hi) with where in the source it begins, -1 if nowhere.
 func (m mapped) rows(lo, hi int, f func(row, at int)) {
-	last, above := len(m.sources)-1, 0
-	for row := lo; row < hi; row++ {
-		at := above
-		if last > 0 {
-			n := len(m.sources[last-1])
-			if row == lo || row%n == 0 {
-				above = m.above(row / n)
-			}
-			at = -1
-			if s := m.sources[last-1][row%n]; s >= 0 && above >= 0 {
+	last := len(m.sources) - 1
+	if last == 0 {
+		for row := lo; row < hi; row++ {
+			f(row, 0)
+		}
+		return
+	}
+	group := m.sources[last-1]
+	for row := lo; row < hi; {
+		above, first := m.above(row/len(group)), row%len(group)
+		for _, s := range group[first:min(len(group), first+hi-row)] {
+			at := -1
+			if s >= 0 && above >= 0 {
 				at = above + s*m.from[last-1]
 			}
+			f(row, at)
+			row++
 		}
-		f(row, at)
 	}
+}
+
+// inverse says of each element of the other tensor, of a given shape, where m shows it; ok is false
+// where it shows some more than once.
+func (m mapped) inverse(shape []int) (back mapped, ok bool) {
+	var to []int
+	for k, index := range m.sources {
+		shown := make([]int, shape[k])
+		for i := range shown {
+			shown[i] = -1
+		}
+		for o, i := range index {
+			if i < 0 {
+				continue
+			}
+			if shown[i] >= 0 {
+				return mapped{}, false
+			}
+			shown[i] = o
+		}
+		to, back.sources = append(to, len(index)), append(back.sources, shown)
+	}
+	back.from = rowStrides(to)
+	return back, true
 }
 
 // above is where in the source the group of rows with a number begins, those that differ in the last but one axis
@@ -131,7 +159,7 @@ func pick[E any](src []E, at, k int, fill E) E {
 func longestRun(index []int) (from, to int) {
 	for lo := 0; lo < len(index); {
 		hi := lo + 1
-		for hi < len(index) && index[hi] == index[hi-1]+1 {
+		for hi < len(index) && index[lo] >= 0 && index[hi] == index[hi-1]+1 {
 			hi++
 		}
 		if hi-lo > to-from && index[lo] >= 0 {

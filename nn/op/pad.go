@@ -263,17 +263,23 @@ func padGradOp() *Op {
 		},
 		Kernel: func(c *Call) (engine.Kernel, error) {
 			cfg := c.Config.(padGradConfig)
-			m := mapped{rowStrides(sizes(cfg.Shape)), cfg.Sources}
 			if c.In[0].DType == dtype.Float64 {
-				return padGradKernel[float64](m), nil
+				return padGradKernel[float64](sizes(cfg.Shape), cfg.Sources), nil
 			}
-			return padGradKernel[float32](m), nil
+			return padGradKernel[float32](sizes(cfg.Shape), cfg.Sources), nil
 		},
 		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 
-func padGradKernel[T kernel.Float](m mapped) engine.Kernel {
+func padGradKernel[T kernel.Float](shape []int, sources [][]int) engine.Kernel {
+	m := mapped{rowStrides(shape), sources}
+	if back, ok := m.inverse(shape); ok {
+		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			readMapped(x.Pool(), back, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), 0)
+			return nil
+		}
+	}
 	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
 		clear(out[0].Raw)
 		addMapped(m, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
