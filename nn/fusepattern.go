@@ -16,6 +16,7 @@ type term struct {
 	alts []term   // one of these, in place of all else
 	num  *float64 // a known number
 	name string   // what the value is called in the match; the same name is the same value
+	open bool     // others may read the value, too: it is computed for them by itself
 }
 
 // rule says which groups of nodes one operator replaces.
@@ -58,6 +59,9 @@ func (t term) as(name string) term { t.name = name; return t }
 
 // either matches where one of the terms does; the first that does counts.
 func either(list ...term) term { return term{alts: list} }
+
+// alsoRead lets others read the value of a term.
+func (t term) alsoRead() term { t.open = true; return t }
 
 // triple is a·b·c however it is bracketed.
 func triple(a, b, c term) term {
@@ -155,7 +159,9 @@ func (m *matching) node(t *term, v *Value, next func() bool) bool {
 		return false
 	}
 	had := len(m.nodes)
-	m.nodes = append(m.nodes, n)
+	if !t.open {
+		m.nodes = append(m.nodes, n)
+	}
 	if n.opType == "Identity" && t.op != "Identity" && n != m.root {
 		if m.node(t, n.in[0], next) {
 			return true

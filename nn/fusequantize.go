@@ -9,9 +9,11 @@ import (
 )
 
 // quantizeRule is a value that is quantized and dequantized at once. Where a gradient is asked for, it passes straight
-// through the two, as it does when PyTorch trains such models; through integers there would be none.
+// through the two, as it does when PyTorch trains such models; through integers there would be none. So it goes with each
+// of several nodes that dequantize the same integers.
 func quantizeRule() rule {
-	return rule{"fake quantization", on("DequantizeLinear", on("QuantizeLinear", anything("x")).as("integers")), func(m *matching) *fused {
+	integers := on("QuantizeLinear", anything("x")).as("integers").alsoRead()
+	return rule{"fake quantization", on("DequantizeLinear", integers), func(m *matching) *fused {
 		q := m.named["integers"].producer
 		quantize, ok1 := q.config.(op.QuantizeLinearConfig)
 		dequantize, ok2 := m.root.config.(op.DequantizeLinearConfig)

@@ -3,6 +3,7 @@ package nn_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -122,5 +123,33 @@ func TestQuantizedGradient(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestQuantizedGradientShared has integers that two nodes dequantize and that are an output themselves: gradients pass
+// straight through both nodes.
+func TestQuantizedGradientShared(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		scale, zero := e.Const("scale", dtype.Scalar(float32(0.5))), e.Const("zero", dtype.Scalar(int8(0)))
+		integers := e.Node(op.QuantizeLinearConfig{}, e.Param("w", nn.Ones{}, 3), scale, zero).Out(0)
+		back := func() *nn.Value { return e.Node(op.DequantizeLinearConfig{}, integers, scale, zero).Out(0) }
+		x := e.Input("x", "float32[3]")
+		y := e.Node(op.Plain("Add"), e.Node(op.Plain("Mul"), x, back()).Out(0), back()).Out(0)
+		e.Output("integers", integers)
+		e.Output("loss", e.Node(op.ReduceSumConfig{KeepDims: new(bool)}, y).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	x, err := dtype.FromSlice([]float32{3, -1, 0}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.Grad(t.Context(), nn.Feed{"x": x}, "loss", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := dtype.Float64s(got["w"].(*tensor.Dense)); err != nil || !slices.Equal(d, []float64{4, 0, 1}) {
+		t.Errorf("the gradient is %v, %v", d, err)
 	}
 }

@@ -152,11 +152,13 @@ func (n *Node) weighs(i int) bool {
 }
 
 // starts says whether a parameter in input i of the node is what the network begins with in place of data: a state of
-// a recurrent layer that is repeated for the batch, or numbers that are normalized first.
+// a recurrent layer or a picture that is repeated for the batch, or numbers that are normalized first.
 func (n *Node) starts(i int) bool {
 	switch n.opType {
 	case "LSTM", "GRU", "RNN":
 		return n.in[i].isSpread()
+	case "Conv", "ConvTranspose":
+		return i == 0 && n.in[0].isSpread() && !n.in[0].carriesData()
 	case "LayerNormalization":
 		return i == 0
 	case "Sub": // its own mean, of a normalization written out

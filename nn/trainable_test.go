@@ -82,6 +82,15 @@ func TestTrainableBehind(t *testing.T) {
 				e.Param("w", nn.Ones{}, 2, 4, 4), e.Param("r", nn.Ones{}, 2, 4, 4), nil, nil, h)
 			return r.Out(1)
 		},
+		"picture": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			start := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
+			return node(e, op.Plain("Add"), x, node(e, op.ConvConfig{}, start, e.Param("w", nn.Ones{}, 4, 4, 1)))
+		},
+		"places beside data": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			places := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
+			both := node(e, op.ConcatConfig{Axis: 1}, places, node(e, op.Plain("Expand"), x, e.Const("steps", spread)))
+			return node(e, op.ConvConfig{}, both, e.Param("w", nn.Ones{}, 4, 8, 1))
+		},
 		"centered": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			return node(e, op.Plain("MatMul"), x, node(e, op.Plain("Sqrt"), node(e, op.Plain("Sub"), p, node(e, op.Plain("ReduceMean"), p))))
 		},
@@ -103,7 +112,7 @@ func TestTrainableBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if constant := name == "projected" || name == "bound"; p.Param().Trainable() == constant {
+		if constant := name == "projected" || name == "bound" || name == "places beside data"; p.Param().Trainable() == constant {
 			t.Errorf("%s: the parameter is %v", name, p.Param().Role())
 		}
 	}
