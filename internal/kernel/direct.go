@@ -139,7 +139,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	if d.lines != nil {
 		room *= len(d.lines.all[0].phases)
 	}
-	buffer := borrow[T](room + panel + size)
+	buffer := borrow[T](room + panel + size + slack) // weave reads a little behind t
 	defer giveBack(buffer)
 	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
 	t, a, b := (*buffer)[:room], (*buffer)[room:][:panel], (*buffer)[room+panel:][:size]
