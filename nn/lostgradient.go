@@ -18,7 +18,7 @@ func (g *Graph) influenced(by []*Value) map[*Value]bool {
 		set[v] = true
 	}
 	for _, n := range g.nodes {
-		straight := n.opType == "QuantizeLinear" // see quantizeRule
+		straight := n.op != nil && n.op.Traits.StraightThrough // see quantizeRule
 		if n.op != nil && n.op.NoGrad != "" && !straight || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return set[v] }) {
 			continue
 		}

@@ -233,7 +233,7 @@ func (m *dataMemo) of(v *Value) (carries, sure bool) {
 	n := v.producer
 	sure = true
 	for i, x := range n.in {
-		lookedUp := n.opType == "Gather" && i == 0 && x != nil && x.param != nil
+		lookedUp := n.op != nil && n.op.Traits.LooksUp && i == 0 && x != nil && x.param != nil
 		c, s := m.of(x)
 		if carries = lookedUp || c; carries {
 			sure = true

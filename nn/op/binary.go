@@ -36,6 +36,7 @@ type binary struct {
 	noGrad string
 	dims   func(a, b Dim) Dim // shape arithmetic
 	strs   func(c *Call, in []dtype.Value) ([]dtype.Value, error)
+	traits Traits
 }
 
 func (r binary) result() bool { return r.relation != noRelation || r.b != nil }
@@ -44,7 +45,7 @@ func (r binary) op() *Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since, In: "A T, B T", Out: "C T", Attrs: r.attrs,
 		Where: Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
-		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows, Link: r.link,
+		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows, Link: r.link, Traits: r.traits,
 	}
 	if r.result() {
 		o.Out = "C bool"

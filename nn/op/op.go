@@ -86,6 +86,9 @@ type Op struct {
 	// Pinned says why the operator couples nothing, when Couple is nil: its axes are fixed.
 	Pinned string
 
+	// Traits are what changing, pruning and training a graph want to know of the operator.
+	Traits Traits
+
 	// Cost counts multiply-adds and bytes moved; nil: no multiply-adds, inputs and outputs once.
 	Cost func(c *Call) (macs, bytes int64)
 	// Export gives the ONNX form of an operator that is only used inside lowerings: a

@@ -37,13 +37,14 @@ type pointwiseOp struct {
 	attrs  Config  // nil: no attributes
 	of     func(c Config) pointwise
 	noGrad string
+	traits Traits
 }
 
 // ops are the operator and its gradient.
 func (r pointwiseOp) ops() []*Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since, In: "X T", Out: "Y T", Where: Where{"T": r.types}, Attrs: r.attrs,
-		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise,
+		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise, Traits: r.traits,
 		Kernel: func(c *Call) (engine.Kernel, error) { return r.of(c.Config).kernel(c), nil },
 		Does:   func(c *Call) any { return actTail(c, r.of(c.Config).act) },
 		Rows:   func(*Call) *Rows { return &Rows{Out: 1, In: []int{1}} },

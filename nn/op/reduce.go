@@ -24,8 +24,9 @@ type reduction struct {
 	add   func(a, x int64) int64
 	last  func(a, n int64) int64
 	// kind names the gradient.
-	kind reduceGradKind
-	bool bool // takes bools from version 20 on
+	kind   reduceGradKind
+	bool   bool // takes bools from version 20 on
+	traits Traits
 }
 
 func reduceOps() []*Op {
@@ -40,7 +41,7 @@ func (r reduction) operator() *Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since,
 		In: "data T, axes? int64 shape", Out: "reduced T", Where: Where{"T": Numeric}, Attrs: r.attrs,
-		Infer: inferReduce, Kernel: r.kernel, Couple: coupleReduce,
+		Infer: inferReduce, Kernel: r.kernel, Couple: coupleReduce, Traits: r.traits,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := reduceGrad(c, r.kind, in[0], out[0], dout[0])
 			return gorgonia.Nodes{d, nil}, err
