@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels fuzz race cross purego arm64 oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz race cross purego arm64 oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -64,6 +64,13 @@ bench-operators:
 # The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
 bench-kernels:
 	go test -run '^$$' -bench . ./...
+
+# How much of a package the tests protect: N of its executed expressions are broken, one at a time.
+PKG ?= ./nn/op
+N ?= 200
+SEED ?= 1
+mutants:
+	go run ./bench/mutants -n $(N) -seed $(SEED) $(MUTANTS_FLAGS) $(PKG)
 
 # Every fuzz target for FUZZTIME.
 fuzz:

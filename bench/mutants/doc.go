@@ -1,0 +1,22 @@
+// Command mutants measures how much of a package its tests protect: it breaks single expressions that the tests
+// execute and counts the breakages that make a test fail.
+//
+//	go run ./bench/mutants -n 200 -seed 1 -json out.json ./nn/op
+//
+// The sample is drawn from all expressions of the package's own code that its tests execute (files that are generated or
+// declare functions implemented in assembly are left out, and so are constant expressions). One change is made to each:
+//
+//   - ↔ -    * ↔ /    < ↔ <=    > ↔ >=    == ↔ !=    && ↔ ||    and their assignments, ++ ↔ --
+//     !x → x, if x → if !x where x is a call or a name
+//     an integer literal in an index, a slice bound or the head of a loop, plus or minus one
+//     if err {return an error} → nothing, where the return was executed
+//
+// All changes of a sample are compiled into one test binary, in which an environment variable chooses the active one
+// (mutant schemata, Untch, Offutt and Harrold 1993): a package of two hundred files would otherwise be compiled and linked
+// once for each change, which is what the tools at hand (gremlins, go-mutesting, ooze) do and why they cannot do it here.
+// The tests of the package run first; what survives meets the tests of the packages that depend on it, of those only that
+// reach the expression. A failing test, a crash and running ten times as long as usual are what counts as noticed.
+//
+// The tests run as on a machine that has nothing but Go: no shared folder, no other implementation to compare with.
+// docs/mutation-testing.md has the figures.
+package main

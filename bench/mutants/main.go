@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// report is what a run writes as JSON.
+type report struct {
+	Package   string  `json:"package"`
+	Seed      uint64  `json:"seed"`
+	Executed  int     `json:"executed"` // expressions that the sample was drawn from
+	Sample    int     `json:"sample"`
+	Noticed   int     `json:"noticed"`
+	Share     float64 `json:"share"`
+	Survivors []site  `json:"survivors"`
+	Caught    []site  `json:"caught"`
+}
+
+func main() {
+	n := flag.Int("n", 200, "size of the sample")
+	seed := flag.Uint64("seed", 1, "seed of the sample")
+	out := flag.String("json", "", "file for the report")
+	workers := flag.Int("workers", 2, "test binaries that run at the same time")
+	own := flag.Bool("own", false, "run the package's own tests only")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: mutants [flags] package")
+		os.Exit(2)
+	}
+	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own)
+	if err == nil {
+		err = r.write(*out)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// measure draws a sample of pkg's expressions and runs the tests on each change.
+func measure(pkg string, n int, seed uint64, workers int, own bool) (*report, error) {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	p, err := load(pkg)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cover(filepath.Join(dir, "cover")); err != nil {
+		return nil, err
+	}
+	all := p.sites()
+	r := rand.New(rand.NewPCG(seed, 1))
+	r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	overlay := filepath.Join(dir, "overlay.json")
+	sample, err := p.compile(all, n, dir, overlay)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d of %d executed expressions, seed %d\n", p.ImportPath, len(sample), len(all), seed)
+	tests := []string{p.ImportPath}
+	if !own {
+		dependents, err := p.dependents()
+		if err != nil {
+			return nil, err
+		}
+		tests = append(tests, dependents...)
+	}
+	s := session{dir: dir, overlay: overlay, workers: workers}
+	if err := s.run(tests, sample); err != nil {
+		return nil, err
+	}
+	rep := &report{Package: p.ImportPath, Seed: seed, Executed: len(all), Sample: len(sample)}
+	for _, m := range sample {
+		if m.NoticedBy == "" {
+			rep.Survivors = append(rep.Survivors, *m)
+		} else {
+			rep.Caught = append(rep.Caught, *m)
+			rep.Noticed++
+		}
+	}
+	if rep.Sample == 0 {
+		return nil, errors.New("the tests execute no expression that could be changed")
+	}
+	rep.Share = float64(rep.Noticed) / float64(rep.Sample)
+	return rep, nil
+}
+
+func (r *report) write(file string) error {
+	by := map[string]int{}
+	for _, m := range r.Caught {
+		by[m.NoticedBy]++
+	}
+	for name, k := range by {
+		fmt.Printf("%4d by %s\n", k, name)
+	}
+	fmt.Printf("%s: %d of %d noticed, %.1f %%, seed %d\n", r.Package, r.Noticed, r.Sample, 100*r.Share, r.Seed)
+	for _, m := range r.Survivors {
+		fmt.Printf("%s:%d:%d\t%s\t%s\t%s\n", m.File, m.Line, m.Column, m.Func, m.Change, strings.Join(strings.Fields(m.Source), " "))
+	}
+	if file == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(b, '\n'), 0o666)
+}
