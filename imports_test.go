@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"nn/prune":             {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn"},
 	"onnxio/onnxpb":        {},
 	"onnxio":               {"nn/dtype", "nn/op", "nn", "onnxio/onnxpb"},
+	"conformance":          {"nn/dtype", "nn/op", "nn", "onnxio"},
 	"optim":                {"nn/dtype", "internal/kernel"},
 	"optim/gen":            {},
 	"train/data":           {"nn/dtype", "internal/kernel"},
@@ -45,7 +46,7 @@ var mayImport = map[string][]string{
 
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (
-	gorgoniaIn = []string{"internal/conformance", "internal/engine", "nn/op", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
+	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
 	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest/nodetest"}
 )
 

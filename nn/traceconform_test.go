@@ -164,10 +164,10 @@ func lengthened(t *testing.T, g *nn.Graph, feed nn.Feed) (nn.Feed, bool) {
 
 func dataSet(t *testing.T, fsys fs.FS, dir string, g *nn.Graph) (feed, want nn.Feed) {
 	t.Helper()
-	declared := func(list []*nn.Value) []onnxio.Declared {
-		d := make([]onnxio.Declared, len(list))
+	declared := func(list []*nn.Value) []op.Type {
+		d := make([]op.Type, len(list))
 		for i, v := range list {
-			d[i] = onnxio.Declared{Name: v.Name(), Elem: v.Type().DType}
+			d[i] = v.Type()
 		}
 		return d
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // FuzzValue feeds any bytes to the readers of every kind. What they accept must come out of the
@@ -26,7 +27,7 @@ func FuzzValue(f *testing.F) {
 		if err := WriteValue(&b, Named{"v", v}); err != nil {
 			f.Fatal(err)
 		}
-		for kind := range KindMap {
+		for kind := range op.Map {
 			f.Add(b.Bytes(), byte(kind))
 		}
 	}
@@ -38,9 +39,9 @@ func FuzzValue(f *testing.F) {
 	if err := writeMessage(&b, sparse); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b.Bytes(), byte(KindSparse))
+	f.Add(b.Bytes(), byte(op.Sparse))
 	f.Fuzz(func(t *testing.T, data []byte, kind byte) {
-		v, err := ReadValue(bytes.NewReader(data), Kind(kind), dtype.Float32)
+		v, err := ReadValue(bytes.NewReader(data), op.Type{Kind: op.Kind(kind), DType: dtype.Float32})
 		if err != nil {
 			return
 		}
@@ -51,10 +52,10 @@ func FuzzValue(f *testing.F) {
 			}
 			t.Fatal(err)
 		}
-		if Kind(kind) == KindSparse {
-			kind = byte(KindTensor)
+		if op.Kind(kind) == op.Sparse {
+			kind = byte(op.Tensor)
 		}
-		again, err := ReadValue(&b, Kind(kind), dtype.DTypeOf(v.Value))
+		again, err := ReadValue(&b, op.Type{Kind: op.Kind(kind), DType: dtype.DTypeOf(v.Value)})
 		if err != nil || !same(v.Value, again.Value) {
 			t.Fatalf("%v became %v: %v", v.Value, again.Value, err)
 		}

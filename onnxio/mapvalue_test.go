@@ -63,22 +63,22 @@ func TestMaps(t *testing.T) {
 	}
 	for _, v := range []dtype.Value{z, m, k} {
 		var b bytes.Buffer
-		kind := onnxio.KindMap
+		kind := op.Map
 		if v == dtype.Value(z) {
-			kind = onnxio.KindSequence
+			kind = op.Sequence
 		}
 		if err := onnxio.WriteValue(&b, onnxio.Named{Name: "v", Value: v}); err != nil {
 			t.Fatal(err)
 		}
-		back, err := onnxio.ReadValue(&b, kind, dtype.Float32)
+		back, err := onnxio.ReadValue(&b, op.Type{Kind: kind, DType: dtype.Float32})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := onnxio.DefaultTolerance.Compare(back.Value, v); err != nil {
+		if _, err := dtype.DefaultTolerance.Compare(back.Value, v); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := onnxio.DefaultTolerance.Compare(m, k); err == nil {
+	if _, err := dtype.DefaultTolerance.Compare(m, k); err == nil {
 		t.Error("maps with other keys are equal")
 	}
 	if _, err := dtype.NewMap(numbers, x); err == nil {

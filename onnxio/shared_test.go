@@ -15,7 +15,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -152,7 +154,7 @@ func TestShared(t *testing.T) {
 					t.Errorf("%s: %v", model, err)
 					continue
 				}
-				checkValue(t, model, Named{p.GetName(), v}, KindTensor)
+				checkValue(t, model, Named{p.GetName(), v}, op.Tensor)
 				tensors++
 			}
 			ext.close()
@@ -162,7 +164,7 @@ func TestShared(t *testing.T) {
 					inputs = append(inputs, in)
 				}
 			}
-			in, out := declared(inputs), declared(m.GetGraph().GetOutput())
+			in, out := declaredTypes(t, inputs), declaredTypes(t, m.GetGraph().GetOutput())
 			names, err := DataSets(fsys, path.Dir(model))
 			if err != nil {
 				t.Fatal(err)
@@ -188,16 +190,16 @@ func TestShared(t *testing.T) {
 	}
 }
 
-func checkValue(t *testing.T, where string, v Named, kind Kind) {
+func checkValue(t *testing.T, where string, v Named, kind op.Kind) {
 	var b bytes.Buffer
-	if kind == KindSparse {
-		kind = KindTensor // it is a dense one now
+	if kind == op.Sparse {
+		kind = op.Tensor // it is a dense one now
 	}
 	if err := WriteValue(&b, v); err != nil {
 		t.Errorf("%s: %v", where, err)
 		return
 	}
-	got, err := ReadValue(&b, kind, dtype.DTypeOf(v.Value))
+	got, err := ReadValue(&b, op.Type{Kind: kind, DType: dtype.DTypeOf(v.Value)})
 	if err != nil || got.Name != v.Name || !same(got.Value, v.Value) {
 		t.Errorf("%s: %s changed by writing it: %v", where, v.Name, err)
 	}
@@ -255,4 +257,24 @@ func TestCasts(t *testing.T) {
 		}
 	}
 	t.Logf("%d casts", ran)
+}
+
+func declaredTypes(t *testing.T, infos []*onnxpb.ValueInfoProto) []op.Type {
+	t.Helper()
+	types := make([]op.Type, len(infos))
+	for i, info := range infos {
+		var err error
+		if types[i], err = decodeType(info.GetType()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return types
+}
+
+func typesOf(values []*nn.Value) []op.Type {
+	types := make([]op.Type, len(values))
+	for i, v := range values {
+		types[i] = v.Type()
+	}
+	return types
 }

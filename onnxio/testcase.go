@@ -12,11 +12,11 @@ import (
 	"strconv"
 
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // DataSet is what a folder test_data_set_K of a test case holds: values by the number in their
-// file's name. A number without a file leaves a gap, a Named whose Value is nil.
+// file's name. A number without a file leaves a gap, an Named whose Value is nil.
 type DataSet struct {
 	Inputs  []Named // input_N.pb
 	Outputs []Named // output_N.pb
@@ -25,23 +25,6 @@ type DataSet struct {
 	// have from them, each under the name of its parameter.
 	GradientInputs []Named // gradient_input_N.pb
 	Gradients      []Named // gradient_N.pb
-}
-
-// Declared is what a graph says about one of its inputs or outputs, as far as reading it needs.
-type Declared struct {
-	Name string
-	Kind Kind
-	Elem dtype.DType // of the tensors inside; Undefined if not known
-}
-
-// declared lists what infos say. Initializers that are listed as inputs are to be left out before.
-func declared(infos []*onnxpb.ValueInfoProto) []Declared {
-	d := make([]Declared, len(infos))
-	for i, info := range infos {
-		kind, elem := kindOf(info.GetType())
-		d[i] = Declared{info.GetName(), kind, elem}
-	}
-	return d
 }
 
 var dataSetName = regexp.MustCompile(`^test_data_set_(\d+)$`)
@@ -78,9 +61,9 @@ func DataSets(fsys fs.FS, dir string) ([]string, error) {
 // A value's file: its list, its number and, for a sequence in several files, the item's.
 var valueName = regexp.MustCompile(`^(input|output|gradient_input|gradient)_(\d{1,6})(?:_(\d{1,6}))?\.pb$`)
 
-// ReadDataSet reads the data set in dir of fsys. The lists say what kind the inputs and outputs
-// are; what is beyond their ends is taken for a tensor. Other files are left alone.
-func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []Declared) (*DataSet, error) {
+// ReadDataSet reads the data set in dir of fsys. The lists give the declared types of the model's inputs and outputs;
+// values beyond their ends are taken for tensors. Other files are ignored.
+func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []op.Type) (*DataSet, error) {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		return nil, err
@@ -99,7 +82,7 @@ func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []Declared) (*DataSet, 
 			return nil, fmt.Errorf("%s: %s is far beyond the number of files", dir, e.Name())
 		}
 		list := set.list(m[1])
-		var want Declared
+		var want op.Type
 		if m[1] == "input" && n < len(inputs) {
 			want = inputs[n]
 		} else if m[1] == "output" && n < len(outputs) {
@@ -109,7 +92,7 @@ func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []Declared) (*DataSet, 
 			*list = append(*list, Named{})
 		}
 		if m[3] != "" {
-			want.Kind = KindTensor
+			want = op.Type{}
 		}
 		v, err := readValueFile(fsys, path.Join(dir, e.Name()), want)
 		if err != nil {
@@ -141,13 +124,13 @@ func (s *DataSet) list(prefix string) *[]Named {
 	return &s.Gradients
 }
 
-func readValueFile(fsys fs.FS, name string, want Declared) (Named, error) {
+func readValueFile(fsys fs.FS, name string, want op.Type) (Named, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return Named{}, err
 	}
 	defer f.Close()
-	v, err := ReadValue(f, want.Kind, want.Elem)
+	v, err := ReadValue(f, want)
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", name, err)
 	}

@@ -9,46 +9,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Kind is the kind of a value. A file with a value does not say which kind it holds: that is the
-// declared type of the graph's input or output.
-type Kind uint8
-
-// The kinds of values that files can hold.
-const (
-	KindTensor Kind = iota
-	KindSparse
-	KindSequence
-	KindOptional
-	KindMap
-)
-
-// String is ONNX's word: "tensor", "sparse_tensor", "seq", "optional", "map".
-func (k Kind) String() string {
-	names := [...]string{"tensor", "sparse_tensor", "seq", "optional", "map"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return fmt.Sprintf("kind(%d)", k)
-}
-
-// kindOf is the kind that t declares, and the element type of the tensors inside.
-func kindOf(t *onnxpb.TypeProto) (Kind, dtype.DType) {
-	switch v := t.GetValue().(type) {
-	case *onnxpb.TypeProto_SequenceType:
-		_, elem := kindOf(v.SequenceType.GetElemType())
-		return KindSequence, elem
-	case *onnxpb.TypeProto_OptionalType:
-		_, elem := kindOf(v.OptionalType.GetElemType())
-		return KindOptional, elem
-	case *onnxpb.TypeProto_MapType:
-		_, elem := kindOf(v.MapType.GetValueType())
-		return KindMap, elem
-	case *onnxpb.TypeProto_SparseTensorType:
-		return KindSparse, dtype.DType(v.SparseTensorType.GetElemType())
-	}
-	return KindTensor, dtype.DType(t.GetTensorType().GetElemType())
-}
-
 // maxNesting bounds how deep sequences and optionals may hold one another.
 const maxNesting = 64
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
@@ -21,24 +22,24 @@ func TestValueRoundTrip(t *testing.T) {
 	seq := &dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{x, random(t, dtype.Float32, r, 0)}}
 	for name, c := range map[string]struct {
 		v    dtype.Value
-		kind Kind
+		kind op.Kind
 	}{
-		"tensor":            {x, KindTensor},
-		"strings":           {s, KindTensor},
-		"sequence":          {seq, KindSequence},
-		"empty sequence":    {&dtype.Sequence{Elem: dtype.Float32}, KindSequence},
-		"nested":            {&dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{seq, seq}}, KindSequence},
-		"of strings":        {&dtype.Sequence{Elem: dtype.String, Items: []dtype.Value{s}}, KindSequence},
-		"optional":          {&dtype.Optional{Elem: dtype.Float32, Item: x}, KindOptional},
-		"optional sequence": {&dtype.Optional{Elem: dtype.Float32, Seq: true, Item: seq}, KindOptional},
-		"none":              {&dtype.Optional{Elem: dtype.Float32, Seq: true}, KindOptional},
+		"tensor":            {x, op.Tensor},
+		"strings":           {s, op.Tensor},
+		"sequence":          {seq, op.Sequence},
+		"empty sequence":    {&dtype.Sequence{Elem: dtype.Float32}, op.Sequence},
+		"nested":            {&dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{seq, seq}}, op.Sequence},
+		"of strings":        {&dtype.Sequence{Elem: dtype.String, Items: []dtype.Value{s}}, op.Sequence},
+		"optional":          {&dtype.Optional{Elem: dtype.Float32, Item: x}, op.Optional},
+		"optional sequence": {&dtype.Optional{Elem: dtype.Float32, Seq: true, Item: seq}, op.Optional},
+		"none":              {&dtype.Optional{Elem: dtype.Float32, Seq: true}, op.Optional},
 	} {
 		var b bytes.Buffer
 		if err := WriteValue(&b, Named{"v", c.v}); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got, err := ReadValue(&b, c.kind, dtype.DTypeOf(c.v))
+		got, err := ReadValue(&b, op.Type{Kind: c.kind, DType: dtype.DTypeOf(c.v)})
 		if err != nil || got.Name != "v" || !same(got.Value, c.v) {
 			t.Errorf("%s: got %q %v, want %v: %v", name, got.Name, got.Value, c.v, err)
 		}
@@ -120,7 +121,7 @@ func TestDataSet(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"test_data_set_2", "test_data_set_10"}) {
 		t.Fatalf("got %v, %v", names, err)
 	}
-	got, err := ReadDataSet(os.DirFS(dir), names[1], []Declared{3: {Kind: KindSequence}}, nil)
+	got, err := ReadDataSet(os.DirFS(dir), names[1], []op.Type{3: {Kind: op.Sequence}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestDataSet(t *testing.T) {
 		}
 	}
 	os.Remove(filepath.Join(sub, "input_3.pb"))
-	got, err = ReadDataSet(os.DirFS(dir), names[1], []Declared{3: {Kind: KindSequence}}, nil)
+	got, err = ReadDataSet(os.DirFS(dir), names[1], []op.Type{3: {Kind: op.Sequence}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,10 +226,11 @@ func TestKitchen(t *testing.T) {
 			t.Errorf("%s: %v %v", p.GetValues().GetName(), d, err)
 		}
 	}
-	want := []Declared{{"c", KindTensor, dtype.Bool}, {"x", KindTensor, dtype.Float32},
-		{"seq", KindSequence, dtype.Float32}, {"opt", KindOptional, dtype.Float32}}
-	if got := declared(m.Graph.Input); !slices.Equal(got, want) {
-		t.Errorf("declared %v, want %v", got, want)
+	want := []string{"bool[]", "float32[N,?,3]", "seq(float32[N,?,3])", "optional(seq(float32[N,?,3]))"}
+	for i, typ := range declaredTypes(t, m.Graph.Input) {
+		if i >= len(want) || typ.String() != want[i] {
+			t.Errorf("input %d is %v, want %v", i, typ, want)
+		}
 	}
 	if f := m.Functions[0]; f.GetName() != "Own" || f.GetDomain() != "graft.test" || m.Graph.Node[1].Attribute[5].SparseTensor == nil {
 		t.Errorf("function %v, attributes %v", f, m.Graph.Node[1].Attribute)

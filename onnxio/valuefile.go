@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
@@ -17,34 +18,38 @@ type Named struct {
 
 // ReadTensor reads a serialized TensorProto: a *tensor.Dense, or a *dtype.Strings. The error is a
 // *StrippedError if its data were stripped.
-func ReadTensor(r io.Reader) (Named, error) { return ReadValue(r, KindTensor, dtype.Undefined) }
+func ReadTensor(r io.Reader) (Named, error) { return ReadValue(r, op.Type{}) }
 
-// ReadValue reads a serialized value of the given kind; a sparse tensor becomes a dense one.
-// An empty sequence or optional takes elem as its element type, which may be Undefined.
-func ReadValue(r io.Reader, kind Kind, elem dtype.DType) (Named, error) {
+// ReadValue reads a serialized value. The file does not state what kind of value it holds: that is the declared
+// type t of the graph's input or output, of which only the kind and the element type matter; the zero Type is a
+// tensor. A sparse tensor becomes a dense one. An empty sequence or optional has the element type that t gives.
+func ReadValue(r io.Reader, t op.Type) (Named, error) {
 	var p proto.Message
-	switch kind {
-	case KindTensor:
+	switch t.Kind {
+	case op.Tensor:
 		p = &onnxpb.TensorProto{}
-	case KindSparse:
+	case op.Sparse:
 		p = &onnxpb.SparseTensorProto{}
-	case KindSequence:
+	case op.Sequence:
 		p = &onnxpb.SequenceProto{}
-	case KindOptional:
+	case op.Optional:
 		p = &onnxpb.OptionalProto{}
-	case KindMap:
+	case op.Map:
 		p = &onnxpb.MapProto{}
 	default:
-		return Named{}, fmt.Errorf("reading a value of kind %v is not supported", kind)
+		return Named{}, fmt.Errorf("reading a value of type %v is not supported", t)
 	}
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return Named{}, err
 	}
 	if err := proto.Unmarshal(b, p); err != nil {
-		return Named{}, fmt.Errorf("no %v: %w", kind, err)
+		return Named{}, fmt.Errorf("not a %T: %w", p, err)
 	}
-	v, err := decodeValue(p, elem, nil)
+	for t.Elem != nil {
+		t = *t.Elem
+	}
+	v, err := decodeValue(p, t.DType, nil)
 	return Named{nameOf(p), v}, err
 }
 

@@ -93,7 +93,7 @@ func encodeSparseAgain(v *nn.Value, o *valueOrigin) (*onnxpb.SparseTensorProto, 
 	d := v.Param().Data
 	if v.Name() == o.name {
 		old, err := decodeSparse(o.sparse, nil)
-		if err == nil && sameType(d, old) == nil && bytes.Equal(dtype.Bytes(d), dtype.Bytes(old)) {
+		if err == nil && d.Dtype() == old.Dtype() && d.Shape().Eq(old.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(old)) {
 			return o.sparse, nil
 		}
 	}

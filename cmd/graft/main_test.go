@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
+	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -159,7 +160,7 @@ func TestVerifyJSON(t *testing.T) {
 	if len(lines) != 2 || lines[1] != `{"case":"suite/good","ok":true,"max_abs":0,"gradients":"none","error":""}` {
 		t.Errorf("printed %q", lines)
 	}
-	var r onnxio.Result
+	var r conformance.Result
 	if err := json.Unmarshal([]byte(lines[0]), &r); err != nil || r.Case != "suite/bad" || r.OK || r.MaxAbs != 1 || r.Error == "" {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -136,7 +136,7 @@ func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
 			return nil, err
 		}
 		defer f.Close()
-		x, err := onnxio.ReadValue(f, kindOf(v.Type()), v.Type().DType)
+		x, err := onnxio.ReadValue(f, v.Type())
 		return x.Value, err
 	}
 	p, err := preprocess(g, v.Type(), r.preset)
@@ -160,18 +160,6 @@ func fromArchive(file, name string) (value, error) {
 		return nil, fmt.Errorf("%s has no array of that name, but %s", file, strings.Join(names, ", "))
 	}
 	return all[names[0]], nil
-}
-
-func kindOf(t op.Type) onnxio.Kind {
-	switch t.Kind {
-	case op.Sequence:
-		return onnxio.KindSequence
-	case op.Optional:
-		return onnxio.KindOptional
-	case op.Sparse:
-		return onnxio.KindSparse
-	}
-	return onnxio.KindTensor
 }
 
 // store writes an output into the folder for them.

@@ -48,27 +48,25 @@ func Open(fsys fs.FS, dir string) (*Folder, error) {
 	return f, nil
 }
 
-func (f *Folder) declared(infos []*onnxpb.ValueInfoProto) []onnxio.Declared {
-	d := make([]onnxio.Declared, len(infos))
+func (f *Folder) declared(infos []*onnxpb.ValueInfoProto) []op.Type {
+	types := make([]op.Type, len(infos))
 	for i, info := range infos {
-		d[i].Name = info.GetName()
-		t := info.GetType()
-		switch v := t.GetValue().(type) {
+		switch t := info.GetType(); t.GetValue().(type) {
 		case *onnxpb.TypeProto_SequenceType:
-			d[i].Kind = onnxio.KindSequence
-			d[i].Elem = elemOf(v.SequenceType.GetElemType())
+			types[i].Kind = op.Sequence
+			types[i].DType = elemOf(t)
 		case *onnxpb.TypeProto_OptionalType:
-			d[i].Kind = onnxio.KindOptional
-			d[i].Elem = elemOf(v.OptionalType.GetElemType())
+			types[i].Kind = op.Optional
+			types[i].DType = elemOf(t)
 		case *onnxpb.TypeProto_SparseTensorType:
-			d[i].Kind = onnxio.KindSparse
+			types[i].Kind = op.Sparse
 		case *onnxpb.TypeProto_MapType:
-			d[i].Kind = onnxio.KindMap
+			types[i].Kind = op.Map
 		default:
-			d[i].Elem = elemOf(t)
+			types[i].DType = elemOf(t)
 		}
 	}
-	return d
+	return types
 }
 
 func elemOf(t *onnxpb.TypeProto) dtype.DType {

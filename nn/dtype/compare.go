@@ -1,4 +1,4 @@
-package onnxio
+package dtype
 
 import (
 	"errors"
@@ -6,11 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
-// Tolerance says how far a value may be off: |got − want| ≤ Atol + Rtol·|want|.
+// Tolerance bounds how far a value may be off: |got − want| ≤ Atol + Rtol·|want|.
 type Tolerance struct{ Rtol, Atol float64 }
 
 // DefaultTolerance is that of ONNX's own test runner.
@@ -19,21 +18,21 @@ var DefaultTolerance = Tolerance{Rtol: 1e-3, Atol: 1e-7}
 // Compare checks that got is of the type and shape of want and close to it: every number within
 // the tolerance, NaN equal to NaN, strings equal; sequences item by item. MaxAbs is the largest
 // difference of two finite numbers, also when there is an error.
-func (t Tolerance) Compare(got, want dtype.Value) (maxAbs float64, err error) {
+func (t Tolerance) Compare(got, want Value) (maxAbs float64, err error) {
 	switch w := want.(type) {
 	case *tensor.Dense:
 		g, ok := got.(*tensor.Dense)
 		if !ok {
-			return 0, fmt.Errorf("want %s, got %s", describe(want), describe(got))
+			return 0, fmt.Errorf("want %s, got %s", Describe(want), Describe(got))
 		}
-		if err := sameType(g, w); err != nil {
+		if err := SameType(g, w); err != nil {
 			return 0, err
 		}
 		return t.dense(g, w)
-	case *dtype.Strings:
-		g, ok := got.(*dtype.Strings)
+	case *Strings:
+		g, ok := got.(*Strings)
 		if !ok || !slices.Equal(g.Dims, w.Dims) {
-			return 0, fmt.Errorf("want %s, got %s", describe(want), describe(got))
+			return 0, fmt.Errorf("want %s, got %s", Describe(want), Describe(got))
 		}
 		for i := range w.Elems {
 			if g.Elems[i] != w.Elems[i] {
@@ -41,10 +40,10 @@ func (t Tolerance) Compare(got, want dtype.Value) (maxAbs float64, err error) {
 			}
 		}
 		return 0, nil
-	case *dtype.Sequence:
-		g, ok := got.(*dtype.Sequence)
+	case *Sequence:
+		g, ok := got.(*Sequence)
 		if !ok || len(g.Items) != len(w.Items) {
-			return 0, fmt.Errorf("want %s, got %s", describe(want), describe(got))
+			return 0, fmt.Errorf("want %s, got %s", Describe(want), Describe(got))
 		}
 		for i := range w.Items {
 			d, err := t.Compare(g.Items[i], w.Items[i])
@@ -54,51 +53,52 @@ func (t Tolerance) Compare(got, want dtype.Value) (maxAbs float64, err error) {
 			}
 		}
 		return maxAbs, nil
-	case *dtype.Map:
-		g, ok := got.(*dtype.Map)
+	case *Map:
+		g, ok := got.(*Map)
 		if !ok {
-			return 0, fmt.Errorf("want %s, got %s", describe(want), describe(got))
+			return 0, fmt.Errorf("want %s, got %s", Describe(want), Describe(got))
 		}
 		if _, err := (Tolerance{}).Compare(g.Keys, w.Keys); err != nil {
 			return 0, fmt.Errorf("keys: %w", err)
 		}
 		return t.Compare(g.Values, w.Values)
-	case *dtype.Optional:
-		if g, ok := got.(*dtype.Optional); ok {
+	case *Optional:
+		if g, ok := got.(*Optional); ok {
 			got = g.Item
 		}
 		if w.Item == nil {
 			if got != nil {
-				return 0, fmt.Errorf("want nothing, got %s", describe(got))
+				return 0, fmt.Errorf("want nothing, got %s", Describe(got))
 			}
 			return 0, nil
 		}
 		if got == nil {
-			return 0, fmt.Errorf("want %s, got nothing", describe(w.Item))
+			return 0, fmt.Errorf("want %s, got nothing", Describe(w.Item))
 		}
 		return t.Compare(got, w.Item)
 	}
 	return 0, fmt.Errorf("cannot compare with a %T", want)
 }
 
-// describe names type and shape of a value.
-func describe(v dtype.Value) string {
+// Describe names type and shape of a value.
+func Describe(v Value) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"
-	case *dtype.Sequence:
+	case *Sequence:
 		return fmt.Sprintf("a sequence of %d", len(v.Items))
-	case *dtype.Map:
+	case *Map:
 		return fmt.Sprintf("a map of %d", v.Keys.Size())
-	case *dtype.Optional:
-		return fmt.Sprintf("optional %s", describe(v.Item))
+	case *Optional:
+		return fmt.Sprintf("optional %s", Describe(v.Item))
 	}
-	return fmt.Sprintf("%v%v", dtype.DTypeOf(v), []int(v.Shape()))
+	return fmt.Sprintf("%v%v", DTypeOf(v), []int(v.Shape()))
 }
 
-func sameType(got, want dtype.Value) error {
-	if dtype.DTypeOf(got) != dtype.DTypeOf(want) || !slices.Equal(got.Shape(), want.Shape()) {
-		return fmt.Errorf("want %s, got %s", describe(want), describe(got))
+// SameType is an error if the element types or shapes of two values differ.
+func SameType(got, want Value) error {
+	if DTypeOf(got) != DTypeOf(want) || !slices.Equal(got.Shape(), want.Shape()) {
+		return fmt.Errorf("want %s, got %s", Describe(want), Describe(got))
 	}
 	return nil
 }
@@ -137,12 +137,12 @@ func (t Tolerance) close(g, w float64) (d float64, ok bool) {
 
 // numbers are the elements of both tensors, complex ones as pairs.
 func numbers(got, want *tensor.Dense) (g, w []float64, err error) {
-	if dtype.DTypeOf(want).IsComplex() {
+	if DTypeOf(want).IsComplex() {
 		return pairs(got), pairs(want), nil
 	}
-	g, err = dtype.Float64s(got)
+	g, err = Float64s(got)
 	if err == nil {
-		w, err = dtype.Float64s(want)
+		w, err = Float64s(want)
 	}
 	if err == nil && len(g) != len(w) {
 		err = errors.New("numbers of elements differ")
@@ -152,13 +152,13 @@ func numbers(got, want *tensor.Dense) (g, w []float64, err error) {
 
 func pairs(d *tensor.Dense) []float64 {
 	var out []float64
-	if dtype.Of(d.Dtype()) == dtype.Complex64 {
-		for _, c := range dtype.Slice[complex64](d) {
+	if Of(d.Dtype()) == Complex64 {
+		for _, c := range Slice[complex64](d) {
 			out = append(out, float64(real(c)), float64(imag(c)))
 		}
 		return out
 	}
-	for _, c := range dtype.Slice[complex128](d) {
+	for _, c := range Slice[complex128](d) {
 		out = append(out, real(c), imag(c))
 	}
 	return out

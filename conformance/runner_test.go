@@ -1,16 +1,22 @@
-package onnxio
+package conformance_test
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
 )
 
@@ -23,7 +29,7 @@ func writeCase(t testing.TB, dir string, model []byte, files map[string]any) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		err := WriteFile(file, func(w io.Writer) error {
+		err := onnxio.WriteFile(file, func(w io.Writer) error {
 			switch c := content.(type) {
 			case []byte:
 				_, err := w.Write(c)
@@ -32,7 +38,7 @@ func writeCase(t testing.TB, dir string, model []byte, files map[string]any) {
 				_, err := io.WriteString(w, c)
 				return err
 			}
-			return WriteValue(w, content.(Named))
+			return onnxio.WriteValue(w, content.(onnxio.Named))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -40,12 +46,12 @@ func writeCase(t testing.TB, dir string, model []byte, files map[string]any) {
 	}
 }
 
-func vector(name string, v ...float32) Named {
+func vector(name string, v ...float32) onnxio.Named {
 	d, err := dtype.FromSlice(v, len(v))
 	if err != nil {
 		panic(err)
 	}
-	return Named{name, d}
+	return onnxio.Named{Name: name, Value: d}
 }
 
 func squareModel(t testing.TB) []byte {
@@ -80,7 +86,7 @@ func TestVerify(t *testing.T) {
 		"by name":      {with(map[string]any{set + "input_0.pb": b, set + "input_1.pb": a}), true, "none", ""},
 		"wrong":        {with(map[string]any{set + "output_0.pb": vector("y", 6, 25)}), false, "none", "output 0 (y): 1 of 2 elements differ: element 1: want 25, got 24"},
 		"shape":        {with(map[string]any{set + "output_0.pb": vector("y", 6)}), false, "none", "want float32[1], got float32[2]"},
-		"type":         {with(map[string]any{set + "output_0.pb": Named{"y", dtype.New(dtype.Float64, 2)}}), false, "none", "want float64[2], got float32[2]"},
+		"type":         {with(map[string]any{set + "output_0.pb": onnxio.Named{Name: "y", Value: dtype.New(dtype.Float64, 2)}}), false, "none", "want float64[2], got float32[2]"},
 		"tolerance":    {with(map[string]any{set + "output_0.pb": vector("y", 6, 25), "data.json": `{"rtol": 0, "atol": 0, "atol_outputs": {"0": 1}}`}), true, "none", ""},
 		"list":         {with(map[string]any{set + "output_0.pb": vector("y", 6, 25), "data.json": `{"rtol": 0, "atol": 1, "atol_outputs": [0.5]}`}), false, "none", "want 25"},
 		"second set":   {with(map[string]any{"test_data_set_1/input_0.pb": a, "test_data_set_1/input_1.pb": b, "test_data_set_1/output_0.pb": vector("y", 0, 0)}), false, "none", "test_data_set_1: output 0"},
@@ -97,7 +103,7 @@ func TestVerify(t *testing.T) {
 				model = []byte("broken")
 			}
 			writeCase(t, dir, model, c.files)
-			r := Verifier{}.Verify(context.Background(), Case{"suite/case", dir})
+			r := conformance.Runner{}.RunCase(context.Background(), conformance.Case{Name: "suite/case", Dir: dir})
 			if r.Case != "suite/case" || r.OK != c.ok || r.Gradients != c.gradients || !strings.Contains(r.Error, c.error) || (c.error == "") != (r.Error == "") {
 				t.Errorf("got %+v, want %+v", r, c)
 			}
@@ -112,7 +118,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyGolden(t *testing.T) {
 	model := textModel(t, "input "+float("x", "1 1")+"output "+float("y", "1 2")+
 		`node { op_type: "MatMul" input: "x" input: "w" output: "y" } initializer { name: "w" data_type: 1 dims: 1 dims: 2 float_data: [0, 0] }`)
-	x := Named{"x", dtype.New(dtype.Float32, 1, 1)}
+	x := onnxio.Named{Name: "x", Value: dtype.New(dtype.Float32, 1, 1)}
 	dtype.Slice[float32](x.Value.(*tensor.Dense))[0] = 4
 	golden := func(head float64) string {
 		b, err := json.Marshal(map[string]any{
@@ -128,9 +134,9 @@ func TestVerifyGolden(t *testing.T) {
 	for head, want := range map[float64]string{2: "ok", 2.1: "fail"} {
 		dir, dump := t.TempDir(), t.TempDir()
 		writeCase(t, dir, model, map[string]any{
-			"test_data_set_0/input_0.pb": x, "test_data_set_0/output_0.pb": Named{"y", dtype.New(dtype.Float32, 1, 2)}, "gradients.json": golden(head),
+			"test_data_set_0/input_0.pb": x, "test_data_set_0/output_0.pb": onnxio.Named{Name: "y", Value: dtype.New(dtype.Float32, 1, 2)}, "gradients.json": golden(head),
 		})
-		r := Verifier{Dump: dump}.Verify(context.Background(), Case{"a/b", dir})
+		r := conformance.Runner{Dump: dump}.RunCase(context.Background(), conformance.Case{Name: "a/b", Dir: dir})
 		if !r.OK || r.Gradients != want {
 			t.Errorf("head %v: %+v", head, r)
 		}
@@ -139,7 +145,7 @@ func TestVerifyGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if v, err := ReadTensor(f); err != nil || v.Name != "w" || v.Value.Size() != 2 {
+		if v, err := onnxio.ReadTensor(f); err != nil || v.Name != "w" || v.Value.Size() != 2 {
 			t.Errorf("%v, %v", v, err)
 		}
 		if _, err := os.Stat(filepath.Join(dump, "a", "b", "test_data_set_0", "output_0.pb")); err != nil {
@@ -165,12 +171,12 @@ func TestVerifyPanic(t *testing.T) {
 			"test_data_set_0/input_0.pb": vector("x", -1, 2), "test_data_set_0/output_0.pb": vector("y", 1, 2),
 		})
 	}
-	cases, err := Cases(root, filepath.Join(root, "suite", "b"))
+	cases, err := conformance.Cases(root, filepath.Join(root, "suite", "b"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for r := range (Verifier{Ops: ops}).Run(context.Background(), cases) {
+	for r := range (conformance.Runner{Backend: conformance.Graft{Loader: onnxio.Loader{Ops: ops}}}).Run(context.Background(), cases) {
 		if r.OK != strings.HasSuffix(r.Case, "/b") || !r.OK && !strings.Contains(r.Error, "at the disco") {
 			t.Errorf("%+v", r)
 		}
@@ -179,7 +185,7 @@ func TestVerifyPanic(t *testing.T) {
 	if s := strings.Join(got, " "); s != "suite/a suite/b suite/b" {
 		t.Errorf("cases %s", s)
 	}
-	if _, err := Cases(t.TempDir()); err == nil || !strings.Contains(err.Error(), "model.onnx") {
+	if _, err := conformance.Cases(t.TempDir()); err == nil || !strings.Contains(err.Error(), "model.onnx") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -191,8 +197,33 @@ func TestVerifyRandom(t *testing.T) {
 		model := textModel(t, "input "+float("x", "2")+"output "+float("y", "2")+`node { op_type: "Dropout" input: "x" input: "r" input: "m" output: "y" }
 			initializer { name: "r" data_type: 1 float_data: 0.5 } initializer { name: "m" data_type: 9 `+mode+` }`)
 		writeCase(t, dir, model, map[string]any{"test_data_set_0/input_0.pb": vector("x", 1, 2), "test_data_set_0/output_0.pb": vector("y", 8, 9)})
-		if r := (Verifier{}).Verify(context.Background(), Case{"c", dir}); r.OK != want {
+		if r := (conformance.Runner{}).RunCase(context.Background(), conformance.Case{Name: "c", Dir: dir}); r.OK != want {
 			t.Errorf("training mode %s: %+v", mode, r)
 		}
 	}
+}
+
+func textModel(t testing.TB, graph string) []byte {
+	t.Helper()
+	m := &onnxpb.ModelProto{}
+	if err := prototext.Unmarshal([]byte(`ir_version: 8 opset_import { version: 17 } graph { name: "g" `+graph+` }`), m); err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func float(name, dims string) string {
+	var shape strings.Builder
+	for _, d := range strings.Fields(dims) {
+		if d[0] >= '0' && d[0] <= '9' || d[0] == '-' {
+			fmt.Fprintf(&shape, "dim { dim_value: %s } ", d)
+		} else {
+			fmt.Fprintf(&shape, "dim { dim_param: %q } ", d)
+		}
+	}
+	return fmt.Sprintf("{ name: %q type { tensor_type { elem_type: 1 shape { %s } } } } ", name, shape.String())
 }

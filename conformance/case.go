@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// Case is an ONNX test case: a folder with model.onnx and test_data_set_0, …, perhaps with tolerances (data.json) and
+// golden gradients (gradients.json, or gradient_N.pb in a data set).
+type Case struct {
+	Name string // in reports, elements separated by slashes
+	Dir  string
+}
+
+// Cases lists the test cases at or below the given folders, in the order of the folders and then by name. A case is
+// named by its path below its folder; a folder that is itself a case by the last two elements of its path, so that the
+// suite stays visible.
+func Cases(dirs ...string) ([]Case, error) {
+	var list []Case
+	for _, dir := range dirs {
+		if isCase(dir) {
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return nil, err
+			}
+			name := filepath.Base(abs)
+			if up := filepath.Base(filepath.Dir(abs)); up != string(filepath.Separator) && up != "." {
+				name = up + "/" + name
+			}
+			list = append(list, Case{name, dir})
+			continue
+		}
+		found := len(list)
+		err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || !e.IsDir() || !isCase(p) {
+				return err
+			}
+			rel, err := filepath.Rel(dir, p)
+			list = append(list, Case{filepath.ToSlash(rel), p})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == found {
+			return nil, fmt.Errorf("%s: no folder here has a model.onnx", dir)
+		}
+	}
+	return list, nil
+}
+
+func isCase(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "model.onnx"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// tolerances are those of data.json.
+type tolerances struct {
+	dtype.Tolerance
+	outputs map[int]float64
+}
+
+func (t tolerances) at(i int) dtype.Tolerance {
+	tol := t.Tolerance
+	if atol, ok := t.outputs[i]; ok {
+		tol.Atol = atol
+	}
+	return tol
+}
+
+func readTolerances(fsys fs.FS) (tolerances, error) {
+	t := tolerances{Tolerance: dtype.DefaultTolerance, outputs: map[int]float64{}}
+	b, err := fs.ReadFile(fsys, "data.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	var file struct {
+		Rtol, Atol *float64
+		Outputs    json.RawMessage `json:"atol_outputs"`
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &file)
+	}
+	if err != nil {
+		return t, fmt.Errorf("data.json: %w", err)
+	}
+	if file.Rtol != nil {
+		t.Rtol = *file.Rtol
+	}
+	if file.Atol != nil {
+		t.Atol = *file.Atol
+	}
+	if len(file.Outputs) == 0 {
+		return t, nil
+	}
+	var list []float64 // by number, or an object by number
+	if json.Unmarshal(file.Outputs, &list) == nil {
+		for i, a := range list {
+			t.outputs[i] = a
+		}
+		return t, nil
+	}
+	if err := json.Unmarshal(file.Outputs, &t.outputs); err != nil {
+		return t, fmt.Errorf("data.json: atol_outputs: %w", err)
+	}
+	return t, nil
+}

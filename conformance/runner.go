@@ -1,0 +1,153 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Result is the outcome of one case. Its JSON form is a line of `graft verify --json`.
+type Result struct {
+	Case      string  `json:"case"`
+	OK        bool    `json:"ok"`             // the outputs of all data sets hold
+	MaxAbs    float64 `json:"max_abs"`        // largest difference between finite numbers of an output
+	Gradients string  `json:"gradients"`      // "ok", "fail" or, without golden gradients, "none"
+	Error     string  `json:"error"`          // one line; "" when everything holds
+	Skip      string  `json:"skip,omitempty"` // why the case is known to fail
+	Seconds   float64 `json:"-"`
+}
+
+// Passed reports whether outputs and gradients hold.
+func (r Result) Passed() bool { return r.OK && r.Gradients != "fail" }
+
+// Expected reports whether the result is as it should be: passed, or failed where a reason is known.
+func (r Result) Expected() bool { return r.Passed() == (r.Skip == "") }
+
+// Runner runs test cases. The zero value runs them on graft's engine, as many at a time as there are processors, gives
+// a case two minutes, and writes nothing.
+type Runner struct {
+	Backend Backend       // nil: Graft{}
+	Skip    Skips         // cases that are known to fail, with the reason
+	Dump    string        // folder for what was computed: CASE/test_data_set_K/output_N.pb, CASE/gradients/K.pb
+	Timeout time.Duration // of one case; 0: two minutes
+	Workers int           // cases at a time; 0: the number of processors
+}
+
+// Run runs cases, several at a time, and yields their results in the order of the list. One
+// case cannot stop the others: a panic or a time-out in it is its result.
+func (v Runner) Run(ctx context.Context, list []Case) iter.Seq[Result] {
+	return func(yield func(Result) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		results := make([]chan Result, len(list))
+		for i := range results {
+			results[i] = make(chan Result, 1)
+		}
+		workers := v.Workers
+		if workers <= 0 {
+			workers = runtime.GOMAXPROCS(0)
+		}
+		next := make(chan int)
+		var wg sync.WaitGroup
+		for range min(workers, len(list)) {
+			wg.Go(func() {
+				for i := range next {
+					results[i] <- v.RunCase(ctx, list[i])
+				}
+			})
+		}
+		go func() {
+			defer close(next)
+			for i := range list {
+				select {
+				case next <- i:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		for i := range list {
+			var r Result
+			select {
+			case r = <-results[i]:
+			case <-ctx.Done():
+				return
+			}
+			if !yield(r) {
+				break
+			}
+		}
+		cancel()
+		wg.Wait()
+	}
+}
+
+// RunCase runs all data sets of a case and its golden gradients. The result reports what went wrong.
+func (v Runner) RunCase(ctx context.Context, c Case) Result {
+	start := time.Now()
+	r := v.runCase(ctx, c)
+	r.Skip, r.Seconds = v.Skip.reason(c.Name), time.Since(start).Seconds()
+	return r
+}
+
+func (v Runner) runCase(ctx context.Context, c Case) Result {
+	timeout := v.Timeout
+	if timeout <= 0 {
+		timeout = 2 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	done := make(chan Result, 1)
+	go func() {
+		r := &caseRun{Runner: v, Case: c, fsys: os.DirFS(c.Dir), res: Result{Case: c.Name, Gradients: "none"}}
+		defer func() {
+			if p := recover(); p != nil {
+				r.res.OK = false
+				r.fail(fmt.Errorf("panic: %v at %s", p, panicPlace(debug.Stack())))
+			}
+			done <- r.res
+		}()
+		r.run(ctx)
+	}()
+	select {
+	case r := <-done:
+		return r
+	case <-ctx.Done():
+		err := ctx.Err().Error()
+		if err == context.DeadlineExceeded.Error() {
+			err = fmt.Sprintf("took more than %v", timeout)
+		}
+		return Result{Case: c.Name, Gradients: "none", Error: err}
+	}
+}
+
+// panicPlace is the function and line of graft's that panicked.
+func panicPlace(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	i := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "panic(") })
+	for k := max(i, 0); k+1 < len(lines); k++ {
+		f, ok := strings.CutPrefix(lines[k], "github.com/graft-ml/graft/")
+		if !ok {
+			continue
+		}
+		f = f[:strings.LastIndex(f, "(")]
+		at, _, _ := strings.Cut(strings.TrimSpace(lines[k+1]), " +0x")
+		return f + ", " + filepath.Base(at)
+	}
+	return "?"
+}
+
+// fail notes the first error, on one line.
+func (r *caseRun) fail(err error) {
+	if r.res.Error == "" {
+		r.res.Error = strings.Join(strings.Fields(err.Error()), " ")
+	}
+}

@@ -1,0 +1,50 @@
+package conformance
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Skips gives, by case, the reason why it is known to fail. A name may be a pattern of path.Match: "node/test_loop*". A
+// case that is listed is run all the same, and it is an error if it passes.
+type Skips map[string]string
+
+// reason is why the case is known to fail, "" if it is not.
+func (s Skips) reason(name string) string {
+	if why, ok := s[name]; ok {
+		return why
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(s)) {
+		if ok, err := path.Match(pattern, name); ok && err == nil {
+			return s[pattern]
+		}
+	}
+	return ""
+}
+
+// ReadSkips reads a list of known failures, a line each: the case or a pattern, white space, the reason. Empty lines and
+// lines that begin with # are comments. A line without a reason is an error.
+func ReadSkips(r io.Reader) (Skips, error) {
+	s := Skips{}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		at := strings.IndexAny(line, " \t")
+		if at < 0 {
+			return nil, fmt.Errorf("line %d: %q has no reason", n, line)
+		}
+		if _, err := path.Match(line[:at], ""); err != nil {
+			return nil, fmt.Errorf("line %d: %q: %w", n, line[:at], err)
+		}
+		s[line[:at]] = strings.TrimSpace(line[at:])
+	}
+	return s, lines.Err()
+}
