@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
 )
 
 // dataHelp says what --data reads; it is part of the help of every command that has the flag.
@@ -23,22 +26,23 @@ file (.bin). Targets that are words or whole numbers are classes; others, and a 
 
 // dataset holds the flags that say where samples come from, and what the data say of themselves.
 type dataset struct {
-	data, preset string
+	preparing
+	data         string
 	targetColumn string
 	regression   bool
 	val          string // a share of the data, or data of its own
 	noFlip       bool   // pictures are not mirrored by chance
 	seed         uint64
 
-	classes  []string         // names; nil where the data have none
-	pictures *data.Preprocess // how pictures are prepared; nil for other data
+	classes  []string           // names; nil where the data have none
+	pictures *train.Preparation // how pictures are prepared; nil for other data
 }
 
 // flags adds those that say how samples are read.
 func (d *dataset) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.data, "data", "", "where samples are: a folder, FILE.csv, FILE.npz, FILE.bin, or IMAGES,LABELS")
-	f.StringVar(&d.preset, "preset", "", presetHelp)
+	d.preparing.flags(cmd)
 	f.StringVar(&d.targetColumn, "target-column", "", "a table's column with the target: its name, or its number from 0; default: the last")
 	f.BoolVar(&d.regression, "regression", false, "whole numbers in a table's target are measurements, no classes")
 }
@@ -55,6 +59,7 @@ func (d *dataset) divideFlags(cmd *cobra.Command) {
 type samples struct {
 	folders *data.Folders
 	tensors data.Set[data.Sample]
+	pixels  bool // tensors are pictures, from 0 to 1
 	classes []string
 }
 
@@ -68,10 +73,10 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 		}
 		return samples{tensors: table, classes: table.Classes}, nil
 	case ".npz":
-		s.tensors, err = data.NPZ(spec, "x", "y")
-		return s, err
+		return arrays(spec)
 	case ".bin":
 		s.tensors, err = data.CIFAR(spec)
+		s.pixels = true
 		return s, err
 	}
 	images, labels, ok := strings.Cut(spec, ",")
@@ -80,6 +85,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	}
 	if labels != "" {
 		s.tensors, err = data.IDX(images, labels)
+		s.pixels = true
 		return s, err
 	}
 	if s.folders, err = data.Folder(spec); err != nil {
@@ -93,7 +99,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 }
 
 // divided opens what to train on and what to judge by, for the model g.
-func (d *dataset) divided(g *nn.Graph) (fit, val data.Set[data.Sample], err error) {
+func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[data.Sample], err error) {
 	share, err := strconv.ParseFloat(d.val, 64)
 	apart := err != nil
 	if !apart && !(share >= 0 && share < 1) {
@@ -103,7 +109,7 @@ func (d *dataset) divided(g *nn.Graph) (fit, val data.Set[data.Sample], err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := d.about(g, s); err != nil {
+	if err := d.about(ctx, g, &s); err != nil {
 		return nil, nil, err
 	}
 	if !apart {
@@ -123,45 +129,112 @@ func (d *dataset) divided(g *nn.Graph) (fit, val data.Set[data.Sample], err erro
 
 // held opens what to judge the model g by, without augmentation: all samples, or of a folder that is divided those
 // that are not for training.
-func (d *dataset) held(g *nn.Graph) (data.Set[data.Sample], error) {
+func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample], error) {
 	s, err := d.open(d.data, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.about(g, s); err != nil {
+	if err := d.about(ctx, g, &s); err != nil {
 		return nil, err
 	}
 	return d.all(s), nil
 }
 
-// about keeps the names of the classes and finds out how pictures are prepared for g.
-func (d *dataset) about(g *nn.Graph, s samples) error {
+// about keeps the names of the classes, finds out how pictures are prepared for g, and prepares what is in memory.
+func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	d.classes = s.classes
-	if s.folders == nil {
-		return nil
+	if s.folders == nil && !(s.pixels && takesPictures(g)) {
+		var err error
+		s.tensors, err = d.numbers(d.data, s.tensors)
+		return err
 	}
 	if len(g.Inputs()) != 1 {
 		return fmt.Errorf("pictures are for models with one input, this one has %v", ports(g.Inputs()))
 	}
-	p, err := preprocess(g, g.Inputs()[0].Type(), d.preset)
-	p.NoFlip = d.noFlip
-	d.pictures = &p
-	return err
+	found, err := d.settle(ctx, g, g.Inputs()[0].Type(), s.some)
+	if err != nil {
+		return err
+	}
+	found.NoFlip = d.noFlip
+	d.pictures = &found
+	return nil
+}
+
+// takesPictures reports whether g has one input of rank 4 with one channel or three.
+func takesPictures(g *nn.Graph) bool {
+	if len(g.Inputs()) != 1 {
+		return false
+	}
+	_, err := data.Guess(g.Inputs()[0].Type().Sizes())
+	return err == nil
+}
+
+// measuredOn is the number of pictures of a size that the ways to prepare them are tried on.
+func measuredOn(p data.Preprocess) int {
+	if s := p.Shape(); s[1]*s[2] <= 64*64*3 {
+		return 96
+	}
+	return 24
+}
+
+// some are pictures from all over the data, from 0 to 1 and of the size that base has.
+func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
+	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
+	var all data.Set[data.Sample]
+	if s.folders != nil {
+		all = s.folders.All(plain)
+	} else {
+		all = plain.Prepare(s.tensors)
+	}
+	var list []*tensor.Dense
+	n := min(measuredOn(plain), all.Len())
+	for i := range n {
+		x, err := all.At(i*all.Len()/n, nil)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x.X[0])
+	}
+	return list, nil
 }
 
 func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample]) {
 	if s.folders != nil {
-		return s.folders.Split(share, *d.pictures)
+		return s.folders.Split(share, d.pictures.Preprocess)
 	}
 	val, fit = data.Split(s.tensors, share, d.seed)
-	return fit, val
+	return d.ready(s, fit), d.ready(s, val)
 }
 
 func (d *dataset) all(s samples) data.Set[data.Sample] {
 	if s.folders != nil {
-		return s.folders.All(*d.pictures)
+		return s.folders.All(d.pictures.Preprocess)
 	}
-	return s.tensors
+	return d.ready(s, s.tensors)
+}
+
+// ready prepares samples in memory, if they are pictures.
+func (d *dataset) ready(s samples, set data.Set[data.Sample]) data.Set[data.Sample] {
+	if s.pixels && d.pictures != nil {
+		return d.pictures.Prepare(set)
+	}
+	return set
+}
+
+// arrays opens a NumPy archive; bytes of the shape of pictures are pixels.
+func arrays(path string) (s samples, err error) {
+	all, err := data.Arrays(path)
+	if err != nil {
+		return s, err
+	}
+	if x, y := all["x"], all["y"]; x != nil && y != nil && x.Dtype() == tensor.Uint8 && x.Dims() > 2 {
+		if s.tensors, err = data.Images(x, y); err == nil {
+			s.pixels = true
+			return s, nil
+		}
+	}
+	s.tensors, err = data.NPZ(path, "x", "y")
+	return s, err
 }
 
 // count is the number of classes: of their names, or one more than the largest in the set.
@@ -235,6 +308,11 @@ func (d *dataset) describe(e *nn.Edit) {
 		for k, v := range meta {
 			e.SetMeta(k, v)
 		}
+		how, err := d.pictures.Finding()
+		if err != nil {
+			e.Failf("%v", err)
+		}
+		e.SetMeta(train.MetaPreparation, how)
 	}
 	if n, ok := scores(e.Outputs()); ok && d.classes != nil && n == len(d.classes) {
 		e.SetLabels(d.classes...)

@@ -35,7 +35,7 @@ rmse and r2 for measurements; others by --metric. The metric confusion is precis
 intersection over union, means over the classes, and a table of which class was taken for which.
 Of a folder that is divided, into train and val say, what is not for training is read.
 
-` + dataHelp,
+` + dataHelp + "\n\n" + preparingHelp,
 		Example: `  graft eval flowers.onnx --data flowers-test/
   graft eval model.onnx --data t10k-images-idx3-ubyte.gz,t10k-labels-idx1-ubyte.gz --metric accuracy --metric confusion
   graft eval model.onnx --data test.csv --json`,
@@ -63,7 +63,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
-	set, err := v.held(g)
+	set, err := v.held(ctx, g)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func TestCommands(t *testing.T) {
 		{in("run", "DIR/digits.onnx", "--input", "img=DIR/x.npy"), nil, `did you mean "image"`},
 		{in("run", "DIR/digits.onnx", "--input", "q=DIR/x.npy"), nil, `the model has the inputs [image float32[N,1,28,28]]`},
 		{in("run", "DIR/digits.onnx", "--input", "image=DIR/x.npy", "--input", "DIR/x.npy"), nil, `image has a value already`},
-		{in("run", "DIR/digits.onnx", "--input", "DIR/pic.png", "--preset", "odd"), nil, `preset "odd" is unknown`},
+		{in("run", "DIR/digits.onnx", "--input", "DIR/pic.png", "--preset", "odd"), nil, `--preset odd: want one of unit, symmetric`},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/none.pb"), nil, "input image: open"},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/two.npz"), []string{"scores float32[1,10] ["}, ""},
 		{in("run", "DIR/odd.onnx", "--input", "a=b=DIR/x.npy"), []string{"y float32[1,1,28,28] ["}, ""},

@@ -95,7 +95,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 	if p.replay != "" {
 		return p.again(w, g)
 	}
-	t, err := p.tuning(g)
+	t, err := p.tuning(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ type tuning struct {
 }
 
 // tuning opens the data, if there are any, and makes a trainer for them.
-func (p *pruning) tuning(g *nn.Graph) (t tuning, err error) {
+func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error) {
 	if p.data == "" {
 		if p.epochs > 0 {
 			return t, errors.New("--finetune-epochs needs --data")
@@ -206,7 +206,7 @@ func (p *pruning) tuning(g *nn.Graph) (t tuning, err error) {
 	if err := freeBatch(g, p.batch); err != nil {
 		return t, err
 	}
-	if t.fit, t.val, err = p.divided(g); err != nil {
+	if t.fit, t.val, err = p.divided(ctx, g); err != nil {
 		return t, err
 	}
 	if err := p.agree(g); err != nil {

@@ -22,9 +22,10 @@ import (
 // runner holds the flags of the run command.
 type runner struct {
 	source
-	inputs, want   []string
-	output, preset string
-	npy, asJSON    bool
+	preparing
+	inputs, want []string
+	output       string
+	npy, asJSON  bool
 }
 
 func newRun() *cobra.Command {
@@ -37,8 +38,7 @@ input's name (.npz), a serialized tensor (.pb), or a picture (.png, .jpg, .gif, 
 looks like one, [N, channels, height, width] or [N, height, width, channels]. With a single input
 the name may be left out.
 
-A picture is prepared as the model's metadata say, or else by --preset: imagenet (the default for
-three channels), caffe, unit (0 to 1, the default for one channel) or raw (0 to 255).
+` + preparingHelp + `
 
 The outputs' names, types and first elements are printed; --output DIR stores them, as tensors in
 the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
@@ -51,11 +51,11 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 		},
 	}
 	r.source.flags(cmd)
+	r.preparing.flags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
 	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
 	f.StringVarP(&r.output, "output", "o", "", "folder to store the outputs in")
-	f.StringVar(&r.preset, "preset", "", presetHelp)
 	f.BoolVar(&r.npy, "npy", false, "store outputs as .npy arrays, by name")
 	f.BoolVar(&r.asJSON, "json", false, "one JSON object per output: name, type, shape, data")
 	return cmd
@@ -82,7 +82,7 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 		if feed[name] != nil {
 			return fmt.Errorf("--input %s: %s has a value already", s, name)
 		}
-		if feed[name], err = r.read(g, v, file); err != nil {
+		if feed[name], err = r.read(ctx, g, v, file); err != nil {
 			return fmt.Errorf("input %s: %w", name, err)
 		}
 	}
@@ -119,7 +119,7 @@ func cutInput(g *nn.Graph, s string) (name, file string, ok bool) {
 }
 
 // read makes a value of a file, by its extension.
-func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
+func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string) (value, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".npy":
 		f, err := os.Open(file)
@@ -139,7 +139,11 @@ func (r runner) read(g *nn.Graph, v *nn.Value, file string) (value, error) {
 		x, err := onnxio.ReadValue(f, v.Type())
 		return x.Value, err
 	}
-	p, err := preprocess(g, v.Type(), r.preset)
+	p, err := r.settle(ctx, g, v.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
+		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
+		x, err := plain.Eval(data.Item{Path: file, Class: -1}, nil)
+		return x.X, err
+	})
 	if err != nil {
 		return nil, err
 	}

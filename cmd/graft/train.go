@@ -38,7 +38,7 @@ func newTrain() *cobra.Command {
 		Short: "Train or fine-tune a model on pictures, tables or arrays",
 		Long: `train fits a model to data and writes the parameters of its best epoch to the file of -o.
 
-` + dataHelp + `
+` + dataHelp + "\n\n" + preparingHelp + `
 
 --val is a share of the data that is held out by chance, of pictures by class, or data of its own; a
 folder that has train and val is divided already. --head gives the model a new classifier for the classes
@@ -122,7 +122,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	readLogits(t.config.Metrics, g)
-	fit, val, err := t.divided(g)
+	fit, val, err := t.divided(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
 	}
 	fmt.Fprintln(w)
 	if t.pictures != nil {
-		fmt.Fprintf(w, "pictures: %v\n", *t.pictures)
+		fmt.Fprint(w, t.preparation())
 	}
 }
 

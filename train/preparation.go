@@ -1,0 +1,377 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// MetaPreparation is the key under which a model's metadata keeps a Preparation as JSON.
+const MetaPreparation = "graft.preparation"
+
+// Preparation is how a model's pictures are to be prepared, and how that was found out.
+type Preparation struct {
+	data.Preprocess `json:"-"`
+	Name            string  `json:"name"`                // of the preset
+	By              string  `json:"by"`                  // "statistics" of normalizations, "scores" of classes, "producer" or "shape" where nothing could be measured, or who else said so
+	Margin          float64 `json:"margin"`              // how many times better it fits than the runner-up
+	RunnerUp        string  `json:"runner_up,omitempty"` // the preset that fits second best
+	Guess           bool    `json:"guess,omitempty"`     // not to be relied on: the margin is small, or scores alone were measured
+}
+
+// String is one line.
+func (p Preparation) String() string {
+	how, measured := map[string]string{
+		"statistics": "measured by the statistics that the model's normalizations keep",
+		"scores":     "measured by the model's scores",
+		"producer":   "as is usual for the tool that made the model",
+		"shape":      "by the shape of the input alone",
+	}[p.By]
+	if !measured {
+		how = "by " + p.By
+	}
+	s := fmt.Sprintf("%s, %s", p.Name, how)
+	if p.RunnerUp != "" {
+		s += fmt.Sprintf(": fits %.3g times better than %s", p.Margin, p.RunnerUp)
+	}
+	if p.Guess {
+		s += "; a guess"
+	}
+	return s
+}
+
+// Finding is how p was found out, as an entry for a model's metadata: see MetaPreparation.
+func (p Preparation) Finding() (string, error) {
+	b, err := json.Marshal(p)
+	return string(b), err
+}
+
+const (
+	sureStatistics = 1.3 // the margin from which a measurement is not a guess
+	poorStatistics = 1.5 // fits below this are of a preparation that is none of the presets
+	measuredNorms  = 8   // so many normalizations are looked at, from the input on
+)
+
+// Prepare finds out how pictures become inputs of g, which has one, of rank 4. base gives their geometry; the
+// pictures are float32 [1 or 3, height, width] from 0 to 1, as data.Unit makes them: some dozen, of the kind that
+// the model is for. Each preset is tried on them.
+//
+// Where g has normalizations with running statistics, the preset is taken whose activations agree best with those: the
+// divergence between the normal distributions of each channel, ½((μ−μ')²/σ'² + σ²/σ'² − 1 − ln(σ²/σ'²)), damped by
+// ln(1+x), averaged over the channels and then over the layers, each with 0.6 of the weight of the one before. Else the
+// class scores are judged: what two views of a picture, one of them shifted, say about each other (Ji, Henriques
+// and Vedaldi, 2019) is large where the scores are sure, diverse and steady; scores that differ by more than a
+// classifier's usually do count less. The preset of the tool that g was made with has an advantage there, and everywhere
+// the more usual of two presets that fit alike.
+func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, pictures []*tensor.Dense) (Preparation, error) {
+	presets := data.Presets(base.Gray)
+	first := Preparation{Preprocess: presets[0].With(base), Name: presets[0].Name, By: "shape", Guess: true}
+	home := born(g, base.Gray)
+	if i := slices.IndexFunc(presets, func(p data.Preset) bool { return p.Name == home }); i >= 0 {
+		first = Preparation{Preprocess: presets[i].With(base), Name: home, By: "producer", Guess: true}
+	}
+	if len(g.Inputs()) != 1 || len(g.Outputs()) == 0 || len(pictures) == 0 {
+		return first, nil
+	}
+	norms := normalizations(g)
+	tries := make([]attempt, len(presets))
+	for i, p := range presets {
+		a, err := try(ctx, g, p.With(base), norms, pictures)
+		if err != nil {
+			return first, err
+		}
+		a.Preset = p
+		tries[i] = a
+	}
+	by := "statistics"
+	if len(norms) == 0 {
+		by = "scores"
+	}
+	for i := range tries {
+		a := &tries[i]
+		a.fit *= a.Usual
+		if a.Name == home && len(norms) == 0 {
+			a.fit *= 1.5
+		}
+	}
+	slices.SortStableFunc(tries, func(a, b attempt) int {
+		switch {
+		case a.fit > b.fit:
+			return -1
+		case a.fit < b.fit:
+			return 1
+		}
+		return 0
+	})
+	best, second := tries[0], tries[1]
+	if !(best.fit > 1e-3) {
+		return first, nil // nothing makes the model say anything
+	}
+	margin := min(best.fit/max(second.fit, 1e-9), 999)
+	guess := len(norms) == 0 || margin < sureStatistics || best.fit < poorStatistics
+	return Preparation{best.With(base), best.Name, by, margin, second.Name, guess}, nil
+}
+
+// born is the preset that is usual where g comes from.
+func born(g *nn.Graph, gray bool) string {
+	producer := strings.ToLower(onnxio.HeaderOf(g).Producer)
+	for _, x := range []struct{ tool, colour, gray string }{
+		{"caffe", "caffe", "unit"}, {"pytorch", "imagenet", "mnist"}, {"cntk", "raw", "raw"}, {"mxnet", "imagenet", "unit"},
+		{"tf2onnx", "symmetric", "unit"}, {"keras", "symmetric", "unit"},
+	} {
+		if strings.Contains(producer, x.tool) {
+			if gray {
+				return x.gray
+			}
+			return x.colour
+		}
+	}
+	return ""
+}
+
+// normalization is a value that is normalized by the running statistics of two parameters.
+type normalization struct {
+	in             string
+	mean, variance []float64
+}
+
+// normalizations are the first of the graph that have running statistics.
+func normalizations(g *nn.Graph) []normalization {
+	var list []normalization
+	for n := range g.Nodes() {
+		var stats [][]float64
+		for _, v := range n.Inputs() {
+			if p := v.Param(); p != nil && p.Role() == nn.Statistic {
+				if x, err := dtype.Float64s(p.Data); err == nil {
+					stats = append(stats, x)
+				}
+			}
+		}
+		if len(stats) == 2 && len(stats[0]) == len(stats[1]) && len(list) < measuredNorms && n.In(0).Name() != "" {
+			list = append(list, normalization{n.In(0).Name(), stats[0], stats[1]})
+		}
+	}
+	return list
+}
+
+// attempt is a preset and how well it fits: larger is better.
+type attempt struct {
+	data.Preset
+	fit float64
+}
+
+// try runs the pictures through g as p prepares them.
+func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalization, pictures []*tensor.Dense) (attempt, error) {
+	x, err := prepared(p, pictures)
+	if err != nil {
+		return attempt{}, err
+	}
+	in := g.Inputs()[0].Name()
+	if len(norms) > 0 {
+		var names []string
+		for _, n := range norms {
+			names = append(names, n.in)
+		}
+		out, err := g.Eval(ctx, nn.Feed{in: x}, names...)
+		if err != nil {
+			return attempt{}, err
+		}
+		d, err := disagreement(out, norms)
+		return attempt{fit: 1 / (d + 1e-3)}, err
+	}
+	var moved []*tensor.Dense
+	for _, t := range pictures {
+		moved = append(moved, shifted(t))
+	}
+	y, err := prepared(p, moved)
+	if err != nil {
+		return attempt{}, err
+	}
+	var views [2][][]float64
+	for i, batch := range []*tensor.Dense{x, y} {
+		name := g.Outputs()[0].Name()
+		out, err := g.Eval(ctx, nn.Feed{in: batch}, name)
+		if err != nil {
+			return attempt{}, err
+		}
+		if views[i], err = probabilities(out[name], len(pictures)); err != nil {
+			return attempt{}, nil // not a classifier
+		}
+	}
+	return attempt{fit: mutual(views) * unsaturated(views[0])}, nil
+}
+
+// prepared is a batch.
+func prepared(p data.Preprocess, pictures []*tensor.Dense) (*tensor.Dense, error) {
+	var list []data.Sample
+	for _, t := range pictures {
+		x, err := p.Tensor(t)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, data.Sample{X: []*tensor.Dense{x}})
+	}
+	b, err := data.Collate(list)
+	if err != nil {
+		return nil, err
+	}
+	return b.X[0], nil
+}
+
+// shifted is a picture moved by a fourteenth of its height up and to the left, its last row and column repeated.
+func shifted(x *tensor.Dense) *tensor.Dense {
+	c, h, w := x.Shape()[0], x.Shape()[1], x.Shape()[2]
+	by := max(1, h/14)
+	v, out := x.Float32s(), make([]float32, c*h*w)
+	for k := range c {
+		for i := range h {
+			from := v[(k*h+min(h-1, i+by))*w:][:w]
+			for j := range w {
+				out[(k*h+i)*w+j] = from[min(w-1, j+by)]
+			}
+		}
+	}
+	return tensor.New(tensor.WithShape(c, h, w), tensor.WithBacking(out))
+}
+
+// disagreement is the mean divergence of what is normalized from the running statistics, 0 where they are the same.
+func disagreement(out nn.Feed, norms []normalization) (float64, error) {
+	total, weights, weight := 0.0, 0.0, 1.0
+	for _, n := range norms {
+		d, ok := out[n.in].(*tensor.Dense)
+		if !ok || len(d.Shape()) < 2 || d.Shape()[1] != len(n.mean) {
+			return 0, fmt.Errorf("train: %q is normalized, but has not a channel for each of %d statistics", n.in, len(n.mean))
+		}
+		x, err := dtype.Float64s(d)
+		if err != nil {
+			return 0, err
+		}
+		total += weight * n.divergence(x, d.Shape()[0])
+		weights += weight
+		weight *= 0.6
+	}
+	return total / weights, nil
+}
+
+// divergence is the mean over the channels of x [samples, channels, …].
+func (n normalization) divergence(x []float64, samples int) float64 {
+	const floor = 1e-9 // of variances
+	channels := len(n.mean)
+	inner := len(x) / samples / channels
+	total := 0.0
+	for c := range channels {
+		sum, square := 0.0, 0.0
+		for i := range samples {
+			for _, v := range x[(i*channels+c)*inner:][:inner] {
+				sum += v
+				square += (v - n.mean[c]) * (v - n.mean[c])
+			}
+		}
+		count := float64(samples * inner)
+		off := sum/count - n.mean[c]
+		stored := n.variance[c] + floor
+		ratio := (max(square/count-off*off, 0) + floor) / stored
+		total += math.Log1p(0.5 * (off*off/stored + ratio - 1 - math.Log(ratio)))
+	}
+	return total / float64(channels)
+}
+
+// probabilities are the softmax of each sample's scores, or the scores where they are probabilities already.
+func probabilities(v dtype.Value, samples int) ([][]float64, error) {
+	d, ok := v.(*tensor.Dense)
+	if !ok || len(d.Shape()) < 2 || d.Shape()[0] != samples || !dtype.Of(d.Dtype()).IsFloat() {
+		return nil, errors.New("train: the output is not scores of classes")
+	}
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		return nil, err
+	}
+	k := len(x) / samples
+	if k < 2 || d.Shape()[1] != k {
+		return nil, errors.New("train: the output is not scores of classes")
+	}
+	var out [][]float64
+	for i := range samples {
+		out = append(out, softmax(x[i*k:][:k]))
+	}
+	return out, nil
+}
+
+// softmax leaves probabilities as they are.
+func softmax(x []float64) []float64 {
+	top, least, sum := x[0], x[0], 0.0
+	for _, v := range x {
+		top, least, sum = max(top, v), min(least, v), sum+v
+	}
+	if least >= 0 && math.Abs(sum-1) < 1e-3 {
+		return slices.Clone(x)
+	}
+	p := make([]float64, len(x))
+	sum = 0
+	for i, v := range x {
+		p[i] = math.Exp(v - top)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
+}
+
+// mutual is the information in nats that the classes of one view have about those of the other.
+func mutual(views [2][][]float64) float64 {
+	const least = 1e-3 // smaller probabilities are passed over
+	n, k := float64(len(views[0])), len(views[0][0])
+	joint := map[[2]int]float64{}
+	one, two := make([]float64, k), make([]float64, k)
+	for i, p := range views[0] {
+		q := views[1][i]
+		for a := range k {
+			one[a] += p[a] / n
+			two[a] += q[a] / n
+			if p[a] < least {
+				continue
+			}
+			for b := range k {
+				if q[b] >= least {
+					joint[[2]int{a, b}] += p[a] * q[b] / n
+				}
+			}
+		}
+	}
+	terms := make([]float64, 0, len(joint))
+	for ab, j := range joint {
+		terms = append(terms, j*math.Log(j/(one[ab[0]]*two[ab[1]])))
+	}
+	slices.Sort(terms) // a sum in the order of a map would differ from run to run
+	total := 0.0
+	for _, t := range terms {
+		total += t
+	}
+	return max(total, 0)
+}
+
+// unsaturated falls below 1 where the best class is typically further ahead of the second than trained classifiers put it.
+func unsaturated(view [][]float64) float64 {
+	const usual = 12 // nats
+	mean := 0.0
+	for _, p := range view {
+		s := slices.Sorted(slices.Values(p))
+		gap := math.Log(max(s[len(s)-1], 1e-30) / max(s[len(s)-2], 1e-30))
+		mean += math.Log(gap+1e-9) / float64(len(view))
+	}
+	if gap := math.Exp(mean); gap > usual {
+		return math.Sqrt(usual / gap)
+	}
+	return 1
+}

@@ -1,0 +1,110 @@
+package train_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// stripes are pictures [channels, 16, 16] of three kinds: stripes of a warm colour that run in one of three
+// directions, on a dark ground.
+func stripes(n, channels int, seed uint64) (pictures []*tensor.Dense, class []int64) {
+	const size = 16
+	r := rand.New(rand.NewPCG(seed, 3))
+	ink := [3]float32{0.9, 0.55, 0.25}
+	for range n {
+		x := dtype.New(dtype.Float32, channels, size, size)
+		v, kind, at := dtype.Slice[float32](x), r.IntN(3), r.IntN(6)
+		for k := range channels {
+			for i := range size {
+				for j := range size {
+					p := float32(0.1 * r.Float64())
+					if ([]int{i, j, i + j}[kind]+at)%6 < 2 {
+						p += ink[k] * float32(0.7+0.3*r.Float64())
+					}
+					v[(k*size+i)*size+j] = min(p, 1)
+				}
+			}
+		}
+		pictures, class = append(pictures, x), append(class, int64(kind))
+	}
+	return pictures, class
+}
+
+// trainedOn is a small network that was trained on stripes, prepared in a certain way.
+func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Graph {
+	t.Helper()
+	g := nn.New("stripes")
+	block := func(out int) nn.Sequential {
+		conv := nn.Sequential{nn.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: norm}}
+		if norm {
+			conv = append(conv, nn.BatchNorm{Momentum: 0.7})
+		}
+		return append(conv, nn.ReLU{})
+	}
+	err := g.Edit(func(e *nn.Edit) {
+		typ := map[int]string{1: "float32[N,1,16,16]", 3: "float32[N,3,16,16]"}[channels]
+		e.Output("scores", e.Apply(nn.Sequential{block(8), nn.MaxPool{Kernel: []int{2}}, block(8), nn.Flatten{}, nn.Linear{Out: 3}}, e.Input("image", typ)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures, class := stripes(320, channels, 1)
+	var list []data.Sample
+	for i, x := range pictures {
+		x, err := p.Tensor(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, data.Sample{X: []*tensor.Dense{x}, Y: []*tensor.Dense{tensor.New(tensor.FromScalar(class[i]))}})
+	}
+	if _, err := train.Fit(context.Background(), g, quiet(train.Config{Epochs: 2, Seed: 4}), data.Of(list...), nil); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Whatever way a network with running statistics was trained on pictures is found again, without doubt between scales,
+// on pictures that it has not seen.
+func TestPrepareByStatistics(t *testing.T) {
+	for channels, names := range map[int][]string{1: {"unit", "symmetric", "raw", "mnist"}, 3: {"imagenet", "caffe", "unit", "symmetric", "raw", "raw-bgr"}} {
+		base := data.Preprocess{Size: 16, Crop: 1, Gray: channels == 1}
+		pictures, _ := stripes(24, channels, 2)
+		for _, preset := range data.Presets(channels == 1) {
+			if !slices.Contains(names, preset.Name) {
+				continue
+			}
+			g := trainedOn(t, preset.With(base), channels, true)
+			got, err := train.Prepare(context.Background(), g, base, pictures)
+			if err != nil || got.Name != preset.Name || got.By != "statistics" || got.Preprocess.String() != preset.With(base).String() {
+				t.Errorf("trained on %s: %v, %v", preset.Name, got, err)
+			}
+			if got.Guess || got.Margin < 1.3 {
+				t.Errorf("trained on %s: %v: a guess, want certainty", preset.Name, got)
+			}
+		}
+	}
+}
+
+// Without running statistics the finding is right, or says that it is a guess and what else it may be.
+func TestPrepareByScores(t *testing.T) {
+	base := data.Preprocess{Size: 16, Crop: 1}
+	pictures, _ := stripes(24, 3, 2)
+	for _, preset := range data.Presets(false)[:5] {
+		got, err := train.Prepare(context.Background(), trainedOn(t, preset.With(base), 3, false), base, pictures)
+		if err != nil || got.By != "scores" || got.Name != preset.Name && !got.Guess {
+			t.Errorf("trained on %s: %v, %v", preset.Name, got, err)
+		}
+		if got.Guess && !strings.HasSuffix(got.String(), "; a guess") {
+			t.Errorf("a guess is told as %q", got)
+		}
+	}
+}
