@@ -119,16 +119,16 @@ func (x *externalFiles) file(location string) (*externalFile, error) {
 	if f := x.open[name]; f != nil {
 		return f, nil
 	}
-	raw, err := x.fsys.Open(path.Join(x.dir, name))
-	if err != nil {
-		return nil, fmt.Errorf("external data: %w", err)
-	}
-	info, err := raw.Stat()
+	full := path.Join(x.dir, name)
+	info, err := fs.Stat(x.fsys, full) // before it is opened: that of a pipe waits for a writer
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%q is not a regular file", location)
 	}
 	if err != nil {
-		raw.Close()
+		return nil, fmt.Errorf("external data: %w", err)
+	}
+	raw, err := x.fsys.Open(full)
+	if err != nil {
 		return nil, fmt.Errorf("external data: %w", err)
 	}
 	f := &externalFile{File: raw, size: info.Size()}

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -18,6 +19,9 @@ const (
 
 // decodeSparse makes a dense tensor of p, zero where p has no value.
 func decodeSparse(p *onnxpb.SparseTensorProto, ext *externalFiles) (*tensor.Dense, error) {
+	if p == nil || p.Values == nil {
+		return nil, errors.New("the sparse tensor has no values")
+	}
 	fail := func(format string, args ...any) (*tensor.Dense, error) {
 		return nil, fmt.Errorf("sparse tensor %q: %w", p.GetValues().GetName(), fmt.Errorf(format, args...))
 	}

@@ -113,6 +113,11 @@ func inferPad(c *Call) ([]Type, error) {
 		if n := shape[i]; n.Known() && (p.lo.Size > n.Size || p.hi.Size > n.Size-p.lo.Size) {
 			return nil, c.Errorf("removes %v and %v elements of an axis of length %v", p.lo, p.hi, n)
 		}
+		for _, add := range []Dim{p.before, p.after} {
+			if add.Size > maxMapped {
+				return nil, c.Errorf("adds %v elements to axis %d, at most %d are possible", add, i, maxMapped)
+			}
+		}
 		kept := shape[i].Sub(p.lo).Sub(p.hi)
 		shape[i] = kept.Add(p.before).Add(p.after)
 		if shape[i].Size > maxMapped && shape[i] != c.In[0].Shape[i] {

@@ -52,10 +52,22 @@ func rangeCount(c *Call) (Dim, error) {
 		v[i] = f[0]
 	}
 	n := math.Ceil((v[1] - v[0]) / v[2])
-	if math.IsNaN(n) || v[2] == 0 || n > 1<<40 {
+	if math.IsNaN(n) || v[2] == 0 || n > maxElements {
 		return Unknown, c.Errorf("cannot go from %v to %v in steps of %v", v[0], v[1], v[2])
 	}
 	return D(int(max(n, 0))), nil
+}
+
+// steps is the number of steps of delta, not 0, from start to limit, without overflow.
+func steps(start, limit, delta int) uint64 {
+	way, step := uint64(limit)-uint64(start), uint64(delta)
+	if delta < 0 {
+		start, limit, way, step = limit, start, -way, -step
+	}
+	if limit <= start {
+		return 0
+	}
+	return (way-1)/step + 1
 }
 
 func intRange(c *Call, start, limit, delta Dim) (Dim, error) {
@@ -73,10 +85,14 @@ func intRange(c *Call, start, limit, delta Dim) (Dim, error) {
 		n = Unknown
 	}
 	if (start.Sym == "" || start.Known()) && (limit.Sym == "" || limit.Known()) && (delta.Sym == "" || delta.Known()) {
-		s, l, d := start.Size, limit.Size, delta.Size
-		if n.Size = max(0, (l-s+d-1)/d); d < 0 {
-			n.Size = max(0, (s-l-d-1)/-d)
+		if delta.Size == 0 {
+			return Unknown, c.Errorf("delta is 0")
 		}
+		count := steps(start.Size, limit.Size, delta.Size)
+		if count > maxElements {
+			return Unknown, c.Errorf("cannot go from %d to %d in steps of %d", start.Size, limit.Size, delta.Size)
+		}
+		n.Size = int(count)
 		if !symbolic {
 			n.Sym = ""
 		}

@@ -97,7 +97,9 @@ func inferRecurrent(c *Call) ([]Type, error) {
 		}
 	}
 	x, hidden := c.In[0].Shape, c.In[2].Shape[2]
-	if n := hiddenAttr(c); n > 0 {
+	if n := hiddenAttr(c); n < 0 {
+		return nil, c.Errorf("hidden_size is %d", n)
+	} else if n > 0 {
 		var ok bool
 		if hidden, ok = hidden.Merge(D(n)); !ok {
 			return nil, c.Errorf("hidden_size is %d, R has %v", n, hidden)

@@ -48,7 +48,7 @@ func (c *Call) windows(in, kernel []Dim, strides, dilations, pads []int, autoPad
 		w.begin, w.end, w.ceil = make([]int, n), make([]int, n), false
 	case "SAME_UPPER", "SAME_LOWER":
 		w.samePads(in, autoPad == "SAME_UPPER")
-		return w, nil
+		return w, c.bounded(w, in)
 	default:
 		return nil, c.Errorf("auto_pad %q is unknown", autoPad)
 	}
@@ -57,8 +57,41 @@ func (c *Call) windows(in, kernel []Dim, strides, dilations, pads []int, autoPad
 			return nil, err
 		}
 	}
-	return w, nil
+	return w, c.bounded(w, in)
 }
+
+// bounded refuses windows and borders that no kernel could lay out: a few bytes of attributes claim
+// them. Strides along an axis with one position mean nothing, and become 1.
+func (c *Call) bounded(w *window, in []Dim) error {
+	w.stride = slices.Clone(w.stride)
+	plane, points, size := 1, 1, 1
+	for i, d := range in {
+		if w.out[i].Known() && w.out[i].Size <= 1 && !w.out[i].Symbolic() {
+			w.stride[i] = 1
+		}
+		if !w.known || !d.Known() || !w.kernel[i].Known() {
+			return nil
+		}
+		if k := w.kernel[i].Size; w.extent(i).Size > maxExtent || k > maxElements/points {
+			return c.Errorf("a kernel of %v with dilations %v is too large", w.kernel, w.dilation)
+		}
+		long := d.Size + w.begin[i] + w.end[i]
+		if long > maxExtent || long > maxElements/max(plane, 1) {
+			return c.Errorf("spatial axes %v padded by %v and %v are too large", in, w.begin, w.end)
+		}
+		plane, points, size = plane*long, points*w.kernel[i].Size, size*d.Size
+	}
+	if points > maxMapped && points > size {
+		return c.Errorf("a kernel of %v has %d points, more than the input's %d", w.kernel, points, size)
+	}
+	if plane > maxBorder && plane/8 > size {
+		return c.Errorf("padding %v and %v makes planes of %d elements from %d", w.begin, w.end, plane, size)
+	}
+	return nil
+}
+
+// maxBorder is the size of a padded plane above which padding must not be most of it.
+const maxBorder = 1 << 28
 
 // extent is the length that the kernel covers along axis i.
 func (w *window) extent(i int) Dim { return w.kernel[i].Sub(D(1)).Mul(D(w.dilation[i])).Add(D(1)) }

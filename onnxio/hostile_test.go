@@ -1,0 +1,74 @@
+package onnxio
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// use loads a model and runs it on zeros, with symbols at size 1.
+func use(model []byte) error {
+	g, err := Read(bytes.NewReader(model))
+	if err != nil {
+		return err
+	}
+	var in []*tensor.Dense
+	for _, v := range g.Inputs() {
+		shape := v.Type().Sizes()
+		for i, n := range shape {
+			shape[i] = max(n, 1)
+		}
+		in = append(in, dtype.New(v.Type().DType, shape...))
+	}
+	_, err = g.Run(context.Background(), in...)
+	return err
+}
+
+// TestHostileFiles: what small files claim ends in an error that says which node claims it.
+func TestHostileFiles(t *testing.T) {
+	x, y := "input "+float("x", "1 1 4 4"), "output "+float("y", "")
+	ints := func(name, list string) string {
+		dims := "dims: 1"
+		if n := len(strings.Fields(list)); n > 1 {
+			dims = "dims: 8"
+		}
+		return `initializer { name: "` + name + `" data_type: 7 ` + dims + " " + strings.ReplaceAll(" "+list, " ", " int64_data: ") + "} "
+	}
+	scalar := func(name, v string) string {
+		return `initializer { name: "` + name + `" data_type: 7 int64_data: ` + v + "} "
+	}
+	for name, c := range map[string]struct{ graph, want string }{
+		"sparse attribute without content": {`node { name: "n" op_type: "Constant" output: "y" attribute { name: "sparse_value" type: SPARSE_TENSOR } }`,
+			"load: Constant n: attribute sparse_value: the sparse tensor has no values"},
+		"tensor attribute without content": {`node { name: "n" op_type: "Constant" output: "y" attribute { name: "value" type: TENSOR } }`, "Constant n"},
+		"SequenceConstruct of nothing":     {`node { name: "n" op_type: "SequenceConstruct" input: "" output: "s" } node { op_type: "ConcatFromSequence" input: "s" output: "y" attribute { name: "axis" i: 0 } }`, "SequenceConstruct n"},
+		"Max":                              {x + `node { name: "n" op_type: "Max" input: "x" input: "" output: "y" }`, "Max n: input data"},
+		"Min":                              {x + `node { name: "n" op_type: "Min" input: "x" input: "" output: "y" }`, "Min n: input data"},
+		"Sum":                              {x + `node { name: "n" op_type: "Sum" input: "x" input: "" output: "y" }`, "Sum n: input data"},
+		"Mean":                             {x + `node { name: "n" op_type: "Mean" input: "x" input: "" output: "y" }`, "Mean n: input data"},
+		"pads": {x + ints("p", "0 0 0 9223372036854775807 0 0 0 9223372036854775807") + `node { name: "n" op_type: "Pad" input: "x" input: "p" output: "y" }`,
+			"Pad n: adds 9223372036854775807 elements to axis 3"},
+		"Range": {scalar("a", "-9223372036854775807") + scalar("b", "9223372036854775807") + scalar("d", "1") + `node { name: "n" op_type: "Range" input: "a" input: "b" input: "d" output: "y" }`,
+			"Range n: cannot go from -9223372036854775807"},
+		"Range down": {scalar("a", "9223372036854775807") + scalar("b", "-9223372036854775807") + scalar("d", "-1") + `node { name: "n" op_type: "Range" input: "a" input: "b" input: "d" output: "y" }`,
+			"Range n: cannot go from 9223372036854775807"},
+		"hidden size": {"input " + float("s", "1 1 1") + "input " + float("W", "1 4 1") + "input " + float("R", "1 4 1") +
+			`node { name: "n" op_type: "LSTM" input: "s" input: "W" input: "R" output: "y" attribute { name: "hidden_size" i: -3 } }`, "LSTM n: hidden_size is -3"},
+		"kernel": {x + `node { name: "n" op_type: "MaxPool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 1000000 ints: 1000000 } attribute { name: "pads" ints: 500000 ints: 500000 ints: 500000 ints: 500000 } }`, "MaxPool n: "},
+		"padding": {x + `node { name: "n" op_type: "AveragePool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 1 ints: 1 } attribute { name: "strides" ints: 2000000000 ints: 1 } attribute { name: "pads" ints: 2000000000 ints: 0 ints: 0 ints: 0 } }`,
+			"AveragePool n: padding [2000000000 0]"},
+	} {
+		if err := use(textModel(t, c.graph+y)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	// A stride that passes over everything but the first window costs nothing.
+	pool := x + `node { name: "n" op_type: "MaxPool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 2 ints: 2 } attribute { name: "strides" ints: 2147483647 ints: 2147483647 } }`
+	if err := use(textModel(t, pool+y)); err != nil {
+		t.Error(err)
+	}
+}
