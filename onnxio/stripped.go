@@ -28,7 +28,7 @@ type StrippedError struct {
 
 // Error says what the tensor was and how to get on.
 func (e *StrippedError) Error() string {
-	return fmt.Sprintf("data of %v%v were stripped (average %g, variance %g): unstrip the file first to use them",
+	return fmt.Sprintf("data of %v%v were stripped (average %g, variance %g): run graft unstrip on the file to fill them",
 		e.DType, e.Shape, e.Average, e.Variance)
 }
 
@@ -65,7 +65,7 @@ func (f *pythonFloat) UnmarshalJSON(b []byte) error {
 }
 
 // stripTensor takes the data out of p if it has more than threshold elements and they are numbers
-// stored in p itself. It says whether it did.
+// stored in p itself. It reports whether it did.
 func stripTensor(p *onnxpb.TensorProto, threshold int) (bool, error) {
 	if p.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
 		return false, nil
@@ -74,14 +74,14 @@ func stripTensor(p *onnxpb.TensorProto, threshold int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if n, err := dtype.Count(shape); err != nil || n <= threshold || !dt.IsNumeric() && dt != dtype.Bool {
+	if n, err := dtype.Count(shape); err != nil || n <= threshold || !dt.IsNumeric() && dt != dtype.Bool || dt.IsComplex() {
 		return false, err
 	}
 	v, err := decodeTensor(p, nil)
 	if err != nil {
 		return false, err
 	}
-	elems, err := dtype.Float64s(v.(*tensor.Dense))
+	elems, err := float64s(v)
 	if err != nil {
 		return false, tensorError(p, "%w", err)
 	}
@@ -89,14 +89,27 @@ func stripTensor(p *onnxpb.TensorProto, threshold int) (bool, error) {
 	if err != nil {
 		return false, tensorError(p, "%w", err)
 	}
-	s := moments(elems)
+	setStripped(p, moments(elems), length)
+	return true, nil
+}
+
+// float64s are the elements of a tensor of numbers.
+func float64s(v dtype.Value) ([]float64, error) {
+	d, ok := v.(*tensor.Dense)
+	if !ok {
+		return nil, fmt.Errorf("want numbers, got a %T", v)
+	}
+	return dtype.Float64s(d)
+}
+
+// setStripped puts an entry with what is left of the data, of that many bytes, in place of them.
+func setStripped(p *onnxpb.TensorProto, s Stripped, length int64) {
 	clearData(p)
 	p.DataLocation = onnxpb.TensorProto_EXTERNAL.Enum()
 	p.ExternalData = []*onnxpb.StringStringEntryProto{
 		entry("location", fmt.Sprintf(`{"type": "stripped", "average": %s, "variance": %s}`, pythonNumber(s.Average), pythonNumber(s.Variance))),
 		entry("length", strconv.FormatInt(length, 10)),
 	}
-	return true, nil
 }
 
 // clearData empties every field that holds elements.
@@ -143,7 +156,7 @@ func pythonNumber(v float64) string {
 const unstripLimit = 1 << 34
 
 // unstripTensor fills a stripped tensor from a normal distribution with the average and variance
-// that were kept. It says whether p was stripped.
+// that were kept. It reports whether p was stripped.
 func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	s, ok := parseStripped(p)
 	if !ok {

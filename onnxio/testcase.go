@@ -25,6 +25,9 @@ type DataSet struct {
 	// have from them, each under the name of its parameter.
 	GradientInputs []Named // gradient_input_N.pb
 	Gradients      []Named // gradient_N.pb
+
+	// SequenceFiles makes Write write an item of a sequence a file, input_0_00.pb, in place of one for all.
+	SequenceFiles bool
 }
 
 var dataSetName = regexp.MustCompile(`^test_data_set_(\d+)$`)
@@ -144,16 +147,28 @@ func (s *DataSet) Write(dir string) error {
 		return err
 	}
 	written := map[string]bool{}
+	put := func(name string, v Named) error {
+		written[name] = true
+		if err := WriteFile(filepath.Join(dir, name), func(w io.Writer) error { return WriteValue(w, v) }); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
 	for _, prefix := range []string{"input", "output", "gradient_input", "gradient"} {
 		for i, v := range *s.list(prefix) {
-			if v.Value == nil {
-				continue
-			}
-			name := fmt.Sprintf("%s_%d.pb", prefix, i)
-			written[name] = true
-			err := WriteFile(filepath.Join(dir, name), func(w io.Writer) error { return WriteValue(w, v) })
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+			items, split := v.Value.(*dtype.Sequence)
+			switch {
+			case v.Value == nil:
+			case split && s.SequenceFiles && len(items.Items) > 0:
+				for k, item := range items.Items {
+					if err := put(fmt.Sprintf("%s_%d_%02d.pb", prefix, i, k), Named{v.Name, item}); err != nil {
+						return err
+					}
+				}
+			default:
+				if err := put(fmt.Sprintf("%s_%d.pb", prefix, i), v); err != nil {
+					return err
+				}
 			}
 		}
 	}

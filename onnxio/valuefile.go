@@ -79,3 +79,31 @@ func writeMessage(w io.Writer, p proto.Message) error {
 	}
 	return err
 }
+
+// message is the content of a file: a message, or bytes as they are.
+type message struct {
+	proto proto.Message
+	bytes []byte
+}
+
+func (m message) write(w io.Writer) error {
+	if m.proto != nil {
+		return writeMessage(w, m.proto)
+	}
+	_, err := w.Write(m.bytes)
+	return err
+}
+
+// selfContained refuses a model that must stay in the folder of its external data.
+func (m message) selfContained() error {
+	model, ok := m.proto.(*onnxpb.ModelProto)
+	if !ok {
+		return nil
+	}
+	for _, t := range model.GetGraph().GetInitializer() {
+		if _, stripped := parseStripped(t); !stripped && t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
+			return fmt.Errorf("tensor %q is stored in another file: the result must be in the same folder", t.GetName())
+		}
+	}
+	return nil
+}

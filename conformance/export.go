@@ -1,0 +1,232 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+)
+
+// Exporter writes test cases: a model and, for each set of inputs, what it computes, with gradients if they are asked
+// for. The zero value writes model.onnx, meta.json and outputs, in place of what the folder held. The layout is that of
+// ONNX's backend tests and of pytorch-pfn-extras.
+type Exporter struct {
+	Saver onnxio.Saver // how the model is written
+
+	// Gradients adds the gradients of the trainable parameters, of which gradient_N.pb is that of parameter N in the
+	// order of Graph.Params, and the gradients that the outputs get, gradient_input_N.pb. A parameter without a gradient
+	// leaves a gap in the numbers.
+	Gradients bool
+	// OutGrad gives the gradients that outputs get, by name and of their shape; ones where it has none. It implies
+	// Gradients.
+	OutGrad nn.Feed
+
+	// KeepModel leaves a model.onnx that is there untouched and writes to the first numbers of data sets that are free.
+	// Otherwise the model is replaced and so are the data sets that are written, from test_data_set_0 on; others stay.
+	KeepModel bool
+
+	// Strip takes the data out of large tensors of the model and of the values.
+	Strip *onnxio.Stripper
+
+	// SequenceFiles writes a sequence as a file for each item, input_0_00.pb, as pytorch-pfn-extras does, rather than as
+	// the one file that ONNX's own runner reads.
+	SequenceFiles bool
+
+	NoMeta   bool           // no meta.json
+	UserMeta map[string]any // an entry of meta.json of its own; an error together with NoMeta
+
+	Now func() time.Time // the time that meta.json records; nil: time.Now
+}
+
+// Export writes a test case to dir, a data set for each feed, and returns the outputs it computed, in the same order.
+// Inputs that nothing in the graph reads are left out, of the model too. Everything is computed before anything is
+// written, and the files are complete or not there.
+func (x Exporter) Export(ctx context.Context, g *nn.Graph, dir string, feeds ...nn.Feed) ([]nn.Feed, error) {
+	if len(feeds) == 0 {
+		return nil, errors.New("test case: there are no inputs to compute outputs from")
+	}
+	if x.NoMeta && x.UserMeta != nil {
+		return nil, errors.New("test case: UserMeta needs the meta.json that NoMeta leaves out")
+	}
+	g, _ = g.Fork()
+	if err := dropUnused(g); err != nil {
+		return nil, err
+	}
+	sets := make([]*onnxio.DataSet, len(feeds))
+	outputs := make([]nn.Feed, len(feeds))
+	for i, in := range feeds {
+		var err error
+		if sets[i], outputs[i], err = x.compute(ctx, g, in); err != nil {
+			return nil, fmt.Errorf("data set %d: %w", i, err)
+		}
+	}
+	return outputs, x.write(g, dir, sets)
+}
+
+// dropUnused removes inputs that nothing reads.
+func dropUnused(g *nn.Graph) error {
+	return g.Edit(func(e *nn.Edit) {
+		for _, v := range e.Inputs() {
+			if len(v.Users()) == 0 && !slices.Contains(e.Outputs(), v) {
+				e.RemoveInput(v.Name())
+			}
+		}
+	})
+}
+
+// compute runs the graph on one set of inputs.
+func (x Exporter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnxio.DataSet, nn.Feed, error) {
+	feed, set := nn.Feed{}, &onnxio.DataSet{}
+	for _, v := range g.Inputs() {
+		value := in[v.Name()]
+		if value != nil {
+			feed[v.Name()] = value
+		}
+		set.Inputs = append(set.Inputs, onnxio.Named{Name: v.Name(), Value: value})
+	}
+	out, err := g.Eval(ctx, feed)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, v := range g.Outputs() {
+		set.Outputs = append(set.Outputs, onnxio.Named{Name: v.Name(), Value: out[v.Name()]})
+	}
+	if x.Gradients || x.OutGrad != nil {
+		err = x.gradients(ctx, g, feed, set)
+	}
+	return set, out, err
+}
+
+// gradients adds what flows into the outputs and out at the parameters.
+func (x Exporter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set *onnxio.DataSet) error {
+	weights := nn.Feed{}
+	for i, o := range set.Outputs {
+		set.GradientInputs = append(set.GradientInputs, onnxio.Named{Name: o.Name})
+		y, ok := isFloat(o.Value)
+		given := x.OutGrad[o.Name]
+		switch {
+		case given != nil && !ok:
+			return fmt.Errorf("output %s: %s takes no gradient", o.Name, dtype.Describe(o.Value))
+		case !ok:
+			continue
+		case given == nil:
+			one, err := ones(y)
+			if err != nil {
+				return err
+			}
+			given = one
+		}
+		if err := dtype.SameType(given, y); err != nil {
+			return fmt.Errorf("the gradient of output %s: %w", o.Name, err)
+		}
+		weights[o.Name], set.GradientInputs[i].Value = given, given
+	}
+	for name := range x.OutGrad {
+		if !slices.ContainsFunc(set.Outputs, func(o onnxio.Named) bool { return o.Name == name }) {
+			return fmt.Errorf("OutGrad: there is no output %s", name)
+		}
+	}
+	var wrt []string
+	for p := range g.Params() {
+		if p.Trainable() {
+			wrt = append(wrt, p.Name())
+		}
+	}
+	got, err := graftSession{g}.Grad(ctx, feed, weights, wrt)
+	if err != nil {
+		return err
+	}
+	for _, name := range wrt {
+		set.Gradients = append(set.Gradients, onnxio.Named{Name: name, Value: got[name]})
+	}
+	return nil
+}
+
+// write writes the files of a case.
+func (x Exporter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	first, err := x.firstSet(dir)
+	if err != nil {
+		return err
+	}
+	model := filepath.Join(dir, "model.onnx")
+	if _, err := os.Stat(model); err != nil || !x.KeepModel {
+		if err := x.Saver.Save(model, g); err != nil {
+			return err
+		}
+		if err := x.strip(model); err != nil {
+			return err
+		}
+	}
+	for i, set := range sets {
+		sub := filepath.Join(dir, fmt.Sprintf("test_data_set_%d", first+i))
+		if err := x.writeSet(sub, set); err != nil {
+			return err
+		}
+	}
+	if x.NoMeta {
+		return nil
+	}
+	text, err := x.meta(dir)
+	if err != nil {
+		return err
+	}
+	return onnxio.WriteFile(filepath.Join(dir, "meta.json"), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+func (x Exporter) writeSet(dir string, set *onnxio.DataSet) error {
+	set.SequenceFiles = x.SequenceFiles
+	if err := set.Write(dir); err != nil {
+		return err
+	}
+	if x.Strip == nil {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.pb"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := x.strip(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x Exporter) strip(file string) error {
+	if x.Strip == nil {
+		return nil
+	}
+	_, err := x.Strip.Strip(file, "")
+	return err
+}
+
+// firstSet is the number of the first data set to write.
+func (x Exporter) firstSet(dir string) (int, error) {
+	if !x.KeepModel {
+		return 0, nil
+	}
+	sets, err := onnxio.DataSets(os.DirFS(dir), ".")
+	if err != nil || len(sets) == 0 {
+		return 0, err
+	}
+	for n := 0; ; n++ {
+		if !slices.Contains(sets, fmt.Sprintf("test_data_set_%d", n)) {
+			return n, nil
+		}
+	}
+}

@@ -1,0 +1,345 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// DefaultStripOver is how many elements a tensor may have before a Stripper takes its data.
+const DefaultStripOver = 100
+
+// Stripper takes the data of large tensors out of models, value files and test cases, to make a file small enough to
+// attach to a report: names, shapes and types stay, and of the data their average and variance, from which [Unstripper]
+// fills the tensor again. Already stripped and external tensors stay as they are, and so do strings.
+type Stripper struct {
+	Over      int  // elements above which a tensor is stripped, strictly; 0: DefaultStripOver; negative: all are
+	Constants bool // also tensors of Constant nodes and of other attributes
+}
+
+// Unstripper fills stripped tensors from a normal distribution with the average and variance that were kept. The same
+// seed gives the same numbers.
+type Unstripper struct{ Seed uint64 }
+
+// Strip strips the model (.onnx), the value (.pb) or the test cases (a folder) at path and writes them to out; "" is
+// path itself. It returns the number of tensors stripped. Either all of it is written or nothing.
+func (s Stripper) Strip(path, out string) (tensors int, err error) {
+	over := s.Over
+	switch {
+	case over == 0:
+		over = DefaultStripOver
+	case over < 0:
+		over = -1
+	}
+	return rewriting{
+		constants: s.Constants,
+		each:      func(t *onnxpb.TensorProto) (bool, error) { return stripTensor(t, over) },
+		section:   func(t *onnxpb.TensorProto, x section) (bool, error) { return stripSection(t, x, over) },
+		flag:      true,
+	}.rewrite(path, out)
+}
+
+// Unstrip fills the stripped tensors of the model (.onnx), the value (.pb) or the test cases (a folder) at path and
+// writes the result to out; "" is path itself. It returns the number of tensors filled.
+func (u Unstripper) Unstrip(path, out string) (tensors int, err error) {
+	r := rand.New(rand.NewPCG(u.Seed, 0x756e7374726970))
+	return rewriting{
+		constants: true,
+		each:      func(t *onnxpb.TensorProto) (bool, error) { return unstripTensor(t, r) },
+	}.rewrite(path, out)
+}
+
+// rewriting goes through the tensors of files.
+type rewriting struct {
+	constants bool // attributes of nodes, too
+	each      func(*onnxpb.TensorProto) (changed bool, err error)
+	section   func(*onnxpb.TensorProto, section) (changed bool, err error) // of data that are still in the file; nil: they are read
+	flag      bool                                                         // what meta.json records from now on
+}
+
+// rewrite writes what each makes of path's tensors to out.
+func (w rewriting) rewrite(path, out string) (int, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if out == "" {
+		out = path
+	}
+	if info.IsDir() {
+		return w.folder(path, out)
+	}
+	b, n, err := w.file(path)
+	if err == nil && filepath.Dir(path) != filepath.Dir(out) {
+		err = b.selfContained()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return n, WriteFile(out, b.write)
+}
+
+// folder rewrites the models, values and meta.json of test cases; other files are copied. The new files are written
+// beside the folder first, so that a failure leaves what was there.
+func (w rewriting) folder(from, to string) (count int, err error) {
+	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(to)), ".strip-*")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(stage)
+	var names []string
+	err = filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		n, changed, err := w.staged(path, filepath.Join(stage, rel), from != to)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if count += n; changed {
+			names = append(names, rel)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
+			return 0, err
+		}
+		if err := os.Rename(filepath.Join(stage, name), filepath.Join(to, name)); err != nil {
+			return 0, err
+		}
+	}
+	syncFolder(to)
+	return count, nil
+}
+
+// staged writes what becomes of a file of a test case to a file of the stage, if it changes or is to be copied.
+func (w rewriting) staged(path, stage string, always bool) (count int, changed bool, err error) {
+	var b message
+	switch name := filepath.Base(path); {
+	case name == "model.onnx" || valueName.MatchString(name):
+		b, count, err = w.file(path)
+	case name == "meta.json":
+		var text []byte
+		if text, err = os.ReadFile(path); err == nil {
+			var now []byte
+			now, err = setStripFlag(text, w.flag)
+			b, always = message{bytes: now}, always || string(now) != string(text)
+		}
+	case always:
+		var text []byte
+		text, err = os.ReadFile(path)
+		b = message{bytes: text}
+	}
+	if err != nil || !always && count == 0 {
+		return 0, false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(stage), 0o755); err != nil {
+		return 0, false, err
+	}
+	return count, true, WriteFile(stage, b.write)
+}
+
+// file rewrites a model or a value.
+func (w rewriting) file(path string) (b message, count int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return message{}, 0, err
+	}
+	defer f.Close()
+	if strings.EqualFold(filepath.Ext(path), ".pb") {
+		return w.value(path)
+	}
+	m, raw, err := skimModel(f)
+	if err != nil {
+		if m, err = (Loader{}).readModel(path); err != nil {
+			return message{}, 0, err
+		}
+	}
+	count, err = w.model(m, raw)
+	return message{proto: m}, count, err
+}
+
+// value rewrites a file with one value. One that is not a tensor has parts of unknown kinds and stays as it is.
+func (w rewriting) value(path string) (message, int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return message{}, 0, err
+	}
+	t := &onnxpb.TensorProto{}
+	if err := proto.Unmarshal(text, t); err != nil {
+		return message{}, 0, fmt.Errorf("not a value: %w", err)
+	}
+	if _, _, err := tensorType(t); err != nil {
+		return message{bytes: text}, 0, nil
+	}
+	if t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
+		if _, err := decodeTensor(t, nil); err != nil {
+			return message{bytes: text}, 0, nil // a sequence whose first field looks like a tensor's
+		}
+	}
+	changed, err := w.each(t)
+	if err != nil || !changed {
+		return message{bytes: text}, 0, err
+	}
+	return message{proto: t}, 1, nil
+}
+
+// model rewrites the tensors of a model. What each does not change of the sections is read from the file.
+func (w rewriting) model(m *onnxpb.ModelProto, raw sections) (count int, err error) {
+	add := func(t *onnxpb.TensorProto) error {
+		changed := false
+		x, ok := raw[t]
+		if ok && w.section != nil {
+			changed, err = w.section(t, x)
+		}
+		if ok && err == nil && !changed {
+			t.RawData = make([]byte, x.length)
+			_, err = x.file.ReadAt(t.RawData, x.offset)
+		}
+		if !ok && err == nil {
+			changed, err = w.each(t)
+		}
+		if changed {
+			count++
+		}
+		return err
+	}
+	graphs := []*onnxpb.GraphProto{m.GetGraph()}
+	for _, t := range m.GetTrainingInfo() {
+		graphs = append(graphs, t.GetInitialization(), t.GetAlgorithm())
+	}
+	for _, g := range graphs {
+		if err := w.graph(g, add); err != nil {
+			return count, err
+		}
+	}
+	for _, f := range m.GetFunctions() {
+		if err := w.nodes(f.GetNode(), add); err != nil {
+			return count, err
+		}
+	}
+	return count, nil
+}
+
+func (w rewriting) graph(g *onnxpb.GraphProto, add func(*onnxpb.TensorProto) error) error {
+	for _, t := range g.GetInitializer() {
+		if err := add(t); err != nil {
+			return err
+		}
+	}
+	return w.nodes(g.GetNode(), add)
+}
+
+// nodes goes into subgraphs and, if attributes count, into tensors.
+func (w rewriting) nodes(nodes []*onnxpb.NodeProto, add func(*onnxpb.TensorProto) error) error {
+	for _, n := range nodes {
+		for _, a := range n.GetAttribute() {
+			for _, g := range append(a.GetGraphs(), a.GetG()) {
+				if err := w.graph(g, add); err != nil {
+					return err
+				}
+			}
+			if !w.constants {
+				continue
+			}
+			for _, t := range append(a.GetTensors(), a.GetT()) {
+				if t == nil {
+					continue
+				}
+				if err := add(t); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stripSection is stripTensor for data that are still in the file, of which it holds a block at a time.
+func stripSection(t *onnxpb.TensorProto, x section, over int) (bool, error) {
+	dt, shape, err := tensorType(t)
+	if err != nil {
+		return false, err
+	}
+	n, err := dtype.Count(shape)
+	if err != nil || n <= over || !dt.IsNumeric() && dt != dtype.Bool || dt.Bits() < 8 || dt.IsComplex() {
+		return false, err
+	}
+	if err := checkBytes(dt, n, x.length); err != nil {
+		return false, tensorError(t, "%w", err)
+	}
+	s, err := sectionMoments(dt, n, x)
+	if err != nil {
+		return false, tensorError(t, "%w", err)
+	}
+	setStripped(t, s, x.length)
+	return true, nil
+}
+
+// sectionMoments reads the data twice: for the average, and for the variance around it.
+func sectionMoments(dt dtype.DType, n int, x section) (s Stripped, err error) {
+	size := dt.Bits() / 8
+	block := make([]byte, 1<<18/size*size)
+	pass := func(each func(v float64)) error {
+		for at := int64(0); at < x.length; {
+			b := block[:min(int64(len(block)), x.length-at)]
+			if _, err := x.file.ReadAt(b, x.offset+at); err != nil {
+				return err
+			}
+			d, err := decodeTensor(&onnxpb.TensorProto{DataType: proto.Int32(int32(dt)), Dims: []int64{int64(len(b) / size)}, RawData: b}, nil)
+			if err != nil {
+				return err
+			}
+			v, err := float64s(d)
+			if err != nil {
+				return err
+			}
+			for _, v := range v {
+				each(v)
+			}
+			at += int64(len(b))
+		}
+		return nil
+	}
+	if err := pass(func(v float64) { s.Average += v }); err != nil {
+		return s, err
+	}
+	s.Average /= float64(n)
+	err = pass(func(v float64) { s.Variance += (v - s.Average) * (v - s.Average) })
+	s.Variance /= float64(n)
+	return s, err
+}
+
+// setStripFlag sets the entry of a test case's meta.json that records whether its tensors are stripped; the rest of the
+// file stays as it is.
+func setStripFlag(text []byte, stripped bool) ([]byte, error) {
+	const key = `"strip_large_tensor_data"`
+	at := strings.Index(string(text), key)
+	if at < 0 {
+		return text, nil
+	}
+	rest := string(text[at+len(key):])
+	value := strings.TrimLeft(rest, " \t\n\r:")
+	lead := rest[:len(rest)-len(value)]
+	for _, old := range []string{"true", "false"} {
+		if strings.HasPrefix(value, old) {
+			return fmt.Appendf(nil, "%s%s%s%v%s", text[:at], key, lead, stripped, value[len(old):]), nil
+		}
+	}
+	return nil, errors.New("strip_large_tensor_data is neither true nor false")
+}
