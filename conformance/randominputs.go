@@ -9,8 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// RandomInputs makes values for the inputs of a graph: floats from the standard normal distribution, integers from
-// [0, 10) or what of it the type holds, bools, strings of a letter, sequences of two items, optionals that are there. A
+// RandomInputs makes values for the inputs of a graph: floats from the standard normal distribution, integers and
+// bools from {0, 1}, which index any table, strings of a letter, sequences of two items, optionals that are there. A
 // dimension that the file leaves open has the size that dims gives its symbol, or else 1. The same seed gives the same
 // values.
 func RandomInputs(g *nn.Graph, dims map[string]int, seed uint64) (nn.Feed, error) {
@@ -93,10 +93,8 @@ func randomTensor(t op.Type, dims map[string]int, r *rand.Rand) (dtype.Value, er
 	x := make([]float64, n)
 	for i := range x {
 		switch {
-		case t.DType == dtype.Bool:
+		case t.DType == dtype.Bool, t.DType.IsInteger():
 			x[i] = float64(r.IntN(2))
-		case t.DType.IsInteger():
-			x[i] = float64(r.IntN(min(10, 1<<min(t.DType.Bits()-1, 8))))
 		default:
 			x[i] = r.NormFloat64()
 		}

@@ -110,10 +110,10 @@ func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
 func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
 	m := &onnxpb.ModelProto{}
 	if err := proto.Unmarshal(b, m); err != nil {
-		return nil, fmt.Errorf("is no ONNX model: %w", err)
+		return nil, fmt.Errorf("not an ONNX model: %w", err)
 	}
 	if m.Graph == nil {
-		return nil, errors.New("is no ONNX model: it has no graph")
+		return nil, errors.New("not an ONNX model: it has no graph")
 	}
 	return m, nil
 }

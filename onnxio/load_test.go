@@ -104,7 +104,7 @@ func TestLoadNoModel(t *testing.T) {
 		_, read := Read(bytes.NewReader(b))
 		_, load := Load(path)
 		for _, err := range []error{read, load} {
-			if err == nil || !strings.Contains(err.Error(), "is no ONNX model") {
+			if err == nil || !strings.Contains(err.Error(), "not an ONNX model") {
 				t.Errorf("%q: got %v", b, err)
 			}
 		}

@@ -104,7 +104,7 @@ func TestCommands(t *testing.T) {
 		{in("inspect", "--brief", "DIR/digits.onnx", "--input", "image float32[8,1,28,28]"), []string{"float32[8,1,28,28]", "float32[8,10]"}, ""},
 		{in("inspect", "--json", "DIR/digits.onnx"), []string{`"unsupported":[]`, `"opsets":{"":13}`}, ""},
 		{in("inspect", "DIR/none.onnx"), nil, "none.onnx"},
-		{in("inspect", "DIR/x.npy"), nil, "is no ONNX model"},
+		{in("inspect", "DIR/x.npy"), nil, "not an ONNX model"},
 		{in("inspect"), nil, "want one MODEL, got 0 arguments"},
 		{in("inspect", "--shape"), nil, "unknown flag: --shape; graft inspect --help lists the flags"},
 		{in("inspect", "DIR"), nil, "is a directory"},

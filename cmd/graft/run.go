@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
@@ -25,6 +27,7 @@ type runner struct {
 	preparing
 	inputs, want []string
 	output       string
+	testcase     string
 	npy, asJSON  bool
 }
 
@@ -44,6 +47,7 @@ The outputs' names, types and first elements are printed; --output DIR stores th
 the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 		Example: `  graft run squeezenet1.1.onnx --input data_0=cat.jpg
   graft run model.onnx --input ids=ids.npy --input mask=mask.npy --output results/
+  graft run model.onnx --input x.pb --testcase report/
   graft run model.onnx --input x.pb --want encoder/Relu_3 --json`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +60,7 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
 	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
 	f.StringVarP(&r.output, "output", "o", "", "folder to store the outputs in")
+	f.StringVar(&r.testcase, "testcase", "", "folder to record model, inputs and outputs in, as a test case that graft verify runs")
 	f.BoolVar(&r.npy, "npy", false, "store outputs as .npy arrays, by name")
 	f.BoolVar(&r.asJSON, "json", false, "one JSON object per output: name, type, shape, data")
 	return cmd
@@ -66,25 +71,12 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	feed := nn.Feed{}
-	for _, s := range r.inputs {
-		name, file, ok := cutInput(g, s)
-		switch {
-		case !ok && len(g.Inputs()) == 1:
-			name, file = g.Inputs()[0].Name(), s
-		case !ok:
-			return fmt.Errorf("--input %s: want NAME=FILE, the model has the inputs %v", s, ports(g.Inputs()))
-		}
-		v, err := g.Value(name)
-		if err != nil {
-			return fmt.Errorf("--input %s: %w; the model has the inputs %v", s, err, ports(g.Inputs()))
-		}
-		if feed[name] != nil {
-			return fmt.Errorf("--input %s: %s has a value already", s, name)
-		}
-		if feed[name], err = r.read(ctx, g, v, file); err != nil {
-			return fmt.Errorf("input %s: %w", name, err)
-		}
+	feed, err := r.feed(ctx, g)
+	if err != nil {
+		return err
+	}
+	if r.testcase != "" {
+		return r.capture(ctx, w, g, feed)
 	}
 	names := r.want
 	if len(names) == 0 {
@@ -106,6 +98,48 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 		}
 	}
 	return r.classes(w, g, out)
+}
+
+// feed reads the values of --input.
+func (r runner) feed(ctx context.Context, g *nn.Graph) (nn.Feed, error) {
+	feed := nn.Feed{}
+	for _, s := range r.inputs {
+		name, file, ok := cutInput(g, s)
+		switch {
+		case !ok && len(g.Inputs()) == 1:
+			name, file = g.Inputs()[0].Name(), s
+		case !ok:
+			return nil, fmt.Errorf("--input %s: want NAME=FILE, the model has the inputs %v", s, ports(g.Inputs()))
+		}
+		v, err := g.Value(name)
+		if err != nil {
+			return nil, fmt.Errorf("--input %s: %w; the model has the inputs %v", s, err, ports(g.Inputs()))
+		}
+		if feed[name] != nil {
+			return nil, fmt.Errorf("--input %s: %s has a value already", s, name)
+		}
+		if feed[name], err = r.read(ctx, g, v, file); err != nil {
+			return nil, fmt.Errorf("input %s: %w", name, err)
+		}
+	}
+	return feed, nil
+}
+
+// capture writes what the model is given and answers as a test case; a second run into the same folder adds a data set.
+func (r runner) capture(ctx context.Context, w io.Writer, g *nn.Graph, feed nn.Feed) error {
+	if len(r.want) > 0 {
+		return errors.New("--testcase records the outputs: leave --want out")
+	}
+	out, err := conformance.Exporter{KeepModel: true}.Export(ctx, g, r.testcase, feed)
+	if err != nil {
+		return err
+	}
+	for _, v := range g.Outputs() {
+		if err := r.show(w, onnxio.Named{Name: v.Name(), Value: out[0][v.Name()]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cutInput takes NAME=FILE apart. Where there are several "=", the name is the longest that is an input's.
