@@ -34,8 +34,9 @@ gen-check:
 	before=$$(state); $(MAKE) --no-print-directory gen; \
 	if [ "$$before" != "$$(state)" ]; then echo "go generate changed files:"; git status --short; exit 1; fi
 
-# Files in testdata and the demonstration's model, by PyTorch (make oracles).
+# Files in testdata, by ONNX Runtime, NumPy and PyTorch, and the demonstration's model (make oracles).
 golden:
+	/usr/bin/python3 nn/op/testdata/golden/make.py
 	/usr/bin/python3 testdata/torch/trajectories.py
 	d=$$(mktemp -d); trap 'rm -rf "$$d"' EXIT; \
 	go run ./internal/glyph/dump -out "$$d/train" -n 20000 -seed 1; \

@@ -2,7 +2,9 @@ package op
 
 import (
 	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 func tile() *Op {
@@ -16,9 +18,29 @@ func tile() *Op {
 	}
 }
 
+// tileCount is the value of input i, which in version 1 has the type of the data.
+func tileCount(c *Call, i int) ([]Dim, error) {
+	if c.Version > 1 || !c.In[i].DType.IsFloat() {
+		return c.Dims(i)
+	}
+	v, err := c.Value(i)
+	if err != nil {
+		return nil, err
+	}
+	n, err := dtype.Int64s(v.(*tensor.Dense))
+	if err != nil {
+		return nil, err
+	}
+	d := make([]Dim, len(n))
+	for k, x := range n {
+		d[k] = D(int(x))
+	}
+	return d, nil
+}
+
 // repeats is how often each axis is repeated.
 func repeats(c *Call) ([]Dim, error) {
-	r, err := c.Dims(1)
+	r, err := tileCount(c, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +57,7 @@ func repeats(c *Call) ([]Dim, error) {
 	if !c.Has(2) || len(r) != 1 {
 		return nil, c.Errorf("version 1 wants one number of tiles and an axis")
 	}
-	axes, err := c.Ints(2)
+	axes, err := tileCount(c, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +65,9 @@ func repeats(c *Call) ([]Dim, error) {
 	for i := range all {
 		all[i] = D(1)
 	}
-	for _, a := range axes {
-		if a, err = c.Axis(a, rank); err != nil {
+	for _, d := range axes {
+		a, err := c.Axis(d.Size, rank)
+		if err != nil {
 			return nil, err
 		}
 		all[a] = r[0]

@@ -29,6 +29,7 @@ type Case struct {
 	NoGrad  string  // why gradients are not compared in this case, "" where they are
 	NoCut   string  // why no channel is cut in this case
 	NoLow   string  // why float16 is not compared with float64
+	NoWide  string  // why float32 is not compared with float64
 
 	// Resize adapts what must follow a cut, attributes or shape inputs, in a copy of the case
 	// whose data inputs are cut already. cut lists the removed indices of each axis, ascending.
