@@ -10,8 +10,8 @@ type AffineGridConfig struct {
 	AlignCorners bool `onnx:"align_corners"` // −1 and 1 are the centers of the outermost pixels, not their outer edges
 }
 
-// Op makes AffineGridConfig a Config.
-func (AffineGridConfig) Op() *Op { return standard("", "AffineGrid") }
+// Operator makes AffineGridConfig a Config.
+func (AffineGridConfig) Operator() Name { return Name{Name: "AffineGrid"} }
 
 func affineGrid() *Op {
 	return &Op{
@@ -42,7 +42,7 @@ func inferAffineGrid(c *Call) ([]Type, error) {
 }
 
 func lowerAffineGrid(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-	b, out := composeOn(in), c.Out[0].Sizes()
+	b, out := composeOn(c, in), c.Out[0].Sizes()
 	n := len(out) - 2
 	space := out[1 : n+1]
 	points := count1(space)

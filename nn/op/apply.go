@@ -10,25 +10,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Apply adds an operator to the graph of its inputs and returns its output nodes; gradients and
-// composite operators are written with it. Shapes are those of the nodes. nil is an absent input.
-func Apply(c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) { return ApplyN(1, c, in...) }
-
-// Apply1 is the first output of Apply.
-func Apply1(c Config, in ...*gorgonia.Node) (*gorgonia.Node, error) {
-	n, err := ApplyN(1, c, in...)
+// Apply1 is ApplyN for one output.
+func (s Set) Apply1(c Config, in ...*gorgonia.Node) (*gorgonia.Node, error) {
+	n, err := s.ApplyN(1, c, in...)
 	if err != nil {
 		return nil, err
 	}
 	return n[0], nil
 }
 
-// ApplyN is Apply for an operator with n outputs.
-func ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	c, err := Complete(c)
-	if err != nil {
-		return nil, &Error{Err: err}
-	}
+// ApplyN adds the operator that c names, looked up in the set, to the expression graph of its inputs and returns
+// its first n outputs. Gradients and decompositions are written with it. The shapes are those of the nodes; nil is
+// an absent input; zero fields of c mean the defaults.
+func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	types := make([]Type, len(in))
 	var g *gorgonia.ExprGraph
 	for i, x := range in {
@@ -37,10 +31,13 @@ func ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
 			g = x.Graph()
 		}
 	}
-	if g == nil {
-		return nil, &Error{Op: c.Op().String(), Err: errors.New("has no input to tell the expression graph by")}
+	call, err := s.NewCall(c, types...)
+	if err != nil {
+		return nil, err
 	}
-	call := NewCall(c, types...)
+	if g == nil {
+		return nil, &Error{Op: call.Op.String(), Err: errors.New("has no input to tell the expression graph by")}
+	}
 	call.Outputs = n
 	for i, x := range in {
 		if x != nil && types[i].DType.IsInteger() && isConst(x) {

@@ -14,14 +14,14 @@ type ArgMaxConfig struct {
 	SelectLastIndex bool  `onnx:"select_last_index,since=12"`
 }
 
-// Op makes ArgMaxConfig a Config.
-func (ArgMaxConfig) Op() *Op { return standard("", "ArgMax") }
+// Operator makes ArgMaxConfig a Config.
+func (ArgMaxConfig) Operator() Name { return Name{Name: "ArgMax"} }
 
 // ArgMinConfig has the attributes of ArgMin.
 type ArgMinConfig ArgMaxConfig
 
-// Op makes ArgMinConfig a Config.
-func (ArgMinConfig) Op() *Op { return standard("", "ArgMin") }
+// Operator makes ArgMinConfig a Config.
+func (ArgMinConfig) Operator() Name { return Name{Name: "ArgMin"} }
 
 func argMax() *Op {
 	return &Op{

@@ -18,8 +18,8 @@ type aligned[N named] struct {
 	Broadcast bool `onnx:"broadcast,until=6"`
 }
 
-// Op makes it a Config.
-func (aligned[N]) Op() *Op { var n N; return standard("", n.name()) }
+// Operator makes it a Config.
+func (aligned[N]) Operator() Name { var n N; return Name{Name: n.name()} }
 
 func (a aligned[N]) alignment() (*int, bool) { return a.Axis, a.Broadcast }
 
@@ -100,28 +100,28 @@ func addGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err er
 	return dy, dy, nil
 }
 
-func subGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
-	db, err = scaleBy(dy, -1)
+func subGrad(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	db, err = c.ScaleBy(dy, -1)
 	return dy, db, err
 }
 
-func mulGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
-	if da, err = Apply1(Plain("Mul"), dy, b); err != nil {
+func mulGrad(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	if da, err = c.Apply1(Plain("Mul"), dy, b); err != nil {
 		return nil, nil, err
 	}
-	db, err = Apply1(Plain("Mul"), dy, a)
+	db, err = c.Apply1(Plain("Mul"), dy, a)
 	return da, db, err
 }
 
 // divGrad is dy/b and −(dy/b)·y.
-func divGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
-	if da, err = Apply1(Plain("Div"), dy, b); err != nil {
+func divGrad(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	if da, err = c.Apply1(Plain("Div"), dy, b); err != nil {
 		return nil, nil, err
 	}
-	if db, err = Apply1(Plain("Mul"), da, y); err != nil {
+	if db, err = c.Apply1(Plain("Mul"), da, y); err != nil {
 		return nil, nil, err
 	}
-	db, err = scaleBy(db, -1)
+	db, err = c.ScaleBy(db, -1)
 	return da, db, err
 }
 
@@ -210,18 +210,18 @@ func powFactors() []*Op {
 }
 
 func powGrad(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
-	if da, err = Apply1(standard(Internal, "PowByBase"), a, b); err != nil {
+	if da, err = c.Apply1(Name{Domain: Internal, Name: "PowByBase"}, a, b); err != nil {
 		return nil, nil, err
 	}
-	if da, err = Apply1(Plain("Mul"), dy, da); err != nil {
+	if da, err = c.Apply1(Plain("Mul"), dy, da); err != nil {
 		return nil, nil, err
 	}
 	if !c.In[1].DType.IsFloat() || c.In[1].DType != c.In[0].DType {
 		return da, nil, nil
 	}
-	if db, err = Apply1(standard(Internal, "PowByExponent"), a, b); err != nil {
+	if db, err = c.Apply1(Name{Domain: Internal, Name: "PowByExponent"}, a, b); err != nil {
 		return nil, nil, err
 	}
-	db, err = Apply1(Plain("Mul"), dy, db)
+	db, err = c.Apply1(Plain("Mul"), dy, db)
 	return da, db, err
 }

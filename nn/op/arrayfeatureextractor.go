@@ -14,8 +14,8 @@ type OneHotEncoderConfig struct {
 	Zeros   *bool    `onnx:"zeros"`
 }
 
-// Op makes OneHotEncoderConfig a Config.
-func (OneHotEncoderConfig) Op() *Op { return standard(mlDomain, "OneHotEncoder") }
+// Operator makes OneHotEncoderConfig a Config.
+func (OneHotEncoderConfig) Operator() Name { return Name{Domain: mlDomain, Name: "OneHotEncoder"} }
 
 func arrayFeatureExtractor() *Op {
 	return &Op{

@@ -18,8 +18,8 @@ type AttentionConfig struct {
 	Precision    DType    `onnx:"softmax_precision"`               // undefined: that of the inputs
 }
 
-// Op makes AttentionConfig a Config.
-func (AttentionConfig) Op() *Op { return standard("", "Attention") }
+// Operator makes AttentionConfig a Config.
+func (AttentionConfig) Operator() Name { return Name{Name: "Attention"} }
 
 func attention() *Op {
 	return &Op{
@@ -127,7 +127,7 @@ func lowerAttention(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, b, t := c.Config.(AttentionConfig), composeOn(in), c.In[0].DType
+	cfg, b, t := c.Config.(AttentionConfig), composeOn(c, in), c.In[0].DType
 	q, k, v := in[0], in[1], in[2]
 	if h.packed {
 		q = b.transpose(b.reshape(q, h.B, h.SQ, h.HQ, h.D), 0, 2, 1, 3)

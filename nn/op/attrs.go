@@ -85,7 +85,7 @@ func (o *Op) Decode(version int, attrs map[string]any) (Config, error) {
 		for name := range attrs {
 			return nil, &Error{Op: o.Name, Err: fmt.Errorf("attribute %s is unknown", name)}
 		}
-		return o, nil
+		return o.Operator(), nil
 	}
 	v := reflect.New(reflect.TypeOf(o.Attrs)).Elem()
 	seen := 0
@@ -135,14 +135,10 @@ func unknownAttr(t reflect.Type, attrs map[string]any) string {
 
 // Encode is the inverse of Decode: attributes that differ from their defaults, in the order of the struct.
 func Encode(version int, c Config) []Attr {
-	o := c.Op()
-	if o.Attrs == nil {
+	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Struct {
 		return nil
 	}
-	if _, plain := c.(Plain); plain {
-		c = Fill(c)
-	}
-	v := reflect.ValueOf(c)
 	var list []Attr
 	for _, f := range fields(v.Type()) {
 		if !f.in(version) {
@@ -167,42 +163,41 @@ type Attr struct {
 	Value any // int64, float32, string, []int64, []float32, []string, dtype.Value, Body, Type
 }
 
-// Fill is Complete for a configuration that the program's author knows to be one: it panics where
-// Complete has an error.
-func Fill(c Config) Config {
-	full, err := Complete(c)
-	if err != nil {
-		panic("op: " + err.Error())
-	}
-	return full
-}
-
-// Complete puts the defaults into the zero fields of a configuration that a program wrote. A Plain
-// without an operator, or whose operator has required attributes, is an error.
-func Complete(c Config) (Config, error) {
-	if c == nil {
+// Complete makes a configuration that a program wrote one of its operator's own type, with the defaults in its zero
+// fields. What names no operator of the set, is of another type than the operator's attributes, or is a bare name
+// where attributes are required, is an error.
+func (s Set) Complete(c Config) (Config, error) {
+	if o, isOp := c.(*Op); isOp && o == nil {
 		return nil, errors.New("an operator is nil")
 	}
-	o, p := c.Op(), Plain("")
-	if name, ok := c.(Plain); ok {
-		p = name
+	o, err := s.Of(c)
+	if err != nil {
+		return nil, err
+	}
+	bare := false
+	switch c.(type) {
+	case Name, Plain, *Op:
+		bare = true
 	}
 	switch {
-	case o == nil && p != "":
-		return nil, fmt.Errorf("there is no operator %q", string(p))
-	case o == nil:
-		return nil, errors.New("an operator is nil")
-	case o.Attrs == nil:
-		return o, nil
-	case p != "":
+	case o.Attrs == nil && bare:
+		return c.Operator(), nil
+	case bare:
 		cfg, err := o.Decode(o.Latest(), nil)
 		if err != nil {
-			return nil, fmt.Errorf("%s has required attributes: give its configuration", string(p))
+			return nil, fmt.Errorf("%s has required attributes: give its configuration", o)
 		}
 		return cfg, nil
+	case reflect.TypeOf(c) != reflect.TypeOf(o.Attrs):
+		return nil, fmt.Errorf("%s has attributes of type %T, not %T", o, o.Attrs, c)
 	}
-	if c == Config(o) {
-		c = o.Attrs
+	return Fill(c), nil
+}
+
+// Fill puts the defaults into the zero fields of a configuration that a program wrote.
+func Fill(c Config) Config {
+	if reflect.TypeOf(c).Kind() != reflect.Struct {
+		return c
 	}
 	v := reflect.New(reflect.TypeOf(c)).Elem()
 	v.Set(reflect.ValueOf(c))
@@ -211,21 +206,20 @@ func Complete(c Config) (Config, error) {
 			setDefault(v.Field(f.index), f)
 		}
 	}
-	return v.Interface().(Config), nil
+	return v.Interface().(Config)
 }
 
 // key spells out a configuration, for structural equality. "" when it holds tensors or subgraphs.
 func key(c Config) string {
-	o := c.Op()
-	if o.Attrs == nil {
-		return o.String()
+	if n, ok := c.(Name); ok {
+		return n.String()
 	}
 	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Struct {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString(o.String())
+	b.WriteString(c.Operator().String())
 	for i := range v.NumField() {
 		fv := v.Field(i)
 		if fv.Kind() == reflect.Interface && !fv.IsNil() {
@@ -246,12 +240,11 @@ func key(c Config) string {
 // Available says whether a version of the operator has every attribute that the configuration
 // sets; if not, the error names it and the versions that do.
 func Available(version int, c Config) error {
-	o := c.Op()
-	if o.Attrs == nil {
-		return nil
-	}
 	c = Fill(c)
 	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
 	for _, f := range fields(v.Type()) {
 		if f.in(version) {
 			continue
@@ -262,9 +255,9 @@ func Available(version int, c Config) error {
 			continue
 		}
 		if f.until != 0 && version > f.until {
-			return &Error{Op: o.Name, Err: fmt.Errorf("attribute %s ended with version %d, the graph has version %d", f.name, f.until, version)}
+			return &Error{Op: c.Operator().Name, Err: fmt.Errorf("attribute %s ended with version %d, the graph has version %d", f.name, f.until, version)}
 		}
-		return &Error{Op: o.Name, Err: fmt.Errorf("attribute %s needs version %d, the graph has version %d", f.name, f.since, version)}
+		return &Error{Op: c.Operator().Name, Err: fmt.Errorf("attribute %s needs version %d, the graph has version %d", f.name, f.since, version)}
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ type AveragePoolConfig struct {
 	Strides         []int  `onnx:"strides"`
 }
 
-// Op makes AveragePoolConfig a Config.
-func (AveragePoolConfig) Op() *Op { return standard("", "AveragePool") }
+// Operator makes AveragePoolConfig a Config.
+func (AveragePoolConfig) Operator() Name { return Name{Name: "AveragePool"} }
 
 func (a AveragePoolConfig) pooling() pooling {
 	return pooling{a.AutoPad, a.Kernel, a.Strides, a.Dilations, a.Pads, a.CeilMode, a.CountIncludePad}

@@ -18,8 +18,8 @@ type BatchNormalizationConfig struct {
 	TrainingMode   bool     `onnx:"training_mode,since=14"`
 }
 
-// Op makes BatchNormalizationConfig a Config.
-func (BatchNormalizationConfig) Op() *Op { return standard("", "BatchNormalization") }
+// Operator makes BatchNormalizationConfig a Config.
+func (BatchNormalizationConfig) Operator() Name { return Name{Name: "BatchNormalization"} }
 
 // batchNormalization has five formal outputs because versions below 14 do; from then on there are three.
 func batchNormalization() *Op {
@@ -217,7 +217,7 @@ func mix[T kernel.Float](dst, old, batch []T, m T) {
 // bnGrad is the configuration of BatchNormalizationGrad.
 type bnGrad struct{ Norm norm }
 
-func (bnGrad) Op() *Op { return standard(Internal, "BatchNormalizationGrad") }
+func (bnGrad) Operator() Name { return Name{Domain: Internal, Name: "BatchNormalizationGrad"} }
 
 func batchNormalizationGrad() *Op {
 	return &Op{
@@ -271,9 +271,9 @@ func batchNormGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	}
 	m, mean, variance := batchNormOf(c), in[3], in[4]
 	if m.batch {
-		return ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], out[bnUsedMean], out[bnUsedVar])
+		return c.ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], out[bnUsedMean], out[bnUsedVar])
 	}
-	d, err := ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], mean, variance)
+	d, err := c.ApplyN(3, bnGrad{m}, dout[0], in[0], in[1], mean, variance)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func batchNormGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 
 // batchNormGivenGrad: with r = 1/√(var+ε) the derivative by the mean is −scale·r·dB, that by the variance −scale·r²·dscale/2.
 func batchNormGivenGrad(c *Call, d gorgonia.Nodes, scale, variance *gorgonia.Node) (dmean, dvar *gorgonia.Node, err error) {
-	b, t := composeOn(gorgonia.Nodes{scale}), c.In[3].DType
+	b, t := composeOn(c, gorgonia.Nodes{scale}), c.In[3].DType
 	spread := b.do(Plain("Add"), variance, b.try(Scalar(b.g, t, batchNormOf(c).eps)))
 	scale = b.cast(scale, t)
 	dmean = b.do(Plain("Neg"), b.do(Plain("Div"), b.do(Plain("Mul"), scale, b.cast(d[2], t)), b.do(Plain("Sqrt"), spread)))

@@ -11,8 +11,8 @@ type BernoulliConfig struct {
 	Seed  *float32 `onnx:"seed"`
 }
 
-// Op makes BernoulliConfig a Config.
-func (BernoulliConfig) Op() *Op { return standard("", "Bernoulli") }
+// Operator makes BernoulliConfig a Config.
+func (BernoulliConfig) Operator() Name { return Name{Name: "Bernoulli"} }
 
 func bernoulli() *Op {
 	return &Op{

@@ -162,7 +162,7 @@ func (r binary) gradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes,
 		return nil, nil
 	}
 	ashape, bshape := operands(c)
-	b, err := ReshapeTo(in[1], bshape...)
+	b, err := c.ReshapeTo(in[1], bshape...)
 	if err != nil {
 		return nil, err
 	}
@@ -171,15 +171,15 @@ func (r binary) gradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes,
 		return nil, err
 	}
 	if da != nil {
-		if da, err = SumTo(da, ashape...); err != nil {
+		if da, err = c.SumTo(da, ashape...); err != nil {
 			return nil, err
 		}
 	}
 	if db != nil {
-		if db, err = SumTo(db, bshape...); err != nil {
+		if db, err = c.SumTo(db, bshape...); err != nil {
 			return nil, err
 		}
-		if db, err = ReshapeTo(db, c.In[1].Shape...); err != nil {
+		if db, err = c.ReshapeTo(db, c.In[1].Shape...); err != nil {
 			return nil, err
 		}
 	}

@@ -11,8 +11,8 @@ type BitCastConfig struct {
 	To DType `onnx:"to,required"` // as many bits as the input's elements have
 }
 
-// Op makes BitCastConfig a Config.
-func (BitCastConfig) Op() *Op { return standard("", "BitCast") }
+// Operator makes BitCastConfig a Config.
+func (BitCastConfig) Operator() Name { return Name{Name: "BitCast"} }
 
 func bitCast() *Op {
 	return &Op{

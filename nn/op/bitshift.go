@@ -7,8 +7,8 @@ type BitShiftConfig struct {
 	Direction string `onnx:"direction,required"`
 }
 
-// Op makes BitShiftConfig a Config.
-func (BitShiftConfig) Op() *Op { return standard("", "BitShift") }
+// Operator makes BitShiftConfig a Config.
+func (BitShiftConfig) Operator() Name { return Name{Name: "BitShift"} }
 
 func bitShift() *Op {
 	left := binary{u: func(a, b uint64) uint64 { return a << b }}

@@ -220,7 +220,7 @@ type blockSumConfig struct {
 	Batch int // of tuple blocks
 }
 
-func (blockSumConfig) Op() *Op { return standard(Internal, "BlockSum") }
+func (blockSumConfig) Operator() Name { return Name{Domain: Internal, Name: "BlockSum"} }
 
 func (cfg blockSumConfig) blocks(c *Call) blocks {
 	if cfg.Tuple {

@@ -13,6 +13,7 @@ import (
 
 // bodyGrad is a subgraph, differentiated and compiled for values of certain shapes.
 type bodyGrad struct {
+	ops     Set
 	body    Body
 	train   bool
 	fixed   []bool // inputs whose value never changes: shapes may depend on them
@@ -100,7 +101,7 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 		if v == nil || i >= len(out) || out[i] == nil || !TypeOf(v).DType.IsFloat() {
 			continue
 		}
-		n, err := Apply1(Plain("Identity"), out[i]) // outputs may be inputs, or one another
+		n, err := b.ops.Apply1(Plain("Identity"), out[i]) // outputs may be inputs, or one another
 		if err != nil {
 			return err
 		}
@@ -167,14 +168,14 @@ func dependsOn(n, on *gorgonia.Node) bool {
 }
 
 // addValues is a + b where nil counts as zero.
-func addValues(a, b dtype.Value) (dtype.Value, error) {
+func (s Set) addValues(a, b dtype.Value) (dtype.Value, error) {
 	if a == nil {
 		return b, nil
 	}
 	if b == nil {
 		return a, nil
 	}
-	return compute1(Plain("Add"), standard("", "Add").Latest(), a, b)
+	return s.compute1(Plain("Add"), 0, a, b)
 }
 
 // orZeros is v, or zeros of type t in its place.

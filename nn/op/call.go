@@ -11,6 +11,7 @@ import (
 // Call is one use of an operator: its attributes and what is known of its inputs. Functions of
 // an Op get everything from here and keep nothing.
 type Call struct {
+	Set            // the operators that its gradient and decomposition apply
 	Op      *Op
 	Config  Config // of the operator's own configuration type, attributes and defaults filled in
 	Version int    // the since-version in force
@@ -30,11 +31,18 @@ type Call struct {
 	Derive func(in gorgonia.Nodes) (gorgonia.Nodes, error)
 }
 
-// NewCall is a call of configuration c on inputs of the given types, at the operator's latest
-// version and with one formal output.
-func NewCall(c Config, in ...Type) *Call {
-	o := c.Op()
-	return &Call{Op: o, Config: c, Version: o.Latest(), In: in, Known: make([]Known, len(in)), Outputs: 1}
+// NewCall is a call of the operator that c names, looked up in the set, on inputs of the given types: at its latest
+// version, with one formal output, zero fields of c at their defaults. See Complete for its errors.
+func (s Set) NewCall(c Config, in ...Type) (*Call, error) {
+	c, err := s.Complete(c)
+	if err != nil {
+		return nil, &Error{Err: err}
+	}
+	o, err := s.Of(c)
+	if err != nil {
+		return nil, &Error{Err: err}
+	}
+	return &Call{Set: s, Op: o, Config: c, Version: o.Latest(), In: in, Known: make([]Known, len(in)), Outputs: 1}, nil
 }
 
 // Has says whether input i is there.

@@ -19,8 +19,8 @@ type CastConfig struct {
 	RoundMode string `onnx:"round_mode,default=up,since=24"`
 }
 
-// Op makes CastConfig a Config.
-func (CastConfig) Op() *Op { return standard("", "Cast") }
+// Operator makes CastConfig a Config.
+func (CastConfig) Operator() Name { return Name{Name: "Cast"} }
 
 // CastLikeConfig has the attributes of CastLike, which mean what they do in CastConfig.
 type CastLikeConfig struct {
@@ -28,8 +28,8 @@ type CastLikeConfig struct {
 	RoundMode string `onnx:"round_mode,default=up,since=24"`
 }
 
-// Op makes CastLikeConfig a Config.
-func (CastLikeConfig) Op() *Op { return standard("", "CastLike") }
+// Operator makes CastLikeConfig a Config.
+func (CastLikeConfig) Operator() Name { return Name{Name: "CastLike"} }
 
 func cast() *Op {
 	return &Op{
@@ -114,7 +114,7 @@ func castGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if from == c.Out[0].DType {
 		return gorgonia.Nodes{dout[0]}, nil
 	}
-	d, err := Apply1(CastConfig{To: from}, dout[0])
+	d, err := c.Apply1(CastConfig{To: from}, dout[0])
 	return gorgonia.Nodes{d}, err
 }
 

@@ -8,8 +8,8 @@ type CausalConvWithStateConfig struct {
 	Activation string `onnx:"activation,default=none"`
 }
 
-// Op makes CausalConvWithStateConfig a Config.
-func (CausalConvWithStateConfig) Op() *Op { return standard("", "CausalConvWithState") }
+// Operator makes CausalConvWithStateConfig a Config.
+func (CausalConvWithStateConfig) Operator() Name { return Name{Name: "CausalConvWithState"} }
 
 func causalConvWithState() *Op {
 	return &Op{
@@ -48,7 +48,7 @@ func inferCausalConv(c *Call) ([]Type, error) {
 }
 
 func lowerCausalConv(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-	b, x := composeOn(in), c.In[0].Shape
+	b, x := composeOn(c, in), c.In[0].Shape
 	k := c.In[1].Shape[2].Size
 	channels := x[1].Size
 	var past, padded = (*gorgonia.Node)(nil), in[0]

@@ -7,8 +7,8 @@ type CeluConfig struct {
 	Alpha *float32 `onnx:"alpha"`
 }
 
-// Op makes CeluConfig a Config.
-func (CeluConfig) Op() *Op { return standard("", "Celu") }
+// Operator makes CeluConfig a Config.
+func (CeluConfig) Operator() Name { return Name{Name: "Celu"} }
 
 func celu() []*Op {
 	list := pointwiseOp{

@@ -10,8 +10,8 @@ type CenterCropPadConfig struct {
 	Axes []int `onnx:"axes"` // that the lengths are for; nil: all
 }
 
-// Op makes CenterCropPadConfig a Config.
-func (CenterCropPadConfig) Op() *Op { return standard("", "CenterCropPad") }
+// Operator makes CenterCropPadConfig a Config.
+func (CenterCropPadConfig) Operator() Name { return Name{Name: "CenterCropPad"} }
 
 func centerCropPad() *Op {
 	return &Op{
@@ -74,7 +74,7 @@ func cropped(c *Call) (shape []Dim, about map[int]bool, err error) {
 }
 
 func lowerCenterCropPad(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-	b, x := composeOn(in), in[0]
+	b, x := composeOn(c, in), in[0]
 	now, target := c.In[0].Sizes(), c.Out[0].Sizes()
 	for a, n := range now { // cut everything first: less to move
 		if t := target[a]; t < n {

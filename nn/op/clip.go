@@ -17,8 +17,8 @@ type ClipConfig struct {
 	Max *float32 `onnx:"max,until=10"`
 }
 
-// Op makes ClipConfig a Config.
-func (ClipConfig) Op() *Op { return standard("", "Clip") }
+// Operator makes ClipConfig a Config.
+func (ClipConfig) Operator() Name { return Name{Name: "Clip"} }
 
 func clip() *Op {
 	return &Op{
@@ -77,7 +77,7 @@ func clipGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return nil, nil
 	}
 	args := append(gorgonia.Nodes{dout[0], out[0]}, in[1:]...)
-	list, err := ApplyN(len(in), clipGradConfig{c.Config.(ClipConfig)}, args...)
+	list, err := c.ApplyN(len(in), clipGradConfig{c.Config.(ClipConfig)}, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func clipGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 
 type clipGradConfig struct{ Of ClipConfig }
 
-func (clipGradConfig) Op() *Op { return standard(Internal, "ClipGrad") }
+func (clipGradConfig) Operator() Name { return Name{Domain: Internal, Name: "ClipGrad"} }
 
 func clipGradOp() *Op {
 	return &Op{

@@ -15,8 +15,8 @@ type Col2ImConfig struct {
 	Strides   []int `onnx:"strides"`
 }
 
-// Op makes Col2ImConfig a Config.
-func (Col2ImConfig) Op() *Op { return standard("", "Col2Im") }
+// Operator makes Col2ImConfig a Config.
+func (Col2ImConfig) Operator() Name { return Name{Name: "Col2Im"} }
 
 func col2Im() *Op {
 	return &Op{
@@ -56,7 +56,7 @@ func col2Im() *Op {
 			if err != nil {
 				return nil, err
 			}
-			d, err := Apply1(im2colConfig{c.In[0].Shape, m}, dout[0])
+			d, err := c.Apply1(im2colConfig{c.In[0].Shape, m}, dout[0])
 			return gorgonia.Nodes{d}, err
 		},
 		Pinned: "channels and block share an axis",
@@ -145,7 +145,7 @@ type im2colConfig struct {
 	Map   blockMap
 }
 
-func (im2colConfig) Op() *Op { return standard(Internal, "Im2Col") }
+func (im2colConfig) Operator() Name { return Name{Domain: Internal, Name: "Im2Col"} }
 
 func im2Col() *Op {
 	return &Op{

@@ -8,18 +8,19 @@ import (
 // compose builds the expression of a composite operator. It remembers the first error, after
 // which every step gives nil.
 type compose struct {
+	set Set
 	g   *gorgonia.ExprGraph
 	err error
 }
 
 // composeOn builds on the graph of the first input that is there.
-func composeOn(in gorgonia.Nodes) *compose {
+func composeOn(c *Call, in gorgonia.Nodes) *compose {
 	for _, n := range in {
 		if n != nil {
-			return &compose{g: n.Graph()}
+			return &compose{set: c.Set, g: n.Graph()}
 		}
 	}
-	return &compose{g: gorgonia.NewGraph()}
+	return &compose{set: c.Set, g: gorgonia.NewGraph()}
 }
 
 // do applies an operator. nil is an absent input.
@@ -27,7 +28,7 @@ func (b *compose) do(cfg Config, in ...*gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	n, err := Apply1(cfg, in...)
+	n, err := b.set.Apply1(cfg, in...)
 	b.err = err
 	return n
 }
@@ -43,14 +44,14 @@ func (b *compose) reshape(n *gorgonia.Node, shape ...Dim) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.try(ReshapeTo(n, shape...))
+	return b.try(b.set.ReshapeTo(n, shape...))
 }
 
 func (b *compose) expand(n *gorgonia.Node, shape ...Dim) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.try(ExpandTo(n, shape...))
+	return b.try(b.set.ExpandTo(n, shape...))
 }
 
 func (b *compose) transpose(n *gorgonia.Node, perm ...int) *gorgonia.Node {
@@ -61,7 +62,7 @@ func (b *compose) scale(n *gorgonia.Node, f float64) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.try(scaleBy(n, f))
+	return b.try(b.set.ScaleBy(n, f))
 }
 
 // cast changes the element type, if it is another.
@@ -75,7 +76,7 @@ func (b *compose) cast(n *gorgonia.Node, t DType) *gorgonia.Node {
 func (b *compose) split(n *gorgonia.Node, axis int, sizes ...int) gorgonia.Nodes {
 	if b.err == nil {
 		var parts gorgonia.Nodes
-		if parts, b.err = splitAt(n, axis, sizes); b.err == nil {
+		if parts, b.err = b.set.SplitAt(n, axis, sizes); b.err == nil {
 			return parts
 		}
 	}

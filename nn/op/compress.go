@@ -12,8 +12,8 @@ type CompressConfig struct {
 	Axis *int `onnx:"axis"`
 }
 
-// Op makes CompressConfig a Config.
-func (CompressConfig) Op() *Op { return standard("", "Compress") }
+// Operator makes CompressConfig a Config.
+func (CompressConfig) Operator() Name { return Name{Name: "Compress"} }
 
 func compress() *Op {
 	return &Op{
@@ -114,9 +114,9 @@ func compressGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	if err != nil {
 		return nil, err
 	}
-	d, err := Apply1(gatherGradConfig{axis, shape}, dout[0], index)
+	d, err := c.Apply1(gatherGradConfig{axis, shape}, dout[0], index)
 	if err == nil {
-		d, err = ReshapeTo(d, c.In[0].Shape...)
+		d, err = c.ReshapeTo(d, c.In[0].Shape...)
 	}
 	return gorgonia.Nodes{d, nil}, err
 }

@@ -2,14 +2,20 @@ package op
 
 import "github.com/graft-ml/graft/nn/dtype"
 
-// compute is an operator applied to values at once: its first n outputs.
-func compute(n int, c Config, version int, in ...dtype.Value) ([]dtype.Value, error) {
+// Compute applies an operator to values at once and returns its first n outputs; version is the since-version that
+// it has, 0 for the latest.
+func (s Set) Compute(n int, c Config, version int, in ...dtype.Value) ([]dtype.Value, error) {
 	types := make([]Type, len(in))
 	for i, v := range in {
 		types[i] = TypeOf(v)
 	}
-	call := NewCall(Fill(c), types...)
-	call.Version, call.Outputs = version, n
+	call, err := s.NewCall(c, types...)
+	if err != nil {
+		return nil, err
+	}
+	if call.Outputs = n; version != 0 {
+		call.Version = version
+	}
 	for i, v := range in {
 		call.Known[i].Value = v
 	}
@@ -20,8 +26,8 @@ func compute(n int, c Config, version int, in ...dtype.Value) ([]dtype.Value, er
 }
 
 // compute1 is compute for one output.
-func compute1(c Config, version int, in ...dtype.Value) (dtype.Value, error) {
-	out, err := compute(1, c, version, in...)
+func (s Set) compute1(c Config, version int, in ...dtype.Value) (dtype.Value, error) {
+	out, err := s.Compute(1, c, version, in...)
 	if err != nil {
 		return nil, err
 	}
@@ -29,22 +35,22 @@ func compute1(c Config, version int, in ...dtype.Value) (dtype.Value, error) {
 }
 
 // indexValue is index i along an axis of v, without that axis.
-func indexValue(v dtype.Value, axis, i int) (dtype.Value, error) {
-	part, err := compute1(SliceConfig{Starts: []int{i}, Ends: []int{i + 1}, Axes: []int{axis}}, 1, v)
+func (s Set) indexValue(v dtype.Value, axis, i int) (dtype.Value, error) {
+	part, err := s.compute1(SliceConfig{Starts: []int{i}, Ends: []int{i + 1}, Axes: []int{axis}}, 1, v)
 	if err != nil {
 		return nil, err
 	}
-	return compute1(SqueezeConfig{Axes: []int{axis}}, 1, part)
+	return s.compute1(SqueezeConfig{Axes: []int{axis}}, 1, part)
 }
 
 // stackValues puts values of equal shape behind one another along a new axis.
-func stackValues(list []dtype.Value, axis int) (dtype.Value, error) {
+func (s Set) stackValues(list []dtype.Value, axis int) (dtype.Value, error) {
 	parts := make([]dtype.Value, len(list))
 	for i, v := range list {
 		var err error
-		if parts[i], err = compute1(UnsqueezeConfig{Axes: []int{axis}}, 1, v); err != nil {
+		if parts[i], err = s.compute1(UnsqueezeConfig{Axes: []int{axis}}, 1, v); err != nil {
 			return nil, err
 		}
 	}
-	return compute1(ConcatConfig{Axis: axis}, 13, parts...)
+	return s.compute1(ConcatConfig{Axis: axis}, 13, parts...)
 }

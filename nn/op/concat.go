@@ -9,8 +9,8 @@ type ConcatConfig struct {
 	Axis int `onnx:"axis,required"`
 }
 
-// Op makes ConcatConfig a Config.
-func (ConcatConfig) Op() *Op { return standard("", "Concat") }
+// Operator makes ConcatConfig a Config.
+func (ConcatConfig) Operator() Name { return Name{Name: "Concat"} }
 
 func concat() *Op {
 	return &Op{
@@ -80,12 +80,15 @@ func concatGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	for i, t := range c.In {
 		sizes[i] = t.Shape[axis].Size
 	}
-	return splitAt(dout[0], axis, sizes)
+	return c.SplitAt(dout[0], axis, sizes)
 }
 
 // splitAt is Split with its sizes as an attribute.
-func splitAt(x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
-	c := NewCall(SplitConfig{Axis: axis, Split: sizes}, NodeType(x))
+func (s Set) SplitAt(x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
+	c, err := s.NewCall(SplitConfig{Axis: axis, Split: sizes}, NodeType(x))
+	if err != nil {
+		return nil, err
+	}
 	c.Version, c.Outputs = 11, len(sizes)
 	if err := c.Resolve(); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ type ConcatFromSequenceConfig struct {
 	NewAxis bool `onnx:"new_axis"`
 }
 
-// Op makes ConcatFromSequenceConfig a Config.
-func (ConcatFromSequenceConfig) Op() *Op { return standard("", "ConcatFromSequence") }
+// Operator makes ConcatFromSequenceConfig a Config.
+func (ConcatFromSequenceConfig) Operator() Name { return Name{Name: "ConcatFromSequence"} }
 
 func concatFromSequence() *Op {
 	return &Op{
@@ -42,9 +42,9 @@ func concatFromSequence() *Op {
 			}
 			var out dtype.Value
 			if cfg.NewAxis {
-				out, err = stackValues(s.Items, cfg.Axis)
+				out, err = c.stackValues(s.Items, cfg.Axis)
 			} else {
-				out, err = compute1(ConcatConfig{Axis: cfg.Axis}, 13, s.Items...)
+				out, err = c.compute1(ConcatConfig{Axis: cfg.Axis}, 13, s.Items...)
 			}
 			return []dtype.Value{out}, err
 		},

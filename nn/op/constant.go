@@ -19,8 +19,8 @@ type ConstantConfig struct {
 	ValueStrings []string    `onnx:"value_strings,since=12"`
 }
 
-// Op makes ConstantConfig a Config.
-func (ConstantConfig) Op() *Op { return standard("", "Constant") }
+// Operator makes ConstantConfig a Config.
+func (ConstantConfig) Operator() Name { return Name{Name: "Constant"} }
 
 func constant() *Op {
 	return &Op{

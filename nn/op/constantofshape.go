@@ -12,8 +12,8 @@ type ConstantOfShapeConfig struct {
 	Value dtype.Value `onnx:"value"`
 }
 
-// Op makes ConstantOfShapeConfig a Config.
-func (ConstantOfShapeConfig) Op() *Op { return standard("", "ConstantOfShape") }
+// Operator makes ConstantOfShapeConfig a Config.
+func (ConstantOfShapeConfig) Operator() Name { return Name{Name: "ConstantOfShape"} }
 
 func constantOfShape() *Op {
 	return &Op{

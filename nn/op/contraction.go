@@ -16,7 +16,7 @@ type contraction struct {
 	Size []int
 }
 
-func (contraction) Op() *Op { return standard(Internal, "EinsumGrad") }
+func (contraction) Operator() Name { return Name{Domain: Internal, Name: "EinsumGrad"} }
 
 // shape is the shape of a tensor with the given labels.
 func (k contraction) shape(labels []int) []int {

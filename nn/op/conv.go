@@ -17,8 +17,8 @@ type ConvConfig struct {
 	Strides   []int  `onnx:"strides"`
 }
 
-// Op makes ConvConfig a Config.
-func (ConvConfig) Op() *Op { return standard("", "Conv") }
+// Operator makes ConvConfig a Config.
+func (ConvConfig) Operator() Name { return Name{Name: "Conv"} }
 
 func conv() *Op {
 	return &Op{
@@ -146,15 +146,15 @@ func convGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	dx, err := Apply1(convStep{"ConvDataGrad", s, c.In[0].Shape}, dout[0], in[1])
+	dx, err := c.Apply1(convStep{"ConvDataGrad", s, c.In[0].Shape}, dout[0], in[1])
 	if err != nil {
 		return nil, err
 	}
-	dw, err := Apply1(convStep{"ConvWeightGrad", s, c.In[1].Shape}, in[0], dout[0])
+	dw, err := c.Apply1(convStep{"ConvWeightGrad", s, c.In[1].Shape}, in[0], dout[0])
 	if err != nil || len(in) < 3 || in[2] == nil {
 		return gorgonia.Nodes{dx, dw}, err
 	}
-	db, err := Apply1(internal1("ChannelSum"), dout[0])
+	db, err := c.Apply1(internal1("ChannelSum"), dout[0])
 	return gorgonia.Nodes{dx, dw, db}, err
 }
 

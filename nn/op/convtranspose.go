@@ -17,8 +17,8 @@ type ConvTransposeConfig struct {
 	Strides       []int  `onnx:"strides"`
 }
 
-// Op makes ConvTransposeConfig a Config.
-func (ConvTransposeConfig) Op() *Op { return standard("", "ConvTranspose") }
+// Operator makes ConvTransposeConfig a Config.
+func (ConvTransposeConfig) Operator() Name { return Name{Name: "ConvTranspose"} }
 
 func convTranspose() *Op {
 	return &Op{
@@ -145,15 +145,15 @@ func convTransposeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, e
 	if err != nil {
 		return nil, err
 	}
-	dx, err := Apply1(convStep{"ConvOf", s, c.In[0].Shape}, dout[0], in[1])
+	dx, err := c.Apply1(convStep{"ConvOf", s, c.In[0].Shape}, dout[0], in[1])
 	if err != nil {
 		return nil, err
 	}
-	dw, err := Apply1(convStep{"ConvWeightGrad", s, c.In[1].Shape}, dout[0], in[0])
+	dw, err := c.Apply1(convStep{"ConvWeightGrad", s, c.In[1].Shape}, dout[0], in[0])
 	if err != nil || len(in) < 3 || in[2] == nil {
 		return gorgonia.Nodes{dx, dw}, err
 	}
-	db, err := Apply1(internal1("ChannelSum"), dout[0])
+	db, err := c.Apply1(internal1("ChannelSum"), dout[0])
 	return gorgonia.Nodes{dx, dw, db}, err
 }
 

@@ -15,14 +15,14 @@ type CumSumConfig struct {
 	Reverse   bool `onnx:"reverse"`
 }
 
-// Op makes CumSumConfig a Config.
-func (CumSumConfig) Op() *Op { return standard("", "CumSum") }
+// Operator makes CumSumConfig a Config.
+func (CumSumConfig) Operator() Name { return Name{Name: "CumSum"} }
 
 // CumProdConfig has the attributes of CumProd, those of CumSum.
 type CumProdConfig CumSumConfig
 
-// Op makes CumProdConfig a Config.
-func (CumProdConfig) Op() *Op { return standard("", "CumProd") }
+// Operator makes CumProdConfig a Config.
+func (CumProdConfig) Operator() Name { return Name{Name: "CumProd"} }
 
 func cumSum() *Op {
 	return &Op{
@@ -33,7 +33,7 @@ func cumSum() *Op {
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			cfg := c.Config.(CumSumConfig)
 			cfg.Reverse = !cfg.Reverse
-			d, err := Apply1(cfg, dout[0], in[1])
+			d, err := c.Apply1(cfg, dout[0], in[1])
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: coupleCum,
@@ -47,7 +47,7 @@ func cumProd() *Op {
 		In:  "x T, axis Taxis", Out: "y T", Where: Where{"T": Numeric, "Taxis": Indices}, Attrs: CumProdConfig{},
 		Infer: Same, Kernel: widened(cumKernel), InPlace: []int{0},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(cumProdGradConfig(c.Config.(CumProdConfig)), in[0], in[1], dout[0])
+			d, err := c.Apply1(cumProdGradConfig(c.Config.(CumProdConfig)), in[0], in[1], dout[0])
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: coupleCum,
@@ -155,7 +155,7 @@ func coupleCum(c *Call) []Coupling {
 
 type cumProdGradConfig CumSumConfig
 
-func (cumProdGradConfig) Op() *Op { return standard(Internal, "CumProdGrad") }
+func (cumProdGradConfig) Operator() Name { return Name{Domain: Internal, Name: "CumProdGrad"} }
 
 func cumProdGradOp() *Op {
 	return &Op{

@@ -15,8 +15,8 @@ type DeformConvConfig struct {
 	Strides     []int `onnx:"strides"`
 }
 
-// Op makes DeformConvConfig a Config.
-func (DeformConvConfig) Op() *Op { return standard("", "DeformConv") }
+// Operator makes DeformConvConfig a Config.
+func (DeformConvConfig) Operator() Name { return Name{Name: "DeformConv"} }
 
 func deformConv() *Op {
 	return &Op{
@@ -98,7 +98,7 @@ func lowerDeformConv(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, t, x := composeOn(in), c.In[0].DType, c.In[0].Shape
+	b, t, x := composeOn(c, in), c.In[0].DType, c.In[0].Shape
 	og, g := D(cfg.OffsetGroup), D(cfg.Group)
 	n, ch, oc := x[0].Mul(og), x[1], c.In[1].Shape[0]
 	kn, points := w.kernel[0].Mul(w.kernel[1]), w.out[0].Mul(w.out[1])

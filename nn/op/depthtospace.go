@@ -12,16 +12,16 @@ type DepthToSpaceConfig struct {
 	Mode      string `onnx:"mode,default=DCR,since=11"`
 }
 
-// Op makes DepthToSpaceConfig a Config.
-func (DepthToSpaceConfig) Op() *Op { return standard("", "DepthToSpace") }
+// Operator makes DepthToSpaceConfig a Config.
+func (DepthToSpaceConfig) Operator() Name { return Name{Name: "DepthToSpace"} }
 
 // SpaceToDepthConfig has the attribute of SpaceToDepth.
 type SpaceToDepthConfig struct {
 	BlockSize int `onnx:"blocksize,required"`
 }
 
-// Op makes SpaceToDepthConfig a Config.
-func (SpaceToDepthConfig) Op() *Op { return standard("", "SpaceToDepth") }
+// Operator makes SpaceToDepthConfig a Config.
+func (SpaceToDepthConfig) Operator() Name { return Name{Name: "SpaceToDepth"} }
 
 func depthToSpace() *Op {
 	return &Op{
@@ -54,7 +54,7 @@ func spaceToDepth() *Op {
 		In:  "input T", Out: "output T", Attrs: SpaceToDepthConfig{},
 		Infer: inferSpaceToDepth, Kernel: spaceToDepthKernel, Strings: moveStrings,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(DepthToSpaceConfig{BlockSize: c.Config.(SpaceToDepthConfig).BlockSize}, dout[0])
+			d, err := c.Apply1(DepthToSpaceConfig{BlockSize: c.Config.(SpaceToDepthConfig).BlockSize}, dout[0])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling {
@@ -141,7 +141,7 @@ func spaceToDepthKernel(c *Call) (engine.Kernel, error) {
 func depthToSpaceGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	cfg := c.Config.(DepthToSpaceConfig)
 	if cfg.Mode == "DCR" {
-		d, err := Apply1(SpaceToDepthConfig{cfg.BlockSize}, dout[0])
+		d, err := c.Apply1(SpaceToDepthConfig{cfg.BlockSize}, dout[0])
 		return gorgonia.Nodes{d}, err
 	}
 	shape, perm := blockShape(c.In[0].Sizes(), cfg)
@@ -149,12 +149,12 @@ func depthToSpaceGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, er
 	for i, a := range perm {
 		split[i] = shape[a]
 	}
-	d, err := ReshapeTo(dout[0], Dims(split...)...)
+	d, err := c.ReshapeTo(dout[0], Dims(split...)...)
 	if err == nil {
-		d, err = transposed(d, inverse(perm))
+		d, err = c.Transposed(d, inverse(perm))
 	}
 	if err == nil {
-		d, err = ReshapeTo(d, c.In[0].Shape...)
+		d, err = c.ReshapeTo(d, c.In[0].Shape...)
 	}
 	return gorgonia.Nodes{d}, err
 }

@@ -11,7 +11,9 @@ type dequantizeGradConfig struct {
 	BlockSize int
 }
 
-func (dequantizeGradConfig) Op() *Op { return standard(Internal, "DequantizeLinearGrad") }
+func (dequantizeGradConfig) Operator() Name {
+	return Name{Domain: Internal, Name: "DequantizeLinearGrad"}
+}
 
 // dequantizeGradient gives the gradient of the scale.
 func dequantizeGradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
@@ -19,7 +21,7 @@ func dequantizeGradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, 
 	grads := make(gorgonia.Nodes, len(in))
 	if differentiable(c.In[1]) {
 		var err error
-		if grads[1], err = Apply1(dequantizeGradConfig{cfg.Axis, cfg.BlockSize}, append(gorgonia.Nodes{dout[0]}, in...)...); err != nil {
+		if grads[1], err = c.Apply1(dequantizeGradConfig{cfg.Axis, cfg.BlockSize}, append(gorgonia.Nodes{dout[0]}, in...)...); err != nil {
 			return nil, err
 		}
 	}

@@ -13,8 +13,8 @@ type DequantizeLinearConfig struct {
 	Output    DType `onnx:"output_dtype,since=23"`         // undefined: that of the scale
 }
 
-// Op makes DequantizeLinearConfig a Config.
-func (DequantizeLinearConfig) Op() *Op { return standard("", "DequantizeLinear") }
+// Operator makes DequantizeLinearConfig a Config.
+func (DequantizeLinearConfig) Operator() Name { return Name{Name: "DequantizeLinear"} }
 
 func dequantizeLinear() *Op {
 	return &Op{

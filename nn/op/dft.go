@@ -15,16 +15,16 @@ type DFTConfig struct {
 	OneSided bool `onnx:"onesided"` // the half of a real signal's spectrum that tells all
 }
 
-// Op makes DFTConfig a Config.
-func (DFTConfig) Op() *Op { return standard("", "DFT") }
+// Operator makes DFTConfig a Config.
+func (DFTConfig) Operator() Name { return Name{Name: "DFT"} }
 
 // STFTConfig has the attributes of STFT. OneSided is true when nil.
 type STFTConfig struct {
 	OneSided *bool `onnx:"onesided"`
 }
 
-// Op makes STFTConfig a Config.
-func (STFTConfig) Op() *Op { return standard("", "STFT") }
+// Operator makes STFTConfig a Config.
+func (STFTConfig) Operator() Name { return Name{Name: "STFT"} }
 
 func fourier() []*Op {
 	return []*Op{

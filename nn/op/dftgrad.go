@@ -16,21 +16,21 @@ type dftGradConfig struct {
 	Input  []Dim
 }
 
-func (dftGradConfig) Op() *Op { return standard(Internal, "DFTGrad") }
+func (dftGradConfig) Operator() Name { return Name{Domain: Internal, Name: "DFTGrad"} }
 
 // stftGradConfig is STFT as it was called: samples between and in frames.
 type stftGradConfig struct {
 	Step, Length int
 }
 
-func (stftGradConfig) Op() *Op { return standard(Internal, "STFTGrad") }
+func (stftGradConfig) Operator() Name { return Name{Domain: Internal, Name: "STFTGrad"} }
 
 func dftGradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	axis, length, _, err := dftOf(c)
 	if err != nil {
 		return nil, err
 	}
-	d, err := Apply1(dftGradConfig{c.Config.(DFTConfig), axis, length.Size, c.In[0].Shape}, dout[0])
+	d, err := c.Apply1(dftGradConfig{c.Config.(DFTConfig), axis, length.Size, c.In[0].Shape}, dout[0])
 	return gorgonia.Nodes{d}, err
 }
 
@@ -43,7 +43,7 @@ func stftGradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	if c.Has(2) {
 		args, outputs = append(args, in[2]), 2
 	}
-	d, err := ApplyN(outputs, stftGradConfig{step, length}, args...)
+	d, err := c.ApplyN(outputs, stftGradConfig{step, length}, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ type DropoutConfig struct {
 	Seed   *int     `onnx:"seed,since=12"`
 }
 
-// Op makes DropoutConfig a Config.
-func (DropoutConfig) Op() *Op { return standard("", "Dropout") }
+// Operator makes DropoutConfig a Config.
+func (DropoutConfig) Operator() Name { return Name{Name: "Dropout"} }
 
 // dropout drops when its third input says so; where there is none, when the lowering trains.
 func dropout() *Op {
@@ -40,7 +40,7 @@ func dropout() *Op {
 			if dout[0] == nil {
 				return nil, nil
 			}
-			d, err := Apply1(standard(Internal, "DropoutGrad"), dout[0], out[2], out[3])
+			d, err := c.Apply1(Name{Domain: Internal, Name: "DropoutGrad"}, dout[0], out[2], out[3])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling {

@@ -14,8 +14,8 @@ type EinsumConfig struct {
 	Equation string `onnx:"equation,required"` // "ij,jk->ik"; "..." stands for broadcast axes
 }
 
-// Op makes EinsumConfig a Config.
-func (EinsumConfig) Op() *Op { return standard("", "Einsum") }
+// Operator makes EinsumConfig a Config.
+func (EinsumConfig) Operator() Name { return Name{Name: "Einsum"} }
 
 func einsum() *Op {
 	return &Op{
@@ -204,7 +204,7 @@ func einsumGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 				k.In, args = append(k.In, e.in[j]), append(args, in[j])
 			}
 		}
-		if grads[i], err = Apply1(k, args...); err != nil {
+		if grads[i], err = c.Apply1(k, args...); err != nil {
 			return nil, err
 		}
 	}

@@ -11,8 +11,8 @@ type EluConfig struct {
 	Alpha *float32 `onnx:"alpha"`
 }
 
-// Op makes EluConfig a Config.
-func (EluConfig) Op() *Op { return standard("", "Elu") }
+// Operator makes EluConfig a Config.
+func (EluConfig) Operator() Name { return Name{Name: "Elu"} }
 
 func elu() []*Op {
 	return pointwiseOp{

@@ -13,7 +13,7 @@ func expand() *Op {
 		In:  "input T, shape int64 shape", Out: "output T",
 		Infer: inferExpand, Dims: expandDims, Kernel: expandKernel, Strings: moveStrings,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := SumTo(dout[0], c.In[0].Shape...)
+			d, err := c.SumTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },

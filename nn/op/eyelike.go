@@ -13,8 +13,8 @@ type EyeLikeConfig struct {
 	K     int   `onnx:"k,default=0"`
 }
 
-// Op makes EyeLikeConfig a Config.
-func (EyeLikeConfig) Op() *Op { return standard("", "EyeLike") }
+// Operator makes EyeLikeConfig a Config.
+func (EyeLikeConfig) Operator() Name { return Name{Name: "EyeLike"} }
 
 func eyeLike() *Op {
 	return &Op{

@@ -18,8 +18,8 @@ type FakeQuantizeConfig struct {
 	To        DType
 }
 
-// Op makes FakeQuantizeConfig a Config.
-func (FakeQuantizeConfig) Op() *Op { return standard(Internal, "FakeQuantize") }
+// Operator makes FakeQuantizeConfig a Config.
+func (FakeQuantizeConfig) Operator() Name { return Name{Domain: Internal, Name: "FakeQuantize"} }
 
 func fakeQuantize() *Op {
 	return &Op{
@@ -30,7 +30,7 @@ func fakeQuantize() *Op {
 		Pinned: "stands for two operators", InPlace: []int{0},
 		Kernel: fakeQuantizeKernel(fakeQuantized[float32], fakeQuantized[float64]),
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(fakeQuantizeGradConfig(c.Config.(FakeQuantizeConfig)), append(gorgonia.Nodes{in[0]}, append(in[1:], dout[0])...)...)
+			d, err := c.Apply1(fakeQuantizeGradConfig(c.Config.(FakeQuantizeConfig)), append(gorgonia.Nodes{in[0]}, append(in[1:], dout[0])...)...)
 			return gorgonia.Nodes{d}, err
 		},
 	}
@@ -39,7 +39,9 @@ func fakeQuantize() *Op {
 // fakeQuantizeGradConfig is the FakeQuantizeConfig whose gradient it is.
 type fakeQuantizeGradConfig FakeQuantizeConfig
 
-func (fakeQuantizeGradConfig) Op() *Op { return standard(Internal, "FakeQuantizeGrad") }
+func (fakeQuantizeGradConfig) Operator() Name {
+	return Name{Domain: Internal, Name: "FakeQuantizeGrad"}
+}
 
 func fakeQuantizeGrad() *Op {
 	return &Op{

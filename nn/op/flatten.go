@@ -5,8 +5,8 @@ type FlattenConfig struct {
 	Axis *int `onnx:"axis"`
 }
 
-// Op makes FlattenConfig a Config.
-func (FlattenConfig) Op() *Op { return standard("", "Flatten") }
+// Operator makes FlattenConfig a Config.
+func (FlattenConfig) Operator() Name { return Name{Name: "Flatten"} }
 
 func flatten() *Op {
 	return &Op{

@@ -19,8 +19,8 @@ type FlexAttentionConfig struct {
 	Precision DType    `onnx:"softmax_precision"` // undefined: at least float32
 }
 
-// Op makes FlexAttentionConfig a Config.
-func (FlexAttentionConfig) Op() *Op { return standard(previewDomain, "FlexAttention") }
+// Operator makes FlexAttentionConfig a Config.
+func (FlexAttentionConfig) Operator() Name { return Name{Domain: previewDomain, Name: "FlexAttention"} }
 
 func flexAttention() *Op {
 	return &Op{
@@ -54,7 +54,7 @@ func lowerFlexAttention(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, b, t := c.Config.(FlexAttentionConfig), composeOn(in), c.In[0].DType
+	cfg, b, t := c.Config.(FlexAttentionConfig), composeOn(c, in), c.In[0].DType
 	scale := 1 / math.Sqrt(float64(h.D.Size))
 	if cfg.Scale != nil {
 		scale = float64(*cfg.Scale)

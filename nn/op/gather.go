@@ -15,8 +15,8 @@ type GatherConfig struct {
 	Axis int `onnx:"axis,default=0"`
 }
 
-// Op makes GatherConfig a Config.
-func (GatherConfig) Op() *Op { return standard("", "Gather") }
+// Operator makes GatherConfig a Config.
+func (GatherConfig) Operator() Name { return Name{Name: "Gather"} }
 
 func gather() *Op {
 	return &Op{
@@ -104,7 +104,7 @@ func gatherGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := Apply1(gatherGradConfig{axis, c.In[0].Shape}, dout[0], in[1])
+	d, err := c.Apply1(gatherGradConfig{axis, c.In[0].Shape}, dout[0], in[1])
 	return gorgonia.Nodes{d, nil}, err
 }
 
@@ -113,7 +113,7 @@ type gatherGradConfig struct {
 	Shape []Dim
 }
 
-func (gatherGradConfig) Op() *Op { return standard(Internal, "GatherGrad") }
+func (gatherGradConfig) Operator() Name { return Name{Domain: Internal, Name: "GatherGrad"} }
 
 func gatherGradOp() *Op {
 	return &Op{

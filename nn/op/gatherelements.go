@@ -11,8 +11,8 @@ type GatherElementsConfig struct {
 	Axis int `onnx:"axis,default=0"`
 }
 
-// Op makes GatherElementsConfig a Config.
-func (GatherElementsConfig) Op() *Op { return standard("", "GatherElements") }
+// Operator makes GatherElementsConfig a Config.
+func (GatherElementsConfig) Operator() Name { return Name{Name: "GatherElements"} }
 
 func gatherElements() *Op {
 	return &Op{
@@ -48,7 +48,7 @@ func gatherElements() *Op {
 			if err != nil {
 				return nil, err
 			}
-			d, err := Apply1(blockSumConfig{Shape: c.In[0].Shape, Axis: axis}, dout[0], in[1])
+			d, err := c.Apply1(blockSumConfig{Shape: c.In[0].Shape, Axis: axis}, dout[0], in[1])
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Pinned: "the indices choose elements",

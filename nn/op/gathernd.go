@@ -13,8 +13,8 @@ type GatherNDConfig struct {
 	BatchDims int `onnx:"batch_dims,default=0,since=12"`
 }
 
-// Op makes GatherNDConfig a Config.
-func (GatherNDConfig) Op() *Op { return standard("", "GatherND") }
+// Operator makes GatherNDConfig a Config.
+func (GatherNDConfig) Operator() Name { return Name{Name: "GatherND"} }
 
 func gatherND() *Op {
 	return &Op{
@@ -31,7 +31,7 @@ func gatherND() *Op {
 		},
 		Strings: moveStrings,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(blockSumConfig{Shape: c.In[0].Shape, Tuple: true, Batch: c.Config.(GatherNDConfig).BatchDims}, dout[0], in[1])
+			d, err := c.Apply1(blockSumConfig{Shape: c.In[0].Shape, Tuple: true, Batch: c.Config.(GatherNDConfig).BatchDims}, dout[0], in[1])
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Pinned: "the indices choose elements",

@@ -11,8 +11,8 @@ type GeluConfig struct {
 	Approximate string `onnx:"approximate,default=none"`
 }
 
-// Op makes GeluConfig a Config.
-func (GeluConfig) Op() *Op { return standard("", "Gelu") }
+// Operator makes GeluConfig a Config.
+func (GeluConfig) Operator() Name { return Name{Name: "Gelu"} }
 
 func gelu() []*Op {
 	list := pointwiseOp{

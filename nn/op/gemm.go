@@ -17,8 +17,8 @@ type GemmConfig struct {
 	Broadcast bool     `onnx:"broadcast,until=6"`
 }
 
-// Op makes GemmConfig a Config.
-func (GemmConfig) Op() *Op { return standard("", "Gemm") }
+// Operator makes GemmConfig a Config.
+func (GemmConfig) Operator() Name { return Name{Name: "Gemm"} }
 
 func gemm() *Op {
 	return &Op{
@@ -243,15 +243,15 @@ func gemmGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	a, b, dy := in[0], in[1], dout[0]
 	da := func() (*gorgonia.Node, error) {
 		if cfg.TransA {
-			return Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: cfg.TransB, TransB: true}, b, dy)
+			return c.Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: cfg.TransB, TransB: true}, b, dy)
 		}
-		return Apply1(GemmConfig{Alpha: cfg.Alpha, TransB: !cfg.TransB}, dy, b)
+		return c.Apply1(GemmConfig{Alpha: cfg.Alpha, TransB: !cfg.TransB}, dy, b)
 	}
 	db := func() (*gorgonia.Node, error) {
 		if cfg.TransB {
-			return Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: true, TransB: cfg.TransA}, dy, a)
+			return c.Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: true, TransB: cfg.TransA}, dy, a)
 		}
-		return Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: !cfg.TransA}, a, dy)
+		return c.Apply1(GemmConfig{Alpha: cfg.Alpha, TransA: !cfg.TransA}, a, dy)
 	}
 	grads := make(gorgonia.Nodes, 3)
 	var err error
@@ -261,10 +261,10 @@ func gemmGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if grads[1], err = db(); err != nil || len(in) < 3 || in[2] == nil {
 		return grads[:2], err
 	}
-	if grads[2], err = SumTo(dy, c.In[2].Shape...); err != nil {
+	if grads[2], err = c.SumTo(dy, c.In[2].Shape...); err != nil {
 		return nil, err
 	}
-	grads[2], err = scaleBy(grads[2], orFloat(cfg.Beta, 1))
+	grads[2], err = c.ScaleBy(grads[2], orFloat(cfg.Beta, 1))
 	return grads, err
 }
 

@@ -12,8 +12,8 @@ type GlobalLpPoolConfig struct {
 	P int `onnx:"p,default=2"`
 }
 
-// Op makes GlobalLpPoolConfig a Config.
-func (GlobalLpPoolConfig) Op() *Op { return standard("", "GlobalLpPool") }
+// Operator makes GlobalLpPoolConfig a Config.
+func (GlobalLpPoolConfig) Operator() Name { return Name{Name: "GlobalLpPool"} }
 
 // globalPools pool over all spatial axes, as one window that covers them laid out in a row.
 func globalPools() []*Op {

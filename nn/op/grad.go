@@ -56,7 +56,7 @@ func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes
 		}
 		d := grads[slot]
 		if d == nil { // Gorgonia wants a node wherever DiffWRT promised one
-			if d, err = zerosLike(o.kids[k], o.call.In[slot]); err != nil {
+			if d, err = o.call.ZerosLike(o.kids[k], o.call.In[slot]); err != nil {
 				return nil, err
 			}
 		}
@@ -262,7 +262,7 @@ func (m *merger) part(p *part) (*gorgonia.Node, error) {
 	if d := g.merged[p.slot]; d != nil {
 		return d, nil
 	}
-	return zerosLike(p.of.in[p.slot], p.of.call.In[p.slot])
+	return p.of.call.ZerosLike(p.of.in[p.slot], p.of.call.In[p.slot])
 }
 
 // Children are the nodes that n is computed from, in order.

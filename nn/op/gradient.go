@@ -10,8 +10,8 @@ type GradientConfig struct {
 	Zs []string `onnx:"zs"`          // other values that Y depends on
 }
 
-// Op makes GradientConfig a Config.
-func (GradientConfig) Op() *Op { return standard(trainingDomain, "Gradient") }
+// Operator makes GradientConfig a Config.
+func (GradientConfig) Operator() Name { return Name{Domain: trainingDomain, Name: "Gradient"} }
 
 // Refers makes GradientConfig a Referrer.
 func (cfg GradientConfig) Refers() []string {

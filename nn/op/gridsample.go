@@ -18,8 +18,8 @@ type GridSampleConfig struct {
 	Padding      string `onnx:"padding_mode,default=zeros"`
 }
 
-// Op makes GridSampleConfig a Config.
-func (GridSampleConfig) Op() *Op { return standard("", "GridSample") }
+// Operator makes GridSampleConfig a Config.
+func (GridSampleConfig) Operator() Name { return Name{Name: "GridSample"} }
 
 func gridSample() *Op {
 	return &Op{
@@ -48,7 +48,7 @@ func gridSample() *Op {
 			if err != nil {
 				return nil, err
 			}
-			return ApplyN(2, gridSampleGradConfig{s}, dout[0], in[0], in[1])
+			return c.ApplyN(2, gridSampleGradConfig{s}, dout[0], in[0], in[1])
 		},
 		Couple: func(c *Call) []Coupling {
 			list := []Coupling{Couple(InAxis(0, 1), OutAxis(0, 1))}
@@ -213,7 +213,7 @@ func gridSampleKernel[T kernel.Float](s sample) engine.Kernel {
 
 type gridSampleGradConfig struct{ Sample sample }
 
-func (gridSampleGradConfig) Op() *Op { return standard(Internal, "GridSampleGrad") }
+func (gridSampleGradConfig) Operator() Name { return Name{Domain: Internal, Name: "GridSampleGrad"} }
 
 func gridSampleGrad() *Op {
 	return &Op{

@@ -15,8 +15,8 @@ type GroupNormalizationConfig struct {
 	StashType int     `onnx:"stash_type,default=1,since=21"` // the type to compute in: always at least float32 here
 }
 
-// Op makes GroupNormalizationConfig a Config.
-func (GroupNormalizationConfig) Op() *Op { return standard("", "GroupNormalization") }
+// Operator makes GroupNormalizationConfig a Config.
+func (GroupNormalizationConfig) Operator() Name { return Name{Name: "GroupNormalization"} }
 
 // InstanceNormalizationConfig has the attributes of InstanceNormalization.
 type InstanceNormalizationConfig struct {
@@ -24,8 +24,8 @@ type InstanceNormalizationConfig struct {
 	Epsilon        float32 `onnx:"epsilon,default=1e-5"`
 }
 
-// Op makes InstanceNormalizationConfig a Config.
-func (InstanceNormalizationConfig) Op() *Op { return standard("", "InstanceNormalization") }
+// Operator makes InstanceNormalizationConfig a Config.
+func (InstanceNormalizationConfig) Operator() Name { return Name{Name: "InstanceNormalization"} }
 
 // groupNorms normalize blocks of channels of each image; a block of InstanceNormalization is one channel.
 func groupNorms() []*Op {
@@ -58,7 +58,7 @@ func groupNorms() []*Op {
 			if err != nil {
 				return nil, err
 			}
-			return ApplyN(3, m, dout[0], in[0], in[1], out[1], out[2])
+			return c.ApplyN(3, m, dout[0], in[0], in[1], out[1], out[2])
 		}
 	}
 	return []*Op{group, instance}
@@ -80,7 +80,7 @@ type groupNorm struct {
 	Eps                   float64
 }
 
-func (groupNorm) Op() *Op { return standard(Internal, "GroupNormalizationGrad") }
+func (groupNorm) Operator() Name { return Name{Domain: Internal, Name: "GroupNormalizationGrad"} }
 
 func groupNormOf(c *Call) (groupNorm, error) {
 	rank, err := c.Rank(0)

@@ -13,8 +13,8 @@ type GRUConfig struct {
 	OutputSequence    bool      `onnx:"output_sequence,until=6"`     // of no effect
 }
 
-// Op makes GRUConfig a Config.
-func (GRUConfig) Op() *Op { return standard("", "GRU") }
+// Operator makes GRUConfig a Config.
+func (GRUConfig) Operator() Name { return Name{Name: "GRU"} }
 
 func gru() *Op {
 	return &Op{

@@ -8,8 +8,8 @@ type HardSigmoidConfig struct {
 	Beta  *float32 `onnx:"beta"`
 }
 
-// Op makes HardSigmoidConfig a Config.
-func (HardSigmoidConfig) Op() *Op { return standard("", "HardSigmoid") }
+// Operator makes HardSigmoidConfig a Config.
+func (HardSigmoidConfig) Operator() Name { return Name{Name: "HardSigmoid"} }
 
 func hardSigmoid() []*Op {
 	return pointwiseOp{

@@ -17,8 +17,8 @@ type HeadAttentionConfig struct {
 	RowsQ, RowsK, RowsV, RowsY bool // rows lie in front of heads
 }
 
-// Op makes HeadAttentionConfig a Config.
-func (HeadAttentionConfig) Op() *Op { return standard(Internal, "HeadAttention") }
+// Operator makes HeadAttentionConfig a Config.
+func (HeadAttentionConfig) Operator() Name { return Name{Domain: Internal, Name: "HeadAttention"} }
 
 func headAttention() *Op {
 	return &Op{
@@ -130,7 +130,9 @@ type headAttentionGradConfig struct {
 	Layout kernel.Attention
 }
 
-func (headAttentionGradConfig) Op() *Op { return standard(Internal, "HeadAttentionGrad") }
+func (headAttentionGradConfig) Operator() Name {
+	return Name{Domain: Internal, Name: "HeadAttentionGrad"}
+}
 
 func headAttentionGradOp() *Op {
 	return &Op{
@@ -162,10 +164,10 @@ func headAttentionGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, e
 	if c.Has(3) {
 		n = 4
 	}
-	g, err := ApplyN(n, headAttentionGradConfig{Layout: headLayout(c)}, dout[0], in[0], in[1], in[2], out[1])
+	g, err := c.ApplyN(n, headAttentionGradConfig{Layout: headLayout(c)}, dout[0], in[0], in[1], in[2], out[1])
 	if err != nil || n == 3 {
 		return g, err
 	}
-	g[3], err = SumTo(g[3], c.In[3].Shape...)
+	g[3], err = c.SumTo(g[3], c.In[3].Shape...)
 	return g, err
 }

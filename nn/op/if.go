@@ -13,8 +13,8 @@ type IfConfig struct {
 	Else Body `onnx:"else_branch,required"`
 }
 
-// Op makes IfConfig a Config.
-func (IfConfig) Op() *Op { return standard("", "If") }
+// Operator makes IfConfig a Config.
+func (IfConfig) Operator() Name { return Name{Name: "If"} }
 
 func ifOp() *Op {
 	return &Op{
@@ -91,12 +91,12 @@ func runIf(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 }
 
 func ifGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-	return bodyGradients(ifGradConfig{c.Config.(IfConfig), len(in) - 1, c.Train}, 1, c.In, in, dout)
+	return bodyGradients(c, ifGradConfig{c.Config.(IfConfig), len(in) - 1, c.Train}, 1, c.In, in, dout)
 }
 
 // bodyGradients applies a gradient operator of a control-flow operator: it takes all inputs and
 // output gradients and gives the gradients of the differentiable inputs from position first on.
-func bodyGradients(cfg Config, first int, types []Type, in, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+func bodyGradients(c *Call, cfg Config, first int, types []Type, in, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	var at []int
 	for i := first; i < len(in); i++ {
 		if in[i] != nil && differentiable(types[i]) {
@@ -108,7 +108,7 @@ func bodyGradients(cfg Config, first int, types []Type, in, dout gorgonia.Nodes)
 		return grads, nil
 	}
 	args := append(append(gorgonia.Nodes{}, in...), dout...)
-	d, err := ApplyN(len(at), cfg, args...)
+	d, err := c.ApplyN(len(at), cfg, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ type ifGradConfig struct {
 	Train    bool
 }
 
-func (ifGradConfig) Op() *Op { return standard(Internal, "IfGrad") }
+func (ifGradConfig) Operator() Name { return Name{Domain: Internal, Name: "IfGrad"} }
 
 func ifGradOp() *Op {
 	return &Op{
@@ -155,7 +155,7 @@ func ifGradOp() *Op {
 			for i := range fixed {
 				fixed[i] = true
 			}
-			g := &bodyGrad{body: b, train: cfg.Train, fixed: fixed}
+			g := &bodyGrad{ops: c.Set, body: b, train: cfg.Train, fixed: fixed}
 			d, err := g.run(in[1+from:1+to], in[1+cfg.Captured:])
 			if err != nil {
 				return nil, err

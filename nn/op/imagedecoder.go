@@ -11,8 +11,8 @@ type ImageDecoderConfig struct {
 	Format string `onnx:"pixel_format,default=RGB"` // RGB, BGR, Grayscale
 }
 
-// Op makes ImageDecoderConfig a Config.
-func (ImageDecoderConfig) Op() *Op { return standard("", "ImageDecoder") }
+// Operator makes ImageDecoderConfig a Config.
+func (ImageDecoderConfig) Operator() Name { return Name{Name: "ImageDecoder"} }
 
 func imageDecoder() *Op {
 	return &Op{

@@ -49,7 +49,7 @@ func ItemOf(v dtype.Value, lower func(v dtype.Value) (*gorgonia.Node, error)) (I
 }
 
 // Pack is the node of an item: a container is put together.
-func (it Item) Pack(g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
+func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	switch {
 	case it.Node != nil:
 		return it.Node()
@@ -63,14 +63,14 @@ func (it Item) Pack(g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	nodes := make(gorgonia.Nodes, len(it.Items))
 	for i, x := range it.Items {
 		var err error
-		if nodes[i], err = x.Pack(g); err != nil {
+		if nodes[i], err = x.Pack(ops, g); err != nil {
 			return nil, err
 		}
 	}
 	if it.Type.Kind == Optional {
-		return Apply1(OptionalConfig{}, nodes...)
+		return ops.Apply1(OptionalConfig{}, nodes...)
 	}
-	return Apply1(Plain("SequenceConstruct"), nodes...)
+	return ops.Apply1(Plain("SequenceConstruct"), nodes...)
 }
 
 // nodeItem is a tensor that a node computes.

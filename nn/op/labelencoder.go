@@ -24,8 +24,8 @@ type LabelEncoderConfig struct {
 	Values        dtype.Value `onnx:"values_tensor,since=4"`
 }
 
-// Op makes LabelEncoderConfig a Config.
-func (LabelEncoderConfig) Op() *Op { return standard(mlDomain, "LabelEncoder") }
+// Operator makes LabelEncoderConfig a Config.
+func (LabelEncoderConfig) Operator() Name { return Name{Domain: mlDomain, Name: "LabelEncoder"} }
 
 // CategoryMapperConfig has the attributes of CategoryMapper.
 type CategoryMapperConfig struct {
@@ -35,8 +35,8 @@ type CategoryMapperConfig struct {
 	DefaultString string   `onnx:"default_string,default=_Unused"`
 }
 
-// Op makes CategoryMapperConfig a Config.
-func (CategoryMapperConfig) Op() *Op { return standard(mlDomain, "CategoryMapper") }
+// Operator makes CategoryMapperConfig a Config.
+func (CategoryMapperConfig) Operator() Name { return Name{Domain: mlDomain, Name: "CategoryMapper"} }
 
 func labelEncoders() []*Op {
 	encoder := func(name, doc string, since []int, attrs Config) *Op {

@@ -18,8 +18,8 @@ type LayerNormalizationConfig struct {
 	StashType DType   `onnx:"stash_type,default=float32"` // element type of Mean and InvStdDev
 }
 
-// Op makes LayerNormalizationConfig a Config.
-func (LayerNormalizationConfig) Op() *Op { return standard("", "LayerNormalization") }
+// Operator makes LayerNormalizationConfig a Config.
+func (LayerNormalizationConfig) Operator() Name { return Name{Name: "LayerNormalization"} }
 
 func layerNormalization() *Op {
 	return &Op{
@@ -175,7 +175,7 @@ func layerNormed[T kernel.Float](l layer) engine.Kernel {
 // layerGrad is the configuration of LayerNormalizationGrad.
 type layerGrad struct{ Layer layer }
 
-func (layerGrad) Op() *Op { return standard(Internal, "LayerNormalizationGrad") }
+func (layerGrad) Operator() Name { return Name{Domain: Internal, Name: "LayerNormalizationGrad"} }
 
 func layerNormalizationGrad() *Op {
 	return &Op{
@@ -247,13 +247,13 @@ func layerNormGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	}
 	d := make(gorgonia.Nodes, 3)
 	copy(d, dout)
-	g, err := ApplyN(3, layerGrad{l}, in[0], in[1], out[3], out[4], d[0], d[1], d[2])
+	g, err := c.ApplyN(3, layerGrad{l}, in[0], in[1], out[3], out[4], d[0], d[1], d[2])
 	if err != nil {
 		return nil, err
 	}
 	for i := 1; i < len(in); i++ {
 		if in[i] != nil {
-			if g[i], err = sumAffine(g[i], l.Norm, c.In[i].Shape); err != nil {
+			if g[i], err = sumAffine(c, g[i], l.Norm, c.In[i].Shape); err != nil {
 				return nil, err
 			}
 		}
@@ -263,12 +263,12 @@ func layerNormGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 
 // sumAffine takes the gradient of a broadcast scale or bias back to its shape, which may have
 // ones in front of the normalized axes.
-func sumAffine(d *gorgonia.Node, norm []int, shape []Dim) (*gorgonia.Node, error) {
-	d, err := SumTo(d, shape[max(len(shape)-len(norm), 0):]...)
+func sumAffine(c *Call, d *gorgonia.Node, norm []int, shape []Dim) (*gorgonia.Node, error) {
+	d, err := c.SumTo(d, shape[max(len(shape)-len(norm), 0):]...)
 	if err != nil {
 		return nil, err
 	}
-	return ReshapeTo(d, shape...)
+	return c.ReshapeTo(d, shape...)
 }
 
 // coupleLayerNorm: the last axes are normalized over, scale and bias go with them.

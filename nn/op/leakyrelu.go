@@ -7,8 +7,8 @@ type LeakyReluConfig struct {
 	Alpha *float32 `onnx:"alpha"`
 }
 
-// Op makes LeakyReluConfig a Config.
-func (LeakyReluConfig) Op() *Op { return standard("", "LeakyRelu") }
+// Operator makes LeakyReluConfig a Config.
+func (LeakyReluConfig) Operator() Name { return Name{Name: "LeakyRelu"} }
 
 func leakyRelu() []*Op {
 	return pointwiseOp{

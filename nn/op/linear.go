@@ -7,8 +7,8 @@ import "gorgonia.org/gorgonia"
 // [outputs, inputs].
 type LinearConfig struct{ TransB bool }
 
-// Op makes LinearConfig a Config.
-func (LinearConfig) Op() *Op { return standard(Internal, "Linear") }
+// Operator makes LinearConfig a Config.
+func (LinearConfig) Operator() Name { return Name{Domain: Internal, Name: "Linear"} }
 
 func linearOp() *Op {
 	return &Op{
@@ -35,7 +35,7 @@ func inferLinear(c *Call) ([]Type, error) {
 
 // lowerLinear takes the rows of all of X as one matrix.
 func lowerLinear(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-	b, x, y := composeOn(in), c.In[0].Shape, c.Out[0].Shape
+	b, x, y := composeOn(c, in), c.In[0].Shape, c.Out[0].Shape
 	last := len(x) - 1
 	args := []*gorgonia.Node{b.reshape(in[0], Product(x[:last]), x[last]), in[1]}
 	if c.Has(2) {

@@ -16,8 +16,8 @@ type LinearAttentionConfig struct {
 	Rule      string  `onnx:"update_rule,default=gated_delta"` // linear, gated, delta, gated_delta
 }
 
-// Op makes LinearAttentionConfig a Config.
-func (LinearAttentionConfig) Op() *Op { return standard("", "LinearAttention") }
+// Operator makes LinearAttentionConfig a Config.
+func (LinearAttentionConfig) Operator() Name { return Name{Name: "LinearAttention"} }
 
 // maxSteps bounds the time steps that are unrolled into an expression.
 const maxSteps = 1 << 14
@@ -78,7 +78,7 @@ func inferLinearAttention(c *Call) ([]Type, error) {
 }
 
 func lowerLinearAttention(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-	cfg, b := c.Config.(LinearAttentionConfig), composeOn(in)
+	cfg, b := c.Config.(LinearAttentionConfig), composeOn(c, in)
 	batch, steps := c.In[0].Shape[0], c.In[0].Shape[1].Size
 	hq, hk := cfg.QHeads, cfg.KVHeads
 	dk, dv := c.In[1].Shape[2].Size/hk, c.In[2].Shape[2].Size/hk

@@ -16,8 +16,8 @@ type LoopConfig struct {
 	Body Body `onnx:"body,required"`
 }
 
-// Op makes LoopConfig a Config.
-func (LoopConfig) Op() *Op { return standard("", "Loop") }
+// Operator makes LoopConfig a Config.
+func (LoopConfig) Operator() Name { return Name{Name: "Loop"} }
 
 func loop() *Op {
 	return &Op{
@@ -171,7 +171,7 @@ func runLoop(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	for k, list := range scans {
-		v, err := collected(c.Out[n+k], list, 0)
+		v, err := collected(c, c.Out[n+k], list, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -181,9 +181,9 @@ func runLoop(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 }
 
 // collected stacks what iterations gave; nothing at all takes what is known of the type.
-func collected(t Type, list []dtype.Value, axis int) (dtype.Value, error) {
+func collected(c *Call, t Type, list []dtype.Value, axis int) (dtype.Value, error) {
 	if len(list) > 0 {
-		return stackValues(list, axis)
+		return c.stackValues(list, axis)
 	}
 	shape := []int{0}
 	if !t.Unranked {
@@ -199,7 +199,7 @@ func collected(t Type, list []dtype.Value, axis int) (dtype.Value, error) {
 }
 
 func loopGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-	return bodyGradients(loopGradConfig{c.Config.(LoopConfig), len(in), c.Outputs, c.Train}, 2, c.In, in, dout)
+	return bodyGradients(c, loopGradConfig{c.Config.(LoopConfig), len(in), c.Outputs, c.Train}, 2, c.In, in, dout)
 }
 
 type loopGradConfig struct {
@@ -209,7 +209,7 @@ type loopGradConfig struct {
 	Train   bool
 }
 
-func (loopGradConfig) Op() *Op { return standard(Internal, "LoopGrad") }
+func (loopGradConfig) Operator() Name { return Name{Domain: Internal, Name: "LoopGrad"} }
 
 func loopGradOp() *Op {
 	return &Op{
@@ -231,7 +231,7 @@ func runLoopGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if _, err := cfg.Loop.iterate(c, args, n, func(in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
 		return nil, err
 	}
-	g := &bodyGrad{body: body, train: cfg.Train, fixed: make([]bool, len(args))}
+	g := &bodyGrad{ops: c.Set, body: body, train: cfg.Train, fixed: make([]bool, len(args))}
 	for i := 2 + n; i < len(args); i++ {
 		g.fixed[i] = true
 	}
@@ -242,7 +242,7 @@ func runLoopGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		for _, d := range dout[n:] {
 			if d != nil {
 				var err error
-				if d, err = indexValue(d, 0, t); err != nil {
+				if d, err = c.indexValue(d, 0, t); err != nil {
 					return nil, err
 				}
 			}
@@ -254,7 +254,7 @@ func runLoopGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		}
 		copy(total[2:2+n], d[2:2+n])
 		for i := 2 + n; i < len(args); i++ {
-			if total[i], err = addValues(total[i], d[i]); err != nil {
+			if total[i], err = c.addValues(total[i], d[i]); err != nil {
 				return nil, err
 			}
 		}

@@ -15,8 +15,8 @@ type LpNormalizationConfig struct {
 	P    int  `onnx:"p,default=2"`
 }
 
-// Op makes LpNormalizationConfig a Config.
-func (LpNormalizationConfig) Op() *Op { return standard("", "LpNormalization") }
+// Operator makes LpNormalizationConfig a Config.
+func (LpNormalizationConfig) Operator() Name { return Name{Name: "LpNormalization"} }
 
 func lpNormalization() *Op {
 	return &Op{
@@ -44,7 +44,7 @@ func lpNormalization() *Op {
 			if err != nil {
 				return nil, err
 			}
-			d, err := Apply1(l, dout[0], in[0])
+			d, err := c.Apply1(l, dout[0], in[0])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling {
@@ -71,7 +71,7 @@ type lpNorm struct {
 	P     int
 }
 
-func (lpNorm) Op() *Op { return standard(Internal, "LpNormalizationGrad") }
+func (lpNorm) Operator() Name { return Name{Domain: Internal, Name: "LpNormalizationGrad"} }
 
 func lpNormOf(c *Call) (lpNorm, error) {
 	axis, err := lpAxis(c)

@@ -16,8 +16,8 @@ type LpPoolConfig struct {
 	Strides   []int  `onnx:"strides"`
 }
 
-// Op makes LpPoolConfig a Config.
-func (LpPoolConfig) Op() *Op { return standard("", "LpPool") }
+// Operator makes LpPoolConfig a Config.
+func (LpPoolConfig) Operator() Name { return Name{Name: "LpPool"} }
 
 func (l LpPoolConfig) pooling() pooling {
 	return pooling{autoPad: l.AutoPad, kernel: l.Kernel, strides: l.Strides, dilations: l.Dilations, pads: l.Pads, ceil: l.CeilMode}

@@ -17,8 +17,8 @@ type LRNConfig struct {
 	Size  int      `onnx:"size,required"` // channels that are added up
 }
 
-// Op makes LRNConfig a Config.
-func (LRNConfig) Op() *Op { return standard("", "LRN") }
+// Operator makes LRNConfig a Config.
+func (LRNConfig) Operator() Name { return Name{Name: "LRN"} }
 
 func lrn() *Op {
 	return &Op{
@@ -41,7 +41,7 @@ func lrn() *Op {
 			return mixedPrecision(c, lrnKernel[float32](l), lrnKernel[float64](l)), nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(lrnOf(c), dout[0], in[0], out[1])
+			d, err := c.Apply1(lrnOf(c), dout[0], in[0], out[1])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling { return normOver(c, func(a int) bool { return a == 1 }) },
@@ -57,7 +57,7 @@ type lrnShape struct {
 	Beta, Bias    float64
 }
 
-func (lrnShape) Op() *Op { return standard(Internal, "LRNGrad") }
+func (lrnShape) Operator() Name { return Name{Domain: Internal, Name: "LRNGrad"} }
 
 func lrnOf(c *Call) lrnShape {
 	cfg := c.Config.(LRNConfig)

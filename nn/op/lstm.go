@@ -13,8 +13,8 @@ type LSTMConfig struct {
 	OutputSequence  bool      `onnx:"output_sequence,until=6"` // of no effect
 }
 
-// Op makes LSTMConfig a Config.
-func (LSTMConfig) Op() *Op { return standard("", "LSTM") }
+// Operator makes LSTMConfig a Config.
+func (LSTMConfig) Operator() Name { return Name{Name: "LSTM"} }
 
 func lstm() *Op {
 	return &Op{

@@ -13,8 +13,8 @@ type ZipMapConfig struct {
 	Strings []string `onnx:"classlabels_strings"`
 }
 
-// Op makes ZipMapConfig a Config.
-func (ZipMapConfig) Op() *Op { return standard(mlDomain, "ZipMap") }
+// Operator makes ZipMapConfig a Config.
+func (ZipMapConfig) Operator() Name { return Name{Domain: mlDomain, Name: "ZipMap"} }
 
 // CastMapConfig has the attributes of CastMap.
 type CastMapConfig struct {
@@ -23,8 +23,8 @@ type CastMapConfig struct {
 	Max  int    `onnx:"max_map,default=1"`        // the length, where SPARSE
 }
 
-// Op makes CastMapConfig a Config.
-func (CastMapConfig) Op() *Op { return standard(mlDomain, "CastMap") }
+// Operator makes CastMapConfig a Config.
+func (CastMapConfig) Operator() Name { return Name{Domain: mlDomain, Name: "CastMap"} }
 
 var castMapTypes = map[string]DType{"TO_FLOAT": dtype.Float32, "TO_INT64": dtype.Int64, "TO_STRING": dtype.String}
 
@@ -34,8 +34,8 @@ type DictVectorizerConfig struct {
 	Strings []string `onnx:"string_vocabulary"`
 }
 
-// Op makes DictVectorizerConfig a Config.
-func (DictVectorizerConfig) Op() *Op { return standard(mlDomain, "DictVectorizer") }
+// Operator makes DictVectorizerConfig a Config.
+func (DictVectorizerConfig) Operator() Name { return Name{Domain: mlDomain, Name: "DictVectorizer"} }
 
 func mapOperators() []*Op {
 	const gradMissing, pinned = "gradients do not flow through maps", "keys are chosen by the model"

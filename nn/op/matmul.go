@@ -80,7 +80,7 @@ func matMulAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core 
 // stackConfig is MatMul of matrices with transposed operands, as its gradients need it.
 type stackConfig struct{ TransA, TransB bool }
 
-func (stackConfig) Op() *Op { return standard(Internal, "MatMulTransposed") }
+func (stackConfig) Operator() Name { return Name{Domain: Internal, Name: "MatMulTransposed"} }
 
 func matMulTransposed() *Op {
 	return &Op{
@@ -124,11 +124,11 @@ func matMulGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := ReshapeTo(in[0], sa...)
+	a, err := c.ReshapeTo(in[0], sa...)
 	if err != nil {
 		return nil, err
 	}
-	b, err := ReshapeTo(in[1], sb...)
+	b, err := c.ReshapeTo(in[1], sb...)
 	if err != nil {
 		return nil, err
 	}
@@ -137,52 +137,52 @@ func matMulGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return nil, err
 	}
 	m, n := sa[len(sa)-2], sb[len(sb)-1]
-	dy, err := ReshapeTo(dout[0], append(batch, m, n)...)
+	dy, err := c.ReshapeTo(dout[0], append(batch, m, n)...)
 	if err != nil {
 		return nil, err
 	}
-	da, err := Apply1(stackConfig{TransB: true}, dy, b)
+	da, err := c.Apply1(stackConfig{TransB: true}, dy, b)
 	if err != nil {
 		return nil, err
 	}
-	if da, err = sumReshape(da, sa, c.In[0].Shape); err != nil {
+	if da, err = sumReshape(c, da, sa, c.In[0].Shape); err != nil {
 		return nil, err
 	}
-	db, err := matMulRightGrad(a, dy, sa, sb, n)
+	db, err := matMulRightGrad(c, a, dy, sa, sb, n)
 	if err != nil {
 		return nil, err
 	}
-	db, err = sumReshape(db, sb, c.In[1].Shape)
+	db, err = sumReshape(c, db, sb, c.In[1].Shape)
 	return gorgonia.Nodes{da, db}, err
 }
 
 // matMulRightGrad is Aᵀ·dY; where B is one matrix, the sum over the batch happens inside of it.
-func matMulRightGrad(a, dy *gorgonia.Node, sa, sb []Dim, n Dim) (*gorgonia.Node, error) {
+func matMulRightGrad(c *Call, a, dy *gorgonia.Node, sa, sb []Dim, n Dim) (*gorgonia.Node, error) {
 	if Product(sb[:len(sb)-2]).Size == 1 && len(sa) > 2 {
 		rows, k := Product(sa[:len(sa)-1]), sa[len(sa)-1]
 		var err error
-		if a, err = ReshapeTo(a, rows, k); err != nil {
+		if a, err = c.ReshapeTo(a, rows, k); err != nil {
 			return nil, err
 		}
-		if dy, err = ReshapeTo(dy, rows, n); err != nil {
+		if dy, err = c.ReshapeTo(dy, rows, n); err != nil {
 			return nil, err
 		}
-		d, err := Apply1(stackConfig{TransA: true}, a, dy)
+		d, err := c.Apply1(stackConfig{TransA: true}, a, dy)
 		if err != nil {
 			return nil, err
 		}
-		return ReshapeTo(d, sb...)
+		return c.ReshapeTo(d, sb...)
 	}
-	return Apply1(stackConfig{TransA: true}, a, dy)
+	return c.Apply1(stackConfig{TransA: true}, a, dy)
 }
 
 // sumReshape takes the gradient of a broadcast operand back to the operand's shape.
-func sumReshape(d *gorgonia.Node, matrices, shape []Dim) (*gorgonia.Node, error) {
-	d, err := SumTo(d, matrices...)
+func sumReshape(c *Call, d *gorgonia.Node, matrices, shape []Dim) (*gorgonia.Node, error) {
+	d, err := c.SumTo(d, matrices...)
 	if err != nil {
 		return nil, err
 	}
-	return ReshapeTo(d, shape...)
+	return c.ReshapeTo(d, shape...)
 }
 
 func coupleMatMul(c *Call) []Coupling {

@@ -21,8 +21,8 @@ type MaxPoolConfig struct {
 	Strides      []int  `onnx:"strides"`
 }
 
-// Op makes MaxPoolConfig a Config.
-func (MaxPoolConfig) Op() *Op { return standard("", "MaxPool") }
+// Operator makes MaxPoolConfig a Config.
+func (MaxPoolConfig) Operator() Name { return Name{Name: "MaxPool"} }
 
 func (m MaxPoolConfig) pooling() pooling {
 	return pooling{autoPad: m.AutoPad, kernel: m.Kernel, strides: m.Strides, dilations: m.Dilations, pads: m.Pads, ceil: m.CeilMode}

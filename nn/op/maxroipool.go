@@ -16,8 +16,8 @@ type MaxRoiPoolConfig struct {
 	Scale *float32 `onnx:"spatial_scale"`         // from the regions' coordinates to the image's; nil: 1
 }
 
-// Op makes MaxRoiPoolConfig a Config.
-func (MaxRoiPoolConfig) Op() *Op { return standard("", "MaxRoiPool") }
+// Operator makes MaxRoiPoolConfig a Config.
+func (MaxRoiPoolConfig) Operator() Name { return Name{Name: "MaxRoiPool"} }
 
 func maxRoiPool() *Op {
 	return &Op{
@@ -36,7 +36,7 @@ func maxRoiPool() *Op {
 			return perPrecision(c.In[0].DType, maxRoiPoolKernel[float32](c), maxRoiPoolKernel[float64](c)), nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(flatSumConfig{c.In[0].Shape}, dout[0], out[1])
+			d, err := c.Apply1(flatSumConfig{c.In[0].Shape}, dout[0], out[1])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling { return []Coupling{Couple(InAxis(0, 1), OutAxis(0, 1))} },
@@ -97,7 +97,7 @@ func maxRoiPoolKernel[T kernel.Float](c *Call) engine.Kernel {
 // flatSumConfig adds elements up at positions of a tensor of that shape.
 type flatSumConfig struct{ Shape []Dim }
 
-func (flatSumConfig) Op() *Op { return standard(Internal, "FlatSum") }
+func (flatSumConfig) Operator() Name { return Name{Domain: Internal, Name: "FlatSum"} }
 
 func flatSum() *Op {
 	return &Op{

@@ -14,8 +14,8 @@ type MaxUnpoolConfig struct {
 	Strides []int `onnx:"strides"`
 }
 
-// Op makes MaxUnpoolConfig a Config.
-func (MaxUnpoolConfig) Op() *Op { return standard("", "MaxUnpool") }
+// Operator makes MaxUnpoolConfig a Config.
+func (MaxUnpoolConfig) Operator() Name { return Name{Name: "MaxUnpool"} }
 
 func maxUnpool() *Op {
 	return &Op{
@@ -90,7 +90,7 @@ func lowerMaxUnpool(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if !slices.Equal(sizes(c.In[0].Shape), sizes(c.In[1].Shape)) {
 		return nil, c.wantGot(1, c.In[0].Of(dtype.Int64), c.In[1])
 	}
-	b, t := composeOn(in), c.In[0].DType
+	b, t := composeOn(c, in), c.In[0].DType
 	flat := Product(c.In[0].Shape)
 	zeros := b.constant(dtype.New(t, Product(plain).Size), nil)
 	y := b.do(ScatterElementsConfig{}, zeros, b.reshape(in[1], flat), b.reshape(in[0], flat))

@@ -15,8 +15,10 @@ type MeanVarianceNormalizationConfig struct {
 	Axes []int `onnx:"axes,default=0|2|3"` // normalized over
 }
 
-// Op makes MeanVarianceNormalizationConfig a Config.
-func (MeanVarianceNormalizationConfig) Op() *Op { return standard("", "MeanVarianceNormalization") }
+// Operator makes MeanVarianceNormalizationConfig a Config.
+func (MeanVarianceNormalizationConfig) Operator() Name {
+	return Name{Name: "MeanVarianceNormalization"}
+}
 
 // mvnEpsilon is what the specification adds to the standard deviation.
 const mvnEpsilon = 1e-9
@@ -41,7 +43,7 @@ func meanVarianceNormalization() *Op {
 			if err != nil {
 				return nil, err
 			}
-			d, err := Apply1(m, in[0], dout[0])
+			d, err := c.Apply1(m, in[0], dout[0])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling {
@@ -69,7 +71,7 @@ type mvn struct {
 	Rows, Cols  int
 }
 
-func (mvn) Op() *Op { return standard(Internal, "MeanVarianceNormalizationGrad") }
+func (mvn) Operator() Name { return Name{Domain: Internal, Name: "MeanVarianceNormalizationGrad"} }
 
 func mvnOf(c *Call) (mvn, error) {
 	axes, err := mvnAxes(c)

@@ -11,8 +11,8 @@ type MelWeightMatrixConfig struct {
 	Output DType `onnx:"output_datatype,default=float32"`
 }
 
-// Op makes MelWeightMatrixConfig a Config.
-func (MelWeightMatrixConfig) Op() *Op { return standard("", "MelWeightMatrix") }
+// Operator makes MelWeightMatrixConfig a Config.
+func (MelWeightMatrixConfig) Operator() Name { return Name{Name: "MelWeightMatrix"} }
 
 func melWeightMatrix() *Op {
 	return &Op{

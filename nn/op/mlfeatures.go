@@ -11,8 +11,8 @@ type BinarizerConfig struct {
 	Threshold float32 `onnx:"threshold,default=0"`
 }
 
-// Op makes BinarizerConfig a Config.
-func (BinarizerConfig) Op() *Op { return standard(mlDomain, "Binarizer") }
+// Operator makes BinarizerConfig a Config.
+func (BinarizerConfig) Operator() Name { return Name{Domain: mlDomain, Name: "Binarizer"} }
 
 // ScalerConfig has the attributes of Scaler: one number for all features or one for each.
 type ScalerConfig struct {
@@ -20,16 +20,16 @@ type ScalerConfig struct {
 	Scale  []float32 `onnx:"scale"`
 }
 
-// Op makes ScalerConfig a Config.
-func (ScalerConfig) Op() *Op { return standard(mlDomain, "Scaler") }
+// Operator makes ScalerConfig a Config.
+func (ScalerConfig) Operator() Name { return Name{Domain: mlDomain, Name: "Scaler"} }
 
 // NormalizerConfig has the attributes of Normalizer: Norm is MAX, L1 or L2.
 type NormalizerConfig struct {
 	Norm string `onnx:"norm,default=MAX"`
 }
 
-// Op makes NormalizerConfig a Config.
-func (NormalizerConfig) Op() *Op { return standard(mlDomain, "Normalizer") }
+// Operator makes NormalizerConfig a Config.
+func (NormalizerConfig) Operator() Name { return Name{Domain: mlDomain, Name: "Normalizer"} }
 
 // ImputerConfig has the attributes of Imputer, floats or integers as the input's are.
 type ImputerConfig struct {
@@ -39,8 +39,8 @@ type ImputerConfig struct {
 	ReplaceInt   int       `onnx:"replaced_value_int64,default=0"`
 }
 
-// Op makes ImputerConfig a Config.
-func (ImputerConfig) Op() *Op { return standard(mlDomain, "Imputer") }
+// Operator makes ImputerConfig a Config.
+func (ImputerConfig) Operator() Name { return Name{Domain: mlDomain, Name: "Imputer"} }
 
 // LinearRegressorConfig has the attributes of LinearRegressor.
 type LinearRegressorConfig struct {
@@ -50,8 +50,8 @@ type LinearRegressorConfig struct {
 	Targets      int       `onnx:"targets,default=1"`
 }
 
-// Op makes LinearRegressorConfig a Config.
-func (LinearRegressorConfig) Op() *Op { return standard(mlDomain, "LinearRegressor") }
+// Operator makes LinearRegressorConfig a Config.
+func (LinearRegressorConfig) Operator() Name { return Name{Domain: mlDomain, Name: "LinearRegressor"} }
 
 // LinearClassifierConfig has the attributes of LinearClassifier.
 type LinearClassifierConfig struct {
@@ -63,16 +63,20 @@ type LinearClassifierConfig struct {
 	Transform    string    `onnx:"post_transform,default=NONE"`
 }
 
-// Op makes LinearClassifierConfig a Config.
-func (LinearClassifierConfig) Op() *Op { return standard(mlDomain, "LinearClassifier") }
+// Operator makes LinearClassifierConfig a Config.
+func (LinearClassifierConfig) Operator() Name {
+	return Name{Domain: mlDomain, Name: "LinearClassifier"}
+}
 
 // FeatureVectorizerConfig has the attributes of FeatureVectorizer.
 type FeatureVectorizerConfig struct {
 	Dimensions []int `onnx:"inputdimensions"` // columns of each input
 }
 
-// Op makes FeatureVectorizerConfig a Config.
-func (FeatureVectorizerConfig) Op() *Op { return standard(mlDomain, "FeatureVectorizer") }
+// Operator makes FeatureVectorizerConfig a Config.
+func (FeatureVectorizerConfig) Operator() Name {
+	return Name{Domain: mlDomain, Name: "FeatureVectorizer"}
+}
 
 // rowwise is an operator that rewrites rows of features.
 func rowwise(name, doc string, attrs Config, keepType bool, prepare func(c *Call, cols int) (func(row []float64), error)) *Op {

@@ -13,8 +13,8 @@ type ModConfig struct {
 	Fmod bool `onnx:"fmod"`
 }
 
-// Op makes ModConfig a Config.
-func (ModConfig) Op() *Op { return standard("", "Mod") }
+// Operator makes ModConfig a Config.
+func (ModConfig) Operator() Name { return Name{Name: "Mod"} }
 
 func mod() *Op {
 	rule := func(fmod bool) binary {
@@ -49,16 +49,16 @@ func floorModInt(a, b int64) int64 {
 }
 
 // modGrad: between its jumps the result is a − q·b with a constant q = (a − y)/b.
-func modGrad(_ *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
-	q, err := Apply1(Plain("Sub"), a, y)
+func modGrad(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
+	q, err := c.Apply1(Plain("Sub"), a, y)
 	if err == nil {
-		q, err = Apply1(Plain("Div"), q, b)
+		q, err = c.Apply1(Plain("Div"), q, b)
 	}
 	if err == nil {
-		q, err = Apply1(Plain("Mul"), q, dy)
+		q, err = c.Apply1(Plain("Mul"), q, dy)
 	}
 	if err == nil {
-		db, err = scaleBy(q, -1)
+		db, err = c.ScaleBy(q, -1)
 	}
 	return dy, db, err
 }

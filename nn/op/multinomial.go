@@ -15,8 +15,8 @@ type MultinomialConfig struct {
 	Seed       *float32 `onnx:"seed"`
 }
 
-// Op makes MultinomialConfig a Config.
-func (MultinomialConfig) Op() *Op { return standard("", "Multinomial") }
+// Operator makes MultinomialConfig a Config.
+func (MultinomialConfig) Operator() Name { return Name{Name: "Multinomial"} }
 
 func multinomial() *Op {
 	return &Op{

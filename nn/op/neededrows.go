@@ -28,11 +28,11 @@ func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 		x, err := p.node(p.data)
 		for _, t := range slices.Backward(p.turns) {
 			if err == nil {
-				x, err = Apply1(t, x)
+				x, err = p.call.Apply1(t, x)
 			}
 		}
 		if err == nil {
-			m.memo[n], err = ReshapeTo(x, NodeType(n).Shape...)
+			m.memo[n], err = p.call.ReshapeTo(x, NodeType(n).Shape...)
 		}
 		if err != nil {
 			return nil, err
@@ -66,6 +66,7 @@ func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.
 // picking is what becomes of one Gather: of the elements of a tensor in order, seen as [outer,
 // length, any number], those at index of the middle axis are picked.
 type picking struct {
+	call          *Call             // the Gather
 	data, reader  *gorgonia.Node    // the tensor, and who reads it: the Gather or a Transpose in front of it
 	turns         []TransposeConfig // what is done with the elements that were picked, the last first
 	outer, length int
@@ -94,7 +95,7 @@ func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
 	if err != nil || 2*len(index) > shape[axis] || len(index) == 0 || slices.Contains(shape, 0) {
 		return nil
 	}
-	p := &picking{reader: n, data: e.in[0], length: shape[axis], alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
+	p := &picking{call: e.call, reader: n, data: e.in[0], length: shape[axis], alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
 	for single(p.data) {
 		perm, x := turnOf(p.data)
 		if perm == nil {
@@ -229,7 +230,7 @@ func (p *picking) node(n *gorgonia.Node) (*gorgonia.Node, error) {
 func (p *picking) make(n *gorgonia.Node) (*gorgonia.Node, error) {
 	shape, _ := p.shape(NodeType(n))
 	if !p.alone[n] {
-		b := composeOn(gorgonia.Nodes{n})
+		b := composeOn(p.call, gorgonia.Nodes{n})
 		inner, _ := p.inner(NodeType(n))
 		x := b.reshape(n, D(p.outer), D(p.length), D(inner))
 		x = b.do(GatherConfig{Axis: 1}, x, b.constant(dtype.FromSlice(p.index, len(p.index))))
@@ -247,7 +248,7 @@ func (p *picking) make(n *gorgonia.Node) (*gorgonia.Node, error) {
 		}
 	}
 	if e.call.Op.View {
-		return ReshapeTo(in[0], shape...)
+		return e.call.ReshapeTo(in[0], shape...)
 	}
 	call := *e.call
 	call.In, call.Known = slices.Clone(call.In), slices.Clone(call.Known)

@@ -17,8 +17,10 @@ type NegativeLogLikelihoodLossConfig struct {
 	Reduction   string `onnx:"reduction,default=mean"` // none, sum, mean: weighted
 }
 
-// Op makes NegativeLogLikelihoodLossConfig a Config.
-func (NegativeLogLikelihoodLossConfig) Op() *Op { return standard("", "NegativeLogLikelihoodLoss") }
+// Operator makes NegativeLogLikelihoodLossConfig a Config.
+func (NegativeLogLikelihoodLossConfig) Operator() Name {
+	return Name{Name: "NegativeLogLikelihoodLoss"}
+}
 
 func negativeLogLikelihoodLoss() *Op {
 	return &Op{
@@ -48,7 +50,7 @@ type classLoss struct {
 	Scores      bool // the operand are scores, not logarithmic probabilities
 }
 
-func (classLoss) Op() *Op { return standard(Internal, "ClassLossGrad") }
+func (classLoss) Operator() Name { return Name{Domain: Internal, Name: "ClassLossGrad"} }
 
 func classLossOf(c *Call) classLoss {
 	var ignore *int
@@ -253,7 +255,7 @@ func classColumn[T kernel.Float](l classLoss, dx, logp []T, i, class int, k T) {
 // classLossGrads are the gradients of data and class weights.
 func classLossGrads(c *Call, in gorgonia.Nodes, logp, loss, dloss *gorgonia.Node) (gorgonia.Nodes, error) {
 	args := append(gorgonia.Nodes{dloss, logp, loss}, in[1:]...)
-	g, err := ApplyN(2, classLossOf(c), args...)
+	g, err := c.ApplyN(2, classLossOf(c), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ type NonMaxSuppressionConfig struct {
 	CenterPointBox bool `onnx:"center_point_box"`
 }
 
-// Op makes NonMaxSuppressionConfig a Config.
-func (NonMaxSuppressionConfig) Op() *Op { return standard("", "NonMaxSuppression") }
+// Operator makes NonMaxSuppressionConfig a Config.
+func (NonMaxSuppressionConfig) Operator() Name { return Name{Name: "NonMaxSuppression"} }
 
 func nonMaxSuppression() *Op {
 	return &Op{

@@ -14,8 +14,8 @@ type OneHotConfig struct {
 	Axis *int `onnx:"axis"` // nil: -1
 }
 
-// Op makes OneHotConfig a Config.
-func (OneHotConfig) Op() *Op { return standard("", "OneHot") }
+// Operator makes OneHotConfig a Config.
+func (OneHotConfig) Operator() Name { return Name{Name: "OneHot"} }
 
 func oneHot() *Op {
 	return &Op{
@@ -154,26 +154,26 @@ func oneHotGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	on, err := Apply1(c.Config, in[0], depth, v)
+	on, err := c.Apply1(c.Config, in[0], depth, v)
 	if err != nil {
 		return nil, err
 	}
-	picked, err := Apply1(Plain("Mul"), on, dout[0])
+	picked, err := c.Apply1(Plain("Mul"), on, dout[0])
 	if err != nil {
 		return nil, err
 	}
-	sumOn, err := SumTo(picked, D(1))
+	sumOn, err := c.SumTo(picked, D(1))
 	if err != nil {
 		return nil, err
 	}
-	all, err := SumTo(dout[0], D(1))
+	all, err := c.SumTo(dout[0], D(1))
 	if err != nil {
 		return nil, err
 	}
-	sumOff, err := Apply1(Plain("Sub"), all, sumOn)
+	sumOff, err := c.Apply1(Plain("Sub"), all, sumOn)
 	if err != nil {
 		return nil, err
 	}
-	d, err := Apply1(ConcatConfig{Axis: 0}, sumOff, sumOn)
+	d, err := c.Apply1(ConcatConfig{Axis: 0}, sumOff, sumOn)
 	return gorgonia.Nodes{nil, nil, d}, err
 }

@@ -99,17 +99,38 @@ type Op struct {
 // Internal is the domain of operators that exist only in lowerings (gradients mostly).
 const Internal = "graft"
 
-// Config is an operator together with its attributes: ConvConfig{Group: 8}.
-type Config interface{ Op() *Op }
+// Config is plain data: the name of an operator together with its attributes, ConvConfig{Group: 8}. What the
+// operator does is found in a Set by that name: that of the graph, or that of the Call a gradient belongs to.
+// An operator with attributes has one configuration type (Op.Attrs); Name and Plain stand for one without
+// attributes, or with all of them at their defaults.
+type Config interface{ Operator() Name }
 
-// Op makes an operator without attributes its own configuration.
-func (o *Op) Op() *Op { return o }
+// Name identifies an operator in a Set. As a Config it has default attributes.
+type Name struct {
+	Domain string // "" is ai.onnx
+	Name   string // the operator's type, as nodes of a file spell it
+}
 
-// Plain names an operator of the standard domain used with default attributes: e.Node(op.Relu, x).
+// Operator makes Name a Config.
+func (n Name) Operator() Name { return n }
+
+// String is the name after its domain: "Relu", "com.microsoft.Gelu".
+func (n Name) String() string {
+	if n.Domain == "" {
+		return n.Name
+	}
+	return n.Domain + "." + n.Name
+}
+
+// Plain is the Name of an operator of the standard domain: e.Node(op.Plain("Relu"), x).
 type Plain string
 
-// Op looks the operator up; nil: there is none of that name.
-func (p Plain) Op() *Op { return Standard().Find("", string(p)) }
+// Operator makes Plain a Config.
+func (p Plain) Operator() Name { return Name{Name: string(p)} }
+
+// Operator is the name under which a Set holds the operator. It makes *Op a Config with default attributes, of
+// whichever operator the Set holds under that name.
+func (o *Op) Operator() Name { return Name{Domain: o.Domain, Name: o.Name} }
 
 // Body is a subgraph attribute (If, Loop, Scan) as its operator sees it; nn implements it.
 type Body interface {
@@ -254,9 +275,4 @@ func (o *Op) Latest() int {
 }
 
 // String is the operator's name with its domain.
-func (o *Op) String() string {
-	if o.Domain == "" {
-		return o.Name
-	}
-	return o.Domain + "." + o.Name
-}
+func (o *Op) String() string { return o.Operator().String() }

@@ -11,8 +11,8 @@ type OptionalConfig struct {
 	Type Type `onnx:"type"`
 }
 
-// Op makes OptionalConfig a Config.
-func (OptionalConfig) Op() *Op { return standard("", "Optional") }
+// Operator makes OptionalConfig a Config.
+func (OptionalConfig) Operator() Name { return Name{Name: "Optional"} }
 
 func optionalOps() []*Op {
 	return []*Op{

@@ -15,8 +15,8 @@ type PackedAttentionConfig struct {
 	RowsY  bool   // rows of the output lie in front of heads
 }
 
-// Op makes PackedAttentionConfig a Config.
-func (PackedAttentionConfig) Op() *Op { return standard(Internal, "PackedAttention") }
+// Operator makes PackedAttentionConfig a Config.
+func (PackedAttentionConfig) Operator() Name { return Name{Domain: Internal, Name: "PackedAttention"} }
 
 func packedAttention() *Op {
 	return &Op{
@@ -66,7 +66,9 @@ func packedForward[T kernel.Float](cfg PackedAttentionConfig) engine.Kernel {
 // packedAttentionGradConfig is the configuration of PackedAttentionGrad.
 type packedAttentionGradConfig struct{ PackedAttentionConfig }
 
-func (packedAttentionGradConfig) Op() *Op { return standard(Internal, "PackedAttentionGrad") }
+func (packedAttentionGradConfig) Operator() Name {
+	return Name{Domain: Internal, Name: "PackedAttentionGrad"}
+}
 
 func packedAttentionGradOp() *Op {
 	return &Op{
@@ -108,10 +110,10 @@ func packedAttentionGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes,
 	if c.Has(1) {
 		n = 2
 	}
-	g, err := ApplyN(n, packedAttentionGradConfig{c.Config.(PackedAttentionConfig)}, dout[0], in[0], out[1])
+	g, err := c.ApplyN(n, packedAttentionGradConfig{c.Config.(PackedAttentionConfig)}, dout[0], in[0], out[1])
 	if err != nil || n == 1 {
 		return g, err
 	}
-	g[1], err = SumTo(g[1], c.In[1].Shape...)
+	g[1], err = c.SumTo(g[1], c.In[1].Shape...)
 	return g, err
 }

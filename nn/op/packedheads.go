@@ -39,9 +39,9 @@ func PackedHeads(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 				return nil, err
 			}
 		}
-		y, err := Apply1(*cfg, in...)
+		y, err := e.call.Apply1(*cfg, in...)
 		if err == nil {
-			m.memo[n], err = ReshapeTo(y, NodeType(n).Shape...)
+			m.memo[n], err = e.call.ReshapeTo(y, NodeType(n).Shape...)
 		}
 		if err != nil {
 			return nil, err

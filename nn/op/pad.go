@@ -20,8 +20,8 @@ type PadConfig struct {
 	Value    float32 `onnx:"value,default=0,until=10"`
 }
 
-// Op makes PadConfig a Config.
-func (PadConfig) Op() *Op { return standard("", "Pad") }
+// Operator makes PadConfig a Config.
+func (PadConfig) Operator() Name { return Name{Name: "Pad"} }
 
 func pad() *Op {
 	return &Op{
@@ -227,26 +227,26 @@ func padGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return nil, err
 	}
 	grads := make(gorgonia.Nodes, len(in))
-	if grads[0], err = Apply1(padGradConfig{c.In[0].Shape, padSources(c, list)}, dout[0]); err != nil {
+	if grads[0], err = c.Apply1(padGradConfig{c.In[0].Shape, padSources(c, list)}, dout[0]); err != nil {
 		return nil, err
 	}
 	if c.Has(2) && differentiable(c.In[2]) { // what is not the data's is the constant's
-		all, err := SumTo(dout[0])
+		all, err := c.SumTo(dout[0])
 		if err != nil {
 			return nil, err
 		}
-		data, err := SumTo(grads[0])
+		data, err := c.SumTo(grads[0])
 		if err != nil {
 			return nil, err
 		}
-		d, err := Apply1(Plain("Sub"), all, data)
+		d, err := c.Apply1(Plain("Sub"), all, data)
 		if err != nil {
 			return nil, err
 		}
 		if c.Config.(PadConfig).Mode != "constant" {
 			return grads, nil
 		}
-		grads[2], err = ReshapeTo(d, c.In[2].Shape...)
+		grads[2], err = c.ReshapeTo(d, c.In[2].Shape...)
 		return grads, err
 	}
 	return grads, nil
@@ -257,7 +257,7 @@ type padGradConfig struct {
 	Sources [][]int
 }
 
-func (padGradConfig) Op() *Op { return standard(Internal, "PadGrad") }
+func (padGradConfig) Operator() Name { return Name{Domain: Internal, Name: "PadGrad"} }
 
 func padGradOp() *Op {
 	return &Op{

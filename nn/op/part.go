@@ -18,7 +18,7 @@ type partConfig struct {
 	Part *part
 }
 
-func (partConfig) Op() *Op { return standard(Internal, "GradientPart") }
+func (partConfig) Operator() Name { return Name{Domain: Internal, Name: "GradientPart"} }
 
 func gradientPart() *Op {
 	return &Op{
@@ -42,7 +42,7 @@ func copyKernel(*Call) (engine.Kernel, error) {
 }
 
 func markPart(e *emission, output, slot int, d, grad *gorgonia.Node) (*gorgonia.Node, error) {
-	return Apply1(partConfig{&part{e, output, slot}}, d, grad)
+	return e.call.Apply1(partConfig{&part{e, output, slot}}, d, grad)
 }
 
 func partOf(n *gorgonia.Node) (*part, bool) {

@@ -69,7 +69,7 @@ func (r pointwiseOp) ops() []*Op {
 		case "xy":
 			kids = append(kids, in[0], out[0])
 		}
-		d, err := Apply1(pointwiseGrad{r.name, c.Config}, kids...)
+		d, err := c.Apply1(pointwiseGrad{r.name, c.Config}, kids...)
 		return gorgonia.Nodes{d}, err
 	}
 	return []*Op{o, r.gradOp()}
@@ -81,7 +81,7 @@ type pointwiseGrad struct {
 	Of   Config
 }
 
-func (g pointwiseGrad) Op() *Op { return standard(Internal, g.Name+"Grad") }
+func (g pointwiseGrad) Operator() Name { return Name{Domain: Internal, Name: g.Name + "Grad"} }
 
 func (r pointwiseOp) gradOp() *Op {
 	return &Op{

@@ -74,7 +74,7 @@ type poolGrad struct {
 	Shape []Dim   // of X
 }
 
-func (p poolGrad) Op() *Op { return standard(Internal, p.Name) }
+func (p poolGrad) Operator() Name { return Name{Domain: Internal, Name: p.Name} }
 
 // poolGrads are the gradients of all pools, global ones included.
 func poolGrads() []*Op {
@@ -141,6 +141,6 @@ func lpPooled[T kernel.Float](s kernel.PoolShape, ord float64) engine.Kernel {
 
 // gradOfPool makes a Grad from the geometry; operands are what follows dY.
 func gradOfPool(name string, c *Call, s kernel.PoolShape, ord float64, dy *gorgonia.Node, operands ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	d, err := Apply1(poolGrad{name, s, ord, c.In[0].Shape}, append(gorgonia.Nodes{dy}, operands...)...)
+	d, err := c.Apply1(poolGrad{name, s, ord, c.In[0].Shape}, append(gorgonia.Nodes{dy}, operands...)...)
 	return gorgonia.Nodes{d}, err
 }

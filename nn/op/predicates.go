@@ -31,8 +31,8 @@ type IsInfConfig struct {
 	DetectPositive *bool `onnx:"detect_positive"`
 }
 
-// Op makes IsInfConfig a Config.
-func (IsInfConfig) Op() *Op { return standard("", "IsInf") }
+// Operator makes IsInfConfig a Config.
+func (IsInfConfig) Operator() Name { return Name{Name: "IsInf"} }
 
 func isInfOp() *Op {
 	return &Op{

@@ -14,13 +14,13 @@ func prelu() *Op {
 		In: "X T, slope T weight", Out: "Y T", Where: Where{"T": Numeric},
 		Infer: inferPRelu, InPlace: []int{0}, Kernel: preluKernel, Couple: couplePRelu,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := ApplyN(2, standard(Internal, "PReluGrad"), dout[0], in[0], preluSlope(c, in[1]))
+			d, err := c.ApplyN(2, Name{Domain: Internal, Name: "PReluGrad"}, dout[0], in[0], preluSlope(c, in[1]))
 			if err != nil {
 				return nil, err
 			}
-			ds, err := SumTo(d[1], slopeShape(c)...)
+			ds, err := c.SumTo(d[1], slopeShape(c)...)
 			if err == nil {
-				ds, err = ReshapeTo(ds, c.In[1].Shape...)
+				ds, err = c.ReshapeTo(ds, c.In[1].Shape...)
 			}
 			return gorgonia.Nodes{d[0], ds}, err
 		},
@@ -42,7 +42,7 @@ func slopeShape(c *Call) []Dim {
 }
 
 func preluSlope(c *Call, n *gorgonia.Node) *gorgonia.Node {
-	if r, err := ReshapeTo(n, slopeShape(c)...); err == nil {
+	if r, err := c.ReshapeTo(n, slopeShape(c)...); err == nil {
 		return r
 	}
 	return n

@@ -11,14 +11,14 @@ import (
 // QLinearConvConfig has the attributes of QLinearConv, which are those of Conv.
 type QLinearConvConfig ConvConfig
 
-// Op makes QLinearConvConfig a Config.
-func (QLinearConvConfig) Op() *Op { return standard("", "QLinearConv") }
+// Operator makes QLinearConvConfig a Config.
+func (QLinearConvConfig) Operator() Name { return Name{Name: "QLinearConv"} }
 
 // ConvIntegerConfig has the attributes of ConvInteger, which are those of Conv.
 type ConvIntegerConfig ConvConfig
 
-// Op makes ConvIntegerConfig a Config.
-func (ConvIntegerConfig) Op() *Op { return standard("", "ConvInteger") }
+// Operator makes ConvIntegerConfig a Config.
+func (ConvIntegerConfig) Operator() Name { return Name{Name: "ConvInteger"} }
 
 func bytesOnly() []DType { return []DType{dtype.Int8, dtype.Uint8} }
 
@@ -46,7 +46,7 @@ func integerProducts() []*Op {
 				return inferProduct(c, ConvConfig(c.Config.(ConvIntegerConfig)), inferConv, 1, dtype.Int32)
 			},
 			Lower: func(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-				b := composeOn(in)
+				b := composeOn(c, in)
 				y := b.do(ConvConfig(c.Config.(ConvIntegerConfig)), centered(c, b, in, 0, 2, 1), centered(c, b, in, 1, 3, 0))
 				return b.results(in, b.cast(y, dtype.Int32))
 			}, Pinned: pinned},
@@ -54,7 +54,7 @@ func integerProducts() []*Op {
 			In: "A T1, B T2, a_zero_point? T1, b_zero_point? T2", Out: "Y int32", Where: Where{"T1": b8, "T2": b8},
 			Infer: func(c *Call) ([]Type, error) { return inferProduct(c, nil, inferMatMul, 1, dtype.Int32) },
 			Lower: func(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-				b := composeOn(in)
+				b := composeOn(c, in)
 				y := b.do(Plain("MatMul"), centered(c, b, in, 0, 2, -2), centered(c, b, in, 1, 3, -1))
 				return b.results(in, b.cast(y, dtype.Int32))
 			}, Pinned: pinned},
@@ -120,7 +120,7 @@ func requantized(b *compose, y, sa, sb, sy, zero *gorgonia.Node, to DType) *gorg
 }
 
 func lowerQLinearConv(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-	b, rank := composeOn(in), len(c.In[0].Shape)
+	b, rank := composeOn(c, in), len(c.In[0].Shape)
 	operands := gorgonia.Nodes{centered(c, b, in, 0, 2, 1), centered(c, b, in, 3, 5, 0)}
 	if c.Has(8) {
 		operands = append(operands, b.cast(in[8], dtype.Float64))
@@ -131,7 +131,7 @@ func lowerQLinearConv(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 }
 
 func lowerQLinearMatMul(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-	b, rank := composeOn(in), len(c.Out[0].Shape)
+	b, rank := composeOn(c, in), len(c.Out[0].Shape)
 	y := b.do(Plain("MatMul"), centered(c, b, in, 0, 2, -2), centered(c, b, in, 3, 5, -1))
 	f := func(i, axis int) *gorgonia.Node {
 		return along1(c, b, b.cast(in[i], dtype.Float32), i, rank, axis)

@@ -17,8 +17,8 @@ type QuantizeLinearConfig struct {
 	Saturate  *bool `onnx:"saturate,since=19"`             // of float8 results
 }
 
-// Op makes QuantizeLinearConfig a Config.
-func (QuantizeLinearConfig) Op() *Op { return standard("", "QuantizeLinear") }
+// Operator makes QuantizeLinearConfig a Config.
+func (QuantizeLinearConfig) Operator() Name { return Name{Name: "QuantizeLinear"} }
 
 // quantized are the element types that hold quantized numbers.
 func quantized() []DType {

@@ -17,8 +17,8 @@ type RandomNormalConfig struct {
 	Shape []int    `onnx:"shape,required"`
 }
 
-// Op makes RandomNormalConfig a Config.
-func (RandomNormalConfig) Op() *Op { return standard("", "RandomNormal") }
+// Operator makes RandomNormalConfig a Config.
+func (RandomNormalConfig) Operator() Name { return Name{Name: "RandomNormal"} }
 
 // RandomUniformConfig has the attributes of RandomUniform.
 type RandomUniformConfig struct {
@@ -29,8 +29,8 @@ type RandomUniformConfig struct {
 	Shape []int    `onnx:"shape,required"`
 }
 
-// Op makes RandomUniformConfig a Config.
-func (RandomUniformConfig) Op() *Op { return standard("", "RandomUniform") }
+// Operator makes RandomUniformConfig a Config.
+func (RandomUniformConfig) Operator() Name { return Name{Name: "RandomUniform"} }
 
 // RandomNormalLikeConfig has the attributes of RandomNormalLike; without a DType it is the input's.
 type RandomNormalLikeConfig struct {
@@ -40,8 +40,8 @@ type RandomNormalLikeConfig struct {
 	Seed  *float32 `onnx:"seed"`
 }
 
-// Op makes RandomNormalLikeConfig a Config.
-func (RandomNormalLikeConfig) Op() *Op { return standard("", "RandomNormalLike") }
+// Operator makes RandomNormalLikeConfig a Config.
+func (RandomNormalLikeConfig) Operator() Name { return Name{Name: "RandomNormalLike"} }
 
 // RandomUniformLikeConfig has the attributes of RandomUniformLike; without a DType it is the input's.
 type RandomUniformLikeConfig struct {
@@ -51,8 +51,8 @@ type RandomUniformLikeConfig struct {
 	Seed  *float32 `onnx:"seed"`
 }
 
-// Op makes RandomUniformLikeConfig a Config.
-func (RandomUniformLikeConfig) Op() *Op { return standard("", "RandomUniformLike") }
+// Operator makes RandomUniformLikeConfig a Config.
+func (RandomUniformLikeConfig) Operator() Name { return Name{Name: "RandomUniformLike"} }
 
 // fillRandom describes an operator that fills a tensor with independent numbers.
 type fillRandom struct {

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func (cell) Op() *Op { return standard(Internal, "RecurrentGrad") }
+func (cell) Operator() Name { return Name{Domain: Internal, Name: "RecurrentGrad"} }
 
 // recurrentGrad is the gradient of LSTM, GRU and RNN: all of it at once, since it runs back
 // through time. Results have the shape of what they are the gradient of; those for absent inputs
@@ -91,7 +91,7 @@ func recurrentGradNodes(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, 
 	d := make(gorgonia.Nodes, 3)
 	copy(d, dout)
 	reserve := out[len(c.Op.Out.List())]
-	g, err := ApplyN(7, r, arg[0], arg[1], arg[2], reserve, arg[3], arg[4], arg[5], arg[6], arg[7], d[0], d[1], d[2])
+	g, err := c.ApplyN(7, r, arg[0], arg[1], arg[2], reserve, arg[3], arg[4], arg[5], arg[6], arg[7], d[0], d[1], d[2])
 	if err != nil {
 		return nil, err
 	}

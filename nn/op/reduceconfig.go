@@ -18,62 +18,62 @@ type ReduceSumConfig struct {
 	NoopWithEmptyAxes bool  `onnx:"noop_with_empty_axes,since=13"`
 }
 
-// Op makes ReduceSumConfig a Config.
-func (ReduceSumConfig) Op() *Op { return standard("", "ReduceSum") }
+// Operator makes ReduceSumConfig a Config.
+func (ReduceSumConfig) Operator() Name { return Name{Name: "ReduceSum"} }
 
 // ReduceMeanConfig has the attributes of ReduceMean.
 type ReduceMeanConfig reduceAttrs
 
-// Op makes ReduceMeanConfig a Config.
-func (ReduceMeanConfig) Op() *Op { return standard("", "ReduceMean") }
+// Operator makes ReduceMeanConfig a Config.
+func (ReduceMeanConfig) Operator() Name { return Name{Name: "ReduceMean"} }
 
 // ReduceMaxConfig has the attributes of ReduceMax.
 type ReduceMaxConfig reduceAttrs
 
-// Op makes ReduceMaxConfig a Config.
-func (ReduceMaxConfig) Op() *Op { return standard("", "ReduceMax") }
+// Operator makes ReduceMaxConfig a Config.
+func (ReduceMaxConfig) Operator() Name { return Name{Name: "ReduceMax"} }
 
 // ReduceMinConfig has the attributes of ReduceMin.
 type ReduceMinConfig reduceAttrs
 
-// Op makes ReduceMinConfig a Config.
-func (ReduceMinConfig) Op() *Op { return standard("", "ReduceMin") }
+// Operator makes ReduceMinConfig a Config.
+func (ReduceMinConfig) Operator() Name { return Name{Name: "ReduceMin"} }
 
 // ReduceProdConfig has the attributes of ReduceProd.
 type ReduceProdConfig reduceAttrs
 
-// Op makes ReduceProdConfig a Config.
-func (ReduceProdConfig) Op() *Op { return standard("", "ReduceProd") }
+// Operator makes ReduceProdConfig a Config.
+func (ReduceProdConfig) Operator() Name { return Name{Name: "ReduceProd"} }
 
 // ReduceL1Config has the attributes of ReduceL1.
 type ReduceL1Config reduceAttrs
 
-// Op makes ReduceL1Config a Config.
-func (ReduceL1Config) Op() *Op { return standard("", "ReduceL1") }
+// Operator makes ReduceL1Config a Config.
+func (ReduceL1Config) Operator() Name { return Name{Name: "ReduceL1"} }
 
 // ReduceL2Config has the attributes of ReduceL2.
 type ReduceL2Config reduceAttrs
 
-// Op makes ReduceL2Config a Config.
-func (ReduceL2Config) Op() *Op { return standard("", "ReduceL2") }
+// Operator makes ReduceL2Config a Config.
+func (ReduceL2Config) Operator() Name { return Name{Name: "ReduceL2"} }
 
 // ReduceLogSumConfig has the attributes of ReduceLogSum.
 type ReduceLogSumConfig reduceAttrs
 
-// Op makes ReduceLogSumConfig a Config.
-func (ReduceLogSumConfig) Op() *Op { return standard("", "ReduceLogSum") }
+// Operator makes ReduceLogSumConfig a Config.
+func (ReduceLogSumConfig) Operator() Name { return Name{Name: "ReduceLogSum"} }
 
 // ReduceLogSumExpConfig has the attributes of ReduceLogSumExp.
 type ReduceLogSumExpConfig reduceAttrs
 
-// Op makes ReduceLogSumExpConfig a Config.
-func (ReduceLogSumExpConfig) Op() *Op { return standard("", "ReduceLogSumExp") }
+// Operator makes ReduceLogSumExpConfig a Config.
+func (ReduceLogSumExpConfig) Operator() Name { return Name{Name: "ReduceLogSumExp"} }
 
 // ReduceSumSquareConfig has the attributes of ReduceSumSquare.
 type ReduceSumSquareConfig reduceAttrs
 
-// Op makes ReduceSumSquareConfig a Config.
-func (ReduceSumSquareConfig) Op() *Op { return standard("", "ReduceSumSquare") }
+// Operator makes ReduceSumSquareConfig a Config.
+func (ReduceSumSquareConfig) Operator() Name { return Name{Name: "ReduceSumSquare"} }
 
 // reduceAttrsOf brings the configurations of all reductions to one type.
 func reduceAttrsOf(c Config) reduceAttrs {

@@ -42,7 +42,7 @@ type reduceGradConfig struct {
 	Axes  []int // that were reduced
 }
 
-func (reduceGradConfig) Op() *Op { return standard(Internal, "ReduceGrad") }
+func (reduceGradConfig) Operator() Name { return Name{Domain: Internal, Name: "ReduceGrad"} }
 
 func reduceGrad(c *Call, kind reduceGradKind, x, y, dy *gorgonia.Node) (*gorgonia.Node, error) {
 	marks, _, err := reduced(c)
@@ -57,7 +57,7 @@ func reduceGrad(c *Call, kind reduceGradKind, x, y, dy *gorgonia.Node) (*gorgoni
 	if !needY {
 		y = nil
 	}
-	return Apply1(cfg, dy, x, y)
+	return c.Apply1(cfg, dy, x, y)
 }
 
 func reduceGradOp() *Op {

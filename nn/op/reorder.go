@@ -14,8 +14,8 @@ type ReorderConfig struct {
 	From, Size []int
 }
 
-// Op makes ReorderConfig a Config.
-func (ReorderConfig) Op() *Op { return standard(Internal, "Reorder") }
+// Operator makes ReorderConfig a Config.
+func (ReorderConfig) Operator() Name { return Name{Domain: Internal, Name: "Reorder"} }
 
 func reorder() *Op {
 	return &Op{
@@ -31,7 +31,7 @@ func reorder() *Op {
 			}, nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(reorderGradConfig{c.Config.(ReorderConfig), c.In[0].Shape}, dout[0])
+			d, err := c.Apply1(reorderGradConfig{c.Config.(ReorderConfig), c.In[0].Shape}, dout[0])
 			return gorgonia.Nodes{d}, err
 		},
 	}
@@ -82,7 +82,7 @@ type reorderGradConfig struct {
 	Shape []Dim // of what was reordered
 }
 
-func (reorderGradConfig) Op() *Op { return standard(Internal, "ReorderGrad") }
+func (reorderGradConfig) Operator() Name { return Name{Domain: Internal, Name: "ReorderGrad"} }
 
 func reorderGradOp() *Op {
 	return &Op{

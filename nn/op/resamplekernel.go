@@ -158,7 +158,7 @@ type resampleGradConfig struct {
 	Taps  []axisTaps
 }
 
-func (resampleGradConfig) Op() *Op { return standard(Internal, "ResampleGrad") }
+func (resampleGradConfig) Operator() Name { return Name{Domain: Internal, Name: "ResampleGrad"} }
 
 func resampleGradOp() *Op {
 	return &Op{

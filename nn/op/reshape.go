@@ -10,8 +10,8 @@ type ReshapeConfig struct {
 	AllowZero      bool  `onnx:"allowzero,since=14"`
 }
 
-// Op makes ReshapeConfig a Config.
-func (ReshapeConfig) Op() *Op { return standard("", "Reshape") }
+// Operator makes ReshapeConfig a Config.
+func (ReshapeConfig) Operator() Name { return Name{Name: "Reshape"} }
 
 func reshape() *Op {
 	return &Op{
@@ -132,7 +132,7 @@ func sameElements(c *Call) []Known {
 
 // reshapeGrad serves every operator that only changes the shape of input 0.
 func reshapeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-	d, err := ReshapeTo(dout[0], c.In[0].Shape...)
+	d, err := c.ReshapeTo(dout[0], c.In[0].Shape...)
 	return gorgonia.Nodes{d}, err
 }
 

@@ -19,8 +19,8 @@ type ResizeConfig struct {
 	KeepAspectRatio string   `onnx:"keep_aspect_ratio_policy,default=stretch,since=18"`          // stretch, not_larger, not_smaller
 }
 
-// Op makes ResizeConfig a Config.
-func (ResizeConfig) Op() *Op { return standard("", "Resize") }
+// Operator makes ResizeConfig a Config.
+func (ResizeConfig) Operator() Name { return Name{Name: "Resize"} }
 
 // UpsampleConfig has the attributes of Upsample. From version 9 on the scales are an input.
 type UpsampleConfig struct {
@@ -30,8 +30,8 @@ type UpsampleConfig struct {
 	WidthScale  float32   `onnx:"width_scale,until=6"`
 }
 
-// Op makes UpsampleConfig a Config.
-func (UpsampleConfig) Op() *Op { return standard("", "Upsample") }
+// Operator makes UpsampleConfig a Config.
+func (UpsampleConfig) Operator() Name { return Name{Name: "Upsample"} }
 
 func resize() *Op {
 	return &Op{
@@ -101,7 +101,7 @@ func resampleGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	if err != nil {
 		return nil, err
 	}
-	d, err := Apply1(resampleGradConfig{c.In[0].Shape, r.taps()}, dout[0])
+	d, err := c.Apply1(resampleGradConfig{c.In[0].Shape, r.taps()}, dout[0])
 	return gorgonia.Nodes{d}, err
 }
 

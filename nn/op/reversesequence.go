@@ -12,8 +12,8 @@ type ReverseSequenceConfig struct {
 	TimeAxis  int  `onnx:"time_axis,default=0"`
 }
 
-// Op makes ReverseSequenceConfig a Config.
-func (ReverseSequenceConfig) Op() *Op { return standard("", "ReverseSequence") }
+// Operator makes ReverseSequenceConfig a Config.
+func (ReverseSequenceConfig) Operator() Name { return Name{Name: "ReverseSequence"} }
 
 func reverseSequence() *Op {
 	return &Op{
@@ -35,7 +35,7 @@ func reverseSequence() *Op {
 		},
 		Kernel: reverseSequenceKernel, Strings: moveStrings,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(c.Config, dout[0], in[1])
+			d, err := c.Apply1(c.Config, dout[0], in[1])
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: func(c *Call) []Coupling {

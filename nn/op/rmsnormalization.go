@@ -17,8 +17,8 @@ type RMSNormalizationConfig struct {
 	StashType DType   `onnx:"stash_type,default=float32"` // the type to compute in: always at least float32 here
 }
 
-// Op makes RMSNormalizationConfig a Config.
-func (RMSNormalizationConfig) Op() *Op { return standard("", "RMSNormalization") }
+// Operator makes RMSNormalizationConfig a Config.
+func (RMSNormalizationConfig) Operator() Name { return Name{Name: "RMSNormalization"} }
 
 func rmsNormalization() *Op {
 	return &Op{
@@ -85,7 +85,7 @@ func rmsNormed[T kernel.Float](l layer) engine.Kernel {
 // rmsGrad is the configuration of RMSNormalizationGrad.
 type rmsGrad struct{ Layer layer }
 
-func (rmsGrad) Op() *Op { return standard(Internal, "RMSNormalizationGrad") }
+func (rmsGrad) Operator() Name { return Name{Domain: Internal, Name: "RMSNormalizationGrad"} }
 
 func rmsNormalizationGrad() *Op {
 	return &Op{
@@ -140,10 +140,10 @@ func rmsGradNodes(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	if err != nil {
 		return nil, err
 	}
-	g, err := ApplyN(2, rmsGrad{l}, dout[0], in[0], in[1], out[1])
+	g, err := c.ApplyN(2, rmsGrad{l}, dout[0], in[0], in[1], out[1])
 	if err != nil {
 		return nil, err
 	}
-	g[1], err = sumAffine(g[1], l.Norm, c.In[1].Shape)
+	g[1], err = sumAffine(c, g[1], l.Norm, c.In[1].Shape)
 	return g, err
 }

@@ -12,8 +12,8 @@ type RNNConfig struct {
 	OutputSequence  bool      `onnx:"output_sequence,until=6"` // of no effect
 }
 
-// Op makes RNNConfig a Config.
-func (RNNConfig) Op() *Op { return standard("", "RNN") }
+// Operator makes RNNConfig a Config.
+func (RNNConfig) Operator() Name { return Name{Name: "RNN"} }
 
 func rnn() *Op {
 	return &Op{

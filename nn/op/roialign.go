@@ -20,8 +20,8 @@ type RoiAlignConfig struct {
 	Scale       *float32 `onnx:"spatial_scale"`            // from the regions' coordinates to the image's; nil: 1
 }
 
-// Op makes RoiAlignConfig a Config.
-func (RoiAlignConfig) Op() *Op { return standard("", "RoiAlign") }
+// Operator makes RoiAlignConfig a Config.
+func (RoiAlignConfig) Operator() Name { return Name{Name: "RoiAlign"} }
 
 func roiAlign() *Op {
 	return &Op{
@@ -47,7 +47,7 @@ func roiAlign() *Op {
 		},
 		// The regions get no gradient: proposals are taken as given.
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := Apply1(roiAlignGradConfig{roisOf(c), c.In[0].Shape}, dout[0], in[0], in[1], in[2])
+			d, err := c.Apply1(roiAlignGradConfig{roisOf(c), c.In[0].Shape}, dout[0], in[0], in[1], in[2])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling { return []Coupling{Couple(InAxis(0, 1), OutAxis(0, 1))} },
@@ -189,7 +189,7 @@ type roiAlignGradConfig struct {
 	Shape []Dim
 }
 
-func (roiAlignGradConfig) Op() *Op { return standard(Internal, "RoiAlignGrad") }
+func (roiAlignGradConfig) Operator() Name { return Name{Domain: Internal, Name: "RoiAlignGrad"} }
 
 func roiAlignGrad() *Op {
 	return &Op{

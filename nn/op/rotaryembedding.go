@@ -12,8 +12,8 @@ type RotaryEmbeddingConfig struct {
 	RotaryDim   int  `onnx:"rotary_embedding_dim,default=0"` // elements of a head that turn; 0: all
 }
 
-// Op makes RotaryEmbeddingConfig a Config.
-func (RotaryEmbeddingConfig) Op() *Op { return standard("", "RotaryEmbedding") }
+// Operator makes RotaryEmbeddingConfig a Config.
+func (RotaryEmbeddingConfig) Operator() Name { return Name{Name: "RotaryEmbedding"} }
 
 func rotaryEmbedding() *Op {
 	return &Op{
@@ -101,7 +101,7 @@ func lowerRotary(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, cfg := composeOn(in), c.Config.(RotaryEmbeddingConfig)
+	b, cfg := composeOn(c, in), c.Config.(RotaryEmbeddingConfig)
 	cos, sin := in[1], in[2]
 	if c.Has(3) {
 		cos, sin = b.do(GatherConfig{}, cos, in[3]), b.do(GatherConfig{}, sin, in[3])

@@ -11,14 +11,14 @@ import (
 // scaling is the configuration of Scale.
 type scaling struct{ Factor float64 }
 
-func (scaling) Op() *Op { return standard(Internal, "Scale") }
+func (scaling) Operator() Name { return Name{Domain: Internal, Name: "Scale"} }
 
 // scaleBy multiplies a node by a number.
-func scaleBy(n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
+func (s Set) ScaleBy(n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
 	if f == 1 {
 		return n, nil
 	}
-	return Apply1(scaling{f}, n)
+	return s.Apply1(scaling{f}, n)
 }
 
 func scale() *Op {
@@ -31,7 +31,7 @@ func scale() *Op {
 			return perPrecision(c.In[0].DType, scaleKernel[float32](f), scaleKernel[float64](f)), nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := scaleBy(dout[0], c.Config.(scaling).Factor)
+			d, err := c.ScaleBy(dout[0], c.Config.(scaling).Factor)
 			return gorgonia.Nodes{d}, err
 		},
 		Export: func(c *Call) (Config, []dtype.Value) {

@@ -20,8 +20,8 @@ type ScanConfig struct {
 	OutputDirections []int `onnx:"scan_output_directions,since=9"`
 }
 
-// Op makes ScanConfig a Config.
-func (ScanConfig) Op() *Op { return standard("", "Scan") }
+// Operator makes ScanConfig a Config.
+func (ScanConfig) Operator() Name { return Name{Name: "Scan"} }
 
 func scan() *Op {
 	return &Op{
@@ -159,13 +159,13 @@ func at(t, n int, back bool) int {
 }
 
 // steps runs the body over n slices; in has states, scanned and captured values.
-func (s *scanning) steps(in []dtype.Value, n int, each func(t int, in, out []dtype.Value)) ([]dtype.Value, error) {
+func (s *scanning) steps(c *Call, in []dtype.Value, n int, each func(t int, in, out []dtype.Value)) ([]dtype.Value, error) {
 	state := slices.Clone(in[:s.states])
 	for t := range n {
 		args := slices.Clone(state)
 		for k := range s.scanned {
 			v := in[s.states+k]
-			x, err := indexValue(v, s.axis(k, v), at(t, n, s.inBack[k]))
+			x, err := c.indexValue(v, s.axis(k, v), at(t, n, s.inBack[k]))
 			if err != nil {
 				return nil, err
 			}
@@ -197,7 +197,7 @@ func (s *scanning) length(v dtype.Value) int { return v.Shape()[s.axis(0, v)] }
 // run is Scan without a batch.
 func (s *scanning) run(c *Call, in []dtype.Value, n int) ([]dtype.Value, error) {
 	lists := make([][]dtype.Value, s.outputs)
-	out, err := s.steps(in, n, func(_ int, _, out []dtype.Value) {
+	out, err := s.steps(c, in, n, func(_ int, _, out []dtype.Value) {
 		for k := range lists {
 			lists[k] = append(lists[k], out[s.states+k])
 		}
@@ -209,7 +209,7 @@ func (s *scanning) run(c *Call, in []dtype.Value, n int) ([]dtype.Value, error) 
 		if s.outBack[k] {
 			slices.Reverse(list)
 		}
-		v, err := collected(c.Out[s.states+k], list, s.outAxis[k])
+		v, err := collected(c, c.Out[s.states+k], list, s.outAxis[k])
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +248,7 @@ func (s *scanning) runBatch(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		args := slices.Clone(in[1:])
 		for i := range s.states + s.scanned {
 			var err error
-			if args[i], err = indexValue(in[1+i], 0, b); err != nil {
+			if args[i], err = c.indexValue(in[1+i], 0, b); err != nil {
 				return nil, err
 			}
 		}
@@ -260,7 +260,7 @@ func (s *scanning) runBatch(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			if i >= s.states && n < length {
 				pads := make([]int, 2*len(v.Shape()))
 				pads[len(v.Shape())] = length - n
-				if v, err = compute1(PadConfig{Pads: pads}, 2, v); err != nil {
+				if v, err = c.compute1(PadConfig{Pads: pads}, 2, v); err != nil {
 					return nil, err
 				}
 			}
@@ -270,7 +270,7 @@ func (s *scanning) runBatch(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	out := make([]dtype.Value, len(all))
 	for i, list := range all {
 		var err error
-		if out[i], err = collected(c.Out[i], list, 0); err != nil {
+		if out[i], err = collected(c, c.Out[i], list, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -285,7 +285,7 @@ func scanGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if s.batch {
 		return nil, c.Errorf("version 8 has no gradient: convert the model to a newer operator set")
 	}
-	return bodyGradients(scanGradConfig{c.Config.(ScanConfig), len(in), c.Outputs, c.Version, c.Train}, 0, c.In, in, dout)
+	return bodyGradients(c, scanGradConfig{c.Config.(ScanConfig), len(in), c.Outputs, c.Version, c.Train}, 0, c.In, in, dout)
 }
 
 type scanGradConfig struct {
@@ -296,7 +296,7 @@ type scanGradConfig struct {
 	Train   bool
 }
 
-func (scanGradConfig) Op() *Op { return standard(Internal, "ScanGrad") }
+func (scanGradConfig) Operator() Name { return Name{Domain: Internal, Name: "ScanGrad"} }
 
 func scanGradOp() *Op {
 	return &Op{
@@ -320,10 +320,10 @@ func runScanGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
 	n := s.length(args[s.states])
 	var tape [][]dtype.Value
-	if _, err := s.steps(args, n, func(_ int, in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
+	if _, err := s.steps(c, args, n, func(_ int, in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
 		return nil, err
 	}
-	g := &bodyGrad{body: s.body, train: cfg.Train, fixed: make([]bool, len(args))}
+	g := &bodyGrad{ops: c.Set, body: s.body, train: cfg.Train, fixed: make([]bool, len(args))}
 	captured := s.states + s.scanned
 	for i := captured; i < len(args); i++ {
 		g.fixed[i] = true
@@ -342,7 +342,7 @@ func runScanGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 				if axis < 0 {
 					axis += len(d.Shape())
 				}
-				if d, err = indexValue(d, axis, at(t, n, s.outBack[k])); err != nil {
+				if d, err = c.indexValue(d, axis, at(t, n, s.outBack[k])); err != nil {
 					return nil, err
 				}
 			}
@@ -357,14 +357,14 @@ func runScanGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			parts[k][at(t, n, s.inBack[k])] = orZerosLike(d[s.states+k], tape[t][s.states+k])
 		}
 		for i := captured; i < len(args); i++ {
-			if total[i], err = addValues(total[i], d[i]); err != nil {
+			if total[i], err = c.addValues(total[i], d[i]); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for k, list := range parts {
 		if v := args[s.states+k]; n > 0 && differentiable(TypeOf(v)) {
-			if total[s.states+k], err = stackValues(list, s.axis(k, v)); err != nil {
+			if total[s.states+k], err = c.stackValues(list, s.axis(k, v)); err != nil {
 				return nil, err
 			}
 		}

@@ -14,24 +14,24 @@ type ScatterElementsConfig struct {
 	Reduction string `onnx:"reduction,default=none,since=16"` // none, add, mul; from version 18 max, min
 }
 
-// Op makes ScatterElementsConfig a Config.
-func (ScatterElementsConfig) Op() *Op { return standard("", "ScatterElements") }
+// Operator makes ScatterElementsConfig a Config.
+func (ScatterElementsConfig) Operator() Name { return Name{Name: "ScatterElements"} }
 
 // ScatterConfig has the attribute of Scatter, an older name of ScatterElements.
 type ScatterConfig struct {
 	Axis int `onnx:"axis,default=0"`
 }
 
-// Op makes ScatterConfig a Config.
-func (ScatterConfig) Op() *Op { return standard("", "Scatter") }
+// Operator makes ScatterConfig a Config.
+func (ScatterConfig) Operator() Name { return Name{Name: "Scatter"} }
 
 // ScatterNDConfig has the attribute of ScatterND.
 type ScatterNDConfig struct {
 	Reduction string `onnx:"reduction,default=none,since=16"` // none, add, mul; from version 18 max, min
 }
 
-// Op makes ScatterNDConfig a Config.
-func (ScatterNDConfig) Op() *Op { return standard("", "ScatterND") }
+// Operator makes ScatterNDConfig a Config.
+func (ScatterNDConfig) Operator() Name { return Name{Name: "ScatterND"} }
 
 // scattering is what the three operators have in common.
 type scattering struct {

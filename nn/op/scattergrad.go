@@ -15,14 +15,14 @@ type scatterGradConfig struct {
 	Reduction string
 }
 
-func (scatterGradConfig) Op() *Op { return standard(Internal, "ScatterGrad") }
+func (scatterGradConfig) Operator() Name { return Name{Domain: Internal, Name: "ScatterGrad"} }
 
 func scatterGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	s, err := scatteringOf(c)
 	if err != nil {
 		return nil, err
 	}
-	d, err := ApplyN(2, scatterGradConfig{s.axis, s.tuple, s.reduction}, in[0], in[1], in[2], out[0], dout[0])
+	d, err := c.ApplyN(2, scatterGradConfig{s.axis, s.tuple, s.reduction}, in[0], in[1], in[2], out[0], dout[0])
 	if err != nil {
 		return nil, err
 	}

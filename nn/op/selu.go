@@ -8,8 +8,8 @@ type SeluConfig struct {
 	Gamma *float32 `onnx:"gamma"`
 }
 
-// Op makes SeluConfig a Config.
-func (SeluConfig) Op() *Op { return standard("", "Selu") }
+// Operator makes SeluConfig a Config.
+func (SeluConfig) Operator() Name { return Name{Name: "Selu"} }
 
 func selu() []*Op {
 	list := pointwiseOp{

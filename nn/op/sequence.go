@@ -74,8 +74,8 @@ type SequenceEmptyConfig struct {
 	DType DType `onnx:"dtype,default=float32"`
 }
 
-// Op makes SequenceEmptyConfig a Config.
-func (SequenceEmptyConfig) Op() *Op { return standard("", "SequenceEmpty") }
+// Operator makes SequenceEmptyConfig a Config.
+func (SequenceEmptyConfig) Operator() Name { return Name{Name: "SequenceEmpty"} }
 
 func sequenceOps() []*Op {
 	index := Where{"I": Indices}

@@ -60,8 +60,8 @@ func sequenceLengthItems(_ *Call, in []Item) ([]Item, error) {
 }
 
 // insertAxis gives the shape of a node one more axis, of length 1.
-func insertAxis(n *gorgonia.Node, axis int) (*gorgonia.Node, error) {
-	return ReshapeTo(n, slices.Insert(slices.Clone(NodeType(n).Shape), axis, D(1))...)
+func (s Set) insertAxis(n *gorgonia.Node, axis int) (*gorgonia.Node, error) {
+	return s.ReshapeTo(n, slices.Insert(slices.Clone(NodeType(n).Shape), axis, D(1))...)
 }
 
 func concatItems(c *Call, in []Item) ([]Item, error) {
@@ -83,13 +83,13 @@ func concatItems(c *Call, in []Item) ([]Item, error) {
 			if !n.Shape().Eq(shape) {
 				return nil, c.Errorf("cannot stack shapes %v and %v", shape, n.Shape())
 			}
-			if nodes[i], err = insertAxis(n, axis); err != nil {
+			if nodes[i], err = c.insertAxis(n, axis); err != nil {
 				return nil, err
 			}
 		}
 		cfg.Axis = axis
 	}
-	n, err := Apply1(ConcatConfig{Axis: cfg.Axis}, nodes...)
+	n, err := c.Apply1(ConcatConfig{Axis: cfg.Axis}, nodes...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +115,14 @@ func splitItems(c *Call, in []Item) ([]Item, error) {
 	if len(lengths) == 0 {
 		return []Item{out}, nil
 	}
-	parts, err := splitAt(x, axis, lengths)
+	parts, err := c.SplitAt(x, axis, lengths)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range parts {
 		if drop {
 			shape := NodeType(n).Shape
-			if n, err = ReshapeTo(n, slices.Delete(slices.Clone(shape), axis, axis+1)...); err != nil {
+			if n, err = c.ReshapeTo(n, slices.Delete(slices.Clone(shape), axis, axis+1)...); err != nil {
 				return nil, err
 			}
 		}

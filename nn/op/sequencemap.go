@@ -8,8 +8,8 @@ type SequenceMapConfig struct {
 	Body Body `onnx:"body,required"`
 }
 
-// Op makes SequenceMapConfig a Config.
-func (SequenceMapConfig) Op() *Op { return standard("", "SequenceMap") }
+// Operator makes SequenceMapConfig a Config.
+func (SequenceMapConfig) Operator() Name { return Name{Name: "SequenceMap"} }
 
 func sequenceMap() *Op {
 	return &Op{

@@ -2,6 +2,7 @@ package op
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,41 +11,34 @@ import (
 )
 
 // Set is an immutable collection of operators, found by domain and name. There is no global
-// registry: a Set is passed to Load and kept by the graph.
-type Set struct{ ops map[setKey]*Op }
-
-type setKey struct{ domain, name string }
-
-// The zero value of table is filled on first use. An initializer would close a cycle: the
-// gradients of operators apply other operators.
-var table struct {
-	once sync.Once
-	set  Set
+// registry: a Set is passed to Load, kept by the graph, and part of every Call, whose gradient and
+// decomposition take the operators that they apply from it.
+type Set struct {
+	ops      map[Name]*Op
+	replaced map[Name]bool
 }
 
-// Standard holds every operator of graft.
-func Standard() Set {
-	table.once.Do(func() {
-		table.set = Set{ops: map[setKey]*Op{}}
-		for _, o := range all() {
-			table.set.ops[setKey{o.Domain, o.Name}] = o
-		}
-	})
-	return table.set
-}
+// Standard holds every operator of graft. It is the default of the functions that open or start a
+// graph; whatever works on a graph takes the graph's set.
+func Standard() Set { return standard() }
 
-func standard(domain, name string) *Op {
-	if o := Standard().ops[setKey{domain, name}]; o != nil {
-		return o
+// The operators are built once: the set is immutable.
+var standard = sync.OnceValue(func() Set {
+	s := Set{ops: map[Name]*Op{}}
+	for _, o := range all() {
+		s.ops[o.Operator()] = o
 	}
-	panic("op: no operator " + domain + " " + name) // a spelling mistake in this package
-}
+	return s
+})
 
 // With is the set with operators added or replaced. A replaced operator keeps its name.
 func (s Set) With(ops ...*Op) (Set, error) {
-	n := Set{ops: maps.Clone(s.ops)}
+	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced)}
 	if n.ops == nil {
-		n.ops = map[setKey]*Op{}
+		n.ops = map[Name]*Op{}
+	}
+	if n.replaced == nil {
+		n.replaced = map[Name]bool{}
 	}
 	for _, o := range ops {
 		if o == nil || o.Name == "" {
@@ -53,7 +47,10 @@ func (s Set) With(ops ...*Op) (Set, error) {
 		if err := Validate(o); err != nil {
 			return s, err
 		}
-		n.ops[setKey{o.Domain, o.Name}] = o
+		if old := n.ops[o.Operator()]; old != nil && old != o {
+			n.replaced[o.Operator()] = true
+		}
+		n.ops[o.Operator()] = o
 	}
 	return n, nil
 }
@@ -64,11 +61,30 @@ func (s Set) Find(domain, name string) *Op {
 	if domain == "ai.onnx" {
 		domain = ""
 	}
-	if o := s.ops[setKey{domain, name}]; o != nil {
+	if o := s.ops[Name{domain, name}]; o != nil {
 		return o
 	}
-	return s.ops[setKey{domain, "*"}]
+	return s.ops[Name{domain, "*"}]
 }
+
+// Of returns the operator that a configuration names, or an error that names it.
+func (s Set) Of(c Config) (*Op, error) {
+	if c == nil {
+		return nil, errors.New("an operator is nil")
+	}
+	n := c.Operator()
+	if n.Name == "" {
+		return nil, errors.New("an operator has no name")
+	}
+	if o := s.Find(n.Domain, n.Name); o != nil {
+		return o, nil
+	}
+	return nil, fmt.Errorf("there is no operator %q", n.String())
+}
+
+// Replaced reports whether With put another operator in the place of one that the set held. Rewrites that take
+// a group of operators for one, and so presume what each of them computes, leave replaced ones alone.
+func (s Set) Replaced(n Name) bool { return s.replaced[n] }
 
 // List is every operator, sorted by domain and name.
 func (s Set) List() []*Op {

@@ -13,8 +13,8 @@ type ShapeConfig struct {
 	End   *int `onnx:"end,since=15"`
 }
 
-// Op makes ShapeConfig a Config.
-func (ShapeConfig) Op() *Op { return standard("", "Shape") }
+// Operator makes ShapeConfig a Config.
+func (ShapeConfig) Operator() Name { return Name{Name: "Shape"} }
 
 func shapeOp() *Op {
 	return &Op{

@@ -10,8 +10,8 @@ type ShrinkConfig struct {
 	Lambd *float32 `onnx:"lambd"`
 }
 
-// Op makes ShrinkConfig a Config.
-func (ShrinkConfig) Op() *Op { return standard("", "Shrink") }
+// Operator makes ShrinkConfig a Config.
+func (ShrinkConfig) Operator() Name { return Name{Name: "Shrink"} }
 
 func shrink() []*Op {
 	return pointwiseOp{

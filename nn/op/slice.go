@@ -16,8 +16,8 @@ type SliceConfig struct {
 	Axes   []int `onnx:"axes,until=9"`
 }
 
-// Op makes SliceConfig a Config.
-func (SliceConfig) Op() *Op { return standard("", "Slice") }
+// Operator makes SliceConfig a Config.
+func (SliceConfig) Operator() Name { return Name{Name: "Slice"} }
 
 func sliceOp() *Op {
 	return &Op{
@@ -237,7 +237,7 @@ func sliceGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := Apply1(sliceGradConfig{c.In[0].Shape, list}, dout[0])
+	d, err := c.Apply1(sliceGradConfig{c.In[0].Shape, list}, dout[0])
 	return gorgonia.Nodes{d}, err
 }
 
@@ -247,7 +247,7 @@ type sliceGradConfig struct {
 	Cuts  []cut
 }
 
-func (sliceGradConfig) Op() *Op { return standard(Internal, "SliceGrad") }
+func (sliceGradConfig) Operator() Name { return Name{Domain: Internal, Name: "SliceGrad"} }
 
 func sliceGradOp() *Op {
 	return &Op{

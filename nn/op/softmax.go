@@ -13,20 +13,20 @@ type SoftmaxConfig struct {
 	Axis *int `onnx:"axis"`
 }
 
-// Op makes SoftmaxConfig a Config.
-func (SoftmaxConfig) Op() *Op { return standard("", "Softmax") }
+// Operator makes SoftmaxConfig a Config.
+func (SoftmaxConfig) Operator() Name { return Name{Name: "Softmax"} }
 
 // LogSoftmaxConfig has the attributes of LogSoftmax, which are those of Softmax.
 type LogSoftmaxConfig SoftmaxConfig
 
-// Op makes LogSoftmaxConfig a Config.
-func (LogSoftmaxConfig) Op() *Op { return standard("", "LogSoftmax") }
+// Operator makes LogSoftmaxConfig a Config.
+func (LogSoftmaxConfig) Operator() Name { return Name{Name: "LogSoftmax"} }
 
 // HardmaxConfig has the attributes of Hardmax, which are those of Softmax.
 type HardmaxConfig SoftmaxConfig
 
-// Op makes HardmaxConfig a Config.
-func (HardmaxConfig) Op() *Op { return standard("", "Hardmax") }
+// Operator makes HardmaxConfig a Config.
+func (HardmaxConfig) Operator() Name { return Name{Name: "Hardmax"} }
 
 // along views a tensor as [outer, axis, inner].
 type along struct{ Outer, Axis, Inner int }
@@ -140,7 +140,7 @@ type alongGrad struct {
 	Along along
 }
 
-func (a alongGrad) Op() *Op { return standard(Internal, a.Name) }
+func (a alongGrad) Operator() Name { return Name{Domain: Internal, Name: a.Name} }
 
 func softmaxGrads() []*Op {
 	grad := func(name string, f32 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float32), f64 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float64)) *Op {
@@ -173,7 +173,7 @@ func softmaxGradOf(name string) func(c *Call, in, out, dout gorgonia.Nodes) (gor
 		if err != nil {
 			return nil, err
 		}
-		d, err := Apply1(alongGrad{name, a}, dout[0], out[0])
+		d, err := c.Apply1(alongGrad{name, a}, dout[0], out[0])
 		return gorgonia.Nodes{d}, err
 	}
 }

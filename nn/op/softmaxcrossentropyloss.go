@@ -13,8 +13,8 @@ type SoftmaxCrossEntropyLossConfig struct {
 	Reduction   string `onnx:"reduction,default=mean"` // none, sum, mean: weighted
 }
 
-// Op makes SoftmaxCrossEntropyLossConfig a Config.
-func (SoftmaxCrossEntropyLossConfig) Op() *Op { return standard("", "SoftmaxCrossEntropyLoss") }
+// Operator makes SoftmaxCrossEntropyLossConfig a Config.
+func (SoftmaxCrossEntropyLossConfig) Operator() Name { return Name{Name: "SoftmaxCrossEntropyLoss"} }
 
 func softmaxCrossEntropyLoss() *Op {
 	return &Op{
@@ -77,7 +77,7 @@ func crossEntropyGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, er
 	if len(dout) < 2 || dout[1] == nil {
 		return grads, nil
 	}
-	d, err := Apply1(alongGrad{"LogSoftmaxGrad", along{l.N, l.C, l.Space}}, dout[1], out[2])
+	d, err := c.Apply1(alongGrad{"LogSoftmaxGrad", along{l.N, l.C, l.Space}}, dout[1], out[2])
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ type SplitConfig struct {
 	NumOutputs int   `onnx:"num_outputs,since=18"`
 }
 
-// Op makes SplitConfig a Config.
-func (SplitConfig) Op() *Op { return standard("", "Split") }
+// Operator makes SplitConfig a Config.
+func (SplitConfig) Operator() Name { return Name{Name: "Split"} }
 
 func split() *Op {
 	return &Op{
@@ -152,13 +152,13 @@ func splitGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	parts := make(gorgonia.Nodes, len(dout))
 	for i, d := range dout {
 		if d == nil {
-			if d, err = zerosLike(in[0], c.Out[i]); err != nil {
+			if d, err = c.ZerosLike(in[0], c.Out[i]); err != nil {
 				return nil, err
 			}
 		}
 		parts[i] = d
 	}
-	dx, err := Apply1(ConcatConfig{Axis: axis}, parts...)
+	dx, err := c.Apply1(ConcatConfig{Axis: axis}, parts...)
 	return gorgonia.Nodes{dx}, err
 }
 

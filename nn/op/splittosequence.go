@@ -14,8 +14,8 @@ type SplitToSequenceConfig struct {
 	KeepDims *bool `onnx:"keepdims"` // nil: true
 }
 
-// Op makes SplitToSequenceConfig a Config.
-func (SplitToSequenceConfig) Op() *Op { return standard("", "SplitToSequence") }
+// Operator makes SplitToSequenceConfig a Config.
+func (SplitToSequenceConfig) Operator() Name { return Name{Name: "SplitToSequence"} }
 
 func splitToSequence() *Op {
 	return &Op{
@@ -80,9 +80,9 @@ func splitIntoSequence(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	seq := &dtype.Sequence{Elem: dtype.DTypeOf(in[0])}
 	at := 0
 	for _, n := range lengths {
-		part, err := compute1(SliceConfig{Starts: []int{at}, Ends: []int{at + n}, Axes: []int{axis}}, 1, in[0])
+		part, err := c.compute1(SliceConfig{Starts: []int{at}, Ends: []int{at + n}, Axes: []int{axis}}, 1, in[0])
 		if err == nil && drop {
-			part, err = compute1(SqueezeConfig{Axes: []int{axis}}, 1, part)
+			part, err = c.compute1(SqueezeConfig{Axes: []int{axis}}, 1, part)
 		}
 		if err != nil {
 			return nil, err

@@ -5,8 +5,8 @@ type SqueezeConfig struct {
 	Axes []int `onnx:"axes,until=12"`
 }
 
-// Op makes SqueezeConfig a Config.
-func (SqueezeConfig) Op() *Op { return standard("", "Squeeze") }
+// Operator makes SqueezeConfig a Config.
+func (SqueezeConfig) Operator() Name { return Name{Name: "Squeeze"} }
 
 func squeeze() *Op {
 	return &Op{

@@ -15,16 +15,16 @@ type StringSplitConfig struct {
 	MaxSplit  *int   `onnx:"maxsplit"` // cuts, from the left; nil: all
 }
 
-// Op makes StringSplitConfig a Config.
-func (StringSplitConfig) Op() *Op { return standard("", "StringSplit") }
+// Operator makes StringSplitConfig a Config.
+func (StringSplitConfig) Operator() Name { return Name{Name: "StringSplit"} }
 
 // RegexFullMatchConfig has the attributes of RegexFullMatch: a pattern in RE2's syntax.
 type RegexFullMatchConfig struct {
 	Pattern string `onnx:"pattern"`
 }
 
-// Op makes RegexFullMatchConfig a Config.
-func (RegexFullMatchConfig) Op() *Op { return standard("", "RegexFullMatch") }
+// Operator makes RegexFullMatchConfig a Config.
+func (RegexFullMatchConfig) Operator() Name { return Name{Name: "RegexFullMatch"} }
 
 // StringNormalizerConfig has the attributes of StringNormalizer.
 type StringNormalizerConfig struct {
@@ -34,8 +34,8 @@ type StringNormalizerConfig struct {
 	StopWords     []string `onnx:"stopwords"`                       // are left out
 }
 
-// Op makes StringNormalizerConfig a Config.
-func (StringNormalizerConfig) Op() *Op { return standard("", "StringNormalizer") }
+// Operator makes StringNormalizerConfig a Config.
+func (StringNormalizerConfig) Operator() Name { return Name{Name: "StringNormalizer"} }
 
 const noStringGrad = "strings have no gradient"
 

@@ -19,40 +19,40 @@ type shaped struct {
 	Shape []Dim
 }
 
-func (c shaped) Op() *Op { return standard(Internal, c.Name) }
+func (c shaped) Operator() Name { return Name{Domain: Internal, Name: c.Name} }
 
 func targetShape(c *Call) ([]Type, error) {
 	return []Type{c.In[0].With(c.Config.(shaped).Shape...)}, nil
 }
 
 // ReshapeTo gives a node another shape with the same number of elements.
-func ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+func (s Set) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if slices.Equal(sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
-	return Apply1(shaped{"ReshapeTo", shape}, n)
+	return s.Apply1(shaped{"ReshapeTo", shape}, n)
 }
 
 // ExpandTo repeats a node along dimensions of length 1 and in front, as broadcasting does.
-func ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if slices.Equal(sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
-	return Apply1(shaped{"ExpandTo", shape}, n)
+	return s.Apply1(shaped{"ExpandTo", shape}, n)
 }
 
 // SumTo is the transpose of ExpandTo: it adds up what broadcasting to the node's shape repeated.
-func SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if slices.Equal(sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
-	return Apply1(shaped{"SumTo", shape}, n)
+	return s.Apply1(shaped{"SumTo", shape}, n)
 }
 
 func sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
 
-func zerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
-	return Apply1(shaped{"ZerosLike", t.Shape}, n)
+func (s Set) ZerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
+	return s.Apply1(shaped{"ZerosLike", t.Shape}, n)
 }
 
 func reshapeTo() *Op {
@@ -62,7 +62,7 @@ func reshapeTo() *Op {
 		In:  "X T", Out: "Y T", Attrs: shaped{},
 		Infer: targetShape, View: true, Kernel: copyKernel,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := ReshapeTo(dout[0], c.In[0].Shape...)
+			d, err := c.ReshapeTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d}, err
 		},
 		Pinned: "internal",
@@ -92,7 +92,7 @@ func expandTo() *Op {
 			}, nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := SumTo(dout[0], c.In[0].Shape...)
+			d, err := c.SumTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d}, err
 		},
 		Pinned: "internal",
@@ -143,7 +143,7 @@ func sumTo() *Op {
 			return reduceSumKernel[float32](shape, axes), nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := ExpandTo(dout[0], c.In[0].Shape...)
+			d, err := c.ExpandTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d}, err
 		},
 		Pinned: "internal",

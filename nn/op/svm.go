@@ -18,8 +18,8 @@ type SVMRegressorConfig struct {
 	Vectors      []float32 `onnx:"support_vectors"` // one behind the other
 }
 
-// Op makes SVMRegressorConfig a Config.
-func (SVMRegressorConfig) Op() *Op { return standard(mlDomain, "SVMRegressor") }
+// Operator makes SVMRegressorConfig a Config.
+func (SVMRegressorConfig) Operator() Name { return Name{Domain: mlDomain, Name: "SVMRegressor"} }
 
 // SVMClassifierConfig has the attributes of SVMClassifier.
 type SVMClassifierConfig struct {
@@ -36,8 +36,8 @@ type SVMClassifierConfig struct {
 	PerClass     []int     `onnx:"vectors_per_class"` // empty: linear models, one for each class
 }
 
-// Op makes SVMClassifierConfig a Config.
-func (SVMClassifierConfig) Op() *Op { return standard(mlDomain, "SVMClassifier") }
+// Operator makes SVMClassifierConfig a Config.
+func (SVMClassifierConfig) Operator() Name { return Name{Domain: mlDomain, Name: "SVMClassifier"} }
 
 func supportVectorMachines() []*Op {
 	const why = "its coefficients are attributes"

@@ -7,8 +7,8 @@ type SwiGLUConfig struct {
 	Alpha *float32 `onnx:"alpha"`
 }
 
-// Op makes SwiGLUConfig a Config.
-func (SwiGLUConfig) Op() *Op { return standard("", "SwiGLU") }
+// Operator makes SwiGLUConfig a Config.
+func (SwiGLUConfig) Operator() Name { return Name{Name: "SwiGLU"} }
 
 func swiGLU() *Op {
 	return &Op{
@@ -32,7 +32,7 @@ func swiGLU() *Op {
 			return []Type{a.With(shape...)}, nil
 		},
 		Lower: func(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-			b := composeOn(in)
+			b := composeOn(c, in)
 			gate := b.do(SwishConfig{Alpha: c.Config.(SwiGLUConfig).Alpha}, in[0])
 			return b.results(in, b.do(Plain("Mul"), gate, in[1]))
 		},

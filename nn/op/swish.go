@@ -7,8 +7,8 @@ type SwishConfig struct {
 	Alpha *float32 `onnx:"alpha"`
 }
 
-// Op makes SwishConfig a Config.
-func (SwishConfig) Op() *Op { return standard("", "Swish") }
+// Operator makes SwishConfig a Config.
+func (SwishConfig) Operator() Name { return Name{Name: "Swish"} }
 
 func swish() []*Op {
 	return pointwiseOp{

@@ -13,8 +13,8 @@ type TensorScatterConfig struct {
 	Mode string `onnx:"mode,default=linear"` // circular: what does not fit begins again in front
 }
 
-// Op makes TensorScatterConfig a Config.
-func (TensorScatterConfig) Op() *Op { return standard("", "TensorScatter") }
+// Operator makes TensorScatterConfig a Config.
+func (TensorScatterConfig) Operator() Name { return Name{Name: "TensorScatter"} }
 
 func tensorScatter() *Op {
 	return &Op{
@@ -33,7 +33,7 @@ func tensorScatter() *Op {
 		Kernel: func(c *Call) (engine.Kernel, error) { return cacheKernel(c, false) },
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			cfg := c.Config.(TensorScatterConfig)
-			return ApplyN(2, cacheGradConfig{cfg}, append(gorgonia.Nodes{dout[0], in[1]}, in[2:]...)...)
+			return c.ApplyN(2, cacheGradConfig{cfg}, append(gorgonia.Nodes{dout[0], in[1]}, in[2:]...)...)
 		},
 		Couple: func(c *Call) []Coupling {
 			axis, err := cacheAxis(c)
@@ -131,7 +131,7 @@ func cacheKernel(c *Call, back bool) (engine.Kernel, error) {
 
 type cacheGradConfig struct{ Cache TensorScatterConfig }
 
-func (cacheGradConfig) Op() *Op { return standard(Internal, "TensorScatterGrad") }
+func (cacheGradConfig) Operator() Name { return Name{Domain: Internal, Name: "TensorScatterGrad"} }
 
 func tensorScatterGrad() *Op {
 	return &Op{

@@ -21,8 +21,8 @@ type TfIdfVectorizerConfig struct {
 	Weights   []float32 `onnx:"weights"` // of each gram; 1 when nil
 }
 
-// Op makes TfIdfVectorizerConfig a Config.
-func (TfIdfVectorizerConfig) Op() *Op { return standard("", "TfIdfVectorizer") }
+// Operator makes TfIdfVectorizerConfig a Config.
+func (TfIdfVectorizerConfig) Operator() Name { return Name{Name: "TfIdfVectorizer"} }
 
 func tfIdfVectorizer() *Op {
 	return &Op{

@@ -7,8 +7,8 @@ type ThresholdedReluConfig struct {
 	Alpha *float32 `onnx:"alpha"`
 }
 
-// Op makes ThresholdedReluConfig a Config.
-func (ThresholdedReluConfig) Op() *Op { return standard("", "ThresholdedRelu") }
+// Operator makes ThresholdedReluConfig a Config.
+func (ThresholdedReluConfig) Operator() Name { return Name{Name: "ThresholdedRelu"} }
 
 func thresholdedRelu() []*Op {
 	return pointwiseOp{

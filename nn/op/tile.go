@@ -119,12 +119,12 @@ func tileGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		split = append(split, r[i], n)
 		sum = append(sum, D(1), n)
 	}
-	d, err := ReshapeTo(dout[0], split...)
+	d, err := c.ReshapeTo(dout[0], split...)
 	if err == nil {
-		d, err = SumTo(d, sum...)
+		d, err = c.SumTo(d, sum...)
 	}
 	if err == nil {
-		d, err = ReshapeTo(d, c.In[0].Shape...)
+		d, err = c.ReshapeTo(d, c.In[0].Shape...)
 	}
 	return gorgonia.Nodes{d, nil, nil}, err
 }

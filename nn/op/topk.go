@@ -19,8 +19,8 @@ type TopKConfig struct {
 	Sorted  *bool `onnx:"sorted,since=11"`  // nil: true; of no effect here: the result is always sorted
 }
 
-// Op makes TopKConfig a Config.
-func (TopKConfig) Op() *Op { return standard("", "TopK") }
+// Operator makes TopKConfig a Config.
+func (TopKConfig) Operator() Name { return Name{Name: "TopK"} }
 
 func topK() *Op {
 	return &Op{
@@ -245,13 +245,13 @@ func topKGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	}
 	index := out[min(1, len(out)-1)]
 	if len(out) < 2 || index == nil { // nobody named the indices
-		again, err := ApplyN(2, TopKConfig{Axis: &axis, K: c.Out[0].Shape[axis].Size, Largest: c.Config.(TopKConfig).Largest}, in[0])
+		again, err := c.ApplyN(2, TopKConfig{Axis: &axis, K: c.Out[0].Shape[axis].Size, Largest: c.Config.(TopKConfig).Largest}, in[0])
 		if err != nil {
 			return nil, err
 		}
 		index = again[1]
 	}
-	d, err := Apply1(blockSumConfig{Shape: c.In[0].Shape, Axis: axis}, dout[0], index)
+	d, err := c.Apply1(blockSumConfig{Shape: c.In[0].Shape, Axis: axis}, dout[0], index)
 	return gorgonia.Nodes{d, nil}, err
 }
 

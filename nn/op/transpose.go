@@ -15,8 +15,8 @@ type TransposeConfig struct {
 	Perm []int `onnx:"perm"`
 }
 
-// Op makes TransposeConfig a Config.
-func (TransposeConfig) Op() *Op { return standard("", "Transpose") }
+// Operator makes TransposeConfig a Config.
+func (TransposeConfig) Operator() Name { return Name{Name: "Transpose"} }
 
 func transpose() *Op {
 	return &Op{
@@ -152,7 +152,7 @@ func transposeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	if err != nil {
 		return nil, err
 	}
-	d, err := transposed(dout[0], inverse(perm))
+	d, err := c.Transposed(dout[0], inverse(perm))
 	return gorgonia.Nodes{d}, err
 }
 
@@ -165,11 +165,11 @@ func inverse(perm []int) []int {
 }
 
 // transposed permutes the axes of a node; output axis i is axis perm[i].
-func transposed(n *gorgonia.Node, perm []int) (*gorgonia.Node, error) {
+func (s Set) Transposed(n *gorgonia.Node, perm []int) (*gorgonia.Node, error) {
 	if slices.IsSorted(perm) {
 		return n, nil
 	}
-	return Apply1(TransposeConfig{Perm: perm}, n)
+	return s.Apply1(TransposeConfig{Perm: perm}, n)
 }
 
 func coupleTranspose(c *Call) []Coupling {

@@ -27,8 +27,8 @@ type TreeEnsembleConfig struct {
 	Roots         []int       `onnx:"tree_roots,required"`
 }
 
-// Op makes TreeEnsembleConfig a Config.
-func (TreeEnsembleConfig) Op() *Op { return standard(mlDomain, "TreeEnsemble") }
+// Operator makes TreeEnsembleConfig a Config.
+func (TreeEnsembleConfig) Operator() Name { return Name{Domain: mlDomain, Name: "TreeEnsemble"} }
 
 func treeEnsemble() *Op {
 	return &Op{

@@ -28,8 +28,10 @@ type TreeEnsembleClassifierConfig struct {
 	Transform      string      `onnx:"post_transform,default=NONE"` // NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT
 }
 
-// Op makes TreeEnsembleClassifierConfig a Config.
-func (TreeEnsembleClassifierConfig) Op() *Op { return standard(mlDomain, "TreeEnsembleClassifier") }
+// Operator makes TreeEnsembleClassifierConfig a Config.
+func (TreeEnsembleClassifierConfig) Operator() Name {
+	return Name{Domain: mlDomain, Name: "TreeEnsembleClassifier"}
+}
 
 func (cfg TreeEnsembleClassifierConfig) classNames() classNames {
 	return classNames{cfg.StringLabels, cfg.IntLabels}

@@ -28,8 +28,10 @@ type TreeEnsembleRegressorConfig struct {
 	WeightsTensor  dtype.Value `onnx:"target_weights_as_tensor,since=3"`
 }
 
-// Op makes TreeEnsembleRegressorConfig a Config.
-func (TreeEnsembleRegressorConfig) Op() *Op { return standard(mlDomain, "TreeEnsembleRegressor") }
+// Operator makes TreeEnsembleRegressorConfig a Config.
+func (TreeEnsembleRegressorConfig) Operator() Name {
+	return Name{Domain: mlDomain, Name: "TreeEnsembleRegressor"}
+}
 
 func treeEnsembleRegressor() *Op {
 	return &Op{

@@ -11,8 +11,8 @@ type TriluConfig struct {
 	Upper *bool `onnx:"upper"` // nil: true
 }
 
-// Op makes TriluConfig a Config.
-func (TriluConfig) Op() *Op { return standard("", "Trilu") }
+// Operator makes TriluConfig a Config.
+func (TriluConfig) Operator() Name { return Name{Name: "Trilu"} }
 
 func trilu() *Op {
 	return &Op{
@@ -28,7 +28,7 @@ func trilu() *Op {
 		Kernel: triluKernel, Strings: moveStrings, InPlace: []int{0},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			args := append(gorgonia.Nodes{dout[0]}, in[1:]...)
-			d, err := Apply1(c.Config, args...)
+			d, err := c.Apply1(c.Config, args...)
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: func(c *Call) []Coupling {

@@ -17,8 +17,8 @@ type UniqueConfig struct {
 	Sorted *bool `onnx:"sorted"` // nil: true; false: in order of first occurrence
 }
 
-// Op makes UniqueConfig a Config.
-func (UniqueConfig) Op() *Op { return standard("", "Unique") }
+// Operator makes UniqueConfig a Config.
+func (UniqueConfig) Operator() Name { return Name{Name: "Unique"} }
 
 func unique() *Op {
 	return &Op{
@@ -81,11 +81,11 @@ func uniqueGradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 			return nil, err
 		}
 	}
-	d, err := Apply1(gatherGradConfig{axis, shape}, dout[0], out[len(c.Op.Out.List())])
+	d, err := c.Apply1(gatherGradConfig{axis, shape}, dout[0], out[len(c.Op.Out.List())])
 	if err != nil {
 		return nil, err
 	}
-	d, err = ReshapeTo(d, c.In[0].Shape...)
+	d, err = c.ReshapeTo(d, c.In[0].Shape...)
 	return gorgonia.Nodes{d}, err
 }
 
@@ -142,11 +142,11 @@ func uniqueValues(c *Call, v dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	flat, err := compute1(ReshapeConfig{Shape: shape, AllowZero: true}, 1, v)
+	flat, err := c.compute1(ReshapeConfig{Shape: shape, AllowZero: true}, 1, v)
 	if err != nil {
 		return nil, err
 	}
-	y, err := compute1(GatherConfig{Axis: axis}, 13, flat, index)
+	y, err := c.compute1(GatherConfig{Axis: axis}, 13, flat, index)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ type UnsqueezeConfig struct {
 	Axes []int `onnx:"axes,until=12"`
 }
 
-// Op makes UnsqueezeConfig a Config.
-func (UnsqueezeConfig) Op() *Op { return standard("", "Unsqueeze") }
+// Operator makes UnsqueezeConfig a Config.
+func (UnsqueezeConfig) Operator() Name { return Name{Name: "Unsqueeze"} }
 
 func unsqueeze() *Op {
 	return &Op{

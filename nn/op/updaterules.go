@@ -16,8 +16,8 @@ type AdagradConfig struct {
 	Norm    float32  `onnx:"norm_coefficient,default=0"` // of the penalty on squared weights
 }
 
-// Op makes AdagradConfig a Config.
-func (AdagradConfig) Op() *Op { return standard(trainingDomain, "Adagrad") }
+// Operator makes AdagradConfig a Config.
+func (AdagradConfig) Operator() Name { return Name{Domain: trainingDomain, Name: "Adagrad"} }
 
 // AdamConfig has the attributes of Adam.
 type AdamConfig struct {
@@ -28,8 +28,8 @@ type AdamConfig struct {
 	NormPost float32  `onnx:"norm_coefficient_post,default=0"` // shrinks the new weights
 }
 
-// Op makes AdamConfig a Config.
-func (AdamConfig) Op() *Op { return standard(trainingDomain, "Adam") }
+// Operator makes AdamConfig a Config.
+func (AdamConfig) Operator() Name { return Name{Domain: trainingDomain, Name: "Adam"} }
 
 // MomentumConfig has the attributes of Momentum: Mode is standard or nesterov.
 type MomentumConfig struct {
@@ -39,8 +39,8 @@ type MomentumConfig struct {
 	Norm  float32 `onnx:"norm_coefficient,required"`
 }
 
-// Op makes MomentumConfig a Config.
-func (MomentumConfig) Op() *Op { return standard(trainingDomain, "Momentum") }
+// Operator makes MomentumConfig a Config.
+func (MomentumConfig) Operator() Name { return Name{Domain: trainingDomain, Name: "Momentum"} }
 
 // updateRules take a learning rate, a step count, then weights, gradients and states, and give
 // weights and states.

@@ -132,13 +132,13 @@ func sumsGrad(mean bool) func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.N
 		dy := dout[0]
 		var err error
 		if mean {
-			if dy, err = scaleBy(dy, 1/float64(len(in))); err != nil {
+			if dy, err = c.ScaleBy(dy, 1/float64(len(in))); err != nil {
 				return nil, err
 			}
 		}
 		list := make(gorgonia.Nodes, len(in))
 		for i := range in {
-			if list[i], err = SumTo(dy, c.In[i].Shape...); err != nil {
+			if list[i], err = c.SumTo(dy, c.In[i].Shape...); err != nil {
 				return nil, err
 			}
 		}
@@ -151,12 +151,12 @@ func extremeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 	if !c.In[0].DType.IsFloat() {
 		return nil, nil
 	}
-	list, err := ApplyN(len(in), standard(Internal, "ExtremeGrad"), append(gorgonia.Nodes{dout[0], out[0]}, in...)...)
+	list, err := c.ApplyN(len(in), Name{Domain: Internal, Name: "ExtremeGrad"}, append(gorgonia.Nodes{dout[0], out[0]}, in...)...)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
-		if list[i], err = SumTo(list[i], c.In[i].Shape...); err != nil {
+		if list[i], err = c.SumTo(list[i], c.In[i].Shape...); err != nil {
 			return nil, err
 		}
 	}

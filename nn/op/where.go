@@ -132,9 +132,9 @@ func whereGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	}
 	list := make(gorgonia.Nodes, 3)
 	for i, args := range []gorgonia.Nodes{{in[0], dout[0], zero}, {in[0], zero, dout[0]}} {
-		d, err := Apply1(Plain("Where"), args...)
+		d, err := c.Apply1(Plain("Where"), args...)
 		if err == nil {
-			list[i+1], err = SumTo(d, c.In[i+1].Shape...)
+			list[i+1], err = c.SumTo(d, c.In[i+1].Shape...)
 		}
 		if err != nil {
 			return nil, err

@@ -12,20 +12,20 @@ type HannWindowConfig struct {
 	Periodic *bool `onnx:"periodic"` // the window of one more element, without its last
 }
 
-// Op makes HannWindowConfig a Config.
-func (HannWindowConfig) Op() *Op { return standard("", "HannWindow") }
+// Operator makes HannWindowConfig a Config.
+func (HannWindowConfig) Operator() Name { return Name{Name: "HannWindow"} }
 
 // HammingWindowConfig has the attributes of HammingWindow, which are those of HannWindow.
 type HammingWindowConfig HannWindowConfig
 
-// Op makes HammingWindowConfig a Config.
-func (HammingWindowConfig) Op() *Op { return standard("", "HammingWindow") }
+// Operator makes HammingWindowConfig a Config.
+func (HammingWindowConfig) Operator() Name { return Name{Name: "HammingWindow"} }
 
 // BlackmanWindowConfig has the attributes of BlackmanWindow, which are those of HannWindow.
 type BlackmanWindowConfig HannWindowConfig
 
-// Op makes BlackmanWindowConfig a Config.
-func (BlackmanWindowConfig) Op() *Op { return standard("", "BlackmanWindow") }
+// Operator makes BlackmanWindowConfig a Config.
+func (BlackmanWindowConfig) Operator() Name { return Name{Name: "BlackmanWindow"} }
 
 // cosineWindows are sums of cosines.
 func cosineWindows() []*Op {
