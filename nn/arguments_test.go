@@ -36,8 +36,8 @@ func TestArguments(t *testing.T) {
 			_, err := g.Step(t.Context(), nil, nn.StepOptions{Loss: g.Outputs()[0], Params: []*nn.Param{nil}})
 			return err
 		}, "gradient: a parameter is nil"},
-		{"unknown operator on nodes", func() error { _, err := op.Apply(op.Plain("Typo")); return err }, `there is no operator "Typo"`},
-		{"operator on nothing", func() error { _, err := op.Apply(op.Plain("Relu")); return err }, "Relu: has no input"},
+		{"unknown operator on nodes", func() error { _, err := op.Standard().ApplyN(1, op.Plain("Typo")); return err }, `there is no operator "Typo"`},
+		{"operator on nothing", func() error { _, err := op.Standard().ApplyN(1, op.Plain("Relu")); return err }, "Relu: has no input"},
 		{"no operator in a set", func() error { _, err := op.Standard().With(nil); return err }, "an operator has no name"},
 	} {
 		if err := c.try(); err == nil || !strings.HasPrefix(err.Error(), c.want) {

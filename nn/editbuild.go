@@ -212,12 +212,16 @@ func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node 
 	if e.err != nil {
 		return nil
 	}
-	c, err := op.Complete(c)
+	c, err := e.g.ops.Complete(c)
 	if err != nil {
 		e.fail(err)
 		return nil
 	}
-	o := c.Op()
+	o, err := e.g.ops.Of(c)
+	if err != nil {
+		e.fail(err)
+		return nil
+	}
 	label = e.g.label(label)
 	n := &Node{name: label, domain: o.Domain, opType: o.Name, op: o, config: c, in: slices.Clone(in), graph: e.g, fresh: true}
 	if err := e.available(n); err != nil {

@@ -109,7 +109,10 @@ func (w *walker) fusedCall(c *op.Call, f *fused) *op.Call {
 			types[i] = op.TypeOf(x.constant)
 		}
 	}
-	call := op.NewCall(op.Fill(f.config), types...)
+	call, err := w.g.ops.NewCall(f.config, types...)
+	if err != nil {
+		return nil // the graph's set lacks the operator, or has another for it
+	}
 	call.Node, call.Opset, call.Train, call.Stream = c.Node, c.Opset, c.Train, c.Stream
 	if call.Resolve() != nil {
 		return nil // what the operator does not take is left as it is

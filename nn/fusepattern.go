@@ -167,7 +167,7 @@ func (m *matching) node(t *term, v *Value, next func() bool) bool {
 			return true
 		}
 	}
-	if n.opType == t.op && len(n.in) >= len(t.in) && n.op == op.Plain(t.op).Op() {
+	if n.opType == t.op && len(n.in) >= len(t.in) && !m.w.g.ops.Replaced(n.op.Operator()) {
 		if m.inputs(t.in, n.in, next) {
 			return true
 		}

@@ -12,8 +12,11 @@ import (
 // other axis passes through. No gap outlives the verb that opens it.
 type gapConfig struct{ axis, size int }
 
-// Op makes gapConfig a Config.
-func (gapConfig) Op() *op.Op {
+// Operator makes gapConfig a Config.
+func (gapConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Gap"} }
+
+// gapOp is not in any set: no lowering meets an open edge.
+func gapOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "Gap", Since: []int{1}, Doc: "An open edge.",
 		In: "X T", Out: "Y T",
@@ -59,7 +62,7 @@ func (e *Edit) openEdge(src, like *Value, axis int, users []*Node, output bool) 
 		return gap{}
 	}
 	c := gapConfig{axis, like.typ.Shape[axis].Size}
-	n := &Node{domain: op.Internal, opType: "Gap", op: c.Op(), config: c, in: []*Value{src}, graph: e.g, fresh: true}
+	n := &Node{domain: op.Internal, opType: "Gap", op: gapOp(), config: c, in: []*Value{src}, graph: e.g, fresh: true}
 	v := &Value{name: e.unique(like.name + "_realigned"), producer: n, graph: e.g}
 	n.out = []*Value{v}
 	from := len(e.log)

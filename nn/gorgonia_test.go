@@ -159,7 +159,7 @@ func TestExpr(t *testing.T) {
 		p := G.Must(G.Log(G.Must(G.SoftMax(x[0]))))
 		scale := fixed(x[0].Graph(), "w1", 3) // the name is taken: it is made unique
 		p = G.Must(G.BroadcastHadamardProd(p, scale, nil, []byte{0}))
-		h, err := op.Apply1(op.Plain("Abs"), p)
+		h, err := op.Standard().Apply1(op.Plain("Abs"), p)
 		if err != nil {
 			return nil, err
 		}

@@ -212,13 +212,13 @@ func (e *Edit) Configure(n *Node, c op.Config) {
 	if !e.has(n) {
 		return
 	}
-	c, err := op.Complete(c)
+	c, err := e.g.ops.Complete(c)
 	if err != nil {
 		e.fail(err)
 		return
 	}
-	if c.Op() != n.op {
-		e.Failf("node %s is a %s, the attributes are those of %s", n.Label(), n.opType, c.Op().Name)
+	if c.Operator() != (op.Name{Domain: n.domain, Name: n.opType}) {
+		e.Failf("node %s is a %s, the attributes are those of %s", n.Label(), n.opType, c.Operator().Name)
 		return
 	}
 	if err := op.Available(n.op.Version(e.g.opset(n.domain)), c); err != nil {

@@ -202,8 +202,8 @@ func kindOf(l Layer) string {
 	case Tanh:
 		return "Tanh"
 	case Op:
-		if l.Config != nil && l.Config.Op().Domain == "" {
-			return l.Config.Op().Name
+		if l.Config != nil && l.Config.Operator().Domain == "" {
+			return l.Config.Operator().Name
 		}
 	}
 	return ""

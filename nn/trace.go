@@ -155,7 +155,7 @@ func (l *Lowered) names() map[*gorgonia.Node]string {
 }
 
 func (tr Tracer) ops() op.Set {
-	if tr.Ops.Find("", "Identity") == nil && tr.Ops.Find("", "Conv") == nil {
+	if tr.Ops.IsZero() {
 		return op.Standard()
 	}
 	return tr.Ops

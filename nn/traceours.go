@@ -156,10 +156,10 @@ func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 			values = append(values, nil)
 		}
 	}
-	switch cfg.Op().Name {
-	case "Reshape":
+	switch cfg.Operator() {
+	case op.Name{Name: "Reshape"}:
 		return s.reshape(values[0], s.kid(in, 0).shape(), s.result(calls))
-	case "Expand":
+	case op.Name{Name: "Expand"}:
 		return s.Node(cfg, values[0], s.vector(s.result(calls)))
 	}
 	for _, v := range consts {

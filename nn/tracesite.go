@@ -43,7 +43,7 @@ func (s *Site) Node(c op.Config, in ...*Value) *Value {
 	if s.t.e.err != nil {
 		return nil
 	}
-	if c.Op() == nil {
+	if _, err := s.t.e.g.ops.Of(c); err != nil {
 		return s.Refuse("")
 	}
 	c, in, err := adapt(s.t.e, c, in)

@@ -12,18 +12,27 @@ import (
 
 // adapt rewrites a configuration of the operator's latest version for the graph's.
 func adapt(e *Edit, c op.Config, in []*Value) (op.Config, []*Value, error) {
-	return adaptFrom(e, c.Op().Latest(), c, in)
+	o, err := e.g.ops.Of(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return adaptFrom(e, o.Latest(), c, in)
 }
 
 // adaptFrom rewrites a configuration of one version of its operator for the graph's. Going back, inputs that
 // were attributes once become attributes, which they can if they are constants.
 func adaptFrom(e *Edit, from int, c op.Config, in []*Value) (op.Config, []*Value, error) {
-	o := c.Op()
+	o, err := e.g.ops.Of(c)
+	if err != nil {
+		return nil, nil, err
+	}
 	to := o.Version(e.g.opset(o.Domain))
 	if _, ok := e.g.Opsets[o.Domain]; !ok || to == from || to == 0 || o.Attrs == nil {
 		return c, in, nil // absent operators are refused when the node is added
 	}
-	c = op.Fill(c)
+	if c, err = e.g.ops.Complete(c); err != nil {
+		return nil, nil, err
+	}
 	if err := changed(o, from, to, c, in); err != nil {
 		return nil, nil, err
 	}

@@ -230,7 +230,7 @@ func located(stage string, n *Node, err error) error {
 // call makes the node's call, nil when an input is not bound yet.
 func (w *walker) call(n *Node, in []*Value) *op.Call {
 	c := &op.Call{
-		Op: n.op, Config: n.config, Version: n.op.Version(w.g.opset(n.domain)), Opset: w.g.opset(n.domain), Node: n.Label(),
+		Set: w.g.ops, Op: n.op, Config: n.config, Version: n.op.Version(w.g.opset(n.domain)), Opset: w.g.opset(n.domain), Node: n.Label(),
 		In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out), Want: make([]bool, len(n.out)),
 		Train: w.train && !n.frozenState(), Keep: w.mode == walkTrace, Stream: stream(n),
 	}

@@ -150,8 +150,14 @@ func (c *conversion) addNumber(i int, base string, x float64) error {
 
 // plain is a node besides the one that is converted.
 func (c *conversion) plain(config op.Config, in, out []string) (*onnxpb.NodeProto, error) {
-	o := config.Op()
-	config = op.Fill(config)
+	config, err := c.ops.Complete(config)
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.ops.Of(config)
+	if err != nil {
+		return nil, err
+	}
 	p := &onnxpb.NodeProto{OpType: proto.String(o.Name), Input: in, Output: out}
 	if o.Version(c.opsets[""]) == 0 {
 		return nil, fmt.Errorf("%s came with %d", o.Name, o.Since[0])

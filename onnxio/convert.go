@@ -16,7 +16,7 @@ import (
 // convert lets the model be written in another version of the standard operator set. Nodes that
 // change are rewritten as they are written, see conversion.
 func (w *writer) convert(opset int) error {
-	if newest := newestOpset(); opset < 1 || opset > newest {
+	if newest := newestOpset(w.ops); opset < 1 || opset > newest {
 		return fmt.Errorf("there is no operator set %d: want 1 to %d", opset, newest)
 	}
 	w.from = w.opsets[""]
@@ -25,10 +25,10 @@ func (w *writer) convert(opset int) error {
 	return nil
 }
 
-// newestOpset is the version of the standard operator set in which an operator changed last.
-func newestOpset() int {
+// newestOpset is the version of the standard domain in which an operator changed last.
+func newestOpset(ops op.Set) int {
 	newest := 0
-	for _, o := range op.Standard().List() {
+	for _, o := range ops.List() {
 		if o.Domain == "" {
 			newest = max(newest, o.Latest())
 		}
@@ -75,12 +75,15 @@ func (s *graphWriter) converted(n *nn.Node) ([]*onnxpb.NodeProto, error) {
 	}
 	c := &conversion{graphWriter: s, node: n, config: n.Config(), in: s.names(n.Inputs()), out: s.names(n.Outputs()), added: map[string]*tensor.Dense{}}
 	if o.Attrs == nil {
-		c.config = o
+		c.config = o.Operator()
 	}
 	if err := c.steps(s.from, to); err != nil {
 		return refuse(err)
 	}
-	o = c.config.Op()
+	o, err := s.ops.Of(c.config)
+	if err != nil {
+		return refuse(err)
+	}
 	now := o.Version(to)
 	if now == 0 {
 		return refuse(fmt.Errorf("it came with %d", o.Since[0]))
@@ -120,7 +123,7 @@ func (c *conversion) read(before []*onnxpb.NodeProto) []*onnxpb.NodeProto {
 // steps applies what lies between two operator sets, in order. Where a step makes another operator
 // of the node, that one's steps follow.
 func (c *conversion) steps(from, to int) error {
-	name := c.config.Op().Name
+	name := c.config.Operator().Name
 	list := versionSteps[name]
 	for k := range list {
 		s := list[k]
@@ -141,7 +144,7 @@ func (c *conversion) steps(from, to int) error {
 		default:
 			continue
 		}
-		if c.config.Op().Name != name {
+		if c.config.Operator().Name != name {
 			return c.steps(rest, to)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
@@ -112,7 +113,7 @@ func withInitializers(t *testing.T, fsys fs.FS, model string) (*nn.Graph, nn.Fee
 
 // TestConvertNodes runs every node test of ONNX's in other operator sets: it computes the same.
 func TestConvertNodes(t *testing.T) {
-	opsets := []int{6, 7, 9, 10, 11, 12, 13, 15, 17, 19, 20, 23, newestOpset()}
+	opsets := []int{6, 7, 9, 10, 11, 12, 13, 15, 17, 19, 20, 23, newestOpset(op.Standard())}
 	if testing.Short() {
 		opsets = []int{7, 11, 17}
 	}

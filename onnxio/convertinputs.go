@@ -262,7 +262,7 @@ func zeroPoint(c *conversion) error {
 // quantizedAs leaves types out that are those of the scale.
 func quantizedAs(c *conversion) error {
 	field := "Output"
-	if c.config.Op().Name == "QuantizeLinear" {
+	if c.config.Operator().Name == "QuantizeLinear" {
 		field = "Precision"
 	}
 	if get[dtype.DType](c, field) == c.dtype(1) {

@@ -97,7 +97,7 @@ func (c *conversion) dropNeutral() {
 // countAxesFromFront: before version 11 axes are not negative.
 func (c *conversion) countAxesFromFront() error {
 	v := reflect.ValueOf(c.config)
-	if v.Kind() != reflect.Struct || slices.Contains([]string{"TopK", "OneHot", "LpNormalization"}, c.config.Op().Name) {
+	if v.Kind() != reflect.Struct || slices.Contains([]string{"TopK", "OneHot", "LpNormalization"}, c.config.Operator().Name) {
 		return nil
 	}
 	fix := func(list []int) ([]int, error) {
@@ -110,7 +110,7 @@ func (c *conversion) countAxesFromFront() error {
 			if err != nil {
 				return nil, err
 			}
-			if c.config.Op().Name == "Unsqueeze" {
+			if c.config.Operator().Name == "Unsqueeze" {
 				rank += len(list)
 			}
 			out[i] = a + rank
@@ -199,7 +199,7 @@ func axesAt(version int) step {
 // testMode: before version 7 an attribute told evaluation from training.
 func testMode(on bool) func(*conversion) error {
 	return func(c *conversion) error {
-		if !on && !get[bool](c, "IsTest") && c.config.Op().Name == "Dropout" {
+		if !on && !get[bool](c, "IsTest") && c.config.Operator().Name == "Dropout" {
 			return errors.New("it trains")
 		}
 		c.set("IsTest", on)

@@ -30,20 +30,20 @@ type callConfig struct {
 	Body op.Body `onnx:"body"`
 }
 
-// Op is the operator of the function that the body was made of.
-func (c callConfig) Op() *op.Op {
+// Operator is the name of the function that the body was made of.
+func (c callConfig) Operator() op.Name {
 	if b, ok := c.Body.(*nn.Body); ok {
 		if o, ok := b.Graph.Origin.(*functionOrigin); ok {
-			return o.op
+			return o.name
 		}
 	}
-	return nil
+	return op.Name{}
 }
 
 // functionOrigin is kept by the graph of a call's body.
 type functionOrigin struct {
 	*graphOrigin
-	op *op.Op
+	name op.Name
 }
 
 // functionOp makes an operator for a function that the model defines.
@@ -125,7 +125,7 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 	if c := b.Captured(); len(c) > 0 {
 		return spec, fmt.Errorf("function %s.%s reads %q, which nothing computes", f.GetDomain(), f.GetName(), c[0])
 	}
-	b.Graph.Origin = &functionOrigin{b.Graph.Origin.(*graphOrigin), s.local[keyOf(key.domain, key.name, "")]}
+	b.Graph.Origin = &functionOrigin{b.Graph.Origin.(*graphOrigin), s.local[keyOf(key.domain, key.name, "")].Operator()}
 	spec.Attrs["body"] = b
 	return spec, nil
 }
@@ -140,8 +140,8 @@ type strippedConfig struct {
 	Why   string   `onnx:"why"`
 }
 
-// Op makes strippedConfig a Config.
-func (strippedConfig) Op() *op.Op { return strippedOp() }
+// Operator makes strippedConfig a Config.
+func (strippedConfig) Operator() op.Name { return strippedOp().Operator() }
 
 const strippedName = "Stripped"
 

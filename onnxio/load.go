@@ -129,7 +129,7 @@ func (l Loader) external(name string) (*externalFiles, error) {
 // build makes a graph of a decoded model, which it takes over.
 func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*nn.Graph, error) {
 	ops := l.Ops
-	if len(ops.List()) == 0 {
+	if ops.IsZero() {
 		ops = op.Standard()
 	}
 	r := newReader(ops, m, ext)

@@ -80,7 +80,7 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 			return nil, err
 		}
 	}
-	w := &writer{opsets: g.Opsets, alias: map[*nn.Value]string{}, made: map[string]bool{}}
+	w := &writer{ops: g.Ops(), opsets: g.Opsets, alias: map[*nn.Value]string{}, made: map[string]bool{}}
 	if s.Opset != 0 && s.Opset != g.Opsets[""] {
 		if err := w.convert(s.Opset); err != nil {
 			return nil, err

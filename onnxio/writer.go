@@ -15,6 +15,7 @@ import (
 
 // writer turns a graph into the message of a model.
 type writer struct {
+	ops    op.Set // of the graph
 	opsets map[string]int
 	from   int                  // the graph's operator-set version where it is written in another; 0: it is not
 	made   map[string]bool      // names that conversions gave
@@ -222,7 +223,11 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, conf
 	if r, ok := config.(op.Referrer); ok {
 		config = r.Referring(w.names(n.Captured()))
 	}
-	for _, a := range op.Encode(w.version(config.Op()), config) {
+	kind, err := w.ops.Of(config)
+	if err != nil {
+		return err
+	}
+	for _, a := range op.Encode(w.version(kind), config) {
 		x, err := encodeAttribute(a.Name, a.Value, func(b *nn.Body) (*onnxpb.GraphProto, error) { return w.graph(b.Graph) })
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func TestBatchNormalizationState(t *testing.T) {
 	for i, v := range in {
 		types[i] = op.TypeOf(v)
 	}
-	call := op.NewCall(op.Fill(op.BatchNormalizationConfig{Momentum: number(0.75)}), types...)
+	call := newCall(t, op.BatchNormalizationConfig{Momentum: number(0.75)}, types...)
 	if s := call.Op.State(call); s != nil {
 		t.Errorf("inference updates state: %v", s)
 	}

@@ -11,7 +11,7 @@ import (
 // Call is one use of an operator: its attributes and what is known of its inputs. Functions of
 // an Op get everything from here and keep nothing.
 type Call struct {
-	Set            // the operators that its gradient and decomposition apply
+	Set     // the operators that its gradient and decomposition apply
 	Op      *Op
 	Config  Config // of the operator's own configuration type, attributes and defaults filled in
 	Version int    // the since-version in force

@@ -34,7 +34,7 @@ var chains = []struct {
 		return gorgonia.Nodes{apply("Sub", apply("Add", a, b), apply("Mul", apply("Neg", in[1]), in[0]))}
 	}, 1},
 	{"bounds", [][]int{{9, 1300}, {}}, func(in gorgonia.Nodes) gorgonia.Nodes {
-		y, err := op.Apply1(op.ClipConfig{}, apply("Mul", in[0], in[0]), in[1])
+		y, err := op.Standard().Apply1(op.ClipConfig{}, apply("Mul", in[0], in[0]), in[1])
 		if err != nil {
 			panic(err)
 		}

@@ -93,11 +93,21 @@ func (s *subgraph) Run(in []dtype.Value) ([]dtype.Value, error) {
 }
 
 func apply(name string, in ...*gorgonia.Node) *gorgonia.Node {
-	n, err := op.Apply1(op.Plain(name), in...)
+	n, err := op.Standard().Apply1(op.Plain(name), in...)
 	if err != nil {
 		panic(err)
 	}
 	return n
+}
+
+// newCall is a call of an operator of the standard set.
+func newCall(t *testing.T, c op.Config, in ...op.Type) *op.Call {
+	t.Helper()
+	call, err := op.Standard().NewCall(c, in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return call
 }
 
 func TestIf(t *testing.T) {
@@ -114,7 +124,7 @@ func TestIf(t *testing.T) {
 			In: values(optest.Tensor([]bool{yes}), x, y, z), Outputs: 2})
 	}
 	wide := &subgraph{0, 1, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
-		n, err := op.ReshapeTo(in[0], op.D(3), op.D(1))
+		n, err := op.Standard().ReshapeTo(in[0], op.D(3), op.D(1))
 		return gorgonia.Nodes{n}, err
 	}}
 	optest.Run(t, optest.Case{Name: "shapes differ", Config: op.IfConfig{Then: wide, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x, z)})
@@ -168,7 +178,7 @@ func TestSequenceMap(t *testing.T) {
 		return gorgonia.Nodes{apply("Add", in[0], in[1])}, nil
 	}}
 	seq := &dtype.Sequence{Elem: dtype.Float32, Items: values(optest.Floats([]int{2}, 1, 2), optest.Floats([]int{2}, 3, 4))}
-	call := op.NewCall(op.SequenceMapConfig{Body: body}, op.TypeOf(seq), op.Shaped(dtype.Float32, 2))
+	call := newCall(t, op.SequenceMapConfig{Body: body}, op.TypeOf(seq), op.Shaped(dtype.Float32, 2))
 	call.Out = []op.Type{op.TypeOf(seq)}
 	out, err := call.Op.Func(call, values(seq, optest.Floats([]int{2}, 10, 20)))
 	if err == nil {

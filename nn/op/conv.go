@@ -154,7 +154,7 @@ func convGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil || len(in) < 3 || in[2] == nil {
 		return gorgonia.Nodes{dx, dw}, err
 	}
-	db, err := c.Apply1(internal1("ChannelSum"), dout[0])
+	db, err := c.Apply1(Name{Domain: Internal, Name: "ChannelSum"}, dout[0])
 	return gorgonia.Nodes{dx, dw, db}, err
 }
 

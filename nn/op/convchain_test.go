@@ -75,7 +75,7 @@ func TestConvChain(t *testing.T) {
 			return b.add(b.pool(y), b.pool(b.conv(y, 9, 9)))
 		}, 4},
 		{"where the maxima are", func(b *chainBuilder) *gorgonia.Node {
-			n, err := op.ApplyN(2, op.MaxPoolConfig{Kernel: []int{2, 2}}, b.wide(b.constant(2, 3, 30, 30), 3, 9))
+			n, err := op.Standard().ApplyN(2, op.MaxPoolConfig{Kernel: []int{2, 2}}, b.wide(b.constant(2, 3, 30, 30), 3, 9))
 			if err != nil {
 				b.t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func (b *chainBuilder) constant(shape ...int) *gorgonia.Node {
 
 func (b *chainBuilder) apply(c op.Config, in ...*gorgonia.Node) *gorgonia.Node {
 	b.t.Helper()
-	y, err := op.Apply1(c, in...)
+	y, err := op.Standard().Apply1(c, in...)
 	if err != nil {
 		b.t.Fatal(fmt.Errorf("%T: %w", c, err))
 	}

@@ -17,12 +17,6 @@ type convStep struct {
 
 func (s convStep) Operator() Name { return Name{Domain: Internal, Name: s.Name} }
 
-// internal1 names an internal operator without attributes.
-type internal1 string
-
-// Operator makes internal1 a Config.
-func (p internal1) Operator() Name { return Name{Domain: Internal, Name: string(p)} }
-
 // convSteps are the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
 // X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
 func convSteps() []*Op {

@@ -153,7 +153,7 @@ func convTransposeGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, e
 	if err != nil || len(in) < 3 || in[2] == nil {
 		return gorgonia.Nodes{dx, dw}, err
 	}
-	db, err := c.Apply1(internal1("ChannelSum"), dout[0])
+	db, err := c.Apply1(Name{Domain: Internal, Name: "ChannelSum"}, dout[0])
 	return gorgonia.Nodes{dx, dw, db}, err
 }
 

@@ -22,7 +22,7 @@ func TestCost(t *testing.T) {
 		{"LSTM", op.LSTMConfig{}, []op.Type{f(5, 2, 3), f(1, 16, 3), f(1, 16, 4)}, 5 * 2 * 16 * 7, 4 * (30 + 48 + 64 + 40)},
 		{"Einsum", op.EinsumConfig{Equation: "bij,bjk->bik"}, []op.Type{f(2, 3, 4), f(2, 4, 5)}, 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)},
 	} {
-		call := op.NewCall(op.Fill(c.config), c.in...)
+		call := newCall(t, c.config, c.in...)
 		if err := call.Resolve(); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

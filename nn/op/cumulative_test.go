@@ -27,7 +27,7 @@ func TestCumSumOfManyLanes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			y, err := op.Apply1(cfg, in...)
+			y, err := op.Standard().Apply1(cfg, in...)
 			if err != nil {
 				t.Fatal(err)
 			}

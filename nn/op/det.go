@@ -30,7 +30,7 @@ func det() *Op {
 			return perPrecision(c.In[0].DType, detKernel[float32](n), detKernel[float64](n)), nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := c.Apply1(internal1("DetGrad"), dout[0], in[0])
+			d, err := c.Apply1(Name{Domain: Internal, Name: "DetGrad"}, dout[0], in[0])
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling {

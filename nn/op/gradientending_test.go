@@ -28,7 +28,7 @@ func TestGradientEnding(t *testing.T) {
 			in = append(in, n)
 		}
 		do := func(cfg op.Config, in ...*gorgonia.Node) *gorgonia.Node {
-			n, err := op.ApplyN(1, cfg, in...)
+			n, err := op.Standard().ApplyN(1, cfg, in...)
 			if err != nil {
 				t.Fatal(err)
 			}

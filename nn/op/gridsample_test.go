@@ -106,7 +106,7 @@ func TestTensorScatter(t *testing.T) {
 func TestWindows(t *testing.T) {
 	no, double := false, dtype.Float64
 	for _, c := range []op.Config{op.HannWindowConfig{Periodic: &no, Output: double}, op.HammingWindowConfig{}, op.BlackmanWindowConfig{}} {
-		optest.Run(t, optest.Case{Name: c.Op().Name, Config: c, In: values(optest.Tensor([]int64{8}))})
+		optest.Run(t, optest.Case{Name: c.Operator().Name, Config: c, In: values(optest.Tensor([]int64{8}))})
 		optest.Fails(t, optest.Case{Config: c, In: values(optest.Tensor([]int64{-1}))})
 	}
 }

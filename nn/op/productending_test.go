@@ -14,7 +14,7 @@ import (
 // TestProductEnding runs products with what they absorb, and step by step.
 func TestProductEnding(t *testing.T) {
 	do := func(cfg op.Config, in ...*gorgonia.Node) *gorgonia.Node {
-		n, err := op.Apply1(cfg, in...)
+		n, err := op.Standard().Apply1(cfg, in...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestProductEnding(t *testing.T) {
 			return apply("Sigmoid", apply("Add", apply("Mul", gemm(in[:3]...), in[3]), in[4]))
 		}},
 		{"another shape, sum, gelu", [][]int{{6, 20}, {20, 8}, {8}, {2, 3, 8}}, func(in gorgonia.Nodes) *gorgonia.Node {
-			y, err := op.ReshapeTo(gemm(in[:3]...), op.D(2), op.D(3), op.D(8))
+			y, err := op.Standard().ReshapeTo(gemm(in[:3]...), op.D(2), op.D(3), op.D(8))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,19 +56,7 @@ func TestSequences(t *testing.T) {
 
 // evaluate applies an operator to values, all of them known.
 func evaluate(c op.Config, outputs int, in []dtype.Value) ([]dtype.Value, error) {
-	types := make([]op.Type, len(in))
-	for i, v := range in {
-		types[i] = op.TypeOf(v)
-	}
-	call := op.NewCall(op.Fill(c), types...)
-	call.Outputs = outputs
-	for i, v := range in {
-		call.Known[i].Value = v
-	}
-	if err := call.Resolve(); err != nil {
-		return nil, err
-	}
-	return op.Eval(call, in)
+	return op.Standard().Compute(outputs, c, 0, in...)
 }
 
 func TestNonMaxSuppression(t *testing.T) {

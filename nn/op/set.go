@@ -31,6 +31,9 @@ var standard = sync.OnceValue(func() Set {
 	return s
 })
 
+// IsZero reports whether the set holds no operator: the value that options have when they name none.
+func (s Set) IsZero() bool { return len(s.ops) == 0 }
+
 // With is the set with operators added or replaced. A replaced operator keeps its name.
 func (s Set) With(ops ...*Op) (Set, error) {
 	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced)}

@@ -19,10 +19,38 @@ type built struct {
 	out   gorgonia.Nodes // by formal position, nil where not wanted
 }
 
+// set holds the operator of a case and those that it applies.
+func (c *Case) set() (op.Set, error) {
+	if !c.Ops.IsZero() {
+		return c.Ops, nil
+	}
+	if o, ok := c.Config.(*op.Op); ok {
+		return op.Standard().With(o)
+	}
+	return op.Standard(), nil
+}
+
+// op is the operator of a case; nil if there is none.
+func (c *Case) op() *op.Op {
+	set, err := c.set()
+	if err != nil {
+		return nil
+	}
+	o, _ := set.Of(c.Config)
+	return o
+}
+
 // call is the call of a case on inputs of the given types; the values of inputs that are asked
 // for are known.
-func (c *Case) call(types []op.Type) *op.Call {
-	call := op.NewCall(op.Fill(c.Config), types...)
+func (c *Case) call(types []op.Type) (*op.Call, error) {
+	set, err := c.set()
+	if err != nil {
+		return nil, err
+	}
+	call, err := set.NewCall(c.Config, types...)
+	if err != nil {
+		return nil, err
+	}
 	if c.Version != 0 {
 		call.Version = c.Version
 	}
@@ -39,7 +67,7 @@ func (c *Case) call(types []op.Type) *op.Call {
 			call.Want[i] = !slices.Contains(c.Skip, i)
 		}
 	}
-	return call
+	return call, nil
 }
 
 func typesOf(in []dtype.Value) []op.Type {
@@ -69,7 +97,11 @@ func (c *Case) build(in []dtype.Value) (*built, error) {
 }
 
 func (c *Case) emit(in []dtype.Value, known map[int]bool) (*built, error) {
-	b := &built{call: c.call(typesOf(in)), graph: gorgonia.NewGraph(), in: make(gorgonia.Nodes, len(in))}
+	call, err := c.call(typesOf(in))
+	if err != nil {
+		return nil, err
+	}
+	b := &built{call: call, graph: gorgonia.NewGraph(), in: make(gorgonia.Nodes, len(in))}
 	for i := range known {
 		b.call.Known[i].Value = in[i]
 	}
@@ -96,7 +128,6 @@ func (c *Case) emit(in []dtype.Value, known map[int]bool) (*built, error) {
 		}
 		extra = gorgonia.Nodes{b.key}
 	}
-	var err error
 	b.out, err = op.Emit(b.graph, b.call, b.in, extra...)
 	return b, err
 }

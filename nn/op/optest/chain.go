@@ -11,14 +11,14 @@ import (
 // checkChain runs an operator on single elements together with one behind it: block by block it must
 // give what it gives by itself.
 func (c *Case) checkChain() error {
-	if c.Config.Op().Link == nil {
+	if c.op().Link == nil {
 		return nil
 	}
 	b, err := c.build(c.In)
 	if err != nil || b.out[0] == nil || b.call.Out[0].DType != dtype.Float32 {
 		return err
 	}
-	n, err := op.Apply1(op.Plain("Neg"), b.out[0])
+	n, err := b.call.Apply1(op.Plain("Neg"), b.out[0])
 	if err != nil {
 		return err
 	}

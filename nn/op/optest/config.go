@@ -14,7 +14,15 @@ func (c *Case) checkDeclaration() error {
 	if c.Config == nil {
 		return errors.New("the case has no configuration")
 	}
-	if err := op.Validate(c.Config.Op()); err != nil {
+	set, err := c.set()
+	if err != nil {
+		return err
+	}
+	o, err := set.Of(c.Config)
+	if err != nil {
+		return err
+	}
+	if err := op.Validate(o); err != nil {
 		return err
 	}
 	b, err := c.build(c.In)
@@ -31,8 +39,15 @@ func (c *Case) checkDeclaration() error {
 
 // checkConfig encodes the configuration to attributes and decodes them again.
 func (c *Case) checkConfig() error {
-	cfg := op.Fill(c.Config)
-	o := cfg.Op()
+	set, err := c.set()
+	if err != nil {
+		return err
+	}
+	cfg, err := set.Complete(c.Config)
+	if err != nil {
+		return err
+	}
+	o := c.op()
 	if o.Domain == op.Internal {
 		return nil
 	}

@@ -20,7 +20,7 @@ var errNotCut = errors.New("cannot be cut alone")
 // couplings say with it, and compares the outputs of the smaller call with those of the whole
 // one in which the leaving elements of the inputs are zero.
 func (c *Case) checkCut() error {
-	o := c.Config.Op()
+	o := c.op()
 	if o.Couple == nil || c.NoCut != "" || o.Random {
 		return nil
 	}

@@ -117,7 +117,7 @@ func (c *Case) checkGradient() error {
 		return err
 	}
 	if !some {
-		return fmt.Errorf("%v has a gradient but takes no float64 to check it with", c.Config.Op())
+		return fmt.Errorf("%v has a gradient but takes no float64 to check it with", c.op())
 	}
 	if err := c.compareDifferences(all, in); err != nil {
 		return err

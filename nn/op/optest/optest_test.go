@@ -20,7 +20,7 @@ func square() *op.Op {
 		Where: op.Where{"T": {dtype.Float32, dtype.Float64}},
 		Infer: op.Same, InPlace: []int{0}, Couple: op.Elementwise,
 		Kernel: typed(squareOf[float32], squareOf[float64]),
-		Grad:   squareGrad(2),
+		Grad:   squareGrad("SquareGrad"),
 	}
 }
 
@@ -53,15 +53,18 @@ func typed(f32, f64 func(out, in []*tensor.Dense)) func(*op.Call) (engine.Kernel
 	}
 }
 
-// squareGrad is factor·x·dy; 2 is right.
-func squareGrad(factor float64) func(*op.Call, gorgonia.Nodes, gorgonia.Nodes, gorgonia.Nodes) (gorgonia.Nodes, error) {
-	o := &op.Op{
-		Domain: "test", Name: "SquareGrad", Doc: "Gradient.", Since: []int{1}, In: "X T, dY T", Out: "dX T",
+// squareGradOp is factor·x·dy; 2 is right.
+func squareGradOp(name string, factor float64) *op.Op {
+	return &op.Op{
+		Domain: "test", Name: name, Doc: "Gradient.", Since: []int{1}, In: "X T, dY T", Out: "dX T",
 		Infer: op.Same, GradMissing: "gradient", Pinned: "gradient",
 		Kernel: typed(squareGradOf[float32](factor), squareGradOf[float64](factor)),
 	}
+}
+
+func squareGrad(name string) func(*op.Call, gorgonia.Nodes, gorgonia.Nodes, gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-		return op.Apply(o, in[0], dout[0])
+		return c.ApplyN(1, op.Name{Domain: "test", Name: name}, in[0], dout[0])
 	}
 }
 
@@ -77,7 +80,11 @@ func squareGradOf[T kernel.Float](factor float64) func(out, in []*tensor.Dense) 
 func broken(change func(o *op.Op)) optest.Case {
 	o := square()
 	change(o)
-	return optest.Case{Config: o, In: []dtype.Value{optest.Rand(1, 2, 3)}}
+	c := optest.Case{Config: o, In: []dtype.Value{optest.Rand(1, 2, 3)}}
+	if ops, err := op.Standard().With(o, squareGradOp("SquareGrad", 2), squareGradOp("SquareGradOff", 2.01)); err == nil {
+		c.Ops = ops
+	}
+	return c
 }
 
 func TestCheckAcceptsARightOperator(t *testing.T) {
@@ -90,7 +97,7 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 		c          optest.Case
 	}{
 		{"declaration", "validate: ", broken(func(o *op.Op) { o.Doc = "" })},
-		{"gradient", "gradient: ", broken(func(o *op.Op) { o.Grad = squareGrad(2.01) })},
+		{"gradient", "gradient: ", broken(func(o *op.Op) { o.Grad = squareGrad("SquareGradOff") })},
 		{"rows", "rows: ", broken(func(o *op.Op) {
 			o.Kernel, o.InPlace = typed(timesFirst[float32], timesFirst[float64]), nil
 			o.Rows = func(*op.Call) *op.Rows { return &op.Rows{Out: 1, In: []int{1}} }
@@ -142,7 +149,11 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 		{"coupled axis", "cut: ", broken(func(o *op.Op) {
 			o.Couple = func(c *op.Call) []op.Coupling { return []op.Coupling{op.Couple(op.InAxis(0, 0), op.OutAxis(0, 1))} }
 		})},
-		{"lossy attributes", "config: ", optest.Case{Config: lossy{Kept: 1, Lost: 2}, In: []dtype.Value{optest.Rand(1, 2, 3)}}},
+		{"lossy attributes", "config: ", func() optest.Case {
+			c := broken(func(o *op.Op) { o.Attrs = lossy{} })
+			c.Config = lossy{Kept: 1, Lost: 2}
+			return c
+		}()},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,8 +203,4 @@ type lossy struct {
 	Lost int
 }
 
-func (lossy) Op() *op.Op {
-	o := square()
-	o.Attrs = lossy{}
-	return o
-}
+func (lossy) Operator() op.Name { return square().Operator() }

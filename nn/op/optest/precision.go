@@ -26,7 +26,7 @@ func takes(o *op.Op, i int, t dtype.DType) bool {
 func (c *Case) inputsAs(t dtype.DType) ([]dtype.Value, bool) {
 	in, some := slices.Clone(c.In), false
 	for i, v := range in {
-		if isFloat(v) && dtype.DTypeOf(v).Bits() >= 32 && takes(c.Config.Op(), i, t) {
+		if isFloat(v) && dtype.DTypeOf(v).Bits() >= 32 && takes(c.op(), i, t) {
 			in[i], some = As(t, dense(v)), true
 		}
 	}
@@ -35,7 +35,7 @@ func (c *Case) inputsAs(t dtype.DType) ([]dtype.Value, bool) {
 
 // checkPrecision compares float32 with float64, and float16 with float64 on inputs that both can hold.
 func (c *Case) checkPrecision() error {
-	if c.Config.Op().Random {
+	if c.op().Random {
 		return nil
 	}
 	if c.NoWide == "" && (c.NoLow == "" || !coarse(c.In)) {
@@ -57,7 +57,7 @@ func (c *Case) checkPrecision() error {
 func (c *Case) compareTypes(in []dtype.Value, tol float64) error {
 	wide, some := slices.Clone(in), false
 	for i, v := range in {
-		if isFloat(v) && dtype.DTypeOf(v).Bits() >= 16 && takes(c.Config.Op(), i, dtype.Float64) {
+		if isFloat(v) && dtype.DTypeOf(v).Bits() >= 16 && takes(c.op(), i, dtype.Float64) {
 			wide[i], some = As(dtype.Float64, dense(v)), true
 		}
 	}

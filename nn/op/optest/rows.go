@@ -11,7 +11,7 @@ import (
 // checkRows picks indices of every axis of output 0: computed for these alone, by what the operator
 // says about its rows, the result must be that of picking them from the whole output.
 func (c *Case) checkRows() error {
-	o := c.Config.Op()
+	o := c.op()
 	if o.Rows == nil && !o.View {
 		return nil
 	}
@@ -45,7 +45,7 @@ func pickedRows(b *built, axis int, index []int64) error {
 	if err != nil {
 		return err
 	}
-	n, err := op.Apply1(op.GatherConfig{Axis: axis}, b.out[0], k)
+	n, err := b.call.Apply1(op.GatherConfig{Axis: axis}, b.out[0], k)
 	if err != nil {
 		return err
 	}

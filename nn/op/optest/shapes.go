@@ -26,8 +26,11 @@ func (c *Case) checkShapes() error {
 }
 
 func (c *Case) inferSymbolic(b *built, sizes, all bool) error {
-	types, env := symbolic(c.Config.Op(), typesOf(c.In), sizes, all)
-	call := c.call(types)
+	types, env := symbolic(c.op(), typesOf(c.In), sizes, all)
+	call, err := c.call(types)
+	if err != nil {
+		return err
+	}
 	copy(call.Known, b.call.Known)
 	if err := call.Resolve(); err != nil {
 		if _, needs := op.Needs(err); needs {
@@ -100,7 +103,7 @@ func fits(t, concrete op.Type, env map[string]int, sizes bool) error {
 
 // checkDims compares shape arithmetic, numbers and symbols, with the outputs.
 func (c *Case) checkDims() error {
-	if c.Config.Op().Dims == nil {
+	if c.op().Dims == nil {
 		return nil
 	}
 	b, err := c.build(c.In)
@@ -112,7 +115,10 @@ func (c *Case) checkDims() error {
 		return err
 	}
 	for _, symbols := range []bool{false, true} {
-		call := c.call(typesOf(c.In))
+		call, err := c.call(typesOf(c.In))
+		if err != nil {
+			return err
+		}
 		env := map[string]int{}
 		for i, v := range c.In {
 			if d := dense(v); d != nil && d.Dims() <= 1 {
