@@ -27,6 +27,7 @@ type NodeSpec struct {
 	Attrs                   map[string]any // see op.Op.Decode; subgraphs are *Body
 	In, Out                 []string
 	Origin                  any
+	Annotations             Annotations
 }
 
 // Assemble begins a graph.
@@ -100,7 +101,7 @@ func (a *Assembler) Finish() error {
 		if s.Domain == "ai.onnx" {
 			s.Domain = ""
 		}
-		n := &Node{name: s.Name, domain: s.Domain, opType: s.Type, doc: s.Doc, graph: a.g, origin: s.Origin}
+		n := &Node{name: s.Name, domain: s.Domain, opType: s.Type, doc: s.Doc, graph: a.g, origin: s.Origin, annotations: s.Annotations}
 		nodes[i] = n
 		for k, name := range s.Out {
 			if name == "" {

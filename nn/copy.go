@@ -132,7 +132,7 @@ func copyText(t *dtype.Strings) *dtype.Strings {
 // node adds the copy of n, its outputs and its subgraphs. What it reads must be there already,
 // or is copied as a value without a producer.
 func (c *copier) node(to *Graph, n *Node) *Node {
-	x := &Node{name: n.name, domain: n.domain, opType: n.opType, doc: n.doc, op: n.op, config: n.config, graph: to, origin: n.origin, fresh: n.fresh}
+	x := &Node{name: n.name, domain: n.domain, opType: n.opType, doc: n.doc, op: n.op, config: n.config, graph: to, origin: n.origin, fresh: n.fresh, annotations: n.annotations}
 	c.nodes[n] = x
 	for _, v := range n.in {
 		x.in = append(x.in, c.value(to, v))

@@ -19,7 +19,9 @@ type Node struct {
 	out      []*Value  // nil where an output has no name
 	graph    *Graph
 	origin   any
-	fresh    bool // made or changed by an edit: its attributes come from config, not from origin
+
+	annotations Annotations
+	fresh       bool // made or changed by an edit: its attributes come from config, not from origin
 }
 
 // Name is the node's name, a hint: it may be empty or not unique.

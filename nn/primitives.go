@@ -147,6 +147,16 @@ func (e *Edit) setConfig(n *Node, c op.Config) {
 	})
 }
 
+func (e *Edit) setAnnotations(n *Node, a Annotations) {
+	old := n.annotations
+	e.act(action{
+		do:     func() { n.annotations = a },
+		undo:   func() { n.annotations = old },
+		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()},
+		text:   "annotate " + n.describe(),
+	})
+}
+
 func (e *Edit) setInputs(list []*Value, text string) {
 	g, old := e.g, e.g.inputs
 	e.act(action{do: func() { g.inputs = list }, undo: func() { g.inputs = old },

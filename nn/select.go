@@ -21,10 +21,18 @@ func all(sel []Selector, n *Node) bool {
 }
 
 // Glob selects nodes of which the name, an output or a parameter matches one of the patterns.
-// Patterns are those of path.Match, except that * also matches slashes.
+// Patterns are those of path.Match, except that * also matches slashes. "@key" and "@key=value" select
+// by annotation, see Annotated.
 func Glob(patterns ...string) Selector {
 	return func(n *Node) bool {
 		for _, p := range patterns {
+			if key, ok := strings.CutPrefix(p, "@"); ok {
+				key, value, some := strings.Cut(key, "=")
+				if v, has := n.annotations[key]; has && (!some || plainText(v) == value) {
+					return true
+				}
+				continue
+			}
 			for _, name := range n.names() {
 				if match(p, name) {
 					return true

@@ -3,11 +3,8 @@ package onnxio
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
@@ -54,7 +51,11 @@ func (s *assembly) node(n *onnxpb.NodeProto) (nn.NodeSpec, error) {
 	if f := s.functions[key]; f != nil && s.local[keyOf(n.GetDomain(), n.GetOpType(), "")] != nil {
 		return s.call(spec, n, f, key)
 	}
-	known := attributesOf(s.ops.Find(n.GetDomain(), n.GetOpType()))
+	var known map[string]bool // nil: an operator that graft does not know
+	if o := s.ops.Find(n.GetDomain(), n.GetOpType()); o != nil {
+		known = o.AttrNames()
+	}
+	spec.Annotations = fromMetadata(n.MetadataProps)
 	if s.local[keyOf(n.GetDomain(), n.GetOpType(), "")] != nil {
 		return spec, fmt.Errorf("no overload %q of the function is defined", n.GetOverload())
 	}
@@ -69,7 +70,9 @@ func (s *assembly) node(n *onnxpb.NodeProto) (nn.NodeSpec, error) {
 			return spec, fmt.Errorf("attribute %s: %w", a.GetName(), err)
 		}
 		if v == nil {
-			o.extra[i] = true
+			if o.extra[i] = known != nil; o.extra[i] {
+				s.annotate(&spec, a)
+			}
 			continue
 		}
 		if spec.Attrs[a.GetName()] != nil {
@@ -131,23 +134,4 @@ func (s *assembly) referred(a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
 	b := proto.Clone(given).(*onnxpb.AttributeProto)
 	b.Name = a.Name
 	return b
-}
-
-// attributesOf names the attributes of an operator, of all versions; nil for an unknown one.
-func attributesOf(o *op.Op) map[string]bool {
-	if o == nil {
-		return nil
-	}
-	names := map[string]bool{}
-	if o.Attrs == nil {
-		return names
-	}
-	t := reflect.TypeOf(o.Attrs)
-	for i := range t.NumField() {
-		if tag, ok := t.Field(i).Tag.Lookup("onnx"); ok {
-			name, _, _ := strings.Cut(tag, ",")
-			names[name] = true
-		}
-	}
-	return names
 }

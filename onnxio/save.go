@@ -24,6 +24,8 @@ type Saver struct {
 	// ExternalOver is the size in bytes above which a tensor goes into the file MODEL.onnx.data
 	// beside the model; 0: none does, unless the model would be larger than a file can be (2 GiB).
 	ExternalOver int64
+	// Annotations is where those of nodes go: as the file had them, or all into one place.
+	Annotations AnnotationMode
 }
 
 // Save writes a model with the default settings of Saver.
@@ -89,7 +91,7 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}
-	w.dtype = s.DType
+	w.dtype, w.annotationMode = s.DType, s.Annotations
 	return w.model(g)
 }
 

@@ -22,6 +22,8 @@ type writer struct {
 	dtype  op.DType             // of stored weights, undefined: their own
 	alias  map[*nn.Value]string // what the stand-ins of a subgraph are called outside of it
 	ir     int64
+
+	annotationMode AnnotationMode
 }
 
 func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
@@ -43,6 +45,9 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	m.MetadataProps = metadata(m.MetadataProps, g.Meta)
 	var err error
 	m.Graph, err = w.graph(g)
+	if w.ir > m.GetIrVersion() {
+		m.IrVersion = proto.Int64(w.ir) // what was written needs it
+	}
 	return m, err
 }
 
@@ -193,7 +198,12 @@ func (w *writer) nodeAs(n *nn.Node, config op.Config, changed bool) (*onnxpb.Nod
 		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: fmt.Errorf("has no ONNX form")}
 	}
 	p.Input, p.Output = w.names(n.Inputs()), w.names(n.Outputs())
-	if err := w.attributes(p, n, o, config, changed); err != nil {
+	left := n.Annotations()
+	err := w.attributes(p, n, o, config, changed, left)
+	if err == nil {
+		err = w.metadata(p, left)
+	}
+	if err != nil {
 		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: err}
 	}
 	return p, nil
@@ -201,11 +211,17 @@ func (w *writer) nodeAs(n *nn.Node, config op.Config, changed bool) (*onnxpb.Nod
 
 // attributes writes those of the file where they still hold, else those of the configuration and
 // what in the file was none of the operator's.
-func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, config op.Config, changed bool) error {
+func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, config op.Config, changed bool, left nn.Annotations) error {
 	w.bindOuter(n, o)
 	_, call := n.Config().(callConfig)
 	if o != nil && (!n.Fresh() || call) && !w.renamed(n) && !changed {
 		for i, a := range o.proto.Attribute {
+			if o.extra[i] {
+				if err := w.extra(p, a, left); err != nil {
+					return err
+				}
+				continue
+			}
 			if b := o.bodies[i]; b != nil {
 				g, err := w.graph(b.Graph)
 				if err != nil {
@@ -237,7 +253,9 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, conf
 	if o != nil {
 		for i, a := range o.proto.Attribute {
 			if o.extra[i] {
-				p.Attribute = append(p.Attribute, a)
+				if err := w.extra(p, a, left); err != nil {
+					return err
+				}
 			}
 		}
 	}

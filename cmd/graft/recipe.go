@@ -43,6 +43,7 @@ type recipeStep struct {
 	Seed       uint64                  `json:"seed"`
 	Weights    map[mutate.Kind]float64 `json:"weights"`
 	Cuts       []nn.Cut                `json:"cuts"`
+	Set        map[string]any          `json:"set"` // of annotate: values by key, null removes
 }
 
 // given are the names of the fields that are set.
@@ -52,7 +53,7 @@ func (s recipeStep) given() map[string]bool {
 		"towards": len(s.Towards) > 0, "prefer": s.Prefer != "", "channels": s.Channels > 0, "factor": s.Factor != 0,
 		"axis": s.Axis != 0, "near": s.Near, "kernel": len(s.Kernel) > 0, "activation": s.Activation != nil, "norm": s.Norm,
 		"concat": s.Concat, "via": s.Via != nil, "labels": len(s.Labels) > 0, "classes": s.Classes > 0, "glob": len(s.Glob) > 0,
-		"keep": len(s.Keep) > 0, "count": s.Count > 0, "seed": s.Seed != 0, "weights": s.Weights != nil, "cuts": len(s.Cuts) > 0,
+		"keep": len(s.Keep) > 0, "count": s.Count > 0, "seed": s.Seed != 0, "weights": s.Weights != nil, "cuts": len(s.Cuts) > 0, "set": len(s.Set) > 0,
 	}
 }
 

@@ -74,6 +74,10 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) { e.RemoveOutput(s.Value) }},
 		{"head", nil, list("labels classes"), `"labels": ["cat", "dog"]`,
 			func(s recipeStep, e *nn.Edit) { e.Head(nn.Head{Labels: s.Labels, Classes: s.Classes}) }},
+		{"annotate", list("glob set"), nil, `"glob": ["head*"], "set": {"prune": "no"}`,
+			func(s recipeStep, e *nn.Edit) { annotate(e, s.Set, nn.Glob(s.Glob...)) }},
+		{"anchor", list("value"), list("set"), `"value": "features", "set": {"stage": 2}`,
+			func(s recipeStep, e *nn.Edit) { anchor(e, s) }},
 		{"freeze", list("glob"), nil, `"glob": ["layer1*"]`,
 			func(s recipeStep, e *nn.Edit) { e.Freeze(nn.Glob(s.Glob...)) }},
 	}

@@ -1,0 +1,243 @@
+package nn
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// Annotations are notes about a node that its operator does not know: string, int64, float32, or a slice of these, by
+// key. They have no effect on what is computed, follow the node through edits, saving and loading, and mark places for
+// surgery, see [Annotated].
+type Annotations map[string]any
+
+// Annotations are those of the node.
+func (n *Node) Annotations() Annotations {
+	if n == nil {
+		return nil
+	}
+	return maps.Clone(n.annotations)
+}
+
+// Annotated selects nodes with an annotation of that key, and if values are given with one of them. Numbers equal their
+// text: 1 and "1".
+func Annotated(key string, values ...any) Selector {
+	return func(n *Node) bool {
+		v, ok := n.annotations[key]
+		if !ok || len(values) == 0 {
+			return ok
+		}
+		return slices.ContainsFunc(values, func(x any) bool { return plainText(x) == plainText(v) })
+	}
+}
+
+// plainText is what a value is found by.
+func plainText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return AnnotationText(v)
+}
+
+// AnnotationText is the text of an annotation's value in node metadata, which hold strings alone: strings as they are,
+// numbers and lists as JSON. A string that reads like one of those is quoted.
+func AnnotationText(v any) string {
+	if s, ok := v.(string); ok {
+		if _, isText := ParseAnnotation(s).(string); isText && (s == "" || s[0] != '"') {
+			return s
+		}
+	}
+	if f, ok := v.(float32); ok {
+		s := strconv.FormatFloat(float64(f), 'g', -1, 32)
+		if _, err := strconv.ParseInt(s, 10, 64); err == nil {
+			s += ".0"
+		}
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// ParseAnnotation is the value of an annotation's text.
+func ParseAnnotation(s string) any {
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return i
+	}
+	if s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') {
+		if f, err := strconv.ParseFloat(s, 32); err == nil {
+			return float32(f)
+		}
+	}
+	if s == "" || s[0] != '[' && s[0] != '"' {
+		return s
+	}
+	var text string
+	var ints []int64
+	var floats []float32
+	var list []string
+	switch {
+	case json.Unmarshal([]byte(s), &text) == nil:
+		return text
+	case json.Unmarshal([]byte(s), &ints) == nil:
+		return ints
+	case json.Unmarshal([]byte(s), &floats) == nil:
+		return floats
+	case json.Unmarshal([]byte(s), &list) == nil:
+		return list
+	}
+	return s
+}
+
+// checked is the annotation in one of the types that files hold.
+func checked(key string, v any) (any, error) {
+	if key == "" {
+		return nil, fmt.Errorf("an annotation has no key")
+	}
+	switch v := v.(type) {
+	case string, int64, float32, []string, []int64, []float32:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case bool:
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case float64:
+		return float32(v), nil
+	case []int:
+		list := make([]int64, len(v))
+		for i, x := range v {
+			list[i] = int64(x)
+		}
+		return list, nil
+	case []float64:
+		list := make([]float32, len(v))
+		for i, x := range v {
+			list[i] = float32(x)
+		}
+		return list, nil
+	}
+	return nil, fmt.Errorf("annotation %s: want a string, a number or a slice of these, got %T", key, v)
+}
+
+// Annotate adds annotations to the nodes selected and returns those. A key that a node has already gets the new value.
+func (e *Edit) Annotate(a Annotations, sel ...Selector) []*Node {
+	nodes := e.Nodes(sel...)
+	for _, n := range nodes {
+		e.annotate(n, a)
+	}
+	return nodes
+}
+
+func (e *Edit) annotate(n *Node, a Annotations) {
+	now := maps.Clone(n.annotations)
+	if now == nil {
+		now = Annotations{}
+	}
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		v, err := checked(key, a[key])
+		if err == nil && n.op != nil && n.op.AttrNames()[key] {
+			err = fmt.Errorf("annotation %s: %s has an attribute of that name", key, n.describe())
+		}
+		if err != nil {
+			e.fail(err)
+			return
+		}
+		now[key] = v
+	}
+	e.setAnnotations(n, now)
+}
+
+// RemoveAnnotations removes the annotations of the nodes selected that have one of the keys; "*" is every key.
+func (e *Edit) RemoveAnnotations(keys []string, sel ...Selector) []*Node {
+	nodes := e.Nodes(sel...)
+	for _, n := range nodes {
+		now := maps.Clone(n.annotations)
+		maps.DeleteFunc(now, func(key string, _ any) bool { return slices.Contains(keys, key) || slices.Contains(keys, "*") })
+		if len(now) != len(n.annotations) {
+			e.setAnnotations(n, now)
+		}
+	}
+	return nodes
+}
+
+// Anchor adds an Identity at a value, in front of all of its users, named Anchor, Anchor_1 and so on, with annotations,
+// and returns it. A graph output keeps its name.
+func (e *Edit) Anchor(at *Value, a Annotations) *Node {
+	n := e.identity(at, "Anchor")
+	if n != nil {
+		e.annotate(n, a)
+	}
+	return n
+}
+
+// ScopedAnchor puts an Identity before the first input of the first node selected and one after the first output of the
+// last, in the graph's order, named Anchor_N_start and Anchor_N_end where N counts scopes from 0, both with the
+// annotations. What the model computes stays the same.
+func (e *Edit) ScopedAnchor(a Annotations, sel ...Selector) (start, end *Node) {
+	nodes := e.Nodes(sel...)
+	if e.err != nil {
+		return nil, nil
+	}
+	scope := 0
+	for e.g.labelled(fmt.Sprintf("Anchor_%d_start", scope)) {
+		scope++
+	}
+	first, last := nodes[0], nodes[len(nodes)-1]
+	in, out := first.In(0), last.Out(0)
+	if in == nil || out == nil {
+		e.Failf("%s has no input and output to put anchors at", first.describe())
+		return nil, nil
+	}
+	start = e.identity(in, fmt.Sprintf("Anchor_%d_start", scope), first)
+	end = e.identity(out, fmt.Sprintf("Anchor_%d_end", scope))
+	for _, n := range []*Node{start, end} {
+		if n != nil {
+			e.annotate(n, a)
+		}
+	}
+	return start, end
+}
+
+// AsOutput makes a value an output of the graph under a name of its own, by an Identity.
+func (e *Edit) AsOutput(name string, v *Value) *Value {
+	if !e.mine(v) {
+		return nil
+	}
+	n := e.NodeN(op.Plain("Identity"), 1, v)
+	if e.err != nil {
+		return nil
+	}
+	if n.Out(0).name != name {
+		e.RenameValue(n.Out(0), name)
+	}
+	e.Output(name, n.Out(0))
+	return n.Out(0)
+}
+
+// identity inserts an Identity of that name, or with a number behind it, at a value.
+func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
+	if !e.mine(at) {
+		return nil
+	}
+	label := name
+	for i := 1; e.g.labelled(label); i++ {
+		label = fmt.Sprintf("%s_%d", name, i)
+	}
+	var n *Node
+	e.Insert(at, Func(func(e *Edit, in ...*Value) []*Value {
+		if n = e.named(label, op.Plain("Identity"), 1, in[:1]); n == nil {
+			return nil
+		}
+		return n.out
+	}), users...)
+	return n
+}
