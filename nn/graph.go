@@ -52,10 +52,18 @@ func NewGraph(name string, ops op.Set, opsets map[string]int) *Graph {
 func (g *Graph) Ops() op.Set { return g.ops }
 
 // Inputs are the values a run must be given, in order.
-func (g *Graph) Inputs() []*Value { return slices.Clone(g.inputs) }
+func (g *Graph) Inputs() []*Value {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return slices.Clone(g.inputs)
+}
 
 // Outputs are the values a run returns, in order.
-func (g *Graph) Outputs() []*Value { return slices.Clone(g.outputs) }
+func (g *Graph) Outputs() []*Value {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return slices.Clone(g.outputs)
+}
 
 // Version counts the edits that were applied.
 func (g *Graph) Version() int {

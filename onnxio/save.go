@@ -4,10 +4,8 @@ import (
 	"errors"
 	"io"
 	"math"
-	"path/filepath"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -21,8 +19,7 @@ type Saver struct {
 	// DType is the element type that weights are stored in, float32, float64, float16 or bfloat16; 0: their
 	// own. A Cast behind each brings it back to the type that the graph computes in.
 	DType op.DType
-	// ExternalOver is the size in bytes above which a tensor goes into the file MODEL.onnx.data
-	// beside the model; 0: none does, unless the model would be larger than a file can be (2 GiB).
+	// ExternalOver is the size in bytes above which a tensor goes into a file beside the model, see Save; 0: none does, unless the model would be larger than a file can be (2 GiB).
 	ExternalOver int64
 	// Annotations is where those of nodes go: as the file had them, or all into one place.
 	Annotations AnnotationMode
@@ -34,8 +31,11 @@ func Save(path string, g *nn.Graph) error { return Saver{}.Save(path, g) }
 // Write writes a model with the default settings of Saver.
 func Write(w io.Writer, g *nn.Graph) error { return Saver{}.Write(w, g) }
 
-// Save writes g to path, all of it or nothing: an old file stays until the new one is complete.
-// Errors are of type *nn.Error and name the node.
+// Save writes g to path, all of it or nothing: what was there can be loaded until the new model is
+// complete. External data go into a file of their own first, MODEL.onnx.data or, while the model that
+// is replaced uses that name, MODEL.onnx.1.data; then the model takes its place in one step, and the
+// data of the old one are removed. An edit under way elsewhere is waited for, later ones do not
+// matter. Errors are of type *nn.Error and name the node.
 func (s Saver) Save(path string, g *nn.Graph) error {
 	m, err := s.encode(g)
 	if err != nil {
@@ -45,12 +45,7 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 	if over <= 0 && proto.Size(m) > maxFile {
 		over = 1 << 20
 	}
-	if over > 0 {
-		if err := saveExternal(path+".data", over, m); err != nil {
-			return saveError(err)
-		}
-	}
-	return saveError(WriteFile(path, func(w io.Writer) error { return writeMessage(w, m) }))
+	return saveError(commit(path, m, over))
 }
 
 // maxFile is how large protobuf readers allow a file to be.
@@ -68,7 +63,7 @@ func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 	if err != nil {
 		return saveError(err)
 	}
-	return saveError(writeMessage(w, m))
+	return saveError(writeModel(w, m))
 }
 
 // encode makes the message of a graph, converted as s says.
@@ -76,8 +71,8 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	if g == nil {
 		return nil, errors.New("there is no graph")
 	}
+	g, _ = g.Fork() // edits do not reach it
 	if len(s.Inputs) > 0 {
-		g = g.Clone()
 		if err := retype(g, s.Inputs); err != nil {
 			return nil, err
 		}
@@ -93,40 +88,6 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	}
 	w.dtype, w.annotationMode = s.DType, s.Annotations
 	return w.model(g)
-}
-
-// saveExternal moves the large tensors of m into a file.
-func saveExternal(path string, over int64, m *onnxpb.ModelProto) error {
-	var large []*onnxpb.TensorProto
-	if err := initializersOf(m.Graph, func(t *onnxpb.TensorProto) error {
-		if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT && t.GetDataType() != int32(dtype.String) && int64(proto.Size(t)) > over {
-			large = append(large, t)
-		}
-		return nil
-	}); err != nil || len(large) == 0 {
-		return err
-	}
-	return WriteFile(path, func(w io.Writer) error {
-		sink := &externalSink{w: w, location: filepath.Base(path)}
-		for _, t := range large {
-			if t.RawData == nil {
-				v, err := decodeTensor(t, nil)
-				if err != nil {
-					return err
-				}
-				raw, err := encodeTensor("", v)
-				if err != nil {
-					return err
-				}
-				clearData(t)
-				t.RawData = raw.RawData
-			}
-			if err := sink.put(t); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // initializersOf visits the initializers of a graph and of the subgraphs in its nodes.

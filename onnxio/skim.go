@@ -71,6 +71,18 @@ const (
 	skimInTensor
 )
 
+// innerOf is what a field of a message holds: a message on the way to raw data, or the message goes on.
+func innerOf(in skimIn, num protowire.Number, typ protowire.Type) skimIn {
+	switch {
+	case typ != protowire.BytesType:
+	case in == skimInModel && num == modelGraph:
+		return skimInGraph
+	case in == skimInGraph && num == graphInitializer:
+		return skimInTensor
+	}
+	return in
+}
+
 type skimmer struct {
 	file     *os.File
 	buffered *bufio.Reader
@@ -138,16 +150,10 @@ func (s *skimmer) message(in skimIn, end int64) (out []byte, err error) {
 
 // field appends the content of a field of that many bytes.
 func (s *skimmer) field(in skimIn, num protowire.Number, typ protowire.Type, size int64, out []byte) ([]byte, error) {
-	inner := in
-	switch {
-	case typ != protowire.BytesType:
-	case in == skimInModel && num == modelGraph:
-		inner = skimInGraph
-	case in == skimInGraph && num == graphInitializer:
-		inner = skimInTensor
-		s.tensors++
-	}
-	if inner != in {
+	if inner := innerOf(in, num, typ); inner != in {
+		if inner == skimInTensor {
+			s.tensors++
+		}
 		b, err := s.message(inner, s.at+size)
 		if err != nil {
 			return nil, err

@@ -55,13 +55,16 @@ func swapBytes(b []byte, dt dtype.DType) {
 	if dt.IsComplex() {
 		width /= 2
 	}
-	if width == 1 || binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+	if width == 1 || littleEndian() {
 		return
 	}
 	for i := 0; i+width <= len(b); i += width {
 		slices.Reverse(b[i : i+width])
 	}
 }
+
+// littleEndian reports whether the machine stores numbers as files do.
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
 // unpack spreads elements of fewer than eight bits, the first one in the lowest bits, to one for
 // each byte of dst.
@@ -87,10 +90,14 @@ func pack(elems []byte, bits int) []byte {
 	return packed
 }
 
-// rawData is the elements of d as a file stores them.
+// rawData is the elements of d as a file stores them, the memory of d itself where that is the same:
+// it is not to be written to.
 func rawData(d *tensor.Dense, dt dtype.DType) []byte {
 	if dt.Bits() < 8 {
 		return pack(dtype.Bytes(d), dt.Bits())
+	}
+	if len(d.Raw) > 0 && (dt.Size() == 1 || littleEndian()) {
+		return dtype.Bytes(d)
 	}
 	b := append([]byte{}, dtype.Bytes(d)...)
 	swapBytes(b, dt)

@@ -1,0 +1,116 @@
+package onnxio
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// commit replaces the model at path, tensors larger than over bytes in a file beside it; over 0: none.
+// The rename of the model is the one moment at which the new one is there and the old one is not.
+func commit(path string, m *onnxpb.ModelProto, over int64) error {
+	var large []*onnxpb.TensorProto
+	if over > 0 {
+		large = largeTensors(m.Graph, over)
+	}
+	taken, old := dataBeside(path)
+	data := ""
+	if len(large) > 0 {
+		data = path + ".data"
+		for i := 1; slices.Contains(taken, data) || slices.Contains(old, data); i++ {
+			data = fmt.Sprintf("%s.%d.data", path, i)
+		}
+		if err := WriteFile(data, func(w io.Writer) error { return writeExternal(w, filepath.Base(data), large) }); err != nil {
+			return err
+		}
+	}
+	if err := WriteFile(path, func(w io.Writer) error { return writeModel(w, m) }); err != nil {
+		if data != "" {
+			disk.remove(data)
+		}
+		return err
+	}
+	if len(old) > 0 && disk.syncFolder(filepath.Dir(path)) == nil {
+		for _, name := range old { // the new model is whole, whether or not they can be removed
+			disk.remove(name)
+		}
+	}
+	return nil
+}
+
+// dataBeside lists the files under the names of external data that the model at path may need, and those
+// that nobody needs once it is replaced: which it names, or an interrupted Save left.
+func dataBeside(path string) (taken, old []string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	named := map[string]bool{}
+	m, _, err := skimModel(f)
+	if err == nil {
+		initializersOf(m.Graph, func(t *onnxpb.TensorProto) error {
+			if e, err := parseExternal(t); err == nil && t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
+				named[e.location] = true
+			}
+			return nil
+		})
+	}
+	dir, base := filepath.Split(path)
+	ours := regexp.MustCompile("^" + regexp.QuoteMeta(base) + `(\.\d+)?\.data$`)
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	for _, e := range entries {
+		part := ours.FindStringSubmatch(e.Name())
+		if part == nil {
+			continue
+		}
+		if err != nil || named[e.Name()] {
+			taken = append(taken, dir+e.Name())
+		}
+		if err == nil && (named[e.Name()] || part[1] != "") {
+			old = append(old, dir+e.Name())
+		}
+	}
+	return taken, old
+}
+
+// largeTensors are the tensors of more than over bytes.
+func largeTensors(g *onnxpb.GraphProto, over int64) (large []*onnxpb.TensorProto) {
+	initializersOf(g, func(t *onnxpb.TensorProto) error {
+		if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT && t.GetDataType() != int32(dtype.String) && int64(proto.Size(t)) > over {
+			large = append(large, t)
+		}
+		return nil
+	})
+	return large
+}
+
+// writeExternal moves the elements of tensors into w, a file of that name.
+func writeExternal(w io.Writer, location string, large []*onnxpb.TensorProto) error {
+	sink := &externalSink{w: w, location: location}
+	for _, t := range large {
+		if t.RawData == nil {
+			v, err := decodeTensor(t, nil)
+			if err != nil {
+				return err
+			}
+			raw, err := encodeTensor("", v)
+			if err != nil {
+				return err
+			}
+			clearData(t)
+			t.RawData = raw.RawData
+		}
+		if err := sink.put(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
