@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"optim":                {"nn/dtype", "internal/kernel"},
 	"optim/gen":            {},
 	"train/data":           {"nn/dtype", "internal/kernel"},
+	"train/table":          {"nn/dtype", "nn/op", "nn", "train", "train/data"},
 	"train":                {"nn/dtype", "internal/kernel", "nn/op", "nn", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/oracle":      {},
 	"internal/conformance": {"..."},

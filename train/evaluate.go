@@ -27,22 +27,41 @@ func Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Me
 		}
 		l.Batch = n
 	}
+	return EvaluateBatches(ctx, g, func(yield func(Batch, error) bool) {
+		for b, err := range l.Batches(ctx, s, 0) {
+			if err == nil && len(b.X) != len(g.Inputs()) {
+				err = &op.Error{Stage: "evaluate", Want: fmt.Sprintf("%d inputs", len(g.Inputs())), Got: len(b.X)}
+			}
+			feed := nn.Feed{}
+			for i, v := range g.Inputs() {
+				if err == nil {
+					feed[v.Name()] = b.X[i]
+				}
+			}
+			if !yield(Batch{feed, b.Y}, err) || err != nil {
+				return
+			}
+		}
+	}, m...)
+}
+
+// Batch is inputs by name, of any element type, and the targets.
+type Batch struct {
+	Feed nn.Feed
+	Y    []*tensor.Dense
+}
+
+// EvaluateBatches is Evaluate for samples that come batch by batch, as from a stream.
+func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, error], m ...Metric) (map[string]float64, error) {
 	outputs := g.Outputs()
-	feed := nn.Feed{}
-	for b, err := range l.Batches(ctx, s, 0) {
+	for b, err := range batches {
 		if err != nil {
 			return nil, err
-		}
-		if len(b.X) != len(g.Inputs()) {
-			return nil, &op.Error{Stage: "evaluate", Want: fmt.Sprintf("%d inputs", len(g.Inputs())), Got: len(b.X)}
-		}
-		for i, v := range g.Inputs() {
-			feed[v.Name()] = b.X[i]
 		}
 		if m == nil {
 			m = defaultMetrics(defaultLoss(b.Y), outputs)
 		}
-		st, err := g.Step(ctx, feed, nn.StepOptions{Want: outputs})
+		st, err := g.Step(ctx, b.Feed, nn.StepOptions{Want: outputs})
 		if err != nil {
 			return nil, err
 		}

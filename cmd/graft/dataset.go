@@ -19,20 +19,19 @@ import (
 
 // dataHelp says what --data reads; it is part of the help of every command that has the flag.
 const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and
-FOLDER/val/CLASS), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table (.csv; the
-target is the last column, or --target-column), a NumPy archive (.npz with the arrays x and y), or a CIFAR
-file (.bin). Targets that are words or whole numbers are classes; others, and a table's with
---regression, are measurements.`
+FOLDER/val/CLASS), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table (.csv, .tsv; the
+target is the last column, or --target), a NumPy archive (.npz with the arrays x and y), or a CIFAR
+file (.bin). Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
+--task decides for a table.`
 
 // dataset holds the flags that say where samples come from, and what the data say of themselves.
 type dataset struct {
 	preparing
-	data         string
-	targetColumn string
-	regression   bool
-	val          string // a share of the data, or data of its own
-	noFlip       bool   // pictures are not mirrored by chance
-	seed         uint64
+	tabular
+	data   string
+	val    string // a share of the data, or data of its own
+	noFlip bool   // pictures are not mirrored by chance
+	seed   uint64
 
 	classes  []string           // names; nil where the data have none
 	pictures *train.Preparation // how pictures are prepared; nil for other data
@@ -43,8 +42,7 @@ func (d *dataset) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.data, "data", "", "where samples are: a folder, FILE.csv, FILE.npz, FILE.bin, or IMAGES,LABELS")
 	d.preparing.flags(cmd)
-	f.StringVar(&d.targetColumn, "target-column", "", "a table's column with the target: its name, or its number from 0; default: the last")
-	f.BoolVar(&d.regression, "regression", false, "whole numbers in a table's target are measurements, no classes")
+	d.readFlags(cmd)
 }
 
 // divideFlags adds those that say how samples are divided and augmented for training.
@@ -65,13 +63,10 @@ type samples struct {
 
 // open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
 func (d *dataset) open(spec string, held bool) (s samples, err error) {
+	if isTable(spec) {
+		return d.packed(spec)
+	}
 	switch strings.ToLower(filepath.Ext(spec)) {
-	case ".csv":
-		table, err := data.CSVReader{Target: d.targetColumn, Regression: d.regression}.Read(spec)
-		if err != nil {
-			return s, err
-		}
-		return samples{tensors: table, classes: table.Classes}, nil
 	case ".npz":
 		return arrays(spec)
 	case ".bin":

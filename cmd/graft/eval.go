@@ -47,6 +47,7 @@ Of a folder that is divided, into train and val say, what is not for training is
 	v.source.flags(cmd)
 	v.dataset.flags(cmd)
 	f := cmd.Flags()
+	f.StringVar(&v.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the model's, or the last")
 	f.StringArrayVar(&v.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the targets")
 	f.BoolVar(&v.asJSON, "json", false, "one JSON object")
 	_ = cmd.MarkFlagRequired("data")
@@ -63,17 +64,12 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
-	set, err := v.held(ctx, g)
-	if err != nil {
-		return err
+	n, figures, err := 0, map[string]float64(nil), error(nil)
+	if v.columnar() {
+		n, figures, list, err = v.table(ctx, g, list)
+	} else {
+		n, figures, list, err = v.samples(ctx, g, list)
 	}
-	if err := v.agree(g); err != nil {
-		return err
-	}
-	if list, err = v.suit(list, g, set); err != nil {
-		return err
-	}
-	figures, err := train.Evaluate(ctx, g, set, list...)
 	if err != nil {
 		return err
 	}
@@ -84,20 +80,36 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		}
 	}
 	if v.asJSON {
-		all := map[string]any{"samples": set.Len(), "metrics": orNull(figures)}
+		all := map[string]any{"samples": n, "metrics": orNull(figures)}
 		if confusion != nil {
 			all["confusion"], all["classes"] = confusion.Count, v.classes
 		}
 		return json.NewEncoder(w).Encode(all)
 	}
-	text := fmt.Sprintf("%d samples\n", set.Len())
+	text := fmt.Sprintf("%d samples\n", n)
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
 		text += fmt.Sprintf("%-10s %.4g\n", name, figures[name])
 	}
 	if _, err := io.WriteString(w, text); err != nil || confusion == nil {
 		return err
 	}
-	return v.table(w, confusion.Count)
+	return v.matrix(w, confusion.Count)
+}
+
+// samples evaluates on what is not a table.
+func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metric) (int, map[string]float64, []train.Metric, error) {
+	set, err := v.held(ctx, g)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if err := v.agree(g); err != nil {
+		return 0, nil, nil, err
+	}
+	if list, err = v.suit(list, g, set); err != nil {
+		return 0, nil, nil, err
+	}
+	figures, err := train.Evaluate(ctx, g, set, list...)
+	return set.Len(), figures, list, err
 }
 
 // suit makes metrics fit what the model gives: one score for two classes is a yes or no. Classes beyond the scores are
@@ -106,7 +118,7 @@ func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sam
 	readLogits(list, g)
 	n, ok := scores(g.Outputs())
 	if !ok || slices.ContainsFunc(v.metrics, func(name string) bool {
-		return !slices.Contains([]string{"accuracy", "top5", "confusion"}, strings.ToLower(name))
+		return !classMetric(name)
 	}) {
 		return list, nil
 	}
@@ -119,7 +131,12 @@ func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sam
 		readLogits(list, g)
 		return list, nil
 	}
-	return nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --regression takes a table's targets for measurements", classes-1, n)
+	return nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --task regression takes a table's targets for measurements", classes-1, n)
+}
+
+// classMetric reports whether a metric, by name, reads a score for each class.
+func classMetric(name string) bool {
+	return slices.Contains([]string{"accuracy", "top5", "confusion"}, strings.ToLower(name))
 }
 
 // orNull makes figures that are no numbers null, which JSON has.
@@ -134,8 +151,8 @@ func orNull(figures map[string]float64) map[string]any {
 	return all
 }
 
-// table prints which class, a row, was taken for which, a column.
-func (v evaluation) table(w io.Writer, count [][]int) error {
+// matrix prints which class, a row, was taken for which, a column.
+func (v evaluation) matrix(w io.Writer, count [][]int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	name := func(i int) string {
 		if i < len(v.classes) {

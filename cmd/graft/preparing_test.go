@@ -13,12 +13,12 @@ import (
 func TestPreparingRefused(t *testing.T) {
 	dir := files(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	table(t, in("all.csv"), 1)
+	points(t, in("all.csv"), 1)
 	classifier(t, in("two.onnx"), 3, 2)
 	if _, err := glyph.WriteFolder(dir, "AB", 8, 1); err != nil {
 		t.Fatal(err)
 	}
-	csv := "eval two.onnx --data all.csv --target-column kind "
+	csv := "eval two.onnx --data all.csv --target kind "
 	picture := "run digits.onnx --input pic.png "
 	for args, want := range map[string]string{
 		csv + "--preset caffe": "--preset is for pictures, which " + in("all.csv") + " does not hold; --mean, --std and --range prepare numbers",

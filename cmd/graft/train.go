@@ -29,6 +29,7 @@ type training struct {
 	freeze                    []string
 	output                    string
 	asJSON                    bool
+	fresh                     string // kind of the network to begin with; "": the model's
 }
 
 func newTrain() *cobra.Command {
@@ -53,9 +54,14 @@ classes are called is stored in the model: run and eval read it there.`,
   graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
   graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
   graft train squeezenet1.1.onnx --data flowers/ --head -o flowers.onnx --resume`,
-		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.off(cmd); err != nil {
+				return err
+			}
+			if t.fresh != "" {
+				return t.begin(cmd.Context(), cmd.OutOrStdout(), args)
+			}
+			if err := oneModel(cmd, args); err != nil {
 				return err
 			}
 			return t.run(cmd.Context(), cmd.OutOrStdout(), args[0])
@@ -64,6 +70,7 @@ classes are called is stored in the model: run and eval read it there.`,
 	t.source.flags(cmd)
 	t.dataset.flags(cmd)
 	t.divideFlags(cmd)
+	t.tableFlags(cmd)
 	f, c := cmd.Flags(), &t.config
 	f.BoolVar(&t.head, "head", false, "a new classifier for the classes of the data")
 	f.BoolVar(&t.headOnly, "head-only", false, "a new classifier, and nothing else is trained")
@@ -113,6 +120,9 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 	}
 	if err := t.configure(); err != nil {
 		return err
+	}
+	if t.columnar() {
+		return t.runTable(ctx, w, model)
 	}
 	g, err := t.load(model)
 	if err != nil {
@@ -211,6 +221,11 @@ func (t training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 	} else if err := t.agree(g); err != nil {
 		return fmt.Errorf("%w: --head gives it a new classifier", err)
 	}
+	return t.reshape(g, classes)
+}
+
+// reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.
+func (t training) reshape(g *nn.Graph, classes int) error {
 	what := "--head"
 	err := g.Edit(func(e *nn.Edit) {
 		if classes > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// table writes points of two classes, apart from each other, as a CSV file.
-func table(t *testing.T, path string, seed uint64) {
+// points writes points of two classes, apart from each other, as a CSV file.
+func points(t *testing.T, path string, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	var b strings.Builder
@@ -135,7 +135,7 @@ func TestEvaluateDividedFolder(t *testing.T) {
 func TestTrainOnTables(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	table(t, in("all.csv"), 1)
+	points(t, in("all.csv"), 1)
 	classifier(t, in("two.onnx"), 3, 2) // the price is a feature, too
 	classifier(t, in("one.onnx"), 3, 1)
 	numbers := "width,height,depth,price\n1,2,3,4\n2,3,4,5\n3,4,5,7\n"
@@ -147,18 +147,18 @@ func TestTrainOnTables(t *testing.T) {
 		want string // printed
 		err  string
 	}{
-		{"two.onnx --data all.csv --target-column kind --epochs 3 --lr 0.05 --patience 1 --monitor accuracy", "classes: cat, dog", ""},
-		{"two.onnx --data all.csv --target-column kind --optimizer sgd --momentum 0.9 --warmup 0.1 --schedule one-cycle --epochs 2", "validation accuracy", ""},
-		{"two.onnx --data all.csv --target-column kind --schedule plateau --ema 0.9 --label-smoothing 0.1 --freeze body* --epochs 2", "best is epoch", ""},
-		{"two.onnx --data all.csv --target-column kind --head-only --metric confusion --epochs 1", "f1", ""},
-		{"one.onnx --data numbers.csv --regression --val 0 --loss huber --epochs 2", "3 samples to train on, 0 to validate", ""},
-		{"two.onnx --data all.csv --target-column kind --freeze none*", "", "--freeze none*: edit: the selection matches no node"},
-		{"two.onnx --data all.csv --target-column kind --momentum 0.9", "", "--momentum is for sgd and rmsprop"},
-		{"two.onnx --data all.csv --target-column kind --optimizer fast", "", "--optimizer fast: want one of adafactor, adagrad"},
-		{"two.onnx --data all.csv --target-column kind --val 2", "", "--val 2: want a share"},
-		{"two.onnx --data all.csv --target-column breed", "", `no column "breed"`},
-		{"two.onnx --data all.csv --target-column kind --loss mse --label-smoothing 0.1", "", "--label-smoothing is for cross-entropy"},
-		{"one.onnx --data numbers.csv --regression --head", "", "the data have no classes"},
+		{"two.onnx --data all.csv --target kind --epochs 3 --lr 0.05 --patience 1 --monitor accuracy", "classes: cat, dog", ""},
+		{"two.onnx --data all.csv --target kind --optimizer sgd --momentum 0.9 --warmup 0.1 --schedule one-cycle --epochs 2", "validation accuracy", ""},
+		{"two.onnx --data all.csv --target kind --schedule plateau --ema 0.9 --label-smoothing 0.1 --freeze body* --epochs 2", "best is epoch", ""},
+		{"two.onnx --data all.csv --target kind --head-only --metric confusion --epochs 1", "f1", ""},
+		{"one.onnx --data numbers.csv --task regression --val 0 --loss huber --epochs 2", "3 samples to train on, 0 to validate", ""},
+		{"two.onnx --data all.csv --target kind --freeze none*", "", "--freeze none*: edit: the selection matches no node"},
+		{"two.onnx --data all.csv --target kind --momentum 0.9", "", "--momentum is for sgd and rmsprop"},
+		{"two.onnx --data all.csv --target kind --optimizer fast", "", "--optimizer fast: want one of adafactor, adagrad"},
+		{"two.onnx --data all.csv --target kind --val 2", "", "--val 2: want a share"},
+		{"two.onnx --data all.csv --target breed", "", `no column "breed"`},
+		{"two.onnx --data all.csv --target kind --loss mse --label-smoothing 0.1", "", "--label-smoothing is for cross-entropy"},
+		{"one.onnx --data numbers.csv --task regression --head", "", "the data have no classes"},
 		{"two.onnx --data none.csv", "", "none.csv"},
 		{"two.onnx --data all.csv --warmup 1", "", "--warmup 1"},
 	} {
@@ -201,12 +201,12 @@ func (s stopper) Write(b []byte) (int, error) {
 func TestTrainInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	table(t, in("all.csv"), 1)
+	points(t, in("all.csv"), 1)
 	classifier(t, in("two.onnx"), 3, 2)
 	train := func(ctx context.Context, w io.Writer, more ...string) error {
 		root := newRoot()
 		root.SetOut(w)
-		root.SetArgs(append([]string{"train", in("two.onnx"), "--data", in("all.csv"), "--target-column", "kind", "--epochs", "3", "--seed", "5", "--json"}, more...))
+		root.SetArgs(append([]string{"train", in("two.onnx"), "--data", in("all.csv"), "--target", "kind", "--epochs", "3", "--seed", "5", "--json"}, more...))
 		return root.ExecuteContext(ctx)
 	}
 	if err := train(context.Background(), io.Discard, "-o", in("whole.onnx")); err != nil {
@@ -235,9 +235,9 @@ func TestTrainInterrupted(t *testing.T) {
 func TestTrainResumedOnOtherSamples(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	table(t, in("all.csv"), 1)
+	points(t, in("all.csv"), 1)
 	classifier(t, in("two.onnx"), 3, 2)
-	args := []string{"train", in("two.onnx"), "--data", in("all.csv"), "--target-column", "kind", "-o", in("out.onnx")}
+	args := []string{"train", in("two.onnx"), "--data", in("all.csv"), "--target", "kind", "-o", in("out.onnx")}
 	if _, err := command(append(args, "--epochs", "1")...); err != nil {
 		t.Fatal(err)
 	}

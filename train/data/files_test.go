@@ -204,60 +204,6 @@ func TestCIFAR(t *testing.T) {
 	wants(t, err, path, "unexpected EOF")
 }
 
-func TestCSV(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		r          data.CSVReader
-		want       string // features, target, classes; then the last row
-	}{
-		{"text classes", "a, b ,kind\n1,2,rose\n3,4.5,lily\n", data.CSVReader{}, "[a b] kind [lily rose] | [3 4.5] 0 int64"},
-		{"no header", "1,2,0\n3,4,2\n", data.CSVReader{}, "[0 1] 2 [] | [3 4] 2 int64"},
-		{"no header, text", "1,2,x\n3,4,y\n", data.CSVReader{}, "[0 1] 2 [x y] | [3 4] 1 int64"},
-		{"numbers", "a,y\n1,0.5\n3,-2\n", data.CSVReader{}, "[a] y [] | [3] -2 float32"},
-		{"regression", "a,y\n1,1\n3,2\n", data.CSVReader{Regression: true}, "[a] y [] | [3] 2 float32"},
-		{"target by name", "y,a\n1,10\n0,30\n", data.CSVReader{Target: "y"}, "[a] y [] | [30] 0 int64"},
-		{"target by number, which is a value, too", "2,7,0\n1,8,1\n", data.CSVReader{Target: "0"}, "[1 2] 0 [] | [8 1] 1 int64"},
-		{"target by number, which is a name, too", "a,0\n1,8\n5,9\n", data.CSVReader{Target: "0"}, "[a] 0 [] | [5] 9 int64"},
-		{"target by number", "1;10\n5;30\n", data.CSVReader{Target: "0", Comma: ';'}, "[1] 0 [] | [30] 5 int64"},
-	} {
-		table, err := c.r.Read(write(t, "t.csv", []byte(c.text)))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		all := values(t, table)
-		last := all[len(all)-1]
-		got := fmt.Sprint(table.Features, " ", table.Target, " ", table.Classes, " | ", last.X[0].Float32s(), " ")
-		if y := last.Y[0]; y.Dims() == 0 {
-			got += fmt.Sprint(y.Int64s()[0], " ", y.Dtype())
-		} else {
-			got += fmt.Sprint(y.Float32s()[0], " ", y.Dtype())
-		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-		if len(all) != 2 {
-			t.Errorf("%s: %d rows, want 2", c.name, len(all))
-		}
-	}
-	for _, c := range []struct {
-		text, want string
-		r          data.CSVReader
-	}{
-		{"", "empty", data.CSVReader{}},
-		{"a,b\n", "no rows below the header", data.CSVReader{}},
-		{"1\n2\n", "one column", data.CSVReader{}},
-		{"a,b\n1,2\nx,3\n", `line 3: "x" in column 0 is not a number`, data.CSVReader{}},
-		{"a,b\n1,2\n3\n", "wrong number of fields", data.CSVReader{}},
-		{"a,b\n1,2\n", `no column "c"; the first line is a, b`, data.CSVReader{Target: "c"}},
-		{"a,b\n1,x\n", "target column b holds text, want numbers", data.CSVReader{Regression: true}},
-	} {
-		path := write(t, "bad.csv", []byte(c.text))
-		_, err := c.r.Read(path)
-		wants(t, err, path, c.want)
-	}
-}
-
 func TestNumpy(t *testing.T) {
 	a, err := data.NPY("testdata/fortran.npy")
 	if err != nil {
@@ -333,7 +279,6 @@ func FuzzFiles(f *testing.F) {
 		}
 		_, _ = data.ReadIDX(path)
 		_, _ = data.NPY(path)
-		_, _ = data.CSV(path)
 		_, _ = data.CIFAR(path)
 		_, _ = data.Preprocess{Size: 8}.Open(path)
 	})

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -152,4 +154,12 @@ func rowMajor(t *tensor.Dense) *tensor.Dense {
 		}
 	}
 	return out
+}
+
+// names lists the keys of m for an error.
+func names[V any](m map[string]V) string {
+	if len(m) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }

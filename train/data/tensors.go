@@ -12,28 +12,41 @@ import (
 // first axis. The rows share memory with x and y. A nil y makes samples
 // without targets.
 func Tensors(x, y *tensor.Dense) (Set[Sample], error) {
-	s := rows{x: x, y: y}
-	if err := s.check("x", x); err != nil {
-		return nil, err
+	targets := []*tensor.Dense{y}
+	if y == nil {
+		targets = nil
 	}
-	s.n = x.Shape()[0]
-	if y != nil {
-		if err := s.check("y", y); err != nil {
-			return nil, err
-		}
-		if m := y.Shape()[0]; m != s.n {
-			return nil, fmt.Errorf("data: x has %d rows (shape %v), y has %d (shape %v)", s.n, x.Shape(), m, y.Shape())
+	return Stacked([]*tensor.Dense{x}, targets)
+}
+
+// Stacked is Tensors for models of several inputs, in their order, and several
+// targets.
+func Stacked(x, y []*tensor.Dense) (Set[Sample], error) {
+	if len(x) == 0 {
+		return nil, fmt.Errorf("data: a set without inputs")
+	}
+	s := rows{x: x, y: y, n: -1}
+	for k, list := range [][]*tensor.Dense{x, y} {
+		for i, t := range list {
+			name := string("xy"[k])
+			if len(list) > 1 {
+				name = fmt.Sprintf("%s[%d]", name, i)
+			}
+			if err := s.add(name, t); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s, nil
 }
 
 type rows struct {
-	x, y *tensor.Dense
+	x, y []*tensor.Dense
 	n    int
 }
 
-func (rows) check(name string, t *tensor.Dense) error {
+// add checks one of the tensors.
+func (s *rows) add(name string, t *tensor.Dense) error {
 	switch {
 	case t == nil:
 		return fmt.Errorf("data: %s is nil", name)
@@ -41,7 +54,10 @@ func (rows) check(name string, t *tensor.Dense) error {
 		return fmt.Errorf("data: %s is a scalar, want a tensor with a first axis of samples", name)
 	case !contiguous(t):
 		return fmt.Errorf("data: %s of shape %v is not contiguous in row-major order", name, t.Shape())
+	case s.n >= 0 && t.Shape()[0] != s.n:
+		return fmt.Errorf("data: x has %d rows (shape %v), %s has %d (shape %v)", s.n, s.x[0].Shape(), name, t.Shape()[0], t.Shape())
 	}
+	s.n = t.Shape()[0]
 	return nil
 }
 
@@ -51,9 +67,12 @@ func (s rows) At(i int, _ *rand.Rand) (Sample, error) {
 	if err := within(i, s.n); err != nil {
 		return Sample{}, err
 	}
-	out := Sample{X: []*tensor.Dense{row(s.x, i)}}
-	if s.y != nil {
-		out.Y = []*tensor.Dense{row(s.y, i)}
+	var out Sample
+	for _, t := range s.x {
+		out.X = append(out.X, row(t, i))
+	}
+	for _, t := range s.y {
+		out.Y = append(out.Y, row(t, i))
 	}
 	return out, nil
 }

@@ -1,0 +1,158 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// Trunk is a model cut in two where training begins: what only prepares its inputs, and the rest, which is trained. The
+// first part runs once over the data, not in every epoch.
+type Trunk struct {
+	whole  *nn.Graph
+	front  *nn.Graph
+	Rest   *nn.Graph // the part that is trained; its inputs are the outputs of the other
+	border []string
+	schema Schema
+}
+
+// Cut cuts a model with the given schema.
+func Cut(g *nn.Graph, s Schema) (*Trunk, error) {
+	t := &Trunk{whole: g, schema: s}
+	learns, reads := parts(g)
+	for n := range g.Nodes() {
+		if !learns[n] {
+			continue
+		}
+		for _, v := range n.Inputs() {
+			if v != nil && v.Param() == nil && !learns[v.Producer()] && (v.Producer() == nil || reads[v.Producer()]) && !slices.Contains(t.border, v.Name()) {
+				t.border = append(t.border, v.Name())
+			}
+		}
+	}
+	for _, v := range g.Outputs() {
+		if !learns[v.Producer()] {
+			return nil, fmt.Errorf("table: output %s depends on no parameter that is trained", v.Name())
+		}
+	}
+	var err error
+	if t.front, err = g.Extract(nil, t.border); err != nil {
+		return nil, err
+	}
+	var outputs []string
+	for _, v := range g.Outputs() {
+		outputs = append(outputs, v.Name())
+	}
+	t.Rest, err = g.Extract(t.border, outputs)
+	return t, err
+}
+
+// parts finds the nodes that depend on a trained parameter, and those that depend on an input.
+func parts(g *nn.Graph) (learns, reads map[*nn.Node]bool) {
+	learns, reads = map[*nn.Node]bool{}, map[*nn.Node]bool{}
+	for more := true; more; { // nodes come in an order in which one round does
+		more = false
+		for n := range g.Nodes() {
+			for _, v := range n.Inputs() {
+				if v == nil {
+					continue
+				}
+				p, from := v.Param(), v.Producer()
+				if !learns[n] && (p != nil && p.Trainable() || from != nil && learns[from]) {
+					learns[n], more = true, true
+				}
+				if !reads[n] && (p == nil && from == nil || from != nil && reads[from]) {
+					reads[n], more = true, true
+				}
+			}
+		}
+	}
+	return learns, reads
+}
+
+// Samples runs the first part over rows of a table: samples for the rest.
+func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Set[data.Sample], error) {
+	parts := make([][]*tensor.Dense, len(t.border))
+	for chunk := range slices.Chunk(rows, 1024) {
+		feed, err := t.schema.Feed(from, chunk)
+		if err != nil {
+			return nil, err
+		}
+		out, err := t.front.Eval(ctx, feed, t.border...)
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range t.border {
+			d, ok := out[name].(*tensor.Dense)
+			if !ok || d.Dims() == 0 || d.Shape()[0] != len(chunk) {
+				return nil, fmt.Errorf("table: value %s is %v, want a row for each of %d", name, out[name].Shape(), len(chunk))
+			}
+			parts[i] = append(parts[i], d)
+		}
+	}
+	x := make([]*tensor.Dense, len(parts))
+	for i, p := range parts {
+		var err error
+		if x[i], err = joined(p); err != nil {
+			return nil, err
+		}
+	}
+	y, err := from.Targets(rows)
+	if err != nil {
+		return nil, err
+	}
+	return data.Stacked(x, []*tensor.Dense{y})
+}
+
+// joined puts tensors together along their first axis.
+func joined(list []*tensor.Dense) (*tensor.Dense, error) {
+	if len(list) == 0 {
+		return nil, fmt.Errorf("table: no rows")
+	}
+	t := dtype.Of(list[0].Dtype())
+	shape := slices.Clone(list[0].Shape())
+	shape[0] = 0
+	for _, d := range list {
+		shape[0] += d.Shape()[0]
+	}
+	if t.IsInteger() {
+		var all []int
+		for _, d := range list {
+			x, err := dtype.Ints(d)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, x...)
+		}
+		return dtype.FromInts(t, all, shape...)
+	}
+	out := dtype.New(t, shape...)
+	at := 0
+	for _, d := range list {
+		part, err := out.Slice(tensor.S(at, at+d.Shape()[0]))
+		if err != nil {
+			return nil, err
+		}
+		if err := tensor.Copy(part, d); err != nil {
+			return nil, err
+		}
+		at += d.Shape()[0]
+	}
+	return out, nil
+}
+
+// Return brings what training made of the rest's parameters back into the model.
+func (t *Trunk) Return() error {
+	return t.whole.Edit(func(e *nn.Edit) {
+		for p := range t.Rest.Params() {
+			if e.Err() == nil && p.Role() != nn.Constant {
+				e.SetData(e.Value(p.Name()), p.Data)
+			}
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// fill finds out the kind of column i, unless it is given, and keeps its values.
+func (c *Column) fill(records []record, i int, rows *Rows, k kind) error {
+	c.Kind = k.Kind
+	if c.Kind == "" {
+		c.infer(records, i, rows.Decimal)
+	}
+	switch c.Kind {
+	case Ignore:
+		return nil
+	case Number:
+		return c.numbers(records, i, rows, k.strict)
+	case Date:
+		c.Layout = cmp.Or(c.Layout, k.layout)
+		return c.dates(records, i, rows)
+	}
+	c.words(records, i)
+	if k.Kind == "" && c.Kind == Category && identifier(c, len(records)) {
+		c.Kind, c.Note = Ignore, fmt.Sprintf("%d of %d values differ; --column %s=category takes it all the same", len(c.Words), len(records), c.Name)
+	}
+	return nil
+}
+
+// strays is the largest share of words in a column of numbers that count as missing.
+const strays = 0.05
+
+// infer decides by all values: dates, numbers with few words between them, or words. Whole numbers with zeros in front
+// are words: codes and postal codes.
+func (c *Column) infer(records []record, i int, decimal rune) {
+	numbers, words, zeros := 0, 0, false
+	layout, dates := "", true
+	for _, r := range records {
+		s := r.field(i)
+		if missing(s) {
+			continue
+		}
+		if dates {
+			layout, dates = follow(layout, s, records, i)
+		}
+		if _, ok := number(s, decimal); ok {
+			numbers++
+			zeros = zeros || len(s) > 1 && s[0] == '0' && s[1] >= '0' && s[1] <= '9' && !strings.ContainsRune(s, decimal)
+		} else {
+			words++
+		}
+	}
+	switch {
+	case numbers+words == 0:
+		c.Kind, c.Note = Ignore, "all values are missing"
+	case dates && words > 0:
+		c.Kind, c.Layout = Date, layout
+	case zeros && words == 0:
+		c.Kind, c.Note = Category, "numbers with zeros in front are codes"
+	case float64(words) <= strays*float64(numbers):
+		c.Kind = Number
+	default:
+		c.Kind = Category
+	}
+}
+
+// follow tries a value with the layout so far. When it does not fit, the first layout that all values fit is looked for.
+func follow(layout, s string, records []record, i int) (string, bool) {
+	if layout != "" {
+		if _, ok := day(s, layout); ok {
+			return layout, true
+		}
+	}
+	for _, l := range layouts {
+		if _, ok := day(s, l); !ok {
+			continue
+		}
+		if !slices.ContainsFunc(records, func(r record) bool {
+			v := r.field(i)
+			_, ok := day(v, l)
+			return !ok && !missing(v)
+		}) {
+			return l, true
+		}
+	}
+	return "", false
+}
+
+// numbers keeps numbers. Words between them count as missing where the column was found to be of numbers, and are errors
+// where it is said to be.
+func (c *Column) numbers(records []record, i int, rows *Rows, said bool) error {
+	c.Number = make([]float64, len(records))
+	stray := map[string]int{}
+	for k, r := range records {
+		s := r.field(i)
+		x, ok := number(s, rows.Decimal)
+		if !ok {
+			x = math.NaN()
+			if !missing(s) {
+				if said {
+					return fmt.Errorf("table: %s: row %d, column %s: %q is not a number", rows.Path, k+1, c.Name, s)
+				}
+				stray[s]++
+			}
+		}
+		c.Number[k] = x
+	}
+	if len(stray) > 0 {
+		var list []string
+		for s, n := range stray {
+			list = append(list, fmt.Sprintf("%q (%d)", s, n))
+		}
+		slices.Sort(list)
+		c.Note = "counted as missing: " + brief(list)
+	}
+	return nil
+}
+
+// dates keeps days. A layout that does not fit all values is looked for anew.
+func (c *Column) dates(records []record, i int, rows *Rows) error {
+	for _, r := range records {
+		if s := r.field(i); !missing(s) {
+			layout, ok := follow(c.Layout, s, records, i)
+			if !ok {
+				return fmt.Errorf("table: %s: column %s: %q and the other values do not fit one way to write dates", rows.Path, c.Name, stranger(records, i, s))
+			}
+			c.Layout = layout
+		}
+	}
+	c.Number = make([]float64, len(records))
+	for k, r := range records {
+		c.Number[k], _ = day(r.field(i), c.Layout)
+	}
+	c.Note = "as " + c.Layout
+	return nil
+}
+
+// stranger is a value that fits no way to write dates; s where each fits one.
+func stranger(records []record, i int, s string) string {
+	for _, r := range records {
+		v := r.field(i)
+		if !missing(v) && !slices.ContainsFunc(layouts, func(l string) bool { _, ok := day(v, l); return ok }) {
+			return v
+		}
+	}
+	return s
+}
+
+func (c *Column) words(records []record, i int) {
+	at := map[string]int32{}
+	c.Code = make([]int32, len(records))
+	for k, r := range records {
+		s := r.field(i)
+		if c.Kind != Text && missing(s) || s == "" {
+			c.Code[k] = -1
+			continue
+		}
+		code, ok := at[s]
+		if !ok {
+			code = int32(len(c.Words))
+			s = strings.Clone(s)
+			at[s] = code
+			c.Words = append(c.Words, s)
+		}
+		c.Code[k] = code
+	}
+}
+
+// identifier reports whether a column's words are too many to learn anything of: names, keys, free text.
+func identifier(c *Column, rows int) bool {
+	return rows >= 20 && 2*len(c.Words) > rows
+}

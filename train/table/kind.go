@@ -1,0 +1,66 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is what a column holds.
+type Kind string
+
+// The kinds of columns.
+const (
+	Number   Kind = "number"   // measurements; missing ones are NaN
+	Category Kind = "category" // one of a limited list of words
+	Date     Kind = "date"     // days since 1970-01-01, with the time of day as a fraction
+	Text     Kind = "text"     // words for a tokenizer
+	Ignore   Kind = "ignore"   // not read by the model
+)
+
+// ParseKinds reads "age=number,city=category": which columns, by name, are of which kind.
+func ParseKinds(s string) (map[string]Kind, error) {
+	kinds := map[string]Kind{}
+	for item := range strings.SplitSeq(s, ",") {
+		if strings.TrimSpace(item) == "" {
+			continue
+		}
+		i := strings.LastIndex(item, "=")
+		if i < 0 {
+			return nil, fmt.Errorf("table: %q: want COLUMN=KIND with the kind number, category, date, text or ignore", item)
+		}
+		name, kind := strings.TrimSpace(item[:i]), Kind(strings.ToLower(strings.TrimSpace(item[i+1:])))
+		switch kind {
+		case Number, Category, Date, Text, Ignore:
+		default:
+			return nil, fmt.Errorf("table: column %s: %q is not a kind: want number, category, date, text or ignore", name, kind)
+		}
+		if k, ok := kinds[name]; ok && k != kind {
+			return nil, fmt.Errorf("table: column %s is to be %s and %s", name, k, kind)
+		}
+		kinds[name] = kind
+	}
+	return kinds, nil
+}
+
+// Task is what the target asks for.
+type Task string
+
+// The tasks.
+const (
+	Auto       Task = ""
+	Classes    Task = "classes"
+	Regression Task = "regression"
+)
+
+// ParseTask reads the name of a task; "" and "auto" leave it to the data.
+func ParseTask(s string) (Task, error) {
+	switch t := Task(strings.ToLower(s)); t {
+	case Auto, Classes, Regression:
+		return t, nil
+	case "auto":
+		return Auto, nil
+	case "classification":
+		return Classes, nil
+	}
+	return Auto, fmt.Errorf("table: task %q: want classes, regression or auto", s)
+}

@@ -1,0 +1,112 @@
+package table
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// Network describes a network for tables: fully connected layers beside a linear layer, which sees the features as they are.
+type Network struct {
+	Hidden  []int   // units of the layers; nil: 128 and 64
+	Dropout float64 // behind each of them
+	Seed    uint64
+}
+
+// Scaling is the mean and deviation of a target that is measured.
+type Scaling struct{ Mean, Deviation float64 }
+
+// TargetScaling takes a target's mean and deviation from the given rows.
+func TargetScaling(t *Table, rows []int) Scaling {
+	m := newMoments(1, false, len(rows))
+	for _, r := range rows {
+		m.add([]float64{t.Target.Number[r]})
+	}
+	s := Scaling{m.mean[0], math.Sqrt(m.squares[0] / m.n[0])}
+	if !(s.Deviation > 0) {
+		s.Deviation = 1
+	}
+	return s
+}
+
+// New makes a model of the raw columns: the preparation, the network, and probabilities of classes or, with the target's name,
+// a measurement in the target's own unit.
+func (n Network) New(p *Preparation, classes []string, unit Scaling) (*nn.Graph, error) {
+	g := nn.New("table")
+	err := g.Edit(func(e *nn.Edit) {
+		e.Seed(n.Seed)
+		x := p.Build(e)
+		if e.Err() != nil {
+			return
+		}
+		hidden := n.Hidden
+		if hidden == nil {
+			hidden = []int{128, 64}
+		}
+		var layers nn.Sequential
+		for i, size := range hidden {
+			layers = append(layers, nn.Linear{Out: size, Name: fmt.Sprintf("hidden%d", i+1)}, nn.ReLU{})
+			if n.Dropout > 0 {
+				layers = append(layers, nn.Dropout{P: n.Dropout})
+			}
+		}
+		out := max(1, len(classes))
+		b := builder{e}
+		y := b.do("Add", e.Apply(append(layers, nn.Linear{Out: out, Name: "deep", Init: nn.Normal{Std: 0.01}}), x), e.Apply(nn.Linear{Out: out, NoBias: true, Name: "wide", Init: nn.Zeros{}}, x))
+		if e.Err() != nil {
+			return
+		}
+		if classes != nil {
+			e.Output(e.New("probabilities"), b.put("", "Softmax", map[string]any{"axis": int64(1)}, y))
+			e.SetLabels(classes...)
+		} else {
+			e.Output(e.New(p.Target), unit.restore(b, y))
+		}
+		key, value, err := p.Meta()
+		e.Fail(err)
+		e.SetMeta(key, value)
+	})
+	return g, err
+}
+
+// restore brings a network's answer to the target's unit.
+func (s Scaling) restore(b builder, y *nn.Value) *nn.Value {
+	y = b.do("Mul", y, b.scalar("target_deviation", dtype.Float32, s.Deviation))
+	return b.do("Add", y, b.scalar("target_mean", dtype.Float32, s.Mean))
+}
+
+// Loss is another loss, of targets and outputs divided by the deviation: its size does not depend on the unit.
+func (s Scaling) Loss(l train.Loss) train.Loss {
+	return train.LossFunc(func(e *nn.Edit, out, want []*nn.Value) *nn.Value {
+		if e.Err() != nil || len(out) == 0 || len(want) == 0 {
+			return nil
+		}
+		b := builder{e}
+		divide := func(v *nn.Value) *nn.Value { return b.do("Mul", v, e.Scalar("unit", v, 1/s.Deviation)) }
+		return l.Build(e, []*nn.Value{divide(out[0])}, []*nn.Value{divide(want[0])})
+	})
+}
+
+// Divide divides the rows with a target by chance: a share to judge by, the rest to train on.
+func (t *Table) Divide(share float64, seed uint64) (fit, held []int) {
+	rows := t.Complete()
+	h, f := data.Split(data.Of(rows...), share, seed)
+	return indices(f), indices(h)
+}
+
+func indices(s data.Set[int]) []int {
+	list := make([]int, s.Len())
+	for i := range list {
+		list[i], _ = s.At(i, nil)
+	}
+	return list
+}
+
+// Layer brings a network's answer to the target's unit.
+func (s Scaling) Layer() nn.Layer {
+	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return []*nn.Value{s.restore(builder{e}, in[0])} })
+}

@@ -1,0 +1,197 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Scale is how measurements are brought to a common size.
+type Scale string
+
+// The ways to scale.
+const (
+	Standard Scale = "standard" // less the mean, divided by the standard deviation
+	Quantile Scale = "quantile" // to the share of rows that are below, −1 … 1, piecewise linear
+)
+
+// Options say how tables are prepared.
+type Options struct {
+	Scale  Scale // "": Standard
+	OneHot int   // categories of a column up to which each is a feature of its own; more are embedded; 0: 32
+}
+
+// Preparation is what makes features of a table's raw columns: figures taken from rows for training, as operators of a graph.
+//
+// Numbers: a missing one becomes the mean, with a feature of its own that marks it where the rows for training have missing ones;
+// then they are scaled. Categories: a feature for each (LabelEncoder of ai.onnx.ml, then OneHot), or a trained vector for each where
+// there are many (Gather); one that training did not see is none of them. Dates: the day, and year, week and, where
+// there are times, day as angles; then as numbers.
+type Preparation struct {
+	Schema
+	Names   []string // of the features
+	Notes   []string // what was left out, and why
+	Options Options
+
+	center  map[string]float64 // of columns that float32 is too coarse for
+	clock   map[string]bool    // dates with times of day
+	words   map[string][]string
+	mean    []float64   // of numbers, dates taken apart
+	inverse []float64   // of their deviations
+	knots   [][]float64 // of each number, rising; Quantile only
+	marked  []int       // numbers that have a mark for missing values
+}
+
+// Fit takes from the given rows what preparation needs.
+func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, error) {
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("table: %s: no rows to fit the preparation to", t.Path)
+	}
+	o.Scale, o.OneHot = cmp.Or(o.Scale, Standard), cmp.Or(o.OneHot, 32)
+	if o.Scale != Standard && o.Scale != Quantile {
+		return nil, fmt.Errorf("table: scale %q: want standard or quantile", o.Scale)
+	}
+	p := &Preparation{Options: o, center: map[string]float64{}, clock: map[string]bool{}, words: map[string][]string{}}
+	if t.Target != nil {
+		p.Target, p.Classes = t.Target.Name, t.Classes
+	}
+	for _, c := range t.Columns {
+		p.take(c, rows)
+	}
+	if len(p.Fields) == 0 {
+		return nil, fmt.Errorf("table: %s: no column is of use: %s", t.Path, brief(p.Notes))
+	}
+	return p, p.measure(ctx, t, rows)
+}
+
+// take decides what becomes of a column.
+func (p *Preparation) take(c *Column, rows []int) {
+	f := Field{Name: c.Name, Kind: c.Kind, Layout: c.Layout, Type: dtype.Float32.String()}
+	switch c.Kind {
+	case Number, Date:
+		least, most, sum, squares, n := math.Inf(1), math.Inf(-1), 0.0, 0.0, 0.0
+		for _, r := range rows {
+			if x := c.Number[r]; !math.IsNaN(x) {
+				least, most = min(least, x), max(most, x)
+				n++
+				d := x - sum
+				sum += d / n
+				squares += d * (x - sum)
+				p.clock[c.Name] = p.clock[c.Name] || x != math.Floor(x)
+			}
+		}
+		if least >= most {
+			p.leave(c, "the same value everywhere in the rows for training, or none")
+			return
+		}
+		// float32 rounds by 2⁻²⁴ of a number's size.
+		if c.Kind == Date || max(-least, most)/(1<<24) > 1e-3*math.Sqrt(squares/n) {
+			f.Type, p.center[c.Name] = dtype.Float64.String(), sum
+		}
+	case Category:
+		counts := make([]int, len(c.Words))
+		for _, r := range rows {
+			if k := c.Code[r]; k >= 0 {
+				counts[k]++
+			}
+		}
+		words := p.common(c, counts, len(rows))
+		if len(words) < 2 {
+			p.leave(c, "the same value everywhere in the rows for training, or none")
+			return
+		}
+		f.Type, p.words[c.Name] = dtype.String.String(), words
+	default:
+		p.leave(c, c.Note)
+		return
+	}
+	p.Fields = append(p.Fields, f)
+}
+
+func (p *Preparation) leave(c *Column, why string) {
+	p.Notes = append(p.Notes, fmt.Sprintf("column %s is left out: %s", c.Name, cmp.Or(why, "--column says so")))
+}
+
+// common are the categories that come more than once in the rows for training, missing values ("") among them, in alphabetical order.
+func (p *Preparation) common(c *Column, counts []int, rows int) []string {
+	var words []string
+	present := 0
+	for k, n := range counts {
+		present += n
+		if n > 1 || n > 0 && rows < 20 {
+			words = append(words, c.Words[k])
+		}
+	}
+	if present < rows {
+		words = append(words, "")
+	}
+	slices.Sort(words)
+	return words
+}
+
+// Describe is a line for each column: its name, kind and what it becomes.
+func (p *Preparation) Describe() []string {
+	var lines []string
+	for _, f := range p.Fields {
+		line := fmt.Sprintf("%s: %s", f.Name, f.Kind)
+		switch words := p.words[f.Name]; {
+		case f.Kind == Date:
+			line += ", as " + f.Layout
+		case words != nil && p.embedded(f.Name):
+			line += fmt.Sprintf(", %d categories, embedded", len(words))
+		case words != nil:
+			line += fmt.Sprintf(", %d categories", len(words))
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, p.Notes...)
+}
+
+func (p *Preparation) embedded(column string) bool { return len(p.words[column]) > p.Options.OneHot }
+
+// measure runs the part of the graph that makes numbers of raw columns over the rows, and takes means and deviations of what comes out.
+func (p *Preparation) measure(ctx context.Context, t *Table, rows []int) error {
+	g := nn.New("raw")
+	some := false
+	err := g.Edit(func(e *nn.Edit) {
+		p.inputs(e)
+		x, names := p.raw(e)
+		if p.Names = names; x != nil {
+			some = true
+			e.Output(e.New("raw"), x)
+		}
+		for _, f := range p.Fields {
+			if f.Type == dtype.String.String() {
+				e.RemoveInput(f.Name)
+			}
+		}
+	})
+	if err != nil || !some {
+		return err
+	}
+	numbers := Schema{Fields: slices.DeleteFunc(slices.Clone(p.Fields), func(f Field) bool { return f.Kind == Category })}
+	m := newMoments(len(p.Names), p.Options.Scale == Quantile, len(rows))
+	for chunk := range slices.Chunk(rows, 1024) {
+		feed, err := numbers.Feed(t, chunk)
+		if err != nil {
+			return err
+		}
+		out, err := g.Eval(ctx, feed, g.Outputs()[0].Name())
+		if err != nil {
+			return err
+		}
+		x, err := dtype.Float64s(out[g.Outputs()[0].Name()].(*tensor.Dense))
+		if err != nil {
+			return err
+		}
+		m.add(x)
+	}
+	p.mean, p.inverse, p.knots, p.marked = m.results()
+	return nil
+}

@@ -1,0 +1,206 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// Format is how a file writes a table.
+type Format struct {
+	Comma   rune // between columns; 0: found out among comma, semicolon, tab and bar
+	Decimal rune // in numbers; 0: found out, point or comma
+	// Header says whether the first line has names: 0: found out, above 0: yes, below 0: no.
+	Header int
+}
+
+// Rows reads a table line by line.
+type Rows struct {
+	Format
+	Names  []string // of the columns, unique; "0", "1" … without a header
+	Path   string
+	csv    *csv.Reader
+	first  []string // the first record where it is no header
+	closer io.Closer
+	line   int
+}
+
+// most is how much of a file its format is found out from.
+const most = 1 << 18
+
+// Open opens a table, plain or gzip, for reading line by line; "-" is standard input. Target is the name of a column that is
+// text where all others are numbers: it does not make the first line a header.
+func (f Format) Open(path, target string) (*Rows, error) {
+	if path == "-" {
+		return f.read(path, os.Stdin, nil, target)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("table: %w", err)
+	}
+	r, err := f.read(path, file, file, target)
+	if err != nil {
+		file.Close()
+	}
+	return r, err
+}
+
+// Close closes the file.
+func (r *Rows) Close() error {
+	if r.closer == nil {
+		return nil
+	}
+	return r.closer.Close()
+}
+
+func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Rows, error) {
+	b, err := decoded(in)
+	if err != nil {
+		return nil, fmt.Errorf("table: %s: %w", path, err)
+	}
+	head, err := b.Peek(most)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("table: %s: %w", path, err)
+	}
+	if err == nil { // a line that is cut says nothing
+		if i := bytes.LastIndexByte(head, '\n'); i > 0 {
+			head = head[:i]
+		}
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		return nil, fmt.Errorf("table: %s: empty", path)
+	}
+	if bytes.IndexByte(head, 0) >= 0 {
+		return nil, fmt.Errorf("table: %s: not a table: it holds bytes that are not text", path)
+	}
+	f.sniff(string(head))
+	r := &Rows{Format: f, Path: path, csv: reader(b, f.Comma), closer: c}
+	return r, r.names(sample(string(head), f.Comma), target)
+}
+
+func reader(in io.Reader, comma rune) *csv.Reader {
+	r := csv.NewReader(in)
+	r.Comma, r.TrimLeadingSpace, r.ReuseRecord = comma, comma != '\t', true
+	r.LazyQuotes = true // 5" pipes; a quote that opens a field still closes it
+	return r
+}
+
+// decoded unpacks gzip and makes UTF-16 and a byte-order mark plain UTF-8.
+func decoded(in io.Reader) (*bufio.Reader, error) {
+	b := bufio.NewReaderSize(in, most)
+	if head, _ := b.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, err
+		}
+		b = bufio.NewReaderSize(z, most)
+	}
+	head, _ := b.Peek(3)
+	switch {
+	case bytes.Equal(head, []byte("\ufeff")):
+		_, err := b.Discard(3)
+		return b, err
+	case len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff):
+		return wide(b)
+	}
+	return b, nil
+}
+
+// wide reads UTF-16, which spreadsheets write.
+func wide(b *bufio.Reader) (*bufio.Reader, error) {
+	raw, err := io.ReadAll(b)
+	if err != nil {
+		return nil, err
+	}
+	units := make([]uint16, len(raw)/2)
+	little := raw[0] == 0xff
+	for i := range units {
+		lo, hi := raw[2*i], raw[2*i+1]
+		if !little {
+			lo, hi = hi, lo
+		}
+		units[i] = uint16(hi)<<8 | uint16(lo)
+	}
+	text := strings.TrimPrefix(string(utf16.Decode(units)), "\ufeff")
+	return bufio.NewReaderSize(strings.NewReader(text), most), nil
+}
+
+// names reads the header, or makes up names where there is none.
+func (r *Rows) names(sample [][]string, target string) error {
+	first, err := r.csv.Read()
+	if err != nil {
+		return r.failed(err)
+	}
+	first = slices.Clone(first)
+	for i, s := range first {
+		first[i] = strings.TrimSpace(s)
+	}
+	if r.Header == 0 {
+		r.Header = -1
+		if headed(first, sample, r.Decimal, target) {
+			r.Header = 1
+		}
+	}
+	r.line = 1
+	seen := map[string]bool{}
+	for i := range first {
+		name := fmt.Sprint(i)
+		if r.Header > 0 {
+			if name = first[i]; name == "" {
+				name = fmt.Sprintf("column %d", i)
+			}
+			for base, n := name, 1; seen[name]; n++ {
+				name = fmt.Sprintf("%s.%d", base, n)
+			}
+		}
+		seen[name] = true
+		r.Names = append(r.Names, name)
+	}
+	if r.Header < 0 {
+		r.first = first
+	}
+	return nil
+}
+
+// Next is the next record, without spaces around the fields, and its line; io.EOF at the end. The record is valid until the
+// next call.
+func (r *Rows) Next() ([]string, int, error) {
+	if r.first != nil {
+		rec := r.first
+		r.first = nil
+		return rec, 1, nil
+	}
+	rec, err := r.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, r.line, io.EOF
+	}
+	if err != nil {
+		return nil, r.line, r.failed(err)
+	}
+	r.line, _ = r.csv.FieldPos(0)
+	for i, s := range rec {
+		rec[i] = strings.TrimSpace(s)
+	}
+	return rec, r.line, nil
+}
+
+// failed says which file and line an error is about.
+func (r *Rows) failed(err error) error {
+	var p *csv.ParseError
+	switch {
+	case errors.As(err, &p) && errors.Is(err, csv.ErrFieldCount):
+		line, _ := r.csv.FieldPos(0)
+		return fmt.Errorf("table: %s: line %d has another number of columns than the first line, %d, with %q between columns", r.Path, line, len(r.Names), string(r.Comma))
+	case errors.As(err, &p):
+		return fmt.Errorf("table: %s: line %d: %w", r.Path, p.Line, p.Err)
+	}
+	return fmt.Errorf("table: %s: %w", r.Path, err)
+}

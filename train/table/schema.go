@@ -1,0 +1,159 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// MetaKey is the entry of a model's metadata that holds its Schema.
+const MetaKey = "graft.table"
+
+// Schema says which columns of a table a model takes, and what it answers. It travels in the model's metadata.
+type Schema struct {
+	Fields []Field `json:"columns"`
+	Target string  `json:"target,omitempty"`
+	// Classes are the names of the target's classes, in the order of the model's scores; nil where the target is measured.
+	Classes []string `json:"classes,omitempty"`
+	// Packed is the name of an input that takes all columns, numbers in the order of Fields, as [N, columns]; "" where each column
+	// is an input of its own, [N, 1].
+	Packed string `json:"packed,omitempty"`
+}
+
+// Field is one column that a model takes.
+type Field struct {
+	Name   string `json:"name"`
+	Kind   Kind   `json:"kind"`
+	Type   string `json:"type,omitempty"`   // of its input: float32, float64 or string
+	Layout string `json:"layout,omitempty"` // of dates
+}
+
+// Meta is the schema as an entry for a model's metadata.
+func (s Schema) Meta() (key, value string, err error) {
+	b, err := json.Marshal(s)
+	return MetaKey, string(b), err
+}
+
+// ReadMeta finds the schema in a model's metadata; ok is false where there is none.
+func ReadMeta(meta map[string]string) (s Schema, ok bool, err error) {
+	text, ok := meta[MetaKey]
+	if !ok {
+		return s, false, nil
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
+	if err := d.Decode(&s); err != nil {
+		return s, false, fmt.Errorf("table: metadata %s: %w", MetaKey, err)
+	}
+	return s, true, nil
+}
+
+// Reader reads tables for a model with the schema: its columns in any order, others passed over. A table without the target
+// is read without one.
+func (s Schema) Reader(r Reader) Reader {
+	r.schema, r.Classes = &s, s.Classes
+	if r.Target == "" {
+		r.Target = s.Target
+	}
+	return r
+}
+
+// lacks names the columns of the schema that are not among the names, with the most similar one.
+func (s Schema) lacks(names []string) error {
+	var none []string
+	for _, f := range s.Fields {
+		if !slices.Contains(names, f.Name) {
+			none = append(none, f.Name)
+		}
+	}
+	if len(none) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the model takes the column %s, which the table lacks; it has %s", brief(none), brief(names))
+}
+
+// Feed is the values of the columns in the given rows, by the names of the model's inputs.
+func (s Schema) Feed(t *Table, rows []int) (nn.Feed, error) {
+	feed := nn.Feed{}
+	if s.Packed != "" {
+		x, err := s.pack(t, rows)
+		feed[s.Packed] = x
+		return feed, err
+	}
+	for _, f := range s.Fields {
+		c := t.Column(f.Name)
+		if c == nil {
+			return nil, s.lacks(nil)
+		}
+		v, err := c.value(f.Type, rows)
+		if err != nil {
+			return nil, err
+		}
+		feed[f.Name] = v
+	}
+	return feed, nil
+}
+
+// pack puts all columns side by side.
+func (s Schema) pack(t *Table, rows []int) (*tensor.Dense, error) {
+	x := make([]float32, len(rows)*len(s.Fields))
+	for k, f := range s.Fields {
+		c := t.Column(f.Name)
+		if c == nil || c.Number == nil {
+			return nil, fmt.Errorf("table: %s: the model takes column %s as numbers", t.Path, f.Name)
+		}
+		for i, r := range rows {
+			x[i*len(s.Fields)+k] = float32(c.Number[r])
+		}
+	}
+	return dtype.FromSlice(x, len(rows), len(s.Fields))
+}
+
+// value is a column's values [rows, 1] with an element type of the given name.
+func (c *Column) value(typ string, rows []int) (dtype.Value, error) {
+	if typ == dtype.String.String() {
+		list := make([]string, len(rows))
+		for i, r := range rows {
+			if c.Code != nil {
+				list[i] = c.word(r)
+			}
+		}
+		return dtype.NewStrings(list, len(rows), 1)
+	}
+	if c.Number == nil {
+		return nil, fmt.Errorf("table: column %s holds text such as %q, the model takes it as %s", c.Name, c.example(), typ)
+	}
+	t, err := dtype.Parse(typ)
+	if err != nil {
+		return nil, err
+	}
+	x := make([]float64, len(rows))
+	for i, r := range rows {
+		x[i] = c.Number[r]
+	}
+	return dtype.FromFloats(t, x, len(rows), 1)
+}
+
+// Targets are the answers in the given rows: classes as int64 [rows], measurements as float32 [rows, 1].
+func (t *Table) Targets(rows []int) (*tensor.Dense, error) {
+	if t.class != nil {
+		y := make([]int64, len(rows))
+		for i, r := range rows {
+			y[i] = t.class[r]
+		}
+		return dtype.FromSlice(y, len(rows))
+	}
+	if t.Target == nil {
+		return nil, fmt.Errorf("table: %s: has no target column", t.Path)
+	}
+	y := make([]float32, len(rows))
+	for i, r := range rows {
+		y[i] = float32(t.Target.Number[r])
+	}
+	return dtype.FromSlice(y, len(rows), 1)
+}

@@ -1,0 +1,241 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Column is one column of a table in memory.
+type Column struct {
+	Name   string
+	Kind   Kind
+	Layout string    // of dates, as package time writes it
+	Number []float64 // of numbers and dates by row, NaN where missing
+	Code   []int32   // of categories and texts by row: positions in Words, −1 where missing
+	Words  []string  // in the order of their first appearance
+	Note   string    // why the column is of its kind, where that needs saying; "" otherwise
+}
+
+// Table is a table in memory.
+type Table struct {
+	Path    string
+	Format  Format
+	Columns []*Column // those of the features, ignored ones included
+	Target  *Column   // nil: none
+	Classes []string  // names of the classes; nil where the target is measured
+	Lines   []int     // of the file, by row
+	Names   []string  // of all columns of the file, in its order
+	class   []int64   // by row; −1 where missing
+	text    []record
+}
+
+// Reader reads tables. Its zero value finds everything out; the target is the last column.
+type Reader struct {
+	Format
+	Target   string // name, or number from 0, of the target column; "": the last
+	NoTarget bool   // all columns are features
+	Task     Task
+	Integers Task            // what whole numbers in the target are where Task is Auto: Auto finds out
+	Kinds    map[string]Kind // of columns by name
+	Classes  []string        // names of the classes that the target may have; nil: those that it has
+	KeepText bool            // rows are kept as they were written, for Table.Raw
+
+	schema *Schema // of the model that the table is for; nil: none
+}
+
+// Read reads a table with default settings.
+func Read(path string) (*Table, error) { return Reader{}.Read(path) }
+
+// Read reads a table, plain or gzip; "-" is standard input. Errors name file, line and column.
+func (r Reader) Read(path string) (*Table, error) {
+	rows, err := r.Open(path, r.Target)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	records, lines, err := all(rows)
+	if err != nil {
+		return nil, err
+	}
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("table: %s: no rows below the header", path)
+	}
+	t := &Table{Path: path, Format: rows.Format, Lines: lines, Names: rows.Names}
+	if r.KeepText {
+		t.text = records
+	}
+	target, err := r.target(rows)
+	if err != nil {
+		return nil, fmt.Errorf("table: %s: %w", path, err)
+	}
+	if err := r.known(rows.Names); err != nil {
+		return nil, fmt.Errorf("table: %s: %w", path, err)
+	}
+	for i, name := range rows.Names {
+		c := &Column{Name: name}
+		if err := c.fill(records, i, rows, r.want(name, i == target)); err != nil {
+			return nil, err
+		}
+		if i == target {
+			t.Target = c
+		} else {
+			t.Columns = append(t.Columns, c)
+		}
+	}
+	if len(t.Columns) == 0 {
+		return nil, fmt.Errorf("table: %s: one column, %q, with %q between columns: want features and a target", path, rows.Names[0], string(rows.Comma))
+	}
+	if t.Target != nil {
+		if err := r.answers(t); err != nil {
+			return nil, fmt.Errorf("table: %s: %w", path, err)
+		}
+	}
+	return t, nil
+}
+
+// all keeps the records, each as one string and the ends of its fields, which takes little more memory than the file.
+func all(rows *Rows) (records []record, lines []int, err error) {
+	for {
+		rec, line, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return records, lines, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		var b strings.Builder
+		ends := make([]uint32, len(rec))
+		for i, s := range rec {
+			b.WriteString(s)
+			ends[i] = uint32(b.Len())
+		}
+		records, lines = append(records, record{b.String(), ends}), append(lines, line)
+	}
+}
+
+type record struct {
+	text string
+	ends []uint32
+}
+
+func (r record) field(i int) string {
+	if i == 0 {
+		return r.text[:r.ends[0]]
+	}
+	return r.text[r.ends[i-1]:r.ends[i]]
+}
+
+// target finds the target column, −1 for none.
+func (r Reader) target(rows *Rows) (int, error) {
+	if r.NoTarget || r.schema != nil && (r.Target == "" || !slices.Contains(rows.Names, r.Target)) {
+		return -1, nil
+	}
+	if r.Target == "" {
+		return len(rows.Names) - 1, nil
+	}
+	return find(rows.Names, r.Target)
+}
+
+// kind is what a column is to be taken for.
+type kind struct {
+	Kind          // "": found out
+	strict bool   // what does not fit is an error
+	layout string // of dates: tried first
+}
+
+// want says what a column is to be taken for: what the caller says, or the model that the table is for.
+func (r Reader) want(name string, target bool) kind {
+	if k, ok := r.Kinds[name]; ok || r.schema == nil || target {
+		return kind{Kind: k, strict: ok}
+	}
+	for _, f := range r.schema.Fields {
+		if f.Name == name {
+			return kind{Kind: f.Kind, layout: f.Layout}
+		}
+	}
+	return kind{Kind: Ignore}
+}
+
+// find looks a column up by its name, or by its number.
+func find(names []string, want string) (int, error) {
+	if i := slices.Index(names, want); i >= 0 {
+		return i, nil
+	}
+	if i := slices.IndexFunc(names, func(s string) bool { return strings.EqualFold(s, want) }); i >= 0 {
+		return i, nil
+	}
+	for i := range names {
+		if fmt.Sprint(i) == want {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("no column %q; it has %s", want, brief(names))
+}
+
+// known refuses kinds of columns that are not there.
+func (r Reader) known(names []string) error {
+	if r.schema != nil {
+		return r.schema.lacks(names)
+	}
+	for name := range r.Kinds {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("no column %q; it has %s", name, brief(names))
+		}
+	}
+	return nil
+}
+
+func brief(names []string) string {
+	if len(names) > 12 {
+		return fmt.Sprintf("%s … (%d in all)", strings.Join(names[:12], ", "), len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Len is the number of rows.
+func (t *Table) Len() int { return len(t.Lines) }
+
+// Column finds a feature by name; nil where there is none.
+func (t *Table) Column(name string) *Column {
+	for _, c := range t.Columns {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Complete are the rows whose target is not missing.
+func (t *Table) Complete() []int {
+	var rows []int
+	for i := range t.Len() {
+		if t.Target == nil || t.class != nil && t.class[i] >= 0 || t.class == nil && !math.IsNaN(t.Target.Number[i]) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// Class is the class of a row's target, −1 where it is missing.
+func (t *Table) Class(row int) int { return int(t.class[row]) }
+
+// word is what a text column has in a row, "" where it is missing.
+func (c *Column) word(row int) string {
+	if k := c.Code[row]; k >= 0 {
+		return c.Words[k]
+	}
+	return ""
+}
+
+// Raw is a row as it was written, for a table that was read with KeepText. The order is that of Names.
+func (t *Table) Raw(row int) []string {
+	list := make([]string, len(t.Names))
+	for i := range list {
+		list[i] = t.text[row].field(i)
+	}
+	return list
+}

@@ -1,0 +1,122 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// answers decides what the target asks for and numbers its classes.
+func (r Reader) answers(t *Table) error {
+	c := t.Target
+	switch task := r.task(c); {
+	case c.Kind == Ignore:
+		return fmt.Errorf("target column %s: %s", c.Name, c.Note)
+	case task == Regression && c.Kind != Number && c.Kind != Date:
+		return fmt.Errorf("target column %s holds text, such as %q: want numbers for regression", c.Name, c.example())
+	case task == Regression:
+		c.Kind = Number
+		return nil
+	case r.Classes != nil:
+		return t.number(r.Classes)
+	case c.Number == nil:
+		return t.number(sorted(c.Words))
+	}
+	distinct := c.distinct()
+	if len(distinct) > 0 && distinct[0] == 0 && whole(distinct[len(distinct)-1]) && distinct[len(distinct)-1] < 1<<20 && !slices.ContainsFunc(distinct, func(x float64) bool { return !whole(x) }) {
+		names := make([]string, int(distinct[len(distinct)-1])+1)
+		for i := range names {
+			names[i] = strconv.Itoa(i)
+		}
+		return t.number(names)
+	}
+	names := make([]string, len(distinct))
+	for i, x := range distinct {
+		names[i] = plainNumber(x)
+	}
+	return t.number(names)
+}
+
+// task is what the reader is told, or else: classes for words and for few whole numbers of which each comes often.
+func (r Reader) task(c *Column) Task {
+	switch {
+	case r.Task != Auto:
+		return r.Task
+	case r.schema != nil && r.Classes == nil:
+		return Regression
+	case r.schema != nil:
+		return Classes
+	case c.Number == nil || r.Kinds[c.Name] == Category:
+		return Classes
+	case c.Kind == Date || r.Kinds[c.Name] == Number:
+		return Regression
+	}
+	distinct, n := c.distinct(), 0
+	for _, x := range c.Number {
+		if !math.IsNaN(x) {
+			n++
+		}
+		if !math.IsNaN(x) && !whole(x) {
+			return Regression
+		}
+	}
+	if r.Integers != Auto {
+		return r.Integers
+	}
+	if k := len(distinct); k <= 2 || k <= 50 && n >= 5*k && float64(k) >= (distinct[k-1]-distinct[0])/2 {
+		return Classes
+	}
+	return Regression
+}
+
+// distinct are the values of a column of numbers in rising order, without the missing ones.
+func (c *Column) distinct() []float64 {
+	list := slices.DeleteFunc(slices.Clone(c.Number), math.IsNaN)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// number gives each row the position of its target among the names of the classes.
+func (t *Table) number(names []string) error {
+	c := t.Target
+	t.Classes = names
+	at := make(map[string]int64, len(names))
+	for i, s := range names {
+		at[s] = int64(i)
+	}
+	t.class = make([]int64, t.Len())
+	for i := range t.class {
+		s := ""
+		if c.Number == nil {
+			s = c.word(i)
+		} else if !math.IsNaN(c.Number[i]) {
+			s = plainNumber(c.Number[i])
+		}
+		k, ok := at[s]
+		if !ok {
+			k = -1
+			if s != "" {
+				return fmt.Errorf("line %d: the target %s is %q, which is not among the classes %s", t.Lines[i], c.Name, s, brief(names))
+			}
+		}
+		t.class[i] = k
+	}
+	return nil
+}
+
+func plainNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+func (c *Column) example() string {
+	if len(c.Words) > 0 {
+		return c.Words[0]
+	}
+	return ""
+}
+
+func sorted(words []string) []string {
+	list := slices.Clone(words)
+	slices.SortFunc(list, func(a, b string) int { return strings.Compare(a, b) })
+	return list
+}
