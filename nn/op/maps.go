@@ -59,7 +59,15 @@ func mapOperators() []*Op {
 				if cfg.Form == "SPARSE" {
 					return []Type{T(to, D(1), D(cfg.Max))}, nil
 				}
-				return []Type{T(to, D(1), Unknown)}, nil
+				v, err := c.Value(0)
+				if err != nil {
+					return []Type{T(to, D(1), Unknown)}, err
+				}
+				m, ok := v.(*dtype.Map)
+				if !ok {
+					return nil, c.wantGot(0, "a map", TypeOf(v))
+				}
+				return []Type{T(to, D(1), D(m.Keys.Size()))}, nil
 			},
 			Func: castMap, GradMissing: gradMissing, Pinned: pinned},
 		{Domain: mlDomain, Name: "DictVectorizer", Since: []int{1}, Doc: "The values of a map as a row, in the order of a vocabulary.", In: "X any", Out: "Y any", Attrs: DictVectorizerConfig{},

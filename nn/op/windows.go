@@ -2,6 +2,7 @@ package op
 
 import (
 	"math"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 )
@@ -73,7 +74,7 @@ func cosineWindows() []*Op {
 				}
 				v := make([]float64, n)
 				for i := range v {
-					for k, a := range terms {
+					for k, a := range slices.Backward(terms) { // the small ones first: the middle is 1, for integers too
 						v[i] += a * math.Cos(2*math.Pi*float64(k)*float64(i)/math.Max(length, 1))
 					}
 				}

@@ -51,6 +51,9 @@ func (c *Case) call(types []op.Type) (*op.Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.decoded {
+		call.Config = c.Config
+	}
 	if c.Version != 0 {
 		call.Version = c.Version
 	}

@@ -35,6 +35,8 @@ type Case struct {
 	// Resize adapts what must follow a cut, attributes or shape inputs, in a copy of the case
 	// whose data inputs are cut already. cut lists the removed indices of each axis, ascending.
 	Resize func(c *Case, cut map[op.AxisRef][]int)
+
+	decoded bool // Config comes from attributes: its zeros are zeros
 }
 
 // step is one of the checks.

@@ -30,6 +30,15 @@ func Compare(got, want dtype.Value, tol float64) error {
 			}
 		}
 		return nil
+	case *dtype.Map:
+		g, ok := got.(*dtype.Map)
+		if !ok {
+			return fmt.Errorf("got %v, want %v", got, want)
+		}
+		if err := Compare(g.Keys, w.Keys, 0); err != nil {
+			return fmt.Errorf("keys: %w", err)
+		}
+		return Compare(g.Values, w.Values, tol)
 	case *dtype.Optional:
 		g, ok := got.(*dtype.Optional)
 		if !ok || (g.Item == nil) != (w.Item == nil) {

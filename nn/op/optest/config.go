@@ -47,6 +47,9 @@ func (c *Case) checkConfig() error {
 	if err != nil {
 		return err
 	}
+	if c.decoded {
+		cfg = c.Config
+	}
 	o := c.op()
 	if o.Domain == op.Internal {
 		return nil

@@ -60,7 +60,7 @@ func Golden(fsys fs.FS, file string, set op.Set) ([]Case, error) {
 }
 
 func (g *golden) read(set op.Set) (Case, error) {
-	c := Case{Opset: g.Opset, Outputs: len(g.Out), Skip: g.Skip, Train: g.Train, Tol: g.Tol, NoGrad: g.NoGrad, NoLow: g.NoLow, NoWide: g.NoWide, NoCut: g.NoCut}
+	c := Case{decoded: true, Opset: g.Opset, Outputs: len(g.Out), Skip: g.Skip, Train: g.Train, Tol: g.Tol, NoGrad: g.NoGrad, NoLow: g.NoLow, NoWide: g.NoWide, NoCut: g.NoCut}
 	o := set.Find(g.Domain, g.Op)
 	if o == nil {
 		return c, fmt.Errorf("there is no operator %s %s", g.Domain, g.Op)

@@ -224,12 +224,12 @@ def wider(type):
     return [type]
 
 
-def case(op, *ins, out=1, opset=LATEST, types=(), vary=None, ref=None, via=None, tol=None, nograd=None, nolow=None, nowide=None, fixed=(), only=False, domain="", train=False, attrs=None, **kw):
+def case(op, *ins, out=1, opset=LATEST, types=(), vary=None, ref=None, via=None, tol=None, nograd=None, nolow=None, nowide=None, fixed=(), rounded=None, only=False, domain="", train=False, attrs=None, **kw):
     """Writes a call for float32 (not with only) and for types, in the inputs numbered in vary (None: all that are float32).
     out is the number of outputs or a list of which have a name. ref(*arrays, **attributes) computes what ONNX Runtime lacks;
     via(*tensors) gives another call (operator, tensors, attributes, operator set) of the same value. nograd says
     why gradients are not compared, nolow and nowide why results in float16 and float64 are not. fixed lists the outputs whose
-    type does not follow the inputs'."""
+    type does not follow the inputs', rounded is a type that all outputs are brought to."""
     attrs = dict(attrs or {}, **kw)
     wanted = [True] * out if isinstance(out, int) else out
     if vary is None:
@@ -241,6 +241,8 @@ def case(op, *ins, out=1, opset=LATEST, types=(), vary=None, ref=None, via=None,
         except (Refused, Exception) as e:
             problems.append(f"{op} {type or ''} {attrs}: {str(e)[:300]}")
             continue
+        if rounded:
+            got = [Tensor(np.trunc(t.data) if rounded in INTEGERS else t.data, rounded) for t in got]
         line = {"op": op, "domain": domain, "opset": opset, "attrs": {k: {"tensor": written(v)} if isinstance(v, Tensor) else v for k, v in attrs.items()},
                 "in": [written(t) for t in use], "out": [written(t) for t in got], "by": by, "tol": tol, "nograd": nograd, "nolow": nolow, "nowide": nowide, "train": train}
         if any(not w for w in wanted):
@@ -272,7 +274,7 @@ def referenced(ref, use, attrs, type, count):
     got = ref(*args, **attrs)
     got = got if isinstance(got, tuple) else (got,)
     got = got[:count]
-    keep = type if type in ("float32", "float64") else "float32"
+    keep = "float64" if type == "float64" or any(isinstance(t, Tensor) and t.type == "float64" for t in use) else "float32"
     return [t if t is None or isinstance(t, (Tensor, list, dict)) else Tensor(t, keep if np.asarray(t).dtype.kind == "f" else None) for t in got]
 
 

@@ -7,7 +7,8 @@ sys.dont_write_bytecode = True
 
 import golden
 
-FAMILIES = ["elementwise", "reduction", "movement", "picking", "windows", "normalization"]
+FAMILIES = ["elementwise", "reduction", "movement", "picking", "windows", "normalization", "sampling", "recurrent", "quantized", "spectral",
+            "attention", "features", "sequences", "updates"]
 
 if __name__ == "__main__":
     golden.start()
