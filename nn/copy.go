@@ -25,7 +25,7 @@ func (g *Graph) Clone() *Graph {
 	defer g.mu.RUnlock()
 	g.arrange()
 	c := newCopier(false)
-	return c.graph(g, maps.Clone(g.Opsets))
+	return c.graph(g, g.ops, maps.Clone(g.Opsets))
 }
 
 // Fork is a copy of the structure that shares the tensors: nodes can be added to it, a loss say,
@@ -37,7 +37,7 @@ func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
 	defer g.mu.RUnlock()
 	g.arrange()
 	c := newCopier(true)
-	return c.graph(g, maps.Clone(g.Opsets)), c.origin
+	return c.graph(g, g.ops, maps.Clone(g.Opsets)), c.origin
 }
 
 // copier copies graphs, nodes and values and remembers which is the copy of which.
@@ -58,8 +58,8 @@ func newCopier(share bool) *copier {
 
 // graph copies all of g. Subgraphs are given the operator-set versions of the graph around them,
 // as one map.
-func (c *copier) graph(g *Graph, opsets map[string]int) *Graph {
-	to := c.shell(g, opsets)
+func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
+	to := c.shell(g, ops, opsets)
 	for _, v := range g.values {
 		c.value(to, v)
 	}
@@ -71,8 +71,8 @@ func (c *copier) graph(g *Graph, opsets map[string]int) *Graph {
 }
 
 // shell is a graph without nodes and values, otherwise as g.
-func (c *copier) shell(g *Graph, opsets map[string]int) *Graph {
-	to := NewGraph(g.Name, g.ops, opsets)
+func (c *copier) shell(g *Graph, ops op.Set, opsets map[string]int) *Graph {
+	to := NewGraph(g.Name, ops, opsets)
 	to.Doc, to.Meta, to.Origin = g.Doc, maps.Clone(g.Meta), g.Origin
 	return to
 }
@@ -133,6 +133,9 @@ func copyText(t *dtype.Strings) *dtype.Strings {
 // or is copied as a value without a producer.
 func (c *copier) node(to *Graph, n *Node) *Node {
 	x := &Node{name: n.name, domain: n.domain, opType: n.opType, doc: n.doc, op: n.op, config: n.config, graph: to, origin: n.origin, fresh: n.fresh, annotations: n.annotations}
+	if o := to.ops.Find(n.domain, n.opType); o != nil && n.op != nil {
+		x.op = o
+	}
 	c.nodes[n] = x
 	for _, v := range n.in {
 		x.in = append(x.in, c.value(to, v))
@@ -179,7 +182,7 @@ func (c *copier) body(to *Graph, b *Body) *Body {
 	if x := c.bodies[b]; x != nil {
 		return x
 	}
-	g := c.graph(b.Graph, to.Opsets)
+	g := c.graph(b.Graph, to.ops, to.Opsets)
 	x := NewBody(g, c.list(b.outer))
 	c.bodies[b] = x
 	return x

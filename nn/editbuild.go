@@ -223,7 +223,10 @@ func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node 
 		return nil
 	}
 	label = e.g.label(label)
-	n := &Node{name: label, domain: o.Domain, opType: o.Name, op: o, config: c, in: slices.Clone(in), graph: e.g, fresh: true}
+	n := &Node{name: label, domain: o.Domain, opType: c.Operator().Name, op: o, config: c, in: slices.Clone(in), graph: e.g, fresh: true}
+	for _, b := range n.bodies() {
+		b.Graph.useOps(e.g.ops)
+	}
 	if err := e.available(n); err != nil {
 		e.fail(err)
 		return nil

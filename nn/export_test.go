@@ -68,3 +68,23 @@ func (g *Graph) calls(in map[*Value]dtype.Value, want []*Value) ([]*op.Call, err
 	}
 	return list, nil
 }
+
+// Computed lists every call in the expression graphs of the runs that the graph remembers, gradients included.
+func (g *Graph) Computed() []*op.Call {
+	var list []*op.Call
+	seen := map[*gorgonia.ExprGraph]bool{}
+	for _, c := range g.cache.entries {
+		for _, r := range c.stage.roots {
+			if seen[r.Graph()] {
+				continue
+			}
+			seen[r.Graph()] = true
+			for _, n := range r.Graph().AllNodes() {
+				if c, _, _, ok := op.CallOf(n); ok {
+					list = append(list, c)
+				}
+			}
+		}
+	}
+	return list
+}

@@ -51,6 +51,19 @@ func NewGraph(name string, ops op.Set, opsets map[string]int) *Graph {
 // Ops is the set of operators that the graph knows.
 func (g *Graph) Ops() op.Set { return g.ops }
 
+// useOps gives a subgraph the operators of the graph around it. Those that only it knows stay.
+func (g *Graph) useOps(ops op.Set) {
+	g.ops = ops.Union(g.ops)
+	for _, n := range g.nodes {
+		if o := g.ops.Find(n.domain, n.opType); o != nil && n.op != nil {
+			n.op = o
+		}
+		for _, b := range n.bodies() {
+			b.Graph.useOps(ops)
+		}
+	}
+}
+
 // Inputs are the values a run must be given, in order.
 func (g *Graph) Inputs() []*Value {
 	g.mu.RLock()

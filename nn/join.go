@@ -11,7 +11,8 @@ import (
 // Join makes one graph of two: outputs of a feed inputs of b, as connect says by name. The
 // result's inputs are those of a and the unconnected ones of b, its outputs the unconnected ones
 // of a and those of b. Names of b that a has, too, get a number behind them. Both graphs stay as
-// they are. Operator-set versions must agree; of metadata that both have, a's stays.
+// they are. Operator-set versions must agree; of metadata that both have, a's stays, and where their sets hold
+// different operators of one name, nodes of b become nodes of a's.
 func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 	if a == nil || b == nil {
 		return nil, joinError(errors.New("a graph is nil"))
@@ -52,8 +53,9 @@ func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 
 func joinError(err error) error { return &Error{Stage: "join", Err: err} }
 
-// adopt takes over operator-set versions, metadata and operators of b.
+// adopt takes over operator-set versions, metadata and operators of b that g lacks.
 func (g *Graph) adopt(b *Graph) error {
+	g.ops = g.ops.Union(b.ops)
 	for domain, version := range b.Opsets {
 		if domain == "ai.onnx" {
 			domain = ""

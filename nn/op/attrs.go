@@ -181,7 +181,7 @@ func (s Set) Complete(c Config) (Config, error) {
 	}
 	switch {
 	case o.Attrs == nil && bare:
-		return c.Operator(), nil
+		return Name{o.Domain, c.Operator().Name}, nil
 	case bare:
 		cfg, err := o.Decode(o.Latest(), nil)
 		if err != nil {

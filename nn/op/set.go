@@ -58,6 +58,26 @@ func (s Set) With(ops ...*Op) (Set, error) {
 	return n, nil
 }
 
+// Union is the set with the operators of t that it lacks.
+func (s Set) Union(t Set) Set {
+	n := Set{ops: maps.Clone(t.ops), replaced: maps.Clone(s.replaced)}
+	if n.ops == nil {
+		return s
+	}
+	for k, o := range s.ops {
+		n.ops[k] = o
+	}
+	for k := range t.replaced {
+		if n.ops[k] == t.ops[k] {
+			if n.replaced == nil {
+				n.replaced = map[Name]bool{}
+			}
+			n.replaced[k] = true
+		}
+	}
+	return n
+}
+
 // Find returns the operator, or nil. "ai.onnx" is the standard domain's other name. An operator
 // named "*" answers for every unknown name of its domain.
 func (s Set) Find(domain, name string) *Op {
