@@ -2,33 +2,9 @@ package nn
 
 import (
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
-
-// keepsZero are the operators whose result is zero where their first input is.
-var keepsZero = map[string]bool{
-	"Abs": true, "Asin": true, "Asinh": true, "Atan": true, "Atanh": true, "Cast": true, "CastLike": true, "Ceil": true, "Celu": true,
-	"Dropout": true, "Elu": true, "Erf": true, "Floor": true, "Gelu": true, "HardSwish": true, "Identity": true, "LeakyRelu": true,
-	"Mish": true, "Neg": true, "PRelu": true, "Relu": true, "Round": true, "Selu": true, "Shrink": true, "Sign": true, "Sin": true,
-	"Sinh": true, "Softsign": true, "Sqrt": true, "Swish": true, "Tan": true, "Tanh": true, "ThresholdedRelu": true,
-	"AveragePool": true, "GlobalAveragePool": true, "GlobalMaxPool": true, "MaxPool": true, "LpPool": true, "GlobalLpPool": true,
-	"DepthToSpace": true, "SpaceToDepth": true, "Expand": true, "Flatten": true, "Gather": true, "Pad": true, "Reshape": true,
-	"Resize": true, "Upsample": true, "Slice": true, "Split": true, "Squeeze": true, "Tile": true, "Transpose": true, "Trilu": true,
-	"Unsqueeze": true, "ReduceSum": true, "ReduceMean": true, "ReduceMax": true, "ReduceMin": true, "ReduceL1": true, "ReduceL2": true,
-	"ReduceSumSquare": true, "LSTM": true, "GRU": true, "RNN": true, "Div": true, "Pow": true, "LRN": true, "LpNormalization": true,
-}
-
-// needsAll are the operators whose result is zero where all inputs are that reach the axis: sums,
-// and weights with their biases.
-var needsAll = map[string]bool{
-	"Add": true, "Sub": true, "Sum": true, "Max": true, "Min": true, "Mean": true, "Concat": true, "Where": true,
-	"Conv": true, "ConvTranspose": true, "Gemm": true, "MatMul": true, "Einsum": true,
-}
-
-// affine are the normalizations: zero where scale and bias are, which are inputs 1 and 2.
-var affine = map[string]bool{
-	"BatchNormalization": true, "InstanceNormalization": true, "GroupNormalization": true, "LayerNormalization": true, "RMSNormalization": true,
-}
 
 // zeroed says whether the slices of an axis are zero once the slices of all parameters in their atom are.
 func (a *analysis) zeroed(id axisID) bool {
@@ -38,21 +14,26 @@ func (a *analysis) zeroed(id axisID) bool {
 
 // zeroes finds out which axes of the node's outputs are zero with their atoms' parameters.
 func (k *coverage) zeroes() {
+	rule := k.n.op.Traits.Zero
+	if rule == nil {
+		return
+	}
+	c := k.n.call()
 	for _, v := range k.n.out {
 		if v == nil {
 			continue
 		}
 		for x := range k.a.rank[v] {
 			out, _ := k.a.of(v, x)
-			k.a.zero[out] = k.zeroOut(out)
+			k.a.zero[out] = rule(c, k.zeroInputs(out))
 		}
 	}
 }
 
-// zeroOut says whether an output axis is zero where the parameters of its atoms are.
-func (k *coverage) zeroOut(out axisID) bool {
-	reach := k.reach(out) // axes of inputs that the output axis is tied to
-	slot := func(i int) (zero, tied bool) {
+// zeroInputs answers for the axes of inputs that an output axis is tied to.
+func (k *coverage) zeroInputs(out axisID) op.ZeroInputs {
+	reach := k.reach(out)
+	return func(i int) (zero, tied bool) {
 		v := k.n.In(i)
 		if v == nil {
 			return true, true
@@ -65,55 +46,6 @@ func (k *coverage) zeroOut(out axisID) bool {
 		}
 		return zero && tied, tied
 	}
-	switch t := k.n.opType; {
-	case t == "LSTM" || t == "GRU" || t == "RNN":
-		return true
-	case keepsZero[t]:
-		z, _ := slot(0)
-		return z
-	case t == "Mul" || t == "And":
-		a, _ := slot(0)
-		b, _ := slot(1)
-		return a || b
-	case t == "MatMul" || t == "Einsum":
-		for i := range k.n.in {
-			if z, _ := slot(i); z {
-				return true
-			}
-		}
-	case t == "Conv" || t == "ConvTranspose" || t == "Gemm":
-		data, tied := slot(0) // depthwise: data and weight reach the axis
-		w, wt := slot(1)
-		b, _ := slot(2)
-		return b && (tied && data || wt && w)
-	case needsAll[t]:
-		for i := range k.n.in {
-			if z, tied := slot(i); !z && (tied || t != "Concat") {
-				return false
-			}
-		}
-		return true
-	case affine[t]:
-		s, _ := slot(1)
-		b, _ := slot(2)
-		return s && b
-	case t == "Clip":
-		return k.clipsAroundZero(slot)
-	}
-	return false
-}
-
-func (k *coverage) clipsAroundZero(slot func(int) (bool, bool)) bool {
-	z, _ := slot(0)
-	for i, sign := range map[int]float64{1: 1, 2: -1} {
-		if v := k.n.In(i); v != nil {
-			x, ok := scalarIn(v)
-			if !ok || x*sign > 0 {
-				return false
-			}
-		}
-	}
-	return z
 }
 
 // reach lists the input axes that an output axis of this node is tied to.

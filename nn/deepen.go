@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 
@@ -34,20 +35,21 @@ func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 		d.Layer = e.fitting(at)
 	}
 	act := d.Activation
-	if act == nil && within(at).lo >= 0 {
+	if act == nil && within(at).Lo >= 0 {
 		act = ReLU{}
 	}
 	var body Sequential
-	switch kind := kindOf(act); {
+	f := e.formOf(act, at)
+	switch {
 	case act == nil:
 		body = d.chain(d.Layer, nil)
-	case unchanged(kind, act, within(at)):
+	case f.keeps(within(at)):
 		body = d.chain(d.Layer, act)
 	case !d.Near:
 		e.Failf("%s behind %s would change what the model computes: Near allows a second layer that takes it back", layerName(act), at.label())
 		return nil
 	default:
-		l, err := d.pair(at, kind, act)
+		l, err := d.pair(at, f, act)
 		if err != nil {
 			e.fail(err)
 			return nil
@@ -90,10 +92,10 @@ func (d Deepening) chain(l, act Layer) Sequential {
 func (e *Edit) fitting(v *Value) Layer {
 	rank := v.typ.Rank()
 	for x, i := v, 0; rank > 2 && x != nil && x.producer != nil && i < 16; i++ {
-		switch x.producer.opType {
-		case "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "GroupNormalization", "MaxPool", "AveragePool", "Resize":
+		switch x.producer.traits().Channels {
+		case op.ChannelsFirst:
 			return Conv{Kernel: []int{3}}
-		case "MatMul", "Gemm", "LayerNormalization", "LSTM", "GRU", "RNN":
+		case op.ChannelsLast:
 			return Linear{}
 		}
 		x = data(x.producer)
@@ -104,50 +106,49 @@ func (e *Edit) fitting(v *Value) Layer {
 	return Linear{}
 }
 
-// unchanged says whether the activation leaves every number of the interval as it is.
-func unchanged(kind string, l Layer, r interval) bool {
-	switch kind {
-	case "Relu", "LeakyRelu", "PRelu", "Elu", "Celu", "Abs":
-		return r.lo >= 0
-	case "Identity", "Dropout":
-		return true
-	case "Clip":
-		if o, ok := l.(Op); ok {
-			c, _ := o.Config.(op.ClipConfig)
-			return (c.Min == nil || float64(*c.Min) <= r.lo) && (c.Max == nil || float64(*c.Max) >= r.hi)
-		}
-	}
-	return false
+// form is what an activation layer computes, as far as starting as the identity asks for it.
+type form struct {
+	keeps       func(r op.Interval) bool // leaves every number of the interval as it is
+	gain, scale float64                  // φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly or nearly
+	odd         bool                     // there are gain and scale
 }
 
-// odd gives k and s such that φ(s·x) − φ(−s·x) = k·s·x, exactly or nearly.
-func odd(kind string, l Layer) (k, s float64, ok bool) {
-	const small = 1.0 / 128 // a power of two rounds nothing; the error falls with its square
-	switch kind {
-	case "Relu", "Gelu", "Swish", "HardSwish", "Softplus":
-		return 1, 1, true
-	case "LeakyRelu":
-		if l, ok := l.(LeakyReLU); ok {
-			return 1 + float64(float32(or(l.Slope, 0.01))), 1, true
-		}
-	case "PRelu":
-		if l, ok := l.(PReLU); ok {
-			return 1 + or(l.Slope, 0.25), 1, true
-		}
-	case "Tanh", "Atan", "Sin":
-		return 2, small, true
-	case "Sigmoid":
-		return 0.5, small, true
-	case "Erf":
-		return 4 / math.Sqrt(math.Pi), small, true
+// formOf reads off what a layer builds behind a value like at, in a graph of its own.
+func (e *Edit) formOf(l Layer, at *Value) form {
+	f := form{keeps: func(op.Interval) bool { return false }}
+	if l == nil {
+		return f
 	}
-	return 0, 0, false
+	g := NewGraph("", e.g.ops, maps.Clone(e.g.Opsets))
+	_ = g.Edit(func(b *Edit) { // a layer that cannot be built here has no form; building it in earnest says why
+		x := b.input("x", at.typ)
+		y := b.Apply(l, x)
+		if b.err != nil || b.infer() != nil || y == nil || y.producer == nil {
+			return
+		}
+		n := y.producer
+		if v, _ := written(n); v == x {
+			f.gain, f.scale, f.odd = 1, 1, true
+			return
+		}
+		t, c := n.traits(), n.call()
+		if n.In(0) != x {
+			return
+		}
+		if t.Keeps != nil {
+			f.keeps = func(r op.Interval) bool { return t.Keeps(c, r) }
+		}
+		if t.Odd != nil {
+			f.gain, f.scale, f.odd = t.Odd(c)
+		}
+	})
+	return f
 }
 
 // pair is a layer that makes x and −x, the activation, and a layer that makes x of both.
-func (d Deepening) pair(at *Value, kind string, act Layer) (Layer, error) {
-	k, s, ok := odd(kind, act)
-	if !ok {
+func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
+	k, s := f.gain, f.scale
+	if !f.odd {
 		return nil, fmt.Errorf("%s cannot start as the identity", layerName(act))
 	}
 	if at.typ.Rank() < 2 {

@@ -36,6 +36,10 @@ func (e *Edit) Input(name, typ string) *Value {
 		e.retype(v, t)
 		return v
 	}
+	return e.input(name, t)
+}
+
+func (e *Edit) input(name string, t op.Type) *Value {
 	v := &Value{name: name, typ: t, input: true, graph: e.g}
 	e.addValue(v)
 	e.setInputs(append(slices.Clone(e.g.inputs), v), "add input "+name+" "+t.String())

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
 
@@ -52,7 +53,7 @@ type filler struct {
 	axis  int
 	rows  bool // they compute channels; else they read them
 	how   *growth
-	start start
+	start op.Start
 	name  string
 }
 
@@ -77,11 +78,11 @@ func added(l layout) *Added {
 func (f *filler) added() *Added {
 	a := added(f.layout)
 	switch {
-	case f.how.Copy || f.starts() == startLike:
+	case f.how.Copy || f.starts() == op.StartLike:
 		a.Values = "copy"
-	case f.starts() == startOne:
+	case f.starts() == op.StartOne:
 		a.Values = "one"
-	case f.starts() == startRandom:
+	case f.starts() == op.StartRandom:
 		a.Values = "random"
 	default:
 		a.Values = "zero"
@@ -90,9 +91,9 @@ func (f *filler) added() *Added {
 }
 
 // starts is the rule for new indices that are no copies.
-func (f *filler) starts() start {
-	if !f.rows || f.how.Quiet && f.start == startRandom {
-		return startZero
+func (f *filler) starts() op.Start {
+	if !f.rows || f.how.Quiet && f.start == op.StartRandom {
+		return op.StartZero
 	}
 	return f.start
 }
@@ -151,7 +152,7 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 	}
 	var rng *rand.Rand
 	spread := 0.0
-	if starts == startRandom && !f.how.Copy {
+	if starts == op.StartRandom && !f.how.Copy {
 		rng, spread = (&Edit{seed: f.how.Seed}).random(f.name), math.Sqrt(meanSquare(x)+1e-12)
 	}
 	stands := make([]int, n) // where an index from before the growth stands now
@@ -170,13 +171,13 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 			to := block[k*inner : (k+1)*inner]
 			if f.keep[k] < 0 {
 				switch src := block[from[k]*inner : (from[k]+1)*inner]; {
-				case f.how.Copy || starts == startLike:
+				case f.how.Copy || starts == op.StartLike:
 					copy(to, src)
-				case starts == startOne:
+				case starts == op.StartOne:
 					for i := range to {
 						to[i] = 1
 					}
-				case starts == startRandom:
+				case starts == op.StartRandom:
 					for i := range to {
 						to[i] = F(rng.NormFloat64() * spread)
 					}
@@ -199,46 +200,17 @@ func meanSquare[F float32 | float64](x []F) float64 {
 	return s / float64(max(len(x), 1))
 }
 
-type start int
-
-const (
-	startZero start = iota
-	startOne
-	startLike
-	startRandom
-)
-
 // startsAt is what a new row of a parameter starts as, by what its reader does with it.
-func (p *Param) startsAt() start {
+func (p *Param) startsAt() op.Start {
 	for _, n := range p.value.users {
-		switch n.opType {
-		case "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization":
-			if n.In(1) == p.value || n.In(4) == p.value {
-				return startOne
+		for i, v := range n.in {
+			if s := n.traits().StartAt(i); v == p.value && s != op.NoStart {
+				return s
 			}
-			return startZero
-		case "Add", "Sub", "Sum":
-			return startZero
-		case "Conv", "ConvTranspose", "Gemm":
-			if n.In(2) == p.value {
-				return startZero
-			}
-			return startRandom
-		case "LSTM", "GRU", "RNN":
-			if n.In(1) == p.value || n.In(2) == p.value {
-				return startRandom
-			}
-			return startZero
-		case "Pow":
-			if n.In(1) == p.value {
-				return startLike
-			}
-		case "Mul", "Div", "PRelu":
-			return startLike
 		}
 	}
 	if len(p.Data.Shape()) > 1 {
-		return startRandom
+		return op.StartRandom
 	}
-	return startZero
+	return op.StartZero
 }

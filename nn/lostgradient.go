@@ -18,7 +18,7 @@ func (g *Graph) influenced(by []*Value) map[*Value]bool {
 		set[v] = true
 	}
 	for _, n := range g.nodes {
-		straight := n.op != nil && n.op.Traits.StraightThrough // see quantizeRule
+		straight := n.traits().StraightThrough // see quantizeRule
 		if n.op != nil && n.op.NoGrad != "" && !straight || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return set[v] }) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -68,18 +69,11 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 		if x != v {
 			continue
 		}
-		s, _ := op.At(formal, i)
-		switch s.Role {
-		case op.State:
+		switch s, _ := op.At(formal, i); {
+		case s.Role == op.State:
 			return Statistic
-		case op.Weight:
-			if n.weighs(i) {
-				role = Weight
-			}
-		default:
-			if n.starts(i) {
-				role = Weight
-			}
+		case n.trains(i, s):
+			role = Weight
 		}
 	}
 	if n.passesOn(v) {
@@ -108,69 +102,26 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 	return role
 }
 
-// moving names the operators behind which a parameter is the same parameter, its elements moved; bounding names those
-// behind which each of its elements is kept in bounds, as rates and gates are learned by their logarithms.
-var (
-	moving = setOf("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Concat", "Slice", "Split", "Cast", "Expand", "Tile",
-		"QuantizeLinear", "DequantizeLinear")
-	bounding = setOf("Exp", "Neg", "Abs", "Clip", "Relu", "Sigmoid", "Softplus", "Tanh", "Softmax", "LogSoftmax")
-)
-
-// passesOn says whether the output of a node is still the parameter v. Beside data, only moved parameters are.
+// passesOn reports whether the output of a node is still the parameter v: its elements moved, or each kept in
+// bounds, as rates and gates are learned by their logarithms. Beside data, only moved parameters are.
 func (n *Node) passesOn(v *Value) bool {
-	if v != n.In(0) && n.opType != "Concat" {
-		return false
-	}
-	return moving[n.opType] || bounding[n.opType] && !v.carriesData()
+	t := n.traits()
+	return slices.ContainsFunc(n.in, func(x *Value) bool { return x == v }) && t.Moves == op.MovedAll ||
+		v == n.In(0) && (t.Moves != op.NotMoved || t.Bounds && !v.carriesData())
 }
 
-func setOf(names ...string) map[string]bool {
-	set := map[string]bool{}
-	for _, s := range names {
-		set[s] = true
+// trains reports whether a parameter in input i of the node is a weight.
+func (n *Node) trains(i int, s op.Slot) bool {
+	if f := n.traits().Trains; f != nil {
+		return f(i, sources{n})
 	}
-	return set
+	return s.Role == op.Weight
 }
 
-// weighs says whether a parameter in input i of the node is a weight: one in a weight slot is, with these
-// exceptions. Left of a product or in an Einsum it must meet what the network computes from its inputs, rather
-// than positions; a parameter to the right is enough for one that is spread over the batch, as learned queries are. And
-// it may be divided by its own norm, but not by anything else.
-func (n *Node) weighs(i int) bool {
-	switch {
-	case n.opType == "MatMul" && i == 0, n.opType == "Einsum":
-		for k, other := range n.in {
-			if k != i && (other.carriesData() || n.in[i].isSpread() && other.fromParams()) {
-				return true
-			}
-		}
-		return false
-	case n.opType == "Div":
-		return n.in[i].reaches(n.in[1], n, map[*Value]bool{})
-	}
-	return true
-}
-
-// starts says whether a parameter in input i of the node is what the network begins with in place of data: a state of
-// a recurrent layer or a picture that is repeated for the batch, or numbers that are normalized first.
-func (n *Node) starts(i int) bool {
-	switch n.opType {
-	case "LSTM", "GRU", "RNN":
-		return n.in[i].isSpread()
-	case "Conv", "ConvTranspose":
-		return i == 0 && n.in[0].isSpread() && !n.in[0].carriesData()
-	case "LayerNormalization":
-		return i == 0
-	case "Sub": // its own mean, of a normalization written out
-		return i == 0 && n.in[0].reaches(n.in[1], n, map[*Value]bool{})
-	}
-	return false
-}
-
-// isSpread says whether the value is a parameter that was repeated.
-func (v *Value) isSpread() bool {
-	for v != nil && v.producer != nil && moving[v.producer.opType] {
-		if t := v.producer.opType; t == "Expand" || t == "Tile" {
+// isRepeated reports whether the value is a parameter that was repeated.
+func (v *Value) isRepeated() bool {
+	for v != nil && v.producer != nil && v.producer.traits().Moves != op.NotMoved {
+		if v.producer.traits().Moves == op.MovedOften {
 			return true
 		}
 		v = v.producer.In(0)
@@ -178,9 +129,9 @@ func (v *Value) isSpread() bool {
 	return false
 }
 
-// fromParams says whether the value is a floating-point parameter, perhaps moved.
+// fromParams reports whether the value is a floating-point parameter, perhaps moved.
 func (v *Value) fromParams() bool {
-	for v != nil && v.producer != nil && moving[v.producer.opType] {
+	for v != nil && v.producer != nil && v.producer.traits().Moves != op.NotMoved {
 		v = v.producer.In(0)
 	}
 	return v != nil && v.param != nil && v.typ.DType.IsFloat()
@@ -233,7 +184,7 @@ func (m *dataMemo) of(v *Value) (carries, sure bool) {
 	n := v.producer
 	sure = true
 	for i, x := range n.in {
-		lookedUp := n.op != nil && n.op.Traits.LooksUp && i == 0 && x != nil && x.param != nil
+		lookedUp := n.traits().LooksUp && i == 0 && x != nil && x.param != nil
 		c, s := m.of(x)
 		if carries = lookedUp || c; carries {
 			sure = true

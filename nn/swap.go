@@ -2,62 +2,59 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // activation is a function of single elements in a graph: one node, or the few that exporters
 // write it out as.
 type activation struct {
-	kind    string // the operator, "Swish", "Gelu" or "HardSwish" also where it is written out
 	in, out *Value
 	last    *Node // computes out
 	gate    bool  // by its form it may just as well be a gate or an output: Sigmoid, Tanh
 }
 
-// hidden are the activations that stand between layers; true where they often do something else.
-var hidden = map[string]bool{
-	"Relu": false, "LeakyRelu": false, "PRelu": false, "Elu": false, "Selu": false, "Celu": false, "Gelu": false, "Mish": false,
-	"Swish": false, "HardSwish": false, "Softplus": false, "Softsign": false, "ThresholdedRelu": false, "Clip": true,
-	"Sigmoid": true, "HardSigmoid": true, "Tanh": true,
-}
-
 // activationAt is the activation that a node computes or ends.
 func activationAt(n *Node) (activation, bool) {
 	out := n.Out(0)
-	if n.domain != "" || out == nil || !out.typ.DType.IsFloat() {
+	if out == nil || !out.typ.DType.IsFloat() {
 		return activation{}, false
 	}
-	a := activation{kind: n.opType, out: out, last: n}
-	if gate, ok := hidden[n.opType]; ok {
-		a.in, a.gate = n.In(0), gate
-		if n.opType == "Clip" && within(out).lo == 0 { // ReLU6
-			a.gate = false
-		}
-		return a, a.in != nil && !partOfActivation(n)
+	a := activation{in: n.In(0), out: out, last: n}
+	switch n.traits().Activation {
+	case op.NoActivation:
+		a.in, _ = written(n)
+		return a, a.in != nil
+	case op.GateActivation:
+		a.gate = true
+	case op.ClampActivation:
+		a.gate = within(out).Lo != 0 // ReLU6 begins at 0
 	}
-	if n.opType == "Mul" || n.opType == "Div" {
-		a.kind, a.in = written(n)
-	}
-	return a, a.in != nil
+	return a, a.in != nil && !partOfActivation(n)
 }
 
-// written recognizes an activation written out, by its last node.
-func written(n *Node) (string, *Value) {
+// IsActivation reports whether the node computes an activation or is the last of the nodes that write one out, see
+// Edit.SwapActivations.
+func (n *Node) IsActivation() bool {
+	_, ok := activationAt(n)
+	return ok
+}
+
+// written recognizes an activation x·f(x) by its last node, f a step from 0 to 1: one operator, or ½·(1+g(a)) with a
+// step g from −1 to 1 and a an odd function of x. It gives x and the node that computes the step.
+func written(n *Node) (x *Value, step *Node) {
+	if n.traits().Arithmetic != op.Multiplies {
+		return nil, nil
+	}
 	for i := range n.in {
-		x, g := n.In(i), n.In(1-i)
-		if p := alone(g); p != nil && x != nil {
-			switch {
-			case p.opType == "Sigmoid" && p.In(0) == x:
-				return "Swish", x
-			case p.opType == "HardSigmoid" && p.In(0) == x:
-				return "HardSwish", x
-			}
+		x, p := n.In(i), alone(n.In(1-i))
+		if p != nil && x != nil && p.traits().Step == op.UnitStep && p.In(0) == x {
+			return x, p
 		}
 	}
-	if x := erfGelu(n); x != nil {
-		return "Gelu", x
-	}
-	return "", nil
+	return writtenHalf(n)
 }
 
 // alone is the node that computes v for one user only.
@@ -68,78 +65,122 @@ func alone(v *Value) *Node {
 	return v.producer
 }
 
-// erfGelu recognizes x·½·(1+erf(x/√2)), factors in any order, and gives x.
-func erfGelu(n *Node) *Value {
-	var factors []*Value
-	var take func(n *Node)
-	take = func(n *Node) {
-		for _, v := range n.in {
-			if p := alone(v); p != nil && p.opType == "Mul" {
-				take(p)
-			} else {
-				factors = append(factors, v)
-			}
-		}
-	}
-	if n.opType != "Mul" {
-		return nil
-	}
-	take(n)
-	var x, arg *Value
+// writtenHalf recognizes x·½·(1+g(a)), factors in any order.
+func writtenHalf(n *Node) (x *Value, step *Node) {
 	half := false
-	for _, v := range factors {
-		if c, ok := numberIn(v); ok && c == 0.5 {
+	for _, v := range factors(n) {
+		if c, ok := numberIn(v); ok && c == 0.5 && !half {
 			half = true
-		} else if a := onePlusErf(v); a != nil {
-			arg = a
+		} else if g := onePlusStep(v); g != nil && step == nil {
+			step = g
 		} else if x == nil {
 			x = v
 		} else {
-			return nil
+			return nil, nil
 		}
 	}
-	if !half || arg == nil || x == nil || len(factors) != 3 {
-		return nil
+	if !half || step == nil || x == nil || parityOf(step.In(0), x, 8) != odd {
+		return nil, nil
 	}
-	if p := arg.producer; p != nil && (p.opType == "Div" || p.opType == "Mul") && (p.In(0) == x || p.In(1) == x) {
-		return x
-	}
-	return nil
+	return x, step
 }
 
-// onePlusErf gives a of 1+erf(a).
-func onePlusErf(v *Value) *Value {
+// factors are those of a product of products.
+func factors(n *Node) []*Value {
+	var list []*Value
+	for _, v := range n.in {
+		if p := alone(v); p != nil && p.traits().Arithmetic == op.Multiplies {
+			list = append(list, factors(p)...)
+		} else {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// onePlusStep gives g of 1+g(a).
+func onePlusStep(v *Value) *Node {
 	p := alone(v)
-	if p == nil || p.opType != "Add" {
+	if p == nil || p.traits().Arithmetic != op.Adds {
 		return nil
 	}
 	for i := range p.in {
 		if c, ok := numberIn(p.In(i)); ok && c == 1 {
-			if q := alone(p.In(1 - i)); q != nil && q.opType == "Erf" {
-				return q.In(0)
+			if g := alone(p.In(1 - i)); g != nil && g.traits().Step == op.OddStep {
+				return g
 			}
 		}
 	}
 	return nil
 }
 
-// partOfActivation says whether the node's result only serves an activation that is written out.
+// parity is how a function answers to a change of sign.
+type parity int
+
+const (
+	neither parity = iota
+	even           // f(−x) = f(x)
+	odd            // f(−x) = −f(x)
+)
+
+// parityOf is that of v as a function of x.
+func parityOf(v, x *Value, depth int) parity {
+	if v == nil || depth == 0 {
+		return neither
+	}
+	if v == x {
+		return odd
+	}
+	if _, ok := numberIn(v); ok {
+		return even
+	}
+	n := v.producer
+	a := n.traits().Arithmetic
+	if a == op.NoArithmetic {
+		return neither
+	}
+	l, r := parityOf(n.In(0), x, depth-1), parityOf(n.In(1), x, depth-1)
+	switch {
+	case l == neither || r == neither:
+		return neither
+	case a == op.Powers:
+		return power(l, n.In(1))
+	case a == op.Adds || a == op.Subtracts:
+		if l != r {
+			return neither
+		}
+		return l
+	case l == r:
+		return even
+	}
+	return odd
+}
+
+// power is the parity of a function of the given one to the power of v.
+func power(of parity, v *Value) parity {
+	switch e, ok := numberIn(v); {
+	case !ok || e != math.Trunc(e):
+		return neither
+	case math.Mod(e, 2) == 0:
+		return even
+	}
+	return of
+}
+
+// partOfActivation reports whether the node's result only serves an activation that is written out.
 func partOfActivation(n *Node) bool {
-	v := n.Out(0)
-	if alone(v) == nil {
-		return false
+	for at, i := n, 0; i < 4 && alone(at.Out(0)) != nil; i++ {
+		at = at.Out(0).users[0]
+		if _, step := written(at); step == n {
+			return true
+		}
 	}
-	u := v.users[0]
-	if u.opType != "Mul" {
-		return false
-	}
-	_, x := written(u)
-	return x != nil && x == n.In(0)
+	return false
 }
 
 // SwapActivations puts a layer in the place of every activation that the selectors accept and
-// gives the outputs. Activations that exporters write out (x·sigmoid(x), the error function's
-// GELU) count as one; select the node that ends them. Without a selector all activations between
+// gives the outputs. Activations that exporters write out (x·sigmoid(x), GELU by
+// the error function or tanh) count as one; select the node that ends them. Without a selector all activations between
 // layers are meant; Sigmoid, Tanh and the like, which may be gates or outputs, only when selected.
 // What the model computes changes, shapes do not.
 func (e *Edit) SwapActivations(l Layer, sel ...Selector) []*Value {
@@ -180,31 +221,4 @@ func (e *Edit) swapActivation(a activation, l Layer) *Value {
 	e.bypass(a.out, y)
 	e.drop(a.last)
 	return y
-}
-
-// kindOf is the operator of an activation layer: "Swish" for SiLU; "" when it is none or not known.
-func kindOf(l Layer) string {
-	switch l := l.(type) {
-	case ReLU:
-		return "Relu"
-	case LeakyReLU:
-		return "LeakyRelu"
-	case PReLU:
-		return "PRelu"
-	case ELU:
-		return "Elu"
-	case GELU:
-		return "Gelu"
-	case SiLU:
-		return "Swish"
-	case Sigmoid:
-		return "Sigmoid"
-	case Tanh:
-		return "Tanh"
-	case Op:
-		if l.Config != nil && l.Config.Operator().Domain == "" {
-			return l.Config.Operator().Name
-		}
-	}
-	return ""
 }

@@ -177,14 +177,24 @@ func stretch(size, first int, slots []int32, k int) layout {
 func (g *Group) makesAxis(id axisID) bool {
 	x := g.c.a.axes[id]
 	for _, n := range x.value.users {
-		if n.opType == "LSTM" || n.opType == "GRU" || n.opType == "RNN" {
-			return !(x.axis == 2 && (n.In(1) == x.value || n.In(2) == x.value))
+		if n.traits().Reads != nil {
+			return !n.readsColumns(x.value, x.axis)
 		}
 		for _, o := range g.c.a.tied(id, n) {
 			y := g.c.a.axes[o]
 			if slices.Contains(n.out, y.value) && (!g.c.derives(n) || g.makesAxis(o)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// readsColumns reports whether indices along an axis of a parameter are columns to a node that can tell.
+func (n *Node) readsColumns(v *Value, axis int) bool {
+	for i, x := range n.in {
+		if x == v && n.traits().Reads(i, axis) {
+			return true
 		}
 	}
 	return false
@@ -210,8 +220,8 @@ func (g *Group) readsAxis(id axisID) bool {
 	x := g.c.a.axes[id]
 	for _, n := range x.value.users {
 		switch {
-		case n.opType == "LSTM" || n.opType == "GRU" || n.opType == "RNN":
-			return !g.makesAxis(id)
+		case n.traits().Reads != nil:
+			return n.readsColumns(x.value, x.axis)
 		case !g.c.derives(n):
 			if g.ends(id, n) {
 				return true

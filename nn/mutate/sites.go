@@ -42,18 +42,24 @@ func (f finder) sites(k Kind) []site {
 
 // These are the operators that mutations look at.
 var (
-	layers      = []string{"Conv", "ConvTranspose", "Gemm", "MatMul"}
-	windows     = []string{"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
-	joins       = []string{"Add", "Concat", "Sum", "Mul", "Max"}
-	activations = []string{"Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Gelu", "Swish", "HardSwish", "Mish", "Clip", "Softplus", "Softsign", "Sigmoid", "Tanh", "HardSigmoid", "Mul"}
-	transparent = []string{"BatchNormalization", "InstanceNormalization", "Dropout", "Identity", "MaxPool", "AveragePool"}
+	windows = []string{"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
+	joins   = []string{"Add", "Concat", "Sum", "Mul", "Max"}
 )
 
-// nodes are those of the given operators that may change and compute numbers with at least two axes.
-func (f finder) nodes(types ...[]string) []*nn.Node {
+func layer(n *nn.Node) bool      { return n.Traits().Layer != nil }
+func window(n *nn.Node) bool     { return slices.Contains(windows, n.Type()) && n.Domain() == "" }
+func join(n *nn.Node) bool       { return slices.Contains(joins, n.Type()) && n.Domain() == "" }
+func removable(n *nn.Node) bool  { return n.Traits().Removable }
+func activation(n *nn.Node) bool { return n.IsActivation() }
+
+// single is an activation that is one node, not written out.
+func single(n *nn.Node) bool { return n.Traits().Activation != op.NoActivation }
+
+// nodes are those of some kind that may change and compute numbers with at least two axes.
+func (f finder) nodes(kinds ...nn.Selector) []*nn.Node {
 	var list []*nn.Node
 	for _, n := range f.all() {
-		if slices.Contains(slices.Concat(types...), n.Type()) && n.Domain() == "" && f.free(n) && f.tensor(n.Out(0)) {
+		if nn.Any(kinds...)(n) && f.free(n) && f.tensor(n.Out(0)) {
 			list = append(list, n)
 		}
 	}
@@ -136,7 +142,7 @@ func (f finder) freeGroup(g *nn.Group) bool {
 
 func (f finder) deepenings() []site {
 	var list []site
-	for _, n := range f.nodes(layers, joins, activations, transparent) {
+	for _, n := range f.nodes(layer, join, activation, removable) {
 		v := n.Out(0)
 		list = append(list, func() string {
 			d := nn.Deepening{Near: true, Norm: f.r.IntN(4) == 0}
@@ -172,13 +178,13 @@ func (f finder) realign() nn.Realign {
 func (f finder) removals() []site {
 	weighted := 0
 	for _, n := range f.all() {
-		if slices.Contains(layers, n.Type()) {
+		if layer(n) {
 			weighted++
 		}
 	}
 	var list []site
-	for _, n := range f.nodes(layers, activations, transparent) {
-		if slices.Contains(layers, n.Type()) && weighted < 2 || n.Type() == "Mul" {
+	for _, n := range f.nodes(layer, single, removable) {
+		if layer(n) && weighted < 2 {
 			continue
 		}
 		list = append(list, func() string {
@@ -192,7 +198,7 @@ func (f finder) removals() []site {
 
 func (f finder) kernels() []site {
 	var list []site
-	for _, n := range f.nodes(windows) {
+	for _, n := range f.nodes(window) {
 		list = append(list, func() string {
 			k := pick(f.r, f.m.kernels())
 			if same(n, k) {
@@ -223,7 +229,7 @@ func same(n *nn.Node, k int) bool {
 
 func (f finder) activations() []site {
 	var list []site
-	for _, n := range f.nodes(activations) {
+	for _, n := range f.nodes(activation) {
 		list = append(list, func() string {
 			l, label := pick(f.r, f.m.activations()), n.Label()
 			for _, v := range f.e.SwapActivations(l, func(x *nn.Node) bool { return x == n }) {
@@ -243,13 +249,13 @@ func (f finder) newEdges() []site {
 	at := map[*nn.Node]int{}
 	for i, n := range f.all() {
 		at[n] = i
-		if v := n.Out(0); f.tensor(v) && slices.Contains(slices.Concat(layers, joins, activations, transparent), n.Type()) {
+		if v := n.Out(0); f.tensor(v) && nn.Any(layer, join, activation, removable)(n) {
 			place[v] = i
 			values = append(values, v)
 		}
 	}
 	var list []site
-	for _, n := range f.nodes(layers, joins) {
+	for _, n := range f.nodes(layer, join) {
 		var from []*nn.Value
 		for _, v := range values {
 			if place[v] < at[n] && !slices.Contains(n.Inputs(), v) && alike(v, n) {
@@ -297,7 +303,7 @@ func alike(v *nn.Value, n *nn.Node) bool {
 
 func (f finder) oldEdges() []site {
 	var list []site
-	for _, n := range f.nodes(joins) {
+	for _, n := range f.nodes(join) {
 		for _, v := range n.Inputs() {
 			if v == nil || derived(v, 12) {
 				continue

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -70,13 +72,17 @@ func arithmetics() []binary {
 	kern := func(o kernel.BinaryOp) *kernel.BinaryOp { return &o }
 	return []binary{
 		{name: "Add", doc: "A + B.", since: since, types: Numeric, attrs: AddConfig{}, kern: kern(kernel.OpAdd),
-			i: func(a, b int64) int64 { return a + b }, dims: Dim.Add, grad: addGrad},
+			i: func(a, b int64) int64 { return a + b }, dims: Dim.Add, grad: addGrad,
+			traits: Traits{Zero: ZeroAll, Range: rangeSum, Arithmetic: Adds, Starts: []Start{StartZero}}},
 		{name: "Sub", doc: "A − B.", since: since, types: Numeric, attrs: SubConfig{}, kern: kern(kernel.OpSub),
-			i: func(a, b int64) int64 { return a - b }, dims: Dim.Sub, grad: subGrad},
+			i: func(a, b int64) int64 { return a - b }, dims: Dim.Sub, grad: subGrad,
+			traits: Traits{Zero: ZeroAll, Trains: trainsOwn, Arithmetic: Subtracts, Starts: []Start{StartZero}}},
 		{name: "Mul", doc: "A · B.", since: since, types: Numeric, attrs: MulConfig{}, kern: kern(kernel.OpMul),
-			i: func(a, b int64) int64 { return a * b }, dims: Dim.Mul, grad: mulGrad},
+			i: func(a, b int64) int64 { return a * b }, dims: Dim.Mul, grad: mulGrad,
+			traits: Traits{Zero: ZeroAny, Range: rangeProduct, Arithmetic: Multiplies, Starts: []Start{StartLike}}},
 		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, types: Numeric, attrs: DivConfig{}, kern: kern(kernel.OpDiv),
-			i: func(a, b int64) int64 { return a / b }, u: func(a, b uint64) uint64 { return a / b }, noZero: true, dims: divDims, grad: divGrad},
+			i: func(a, b int64) int64 { return a / b }, u: func(a, b uint64) uint64 { return a / b }, noZero: true, dims: divDims, grad: divGrad,
+			traits: Traits{Zero: ZeroFirst, Trains: trainsOwn, Arithmetic: Divides, Starts: []Start{StartLike}}},
 	}
 }
 
@@ -131,7 +137,8 @@ func pow() *Op {
 
 func powRow() binary {
 	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, types: Numeric, attrs: PowConfig{}, free: true,
-		v32: powVectors[float32](), v64: powVectors[float64](), i: powerInt, u: powerUint, grad: powGrad}
+		v32: powVectors[float32](), v64: powVectors[float64](), i: powerInt, u: powerUint, grad: powGrad,
+		traits: Traits{Zero: powZero, Arithmetic: Powers, Starts: []Start{NoStart, StartLike}}}
 }
 
 func powerInt(a, b int64) int64 {
@@ -224,4 +231,10 @@ func powGrad(c *Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err er
 	}
 	db, err = c.Apply1(Plain("Mul"), dy, db)
 	return da, db, err
+}
+
+// powZero: 0 to a power is 0 where the power is positive.
+func powZero(c *Call, in ZeroInputs) bool {
+	x, ok := c.Numbers(1)
+	return ok && !slices.ContainsFunc(x, func(p float64) bool { return !(p > 0) }) && ZeroFirst(c, in)
 }

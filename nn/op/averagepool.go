@@ -41,5 +41,6 @@ func averagePool() *Op {
 			return gradOfPool("AveragePoolGrad", c, s, 0, dout[0])
 		},
 		Couple: couplePool,
+		Traits: pooled(rangePadded),
 	}
 }

@@ -37,7 +37,8 @@ func batchNormalization() *Op {
 			return []Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
 		},
 		Couple: coupleBatchNorm, Does: batchNormDoes, Absorb: batchNormAbsorb,
-		Again: func(c *Call) *engine.Again { return batchNormAgain(c, ending{}) },
+		Again:  func(c *Call) *engine.Again { return batchNormAgain(c, ending{}) },
+		Traits: normalized(ChannelsFirst),
 	}
 }
 

@@ -37,6 +37,7 @@ func cast() *Op {
 		In: "input T1", Out: "output T2", Attrs: CastConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+		Traits: Traits{Zero: ZeroFirst, Moves: Moved},
 	}
 }
 
@@ -46,6 +47,7 @@ func castLike() *Op {
 		In: "input T1, target_type T2", Out: "output T2", Attrs: CastLikeConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+		Traits: Traits{Zero: ZeroFirst, Moves: Moved},
 	}
 }
 

@@ -13,6 +13,7 @@ func (CeluConfig) Operator() Name { return Name{Name: "Celu"} }
 func celu() []*Op {
 	list := pointwiseOp{
 		name: "Celu", doc: "max(0, x) + min(0, alpha·(e^(x/alpha) − 1)).", since: []int{12}, attrs: CeluConfig{},
+		traits: rectifier(),
 		of: func(c Config) pointwise {
 			a := orFloat(c.(CeluConfig).Alpha, 1)
 			return exponential(kernel.Exponential[float64]{Alpha: a, Gamma: 1, Inner: 1 / a})

@@ -39,6 +39,7 @@ func clip() *Op {
 		},
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
 		Link:   clipLink,
+		Traits: Traits{Zero: clipZero, Range: clipRange, Bounds: true, Activation: ClampActivation, Keeps: clipKeeps},
 	}
 }
 
@@ -220,4 +221,43 @@ func clipGradKernel[T kernel.Float](cfg ClipConfig) engine.Kernel {
 		}
 		return nil
 	}
+}
+
+// limits are where the bounds of the call are, given where its inputs are.
+func limits(c *Call, in func(i int) Interval) (lo, hi Interval) {
+	l, h := bounds[float64](c.Config.(ClipConfig), nil, nil)
+	lo, hi = Interval{l, l}, Interval{h, h}
+	if c.Has(1) {
+		lo = in(1)
+	}
+	if c.Has(2) {
+		hi = in(2)
+	}
+	return lo, hi
+}
+
+// knownLimits is limits for bounds whose values are known.
+func knownLimits(c *Call) (lo, hi Interval) {
+	return limits(c, func(i int) Interval {
+		if x, ok := c.Uniform(i); ok {
+			return Interval{x, x}
+		}
+		return Anywhere
+	})
+}
+
+func clipRange(c *Call, in func(i int) Interval) Interval {
+	lo, hi := limits(c, in)
+	return in(0).clamped(lo, hi)
+}
+
+func clipKeeps(c *Call, r Interval) bool {
+	lo, hi := knownLimits(c)
+	return lo.Hi <= r.Lo && hi.Lo >= r.Hi
+}
+
+// clipZero: zeros stay where both bounds allow them.
+func clipZero(c *Call, in ZeroInputs) bool {
+	lo, hi := knownLimits(c)
+	return lo.Hi <= 0 && hi.Lo >= 0 && ZeroFirst(c, in)
 }

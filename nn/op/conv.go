@@ -27,6 +27,7 @@ func conv() *Op {
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: ConvConfig{},
 		Infer: inferConv, Kernel: convKernel, Does: convDoes, Absorb: convAbsorb, Grad: convGrad, Couple: coupleConv, Cost: convCost,
+		Traits: convTraits(1, 0),
 	}
 }
 
@@ -204,4 +205,12 @@ func (c *Call) moved() (n int64) {
 		}
 	}
 	return n
+}
+
+// convTraits are those of convolutions whose weight is summed over one axis and computes channels along another.
+func convTraits(in, out int) Traits {
+	return Traits{
+		Zero: ZeroLayer, Trains: trainsPicture, Channels: ChannelsFirst, Starts: []Start{StartRandom, StartRandom, StartZero},
+		Layer: func(*Call) Layer { return Layer{Weight: 1, In: in, Out: out} },
+	}
 }

@@ -34,6 +34,7 @@ func convTranspose() *Op {
 			}
 			return convMacs(s), c.moved()
 		},
+		Traits: convTraits(0, 1),
 	}
 }
 

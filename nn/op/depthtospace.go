@@ -44,6 +44,7 @@ func depthToSpace() *Op {
 			}
 			return []Coupling{Couple(InAxis(0, 0), OutAxis(0, 0)), k}
 		},
+		Traits: moved(Moved),
 	}
 }
 
@@ -63,6 +64,7 @@ func spaceToDepth() *Op {
 			k.Map = IndexMap{Relation: Factor, Outer: b * b, Inner: 1}
 			return []Coupling{Couple(InAxis(0, 0), OutAxis(0, 0)), k}
 		},
+		Traits: moved(Moved),
 	}
 }
 

@@ -22,6 +22,7 @@ func dequantizeLinear() *Op {
 		In: "x T1 fixed, x_scale T2, x_zero_point? T1 fixed", Out: "y T3", Attrs: DequantizeLinearConfig{},
 		Where: Where{"T1": quantized(), "T2": scales(), "T3": Floats},
 		Infer: inferDequantize, Kernel: dequantizeKernel, Grad: dequantizeGradient, Couple: coupleQuantize,
+		Traits: Traits{Moves: Moved},
 	}
 }
 

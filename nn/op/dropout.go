@@ -52,6 +52,7 @@ func dropout() *Op {
 			}
 			return list
 		},
+		Traits: Traits{Zero: ZeroFirst, Range: rangeScaled, Keeps: keepsAll, Removable: true},
 	}
 }
 

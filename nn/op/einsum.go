@@ -48,6 +48,7 @@ func einsum() *Op {
 			}
 			return int64(Product(e.size).Size), c.moved()
 		},
+		Traits: Traits{Zero: ZeroAny, Trains: trainsFactor},
 	}
 }
 

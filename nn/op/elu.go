@@ -17,6 +17,7 @@ func (EluConfig) Operator() Name { return Name{Name: "Elu"} }
 func elu() []*Op {
 	return pointwiseOp{
 		name: "Elu", doc: "x where positive, alpha·(e^x − 1) elsewhere.", since: []int{1, 6, 22}, attrs: EluConfig{},
+		traits: rectifier(),
 		of: func(c Config) pointwise {
 			return exponential(kernel.Exponential[float64]{Alpha: orFloat(c.(EluConfig).Alpha, 1), Gamma: 1, Inner: 1})
 		},

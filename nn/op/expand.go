@@ -17,6 +17,7 @@ func expand() *Op {
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
+		Traits: moved(MovedOften),
 	}
 }
 

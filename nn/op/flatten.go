@@ -25,6 +25,7 @@ func flatten() *Op {
 			return []Type{c.In[0].With(Product(s[:axis]), Product(s[axis:]))}, nil
 		},
 		View: true, Kernel: copyKernel, Strings: moveStrings, Grad: reshapeGrad, Couple: coupleFlatten,
+		Traits: moved(Moved),
 	}
 }
 

@@ -25,7 +25,7 @@ func gather() *Op {
 		In:  "data T weight, indices Tind", Out: "output T", Where: Where{"Tind": Indices},
 		Attrs: GatherConfig{},
 		Infer: inferGather, Dims: gatherDims, Kernel: gatherKernel, Strings: moveStrings,
-		Grad: gatherGrad, Couple: coupleGather, Traits: Traits{LooksUp: true},
+		Grad: gatherGrad, Couple: coupleGather, Traits: Traits{Zero: ZeroFirst, Range: RangeFirst, LooksUp: true},
 	}
 }
 

@@ -17,6 +17,7 @@ func (GeluConfig) Operator() Name { return Name{Name: "Gelu"} }
 func gelu() []*Op {
 	list := pointwiseOp{
 		name: "Gelu", doc: "x·Φ(x), Φ the normal distribution function.", since: []int{20}, attrs: GeluConfig{},
+		traits: gatedLinear(),
 		of: func(c Config) pointwise {
 			if c.(GeluConfig).Approximate == "tanh" {
 				return pointwise{f: geluTanh, need: "x", grad: geluTanhGrad,

@@ -17,13 +17,13 @@ func (GlobalLpPoolConfig) Operator() Name { return Name{Name: "GlobalLpPool"} }
 
 // globalPools pool over all spatial axes, as one window that covers them laid out in a row.
 func globalPools() []*Op {
-	global := func(name, doc string, since ...int) *Op {
+	global := func(name, doc string, t Traits, since ...int) *Op {
 		return &Op{
 			Name: name, Doc: doc, Since: since, In: "X T", Out: "Y T", Where: Where{"T": Floats},
-			Infer: inferGlobalPool, Couple: couplePool,
+			Infer: inferGlobalPool, Couple: couplePool, Traits: t,
 		}
 	}
-	mean := global("GlobalAveragePool", "Mean over all spatial axes.", 1, 22)
+	mean := global("GlobalAveragePool", "Mean over all spatial axes.", pooled(RangeFirst), 1, 22)
 	mean.Kernel = func(c *Call) (engine.Kernel, error) {
 		s := globalShape(c)
 		return perPrecision(c.In[0].DType, averagePooled[float32](s), averagePooled[float64](s)), nil
@@ -31,7 +31,7 @@ func globalPools() []*Op {
 	mean.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return gradOfPool("AveragePoolGrad", c, globalShape(c), 0, dout[0])
 	}
-	most := global("GlobalMaxPool", "Maximum over all spatial axes.", 1, 22)
+	most := global("GlobalMaxPool", "Maximum over all spatial axes.", pooled(RangeFirst), 1, 22)
 	most.Hidden = func(c *Call) []Type { return []Type{{}, c.Out[0].Of(dtype.Int64)} }
 	most.Kernel = func(c *Call) (engine.Kernel, error) {
 		s := globalShape(c)
@@ -40,7 +40,7 @@ func globalPools() []*Op {
 	most.Grad = func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return gradOfPool("MaxPoolGrad", c, globalShape(c), 0, dout[0], out[2])
 	}
-	norm := global("GlobalLpPool", "Lp norm over all spatial axes.", 1, 2, 22)
+	norm := global("GlobalLpPool", "Lp norm over all spatial axes.", pooled(rangeNonNegative), 1, 2, 22)
 	norm.Attrs = GlobalLpPoolConfig{}
 	norm.Check = func(c *Call) error { return c.order(c.Config.(GlobalLpPoolConfig).P) }
 	norm.Kernel = func(c *Call) (engine.Kernel, error) {

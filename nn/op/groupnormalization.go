@@ -32,12 +32,12 @@ func groupNorms() []*Op {
 	group := &Op{
 		Name: "GroupNormalization", Since: []int{18, 21},
 		Doc: "Normalizes groups of channels of each image.", Attrs: GroupNormalizationConfig{},
-		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: Where{"T": Floats}, InPlace: []int{0}, Couple: coupleGroupNorm,
+		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: Where{"T": Floats}, InPlace: []int{0}, Couple: coupleGroupNorm, Traits: normalized(ChannelsFirst),
 	}
 	instance := &Op{
 		Name: "InstanceNormalization", Since: []int{1, 6, 22},
 		Doc: "Normalizes each channel of each image.", Attrs: InstanceNormalizationConfig{},
-		In: "input T, scale T weight, B T weight", Out: "output T", Where: Where{"T": Floats}, InPlace: []int{0}, Couple: coupleGroupNorm,
+		In: "input T, scale T weight, B T weight", Out: "output T", Where: Where{"T": Floats}, InPlace: []int{0}, Couple: coupleGroupNorm, Traits: normalized(ChannelsFirst),
 	}
 	for _, o := range []*Op{group, instance} {
 		o.Infer = func(c *Call) ([]Type, error) {

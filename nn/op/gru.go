@@ -24,5 +24,6 @@ func gru() *Op {
 		Out: "Y? T, Y_h? T", Where: Where{"T": Floats}, Attrs: GRUConfig{},
 		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
+		Traits: recurrentTraits(),
 	}
 }

@@ -14,6 +14,7 @@ func (HardSigmoidConfig) Operator() Name { return Name{Name: "HardSigmoid"} }
 func hardSigmoid() []*Op {
 	return pointwiseOp{
 		name: "HardSigmoid", doc: "max(0, min(1, alpha·x + beta)).", since: []int{1, 6, 22}, attrs: HardSigmoidConfig{},
+		traits: Traits{Range: RangeOf(0, 1), Activation: GateActivation, Step: UnitStep},
 		of: func(c Config) pointwise {
 			cfg := c.(HardSigmoidConfig)
 			a, b := orFloat(cfg.Alpha, float64(float32(0.2))), orFloat(cfg.Beta, 0.5)

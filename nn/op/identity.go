@@ -20,6 +20,7 @@ func identity() *Op {
 			return gorgonia.Nodes{dout[0]}, nil
 		},
 		Couple: Elementwise,
+		Traits: Traits{Zero: ZeroFirst, Range: RangeFirst, Moves: Moved, Keeps: keepsAll, Removable: true},
 	}
 }
 

@@ -28,6 +28,7 @@ func layerNormalization() *Op {
 		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: Where{"T": Floats},
 		Attrs:   LayerNormalizationConfig{},
 		InPlace: []int{0}, Infer: inferLayerNorm, Hidden: layerNormHidden, Kernel: layerNormKernel, Grad: layerNormGrad, Couple: coupleLayerNorm, Rows: layerNormRows,
+		Traits: normalizedLast(),
 	}
 }
 

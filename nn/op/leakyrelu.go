@@ -13,6 +13,7 @@ func (LeakyReluConfig) Operator() Name { return Name{Name: "LeakyRelu"} }
 func leakyRelu() []*Op {
 	return pointwiseOp{
 		name: "LeakyRelu", doc: "x where positive, alpha·x elsewhere.", since: []int{1, 6, 16}, attrs: LeakyReluConfig{},
+		traits: leakyTraits(),
 		of: func(c Config) pointwise {
 			a := orFloat(c.(LeakyReluConfig).Alpha, float64(float32(0.01)))
 			p := pointwise{
@@ -28,4 +29,12 @@ func leakyRelu() []*Op {
 			return p
 		},
 	}.ops()
+}
+
+func leakyTraits() Traits {
+	t := rectifier()
+	t.Odd = func(c *Call) (float64, float64, bool) {
+		return 1 + orFloat(c.Config.(LeakyReluConfig).Alpha, float64(float32(0.01))), 1, true
+	}
+	return t
 }

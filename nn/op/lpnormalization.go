@@ -54,6 +54,7 @@ func lpNormalization() *Op {
 			}
 			return normOver(c, func(a int) bool { return a == axis })
 		},
+		Traits: Traits{Zero: ZeroFirst},
 	}
 }
 

@@ -44,6 +44,7 @@ func lpPool() *Op {
 			return gradOfPool("LpPoolGrad", c, s, float64(cfg.P), dout[0], in[0], out[0])
 		},
 		Couple: couplePool,
+		Traits: pooled(rangeNonNegative),
 	}
 }
 

@@ -45,6 +45,7 @@ func lrn() *Op {
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *Call) []Coupling { return normOver(c, func(a int) bool { return a == 1 }) },
+		Traits: Traits{Zero: ZeroFirst, Channels: ChannelsFirst, Removable: true},
 	}
 }
 

@@ -24,6 +24,7 @@ func lstm() *Op {
 		Out: "Y? T, Y_h? T, Y_c? T", Where: Where{"T": Floats}, Attrs: LSTMConfig{},
 		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
+		Traits: recurrentTraits(),
 	}
 }
 

@@ -15,6 +15,7 @@ func matMul() *Op {
 			a := c.In[0].Shape
 			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), c.moved()
 		},
+		Traits: Traits{Zero: ZeroAny, Trains: func(i int, from Sources) bool { return i == 1 || trainsFactor(i, from) }, Layer: matMulLayer, Channels: ChannelsLast},
 	}
 }
 
@@ -205,4 +206,9 @@ func coupleMatMul(c *Call) []Coupling {
 		}
 	}
 	return list
+}
+
+func matMulLayer(c *Call) Layer {
+	rank := c.In[1].Rank()
+	return Layer{Weight: 1, In: max(rank-2, 0), Out: max(rank-1, 0)}
 }

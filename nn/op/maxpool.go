@@ -51,6 +51,7 @@ func maxPool() *Op {
 			return []Type{c.Out[0].Of(dtype.Int64)}
 		},
 		Kernel: maxPoolKernel, Does: maxPoolDoes, Grad: maxPoolGrad, Couple: couplePool,
+		Traits: pooled(RangeFirst),
 	}
 }
 

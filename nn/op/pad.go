@@ -30,6 +30,7 @@ func pad() *Op {
 		In:  "data T, pads? int64 shape, constant_value? T, axes? Tind shape", Out: "output T",
 		Where: Where{"Tind": Indices}, Attrs: PadConfig{},
 		Check: checkPad, Infer: inferPad, Kernel: padKernel, Strings: moveStrings, Grad: padGrad, Couple: couplePad,
+		Traits: Traits{Zero: padZero, Range: padRange},
 	}
 }
 
@@ -310,4 +311,30 @@ func couplePad(c *Call) []Coupling {
 		all = append(all, k)
 	}
 	return all
+}
+
+// padZero: what is added must be zero, too.
+func padZero(c *Call, in ZeroInputs) bool {
+	cfg := c.Config.(PadConfig)
+	added := float64(cfg.Value)
+	if c.Has(2) {
+		x, ok := c.Uniform(2)
+		if !ok && cfg.Mode == "constant" {
+			return false
+		}
+		added = x
+	}
+	return (added == 0 || cfg.Mode != "constant") && ZeroFirst(c, in)
+}
+
+func padRange(c *Call, in func(i int) Interval) Interval {
+	cfg := c.Config.(PadConfig)
+	added := Interval{float64(cfg.Value), float64(cfg.Value)}
+	switch {
+	case cfg.Mode != "constant":
+		return in(0)
+	case c.Has(2):
+		added = in(2)
+	}
+	return in(0).Hull(added)
 }

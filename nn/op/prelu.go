@@ -24,6 +24,7 @@ func prelu() *Op {
 			}
 			return gorgonia.Nodes{d[0], ds}, err
 		},
+		Traits: Traits{Zero: ZeroFirst, Range: rangeRectified, Activation: HiddenActivation, Keeps: keepsPositive, Odd: preluOdd, Starts: []Start{StartLike}},
 	}
 }
 
@@ -154,4 +155,10 @@ func preluGradKernel[T kernel.Float](w *walk) engine.Kernel {
 		})
 		return nil
 	}
+}
+
+// preluOdd: φ(x) − φ(−x) is (1 + slope)·x, where there is one slope.
+func preluOdd(c *Call) (gain, scale float64, ok bool) {
+	slope, ok := c.Uniform(1)
+	return 1 + slope, 1, ok
 }

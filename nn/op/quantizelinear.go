@@ -37,7 +37,7 @@ func quantizeLinear() *Op {
 		In: "x T1, y_scale T2, y_zero_point? T3", Out: "y T3", Attrs: QuantizeLinearConfig{},
 		Where: Where{"T1": {dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Int32, dtype.Float64}, "T2": scales(), "T3": quantized()},
 		Infer: inferQuantize, Kernel: quantizeKernel, NoGrad: "rounds; with DequantizeLinear right behind it, gradients pass straight through", Couple: coupleQuantize,
-		Traits: Traits{StraightThrough: true},
+		Traits: Traits{StraightThrough: true, Moves: Moved},
 	}
 }
 

@@ -21,6 +21,7 @@ func reshape() *Op {
 		Attrs: ReshapeConfig{},
 		Infer: inferReshape, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleResplit,
+		Traits: moved(Moved),
 	}
 }
 

@@ -41,6 +41,7 @@ func resize() *Op {
 		In: "X T, roi? any shape, scales? any shape, sizes? int64 shape", Out: "Y T", Attrs: ResizeConfig{},
 		Check: checkResize, Infer: inferResize, Kernel: resampleKernel, Strings: moveStrings,
 		Grad: resampleGrad, Couple: coupleResize,
+		Traits: Traits{Zero: ZeroFirst, Channels: ChannelsFirst},
 	}
 }
 
@@ -56,6 +57,7 @@ func upsample() *Op {
 			return nil
 		},
 		Infer: inferResize, Kernel: resampleKernel, Strings: moveStrings, Grad: resampleGrad, Couple: coupleResize,
+		Traits: Traits{Zero: ZeroFirst, Channels: ChannelsFirst},
 	}
 }
 

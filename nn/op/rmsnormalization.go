@@ -47,6 +47,7 @@ func rmsNormalization() *Op {
 			}
 			return coupleAffine(c, axis)
 		},
+		Traits: normalizedLast(),
 	}
 }
 

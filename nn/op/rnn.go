@@ -23,5 +23,6 @@ func rnn() *Op {
 		Out: "Y? T, Y_h? T", Where: Where{"T": Floats}, Attrs: RNNConfig{},
 		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
+		Traits: recurrentTraits(),
 	}
 }

@@ -14,6 +14,7 @@ func (SeluConfig) Operator() Name { return Name{Name: "Selu"} }
 func selu() []*Op {
 	list := pointwiseOp{
 		name: "Selu", doc: "gamma·x where positive, gamma·alpha·(e^x − 1) elsewhere.", since: []int{1, 6, 22}, attrs: SeluConfig{},
+		traits: Traits{Zero: ZeroFirst, Activation: HiddenActivation},
 		of: func(c Config) pointwise {
 			cfg := c.(SeluConfig)
 			return exponential(kernel.Exponential[float64]{

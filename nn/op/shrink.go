@@ -16,6 +16,7 @@ func (ShrinkConfig) Operator() Name { return Name{Name: "Shrink"} }
 func shrink() []*Op {
 	return pointwiseOp{
 		name: "Shrink", doc: "Pulls elements towards 0 by bias; those within lambd of it become 0.", since: []int{9}, types: Numeric, attrs: ShrinkConfig{},
+		traits: Traits{Zero: ZeroFirst},
 		of: func(c Config) pointwise {
 			cfg := c.(ShrinkConfig)
 			bias, lambd := float64(cfg.Bias), orFloat(cfg.Lambd, 0.5)

@@ -27,6 +27,7 @@ func sliceOp() *Op {
 		Where: Where{"Tind": Indices}, Attrs: SliceConfig{},
 		Infer: inferSlice, Dims: sliceDims, Kernel: sliceKernel, Strings: moveStrings,
 		Grad: sliceGrad, Couple: coupleSlice,
+		Traits: moved(Moved),
 	}
 }
 

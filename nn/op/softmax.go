@@ -1,6 +1,8 @@
 package op
 
 import (
+	"math"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -32,10 +34,10 @@ func (HardmaxConfig) Operator() Name { return Name{Name: "Hardmax"} }
 type along struct{ Outer, Axis, Inner int }
 
 func softmaxes() []*Op {
-	kind := func(name, doc string, attrs Config, f32, f64 func(along) engine.Kernel) *Op {
+	kind := func(name, doc string, t Traits, attrs Config, f32, f64 func(along) engine.Kernel) *Op {
 		return &Op{
 			Name: name, Doc: doc, Since: []int{1, 11, 13}, In: "input T", Out: "output T", Where: Where{"T": Floats},
-			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax, Rows: softmaxRows,
+			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax, Rows: softmaxRows, Traits: t,
 			Infer: func(c *Call) ([]Type, error) {
 				if !c.In[0].Unranked {
 					if _, _, err := softmaxAxes(c); err != nil {
@@ -50,13 +52,13 @@ func softmaxes() []*Op {
 			},
 		}
 	}
-	soft := kind("Softmax", "Exponentials that add up to 1 along an axis.", SoftmaxConfig{},
+	soft := kind("Softmax", "Exponentials that add up to 1 along an axis.", Traits{Range: RangeOf(0, 1), Bounds: true}, SoftmaxConfig{},
 		alongKernel(kernel.Softmax[float32]), alongKernel(kernel.Softmax[float64]))
 	soft.Grad = softmaxGradOf("SoftmaxGrad")
-	log := kind("LogSoftmax", "Logarithm of Softmax.", LogSoftmaxConfig{},
+	log := kind("LogSoftmax", "Logarithm of Softmax.", Traits{Range: RangeOf(math.Inf(-1), 0), Bounds: true}, LogSoftmaxConfig{},
 		alongKernel(kernel.LogSoftmax[float32]), alongKernel(kernel.LogSoftmax[float64]))
 	log.Grad = softmaxGradOf("LogSoftmaxGrad")
-	hard := kind("Hardmax", "1 at the first maximum along an axis, 0 elsewhere.", HardmaxConfig{}, hardmaxKernel[float32], hardmaxKernel[float64])
+	hard := kind("Hardmax", "1 at the first maximum along an axis, 0 elsewhere.", Traits{Range: RangeOf(0, 1)}, HardmaxConfig{}, hardmaxKernel[float32], hardmaxKernel[float64])
 	hard.NoGrad = "constant wherever it is continuous"
 	return []*Op{soft, log, hard}
 }

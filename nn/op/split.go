@@ -24,6 +24,7 @@ func split() *Op {
 		In:  "input T, split? int64 shape", Out: "outputs* T",
 		Attrs: SplitConfig{},
 		Infer: inferSplit, Kernel: splitKernel, Strings: moveStrings, Grad: splitGrad, Couple: coupleSplit,
+		Traits: moved(Moved),
 	}
 }
 

@@ -15,6 +15,7 @@ func squeeze() *Op {
 		In:  "data T, axes? int64 shape", Out: "squeezed T", Attrs: SqueezeConfig{},
 		Infer: inferSqueeze, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleSqueeze,
+		Traits: moved(Moved),
 	}
 }
 

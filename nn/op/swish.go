@@ -13,6 +13,7 @@ func (SwishConfig) Operator() Name { return Name{Name: "Swish"} }
 func swish() []*Op {
 	return pointwiseOp{
 		name: "Swish", doc: "x·sigmoid(alpha·x).", since: []int{24}, attrs: SwishConfig{},
+		traits: gatedLinear(),
 		of: func(c Config) pointwise {
 			a := orFloat(c.(SwishConfig).Alpha, 1)
 			var act kernel.Activation

@@ -13,6 +13,7 @@ func (ThresholdedReluConfig) Operator() Name { return Name{Name: "ThresholdedRel
 func thresholdedRelu() []*Op {
 	return pointwiseOp{
 		name: "ThresholdedRelu", doc: "x above alpha, 0 elsewhere.", since: []int{10, 22}, attrs: ThresholdedReluConfig{},
+		traits: Traits{Zero: ZeroFirst, Range: rangeShrunk, Activation: HiddenActivation, Keeps: keepsAbove},
 		of: func(c Config) pointwise {
 			a := orFloat(c.(ThresholdedReluConfig).Alpha, 1)
 			return slopes("x", above(float32(a)), above(a), aboveGrad(float32(a)), aboveGrad(a))
@@ -36,4 +37,10 @@ func aboveGrad[T kernel.Float](a T) func(dy, x T) T {
 		}
 		return 0
 	}
+}
+
+// keepsAbove: what is above alpha stays, and zeros are zeros either way.
+func keepsAbove(c *Call, r Interval) bool {
+	a := orFloat(c.Config.(ThresholdedReluConfig).Alpha, 1)
+	return r.Lo > a || a == 0 && r.Lo >= 0
 }

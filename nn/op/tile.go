@@ -15,6 +15,7 @@ func tile() *Op {
 		In: "input T, repeats any shape, axis? any shape", Out: "output T",
 		Infer: inferTile, Kernel: tileKernel, Strings: moveStrings,
 		Grad: tileGrad, Couple: coupleTile,
+		Traits: moved(MovedOften),
 	}
 }
 

@@ -1,13 +1,150 @@
 package op
 
+import (
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
 // Traits are what code that changes, prunes or trains graphs wants to know of an operator beyond what computing
 // needs. Each is plain data or a plain function of a call; the zero value says that the trait does not apply. Code
 // reaches them through the operator that the graph's Set gave a node, so a user's operator has all that ours
 // have, and a node of an operator that is not known has none.
 type Traits struct {
+	// Zero reports whether the slices of output 0 along an axis are zero where those of the inputs are. See ZeroFirst
+	// and its neighbours for the usual rules. nil: never.
+	Zero func(c *Call, in ZeroInputs) bool
+	// Range bounds the elements of the outputs, given bounds of the elements of the inputs. See RangeFirst and its
+	// neighbours for the usual rules. nil: any number.
+	Range func(c *Call, in func(i int) Interval) Interval
+
+	// Moves: the outputs hold elements of inputs at other places, in other shapes or types.
+	Moves Movement
+	// Bounds: the operator maps each element of a parameter to a rate, a gate or a share, and the parameter is still
+	// what is learned: exp, sigmoid, softmax.
+	Bounds bool
+	// Trains reports whether a floating-point parameter in input i is trained by default. nil: in slots of the role
+	// Weight. Slots of the role State it is not asked about.
+	Trains func(i int, from Sources) bool
 	// LooksUp: the operator picks rows of input 0, a table, so that what it computes of a parameter is data.
 	LooksUp bool
 	// StraightThrough: where gradients are asked for, they pass as if the operator were the identity, although its
 	// derivative is zero: rounding.
 	StraightThrough bool
+
+	// Activation: the operator is a nonlinear function of single elements of input 0, as stands between layers.
+	Activation Activation
+	// Keeps reports whether the operator leaves every number of the interval in input 0 as it is. nil: it does not.
+	Keeps func(c *Call, r Interval) bool
+	// Odd gives the numbers for which φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly, or nearly for small scales.
+	// nil: there are none.
+	Odd func(c *Call) (gain, scale float64, ok bool)
+	// Step: the operator rises from one bound to the other, so that with its argument it makes an activation:
+	// x·sigmoid(x), x·½·(1+erf(x)).
+	Step Step
+	// Arithmetic is the operation that the operator does on its operands.
+	Arithmetic Arithmetic
+
+	// Layer describes an operator that multiplies data with a matrix or kernels: a layer whose channels can be
+	// counted, pruned and masked. nil: it is none.
+	Layer func(c *Call) Layer
+	// Channels is where the operator expects channels in input 0 and leaves them in output 0.
+	Channels Channels
+	// Removable: the operator can be left out, its input taking the place of its output: normalizations, pools.
+	Removable bool
+	// Starts gives, for each input, what a new index of a parameter there starts as when channels are added.
+	// Inputs beyond the list start as its last one says.
+	Starts []Start
+	// Reads reports whether indices along an axis of parameter i are columns that read channels rather than rows
+	// that compute them, where couplings cannot tell because both are the same channels. nil: couplings tell.
+	Reads func(i, axis int) bool
+}
+
+// Movement is how an operator moves elements.
+type Movement uint8
+
+// The movements.
+const (
+	NotMoved   Movement = iota
+	Moved               // output elements are elements of input 0
+	MovedAll            // output elements are elements of all inputs
+	MovedOften          // output elements are elements of input 0, repeated
+)
+
+// Of reports whether elements of input i are moved.
+func (m Movement) Of(i int) bool { return m == MovedAll || m != NotMoved && i == 0 }
+
+// Arithmetic is an operation on two operands.
+type Arithmetic uint8
+
+// The operations.
+const (
+	NoArithmetic Arithmetic = iota
+	Adds
+	Subtracts
+	Multiplies
+	Divides
+	Powers
+)
+
+// Layer says how an operator multiplies data with a weight.
+type Layer struct {
+	Weight  int // the input that holds the weight
+	In, Out int // axes of the weight: the one that is summed over, and the one of the channels it computes
+}
+
+// Channels is an axis for channels.
+type Channels uint8
+
+// The places of channels.
+const (
+	AnyChannels   Channels = iota
+	ChannelsFirst          // axis 1, as images have them
+	ChannelsLast           // the last axis, as sequences have them
+)
+
+// Start is what new indices of a parameter start as.
+type Start uint8
+
+// The starts.
+const (
+	NoStart     Start = iota // the operator does not say
+	StartZero                // 0
+	StartOne                 // 1
+	StartLike                // as the index that they stand behind
+	StartRandom              // random numbers of the parameter's mean square
+)
+
+// StartAt is what a new index of a parameter in input i starts as.
+func (t Traits) StartAt(i int) Start {
+	if len(t.Starts) == 0 {
+		return NoStart
+	}
+	return t.Starts[min(i, len(t.Starts)-1)]
+}
+
+// Numbers are the elements of input i where its value is known.
+func (c *Call) Numbers(i int) ([]float64, bool) {
+	if i >= len(c.Known) {
+		return nil, false
+	}
+	d, ok := c.Known[i].Value.(*tensor.Dense)
+	if !ok || d == nil {
+		return nil, false
+	}
+	x, err := dtype.Float64s(d)
+	return x, err == nil
+}
+
+// Uniform is the number that all elements of input i are, where its value is known.
+func (c *Call) Uniform(i int) (float64, bool) {
+	x, ok := c.Numbers(i)
+	if !ok || len(x) == 0 {
+		return 0, false
+	}
+	for _, v := range x {
+		if v != x[0] {
+			return 0, false
+		}
+	}
+	return x[0], true
 }

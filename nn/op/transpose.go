@@ -25,6 +25,7 @@ func transpose() *Op {
 		In:  "data T", Out: "transposed T", Attrs: TransposeConfig{},
 		Infer: inferTranspose, Dims: transposeDims, Kernel: transposeKernel, Strings: moveStrings,
 		Grad: transposeGrad, Couple: coupleTranspose,
+		Traits: moved(Moved),
 	}
 }
 

@@ -35,6 +35,7 @@ func trilu() *Op {
 			list := CoupleAll(c, 0)
 			return list[:max(0, len(list)-2)]
 		},
+		Traits: Traits{Zero: ZeroFirst, Range: rangePadded},
 	}
 }
 

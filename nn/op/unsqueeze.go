@@ -16,6 +16,7 @@ func unsqueeze() *Op {
 		In:  "data T, axes? int64 shape", Out: "expanded T", Attrs: UnsqueezeConfig{},
 		Infer: inferUnsqueeze, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleUnsqueeze,
+		Traits: moved(Moved),
 	}
 }
 

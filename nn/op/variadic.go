@@ -14,12 +14,13 @@ type variadic struct {
 	since     []int
 	fold      binary
 	mean      bool // divide by the number of operands
+	traits    Traits
 }
 
 func (v variadic) op() *Op {
 	o := &Op{
 		Name: v.name, Doc: v.doc, Since: v.since, In: "data_0 T, data* T", Out: "result T", Where: Where{"T": v.fold.types},
-		Infer: inferVariadic, Couple: Elementwise, Kernel: v.kernel,
+		Infer: inferVariadic, Couple: Elementwise, Kernel: v.kernel, Traits: v.traits,
 	}
 	if v.fold.dims != nil {
 		o.Dims = v.known
@@ -110,10 +111,14 @@ func variadicOps() []*Op {
 	smaller := binary{types: Numeric, kern: kern(kernel.OpMin), i: func(a, b int64) int64 { return min(a, b) },
 		u: func(a, b uint64) uint64 { return min(a, b) }, dims: Dim.Min}
 	rows := []variadic{
-		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add},
-		{name: "Mean", doc: "Mean of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add, mean: true},
-		{name: "Max", doc: "The largest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: larger},
-		{name: "Min", doc: "The smallest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: smaller},
+		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add,
+			traits: Traits{Zero: ZeroAll, Range: rangeSum, Starts: []Start{StartZero}}},
+		{name: "Mean", doc: "Mean of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add, mean: true,
+			traits: Traits{Zero: ZeroAll, Range: RangeHull}},
+		{name: "Max", doc: "The largest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: larger,
+			traits: Traits{Zero: ZeroAll, Range: RangeHull}},
+		{name: "Min", doc: "The smallest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: smaller,
+			traits: Traits{Zero: ZeroAll, Range: RangeHull}},
 	}
 	var list []*Op
 	for i, r := range rows {

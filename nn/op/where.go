@@ -12,6 +12,7 @@ func where() *Op {
 		Name: "Where", Since: []int{9, 16}, Doc: "X where the condition holds, Y elsewhere.",
 		In: "condition bool, X T, Y T", Out: "output T",
 		Infer: inferWhere, Dims: whereDims, Kernel: whereKernel, Strings: moveStrings, Grad: whereGrad, Couple: Elementwise,
+		Traits: Traits{Zero: whereZero, Range: whereRange},
 	}
 }
 
@@ -142,3 +143,12 @@ func whereGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	}
 	return list, nil
 }
+
+// whereZero: both branches have to be zero.
+func whereZero(c *Call, in ZeroInputs) bool {
+	x, _ := in(1)
+	y, _ := in(2)
+	return x && y
+}
+
+func whereRange(c *Call, in func(i int) Interval) Interval { return in(1).Hull(in(2)) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // Criterion says how much the atoms of a group matter: one number each, more is more important.
@@ -202,9 +203,11 @@ func along(x []float64, shape []int, axis int, f func(i int) float64) []float64 
 var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	scale := map[*nn.Param]bool{}
 	for _, n := range c.Nodes() {
-		if t := n.Type(); t == "BatchNormalization" || t == "InstanceNormalization" || t == "GroupNormalization" {
-			if p := n.In(1).Param(); p != nil {
-				scale[p] = true
+		if t := n.Traits(); t.Channels == op.ChannelsFirst {
+			for i, v := range n.Inputs() {
+				if p := v.Param(); p != nil && p.Role() == nn.Weight && t.StartAt(i) == op.StartOne {
+					scale[p] = true
+				}
 			}
 		}
 	}

@@ -16,22 +16,18 @@ type Lasso struct {
 
 // Build returns loss plus the penalty, both scalars.
 func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
-	sel := append([]nn.Selector{nn.Ops("Conv", "Gemm", "MatMul")}, l.Sel...)
+	sel := append([]nn.Selector{weighted}, l.Sel...)
 	total := loss
 	found := false
 	for _, n := range e.Nodes(sel...) {
-		w := n.In(1)
+		layer, _ := n.Layer()
+		w := n.In(layer.Weight)
 		if w == nil || w.Param() == nil || !w.Param().Trainable() {
 			continue
 		}
 		var axes []int
-		rank := w.Type().Rank()
-		row := 0
-		if n.Type() != "Conv" && inputAxis(n, rank) == 0 {
-			row = rank - 1
-		}
-		for i := range rank {
-			if i != row {
+		for i := range w.Type().Rank() {
+			if i != layer.Out {
 				axes = append(axes, i)
 			}
 		}

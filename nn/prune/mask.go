@@ -31,13 +31,14 @@ func (s Sparsity) Mask(e *nn.Edit) {
 		return
 	}
 	done := map[*nn.Value]bool{}
-	for _, n := range e.Nodes(nn.Ops("Conv", "ConvTranspose", "Gemm", "MatMul")) {
-		v := n.In(1)
+	for _, n := range e.Nodes(weighted) {
+		layer, _ := n.Layer()
+		v := n.In(layer.Weight)
 		if v == nil || v.Param() == nil || v.Param().Role() != nn.Weight || done[v] || s.keeps(n) {
 			continue
 		}
 		done[v] = true
-		m, err := s.mask(n, v.Param().Data)
+		m, err := s.mask(layer.In, v.Param().Data)
 		if err != nil {
 			e.Fail(err)
 			return
@@ -69,8 +70,8 @@ func (s Sparsity) keeps(n *nn.Node) bool {
 	return false
 }
 
-// mask is one where a weight stays.
-func (s Sparsity) mask(n *nn.Node, d *tensor.Dense) (*tensor.Dense, error) {
+// mask is one where a weight stays; axis is the one that is summed over.
+func (s Sparsity) mask(axis int, d *tensor.Dense) (*tensor.Dense, error) {
 	x, err := dtype.Float64s(d)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (s Sparsity) mask(n *nn.Node, d *tensor.Dense) (*tensor.Dense, error) {
 	for i := range m {
 		m[i] = 1
 	}
-	for _, block := range s.blocks(n, d.Shape()) {
+	for _, block := range s.blocks(axis, d.Shape()) {
 		sort.SliceStable(block, func(a, b int) bool { return math.Abs(x[block[a]]) < math.Abs(x[block[b]]) })
 		drop := int(s.Share * float64(len(block)))
 		if s.M > 0 {
@@ -94,7 +95,7 @@ func (s Sparsity) mask(n *nn.Node, d *tensor.Dense) (*tensor.Dense, error) {
 
 // blocks are the sets of weights of which the smallest go: all of them, or runs of M along the axis
 // that is summed over.
-func (s Sparsity) blocks(n *nn.Node, shape []int) [][]int {
+func (s Sparsity) blocks(axis int, shape []int) [][]int {
 	total := 1
 	for _, k := range shape {
 		total *= k
@@ -106,7 +107,6 @@ func (s Sparsity) blocks(n *nn.Node, shape []int) [][]int {
 		}
 		return [][]int{all}
 	}
-	axis := inputAxis(n, len(shape))
 	inner := 1
 	for _, k := range shape[axis+1:] {
 		inner *= k
@@ -124,25 +124,12 @@ func (s Sparsity) blocks(n *nn.Node, shape []int) [][]int {
 	return list
 }
 
-// inputAxis is the axis of a weight that is summed over.
-func inputAxis(n *nn.Node, rank int) int {
-	switch c := n.Config().(type) {
-	case op.ConvConfig:
-		return 1
-	case op.GemmConfig:
-		if c.TransB {
-			return 1
-		}
-		return 0
-	case op.ConvTransposeConfig:
-		return 0
-	}
-	return max(rank-2, 0)
-}
+// masked selects products of two operands, as Mask makes them.
+func masked(n *nn.Node) bool { return n.Traits().Arithmetic == op.Multiplies }
 
 // Bake multiplies the masks into the weights and takes their nodes out.
 func Bake(e *nn.Edit) {
-	for _, n := range e.Nodes(nn.Ops("Mul")) {
+	for _, n := range e.Nodes(masked) {
 		w, m := n.In(0), n.In(1)
 		if w.Param() == nil || m.Param() == nil || m.Name() != w.Name()+maskSuffix {
 			continue

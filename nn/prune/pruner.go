@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // Pruner decides what to cut. The zero value plans nothing.
@@ -147,6 +148,9 @@ func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targe
 	return atoms, notes, nil
 }
 
+// weighted selects the nodes that multiply data with a weight.
+func weighted(n *nn.Node) bool { return n.Traits().Layer != nil }
+
 // describe is one line about a group.
 func describe(x *nn.Group) string {
 	s := ""
@@ -165,10 +169,10 @@ func describe(x *nn.Group) string {
 // stuck adds to an error what fixes the widest layers.
 func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
 	var why []string
-	for n := range g.Nodes(nn.Ops("Conv", "Gemm", "MatMul", "ConvTranspose")) {
+	for n := range g.Nodes(weighted) {
 		v := n.Out(0)
 		axis := len(v.Type().Shape) - 1
-		if n.Type() == "Conv" || n.Type() == "ConvTranspose" {
+		if n.Traits().Channels == op.ChannelsFirst {
 			axis = 1
 		}
 		if x := c.Fixed(v, axis); x != nil && len(why) < 3 {

@@ -1,0 +1,179 @@
+package graft_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// declares are the places that may name operators: those that declare them, programs beside the library, and packages
+// that know of no operators, whose words are others: optimizers and kernels.
+var declares = []string{"nn/op/...", "bench/...", "examples/...", "internal/...", "optim/..."}
+
+// builds are the files that build nodes: they name what they build and decide nothing by names.
+var builds = []string{
+	"cmd/graft/demo/run.go",
+	"cmd/graft/recipelayer.go",
+	"nn/activation.go",
+	"nn/recurrent.go",
+	"nn/tracelinear.go",
+	"nn/tracepointwise.go",
+	"nn/tracestock.go",
+	"train/binary.go",
+	"train/crossentropy.go",
+	"train/nll.go",
+	"train/pieces.go",
+}
+
+// undecided are files in which names still decide what belongs into the operators' traits: they are to become none.
+var undecided = []string{
+	"cmd/graft/trainwords.go",
+	"nn/chancost.go",
+	"nn/couple.go",
+	"nn/couplenode.go",
+	"nn/coupleshape.go",
+	"nn/couplespecial.go",
+	"nn/coupleview.go",
+	"nn/edge.go",
+	"nn/fixed.go",
+	"nn/followattr.go",
+	"nn/followshape.go",
+	"nn/fuseattention.go",
+	"nn/fuseloss.go",
+	"nn/fusenorm.go",
+	"nn/fusepattern.go",
+	"nn/fusequantize.go",
+	"nn/fusereorder.go",
+	"nn/fuserules.go",
+	"nn/head.go",
+	"nn/headparam.go",
+	"nn/kernelsize.go",
+	"nn/mutate/sites.go",
+	"nn/realign.go",
+	"nn/retype.go",
+	"nn/traceours.go",
+	"nn/traceversion.go",
+	"conformance/random.go",
+	"onnxio/convertinputs.go",
+	"onnxio/convertresize.go",
+	"onnxio/convertsteps.go",
+	"onnxio/converttypes.go",
+	"train/logits.go",
+	"train/metric.go",
+}
+
+// makes are the functions that make a node of the operator they are given the name of, in whatever file.
+var makes = []string{"Plain", "put", "arithmetic", "activation", "softmax", "do", "node"}
+
+// TestNamesDecideNothing keeps knowledge of operators in their own files: elsewhere no code tells operators apart by
+// name or by the type of their attributes. What it needs to know of an operator is one of its op.Traits.
+func TestNamesDecideNothing(t *testing.T) {
+	names := map[string]bool{}
+	for _, o := range op.Standard().List() {
+		if o.Domain != op.Internal {
+			names[o.Name] = true
+		}
+	}
+	stale := map[string]bool{}
+	for _, f := range slices.Concat(builds, undecided) {
+		stale[f] = true
+	}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		file = filepath.ToSlash(file)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || matches(declares, file)) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		found, err := namesIn(file, names)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			delete(stale, file)
+		}
+		if !slices.Contains(builds, file) && !slices.Contains(undecided, file) {
+			for _, s := range found {
+				t.Error(s)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range stale {
+		t.Errorf("%s names no operator any more: take it off the list", file)
+	}
+}
+
+// namesIn lists where a file names operators as text, or asks for the type of their attributes.
+func namesIn(file string, names map[string]bool) ([]string, error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, file, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	add := func(n ast.Node, format string, args ...any) {
+		found = append(found, fmt.Sprintf("%s: ", set.Position(n.Pos()))+fmt.Sprintf(format, args...))
+	}
+	attrs := func(x ast.Expr) {
+		if s, ok := x.(*ast.SelectorExpr); ok && strings.HasSuffix(s.Sel.Name, "Config") && s.Sel.Name != "Config" {
+			if p, ok := s.X.(*ast.Ident); ok && p.Name == "op" {
+				add(x, "asks whether attributes are op.%s: an operator's traits should answer", s.Sel.Name)
+			}
+		}
+	}
+	made := map[ast.Node]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.BasicLit:
+			if s, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && names[s] && !made[n] {
+				add(n, "names the operator %s: an operator's traits should answer", s)
+			}
+		case *ast.CallExpr:
+			for _, a := range n.Args {
+				made[a] = slices.Contains(makes, called(n))
+			}
+		case *ast.TypeAssertExpr:
+			if n.Type != nil {
+				attrs(n.Type)
+			}
+		case *ast.TypeSwitchStmt:
+			for _, c := range n.Body.List {
+				for _, x := range c.(*ast.CaseClause).List {
+					attrs(x)
+				}
+			}
+		}
+		return true
+	})
+	return found, nil
+}
+
+// called is the name of the function that is called.
+func called(c *ast.CallExpr) string {
+	switch f := c.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}

@@ -1,0 +1,59 @@
+package op
+
+// ZeroInputs reports of input i whether its slices are zero along the axes that an axis of the output is tied to, and
+// whether any are tied. An input that is absent is zero.
+type ZeroInputs func(i int) (zero, tied bool)
+
+// ZeroFirst is the rule of operators whose result is zero where input 0 is.
+func ZeroFirst(_ *Call, in ZeroInputs) bool {
+	z, _ := in(0)
+	return z
+}
+
+// ZeroAny is the rule of products: one factor suffices.
+func ZeroAny(c *Call, in ZeroInputs) bool {
+	for i := range c.In {
+		if z, _ := in(i); z {
+			return true
+		}
+	}
+	return false
+}
+
+// ZeroAll is the rule of sums: every term has to be zero.
+func ZeroAll(c *Call, in ZeroInputs) bool {
+	for i := range c.In {
+		if z, _ := in(i); !z {
+			return false
+		}
+	}
+	return true
+}
+
+// ZeroParts is the rule of Concat: every part that reaches the axis has to be zero.
+func ZeroParts(c *Call, in ZeroInputs) bool {
+	for i := range c.In {
+		if z, tied := in(i); tied && !z {
+			return false
+		}
+	}
+	return true
+}
+
+// ZeroAffine is the rule of normalizations: scale and bias, inputs 1 and 2, have to be zero.
+func ZeroAffine(_ *Call, in ZeroInputs) bool {
+	scale, _ := in(1)
+	bias, _ := in(2)
+	return scale && bias
+}
+
+// ZeroLayer is the rule of data times weight plus bias, inputs 0 to 2: the bias has to be zero and one factor.
+func ZeroLayer(_ *Call, in ZeroInputs) bool {
+	data, tied := in(0) // depthwise: data and weight reach the axis
+	weight, also := in(1)
+	bias, _ := in(2)
+	return bias && (tied && data || also && weight)
+}
+
+// zeroAlways is the rule of recurrent layers: what computes a state are parameters alone.
+func zeroAlways(*Call, ZeroInputs) bool { return true }
