@@ -29,10 +29,10 @@ func TestAttention(t *testing.T) {
 		optest.Case{Name: "version 23", Config: op.AttentionConfig{}, Version: 23, In: values(q, k, v)},
 	)
 	for _, c := range []optest.Case{
-		{Name: "heads", Config: op.AttentionConfig{}, In: values(packed(1, 3, 2), packed(2, 5, 2), packed(3, 5, 2))},
-		{Name: "uneven groups", Config: op.AttentionConfig{}, In: values(optest.Rand(1, 2, 3, 3, 4), k, v)},
-		{Name: "mode", Config: op.AttentionConfig{QKOutputMode: 4}, In: values(q, k, v)},
-		{Name: "half a cache", Config: op.AttentionConfig{}, In: values(q, k, v, nil, optest.Rand(4, 2, 2, 3, 4))},
+		{Name: "heads", Config: op.AttentionConfig{}, In: values(packed(1, 3, 2), packed(2, 5, 2), packed(3, 5, 2)), Refusal: "q_num_heads and kv_num_heads are needed for inputs of rank 3"},
+		{Name: "uneven groups", Config: op.AttentionConfig{}, In: values(optest.Rand(1, 2, 3, 3, 4), k, v), Refusal: "3 query heads are no multiple of 2 key heads"},
+		{Name: "mode", Config: op.AttentionConfig{QKOutputMode: 4}, In: values(q, k, v), Refusal: "qk_matmul_output_mode 4 is unknown"},
+		{Name: "half a cache", Config: op.AttentionConfig{}, In: values(q, k, v, nil, optest.Rand(4, 2, 2, 3, 4)), Refusal: "past_key and past_value come together or not at all"},
 	} {
 		optest.Fails(t, c)
 	}
@@ -48,8 +48,8 @@ func TestRotaryEmbedding(t *testing.T) {
 		optest.Case{Name: "part", Config: op.RotaryEmbeddingConfig{RotaryDim: 2}, In: values(x, optest.Rand(2, 2, 3, 1), optest.Rand(3, 2, 3, 1))},
 		optest.Case{Name: "packed", Config: op.RotaryEmbeddingConfig{NumHeads: 2}, In: values(packed, cos, sin, at)},
 	)
-	optest.Fails(t, optest.Case{Config: op.RotaryEmbeddingConfig{}, In: values(packed, cos, sin, at)})
-	optest.Fails(t, optest.Case{Config: op.RotaryEmbeddingConfig{RotaryDim: 6}, In: values(x, cos, sin, at)})
+	optest.Fails(t, optest.Case{Config: op.RotaryEmbeddingConfig{}, In: values(packed, cos, sin, at), Refusal: "num_heads is needed for an input of rank 3"})
+	optest.Fails(t, optest.Case{Config: op.RotaryEmbeddingConfig{RotaryDim: 6}, In: values(x, cos, sin, at), Refusal: "rotary_embedding_dim is 6, a head has 4 elements"})
 }
 
 func TestLinearAttention(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLinearAttention(t *testing.T) {
 		optest.Case{Name: "gated", Config: heads("gated"), In: values(q, k, v, nil, optest.Spread(4, -1, 0, 1, 3, 2))},
 		optest.Case{Name: "delta", Config: heads("delta"), In: values(q, k, v, past, nil, beta)},
 	)
-	optest.Fails(t, optest.Case{Config: heads("delta"), In: values(q, k, v)})
+	optest.Fails(t, optest.Case{Config: heads("delta"), In: values(q, k, v), Refusal: "update_rule delta needs decay or beta, which is absent"})
 }
 
 func TestSwiGLU(t *testing.T) {
@@ -74,7 +74,7 @@ func TestSwiGLU(t *testing.T) {
 	optest.Run(t,
 		optest.Case{Name: "plain", Config: op.SwiGLUConfig{}, In: values(a, b)},
 		optest.Case{Name: "alpha", Config: op.SwiGLUConfig{Alpha: number(0.5)}, In: values(a, b)})
-	optest.Fails(t, optest.Case{Config: op.SwiGLUConfig{}, In: values(a, optest.Rand(2, 3))})
+	optest.Fails(t, optest.Case{Config: op.SwiGLUConfig{}, In: values(a, optest.Rand(2, 3)), Refusal: "input B: want float32[2,3], got float32[3]"})
 }
 
 func TestCausalConvWithState(t *testing.T) {
@@ -82,5 +82,5 @@ func TestCausalConvWithState(t *testing.T) {
 	optest.Run(t,
 		optest.Case{Name: "all", Config: op.CausalConvWithStateConfig{Activation: "silu"}, In: values(x, w, b, past), Outputs: 2},
 		optest.Case{Name: "plain", Config: op.CausalConvWithStateConfig{}, In: values(x, w)})
-	optest.Fails(t, optest.Case{Config: op.CausalConvWithStateConfig{Activation: "tanh"}, In: values(x, w)})
+	optest.Fails(t, optest.Case{Config: op.CausalConvWithStateConfig{Activation: "tanh"}, In: values(x, w), Refusal: "activation \"tanh\" is unknown"})
 }

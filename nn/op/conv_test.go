@@ -44,17 +44,17 @@ func TestConv(t *testing.T) {
 func TestConvRefuses(t *testing.T) {
 	x, w := optest.Rand(1, 1, 4, 5, 5), optest.Rand(2, 2, 4, 3, 3)
 	for _, c := range []optest.Case{
-		{Name: "kernel larger than the input", Config: op.ConvConfig{Dilations: []int{3, 3}}, In: values(x, w)},
-		{Name: "negative pads", Config: op.ConvConfig{Pads: []int{-1, 0, 0, 0}}, In: values(x, w)},
-		{Name: "zero stride", Config: op.ConvConfig{Strides: []int{0, 1}}, In: values(x, w)},
-		{Name: "group that does not divide", Config: op.ConvConfig{Group: 3}, In: values(x, w)},
-		{Name: "channels", Config: op.ConvConfig{Group: 2}, In: values(x, w)},
-		{Name: "negative group", Config: op.ConvConfig{Group: -2}, In: values(x, w)},
-		{Name: "kernel_shape", Config: op.ConvConfig{Kernel: []int{2, 3}}, In: values(x, w)},
-		{Name: "bias", Config: op.ConvConfig{}, In: values(x, w, optest.Rand(1, 3))},
-		{Name: "huge pads", Config: op.ConvConfig{Pads: []int{1 << 31, 1 << 31, 1 << 31, 1 << 31}}, In: values(x, w)},
-		{Name: "auto_pad", Config: op.ConvConfig{AutoPad: "SAME"}, In: values(x, w)},
-		{Name: "rank", Config: op.ConvConfig{}, In: values(optest.Rand(1, 4, 4), w)},
+		{Name: "kernel larger than the input", Config: op.ConvConfig{Dilations: []int{3, 3}}, In: values(x, w), Refusal: "spatial axis 0 of length 5 with padding 0+0 is shorter than the kernel's 7"},
+		{Name: "negative pads", Config: op.ConvConfig{Pads: []int{-1, 0, 0, 0}}, In: values(x, w), Refusal: "pads [-1 0 0 0]: -1 is out of range"},
+		{Name: "zero stride", Config: op.ConvConfig{Strides: []int{0, 1}}, In: values(x, w), Refusal: "strides [0 1]: 0 is out of range"},
+		{Name: "group that does not divide", Config: op.ConvConfig{Group: 3}, In: values(x, w), Refusal: "group 3 does not divide 2 channels"},
+		{Name: "channels", Config: op.ConvConfig{Group: 2}, In: values(x, w), Refusal: "input X: want float32[1,8] and spatial axes, got float32[1,4,5,5]"},
+		{Name: "negative group", Config: op.ConvConfig{Group: -2}, In: values(x, w), Refusal: "group -2 does not divide 2 channels"},
+		{Name: "kernel_shape", Config: op.ConvConfig{Kernel: []int{2, 3}}, In: values(x, w), Refusal: "kernel_shape is [2 3], the weight float32[2,4,3,3]"},
+		{Name: "bias", Config: op.ConvConfig{}, In: values(x, w, optest.Rand(1, 3)), Refusal: "input B: want float32[2], got float32[3]"},
+		{Name: "huge pads", Config: op.ConvConfig{Pads: []int{1 << 31, 1 << 31, 1 << 31, 1 << 31}}, In: values(x, w), Refusal: "spatial axes [5 5] padded by [2147483648 2147483648] and [2147483648 2147483648] are too large"},
+		{Name: "auto_pad", Config: op.ConvConfig{AutoPad: "SAME"}, In: values(x, w), Refusal: "auto_pad \"SAME\" is unknown"},
+		{Name: "rank", Config: op.ConvConfig{}, In: values(optest.Rand(1, 4, 4), w), Refusal: "input X: want batch, channels and 1 to 3 spatial axes, got float32[4,4]"},
 	} {
 		optest.Fails(t, c)
 	}

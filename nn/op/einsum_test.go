@@ -31,8 +31,12 @@ func TestEinsum(t *testing.T) {
 		optest.Run(t, optest.Case{Name: c.equation, Config: op.EinsumConfig{Equation: c.equation}, In: c.in})
 	}
 	optest.Run(t, optest.Case{Name: "int64", Config: op.EinsumConfig{Equation: "i,i"}, In: values(optest.Ints(1, 2, 3), optest.Ints(1<<40, 1, 1)), Want: values(optest.Tensor([]int64{1<<40 + 5}))})
-	for _, equation := range []string{"ij,jk->ik,", "ij->k", "i->i", "ij->ii", "....ij", "i1", "ij->i->j", ""} {
-		optest.Fails(t, optest.Case{Name: equation, Config: op.EinsumConfig{Equation: equation}, In: values(rand(1, 2, 3))})
+	const unknown = "the output has a label that is not in the inputs, or twice"
+	for equation, refusal := range map[string]string{
+		"ij,jk->ik,": "has 2 operands, the node 1 inputs", "ij->k": unknown, "i->i": `operand "i" does not name 2 axes`, "ij->ii": unknown,
+		"....ij": `operand "....ij" does not name 2 axes`, "i1": "'1' is no label", "ij->i->j": "'-' is no label", "": `operand "" does not name 2 axes`,
+	} {
+		optest.Fails(t, optest.Case{Name: equation, Config: op.EinsumConfig{Equation: equation}, In: values(rand(1, 2, 3)), Refusal: refusal})
 	}
-	optest.Fails(t, optest.Case{Name: "sizes", Config: op.EinsumConfig{Equation: "ij,jk"}, In: values(rand(1, 2, 3), rand(2, 4, 2))})
+	optest.Fails(t, optest.Case{Name: "sizes", Config: op.EinsumConfig{Equation: "ij,jk"}, In: values(rand(1, 2, 3), rand(2, 4, 2)), Refusal: "axis 0 of input 1 is 4, elsewhere the label has 3"})
 }

@@ -60,14 +60,14 @@ func TestEmptyTensors(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	x, n := dtype.New(dtype.Float32, 1, 1, 2, 2), optest.Ints
 	for _, c := range []optest.Case{
-		{Name: "memory", Config: op.Plain("Expand"), In: values(dtype.New(dtype.Float64, 1), n(1<<34))},
-		{Name: "outputs", Config: op.Plain("Relu"), In: values(x), Outputs: 2},
-		{Name: "negative part", Config: op.SplitConfig{}, In: values(dtype.New(dtype.Float32, 6), n(1<<31, -1)), Outputs: 2},
-		{Name: "negative parts", Config: op.SplitConfig{Split: []int{7, -1}}, Version: 11, In: values(dtype.New(dtype.Float32, 6)), Outputs: 2},
-		{Name: "negative transform", Config: op.DFTConfig{}, In: values(dtype.New(dtype.Float32, 1, 4, 1), dtype.Scalar(int64(-5)))},
-		{Name: "scale", Config: op.ResizeConfig{}, In: values(x, nil, optest.Floats([]int{4}, 1, 1, 1e30, 1))},
-		{Name: "cut before", Config: op.PadConfig{}, In: values(x, n(0, 0, -5, 0, 0, 0, 1, 0))},
-		{Name: "cut behind", Config: op.PadConfig{}, In: values(x, n(0, 0, 0, 0, 0, 0, math.MinInt64, 0))},
+		{Name: "memory", Config: op.Plain("Expand"), In: values(dtype.New(dtype.Float64, 1), n(1<<34)), Refusal: "would give float64[17179869184], more than the memory holds"},
+		{Name: "outputs", Config: op.Plain("Relu"), In: values(x), Outputs: 2, Refusal: "gives 1 outputs, the node names 2"},
+		{Name: "negative part", Config: op.SplitConfig{}, In: values(dtype.New(dtype.Float32, 6), n(1<<31, -1)), Outputs: 2, Refusal: "a part has -1 elements"},
+		{Name: "negative parts", Config: op.SplitConfig{Split: []int{7, -1}}, Version: 11, In: values(dtype.New(dtype.Float32, 6)), Outputs: 2, Refusal: "a part has -1 elements"},
+		{Name: "negative transform", Config: op.DFTConfig{}, In: values(dtype.New(dtype.Float32, 1, 4, 1), dtype.Scalar(int64(-5))), Refusal: "cannot transform -5 points"},
+		{Name: "scale", Config: op.ResizeConfig{}, In: values(x, nil, optest.Floats([]int{4}, 1, 1, 1e30, 1)), Refusal: "makes axis 2 268435456 long, at most 134217728 is possible"},
+		{Name: "cut before", Config: op.PadConfig{}, In: values(x, n(0, 0, -5, 0, 0, 0, 1, 0)), Refusal: "removes 5 and 0 elements of an axis of length 2"},
+		{Name: "cut behind", Config: op.PadConfig{}, In: values(x, n(0, 0, 0, 0, 0, 0, math.MinInt64, 0)), Refusal: "removes 0 and 9223372036854775807 elements of an axis of length 2"},
 	} {
 		optest.Fails(t, c)
 	}

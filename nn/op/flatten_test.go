@@ -13,5 +13,5 @@ func TestFlatten(t *testing.T) {
 		optest.Run(t, optest.Case{Config: op.FlattenConfig{Axis: axis}, In: values(x)})
 	}
 	optest.Run(t, optest.Case{Name: "rank 0", Config: op.FlattenConfig{Axis: integer(0)}, In: values(optest.Floats(nil, 3)), Want: values(optest.Floats([]int{1, 1}, 3))})
-	optest.Fails(t, optest.Case{Name: "axis", Config: op.FlattenConfig{Axis: integer(4)}, In: values(x)})
+	optest.Fails(t, optest.Case{Name: "axis", Config: op.FlattenConfig{Axis: integer(4)}, In: values(x), Refusal: "axis 4 is outside of [-3, 3]"})
 }

@@ -28,9 +28,9 @@ func TestGemm(t *testing.T) {
 			Want: values(optest.Tensor([]int32{13, 12, 17, 14}, 2, 2))},
 	)
 	for _, k := range []optest.Case{
-		{Name: "inner", Config: op.GemmConfig{}, In: values(a(3, 4), b(5, 2))},
-		{Name: "rank", Config: op.GemmConfig{}, In: values(a(3, 4, 1), b(4, 2))},
-		{Name: "C", Config: op.GemmConfig{}, In: values(a(3, 4), b(4, 2), c(3))},
+		{Name: "inner", Config: op.GemmConfig{}, In: values(a(3, 4), b(5, 2)), Refusal: "A is float32[3,4], B float32[5,2]: inner dimensions 4 and 5 differ"},
+		{Name: "rank", Config: op.GemmConfig{}, In: values(a(3, 4, 1), b(4, 2)), Refusal: "input A: want a matrix, got float32[3,4,1]"},
+		{Name: "C", Config: op.GemmConfig{}, In: values(a(3, 4), b(4, 2), c(3)), Refusal: "input C: want float32[3,2], got float32[3]"},
 	} {
 		optest.Fails(t, k)
 	}

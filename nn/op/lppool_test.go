@@ -15,5 +15,5 @@ func TestLpPool(t *testing.T) {
 		optest.Case{Name: "L1 dilations", Config: op.LpPoolConfig{Kernel: k, P: 1, Dilations: []int{2, 1}}, In: values(spread(1, 2, 6, 6))},
 		optest.Case{Name: "same", Config: op.LpPoolConfig{Kernel: k, AutoPad: "SAME_UPPER"}, In: values(spread(1, 2, 4, 4)), Version: 11},
 	)
-	optest.Fails(t, optest.Case{Name: "p", Config: op.LpPoolConfig{Kernel: k, P: -1}, In: values(spread(1, 1, 4, 4))})
+	optest.Fails(t, optest.Case{Name: "p", Config: op.LpPoolConfig{Kernel: k, P: -1}, In: values(spread(1, 1, 4, 4)), Refusal: "p is -1, want 1 or more"})
 }

@@ -13,5 +13,5 @@ func TestLRN(t *testing.T) {
 		optest.Case{Name: "LRN", Config: op.LRNConfig{Size: 3, Alpha: 0.1}, In: values(optest.Rand(1, 2, 6, 3))},
 		optest.Case{Name: "LRN all", Config: op.LRNConfig{Size: 2, Alpha: 0.5, Beta: number(0.5), Bias: number(2)}, In: values(optest.Rand(1, 2, 5, 2, 2))},
 	)
-	optest.Fails(t, optest.Case{Name: "size", Config: op.LRNConfig{Size: -1}, In: values(x)})
+	optest.Fails(t, optest.Case{Name: "size", Config: op.LRNConfig{Size: -1}, In: values(x), Refusal: "size is -1, want 1 or more"})
 }

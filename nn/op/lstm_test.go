@@ -22,13 +22,13 @@ func TestLSTM(t *testing.T) {
 		optest.Case{Name: "old", Config: op.LSTMConfig{OutputSequence: true}, In: full[:3], Version: 1},
 	)
 	for _, c := range []optest.Case{
-		{Name: "direction", Config: op.LSTMConfig{Direction: "up"}, In: full[:3]},
-		{Name: "hidden_size", Config: op.LSTMConfig{HiddenSize: 4}, In: full[:3]},
-		{Name: "directions", Config: op.LSTMConfig{Direction: "bidirectional"}, In: full[:3]},
-		{Name: "activation", Config: op.LSTMConfig{Activations: []string{"Sine", "Tanh", "Tanh"}}, In: full[:3]},
-		{Name: "activations", Config: op.LSTMConfig{Activations: []string{"Tanh"}}, In: full[:3]},
-		{Name: "layout", Config: op.LSTMConfig{Layout: 2}, In: full[:3]},
-		{Name: "length", Config: op.LSTMConfig{}, In: append(full[:4:4], optest.Tensor([]int32{5, 1, 1}, 3))},
+		{Name: "direction", Config: op.LSTMConfig{Direction: "up"}, In: full[:3], Refusal: "direction \"up\" is unknown"},
+		{Name: "hidden_size", Config: op.LSTMConfig{HiddenSize: 4}, In: full[:3], Refusal: "hidden_size is 4, R has 3"},
+		{Name: "directions", Config: op.LSTMConfig{Direction: "bidirectional"}, In: full[:3], Refusal: "input W: want float32[2,12,2], got float32[1,12,2]"},
+		{Name: "activation", Config: op.LSTMConfig{Activations: []string{"Sine", "Tanh", "Tanh"}}, In: full[:3], Refusal: "activation \"Sine\" is unknown"},
+		{Name: "activations", Config: op.LSTMConfig{Activations: []string{"Tanh"}}, In: full[:3], Refusal: "activations [Tanh]: want 3 names"},
+		{Name: "layout", Config: op.LSTMConfig{Layout: 2}, In: full[:3], Refusal: "layout is 2, want 0 or 1"},
+		{Name: "length", Config: op.LSTMConfig{}, In: append(full[:4:4], optest.Tensor([]int32{5, 1, 1}, 3)), Refusal: "sequence length 5 is outside of [0, 4]"},
 	} {
 		optest.Fails(t, c)
 	}

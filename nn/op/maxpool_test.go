@@ -29,9 +29,9 @@ func TestMaxPool(t *testing.T) {
 			Want: values(optest.Tensor([]uint8{255, 255}, 1, 1, 2))},
 	)
 	for _, c := range []optest.Case{
-		{Name: "padding of a kernel", Config: op.MaxPoolConfig{Kernel: []int{2, 2}, Pads: []int{2, 0, 0, 0}}, In: values(spread(1, 1, 4, 4))},
-		{Name: "kernel rank", Config: op.MaxPoolConfig{Kernel: []int{2}}, In: values(spread(1, 1, 4, 4))},
-		{Name: "negative kernel", Config: op.MaxPoolConfig{Kernel: []int{-2, 2}}, In: values(spread(1, 1, 4, 4))},
+		{Name: "padding of a kernel", Config: op.MaxPoolConfig{Kernel: []int{2, 2}, Pads: []int{2, 0, 0, 0}}, In: values(spread(1, 1, 4, 4)), Refusal: "padding 2+0 of spatial axis 0 is not smaller than the kernel's 2"},
+		{Name: "kernel rank", Config: op.MaxPoolConfig{Kernel: []int{2}}, In: values(spread(1, 1, 4, 4)), Refusal: "kernel has 1 dimensions, the input 2 spatial ones"},
+		{Name: "negative kernel", Config: op.MaxPoolConfig{Kernel: []int{-2, 2}}, In: values(spread(1, 1, 4, 4)), Refusal: "spatial axis 0 of length 4 with padding 0+0 is shorter than the kernel's ?"},
 	} {
 		optest.Fails(t, c)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/optest"
 )
 
-func flag(b bool) *bool { return &b }
+func truth(b bool) *bool { return &b }
 
 func texts(shape []int, s ...string) dtype.Value {
 	v, err := dtype.NewStrings(s, shape...)
@@ -33,12 +33,12 @@ func TestReshape(t *testing.T) {
 			Want: values(texts([]int{4}, "a", "b", "c", "d")), NoCut: fixedShape},
 	)
 	for _, k := range []optest.Case{
-		{Name: "two rests", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(-1, -1))},
-		{Name: "count", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(4))},
-		{Name: "no fit", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(4, -1))},
-		{Name: "negative", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(-6))},
-		{Name: "copy too far", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(2, 3, 0))},
-		{Name: "no target", Config: op.ReshapeConfig{}, In: values(x(2, 3))},
+		{Name: "two rests", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(-1, -1)), Refusal: "target [-1 -1] has more than one -1"},
+		{Name: "count", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(4)), Refusal: "cannot make [4] of float32[2,3]: the numbers of elements differ"},
+		{Name: "no fit", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(4, -1)), Refusal: "cannot make [4 -1] of float32[2,3]: no length fits -1"},
+		{Name: "negative", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(-6)), Refusal: "target [-1] has a negative dimension"},
+		{Name: "copy too far", Config: op.ReshapeConfig{}, In: values(x(2, 3), optest.Ints(2, 3, 0)), Refusal: "target [2 3 0] copies dimension 2 of float32[2,3]"},
+		{Name: "no target", Config: op.ReshapeConfig{}, In: values(x(2, 3)), Refusal: "input shape: want a value, got nothing"},
 	} {
 		optest.Fails(t, k)
 	}
@@ -63,9 +63,9 @@ func TestShapeSizeConstant(t *testing.T) {
 	)
 	text := "s"
 	optest.Run(t, optest.Case{Name: "string", Config: op.ConstantConfig{ValueString: &text}, Want: values(texts(nil, "s"))})
-	optest.Fails(t, optest.Case{Name: "none", Config: op.ConstantConfig{}})
-	optest.Fails(t, optest.Case{Name: "two", Config: op.ConstantConfig{Value: x, ValueInt: integer(1)}})
-	optest.Fails(t, optest.Case{Name: "negative", Config: op.ConstantOfShapeConfig{}, In: values(optest.Ints(-1))})
+	optest.Fails(t, optest.Case{Name: "none", Config: op.ConstantConfig{}, Refusal: "wants one value, has 0"})
+	optest.Fails(t, optest.Case{Name: "two", Config: op.ConstantConfig{Value: x, ValueInt: integer(1)}, Refusal: "wants one value, has 2"})
+	optest.Fails(t, optest.Case{Name: "negative", Config: op.ConstantOfShapeConfig{}, In: values(optest.Ints(-1)), Refusal: "input input: want no negative dimension, got [-1]"})
 }
 
 func TestSqueezeUnsqueezeTransposeExpandTile(t *testing.T) {
@@ -88,14 +88,14 @@ func TestSqueezeUnsqueezeTransposeExpandTile(t *testing.T) {
 		optest.Case{Name: "tile old", Config: op.Plain("Tile"), Version: 1, In: values(x(2, 3), optest.Ints(2), optest.Ints(1))},
 	)
 	for _, k := range []optest.Case{
-		{Name: "squeeze", Config: op.SqueezeConfig{}, In: values(x(2, 3), optest.Ints(0))},
-		{Name: "unsqueeze twice", Config: op.UnsqueezeConfig{}, In: values(x(2, 3), optest.Ints(0, 0))},
-		{Name: "unsqueeze none", Config: op.UnsqueezeConfig{}, In: values(x(2, 3))},
-		{Name: "perm", Config: op.TransposeConfig{Perm: []int{0, 0}}, In: values(x(2, 3))},
-		{Name: "expand", Config: op.Plain("Expand"), In: values(x(2, 3), optest.Ints(2, 2))},
-		{Name: "tile", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2))},
-		{Name: "expand huge", Config: op.Plain("Expand"), In: values(x(1), optest.Ints(1<<40, 1<<40))},
-		{Name: "tile negative", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2, -1))},
+		{Name: "squeeze", Config: op.SqueezeConfig{}, In: values(x(2, 3), optest.Ints(0)), Refusal: "axis 0 of float32[2,3] has not length 1"},
+		{Name: "unsqueeze twice", Config: op.UnsqueezeConfig{}, In: values(x(2, 3), optest.Ints(0, 0)), Refusal: "axis 0 is given twice"},
+		{Name: "unsqueeze none", Config: op.UnsqueezeConfig{}, In: values(x(2, 3)), Refusal: "has no axes"},
+		{Name: "perm", Config: op.TransposeConfig{Perm: []int{0, 0}}, In: values(x(2, 3)), Refusal: "axis 0 is given twice"},
+		{Name: "expand", Config: op.Plain("Expand"), In: values(x(2, 3), optest.Ints(2, 2)), Refusal: "shapes [[2,3] [2,2]] do not broadcast: dimension 1 is 3 and 2"},
+		{Name: "tile", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2)), Refusal: "has 1 repeats for 2 axes"},
+		{Name: "expand huge", Config: op.Plain("Expand"), In: values(x(1), optest.Ints(1<<40, 1<<40)), Refusal: "would give float32[1099511627776,1099511627776], more than the memory holds"},
+		{Name: "tile negative", Config: op.Plain("Tile"), In: values(x(2, 3), optest.Ints(2, -1)), Refusal: "input repeats: want no negative dimension, got [2 -1]"},
 	} {
 		optest.Fails(t, k)
 	}
@@ -126,9 +126,9 @@ func TestSlice(t *testing.T) {
 		optest.Case{Name: "strings", Config: op.SliceConfig{}, In: values(texts([]int{3}, "a", "b", "c"), optest.Ints(1), optest.Ints(3)), Want: values(texts([]int{2}, "b", "c")), NoCut: moved},
 	)
 	for _, k := range []optest.Case{
-		{Name: "step", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1), optest.Ints(0), optest.Ints(0))},
-		{Name: "axes", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1), optest.Ints(2))},
-		{Name: "lengths", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1, 2))},
+		{Name: "step", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1), optest.Ints(0), optest.Ints(0)), Refusal: "step of axis 0 is 0"},
+		{Name: "axes", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1), optest.Ints(2)), Refusal: "axis 2 is outside of [-2, 1]"},
+		{Name: "lengths", Config: op.SliceConfig{}, In: values(x(4, 5), optest.Ints(0), optest.Ints(1, 2)), Refusal: "has 1 starts, 2 ends, 1 axes and 1 steps"},
 	} {
 		optest.Fails(t, k)
 	}
@@ -152,11 +152,11 @@ func TestPad(t *testing.T) {
 		optest.Case{Name: "strings", Config: op.PadConfig{}, In: values(texts([]int{1}, "a"), optest.Ints(1, 0)), Want: values(texts([]int{2}, "", "a")), NoCut: "strings"},
 	)
 	for _, k := range []optest.Case{
-		{Name: "mode", Config: op.PadConfig{Mode: "mirror"}, In: values(x(3, 4), pads)},
-		{Name: "count", Config: op.PadConfig{}, In: values(x(3, 4), optest.Ints(1, 2))},
-		{Name: "huge", Config: op.PadConfig{}, In: values(x(3), optest.Ints(0, 1<<40))},
-		{Name: "too much", Config: op.PadConfig{}, In: values(x(3), optest.Ints(-2, -2))},
-		{Name: "nothing to repeat", Config: op.PadConfig{Mode: "edge"}, In: values(x(0), optest.Ints(1, 0))},
+		{Name: "mode", Config: op.PadConfig{Mode: "mirror"}, In: values(x(3, 4), pads), Refusal: "mode \"mirror\" is unknown"},
+		{Name: "count", Config: op.PadConfig{}, In: values(x(3, 4), optest.Ints(1, 2)), Refusal: "has 2 pads for 2 axes"},
+		{Name: "huge", Config: op.PadConfig{}, In: values(x(3), optest.Ints(0, 1<<40)), Refusal: "adds 1099511627776 elements to axis 0, at most 134217728 are possible"},
+		{Name: "too much", Config: op.PadConfig{}, In: values(x(3), optest.Ints(-2, -2)), Refusal: "removes 2 and 2 elements of an axis of length 3"},
+		{Name: "nothing to repeat", Config: op.PadConfig{Mode: "edge"}, In: values(x(0), optest.Ints(1, 0)), Refusal: "has nothing to repeat: axis 0 is empty"},
 	} {
 		optest.Fails(t, k)
 	}
@@ -169,7 +169,7 @@ func TestDepthSpaceTriluReverseRange(t *testing.T) {
 		optest.Case{Name: "CRD", Config: op.DepthToSpaceConfig{BlockSize: 2, Mode: "CRD"}, In: values(x(2, 8, 2, 3))},
 		optest.Case{Name: "to depth", Config: op.SpaceToDepthConfig{BlockSize: 2}, In: values(x(2, 2, 4, 6))},
 		optest.Case{Name: "upper", Config: op.TriluConfig{}, In: values(x(2, 3, 4))},
-		optest.Case{Name: "lower", Config: op.TriluConfig{Upper: flag(false)}, In: values(x(2, 3, 4), optest.Tensor([]int64{1}))},
+		optest.Case{Name: "lower", Config: op.TriluConfig{Upper: truth(false)}, In: values(x(2, 3, 4), optest.Tensor([]int64{1}))},
 		optest.Case{Name: "far", Config: op.TriluConfig{}, In: values(x(2, 3, 4), optest.Tensor([]int64{-1 << 60}))},
 		optest.Case{Name: "reverse", Config: op.ReverseSequenceConfig{}, In: values(x(4, 2, 3), optest.Ints(3, 4)), NoCut: "lengths would have to follow"},
 		optest.Case{Name: "reverse batch", Config: op.ReverseSequenceConfig{BatchAxis: integer(0), TimeAxis: 1}, In: values(x(2, 4, 3), optest.Ints(0, 2)), NoCut: "lengths would have to follow"},
@@ -178,11 +178,11 @@ func TestDepthSpaceTriluReverseRange(t *testing.T) {
 		optest.Case{Name: "eye", Config: op.EyeLikeConfig{K: 1, DType: dtype.Int32}, In: values(x(2, 3)), Want: values(optest.Tensor([]int32{0, 1, 0, 0, 0, 1}, 2, 3))},
 	)
 	for _, k := range []optest.Case{
-		{Name: "blocks", Config: op.DepthToSpaceConfig{BlockSize: 2}, In: values(x(1, 3, 2, 2))},
-		{Name: "block 0", Config: op.DepthToSpaceConfig{}, In: values(x(1, 4, 2, 2))},
-		{Name: "pixels", Config: op.SpaceToDepthConfig{BlockSize: 2}, In: values(x(1, 4, 3, 2))},
-		{Name: "delta", Config: op.Plain("Range"), In: values(optest.Tensor([]int64{1}), optest.Tensor([]int64{4}), optest.Tensor([]int64{0}))},
-		{Name: "length", Config: op.ReverseSequenceConfig{}, In: values(x(4, 2), optest.Ints(5, 1))},
+		{Name: "blocks", Config: op.DepthToSpaceConfig{BlockSize: 2}, In: values(x(1, 3, 2, 2)), Refusal: "cannot make blocks of 2×2 of 3 channels"},
+		{Name: "block 0", Config: op.DepthToSpaceConfig{}, In: values(x(1, 4, 2, 2)), Refusal: "blocksize is 0"},
+		{Name: "pixels", Config: op.SpaceToDepthConfig{BlockSize: 2}, In: values(x(1, 4, 3, 2)), Refusal: "cannot cut 3×2 pixels into blocks of 2×2"},
+		{Name: "delta", Config: op.Plain("Range"), In: values(optest.Tensor([]int64{1}), optest.Tensor([]int64{4}), optest.Tensor([]int64{0})), Refusal: "delta is 0"},
+		{Name: "length", Config: op.ReverseSequenceConfig{}, In: values(x(4, 2), optest.Ints(5, 1)), Refusal: "sequence 0 has length 5, the axis has 4"},
 	} {
 		optest.Fails(t, k)
 	}

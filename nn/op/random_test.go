@@ -22,9 +22,9 @@ func TestRandomOperators(t *testing.T) {
 		optest.Case{Name: "bernoulli floats", Config: op.Plain("Bernoulli"), In: []dtype.Value{p}},
 		optest.Case{Name: "multinomial", Config: op.MultinomialConfig{DType: dtype.Int64, SampleSize: 5, Seed: ptr(float32(2))}, In: []dtype.Value{x}},
 	)
-	optest.Fails(t, optest.Case{Config: op.RandomNormalConfig{Shape: []int{-1}}})
-	optest.Fails(t, optest.Case{Config: op.RandomNormalConfig{Shape: []int{1 << 40, 1 << 40}}})
-	optest.Fails(t, optest.Case{Config: op.MultinomialConfig{DType: dtype.Float32}, In: []dtype.Value{x}})
+	optest.Fails(t, optest.Case{Config: op.RandomNormalConfig{Shape: []int{-1}}, Refusal: "shape [-1] has a negative dimension"})
+	optest.Fails(t, optest.Case{Config: op.RandomNormalConfig{Shape: []int{1 << 40, 1 << 40}}, Refusal: "shape [1099511627776 1099511627776] has too many elements"})
+	optest.Fails(t, optest.Case{Config: op.MultinomialConfig{DType: dtype.Float32}, In: []dtype.Value{x}, Refusal: "dtype is float32, want int32 or int64"})
 }
 
 // moments draws with a key and gives mean and variance.

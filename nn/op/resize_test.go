@@ -40,12 +40,12 @@ func TestResize(t *testing.T) {
 		optest.Case{Name: "upsample oldest", Config: op.UpsampleConfig{HeightScale: 2, WidthScale: 3}, Version: 1, In: values(x(1, 2, 2, 3))},
 	)...)
 	for _, k := range []optest.Case{
-		{Name: "mode", Config: op.ResizeConfig{Mode: "lanczos"}, In: values(x(2), nil, scales(2))},
-		{Name: "neither", Config: op.ResizeConfig{}, In: values(x(2))},
-		{Name: "scale", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(-1))},
-		{Name: "count", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(1, 2))},
-		{Name: "huge", Config: op.ResizeConfig{}, In: values(x(2), nil, nil, optest.Ints(1<<40))},
-		{Name: "of nothing", Config: op.ResizeConfig{}, In: values(x(0), nil, nil, optest.Ints(3))},
+		{Name: "mode", Config: op.ResizeConfig{Mode: "lanczos"}, In: values(x(2), nil, scales(2)), Refusal: "mode \"lanczos\" is unknown"},
+		{Name: "neither", Config: op.ResizeConfig{}, In: values(x(2)), Refusal: "has neither scales nor sizes"},
+		{Name: "scale", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(-1)), Refusal: "scale -1 of axis 0 is not positive"},
+		{Name: "count", Config: op.ResizeConfig{}, In: values(x(2), nil, scales(1, 2)), Refusal: "has 2 scales for 1 axes"},
+		{Name: "huge", Config: op.ResizeConfig{}, In: values(x(2), nil, nil, optest.Ints(1<<40)), Refusal: "makes axis 0 1099511627776 long, at most 134217728 is possible"},
+		{Name: "of nothing", Config: op.ResizeConfig{}, In: values(x(0), nil, nil, optest.Ints(3)), Refusal: "cannot make 3 elements of none on axis 0"},
 	} {
 		optest.Fails(t, k)
 	}

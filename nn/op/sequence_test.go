@@ -28,7 +28,7 @@ func TestSequences(t *testing.T) {
 		{"length", op.Plain("SequenceLength"), values(seq(a, b)), at(2)},
 		{"split", op.SplitToSequenceConfig{}, values(optest.Ints(1, 2, 3), at(2)), seq(a, b)},
 		{"split lengths", op.SplitToSequenceConfig{Axis: -1}, values(optest.Ints(1, 2, 3), optest.Ints(2, 1)), seq(a, b)},
-		{"split all", op.SplitToSequenceConfig{KeepDims: flag(false)}, values(optest.Ints(1, 2)), seq(at(1), at(2))},
+		{"split all", op.SplitToSequenceConfig{KeepDims: truth(false)}, values(optest.Ints(1, 2)), seq(at(1), at(2))},
 		{"concat", op.ConcatFromSequenceConfig{}, values(seq(a, b)), optest.Ints(1, 2, 3)},
 		{"stack", op.ConcatFromSequenceConfig{Axis: -1, NewAxis: true}, values(seq(a, a)), optest.Tensor([]int64{1, 1, 2, 2}, 2, 2)},
 		{"optional", op.Plain("Optional"), values(a), &dtype.Optional{Elem: dtype.Int64, Item: a}},

@@ -32,11 +32,11 @@ func TestClassLosses(t *testing.T) {
 	optest.Run(t, optest.Case{Name: "negative ignore_index", Config: ignored,
 		In: values(optest.Floats([]int{2, 2}, 0, 0, 5, 1), optest.Ints(1, -1)), Want: values(optest.Floats(nil, float32(math.Log(2))))})
 	for _, c := range []optest.Case{
-		{Name: "label", Config: op.SoftmaxCrossEntropyLossConfig{}, In: values(x, optest.Ints(0, 1, 2, 3))},
-		{Name: "negative label", Config: op.NegativeLogLikelihoodLossConfig{}, In: values(x, optest.Ints(0, 1, 2, -1))},
-		{Name: "labels", Config: op.SoftmaxCrossEntropyLossConfig{}, In: values(x, optest.Ints(0, 1, 2))},
-		{Name: "weights", Config: op.SoftmaxCrossEntropyLossConfig{}, In: values(x, labels, optest.Rand(1, 2))},
-		{Name: "reduction", Config: op.SoftmaxCrossEntropyLossConfig{Reduction: "max"}, In: []dtype.Value{x, labels}},
+		{Name: "label", Config: op.SoftmaxCrossEntropyLossConfig{}, In: values(x, optest.Ints(0, 1, 2, 3)), Refusal: "label 3 is outside of [0, 3)"},
+		{Name: "negative label", Config: op.NegativeLogLikelihoodLossConfig{}, In: values(x, optest.Ints(0, 1, 2, -1)), Refusal: "label -1 is outside of [0, 3)"},
+		{Name: "labels", Config: op.SoftmaxCrossEntropyLossConfig{}, In: values(x, optest.Ints(0, 1, 2)), Refusal: "input labels: want int64[4], got int64[3]"},
+		{Name: "weights", Config: op.SoftmaxCrossEntropyLossConfig{}, In: values(x, labels, optest.Rand(1, 2)), Refusal: "input weights: want float32[3], got float32[2]"},
+		{Name: "reduction", Config: op.SoftmaxCrossEntropyLossConfig{Reduction: "max"}, In: []dtype.Value{x, labels}, Refusal: "reduction \"max\" is unknown"},
 	} {
 		optest.Fails(t, c)
 	}

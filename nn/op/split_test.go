@@ -35,8 +35,8 @@ func TestSplit(t *testing.T) {
 		optest.Case{Name: "number", Config: op.SplitConfig{NumOutputs: 3}, Outputs: 3, In: []dtype.Value{x}, NoCut: "the parts follow the length"},
 		optest.Case{Name: "one unused", Config: op.SplitConfig{Axis: -1}, Outputs: 2, Skip: []int{0}, In: []dtype.Value{x}, NoCut: "the parts follow the length"},
 	)
-	optest.Fails(t, optest.Case{Config: op.SplitConfig{Axis: 3}, Outputs: 2, In: []dtype.Value{x}})
-	optest.Fails(t, optest.Case{Config: op.SplitConfig{}, Outputs: 2, In: []dtype.Value{x, optest.Ints(2, 2)}})
+	optest.Fails(t, optest.Case{Config: op.SplitConfig{Axis: 3}, Outputs: 2, In: []dtype.Value{x}, Refusal: "axis 3 is outside of [-2, 1]"})
+	optest.Fails(t, optest.Case{Config: op.SplitConfig{}, Outputs: 2, In: []dtype.Value{x, optest.Ints(2, 2)}, Refusal: "sizes add up to 4, the axis has 5"})
 }
 
 func TestConcat(t *testing.T) {
@@ -45,5 +45,5 @@ func TestConcat(t *testing.T) {
 		optest.Case{Name: "last", Config: op.ConcatConfig{Axis: -1}, In: []dtype.Value{optest.Rand(1, 2, 3), optest.Rand(2, 2, 2), optest.Rand(3, 2, 4)}},
 		optest.Case{Name: "shapes", Config: op.ConcatConfig{}, In: []dtype.Value{optest.Ints(2, 3), optest.Ints(4)}, Want: []dtype.Value{optest.Ints(2, 3, 4)}},
 	)
-	optest.Fails(t, optest.Case{Config: op.ConcatConfig{Axis: 2}, In: []dtype.Value{optest.Rand(1, 2, 3)}})
+	optest.Fails(t, optest.Case{Config: op.ConcatConfig{Axis: 2}, In: []dtype.Value{optest.Rand(1, 2, 3)}, Refusal: "axis 2 is outside of [-2, 1]"})
 }

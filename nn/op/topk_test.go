@@ -47,7 +47,7 @@ func TestTopK(t *testing.T) {
 					values, places = append(values, line[at]), append(places, at)
 				}
 			}
-			list = append(list, optest.Case{Config: op.TopKConfig{Largest: flag(most)}, Outputs: 2, NoGrad: "ties",
+			list = append(list, optest.Case{Config: op.TopKConfig{Largest: truth(most)}, Outputs: 2, NoGrad: "ties",
 				In:   []dtype.Value{optest.Floats([]int{rows, n}, x...), optest.Ints(int64(k))},
 				Want: []dtype.Value{optest.Floats([]int{rows, k}, values...), optest.Tensor(places, rows, k)}})
 		}

@@ -2,6 +2,7 @@ package optest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -20,6 +21,8 @@ type Case struct {
 	Skip    []int         // outputs that have no name
 	Train   bool
 	Key     [2]uint64 // of random operators: seed and step
+
+	Refusal string // of Fails: what the error says
 
 	Want []dtype.Value // what should come out; nil elements are not compared
 	Tol  float64       // of floats, relative and absolute; 0: 1e-5 (float16 2e-3, bfloat16 2e-2 at least)
@@ -99,7 +102,7 @@ func Run(t *testing.T, cases ...Case) {
 	}
 }
 
-// Fails checks that the call of a case is refused with an error, not a panic.
+// Fails checks that the call of a case is refused with an error that has the text Refusal, not with a panic.
 func Fails(t *testing.T, c Case) {
 	t.Helper()
 	panicked := true
@@ -111,8 +114,13 @@ func Fails(t *testing.T, c Case) {
 		panicked = false
 		return err
 	})
-	if err == nil || panicked {
+	switch {
+	case c.Refusal == "":
+		t.Errorf("%s: the case does not say what the error should be", c.Name)
+	case err == nil || panicked:
 		t.Errorf("%s: want an error, got %v", c.Name, err)
+	case !strings.Contains(err.Error(), c.Refusal):
+		t.Errorf("%s: got %q, want %q in it", c.Name, err, c.Refusal)
 	}
 }
 

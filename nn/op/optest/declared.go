@@ -1,0 +1,255 @@
+package optest
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// Declared writes down what an operator says about a call without running it: the types it infers from sizes and
+// from symbols, the values that shape arithmetic knows, couplings, rows and cost; then how it answers calls that differ
+// from the case in one thing, an axis, a rank, an input, an attribute, a number that a shape depends on: with other types or
+// a refusal. Equal answers share a line. A panic is an error.
+func Declared(c Case) (string, error) {
+	var b strings.Builder
+	call, err := c.declared(variant{types: typesOf(c.In), values: c.In})
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "%v\n", typeStrings(call.Out))
+	if o := call.Op; o.Cost != nil {
+		macs, bytes := o.Cost(call)
+		fmt.Fprintf(&b, "\tcost %d %d\n", macs, bytes)
+	}
+	if call.Op.Couple != nil {
+		for _, k := range call.Op.Couple(call) {
+			fmt.Fprintf(&b, "\tcouples %s %s", axis(k.From), axis(k.To))
+			if !reflect.ValueOf(k.Map).IsZero() {
+				fmt.Fprintf(&b, " %+v", k.Map)
+			}
+			b.WriteString("\n")
+		}
+	}
+	if call.Op.Rows != nil {
+		fmt.Fprintf(&b, "\trows %s\n", plainly(call.Op.Rows(call)))
+	}
+	if call.Op.Dims != nil {
+		for _, k := range call.Op.Dims(call) {
+			fmt.Fprintf(&b, "\tdims %v %v\n", k.Dims, k.Exact)
+		}
+	}
+	answers, order := map[string][]string{}, []string{}
+	for _, v := range c.variants() {
+		a := ""
+		err := guard(func() error {
+			call, err := c.declared(v)
+			if err == nil {
+				a = strings.Join(typeStrings(call.Out), " ")
+			} else {
+				a = "refused: " + err.Error()
+			}
+			return nil
+		})
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", v.name, err)
+		}
+		if answers[a] == nil {
+			order = append(order, a)
+		}
+		answers[a] = append(answers[a], v.name)
+	}
+	for _, a := range order {
+		fmt.Fprintf(&b, "\t%s\n\t\t%s\n", a, strings.Join(answers[a], " "))
+	}
+	return b.String(), nil
+}
+
+func axis(a op.AxisRef) string {
+	if a.Output {
+		return fmt.Sprintf("out%d.%d", a.Slot, a.Axis)
+	}
+	return fmt.Sprintf("%d.%d", a.Slot, a.Axis)
+}
+
+// plainly prints what a pointer points at.
+func plainly(v any) string {
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && !r.IsNil() {
+		return fmt.Sprintf("%+v", r.Elem().Interface())
+	}
+	return fmt.Sprintf("%+v", v)
+}
+
+func typeStrings(types []op.Type) []string {
+	list := make([]string, len(types))
+	for i, t := range types {
+		list[i] = t.String()
+	}
+	return list
+}
+
+// variant is a call that is like the case but for one thing.
+type variant struct {
+	name   string
+	config op.Config
+	types  []op.Type
+	values []dtype.Value
+}
+
+// declared resolves a variant; the values of inputs that the operator asks for are known.
+func (c *Case) declared(v variant) (*op.Call, error) {
+	known := map[int]bool{}
+	for {
+		k := *c
+		if v.config != nil {
+			k.Config = v.config
+		}
+		call, err := k.call(slices.Clone(v.types))
+		if err != nil {
+			return nil, err
+		}
+		for i := range known {
+			call.Known[i].Value = v.values[i]
+		}
+		err = call.Resolve()
+		i, needs := op.Needs(err)
+		if !needs || known[i] || i >= len(v.values) || v.values[i] == nil {
+			return call, err
+		}
+		known[i] = true
+	}
+}
+
+// variants lists the calls that differ from the case in one thing.
+func (c *Case) variants() []variant {
+	var list []variant
+	types := typesOf(c.In)
+	symbols, _ := symbolic(c.op(), slices.Clone(types), false, true)
+	list = append(list, variant{name: "symbols", types: symbols, values: c.In})
+	for i, t := range types {
+		if !t.Present() {
+			continue
+		}
+		add := func(name string, u op.Type) {
+			changed := slices.Clone(types)
+			changed[i] = u
+			list = append(list, variant{name: fmt.Sprintf("%d%s", i, name), types: changed, values: c.In})
+		}
+		add("?", op.Type{})
+		if t.Kind != op.Tensor {
+			continue
+		}
+		add("*", op.Type{DType: t.DType, Unranked: true})
+		for _, o := range []dtype.DType{dtype.Int8, dtype.String} {
+			add(":"+o.String(), t.Of(o))
+		}
+		add("^", t.With(append(slices.Clone(t.Shape), op.D(1))...))
+		if n := len(t.Shape); n > 0 {
+			add("_", t.With(t.Shape[:n-1]...))
+		}
+		for a, d := range t.Shape {
+			for _, size := range []int{0, 1, d.Size + 1} {
+				if size != d.Size {
+					shape := slices.Clone(t.Shape)
+					shape[a] = op.D(size)
+					add(fmt.Sprintf(".%d=%d", a, size), t.With(shape...))
+				}
+			}
+		}
+	}
+	return append(append(list, c.numbers(types)...), c.attributes(types)...)
+}
+
+// numbers changes the elements of integer inputs of rank 0 or 1, one at a time.
+func (c *Case) numbers(types []op.Type) []variant {
+	var list []variant
+	for i, v := range c.In {
+		d, ok := v.(*tensor.Dense)
+		if !ok || d.Dims() > 1 || !dtype.DTypeOf(d).IsInteger() {
+			continue
+		}
+		n, err := dtype.Int64s(d)
+		if err != nil || len(n) > 8 {
+			continue
+		}
+		for at := range n {
+			for _, x := range []int64{-1, 0, n[at] + 1, 1 << 40} {
+				m := slices.Clone(n)
+				m[at] = x
+				w, err := dtype.ConvertTo(dtype.DTypeOf(d), Tensor(m, d.Shape()...))
+				if err != nil {
+					continue
+				}
+				values := slices.Clone(c.In)
+				values[i] = w
+				list = append(list, variant{name: fmt.Sprintf("%d[%d]=%d", i, at, x), types: types, values: values})
+			}
+		}
+	}
+	return list
+}
+
+// attributes changes one attribute at a time, or leaves it out.
+func (c *Case) attributes(types []op.Type) []variant {
+	o, version := c.op(), c.Version
+	if o.Domain == op.Internal {
+		return nil
+	}
+	attrs := map[string]any{}
+	for _, a := range op.Encode(version, c.Config) {
+		attrs[a.Name] = a.Value
+	}
+	var list []variant
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		for _, w := range others(attrs[name]) {
+			changed := maps.Clone(attrs)
+			changed[name] = w
+			if cfg, err := o.Decode(version, changed); err == nil {
+				list = append(list, variant{name: fmt.Sprintf("%s=%v", name, w), config: cfg, types: types, values: c.In})
+			}
+		}
+	}
+	return list
+}
+
+// others are values that an attribute might have instead.
+func others(v any) []any {
+	switch v := v.(type) {
+	case int64:
+		return []any{int64(-1), int64(0), v + 1, int64(1) << 40}
+	case float32:
+		return []any{float32(-1.5), float32(0)}
+	case string:
+		return []any{"bogus", ""}
+	case []int64:
+		list := []any{append(slices.Clone(v), 1)}
+		for i := range v {
+			for _, x := range []int64{-1, 0, v[i] + 1, 1 << 40} {
+				w := slices.Clone(v)
+				w[i] = x
+				list = append(list, w)
+			}
+			if i == 3 {
+				break
+			}
+		}
+		if len(v) > 0 {
+			list = append(list, v[:len(v)-1])
+		}
+		return list
+	case []float32:
+		if len(v) > 0 {
+			return []any{v[:len(v)-1], append(slices.Clone(v), 1)}
+		}
+	case []string:
+		if len(v) > 0 {
+			return []any{v[:len(v)-1], append(slices.Clone(v), "bogus")}
+		}
+	}
+	return nil
+}
