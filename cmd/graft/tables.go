@@ -135,6 +135,9 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	}
 	p.other = p.table
 	if !apart {
+		if rows := len(p.table.Complete()); rows < 1000 && !t.changed("val") && t.fresh != "" {
+			share = 0.2 // a tenth would say little
+		}
 		p.fit, p.held = p.table.Divide(share, t.seed)
 	} else {
 		p.fit, _ = p.table.Divide(0, t.seed)
@@ -295,9 +298,23 @@ func (t *training) untuned(rows int) {
 	if !t.changed("schedule") && !t.changed("warmup") {
 		c.Schedule = schedules["cosine"]
 	}
-	if !t.changed("lr") && !t.changed("optimizer") {
+	small := rows < 1000
+	if !t.changed("ema") && small {
+		c.EMA = 0.98
+	}
+	if !t.changed("optimizer") {
 		s := t.settings
-		s.rate = 2e-3
+		if !t.changed("lr") {
+			if s.rate = 2e-3; small {
+				s.rate = 1e-3
+			}
+		}
+		if !t.changed("weight-decay") {
+			s.decay = min(1, max(0.01, 100/float64(rows))) // few rows: close to the linear model
+			if small {
+				s.decay = 1
+			}
+		}
 		c.Rule = rules["adamw"](s)
 	}
 }

@@ -118,7 +118,7 @@ func items(dir string, some, all []string) ([]Item, error) {
 				if e.IsDir() {
 					return fs.SkipDir
 				}
-			case !e.IsDir() && isImage(path):
+			case !e.IsDir() && IsImage(path):
 				out = append(out, Item{Path: path, Class: slices.Index(all, c)})
 			}
 			return nil

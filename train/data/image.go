@@ -21,8 +21,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// isImage goes by the name, as for a folder with a README in it.
-func isImage(name string) bool {
+// IsImage reports whether a file is a picture, by its name, as for a folder with a README in it.
+func IsImage(name string) bool {
 	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"},
 		strings.ToLower(filepath.Ext(name)))
 }
