@@ -67,7 +67,7 @@ func (a *Assembler) Input(name string, t op.Type, origin any) {
 
 // Param adds a tensor, of numbers or strings, that belongs to the model.
 func (a *Assembler) Param(name string, t dtype.Value, origin any) {
-	p := &Param{kept: new(engine.Kept)}
+	p := &Param{kept: new(engine.WeightCache)}
 	switch t := t.(type) {
 	case *tensor.Dense:
 		p.Data = t

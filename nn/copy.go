@@ -101,7 +101,7 @@ func (c *copier) value(to *Graph, v *Value) *Value {
 func (c *copier) param(p *Param) *Param {
 	x := &Param{Data: p.Data, Text: p.Text, Frozen: p.Frozen, kept: p.kept}
 	if !c.share {
-		x.Data, x.Text, x.kept = copyTensor(p.Data), copyText(p.Text), new(engine.Kept)
+		x.Data, x.Text, x.kept = copyTensor(p.Data), copyText(p.Text), new(engine.WeightCache)
 	}
 	if p.role != nil {
 		r := *p.role

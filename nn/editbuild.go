@@ -194,7 +194,7 @@ func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
 	if e.err != nil {
 		return nil
 	}
-	p := &Param{Data: d, kept: new(engine.Kept)}
+	p := &Param{Data: d, kept: new(engine.WeightCache)}
 	v := &Value{name: name, typ: op.TypeOf(d), param: p, graph: e.g}
 	p.value = v
 	e.addValue(v)

@@ -14,7 +14,7 @@ type Param struct {
 
 	role  *Role // set by hand; nil: see Role
 	value *Value
-	kept  *engine.Kept // what kernels derived from Data; forks share it as they share Data
+	kept  *engine.WeightCache // what kernels derived from Data; forks share it as they share Data
 }
 
 // Name is the name of the parameter's value.

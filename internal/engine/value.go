@@ -38,7 +38,7 @@ type value struct {
 	dense *tensor.Dense  // as kernels see it; nil while there is none or it is not flat
 	val   gorgonia.Value // as given by its owner, by Func or by a foreign op
 	bound gorgonia.Value // source: set by Bind
-	kept  *Kept          // source: see Program.Keep; or nil
+	kept  *WeightCache   // source: see Program.Keep; or nil
 	cell  *tensor.Dense  // source: the tensor that holds a scalar
 	form  *tensor.Dense  // placed by a foreign op: dense with the shape that op gave it
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -80,7 +79,7 @@ func inferArg(c *Call) ([]Type, error) {
 	return []Type{T(dtype.Int64, reducedShape(c.In[0].Shape, marks, keep)...)}, nil
 }
 
-func argKernel(c *Call) (engine.Kernel, error) {
+func argKernel(c *Call) (Kernel, error) {
 	_, axis, _, err := argMarks(c)
 	if err != nil {
 		return nil, err
@@ -91,11 +90,11 @@ func argKernel(c *Call) (engine.Kernel, error) {
 		argOf[int64](l, least, cfg.SelectLastIndex), argOf[uint64](l, least, cfg.SelectLastIndex))
 }
 
-func argOf[T number](l lanes, least, last bool) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func argOf[T number](l lanes, least, last bool) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[int64](out[0])
 		if l.step >= shortRun {
-			x.Pool().Range(l.outer, max(1, 4096/max(1, l.n*l.step)), func(lo, hi int) {
+			pool(x).Range(l.outer, max(1, 4096/max(1, l.n*l.step)), func(lo, hi int) {
 				best := make([]T, l.step)
 				for o := lo; o < hi; o++ {
 					argRows(dst[o*l.step:][:l.step], best, src[o*l.n*l.step:][:l.n*l.step], least, last)

@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -168,19 +167,19 @@ func powerUint(a, b uint64) uint64 {
 
 // convertingKernel brings an exponent of another type to that of the base, or, where the base is
 // an integer and the exponent a float, both to float64.
-func (r binary) convertingKernel(c *Call, w *walk) (engine.Kernel, error) {
+func (r binary) convertingKernel(c *Call, w *walk) (Kernel, error) {
 	t := c.In[0].DType
 	if !t.IsFloat() && c.In[1].DType.IsFloat() {
 		t = dtype.Float64
 	}
-	var k engine.Kernel
+	var k Kernel
 	var err error
 	if t.IsFloat() {
 		k = r.floatKernel(t, w)
 	} else if k, err = r.integerKernel(c, t, w); err != nil {
 		return nil, err
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		a, err := dtype.ConvertTo(t, in[0])
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -35,10 +34,10 @@ func arrayFeatureExtractor() *Op {
 			}
 			return []Type{c.In[0].With(append(append([]Dim(nil), s[:len(s)-1]...), n)...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			s, size := c.In[0].Sizes(), c.In[0].DType.Size()
 			cols := s[len(s)-1]
-			return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			return func(x *Exec, out, in []*tensor.Dense) error {
 				at := indexInts(x, in[1])
 				for _, k := range at {
 					if k < 0 || k >= cols {

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 )
 
@@ -29,7 +28,7 @@ func averagePool() *Op {
 		Doc: "Mean of each window.",
 		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: AveragePoolConfig{},
 		Infer: func(c *Call) ([]Type, error) { return c.inferPool(c.Config.(AveragePoolConfig).pooling()) },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			s, err := c.poolShape(c.Config.(AveragePoolConfig).pooling())
 			return perPrecision(c.In[0].DType, averagePooled[float32](s), averagePooled[float64](s)), err
 		},

@@ -128,7 +128,7 @@ func batchNormOf(c *Call) norm {
 	return m
 }
 
-func batchNormKernel(c *Call) (engine.Kernel, error) {
+func batchNormKernel(c *Call) (Kernel, error) {
 	m := batchNormOf(c)
 	if m.batch {
 		return mixedPrecision(c, batchNormTrain[float32](m, ending{}), batchNormTrain[float64](m, ending{})), nil
@@ -136,11 +136,11 @@ func batchNormKernel(c *Call) (engine.Kernel, error) {
 	return mixedPrecision(c, batchNormEval[float32](m), batchNormEval[float64](m)), nil
 }
 
-func batchNormEval[T kernel.Float](m norm) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func batchNormEval[T kernel.Float](m norm) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		mean, variance := elems[T](in[3]), elems[T](in[4])
 		if y := elems[T](out[0]); y != nil {
-			kernel.BatchNorm(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), mean, variance, y)
+			kernel.BatchNorm(pool(x), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), mean, variance, y)
 		}
 		for _, i := range []int{bnRunningMean, bnSavedMean} {
 			copy(elemsAt[T](out, i), mean)
@@ -156,7 +156,7 @@ func batchNormAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Co
 	if !m.batch || channelTail(c, &tail{}) == nil {
 		return nil
 	}
-	return absorber(c.In[0].DType, m.c, ending{}, func(e ending) engine.Kernel {
+	return absorber(c.In[0].DType, m.c, ending{}, func(e ending) Kernel {
 		return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
 	}, func(e ending) *engine.Again { return batchNormAgain(c, e) })
 }
@@ -168,35 +168,35 @@ func batchNormAgain(c *Call, e ending) *engine.Again {
 		return nil
 	}
 	return &engine.Again{
-		Kernel: mixedPrecision(c, batchNormOnce[float32](m, e), batchNormOnce[float64](m, e)),
+		Kernel: mixedPrecision(c, batchNormOnce[float32](m, e), batchNormOnce[float64](m, e)).engine(),
 		Needs:  []int{bnUsedMean, bnUsedVar},
 		Spares: []int{3, 4}, // the running statistics
 	}
 }
 
 // batchNormOnce computes what batchNormTrain does; mean and variance are behind its inputs.
-func batchNormOnce[T kernel.Float](m norm, e ending) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func batchNormOnce[T kernel.Float](m norm, e ending) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		mean, variance := elems[T](in[len(in)-2]), elems[T](in[len(in)-1])
-		kernel.BatchNormAgain(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), finish[T](e, in), mean, variance, elems[T](out[0]))
+		kernel.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), finish[T](e, in), mean, variance, elems[T](out[0]))
 		return nil
 	}
 }
 
-func batchNormTrain[T kernel.Float](m norm, e ending) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func batchNormTrain[T kernel.Float](m norm, e ending) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		mean, variance := elemsAt[T](out, bnUsedMean), elemsAt[T](out, bnUsedVar)
 		if mean == nil {
-			mean = engine.Scratch[T](x)(m.c)
+			mean = scratch[T](x)(m.c)
 		}
 		if variance == nil {
-			variance = engine.Scratch[T](x)(m.c)
+			variance = scratch[T](x)(m.c)
 		}
 		if y := elems[T](out[0]); y != nil {
 			end := finish[T](e, in)
-			kernel.BatchNormTrain(x.Pool(), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), end, mean, variance, y)
+			kernel.BatchNormTrain(pool(x), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), end, mean, variance, y)
 		} else {
-			kernel.ChannelMoments(x.Pool(), m.n, m.c, m.space, elems[T](in[0]), mean, variance)
+			kernel.ChannelMoments(pool(x), m.n, m.c, m.space, elems[T](in[0]), mean, variance)
 		}
 		copy(elemsAt[T](out, bnSavedMean), mean)
 		copy(elemsAt[T](out, bnSavedVar), variance)
@@ -227,7 +227,7 @@ func batchNormalizationGrad() *Op {
 		Where: Where{"T": Floats, "T1": Floats, "T2": Floats}, Attrs: bnGrad{},
 		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
 		GradMissing: notTwice, Pinned: "gradient", InPlace: []int{0},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
 		},
@@ -235,7 +235,7 @@ func batchNormalizationGrad() *Op {
 			if channelTail(c, &tail{}) == nil {
 				return nil
 			}
-			return &gated{kernel: func(g gate) engine.Kernel {
+			return &gated{kernel: func(g gate) Kernel {
 				m := c.Config.(bnGrad).Norm
 				return perPrecision(c.In[0].DType, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
 			}, dtype: c.In[0].DType}
@@ -243,24 +243,24 @@ func batchNormalizationGrad() *Op {
 	}
 }
 
-func batchNormBack[T kernel.Float](m norm) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func batchNormBack[T kernel.Float](m norm) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		batchNormBackward(x, m, out, in[0], in[1:], kernel.Gate[T]{})
 		return nil
 	}
 }
 
 // batchNormBackGated runs with the inputs of a gate in front of its own.
-func batchNormBackGated[T kernel.Float](m norm, g gate) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func batchNormBackGated[T kernel.Float](m norm, g gate) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		batchNormBackward(x, m, out, in[0], in[g.inputs:], gateOf[T](g, in))
 		return nil
 	}
 }
 
 // batchNormBackward: in are x, scale, mean and variance.
-func batchNormBackward[T kernel.Float](x *engine.Exec, m norm, out []*tensor.Dense, dy *tensor.Dense, in []*tensor.Dense, g kernel.Gate[T]) {
-	kernel.BatchNormGrad(x.Pool(), m.n, m.c, m.space, T(m.eps), m.batch, elems[T](in[0]), elems[T](dy), g, elems[T](in[1]),
+func batchNormBackward[T kernel.Float](x *Exec, m norm, out []*tensor.Dense, dy *tensor.Dense, in []*tensor.Dense, g kernel.Gate[T]) {
+	kernel.BatchNormGrad(pool(x), m.n, m.c, m.space, T(m.eps), m.batch, elems[T](in[0]), elems[T](dy), g, elems[T](in[1]),
 		elems[T](in[2]), elems[T](in[3]), elems[T](out[0]), elemsAt[T](out, 1), elemsAt[T](out, 2))
 }
 

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -28,7 +27,7 @@ func bernoulli() *Op {
 			}
 			return []Type{c.In[0].Of(t)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			return randomKernel(c, c.Config.(BernoulliConfig).Seed, func(key uint64, i int, p []float64) float64 {
 				if uniform(key, i) < p[i] {
 					return 1

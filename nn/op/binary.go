@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -186,7 +185,7 @@ func (r binary) gradient(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes,
 	return gorgonia.Nodes{da, db}, nil
 }
 
-func (r binary) kernel(c *Call) (engine.Kernel, error) {
+func (r binary) kernel(c *Call) (Kernel, error) {
 	a, b := operands(c)
 	w, err := newWalk(c, c.Out[0].Sizes(), sizes(a), sizes(b))
 	if err != nil {
@@ -207,7 +206,7 @@ func (r binary) kernel(c *Call) (engine.Kernel, error) {
 	return r.integerKernel(c, t, w)
 }
 
-func (r binary) floatKernel(t DType, w *walk) engine.Kernel {
+func (r binary) floatKernel(t DType, w *walk) Kernel {
 	switch {
 	case r.relation != noRelation:
 		return perPrecision(t, pairKernel(w, 1, compared[float32](r.relation)), pairKernel(w, 1, compared[float64](r.relation)))
@@ -236,7 +235,7 @@ func (r binary) pairs64() pair[float64, float64] {
 	return pairOf(r.f)
 }
 
-func (r binary) integerKernel(c *Call, t DType, w *walk) (engine.Kernel, error) {
+func (r binary) integerKernel(c *Call, t DType, w *walk) (Kernel, error) {
 	switch t {
 	case dtype.Int8:
 		return integerPair[int8](c, r, w), nil
@@ -263,7 +262,7 @@ type integer interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-func integerPair[T integer](c *Call, r binary, w *walk) engine.Kernel {
+func integerPair[T integer](c *Call, r binary, w *walk) Kernel {
 	unsigned := ^T(0) > 0
 	if r.relation != noRelation {
 		return pairKernel(w, 1, compared[T](r.relation))
@@ -276,7 +275,7 @@ func integerPair[T integer](c *Call, r binary, w *walk) engine.Kernel {
 	if !r.noZero {
 		return k
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		for _, v := range dtype.Slice[T](in[1]) {
 			if v == 0 {
 				return c.Errorf("integer division by zero")
@@ -316,10 +315,10 @@ func pairOf[T, R any](f func(a, b T) R) pair[T, R] {
 
 // fastKernel is o by the functions of package kernel. Where an operand has one number for each row of the other, as
 // gates of channels have, rows may be short: they are handled together.
-func fastKernel[T kernel.Float](w *walk, o kernel.BinaryOp) engine.Kernel {
-	byRow := func(o kernel.BinaryOp, matrix, column int) engine.Kernel {
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
-			kernel.BinaryCol(x.Pool(), o, w.rows, w.inner, elems[T](out[0]), elems[T](in[matrix]), elems[T](in[column]))
+func fastKernel[T kernel.Float](w *walk, o kernel.BinaryOp) Kernel {
+	byRow := func(o kernel.BinaryOp, matrix, column int) Kernel {
+		return func(x *Exec, out, in []*tensor.Dense) error {
+			kernel.BinaryCol(pool(x), o, w.rows, w.inner, elems[T](out[0]), elems[T](in[matrix]), elems[T](in[column]))
 			return nil
 		}
 	}
@@ -352,14 +351,14 @@ func fastPair[T kernel.Float](o kernel.BinaryOp) pair[T, T] {
 	}
 }
 
-func pairKernel[T, R any](w *walk, cost int, f pair[T, R]) engine.Kernel {
+func pairKernel[T, R any](w *walk, cost int, f pair[T, R]) Kernel {
 	moveA, moveB := w.moves[0], w.moves[1]
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dst, a, b := dtype.Slice[R](out[0]), dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
 		if len(dst) == 0 {
 			return nil
 		}
-		w.each(x.Pool(), cost, func(at, n int, off [3]int) {
+		w.each(pool(x), cost, func(at, n int, off [3]int) {
 			d := dst[at : at+n]
 			switch {
 			case moveA && moveB:

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -29,13 +28,13 @@ func bitCast() *Op {
 	}
 }
 
-func bitCastKernel(c *Call) (engine.Kernel, error) {
+func bitCastKernel(c *Call) (Kernel, error) {
 	to := c.Config.(BitCastConfig).To
 	mask, sign := byte(1<<min(to.Bits(), 7)-1), byte(0)
 	if to == dtype.Int4 || to == dtype.Int2 {
 		sign = 1 << (to.Bits() - 1)
 	}
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		y := out[0].Raw
 		copy(y, in[0].Raw)
 		if to.Bits() < 8 { // memory holds one element in a byte, integers sign-extended

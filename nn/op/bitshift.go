@@ -1,7 +1,5 @@
 package op
 
-import "github.com/graft-ml/graft/internal/engine"
-
 // BitShiftConfig has the attributes of BitShift: Direction is LEFT or RIGHT.
 type BitShiftConfig struct {
 	Direction string `onnx:"direction,required"`
@@ -21,7 +19,7 @@ func bitShift() *Op {
 		}
 		return nil
 	}
-	o.Kernel = func(c *Call) (engine.Kernel, error) {
+	o.Kernel = func(c *Call) (Kernel, error) {
 		if c.Config.(BitShiftConfig).Direction == "LEFT" {
 			return left.kernel(c)
 		}

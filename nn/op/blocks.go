@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"sync"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -107,7 +106,7 @@ func tupleBlocks(c *Call, data, index []int, batch int) blocks {
 }
 
 // all says where all of the blocks begin, in scratch memory.
-func (b blocks) all(x *engine.Exec, index *tensor.Dense) ([]int, error) {
+func (b blocks) all(x *Exec, index *tensor.Dense) ([]int, error) {
 	at := x.Int(b.count)
 	return at, b.part(at, index, 0)
 }
@@ -134,18 +133,18 @@ func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []in
 }
 
 // gather copies the blocks, elements of width bytes, behind one another.
-func (b blocks) gather(x *engine.Exec, dst, src []byte, index *tensor.Dense, width int) error {
+func (b blocks) gather(x *Exec, dst, src []byte, index *tensor.Dense, width int) error {
 	n := b.size * width
 	if b.size == 1 && width == 4 {
 		to, from := words[uint32](dst), words[uint32](src)
-		return b.each(x.Pool(), index, func(lo int, at []int) {
+		return b.each(pool(x), index, func(lo int, at []int) {
 			to := to[lo:][:len(at)]
 			for i, k := range at {
 				to[i] = from[k]
 			}
 		})
 	}
-	return b.each(x.Pool(), index, func(lo int, at []int) {
+	return b.each(pool(x), index, func(lo int, at []int) {
 		for i, k := range at {
 			copy(dst[(lo+i)*n:][:n], src[k*width:])
 		}
@@ -237,7 +236,7 @@ func blockSum() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(blockSumConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			b := c.Config.(blockSumConfig).blocks(c)
 			if c.In[0].DType == dtype.Float64 {
 				return blockSumKernel[float64](b), nil
@@ -248,8 +247,8 @@ func blockSum() *Op {
 	}
 }
 
-func blockSumKernel[T kernel.Float](b blocks) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func blockSumKernel[T kernel.Float](b blocks) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		clear(out[0].Raw)
 		return scatterAdd(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), in[1])
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -103,9 +102,9 @@ func castDims(c *Call) []Known {
 	return []Known{{Dims: d, Exact: c.exact(0, d)}}
 }
 
-func castKernel(c *Call) (engine.Kernel, error) {
+func castKernel(c *Call) (Kernel, error) {
 	_, how, _ := castOf(c)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error { return convert(x.Pool(), how, out[0], in[0]) }, nil
+	return func(x *Exec, out, in []*tensor.Dense) error { return convert(pool(x), how, out[0], in[0]) }, nil
 }
 
 func castGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -68,7 +68,7 @@ func (c *chain) absorb(self, next *engine.Core, slot int) *engine.Core {
 	if joined == nil {
 		return nil
 	}
-	core := &engine.Core{Kernel: joined.kernel(), InPlace: joined.inPlace()}
+	core := &engine.Core{Kernel: joined.kernel().engine(), InPlace: joined.inPlace()}
 	joined.core(core)
 	return core
 }
@@ -144,12 +144,12 @@ func (c *chain) buffers() int {
 }
 
 // kernel runs the chain.
-func (c *chain) kernel() engine.Kernel {
+func (c *chain) kernel() Kernel {
 	results := c.buffers()
 	buffers := results + len(c.loads) // one for each load, too
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		p, y := x.Pool(), dtype.Slice[float32](out[0])
-		scratch := engine.Scratch[float32](x)(p.Threads() * buffers * chainBlock)
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		p, y := pool(x), dtype.Slice[float32](out[0])
+		scratch := scratch[float32](x)(p.Threads() * buffers * chainBlock)
 		from := make([][]float32, len(c.loads))
 		for i, a := range c.loads {
 			from[i] = dtype.Slice[float32](in[a.slot])

@@ -113,7 +113,7 @@ func clipGradOp() *Op {
 			cfg := c.Config.(clipGradConfig).Of
 			return absorbGate(c.In[0].DType, gate{clip: true, bounds: cfg})
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(clipGradConfig).Of
 			return perPrecision(c.In[0].DType, clipGradKernel[float32](cfg), clipGradKernel[float64](cfg)), nil
 		},
@@ -145,7 +145,7 @@ func inputAt(list []*tensor.Dense, i int) *tensor.Dense {
 	return nil
 }
 
-func clipKernel(c *Call) (engine.Kernel, error) {
+func clipKernel(c *Call) (Kernel, error) {
 	cfg := c.Config.(ClipConfig)
 	switch t := c.In[0].DType; t {
 	case dtype.Int8:
@@ -170,11 +170,11 @@ func clipKernel(c *Call) (engine.Kernel, error) {
 }
 
 // clipFloats: a minimum above the maximum gives the maximum, NaN stays.
-func clipFloats[T kernel.Float](cfg ClipConfig) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func clipFloats[T kernel.Float](cfg ClipConfig) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		lo, hi := bounds[T](cfg, inputAt(in, 1), inputAt(in, 2))
 		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
-		x.Pool().Range(len(dst), 1<<13, func(a, b int) {
+		pool(x).Range(len(dst), 1<<13, func(a, b int) {
 			for ; a < b; a += blockSize {
 				e := min(a+blockSize, b)
 				clamp(dst[a:e], src[a:e], lo, hi)
@@ -184,8 +184,8 @@ func clipFloats[T kernel.Float](cfg ClipConfig) engine.Kernel {
 	}
 }
 
-func clipInts[T integer]() engine.Kernel {
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+func clipInts[T integer]() Kernel {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		dst, low, high := dtype.Slice[T](out[0]), elemsAt[T](in, 1), elemsAt[T](in, 2)
 		for i, v := range dtype.Slice[T](in[0]) {
 			if len(low) > 0 {
@@ -200,8 +200,8 @@ func clipInts[T integer]() engine.Kernel {
 	}
 }
 
-func clipGradKernel[T kernel.Float](cfg ClipConfig) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func clipGradKernel[T kernel.Float](cfg ClipConfig) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		lo, hi := within(bounds[T](cfg, inputAt(in, 2), inputAt(in, 3)))
 		dy, y := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
 		below, above := elemsAt[T](out, 1), elemsAt[T](out, 2)
@@ -217,7 +217,7 @@ func clipGradKernel[T kernel.Float](cfg ClipConfig) engine.Kernel {
 			}
 		}
 		if dx := elems[T](out[0]); dx != nil {
-			kernel.ClipGrad(x.Pool(), dx, dy, y, lo, hi)
+			kernel.ClipGrad(pool(x), dx, dy, y, lo, hi)
 		}
 		return nil
 	}

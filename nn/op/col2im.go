@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -44,7 +43,7 @@ func col2Im() *Op {
 			}
 			return c.output(append([]Dim{in[0], ch}, image...))
 		},
-		Kernel: widened(func(c *Call) (engine.Kernel, error) {
+		Kernel: widened(func(c *Call) (Kernel, error) {
 			m, err := col2imMap(c)
 			if err != nil {
 				return nil, err
@@ -124,10 +123,10 @@ func col2imMap(c *Call) (m blockMap, err error) {
 	return m, nil
 }
 
-func addBlocks[T number](m blockMap) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func addBlocks[T number](m blockMap) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
-		x.Pool().Run(m.Rows, func(_, r int) {
+		pool(x).Run(m.Rows, func(_, r int) {
 			d := dst[r*m.Image : (r+1)*m.Image]
 			clear(d)
 			for i, v := range src[r*len(m.At) : (r+1)*len(m.At)] {
@@ -154,7 +153,7 @@ func im2Col() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(im2colConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			m := c.Config.(im2colConfig).Map
 			return perPrecision(c.In[0].DType, cutBlocks[float32](m), cutBlocks[float64](m)), nil
 		},
@@ -162,10 +161,10 @@ func im2Col() *Op {
 	}
 }
 
-func cutBlocks[T kernel.Float](m blockMap) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func cutBlocks[T kernel.Float](m blockMap) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
-		x.Pool().Run(m.Rows, func(_, r int) {
+		pool(x).Run(m.Rows, func(_, r int) {
 			for i, k := range m.At {
 				v := T(0)
 				if k >= 0 {

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -73,7 +72,7 @@ func inferCompress(c *Call) ([]Type, error) {
 	return []Type{c.In[0].With(shape...)}, err
 }
 
-func compressKernel(c *Call) (engine.Kernel, error) {
+func compressKernel(c *Call) (Kernel, error) {
 	shape, axis, err := compressed(c)
 	if err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func compressKernel(c *Call) (engine.Kernel, error) {
 	outer, inner := around(sizes(shape), axis)
 	inner *= c.In[0].DType.Size()
 	length := shape[axis].Size
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		dst, src := out[0].Raw, in[0].Raw
 		for o := range outer {
 			for _, k := range list {

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -39,7 +38,7 @@ func constant() *Op {
 			}
 			return []Known{{Value: v}}
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			v, err := constantValue(c)
 			if err != nil {
 				return nil, err
@@ -48,7 +47,7 @@ func constant() *Op {
 			if !ok {
 				return nil, c.Errorf("value is a %T", v)
 			}
-			return func(_ *engine.Exec, out, _ []*tensor.Dense) error {
+			return func(_ *Exec, out, _ []*tensor.Dense) error {
 				copy(out[0].Raw, d.Raw)
 				return nil
 			}, nil

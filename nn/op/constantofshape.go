@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -93,12 +92,12 @@ func constantOfShapeDims(c *Call) []Known {
 	return []Known{known}
 }
 
-func constantOfShapeKernel(c *Call) (engine.Kernel, error) {
+func constantOfShapeKernel(c *Call) (Kernel, error) {
 	v, err := c.Config.(ConstantOfShapeConfig).element(c)
 	if err != nil {
 		return nil, err
 	}
-	return func(_ *engine.Exec, out, _ []*tensor.Dense) error {
+	return func(_ *Exec, out, _ []*tensor.Dense) error {
 		fillBytes(out[0].Raw, v.Raw)
 		return nil
 	}, nil

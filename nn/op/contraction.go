@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -36,8 +35,8 @@ type factor[T number] struct {
 }
 
 // contractor multiplies operand after operand and sums a label as soon as nothing that follows has it.
-func contractor[T number](k contraction) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func contractor[T number](k contraction) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dst := elems[T](out[0])
 		clear(dst)
 		if slices.Contains(k.Size, 0) {
@@ -79,7 +78,7 @@ func keptLabels(list []int, keep map[int]bool) []int {
 }
 
 // arrange brings f into the given order of labels: repeated ones are the diagonal, missing ones summed.
-func arrange[T number](x *engine.Exec, k contraction, f factor[T], to []int) factor[T] {
+func arrange[T number](x *Exec, k contraction, f factor[T], to []int) factor[T] {
 	if slices.Equal(f.labels, to) {
 		return f
 	}
@@ -90,7 +89,7 @@ func arrange[T number](x *engine.Exec, k contraction, f factor[T], to []int) fac
 }
 
 // multiply contracts a and b: labels of both that need has are a batch, the others of both are summed.
-func multiply[T number](x *engine.Exec, k contraction, a, b factor[T], need map[int]bool) factor[T] {
+func multiply[T number](x *Exec, k contraction, a, b factor[T], need map[int]bool) factor[T] {
 	var batch, sum, left, right []int
 	for _, l := range a.labels {
 		switch both := slices.Contains(b.labels, l); {
@@ -115,13 +114,13 @@ func multiply[T number](x *engine.Exec, k contraction, a, b factor[T], need map[
 }
 
 // products are batch matrix products m×k by k×n.
-func products[T number](x *engine.Exec, batch, m, n, k int, a, b, c []T) {
+func products[T number](x *Exec, batch, m, n, k int, a, b, c []T) {
 	switch a := any(a).(type) {
 	case []float32:
-		kernel.GemmBatch(x.Pool(), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float32), n, k*n, 0, any(c).([]float32), n, m*n)
+		kernel.GemmBatch(pool(x), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float32), n, k*n, 0, any(c).([]float32), n, m*n)
 		return
 	case []float64:
-		kernel.GemmBatch(x.Pool(), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float64), n, k*n, 0, any(c).([]float64), n, m*n)
+		kernel.GemmBatch(pool(x), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float64), n, k*n, 0, any(c).([]float64), n, m*n)
 		return
 	}
 	clear(c)
@@ -173,7 +172,7 @@ func place[T number](k contraction, dst []T, to []int, src []T, from []int) {
 }
 
 // room is scratch memory for any number.
-func room[T number](x *engine.Exec, n int) []T {
+func room[T number](x *Exec, n int) []T {
 	var v any
 	switch any(T(0)).(type) {
 	case float32:

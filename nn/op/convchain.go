@@ -71,7 +71,7 @@ func absorbConv(chain []*convLink) func(self, next *engine.Core, slot int) *engi
 		if run == nil {
 			return nil
 		}
-		return &engine.Core{Kernel: run, Sides: true, Absorb: absorbConv(longer)}
+		return &engine.Core{Kernel: run.engine(), Sides: true, Absorb: absorbConv(longer)}
 	}
 }
 
@@ -84,15 +84,15 @@ func pooledConv(l *convLink, s *kernel.PoolShape) *engine.Core {
 	if b == nil {
 		return nil
 	}
-	return &engine.Core{Kernel: func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return &engine.Core{Kernel: Kernel(func(x *Exec, out, in []*tensor.Dense) error {
 		w := packedConv[float32](x, l, in)
-		b.Forward(x.Pool(), elems[float32](in[0]), w, finish[float32](l.end, in), elems[float32](out[0]))
+		b.Forward(pool(x), elems[float32](in[0]), w, finish[float32](l.end, in), elems[float32](out[0]))
 		return nil
-	}}
+	}).engine()}
 }
 
 // convChain is the kernel of a chain; nil if there is none for it.
-func convChain(chain []*convLink) engine.Kernel {
+func convChain(chain []*convLink) Kernel {
 	if len(chain) == 1 {
 		return convEnding(chain[0])
 	}
@@ -104,14 +104,14 @@ func convChain(chain []*convLink) engine.Kernel {
 	if b == nil || chain[0].dtype != dtype.Float32 {
 		return nil
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		scratch := engine.Scratch[float32](x)
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		scratch := scratch[float32](x)
 		weights, ends := make([]*kernel.ConvWeights[float32], len(chain)), make([]kernel.Epilogue[float32], len(chain))
 		for i, l := range chain {
 			weights[i] = packedConv[float32](x, l, in)
 			ends[i] = finish[float32](l.end, in)
 		}
-		b.Forward(x.Pool(), elems[float32](in[0]), weights, ends, elems[float32](out[0]), scratch)
+		b.Forward(pool(x), elems[float32](in[0]), weights, ends, elems[float32](out[0]), scratch)
 		return nil
 	}
 }

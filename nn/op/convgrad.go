@@ -20,7 +20,7 @@ func (s convStep) Operator() Name { return Name{Domain: Internal, Name: s.Name} 
 // convSteps are the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
 // X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
 func convSteps() []*Op {
-	step := func(name, in, doc string, f32, f64 func(kernel.ConvShape) engine.Kernel) *Op {
+	step := func(name, in, doc string, f32, f64 func(kernel.ConvShape) Kernel) *Op {
 		return &Op{
 			Domain: Internal, Name: name, Since: []int{1}, Doc: doc,
 			In: Slots(in), Out: "Z T", Where: Where{"T": Floats}, Attrs: convStep{},
@@ -28,7 +28,7 @@ func convSteps() []*Op {
 			Infer: func(c *Call) ([]Type, error) {
 				return []Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
 			},
-			Kernel: func(c *Call) (engine.Kernel, error) {
+			Kernel: func(c *Call) (Kernel, error) {
 				s := c.Config.(convStep).Conv
 				return perPrecision(c.In[0].DType, f32(s), f64(s)), nil
 			},
@@ -52,9 +52,9 @@ func convMacs(s kernel.ConvShape) int64 {
 	return n
 }
 
-func convData[T kernel.Float](s kernel.ConvShape) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.ConvBackwardData(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), engine.Scratch[T](x))
+func convData[T kernel.Float](s kernel.ConvShape) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.ConvBackwardData(pool(x), &s, elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), scratch[T](x))
 		return nil
 	}
 }
@@ -71,25 +71,25 @@ func convDataAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Cor
 		if !ok || !e.adds() {
 			return nil
 		}
-		return &engine.Core{Kernel: convDataAdd(s, e), InPlace: []int{self.Inputs}}
+		return &engine.Core{Kernel: convDataAdd(s, e).engine(), InPlace: []int{self.Inputs}}
 	}
 }
 
 // convDataAdd overwrites the other gradient if it may.
-func convDataAdd(s kernel.ConvShape, e ending) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func convDataAdd(s kernel.ConvShape, e ending) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dx, other := elems[float32](out[0]), finish[float32](e, in).Add
 		if &dx[0] != &other[0] {
-			x.Pool().Range(len(dx), 1<<14, func(lo, hi int) { copy(dx[lo:hi], other[lo:hi]) })
+			pool(x).Range(len(dx), 1<<14, func(lo, hi int) { copy(dx[lo:hi], other[lo:hi]) })
 		}
-		kernel.ConvBackwardDataAdd(x.Pool(), &s, elems[float32](in[0]), elems[float32](in[1]), dx, engine.Scratch[float32](x))
+		kernel.ConvBackwardDataAdd(pool(x), &s, elems[float32](in[0]), elems[float32](in[1]), dx, scratch[float32](x))
 		return nil
 	}
 }
 
-func convWeightGrad[T kernel.Float](s kernel.ConvShape) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.ConvBackwardWeight(x.Pool(), &s, elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), engine.Scratch[T](x))
+func convWeightGrad[T kernel.Float](s kernel.ConvShape) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.ConvBackwardWeight(pool(x), &s, elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), scratch[T](x))
 		return nil
 	}
 }
@@ -107,16 +107,16 @@ func channelSum() *Op {
 			}
 			return []Type{c.In[0].With(c.In[0].Shape[1])}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			n, ch, space := channels(c.In[0])
 			return perPrecision(c.In[0].DType, sumChannels[float32](n, ch, space), sumChannels[float64](n, ch, space)), nil
 		},
 	}
 }
 
-func sumChannels[T kernel.Float](n, c, space int) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.ChannelSum(x.Pool(), n, c, space, elems[T](in[0]), elems[T](out[0]))
+func sumChannels[T kernel.Float](n, c, space int) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.ChannelSum(pool(x), n, c, space, elems[T](in[0]), elems[T](out[0]))
 		return nil
 	}
 }

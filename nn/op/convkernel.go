@@ -1,12 +1,11 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-func convKernel(c *Call) (engine.Kernel, error) {
+func convKernel(c *Call) (Kernel, error) {
 	link, err := newConvLink(c)
 	if err != nil {
 		return nil, err
@@ -14,31 +13,31 @@ func convKernel(c *Call) (engine.Kernel, error) {
 	return convEnding(link), nil
 }
 
-func convEnding(l *convLink) engine.Kernel {
+func convEnding(l *convLink) Kernel {
 	return perPrecision(l.dtype, convForward[float32](l), convForward[float64](l))
 }
 
-func convPlain[T kernel.Float](s kernel.ConvShape) engine.Kernel {
+func convPlain[T kernel.Float](s kernel.ConvShape) Kernel {
 	return convForward[T](&convLink{shape: s, weight: 1})
 }
 
 // convForward keeps packed weights where they, and all that scales and shifts the result, are parameters.
-func convForward[T kernel.Float](l *convLink) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		y, scratch := elems[T](out[0])[l.at:], engine.Scratch[T](x)
+func convForward[T kernel.Float](l *convLink) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		y, scratch := elems[T](out[0])[l.at:], scratch[T](x)
 		if kernel.ConvPacks[T](&l.shape) {
 			if w := keptConv[T](x, l, in); w != nil {
-				kernel.ConvForwardPacked(x.Pool(), &l.shape, elems[T](in[0]), w, finish[T](l.end, in), y, scratch)
+				kernel.ConvForwardPacked(pool(x), &l.shape, elems[T](in[0]), w, finish[T](l.end, in), y, scratch)
 				return nil
 			}
 		}
-		kernel.ConvForward(x.Pool(), &l.shape, elems[T](in[0]), elems[T](in[l.weight]), convEpilogue[T](x, l, in), y, scratch)
+		kernel.ConvForward(pool(x), &l.shape, elems[T](in[0]), elems[T](in[l.weight]), convEpilogue[T](x, l, in), y, scratch)
 		return nil
 	}
 }
 
 // convEpilogue is everything that becomes of the sums of products.
-func convEpilogue[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense) kernel.Epilogue[T] {
+func convEpilogue[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense) kernel.Epilogue[T] {
 	return epilogue(x, l.end, l.shape.OC, elemsAt[T](in, l.weight+1), in)
 }
 
@@ -50,21 +49,21 @@ type convKey struct {
 
 // keptConv is the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
 // or are not yet.
-func keptConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
+func keptConv[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
 	pack := func() any { return packConv[T](x, l, in, nil) }
 	of := l.end.affineInputs(in, l.weight, l.weight+1)
-	w, _ := x.Derived(convKey{l.shape.Group, l.end.affineKey()}, pack, of...).(*kernel.ConvWeights[T])
+	w, _ := x.Packed(convKey{l.shape.Group, l.end.affineKey()}, pack, of...).(*kernel.ConvWeights[T])
 	return w
 }
 
 // packedConv is the weights of l, packed now if none are kept.
-func packedConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
+func packedConv[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
 	if w := keptConv[T](x, l, in); w != nil {
 		return w
 	}
-	return packConv(x, l, in, engine.Scratch[T](x))
+	return packConv(x, l, in, scratch[T](x))
 }
 
-func packConv[T kernel.Float](x *engine.Exec, l *convLink, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
-	return kernel.PackConv(x.Pool(), &l.shape, elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
+func packConv[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
+	return kernel.PackConv(pool(x), &l.shape, elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
 }

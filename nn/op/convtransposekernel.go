@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func convTransposeKernel(c *Call) (engine.Kernel, error) {
+func convTransposeKernel(c *Call) (Kernel, error) {
 	s, err := convTransposeShape(c)
 	if err != nil {
 		return nil, err
@@ -22,27 +22,27 @@ func convTransposeAbsorb(c *Call) func(self, next *engine.Core, slot int) *engin
 		return nil
 	}
 	t := c.In[0].DType
-	return absorber(t, s.C, ending{affine: true}, func(e ending) engine.Kernel { return convTransposeEnding(t, s, e) }, nil)
+	return absorber(t, s.C, ending{affine: true}, func(e ending) Kernel { return convTransposeEnding(t, s, e) }, nil)
 }
 
-func convTransposeEnding(t DType, s kernel.ConvShape, e ending) engine.Kernel {
+func convTransposeEnding(t DType, s kernel.ConvShape, e ending) Kernel {
 	return perPrecision(t, convTransposed[float32](s, e), convTransposed[float64](s, e))
 }
 
 // convTransposed keeps packed weights where they, and all that scales and shifts the result, are parameters.
-func convTransposed[T kernel.Float](s kernel.ConvShape, e ending) engine.Kernel {
+func convTransposed[T kernel.Float](s kernel.ConvShape, e ending) Kernel {
 	key := convTransposedKey{fmt.Sprint(s.Group, s.Stride, s.Dilation, s.PadBegin), e.affineKey()}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		data, weight, y, scratch := elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), engine.Scratch[T](x)
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		data, weight, y, scratch := elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), scratch[T](x)
 		whole := func() kernel.Epilogue[T] { return epilogue(x, e, s.C, elemsAt[T](in, 2), in) }
 		if kernel.ConvTransposedPacks[T](&s) {
-			pack := func() any { return kernel.PackConvTransposed(x.Pool(), &s, weight, whole(), nil) }
-			if w, _ := x.Derived(key, pack, e.affineInputs(in, 1, 2)...).(*kernel.ConvWeights[T]); w != nil {
-				kernel.ConvTransposedPacked(x.Pool(), &s, data, w, finish[T](e, in), y, scratch)
+			pack := func() any { return kernel.PackConvTransposed(pool(x), &s, weight, whole(), nil) }
+			if w, _ := x.Packed(key, pack, e.affineInputs(in, 1, 2)...).(*kernel.ConvWeights[T]); w != nil {
+				kernel.ConvTransposedPacked(pool(x), &s, data, w, finish[T](e, in), y, scratch)
 				return nil
 			}
 		}
-		kernel.ConvTransposed(x.Pool(), &s, data, weight, whole(), y, scratch)
+		kernel.ConvTransposed(pool(x), &s, data, weight, whole(), y, scratch)
 		return nil
 	}
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -54,7 +53,7 @@ func cumProd() *Op {
 	}
 }
 
-func cumKernel(c *Call) (engine.Kernel, error) {
+func cumKernel(c *Call) (Kernel, error) {
 	cfg, product := CumSumConfig{}, false
 	switch k := c.Config.(type) {
 	case CumSumConfig:
@@ -77,15 +76,15 @@ func cumLanes(c *Call, axis *tensor.Dense) (lanes, error) {
 	return lanesOf(c.In[0].Sizes(), a), nil
 }
 
-func cumOf[T number](c *Call, cfg CumSumConfig, product bool) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func cumOf[T number](c *Call, cfg CumSumConfig, product bool) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		l, err := cumLanes(c, in[1])
 		if err != nil {
 			return err
 		}
 		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
 		if d, ok := any(dst).([]float32); ok && l.step >= shortRun && l.n > 0 && !cfg.Exclusive {
-			cumRows(x.Pool(), l, cfg.Reverse, product, d, any(src).([]float32))
+			cumRows(pool(x), l, cfg.Reverse, product, d, any(src).([]float32))
 			return nil
 		}
 		l.each(x, func(k int) {
@@ -163,7 +162,7 @@ func cumProdGradOp() *Op {
 		In: "x T, axis Taxis, dY T", Out: "dX T",
 		Where: Where{"T": {dtype.Float32, dtype.Float64}, "Taxis": Indices}, Attrs: cumProdGradConfig{},
 		Infer: Same,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			if c.In[0].DType == dtype.Float64 {
 				return cumProdGradOf[float64](c), nil
 			}
@@ -174,9 +173,9 @@ func cumProdGradOp() *Op {
 }
 
 // cumProdGradOf runs the products p forward and their gradients backward: p' = p·x.
-func cumProdGradOf[T kernel.Float](c *Call) engine.Kernel {
+func cumProdGradOf[T kernel.Float](c *Call) Kernel {
 	cfg := c.Config.(cumProdGradConfig)
-	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+	return func(e *Exec, out, in []*tensor.Dense) error {
 		l, err := cumLanes(c, in[1])
 		if err != nil {
 			return err

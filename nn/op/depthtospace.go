@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 )
 
@@ -107,7 +106,7 @@ func inferSpaceToDepth(c *Call) ([]Type, error) {
 }
 
 // permuted reads the input, seen in another shape, with its axes permuted.
-func permuted(c *Call, shape, perm []int) (engine.Kernel, error) {
+func permuted(c *Call, shape, perm []int) (Kernel, error) {
 	var s strided
 	strides := rowStrides(shape)
 	for _, a := range perm {
@@ -130,12 +129,12 @@ func blockShape(in []int, cfg DepthToSpaceConfig) (shape, perm []int) {
 	return []int{in[0], b, b, in[1] / (b * b), in[2], in[3]}, []int{0, 3, 4, 1, 5, 2}
 }
 
-func depthToSpaceKernel(c *Call) (engine.Kernel, error) {
+func depthToSpaceKernel(c *Call) (Kernel, error) {
 	shape, perm := blockShape(c.In[0].Sizes(), c.Config.(DepthToSpaceConfig))
 	return permuted(c, shape, perm)
 }
 
-func spaceToDepthKernel(c *Call) (engine.Kernel, error) {
+func spaceToDepthKernel(c *Call) (Kernel, error) {
 	s, b := c.In[0].Sizes(), c.Config.(SpaceToDepthConfig).BlockSize
 	return permuted(c, []int{s[0], s[1], s[2] / b, b, s[3] / b, b}, []int{0, 3, 5, 1, 2, 4})
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -43,7 +42,7 @@ func inferDequantize(c *Call) ([]Type, error) {
 	return out, err
 }
 
-func dequantizeKernel(c *Call) (engine.Kernel, error) {
+func dequantizeKernel(c *Call) (Kernel, error) {
 	cfg := c.Config.(DequantizeLinearConfig)
 	s, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
 	if err != nil {
@@ -59,7 +58,7 @@ func dequantizeKernel(c *Call) (engine.Kernel, error) {
 			return dequantizeFast[int32](s), nil
 		}
 	}
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		x, err := dtype.Float64s(in[0])
 		if err != nil {
 			return err
@@ -83,12 +82,12 @@ func dequantizeKernel(c *Call) (engine.Kernel, error) {
 	}, nil
 }
 
-func dequantizeFast[T uint8 | int8 | int32](s scaled) engine.Kernel {
-	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+func dequantizeFast[T uint8 | int8 | int32](s scaled) Kernel {
+	return func(e *Exec, out, in []*tensor.Dense) error {
 		x, y, scale := dtype.Slice[T](in[0]), dtype.Slice[float32](out[0]), dtype.Slice[float32](in[1])
 		zero := elemsAt[T](in, 2)
 		one := len(zero) == 1
-		e.Pool().Range(len(x), 4096, func(from, to int) {
+		pool(e).Range(len(x), 4096, func(from, to int) {
 			for i := from; i < to; i++ {
 				k, z := s.at(i), int64(0)
 				if one {

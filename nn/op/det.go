@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -25,7 +24,7 @@ func det() *Op {
 			}
 			return []Type{c.In[0].With(s[:n]...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			n := lastSize(c)
 			return perPrecision(c.In[0].DType, detKernel[float32](n), detKernel[float64](n)), nil
 		},
@@ -78,8 +77,8 @@ func determinant(m []float64, n int) float64 {
 	return d
 }
 
-func detKernel[T kernel.Float](n int) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func detKernel[T kernel.Float](n int) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
 		m := x.Float64(n * n)
 		for r := range dst {
@@ -97,7 +96,7 @@ func detGrad() *Op {
 		Domain: Internal, Name: "DetGrad", Since: []int{1}, Doc: "Gradient of Det: the cofactors.",
 		In: "dY T, X T", Out: "dX T", Where: Where{"T": Floats},
 		Infer: func(c *Call) ([]Type, error) { return []Type{c.In[1]}, nil },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			n := lastSize(c)
 			return perPrecision(c.In[0].DType, detBack[float32](n), detBack[float64](n)), nil
 		},
@@ -106,8 +105,8 @@ func detGrad() *Op {
 }
 
 // detBack takes each cofactor as the determinant of what is left: right for singular matrices too.
-func detBack[T kernel.Float](n int) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func detBack[T kernel.Float](n int) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, src, dx := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](out[0])
 		m := x.Float64(n * n)
 		for r := range dy {

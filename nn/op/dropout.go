@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -33,7 +32,7 @@ func dropout() *Op {
 			return []Type{c.In[0], mask}, nil
 		},
 		Hidden: func(c *Call) []Type { return []Type{c.In[0].Of(dtype.Bool), T(c.In[0].DType)} },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			return perPrecision(c.In[0].DType, dropoutKernel[float32](c), dropoutKernel[float64](c)), nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
@@ -83,8 +82,8 @@ func ratioOf(c *Call, in []*tensor.Dense) (float64, error) {
 	return r, nil
 }
 
-func dropoutKernel[T kernel.Float](c *Call) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func dropoutKernel[T kernel.Float](c *Call) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		r, err := ratioOf(c, in)
 		if err != nil {
 			return err
@@ -107,7 +106,7 @@ func dropoutKernel[T kernel.Float](c *Call) engine.Kernel {
 			seed = &n
 		}
 		key, limit := streamKey(c, inputAt(in, len(c.In)), seed), uint64(r*(1<<32))
-		x.Pool().Range(len(src), 4096, func(lo, hi int) {
+		pool(x).Range(len(src), 4096, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				stays := draw(key, i)>>32 >= limit
 				if dst != nil {
@@ -150,15 +149,15 @@ func dropoutGrad() *Op {
 		Domain: Internal, Name: "DropoutGrad", Since: []int{1}, Doc: "Gradient of Dropout.",
 		In: "dY T, mask bool, scale T", Out: "dX T", Where: Where{"T": Floats},
 		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			return perPrecision(c.In[0].DType, dropoutGradKernel[float32], dropoutGradKernel[float64]), nil
 		},
 	}
 }
 
-func dropoutGradKernel[T kernel.Float](x *engine.Exec, out, in []*tensor.Dense) error {
+func dropoutGradKernel[T kernel.Float](x *Exec, out, in []*tensor.Dense) error {
 	dx, dy, mask, scale := dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), dtype.Slice[bool](in[1]), dtype.Slice[T](in[2])[0]
-	x.Pool().Range(len(dx), 4096, func(lo, hi int) {
+	pool(x).Range(len(dx), 4096, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			v := dy[i] * scale
 			if !mask[i] {

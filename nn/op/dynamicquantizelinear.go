@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -15,12 +14,12 @@ func dynamicQuantizeLinear() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].Of(dtype.Uint8), T(dtype.Float32), T(dtype.Uint8)}, nil
 		},
-		Kernel:      func(*Call) (engine.Kernel, error) { return dynamicQuantize, nil },
+		Kernel:      func(*Call) (Kernel, error) { return dynamicQuantize, nil },
 		GradMissing: "it gives integers: freeze what comes before it, or train the model as it was before quantization", Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
 	}
 }
 
-func dynamicQuantize(e *engine.Exec, out, in []*tensor.Dense) error {
+func dynamicQuantize(e *Exec, out, in []*tensor.Dense) error {
 	x := dtype.Slice[float32](in[0])
 	lo, hi := float32(0), float32(0) // the range includes 0
 	for _, v := range x {
@@ -33,7 +32,7 @@ func dynamicQuantize(e *engine.Exec, out, in []*tensor.Dense) error {
 	}
 	if out[0] != nil {
 		y := dtype.Slice[uint8](out[0])
-		e.Pool().Range(len(x), 8192, func(from, to int) {
+		pool(e).Range(len(x), 8192, func(from, to int) {
 			for i := from; i < to; i++ {
 				v := zero
 				if scale != 0 {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 )
@@ -33,7 +32,7 @@ func einsum() *Op {
 			}
 			return c.output(shape)
 		},
-		Kernel: widened(func(c *Call) (engine.Kernel, error) {
+		Kernel: widened(func(c *Call) (Kernel, error) {
 			e, err := parseEquation(c)
 			if err != nil {
 				return nil, err
@@ -222,7 +221,7 @@ func einsumGradOp() *Op {
 			k := c.Config.(contraction)
 			return []Type{c.In[0].With(Dims(k.shape(k.Out)...)...)}, nil
 		},
-		Kernel: widened(func(c *Call) (engine.Kernel, error) {
+		Kernel: widened(func(c *Call) (Kernel, error) {
 			return contractionKernel(c.In[0].DType, c.Config.(contraction)), nil
 		}),
 		Cost: func(c *Call) (int64, int64) {
@@ -231,7 +230,7 @@ func einsumGradOp() *Op {
 	}
 }
 
-func contractionKernel(t DType, k contraction) engine.Kernel {
+func contractionKernel(t DType, k contraction) Kernel {
 	switch t {
 	case dtype.Float32:
 		return contractor[float32](k)

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -57,9 +56,9 @@ func expandDims(c *Call) []Known {
 	return []Known{{Dims: list}}
 }
 
-func expandKernel(c *Call) (engine.Kernel, error) {
+func expandKernel(c *Call) (Kernel, error) {
 	from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		expandBytes(out[0].Raw, in[0].Raw, from, to, size)
 		return nil
 	}, nil

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -35,14 +34,14 @@ func eyeLike() *Op {
 			}
 			return []Type{t}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			one := dtype.New(c.Out[0].DType, 1)
 			if err := dtype.Convert(one, dtype.Scalar(float32(1))); err != nil {
 				return nil, err
 			}
 			rows, cols := c.Out[0].Shape[0].Size, c.Out[0].Shape[1].Size
 			k, size := c.Config.(EyeLikeConfig).K, c.Out[0].DType.Size()
-			return func(_ *engine.Exec, out, _ []*tensor.Dense) error {
+			return func(_ *Exec, out, _ []*tensor.Dense) error {
 				clear(out[0].Raw)
 				for i := range rows {
 					if j := i + k; j >= 0 && j < cols {

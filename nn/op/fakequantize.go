@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -76,8 +75,8 @@ type integers struct {
 	lo, hi float64
 }
 
-func fakeQuantizeKernel(f32, f64 func(integers) engine.Kernel) func(c *Call) (engine.Kernel, error) {
-	return func(c *Call) (engine.Kernel, error) {
+func fakeQuantizeKernel(f32, f64 func(integers) Kernel) func(c *Call) (Kernel, error) {
+	return func(c *Call) (Kernel, error) {
 		axis, block, to := fakeQuantizeOf(c)
 		s, err := scaledOf(c, axis, block)
 		if err != nil {
@@ -89,13 +88,13 @@ func fakeQuantizeKernel(f32, f64 func(integers) engine.Kernel) func(c *Call) (en
 }
 
 // eachScaled calls f with every element, rounded by its scale but not cut off, its scale and its zero point.
-func eachScaled[T kernel.Float](e *engine.Exec, s scaled, in []*tensor.Dense, f func(i int, rounded float64, scale T, zero float64)) error {
+func eachScaled[T kernel.Float](e *Exec, s scaled, in []*tensor.Dense, f func(i int, rounded float64, scale T, zero float64)) error {
 	_, zero, err := scaleAndZero(in[:3])
 	if err != nil {
 		return err
 	}
 	x, scale := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
-	e.Pool().Range(len(x), 4096, func(from, to int) {
+	pool(e).Range(len(x), 4096, func(from, to int) {
 		for i := from; i < to; i++ {
 			k, z := s.at(i), 0.0
 			if zero != nil {
@@ -107,8 +106,8 @@ func eachScaled[T kernel.Float](e *engine.Exec, s scaled, in []*tensor.Dense, f 
 	return nil
 }
 
-func fakeQuantized[T kernel.Float](s integers) engine.Kernel {
-	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+func fakeQuantized[T kernel.Float](s integers) Kernel {
+	return func(e *Exec, out, in []*tensor.Dense) error {
 		y := dtype.Slice[T](out[0])
 		return eachScaled(e, s.scaled, in, func(i int, q float64, scale T, zero float64) {
 			if q != q {
@@ -119,8 +118,8 @@ func fakeQuantized[T kernel.Float](s integers) engine.Kernel {
 	}
 }
 
-func straightThrough[T kernel.Float](s integers) engine.Kernel {
-	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+func straightThrough[T kernel.Float](s integers) Kernel {
+	return func(e *Exec, out, in []*tensor.Dense) error {
 		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[3])
 		return eachScaled(e, s.scaled, in, func(i int, q float64, _ T, _ float64) {
 			dx[i] = 0

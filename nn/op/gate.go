@@ -21,7 +21,7 @@ type gate struct {
 // make that kernel, whose inputs are the gate's and then its own from 1 on.
 type gated struct {
 	dtype  DType
-	kernel func(gate) engine.Kernel
+	kernel func(gate) Kernel
 }
 
 // absorbGate makes an Absorb function of a gate.
@@ -33,7 +33,7 @@ func absorbGate(t DType, g gate) func(self, next *engine.Core, slot int) *engine
 		}
 		g := g
 		g.inputs = self.Inputs
-		return &engine.Core{Kernel: d.kernel(g), InPlace: []int{0}}
+		return &engine.Core{Kernel: d.kernel(g).engine(), InPlace: []int{0}}
 	}
 }
 

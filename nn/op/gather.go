@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -74,7 +73,7 @@ func gatherDims(c *Call) []Known {
 	return []Known{{Dims: part}}
 }
 
-func gatherKernel(c *Call) (engine.Kernel, error) {
+func gatherKernel(c *Call) (Kernel, error) {
 	axis, err := c.Config.(GatherConfig).axis(c)
 	if err != nil {
 		return nil, err
@@ -83,13 +82,13 @@ func gatherKernel(c *Call) (engine.Kernel, error) {
 	length := shape[axis]
 	outer, inner := around(shape, axis)
 	inner *= c.In[0].DType.Size()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		index := indexInts(x, in[1])
 		if err := wrapIndices(c, index, length); err != nil {
 			return err
 		}
 		dst, src, n := out[0].Raw, in[0].Raw, len(index)
-		x.Pool().Range(outer*n, max(1, 16384/max(inner, 1)), func(lo, hi int) {
+		pool(x).Range(outer*n, max(1, 16384/max(inner, 1)), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				from := (r/n*length + index[r%n]) * inner
 				copy(dst[r*inner:(r+1)*inner], src[from:from+inner])
@@ -123,7 +122,7 @@ func gatherGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(gatherGradConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			if c.In[0].DType == dtype.Float64 {
 				return gatherGradKernel[float64](c), nil
 			}
@@ -135,18 +134,18 @@ func gatherGradOp() *Op {
 
 // gatherGradKernel gives each worker a range of the table's rows, so that every row is added up
 // in the order of the indices.
-func gatherGradKernel[T kernel.Float](c *Call) engine.Kernel {
+func gatherGradKernel[T kernel.Float](c *Call) Kernel {
 	cfg := c.Config.(gatherGradConfig)
 	shape := sizes(cfg.Shape)
 	length := shape[cfg.Axis]
 	outer, inner := around(shape, cfg.Axis)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		index := indexInts(x, in[1])
 		if err := wrapIndices(c, index, length); err != nil {
 			return err
 		}
 		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
-		x.Pool().Range(length, max(1, 16384/max(inner*outer, 1)), func(lo, hi int) {
+		pool(x).Range(length, max(1, 16384/max(inner*outer, 1)), func(lo, hi int) {
 			for o := range outer {
 				clear(dx[(o*length+lo)*inner : (o*length+hi)*inner])
 				for i, k := range index {

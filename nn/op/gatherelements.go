@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -31,14 +30,14 @@ func gatherElements() *Op {
 			}
 			return []Type{t}, elementShapes(c, axis, 1)
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			axis, err := c.Axis(c.Config.(GatherElementsConfig).Axis, len(c.In[0].Shape))
 			if err != nil {
 				return nil, err
 			}
 			b := elementBlocks(c, c.In[0].Sizes(), c.In[1].Sizes(), axis)
 			width := c.In[0].DType.Size()
-			return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			return func(x *Exec, out, in []*tensor.Dense) error {
 				return b.gather(x, out[0].Raw, in[0].Raw, in[1], width)
 			}, nil
 		},

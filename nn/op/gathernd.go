@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -22,10 +21,10 @@ func gatherND() *Op {
 		Doc: "Picks slices by coordinates, which the last axis of the indices holds.",
 		In:  "data T, indices int64", Out: "output T", Attrs: GatherNDConfig{},
 		Infer: inferGatherND,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			b := tupleBlocks(c, c.In[0].Sizes(), c.In[1].Sizes(), c.Config.(GatherNDConfig).BatchDims)
 			width := c.In[0].DType.Size()
-			return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			return func(x *Exec, out, in []*tensor.Dense) error {
 				return b.gather(x, out[0].Raw, in[0].Raw, in[1], width)
 			}, nil
 		},

@@ -92,7 +92,7 @@ type product struct {
 	c              []int // shape of C; nil: none
 }
 
-func gemmKernel(c *Call) (engine.Kernel, error) {
+func gemmKernel(c *Call) (Kernel, error) {
 	p := gemmProduct(c)
 	if c.In[0].DType.IsInteger() {
 		return integerGemm(p), nil
@@ -113,17 +113,17 @@ func gemmProduct(c *Call) product {
 // gemmAbsorb: what normalizes, shifts, adds to or maps the product ends it.
 func gemmAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
 	p, t := gemmProduct(c), c.In[0].DType
-	return absorber(t, p.n, ending{affine: true, slopes: true}, func(e ending) engine.Kernel { return gemmEnding(t, p, e) }, nil)
+	return absorber(t, p.n, ending{affine: true, slopes: true}, func(e ending) Kernel { return gemmEnding(t, p, e) }, nil)
 }
 
-func gemmEnding(t DType, p product, e ending) engine.Kernel {
+func gemmEnding(t DType, p product, e ending) Kernel {
 	return perPrecision(t, floatGemm[float32](p, e), floatGemm[float64](p, e))
 }
 
 // floatGemm takes C as the shift of the columns or as a summand where it is one.
-func floatGemm[T kernel.Float](p product, e ending) engine.Kernel {
+func floatGemm[T kernel.Float](p product, e ending) Kernel {
 	w := newWeightProduct[T](p)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		y, beta := elems[T](out[0]), 0.0
 		var shift []T
 		if len(in) > 2 && in[2] != nil && p.beta != 0 {
@@ -158,7 +158,7 @@ func (p product) leading() (a, b int) {
 }
 
 // spread broadcasts c of shape from to an m×n matrix.
-func spread[T any](x *engine.Exec, y, c []T, from []int, m, n int) {
+func spread[T any](x *Exec, y, c []T, from []int, m, n int) {
 	rows, cols := 1, 1
 	if len(from) > 0 {
 		cols = from[len(from)-1]
@@ -166,7 +166,7 @@ func spread[T any](x *engine.Exec, y, c []T, from []int, m, n int) {
 	if len(from) > 1 {
 		rows = from[0]
 	}
-	x.Pool().Range(m, 1+4096/max(n, 1), func(lo, hi int) {
+	pool(x).Range(m, 1+4096/max(n, 1), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			src, row := c[min(i, rows-1)*cols:], y[i*n:(i+1)*n]
 			if cols == n {
@@ -180,9 +180,9 @@ func spread[T any](x *engine.Exec, y, c []T, from []int, m, n int) {
 	})
 }
 
-func integerGemm(p product) engine.Kernel {
+func integerGemm(p product) Kernel {
 	lda, ldb := p.leading()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		a, err := dtype.Int64s(in[0])
 		if err != nil {
 			return err

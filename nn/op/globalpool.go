@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -24,7 +23,7 @@ func globalPools() []*Op {
 		}
 	}
 	mean := global("GlobalAveragePool", "Mean over all spatial axes.", pooled(RangeFirst), 1, 22)
-	mean.Kernel = func(c *Call) (engine.Kernel, error) {
+	mean.Kernel = func(c *Call) (Kernel, error) {
 		s := globalShape(c)
 		return perPrecision(c.In[0].DType, averagePooled[float32](s), averagePooled[float64](s)), nil
 	}
@@ -33,7 +32,7 @@ func globalPools() []*Op {
 	}
 	most := global("GlobalMaxPool", "Maximum over all spatial axes.", pooled(RangeFirst), 1, 22)
 	most.Hidden = func(c *Call) []Type { return []Type{{}, c.Out[0].Of(dtype.Int64)} }
-	most.Kernel = func(c *Call) (engine.Kernel, error) {
+	most.Kernel = func(c *Call) (Kernel, error) {
 		s := globalShape(c)
 		return perPrecision(c.In[0].DType, maxPooled[float32](s, nil), maxPooled[float64](s, nil)), nil
 	}
@@ -43,7 +42,7 @@ func globalPools() []*Op {
 	norm := global("GlobalLpPool", "Lp norm over all spatial axes.", pooled(rangeNonNegative), 1, 2, 22)
 	norm.Attrs = GlobalLpPoolConfig{}
 	norm.Check = func(c *Call) error { return c.order(c.Config.(GlobalLpPoolConfig).P) }
-	norm.Kernel = func(c *Call) (engine.Kernel, error) {
+	norm.Kernel = func(c *Call) (Kernel, error) {
 		s, p := globalShape(c), float64(c.Config.(GlobalLpPoolConfig).P)
 		return perPrecision(c.In[0].DType, lpPooled[float32](s, p), lpPooled[float64](s, p)), nil
 	}

@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -33,7 +32,7 @@ func gridSample() *Op {
 			return nil
 		},
 		Infer: inferGridSample,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			s, err := sampleOf(c)
 			if err != nil {
 				return nil, err
@@ -76,8 +75,8 @@ func inferGridSample(c *Call) ([]Type, error) {
 }
 
 // inDouble runs a float64 kernel on other element types.
-func inDouble(k engine.Kernel) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func inDouble(k Kernel) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		args, res := slices.Clone(in), slices.Clone(out)
 		for i, d := range in {
 			if d == nil || dtype.Of(d.Dtype()) == dtype.Int64 && i > 1 { // indices
@@ -183,11 +182,11 @@ func (s *sample) corners(p []float64, buf []corner) []corner {
 	return list
 }
 
-func gridSampleKernel[T kernel.Float](s sample) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func gridSampleKernel[T kernel.Float](s sample) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		img, grid, y := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](out[0])
 		n, size := len(s.In), count1(s.In)
-		x.Pool().Range(s.N*s.Points, 64, func(lo, hi int) {
+		pool(x).Range(s.N*s.Points, 64, func(lo, hi int) {
 			var buf [64]corner
 			var p [3]float64
 			for k := lo; k < hi; k++ {
@@ -220,7 +219,7 @@ func gridSampleGrad() *Op {
 		Domain: Internal, Name: "GridSampleGrad", Since: []int{1}, Doc: "Gradient of GridSample.",
 		In: "dY T, X T, grid T2", Out: "dX T, dgrid T2", Where: Where{"T": Floats, "T2": Floats}, Attrs: gridSampleGradConfig{},
 		Infer: func(c *Call) ([]Type, error) { return []Type{c.In[1], c.In[2]}, nil },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			s := c.Config.(gridSampleGradConfig).Sample
 			return mixedPrecision(c, gridSampleBack[float32](s), gridSampleBack[float64](s)), nil
 		},
@@ -228,13 +227,13 @@ func gridSampleGrad() *Op {
 	}
 }
 
-func gridSampleBack[T kernel.Float](s sample) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func gridSampleBack[T kernel.Float](s sample) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, img, grid := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](in[2])
 		dx, dgrid := elems[T](out[0]), elemsAt[T](out, 1)
 		clear(dx)
 		n, size := len(s.In), count1(s.In)
-		x.Pool().Run(s.N, func(_, img0 int) { // positions of one image may meet in a pixel
+		pool(x).Run(s.N, func(_, img0 int) { // positions of one image may meet in a pixel
 			var buf [64]corner
 			var p [3]float64
 			for k := img0 * s.Points; k < (img0+1)*s.Points; k++ {

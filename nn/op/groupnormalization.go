@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -49,7 +48,7 @@ func groupNorms() []*Op {
 			t := Shaped(computed(c.In[0].DType), m.Rows)
 			return []Type{t, t}
 		}
-		o.Kernel = func(c *Call) (engine.Kernel, error) {
+		o.Kernel = func(c *Call) (Kernel, error) {
 			m, err := groupNormOf(c)
 			return mixedPrecision(c, groupNormed[float32](m), groupNormed[float64](m)), err
 		}
@@ -119,14 +118,14 @@ func groupNormOf(c *Call) (groupNorm, error) {
 	return m, nil
 }
 
-func groupNormed[T kernel.Float](m groupNorm) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func groupNormed[T kernel.Float](m groupNorm) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		y := elems[T](out[0])
 		if y == nil {
-			y = engine.Scratch[T](x)(m.Rows * m.Cols)
+			y = scratch[T](x)(m.Rows * m.Cols)
 		}
-		kernel.LayerNorm(x.Pool(), m.Rows, m.Cols, T(m.Eps), elems[T](in[0]), nil, nil, y, elemsAt[T](out, 1), elemsAt[T](out, 2))
-		kernel.ChannelAffine(x.Pool(), m.Images, m.Affine, m.Inner, y, elems[T](in[1]), elems[T](in[2]), y)
+		kernel.LayerNorm(pool(x), m.Rows, m.Cols, T(m.Eps), elems[T](in[0]), nil, nil, y, elemsAt[T](out, 1), elemsAt[T](out, 2))
+		kernel.ChannelAffine(pool(x), m.Images, m.Affine, m.Inner, y, elems[T](in[1]), elems[T](in[2]), y)
 		return nil
 	}
 }
@@ -138,34 +137,34 @@ func groupNormalizationGrad() *Op {
 		Where: Where{"T": Floats, "U": floatTypes}, Attrs: groupNorm{},
 		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2], c.In[2]}, nil },
 		GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			m := c.Config.(groupNorm)
 			return mixedPrecision(c, groupNormBack[float32](m), groupNormBack[float64](m)), nil
 		},
 	}
 }
 
-func groupNormBack[T kernel.Float](m groupNorm) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func groupNormBack[T kernel.Float](m groupNorm) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, a, scale := elems[T](in[0]), elems[T](in[1]), elems[T](in[2])
 		mean, inv := elems[T](in[3]), elems[T](in[4])
-		tmp := engine.Scratch[T](x)(len(dy))
+		tmp := scratch[T](x)(len(dy))
 		if ds := elemsAt[T](out, 1); ds != nil {
-			x.Pool().Range(m.Rows, 1+4096/max(m.Cols, 1), func(lo, hi int) {
+			pool(x).Range(m.Rows, 1+4096/max(m.Cols, 1), func(lo, hi int) {
 				for r := lo; r < hi; r++ {
 					for i := r * m.Cols; i < (r+1)*m.Cols; i++ {
 						tmp[i] = dy[i] * (a[i] - mean[r]) * inv[r]
 					}
 				}
 			})
-			kernel.ChannelSum(x.Pool(), m.Images, m.Affine, m.Inner, tmp, ds)
+			kernel.ChannelSum(pool(x), m.Images, m.Affine, m.Inner, tmp, ds)
 		}
 		if db := elemsAt[T](out, 2); db != nil {
-			kernel.ChannelSum(x.Pool(), m.Images, m.Affine, m.Inner, dy, db)
+			kernel.ChannelSum(pool(x), m.Images, m.Affine, m.Inner, dy, db)
 		}
 		if dx := elems[T](out[0]); dx != nil {
-			kernel.ChannelAffine(x.Pool(), m.Images, m.Affine, m.Inner, dy, scale, nil, tmp)
-			kernel.LayerNormGrad(x.Pool(), m.Rows, m.Cols, a, nil, mean, inv, tmp, nil, dx, nil, nil, engine.Scratch[T](x))
+			kernel.ChannelAffine(pool(x), m.Images, m.Affine, m.Inner, dy, scale, nil, tmp)
+			kernel.LayerNormGrad(pool(x), m.Rows, m.Cols, a, nil, mean, inv, tmp, nil, dx, nil, nil, scratch[T](x))
 		}
 		return nil
 	}

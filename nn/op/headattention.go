@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -113,14 +112,14 @@ func headLayout(c *Call) kernel.Attention {
 	return a
 }
 
-func headAttentionKernel(c *Call) (engine.Kernel, error) {
+func headAttentionKernel(c *Call) (Kernel, error) {
 	a := headLayout(c)
 	return perPrecision(c.In[0].DType, headsForward[float32](a), headsForward[float64](a)), nil
 }
 
-func headsForward[T kernel.Float](a kernel.Attention) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.AttentionForward(x.Pool(), &a, elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), elemsAt[T](in, 3), elems[T](out[0]), elemsAt[T](out, 1))
+func headsForward[T kernel.Float](a kernel.Attention) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.AttentionForward(pool(x), &a, elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), elemsAt[T](in, 3), elems[T](out[0]), elemsAt[T](out, 1))
 		return nil
 	}
 }
@@ -140,7 +139,7 @@ func headAttentionGradOp() *Op {
 		In: "dY T, Q T, K T, V T, P T", Out: "dQ T, dK T, dV T, dmask? T", Where: Where{"T": Floats}, Attrs: headAttentionGradConfig{},
 		GradMissing: notTwice, Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) { return []Type{c.In[1], c.In[2], c.In[3], c.In[4]}, nil },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			a := c.Config.(headAttentionGradConfig).Layout
 			return perPrecision(c.In[0].DType, headsBack[float32](a), headsBack[float64](a)), nil
 		},
@@ -151,9 +150,9 @@ func headAttentionGradOp() *Op {
 	}
 }
 
-func headsBack[T kernel.Float](a kernel.Attention) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.AttentionBackward(x.Pool(), &a, elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), elems[T](in[3]), elems[T](in[4]),
+func headsBack[T kernel.Float](a kernel.Attention) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.AttentionBackward(pool(x), &a, elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), elems[T](in[3]), elems[T](in[4]),
 			elems[T](out[0]), elems[T](out[1]), elems[T](out[2]), elemsAt[T](out, 3))
 		return nil
 	}

@@ -18,8 +18,8 @@ type joined struct {
 
 // joinedPart is one of the tensors that are joined.
 type joinedPart struct {
-	in     []int         // where the kernel finds the part, or the inputs of what computes it
-	kernel engine.Kernel // computes it, in its place in output 0; nil: it is copied
+	in     []int  // where the kernel finds the part, or the inputs of what computes it
+	kernel Kernel // computes it, in its place in output 0; nil: it is copied
 }
 
 func newJoined(c *Call) (*joined, error) {
@@ -39,7 +39,7 @@ func newJoined(c *Call) (*joined, error) {
 	return j, nil
 }
 
-func concatKernel(c *Call) (engine.Kernel, error) {
+func concatKernel(c *Call) (Kernel, error) {
 	j, err := newJoined(c)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func concatDoes(c *Call) any {
 	return j
 }
 
-func (j *joined) run(x *engine.Exec, out, in []*tensor.Dense) error {
+func (j *joined) run(x *Exec, out, in []*tensor.Dense) error {
 	for _, p := range j.parts {
 		if p.kernel == nil {
 			continue
@@ -69,7 +69,7 @@ func (j *joined) run(x *engine.Exec, out, in []*tensor.Dense) error {
 		}
 	}
 	if slices.ContainsFunc(j.parts, func(p joinedPart) bool { return p.kernel == nil }) {
-		j.whole.each(x.Pool(), func(part, at, to, n int) {
+		j.whole.each(pool(x), func(part, at, to, n int) {
 			if p := &j.parts[part]; p.kernel == nil {
 				copy(out[0].Raw[to:to+n], in[p.in[0]].Raw[at:])
 			}
@@ -113,5 +113,5 @@ func (j *joined) absorbed(l *convLink, self *engine.Core, slot int) *engine.Core
 		own[i] = i
 	}
 	more.parts[part] = joinedPart{own, convEnding(&apart)}
-	return &engine.Core{Kernel: more.run, Does: &more, Sides: true}
+	return &engine.Core{Kernel: Kernel(more.run).engine(), Does: &more, Sides: true}
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -15,9 +14,9 @@ func lanesOf(shape []int, axis int) lanes {
 }
 
 // each calls f with the number of every lane and where it begins, in a tensor whose lanes have n elements.
-func (l lanes) each(x *engine.Exec, f func(lane int)) {
+func (l lanes) each(x *Exec, f func(lane int)) {
 	count := l.outer * l.step
-	x.Pool().Range(count, max(1, 4096/max(l.n, 1)), func(lo, hi int) {
+	pool(x).Range(count, max(1, 4096/max(l.n, 1)), func(lo, hi int) {
 		for k := lo; k < hi; k++ {
 			f(k)
 		}
@@ -29,7 +28,7 @@ func (l lanes) at(k int) int { return k/l.step*l.n*l.step + k%l.step }
 
 // perNumber picks the instance of a kernel for the element type of input 0, one of those that
 // widened leaves.
-func perNumber(c *Call, f32, f64, i64, u64 engine.Kernel) (engine.Kernel, error) {
+func perNumber(c *Call, f32, f64, i64, u64 Kernel) (Kernel, error) {
 	switch c.In[0].DType {
 	case dtype.Float32:
 		return f32, nil

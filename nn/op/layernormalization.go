@@ -114,17 +114,17 @@ func layerNormOf(c *Call) (layer, error) {
 	return newLayer(c, axis, cfg.Epsilon), nil
 }
 
-func layerNormKernel(c *Call) (engine.Kernel, error) {
+func layerNormKernel(c *Call) (Kernel, error) {
 	l, err := layerNormOf(c)
 	return mixedPrecision(c, layerNormed[float32](l), layerNormed[float64](l)), err
 }
 
 // expanded is v, of shape from, broadcast to the normalized shape.
-func expanded[T kernel.Float](x *engine.Exec, l layer, v *tensor.Dense, from []int) []T {
+func expanded[T kernel.Float](x *Exec, l layer, v *tensor.Dense, from []int) []T {
 	if v == nil || v.Shape().TotalSize() == l.Cols {
 		return elems[T](v)
 	}
-	src, dst := elems[T](v), engine.Scratch[T](x)(l.Cols)
+	src, dst := elems[T](v), scratch[T](x)(l.Cols)
 	for i := range dst {
 		at, stride, rest := 0, 1, i
 		for a := len(l.Norm) - 1; a >= 0; a-- {
@@ -149,9 +149,9 @@ func optional(list []*tensor.Dense, i int) *tensor.Dense {
 	return nil
 }
 
-func layerNormed[T kernel.Float](l layer) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		scratch := engine.Scratch[T](x)
+func layerNormed[T kernel.Float](l layer) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		scratch := scratch[T](x)
 		take := func(hidden, formal int) []T {
 			if v := elemsAt[T](out, hidden); v != nil {
 				return v
@@ -165,7 +165,7 @@ func layerNormed[T kernel.Float](l layer) engine.Kernel {
 		if y == nil {
 			y = scratch(l.Rows * l.Cols)
 		}
-		kernel.LayerNorm(x.Pool(), l.Rows, l.Cols, T(l.Eps), elems[T](in[0]),
+		kernel.LayerNorm(pool(x), l.Rows, l.Cols, T(l.Eps), elems[T](in[0]),
 			expanded[T](x, l, in[1], l.Scale), expanded[T](x, l, optional(in, 2), l.Bias), y, mean, inv)
 		copy(elemsAt[T](out, 1), mean)
 		copy(elemsAt[T](out, 2), inv)
@@ -187,7 +187,7 @@ func layerNormalizationGrad() *Op {
 			full := c.In[0].With(Dims(c.Config.(layerGrad).Layer.Norm...)...)
 			return []Type{c.In[0], full, full}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := c.Config.(layerGrad).Layer
 			return mixedPrecision(c, layerNormBack[float32](l, ending{}), layerNormBack[float64](l, ending{})), nil
 		},
@@ -206,20 +206,20 @@ func layerNormGradAbsorb(c *Call) func(self, next *engine.Core, slot int) *engin
 		if !ok || !e.adds() {
 			return nil
 		}
-		return &engine.Core{Kernel: perPrecision(t, layerNormBack[float32](l, e), layerNormBack[float64](l, e)), Sides: true}
+		return &engine.Core{Kernel: perPrecision(t, layerNormBack[float32](l, e), layerNormBack[float64](l, e)).engine(), Sides: true}
 	}
 }
 
-func layerNormBack[T kernel.Float](l layer, e ending) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		scratch := engine.Scratch[T](x)
+func layerNormBack[T kernel.Float](l layer, e ending) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		scratch := scratch[T](x)
 		a, mean, inv := elems[T](in[0]), elems[T](in[2]), elems[T](in[3])
 		dy, dx := elemsAt[T](in, 4), elems[T](out[0])
 		if dy == nil {
 			dy = scratch(len(a))
 			clear(dy)
 		}
-		kernel.LayerNormGrad(x.Pool(), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, finish[T](e, in).Add, dx,
+		kernel.LayerNormGrad(pool(x), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, finish[T](e, in).Add, dx,
 			elemsAt[T](out, 1), elemsAt[T](out, 2), scratch)
 		dmean, dinv := elemsAt[T](in, 5), elemsAt[T](in, 6)
 		if dx == nil || dmean == nil && dinv == nil {

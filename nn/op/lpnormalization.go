@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -35,7 +34,7 @@ func lpNormalization() *Op {
 			}
 			return Same(c)
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l, err := lpNormOf(c)
 			return perPrecision(c.In[0].DType, lpNormed[float32](l), lpNormed[float64](l)), err
 		},
@@ -108,10 +107,10 @@ func (l lpNorm) size(at func(k int) float64) float64 {
 	return math.Sqrt(sum)
 }
 
-func lpNormed[T kernel.Float](l lpNorm) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func lpNormed[T kernel.Float](l lpNorm) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		a, y := elems[T](in[0]), elems[T](out[0])
-		l.Along.fibers(x.Pool(), func(at, step int) {
+		l.Along.fibers(pool(x), func(at, step int) {
 			n := l.size(func(k int) float64 { return float64(a[at+k*step]) })
 			for k := range l.Along.Axis {
 				if i := at + k*step; n == 0 {
@@ -130,7 +129,7 @@ func lpNormalizationGrad() *Op {
 		Domain: Internal, Name: "LpNormalizationGrad", Since: []int{1}, Doc: "Gradient of LpNormalization.",
 		In: "dY T, X T", Out: "dX T", Where: Where{"T": Floats}, Attrs: lpNorm{},
 		Infer: Same, GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := c.Config.(lpNorm)
 			return perPrecision(c.In[0].DType, lpNormBack[float32](l), lpNormBack[float64](l)), nil
 		},
@@ -138,10 +137,10 @@ func lpNormalizationGrad() *Op {
 }
 
 // lpNormBack: dx = (dy − u·Σ dy·y)/norm, where u is y for L2 and the sign of x for L1.
-func lpNormBack[T kernel.Float](l lpNorm) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func lpNormBack[T kernel.Float](l lpNorm) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, a, dx := elems[T](in[0]), elems[T](in[1]), elems[T](out[0])
-		l.Along.fibers(x.Pool(), func(at, step int) {
+		l.Along.fibers(pool(x), func(at, step int) {
 			n := l.size(func(k int) float64 { return float64(a[at+k*step]) })
 			dot := 0.0
 			for k := range l.Along.Axis {

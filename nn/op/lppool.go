@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 )
 
@@ -30,7 +29,7 @@ func lpPool() *Op {
 		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: LpPoolConfig{},
 		Check: func(c *Call) error { return c.order(c.Config.(LpPoolConfig).P) },
 		Infer: func(c *Call) ([]Type, error) { return c.inferPool(c.Config.(LpPoolConfig).pooling()) },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(LpPoolConfig)
 			s, err := c.poolShape(cfg.pooling())
 			return perPrecision(c.In[0].DType, lpPooled[float32](s, float64(cfg.P)), lpPooled[float64](s, float64(cfg.P))), err

@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -36,7 +35,7 @@ func lrn() *Op {
 		},
 		// The hidden output is what the power is taken of.
 		Hidden: func(c *Call) []Type { return []Type{c.In[0].Of(computed(c.In[0].DType))} },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := lrnOf(c)
 			return mixedPrecision(c, lrnKernel[float32](l), lrnKernel[float64](l)), nil
 		},
@@ -78,10 +77,10 @@ func (l lrnShape) planes(p *kernel.Pool, before, after int, f func(at, from, to 
 	})
 }
 
-func lrnKernel[T kernel.Float](l lrnShape) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func lrnKernel[T kernel.Float](l lrnShape) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		a, y, keep := elems[T](in[0]), elems[T](out[0]), elemsAt[T](out, 1)
-		l.planes(x.Pool(), l.Before, l.After, func(at, from, to int) {
+		l.planes(pool(x), l.Before, l.After, func(at, from, to int) {
 			for i := range l.Space {
 				sum := 0.0
 				for k := from + i; k < to; k += l.Space {
@@ -105,7 +104,7 @@ func lrnGrad() *Op {
 		Domain: Internal, Name: "LRNGrad", Since: []int{1}, Doc: "Gradient of LRN.",
 		In: "dY T, X T, s U", Out: "dX T", Where: Where{"T": Floats}, Attrs: lrnShape{},
 		Infer: Same, GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := c.Config.(lrnShape)
 			return mixedPrecision(c, lrnBack[float32](l), lrnBack[float64](l)), nil
 		},
@@ -113,12 +112,12 @@ func lrnGrad() *Op {
 }
 
 // lrnBack: dx = dy·s^−β − 2αβ·x·Σ dy·x·s^(−β−1), over the channels that look at this one.
-func lrnBack[T kernel.Float](l lrnShape) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func lrnBack[T kernel.Float](l lrnShape) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, a, s, dx := elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), elems[T](out[0])
-		power := engine.Scratch[T](x)(len(s))
-		kernel.Map(x.Pool(), power, s, func(v T) T { return T(math.Pow(float64(v), -l.Beta)) })
-		l.planes(x.Pool(), l.After, l.Before, func(at, from, to int) {
+		power := scratch[T](x)(len(s))
+		kernel.Map(pool(x), power, s, func(v T) T { return T(math.Pow(float64(v), -l.Beta)) })
+		l.planes(pool(x), l.After, l.Before, func(at, from, to int) {
 			for i := range l.Space {
 				sum := T(0)
 				for k := from + i; k < to; k += l.Space {

@@ -62,7 +62,7 @@ func inferMatMul(c *Call) ([]Type, error) {
 	return c.output(shape)
 }
 
-func matMulKernel(c *Call) (engine.Kernel, error) {
+func matMulKernel(c *Call) (Kernel, error) {
 	a, b, err := matrices(c)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func matMulTransposed() *Op {
 			}
 			return []Type{c.In[0].With(append(shape, m, n)...)}, err
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(stackConfig)
 			return stackedProduct(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB), nil
 		},

@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -55,7 +54,7 @@ func maxPool() *Op {
 	}
 }
 
-func maxPoolKernel(c *Call) (engine.Kernel, error) {
+func maxPoolKernel(c *Call) (Kernel, error) {
 	cfg := c.Config.(MaxPoolConfig)
 	s, err := c.poolShape(cfg.pooling())
 	if err != nil {
@@ -79,24 +78,24 @@ func maxPoolDoes(c *Call) any {
 
 // maxPooled writes the positions of the maxima to output 1 (column-major over the spatial axes
 // column, if not nil), and positions or taps to output 2.
-func maxPooled[T kernel.Float](s kernel.PoolShape, column []int) engine.Kernel {
+func maxPooled[T kernel.Float](s kernel.PoolShape, column []int) Kernel {
 	points := s.N * s.C * count1(s.Out)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src, y, public := elems[T](in[0]), elems[T](out[0]), elemsAt[int64](out, 1)
 		if y == nil { // only the indices are wanted
-			y = engine.Scratch[T](x)(points)
+			y = scratch[T](x)(points)
 		}
 		hidden := optional(out, 2)
 		byTaps := hidden != nil && dtype.Of(hidden.Dtype()) == dtype.Uint8
 		if byTaps {
-			kernel.MaxPoolTaps(x.Pool(), &s, src, y, elems[uint8](hidden))
+			kernel.MaxPoolTaps(pool(x), &s, src, y, elems[uint8](hidden))
 		}
 		index := public
 		if hidden != nil && !byTaps {
 			index = elems[int64](hidden)
 		}
 		if !byTaps || public != nil {
-			kernel.MaxPool(x.Pool(), &s, src, y, index)
+			kernel.MaxPool(pool(x), &s, src, y, index)
 		}
 		if public == nil {
 			return nil

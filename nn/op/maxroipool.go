@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -32,7 +31,7 @@ func maxRoiPool() *Op {
 		},
 		// The hidden output says where each maximum came from, −1 for an empty cell.
 		Hidden: func(c *Call) []Type { return []Type{c.Out[0].Of(dtype.Int64)} },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			return perPrecision(c.In[0].DType, maxRoiPoolKernel[float32](c), maxRoiPoolKernel[float64](c)), nil
 		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
@@ -43,7 +42,7 @@ func maxRoiPool() *Op {
 	}
 }
 
-func maxRoiPoolKernel[T kernel.Float](c *Call) engine.Kernel {
+func maxRoiPoolKernel[T kernel.Float](c *Call) Kernel {
 	cfg, s := c.Config.(MaxRoiPoolConfig), c.In[0].Sizes()
 	scale, oh, ow := orFloat(cfg.Scale, 1), cfg.Shape[0], cfg.Shape[1]
 	// span is which pixels cell o of n covers.
@@ -54,7 +53,7 @@ func maxRoiPoolKernel[T kernel.Float](c *Call) engine.Kernel {
 		l := float64(limit)
 		return int(math.Min(math.Max(lo, 0), l)), int(math.Min(math.Max(hi, 0), l))
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		img, regions := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
 		y, index := elems[T](out[0]), elemsAt[int64](out, 1)
 		for n := range len(regions) / 5 {
@@ -106,14 +105,14 @@ func flatSum() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(flatSumConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			return perPrecision(c.In[0].DType, flatSumKernel[float32], flatSumKernel[float64]), nil
 		},
 		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 
-func flatSumKernel[T kernel.Float](_ *engine.Exec, out, in []*tensor.Dense) error {
+func flatSumKernel[T kernel.Float](_ *Exec, out, in []*tensor.Dense) error {
 	dy, at, dx := dtype.Slice[T](in[0]), dtype.Slice[int64](in[1]), dtype.Slice[T](out[0])
 	clear(dx)
 	for i, k := range at {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -34,7 +33,7 @@ func meanVarianceNormalization() *Op {
 			}
 			return Same(c)
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			m, err := mvnOf(c)
 			return perPrecision(c.In[0].DType, mvnKernel(m, mvnRow[float32]), mvnKernel(m, mvnRow[float64])), err
 		},
@@ -89,22 +88,22 @@ func mvnOf(c *Call) (mvn, error) {
 }
 
 // mvnKernel runs row on rows of the inputs, which it may overwrite except for the first.
-func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) engine.Kernel {
+func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) Kernel {
 	back := make([]int, len(m.Perm))
 	moved := make([]int, len(m.Perm))
 	for i, p := range m.Perm {
 		back[p], moved[i] = i, m.Shape[p]
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		var src [2][]T
 		for i := range min(len(in), 2) {
 			if in[i] != nil {
-				src[i] = engine.Scratch[T](x)(m.Rows * m.Cols)
-				kernel.Transpose(x.Pool(), src[i], elems[T](in[i]), m.Shape, m.Perm)
+				src[i] = scratch[T](x)(m.Rows * m.Cols)
+				kernel.Transpose(pool(x), src[i], elems[T](in[i]), m.Shape, m.Perm)
 			}
 		}
-		dst := engine.Scratch[T](x)(m.Rows * m.Cols)
-		x.Pool().Range(m.Rows, 1+4096/max(m.Cols, 1), func(lo, hi int) {
+		dst := scratch[T](x)(m.Rows * m.Cols)
+		pool(x).Range(m.Rows, 1+4096/max(m.Cols, 1), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				var part [2][]T
 				for i, s := range src {
@@ -115,7 +114,7 @@ func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) engine.Kern
 				row(dst[r*m.Cols:(r+1)*m.Cols], part)
 			}
 		})
-		kernel.Transpose(x.Pool(), elems[T](out[0]), dst, moved, back)
+		kernel.Transpose(pool(x), elems[T](out[0]), dst, moved, back)
 		return nil
 	}
 }
@@ -162,7 +161,7 @@ func meanVarianceNormalizationGrad() *Op {
 		Domain: Internal, Name: "MeanVarianceNormalizationGrad", Since: []int{1}, Doc: "Gradient of MeanVarianceNormalization.",
 		In: "X T, dY T", Out: "dX T", Where: Where{"T": Floats}, Attrs: mvn{},
 		Infer: Same, GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			m := c.Config.(mvn)
 			return perPrecision(c.In[0].DType, mvnKernel(m, mvnBack[float32]), mvnKernel(m, mvnBack[float64])), nil
 		},

@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 )
 
@@ -27,7 +26,7 @@ func mod() *Op {
 	r := rule(false)
 	r.doc, r.since, r.attrs, r.grad = "Remainder of the division A / B.", []int{10, 13}, ModConfig{}, modGrad
 	o := r.op()
-	o.Kernel = func(c *Call) (engine.Kernel, error) { return rule(c.Config.(ModConfig).Fmod).kernel(c) }
+	o.Kernel = func(c *Call) (Kernel, error) { return rule(c.Config.(ModConfig).Fmod).kernel(c) }
 	o.Link = func(c *Call) *link { return rule(c.Config.(ModConfig).Fmod).link(c) }
 	return o
 }

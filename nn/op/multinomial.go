@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -42,7 +41,7 @@ func multinomial() *Op {
 	}
 }
 
-func multinomialKernel(c *Call) (engine.Kernel, error) {
+func multinomialKernel(c *Call) (Kernel, error) {
 	cfg := c.Config.(MultinomialConfig)
 	classes := c.In[0].Sizes()[1]
 	if classes == 0 {
@@ -53,7 +52,7 @@ func multinomialKernel(c *Call) (engine.Kernel, error) {
 		b := uint64(math.Float32bits(*cfg.Seed))
 		bits = &b
 	}
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		logits, err := dtype.Float64s(in[0])
 		if err != nil {
 			return err

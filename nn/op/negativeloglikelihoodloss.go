@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -29,7 +28,7 @@ func negativeLogLikelihoodLoss() *Op {
 		In:  "input T, target Tind, weight? T", Out: "loss T", Where: Where{"T": Floats, "Tind": Indices},
 		Attrs: NegativeLogLikelihoodLossConfig{},
 		Infer: inferClassLoss,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := classLossOf(c)
 			return perPrecision(c.In[0].DType, nllKernel[float32](l), nllKernel[float64](l)), nil
 		},
@@ -160,8 +159,8 @@ func nllLoss[T kernel.Float](l classLoss, logp []T, labels, weight, out *tensor.
 	return err
 }
 
-func nllKernel[T kernel.Float](l classLoss) engine.Kernel {
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+func nllKernel[T kernel.Float](l classLoss) Kernel {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		return nllLoss(l, elems[T](in[0]), in[1], optional(in, 2), out[0])
 	}
 }
@@ -177,15 +176,15 @@ func classLossGrad() *Op {
 			return []Type{c.In[1], c.In[0].With(c.In[1].Shape[1])}, nil
 		},
 		GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := c.Config.(classLoss)
 			return perPrecision(c.In[0].DType, classLossBack[float32](l), classLossBack[float64](l)), nil
 		},
 	}
 }
 
-func classLossBack[T kernel.Float](l classLoss) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func classLossBack[T kernel.Float](l classLoss) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		class, err := classNumbers(in[3])
 		if err != nil {
 			return err
@@ -210,7 +209,7 @@ func classLossBack[T kernel.Float](l classLoss) engine.Kernel {
 			return float64(dl[0]) / total
 		}
 		if dx := elems[T](out[0]); dx != nil {
-			x.Pool().Range(len(class), 1+4096/max(l.C, 1), func(lo, hi int) {
+			pool(x).Range(len(class), 1+4096/max(l.C, 1), func(lo, hi int) {
 				for i := lo; i < hi; i++ {
 					k := 0.0
 					if !l.Ignore || int(class[i]) != l.Index {

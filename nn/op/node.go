@@ -123,7 +123,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		if err != nil {
 			return nil, err
 		}
-		core.Kernel = k
+		core.Kernel = k.engine()
 		if c.Op.Does != nil {
 			core.Does = c.Op.Does(c)
 			_, core.Alone = core.Does.(*kernel.PoolShape)
@@ -140,7 +140,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		}
 		switch {
 		case c.Op.Cheap:
-			core.Again = &engine.Again{Kernel: k}
+			core.Again = &engine.Again{Kernel: core.Kernel}
 		case c.Op.Again != nil:
 			core.Again = c.Op.Again(c)
 		}

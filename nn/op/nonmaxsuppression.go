@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -43,8 +42,8 @@ func nonMaxSuppression() *Op {
 			rows, err := suppress(c, in)
 			return []Type{Shaped(dtype.Int64, len(rows)/3, 3)}, err
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
-			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		Kernel: func(c *Call) (Kernel, error) {
+			return func(_ *Exec, out, in []*tensor.Dense) error {
 				rows, err := suppress(c, in)
 				if err != nil {
 					return err

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -24,9 +23,9 @@ func nonZero() *Op {
 			at, err := nonZeros(v)
 			return []Type{T(dtype.Int64, rank, D(len(at)))}, err
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			shape, n := c.In[0].Sizes(), c.Out[0].Shape[1].Size
-			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+			return func(_ *Exec, out, in []*tensor.Dense) error {
 				at, err := nonZeros(in[0])
 				if err != nil {
 					return err

@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -116,13 +115,13 @@ func hot(c *Call, axis int, index []int64) []int {
 	return at
 }
 
-func oneHotKernel(c *Call) (engine.Kernel, error) {
+func oneHotKernel(c *Call) (Kernel, error) {
 	axis, err := oneHotAxis(c)
 	if err != nil {
 		return nil, err
 	}
 	size := c.In[2].DType.Size()
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		index, err := dtype.Int64s(in[0])
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ type Op struct {
 	// Dims carries shape arithmetic: what is known of the outputs' values when those of the inputs are.
 	Dims func(c *Call) []Known
 
-	Kernel func(c *Call) (engine.Kernel, error)
+	Kernel func(c *Call) (Kernel, error)
 	Func   func(c *Call, in []dtype.Value) ([]dtype.Value, error)
 	Lower  func(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
 	// Strings stands in for Kernel when an input or output is a tensor of strings or a container,

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -28,16 +27,16 @@ func newWeightProduct[T kernel.Float](p product) weightProduct[T] {
 }
 
 // run computes y = alpha·op(A)·op(B) + beta·y, finished by e, whose channels are the columns.
-func (p *weightProduct[T]) run(x *engine.Exec, a, b *tensor.Dense, beta float64, y []T, e kernel.Epilogue[T]) {
+func (p *weightProduct[T]) run(x *Exec, a, b *tensor.Dense, beta float64, y []T, e kernel.Epilogue[T]) {
 	lda, ldb := p.leading()
 	if p.m > 2 && p.m <= packedRows {
 		pack := func() any {
-			return kernel.Pack(x.Pool(), p.transB, p.k, p.n, elems[T](b), ldb, make([]T, kernel.PackedLen(p.k, p.n)))
+			return kernel.Pack(pool(x), p.transB, p.k, p.n, elems[T](b), ldb, make([]T, kernel.PackedLen(p.k, p.n)))
 		}
-		if w, ok := x.Derived(p.key, pack, b).(kernel.Packed[T]); ok {
-			kernel.GemmPackedEpilogue(x.Pool(), p.transA, p.m, T(p.alpha), elems[T](a), lda, w, T(beta), y, p.n, e)
+		if w, ok := x.Packed(p.key, pack, b).(kernel.Packed[T]); ok {
+			kernel.GemmPackedEpilogue(pool(x), p.transA, p.m, T(p.alpha), elems[T](a), lda, w, T(beta), y, p.n, e)
 			return
 		}
 	}
-	kernel.GemmEpilogue(x.Pool(), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), elems[T](a), lda, elems[T](b), ldb, T(beta), y, p.n, e)
+	kernel.GemmEpilogue(pool(x), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), elems[T](a), lda, elems[T](b), ldb, T(beta), y, p.n, e)
 }

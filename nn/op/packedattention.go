@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -47,18 +46,18 @@ func inferPackedAttention(c *Call) ([]Type, error) {
 	return []Type{c.In[0].With(Dims(a.Batch, a.Heads, a.Rows, a.Width)...)}, nil
 }
 
-func packedAttentionKernel(c *Call) (engine.Kernel, error) {
+func packedAttentionKernel(c *Call) (Kernel, error) {
 	cfg := c.Config.(PackedAttentionConfig)
 	return perPrecision(c.In[0].DType, packedForward[float32](cfg), packedForward[float64](cfg)), nil
 }
 
-func packedForward[T kernel.Float](cfg PackedAttentionConfig) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func packedForward[T kernel.Float](cfg PackedAttentionConfig) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		all := elems[T](in[0])
 		if len(all) == 0 {
 			return nil
 		}
-		kernel.AttentionForward(x.Pool(), &cfg.Layout, all[cfg.From[0]:], all[cfg.From[1]:], all[cfg.From[2]:], elemsAt[T](in, 1), elems[T](out[0]), elemsAt[T](out, 1))
+		kernel.AttentionForward(pool(x), &cfg.Layout, all[cfg.From[0]:], all[cfg.From[1]:], all[cfg.From[2]:], elemsAt[T](in, 1), elems[T](out[0]), elemsAt[T](out, 1))
 		return nil
 	}
 }
@@ -76,7 +75,7 @@ func packedAttentionGradOp() *Op {
 		In: "dY T, QKV T, P T", Out: "dQKV T, dmask? T", Where: Where{"T": Floats}, Attrs: packedAttentionGradConfig{},
 		NoGrad: "gradient", Pinned: "gradient",
 		Infer: func(c *Call) ([]Type, error) { return []Type{c.In[1], c.In[2]}, nil },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(packedAttentionGradConfig).PackedAttentionConfig
 			return perPrecision(c.In[0].DType, packedBack[float32](cfg), packedBack[float64](cfg)), nil
 		},
@@ -87,8 +86,8 @@ func packedAttentionGradOp() *Op {
 	}
 }
 
-func packedBack[T kernel.Float](cfg PackedAttentionConfig) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func packedBack[T kernel.Float](cfg PackedAttentionConfig) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		all, d := elems[T](in[1]), elemsAt[T](out, 0)
 		if len(all) == 0 {
 			return nil
@@ -99,7 +98,7 @@ func packedBack[T kernel.Float](cfg PackedAttentionConfig) engine.Kernel {
 			}
 			return t[cfg.From[part]:]
 		}
-		kernel.AttentionBackward(x.Pool(), &cfg.Layout, elems[T](in[0]), from(all, 0), from(all, 1), from(all, 2), elems[T](in[2]),
+		kernel.AttentionBackward(pool(x), &cfg.Layout, elems[T](in[0]), from(all, 0), from(all, 1), from(all, 2), elems[T](in[2]),
 			from(d, 0), from(d, 1), from(d, 2), elemsAt[T](out, 1))
 		return nil
 	}

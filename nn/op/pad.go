@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -172,7 +171,7 @@ func outside(mode string, k, n int) int {
 	return -1
 }
 
-func padKernel(c *Call) (engine.Kernel, error) {
+func padKernel(c *Call) (Kernel, error) {
 	list, err := paddings(c)
 	if err != nil {
 		return nil, err
@@ -190,9 +189,9 @@ func padKernel(c *Call) (engine.Kernel, error) {
 		return fill
 	}
 	m := mapped{from: rowStrides(c.In[0].Sizes()), sources: sources}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		v := constant(in)
-		switch p, dst, src := x.Pool(), out[0].Raw, in[0].Raw; size {
+		switch p, dst, src := pool(x), out[0].Raw, in[0].Raw; size {
 		case 1:
 			readMapped(p, m, dst, src, v[0])
 		case 2:
@@ -267,7 +266,7 @@ func padGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(padGradConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(padGradConfig)
 			if c.In[0].DType == dtype.Float64 {
 				return padGradKernel[float64](sizes(cfg.Shape), cfg.Sources), nil
@@ -278,15 +277,15 @@ func padGradOp() *Op {
 	}
 }
 
-func padGradKernel[T kernel.Float](shape []int, sources [][]int) engine.Kernel {
+func padGradKernel[T kernel.Float](shape []int, sources [][]int) Kernel {
 	m := mapped{rowStrides(shape), sources}
 	if back, ok := m.inverse(shape); ok {
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
-			readMapped(x.Pool(), back, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), 0)
+		return func(x *Exec, out, in []*tensor.Dense) error {
+			readMapped(pool(x), back, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), 0)
 			return nil
 		}
 	}
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		clear(out[0].Raw)
 		addMapped(m, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
 		return nil

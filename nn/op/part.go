@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -34,8 +33,8 @@ func gradientPart() *Op {
 	}
 }
 
-func copyKernel(*Call) (engine.Kernel, error) {
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+func copyKernel(*Call) (Kernel, error) {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
 		return nil
 	}, nil

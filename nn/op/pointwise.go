@@ -45,7 +45,7 @@ func (r pointwiseOp) ops() []*Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since, In: "X T", Out: "Y T", Where: Where{"T": r.types}, Attrs: r.attrs,
 		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise, Traits: r.traits,
-		Kernel: func(c *Call) (engine.Kernel, error) { return r.of(c.Config).kernel(c), nil },
+		Kernel: func(c *Call) (Kernel, error) { return r.of(c.Config).kernel(c), nil },
 		Does:   func(c *Call) any { return actTail(c, r.of(c.Config).act) },
 		Rows:   func(*Call) *Rows { return &Rows{Out: 1, In: []int{1}} },
 		Link:   r.link,
@@ -101,28 +101,28 @@ func (r pointwiseOp) gradOp() *Op {
 			}
 			return absorbGate(c.In[0].DType, gate{})
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			p := r.of(c.Config.(pointwiseGrad).Of)
 			return perPrecision(c.In[0].DType, pointwiseGradKernel(p.need, p.grad, p.g32), pointwiseGradKernel(p.need, p.grad, p.g64)), nil
 		},
 	}
 }
 
-func pointwiseGradKernel[T kernel.Float](need string, f func(x, y, dy float64) float64, fast func(p *kernel.Pool, dx, dy, at []T)) engine.Kernel {
+func pointwiseGradKernel[T kernel.Float](need string, f func(x, y, dy float64) float64, fast func(p *kernel.Pool, dx, dy, at []T)) Kernel {
 	if fast != nil {
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		return func(x *Exec, out, in []*tensor.Dense) error {
 			dy := dtype.Slice[T](in[0])
 			at := elemsAt[T](in, 1)
 			if at == nil {
 				at = dy
 			}
-			fast(x.Pool(), dtype.Slice[T](out[0]), dy, at)
+			fast(pool(x), dtype.Slice[T](out[0]), dy, at)
 			return nil
 		}
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dx, dy, a, b := dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), elemsAt[T](in, 1), elemsAt[T](in, 2)
-		x.Pool().Range(len(dx), 4096, func(lo, hi int) {
+		pool(x).Range(len(dx), 4096, func(lo, hi int) {
 			switch need {
 			case "x":
 				for i := lo; i < hi; i++ {
@@ -146,7 +146,7 @@ func pointwiseGradKernel[T kernel.Float](need string, f func(x, y, dy float64) f
 	}
 }
 
-func (p pointwise) kernel(c *Call) engine.Kernel {
+func (p pointwise) kernel(c *Call) Kernel {
 	t := c.In[0].DType
 	if t.IsFloat() {
 		return perPrecision(t, mapKernel(p.f, p.f32), mapKernel(p.f, p.f64))
@@ -159,7 +159,7 @@ func (p pointwise) kernel(c *Call) engine.Kernel {
 }
 
 // mapKernel applies fast, or f to each element.
-func mapKernel[T kernel.Float](f func(float64) float64, fast func(p *kernel.Pool, dst, src []T)) engine.Kernel {
+func mapKernel[T kernel.Float](f func(float64) float64, fast func(p *kernel.Pool, dst, src []T)) Kernel {
 	if fast == nil {
 		fast = func(p *kernel.Pool, dst, src []T) {
 			p.Range(len(dst), 2048, func(lo, hi int) {
@@ -169,15 +169,15 @@ func mapKernel[T kernel.Float](f func(float64) float64, fast func(p *kernel.Pool
 			})
 		}
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		fast(x.Pool(), dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		fast(pool(x), dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
 		return nil
 	}
 }
 
 // viaInt64 maps elements of any integer type through int64; results wrap.
-func viaInt64(f func(int64) int64) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func viaInt64(f func(int64) int64) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		v, err := dtype.Int64s(in[0])
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -78,7 +77,7 @@ func (p poolGrad) Operator() Name { return Name{Domain: Internal, Name: p.Name} 
 
 // poolGrads are the gradients of all pools, global ones included.
 func poolGrads() []*Op {
-	grad := func(name, in string, f32, f64 func(poolGrad) engine.Kernel) *Op {
+	grad := func(name, in string, f32, f64 func(poolGrad) Kernel) *Op {
 		return &Op{
 			Domain: Internal, Name: name + "Grad", Since: []int{1}, Doc: "Gradient of " + name + ".",
 			In: Slots(in), Out: "dX T", Where: Where{"T": Floats, "I": {dtype.Int64, dtype.Uint8}}, Attrs: poolGrad{},
@@ -86,7 +85,7 @@ func poolGrads() []*Op {
 			Infer: func(c *Call) ([]Type, error) {
 				return []Type{c.In[0].With(c.Config.(poolGrad).Shape...)}, nil
 			},
-			Kernel: func(c *Call) (engine.Kernel, error) {
+			Kernel: func(c *Call) (Kernel, error) {
 				p := c.Config.(poolGrad)
 				return perPrecision(c.In[0].DType, f32(p), f64(p)), nil
 			},
@@ -99,42 +98,42 @@ func poolGrads() []*Op {
 	}
 }
 
-func maxPoolBack[T kernel.Float](p poolGrad) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func maxPoolBack[T kernel.Float](p poolGrad) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		if dtype.Of(in[1].Dtype()) == dtype.Uint8 {
-			kernel.MaxPoolTapsGrad(x.Pool(), &p.Pool, elems[T](in[0]), elems[uint8](in[1]), elems[T](out[0]))
+			kernel.MaxPoolTapsGrad(pool(x), &p.Pool, elems[T](in[0]), elems[uint8](in[1]), elems[T](out[0]))
 			return nil
 		}
-		kernel.MaxPoolGrad(x.Pool(), &p.Pool, elems[T](in[0]), elems[int64](in[1]), elems[T](out[0]))
+		kernel.MaxPoolGrad(pool(x), &p.Pool, elems[T](in[0]), elems[int64](in[1]), elems[T](out[0]))
 		return nil
 	}
 }
 
-func averagePoolBack[T kernel.Float](p poolGrad) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.AveragePoolGrad(x.Pool(), &p.Pool, elems[T](in[0]), elems[T](out[0]))
+func averagePoolBack[T kernel.Float](p poolGrad) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.AveragePoolGrad(pool(x), &p.Pool, elems[T](in[0]), elems[T](out[0]))
 		return nil
 	}
 }
 
-func lpPoolBack[T kernel.Float](p poolGrad) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.LpPoolGrad(x.Pool(), &p.Pool, p.Ord, elems[T](in[1]), elems[T](in[2]), elems[T](in[0]), elems[T](out[0]))
+func lpPoolBack[T kernel.Float](p poolGrad) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.LpPoolGrad(pool(x), &p.Pool, p.Ord, elems[T](in[1]), elems[T](in[2]), elems[T](in[0]), elems[T](out[0]))
 		return nil
 	}
 }
 
 // averagePooled and lpPooled are the forward kernels that sliding and global pools share.
-func averagePooled[T kernel.Float](s kernel.PoolShape) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.AveragePool(x.Pool(), &s, elems[T](in[0]), elems[T](out[0]))
+func averagePooled[T kernel.Float](s kernel.PoolShape) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.AveragePool(pool(x), &s, elems[T](in[0]), elems[T](out[0]))
 		return nil
 	}
 }
 
-func lpPooled[T kernel.Float](s kernel.PoolShape, ord float64) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.LpPool(x.Pool(), &s, ord, elems[T](in[0]), elems[T](out[0]))
+func lpPooled[T kernel.Float](s kernel.PoolShape, ord float64) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.LpPool(pool(x), &s, ord, elems[T](in[0]), elems[T](out[0]))
 		return nil
 	}
 }

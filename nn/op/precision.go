@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -11,7 +10,7 @@ var floatTypes = []DType{dtype.Float32, dtype.Float64}
 
 // perPrecision picks the kernel for element type t. Types of two bytes and less are computed in
 // single precision through copies.
-func perPrecision(t DType, f32, f64 engine.Kernel) engine.Kernel {
+func perPrecision(t DType, f32, f64 Kernel) Kernel {
 	switch t {
 	case dtype.Float32:
 		return f32
@@ -23,7 +22,7 @@ func perPrecision(t DType, f32, f64 engine.Kernel) engine.Kernel {
 
 // mixedPrecision is perPrecision for operators whose inputs and outputs may have different
 // floating types: all are brought to that of input 0.
-func mixedPrecision(c *Call, f32, f64 engine.Kernel) engine.Kernel {
+func mixedPrecision(c *Call, f32, f64 Kernel) Kernel {
 	t, k := dtype.Float32, f32
 	if c.In[0].DType == dtype.Float64 {
 		t, k = dtype.Float64, f64
@@ -45,15 +44,15 @@ func converted(d, t DType) bool {
 }
 
 // computeIn wraps a kernel for type t: other types are converted on the way in and out.
-func computeIn(t DType, k engine.Kernel) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func computeIn(t DType, k Kernel) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		args, res := make([]*tensor.Dense, len(in)), make([]*tensor.Dense, len(out))
 		for i, v := range in {
 			if args[i] = v; v == nil || !converted(dtype.Of(v.Dtype()), t) {
 				continue
 			}
 			var err error
-			if args[i], err = convertTo(x.Pool(), t, v); err != nil {
+			if args[i], err = convertTo(pool(x), t, v); err != nil {
 				return err
 			}
 		}
@@ -67,7 +66,7 @@ func computeIn(t DType, k engine.Kernel) engine.Kernel {
 		}
 		for i, v := range out {
 			if res[i] != v {
-				if err := convert(x.Pool(), dtype.Cast{}, v, res[i]); err != nil {
+				if err := convert(pool(x), dtype.Cast{}, v, res[i]); err != nil {
 					return err
 				}
 			}
@@ -77,8 +76,8 @@ func computeIn(t DType, k engine.Kernel) engine.Kernel {
 }
 
 // throughFloat64 wraps a kernel from one float64 tensor to another for numbers of any type, integers included.
-func throughFloat64(k engine.Kernel) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func throughFloat64(k Kernel) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src, err := dtype.ConvertTo(dtype.Float64, in[0])
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -19,7 +18,7 @@ func isNaNOp() *Op {
 		Name: "IsNaN", Since: []int{9, 13, 20}, Doc: "Tells elements that are no numbers.",
 		In: "X T1", Out: "Y bool", Where: Where{"T1": Floats},
 		Infer: sameAsBool, NoGrad: boolResult, Couple: Elementwise,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			return predicateKernel(c, func(x float64) bool { return x != x }), nil
 		},
 	}
@@ -39,7 +38,7 @@ func isInfOp() *Op {
 		Name: "IsInf", Since: []int{10, 20}, Doc: "Tells infinite elements, of one sign or both.",
 		In: "X T1", Out: "Y bool", Where: Where{"T1": Floats}, Attrs: IsInfConfig{},
 		Infer: sameAsBool, NoGrad: boolResult, Couple: Elementwise,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(IsInfConfig)
 			low := cfg.DetectNegative == nil || *cfg.DetectNegative
 			high := cfg.DetectPositive == nil || *cfg.DetectPositive
@@ -48,14 +47,14 @@ func isInfOp() *Op {
 	}
 }
 
-func predicateKernel(c *Call, f func(x float64) bool) engine.Kernel {
+func predicateKernel(c *Call, f func(x float64) bool) Kernel {
 	return perPrecision(c.In[0].DType, predicate[float32](f), predicate[float64](f))
 }
 
-func predicate[T kernel.Float](f func(x float64) bool) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func predicate[T kernel.Float](f func(x float64) bool) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dst, src := dtype.Slice[bool](out[0]), dtype.Slice[T](in[0])
-		x.Pool().Range(len(dst), 4096, func(lo, hi int) {
+		pool(x).Range(len(dst), 4096, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				dst[i] = f(float64(src[i]))
 			}
@@ -68,8 +67,8 @@ func not() *Op {
 	return &Op{
 		Name: "Not", Since: []int{1}, Doc: "Negates bools.",
 		In: "X bool", Out: "Y bool", Infer: Same, InPlace: []int{0}, NoGrad: boolResult, Couple: Elementwise,
-		Kernel: func(*Call) (engine.Kernel, error) {
-			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		Kernel: func(*Call) (Kernel, error) {
+			return func(_ *Exec, out, in []*tensor.Dense) error {
 				dst := dtype.Slice[bool](out[0])
 				for i, v := range dtype.Slice[bool](in[0]) {
 					dst[i] = !v

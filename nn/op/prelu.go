@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -79,7 +78,7 @@ func couplePRelu(c *Call) []Coupling {
 	return list
 }
 
-func preluKernel(c *Call) (engine.Kernel, error) {
+func preluKernel(c *Call) (Kernel, error) {
 	w, err := newWalk(c, c.In[0].Sizes(), c.In[0].Sizes(), sizes(slopeShape(c)))
 	if err != nil {
 		return nil, err
@@ -116,7 +115,7 @@ func preluGrad() *Op {
 		In: "dY T, X T, slope T", Out: "dX T, dS T", Where: Where{"T": Floats},
 		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[0]}, nil },
 		GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			w, err := newWalk(c, c.In[0].Sizes(), c.In[0].Sizes(), c.In[2].Sizes())
 			if err != nil {
 				return nil, err
@@ -126,14 +125,14 @@ func preluGrad() *Op {
 	}
 }
 
-func preluGradKernel[T kernel.Float](w *walk) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func preluGradKernel[T kernel.Float](w *walk) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, v, s := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](in[2])
 		dx, ds := elems[T](out[0]), elems[T](out[1])
 		if len(dy) == 0 {
 			return nil
 		}
-		w.each(x.Pool(), 2, func(at, n int, off [3]int) {
+		w.each(pool(x), 2, func(at, n int, off [3]int) {
 			g, v := dy[at:at+n], v[at:at+n]
 			if ds != nil {
 				kernel.BinaryScalar(nil, kernel.OpMin, ds[at:at+n], v, 0)

@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -154,7 +153,7 @@ func integerRange(t DType) (lo, hi float64) {
 	return -math.Ldexp(1, t.Bits()-1), math.Ldexp(1, t.Bits()-1) - 1
 }
 
-func quantizeKernel(c *Call) (engine.Kernel, error) {
+func quantizeKernel(c *Call) (Kernel, error) {
 	cfg := c.Config.(QuantizeLinearConfig)
 	s, err := scaledOf(c, cfg.Axis, cfg.BlockSize)
 	if err != nil {
@@ -175,7 +174,7 @@ func quantizeKernel(c *Call) (engine.Kernel, error) {
 	}
 	how := dtype.Cast{NoSaturate: cfg.Saturate != nil && !*cfg.Saturate}
 	lo, hi := integerRange(to)
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		x, err := dtype.Float64s(in[0])
 		if err != nil {
 			return err
@@ -239,12 +238,12 @@ func scaleAndZero(in []*tensor.Dense) (scale, zero []float64, err error) {
 	return scale, zero, nil
 }
 
-func quantizeFast[T uint8 | int8](s scaled, lo, hi float32) engine.Kernel {
-	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+func quantizeFast[T uint8 | int8](s scaled, lo, hi float32) Kernel {
+	return func(e *Exec, out, in []*tensor.Dense) error {
 		x, y, scale := dtype.Slice[float32](in[0]), dtype.Slice[T](out[0]), dtype.Slice[float32](in[1])
 		zero := elemsAt[T](in, 2)
 		one := len(zero) == 1
-		e.Pool().Range(len(x), 4096, func(from, to int) {
+		pool(e).Range(len(x), 4096, func(from, to int) {
 			for i := from; i < to; i++ {
 				k, z := s.at(i), float32(0)
 				if one {

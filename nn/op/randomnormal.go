@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -122,7 +121,7 @@ func (r fillRandom) op() *Op {
 		}
 		return randomType(c, c.In[0].Of(t))
 	}
-	o.Kernel = func(c *Call) (engine.Kernel, error) {
+	o.Kernel = func(c *Call) (Kernel, error) {
 		_, _, seed, f := r.of(c.Config)
 		return randomKernel(c, seed, func(key uint64, i int, _ []float64) float64 { return f(key, i) }), nil
 	}
@@ -137,13 +136,13 @@ func randomType(c *Call, t Type) ([]Type, error) {
 }
 
 // randomKernel fills output 0 with f(key, i, elements of input 0 if it has numbers).
-func randomKernel(c *Call, seed *float32, f func(key uint64, i int, in []float64) float64) engine.Kernel {
+func randomKernel(c *Call, seed *float32, f func(key uint64, i int, in []float64) float64) Kernel {
 	var bits *uint64
 	if seed != nil {
 		b := uint64(math.Float32bits(*seed))
 		bits = &b
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		key := streamKey(c, inputAt(in, len(c.In)), bits)
 		var v []float64
 		if len(c.In) > 0 && c.Op.Name == "Bernoulli" {
@@ -154,7 +153,7 @@ func randomKernel(c *Call, seed *float32, f func(key uint64, i int, in []float64
 		}
 		d := dtype.New(dtype.Float64, out[0].Shape()...)
 		dst := dtype.Slice[float64](d)
-		x.Pool().Range(len(dst), 1024, func(lo, hi int) {
+		pool(x).Range(len(dst), 1024, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				dst[i] = f(key, i, v)
 			}

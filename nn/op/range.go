@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -128,7 +127,7 @@ func rangeDims(c *Call) []Known {
 	return knownDims(list)
 }
 
-func rangeKernel(c *Call) (engine.Kernel, error) {
+func rangeKernel(c *Call) (Kernel, error) {
 	switch c.In[0].DType {
 	case dtype.Float32:
 		return rangeOf[float32], nil
@@ -138,7 +137,7 @@ func rangeKernel(c *Call) (engine.Kernel, error) {
 	return rangeOf[int64], nil
 }
 
-func rangeOf[T number](_ *engine.Exec, out, in []*tensor.Dense) error {
+func rangeOf[T number](_ *Exec, out, in []*tensor.Dense) error {
 	start, delta := dtype.Slice[T](in[0])[0], dtype.Slice[T](in[2])[0]
 	for i, d := 0, dtype.Slice[T](out[0]); i < len(d); i++ {
 		d[i] = start + T(i)*delta

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -27,7 +26,7 @@ func recurrentGrad() *Op {
 			}
 			return []Type{t, c.In[1], c.In[2], t.With(Dims(r.Dirs, 2*r.Gates*r.Hidden)...), state, state, t.With(Dims(r.Dirs, 3*r.Hidden)...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			r := c.Config.(cell)
 			return mixedPrecision(c, recurrentBack[float32](r), recurrentBack[float64](r)), nil
 		},
@@ -38,9 +37,9 @@ func recurrentGrad() *Op {
 	}
 }
 
-func recurrentBack[T kernel.Float](r cell) engine.Kernel {
+func recurrentBack[T kernel.Float](r cell) Kernel {
 	stateShape := []int{r.Dirs, r.Batch, r.Hidden}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		lens, err := r.lengths(in[5])
 		if err != nil {
 			return err
@@ -48,7 +47,7 @@ func recurrentBack[T kernel.Float](r cell) engine.Kernel {
 		at := func(i int) []T { return elemsAt[T](in, i) }
 		reserve := at(3)
 		if r.Kind == "LSTM" && !x.MayOverwrite(in[3]) { // LSTMGrad uses it up
-			reserve = engine.Scratch[T](x)(len(reserve))
+			reserve = scratch[T](x)(len(reserve))
 			copy(reserve, at(3))
 		}
 		a, h0, c0 := seqFirst(x, &r, at(0)), stateFirst(x, &r, at(6)), stateFirst(x, &r, at(7))
@@ -61,7 +60,7 @@ func recurrentBack[T kernel.Float](r cell) engine.Kernel {
 			one := func(v []T) []T { return cutPart(v, d, r.Dirs) }
 			into := tx
 			if d > 0 && tx != nil {
-				into = engine.Scratch[T](x)(len(tx))
+				into = scratch[T](x)(len(tx))
 			}
 			runCellBack(x, r.Kind, &s, &kernel.RNNData[T]{
 				X: a, W: one(at(1)), R: one(at(2)), B: one(at(4)), P: one(at(8)), H0: one(h0), C0: one(c0), Reserve: one(reserve),
@@ -70,7 +69,7 @@ func recurrentBack[T kernel.Float](r cell) engine.Kernel {
 				DB: one(elemsAt[T](out, 3)), DP: one(elemsAt[T](out, 6)), DH0: one(th0), DC0: one(tc0),
 			})
 			if d > 0 && tx != nil {
-				kernel.Axpy(x.Pool(), 1, into, tx)
+				kernel.Axpy(pool(x), 1, into, tx)
 			}
 		}
 		batchLast(x, &r, dx, tx, []int{r.Seq, r.Batch, r.Input}, []int{1, 0, 2})

@@ -3,13 +3,12 @@ package op
 import (
 	"fmt"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
-func recurrentKernel(c *Call) (engine.Kernel, error) {
+func recurrentKernel(c *Call) (Kernel, error) {
 	r, err := sized(c)
 	return mixedPrecision(c, recurrentForward[float32](r), recurrentForward[float64](r)), err
 }
@@ -30,35 +29,35 @@ func (r *cell) lengths(t *tensor.Dense) ([]int, error) {
 
 // order moves the batch axis: v, of the given shape, comes out with its axes permuted. Without
 // BatchFirst, and where v is nil, it is v.
-func order[T kernel.Float](x *engine.Exec, r *cell, v []T, shape, perm []int) []T {
+func order[T kernel.Float](x *Exec, r *cell, v []T, shape, perm []int) []T {
 	if v == nil || !r.BatchFirst {
 		return v
 	}
-	dst := engine.Scratch[T](x)(len(v))
-	kernel.Transpose(x.Pool(), dst, v, shape, perm)
+	dst := scratch[T](x)(len(v))
+	kernel.Transpose(pool(x), dst, v, shape, perm)
 	return dst
 }
 
 // seqFirst and stateFirst bring X and states into layout 0.
-func seqFirst[T kernel.Float](x *engine.Exec, r *cell, v []T) []T {
+func seqFirst[T kernel.Float](x *Exec, r *cell, v []T) []T {
 	return order(x, r, v, []int{r.Batch, r.Seq, r.Input}, []int{1, 0, 2})
 }
 
-func stateFirst[T kernel.Float](x *engine.Exec, r *cell, v []T) []T {
+func stateFirst[T kernel.Float](x *Exec, r *cell, v []T) []T {
 	return order(x, r, v, []int{r.Batch, r.Dirs, r.Hidden}, []int{1, 0, 2})
 }
 
 // draft is where a result goes that batchLast brings to its place: dst itself in layout 0.
-func draft[T kernel.Float](x *engine.Exec, r *cell, dst []T) []T {
+func draft[T kernel.Float](x *Exec, r *cell, dst []T) []T {
 	if dst == nil || !r.BatchFirst {
 		return dst
 	}
-	return engine.Scratch[T](x)(len(dst))
+	return scratch[T](x)(len(dst))
 }
 
-func batchLast[T kernel.Float](x *engine.Exec, r *cell, dst, draft []T, shape, perm []int) {
+func batchLast[T kernel.Float](x *Exec, r *cell, dst, draft []T, shape, perm []int) {
 	if dst != nil && r.BatchFirst {
-		kernel.Transpose(x.Pool(), dst, draft, shape, perm)
+		kernel.Transpose(pool(x), dst, draft, shape, perm)
 	}
 }
 
@@ -83,12 +82,12 @@ func from[T any](v []T, at int) []T {
 }
 
 // recurrentForward takes X, W, R, B, lens, h0 and (LSTM) c0, P; it gives Y, Y_h, (LSTM) Y_c and the reserve.
-func recurrentForward[T kernel.Float](r cell) engine.Kernel {
+func recurrentForward[T kernel.Float](r cell) Kernel {
 	states := 1
 	if r.Kind == "LSTM" {
 		states = 2
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		lens, err := r.lengths(optional(in, 4))
 		if err != nil {
 			return err
@@ -116,24 +115,24 @@ func recurrentForward[T kernel.Float](r cell) engine.Kernel {
 	}
 }
 
-func runCell[T kernel.Float](x *engine.Exec, kind string, s *kernel.RNNShape, d *kernel.RNNData[T]) {
+func runCell[T kernel.Float](x *Exec, kind string, s *kernel.RNNShape, d *kernel.RNNData[T]) {
 	switch kind {
 	case "LSTM":
-		kernel.LSTM(x.Pool(), s, d, engine.Scratch[T](x))
+		kernel.LSTM(pool(x), s, d, scratch[T](x))
 	case "GRU":
-		kernel.GRU(x.Pool(), s, d, engine.Scratch[T](x))
+		kernel.GRU(pool(x), s, d, scratch[T](x))
 	default:
-		kernel.RNN(x.Pool(), s, d, engine.Scratch[T](x))
+		kernel.RNN(pool(x), s, d, scratch[T](x))
 	}
 }
 
-func runCellBack[T kernel.Float](x *engine.Exec, kind string, s *kernel.RNNShape, d *kernel.RNNData[T], g *kernel.RNNGrads[T]) {
+func runCellBack[T kernel.Float](x *Exec, kind string, s *kernel.RNNShape, d *kernel.RNNData[T], g *kernel.RNNGrads[T]) {
 	switch kind {
 	case "LSTM":
-		kernel.LSTMGrad(x.Pool(), s, d, g, engine.Scratch[T](x))
+		kernel.LSTMGrad(pool(x), s, d, g, scratch[T](x))
 	case "GRU":
-		kernel.GRUGrad(x.Pool(), s, d, g, engine.Scratch[T](x))
+		kernel.GRUGrad(pool(x), s, d, g, scratch[T](x))
 	default:
-		kernel.RNNGrad(x.Pool(), s, d, g, engine.Scratch[T](x))
+		kernel.RNNGrad(pool(x), s, d, g, scratch[T](x))
 	}
 }

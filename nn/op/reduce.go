@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -135,7 +134,7 @@ func (r reduction) dims(c *Call) []Known {
 	return knownDims([]Dim{total})
 }
 
-func (r reduction) kernel(c *Call) (engine.Kernel, error) {
+func (r reduction) kernel(c *Call) (Kernel, error) {
 	marks, _, err := reduced(c)
 	if err != nil {
 		return nil, err
@@ -165,27 +164,27 @@ func marked(marks []bool) []int {
 	return axes
 }
 
-func reduceFloats[T kernel.Float](c *Call, r reduction, marks []bool) engine.Kernel {
+func reduceFloats[T kernel.Float](c *Call, r reduction, marks []bool) Kernel {
 	shape, axes := c.In[0].Sizes(), marked(marks)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
 		if r.kind == gradLogSumExp {
 			logSumExp(x, shape, axes, dst, src)
 			return nil
 		}
-		kernel.ReduceAxes(x.Pool(), r.op, shape, axes, dst, src, engine.Scratch[T](x))
+		kernel.ReduceAxes(pool(x), r.op, shape, axes, dst, src, scratch[T](x))
 		if r.finish != nil {
-			kernel.Map(x.Pool(), dst, dst, func(v T) T { return T(r.finish(float64(v))) })
+			kernel.Map(pool(x), dst, dst, func(v T) T { return T(r.finish(float64(v))) })
 		}
 		return nil
 	}
 }
 
 // logSumExp takes the largest element out first, so that nothing overflows.
-func logSumExp[T kernel.Float](x *engine.Exec, shape, axes []int, dst, src []T) {
-	scratch := engine.Scratch[T](x)
+func logSumExp[T kernel.Float](x *Exec, shape, axes []int, dst, src []T) {
+	scratch := scratch[T](x)
 	top, e := scratch(len(dst)), scratch(len(src))
-	kernel.ReduceAxes(x.Pool(), kernel.ReduceMax, shape, axes, top, src, scratch)
+	kernel.ReduceAxes(pool(x), kernel.ReduceMax, shape, axes, top, src, scratch)
 	back := backTo(shape, axes)
 	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
 	for i, v := range top {
@@ -193,7 +192,7 @@ func logSumExp[T kernel.Float](x *engine.Exec, shape, axes []int, dst, src []T) 
 			top[i] = 0
 		}
 	}
-	back.rows(x.Pool(), func(row, at int) {
+	back.rows(pool(x), func(row, at int) {
 		r, v := e[row*n:][:n], src[row*n:][:n]
 		if step == 0 {
 			kernel.BinaryScalar(nil, kernel.OpSub, r, v, top[at])
@@ -202,9 +201,9 @@ func logSumExp[T kernel.Float](x *engine.Exec, shape, axes []int, dst, src []T) 
 		}
 		kernel.Exp(nil, r, r)
 	})
-	kernel.ReduceAxes(x.Pool(), kernel.ReduceSum, shape, axes, dst, e, scratch)
-	kernel.Log(x.Pool(), dst, dst)
-	kernel.Add(x.Pool(), dst, dst, top)
+	kernel.ReduceAxes(pool(x), kernel.ReduceSum, shape, axes, dst, e, scratch)
+	kernel.Log(pool(x), dst, dst)
+	kernel.Add(pool(x), dst, dst, top)
 }
 
 // backTo walks the result of a reduction in the order of the elements that went into it.
@@ -225,16 +224,16 @@ func backTo(shape, axes []int) strided {
 }
 
 // throughFloat64 serves narrow floats, and integers where the result is a root or a logarithm.
-func (r reduction) throughFloat64(c *Call, marks []bool) engine.Kernel {
+func (r reduction) throughFloat64(c *Call, marks []bool) Kernel {
 	return throughFloat64(reduceFloats[float64](c, r, marks))
 }
 
-func (r reduction) integers(c *Call, marks []bool) engine.Kernel {
+func (r reduction) integers(c *Call, marks []bool) Kernel {
 	shape, t := c.In[0].Sizes(), c.In[0].DType
 	back := backTo(shape, marked(marks))
 	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
 	unsigned := t == dtype.Uint64 && (r.name == "ReduceMax" || r.name == "ReduceMin")
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		src, err := dtype.Int64s(in[0])
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -67,7 +66,7 @@ func reduceGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(reduceGradConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(reduceGradConfig)
 			if c.In[0].DType == dtype.Float64 {
 				return reduceGradKernel[float64](cfg), nil
@@ -78,24 +77,24 @@ func reduceGradOp() *Op {
 	}
 }
 
-func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) engine.Kernel {
+func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) Kernel {
 	shape := sizes(cfg.Shape)
 	back := backTo(shape, cfg.Axes)
 	count := T(1)
 	for _, a := range cfg.Axes {
 		count *= T(shape[a])
 	}
-	return func(e *engine.Exec, out, in []*tensor.Dense) error {
+	return func(e *Exec, out, in []*tensor.Dense) error {
 		dx, dy, x, y := dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), elemsAt[T](in, 1), elemsAt[T](in, 2)
 		switch cfg.Kind {
 		case gradMean, gradSum:
-			spreadBack(e.Pool(), back, dx, dy, cfg.Kind == gradMean, count)
+			spreadBack(pool(e), back, dx, dy, cfg.Kind == gradMean, count)
 		case gradProd:
 			productBack(e, back, dx, x, dy)
 		case gradExtreme:
 			extremeBack(e, back, dx, x, y, dy)
 		default:
-			blocksBack(e.Pool(), back, y, dy, func(at int, y, dy, t []T) {
+			blocksBack(pool(e), back, y, dy, func(at int, y, dy, t []T) {
 				d := dx[at:][:len(t)]
 				if x == nil {
 					reduceDerivative(cfg.Kind, t, nil, y)
@@ -187,8 +186,8 @@ func reduceDerivative[T kernel.Float](kind reduceGradKind, t, x, y []T) {
 }
 
 // extremeBack shares the gradient equally among elements that are the largest, or smallest, together.
-func extremeBack[T kernel.Float](e *engine.Exec, back strided, dx, x, y, dy []T) {
-	scratch := engine.Scratch[T](e)
+func extremeBack[T kernel.Float](e *Exec, back strided, dx, x, y, dy []T) {
+	scratch := scratch[T](e)
 	share := scratch(len(y))
 	clear(share)
 	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
@@ -204,19 +203,19 @@ func extremeBack[T kernel.Float](e *engine.Exec, back strided, dx, x, y, dy []T)
 		kernel.Add(nil, share[at:at+n], share[at:at+n], ties)
 	})
 	kernel.Div(nil, share, dy, share)
-	blocksBack(e.Pool(), back, nil, share, func(at int, _, share, _ []T) {
+	blocksBack(pool(e), back, nil, share, func(at int, _, share, _ []T) {
 		ties := dx[at:][:len(share)]
 		kernel.ReluGrad(nil, ties, share, ties) // 0 where there is no tie, though the share were infinite
 	})
 }
 
 // productBack: the derivative of a product is that of the other elements, zeros among them counted apart.
-func productBack[T kernel.Float](e *engine.Exec, back strided, dx, x, dy []T) {
+func productBack[T kernel.Float](e *Exec, back strided, dx, x, dy []T) {
 	if back.strides[len(back.strides)-1] == 0 && len(dy)*back.shape[len(back.shape)-1] == len(dx) {
-		productRowsBack(e.Pool(), back, dx, x, dy)
+		productRowsBack(pool(e), back, dx, x, dy)
 		return
 	}
-	scratch := engine.Scratch[T](e)
+	scratch := scratch[T](e)
 	product, zeros := scratch(len(dy)), scratch(len(dy))
 	for j := range product {
 		product[j], zeros[j] = 1, 0
@@ -232,7 +231,7 @@ func productBack[T kernel.Float](e *engine.Exec, back strided, dx, x, dy []T) {
 			at += step
 		}
 	})
-	back.rows(e.Pool(), func(row, at int) {
+	back.rows(pool(e), func(row, at int) {
 		d := dx[row*n:][:n]
 		for i, v := range x[row*n:][:n] {
 			switch {

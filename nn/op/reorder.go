@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -22,9 +21,9 @@ func reorder() *Op {
 		Domain: Internal, Name: "Reorder", Since: []int{1}, Doc: "Puts pieces of an axis into another order, as exporters do with the gates of recurrent weights.",
 		In: "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: ReorderConfig{}, Pinned: "exists in lowerings only",
 		Infer: inferReorder,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			pieces := c.Config.(ReorderConfig).pieces(c.In[0])
-			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+			return func(_ *Exec, out, in []*tensor.Dense) error {
 				dst, src := dtype.Bytes(out[0]), dtype.Bytes(in[0])
 				pieces(func(at, from, n int) { copy(dst[at:at+n], src[from:]) })
 				return nil
@@ -91,10 +90,10 @@ func reorderGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(reorderGradConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			pieces := c.Config.(reorderGradConfig).Of.pieces(c.Out[0])
 			complete := c.In[0].Elements() == c.Out[0].Elements()
-			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+			return func(_ *Exec, out, in []*tensor.Dense) error {
 				dst, src := dtype.Bytes(out[0]), dtype.Bytes(in[0])
 				if !complete {
 					clear(dst)

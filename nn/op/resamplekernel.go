@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
-func resampleKernel(c *Call) (engine.Kernel, error) {
+func resampleKernel(c *Call) (Kernel, error) {
 	r, err := resampleOf(c)
 	if err != nil {
 		return nil, err
@@ -32,7 +31,7 @@ func resampleKernel(c *Call) (engine.Kernel, error) {
 }
 
 // resampleNearest moves elements of any type.
-func resampleNearest(c *Call, taps []axisTaps) (engine.Kernel, error) {
+func resampleNearest(c *Call, taps []axisTaps) (Kernel, error) {
 	m := mapped{from: rowStrides(c.In[0].Sizes())}
 	for _, d := range c.In[0].Shape {
 		same := make([]int, d.Size)
@@ -45,8 +44,8 @@ func resampleNearest(c *Call, taps []axisTaps) (engine.Kernel, error) {
 		m.sources[t.Axis] = t.Index
 	}
 	size := c.In[0].DType.Size()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		switch p, dst, src := x.Pool(), out[0].Raw, in[0].Raw; size {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		switch p, dst, src := pool(x), out[0].Raw, in[0].Raw; size {
 		case 1:
 			readMapped(p, m, dst, src, 0)
 		case 2:
@@ -72,7 +71,7 @@ func outsideAny(taps []axisTaps) []axisTaps {
 	return nil
 }
 
-func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) engine.Kernel {
+func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) Kernel {
 	var passes []resamplePass[T]
 	for _, t := range taps {
 		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, shape[t.Axis])})
@@ -82,7 +81,7 @@ func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) engin
 	for _, p := range passes {
 		result[p.axis] = p.New
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dst := dtype.Slice[T](out[0])
 		resampleAxes(x, shape, passes, dst, dtype.Slice[T](in[0]))
 		fillOutside(dst, result, fill, value)
@@ -105,12 +104,12 @@ func resamplingOf[T kernel.Float](t axisTaps, old int) *kernel.Resampling[T] {
 
 // resampleAxes goes through the axes one after the other: first those that shrink most. Of axes that grow alike the
 // last one, whose elements are neighbours, goes first, when there is least to do, of those that shrink the first one.
-func resampleAxes[T kernel.Float](x *engine.Exec, shape []int, passes []resamplePass[T], dst, src []T) {
+func resampleAxes[T kernel.Float](x *Exec, shape []int, passes []resamplePass[T], dst, src []T) {
 	if len(passes) == 0 {
 		copy(dst, src)
 		return
 	}
-	now, scratch := slices.Clone(shape), engine.Scratch[T](x)
+	now, scratch := slices.Clone(shape), scratch[T](x)
 	ordered := slices.Clone(passes)
 	slices.SortStableFunc(ordered, func(a, b resamplePass[T]) int {
 		if d := cmp.Compare(a.New*b.Old, b.New*a.Old); d != 0 {
@@ -128,7 +127,7 @@ func resampleAxes[T kernel.Float](x *engine.Exec, shape []int, passes []resample
 		if i < len(ordered)-1 {
 			to = scratch(outer * p.New * inner)
 		}
-		p.Run(x.Pool(), outer, inner, to, src)
+		p.Run(pool(x), outer, inner, to, src)
 		src = to
 	}
 }
@@ -167,7 +166,7 @@ func resampleGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(resampleGradConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(resampleGradConfig)
 			if c.In[0].DType == dtype.Float64 {
 				return resampleBack[float64](c.In[0].Sizes(), sizes(cfg.Shape), cfg.Taps), nil
@@ -179,15 +178,15 @@ func resampleGradOp() *Op {
 }
 
 // resampleBack adds up what each old index gave.
-func resampleBack[T kernel.Float](from, to []int, taps []axisTaps) engine.Kernel {
+func resampleBack[T kernel.Float](from, to []int, taps []axisTaps) Kernel {
 	var passes []resamplePass[T]
 	for _, t := range taps {
 		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, to[t.Axis]).Back()})
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src := dtype.Slice[T](in[0])
 		if fill := outsideAny(taps); fill != nil {
-			kept := engine.Scratch[T](x)(len(src))
+			kept := scratch[T](x)(len(src))
 			copy(kept, src)
 			fillOutside(kept, from, fill, 0)
 			src = kept

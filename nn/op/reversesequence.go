@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -66,7 +65,7 @@ func sequenceAxes(c *Call) (batch, time int, err error) {
 	return batch, time, nil
 }
 
-func reverseSequenceKernel(c *Call) (engine.Kernel, error) {
+func reverseSequenceKernel(c *Call) (Kernel, error) {
 	batch, time, err := sequenceAxes(c)
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func reverseSequenceKernel(c *Call) (engine.Kernel, error) {
 	_, inner := around(s, 1)
 	inner *= c.In[0].DType.Size()
 	strides := rowStrides(s[:2])
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		lens := indexInts(x, in[1])
 		for b, n := range lens {
 			if n < 0 || n > s[time] {

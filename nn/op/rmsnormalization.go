@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -35,7 +34,7 @@ func rmsNormalization() *Op {
 			l, _ := rmsOf(c)
 			return []Type{Shaped(computed(c.In[0].DType), l.Rows)}
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l, err := rmsOf(c)
 			return mixedPrecision(c, rmsNormed[float32](l), rmsNormed[float64](l)), err
 		},
@@ -60,11 +59,11 @@ func rmsOf(c *Call) (layer, error) {
 	return newLayer(c, axis, cfg.Epsilon), nil
 }
 
-func rmsNormed[T kernel.Float](l layer) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func rmsNormed[T kernel.Float](l layer) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		a, y, keep := elems[T](in[0]), elems[T](out[0]), elemsAt[T](out, 1)
 		scale := expanded[T](x, l, in[1], l.Scale)
-		x.Pool().Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
+		pool(x).Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				row := a[r*l.Cols : (r+1)*l.Cols]
 				inv := T(1 / math.Sqrt(float64(kernel.SumSq(nil, row))/float64(l.Cols)+l.Eps))
@@ -96,7 +95,7 @@ func rmsNormalizationGrad() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[1], c.In[0].With(Dims(c.Config.(rmsGrad).Layer.Norm...)...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := c.Config.(rmsGrad).Layer
 			return mixedPrecision(c, rmsBack[float32](l), rmsBack[float64](l)), nil
 		},
@@ -104,12 +103,12 @@ func rmsNormalizationGrad() *Op {
 }
 
 // rmsBack: with x̂ = x·inv and g = dy·scale, dx = inv·(g − x̂·mean(g·x̂)) and dscale = Σ dy·x̂.
-func rmsBack[T kernel.Float](l layer) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func rmsBack[T kernel.Float](l layer) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, a, inv := elems[T](in[0]), elems[T](in[1]), elems[T](in[3])
 		scale := expanded[T](x, l, in[2], l.Scale)
 		if dx := elems[T](out[0]); dx != nil {
-			x.Pool().Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
+			pool(x).Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
 				for r := lo; r < hi; r++ {
 					at, dot := r*l.Cols, T(0)
 					for i, s := range scale {
@@ -123,7 +122,7 @@ func rmsBack[T kernel.Float](l layer) engine.Kernel {
 			})
 		}
 		if ds := elemsAt[T](out, 1); ds != nil {
-			x.Pool().Range(l.Cols, 1+4096/max(l.Rows, 1), func(lo, hi int) {
+			pool(x).Range(l.Cols, 1+4096/max(l.Rows, 1), func(lo, hi int) {
 				clear(ds[lo:hi])
 				for r := range l.Rows {
 					for i := lo; i < hi; i++ {

@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -41,7 +40,7 @@ func roiAlign() *Op {
 			cfg := c.Config.(RoiAlignConfig)
 			return inferRois(c, 4, cfg.Height, cfg.Width)
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			r := roisOf(c)
 			return perPrecision(c.In[0].DType, roiAlignKernel[float32](c, r), roiAlignKernel[float64](c, r)), nil
 		},
@@ -149,14 +148,14 @@ func (r *rois) image(c *Call, index []int64) error {
 	return nil
 }
 
-func roiAlignKernel[T kernel.Float](c *Call, r rois) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func roiAlignKernel[T kernel.Float](c *Call, r rois) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		img, regions, index, y := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[int64](in[2]), dtype.Slice[T](out[0])
 		if err := r.image(c, index); err != nil {
 			return err
 		}
 		plane, cells := r.H*r.W, r.OH*r.OW
-		x.Pool().Range(len(index)*cells, 16, func(lo, hi int) {
+		pool(x).Range(len(index)*cells, 16, func(lo, hi int) {
 			for k := lo; k < hi; k++ {
 				n, p := k/cells, k%cells
 				roi := regionOf(regions, n)
@@ -196,7 +195,7 @@ func roiAlignGrad() *Op {
 		Domain: Internal, Name: "RoiAlignGrad", Since: []int{1}, Doc: "Gradient of RoiAlign.",
 		In: "dY T, X T, rois T, batch_indices int64", Out: "dX T", Where: Where{"T": Floats}, Attrs: roiAlignGradConfig{},
 		Infer: func(c *Call) ([]Type, error) { return []Type{c.In[1]}, nil },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			r := c.Config.(roiAlignGradConfig).Rois
 			return perPrecision(c.In[0].DType, roiAlignBack[float32](c, r), roiAlignBack[float64](c, r)), nil
 		},
@@ -204,8 +203,8 @@ func roiAlignGrad() *Op {
 	}
 }
 
-func roiAlignBack[T kernel.Float](c *Call, r rois) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func roiAlignBack[T kernel.Float](c *Call, r rois) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, img, regions, index := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](in[2]), dtype.Slice[int64](in[3])
 		dx := dtype.Slice[T](out[0])
 		clear(dx)
@@ -213,7 +212,7 @@ func roiAlignBack[T kernel.Float](c *Call, r rois) engine.Kernel {
 			return err
 		}
 		plane, cells := r.H*r.W, r.OH*r.OW
-		x.Pool().Run(r.C, func(_, ch int) { // regions may overlap, channels do not
+		pool(x).Run(r.C, func(_, ch int) { // regions may overlap, channels do not
 			for k := range len(index) * cells {
 				n, p := k/cells, k%cells
 				base := (int(index[n])*r.C + ch) * plane

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -26,7 +25,7 @@ func scale() *Op {
 		Domain: Internal, Name: "Scale", Since: []int{1},
 		Doc: "Multiplies by a number.", In: "X T", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: scaling{}, Infer: Same, InPlace: []int{0}, Couple: Elementwise,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			f := c.Config.(scaling).Factor
 			return perPrecision(c.In[0].DType, scaleKernel[float32](f), scaleKernel[float64](f)), nil
 		},
@@ -44,9 +43,9 @@ func scale() *Op {
 	}
 }
 
-func scaleKernel[T kernel.Float](f float64) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.Scale(x.Pool(), T(f), elems[T](out[0]), elems[T](in[0]))
+func scaleKernel[T kernel.Float](f float64) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.Scale(pool(x), T(f), elems[T](out[0]), elems[T](in[0]))
 		return nil
 	}
 }

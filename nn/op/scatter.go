@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -136,7 +135,7 @@ func inferScatter(c *Call) ([]Type, error) {
 	return []Type{data}, nil
 }
 
-func scatterKernel(c *Call) (engine.Kernel, error) {
+func scatterKernel(c *Call) (Kernel, error) {
 	s, err := scatteringOf(c)
 	if err != nil {
 		return nil, err
@@ -145,13 +144,13 @@ func scatterKernel(c *Call) (engine.Kernel, error) {
 		return widened(scatterReduce)(c)
 	}
 	b, width := s.blocks(c), c.In[0].DType.Size()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
 		return b.scatter(out[0].Raw, in[2].Raw, in[1], width)
 	}, nil
 }
 
-func scatterReduce(c *Call) (engine.Kernel, error) {
+func scatterReduce(c *Call) (Kernel, error) {
 	s, err := scatteringOf(c)
 	if err != nil {
 		return nil, err
@@ -169,9 +168,9 @@ func scatterReduce(c *Call) (engine.Kernel, error) {
 	return nil, c.Errorf("cannot reduce %v", c.In[0].DType)
 }
 
-func scatterReduceOf[T number](b blocks, reduction string) engine.Kernel {
+func scatterReduceOf[T number](b blocks, reduction string) Kernel {
 	if reduction == "add" {
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		return func(x *Exec, out, in []*tensor.Dense) error {
 			copy(out[0].Raw, in[0].Raw)
 			return scatterAdd(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1])
 		}
@@ -185,7 +184,7 @@ func scatterReduceOf[T number](b blocks, reduction string) engine.Kernel {
 	default:
 		f = func(a, b T) T { return min(a, b) }
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
 		return scatterWith(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1], f)
 	}

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -35,7 +34,7 @@ func scatterGradOp() *Op {
 		In: "data T, indices Tind, updates T, output T, dY T", Out: "dData T, dUpdates T",
 		Where: Where{"T": {dtype.Float32, dtype.Float64}, "Tind": Indices}, Attrs: scatterGradConfig{},
 		Infer: func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[2]}, nil },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			s, err := scatteringOf(c)
 			if err != nil {
 				return nil, err
@@ -51,8 +50,8 @@ func scatterGradOp() *Op {
 
 // scatterGradKernel walks the updates backward, so that the last one to write an element takes
 // its gradient first.
-func scatterGradKernel[T kernel.Float](b blocks, reduction string) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func scatterGradKernel[T kernel.Float](b blocks, reduction string) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		if reduction == "add" {
 			return sumBack(x, b, out, in)
 		}
@@ -61,7 +60,7 @@ func scatterGradKernel[T kernel.Float](b blocks, reduction string) engine.Kernel
 			return err
 		}
 		data, updates, y, dy := dtype.Slice[T](in[0]), dtype.Slice[T](in[2]), dtype.Slice[T](in[3]), dtype.Slice[T](in[4])
-		scratch := engine.Scratch[T](x)
+		scratch := scratch[T](x)
 		dData, dUpdates := scratch(len(data)), scratch(len(updates))
 		if out[0] != nil {
 			dData = dtype.Slice[T](out[0])
@@ -93,7 +92,7 @@ func scatterGradKernel[T kernel.Float](b blocks, reduction string) engine.Kernel
 }
 
 // sumBack gives the data and each update the gradient of the sum that it is part of.
-func sumBack(x *engine.Exec, b blocks, out, in []*tensor.Dense) error {
+func sumBack(x *Exec, b blocks, out, in []*tensor.Dense) error {
 	if out[0] != nil {
 		copy(out[0].Raw, in[4].Raw)
 	}

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -69,12 +68,12 @@ func knownDims(d []Dim) []Known {
 }
 
 // dimsKernel writes what Dims knows: the output does not depend on the elements of the inputs.
-func dimsKernel(c *Call) (engine.Kernel, error) {
+func dimsKernel(c *Call) (Kernel, error) {
 	n, err := dimsValue(c)
 	if err != nil {
 		return nil, err
 	}
-	return func(_ *engine.Exec, out, _ []*tensor.Dense) error {
+	return func(_ *Exec, out, _ []*tensor.Dense) error {
 		copy(dtype.Slice[int64](out[0]), n)
 		return nil
 	}, nil

@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -221,7 +220,7 @@ func cutWalk(c *Call, shape []int, list []cut) (strided, error) {
 	return s.merged(c)
 }
 
-func sliceKernel(c *Call) (engine.Kernel, error) {
+func sliceKernel(c *Call) (Kernel, error) {
 	list, err := cuts(c)
 	if err != nil {
 		return nil, err
@@ -257,14 +256,14 @@ func sliceGradOp() *Op {
 		Infer: func(c *Call) ([]Type, error) {
 			return []Type{c.In[0].With(c.Config.(sliceGradConfig).Shape...)}, nil
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(sliceGradConfig)
 			s, err := cutWalk(c, sizes(cfg.Shape), cfg.Cuts)
 			if err != nil {
 				return nil, err
 			}
 			size := c.In[0].DType.Size()
-			return func(x *engine.Exec, out, in []*tensor.Dense) error {
+			return func(x *Exec, out, in []*tensor.Dense) error {
 				clear(out[0].Raw)
 				s.write(x, out[0].Raw, in[0].Raw, size)
 				return nil

@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -34,7 +33,7 @@ func (HardmaxConfig) Operator() Name { return Name{Name: "Hardmax"} }
 type along struct{ Outer, Axis, Inner int }
 
 func softmaxes() []*Op {
-	kind := func(name, doc string, t Traits, attrs Config, f32, f64 func(along) engine.Kernel) *Op {
+	kind := func(name, doc string, t Traits, attrs Config, f32, f64 func(along) Kernel) *Op {
 		return &Op{
 			Name: name, Doc: doc, Since: []int{1, 11, 13}, In: "input T", Out: "output T", Where: Where{"T": Floats},
 			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax, Rows: softmaxRows, Traits: t,
@@ -46,7 +45,7 @@ func softmaxes() []*Op {
 				}
 				return Same(c)
 			},
-			Kernel: func(c *Call) (engine.Kernel, error) {
+			Kernel: func(c *Call) (Kernel, error) {
 				a, err := softmaxAlong(c)
 				return perPrecision(c.In[0].DType, f32(a), f64(a)), err
 			},
@@ -104,19 +103,19 @@ func softmaxAlong(c *Call) (along, error) {
 	return along{count1(s[:from]), count1(s[from:to]), count1(s[to:])}, err
 }
 
-func alongKernel[T kernel.Float](f func(p *kernel.Pool, outer, axis, inner int, dst, x []T)) func(along) engine.Kernel {
-	return func(a along) engine.Kernel {
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
-			f(x.Pool(), a.Outer, a.Axis, a.Inner, elems[T](out[0]), elems[T](in[0]))
+func alongKernel[T kernel.Float](f func(p *kernel.Pool, outer, axis, inner int, dst, x []T)) func(along) Kernel {
+	return func(a along) Kernel {
+		return func(x *Exec, out, in []*tensor.Dense) error {
+			f(pool(x), a.Outer, a.Axis, a.Inner, elems[T](out[0]), elems[T](in[0]))
 			return nil
 		}
 	}
 }
 
-func hardmaxKernel[T kernel.Float](a along) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func hardmaxKernel[T kernel.Float](a along) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		src, dst := elems[T](in[0]), elems[T](out[0])
-		x.Pool().Range(a.Outer*a.Inner, 1+4096/max(a.Axis, 1), func(lo, hi int) {
+		pool(x).Range(a.Outer*a.Inner, 1+4096/max(a.Axis, 1), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				base, best := r/a.Inner*a.Axis*a.Inner+r%a.Inner, 0
 				for k := 1; k < a.Axis; k++ {
@@ -150,7 +149,7 @@ func softmaxGrads() []*Op {
 			Domain: Internal, Name: name, Since: []int{1}, Doc: "Gradient from dY and the output Y.",
 			In: "dY T, Y T", Out: "dX T", Where: Where{"T": Floats}, Attrs: alongGrad{},
 			Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient",
-			Kernel: func(c *Call) (engine.Kernel, error) {
+			Kernel: func(c *Call) (Kernel, error) {
 				a := c.Config.(alongGrad).Along
 				return perPrecision(c.In[0].DType, alongBack(a, f32), alongBack(a, f64)), nil
 			},
@@ -162,9 +161,9 @@ func softmaxGrads() []*Op {
 	}
 }
 
-func alongBack[T kernel.Float](a along, f func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []T)) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		f(x.Pool(), a.Outer, a.Axis, a.Inner, elems[T](out[0]), elems[T](in[0]), elems[T](in[1]))
+func alongBack[T kernel.Float](a along, f func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []T)) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		f(pool(x), a.Outer, a.Axis, a.Inner, elems[T](out[0]), elems[T](in[0]), elems[T](in[1]))
 		return nil
 	}
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -28,7 +27,7 @@ func softmaxCrossEntropyLoss() *Op {
 		},
 		// The hidden output is log_prob, whether or not the formal one is there.
 		Hidden: func(c *Call) []Type { return []Type{c.In[0]} },
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			l := classLossOf(c)
 			return perPrecision(c.In[0].DType, crossEntropy[float32](l), crossEntropy[float64](l)), nil
 		},
@@ -47,16 +46,16 @@ func softmaxCrossEntropyLoss() *Op {
 	}
 }
 
-func crossEntropy[T kernel.Float](l classLoss) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func crossEntropy[T kernel.Float](l classLoss) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		public, logp := elemsAt[T](out, 1), elemsAt[T](out, 2)
 		if logp == nil {
 			logp = public
 		}
 		if logp == nil {
-			logp = engine.Scratch[T](x)(l.N * l.C * l.Space)
+			logp = scratch[T](x)(l.N * l.C * l.Space)
 		}
-		kernel.LogSoftmax(x.Pool(), l.N, l.C, l.Space, logp, elems[T](in[0]))
+		kernel.LogSoftmax(pool(x), l.N, l.C, l.Space, logp, elems[T](in[0]))
 		copy(public, logp)
 		if out[0] == nil {
 			return nil

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -109,7 +108,7 @@ func inferSplit(c *Call) ([]Type, error) {
 }
 
 // splitKernel copies blocks of bytes, whatever the element type.
-func splitKernel(c *Call) (engine.Kernel, error) {
+func splitKernel(c *Call) (Kernel, error) {
 	axis, sizes, err := splitSizes(c)
 	if err != nil {
 		return nil, err
@@ -121,8 +120,8 @@ func splitKernel(c *Call) (engine.Kernel, error) {
 		parts[i] = n.Size * inner
 	}
 	whole := newInterleaved(outer, parts)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		whole.each(x.Pool(), func(part, at, from, n int) {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		whole.each(pool(x), func(part, at, from, n int) {
 			if out[part] != nil {
 				copy(out[part].Raw[at:at+n], in[0].Raw[from:])
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // stackedProduct multiplies stacks of matrices of shapes a and b, either transposed on request.
-func stackedProduct(t DType, a, b []int, transA, transB bool) engine.Kernel {
+func stackedProduct(t DType, a, b []int, transA, transB bool) Kernel {
 	s := newStack(a, b, transA, transB)
 	if t.IsInteger() {
 		return integerStack(s)
@@ -23,10 +23,10 @@ func stackAbsorb(t DType, a, b []int, transA, transB bool) func(self, next *engi
 		return nil
 	}
 	matrix := len(a) == 2 && len(b) == 2 // else the columns are not the axis of the channels
-	return absorber(t, s.n, ending{affine: matrix, slopes: true}, func(e ending) engine.Kernel { return stackEnding(t, s, e) }, nil)
+	return absorber(t, s.n, ending{affine: matrix, slopes: true}, func(e ending) Kernel { return stackEnding(t, s, e) }, nil)
 }
 
-func stackEnding(t DType, s stack, e ending) engine.Kernel {
+func stackEnding(t DType, s stack, e ending) Kernel {
 	return perPrecision(t, floatStack[float32](s, e), floatStack[float64](s, e))
 }
 
@@ -112,30 +112,30 @@ func broadcastIndex(from, to []int) []int {
 }
 
 // floatStack ends as e says; only a single product does.
-func floatStack[T kernel.Float](s stack, e ending) engine.Kernel {
+func floatStack[T kernel.Float](s stack, e ending) Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
 	w := newWeightProduct[T](s.product)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		a, b, y := elems[T](in[0]), elems[T](in[1]), elems[T](out[0])
 		switch {
 		case s.batch == 1:
 			w.run(x, in[0], in[1], 0, y, epilogue[T](x, e, s.n, nil, in))
 		case s.a == nil:
-			kernel.GemmBatch(x.Pool(), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
+			kernel.GemmBatch(pool(x), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
 		default:
 			for i := range s.batch {
-				kernel.Gemm(x.Pool(), s.transA, s.transB, s.m, s.n, s.k, 1, a[s.a[i]*sa:], lda, b[s.b[i]*sb:], ldb, 0, y[i*sc:], s.n)
+				kernel.Gemm(pool(x), s.transA, s.transB, s.m, s.n, s.k, 1, a[s.a[i]*sa:], lda, b[s.b[i]*sb:], ldb, 0, y[i*sc:], s.n)
 			}
 		}
 		return nil
 	}
 }
 
-func integerStack(s stack) engine.Kernel {
+func integerStack(s stack) Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		a, err := dtype.Int64s(in[0])
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package op
 import (
 	"unsafe"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -137,8 +136,8 @@ func writeStrided[E any](p *kernel.Pool, s strided, dst, src []E) {
 }
 
 // read is readStrided on elements of size bytes.
-func (s strided) read(x *engine.Exec, dst, src []byte, size int) {
-	switch p := x.Pool(); size {
+func (s strided) read(x *Exec, dst, src []byte, size int) {
+	switch p := pool(x); size {
 	case 1:
 		readStrided(p, s, dst, src)
 	case 2:
@@ -153,17 +152,17 @@ func (s strided) read(x *engine.Exec, dst, src []byte, size int) {
 }
 
 // reading is the kernel that reads the first input in this order.
-func (s strided) reading(c *Call) engine.Kernel {
+func (s strided) reading(c *Call) Kernel {
 	size := c.In[0].DType.Size()
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		s.read(x, out[0].Raw, in[0].Raw, size)
 		return nil
 	}
 }
 
 // write is writeStrided on elements of size bytes.
-func (s strided) write(x *engine.Exec, dst, src []byte, size int) {
-	switch p := x.Pool(); size {
+func (s strided) write(x *Exec, dst, src []byte, size int) {
+	switch p := pool(x); size {
 	case 1:
 		writeStrided(p, s, dst, src)
 	case 2:

@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -84,9 +83,9 @@ func expandTo() *Op {
 		Doc: "Expand with the target as an attribute.",
 		In:  "X T", Out: "Y T", Attrs: shaped{},
 		Infer: targetShape,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
-			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+			return func(_ *Exec, out, in []*tensor.Dense) error {
 				expandBytes(out[0].Raw, in[0].Raw, from, to, size)
 				return nil
 			}, nil
@@ -135,7 +134,7 @@ func sumTo() *Op {
 		Doc: "Adds up over broadcast dimensions.",
 		In:  "X T", Out: "Y T", Attrs: shaped{}, Where: Where{"T": {dtype.Float32, dtype.Float64}},
 		Infer: targetShape,
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			shape, axes := c.In[0].Sizes(), broadcastAxes(c.Out[0].Sizes(), c.In[0].Sizes())
 			if c.In[0].DType == dtype.Float64 {
 				return reduceSumKernel[float64](shape, axes), nil
@@ -150,9 +149,9 @@ func sumTo() *Op {
 	}
 }
 
-func reduceSumKernel[T kernel.Float](shape, axes []int) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.ReduceAxes(x.Pool(), kernel.ReduceSum, shape, axes, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), engine.Scratch[T](x))
+func reduceSumKernel[T kernel.Float](shape, axes []int) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.ReduceAxes(pool(x), kernel.ReduceSum, shape, axes, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), scratch[T](x))
 		return nil
 	}
 }
@@ -175,8 +174,8 @@ func zerosLikeOp() *Op {
 		Doc: "Zeros in the shape of the input.",
 		In:  "X T", Out: "Y T", Attrs: shaped{},
 		Infer: targetShape,
-		Kernel: func(*Call) (engine.Kernel, error) {
-			return func(_ *engine.Exec, out, _ []*tensor.Dense) error {
+		Kernel: func(*Call) (Kernel, error) {
+			return func(_ *Exec, out, _ []*tensor.Dense) error {
 				clear(out[0].Raw)
 				return nil
 			}, nil

@@ -52,7 +52,7 @@ type endPart struct {
 
 // absorber makes an Absorb function of an operator whose output has that many channels and which
 // run makes a kernel of, given how it ends; again, if not nil, makes its Core.Again.
-func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel, again func(ending) *engine.Again) func(self, next *engine.Core, slot int) *engine.Core {
+func absorber(t DType, channels int, e ending, run func(ending) Kernel, again func(ending) *engine.Again) func(self, next *engine.Core, slot int) *engine.Core {
 	if t != dtype.Float32 && t != dtype.Float64 {
 		return nil // the steps between are rounded to a narrower type
 	}
@@ -61,7 +61,7 @@ func absorber(t DType, channels int, e ending, run func(ending) engine.Kernel, a
 		if !ok {
 			return nil
 		}
-		core := &engine.Core{Kernel: run(more), Sides: true, Absorb: absorber(t, channels, more, run, again)}
+		core := &engine.Core{Kernel: run(more).engine(), Sides: true, Absorb: absorber(t, channels, more, run, again)}
 		if again != nil {
 			core.Again = again(more)
 		}
@@ -170,7 +170,7 @@ func finish[T kernel.Float](e ending, in []*tensor.Dense) (r kernel.Epilogue[T])
 
 // scaleShift is the scale and shift of an epilogue for the inputs of a run; bias, one number for each
 // channel or nil, comes first.
-func scaleShift[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T, in []*tensor.Dense) (scale, shift []T) {
+func scaleShift[T kernel.Float](x *Exec, e ending, channels int, bias []T, in []*tensor.Dense) (scale, shift []T) {
 	r := kernel.Epilogue[T]{Shift: bias}
 	for i := range e.parts {
 		if p := &e.parts[i]; p.kind < tailAdd {
@@ -181,7 +181,7 @@ func scaleShift[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T
 }
 
 // epilogue is e for the inputs of a run; bias, one number for each channel or nil, comes first.
-func epilogue[T kernel.Float](x *engine.Exec, e ending, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
+func epilogue[T kernel.Float](x *Exec, e ending, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
 	r := finish[T](e, in)
 	r.Scale, r.Shift = scaleShift(x, e, channels, bias, in)
 	return r
@@ -220,8 +220,8 @@ func (e ending) affineInputs(in []*tensor.Dense, first ...int) []*tensor.Dense {
 }
 
 // foldAffine makes (y·Scale + Shift)·a + b of y·Scale + Shift, channel by channel.
-func foldAffine[T kernel.Float](x *engine.Exec, p *endPart, channels int, r *kernel.Epilogue[T], in []*tensor.Dense) {
-	buffer := engine.Scratch[T](x)(2 * channels)
+func foldAffine[T kernel.Float](x *Exec, p *endPart, channels int, r *kernel.Epilogue[T], in []*tensor.Dense) {
+	buffer := scratch[T](x)(2 * channels)
 	scale, shift := buffer[:channels], buffer[channels:]
 	a, b := r.Scale, r.Shift
 	var gain, bias, mean, variance []T

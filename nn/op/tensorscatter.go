@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -30,7 +29,7 @@ func tensorScatter() *Op {
 			_, err := cacheAxis(c)
 			return []Type{c.In[0]}, err
 		},
-		Kernel: func(c *Call) (engine.Kernel, error) { return cacheKernel(c, false) },
+		Kernel: func(c *Call) (Kernel, error) { return cacheKernel(c, false) },
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			cfg := c.Config.(TensorScatterConfig)
 			return c.ApplyN(2, cacheGradConfig{cfg}, append(gorgonia.Nodes{dout[0], in[1]}, in[2:]...)...)
@@ -78,7 +77,7 @@ func cacheAxis(c *Call) (int, error) {
 
 // cacheKernel writes the update into a copy of the cache, or, for the gradient, takes it out of
 // the cache's gradient and leaves zeros there.
-func cacheKernel(c *Call, back bool) (engine.Kernel, error) {
+func cacheKernel(c *Call, back bool) (Kernel, error) {
 	axis, err := cacheAxis(c)
 	if err != nil {
 		return nil, err
@@ -94,7 +93,7 @@ func cacheKernel(c *Call, back bool) (engine.Kernel, error) {
 	outer, inner := around(shape, axis)
 	width, length := inner*c.In[0].DType.Size(), shape[axis]
 	perBatch := outer / max(shape[0], 1)
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		first := elemsAt[int64](in, 2)
 		for b, k := range first {
 			if k < 0 || k >= int64(length) && length > 0 || !circular && int(k)+steps > length {
@@ -138,7 +137,7 @@ func tensorScatterGrad() *Op {
 		Domain: Internal, Name: "TensorScatterGrad", Since: []int{1}, Doc: "Gradient of TensorScatter.",
 		In: "dY T, update T, write_indices? int64", Out: "dpast T, dupdate T", Attrs: cacheGradConfig{},
 		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0], c.In[1]}, nil },
-		Kernel:      func(c *Call) (engine.Kernel, error) { return cacheKernel(c, true) },
+		Kernel:      func(c *Call) (Kernel, error) { return cacheKernel(c, true) },
 		GradMissing: notTwice, Pinned: "gradient",
 	}
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -92,7 +91,7 @@ func inferTile(c *Call) ([]Type, error) {
 }
 
 // tileKernel reads the input with a stride of 0 for each repetition.
-func tileKernel(c *Call) (engine.Kernel, error) {
+func tileKernel(c *Call) (Kernel, error) {
 	r, err := repeats(c)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -73,7 +72,7 @@ func inferTopK(c *Call) ([]Type, error) {
 	return []Type{c.In[0].With(shape...), T(dtype.Int64, shape...)}, nil
 }
 
-func topKKernel(c *Call) (engine.Kernel, error) {
+func topKKernel(c *Call) (Kernel, error) {
 	cfg := c.Config.(TopKConfig)
 	axis, err := cfg.axis(c)
 	if err != nil {
@@ -85,14 +84,14 @@ func topKKernel(c *Call) (engine.Kernel, error) {
 		topKOf(from, to, most, rankInts[int64]), topKOf(from, to, most, rankInts[uint64]))
 }
 
-func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []T, step int)) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []T, step int)) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		if to.n == 0 {
 			return nil
 		}
 		src := dtype.Slice[T](in[0])
 		values, indices := elemsAt[T](out, 0), elemsAt[int64](out, 1)
-		x.Pool().Range(from.outer*from.step, max(1, 4096/max(from.n, 1)), func(lo, hi int) {
+		pool(x).Range(from.outer*from.step, max(1, 4096/max(from.n, 1)), func(lo, hi int) {
 			ranks, best := make([]int64, from.n), make([]int, to.n)
 			for k := lo; k < hi; k++ {
 				at, dst := from.at(k), to.at(k)

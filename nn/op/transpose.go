@@ -3,7 +3,6 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -79,7 +78,7 @@ func transposeDims(c *Call) []Known {
 	return sameElements(c)
 }
 
-func transposeKernel(c *Call) (engine.Kernel, error) {
+func transposeKernel(c *Call) (Kernel, error) {
 	perm, err := c.Config.(TransposeConfig).perm(c)
 	if err != nil {
 		return nil, err
@@ -102,9 +101,9 @@ func transposeKernel(c *Call) (engine.Kernel, error) {
 	return transposeWords[[2]uint64](shape, perm), nil
 }
 
-func transposeWords[E any](shape, perm []int) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
-		kernel.Transpose(x.Pool(), words[E](out[0].Raw), words[E](in[0].Raw), shape, perm)
+func transposeWords[E any](shape, perm []int) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.Transpose(pool(x), words[E](out[0].Raw), words[E](in[0].Raw), shape, perm)
 		return nil
 	}
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -39,11 +38,11 @@ func trilu() *Op {
 	}
 }
 
-func triluKernel(c *Call) (engine.Kernel, error) {
+func triluKernel(c *Call) (Kernel, error) {
 	s := c.In[0].Sizes()
 	rows, cols, size := s[len(s)-2], s[len(s)-1], c.In[0].DType.Size()
 	upper := c.Config.(TriluConfig).Upper
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		k := 0
 		if len(in) > 1 && in[1] != nil {
 			var err error
@@ -56,7 +55,7 @@ func triluKernel(c *Call) (engine.Kernel, error) {
 		if n == 0 {
 			return nil
 		}
-		x.Pool().Range(len(dst)/n, max(1, 16384/n), func(lo, hi int) {
+		pool(x).Range(len(dst)/n, max(1, 16384/n), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				d, from := dst[r*n:(r+1)*n], src[r*n:(r+1)*n]
 				edge := r%rows + k // the first column of the upper triangle

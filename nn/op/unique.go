@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,8 +25,8 @@ func unique() *Op {
 		Doc: "The different elements or slices, where each stands first, which of them each one is, and how often it occurs.",
 		In:  "X T", Out: "Y T, indices? int64, inverse_indices? int64, counts? int64", Attrs: UniqueConfig{},
 		Infer: inferUnique,
-		Kernel: func(c *Call) (engine.Kernel, error) {
-			return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+		Kernel: func(c *Call) (Kernel, error) {
+			return func(_ *Exec, out, in []*tensor.Dense) error {
 				res, err := uniqueValues(c, in[0])
 				if err != nil {
 					return err

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -11,12 +10,12 @@ import (
 type valued func(c *Call) (func(in []dtype.Value) ([]dtype.Value, error), error)
 
 // kernel makes it a Kernel.
-func (prepare valued) kernel(c *Call) (engine.Kernel, error) {
+func (prepare valued) kernel(c *Call) (Kernel, error) {
 	f, err := prepare(c)
 	if err != nil {
 		return nil, err
 	}
-	return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+	return func(_ *Exec, out, in []*tensor.Dense) error {
 		args := make([]dtype.Value, len(c.In))
 		for i := range args {
 			if d := in[i]; d != nil {

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -66,11 +65,11 @@ func (v variadic) known(c *Call) []Known {
 }
 
 // kernel adds one operand after the other to the output.
-func (v variadic) kernel(c *Call) (engine.Kernel, error) {
+func (v variadic) kernel(c *Call) (Kernel, error) {
 	if len(c.In) == 1 {
 		return copyKernel(c)
 	}
-	steps := make([]engine.Kernel, len(c.In)-1)
+	steps := make([]Kernel, len(c.In)-1)
 	for i := range steps {
 		two := *c
 		two.Config, two.Version = v.op(), v.op().Latest() // no alignment of old
@@ -84,11 +83,11 @@ func (v variadic) kernel(c *Call) (engine.Kernel, error) {
 		}
 	}
 	n := float64(len(c.In))
-	var scale engine.Kernel
+	var scale Kernel
 	if v.mean {
 		scale = perPrecision(c.In[0].DType, scaleKernel[float32](1/n), scaleKernel[float64](1/n))
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		acc := in[0]
 		for i, k := range steps {
 			if err := k(x, out, []*tensor.Dense{acc, in[i+1]}); err != nil {
@@ -180,7 +179,7 @@ func extremeGradOp() *Op {
 			return list, nil
 		},
 		GradMissing: notTwice, Pinned: "gradient",
-		Kernel: func(c *Call) (engine.Kernel, error) {
+		Kernel: func(c *Call) (Kernel, error) {
 			walks := make([]*walk, len(c.In)-2)
 			for i := range walks {
 				var err error
@@ -193,13 +192,13 @@ func extremeGradOp() *Op {
 	}
 }
 
-func extremeGradKernel[T kernel.Float](walks []*walk) engine.Kernel {
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+func extremeGradKernel[T kernel.Float](walks []*walk) Kernel {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dy, y := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
 		if len(dy) == 0 {
 			return nil
 		}
-		scratch := engine.Scratch[T](x)
+		scratch := scratch[T](x)
 		ties, share := make([][]T, len(walks)), scratch(len(dy))
 		for k, w := range walks {
 			ties[k] = scratch(len(dy))
@@ -207,12 +206,12 @@ func extremeGradKernel[T kernel.Float](walks []*walk) engine.Kernel {
 		}
 		copy(share, ties[0]) // dy divided by the number of operands that tie
 		for _, t := range ties[1:] {
-			kernel.Add(x.Pool(), share, share, t)
+			kernel.Add(pool(x), share, share, t)
 		}
-		kernel.Div(x.Pool(), share, dy, share)
+		kernel.Div(pool(x), share, dy, share)
 		for k, o := range out {
 			if dx := elems[T](o); dx != nil {
-				kernel.ReluGrad(x.Pool(), dx, share, ties[k]) // 0 where there is no tie, though dy were infinite
+				kernel.ReluGrad(pool(x), dx, share, ties[k]) // 0 where there is no tie, though dy were infinite
 			}
 		}
 		return nil
@@ -220,8 +219,8 @@ func extremeGradKernel[T kernel.Float](walks []*walk) engine.Kernel {
 }
 
 // equalMask is 1 where operand v equals y, else 0.
-func equalMask[T kernel.Float](x *engine.Exec, w *walk, dst, y, v []T) {
-	w.each(x.Pool(), 1, func(at, n int, off [3]int) {
+func equalMask[T kernel.Float](x *Exec, w *walk, dst, y, v []T) {
+	w.each(pool(x), 1, func(at, n int, off [3]int) {
 		if w.moves[0] {
 			kernel.EqualMask(dst[at:at+n], v[off[0]:off[0]+n], y[at:at+n])
 			return

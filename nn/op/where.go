@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -61,7 +60,7 @@ func whereDims(c *Call) []Known {
 	return []Known{{Dims: out}}
 }
 
-func whereKernel(c *Call) (engine.Kernel, error) {
+func whereKernel(c *Call) (Kernel, error) {
 	w, err := newWalk(c, c.Out[0].Sizes(), c.In[0].Sizes(), c.In[1].Sizes(), c.In[2].Sizes())
 	if err != nil {
 		return nil, err
@@ -80,19 +79,19 @@ func whereKernel(c *Call) (engine.Kernel, error) {
 }
 
 // whereOf moves words of the elements' size.
-func whereOf[T any](w *walk) engine.Kernel {
+func whereOf[T any](w *walk) Kernel {
 	step := [3]int{}
 	for k, m := range w.moves {
 		if m {
 			step[k] = 1
 		}
 	}
-	return func(x *engine.Exec, out, in []*tensor.Dense) error {
+	return func(x *Exec, out, in []*tensor.Dense) error {
 		dst, cond, a, b := words[T](out[0].Raw), dtype.Slice[bool](in[0]), words[T](in[1].Raw), words[T](in[2].Raw)
 		if len(dst) == 0 {
 			return nil
 		}
-		w.each(x.Pool(), 2, func(at, n int, off [3]int) {
+		w.each(pool(x), 2, func(at, n int, off [3]int) {
 			o, p, q := off[0], off[1], off[2]
 			if step == ([3]int{1, 1, 1}) {
 				choose(dst[at:at+n], cond[o:], a[p:], b[q:])

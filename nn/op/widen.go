@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -25,8 +24,8 @@ func wide(d DType) DType {
 
 // widened makes a kernel maker that knows float32, float64, int64 and uint64 only serve every
 // numeric type and bool: narrow inputs and outputs are converted on the way.
-func widened(k func(c *Call) (engine.Kernel, error)) func(c *Call) (engine.Kernel, error) {
-	return func(c *Call) (engine.Kernel, error) {
+func widened(k func(c *Call) (Kernel, error)) func(c *Call) (Kernel, error) {
+	return func(c *Call) (Kernel, error) {
 		w := *c
 		var narrow bool
 		w.In, narrow = widenTypes(c.In, narrow)
@@ -35,7 +34,7 @@ func widened(k func(c *Call) (engine.Kernel, error)) func(c *Call) (engine.Kerne
 		if err != nil || !narrow {
 			return f, err
 		}
-		return func(x *engine.Exec, out, in []*tensor.Dense) error {
+		return func(x *Exec, out, in []*tensor.Dense) error {
 			return runWidened(x, f, &w, out, in)
 		}, nil
 	}
@@ -51,14 +50,14 @@ func widenTypes(types []Type, narrow bool) ([]Type, bool) {
 	return list, narrow
 }
 
-func runWidened(x *engine.Exec, f engine.Kernel, w *Call, out, in []*tensor.Dense) error {
+func runWidened(x *Exec, f Kernel, w *Call, out, in []*tensor.Dense) error {
 	ins, outs := append([]*tensor.Dense(nil), in...), append([]*tensor.Dense(nil), out...)
 	for i, d := range in {
 		if d == nil || i >= len(w.In) {
 			continue
 		}
 		var err error
-		if ins[i], err = convertTo(x.Pool(), w.In[i].DType, d); err != nil {
+		if ins[i], err = convertTo(pool(x), w.In[i].DType, d); err != nil {
 			return err
 		}
 	}
@@ -72,7 +71,7 @@ func runWidened(x *engine.Exec, f engine.Kernel, w *Call, out, in []*tensor.Dens
 	}
 	for i, d := range out {
 		if d != nil && outs[i] != d {
-			if err := convert(x.Pool(), dtype.Cast{}, d, outs[i]); err != nil {
+			if err := convert(pool(x), dtype.Cast{}, d, outs[i]); err != nil {
 				return err
 			}
 		}
@@ -81,7 +80,7 @@ func runWidened(x *engine.Exec, f engine.Kernel, w *Call, out, in []*tensor.Dens
 }
 
 // indexInts are the elements of an int32 or int64 tensor, in scratch memory.
-func indexInts(x *engine.Exec, t *tensor.Dense) []int {
+func indexInts(x *Exec, t *tensor.Dense) []int {
 	if dtype.Of(t.Dtype()) == dtype.Int32 {
 		s := dtype.Slice[int32](t)
 		n := x.Int(len(s))

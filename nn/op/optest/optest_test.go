@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -40,9 +39,9 @@ func timesFirst[T kernel.Float](out, in []*tensor.Dense) {
 }
 
 // typed makes a kernel of its two instances.
-func typed(f32, f64 func(out, in []*tensor.Dense)) func(*op.Call) (engine.Kernel, error) {
-	return func(c *op.Call) (engine.Kernel, error) {
-		return func(_ *engine.Exec, out, in []*tensor.Dense) error {
+func typed(f32, f64 func(out, in []*tensor.Dense)) func(*op.Call) (op.Kernel, error) {
+	return func(c *op.Call) (op.Kernel, error) {
+		return func(_ *op.Exec, out, in []*tensor.Dense) error {
 			if c.In[0].DType == dtype.Float64 {
 				f64(out, in)
 			} else {
@@ -128,9 +127,9 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 		})},
 		{"input changed", "was changed", broken(func(o *op.Op) {
 			k := o.Kernel
-			o.Kernel = func(c *op.Call) (engine.Kernel, error) {
+			o.Kernel = func(c *op.Call) (op.Kernel, error) {
 				f, err := k(c)
-				return func(x *engine.Exec, out, in []*tensor.Dense) error {
+				return func(x *op.Exec, out, in []*tensor.Dense) error {
 					defer clear(in[0].Raw)
 					return f(x, out, in)
 				}, err

@@ -9,11 +9,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Kept remembers what kernels derived from a tensor that seldom changes, alone or together with
+// WeightCache remembers what kernels derived from a tensor that seldom changes, alone or together with
 // others: a weight in the order in which a matrix product reads it. Whoever changes the tensor's
 // elements says so with Changed. The zero value is empty and ready, nil remembers nothing. Any number
 // of goroutines may use one.
-type Kept struct {
+type WeightCache struct {
 	version atomic.Uint64 // counts changes
 	mu      sync.Mutex
 	entries []keptEntry
@@ -28,12 +28,12 @@ type keptEntry struct {
 // keptSource is a tensor as it was when something was derived from it.
 type keptSource struct {
 	first   *byte // of its elements
-	kept    *Kept
+	kept    *WeightCache
 	version uint64
 }
 
 // Changed forgets everything: the elements of the tensor are others now.
-func (k *Kept) Changed() {
+func (k *WeightCache) Changed() {
 	if k == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (k *Kept) Changed() {
 // derived returns what derive makes of the sources, made before under the same key if there is such.
 // The first time it returns nil: tensors that change from use to use, weights in training, are not
 // worth the memory.
-func (k *Kept) derived(key any, of []keptSource, derive func() any) any {
+func (k *WeightCache) packed(key any, of []keptSource, derive func() any) any {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := slices.IndexFunc(k.entries, func(e keptEntry) bool { return e.key == key })
@@ -68,16 +68,16 @@ func (k *Kept) derived(key any, of []keptSource, derive func() any) any {
 
 // Keep lets kernels that read input node n remember in k what they derive from it. For a node that
 // the roots do not depend on it does nothing.
-func (p *Program) Keep(n *gorgonia.Node, k *Kept) {
+func (p *Program) Keep(n *gorgonia.Node, k *WeightCache) {
 	if v := p.sources[n]; v != nil {
 		v.kept = k
 	}
 }
 
-// Derived returns what derive makes of inputs of the running kernel, made before under the same key
+// Packed returns what derive makes of inputs of the running kernel, made before under the same key
 // if they have not changed since. It returns nil where nothing may be kept, and the first time. The
 // key tells apart what different kernels derive from the first of the inputs.
-func (x *Exec) Derived(key any, derive func() any, of ...*tensor.Dense) any {
+func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 	sources := make([]keptSource, len(of))
 	for i, t := range of {
 		k := x.kept(t)
@@ -86,11 +86,11 @@ func (x *Exec) Derived(key any, derive func() any, of ...*tensor.Dense) any {
 		}
 		sources[i] = keptSource{&t.Raw[0], k, k.version.Load()}
 	}
-	return sources[0].kept.derived(key, sources, derive)
+	return sources[0].kept.packed(key, sources, derive)
 }
 
 // kept is what is remembered about t, one of the inputs of the running kernel; nil: nothing may be.
-func (x *Exec) kept(t *tensor.Dense) *Kept {
+func (x *Exec) kept(t *tensor.Dense) *WeightCache {
 	if x == nil || x.at == nil || t == nil {
 		return nil
 	}

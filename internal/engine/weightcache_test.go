@@ -21,7 +21,7 @@ func (k *keeper) run(x *Exec, out, in []*tensor.Dense) error {
 	for _, i := range k.of {
 		of = append(of, in[i])
 	}
-	k.got, _ = x.Derived(k.key, func() any { k.made++; return k.made }, of...).(int)
+	k.got, _ = x.Packed(k.key, func() any { k.made++; return k.made }, of...).(int)
 	copy(out[0].Float32s(), in[0].Float32s())
 	return nil
 }
@@ -41,7 +41,7 @@ func TestDerived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ka, kb Kept
+	var ka, kb WeightCache
 	p.Keep(a, &ka)
 	bind := func(n *gorgonia.Node, v *tensor.Dense) {
 		if err := p.Bind(n, v); err != nil {
@@ -83,6 +83,6 @@ func TestDerived(t *testing.T) {
 	ka.Changed()
 	want(0, 7, 7)
 
-	var none *Kept
+	var none *WeightCache
 	none.Changed()
 }
