@@ -19,7 +19,7 @@ func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value
 	wrt, handed := extend(r.wrt, trail[:last])
 	lr := r
 	lr.wrt, lr.asked, lr.borrow, lr.take = wrt, r.wrt, false, nil
-	st, err := g.lowerStage(haves[last], types, lr)
+	st, err := g.lowerStage(ctx, haves[last], types, lr)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense
 func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
 	w := newWalker(g, walkLower)
 	w.train, w.expr, w.have = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name)), have
-	w.wrt, w.influenced = wrt, g.influenced(r.wrt)
+	w.wrt, w.influenced, w.ctx = wrt, g.influenced(r.wrt), ctx
 	for v, x := range have {
 		t, ok := types[v]
 		if !ok {

@@ -1,9 +1,9 @@
 package nn
 
 import (
-	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -43,7 +43,7 @@ func (b *Body) Captured() []string {
 func (b *Body) Outer() []*Value { return b.outer }
 
 func (b *Body) bind(w *walker, in []op.Type, known []op.Known) error {
-	formal := append(append([]*Value(nil), b.Graph.inputs...), b.outer...)
+	formal := b.formal()
 	if len(in) > len(formal) {
 		return fmt.Errorf("subgraph %s takes %d inputs, got %d", b.Graph.Name, len(formal), len(in))
 	}
@@ -70,14 +70,51 @@ func (b *Body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, err
 	return w.types(b.Graph.outputs)
 }
 
+// Random reports whether a node of the subgraph, or of one inside it, draws random numbers.
+func (b *Body) Random() bool { return slices.ContainsFunc(b.Graph.nodes, (*Node).random) }
+
+// random reports whether the node draws random numbers.
+func (n *Node) random() bool {
+	return n.op != nil && n.op.Random || slices.ContainsFunc(n.bodies(), (*Body).Random)
+}
+
+// States lists the inputs that nodes of the subgraph replace in training.
+func (b *Body) States() (list []int) {
+	formal := b.formal()
+	for _, n := range b.Graph.nodes {
+		if n.op == nil || n.op.State == nil {
+			continue
+		}
+		in := n.reads()
+		c := b.Graph.bareCall(n, in)
+		c.Train = true
+		for i := range c.In {
+			c.In[i] = in[i].Type()
+		}
+		for _, u := range n.op.State(c) {
+			if u.In >= len(in) || in[u.In] == nil {
+				continue
+			}
+			if i := slices.Index(formal, in[u.In]); i >= 0 && !slices.Contains(list, i) {
+				list = append(list, i)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// formal are the values that stand for the inputs, those for captured values last.
+func (b *Body) formal() []*Value { return slices.Concat(b.Graph.inputs, b.outer) }
+
 // Lower emits the subgraph onto the given nodes.
-func (b *Body) Lower(g *gorgonia.ExprGraph, in gorgonia.Nodes, types []op.Type, known []op.Known, train bool) (gorgonia.Nodes, error) {
+func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.Known) (gorgonia.Nodes, error) {
 	w := newWalker(b.Graph, walkLower)
-	w.train, w.expr = train, g
+	w.train, w.expr, w.ctx, w.still, w.outerKey = s.Train, s.Graph, s.Ctx, s.Types, s.Key
 	if err := b.bind(w, types, known); err != nil {
 		return nil, err
 	}
-	formal := append(append([]*Value(nil), b.Graph.inputs...), b.outer...)
+	formal := b.formal()
 	for i, n := range in {
 		w.env[formal[i]].node = n
 	}
@@ -95,23 +132,40 @@ func (b *Body) Lower(g *gorgonia.ExprGraph, in gorgonia.Nodes, types []op.Type, 
 		}
 		out[i] = n
 	}
+	for _, u := range w.updates {
+		if i := slices.Index(formal, u.value); i >= 0 && s.Update != nil {
+			s.Update(i, u.node)
+		}
+	}
 	return out, nil
 }
 
 // Run computes the outputs from the inputs and captured values.
-func (b *Body) Run(in []dtype.Value) ([]dtype.Value, error) {
-	formal := append(append([]*Value(nil), b.Graph.inputs...), b.outer...)
+func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err error) {
+	formal := b.formal()
 	feed := map[*Value]dtype.Value{}
 	for i, v := range in {
 		if v != nil && i < len(formal) {
 			feed[formal[i]] = v
 		}
 	}
-	res, err := b.Graph.exec(context.Background(), feed, request{want: b.Graph.outputs, unchecked: true})
-	if err != nil {
-		return nil, err
+	q := request{want: b.Graph.outputs, unchecked: true, train: r.Train, seed: r.Key, frozen: map[*Value]bool{}}
+	for i, f := range r.Frozen {
+		if f && i < len(formal) {
+			q.frozen[formal[i]] = true
+		}
 	}
-	return res.values, nil
+	res, err := b.Graph.exec(r.Ctx, feed, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	next = make([]dtype.Value, len(formal))
+	for i, v := range formal {
+		if d := res.next[v]; d != nil {
+			next[i] = d
+		}
+	}
+	return res.values, next, nil
 }
 
 // LowerCall is the Lower of an operator that its only subgraph attribute defines: a call of a
@@ -123,7 +177,7 @@ func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	}
 	for _, n := range in {
 		if n != nil {
-			return list[0].Lower(n.Graph(), in, c.In, c.Known, c.Train)
+			return list[0].Lower(c.Scope(n.Graph()), in, c.In, c.Known)
 		}
 	}
 	return nil, c.Errorf("a function without inputs cannot be run")

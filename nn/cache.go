@@ -2,6 +2,7 @@ package nn
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -30,12 +31,12 @@ type cached struct {
 }
 
 // stageFor returns the compiled stage for the values at hand, from the cache if possible.
-func (g *Graph) stageFor(have map[*Value]dtype.Value, types map[*Value]op.Type, r request, depth int) (*stage, error) {
+func (g *Graph) stageFor(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, r request, depth int) (*stage, error) {
 	key := g.stageKey(have, types, r, depth)
 	if st := g.cache.find(key, have); st != nil {
 		return st, nil
 	}
-	st, err := g.lowerStage(have, types, r)
+	st, err := g.lowerStage(ctx, have, types, r)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +70,13 @@ func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, 
 	}
 	if r.train {
 		for _, n := range g.nodes {
-			if n.op != nil && n.op.State != nil && n.frozenState() {
-				fmt.Fprintf(&b, "*%s", n.Label())
+			if n.op == nil || n.op.State == nil {
+				continue
+			}
+			for i, v := range n.reads() {
+				if v != nil && (r.frozen[v] || v.param != nil && v.param.Frozen) {
+					fmt.Fprintf(&b, "*%s %d", n.Label(), i)
+				}
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 		*budget -= n
 		return *budget >= 0
 	}
-	if v.producer == nil || v.producer.op == nil || v.producer.op.Random {
+	if v.producer == nil || v.producer.op == nil || v.producer.random() {
 		return false
 	}
 	for _, x := range v.producer.reads() {

@@ -34,7 +34,7 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 	if !lowerable(c) {
 		return w.outsideGraph(n, c, in, known)
 	}
-	if allValues(c) && !c.Op.Random && w.mode == walkLower && !w.keepsGradient(n, c) {
+	if allValues(c) && !c.Random() && !(w.still && len(n.bodies()) > 0) && w.mode == walkLower && !w.keepsGradient(n, c) {
 		if err := w.fold(c, known); err != nil {
 			return located("lower", n, err)
 		}
@@ -55,6 +55,9 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 // outsideGraph handles what has no static shape or is no tensor: it is computed at once when all
 // its inputs are there, and ends a stage otherwise.
 func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known) error {
+	if w.still && len(n.bodies()) > 0 {
+		return w.deferNode(n)
+	}
 	for i, v := range in {
 		if v == nil {
 			continue
@@ -127,7 +130,7 @@ func allValues(c *op.Call) bool {
 
 // small says whether folding a call while inferring types is cheap enough.
 func small(c *op.Call) bool {
-	if c.Op.Random || !lowerable(c) || !allValues(c) || c.Op.Lower != nil {
+	if c.Op.Random || !lowerable(c) || !allValues(c) || c.Op.Lower != nil || len(configBodies(c.Config)) > 0 {
 		return false
 	}
 	for _, t := range append(slices.Clone(c.In), c.Out[:c.Outputs]...) {
@@ -213,14 +216,17 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 		}
 	}
 	var extra gorgonia.Nodes
-	if c.Op.Random {
+	if c.Random() && c.Op.Lower == nil {
 		key, err := w.keyNode()
 		if err != nil {
 			return err
 		}
 		extra = gorgonia.Nodes{key}
 	}
-	out, err := op.Emit(w.expr, c, nodes, extra...)
+	out, err := op.EmitInto(op.Scope{
+		Graph: w.expr, Train: c.Train, Ctx: w.ctx, Types: w.still, Key: w.keyNode,
+		Update: func(i int, next *gorgonia.Node) { w.update(in, i, next) },
+	}, c, nodes, extra...)
 	if err != nil {
 		return located("lower", n, err)
 	}
@@ -229,16 +235,23 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 		return nil
 	}
 	for _, u := range c.Op.State(c) {
-		if u.In >= len(in) || in[u.In] == nil || in[u.In].param == nil {
-			continue
-		}
 		node, err := op.Sibling(firstNode(out), u.Out)
 		if err != nil {
 			return located("lower", n, err)
 		}
-		w.updates = append(w.updates, stateUpdate{in[u.In].param, node})
+		w.update(in, u.In, node)
 	}
 	return nil
+}
+
+// update notes that training replaces what a node reads as input i, if it is a statistic of the model.
+func (w *walker) update(in []*Value, i int, next *gorgonia.Node) {
+	if i >= len(in) || in[i] == nil || w.at(in[i]).known.Frozen {
+		return
+	}
+	if v := in[i]; v.param != nil || v.producer == nil && w.g.body != nil {
+		w.updates = append(w.updates, stateUpdate{v, v.param, next})
+	}
 }
 
 func firstNode(list gorgonia.Nodes) *gorgonia.Node {
@@ -252,6 +265,9 @@ func firstNode(list gorgonia.Nodes) *gorgonia.Node {
 
 // keyNode is the input that random operators draw from: uint64[2], seed and step.
 func (w *walker) keyNode() (*gorgonia.Node, error) {
+	if w.outerKey != nil {
+		return w.outerKey()
+	}
 	if w.key == nil {
 		n, err := op.Input(w.expr, "random key", op.Shaped(dtype.Uint64, 2), dtype.New(dtype.Uint64, 2))
 		if err != nil {

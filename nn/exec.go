@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -15,9 +16,10 @@ type request struct {
 	wrt       []*Value // inputs and parameters to differentiate for
 	asked     []*Value // those of them that the caller named, the others being what stages hand on; nil: all
 	train     bool
-	seed      [2]uint64 // seed and step, for random operators
-	unchecked bool      // inputs come from graft itself
-	borrow    bool      // results may be the engine's memory, valid until the next run
+	seed      [2]uint64       // seed and step, for random operators
+	unchecked bool            // inputs come from graft itself
+	frozen    map[*Value]bool // in a subgraph: statistics that training leaves as they are
+	borrow    bool            // results may be the engine's memory, valid until the next run
 	begin     func(loss dtype.Value) error
 	take      func(p *Param, x *tensor.Dense) error // gets gradients and updates as they arrive; nil: the result has them
 }
@@ -27,8 +29,9 @@ type result struct {
 	values  []dtype.Value
 	grads   []*tensor.Dense // nil where the loss does not depend on it
 	updates map[*Param]*tensor.Dense
-	taken   bool   // request.take got the gradients and updates
-	done    func() // gives borrowed memory back
+	next    map[*Value]*tensor.Dense // of the statistics that a subgraph is given
+	taken   bool                     // request.take got the gradients and updates
+	done    func()                   // gives borrowed memory back
 }
 
 // exec runs a request in as many stages as it takes. The caller holds the read lock, or owns g.
@@ -41,9 +44,9 @@ func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request
 	var trail []*stage
 	var haves []map[*Value]dtype.Value
 	for {
-		st, err := g.stageFor(have, types, r, len(trail))
+		st, err := g.stageFor(ctx, have, types, r, len(trail))
 		if err != nil {
-			return nil, err
+			return nil, cmp.Or(ctx.Err(), err)
 		}
 		if st.final && (r.loss == nil || len(trail) == 0) {
 			return st.finish(ctx, have, r)

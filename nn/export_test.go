@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -44,7 +45,7 @@ func (g *Graph) calls(in map[*Value]dtype.Value, want []*Value) ([]*op.Call, err
 	if err != nil {
 		return nil, err
 	}
-	st, err := g.lowerStage(in, types, r)
+	st, err := g.lowerStage(context.Background(), in, types, r)
 	if err != nil {
 		return nil, err
 	}

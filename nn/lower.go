@@ -1,9 +1,11 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -74,6 +76,9 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	}
 	w := newWalker(g, mode)
 	w.train, w.expr = o.Train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
+	ctx, stop := context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
+	defer stop()
+	w.ctx = ctx
 	types, err := g.inputTypes(o)
 	if err != nil {
 		return nil, err
@@ -89,6 +94,9 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 		return nil, err
 	}
 	if err := w.walk(ancestors(want, nil)); err != nil {
+		if ctx.Err() != nil {
+			return nil, &Error{Stage: "lower", Err: context.Cause(ctx)}
+		}
 		return nil, err
 	}
 	if len(w.deferred) > 0 {
@@ -115,6 +123,11 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	l.Key = w.key
 	return l, nil
 }
+
+// foldingTime is how long Lower computes loops of constants. A run has a context for that.
+const foldingTime = time.Minute
+
+var errFolding = errors.New("computing what does not depend on inputs takes longer than a minute: Run does it, too, and can be ended")
 
 // inputTypes gives every input a static type: of the value fed, or of the declared shape with
 // symbols replaced.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -36,10 +37,10 @@ type boundNode struct {
 }
 
 // lowerStage lowers what the wanted values need and the values at hand allow.
-func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
+func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
 	w := newWalker(g, walkLower)
 	w.train, w.expr = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
-	w.have, w.wrt = have, r.wrt
+	w.have, w.wrt, w.ctx = have, r.wrt, ctx
 	if w.influenced = g.influenced(r.asked); r.asked == nil {
 		w.influenced = g.influenced(r.wrt)
 	}
@@ -48,7 +49,7 @@ func (g *Graph) lowerStage(have map[*Value]dtype.Value, types map[*Value]op.Type
 		if !ok {
 			t = op.TypeOf(x)
 		}
-		w.env[v] = &binding{typ: t}
+		w.env[v] = &binding{typ: t, known: op.Known{Frozen: r.frozen[v]}}
 		if t.Kind != op.Tensor || t.DType == dtype.String {
 			x = cloneValue(x)
 			w.env[v].known.Value = x

@@ -113,7 +113,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	if err != nil {
 		return nil, err
 	}
-	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}}
+	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}, next: map[*Value]*tensor.Dense{}}
 	hands := st.hands(r)
 	res.done = func() { st.pool.give(p, variant{hands: hands, private: !r.borrow}) }
 	for i, v := range r.want {
@@ -132,12 +132,14 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	for _, u := range st.updates {
 		d, ok := p.Value(u.node).(*tensor.Dense)
 		if !ok {
-			return nil, &Error{Stage: "run", Input: u.param.Name(), Err: fmt.Errorf("has no next value")}
+			return nil, &Error{Stage: "run", Input: u.value.name, Err: fmt.Errorf("has no next value")}
 		}
 		if !r.borrow {
 			d = dtype.Clone(d)
 		}
-		res.updates[u.param] = d
+		if res.next[u.value] = d; u.param != nil {
+			res.updates[u.param] = d
+		}
 	}
 	if !r.borrow {
 		res.done()

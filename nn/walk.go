@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,7 +41,10 @@ type walker struct {
 
 	expr     *gorgonia.ExprGraph
 	params   map[*Param]*gorgonia.Node
-	key      *gorgonia.Node // of random operators
+	key      *gorgonia.Node                 // of random operators
+	outerKey func() (*gorgonia.Node, error) // of the graph around a subgraph
+	ctx      context.Context                // ends what is computed at once
+	still    bool                           // only types are wanted: subgraphs are not run for them
 	updates  []stateUpdate
 	suffix   string                 // keeps names of subgraphs apart from those around them
 	have     map[*Value]dtype.Value // values at hand: what was fed and what earlier stages computed
@@ -60,7 +64,8 @@ type walker struct {
 
 // stateUpdate says that after a training step the parameter takes the value of a node.
 type stateUpdate struct {
-	param *Param
+	value *Value // of a parameter, or what stands for one in a subgraph
+	param *Param // nil in a subgraph
 	node  *gorgonia.Node
 }
 
@@ -85,6 +90,7 @@ func (w *walker) at(v *Value) *binding {
 	if v.param.Role() == Constant && !slices.Contains(w.wrt, v) {
 		b.known.Value = v.param.Tensor()
 	}
+	b.known.Frozen = v.param.Frozen
 	w.env[v] = b
 	return b
 }
@@ -227,16 +233,25 @@ func located(stage string, n *Node, err error) error {
 	return &Error{Stage: stage, Op: n.opType, Node: n.Label(), Err: err}
 }
 
-// call makes the node's call, nil when an input is not bound yet.
-func (w *walker) call(n *Node, in []*Value) *op.Call {
+// bareCall is a node's call without its inputs.
+func (g *Graph) bareCall(n *Node, in []*Value) *op.Call {
 	c := &op.Call{
-		Set: w.g.ops, Op: n.op, Config: n.config, Version: n.op.Version(w.g.opset(n.domain)), Opset: w.g.opset(n.domain), Node: n.Label(),
-		In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out), Want: make([]bool, len(n.out)),
-		Train: w.train && !n.frozenState(), Keep: w.mode == walkTrace, Stream: stream(n),
+		Set: g.ops, Op: n.op, Config: n.config, Version: n.op.Version(g.opset(n.domain)), Opset: g.opset(n.domain), Node: n.Label(),
+		In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out), Want: make([]bool, len(n.out)), Stream: stream(n),
 	}
 	if c.Version == 0 {
 		c.Version = n.op.Since[0]
 	}
+	for i, v := range n.out {
+		c.Want[i] = v != nil
+	}
+	return c
+}
+
+// call makes the node's call, nil when an input is not bound yet.
+func (w *walker) call(n *Node, in []*Value) *op.Call {
+	c := w.g.bareCall(n, in)
+	c.Train, c.Keep, c.Ctx = w.train && !w.frozenState(n), w.mode == walkTrace, w.ctx
 	for i, v := range in {
 		if v == nil {
 			continue
@@ -246,9 +261,7 @@ func (w *walker) call(n *Node, in []*Value) *op.Call {
 			return nil
 		}
 		c.In[i], c.Known[i] = b.typ, b.known
-	}
-	for i, v := range n.out {
-		c.Want[i] = v != nil
+		c.Known[i].Apart = w.influenced != nil && !w.influenced[v]
 	}
 	if _, ok := n.config.(op.Referrer); ok {
 		c.Derive = func(in gorgonia.Nodes) (gorgonia.Nodes, error) { return w.partGradients(n, in) }
@@ -265,11 +278,13 @@ func (g *Graph) opset(domain string) int {
 }
 
 // frozenState says that running statistics of the node are frozen: it then works as in evaluation.
-func (n *Node) frozenState() bool {
+func (w *walker) frozenState(n *Node) bool {
 	formal := n.op.In.List()
 	for i, v := range n.in {
-		if s, _ := op.At(formal, i); v != nil && s.Role == op.State && v.param != nil && v.param.Frozen {
-			return true
+		if s, _ := op.At(formal, i); v != nil && s.Role == op.State {
+			if b := w.at(v); b != nil && b.known.Frozen {
+				return true
+			}
 		}
 	}
 	return false

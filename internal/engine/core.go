@@ -23,7 +23,7 @@ type Core struct {
 	Name   string // for errors and traces: "Conv conv1"
 	Out    []Spec // one per output; the shapes are not changed once the Core is in use
 	Kernel Kernel
-	Func   func(in []gorgonia.Value) ([]gorgonia.Value, error)
+	Func   func(x *Exec, in []gorgonia.Value) ([]gorgonia.Value, error)
 
 	// Slots places the node's children: child k is input Slots[k] of the kernel, inputs that no
 	// child fills are nil. Nil means child k is input k.

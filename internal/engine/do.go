@@ -41,7 +41,7 @@ func Eval(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err erro
 		}
 	}
 	if c.Func != nil {
-		out, err = c.Func(args)
+		out, err = c.Func(x, args)
 	} else {
 		out, err = c.fresh(x, args)
 	}

@@ -23,6 +23,9 @@ type Exec struct {
 	scratch scratchpad
 }
 
+// WithContext is an Exec without workers, for what is computed outside of a program.
+func WithContext(ctx context.Context) *Exec { return &Exec{ctx: ctx} }
+
 // Pool returns the worker pool of the run; nil means serial.
 func (x *Exec) Pool() *kernel.Pool {
 	if x == nil {

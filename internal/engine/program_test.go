@@ -280,12 +280,12 @@ func TestFuncValues(t *testing.T) {
 	x := input(g, "x", vector(1, 2))
 	a := apply(t, scale("a", tensor.Shape{2}, 2), nil, x)[0]
 	seq := (&dtype.Sequence{}).Dtype()
-	pack := &Core{Name: "pack", Out: []Spec{{seq, nil}}, Func: func(in []gorgonia.Value) ([]gorgonia.Value, error) {
+	pack := &Core{Name: "pack", Out: []Spec{{seq, nil}}, Func: func(_ *Exec, in []gorgonia.Value) ([]gorgonia.Value, error) {
 		return []gorgonia.Value{&dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{in[0]}}}, nil
 	}}
 	s := apply(t, pack, nil, a)[0]
 	b := apply(t, scale("b", tensor.Shape{2}, 5), nil, a)[0] // overwrites a
-	at := &Core{Name: "at", Out: []Spec{{f32, tensor.Shape{2}}}, Func: func(in []gorgonia.Value) ([]gorgonia.Value, error) {
+	at := &Core{Name: "at", Out: []Spec{{f32, tensor.Shape{2}}}, Func: func(_ *Exec, in []gorgonia.Value) ([]gorgonia.Value, error) {
 		return []gorgonia.Value{in[0].(*dtype.Sequence).Items[0]}, nil
 	}}
 	c := apply(t, at, nil, s)[0]

@@ -86,7 +86,7 @@ func panicked(s *step, r any) error {
 func (s *step) run(x *Exec) error {
 	switch s.kind {
 	case funcStep:
-		return s.runFunc()
+		return s.runFunc(x)
 	case foreignStep:
 		return s.runForeign()
 	}
@@ -123,7 +123,7 @@ func (v *value) borrow(d *tensor.Dense) (err error) {
 
 // runFunc runs a core that makes its own values. What it is given it may keep, so it gets copies
 // of what lies in the arena.
-func (s *step) runFunc() error {
+func (s *step) runFunc(x *Exec) error {
 	in := make([]gorgonia.Value, len(s.in))
 	for i, v := range s.in {
 		switch {
@@ -136,7 +136,7 @@ func (s *step) runFunc() error {
 			in[i] = v.val
 		}
 	}
-	out, err := s.core.Func(in)
+	out, err := s.core.Func(x, in)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -15,18 +14,20 @@ import (
 type bodyGrad struct {
 	ops     Set
 	body    Body
-	train   bool
+	run     BodyRun
+	flags   bodyFlags
 	fixed   []bool // inputs whose value never changes: shapes may depend on them
 	shapes  string
 	program *engine.Program
 	in      gorgonia.Nodes
 	seeds   gorgonia.Nodes // by output; nil where no gradient comes
 	grads   gorgonia.Nodes // by input; nil where none flows
+	key     *gorgonia.Node // of random operators; nil: there are none
 }
 
-// run gives the gradient of every input from the inputs and those of the outputs; nil where there
+// gradient gives the gradient of every input from the inputs and those of the outputs; nil where there
 // is none.
-func (b *bodyGrad) run(in, dout []dtype.Value) ([]dtype.Value, error) {
+func (b *bodyGrad) gradient(key [2]uint64, in, dout []dtype.Value) ([]dtype.Value, error) {
 	shapes := ""
 	for _, v := range append(slices.Clone(in), dout...) {
 		shapes += TypeOf(v).String() + ";"
@@ -54,7 +55,16 @@ func (b *bodyGrad) run(in, dout []dtype.Value) ([]dtype.Value, error) {
 			}
 		}
 	}
-	if err := b.program.Run(context.Background()); err != nil {
+	if b.key != nil {
+		x, err := dtype.FromSlice(key[:], 2)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.program.Bind(b.key, x); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.program.Run(b.run.Ctx); err != nil {
 		return nil, err
 	}
 	for i, n := range b.grads {
@@ -79,6 +89,7 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	for i, v := range in {
 		var err error
 		types[i] = TypeOf(v)
+		known[i].Frozen = i < len(b.run.Frozen) && b.run.Frozen[i]
 		if (all || i < len(b.fixed) && b.fixed[i]) && !types[i].DType.IsFloat() {
 			known[i].Value = v
 		}
@@ -86,13 +97,21 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 			return err
 		}
 	}
-	out, err := b.body.Lower(g, b.in, types, known, b.train)
+	b.key = nil
+	scope := Scope{Graph: g, Train: b.run.Train, Ctx: b.run.Ctx, Key: func() (*gorgonia.Node, error) {
+		var err error
+		if b.key == nil {
+			b.key, err = Input(g, "random key", Shaped(dtype.Uint64, 2), nil)
+		}
+		return b.key, err
+	}}
+	out, err := b.body.Lower(scope, b.in, types, known)
 	if err != nil {
 		return err
 	}
 	var from, seeds, floats gorgonia.Nodes
 	for i, n := range b.in {
-		if differentiable(types[i]) {
+		if differentiable(types[i]) && !b.flags.apart(i) {
 			floats = append(floats, n)
 		}
 	}
@@ -122,7 +141,7 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	var wrt gorgonia.Nodes
 	var at []int
 	for i, n := range b.in {
-		if differentiable(types[i]) && reached[n] {
+		if differentiable(types[i]) && reached[n] && !b.flags.apart(i) {
 			wrt, at = append(wrt, n), append(at, i)
 		}
 	}

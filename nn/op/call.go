@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -29,6 +30,19 @@ type Call struct {
 	// Derive, for a Referrer, gives the gradients of the last value it names for the others, which take the values of
 	// the given nodes. nil outside of a graph.
 	Derive func(in gorgonia.Nodes) (gorgonia.Nodes, error)
+
+	Ctx context.Context // ends what takes long: a loop of subgraphs asks it before each iteration; nil: nothing does
+	Key [2]uint64       // while Func runs, what its random subgraphs draw from: seed and step
+
+	scope *Scope // around a composite operator that is being emitted
+}
+
+// Context is the context of the run, never nil.
+func (c *Call) Context() context.Context {
+	if c.Ctx == nil {
+		return context.Background()
+	}
+	return c.Ctx
 }
 
 // NewCall is a call of the operator that c names, looked up in the set, on inputs of the given types: at its latest

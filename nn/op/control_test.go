@@ -59,37 +59,41 @@ func (s *subgraph) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type,
 	return types, err
 }
 
-func (s *subgraph) Lower(g *gorgonia.ExprGraph, in gorgonia.Nodes, types []op.Type, known []op.Known, train bool) (gorgonia.Nodes, error) {
+func (s *subgraph) Random() bool { return false }
+
+func (s *subgraph) States() []int { return nil }
+
+func (s *subgraph) Lower(_ op.Scope, in gorgonia.Nodes, types []op.Type, known []op.Known) (gorgonia.Nodes, error) {
 	return s.f(in)
 }
 
-func (s *subgraph) Run(in []dtype.Value) ([]dtype.Value, error) {
+func (s *subgraph) Run(_ op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err error) {
 	g := gorgonia.NewGraph()
 	nodes := make(gorgonia.Nodes, len(in))
 	for i, v := range in {
 		var err error
 		if nodes[i], err = op.Const(g, v); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	roots, err := s.f(nodes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p, err := engine.Compile(engine.Options{}, roots...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := p.Run(context.Background()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]dtype.Value, len(roots))
+	out = make([]dtype.Value, len(roots))
 	for i, r := range roots {
 		if out[i] = p.Value(r); out[i] != nil {
 			out[i] = dtype.Clone(out[i].(*tensor.Dense))
 		}
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 func apply(name string, in ...*gorgonia.Node) *gorgonia.Node {

@@ -1,8 +1,6 @@
 package op
 
 import (
-	"context"
-
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -27,7 +25,7 @@ func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := engine.Eval(nil, core, args)
+	res, err := engine.Eval(engine.WithContext(c.Context()), core, args)
 	if e := AtRun(err); e != nil {
 		return nil, e
 	}
@@ -63,7 +61,7 @@ func evalComposite(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Run(context.Background()); err != nil {
+	if err := p.Run(c.Context()); err != nil {
 		return nil, err
 	}
 	out := make([]dtype.Value, len(roots))

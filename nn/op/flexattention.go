@@ -79,7 +79,7 @@ func lowerFlexAttention(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 		}
 		types := append([]Type{NodeType(x)}, c.In[at:at+n]...)
 		known := append([]Known{{}}, c.Known[at:at+n]...)
-		out, err := body.Lower(b.g, append(gorgonia.Nodes{x}, in[at:at+n]...), types, known, c.Train)
+		out, err := body.Lower(c.Scope(b.g), append(gorgonia.Nodes{x}, in[at:at+n]...), types, known)
 		at += n
 		if err != nil || len(out) != 1 || !out[0].Shape().Eq(x.Shape()) {
 			if b.err = err; err == nil {

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -21,7 +23,7 @@ func ifOp() *Op {
 		Name: "If", Since: []int{1, 11, 13, 16, 19, 21, 23, 24, 25},
 		Doc: "Computes one of two subgraphs.",
 		In:  "cond bool, captured* any", Out: "outputs* any", Attrs: IfConfig{},
-		Infer: inferIf, Func: runIf, Grad: ifGrad, Pinned: "subgraphs read their inputs as they are",
+		Infer: inferIf, Func: runIf, Grad: ifGrad, Hidden: hiddenStates, State: bodyUpdates, Pinned: "subgraphs read their inputs as they are",
 	}
 }
 
@@ -87,19 +89,103 @@ func runIf(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	b, from, to := c.Config.(IfConfig).branch(yes)
-	return b.Run(in[1+from : 1+to])
+	out, next, err := b.Run(c.bodyRun(c.Key, c.Known[1+from:1+to]), in[1+from:1+to])
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(in[:1+from], replaced(in[1+from:1+to], next, b.States()), in[1+to:])
+	return c.withStates(out, all), nil
 }
 
 func ifGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-	return bodyGradients(c, ifGradConfig{c.Config.(IfConfig), len(in) - 1, c.Train}, 1, c.In, in, dout)
+	return bodyGradients(c, ifGradConfig{c.Config.(IfConfig), len(c.In) - 1, c.Train, c.Random(), flagsOf(c)}, 1, c.In, in, dout)
+}
+
+// captured is where in the inputs of an If, Loop or Scan the inputs of each subgraph begin that it
+// captures: what stands in front are the formal ones.
+func (c *Call) capturedFrom() (list []int) {
+	bodies := Bodies(c.Config)
+	at := len(c.In)
+	for _, b := range bodies {
+		at -= len(b.Captured())
+	}
+	for _, b := range bodies {
+		list = append(list, at)
+		at += len(b.Captured())
+	}
+	return list
+}
+
+// bodyUpdates are the running statistics that subgraphs capture: hidden outputs replace them.
+func bodyUpdates(c *Call) (list []Update) {
+	if !c.Train {
+		return nil
+	}
+	for k, from := range c.capturedFrom() {
+		b := Bodies(c.Config)[k]
+		for _, i := range b.States() {
+			if i -= b.Inputs(); i >= 0 && from+i < len(c.In) && c.In[from+i].Static() {
+				list = append(list, Update{Out: max(c.Outputs, 1) + len(list), In: from + i})
+			}
+		}
+	}
+	return list
+}
+
+// hiddenStates are the types of the statistics that bodyUpdates lists.
+func hiddenStates(c *Call) (list []Type) {
+	for _, u := range bodyUpdates(c) {
+		list = append(list, c.In[u.In])
+	}
+	return list
+}
+
+// withStates adds to the outputs of a run the statistics among its inputs after the last iteration.
+func (c *Call) withStates(out, in []dtype.Value) []dtype.Value {
+	out = slices.Clone(out[:min(len(out), c.Outputs)])
+	for _, u := range bodyUpdates(c) {
+		for len(out) < u.Out {
+			out = append(out, nil)
+		}
+		out = append(out, in[u.In])
+	}
+	return out
+}
+
+// bodyFlags is what a gradient of a control-flow operator is told of its inputs.
+type bodyFlags struct{ Frozen, Apart []bool }
+
+func flagsOf(c *Call) (f bodyFlags) {
+	for _, k := range c.Known {
+		f.Frozen, f.Apart = append(f.Frozen, k.Frozen), append(f.Apart, k.Apart)
+	}
+	return f
+}
+
+func (f bodyFlags) apart(i int) bool { return i < len(f.Apart) && f.Apart[i] }
+
+// of are the flags of the inputs in [from, to).
+func (f bodyFlags) of(from, to int) bodyFlags { return bodyFlags{f.Frozen[from:to], f.Apart[from:to]} }
+
+// gradientKey takes the random key, its last input, from those of a gradient that has one.
+func (c *Call) gradientKey(in []dtype.Value, keyed bool) ([]dtype.Value, [2]uint64) {
+	last := len(in) - 1
+	if !keyed || last < 0 {
+		return in, [2]uint64{}
+	}
+	if key, ok := in[last].(*tensor.Dense); ok && key != nil {
+		return in[:last], [2]uint64(dtype.Slice[uint64](key))
+	}
+	return in[:last], [2]uint64{}
 }
 
 // bodyGradients applies a gradient operator of a control-flow operator: it takes all inputs and
 // output gradients and gives the gradients of the differentiable inputs from position first on.
 func bodyGradients(c *Call, cfg Config, first int, types []Type, in, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	var at []int
+	in, key := in[:len(types)], in[len(types):]
 	for i := first; i < len(in); i++ {
-		if in[i] != nil && differentiable(types[i]) {
+		if in[i] != nil && differentiable(types[i]) && !c.Known[i].Apart {
 			at = append(at, i)
 		}
 	}
@@ -107,7 +193,7 @@ func bodyGradients(c *Call, cfg Config, first int, types []Type, in, dout gorgon
 	if len(at) == 0 {
 		return grads, nil
 	}
-	args := append(append(gorgonia.Nodes{}, in...), dout...)
+	args := slices.Concat(in, dout, key)
 	d, err := c.ApplyN(len(at), cfg, args...)
 	if err != nil {
 		return nil, err
@@ -119,10 +205,10 @@ func bodyGradients(c *Call, cfg Config, first int, types []Type, in, dout gorgon
 }
 
 // gradTypes are the types of the differentiable inputs in [first, end).
-func gradTypes(in []Type, first, end int) []Type {
+func gradTypes(in []Type, first, end int, flags bodyFlags) []Type {
 	var list []Type
-	for _, t := range in[first:end] {
-		if t.Present() && differentiable(t) {
+	for i, t := range in[first:end] {
+		if t.Present() && differentiable(t) && !flags.apart(first+i) {
 			list = append(list, t)
 		}
 	}
@@ -133,6 +219,8 @@ type ifGradConfig struct {
 	If       IfConfig
 	Captured int
 	Train    bool
+	Keyed    bool // the random key is the last input
+	Flags    bodyFlags
 }
 
 func (ifGradConfig) Operator() Name { return Name{Domain: Internal, Name: "IfGrad"} }
@@ -142,10 +230,11 @@ func ifGradOp() *Op {
 		Domain: Internal, Name: "IfGrad", Since: []int{1}, Doc: "Gradient of If: that of the branch taken, zeros for the other.",
 		In: "cond bool, rest* any", Out: "grads* any", Attrs: ifGradConfig{},
 		Infer: func(c *Call) ([]Type, error) {
-			return gradTypes(c.In, 1, 1+c.Config.(ifGradConfig).Captured), nil
+			return gradTypes(c.In, 1, 1+c.Config.(ifGradConfig).Captured, c.Config.(ifGradConfig).Flags), nil
 		},
 		Func: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			cfg := c.Config.(ifGradConfig)
+			in, key := c.gradientKey(in, cfg.Keyed)
 			yes, err := condition(c, 0, in[0])
 			if err != nil {
 				return nil, err
@@ -155,24 +244,24 @@ func ifGradOp() *Op {
 			for i := range fixed {
 				fixed[i] = true
 			}
-			g := &bodyGrad{ops: c.Set, body: b, train: cfg.Train, fixed: fixed}
-			d, err := g.run(in[1+from:1+to], in[1+cfg.Captured:])
+			g := &bodyGrad{ops: c.Set, body: b, run: BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen[1+from : 1+to]}, flags: cfg.Flags.of(1+from, 1+to), fixed: fixed}
+			d, err := g.gradient(key, in[1+from:1+to], in[1+cfg.Captured:])
 			if err != nil {
 				return nil, err
 			}
 			all := make([]dtype.Value, cfg.Captured)
 			copy(all[from:to], d)
-			return compactGrads(c.In, 1, all), nil
+			return compactGrads(c.In, 1, all, cfg.Flags), nil
 		},
 		GradMissing: notTwice, Pinned: "gradient",
 	}
 }
 
 // compactGrads drops the gradients of inputs that have none; d is by input from first on.
-func compactGrads(in []Type, first int, d []dtype.Value) []dtype.Value {
+func compactGrads(in []Type, first int, d []dtype.Value, flags bodyFlags) []dtype.Value {
 	var list []dtype.Value
 	for i, v := range d {
-		if t := in[first+i]; t.Present() && differentiable(t) {
+		if t := in[first+i]; t.Present() && differentiable(t) && !flags.apart(first+i) {
 			list = append(list, orZeros(v, t))
 		}
 	}

@@ -24,7 +24,7 @@ func loop() *Op {
 		Name: "Loop", Since: []int{1, 11, 13, 16, 19, 21, 23, 24, 25},
 		Doc: "Repeats a subgraph a number of times, or as long as it says; collects what it gives each time.",
 		In:  "M? int64 shape, cond? bool shape, v_initial* any", Out: "v_final_and_scan_outputs* any", Attrs: LoopConfig{},
-		Infer: inferLoop, Func: runLoop, Grad: loopGrad, Pinned: "subgraphs read their inputs as they are",
+		Infer: inferLoop, Func: runLoop, Grad: loopGrad, Hidden: hiddenStates, State: bodyUpdates, Pinned: "subgraphs read their inputs as they are",
 	}
 }
 
@@ -105,7 +105,7 @@ func loopTrips(c *Call, in []Type, known []Known) (Dim, error) {
 			return Unknown, nil
 		}
 	}
-	out, err := c.Config.(LoopConfig).Body.Lower(g, nodes, in, known, c.Train)
+	out, err := c.Config.(LoopConfig).Body.Lower(Scope{Graph: g, Train: c.Train, Ctx: c.Ctx, Types: true}, nodes, in, known)
 	if err != nil || len(out) == 0 || out[0] == nil {
 		return Unknown, nil
 	}
@@ -121,38 +121,40 @@ func loopTrips(c *Call, in []Type, known []Known) (Dim, error) {
 }
 
 // iterate runs the body; each is called with the inputs and outputs of every iteration.
-func (cfg LoopConfig) iterate(c *Call, in []dtype.Value, n int, each func(in, out []dtype.Value)) ([]dtype.Value, error) {
+func (cfg LoopConfig) iterate(c *Call, r BodyRun, in []dtype.Value, n int, each func(in, out []dtype.Value)) (state, captured []dtype.Value, err error) {
 	trips, on := math.MaxInt, true
 	if in[0] != nil {
 		m, err := firstInt(c, 0, in[0].(*tensor.Dense))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		trips = m
 	}
 	if in[1] != nil {
-		var err error
 		if on, err = condition(c, 1, in[1]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	state := slices.Clone(in[2 : 2+n])
+	state, captured = slices.Clone(in[2:2+n]), in[2+n:]
+	key, states := r.Key, cfg.Body.States()
 	for t := 0; t < trips && on; t++ {
-		args := slices.Concat([]dtype.Value{dtype.Scalar(int64(t)), dtype.Scalar(on)}, state, in[2+n:])
-		out, err := cfg.Body.Run(args)
+		args := slices.Concat([]dtype.Value{dtype.Scalar(int64(t)), dtype.Scalar(on)}, state, captured)
+		r.Key = iterationKey(key, t)
+		out, next, err := cfg.Body.Run(r, args)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(out) < 1+n {
-			return nil, c.Errorf("the body gave %d outputs, want %d at least", len(out), 1+n)
+			return nil, nil, c.Errorf("the body gave %d outputs, want %d at least", len(out), 1+n)
 		}
 		if on, err = condition(c, 1, out[0]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		each(args, out)
 		state = slices.Clone(out[1 : 1+n])
+		captured = replaced(args, next, states)[2+n:]
 	}
-	return state, nil
+	return state, captured, nil
 }
 
 func runLoop(c *Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -162,7 +164,8 @@ func runLoop(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	scans := make([][]dtype.Value, c.Outputs-n)
-	out, err := cfg.iterate(c, in, n, func(_, out []dtype.Value) {
+	known := append(make([]Known, 2), c.Known[2:]...)
+	out, captured, err := cfg.iterate(c, c.bodyRun(c.Key, known), in, n, func(_, out []dtype.Value) {
 		for k := range scans {
 			scans[k] = append(scans[k], out[1+n+k])
 		}
@@ -177,7 +180,7 @@ func runLoop(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		}
 		out = append(out, v)
 	}
-	return out, nil
+	return c.withStates(out, slices.Concat(in[:2+n], captured)), nil
 }
 
 // collected stacks what iterations gave; nothing at all takes what is known of the type.
@@ -199,7 +202,7 @@ func collected(c *Call, t Type, list []dtype.Value, axis int) (dtype.Value, erro
 }
 
 func loopGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-	return bodyGradients(c, loopGradConfig{c.Config.(LoopConfig), len(in), c.Outputs, c.Train}, 2, c.In, in, dout)
+	return bodyGradients(c, loopGradConfig{c.Config.(LoopConfig), len(c.In), c.Outputs, c.Train, c.Random(), flagsOf(c)}, 2, c.In, in, dout)
 }
 
 type loopGradConfig struct {
@@ -207,6 +210,8 @@ type loopGradConfig struct {
 	Inputs  int
 	Outputs int
 	Train   bool
+	Keyed   bool // the random key is the last input
+	Flags   bodyFlags
 }
 
 func (loopGradConfig) Operator() Name { return Name{Domain: Internal, Name: "LoopGrad"} }
@@ -216,7 +221,7 @@ func loopGradOp() *Op {
 		Domain: Internal, Name: "LoopGrad", Since: []int{1}, Doc: "Gradient of Loop: keeps the inputs of every iteration and goes back through them.",
 		In: "rest* any", Out: "grads* any", Attrs: loopGradConfig{},
 		Infer: func(c *Call) ([]Type, error) {
-			return gradTypes(c.In, 2, c.Config.(loopGradConfig).Inputs), nil
+			return gradTypes(c.In, 2, c.Config.(loopGradConfig).Inputs, c.Config.(loopGradConfig).Flags), nil
 		},
 		Func: runLoopGrad, GradMissing: notTwice, Pinned: "gradient",
 	}
@@ -226,12 +231,14 @@ func runLoopGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	cfg := c.Config.(loopGradConfig)
 	body := cfg.Loop.Body
 	n := body.Inputs() - 2
+	in, key := c.gradientKey(in, cfg.Keyed)
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
+	run := BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
 	var tape [][]dtype.Value
-	if _, err := cfg.Loop.iterate(c, args, n, func(in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
+	if _, _, err := cfg.Loop.iterate(c, run, args, n, func(in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
 		return nil, err
 	}
-	g := &bodyGrad{ops: c.Set, body: body, train: cfg.Train, fixed: make([]bool, len(args))}
+	g := &bodyGrad{ops: c.Set, body: body, run: run, flags: cfg.Flags, fixed: make([]bool, len(args))}
 	for i := 2 + n; i < len(args); i++ {
 		g.fixed[i] = true
 	}
@@ -248,7 +255,7 @@ func runLoopGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			seeds = append(seeds, d)
 		}
-		d, err := g.run(tape[t], seeds)
+		d, err := g.gradient(iterationKey(key, t), tape[t], seeds)
 		if err != nil {
 			return nil, err
 		}
@@ -259,5 +266,5 @@ func runLoopGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 		}
 	}
-	return compactGrads(c.In, 2, total[2:]), nil
+	return compactGrads(c.In, 2, total[2:], cfg.Flags), nil
 }

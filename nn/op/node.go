@@ -104,7 +104,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		}
 		core.Out = append(core.Out, spec)
 	}
-	if !c.Op.Random && len(c.Op.Name) > 0 {
+	if !c.Random() && len(c.Op.Name) > 0 {
 		if k := key(c.Config); k != "" {
 			core.Key = fmt.Sprintf("%s@%d,%v,%d", k, c.Version, c.Train, c.Outputs)
 		}
@@ -150,14 +150,21 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		return nil, c.Errorf("has no kernel")
 	}
 	inputs := len(e.in)
-	core.Func = func(in []gorgonia.Value) ([]gorgonia.Value, error) {
+	core.Func = func(x *engine.Exec, in []gorgonia.Value) ([]gorgonia.Value, error) {
+		at := *c
+		at.Ctx = x.Context()
+		if inputs < len(in) && in[inputs] != nil && c.Random() {
+			if key, ok := in[inputs].(*tensor.Dense); ok {
+				at.Key = [2]uint64(dtype.Slice[uint64](key))
+			}
+		}
 		args := make([]dtype.Value, inputs)
 		for i := range args {
 			if i < len(in) && in[i] != nil {
 				args[i] = in[i]
 			}
 		}
-		res, err := run(c, args)
+		res, err := run(&at, args)
 		out := make([]gorgonia.Value, len(res))
 		for i, v := range res {
 			if v != nil {

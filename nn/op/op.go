@@ -132,28 +132,16 @@ func (p Plain) Operator() Name { return Name{Name: string(p)} }
 // whichever operator the Set holds under that name.
 func (o *Op) Operator() Name { return Name{Domain: o.Domain, Name: o.Name} }
 
-// Body is a subgraph attribute (If, Loop, Scan) as its operator sees it; nn implements it.
-type Body interface {
-	// Inputs counts the subgraph's formal inputs; the captured values follow them.
-	Inputs() int
-	// Captured names the outer values the subgraph reads, in the order in which they are appended.
-	Captured() []string
-	// Infer gives the output types from those of the inputs and captured values.
-	Infer(in []Type, known []Known, train bool) ([]Type, error)
-	// Lower emits the subgraph onto nodes of an expression graph.
-	Lower(g *gorgonia.ExprGraph, in gorgonia.Nodes, types []Type, known []Known, train bool) (gorgonia.Nodes, error)
-	// Run computes the outputs from values, whatever their shapes.
-	Run(in []dtype.Value) ([]dtype.Value, error)
-}
-
 // Update says that output Out is the next value of input In.
 type Update struct{ Out, In int }
 
 // Known is what is known of a value before anything runs.
 type Known struct {
-	Value dtype.Value // the whole value
-	Dims  []Dim       // of an integer tensor of rank 0 or 1: its elements as dimensions
-	Exact bool        // negative elements of Dims are numbers, not unknown ones
+	Value  dtype.Value // the whole value
+	Dims   []Dim       // of an integer tensor of rank 0 or 1: its elements as dimensions
+	Frozen bool        // training leaves it as it is: a running statistic does not move
+	Apart  bool        // no gradient is asked for by it, nor by anything it depends on
+	Exact  bool        // negative elements of Dims are numbers, not unknown ones
 }
 
 // Role says what an input is for.

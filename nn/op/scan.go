@@ -29,7 +29,7 @@ func scan() *Op {
 		Doc: "Runs a subgraph over slices of its inputs, carrying state values along, and stacks what it gives each time.",
 		// In version 8 the first input is the lengths of the sequences of a batch, the first axis of all others.
 		In: "initial_state_and_scan_inputs* any", Out: "final_state_and_scan_outputs* any", Attrs: ScanConfig{},
-		Infer: inferScan, Func: runScan, Grad: scanGrad, Pinned: "subgraphs read their inputs as they are",
+		Infer: inferScan, Func: runScan, Grad: scanGrad, Hidden: hiddenStates, State: bodyUpdates, Pinned: "subgraphs read their inputs as they are",
 	}
 }
 
@@ -159,30 +159,33 @@ func at(t, n int, back bool) int {
 }
 
 // steps runs the body over n slices; in has states, scanned and captured values.
-func (s *scanning) steps(c *Call, in []dtype.Value, n int, each func(t int, in, out []dtype.Value)) ([]dtype.Value, error) {
-	state := slices.Clone(in[:s.states])
+func (s *scanning) steps(c *Call, r BodyRun, in []dtype.Value, n int, each func(t int, in, out []dtype.Value)) (state, captured []dtype.Value, err error) {
+	state, captured = slices.Clone(in[:s.states]), in[s.states+s.scanned:]
+	key, states := r.Key, s.body.States()
 	for t := range n {
 		args := slices.Clone(state)
 		for k := range s.scanned {
 			v := in[s.states+k]
 			x, err := c.indexValue(v, s.axis(k, v), at(t, n, s.inBack[k]))
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			args = append(args, x)
 		}
-		args = append(args, in[s.states+s.scanned:]...)
-		out, err := s.body.Run(args)
+		args = append(args, captured...)
+		r.Key = iterationKey(key, t)
+		out, next, err := s.body.Run(r, args)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(out) < s.states+s.outputs {
-			return nil, &Error{Op: "Scan", Want: s.states + s.outputs, Got: len(out)}
+			return nil, nil, &Error{Op: "Scan", Want: s.states + s.outputs, Got: len(out)}
 		}
 		each(t, args, out)
 		state = slices.Clone(out[:s.states])
+		captured = replaced(args, next, states)[s.states+s.scanned:]
 	}
-	return state, nil
+	return state, captured, nil
 }
 
 func (s *scanning) axis(k int, v dtype.Value) int {
@@ -194,16 +197,16 @@ func (s *scanning) axis(k int, v dtype.Value) int {
 
 func (s *scanning) length(v dtype.Value) int { return v.Shape()[s.axis(0, v)] }
 
-// run is Scan without a batch.
-func (s *scanning) run(c *Call, in []dtype.Value, n int) ([]dtype.Value, error) {
+// run is Scan without a batch. Captured are the values behind the scanned ones after the last step.
+func (s *scanning) run(c *Call, key [2]uint64, in []dtype.Value, n int) (out, captured []dtype.Value, err error) {
 	lists := make([][]dtype.Value, s.outputs)
-	out, err := s.steps(c, in, n, func(_ int, _, out []dtype.Value) {
+	out, captured, err = s.steps(c, c.bodyRun(key, c.Known[s.first:]), in, n, func(_ int, _, out []dtype.Value) {
 		for k := range lists {
 			lists[k] = append(lists[k], out[s.states+k])
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for k, list := range lists {
 		if s.outBack[k] {
@@ -211,11 +214,11 @@ func (s *scanning) run(c *Call, in []dtype.Value, n int) ([]dtype.Value, error) 
 		}
 		v, err := collected(c, c.Out[s.states+k], list, s.outAxis[k])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		out = append(out, v)
 	}
-	return out, nil
+	return out, captured, nil
 }
 
 func runScan(c *Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -224,7 +227,11 @@ func runScan(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	if !s.batch {
-		return s.run(c, in, s.length(in[s.states]))
+		out, captured, err := s.run(c, c.Key, in, s.length(in[s.states]))
+		if err != nil {
+			return nil, err
+		}
+		return c.withStates(out, slices.Concat(in[:s.states+s.scanned], captured)), nil
 	}
 	return s.runBatch(c, in)
 }
@@ -240,19 +247,22 @@ func (s *scanning) runBatch(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			return nil, c.wantGot(0, "a length for each sequence", TypeOf(d))
 		}
 	}
+	captured := in[1+s.states+s.scanned:]
 	all := make([][]dtype.Value, s.states+s.outputs)
 	for b, n := range lens {
 		if n < 0 || n > length {
 			return nil, c.Errorf("sequence %d has length %d, the axis has %d", b, n, length)
 		}
-		args := slices.Clone(in[1:])
+		args := slices.Concat(in[1:1+s.states+s.scanned], captured)
 		for i := range s.states + s.scanned {
 			var err error
 			if args[i], err = c.indexValue(in[1+i], 0, b); err != nil {
 				return nil, err
 			}
 		}
-		out, err := s.run(c, args, n)
+		var out []dtype.Value
+		var err error
+		out, captured, err = s.run(c, iterationKey(c.Key, b), args, n)
 		if err != nil {
 			return nil, err
 		}
@@ -274,7 +284,7 @@ func (s *scanning) runBatch(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	return c.withStates(out, slices.Concat(in[:1+s.states+s.scanned], captured)), nil
 }
 
 func scanGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
@@ -285,7 +295,7 @@ func scanGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if s.batch {
 		return nil, c.Errorf("version 8 has no gradient: convert the model to a newer operator set")
 	}
-	return bodyGradients(c, scanGradConfig{c.Config.(ScanConfig), len(in), c.Outputs, c.Version, c.Train}, 0, c.In, in, dout)
+	return bodyGradients(c, scanGradConfig{c.Config.(ScanConfig), len(c.In), c.Outputs, c.Version, c.Train, c.Random(), flagsOf(c)}, 0, c.In, in, dout)
 }
 
 type scanGradConfig struct {
@@ -294,6 +304,8 @@ type scanGradConfig struct {
 	Outputs int
 	Version int
 	Train   bool
+	Keyed   bool // the random key is the last input
+	Flags   bodyFlags
 }
 
 func (scanGradConfig) Operator() Name { return Name{Domain: Internal, Name: "ScanGrad"} }
@@ -303,7 +315,7 @@ func scanGradOp() *Op {
 		Domain: Internal, Name: "ScanGrad", Since: []int{1}, Doc: "Gradient of Scan: keeps the inputs of every step and goes back through them.",
 		In: "rest* any", Out: "grads* any", Attrs: scanGradConfig{},
 		Infer: func(c *Call) ([]Type, error) {
-			return gradTypes(c.In, 0, c.Config.(scanGradConfig).Inputs), nil
+			return gradTypes(c.In, 0, c.Config.(scanGradConfig).Inputs, c.Config.(scanGradConfig).Flags), nil
 		},
 		Func: runScanGrad, GradMissing: notTwice, Pinned: "gradient",
 	}
@@ -317,13 +329,15 @@ func runScanGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	in, key := c.gradientKey(in, cfg.Keyed)
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
+	run := BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
 	n := s.length(args[s.states])
 	var tape [][]dtype.Value
-	if _, err := s.steps(c, args, n, func(_ int, in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
+	if _, _, err := s.steps(c, run, args, n, func(_ int, in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
 		return nil, err
 	}
-	g := &bodyGrad{ops: c.Set, body: s.body, train: cfg.Train, fixed: make([]bool, len(args))}
+	g := &bodyGrad{ops: c.Set, body: s.body, run: run, flags: cfg.Flags, fixed: make([]bool, len(args))}
 	captured := s.states + s.scanned
 	for i := captured; i < len(args); i++ {
 		g.fixed[i] = true
@@ -348,7 +362,7 @@ func runScanGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			seeds = append(seeds, d)
 		}
-		d, err := g.run(tape[t], seeds)
+		d, err := g.gradient(iterationKey(key, t), tape[t], seeds)
 		if err != nil {
 			return nil, err
 		}
@@ -369,7 +383,7 @@ func runScanGrad(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 		}
 	}
-	return compactGrads(c.In, 0, total), nil
+	return compactGrads(c.In, 0, total, cfg.Flags), nil
 }
 
 func orZerosLike(d, like dtype.Value) dtype.Value {

@@ -156,7 +156,7 @@ func mapItems(c *Call, in []Item) ([]Item, error) {
 			}
 			types[j] = x.Type
 		}
-		res, err := body.Lower(nodes[0].Graph(), nodes, types, make([]Known, len(in)), c.Train)
+		res, err := body.Lower(c.Scope(nodes[0].Graph()), nodes, types, make([]Known, len(in)))
 		if _, needs := Needs(err); needs {
 			return nil, ErrWhole // the body runs by itself, on values
 		} else if err != nil {

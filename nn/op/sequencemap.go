@@ -67,7 +67,7 @@ func runSequenceMap(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			args[j] = s.Items[i]
 		}
-		res, err := body.Run(args)
+		res, _, err := body.Run(c.bodyRun(iterationKey(c.Key, i), nil), args)
 		if err != nil {
 			return nil, err
 		}
