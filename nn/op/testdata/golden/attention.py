@@ -12,6 +12,10 @@ def run():
     case("Attention", q, k, v, some(3, 5, seed=5))
     case("Attention", q, k, v, some(2, 1, 3, 5, seed=5), **low)
     case("Attention", q, k, v, Tensor(np.array([[1, 1, 0, 1, 0], [1, 0, 1, 1, 1], [0, 1, 1, 0, 1]], bool)))
+    for t in ["float64", "float16", "bfloat16", "int8", "uint8"]:
+        mask = convert(some(3, 5, seed=5), t)
+        case("Attention", q, k, v, mask, nograd="the mask has a type of its own", nowide="the mask has a type of its own", nolow="sums", tol=0.02 if t == "bfloat16" else None,
+             ref=lambda q, k, v, m, t=t: Tensor(scores(q, k, v, m.astype(np.float64))[0], "float32"))
     case("Attention", q, k, v, softmax_precision=1, nograd="computed in float32")
     packed = [some(2, 3, 24), some(2, 5, 12, seed=2), some(2, 5, 8, seed=3)]
     case("Attention", *packed, q_num_heads=4, kv_num_heads=2)
@@ -80,6 +84,12 @@ def streams():
     case("LinearAttention", q, k, v, None, decay, beta, types=["float64"], **heads)
     case("LinearAttention", q, k, v, None, decay, beta, types=LOW, only=True, tol=0.05, nolow="sums", **heads)
     case("LinearAttention", q, k, v, state, wide, beta, **heads)
+    for t in FLOATS:
+        past = Tensor(state.data, t)
+        def mixed(*a, t=t, **kw):
+            y, s = linear(*[x.astype(np.float64) for x in a], **kw)
+            return Tensor(y, "float32"), Tensor(s, t)
+        case("LinearAttention", q, k, v, past, wide, beta, **{**heads, "ref": mixed}, nograd="the state has a type of its own", nolow="sums", nowide="the state has a type of its own", tol=1e-2 if t in LOW else None)
     case("LinearAttention", q, k, v, state, update_rule="linear", scale=0.3, **heads)
     case("LinearAttention", q, k, v, None, wide, update_rule="gated", chunk_size=2, **heads)
     case("LinearAttention", q, k, v, None, None, beta, update_rule="delta", **heads)

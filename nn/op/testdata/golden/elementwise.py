@@ -145,6 +145,16 @@ def casts():
         case("Cast", x, to=CODES[to], nograd=None if to == "float64" else "rounds")
         case("CastLike", x, tensor([1], to), nograd="rounds", via=lambda x, y, to=to: ("Cast", [x], {"to": CODES[to]}, LATEST))
     case("Cast", x, to=CODES["bfloat16"], nograd="rounds", ref=lambda x, to: Tensor(x, "bfloat16"), nolow="rounds twice")
+    case("Cast", Tensor(x.data, "bfloat16"), to=CODES["float32"], ref=lambda x, to: Tensor(x, "float32"))
+    for t in ["float64", "float16", "bfloat16", "int8", "uint32", "bool"]:
+        case("CastLike", convert(x, t), tensor([1], "float32"), nograd="rounds", nolow="target", nowide="target", ref=lambda x, y: Tensor(x.astype(np.float32), "float32"))
+    case("CastLike", tensor(["1.5", "-2"], "string"), tensor([1], "float32"), ref=lambda x, y: tensor([1.5, -2], "float32"))
+    case("CastLike", tensor([12, -3], "int32"), tensor(["a"], "string"), ref=lambda x, y: tensor(["12", "-3"], "string"))
+    case("CastLike", x, tensor([1], "bfloat16"), nograd="rounds", nolow="rounds twice", nowide="rounds", ref=lambda x, y: Tensor(x, "bfloat16"))
+    for mode, out in [("up", [1, 4, 4, 8]), ("down", [1, 2, 4, 4]), ("nearest", [1, 4, 4, 4])]:
+        power = tensor([1, 3.5, 4, 5], "float32")
+        case("Cast", power, to=24, round_mode=mode, nograd="rounds", nolow="rounds", nowide="rounds", ref=lambda x, to, round_mode, out=out: Tensor(np.array(out), "float8e8m0"))
+        case("CastLike", power, Tensor(np.array([1.0]), "float8e8m0"), round_mode=mode, nograd="rounds", nolow="rounds", nowide="rounds", ref=lambda x, y, round_mode, out=out: Tensor(np.array(out), "float8e8m0"))
     positive = Tensor(np.abs(x.data))
     for to in UNSIGNED:
         case("Cast", positive, to=CODES[to])

@@ -24,7 +24,6 @@ def run():
         ml("LinearRegressor", w, coefficients=[0.5, -1.0, 2.0, 0.25, 1.0, 0.3, -0.4, 0.9], intercepts=[0.1, -0.7], targets=2, ref=regress)
         ml("LinearClassifier", w, out=2, coefficients=[0.5, -1.0, 2.0, 0.25, 1.0, 0.3, -0.4, 0.9, 0.2, -0.3, 0.6, -0.8], intercepts=[0.1, -0.7, 0.4], classlabels_ints=[7, 3, 5])
         ml("SVMRegressor", w, kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], n_supports=2, coefficients=[0.7, -1.3], support_vectors=[0.5, -1.0, 2.0, 0.25, 1.0, 0.3, -0.4, 0.9], rho=[0.2])if t == "float32" else ml("SVMRegressor", w, kernel_type="RBF", kernel_params=[0.01, 0.0, 3.0], n_supports=2, coefficients=[0.7, -1.3], support_vectors=[0.5, -1.0, 2.0, 0.25, 1.0, 0.3, -0.4, 0.9], rho=[0.2], via=lambda x: ("SVMRegressor", [Tensor(x.data, "float32")], dict(kernel_type="RBF", kernel_params=[0.01, 0.0, 3.0], n_supports=2, coefficients=[0.7, -1.3], support_vectors=[0.5, -1.0, 2.0, 0.25, 1.0, 0.3, -0.4, 0.9], rho=[0.2]), 1))
-    ml("Scaler", x, scale=[1.0, 2.0, 3.0, 4.0], offset=[0.0])
     transforms(x)
     ml("Imputer", tensor([[1, 0, 3], [0, 5, 0]], "float32"), imputed_value_floats=[7.0, 8.0, 9.0], replaced_value_float=0.0)
     ml("Imputer", tensor([[1, 4, 3], [2, 5, 4]], "float32"), imputed_value_floats=[7.5], replaced_value_float=4.0)
@@ -80,7 +79,8 @@ def machines(x):
     for kind in ["LINEAR", "POLY", "RBF", "SIGMOID"]:
         ml("SVMRegressor", x, kernel_type=kind, kernel_params=[0.4, 0.7, 2.0], n_supports=3, coefficients=[0.7, -1.3, 0.4], support_vectors=vectors, rho=[0.2])
         ml("SVMClassifier", x, out=2, kernel_type=kind, kernel_params=[0.4, 0.7, 2.0], coefficients=[0.7, -1.3, 0.4], support_vectors=vectors, rho=[0.2], vectors_per_class=[1, 2], classlabels_ints=[3, 8])
-    ml("SVMRegressor", x, coefficients=[0.5, -1.0, 2.0, 0.25], rho=[0.3])
+    ml("SVMRegressor", x, kernel_type="LINEAR", coefficients=[0.5, -1.0, 2.0, 0.25], rho=[0.3], ref=lambda x, **k: (x @ [0.5, -1.0, 2.0, 0.25])[:, None] + 0.3)
+    ml("SVMRegressor", x, kernel_type="LINEAR", coefficients=[0.5, -1.0, 2.0, 0.25], rho=[0.3], post_transform="LOGISTIC", ref=lambda x, **k: 1 / (1 + np.exp(-((x @ [0.5, -1.0, 2.0, 0.25])[:, None] + 0.3))))
     ml("SVMRegressor", x, kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], n_supports=3, coefficients=[0.7, -1.3, 0.4], support_vectors=vectors, rho=[0.2], one_class=1)
     three = dict(kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], coefficients=[0.7, -1.3, 0.4, 0.2, 0.9, -0.6], support_vectors=vectors, rho=[0.2, -0.1, 0.3], vectors_per_class=[1, 1, 1])
     ml("SVMClassifier", x, out=2, classlabels_strings=["a", "b", "c"], **three)

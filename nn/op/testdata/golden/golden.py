@@ -21,7 +21,7 @@ LATEST = 24  # the youngest operator set that is asked of ONNX Runtime
 CODES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "string": 8, "bool": 9,
          "float16": 10, "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15, "bfloat16": 16,
          "float8e4m3fn": 17, "float8e4m3fnuz": 18, "float8e5m2": 19, "float8e5m2fnuz": 20, "uint4": 21, "int4": 22,
-         "float4e2m1": 23, "uint2": 25, "int2": 26}
+         "float4e2m1": 23, "float8e8m0": 24, "uint2": 25, "int2": 26}
 PASSED = {"float32", "float64", "float16", "bool", "string", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
 LOW = ["float16", "bfloat16"]
 FLOATS = ["float64"] + LOW

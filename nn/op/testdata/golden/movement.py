@@ -80,6 +80,7 @@ def run():
     for t in ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "uint64", "bool"]:
         case("Constant", value=tensor([[1, 0, 1]], t))
     case("Constant", value=tensor([[1, 0.5]], "bfloat16"), ref=lambda value: value)
+    case("Constant", sparse_value=tensor([[0, 2.5, 0]], "float32"), ref=lambda sparse_value: sparse_value)
     case("Constant", value=texts(2))
     case("Constant", value_float=1.5)
     case("Constant", value_floats=[1.5, -2.0])

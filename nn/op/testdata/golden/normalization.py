@@ -3,6 +3,11 @@ from golden import *
 
 
 def run():
+    for v, kw in [(22, {}), (7, {"ratio": 0.3}), (6, {"ratio": 0.3, "is_test": 1})]:
+        case("Dropout", some(2, 5), opset=v, attrs=kw, types=FLOATS if v == 22 else [], ref=lambda x, **k: x)
+    case("Dropout", some(2, 5), scalar(0.4, "float32"), out=2, seed=7, ref=lambda x, r, **k: (x, np.ones(x.shape, bool)))
+    for t in FLOATS:
+        case("Dropout", some(2, 5), scalar(0.4, t), Tensor(np.array(False)), ref=lambda x, r, m: Tensor(x, "float32"))
     x, s, b = some(2, 3, 4, 2), some(3, lo=0.5, hi=1.5, seed=2), some(3, seed=3)
     m, v = some(3, lo=-0.5, hi=0.5, seed=4), some(3, lo=0.5, hi=2, seed=5)
     case("BatchNormalization", x, s, b, m, v, types=FLOATS)

@@ -40,6 +40,8 @@ def run():
     case("Unique", repeated, out=4, sorted=0, nograd="ties")
     case("Unique", tensor([[1, 0, 0], [1, 0, 0], [2, 3, 4]], "float32"), out=4, axis=0, nograd="ties")
     case("Unique", tensor([[1, 0, 1], [1, 0, 1], [2, 3, 2]], "float32"), out=4, axis=-1, sorted=0, nograd="ties")
+    case("Unique", some(5), out=4, nolow="order")
+    case("Unique", some(4, 2), axis=0, sorted=0)
     case("Unique", repeated, out=[True, False, True, False], nograd="ties")
     for t in ["float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8"]:
         i = tensor([[0, 2], [1, 4]] if t == "uint8" else [[0, 2], [-1, 4]], t)

@@ -8,6 +8,11 @@ def run():
     for t, zero in [("uint8", 120), ("int8", -7), ("uint16", 900), ("int16", 77)]:
         case("QuantizeLinear", x, one(0.021), Tensor(np.array(zero), t), nograd="rounds", nolow="ties", nowide="ties")
         case("QuantizeLinear", x, per, tensor([zero, 0, 3], t), nograd="rounds", nolow="ties", nowide="ties")
+    for t in ["float64", "int32", "float8e8m0"]:
+        # A scale of a type that ONNX Runtime does not take.
+        step = Tensor(np.array(2.0), t)
+        case("QuantizeLinear", Tensor(x.data * 9, "float32"), step, Tensor(np.array(30), "uint8"), opset=24, nograd="rounds", nolow="ties", nowide="ties", ref=lambda x, s, z: Tensor(np.clip(np.rint(x / 2) + 30, 0, 255), "uint8"))
+        case("DequantizeLinear", tensor([[3, 90]], "uint8"), step, Tensor(np.array(30), "uint8"), output_dtype=1, opset=24, nograd="scale", nowide="scale", nolow="scale", ref=lambda x, s, z, output_dtype: tensor([[-54, 120]], "float32"))
     case("QuantizeLinear", x, one(0.021), nograd="rounds", nolow="ties", nowide="ties")
     case("QuantizeLinear", tensor([2.5, 3.5, -0.5, 1e9, -1e9], "float32"), one(1.0), Tensor(np.array(0), "int8"), nograd="rounds", nolow="ties", nowide="ties")
     case("QuantizeLinear", x, tensor([0.02, 0.05, 0.011, 0.3], "float32"), axis=-1, nograd="rounds", nolow="ties", nowide="ties")
@@ -65,6 +70,9 @@ def products(one):
         case("QLinearMatMul", a, one(0.02), zero(3, ta), b, one(0.03), zero(5, tb), one(0.11), zero(7, ta), opset=20)
         case("QLinearMatMul", a, one(0.02), zero(3, ta), b, tensor([0.03, 0.01, 0.02, 0.05], "float32"), tensor([0, 0, 0, 0], tb), one(0.11), zero(7, ta), opset=20)
         case("QLinearMatMul", Tensor(np.stack([a.data, a.data[::-1]]), ta), one(0.02), zero(3, ta), b, one(0.03), zero(5, tb), one(0.11), zero(7, ta), opset=21)
+    for t in ["float8e4m3fn", "float8e5m2"]:
+        p, r, none = Tensor(np.array([[1, -2, 0.5], [4, 0.25, 8]]), t), Tensor(np.array([[1, 2], [-0.5, 4], [2, 0]]), t), Tensor(np.array(0.0), t)
+        case("QLinearMatMul", p, one(0.5), none, r, one(2.0), none, one(1.0), none, opset=21, nograd="rounds", nowide="scales", nolow="scales", ref=lambda *_, t=t: Tensor(np.array([[3, -6], [20, 9]]) if t == "float8e4m3fn" else np.array([[3, -6], [20, 8]]), t))
     for t in LOW:
         case("QLinearMatMul", a, one(0.02, t), zero(3, ta), b, one(0.03, t), zero(5, tb), one(0.11, t), zero(7, ta), opset=21, nowide="scales are rounded", nolow="scales are rounded",
              ref=lambda a, sa, za, b, sb, zb, sy, zy: Tensor(np.clip(np.rint((a.astype(float) - 3) @ (b.astype(float) - 5) * (float(sa) * float(sb) / float(sy))) + 7, -128, 127), "int8"))

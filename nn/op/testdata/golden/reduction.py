@@ -15,7 +15,7 @@ def run():
         positive = op == "ReduceLogSum"
         x = some(2, 3, 4, lo=0.2 if positive else -2)
         v = 18 if op != "ReduceSum" else 13
-        types = FLOATS + (["int32", "int64"] if op not in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean") else ["int32"])
+        types = FLOATS + (["int32", "int64"] if op not in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean") else ["int32", "uint32"])
         if op in ("ReduceMax", "ReduceMin"):
             types = FLOATS + ["int8", "uint8", "int32", "int64", "uint32", "bool"]
         elif op in ("ReduceSum", "ReduceL1", "ReduceSumSquare", "ReduceProd"):
@@ -29,7 +29,9 @@ def run():
         case(op, x, ints(0, -1), keepdims=0)
         case(op, x, ints(0), keepdims=0, types=["float64"])
         case(op, x, ints(1, 2))
-        case(op, x, ints(), noop_with_empty_axes=1) if op not in ("ReduceLogSum", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp") else None
+        case(op, x, ints(1), noop_with_empty_axes=1)
+        if op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"):
+            case(op, x, ints(), noop_with_empty_axes=1)
         case(op, x, opset=11, axes=[0, 2])
         case(op, x, opset=11, axes=[-2], keepdims=0)
         case(op, x, opset=11, axes=[1], via=lambda x, op=op: (op, [x], {"axes": [1]}, 11))

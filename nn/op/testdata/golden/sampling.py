@@ -38,6 +38,8 @@ def run():
     case("Resize", some(2, 3, 5), flat, scales(1, 1, 1.6), mode="linear")
     case("Upsample", x, scales(1, 1, 2, 3), opset=9, types=["float64", "int32", "uint8"], vary=[0])
     case("Upsample", x, scales(1, 1, 2, 3), opset=9, types=["float16", "bool", "int8"], vary=[0], only=True)
+    case("Upsample", x, scales(1, 1, 2, 3), opset=9, types=["bfloat16", "string"], vary=[0], only=True, ref=lambda x, s: Tensor(x.repeat(2, 2).repeat(3, 3), "string" if x.dtype == object else None))
+    case("Resize", x, flat, scales(1, 1, 2, 3), types=["string"], vary=[0], only=True, ref=lambda x, r, s: Tensor(x.repeat(2, 2).repeat(3, 3)))
     case("Upsample", x, scales(1, 1, 2, 3), opset=9, mode="linear")
     case("Upsample", x, opset=7, scales=[1.0, 1.0, 2.0, 3.0])
     case("Upsample", x, opset=1, height_scale=2.0, width_scale=3.0, via=lambda x: ("Upsample", [x], {"scales": [1.0, 1.0, 2.0, 3.0]}, 7))

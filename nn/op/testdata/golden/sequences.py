@@ -66,8 +66,9 @@ def words():
         case("RegexFullMatch", x, pattern=pattern, ref=lambda x, pattern: np.array([re.fullmatch(pattern, v) is not None for v in x]))
     t = s("Monday", "tuesday", "WEDNESDAY", "Thursday")
     for action in ["NONE", "LOWER", "UPPER"]:
-        case("StringNormalizer", t, case_change_action=action, is_case_sensitive=1, stopwords=["Monday"], locale="en_US")
-        case("StringNormalizer", t, case_change_action=action, is_case_sensitive=0, stopwords=["monday"], locale="en_US")
+        for strict, stop in [(1, "Monday"), (0, "monday")]:
+            change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}[action]
+            case("StringNormalizer", t, case_change_action=action, is_case_sensitive=strict, stopwords=[stop], locale="en_US", ref=lambda x, change=change, **k: s(*[change(v) for v in x[1:]]))
     case("StringNormalizer", Tensor(np.array([["Monday", "x"]], object)), is_case_sensitive=1, stopwords=["x"])
     case("StringNormalizer", s("a", "b"), is_case_sensitive=1, stopwords=["a", "b"])
     case("StringNormalizer", t)

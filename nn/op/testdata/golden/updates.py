@@ -7,7 +7,7 @@ def run():
     w, g, a, b = some(2, 3), some(2, 3, seed=2), some(2, 3, seed=3, lo=0.1, hi=1), some(2, 3, seed=4, lo=0.1, hi=1)
     for t in ["float32", "float64"]:
         c = [Tensor(x.data, t) for x in (w, g, a, b)]
-        r = Tensor(np.array(0.1, t))
+        r = Tensor(np.array(0.1), t)
         for step in [0, 3]:
             n = scalar(step)
             case("Adagrad", r, n, *c[:3], out=2, ref=adagrad, **domain)
