@@ -66,8 +66,20 @@ func (c *Channels) resized(n *Node, call *op.Call, gone map[axisID]int) *op.Call
 	x := *call
 	x.In = c.shorter(call.In, n.reads(), gone)
 	x.Out = c.shorter(call.Out, n.out, gone)
-	if len(x.In) > 2 {
-		x.Config = hiddenSized(x.Config, x.In[2])
+	if n.op.Traits.Resize != nil {
+		sized := func(types []op.Type) []op.Resized {
+			out := make([]op.Resized, len(types))
+			for i, t := range types {
+				if t.Present() && t.Static() {
+					out[i].New = t.Sizes()
+				}
+			}
+			return out
+		}
+		r := &op.Resizing{Call: call, In: sized(x.In), Out: sized(x.Out), Ints: func(int) ([]int, bool) { return nil, false }}
+		if n.op.Traits.Resize(r) == nil && r.Config != nil {
+			x.Config = r.Config
+		}
 	}
 	return &x
 }
@@ -150,26 +162,6 @@ func (s *scales) compare(keep map[axisID][]int) [2]Cost {
 		gone[id] = int(s.c.a.axes[id].size) - len(k)
 	}
 	return [2]Cost{s.before, {s.size(), s.macs(gone)}}
-}
-
-// hiddenSized is the configuration of a recurrent cell with the hidden size of recurrence matrix r.
-func hiddenSized(c op.Config, r op.Type) op.Config {
-	if len(r.Shape) != 3 {
-		return c
-	}
-	h := r.Shape[2].Size
-	switch x := c.(type) {
-	case op.LSTMConfig:
-		x.HiddenSize = h
-		return x
-	case op.GRUConfig:
-		x.HiddenSize = h
-		return x
-	case op.RNNConfig:
-		x.HiddenSize = h
-		return x
-	}
-	return c
 }
 
 // Makes says whether the atoms' indices on the parameter are rows that compute them, rather than

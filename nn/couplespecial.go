@@ -102,7 +102,7 @@ func (k *coverage) special() {
 	case "Expand":
 		k.expand()
 	}
-	if _, reduces := reductions[k.n.opType]; reduces && k.n.domain == "" {
+	if k.n.op.Traits.Reduces != op.NoReduction {
 		k.reduce()
 	}
 	k.contract()
@@ -206,12 +206,6 @@ func standing(v *Value, at int) (part *Node, input int, ok bool) {
 	return nil, 0, false
 }
 
-// reductions are the operators that reduce an axis to one element; true where zeros do not count.
-var reductions = map[string]bool{
-	"ReduceSum": true, "ReduceL1": true, "ReduceL2": true, "ReduceSumSquare": true,
-	"ReduceMean": false, "ReduceMax": false, "ReduceMin": false, "ReduceProd": false, "ReduceLogSum": false, "ReduceLogSumExp": false,
-}
-
 // reduce marks the axes that are reduced over.
 func (k *coverage) reduce() {
 	for x := range k.c.In[0].Shape {
@@ -221,7 +215,7 @@ func (k *coverage) reduce() {
 			continue
 		}
 		k.in[r] = true
-		if !reductions[k.n.opType] || !k.a.zeroed(id) {
+		if k.n.op.Traits.Reduces != op.Sums || !k.a.zeroed(id) {
 			k.a.norm = append(k.a.norm, relation{id, id, op.IndexMap{Relation: op.Norm}, k.n})
 		}
 		for o := range k.c.Out[0].Shape { // what is kept of a reduced axis has one element

@@ -18,7 +18,7 @@ func (k *coverage) zeroes() {
 	if rule == nil {
 		return
 	}
-	c := k.n.call()
+	c := k.n.Call()
 	for _, v := range k.n.out {
 		if v == nil {
 			continue

@@ -98,7 +98,7 @@ func (e *Edit) fitting(v *Value) Layer {
 		case op.ChannelsLast:
 			return Linear{}
 		}
-		x = data(x.producer)
+		x = x.producer.data()
 	}
 	if rank > 3 {
 		return Conv{Kernel: []int{3}}
@@ -131,7 +131,7 @@ func (e *Edit) formOf(l Layer, at *Value) form {
 			f.gain, f.scale, f.odd = 1, 1, true
 			return
 		}
-		t, c := n.traits(), n.call()
+		t, c := n.traits(), n.Call()
 		if n.In(0) != x {
 			return
 		}

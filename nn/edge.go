@@ -7,13 +7,9 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// joins are the operators that make one value of several of the same shape; true for those that
-// take any number.
-var joins = map[string]bool{"Add": false, "Mul": false, "Sum": true, "Max": true, "Min": true, "Mean": true}
-
-// joiner says whether a node joins computed values.
+// joiner reports whether a node joins computed values.
 func (n *Node) joiner() bool {
-	if _, ok := joins[n.opType]; !ok || n.domain != "" || len(n.in) < 2 {
+	if n.op == nil || !n.op.Traits.Joins || len(n.in) < 2 {
 		return false
 	}
 	for _, v := range n.in {
@@ -22,6 +18,15 @@ func (n *Node) joiner() bool {
 		}
 	}
 	return true
+}
+
+// joinAxis is the axis along which a node puts its inputs one after the other.
+func (n *Node) joinAxis() (axis int, ok bool) {
+	if n.op == nil || n.op.Traits.Concat == nil {
+		return 0, false
+	}
+	axis, err := n.op.Traits.Concat(n.Call())
+	return axis, err == nil
 }
 
 // AddEdge makes a node read one more value: a Concat gets one more part, a sum or product one more
@@ -36,10 +41,10 @@ func (o Realign) AddEdge(e *Edit, from *Value, to *Node) *Value {
 	defer func() { e.place = e.place[:len(e.place)-1] }()
 	var y *Value
 	e.weighed(func() {
-		_, joined := to.config.(op.ConcatConfig)
+		axis, joined := to.joinAxis()
 		switch {
 		case joined:
-			y = o.addPart(e, from, to)
+			y = o.addPart(e, from, to, axis)
 		case to.joiner():
 			y = o.addTerm(e, from, to)
 		default:
@@ -54,9 +59,8 @@ func (o Realign) AddEdge(e *Edit, from *Value, to *Node) *Value {
 }
 
 // addPart gives a Concat one more input. Those that read it get columns for it that are zero.
-func (o Realign) addPart(e *Edit, from *Value, to *Node) *Value {
+func (o Realign) addPart(e *Edit, from *Value, to *Node, axis int) *Value {
 	y := to.out[0]
-	axis := e.axis(y, to.config.(op.ConcatConfig).Axis)
 	from = o.via(e, from, nil, axis)
 	if e.err != nil {
 		return nil
@@ -79,14 +83,15 @@ func (o Realign) addTerm(e *Edit, from *Value, to *Node) *Value {
 	y := to.out[0]
 	users, output := slices.Clone(y.users), slices.Contains(e.g.outputs, y)
 	return o.joinTerm(e, from, y, func(t *Value) *Value {
-		if joins[to.opType] {
+		if in := to.op.In.List(); in[len(in)-1].Variadic {
 			e.setIn(to, append(slices.Clone(to.in), t))
 			return y
 		}
-		s := e.put("", to.opType, nil, y, t)
+		n := e.Node(to.config, y, t)
 		if e.err != nil {
 			return nil
 		}
+		s := n.out[0]
 		e.rewire(y, s, users)
 		if output {
 			e.swapOutput(y, s)
@@ -223,7 +228,7 @@ func (o Realign) RemoveEdge(e *Edit, from *Value, to *Node) {
 			at = i
 		}
 	}
-	c, joined := to.config.(op.ConcatConfig)
+	axis, joined := to.joinAxis()
 	switch {
 	case at < 0:
 		e.refuse(to, fmt.Errorf("does not read %q", from.name))
@@ -235,7 +240,7 @@ func (o Realign) RemoveEdge(e *Edit, from *Value, to *Node) {
 	rest := slices.Delete(slices.Clone(to.in), at, at+1)
 	e.weighed(func() {
 		if joined {
-			e.removePart(o, to, e.axis(to.out[0], c.Axis), at, rest)
+			e.removePart(o, to, axis, at, rest)
 			return
 		}
 		if len(rest) > 1 {

@@ -109,19 +109,15 @@ func (f *follower) node(n *Node) {
 		}
 		return
 	}
-	if f.touched(n) {
-		f.attributes(n)
-	} else if f.same(n) {
+	if !f.touched(n) && f.same(n) {
 		return
 	}
-	err := f.visit(n)
+	err := f.resize(n)
 	if err == nil {
-		return
+		err = f.visit(n)
 	}
-	if f.rewrite(n); f.e.err == nil {
-		if err = f.visit(n); err != nil {
-			f.e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot follow: %w", err)})
-		}
+	if err != nil {
+		f.e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot follow: %w", err)})
 	}
 }
 

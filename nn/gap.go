@@ -42,6 +42,12 @@ func gapOp() *op.Op {
 			}
 			return list
 		},
+		Traits: op.Traits{Resize: func(r *op.Resizing) error {
+			g := r.Call.Config.(gapConfig)
+			g.size = r.Out[0].New[g.axis]
+			r.Config = g
+			return nil
+		}},
 	}
 }
 

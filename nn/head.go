@@ -88,62 +88,108 @@ func (h Head) output(e *Edit) *Value {
 // site is where a model's head is.
 type site struct {
 	node    *Node
-	weight  int     // which input
-	axis    int     // of the weight that counts the classes
-	fan     int     // inputs of one class
-	classes int     // so far
-	path    []*Node // from the output back to the node, which is not included
+	layer   op.Layer
+	fan     int                // inputs of one class
+	classes int                // so far
+	path    []*Node            // from the output back to the node, which is not included
+	held    map[*Node][]*Value // for nodes of the path: what they read and the classes are counted in
 }
 
-// transparent are operators a head is looked for above: they keep the classes apart.
-var transparent = map[string]bool{
-	"Softmax": true, "LogSoftmax": true, "Sigmoid": true, "Relu": true, "LeakyRelu": true, "Tanh": true, "Clip": true, "HardSigmoid": true, "Exp": true, "Log": true,
-	"GlobalAveragePool": true, "GlobalMaxPool": true, "AveragePool": true, "MaxPool": true, "ReduceMean": true, "ReduceMax": true,
-	"Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Transpose": true, "Expand": true,
-	"BatchNormalization": true, "Identity": true, "Dropout": true, "Cast": true, "Add": true, "Sub": true, "Mul": true, "Div": true,
-	"QuantizeLinear": true, "DequantizeLinear": true,
-}
-
-// site walks back from an output to the last node with a weight.
+// site walks back from an output to the last layer with a weight.
 func (e *Edit) site(out *Value) site {
-	var s site
+	s := site{held: map[*Node][]*Value{}}
 	for v := out; ; {
 		n := v.producer
 		if n == nil {
 			e.Failf("no layer with weights lies before output %q", out.name)
 			return s
 		}
-		switch n.opType {
-		case "Gemm", "MatMul", "Conv":
-			s.node = n
-			s.measure(e)
-			return s
+		layer, ok := n.Layer()
+		if ok {
+			s.node, s.layer = n, layer
+			break
 		}
-		next := data(n)
-		if !transparent[n.opType] || next == nil {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("lies between output %q and its head: replace it by hand", out.name)})
+		next := n.data()
+		if n.op == nil || n.op.Couple == nil || next == nil {
+			e.between(n, out)
 			return s
 		}
 		s.path = append(s.path, n)
 		v = next
 	}
+	s.measure(e)
+	s.keepApart(e, out)
+	return s
 }
 
-// data is the one input of n that is computed from the graph's inputs; nil when there are several.
-func data(n *Node) *Value {
+func (e *Edit) between(n *Node, out *Value) {
+	e.refuse(n, fmt.Errorf("lies between output %q and its head: replace it by hand", out.name))
+}
+
+// data is the one input of n that is computed from the graph's inputs, apart from those that give shapes; nil when there
+// are several.
+func (n *Node) data() *Value {
 	var x *Value
-	for _, v := range n.in {
-		if v == nil || fixed(v) {
+	if n.op == nil {
+		return nil
+	}
+	formal := n.op.In.List()
+	for i, v := range n.in {
+		if s, _ := op.At(formal, i); v == nil || s.Role == op.Shape || fixed(v) {
 			continue
 		}
-		if x != nil && n.opType != "Reshape" && n.opType != "Expand" {
+		if x != nil {
 			return nil
 		}
-		if x == nil {
-			x = v
-		}
+		x = v
 	}
 	return x
+}
+
+// keepApart follows the classes from the head to the output and refuses a node that does not keep them apart. Where
+// shapes are not known, inference has the last word.
+func (s *site) keepApart(e *Edit, out *Value) {
+	if e.err != nil || s.classes < 2 {
+		return // an axis of length 1 leaves no trace
+	}
+	a := e.g.analyse()
+	at, known := a.of(s.node.in[s.layer.Weight], s.layer.Out)
+	if known {
+		at, known = a.passed(at, s.node)
+	}
+	for _, n := range slices.Backward(s.path) {
+		if !known || a.calls[n] == nil {
+			return
+		}
+		for _, id := range a.tied(at, n) {
+			if v := a.axes[id].value; slices.Contains(n.in, v) {
+				s.held[n] = append(s.held[n], v)
+			}
+		}
+		to, ok := a.passed(at, n)
+		if !ok {
+			if _, sized := a.of(n.Out(0), 0); sized {
+				e.between(n, out)
+			}
+			return
+		}
+		for _, id := range a.tied(to, n) {
+			if v := a.axes[id].value; slices.Contains(n.in, v) {
+				s.held[n] = append(s.held[n], v)
+			}
+		}
+		at = to
+	}
+}
+
+// passed is the axis of output 0 of a node that has the very indices of an axis that it reads.
+func (a *analysis) passed(id axisID, n *Node) (axisID, bool) {
+	for _, o := range a.tied(id, n) {
+		if x, y := a.axes[o], a.axes[id]; x.value == n.Out(0) && x.size == y.size {
+			return o, true
+		}
+	}
+	return 0, false
 }
 
 // fixed says whether v is a parameter or computed from parameters alone.
@@ -164,47 +210,24 @@ func fixed(v *Value) bool {
 	return true
 }
 
-// measure finds the weight of the node and the axis that counts classes.
+// measure checks the weight of the node and counts its classes.
 func (s *site) measure(e *Edit) {
 	n := s.node
-	refuse := func(format string, args ...any) {
-		e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be a new head: "+format, args...)})
-	}
-	s.weight = 1
-	if n.opType == "MatMul" && !fixed(n.in[1]) && fixed(n.in[0]) {
-		s.weight = 0
-	}
-	w := n.in[s.weight]
-	if !fixed(w) {
-		refuse("its weight %q is computed", w.name)
-		return
-	}
-	rank := w.typ.Rank()
-	switch c := n.config.(type) {
-	case op.GemmConfig:
-		s.axis = 1
-		if c.TransB {
-			s.axis = 0
-		}
-	case op.ConvConfig:
-		if c.Group > 1 {
-			refuse("it is a convolution in %d groups", c.Group)
-		}
+	w := n.In(s.layer.Weight)
+	switch {
+	case w == nil:
+		e.refuse(n, fmt.Errorf("cannot be a new head: it has no weight"))
+	case !fixed(w):
+		e.refuse(n, fmt.Errorf("cannot be a new head: its weight %q is computed", w.name))
+	case s.layer.Groups > 1:
+		e.refuse(n, fmt.Errorf("cannot be a new head: it works in %d groups", s.layer.Groups))
+	case !w.typ.Static() || w.typ.Rank() < 2 || max(s.layer.Out, s.layer.In) > 1:
+		e.refuse(n, fmt.Errorf("cannot be a new head: its weight is %v", w.typ))
 	default:
-		s.axis = s.weight // x·W has the classes in its columns, W·x in its rows
-		if rank != 2 {
-			refuse("its weight is %v, not a matrix", w.typ)
+		s.classes = w.typ.Shape[s.layer.Out].Size
+		if s.classes > 0 {
+			s.fan = w.typ.Elements() / s.classes
 		}
-	}
-	if e.err == nil && (rank < 2 || !w.typ.Static()) {
-		refuse("its weight is %v", w.typ)
-	}
-	if e.err != nil {
-		return
-	}
-	s.classes = w.typ.Shape[s.axis].Size
-	if s.classes > 0 {
-		s.fan = w.typ.Elements() / s.classes
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train/data"
@@ -188,4 +189,27 @@ func diff(a, b string) string {
 		}
 	}
 	return s.String()
+}
+
+// TestHeadOpaque meets operators of a foreign domain that have the names of layers and activations: nothing is known of them.
+func TestHeadOpaque(t *testing.T) {
+	for _, name := range []string{"Gemm", "Conv", "MatMul", "Relu", "BatchNormalization", "Reshape"} {
+		a := nn.Assemble(nn.New("odd"))
+		a.Input("x", op.T(dtype.Float32, op.Sym("N"), op.D(4)), nil)
+		a.Param("w", ramp(4, 5), nil)
+		a.Node(nn.NodeSpec{Name: "fc", Type: "MatMul", In: []string{"x", "w"}, Out: []string{"h"}})
+		a.Node(nn.NodeSpec{Name: "odd", Domain: "my", Type: name, In: []string{"h"}, Out: []string{"y"}})
+		if err := a.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		a.Output("y", op.T(dtype.Float32, op.Sym("N"), op.D(5)), nil)
+		g, err := a.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = g.Edit(func(e *nn.Edit) { e.Head(nn.Head{Classes: 3}) })
+		if want := "edit: " + name + ` odd: lies between output "y" and its head: replace it by hand`; err == nil || err.Error() != want {
+			t.Errorf("error %v\nwant  %s", err, want)
+		}
+	}
 }

@@ -19,12 +19,12 @@ func (e *Edit) renew(s site, h Head, k int) {
 	if init == nil {
 		init = FanIn{}
 	}
-	if s.axis == 1 {
+	if s.layer.Out == 1 && n.in[s.layer.Weight].typ.Rank() == 2 {
 		init = swapped(init)
 	}
-	e.resizeParam(s, h, n, s.weight, s.axis, k, init)
-	if n.opType != "MatMul" && len(n.in) > 2 && n.in[2] != nil {
-		e.renewBias(s, h, n, 2, k)
+	e.resizeParam(s, h, n, s.layer.Weight, s.layer.Out, k, init)
+	if i := s.layer.Bias; i > 0 && n.In(i) != nil {
+		e.renewBias(s, h, n, i, k)
 	}
 }
 
@@ -53,8 +53,8 @@ func (e *Edit) renewBias(s site, h Head, n *Node, i, k int) {
 	}
 	if axis < 0 { // one class so far
 		axis = v.typ.Rank() - 1
-		if n.opType == "Add" && s.node.opType == "Conv" {
-			axis = max(v.typ.Rank()-(s.node.out[0].typ.Rank()-1), 0)
+		if n != s.node {
+			axis = max(v.typ.Rank()-(s.node.out[0].typ.Rank()-s.channels()), 0)
 		}
 	}
 	init := h.BiasInit
@@ -158,44 +158,47 @@ func (e *Edit) carry(s site, n *Node, h Head, k int) {
 	if e.err != nil {
 		return
 	}
-	switch n.opType {
-	case "Add":
-		for i, v := range n.in {
-			if fixed(v) {
-				e.renewBias(s, h, n, i, k)
-				return
+	if i := n.op.Traits.ShapeInput; i > 0 {
+		e.carryShape(s, n, i, k)
+		return
+	}
+	for i, v := range n.in {
+		switch {
+		case v == nil || !fixed(v) || e.err != nil:
+		case n.op.Traits.Arithmetic == op.Adds:
+			e.renewBias(s, h, n, i, k)
+		case n.normalizes() && (slices.Contains(s.held[n], v) || s.classes == 1 && v.typ.Rank() == 1):
+			init := Init(Zeros{})
+			if n.op.Traits.StartAt(i) == op.StartOne {
+				init = Ones{}
 			}
+			e.resizeParam(s, h, n, i, 0, k, init)
+		case slices.Contains(s.held[n], v):
+			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("has an element for each of the %d classes: replace the node by hand", s.classes)})
 		}
-	case "Sub", "Mul", "Div":
-		for _, v := range n.in {
-			if fixed(v) && (!v.typ.Static() || v.typ.Elements() != 1) {
-				e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("has an element for each of the %d classes: replace the node by hand", s.classes)})
-			}
-		}
-	case "BatchNormalization":
-		e.carryNorm(s, n, h, k)
-	case "Reshape", "Expand":
-		e.carryShape(s, n, k)
 	}
 }
 
-// carryNorm makes the parameters of a normalization behind the head anew.
-func (e *Edit) carryNorm(s site, n *Node, h Head, k int) {
-	for i, init := range []Init{1: Ones{}, 2: Zeros{}, 3: Zeros{}, 4: Ones{}} {
-		if i == 0 || e.err != nil {
-			continue
+// normalizes reports whether the node scales what it reads by parameters that start at one.
+func (n *Node) normalizes() bool {
+	for i := range n.in {
+		if n.op.Traits.StartAt(i) == op.StartOne {
+			return true
 		}
-		v := n.in[i]
-		if !fixed(v) || v.typ.Rank() != 1 || v.typ.Shape[0] != op.D(s.classes) {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Want: s.classes, Got: v.typ})
-			return
-		}
-		e.resizeParam(s, h, n, i, 0, k, init)
 	}
+	return false
 }
 
-// carryShape rewrites the target of a Reshape or Expand that holds the number of classes.
-func (e *Edit) carryShape(s site, n *Node, k int) {
+// channels is the axis of the layer's output that counts the classes.
+func (s *site) channels() int {
+	if s.node.in[s.layer.Weight].typ.Rank() > 2 {
+		return 1
+	}
+	return s.node.out[0].typ.Rank() - 1
+}
+
+// carryShape rewrites input i, which spells out the node's shape, where it holds the number of classes.
+func (e *Edit) carryShape(s site, n *Node, i, k int) {
 	if c, ok := n.config.(op.ReshapeConfig); ok && len(n.in) < 2 {
 		if target, found := withClasses(c.Shape, s.classes, k); found {
 			c.Shape = target
@@ -203,10 +206,10 @@ func (e *Edit) carryShape(s site, n *Node, k int) {
 		}
 		return
 	}
-	if len(n.in) < 2 || n.in[1] == nil || !fixed(n.in[1]) {
+	if n.In(i) == nil || !fixed(n.in[i]) {
 		return
 	}
-	t := n.in[1]
+	t := n.in[i]
 	target, err := targetOf(t)
 	if err != nil {
 		e.fail(&Error{Op: n.opType, Node: n.Label(), Input: t.name, Err: err})
@@ -220,7 +223,7 @@ func (e *Edit) carryShape(s site, n *Node, k int) {
 		return
 	}
 	name := source(t)
-	e.swapInput(n, 1, e.Ints(name, target...), name)
+	e.swapInput(n, i, e.Ints(name, target...), name)
 }
 
 // targetOf is the value of a constant vector of integers.

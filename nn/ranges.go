@@ -17,7 +17,7 @@ func withinDepth(v *Value, depth int) op.Interval {
 	if t.Range == nil || v.index > 0 && t.Moves == op.NotMoved {
 		return op.Anywhere
 	}
-	return t.Range(n.call(), func(i int) op.Interval { return withinDepth(n.In(i), depth-1) })
+	return t.Range(n.Call(), func(i int) op.Interval { return withinDepth(n.In(i), depth-1) })
 }
 
 // numberIn is scalarIn for an input that may be absent.

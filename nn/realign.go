@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/graft-ml/graft/nn/op"
 )
 
 // Realign says how layers of different sizes are made to fit when the structure of a graph
@@ -115,7 +113,7 @@ func (o Realign) Remove(e *Edit, n *Node) {
 		return
 	}
 	var gone []bool
-	if c, ok := n.config.(op.ConcatConfig); ok && e.axis(in, c.Axis) == axis { // readers keep what is for the first input
+	if along, ok := n.joinAxis(); ok && along == axis { // readers keep what is for the first input
 		gone = segment(n.out[0].typ.Shape[axis].Size, in.typ.Shape[axis].Size, -1)
 	}
 	e.weighed(func() {

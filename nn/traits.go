@@ -16,22 +16,37 @@ func (n *Node) traits() *op.Traits {
 	return &n.op.Traits
 }
 
-// Layer describes how the node multiplies data with a weight; false when it does not.
+// Layer describes how the node multiplies data with a weight: by the first input that may be one and does not depend on
+// data. False when it does not.
 func (n *Node) Layer() (op.Layer, bool) {
-	f := n.traits().Layer
+	f := n.traits().Layers
 	if f == nil {
 		return op.Layer{}, false
 	}
-	return f(n.call()), true
+	list := f(n.Call())
+	for _, l := range list {
+		if w := n.In(l.Weight); w != nil && fixed(w) {
+			return l, true
+		}
+	}
+	if len(list) == 0 {
+		return op.Layer{}, false
+	}
+	return list[0], true
 }
 
-// call is the node's call outside of a walk: types as inferred, values of parameters as they are now.
-func (n *Node) call() *op.Call {
+// Call is the node as the functions of its operator see it outside of a run: types as inferred, values of parameters as they
+// are now. nil when graft does not know the operator.
+func (n *Node) Call() *op.Call {
+	if n == nil || n.op == nil {
+		return nil
+	}
+	in := n.reads()
 	c := &op.Call{
 		Set: n.graph.ops, Op: n.op, Config: n.config, Version: max(n.op.Version(n.graph.opset(n.domain)), n.op.Since[0]), Opset: n.graph.opset(n.domain),
-		Node: n.Label(), In: make([]op.Type, len(n.in)), Known: make([]op.Known, len(n.in)), Outputs: len(n.out),
+		Node: n.Label(), In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out),
 	}
-	for i, v := range n.in {
+	for i, v := range in {
 		if v != nil {
 			c.In[i], c.Known[i] = v.typ, v.current()
 		}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
 
@@ -19,8 +20,8 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	if !ok {
 		return nil
 	}
-	if v, n, through := below(e, x, "Sigmoid"); through {
-		e.Note("BCE: output %q ends in Sigmoid %s: the loss looks through it, at its logits", x.Name(), n.Label())
+	if v, n, through := below(e, x, each); through {
+		e.Note("BCE: output %q ends in %s %s: the loss looks through it, at its logits", x.Name(), n.Type(), n.Label())
 		x = v
 	}
 	y = paired(e, "BCE", x, y)
@@ -39,6 +40,15 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	factor := p.do("Add", p.do("Mul", y, p.vector("pos_weight", x, less)), one)
 	rest := p.do("Mul", p.do("Sub", one, y), x)
 	return p.reduce(p.do("Add", rest, p.do("Mul", factor, p.do("Softplus", p.do("Neg", x)))), l.Sum)
+}
+
+// each selects probabilities of events of their own.
+func each(p *op.Probabilities) bool { return p.Over == nil && !p.Log }
+
+// EndsInEach reports whether a value holds probabilities, each that of an event of its own, rather than their logits.
+func EndsInEach(v *nn.Value) bool {
+	p := scored(v.Producer())
+	return p != nil && each(p)
 }
 
 // Weight implements Weighted.

@@ -7,23 +7,19 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// reshapers change no element; a loss on logits looks through them.
-var reshapers = []string{"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
-
-// below finds what a final activation of one of the given types was applied to. The shape
-// changes between the activation and out are repeated behind it. ok is false when there is no
-// such activation.
-func below(e *nn.Edit, out *nn.Value, types ...string) (v *nn.Value, n *nn.Node, ok bool) {
+// below finds the scores that a model's output is made of, where it ends in probabilities that a loss takes apart. The
+// changes of shape between the two are repeated on the scores. ok is false when there are no such probabilities.
+func below(e *nn.Edit, out *nn.Value, takes func(p *op.Probabilities) bool) (v *nn.Value, n *nn.Node, ok bool) {
 	if e.Err() != nil {
 		return nil, nil, false
 	}
 	var shapes []*nn.Node
 	for v := out; ; {
 		n := v.Producer()
-		if n == nil || n.Domain() != "" {
+		if n.Op() == nil {
 			return nil, nil, false
 		}
-		if slices.Contains(types, n.Type()) {
+		if p := scored(n); p != nil && takes(p) {
 			x := n.In(0)
 			for _, s := range slices.Backward(shapes) {
 				in := s.Inputs()
@@ -32,7 +28,7 @@ func below(e *nn.Edit, out *nn.Value, types ...string) (v *nn.Value, n *nn.Node,
 			}
 			return x, n, e.Err() == nil
 		}
-		if !slices.Contains(reshapers, n.Type()) {
+		if !n.Op().View {
 			return nil, nil, false
 		}
 		shapes = append(shapes, n)
@@ -40,8 +36,16 @@ func below(e *nn.Edit, out *nn.Value, types ...string) (v *nn.Value, n *nn.Node,
 	}
 }
 
-// logits returns the unnormalized scores behind a classifier's output, with the classes on axis 1
-// wherever they were, and says what it looked through.
+// scored is what the node makes of scores; nil where it does not.
+func scored(n *nn.Node) *op.Probabilities {
+	if n.Op() == nil || n.Op().Traits.Probabilities == nil {
+		return nil
+	}
+	return n.Op().Traits.Probabilities(n.Call())
+}
+
+// logits returns the unnormalized scores of a classifier, with the classes on axis 1 wherever they were, and notes what
+// it looked through.
 func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 	if e.Err() != nil {
 		return nil
@@ -50,8 +54,8 @@ func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 	if !ok {
 		return nil
 	}
-	if x, n, ok := below(e, out, "Softmax", "LogSoftmax"); ok {
-		if !overClasses(e, n, axis) {
+	if x, n, ok := below(e, out, func(p *op.Probabilities) bool { return p.Over != nil }); ok {
+		if !overClasses(n, axis) {
 			e.Failf("%s: %s %s does not go over the classes, axis %d of %v", loss, n.Type(), n.Label(), axis, out.Type())
 			return nil
 		}
@@ -77,41 +81,13 @@ func classAxis(e *nn.Edit, loss string, out *nn.Value, axis int) (int, bool) {
 	return axis, true
 }
 
-// overClasses says whether a softmax normalizes over the given axis alone.
-func overClasses(e *nn.Edit, n *nn.Node, classes int) bool {
-	t := n.In(0).Type()
-	axis := softmaxAxis(n)
-	if axis == nil {
-		def := -1
-		if e.Opset() < 13 {
-			def = 1
-		}
-		axis = &def
-	}
-	a := *axis
-	if a < 0 {
-		a += t.Rank()
-	}
-	if a != classes {
-		return false
-	}
-	if e.Opset() >= 13 {
-		return true
-	}
-	for _, d := range t.Shape[a+1:] { // earlier versions take all axes from there on together
-		if d.Size != 1 {
+// overClasses reports whether probabilities sum to 1 over the given axis alone; others of length 1 do not matter.
+func overClasses(n *nn.Node, classes int) bool {
+	over := scored(n).Over
+	for _, axis := range over {
+		if axis != classes && n.In(0).Type().Shape[axis].Size != 1 {
 			return false
 		}
 	}
-	return true
-}
-
-func softmaxAxis(n *nn.Node) *int {
-	switch c := n.Config().(type) {
-	case op.SoftmaxConfig:
-		return c.Axis
-	case op.LogSoftmaxConfig:
-		return c.Axis
-	}
-	return nil
+	return slices.Contains(over, classes)
 }

@@ -28,7 +28,7 @@ func defaultMetrics(l Loss, out []*nn.Value) []Metric {
 		}
 		return m
 	case BCEWithLogits:
-		logits := len(out) > 0 && out[0].Producer().Type() != "Sigmoid"
+		logits := len(out) > 0 && !EndsInEach(out[0])
 		return []Metric{&BinaryAccuracy{Logits: logits}}
 	case MSE, L1, Huber:
 		return []Metric{&Deviation{}}

@@ -84,10 +84,9 @@ func readLogits(list []train.Metric, g *nn.Graph) {
 	if len(g.Outputs()) == 0 {
 		return
 	}
-	n := g.Outputs()[0].Producer()
 	for _, m := range list {
 		if b, ok := m.(*train.BinaryAccuracy); ok {
-			b.Logits = n == nil || n.Type() != "Sigmoid"
+			b.Logits = !train.EndsInEach(g.Outputs()[0])
 		}
 	}
 }

@@ -46,7 +46,7 @@ var (
 	joins   = []string{"Add", "Concat", "Sum", "Mul", "Max"}
 )
 
-func layer(n *nn.Node) bool      { return n.Traits().Layer != nil }
+func layer(n *nn.Node) bool      { return n.Traits().Layers != nil }
 func window(n *nn.Node) bool     { return slices.Contains(windows, n.Type()) && n.Domain() == "" }
 func join(n *nn.Node) bool       { return slices.Contains(joins, n.Type()) && n.Domain() == "" }
 func removable(n *nn.Node) bool  { return n.Traits().Removable }

@@ -19,7 +19,7 @@ func concat() *Op {
 		In:  "inputs* T", Out: "concat_result T",
 		Attrs: ConcatConfig{},
 		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Does: concatDoes, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat, Cheap: true,
-		Traits: Traits{Zero: ZeroParts, Range: RangeHull, Moves: MovedAll},
+		Traits: Traits{Zero: ZeroParts, Range: RangeHull, Moves: MovedAll, Concat: concatAxis},
 	}
 }
 

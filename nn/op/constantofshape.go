@@ -21,6 +21,7 @@ func constantOfShape() *Op {
 		In:  "input int64 shape", Out: "output T", Attrs: ConstantOfShapeConfig{},
 		Infer: inferConstantOfShape, Dims: constantOfShapeDims, Kernel: constantOfShapeKernel,
 		NoGrad: "constant", Pinned: "reads its shape from the input",
+		Traits: Traits{Resize: resizeShape(0, false)},
 	}
 }
 

@@ -27,7 +27,12 @@ func conv() *Op {
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: ConvConfig{},
 		Infer: inferConv, Kernel: convKernel, Does: convDoes, Absorb: convAbsorb, Grad: convGrad, Couple: coupleConv, Cost: convCost,
-		Traits: convTraits(1, 0),
+		Traits: convTraits(1, 0, func(c *Call) int { return c.Config.(ConvConfig).Group }, func(r *Resizing) error {
+			cfg := r.Call.Config.(ConvConfig)
+			cfg.Group = r.In[0].group(r.In[1], cfg.Group)
+			r.Config = cfg
+			return nil
+		}),
 	}
 }
 
@@ -208,9 +213,10 @@ func (c *Call) moved() (n int64) {
 }
 
 // convTraits are those of convolutions whose weight is summed over one axis and computes channels along another.
-func convTraits(in, out int) Traits {
+func convTraits(in, out int, groups func(c *Call) int, resize func(r *Resizing) error) Traits {
 	return Traits{
 		Zero: ZeroLayer, Trains: trainsPicture, Channels: ChannelsFirst, Starts: []Start{StartRandom, StartRandom, StartZero},
-		Layer: func(*Call) Layer { return Layer{Weight: 1, In: in, Out: out} },
+		Layers: func(c *Call) []Layer { return []Layer{{Weight: 1, Bias: 2, In: in, Out: out, Groups: groups(c)}} },
+		Resize: resize,
 	}
 }

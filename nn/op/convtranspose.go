@@ -34,7 +34,12 @@ func convTranspose() *Op {
 			}
 			return convMacs(s), c.moved()
 		},
-		Traits: convTraits(0, 1),
+		Traits: convTraits(0, 1, func(c *Call) int { return c.Config.(ConvTransposeConfig).Group }, func(r *Resizing) error {
+			cfg := r.Call.Config.(ConvTransposeConfig)
+			cfg.Group = r.Out[0].group(r.In[1], cfg.Group)
+			r.Config = cfg
+			return nil
+		}),
 	}
 }
 

@@ -16,7 +16,7 @@ func expand() *Op {
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
-		Traits: moved(MovedOften),
+		Traits: moved(MovedOften).resizing(1, resizeShape(1, true)),
 	}
 }
 

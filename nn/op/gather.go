@@ -24,7 +24,7 @@ func gather() *Op {
 		In:  "data T weight, indices Tind", Out: "output T", Where: Where{"Tind": Indices},
 		Attrs: GatherConfig{},
 		Infer: inferGather, Dims: gatherDims, Kernel: gatherKernel, Strings: moveStrings,
-		Grad: gatherGrad, Couple: coupleGather, Traits: Traits{Zero: ZeroFirst, Range: RangeFirst, LooksUp: true},
+		Grad: gatherGrad, Couple: coupleGather, Traits: Traits{Zero: ZeroFirst, Range: RangeFirst, LooksUp: true, Resize: resizeGather},
 	}
 }
 
@@ -212,4 +212,51 @@ func gatherPerm(c *Call, axis int) []int {
 		perm[k] = i
 	}
 	return perm
+}
+
+// resizeGather renumbers constant indices.
+func resizeGather(r *Resizing) error {
+	c := r.Call
+	axis, err := c.Config.(GatherConfig).axis(c)
+	kept := r.In[0].KeptOn(axis)
+	index, unknown := c.Ints(1)
+	if err != nil || unknown != nil || kept == nil {
+		return err
+	}
+	to := map[int]int{}
+	var fresh []int // places of new indices
+	for i, k := range kept {
+		if k >= 0 {
+			to[k] = i
+		} else {
+			fresh = append(fresh, i)
+		}
+	}
+	stays := r.In[1].KeptOn(0)
+	if stays == nil {
+		for j := range index {
+			stays = append(stays, j)
+		}
+	}
+	var now []int
+	for _, j := range stays {
+		if j < 0 {
+			if len(fresh) == 0 {
+				return c.Errorf("cannot read the new channels")
+			}
+			now, fresh = append(now, fresh[0]), fresh[1:]
+			continue
+		}
+		x := index[j]
+		if x < 0 {
+			x += r.In[0].Old[axis]
+		}
+		i, ok := to[x]
+		if !ok {
+			return c.Errorf("reads index %d of axis %d, which is cut", x, axis)
+		}
+		now = append(now, i)
+	}
+	r.set(1, now)
+	return nil
 }

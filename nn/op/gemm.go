@@ -31,7 +31,7 @@ func gemm() *Op {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), c.moved()
 		},
-		Traits: Traits{Zero: ZeroLayer, Layer: gemmLayer, Channels: ChannelsLast, Starts: []Start{StartRandom, StartRandom, StartZero}},
+		Traits: Traits{Zero: ZeroLayer, Layers: gemmLayers, Channels: ChannelsLast, Starts: []Start{StartRandom, StartRandom, StartZero}},
 	}
 }
 
@@ -287,9 +287,9 @@ func coupleGemm(c *Call) []Coupling {
 	return list
 }
 
-func gemmLayer(c *Call) Layer {
+func gemmLayers(c *Call) []Layer {
 	if c.Config.(GemmConfig).TransB {
-		return Layer{Weight: 1, In: 1, Out: 0}
+		return []Layer{{Weight: 1, Bias: 2, In: 1, Out: 0}}
 	}
-	return Layer{Weight: 1, In: 0, Out: 1}
+	return []Layer{{Weight: 1, Bias: 2, In: 0, Out: 1}}
 }

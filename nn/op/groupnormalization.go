@@ -31,7 +31,8 @@ func groupNorms() []*Op {
 	group := &Op{
 		Name: "GroupNormalization", Since: []int{18, 21},
 		Doc: "Normalizes groups of channels of each image.", Attrs: GroupNormalizationConfig{},
-		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: Where{"T": Floats}, InPlace: []int{0}, Couple: coupleGroupNorm, Traits: normalized(ChannelsFirst),
+		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: Where{"T": Floats}, InPlace: []int{0}, Couple: coupleGroupNorm,
+		Traits: normalized(ChannelsFirst).resizing(0, resizeGroups),
 	}
 	instance := &Op{
 		Name: "InstanceNormalization", Since: []int{1, 6, 22},
@@ -190,4 +191,31 @@ func coupleGroupNorm(c *Call) []Coupling {
 		}
 	}
 	return list
+}
+
+// resizeGroups counts the groups that still have channels.
+func resizeGroups(r *Resizing) error {
+	cfg := r.Call.Config.(GroupNormalizationConfig)
+	kept, size := r.In[0].KeptOn(1), r.In[0].Old
+	if kept == nil || size == nil || cfg.NumGroups == 0 {
+		return nil
+	}
+	within := size[1] / cfg.NumGroups
+	left := map[int]bool{}
+	runs := 0
+	for at, i := range kept {
+		if i < 0 && kept[at-1] >= 0 {
+			runs++
+		}
+		if i >= 0 {
+			left[i/within] = true
+		}
+	}
+	if runs == 1 && cfg.NumGroups > 1 { // whole groups come; within them there would be a run in each
+		cfg.NumGroups = len(kept) / within
+	} else {
+		cfg.NumGroups = len(left)
+	}
+	r.Config = cfg
+	return nil
 }

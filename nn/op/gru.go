@@ -24,6 +24,11 @@ func gru() *Op {
 		Out: "Y? T, Y_h? T", Where: Where{"T": Floats}, Attrs: GRUConfig{},
 		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
-		Traits: recurrentTraits(),
+		Traits: recurrentTraits().resizing(0, func(r *Resizing) error {
+			cfg := r.Call.Config.(GRUConfig)
+			cfg.HiddenSize = r.hidden(cfg.HiddenSize)
+			r.Config = cfg
+			return nil
+		}),
 	}
 }

@@ -24,7 +24,12 @@ func lstm() *Op {
 		Out: "Y? T, Y_h? T, Y_c? T", Where: Where{"T": Floats}, Attrs: LSTMConfig{},
 		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
-		Traits: recurrentTraits(),
+		Traits: recurrentTraits().resizing(0, func(r *Resizing) error {
+			cfg := r.Call.Config.(LSTMConfig)
+			cfg.HiddenSize = r.hidden(cfg.HiddenSize)
+			r.Config = cfg
+			return nil
+		}),
 	}
 }
 

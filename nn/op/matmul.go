@@ -15,7 +15,7 @@ func matMul() *Op {
 			a := c.In[0].Shape
 			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), c.moved()
 		},
-		Traits: Traits{Zero: ZeroAny, Trains: func(i int, from Sources) bool { return i == 1 || trainsFactor(i, from) }, Layer: matMulLayer, Channels: ChannelsLast},
+		Traits: Traits{Zero: ZeroAny, Trains: func(i int, from Sources) bool { return i == 1 || trainsFactor(i, from) }, Layers: matMulLayers, Channels: ChannelsLast},
 	}
 }
 
@@ -208,7 +208,11 @@ func coupleMatMul(c *Call) []Coupling {
 	return list
 }
 
-func matMulLayer(c *Call) Layer {
-	rank := c.In[1].Rank()
-	return Layer{Weight: 1, In: max(rank-2, 0), Out: max(rank-1, 0)}
+// matMulLayers: x·W has the channels in the columns of the weight, W·x in its rows.
+func matMulLayers(c *Call) []Layer {
+	left, right := c.In[0].Rank(), c.In[1].Rank()
+	return []Layer{
+		{Weight: 1, In: max(right-2, 0), Out: max(right-1, 0)},
+		{Weight: 0, In: max(left-1, 0), Out: max(left-2, 0)},
+	}
 }

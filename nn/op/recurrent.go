@@ -225,3 +225,11 @@ func recurrentCost(c *Call) (macs, bytes int64) {
 	}
 	return int64(r.Seq) * int64(r.Batch) * int64(r.Dirs) * int64(r.Gates*r.Hidden) * int64(r.Input+r.Hidden), c.moved()
 }
+
+// hidden is the new hidden size: the last axis of the recurrence matrix. 0, not stated, stays so.
+func (r *Resizing) hidden(old int) int {
+	if w := r.In[2].New; old != 0 && len(w) == 3 {
+		return w[2]
+	}
+	return old
+}

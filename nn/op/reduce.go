@@ -37,6 +37,11 @@ func reduceOps() []*Op {
 }
 
 func (r reduction) operator() *Op {
+	r.traits.Reduces = Weighs
+	switch r.kind {
+	case gradSum, gradL1, gradL2, gradSumSquare:
+		r.traits.Reduces = Sums
+	}
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since,
 		In: "data T, axes? int64 shape", Out: "reduced T", Where: Where{"T": Numeric}, Attrs: r.attrs,

@@ -21,7 +21,7 @@ func reshape() *Op {
 		Attrs: ReshapeConfig{},
 		Infer: inferReshape, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleResplit,
-		Traits: moved(Moved),
+		Traits: moved(Moved).resizing(1, resizeTarget),
 	}
 }
 
@@ -143,4 +143,31 @@ func coupleResplit(c *Call) []Coupling {
 		return nil
 	}
 	return []Coupling{{From: InAxis(0, 0), To: OutAxis(0, 0), Map: IndexMap{Relation: Resplit}}}
+}
+
+// resizeTarget makes explicit lengths of a target follow; 0 and −1 do so by themselves.
+func resizeTarget(r *Resizing) error {
+	c := r.Call
+	cfg := c.Config.(ReshapeConfig)
+	now, ok := r.Ints(1)
+	if !c.Has(1) {
+		now, ok = cfg.Shape, cfg.Shape != nil
+	}
+	want := r.Out[0].New
+	if !ok || len(want) != len(now) {
+		return nil
+	}
+	next := append([]int(nil), now...)
+	for i, x := range now {
+		if x > 0 {
+			next[i] = want[i]
+		}
+	}
+	if c.Has(1) {
+		r.set(1, next)
+		return nil
+	}
+	cfg.Shape = next
+	r.Config = cfg
+	return nil
 }

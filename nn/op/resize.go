@@ -41,7 +41,7 @@ func resize() *Op {
 		In: "X T, roi? any shape, scales? any shape, sizes? int64 shape", Out: "Y T", Attrs: ResizeConfig{},
 		Check: checkResize, Infer: inferResize, Kernel: resampleKernel, Strings: moveStrings,
 		Grad: resampleGrad, Couple: coupleResize,
-		Traits: Traits{Zero: ZeroFirst, Channels: ChannelsFirst},
+		Traits: Traits{Zero: ZeroFirst, Channels: ChannelsFirst, Resize: resizeSizes},
 	}
 }
 
@@ -120,4 +120,28 @@ func coupleResize(c *Call) []Coupling {
 		}
 	}
 	return list
+}
+
+// resizeSizes sets sizes on axes that indices leave or join; the others are sizes of pictures.
+func resizeSizes(r *Resizing) error {
+	now, ok := r.Ints(3)
+	want := r.Out[0].New
+	if !ok || want == nil {
+		return nil
+	}
+	next := slices.Clone(now)
+	for k := range next {
+		axis := k
+		if axes := r.Call.Config.(ResizeConfig).Axes; k < len(axes) {
+			axis = axes[k]
+		}
+		if axis < 0 {
+			axis += len(want)
+		}
+		if r.Out[0].KeptOn(axis) != nil {
+			next[k] = want[axis]
+		}
+	}
+	r.set(3, next)
+	return nil
 }

@@ -23,6 +23,11 @@ func rnn() *Op {
 		Out: "Y? T, Y_h? T", Where: Where{"T": Floats}, Attrs: RNNConfig{},
 		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
-		Traits: recurrentTraits(),
+		Traits: recurrentTraits().resizing(0, func(r *Resizing) error {
+			cfg := r.Call.Config.(RNNConfig)
+			cfg.HiddenSize = r.hidden(cfg.HiddenSize)
+			r.Config = cfg
+			return nil
+		}),
 	}
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"math"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,7 +27,7 @@ func sliceOp() *Op {
 		Where: Where{"Tind": Indices}, Attrs: SliceConfig{},
 		Infer: inferSlice, Dims: sliceDims, Kernel: sliceKernel, Strings: moveStrings,
 		Grad: sliceGrad, Couple: coupleSlice,
-		Traits: moved(Moved),
+		Traits: moved(Moved).resizing(0, resizeSlice),
 	}
 }
 
@@ -291,4 +292,61 @@ func coupleSlice(c *Call) []Coupling {
 		all = append(all, m)
 	}
 	return all
+}
+
+// resizeSlice moves constant bounds.
+func resizeSlice(r *Resizing) error {
+	c := r.Call
+	cfg := c.Config.(SliceConfig)
+	starts, err1 := c.Ints(1)
+	ends, err2 := c.Ints(2)
+	axes, _ := c.Ints(3)
+	attrs := !c.Has(1)
+	if attrs {
+		starts, ends, axes, err1, err2 = cfg.Starts, cfg.Ends, cfg.Axes, nil, nil
+	}
+	if r.In[0].Old == nil || err1 != nil || err2 != nil {
+		return nil
+	}
+	nextStarts, nextEnds := slices.Clone(starts), slices.Clone(ends)
+	for i, next := range [][]int{nextStarts, nextEnds} {
+		if now, ok := r.Ints(i + 1); ok && len(now) == len(next) { // on other axes it has followed by itself
+			copy(next, now)
+		}
+	}
+	for i := range starts {
+		axis := i
+		if i < len(axes) {
+			axis = axes[i]
+		}
+		if axis < 0 {
+			axis += len(r.In[0].Old)
+		}
+		kept := r.In[0].KeptOn(axis)
+		if kept == nil {
+			continue
+		}
+		size := r.In[0].Old[axis]
+		bound := func(x int) int {
+			if x < 0 {
+				x = max(x+size, 0)
+			}
+			if i := slices.IndexFunc(kept, func(j int) bool { return j >= x }); i >= 0 {
+				return i
+			}
+			return len(kept)
+		}
+		nextStarts[i], nextEnds[i] = bound(starts[i]), ends[i]
+		if e := bound(ends[i]); ends[i] < size || e > ends[i] {
+			nextEnds[i] = e
+		}
+	}
+	if attrs {
+		cfg.Starts, cfg.Ends = nextStarts, nextEnds
+		r.Config = cfg
+		return nil
+	}
+	r.set(1, nextStarts)
+	r.set(2, nextEnds)
+	return nil
 }

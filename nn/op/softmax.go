@@ -59,7 +59,20 @@ func softmaxes() []*Op {
 	log.Grad = softmaxGradOf("LogSoftmaxGrad")
 	hard := kind("Hardmax", "1 at the first maximum along an axis, 0 elsewhere.", Traits{Range: RangeOf(0, 1)}, HardmaxConfig{}, hardmaxKernel[float32], hardmaxKernel[float64])
 	hard.NoGrad = "constant wherever it is continuous"
+	soft.Traits.Probabilities, log.Traits.Probabilities = softmaxProbabilities(false), softmaxProbabilities(true)
 	return []*Op{soft, log, hard}
+}
+
+// softmaxProbabilities sum to 1 over the axes of the call.
+func softmaxProbabilities(log bool) func(c *Call) *Probabilities {
+	return func(c *Call) *Probabilities {
+		p := &Probabilities{Log: log, Over: []int{}}
+		from, to, err := softmaxAxes(c)
+		for axis := from; err == nil && axis < to; axis++ {
+			p.Over = append(p.Over, axis)
+		}
+		return p
+	}
 }
 
 // softmaxAxes are the first axis concerned and the one behind the last.

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -23,7 +25,7 @@ func split() *Op {
 		In:  "input T, split? int64 shape", Out: "outputs* T",
 		Attrs: SplitConfig{},
 		Infer: inferSplit, Kernel: splitKernel, Strings: moveStrings, Grad: splitGrad, Couple: coupleSplit,
-		Traits: moved(Moved),
+		Traits: moved(Moved).resizing(0, resizeSplit),
 	}
 }
 
@@ -180,4 +182,36 @@ func coupleSplit(c *Call) []Coupling {
 		at += s.Size
 	}
 	return list
+}
+
+// resizeSplit sets the sizes of the parts.
+func resizeSplit(r *Resizing) error {
+	c := r.Call
+	cfg := c.Config.(SplitConfig)
+	axis, err := c.Axis(cfg.Axis, len(c.In[0].Shape))
+	if err != nil {
+		return err
+	}
+	var sizes []int
+	changed := false
+	for _, out := range r.Out {
+		if out.New == nil {
+			return nil
+		}
+		changed = changed || out.KeptOn(axis) != nil
+		sizes = append(sizes, out.New[axis])
+	}
+	switch {
+	case !changed:
+	case c.Has(1):
+		r.set(1, sizes)
+	case c.Version < 13:
+		cfg.Split = sizes
+		r.Config = cfg
+	case slices.Min(sizes) != slices.Max(sizes):
+		cfg.NumOutputs = 0
+		r.Config = cfg
+		r.set(1, sizes)
+	}
+	return nil
 }

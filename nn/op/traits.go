@@ -44,9 +44,10 @@ type Traits struct {
 	// Arithmetic is the operation that the operator does on its operands.
 	Arithmetic Arithmetic
 
-	// Layer describes an operator that multiplies data with a matrix or kernels: a layer whose channels can be
-	// counted, pruned and masked. nil: it is none.
-	Layer func(c *Call) Layer
+	// Layers describe an operator that multiplies data with a matrix or kernels: a layer whose channels can be
+	// counted, pruned and masked, and that a head may replace. Of several ways to see it the first whose weight does not
+	// depend on data counts. nil: it is none.
+	Layers func(c *Call) []Layer
 	// Channels is where the operator expects channels in input 0 and leaves them in output 0.
 	Channels Channels
 	// Removable: the operator can be left out, its input taking the place of its output: normalizations, pools.
@@ -57,7 +58,39 @@ type Traits struct {
 	// Reads reports whether indices along an axis of parameter i are columns that read channels rather than rows
 	// that compute them, where couplings cannot tell because both are the same channels. nil: couplings tell.
 	Reads func(i, axis int) bool
+
+	// Joins: one value is made of several of the same shape, in any order, so that a term can be added or taken away. An
+	// operator with a variadic input takes any number.
+	Joins bool
+	// Concat is the axis along which the inputs are put one after the other; nil: they are not.
+	Concat func(c *Call) (axis int, err error)
+	// Reduces: each axis of input 0 that Couple does not mention becomes one element.
+	Reduces Reduction
+	// Resize makes attributes, and integer inputs that spell lengths out, follow a change of sizes around the call. nil: the
+	// call says nothing about lengths that its inputs do not.
+	Resize func(r *Resizing) error
+	// ShapeInput is the input that spells out the shape of output 0, 0 where none does.
+	ShapeInput int
+	// Probabilities: output 0 holds probabilities that are made of scores, input 0, so that a loss can be computed from the
+	// scores. nil as a function or as its result: it does not.
+	Probabilities func(c *Call) *Probabilities
 }
+
+// Probabilities is what an operator makes of scores.
+type Probabilities struct {
+	Log  bool  // their natural logarithms
+	Over []int // the axes over which they sum to 1; nil: each is that of an event of its own
+}
+
+// Reduction is how an operator makes one element of those along an axis.
+type Reduction uint8
+
+// Kinds of reductions.
+const (
+	NoReduction Reduction = iota
+	Sums                  // zeros do not count: a slice of zeros may leave
+	Weighs                // zeros count: means, extremes, products
+)
 
 // Movement is how an operator moves elements.
 type Movement uint8
@@ -89,7 +122,9 @@ const (
 // Layer says how an operator multiplies data with a weight.
 type Layer struct {
 	Weight  int // the input that holds the weight
+	Bias    int // the input that holds an element for each channel it computes; 0: the operator has none
 	In, Out int // axes of the weight: the one that is summed over, and the one of the channels it computes
+	Groups  int // channels are mapped in so many groups by themselves; 0 or 1: all together
 }
 
 // Channels is an axis for channels.

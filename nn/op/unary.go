@@ -55,7 +55,7 @@ func unaries() []pointwiseOp {
 		row("Relu", "max(0, x).", []int{1, 6, 13, 14}, Traits{Zero: ZeroFirst, Range: rangePositive, Bounds: true, Activation: HiddenActivation, Keeps: keepsPositive, Odd: oddBy(1, 1)}, pointwise{f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64], need: "y", act: kernel.Activation{Kind: kernel.ActRelu},
 			g32: kernel.ReluGrad[float32], g64: kernel.ReluGrad[float64], ints: func(x int64) int64 { return max(x, 0) },
 			grad: func(_, y, dy float64) float64 { return step(y) * dy }}),
-		row("Sigmoid", "1/(1+e^−x).", v6, Traits{Range: RangeOf(0, 1), Bounds: true, Activation: GateActivation, Odd: oddBy(0.5, small), Step: UnitStep}, pointwise{f: sigmoid, f32: kernel.Sigmoid[float32], f64: kernel.Sigmoid[float64], need: "y", act: kernel.Activation{Kind: kernel.ActSigmoid},
+		row("Sigmoid", "1/(1+e^−x).", v6, Traits{Probabilities: func(*Call) *Probabilities { return &Probabilities{} }, Range: RangeOf(0, 1), Bounds: true, Activation: GateActivation, Odd: oddBy(0.5, small), Step: UnitStep}, pointwise{f: sigmoid, f32: kernel.Sigmoid[float32], f64: kernel.Sigmoid[float64], need: "y", act: kernel.Activation{Kind: kernel.ActSigmoid},
 			g32: kernel.SigmoidGrad[float32], g64: kernel.SigmoidGrad[float64], grad: func(_, y, dy float64) float64 { return dy * y * (1 - y) }}),
 		row("Tanh", "Hyperbolic tangent.", v6, Traits{Zero: ZeroFirst, Range: RangeOf(-1, 1), Bounds: true, Activation: GateActivation, Odd: oddBy(2, small), Step: OddStep}, pointwise{f: math.Tanh, f32: kernel.Tanh[float32], f64: kernel.Tanh[float64], need: "y", act: kernel.Activation{Kind: kernel.ActTanh},
 			g32: kernel.TanhGrad[float32], g64: kernel.TanhGrad[float64], grad: func(_, y, dy float64) float64 { return dy * (1 - y*y) }}),

@@ -111,13 +111,13 @@ func variadicOps() []*Op {
 		u: func(a, b uint64) uint64 { return min(a, b) }, dims: Dim.Min}
 	rows := []variadic{
 		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add,
-			traits: Traits{Zero: ZeroAll, Range: rangeSum, Starts: []Start{StartZero}}},
+			traits: Traits{Zero: ZeroAll, Joins: true, Range: rangeSum, Starts: []Start{StartZero}}},
 		{name: "Mean", doc: "Mean of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add, mean: true,
-			traits: Traits{Zero: ZeroAll, Range: RangeHull}},
+			traits: Traits{Zero: ZeroAll, Joins: true, Range: RangeHull}},
 		{name: "Max", doc: "The largest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: larger,
-			traits: Traits{Zero: ZeroAll, Range: RangeHull}},
+			traits: Traits{Zero: ZeroAll, Joins: true, Range: RangeHull}},
 		{name: "Min", doc: "The smallest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: smaller,
-			traits: Traits{Zero: ZeroAll, Range: RangeHull}},
+			traits: Traits{Zero: ZeroAll, Joins: true, Range: RangeHull}},
 	}
 	var list []*Op
 	for i, r := range rows {

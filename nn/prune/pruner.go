@@ -149,7 +149,7 @@ func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targe
 }
 
 // weighted selects the nodes that multiply data with a weight.
-func weighted(n *nn.Node) bool { return n.Traits().Layer != nil }
+func weighted(n *nn.Node) bool { return n.Traits().Layers != nil }
 
 // describe is one line about a group.
 func describe(x *nn.Group) string {

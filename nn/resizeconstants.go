@@ -7,24 +7,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// rewrite changes the input that spells out the node's shape.
-func (f *follower) rewrite(n *Node) {
-	switch n.opType {
-	case "Reshape":
-		if now, ok := f.now(n, 1); ok {
-			f.setElements(n, 1, now, f.target(n, slices.Clone(now)))
-		}
-	case "Expand":
-		f.lengths(n, 1)
-	case "ConstantOfShape":
-		f.lengths(n, 0)
-	case "Resize":
-		f.lengths(n, 3)
-	case "Upsample":
-		f.lengths(n, 1)
-	}
-}
-
 // now is the value of integer input i after the cut.
 func (f *follower) now(n *Node, i int) ([]int, bool) {
 	v := n.In(i)
@@ -32,36 +14,6 @@ func (f *follower) now(n *Node, i int) ([]int, bool) {
 		return nil, false
 	}
 	return f.w.constant(n, i)
-}
-
-// target makes explicit lengths of a Reshape target follow; 0 and −1 do so by themselves.
-func (f *follower) target(n *Node, t []int) []int {
-	want := f.want(n.Out(0))
-	if len(want) != len(t) {
-		return t
-	}
-	for i, x := range t {
-		if x > 0 {
-			t[i] = want[i]
-		}
-	}
-	return t
-}
-
-// lengths makes input i, a whole shape, what it must be.
-func (f *follower) lengths(n *Node, i int) {
-	now, ok := f.now(n, i)
-	want := f.want(n.Out(0))
-	if !ok || want == nil || len(now) > len(want) {
-		return
-	}
-	next := slices.Clone(now)
-	for k := range next {
-		if x := want[k+len(want)-len(next)]; next[k] != 1 || n.opType != "Expand" {
-			next[k] = x
-		}
-	}
-	f.setElements(n, i, now, next)
 }
 
 // setElements changes those elements of integer input i in which was and now differ, and leaves
