@@ -51,6 +51,24 @@ func (e *Edit) Head(h Head) *Node {
 	return s.node
 }
 
+// Classifier finds the layer before the first output that Head would replace, and the value that it reads: the features that the
+// layers before compute of the inputs. The edit fails where Head would find none.
+func (e *Edit) Classifier() (layer *Node, features *Value) {
+	out := Head{}.output(e)
+	if e.err != nil {
+		return nil, nil
+	}
+	s := e.site(out)
+	if e.err != nil {
+		return nil, nil
+	}
+	if features = data(s.node); features == nil {
+		e.fail(&Error{Op: s.node.opType, Node: s.node.Label(), Err: fmt.Errorf("reads no value that depends on one input of the graph alone")})
+		return nil, nil
+	}
+	return s.node, features
+}
+
 func (h Head) classes(e *Edit) int {
 	k := h.Classes
 	if k == 0 {

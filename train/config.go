@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/optim"
 )
 
@@ -47,11 +48,12 @@ type Config struct {
 
 // Group gives parameters settings of their own.
 type Group struct {
-	Match       []string   // globs on parameter names, * crosses slashes; nil: all
-	Rank        int        // only parameters of at most this rank, 1 for biases and scales; 0: any
-	Rate        float64    // factor on the rate; 0: 1; optim.Off: 0
-	WeightDecay float64    // in place of the rule's WeightDecay; 0: the rule's; optim.Off: none
-	Rule        optim.Rule // nil: Config's
+	Match       []string    // globs on parameter names, * crosses slashes; nil: all
+	Params      []*nn.Param // only these; nil: any
+	Rank        int         // only parameters of at most this rank, 1 for biases and scales; 0: any
+	Rate        float64     // factor on the rate; 0: 1; optim.Off: 0
+	WeightDecay float64     // in place of the rule's WeightDecay; 0: the rule's; optim.Off: none
+	Rule        optim.Rule  // nil: Config's
 }
 
 // Quiet is a Log that prints nothing.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -46,6 +47,9 @@ func (g Group) matches(p *nn.Param) bool {
 	if g.Rank > 0 && p.Value().Type().Rank() > g.Rank {
 		return false
 	}
+	if g.Params != nil && !slices.Contains(g.Params, p) {
+		return false
+	}
 	for _, m := range g.Match {
 		if glob(m, p.Name()) {
 			return true
@@ -72,18 +76,21 @@ func (c Config) checkGroups(params []*nn.Param) error {
 }
 
 // withDecay is the rule with another weight decay.
-func withDecay(r optim.Rule, decay float64) (optim.Rule, error) {
+func withDecay(r optim.Rule, decay float64) (optim.Rule, error) { return with(r, "WeightDecay", decay) }
+
+// with is the rule with another value of a setting.
+func with(r optim.Rule, setting string, x float64) (optim.Rule, error) {
 	v := reflect.ValueOf(r)
 	if v.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("train: a group sets WeightDecay, which %T lacks", r)
+		return nil, fmt.Errorf("train: a value is given for %s, which %T lacks", setting, r)
 	}
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)
-	f := c.FieldByName("WeightDecay")
+	f := c.FieldByName(setting)
 	if !f.IsValid() || f.Kind() != reflect.Float64 {
-		return nil, fmt.Errorf("train: a group sets WeightDecay, which %T lacks", r)
+		return nil, fmt.Errorf("train: a value is given for %s, which %T lacks", setting, r)
 	}
-	f.SetFloat(decay)
+	f.SetFloat(x)
 	return c.Interface().(optim.Rule), nil
 }
 

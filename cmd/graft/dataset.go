@@ -49,7 +49,7 @@ func (d *dataset) flags(cmd *cobra.Command) {
 func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
-	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text")
+	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text; those of one channel never are")
 	f.Uint64Var(&d.seed, "seed", 0, "what everything random is drawn from")
 }
 
@@ -150,7 +150,10 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	if err != nil {
 		return err
 	}
-	found.NoFlip = d.noFlip
+	found.NoFlip, found.MinArea = d.noFlip || found.Gray, 0.35
+	if s := found.Shape(); s[1]*s[2] <= 64*64 {
+		found.MinArea = 0.6 // what is small has no room for details
+	}
 	d.pictures = &found
 	return nil
 }
@@ -198,22 +201,20 @@ func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample
 		return s.folders.Split(share, d.pictures.Preprocess)
 	}
 	val, fit = data.Split(s.tensors, share, d.seed)
-	return d.ready(s, fit), d.ready(s, val)
+	if s.pixels && d.pictures != nil {
+		return d.pictures.Vary(fit), d.pictures.Prepare(val)
+	}
+	return fit, val
 }
 
 func (d *dataset) all(s samples) data.Set[data.Sample] {
 	if s.folders != nil {
 		return s.folders.All(d.pictures.Preprocess)
 	}
-	return d.ready(s, s.tensors)
-}
-
-// ready prepares samples in memory, if they are pictures.
-func (d *dataset) ready(s samples, set data.Set[data.Sample]) data.Set[data.Sample] {
 	if s.pixels && d.pictures != nil {
-		return d.pictures.Prepare(set)
+		return d.pictures.Prepare(s.tensors)
 	}
-	return set
+	return s.tensors
 }
 
 // arrays opens a NumPy archive; bytes of the shape of pictures are pixels.

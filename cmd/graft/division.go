@@ -40,5 +40,8 @@ func (t training) keepDivision(now division) error {
 				then.Fit, then.Val, then.Seed, now.Fit, now.Val, now.Seed)
 		}
 	}
+	if err := os.MkdirAll(t.config.Dir, 0o755); err != nil {
+		return fmt.Errorf("there is no place for checkpoints: %w", err)
+	}
 	return onnxio.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(now) })
 }

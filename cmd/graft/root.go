@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // newRoot is the whole command line. Commands are made anew for each use, so that tests can run
@@ -21,16 +24,59 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 		Example: `  graft demo
   graft inspect model.onnx
   graft run model.onnx --input image=cat.jpg
-  graft train model.onnx --data flowers/ --head -o flowers.onnx
+  graft train model.onnx --data flowers/ -o flowers.onnx
   graft verify testcases/`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
+		return fmt.Errorf("%w%s; %s --help lists the flags", err, meant(cmd, err), cmd.CommandPath())
 	})
-	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newEval(), newPredict(), newEdit(), newPrune(), newExtract(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newEdit(), newPrune(), newExtract(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	return root
+}
+
+// meant is "; did you mean --epochs?" for a flag that is not there, where one is spelled almost so.
+func meant(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	best, at := "", 3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		d := editDistance(unknown.GetSpecifiedName(), f.Name)
+		if strings.HasPrefix(f.Name, unknown.GetSpecifiedName()) {
+			d = min(d, 1)
+		}
+		if d < at {
+			best, at = f.Name, d
+		}
+	})
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean --%s?", best)
+}
+
+// editDistance is the number of letters to insert, remove or replace to make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			same := last
+			if a[i] != b[j] {
+				same++
+			}
+			last = row[j+1]
+			row[j+1] = min(same, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // oneModel is the Args of commands about a single model.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,8 @@ type training struct {
 	warmup, smoothing         float64
 	metrics                   []string
 	head, headOnly            bool
+	full, fromScratch         bool
+	policy                    string
 	freeze                    []string
 	output                    string
 	asJSON                    bool
@@ -42,20 +45,30 @@ func newTrain() *cobra.Command {
 ` + dataHelp + "\n\n" + preparingHelp + `
 
 --val is a share of the data that is held out by chance, of pictures by class, or data of its own; a
-folder that has train and val is divided already. --head gives the model a new classifier for the classes
-of the data, --head-only trains nothing else, --freeze keeps what it names as it is. The loss is
+folder that has train and val is divided already. Where the classes of the data are not the model's, it gets
+a new classifier; --head wants one in any case. --freeze keeps what it names as it is. The loss is
 cross-entropy for classes and the mean squared error for measurements, unless --loss names another.
+
+How to train is chosen, printed, and need not be said: the classifier first, on features that are computed
+once; then all layers, at a rate found by trying, those near the input at lower ones, for as long as the size
+of the data calls for; the model never ends up worse on the validation data than with the first part alone.
+--head-only stops after the first part, --full keeps the second whatever comes of it, --from-scratch is for models
+that were never trained, --policy names one of these. Whoever sets the optimizer, rate, schedule, warm-up, weight decay,
+averaging, accumulation or what is frozen has a run of these settings instead, as with --policy manual.
 
 After each epoch a checkpoint, the best model, history.csv and curves.png stand in the folder of
 --dir. A run that was interrupted, ctrl-C included, goes on from there with --resume, to the bytes
 of one that was not. A batch that the model fixes is freed. How pictures are prepared and what the
 classes are called is stored in the model: run and eval read it there.`,
-		Example: `  graft train squeezenet1.1.onnx --data flowers/ --head -o flowers.onnx
+		Example: `  graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx
   graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
   graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
-  graft train squeezenet1.1.onnx --data flowers/ --head -o flowers.onnx --resume`,
+  graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx --resume`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.off(cmd); err != nil {
+				return err
+			}
+			if err := t.settlePolicy(cmd.Flags()); err != nil {
 				return err
 			}
 			if t.fresh != "" {
@@ -72,11 +85,14 @@ classes are called is stored in the model: run and eval read it there.`,
 	t.divideFlags(cmd)
 	t.tableFlags(cmd)
 	f, c := cmd.Flags(), &t.config
-	f.BoolVar(&t.head, "head", false, "a new classifier for the classes of the data")
-	f.BoolVar(&t.headOnly, "head-only", false, "a new classifier, and nothing else is trained")
+	f.BoolVar(&t.head, "head", false, "a new classifier, also where the model's own would do")
+	f.BoolVar(&t.headOnly, "head-only", false, "train the classifier, and nothing else")
+	f.BoolVar(&t.full, "full", false, "train all layers after the classifier, whatever comes of it")
+	f.BoolVar(&t.fromScratch, "from-scratch", false, "train all layers alike: for a model that was never trained")
+	f.StringVar(&t.policy, "policy", "auto", strings.Join(policies, ", "))
 	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
-	f.IntVar(&c.Epochs, "epochs", 10, "passes over the data")
-	f.IntVar(&c.Batch, "batch", 32, "samples in a batch")
+	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 for settings by hand")
+	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
 	f.IntVar(&c.Accumulate, "accumulate", 1, "batches that make one update together")
 	f.StringVar(&t.loss, "loss", "", words(losses)+"; default: by the targets")
 	f.Float64Var(&t.smoothing, "label-smoothing", 0, "of cross-entropy: share of the target that is spread over all classes")
@@ -136,11 +152,14 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
+	if !t.asJSON {
+		t.announce(w, fit, val)
+	}
 	if err := t.prepare(g, fit); err != nil {
 		return err
 	}
-	if !t.asJSON {
-		t.announce(w, fit, val)
+	if t.policy != "manual" {
+		return t.fineTune(ctx, w, g, fit, val)
 	}
 	history, err := t.fit(ctx, w, g, fit, val)
 	if err != nil {
@@ -158,12 +177,48 @@ func (t *training) configure() error {
 	for _, n := range []struct {
 		flag         string
 		value, least int
-	}{{"epochs", c.Epochs, 1}, {"batch", c.Batch, 1}, {"accumulate", c.Accumulate, 1}, {"patience", c.Patience, 0}, {"keep", c.Keep, 0}, {"workers", c.Workers, 0}} {
+	}{{"epochs", c.Epochs, 0}, {"batch", c.Batch, 0}, {"accumulate", c.Accumulate, 1}, {"patience", c.Patience, 0}, {"keep", c.Keep, 0}, {"workers", c.Workers, 0}} {
 		if n.value < n.least {
 			return fmt.Errorf("--%s %d: want %d or more", n.flag, n.value, n.least)
 		}
 	}
-	c.Seed, c.RestoreBest = t.seed, true
+	c.Seed = t.seed
+	if c.Dir == "" {
+		c.Dir = strings.TrimSuffix(t.output, ".onnx") + ".run"
+	}
+	if t.loss != "" {
+		var err error
+		if c.Loss, err = choose("loss", t.loss, losses); err != nil {
+			return err
+		}
+	}
+	if t.smoothing != 0 {
+		if t.loss != "" && !strings.EqualFold(t.loss, "cross-entropy") {
+			return fmt.Errorf("--label-smoothing is for cross-entropy, not %s", t.loss)
+		}
+		c.Loss = train.CrossEntropy{LabelSmoothing: t.smoothing}
+	}
+	var err error
+	if c.Metrics, err = chosenMetrics(t.metrics); err != nil {
+		return err
+	}
+	if !c.Resume && train.HasCheckpoint(c.Dir) {
+		return fmt.Errorf("%s holds the checkpoint of another run: --resume goes on with it, --dir names another folder", c.Dir)
+	}
+	if t.asJSON {
+		c.Log = train.Quiet
+	}
+	if t.policy != "manual" {
+		return nil
+	}
+	return t.byHand()
+}
+
+// byHand completes the configuration of a run whose settings are all given or their defaults.
+func (t *training) byHand() error {
+	c := &t.config
+	c.RestoreBest = true
+	c.Epochs, c.Batch = cmp.Or(c.Epochs, 10), cmp.Or(c.Batch, 32)
 	rule, err := choose("optimizer", t.optimizer, rules)
 	if err != nil {
 		return err
@@ -184,42 +239,23 @@ func (t *training) configure() error {
 	if t.warmup > 0 {
 		c.Schedule = optim.Warmup{Share: t.warmup, Then: c.Schedule}
 	}
-	if t.loss != "" {
-		if c.Loss, err = choose("loss", t.loss, losses); err != nil {
-			return err
-		}
-	}
-	if t.smoothing != 0 {
-		if t.loss != "" && !strings.EqualFold(t.loss, "cross-entropy") {
-			return fmt.Errorf("--label-smoothing is for cross-entropy, not %s", t.loss)
-		}
-		c.Loss = train.CrossEntropy{LabelSmoothing: t.smoothing}
-	}
-	if c.Metrics, err = chosenMetrics(t.metrics); err != nil {
-		return err
-	}
-	if c.Dir == "" {
-		c.Dir = strings.TrimSuffix(t.output, ".onnx") + ".run"
-	}
-	if !c.Resume && train.HasCheckpoint(c.Dir) {
-		return fmt.Errorf("%s holds the checkpoint of another run: --resume goes on with it, --dir names another folder", c.Dir)
-	}
-	if t.asJSON {
-		c.Log = train.Quiet
-	}
 	return nil
 }
 
 // prepare gives the model its new head, freezes parts of it and stores what the data say.
 func (t training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 	var classes int
-	if t.head || t.headOnly {
+	if t.head {
 		var err error
 		if classes, err = t.count(fit); err != nil {
 			return fmt.Errorf("--head: %w", err)
 		}
-	} else if err := t.agree(g); err != nil {
-		return fmt.Errorf("%w: --head gives it a new classifier", err)
+	} else if n, ok := scores(g.Outputs()); t.agree(g) != nil {
+		classes = len(t.classes)
+	} else if ok && n > 1 && t.classes == nil {
+		if found, err := t.count(fit); err == nil && found > n {
+			classes = found
+		}
 	}
 	return t.reshape(g, classes)
 }
@@ -230,7 +266,7 @@ func (t training) reshape(g *nn.Graph, classes int) error {
 	err := g.Edit(func(e *nn.Edit) {
 		if classes > 0 {
 			head := e.Head(nn.Head{Labels: t.classes, Classes: classes})
-			if t.headOnly {
+			if t.headOnly && t.policy == "manual" {
 				e.Freeze(nn.Before(head))
 			}
 		}

@@ -1,0 +1,142 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// trunk is what a model computes before its classifier, and tail the classifier with all that follows: copies of
+// parts of a graph, the tail's input being the trunk's output.
+type trunk struct {
+	body, tail *nn.Graph
+}
+
+// divide cuts a copy of g before its classifier.
+func divide(g *nn.Graph) (t trunk, err error) {
+	var from string
+	_, err = g.Plan(func(e *nn.Edit) {
+		if _, v := e.Classifier(); v != nil {
+			from = v.Name()
+		}
+	})
+	if err != nil {
+		return t, err
+	}
+	if t.body, err = g.Extract(nil, []string{from}); err != nil {
+		return t, err
+	}
+	t.tail, err = g.Extract([]string{from}, []string{g.Outputs()[0].Name()})
+	return t, err
+}
+
+// features are what the trunk makes of samples, with their targets; peak is the largest magnitude of each channel, axis 1, anywhere.
+type features struct {
+	rows   []data.Sample
+	pooled [][]float32 // of each sample, the means of the channels over all other axes
+	peak   []float32
+	class  []int // of each sample
+}
+
+// mostKept bounds the elements of features that are kept whole.
+const mostKept = 1 << 28
+
+// look computes the features of a set; each view but the first is drawn by chance anew, as in an epoch of training.
+// whole keeps them unpooled, for tails that need that. The targets must be classes.
+func (t trunk) look(ctx context.Context, s data.Set[data.Sample], views int, seed uint64, whole bool) (*features, error) {
+	f := &features{}
+	out := t.body.Outputs()
+	feed := nn.Feed{}
+	for view := range views {
+		set := s
+		if view == 0 {
+			set = plain{s}
+		}
+		l := data.Loader{Batch: 16, Seed: seed}
+		for b, err := range l.Batches(ctx, set, view) {
+			if err != nil {
+				return nil, err
+			}
+			if len(b.X) != len(t.body.Inputs()) {
+				return nil, &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs", len(t.body.Inputs())), Got: len(b.X)}
+			}
+			for i, v := range t.body.Inputs() {
+				feed[v.Name()] = b.X[i]
+			}
+			st, err := t.body.Step(ctx, feed, nn.StepOptions{Want: out})
+			if err != nil {
+				return nil, err
+			}
+			err = f.add(st.Values[0], b, whole)
+			st.Release()
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+// add takes the features of a batch.
+func (f *features) add(v dtype.Value, b data.Sample, whole bool) error {
+	d, ok := v.(*tensor.Dense)
+	if !ok || dtype.Of(d.Dtype()) != dtype.Float32 || len(d.Shape()) < 2 || len(b.Y) != 1 {
+		return fmt.Errorf("train: features are %v, want float32 [N, channels, …]", op.TypeOf(v))
+	}
+	x, shape := dtype.Slice[float32](d), d.Shape()
+	n, channels := shape[0], shape[1]
+	inner := len(x) / max(1, n*channels)
+	if f.peak == nil {
+		f.peak = make([]float32, channels)
+	}
+	if len(f.peak) != channels || inner == 0 {
+		return fmt.Errorf("train: features are %v, want %d channels", shape, len(f.peak))
+	}
+	err := eachLabel(b.Y[0], func(_, c int) error { f.class = append(f.class, c); return nil })
+	if err == nil && len(f.class) != len(f.pooled)+n {
+		err = fmt.Errorf("train: targets of shape %v, want a class for each sample", b.Y[0].Shape())
+	}
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		row := make([]float32, channels)
+		for c := range channels {
+			sum := float32(0)
+			for _, v := range x[(i*channels+c)*inner:][:inner] {
+				sum += v
+				f.peak[c] = max(f.peak[c], v, -v)
+			}
+			row[c] = sum / float32(inner)
+		}
+		f.pooled = append(f.pooled, row)
+		if whole && len(f.pooled)*channels*inner <= mostKept || len(f.rows) < 32 {
+			f.rows = append(f.rows, f.sample(d, i))
+		}
+	}
+	return nil
+}
+
+// sample copies row i of a batch of features.
+func (f *features) sample(d *tensor.Dense, i int) data.Sample {
+	x := dtype.Slice[float32](d)
+	size := len(x) / d.Shape()[0]
+	row := append([]float32(nil), x[i*size:(i+1)*size]...)
+	return data.Sample{
+		X: []*tensor.Dense{tensor.New(tensor.WithShape(d.Shape()[1:]...), tensor.WithBacking(row))},
+		Y: []*tensor.Dense{tensor.New(tensor.FromScalar(int64(f.class[len(f.pooled)-1])))},
+	}
+}
+
+// plain is a set without chance.
+type plain struct{ from data.Set[data.Sample] }
+
+func (p plain) Len() int { return p.from.Len() }
+
+func (p plain) At(i int, _ *rand.Rand) (data.Sample, error) { return p.from.At(i, nil) }

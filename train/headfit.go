@@ -1,0 +1,196 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// errNotLinear says that a tail is more than a linear classifier on pooled features.
+var errNotLinear = errors.New("train: the classifier is not linear in pooled features")
+
+// mostRegressed bounds rows times features times classes of a regression; stochastic gradients do more.
+const mostRegressed = 4e7
+
+// fitHead trains the classifier on features: by logistic regression where it is linear in the means of the features, by
+// gradient descent on the features elsewhere. The model's parameters get the result. It returns the accuracy on folds that
+// were held out, −1 where there were none.
+func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int, seed uint64, loss Loss) (accuracy float64, err error) {
+	classes := classesOf(g)
+	accuracy = -1
+	if len(f.pooled)*len(f.peak)*classes <= mostRegressed {
+		var solved logistic
+		solved, accuracy = regress(f.pooled, f.class, classes, views, seed)
+		err = t.place(ctx, solved, f)
+	} else {
+		err = errNotLinear
+	}
+	if errors.Is(err, errNotLinear) {
+		accuracy, err = -1, t.descend(ctx, f, seed, loss)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return accuracy, t.handBack(g)
+}
+
+// classesOf is the number of scores of the first output, 0 where it is not a classifier's.
+func classesOf(g *nn.Graph) int {
+	if len(g.Outputs()) == 0 {
+		return 0
+	}
+	t := g.Outputs()[0].Type()
+	if t.Rank() < 2 || !t.Shape[1].Known() || t.Shape[1].Size < 2 || !t.DType.IsFloat() {
+		return 0
+	}
+	for _, d := range t.Shape[2:] {
+		if d.Size != 1 {
+			return 0
+		}
+	}
+	return t.Shape[1].Size
+}
+
+// place writes a linear classifier into the tail. Which way its weight lies, and whether an activation that follows wants
+// scores above zero, is found by trying: scores that are all raised by the same number mean the same to a softmax.
+func (t trunk) place(ctx context.Context, l logistic, f *features) error {
+	k, d := len(l.bias), len(f.peak)
+	var weight, bias *nn.Param
+	for p := range t.tail.Params() {
+		switch {
+		case p.Role() != nn.Weight || dtype.Of(p.Data.Dtype()) != dtype.Float32:
+		case weight == nil && p.Size() == k*d && len(p.Data.Shape()) >= 2:
+			weight = p
+		case bias == nil && p.Size() == k:
+			bias = p
+		default:
+			return errNotLinear
+		}
+	}
+	if weight == nil || bias == nil || len(f.rows) == 0 {
+		return errNotLinear
+	}
+	lift := 0.0
+	for c, row := range l.weight {
+		s := math.Abs(l.bias[c])
+		for i, w := range row {
+			s += math.Abs(w) * float64(f.peak[i])
+		}
+		lift = max(lift, s)
+	}
+	before := snap(t.tail)
+	w, b := dtype.Slice[float32](weight.Data), dtype.Slice[float32](bias.Data)
+	for _, up := range []float64{0, lift} {
+		for _, rows := range []bool{true, false} {
+			for c := range k {
+				b[c] = float32(l.bias[c] + up)
+				for i := range d {
+					at := i*k + c
+					if rows {
+						at = c*d + i
+					}
+					w[at] = float32(l.weight[c][i])
+				}
+			}
+			weight.Changed()
+			bias.Changed()
+			if ok, err := t.agrees(ctx, l, f); ok || err != nil {
+				return err
+			}
+		}
+	}
+	before.restore()
+	return errNotLinear
+}
+
+// agrees reports whether the tail gives the probabilities of the linear classifier.
+func (t trunk) agrees(ctx context.Context, l logistic, f *features) (bool, error) {
+	n := min(len(f.rows), 32)
+	b, err := data.Collate(f.rows[:n])
+	if err != nil {
+		return false, err
+	}
+	name := t.tail.Outputs()[0].Name()
+	out, err := t.tail.Eval(ctx, nn.Feed{t.tail.Inputs()[0].Name(): b.X[0]}, name)
+	if err != nil {
+		return false, err
+	}
+	got, err := probabilities(out[name], n)
+	if err != nil {
+		return false, nil
+	}
+	for i, p := range got {
+		want := slices.Clone(l.bias)
+		for c, row := range l.weight {
+			for k, v := range f.pooled[i] {
+				want[c] += row[k] * float64(v)
+			}
+		}
+		for c, v := range softmax(want) {
+			if !(math.Abs(v-p[c]) < 5e-3) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// descend trains the tail on the features as they are.
+func (t trunk) descend(ctx context.Context, f *features, seed uint64, loss Loss) error {
+	const updates = 400
+	perEpoch := max(1, len(f.rows)/32)
+	c := Config{
+		Loss: loss, Rule: optim.AdamW{LR: 3e-3, WeightDecay: 0.05}, Schedule: optim.OneCycle{}, Epochs: min(100, max(5, updates/perEpoch)),
+		Batch: 32, Seed: seed, ClipNorm: 5, Log: Quiet, Metrics: []Metric{},
+	}
+	_, err := Fit(ctx, t.tail, c, data.Of(f.rows...), nil)
+	return err
+}
+
+// handBack copies the tail's parameters into the model's.
+func (t trunk) handBack(g *nn.Graph) error {
+	for p := range t.tail.Params() {
+		if p.Data == nil || p.Role() == nn.Constant {
+			continue
+		}
+		v, err := g.Value(p.Name())
+		if err != nil {
+			return err
+		}
+		if v.Param() != nil && v.Param().Data != nil {
+			assign(v.Param().Data, p.Data)
+			v.Param().Changed()
+		}
+	}
+	return nil
+}
+
+// snapshot is a copy of a graph's weights and statistics.
+type snapshot map[*nn.Param]*tensor.Dense
+
+func snap(g *nn.Graph) snapshot {
+	s := snapshot{}
+	for p := range g.Params() {
+		if p.Data != nil && p.Role() != nn.Constant {
+			s[p] = dtype.Clone(p.Data)
+		}
+	}
+	return s
+}
+
+// restore puts the copies back.
+func (s snapshot) restore() {
+	for p, d := range s {
+		if p.Data != nil && p.Data.Shape().Eq(d.Shape()) {
+			assign(p.Data, d)
+			p.Changed()
+		}
+	}
+}

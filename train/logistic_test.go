@@ -1,0 +1,38 @@
+package train
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The gradient of the regression is that of finite differences, and what solve finds has almost none.
+func TestRegressionGradient(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := problem{classes: 3, decay: 0.3}
+	for i := range 40 {
+		p.x = append(p.x, []float32{float32(r.NormFloat64()) + float32(i%3), float32(r.NormFloat64()), float32(r.NormFloat64())})
+		p.y = append(p.y, i%3)
+	}
+	w, g, other := make([]float64, 12), make([]float64, 12), make([]float64, 12)
+	for i := range w {
+		w[i] = r.NormFloat64()
+	}
+	p.value(w, g)
+	for i := range w {
+		const h = 1e-5
+		at := w[i]
+		w[i] = at + h
+		up := p.value(w, other)
+		w[i] = at - h
+		down := p.value(w, other)
+		w[i] = at
+		if d := (up - down) / (2 * h); math.Abs(d-g[i]) > 1e-7 {
+			t.Errorf("derivative %d is %v, want %v", i, g[i], d)
+		}
+	}
+	p.value(p.solve(nil), g)
+	if n := norm(g); n > 1e-3 {
+		t.Errorf("the gradient at the solution has norm %v", n)
+	}
+}
