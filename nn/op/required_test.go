@@ -30,7 +30,6 @@ var noGolden = map[string]string{
 // unneeded are attributes and element types that no case needs, and why.
 var unneeded = map[string]string{
 	"Constant a refusal":           "movement_test.go: none and two values",
-	"Dropout a refusal":            "selection_test.go: a ratio beyond 1",
 	"OptionalHasElement a refusal": "takes everything",
 	"SequenceEmpty a refusal":      "there is nothing to refuse",
 	"Optional attribute type":      "a type is not an attribute that files of cases hold: sequence_test.go",
