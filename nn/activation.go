@@ -1,7 +1,5 @@
 package nn
 
-import "math"
-
 // ReLU is max(0, x).
 type ReLU struct{ Name string }
 
@@ -81,32 +79,13 @@ type GELU struct {
 	Name string
 }
 
-// Build adds the layer behind in[0]: a Gelu from operator set 20 on, its formula before.
+// Build adds the layer behind in[0].
 func (l GELU) Build(e *Edit, in ...*Value) []*Value {
-	x := e.only(in)
-	if e.err != nil {
-		return nil
-	}
-	name := e.begin("gelu", l.Name)
-	if e.Opset() >= 20 && e.g.ops.Find("", "Gelu") != nil {
-		a := attrs{}
-		if l.Tanh {
-			a["approximate"] = "tanh"
-		}
-		return []*Value{e.put(name, "Gelu", a, x)}
-	}
-	scalar := func(what string, v float64) *Value { return e.Scalar(name+"."+what, x, v) }
-	var inner *Value
+	a := attrs{}
 	if l.Tanh {
-		square := e.arithmetic("", "Mul", x, x)
-		cubic := e.arithmetic("", "Mul", e.arithmetic("", "Mul", square, x), scalar("cubic", 0.044715))
-		arg := e.arithmetic("", "Mul", e.arithmetic("", "Add", x, cubic), scalar("slope", math.Sqrt(2/math.Pi)))
-		inner = e.put("", "Tanh", nil, arg)
-	} else {
-		inner = e.put("", "Erf", nil, e.arithmetic("", "Div", x, scalar("root", math.Sqrt2)))
+		a["approximate"] = "tanh"
 	}
-	y := e.arithmetic("", "Mul", x, e.arithmetic("", "Add", inner, scalar("one", 1)))
-	return []*Value{e.arithmetic(name, "Mul", y, scalar("half", 0.5))}
+	return e.activation("Gelu", "gelu", l.Name, a, in)
 }
 
 // SiLU is x·sigmoid(x), also known as Swish.
@@ -116,7 +95,7 @@ type SiLU struct{ Name string }
 func (l SiLU) Build(e *Edit, in ...*Value) []*Value {
 	x := e.only(in)
 	name := e.begin("silu", l.Name)
-	return []*Value{e.arithmetic(name, "Mul", x, e.put(name+".sigmoid", "Sigmoid", nil, x))}
+	return []*Value{e.put(name, "Mul", nil, x, e.put(name+".sigmoid", "Sigmoid", nil, x))}
 }
 
 // Softmax makes the elements along an axis positive with sum 1.
@@ -141,10 +120,8 @@ func (l LogSoftmax) Build(e *Edit, in ...*Value) []*Value {
 	return e.softmax("LogSoftmax", e.begin("logsoftmax", l.Name), l.Axis, in)
 }
 
-// softmax works along one axis in every operator set: before 13 the operator takes everything from
-// its axis on as one, so the axis is brought to the back.
 func (e *Edit) softmax(op, name string, axis int, in []*Value) []*Value {
-	x, rank := e.ranked(in, 1)
+	x, _ := e.ranked(in, 1)
 	if axis == 0 {
 		axis = -1
 	}
@@ -152,15 +129,5 @@ func (e *Edit) softmax(op, name string, axis int, in []*Value) []*Value {
 	if e.err != nil {
 		return nil
 	}
-	if e.Opset() >= 13 || axis == rank-1 {
-		return []*Value{e.put(name, op, attrs{"axis": axis}, x)}
-	}
-	perm := make([]int, rank) // swaps two axes, so it is its own inverse
-	for i := range perm {
-		perm[i] = i
-	}
-	perm[axis], perm[rank-1] = rank-1, axis
-	y := e.put(name+".turned", "Transpose", attrs{"perm": perm}, x)
-	y = e.put(name+".last", op, attrs{"axis": rank - 1}, y)
-	return []*Value{e.put(name, "Transpose", attrs{"perm": perm}, y)}
+	return []*Value{e.put(name, op, attrs{"axis": axis}, x)}
 }

@@ -40,7 +40,7 @@ func (m Attention) Build(e *Edit, in ...*Value) []*Value {
 	k := heads("key", from, 0, 2, 3, 1)
 	v := heads("value", from, 0, 2, 1, 3)
 	scores := e.put(name+".scores", "MatMul", nil, q, k)
-	scores = e.arithmetic("", "Mul", scores, e.Scalar(name+".scale", x, 1/math.Sqrt(float64(per))))
+	scores = e.put("", "Mul", nil, scores, e.Scalar(name+".scale", x, 1/math.Sqrt(float64(per))))
 	weights := e.softmax("Softmax", name+".weights", -1, []*Value{scores})
 	if e.err != nil {
 		return nil

@@ -80,7 +80,7 @@ func (r Residual) Build(e *Edit, in ...*Value) []*Value {
 	if r.Shortcut != nil {
 		x = e.Apply(r.Shortcut, x)
 	}
-	return []*Value{e.arithmetic(e.begin("add", r.Name), "Add", x, y)}
+	return []*Value{e.put(e.begin("add", r.Name), "Add", nil, x, y)}
 }
 
 // Identity is the layer with a body whose last convolution or matrix is zero, so that the input passes
@@ -179,9 +179,5 @@ func (o Op) Build(e *Edit, in ...*Value) []*Value {
 		e.fail(errors.New("no operator is given"))
 		return nil
 	}
-	n := e.named(o.Name, o.Config, max(o.Outputs, 1), in)
-	if e.err != nil {
-		return nil
-	}
-	return n.out
+	return e.named(o.Name, o.Config, max(o.Outputs, 1), in)
 }

@@ -47,18 +47,23 @@ type copier struct {
 	nodes  map[*Node]*Node
 	origin map[*Param]*Param // from a copy to what it is a copy of
 	bodies map[*Body]*Body
+	opsets map[uintptr]map[string]int // copies of operator-set versions, by the identity of the original map
 }
 
 func newCopier(share bool) *copier {
 	return &copier{
 		share: share, values: map[*Value]*Value{}, nodes: map[*Node]*Node{},
-		origin: map[*Param]*Param{}, bodies: map[*Body]*Body{},
+		origin: map[*Param]*Param{}, bodies: map[*Body]*Body{}, opsets: map[uintptr]map[string]int{},
 	}
 }
 
-// graph copies all of g. Subgraphs are given the operator-set versions of the graph around them,
-// as one map.
+// identity tells maps of operator-set versions apart: a subgraph shares that of the graph around it, the body of a
+// function has its own.
+func identity(opsets map[string]int) uintptr { return reflect.ValueOf(opsets).Pointer() }
+
+// graph copies all of g. Graphs that shared one map of operator-set versions do so as copies.
 func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
+	c.opsets[identity(g.Opsets)] = opsets
 	to := c.shell(g, ops, opsets)
 	for _, v := range g.values {
 		c.value(to, v)
@@ -137,6 +142,7 @@ func (c *copier) node(to *Graph, n *Node) *Node {
 		x.op = o
 	}
 	c.nodes[n] = x
+	c.opsets[identity(n.graph.Opsets)] = to.Opsets
 	for _, v := range n.in {
 		x.in = append(x.in, c.value(to, v))
 	}
@@ -182,7 +188,11 @@ func (c *copier) body(to *Graph, b *Body) *Body {
 	if x := c.bodies[b]; x != nil {
 		return x
 	}
-	g := c.graph(b.Graph, to.ops, to.Opsets)
+	opsets := c.opsets[identity(b.Graph.Opsets)]
+	if opsets == nil {
+		opsets = maps.Clone(b.Graph.Opsets)
+	}
+	g := c.graph(b.Graph, to.ops, opsets)
 	x := NewBody(g, c.list(b.outer))
 	c.bodies[b] = x
 	return x

@@ -110,7 +110,7 @@ func (o Realign) addBefore(e *Edit, from *Value, to *Node) *Value {
 	x := to.in[i]
 	if !o.Concat {
 		return o.joinTerm(e, from, x, func(t *Value) *Value {
-			s := e.arithmetic("", "Add", x, t)
+			s := e.put("", "Add", nil, x, t)
 			if e.err == nil {
 				e.setRead(to, i, s)
 			}

@@ -22,6 +22,8 @@ type Edit struct {
 	saved    [][2]Cost // before and after each resize
 	round    int       // changes of channels so far, see Cut
 	channels *Channels // as of its last change
+	spelled  []*Value  // constants that an older spelling may have made attributes of; those that nothing reads go at the end
+	outer    *Edit     // of the graph around a subgraph, see convertBody
 	acts     int       // changes made, those taken back included
 	// settled is the number of the last change when types were inferred last.
 	settled int
@@ -89,6 +91,11 @@ func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 func (e *Edit) settle() {
 	if e.follow(); e.err != nil {
 		return
+	}
+	for _, v := range e.spelled {
+		if v != nil && v.param != nil {
+			e.sweep(v)
+		}
 	}
 	if e.sortNodes(); e.err != nil {
 		return

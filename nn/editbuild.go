@@ -201,60 +201,30 @@ func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
 	return v
 }
 
-// Node adds an operator and returns its node; nil is an absent optional input. The node's first
-// output is Out(0). An operator or attribute that the graph's operator-set version lacks is refused.
+// Node adds an operator and returns its node; nil is an absent optional input. The node's first output is Out(0).
+//
+// The configuration and the inputs are written as the newest version of the operator wants them: axes of a Squeeze as an input, say. In a
+// graph of an earlier operator set they are rewritten for that, perhaps with nodes around the operator, or as nodes of other operators;
+// what cannot be expressed there is refused with the version that it needs. Attributes that ended before the newest version
+// are taken as the graph's own version reads them.
 func (e *Edit) Node(c op.Config, in ...*Value) *Node { return e.NodeN(c, 1, in...) }
 
-// NodeN is Node for an operator with several outputs.
+// NodeN is Node for an operator with several outputs. It fails where they would come from several nodes.
 func (e *Edit) NodeN(c op.Config, outputs int, in ...*Value) *Node {
-	return e.named("", c, outputs, in)
+	return e.oneNode(c, e.named("", c, outputs, in))
 }
 
-// named is NodeN with a name for the node, which its first output gets as well; "" names the
-// outputs after the operator.
-func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) *Node {
+// Repeat adds a node like n, which is written for the graph's own operator sets already, on other inputs.
+func (e *Edit) Repeat(n *Node, in ...*Value) *Node {
 	if e.err != nil {
 		return nil
 	}
-	c, err := e.g.ops.Complete(c)
-	if err != nil {
-		e.fail(err)
+	if n == nil || n.op == nil {
+		e.Failf("there is no node to repeat, or its operator is not known")
 		return nil
 	}
-	o, err := e.g.ops.Of(c)
-	if err != nil {
-		e.fail(err)
-		return nil
-	}
-	label = e.g.label(label)
-	n := &Node{name: label, domain: o.Domain, opType: c.Operator().Name, op: o, config: c, in: slices.Clone(in), graph: e.g, fresh: true}
-	for _, b := range n.bodies() {
-		b.Graph.useOps(e.g.ops)
-	}
-	if err := e.available(n); err != nil {
-		e.fail(err)
-		return nil
-	}
-	for _, v := range in {
-		if v != nil && !e.mine(v) {
-			return nil
-		}
-	}
-	for i := range outputs {
-		name := label
-		if name == "" {
-			name = strings.ToLower(o.Name)
-		}
-		v := &Value{name: e.unique(name), producer: n, index: i, graph: e.g}
-		n.out = append(n.out, v)
-		e.addValue(v)
-	}
-	e.addNode(n)
-	if err := e.g.inferNode(n); err != nil {
-		e.fail(err)
-		return nil
-	}
-	return n
+	out := slices.Repeat([]string{strings.ToLower(n.opType)}, len(n.out))
+	return e.oneNode(n.config, e.build(addition{config: n.config, from: e.opsetOf(n.domain), in: in, captured: n.captured, out: out}))
 }
 
 // available says whether the graph's operator-set version has the operator and its attributes.

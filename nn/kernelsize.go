@@ -253,12 +253,7 @@ func (e *Edit) crop(n *Node, s span, crop []int) error {
 		starts, ends, on = append(starts, crop[i]), append(ends, end), append(on, 2+i)
 	}
 	name := e.begin("crop", "")
-	var v *Value
-	if e.Opset() < 10 {
-		v = e.put(name, "Slice", attrs{"starts": starts, "ends": ends, "axes": on}, n.In(0))
-	} else {
-		v = e.put(name, "Slice", nil, n.In(0), e.Ints(name+".starts", starts...), e.Ints(name+".ends", ends...), e.Ints(name+".axes", on...))
-	}
+	v := e.put(name, "Slice", nil, n.In(0), e.Ints(name+".starts", starts...), e.Ints(name+".ends", ends...), e.Ints(name+".axes", on...))
 	if e.err == nil {
 		e.setRead(n, 0, v)
 	}

@@ -15,8 +15,7 @@ import (
 // float64 and []int.
 type attrs map[string]any
 
-// put adds an operator by name, in the form that the graph's operator-set version has, and
-// returns its first output. Label names the node and the output; "" leaves the node without name.
+// put adds an operator by name, written for its newest version, and returns its first output. Label names the node and the output; "" leaves the node without name.
 func (e *Edit) put(label, name string, a attrs, in ...*Value) *Value {
 	out := e.putN(label, name, a, 1, in...)
 	if e.err != nil {
@@ -35,25 +34,16 @@ func (e *Edit) putN(label, name string, a attrs, outputs int, in ...*Value) []*V
 		e.Failf("the graph's operators lack %s", name)
 		return nil
 	}
-	version := o.Version(e.Opset())
-	if version == 0 {
-		e.fail(&Error{Op: name, Err: fmt.Errorf("needs operator set %d, the graph has %d", o.Since[0], e.Opset())})
-		return nil
-	}
 	raw := make(map[string]any, len(a))
 	for k, v := range a {
 		raw[k] = rawAttr(v)
 	}
-	c, err := o.Decode(version, raw)
+	c, err := o.Decode(o.Latest(), raw)
 	if err != nil {
 		e.fail(err)
 		return nil
 	}
-	n := e.named(label, c, outputs, in)
-	if e.err != nil {
-		return nil
-	}
-	return n.out
+	return e.named(label, c, outputs, in)
 }
 
 func rawAttr(v any) any {
@@ -75,14 +65,6 @@ func rawAttr(v any) any {
 		return list
 	}
 	return v
-}
-
-// arithmetic adds Add, Sub, Mul, Div or Pow of values that may broadcast.
-func (e *Edit) arithmetic(label, name string, a, b *Value) *Value {
-	if e.err == nil && e.Opset() < 7 {
-		e.fail(&Error{Op: name, Err: fmt.Errorf("broadcasts from operator set 7 on, the graph has %d", e.Opset())})
-	}
-	return e.put(label, name, nil, a, b)
 }
 
 // begin chooses what the names of a layer's nodes and parameters begin with.

@@ -37,7 +37,7 @@ func (l Linear) Build(e *Edit, in ...*Value) []*Value {
 		}
 		return e.weight(name+".bias", x, l.BiasInit, BiasFanIn{n}, out)
 	}
-	if rank == 2 && e.Opset() >= 7 && (!l.NoBias || e.Opset() >= 11) {
+	if rank == 2 {
 		list := []*Value{x, e.weight(name+".weight", x, init, nil, out, n)}
 		if b := bias(); b != nil {
 			list = append(list, b)
@@ -49,7 +49,7 @@ func (l Linear) Build(e *Edit, in ...*Value) []*Value {
 		return []*Value{e.put(name, "MatMul", nil, x, w)}
 	}
 	y := e.put(name+".product", "MatMul", nil, x, w)
-	return []*Value{e.arithmetic(name, "Add", y, bias())}
+	return []*Value{e.put(name, "Add", nil, y, bias())}
 }
 
 // Embedding replaces integers by rows of a table of Num vectors of length Dim.

@@ -157,6 +157,63 @@ func (e *Edit) setAnnotations(n *Node, a Annotations) {
 	})
 }
 
+// setOp makes n a node of another operator, or of the same one with another configuration.
+func (e *Edit) setOp(n *Node, c op.Config) {
+	o, err := e.g.ops.Of(c)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	if o == n.op {
+		e.setConfig(n, c)
+		return
+	}
+	set := func(o *op.Op, c op.Config, fresh bool) func() {
+		return func() { n.op, n.domain, n.opType, n.config, n.fresh = o, o.Domain, c.Operator().Name, c, fresh }
+	}
+	e.act(action{do: set(o, c, true), undo: set(n.op, n.config, n.fresh),
+		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()}, text: fmt.Sprintf("%s becomes %v", n.describe(), o)})
+}
+
+// setOut makes values the outputs of n, those of other nodes included.
+func (e *Edit) setOut(n *Node, out []*Value) {
+	if slices.Equal(n.out, out) {
+		return
+	}
+	type place struct {
+		producer *Node
+		index    int
+	}
+	old, places := n.out, make([]place, len(out))
+	for i, v := range out {
+		if v != nil {
+			places[i] = place{v.producer, v.index}
+		}
+	}
+	e.act(action{
+		do: func() { n.give(out) },
+		undo: func() {
+			n.out = old
+			for i, v := range out {
+				if v != nil {
+					v.producer, v.index = places[i].producer, places[i].index
+				}
+			}
+		},
+		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()}, text: "change the outputs of " + n.describe(),
+	})
+}
+
+// give makes values the outputs of n.
+func (n *Node) give(out []*Value) {
+	n.out = out
+	for i, v := range out {
+		if v != nil {
+			v.producer, v.index = n, i
+		}
+	}
+}
+
 func (e *Edit) setInputs(list []*Value, text string) {
 	g, old := e.g, e.g.inputs
 	e.act(action{do: func() { g.inputs = list }, undo: func() { g.inputs = old },

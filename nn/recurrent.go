@@ -140,8 +140,5 @@ func (r recurrent) layer(e *Edit, name string, x *Value) []*Value {
 
 // squeeze removes an axis of length 1.
 func (e *Edit) squeeze(name string, x *Value, axis int) *Value {
-	if e.Opset() < 13 {
-		return e.put(name, "Squeeze", attrs{"axes": []int{axis}}, x)
-	}
 	return e.put(name, "Squeeze", nil, x, e.Ints("axes", axis))
 }

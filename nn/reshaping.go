@@ -31,13 +31,9 @@ func (r Reshape) Build(e *Edit, in ...*Value) []*Value {
 	return []*Value{e.reshape(name, x, r.Dims...)}
 }
 
-// reshape is a Reshape with its target as an attribute before operator set 5, as an input after.
 func (e *Edit) reshape(name string, x *Value, dims ...int) *Value {
 	if e.err != nil {
 		return nil
-	}
-	if e.Opset() < 5 {
-		return e.put(name, "Reshape", attrs{"shape": dims}, x)
 	}
 	return e.put(name, "Reshape", nil, x, e.Ints(name+".shape", dims...))
 }
@@ -71,8 +67,5 @@ func (d Dropout) Build(e *Edit, in ...*Value) []*Value {
 		e.fail(fmt.Errorf("cannot drop a share of %g: want 0 or more and less than 1", p))
 	}
 	name := e.begin("dropout", d.Name)
-	if e.Opset() < 12 {
-		return []*Value{e.put(name, "Dropout", attrs{"ratio": p}, x)}
-	}
 	return []*Value{e.put(name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))}
 }

@@ -94,7 +94,7 @@ func (f *follower) again(n *Node, in []*Value) *Value {
 	if f.e.err != nil || slices.Contains(in, nil) && !slices.Contains(n.in, nil) {
 		return nil
 	}
-	c := f.e.NodeN(n.config, 1, in...)
+	c := f.e.Repeat(n, in...)
 	if f.e.err != nil || f.w.visit(c) != nil {
 		return nil
 	}

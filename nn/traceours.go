@@ -49,7 +49,10 @@ func (s *Site) ours() *Value {
 		}
 		s.t.calls[c] = s.add(calls, values)
 	}
-	return s.t.calls[c].Out(index)
+	if out := s.t.calls[c]; index < len(out) {
+		return out[index]
+	}
+	return nil
 }
 
 // kid is the site of input i of a call, nil where it is absent.
@@ -170,8 +173,8 @@ func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 	return s.Node(cfg, values...)
 }
 
-// add makes the node of a call.
-func (s *Site) add(calls []*op.Call, in []*Value) *Node {
+// add makes the node of a call and returns its outputs.
+func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 	e, c := s.t.e, calls[0]
 	for _, d := range calls[1:] {
 		if a, b := attrText(c), attrText(d); a != b {
@@ -179,58 +182,34 @@ func (s *Site) add(calls []*op.Call, in []*Value) *Node {
 			return nil
 		}
 	}
-	o := e.g.ops.Find(c.Op.Domain, c.Op.Name)
-	if o == nil {
-		o = c.Op
-	}
-	n := &Node{name: e.g.label(c.Node), domain: o.Domain, opType: o.Name, op: o, config: c.Config, in: in, graph: e.g, fresh: true}
 	formal := len(in)
-	for _, b := range n.bodies() {
+	for _, b := range configBodies(c.Config) {
 		formal -= len(b.outer)
 	}
-	n.in, n.captured = in[:formal:formal], in[formal:]
-	if _, ok := e.g.Opsets[o.Domain]; ok && o.Version(e.g.opset(o.Domain)) != c.Version {
-		cfg, rest, err := adaptFrom(e, c.Version, c.Config, n.in)
-		if err != nil {
-			s.fail(err)
-			return nil
-		}
-		n.config, n.in = cfg, rest
-	}
-	if err := e.available(n); err != nil {
-		s.fail(err)
+	out := e.build(addition{label: e.g.label(c.Node), config: c.Config, from: c.Version, in: in[:formal:formal], captured: in[formal:], out: s.outputNames(c)})
+	if e.err != nil {
 		return nil
 	}
-	s.addOutputs(n, c)
-	e.addNode(n)
-	if err := e.g.inferNode(n); err != nil {
-		e.fail(err)
-		return nil
-	}
-	return n
+	return out
 }
 
-// addOutputs makes the values of a node, named as the nodes of the call are.
-func (s *Site) addOutputs(n *Node, c *op.Call) {
+// outputNames are what the outputs of a call are called: as its nodes are.
+func (s *Site) outputNames(c *op.Call) []string {
+	var names []string
 	for i := range c.Outputs {
-		if !c.Wants(i) {
-			n.out = append(n.out, nil)
-			continue
-		}
 		name := ""
-		if x, err := op.Sibling(s.at[0], i); err == nil {
-			name = s.t.nameOf(x)
-		}
-		if name == "" {
+		if c.Wants(i) {
 			name = strings.ToLower(c.Op.Name)
+			if x, err := op.Sibling(s.at[0], i); err == nil && s.t.nameOf(x) != "" {
+				name = s.t.nameOf(x)
+			}
 		}
-		v := &Value{name: s.t.e.unique(name), producer: n, index: i, graph: s.t.e.g}
-		n.out = append(n.out, v)
-		s.t.e.addValue(v)
+		names = append(names, name)
 	}
-	for len(n.out) > 1 && n.out[len(n.out)-1] == nil {
-		n.out = n.out[:len(n.out)-1]
+	for len(names) > 1 && names[len(names)-1] == "" {
+		names = names[:len(names)-1]
 	}
+	return names
 }
 
 // attrText spells out the attributes of a call.

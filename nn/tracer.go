@@ -23,7 +23,7 @@ type tracer struct {
 	samples int              // graphs walked in step: one for each point, or 1 when nodes know their symbols
 
 	done    map[*gorgonia.Node][]traced
-	calls   map[*op.Call]*Node
+	calls   map[*op.Call][]*Value
 	lengths map[string]*Value // one-element shape vectors, by size
 	shapes  map[*Value]*Value // Shape of a value
 	sources []measured
@@ -64,7 +64,7 @@ func (s size) is(n int) bool { return s.constant() && s[0] == n }
 func newTracer(e *Edit, tr Tracer) *tracer {
 	t := &tracer{
 		e: e, rules: stockRules(), names: tr.Names, points: []map[string]int{{}}, samples: 1,
-		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call]*Node{},
+		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call][]*Value{},
 		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{},
 	}
 	for name, r := range tr.Rules {
@@ -217,8 +217,12 @@ func (s *Site) leaf() *Value {
 // an input is for, as ours do.
 func (t *tracer) roles() {
 	ours := map[*Node]bool{}
-	for _, n := range t.calls {
-		ours[n] = true
+	for _, out := range t.calls {
+		for _, v := range out {
+			if v != nil {
+				ours[v.producer] = true
+			}
+		}
 	}
 	weight := Weight
 	for _, v := range t.free {

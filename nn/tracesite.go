@@ -37,8 +37,7 @@ func (s *Site) Value() *Value { return s.t.value(s.at) }
 // Edit is the edit that the graph is made with.
 func (s *Site) Edit() *Edit { return s.t.e }
 
-// Node adds an operator, in the form that the graph's operator-set version has, and returns its
-// first output. Inputs that were attributes in that version are given as constants.
+// Node adds an operator, written for its newest version as for Edit.Node, and returns its first output.
 func (s *Site) Node(c op.Config, in ...*Value) *Value {
 	if s.t.e.err != nil {
 		return nil
@@ -46,12 +45,11 @@ func (s *Site) Node(c op.Config, in ...*Value) *Value {
 	if _, err := s.t.e.g.ops.Of(c); err != nil {
 		return s.Refuse("")
 	}
-	c, in, err := adapt(s.t.e, c, in)
-	if err != nil {
-		s.fail(err)
+	out := s.t.e.named("", c, 1, in)
+	if s.t.e.err != nil {
 		return nil
 	}
-	return s.t.e.Node(c, in...).Out(0)
+	return out[0]
 }
 
 // Failf makes the trace fail at this site.

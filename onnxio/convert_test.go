@@ -113,7 +113,7 @@ func withInitializers(t *testing.T, fsys fs.FS, model string) (*nn.Graph, nn.Fee
 
 // TestConvertNodes runs every node test of ONNX's in other operator sets: it computes the same.
 func TestConvertNodes(t *testing.T) {
-	opsets := []int{6, 7, 9, 10, 11, 12, 13, 15, 17, 19, 20, 23, newestOpset(op.Standard())}
+	opsets := []int{6, 7, 9, 10, 11, 12, 13, 15, 17, 19, 20, 23, op.Standard().Newest("")}
 	if testing.Short() {
 		opsets = []int{7, 11, 17}
 	}
@@ -153,7 +153,7 @@ func TestConvertedInRuntime(t *testing.T) {
 	convertNodeTests(t, []int{7, 8, 9, 10, 11, 12, 13, 15, 17, 18, 19, 21}, func(c convertedTest) {
 		for _, f := range []nn.Feed{c.feed, c.want} {
 			for _, x := range f {
-				if d, ok := x.(*tensor.Dense); !ok || came(dtype.Of(d.Dtype())) > 1 {
+				if d, ok := x.(*tensor.Dense); !ok || op.TypeSince(dtype.Of(d.Dtype())) > 1 {
 					return // nothing that ONNX Runtime offers to node
 				}
 			}

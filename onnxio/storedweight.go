@@ -20,8 +20,8 @@ func (s Saver) checkStored(opset int) error {
 		return nil
 	case !slices.Contains(op.Floats, s.DType):
 		return fmt.Errorf("weights cannot be stored as %v: want one of %v", s.DType, op.Floats)
-	case opset < max(6, came(s.DType)):
-		return fmt.Errorf("weights of %v need operator set %d, the model has %d", s.DType, max(6, came(s.DType)), opset)
+	case opset < max(6, op.TypeSince(s.DType)):
+		return fmt.Errorf("weights of %v need operator set %d, the model has %d", s.DType, max(6, op.TypeSince(s.DType)), opset)
 	}
 	return nil
 }
@@ -44,20 +44,30 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c := &conversion{graphWriter: s, out: []string{v.Name()}}
-	name := c.unused(s.dtype.String())
+	name := s.free(v.Name() + "/" + s.dtype.String())
 	t, err := encodeTensor(name, d)
 	if err != nil {
 		return false, err
 	}
-	back, err := c.plain(op.CastConfig{To: own}, []string{name}, []string{v.Name()})
+	to, err := encodeAttribute("to", int64(own), nil)
 	if err != nil {
 		return false, err
 	}
-	back.Name = proto.String(name + "/Cast")
+	back := &onnxpb.NodeProto{Name: proto.String(name + "/Cast"), OpType: proto.String("Cast"), Input: []string{name}, Output: []string{v.Name()}, Attribute: []*onnxpb.AttributeProto{to}}
 	s.p.Initializer = append(s.p.Initializer, t)
 	s.casts = append(s.casts, back)
 	return true, nil
+}
+
+// free is a name that no value of the graph has.
+func (s *graphWriter) free(base string) string {
+	name := base
+	for i := 1; ; i++ {
+		if _, err := s.g.Value(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
 }
 
 // fits refuses numbers that became infinite.

@@ -49,18 +49,11 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 		if _, ok := n.Origin().(*valueOrigin); ok {
 			continue // the stand-in of an initializer without data
 		}
-		list, err := s.converted(n)
-		if err == nil && list == nil {
-			list = make([]*onnxpb.NodeProto, 1)
-			list[0], err = w.node(n)
-		}
+		p, err := w.node(n)
 		if err != nil {
 			return nil, err
 		}
-		s.p.Node = append(s.p.Node, list...)
-	}
-	if s.from != 0 {
-		s.dropUnread()
+		s.p.Node = append(s.p.Node, p)
 	}
 	s.inputs()
 	s.withoutStored()

@@ -17,8 +17,6 @@ import (
 type writer struct {
 	ops    op.Set // of the graph
 	opsets map[string]int
-	from   int                  // the graph's operator-set version where it is written in another; 0: it is not
-	made   map[string]bool      // names that conversions gave
 	dtype  op.DType             // of stored weights, undefined: their own
 	alias  map[*nn.Value]string // what the stand-ins of a subgraph are called outside of it
 	ir     int64
@@ -34,8 +32,8 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		m.IrVersion = proto.Int64(irVersion(w.opsets[""]))
 		m.ProducerName = proto.String("graft")
 	}
-	if newest := irVersion(w.opsets[""]); w.from != 0 && m.GetIrVersion() < newest {
-		m.IrVersion = proto.Int64(newest)
+	if version := irVersion(w.opsets[""]); m.GetIrVersion() < version && w.converted(m.OpsetImport) {
+		m.IrVersion = proto.Int64(version)
 	}
 	if w.dtype != dtype.Undefined && m.GetIrVersion() < 4 { // before, initializers were inputs
 		m.IrVersion = proto.Int64(4)
@@ -49,6 +47,13 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		m.IrVersion = proto.Int64(w.ir) // what was written needs it
 	}
 	return m, err
+}
+
+// converted reports whether the file imports another version of the standard operator set.
+func (w *writer) converted(old []*onnxpb.OperatorSetIdProto) bool {
+	return slices.ContainsFunc(old, func(o *onnxpb.OperatorSetIdProto) bool {
+		return keyOf(o.GetDomain(), "", "").domain == "" && int(o.GetVersion()) != w.opsets[""]
+	})
 }
 
 // irVersion is the version of the file format that came with an operator set.
@@ -170,10 +175,7 @@ func (w *writer) names(values []*nn.Value) []string {
 	return list
 }
 
-func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) { return w.nodeAs(n, n.Config(), false) }
-
-// nodeAs writes a node with a configuration; changed says that the attributes of the file do not hold.
-func (w *writer) nodeAs(n *nn.Node, config op.Config, changed bool) (*onnxpb.NodeProto, error) {
+func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
 	p := &onnxpb.NodeProto{}
 	o, _ := n.Origin().(*nodeOrigin)
 	if o != nil {
@@ -199,7 +201,7 @@ func (w *writer) nodeAs(n *nn.Node, config op.Config, changed bool) (*onnxpb.Nod
 	}
 	p.Input, p.Output = w.names(n.Inputs()), w.names(n.Outputs())
 	left := n.Annotations()
-	err := w.attributes(p, n, o, config, changed, left)
+	err := w.attributes(p, n, o, left)
 	if err == nil {
 		err = w.metadata(p, left)
 	}
@@ -211,10 +213,11 @@ func (w *writer) nodeAs(n *nn.Node, config op.Config, changed bool) (*onnxpb.Nod
 
 // attributes writes those of the file where they still hold, else those of the configuration and
 // what in the file was none of the operator's.
-func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, config op.Config, changed bool, left nn.Annotations) error {
+func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, left nn.Annotations) error {
+	config := n.Config()
 	w.bindOuter(n, o)
-	_, call := n.Config().(callConfig)
-	if o != nil && (!n.Fresh() || call) && !w.renamed(n) && !changed {
+	_, call := config.(callConfig)
+	if o != nil && (!n.Fresh() || call) && !w.renamed(n) {
 		for i, a := range o.proto.Attribute {
 			if o.extra[i] {
 				if err := w.extra(p, a, left); err != nil {

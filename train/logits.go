@@ -24,7 +24,7 @@ func below(e *nn.Edit, out *nn.Value, takes func(p *op.Probabilities) bool) (v *
 			for _, s := range slices.Backward(shapes) {
 				in := s.Inputs()
 				in[0] = x
-				x = e.Node(s.Config(), in...).Out(0)
+				x = e.Repeat(s, in...).Out(0)
 			}
 			return x, n, e.Err() == nil
 		}

@@ -1,15 +1,12 @@
 package train
 
 import (
-	"fmt"
-
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// pieces writes operators so that they mean the same in every operator-set version from 7 on:
-// where axes moved from attributes to inputs, it does what the graph's version wants.
+// pieces writes operators in their newest version; the edit rewrites them for the graph's.
 type pieces struct{ e *nn.Edit }
 
 // node adds a standard operator; attributes are as files hold them.
@@ -22,12 +19,7 @@ func (p pieces) node(name string, attrs map[string]any, in ...*nn.Value) *nn.Val
 		p.e.Failf("the graph's operators lack %s", name)
 		return nil
 	}
-	version := o.Version(p.e.Opset())
-	if version == 0 {
-		p.e.Fail(&op.Error{Op: name, Err: fmt.Errorf("needs operator set %d, the graph has %d", o.Since[0], p.e.Opset())})
-		return nil
-	}
-	c, err := o.Decode(version, attrs)
+	c, err := o.Decode(o.Latest(), attrs)
 	if err != nil {
 		p.e.Fail(err)
 		return nil
@@ -50,14 +42,12 @@ func (p pieces) times(v *nn.Value, x float64) *nn.Value {
 	return p.do("Mul", v, p.e.Scalar("factor", v, x))
 }
 
-func (p pieces) unsqueeze(v *nn.Value, axis int) *nn.Value { return p.axes("Unsqueeze", v, axis) }
-func (p pieces) squeeze(v *nn.Value, axis int) *nn.Value   { return p.axes("Squeeze", v, axis) }
+func (p pieces) unsqueeze(v *nn.Value, axis int) *nn.Value {
+	return p.do("Unsqueeze", v, p.e.Ints("axes", axis))
+}
 
-func (p pieces) axes(name string, v *nn.Value, axis int) *nn.Value {
-	if p.e.Opset() >= 13 {
-		return p.do(name, v, p.e.Ints("axes", axis))
-	}
-	return p.node(name, map[string]any{"axes": []int64{int64(axis)}}, v)
+func (p pieces) squeeze(v *nn.Value, axis int) *nn.Value {
+	return p.do("Squeeze", v, p.e.Ints("axes", axis))
 }
 
 // reduce takes all axes together: to the sum, or else the mean, of rank 0.

@@ -24,7 +24,7 @@ func (ArgMinConfig) Operator() Name { return Name{Name: "ArgMin"} }
 
 func argMax() *Op {
 	return &Op{
-		Name: "ArgMax", Since: []int{1, 11, 12, 13},
+		Name: "ArgMax", Since: []int{1, 11, 12, 13}, Versions: []Version{frontAxisInt(func(c *ArgMaxConfig) *int { return &c.Axis })},
 		Doc: "Where the largest element along an axis stands.",
 		In:  "data T", Out: "reduced int64", Where: Where{"T": Numeric}, Attrs: ArgMaxConfig{},
 		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,
@@ -33,7 +33,7 @@ func argMax() *Op {
 
 func argMin() *Op {
 	return &Op{
-		Name: "ArgMin", Since: []int{1, 11, 12, 13},
+		Name: "ArgMin", Since: []int{1, 11, 12, 13}, Versions: []Version{frontAxisInt(func(c *ArgMinConfig) *int { return &c.Axis })},
 		Doc: "Where the smallest element along an axis stands.",
 		In:  "data T", Out: "reduced int64", Where: Where{"T": Numeric}, Attrs: ArgMinConfig{},
 		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,

@@ -68,18 +68,19 @@ type (
 // arithmetics is the table of the four operations.
 func arithmetics() []binary {
 	since := []int{1, 6, 7, 13, 14}
+	late := []Version{{At: 14, New: Where{"T": {dtype.Int8, dtype.Int16, dtype.Uint8, dtype.Uint16}}}}
 	kern := func(o kernel.BinaryOp) *kernel.BinaryOp { return &o }
 	return []binary{
-		{name: "Add", doc: "A + B.", since: since, types: Numeric, attrs: AddConfig{}, kern: kern(kernel.OpAdd),
+		{name: "Add", doc: "A + B.", since: since, versions: late, types: Numeric, attrs: AddConfig{}, kern: kern(kernel.OpAdd),
 			i: func(a, b int64) int64 { return a + b }, dims: Dim.Add, grad: addGrad,
 			traits: Traits{Zero: ZeroAll, Range: rangeSum, Arithmetic: Adds, Joins: true, Starts: []Start{StartZero}}},
-		{name: "Sub", doc: "A − B.", since: since, types: Numeric, attrs: SubConfig{}, kern: kern(kernel.OpSub),
+		{name: "Sub", doc: "A − B.", since: since, versions: late, types: Numeric, attrs: SubConfig{}, kern: kern(kernel.OpSub),
 			i: func(a, b int64) int64 { return a - b }, dims: Dim.Sub, grad: subGrad,
 			traits: Traits{Zero: ZeroAll, Trains: trainsOwn, Arithmetic: Subtracts, Starts: []Start{StartZero}}},
-		{name: "Mul", doc: "A · B.", since: since, types: Numeric, attrs: MulConfig{}, kern: kern(kernel.OpMul),
+		{name: "Mul", doc: "A · B.", since: since, versions: late, types: Numeric, attrs: MulConfig{}, kern: kern(kernel.OpMul),
 			i: func(a, b int64) int64 { return a * b }, dims: Dim.Mul, grad: mulGrad,
 			traits: Traits{Zero: ZeroAny, Range: rangeProduct, Arithmetic: Multiplies, Joins: true, Starts: []Start{StartLike}}},
-		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, types: Numeric, attrs: DivConfig{}, kern: kern(kernel.OpDiv),
+		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, versions: late, types: Numeric, attrs: DivConfig{}, kern: kern(kernel.OpDiv),
 			i: func(a, b int64) int64 { return a / b }, u: func(a, b uint64) uint64 { return a / b }, noZero: true, dims: divDims, grad: divGrad,
 			traits: Traits{Zero: ZeroFirst, Trains: trainsOwn, Arithmetic: Divides, Starts: []Start{StartLike}}},
 	}
@@ -135,7 +136,7 @@ func pow() *Op {
 }
 
 func powRow() binary {
-	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, types: Numeric, attrs: PowConfig{}, free: true,
+	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, versions: []Version{{At: 12, Down: oneType, New: Where{"T": Integers}}}, types: Numeric, attrs: PowConfig{}, free: true,
 		v32: powVectors[float32](), v64: powVectors[float64](), i: powerInt, u: powerUint, grad: powGrad,
 		traits: Traits{Zero: powZero, Arithmetic: Powers, Starts: []Start{NoStart, StartLike}}}
 }

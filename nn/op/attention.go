@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"math"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -23,7 +24,7 @@ func (AttentionConfig) Operator() Name { return Name{Name: "Attention"} }
 
 func attention() *Op {
 	return &Op{
-		Name: "Attention", Since: []int{23, 24}, Doc: "Scaled dot product attention, grouped queries, masks and a cache of keys and values included.",
+		Name: "Attention", Since: []int{23, 24}, Versions: attentionVersions(), Doc: "Scaled dot product attention, grouped queries, masks and a cache of keys and values included.",
 		In:    "Q T1, K T1, V T2, attn_mask? U, past_key? T1, past_value? T2, nonpad_kv_seqlen? int64",
 		Out:   "Y T1, present_key? T1, present_value? T2, qk_matmul_output? T1",
 		Where: Where{"T1": Floats, "T2": Floats, "U": append([]DType{dtype.Bool}, Numeric...)}, Attrs: AttentionConfig{},
@@ -287,4 +288,14 @@ func coupleAttention(c *Call) []Coupling {
 		list = append(list, Couple(InAxis(2, 3), OutAxis(2, 3)))
 	}
 	return list
+}
+
+// attentionVersions: before version 24 all keys of the cache count.
+func attentionVersions() []Version {
+	return []Version{{At: 24, Down: func(n *Spelling) error {
+		if n.Has(6) {
+			return errors.New("the number of keys that count is not known there")
+		}
+		return nil
+	}}}
 }

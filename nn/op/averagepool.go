@@ -24,7 +24,7 @@ func (a AveragePoolConfig) pooling() pooling {
 
 func averagePool() *Op {
 	return &Op{
-		Name: "AveragePool", Since: []int{1, 7, 10, 11, 19, 22},
+		Name: "AveragePool", Since: []int{1, 7, 10, 11, 19, 22}, Versions: averagePoolVersions(),
 		Doc: "Mean of each window.",
 		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: AveragePoolConfig{},
 		Infer: func(c *Call) ([]Type, error) { return c.inferPool(c.Config.(AveragePoolConfig).pooling()) },
@@ -42,4 +42,12 @@ func averagePool() *Op {
 		Couple: couplePool,
 		Traits: pooled(rangePadded),
 	}
+}
+
+// averagePoolVersions: before version 19 there are no dilations.
+func averagePoolVersions() []Version {
+	return []Version{{At: 19, Down: onConfig(func(n *Spelling, c *AveragePoolConfig) error {
+		c.Dilations = withoutOnes(c.Dilations)
+		return nil
+	})}}
 }

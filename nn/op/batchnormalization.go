@@ -1,6 +1,8 @@
 package op
 
 import (
+	"errors"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -24,7 +26,7 @@ func (BatchNormalizationConfig) Operator() Name { return Name{Name: "BatchNormal
 // batchNormalization has five formal outputs because versions below 14 do; from then on there are three.
 func batchNormalization() *Op {
 	return &Op{
-		Name: "BatchNormalization", Since: []int{1, 6, 7, 9, 14, 15},
+		Name: "BatchNormalization", Since: []int{1, 6, 7, 9, 14, 15}, Versions: batchNormVersions(),
 		Doc:   "Normalizes channels by running statistics, or in training by those of the batch.",
 		In:    "X T, scale T1 weight, B T1 weight, input_mean T2 state, input_var T2 state",
 		Out:   "Y T, running_mean? T2, running_var? T2, saved_mean? T2, saved_var? T2",
@@ -313,4 +315,19 @@ func coupleBatchNorm(c *Call) []Coupling {
 		}
 	}
 	return list
+}
+
+// batchNormVersions: before version 7 an attribute says that it does not train; before 9 statistics may be those of elements.
+func batchNormVersions() []Version {
+	test := func(on bool) func(*Spelling) error {
+		return onConfig(func(n *Spelling, c *BatchNormalizationConfig) error { c.IsTest = on; return oneOutput(n) })
+	}
+	spatial := onConfig(func(n *Spelling, c *BatchNormalizationConfig) error {
+		if orInt(c.Spatial, 1) != 1 {
+			return errors.New("it normalizes every element by itself")
+		}
+		c.Spatial = nil
+		return nil
+	})
+	return []Version{{At: 7, Up: test(false), Down: test(true)}, {At: 9, Up: spatial}, {At: 14, Up: oneOutput, Down: oneOutput}}
 }

@@ -27,6 +27,9 @@ type binary struct {
 	// Results that are bool.
 	relation relation // what it compares
 
+	versions  []Version // but for that of broadcasting, which goes with attributes
+	decompose func(*Spelling) error
+
 	noZero bool // integers must not be divided by zero
 	free   bool // the operands' types need not agree (Pow)
 
@@ -42,9 +45,12 @@ func (r binary) result() bool { return r.relation != noRelation || r.b != nil }
 
 func (r binary) op() *Op {
 	o := &Op{
-		Name: r.name, Doc: r.doc, Since: r.since, In: "A T, B T", Out: "C T", Attrs: r.attrs,
+		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "A T, B T", Out: "C T", Attrs: r.attrs,
 		Where: Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
 		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows, Link: r.link, Traits: r.traits,
+	}
+	if _, ok := r.attrs.(realigned); ok {
+		o.Versions = append([]Version{broadcasting()}, o.Versions...)
 	}
 	if r.result() {
 		o.Out = "C bool"

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func (CastLikeConfig) Operator() Name { return Name{Name: "CastLike"} }
 
 func cast() *Op {
 	return &Op{
-		Name: "Cast", Since: []int{1, 6, 9, 13, 19, 21, 23, 24, 25}, Doc: "Changes the element type.",
+		Name: "Cast", Since: []int{1, 6, 9, 13, 19, 21, 23, 24, 25}, Versions: castVersions(), Doc: "Changes the element type.",
 		In: "input T1", Out: "output T2", Attrs: CastConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
@@ -42,7 +43,7 @@ func cast() *Op {
 
 func castLike() *Op {
 	return &Op{
-		Name: "CastLike", Since: []int{15, 19, 21, 23, 24, 25}, Doc: "Changes the element type to that of another tensor.",
+		Name: "CastLike", Since: []int{15, 19, 21, 23, 24, 25}, Versions: castLikeVersions(), Decompose: decomposeCastLike, Doc: "Changes the element type to that of another tensor.",
 		In: "input T1, target_type T2", Out: "output T2", Attrs: CastLikeConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
@@ -235,4 +236,37 @@ func formatFloat(f float64, t DType) string {
 		s += ".0"
 	}
 	return s
+}
+
+// castVersions: before version 19 results of 8 bits are not floats, and so do not saturate.
+func castVersions() []Version {
+	return []Version{{At: 19, Down: onConfig(func(n *Spelling, c *CastConfig) error {
+		c.Saturate = saturated(c.Saturate, c.To)
+		return nil
+	})}}
+}
+
+func castLikeVersions() []Version {
+	return []Version{{At: 19, Down: onConfig(func(n *Spelling, c *CastLikeConfig) error {
+		c.Saturate = saturated(c.Saturate, n.DType(1))
+		return nil
+	})}}
+}
+
+// saturated drops an attribute that means nothing to other types than floats of 8 bits.
+func saturated(s *bool, t DType) *bool {
+	if !t.IsFloat() || t.Bits() != 8 {
+		return nil
+	}
+	return s
+}
+
+// decomposeCastLike makes it a Cast to a type that is known.
+func decomposeCastLike(n *Spelling) error {
+	if !n.Has(1) || n.In[1].Type.DType == dtype.Undefined {
+		return errors.New("the type of its second input is not known")
+	}
+	c := n.Config.(CastLikeConfig)
+	n.Give(0, n.Before("", CastConfig{To: n.In[1].Type.DType, Saturate: c.Saturate, RoundMode: c.RoundMode}, n.In[0]))
+	return nil
 }

@@ -22,7 +22,7 @@ func (ClipConfig) Operator() Name { return Name{Name: "Clip"} }
 
 func clip() *Op {
 	return &Op{
-		Name: "Clip", Since: []int{1, 6, 11, 12, 13}, Doc: "Limits elements to an interval.",
+		Name: "Clip", Since: []int{1, 6, 11, 12, 13}, Versions: clipVersions(), Doc: "Limits elements to an interval.",
 		In: "input T, min? T, max? T", Out: "output T", Where: Where{"T": Numeric}, Attrs: ClipConfig{},
 		Check: func(c *Call) error {
 			for i := 1; i < 3; i++ {
@@ -260,4 +260,31 @@ func clipKeeps(c *Call, r Interval) bool {
 func clipZero(c *Call, in ZeroInputs) bool {
 	lo, hi := knownLimits(c)
 	return lo.Hi <= 0 && hi.Lo >= 0 && ZeroFirst(c, in)
+}
+
+// clipVersions: before version 11 the bounds are attributes.
+func clipVersions() []Version {
+	up := onConfig(func(n *Spelling, c *ClipConfig) error {
+		for i, x := range []*float32{c.Min, c.Max} {
+			if x == nil {
+				continue
+			}
+			bound, err := n.Filled([]string{"min", "max"}[i], n.DType(0), float64(*x))
+			if err != nil {
+				return err
+			}
+			n.Put(1+i, bound)
+		}
+		c.Min, c.Max = nil, nil
+		return nil
+	})
+	down := onConfig(func(n *Spelling, c *ClipConfig) (err error) {
+		if c.Min, err = n.Number(1); err != nil {
+			return err
+		}
+		c.Max, err = n.Number(2)
+		n.Cut(1)
+		return err
+	})
+	return []Version{{At: 11, Up: up, Down: down}, {At: 12, New: Where{"T": Integers}}}
 }

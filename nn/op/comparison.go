@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -75,12 +77,14 @@ func repeating[T, R any](rows func(dst []R, a, b []T)) pair[T, R] {
 // comparisons is the table of comparing and logical operators.
 func comparisons() []binary {
 	v9, v12, v18 := []int{1, 7, 9, 13}, []int{12, 16}, []int{18}
+	ordered := []Version{{At: 9, New: Where{"T": Integers}}}
+	equals := []Version{{At: 11, New: Where{"T": append([]DType{dtype.Int8, dtype.Int16}, append(slices.Clone(Unsigned), Floats...)...)}}, {At: 19, New: Where{"T": {dtype.String}}}}
 	rows := []binary{
-		{name: "Equal", doc: "A = B.", since: []int{1, 7, 11, 13, 19}, types: append([]DType{dtype.Bool, dtype.String}, Numeric...), attrs: EqualConfig{}, relation: equal, strs: equalStrings},
-		{name: "Greater", doc: "A > B.", since: v9, types: Numeric, attrs: GreaterConfig{}, relation: greater},
-		{name: "Less", doc: "A < B.", since: v9, types: Numeric, attrs: LessConfig{}, relation: less},
-		{name: "GreaterOrEqual", doc: "A ≥ B.", since: v12, types: Numeric, relation: greaterOrEqual},
-		{name: "LessOrEqual", doc: "A ≤ B.", since: v12, types: Numeric, relation: lessOrEqual},
+		{name: "Equal", doc: "A = B.", since: []int{1, 7, 11, 13, 19}, versions: equals, types: append([]DType{dtype.Bool, dtype.String}, Numeric...), attrs: EqualConfig{}, relation: equal, strs: equalStrings},
+		{name: "Greater", doc: "A > B.", since: v9, versions: ordered, types: Numeric, attrs: GreaterConfig{}, relation: greater},
+		{name: "Less", doc: "A < B.", since: v9, versions: ordered, types: Numeric, attrs: LessConfig{}, relation: less},
+		{name: "GreaterOrEqual", doc: "A ≥ B.", since: v12, decompose: orEqual(Plain("Greater")), types: Numeric, relation: greaterOrEqual},
+		{name: "LessOrEqual", doc: "A ≤ B.", since: v12, decompose: orEqual(Plain("Less")), types: Numeric, relation: lessOrEqual},
 		{name: "And", doc: "Both.", since: []int{1, 7}, types: []DType{dtype.Bool}, attrs: AndConfig{}, b: func(a, b bool) bool { return a && b },
 			traits: Traits{Zero: ZeroAny}},
 		{name: "Or", doc: "At least one.", since: []int{1, 7}, types: []DType{dtype.Bool}, attrs: OrConfig{}, b: func(a, b bool) bool { return a || b }},
@@ -174,4 +178,14 @@ func equalStrings(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		}
 	})
 	return []dtype.Value{out}, nil
+}
+
+// orEqual decomposes a comparison that holds where another one or equality does.
+func orEqual(strict Plain) func(*Spelling) error {
+	return func(n *Spelling) error {
+		less := n.Before("strict", strict, n.In[0], n.In[1])
+		same := n.Before("equal", Plain("Equal"), n.In[0], n.In[1])
+		n.Give(0, n.Before("", Plain("Or"), less, same))
+		return nil
+	}
 }

@@ -16,7 +16,7 @@ func (CompressConfig) Operator() Name { return Name{Name: "Compress"} }
 
 func compress() *Op {
 	return &Op{
-		Name: "Compress", Since: []int{9, 11},
+		Name: "Compress", Since: []int{9, 11}, Versions: []Version{frontAxis(func(c *CompressConfig) **int { return &c.Axis })},
 		Doc: "Keeps the slices of an axis for which the condition holds.",
 		In:  "input T, condition bool shape", Out: "output T", Attrs: CompressConfig{},
 		Infer: inferCompress, Kernel: compressKernel, Strings: moveStrings,

@@ -14,7 +14,7 @@ func (ConcatConfig) Operator() Name { return Name{Name: "Concat"} }
 
 func concat() *Op {
 	return &Op{
-		Name: "Concat", Since: []int{4, 11, 13},
+		Name: "Concat", Since: []int{4, 11, 13}, Versions: []Version{frontAxisInt(func(c *ConcatConfig) *int { return &c.Axis })},
 		Doc: "Puts tensors behind one another along an axis.",
 		In:  "inputs* T", Out: "concat_result T",
 		Attrs: ConcatConfig{},

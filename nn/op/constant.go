@@ -1,6 +1,8 @@
 package op
 
 import (
+	"errors"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -23,7 +25,7 @@ func (ConstantConfig) Operator() Name { return Name{Name: "Constant"} }
 
 func constant() *Op {
 	return &Op{
-		Name: "Constant", Since: []int{1, 9, 11, 12, 13, 19, 21, 23, 24, 25},
+		Name: "Constant", Since: []int{1, 9, 11, 12, 13, 19, 21, 23, 24, 25}, Versions: constantVersions(),
 		Doc: "A value that is part of the model.",
 		Out: "output T", Attrs: ConstantConfig{},
 		Check: func(c *Call) error { _, err := constantValue(c); return err },
@@ -91,4 +93,20 @@ func constantValue(c *Call) (dtype.Value, error) {
 		return nil, c.Errorf("wants one value, has %d", given)
 	}
 	return v, nil
+}
+
+// constantVersions: before versions 11 and 12 a constant is a tensor.
+func constantVersions() []Version {
+	plain := onConfig(func(n *Spelling, c *ConstantConfig) error {
+		if c.Value != nil {
+			return nil
+		}
+		v := n.Out[0].Known.Value
+		if v == nil {
+			return errors.New("it is not a tensor")
+		}
+		*c = ConstantConfig{Value: v}
+		return nil
+	})
+	return []Version{{At: 11, Down: plain}, {At: 12, Down: plain}}
 }

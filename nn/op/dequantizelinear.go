@@ -17,7 +17,7 @@ func (DequantizeLinearConfig) Operator() Name { return Name{Name: "DequantizeLin
 
 func dequantizeLinear() *Op {
 	return &Op{
-		Name: "DequantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Doc: "Subtracts the zero point and multiplies with the scale.",
+		Name: "DequantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Versions: dequantizeVersions(), Doc: "Subtracts the zero point and multiplies with the scale.",
 		In: "x T1 fixed, x_scale T2, x_zero_point? T1 fixed", Out: "y T3", Attrs: DequantizeLinearConfig{},
 		Where: Where{"T1": quantized(), "T2": scales(), "T3": Floats},
 		Infer: inferDequantize, Kernel: dequantizeKernel, Grad: dequantizeGradient, Couple: coupleQuantize,
@@ -100,4 +100,16 @@ func dequantizeFast[T uint8 | int8 | int32](s scaled) Kernel {
 		})
 		return nil
 	}
+}
+
+// dequantizeVersions: before version 13 there is one scale; before 23 the result has its type.
+func dequantizeVersions() []Version {
+	one := onConfig(func(n *Spelling, c *DequantizeLinearConfig) error { c.Axis = nil; return oneScale(n) })
+	typed := onConfig(func(n *Spelling, c *DequantizeLinearConfig) error {
+		if c.Output == n.DType(1) {
+			c.Output = dtype.Undefined
+		}
+		return nil
+	})
+	return []Version{{At: 13, Down: one}, {At: 23, Down: typed}}
 }

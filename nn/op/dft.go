@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"math"
 	"math/cmplx"
 	"slices"
@@ -28,7 +29,7 @@ func (STFTConfig) Operator() Name { return Name{Name: "STFT"} }
 
 func fourier() []*Op {
 	return []*Op{
-		{Name: "DFT", Since: []int{17, 20}, Doc: "Discrete Fourier transform; complex numbers are pairs on the last axis.",
+		{Name: "DFT", Since: []int{17, 20}, Versions: dftVersions(), Doc: "Discrete Fourier transform; complex numbers are pairs on the last axis.",
 			In: "input T1, dft_length? T2 shape, axis? int64 shape", Out: "output T1", Where: Where{"T1": Floats, "T2": Indices}, Attrs: DFTConfig{},
 			Infer: func(c *Call) ([]Type, error) {
 				if c.In[0].Unranked {
@@ -272,4 +273,28 @@ func shortFourier(c *Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
 		d, err := tensorOf(c.In[0].DType, y, to...)
 		return []dtype.Value{d}, err
 	}, nil
+}
+
+// dftVersions: before version 20 the axis is an attribute, by default 1.
+func dftVersions() []Version {
+	up := onConfig(func(n *Spelling, c *DFTConfig) error {
+		d := dtype.New(dtype.Int64)
+		dtype.Slice[int64](d)[0] = int64(orInt(c.Axis, 1))
+		c.Axis = nil
+		n.Put(2, n.Tensor("axis", d))
+		return nil
+	})
+	down := onConfig(func(n *Spelling, c *DFTConfig) error {
+		axis := []int{-2}
+		if n.Has(2) {
+			var err error
+			if axis, err = n.Ints(2); err != nil || len(axis) != 1 {
+				return errors.Join(err, errors.New("axis is not a number"))
+			}
+		}
+		c.Axis = &axis[0]
+		n.Cut(2)
+		return nil
+	})
+	return []Version{{At: 20, Up: up, Down: down}}
 }

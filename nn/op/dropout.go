@@ -1,6 +1,8 @@
 package op
 
 import (
+	"errors"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -21,7 +23,7 @@ func (DropoutConfig) Operator() Name { return Name{Name: "Dropout"} }
 // dropout drops when its third input says so; where there is none, when the lowering trains.
 func dropout() *Op {
 	return &Op{
-		Name: "Dropout", Since: []int{1, 6, 7, 10, 12, 13, 22}, Doc: "Sets random elements to 0 and scales the others so that the mean stays.",
+		Name: "Dropout", Since: []int{1, 6, 7, 10, 12, 13, 22}, Versions: dropoutVersions(), Doc: "Sets random elements to 0 and scales the others so that the mean stays.",
 		In: "data T, ratio? T1 fixed, training_mode? bool", Out: "output T, mask? T2",
 		Where: Where{"T": Floats, "T1": Floats}, Attrs: DropoutConfig{}, Random: true, InPlace: []int{0},
 		Infer: func(c *Call) ([]Type, error) {
@@ -167,4 +169,45 @@ func dropoutGradKernel[T kernel.Float](x *Exec, out, in []*tensor.Dense) error {
 		}
 	})
 	return nil
+}
+
+// dropoutVersions: before version 12 the ratio is an attribute, before 7 another says that nothing is dropped.
+func dropoutVersions() []Version {
+	trains := onConfig(func(n *Spelling, c *DropoutConfig) error {
+		if !c.IsTest {
+			return errors.New("it trains")
+		}
+		c.IsTest = false
+		return oneOutput(n)
+	})
+	tests := onConfig(func(n *Spelling, c *DropoutConfig) error {
+		c.IsTest = true
+		return oneOutput(n)
+	})
+	up := onConfig(func(n *Spelling, c *DropoutConfig) error {
+		x := c.Ratio
+		c.Ratio = nil
+		if err := oneOutput(n); err != nil || x == nil {
+			return err
+		}
+		ratio, err := n.Filled("ratio", n.DType(0), float64(*x))
+		n.Put(1, ratio)
+		return err
+	})
+	down := onConfig(func(n *Spelling, c *DropoutConfig) error {
+		mode, err := n.Constant(2)
+		if err != nil {
+			return err
+		}
+		if mode != nil && dtype.Slice[bool](mode)[0] {
+			return errors.New("it always drops, there it does in training only")
+		}
+		if c.Ratio, err = n.Number(1); err != nil {
+			return err
+		}
+		c.Seed = nil
+		n.Cut(1)
+		return oneOutput(n)
+	})
+	return []Version{{At: 7, Up: trains, Down: tests}, {At: 10, Up: oneOutput, Down: oneOutput}, {At: 12, Up: up, Down: down}}
 }

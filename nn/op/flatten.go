@@ -10,7 +10,7 @@ func (FlattenConfig) Operator() Name { return Name{Name: "Flatten"} }
 
 func flatten() *Op {
 	return &Op{
-		Name: "Flatten", Since: []int{1, 9, 11, 13, 21, 23, 24, 25},
+		Name: "Flatten", Since: []int{1, 9, 11, 13, 21, 23, 24, 25}, Versions: []Version{frontAxis(func(c *FlattenConfig) **int { return &c.Axis })},
 		Doc: "Takes the axes before and from an axis on together: a matrix.",
 		In:  "input T", Out: "output T", Attrs: FlattenConfig{},
 		Infer: func(c *Call) ([]Type, error) {

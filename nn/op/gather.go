@@ -19,7 +19,7 @@ func (GatherConfig) Operator() Name { return Name{Name: "Gather"} }
 
 func gather() *Op {
 	return &Op{
-		Name: "Gather", Since: []int{1, 11, 13},
+		Name: "Gather", Since: []int{1, 11, 13}, Versions: []Version{frontAxisInt(func(c *GatherConfig) *int { return &c.Axis })},
 		Doc: "Picks slices of an axis by their indices: rows of an embedding table, say.",
 		In:  "data T weight, indices Tind", Out: "output T", Where: Where{"Tind": Indices},
 		Attrs: GatherConfig{},

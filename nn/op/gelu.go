@@ -16,7 +16,7 @@ func (GeluConfig) Operator() Name { return Name{Name: "Gelu"} }
 
 func gelu() []*Op {
 	list := pointwiseOp{
-		name: "Gelu", doc: "x·Φ(x), Φ the normal distribution function.", since: []int{20}, attrs: GeluConfig{},
+		name: "Gelu", doc: "x·Φ(x), Φ the normal distribution function.", since: []int{20}, decompose: decomposeGelu, attrs: GeluConfig{},
 		traits: gatedLinear(),
 		of: func(c Config) pointwise {
 			if c.(GeluConfig).Approximate == "tanh" {
@@ -55,4 +55,28 @@ func geluTanh(x float64) float64 { return 0.5 * x * (1 + math.Tanh(geluC*(x+gelu
 func geluTanhGrad(x, _, dy float64) float64 {
 	t := math.Tanh(geluC * (x + geluCube*x*x*x))
 	return dy * (0.5*(1+t) + 0.5*x*(1-t*t)*geluC*(1+3*geluCube*x*x))
+}
+
+// decomposeGelu is ½x(1+erf(x/√2)), or ½x(1+tanh(√(2/π)(x+0.044715x³))).
+func decomposeGelu(n *Spelling) error {
+	var failed error
+	scalar := func(name string, v float64) *Operand {
+		x, err := n.Filled(name, n.DType(0), v)
+		if err != nil {
+			failed = err
+		}
+		return x
+	}
+	times := func(name string, a, b *Operand) *Operand { return n.Before(name, Plain("Mul"), a, b) }
+	x := n.In[0]
+	var inner *Operand
+	if n.Config.(GeluConfig).Approximate == "tanh" {
+		cube := times("cubic", times("cube", times("square", x, x), x), scalar("factor", 0.044715))
+		inner = n.Before("inner", Plain("Tanh"), times("argument", n.Before("sum", Plain("Add"), x, cube), scalar("slope", math.Sqrt(2/math.Pi))))
+	} else {
+		inner = n.Before("inner", Plain("Erf"), n.Before("argument", Plain("Div"), x, scalar("root", math.Sqrt2)))
+	}
+	y := times("gated", x, n.Before("gate", Plain("Add"), inner, scalar("one", 1)))
+	n.Give(0, times("", y, scalar("half", 0.5)))
+	return failed
 }

@@ -22,7 +22,7 @@ func (GemmConfig) Operator() Name { return Name{Name: "Gemm"} }
 
 func gemm() *Op {
 	return &Op{
-		Name: "Gemm", Since: []int{1, 6, 7, 9, 11, 13},
+		Name: "Gemm", Since: []int{1, 6, 7, 9, 11, 13}, Versions: gemmVersions(),
 		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
 		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
 		Attrs: GemmConfig{},
@@ -292,4 +292,20 @@ func gemmLayers(c *Call) []Layer {
 		return []Layer{{Weight: 1, Bias: 2, In: 1, Out: 0}}
 	}
 	return []Layer{{Weight: 1, Bias: 2, In: 0, Out: 1}}
+}
+
+// gemmVersions: before version 7 an attribute says that C is broadcast, before 11 there is one.
+func gemmVersions() []Version {
+	broadcast := func(on bool) func(*Spelling) error {
+		return onConfig(func(n *Spelling, c *GemmConfig) error { c.Broadcast = on; return nil })
+	}
+	withC := func(n *Spelling) error {
+		if n.Has(2) {
+			return nil
+		}
+		zero, err := n.Filled("zero", n.DType(0), 0, 1)
+		n.Put(2, zero)
+		return err
+	}
+	return []Version{{At: 7, Up: broadcast(false), Down: broadcast(true)}, {At: 9, New: Where{"T": Integers}}, {At: 11, Down: withC}}
 }

@@ -22,7 +22,7 @@ func (GridSampleConfig) Operator() Name { return Name{Name: "GridSample"} }
 
 func gridSample() *Op {
 	return &Op{
-		Name: "GridSample", Since: []int{16, 20, 22}, Doc: "Samples images at positions between −1 and 1.",
+		Name: "GridSample", Since: []int{16, 20, 22}, Versions: gridSampleVersions(), Doc: "Samples images at positions between −1 and 1.",
 		In: "X T1, grid T2", Out: "Y T1", Where: Where{"T1": append([]DType{dtype.Bool}, Numeric...), "T2": Floats}, Attrs: GridSampleConfig{},
 		Check: func(c *Call) error {
 			cfg := c.Config.(GridSampleConfig)
@@ -266,4 +266,17 @@ func gridSampleBack[T kernel.Float](s sample) Kernel {
 		})
 		return nil
 	}
+}
+
+// gridSampleVersions: version 20 gave the modes the names that Resize has for them.
+func gridSampleVersions() []Version {
+	rename := func(names map[string]string) func(*Spelling) error {
+		return onConfig(func(n *Spelling, c *GridSampleConfig) error {
+			if name, ok := names[c.Mode]; ok {
+				c.Mode = name
+			}
+			return nil
+		})
+	}
+	return []Version{{At: 20, Up: rename(map[string]string{"bilinear": "linear", "bicubic": "cubic"}), Down: rename(map[string]string{"linear": "bilinear", "cubic": "bicubic"})}}
 }

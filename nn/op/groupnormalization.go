@@ -1,6 +1,9 @@
 package op
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -29,7 +32,7 @@ func (InstanceNormalizationConfig) Operator() Name { return Name{Name: "Instance
 // groupNorms normalize blocks of channels of each image; a block of InstanceNormalization is one channel.
 func groupNorms() []*Op {
 	group := &Op{
-		Name: "GroupNormalization", Since: []int{18, 21},
+		Name: "GroupNormalization", Since: []int{18, 21}, Versions: groupNormVersions(), Decompose: decomposeGroupNorm,
 		Doc: "Normalizes groups of channels of each image.", Attrs: GroupNormalizationConfig{},
 		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: Where{"T": Floats}, InPlace: []int{0}, Couple: coupleGroupNorm,
 		Traits: normalized(ChannelsFirst).resizing(0, resizeGroups),
@@ -217,5 +220,82 @@ func resizeGroups(r *Resizing) error {
 		cfg.NumGroups = len(left)
 	}
 	r.Config = cfg
+	return nil
+}
+
+// groupNormVersions: before version 21 there is a scale and a bias for each group, later for each channel.
+func groupNormVersions() []Version {
+	return []Version{{At: 21, Up: groupNormUp, Down: groupNormDown}}
+}
+
+func groupNormUp(n *Spelling) error {
+	groups := n.Config.(GroupNormalizationConfig).NumGroups
+	rank, err := n.Rank(0)
+	if err != nil || rank < 2 {
+		return errors.Join(err, errors.New("it has no channels"))
+	}
+	d := n.In[0].Type.Shape[1]
+	if !d.Known() || d.Symbolic() || groups < 1 || d.Size%groups != 0 {
+		return errors.New("the number of its channels is not known")
+	}
+	for i := 1; i < 3; i++ {
+		column := n.Before("column", ReshapeConfig{}, n.In[i], n.Vector("shape", groups, 1))
+		each := n.Before("each", Plain("Expand"), column, n.Vector("shape", groups, d.Size/groups))
+		n.Put(i, n.Before("channels", ReshapeConfig{}, each, n.Vector("shape", -1)))
+	}
+	return nil
+}
+
+// groupNormDown normalizes with ones and zeros for the groups and scales and shifts channels after.
+func groupNormDown(n *Spelling) error {
+	c := n.Config.(GroupNormalizationConfig)
+	rank, err := n.Rank(0)
+	if err != nil {
+		return err
+	}
+	scale, bias := n.perChannel(1, rank), n.perChannel(2, rank)
+	for i := 1; i < 3; i++ {
+		neutral, err := n.Filled("neutral", n.DType(0), float64(2-i), c.NumGroups) // ones, then zeros
+		if err != nil {
+			return err
+		}
+		n.Put(i, neutral)
+	}
+	c.StashType = 1
+	n.Config = c
+	n.After("scaled", n.Out[0].Type, Plain("Add"), bias)
+	n.After("normal", n.In[0].Type, Plain("Mul"), scale)
+	return nil
+}
+
+// perChannel is input i, one number for each channel, as it broadcasts to a tensor of the given rank.
+func (n *Spelling) perChannel(i, rank int) *Operand {
+	wide := slices.Repeat([]int{1}, rank-1)
+	wide[0] = -1
+	return n.Before("channels", ReshapeConfig{}, n.In[i], n.Vector("shape", wide...))
+}
+
+// decomposeGroupNorm normalizes the groups as the channels of an InstanceNormalization, then scales and shifts channels.
+func decomposeGroupNorm(n *Spelling) error {
+	c := n.Config.(GroupNormalizationConfig)
+	rank, err := n.Rank(0)
+	if err != nil {
+		return err
+	}
+	x := n.In[0]
+	ones, err := n.Filled("ones", n.DType(0), 1, c.NumGroups)
+	if err != nil {
+		return err
+	}
+	zeros, err := n.Filled("zeros", n.DType(0), 0, c.NumGroups)
+	if err != nil {
+		return err
+	}
+	shape := n.Before("shape", ShapeConfig{}, x)
+	y := n.Before("grouped", ReshapeConfig{}, x, n.Vector("groups", 0, c.NumGroups, -1))
+	y = n.Before("normal", InstanceNormalizationConfig{Epsilon: c.Epsilon}, y, ones, zeros)
+	y = n.Before("channels", ReshapeConfig{}, y, shape)
+	y = n.Before("scaled", Plain("Mul"), y, n.perChannel(1, rank))
+	n.Give(0, n.Before("", Plain("Add"), y, n.perChannel(2, rank)))
 	return nil
 }

@@ -23,7 +23,7 @@ func (LayerNormalizationConfig) Operator() Name { return Name{Name: "LayerNormal
 
 func layerNormalization() *Op {
 	return &Op{
-		Name: "LayerNormalization", Since: []int{17},
+		Name: "LayerNormalization", Since: []int{17}, Decompose: decomposeLayerNorm,
 		Doc: "Normalizes over the last axes, then scales and shifts.",
 		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: Where{"T": Floats},
 		Attrs:   LayerNormalizationConfig{},
@@ -294,4 +294,73 @@ func coupleAffine(c *Call, axis int) []Coupling {
 		}
 	}
 	return list
+}
+
+// decomposeLayerNorm computes in the stash type, as ONNX's function does, but no less precisely than the input is.
+func decomposeLayerNorm(n *Spelling) error {
+	c := n.Config.(LayerNormalizationConfig)
+	axes, err := n.axesFrom(orInt(c.Axis, -1))
+	if err != nil {
+		return err
+	}
+	t, wide := n.DType(0), n.DType(0)
+	if t.Bits() < c.StashType.Bits() {
+		wide = c.StashType
+	}
+	x := n.castTo(wide, n.In[0])
+	mean := n.Before("mean", ReduceMeanConfig{}, x, n.Vector("axes", axes...))
+	centered := n.Before("centered", Plain("Sub"), x, mean)
+	deviation, err := n.deviation(centered, axes, wide, c.Epsilon)
+	if err != nil {
+		return err
+	}
+	y := n.castTo(t, n.Before("normal", Plain("Div"), centered, deviation))
+	if n.Has(2) {
+		n.Give(0, n.Before("", Plain("Add"), n.Before("scaled", Plain("Mul"), y, n.In[1]), n.In[2]))
+	} else {
+		n.Give(0, n.Before("", Plain("Mul"), y, n.In[1]))
+	}
+	if n.Wants(1) {
+		n.Give(1, n.castTo(c.StashType, mean))
+	}
+	if n.Wants(2) {
+		n.Give(2, n.castTo(c.StashType, n.Before("inverse", Plain("Reciprocal"), deviation)))
+	}
+	return nil
+}
+
+// axesFrom are the axes of input 0 from the given one on.
+func (n *Spelling) axesFrom(axis int) ([]int, error) {
+	end := 0
+	if axis >= 0 {
+		rank, err := n.Rank(0)
+		if err != nil {
+			return nil, err
+		}
+		end = rank
+	}
+	var axes []int
+	for a := axis; a < end; a++ {
+		axes = append(axes, a)
+	}
+	return axes, nil
+}
+
+// castTo is x as elements of type t.
+func (n *Spelling) castTo(t DType, x *Operand) *Operand {
+	if x.Type.DType == t {
+		return x
+	}
+	return n.Before("cast", CastConfig{To: t}, x)
+}
+
+// deviation is √(mean x² + epsilon) over axes, of elements of type t.
+func (n *Spelling) deviation(x *Operand, axes []int, t DType, epsilon float32) (*Operand, error) {
+	eps, err := n.Filled("eps", t, float64(epsilon))
+	if err != nil {
+		return nil, err
+	}
+	square := n.Before("squared", Plain("Mul"), x, x)
+	variance := n.Before("variance", ReduceMeanConfig{}, square, n.Vector("axes", axes...))
+	return n.Before("deviation", Plain("Sqrt"), n.Before("shifted", Plain("Add"), variance, eps)), nil
 }

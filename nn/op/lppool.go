@@ -24,7 +24,7 @@ func (l LpPoolConfig) pooling() pooling {
 
 func lpPool() *Op {
 	return &Op{
-		Name: "LpPool", Since: []int{1, 2, 11, 18, 22},
+		Name: "LpPool", Since: []int{1, 2, 11, 18, 22}, Versions: lpPoolVersions(),
 		Doc: "Lp norm of each window.",
 		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: LpPoolConfig{},
 		Check: func(c *Call) error { return c.order(c.Config.(LpPoolConfig).P) },
@@ -53,4 +53,12 @@ func (c *Call) order(p int) error {
 		return c.Errorf("p is %d, want 1 or more", p)
 	}
 	return nil
+}
+
+// lpPoolVersions: before version 18 there are no dilations.
+func lpPoolVersions() []Version {
+	return []Version{{At: 18, Down: onConfig(func(n *Spelling, c *LpPoolConfig) error {
+		c.Dilations = withoutOnes(c.Dilations)
+		return nil
+	})}}
 }

@@ -7,7 +7,7 @@ import (
 
 func matMul() *Op {
 	return &Op{
-		Name: "MatMul", Since: []int{1, 9, 13},
+		Name: "MatMul", Since: []int{1, 9, 13}, Versions: []Version{{At: 9, New: Where{"T": Integers}}},
 		Doc: "Matrix product over the last two axes, the others broadcast.",
 		In:  "A T weight, B T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
 		Infer: inferMatMul, Kernel: matMulKernel, Absorb: matMulAbsorb, Grad: matMulGrad, Couple: coupleMatMul, Rows: matMulRows,

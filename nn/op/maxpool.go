@@ -29,7 +29,7 @@ func (m MaxPoolConfig) pooling() pooling {
 
 func maxPool() *Op {
 	return &Op{
-		Name: "MaxPool", Since: []int{1, 8, 10, 11, 12, 22},
+		Name: "MaxPool", Since: []int{1, 8, 10, 11, 12, 22}, Versions: maxPoolVersions(),
 		Doc: "Maximum of each window, and where it was.",
 		In:  "X T", Out: "Y T, Indices? int64",
 		Where: Where{"T": append([]DType{dtype.Int8, dtype.Uint8}, Floats...)},
@@ -134,4 +134,21 @@ func maxPoolGrad(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 		return nil, err
 	}
 	return gradOfPool("MaxPoolGrad", c, s, 0, dout[0], out[2])
+}
+
+// maxPoolVersions: before version 8 there are no indices, before 10 no dilations.
+func maxPoolVersions() []Version {
+	plain := onConfig(func(n *Spelling, c *MaxPoolConfig) error {
+		c.Dilations = withoutOnes(c.Dilations)
+		return nil
+	})
+	return []Version{{At: 8, Down: oneOutput}, {At: 10, Down: plain}, {At: 12, New: Where{"T": {dtype.Int8, dtype.Int16, dtype.Uint8, dtype.Uint16}}}}
+}
+
+// withoutOnes is a list of dilations, nil where they are what holds without them.
+func withoutOnes(v []int) []int {
+	if slices.ContainsFunc(v, func(n int) bool { return n != 1 }) {
+		return v
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ const mvnEpsilon = 1e-9
 
 func meanVarianceNormalization() *Op {
 	return &Op{
-		Name: "MeanVarianceNormalization", Since: []int{9, 13},
+		Name: "MeanVarianceNormalization", Since: []int{9, 13}, Decompose: decomposeMeanVariance,
 		Doc: "Brings mean and standard deviation over axes to 0 and 1.",
 		In:  "X T", Out: "Y T", Where: Where{"T": Floats}, Attrs: MeanVarianceNormalizationConfig{}, InPlace: []int{0},
 		Infer: func(c *Call) ([]Type, error) {
@@ -166,4 +166,18 @@ func meanVarianceNormalizationGrad() *Op {
 			return perPrecision(c.In[0].DType, mvnKernel(m, mvnBack[float32]), mvnKernel(m, mvnBack[float64])), nil
 		},
 	}
+}
+
+// decomposeMeanVariance adds 1e-9 to the deviation, as ONNX's function does.
+func decomposeMeanVariance(n *Spelling) error {
+	axes := n.Vector("axes", n.Config.(MeanVarianceNormalizationConfig).Axes...)
+	tiny, err := n.Filled("tiny", n.DType(0), 1e-9)
+	if err != nil {
+		return err
+	}
+	centered := n.Before("centered", Plain("Sub"), n.In[0], n.Before("mean", ReduceMeanConfig{}, n.In[0], axes))
+	variance := n.Before("variance", ReduceMeanConfig{}, n.Before("squared", Plain("Mul"), centered, centered), axes)
+	deviation := n.Before("shifted", Plain("Add"), n.Before("deviation", Plain("Sqrt"), variance), tiny)
+	n.Give(0, n.Before("", Plain("Div"), centered, deviation))
+	return nil
 }

@@ -21,10 +21,16 @@ type Op struct {
 	Name   string // ONNX's spelling
 	Doc    string // one sentence
 	Since  []int  // the operator-set versions that changed it, ascending
-	In     Slots  // formal inputs, see Slots
-	Out    Slots  // formal outputs
-	Where  Where  // element types of the type variables in In and Out; missing: all
-	Attrs  Config // the zero configuration: a struct with `onnx` tags (see Decode); nil: no attributes
+	// Versions are the versions at which its spelling or meaning changed, ascending, see Version.
+	Versions []Version
+	In       Slots  // formal inputs, see Slots
+	Out      Slots  // formal outputs
+	Where    Where  // element types of the type variables in In and Out; missing: all
+	Attrs    Config // the zero configuration: a struct with `onnx` tags (see Decode); nil: no attributes
+
+	// Decompose writes a node of the latest version as nodes of other operators, see Spelling.Before and Give, for operator
+	// sets that lack the operator. nil: it cannot be written there.
+	Decompose func(n *Spelling) error
 
 	// Check validates a decoded configuration and may rewrite it (a deprecated spelling, say).
 	Check func(c *Call) error

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -37,7 +38,7 @@ func optionalOps() []*Op {
 				}
 				return []dtype.Value{o}, nil
 			}},
-		{Name: "OptionalHasElement", Since: []int{15, 18}, Doc: "Whether an optional holds a value. Other values count as held.",
+		{Name: "OptionalHasElement", Since: []int{15, 18}, Versions: optionalVersions(), Doc: "Whether an optional holds a value. Other values count as held.",
 			In: "input? O", Out: "output bool", NoGrad: boolResult, Pinned: "an optional",
 			Items: func(c *Call, in []Item) ([]Item, error) {
 				has := c.Has(0) && (in[0].Type.Kind != Optional || len(in[0].Items) > 0)
@@ -53,7 +54,7 @@ func optionalOps() []*Op {
 				}
 				return []dtype.Value{dtype.Scalar(has)}, nil
 			}},
-		{Name: "OptionalGetElement", Since: []int{15, 18}, Doc: "The value that an optional holds. Other values are passed on.",
+		{Name: "OptionalGetElement", Since: []int{15, 18}, Versions: optionalVersions(), Doc: "The value that an optional holds. Other values are passed on.",
 			In: "input O", Out: "output V", Pinned: "an optional",
 			Items: func(c *Call, in []Item) ([]Item, error) {
 				switch {
@@ -95,4 +96,14 @@ func emptyOptional(e Type) *dtype.Optional {
 		o.Elem = e.Elem.DType
 	}
 	return o
+}
+
+// optionalVersions: before version 18 other values than optionals are not taken.
+func optionalVersions() []Version {
+	return []Version{{At: 18, Down: func(n *Spelling) error {
+		if !n.Has(0) || n.In[0].Type.Kind != Optional {
+			return errors.New("it takes optionals only there")
+		}
+		return nil
+	}}}
 }

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -24,7 +25,7 @@ func (PadConfig) Operator() Name { return Name{Name: "Pad"} }
 
 func pad() *Op {
 	return &Op{
-		Name: "Pad", Since: []int{1, 2, 11, 13, 18, 19, 21, 23, 24, 25},
+		Name: "Pad", Since: []int{1, 2, 11, 13, 18, 19, 21, 23, 24, 25}, Versions: padVersions(),
 		Doc: "Adds elements in front of and behind each axis.",
 		In:  "data T, pads? int64 shape, constant_value? T, axes? Tind shape", Out: "output T",
 		Where: Where{"Tind": Indices}, Attrs: PadConfig{},
@@ -336,4 +337,64 @@ func padRange(c *Call, in func(i int) Interval) Interval {
 		added = in(2)
 	}
 	return in(0).Hull(added)
+}
+
+// padVersions: before version 11 lengths and value are attributes; before 18 the lengths are those of all axes.
+func padVersions() []Version {
+	up := onConfig(func(n *Spelling, c *PadConfig) error {
+		x := c.Value
+		c.Value = 0
+		n.toInput("pads", &c.Pads)
+		if x == 0 {
+			return nil
+		}
+		value, err := n.Filled("value", n.DType(0), float64(x))
+		n.Put(2, value)
+		return err
+	})
+	down := onConfig(func(n *Spelling, c *PadConfig) error {
+		x, err := n.Number(2)
+		if err != nil {
+			return err
+		}
+		if x != nil {
+			c.Value = *x
+		}
+		return n.toAttribute(&c.Pads)
+	})
+	wrap := onConfig(func(n *Spelling, c *PadConfig) error { return without(c.Mode, "wrap") })
+	return []Version{
+		{At: 2, Up: refuse("version 2 reads its lengths differently"), Down: refuse("version 2 reads its lengths differently")},
+		{At: 11, Up: up, Down: down, New: Where{"T": Integers}}, {At: 18, Down: padAll}, {At: 19, Down: wrap},
+	}
+}
+
+// padAll gives the lengths of all axes in place of those that input 3 picks.
+func padAll(n *Spelling) error {
+	axes, err := n.Ints(3)
+	if err != nil || axes == nil {
+		n.Cut(3)
+		return err
+	}
+	pads, err := n.Ints(1)
+	if err != nil {
+		return err
+	}
+	rank, err := n.Rank(0)
+	if err != nil {
+		return err
+	}
+	all := make([]int, 2*rank)
+	for i, a := range axes {
+		if a < 0 {
+			a += rank
+		}
+		if a < 0 || a >= rank || len(pads) != 2*len(axes) {
+			return errors.New("its pads do not fit")
+		}
+		all[a], all[rank+a] = pads[i], pads[len(axes)+i]
+	}
+	n.Cut(3)
+	n.Put(1, n.Vector("pads", all...))
+	return nil
 }

@@ -30,20 +30,22 @@ type pointwise struct {
 
 // pointwiseOp describes an operator on single elements.
 type pointwiseOp struct {
-	name   string
-	doc    string
-	since  []int
-	types  []DType // nil: Floats
-	attrs  Config  // nil: no attributes
-	of     func(c Config) pointwise
-	noGrad string
-	traits Traits
+	name      string
+	doc       string
+	since     []int
+	types     []DType // nil: Floats
+	attrs     Config  // nil: no attributes
+	of        func(c Config) pointwise
+	noGrad    string
+	traits    Traits
+	versions  []Version
+	decompose func(*Spelling) error
 }
 
 // ops are the operator and its gradient.
 func (r pointwiseOp) ops() []*Op {
 	o := &Op{
-		Name: r.name, Doc: r.doc, Since: r.since, In: "X T", Out: "Y T", Where: Where{"T": r.types}, Attrs: r.attrs,
+		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "X T", Out: "Y T", Where: Where{"T": r.types}, Attrs: r.attrs,
 		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise, Traits: r.traits,
 		Kernel: func(c *Call) (Kernel, error) { return r.of(c.Config).kernel(c), nil },
 		Does:   func(c *Call) any { return actTail(c, r.of(c.Config).act) },

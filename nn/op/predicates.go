@@ -35,7 +35,7 @@ func (IsInfConfig) Operator() Name { return Name{Name: "IsInf"} }
 
 func isInfOp() *Op {
 	return &Op{
-		Name: "IsInf", Since: []int{10, 20}, Doc: "Tells infinite elements, of one sign or both.",
+		Name: "IsInf", Since: []int{10, 20}, Versions: []Version{{At: 20, New: Where{"T1": {dtype.Float16, dtype.BFloat16}}}}, Doc: "Tells infinite elements, of one sign or both.",
 		In: "X T1", Out: "Y bool", Where: Where{"T1": Floats}, Attrs: IsInfConfig{},
 		Infer: sameAsBool, NoGrad: boolResult, Couple: Elementwise,
 		Kernel: func(c *Call) (Kernel, error) {

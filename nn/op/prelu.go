@@ -1,6 +1,8 @@
 package op
 
 import (
+	"fmt"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -9,7 +11,7 @@ import (
 
 func prelu() *Op {
 	return &Op{
-		Name: "PRelu", Since: []int{1, 6, 7, 9, 16}, Doc: "x where positive, slope·x elsewhere; the slope broadcasts to x.",
+		Name: "PRelu", Since: []int{1, 6, 7, 9, 16}, Versions: preluVersions(), Doc: "x where positive, slope·x elsewhere; the slope broadcasts to x.",
 		In: "X T, slope T weight", Out: "Y T", Where: Where{"T": Numeric},
 		Infer: inferPRelu, InPlace: []int{0}, Kernel: preluKernel, Couple: couplePRelu,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
@@ -160,4 +162,19 @@ func preluGradKernel[T kernel.Float](w *walk) Kernel {
 func preluOdd(c *Call) (gain, scale float64, ok bool) {
 	slope, ok := c.Uniform(1)
 	return 1 + slope, 1, ok
+}
+
+// preluVersions: before version 7 several slopes stood for channels.
+func preluVersions() []Version {
+	one := func(n *Spelling) error {
+		s, err := n.Sizes(1)
+		if err != nil {
+			return err
+		}
+		if count, err := dtype.Count(s); err != nil || count != 1 {
+			return fmt.Errorf("slopes of shape %v mean something else there", s)
+		}
+		return nil
+	}
+	return []Version{{At: 7, Up: one, Down: one}, {At: 9, New: Where{"T": Integers}}}
 }

@@ -35,7 +35,7 @@ func integerProducts() []*Op {
 				return inferProduct(c, ConvConfig(c.Config.(QLinearConvConfig)), inferConv, 3, c.In[7].DType)
 			},
 			Lower: lowerQLinearConv, Pinned: pinned},
-		{Name: "QLinearMatMul", Since: []int{10, 21}, Doc: "MatMul on quantized numbers.",
+		{Name: "QLinearMatMul", Since: []int{10, 21}, Versions: []Version{{At: 21, New: Where{"TS": {dtype.Float16, dtype.BFloat16}}}}, Doc: "MatMul on quantized numbers.",
 			In:  "a T1, a_scale TS, a_zero_point T1, b T2, b_scale TS, b_zero_point T2, y_scale TS, y_zero_point T3",
 			Out: "y T3", Where: Where{"T1": f8, "T2": f8, "T3": f8, "TS": sc},
 			Infer: func(c *Call) ([]Type, error) { return inferProduct(c, nil, inferMatMul, 3, c.In[7].DType) },

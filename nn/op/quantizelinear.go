@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"math"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -32,7 +33,7 @@ func scales() []DType {
 
 func quantizeLinear() *Op {
 	return &Op{
-		Name: "QuantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Doc: "Divides by a scale, adds a zero point and rounds to few bits.",
+		Name: "QuantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Versions: quantizeVersions(), Doc: "Divides by a scale, adds a zero point and rounds to few bits.",
 		In: "x T1, y_scale T2, y_zero_point? T3", Out: "y T3", Attrs: QuantizeLinearConfig{},
 		Where: Where{"T1": {dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Int32, dtype.Float64}, "T2": scales(), "T3": quantized()},
 		Infer: inferQuantize, Kernel: quantizeKernel, NoGrad: "rounds; with DequantizeLinear right behind it, gradients pass straight through", Couple: coupleQuantize,
@@ -302,4 +303,43 @@ func withoutBlocks(c *Call, list []Coupling) []Coupling {
 		kept = append(kept, k)
 	}
 	return kept
+}
+
+// quantizeVersions: before version 13 there is one scale; before 21 the zero point says what the result's type is.
+func quantizeVersions() []Version {
+	one := onConfig(func(n *Spelling, c *QuantizeLinearConfig) error { c.Axis = nil; return oneScale(n) })
+	plain := onConfig(func(n *Spelling, c *QuantizeLinearConfig) error {
+		if t := n.Out[0].Type; t.Present() {
+			c.Saturate = saturated(c.Saturate, t.DType)
+		}
+		return nil
+	})
+	zero := onConfig(func(n *Spelling, c *QuantizeLinearConfig) error {
+		t := c.Output
+		c.Output = dtype.Undefined
+		if t == dtype.Undefined || n.Has(2) {
+			return nil
+		}
+		shape, err := n.Sizes(1)
+		if err == nil {
+			n.Put(2, n.Tensor("zero_point", dtype.New(t, shape...)))
+		}
+		return err
+	})
+	precision := onConfig(func(n *Spelling, c *QuantizeLinearConfig) error {
+		if c.Precision == n.DType(1) {
+			c.Precision = dtype.Undefined
+		}
+		return nil
+	})
+	return []Version{{At: 13, Down: one}, {At: 19, Down: plain}, {At: 21, Down: zero}, {At: 23, Down: precision}}
+}
+
+// oneScale: before version 13 there is one scale for all elements.
+func oneScale(n *Spelling) error {
+	s, err := n.Sizes(1)
+	if err == nil && (len(s) > 1 || len(s) == 1 && s[0] != 1) {
+		err = errors.New("there is one scale there")
+	}
+	return err
 }

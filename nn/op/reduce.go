@@ -23,9 +23,10 @@ type reduction struct {
 	add   func(a, x int64) int64
 	last  func(a, n int64) int64
 	// kind names the gradient.
-	kind   reduceGradKind
-	bool   bool // takes bools from version 20 on
-	traits Traits
+	kind     reduceGradKind
+	bool     bool // takes bools from version 20 on
+	traits   Traits
+	versions []Version
 }
 
 func reduceOps() []*Op {
@@ -43,7 +44,7 @@ func (r reduction) operator() *Op {
 		r.traits.Reduces = Sums
 	}
 	o := &Op{
-		Name: r.name, Doc: r.doc, Since: r.since,
+		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions,
 		In: "data T, axes? int64 shape", Out: "reduced T", Where: Where{"T": Numeric}, Attrs: r.attrs,
 		Infer: inferReduce, Kernel: r.kernel, Couple: coupleReduce, Traits: r.traits,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -15,7 +15,7 @@ func (ReshapeConfig) Operator() Name { return Name{Name: "Reshape"} }
 
 func reshape() *Op {
 	return &Op{
-		Name: "Reshape", Since: []int{1, 5, 13, 14, 19, 21, 23, 24, 25},
+		Name: "Reshape", Since: []int{1, 5, 13, 14, 19, 21, 23, 24, 25}, Versions: reshapeVersions(),
 		Doc: "Gives a tensor another shape with the same elements.",
 		In:  "data T, shape? int64 shape", Out: "reshaped T",
 		Attrs: ReshapeConfig{},
@@ -170,4 +170,21 @@ func resizeTarget(r *Resizing) error {
 	cfg.Shape = next
 	r.Config = cfg
 	return nil
+}
+
+// reshapeVersions: before version 5 the shape is an attribute.
+func reshapeVersions() []Version {
+	up := onConfig(func(n *Spelling, c *ReshapeConfig) error {
+		n.toInput("shape", &c.Shape)
+		c.ConsumedInputs = nil
+		return nil
+	})
+	down := onConfig(func(n *Spelling, c *ReshapeConfig) error {
+		err := n.toAttribute(&c.Shape)
+		if c.Shape == nil {
+			c.Shape = []int{} // a scalar
+		}
+		return err
+	})
+	return []Version{{At: 5, Up: up, Down: down}}
 }

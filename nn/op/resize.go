@@ -1,8 +1,11 @@
 package op
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 )
 
@@ -35,7 +38,7 @@ func (UpsampleConfig) Operator() Name { return Name{Name: "Upsample"} }
 
 func resize() *Op {
 	return &Op{
-		Name: "Resize", Since: []int{10, 11, 13, 18, 19},
+		Name: "Resize", Since: []int{10, 11, 13, 18, 19}, Versions: resizeVersions(),
 		Doc: "Resamples a tensor to another size.",
 		// In version 10 the second input is the scales.
 		In: "X T, roi? any shape, scales? any shape, sizes? int64 shape", Out: "Y T", Attrs: ResizeConfig{},
@@ -47,7 +50,7 @@ func resize() *Op {
 
 func upsample() *Op {
 	return &Op{
-		Name: "Upsample", Since: []int{1, 7, 9, 10},
+		Name: "Upsample", Since: []int{1, 7, 9, 10}, Versions: upsampleVersions(),
 		Doc: "The older form of Resize.",
 		In:  "X T, scales? float32 shape", Out: "Y T", Attrs: UpsampleConfig{},
 		Check: func(c *Call) error {
@@ -143,5 +146,77 @@ func resizeSizes(r *Resizing) error {
 		}
 	}
 	r.set(3, next)
+	return nil
+}
+
+// What follows is Upsample and Resize in versions that lack the other. Upsample 9 and Resize 10 compute the same, as does Resize 11 with
+// the coordinates "asymmetric" and the nearest mode "floor".
+
+func upsampleVersions() []Version {
+	old := refuse("version 7 reads its scales differently")
+	up := onConfig(func(n *Spelling, c *UpsampleConfig) error {
+		d, err := dtype.FromSlice(slices.Clone(c.Scales), len(c.Scales))
+		if err != nil {
+			return err
+		}
+		c.Scales = nil
+		n.Put(1, n.Tensor("scales", d))
+		return nil
+	})
+	down := onConfig(func(n *Spelling, c *UpsampleConfig) error {
+		d, err := n.Constant(1)
+		if err != nil {
+			return err
+		}
+		if d == nil || dtype.Of(d.Dtype()) != dtype.Float32 {
+			return errors.New("it has no scales")
+		}
+		c.Scales = slices.Clone(dtype.Slice[float32](d))
+		n.Cut(1)
+		return nil
+	})
+	renamed := func(n *Spelling) error {
+		mode := n.Config.(UpsampleConfig).Mode
+		if mode == "bilinear" {
+			mode = "linear"
+		}
+		n.Config = Fill(ResizeConfig{Mode: mode})
+		return nil
+	}
+	return []Version{{At: 7, Up: old, Down: old}, {At: 9, Up: up, Down: down}, {At: 10, Up: renamed}}
+}
+
+func resizeVersions() []Version {
+	renamed := func(n *Spelling) error {
+		n.Config = Fill(UpsampleConfig{Mode: n.Config.(ResizeConfig).Mode})
+		return nil
+	}
+	up := onConfig(func(n *Spelling, c *ResizeConfig) error {
+		c.Coordinates, c.Nearest = "asymmetric", "floor"
+		n.In = []*Operand{n.In[0], nil, n.In[1]}
+		return resizeEmpty(n)
+	})
+	down := onConfig(func(n *Spelling, c *ResizeConfig) error {
+		if c.Coordinates != "asymmetric" || c.Mode == "nearest" && c.Nearest != "floor" || c.Mode == "cubic" {
+			return fmt.Errorf("mode %q with coordinates %q and nearest mode %q is not known there", c.Mode, c.Coordinates, c.Nearest)
+		}
+		if n.Has(3) || !n.Has(2) {
+			return errors.New("it has no scales")
+		}
+		*c = Fill(ResizeConfig{Mode: c.Mode}).(ResizeConfig)
+		n.In = []*Operand{n.In[0], n.In[2]}
+		return nil
+	})
+	symmetric := onConfig(func(n *Spelling, c *ResizeConfig) error { return without(c.Coordinates, "half_pixel_symmetric") })
+	return []Version{{At: 10, Down: renamed}, {At: 11, Up: up, Down: down}, {At: 13, Down: resizeEmpty}, {At: 19, Down: symmetric}}
+}
+
+// resizeEmpty: before version 13 regions and scales that are absent are tensors without elements.
+func resizeEmpty(n *Spelling) error {
+	for i := 1; i < 3; i++ {
+		if !n.Has(i) {
+			n.Put(i, n.Tensor("none", dtype.New(dtype.Float32, 0)))
+		}
+	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (RMSNormalizationConfig) Operator() Name { return Name{Name: "RMSNormalizat
 
 func rmsNormalization() *Op {
 	return &Op{
-		Name: "RMSNormalization", Since: []int{23},
+		Name: "RMSNormalization", Since: []int{23}, Decompose: decomposeRMSNorm,
 		Doc: "Divides by the root of the mean square over the last axes, then scales.",
 		In:  "X T, scale V weight", Out: "Y V", Where: Where{"T": Floats, "V": Floats},
 		Attrs: RMSNormalizationConfig{},
@@ -146,4 +146,25 @@ func rmsGradNodes(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	}
 	g[1], err = sumAffine(c, g[1], l.Norm, c.In[1].Shape)
 	return g, err
+}
+
+// decomposeRMSNorm computes in the stash type, as ONNX's function does, but no less precisely than the input is.
+func decomposeRMSNorm(n *Spelling) error {
+	c := n.Config.(RMSNormalizationConfig)
+	axes, err := n.axesFrom(orInt(c.Axis, -1))
+	if err != nil {
+		return err
+	}
+	wide := n.DType(0)
+	if wide.Bits() < c.StashType.Bits() {
+		wide = c.StashType
+	}
+	x := n.castTo(wide, n.In[0])
+	deviation, err := n.deviation(x, axes, wide, c.Epsilon)
+	if err != nil {
+		return err
+	}
+	y := n.castTo(n.DType(1), n.Before("normal", Plain("Div"), x, deviation))
+	n.Give(0, n.Before("", Plain("Mul"), y, n.In[1]))
+	return nil
 }

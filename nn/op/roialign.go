@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
@@ -24,7 +25,7 @@ func (RoiAlignConfig) Operator() Name { return Name{Name: "RoiAlign"} }
 
 func roiAlign() *Op {
 	return &Op{
-		Name: "RoiAlign", Since: []int{10, 16, 22}, Doc: "Pools regions of images to one size, sampling between the pixels.",
+		Name: "RoiAlign", Since: []int{10, 16, 22}, Versions: roiAlignVersions(), Doc: "Pools regions of images to one size, sampling between the pixels.",
 		In: "X T1, rois T1 given, batch_indices int64", Out: "Y T1", Where: Where{"T1": Floats}, Attrs: RoiAlignConfig{},
 		Check: func(c *Call) error {
 			cfg := c.Config.(RoiAlignConfig)
@@ -242,4 +243,20 @@ func roiAlignBack[T kernel.Float](c *Call, r rois) Kernel {
 		})
 		return nil
 	}
+}
+
+// roiAlignVersions: before version 16 regions were not moved by half a pixel, and there was no attribute to say so.
+func roiAlignVersions() []Version {
+	up := onConfig(func(n *Spelling, c *RoiAlignConfig) error {
+		c.Coordinates = "output_half_pixel"
+		return nil
+	})
+	down := onConfig(func(n *Spelling, c *RoiAlignConfig) error {
+		if c.Coordinates != "output_half_pixel" {
+			return fmt.Errorf("coordinates %q are not known there", c.Coordinates)
+		}
+		c.Coordinates = "half_pixel" // the default of an attribute that is not there
+		return nil
+	})
+	return []Version{{At: 16, Up: up, Down: down}}
 }

@@ -25,7 +25,7 @@ func (ScanConfig) Operator() Name { return Name{Name: "Scan"} }
 
 func scan() *Op {
 	return &Op{
-		Name: "Scan", Since: []int{8, 9, 11, 16, 19, 21, 23, 24, 25},
+		Name: "Scan", Since: []int{8, 9, 11, 16, 19, 21, 23, 24, 25}, Versions: []Version{{At: 9, Up: refuse("version 9 has other axes and no batch"), Down: refuse("version 9 has other axes and no batch")}},
 		Doc: "Runs a subgraph over slices of its inputs, carrying state values along, and stacks what it gives each time.",
 		// In version 8 the first input is the lengths of the sequences of a batch, the first axis of all others.
 		In: "initial_state_and_scan_inputs* any", Out: "final_state_and_scan_outputs* any", Attrs: ScanConfig{},

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -71,7 +72,7 @@ func (s scattering) blocks(c *Call) blocks {
 
 func scatterElements() *Op {
 	return &Op{
-		Name: "ScatterElements", Since: []int{11, 13, 16, 18},
+		Name: "ScatterElements", Since: []int{11, 13, 16, 18}, Versions: scatterElementsVersions(),
 		Doc: "Puts elements where the indices say along an axis.",
 		In:  "data T, indices Tind, updates T", Out: "output T", Where: Where{"Tind": Indices}, Attrs: ScatterElementsConfig{},
 		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, InPlace: []int{0},
@@ -81,7 +82,7 @@ func scatterElements() *Op {
 
 func scatter() *Op {
 	return &Op{
-		Name: "Scatter", Since: []int{9, 11},
+		Name: "Scatter", Since: []int{9, 11}, Versions: scatterVersions(),
 		Doc: "The older name of ScatterElements.",
 		In:  "data T, indices Tind, updates T", Out: "output T", Where: Where{"Tind": Indices}, Attrs: ScatterConfig{},
 		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, InPlace: []int{0},
@@ -91,7 +92,7 @@ func scatter() *Op {
 
 func scatterND() *Op {
 	return &Op{
-		Name: "ScatterND", Since: []int{11, 13, 16, 18},
+		Name: "ScatterND", Since: []int{11, 13, 16, 18}, Versions: scatterNDVersions(),
 		Doc: "Puts slices where coordinates, the last axis of the indices, say.",
 		In:  "data T, indices int64, updates T", Out: "output T", Attrs: ScatterNDConfig{},
 		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, InPlace: []int{0},
@@ -188,4 +189,30 @@ func scatterReduceOf[T number](b blocks, reduction string) Kernel {
 		copy(out[0].Raw, in[0].Raw)
 		return scatterWith(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1], f)
 	}
+}
+
+// scatterVersions: Scatter became ScatterElements in version 11.
+func scatterVersions() []Version {
+	return []Version{{At: 11, Up: func(n *Spelling) error {
+		n.Config = Fill(ScatterElementsConfig{Axis: n.Config.(ScatterConfig).Axis})
+		return nil
+	}}}
+}
+
+func scatterElementsVersions() []Version {
+	renamed := func(n *Spelling) error {
+		c := n.Config.(ScatterElementsConfig)
+		if c.Reduction != "none" {
+			return fmt.Errorf("it cannot reduce by %q there", c.Reduction)
+		}
+		err := n.fromFront(&c.Axis)
+		n.Config = ScatterConfig{Axis: c.Axis}
+		return err
+	}
+	extremes := onConfig(func(n *Spelling, c *ScatterElementsConfig) error { return without(c.Reduction, "max", "min") })
+	return []Version{{At: 11, Down: renamed}, {At: 18, Down: extremes}}
+}
+
+func scatterNDVersions() []Version {
+	return []Version{{At: 18, Down: onConfig(func(n *Spelling, c *ScatterNDConfig) error { return without(c.Reduction, "max", "min") })}}
 }

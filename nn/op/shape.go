@@ -1,6 +1,8 @@
 package op
 
 import (
+	"math"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -17,7 +19,7 @@ func (ShapeConfig) Operator() Name { return Name{Name: "Shape"} }
 
 func shapeOp() *Op {
 	return &Op{
-		Name: "Shape", Since: []int{1, 13, 15, 19, 21, 23, 24, 25},
+		Name: "Shape", Since: []int{1, 13, 15, 19, 21, 23, 24, 25}, Versions: shapeVersions(),
 		Doc: "The dimensions of a tensor.",
 		In:  "data T", Out: "shape int64",
 		Attrs: ShapeConfig{},
@@ -99,4 +101,21 @@ func dimsOfStrings(c *Call, _ []dtype.Value) ([]dtype.Value, error) {
 	}
 	v, err := dtype.FromSlice(n, c.Out[0].Sizes()...)
 	return []dtype.Value{v}, err
+}
+
+// shapeVersions: before version 15 Shape gives all dimensions, and a Slice picks some.
+func shapeVersions() []Version {
+	return []Version{{At: 15, Down: onConfig(func(n *Spelling, c *ShapeConfig) error {
+		if c.Start == 0 && c.End == nil {
+			return nil
+		}
+		end := orInt(c.End, math.MaxInt32)
+		all := T(dtype.Int64, Unknown)
+		if rank, err := n.Rank(0); err == nil {
+			all = Shaped(dtype.Int64, rank)
+		}
+		n.After("shape", all, SliceConfig{}, n.Vector("start", c.Start), n.Vector("end", end))
+		*c = ShapeConfig{}
+		return nil
+	})}}
 }

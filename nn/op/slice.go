@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,7 +22,7 @@ func (SliceConfig) Operator() Name { return Name{Name: "Slice"} }
 
 func sliceOp() *Op {
 	return &Op{
-		Name: "Slice", Since: []int{1, 10, 11, 13},
+		Name: "Slice", Since: []int{1, 10, 11, 13}, Versions: sliceVersions(),
 		Doc: "Cuts a range of indices, perhaps with steps, out of each axis.",
 		In:  "data T, starts? Tind shape, ends? Tind shape, axes? Tind shape, steps? Tind shape", Out: "output T",
 		Where: Where{"Tind": Indices}, Attrs: SliceConfig{},
@@ -349,4 +350,34 @@ func resizeSlice(r *Resizing) error {
 	r.set(1, nextStarts)
 	r.set(2, nextEnds)
 	return nil
+}
+
+// sliceVersions: before version 10 the ranges are attributes, and there are no steps.
+func sliceVersions() []Version {
+	up := onConfig(func(n *Spelling, c *SliceConfig) error {
+		for i, v := range []*[]int{&c.Starts, &c.Ends, &c.Axes} {
+			if *v != nil {
+				n.Put(1+i, n.Vector([]string{"starts", "ends", "axes"}[i], *v...))
+			}
+			*v = nil
+		}
+		return nil
+	})
+	down := onConfig(func(n *Spelling, c *SliceConfig) error {
+		steps, err := n.Ints(4)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(steps, func(n int) bool { return n != 1 }) {
+			return fmt.Errorf("there are no steps, here they are %v", steps)
+		}
+		for i, v := range []*[]int{&c.Starts, &c.Ends, &c.Axes} {
+			if *v, err = n.Ints(1 + i); err != nil {
+				return err
+			}
+		}
+		n.Cut(1)
+		return n.listFromFront(&c.Axes, 0)
+	})
+	return []Version{{At: 10, Up: up, Down: down}}
 }

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
@@ -35,7 +36,7 @@ type along struct{ Outer, Axis, Inner int }
 func softmaxes() []*Op {
 	kind := func(name, doc string, t Traits, attrs Config, f32, f64 func(along) Kernel) *Op {
 		return &Op{
-			Name: name, Doc: doc, Since: []int{1, 11, 13}, In: "input T", Out: "output T", Where: Where{"T": Floats},
+			Name: name, Doc: doc, Since: []int{1, 11, 13}, Versions: softmaxVersions(), In: "input T", Out: "output T", Where: Where{"T": Floats},
 			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax, Rows: softmaxRows, Traits: t,
 			Infer: func(c *Call) ([]Type, error) {
 				if !c.In[0].Unranked {
@@ -210,4 +211,86 @@ func normOver(c *Call, over func(axis int) bool) []Coupling {
 		}
 	}
 	return list
+}
+
+// axisOf is the axis of the configuration of any of the three.
+func axisOf(c Config) *int {
+	switch c := c.(type) {
+	case LogSoftmaxConfig:
+		return c.Axis
+	case HardmaxConfig:
+		return c.Axis
+	case SoftmaxConfig:
+		return c.Axis
+	}
+	return nil
+}
+
+// withAxis is the configuration with another axis.
+func withAxis(c Config, axis int) Config {
+	switch c.(type) {
+	case LogSoftmaxConfig:
+		return LogSoftmaxConfig{Axis: &axis}
+	case HardmaxConfig:
+		return HardmaxConfig{Axis: &axis}
+	}
+	return SoftmaxConfig{Axis: &axis}
+}
+
+// softmaxVersions: before version 13 the axes from the given one on, by default 1, count as one.
+func softmaxVersions() []Version {
+	front := func(n *Spelling) error {
+		p := axisOf(n.Config)
+		if p == nil {
+			return nil
+		}
+		axis := *p
+		err := n.fromFront(&axis)
+		n.Config = withAxis(n.Config, axis)
+		return err
+	}
+	return []Version{{At: 11, Down: front}, {At: 13, Up: softmaxUp, Down: softmaxDown}}
+}
+
+// softmaxUp makes a matrix of the input, unless the axis is the last, and gives the result its shape again.
+func softmaxUp(n *Spelling) error {
+	axis := orInt(axisOf(n.Config), 1)
+	if rank, err := n.Rank(0); err == nil && (axis == rank-1 || axis == -1) {
+		n.Config = withAxis(n.Config, axis)
+		return nil
+	}
+	shape := n.Before("shape", ShapeConfig{}, n.In[0])
+	matrix := n.Before("matrix", FlattenConfig{Axis: &axis}, n.In[0])
+	n.Put(0, matrix)
+	n.Config = withAxis(n.Config, 1)
+	n.After("rows", matrix.Type, ReshapeConfig{}, shape)
+	return nil
+}
+
+// softmaxDown brings the axis to the last place.
+func softmaxDown(n *Spelling) error {
+	rank, err := n.Rank(0)
+	if err != nil {
+		return err
+	}
+	last := rank - 1
+	axis := orInt(axisOf(n.Config), last)
+	if err := n.fromFront(&axis); err != nil {
+		return err
+	}
+	n.Config = withAxis(n.Config, last)
+	if axis == last {
+		return nil
+	}
+	if axis < 0 || axis > last {
+		return fmt.Errorf("there is no axis %d", axis)
+	}
+	perm := make([]int, rank)
+	for i := range perm {
+		perm[i] = i
+	}
+	perm[axis], perm[last] = last, axis
+	n.Put(0, n.Before("turned", TransposeConfig{Perm: perm}, n.In[0]))
+	n.After("last", n.In[0].Type, TransposeConfig{Perm: perm})
+	return nil
 }

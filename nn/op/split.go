@@ -1,6 +1,8 @@
 package op
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -20,7 +22,7 @@ func (SplitConfig) Operator() Name { return Name{Name: "Split"} }
 
 func split() *Op {
 	return &Op{
-		Name: "Split", Since: []int{1, 2, 11, 13, 18},
+		Name: "Split", Since: []int{1, 2, 11, 13, 18}, Versions: splitVersions(),
 		Doc: "Cuts a tensor into parts along an axis.",
 		In:  "input T, split? int64 shape", Out: "outputs* T",
 		Attrs: SplitConfig{},
@@ -213,5 +215,53 @@ func resizeSplit(r *Resizing) error {
 		r.Config = cfg
 		r.set(1, sizes)
 	}
+	return nil
+}
+
+// splitVersions: before version 13 the lengths are an attribute; from 18 on the number of parts is one where lengths are not given.
+func splitVersions() []Version {
+	count := onConfig(func(n *Spelling, c *SplitConfig) error {
+		if !n.Has(1) {
+			c.NumOutputs = len(n.Out)
+		}
+		return nil
+	})
+	return []Version{
+		{At: 2, Up: refuse("version 2 reads its lengths differently"), Down: refuse("version 2 reads its lengths differently")},
+		frontAxisInt(func(c *SplitConfig) *int { return &c.Axis }),
+		listInput(13, "split", func(c *SplitConfig) *[]int { return &c.Split }),
+		{At: 18, Up: count, Down: onConfig(equalParts)},
+	}
+}
+
+// equalParts: before version 18 parts without lengths are equally long.
+func equalParts(n *Spelling, c *SplitConfig) error {
+	parts := c.NumOutputs
+	c.NumOutputs = 0
+	if parts == 0 || n.Has(1) {
+		return nil
+	}
+	axis := c.Axis
+	if err := n.fromFront(&axis); err != nil {
+		return err
+	}
+	rank, err := n.Rank(0)
+	if err == nil && (axis < 0 || axis >= rank) {
+		err = fmt.Errorf("there is no axis %d", axis)
+	}
+	if err != nil {
+		return err
+	}
+	d := n.In[0].Type.Shape[axis]
+	switch {
+	case !d.Known() || d.Symbolic():
+		return errors.New("the length of its axis is not known")
+	case d.Size%parts == 0:
+		return nil
+	}
+	each := (d.Size + parts - 1) / parts
+	lengths := slices.Repeat([]int{each}, parts)
+	lengths[parts-1] = d.Size - each*(parts-1)
+	n.Put(1, n.Vector("split", lengths...))
 	return nil
 }

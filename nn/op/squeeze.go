@@ -10,7 +10,7 @@ func (SqueezeConfig) Operator() Name { return Name{Name: "Squeeze"} }
 
 func squeeze() *Op {
 	return &Op{
-		Name: "Squeeze", Since: []int{1, 11, 13, 21, 23, 24, 25},
+		Name: "Squeeze", Since: []int{1, 11, 13, 21, 23, 24, 25}, Versions: squeezeVersions(),
 		Doc: "Removes axes of length 1.",
 		In:  "data T, axes? int64 shape", Out: "squeezed T", Attrs: SqueezeConfig{},
 		Infer: inferSqueeze, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
@@ -90,4 +90,10 @@ func coupleSqueeze(c *Call) []Coupling {
 		}
 	}
 	return list
+}
+
+// squeezeVersions: before version 13 the axes are an attribute.
+func squeezeVersions() []Version {
+	axes := func(c *SqueezeConfig) *[]int { return &c.Axes }
+	return []Version{{At: 11, Down: onConfig(func(n *Spelling, c *SqueezeConfig) error { return n.listFromFront(&c.Axes, 0) })}, listInput(13, "axes", axes)}
 }

@@ -12,7 +12,7 @@ func (SwiGLUConfig) Operator() Name { return Name{Name: "SwiGLU"} }
 
 func swiGLU() *Op {
 	return &Op{
-		Name: "SwiGLU", Since: []int{28}, Doc: "A·sigmoid(alpha·A)·B: a gate and what goes through it.",
+		Name: "SwiGLU", Since: []int{28}, Decompose: decomposeSwiGLU, Doc: "A·sigmoid(alpha·A)·B: a gate and what goes through it.",
 		In: "A T, B T", Out: "Y T", Where: Where{"T": Floats}, Attrs: SwiGLUConfig{}, Couple: Elementwise,
 		Infer: func(c *Call) ([]Type, error) {
 			a, b := c.In[0], c.In[1]
@@ -37,4 +37,13 @@ func swiGLU() *Op {
 			return b.results(in, b.do(Plain("Mul"), gate, in[1]))
 		},
 	}
+}
+
+func decomposeSwiGLU(n *Spelling) error {
+	gate, err := n.gate(n.In[0], n.Config.(SwiGLUConfig).Alpha)
+	if err != nil {
+		return err
+	}
+	n.Give(0, n.Before("", Plain("Mul"), n.Before("gated", Plain("Mul"), n.In[0], gate), n.In[1]))
+	return nil
 }

@@ -12,7 +12,7 @@ func (SwishConfig) Operator() Name { return Name{Name: "Swish"} }
 
 func swish() []*Op {
 	return pointwiseOp{
-		name: "Swish", doc: "x·sigmoid(alpha·x).", since: []int{24}, attrs: SwishConfig{},
+		name: "Swish", doc: "x·sigmoid(alpha·x).", since: []int{24}, decompose: decomposeSwish, attrs: SwishConfig{},
 		traits: gatedLinear(),
 		of: func(c Config) pointwise {
 			a := orFloat(c.(SwishConfig).Alpha, 1)
@@ -36,4 +36,25 @@ func swishOf[T kernel.Float](a T) func(p *kernel.Pool, dst, x []T) {
 
 func swishGradOf[T kernel.Float](a T) func(p *kernel.Pool, dx, dy, x []T) {
 	return func(p *kernel.Pool, dx, dy, x []T) { kernel.SwishGrad(p, a, dx, dy, x) }
+}
+
+func decomposeSwish(n *Spelling) error {
+	gate, err := n.gate(n.In[0], n.Config.(SwishConfig).Alpha)
+	if err != nil {
+		return err
+	}
+	n.Give(0, n.Before("", Plain("Mul"), n.In[0], gate))
+	return nil
+}
+
+// gate is sigmoid(alpha·x); alpha is 1 when nil.
+func (n *Spelling) gate(x *Operand, alpha *float32) (*Operand, error) {
+	if a := orFloat(alpha, 1); a != 1 {
+		factor, err := n.Filled("alpha", n.DType(0), float64(a))
+		if err != nil {
+			return nil, err
+		}
+		x = n.Before("product", Plain("Mul"), x, factor)
+	}
+	return n.Before("sigmoid", Plain("Sigmoid"), x), nil
 }

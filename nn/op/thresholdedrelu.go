@@ -12,7 +12,7 @@ func (ThresholdedReluConfig) Operator() Name { return Name{Name: "ThresholdedRel
 
 func thresholdedRelu() []*Op {
 	return pointwiseOp{
-		name: "ThresholdedRelu", doc: "x above alpha, 0 elsewhere.", since: []int{10, 22}, attrs: ThresholdedReluConfig{},
+		name: "ThresholdedRelu", doc: "x above alpha, 0 elsewhere.", since: []int{10, 22}, decompose: decomposeThresholdedRelu, attrs: ThresholdedReluConfig{},
 		traits: Traits{Zero: ZeroFirst, Range: rangeShrunk, Activation: HiddenActivation, Keeps: keepsAbove},
 		of: func(c Config) pointwise {
 			a := orFloat(c.(ThresholdedReluConfig).Alpha, 1)
@@ -43,4 +43,17 @@ func aboveGrad[T kernel.Float](a T) func(dy, x T) T {
 func keepsAbove(c *Call, r Interval) bool {
 	a := orFloat(c.Config.(ThresholdedReluConfig).Alpha, 1)
 	return r.Lo > a || a == 0 && r.Lo >= 0
+}
+
+func decomposeThresholdedRelu(n *Spelling) error {
+	alpha, err := n.Filled("alpha", n.DType(0), float64(orFloat(n.Config.(ThresholdedReluConfig).Alpha, 1)))
+	if err != nil {
+		return err
+	}
+	zero, err := n.Filled("zero", n.DType(0), 0)
+	if err != nil {
+		return err
+	}
+	n.Give(0, n.Before("", Plain("Where"), n.Before("above", Plain("Greater"), n.In[0], alpha), n.In[0], zero))
+	return nil
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 
@@ -23,7 +24,7 @@ func (TopKConfig) Operator() Name { return Name{Name: "TopK"} }
 
 func topK() *Op {
 	return &Op{
-		Name: "TopK", Since: []int{1, 10, 11, 24},
+		Name: "TopK", Since: []int{1, 10, 11, 24}, Versions: topKVersions(),
 		Doc: "The k largest or smallest elements along an axis, and where they stand. Of equal ones the first comes first.",
 		In:  "X T, K? int64 shape", Out: "Values T, Indices int64", Where: Where{"T": Numeric}, Attrs: TopKConfig{},
 		Infer: inferTopK, Kernel: widened(topKKernel), Grad: topKGrad, Couple: coupleTopK,
@@ -271,4 +272,30 @@ func coupleTopK(c *Call) []Coupling {
 		}
 	}
 	return list
+}
+
+// topKVersions: before version 10 the number is an attribute; before 11 it looks for the largest elements only.
+func topKVersions() []Version {
+	up := onConfig(func(n *Spelling, c *TopKConfig) error {
+		n.Put(1, n.Vector("k", c.K))
+		c.K = 0
+		return nil
+	})
+	down := onConfig(func(n *Spelling, c *TopKConfig) error {
+		k, err := n.Ints(1)
+		if err != nil || len(k) != 1 {
+			return errors.Join(err, errors.New("k is not a number"))
+		}
+		c.K = k[0]
+		n.Cut(1)
+		return nil
+	})
+	largest := onConfig(func(n *Spelling, c *TopKConfig) error {
+		if c.Largest != nil && !*c.Largest {
+			return errors.New("it looks for the smallest elements")
+		}
+		c.Largest, c.Sorted = nil, nil
+		return nil
+	})
+	return []Version{{At: 10, Up: up, Down: down}, {At: 11, Down: largest, New: Where{"T": Integers}}}
 }

@@ -27,6 +27,10 @@ func unaries() []pointwiseOp {
 		return r
 	}
 	v6, v7, v9 := []int{1, 6, 13}, []int{7, 22}, []int{9, 22}
+	spelled := func(r pointwiseOp, decompose func(*Spelling) error, versions ...Version) pointwiseOp {
+		r.versions, r.decompose = versions, decompose
+		return r
+	}
 	return append([]pointwiseOp{
 		row("Abs", "Absolute value.", v6, Traits{Zero: ZeroFirst, Range: rangeNonNegative, Bounds: true, Keeps: keepsPositive}, pointwise{f: math.Abs, need: "x", ints: func(x int64) int64 { return max(x, -x) },
 			uints: func(x uint64) uint64 { return x }, f32: kernel.Abs[float32], f64: kernel.Abs[float64],
@@ -52,9 +56,9 @@ func unaries() []pointwiseOp {
 		row("Erf", "Gauss error function.", []int{9, 13}, Traits{Zero: ZeroFirst, Range: RangeOf(-1, 1), Odd: oddBy(4/math.Sqrt(math.Pi), small), Step: OddStep}, pointwise{f: math.Erf, f32: kernel.Erf[float32], f64: kernel.Erf[float64], need: "x",
 			g32: blockedGrad(erfGradBlock[float32]), g64: blockedGrad(erfGradBlock[float64]),
 			grad: func(x, _, dy float64) float64 { return dy * twoOverSqrtPi * math.Exp(-x*x) }}),
-		row("Relu", "max(0, x).", []int{1, 6, 13, 14}, Traits{Zero: ZeroFirst, Range: rangePositive, Bounds: true, Activation: HiddenActivation, Keeps: keepsPositive, Odd: oddBy(1, 1)}, pointwise{f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64], need: "y", act: kernel.Activation{Kind: kernel.ActRelu},
+		spelled(row("Relu", "max(0, x).", []int{1, 6, 13, 14}, Traits{Zero: ZeroFirst, Range: rangePositive, Bounds: true, Activation: HiddenActivation, Keeps: keepsPositive, Odd: oddBy(1, 1)}, pointwise{f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64], need: "y", act: kernel.Activation{Kind: kernel.ActRelu},
 			g32: kernel.ReluGrad[float32], g64: kernel.ReluGrad[float64], ints: func(x int64) int64 { return max(x, 0) },
-			grad: func(_, y, dy float64) float64 { return step(y) * dy }}),
+			grad: func(_, y, dy float64) float64 { return step(y) * dy }}), nil, Version{At: 14, New: Where{"T": Integers}}),
 		row("Sigmoid", "1/(1+e^−x).", v6, Traits{Probabilities: func(*Call) *Probabilities { return &Probabilities{} }, Range: RangeOf(0, 1), Bounds: true, Activation: GateActivation, Odd: oddBy(0.5, small), Step: UnitStep}, pointwise{f: sigmoid, f32: kernel.Sigmoid[float32], f64: kernel.Sigmoid[float64], need: "y", act: kernel.Activation{Kind: kernel.ActSigmoid},
 			g32: kernel.SigmoidGrad[float32], g64: kernel.SigmoidGrad[float64], grad: func(_, y, dy float64) float64 { return dy * y * (1 - y) }}),
 		row("Tanh", "Hyperbolic tangent.", v6, Traits{Zero: ZeroFirst, Range: RangeOf(-1, 1), Bounds: true, Activation: GateActivation, Odd: oddBy(2, small), Step: OddStep}, pointwise{f: math.Tanh, f32: kernel.Tanh[float32], f64: kernel.Tanh[float64], need: "y", act: kernel.Activation{Kind: kernel.ActTanh},
@@ -66,11 +70,11 @@ func unaries() []pointwiseOp {
 			f32: blocked(softsignBlock[float32]), f64: blocked(softsignBlock[float64]),
 			g32: blockedGrad(softsignGradBlock[float32]), g64: blockedGrad(softsignGradBlock[float64]),
 			grad: func(x, _, dy float64) float64 { d := 1 + math.Abs(x); return dy / (d * d) }}),
-		row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, Traits{Zero: ZeroFirst, Range: rangeShrunk, Activation: HiddenActivation}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad,
-			f32: kernel.Mish[float32], f64: kernel.Mish[float64], g32: kernel.MishGrad[float32], g64: kernel.MishGrad[float64]}),
-		row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, gatedLinear(), pointwise{f: hardSwish, need: "x", act: kernel.Activation{Kind: kernel.ActHardSwish},
+		spelled(row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, Traits{Zero: ZeroFirst, Range: rangeShrunk, Activation: HiddenActivation}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad,
+			f32: kernel.Mish[float32], f64: kernel.Mish[float64], g32: kernel.MishGrad[float32], g64: kernel.MishGrad[float64]}), decomposeMish),
+		spelled(row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, gatedLinear(), pointwise{f: hardSwish, need: "x", act: kernel.Activation{Kind: kernel.ActHardSwish},
 			f32: kernel.HardSwish[float32], f64: kernel.HardSwish[float64], g32: kernel.HardSwishGrad[float32], g64: kernel.HardSwishGrad[float64],
-			grad: func(x, _, dy float64) float64 { return hardSwishGrad(x, dy) }}),
+			grad: func(x, _, dy float64) float64 { return hardSwishGrad(x, dy) }}), decomposeHardSwish),
 		row("Sin", "Sine.", v7, Traits{Zero: ZeroFirst, Range: RangeOf(-1, 1), Odd: oddBy(2, small)}, pointwise{f: math.Sin, need: "x", f32: kernel.Sin[float32], f64: kernel.Sin[float64],
 			g32: blockedGrad(sinGradBlock[float32]), g64: blockedGrad(sinGradBlock[float64]), grad: func(x, _, dy float64) float64 { return dy * math.Cos(x) }}),
 		row("Cos", "Cosine.", v7, Traits{Range: RangeOf(-1, 1)}, pointwise{f: math.Cos, need: "x", f32: kernel.Cos[float32], f64: kernel.Cos[float64],
@@ -175,3 +179,17 @@ func reciprocal[T kernel.Float](p *kernel.Pool, dst, src []T) {
 }
 
 func negateGrad[T kernel.Float](p *kernel.Pool, dx, dy, _ []T) { kernel.Scale(p, -1, dx, dy) }
+
+// decomposeHardSwish is x·HardSigmoid(x), of a sixth and a half.
+func decomposeHardSwish(n *Spelling) error {
+	sixth, half := float32(1)/6, float32(0.5)
+	gate := n.Before("gate", HardSigmoidConfig{Alpha: &sixth, Beta: &half}, n.In[0])
+	n.Give(0, n.Before("", Plain("Mul"), n.In[0], gate))
+	return nil
+}
+
+func decomposeMish(n *Spelling) error {
+	gate := n.Before("gate", Plain("Tanh"), n.Before("softplus", Plain("Softplus"), n.In[0]))
+	n.Give(0, n.Before("", Plain("Mul"), n.In[0], gate))
+	return nil
+}

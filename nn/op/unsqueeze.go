@@ -11,7 +11,7 @@ func (UnsqueezeConfig) Operator() Name { return Name{Name: "Unsqueeze"} }
 
 func unsqueeze() *Op {
 	return &Op{
-		Name: "Unsqueeze", Since: []int{1, 11, 13, 21, 23, 24, 25},
+		Name: "Unsqueeze", Since: []int{1, 11, 13, 21, 23, 24, 25}, Versions: unsqueezeVersions(),
 		Doc: "Inserts axes of length 1.",
 		In:  "data T, axes? int64 shape", Out: "expanded T", Attrs: UnsqueezeConfig{},
 		Infer: inferUnsqueeze, Dims: sameElements, View: true, Kernel: copyKernel, Strings: moveStrings,
@@ -75,4 +75,11 @@ func coupleUnsqueeze(c *Call) []Coupling {
 		}
 	}
 	return list
+}
+
+// unsqueezeVersions: before version 13 the axes are an attribute. They are those of the result.
+func unsqueezeVersions() []Version {
+	axes := func(c *UnsqueezeConfig) *[]int { return &c.Axes }
+	front := func(n *Spelling, c *UnsqueezeConfig) error { return n.listFromFront(&c.Axes, len(c.Axes)) }
+	return []Version{{At: 11, Down: onConfig(front)}, listInput(13, "axes", axes)}
 }

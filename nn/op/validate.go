@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Validate rejects a misdescribed operator. A test runs it over every operator of the list, With
@@ -25,6 +26,16 @@ func Validate(o *Op) (err error) {
 	}
 	if len(o.Since) == 0 || !slices.IsSorted(o.Since) || o.Since[0] < 1 {
 		return bad("Since %v is not an ascending list of versions", o.Since)
+	}
+	for i, s := range o.Versions {
+		if !slices.Contains(o.Since, s.At) || i > 0 && s.At <= o.Versions[i-1].At {
+			return bad("a step at version %d: want ascending ones of %v", s.At, o.Since)
+		}
+		for variable := range s.New {
+			if _, ok := o.Where[variable]; !ok && !strings.Contains(string(o.In), " "+variable) {
+				return bad("version %d widens %s, there is no such type variable", s.At, variable)
+			}
+		}
 	}
 	if o.Infer == nil {
 		return bad("Infer is missing")

@@ -12,13 +12,14 @@ type variadic struct {
 	name, doc string
 	since     []int
 	fold      binary
+	versions  []Version
 	mean      bool // divide by the number of operands
 	traits    Traits
 }
 
 func (v variadic) op() *Op {
 	o := &Op{
-		Name: v.name, Doc: v.doc, Since: v.since, In: "data_0 T, data* T", Out: "result T", Where: Where{"T": v.fold.types},
+		Name: v.name, Doc: v.doc, Since: v.since, Versions: v.versions, In: "data_0 T, data* T", Out: "result T", Where: Where{"T": v.fold.types},
 		Infer: inferVariadic, Couple: Elementwise, Kernel: v.kernel, Traits: v.traits,
 	}
 	if v.fold.dims != nil {
@@ -109,14 +110,16 @@ func variadicOps() []*Op {
 		u: func(a, b uint64) uint64 { return max(a, b) }, dims: Dim.Max}
 	smaller := binary{types: Numeric, kern: kern(kernel.OpMin), i: func(a, b int64) int64 { return min(a, b) },
 		u: func(a, b uint64) uint64 { return min(a, b) }, dims: Dim.Min}
+	equal := []Version{{At: 8, Down: equalShapes}}
+	late := append(equal[:1:1], Version{At: 12, New: Where{"T": Integers}})
 	rows := []variadic{
-		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add,
+		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, versions: equal, fold: add,
 			traits: Traits{Zero: ZeroAll, Joins: true, Range: rangeSum, Starts: []Start{StartZero}}},
-		{name: "Mean", doc: "Mean of all operands, element by element.", since: []int{1, 6, 8, 13}, fold: add, mean: true,
+		{name: "Mean", doc: "Mean of all operands, element by element.", since: []int{1, 6, 8, 13}, versions: equal, fold: add, mean: true,
 			traits: Traits{Zero: ZeroAll, Joins: true, Range: RangeHull}},
-		{name: "Max", doc: "The largest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: larger,
+		{name: "Max", doc: "The largest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, versions: late, fold: larger,
 			traits: Traits{Zero: ZeroAll, Joins: true, Range: RangeHull}},
-		{name: "Min", doc: "The smallest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, fold: smaller,
+		{name: "Min", doc: "The smallest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, versions: late, fold: smaller,
 			traits: Traits{Zero: ZeroAll, Joins: true, Range: RangeHull}},
 	}
 	var list []*Op

@@ -50,8 +50,5 @@ func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
 // sum adds up some axes, in the form that the graph's operator set has.
 func sum(e *nn.Edit, v *nn.Value, axes []int) *nn.Value {
 	drop := false
-	if e.Opset() < 13 {
-		return e.Node(op.ReduceSumConfig{Axes: axes, KeepDims: &drop}, v).Out(0)
-	}
 	return e.Node(op.ReduceSumConfig{KeepDims: &drop}, v, e.Ints("axes", axes...)).Out(0)
 }

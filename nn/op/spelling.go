@@ -1,0 +1,446 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Version is an operator-set version at which the spelling or the meaning of an operator changed (Op.Versions, ascending).
+// Versions that only brought attributes need no step: a node that sets an attribute is refused where there is none.
+type Version struct {
+	At   int
+	Up   func(*Spelling) error // rewrites a node of an earlier version for At; nil: it holds as it is
+	Down func(*Spelling) error // rewrites a node of At for the version before; nil: it holds as it is
+	New  Where                 // element types that type variables stand for from At on only
+}
+
+// Newest as an operator-set version stands for the latest version of every operator.
+const Newest = math.MaxInt
+
+// Operand is a value that nodes read and give while they are respelled. The same pointer is the same value.
+type Operand struct {
+	Type  Type   // as far as known
+	Known Known  // likewise; Known.Value of a value that an adapter may turn into an attribute
+	Name  string // what a value that an adapter adds is called, after the node
+	fixed bool   // a constant that was added
+}
+
+// Constant reports whether the operand is a constant that an adapter added: its value is Known.Value.
+func (x *Operand) Constant() bool { return x.fixed }
+
+// Part is one node: a configuration, what it reads and what it gives. nil stands for what is absent.
+type Part struct {
+	Config  Config
+	In, Out []*Operand
+}
+
+// Spelling is a node on its way from one version of its operator to another. Steps and decompositions change its
+// configuration and operands, and put further nodes around it. Those are written in the newest version and
+// respelled in turn.
+type Spelling struct {
+	*Part
+	set           Set
+	before, after []*Part
+	gone          bool // the parts before take its place
+	err           error
+}
+
+// Respell rewrites a node of operator-set version from for another, to says which that is for a domain. It gives nodes in
+// an order in which they can be computed, p itself among them unless its operator was decomposed. After an error, p
+// is not to be used.
+func (s Set) Respell(p *Part, from int, to func(domain string) int) ([]*Part, error) {
+	n := &Spelling{Part: p, set: s}
+	o, err := s.Of(p.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(n.walk(o, from, to(o.Domain)), n.err); err != nil {
+		return nil, err
+	}
+	if o, err = s.Of(p.Config); err == nil && !n.gone {
+		err = bare(Available(o.Version(to(o.Domain)), p.Config))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []*Part
+	for _, x := range n.parts() {
+		if x == p {
+			list = append(list, p)
+			continue
+		}
+		more, err := s.Respell(x, Newest, to)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", x.Config.Operator(), err)
+		}
+		list = append(list, more...)
+	}
+	return list, nil
+}
+
+// bare is an error without the operator that it names.
+func bare(err error) error {
+	if e, ok := err.(*Error); ok {
+		return e.Err
+	}
+	return err
+}
+
+// parts are the node and those around it that are read.
+func (n *Spelling) parts() []*Part {
+	list := slices.Clone(n.before)
+	if !n.gone {
+		list = append(list, n.Part)
+	}
+	return append(list, n.after...)
+}
+
+// walk takes the node from one version to another, through the steps of its operator. Where a step makes another
+// operator of it, the steps of that one follow. An operator that is younger than the version is decomposed.
+func (n *Spelling) walk(o *Op, from, to int) error {
+	if o.Version(to) == 0 && o.Decompose != nil {
+		if err := n.steps(o, from, Newest); err != nil {
+			return err
+		}
+		n.gone = true
+		return o.Decompose(n)
+	}
+	return n.steps(o, from, to)
+}
+
+func (n *Spelling) steps(o *Op, from, to int) error {
+	list := slices.Clone(o.Versions)
+	if from > to {
+		slices.Reverse(list)
+	}
+	for _, s := range list {
+		f, at := s.Up, s.At
+		switch {
+		case from < s.At && s.At <= to:
+		case to < s.At && s.At <= from:
+			f, at = s.Down, s.At-1
+		default:
+			continue
+		}
+		if f == nil {
+			continue
+		}
+		if err := f(n); err != nil && from > to {
+			return &VersionError{Needs: s.At, Why: err}
+		} else if err != nil {
+			return err
+		}
+		if next, err := n.set.Of(n.Config); err != nil || next != o {
+			if err == nil {
+				err = n.walk(next, at, to)
+			}
+			return err
+		}
+	}
+	if o.Version(to) == 0 {
+		return &VersionError{Needs: o.Since[0]}
+	}
+	return nil
+}
+
+// VersionError says that a node cannot be expressed before an operator-set version.
+type VersionError struct {
+	Needs int
+	Why   error // nil: the operator came with it
+}
+
+// Error is the reason.
+func (e *VersionError) Error() string {
+	if e.Why == nil {
+		return fmt.Sprintf("it came with %d", e.Needs)
+	}
+	return e.Why.Error()
+}
+
+// Unwrap is the reason.
+func (e *VersionError) Unwrap() error { return e.Why }
+
+// slot is the formal name of an input or output.
+func (n *Spelling) slot(formal func(o *Op) Slots, i int) string {
+	o, err := n.set.Of(n.Config)
+	if err != nil {
+		return ""
+	}
+	s, _ := At(formal(o).List(), i)
+	return s.Name
+}
+
+// Has reports whether input i is there.
+func (n *Spelling) Has(i int) bool { return i < len(n.In) && n.In[i] != nil }
+
+// Rank is the rank of input i, an error when it is not known.
+func (n *Spelling) Rank(i int) (int, error) {
+	if n.Has(i) {
+		if t := n.In[i].Type; t.Present() && t.Rank() >= 0 {
+			return t.Rank(), nil
+		}
+	}
+	return 0, errors.New("the rank of its input is not known")
+}
+
+// Sizes is the shape of input i, an error when a dimension has no number.
+func (n *Spelling) Sizes(i int) ([]int, error) {
+	if !n.Has(i) || !n.In[i].Type.Static() || slices.ContainsFunc(n.In[i].Type.Shape, Dim.Symbolic) {
+		return nil, errors.New("the shape of its input is not known")
+	}
+	return n.In[i].Type.Sizes(), nil
+}
+
+// DType is the element type of input i, float32 where it is not known.
+func (n *Spelling) DType(i int) DType {
+	if n.Has(i) && n.In[i].Type.Present() {
+		return n.In[i].Type.DType
+	}
+	return dtype.Float32
+}
+
+// Constant is the value of input i, nil when it is absent and an error when it is computed.
+func (n *Spelling) Constant(i int) (*tensor.Dense, error) {
+	if !n.Has(i) {
+		return nil, nil
+	}
+	if d, ok := n.In[i].Known.Value.(*tensor.Dense); ok && d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("input %s is computed, there it is an attribute", n.slot(func(o *Op) Slots { return o.In }, i))
+}
+
+// Ints is the value of integer input i, nil when it is absent.
+func (n *Spelling) Ints(i int) ([]int, error) {
+	d, err := n.Constant(i)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	return dtype.Ints(d)
+}
+
+// Number is the value of input i of one element, nil when it is absent.
+func (n *Spelling) Number(i int) (*float32, error) {
+	d, err := n.Constant(i)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	v, err := dtype.Float64s(d)
+	if err != nil || len(v) != 1 {
+		return nil, fmt.Errorf("input %d is not a number", i)
+	}
+	x := float32(v[0])
+	return &x, nil
+}
+
+// Cut removes the inputs from i on.
+func (n *Spelling) Cut(i int) { n.In = slices.Clip(n.In[:min(i, len(n.In))]) }
+
+// Put makes x input i.
+func (n *Spelling) Put(i int, x *Operand) {
+	in := slices.Clone(n.In)
+	for len(in) <= i {
+		in = append(in, nil)
+	}
+	in[i] = x
+	n.In = in
+}
+
+// Tensor is a constant.
+func (n *Spelling) Tensor(name string, d *tensor.Dense) *Operand {
+	return &Operand{Type: TypeOf(d), Known: Known{Value: d}, Name: name, fixed: true}
+}
+
+// Vector is a constant int64 vector.
+func (n *Spelling) Vector(name string, v ...int) *Operand {
+	d := dtype.New(dtype.Int64, len(v))
+	for i, x := range v {
+		dtype.Slice[int64](d)[i] = int64(x)
+	}
+	return n.Tensor(name, d)
+}
+
+// Filled is a constant of element type t with every element x; without dimensions it is a scalar.
+func (n *Spelling) Filled(name string, t DType, x float64, shape ...int) (*Operand, error) {
+	count, err := dtype.Count(shape)
+	if err != nil {
+		return nil, err
+	}
+	wide, err := dtype.FromFloats(dtype.Float64, slices.Repeat([]float64{x}, count), shape...)
+	if err != nil {
+		return nil, err
+	}
+	d, err := dtype.ConvertTo(t, wide)
+	if err != nil {
+		return nil, err
+	}
+	return n.Tensor(name, d), nil
+}
+
+// Before adds a node in front and returns what it computes.
+func (n *Spelling) Before(name string, c Config, in ...*Operand) *Operand {
+	return n.BeforeN(name, 1, c, in...)[0]
+}
+
+// BeforeN is Before for a node with several outputs.
+func (n *Spelling) BeforeN(name string, outputs int, c Config, in ...*Operand) []*Operand {
+	p := n.part(c, in)
+	for _, t := range n.infer(p, outputs) {
+		p.Out = append(p.Out, &Operand{Type: t, Name: name})
+	}
+	n.before = append(n.before, p)
+	return p.Out
+}
+
+// part is a node of the newest version.
+func (n *Spelling) part(c Config, in []*Operand) *Part {
+	full, err := n.set.Complete(c)
+	if err != nil {
+		n.err = errors.Join(n.err, err)
+		full = c
+	}
+	return &Part{Config: full, In: slices.Clone(in)}
+}
+
+// infer are the types of a part's outputs as far as known.
+func (n *Spelling) infer(p *Part, outputs int) []Type {
+	c, err := n.set.NewCall(p.Config)
+	if err != nil {
+		return make([]Type, outputs)
+	}
+	c.Outputs = outputs
+	for _, x := range p.In {
+		t, k := Type{}, Known{}
+		if x != nil {
+			t, k = x.Type, x.Known
+		}
+		c.In, c.Known = append(c.In, t), append(c.Known, k)
+	}
+	if err := c.Resolve(); err != nil {
+		return make([]Type, outputs) // an input of unknown type
+	}
+	return c.Out[:outputs]
+}
+
+// After lets output 0 pass through a node on its way, of which it is input 0; more follow it. t is the type that the
+// output has in between.
+func (n *Spelling) After(name string, t Type, c Config, more ...*Operand) {
+	x := &Operand{Type: t, Name: name}
+	p := n.part(c, append([]*Operand{x}, more...))
+	p.Out = []*Operand{n.Out[0]}
+	n.after = append([]*Part{p}, n.after...)
+	n.Out = slices.Clone(n.Out)
+	n.Out[0] = x
+}
+
+// Give makes x, which a node in front computes, output i of a decomposed operator. An output that nothing reads is
+// left out. Each x is given once, and last.
+func (n *Spelling) Give(i int, x *Operand) {
+	if !n.Wants(i) {
+		return
+	}
+	found := false
+	for _, p := range n.before {
+		for _, list := range [][]*Operand{p.In, p.Out} {
+			for k := range list {
+				if list[k] == x {
+					list[k], found = n.Out[i], true
+				}
+			}
+		}
+	}
+	if !found {
+		n.before = append(n.before, &Part{Config: Name{Name: "Identity"}, In: []*Operand{x}, Out: []*Operand{n.Out[i]}})
+	}
+}
+
+// Wants reports whether output i is read.
+func (n *Spelling) Wants(i int) bool { return i < len(n.Out) && n.Out[i] != nil }
+
+// refuse is a step that no node passes.
+func refuse(why string) func(*Spelling) error {
+	return func(*Spelling) error { return errors.New(why) }
+}
+
+// onConfig makes a step of a function that changes the operator's configuration.
+func onConfig[C Config](f func(n *Spelling, c *C) error) func(*Spelling) error {
+	return func(n *Spelling) error {
+		c, ok := n.Config.(C)
+		if !ok {
+			return fmt.Errorf("its attributes are a %T", n.Config)
+		}
+		err := f(n, &c)
+		n.Config = c
+		return err
+	}
+}
+
+// without refuses words that an attribute may have only from a version on.
+func without(word string, words ...string) error {
+	if slices.Contains(words, word) {
+		return fmt.Errorf("%q is not known there", word)
+	}
+	return nil
+}
+
+// Newest is the version of a domain in which one of the set's operators changed last, 0 when it has none.
+func (s Set) Newest(domain string) int {
+	newest := 0
+	for _, o := range s.List() {
+		if o.Domain == domain {
+			newest = max(newest, o.Latest())
+		}
+	}
+	return newest
+}
+
+// NewestType is the element type among those of a node's inputs and outputs that came last to the format or to the operator, and the
+// operator-set version with which it came.
+func (o *Op) NewestType(in, out []Type) (t DType, since int) {
+	note := func(x DType, version int) {
+		if version > since {
+			t, since = x, version
+		}
+	}
+	for k, list := range [][]Type{in, out} {
+		slots := [][]Slot{o.In.List(), o.Out.List()}[k]
+		for i, x := range list {
+			note(x.DType, TypeSince(x.DType))
+			if x.DType == dtype.BFloat16 && slices.Contains(o.Since, 22) { // where it came to the operators that lacked it
+				note(x.DType, 22)
+			}
+			slot, ok := At(slots, i)
+			for _, s := range o.Versions {
+				if ok && k == 0 && slices.Contains(s.New[slot.Type], x.DType) {
+					note(x.DType, s.At)
+				}
+			}
+		}
+	}
+	return t, since
+}
+
+// TypeSince is the version of the standard operator set with which an element type came.
+func TypeSince(t DType) int {
+	switch t {
+	case dtype.BFloat16:
+		return 13
+	case dtype.Int4, dtype.Uint4:
+		return 21
+	case dtype.Float4E2M1:
+		return 23
+	case dtype.Float8E8M0:
+		return 24
+	case dtype.Int2, dtype.Uint2:
+		return 25
+	}
+	if t.IsFloat() && t.Bits() == 8 {
+		return 19
+	}
+	return 1
+}
