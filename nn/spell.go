@@ -326,23 +326,22 @@ func (e *Edit) convertBody(b *Body, from int) {
 }
 
 func (e *Edit) convertNode(n *Node, from, to int) error {
-	var types [2][]op.Type
-	for k, list := range [][]*Value{n.in, n.out} {
-		for _, v := range list {
-			types[k] = append(types[k], v.Type())
-		}
-	}
-	if t, since := n.op.NewestType(types[0], types[1]); since > to {
-		return fmt.Errorf("%v came with %d", t, since)
+	s := e.speller(n.Label())
+	p := &op.Part{Config: n.config, In: s.list(n.in), Out: s.list(n.out)}
+	if err := e.typesExist(p, to); err != nil {
+		return err
 	}
 	if n.op.Version(from) == n.op.Version(to) {
 		return nil
 	}
-	s := e.speller(n.Label())
-	p := &op.Part{Config: n.config, In: s.list(n.in), Out: s.list(n.out)}
 	parts, err := e.g.ops.Respell(p, from, e.opsetOf)
 	if err != nil {
 		return err
+	}
+	for _, q := range parts {
+		if err := e.typesExist(q, to); err != nil {
+			return fmt.Errorf("%v: %w", q.Config.Operator(), err)
+		}
 	}
 	at := slices.Index(parts, p)
 	reads := n.reads()
@@ -365,4 +364,26 @@ func (e *Edit) convertNode(n *Node, from, to int) error {
 		e.sweep(v)
 	}
 	return e.err
+}
+
+// typesExist refuses element types that came with a later operator set, or to the operator.
+func (e *Edit) typesExist(p *op.Part, to int) error {
+	o, err := e.g.ops.Of(p.Config)
+	if err != nil {
+		return err
+	}
+	types := func(list []*op.Operand) (out []op.Type) {
+		for _, x := range list {
+			t := op.Type{}
+			if x != nil {
+				t = x.Type
+			}
+			out = append(out, t)
+		}
+		return out
+	}
+	if t, since := o.NewestType(types(p.In), types(p.Out)); since > to {
+		return fmt.Errorf("%v came with %d", t, since)
+	}
+	return nil
 }
