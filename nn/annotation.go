@@ -232,12 +232,13 @@ func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
 	for i := 1; e.g.labelled(label); i++ {
 		label = fmt.Sprintf("%s_%d", name, i)
 	}
-	var n *Node
+	var out []*Value
 	e.Insert(at, Func(func(e *Edit, in ...*Value) []*Value {
-		if n = e.named(label, op.Plain("Identity"), 1, in[:1]); n == nil {
-			return nil
-		}
-		return n.out
+		out = e.named(label, op.Plain("Identity"), 1, in[:1])
+		return out
 	}), users...)
-	return n
+	if e.err != nil || len(out) == 0 {
+		return nil
+	}
+	return out[0].producer
 }
