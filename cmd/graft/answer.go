@@ -124,22 +124,29 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 
 // answers runs the model.
 func (a *answerer) answers(ctx context.Context, feed nn.Feed) ([]answer, error) {
-	var names []string
-	for _, v := range a.g.Outputs() {
-		names = append(names, v.Name())
-	}
-	out, err := a.g.Eval(ctx, feed, names...)
+	out, err := a.g.Eval(ctx, feed, a.names()...)
 	if err != nil {
 		return nil, err
 	}
-	if a.kind == "arrays" {
-		return apart(out, names)
+	return a.read(out)
+}
+
+// names are those of the outputs.
+func (a *answerer) names() (names []string) {
+	for _, v := range a.g.Outputs() {
+		names = append(names, v.Name())
 	}
+	return names
+}
+
+// read makes answers of the outputs.
+func (a *answerer) read(out nn.Feed) (list []answer, err error) {
+	names := a.names()
 	d, ok := out[names[0]].(*tensor.Dense)
-	if !ok || d.Dims() == 0 {
+	if a.kind == "arrays" || !ok || d.Dims() == 0 {
 		return apart(out, names)
 	}
-	list := make([]answer, d.Shape()[0])
+	list = make([]answer, d.Shape()[0])
 	for i := range list {
 		if list[i], err = a.one(dtype.Pick(d, 0, []int{i})); err != nil {
 			return nil, err

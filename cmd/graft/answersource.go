@@ -150,15 +150,7 @@ func stackedSource(all nn.Feed, path string) (*sampleSource, error) {
 	return &sampleSource{
 		n: n, name: func(i int) string { return fmt.Sprint(i) },
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
-			feed := nn.Feed{}
-			for name, v := range all {
-				if s, ok := v.(*dtype.Strings); ok {
-					feed[name] = pickStrings(s, index)
-				} else {
-					feed[name] = dtype.Pick(v.(*tensor.Dense), 0, index)
-				}
-			}
-			return feed, nil
+			return pick(all, index)
 		},
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,7 +21,8 @@ import (
 // dataHelp says what --data reads; it is part of the help of every command that has the flag.
 const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and
 FOLDER/val/CLASS), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table (.csv, .tsv; the
-target is the last column, or --target), a NumPy archive (.npz with the arrays x and y), or a CIFAR
+target is the last column, or --target), a NumPy archive (.npz with an array
+by the name of each input, or x, and y), or a CIFAR
 file (.bin). Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
 --task decides for a table.`
 
@@ -28,13 +30,16 @@ file (.bin). Targets that are words, or few whole numbers that each come often, 
 type dataset struct {
 	preparing
 	tabular
-	data   string
-	val    string // a share of the data, or data of its own
-	noFlip bool   // pictures are not mirrored by chance
-	seed   uint64
+	data    string
+	val     string  // a share of the data, or data of its own
+	noFlip  bool    // pictures are not mirrored by chance
+	skipBad float64 // share of the pictures that may be corrupt
+	seed    uint64
 
 	classes  []string           // names; nil where the data have none
 	pictures *train.Preparation // how pictures are prepared; nil for other data
+	graph    *nn.Graph          // the model that the data are for
+	notes    []string           // what was done to the data, to be printed
 }
 
 // flags adds those that say how samples are read.
@@ -49,6 +54,7 @@ func (d *dataset) flags(cmd *cobra.Command) {
 func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
+	f.Float64Var(&d.skipBad, "skip-bad", 0.01, "share of the pictures that may be corrupt: they are listed and left out; more are an error")
 	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text; those of one channel never are")
 	f.Uint64Var(&d.seed, "seed", 0, "what everything random is drawn from")
 }
@@ -68,7 +74,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	}
 	switch strings.ToLower(filepath.Ext(spec)) {
 	case ".npz":
-		return arrays(spec)
+		return d.arrays(spec)
 	case ".bin":
 		s.tensors, err = data.CIFAR(spec)
 		s.pixels = true
@@ -100,8 +106,12 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	if !apart && !(share >= 0 && share < 1) {
 		return nil, nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", d.val)
 	}
+	d.graph = g
 	s, err := d.open(d.data, false)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.leaveBad(ctx, d.data, s.folders); err != nil {
 		return nil, nil, err
 	}
 	if err := d.about(ctx, g, &s); err != nil {
@@ -115,6 +125,9 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	if err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
 	}
+	if err := d.leaveBad(ctx, d.val, held.folders); err != nil {
+		return nil, nil, fmt.Errorf("--val: %w", err)
+	}
 	if !slices.Equal(held.classes, s.classes) {
 		return nil, nil, fmt.Errorf("--val has the classes %s, --data %s", brief(held.classes), brief(s.classes))
 	}
@@ -122,9 +135,33 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	return fit, d.all(held), nil
 }
 
+// leaveBad finds pictures that cannot be decoded before training does, and leaves them out if they are few.
+func (d *dataset) leaveBad(ctx context.Context, path string, f *data.Folders) error {
+	if f == nil {
+		return nil
+	}
+	if !(d.skipBad >= 0 && d.skipBad <= 1) {
+		return fmt.Errorf("--skip-bad %v: want a share from 0 to 1", d.skipBad)
+	}
+	bad, err := f.Corrupt(ctx)
+	if err != nil || len(bad) == 0 {
+		return err
+	}
+	n := len(f.Items) + len(f.Val)
+	if share := float64(len(bad)) / float64(n); share > d.skipBad {
+		return fmt.Errorf("%s: %d of %d pictures are corrupt, the first: %w; --skip-bad %.2g leaves them out", path, len(bad), n, bad[0].Err, math.Ceil(100*share)/100)
+	}
+	for _, b := range bad {
+		d.notes = append(d.notes, "left out: "+strings.TrimPrefix(b.Err.Error(), "data: "))
+	}
+	f.Drop(bad...)
+	return nil
+}
+
 // held opens what to judge the model g by, without augmentation: all samples, or of a folder that is divided those
 // that are not for training.
 func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample], error) {
+	d.graph = g
 	s, err := d.open(d.data, true)
 	if err != nil {
 		return nil, err
@@ -215,22 +252,6 @@ func (d *dataset) all(s samples) data.Set[data.Sample] {
 		return d.pictures.Prepare(s.tensors)
 	}
 	return s.tensors
-}
-
-// arrays opens a NumPy archive; bytes of the shape of pictures are pixels.
-func arrays(path string) (s samples, err error) {
-	all, err := data.Arrays(path)
-	if err != nil {
-		return s, err
-	}
-	if x, y := all["x"], all["y"]; x != nil && y != nil && x.Dtype() == tensor.Uint8 && x.Dims() > 2 {
-		if s.tensors, err = data.Images(x, y); err == nil {
-			s.pixels = true
-			return s, nil
-		}
-	}
-	s.tensors, err = data.NPZ(path, "x", "y")
-	return s, err
 }
 
 // count is the number of classes: of their names, or one more than the largest in the set.

@@ -32,7 +32,7 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w%s; %s --help lists the flags", err, meant(cmd, err), cmd.CommandPath())
 	})
-	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newEdit(), newPrune(), newExtract(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newPrune(), newExtract(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	return root
 }
 

@@ -265,7 +265,11 @@ func (t *training) newTable(ctx context.Context, p *plan) error {
 	if p.graph, err = (table.Network{Seed: t.seed}).New(prep, p.table.Classes, p.unit); err != nil {
 		return err
 	}
-	t.untuned(len(p.fit))
+	features, err := p.graph.Value("features")
+	if err != nil {
+		return err
+	}
+	t.untuned(len(p.fit), features.Type().Shape[1].Size)
 	return nil
 }
 
@@ -284,7 +288,7 @@ func describe(p *plan) []string {
 }
 
 // untuned sets what no flag says for a network that begins anew.
-func (t *training) untuned(rows int) {
+func (t *training) untuned(rows, features int) {
 	c := &t.config
 	if !t.changed("batch") {
 		c.Batch = min(256, max(16, rows/100))
@@ -298,7 +302,7 @@ func (t *training) untuned(rows int) {
 	if !t.changed("schedule") && !t.changed("warmup") {
 		c.Schedule = schedules["cosine"]
 	}
-	small := rows < 1000
+	small := rows < max(1000, 5*features)
 	if !t.changed("ema") && small {
 		c.EMA = 0.98
 	}

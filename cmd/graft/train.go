@@ -286,6 +286,9 @@ func (t training) reshape(g *nn.Graph, classes int) error {
 
 // announce says what is trained on.
 func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
+	for _, note := range t.notes {
+		fmt.Fprintln(w, note)
+	}
 	fmt.Fprintf(w, "%d samples to train on, %d to validate", fit.Len(), val.Len())
 	if t.classes != nil {
 		fmt.Fprintf(w, "; classes: %s", brief(t.classes))

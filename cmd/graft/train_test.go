@@ -1,15 +1,18 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/graft-ml/graft/internal/glyph"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
+	"gorgonia.org/tensor"
 )
 
 // points writes points of two classes, apart from each other, as a CSV file.
@@ -275,5 +279,103 @@ func TestExtract(t *testing.T) {
 		if _, err := command(append([]string{"extract", model}, strings.Fields(args)...)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("extract %s: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// Arrays for several inputs by their names; element types are converted, which is said; what is not a number is located.
+func TestTrainOnArrays(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	g := nn.New("two")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("scores", e.Apply(nn.Sequential{nn.Concat{}, nn.Linear{Out: 2}}, e.Input("left", "float32[N,2]"), e.Input("right", "float32[N,3]")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := onnxio.Save(in("two.onnx"), g); err != nil {
+		t.Fatal(err)
+	}
+	left, right, y := make([]float64, 80), make([]uint8, 120), make([]int32, 40)
+	for i := range left {
+		left[i] = float64(i%7) - 3
+	}
+	for i := range y {
+		y[i] = int32(i % 2)
+	}
+	archive := func(name string, arrays map[string]*tensor.Dense) {
+		t.Helper()
+		f, err := os.Create(in(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := zip.NewWriter(f)
+		for name, d := range arrays {
+			w, err := z.Create(name + ".npy")
+			if err == nil {
+				err = onnxio.WriteNPY(w, d)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(z.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dense := func(backing any, shape ...int) *tensor.Dense {
+		return tensor.New(tensor.WithBacking(backing), tensor.WithShape(shape...))
+	}
+	archive("good.npz", map[string]*tensor.Dense{"left": dense(left, 40, 2), "right": dense(right, 40, 3), "y": dense(y, 40)})
+	archive("lacks.npz", map[string]*tensor.Dense{"left": dense(left, 40, 2), "y": dense(y, 40)})
+	archive("blind.npz", map[string]*tensor.Dense{"left": dense(left, 40, 2), "right": dense(right, 40, 3)})
+	broken := slices.Clone(left)
+	broken[13] = math.NaN()
+	archive("nan.npz", map[string]*tensor.Dense{"left": dense(broken, 40, 2), "right": dense(right, 40, 3), "y": dense(y, 40)})
+	out, err := command("train", in("two.onnx"), "--data", in("good.npz"), "--epochs", "1", "-o", in("out.onnx"))
+	for _, want := range []string{"array for input left converted from float64 to float32", "array for input right converted from uint8 to float32", "36 samples to train on, 4 to validate"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("train says %q, %v: want %s", out, err, want)
+		}
+	}
+	if out, err = command("eval", in("out.onnx"), "--data", in("good.npz")); err != nil || !strings.HasPrefix(out, "40 samples") {
+		t.Errorf("eval says %q, %v", out, err)
+	}
+	if out, err = command("predict", in("out.onnx"), in("good.npz"), "--json"); err != nil || strings.Count(out, `"probability"`) < 40 {
+		t.Errorf("predict says %q, %v", out, err)
+	}
+	for name, want := range map[string]string{
+		"lacks.npz": "no array for input right; it has left, y, the model has the inputs [left float32[N,2] right float32[N,3]]",
+		"blind.npz": `no array "y" with the targets; it has left, right`,
+		"nan.npz":   "array left: element [6 1] is NaN, one of 1 that are not finite numbers",
+	} {
+		if _, err := command("train", in("two.onnx"), "--data", in(name), "-o", in("other.onnx")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// Corrupt pictures are found before training: few are listed and left out, more are an error that says how to go on.
+func TestCorruptPictures(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := glyph.WriteFolder(in("fit"), "AB", 30, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(in("fit/A/bad.png"), []byte("no picture"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"train", in("digits.onnx"), "--data", in("fit"), "--head", "--epochs", "1", "-o", in("out.onnx")}
+	if _, err := command(args...); err == nil || !strings.Contains(err.Error(), "1 of 31 pictures are corrupt, the first: ") || !strings.Contains(err.Error(), "--skip-bad 0.04 leaves them out") {
+		t.Errorf("corrupt pictures: %v", err)
+	}
+	out, err := command(append(args, "--skip-bad", "0.04")...)
+	if err != nil || !strings.Contains(out, "left out: "+in("fit/A/bad.png")) || !strings.Contains(out, "26 samples to train on, 4 to validate") {
+		t.Errorf("--skip-bad 0.04 prints %q, %v", out, err)
+	}
+	if _, err := command(append(args, "--skip-bad", "2", "-o", in("other.onnx"))...); err == nil || !strings.Contains(err.Error(), "--skip-bad 2: want a share from 0 to 1") {
+		t.Errorf("--skip-bad 2: %v", err)
 	}
 }

@@ -98,7 +98,7 @@ func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Set[
 	x := make([]*tensor.Dense, len(parts))
 	for i, p := range parts {
 		var err error
-		if x[i], err = joined(p); err != nil {
+		if x[i], err = dtype.Join(p...); err != nil {
 			return nil, err
 		}
 	}
@@ -107,43 +107,6 @@ func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Set[
 		return nil, err
 	}
 	return data.Stacked(x, []*tensor.Dense{y})
-}
-
-// joined puts tensors together along their first axis.
-func joined(list []*tensor.Dense) (*tensor.Dense, error) {
-	if len(list) == 0 {
-		return nil, fmt.Errorf("table: no rows")
-	}
-	t := dtype.Of(list[0].Dtype())
-	shape := slices.Clone(list[0].Shape())
-	shape[0] = 0
-	for _, d := range list {
-		shape[0] += d.Shape()[0]
-	}
-	if t.IsInteger() {
-		var all []int
-		for _, d := range list {
-			x, err := dtype.Ints(d)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, x...)
-		}
-		return dtype.FromInts(t, all, shape...)
-	}
-	out := dtype.New(t, shape...)
-	at := 0
-	for _, d := range list {
-		part, err := out.Slice(tensor.S(at, at+d.Shape()[0]))
-		if err != nil {
-			return nil, err
-		}
-		if err := tensor.Copy(part, d); err != nil {
-			return nil, err
-		}
-		at += d.Shape()[0]
-	}
-	return out, nil
 }
 
 // Return brings what training made of the rest's parameters back into the model.
