@@ -265,11 +265,7 @@ func (t *training) newTable(ctx context.Context, p *plan) error {
 	if p.graph, err = (table.Network{Seed: t.seed}).New(prep, p.table.Classes, p.unit); err != nil {
 		return err
 	}
-	features, err := p.graph.Value("features")
-	if err != nil {
-		return err
-	}
-	t.untuned(len(p.fit), features.Type().Shape[1].Size)
+	t.untuned(len(p.fit))
 	return nil
 }
 
@@ -288,7 +284,7 @@ func describe(p *plan) []string {
 }
 
 // untuned sets what no flag says for a network that begins anew.
-func (t *training) untuned(rows, features int) {
+func (t *training) untuned(rows int) {
 	c := &t.config
 	if !t.changed("batch") {
 		c.Batch = min(256, max(16, rows/100))
@@ -302,7 +298,7 @@ func (t *training) untuned(rows, features int) {
 	if !t.changed("schedule") && !t.changed("warmup") {
 		c.Schedule = schedules["cosine"]
 	}
-	small := rows < max(1000, 5*features)
+	small := rows < 1000
 	if !t.changed("ema") && small {
 		c.EMA = 0.98
 	}
@@ -313,11 +309,8 @@ func (t *training) untuned(rows, features int) {
 				s.rate = 1e-3
 			}
 		}
-		if !t.changed("weight-decay") {
-			s.decay = min(1, max(0.01, 100/float64(rows))) // few rows: close to the linear model
-			if small {
-				s.decay = 1
-			}
+		if !t.changed("weight-decay") && small {
+			s.decay = 1 // close to the linear model
 		}
 		c.Rule = rules["adamw"](s)
 	}
