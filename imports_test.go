@@ -19,16 +19,17 @@ var mayImport = map[string][]string{
 	"internal/engine":      {"nn/dtype", "internal/kernel"},
 	"internal/picture":     {},
 	"nn/op":                {"nn/dtype", "internal/kernel", "internal/engine", "internal/picture"},
+	"nn/op/contrib":        {"nn/dtype", "nn/op"},
 	"nn/op/gen":            {},
 	"nn/op/newop":          {},
 	"nn/op/gendoc":         {"nn/op"},
-	"nn/op/optest/...":     {"nn/dtype", "nn/op", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
+	"nn/op/optest/...":     {"nn/dtype", "nn/op", "nn/op/contrib", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
 	"nn/op/optest":         {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "onnxio", "onnxio/onnxpb"},
 	"nn":                   {"nn/dtype", "internal/kernel", "internal/engine", "nn/op"},
 	"nn/mutate":            {"nn/op", "nn"},
 	"nn/prune":             {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn"},
 	"onnxio/onnxpb":        {},
-	"onnxio":               {"nn/dtype", "nn/op", "nn", "onnxio/onnxpb"},
+	"onnxio":               {"nn/dtype", "nn/op", "nn/op/contrib", "nn", "onnxio/onnxpb"},
 	"conformance":          {"nn/dtype", "nn/op", "nn", "onnxio"},
 	"optim":                {"nn/dtype", "internal/kernel"},
 	"optim/gen":            {},
@@ -47,7 +48,7 @@ var mayImport = map[string][]string{
 
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (
-	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
+	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/contrib", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
 	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest/nodetest"}
 )
 

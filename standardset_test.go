@@ -22,7 +22,7 @@ var standardCallers = []string{
 	"nn/op/gendoc.main",
 	"nn/op/optest.Case.set",
 	"nn/op/optest/nodetest.Folder.Case",
-	"onnxio.Loader.build",
+	"onnxio.var",
 }
 
 // TestStandardSetIsADefault finds every mention of op.Standard outside of tests, example programs and benchmarks.

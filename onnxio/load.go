@@ -9,10 +9,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/contrib"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
@@ -26,7 +28,7 @@ type Loader struct {
 	// BatchDim names the first dimension of every input that the file fixes, "N": any batch size
 	// runs then. What stands in the way is named.
 	BatchDim string
-	Ops      op.Set // zero: op.Standard()
+	Ops      op.Set // zero: the standard operators and those of nn/op/contrib
 	FS       fs.FS  // where the model and its external data are; nil: the operating system
 }
 
@@ -126,11 +128,17 @@ func (l Loader) external(name string) (*externalFiles, error) {
 	return openExternal(filepath.Dir(name))
 }
 
+// defaultOps is the set of a Loader that names none, made once: sets are immutable.
+var defaultOps = sync.OnceValues(func() (op.Set, error) { return contrib.With(op.Standard()) })
+
 // build makes a graph of a decoded model, which it takes over.
 func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*nn.Graph, error) {
 	ops := l.Ops
 	if ops.IsZero() {
-		ops = op.Standard()
+		var err error
+		if ops, err = defaultOps(); err != nil {
+			return nil, loadError(err)
+		}
 	}
 	r := newReader(ops, m, ext)
 	r.raw = raw

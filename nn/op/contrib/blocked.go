@@ -1,0 +1,205 @@
+package contrib
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"golang.org/x/sys/cpu"
+)
+
+// BlockedDomain is the domain of operators on channels in blocks. A model that ONNX Runtime optimized at level "all" holds
+// them: pictures are [N, C/b, H, W, b] in memory, b being 16 or 8 as the processor has AVX-512 or not, under the shape
+// [N, C, H, W] with C a multiple of b. Here pictures stay as their shape tells, the channels that fill the last block
+// included; weights, which the file stores in blocks, are brought into the standard's order.
+const BlockedDomain = "com.microsoft.nchwc"
+
+// BlockedConvConfig has the attributes of Conv in BlockedDomain, which are those of FusedConv.
+type BlockedConvConfig FusedConvConfig
+
+// Operator names the operator.
+func (BlockedConvConfig) Operator() op.Name { return op.Name{Domain: BlockedDomain, Name: "Conv"} }
+
+// BlockedMaxPoolConfig has the attributes of MaxPool in BlockedDomain.
+type BlockedMaxPoolConfig struct {
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"`
+	CeilMode  bool   `onnx:"ceil_mode"`
+	Dilations []int  `onnx:"dilations"`
+	Kernel    []int  `onnx:"kernel_shape,required"`
+	Pads      []int  `onnx:"pads"`
+	Storage   int    `onnx:"storage_order,default=0"`
+	Strides   []int  `onnx:"strides"`
+}
+
+// Operator names the operator.
+func (BlockedMaxPoolConfig) Operator() op.Name {
+	return op.Name{Domain: BlockedDomain, Name: "MaxPool"}
+}
+
+func (c BlockedMaxPoolConfig) pool() op.MaxPoolConfig {
+	return op.MaxPoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, Dilations: c.Dilations, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
+}
+
+// BlockedAveragePoolConfig has the attributes of AveragePool in BlockedDomain.
+type BlockedAveragePoolConfig struct {
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"`
+	CeilMode  bool   `onnx:"ceil_mode"`
+	Pad       bool   `onnx:"count_include_pad"`
+	Dilations []int  `onnx:"dilations"`
+	Kernel    []int  `onnx:"kernel_shape,required"`
+	Pads      []int  `onnx:"pads"`
+	Strides   []int  `onnx:"strides"`
+}
+
+// Operator names the operator.
+func (BlockedAveragePoolConfig) Operator() op.Name {
+	return op.Name{Domain: BlockedDomain, Name: "AveragePool"}
+}
+
+// ReorderInputConfig has the attribute of ReorderInput.
+type ReorderInputConfig struct {
+	ChannelsLast bool `onnx:"channels_last"` // of the input
+}
+
+// Operator names the operator.
+func (ReorderInputConfig) Operator() op.Name {
+	return op.Name{Domain: BlockedDomain, Name: "ReorderInput"}
+}
+
+// ReorderOutputConfig has the attributes of ReorderOutput.
+type ReorderOutputConfig struct {
+	Channels     int  `onnx:"channels"`      // without those that fill the last block; 0: all
+	ChannelsLast bool `onnx:"channels_last"` // of the output
+}
+
+// Operator names the operator.
+func (ReorderOutputConfig) Operator() op.Name {
+	return op.Name{Domain: BlockedDomain, Name: "ReorderOutput"}
+}
+
+// BlockedUpsampleConfig has the attributes of Upsample in BlockedDomain.
+type BlockedUpsampleConfig struct {
+	Scales      []int  `onnx:"scales"`
+	Mode        string `onnx:"mode,default=nearest"`
+	Coordinates string `onnx:"coordinate_transformation_mode,default=asymmetric"`
+}
+
+// Operator names the operator.
+func (BlockedUpsampleConfig) Operator() op.Name {
+	return op.Name{Domain: BlockedDomain, Name: "Upsample"}
+}
+
+func blocked() []*op.Op {
+	floats := op.Where{"T": op.Floats}
+	plain := func(name, doc string) op.Op {
+		return op.Op{Domain: BlockedDomain, Name: name, Doc: doc, In: "X T", Out: "Y T", Where: floats, Pinned: "channels come in blocks"}
+	}
+	with := func(o op.Op, attrs op.Config) op.Op { o.Attrs = attrs; return o }
+	conv := with(plain("Conv", "An activation of Conv, to which Sum is added, of channels in blocks."), BlockedConvConfig{})
+	conv.In = "X T, W T weight, B? T weight, Sum? T"
+	return []*op.Op{
+		composed(conv, func(e *expression, in []value) []value {
+			in[1] = e.unblocked(in[1], e.c.Config.(BlockedConvConfig).Group)
+			return []value{e.fusedConv(e.convOf(in), in)}
+		}),
+		composed(with(plain("MaxPool", "MaxPool of channels in blocks."), BlockedMaxPoolConfig{}), func(e *expression, in []value) []value {
+			return []value{e.do(e.c.Config.(BlockedMaxPoolConfig).pool(), in[0])}
+		}),
+		composed(with(plain("AveragePool", "AveragePool of channels in blocks."), BlockedAveragePoolConfig{}), func(e *expression, in []value) []value {
+			c := e.c.Config.(BlockedAveragePoolConfig)
+			return []value{e.do(op.AveragePoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides, Dilations: c.Dilations}, in[0])}
+		}),
+		composed(plain("GlobalMaxPool", "GlobalMaxPool of channels in blocks."), func(e *expression, in []value) []value {
+			return []value{e.do(op.Plain("GlobalMaxPool"), in[0])}
+		}),
+		composed(plain("GlobalAveragePool", "GlobalAveragePool of channels in blocks."), func(e *expression, in []value) []value {
+			return []value{e.do(op.Plain("GlobalAveragePool"), in[0])}
+		}),
+		composed(with(plain("Upsample", "Resize by whole factors of channels in blocks."), BlockedUpsampleConfig{}), blockedUpsample),
+		composed(with(plain("ReorderInput", "Brings channels into blocks and fills the last one with zeros."), ReorderInputConfig{}), reorderInput),
+		composed(with(plain("ReorderOutput", "Takes channels out of blocks and leaves out those that fill the last one."), ReorderOutputConfig{}), reorderOutput),
+	}
+}
+
+// block is how many channels a block has, where count is a number of channels that fills blocks.
+func block(count op.Dim) int {
+	if cpu.X86.HasAVX512F && (!count.Known() || count.Size%16 == 0) {
+		return 16
+	}
+	return 8
+}
+
+// convOf is the configuration of the call, where a depthwise convolution has a group for each channel, those that fill
+// the last block included.
+func (e *expression) convOf(in []value) FusedConvConfig {
+	c := FusedConvConfig(e.c.Config.(BlockedConvConfig))
+	if c.Group > 1 && in[1].dim(1) == op.D(1) {
+		c.Group = in[1].dim(0).Size
+	}
+	return c
+}
+
+// unblocked brings weights [O, I, kernel…] into the standard's order. They are stored as [O/b, I/b, kernel…, b of I, b of O],
+// or where the input is no picture in blocks, and where each channel is convolved by itself, [O/b, I, kernel…, b of O].
+func (e *expression) unblocked(w value, group int) value {
+	if !w.typ.Static() || len(w.typ.Shape) < 3 {
+		e.failf("the shape of the weights %v is not known", w.typ)
+		return value{}
+	}
+	shape := w.typ.Sizes()
+	b := block(op.D(shape[0]))
+	if shape[0]%b != 0 {
+		e.failf("%d output channels do not fill blocks of %d", shape[0], b)
+		return value{}
+	}
+	kernel := shape[2:]
+	stored := slices.Concat([]int{shape[0] / b, shape[1]}, kernel, []int{b})
+	perm := []int{0, len(stored) - 1, 1}
+	if shape[1] >= b && shape[1]%b == 0 {
+		stored = slices.Concat([]int{shape[0] / b, shape[1] / b}, kernel, []int{b, b})
+		perm = []int{0, len(stored) - 1, 1, len(stored) - 2}
+	}
+	for i := range kernel {
+		perm = append(perm, 2+i)
+	}
+	return e.reshape(e.transpose(e.reshape(w, op.Dims(stored...)...), perm...), w.typ.Shape...)
+}
+
+func blockedUpsample(e *expression, in []value) []value {
+	c := e.c.Config.(BlockedUpsampleConfig)
+	scales := make([]float32, len(in[0].typ.Shape))
+	for i := range scales {
+		scales[i] = 1
+		if i < len(c.Scales) {
+			scales[i] = float32(c.Scales[i])
+		}
+	}
+	return []value{e.resize(op.ResizeConfig{Mode: c.Mode, Coordinates: c.Coordinates, Nearest: "floor"}, in[0], scales)}
+}
+
+func reorderInput(e *expression, in []value) []value {
+	x := in[0]
+	if e.c.Config.(ReorderInputConfig).ChannelsLast {
+		x = e.channelsFirst(x)
+	}
+	channels := x.dim(1)
+	if !channels.Known() {
+		e.failf("the number of channels of %v is not known", x.typ)
+		return []value{{}}
+	}
+	b := 8
+	if cpu.X86.HasAVX512F {
+		b = 16
+	}
+	return []value{e.padChannels(x, (b-channels.Size%b)%b)}
+}
+
+func reorderOutput(e *expression, in []value) []value {
+	c, x := e.c.Config.(ReorderOutputConfig), in[0]
+	if n := x.dim(1); c.Channels > 0 && n.Known() && c.Channels < n.Size {
+		x = e.slice(x, 1, 0, c.Channels)
+	}
+	if c.ChannelsLast {
+		x = e.channelsBehind(x)
+	}
+	return []value{x}
+}
