@@ -4,12 +4,6 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// GeluConfig is Gelu: x·Φ(x).
-type GeluConfig struct{}
-
-// Operator names the operator.
-func (GeluConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "Gelu"} }
-
 // QuickGeluConfig has the attribute of QuickGelu, 1.702 when nil.
 type QuickGeluConfig struct {
 	Alpha *float32 `onnx:"alpha"`

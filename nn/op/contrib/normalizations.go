@@ -98,6 +98,9 @@ func normalizations() []*op.Op {
 				last, eps := -1, or(e.c.Config.(SkipSimplifiedLayerNormalizationConfig).Epsilon, 1e-12)
 				sum := e.skipped(in[0], in[1], in[3])
 				out := []value{e.do(op.RMSNormalizationConfig{Axis: &last, Epsilon: float32(eps)}, sum, in[2]), {}, {}, sum}
+				if e.c.Wants(1) {
+					out[1] = e.do(op.ReduceMeanConfig{}, sum, e.ints(-1))
+				}
 				if e.c.Wants(2) {
 					out[2] = e.inverseRMS(sum, -1, eps)
 				}
