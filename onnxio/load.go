@@ -9,8 +9,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"sync"
 	"slices"
+	"sync"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"

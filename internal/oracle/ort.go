@@ -75,6 +75,20 @@ func (r *Runtime) RunFile(path string, inputs map[string]Tensor) (map[string]Ten
 	return r.call(request{Path: path, Inputs: inputs, Optimize: r.Optimize})
 }
 
+// SaveOptimized writes the model in the file path to the file save as the runtime's graph optimizer leaves it at a level:
+// "basic", "extended" or, for this processor alone, "all".
+func (r *Runtime) SaveOptimized(path, save, level string) error {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		save, err = filepath.Abs(save)
+	}
+	if err != nil {
+		return fmt.Errorf("oracle: %w", err)
+	}
+	_, err = r.call(request{Path: path, Save: save, Level: level})
+	return err
+}
+
 // Close ends the process. Calling it twice does no harm.
 func (r *Runtime) Close() {
 	r.mu.Lock()
@@ -86,6 +100,8 @@ type request struct {
 	Path     string            `json:"path,omitempty"`
 	Model    []byte            `json:"model,omitempty"`
 	Optimize bool              `json:"optimize"`
+	Save     string            `json:"save,omitempty"`
+	Level    string            `json:"level,omitempty"`
 	Inputs   map[string]Tensor `json:"inputs"`
 }
 
