@@ -62,7 +62,7 @@ func (e *Edit) Classifier() (layer *Node, features *Value) {
 	if e.err != nil {
 		return nil, nil
 	}
-	if features = data(s.node); features == nil {
+	if features = s.node.data(); features == nil {
 		e.fail(&Error{Op: s.node.opType, Node: s.node.Label(), Err: fmt.Errorf("reads no value that depends on one input of the graph alone")})
 		return nil, nil
 	}
