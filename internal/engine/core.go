@@ -42,32 +42,42 @@ type Core struct {
 	// plain sum of the inputs, which the engine may compute itself if their shapes are equal.
 	Key string
 
-	// Again says how output 0 is computed a second time, if that costs little.
-	Again *Again
+	// Rematerialize says how output 0 is computed a second time, if that costs little.
+	Rematerialize *Rematerialization
 
-	// Does describes the computation to cores that may absorb it. The engine does not look at it.
-	Does any
-	// Alone says that it describes output 0 alone: the core may be absorbed where nobody wants more.
-	Alone bool
-	// Absorb is asked where output 0 of this core (self) is read by next alone, as its input slot,
-	// and nobody else wants it. It returns a core that computes both, of which the engine fills in
-	// Name, Out and Inputs, or nil. The inputs of that core are those of self, then those of
-	// next without slot; its outputs those of next, then those of self without the first.
-	Absorb func(self, next *Core, slot int) *Core
-	// Late says that Absorb is asked when all cores without it have had their turn.
-	Late bool
-	// Sides says of a core that Absorb returned that it also computes those of self; else it serves
+	// Patterns describe the computation to those that may run as one with it. The engine does not look at them.
+	Patterns []Pattern
+	// Fuse is asked where output 0 of a core is read by another alone and nobody else wants it. It returns a core
+	// that computes both, of which the engine fills in Name, Out and Inputs, or nil. The inputs of that core are
+	// those of Self, then those of Next without the slot; its outputs those of Next, then those of Self without
+	// the first. nil: the core is never the first of two.
+	Fuse func(m Meeting) *Core
+	// KeepsSides says of a core that Fuse returned that it also computes the other outputs of Self; else it serves
 	// only where nobody wants them.
-	Sides bool
+	KeepsSides bool
 }
 
-// Addition is what Does holds where the engine asks a core to absorb a sum of two tensors, both of the type and
-// shape of the result, that is one of Gorgonia's own operators.
+// Pattern is one thing that a core computes, for those that may be fused with it.
+type Pattern interface{ PatternName() string }
+
+// Meeting is two cores that may be fused: input Slot of Next is output 0 of Self.
+type Meeting struct {
+	Self, Next *Core
+	Slot       int
+	Sides      bool // somebody wants other outputs of Next than the first
+	Last       bool // all cores have been asked without it before
+}
+
+// Addition is the pattern of a sum of two tensors, both of the type and shape of the result, that is one of
+// Gorgonia's own operators.
 type Addition struct{}
 
-// Again computes output 0 of a core once more, to the last bit: where it is read at the beginning and
-// at the end of a program, it need not lie in memory between, see Options.Lean.
-type Again struct {
+// PatternName is the pattern's name.
+func (Addition) PatternName() string { return "addition" }
+
+// Rematerialization computes output 0 of a core once more, to the last bit: where it is read at the beginning and
+// at the end of a program, it need not stay in memory between, see Options.Lean.
+type Rematerialization struct {
 	Kernel Kernel // of the inputs of the core and, behind them, the outputs in Needs
 	Needs  []int
 	Spares []int // inputs of the core that it does not read: they are nil

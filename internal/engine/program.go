@@ -97,7 +97,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		}
 	}
 	if !o.Unfused {
-		b.absorb()
+		b.fuse()
 	}
 	b.collapse()
 	if p.handed = len(o.Handed) > 0; p.handed {
@@ -106,7 +106,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		}
 	}
 	if o.Lean {
-		b.again()
+		b.rematerialize()
 	}
 	var err error
 	if p.stats.Arena, p.stats.Naive, err = b.plan(o.maxBytes()); err != nil {

@@ -14,7 +14,7 @@ func ConvForward[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y []T,
 	}
 	convForward(p, s, x, w, nil, false, y)
 	g := s.geometry()
-	e.planes(p, g.oc, g.out.size(), y[:g.n*g.oc*g.out.size()])
+	e.Planes(p, g.oc, g.out.size(), y[:g.n*g.oc*g.out.size()])
 }
 
 func convForward[T Float](p *Pool, s *ConvShape, x, w, bias []T, relu bool, y []T) {

@@ -36,7 +36,7 @@ func dilatedForward[T Float](p *Pool, t *winogradTile, g *geometry, x, w []T, e 
 	}
 	unite(p, g.dil, g.n, g.oc, u.out, g.out, result, y, g.imageY)
 	if e.Add != nil {
-		last.planes(p, g.oc, g.out.size(), y[:g.sizeY()])
+		last.Planes(p, g.oc, g.out.size(), y[:g.sizeY()])
 	}
 	return true
 }

@@ -11,7 +11,7 @@ func ConvTransposed[T Float](p *Pool, s *ConvShape, x, w []T, e Epilogue[T], y [
 	}
 	ConvBackwardData(p, s, x, w, y, scratch)
 	g := s.geometry()
-	e.planes(p, g.c, g.in.size(), y[:g.n*g.c*g.in.size()])
+	e.Planes(p, g.c, g.in.size(), y[:g.n*g.c*g.in.size()])
 }
 
 // ConvTransposedPacks tells whether PackConvTransposed has something to do for a transposed convolution: whether it is
@@ -53,6 +53,6 @@ func ConvTransposedPacked[T Float](p *Pool, s *ConvShape, x []T, w *ConvWeights[
 	}
 	d.run(p, scratch)
 	if e.Add != nil {
-		e.planes(p, g.c, g.in.size(), y[:g.n*g.c*g.in.size()])
+		e.Planes(p, g.c, g.in.size(), y[:g.n*g.c*g.in.size()])
 	}
 }

@@ -63,8 +63,8 @@ func timesSlope[T Float](a Activation, dx, dy, x []T) {
 	geluGradInto(dx, dy, x)
 }
 
-// planes finishes y, images of channels planes of space elements each.
-func (e *Epilogue[T]) planes(p *Pool, channels, space int, y []T) {
+// Planes finishes y, images of channels planes of space elements each.
+func (e *Epilogue[T]) Planes(p *Pool, channels, space int, y []T) {
 	if e.none() || len(y) == 0 {
 		return
 	}

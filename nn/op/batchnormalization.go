@@ -3,7 +3,6 @@ package op
 import (
 	"errors"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -38,9 +37,9 @@ func batchNormalization() *Op {
 			}
 			return []Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
 		},
-		Couple: coupleBatchNorm, Does: batchNormDoes, Absorb: batchNormAbsorb,
-		Again:  func(c *Call) *engine.Again { return batchNormAgain(c, ending{}) },
-		Traits: normalized(ChannelsFirst),
+		Couple: coupleBatchNorm, Patterns: batchNormPatterns,
+		Rematerialize: func(c *Call) *Rematerialization { return batchNormAgain(c, Epilogues{}) },
+		Traits:        normalized(ChannelsFirst),
 	}
 }
 
@@ -53,13 +52,23 @@ const (
 	bnNextMean, bnNextVar       = 7, 8
 )
 
-// batchNormDoes: with statistics that are given, a scale and a shift of each channel.
-func batchNormDoes(c *Call) any {
+// batchNormPatterns: with statistics that are given, it is a scale and a shift of each channel, which ends another
+// kernel; with those of the batch, a sum and an activation join the pass that scales.
+func batchNormPatterns(c *Call) []Pattern {
 	m := batchNormOf(c)
-	if m.batch || perElement(c) || c.Outputs > 1 {
+	switch {
+	case m.batch && channelEpilogue(c, &Epilogue{}) != nil:
+		return []Pattern{&EpilogueHost{
+			DType: c.In[0].DType, Channels: m.c,
+			Kernel: func(e Epilogues) Kernel {
+				return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
+			},
+			Rematerialize: func(e Epilogues) *Rematerialization { return batchNormAgain(c, e) },
+		}}
+	case m.batch || perElement(c) || c.Outputs > 1:
 		return nil
 	}
-	return channelTail(c, &tail{kind: tailNorm, slots: []int{0}, eps: m.eps})
+	return channelEpilogue(c, &Epilogue{Kind: EpilogueNormalize, Slots: []int{0}, Epsilon: m.eps})
 }
 
 // batchStatistics says whether the call computes mean and variance from X: in training, and in models that say so, before
@@ -133,7 +142,7 @@ func batchNormOf(c *Call) norm {
 func batchNormKernel(c *Call) (Kernel, error) {
 	m := batchNormOf(c)
 	if m.batch {
-		return mixedPrecision(c, batchNormTrain[float32](m, ending{}), batchNormTrain[float64](m, ending{})), nil
+		return mixedPrecision(c, batchNormTrain[float32](m, Epilogues{}), batchNormTrain[float64](m, Epilogues{})), nil
 	}
 	return mixedPrecision(c, batchNormEval[float32](m), batchNormEval[float64](m)), nil
 }
@@ -152,32 +161,21 @@ func batchNormEval[T kernel.Float](m norm) Kernel {
 	}
 }
 
-// batchNormAbsorb: with the batch's statistics, a sum and an activation join the pass that scales.
-func batchNormAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
-	m := batchNormOf(c)
-	if !m.batch || channelTail(c, &tail{}) == nil {
-		return nil
-	}
-	return absorber(c.In[0].DType, m.c, ending{}, func(e ending) Kernel {
-		return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
-	}, func(e ending) *engine.Again { return batchNormAgain(c, e) })
-}
-
 // batchNormAgain: with mean and variance at hand, the normalization is one product and sum.
-func batchNormAgain(c *Call, e ending) *engine.Again {
+func batchNormAgain(c *Call, e Epilogues) *Rematerialization {
 	m := batchNormOf(c)
 	if !m.batch {
 		return nil
 	}
-	return &engine.Again{
-		Kernel: mixedPrecision(c, batchNormOnce[float32](m, e), batchNormOnce[float64](m, e)).engine(),
+	return &Rematerialization{
+		Kernel: mixedPrecision(c, batchNormOnce[float32](m, e), batchNormOnce[float64](m, e)),
 		Needs:  []int{bnUsedMean, bnUsedVar},
 		Spares: []int{3, 4}, // the running statistics
 	}
 }
 
 // batchNormOnce computes what batchNormTrain does; mean and variance are behind its inputs.
-func batchNormOnce[T kernel.Float](m norm, e ending) Kernel {
+func batchNormOnce[T kernel.Float](m norm, e Epilogues) Kernel {
 	return func(x *Exec, out, in []*tensor.Dense) error {
 		mean, variance := elems[T](in[len(in)-2]), elems[T](in[len(in)-1])
 		kernel.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), elems[T](in[0]), elems[T](in[1]), elems[T](in[2]), finish[T](e, in), mean, variance, elems[T](out[0]))
@@ -185,7 +183,7 @@ func batchNormOnce[T kernel.Float](m norm, e ending) Kernel {
 	}
 }
 
-func batchNormTrain[T kernel.Float](m norm, e ending) Kernel {
+func batchNormTrain[T kernel.Float](m norm, e Epilogues) Kernel {
 	return func(x *Exec, out, in []*tensor.Dense) error {
 		mean, variance := elemsAt[T](out, bnUsedMean), elemsAt[T](out, bnUsedVar)
 		if mean == nil {
@@ -233,14 +231,14 @@ func batchNormalizationGrad() *Op {
 			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
 		},
-		Does: func(c *Call) any {
-			if channelTail(c, &tail{}) == nil {
+		Patterns: func(c *Call) []Pattern {
+			if channelEpilogue(c, &Epilogue{}) == nil {
 				return nil
 			}
-			return &gated{kernel: func(g gate) Kernel {
+			return []Pattern{&gated{kernel: func(g gate) Kernel {
 				m := c.Config.(bnGrad).Norm
 				return perPrecision(c.In[0].DType, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
-			}, dtype: c.In[0].DType}
+			}, dtype: c.In[0].DType}}
 		},
 	}
 }

@@ -47,7 +47,7 @@ func (r binary) op() *Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "A T, B T", Out: "C T", Attrs: r.attrs,
 		Where: Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
-		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows, Link: r.link, Traits: r.traits,
+		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows, Traits: r.traits,
 	}
 	if _, ok := r.attrs.(realigned); ok {
 		o.Versions = append([]Version{broadcasting()}, o.Versions...)
@@ -55,11 +55,15 @@ func (r binary) op() *Op {
 	if r.result() {
 		o.Out = "C bool"
 	}
-	switch r.name {
-	case "Add":
-		o.Does = func(c *Call) any { return operandTail(c, tailShift) }
-	case "Mul":
-		o.Does = func(c *Call) any { return operandTail(c, tailScale) }
+	o.Patterns = func(c *Call) []Pattern {
+		var list []Pattern
+		switch r.name {
+		case "Add":
+			list = operandEpilogue(c, EpilogueShift)
+		case "Mul":
+			list = operandEpilogue(c, EpilogueScale)
+		}
+		return withLoop(list, r.loop(c))
 	}
 	switch r.name {
 	case "Add", "Mul": // biases behind a MatMul, scales behind a decomposed normalization

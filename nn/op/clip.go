@@ -3,7 +3,6 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -33,39 +32,38 @@ func clip() *Op {
 			return nil
 		},
 		Infer: Same, InPlace: []int{0}, Kernel: clipKernel, Grad: clipGrad,
-		Does: func(c *Call) any {
+		Patterns: func(c *Call) []Pattern {
 			lo, hi := bounds[float64](c.Config.(ClipConfig), nil, nil)
-			return actTail(c, kernel.Activation{Kind: kernel.ActClip, Alpha: lo, Beta: hi})
+			return withLoop(actEpilogue(c, kernel.Activation{Kind: kernel.ActClip, Alpha: lo, Beta: hi}), clipLoop(c))
 		},
 		Couple: func(c *Call) []Coupling { return CoupleAll(c, 0) },
-		Link:   clipLink,
 		Traits: Traits{Zero: clipZero, Range: clipRange, Bounds: true, Activation: ClampActivation, Keeps: clipKeeps},
 	}
 }
 
-// clipLink: the bounds are operands with one element.
-func clipLink(c *Call) *link {
-	n := linkable(c)
+// clipLoop: the bounds are operands with one element.
+func clipLoop(c *Call) *ElementwiseLoop {
+	n := loopable(c)
 	if n == 0 {
 		return nil
 	}
 	lo, hi := bounds[float32](c.Config.(ClipConfig), nil, nil)
-	l := &link{n: n, reads: []access{{0, 1, n}}, inPlace: []int{0}}
+	l := &ElementwiseLoop{N: n, Reads: []Access{{0, 1, n}}, InPlace: []int{0}}
 	for i := 1; i < 3; i++ {
 		if c.Has(i) {
-			l.reads = append(l.reads, access{i, n, 1})
+			l.Reads = append(l.Reads, Access{i, n, 1})
 		}
 	}
-	l.run = func(dst []float32, in []operand) {
+	l.Run = func(dst []float32, in []LoopOperand) {
 		lo, hi := lo, hi
 		for k, o := range in[1:] {
-			if l.reads[k+1].slot == 1 {
-				lo = o.elems[0]
+			if l.Reads[k+1].Slot == 1 {
+				lo = o.Elems[0]
 			} else {
-				hi = o.elems[0]
+				hi = o.Elems[0]
 			}
 		}
-		clamp(dst, in[0].elems, lo, hi)
+		clamp(dst, in[0].Elems, lo, hi)
 	}
 	return l
 }
@@ -109,9 +107,8 @@ func clipGradOp() *Op {
 			return list, nil
 		},
 		GradMissing: notTwice, Pinned: "gradient", InPlace: []int{0},
-		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
-			cfg := c.Config.(clipGradConfig).Of
-			return absorbGate(c.In[0].DType, gate{clip: true, bounds: cfg})
+		Patterns: func(c *Call) []Pattern {
+			return []Pattern{&gate{dtype: c.In[0].DType, clip: true, bounds: c.Config.(clipGradConfig).Of}}
 		},
 		Kernel: func(c *Call) (Kernel, error) {
 			cfg := c.Config.(clipGradConfig).Of

@@ -18,7 +18,7 @@ func concat() *Op {
 		Doc: "Puts tensors behind one another along an axis.",
 		In:  "inputs* T", Out: "concat_result T",
 		Attrs: ConcatConfig{},
-		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Does: concatDoes, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat, Cheap: true,
+		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Patterns: concatPatterns, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat, Cheap: true,
 		Traits: Traits{Zero: ZeroParts, Range: RangeHull, Moves: MovedAll, Concat: concatAxis},
 	}
 }

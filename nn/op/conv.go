@@ -26,7 +26,7 @@ func conv() *Op {
 		Doc: "Convolution over one to three spatial axes, channels in groups.",
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: ConvConfig{},
-		Infer: inferConv, Kernel: convKernel, Does: convDoes, Absorb: convAbsorb, Grad: convGrad, Couple: coupleConv, Cost: convCost,
+		Infer: inferConv, Kernel: convKernel, Patterns: convPatterns, Grad: convGrad, Couple: coupleConv, Cost: convCost,
 		Traits: convTraits(1, 0, func(c *Call) int { return c.Config.(ConvConfig).Group }, func(r *Resizing) error {
 			cfg := r.Call.Config.(ConvConfig)
 			cfg.Group = r.In[0].group(r.In[1], cfg.Group)

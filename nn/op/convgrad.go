@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -36,7 +35,7 @@ func convSteps() []*Op {
 		}
 	}
 	data := step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", convData[float32], convData[float64])
-	data.Absorb = convDataAbsorb
+	data.Patterns = convDataPatterns
 	return []*Op{
 		data,
 		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", convWeightGrad[float32], convWeightGrad[float64]),
@@ -59,24 +58,22 @@ func convData[T kernel.Float](s kernel.ConvShape) Kernel {
 	}
 }
 
-// convDataAbsorb: where the kernel can, it adds to another gradient of the same data, that of the way around a shortcut
-// say, in place of setting most of its own to 0.
-func convDataAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+// convDataPatterns: where the kernel can, it adds to another gradient of the same data, that of the way around a
+// shortcut say, in place of setting most of its own to 0.
+func convDataPatterns(c *Call) []Pattern {
 	s, t := c.Config.(convStep).Conv, c.In[0].DType
 	if t != dtype.Float32 || !kernel.ConvDataAdds[float32](&s) {
 		return nil
 	}
-	return func(self, next *engine.Core, slot int) *engine.Core {
-		e, ok := ending{}.absorbs(t, 0, self, next, slot)
-		if !ok || !e.adds() {
-			return nil
-		}
-		return &engine.Core{Kernel: convDataAdd(s, e).engine(), InPlace: []int{self.Inputs}}
-	}
+	return []Pattern{&EpilogueHost{
+		DType: t, SumOnly: true,
+		Kernel:  func(e Epilogues) Kernel { return convDataAdd(s, e) },
+		InPlace: func(Epilogues) []int { return []int{2} }, // the other gradient
+	}}
 }
 
 // convDataAdd overwrites the other gradient if it may.
-func convDataAdd(s kernel.ConvShape, e ending) Kernel {
+func convDataAdd(s kernel.ConvShape, e Epilogues) Kernel {
 	return func(x *Exec, out, in []*tensor.Dense) error {
 		dx, other := elems[float32](out[0]), finish[float32](e, in).Add
 		if &dx[0] != &other[0] {

@@ -6,23 +6,23 @@ import (
 )
 
 func convKernel(c *Call) (Kernel, error) {
-	link, err := newConvLink(c)
+	link, err := newConvStage(c)
 	if err != nil {
 		return nil, err
 	}
 	return convEnding(link), nil
 }
 
-func convEnding(l *convLink) Kernel {
+func convEnding(l *convStage) Kernel {
 	return perPrecision(l.dtype, convForward[float32](l), convForward[float64](l))
 }
 
 func convPlain[T kernel.Float](s kernel.ConvShape) Kernel {
-	return convForward[T](&convLink{shape: s, weight: 1})
+	return convForward[T](&convStage{shape: s, weight: 1})
 }
 
 // convForward keeps packed weights where they, and all that scales and shifts the result, are parameters.
-func convForward[T kernel.Float](l *convLink) Kernel {
+func convForward[T kernel.Float](l *convStage) Kernel {
 	return func(x *Exec, out, in []*tensor.Dense) error {
 		y, scratch := elems[T](out[0])[l.at:], scratch[T](x)
 		if kernel.ConvPacks[T](&l.shape) {
@@ -37,7 +37,7 @@ func convForward[T kernel.Float](l *convLink) Kernel {
 }
 
 // convEpilogue is everything that becomes of the sums of products.
-func convEpilogue[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense) kernel.Epilogue[T] {
+func convEpilogue[T kernel.Float](x *Exec, l *convStage, in []*tensor.Dense) kernel.Epilogue[T] {
 	return epilogue(x, l.end, l.shape.OC, elemsAt[T](in, l.weight+1), in)
 }
 
@@ -49,7 +49,7 @@ type convKey struct {
 
 // keptConv is the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
 // or are not yet.
-func keptConv[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
+func keptConv[T kernel.Float](x *Exec, l *convStage, in []*tensor.Dense) *kernel.ConvWeights[T] {
 	pack := func() any { return packConv[T](x, l, in, nil) }
 	of := l.end.affineInputs(in, l.weight, l.weight+1)
 	w, _ := x.Packed(convKey{l.shape.Group, l.end.affineKey()}, pack, of...).(*kernel.ConvWeights[T])
@@ -57,13 +57,13 @@ func keptConv[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense) *kernel.
 }
 
 // packedConv is the weights of l, packed now if none are kept.
-func packedConv[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense) *kernel.ConvWeights[T] {
+func packedConv[T kernel.Float](x *Exec, l *convStage, in []*tensor.Dense) *kernel.ConvWeights[T] {
 	if w := keptConv[T](x, l, in); w != nil {
 		return w
 	}
 	return packConv(x, l, in, scratch[T](x))
 }
 
-func packConv[T kernel.Float](x *Exec, l *convLink, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
+func packConv[T kernel.Float](x *Exec, l *convStage, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
 	return kernel.PackConv(pool(x), &l.shape, elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
 }

@@ -26,7 +26,7 @@ func convTranspose() *Op {
 		Doc: "Transposed convolution: what Conv does to gradients of its input.",
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: Where{"T": Floats},
 		Attrs: ConvTransposeConfig{},
-		Infer: inferConvTranspose, Kernel: convTransposeKernel, Absorb: convTransposeAbsorb, Grad: convTransposeGrad, Couple: coupleConvTranspose,
+		Infer: inferConvTranspose, Kernel: convTransposeKernel, Patterns: convTransposePatterns, Grad: convTransposeGrad, Couple: coupleConvTranspose,
 		Cost: func(c *Call) (int64, int64) {
 			s, err := convTransposeShape(c)
 			if err != nil {

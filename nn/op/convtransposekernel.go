@@ -3,7 +3,6 @@ package op
 import (
 	"fmt"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -13,24 +12,24 @@ func convTransposeKernel(c *Call) (Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return convTransposeEnding(c.In[0].DType, s, ending{affine: true}), nil
+	return convTransposeEnding(c.In[0].DType, s, Epilogues{affine: true}), nil
 }
 
-func convTransposeAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+func convTransposePatterns(c *Call) []Pattern {
 	s, err := convTransposeShape(c)
 	if err != nil {
 		return nil
 	}
 	t := c.In[0].DType
-	return absorber(t, s.C, ending{affine: true}, func(e ending) Kernel { return convTransposeEnding(t, s, e) }, nil)
+	return []Pattern{&EpilogueHost{DType: t, Channels: s.C, Affine: true, Kernel: func(e Epilogues) Kernel { return convTransposeEnding(t, s, e) }}}
 }
 
-func convTransposeEnding(t DType, s kernel.ConvShape, e ending) Kernel {
+func convTransposeEnding(t DType, s kernel.ConvShape, e Epilogues) Kernel {
 	return perPrecision(t, convTransposed[float32](s, e), convTransposed[float64](s, e))
 }
 
 // convTransposed keeps packed weights where they, and all that scales and shifts the result, are parameters.
-func convTransposed[T kernel.Float](s kernel.ConvShape, e ending) Kernel {
+func convTransposed[T kernel.Float](s kernel.ConvShape, e Epilogues) Kernel {
 	key := convTransposedKey{fmt.Sprint(s.Group, s.Stride, s.Dilation, s.PadBegin), e.affineKey()}
 	return func(x *Exec, out, in []*tensor.Dense) error {
 		data, weight, y, scratch := elems[T](in[0]), elems[T](in[1]), elems[T](out[0]), scratch[T](x)

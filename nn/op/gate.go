@@ -3,38 +3,39 @@ package op
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// gate is the gradient of an activation that lets pass or stops, and so can be applied by the
-// kernel that reads it: Relu's and Clip's. Its inputs are dY and the activation's output, and for
-// Clip the bounds.
+// gate is the pattern of the gradient of an activation that passes a gradient on or stops it, and so can be applied
+// by the kernel that reads it: Relu's and Clip's. Its inputs are dY and the activation's output, and for Clip the
+// bounds.
 type gate struct {
+	dtype  DType
 	clip   bool
 	bounds ClipConfig // of Clip, where inputs 2 and 3 are absent
 	inputs int
 }
 
-// gated is what Core.Does holds for a gradient kernel that can apply a gate to its input 0: how to
-// make that kernel, whose inputs are the gate's and then its own from 1 on.
+func (*gate) PatternName() string { return "gate" }
+
+// gated is the pattern of a gradient kernel that can apply a gate to its input 0: how to make that kernel, whose
+// inputs are the gate's and then its own from 1 on.
 type gated struct {
 	dtype  DType
 	kernel func(gate) Kernel
 }
 
-// absorbGate makes an Absorb function of a gate.
-func absorbGate(t DType, g gate) func(self, next *engine.Core, slot int) *engine.Core {
-	return func(self, next *engine.Core, slot int) *engine.Core {
-		d, ok := next.Does.(*gated)
-		if !ok || slot != 0 || d.dtype != t {
-			return nil
-		}
-		g := g
-		g.inputs = self.Inputs
-		return &engine.Core{Kernel: d.kernel(g).engine(), InPlace: []int{0}}
+func (*gated) PatternName() string { return "gated gradient" }
+
+// fuseGate lets a gradient kernel apply the gate that it reads.
+func fuseGate(first *gate, second *gated, m Meeting) *Fused {
+	if m.Slot != 0 || second.dtype != first.dtype {
+		return nil
 	}
+	g := *first
+	g.inputs = m.FirstInputs
+	return &Fused{Kernel: second.kernel(g), InPlace: []int{0}}
 }
 
 // gateOf is the gate for the inputs of a run.

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -26,7 +25,7 @@ func gemm() *Op {
 		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
 		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
 		Attrs: GemmConfig{},
-		Infer: inferGemm, Kernel: gemmKernel, Absorb: gemmAbsorb, Grad: gemmGrad, Couple: coupleGemm, Rows: gemmRows,
+		Infer: inferGemm, Kernel: gemmKernel, Patterns: gemmPatterns, Grad: gemmGrad, Couple: coupleGemm, Rows: gemmRows,
 		Cost: func(c *Call) (int64, int64) {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), c.moved()
@@ -97,7 +96,7 @@ func gemmKernel(c *Call) (Kernel, error) {
 	if c.In[0].DType.IsInteger() {
 		return integerGemm(p), nil
 	}
-	return gemmEnding(c.In[0].DType, p, ending{}), nil
+	return gemmEnding(c.In[0].DType, p, Epilogues{}), nil
 }
 
 func gemmProduct(c *Call) product {
@@ -110,18 +109,18 @@ func gemmProduct(c *Call) product {
 	return p
 }
 
-// gemmAbsorb: what normalizes, shifts, adds to or maps the product ends it.
-func gemmAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+// gemmPatterns: what normalizes, shifts, adds to or maps the product ends it.
+func gemmPatterns(c *Call) []Pattern {
 	p, t := gemmProduct(c), c.In[0].DType
-	return absorber(t, p.n, ending{affine: true, slopes: true}, func(e ending) Kernel { return gemmEnding(t, p, e) }, nil)
+	return []Pattern{&EpilogueHost{DType: t, Channels: p.n, Affine: true, Slopes: true, Kernel: func(e Epilogues) Kernel { return gemmEnding(t, p, e) }}}
 }
 
-func gemmEnding(t DType, p product, e ending) Kernel {
+func gemmEnding(t DType, p product, e Epilogues) Kernel {
 	return perPrecision(t, floatGemm[float32](p, e), floatGemm[float64](p, e))
 }
 
 // floatGemm takes C as the shift of the columns or as a summand where it is one.
-func floatGemm[T kernel.Float](p product, e ending) Kernel {
+func floatGemm[T kernel.Float](p product, e Epilogues) Kernel {
 	w := newWeightProduct[T](p)
 	return func(x *Exec, out, in []*tensor.Dense) error {
 		y, beta := elems[T](out[0]), 0.0

@@ -3,9 +3,7 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
-	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -189,28 +187,21 @@ func layerNormalizationGrad() *Op {
 		},
 		Kernel: func(c *Call) (Kernel, error) {
 			l := c.Config.(layerGrad).Layer
-			return mixedPrecision(c, layerNormBack[float32](l, ending{}), layerNormBack[float64](l, ending{})), nil
+			return mixedPrecision(c, layerNormBack[float32](l, Epilogues{}), layerNormBack[float64](l, Epilogues{})), nil
 		},
-		Absorb: layerNormGradAbsorb,
+		Patterns: layerNormGradPatterns,
 	}
 }
 
-// layerNormGradAbsorb: the gradient of what goes around the normalization is added.
-func layerNormGradAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+// layerNormGradPatterns: the gradient of what goes around the normalization is added.
+func layerNormGradPatterns(c *Call) []Pattern {
 	l, t := c.Config.(layerGrad).Layer, c.In[0].DType
-	if t != dtype.Float32 && t != dtype.Float64 {
-		return nil
-	}
-	return func(self, next *engine.Core, slot int) *engine.Core {
-		e, ok := ending{}.absorbs(t, 0, self, next, slot)
-		if !ok || !e.adds() {
-			return nil
-		}
-		return &engine.Core{Kernel: perPrecision(t, layerNormBack[float32](l, e), layerNormBack[float64](l, e)).engine(), Sides: true}
-	}
+	return []Pattern{&EpilogueHost{DType: t, SumOnly: true, Kernel: func(e Epilogues) Kernel {
+		return perPrecision(t, layerNormBack[float32](l, e), layerNormBack[float64](l, e))
+	}}}
 }
 
-func layerNormBack[T kernel.Float](l layer, e ending) Kernel {
+func layerNormBack[T kernel.Float](l layer, e Epilogues) Kernel {
 	return func(x *Exec, out, in []*tensor.Dense) error {
 		scratch := scratch[T](x)
 		a, mean, inv := elems[T](in[0]), elems[T](in[2]), elems[T](in[3])

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"gorgonia.org/gorgonia"
 )
 
@@ -10,7 +9,7 @@ func matMul() *Op {
 		Name: "MatMul", Since: []int{1, 9, 13}, Versions: []Version{{At: 9, New: Where{"T": Integers}}},
 		Doc: "Matrix product over the last two axes, the others broadcast.",
 		In:  "A T weight, B T weight", Out: "Y T", Where: Where{"T": matrixTypes()},
-		Infer: inferMatMul, Kernel: matMulKernel, Absorb: matMulAbsorb, Grad: matMulGrad, Couple: coupleMatMul, Rows: matMulRows,
+		Infer: inferMatMul, Kernel: matMulKernel, Patterns: matMulPatterns, Grad: matMulGrad, Couple: coupleMatMul, Rows: matMulRows,
 		Cost: func(c *Call) (int64, int64) {
 			a := c.In[0].Shape
 			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), c.moved()
@@ -70,12 +69,12 @@ func matMulKernel(c *Call) (Kernel, error) {
 	return stackedProduct(c.In[0].DType, sizes(a), sizes(b), false, false), nil
 }
 
-func matMulAbsorb(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+func matMulPatterns(c *Call) []Pattern {
 	a, b, err := matrices(c)
 	if err != nil || len(c.In[0].Shape) < 2 || len(c.In[1].Shape) < 2 {
 		return nil
 	}
-	return stackAbsorb(c.In[0].DType, sizes(a), sizes(b), false, false)
+	return stackPatterns(c.In[0].DType, sizes(a), sizes(b), false, false)
 }
 
 // stackConfig is MatMul of matrices with transposed operands, as its gradients need it.
@@ -104,9 +103,9 @@ func matMulTransposed() *Op {
 			cfg := c.Config.(stackConfig)
 			return stackedProduct(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB), nil
 		},
-		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
+		Patterns: func(c *Call) []Pattern {
 			cfg := c.Config.(stackConfig)
-			return stackAbsorb(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB)
+			return stackPatterns(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB)
 		},
 		GradMissing: notTwice, Pinned: "gradient",
 		Cost: func(c *Call) (int64, int64) {

@@ -49,7 +49,7 @@ func maxPool() *Op {
 			}
 			return []Type{c.Out[0].Of(dtype.Int64)}
 		},
-		Kernel: maxPoolKernel, Does: maxPoolDoes, Grad: maxPoolGrad, Couple: couplePool,
+		Kernel: maxPoolKernel, Patterns: maxPoolPatterns, Grad: maxPoolGrad, Couple: couplePool,
 		Traits: pooled(RangeFirst),
 	}
 }
@@ -67,13 +67,13 @@ func maxPoolKernel(c *Call) (Kernel, error) {
 	return perPrecision(c.In[0].DType, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
 }
 
-// maxPoolDoes is the shape of the windows, for what can pool its own result.
-func maxPoolDoes(c *Call) any {
+// maxPoolPatterns is the shape of the windows, for what can pool its own result.
+func maxPoolPatterns(c *Call) []Pattern {
 	s, err := c.poolShape(c.Config.(MaxPoolConfig).pooling())
 	if err != nil {
 		return nil
 	}
-	return &s
+	return []Pattern{(*poolWindows)(&s)}
 }
 
 // maxPooled writes the positions of the maxima to output 1 (column-major over the spatial axes

@@ -27,7 +27,7 @@ func mod() *Op {
 	r.doc, r.since, r.attrs, r.grad = "Remainder of the division A / B.", []int{10, 13}, ModConfig{}, modGrad
 	o := r.op()
 	o.Kernel = func(c *Call) (Kernel, error) { return rule(c.Config.(ModConfig).Fmod).kernel(c) }
-	o.Link = func(c *Call) *link { return rule(c.Config.(ModConfig).Fmod).link(c) }
+	o.Patterns = func(c *Call) []Pattern { return withLoop(nil, rule(c.Config.(ModConfig).Fmod).loop(c)) }
 	return o
 }
 

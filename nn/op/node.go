@@ -7,7 +7,6 @@ import (
 
 	"github.com/chewxy/hm"
 	"github.com/graft-ml/graft/internal/engine"
-	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -124,25 +123,16 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 			return nil, err
 		}
 		core.Kernel = k.engine()
-		if c.Op.Does != nil {
-			core.Does = c.Op.Does(c)
-			_, core.Alone = core.Does.(*kernel.PoolShape)
+		if c.Op.Patterns != nil {
+			c.describe(core, c.Op.Patterns(c))
 		} else if c.Op.View {
-			core.Does = viewTail(c)
-		}
-		if c.Op.Absorb != nil {
-			core.Absorb = c.Op.Absorb(c)
-		}
-		if c.Op.Link != nil {
-			if l := c.Op.Link(c); l != nil {
-				chainOf(l).core(core)
-			}
+			c.describe(core, viewEpilogue(c))
 		}
 		switch {
 		case c.Op.Cheap:
-			core.Again = &engine.Again{Kernel: core.Kernel}
-		case c.Op.Again != nil:
-			core.Again = c.Op.Again(c)
+			core.Rematerialize = &engine.Rematerialization{Kernel: core.Kernel}
+		case c.Op.Rematerialize != nil:
+			core.Rematerialize = c.Op.Rematerialize(c).engine()
 		}
 		return core, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 )
@@ -67,17 +66,13 @@ type Op struct {
 	// State lists the outputs that replace an input's value after a training step.
 	State func(c *Call) []Update
 
-	// Does and Absorb let kernels run together, see engine.Core: what the call computes, for those
-	// that may absorb it, and how it absorbs. nil as a function or as its result: it does not.
-	Does   func(c *Call) any
-	Absorb func(c *Call) func(self, next *engine.Core, slot int) *engine.Core
-	// Link says how output 0 is computed block by block, in chains of operators on single elements; nil as a
-	// function or as its result: it is not.
-	Link func(c *Call) *link
-	// Again says how output 0 is computed a second time rather than kept, see engine.Again, nil as a
-	// function or as its result: it is not; Cheap: as the first time.
-	Again func(c *Call) *engine.Again
-	Cheap bool
+	// Patterns describe what the call computes to the rules by which several calls run as one kernel, see
+	// Set.Fusions. nil as a function or as its result: it runs by itself.
+	Patterns func(c *Call) []Pattern
+	// Rematerialize says how output 0 is computed a second time rather than stored; nil as a function or as its
+	// result: it is not. Cheap: by the kernel itself.
+	Rematerialize func(c *Call) *Rematerialization
+	Cheap         bool
 
 	// Rows says that the rows of output 0 do not depend on each other, so that where few of them are
 	// read the others need not be computed, see NeededRows. nil as a function or as its result: they do.

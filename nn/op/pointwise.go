@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -22,7 +21,7 @@ type pointwise struct {
 	g32  func(p *kernel.Pool, dx, dy, at []float32) // at is x or y, as need says
 	g64  func(p *kernel.Pool, dx, dy, at []float64)
 
-	act kernel.Activation // the same as an ending of other kernels; ActDefault: it is none
+	act kernel.Activation // the same as an Epilogues of other kernels; ActDefault: it is none
 
 	ints  func(x int64) int64   // for integer types; overflow wraps
 	uints func(x uint64) uint64 // for unsigned ones; nil: ints serves
@@ -47,10 +46,9 @@ func (r pointwiseOp) ops() []*Op {
 	o := &Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "X T", Out: "Y T", Where: Where{"T": r.types}, Attrs: r.attrs,
 		Infer: Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: Elementwise, Traits: r.traits,
-		Kernel: func(c *Call) (Kernel, error) { return r.of(c.Config).kernel(c), nil },
-		Does:   func(c *Call) any { return actTail(c, r.of(c.Config).act) },
-		Rows:   func(*Call) *Rows { return &Rows{Out: 1, In: []int{1}} },
-		Link:   r.link,
+		Kernel:   func(c *Call) (Kernel, error) { return r.of(c.Config).kernel(c), nil },
+		Patterns: func(c *Call) []Pattern { return withLoop(actEpilogue(c, r.of(c.Config).act), r.loop(c)) },
+		Rows:     func(*Call) *Rows { return &Rows{Out: 1, In: []int{1}} },
 	}
 	if r.types == nil {
 		o.Where = Where{"T": Floats}
@@ -89,19 +87,17 @@ func (r pointwiseOp) gradOp() *Op {
 	return &Op{
 		Domain: Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: Where{"T": Floats}, Attrs: pointwiseGrad{},
-		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient", Link: r.gradLink,
-		Does: func(c *Call) any {
+		Infer: Same, InPlace: []int{0}, GradMissing: notTwice, Pinned: "gradient",
+		Patterns: func(c *Call) []Pattern {
+			var list []Pattern
 			p := r.of(c.Config.(pointwiseGrad).Of)
-			if !p.act.HasSlope() {
-				return nil
+			if p.act.HasSlope() {
+				list = append(list, &Epilogue{Kind: EpilogueSlope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
 			}
-			return &tail{kind: tailSlope, slots: []int{0}, dtype: c.In[0].DType, act: p.act}
-		},
-		Absorb: func(c *Call) func(self, next *engine.Core, slot int) *engine.Core {
-			if p := r.of(c.Config.(pointwiseGrad).Of); p.act.Kind != kernel.ActRelu {
-				return nil
+			if p.act.Kind == kernel.ActRelu {
+				list = append(list, &gate{dtype: c.In[0].DType})
 			}
-			return absorbGate(c.In[0].DType, gate{})
+			return withLoop(list, r.gradLoop(c))
 		},
 		Kernel: func(c *Call) (Kernel, error) {
 			p := r.of(c.Config.(pointwiseGrad).Of)

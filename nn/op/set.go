@@ -16,6 +16,7 @@ import (
 type Set struct {
 	ops      map[Name]*Op
 	replaced map[Name]bool
+	fusions  []Fusion
 }
 
 // Standard holds every operator of graft. It is the default of the functions that open or start a
@@ -24,7 +25,7 @@ func Standard() Set { return standard() }
 
 // The operators are built once: the set is immutable.
 var standard = sync.OnceValue(func() Set {
-	s := Set{ops: map[Name]*Op{}}
+	s := Set{ops: map[Name]*Op{}, fusions: fusions()}
 	for _, o := range all() {
 		s.ops[o.Operator()] = o
 	}
@@ -36,7 +37,7 @@ func (s Set) IsZero() bool { return len(s.ops) == 0 }
 
 // With is the set with operators added or replaced. A replaced operator keeps its name.
 func (s Set) With(ops ...*Op) (Set, error) {
-	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced)}
+	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions}
 	if n.ops == nil {
 		n.ops = map[Name]*Op{}
 	}
@@ -58,9 +59,9 @@ func (s Set) With(ops ...*Op) (Set, error) {
 	return n, nil
 }
 
-// Union is the set with the operators of t that it lacks.
+// Union is the set with the operators of t that it lacks. Its rules of fusion are those of s.
 func (s Set) Union(t Set) Set {
-	n := Set{ops: maps.Clone(t.ops), replaced: maps.Clone(s.replaced)}
+	n := Set{ops: maps.Clone(t.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions}
 	if n.ops == nil {
 		return s
 	}

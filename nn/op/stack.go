@@ -1,7 +1,6 @@
 package op
 
 import (
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -13,20 +12,20 @@ func stackedProduct(t DType, a, b []int, transA, transB bool) Kernel {
 	if t.IsInteger() {
 		return integerStack(s)
 	}
-	return stackEnding(t, s, ending{})
+	return stackEnding(t, s, Epilogues{})
 }
 
-// stackAbsorb: what shifts, adds to or maps one product of matrices ends it.
-func stackAbsorb(t DType, a, b []int, transA, transB bool) func(self, next *engine.Core, slot int) *engine.Core {
+// stackPatterns: what shifts, adds to or maps one product of matrices ends it.
+func stackPatterns(t DType, a, b []int, transA, transB bool) []Pattern {
 	s := newStack(a, b, transA, transB)
 	if s.batch != 1 {
 		return nil
 	}
 	matrix := len(a) == 2 && len(b) == 2 // else the columns are not the axis of the channels
-	return absorber(t, s.n, ending{affine: matrix, slopes: true}, func(e ending) Kernel { return stackEnding(t, s, e) }, nil)
+	return []Pattern{&EpilogueHost{DType: t, Channels: s.n, Affine: matrix, Slopes: true, Kernel: func(e Epilogues) Kernel { return stackEnding(t, s, e) }}}
 }
 
-func stackEnding(t DType, s stack, e ending) Kernel {
+func stackEnding(t DType, s stack, e Epilogues) Kernel {
 	return perPrecision(t, floatStack[float32](s, e), floatStack[float64](s, e))
 }
 
@@ -112,7 +111,7 @@ func broadcastIndex(from, to []int) []int {
 }
 
 // floatStack ends as e says; only a single product does.
-func floatStack[T kernel.Float](s stack, e ending) Kernel {
+func floatStack[T kernel.Float](s stack, e Epilogues) Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
 	w := newWeightProduct[T](s.product)

@@ -57,7 +57,7 @@ func steps() []step {
 		{"dims", (*Case).checkDims},
 		{"kernel", (*Case).checkKernel},
 		{"rows", (*Case).checkRows},
-		{"chain", (*Case).checkChain},
+		{"fused", (*Case).checkFused},
 		{"precision", (*Case).checkPrecision},
 		{"gradient", (*Case).checkGradient},
 		{"machines", (*Case).checkMachines},

@@ -6,10 +6,10 @@ import "slices"
 // this number.
 const worthwhile = 512
 
-// again lets values that are alive where most memory is in use, but not read there, be computed once
+// rematerialize lets values that are alive where most memory is in use, but not read there, be computed once
 // more behind that, one after the other, the largest first. What they are computed from must be
 // there anyway.
-func (b *builder) again() {
+func (b *builder) rematerialize() {
 	b.spreadViews()
 	for {
 		l := b.lives()
@@ -173,7 +173,7 @@ func (l *lives) last(v *value, steps int) int {
 func (l *lives) candidate(steps []*step) (found *step, before int) {
 	size := l.most / worthwhile
 	for _, s := range steps[:l.peak] {
-		if s.kind != kernelStep || s.core.Again == nil || s.out[0] == nil {
+		if s.kind != kernelStep || s.core.Rematerialize == nil || s.out[0] == nil {
 			continue
 		}
 		v := s.out[0]
@@ -185,7 +185,7 @@ func (l *lives) candidate(steps []*step) (found *step, before int) {
 		if at || k == 0 || k == len(r) {
 			continue
 		}
-		if list := s.again(); list != nil && l.present(list, r[k], len(steps)) {
+		if list := s.repeated(); list != nil && l.present(list, r[k], len(steps)) {
 			found, before, size = s, r[k], v.bytes
 		}
 	}
@@ -209,13 +209,13 @@ func (l *lives) present(list []*value, i, steps int) bool {
 	return true
 }
 
-// again lists what output 0 is computed from the second time; nil if some of it is not computed.
-func (s *step) again() []*value {
+// repeated lists what output 0 is computed from the second time; nil if some of it is not computed.
+func (s *step) repeated() []*value {
 	list := slices.Clone(s.in)
-	for _, k := range s.core.Again.Spares {
+	for _, k := range s.core.Rematerialize.Spares {
 		list[k] = nil
 	}
-	for _, k := range s.core.Again.Needs {
+	for _, k := range s.core.Rematerialize.Needs {
 		if s.out[k] == nil {
 			return nil
 		}
@@ -235,8 +235,8 @@ func (v *value) whole() *value {
 // repeat computes output 0 of s once more in front of step t, for t and all behind it.
 func (b *builder) repeat(s *step, t int) {
 	v := *s.out[0]
-	c := &Core{Name: s.core.Name + " again", Out: s.core.Out[:1], Kernel: s.core.Again.Kernel}
-	more := &step{kind: kernelStep, name: c.Name, core: c, in: s.again(), out: []*value{&v}}
+	c := &Core{Name: s.core.Name + " again", Out: s.core.Out[:1], Kernel: s.core.Rematerialize.Kernel}
+	more := &step{kind: kernelStep, name: c.Name, core: c, in: s.repeated(), out: []*value{&v}}
 	v.from = more
 	for _, r := range b.steps[t:] {
 		r.replace(s.out[0], &v)

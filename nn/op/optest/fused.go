@@ -8,10 +8,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// checkChain runs an operator on single elements together with one behind it: block by block it must
+// checkFused runs an operator that declares patterns together with one that follows it: whether the two are fused or not, it must
 // give what it gives by itself.
-func (c *Case) checkChain() error {
-	if c.op().Link == nil {
+func (c *Case) checkFused() error {
+	if c.op().Patterns == nil {
 		return nil
 	}
 	b, err := c.build(c.In)

@@ -10,36 +10,41 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// adder is x plus a number; it absorbs further additions and says how often.
+// adder is x plus a number; it is fused with further additions and says how often.
 func adder(name string, by float32, shape ...int) *Core {
 	c := floats(name, shape, func(out []float32, in ...[]float32) {
 		for i, x := range in[0] {
 			out[i] = x + by
 		}
 	})
-	c.Does = by
-	c.Absorb = absorbAdder(by, shape)
+	c.Patterns = []Pattern{addend(by)}
+	c.Fuse = fuseAdder(by, shape)
 	return c
 }
 
-func absorbAdder(by float32, shape []int) func(self, next *Core, slot int) *Core {
-	return func(self, next *Core, slot int) *Core {
-		more, ok := next.Does.(float32)
-		if !ok || slot != 0 {
+// addend is the pattern of an adder.
+type addend float32
+
+func (addend) PatternName() string { return "addend" }
+
+func fuseAdder(by float32, shape []int) func(m Meeting) *Core {
+	return func(m Meeting) *Core {
+		more, ok := m.Next.Patterns[0].(addend)
+		if !ok || m.Slot != 0 {
 			return nil
 		}
 		c := floats("", shape, func(out []float32, in ...[]float32) {
 			for i, x := range in[0] {
-				out[i] = x + by + more
+				out[i] = x + by + float32(more)
 			}
 		})
-		c.Absorb = absorbAdder(by+more, shape)
+		c.Fuse = fuseAdder(by+float32(more), shape)
 		return c
 	}
 }
 
-// A sum of Gorgonia's that a core declines to absorb stays what it was.
-func TestAbsorbDeclines(t *testing.T) {
+// A sum of Gorgonia's that a core declines stays what it was.
+func TestFuseDeclines(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := input(g, "x", vector(1, 2))
 	sum, err := gorgonia.Add(apply(t, adder("a", 1, 2), nil, x)[0], x)
@@ -61,7 +66,7 @@ func TestAbsorbDeclines(t *testing.T) {
 	}
 }
 
-func TestAbsorb(t *testing.T) {
+func TestFuse(t *testing.T) {
 	build := func() (x, a, b, c *gorgonia.Node) {
 		g := gorgonia.NewGraph()
 		x = input(g, "x", vector(1, 2))
@@ -94,7 +99,7 @@ func TestAbsorb(t *testing.T) {
 	}
 }
 
-func TestAbsorbTwoReaders(t *testing.T) {
+func TestFuseTwoReaders(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := input(g, "x", vector(1, 2))
 	a := apply(t, adder("a", 1, 2), nil, x)[0]
@@ -109,16 +114,16 @@ func TestAbsorbTwoReaders(t *testing.T) {
 	wantFloats(t, "c", p.Value(c), 4, 6)
 }
 
-// TestAbsorbSides: a step with a second output is absorbed only if that is still there in time for
-// its readers, and only if the merged core computes it.
-func TestAbsorbSides(t *testing.T) {
+// TestFuseSides: a step with a second output is fused only if that is still there in time for
+// its readers, and only if the fused core computes it.
+func TestFuseSides(t *testing.T) {
 	for _, sides := range []bool{true, false} {
 		g := gorgonia.NewGraph()
 		x := input(g, "x", vector(1, 2))
 		first := &Core{Name: "first", Out: []Spec{{f32, tensor.Shape{2}}, {f32, nil}}, Kernel: firstKernel(0)}
-		first.Absorb = func(_, next *Core, slot int) *Core {
-			if by, ok := next.Does.(float32); ok && slot == 0 {
-				return &Core{Kernel: firstKernel(by), Sides: sides}
+		first.Fuse = func(m Meeting) *Core {
+			if by, ok := m.Next.Patterns[0].(addend); ok && m.Slot == 0 {
+				return &Core{Kernel: firstKernel(float32(by)), KeepsSides: sides}
 			}
 			return nil
 		}

@@ -3,13 +3,12 @@ package op
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
-// joined is a Concat, of which convolutions can compute their parts in place. It is what Core.Does holds for a Concat.
+// joined is the pattern of a Concat, of which convolutions can compute their parts in place.
 type joined struct {
 	dtype DType
 	whole interleaved
@@ -47,12 +46,14 @@ func concatKernel(c *Call) (Kernel, error) {
 	return j.run, nil
 }
 
-func concatDoes(c *Call) any {
+func (*joined) PatternName() string { return "concatenation" }
+
+func concatPatterns(c *Call) []Pattern {
 	j, err := newJoined(c)
 	if err != nil {
 		return nil
 	}
-	return j
+	return []Pattern{j}
 }
 
 func (j *joined) run(x *Exec, out, in []*tensor.Dense) error {
@@ -78,12 +79,12 @@ func (j *joined) run(x *Exec, out, in []*tensor.Dense) error {
 	return nil
 }
 
-// absorbed is the core that computes j with the part in the given slot made by a convolution, which is that of self;
-// nil: it cannot write it in place.
-func (j *joined) absorbed(l *convLink, self *engine.Core, slot int) *engine.Core {
+// fuseConcat lets a convolution write its part of a Concat in place.
+func fuseConcat(first convStages, j *joined, m Meeting) *Fused {
 	const size = 4 // bytes of an element
-	part := slices.IndexFunc(j.parts, func(p joinedPart) bool { return p.kernel == nil && p.in[0] == slot })
-	if part < 0 || j.dtype != dtype.Float32 || l.dtype != j.dtype || l.end.adds() || !kernel.ConvApart[float32](&l.shape) {
+	l := first[0]
+	part := slices.IndexFunc(j.parts, func(p joinedPart) bool { return p.kernel == nil && p.in[0] == m.Slot })
+	if part < 0 || len(first) > 1 || j.dtype != dtype.Float32 || l.dtype != j.dtype || l.end.adds() || !kernel.ConvApart[float32](&l.shape) {
 		return nil
 	}
 	if j.whole.rows > 1 && j.whole.rows != l.shape.N {
@@ -100,18 +101,18 @@ func (j *joined) absorbed(l *convLink, self *engine.Core, slot int) *engine.Core
 	more.parts = slices.Clone(j.parts)
 	for i, p := range more.parts {
 		p.in = slices.Clone(p.in)
-		for k, at := range p.in { // the inputs of self come first, that of slot is gone
-			p.in[k] = self.Inputs + at
-			if at > slot {
+		for k, at := range p.in { // the inputs of the first come first, that of the slot is gone
+			p.in[k] = m.FirstInputs + at
+			if at > m.Slot {
 				p.in[k]--
 			}
 		}
 		more.parts[i] = p
 	}
-	own := make([]int, self.Inputs)
+	own := make([]int, m.FirstInputs)
 	for i := range own {
 		own[i] = i
 	}
 	more.parts[part] = joinedPart{own, convEnding(&apart)}
-	return &engine.Core{Kernel: Kernel(more.run).engine(), Does: &more, Sides: true}
+	return &Fused{Kernel: more.run, Patterns: []Pattern{&more}, KeepsSides: true}
 }

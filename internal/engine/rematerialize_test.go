@@ -24,7 +24,7 @@ func doubled(shape tensor.Shape, calls *int) *Core {
 			dtype.Slice[float32](out[1])[0] = sum
 			return nil
 		},
-		Again: &Again{Needs: []int{1}, Kernel: func(_ *Exec, out, in []*tensor.Dense) error {
+		Rematerialize: &Rematerialization{Needs: []int{1}, Kernel: func(_ *Exec, out, in []*tensor.Dense) error {
 			*calls++
 			for i, v := range dtype.Slice[float32](in[0]) {
 				dtype.Slice[float32](out[0])[i] = 2*v + 0*dtype.Slice[float32](in[1])[0]

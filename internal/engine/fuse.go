@@ -2,15 +2,16 @@ package engine
 
 import "slices"
 
-// absorb lets steps take over the steps that read them, where the value between is read once and
+// fuse lets steps take over the steps that read them, where the value between is read once and
 // wanted by nobody else: a convolution its normalization and activation, say. What is possible the
-// cores say, see [Core].Absorb; a merged step runs in place of the later one.
-func (b *builder) absorb() {
+// cores say, see [Core].Fuse; a fused step runs in place of the later one.
+func (b *builder) fuse() {
 	p := newPlaces(b.steps)
-	for _, late := range []bool{false, true} {
+	for _, last := range []bool{false, true} {
 		for _, s := range b.steps {
-			if t, next, slot := p.follower(s); t != nil && s.core.Late == late {
-				if m := s.core.Absorb(s.core, next, slot); m != nil && (m.Sides || !s.sides()) {
+			if t, next, slot := p.follower(s); t != nil {
+				m := s.core.Fuse(Meeting{Self: s.core, Next: next, Slot: slot, Sides: t.sides(), Last: last})
+				if m != nil && (m.KeepsSides || !s.sides()) {
 					p.merge(s, t, next, slot, m) // t has its turn later
 				}
 			}
@@ -43,15 +44,15 @@ func newPlaces(steps []*step) *places {
 	return p
 }
 
-// follower is the step that s may absorb, what it computes, and the input through which it reads s; nil if there is none.
+// follower is the step that s may be fused with, what it computes, and the input through which it reads s; nil if there is none.
 func (p *places) follower(s *step) (t *step, next *Core, slot int) {
-	if s.kind != kernelStep || s.core.Absorb == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
+	if s.kind != kernelStep || s.core.Fuse == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
 		return nil, nil, 0
 	}
 	t = p.readers[s.out[0]][0]
 	if next = t.core; t.kind == foreignStep && addsUp(t) {
-		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Does: Addition{}}
-	} else if t.kind != kernelStep || next.Does == nil || next.Alone && t.sides() {
+		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Patterns: []Pattern{Addition{}}}
+	} else if t.kind != kernelStep || len(next.Patterns) == 0 {
 		return nil, nil, 0
 	}
 	for _, v := range s.out[1:] {

@@ -1,0 +1,195 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// fusedLoop is elementwise loops that run together, block by block, so that what is computed between them never
+// leaves the first cache level. It is a tree: each result but the last is read once.
+type fusedLoop struct {
+	n     int
+	loads []Access // of the kernel's inputs
+	parts []loopPart
+}
+
+// loopPart is one of the loops. Operands are results of earlier ones, by number, or loads, by their number's
+// complement.
+type loopPart struct {
+	*ElementwiseLoop
+	operands []int
+	steady   int // it is computed in runs of so many elements, 0: of whole blocks
+	buffer   int // where its result lies, but for the last
+}
+
+const (
+	loopBlock = 1024 // elements of a block
+	loopTile  = 8192 // elements that a thread takes at a time
+	maxLoops  = 24
+)
+
+// fusedLoopOf is one loop by itself.
+func fusedLoopOf(l *ElementwiseLoop) *fusedLoop {
+	first := loopPart{ElementwiseLoop: l}
+	for i, a := range l.Reads {
+		first.operands = append(first.operands, ^i)
+		if a.steady() && (first.steady == 0 || a.Inner < first.steady) {
+			first.steady = a.Inner // a divisor of the others: axes are nested
+		}
+	}
+	return &fusedLoop{n: l.N, loads: l.Reads, parts: []loopPart{first}}
+}
+
+// fuseLoops lets a loop go on with the one that reads its result.
+func fuseLoops(first, second *fusedLoop, m Meeting) *Fused {
+	if m.Sides {
+		return nil
+	}
+	both := first.then(second, m.FirstInputs, m.Slot)
+	if both == nil {
+		return nil
+	}
+	return &Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []Pattern{both}}
+}
+
+// then is the loop whose input slot of next is the result of c, which has that many inputs; nil if
+// there is none.
+func (c *fusedLoop) then(next *fusedLoop, inputs, slot int) *fusedLoop {
+	if c.n != next.n || len(c.parts)+len(next.parts) > maxLoops {
+		return nil
+	}
+	j := &fusedLoop{n: c.n, loads: slices.Clone(c.loads), parts: slices.Clone(c.parts)}
+	place := make([]int, len(next.loads)) // what the loads of next are in j
+	for i, a := range next.loads {
+		switch {
+		case a.Slot == slot:
+			if place[i] = len(c.parts) - 1; !a.whole(c.n) {
+				return nil
+			}
+			continue
+		case a.Slot < slot:
+			a.Slot += inputs
+		default:
+			a.Slot += inputs - 1
+		}
+		place[i] = ^len(j.loads)
+		j.loads = append(j.loads, a)
+	}
+	for _, l := range next.parts {
+		operands := make([]int, len(l.operands))
+		for i, o := range l.operands {
+			if o < 0 {
+				operands[i] = place[^o]
+			} else {
+				operands[i] = o + len(c.parts)
+			}
+		}
+		j.parts = append(j.parts, loopPart{ElementwiseLoop: l.ElementwiseLoop, operands: operands, steady: l.steady})
+	}
+	return j
+}
+
+// inPlace are the inputs in whose memory the result may lie: those that have been read when the last
+// part writes a block, or that it may overwrite.
+func (c *fusedLoop) inPlace() []int {
+	last := c.parts[len(c.parts)-1]
+	var slots []int
+	for i, a := range c.loads {
+		if at := slices.Index(last.operands, ^i); a.whole(c.n) && (at < 0 || last.mayOverwrite(at)) {
+			slots = append(slots, a.Slot)
+		}
+	}
+	return slots
+}
+
+// buffers places the results of parts, each in the buffer of an operand if that is possible, and says
+// how many there are.
+func (c *fusedLoop) buffers() int {
+	count := 0
+	for i := range c.parts[:len(c.parts)-1] {
+		l := &c.parts[i]
+		l.buffer = -1
+		for at, o := range l.operands {
+			if o >= 0 && l.mayOverwrite(at) {
+				l.buffer = c.parts[o].buffer
+			}
+		}
+		if l.buffer < 0 {
+			l.buffer = count
+			count++
+		}
+	}
+	return count
+}
+
+// kernel runs the loop.
+func (c *fusedLoop) kernel() Kernel {
+	results := c.buffers()
+	buffers := results + len(c.loads) // one for each load, too
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		p, y := pool(x), dtype.Slice[float32](out[0])
+		scratch := scratch[float32](x)(p.Threads() * buffers * loopBlock)
+		from := make([][]float32, len(c.loads))
+		for i, a := range c.loads {
+			from[i] = dtype.Slice[float32](in[a.Slot])
+		}
+		p.Run((c.n+loopTile-1)/loopTile, func(worker, piece int) {
+			own := scratch[worker*buffers*loopBlock:]
+			r := loopRun{fusedLoop: c, in: from, results: own[:results*loopBlock], repeated: own[results*loopBlock:]}
+			r.blocks(y, piece*loopTile, min(c.n, (piece+1)*loopTile))
+		})
+		return nil
+	}
+}
+
+// loopRun is a loop at work in one thread.
+type loopRun struct {
+	*fusedLoop
+	in                [][]float32 // for each load the whole input
+	results, repeated []float32   // buffers of a block each: of parts, and for each load
+	operands          [4]LoopOperand
+}
+
+// blocks computes elements lo to hi of y.
+func (r *loopRun) blocks(y []float32, lo, hi int) {
+	for i, a := range r.loads {
+		if a.repeats() {
+			a.fill(r.repeated[i*loopBlock:][:min(hi-lo, loopBlock)], r.in[i], 0)
+		}
+	}
+	for ; lo < hi; lo += loopBlock {
+		end := min(hi, lo+loopBlock)
+		for i := range r.parts {
+			dst := y[lo:end]
+			if i < len(r.parts)-1 {
+				dst = r.results[r.parts[i].buffer*loopBlock:][:end-lo]
+			}
+			r.run(&r.parts[i], dst, lo, end)
+		}
+	}
+}
+
+// run computes elements lo to hi, a block, of a part.
+func (r *loopRun) run(l *loopPart, dst []float32, lo, hi int) {
+	for at := lo; at < hi; {
+		end := hi
+		if l.steady > 0 {
+			end = min(hi, (at/l.steady+1)*l.steady)
+		}
+		operands := r.operands[:len(l.operands)]
+		for k, o := range l.operands {
+			if o >= 0 {
+				operands[k] = LoopOperand{Elems: r.results[r.parts[o].buffer*loopBlock:][at-lo : end-lo]}
+			} else {
+				operands[k] = r.loads[^o].block(r.in[^o], r.n, at, end, r.repeated[^o*loopBlock:][:loopBlock])
+			}
+		}
+		l.Run(dst[at-lo:end-lo], operands)
+		at = end
+	}
+}
+
+// PatternName is that of the loops that it consists of.
+func (*fusedLoop) PatternName() string { return "elementwise loop" }
