@@ -128,6 +128,11 @@ func (g *Graph) Trim() {
 
 // fits says whether the stage was specialized for the values at hand.
 func (st *stage) fits(have map[*Value]dtype.Value) bool {
+	for p, version := range st.baked {
+		if p.kept.Version() != version {
+			return false
+		}
+	}
 	for v, x := range st.spec {
 		now := have[v]
 		if now == nil && v.param != nil {

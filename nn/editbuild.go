@@ -139,7 +139,7 @@ func (e *Edit) ParamOf(name string, t op.DType, init Init, dims ...int) *Value {
 		e.Failf("parameter %q has no initial values", name)
 		return nil
 	}
-	if float64(n)*float64(8+t.Size()) > op.MachineMemory() {
+	if float64(n)*float64(8+t.Size()) > float64(engine.MemoryLeft()) {
 		e.Failf("parameter %q of shape %v takes more than the memory holds", name, dims)
 		return nil
 	}
@@ -191,6 +191,7 @@ func (e *Edit) Scalar(name string, like *Value, x float64) *Value {
 }
 
 func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
+	d = e.rowMajor(d)
 	if e.err != nil {
 		return nil
 	}

@@ -102,6 +102,9 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	if len(w.deferred) > 0 {
 		return nil, w.deferredError()
 	}
+	for p := range w.params { // its nodes are in the caller's hands, a solver of Gorgonia's perhaps
+		p.kept.Open()
+	}
 	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: want, made: o, at: g.version, env: w.env}
 	for _, v := range want {
 		n, err := w.nodeOf(v)

@@ -45,8 +45,9 @@ func (p *Param) Tensor() dtype.Value {
 func (p *Param) Trainable() bool { return !p.Frozen && p.Role() == Weight }
 
 // Changed says that elements of Data were written in place. Runs keep weights in the order in which
-// kernels read them best, and make it anew after this. SetData, edits and trainers call it by
-// themselves; who writes into Data calls it before the next run.
+// kernels read them best, and what was computed of constants, and make it anew after this. SetData, edits
+// and trainers call it by themselves; who writes into Data calls it before the next run. Of parameters that
+// Lower has handed out, which Gorgonia's solvers change, nothing is kept.
 func (p *Param) Changed() { p.kept.Changed() }
 
 // Size is the number of elements.

@@ -21,6 +21,7 @@ type stage struct {
 	nodes   map[*Value]*gorgonia.Node
 	values  map[*Value]dtype.Value // known without running
 	spec    map[*Value]dtype.Value // values the lowering depends on
+	baked   map[*Param]uint64      // constants the lowering depends on, as they were
 	wrt     []*Value
 	grads   gorgonia.Nodes // by wrt; nil: none
 	updates []stateUpdate
@@ -239,7 +240,7 @@ func (st *stage) seal(w *walker, have map[*Value]dtype.Value) {
 			st.inputs = append(st.inputs, boundNode{v, b.node})
 		}
 	}
-	st.key = w.key
+	st.key, st.baked = w.key, w.baked
 	st.handing.nodes = w.params
 	if !w.train { // in training no weight stays what it is
 		st.params = w.params

@@ -87,6 +87,19 @@ func cloneValue(x dtype.Value) dtype.Value {
 		return dtype.Clone(x)
 	case *dtype.Strings:
 		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}
+	case *dtype.Sequence:
+		c := *x
+		c.Items = make([]dtype.Value, len(x.Items))
+		for i, item := range x.Items {
+			c.Items[i] = cloneValue(item)
+		}
+		return &c
+	case *dtype.Optional:
+		c := *x
+		if c.Item != nil {
+			c.Item = cloneValue(x.Item)
+		}
+		return &c
 	}
 	return x
 }

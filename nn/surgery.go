@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
@@ -237,7 +238,17 @@ func (e *Edit) SetData(v *Value, d *tensor.Dense) {
 		e.Failf("%q is not a parameter", v.name)
 		return
 	}
-	e.setData(v.param, d)
+	e.setData(v.param, e.rowMajor(d))
+}
+
+// rowMajor is d, or a copy where d is transposed or a part of another tensor.
+func (e *Edit) rowMajor(d *tensor.Dense) *tensor.Dense {
+	c, err := engine.RowMajor(d)
+	if err != nil {
+		e.fail(err)
+		return d
+	}
+	return c
 }
 
 // Freeze keeps the parameters of the selected nodes from being trained, running statistics

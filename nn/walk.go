@@ -49,6 +49,7 @@ type walker struct {
 	suffix   string                 // keeps names of subgraphs apart from those around them
 	have     map[*Value]dtype.Value // values at hand: what was fed and what earlier stages computed
 	spec     map[*Value]dtype.Value // those of them that the lowering depends on
+	baked    map[*Param]uint64      // constants that were computed with, as they were
 	deferred []*Node
 	waiting  map[*Node]bool
 	demanded map[*Value]error   // what deferred nodes are waiting for
@@ -72,7 +73,7 @@ type stateUpdate struct {
 func newWalker(g *Graph, mode walkMode) *walker {
 	return &walker{
 		g: g, mode: mode, env: map[*Value]*binding{}, params: map[*Param]*gorgonia.Node{},
-		have: map[*Value]dtype.Value{}, spec: map[*Value]dtype.Value{},
+		have: map[*Value]dtype.Value{}, spec: map[*Value]dtype.Value{}, baked: map[*Param]uint64{},
 		waiting: map[*Node]bool{}, demanded: map[*Value]error{},
 		lost: map[*Value]error{}, lostNodes: map[*gorgonia.Node]error{},
 	}
@@ -89,6 +90,7 @@ func (w *walker) at(v *Value) *binding {
 	b := &binding{typ: op.TypeOf(v.param.Tensor())}
 	if v.param.Role() == Constant && !slices.Contains(w.wrt, v) {
 		b.known.Value = v.param.Tensor()
+		w.baked[v.param] = v.param.kept.Version()
 	}
 	b.known.Frozen = v.param.Frozen
 	w.env[v] = b

@@ -89,9 +89,8 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 		return spec, fmt.Errorf("function %s.%s has %d inputs and %d outputs, the call %d and %d",
 			f.GetDomain(), f.GetName(), len(f.Input), len(f.Output), len(n.Input), len(n.Output))
 	}
-	s.expanded++
-	if s.expanded > maxCalls {
-		return spec, fmt.Errorf("functions are called more than %d times", maxCalls)
+	if s.expanded += 1 + len(f.Node); s.expanded > maxExpanded {
+		return spec, fmt.Errorf("functions expand to more than %d nodes", maxExpanded)
 	}
 	attrs := map[string]*onnxpb.AttributeProto{}
 	for _, a := range f.AttributeProto {
@@ -130,8 +129,9 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 	return spec, nil
 }
 
-// maxCalls bounds what a small file of functions calling functions can be expanded to.
-const maxCalls = 10000
+// maxExpanded bounds the nodes that a small file of functions calling functions can be expanded to,
+// some three kilobytes each.
+const maxExpanded = 1 << 17
 
 // strippedConfig is the type of an initializer whose data were stripped.
 type strippedConfig struct {

@@ -3,6 +3,7 @@ package onnxio
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,6 +70,39 @@ func TestHostileFiles(t *testing.T) {
 	// A stride that passes over everything but the first window costs nothing.
 	pool := x + `node { name: "n" op_type: "MaxPool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 2 ints: 2 } attribute { name: "strides" ints: 2147483647 ints: 2147483647 } }`
 	if err := use(textModel(t, pool+y)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLoadMemory: what the tensors of a model take together is limited, external and sparse ones included.
+func TestLoadMemory(t *testing.T) {
+	sparse := ""
+	for _, name := range []string{"a", "b", "c"} {
+		sparse += `sparse_initializer { values { name: "` + name + `" data_type: 1 dims: 0 } dims: 1000 dims: 1000 } `
+	}
+	model := textModel(t, sparse+`node { name: "n" op_type: "Sum" input: "a" input: "b" input: "c" output: "y" } output `+float("y", ""))
+	if _, err := (Loader{Memory: 12_000_000}).Read(bytes.NewReader(model)); err != nil {
+		t.Error(err)
+	}
+	if _, err := (Loader{Memory: 11_000_000}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "input c: float32 of shape [1000 1000] takes more than the 3000000 bytes") {
+		t.Error(err)
+	}
+}
+
+// TestExpandingFunctions: functions that call functions end before they fill the memory.
+func TestExpandingFunctions(t *testing.T) {
+	functions := ""
+	for i := range 9 {
+		calls := ""
+		for k := range 10 {
+			calls += fmt.Sprintf(`node { op_type: "F%d" domain: "own" input: "a" output: "b%d" } `, i+1, k)
+		}
+		functions += fmt.Sprintf(`functions { name: "F%d" domain: "own" input: "a" output: "b0" opset_import { version: 17 } opset_import { domain: "own" version: 1 } %s } `, i, calls)
+	}
+	functions += `functions { name: "F9" domain: "own" input: "a" output: "b" opset_import { version: 17 } node { op_type: "Neg" input: "a" output: "b" } } `
+	model := fullModel(t, `ir_version: 8 opset_import { version: 17 } opset_import { domain: "own" version: 1 } `+functions+
+		` graph { name: "g" input `+float("x", "1")+` node { op_type: "F0" domain: "own" input: "x" output: "y" } output `+float("y", "1")+`}`)
+	if _, err := Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "functions expand to more than") {
 		t.Error(err)
 	}
 }

@@ -29,6 +29,7 @@ type Loader struct {
 	// runs then. What stands in the way is named.
 	BatchDim string
 	Ops      op.Set // zero: the standard operators and those of nn/op/contrib
+	Memory   int64  // bytes that the tensors of the model may take together; 0: see nn.MemoryLimit
 	FS       fs.FS  // where the model and its external data are; nil: the operating system
 }
 
@@ -141,7 +142,10 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 		}
 	}
 	r := newReader(ops, m, ext)
-	r.raw = raw
+	r.raw, r.memory = raw, l.Memory
+	if r.memory <= 0 {
+		r.memory = nn.MemoryLimit()
+	}
 	g, err := r.model()
 	if err != nil {
 		return nil, loadError(err)

@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -120,7 +120,7 @@ func ReadNPY(r io.Reader) (dtype.Value, error) {
 	if h.letter == "U" {
 		bytesPer *= 4
 	}
-	if bytesPer == 0 || n > math.MaxInt/bytesPer {
+	if bytesPer == 0 || int64(n) > nn.MemoryLimit()/int64(bytesPer) {
 		return nil, fmt.Errorf("npy: %d bytes for each element of shape %v", bytesPer, h.shape)
 	}
 	data, err := readExactly(br, int64(n)*int64(bytesPer))

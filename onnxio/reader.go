@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"gorgonia.org/tensor"
 )
 
 // reader turns one model into a graph.
@@ -18,7 +20,8 @@ type reader struct {
 	functions map[functionKey]*onnxpb.FunctionProto
 	local     map[functionKey]*op.Op // operators made of functions
 	calls     []functionKey          // being expanded, to refuse a function that calls itself
-	expanded  int
+	expanded  int                    // nodes of functions
+	memory    int64                  // bytes that tensors may still take
 }
 
 func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
@@ -154,7 +157,11 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 	}
 	for _, t := range p.SparseInitializer {
 		name := t.GetValues().GetName()
-		d, err := decodeSparse(t, s.ext)
+		err := s.charge(dtype.DType(t.GetValues().GetDataType()), t.Dims)
+		var d *tensor.Dense
+		if err == nil {
+			d, err = decodeSparse(t, s.ext)
+		}
 		if err != nil {
 			return &nn.Error{Input: name, Err: err}
 		}
@@ -163,6 +170,23 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 		s.origin.sparse = append(s.origin.sparse, v)
 		s.a.Param(name, d, v)
 	}
+	return nil
+}
+
+// charge takes the memory of a tensor from what the model may have.
+func (r *reader) charge(dt dtype.DType, dims []int64) error {
+	shape, err := intDims(dims)
+	if err != nil || !dt.Valid() {
+		return nil // decoding says what is wrong
+	}
+	n, err := dtype.Count(shape)
+	if err != nil {
+		return nil
+	}
+	if size := int64(max(dt.Size(), 1)); int64(n) > r.memory/size {
+		return fmt.Errorf("%v of shape %v takes more than the %d bytes of memory that are left", dt, shape, r.memory)
+	}
+	r.memory -= int64(n) * int64(max(dt.Size(), 1))
 	return nil
 }
 

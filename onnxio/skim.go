@@ -205,6 +205,11 @@ func (s *skimmer) skip(n int64) error {
 
 // tensor decodes an initializer, from the file if its data are still there.
 func (r *reader) tensor(t *onnxpb.TensorProto) (dtype.Value, error) {
+	if _, stripped := parseStripped(t); !stripped {
+		if err := r.charge(dtype.DType(t.GetDataType()), t.Dims); err != nil {
+			return nil, tensorError(t, "%w", err)
+		}
+	}
 	raw, ok := r.raw[t]
 	if !ok || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || t.Segment != nil {
 		return decodeTensor(t, r.ext)

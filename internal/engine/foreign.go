@@ -101,8 +101,8 @@ func regular(d *tensor.Dense) bool {
 	return len(d.Raw) == d.Shape().TotalSize()*int(d.Dtype().Size()) && !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed()
 }
 
-// rowMajor is d, or a copy of it if its elements do not lie row by row.
-func rowMajor(d *tensor.Dense) (*tensor.Dense, error) {
+// RowMajor is d, or a copy of it if its elements do not lie row by row.
+func RowMajor(d *tensor.Dense) (*tensor.Dense, error) {
 	if !flat(d.Dtype()) || regular(d) {
 		return d, nil
 	}
@@ -114,7 +114,7 @@ func rowMajor(d *tensor.Dense) (*tensor.Dense, error) {
 func (v *value) hold(val gorgonia.Value) (err error) {
 	v.val, v.dense = val, nil
 	if d, ok := val.(*tensor.Dense); ok {
-		v.dense, err = rowMajor(d)
+		v.dense, err = RowMajor(d)
 	}
 	return err
 }

@@ -24,7 +24,7 @@ func (v *value) load() error {
 	switch d := val.(type) {
 	case *tensor.Dense:
 		var err error
-		v.dense, err = rowMajor(d)
+		v.dense, err = RowMajor(d)
 		return err
 	case gorgonia.Scalar:
 		if v.cell == nil {

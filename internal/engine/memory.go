@@ -10,22 +10,29 @@ const cacheLine = 64
 // is given back at once.
 type memory struct {
 	private bool
+	charged int64    // to the budget
 	mapped  [][]byte // what lies outside the Go heap
 }
 
 // get returns n zeroed bytes that start on a cache line.
-func (m *memory) get(n int64) []byte {
+func (m *memory) get(n int64) ([]byte, error) {
+	if err := charge(n); err != nil {
+		return nil, err
+	}
+	m.charged += n
 	if m.private && n > 0 {
 		if b := mapBytes(n); b != nil {
 			m.mapped = append(m.mapped, b)
-			return b
+			return b, nil
 		}
 	}
-	return alignedBytes(n)
+	return alignedBytes(n), nil
 }
 
 // put gives back what get returned.
 func (m *memory) put(b []byte) {
+	m.charged -= int64(len(b))
+	discharge(int64(len(b)))
 	for i, x := range m.mapped {
 		if unsafe.SliceData(x) == unsafe.SliceData(b) {
 			m.mapped = append(m.mapped[:i], m.mapped[i+1:]...)
@@ -41,6 +48,8 @@ func (m *memory) free() {
 		unmapBytes(b)
 	}
 	m.mapped = nil
+	discharge(m.charged)
+	m.charged = 0
 }
 
 func align(n int64) int64 { return (n + cacheLine - 1) &^ (cacheLine - 1) }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -118,7 +119,9 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		p.exec.pool = kernel.Default()
 	}
 	p.memory = &memory{private: o.Private}
-	p.allocate(b)
+	if err := p.allocate(b); err != nil {
+		return nil, fmt.Errorf("engine: the graph %w", err)
+	}
 	runtime.AddCleanup(p, (*memory).free, p.memory)
 	return p, nil
 }
@@ -131,8 +134,11 @@ func (p *Program) Close() {
 }
 
 // allocate makes the arena and the tensor headers over it.
-func (p *Program) allocate(b *builder) {
-	arena := p.memory.get(p.stats.Arena)
+func (p *Program) allocate(b *builder) error {
+	arena, err := p.memory.get(p.stats.Arena)
+	if err != nil {
+		return err
+	}
 	p.exec.scratch.from, p.exec.scratch.arena = p.memory, arena
 	place := func(v *value) {
 		if v == nil || v.kind != placed || v.dense != nil || v.buf == nil && v.bytes > 0 {
@@ -164,6 +170,7 @@ func (p *Program) allocate(b *builder) {
 			s.sum = newSum(s, p.exec.pool.Threads())
 		}
 	}
+	return nil
 }
 
 // Bind sets the value of input node n for the following runs, by pointer; nil takes it back.

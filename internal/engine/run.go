@@ -76,6 +76,9 @@ func panicked(s *step, r any) error {
 	if s != nil {
 		name = s.name
 	}
+	if full, ok := r.(*MemoryError); ok {
+		return fmt.Errorf("engine: %s: %w", name, full)
+	}
 	if err, ok := r.(error); ok {
 		return fmt.Errorf("engine: %s: panic: %w", name, err)
 	}

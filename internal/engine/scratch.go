@@ -53,7 +53,10 @@ func (p *scratchpad) take(n int64) []byte {
 func (p *scratchpad) block(n int64) []byte {
 	b := []byte(nil)
 	if p.from != nil {
-		b = p.from.get(n)
+		var err error
+		if b, err = p.from.get(n); err != nil {
+			panic(err) // the run ends with it
+		}
 	} else {
 		b = alignedBytes(n)
 	}

@@ -15,6 +15,7 @@ import (
 // of goroutines may use one.
 type WeightCache struct {
 	version atomic.Uint64 // counts changes
+	open    atomic.Bool   // somebody changes the tensor without a word
 	mu      sync.Mutex
 	entries []keptEntry
 }
@@ -42,6 +43,21 @@ func (k *WeightCache) Changed() {
 	defer k.mu.Unlock()
 	clear(k.entries)
 	k.entries = k.entries[:0]
+}
+
+// Open forgets everything and remembers nothing any more: from now on the elements may change at any time.
+func (k *WeightCache) Open() {
+	if k != nil && !k.open.Swap(true) {
+		k.Changed()
+	}
+}
+
+// Version counts the changes.
+func (k *WeightCache) Version() uint64 {
+	if k == nil {
+		return 0
+	}
+	return k.version.Load()
 }
 
 // derived returns what derive makes of the sources, made before under the same key if there is such.
@@ -81,7 +97,7 @@ func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 	sources := make([]keptSource, len(of))
 	for i, t := range of {
 		k := x.kept(t)
-		if k == nil || len(t.Raw) == 0 {
+		if k == nil || len(t.Raw) == 0 || k.open.Load() {
 			return nil
 		}
 		sources[i] = keptSource{&t.Raw[0], k, k.version.Load()}

@@ -21,8 +21,11 @@ type RGB struct {
 	Pix           []uint8
 }
 
-// maxSide bounds width and height.
-const maxSide = 1 << 16
+// maxSide bounds width and height, maxPixels their product: a few bytes of a file claim them.
+const (
+	maxSide   = 1 << 16
+	maxPixels = 1 << 28
+)
 
 // format reads one kind of file.
 type format struct {
@@ -65,7 +68,7 @@ func Size(data []byte) (width, height int, err error) {
 		return 0, 0, err
 	}
 	width, height, err = f.size(data)
-	if err == nil && (width < 1 || height < 1 || width > maxSide || height > maxSide) {
+	if err == nil && (width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels) {
 		err = fmt.Errorf("an image of %d×%d", width, height)
 	}
 	return width, height, err

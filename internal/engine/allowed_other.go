@@ -1,0 +1,8 @@
+//go:build !linux
+
+package engine
+
+import "math"
+
+// allowedMemory is how many bytes of memory there may be.
+func allowedMemory() int64 { return math.MaxInt64 / 2 }
