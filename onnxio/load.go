@@ -142,9 +142,8 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 		}
 	}
 	r := newReader(ops, m, ext)
-	r.raw, r.memory = raw, l.Memory
-	if r.memory <= 0 {
-		r.memory = nn.MemoryLimit()
+	if r.raw = raw; l.Memory > 0 {
+		r.memory = l.Memory
 	}
 	g, err := r.model()
 	if err != nil {

@@ -120,8 +120,11 @@ func ReadNPY(r io.Reader) (dtype.Value, error) {
 	if h.letter == "U" {
 		bytesPer *= 4
 	}
-	if bytesPer == 0 || int64(n) > nn.MemoryLimit()/int64(bytesPer) {
-		return nil, fmt.Errorf("npy: %d bytes for each element of shape %v", bytesPer, h.shape)
+	if bytesPer == 0 {
+		return nil, fmt.Errorf("npy: 0 bytes for each element of shape %v", h.shape)
+	}
+	if left := nn.MemoryLimit(); int64(n) > left/int64(bytesPer) {
+		return nil, fmt.Errorf("npy: shape %v takes more than the %d bytes of memory that are left", h.shape, left)
 	}
 	data, err := readExactly(br, int64(n)*int64(bytesPer))
 	if err != nil {

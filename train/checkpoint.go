@@ -43,7 +43,8 @@ type notebook struct {
 	Judged   bool
 	Bad      int
 	Plateau  optim.PlateauState
-	Updates  map[string]int // of each parameter
+	Updates  map[string]int    // of each parameter
+	Rules    map[string]string // the type of the rule of each parameter
 	Seed     uint64
 	Batch    int
 	Keep     []kept
@@ -86,14 +87,14 @@ func (t *Trainer) save(best bool) error {
 func (t *Trainer) saveState(path string) error {
 	b := notebook{
 		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, Judged: t.tracker.judged, Bad: t.tracker.bad,
-		Plateau: t.tracker.plateau, Updates: map[string]int{}, Seed: t.c.Seed, Batch: t.c.batch(), Keep: t.kept,
+		Plateau: t.tracker.plateau, Updates: map[string]int{}, Rules: map[string]string{}, Seed: t.c.Seed, Batch: t.c.batch(), Keep: t.kept,
 	}
 	if t.group.count > 0 {
 		return errors.New("train: a checkpoint is wanted in the middle of a step")
 	}
 	tensors := map[string]*tensor.Dense{}
 	for p, s := range t.params {
-		b.Updates[p.Name()] = s.n
+		b.Updates[p.Name()], b.Rules[p.Name()] = s.n, fmt.Sprintf("%T", s.plan.rule)
 		for _, slot := range s.slots {
 			tensors["optimizer/"+slot.Name+"/"+p.Name()] = slot.Data
 		}
@@ -194,6 +195,11 @@ func (t *Trainer) resume() error {
 	}
 	if b.Progress.Batch > 0 && (b.Seed != t.c.Seed || b.Batch != t.c.batch()) {
 		return fmt.Errorf("train: %s stands in the middle of an epoch with batches of %d and seed %d: the configuration has %d and %d", path, b.Batch, b.Seed, t.c.batch(), t.c.Seed)
+	}
+	for p, s := range t.params {
+		if was, now := b.Rules[p.Name()], fmt.Sprintf("%T", s.plan.rule); was != "" && was != now {
+			return &op.Error{Stage: "train", Input: p.Name(), Want: was, Got: now, Err: fmt.Errorf("%s is of another optimizer", path)}
+		}
 	}
 	var copies [][2]*tensor.Dense
 	take := func(name string, to *tensor.Dense) error {

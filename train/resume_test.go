@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
 )
 
 // A run that is cancelled in the middle of an epoch and resumed ends with the bytes of one that
@@ -145,7 +147,7 @@ func TestResumeRefuses(t *testing.T) {
 		c    train.Config
 		want string
 	}{
-		{small(t), other, "optimizer/exp_avg/w1: is not in"},
+		{small(t), other, "is of another optimizer"},
 		{wide, c, "input param/w1: want float32[3,4], got float32[8,4]"},
 	} {
 		before := weights(x.g)
@@ -160,4 +162,52 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := train.New(small(t), c); err == nil || !strings.Contains(err.Error(), "is no state file") {
 		t.Errorf("rubbish: %v", err)
 	}
+}
+
+// TestResumeOtherOptimizer: the state of one optimizer is not taken for that of another.
+func TestResumeOtherOptimizer(t *testing.T) {
+	fit, val := blobs(40, 1), blobs(20, 2)
+	config := quiet(train.Config{Epochs: 1, Rule: optim.Adam{}, Dir: t.TempDir()})
+	if _, err := train.Fit(context.Background(), small(t), config, fit, val); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range []optim.Rule{optim.AdamW{}, optim.SGD{}} {
+		config.Rule, config.Resume, config.Epochs = rule, true, 2
+		if _, err := train.Fit(context.Background(), small(t), config, fit, val); err == nil || !strings.Contains(err.Error(), "is of another optimizer") {
+			t.Errorf("%T: %v", rule, err)
+		}
+	}
+}
+
+// TestMixUpLoss: without a Loss, blended classes are trained by cross-entropy.
+func TestMixUpLoss(t *testing.T) {
+	mixed := data.MixUp{Classes: 3}.Of(blobs(60, 1))
+	batch, err := data.Collate([]data.Sample{at(t, mixed, 0), at(t, mixed, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses := make([]float64, 2)
+	for i, loss := range []train.Loss{nil, train.CrossEntropy{}} {
+		tr, err := train.New(small(t), quiet(train.Config{Loss: loss}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := tr.Step(context.Background(), batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses[i] = info.Loss
+	}
+	if losses[0] != losses[1] {
+		t.Errorf("the loss is %v, cross-entropy %v", losses[0], losses[1])
+	}
+}
+
+func at(t *testing.T, s data.Set[data.Sample], i int) data.Sample {
+	t.Helper()
+	x, err := s.At(i, rand.New(rand.NewPCG(1, uint64(i))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }

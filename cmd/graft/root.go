@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -32,6 +35,14 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w%s; %s --help lists the flags", err, meant(cmd, err), cmd.CommandPath())
 	})
+	memory := root.PersistentFlags().String("memory", "", "most memory to use, 4GB or 500MB; default four fifths of what the machine or container has")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		n, err := bytesOf(*memory)
+		if err == nil {
+			nn.LimitMemory(n)
+		}
+		return err
+	}
 	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newPrune(), newExtract(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	return root
 }
@@ -85,4 +96,26 @@ func oneModel(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("want one MODEL, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
 	}
 	return nil
+}
+
+// bytesOf reads an amount of memory, 4GB or 1.5 MiB; nothing is 0.
+func bytesOf(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	number, factor := strings.ToUpper(strings.TrimSpace(s)), 1.0
+	for _, unit := range []struct {
+		name   string
+		factor float64
+	}{{"KIB", 1 << 10}, {"MIB", 1 << 20}, {"GIB", 1 << 30}, {"TIB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}} {
+		if rest, ok := strings.CutSuffix(number, unit.name); ok {
+			number, factor = strings.TrimSpace(rest), unit.factor
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if n *= factor; err != nil || !(n >= 1 && n < math.MaxInt64) {
+		return 0, fmt.Errorf("--memory %s: want a number of bytes as 500MB or 4GiB", s)
+	}
+	return int64(n), nil
 }
