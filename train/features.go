@@ -134,6 +134,22 @@ func (f *features) sample(d *tensor.Dense, i int) data.Sample {
 	}
 }
 
+// of is the features of some of the samples, in the order of views.
+func (f *features) of(index []int, views int) *features {
+	n := len(f.pooled) / views
+	part := &features{peak: f.peak}
+	for v := range views {
+		for _, i := range index {
+			at := v*n + i
+			part.pooled, part.class = append(part.pooled, f.pooled[at]), append(part.class, f.class[at])
+			if at < len(f.rows) {
+				part.rows = append(part.rows, f.rows[at])
+			}
+		}
+	}
+	return part
+}
+
 // plain is a set without chance.
 type plain struct{ from data.Set[data.Sample] }
 

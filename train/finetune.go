@@ -30,7 +30,7 @@ const (
 // AdamW with a base rate that a short run of RateFinder suggests, the first layer's a tenth of the last's, weight decay
 // on matrices and kernels alone, one cycle with warm-up, label smoothing, and an average of the weights that is what is
 // judged. Running statistics stay as they are while there are few samples. Models that are cheap to run try several rates for
-// a quarter of the time first. The second part is undone where the validation is worse by it.
+// half of the time first. The second part is undone where the validation is worse by it.
 type FineTuner struct {
 	Policy Policy
 	Head   *nn.Head // a new classifier; nil: the model keeps its own
@@ -58,6 +58,9 @@ type tuning struct {
 	FineTuner
 	g        *nn.Graph
 	fit, val data.Set[data.Sample]
+	cut      trunk
+	seen     *features // that the classifier was fitted to; nil: it was not
+	views    int       // of each sample in seen
 	plan     recipe
 	say      func(string)
 	out      Outcome
@@ -164,7 +167,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 		text = fmt.Sprintf(", accuracy %.3f on held-out folds", t.out.Folds)
 	}
 	t.say(fmt.Sprintf("head: fitted to the features of %d samples%s%s", t.fit.Len(), text, figures(after)))
-	t.out.Head = after
+	t.out.Head, t.cut, t.seen, t.views = after, cut, seen, views
 	return nil
 }
 
@@ -239,18 +242,24 @@ func (t *tuning) judge(ctx context.Context) (map[string]float64, error) {
 	if t.val == nil {
 		return nil, nil
 	}
+	return t.judgeBy(ctx, t.val)
+}
+
+func (t *tuning) judgeBy(ctx context.Context, s data.Set[data.Sample]) (map[string]float64, error) {
 	c := Config{Loss: t.loss(), Metrics: t.Config.Metrics, Batch: t.Config.Batch, Seed: t.Config.Seed, Workers: t.Config.Workers, Log: Quiet}
 	judge, err := New(t.g, c)
 	if err != nil {
 		return nil, err
 	}
-	return judge.Evaluate(ctx, t.val)
+	return judge.Evaluate(ctx, s)
 }
+
+// fewJudges is the number of samples below which a validation's accuracy is taken with care.
+const fewJudges = 100
 
 // better compares figures of n samples. More right answers are better, and as many with a smaller loss; where a few samples
 // judge, the loss must not contradict. Without accuracies the loss decides.
 func better(a, b map[string]float64, n int) bool {
-	const few = 100
 	x, ok := a["accuracy"]
 	y, both := b["accuracy"]
 	switch {
@@ -258,7 +267,7 @@ func better(a, b map[string]float64, n int) bool {
 		return false
 	case !ok || !both || x == y:
 		return a["loss"] < b["loss"]
-	case n < few && a["loss"] > b["loss"]:
+	case n < fewJudges && a["loss"] > b["loss"]:
 		return false
 	}
 	return x > y
@@ -331,7 +340,8 @@ func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 	return found.Suggestion, err
 }
 
-// race lets plans of different boldness begin, where that is cheap, and keeps the one that validates best.
+// race lets plans of different boldness begin, where that is cheap, and keeps the one that validates best. Where few samples
+// validate, a part of those to train on is held out besides.
 func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	bold, mild := t.plan, t.plan
 	bold.Rate, bold.Spread = min(boldest, max(found, 1e-4)), 1
@@ -346,21 +356,30 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 		t.say("all layers: " + t.plan.String())
 		return nil
 	}
-	middle, faster := bold, bold
-	middle.Rate = bold.Rate / 4
-	faster.Rate = min(boldest, bold.Rate*3)
+	plans := []recipe{mild}
+	for _, rate := range []float64{3e-4, 1e-3, 3e-3} {
+		bold.Rate = rate
+		plans = append(plans, bold)
+	}
+	whole := snap(t.g)
+	defer whole.restore()
+	fit, held, err := t.raceSets(ctx)
+	if err != nil {
+		return err
+	}
 	start := snap(t.g)
 	var best map[string]float64
-	for _, p := range []recipe{mild, middle, bold, faster} {
+	for _, p := range plans {
 		short := p
-		short.Epochs, short.Patience = max(2, p.Epochs/4), 0
+		short.Epochs, short.Patience = max(2, p.Epochs/2), 0
+		short.EMA = max(0.5, 1-2*(1-p.EMA)) // it forgets twice as fast, in half of the time
 		c := short.config(t.g, t.Config)
 		c.Dir, c.Resume, c.Keep, c.Log, c.RestoreBest, c.Patience = "", false, 0, Quiet, false, 0
 		release := short.hold(t.g)
-		_, err := Fit(ctx, t.g, c, t.fit, t.val)
+		_, err := Fit(ctx, t.g, c, fit, nil)
 		var got map[string]float64
 		if err == nil {
-			got, err = t.judge(ctx)
+			got, err = t.judgeBy(ctx, held)
 		}
 		release()
 		start.restore()
@@ -371,8 +390,24 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 			best, t.plan = got, p
 		}
 	}
-	t.say("all layers: " + t.plan.String() + ", the best of 4 in a quarter of the epochs")
+	t.say("all layers: " + t.plan.String() + ", the best of 4 in half of the epochs")
 	return nil
+}
+
+// raceSets are what plans are compared on: the validation, and where that is small a part of the training set. A classifier that
+// was fitted to that part is fitted anew without it.
+func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample], err error) {
+	if t.valSize() >= fewJudges {
+		return t.fit, t.val, nil
+	}
+	order := data.Order(t.fit.Len(), t.Config.Seed, 0)
+	out, in := order[:len(order)*3/10], order[len(order)*3/10:]
+	fit = data.Subset(t.fit, in)
+	held = data.Concat(data.Set[data.Sample](plain{data.Subset(t.fit, out)}), t.val)
+	if t.seen != nil && len(in) > 0 {
+		_, err = t.cut.fitHead(ctx, t.g, t.seen.of(in, t.views), t.views, t.Config.Seed, t.loss())
+	}
+	return fit, held, err
 }
 
 // smoothing is the share of label smoothing, where the loss is to be chosen and the targets are classes.

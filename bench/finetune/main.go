@@ -1,0 +1,242 @@
+// Command finetune measures what training without settings reaches, beside settings by hand: MNIST's first images are
+// trained on, the rest are tested on, several seeds each.
+//
+//	go run ./bench/finetune --mnist DIR --images 100,1000,8000 --seeds 3 --grid
+//	go run ./bench/finetune --model squeezenet1.1.onnx --train insects/ --test insects-test/ --seeds 3
+//
+// A line is a way to train: the mean of the accuracies on the test part, their standard deviation, and the processor's and
+// the clock's seconds of a run. The grid is SGD with momentum 0.9 at five rates and AdamW at five, each with a constant rate and
+// one cycle, 20 epochs with batches of 32: what one sets by hand.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+func main() {
+	mnist := flag.String("mnist", "", "folder of MNIST's IDX files")
+	images := flag.String("images", "100,1000,8000", "how many of the first images are trained on")
+	model := flag.String("model", "", "a model for photographs; with -mnist, a model for digits in place of an untrained one")
+	fit := flag.String("train", "", "folder of photographs by class")
+	test := flag.String("test", "", "another one to test on")
+	seeds := flag.Int("seeds", 3, "runs of each way")
+	grid := flag.Bool("grid", false, "measure the grid of 20 settings, too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if *mnist != "" {
+		err = digits(ctx, *mnist, *images, *model, *seeds, *grid)
+	} else {
+		err = photographs(ctx, *model, *fit, *test, *seeds)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// task is what one run trains on and is tested with.
+type task struct {
+	model          func(seed uint64) (*nn.Graph, error)
+	fit, val, test func(seed uint64) data.Set[data.Sample]
+	head           *nn.Head
+}
+
+// digits measures on MNIST.
+func digits(ctx context.Context, dir, counts, model string, seeds int, grid bool) error {
+	images, labels := data.FindIDX(dir, true)
+	if labels == "" {
+		return fmt.Errorf("%s: no IDX files", dir)
+	}
+	all, err := data.IDX(images, labels)
+	if err != nil {
+		return err
+	}
+	for _, word := range strings.Split(counts, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 10 || n >= all.Len() {
+			return fmt.Errorf("-images %s: want numbers from 10 to below %d", counts, all.Len())
+		}
+		p := data.Preprocess{Size: 28, Crop: 1, Gray: true, NoFlip: true, Mean: []float64{0.1307}, Std: []float64{0.3081}}
+		part := func(share int, seed uint64) data.Set[data.Sample] {
+			val, fit := data.Split(span(all, 0, n), 0.1, seed)
+			return []data.Set[data.Sample]{p.Vary(fit), p.Prepare(val), p.Prepare(span(all, n, all.Len())), p.Prepare(fit)}[share]
+		}
+		t := task{
+			model: func(seed uint64) (*nn.Graph, error) { return digitNet(model, seed) },
+			fit:   func(seed uint64) data.Set[data.Sample] { return part(0, seed) },
+			val:   func(seed uint64) data.Set[data.Sample] { return part(1, seed) },
+			test:  func(seed uint64) data.Set[data.Sample] { return part(2, seed) },
+		}
+		fmt.Printf("%d images\n", n)
+		if err := t.measure(ctx, "no settings", seeds, untuned(train.Auto)); err != nil {
+			return err
+		}
+		if !grid {
+			continue
+		}
+		t.fit = func(seed uint64) data.Set[data.Sample] { return part(3, seed) }
+		for name, c := range settings() {
+			if err := t.measure(ctx, name, seeds, byHand(c)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// span is the samples from one index up to another.
+func span(s data.Set[data.Sample], from, to int) data.Set[data.Sample] {
+	var index []int
+	for i := from; i < to; i++ {
+		index = append(index, i)
+	}
+	return data.Subset(s, index)
+}
+
+// digitNet is a model from a file, or a small network that was never trained.
+func digitNet(path string, seed uint64) (*nn.Graph, error) {
+	if path != "" {
+		return onnxio.Loader{BatchDim: "N"}.Load(path)
+	}
+	g := nn.New("digits")
+	err := g.Edit(func(e *nn.Edit) {
+		e.Seed(seed)
+		block := func(out int) nn.Sequential {
+			return nn.Sequential{nn.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}}}
+		}
+		e.Output("scores", e.Apply(nn.Sequential{block(16), block(32), nn.Flatten{}, nn.Linear{Out: 64}, nn.ReLU{}, nn.Linear{Out: 10}}, e.Input("image", "float32[N,1,28,28]")))
+	})
+	return g, err
+}
+
+// settings are the grid, by name.
+func settings() map[string]train.Config {
+	all := map[string]train.Config{}
+	for schedule, s := range map[string]optim.Schedule{"constant": nil, "one cycle": optim.OneCycle{}} {
+		for _, rate := range []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2} {
+			all[fmt.Sprintf("adamw %g, %s", rate, schedule)] = train.Config{Rule: optim.AdamW{LR: rate}, Schedule: s}
+			all[fmt.Sprintf("sgd %g, %s", 10*rate, schedule)] = train.Config{Rule: optim.SGD{LR: 10 * rate, Momentum: 0.9}, Schedule: s}
+		}
+	}
+	return all
+}
+
+type way func(ctx context.Context, t task, g *nn.Graph, seed uint64) error
+
+// untuned trains as the policy says.
+func untuned(p train.Policy) way {
+	return func(ctx context.Context, t task, g *nn.Graph, seed uint64) error {
+		_, err := train.FineTuner{Policy: p, Head: t.head, Config: train.Config{Seed: seed, Log: train.Quiet}}.FineTune(ctx, g, t.fit(seed), t.val(seed))
+		return err
+	}
+}
+
+// byHand trains with the settings of a configuration.
+func byHand(c train.Config) way {
+	return func(ctx context.Context, t task, g *nn.Graph, seed uint64) error {
+		c.Seed, c.Epochs, c.Batch, c.RestoreBest, c.Log = seed, 20, 32, true, train.Quiet
+		_, err := train.Fit(ctx, g, c, t.fit(seed), t.val(seed))
+		return err
+	}
+}
+
+// measure runs one way with each seed and prints a line.
+func (t task) measure(ctx context.Context, name string, seeds int, w way) error {
+	var sum, square, clock, processor float64
+	for seed := range uint64(seeds) {
+		g, err := t.model(seed)
+		if err != nil {
+			return err
+		}
+		begin, used := time.Now(), processorTime()
+		if err := w(ctx, t, g, seed); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			fmt.Printf("  %-24s seed %d: %v\n", name, seed, err)
+			return nil
+		}
+		clock += time.Since(begin).Seconds()
+		processor += (processorTime() - used).Seconds()
+		figures, err := train.Evaluate(ctx, g, t.test(seed))
+		if err != nil {
+			return err
+		}
+		sum += figures["accuracy"]
+		square += figures["accuracy"] * figures["accuracy"]
+	}
+	n := float64(seeds)
+	mean := sum / n
+	fmt.Printf("  %-24s %.4f ± %.4f  %.1f s of processors, %.1f s\n", name, mean, math.Sqrt(max(0, square/n-mean*mean)), processor/n, clock/n)
+	return nil
+}
+
+// photographs measures a model on two folders of pictures by class.
+func photographs(ctx context.Context, model, fit, test string, seeds int) error {
+	pictures, err := data.Folder(fit)
+	if err != nil {
+		return err
+	}
+	held, err := data.Folder(test)
+	if err != nil {
+		return err
+	}
+	load := func(uint64) (*nn.Graph, error) { return onnxio.Loader{BatchDim: "N"}.Load(model) }
+	g, err := load(0)
+	if err != nil {
+		return err
+	}
+	base, err := data.Guess(g.Inputs()[0].Type().Sizes())
+	if err != nil {
+		return err
+	}
+	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
+	var some []*tensor.Dense
+	for i := range 24 {
+		s, err := plain.Eval(pictures.Items[i*len(pictures.Items)/24], nil)
+		if err != nil {
+			return err
+		}
+		some = append(some, s.X[0])
+	}
+	found, err := train.Prepare(ctx, g, base, some)
+	if err != nil {
+		return err
+	}
+	fmt.Println(found)
+	found.MinArea = 0.35
+	part := func(seed uint64) (fit, val data.Set[data.Sample]) {
+		p := *pictures
+		p.Seed = seed
+		return p.Split(0.1, found.Preprocess)
+	}
+	t := task{
+		model: load, head: &nn.Head{Labels: pictures.Classes},
+		fit:  func(seed uint64) data.Set[data.Sample] { f, _ := part(seed); return f },
+		val:  func(seed uint64) data.Set[data.Sample] { _, v := part(seed); return v },
+		test: func(uint64) data.Set[data.Sample] { return held.All(found.Preprocess) },
+	}
+	for _, p := range []train.Policy{train.HeadOnly, train.Auto, train.Full} {
+		if err := t.measure(ctx, map[train.Policy]string{train.Auto: "no settings"}[p]+string(p), seeds, untuned(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
