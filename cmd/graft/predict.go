@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/graft-ml/graft/nn"
 	"github.com/spf13/cobra"
 )
 
@@ -154,13 +153,4 @@ func upTo(n int) []int {
 		list[i] = i
 	}
 	return list
-}
-
-// inputNames lists the names of a model's inputs.
-func inputNames(g *nn.Graph) []string {
-	var names []string
-	for _, v := range g.Inputs() {
-		names = append(names, v.Name())
-	}
-	return names
 }

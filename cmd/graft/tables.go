@@ -24,13 +24,7 @@ type tabular struct {
 	scale                 string
 	separator, decimal    string
 	header                string
-	kinds                 map[string]table.Kind
-	answers               []string // classes of the model's metadata
 }
-
-const tableHelp = `A table is a file of text (.csv, .tsv, .tab, plain or .gz). Separator, decimal mark, header, missing values (empty, NA, ? …)
-and the kind of each column (number, category, date) are found out and printed; --column, --separator, --decimal and
---header overrule that.`
 
 // readFlags adds those that say how a table is read.
 func (t *tabular) readFlags(cmd *cobra.Command) {

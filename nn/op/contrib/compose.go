@@ -248,10 +248,6 @@ func (e *expression) cast(v value, t op.DType) value {
 	return e.do(op.CastConfig{To: t}, v)
 }
 
-func (e *expression) concat(axis int, v ...value) value {
-	return e.do(op.ConcatConfig{Axis: axis}, v...)
-}
-
 // slice is v from start to end, where end is counted from the front, along an axis.
 func (e *expression) slice(v value, axis, start, end int) value {
 	return e.do(op.SliceConfig{}, v, e.ints(start), e.ints(end), e.ints(axis))
