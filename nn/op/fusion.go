@@ -9,7 +9,7 @@ import (
 
 // Pattern is one thing that a call computes, described for kernels that can compute it together with a result of
 // their own, or the other way round. Epilogue, EpilogueHost and ElementwiseLoop are open to every operator, see
-// Schedule.Patterns; a package may have patterns of its own and the rules that know them, see Set.Fusing.
+// Op.Patterns; a package may have patterns of its own and the rules that know them, see Set.Fusing.
 type Pattern interface {
 	// PatternName is what the list of rules calls the pattern. It is asked of zero values, too.
 	PatternName() string

@@ -11,7 +11,7 @@ import (
 // Kernel computes the outputs of a call from its inputs. All tensors are contiguous and row-major, with the types
 // that inference gave, rank 0 as shape (); an absent optional input is nil, an output that nobody reads is nil.
 // The outputs are allocated, their elements uninitialized. A kernel leaves its inputs as they are, but for what
-// Schedule.InPlace and Exec.MayOverwrite allow, and keeps no reference to its arguments. It may be called from
+// Op.InPlace and Exec.MayOverwrite allow, and keeps no reference to its arguments. It may be called from
 // several goroutines at once.
 type Kernel func(x *Exec, out, in []*tensor.Dense) error
 
