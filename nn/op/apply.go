@@ -40,7 +40,7 @@ func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, erro
 	}
 	call.Outputs = n
 	for i, x := range in {
-		if x != nil && types[i].DType.IsInteger() && isConst(x) {
+		if x != nil && types[i].DType.IsInteger() && IsConst(x) {
 			call.Known[i].Value = x.Value()
 		}
 	}

@@ -18,12 +18,10 @@ func Const(g *gorgonia.ExprGraph, v dtype.Value) (*gorgonia.Node, error) {
 	return Input(g, fmt.Sprintf("%s%d", constPrefix, serial.Add(1)), TypeOf(v), v)
 }
 
-func isConst(n *gorgonia.Node) bool {
+// IsConst reports whether Const made the node.
+func IsConst(n *gorgonia.Node) bool {
 	return n.IsVar() && strings.HasPrefix(n.Name(), constPrefix)
 }
-
-// IsConst says whether Const made the node.
-func IsConst(n *gorgonia.Node) bool { return isConst(n) }
 
 // Input is an input node of the given type, bound to v unless that is nil. The name must be
 // unique in g: Gorgonia takes inputs of one name, type and shape for the same node.

@@ -57,19 +57,14 @@ func NewFusion[P, Q Pattern](fuse func(first P, second Q, m Meeting) *Fused) Fus
 	}}
 }
 
-// fusions are the rules of the standard set, in the order in which they are tried.
-func fusions() []Fusion {
+// EpilogueFusion is the rule by which a kernel that is an EpilogueHost takes up an Epilogue.
+func EpilogueFusion() Fusion { return NewFusion(fuseEpilogue) }
+
+// LoopFusion is the rule by which elementwise loops run together. It is asked last.
+func LoopFusion() Fusion {
 	loops := NewFusion(fuseLoops)
 	loops.Last = true
-	return []Fusion{
-		NewFusion(fuseConcat),
-		NewFusion(fusePool),
-		NewFusion(fuseConv),
-		NewFusion(fuseConvEpilogue),
-		NewFusion(fuseEpilogue),
-		NewFusion(fuseGate),
-		loops,
-	}
+	return loops
 }
 
 // Fusing is the set with more rules by which calls run as one kernel. They are tried before those that it has.

@@ -102,7 +102,7 @@ func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 // outputs was differentiated once for each, one call takes all output gradients together. The
 // result computes the same; the given nodes stay as they are.
 func Merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
-	m := &merger{memo: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
+	m := NewRewriter()
 	seen := map[*gorgonia.Node]bool{}
 	for _, r := range roots {
 		m.find(r, seen)
@@ -112,7 +112,7 @@ func Merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	}
 	out := make(gorgonia.Nodes, len(roots))
 	for i, r := range roots {
-		n, err := m.rewrite(r)
+		n, err := m.Rewrite(r)
 		if err != nil {
 			return nil, err
 		}
@@ -130,12 +130,22 @@ type group struct {
 	taken  map[int]bool
 }
 
-type merger struct {
+// Rewriter replaces nodes of an expression graph and makes those that depend on them anew. The given nodes stay as they
+// are.
+type Rewriter struct {
 	memo   map[*gorgonia.Node]*gorgonia.Node
 	groups map[*emission]*group
 }
 
-func (m *merger) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
+// NewRewriter is a Rewriter that replaces nothing yet.
+func NewRewriter() *Rewriter {
+	return &Rewriter{memo: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
+}
+
+// Replace makes by stand in for n.
+func (m *Rewriter) Replace(n, by *gorgonia.Node) { m.memo[n] = by }
+
+func (m *Rewriter) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
 	if n == nil || seen[n] {
 		return
 	}
@@ -153,23 +163,23 @@ func (m *merger) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
 	}
 }
 
-// rewriteAll returns what replaces the roots: themselves where the merger has nothing to replace.
-func (m *merger) rewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+// RewriteAll returns what replaces the roots: themselves where the Rewriter has nothing to replace.
+func (m *Rewriter) RewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if len(m.memo) == 0 {
 		return roots, nil
 	}
 	out := make(gorgonia.Nodes, len(roots))
 	for i, r := range roots {
 		var err error
-		if out[i], err = m.rewrite(r); err != nil {
+		if out[i], err = m.Rewrite(r); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// rewrite returns the node that replaces n; nil when n is a part that another one has taken over.
-func (m *merger) rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
+// Rewrite returns the node that replaces n; nil when n is a part that another one has taken over.
+func (m *Rewriter) Rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if r, ok := m.memo[n]; ok {
 		return r, nil
 	}
@@ -180,7 +190,7 @@ func (m *merger) rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 	return r, err
 }
 
-func (m *merger) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
+func (m *Rewriter) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if p, ok := partOf(n); ok {
 		return m.part(p)
 	}
@@ -190,7 +200,7 @@ func (m *merger) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
 	}
 	changed, now := false, make(gorgonia.Nodes, len(kids))
 	for i, k := range kids {
-		r, err := m.rewrite(k)
+		r, err := m.Rewrite(k)
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +224,7 @@ func (m *merger) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
 }
 
 // again emits an operator of ours once more on rewritten children, all siblings together.
-func (m *merger) again(e *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
+func (m *Rewriter) again(e *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
 	c := &emission{call: e.call, core: e.core, kids: kids, slots: e.slots, in: make(gorgonia.Nodes, len(e.in)),
 		extra: e.extra, out: make(gorgonia.Nodes, len(e.out))}
 	for k, slot := range e.slots {
@@ -235,7 +245,7 @@ func (m *merger) again(e *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
 	return c.node(e.index)
 }
 
-func (m *merger) part(p *part) (*gorgonia.Node, error) {
+func (m *Rewriter) part(p *part) (*gorgonia.Node, error) {
 	g := m.groups[p.of]
 	if g.merged == nil {
 		dout := make(gorgonia.Nodes, len(g.dout))
@@ -243,7 +253,7 @@ func (m *merger) part(p *part) (*gorgonia.Node, error) {
 			if d == nil {
 				continue
 			}
-			r, err := m.rewrite(d)
+			r, err := m.Rewrite(d)
 			if err != nil {
 				return nil, err
 			}

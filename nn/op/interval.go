@@ -6,10 +6,10 @@ import "math"
 type Interval struct{ Lo, Hi float64 }
 
 // Anywhere is the interval of all numbers.
-var (
-	Anywhere    = Interval{math.Inf(-1), math.Inf(1)}
-	nonNegative = Interval{0, math.Inf(1)}
-)
+var Anywhere = Interval{math.Inf(-1), math.Inf(1)}
+
+// nonNegative is the interval of numbers from 0 on.
+var nonNegative = Interval{0, math.Inf(1)}
 
 // Hull is the smallest interval that holds r and s.
 func (r Interval) Hull(s Interval) Interval {

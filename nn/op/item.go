@@ -68,7 +68,7 @@ func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 		}
 	}
 	if it.Type.Kind == Optional {
-		return ops.Apply1(OptionalConfig{}, nodes...)
+		return ops.Apply1(Plain("Optional"), nodes...)
 	}
 	return ops.Apply1(Plain("SequenceConstruct"), nodes...)
 }

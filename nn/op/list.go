@@ -48,7 +48,6 @@ func all() []*Op {
 		einsum(),
 		einsumGradOp(),
 		expand(),
-		expandTo(),
 		extremeGradOp(),
 		eyeLike(),
 		fakeQuantize(),
@@ -61,7 +60,6 @@ func all() []*Op {
 		gatherGradOp(),
 		gatherND(),
 		gemm(),
-		gradientPart(),
 		gridSample(),
 		gridSampleGrad(),
 		groupNormalizationGrad(),
@@ -118,7 +116,6 @@ func all() []*Op {
 		reorderGradOp(),
 		resampleGradOp(),
 		reshape(),
-		reshapeTo(),
 		resize(),
 		reverseSequence(),
 		rmsNormalization(),
@@ -144,7 +141,6 @@ func all() []*Op {
 		split(),
 		splitToSequence(),
 		squeeze(),
-		sumTo(),
 		swiGLU(),
 		tensorScatter(),
 		tensorScatterGrad(),
@@ -160,7 +156,6 @@ func all() []*Op {
 		unsqueeze(),
 		upsample(),
 		where(),
-		zerosLikeOp(),
 	}
 	list = append(list, arithmeticOps()...)
 	list = append(list, celu()...)

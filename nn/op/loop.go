@@ -112,7 +112,7 @@ func loopTrips(c *Call, in []Type, known []Known) (Dim, error) {
 	if out[0] == nodes[1] {
 		return D(max(m[0], 0)), nil
 	}
-	if isConst(out[0]) && out[0].Value() != nil {
+	if IsConst(out[0]) && out[0].Value() != nil {
 		if on, err := condition(c, 1, out[0].Value()); err == nil && on {
 			return D(max(m[0], 0)), nil
 		}

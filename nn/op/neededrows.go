@@ -15,7 +15,7 @@ import (
 // The result has the nodes that replace the roots; the given ones stay as they are.
 func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	order, readers := inOrder(roots)
-	m := &merger{memo: map[*gorgonia.Node]*gorgonia.Node{}}
+	m := NewRewriter()
 	for _, n := range order {
 		p := pickingOf(n, func(n *gorgonia.Node) bool { return len(readers[n]) == 1 && !slices.Contains(roots, n) })
 		if p == nil {
@@ -32,13 +32,14 @@ func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 			}
 		}
 		if err == nil {
-			m.memo[n], err = p.call.ReshapeTo(x, NodeType(n).Shape...)
+			x, err = p.call.ReshapeTo(x, NodeType(n).Shape...)
 		}
 		if err != nil {
 			return nil, err
 		}
+		m.Replace(n, x)
 	}
-	return m.rewriteAll(roots)
+	return m.RewriteAll(roots)
 }
 
 // inOrder lists the nodes that roots depend on, each behind its children, and who reads them.
@@ -78,24 +79,24 @@ type picking struct {
 // pickingOf is nil if n is no Gather that leaves out at least half of what is known to be there. It
 // picks in front of Transposes that only concern the Gather, as single says.
 func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
-	e, ok := n.Op().(*expr)
+	call, in, _, ok := CallOf(n)
 	if !ok {
 		return nil
 	}
-	cfg, ok := e.call.Config.(GatherConfig)
-	if !ok || e.call.In[0].Rank() == 0 {
+	cfg, ok := call.Config.(GatherConfig)
+	if !ok || call.In[0].Rank() == 0 {
 		return nil
 	}
-	axis, err := cfg.axis(e.call)
+	axis, err := cfg.axis(call)
 	if err != nil {
 		return nil
 	}
-	index, err := e.call.Ints(1)
-	shape := e.call.In[0].Sizes()
+	index, err := call.Ints(1)
+	shape := call.In[0].Sizes()
 	if err != nil || 2*len(index) > shape[axis] || len(index) == 0 || slices.Contains(shape, 0) {
 		return nil
 	}
-	p := &picking{call: e.call, reader: n, data: e.in[0], length: shape[axis], alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
+	p := &picking{call: call, reader: n, data: in[0], length: shape[axis], alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
 	for single(p.data) {
 		perm, x := turnOf(p.data)
 		if perm == nil {
@@ -119,16 +120,16 @@ func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
 
 // turnOf is how n permutes the axes of x, nil if it is no Transpose.
 func turnOf(n *gorgonia.Node) (perm []int, x *gorgonia.Node) {
-	e, ok := n.Op().(*expr)
+	call, in, _, ok := CallOf(n)
 	if !ok {
 		return nil, nil
 	}
-	cfg, ok := e.call.Config.(TransposeConfig)
+	cfg, ok := call.Config.(TransposeConfig)
 	if !ok {
 		return nil, nil
 	}
-	perm, _ = cfg.perm(e.call) // an error would have been one before
-	return perm, e.in[0]
+	perm, _ = cfg.perm(call) // an error would have been one before
+	return perm, in[0]
 }
 
 // spread finds the nodes that are alone: all who read them want what is picked, and so do roots.
@@ -148,9 +149,9 @@ func (p *picking) reads(r, n *gorgonia.Node) bool {
 	if !p.alone[r] {
 		return false
 	}
-	e := r.Op().(*expr)
-	rows := e.rows()
-	for i, x := range e.in {
+	call, in, _, _ := CallOf(r)
+	rows := rowsOfCall(call)
+	for i, x := range in {
 		if x == n && rows.In[i] == 0 {
 			return false
 		}
@@ -158,26 +159,36 @@ func (p *picking) reads(r, n *gorgonia.Node) bool {
 	return true
 }
 
-// rows is what an operator says about its rows; a view has rows of any size.
-func (e *emission) rows() *Rows {
+// rowsOfCall is what an operator says about its rows; a view has rows of any size.
+func rowsOfCall(c *Call) *Rows {
 	switch {
-	case e.call.Op.View:
-		in := make([]int, len(e.in))
+	case c.Op.View:
+		in := make([]int, len(c.In))
 		in[0] = 1
 		return &Rows{Out: 1, In: in}
-	case e.call.Op.Rows == nil:
+	case c.Op.Rows == nil:
 		return nil
 	}
-	return e.call.Op.Rows(e.call)
+	return c.Op.Rows(c)
+}
+
+// severalOutputs reports whether somebody wants another output than the first.
+func severalOutputs(c *Call) bool {
+	for i := 1; i < c.Outputs; i++ {
+		if c.Wants(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // passes says whether n can be computed for what is picked alone.
 func (p *picking) passes(n *gorgonia.Node) bool {
-	e, ok := n.Op().(*expr)
-	if !ok || e.index != 0 || len(e.extra) > 0 || slices.ContainsFunc(e.out[1:], func(n *gorgonia.Node) bool { return n != nil }) {
+	call, in, output, ok := CallOf(n)
+	if !ok || output != 0 || call.Random() || severalOutputs(call) {
 		return false
 	}
-	rows := e.rows()
+	rows := rowsOfCall(call)
 	if rows == nil || rows.Out == 0 {
 		return false
 	}
@@ -186,10 +197,10 @@ func (p *picking) passes(n *gorgonia.Node) bool {
 		return false
 	}
 	for i, size := range rows.In {
-		if size == 0 || e.in[i] == nil {
+		if size == 0 || in[i] == nil {
 			continue
 		}
-		if got, ok := p.inner(NodeType(e.in[i])); !ok || got != elements/rows.Out*size {
+		if got, ok := p.inner(NodeType(in[i])); !ok || got != elements/rows.Out*size {
 			return false
 		}
 	}
@@ -236,8 +247,8 @@ func (p *picking) make(n *gorgonia.Node) (*gorgonia.Node, error) {
 		x = b.do(GatherConfig{Axis: 1}, x, b.constant(dtype.FromSlice(p.index, len(p.index))))
 		return b.reshape(x, shape...), b.err
 	}
-	e := n.Op().(*expr)
-	rows, in := e.rows(), slices.Clone(e.in)
+	of, from, _, _ := CallOf(n)
+	rows, in := rowsOfCall(of), slices.Clone(from)
 	for i, size := range rows.In {
 		if size == 0 || in[i] == nil {
 			continue
@@ -247,13 +258,13 @@ func (p *picking) make(n *gorgonia.Node) (*gorgonia.Node, error) {
 			return nil, err
 		}
 	}
-	if e.call.Op.View {
-		return e.call.ReshapeTo(in[0], shape...)
+	if of.Op.View {
+		return of.ReshapeTo(in[0], shape...)
 	}
-	call := *e.call
+	call := *of
 	call.In, call.Known = slices.Clone(call.In), slices.Clone(call.Known)
 	for i, x := range in {
-		if x != e.in[i] {
+		if x != from[i] {
 			call.In[i], call.Known[i] = NodeType(x), Known{}
 		}
 	}

@@ -16,51 +16,52 @@ import (
 // The result has the nodes that replace the roots; the given ones stay as they are.
 func PackedHeads(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	order, _ := inOrder(roots)
-	m := &merger{memo: map[*gorgonia.Node]*gorgonia.Node{}}
+	m := NewRewriter()
 	for _, n := range order {
-		e, ok := n.Op().(*expr)
-		if !ok || e.index != 0 {
+		call, inputs, output, ok := CallOf(n)
+		if !ok || output != 0 {
 			continue
 		}
-		if _, ok := e.call.Config.(HeadAttentionConfig); !ok {
+		if _, ok := call.Config.(HeadAttentionConfig); !ok {
 			continue
 		}
-		cfg, whole := packedHeads(e, roots)
+		cfg, whole := packedHeads(call, inputs, roots)
 		if whole == nil {
 			continue
 		}
-		in := append(gorgonia.Nodes{whole}, e.in[3:]...)
+		in := append(gorgonia.Nodes{whole}, inputs[3:]...)
 		for i, x := range in {
 			var err error
 			if x == nil {
 				continue
 			}
-			if in[i], err = m.rewrite(x); err != nil {
+			if in[i], err = m.Rewrite(x); err != nil {
 				return nil, err
 			}
 		}
-		y, err := e.call.Apply1(*cfg, in...)
+		y, err := call.Apply1(*cfg, in...)
 		if err == nil {
-			m.memo[n], err = e.call.ReshapeTo(y, NodeType(n).Shape...)
+			y, err = call.ReshapeTo(y, NodeType(n).Shape...)
 		}
 		if err != nil {
 			return nil, err
 		}
+		m.Replace(n, y)
 	}
-	return m.rewriteAll(roots)
+	return m.RewriteAll(roots)
 }
 
 // packedHeads finds the tensor that holds queries, keys and values; nil if there is none that they fill.
-func packedHeads(e *expr, roots gorgonia.Nodes) (*PackedAttentionConfig, *gorgonia.Node) {
-	a := headLayout(e.call)
-	if a.Rows != a.Keys || a.Depth != a.Width || e.call.Out[0].Rank() != 4 || e.call.Out[0].Elements() == 0 {
+func packedHeads(c *Call, in, roots gorgonia.Nodes) (*PackedAttentionConfig, *gorgonia.Node) {
+	a := headLayout(c)
+	if a.Rows != a.Keys || a.Depth != a.Width || c.Out[0].Rank() != 4 || c.Out[0].Elements() == 0 {
 		return nil, nil
 	}
 	var parts [3]strided
 	var whole *gorgonia.Node
 	for i, h := range []kernel.HeadStrides{a.Q, a.K, a.V} {
 		s := strided{shape: []int{a.Batch, a.Heads, a.Rows, a.Depth}, strides: []int{h.Batch, h.Head, h.Row, 1}}
-		s, from := s.origin(e.in[i], roots)
+		s, from := s.origin(in[i], roots)
 		if i > 0 && (from != whole || !slices.Equal(s.strides, parts[0].strides)) {
 			return nil, nil
 		}
@@ -69,7 +70,7 @@ func packedHeads(e *expr, roots gorgonia.Nodes) (*PackedAttentionConfig, *gorgon
 	if !fill(parts, NodeType(whole).Elements()) {
 		return nil, nil
 	}
-	cfg := &PackedAttentionConfig{Layout: a, RowsY: e.call.Config.(HeadAttentionConfig).RowsY}
+	cfg := &PackedAttentionConfig{Layout: a, RowsY: c.Config.(HeadAttentionConfig).RowsY}
 	for i := range parts {
 		cfg.From[i] = parts[i].offset
 	}
@@ -109,12 +110,12 @@ func fill(parts [3]strided, n int) bool {
 // that are not among the roots.
 func (s strided) origin(n *gorgonia.Node, roots gorgonia.Nodes) (strided, *gorgonia.Node) {
 	for !slices.Contains(roots, n) {
-		e, ok := n.Op().(*expr)
+		call, in, output, ok := CallOf(n)
 		if !ok {
 			break
 		}
-		if !e.call.Op.View {
-			shape, strides, from := partOfInput(e)
+		if !call.Op.View {
+			shape, strides, from := partOfInput(call, output)
 			if shape == nil {
 				break
 			}
@@ -125,15 +126,14 @@ func (s strided) origin(n *gorgonia.Node, roots gorgonia.Nodes) (strided, *gorgo
 			back.offset += from
 			s = back
 		}
-		n = e.in[0]
+		n = in[0]
 	}
 	return s, n
 }
 
-// partOfInput says how the elements of an output, in order, lie in input 0: as a block of the given shape
+// partOfInput says how the elements of the given output, in order, lie in input 0: as a block of the given shape
 // and strides, from an element on. The shape is nil if the operator does something else.
-func partOfInput(e *expr) (shape, strides []int, from int) {
-	c := e.call
+func partOfInput(c *Call, output int) (shape, strides []int, from int) {
 	in := c.In[0].Sizes()
 	cut := func(axis, at, size int) ([]int, []int, int) {
 		outer, inner := around(in, axis)
@@ -156,10 +156,10 @@ func partOfInput(e *expr) (shape, strides []int, from int) {
 			return nil, nil, 0
 		}
 		at := 0
-		for _, d := range parts[:e.index] {
+		for _, d := range parts[:output] {
 			at += d.Size
 		}
-		return cut(axis, at, parts[e.index].Size)
+		return cut(axis, at, parts[output].Size)
 	case GatherConfig:
 		axis, err := cfg.axis(c)
 		if err != nil {

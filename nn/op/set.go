@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Set is an immutable collection of operators, found by domain and name. There is no global
@@ -19,18 +18,24 @@ type Set struct {
 	fusions  []Fusion
 }
 
-// Standard holds every operator of graft. It is the default of the functions that open or start a
-// graph; whatever works on a graph takes the graph's set.
-func Standard() Set { return standard() }
-
-// The operators are built once: the set is immutable.
-var standard = sync.OnceValue(func() Set {
-	s := Set{ops: map[Name]*Op{}, fusions: fusions()}
-	for _, o := range all() {
+// NewSet is a set of operators and of the rules by which they run as one kernel, in the order in which these are tried.
+// It trusts that a test of their package validates the operators; With validates them itself.
+func NewSet(ops []*Op, rules ...Fusion) Set {
+	s := Set{ops: structural(), fusions: rules}
+	for _, o := range ops {
 		s.ops[o.Operator()] = o
 	}
 	return s
-})
+}
+
+// structural are the operators that every set has: gradients of any operator are written with them.
+func structural() map[Name]*Op {
+	ops := map[Name]*Op{}
+	for _, o := range []*Op{gradientPart(), reshapeTo(), expandTo(), sumTo(), zerosLike()} {
+		ops[o.Operator()] = o
+	}
+	return ops
+}
 
 // IsZero reports whether the set holds no operator: the value that options have when they name none.
 func (s Set) IsZero() bool { return len(s.ops) == 0 }
@@ -39,7 +44,7 @@ func (s Set) IsZero() bool { return len(s.ops) == 0 }
 func (s Set) With(ops ...*Op) (Set, error) {
 	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions}
 	if n.ops == nil {
-		n.ops = map[Name]*Op{}
+		n.ops = structural()
 	}
 	if n.replaced == nil {
 		n.replaced = map[Name]bool{}

@@ -168,7 +168,7 @@ func broadcastAxes(from, to []int) []int {
 	return axes
 }
 
-func zerosLikeOp() *Op {
+func zerosLike() *Op {
 	return &Op{
 		Domain: Internal, Name: "ZerosLike", Since: []int{1},
 		Doc: "Zeros in the shape of the input.",
