@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // declares are the places that may name operators: those that declare them, programs beside the library, and packages
@@ -64,7 +65,7 @@ var makes = []string{"Plain", "put", "arithmetic", "activation", "softmax", "do"
 // name or by the type of their attributes. What it needs to know of an operator is one of its op.Traits.
 func TestNamesDecideNothing(t *testing.T) {
 	names := map[string]bool{}
-	for _, o := range op.Standard().List() {
+	for _, o := range std.Operators().List() {
 		if o.Domain != op.Internal {
 			names[o.Name] = true
 		}

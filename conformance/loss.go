@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -20,7 +21,7 @@ const (
 // sumOf is the sum over all elements of v × weight, of rank 0. The weight has the shape of v.
 func sumOf(e *nn.Edit, v *nn.Value, weight *tensor.Dense) *nn.Value {
 	product := e.Node(mul, v, e.Const(e.New("weight"), weight)).Out(0)
-	return e.Node(op.ReduceSumConfig{KeepDims: new(bool)}, product).Out(0)
+	return e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, product).Out(0)
 }
 
 // ones is a tensor of the type and shape of d whose elements are 1.

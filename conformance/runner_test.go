@@ -13,6 +13,7 @@ import (
 	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -160,7 +161,7 @@ func TestVerifyPanic(t *testing.T) {
 		Name: "Bad", Domain: "test", Since: []int{1}, Doc: "Panics.", In: "x T", Out: "y T", NoGrad: "a test", Pinned: "a test", Infer: op.Same,
 		Func: func(*op.Call, []dtype.Value) ([]dtype.Value, error) { panic("at the disco") },
 	}
-	ops, err := op.Standard().With(bad)
+	ops, err := std.Operators().With(bad)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // TestArguments: what makes no sense is an error, not a panic.
@@ -36,9 +37,9 @@ func TestArguments(t *testing.T) {
 			_, err := g.Step(t.Context(), nil, nn.StepOptions{Loss: g.Outputs()[0], Params: []*nn.Param{nil}})
 			return err
 		}, "gradient: a parameter is nil"},
-		{"unknown operator on nodes", func() error { _, err := op.Standard().ApplyN(1, op.Plain("Typo")); return err }, `there is no operator "Typo"`},
-		{"operator on nothing", func() error { _, err := op.Standard().ApplyN(1, op.Plain("Relu")); return err }, "Relu: has no input"},
-		{"no operator in a set", func() error { _, err := op.Standard().With(nil); return err }, "an operator has no name"},
+		{"unknown operator on nodes", func() error { _, err := std.Operators().ApplyN(1, op.Plain("Typo")); return err }, `there is no operator "Typo"`},
+		{"operator on nothing", func() error { _, err := std.Operators().ApplyN(1, op.Plain("Relu")); return err }, "Relu: has no input"},
+		{"no operator in a set", func() error { _, err := std.Operators().With(nil); return err }, "an operator has no name"},
 	} {
 		if err := c.try(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -148,7 +149,7 @@ func (a *Assembler) connect(n *Node, s NodeSpec) error {
 		n.in = append(n.in, v)
 		v.use(n)
 	}
-	if r, ok := n.config.(op.Referrer); ok {
+	if r, ok := n.config.(std.Referrer); ok {
 		for _, name := range r.Refers() {
 			v, err := a.find(name)
 			if err == nil && v == nil {

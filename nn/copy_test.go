@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 func TestClone(t *testing.T) {
@@ -238,7 +239,7 @@ func TestJoin(t *testing.T) {
 
 func TestJoinRefusals(t *testing.T) {
 	a := small(t)
-	old := nn.NewGraph("old", op.Standard(), map[string]int{"": 11})
+	old := nn.NewGraph("old", std.Operators(), map[string]int{"": 11})
 	edit(t, old, func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N,10]"))) })
 	wide := nn.New("wide")
 	edit(t, wide, func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N,11]"))) })

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // group remembers axes that fall into equal groups; special makes a split of them.
@@ -111,7 +112,7 @@ func (k *coverage) special() {
 
 // gather ties what constant indices choose.
 func (k *coverage) gather() {
-	cfg, ok := k.n.config.(op.GatherConfig)
+	cfg, ok := k.n.config.(std.GatherConfig)
 	if !ok || len(k.c.In) < 2 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -145,7 +146,7 @@ func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 	n := d.Shape()[axis]
 	e.note(Cut{}, v.name, axis, keep, n, v.reader())
 	d = dtype.Pick(d, axis, keep)
-	e.setConfig(v.producer, op.ConstantConfig{Value: d})
+	e.setConfig(v.producer, std.ConstantConfig{Value: d})
 	old := v.known.Value
 	e.act(action{do: func() { v.known.Value = d }, undo: func() { v.known.Value = old }})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -41,7 +42,7 @@ func (s speller) with(c op.Config, in ...any) *nn.Value {
 
 func (s speller) mean(x *nn.Value, axes ...int) *nn.Value { return s.on("ReduceMean", x, axes) }
 func (s speller) turn(x *nn.Value, perm ...int) *nn.Value {
-	return s.with(op.TransposeConfig{Perm: perm}, x)
+	return s.with(std.TransposeConfig{Perm: perm}, x)
 }
 
 func (s speller) weight(name string, shape ...int) *nn.Value {

@@ -1,6 +1,8 @@
 package nn
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"github.com/graft-ml/graft/nn/op/std"
+)
 
 // attentionRule is scaled dot product attention: softmax(scale·Q·Kᵀ + mask)·V. Transposes that
 // only move the heads to and fro are taken in: the operator reads and writes them by strides.
@@ -24,7 +26,7 @@ func attentionOf(m *matching) *fused {
 	if rank != 3 && rank != 4 || !scores.DType.IsFloat() || !m.softmaxOfLast() {
 		return nil
 	}
-	cfg := op.HeadAttentionConfig{Scale: 1}
+	cfg := std.HeadAttentionConfig{Scale: 1}
 	ok := true
 	// Heads lie second, or behind the rows in what a Transpose moves.
 	moved := func(name string) bool {
@@ -66,7 +68,7 @@ func attentionOf(m *matching) *fused {
 
 // softmaxOfLast says whether the softmax of the match runs over the last axis.
 func (m *matching) softmaxOfLast() bool {
-	c, ok := m.config("softmax").(op.SoftmaxConfig)
+	c, ok := m.config("softmax").(std.SoftmaxConfig)
 	return ok && m.softmaxAxis(c.Axis, m.typ("softmax").Rank()-1)
 }
 

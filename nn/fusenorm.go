@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // normRules are normalizations over the last axes: (x − mean)/√(variance + ε), and without the mean.
@@ -25,7 +26,7 @@ func normRules() []rule {
 			if !ok {
 				return nil
 			}
-			f := m.norm(op.LayerNormalizationConfig{Axis: &axis, Epsilon: float32(m.nums["eps"]), StashType: dtype.Float32}, axis)
+			f := m.norm(std.LayerNormalizationConfig{Axis: &axis, Epsilon: float32(m.nums["eps"]), StashType: dtype.Float32}, axis)
 			if b := m.named["bias"]; b != nil && f != nil {
 				f.in = append(f.in, operand{value: b})
 			}
@@ -36,7 +37,7 @@ func normRules() []rule {
 			if !ok {
 				return nil
 			}
-			return m.norm(op.RMSNormalizationConfig{Axis: &axis, Epsilon: float32(m.nums["eps"]), StashType: dtype.Float32}, axis)
+			return m.norm(std.RMSNormalizationConfig{Axis: &axis, Epsilon: float32(m.nums["eps"]), StashType: dtype.Float32}, axis)
 		}},
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -15,8 +15,8 @@ func quantizeRule() rule {
 	integers := on("QuantizeLinear", anything("x")).as("integers").alsoRead()
 	return rule{"fake quantization", on("DequantizeLinear", integers), func(m *matching) *fused {
 		q := m.named["integers"].producer
-		quantize, ok1 := q.config.(op.QuantizeLinearConfig)
-		dequantize, ok2 := m.root.config.(op.DequantizeLinearConfig)
+		quantize, ok1 := q.config.(std.QuantizeLinearConfig)
+		dequantize, ok2 := m.root.config.(std.DequantizeLinearConfig)
 		if !ok1 || !ok2 || !m.w.influenced[m.named["x"]] || quantize.BlockSize != dequantize.BlockSize || !m.typ("integers").DType.IsInteger() {
 			return nil
 		}
@@ -27,12 +27,12 @@ func quantizeRule() rule {
 		if !m.sameNumbers(scale, m.root.In(1)) || !m.sameNumbers(q.In(2), m.root.In(2)) {
 			return nil
 		}
-		f := &fused{op.FakeQuantizeConfig{Axis: quantize.Axis, BlockSize: quantize.BlockSize, To: m.typ("integers").DType}, values(m.named["x"], scale)}
+		f := &fused{std.FakeQuantizeConfig{Axis: quantize.Axis, BlockSize: quantize.BlockSize, To: m.typ("integers").DType}, values(m.named["x"], scale)}
 		if zero := q.In(2); zero != nil {
 			f.in = append(f.in, operand{value: zero})
 			return f
 		}
-		f.in = append(f.in, operand{constant: dtype.New(f.config.(op.FakeQuantizeConfig).To, m.w.at(scale).typ.Sizes()...)})
+		f.in = append(f.in, operand{constant: dtype.New(f.config.(std.FakeQuantizeConfig).To, m.w.at(scale).typ.Sizes()...)})
 		return f
 	}}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -48,7 +49,7 @@ func TestQuantizedGradient(t *testing.T) {
 								return list
 							}
 							constants := in(0)
-							quantize := op.QuantizeLinearConfig{Axis: &axis}
+							quantize := std.QuantizeLinearConfig{Axis: &axis}
 							if !zero {
 								quantize.Output = dtype.Int8
 							}
@@ -56,7 +57,7 @@ func TestQuantizedGradient(t *testing.T) {
 							if twice {
 								constants = in(1)
 							}
-							return e.Node(op.DequantizeLinearConfig{Axis: &axis}, append([]*nn.Value{q.Out(0)}, constants...)...).Out(0)
+							return e.Node(std.DequantizeLinearConfig{Axis: &axis}, append([]*nn.Value{q.Out(0)}, constants...)...).Out(0)
 						}
 						w, err := dtype.FromSlice([]float32{1.3, -2.2, 100, -0.1}, 2, 2) // 100 is beyond 127 scales
 						if err != nil {
@@ -65,7 +66,7 @@ func TestQuantizedGradient(t *testing.T) {
 						weight := e.Param("w", nn.Zeros{}, 2, 2)
 						e.SetData(weight, w)
 						y := e.Node(op.Plain("MatMul"), rounded(e.Input("x", "float32[2,2]"), "x"), rounded(weight, "w"))
-						e.Output("loss", e.Node(op.ReduceSumConfig{KeepDims: new(bool)}, y.Out(0)).Out(0))
+						e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, y.Out(0)).Out(0))
 					}); err != nil {
 						t.Fatal(err)
 					}
@@ -132,12 +133,12 @@ func TestQuantizedGradientShared(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
 		scale, zero := e.Const("scale", dtype.Scalar(float32(0.5))), e.Const("zero", dtype.Scalar(int8(0)))
-		integers := e.Node(op.QuantizeLinearConfig{}, e.Param("w", nn.Ones{}, 3), scale, zero).Out(0)
-		back := func() *nn.Value { return e.Node(op.DequantizeLinearConfig{}, integers, scale, zero).Out(0) }
+		integers := e.Node(std.QuantizeLinearConfig{}, e.Param("w", nn.Ones{}, 3), scale, zero).Out(0)
+		back := func() *nn.Value { return e.Node(std.DequantizeLinearConfig{}, integers, scale, zero).Out(0) }
 		x := e.Input("x", "float32[3]")
 		y := e.Node(op.Plain("Add"), e.Node(op.Plain("Mul"), x, back()).Out(0), back()).Out(0)
 		e.Output("integers", integers)
-		e.Output("loss", e.Node(op.ReduceSumConfig{KeepDims: new(bool)}, y).Out(0))
+		e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, y).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}

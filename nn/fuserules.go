@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // rules are the groups that are run as one operator. Of several that end in one node the first
@@ -18,10 +19,10 @@ func activationRules() []rule {
 		return func(m *matching) *fused { return &fused{c, values(m.named["x"])} }
 	}
 	return []rule{
-		{"gelu", geluPattern(), plain(op.GeluConfig{})},
-		{"gelu by tanh", geluTanhPattern(), plain(op.GeluConfig{Approximate: "tanh"})},
+		{"gelu", geluPattern(), plain(std.GeluConfig{})},
+		{"gelu by tanh", geluTanhPattern(), plain(std.GeluConfig{Approximate: "tanh"})},
 		{"swish", swishPattern(), func(m *matching) *fused {
-			cfg := op.SwishConfig{}
+			cfg := std.SwishConfig{}
 			if a, ok := m.nums["alpha"]; ok {
 				alpha := float32(a)
 				cfg.Alpha = &alpha
@@ -74,12 +75,12 @@ func hardSwish(m *matching) *fused {
 	f := &fused{op.Plain("HardSwish"), values(m.named["x"])}
 	gate := m.named["gate"].producer
 	switch c := gate.config.(type) {
-	case op.HardSigmoidConfig:
+	case std.HardSigmoidConfig:
 		t := m.typ("x").DType
 		if c.Alpha == nil || !near(float64(*c.Alpha), 1./6, t) || c.Beta != nil && *c.Beta != 0.5 {
 			return nil
 		}
-	case op.ClipConfig:
+	case std.ClipConfig:
 		bounds := []float64{0, 6}
 		for i, at := range []*float32{c.Min, c.Max} {
 			if at != nil {
@@ -118,7 +119,7 @@ func linearRule() rule {
 		if x.Rank() < 2 || w.Rank() != 2 || !x.DType.IsFloat() {
 			return nil
 		}
-		cfg := op.LinearConfig{}
+		cfg := std.LinearConfig{}
 		if m.named["turned"] != nil {
 			if cfg.TransB = true; !m.turns("turned", 1, 0) {
 				return nil
@@ -139,7 +140,7 @@ func linearRule() rule {
 
 // turns says whether the node that computes a named value permutes axes like this.
 func (m *matching) turns(name string, perm ...int) bool {
-	c, ok := m.config(name).(op.TransposeConfig)
+	c, ok := m.config(name).(std.TransposeConfig)
 	if !ok {
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // normSpellings are normalizations as PyTorch and other exporters write them, and near misses.
@@ -117,7 +117,7 @@ func activationSpellings() []spelling {
 		{"a gate", "3,5 3,5", func(s speller, in ...*nn.Value) *nn.Value { return s.on("Mul", in[0], s.on("Sigmoid", in[1])) }, "Mul Sigmoid"},
 		one("hard swish", "HardSwish", func(s speller, x *nn.Value) *nn.Value {
 			alpha := float32(1. / 6)
-			return s.on("Mul", x, s.with(op.HardSigmoidConfig{Alpha: &alpha}, x))
+			return s.on("Mul", x, s.with(std.HardSigmoidConfig{Alpha: &alpha}, x))
 		}),
 		one("another hard sigmoid", "HardSigmoid Mul", func(s speller, x *nn.Value) *nn.Value {
 			return s.on("Mul", x, s.on("HardSigmoid", x))
@@ -207,7 +207,7 @@ func attentionSpellings() []spelling {
 		}, "HeadAttention"},
 		{"a softmax over rows", "2,3,7,4 2,3,5,4 2,3,5,6", func(s speller, in ...*nn.Value) *nn.Value {
 			axis := 2
-			return s.on("MatMul", s.with(op.SoftmaxConfig{Axis: &axis}, s.on("MatMul", in[0], s.turn(in[1], 0, 1, 3, 2))), in[2])
+			return s.on("MatMul", s.with(std.SoftmaxConfig{Axis: &axis}, s.on("MatMul", in[0], s.turn(in[1], 0, 1, 3, 2))), in[2])
 		}, "MatMul MatMul Softmax Transpose"},
 		{"probabilities read twice", "2,3,7,4 2,3,5,4 2,3,5,7", func(s speller, in ...*nn.Value) *nn.Value {
 			p := soft(s, s.on("MatMul", in[0], s.turn(in[1], 0, 1, 3, 2)))
@@ -236,10 +236,10 @@ func packedSpellings() []spelling {
 		return s.on("Reshape", s.turn(y, 0, 2, 1, 3), []int{0, 0, -1})
 	}
 	third := func(s speller, x *nn.Value, axis, i int) *nn.Value {
-		return s.Node(op.GatherConfig{Axis: axis}, x, s.Const("index", dtype.Scalar(int64(i)))).Out(0)
+		return s.Node(std.GatherConfig{Axis: axis}, x, s.Const("index", dtype.Scalar(int64(i)))).Out(0)
 	}
 	split := func(s speller, x *nn.Value, axis, size int) *nn.Node {
-		return s.NodeN(op.SplitConfig{Axis: axis}, 3, x, s.Ints("sizes", size, size, size))
+		return s.NodeN(std.SplitConfig{Axis: axis}, 3, x, s.Ints("sizes", size, size, size))
 	}
 	return []spelling{
 		{"parts unbound", "3,5,24", func(s speller, in ...*nn.Value) *nn.Value {
@@ -284,7 +284,7 @@ func reorderSpellings() []spelling {
 	piece := func(s speller, x *nn.Value, axis, from, to int) *nn.Value {
 		return s.on("Slice", x, []int{from}, []int{to}, []int{axis})
 	}
-	join := func(s speller, axis int, in ...any) *nn.Value { return s.with(op.ConcatConfig{Axis: axis}, in...) }
+	join := func(s speller, axis int, in ...any) *nn.Value { return s.with(std.ConcatConfig{Axis: axis}, in...) }
 	return []spelling{
 		{"gates in another order", "8,3", func(s speller, in ...*nn.Value) *nn.Value {
 			return join(s, 0, piece(s, in[0], 0, 0, 2), piece(s, in[0], 0, 6, 100), piece(s, in[0], 0, 2, 6))
@@ -310,9 +310,9 @@ func reorderSpellings() []spelling {
 func lossSpellings() []spelling {
 	loss := func(shape string, axis int, want string) spelling {
 		return spelling{"cross entropy over axis " + fmt.Sprint(axis, " of ", shape), shape, func(s speller, in ...*nn.Value) *nn.Value {
-			labels := s.with(op.ArgMaxConfig{Axis: 1, KeepDims: new(bool)}, s.on("Sin", in[0]))
-			soft := s.with(op.LogSoftmaxConfig{Axis: &axis}, in[0])
-			return s.with(op.NegativeLogLikelihoodLossConfig{Reduction: "none"}, soft, labels, s.weight("class weights", in[0].Type().Sizes()[1]))
+			labels := s.with(std.ArgMaxConfig{Axis: 1, KeepDims: new(bool)}, s.on("Sin", in[0]))
+			soft := s.with(std.LogSoftmaxConfig{Axis: &axis}, in[0])
+			return s.with(std.NegativeLogLikelihoodLossConfig{Reduction: "none"}, soft, labels, s.weight("class weights", in[0].Type().Sizes()[1]))
 		}, want}
 	}
 	return []spelling{

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -18,9 +19,9 @@ func twoLayers(t *testing.T) *nn.Graph {
 	g := nn.New("classifier")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		h := e.Node(op.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4), e.Param("b1", nn.Zeros{}, 8)).Out(0)
+		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4), e.Param("b1", nn.Zeros{}, 8)).Out(0)
 		h = e.Node(op.Plain("Tanh"), h).Out(0)
-		e.Output("logits", e.Node(op.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
+		e.Output("logits", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func TestExpr(t *testing.T) {
 		p := G.Must(G.Log(G.Must(G.SoftMax(x[0]))))
 		scale := fixed(x[0].Graph(), "w1", 3) // the name is taken: it is made unique
 		p = G.Must(G.BroadcastHadamardProd(p, scale, nil, []byte{0}))
-		h, err := op.Standard().Apply1(op.Plain("Abs"), p)
+		h, err := std.Operators().Apply1(op.Plain("Abs"), p)
 		if err != nil {
 			return nil, err
 		}

@@ -7,13 +7,14 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
 // TestGradientMissing: a gradient through an operator that has none, though its derivative is not
 // zero, is an error that names it; where no gradient is asked for, or the derivative is zero, it is not.
 func TestGradientMissing(t *testing.T) {
-	machine := op.SVMRegressorConfig{Coefficients: []float32{1, 2}, Rho: []float32{0}, KernelType: "LINEAR"}
+	machine := std.SVMRegressorConfig{Coefficients: []float32{1, 2}, Rho: []float32{0}, KernelType: "LINEAR"}
 	build := func(middle op.Config) *nn.Graph {
 		g := nn.New("g")
 		err := g.Edit(func(e *nn.Edit) {
@@ -22,7 +23,7 @@ func TestGradientMissing(t *testing.T) {
 			h := e.Node(op.Plain("Mul"), x, w).Out(0)
 			n := e.Node(middle, h)
 			e.RenameNode(n, "middle")
-			e.Output("loss", e.Node(op.ReduceSumConfig{KeepDims: new(bool)}, n.Out(0)).Out(0))
+			e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, n.Out(0)).Out(0))
 		})
 		if err != nil {
 			t.Fatal(err)

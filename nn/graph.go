@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // Error is graft's error: stage, operator, node, input, wanted and got, on one line.
@@ -35,7 +36,7 @@ type Graph struct {
 
 // New is an empty model at the latest operator-set version.
 func New(name string) *Graph {
-	return NewGraph(name, op.Standard(), map[string]int{"": LatestOpset})
+	return NewGraph(name, std.Operators(), map[string]int{"": LatestOpset})
 }
 
 // LatestOpset is the operator-set version that new models are written in. ONNX Runtime 1.30

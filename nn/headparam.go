@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // renew gives the head's node new weights for k classes.
@@ -199,7 +200,7 @@ func (s *site) channels() int {
 
 // carryShape rewrites input i, which spells out the node's shape, where it holds the number of classes.
 func (e *Edit) carryShape(s site, n *Node, i, k int) {
-	if c, ok := n.config.(op.ReshapeConfig); ok && len(n.in) < 2 {
+	if c, ok := n.config.(std.ReshapeConfig); ok && len(n.in) < 2 {
 		if target, found := withClasses(c.Shape, s.classes, k); found {
 			c.Shape = target
 			e.setConfig(n, c)

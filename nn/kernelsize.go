@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -89,16 +90,16 @@ type span struct {
 func spanOf(n *Node) (span, error) {
 	var s span
 	switch c := n.config.(type) {
-	case op.ConvConfig:
+	case std.ConvConfig:
 		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad, weight: n.In(1)}
-	case op.ConvTransposeConfig:
+	case std.ConvTransposeConfig:
 		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad, weight: n.In(1), transposed: true,
 			out: c.OutputPadding, target: len(c.OutputShape) > 0}
-	case op.MaxPoolConfig:
+	case std.MaxPoolConfig:
 		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad}
-	case op.AveragePoolConfig:
+	case std.AveragePoolConfig:
 		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad}
-	case op.LpPoolConfig:
+	case std.LpPoolConfig:
 		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad}
 	default:
 		return s, errors.New("has no window: want Conv, ConvTranspose, MaxPool, AveragePool or LpPool")
@@ -270,22 +271,22 @@ func (e *Edit) setSpan(n *Node, s span) {
 	}
 	var next op.Config
 	switch c := n.config.(type) {
-	case op.ConvConfig:
+	case std.ConvConfig:
 		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
 		next = c
-	case op.ConvTransposeConfig:
+	case std.ConvTransposeConfig:
 		c.Kernel = s.kernel
 		if s.auto == "" {
 			c.Pads, c.AutoPad = pads, auto
 		}
 		next = c
-	case op.MaxPoolConfig:
+	case std.MaxPoolConfig:
 		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
 		next = c
-	case op.AveragePoolConfig:
+	case std.AveragePoolConfig:
 		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
 		next = c
-	case op.LpPoolConfig:
+	case std.LpPoolConfig:
 		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
 		next = c
 	}

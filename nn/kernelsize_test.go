@@ -8,7 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // window is a model of one window named w.
@@ -24,7 +24,7 @@ func window(l nn.Layer) func(e *nn.Edit) {
 func auto(pad string, stride int) nn.Layer {
 	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		w := e.Param("w.weight", nn.FanIn{}, 6, 4, 3, 3)
-		n := e.Node(op.ConvConfig{AutoPad: pad, Strides: []int{stride, stride}}, in[0], w)
+		n := e.Node(std.ConvConfig{AutoPad: pad, Strides: []int{stride, stride}}, in[0], w)
 		e.RenameNode(n, "w")
 		return n.Outputs()
 	})
@@ -146,9 +146,9 @@ func TestSharedKernel(t *testing.T) {
 	g := model(t, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4,9,8]")
 		w := e.Param("w", nn.FanIn{}, 4, 4, 3, 3)
-		y := e.Node(op.ConvConfig{Pads: []int{1, 1, 1, 1}}, x, w)
+		y := e.Node(std.ConvConfig{Pads: []int{1, 1, 1, 1}}, x, w)
 		e.RenameNode(y, "first")
-		e.Output("y", e.Node(op.ConvConfig{Dilations: []int{2, 2}}, y.Out(0), w).Out(0))
+		e.Output("y", e.Node(std.ConvConfig{Dilations: []int{2, 2}}, y.Out(0), w).Out(0))
 	})
 	in, want := runDrawn(t, g)
 	edit(t, g, func(e *nn.Edit) { e.SetKernel(node(e, "first"), 5) })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 var layerCases = []struct {
@@ -79,7 +80,7 @@ func TestLayers(t *testing.T) {
 				if opset < c.old {
 					continue
 				}
-				g := nn.NewGraph("m", op.Standard(), map[string]int{"": opset})
+				g := nn.NewGraph("m", std.Operators(), map[string]int{"": opset})
 				edit(t, g, func(e *nn.Edit) {
 					x := e.Input("x", c.in)
 					e.Output("y", e.Apply(c.layer, x))

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -21,11 +22,11 @@ func TestBentGradientOfNaN(t *testing.T) {
 				g := nn.New("g")
 				if err := g.Edit(func(e *nn.Edit) {
 					x := e.Input("x", fmt.Sprintf("%s[2,%d]", float, n))
-					y := e.Node(op.LeakyReluConfig{Alpha: &alpha}, x)
+					y := e.Node(std.LeakyReluConfig{Alpha: &alpha}, x)
 					if slopes > 0 {
 						y = e.Node(op.Plain("PRelu"), x, e.Input("slope", fmt.Sprintf("%s[%d]", float, slopes)))
 					}
-					e.Output("loss", e.Node(op.ReduceSumConfig{KeepDims: new(bool)}, y.Out(0)).Out(0))
+					e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, y.Out(0)).Out(0))
 				}); err != nil {
 					t.Fatal(err)
 				}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // encoder is a layer of a transformer on x [batch, 6, 8].
@@ -18,7 +18,7 @@ func encoder(s speller, x *nn.Value, name string) *nn.Value {
 	}
 	heads := func(x *nn.Value) *nn.Value { return s.turn(s.on("Reshape", x, []int{-1, 6, 2, 4}), 0, 2, 1, 3) }
 	norm := func(x *nn.Value, part string) *nn.Value {
-		return s.Node(op.LayerNormalizationConfig{}, x, s.weight(name+part, 8), s.weight(name+part+" bias", 8)).Out(0)
+		return s.Node(std.LayerNormalizationConfig{}, x, s.weight(name+part, 8), s.weight(name+part+" bias", 8)).Out(0)
 	}
 	// Keys without a bias: its gradient is nothing but rounding.
 	q, k, v := heads(linear(x, "q", 8, 8)), heads(times(x, "k", 8, 8)), heads(linear(x, "v", 8, 8))
@@ -37,7 +37,7 @@ func encoderWork(rows int64) int64 { return 18*2*64 + rows*(2*64+2*128+2*6*8) }
 func TestNeededRowsTurned(t *testing.T) {
 	s := spelling{name: "turned", shapes: "4,3,8", build: func(s speller, in ...*nn.Value) *nn.Value {
 		x := s.turn(s.on("Tanh", s.on("MatMul", in[0], s.weight("w", 8, 6))), 1, 2, 0)
-		return s.Node(op.GatherConfig{Axis: -1}, x, s.Const("index", dtype.Scalar(int64(-1)))).Out(0)
+		return s.Node(std.GatherConfig{Axis: -1}, x, s.Const("index", dtype.Scalar(int64(-1)))).Out(0)
 	}}
 	g := s.graph(t, dtype.Float64)
 	feed := s.feed(t, g, dtype.Float64)
@@ -76,7 +76,7 @@ func TestNeededRows(t *testing.T) {
 					if c.index != nil {
 						index = s.Ints("index", c.index...)
 					}
-					y := s.Node(op.GatherConfig{Axis: 1}, x, index).Out(0)
+					y := s.Node(std.GatherConfig{Axis: 1}, x, index).Out(0)
 					return s.on("MatMul", y, s.weight("classes", 8, 5))
 				}}
 				g := s.graph(t, d)

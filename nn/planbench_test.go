@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // residualChain is a residual network of 4 nodes a block.
@@ -39,17 +40,17 @@ func tangle(n int, seed uint64) func(e *nn.Edit) {
 			case k == 2:
 				y = e.Apply(nn.ReLU{}, x)
 			case k == 3:
-				y = e.Node(op.ConcatConfig{Axis: 1}, x, live[len(live)-1]).Out(0)
+				y = e.Node(std.ConcatConfig{Axis: 1}, x, live[len(live)-1]).Out(0)
 			case k == 4:
 				y = e.Node(op.Plain("Add"), x, e.Apply(conv(c, 3, fmt.Sprintf("r%d", i)), x)).Out(0)
 				i++
 			case k == 5 && c%2 == 0:
-				y = e.Node(op.ReshapeConfig{}, x, e.Ints("s", 0, 2, c/2, 4, 4)).Out(0)
-				y = e.Node(op.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, y).Out(0)
-				y = e.Node(op.ReshapeConfig{}, y, e.Ints("s", 0, c, 4, 4)).Out(0)
+				y = e.Node(std.ReshapeConfig{}, x, e.Ints("s", 0, 2, c/2, 4, 4)).Out(0)
+				y = e.Node(std.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, y).Out(0)
+				y = e.Node(std.ReshapeConfig{}, y, e.Ints("s", 0, c, 4, 4)).Out(0)
 				i += 2
 			case k == 6 && c > 1:
-				s := e.NodeN(op.SplitConfig{Axis: 1}, 2, x, e.Ints("sizes", c/2, c-c/2))
+				s := e.NodeN(std.SplitConfig{Axis: 1}, 2, x, e.Ints("sizes", c/2, c-c/2))
 				live = append(live, s.Out(0))
 				y = s.Out(1)
 			default:
@@ -67,16 +68,16 @@ func stack(blocks int) func(e *nn.Edit) {
 		const d, heads = 16, 4
 		h := e.Input("x", "float32[N,6,16]")
 		split := func(x *nn.Value, perm ...int) *nn.Value {
-			x = e.Node(op.ReshapeConfig{}, e.Apply(nn.Linear{Out: d}, x), e.Ints("s", 0, 0, heads, d/heads)).Out(0)
-			return e.Node(op.TransposeConfig{Perm: perm}, x).Out(0)
+			x = e.Node(std.ReshapeConfig{}, e.Apply(nn.Linear{Out: d}, x), e.Ints("s", 0, 0, heads, d/heads)).Out(0)
+			return e.Node(std.TransposeConfig{Perm: perm}, x).Out(0)
 		}
 		for range blocks {
 			x := e.Apply(nn.LayerNorm{}, h)
 			q, k, v := split(x, 0, 2, 1, 3), split(x, 0, 2, 3, 1), split(x, 0, 2, 1, 3)
 			a := e.Node(op.Plain("Div"), e.Node(op.Plain("MatMul"), q, k).Out(0), e.Scalar("root", h, 2)).Out(0)
-			a = e.Node(op.Plain("MatMul"), e.Node(op.SoftmaxConfig{}, a).Out(0), v).Out(0)
-			a = e.Node(op.TransposeConfig{Perm: []int{0, 2, 1, 3}}, a).Out(0)
-			a = e.Node(op.ReshapeConfig{}, a, e.Ints("s", 0, 0, d)).Out(0)
+			a = e.Node(op.Plain("MatMul"), e.Node(std.SoftmaxConfig{}, a).Out(0), v).Out(0)
+			a = e.Node(std.TransposeConfig{Perm: []int{0, 2, 1, 3}}, a).Out(0)
+			a = e.Node(std.ReshapeConfig{}, a, e.Ints("s", 0, 0, d)).Out(0)
 			h = e.Node(op.Plain("Add"), h, e.Apply(nn.Linear{Out: d}, a)).Out(0)
 			y := e.Apply(nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 4 * d}, nn.ReLU{}, nn.Linear{Out: d}}, h)
 			h = e.Node(op.Plain("Add"), h, y).Out(0)

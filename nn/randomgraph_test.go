@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // randomGraph grows a network by random layers.
@@ -31,7 +32,7 @@ func randomGraph(seed uint64) func(e *nn.Edit) {
 			case 3:
 				y = e.Apply(nn.ReLU{}, x)
 			case 4:
-				y = e.Node(op.ConcatConfig{Axis: 1}, x, pick()).Out(0)
+				y = e.Node(std.ConcatConfig{Axis: 1}, x, pick()).Out(0)
 			case 5: // residual
 				y = e.Node(op.Plain("Add"), x, e.Apply(conv(c, 3, fmt.Sprintf("r%d", i)), x)).Out(0)
 			case 6:
@@ -46,16 +47,16 @@ func randomGraph(seed uint64) func(e *nn.Edit) {
 					continue
 				}
 				k := 1 + r.IntN(c-1)
-				s := e.NodeN(op.SplitConfig{Axis: 1}, 2, x, e.Ints("sizes", k, c-k))
+				s := e.NodeN(std.SplitConfig{Axis: 1}, 2, x, e.Ints("sizes", k, c-k))
 				live = append(live, s.Out(0))
 				y = s.Out(1)
 			case 9: // shuffle
 				if c%2 != 0 {
 					continue
 				}
-				y = e.Node(op.ReshapeConfig{}, x, e.Ints("s", 0, 2, c/2, 4, 4)).Out(0)
-				y = e.Node(op.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, y).Out(0)
-				y = e.Node(op.ReshapeConfig{}, y, e.Ints("s", 0, c, 4, 4)).Out(0)
+				y = e.Node(std.ReshapeConfig{}, x, e.Ints("s", 0, 2, c/2, 4, 4)).Out(0)
+				y = e.Node(std.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, y).Out(0)
+				y = e.Node(std.ReshapeConfig{}, y, e.Ints("s", 0, c, 4, 4)).Out(0)
 			case 10: // gate
 				z := e.Apply(nn.Sigmoid{}, e.Apply(conv(c, 1, fmt.Sprintf("s%d", i)), x))
 				y = e.Node(op.Plain("Mul"), x, z).Out(0)

@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/gorgonia"
 )
@@ -18,13 +19,13 @@ import (
 func replacing(t *testing.T, names ...string) (ops op.Set, ours func(o *op.Op) bool) {
 	t.Helper()
 	var list []*op.Op
-	for _, o := range op.Standard().List() {
+	for _, o := range std.Operators().List() {
 		if len(names) == 0 || slices.Contains(names, o.Name) {
 			c := *o
 			list = append(list, &c)
 		}
 	}
-	ops, err := op.Standard().With(list...)
+	ops, err := std.Operators().With(list...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,8 @@ func gradients(t *testing.T, g *nn.Graph) {
 	t.Helper()
 	edit(t, g, func(e *nn.Edit) {
 		y := e.Outputs()[0]
-		loss := e.Node(op.ReduceSumConfig{}, e.Node(op.Plain("Mul"), y, y).Out(0)).Out(0)
-		e.Output("loss", e.Node(op.ReshapeConfig{}, loss, e.Ints("scalar", 1)).Out(0))
+		loss := e.Node(std.ReduceSumConfig{}, e.Node(op.Plain("Mul"), y, y).Out(0)).Out(0)
+		e.Output("loss", e.Node(std.ReshapeConfig{}, loss, e.Ints("scalar", 1)).Out(0))
 	})
 	var wrt []string
 	for p := range g.Params() {
@@ -166,9 +167,9 @@ func TestReplacedElsewhere(t *testing.T) {
 	g := nn.NewGraph("m", ops, map[string]int{"": nn.LatestOpset})
 	edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[2,3]")
-		n := e.Node(op.LoopConfig{Body: body}, e.Const("trips", dtype.Scalar(int64(2))), nil, x)
+		n := e.Node(std.LoopConfig{Body: body}, e.Const("trips", dtype.Scalar(int64(2))), nil, x)
 		e.Output("y", e.Expr(func(in ...*gorgonia.Node) (gorgonia.Nodes, error) {
-			h, err := op.Standard().Apply1(op.Plain("Relu"), in[0])
+			h, err := std.Operators().Apply1(op.Plain("Relu"), in[0])
 			if err != nil {
 				return nil, err
 			}

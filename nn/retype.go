@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // freed is a dimension of an input that was a number and is another one now, or open.
@@ -218,7 +219,7 @@ func (w *walker) constant(n *Node, i int) ([]int, bool) {
 // adaptReshape lets the dimension of the target that holds the changed one follow it.
 func (e *Edit) adaptReshape(n *Node, axis int, was []int, out op.Type, w *walker) {
 	target, ok := w.constant(n, 1)
-	cfg, attr := n.config.(op.ReshapeConfig)
+	cfg, attr := n.config.(std.ReshapeConfig)
 	if attr && n.op.Version(e.g.opset("")) < 5 {
 		target, ok = cfg.Shape, true
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // fixedBatch is a model of two inputs whose batch is 2 everywhere: in both inputs, in a Reshape
@@ -16,11 +17,11 @@ func fixedBatch(t *testing.T, flat ...int) *nn.Graph {
 	g := nn.New("fixed")
 	if err := g.Edit(func(e *nn.Edit) {
 		a, b := e.Input("a", "float32[2,3,4]"), e.Input("b", "float32[2,12]")
-		r := e.Node(op.ReshapeConfig{}, a, e.Ints("flat", flat...)).Out(0)
+		r := e.Node(std.ReshapeConfig{}, a, e.Ints("flat", flat...)).Out(0)
 		s := e.Node(op.Plain("Slice"), b, e.Ints("starts", 0), e.Ints("ends", 2), e.Ints("axes", 0)).Out(0)
 		sum := e.Node(op.Plain("Add"), r, s).Out(0)
 		x := e.Node(op.Plain("Expand"), sum, e.Ints("shape", 2, 12)).Out(0)
-		e.Output("y", e.Node(op.ReshapeConfig{}, x, e.Ints("back", 2, 4, 3)).Out(0))
+		e.Output("y", e.Node(std.ReshapeConfig{}, x, e.Ints("back", 2, 4, 3)).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +92,8 @@ func TestExpandLeavesDimensions(t *testing.T) {
 	edit(t, g, func(e *nn.Edit) {
 		do := func(name string, in ...*nn.Value) *nn.Value { return e.Node(op.Plain(name), in...).Out(0) }
 		x := e.Input("x", "float32[N,7,6]")
-		n := e.Node(op.GatherConfig{}, do("Shape", x), e.Ints("zero", 0)).Out(0)
-		target := do("Reshape", e.Node(op.ConcatConfig{}, n, e.Ints("same", -1, -1)).Out(0), e.Ints("flat", -1))
+		n := e.Node(std.GatherConfig{}, do("Shape", x), e.Ints("zero", 0)).Out(0)
+		target := do("Reshape", e.Node(std.ConcatConfig{}, n, e.Ints("same", -1, -1)).Out(0), e.Ints("flat", -1))
 		ones := e.Ints("ones", 1, 1, 1)
 		target = do("Where", do("Equal", target, e.Ints("marks", -1, -1, -1)), ones, target)
 		y := do("Expand", e.Param("token", nn.KaimingUniform{}, 1, 3, 8), target)

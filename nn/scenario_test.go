@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 func conv(out, kernel int, name string) nn.Layer {
@@ -59,7 +60,7 @@ var scenarios = []struct {
 		name: "half-transparent residual fork", build: func(e *nn.Edit) {
 			x := e.Apply(conv(8, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
 			a, b := e.Apply(conv(3, 3, "a"), x), e.Apply(conv(5, 3, "b"), x)
-			s := e.Node(op.Plain("Add"), x, e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0)).Out(0)
+			s := e.Node(op.Plain("Add"), x, e.Node(std.ConcatConfig{Axis: 1}, a, b).Out(0)).Out(0)
 			e.Output("y", e.Apply(conv(2, 1, "out"), s))
 		},
 		edit:  func(e *nn.Edit) { e.SetChannels(node(e, "a"), 2) },
@@ -68,7 +69,7 @@ var scenarios = []struct {
 	{
 		name: "transparent fork with the same source twice", build: func(e *nn.Edit) {
 			x := e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
-			c := e.Node(op.ConcatConfig{Axis: 1}, x, x).Out(0)
+			c := e.Node(std.ConcatConfig{Axis: 1}, x, x).Out(0)
 			e.RenameValue(c, "cat")
 			e.Output("y", e.Apply(conv(2, 1, "out"), c))
 		},
@@ -78,7 +79,7 @@ var scenarios = []struct {
 	{
 		name: "odd size of a source twice", build: func(e *nn.Edit) {
 			x := e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
-			c := e.Node(op.ConcatConfig{Axis: 1}, x, x).Out(0)
+			c := e.Node(std.ConcatConfig{Axis: 1}, x, x).Out(0)
 			e.RenameValue(c, "cat")
 			e.Output("y", e.Apply(conv(2, 1, "out"), c))
 		},
@@ -88,7 +89,7 @@ var scenarios = []struct {
 	{
 		name: "nearest to an odd size", build: func(e *nn.Edit) {
 			x := e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
-			c := e.Node(op.ConcatConfig{Axis: 1}, x, x).Out(0)
+			c := e.Node(std.ConcatConfig{Axis: 1}, x, x).Out(0)
 			e.RenameValue(c, "cat")
 			e.Output("y", e.Apply(conv(2, 1, "out"), c))
 		},
@@ -99,7 +100,7 @@ var scenarios = []struct {
 		name: "deep concat", build: func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,3,4,4]")
 			a, b, c := e.Apply(conv(2, 1, "a"), x), e.Apply(conv(3, 1, "b"), x), e.Apply(conv(4, 1, "c"), x)
-			d := e.Node(op.ConcatConfig{Axis: 1}, e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0), c).Out(0)
+			d := e.Node(std.ConcatConfig{Axis: 1}, e.Node(std.ConcatConfig{Axis: 1}, a, b).Out(0), c).Out(0)
 			e.RenameValue(d, "deep")
 			e.Output("y", e.Apply(conv(2, 1, "out"), d))
 		},
@@ -109,7 +110,7 @@ var scenarios = []struct {
 	{
 		name: "immutable neighbour", build: func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,3,4,4]")
-			e.Output("boxes", e.Node(op.ConcatConfig{Axis: 1}, e.Apply(conv(2, 1, "conv5"), x), e.Apply(conv(3, 1, "b"), x)).Out(0))
+			e.Output("boxes", e.Node(std.ConcatConfig{Axis: 1}, e.Apply(conv(2, 1, "conv5"), x), e.Apply(conv(3, 1, "b"), x)).Out(0))
 		},
 		edit: func(e *nn.Edit) { e.RemoveChannels(node(e, "conv5"), 1) },
 		err:  "axis 1 of conv5 is fixed: it reaches graph output 'boxes' through Concat",
@@ -132,7 +133,7 @@ var scenarios = []struct {
 		name: "several at once", build: func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,3,4,4]")
 			a, b := e.Apply(conv(6, 1, "a"), x), e.Apply(conv(6, 1, "b"), x)
-			c := e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0)
+			c := e.Node(std.ConcatConfig{Axis: 1}, a, b).Out(0)
 			e.RenameValue(c, "cat")
 			e.Output("y", e.Apply(conv(2, 1, "out"), c))
 		},
@@ -148,9 +149,9 @@ var scenarios = []struct {
 			x := e.Input("x", "float32[N,3,4,4]")
 			a, b, c := e.Apply(conv(3, 1, "a"), x), e.Apply(conv(4, 1, "b"), x), e.Apply(conv(5, 1, "c"), x)
 			u, v := e.Apply(conv(7, 1, "u"), x), e.Apply(conv(9, 1, "v"), x)
-			p := e.Node(op.Plain("Add"), e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0), u).Out(0)
-			q := e.Node(op.Plain("Add"), e.Node(op.ConcatConfig{Axis: 1}, b, c).Out(0), v).Out(0)
-			e.Output("y", e.Apply(conv(2, 1, "out"), e.Node(op.ConcatConfig{Axis: 1}, p, q).Out(0)))
+			p := e.Node(op.Plain("Add"), e.Node(std.ConcatConfig{Axis: 1}, a, b).Out(0), u).Out(0)
+			q := e.Node(op.Plain("Add"), e.Node(std.ConcatConfig{Axis: 1}, b, c).Out(0), v).Out(0)
+			e.Output("y", e.Apply(conv(2, 1, "out"), e.Node(std.ConcatConfig{Axis: 1}, p, q).Out(0)))
 		},
 		edit:  func(e *nn.Edit) { e.RemoveChannels(node(e, "b"), 2) },
 		nodes: []string{"a", "b", "c", "u", "v"}, want: []int{3, 2, 5, 5, 7},
@@ -177,9 +178,9 @@ var scenarios = []struct {
 	{
 		name: "shuffle", build: func(e *nn.Edit) {
 			x := e.Apply(conv(8, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
-			r := e.Node(op.ReshapeConfig{}, x, e.Ints("s1", 0, 2, 4, 4, 4)).Out(0)
-			r = e.Node(op.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, r).Out(0)
-			r = e.Node(op.ReshapeConfig{}, r, e.Ints("s2", 0, 8, 4, 4)).Out(0)
+			r := e.Node(std.ReshapeConfig{}, x, e.Ints("s1", 0, 2, 4, 4, 4)).Out(0)
+			r = e.Node(std.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, r).Out(0)
+			r = e.Node(std.ReshapeConfig{}, r, e.Ints("s2", 0, 8, 4, 4)).Out(0)
 			e.RenameValue(r, "shuffled")
 			e.Output("y", e.Apply(conv(2, 1, "out"), e.Apply(nn.Conv{Out: 8, Kernel: []int{1}, Group: 4, Name: "g"}, r)))
 		},
@@ -192,7 +193,7 @@ var scenarios = []struct {
 func remote(e *nn.Edit) {
 	x := e.Apply(conv(8, 1, "in"), e.Input("x", "float32[N,3,4,4]"))
 	y := e.Node(op.Plain("Add"), e.Node(op.Plain("Relu"), x).Out(0), e.Apply(conv(8, 3, "b"), x)).Out(0)
-	z := e.Node(op.DepthToSpaceConfig{BlockSize: 2}, e.Node(op.Plain("Tanh"), y).Out(0)).Out(0)
+	z := e.Node(std.DepthToSpaceConfig{BlockSize: 2}, e.Node(op.Plain("Tanh"), y).Out(0)).Out(0)
 	e.Output("y", e.Apply(conv(2, 1, "out"), z))
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // speller writes one node as the operator-set versions of the edited graph spell it: what the operators declare
@@ -62,7 +63,7 @@ func (s *speller) inputs(p *op.Part) []*Value {
 			continue
 		}
 		if s.values[x] == nil && x.Constant() {
-			s.add("", &op.Part{Config: op.ConstantConfig{Value: x.Known.Value}, Out: []*op.Operand{x}}, nil)
+			s.add("", &op.Part{Config: std.ConstantConfig{Value: x.Known.Value}, Out: []*op.Operand{x}}, nil)
 			if n := s.values[x]; n != nil {
 				s.e.fail(s.e.g.inferNode(n.producer))
 			}

@@ -7,16 +7,17 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // normed is a model of layers that old operator sets lack.
 func normed(t *testing.T) *nn.Graph {
 	t.Helper()
-	g := nn.NewGraph("normed", op.Standard(), map[string]int{"": 21})
+	g := nn.NewGraph("normed", std.Operators(), map[string]int{"": 21})
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[2,4,6]")
 		y := e.Apply(nn.Sequential{nn.GroupNorm{Groups: 2}, nn.LayerNorm{}, nn.GELU{}, nn.Softmax{Axis: 1}}, x)
-		e.Output("y", e.Node(op.SqueezeConfig{}, e.Node(op.UnsqueezeConfig{}, y, e.Ints("axes", -1)).Out(0), e.Ints("axes", 3)).Out(0))
+		e.Output("y", e.Node(std.SqueezeConfig{}, e.Node(std.UnsqueezeConfig{}, y, e.Ints("axes", -1)).Out(0), e.Ints("axes", 3)).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,22 +79,22 @@ func TestSetOpsetUndone(t *testing.T) {
 // TestNewestSpelling adds operators as their newest version spells them to graphs of older ones.
 func TestNewestSpelling(t *testing.T) {
 	add := func(opset int, f func(e *nn.Edit, x *nn.Value) *nn.Value) (*nn.Graph, error) {
-		g := nn.NewGraph("old", op.Standard(), map[string]int{"": opset})
+		g := nn.NewGraph("old", std.Operators(), map[string]int{"": opset})
 		return g, g.Edit(func(e *nn.Edit) { e.Output("y", f(e, e.Input("x", "float32[2,3]"))) })
 	}
 	squeeze := func(e *nn.Edit, x *nn.Value) *nn.Value {
-		return e.Node(op.UnsqueezeConfig{}, x, e.Ints("axes", -1)).Out(0)
+		return e.Node(std.UnsqueezeConfig{}, x, e.Ints("axes", -1)).Out(0)
 	}
 	g, err := add(9, squeeze)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := g.Outputs()[0].Producer()
-	if c := n.Config().(op.UnsqueezeConfig); !slices.Equal(c.Axes, []int{2}) || len(n.Inputs()) != 1 || len(slices.Collect(g.Params())) != 0 {
+	if c := n.Config().(std.UnsqueezeConfig); !slices.Equal(c.Axes, []int{2}) || len(n.Inputs()) != 1 || len(slices.Collect(g.Params())) != 0 {
 		t.Errorf("got %v of %d inputs, parameters %v", c, len(n.Inputs()), slices.Collect(g.Params()))
 	}
 	steps := func(e *nn.Edit, x *nn.Value) *nn.Value {
-		return e.Node(op.SliceConfig{}, x, e.Ints("a", 0), e.Ints("b", 3), e.Ints("c", 1), e.Ints("d", 2)).Out(0)
+		return e.Node(std.SliceConfig{}, x, e.Ints("a", 0), e.Ints("b", 3), e.Ints("c", 1), e.Ints("d", 2)).Out(0)
 	}
 	if _, err := add(9, steps); err == nil || !strings.Contains(err.Error(), "needs operator set 10, the graph has 9") {
 		t.Errorf("the error is %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 )
 
@@ -205,9 +206,9 @@ func (st *stage) needRows(w *walker, wrt []*Value) error {
 			add(b.node, func(n *gorgonia.Node) { b.node = n })
 		}
 	}
-	roots, err := op.NeededRows(roots)
+	roots, err := std.NeededRows(roots)
 	if err == nil {
-		roots, err = op.PackedHeads(roots)
+		roots, err = std.PackedHeads(roots)
 	}
 	for i := range roots {
 		place[i](roots[i])

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -22,7 +23,7 @@ func positives(t *testing.T) *nn.Graph {
 		e.RenameValue(y, "y")
 		where := e.Node(op.Plain("NonZero"), e.Node(op.Plain("Greater"), y, e.Scalar("zero", y, 0)).Out(0)).Out(0)
 		index := e.Node(op.Plain("Squeeze"), where, e.Ints("axes", 0)).Out(0)
-		picked := e.Node(op.GatherConfig{}, y, index).Out(0)
+		picked := e.Node(std.GatherConfig{}, y, index).Out(0)
 		e.Output("picked", picked)
 		e.Output("loss", e.Node(op.Plain("ReduceSumSquare"), picked).Out(0))
 	}); err != nil {
@@ -103,7 +104,7 @@ func TestSpecialization(t *testing.T) {
 	g := nn.New("reshape")
 	if err := g.Edit(func(e *nn.Edit) {
 		x, shape := e.Input("x", "float32[6]"), e.Input("shape", "int64[2]")
-		e.Output("y", e.Node(op.ReshapeConfig{}, x, shape).Out(0))
+		e.Output("y", e.Node(std.ReshapeConfig{}, x, shape).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +176,8 @@ func TestReusedBuffer(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[6]")
-		e.Output("y", e.Node(op.ReshapeConfig{}, x, e.Input("shape", "int64[2]")).Out(0))
-		e.Output("different", e.Node(op.UniqueConfig{}, x).Out(0))
+		e.Output("y", e.Node(std.ReshapeConfig{}, x, e.Input("shape", "int64[2]")).Out(0))
+		e.Output("different", e.Node(std.UniqueConfig{}, x).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}

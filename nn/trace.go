@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 )
 
@@ -156,7 +157,7 @@ func (l *Lowered) names() map[*gorgonia.Node]string {
 
 func (tr Tracer) ops() op.Set {
 	if tr.Ops.IsZero() {
-		return op.Standard()
+		return std.Operators()
 	}
 	return tr.Ops
 }

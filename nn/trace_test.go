@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -213,11 +214,11 @@ func stockCases() []stockCase {
 			return one(G.Neg(G.Must(G.Mean(G.Must(G.HadamardProd(p, x[1]))))))
 		}, []string{m, "y float32[N,4]"}, ""},
 		{"ours", func(x ...*G.Node) (G.Nodes, error) {
-			h, err := op.Standard().ApplyN(1, op.GemmConfig{TransB: true}, x[0], fixed(x[0].Graph(), "w", 5, 4))
+			h, err := std.Operators().ApplyN(1, std.GemmConfig{TransB: true}, x[0], fixed(x[0].Graph(), "w", 5, 4))
 			if err != nil {
 				return nil, err
 			}
-			return op.Standard().ApplyN(1, op.Plain("Relu"), h[0])
+			return std.Operators().ApplyN(1, op.Plain("Relu"), h[0])
 		}, []string{m}, "Gemm Relu"},
 	}
 	for name, f := range map[string]func(*G.Node) (*G.Node, error){

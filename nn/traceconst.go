@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -56,10 +57,10 @@ func (s *Site) varying() (v *Value, differs bool) {
 	}
 	v = s.vector(s.transpose(whole))
 	if len(like.Shape()) == 0 {
-		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
+		v = s.Node(std.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
 	}
 	if t != dtype.Int64 {
-		v = s.Node(op.CastConfig{To: t}, v)
+		v = s.Node(std.CastConfig{To: t}, v)
 	}
 	if inverse {
 		v = s.Node(op.Plain("Reciprocal"), v)

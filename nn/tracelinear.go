@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // The numbers of Gorgonia's products.
@@ -24,7 +25,7 @@ func productRule(s *Site) *Value {
 	switch s.Int(productField) {
 	case matMul:
 		if ta || tb {
-			return s.Node(op.GemmConfig{TransA: ta, TransB: tb}, a.Value(), b.Value())
+			return s.Node(std.GemmConfig{TransA: ta, TransB: tb}, a.Value(), b.Value())
 		}
 		return s.Node(op.Plain("MatMul"), a.Value(), b.Value())
 	case matVecMul:
@@ -52,7 +53,7 @@ func (s *Site) turned(yes bool) *Value {
 		perm[i] = i
 	}
 	perm[r-1], perm[r-2] = r-2, r-1
-	return s.Node(op.TransposeConfig{Perm: perm}, v)
+	return s.Node(std.TransposeConfig{Perm: perm}, v)
 }
 
 // flat is the site's value as a vector.
@@ -89,11 +90,11 @@ func (s *Site) reduce(name string, x *Value) *Value {
 	var c op.Config
 	switch name {
 	case "ReduceSum":
-		c = op.ReduceSumConfig{KeepDims: &keep}
+		c = std.ReduceSumConfig{KeepDims: &keep}
 	case "ReduceMax":
-		c = op.ReduceMaxConfig{KeepDims: &keep}
+		c = std.ReduceMaxConfig{KeepDims: &keep}
 	default:
-		c = op.ReduceMeanConfig{KeepDims: &keep}
+		c = std.ReduceMeanConfig{KeepDims: &keep}
 	}
 	return s.fit(s.Node(c, x, s.vector(list)))
 }
@@ -182,9 +183,9 @@ func sizeRule(s *Site) *Value {
 	if d.constant() {
 		return s.t.e.Const(s.t.constName(), scalarOf(s, float64(d[0])))
 	}
-	v := s.Node(op.SqueezeConfig{}, s.length(d), s.vector([]size{s.t.fixed(0)}))
+	v := s.Node(std.SqueezeConfig{}, s.length(d), s.vector([]size{s.t.fixed(0)}))
 	if t != dtype.Int64 {
-		v = s.Node(op.CastConfig{To: t}, v)
+		v = s.Node(std.CastConfig{To: t}, v)
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -99,10 +100,10 @@ func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 // likeInput brings an int64 vector into the rank and element type of an input.
 func (s *Site) likeInput(v *Value, t op.Type) *Value {
 	if t.Rank() == 0 {
-		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
+		v = s.Node(std.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
 	}
 	if t.DType != dtype.Int64 {
-		v = s.Node(op.CastConfig{To: t.DType}, v)
+		v = s.Node(std.CastConfig{To: t.DType}, v)
 	}
 	return v
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -50,7 +51,7 @@ func binaryRule(s *Site) *Value {
 	case binAdd:
 		if x, slope := s.leaky(); x != nil {
 			alpha := float32(slope)
-			return s.Node(op.LeakyReluConfig{Alpha: &alpha}, x.Value())
+			return s.Node(std.LeakyReluConfig{Alpha: &alpha}, x.Value())
 		}
 	case binDiv:
 		if sum := s.mean(); sum != nil {
@@ -66,7 +67,7 @@ func binaryRule(s *Site) *Value {
 		v = s.Node(op.Plain("Not"), v)
 	}
 	if t := op.NodeType(s.at[0]).DType; kind >= binLt && t != dtype.Bool {
-		v = s.Node(op.CastConfig{To: t}, v)
+		v = s.Node(std.CastConfig{To: t}, v)
 	}
 	return v
 }

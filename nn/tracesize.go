@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // count is how many numbers a size has.
@@ -120,7 +121,7 @@ func (s *Site) vector(list []size) *Value {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	return s.Node(op.ConcatConfig{Axis: 0}, parts...)
+	return s.Node(std.ConcatConfig{Axis: 0}, parts...)
 }
 
 // length is a size as a vector of one element, taken from the shape of a value that has it or
@@ -158,7 +159,7 @@ func (s *Site) measure(d size) *Value {
 	for _, src := range s.t.sources {
 		for k, x := range src.shape {
 			if slices.Equal(x, d) {
-				return s.Node(op.GatherConfig{}, s.shapeNode(src.v), s.vector([]size{s.t.fixed(k)}))
+				return s.Node(std.GatherConfig{}, s.shapeNode(src.v), s.vector([]size{s.t.fixed(k)}))
 			}
 		}
 	}
@@ -167,7 +168,7 @@ func (s *Site) measure(d size) *Value {
 
 func (s *Site) shapeNode(v *Value) *Value {
 	if s.t.shapes[v] == nil {
-		s.t.shapes[v] = s.Node(op.ShapeConfig{}, v)
+		s.t.shapes[v] = s.Node(std.ShapeConfig{}, v)
 	}
 	return s.t.shapes[v]
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -22,16 +23,16 @@ func shapely(t *testing.T, float bool) *nn.Graph {
 	g := nn.New("shapely")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3,4]")
-		s := e.Node(op.ShapeConfig{}, x).Out(0)
+		s := e.Node(std.ShapeConfig{}, x).Out(0)
 		var target *nn.Value
 		if float {
 			keep := true
-			first := e.Node(op.GatherConfig{}, s, e.Ints("two", 0, 1)).Out(0)
-			first = e.Node(op.CastConfig{To: dtype.Float32}, first).Out(0)
-			first = e.Node(op.CastConfig{To: dtype.Int64}, e.Node(op.ReduceProdConfig{KeepDims: &keep}, first).Out(0)).Out(0)
-			target = e.Node(op.ConcatConfig{}, first, e.Ints("four", 4)).Out(0)
+			first := e.Node(std.GatherConfig{}, s, e.Ints("two", 0, 1)).Out(0)
+			first = e.Node(std.CastConfig{To: dtype.Float32}, first).Out(0)
+			first = e.Node(std.CastConfig{To: dtype.Int64}, e.Node(std.ReduceProdConfig{KeepDims: &keep}, first).Out(0)).Out(0)
+			target = e.Node(std.ConcatConfig{}, first, e.Ints("four", 4)).Out(0)
 		} else {
-			target = e.Node(op.ConcatConfig{}, e.Node(op.GatherConfig{}, s, e.Ints("zero", 0)).Out(0), e.Ints("twelve", 12)).Out(0)
+			target = e.Node(std.ConcatConfig{}, e.Node(std.GatherConfig{}, s, e.Ints("zero", 0)).Out(0), e.Ints("twelve", 12)).Out(0)
 		}
 		e.Output("y", e.Node(op.Plain("Reshape"), x, target).Out(0))
 	})
@@ -96,7 +97,7 @@ func TestTraceOnOldOperatorSets(t *testing.T) {
 		return G.Nodes{G.Must(G.Sum(h, 1)), G.Must(G.Max(h, 0)), G.Must(G.SoftMax(h)), G.Must(G.Slice(x[0], G.S(0)))}, nil
 	}
 	for _, opset := range []int{9, 11, 12, 13, 17, 18, 21} {
-		g := nn.NewGraph("old", op.Standard(), map[string]int{"": opset})
+		g := nn.NewGraph("old", std.Operators(), map[string]int{"": opset})
 		err := g.Edit(func(e *nn.Edit) {
 			for i, v := range e.Expr(f, e.Input("x", "float32[N,4]")) {
 				e.Output("y"+string(rune('0'+i)), v)
@@ -117,7 +118,7 @@ func TestTraceOnOldOperatorSets(t *testing.T) {
 		}
 	}
 	first := func(x ...*G.Node) (G.Nodes, error) { return one(G.SoftMax(x[0], 0)) } // an axis that Softmax 11 takes together with others
-	g := nn.NewGraph("old", op.Standard(), map[string]int{"": 11})
+	g := nn.NewGraph("old", std.Operators(), map[string]int{"": 11})
 	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Expr(first, e.Input("x", "float32[N,4]"))[0]) }); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -46,7 +47,7 @@ func transposeRule(s *Site) *Value {
 			return v
 		}
 	}
-	return s.Node(op.TransposeConfig{Perm: perm}, s.In(0).Value())
+	return s.Node(std.TransposeConfig{Perm: perm}, s.In(0).Value())
 }
 
 func convolution(s *Site) (*Value, bool) {
@@ -69,7 +70,7 @@ func convolution(s *Site) (*Value, bool) {
 		return nil, false
 	}
 	h, v := im.Int("padH"), im.Int("padW")
-	c := op.ConvConfig{
+	c := std.ConvConfig{
 		Kernel: []int{im.Int("h"), im.Int("w")}, Pads: []int{h, v, h, v},
 		Strides: []int{im.Int("strideH"), im.Int("strideW")}, Dilations: []int{im.Int("dilationH"), im.Int("dilationW")},
 	}
@@ -81,7 +82,7 @@ func maxPoolRule(s *Site) *Value {
 	if n != so || w != e {
 		return s.Refuse("with asymmetric padding, which Gorgonia itself gets wrong")
 	}
-	return s.Node(op.MaxPoolConfig{
+	return s.Node(std.MaxPoolConfig{
 		Kernel: []int{s.Int("h"), s.Int("w")}, Pads: []int{n, w, so, e}, Strides: []int{s.Int("strideH"), s.Int("strideW")},
 	}, s.In(0).Value())
 }
@@ -96,9 +97,9 @@ func softmaxRule(s *Site) *Value {
 		}
 	}
 	if s.Bool("isLog") {
-		return s.Node(op.LogSoftmaxConfig{Axis: &axis}, s.In(0).Value())
+		return s.Node(std.LogSoftmaxConfig{Axis: &axis}, s.In(0).Value())
 	}
-	return s.Node(op.SoftmaxConfig{Axis: &axis}, s.In(0).Value())
+	return s.Node(std.SoftmaxConfig{Axis: &axis}, s.In(0).Value())
 }
 
 // dropoutRule keeps the node: it is the identity until a trainer turns it on.
@@ -108,7 +109,7 @@ func dropoutRule(s *Site) *Value {
 }
 
 func castRule(s *Site) *Value {
-	return s.Node(op.CastConfig{To: op.NodeType(s.at[0]).DType}, s.In(0).Value())
+	return s.Node(std.CastConfig{To: op.NodeType(s.at[0]).DType}, s.In(0).Value())
 }
 
 func concatRule(s *Site) *Value {
@@ -116,14 +117,14 @@ func concatRule(s *Site) *Value {
 	for i := range in {
 		in[i] = s.In(i).Value()
 	}
-	return s.Node(op.ConcatConfig{Axis: s.Int("axis")}, in...)
+	return s.Node(std.ConcatConfig{Axis: s.Int("axis")}, in...)
 }
 
 // indicesRule translates ByIndices, which takes anything vector-like for indices.
 func indicesRule(s *Site) *Value {
 	idx, axis := s.In(1), s.Int("axis")
 	v := s.reshape(idx.Value(), idx.shape(), []size{total(idx.shape(), s.t.count())})
-	return s.Node(op.GatherConfig{Axis: axis}, s.In(0).Value(), v)
+	return s.Node(std.GatherConfig{Axis: axis}, s.In(0).Value(), v)
 }
 
 // sliceRule translates a slice along one axis. A slice of length one drops the axis.
@@ -141,7 +142,7 @@ func sliceRule(s *Site) *Value {
 	}
 	v := s.Node(op.Plain("Slice"), args...)
 	if len(out) < len(in) {
-		v = s.Node(op.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(axis)}))
+		v = s.Node(std.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(axis)}))
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // TestTrainableSlots has a parameter on either side of a product, and spread or divided by its norm before it is used;
@@ -19,7 +20,7 @@ func TestTrainableSlots(t *testing.T) {
 	for name, use := range map[string]func(e *nn.Edit, x, p *nn.Value) *nn.Value{
 		"MatMul": func(e *nn.Edit, x, p *nn.Value) *nn.Value { return node(e, op.Plain("MatMul"), p, x) },
 		"Einsum": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
-			return node(e, op.EinsumConfig{Equation: "ij,jk->ik"}, x, p)
+			return node(e, std.EinsumConfig{Equation: "ij,jk->ik"}, x, p)
 		},
 		"Expand": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			return node(e, op.Plain("Add"), x, node(e, op.Plain("Expand"), p, e.Const("shape", shape)))
@@ -28,7 +29,7 @@ func TestTrainableSlots(t *testing.T) {
 			return node(e, op.Plain("Sub"), x, node(e, op.Plain("Div"), p, node(e, op.Plain("ReduceL2"), p)))
 		},
 		"angles": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
-			places := node(e, op.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]"))
+			places := node(e, std.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]"))
 			return node(e, op.Plain("Mul"), x, node(e, op.Plain("Cos"), node(e, op.Plain("MatMul"), p, places)))
 		},
 		"ratio": func(e *nn.Edit, x, p *nn.Value) *nn.Value { return node(e, op.Plain("Div"), p, x) },
@@ -67,7 +68,7 @@ func TestTrainableBehind(t *testing.T) {
 			return node(e, op.Plain("Mul"), x, node(e, op.Plain("Neg"), node(e, op.Plain("Exp"), p)))
 		},
 		"Split": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
-			parts := e.NodeN(op.SplitConfig{Axis: 1, NumOutputs: 2}, 2, p)
+			parts := e.NodeN(std.SplitConfig{Axis: 1, NumOutputs: 2}, 2, p)
 			return node(e, op.Plain("MatMul"), x, parts.Out(1))
 		},
 		"queries": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
@@ -78,18 +79,18 @@ func TestTrainableBehind(t *testing.T) {
 		"state": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			h := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
 			steps := node(e, op.Plain("Unsqueeze"), x, e.Const("axis", axis))
-			r := e.NodeN(op.RNNConfig{HiddenSize: 4, Direction: "bidirectional"}, 2, node(e, op.Plain("Expand"), steps, e.Const("steps", spread)),
+			r := e.NodeN(std.RNNConfig{HiddenSize: 4, Direction: "bidirectional"}, 2, node(e, op.Plain("Expand"), steps, e.Const("steps", spread)),
 				e.Param("w", nn.Ones{}, 2, 4, 4), e.Param("r", nn.Ones{}, 2, 4, 4), nil, nil, h)
 			return r.Out(1)
 		},
 		"picture": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			start := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
-			return node(e, op.Plain("Add"), x, node(e, op.ConvConfig{}, start, e.Param("w", nn.Ones{}, 4, 4, 1)))
+			return node(e, op.Plain("Add"), x, node(e, std.ConvConfig{}, start, e.Param("w", nn.Ones{}, 4, 4, 1)))
 		},
 		"places beside data": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			places := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
-			both := node(e, op.ConcatConfig{Axis: 1}, places, node(e, op.Plain("Expand"), x, e.Const("steps", spread)))
-			return node(e, op.ConvConfig{}, both, e.Param("w", nn.Ones{}, 4, 8, 1))
+			both := node(e, std.ConcatConfig{Axis: 1}, places, node(e, op.Plain("Expand"), x, e.Const("steps", spread)))
+			return node(e, std.ConvConfig{}, both, e.Param("w", nn.Ones{}, 4, 8, 1))
 		},
 		"centered": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			return node(e, op.Plain("MatMul"), x, node(e, op.Plain("Sqrt"), node(e, op.Plain("Sub"), p, node(e, op.Plain("ReduceMean"), p))))
@@ -131,7 +132,7 @@ func TestRoleFollowsEdits(t *testing.T) {
 	}
 	edit(func(e *nn.Edit) {
 		numbers = e.Node(op.Plain("Relu"), e.Input("x", "float32[4,4]")).Out(0)
-		places = e.Node(op.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]")).Out(0)
+		places = e.Node(std.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]")).Out(0)
 		product = e.Node(op.Plain("MatMul"), e.Param("p", nn.Ones{}, 4, 4), numbers)
 		e.Output("y", e.Node(op.Plain("Add"), product.Out(0), places).Out(0))
 	})

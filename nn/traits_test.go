@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -34,7 +35,7 @@ var hingeName = op.Name{Domain: "my", Name: "Hinge"}
 // hinged is a graph of two layers with the operator between them.
 func hinged(t *testing.T, traits op.Traits) *nn.Graph {
 	t.Helper()
-	ops, err := op.Standard().With(hinge(traits))
+	ops, err := std.Operators().With(hinge(traits))
 	if err != nil {
 		t.Fatal(err)
 	}

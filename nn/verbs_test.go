@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // node finds a node by its label; the test fails when there is none.
@@ -47,7 +47,7 @@ var verbCases = []struct {
 	}, "scores float32[N,3]", false},
 	{"rewire", func(e *nn.Edit) { e.Rewire(e.Value("act"), e.Value("norm"), node(e, "body")) }, `Conv "body"(norm`, false},
 	{"rewire an output", func(e *nn.Edit) { e.Rewire(e.Value("scores"), e.Value("features")) }, "out ", false},
-	{"configure", func(e *nn.Edit) { e.Configure(node(e, "prob"), op.SoftmaxConfig{Axis: new(int)}) }, "axis", false},
+	{"configure", func(e *nn.Edit) { e.Configure(node(e, "prob"), std.SoftmaxConfig{Axis: new(int)}) }, "axis", false},
 	{"freeze", func(e *nn.Edit) { e.Freeze(nn.Ops("Conv")) }, "stem.weight float32[4,3,3,3] weight frozen=true", true},
 	{"role", func(e *nn.Edit) { e.SetRole(e.Value("fc.bias"), nn.Constant) }, "fc.bias float32[10] constant", true},
 	{"rename", func(e *nn.Edit) { e.RenameValue(e.Value("act"), "activated") }, "activated float32[N,4,8,8]", true},
@@ -134,7 +134,7 @@ func TestVerbRefusals(t *testing.T) {
 		{"rewire into a cycle", func(e *nn.Edit) { e.Rewire(e.Value("x"), e.Value("act"), node(e, "stem")) },
 			"edit: Conv stem: is computed from its own result: the graph has a cycle"},
 		{"rewire to another width", func(e *nn.Edit) { e.Rewire(e.Value("act"), e.Value("x"), node(e, "body")) }, "edit: Conv body:"},
-		{"configure as another operator", func(e *nn.Edit) { e.Configure(node(e, "act"), op.SoftmaxConfig{}) },
+		{"configure as another operator", func(e *nn.Edit) { e.Configure(node(e, "act"), std.SoftmaxConfig{}) },
 			"edit: node act is a Relu, the attributes are those of Softmax"},
 		{"rename to a taken name", func(e *nn.Edit) { e.RenameValue(e.Value("act"), "norm") }, `edit: the name "norm" is taken`},
 		{"rename all to one", func(e *nn.Edit) { e.Rename(func(string) string { return "a" }) }, `edit: the name "a" is taken`},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 )
 
@@ -265,7 +266,7 @@ func (w *walker) call(n *Node, in []*Value) *op.Call {
 		c.In[i], c.Known[i] = b.typ, b.known
 		c.Known[i].Apart = w.influenced != nil && !w.influenced[v]
 	}
-	if _, ok := n.config.(op.Referrer); ok {
+	if _, ok := n.config.(std.Referrer); ok {
 		c.Derive = func(in gorgonia.Nodes) (gorgonia.Nodes, error) { return w.partGradients(n, in) }
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // exposed are models whose channels are taken up by something other than weights that read them.
@@ -15,16 +16,16 @@ var exposed = map[string]func(e *nn.Edit){
 		do := func(name string, in ...*nn.Value) *nn.Value { return e.Node(op.Plain(name), in...).Out(0) }
 		two := e.Scalar("two", x, 2)
 		d := do("Sub", do("Pow", do("MatMul", x, v), two), do("MatMul", do("Pow", x, two), do("Pow", v, two)))
-		e.Output("y", e.Node(op.ReduceSumConfig{}, d, e.Ints("axes", 1)).Out(0))
+		e.Output("y", e.Node(std.ReduceSumConfig{}, d, e.Ints("axes", 1)).Out(0))
 	},
 	"rows that are columns": func(e *nn.Edit) { // an autoencoder whose halves share their weight
 		x, w := e.Input("x", "float32[N,6]"), e.Param("w", nn.KaimingUniform{}, 4, 6)
-		h := e.Apply(nn.Tanh{}, e.Node(op.GemmConfig{TransB: true}, x, w).Out(0))
+		h := e.Apply(nn.Tanh{}, e.Node(std.GemmConfig{TransB: true}, x, w).Out(0))
 		e.Output("y", e.Node(op.Plain("MatMul"), h, w).Out(0))
 	},
 	"norm": func(e *nn.Edit) { // features divided by their length
 		x := e.Apply(nn.Conv{Out: 6, Kernel: []int{3}, NoBias: true}, e.Input("x", "float32[N,3,5,5]"))
-		n := e.Node(op.ReduceL2Config{}, x, e.Ints("axes", 1)).Out(0)
+		n := e.Node(std.ReduceL2Config{}, x, e.Ints("axes", 1)).Out(0)
 		e.Output("y", e.Apply(nn.Conv{Out: 2, Kernel: []int{1}}, e.Node(op.Plain("Div"), x, n).Out(0)))
 	},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // worked is the example of a trunk with two branches, their concatenation, a sum and a depthwise
@@ -16,7 +17,7 @@ func worked(t *testing.T) *nn.Graph {
 		x := e.Input("x", "float32[N,3,8,8]")
 		bn := e.Apply(nn.BatchNorm{Name: "bn"}, e.Apply(conv(8, 3, "c1"), x))
 		a, b := e.Apply(conv(3, 3, "a"), bn), e.Apply(conv(5, 3, "b"), bn)
-		cat := e.Node(op.ConcatConfig{Axis: 1}, a, b).Out(0)
+		cat := e.Node(std.ConcatConfig{Axis: 1}, a, b).Out(0)
 		add := e.Node(op.Plain("Add"), cat, bn).Out(0)
 		e.RenameValue(add, "add")
 		dw := e.Apply(nn.Conv{Out: 16, Kernel: []int{3}, Same: true, Group: 8, Name: "dw"}, add)

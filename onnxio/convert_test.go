@@ -12,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
@@ -113,7 +114,7 @@ func withInitializers(t *testing.T, fsys fs.FS, model string) (*nn.Graph, nn.Fee
 
 // TestConvertNodes runs every node test of ONNX's in other operator sets: it computes the same.
 func TestConvertNodes(t *testing.T) {
-	opsets := []int{6, 7, 9, 10, 11, 12, 13, 15, 17, 19, 20, 23, op.Standard().Newest("")}
+	opsets := []int{6, 7, 9, 10, 11, 12, 13, 15, 17, 19, 20, 23, std.Operators().Newest("")}
 	if testing.Short() {
 		opsets = []int{7, 11, 17}
 	}

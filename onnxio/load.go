@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
@@ -130,7 +131,7 @@ func (l Loader) external(name string) (*externalFiles, error) {
 }
 
 // defaultOps is the set of a Loader that names none, made once: sets are immutable.
-var defaultOps = sync.OnceValues(func() (op.Set, error) { return contrib.With(op.Standard()) })
+var defaultOps = sync.OnceValues(func() (op.Set, error) { return contrib.With(std.Operators()) })
 
 // build makes a graph of a decoded model, which it takes over.
 func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*nn.Graph, error) {

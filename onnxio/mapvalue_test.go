@@ -7,19 +7,20 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 )
 
 // Scores become maps, are saved as a value, and a map becomes a row again.
 func TestMaps(t *testing.T) {
-	g := nn.NewGraph("maps", op.Standard(), map[string]int{"": 17, "ai.onnx.ml": 3})
+	g := nn.NewGraph("maps", std.Operators(), map[string]int{"": 17, "ai.onnx.ml": 3})
 	err := g.Edit(func(e *nn.Edit) {
-		e.Output("z", e.Node(op.ZipMapConfig{Strings: []string{"b", "a"}}, e.Input("x", "float32[N,2]")).Out(0))
+		e.Output("z", e.Node(std.ZipMapConfig{Strings: []string{"b", "a"}}, e.Input("x", "float32[N,2]")).Out(0))
 		m := e.Input("m", "map(string,float32)")
-		e.Output("row", e.Node(op.DictVectorizerConfig{Strings: []string{"c", "a", "b"}}, m).Out(0))
+		e.Output("row", e.Node(std.DictVectorizerConfig{Strings: []string{"c", "a", "b"}}, m).Out(0))
 		k := e.Input("k", "map(int64,float32)")
-		e.Output("sparse", e.Node(op.CastMapConfig{To: "TO_INT64", Form: "SPARSE", Max: 4}, k).Out(0))
-		e.Output("dense", e.Node(op.CastMapConfig{To: "TO_STRING", Form: "DENSE"}, k).Out(0))
+		e.Output("sparse", e.Node(std.CastMapConfig{To: "TO_INT64", Form: "SPARSE", Max: 4}, k).Out(0))
+		e.Output("dense", e.Node(std.CastMapConfig{To: "TO_STRING", Form: "DENSE"}, k).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)

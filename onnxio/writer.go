@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -239,7 +240,7 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, left
 	if config == nil {
 		return nil
 	}
-	if r, ok := config.(op.Referrer); ok {
+	if r, ok := config.(std.Referrer); ok {
 		config = r.Referring(w.names(n.Captured()))
 	}
 	kind, err := w.ops.Of(config)
@@ -267,7 +268,7 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, left
 
 // renamed says whether a value that the node's attributes name is called otherwise now.
 func (w *writer) renamed(n *nn.Node) bool {
-	r, ok := n.Config().(op.Referrer)
+	r, ok := n.Config().(std.Referrer)
 	return ok && !slices.Equal(r.Refers(), w.names(n.Captured()))
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -24,13 +25,13 @@ func TestClipNorm(t *testing.T) {
 		g := nn.New("g")
 		if err := g.Edit(func(e *nn.Edit) { // gradients far above PyTorch's 1e-6 would hide it
 			x := e.Input("x", "float32[N,3]")
-			product := e.Node(op.Plain("Mul"), x, e.Node(op.ConcatConfig{Axis: 0}, e.Param("a", nn.Zeros{}, 2), e.Param("b", nn.Zeros{}, 1)).Out(0))
+			product := e.Node(op.Plain("Mul"), x, e.Node(std.ConcatConfig{Axis: 0}, e.Param("a", nn.Zeros{}, 2), e.Param("b", nn.Zeros{}, 1)).Out(0))
 			e.Output("y", product.Out(0))
 		}); err != nil {
 			t.Fatal(err)
 		}
 		sum := train.LossFunc(func(e *nn.Edit, out, _ []*nn.Value) *nn.Value {
-			return e.Node(op.ReduceSumConfig{KeepDims: new(bool)}, out[0]).Out(0)
+			return e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, out[0]).Out(0)
 		})
 		tr, err := train.New(g, train.Config{Loss: sum, Rule: optim.SGD{LR: 1}, ClipNorm: c.clip, Accumulate: c.accumulate, Log: train.Quiet})
 		if err != nil {

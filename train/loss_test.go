@@ -13,6 +13,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/gorgonia"
@@ -70,7 +71,7 @@ func TestLosses(t *testing.T) {
 		for i, c := range cases {
 			t.Run(fmt.Sprintf("%d/%d %s %s", opset, i, c.Loss, c.Options), func(t *testing.T) {
 				loss := lossNamed(t, c.Loss, c.Options)
-				g := nn.NewGraph("loss", op.Standard(), map[string]int{"": opset})
+				g := nn.NewGraph("loss", std.Operators(), map[string]int{"": opset})
 				err := g.Edit(func(e *nn.Edit) {
 					x, y := e.Input("x", typeOf(c.Out)), e.Input("y", typeOf(c.Want))
 					e.Output("loss", loss.Build(e, []*nn.Value{x}, []*nn.Value{y}))
@@ -155,10 +156,10 @@ func TestLookThrough(t *testing.T) {
 		note string
 	}{
 		{"softmax", train.CrossEntropy{}, func(e *nn.Edit, x *nn.Value) *nn.Value {
-			return e.Node(op.SoftmaxConfig{Axis: &axis}, x).Out(0)
+			return e.Node(std.SoftmaxConfig{Axis: &axis}, x).Out(0)
 		}, `output "y" ends in Softmax`},
 		{"log-softmax", train.CrossEntropy{}, func(e *nn.Edit, x *nn.Value) *nn.Value {
-			return e.Node(op.LogSoftmaxConfig{Axis: &axis}, x).Out(0)
+			return e.Node(std.LogSoftmaxConfig{Axis: &axis}, x).Out(0)
 		}, `output "y" ends in LogSoftmax`},
 		{"classes last", train.CrossEntropy{Axis: -1}, func(e *nn.Edit, x *nn.Value) *nn.Value {
 			x = e.Node(op.Plain("Unsqueeze"), x, e.Ints("axes", 1)).Out(0)
@@ -166,8 +167,8 @@ func TestLookThrough(t *testing.T) {
 		}, `output "y" ends in Softmax`},
 		{"softmax below a reshape", train.CrossEntropy{}, func(e *nn.Edit, x *nn.Value) *nn.Value {
 			x = e.Node(op.Plain("Unsqueeze"), x, e.Ints("axes", 2, 3)).Out(0)
-			x = e.Node(op.SoftmaxConfig{Axis: &axis}, x).Out(0)
-			return e.Node(op.FlattenConfig{}, x).Out(0)
+			x = e.Node(std.SoftmaxConfig{Axis: &axis}, x).Out(0)
+			return e.Node(std.FlattenConfig{}, x).Out(0)
 		}, `output "y" ends in Softmax`},
 		{"pooled", train.CrossEntropy{}, func(e *nn.Edit, x *nn.Value) *nn.Value {
 			return e.Node(op.Plain("Unsqueeze"), x, e.Ints("axes", 2, 3)).Out(0)
@@ -186,7 +187,7 @@ func TestLookThrough(t *testing.T) {
 		step := func(end func(e *nn.Edit, x *nn.Value) *nn.Value) (float64, string) {
 			g := nn.New("m")
 			if err := g.Edit(func(e *nn.Edit) {
-				h := e.Node(op.GemmConfig{}, e.Input("x", "float32[N,3]"), e.Param("w", nn.Eye{}, 3, 3)).Out(0)
+				h := e.Node(std.GemmConfig{}, e.Input("x", "float32[N,3]"), e.Param("w", nn.Eye{}, 3, 3)).Out(0)
 				e.Output("y", end(e, h))
 			}); err != nil {
 				t.Fatal(err)

@@ -7,16 +7,17 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // TestLossesOfReplacedOperators: the nodes of a loss are of the set of the graph that it is built into.
 func TestLossesOfReplacedOperators(t *testing.T) {
 	var list []*op.Op
-	for _, o := range op.Standard().List() {
+	for _, o := range std.Operators().List() {
 		c := *o
 		list = append(list, &c)
 	}
-	ops, err := op.Standard().With(list...)
+	ops, err := std.Operators().With(list...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
@@ -26,10 +27,10 @@ func twoLayers(t *testing.T) *nn.Graph {
 			return e.ParamOf(name, dtype.Float64, nn.Normal{Std: 0.7}, dims...)
 		}
 		x := e.Input("x", "float64[N,3]")
-		h := e.Node(op.GemmConfig{TransB: true}, x, p("w1", 6, 3), p("b1", 6)).Out(0)
+		h := e.Node(std.GemmConfig{TransB: true}, x, p("w1", 6, 3), p("b1", 6)).Out(0)
 		h = e.Node(op.Plain("Relu"), h).Out(0)
 		e.RenameValue(h, "hidden")
-		e.Output("y", e.Node(op.GemmConfig{TransB: true}, h, p("w2", 2, 6), p("b2", 2)).Out(0))
+		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, p("w2", 2, 6), p("b2", 2)).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train/data"
 	"golang.org/x/image/draw"
@@ -132,7 +133,7 @@ func (a *answerer) explained(ctx context.Context, feed nn.Feed, how string) (ima
 	g := a.g.Clone()
 	var score string
 	err := g.Edit(func(e *nn.Edit) {
-		n := e.Node(op.ReduceMaxConfig{}, e.Outputs()[0])
+		n := e.Node(std.ReduceMaxConfig{}, e.Outputs()[0])
 		if e.Err() == nil {
 			n = e.Node(op.Plain("Squeeze"), n.Out(0))
 		}

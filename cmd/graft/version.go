@@ -12,7 +12,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/spf13/cobra"
 )
 
@@ -56,7 +56,7 @@ func aboutThis() about {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		a.Version = versionOf(info)
 	}
-	for _, o := range op.Standard().List() {
+	for _, o := range std.Operators().List() {
 		switch o.Domain {
 		case "":
 			a.Opsets["ai.onnx"] = max(a.Opsets["ai.onnx"], o.Latest())

@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
@@ -56,7 +57,7 @@ var plainNumbers = map[string][]int{"Resize": {1, 2}, "Upsample": {1}, "RoiAlign
 
 func newSlope(t *testing.T, r *draw, c trial) (*slope, error) {
 	s := &slope{feed: nn.Feed{}, at: map[string]*tensor.Dense{}}
-	if o := op.Standard().Find(c.domain, c.op); o == nil || o.NoGrad != "" || o.GradMissing != "" {
+	if o := std.Operators().Find(c.domain, c.op); o == nil || o.NoGrad != "" || o.GradMissing != "" {
 		return nil, errors.New("says that it has no gradient")
 	}
 	for i, a := range c.in {
@@ -119,7 +120,7 @@ func addSlope(e *nn.Edit, r *draw, operator string, out nn.Feed) {
 		d, err := dtype.FromSlice(w, y.Shape()...)
 		e.Fail(err)
 		x := e.Node(op.Plain("Mul"), v, e.Const("weights", d)).Out(0)
-		x = e.Node(op.ReduceSumConfig{KeepDims: &no}, x).Out(0)
+		x = e.Node(std.ReduceSumConfig{KeepDims: &no}, x).Out(0)
 		if loss != nil {
 			x = e.Node(op.Plain("Add"), loss, x).Out(0)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // site is a place for a change: it makes the change and says what it did.
@@ -215,9 +216,9 @@ func (f finder) kernels() []site {
 func same(n *nn.Node, k int) bool {
 	var have []int
 	switch c := n.Config().(type) {
-	case op.MaxPoolConfig:
+	case std.MaxPoolConfig:
 		have = c.Kernel
-	case op.AveragePoolConfig:
+	case std.AveragePoolConfig:
 		have = c.Kernel
 	default:
 		if s := n.In(1).Type().Sizes(); len(s) > 2 {

@@ -113,7 +113,7 @@ func (c *Call) checkInputs() error {
 		}
 		if !t.Present() {
 			if !s.Optional && !(s.Variadic && s.Type == "any") { // calls and subgraphs may leave inputs out
-				return c.wantGot(i, "a value", "nothing")
+				return c.Mismatch(i, "a value", "nothing")
 			}
 			continue
 		}
@@ -123,7 +123,7 @@ func (c *Call) checkInputs() error {
 	}
 	for i := len(c.In); i < len(formal); i++ {
 		if !formal[i].Optional && !formal[i].Variadic {
-			return c.wantGot(i, "a value", "nothing")
+			return c.Mismatch(i, "a value", "nothing")
 		}
 	}
 	return nil
@@ -136,16 +136,16 @@ func (c *Call) checkType(i int, s Slot, t Type, bound map[string]Type) error {
 	allowed, variable := c.Op.Where[s.Type]
 	if s.fixed != dtype.Undefined {
 		if t.DType != s.fixed {
-			return c.wantGot(i, fmt.Sprint("one of ", []DType{s.fixed}), t)
+			return c.Mismatch(i, fmt.Sprint("one of ", []DType{s.fixed}), t)
 		}
 		return nil
 	}
 	if allowed != nil && !slices.Contains(allowed, t.DType) {
-		return c.wantGot(i, fmt.Sprint("one of ", allowed), t)
+		return c.Mismatch(i, fmt.Sprint("one of ", allowed), t)
 	}
 	if len(allowed) != 1 && (variable || s.Type != "any") {
 		if b, seen := bound[s.Type]; seen && b.DType != t.DType {
-			return c.wantGot(i, b.DType, t)
+			return c.Mismatch(i, b.DType, t)
 		}
 		bound[s.Type] = t
 	}
@@ -161,4 +161,27 @@ func NodeType(n *gorgonia.Node) Type {
 		return Shaped(dtype.Int64, n.Shape()...)
 	}
 	return Shaped(dtype.Of(n.Dtype()), n.Shape()...)
+}
+
+// Compute applies an operator to values at once and returns its first n outputs; version is the since-version that
+// it has, 0 for the latest.
+func (s Set) Compute(n int, c Config, version int, in ...dtype.Value) ([]dtype.Value, error) {
+	types := make([]Type, len(in))
+	for i, v := range in {
+		types[i] = TypeOf(v)
+	}
+	call, err := s.NewCall(c, types...)
+	if err != nil {
+		return nil, err
+	}
+	if call.Outputs = n; version != 0 {
+		call.Version = version
+	}
+	for i, v := range in {
+		call.Known[i].Value = v
+	}
+	if err := call.Resolve(); err != nil {
+		return nil, err
+	}
+	return Eval(call, in)
 }

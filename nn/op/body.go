@@ -3,7 +3,6 @@ package op
 import (
 	"context"
 	"reflect"
-	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -97,26 +96,10 @@ func (c *Call) Scope(g *gorgonia.ExprGraph) Scope {
 }
 
 // bodyRun is how subgraphs are computed whose inputs are those of the call from position first on.
-func (c *Call) bodyRun(key [2]uint64, known []Known) BodyRun {
+func (c *Call) BodyRun(key [2]uint64, known []Known) BodyRun {
 	r := BodyRun{Ctx: c.Context(), Train: c.Train, Key: key, Frozen: make([]bool, len(known))}
 	for i, k := range known {
 		r.Frozen[i] = k.Frozen
 	}
 	return r
-}
-
-// iterationKey is the random key of an iteration, that of the call for the first.
-func iterationKey(k [2]uint64, t int) [2]uint64 {
-	return [2]uint64{k[0] + uint64(t)*0x9e3779b97f4a7c15, k[1]}
-}
-
-// replaced are the inputs with the next values of statistics in place of what they were.
-func replaced(in, next []dtype.Value, states []int) []dtype.Value {
-	in = slices.Clone(in)
-	for _, i := range states {
-		if i < len(in) && i < len(next) && next[i] != nil {
-			in[i] = next[i]
-		}
-	}
-	return in
 }

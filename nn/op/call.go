@@ -76,10 +76,10 @@ func (c *Call) InputName(i int) string {
 // Rank is the rank of input i; an error if it is absent or its rank unknown.
 func (c *Call) Rank(i int) (int, error) {
 	if !c.Has(i) {
-		return 0, c.wantGot(i, "a value", "nothing")
+		return 0, c.Mismatch(i, "a value", "nothing")
 	}
 	if c.In[i].Unranked {
-		return 0, c.wantGot(i, "a known rank", c.In[i])
+		return 0, c.Mismatch(i, "a known rank", c.In[i])
 	}
 	return len(c.In[i].Shape), nil
 }
@@ -95,7 +95,7 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 		if d, ok := k.Value.(*tensor.Dense); ok && d != nil {
 			n, err := dtype.Ints(d)
 			if err != nil {
-				return nil, c.wantGot(i, "integers", c.In[i])
+				return nil, c.Mismatch(i, "integers", c.In[i])
 			}
 			return Dims(n...), nil
 		}
@@ -104,7 +104,7 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 }
 
 // exact says whether negative ones among the elements of input i, which Dims gave, are numbers.
-func (c *Call) exact(i int, d []Dim) bool {
+func (c *Call) Exact(i int, d []Dim) bool {
 	if k := c.Known[i]; k.Exact || k.Value != nil {
 		return true
 	}
@@ -206,7 +206,7 @@ func (c *Call) Broadcast(shapes ...[]Dim) ([]Dim, error) {
 			if j < 0 {
 				continue
 			}
-			d, ok := broadcastDim(out[i], s[j])
+			d, ok := BroadcastDim(out[i], s[j])
 			if !ok {
 				return nil, c.Errorf("shapes %v do not broadcast: dimension %d is %v and %v", shapeStrings(shapes), i, out[i], s[j])
 			}
@@ -216,7 +216,7 @@ func (c *Call) Broadcast(shapes ...[]Dim) ([]Dim, error) {
 	return out, nil
 }
 
-func broadcastDim(a, b Dim) (Dim, bool) {
+func BroadcastDim(a, b Dim) (Dim, bool) {
 	one := func(d Dim) bool { return d.Size == 1 && d.Sym == "" }
 	switch {
 	case one(a):

@@ -47,17 +47,6 @@ type IndexMap struct {
 // Couple is the identity between two axes.
 func Couple(from, to AxisRef) Coupling { return Coupling{From: from, To: to} }
 
-// coupleOthers is the identity between input 0 and output 0 on every axis but one.
-func coupleOthers(c *Call, but int) []Coupling {
-	var list []Coupling
-	for a := range c.In[0].Shape {
-		if a != but {
-			list = append(list, Couple(InAxis(0, a), OutAxis(0, a)))
-		}
-	}
-	return list
-}
-
 // CoupleAll is the identity between every axis of input i and output 0, axis by axis from the
 // back as broadcasting aligns them. Dimensions of length 1 that are stretched are left out.
 func CoupleAll(c *Call, i int) []Coupling {

@@ -40,7 +40,7 @@ func (d Dim) Known() bool { return d.Size >= 0 }
 func (d Dim) Symbolic() bool { return d.Sym != "" }
 
 // length says whether the dimension goes by a plain name, which no negative number does.
-func (d Dim) length() bool {
+func (d Dim) Length() bool {
 	return d.Sym != "" && !strings.ContainsAny(d.Sym, "-+*/(), ")
 }
 

@@ -31,7 +31,7 @@ type LoopOperand struct {
 type Access struct{ Slot, Inner, Count int }
 
 // whole says whether the input has the elements of the result.
-func (a Access) whole(n int) bool { return a.Inner == 1 && a.Count == n }
+func (a Access) Whole(n int) bool { return a.Inner == 1 && a.Count == n }
 
 // BroadcastAccess is the access to an input of the given shape that broadcasts to shape out; false if its axes
 // are repeated in between or in short runs, which no loop reads.
@@ -55,17 +55,17 @@ func BroadcastAccess(slot int, shape, out []int) (Access, bool) {
 			return a, false
 		}
 	}
-	if a.Count == 1 && count1(out) == 1 {
+	if a.Count == 1 && dtype.Product(out) == 1 {
 		a.Inner = 1
 	}
-	return a, !a.steady() || a.Inner >= shortRun
+	return a, !a.steady() || a.Inner >= ShortRun
 }
 
 // steady says whether the same element belongs to several in a row, but not to all.
 func (a Access) steady() bool { return a.Inner > 1 && a.Count > 1 }
 
 // shortRun is how many elements in a row belong to the same one at least, if it is not one alone.
-const shortRun = 16
+const ShortRun = 16
 
 // repeats says whether the elements repeat in the same way in each block.
 func (a Access) repeats() bool { return a.Inner == 1 && a.Count > 1 && loopBlock%a.Count == 0 }
@@ -91,80 +91,6 @@ func (a Access) fill(buffer, src []float32, at int) {
 	for i := 0; i < len(buffer); at = 0 {
 		i += copy(buffer[i:], src[at:a.Count])
 	}
-}
-
-// loop of a function of single elements.
-func (r pointwiseOp) loop(c *Call) *ElementwiseLoop {
-	f := r.of(c.Config).f32
-	n := loopable(c)
-	if f == nil || n == 0 {
-		return nil
-	}
-	return &ElementwiseLoop{n, []Access{{0, 1, n}}, []int{0}, func(dst []float32, in []LoopOperand) { f(nil, dst, in[0].Elems) }}
-}
-
-// gradLoop is the loop of its gradient.
-func (r pointwiseOp) gradLoop(c *Call) *ElementwiseLoop {
-	f := r.of(c.Config.(pointwiseGrad).Of).g32
-	n := loopable(c)
-	if f == nil || n == 0 || c.Has(2) {
-		return nil
-	}
-	l := &ElementwiseLoop{n, []Access{{0, 1, n}}, []int{0}, func(dst []float32, in []LoopOperand) { f(nil, dst, in[0].Elems, in[len(in)-1].Elems) }}
-	if c.Has(1) {
-		l.Reads = append(l.Reads, Access{1, 1, n})
-	}
-	return l
-}
-
-// loop of an operator with two operands.
-func (r binary) loop(c *Call) *ElementwiseLoop {
-	n := loopable(c)
-	if n == 0 || r.result() || c.In[1].DType != dtype.Float32 {
-		return nil
-	}
-	out := sizes(c.Out[0].Shape)
-	shapes := [2][]Dim{}
-	shapes[0], shapes[1] = operands(c)
-	l := &ElementwiseLoop{N: n}
-	for i, s := range shapes {
-		a, ok := BroadcastAccess(i, sizes(s), out)
-		if !ok {
-			return nil
-		}
-		l.Reads = append(l.Reads, a)
-		if a.whole(n) {
-			l.InPlace = append(l.InPlace, i)
-		}
-	}
-	p := r.pairs32()
-	l.Run = func(dst []float32, in []LoopOperand) {
-		switch {
-		case in[1].One:
-			p.vs(dst, in[0].Elems, in[1].Elems[0])
-		case in[0].One:
-			p.sv(dst, in[0].Elems[0], in[1].Elems)
-		default:
-			p.vv(dst, in[0].Elems, in[1].Elems)
-		}
-	}
-	return l
-}
-
-// withLoop adds a loop to patterns, nil for none.
-func withLoop(list []Pattern, l *ElementwiseLoop) []Pattern {
-	if l != nil {
-		list = append(list, l)
-	}
-	return list
-}
-
-// loopable is the number of elements of a result of float32, 0 of what is none.
-func loopable(c *Call) int {
-	if c.In[0].DType != dtype.Float32 || c.Out[0].DType != dtype.Float32 || !c.Out[0].Static() {
-		return 0
-	}
-	return count1(sizes(c.Out[0].Shape))
 }
 
 // mayOverwrite reports whether the loop may write in the memory of operand i.

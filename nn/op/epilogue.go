@@ -64,9 +64,9 @@ const (
 
 // Epilogues are the epilogues that a kernel has taken up, in order.
 type Epilogues struct {
-	affine bool // channels can still be scaled and shifted
+	Affine bool // channels can still be scaled and shifted
 	slopes bool // the kernel can multiply by derivatives
-	parts  []epiloguePart
+	Parts  []epiloguePart
 }
 
 type epiloguePart struct {
@@ -96,12 +96,12 @@ func (*EpilogueHost) PatternName() string { return "epilogue host" }
 
 // fuseEpilogue lets a kernel take up one epilogue more.
 func fuseEpilogue(h *EpilogueHost, next *Epilogue, m Meeting) *Fused {
-	e := Epilogues{affine: h.Affine, slopes: h.Slopes}
+	e := Epilogues{Affine: h.Affine, slopes: h.Slopes}
 	if h.taken != nil {
 		e = *h.taken
 	}
-	e, ok := e.with(next, h.DType, h.Channels, m)
-	if !ok || h.SumOnly && !e.adds() {
+	e, ok := e.With(next, h.DType, h.Channels, m)
+	if !ok || h.SumOnly && !e.Adds() {
 		return nil
 	}
 	f := &Fused{Kernel: h.Kernel(e), KeepsSides: true}
@@ -120,13 +120,13 @@ func fuseEpilogue(h *EpilogueHost, next *Epilogue, m Meeting) *Fused {
 }
 
 // with is e followed by what next does to a result of type t with that many channels, if that is possible.
-func (e Epilogues) with(next *Epilogue, t DType, channels int, m Meeting) (Epilogues, bool) {
+func (e Epilogues) With(next *Epilogue, t DType, channels int, m Meeting) (Epilogues, bool) {
 	float := t == dtype.Float32 || t == dtype.Float64
 	if !float || next.DType != t || m.Sides || !slices.Contains(next.Slots, m.Slot) || !e.takes(next, channels) {
 		return e, false
 	}
 	if next.Kind == EpilogueView {
-		e.affine = false // channels are on another axis now
+		e.Affine = false // channels are on another axis now
 		return e, true
 	}
 	p := epiloguePart{Epilogue: next, in: make([]int, m.SecondInputs)}
@@ -140,7 +140,7 @@ func (e Epilogues) with(next *Epilogue, t DType, channels int, m Meeting) (Epilo
 			p.in[i] = m.FirstInputs + i - 1
 		}
 	}
-	e.parts = append(slices.Clip(e.parts), p)
+	e.Parts = append(slices.Clip(e.Parts), p)
 	return e, true
 }
 
@@ -156,13 +156,13 @@ func (e Epilogues) Apply(x *Exec, in []*tensor.Dense, y *tensor.Dense, channels,
 }
 
 func applyEpilogues[T kernel.Float](x *Exec, e Epilogues, in []*tensor.Dense, y *tensor.Dense, channels, space int) {
-	r := epilogue[T](x, e, channels, nil, in)
-	r.Planes(pool(x), channels, space, elems[T](y))
+	r := EpilogueSteps[T](x, e, channels, nil, in)
+	r.Planes(pool(x), channels, space, dtype.Elems[T](y))
 }
 
 // adds reports whether something of the same shape is added.
-func (e Epilogues) adds() bool {
-	return slices.ContainsFunc(e.parts, func(p epiloguePart) bool { return p.Kind == EpilogueAdd })
+func (e Epilogues) Adds() bool {
+	return slices.ContainsFunc(e.Parts, func(p epiloguePart) bool { return p.Kind == EpilogueAdd })
 }
 
 // takes reports whether t may follow.
@@ -171,11 +171,11 @@ func (e Epilogues) takes(t *Epilogue, channels int) bool {
 		return true
 	}
 	last := EpilogueNormalize
-	if n := len(e.parts); n > 0 {
-		last = e.parts[n-1].Kind
+	if n := len(e.Parts); n > 0 {
+		last = e.Parts[n-1].Kind
 	}
 	if t.Kind < EpilogueAdd {
-		return e.affine && last < EpilogueAdd && t.Channels == channels
+		return e.Affine && last < EpilogueAdd && t.Channels == channels
 	}
 	return t.Kind > last && (t.Kind != EpilogueSlope || e.slopes)
 }
@@ -185,7 +185,7 @@ func epilogueInput[T kernel.Float](p *epiloguePart, in []*tensor.Dense, i int) [
 	if i >= len(p.in) || p.in[i] < 0 {
 		return nil
 	}
-	return elemsAt[T](in, p.in[i])
+	return dtype.ElemsAt[T](in, p.in[i])
 }
 
 // other is the operand of a sum or product that the kernel does not compute.
@@ -197,9 +197,9 @@ func other[T kernel.Float](p *epiloguePart, in []*tensor.Dense) []T {
 }
 
 // finish is what an epilogue does behind scale and shift, for the inputs of a run.
-func finish[T kernel.Float](e Epilogues, in []*tensor.Dense) (r kernel.Epilogue[T]) {
-	for i := range e.parts {
-		switch p := &e.parts[i]; p.Kind {
+func EpilogueAfterAffine[T kernel.Float](e Epilogues, in []*tensor.Dense) (r kernel.Epilogue[T]) {
+	for i := range e.Parts {
+		switch p := &e.Parts[i]; p.Kind {
 		case EpilogueAdd:
 			r.Add = other[T](p, in)
 		case EpilogueActivate:
@@ -222,8 +222,8 @@ func finish[T kernel.Float](e Epilogues, in []*tensor.Dense) (r kernel.Epilogue[
 // channel or nil, comes first.
 func scaleShift[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in []*tensor.Dense) (scale, shift []T) {
 	r := kernel.Epilogue[T]{Shift: bias}
-	for i := range e.parts {
-		if p := &e.parts[i]; p.Kind < EpilogueAdd {
+	for i := range e.Parts {
+		if p := &e.Parts[i]; p.Kind < EpilogueAdd {
 			foldAffine(x, p, channels, &r, in)
 		}
 	}
@@ -231,17 +231,17 @@ func scaleShift[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in
 }
 
 // epilogue is e for the inputs of a run; bias, one number for each channel or nil, comes first.
-func epilogue[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
-	r := finish[T](e, in)
+func EpilogueSteps[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
+	r := EpilogueAfterAffine[T](e, in)
 	r.Scale, r.Shift = scaleShift(x, e, channels, bias, in)
 	return r
 }
 
 // affineKey tells epilogues apart that scale and shift in other ways.
-func (e Epilogues) affineKey() string {
+func (e Epilogues) AffineKey() string {
 	var key strings.Builder
-	for i := range e.parts {
-		if p := &e.parts[i]; p.Kind < EpilogueAdd {
+	for i := range e.Parts {
+		if p := &e.Parts[i]; p.Kind < EpilogueAdd {
 			fmt.Fprint(&key, p.Kind, p.Epsilon, p.in, ";")
 		}
 	}
@@ -249,7 +249,7 @@ func (e Epilogues) affineKey() string {
 }
 
 // affineInputs are those of a run that scale and shift depend on, behind the given ones.
-func (e Epilogues) affineInputs(in []*tensor.Dense, first ...int) []*tensor.Dense {
+func (e Epilogues) AffineInputs(in []*tensor.Dense, first ...int) []*tensor.Dense {
 	var list []*tensor.Dense
 	add := func(i int) {
 		if i >= 0 && i < len(in) && in[i] != nil {
@@ -259,8 +259,8 @@ func (e Epilogues) affineInputs(in []*tensor.Dense, first ...int) []*tensor.Dens
 	for _, i := range first {
 		add(i)
 	}
-	for i := range e.parts {
-		if p := &e.parts[i]; p.Kind < EpilogueAdd {
+	for i := range e.Parts {
+		if p := &e.Parts[i]; p.Kind < EpilogueAdd {
 			for _, k := range p.in {
 				add(k)
 			}
@@ -306,4 +306,9 @@ func foldAffine[T kernel.Float](x *Exec, p *epiloguePart, channels int, r *kerne
 	if r.Shift = shift; p.Kind != EpilogueShift || a != nil {
 		r.Scale = scale
 	}
+}
+
+// viewEpilogue is the epilogue of an operator that gives its first input another shape.
+func viewEpilogue(c *Call) []Pattern {
+	return []Pattern{&Epilogue{Kind: EpilogueView, Slots: []int{0}, DType: c.In[0].DType}}
 }

@@ -72,7 +72,7 @@ func (c *Call) Errorf(format string, args ...any) error {
 }
 
 // wantGot is an Error about input i of a call.
-func (c *Call) wantGot(i int, want, got any) error {
+func (c *Call) Mismatch(i int, want, got any) error {
 	return &Error{Op: c.Op.Name, Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
 }
 

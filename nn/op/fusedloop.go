@@ -65,7 +65,7 @@ func (c *fusedLoop) then(next *fusedLoop, inputs, slot int) *fusedLoop {
 	for i, a := range next.loads {
 		switch {
 		case a.Slot == slot:
-			if place[i] = len(c.parts) - 1; !a.whole(c.n) {
+			if place[i] = len(c.parts) - 1; !a.Whole(c.n) {
 				return nil
 			}
 			continue
@@ -97,7 +97,7 @@ func (c *fusedLoop) inPlace() []int {
 	last := c.parts[len(c.parts)-1]
 	var slots []int
 	for i, a := range c.loads {
-		if at := slices.Index(last.operands, ^i); a.whole(c.n) && (at < 0 || last.mayOverwrite(at)) {
+		if at := slices.Index(last.operands, ^i); a.Whole(c.n) && (at < 0 || last.mayOverwrite(at)) {
 			slots = append(slots, a.Slot)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // TestFusionsAreListed: the rules by which calls run as one kernel, in the order in which they are tried.
@@ -18,7 +18,7 @@ gate, gated gradient
 elementwise loop, elementwise loop; last
 `
 	var got strings.Builder
-	for _, f := range op.Standard().Fusions() {
+	for _, f := range std.Operators().Fusions() {
 		got.WriteString(f.First + ", " + f.Second)
 		if f.Last {
 			got.WriteString("; last")

@@ -11,7 +11,7 @@ import (
 func (o *expr) DiffWRT(n int) []bool {
 	d := make([]bool, n)
 	c := o.call
-	if c.Op.Grad == nil || o.index >= c.Outputs || !differentiable(c.Out[o.index]) {
+	if c.Op.Grad == nil || o.index >= c.Outputs || !Differentiable(c.Out[o.index]) {
 		return d
 	}
 	formal := c.Op.In.List()
@@ -20,7 +20,7 @@ func (o *expr) DiffWRT(n int) []bool {
 			continue
 		}
 		s, _ := At(formal, slot)
-		d[k] = differentiable(c.In[slot]) && !c.withoutGradient(s.Role)
+		d[k] = Differentiable(c.In[slot]) && !c.withoutGradient(s.Role)
 	}
 	return d
 }
@@ -33,7 +33,7 @@ func (c *Call) withoutGradient(r Role) bool {
 // replacesState says whether a training step replaces the state by what the call computes.
 func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State(c)) > 0 }
 
-func differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
+func Differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 
 // SymDiff gives the gradient of each child. When the operator has several differentiable outputs
 // Gorgonia asks once for each; the results are marked as parts and Merge makes one gradient of them.
@@ -46,7 +46,7 @@ func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes
 	}
 	several := false
 	for i, t := range o.call.Out[:min(o.call.Outputs, len(o.call.Out))] {
-		several = several || i != o.index && o.call.Wants(i) && differentiable(t)
+		several = several || i != o.index && o.call.Wants(i) && Differentiable(t)
 	}
 	wrt := o.DiffWRT(len(o.kids))
 	list := make(gorgonia.Nodes, len(o.kids))

@@ -9,7 +9,7 @@ import (
 )
 
 // notTwice is why gradients have none themselves.
-const notTwice = "it is part of a gradient, which is not differentiated again"
+const NotTwice = "it is part of a gradient, which is not differentiated again"
 
 // CheckGradients looks between of and wrt for operators that say GradMissing, and for inputs without
 // a gradient: through them gradients of one with respect to the other would silently be zeros. The
@@ -79,7 +79,7 @@ func sources(n *gorgonia.Node) (passed, lost gorgonia.Nodes) {
 // losesGradient says whether the gradient of child k is missing rather than zero.
 func (o *expr) losesGradient(k int) bool {
 	c, slot := o.call, o.slots[k]
-	if slot >= len(c.In) || o.index >= c.Outputs || !differentiable(c.In[slot]) || !differentiable(c.Out[o.index]) {
+	if slot >= len(c.In) || o.index >= c.Outputs || !Differentiable(c.In[slot]) || !Differentiable(c.Out[o.index]) {
 		return false
 	}
 	s, _ := At(c.Op.In.List(), slot)

@@ -2,7 +2,6 @@ package op
 
 import (
 	"errors"
-
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -56,7 +55,7 @@ func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	case it.Value != nil:
 		return Const(g, it.Value)
 	case len(it.Items) == 0 && it.Type.Kind == Optional:
-		return Const(g, emptyOptional(*it.Type.Elem))
+		return Const(g, EmptyOptional(*it.Type.Elem))
 	case len(it.Items) == 0:
 		return Const(g, &dtype.Sequence{Elem: it.Type.Elem.DType})
 	}
@@ -73,22 +72,11 @@ func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	return ops.Apply1(Plain("SequenceConstruct"), nodes...)
 }
 
-// nodeItem is a tensor that a node computes.
-func nodeItem(n *gorgonia.Node) Item {
-	return Item{Type: NodeType(n), Node: func() (*gorgonia.Node, error) { return n, nil }}
-}
-
-// nodesOf are the nodes of the tensors that a sequence holds.
-func nodesOf(it Item) (gorgonia.Nodes, error) {
-	nodes := make(gorgonia.Nodes, len(it.Items))
-	for i, x := range it.Items {
-		if x.Node == nil {
-			return nil, ErrWhole
-		}
-		var err error
-		if nodes[i], err = x.Node(); err != nil {
-			return nil, err
-		}
+// emptyOptional is an optional without a value, of the given type.
+func EmptyOptional(e Type) *dtype.Optional {
+	o := &dtype.Optional{Elem: e.DType, Seq: e.Kind == Sequence}
+	if o.Seq && e.Elem != nil {
+		o.Elem = e.Elem.DType
 	}
-	return nodes, nil
+	return o
 }

@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"hash"
+	"math"
 	"sync/atomic"
 
 	"github.com/chewxy/hm"
@@ -95,7 +96,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.InPlace, View: c.Op.View}
 	for _, t := range c.Out {
 		spec := engine.Spec{}
-		if n, err := dtype.Count(t.Sizes()); t.Static() && (err != nil || n > maxElements || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft())) {
+		if n, err := dtype.Count(t.Sizes()); t.Static() && (err != nil || n > MaxElements || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft())) {
 			return nil, c.Errorf("would give %v, more than the memory holds", t.Concrete())
 		}
 		if t.Present() {
@@ -170,7 +171,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 // and no gradient passes through it anyway.
 func (c *Call) whole() bool {
 	for _, t := range c.Out {
-		if differentiable(t) {
+		if Differentiable(t) {
 			return false
 		}
 	}
@@ -281,3 +282,6 @@ func (o *expr) String() string {
 	}
 	return fmt.Sprintf("%s:%d", o.call.name(), o.index)
 }
+
+// maxElements bounds the elements of an output whose shape comes from attributes.
+const MaxElements = min(1<<34, math.MaxInt/16)

@@ -27,13 +27,13 @@ func gradientPart() *Op {
 		Attrs:       partConfig{},
 		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0]}, nil },
 		View:        true,
-		Kernel:      copyKernel,
-		GradMissing: notTwice,
+		Kernel:      CopyKernel,
+		GradMissing: NotTwice,
 		Pinned:      "part of a gradient",
 	}
 }
 
-func copyKernel(*Call) (Kernel, error) {
+func CopyKernel(*Call) (Kernel, error) {
 	return func(_ *Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
 		return nil

@@ -26,43 +26,9 @@ func (r Resized) KeptOn(axis int) []int {
 }
 
 // set notes what integer input i must hold.
-func (r *Resizing) set(i int, x []int) {
+func (r *Resizing) Put(i int, x []int) {
 	if r.Set == nil {
 		r.Set = map[int][]int{}
 	}
 	r.Set[i] = x
-}
-
-// group is the number of groups that lets inner channels of a weight, axis 1, meet the channels of x.
-func (x Resized) group(w Resized, old int) int {
-	if len(x.New) < 2 || len(w.New) < 2 {
-		return old
-	}
-	return x.New[1] / max(w.New[1], 1)
-}
-
-// resizeShape makes a shape that integer input i spells out, or the last axes of it, the one that output 0 must have; ones
-// stay where they stand for any length.
-func resizeShape(i int, ones bool) func(r *Resizing) error {
-	return func(r *Resizing) error {
-		now, ok := r.Ints(i)
-		want := r.Out[0].New
-		if !ok || want == nil || len(now) > len(want) {
-			return nil
-		}
-		next := append([]int(nil), want[len(want)-len(now):]...)
-		for k, x := range now {
-			if x == 1 && ones {
-				next[k] = 1
-			}
-		}
-		r.set(i, next)
-		return nil
-	}
-}
-
-// resizing are the traits with how the operator follows a change of sizes, and the input that spells out its shape, if any.
-func (t Traits) resizing(shape int, f func(r *Resizing) error) Traits {
-	t.ShapeInput, t.Resize = shape, f
-	return t
 }

@@ -166,7 +166,7 @@ func (e *VersionError) Error() string {
 func (e *VersionError) Unwrap() error { return e.Why }
 
 // slot is the formal name of an input or output.
-func (n *Spelling) slot(formal func(o *Op) Slots, i int) string {
+func (n *Spelling) SlotName(formal func(o *Op) Slots, i int) string {
 	o, err := n.set.Of(n.Config)
 	if err != nil {
 		return ""
@@ -212,7 +212,7 @@ func (n *Spelling) Constant(i int) (*tensor.Dense, error) {
 	if d, ok := n.In[i].Known.Value.(*tensor.Dense); ok && d != nil {
 		return d, nil
 	}
-	return nil, fmt.Errorf("input %s is computed, there it is an attribute", n.slot(func(o *Op) Slots { return o.In }, i))
+	return nil, fmt.Errorf("input %s is computed, there it is an attribute", n.SlotName(func(o *Op) Slots { return o.In }, i))
 }
 
 // Ints is the value of integer input i, nil when it is absent.
@@ -363,12 +363,12 @@ func (n *Spelling) Give(i int, x *Operand) {
 func (n *Spelling) Wants(i int) bool { return i < len(n.Out) && n.Out[i] != nil }
 
 // refuse is a step that no node passes.
-func refuse(why string) func(*Spelling) error {
+func Refuse(why string) func(*Spelling) error {
 	return func(*Spelling) error { return errors.New(why) }
 }
 
 // onConfig makes a step of a function that changes the operator's configuration.
-func onConfig[C Config](f func(n *Spelling, c *C) error) func(*Spelling) error {
+func OnConfig[C Config](f func(n *Spelling, c *C) error) func(*Spelling) error {
 	return func(n *Spelling) error {
 		c, ok := n.Config.(C)
 		if !ok {
@@ -378,14 +378,6 @@ func onConfig[C Config](f func(n *Spelling, c *C) error) func(*Spelling) error {
 		n.Config = c
 		return err
 	}
-}
-
-// without refuses words that an attribute may have only from a version on.
-func without(word string, words ...string) error {
-	if slices.Contains(words, word) {
-		return fmt.Errorf("%q is not known there", word)
-	}
-	return nil
 }
 
 // Newest is the version of a domain in which one of the set's operators changed last, 0 when it has none.

@@ -26,7 +26,7 @@ func targetShape(c *Call) ([]Type, error) {
 
 // ReshapeTo gives a node another shape with the same number of elements.
 func (s Set) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
-	if slices.Equal(sizes(shape), []int(n.Shape())) {
+	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
 	return s.Apply1(shaped{"ReshapeTo", shape}, n)
@@ -34,7 +34,7 @@ func (s Set) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 
 // ExpandTo repeats a node along dimensions of length 1 and in front, as broadcasting does.
 func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
-	if slices.Equal(sizes(shape), []int(n.Shape())) {
+	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
 	return s.Apply1(shaped{"ExpandTo", shape}, n)
@@ -42,13 +42,13 @@ func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 
 // SumTo is the transpose of ExpandTo: it adds up what broadcasting to the node's shape repeated.
 func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
-	if slices.Equal(sizes(shape), []int(n.Shape())) {
+	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
 	return s.Apply1(shaped{"SumTo", shape}, n)
 }
 
-func sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
+func Sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
 
 func (s Set) ZerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"ZerosLike", t.Shape}, n)
@@ -59,7 +59,7 @@ func reshapeTo() *Op {
 		Domain: Internal, Name: "ReshapeTo", Since: []int{1},
 		Doc: "Reshape with the target as an attribute.",
 		In:  "X T", Out: "Y T", Attrs: shaped{},
-		Infer: targetShape, View: true, Kernel: copyKernel,
+		Infer: targetShape, View: true, Kernel: CopyKernel,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.ReshapeTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d}, err
@@ -86,7 +86,7 @@ func expandTo() *Op {
 		Kernel: func(c *Call) (Kernel, error) {
 			from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
 			return func(_ *Exec, out, in []*tensor.Dense) error {
-				expandBytes(out[0].Raw, in[0].Raw, from, to, size)
+				kernel.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
 				return nil
 			}, nil
 		},
@@ -97,35 +97,6 @@ func expandTo() *Op {
 		Pinned: "internal",
 		Export: func(c *Call) (Config, []dtype.Value) { return exportShape("Expand", c) },
 	}
-}
-
-// expandBytes broadcasts src of shape from into dst of shape to; elements have size bytes.
-func expandBytes(dst, src []byte, from, to []int, size int) {
-	f := append(slices.Repeat([]int{1}, len(to)-len(from)), from...)
-	var walk func(axis int, dst, src []byte)
-	walk = func(axis int, dst, src []byte) {
-		if slices.Equal(f[axis:], to[axis:]) {
-			copy(dst, src)
-			return
-		}
-		n := to[axis]
-		if n == 0 || len(dst) == 0 {
-			return
-		}
-		d := len(dst) / n
-		if f[axis] == 1 {
-			walk(axis+1, dst[:d], src)
-			for i := d; i < len(dst); i *= 2 {
-				copy(dst[i:], dst[:i])
-			}
-			return
-		}
-		s := len(src) / n
-		for i := range n {
-			walk(axis+1, dst[i*d:(i+1)*d], src[i*s:(i+1)*s])
-		}
-	}
-	walk(0, dst[:len(dst)/size*size], src)
 }
 
 func sumTo() *Op {

@@ -60,7 +60,7 @@ func TypeOf(v dtype.Value) Type {
 		}
 		return Type{Kind: Optional, Elem: &e}
 	case *dtype.Map:
-		return mapType(dtype.DTypeOf(v.Keys), dtype.DTypeOf(v.Values))
+		return MapType(dtype.DTypeOf(v.Keys), dtype.DTypeOf(v.Values))
 	case *dtype.Strings:
 		return Shaped(dtype.String, v.Shape()...)
 	}
@@ -68,7 +68,7 @@ func TypeOf(v dtype.Value) Type {
 }
 
 // mapType is a map from keys to values of the given types.
-func mapType(keys, values DType) Type {
+func MapType(keys, values DType) Type {
 	e := T(values)
 	return Type{Kind: Map, DType: keys, Elem: &e}
 }

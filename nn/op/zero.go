@@ -54,6 +54,3 @@ func ZeroLayer(_ *Call, in ZeroInputs) bool {
 	bias, _ := in(2)
 	return bias && (tied && data || also && weight)
 }
-
-// zeroAlways is the rule of recurrent layers: what computes a state are parameters alone.
-func zeroAlways(*Call, ZeroInputs) bool { return true }

@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/nn/prune"
 	"gorgonia.org/tensor"
 )
@@ -215,7 +216,7 @@ func TestLasso(t *testing.T) {
 	g := chain(t)
 	if err := g.Edit(func(e *nn.Edit) {
 		drop := false
-		l := e.Node(op.ReduceSumConfig{KeepDims: &drop}, e.Value("y"), e.Ints("axes", 0, 1, 2, 3)).Out(0)
+		l := e.Node(std.ReduceSumConfig{KeepDims: &drop}, e.Value("y"), e.Ints("axes", 0, 1, 2, 3)).Out(0)
 		l = e.Node(op.Plain("Mul"), l, e.Scalar("zero", l, 0)).Out(0)
 		e.Output("loss", prune.Lasso{Strength: 0.5, Sel: []nn.Selector{nn.Glob("a", "b")}}.Build(e, l))
 	}); err != nil {

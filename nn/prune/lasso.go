@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // Lasso is a penalty for training before pruning: strength · Σ over the rows of every convolution
@@ -50,5 +51,5 @@ func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
 // sum adds up some axes, in the form that the graph's operator set has.
 func sum(e *nn.Edit, v *nn.Value, axes []int) *nn.Value {
 	drop := false
-	return e.Node(op.ReduceSumConfig{KeepDims: &drop}, v, e.Ints("axes", axes...)).Out(0)
+	return e.Node(std.ReduceSumConfig{KeepDims: &drop}, v, e.Ints("axes", axes...)).Out(0)
 }

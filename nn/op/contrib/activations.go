@@ -2,6 +2,7 @@ package contrib
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // QuickGeluConfig has the attribute of QuickGelu, 1.702 when nil.
@@ -27,12 +28,12 @@ func activations() []*op.Op {
 	return []*op.Op{
 		composed(op.Op{Name: "Gelu", Doc: "x·Φ(x), Φ the normal distribution function.",
 			In: "X T", Out: "Y T", Where: floats, Couple: op.Elementwise},
-			func(e *expression, in []value) []value { return []value{e.do(op.GeluConfig{}, in[0])} }),
+			func(e *expression, in []value) []value { return []value{e.do(std.GeluConfig{}, in[0])} }),
 		composed(op.Op{Name: "QuickGelu", Doc: "x·sigmoid(alpha·x).",
 			In: "X T", Out: "Y T", Where: floats, Attrs: QuickGeluConfig{}, Couple: op.Elementwise},
 			func(e *expression, in []value) []value {
 				alpha := float32(or(e.c.Config.(QuickGeluConfig).Alpha, 1.702))
-				return []value{e.do(op.SwishConfig{Alpha: &alpha}, in[0])}
+				return []value{e.do(std.SwishConfig{Alpha: &alpha}, in[0])}
 			}),
 		composed(op.Op{Name: "FastGelu", Doc: "Gelu of X + bias in its form with the hyperbolic tangent.",
 			In: "X T, bias? T weight", Out: "Y T", Where: floats, Couple: op.Elementwise},
@@ -41,16 +42,16 @@ func activations() []*op.Op {
 				if in[1].there() {
 					x = e.add(x, in[1])
 				}
-				return []value{e.do(op.GeluConfig{Approximate: "tanh"}, x)}
+				return []value{e.do(std.GeluConfig{Approximate: "tanh"}, x)}
 			}),
 		composed(op.Op{Name: "BiasGelu", Doc: "Gelu of A + B, B along the last axis.",
 			In: "A T, B T weight", Out: "C T", Where: floats, Couple: op.Elementwise},
-			func(e *expression, in []value) []value { return []value{e.do(op.GeluConfig{}, e.add(in[0], in[1]))} }),
+			func(e *expression, in []value) []value { return []value{e.do(std.GeluConfig{}, e.add(in[0], in[1]))} }),
 		composed(op.Op{Name: "BiasSplitGelu", Doc: "The first half of X + bias along the last axis, times Gelu of the second.",
 			In: "X T, bias T weight", Out: "Y T", Where: floats, Pinned: "halves of the last axis are multiplied"},
 			func(e *expression, in []value) []value {
-				parts := e.doN(2, op.SplitConfig{Axis: -1, NumOutputs: 2}, e.add(in[0], in[1]))
-				return []value{e.mul(parts[0], e.do(op.GeluConfig{}, parts[1]))}
+				parts := e.doN(2, std.SplitConfig{Axis: -1, NumOutputs: 2}, e.add(in[0], in[1]))
+				return []value{e.mul(parts[0], e.do(std.GeluConfig{}, parts[1]))}
 			}),
 		composed(op.Op{Name: "BiasAdd", Doc: "X + bias + skip, the bias along the last axis.",
 			In: "X T, bias T weight, skip T", Out: "Y T", Where: floats, Couple: op.Elementwise},
@@ -80,7 +81,7 @@ func biasSoftmax(e *expression, in []value) []value {
 		}
 	}
 	last := 1
-	y := e.do(op.SoftmaxConfig{Axis: &last}, e.reshape(sum, rows, cols))
+	y := e.do(std.SoftmaxConfig{Axis: &last}, e.reshape(sum, rows, cols))
 	return []value{e.reshape(y, x.typ.Shape...)}
 }
 
@@ -98,19 +99,19 @@ func (e *expression) activation(name string, x value, params []float32) value {
 	case "Relu", "Sigmoid", "Tanh", "Softplus", "Softsign", "HardSwish":
 		return e.do(op.Plain(name), x)
 	case "LeakyRelu":
-		return e.do(op.LeakyReluConfig{Alpha: param(0, 0.01)}, x)
+		return e.do(std.LeakyReluConfig{Alpha: param(0, 0.01)}, x)
 	case "Elu":
-		return e.do(op.EluConfig{Alpha: param(0, 1)}, x)
+		return e.do(std.EluConfig{Alpha: param(0, 1)}, x)
 	case "ThresholdedRelu":
-		return e.do(op.ThresholdedReluConfig{Alpha: param(0, 1)}, x)
+		return e.do(std.ThresholdedReluConfig{Alpha: param(0, 1)}, x)
 	case "HardSigmoid":
-		return e.do(op.HardSigmoidConfig{Alpha: param(0, 0.2), Beta: param(1, 0.5)}, x)
+		return e.do(std.HardSigmoidConfig{Alpha: param(0, 0.2), Beta: param(1, 0.5)}, x)
 	case "Clip":
 		if len(params) < 2 {
 			e.failf("the activation Clip has %d parameters, want 2", len(params))
 			return value{}
 		}
-		return e.do(op.ClipConfig{}, x, e.number(x, float64(params[0])), e.number(x, float64(params[1])))
+		return e.do(std.ClipConfig{}, x, e.number(x, float64(params[0])), e.number(x, float64(params[1])))
 	}
 	e.failf("the activation %q is not known", name)
 	return value{}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"golang.org/x/sys/cpu"
 )
 
@@ -35,8 +36,8 @@ func (BlockedMaxPoolConfig) Operator() op.Name {
 	return op.Name{Domain: BlockedDomain, Name: "MaxPool"}
 }
 
-func (c BlockedMaxPoolConfig) pool() op.MaxPoolConfig {
-	return op.MaxPoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, Dilations: c.Dilations, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
+func (c BlockedMaxPoolConfig) pool() std.MaxPoolConfig {
+	return std.MaxPoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, Dilations: c.Dilations, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
 }
 
 // BlockedAveragePoolConfig has the attributes of AveragePool in BlockedDomain.
@@ -106,7 +107,7 @@ func blocked() []*op.Op {
 		}),
 		composed(with(plain("AveragePool", "AveragePool of channels in blocks."), BlockedAveragePoolConfig{}), func(e *expression, in []value) []value {
 			c := e.c.Config.(BlockedAveragePoolConfig)
-			return []value{e.do(op.AveragePoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides, Dilations: c.Dilations}, in[0])}
+			return []value{e.do(std.AveragePoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides, Dilations: c.Dilations}, in[0])}
 		}),
 		composed(plain("GlobalMaxPool", "GlobalMaxPool of channels in blocks."), func(e *expression, in []value) []value {
 			return []value{e.do(op.Plain("GlobalMaxPool"), in[0])}
@@ -173,7 +174,7 @@ func blockedUpsample(e *expression, in []value) []value {
 			scales[i] = float32(c.Scales[i])
 		}
 	}
-	return []value{e.resize(op.ResizeConfig{Mode: c.Mode, Coordinates: c.Coordinates, Nearest: "floor"}, in[0], scales)}
+	return []value{e.resize(std.ResizeConfig{Mode: c.Mode, Coordinates: c.Coordinates, Nearest: "floor"}, in[0], scales)}
 }
 
 func reorderInput(e *expression, in []value) []value {

@@ -3,6 +3,7 @@ package contrib
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // NhwcMaxPoolConfig has the attributes of NhwcMaxPool.
@@ -40,7 +41,7 @@ func channelsLast() []*op.Op {
 			In: "x T", Out: "y T", Where: op.Where{"T": bytes}, Attrs: NhwcMaxPoolConfig{}, Pinned: "channels are the last axis", NoGrad: "no output is a float"},
 			func(e *expression, in []value) []value {
 				c := e.c.Config.(NhwcMaxPoolConfig)
-				pool := op.MaxPoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, Dilations: c.Dilations, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
+				pool := std.MaxPoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, Dilations: c.Dilations, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
 				return []value{e.channelsBehind(e.do(pool, e.channelsFirst(in[0])))}
 			}),
 		composed(op.Op{Name: "QLinearConv", Doc: "QLinearConv, of pictures whose channels are the last axis on request.",
@@ -51,7 +52,7 @@ func channelsLast() []*op.Op {
 				if c.ChannelsLast {
 					in[0] = e.channelsFirst(in[0])
 				}
-				y := e.do(op.QLinearConvConfig{AutoPad: c.AutoPad, Dilations: c.Dilations, Group: c.Group, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}, in...)
+				y := e.do(std.QLinearConvConfig{AutoPad: c.AutoPad, Dilations: c.Dilations, Group: c.Group, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}, in...)
 				if c.ChannelsLast {
 					y = e.channelsBehind(y)
 				}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 )
 
@@ -237,7 +238,7 @@ func (e *expression) reshape(v value, shape ...op.Dim) value {
 }
 
 func (e *expression) transpose(v value, perm ...int) value {
-	return e.do(op.TransposeConfig{Perm: perm}, v)
+	return e.do(std.TransposeConfig{Perm: perm}, v)
 }
 
 // cast changes the element type, if it is another.
@@ -245,12 +246,12 @@ func (e *expression) cast(v value, t op.DType) value {
 	if v.typ.DType == t {
 		return v
 	}
-	return e.do(op.CastConfig{To: t}, v)
+	return e.do(std.CastConfig{To: t}, v)
 }
 
 // slice is v from start to end, where end is counted from the front, along an axis.
 func (e *expression) slice(v value, axis, start, end int) value {
-	return e.do(op.SliceConfig{}, v, e.ints(start), e.ints(end), e.ints(axis))
+	return e.do(std.SliceConfig{}, v, e.ints(start), e.ints(end), e.ints(axis))
 }
 
 func (e *expression) add(a, b value) value { return e.do(op.Plain("Add"), a, b) }
@@ -290,11 +291,11 @@ func (e *expression) padChannels(v value, count int) value {
 	}
 	pads := make([]int, 2*len(v.typ.Shape))
 	pads[len(v.typ.Shape)+1] = count
-	return e.do(op.PadConfig{}, v, e.ints(pads...))
+	return e.do(std.PadConfig{}, v, e.ints(pads...))
 }
 
 // resize is Resize by the factor of each axis.
-func (e *expression) resize(cfg op.ResizeConfig, v value, scales []float32) value {
+func (e *expression) resize(cfg std.ResizeConfig, v value, scales []float32) value {
 	if e.g == nil {
 		return e.do(cfg, v, value{}, e.constant(dtype.FromSlice(scales, len(scales))))
 	}

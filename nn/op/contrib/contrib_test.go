@@ -17,6 +17,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
 	"github.com/graft-ml/graft/nn/op/optest"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
@@ -31,7 +32,7 @@ type use struct {
 
 func set(t testing.TB) op.Set {
 	t.Helper()
-	s, err := contrib.With(op.Standard())
+	s, err := contrib.With(std.Operators())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package contrib
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
 
 // FusedConvConfig has the attributes of FusedConv: those of Conv and an activation with its parameters.
 type FusedConvConfig struct {
@@ -17,8 +20,8 @@ type FusedConvConfig struct {
 // Operator names the operator.
 func (FusedConvConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "FusedConv"} }
 
-func (c FusedConvConfig) conv() op.ConvConfig {
-	return op.ConvConfig{AutoPad: c.AutoPad, Dilations: c.Dilations, Group: c.Group, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
+func (c FusedConvConfig) conv() std.ConvConfig {
+	return std.ConvConfig{AutoPad: c.AutoPad, Dilations: c.Dilations, Group: c.Group, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
 }
 
 // NhwcFusedConvConfig has the attributes of NhwcFusedConv, which are those of FusedConv.

@@ -1,9 +1,12 @@
 package contrib
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
 
 // LayerNormalizationConfig has the attributes of LayerNormalization in this domain.
-type LayerNormalizationConfig op.LayerNormalizationConfig
+type LayerNormalizationConfig std.LayerNormalizationConfig
 
 // Operator names the operator.
 func (LayerNormalizationConfig) Operator() op.Name {
@@ -64,10 +67,10 @@ func normalizations() []*op.Op {
 		composed(op.Op{Name: "LayerNormalization", Doc: "LayerNormalization, before the standard had it.",
 			In: "X T, Scale V weight, B? V weight", Out: "Y V, Mean? U, InvStdDev? U", Where: floats, Attrs: LayerNormalizationConfig{},
 			Couple: func(c *op.Call) []op.Coupling {
-				return couplingsAs(c, op.LayerNormalizationConfig(c.Config.(LayerNormalizationConfig)), 3)
+				return couplingsAs(c, std.LayerNormalizationConfig(c.Config.(LayerNormalizationConfig)), 3)
 			}},
 			func(e *expression, in []value) []value {
-				return e.doN(max(e.c.Outputs, 1), op.LayerNormalizationConfig(e.c.Config.(LayerNormalizationConfig)), in...)
+				return e.doN(max(e.c.Outputs, 1), std.LayerNormalizationConfig(e.c.Config.(LayerNormalizationConfig)), in...)
 			}),
 		composed(op.Op{Name: "SimplifiedLayerNormalization", Doc: "RMSNormalization, before the standard had it.",
 			In: "X T, scale V weight", Out: "Y V, inv_std_var? U", Where: floats, Attrs: SimplifiedLayerNormalizationConfig{},
@@ -88,7 +91,7 @@ func normalizations() []*op.Op {
 			func(e *expression, in []value) []value {
 				last, eps := -1, float32(or(e.c.Config.(SkipLayerNormalizationConfig).Epsilon, 1e-12))
 				sum := e.skipped(in[0], in[1], in[4])
-				out := e.doN(3, op.LayerNormalizationConfig{Axis: &last, Epsilon: eps}, sum, in[2], in[3])
+				out := e.doN(3, std.LayerNormalizationConfig{Axis: &last, Epsilon: eps}, sum, in[2], in[3])
 				return append(out, sum)
 			}),
 		composed(op.Op{Name: "SkipSimplifiedLayerNormalization", Doc: "RMSNormalization of input + skip + bias over the last axis.",
@@ -97,9 +100,9 @@ func normalizations() []*op.Op {
 			func(e *expression, in []value) []value {
 				last, eps := -1, or(e.c.Config.(SkipSimplifiedLayerNormalizationConfig).Epsilon, 1e-12)
 				sum := e.skipped(in[0], in[1], in[3])
-				out := []value{e.do(op.RMSNormalizationConfig{Axis: &last, Epsilon: float32(eps)}, sum, in[2]), {}, {}, sum}
+				out := []value{e.do(std.RMSNormalizationConfig{Axis: &last, Epsilon: float32(eps)}, sum, in[2]), {}, {}, sum}
 				if e.c.Wants(1) {
-					out[1] = e.do(op.ReduceMeanConfig{}, sum, e.ints(-1))
+					out[1] = e.do(std.ReduceMeanConfig{}, sum, e.ints(-1))
 				}
 				if e.c.Wants(2) {
 					out[2] = e.inverseRMS(sum, -1, eps)
@@ -124,8 +127,8 @@ func (c SimplifiedLayerNormalizationConfig) axis() int {
 	return *c.Axis
 }
 
-func (c SimplifiedLayerNormalizationConfig) rms() op.RMSNormalizationConfig {
-	return op.RMSNormalizationConfig{Axis: c.Axis, Epsilon: float32(or(c.Epsilon, 1e-5)), StashType: c.StashType}
+func (c SimplifiedLayerNormalizationConfig) rms() std.RMSNormalizationConfig {
+	return std.RMSNormalizationConfig{Axis: c.Axis, Epsilon: float32(or(c.Epsilon, 1e-5)), StashType: c.StashType}
 }
 
 // inverseRMS is 1/√(mean of squares + eps) over the axes from axis on, which stay with length 1.
@@ -139,7 +142,7 @@ func (e *expression) inverseRMS(x value, axis int, eps float64) value {
 	for a := axis; a < len(x.typ.Shape); a++ {
 		axes = append(axes, a)
 	}
-	square := e.do(op.ReduceMeanConfig{}, e.mul(x, x), e.ints(axes...))
+	square := e.do(std.ReduceMeanConfig{}, e.mul(x, x), e.ints(axes...))
 	return e.do(op.Plain("Reciprocal"), e.do(op.Plain("Sqrt"), e.add(square, e.number(x, eps))))
 }
 
@@ -186,10 +189,10 @@ func (e *expression) groupNorm(c GroupNormConfig, x, gamma, beta value) value {
 		x = e.channelsFirst(x)
 	}
 	t := x.typ.DType
-	norm := op.GroupNormalizationConfig{NumGroups: c.Groups, Epsilon: float32(or(c.Epsilon, 1e-5))}
+	norm := std.GroupNormalizationConfig{NumGroups: c.Groups, Epsilon: float32(or(c.Epsilon, 1e-5))}
 	y := e.do(norm, x, e.cast(gamma, t), e.cast(beta, t))
 	if c.Activation == 1 {
-		y = e.do(op.SwishConfig{}, y)
+		y = e.do(std.SwishConfig{}, y)
 	}
 	if last {
 		y = e.channelsBehind(y)

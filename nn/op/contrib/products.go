@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // FusedMatMulConfig has the attributes of FusedMatMul and FusedMatMulActivation.
@@ -52,8 +53,8 @@ type FusedGemmConfig struct {
 // Operator names the operator.
 func (FusedGemmConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "FusedGemm"} }
 
-func (c FusedGemmConfig) gemm() op.GemmConfig {
-	return op.GemmConfig{Alpha: c.Alpha, Beta: c.Beta, TransA: c.TransA, TransB: c.TransB}
+func (c FusedGemmConfig) gemm() std.GemmConfig {
+	return std.GemmConfig{Alpha: c.Alpha, Beta: c.Beta, TransA: c.TransA, TransB: c.TransB}
 }
 
 // given are the parameters that are set.
@@ -80,7 +81,7 @@ func products() []*op.Op {
 				c := e.c.Config.(FusedMatMulActivationConfig)
 				y := e.fusedMatMul(FusedMatMulConfig{c.Alpha, c.TransA, c.TransB, c.TransBatchA, c.TransBatchB}, in)
 				if c.Activation == "Softmax" {
-					return []value{e.do(op.SoftmaxConfig{Axis: c.ActAxis}, y)}
+					return []value{e.do(std.SoftmaxConfig{Axis: c.ActAxis}, y)}
 				}
 				return []value{e.activation(c.Activation, y, given(c.ActAlpha, c.ActBeta, c.ActGamma))}
 			}),

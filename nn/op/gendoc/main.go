@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 func main() {
@@ -17,7 +18,7 @@ func main() {
 		"*couplings*: whether channel indices are followed through it, or why its axes are pinned.\n\n" +
 		"| operator | versions | gradient | couplings | what it does |\n|---|---|---|---|---|\n")
 	count := 0
-	for _, o := range op.Standard().List() {
+	for _, o := range std.Operators().List() {
 		if o.Domain == op.Internal {
 			continue
 		}

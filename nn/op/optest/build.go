@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -25,9 +26,9 @@ func (c *Case) set() (op.Set, error) {
 		return c.Ops, nil
 	}
 	if o, ok := c.Config.(*op.Op); ok {
-		return op.Standard().With(o)
+		return std.Operators().With(o)
 	}
-	return op.Standard(), nil
+	return std.Operators(), nil
 }
 
 // op is the operator of a case; nil if there is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/optest"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -80,7 +81,7 @@ func broken(change func(o *op.Op)) optest.Case {
 	o := square()
 	change(o)
 	c := optest.Case{Config: o, In: []dtype.Value{optest.Rand(1, 2, 3)}}
-	if ops, err := op.Standard().With(o, squareGradOp("SquareGrad", 2), squareGradOp("SquareGradOff", 2.01)); err == nil {
+	if ops, err := std.Operators().With(o, squareGradOp("SquareGrad", 2), squareGradOp("SquareGradOff", 2.01)); err == nil {
 		c.Ops = ops
 	}
 	return c

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 )
 
@@ -45,11 +46,11 @@ func pickedRows(b *built, axis int, index []int64) error {
 	if err != nil {
 		return err
 	}
-	n, err := b.call.Apply1(op.GatherConfig{Axis: axis}, b.out[0], k)
+	n, err := b.call.Apply1(std.GatherConfig{Axis: axis}, b.out[0], k)
 	if err != nil {
 		return err
 	}
-	roots, err := op.NeededRows(gorgonia.Nodes{n})
+	roots, err := std.NeededRows(gorgonia.Nodes{n})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/optest"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -136,7 +137,7 @@ func (f *Folder) Case(n *onnxpb.NodeProto, env map[string]dtype.Value) (optest.C
 	if domain == "ai.onnx" {
 		domain = ""
 	}
-	o := op.Standard().Find(domain, n.GetOpType())
+	o := std.Operators().Find(domain, n.GetOpType())
 	if o == nil {
 		return c, fmt.Errorf("operator %s.%s: %w", domain, n.GetOpType(), ErrUnsupported)
 	}

@@ -1,0 +1,130 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+)
+
+// Activations are composed of the vectorised kernels of package kernel, a block at a time: small
+// enough to stay in the cache, and with buffers of their own, since the output may lie over the
+// input.
+
+// blockSize is the number of elements of a block.
+const blockSize = 1024
+
+// blocked makes a slice kernel of a function of one block; t and u are buffers of its length.
+func blocked[T kernel.Float](f func(dst, x, t, u []T)) func(p *kernel.Pool, dst, src []T) {
+	return func(p *kernel.Pool, dst, src []T) {
+		p.Range(len(dst), 4*blockSize, func(lo, hi int) {
+			b := kernel.Borrow[T](2 * blockSize)
+			defer kernel.GiveBack(b)
+			t, u := (*b)[:blockSize], (*b)[blockSize:]
+			for ; lo < hi; lo += blockSize {
+				n := min(hi-lo, blockSize)
+				f(dst[lo:lo+n], src[lo:lo+n], t[:n], u[:n])
+			}
+		})
+	}
+}
+
+// blockedGrad is blocked for gradients.
+func blockedGrad[T kernel.Float](f func(dx, dy, x, t, u []T)) func(p *kernel.Pool, dx, dy, x []T) {
+	return func(p *kernel.Pool, dx, dy, x []T) {
+		p.Range(len(dx), 4*blockSize, func(lo, hi int) {
+			b := kernel.Borrow[T](2 * blockSize)
+			defer kernel.GiveBack(b)
+			t, u := (*b)[:blockSize], (*b)[blockSize:]
+			for ; lo < hi; lo += blockSize {
+				n := min(hi-lo, blockSize)
+				f(dx[lo:lo+n], dy[lo:lo+n], x[lo:lo+n], t[:n], u[:n])
+			}
+		})
+	}
+}
+
+// affine is dst = x·a + b.
+func affine[T kernel.Float](dst, x []T, a, b T) {
+	kernel.BinaryScalar(nil, kernel.OpMul, dst, x, a)
+	kernel.BinaryScalar(nil, kernel.OpAdd, dst, dst, b)
+}
+
+// clamp is dst = min(max(x, lo), hi); NaN stays.
+func clamp[T kernel.Float](dst, x []T, lo, hi T) {
+	kernel.BinaryScalar(nil, kernel.OpMax, dst, x, lo)
+	kernel.BinaryScalar(nil, kernel.OpMin, dst, dst, hi)
+}
+
+// erfGradBlock is dy·2/√π·e^(−x²).
+func erfGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Mul(nil, t, x, x)
+	kernel.Scale(nil, -1, t, t)
+	kernel.Exp(nil, t, t)
+	kernel.Scale(nil, T(twoOverSqrtPi), t, t)
+	kernel.Mul(nil, dx, dy, t)
+}
+
+func absGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Sign(nil, t, x)
+	kernel.Mul(nil, dx, dy, t)
+}
+
+// sqrtGradBlock is dy/(2y).
+func sqrtGradBlock[T kernel.Float](dx, dy, y, t, _ []T) {
+	kernel.Scale(nil, 2, t, y)
+	kernel.Div(nil, dx, dy, t)
+}
+
+// reciprocalGradBlock is −dy·y².
+func reciprocalGradBlock[T kernel.Float](dx, dy, y, t, _ []T) {
+	kernel.Mul(nil, t, dy, y)
+	kernel.Mul(nil, t, t, y)
+	kernel.Scale(nil, -1, dx, t)
+}
+
+func sinGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Cos(nil, t, x)
+	kernel.Mul(nil, dx, dy, t)
+}
+
+func cosGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Sin(nil, t, x)
+	kernel.Mul(nil, t, dy, t)
+	kernel.Scale(nil, -1, dx, t)
+}
+
+// atanGradBlock is dy/(1+x²).
+func atanGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Mul(nil, t, x, x)
+	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
+	kernel.Div(nil, dx, dy, t)
+}
+
+// softsignBlock is x/(1+|x|).
+func softsignBlock[T kernel.Float](dst, x, t, _ []T) {
+	kernel.Abs(nil, t, x)
+	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
+	kernel.Div(nil, dst, x, t)
+}
+
+func softsignGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
+	kernel.Abs(nil, t, x)
+	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
+	kernel.Mul(nil, t, t, t)
+	kernel.Div(nil, dx, dy, t)
+}
+
+// rampGradBlock is a·dy where y is above 0 and below 1, else 0.
+func rampGradBlock[T kernel.Float](a T) func(dx, dy, y, t, u []T) {
+	return func(dx, dy, y, t, _ []T) {
+		kernel.BinaryScalar(nil, kernel.OpRSub, t, y, 1)
+		kernel.ReluGrad(nil, dx, dy, y)
+		kernel.ReluGrad(nil, dx, dx, t)
+		kernel.Scale(nil, a, dx, dx)
+	}
+}
+
+func rampBlock[T kernel.Float](a, b T) func(dst, x, t, u []T) {
+	return func(dst, x, _, _ []T) {
+		affine(dst, x, a, b)
+		clamp(dst, dst, 0, 1)
+	}
+}

@@ -1,0 +1,160 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// ArgMaxConfig has the attributes of ArgMax.
+type ArgMaxConfig struct {
+	Axis            int   `onnx:"axis,default=0"`
+	KeepDims        *bool `onnx:"keepdims"` // nil: true
+	SelectLastIndex bool  `onnx:"select_last_index,since=12"`
+}
+
+// Operator makes ArgMaxConfig a Config.
+func (ArgMaxConfig) Operator() op.Name { return op.Name{Name: "ArgMax"} }
+
+// ArgMinConfig has the attributes of ArgMin.
+type ArgMinConfig ArgMaxConfig
+
+// Operator makes ArgMinConfig a Config.
+func (ArgMinConfig) Operator() op.Name { return op.Name{Name: "ArgMin"} }
+
+func argMax() *op.Op {
+	return &op.Op{
+		Name: "ArgMax", Since: []int{1, 11, 12, 13}, Versions: []op.Version{frontAxisInt(func(c *ArgMaxConfig) *int { return &c.Axis })},
+		Doc: "Where the largest element along an axis stands.",
+		In:  "data T", Out: "reduced int64", Where: op.Where{"T": op.Numeric}, Attrs: ArgMaxConfig{},
+		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,
+	}
+}
+
+func argMin() *op.Op {
+	return &op.Op{
+		Name: "ArgMin", Since: []int{1, 11, 12, 13}, Versions: []op.Version{frontAxisInt(func(c *ArgMinConfig) *int { return &c.Axis })},
+		Doc: "Where the smallest element along an axis stands.",
+		In:  "data T", Out: "reduced int64", Where: op.Where{"T": op.Numeric}, Attrs: ArgMinConfig{},
+		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,
+	}
+}
+
+// argConfig brings both configurations to one type.
+func argConfig(c *op.Call) (cfg ArgMaxConfig, least bool) {
+	switch k := c.Config.(type) {
+	case ArgMaxConfig:
+		return k, false
+	case ArgMinConfig:
+		return ArgMaxConfig(k), true
+	}
+	return ArgMaxConfig{}, false
+}
+
+func argMarks(c *op.Call) (marks []bool, axis int, keep bool, err error) {
+	cfg, _ := argConfig(c)
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	if axis, err = c.Axis(cfg.Axis, rank); err != nil {
+		return nil, 0, false, err
+	}
+	if d := c.In[0].Shape[axis]; d.Size == 0 && !d.Symbolic() {
+		return nil, 0, false, c.Errorf("axis %d has no elements", axis)
+	}
+	marks = make([]bool, rank)
+	marks[axis] = true
+	return marks, axis, cfg.KeepDims == nil || *cfg.KeepDims, nil
+}
+
+func inferArg(c *op.Call) ([]op.Type, error) {
+	if c.In[0].Unranked {
+		return []op.Type{{DType: dtype.Int64, Unranked: true}}, nil
+	}
+	marks, _, keep, err := argMarks(c)
+	if err != nil {
+		return nil, err
+	}
+	return []op.Type{op.T(dtype.Int64, reducedShape(c.In[0].Shape, marks, keep)...)}, nil
+}
+
+func argKernel(c *op.Call) (op.Kernel, error) {
+	_, axis, _, err := argMarks(c)
+	if err != nil {
+		return nil, err
+	}
+	cfg, least := argConfig(c)
+	l := lanesOf(c.In[0].Sizes(), axis)
+	return perNumber(c, argOf[float32](l, least, cfg.SelectLastIndex), argOf[float64](l, least, cfg.SelectLastIndex),
+		argOf[int64](l, least, cfg.SelectLastIndex), argOf[uint64](l, least, cfg.SelectLastIndex))
+}
+
+func argOf[T number](l lanes, least, last bool) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		src, dst := dtype.Slice[T](in[0]), dtype.Slice[int64](out[0])
+		if l.step >= op.ShortRun {
+			pool(x).Range(l.outer, max(1, 4096/max(1, l.n*l.step)), func(lo, hi int) {
+				best := make([]T, l.step)
+				for o := lo; o < hi; o++ {
+					argRows(dst[o*l.step:][:l.step], best, src[o*l.n*l.step:][:l.n*l.step], least, last)
+				}
+			})
+			return nil
+		}
+		l.each(x, func(k int) {
+			at := l.at(k)
+			if row, ok := any(src).([]float32); ok && l.step == 1 && !least && !last {
+				dst[k] = int64(largestAt(row[at:][:l.n]))
+				return
+			}
+			best, where := src[at], 0
+			for i := 1; i < l.n; i++ {
+				v := src[at+i*l.step]
+				if wins(v, best, least, last) {
+					best, where = v, i
+				}
+			}
+			dst[k] = int64(where)
+		})
+		return nil
+	}
+}
+
+// wins says whether an element that comes later takes the place of the best one before: NaN does, but of NaN.
+func wins[T number](v, best T, least, last bool) bool {
+	return v > best && !least || v < best && least || last && v == best || v != v && best == best
+}
+
+// argRows finds the best of each column of src, whose rows are as long as dst; best is a buffer of that length.
+func argRows[T number](dst []int64, best, src []T, least, last bool) {
+	copy(best, src)
+	clear(dst)
+	for i := 1; i*len(dst) < len(src); i++ {
+		for j, v := range src[i*len(dst):][:len(dst)] {
+			if wins(v, best[j], least, last) {
+				best[j], dst[j] = v, int64(i)
+			}
+		}
+	}
+}
+
+// largestAt is where the largest element of a row is, or the first NaN.
+func largestAt(row []float32) int {
+	best := kernel.Max(nil, row)
+	for i, v := range row {
+		if v == best || v != v {
+			return i
+		}
+	}
+	return 0
+}
+
+func coupleArg(c *op.Call) []op.Coupling {
+	marks, _, keep, err := argMarks(c)
+	if err != nil {
+		return nil
+	}
+	return coupleKept(marks, keep)
+}

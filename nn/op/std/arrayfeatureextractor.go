@@ -1,0 +1,119 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// OneHotEncoderConfig has the attributes of OneHotEncoder. Zeros is true when nil: a value
+// outside of the categories gives zeros rather than an error.
+type OneHotEncoderConfig struct {
+	Ints    []int    `onnx:"cats_int64s"`
+	Strings []string `onnx:"cats_strings"`
+	Zeros   *bool    `onnx:"zeros"`
+}
+
+// Operator makes OneHotEncoderConfig a Config.
+func (OneHotEncoderConfig) Operator() op.Name {
+	return op.Name{Domain: mlDomain, Name: "OneHotEncoder"}
+}
+
+func arrayFeatureExtractor() *op.Op {
+	return &op.Op{
+		Domain: mlDomain, Name: "ArrayFeatureExtractor", Since: []int{1}, Doc: "Picks columns along the last axis.",
+		In: "X T, Y int64", Out: "Z T",
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			if c.In[0].Unranked || c.In[1].Unranked {
+				return []op.Type{{DType: c.In[0].DType, Unranked: true}}, nil
+			}
+			s := c.In[0].Shape
+			if len(s) == 0 {
+				return nil, c.Mismatch(0, "rank 1 or more", c.In[0])
+			}
+			n := op.Product(c.In[1].Shape)
+			if len(s) == 1 {
+				return []op.Type{c.In[0].With(op.D(1), n)}, nil
+			}
+			return []op.Type{c.In[0].With(append(append([]op.Dim(nil), s[:len(s)-1]...), n)...)}, nil
+		},
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			s, size := c.In[0].Sizes(), c.In[0].DType.Size()
+			cols := s[len(s)-1]
+			return func(x *op.Exec, out, in []*tensor.Dense) error {
+				at := indexInts(x, in[1])
+				for _, k := range at {
+					if k < 0 || k >= cols {
+						return c.Errorf("index %d is outside of %d columns", k, cols)
+					}
+				}
+				src, dst := in[0].Raw, out[0].Raw
+				for len(dst) > 0 && len(at) > 0 {
+					for _, k := range at {
+						copy(dst[:size], src[k*size:])
+						dst = dst[size:]
+					}
+					src = src[cols*size:]
+				}
+				return nil
+			}, nil
+		},
+		Strings: moveStrings, GradMissing: "classical preprocessing is not trained through", Pinned: "columns are chosen by number",
+	}
+}
+
+func oneHotEncoder() *op.Op {
+	return &op.Op{
+		Domain: mlDomain, Name: "OneHotEncoder", Since: []int{1}, Doc: "1 at the number of a value's category.",
+		In: "X any", Out: "Y float32", Attrs: OneHotEncoderConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			cfg := c.Config.(OneHotEncoderConfig)
+			if c.In[0].Unranked {
+				return []op.Type{c.In[0].Of(dtype.Float32)}, nil
+			}
+			n := len(cfg.Ints)
+			if c.In[0].DType == dtype.String {
+				n = len(cfg.Strings)
+			}
+			return []op.Type{op.T(dtype.Float32, append(append([]op.Dim(nil), c.In[0].Shape...), op.D(n))...)}, nil
+		},
+		Kernel: valued(encodeOneHot).kernel, Strings: valued(encodeOneHot).strings,
+		NoGrad: "looks up", Pinned: "categories are chosen by number",
+	}
+}
+
+func encodeOneHot(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	cfg := c.Config.(OneHotEncoderConfig)
+	at := map[any]int{}
+	for i, v := range cfg.Ints {
+		at[float64(v)] = i
+	}
+	n := len(cfg.Ints)
+	if c.In[0].DType == dtype.String {
+		for i, v := range cfg.Strings {
+			at[v] = i
+		}
+		n = len(cfg.Strings)
+	}
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		keys, _, err := listOf(in[0], nil, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		y := make([]float32, len(keys)*n)
+		for i, key := range keys {
+			if f, ok := key.(float64); ok {
+				key = float64(int64(f))
+			}
+			k, ok := at[key]
+			if !ok && cfg.Zeros != nil && !*cfg.Zeros {
+				return nil, c.Errorf("%v is no category", key)
+			}
+			if ok {
+				y[i*n+k] = 1
+			}
+		}
+		d, err := dtype.FromSlice(y, append(append([]int(nil), in[0].Shape()...), n)...)
+		return []dtype.Value{d}, err
+	}, nil
+}

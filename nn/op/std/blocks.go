@@ -1,0 +1,256 @@
+package std
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// blocks says which blocks of a tensor an index tensor picks. GatherElements, GatherND and the
+// scatter operators are the same but for this.
+type blocks struct {
+	size  int // elements of a block
+	count int // of blocks that are picked
+	// part sets at to where blocks number lo and following begin.
+	part func(at []int, index *tensor.Dense, lo int) error
+}
+
+// elementBlocks picks single elements: the index replaces the coordinate of its own position
+// along the axis.
+func elementBlocks(c *op.Call, data, index []int, axis int) blocks {
+	strides, length, last := rowStrides(data), data[axis], len(index)-1
+	step, along := strides[axis], 1
+	if axis == last {
+		along = 0
+	}
+	return blocks{1, dtype.Product(index), func(at []int, t *tensor.Dense, lo int) error {
+		places := placesOf(t)
+		for len(at) > 0 {
+			rest, first := lo/index[last], lo%index[last]
+			base := first * along
+			for a := last - 1; a >= 0; a-- {
+				if a != axis {
+					base += rest % index[a] * strides[a]
+				}
+				rest /= index[a]
+			}
+			n := min(len(at), index[last]-first)
+			if bad := places(at[:n], lo, length, base, step, along); bad < n {
+				return c.Errorf("index %d is outside of an axis of length %d", indexAt(t, lo+bad), length)
+			}
+			at, lo = at[n:], lo+n
+		}
+		return nil
+	}}
+}
+
+// placesOf returns what sets at to the indices v number lo and following of t as places base + v*step, where base
+// grows by along each time. Negative indices count from the end of an axis of the given length. The result is the
+// number of places before the first index that lies outside.
+func placesOf(t *tensor.Dense) func(at []int, lo, length, base, step, along int) int {
+	if dtype.Of(t.Dtype()) == dtype.Int32 {
+		return places(dtype.Slice[int32](t))
+	}
+	return places(dtype.Slice[int64](t))
+}
+
+func places[I int32 | int64](index []I) func(at []int, lo, length, base, step, along int) int {
+	return func(at []int, lo, length, base, step, along int) int {
+		for i, v := range index[lo:][:len(at)] {
+			k := int(v)
+			k += length & (k >> (bits.UintSize - 1))
+			if uint(k) >= uint(length) {
+				return i
+			}
+			at[i] = base + k*step
+			base += along
+		}
+		return len(at)
+	}
+}
+
+// indexAt is index number i of t.
+func indexAt(t *tensor.Dense, i int) int {
+	if dtype.Of(t.Dtype()) == dtype.Int32 {
+		return int(dtype.Slice[int32](t)[i])
+	}
+	return int(dtype.Slice[int64](t)[i])
+}
+
+// tupleBlocks picks by coordinates: the last axis of the index tensor holds those of the axes
+// behind the batch axes, the block is what they leave.
+func tupleBlocks(c *op.Call, data, index []int, batch int) blocks {
+	strides := rowStrides(data)
+	k := index[len(index)-1]
+	size := dtype.Product(data[batch+k:])
+	perBatch, batchSize := dtype.Product(index[batch:len(index)-1]), dtype.Product(data[batch:])
+	return blocks{size, dtype.Product(index[:len(index)-1]), func(at []int, t *tensor.Dense, lo int) error {
+		places := placesOf(t)
+		var one [1]int
+		for i := range at {
+			r := lo + i
+			at[i] = r / perBatch * batchSize
+			for j := range k {
+				n := data[batch+j]
+				if places(one[:], r*k+j, n, at[i], strides[batch+j], 0) == 0 {
+					return c.Errorf("index %d is outside of axis %d of length %d", indexAt(t, r*k+j), batch+j, n)
+				}
+				at[i] = one[0]
+			}
+		}
+		return nil
+	}}
+}
+
+// all says where all of the blocks begin, in scratch memory.
+func (b blocks) all(x *op.Exec, index *tensor.Dense) ([]int, error) {
+	at := x.Int(b.count)
+	return at, b.part(at, index, 0)
+}
+
+// each calls f, on p, for pieces of the list of blocks with where they begin, number lo first.
+func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []int)) error {
+	const piece = 512
+	var lock sync.Mutex
+	var failed error
+	p.Range((b.count+piece-1)/piece, 8, func(from, to int) {
+		var buffer [piece]int
+		for i := from; i < to; i++ {
+			at := buffer[:min(piece, b.count-i*piece)]
+			if err := b.part(at, index, i*piece); err != nil {
+				lock.Lock()
+				failed = err
+				lock.Unlock()
+				return
+			}
+			f(i*piece, at)
+		}
+	})
+	return failed
+}
+
+// gather copies the blocks, elements of width bytes, behind one another.
+func (b blocks) gather(x *op.Exec, dst, src []byte, index *tensor.Dense, width int) error {
+	n := b.size * width
+	if b.size == 1 && width == 4 {
+		to, from := words[uint32](dst), words[uint32](src)
+		return b.each(pool(x), index, func(lo int, at []int) {
+			to := to[lo:][:len(at)]
+			for i, k := range at {
+				to[i] = from[k]
+			}
+		})
+	}
+	return b.each(pool(x), index, func(lo int, at []int) {
+		for i, k := range at {
+			copy(dst[(lo+i)*n:][:n], src[k*width:])
+		}
+	})
+}
+
+// scatter is the inverse of gather; of blocks that are met twice the last one stays.
+func (b blocks) scatter(dst, src []byte, index *tensor.Dense, width int) error {
+	n := b.size * width
+	if b.size == 1 && width == 4 {
+		to, from := words[uint32](dst), words[uint32](src)
+		return b.each(nil, index, func(lo int, at []int) {
+			from := from[lo:][:len(at)]
+			for i, k := range at {
+				to[k] = from[i]
+			}
+		})
+	}
+	return b.each(nil, index, func(lo int, at []int) {
+		for i, k := range at {
+			copy(dst[k*width:][:n], src[(lo+i)*n:])
+		}
+	})
+}
+
+// scatterWith combines what is there with what comes, in order.
+func scatterWith[T number](b blocks, dst, src []T, index *tensor.Dense, f func(a, b T) T) error {
+	return b.each(nil, index, func(lo int, at []int) {
+		src := src[lo*b.size:]
+		for i, k := range at {
+			d := dst[k : k+b.size]
+			for j, v := range src[i*b.size:][:b.size] {
+				d[j] = f(d[j], v)
+			}
+		}
+	})
+}
+
+// scatterAdd is scatterWith for sums.
+func scatterAdd[T number](b blocks, dst, src []T, index *tensor.Dense) error {
+	return b.each(nil, index, func(lo int, at []int) {
+		src := src[lo*b.size:]
+		if b.size == 1 {
+			src := src[:len(at)]
+			for i, k := range at {
+				dst[k] += src[i]
+			}
+			return
+		}
+		for i, k := range at {
+			addInto(dst[k:k+b.size], src[i*b.size:][:b.size])
+		}
+	})
+}
+
+// addInto adds src to dst.
+func addInto[T number](dst, src []T) {
+	if d, ok := any(dst).([]float32); ok {
+		kernel.Add(nil, d, d, any(src).([]float32))
+		return
+	}
+	for i, v := range src {
+		dst[i] += v
+	}
+}
+
+// blockSumConfig adds blocks up in zeros: the gradient of everything that gathers.
+type blockSumConfig struct {
+	Shape []op.Dim
+	Axis  int // of element blocks
+	Tuple bool
+	Batch int // of tuple blocks
+}
+
+func (blockSumConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "BlockSum"} }
+
+func (cfg blockSumConfig) blocks(c *op.Call) blocks {
+	if cfg.Tuple {
+		return tupleBlocks(c, op.Sizes(cfg.Shape), c.In[1].Sizes(), cfg.Batch)
+	}
+	return elementBlocks(c, op.Sizes(cfg.Shape), c.In[1].Sizes(), cfg.Axis)
+}
+
+func blockSum() *op.Op {
+	return &op.Op{
+		Domain: op.Internal, Name: "BlockSum", Since: []int{1}, Doc: "Gradient of gathering: adds blocks up where they came from.",
+		In: "dY T, indices Tind", Out: "dX T",
+		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: blockSumConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			return []op.Type{c.In[0].With(c.Config.(blockSumConfig).Shape...)}, nil
+		},
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			b := c.Config.(blockSumConfig).blocks(c)
+			if c.In[0].DType == dtype.Float64 {
+				return blockSumKernel[float64](b), nil
+			}
+			return blockSumKernel[float32](b), nil
+		},
+		GradMissing: op.NotTwice, Pinned: "gradient",
+	}
+}
+
+func blockSumKernel[T kernel.Float](b blocks) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		clear(out[0].Raw)
+		return scatterAdd(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), in[1])
+	}
+}

@@ -1,0 +1,144 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// CompressConfig has the attribute of Compress; without an axis the input counts as a vector.
+type CompressConfig struct {
+	Axis *int `onnx:"axis"`
+}
+
+// Operator makes CompressConfig a Config.
+func (CompressConfig) Operator() op.Name { return op.Name{Name: "Compress"} }
+
+func compress() *op.Op {
+	return &op.Op{
+		Name: "Compress", Since: []int{9, 11}, Versions: []op.Version{frontAxis(func(c *CompressConfig) **int { return &c.Axis })},
+		Doc: "Keeps the slices of an axis for which the condition holds.",
+		In:  "input T, condition bool shape", Out: "output T", Attrs: CompressConfig{},
+		Infer: inferCompress, Kernel: compressKernel, Strings: moveStrings,
+		Grad: compressGrad, Couple: coupleCompress,
+	}
+}
+
+// compressed is the shape of the input, made a vector if there is no axis, and the axis.
+func compressed(c *op.Call) ([]op.Dim, int, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return nil, 0, err
+	}
+	if a := c.Config.(CompressConfig).Axis; a != nil {
+		axis, err := c.Axis(*a, rank)
+		return c.In[0].Shape, axis, err
+	}
+	return []op.Dim{op.Product(c.In[0].Shape)}, 0, nil
+}
+
+// kept are the indices for which the condition holds.
+func kept(c *op.Call, length op.Dim) ([]int64, error) {
+	v, err := c.Value(1)
+	if err != nil {
+		return nil, err
+	}
+	at, err := nonZeros(v)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int64, len(at))
+	for i, k := range at {
+		if list[i] = int64(k); length.Known() && k >= length.Size {
+			return nil, c.Errorf("the condition keeps index %d of an axis of length %v", k, length)
+		}
+	}
+	return list, nil
+}
+
+func inferCompress(c *op.Call) ([]op.Type, error) {
+	if c.In[0].Unranked {
+		return []op.Type{{DType: c.In[0].DType, Unranked: true}}, nil
+	}
+	from, axis, err := compressed(c)
+	if err != nil {
+		return nil, err
+	}
+	shape := append([]op.Dim(nil), from...)
+	list, err := kept(c, shape[axis])
+	if shape[axis] = op.D(len(list)); err != nil {
+		shape[axis] = op.Unknown
+	}
+	return []op.Type{c.In[0].With(shape...)}, err
+}
+
+func compressKernel(c *op.Call) (op.Kernel, error) {
+	shape, axis, err := compressed(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := kept(c, shape[axis])
+	if err != nil {
+		return nil, err
+	}
+	outer, inner := around(op.Sizes(shape), axis)
+	inner *= c.In[0].DType.Size()
+	length := shape[axis].Size
+	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+		dst, src := out[0].Raw, in[0].Raw
+		for o := range outer {
+			for _, k := range list {
+				from := (o*length + int(k)) * inner
+				dst = dst[copy(dst, src[from:from+inner]):]
+			}
+		}
+		return nil
+	}, nil
+}
+
+func compressGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	shape, axis, err := compressed(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := kept(c, shape[axis])
+	if err != nil {
+		return nil, err
+	}
+	v, err := dtype.FromSlice(list, len(list))
+	if err != nil {
+		return nil, err
+	}
+	index, err := op.Const(dout[0].Graph(), v)
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.Apply1(gatherGradConfig{axis, shape}, dout[0], index)
+	if err == nil {
+		d, err = c.ReshapeTo(d, c.In[0].Shape...)
+	}
+	return gorgonia.Nodes{d, nil}, err
+}
+
+func coupleCompress(c *op.Call) []op.Coupling {
+	if c.Config.(CompressConfig).Axis == nil {
+		return nil
+	}
+	_, axis, err := compressed(c)
+	if err != nil {
+		return nil
+	}
+	return coupleOthers(c, axis)
+}
+
+// coupleOthers is the identity between input 0 and output 0 on every axis but one.
+func coupleOthers(c *op.Call, but int) []op.Coupling {
+	var list []op.Coupling
+	for a := range c.In[0].Shape {
+		if a != but {
+			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+		}
+	}
+	return list
+}

@@ -1,0 +1,53 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// convert is how.Convert, by a kernel where there is one for the two types.
+func convert(p *kernel.Pool, how dtype.Cast, dst, src *tensor.Dense) error {
+	from, to := dtype.Of(src.Dtype()), dtype.Of(dst.Dtype())
+	f := conversions[[2]op.DType{from, to}]
+	if f == nil || src.Shape().TotalSize() != dst.Shape().TotalSize() {
+		return how.Convert(dst, src)
+	}
+	f(p, dst, src)
+	return nil
+}
+
+// convertTo is src with elements of type t: a new tensor, or src itself if it has that type.
+func convertTo(p *kernel.Pool, t op.DType, src *tensor.Dense) (*tensor.Dense, error) {
+	if dtype.Of(src.Dtype()) == t {
+		return src, nil
+	}
+	dst := dtype.New(t, src.Shape()...)
+	return dst, convert(p, dtype.Cast{}, dst, src)
+}
+
+// conversions are the kernels, by source and target type.
+var conversions = map[[2]op.DType]func(p *kernel.Pool, dst, src *tensor.Dense){
+	{dtype.Float16, dtype.Float32}:  conversion(kernel.Float16ToFloat32),
+	{dtype.Float32, dtype.Float16}:  conversion(kernel.Float32ToFloat16),
+	{dtype.BFloat16, dtype.Float32}: conversion(kernel.BFloat16ToFloat32),
+	{dtype.Float32, dtype.BFloat16}: conversion(kernel.Float32ToBFloat16),
+	{dtype.Float64, dtype.Float32}:  conversion(kernel.Float64ToFloat32),
+	{dtype.Float32, dtype.Float64}:  conversion(kernel.Float32ToFloat64),
+	{dtype.Int64, dtype.Float32}:    conversion(kernel.Int64ToFloat32),
+	{dtype.Float32, dtype.Int64}:    conversion(kernel.Float32ToInt64),
+	{dtype.Uint8, dtype.Float32}:    byteConversion(kernel.Uint8ToFloat32),
+	{dtype.Bool, dtype.Float32}:     byteConversion(kernel.Uint8ToFloat32),
+	{dtype.Uint8, dtype.Int64}:      byteConversion(kernel.Uint8ToInt64),
+	{dtype.Bool, dtype.Int64}:       byteConversion(kernel.Uint8ToInt64),
+}
+
+func conversion[D, S any](f func(p *kernel.Pool, dst []D, src []S)) func(p *kernel.Pool, dst, src *tensor.Dense) {
+	return func(p *kernel.Pool, dst, src *tensor.Dense) { f(p, dtype.Slice[D](dst), dtype.Slice[S](src)) }
+}
+
+// byteConversion takes bools as well, which are 0 and 1.
+func byteConversion[D any](f func(p *kernel.Pool, dst []D, src []uint8)) func(p *kernel.Pool, dst, src *tensor.Dense) {
+	return func(p *kernel.Pool, dst, src *tensor.Dense) { f(p, dtype.Slice[D](dst), dtype.Bytes(src)) }
+}

@@ -1,0 +1,136 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// convStep is the configuration of the convolutions that gradients need: the geometry of the
+// forward convolution and the shape of the result.
+type convStep struct {
+	Name  string
+	Conv  kernel.ConvShape
+	Shape []op.Dim
+}
+
+func (s convStep) Operator() op.Name { return op.Name{Domain: op.Internal, Name: s.Name} }
+
+// convSteps are the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
+// X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
+func convSteps() []*op.Op {
+	step := func(name, in, doc string, f32, f64 func(kernel.ConvShape) op.Kernel) *op.Op {
+		return &op.Op{
+			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc,
+			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats}, Attrs: convStep{},
+			GradMissing: op.NotTwice, Pinned: "gradient",
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				return []op.Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
+			},
+			Kernel: func(c *op.Call) (op.Kernel, error) {
+				s := c.Config.(convStep).Conv
+				return perPrecision(c.In[0].DType, f32(s), f64(s)), nil
+			},
+			Cost: func(c *op.Call) (int64, int64) { return convMacs(c.Config.(convStep).Conv), bytesMoved(c) },
+		}
+	}
+	data := step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", convData[float32], convData[float64])
+	data.Patterns = convDataPatterns
+	return []*op.Op{
+		data,
+		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", convWeightGrad[float32], convWeightGrad[float64]),
+		step("ConvOf", "X T, W T", "Convolution of a given geometry.", convPlain[float32], convPlain[float64]),
+	}
+}
+
+func convMacs(s kernel.ConvShape) int64 {
+	n := int64(s.N) * int64(s.OC) * int64(s.C/s.Group)
+	for i := range s.Out {
+		n *= int64(s.Out[i]) * int64(s.Kernel[i])
+	}
+	return n
+}
+
+func convData[T kernel.Float](s kernel.ConvShape) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		kernel.ConvBackwardData(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
+		return nil
+	}
+}
+
+// convDataPatterns: where the kernel can, it adds to another gradient of the same data, that of the way around a
+// shortcut say, in place of setting most of its own to 0.
+func convDataPatterns(c *op.Call) []op.Pattern {
+	s, t := c.Config.(convStep).Conv, c.In[0].DType
+	if t != dtype.Float32 || !kernel.ConvDataAdds[float32](&s) {
+		return nil
+	}
+	return []op.Pattern{&op.EpilogueHost{
+		DType: t, SumOnly: true,
+		Kernel:  func(e op.Epilogues) op.Kernel { return convDataAdd(s, e) },
+		InPlace: func(op.Epilogues) []int { return []int{2} }, // the other gradient
+	}}
+}
+
+// convDataAdd overwrites the other gradient if it may.
+func convDataAdd(s kernel.ConvShape, e op.Epilogues) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		dx, other := dtype.Elems[float32](out[0]), op.EpilogueAfterAffine[float32](e, in).Add
+		if &dx[0] != &other[0] {
+			pool(x).Range(len(dx), 1<<14, func(lo, hi int) { copy(dx[lo:hi], other[lo:hi]) })
+		}
+		kernel.ConvBackwardDataAdd(pool(x), &s, dtype.Elems[float32](in[0]), dtype.Elems[float32](in[1]), dx, scratch[float32](x))
+		return nil
+	}
+}
+
+func convWeightGrad[T kernel.Float](s kernel.ConvShape) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		kernel.ConvBackwardWeight(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
+		return nil
+	}
+}
+
+// channelSum adds up everything but the channels: the gradient of a bias.
+func channelSum() *op.Op {
+	return &op.Op{
+		Domain: op.Internal, Name: "ChannelSum", Since: []int{1},
+		Doc: "Sum over batch and space.", In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
+		GradMissing: op.NotTwice, Pinned: "gradient",
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			rank, err := c.Rank(0)
+			if err != nil || rank < 2 {
+				return nil, c.Mismatch(0, "batch and channels", c.In[0])
+			}
+			return []op.Type{c.In[0].With(c.In[0].Shape[1])}, nil
+		},
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			n, ch, space := channels(c.In[0])
+			return perPrecision(c.In[0].DType, sumChannels[float32](n, ch, space), sumChannels[float64](n, ch, space)), nil
+		},
+	}
+}
+
+func sumChannels[T kernel.Float](n, c, space int) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		kernel.ChannelSum(pool(x), n, c, space, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		return nil
+	}
+}
+
+// channels takes a static shape apart: batch, channels (1 when there is no such axis), elements behind them.
+func channels(t op.Type) (n, c, space int) {
+	n, c, space = 1, 1, 1
+	for i, d := range t.Shape {
+		switch i {
+		case 0:
+			n = d.Size
+		case 1:
+			c = d.Size
+		default:
+			space *= d.Size
+		}
+	}
+	return n, c, space
+}

@@ -1,0 +1,71 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+func convKernel(c *op.Call) (op.Kernel, error) {
+	link, err := newConvStage(c)
+	if err != nil {
+		return nil, err
+	}
+	return convEnding(link), nil
+}
+
+func convEnding(l *convStage) op.Kernel {
+	return perPrecision(l.dtype, convForward[float32](l), convForward[float64](l))
+}
+
+func convPlain[T kernel.Float](s kernel.ConvShape) op.Kernel {
+	return convForward[T](&convStage{shape: s, weight: 1})
+}
+
+// convForward keeps packed weights where they, and all that scales and shifts the result, are parameters.
+func convForward[T kernel.Float](l *convStage) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		y, scratch := dtype.Elems[T](out[0])[l.at:], scratch[T](x)
+		if kernel.ConvPacks[T](&l.shape) {
+			if w := keptConv[T](x, l, in); w != nil {
+				kernel.ConvForwardPacked(pool(x), &l.shape, dtype.Elems[T](in[0]), w, op.EpilogueAfterAffine[T](l.end, in), y, scratch)
+				return nil
+			}
+		}
+		kernel.ConvForward(pool(x), &l.shape, dtype.Elems[T](in[0]), dtype.Elems[T](in[l.weight]), convEpilogue[T](x, l, in), y, scratch)
+		return nil
+	}
+}
+
+// convEpilogue is everything that becomes of the sums of products.
+func convEpilogue[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) kernel.Epilogue[T] {
+	return op.EpilogueSteps(x, l.end, l.shape.OC, dtype.ElemsAt[T](in, l.weight+1), in)
+}
+
+// convKey tells apart the forms in which a convolution keeps its weights. They fit all sizes of images.
+type convKey struct {
+	group  int
+	affine string
+}
+
+// keptConv is the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
+// or are not yet.
+func keptConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *kernel.ConvWeights[T] {
+	pack := func() any { return packConv[T](x, l, in, nil) }
+	of := l.end.AffineInputs(in, l.weight, l.weight+1)
+	w, _ := x.Packed(convKey{l.shape.Group, l.end.AffineKey()}, pack, of...).(*kernel.ConvWeights[T])
+	return w
+}
+
+// packedConv is the weights of l, packed now if none are kept.
+func packedConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *kernel.ConvWeights[T] {
+	if w := keptConv[T](x, l, in); w != nil {
+		return w
+	}
+	return packConv(x, l, in, scratch[T](x))
+}
+
+func packConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
+	return kernel.PackConv(pool(x), &l.shape, dtype.Elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
+}

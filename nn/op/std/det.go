@@ -1,0 +1,130 @@
+package std
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+func det() *op.Op {
+	return &op.Op{
+		Name: "Det", Since: []int{11, 22}, Doc: "Determinants of square matrices.",
+		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			if c.In[0].Unranked {
+				return op.Same(c)
+			}
+			s := c.In[0].Shape
+			n := len(s) - 2
+			if n < 0 || s[n].Differ(s[n+1]) {
+				return nil, c.Mismatch(0, "square matrices", c.In[0])
+			}
+			return []op.Type{c.In[0].With(s[:n]...)}, nil
+		},
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			n := lastSize(c)
+			return perPrecision(c.In[0].DType, detKernel[float32](n), detKernel[float64](n)), nil
+		},
+		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+			d, err := c.Apply1(op.Name{Domain: op.Internal, Name: "DetGrad"}, dout[0], in[0])
+			return gorgonia.Nodes{d}, err
+		},
+		Couple: func(c *op.Call) []op.Coupling {
+			var list []op.Coupling
+			for a := range len(c.In[0].Shape) - 2 {
+				list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+			}
+			return list
+		},
+	}
+}
+
+func lastSize(c *op.Call) int {
+	s := c.In[len(c.In)-1].Sizes()
+	return s[len(s)-1]
+}
+
+// determinant eliminates in place, with pivots.
+func determinant(m []float64, n int) float64 {
+	d := 1.0
+	for k := range n {
+		p := k
+		for r := k + 1; r < n; r++ {
+			if math.Abs(m[r*n+k]) > math.Abs(m[p*n+k]) {
+				p = r
+			}
+		}
+		if m[p*n+k] == 0 {
+			return 0
+		}
+		if p != k {
+			d = -d
+			for i := range n {
+				m[p*n+i], m[k*n+i] = m[k*n+i], m[p*n+i]
+			}
+		}
+		d *= m[k*n+k]
+		for r := k + 1; r < n; r++ {
+			f := m[r*n+k] / m[k*n+k]
+			for i := k; i < n; i++ {
+				m[r*n+i] -= f * m[k*n+i]
+			}
+		}
+	}
+	return d
+}
+
+func detKernel[T kernel.Float](n int) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
+		m := x.Float64(n * n)
+		for r := range dst {
+			for i := range m {
+				m[i] = float64(src[r*n*n+i])
+			}
+			dst[r] = T(determinant(m, n))
+		}
+		return nil
+	}
+}
+
+func detGrad() *op.Op {
+	return &op.Op{
+		Domain: op.Internal, Name: "DetGrad", Since: []int{1}, Doc: "Gradient of Det: the cofactors.",
+		In: "dY T, X T", Out: "dX T", Where: op.Where{"T": op.Floats},
+		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1]}, nil },
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			n := lastSize(c)
+			return perPrecision(c.In[0].DType, detBack[float32](n), detBack[float64](n)), nil
+		},
+		GradMissing: op.NotTwice, Pinned: "gradient",
+	}
+}
+
+// detBack takes each cofactor as the determinant of what is left: right for singular matrices too.
+func detBack[T kernel.Float](n int) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		dy, src, dx := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](out[0])
+		m := x.Float64(n * n)
+		for r := range dy {
+			for k := range n * n {
+				minor := m[:0]
+				for i := range n * n {
+					if i/n != k/n && i%n != k%n {
+						minor = append(minor, float64(src[r*n*n+i]))
+					}
+				}
+				d := determinant(minor, n-1)
+				if (k/n+k%n)%2 == 1 {
+					d = -d
+				}
+				dx[r*n*n+k] = dy[r] * T(d)
+			}
+		}
+		return nil
+	}
+}

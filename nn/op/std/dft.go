@@ -1,0 +1,301 @@
+package std
+
+import (
+	"errors"
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// DFTConfig has the attributes of DFT.
+type DFTConfig struct {
+	Axis     *int `onnx:"axis,until=19"` // 1 when nil; later an input, -2 when absent
+	Inverse  bool `onnx:"inverse"`
+	OneSided bool `onnx:"onesided"` // the half of a real signal's spectrum that tells all
+}
+
+// Operator makes DFTConfig a Config.
+func (DFTConfig) Operator() op.Name { return op.Name{Name: "DFT"} }
+
+// STFTConfig has the attributes of STFT. OneSided is true when nil.
+type STFTConfig struct {
+	OneSided *bool `onnx:"onesided"`
+}
+
+// Operator makes STFTConfig a Config.
+func (STFTConfig) Operator() op.Name { return op.Name{Name: "STFT"} }
+
+func fourier() []*op.Op {
+	return []*op.Op{
+		{Name: "DFT", Since: []int{17, 20}, Versions: dftVersions(), Doc: "Discrete Fourier transform; complex numbers are pairs on the last axis.",
+			In: "input T1, dft_length? T2 shape, axis? int64 shape", Out: "output T1", Where: op.Where{"T1": op.Floats, "T2": op.Indices}, Attrs: DFTConfig{},
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				if c.In[0].Unranked {
+					return op.Same(c)
+				}
+				_, _, out, err := dftOf(c)
+				if err != nil {
+					return []op.Type{c.In[0].With(anyDims(len(c.In[0].Shape))...)}, err
+				}
+				return convOutput(c, out)
+			},
+			Kernel: valued(transformFourier).kernel, Grad: dftGradient, Pinned: "the axes are time and frequency"},
+		{Name: "STFT", Since: []int{17}, Doc: "Spectra of overlapping pieces of a signal.",
+			In: "signal T1, frame_step T2 shape, window? T1, frame_length? T2 shape", Out: "output T1", Where: op.Where{"T1": op.Floats, "T2": op.Indices}, Attrs: STFTConfig{},
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				if c.In[0].Unranked {
+					return op.Same(c)
+				}
+				_, _, out, err := stftOf(c)
+				if err != nil {
+					return []op.Type{c.In[0].With(anyDims(4)...)}, err
+				}
+				return convOutput(c, out)
+			},
+			Kernel: valued(shortFourier).kernel, Grad: stftGradient, Pinned: "the axes are time and frequency"},
+	}
+}
+
+// scalarOf is the value of an input that holds one number.
+func scalarOf(c *op.Call, i int) (int, error) {
+	n, err := c.Ints(i)
+	if err != nil {
+		return 0, err
+	}
+	if len(n) != 1 {
+		return 0, c.Mismatch(i, "one number", c.In[i])
+	}
+	return n[0], nil
+}
+
+// dftOf is the axis, the length of the transform and the shape of the result.
+func dftOf(c *op.Call) (axis int, length op.Dim, out []op.Dim, err error) {
+	cfg, s := c.Config.(DFTConfig), c.In[0].Shape
+	rank := len(s)
+	if rank < 2 || s[rank-1].Differ(op.D(1)) && s[rank-1].Differ(op.D(2)) {
+		return 0, length, nil, c.Mismatch(0, "a last axis of length 1 or 2", c.In[0])
+	}
+	axis = -2
+	if c.Version < 20 {
+		axis = orInt(cfg.Axis, 1)
+	} else if c.Has(2) {
+		if axis, err = scalarOf(c, 2); err != nil {
+			return 0, length, nil, err
+		}
+	}
+	if axis, err = c.Axis(axis, rank); err != nil {
+		return 0, length, nil, err
+	}
+	if axis == rank-1 {
+		return 0, length, nil, c.Errorf("axis %d holds the parts of complex numbers", axis)
+	}
+	half := cfg.Inverse && cfg.OneSided
+	if length = s[axis]; half {
+		length = length.Sub(op.D(1)).Mul(op.D(2))
+	}
+	if c.Has(1) {
+		n, err := scalarOf(c, 1)
+		if err != nil {
+			return 0, length, nil, err
+		}
+		if length = op.D(n); n < 1 {
+			return 0, length, nil, c.Errorf("cannot transform %d points", n)
+		}
+	}
+	if length.Sym == "" && length.Known() && (length.Size < 1 || length.Size > maxExtent) {
+		return 0, length, nil, c.Errorf("cannot transform %v points", length)
+	}
+	out = slices.Clone(s)
+	out[axis], out[rank-1] = length, op.D(2)
+	if half {
+		out[rank-1] = op.D(1)
+	} else if cfg.OneSided {
+		out[axis] = length.Div(op.D(2)).Add(op.D(1))
+	}
+	return axis, length, out, nil
+}
+
+func transformFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	axis, length, out, err := dftOf(c)
+	if err != nil {
+		return nil, err
+	}
+	cfg, from, to := c.Config.(DFTConfig), c.In[0].Sizes(), op.Sizes(out)
+	rank, n := len(from), length.Size
+	parts, results := from[rank-1], to[rank-1]
+	outer, inner := around(from[:rank-1], axis)
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		x, err := numbersOf(c, 0, in[0])
+		if err != nil {
+			return nil, err
+		}
+		y, line := make([]float64, dtype.Product(to)), make([]complex128, n)
+		for r := range outer * inner {
+			o, i := r/inner, r%inner
+			clear(line)
+			for k := range min(from[axis], n) {
+				at := ((o*from[axis]+k)*inner + i) * parts
+				if line[k] = complex(x[at], 0); parts == 2 {
+					line[k] = complex(x[at], x[at+1])
+				}
+			}
+			if cfg.Inverse && cfg.OneSided { // the other half mirrors this one
+				for k := n/2 + 1; k < n; k++ {
+					line[k] = cmplx.Conj(line[n-k])
+				}
+			}
+			z := fft(line, cfg.Inverse)
+			for k := range to[axis] {
+				at := ((o*to[axis]+k)*inner + i) * results
+				if y[at] = real(z[k]); results == 2 {
+					y[at+1] = imag(z[k])
+				}
+			}
+		}
+		d, err := tensorOf(c.In[0].DType, y, to...)
+		return []dtype.Value{d}, err
+	}, nil
+}
+
+// fft is the discrete Fourier transform; the inverse is divided by the number of points.
+func fft(x []complex128, inverse bool) []complex128 {
+	sign := -1.0
+	if inverse {
+		sign = 1
+	}
+	y := fftPart(x, 0, 1, len(x), sign)
+	if inverse {
+		for i := range y {
+			y[i] /= complex(float64(len(x)), 0)
+		}
+	}
+	return y
+}
+
+// fftPart transforms n elements from the given one on, step apart: one transform for each residue
+// by the smallest prime factor of n, then those put together.
+func fftPart(x []complex128, from, step, n int, sign float64) []complex128 {
+	if n == 1 {
+		return []complex128{x[from]}
+	}
+	p := 2
+	for p*p <= n && n%p != 0 {
+		p++
+	}
+	if n%p != 0 {
+		p = n
+	}
+	m := n / p
+	parts := make([][]complex128, p)
+	for j := range parts {
+		parts[j] = fftPart(x, from+j*step, step*p, m, sign)
+	}
+	y := make([]complex128, n)
+	for k := range y {
+		for j, part := range parts {
+			s, c := math.Sincos(sign * 2 * math.Pi * float64(j*k%n) / float64(n))
+			y[k] += part[k%m] * complex(c, s)
+		}
+	}
+	return y
+}
+
+// stftOf is step and length of the frames and the shape of the result.
+func stftOf(c *op.Call) (step, length int, out []op.Dim, err error) {
+	s := c.In[0].Shape
+	if len(s) < 2 || len(s) > 3 || len(s) == 3 && s[2].Differ(op.D(1)) && s[2].Differ(op.D(2)) {
+		return 0, 0, nil, c.Mismatch(0, "batch, time and 1 or 2 parts", c.In[0])
+	}
+	if step, err = scalarOf(c, 1); err != nil {
+		return 0, 0, nil, err
+	}
+	switch {
+	case c.Has(3):
+		if length, err = scalarOf(c, 3); err != nil {
+			return 0, 0, nil, err
+		}
+	case c.Has(2) && len(c.In[2].Shape) == 1 && c.In[2].Shape[0].Known():
+		length = c.In[2].Shape[0].Size
+	case c.Has(2) && (c.In[2].Unranked || len(c.In[2].Shape) == 1):
+		return step, 0, []op.Dim{s[0], op.Unknown, op.Unknown, op.D(2)}, nil // not before the window is known
+	default:
+		return 0, 0, nil, c.Errorf("needs a window or frame_length")
+	}
+	if step < 1 || length < 1 || step > maxExtent || length > maxExtent || s[1].Known() && s[1].Size < length {
+		return 0, 0, nil, c.Errorf("cannot cut %v points into frames of %d, %d apart", s[1], length, step)
+	}
+	if c.Has(2) && (len(c.In[2].Shape) != 1 || c.In[2].Shape[0].Differ(op.D(length))) {
+		return 0, 0, nil, c.Mismatch(2, op.T(c.In[0].DType, op.D(length)), c.In[2])
+	}
+	bins := length
+	if o := c.Config.(STFTConfig).OneSided; o == nil || *o {
+		bins = length/2 + 1
+	}
+	return step, length, []op.Dim{s[0], s[1].Sub(op.D(length)).Div(op.D(step)).Add(op.D(1)), op.D(bins), op.D(2)}, nil
+}
+
+func shortFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	step, length, out, err := stftOf(c)
+	if err != nil {
+		return nil, err
+	}
+	from, to, parts := c.In[0].Sizes(), op.Sizes(out), 1
+	if len(from) == 3 {
+		parts = from[2]
+	}
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		x, err := numbersOf(c, 0, in[0])
+		if err != nil {
+			return nil, err
+		}
+		window := slices.Repeat([]float64{1}, length)
+		if c.Has(2) {
+			if window, err = numbersOf(c, 2, in[2]); err != nil {
+				return nil, err
+			}
+		}
+		y, line := make([]float64, 0, dtype.Product(to)), make([]complex128, length)
+		for b := range to[0] {
+			for f := range to[1] {
+				for k := range line {
+					at := (b*from[1] + f*step + k) * parts
+					if line[k] = complex(x[at]*window[k], 0); parts == 2 {
+						line[k] = complex(x[at]*window[k], x[at+1]*window[k])
+					}
+				}
+				for _, z := range fft(line, false)[:to[2]] {
+					y = append(y, real(z), imag(z))
+				}
+			}
+		}
+		d, err := tensorOf(c.In[0].DType, y, to...)
+		return []dtype.Value{d}, err
+	}, nil
+}
+
+// dftVersions: before version 20 the axis is an attribute, by default 1.
+func dftVersions() []op.Version {
+	up := op.OnConfig(func(n *op.Spelling, c *DFTConfig) error {
+		d := dtype.New(dtype.Int64)
+		dtype.Slice[int64](d)[0] = int64(orInt(c.Axis, 1))
+		c.Axis = nil
+		n.Put(2, n.Tensor("axis", d))
+		return nil
+	})
+	down := op.OnConfig(func(n *op.Spelling, c *DFTConfig) error {
+		axis := []int{-2}
+		if n.Has(2) {
+			var err error
+			if axis, err = n.Ints(2); err != nil || len(axis) != 1 {
+				return errors.Join(err, errors.New("axis is not a number"))
+			}
+		}
+		c.Axis = &axis[0]
+		n.Cut(2)
+		return nil
+	})
+	return []op.Version{{At: 20, Up: up, Down: down}}
+}

@@ -1,0 +1,53 @@
+package std
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+func dynamicQuantizeLinear() *op.Op {
+	return &op.Op{
+		Name: "DynamicQuantizeLinear", Since: []int{11}, Doc: "Quantizes to uint8 with the scale that the values at hand need.",
+		In: "x float32", Out: "y uint8, y_scale float32, y_zero_point uint8",
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			return []op.Type{c.In[0].Of(dtype.Uint8), op.T(dtype.Float32), op.T(dtype.Uint8)}, nil
+		},
+		Kernel:      func(*op.Call) (op.Kernel, error) { return dynamicQuantize, nil },
+		GradMissing: "it gives integers: freeze what comes before it, or train the model as it was before quantization", Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
+	}
+}
+
+func dynamicQuantize(e *op.Exec, out, in []*tensor.Dense) error {
+	x := dtype.Slice[float32](in[0])
+	lo, hi := float32(0), float32(0) // the range includes 0
+	for _, v := range x {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	scale := (hi - lo) / 255
+	zero := float32(0)
+	if scale != 0 {
+		zero = float32(math.RoundToEven(float64(min(max(-lo/scale, 0), 255))))
+	}
+	if out[0] != nil {
+		y := dtype.Slice[uint8](out[0])
+		pool(e).Range(len(x), 8192, func(from, to int) {
+			for i := from; i < to; i++ {
+				v := zero
+				if scale != 0 {
+					v += float32(math.RoundToEven(float64(x[i] / scale)))
+				}
+				y[i] = uint8(min(max(v, 0), 255))
+			}
+		})
+	}
+	if s := dtype.ElemsAt[float32](out, 1); s != nil {
+		s[0] = scale
+	}
+	if z := dtype.ElemsAt[uint8](out, 2); z != nil {
+		z[0] = uint8(zero)
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package std
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// GatherConfig has the attribute of Gather.
+type GatherConfig struct {
+	Axis int `onnx:"axis,default=0"`
+}
+
+// Operator makes GatherConfig a Config.
+func (GatherConfig) Operator() op.Name { return op.Name{Name: "Gather"} }
+
+func gather() *op.Op {
+	return &op.Op{
+		Name: "Gather", Since: []int{1, 11, 13}, Versions: []op.Version{frontAxisInt(func(c *GatherConfig) *int { return &c.Axis })},
+		Doc: "Picks slices of an axis by their indices: rows of an embedding table, say.",
+		In:  "data T weight, indices Tind", Out: "output T", Where: op.Where{"Tind": op.Indices},
+		Attrs: GatherConfig{},
+		Infer: inferGather, Dims: gatherDims, Kernel: gatherKernel, Strings: moveStrings,
+		Grad: gatherGrad, Couple: coupleGather, Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, LooksUp: true, Resize: resizeGather},
+	}
+}
+
+func (cfg GatherConfig) axis(c *op.Call) (int, error) {
+	rank, err := c.Rank(0)
+	if err != nil {
+		return 0, err
+	}
+	return c.Axis(cfg.Axis, rank)
+}
+
+func inferGather(c *op.Call) ([]op.Type, error) {
+	if c.In[0].Unranked || c.In[1].Unranked {
+		return []op.Type{{DType: c.In[0].DType, Unranked: true}}, nil
+	}
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil, err
+	}
+	x := c.In[0].Shape
+	return []op.Type{c.In[0].With(slices.Concat(x[:axis], c.In[1].Shape, x[axis+1:])...)}, nil
+}
+
+func gatherDims(c *op.Call) []op.Known {
+	if !c.In[0].DType.IsInteger() || len(c.In[0].Shape) != 1 || len(c.In[1].Shape) > 1 {
+		return nil
+	}
+	d, err := c.Dims(0)
+	if err != nil {
+		return nil
+	}
+	index, err := c.Ints(1)
+	if err != nil {
+		return nil
+	}
+	part := make([]op.Dim, len(index))
+	for i, k := range index {
+		if k < 0 {
+			k += len(d)
+		}
+		if k < 0 || k >= len(d) {
+			return nil
+		}
+		part[i] = d[k]
+	}
+	return []op.Known{{Dims: part}}
+}
+
+func gatherKernel(c *op.Call) (op.Kernel, error) {
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil, err
+	}
+	shape := c.In[0].Sizes()
+	length := shape[axis]
+	outer, inner := around(shape, axis)
+	inner *= c.In[0].DType.Size()
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		index := indexInts(x, in[1])
+		if err := wrapIndices(c, index, length); err != nil {
+			return err
+		}
+		dst, src, n := out[0].Raw, in[0].Raw, len(index)
+		pool(x).Range(outer*n, max(1, 16384/max(inner, 1)), func(lo, hi int) {
+			for r := lo; r < hi; r++ {
+				from := (r/n*length + index[r%n]) * inner
+				copy(dst[r*inner:(r+1)*inner], src[from:from+inner])
+			}
+		})
+		return nil
+	}, nil
+}
+
+func gatherGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.Apply1(gatherGradConfig{axis, c.In[0].Shape}, dout[0], in[1])
+	return gorgonia.Nodes{d, nil}, err
+}
+
+type gatherGradConfig struct {
+	Axis  int
+	Shape []op.Dim
+}
+
+func (gatherGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "GatherGrad"} }
+
+func gatherGradOp() *op.Op {
+	return &op.Op{
+		Domain: op.Internal, Name: "GatherGrad", Since: []int{1}, Doc: "Gradient of Gather: adds slices up where they came from.",
+		In: "dY T, indices Tind", Out: "dX T",
+		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: gatherGradConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			return []op.Type{c.In[0].With(c.Config.(gatherGradConfig).Shape...)}, nil
+		},
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			if c.In[0].DType == dtype.Float64 {
+				return gatherGradKernel[float64](c), nil
+			}
+			return gatherGradKernel[float32](c), nil
+		},
+		GradMissing: op.NotTwice, Pinned: "gradient",
+	}
+}
+
+// gatherGradKernel gives each worker a range of the table's rows, so that every row is added up
+// in the order of the indices.
+func gatherGradKernel[T kernel.Float](c *op.Call) op.Kernel {
+	cfg := c.Config.(gatherGradConfig)
+	shape := op.Sizes(cfg.Shape)
+	length := shape[cfg.Axis]
+	outer, inner := around(shape, cfg.Axis)
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		index := indexInts(x, in[1])
+		if err := wrapIndices(c, index, length); err != nil {
+			return err
+		}
+		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
+		pool(x).Range(length, max(1, 16384/max(inner*outer, 1)), func(lo, hi int) {
+			for o := range outer {
+				clear(dx[(o*length+lo)*inner : (o*length+hi)*inner])
+				for i, k := range index {
+					if k < lo || k >= hi {
+						continue
+					}
+					d := dx[(o*length+k)*inner:][:inner]
+					for j, v := range dy[(o*len(index)+i)*inner:][:inner] {
+						d[j] += v
+					}
+				}
+			}
+		})
+		return nil
+	}
+}
+
+// coupleGather ties the axes that are not gathered; of the gathered one a known permutation.
+func coupleGather(c *op.Call) []op.Coupling {
+	axis, err := c.Config.(GatherConfig).axis(c)
+	if err != nil {
+		return nil
+	}
+	var list []op.Coupling
+	for a := range c.In[0].Shape {
+		to := a
+		if a == axis {
+			if perm := gatherPerm(c, axis); perm != nil {
+				k := op.Couple(op.InAxis(0, a), op.OutAxis(0, a))
+				k.Map = op.IndexMap{Relation: op.Permutation, Perm: perm}
+				list = append(list, k)
+			}
+			continue
+		}
+		if a > axis {
+			to += len(c.In[1].Shape) - 1
+		}
+		list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, to)))
+	}
+	for a := range c.In[1].Shape {
+		list = append(list, op.Couple(op.InAxis(1, a), op.OutAxis(0, axis+a)))
+	}
+	return list
+}
+
+// gatherPerm maps indices of the gathered axis to those of the output, when the indices are known
+// and each occurs once.
+func gatherPerm(c *op.Call, axis int) []int {
+	if len(c.In[1].Shape) != 1 {
+		return nil
+	}
+	index, err := c.Ints(1)
+	if err != nil || len(index) != c.In[0].Shape[axis].Size {
+		return nil
+	}
+	perm := slices.Repeat([]int{-1}, len(index))
+	for i, k := range index {
+		if k < 0 {
+			k += len(index)
+		}
+		if k < 0 || k >= len(index) || perm[k] >= 0 {
+			return nil
+		}
+		perm[k] = i
+	}
+	return perm
+}
+
+// resizeGather renumbers constant indices.
+func resizeGather(r *op.Resizing) error {
+	c := r.Call
+	axis, err := c.Config.(GatherConfig).axis(c)
+	kept := r.In[0].KeptOn(axis)
+	index, unknown := c.Ints(1)
+	if err != nil || unknown != nil || kept == nil {
+		return err
+	}
+	to := map[int]int{}
+	var fresh []int // places of new indices
+	for i, k := range kept {
+		if k >= 0 {
+			to[k] = i
+		} else {
+			fresh = append(fresh, i)
+		}
+	}
+	stays := r.In[1].KeptOn(0)
+	if stays == nil {
+		for j := range index {
+			stays = append(stays, j)
+		}
+	}
+	var now []int
+	for _, j := range stays {
+		if j < 0 {
+			if len(fresh) == 0 {
+				return c.Errorf("cannot read the new channels")
+			}
+			now, fresh = append(now, fresh[0]), fresh[1:]
+			continue
+		}
+		x := index[j]
+		if x < 0 {
+			x += r.In[0].Old[axis]
+		}
+		i, ok := to[x]
+		if !ok {
+			return c.Errorf("reads index %d of axis %d, which is cut", x, axis)
+		}
+		now = append(now, i)
+	}
+	r.Put(1, now)
+	return nil
+}

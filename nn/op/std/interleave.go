@@ -1,0 +1,43 @@
+package std
+
+import "github.com/graft-ml/graft/internal/kernel"
+
+// interleaved is a tensor whose rows of bytes are put together from a row of each of several parts, which
+// are so many bytes long: what Concat makes, and Split takes apart.
+type interleaved struct {
+	rows  int
+	parts []int
+	row   int // bytes of all parts
+}
+
+func newInterleaved(rows int, parts []int) interleaved {
+	s := interleaved{rows: rows, parts: parts}
+	for _, n := range parts {
+		s.row += n
+	}
+	return s
+}
+
+// copyGrain is how many bytes are worth another thread.
+const copyGrain = 1 << 17
+
+// each calls move for pieces that make up the whole: n bytes of a part, and where they are in the part and
+// in the whole.
+func (s interleaved) each(p *kernel.Pool, move func(part, at, whole, n int)) {
+	p.Range(s.rows*s.row, copyGrain, func(lo, hi int) {
+		for lo < hi {
+			row, in := lo/s.row, lo%s.row
+			for part, size := range s.parts {
+				if in >= size {
+					in -= size
+					continue
+				}
+				n := min(size-in, hi-lo)
+				if n > 0 {
+					move(part, row*size+in, lo, n)
+				}
+				lo, in = lo+n, 0
+			}
+		}
+	})
+}

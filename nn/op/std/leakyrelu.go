@@ -1,0 +1,43 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// LeakyReluConfig has the attributes of LeakyRelu. Alpha is 0.01 when nil.
+type LeakyReluConfig struct {
+	Alpha *float32 `onnx:"alpha"`
+}
+
+// Operator makes LeakyReluConfig a Config.
+func (LeakyReluConfig) Operator() op.Name { return op.Name{Name: "LeakyRelu"} }
+
+func leakyRelu() []*op.Op {
+	return pointwiseOp{
+		name: "LeakyRelu", doc: "x where positive, alpha·x elsewhere.", since: []int{1, 6, 16}, attrs: LeakyReluConfig{},
+		traits: leakyTraits(),
+		of: func(c op.Config) pointwise {
+			a := orFloat(c.(LeakyReluConfig).Alpha, float64(float32(0.01)))
+			p := pointwise{
+				f32:  func(p *kernel.Pool, dst, x []float32) { kernel.LeakyRelu(p, float32(a), dst, x) },
+				f64:  func(p *kernel.Pool, dst, x []float64) { kernel.LeakyRelu(p, a, dst, x) },
+				g32:  func(p *kernel.Pool, dx, dy, at []float32) { kernel.LeakyReluGrad(p, float32(a), dx, dy, at) },
+				g64:  func(p *kernel.Pool, dx, dy, at []float64) { kernel.LeakyReluGrad(p, a, dx, dy, at) },
+				need: "y", act: kernel.Activation{Kind: kernel.ActLeakyRelu, Alpha: a},
+			}
+			if a < 0 {
+				p.need = "x"
+			}
+			return p
+		},
+	}.ops()
+}
+
+func leakyTraits() op.Traits {
+	t := rectifier()
+	t.Odd = func(c *op.Call) (float64, float64, bool) {
+		return 1 + orFloat(c.Config.(LeakyReluConfig).Alpha, float64(float32(0.01))), 1, true
+	}
+	return t
+}

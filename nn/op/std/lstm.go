@@ -1,0 +1,65 @@
+package std
+
+import "github.com/graft-ml/graft/nn/op"
+
+// LSTMConfig has the attributes of LSTM.
+type LSTMConfig struct {
+	ActivationAlpha []float32 `onnx:"activation_alpha"` // for the activations that take one, in order
+	ActivationBeta  []float32 `onnx:"activation_beta"`
+	Activations     []string  `onnx:"activations"` // f, g, h of each direction; nil: Sigmoid, Tanh, Tanh
+	Clip            float32   `onnx:"clip"`        // of what goes into the activations; 0: none
+	Direction       string    `onnx:"direction,default=forward"`
+	HiddenSize      int       `onnx:"hidden_size"`
+	InputForget     bool      `onnx:"input_forget"` // the forget gate is 1 − the input gate
+	Layout          int       `onnx:"layout,since=14"`
+	OutputSequence  bool      `onnx:"output_sequence,until=6"` // of no effect
+}
+
+// Operator makes LSTMConfig a Config.
+func (LSTMConfig) Operator() op.Name { return op.Name{Name: "LSTM"} }
+
+func lstm() *op.Op {
+	return &op.Op{
+		Name: "LSTM", Since: []int{1, 7, 14, 22},
+		Doc: "Long short-term memory over a sequence, in one direction or both.",
+		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T, initial_c? T, P? T weight",
+		Out: "Y? T, Y_h? T, Y_c? T", Where: op.Where{"T": op.Floats}, Attrs: LSTMConfig{},
+		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
+		Couple: coupleRecurrent, Cost: recurrentCost,
+		Traits: resizing(recurrentTraits(), 0, func(r *op.Resizing) error {
+			cfg := r.Call.Config.(LSTMConfig)
+			cfg.HiddenSize = hidden(r, cfg.HiddenSize)
+			r.Config = cfg
+			return nil
+		}),
+	}
+}
+
+// cellOf resolves the attributes of LSTM, GRU and RNN.
+func cellOf(c *op.Call) (cell, error) {
+	switch a := c.Config.(type) {
+	case LSTMConfig:
+		r, err := newCell(c, "LSTM", 4, 3, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
+		r.InputForget = a.InputForget
+		return r, err
+	case GRUConfig:
+		r, err := newCell(c, "GRU", 3, 2, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
+		r.LinearBeforeReset = a.LinearBeforeReset
+		return r, err
+	}
+	a := c.Config.(RNNConfig)
+	return newCell(c, "RNN", 1, 1, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
+}
+
+// hiddenAttr is the attribute hidden_size, 0 where absent: R has it too.
+func hiddenAttr(c *op.Call) int {
+	switch a := c.Config.(type) {
+	case LSTMConfig:
+		return a.HiddenSize
+	case GRUConfig:
+		return a.HiddenSize
+	case RNNConfig:
+		return a.HiddenSize
+	}
+	return 0
+}

@@ -1,0 +1,382 @@
+package std
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// BinarizerConfig has the attributes of Binarizer.
+type BinarizerConfig struct {
+	Threshold float32 `onnx:"threshold,default=0"`
+}
+
+// Operator makes BinarizerConfig a Config.
+func (BinarizerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: "Binarizer"} }
+
+// ScalerConfig has the attributes of Scaler: one number for all features or one for each.
+type ScalerConfig struct {
+	Offset []float32 `onnx:"offset"`
+	Scale  []float32 `onnx:"scale"`
+}
+
+// Operator makes ScalerConfig a Config.
+func (ScalerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: "Scaler"} }
+
+// NormalizerConfig has the attributes of Normalizer: Norm is MAX, L1 or L2.
+type NormalizerConfig struct {
+	Norm string `onnx:"norm,default=MAX"`
+}
+
+// Operator makes NormalizerConfig a Config.
+func (NormalizerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: "Normalizer"} }
+
+// ImputerConfig has the attributes of Imputer, floats or integers as the input's are.
+type ImputerConfig struct {
+	Floats       []float32 `onnx:"imputed_value_floats"`
+	Ints         []int     `onnx:"imputed_value_int64s"`
+	ReplaceFloat float32   `onnx:"replaced_value_float,default=0"`
+	ReplaceInt   int       `onnx:"replaced_value_int64,default=0"`
+}
+
+// Operator makes ImputerConfig a Config.
+func (ImputerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: "Imputer"} }
+
+// LinearRegressorConfig has the attributes of LinearRegressor.
+type LinearRegressorConfig struct {
+	Coefficients []float32 `onnx:"coefficients"`
+	Intercepts   []float32 `onnx:"intercepts"`
+	Transform    string    `onnx:"post_transform,default=NONE"`
+	Targets      int       `onnx:"targets,default=1"`
+}
+
+// Operator makes LinearRegressorConfig a Config.
+func (LinearRegressorConfig) Operator() op.Name {
+	return op.Name{Domain: mlDomain, Name: "LinearRegressor"}
+}
+
+// LinearClassifierConfig has the attributes of LinearClassifier.
+type LinearClassifierConfig struct {
+	IntLabels    []int     `onnx:"classlabels_ints"`
+	StringLabels []string  `onnx:"classlabels_strings"`
+	Coefficients []float32 `onnx:"coefficients,required"`
+	Intercepts   []float32 `onnx:"intercepts"`
+	MultiClass   int       `onnx:"multi_class,default=0"` // of no effect
+	Transform    string    `onnx:"post_transform,default=NONE"`
+}
+
+// Operator makes LinearClassifierConfig a Config.
+func (LinearClassifierConfig) Operator() op.Name {
+	return op.Name{Domain: mlDomain, Name: "LinearClassifier"}
+}
+
+// FeatureVectorizerConfig has the attributes of FeatureVectorizer.
+type FeatureVectorizerConfig struct {
+	Dimensions []int `onnx:"inputdimensions"` // columns of each input
+}
+
+// Operator makes FeatureVectorizerConfig a Config.
+func (FeatureVectorizerConfig) Operator() op.Name {
+	return op.Name{Domain: mlDomain, Name: "FeatureVectorizer"}
+}
+
+// rowwise is an operator that rewrites rows of features.
+func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *op.Call, cols int) (func(row []float64), error)) *op.Op {
+	run := func(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+		s := c.In[0].Sizes()
+		cols := 1
+		if len(s) > 0 {
+			cols = s[len(s)-1]
+		}
+		f, err := prepare(c, cols)
+		if err != nil {
+			return nil, err
+		}
+		return func(in []dtype.Value) ([]dtype.Value, error) {
+			x, err := numbersOf(c, 0, in[0])
+			if err != nil {
+				return nil, err
+			}
+			for at := 0; cols > 0 && at < len(x); at += cols {
+				f(x[at : at+cols])
+			}
+			y, err := tensorOf(c.Out[0].DType, x, s...)
+			return []dtype.Value{y}, err
+		}, nil
+	}
+	o := &op.Op{
+		Domain: mlDomain, Name: name, Since: []int{1}, Doc: doc, In: "X T", Out: "Y T", Where: op.Where{"T": mlNumbers()}, Attrs: attrs,
+		Infer: op.Same, Kernel: valued(run).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features have numbers of their own",
+	}
+	if !keepType {
+		o.Out = "Y float32"
+		o.Infer = func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0].Of(dtype.Float32)}, nil }
+	}
+	return o
+}
+
+// perFeature is a list with one entry or one for each feature; def where it is empty.
+func perFeature(c *op.Call, name string, list []float32, cols int, def float64) ([]float64, error) {
+	out := make([]float64, cols)
+	for i := range out {
+		switch {
+		case len(list) == 0:
+			out[i] = def
+		case len(list) == 1:
+			out[i] = float64(list[0])
+		case len(list) == cols:
+			out[i] = float64(list[i])
+		default:
+			return nil, c.Errorf("%s has %d entries for %d features", name, len(list), cols)
+		}
+	}
+	return out, nil
+}
+
+func mlFeatures() []*op.Op {
+	list := []*op.Op{
+		rowwise("Binarizer", "1 above a threshold, 0 elsewhere.", BinarizerConfig{}, true, func(c *op.Call, _ int) (func([]float64), error) {
+			t := float64(c.Config.(BinarizerConfig).Threshold)
+			return func(row []float64) {
+				for i, v := range row {
+					if row[i] = 0; v > t {
+						row[i] = 1
+					}
+				}
+			}, nil
+		}),
+		rowwise("Scaler", "Subtracts offsets, multiplies with scales.", ScalerConfig{}, false, func(c *op.Call, cols int) (func([]float64), error) {
+			cfg := c.Config.(ScalerConfig)
+			offset, err := perFeature(c, "offset", cfg.Offset, cols, 0)
+			if err != nil {
+				return nil, err
+			}
+			scale, err := perFeature(c, "scale", cfg.Scale, cols, 1)
+			return func(row []float64) {
+				for i, v := range row {
+					row[i] = (v - offset[i]) * scale[i]
+				}
+			}, err
+		}),
+		rowwise("Normalizer", "Divides every row by its norm.", NormalizerConfig{}, false, prepareNormalizer),
+		rowwise("Imputer", "Replaces a value, missing ones mostly.", ImputerConfig{}, true, func(c *op.Call, cols int) (func([]float64), error) {
+			cfg := c.Config.(ImputerConfig)
+			list, old := cfg.Floats, float64(cfg.ReplaceFloat)
+			if c.In[0].DType.IsInteger() {
+				list, old = nil, float64(cfg.ReplaceInt)
+				for _, n := range cfg.Ints {
+					list = append(list, float32(n))
+				}
+			}
+			if len(list) == 0 {
+				return nil, c.Errorf("has no value of type %v to put in", c.In[0].DType)
+			}
+			fill, err := perFeature(c, "imputed values", list, cols, 0)
+			return func(row []float64) {
+				for i, v := range row {
+					if v == old || v != v && old != old {
+						row[i] = fill[i]
+					}
+				}
+			}, err
+		}),
+	}
+	list[0].NoGrad, list[0].GradMissing = "steps", ""
+	return list
+}
+
+func prepareNormalizer(c *op.Call, _ int) (func([]float64), error) {
+	norm := c.Config.(NormalizerConfig).Norm
+	if norm != "MAX" && norm != "L1" && norm != "L2" {
+		return nil, c.Errorf("norm %q is unknown", norm)
+	}
+	return func(row []float64) {
+		n := 0.0
+		if norm == "MAX" {
+			n = math.Inf(-1)
+		}
+		for _, v := range row {
+			switch norm {
+			case "MAX":
+				n = math.Max(n, v)
+			case "L1":
+				n += math.Abs(v)
+			default:
+				n += v * v
+			}
+		}
+		if norm == "L2" {
+			n = math.Sqrt(n)
+		}
+		if n == 0 {
+			return
+		}
+		for i := range row {
+			row[i] /= n
+		}
+	}, nil
+}
+
+// linear computes scores of rows: x·coefficientsᵀ + intercepts.
+func linear(c *op.Call, coefficients, intercepts []float32, targets int) (func(in dtype.Value) ([]float64, int, error), error) {
+	rows, cols, err := rowsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if targets < 1 || len(coefficients) != targets*cols.Size || len(intercepts) != 0 && len(intercepts) != targets {
+		return nil, c.Errorf("has %d coefficients and %d intercepts for %d targets of %v features", len(coefficients), len(intercepts), targets, cols)
+	}
+	return func(in dtype.Value) ([]float64, int, error) {
+		x, err := numbersOf(c, 0, in)
+		y := make([]float64, rows.Size*targets)
+		for i := range y {
+			r, t := i/targets, i%targets
+			if len(intercepts) > 0 {
+				y[i] = float64(intercepts[t])
+			}
+			for k := range cols.Size {
+				y[i] += x[r*cols.Size+k] * float64(coefficients[t*cols.Size+k])
+			}
+		}
+		return y, rows.Size, err
+	}, nil
+}
+
+func linearModels() []*op.Op {
+	regress := func(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+		cfg := c.Config.(LinearRegressorConfig)
+		f, err := linear(c, cfg.Coefficients, cfg.Intercepts, cfg.Targets)
+		if err != nil {
+			return nil, err
+		}
+		return func(in []dtype.Value) ([]dtype.Value, error) {
+			y, rows, err := f(in[0])
+			if err != nil {
+				return nil, err
+			}
+			for r := range rows {
+				transform(cfg.Transform, y[r*cfg.Targets:(r+1)*cfg.Targets])
+			}
+			d, err := tensorOf(dtype.Float32, y, rows, cfg.Targets)
+			return []dtype.Value{d}, err
+		}, nil
+	}
+	return []*op.Op{
+		{Domain: mlDomain, Name: "LinearRegressor", Since: []int{1}, Doc: "A linear model.", In: "X T", Out: "Y float32",
+			Where: op.Where{"T": mlNumbers()}, Attrs: LinearRegressorConfig{},
+			Check: func(c *op.Call) error { return checkTransform(c, c.Config.(LinearRegressorConfig).Transform) },
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				return targetScores(c, c.Config.(LinearRegressorConfig).Targets, dtype.Float32)
+			},
+			Kernel: valued(regress).kernel, GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
+		{Domain: mlDomain, Name: "LinearClassifier", Since: []int{1}, Doc: "The class that a linear model scores best.", In: "X T", Out: "Y any, Z float32",
+			Where: op.Where{"T": mlNumbers()}, Attrs: LinearClassifierConfig{},
+			Check: func(c *op.Call) error { return checkTransform(c, c.Config.(LinearClassifierConfig).Transform) },
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				cfg := c.Config.(LinearClassifierConfig)
+				l := classNames{cfg.StringLabels, cfg.IntLabels}
+				return classScores(c, l, max(l.count(), 1))
+			},
+			Kernel: valued(linearClassify).kernel, Strings: valued(linearClassify).strings,
+			GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
+		{Domain: mlDomain, Name: "FeatureVectorizer", Since: []int{1}, Doc: "Puts features behind one another.", In: "X* any", Out: "Y float32", Attrs: FeatureVectorizerConfig{},
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				rows, cols := op.Unknown, op.D(0)
+				for i, t := range c.In {
+					if t.Unranked {
+						return []op.Type{op.T(dtype.Float32, op.Unknown, op.Unknown)}, nil
+					}
+					r, k, err := rowsOf(&op.Call{Op: c.Op, In: []op.Type{t}})
+					if err != nil {
+						return nil, err
+					}
+					if d := c.Config.(FeatureVectorizerConfig).Dimensions; i < len(d) && k.Differ(op.D(d[i])) {
+						return nil, c.Mismatch(i, d[i], t)
+					}
+					var ok bool
+					if rows, ok = rows.Merge(r); !ok {
+						return nil, c.Mismatch(i, "as many rows as the others", t)
+					}
+					cols = cols.Add(k)
+				}
+				return []op.Type{op.T(dtype.Float32, rows, cols)}, nil
+			},
+			Kernel: valued(vectorize).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features have numbers of their own"},
+	}
+}
+
+// linearClassify: a model with one row of coefficients for two classes scores the second one.
+func linearClassify(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	cfg := c.Config.(LinearClassifierConfig)
+	l := classNames{cfg.StringLabels, cfg.IntLabels}
+	_, cols, err := rowsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	targets, n := len(cfg.Coefficients)/max(cols.Size, 1), max(l.count(), 1)
+	f, err := linear(c, cfg.Coefficients, cfg.Intercepts, targets)
+	if err != nil {
+		return nil, err
+	}
+	if targets != n && !(targets == 1 && n == 2) {
+		return nil, c.Errorf("has coefficients for %d classes, labels for %d", targets, n)
+	}
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		s, rows, err := f(in[0])
+		if err != nil {
+			return nil, err
+		}
+		z, best := make([]float64, rows*n), make([]int, rows)
+		for r := range rows {
+			row := z[r*n : (r+1)*n]
+			if copy(row, s[r*targets:(r+1)*targets]); targets < n {
+				best[r] = secondScore(cfg.Transform, row)
+				continue
+			}
+			best[r] = bestOf(row)
+			transform(cfg.Transform, row)
+		}
+		y, err := l.pick(best)
+		if err != nil {
+			return nil, err
+		}
+		d, err := tensorOf(dtype.Float32, z, rows, n)
+		return []dtype.Value{y, d}, err
+	}, nil
+}
+
+// secondScore makes two scores of the one in front, which is that of the second class, and says
+// which class wins. Only a logistic or probit transform applies to a single score.
+func secondScore(name string, row []float64) (best int) {
+	s := row[0]
+	if s > 0 {
+		best = 1
+	}
+	if name == "LOGISTIC" || name == "PROBIT" {
+		transform(name, row[:1])
+		s = row[0]
+	}
+	row[0], row[1] = 1-s, s
+	return best
+}
+
+func vectorize(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	rows, cols := c.Out[0].Shape[0].Size, c.Out[0].Shape[1].Size
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		y, at := make([]float64, rows*cols), 0
+		for i, v := range in {
+			x, err := numbersOf(c, i, v)
+			if err != nil {
+				return nil, err
+			}
+			k := len(x) / max(rows, 1)
+			for r := range rows {
+				copy(y[r*cols+at:], x[r*k:(r+1)*k])
+			}
+			at += k
+		}
+		d, err := tensorOf(dtype.Float32, y, rows, cols)
+		return []dtype.Value{d}, err
+	}, nil
+}

@@ -1,0 +1,74 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// moveStrings runs the kernel of an operator that only moves elements on tensors of strings: it
+// moves their numbers in a table instead. Element 0 of the table is "", what kernels fill with.
+func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+	numbered := *c
+	numbered.In, numbered.Out = numbersForStrings(c.In), numbersForStrings(c.Out)
+	k, err := c.Op.Kernel(&numbered)
+	if err != nil {
+		return nil, err
+	}
+	table := []string{""}
+	args := make([]*tensor.Dense, len(in))
+	for i, v := range in {
+		switch v := v.(type) {
+		case nil:
+		case *tensor.Dense:
+			args[i] = v
+		case *dtype.Strings:
+			n := make([]int64, len(v.Elems))
+			for j := range n {
+				n[j] = int64(len(table) + j)
+			}
+			table = append(table, v.Elems...)
+			if args[i], err = dtype.FromSlice(n, v.Shape()...); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, c.Mismatch(i, "a tensor", op.TypeOf(v))
+		}
+	}
+	res := make([]*tensor.Dense, len(numbered.Out))
+	for i, t := range numbered.Out {
+		if t.Present() && (i >= c.Outputs || c.Wants(i)) {
+			res[i] = dtype.New(t.DType, t.Sizes()...)
+		}
+	}
+	if err := k(nil, res, args); err != nil {
+		return nil, err
+	}
+	out := make([]dtype.Value, len(res))
+	for i, d := range res {
+		switch {
+		case d == nil:
+		case c.Out[i].DType == dtype.String:
+			s := make([]string, c.Out[i].Elements())
+			for j, n := range dtype.Slice[int64](d) {
+				s[j] = table[n]
+			}
+			if out[i], err = dtype.NewStrings(s, c.Out[i].Sizes()...); err != nil {
+				return nil, err
+			}
+		default:
+			out[i] = d
+		}
+	}
+	return out, nil
+}
+
+func numbersForStrings(types []op.Type) []op.Type {
+	list := append([]op.Type(nil), types...)
+	for i := range list {
+		if list[i].DType == dtype.String {
+			list[i].DType = dtype.Int64
+		}
+	}
+	return list
+}

@@ -1,0 +1,93 @@
+package std
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// MultinomialConfig has the attributes of Multinomial: DType is int32 or int64.
+type MultinomialConfig struct {
+	DType      op.DType `onnx:"dtype,default=int32"`
+	SampleSize int      `onnx:"sample_size,default=1"`
+	Seed       *float32 `onnx:"seed"`
+}
+
+// Operator makes MultinomialConfig a Config.
+func (MultinomialConfig) Operator() op.Name { return op.Name{Name: "Multinomial"} }
+
+func multinomial() *op.Op {
+	return &op.Op{
+		Name: "Multinomial", Since: []int{7, 22}, Doc: "Draws classes by their unnormalized log-probabilities [batch, classes].",
+		In: "input T1", Out: "output T2", Where: op.Where{"T1": op.Floats}, Attrs: MultinomialConfig{}, Random: true,
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			cfg := c.Config.(MultinomialConfig)
+			if cfg.DType != dtype.Int32 && cfg.DType != dtype.Int64 {
+				return nil, c.Errorf("dtype is %v, want int32 or int64", cfg.DType)
+			}
+			if cfg.SampleSize < 1 {
+				return nil, c.Errorf("sample_size is %d", cfg.SampleSize)
+			}
+			if c.In[0].Unranked {
+				return []op.Type{op.T(cfg.DType, op.Unknown, op.D(cfg.SampleSize))}, nil
+			}
+			if len(c.In[0].Shape) != 2 {
+				return nil, c.Mismatch(0, "rank 2", c.In[0])
+			}
+			return []op.Type{op.T(cfg.DType, c.In[0].Shape[0], op.D(cfg.SampleSize))}, nil
+		},
+		Kernel: multinomialKernel, NoGrad: "its results are drawn", Pinned: "the axis holds classes",
+	}
+}
+
+func multinomialKernel(c *op.Call) (op.Kernel, error) {
+	cfg := c.Config.(MultinomialConfig)
+	classes := c.In[0].Sizes()[1]
+	if classes == 0 {
+		return nil, c.Errorf("there are no classes to draw from")
+	}
+	var bits *uint64
+	if cfg.Seed != nil {
+		b := uint64(math.Float32bits(*cfg.Seed))
+		bits = &b
+	}
+	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+		logits, err := dtype.Float64s(in[0])
+		if err != nil {
+			return err
+		}
+		key := streamKey(c, inputAt(in, 1), bits)
+		drawn := make([]int, out[0].Shape().TotalSize())
+		for r := 0; r*classes < len(logits); r++ {
+			sums := cumulate(logits[r*classes : (r+1)*classes])
+			for s := range cfg.SampleSize {
+				at := r*cfg.SampleSize + s
+				u := uniform(key, at) * sums[classes-1]
+				for drawn[at] < classes-1 && sums[drawn[at]] <= u {
+					drawn[at]++
+				}
+			}
+		}
+		d, err := dtype.FromInts(cfg.DType, drawn, out[0].Shape()...)
+		if err != nil {
+			return err
+		}
+		return dtype.Convert(out[0], d)
+	}, nil
+}
+
+// cumulate turns log-probabilities into running sums of probabilities, in place.
+func cumulate(logits []float64) []float64 {
+	top := math.Inf(-1)
+	for _, v := range logits {
+		top = max(top, v)
+	}
+	sum := 0.0
+	for i, v := range logits {
+		sum += math.Exp(v - top)
+		logits[i] = sum
+	}
+	return logits
+}

@@ -1,0 +1,280 @@
+package std
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// NeededRows rewrites an expression, not differentiated yet, so that a Gather of few known rows picks
+// them as early as can be: what works row by row then computes those alone, and so does its gradient.
+// A classifier that reads the first token of a sequence spares its last layer nearly everything. Values
+// among the roots, and those that somebody else reads as well, are computed in full.
+//
+// The result has the nodes that replace the roots; the given ones stay as they are.
+func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+	order, readers := inOrder(roots)
+	m := op.NewRewriter()
+	for _, n := range order {
+		p := pickingOf(n, func(n *gorgonia.Node) bool { return len(readers[n]) == 1 && !slices.Contains(roots, n) })
+		if p == nil {
+			continue
+		}
+		p.spread(order, readers, roots)
+		if !p.alone[p.data] && len(p.turns) == 0 {
+			continue
+		}
+		x, err := p.node(p.data)
+		for _, t := range slices.Backward(p.turns) {
+			if err == nil {
+				x, err = p.call.Apply1(t, x)
+			}
+		}
+		if err == nil {
+			x, err = p.call.ReshapeTo(x, op.NodeType(n).Shape...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.Replace(n, x)
+	}
+	return m.RewriteAll(roots)
+}
+
+// inOrder lists the nodes that roots depend on, each behind its children, and who reads them.
+func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes) {
+	readers = map[*gorgonia.Node]gorgonia.Nodes{}
+	seen := map[*gorgonia.Node]bool{}
+	var visit func(n *gorgonia.Node)
+	visit = func(n *gorgonia.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, k := range op.Children(n) {
+			visit(k)
+			readers[k] = append(readers[k], n)
+		}
+		order = append(order, n)
+	}
+	for _, r := range roots {
+		visit(r)
+	}
+	return order, readers
+}
+
+// picking is what becomes of one Gather: of the elements of a tensor in order, seen as [outer,
+// length, any number], those at index of the middle axis are picked.
+type picking struct {
+	call          *op.Call          // the Gather
+	data, reader  *gorgonia.Node    // the tensor, and who reads it: the Gather or a Transpose in front of it
+	turns         []TransposeConfig // what is done with the elements that were picked, the last first
+	outer, length int
+	index         []int64
+	alone         map[*gorgonia.Node]bool           // the nodes that are computed for what is picked alone
+	made          map[*gorgonia.Node]*gorgonia.Node // what is picked of a node
+}
+
+// pickingOf is nil if n is no Gather that leaves out at least half of what is known to be there. It
+// picks in front of Transposes that only concern the Gather, as single says.
+func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
+	call, in, _, ok := op.CallOf(n)
+	if !ok {
+		return nil
+	}
+	cfg, ok := call.Config.(GatherConfig)
+	if !ok || call.In[0].Rank() == 0 {
+		return nil
+	}
+	axis, err := cfg.axis(call)
+	if err != nil {
+		return nil
+	}
+	index, err := call.Ints(1)
+	shape := call.In[0].Sizes()
+	if err != nil || 2*len(index) > shape[axis] || len(index) == 0 || slices.Contains(shape, 0) {
+		return nil
+	}
+	p := &picking{call: call, reader: n, data: in[0], length: shape[axis], alone: map[*gorgonia.Node]bool{}, made: map[*gorgonia.Node]*gorgonia.Node{}}
+	for single(p.data) {
+		perm, x := turnOf(p.data)
+		if perm == nil {
+			break
+		}
+		p.turns = append(p.turns, TransposeConfig{Perm: perm})
+		axis, p.reader, p.data = perm[axis], p.data, x
+	}
+	p.outer = dtype.Product(op.NodeType(p.data).Sizes()[:axis])
+	for _, k := range index {
+		if k < 0 {
+			k += p.length
+		}
+		if k < 0 || k >= p.length {
+			return nil // an error when it runs
+		}
+		p.index = append(p.index, int64(k))
+	}
+	return p
+}
+
+// turnOf is how n permutes the axes of x, nil if it is no Transpose.
+func turnOf(n *gorgonia.Node) (perm []int, x *gorgonia.Node) {
+	call, in, _, ok := op.CallOf(n)
+	if !ok {
+		return nil, nil
+	}
+	cfg, ok := call.Config.(TransposeConfig)
+	if !ok {
+		return nil, nil
+	}
+	perm, _ = cfg.perm(call) // an error would have been one before
+	return perm, in[0]
+}
+
+// spread finds the nodes that are alone: all who read them want what is picked, and so do roots.
+func (p *picking) spread(order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes, roots gorgonia.Nodes) {
+	for _, n := range slices.Backward(order) {
+		if !slices.Contains(roots, n) && p.passes(n) && !slices.ContainsFunc(readers[n], func(r *gorgonia.Node) bool { return !p.reads(r, n) }) {
+			p.alone[n] = true
+		}
+	}
+}
+
+// reads says whether r, which reads n, wants what is picked of it alone.
+func (p *picking) reads(r, n *gorgonia.Node) bool {
+	if r == p.reader {
+		return true
+	}
+	if !p.alone[r] {
+		return false
+	}
+	call, in, _, _ := op.CallOf(r)
+	rows := rowsOfCall(call)
+	for i, x := range in {
+		if x == n && rows.In[i] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// rowsOfCall is what an operator says about its rows; a view has rows of any size.
+func rowsOfCall(c *op.Call) *op.Rows {
+	switch {
+	case c.Op.View:
+		in := make([]int, len(c.In))
+		in[0] = 1
+		return &op.Rows{Out: 1, In: in}
+	case c.Op.Rows == nil:
+		return nil
+	}
+	return c.Op.Rows(c)
+}
+
+// severalOutputs reports whether somebody wants another output than the first.
+func severalOutputs(c *op.Call) bool {
+	for i := 1; i < c.Outputs; i++ {
+		if c.Wants(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// passes says whether n can be computed for what is picked alone.
+func (p *picking) passes(n *gorgonia.Node) bool {
+	call, in, output, ok := op.CallOf(n)
+	if !ok || output != 0 || call.Random() || severalOutputs(call) {
+		return false
+	}
+	rows := rowsOfCall(call)
+	if rows == nil || rows.Out == 0 {
+		return false
+	}
+	elements, ok := p.inner(op.NodeType(n))
+	if !ok || elements%rows.Out != 0 || rows.Groups > 0 && (rows.Groups != p.outer || elements != rows.Out) {
+		return false
+	}
+	for i, size := range rows.In {
+		if size == 0 || in[i] == nil {
+			continue
+		}
+		if got, ok := p.inner(op.NodeType(in[i])); !ok || got != elements/rows.Out*size {
+			return false
+		}
+	}
+	return true
+}
+
+// inner is how many elements of a tensor lie together for each index that could be picked; false
+// where an axis of the tensor would have to be cut in an irregular way.
+func (p *picking) inner(t op.Type) (int, bool) {
+	n := dtype.Product(t.Sizes())
+	_, ok := p.shape(t)
+	return n / (p.outer * p.length), ok && n%(p.outer*p.length) == 0
+}
+
+// shape is that of what is picked of a tensor.
+func (p *picking) shape(t op.Type) ([]op.Dim, bool) {
+	shape, before := slices.Clone(t.Shape), 1
+	for i, d := range t.Sizes() {
+		if p.outer%before == 0 && before*d%(p.outer*p.length) == 0 {
+			shape[i] = op.D(d / p.length * len(p.index))
+			return shape, true
+		}
+		before *= d
+	}
+	return nil, false
+}
+
+// node is what is picked of n.
+func (p *picking) node(n *gorgonia.Node) (*gorgonia.Node, error) {
+	if x := p.made[n]; x != nil {
+		return x, nil
+	}
+	x, err := p.make(n)
+	p.made[n] = x
+	return x, err
+}
+
+func (p *picking) make(n *gorgonia.Node) (*gorgonia.Node, error) {
+	shape, _ := p.shape(op.NodeType(n))
+	if !p.alone[n] {
+		b := composeOn(p.call, gorgonia.Nodes{n})
+		inner, _ := p.inner(op.NodeType(n))
+		x := b.reshape(n, op.D(p.outer), op.D(p.length), op.D(inner))
+		x = b.do(GatherConfig{Axis: 1}, x, b.constant(dtype.FromSlice(p.index, len(p.index))))
+		return b.reshape(x, shape...), b.err
+	}
+	of, from, _, _ := op.CallOf(n)
+	rows, in := rowsOfCall(of), slices.Clone(from)
+	for i, size := range rows.In {
+		if size == 0 || in[i] == nil {
+			continue
+		}
+		var err error
+		if in[i], err = p.node(in[i]); err != nil {
+			return nil, err
+		}
+	}
+	if of.Op.View {
+		return of.ReshapeTo(in[0], shape...)
+	}
+	call := *of
+	call.In, call.Known = slices.Clone(call.In), slices.Clone(call.Known)
+	for i, x := range in {
+		if x != from[i] {
+			call.In[i], call.Known[i] = op.NodeType(x), op.Known{}
+		}
+	}
+	if err := call.Resolve(); err != nil {
+		return nil, err
+	}
+	out, err := op.Emit(n.Graph(), &call, in)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}

@@ -1,0 +1,146 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// pooling is what the attributes of all sliding pools come down to.
+type pooling struct {
+	autoPad                          string
+	kernel, strides, dilations, pads []int
+	ceil, countPad                   bool
+}
+
+// poolWindow is the geometry of a pool over input 0. Padding of a whole kernel or more would make
+// windows that hold nothing.
+func poolWindow(c *op.Call, p pooling) (*window, error) {
+	in, err := spatialAxes(c)
+	if err != nil {
+		return nil, err
+	}
+	w, err := windows(c, in, op.Dims(p.kernel...), p.strides, p.dilations, p.pads, p.autoPad, p.ceil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range in {
+		if ext := w.extent(i).Size; w.begin[i] >= ext || w.end[i] >= ext {
+			return nil, c.Errorf("padding %d+%d of spatial axis %d is not smaller than the kernel's %d", w.begin[i], w.end[i], i, ext)
+		}
+	}
+	return w, nil
+}
+
+// inferPool is the type of the pooled tensor.
+func inferPool(c *op.Call, p pooling) ([]op.Type, error) {
+	w, err := poolWindow(c, p)
+	if err != nil {
+		return nil, err
+	}
+	return convOutput(c, append(append([]op.Dim(nil), c.In[0].Shape[:2]...), w.out...))
+}
+
+func poolShape(c *op.Call, p pooling) (kernel.PoolShape, error) {
+	w, err := poolWindow(c, p)
+	if err != nil {
+		return kernel.PoolShape{}, err
+	}
+	return kernel.PoolShape{
+		N: c.In[0].Shape[0].Size, C: c.In[0].Shape[1].Size,
+		In: op.Sizes(c.In[0].Shape[2:]), Kernel: p.kernel, Out: op.Sizes(w.out), Stride: w.stride, Dilation: w.dilation,
+		PadBegin: w.begin, PadEnd: w.end, CountIncludePad: p.countPad,
+	}, nil
+}
+
+// couplePool: batch and channels pass through, to the indices too, though their numbers change with a cut.
+func couplePool(c *op.Call) []op.Coupling {
+	var list []op.Coupling
+	for o := range c.Outputs {
+		for a := 0; a < 2 && c.Wants(o); a++ {
+			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(o, a)))
+		}
+	}
+	return list
+}
+
+// poolGrad is the configuration of the gradients of pools.
+type poolGrad struct {
+	Name  string
+	Pool  kernel.PoolShape
+	Ord   float64  // LpPool
+	Shape []op.Dim // of X
+}
+
+func (p poolGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name: p.Name} }
+
+// poolGrads are the gradients of all pools, global ones included.
+func poolGrads() []*op.Op {
+	grad := func(name, in string, f32, f64 func(poolGrad) op.Kernel) *op.Op {
+		return &op.Op{
+			Domain: op.Internal, Name: name + "Grad", Since: []int{1}, Doc: "Gradient of " + name + ".",
+			In: op.Slots(in), Out: "dX T", Where: op.Where{"T": op.Floats, "I": {dtype.Int64, dtype.Uint8}}, Attrs: poolGrad{},
+			GradMissing: op.NotTwice, Pinned: "gradient",
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				return []op.Type{c.In[0].With(c.Config.(poolGrad).Shape...)}, nil
+			},
+			Kernel: func(c *op.Call) (op.Kernel, error) {
+				p := c.Config.(poolGrad)
+				return perPrecision(c.In[0].DType, f32(p), f64(p)), nil
+			},
+		}
+	}
+	return []*op.Op{
+		grad("MaxPool", "dY T, argmax I", maxPoolBack[float32], maxPoolBack[float64]),
+		grad("AveragePool", "dY T", averagePoolBack[float32], averagePoolBack[float64]),
+		grad("LpPool", "dY T, X T, Y T", lpPoolBack[float32], lpPoolBack[float64]),
+	}
+}
+
+func maxPoolBack[T kernel.Float](p poolGrad) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		if dtype.Of(in[1].Dtype()) == dtype.Uint8 {
+			kernel.MaxPoolTapsGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[uint8](in[1]), dtype.Elems[T](out[0]))
+			return nil
+		}
+		kernel.MaxPoolGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[int64](in[1]), dtype.Elems[T](out[0]))
+		return nil
+	}
+}
+
+func averagePoolBack[T kernel.Float](p poolGrad) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		kernel.AveragePoolGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		return nil
+	}
+}
+
+func lpPoolBack[T kernel.Float](p poolGrad) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		kernel.LpPoolGrad(pool(x), &p.Pool, p.Ord, dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		return nil
+	}
+}
+
+// averagePooled and lpPooled are the forward kernels that sliding and global pools share.
+func averagePooled[T kernel.Float](s kernel.PoolShape) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		kernel.AveragePool(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		return nil
+	}
+}
+
+func lpPooled[T kernel.Float](s kernel.PoolShape, ord float64) op.Kernel {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		kernel.LpPool(pool(x), &s, ord, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		return nil
+	}
+}
+
+// gradOfPool makes a Grad from the geometry; operands are what follows dY.
+func gradOfPool(name string, c *op.Call, s kernel.PoolShape, ord float64, dy *gorgonia.Node, operands ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	d, err := c.Apply1(poolGrad{name, s, ord, c.In[0].Shape}, append(gorgonia.Nodes{dy}, operands...)...)
+	return gorgonia.Nodes{d}, err
+}

@@ -1,0 +1,123 @@
+package std
+
+import "github.com/graft-ml/graft/internal/kernel"
+
+// powScalar is a to the power of b; it knows the exponents that networks use.
+func powScalar[T kernel.Float](dst, a []T, b T) {
+	switch b {
+	case 2:
+		kernel.Mul(nil, dst, a, a)
+	case 0.5:
+		kernel.Sqrt(nil, dst, a)
+	case -1:
+		kernel.BinaryScalar(nil, kernel.OpRDiv, dst, a, 1)
+	case 3:
+		buffer := kernel.Borrow[T](blockSize)
+		defer kernel.GiveBack(buffer)
+		for lo := 0; lo < len(dst); lo += blockSize {
+			v := a[lo:min(lo+blockSize, len(a))]
+			square := (*buffer)[:len(v)]
+			kernel.Mul(nil, square, v, v)
+			kernel.Mul(nil, dst[lo:][:len(v)], square, v)
+		}
+	case 1:
+		copy(dst, a)
+	default:
+		kernel.PowScalar(nil, dst, a, b)
+	}
+}
+
+// powVectors is a to the power of b.
+func powVectors[T kernel.Float]() pair[T, T] {
+	return pair[T, T]{
+		vv: func(dst, a, b []T) { kernel.Pow(nil, dst, a, b) },
+		vs: powScalar[T],
+		sv: alikeFirst(func(dst, a, b []T) { kernel.Pow(nil, dst, a, b) }),
+	}
+}
+
+// powByBase is b·a^(b−1), 0 where b is.
+func powByBase[T kernel.Float]() pair[T, T] {
+	vv := func(dst, a, b []T) {
+		buffer := kernel.Borrow[T](blockSize)
+		defer kernel.GiveBack(buffer)
+		for lo := 0; lo < len(dst); lo += blockSize {
+			t := (*buffer)[:min(blockSize, len(dst)-lo)]
+			by := b[lo:][:len(t)]
+			kernel.BinaryScalar(nil, kernel.OpAdd, t, by, -1)
+			kernel.Pow(nil, t, a[lo:][:len(t)], t)
+			kernel.Mul(nil, t, t, by)
+			for i, v := range by {
+				if v == 0 {
+					t[i] = 0
+				}
+			}
+			copy(dst[lo:], t)
+		}
+	}
+	return pair[T, T]{
+		vv: vv,
+		vs: func(dst, a []T, b T) {
+			if b == 0 {
+				clear(dst)
+				return
+			}
+			powScalar(dst, a, b-1)
+			kernel.Scale(nil, b, dst, dst)
+		},
+		sv: alikeFirst(vv),
+	}
+}
+
+// powByExponent is a^b·log(a), 0 where a is and b is not negative.
+func powByExponent[T kernel.Float]() pair[T, T] {
+	vv := func(dst, a, b []T) {
+		buffer := kernel.Borrow[T](2 * blockSize)
+		defer kernel.GiveBack(buffer)
+		power, log := (*buffer)[:blockSize], (*buffer)[blockSize:]
+		for lo := 0; lo < len(dst); lo += blockSize {
+			n := min(blockSize, len(dst)-lo)
+			base, by, p := a[lo:][:n], b[lo:][:n], power[:n]
+			kernel.Pow(nil, p, base, by)
+			kernel.Log(nil, log[:n], base)
+			kernel.Mul(nil, p, p, log[:n])
+			for i, v := range base {
+				if v == 0 && by[i] >= 0 {
+					p[i] = 0
+				}
+			}
+			copy(dst[lo:], p)
+		}
+	}
+	return pair[T, T]{vv: vv, vs: alikeSecond(vv), sv: alikeFirst(vv)}
+}
+
+// fmodVectors is the remainder of a/b.
+func fmodVectors[T kernel.Float]() pair[T, T] {
+	vv := func(dst, a, b []T) { kernel.Fmod(nil, dst, a, b) }
+	return pair[T, T]{
+		vv: vv,
+		vs: func(dst, a []T, b T) { kernel.FmodScalar(nil, dst, a, b) },
+		sv: alikeFirst(vv),
+	}
+}
+
+// alikeFirst is f for a first operand that is the same everywhere.
+func alikeFirst[T kernel.Float](f func(dst, a, b []T)) func(dst []T, a T, b []T) {
+	return func(dst []T, a T, b []T) {
+		buffer := kernel.Borrow[T](blockSize)
+		defer kernel.GiveBack(buffer)
+		many := (*buffer)[:blockSize]
+		for lo := 0; lo < len(dst); lo += blockSize {
+			n := min(blockSize, len(dst)-lo)
+			kernel.Fill(nil, many[:n], a)
+			f(dst[lo:][:n], many[:n], b[lo:][:n])
+		}
+	}
+}
+
+// alikeSecond is f for a second operand that is the same everywhere.
+func alikeSecond[T kernel.Float](f func(dst, a, b []T)) func(dst, a []T, b T) {
+	of := alikeFirst(func(dst, b, a []T) { f(dst, a, b) })
+	return func(dst, a []T, b T) { of(dst, b, a) }
+}

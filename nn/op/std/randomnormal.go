@@ -1,0 +1,164 @@
+package std
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// RandomNormalConfig has the attributes of RandomNormal.
+type RandomNormalConfig struct {
+	DType op.DType `onnx:"dtype,default=float32"`
+	Mean  float32  `onnx:"mean"`
+	Scale *float32 `onnx:"scale"` // standard deviation; 1 when nil
+	Seed  *float32 `onnx:"seed"`
+	Shape []int    `onnx:"shape,required"`
+}
+
+// Operator makes RandomNormalConfig a Config.
+func (RandomNormalConfig) Operator() op.Name { return op.Name{Name: "RandomNormal"} }
+
+// RandomUniformConfig has the attributes of RandomUniform.
+type RandomUniformConfig struct {
+	DType op.DType `onnx:"dtype,default=float32"`
+	Low   float32  `onnx:"low"`
+	High  *float32 `onnx:"high"` // 1 when nil
+	Seed  *float32 `onnx:"seed"`
+	Shape []int    `onnx:"shape,required"`
+}
+
+// Operator makes RandomUniformConfig a Config.
+func (RandomUniformConfig) Operator() op.Name { return op.Name{Name: "RandomUniform"} }
+
+// RandomNormalLikeConfig has the attributes of RandomNormalLike; without a DType it is the input's.
+type RandomNormalLikeConfig struct {
+	DType op.DType `onnx:"dtype"`
+	Mean  float32  `onnx:"mean"`
+	Scale *float32 `onnx:"scale"`
+	Seed  *float32 `onnx:"seed"`
+}
+
+// Operator makes RandomNormalLikeConfig a Config.
+func (RandomNormalLikeConfig) Operator() op.Name { return op.Name{Name: "RandomNormalLike"} }
+
+// RandomUniformLikeConfig has the attributes of RandomUniformLike; without a DType it is the input's.
+type RandomUniformLikeConfig struct {
+	DType op.DType `onnx:"dtype"`
+	Low   float32  `onnx:"low"`
+	High  *float32 `onnx:"high"`
+	Seed  *float32 `onnx:"seed"`
+}
+
+// Operator makes RandomUniformLikeConfig a Config.
+func (RandomUniformLikeConfig) Operator() op.Name { return op.Name{Name: "RandomUniformLike"} }
+
+// fillRandom describes an operator that fills a tensor with independent numbers.
+type fillRandom struct {
+	name, doc string
+	attrs     op.Config
+	like      bool
+	// of gives the type (Undefined: the input's), the shape, the seed and the numbers.
+	of func(c op.Config) (op.DType, []int, *float32, func(key uint64, i int) float64)
+}
+
+func randomFills() []*op.Op {
+	normal := func(mean float32, scale *float32) func(uint64, int) float64 {
+		s := orFloat(scale, 1)
+		return func(key uint64, i int) float64 { return float64(mean) + s*gauss(key, i) }
+	}
+	flat := func(low float32, high *float32) func(uint64, int) float64 {
+		l, h := float64(low), orFloat(high, 1)
+		return func(key uint64, i int) float64 { return l + (h-l)*uniform(key, i) }
+	}
+	rows := []fillRandom{
+		{name: "RandomNormal", doc: "Normally distributed numbers.", attrs: RandomNormalConfig{},
+			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+				r := c.(RandomNormalConfig)
+				return r.DType, r.Shape, r.Seed, normal(r.Mean, r.Scale)
+			}},
+		{name: "RandomUniform", doc: "Evenly distributed numbers.", attrs: RandomUniformConfig{},
+			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+				r := c.(RandomUniformConfig)
+				return r.DType, r.Shape, r.Seed, flat(r.Low, r.High)
+			}},
+		{name: "RandomNormalLike", doc: "Normally distributed numbers in the shape of the input.", attrs: RandomNormalLikeConfig{}, like: true,
+			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+				r := c.(RandomNormalLikeConfig)
+				return r.DType, nil, r.Seed, normal(r.Mean, r.Scale)
+			}},
+		{name: "RandomUniformLike", doc: "Evenly distributed numbers in the shape of the input.", attrs: RandomUniformLikeConfig{}, like: true,
+			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+				r := c.(RandomUniformLikeConfig)
+				return r.DType, nil, r.Seed, flat(r.Low, r.High)
+			}},
+	}
+	var list []*op.Op
+	for _, r := range rows {
+		list = append(list, r.op())
+	}
+	return list
+}
+
+func (r fillRandom) op() *op.Op {
+	o := &op.Op{
+		Name: r.name, Doc: r.doc, Since: []int{1, 22}, Out: "output T", Attrs: r.attrs, Random: true,
+		NoGrad: "random numbers do not depend on the input", Pinned: "a new shape would draw other numbers",
+	}
+	if r.like {
+		o.In = "input T1"
+	}
+	o.Infer = func(c *op.Call) ([]op.Type, error) {
+		t, shape, _, _ := r.of(c.Config)
+		if !r.like {
+			if _, err := dtype.Count(shape); err != nil {
+				return nil, c.Errorf("%w", err)
+			}
+			return randomType(c, op.Shaped(t, shape...))
+		}
+		if t == dtype.Undefined {
+			t = c.In[0].DType
+		}
+		return randomType(c, c.In[0].Of(t))
+	}
+	o.Kernel = func(c *op.Call) (op.Kernel, error) {
+		_, _, seed, f := r.of(c.Config)
+		return randomKernel(c, seed, func(key uint64, i int, _ []float64) float64 { return f(key, i) }), nil
+	}
+	return o
+}
+
+func randomType(c *op.Call, t op.Type) ([]op.Type, error) {
+	if !t.DType.IsFloat() || t.DType.Bits() < 16 {
+		return nil, c.Errorf("dtype is %v, want a floating type", t.DType)
+	}
+	return []op.Type{t}, nil
+}
+
+// randomKernel fills output 0 with f(key, i, elements of input 0 if it has numbers).
+func randomKernel(c *op.Call, seed *float32, f func(key uint64, i int, in []float64) float64) op.Kernel {
+	var bits *uint64
+	if seed != nil {
+		b := uint64(math.Float32bits(*seed))
+		bits = &b
+	}
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		key := streamKey(c, inputAt(in, len(c.In)), bits)
+		var v []float64
+		if len(c.In) > 0 && c.Op.Name == "Bernoulli" {
+			var err error
+			if v, err = dtype.Float64s(in[0]); err != nil {
+				return err
+			}
+		}
+		d := dtype.New(dtype.Float64, out[0].Shape()...)
+		dst := dtype.Slice[float64](d)
+		pool(x).Range(len(dst), 1024, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				dst[i] = f(key, i, v)
+			}
+		})
+		return dtype.Convert(out[0], d)
+	}
+}

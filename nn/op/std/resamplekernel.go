@@ -1,0 +1,200 @@
+package std
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+func resampleKernel(c *op.Call) (op.Kernel, error) {
+	r, err := resampleOf(c)
+	if err != nil {
+		return nil, err
+	}
+	taps := r.taps()
+	if outsideAny(taps) == nil && (r.Mode == "nearest" || len(taps) == 0) {
+		return resampleNearest(c, taps)
+	}
+	shape := c.In[0].Sizes()
+	switch t := c.In[0].DType; {
+	case t == dtype.Float32:
+		return resampleFloats[float32](shape, taps, r.Extrapolation), nil
+	case t == dtype.Float64:
+		return resampleFloats[float64](shape, taps, float64(r.Extrapolation)), nil
+	case !t.IsNumeric():
+		return nil, c.Errorf("cannot interpolate %v", t)
+	}
+	return throughFloat64(resampleFloats[float64](shape, taps, float64(r.Extrapolation))), nil
+}
+
+// resampleNearest moves elements of any type.
+func resampleNearest(c *op.Call, taps []axisTaps) (op.Kernel, error) {
+	m := mapped{from: rowStrides(c.In[0].Sizes())}
+	for _, d := range c.In[0].Shape {
+		same := make([]int, d.Size)
+		for i := range same {
+			same[i] = i
+		}
+		m.sources = append(m.sources, same)
+	}
+	for _, t := range taps {
+		m.sources[t.Axis] = t.Index
+	}
+	size := c.In[0].DType.Size()
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		switch p, dst, src := pool(x), out[0].Raw, in[0].Raw; size {
+		case 1:
+			readMapped(p, m, dst, src, 0)
+		case 2:
+			readMapped(p, m, words[uint16](dst), words[uint16](src), 0)
+		case 4:
+			readMapped(p, m, words[uint32](dst), words[uint32](src), 0)
+		case 8:
+			readMapped(p, m, words[uint64](dst), words[uint64](src), 0)
+		default:
+			readMapped(p, m, words[[2]uint64](dst), words[[2]uint64](src), [2]uint64{})
+		}
+		return nil
+	}, nil
+}
+
+// outsideAny is nil when no index of any axis lies outside.
+func outsideAny(taps []axisTaps) []axisTaps {
+	for _, t := range taps {
+		if slices.Contains(t.Outside, true) {
+			return taps
+		}
+	}
+	return nil
+}
+
+func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) op.Kernel {
+	var passes []resamplePass[T]
+	for _, t := range taps {
+		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, shape[t.Axis])})
+	}
+	fill := outsideAny(taps)
+	result := slices.Clone(shape)
+	for _, p := range passes {
+		result[p.axis] = p.New
+	}
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		dst := dtype.Slice[T](out[0])
+		resampleAxes(x, shape, passes, dst, dtype.Slice[T](in[0]))
+		fillOutside(dst, result, fill, value)
+		return nil
+	}
+}
+
+// resamplePass resamples one axis.
+type resamplePass[T kernel.Float] struct {
+	axis int
+	*kernel.Resampling[T]
+}
+
+// resamplingOf is the resampling of an axis of old elements.
+func resamplingOf[T kernel.Float](t axisTaps, old int) *kernel.Resampling[T] {
+	return kernel.NewResampling[T](old, len(t.Index)/max(t.N, 1), func(j int) ([]int, []float64) {
+		return t.Index[j*t.N:][:t.N], t.Weight[j*t.N:][:t.N]
+	})
+}
+
+// resampleAxes goes through the axes one after the other: first those that shrink most. Of axes that grow alike the
+// last one, whose elements are neighbours, goes first, when there is least to do, of those that shrink the first one.
+func resampleAxes[T kernel.Float](x *op.Exec, shape []int, passes []resamplePass[T], dst, src []T) {
+	if len(passes) == 0 {
+		copy(dst, src)
+		return
+	}
+	now, scratch := slices.Clone(shape), scratch[T](x)
+	ordered := slices.Clone(passes)
+	slices.SortStableFunc(ordered, func(a, b resamplePass[T]) int {
+		if d := cmp.Compare(a.New*b.Old, b.New*a.Old); d != 0 {
+			return d
+		}
+		if a.New >= a.Old {
+			return b.axis - a.axis
+		}
+		return a.axis - b.axis
+	})
+	for i, p := range ordered {
+		outer, inner := around(now, p.axis)
+		now[p.axis] = p.New
+		to := dst
+		if i < len(ordered)-1 {
+			to = scratch(outer * p.New * inner)
+		}
+		p.Run(pool(x), outer, inner, to, src)
+		src = to
+	}
+}
+
+// fillOutside sets every element that lies outside in any axis.
+func fillOutside[T kernel.Float](dst []T, shape []int, taps []axisTaps, value T) {
+	for _, t := range taps {
+		if t.Outside == nil {
+			continue
+		}
+		outer, inner := around(shape, t.Axis)
+		for o := range outer {
+			for j, is := range t.Outside {
+				if is {
+					d := dst[(o*len(t.Outside)+j)*inner:][:inner]
+					for i := range d {
+						d[i] = value
+					}
+				}
+			}
+		}
+	}
+}
+
+type resampleGradConfig struct {
+	Shape []op.Dim
+	Taps  []axisTaps
+}
+
+func (resampleGradConfig) Operator() op.Name {
+	return op.Name{Domain: op.Internal, Name: "ResampleGrad"}
+}
+
+func resampleGradOp() *op.Op {
+	return &op.Op{
+		Domain: op.Internal, Name: "ResampleGrad", Since: []int{1}, Doc: "Gradient of Resize: the transposed resampling.",
+		In: "dY T", Out: "dX T", Where: op.Where{"T": {dtype.Float32, dtype.Float64}}, Attrs: resampleGradConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			return []op.Type{c.In[0].With(c.Config.(resampleGradConfig).Shape...)}, nil
+		},
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			cfg := c.Config.(resampleGradConfig)
+			if c.In[0].DType == dtype.Float64 {
+				return resampleBack[float64](c.In[0].Sizes(), op.Sizes(cfg.Shape), cfg.Taps), nil
+			}
+			return resampleBack[float32](c.In[0].Sizes(), op.Sizes(cfg.Shape), cfg.Taps), nil
+		},
+		GradMissing: op.NotTwice, Pinned: "gradient",
+	}
+}
+
+// resampleBack adds up what each old index gave.
+func resampleBack[T kernel.Float](from, to []int, taps []axisTaps) op.Kernel {
+	var passes []resamplePass[T]
+	for _, t := range taps {
+		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, to[t.Axis]).Back()})
+	}
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		src := dtype.Slice[T](in[0])
+		if fill := outsideAny(taps); fill != nil {
+			kept := scratch[T](x)(len(src))
+			copy(kept, src)
+			fillOutside(kept, from, fill, 0)
+			src = kept
+		}
+		resampleAxes(x, from, passes, dtype.Slice[T](out[0]), src)
+		return nil
+	}
+}

@@ -1,0 +1,35 @@
+package std
+
+import "github.com/graft-ml/graft/nn/op"
+
+// RNNConfig has the attributes of RNN.
+type RNNConfig struct {
+	ActivationAlpha []float32 `onnx:"activation_alpha"` // for the activations that take one, in order
+	ActivationBeta  []float32 `onnx:"activation_beta"`
+	Activations     []string  `onnx:"activations,default=Tanh|Tanh"` // one for each direction
+	Clip            float32   `onnx:"clip"`                          // of what goes into the activations; 0: none
+	Direction       string    `onnx:"direction,default=forward"`
+	HiddenSize      int       `onnx:"hidden_size"`
+	Layout          int       `onnx:"layout,since=14"`
+	OutputSequence  bool      `onnx:"output_sequence,until=6"` // of no effect
+}
+
+// Operator makes RNNConfig a Config.
+func (RNNConfig) Operator() op.Name { return op.Name{Name: "RNN"} }
+
+func rnn() *op.Op {
+	return &op.Op{
+		Name: "RNN", Since: []int{1, 7, 14, 22},
+		Doc: "Simple recurrent layer over a sequence, in one direction or both.",
+		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T",
+		Out: "Y? T, Y_h? T", Where: op.Where{"T": op.Floats}, Attrs: RNNConfig{},
+		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
+		Couple: coupleRecurrent, Cost: recurrentCost,
+		Traits: resizing(recurrentTraits(), 0, func(r *op.Resizing) error {
+			cfg := r.Call.Config.(RNNConfig)
+			cfg.HiddenSize = hidden(r, cfg.HiddenSize)
+			r.Config = cfg
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,193 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"slices"
+)
+
+// itemPosition is the position that input i gives among n elements, or absent, absent.
+func itemPosition(c *op.Call, i, n, absent, limit int) (int, error) {
+	if !c.Has(i) {
+		return absent, nil
+	}
+	k, err := scalarOf(c, i)
+	if err != nil {
+		return 0, err
+	}
+	if k < -n || k >= limit {
+		return 0, c.Errorf("position %d is outside of [%d, %d]", k, -n, limit-1)
+	}
+	if k < 0 {
+		k += n
+	}
+	return k, nil
+}
+
+func sequenceAtItems(c *op.Call, in []op.Item) ([]op.Item, error) {
+	n := len(in[0].Items)
+	k, err := itemPosition(c, 1, n, n-1, n)
+	if err != nil {
+		return nil, err
+	}
+	return []op.Item{in[0].Items[k]}, nil
+}
+
+func sequenceInsertItems(c *op.Call, in []op.Item) ([]op.Item, error) {
+	n := len(in[0].Items)
+	k, err := itemPosition(c, 2, n, n, n+1)
+	if err != nil {
+		return nil, err
+	}
+	return []op.Item{{Type: c.Out[0], Items: slices.Insert(slices.Clone(in[0].Items), k, in[1])}}, nil
+}
+
+func sequenceEraseItems(c *op.Call, in []op.Item) ([]op.Item, error) {
+	n := len(in[0].Items)
+	if n == 0 {
+		return nil, c.Errorf("the sequence has no element")
+	}
+	k, err := itemPosition(c, 1, n, n-1, n)
+	if err != nil {
+		return nil, err
+	}
+	return []op.Item{{Type: c.Out[0], Items: slices.Delete(slices.Clone(in[0].Items), k, k+1)}}, nil
+}
+
+func sequenceLengthItems(_ *op.Call, in []op.Item) ([]op.Item, error) {
+	return []op.Item{{Type: op.Shaped(dtype.Int64), Value: dtype.Scalar(int64(len(in[0].Items)))}}, nil
+}
+
+// insertAxis gives the shape of a node one more axis, of length 1.
+func insertAxis(s op.Set, n *gorgonia.Node, axis int) (*gorgonia.Node, error) {
+	return s.ReshapeTo(n, slices.Insert(slices.Clone(op.NodeType(n).Shape), axis, op.D(1))...)
+}
+
+func concatItems(c *op.Call, in []op.Item) ([]op.Item, error) {
+	cfg := c.Config.(ConcatFromSequenceConfig)
+	nodes, err := nodesOf(in[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes) == 0 {
+		return nil, c.Errorf("the sequence has no element")
+	}
+	if cfg.NewAxis {
+		axis, err := c.Axis(cfg.Axis, len(op.NodeType(nodes[0]).Shape)+1)
+		if err != nil {
+			return nil, err
+		}
+		shape := nodes[0].Shape()
+		for i, n := range nodes {
+			if !n.Shape().Eq(shape) {
+				return nil, c.Errorf("cannot stack shapes %v and %v", shape, n.Shape())
+			}
+			if nodes[i], err = insertAxis(c.Set, n, axis); err != nil {
+				return nil, err
+			}
+		}
+		cfg.Axis = axis
+	}
+	n, err := c.Apply1(ConcatConfig{Axis: cfg.Axis}, nodes...)
+	if err != nil {
+		return nil, err
+	}
+	return []op.Item{nodeItem(n)}, nil
+}
+
+func splitItems(c *op.Call, in []op.Item) ([]op.Item, error) {
+	x, err := in[0].Node()
+	if err != nil {
+		return nil, err
+	}
+	var split dtype.Value
+	if c.Has(1) {
+		if split, err = c.Value(1); err != nil {
+			return nil, err
+		}
+	}
+	axis, lengths, drop, err := splitLengths(c, c.In[0].Sizes(), split)
+	if err != nil {
+		return nil, err
+	}
+	out := op.Item{Type: c.Out[0]}
+	if len(lengths) == 0 {
+		return []op.Item{out}, nil
+	}
+	parts, err := SplitAt(c.Set, x, axis, lengths)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range parts {
+		if drop {
+			shape := op.NodeType(n).Shape
+			if n, err = c.ReshapeTo(n, slices.Delete(slices.Clone(shape), axis, axis+1)...); err != nil {
+				return nil, err
+			}
+		}
+		out.Items = append(out.Items, nodeItem(n))
+	}
+	return []op.Item{out}, nil
+}
+
+// mapItems emits the body once for each element.
+func mapItems(c *op.Call, in []op.Item) ([]op.Item, error) {
+	body := c.Config.(SequenceMapConfig).Body
+	out := make([]op.Item, c.Outputs)
+	for k := range out {
+		out[k].Type = c.Out[k]
+	}
+	for i := range in[0].Items {
+		nodes, types := make(gorgonia.Nodes, len(in)), make([]op.Type, len(in))
+		for j, x := range in {
+			if j < body.Inputs() && x.Type.Kind == op.Sequence {
+				if len(x.Items) != len(in[0].Items) {
+					return nil, c.Errorf("sequences have %d and %d elements", len(in[0].Items), len(x.Items))
+				}
+				x = x.Items[i]
+			}
+			if x.Node == nil {
+				return nil, op.ErrWhole
+			}
+			var err error
+			if nodes[j], err = x.Node(); err != nil {
+				return nil, err
+			}
+			types[j] = x.Type
+		}
+		res, err := body.Lower(c.Scope(nodes[0].Graph()), nodes, types, make([]op.Known, len(in)))
+		if _, needs := op.Needs(err); needs {
+			return nil, op.ErrWhole // the body runs by itself, on values
+		} else if err != nil {
+			return nil, err
+		}
+		if len(res) < len(out) {
+			return nil, c.Errorf("the body gave %d outputs, want %d", len(res), len(out))
+		}
+		for k := range out {
+			out[k].Items = append(out[k].Items, nodeItem(res[k]))
+		}
+	}
+	return out, nil
+}
+
+// nodeItem is a tensor that a node computes.
+func nodeItem(n *gorgonia.Node) op.Item {
+	return op.Item{Type: op.NodeType(n), Node: func() (*gorgonia.Node, error) { return n, nil }}
+}
+
+// nodesOf are the nodes of the tensors that a sequence holds.
+func nodesOf(it op.Item) (gorgonia.Nodes, error) {
+	nodes := make(gorgonia.Nodes, len(it.Items))
+	for i, x := range it.Items {
+		if x.Node == nil {
+			return nil, op.ErrWhole
+		}
+		var err error
+		if nodes[i], err = x.Node(); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}

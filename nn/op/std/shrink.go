@@ -1,0 +1,42 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"math"
+)
+
+// ShrinkConfig has the attributes of Shrink. Lambd is 0.5 when nil.
+type ShrinkConfig struct {
+	Bias  float32  `onnx:"bias"`
+	Lambd *float32 `onnx:"lambd"`
+}
+
+// Operator makes ShrinkConfig a Config.
+func (ShrinkConfig) Operator() op.Name { return op.Name{Name: "Shrink"} }
+
+func shrink() []*op.Op {
+	return pointwiseOp{
+		name: "Shrink", doc: "Pulls elements towards 0 by bias; those within lambd of it become 0.", since: []int{9}, types: op.Numeric, attrs: ShrinkConfig{},
+		traits: op.Traits{Zero: op.ZeroFirst},
+		of: func(c op.Config) pointwise {
+			cfg := c.(ShrinkConfig)
+			bias, lambd := float64(cfg.Bias), orFloat(cfg.Lambd, 0.5)
+			f := func(x float64) float64 {
+				switch {
+				case x < -lambd:
+					return x + bias
+				case x > lambd:
+					return x - bias
+				}
+				return 0
+			}
+			return pointwise{f: f, need: "x", ints: func(x int64) int64 { return int64(f(float64(x))) },
+				grad: func(x, _, dy float64) float64 {
+					if math.Abs(x) > lambd {
+						return dy
+					}
+					return 0
+				}}
+		},
+	}.ops()
+}

@@ -1,0 +1,95 @@
+package std
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// SplitToSequenceConfig has the attributes of SplitToSequence. Without the second input parts
+// have length 1, and KeepDims says whether they keep that axis.
+type SplitToSequenceConfig struct {
+	Axis     int   `onnx:"axis,default=0"`
+	KeepDims *bool `onnx:"keepdims"` // nil: true
+}
+
+// Operator makes SplitToSequenceConfig a Config.
+func (SplitToSequenceConfig) Operator() op.Name { return op.Name{Name: "SplitToSequence"} }
+
+func splitToSequence() *op.Op {
+	return &op.Op{
+		Name: "SplitToSequence", Since: []int{11, 24},
+		Doc: "Cuts a tensor into a sequence: parts of one length, or of given lengths.",
+		In:  "input T, split? I", Out: "output_sequence S", Where: op.Where{"I": op.Indices}, Attrs: SplitToSequenceConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			return []op.Type{seqType(op.Type{DType: c.In[0].DType, Unranked: true})}, nil
+		},
+		Func: splitIntoSequence, Items: splitItems, Pinned: "a sequence",
+	}
+}
+
+// splitLengths are the axis that is cut and the lengths of the parts; drop says that they lose it.
+func splitLengths(c *op.Call, shape []int, split dtype.Value) (axis int, lengths []int, drop bool, err error) {
+	cfg := c.Config.(SplitToSequenceConfig)
+	if axis, err = c.Axis(cfg.Axis, len(shape)); err != nil {
+		return 0, nil, false, err
+	}
+	length := shape[axis]
+	if split == nil {
+		return axis, slices.Repeat([]int{1}, length), cfg.KeepDims != nil && !*cfg.KeepDims, nil
+	}
+	d, ok := split.(*tensor.Dense)
+	if !ok {
+		return 0, nil, false, c.Mismatch(1, "lengths", op.TypeOf(split))
+	}
+	if lengths, err = dtype.Ints(d); err != nil {
+		return 0, nil, false, err
+	}
+	if len(d.Shape()) == 0 {
+		each := lengths[0]
+		if each < 1 {
+			return 0, nil, false, c.Errorf("cannot split into parts of length %d", each)
+		}
+		lengths = nil
+		for at := 0; at < length; at += each {
+			lengths = append(lengths, min(each, length-at))
+		}
+	}
+	rest := length
+	for _, n := range lengths {
+		if rest -= n; n < 0 || rest < 0 {
+			break
+		}
+	}
+	if rest != 0 || slices.ContainsFunc(lengths, func(n int) bool { return n < 0 }) {
+		return 0, nil, false, c.Errorf("lengths %v do not fill an axis of length %d", lengths, length)
+	}
+	return axis, lengths, false, nil
+}
+
+func splitIntoSequence(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+	var split dtype.Value
+	if len(in) > 1 {
+		split = in[1]
+	}
+	axis, lengths, drop, err := splitLengths(c, in[0].Shape(), split)
+	if err != nil {
+		return nil, err
+	}
+	seq := &dtype.Sequence{Elem: dtype.DTypeOf(in[0])}
+	at := 0
+	for _, n := range lengths {
+		part, err := compute1(c.Set, SliceConfig{Starts: []int{at}, Ends: []int{at + n}, Axes: []int{axis}}, 1, in[0])
+		if err == nil && drop {
+			part, err = compute1(c.Set, SqueezeConfig{Axes: []int{axis}}, 1, part)
+		}
+		if err != nil {
+			return nil, err
+		}
+		seq.Items = append(seq.Items, part)
+		at += n
+	}
+	return []dtype.Value{seq}, nil
+}

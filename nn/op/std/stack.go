@@ -1,0 +1,149 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// stackedProduct multiplies stacks of matrices of shapes a and b, either transposed on request.
+func stackedProduct(t op.DType, a, b []int, transA, transB bool) op.Kernel {
+	s := newStack(a, b, transA, transB)
+	if t.IsInteger() {
+		return integerStack(s)
+	}
+	return stackEnding(t, s, op.Epilogues{})
+}
+
+// stackPatterns: what shifts, adds to or maps one product of matrices ends it.
+func stackPatterns(t op.DType, a, b []int, transA, transB bool) []op.Pattern {
+	s := newStack(a, b, transA, transB)
+	if s.batch != 1 {
+		return nil
+	}
+	matrix := len(a) == 2 && len(b) == 2 // else the columns are not the axis of the channels
+	return []op.Pattern{&op.EpilogueHost{DType: t, Channels: s.n, Affine: matrix, Slopes: true, Kernel: func(e op.Epilogues) op.Kernel { return stackEnding(t, s, e) }}}
+}
+
+func stackEnding(t op.DType, s stack, e op.Epilogues) op.Kernel {
+	return perPrecision(t, floatStack[float32](s, e), floatStack[float64](s, e))
+}
+
+// stack is a batch of equal products; the i-th reads A and B at the given matrix numbers.
+type stack struct {
+	product
+	batch int
+	a, b  []int // which matrix; nil: see steps
+	stepA int   // matrices from product to product, where that is regular
+	stepB int
+}
+
+func newStack(a, b []int, transA, transB bool) stack {
+	ra, rb := len(a), len(b)
+	s := stack{product: product{transA: transA, transB: transB, alpha: 1, m: a[ra-2], k: a[ra-1], n: b[rb-1]}}
+	if transA {
+		s.m, s.k = s.k, s.m
+	}
+	if transB {
+		s.n = b[rb-2]
+	}
+	na, nb := dtype.Product(a[:ra-2]), dtype.Product(b[:rb-2])
+	if nb == 1 && !transA && na > 0 { // one matrix B: the rows of all A at once
+		s.m *= na
+		s.batch = 1
+		return s
+	}
+	to := broadcastSizes(a[:ra-2], b[:rb-2])
+	s.batch = dtype.Product(to)
+	switch {
+	case na == s.batch && nb == s.batch:
+		s.stepA, s.stepB = 1, 1
+	case na == s.batch && nb == 1:
+		s.stepA = 1
+	case nb == s.batch && na == 1:
+		s.stepB = 1
+	default:
+		s.a, s.b = broadcastIndex(a[:ra-2], to), broadcastIndex(b[:rb-2], to)
+	}
+	return s
+}
+
+// broadcastSizes is the shape that two compatible shapes broadcast to.
+func broadcastSizes(a, b []int) []int {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	to := append([]int(nil), a...)
+	for i, n := range b {
+		if j := i + len(a) - len(b); to[j] == 1 {
+			to[j] = n
+		}
+	}
+	return to
+}
+
+// broadcastIndex gives, for every element of shape to, the element of from that it repeats.
+func broadcastIndex(from, to []int) []int {
+	list := make([]int, dtype.Product(to))
+	for i := range list {
+		rest, at, stride := i, 0, 1
+		for a := len(to) - 1; a >= 0; a-- {
+			k := rest % to[a]
+			rest /= to[a]
+			if f := a - len(to) + len(from); f >= 0 {
+				if from[f] != 1 {
+					at += k * stride
+				}
+				stride *= from[f]
+			}
+		}
+		list[i] = at
+	}
+	return list
+}
+
+// floatStack ends as e says; only a single product does.
+func floatStack[T kernel.Float](s stack, e op.Epilogues) op.Kernel {
+	lda, ldb := s.leading()
+	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
+	w := newWeightProduct[T](s.product)
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		a, b, y := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0])
+		switch {
+		case s.batch == 1:
+			w.run(x, in[0], in[1], 0, y, op.EpilogueSteps[T](x, e, s.n, nil, in))
+		case s.a == nil:
+			kernel.GemmBatch(pool(x), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
+		default:
+			for i := range s.batch {
+				kernel.Gemm(pool(x), s.transA, s.transB, s.m, s.n, s.k, 1, a[s.a[i]*sa:], lda, b[s.b[i]*sb:], ldb, 0, y[i*sc:], s.n)
+			}
+		}
+		return nil
+	}
+}
+
+func integerStack(s stack) op.Kernel {
+	lda, ldb := s.leading()
+	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
+	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+		a, err := dtype.Int64s(in[0])
+		if err != nil {
+			return err
+		}
+		b, err := dtype.Int64s(in[1])
+		if err != nil {
+			return err
+		}
+		y := make([]int64, s.batch*sc)
+		for i := range s.batch {
+			ia, ib := i*s.stepA, i*s.stepB
+			if s.a != nil {
+				ia, ib = s.a[i], s.b[i]
+			}
+			integerProduct(s.product, a[ia*sa:], lda, b[ib*sb:], ldb, y[i*sc:])
+		}
+		return storeInts(out[0], y)
+	}
+}

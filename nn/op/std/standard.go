@@ -1,0 +1,26 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"sync"
+)
+
+// Standard holds every operator of graft. It is the default of the functions that open or start a
+// graph; whatever works on a graph takes the graph's set.
+func Operators() op.Set { return standard() }
+
+// The operators are built once: the set is immutable.
+var standard = sync.OnceValue(func() op.Set { return op.NewSet(all(), fusions()...) })
+
+// fusions are the rules by which standard operators run as one kernel, in the order in which they are tried.
+func fusions() []op.Fusion {
+	return []op.Fusion{
+		op.NewFusion(fuseConcat),
+		op.NewFusion(fusePool),
+		op.NewFusion(fuseConv),
+		op.NewFusion(fuseConvEpilogue),
+		op.EpilogueFusion(),
+		op.NewFusion(fuseGate),
+		op.LoopFusion(),
+	}
+}

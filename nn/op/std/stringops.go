@@ -1,0 +1,269 @@
+package std
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// StringSplitConfig has the attributes of StringSplit. Without a delimiter white space separates.
+type StringSplitConfig struct {
+	Delimiter string `onnx:"delimiter"`
+	MaxSplit  *int   `onnx:"maxsplit"` // cuts, from the left; nil: all
+}
+
+// Operator makes StringSplitConfig a Config.
+func (StringSplitConfig) Operator() op.Name { return op.Name{Name: "StringSplit"} }
+
+// RegexFullMatchConfig has the attributes of RegexFullMatch: a pattern in RE2's syntax.
+type RegexFullMatchConfig struct {
+	Pattern string `onnx:"pattern"`
+}
+
+// Operator makes RegexFullMatchConfig a Config.
+func (RegexFullMatchConfig) Operator() op.Name { return op.Name{Name: "RegexFullMatch"} }
+
+// StringNormalizerConfig has the attributes of StringNormalizer.
+type StringNormalizerConfig struct {
+	Case          string   `onnx:"case_change_action,default=NONE"` // LOWER, UPPER, NONE
+	CaseSensitive bool     `onnx:"is_case_sensitive"`               // of the comparison with stop words
+	Locale        string   `onnx:"locale"`                          // of no effect
+	StopWords     []string `onnx:"stopwords"`                       // are left out
+}
+
+// Operator makes StringNormalizerConfig a Config.
+func (StringNormalizerConfig) Operator() op.Name { return op.Name{Name: "StringNormalizer"} }
+
+const noStringGrad = "strings have no gradient"
+
+func stringOps() []*op.Op {
+	return []*op.Op{
+		{Name: "StringConcat", Since: []int{20}, Doc: "Puts strings behind one another, with broadcasting.", In: "X string, Y string", Out: "Z string",
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				if c.In[0].Unranked || c.In[1].Unranked {
+					return []op.Type{{DType: dtype.String, Unranked: true}}, nil
+				}
+				s, err := c.Broadcast(c.In[0].Shape, c.In[1].Shape)
+				return []op.Type{c.In[0].With(s...)}, err
+			},
+			Func: concatStrings, NoGrad: noStringGrad, Couple: op.Elementwise},
+		{Name: "RegexFullMatch", Since: []int{20}, Doc: "Says which strings match a pattern as a whole.", In: "X string", Out: "Y bool", Attrs: RegexFullMatchConfig{},
+			Infer: func(c *op.Call) ([]op.Type, error) {
+				_, err := fullPattern(c)
+				return []op.Type{c.In[0].Of(dtype.Bool)}, err
+			},
+			Func: matchStrings, NoGrad: noStringGrad, Couple: op.Elementwise},
+		{Name: "StringSplit", Since: []int{20}, Doc: "Cuts strings at a delimiter.", In: "X string", Out: "Y string, Z int64", Attrs: StringSplitConfig{},
+			Infer: inferStringSplit, Func: splitStrings, NoGrad: noStringGrad, Pinned: "parts have numbers of their own"},
+		{Name: "StringNormalizer", Since: []int{10}, Doc: "Leaves stop words out and changes letters to one case.", In: "X string", Out: "Y string", Attrs: StringNormalizerConfig{},
+			Infer: inferNormalizer, Func: normalizeStrings, NoGrad: noStringGrad, Pinned: "words are left out"},
+	}
+}
+
+// stringsOf are the elements of input i.
+func stringsOf(c *op.Call, i int, v dtype.Value) (*dtype.Strings, error) {
+	s, ok := v.(*dtype.Strings)
+	if !ok {
+		return nil, c.Mismatch(i, "strings", op.TypeOf(v))
+	}
+	return s, nil
+}
+
+func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+	a, err := stringsOf(c, 0, in[0])
+	if err != nil {
+		return nil, err
+	}
+	b, err := stringsOf(c, 1, in[1])
+	if err != nil {
+		return nil, err
+	}
+	shape, err := c.Broadcast(op.Dims(a.Shape()...), op.Dims(b.Shape()...))
+	if err != nil {
+		return nil, err
+	}
+	// The other operand's elements are found by broadcasting their numbers.
+	pick := func(s *dtype.Strings) ([]int64, error) {
+		n := make([]int64, len(s.Elems))
+		for i := range n {
+			n[i] = int64(i)
+		}
+		d := dtype.New(dtype.Int64, op.Sizes(shape)...)
+		from, err := dtype.FromSlice(n, s.Shape()...)
+		if err == nil && len(d.Raw) > 0 {
+			kernel.ExpandBytes(d.Raw, from.Raw, s.Shape(), op.Sizes(shape), 8)
+		}
+		return dtype.Slice[int64](d), err
+	}
+	at, err := pick(a)
+	if err != nil {
+		return nil, err
+	}
+	bt, err := pick(b)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(at))
+	for i := range out {
+		out[i] = a.Elems[at[i]] + b.Elems[bt[i]]
+	}
+	s, err := dtype.NewStrings(out, op.Sizes(shape)...)
+	return []dtype.Value{s}, err
+}
+
+func fullPattern(c *op.Call) (*regexp.Regexp, error) {
+	r, err := regexp.Compile(`\A(?:` + c.Config.(RegexFullMatchConfig).Pattern + `)\z`)
+	if err != nil {
+		return nil, c.Errorf("pattern: %w", err)
+	}
+	return r, nil
+}
+
+func matchStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+	r, err := fullPattern(c)
+	if err != nil {
+		return nil, err
+	}
+	x, err := stringsOf(c, 0, in[0])
+	if err != nil {
+		return nil, err
+	}
+	y := make([]bool, len(x.Elems))
+	for i, s := range x.Elems {
+		y[i] = r.MatchString(s)
+	}
+	d, err := dtype.FromSlice(y, x.Shape()...)
+	return []dtype.Value{d}, err
+}
+
+// parts cuts one string.
+func (cfg StringSplitConfig) parts(s string) []string {
+	limit := -1
+	if cfg.MaxSplit != nil && *cfg.MaxSplit >= 0 {
+		limit = *cfg.MaxSplit
+	}
+	if cfg.Delimiter != "" {
+		if limit < 0 {
+			return strings.Split(s, cfg.Delimiter)
+		}
+		return strings.SplitN(s, cfg.Delimiter, limit+1)
+	}
+	var list []string
+	for s = strings.TrimLeftFunc(s, unicode.IsSpace); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
+		end := strings.IndexFunc(s, unicode.IsSpace)
+		if end < 0 || limit >= 0 && len(list) == limit {
+			return append(list, s)
+		}
+		list, s = append(list, s[:end]), s[end:]
+	}
+	return list
+}
+
+func inferStringSplit(c *op.Call) ([]op.Type, error) {
+	x := c.In[0]
+	y := op.T(dtype.String, append(append([]op.Dim(nil), x.Shape...), op.Unknown)...)
+	y.Unranked = x.Unranked
+	out := []op.Type{y, x.Of(dtype.Int64)}
+	v, err := c.Value(0)
+	if err != nil {
+		return out, err
+	}
+	res, err := splitStrings(c, []dtype.Value{v})
+	if err != nil {
+		return nil, err
+	}
+	return []op.Type{op.TypeOf(res[0]), op.TypeOf(res[1])}, nil
+}
+
+func splitStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+	x, err := stringsOf(c, 0, in[0])
+	if err != nil {
+		return nil, err
+	}
+	parts, count, most := make([][]string, len(x.Elems)), make([]int64, len(x.Elems)), 0
+	for i, s := range x.Elems {
+		parts[i] = c.Config.(StringSplitConfig).parts(s)
+		count[i], most = int64(len(parts[i])), max(most, len(parts[i]))
+	}
+	list := make([]string, len(parts)*most)
+	for i, p := range parts {
+		copy(list[i*most:], p)
+	}
+	y, err := dtype.NewStrings(list, append(slices.Clone([]int(x.Shape())), most)...)
+	if err != nil {
+		return nil, err
+	}
+	z, err := dtype.FromSlice(count, x.Shape()...)
+	return []dtype.Value{y, z}, err
+}
+
+func inferNormalizer(c *op.Call) ([]op.Type, error) {
+	cfg := c.Config.(StringNormalizerConfig)
+	if !slices.Contains([]string{"NONE", "LOWER", "UPPER"}, cfg.Case) {
+		return nil, c.Errorf("case_change_action %q is unknown", cfg.Case)
+	}
+	if r := c.In[0].Rank(); r >= 0 && (r < 1 || r > 2 || r == 2 && c.In[0].Shape[0].Differ(op.D(1))) {
+		return nil, c.Mismatch(0, "string[?] or string[1,?]", c.In[0])
+	}
+	if len(cfg.StopWords) == 0 {
+		return op.Same(c)
+	}
+	v, err := c.Value(0)
+	if err != nil {
+		out := c.In[0]
+		if r := out.Rank(); r > 0 {
+			out = out.With(append(slices.Repeat([]op.Dim{op.D(1)}, r-1), op.Unknown)...)
+		}
+		return []op.Type{out}, err
+	}
+	res, err := normalizeStrings(c, []dtype.Value{v})
+	if err != nil {
+		return nil, err
+	}
+	return []op.Type{op.TypeOf(res[0])}, nil
+}
+
+func normalizeStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+	cfg := c.Config.(StringNormalizerConfig)
+	x, err := stringsOf(c, 0, in[0])
+	if err != nil {
+		return nil, err
+	}
+	stop := map[string]bool{}
+	fold := func(s string) string {
+		if cfg.CaseSensitive {
+			return s
+		}
+		return strings.ToLower(s)
+	}
+	for _, w := range cfg.StopWords {
+		stop[fold(w)] = true
+	}
+	var out []string
+	for _, s := range x.Elems {
+		if stop[fold(s)] {
+			continue
+		}
+		switch cfg.Case {
+		case "LOWER":
+			s = strings.ToLower(s)
+		case "UPPER":
+			s = strings.ToUpper(s)
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 && len(stop) > 0 {
+		out = []string{""}
+	}
+	shape := []int{len(out)}
+	if len(x.Shape()) == 2 {
+		shape = []int{1, len(out)}
+	}
+	s, err := dtype.NewStrings(out, shape...)
+	return []dtype.Value{s}, err
+}

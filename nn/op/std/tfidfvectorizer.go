@@ -1,0 +1,156 @@
+package std
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// TfIdfVectorizerConfig has the attributes of TfIdfVectorizer.
+type TfIdfVectorizerConfig struct {
+	MaxLength int       `onnx:"max_gram_length,required"`
+	MaxSkip   int       `onnx:"max_skip_count,required"` // words left out between those of a gram
+	MinLength int       `onnx:"min_gram_length,required"`
+	Mode      string    `onnx:"mode,required"`          // TF counts, IDF weighs what occurs, TFIDF weighs counts
+	Counts    []int     `onnx:"ngram_counts,required"`  // where the grams of each length begin in the pool
+	Indexes   []int     `onnx:"ngram_indexes,required"` // the output column of each gram
+	Ints      []int     `onnx:"pool_int64s"`
+	Strings   []string  `onnx:"pool_strings"`
+	Weights   []float32 `onnx:"weights"` // of each gram; 1 when nil
+}
+
+// Operator makes TfIdfVectorizerConfig a Config.
+func (TfIdfVectorizerConfig) Operator() op.Name { return op.Name{Name: "TfIdfVectorizer"} }
+
+func tfIdfVectorizer() *op.Op {
+	return &op.Op{
+		Name: "TfIdfVectorizer", Since: []int{9}, Doc: "Counts short sequences of words.",
+		In: "X T", Out: "Y float32", Where: op.Where{"T": {dtype.String, dtype.Int32, dtype.Int64}}, Attrs: TfIdfVectorizerConfig{},
+		Infer: func(c *op.Call) ([]op.Type, error) {
+			cfg := c.Config.(TfIdfVectorizerConfig)
+			if _, err := cfg.grams(c); err != nil {
+				return nil, err
+			}
+			cols := op.D(slices.Max(append([]int{-1}, cfg.Indexes...)) + 1)
+			switch s := c.In[0].Shape; c.In[0].Rank() {
+			case 1:
+				return []op.Type{op.T(dtype.Float32, cols)}, nil
+			case 2:
+				return []op.Type{op.T(dtype.Float32, s[0], cols)}, nil
+			case -1:
+				return []op.Type{{DType: dtype.Float32, Unranked: true}}, nil
+			}
+			return nil, c.Mismatch(0, "rank 1 or 2", c.In[0])
+		},
+		Kernel: valued(countGrams).kernel, Strings: valued(countGrams).strings,
+		NoGrad: "counts", Pinned: "columns have numbers of their own",
+	}
+}
+
+// gramKey tells sequences of words apart.
+func gramKey(words []any) string {
+	var b strings.Builder
+	for _, w := range words {
+		fmt.Fprintf(&b, "%q|", fmt.Sprint(w))
+	}
+	return b.String()
+}
+
+// grams gives the number of every gram of the pool.
+func (cfg TfIdfVectorizerConfig) grams(c *op.Call) (map[string]int, error) {
+	pool := anys(cfg.Ints, func(v int) float64 { return float64(v) })
+	if c.In[0].DType == dtype.String {
+		pool = anys(cfg.Strings, same[string])
+	}
+	if cfg.Mode != "TF" && cfg.Mode != "IDF" && cfg.Mode != "TFIDF" {
+		return nil, c.Errorf("mode %q is unknown", cfg.Mode)
+	}
+	if cfg.MinLength < 1 || cfg.MaxLength < cfg.MinLength || cfg.MaxSkip < 0 {
+		return nil, c.Errorf("gram lengths %d to %d or skips %d are out of range", cfg.MinLength, cfg.MaxLength, cfg.MaxSkip)
+	}
+	at, n := map[string]int{}, 0
+	for i, from := range cfg.Counts {
+		to, length := len(pool), i+1
+		if i+1 < len(cfg.Counts) {
+			to = cfg.Counts[i+1]
+		}
+		if from < 0 || from > to || to > len(pool) || (to-from)%length != 0 {
+			return nil, c.Errorf("ngram_counts %v do not cut a pool of %d words", cfg.Counts, len(pool))
+		}
+		for ; from < to; from += length {
+			if length >= cfg.MinLength && length <= cfg.MaxLength {
+				at[gramKey(pool[from:from+length])] = n
+			}
+			n++
+		}
+	}
+	if len(cfg.Indexes) != n || cfg.Weights != nil && len(cfg.Weights) != n {
+		return nil, c.Errorf("has %d grams, %d indexes and %d weights", n, len(cfg.Indexes), len(cfg.Weights))
+	}
+	for _, k := range cfg.Indexes {
+		if k < 0 || k > maxExtent {
+			return nil, c.Errorf("index %d is out of range", k)
+		}
+	}
+	return at, nil
+}
+
+func countGrams(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	cfg := c.Config.(TfIdfVectorizerConfig)
+	at, err := cfg.grams(c)
+	if err != nil {
+		return nil, err
+	}
+	cols := slices.Max(append([]int{-1}, cfg.Indexes...)) + 1
+	return func(in []dtype.Value) ([]dtype.Value, error) {
+		words, _, err := listOf(in[0], nil, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		shape := []int(in[0].Shape())
+		rows, length, out := 1, len(words), []int{cols}
+		if len(shape) == 2 {
+			rows, length, out = shape[0], shape[1], []int{shape[0], cols}
+		}
+		y := make([]float32, rows*cols)
+		for r := range rows {
+			row := words[r*length : (r+1)*length]
+			cfg.count(row, at, func(gram int) {
+				w := float32(1)
+				if cfg.Weights != nil && cfg.Mode != "TF" {
+					w = cfg.Weights[gram]
+				}
+				if k := r*cols + cfg.Indexes[gram]; cfg.Mode == "IDF" {
+					y[k] = w
+				} else {
+					y[k] += w
+				}
+			})
+		}
+		d, err := dtype.FromSlice(y, out...)
+		return []dtype.Value{d}, err
+	}, nil
+}
+
+// count calls found for every gram of the pool in a row of words. Single words have nothing to skip.
+func (cfg TfIdfVectorizerConfig) count(row []any, at map[string]int, found func(gram int)) {
+	for n := cfg.MinLength; n <= min(cfg.MaxLength, len(row)); n++ {
+		for step := 1; step <= cfg.MaxSkip+1; step++ {
+			if n == 1 && step > 1 || (n-1)*step >= len(row) {
+				break
+			}
+			gram := make([]any, n)
+			for from := 0; from+(n-1)*step < len(row); from++ {
+				for k := range gram {
+					gram[k] = row[from+k*step]
+				}
+				if g, ok := at[gramKey(gram)]; ok {
+					found(g)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"math"
+)
+
+// nonNegative is the interval of numbers from 0 on.
+var nonNegative = op.Interval{Lo: 0, Hi: math.Inf(1)}
+
+// rangeSum is the rule of sums.
+func rangeSum(c *op.Call, in func(i int) op.Interval) op.Interval {
+	r := in(0)
+	for i := 1; i < len(c.In); i++ {
+		s := in(i)
+		r = op.Interval{Lo: r.Lo + s.Lo, Hi: r.Hi + s.Hi}
+	}
+	return r
+}
+
+// rangeNonNegative is the rule of norms and the like.
+func rangeNonNegative(*op.Call, func(i int) op.Interval) op.Interval { return nonNegative }
+
+// rangePositive is that of max(0, x).
+func rangePositive(_ *op.Call, in func(i int) op.Interval) op.Interval {
+	return in(0).Clamped(op.Interval{}, op.Interval{Lo: math.Inf(1), Hi: math.Inf(1)})
+}
+
+// rangeProduct is the rule of products of numbers that are not negative.
+func rangeProduct(c *op.Call, in func(i int) op.Interval) op.Interval {
+	for i := range c.In {
+		if !(in(i).Lo >= 0) {
+			return op.Anywhere
+		}
+	}
+	return nonNegative
+}
+
+// rangeScaled is the rule of operators that scale or add up elements of input 0 which are not negative.
+func rangeScaled(_ *op.Call, in func(i int) op.Interval) op.Interval {
+	if in(0).Lo >= 0 {
+		return nonNegative
+	}
+	return op.Anywhere
+}
+
+// rangeShrunk is the rule of functions with 0 ≤ f(x) ≤ x for x ≥ 0.
+func rangeShrunk(_ *op.Call, in func(i int) op.Interval) op.Interval {
+	if r := in(0); r.Lo >= 0 {
+		return op.Interval{Lo: 0, Hi: r.Hi}
+	}
+	return op.Anywhere
+}
+
+// rangePadded is the rule of operators whose windows may read zeros beside elements of input 0.
+func rangePadded(_ *op.Call, in func(i int) op.Interval) op.Interval {
+	return in(0).Hull(op.Interval{})
+}
+
+// keepsPositive is the identity on numbers that are not negative.
+func keepsPositive(_ *op.Call, r op.Interval) bool { return r.Lo >= 0 }
+
+// keepsAll is the identity.
+func keepsAll(*op.Call, op.Interval) bool { return true }
+
+// oddBy is an Odd of two numbers.
+func oddBy(gain, scale float64) func(*op.Call) (float64, float64, bool) {
+	return func(*op.Call) (float64, float64, bool) { return gain, scale, true }
+}
+
+// small is the scale at which smooth functions are taken for linear: a power of two rounds nothing; the error falls
+// with its square.
+const small = 1.0 / 128
+
+// rectifier are the traits of functions that leave positive numbers as they are and 0 at 0.
+func rectifier() op.Traits {
+	return op.Traits{Zero: op.ZeroFirst, Range: rangeRectified, Activation: op.HiddenActivation, Keeps: keepsPositive}
+}
+
+func rangeRectified(_ *op.Call, in func(i int) op.Interval) op.Interval {
+	if r := in(0); r.Lo >= 0 {
+		return r
+	}
+	return op.Anywhere
+}
+
+// gatedLinear are the traits of x·f(x), f a UnitStep.
+func gatedLinear() op.Traits {
+	return op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: op.HiddenActivation, Odd: oddBy(1, 1)}
+}
+
+// moved are the traits of operators that move elements of input 0.
+func moved(m op.Movement) op.Traits {
+	return op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, Moves: m}
+}
+
+// normalized are the traits of normalizations with scale and bias in inputs 1 and 2, mean and variance in 3 and 4.
+func normalized(at op.Channels) op.Traits {
+	return op.Traits{Zero: op.ZeroAffine, Channels: at, Removable: true, Starts: []op.Start{op.StartZero, op.StartOne, op.StartZero, op.StartZero, op.StartOne}}
+}
+
+// pooled are the traits of operators that work on channels one by one.
+func pooled(r func(*op.Call, func(int) op.Interval) op.Interval) op.Traits {
+	return op.Traits{Zero: op.ZeroFirst, Range: r, Channels: op.ChannelsFirst, Removable: true}
+}
+
+// recurrent are the traits of LSTM, GRU and RNN: the third axis of W and R, inputs 1 and 2, reads channels.
+func recurrentTraits() op.Traits {
+	return op.Traits{
+		Zero: zeroAlways, Trains: trainsState, Channels: op.ChannelsLast, Starts: []op.Start{op.StartZero, op.StartRandom, op.StartRandom, op.StartZero},
+		Reads: func(i, axis int) bool { return axis == 2 && (i == 1 || i == 2) },
+	}
+}
+
+// normalizedLast are those of normalizations over the last axes. Numbers that are normalized first are trained as the
+// network's beginning.
+func normalizedLast() op.Traits {
+	t := normalized(op.ChannelsLast)
+	t.Trains = trainsAll
+	return t
+}
+
+// group is the number of groups that lets inner channels of a weight, axis 1, meet the channels of x.
+func group(x op.Resized, w op.Resized, old int) int {
+	if len(x.New) < 2 || len(w.New) < 2 {
+		return old
+	}
+	return x.New[1] / max(w.New[1], 1)
+}
+
+// resizeShape makes a shape that integer input i spells out, or the last axes of it, the one that output 0 must have; ones
+// stay where they stand for any length.
+func resizeShape(i int, ones bool) func(r *op.Resizing) error {
+	return func(r *op.Resizing) error {
+		now, ok := r.Ints(i)
+		want := r.Out[0].New
+		if !ok || want == nil || len(now) > len(want) {
+			return nil
+		}
+		next := append([]int(nil), want[len(want)-len(now):]...)
+		for k, x := range now {
+			if x == 1 && ones {
+				next[k] = 1
+			}
+		}
+		r.Put(i, next)
+		return nil
+	}
+}
+
+// resizing are the traits with how the operator follows a change of sizes, and the input that spells out its shape, if any.
+func resizing(t op.Traits, shape int, f func(r *op.Resizing) error) op.Traits {
+	t.ShapeInput, t.Resize = shape, f
+	return t
+}
+
+// trainsFactor trains a factor of a product only if it meets what the network computes from its inputs, rather than
+// positions; a parameter is enough for one that is repeated over the batch, as learned queries are.
+func trainsFactor(i int, from op.Sources) bool {
+	for k := range from.Inputs() {
+		if k != i && (from.Data(k) || from.Repeated(i) && from.Parameter(k)) {
+			return true
+		}
+	}
+	return false
+}
+
+// trainsOwn trains a parameter in input 0 that is divided by its own norm, or whose own mean is taken off, as a
+// normalization of weights written out does.
+func trainsOwn(i int, from op.Sources) bool { return i == 0 && from.Leads(0, 1) }
+
+// trainsState also trains what a recurrent layer begins with, where it is repeated for the batch.
+func trainsState(i int, from op.Sources) bool { return from.Role(i) == op.Weight || from.Repeated(i) }
+
+// trainsPicture also trains the picture that a generator begins with in place of data, repeated for the batch.
+func trainsPicture(i int, from op.Sources) bool {
+	return from.Role(i) == op.Weight || i == 0 && from.Repeated(0) && !from.Data(0)
+}
+
+// trainsAll trains parameters in every slot.
+func trainsAll(int, op.Sources) bool { return true }
+
+// zeroAlways is the rule of recurrent layers: what computes a state are parameters alone.
+func zeroAlways(*op.Call, op.ZeroInputs) bool { return true }

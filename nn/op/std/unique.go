@@ -1,0 +1,213 @@
+package std
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// UniqueConfig has the attributes of Unique. Without an axis the input counts as a vector;
+// otherwise whole slices of the axis are compared.
+type UniqueConfig struct {
+	Axis   *int  `onnx:"axis"`
+	Sorted *bool `onnx:"sorted"` // nil: true; false: in order of first occurrence
+}
+
+// Operator makes UniqueConfig a Config.
+func (UniqueConfig) Operator() op.Name { return op.Name{Name: "Unique"} }
+
+func unique() *op.Op {
+	return &op.Op{
+		Name: "Unique", Since: []int{11},
+		Doc: "The different elements or slices, where each stands first, which of them each one is, and how often it occurs.",
+		In:  "X T", Out: "Y T, indices? int64, inverse_indices? int64, counts? int64", Attrs: UniqueConfig{},
+		Infer: inferUnique,
+		Kernel: func(c *op.Call) (op.Kernel, error) {
+			return func(_ *op.Exec, out, in []*tensor.Dense) error {
+				res, err := uniqueValues(c, in[0])
+				if err != nil {
+					return err
+				}
+				for i, d := range out {
+					if d == nil {
+						continue
+					}
+					from := append(res, res[1])[i].(*tensor.Dense)
+					if !from.Shape().Eq(d.Shape()) {
+						return c.Errorf("found %v, the program was made for %v", from.Shape(), d.Shape())
+					}
+					copy(d.Raw, from.Raw)
+				}
+				return nil
+			}, nil
+		},
+		Strings: func(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+			res, err := uniqueValues(c, in[0])
+			if err != nil {
+				return nil, err
+			}
+			return append(res, res[1])[:len(c.Out)], nil
+		},
+		Grad: uniqueGradient, Pinned: "compares elements",
+		Hidden: func(c *op.Call) []op.Type { return []op.Type{op.T(dtype.Int64, uniqueCount(c))} },
+	}
+}
+
+// uniqueCount is the number of different elements or slices.
+func uniqueCount(c *op.Call) op.Dim {
+	cfg := c.Config.(UniqueConfig)
+	if cfg.Axis == nil {
+		return c.Out[0].Shape[0]
+	}
+	axis, _ := c.Axis(*cfg.Axis, len(c.Out[0].Shape)) // inference has checked it
+	return c.Out[0].Shape[axis]
+}
+
+// uniqueGradient gives each gradient to the first of the equal elements, whose place is the hidden output.
+func uniqueGradient(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if dout[0] == nil {
+		return nil, nil
+	}
+	cfg, shape, axis := c.Config.(UniqueConfig), c.In[0].Shape, 0
+	if cfg.Axis == nil {
+		shape = []op.Dim{op.Product(shape)}
+	} else {
+		var err error
+		if axis, err = c.Axis(*cfg.Axis, len(shape)); err != nil {
+			return nil, err
+		}
+	}
+	d, err := c.Apply1(gatherGradConfig{axis, shape}, dout[0], out[len(c.Op.Out.List())])
+	if err != nil {
+		return nil, err
+	}
+	d, err = c.ReshapeTo(d, c.In[0].Shape...)
+	return gorgonia.Nodes{d}, err
+}
+
+func inferUnique(c *op.Call) ([]op.Type, error) {
+	partly := []op.Type{{DType: c.In[0].DType, Unranked: true}, op.T(dtype.Int64, op.Unknown), op.T(dtype.Int64, op.Unknown), op.T(dtype.Int64, op.Unknown)}
+	v, err := c.Value(0)
+	if err != nil {
+		return partly, err
+	}
+	out, err := uniqueValues(c, v)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range out {
+		partly[i] = op.TypeOf(v)
+	}
+	return partly, nil
+}
+
+// uniqueValues computes all four outputs.
+func uniqueValues(c *op.Call, v dtype.Value) ([]dtype.Value, error) {
+	cfg := c.Config.(UniqueConfig)
+	shape, axis := []int(v.Shape()), 0
+	if cfg.Axis == nil {
+		n, err := dtype.Count(shape)
+		if err != nil {
+			return nil, err
+		}
+		shape = []int{n}
+	} else {
+		var err error
+		if axis, err = c.Axis(*cfg.Axis, len(shape)); err != nil {
+			return nil, err
+		}
+	}
+	compare, err := elementOrder(v)
+	if err != nil {
+		return nil, err
+	}
+	outer, inner := around(shape, axis)
+	n := shape[axis]
+	order := func(a, b int) int {
+		for o := range outer {
+			for i := range inner {
+				if d := compare((o*n+a)*inner+i, (o*n+b)*inner+i); d != 0 {
+					return d
+				}
+			}
+		}
+		return 0
+	}
+	first, inverse, counts := classes(n, order, cfg.Sorted != nil && !*cfg.Sorted)
+	index, err := dtype.FromSlice(first, len(first))
+	if err != nil {
+		return nil, err
+	}
+	flat, err := compute1(c.Set, ReshapeConfig{Shape: shape, AllowZero: true}, 1, v)
+	if err != nil {
+		return nil, err
+	}
+	y, err := compute1(c.Set, GatherConfig{Axis: axis}, 13, flat, index)
+	if err != nil {
+		return nil, err
+	}
+	inv, err := dtype.FromSlice(inverse, len(inverse))
+	if err != nil {
+		return nil, err
+	}
+	cnt, err := dtype.FromSlice(counts, len(counts))
+	return []dtype.Value{y, index, inv, cnt}, err
+}
+
+// elementOrder compares elements of a tensor by position.
+func elementOrder(v dtype.Value) (func(a, b int) int, error) {
+	if s, ok := v.(*dtype.Strings); ok {
+		return func(a, b int) int { return cmp.Compare(s.Elems[a], s.Elems[b]) }, nil
+	}
+	d, ok := v.(*tensor.Dense)
+	if !ok {
+		return nil, &op.Error{Op: "Unique", Want: "a tensor", Got: op.TypeOf(v)}
+	}
+	if dtype.DTypeOf(d).IsFloat() {
+		f, err := dtype.Float64s(d)
+		return func(a, b int) int { return cmp.Compare(f[a], f[b]) }, err
+	}
+	n, err := dtype.Int64s(d)
+	if dtype.DTypeOf(d) == dtype.Uint64 {
+		return func(a, b int) int { return cmp.Compare(uint64(n[a]), uint64(n[b])) }, err
+	}
+	return func(a, b int) int { return cmp.Compare(n[a], n[b]) }, err
+}
+
+// classes sorts n items into classes of equal ones: the first of each class, the class of each
+// item and the size of each class, in order or in that of first occurrence.
+func classes(n int, order func(a, b int) int, byOccurrence bool) (first, inverse, counts []int64) {
+	items := make([]int, n)
+	for i := range items {
+		items[i] = i
+	}
+	slices.SortStableFunc(items, order)
+	inverse = make([]int64, n)
+	for k, i := range items {
+		if k == 0 || order(items[k-1], i) != 0 {
+			first, counts = append(first, int64(i)), append(counts, 0)
+		}
+		inverse[i] = int64(len(first) - 1)
+		counts[len(first)-1]++
+	}
+	if !byOccurrence {
+		return first, inverse, counts
+	}
+	rank := make([]int, len(first))
+	for i := range rank {
+		rank[i] = i
+	}
+	slices.SortFunc(rank, func(a, b int) int { return cmp.Compare(first[a], first[b]) })
+	f, k, to := make([]int64, len(first)), make([]int64, len(first)), make([]int64, len(first))
+	for new, old := range rank {
+		f[new], k[new], to[old] = first[old], counts[old], int64(new)
+	}
+	for i, c := range inverse {
+		inverse[i] = to[c]
+	}
+	return f, inverse, k
+}

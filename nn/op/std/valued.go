@@ -1,0 +1,69 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// valued prepares an operator that is written on whole values: what it does not need to know
+// again at every run is worked out once. Such operators serve tensors of strings as well.
+type valued func(c *op.Call) (func(in []dtype.Value) ([]dtype.Value, error), error)
+
+// kernel makes it a Kernel.
+func (prepare valued) kernel(c *op.Call) (op.Kernel, error) {
+	f, err := prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+		args := make([]dtype.Value, len(c.In))
+		for i := range args {
+			if d := in[i]; d != nil {
+				args[i] = d
+			}
+		}
+		res, err := f(args)
+		if err != nil {
+			return err
+		}
+		for i, d := range out {
+			if d == nil {
+				continue
+			}
+			r, ok := res[i].(*tensor.Dense)
+			if !ok || len(r.Raw) != len(d.Raw) {
+				return c.Errorf("output %d is %v, should be %v", i, op.TypeOf(res[i]), op.TypeOf(d))
+			}
+			copy(d.Raw, r.Raw)
+		}
+		return nil
+	}, nil
+}
+
+// strings makes it what stands in for a Kernel on strings.
+func (prepare valued) strings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+	f, err := prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	return f(in)
+}
+
+// numbersOf are the elements of a tensor of numbers.
+func numbersOf(c *op.Call, i int, v dtype.Value) ([]float64, error) {
+	d, ok := v.(*tensor.Dense)
+	if !ok {
+		return nil, c.Mismatch(i, "a tensor of numbers", op.TypeOf(v))
+	}
+	return dtype.Float64s(d)
+}
+
+// tensorOf is a tensor of type t with the given numbers.
+func tensorOf(t op.DType, v []float64, shape ...int) (*tensor.Dense, error) {
+	d, err := dtype.FromFloats(dtype.Float64, v, shape...)
+	if err != nil {
+		return nil, err
+	}
+	return dtype.ConvertTo(t, d)
+}
