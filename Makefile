@@ -36,7 +36,7 @@ gen-check:
 
 # Files in testdata, by ONNX Runtime, NumPy and PyTorch, and the demonstration's model (make oracles).
 golden:
-	/usr/bin/python3 nn/op/testdata/golden/make.py
+	/usr/bin/python3 nn/op/std/testdata/golden/make.py
 	/usr/bin/python3 testdata/torch/trajectories.py
 	d=$$(mktemp -d); trap 'rm -rf "$$d"' EXIT; \
 	go run ./internal/glyph/dump -out "$$d/train" -n 20000 -seed 1; \
@@ -67,7 +67,7 @@ bench-kernels:
 	go test -run '^$$' -bench . ./...
 
 # How much of a package the tests protect: N of its executed expressions are broken, one at a time.
-PKG ?= ./nn/op
+PKG ?= ./nn/op/std
 N ?= 200
 SEED ?= 1
 mutants:

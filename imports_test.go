@@ -18,24 +18,25 @@ var mayImport = map[string][]string{
 	"internal/kernel/...":  {"nn/dtype", "internal/kernel"},
 	"internal/engine":      {"nn/dtype", "internal/kernel"},
 	"internal/picture":     {},
-	"nn/op":                {"nn/dtype", "internal/kernel", "internal/engine", "internal/picture"},
-	"nn/op/contrib":        {"nn/dtype", "nn/op"},
+	"nn/op":                {"nn/dtype", "internal/kernel", "internal/engine"},
+	"nn/op/std":            {"nn/dtype", "internal/kernel", "internal/engine", "internal/picture", "nn/op"},
+	"nn/op/contrib":        {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/gen":            {},
 	"nn/op/newop":          {},
-	"nn/op/gendoc":         {"nn/op"},
-	"nn/op/optest/...":     {"nn/dtype", "nn/op", "nn/op/contrib", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
-	"nn/op/optest":         {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "onnxio", "onnxio/onnxpb"},
-	"nn":                   {"nn/dtype", "internal/kernel", "internal/engine", "nn/op"},
-	"nn/mutate":            {"nn/op", "nn"},
-	"nn/prune":             {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn"},
+	"nn/op/gendoc":         {"nn/op", "nn/op/std"},
+	"nn/op/optest/...":     {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
+	"nn/op/optest":         {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn/op/std", "onnxio", "onnxio/onnxpb"},
+	"nn":                   {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn/op/std"},
+	"nn/mutate":            {"nn/op", "nn/op/std", "nn"},
+	"nn/prune":             {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn/op/std", "nn"},
 	"onnxio/onnxpb":        {},
-	"onnxio":               {"nn/dtype", "nn/op", "nn/op/contrib", "nn", "onnxio/onnxpb"},
-	"conformance":          {"nn/dtype", "nn/op", "nn", "onnxio"},
+	"onnxio":               {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "onnxio/onnxpb"},
+	"conformance":          {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio"},
 	"optim":                {"nn/dtype", "internal/kernel"},
 	"optim/gen":            {},
 	"train/data":           {"nn/dtype", "internal/kernel"},
-	"train/table":          {"nn/dtype", "nn/op", "nn", "train", "train/data"},
-	"train":                {"nn/dtype", "internal/kernel", "nn/op", "nn", "nn/prune", "onnxio", "optim", "train/data"},
+	"train/table":          {"nn/dtype", "nn/op", "nn/op/std", "nn", "train", "train/data"},
+	"train":                {"nn/dtype", "internal/kernel", "nn/op", "nn/op/std", "nn", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/oracle":      {},
 	"internal/conformance": {"..."},
 	"internal/glyph/...":   {"internal/glyph"},
@@ -48,7 +49,7 @@ var mayImport = map[string][]string{
 
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (
-	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/contrib", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
+	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
 	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest/nodetest"}
 )
 

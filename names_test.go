@@ -31,7 +31,7 @@ var builds = []string{
 	"onnxio/storedweight.go",
 	"train/crossentropy.go",
 	"train/nll.go",
-	"train/pieces.go",
+	"train/opsetbuilder.go",
 }
 
 // undecided are files in which names still decide what belongs into the operators' traits: they are to become none.
@@ -120,8 +120,8 @@ func namesIn(file string, names map[string]bool) ([]string, error) {
 	}
 	attrs := func(x ast.Expr) {
 		if s, ok := x.(*ast.SelectorExpr); ok && strings.HasSuffix(s.Sel.Name, "Config") && s.Sel.Name != "Config" {
-			if p, ok := s.X.(*ast.Ident); ok && p.Name == "op" {
-				add(x, "asks whether attributes are op.%s: an operator's traits should answer", s.Sel.Name)
+			if p, ok := s.X.(*ast.Ident); ok && (p.Name == "std" || p.Name == "op") {
+				add(x, "asks whether attributes are %s.%s: an operator's traits should answer", p.Name, s.Sel.Name)
 			}
 		}
 	}

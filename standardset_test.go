@@ -11,21 +11,21 @@ import (
 	"testing"
 )
 
-// standardCallers are the functions that may ask for op.Standard: those where a graph begins, unless it is given
+// standardCallers are the functions that may ask for std.Operators: those where a graph begins, unless it is given
 // another set, and those that describe the standard set itself. Everything else takes the set of its graph or call.
 var standardCallers = []string{
 	"cmd/graft.aboutThis",
 	"nn.New",
 	"nn.Tracer.ops",
-	"nn/op.Standard",
-	"nn/op.var",
 	"nn/op/gendoc.main",
 	"nn/op/optest.Case.set",
 	"nn/op/optest/nodetest.Folder.Case",
+	"nn/op/std.Operators",
+	"nn/op/std.var",
 	"onnxio.var",
 }
 
-// TestStandardSetIsADefault finds every mention of op.Standard outside of tests, example programs and benchmarks.
+// TestStandardSetIsADefault finds every mention of std.Operators outside of tests, example programs and benchmarks.
 func TestStandardSetIsADefault(t *testing.T) {
 	var got []string
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -44,7 +44,7 @@ func TestStandardSetIsADefault(t *testing.T) {
 			return err
 		}
 		for _, decl := range file.Decls {
-			if mentionsStandard(decl, dir == "nn/op") {
+			if mentionsStandard(decl, dir == "nn/op/std") {
 				got = append(got, dir+"."+nameOf(decl))
 			}
 		}
@@ -56,20 +56,20 @@ func TestStandardSetIsADefault(t *testing.T) {
 	slices.Sort(got)
 	want := slices.Sorted(slices.Values(standardCallers))
 	if !slices.Equal(got, want) {
-		t.Errorf("op.Standard is mentioned in\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("std.Operators is mentioned in\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// mentionsStandard finds op.Standard, or inside of the package Standard and the value that it keeps.
+// mentionsStandard finds std.Operators, or inside of the package Operators and the value that it keeps.
 func mentionsStandard(decl ast.Decl, inside bool) bool {
 	found := false
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			x, ok := n.X.(*ast.Ident)
-			found = found || ok && x.Name == "op" && n.Sel.Name == "Standard"
+			found = found || ok && x.Name == "std" && n.Sel.Name == "Operators"
 		case *ast.Ident:
-			found = found || inside && (n.Name == "Standard" || n.Name == "standard")
+			found = found || inside && (n.Name == "Operators" || n.Name == "standard")
 		}
 		return true
 	})

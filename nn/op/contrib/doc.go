@@ -4,7 +4,7 @@
 // module would be, and shows how: an operator is declared once, as an expression of standard operators, see compose.go,
 // which gives its types, its values and its gradients, and its decomposition on request.
 //
-//	ops, err := contrib.With(op.Standard())
+//	ops, err := contrib.With(std.Operators())
 //	g, err := onnxio.Loader{Ops: ops}.Load("optimized.onnx")
 //
 // The set that onnxio loads models with by default has them.

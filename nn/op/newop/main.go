@@ -26,7 +26,7 @@ var testTemplate string
 
 func main() {
 	log.SetFlags(0)
-	dir := "nn/op"
+	dir := "nn/op/std"
 	if len(os.Args) != 2 || !unicode.IsUpper(rune(os.Args[1][0])) {
 		log.Fatal("usage: newop NAME, where NAME is ONNX's spelling, such as HardSwish")
 	}

@@ -12,7 +12,7 @@ import (
 // Case is one use of an operator.
 type Case struct {
 	Name    string
-	Ops     op.Set        // zero: op.Standard(), and Config if it is an *op.Op
+	Ops     op.Set        // zero: std.Operators(), and Config if it is an *op.Op
 	Config  op.Config     // of the operator and its attributes
 	Version int           // since-version in force; 0: the latest
 	Opset   int           // operator set of the model; 0: Version

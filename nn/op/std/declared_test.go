@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write testdata/declared anew")
 
 // TestDeclared compares what operators say about calls (types, symbols, couplings, cost, refusals) with what they said
-// before, in testdata/declared. go test ./nn/op -run TestDeclared -update writes it anew: read the difference.
+// before, in testdata/declared. go test ./nn/op/std -run TestDeclared -update writes it anew: read the difference.
 func TestDeclared(t *testing.T) {
 	eachGolden(t, func(t *testing.T, name string, cases []optest.Case) {
 		var b strings.Builder
