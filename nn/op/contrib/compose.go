@@ -14,6 +14,7 @@ type value struct {
 	typ   op.Type
 	node  *gorgonia.Node
 	known op.Known
+	rows  *value // of heads that split made: the same before their transposition, [B, S, N, H]
 }
 
 // there reports whether the value is present; absent inputs are not.
@@ -41,11 +42,17 @@ type expression struct {
 // formula is what an operator computes of its inputs, absent ones included: its outputs, absent where nobody wants them.
 type formula func(e *expression, in []value) []value
 
-// composed declares an operator by its formula: types, values and, by way of the operators it is made of, gradients.
+// composed declares an operator of Domain, unless it names another, by its formula.
 func composed(o op.Op, f formula) *op.Op {
-	if o.Domain == "" && !standardDomain[o.Name] {
+	if o.Domain == "" {
 		o.Domain = Domain
 	}
+	return expressed(o, f)
+}
+
+// expressed declares an operator by its formula: types, values and, by way of the operators it is made of, gradients.
+// Its domain is the one it names, "" that of the standard.
+func expressed(o op.Op, f formula) *op.Op {
 	if o.Since == nil {
 		o.Since = []int{1}
 	}
@@ -53,9 +60,6 @@ func composed(o op.Op, f formula) *op.Op {
 	o.Lower = func(c *op.Call, nodes gorgonia.Nodes) (gorgonia.Nodes, error) { return lowered(c, nodes, f) }
 	return &o
 }
-
-// standardDomain names operators that ONNX Runtime keeps in the domain of the standard although it lacks them.
-var standardDomain = map[string]bool{"SimplifiedLayerNormalization": true}
 
 func inferred(c *op.Call, f formula) ([]op.Type, error) {
 	e := &expression{c: c}
@@ -80,11 +84,19 @@ func inferred(c *op.Call, f formula) ([]op.Type, error) {
 	return types, nil
 }
 
-// unranked are the outputs of a call of which an input has no known rank.
+// unranked are the outputs of a call of which an input has no known rank. An output has the element type of the first
+// input that is there and shares its type variable, or that of the first input.
 func unranked(c *op.Call) []op.Type {
 	types := make([]op.Type, c.Outputs)
 	for i := range types {
 		types[i] = op.Type{DType: c.In[0].DType, Unranked: true}
+		out, _ := op.At(c.Op.Out.List(), i)
+		for k, in := range c.Op.In.List() {
+			if in.Type == out.Type && c.Has(k) {
+				types[i].DType = c.In[k].DType
+				break
+			}
+		}
 	}
 	return types
 }

@@ -2,7 +2,8 @@
 // quantizer and exporters for it leave in files, and those of com.microsoft.nchwc, which an optimized model for
 // one kind of processor has. It is written against the exported API of package op alone, as a package outside of this
 // module would be, and shows how: an operator is declared once, as an expression of standard operators, see compose.go,
-// which gives its types, its values and its gradients, and its decomposition on request.
+// which gives its types, its values and its gradients, and its decomposition on request. What no such expression gives, the
+// inverse of a matrix, or gives too slowly, weights of packed bits, has a kernel.
 //
 //	ops, err := contrib.With(std.Operators())
 //	g, err := onnxio.Loader{Ops: ops}.Load("optimized.onnx")
@@ -33,7 +34,8 @@ func With(s op.Set) (op.Set, error) {
 // Ops lists the operators of this package.
 func Ops() []*op.Op {
 	var list []*op.Op
-	for _, family := range [][]*op.Op{activations(), products(), convolutions(), normalizations(), blocked(), channelsLast()} {
+	for _, family := range [][]*op.Op{activations(), products(), convolutions(), normalizations(), blocked(), channelsLast(),
+		transformers(), blockQuantized(), transforms()} {
 		list = append(list, family...)
 	}
 	return list

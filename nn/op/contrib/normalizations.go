@@ -72,7 +72,7 @@ func normalizations() []*op.Op {
 			func(e *expression, in []value) []value {
 				return e.doN(max(e.c.Outputs, 1), std.LayerNormalizationConfig(e.c.Config.(LayerNormalizationConfig)), in...)
 			}),
-		composed(op.Op{Name: "SimplifiedLayerNormalization", Doc: "RMSNormalization, before the standard had it.",
+		expressed(op.Op{Name: "SimplifiedLayerNormalization", Doc: "RMSNormalization, before the standard had it.",
 			In: "X T, scale V weight", Out: "Y V, inv_std_var? U", Where: floats, Attrs: SimplifiedLayerNormalizationConfig{},
 			Couple: func(c *op.Call) []op.Coupling {
 				return couplingsAs(c, c.Config.(SimplifiedLayerNormalizationConfig).rms(), 2)

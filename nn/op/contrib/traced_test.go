@@ -1,0 +1,59 @@
+package contrib_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/oracle"
+	"github.com/graft-ml/graft/nn"
+)
+
+// TestTraced spells operators that lowerings compute as a whole out as standard ones, which compute the same.
+func TestTraced(t *testing.T) {
+	names := map[string]bool{"Attention flags": true, "MultiHeadAttention past masked": true, "MatMulNBits zero points": true, "MatMulNBits 2 bits": true,
+		"GroupQueryAttention prompt": true}
+	for _, u := range trials() {
+		if !names[u.Name] {
+			continue
+		}
+		if u.Outputs = 1; len(u.In) > 6 && u.params == nil {
+			u.params = []int{6} // total_sequence_length, which a lowering must know
+		}
+		g, feed := trialGraph(t, u), nn.Feed{}
+		for i, v := range u.In {
+			if v != nil && !slices.Contains(u.params, i) {
+				feed[fmt.Sprintf("x%d", i)] = v
+			}
+		}
+		want, err := g.Eval(t.Context(), feed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := g.Lower(nn.LowerOptions{Keep: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		traced, err := l.Trace()
+		if err != nil {
+			t.Errorf("%s: %v", u.Name, err)
+			continue
+		}
+		for n := range traced.Nodes() {
+			if n.Op().Domain != "" {
+				t.Errorf("%s: %s is left", u.Name, n.Op())
+			}
+		}
+		got, err := traced.Eval(t.Context(), feed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := oracle.Close(tensorOf(got["y0"]), tensorOf(want["y0"]), 1e-5, 1e-5); err != nil {
+			t.Errorf("%s: %v", u.Name, err)
+		}
+		delete(names, u.Name)
+	}
+	for name := range names {
+		t.Errorf("%s was not traced", name)
+	}
+}

@@ -1,0 +1,623 @@
+package contrib_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/oracle"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/contrib"
+	"github.com/graft-ml/graft/nn/op/optest"
+	"github.com/graft-ml/graft/onnxio"
+	"gorgonia.org/tensor"
+)
+
+// trial is one use of an operator of transformers, of few bits or on signals.
+type trial struct {
+	optest.Case
+	params []int  // inputs that the model holds
+	apart  string // why ONNX Runtime is not asked: the expected values are those of testdata/reference.py
+}
+
+func in(v ...dtype.Value) []dtype.Value { return v }
+
+// numbers are integers of type t, which is of rank 0 without dims.
+func numbers(t op.DType, dims []int, v ...int) dtype.Value {
+	d, err := dtype.FromInts(t, v, dims...)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func ids(dims []int, v ...int) dtype.Value { return numbers(dtype.Int32, dims, v...) }
+
+// some are random integers of type t below limit.
+func some(seed uint64, t op.DType, limit int, dims ...int) dtype.Value {
+	n, err := dtype.Count(dims)
+	if err != nil {
+		panic(err)
+	}
+	r, v := rand.New(rand.NewPCG(seed, 3)), make([]int, n)
+	for i := range v {
+		v[i] = r.IntN(limit)
+	}
+	return numbers(t, dims, v...)
+}
+
+// The golden files: of ONNX Runtime, and for the trials apart of testdata/reference.py.
+const (
+	transformersGolden = "testdata/transformers.json"
+	referenceGolden    = "testdata/reference.json"
+)
+
+// stored is an output as the golden file has it.
+type stored struct {
+	DType string    `json:"dtype"`
+	Shape []int     `json:"shape"`
+	Data  []float64 `json:"data"`
+}
+
+func (x stored) dense() (dtype.Value, error) {
+	if x.DType == "" {
+		return nil, nil
+	}
+	t, err := dtype.Parse(x.DType)
+	if err != nil {
+		return nil, err
+	}
+	return dtype.FromFloats(t, x.Data, x.Shape...)
+}
+
+func trials() []trial {
+	return slices.Concat(embedTrials(), rotaryTrials(), attentionTrials(), multiHeadTrials(), decoderTrials(), groupQueryTrials(), cacheTrials(), blockTrials(), transformTrials())
+}
+
+func readStored(t *testing.T) map[string][]stored {
+	t.Helper()
+	all := map[string][]stored{}
+	for _, file := range []string{transformersGolden, referenceGolden} {
+		b, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(b, &all)
+		}
+		if err != nil && !*update {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func writeStored(t *testing.T, file string, golden map[string][]stored) {
+	t.Helper()
+	b, err := json.Marshal(golden)
+	if err == nil {
+		b = []byte(strings.ReplaceAll(string(b), `}],"`, "}],\n\""))
+		err = os.WriteFile(file, append(b, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTransformers takes every trial through the checks of operators, with the values that ONNX Runtime computed where it can.
+func TestTransformers(t *testing.T) {
+	golden := readStored(t)
+	for _, u := range trials() {
+		u.Ops = set(t)
+		want := golden[u.Name]
+		if len(want) == 0 && !*update {
+			t.Errorf("%s has no expected values: go test -update", u.Name)
+		}
+		for _, w := range want {
+			v, err := w.dense()
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.Want = append(u.Want, v)
+		}
+		if len(want) > 0 && u.Tol == 0 {
+			u.Tol = 2e-5
+		}
+		optest.Run(t, u.Case)
+	}
+}
+
+// TestTransformersInRuntime compares with ONNX Runtime itself, and with -update writes what it computes to the golden file.
+func TestTransformersInRuntime(t *testing.T) {
+	ort := oracle.ORT(t)
+	golden := map[string][]stored{}
+	for _, u := range trials() {
+		if u.apart != "" {
+			continue
+		}
+		t.Run(u.Name, func(t *testing.T) { golden[u.Name] = inRuntime(t, ort, u) })
+	}
+	if *update {
+		writeStored(t, transformersGolden, golden)
+	}
+}
+
+// TestTransformersInReference compares the trials apart with the formulas of testdata/reference.py, and with -update writes
+// what these give to the golden file.
+func TestTransformersInReference(t *testing.T) {
+	type question struct {
+		Name, Operator string
+		Config         op.Config
+		In             []*stored
+		Outputs        int
+	}
+	var list []question
+	byName := map[string]trial{}
+	for _, u := range trials() {
+		if u.apart == "" {
+			continue
+		}
+		u.Ops = set(t)
+		byName[u.Name] = u
+		q := question{Name: u.Name, Operator: u.Config.Operator().Name, Config: u.Config, Outputs: max(u.Outputs, 1)}
+		for _, v := range u.In {
+			var x *stored
+			if v != nil {
+				x = storedOf(t, v)
+			}
+			q.In = append(q.In, x)
+		}
+		list = append(list, q)
+	}
+	file := filepath.Join(t.TempDir(), "questions.json")
+	b, err := json.Marshal(list)
+	if err == nil {
+		err = os.WriteFile(file, b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := map[string][]stored{}
+	if err := json.Unmarshal(oracle.Torch(t, "testdata/reference.py", file), &golden); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range golden {
+		got, err := optest.Forward(byName[name].Case)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i, w := range want {
+			v, err := w.dense()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v == nil || slices.Contains(byName[name].Skip, i) {
+				want[i] = stored{}
+			} else if err := optest.Compare(got[i], v, 2e-5); err != nil {
+				t.Errorf("%s: output %d: %v", name, i, err)
+			}
+		}
+	}
+	if *update {
+		writeStored(t, referenceGolden, golden)
+	}
+}
+
+func storedOf(t *testing.T, v dtype.Value) *stored {
+	t.Helper()
+	d := v.(*tensor.Dense)
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stored{dtype.Of(d.Dtype()).String(), append([]int{}, d.Shape()...), x}
+}
+
+func inRuntime(t *testing.T, ort *oracle.Runtime, u trial) (list []stored) {
+	file := filepath.Join(t.TempDir(), "model.onnx")
+	if err := onnxio.Save(file, trialGraph(t, u)); err != nil {
+		t.Fatal(err)
+	}
+	feed, given := nn.Feed{}, map[string]oracle.Tensor{}
+	for i, v := range u.In {
+		if v != nil && !slices.Contains(u.params, i) {
+			name, d := fmt.Sprintf("x%d", i), v.(*tensor.Dense)
+			feed[name], given[name] = v, oracle.Tensor{DType: dtype.Of(d.Dtype()).String(), Shape: append([]int{}, d.Shape()...), Data: dtype.Bytes(d)}
+		}
+	}
+	want, err := ort.RunFile(file, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := onnxio.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.Eval(t.Context(), feed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range max(u.Outputs, 1) {
+		w, ok := want[fmt.Sprintf("y%d", i)]
+		if !ok {
+			list = append(list, stored{})
+			continue
+		}
+		d := got[fmt.Sprintf("y%d", i)].(*tensor.Dense)
+		if err := oracle.Close(oracle.Tensor{DType: dtype.Of(d.Dtype()).String(), Shape: append([]int{}, d.Shape()...), Data: dtype.Bytes(d)}, w, max(1e-4, u.Tol), max(1e-5, u.Tol)); err != nil {
+			t.Errorf("output %d: %v", i, err)
+		}
+		x, err := w.Float64s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range x { // as short as float32 has it
+			fmt.Sscan(fmt.Sprint(float32(v)), &x[k])
+		}
+		list = append(list, stored{w.DType, w.Shape, x})
+	}
+	return list
+}
+
+// trialGraph is a graph of one node with inputs x0, x1 … or parameters, and outputs y0, y1 ….
+func trialGraph(t *testing.T, u trial) *nn.Graph {
+	t.Helper()
+	g := nn.NewGraph("one", set(t), map[string]int{"": 21, contrib.Domain: 1})
+	err := g.Edit(func(e *nn.Edit) {
+		var in []*nn.Value
+		for i, v := range u.In {
+			name := fmt.Sprintf("x%d", i)
+			switch {
+			case v == nil:
+				in = append(in, nil)
+			case slices.Contains(u.params, i):
+				in = append(in, e.Const(name, v.(*tensor.Dense)))
+			default:
+				in = append(in, e.Input(name, op.TypeOf(v).String()))
+			}
+		}
+		n := e.NodeN(u.Config, max(u.Outputs, 1), in...)
+		if e.Err() != nil {
+			return
+		}
+		for i, v := range n.Outputs() {
+			if v != nil && !slices.Contains(u.Skip, i) {
+				e.Output(fmt.Sprintf("y%d", i), v)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", u.Name, err)
+	}
+	return g
+}
+
+func embedTrials() []trial {
+	x := spread
+	words, first := some(1, dtype.Int32, 7, 2, 3), some(2, dtype.Int32, 2, 2, 3)
+	all := in(words, first, x(3, 7, 4), x(4, 5, 4), x(5, 2, 4), x(6, 4), x(7, 4), ids([]int{2, 3}, 1, 1, 0, 1, 1, 1), some(8, dtype.Int32, 5, 2, 3))
+	row := slices.Clone(all)
+	row[8] = ids([]int{1, 3}, 2, 4, 0)
+	plain := slices.Clone(all[:7])
+	plain[1], plain[4] = nil, nil
+	return []trial{
+		{Case: optest.Case{Name: "EmbedLayerNormalization", Config: contrib.EmbedLayerNormalizationConfig{}, In: all[:7], Outputs: 2}},
+		{Case: optest.Case{Name: "EmbedLayerNormalization words", Config: contrib.EmbedLayerNormalizationConfig{Epsilon: pointer[float32](1e-2)}, In: plain, Outputs: 2}},
+		{Case: optest.Case{Name: "EmbedLayerNormalization all", Config: contrib.EmbedLayerNormalizationConfig{MaskIndexType: 1}, In: all, Outputs: 3}},
+		{Case: optest.Case{Name: "EmbedLayerNormalization row", Config: contrib.EmbedLayerNormalizationConfig{}, In: row, Outputs: 3, Skip: []int{1}}},
+	}
+}
+
+func rotaryTrials() []trial {
+	x := spread
+	at := func(dims []int, v ...int) dtype.Value { return numbers(dtype.Int64, dims, v...) }
+	each := at([]int{2, 3}, 0, 1, 2, 4, 2, 5)
+	rotary := func(name string, c contrib.RotaryEmbeddingConfig, v ...dtype.Value) trial {
+		return trial{Case: optest.Case{Name: "RotaryEmbedding" + name, Config: c, In: v}}
+	}
+	return []trial{
+		rotary("", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3, 8), each, x(2, 6, 2), x(3, 6, 2)),
+		rotary(" offset", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3, 8), at([]int{1}, 2), x(2, 6, 2), x(3, 6, 2)),
+		rotary(" interleaved", contrib.RotaryEmbeddingConfig{Interleaved: true}, x(1, 2, 3, 8), each, x(2, 6, 2), x(3, 6, 2)),
+		rotary(" partial", contrib.RotaryEmbeddingConfig{NumHeads: 2, RotaryDim: 4, Interleaved: true}, x(1, 2, 3, 12), each, x(2, 6, 2), x(3, 6, 2)),
+		rotary(" rank 4", contrib.RotaryEmbeddingConfig{PackedBatching: true}, x(1, 2, 2, 3, 4), each, x(2, 6, 2), x(3, 6, 2)),
+		rotary(" rank 4 partial", contrib.RotaryEmbeddingConfig{NumHeads: 2, RotaryDim: 4}, x(1, 2, 2, 3, 6), at([]int{1}, 1), x(2, 6, 2), x(3, 6, 2)),
+	}
+}
+
+func attentionTrials() []trial {
+	x := spread
+	rows, w, b := x(1, 2, 3, 5), x(2, 5, 24), x(3, 24)
+	past := x(4, 2, 2, 2, 2, 4) // 2 rows of 2 heads
+	one := func(name string, c contrib.AttentionConfig, outputs int, v ...dtype.Value) trial {
+		if c.NumHeads == 0 {
+			c.NumHeads = 2
+		}
+		return trial{Case: optest.Case{Name: "Attention" + name, Config: c, In: v, Outputs: outputs}}
+	}
+	filter := pointer[float32](-3)
+	shared := one(" shared", contrib.AttentionConfig{ShareBuffer: true, Unidirectional: true}, 2, rows, w, b, nil, x(4, 2, 2, 2, 6, 4), nil, ids([]int{1}, 2))
+	shared.apart = "the CPU has no shared buffers"
+	flags4 := some(5, dtype.Int32, 2, 2, 1, 6, 6)
+	mega := one(" mask of all positions", contrib.AttentionConfig{MaskFilter: filter}, 1, rows, w, b, flags4)
+	mega.apart = "the CPU has no masks of all positions"
+	turned := one(" rotary", contrib.AttentionConfig{DoRotary: true, Unidirectional: true}, 2, rows, w, b, nil, past)
+	turned.apart = "the CPU does not turn"
+	part := one(" rotary partial", contrib.AttentionConfig{DoRotary: true, RotaryDim: 2}, 1, rows, w, b)
+	part.apart = "the CPU does not turn"
+	alone := one(" no bias", contrib.AttentionConfig{Scale: pointer[float32](0.3)}, 1, rows, w)
+	alone.apart = "the CPU does not live through it"
+	return []trial{
+		alone,
+		one("", contrib.AttentionConfig{}, 1, rows, w, b),
+		one(" scale", contrib.AttentionConfig{Scale: pointer[float32](0.3)}, 1, rows, w, b),
+		one(" causal", contrib.AttentionConfig{Unidirectional: true}, 2, rows, w, b),
+		one(" past", contrib.AttentionConfig{Unidirectional: true}, 2, rows, w, b, nil, past),
+		one(" past of all", contrib.AttentionConfig{}, 2, rows, w, b, ids([]int{2, 5}, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1), past),
+		one(" lengths", contrib.AttentionConfig{MaskFilter: filter}, 1, rows, w, b, ids([]int{2}, 2, 3)),
+		one(" ends and starts", contrib.AttentionConfig{}, 1, rows, w, b, ids([]int{4}, 2, 3, 0, 1)),
+		one(" flags", contrib.AttentionConfig{MaskFilter: filter, Unidirectional: true}, 1, rows, w, b, ids([]int{2, 3}, 1, 0, 1, 1, 1, 0)),
+		one(" flags of queries", contrib.AttentionConfig{MaskFilter: filter}, 1, rows, w, b, some(5, dtype.Int32, 2, 2, 3, 3)),
+		one(" dummy mask", contrib.AttentionConfig{}, 1, rows, w, b, ids([]int{2, 1}, 0, 1)),
+		one(" sizes", contrib.AttentionConfig{HiddenSizes: []int{4, 4, 16}}, 1, rows, w, b),
+		one(" bias of scores", contrib.AttentionConfig{}, 1, rows, w, b, ids([]int{2}, 2, 3), nil, x(6, 2, 2, 3, 3)),
+		one(" bias of all", contrib.AttentionConfig{}, 1, rows, w, b, nil, nil, x(6, 1, 1, 3, 3)),
+		shared, mega, turned, part,
+	}
+}
+
+func multiHeadTrials() []trial {
+	x := spread
+	q, k, v := x(1, 2, 3, 8), x(2, 2, 4, 8), x(3, 2, 4, 12)
+	one := func(name string, c contrib.MultiHeadAttentionConfig, outputs int, v ...dtype.Value) trial {
+		c.NumHeads = 2
+		return trial{Case: optest.Case{Name: "MultiHeadAttention" + name, Config: c, In: v, Outputs: outputs}}
+	}
+	filter := pointer[float32](-3)
+	k3, v3 := x(2, 2, 3, 8), x(3, 2, 3, 8)
+	pastK, pastV := x(4, 2, 2, 2, 4), x(5, 2, 2, 2, 4)
+	packed := one(" packed", contrib.MultiHeadAttentionConfig{Unidirectional: true}, 3, x(1, 2, 3, 2, 3, 4), nil, nil, x(4, 24))
+	packed.apart = "the CPU does not take operands apart"
+	packedKeys := one(" packed keys", contrib.MultiHeadAttentionConfig{}, 1, q, x(1, 2, 4, 2, 2, 4))
+	packedKeys.apart = packed.apart
+	scores := one(" scores", contrib.MultiHeadAttentionConfig{Unidirectional: true}, 4, q, k3, v3)
+	const extreme = "what hides a score is the smallest number of its type"
+	scores.NoWide, scores.NoLow, scores.NoGrad = extreme, extreme, extreme
+	room := one(" past with room", contrib.MultiHeadAttentionConfig{Unidirectional: true}, 3, q, k3, v3, nil, nil, nil, x(4, 2, 2, 6, 4), x(5, 2, 2, 6, 4), ids([]int{1}, 2))
+	room.apart = "the CPU takes the cache and the next one for the same memory"
+	q1, k1, v1, wideK, wideV, kept := x(1, 2, 1, 8), x(2, 2, 1, 8), x(3, 2, 1, 8), x(4, 2, 2, 5, 4), x(5, 2, 2, 5, 4), ids([]int{1}, 3)
+	return []trial{packed, packedKeys, scores, room,
+		one(" beams", contrib.MultiHeadAttentionConfig{}, 3, q1, k1, v1, nil, nil, nil, wideK, wideV, kept, some(9, dtype.Int32, 2, 1, 2, 5)),
+		one("", contrib.MultiHeadAttentionConfig{}, 1, q, k, v),
+		one(" bias", contrib.MultiHeadAttentionConfig{Scale: pointer[float32](0.3)}, 1, q, k, v, x(4, 28)),
+		one(" causal", contrib.MultiHeadAttentionConfig{Unidirectional: true}, 1, q, k3, v3, x(4, 24)),
+		one(" keys of heads", contrib.MultiHeadAttentionConfig{}, 1, q, x(2, 2, 2, 5, 4), x(3, 2, 2, 5, 4)),
+		one(" lengths", contrib.MultiHeadAttentionConfig{MaskFilter: filter}, 1, q, k, v, nil, ids([]int{2}, 2, 3)),
+		one(" flags", contrib.MultiHeadAttentionConfig{MaskFilter: filter}, 1, q, k, v, nil, ids([]int{2, 4}, 1, 0, 1, 1, 1, 1, 0, 0)),
+		one(" flags of queries", contrib.MultiHeadAttentionConfig{MaskFilter: filter}, 1, q, k, v, nil, some(5, dtype.Int32, 2, 2, 3, 4)),
+		one(" lengths and offsets", contrib.MultiHeadAttentionConfig{MaskFilter: filter}, 1, q, k, v, nil, ids([]int{8}, 2, 3, 0, 3, 6, 0, 4, 8)),
+		one(" bias of scores", contrib.MultiHeadAttentionConfig{}, 1, q, k, v, nil, ids([]int{2, 4}, 1, 0, 1, 1, 1, 1, 0, 0), x(6, 2, 2, 3, 4)),
+		one(" bias of all", contrib.MultiHeadAttentionConfig{}, 1, q, k, v, nil, nil, x(6, 1, 1, 3, 4)),
+		one(" present", contrib.MultiHeadAttentionConfig{}, 3, q, k3, v3),
+		one(" past", contrib.MultiHeadAttentionConfig{Unidirectional: true}, 3, q, k3, v3, nil, nil, nil, pastK, pastV),
+		one(" past masked", contrib.MultiHeadAttentionConfig{MaskFilter: filter}, 4, q, k3, v3, x(7, 24), ids([]int{2, 5}, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1), x(6, 1, 2, 3, 5), pastK, pastV),
+	}
+}
+
+func decoderTrials() []trial {
+	x := spread
+	q, k, v := x(1, 2, 1, 8), x(2, 2, 1, 8), x(3, 2, 1, 8)
+	pastK, pastV := x(4, 2, 2, 5, 4), x(5, 2, 2, 5, 4)
+	one := func(name string, c contrib.DecoderMaskedMultiHeadAttentionConfig, outputs int, v ...dtype.Value) trial {
+		c.NumHeads = 2
+		return trial{Case: optest.Case{Name: "DecoderMaskedMultiHeadAttention" + name, Config: c, In: v, Outputs: outputs}}
+	}
+	filter := pointer[float32](-3)
+	flags := ids([]int{2, 4}, 1, 0, 1, 1, 0, 1, 1, 1)
+	kept := ids([]int{1}, 3)
+	beams := some(9, dtype.Int32, 2, 1, 2, 5)
+	apart := func(reason string, u trial, skip ...int) trial {
+		u.apart, u.Skip = reason, skip
+		return u
+	}
+	return []trial{
+		one(" cross", contrib.DecoderMaskedMultiHeadAttentionConfig{}, 1, q, pastK, pastV),
+		one(" cross masked", contrib.DecoderMaskedMultiHeadAttentionConfig{MaskFilter: filter, Scale: pointer[float32](0.4)}, 1, q, pastK, pastV, ids([]int{2, 5}, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0)),
+		one(" self", contrib.DecoderMaskedMultiHeadAttentionConfig{ShareBuffer: true}, 3, q, k, v, nil, nil, pastK, pastV, kept),
+		one(" self masked", contrib.DecoderMaskedMultiHeadAttentionConfig{ShareBuffer: true, MaskFilter: filter}, 3, q, k, v, flags, x(6, 1, 2, 1, 4), pastK, pastV, kept, nil, nil, x(7, 24)),
+		one(" beams", contrib.DecoderMaskedMultiHeadAttentionConfig{ShareBuffer: true}, 3, q, k, v, flags, x(6, 1, 2, 1, 4), pastK, pastV, kept, ids([]int{1}, 2), beams, x(7, 24)),
+		apart("the runtime cannot tell the type of the scores", one(" scores", contrib.DecoderMaskedMultiHeadAttentionConfig{ShareBuffer: true, OutputQK: true}, 4, q, k, v, flags, nil, pastK, pastV, kept)),
+		apart("the runtime cannot tell the type of the scores", one(" cross scores", contrib.DecoderMaskedMultiHeadAttentionConfig{OutputQK: true}, 4, q, pastK, pastV), 1, 2),
+		apart("the CPU does not take operands apart", one(" packed", contrib.DecoderMaskedMultiHeadAttentionConfig{ShareBuffer: true}, 3, x(1, 2, 1, 24), nil, nil, nil, nil, pastK, pastV, kept)),
+		apart("the CPU has caches with room alone", one(" past", contrib.DecoderMaskedMultiHeadAttentionConfig{}, 3, q, k, v, nil, nil, pastK, pastV)),
+	}
+}
+
+func groupQueryTrials() []trial {
+	x := spread
+	one := func(name string, c contrib.GroupQueryAttentionConfig, outputs int, v ...dtype.Value) trial {
+		if c.NumHeads == 0 {
+			c.NumHeads, c.KVHeads = 4, 2
+		}
+		return trial{Case: optest.Case{Name: "GroupQueryAttention" + name, Config: c, In: v, Outputs: outputs}}
+	}
+	none := dtype.Value(nil)
+	q, k, v := x(1, 2, 3, 32), x(2, 2, 3, 16), x(3, 2, 3, 16)
+	full, total := ids([]int{2}, 2, 2), ids([]int{1}, 3)
+	// A step: one row for each of two sequences of 4 and 3 keys, in caches of 3 or of 6 rows.
+	q1, k1, v1 := x(1, 2, 1, 32), x(2, 2, 1, 16), x(3, 2, 1, 16)
+	pastK, pastV := x(4, 2, 2, 3, 8), x(5, 2, 2, 3, 8)
+	ragged, four := ids([]int{2}, 3, 2), ids(nil, 4)
+	cut(pastK, 2)
+	cut(pastV, 2)
+	// A second prompt: 2 rows behind 3.
+	q2, k2, v2 := x(1, 1, 2, 64), x(2, 1, 2, 32), x(3, 1, 2, 32)
+	pastK2, pastV2 := x(4, 1, 2, 3, 16), x(5, 1, 2, 3, 16)
+	cos, sin := x(6, 8, 8), x(7, 8, 8)
+	at := func(dims []int, v ...int) dtype.Value { return numbers(dtype.Int64, dims, v...) }
+	cfg := func(f func(c *contrib.GroupQueryAttentionConfig)) contrib.GroupQueryAttentionConfig {
+		c := contrib.GroupQueryAttentionConfig{}
+		f(&c)
+		return c
+	}
+	return []trial{
+		one(" prompt", contrib.GroupQueryAttentionConfig{}, 3, q, k, v, none, none, full, total),
+		one(" prompt alone", contrib.GroupQueryAttentionConfig{Scale: pointer[float32](0.2)}, 3, q, k, v, none, none, full, total),
+		one(" ragged prompt", contrib.GroupQueryAttentionConfig{}, 3, q, k, v, none, none, ids([]int{2}, 1, 2), total),
+		one(" packed prompt", contrib.GroupQueryAttentionConfig{}, 3, x(1, 2, 3, 64), none, none, none, none, full, total),
+		one(" window", contrib.GroupQueryAttentionConfig{LocalWindow: pointer(2)}, 3, q, k, v, none, none, full, total),
+		one(" softcap", contrib.GroupQueryAttentionConfig{Softcap: 1.5}, 3, q, k, v, none, none, full, total),
+		one(" bidirectional", cfg(func(c *contrib.GroupQueryAttentionConfig) { c.Causal = pointer(false) }), 3, q, k, v, none, none, ids([]int{2}, 1, 2), total),
+		one(" smooth", contrib.GroupQueryAttentionConfig{SmoothSoftmax: true}, 3, q, k, v, none, none, full, total),
+		one(" sink", contrib.GroupQueryAttentionConfig{}, 3, q, k, v, none, none, full, total, none, none, none, none, x(8, 4)),
+		one(" scores", contrib.GroupQueryAttentionConfig{QKOutput: 1, LocalWindow: pointer(2), Softcap: 2}, 4, q, k, v, none, none, full, total, none, none, none, x(9, 1, 4, 3, 3)),
+		one(" probabilities", contrib.GroupQueryAttentionConfig{QKOutput: 2, SmoothSoftmax: true}, 4, q, k, v, none, none, full, total),
+		one(" step", contrib.GroupQueryAttentionConfig{}, 3, q1, k1, v1, pastK, pastV, ragged, four),
+		one(" step with room", contrib.GroupQueryAttentionConfig{LocalWindow: pointer(2), QKOutput: 1}, 4, q1, k1, v1, room(pastK), room(pastV), ids([]int{2}, 3, 3), four, none, none, none, x(9, 2, 1, 1, 4)),
+		one(" step turned", contrib.GroupQueryAttentionConfig{DoRotary: true, NumHeads: 4, KVHeads: 2}, 3, x(1, 2, 1, 64), x(2, 2, 1, 32), x(3, 2, 1, 32), zeros(2, 2, 3, 16), zeros(2, 2, 3, 16), ragged, four, cos, sin),
+		one(" step at positions", contrib.GroupQueryAttentionConfig{DoRotary: true, RotaryInterleaved: true}, 3, x(1, 2, 1, 64), x(2, 2, 1, 32), x(3, 2, 1, 32), zeros(2, 2, 3, 16), zeros(2, 2, 3, 16), ragged, four, cos, sin, at([]int{2, 1}, 5, 1)),
+		one(" second prompt", contrib.GroupQueryAttentionConfig{DoRotary: true}, 3, q2, k2, v2, pastK2, pastV2, ids([]int{1}, 4), ids([]int{1}, 5), cos, sin),
+		one(" first prompt turned", contrib.GroupQueryAttentionConfig{DoRotary: true}, 3, x(1, 2, 3, 128), none, none, none, none, full, total, cos, sin),
+		one(" first prompt at positions", contrib.GroupQueryAttentionConfig{DoRotary: true, RotaryInterleaved: true}, 3, x(1, 2, 3, 128), none, none, none, none, full, total, cos, sin, at([]int{2, 3}, 2, 3, 4, 2, 3, 4)),
+		one(" partly turned", contrib.GroupQueryAttentionConfig{DoRotary: true, NumHeads: 2, KVHeads: 1}, 3, x(1, 1, 3, 128), none, none, none, none, ids([]int{1}, 2), total, cos, sin),
+	}
+}
+
+// cacheTrials are of caches that forget and of those of integers.
+func cacheTrials() []trial {
+	x := spread
+	type config = contrib.GroupQueryAttentionConfig
+	one := func(name string, c config, outputs int, v ...dtype.Value) trial {
+		c.NumHeads, c.KVHeads = 4, 2
+		return trial{Case: optest.Case{Name: "GroupQueryAttention" + name, Config: c, In: v, Outputs: outputs}}
+	}
+	none := dtype.Value(nil)
+	rows := func(n int) []dtype.Value { return in(x(1, 2, n, 32), x(2, 2, n, 16), x(3, 2, n, 16)) }
+	q, q1 := rows(3), rows(1)
+	slides := config{SlidingCache: true, LocalWindow: pointer(3)}
+	pastK, pastV := x(4, 2, 2, 3, 8), x(5, 2, 2, 3, 8)
+	wideK, wideV := x(4, 2, 2, 4, 8), x(5, 2, 2, 4, 8)
+	outputs := func(u trial) trial { // rows beyond those that count are not specified
+		u.Skip = []int{1, 2}
+		return u
+	}
+	longer := one(" slides at once", slides, 3, x(1, 1, 5, 32), x(2, 1, 5, 16), x(3, 1, 5, 16), x(4, 1, 2, 3, 8), x(5, 1, 2, 3, 8), ids([]int{1}, 8), ids([]int{1}, 9))
+	list := []trial{
+		one(" slides", slides, 3, q1[0], q1[1], q1[2], pastK, pastV, ids([]int{2}, 3, 6), ids([]int{1}, 7)),
+		one(" slides in a prompt", slides, 3, append(rows(5), pastK, pastV, ids([]int{2}, 4, 4), ids([]int{1}, 5))...),
+		outputs(one(" slides by two", slides, 3, q1[0], q1[1], q1[2], wideK, wideV, ids([]int{2}, 4, 5), ids([]int{1}, 6), none, none, none, x(6, 1, 4, 1, 6))),
+		longer,
+	}
+	integers := func(name string, bits int, kind string, past func(seed uint64) dtype.Value, scale func(seed uint64) dtype.Value, v []dtype.Value, last, total dtype.Value) {
+		c := config{KQuantType: kind, VQuantType: kind, CacheBits: bits}
+		u := one(name, c, 3, append(slices.Clone(v), past(1), past(2), last, total, none, none, none, none, none, scale(3), scale(4))...)
+		u.NoLow, u.Constant = "rows are rounded", []int{12, 13} // rows step with the scales
+		list = append(list, u)
+	}
+	single := func(seed uint64) dtype.Value { return optest.Spread(seed, 0.02, 0.03, 1) }
+	each := func(seed uint64) dtype.Value { return optest.Spread(seed, 0.02, 0.03, 1, 2, 1, 8) }
+	coarse := func(seed uint64) dtype.Value { return optest.Spread(seed, 0.15, 0.2, 1) }
+	coarser := func(seed uint64) dtype.Value { return optest.Spread(seed, 0.15, 0.2, 1, 2, 1, 8) }
+	of := func(t op.DType, limit int, dims ...int) func(uint64) dtype.Value {
+		return func(seed uint64) dtype.Value { return some(seed, t, limit, dims...) }
+	}
+	four, full := ids([]int{1}, 4), ids([]int{2}, 3, 3)
+	integers(" 8 bits", 8, "PER_TENSOR", of(dtype.Int8, 100, 2, 2, 3, 8), single, q1, full, four)
+	integers(" 8 bits of channels", 8, "PER_CHANNEL", of(dtype.Int8, 100, 2, 2, 3, 8), each, q1, full, four)
+	integers(" 4 bits", 4, "PER_TENSOR", of(dtype.Uint8, 256, 2, 2, 3, 4), coarse, q1, full, four)
+	integers(" 4 bits of channels", 4, "PER_CHANNEL", of(dtype.Uint8, 256, 2, 2, 3, 4), coarser, q1, full, four)
+	integers(" prompt of 8 bits", 8, "PER_TENSOR", of(dtype.Int8, 100, 2, 2, 0, 8), single, q, ids([]int{2}, 2, 2), ids([]int{1}, 3))
+	normed := one(" normed", config{NormEpsilon: pointer[float32](1e-3)}, 3, append(slices.Clone(q), none, none, ids([]int{2}, 2, 2), ids([]int{1}, 3), none, none, none, none, none, none, none, x(7, 8), x(8, 8))...)
+	normed.apart = "the CPU does not normalize"
+	return append(list, normed)
+}
+
+func zeros(dims ...int) dtype.Value { return dtype.New(dtype.Float32, dims...) }
+
+// cut makes what stands from row on in the last sequence of a cache zero: the runtime's caches hold zeros there.
+func cut(cache dtype.Value, row int) {
+	d := cache.(*tensor.Dense)
+	s, v := d.Shape(), dtype.Slice[float32](d)
+	for h := (s[0] - 1) * s[1]; h < s[0]*s[1]; h++ {
+		clear(v[(h*s[2]+row)*s[3] : (h+1)*s[2]*s[3]])
+	}
+}
+
+// room is a cache with three more rows of zeros.
+func room(cache dtype.Value) dtype.Value {
+	d := cache.(*tensor.Dense)
+	s := d.Shape()
+	wide := dtype.New(dtype.Float32, s[0], s[1], s[2]+3, s[3])
+	for h := range s[0] * s[1] {
+		copy(dtype.Slice[float32](wide)[h*(s[2]+3)*s[3]:], dtype.Slice[float32](d)[h*s[2]*s[3]:(h+1)*s[2]*s[3]])
+	}
+	return wide
+}
+
+func blockTrials() []trial {
+	x := spread
+	u8 := func(seed uint64, dims ...int) dtype.Value { return some(seed, dtype.Uint8, 256, dims...) }
+	product := func(name string, c contrib.MatMulNBitsConfig, v ...dtype.Value) trial {
+		c.N, c.K, c.BlockSize = 3, 40, 16
+		return trial{Case: optest.Case{Name: "MatMulNBits" + name, Config: c, In: v, NoLow: "weights times 255"}, params: []int{1, 2, 3, 4}}
+	}
+	a, scales := x(1, 2, 2, 40), x(2, 3, 3)
+	table := func(name string, c contrib.GatherBlockQuantizedConfig, v ...dtype.Value) trial {
+		return trial{Case: optest.Case{Name: "GatherBlockQuantized" + name, Config: c, In: v}, params: []int{0, 2, 3}}
+	}
+	i32, i64 := ids([]int{2, 2}, 3, 0, -1, 2), numbers(dtype.Int64, []int{3}, 1, 4, 0)
+	return []trial{
+		product("", contrib.MatMulNBitsConfig{}, a, u8(3, 3, 3, 8), scales),
+		product(" zero points", contrib.MatMulNBitsConfig{Bits: 4}, a, u8(3, 3, 3, 8), scales, u8(4, 3, 2)),
+		product(" zero points in a vector", contrib.MatMulNBitsConfig{Bits: 4}, a, u8(3, 3, 3, 8), x(2, 9), u8(4, 6)),
+		product(" float zero points", contrib.MatMulNBitsConfig{}, a, u8(3, 3, 3, 8), scales, x(4, 3, 3)),
+		product(" groups", contrib.MatMulNBitsConfig{}, a, u8(3, 3, 3, 8), scales, nil, some(5, dtype.Int32, 3, 48)),
+		product(" groups with zero points", contrib.MatMulNBitsConfig{}, a, u8(3, 3, 3, 8), scales, x(4, 3, 3), some(5, dtype.Int32, 3, 40)),
+		product(" bias", contrib.MatMulNBitsConfig{}, a, u8(3, 3, 3, 8), scales, nil, nil, x(6, 3)),
+		product(" 8 bits", contrib.MatMulNBitsConfig{Bits: 8}, a, u8(3, 3, 3, 16), scales),
+		product(" 8 bits with zero points", contrib.MatMulNBitsConfig{Bits: 8}, a, u8(3, 3, 3, 16), scales, u8(4, 3, 3), nil, x(6, 3)),
+		product(" 2 bits", contrib.MatMulNBitsConfig{Bits: 2}, a, u8(3, 3, 3, 4), scales, u8(4, 3, 1)),
+
+		table("", contrib.GatherBlockQuantizedConfig{BlockSize: 16}, some(1, dtype.Uint4, 16, 5, 40), i32, x(2, 5, 3)),
+		table(" zero points", contrib.GatherBlockQuantizedConfig{BlockSize: 16}, some(1, dtype.Int4, 7, 5, 40), i64, x(2, 5, 3), some(3, dtype.Int4, 7, 5, 3)),
+		table(" axes", contrib.GatherBlockQuantizedConfig{BlockSize: 16, GatherAxis: 2, QuantizeAxis: -2}, some(1, dtype.Uint4, 16, 2, 20, 5), i32, x(2, 2, 2, 5), some(3, dtype.Uint4, 16, 2, 2, 5)),
+		table(" first axis", contrib.GatherBlockQuantizedConfig{BlockSize: 16, GatherAxis: -1, QuantizeAxis: -2}, some(1, dtype.Uint4, 16, 20, 5), i64, x(2, 2, 5)),
+		table(" bytes", contrib.GatherBlockQuantizedConfig{BlockSize: 16}, u8(1, 5, 20), i32, x(2, 5, 3)),
+		table(" bytes with zero points", contrib.GatherBlockQuantizedConfig{BlockSize: 16}, u8(1, 5, 20), i64, x(2, 5, 3), u8(3, 5, 2)),
+		table(" 8 bits", contrib.GatherBlockQuantizedConfig{Bits: 8, BlockSize: 32}, u8(1, 5, 40), i32, x(2, 5, 2), u8(3, 5, 2)),
+		table(" 8 bits plain", contrib.GatherBlockQuantizedConfig{Bits: 8, BlockSize: 32}, u8(1, 5, 40), i32, x(2, 5, 2)),
+		table(" 2 bits", contrib.GatherBlockQuantizedConfig{Bits: 2, BlockSize: 16}, u8(1, 5, 8), i32, x(2, 5, 2), u8(3, 5, 1)),
+	}
+}
+
+func transformTrials() []trial {
+	x := spread
+	pads := func(dims []int, v ...int) dtype.Value { return numbers(dtype.Int64, dims, v...) }
+	one := func(name string, c op.Config, v ...dtype.Value) trial {
+		return trial{Case: optest.Case{Name: name, Config: c, In: v}, params: []int{1}}
+	}
+	spectrum := func(name string, c op.Config, v ...dtype.Value) trial {
+		return trial{Case: optest.Case{Name: name, Config: c, In: v}, apart: "the CPU has no such transforms"}
+	}
+	return []trial{
+		{Case: optest.Case{Name: "Inverse", Config: plain("Inverse"), In: in(x(1, 3, 3)), NoLow: "differences of products"}},
+		{Case: optest.Case{Name: "Inverse stack", Config: plain("Inverse"), In: in(x(2, 2, 3, 4, 4)), NoLow: "differences of products", NoWide: "differences of products", Tol: 1e-3, GradTol: 1e-4}},
+		spectrum("Rfft", contrib.RfftConfig{SignalRank: 1}, x(1, 2, 6)),
+		spectrum("Rfft odd", contrib.RfftConfig{SignalRank: 1, OneSided: pointer(true)}, x(1, 2, 5)),
+		spectrum("Rfft planes", contrib.RfftConfig{SignalRank: 2}, x(1, 2, 3, 4)),
+		spectrum("Rfft volume", contrib.RfftConfig{SignalRank: 3}, x(1, 2, 3, 4)),
+		spectrum("Irfft", contrib.IrfftConfig{SignalRank: 1}, x(1, 2, 4, 2)),
+		spectrum("Irfft planes", contrib.IrfftConfig{SignalRank: 2}, x(1, 2, 3, 4, 2)),
+		one("Pad", contrib.PadConfig{}, x(1, 2, 3), pads([]int{4}, 0, 1, 2, 0)),
+		one("Pad row", contrib.PadConfig{Mode: "constant"}, x(1, 2, 3), pads([]int{1, 4}, 0, 1, 2, 0), x(2)),
+		one("Pad reflect", contrib.PadConfig{Mode: "reflect"}, x(1, 3, 4), pads([]int{4}, 1, 2, 2, 1)),
+		one("Pad edge", contrib.PadConfig{Mode: "edge"}, x(1, 3, 4), pads([]int{4}, 1, 2, 2, 1), x(2, 1)),
+		one("Pad one axis", contrib.PadConfig{Mode: "edge"}, x(1, 2, 3, 4), pads([]int{6}, 0, 0, 1, 0, 0, 2)),
+		one("Pad less", contrib.PadConfig{}, x(1, 3, 4), pads([]int{4}, -1, 2, 0, -2)),
+	}
+}
