@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"nn/op":                {"nn/dtype", "internal/kernel", "internal/engine"},
 	"nn/op/std":            {"nn/dtype", "internal/kernel", "internal/engine", "internal/picture", "nn/op"},
 	"nn/op/contrib":        {"nn/dtype", "nn/op", "nn/op/std"},
+	"nn/op/legacy":         {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/gen":            {},
 	"nn/op/newop":          {},
 	"nn/op/gendoc":         {"nn/op", "nn/op/std", "nn/op/contrib"},
@@ -30,7 +31,7 @@ var mayImport = map[string][]string{
 	"nn/mutate":            {"nn/op", "nn/op/std", "nn"},
 	"nn/prune":             {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn/op/std", "nn"},
 	"onnxio/onnxpb":        {},
-	"onnxio":               {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "onnxio/onnxpb"},
+	"onnxio":               {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn", "onnxio/onnxpb"},
 	"conformance":          {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio"},
 	"optim":                {"nn/dtype", "internal/kernel"},
 	"optim/gen":            {},
@@ -49,7 +50,7 @@ var mayImport = map[string][]string{
 
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (
-	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
+	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
 	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest/nodetest"}
 )
 

@@ -47,6 +47,7 @@ var undecided = []string{
 	"nn/fuseloss.go",
 	"nn/fusenorm.go",
 	"nn/fusepattern.go",
+	"nn/fusedynamic.go",
 	"nn/fusequantize.go",
 	"nn/fusereorder.go",
 	"nn/fuserules.go",

@@ -115,6 +115,17 @@ func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.
 		return nil, err
 	}
 	formal := b.formal()
+	if s.Grad {
+		var asked []*Value
+		for i, v := range formal {
+			if i >= len(known) || !known[i].Apart {
+				asked = append(asked, v)
+			}
+		}
+		if w.influenced = b.Graph.influenced(asked); asked == nil {
+			w.influenced = map[*Value]bool{}
+		}
+	}
 	for i, n := range in {
 		w.env[formal[i]].node = n
 	}

@@ -170,10 +170,58 @@ func (a *analysis) freeAxes(n *Node, i int) {
 		return
 	}
 	for x := range a.rank[v] {
-		if !a.settable(n.In(i), x) {
+		if a.settable(n.In(i), x) {
+			continue
+		}
+		if of, axis := a.lengthOf(n.In(i), x); of != nil {
+			a.rel = append(a.rel, relation{a.first[v] + axisID(x), a.first[of] + axisID(axis), op.IndexMap{Relation: op.Identity}, n})
+		} else {
 			a.pinAxis(a.first[v]+axisID(x), reason{node: n, axis: x, text: "makes the axis"})
 		}
 	}
+}
+
+// lengthOf finds the value and the axis whose length is element at of an integer vector: Shape gave it, and nothing was done
+// with it but picking and putting together. nil: it is another number.
+func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
+	if v == nil || v.producer == nil || v.producer.domain != "" {
+		return nil, 0
+	}
+	n := v.producer
+	switch n.opType {
+	case "Shape":
+		if c, ok := n.config.(std.ShapeConfig); ok {
+			rank := len(n.In(0).typ.Shape)
+			start := c.Start
+			if start < 0 {
+				start += rank
+			}
+			at += max(0, min(start, rank))
+		}
+		if at < a.rank[n.In(0)] {
+			return n.In(0), at
+		}
+	case "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape":
+		return a.lengthOf(n.In(0), at)
+	case "Gather":
+		if list := a.intsOf(n, 1); at < len(list) {
+			if at = list[at]; at < 0 {
+				at += a.length(n.In(0))
+			}
+			return a.lengthOf(n.In(0), at)
+		}
+	case "Concat":
+		for _, x := range n.in {
+			if len(x.typ.Shape) != 1 || !x.typ.Shape[0].Known() {
+				return nil, 0
+			}
+			if at < x.typ.Shape[0].Size {
+				return a.lengthOf(x, at)
+			}
+			at -= x.typ.Shape[0].Size
+		}
+	}
+	return nil, 0
 }
 
 // settable says whether element at of an integer vector is a number in the model.

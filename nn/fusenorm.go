@@ -26,7 +26,7 @@ func normRules() []rule {
 			if !ok {
 				return nil
 			}
-			f := m.norm(std.LayerNormalizationConfig{Axis: &axis, Epsilon: float32(m.nums["eps"]), StashType: dtype.Float32}, axis)
+			f := m.norm(std.LayerNormalizationConfig{Axis: &axis, Epsilon: m.epsilon(), StashType: dtype.Float32}, axis)
 			if b := m.named["bias"]; b != nil && f != nil {
 				f.in = append(f.in, operand{value: b})
 			}
@@ -37,7 +37,7 @@ func normRules() []rule {
 			if !ok {
 				return nil
 			}
-			return m.norm(std.RMSNormalizationConfig{Axis: &axis, Epsilon: float32(m.nums["eps"]), StashType: dtype.Float32}, axis)
+			return m.norm(std.RMSNormalizationConfig{Axis: &axis, Epsilon: m.epsilon(), StashType: dtype.Float32}, axis)
 		}},
 	}
 }
@@ -110,3 +110,6 @@ func reducedFrom(in, out []int) (int, bool) {
 	}
 	return a, a < len(in) && slices.Equal(in[:a], out[:a])
 }
+
+// epsilon is the number that the match calls eps.
+func (m *matching) epsilon() *float32 { eps := float32(m.nums["eps"]); return &eps }

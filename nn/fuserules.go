@@ -10,7 +10,7 @@ import (
 // rules are the groups that are run as one operator. Of several that end in one node the first
 // that fits counts; a larger group wins over those inside of it.
 func rules() []rule {
-	return slices.Concat(normRules(), activationRules(), []rule{attentionRule(), linearRule(), reorderRule(), crossEntropyRule(), quantizeRule()})
+	return slices.Concat(normRules(), activationRules(), dynamicRules(), []rule{attentionRule(), linearRule(), reorderRule(), crossEntropyRule(), quantizeRule()})
 }
 
 // activationRules are functions of one value, of which the pattern says everything but numbers.

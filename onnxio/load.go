@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
+	"github.com/graft-ml/graft/nn/op/legacy"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -29,7 +30,7 @@ type Loader struct {
 	// BatchDim names the first dimension of every input that the file fixes, "N": any batch size
 	// runs then. What stands in the way is named.
 	BatchDim string
-	Ops      op.Set // zero: the standard operators and those of nn/op/contrib
+	Ops      op.Set // zero: the standard operators and those of nn/op/contrib and nn/op/legacy
 	Memory   int64  // bytes that the tensors of the model may take together; 0: see nn.MemoryLimit
 	FS       fs.FS  // where the model and its external data are; nil: the operating system
 }
@@ -131,7 +132,13 @@ func (l Loader) external(name string) (*externalFiles, error) {
 }
 
 // defaultOps is the set of a Loader that names none, made once: sets are immutable.
-var defaultOps = sync.OnceValues(func() (op.Set, error) { return contrib.With(std.Operators()) })
+var defaultOps = sync.OnceValues(func() (op.Set, error) {
+	ops, err := contrib.With(std.Operators())
+	if err != nil {
+		return op.Set{}, err
+	}
+	return legacy.With(ops)
+})
 
 // build makes a graph of a decoded model, which it takes over.
 func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*nn.Graph, error) {

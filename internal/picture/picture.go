@@ -58,6 +58,11 @@ func find(data []byte) (format, error) {
 			return f, nil
 		}
 	}
+	for _, magic := range []string{"\x00\x00\x00\x0cjP  \r\n\x87\n", "\xff\x4f\xff\x51"} { // a file, a bare code stream
+		if bytes.HasPrefix(data, []byte(magic)) {
+			return format{}, errors.New("the image is JPEG 2000, which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM")
+		}
+	}
 	return format{}, errors.New("the image format is unknown: want JPEG, PNG, BMP, TIFF, WebP or PNM")
 }
 

@@ -82,3 +82,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// JPEG 2000 is refused by name, as a file and as a bare code stream.
+func TestJPEG2000(t *testing.T) {
+	const want = "the image is JPEG 2000, which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM"
+	for _, begin := range []string{"\x00\x00\x00\x0cjP  \r\n\x87\n\x00\x00\x00\x14ftypjp2 ", "\xff\x4f\xff\x51\x00\x2f"} {
+		_, _, err := picture.Size([]byte(begin))
+		_, also := picture.Decode([]byte(begin))
+		if err == nil || err.Error() != want || also == nil || also.Error() != want {
+			t.Errorf("got %v and %v, want %q", err, also, want)
+		}
+	}
+}

@@ -34,6 +34,7 @@ type Scope struct {
 	Train bool
 	Ctx   context.Context // of what is computed at once; nil: nothing ends it
 	Types bool            // only types are wanted: no loop is run for them
+	Grad  bool            // what is lowered is differentiated: by the inputs that Known.Apart does not except
 
 	Key    func() (*gorgonia.Node, error) // of random operators, as Call.Key; nil: a key of zeros
 	Update func(input int, next *gorgonia.Node)

@@ -28,7 +28,7 @@ func CheckGradients(of, wrt gorgonia.Nodes) error {
 		seen[n] = true
 		passed, lost := sources(n)
 		for _, k := range lost {
-			if dependsOnMarked(k, depends) {
+			if DependsOnMarked(k, depends) {
 				return n.Op().(*expr).call.gradMissing(n, k)
 			}
 		}
@@ -87,12 +87,12 @@ func (o *expr) losesGradient(k int) bool {
 }
 
 // dependsOnMarked says whether n depends on a node that is marked, and marks what it finds out.
-func dependsOnMarked(n *gorgonia.Node, depends map[*gorgonia.Node]bool) bool {
+func DependsOnMarked(n *gorgonia.Node, depends map[*gorgonia.Node]bool) bool {
 	if d, known := depends[n]; known {
 		return d
 	}
 	depends[n] = false
 	passed, lost := sources(n)
-	depends[n] = slices.ContainsFunc(append(passed, lost...), func(k *gorgonia.Node) bool { return dependsOnMarked(k, depends) })
+	depends[n] = slices.ContainsFunc(append(passed, lost...), func(k *gorgonia.Node) bool { return DependsOnMarked(k, depends) })
 	return depends[n]
 }

@@ -70,15 +70,10 @@ func count(b ...bool) (n int) {
 func validateSlots(o *Op) error {
 	for _, slots := range []Slots{o.In, o.Out} {
 		list := slots.List()
-		optional := false
 		for i, s := range list {
 			if s.Variadic && i != len(list)-1 {
 				return fmt.Errorf("slot %s is variadic but not the last", s.Name)
 			}
-			if optional && !s.Optional && !s.Variadic {
-				return fmt.Errorf("slot %s follows an optional one", s.Name)
-			}
-			optional = optional || s.Optional
 		}
 	}
 	if o.View && len(o.Out.List()) != 1 {

@@ -177,26 +177,46 @@ func blockedUpsample(e *expression, in []value) []value {
 	return []value{e.resize(std.ResizeConfig{Mode: c.Mode, Coordinates: c.Coordinates, Nearest: "floor"}, in[0], scales)}
 }
 
+// picture refuses what has no batch, channels and places.
+func (e *expression) picture(x value) bool {
+	if len(x.typ.Shape) < 3 {
+		e.failf("X is %v, want [batch, channels, …]", x.typ)
+	}
+	return e.err == nil
+}
+
 func reorderInput(e *expression, in []value) []value {
 	x := in[0]
 	if e.c.Config.(ReorderInputConfig).ChannelsLast {
 		x = e.channelsFirst(x)
 	}
-	channels := x.dim(1)
-	if !channels.Known() {
-		e.failf("the number of channels of %v is not known", x.typ)
+	if !e.picture(x) {
 		return []value{{}}
 	}
 	b := 8
 	if cpu.X86.HasAVX512F {
 		b = 16
 	}
+	channels := x.dim(1)
+	if e.g == nil && !channels.Known() {
+		filled := channels.Add(op.D(b - 1)).Div(op.D(b)).Mul(op.D(b))
+		return []value{{typ: x.typ.With(append([]op.Dim{x.dim(0), filled}, x.typ.Shape[2:]...)...)}}
+	}
 	return []value{e.padChannels(x, (b-channels.Size%b)%b)}
 }
 
 func reorderOutput(e *expression, in []value) []value {
 	c, x := e.c.Config.(ReorderOutputConfig), in[0]
-	if n := x.dim(1); c.Channels > 0 && n.Known() && c.Channels < n.Size {
+	if !e.picture(x) {
+		return []value{{}}
+	}
+	switch n := x.dim(1); {
+	case c.Channels <= 0:
+	case n.Known() && c.Channels > n.Size:
+		e.failf("channels is %d, but the input is %v", c.Channels, x.typ)
+	case !n.Known() && e.g == nil:
+		x = value{typ: x.typ.With(append([]op.Dim{x.dim(0), op.D(c.Channels)}, x.typ.Shape[2:]...)...)}
+	case c.Channels != n.Size:
 		x = e.slice(x, 1, 0, c.Channels)
 	}
 	if c.ChannelsLast {

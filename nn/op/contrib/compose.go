@@ -84,16 +84,19 @@ func inferred(c *op.Call, f formula) ([]op.Type, error) {
 	return types, nil
 }
 
-// unranked are the outputs of a call of which an input has no known rank. An output has the element type of the first
-// input that is there and shares its type variable, or that of the first input.
+// unranked are the outputs of a call of which an input has no known rank: an output has the element type of the inputs that
+// share its type variable, or that of the first input where none of them is there.
 func unranked(c *op.Call) []op.Type {
-	types := make([]op.Type, c.Outputs)
+	out, types := c.Op.Out.List(), make([]op.Type, c.Outputs)
 	for i := range types {
+		slot, _ := op.At(out, i)
 		types[i] = op.Type{DType: c.In[0].DType, Unranked: true}
-		out, _ := op.At(c.Op.Out.List(), i)
-		for k, in := range c.Op.In.List() {
-			if in.Type == out.Type && c.Has(k) {
-				types[i].DType = c.In[k].DType
+		if t, err := dtype.Parse(slot.Type); err == nil {
+			types[i].DType = t
+		}
+		for k, t := range c.In {
+			if in, ok := op.At(c.Op.In.List(), k); ok && in.Type == slot.Type && t.Present() {
+				types[i].DType = t.DType
 				break
 			}
 		}

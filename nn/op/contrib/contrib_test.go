@@ -92,7 +92,7 @@ func uses() []use {
 		{Case: optest.Case{Name: "FusedConv tanh", Config: contrib.FusedConvConfig{Activation: "Tanh"}, In: in(x(1, 1, 2, 7), x(2, 3, 2, 3))}},
 		{Case: optest.Case{Name: "NhwcFusedConv", Config: contrib.NhwcFusedConvConfig{Activation: "Relu"}, In: in(x(1, 1, 5, 6, 3), x(2, 4, 3, 3, 2), x(3, 4), x(4, 1, 3, 5, 4))}, gpu: true},
 
-		{Case: optest.Case{Name: "LayerNormalization", Config: contrib.LayerNormalizationConfig{Axis: pointer(1), Epsilon: 1e-3}, In: in(x(1, 2, 3, 4), x(2, 3, 4), x(3, 3, 4))}, gpu: true},
+		{Case: optest.Case{Name: "LayerNormalization", Config: contrib.LayerNormalizationConfig{Axis: pointer(1), Epsilon: pointer[float32](1e-3)}, In: in(x(1, 2, 3, 4), x(2, 3, 4), x(3, 3, 4))}, gpu: true},
 		{Case: optest.Case{Name: "SimplifiedLayerNormalization", Config: contrib.SimplifiedLayerNormalizationConfig{Epsilon: pointer[float32](1e-3)}, In: in(x(1, 2, 3, 4), x(2, 4))}},
 		{Case: optest.Case{Name: "SimplifiedLayerNormalization outputs", Config: contrib.SimplifiedLayerNormalizationConfig{Axis: pointer(-1)}, In: in(x(1, 2, 3, 4), x(2, 4)), Outputs: 2}},
 		{Case: optest.Case{Name: "SkipLayerNormalization", Config: contrib.SkipLayerNormalizationConfig{Epsilon: pointer[float32](1e-3)}, In: in(x(1, 2, 3, 4), x(2, 2, 3, 4), x(3, 4), x(4, 4))}},

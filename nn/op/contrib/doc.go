@@ -35,7 +35,7 @@ func With(s op.Set) (op.Set, error) {
 func Ops() []*op.Op {
 	var list []*op.Op
 	for _, family := range [][]*op.Op{activations(), products(), convolutions(), normalizations(), blocked(), channelsLast(),
-		transformers(), blockQuantized(), transforms()} {
+		transformers(), blockQuantized(), transforms(), quantized()} {
 		list = append(list, family...)
 	}
 	return list

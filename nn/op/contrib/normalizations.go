@@ -91,21 +91,21 @@ func normalizations() []*op.Op {
 			func(e *expression, in []value) []value {
 				last, eps := -1, float32(or(e.c.Config.(SkipLayerNormalizationConfig).Epsilon, 1e-12))
 				sum := e.skipped(in[0], in[1], in[4])
-				out := e.doN(3, std.LayerNormalizationConfig{Axis: &last, Epsilon: eps}, sum, in[2], in[3])
+				out := e.doN(3, std.LayerNormalizationConfig{Axis: &last, Epsilon: &eps}, sum, in[2], in[3])
 				return append(out, sum)
 			}),
 		composed(op.Op{Name: "SkipSimplifiedLayerNormalization", Doc: "RMSNormalization of input + skip + bias over the last axis.",
 			In: "input T, skip T, gamma T weight, bias? T weight", Out: skipOut, Where: floats, Attrs: SkipSimplifiedLayerNormalizationConfig{},
 			Couple: func(c *op.Call) []op.Coupling { return coupleSkipNorm(c, 2) }},
 			func(e *expression, in []value) []value {
-				last, eps := -1, or(e.c.Config.(SkipSimplifiedLayerNormalizationConfig).Epsilon, 1e-12)
+				last, eps := -1, float32(or(e.c.Config.(SkipSimplifiedLayerNormalizationConfig).Epsilon, 1e-12))
 				sum := e.skipped(in[0], in[1], in[3])
-				out := []value{e.do(std.RMSNormalizationConfig{Axis: &last, Epsilon: float32(eps)}, sum, in[2]), {}, {}, sum}
+				out := []value{e.do(std.RMSNormalizationConfig{Axis: &last, Epsilon: &eps}, sum, in[2]), {}, {}, sum}
 				if e.c.Wants(1) {
 					out[1] = e.do(std.ReduceMeanConfig{}, sum, e.ints(-1))
 				}
 				if e.c.Wants(2) {
-					out[2] = e.inverseRMS(sum, -1, eps)
+					out[2] = e.inverseRMS(sum, -1, float64(eps))
 				}
 				return out
 			}),
@@ -128,7 +128,7 @@ func (c SimplifiedLayerNormalizationConfig) axis() int {
 }
 
 func (c SimplifiedLayerNormalizationConfig) rms() std.RMSNormalizationConfig {
-	return std.RMSNormalizationConfig{Axis: c.Axis, Epsilon: float32(or(c.Epsilon, 1e-5)), StashType: c.StashType}
+	return std.RMSNormalizationConfig{Axis: c.Axis, Epsilon: c.Epsilon, StashType: c.StashType}
 }
 
 // inverseRMS is 1/√(mean of squares + eps) over the axes from axis on, which stay with length 1.
@@ -189,7 +189,7 @@ func (e *expression) groupNorm(c GroupNormConfig, x, gamma, beta value) value {
 		x = e.channelsFirst(x)
 	}
 	t := x.typ.DType
-	norm := std.GroupNormalizationConfig{NumGroups: c.Groups, Epsilon: float32(or(c.Epsilon, 1e-5))}
+	norm := std.GroupNormalizationConfig{NumGroups: c.Groups, Epsilon: c.Epsilon}
 	y := e.do(norm, x, e.cast(gamma, t), e.cast(beta, t))
 	if c.Activation == 1 {
 		y = e.do(std.SwishConfig{}, y)

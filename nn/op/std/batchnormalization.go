@@ -14,7 +14,7 @@ import (
 // share of the old running statistics in the new ones. Spatial is 1 when nil.
 type BatchNormalizationConfig struct {
 	ConsumedInputs []int    `onnx:"consumed_inputs,until=5"` // of no effect
-	Epsilon        float32  `onnx:"epsilon,default=1e-5"`
+	Epsilon        *float32 `onnx:"epsilon"`                 // 1e-5 when nil
 	IsTest         bool     `onnx:"is_test,until=6"`
 	Momentum       *float32 `onnx:"momentum"`
 	Spatial        *int     `onnx:"spatial,until=8"` // 0: statistics per element instead of per channel
@@ -133,7 +133,7 @@ type norm struct {
 
 func batchNormOf(c *op.Call) norm {
 	cfg := c.Config.(BatchNormalizationConfig)
-	m := norm{eps: float64(cfg.Epsilon), batch: batchStatistics(c), momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
+	m := norm{eps: orFloat(cfg.Epsilon, float64(float32(1e-5))), batch: batchStatistics(c), momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
 	m.n, m.c, m.space = channels(c.In[0])
 	if perElement(c) {
 		m.c, m.space = m.c*m.space, 1

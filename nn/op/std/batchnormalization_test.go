@@ -16,7 +16,7 @@ func TestBatchNormalization(t *testing.T) {
 		return values(optest.Rand(1, shape...), optest.Rand(2, n), optest.Rand(3, n), optest.Rand(4, n), optest.Spread(5, 0.5, 2, n))
 	}
 	element := values(optest.Rand(1, 4, 2, 3), optest.Rand(2, 2, 3), optest.Rand(3, 2, 3), optest.Rand(4, 2, 3), optest.Spread(5, 0.5, 2, 2, 3))
-	bn := std.BatchNormalizationConfig{Epsilon: 1e-3}
+	bn := std.BatchNormalizationConfig{Epsilon: number(1e-3)}
 	training := std.BatchNormalizationConfig{TrainingMode: true, Momentum: number(0.75)}
 	optest.Run(t,
 		optest.Case{Name: "eval", Config: bn, In: args(2, 3, 4, 2)},

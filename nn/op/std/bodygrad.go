@@ -24,6 +24,8 @@ type bodyGrad struct {
 	seeds   gorgonia.Nodes // by output; nil where no gradient comes
 	grads   gorgonia.Nodes // by input; nil where none flows
 	key     *gorgonia.Node // of random operators; nil: there are none
+	depends []bool         // inputs that depend on what is asked for; nil: those that are not apart
+	reached [][]bool       // depends by iteration, see back; nil: not found out
 }
 
 // gradient gives the gradient of every input from the inputs and those of the outputs; nil where there
@@ -84,22 +86,17 @@ func (b *bodyGrad) gradient(key [2]uint64, in, dout []dtype.Value) ([]dtype.Valu
 // for all integers.
 func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	g := gorgonia.NewGraph()
-	types, known := make([]op.Type, len(in)), make([]op.Known, len(in))
+	types, known := b.knownOf(in, all)
 	b.in, b.seeds, b.program = make(gorgonia.Nodes, len(in)), make(gorgonia.Nodes, len(dout)), nil
 	b.grads = make(gorgonia.Nodes, len(in))
-	for i, v := range in {
+	for i := range in {
 		var err error
-		types[i] = op.TypeOf(v)
-		known[i].Frozen = i < len(b.run.Frozen) && b.run.Frozen[i]
-		if (all || i < len(b.fixed) && b.fixed[i]) && !types[i].DType.IsFloat() {
-			known[i].Value = v
-		}
 		if b.in[i], err = op.Input(g, fmt.Sprintf("input %d", i), types[i], nil); err != nil {
 			return err
 		}
 	}
 	b.key = nil
-	scope := op.Scope{Graph: g, Train: b.run.Train, Ctx: b.run.Ctx, Key: func() (*gorgonia.Node, error) {
+	scope := op.Scope{Graph: g, Train: b.run.Train, Ctx: b.run.Ctx, Grad: true, Key: func() (*gorgonia.Node, error) {
 		var err error
 		if b.key == nil {
 			b.key, err = op.Input(g, "random key", op.Shaped(dtype.Uint64, 2), nil)
@@ -112,7 +109,7 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	}
 	var from, seeds, floats gorgonia.Nodes
 	for i, n := range b.in {
-		if op.Differentiable(types[i]) && !b.flags.apart(i) {
+		if op.Differentiable(types[i]) && b.asks(i) {
 			floats = append(floats, n)
 		}
 	}
@@ -142,7 +139,7 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	var wrt gorgonia.Nodes
 	var at []int
 	for i, n := range b.in {
-		if op.Differentiable(types[i]) && reached[n] && !b.flags.apart(i) {
+		if op.Differentiable(types[i]) && reached[n] && b.asks(i) {
 			wrt, at = append(wrt, n), append(at, i)
 		}
 	}

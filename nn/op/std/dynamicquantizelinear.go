@@ -17,6 +17,7 @@ func dynamicQuantizeLinear() *op.Op {
 		},
 		Kernel:      func(*op.Call) (op.Kernel, error) { return dynamicQuantize, nil },
 		GradMissing: "it gives integers: freeze what comes before it, or train the model as it was before quantization", Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
+		Traits: op.Traits{StraightThrough: true},
 	}
 }
 

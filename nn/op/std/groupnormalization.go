@@ -13,9 +13,9 @@ import (
 
 // GroupNormalizationConfig has the attributes of GroupNormalization.
 type GroupNormalizationConfig struct {
-	Epsilon   float32 `onnx:"epsilon,default=1e-5"`
-	NumGroups int     `onnx:"num_groups,required"`
-	StashType int     `onnx:"stash_type,default=1,since=21"` // the type to compute in: always at least float32 here
+	Epsilon   *float32 `onnx:"epsilon"` // 1e-5 when nil
+	NumGroups int      `onnx:"num_groups,required"`
+	StashType int      `onnx:"stash_type,default=1,since=21"` // the type to compute in: always at least float32 here
 }
 
 // Operator makes GroupNormalizationConfig a Config.
@@ -23,8 +23,8 @@ func (GroupNormalizationConfig) Operator() op.Name { return op.Name{Name: "Group
 
 // InstanceNormalizationConfig has the attributes of InstanceNormalization.
 type InstanceNormalizationConfig struct {
-	ConsumedInputs []int   `onnx:"consumed_inputs,until=5"` // of no effect
-	Epsilon        float32 `onnx:"epsilon,default=1e-5"`
+	ConsumedInputs []int    `onnx:"consumed_inputs,until=5"` // of no effect
+	Epsilon        *float32 `onnx:"epsilon"`                 // 1e-5 when nil
 }
 
 // Operator makes InstanceNormalizationConfig a Config.
@@ -100,7 +100,7 @@ func groupNormOf(c *op.Call) (groupNorm, error) {
 	groups, affine, eps := ch.Size, ch, float64(0)
 	switch cfg := c.Config.(type) {
 	case GroupNormalizationConfig:
-		groups, eps = cfg.NumGroups, float64(cfg.Epsilon)
+		groups, eps = cfg.NumGroups, orFloat(cfg.Epsilon, float64(float32(1e-5)))
 		if groups < 1 || ch.Known() && ch.Size%groups != 0 {
 			return groupNorm{}, c.Errorf("num_groups %d does not divide %v channels", groups, ch)
 		}
@@ -108,7 +108,7 @@ func groupNormOf(c *op.Call) (groupNorm, error) {
 			affine = op.D(groups)
 		}
 	case InstanceNormalizationConfig:
-		eps = float64(cfg.Epsilon)
+		eps = orFloat(cfg.Epsilon, float64(float32(1e-5)))
 	}
 	for i := 1; i < 3; i++ {
 		if err := channelVector(c, i, affine); err != nil {

@@ -12,8 +12,8 @@ import (
 type LabelEncoderConfig struct {
 	Classes       []string    `onnx:"classes_strings,until=1"` // strings to their positions, or back
 	DefaultFloat  float32     `onnx:"default_float,default=0,since=2"`
-	DefaultInt    int         `onnx:"default_int64,default=-1"`
-	DefaultString string      `onnx:"default_string,default=_Unused"`
+	DefaultInt    *int        `onnx:"default_int64"`  // -1 when nil
+	DefaultString *string     `onnx:"default_string"` // _Unused when nil
 	Default       dtype.Value `onnx:"default_tensor,since=4"`
 	KeysFloat     []float32   `onnx:"keys_floats,since=2"`
 	KeysInt       []int       `onnx:"keys_int64s,since=2"`
@@ -32,8 +32,8 @@ func (LabelEncoderConfig) Operator() op.Name { return op.Name{Domain: mlDomain, 
 type CategoryMapperConfig struct {
 	Ints          []int    `onnx:"cats_int64s"`
 	Strings       []string `onnx:"cats_strings"`
-	DefaultInt    int      `onnx:"default_int64,default=-1"`
-	DefaultString string   `onnx:"default_string,default=_Unused"`
+	DefaultInt    *int     `onnx:"default_int64"`  // -1 when nil
+	DefaultString *string  `onnx:"default_string"` // _Unused when nil
 }
 
 // Operator makes CategoryMapperConfig a Config.
@@ -97,6 +97,16 @@ func listOf(t dtype.Value, floats []float32, ints []int, strings []string) ([]an
 	return anys(strings, same[string]), dtype.String, nil
 }
 
+// unused is what a key that is not listed becomes, unless an attribute says otherwise.
+const unused = "_Unused"
+
+func orString(p *string, def string) string {
+	if p == nil {
+		return def
+	}
+	return *p
+}
+
 func codeOf(c *op.Call) (k code, err error) {
 	fromStrings := c.In[0].DType == dtype.String
 	pairs := func(strings []string, ints []int, defString string, defInt int) code {
@@ -108,14 +118,14 @@ func codeOf(c *op.Call) (k code, err error) {
 	}
 	switch cfg := c.Config.(type) {
 	case CategoryMapperConfig:
-		k = pairs(cfg.Strings, cfg.Ints, cfg.DefaultString, cfg.DefaultInt)
+		k = pairs(cfg.Strings, cfg.Ints, orString(cfg.DefaultString, unused), orInt(cfg.DefaultInt, -1))
 	case LabelEncoderConfig:
 		if c.Version == 1 {
 			at := make([]int, len(cfg.Classes))
 			for i := range at {
 				at[i] = i
 			}
-			k = pairs(cfg.Classes, at, cfg.DefaultString, cfg.DefaultInt)
+			k = pairs(cfg.Classes, at, orString(cfg.DefaultString, unused), orInt(cfg.DefaultInt, -1))
 			break
 		}
 		if k.keys, _, err = listOf(cfg.Keys, cfg.KeysFloat, cfg.KeysInt, cfg.KeysString); err != nil {
@@ -132,11 +142,11 @@ func codeOf(c *op.Call) (k code, err error) {
 			}
 			k.def = d[0]
 		case k.to == dtype.String:
-			k.def = cfg.DefaultString
+			k.def = orString(cfg.DefaultString, unused)
 		case k.to.IsFloat():
 			k.def = float64(cfg.DefaultFloat)
 		default:
-			k.def = float64(cfg.DefaultInt)
+			k.def = float64(orInt(cfg.DefaultInt, -1))
 		}
 	}
 	if len(k.keys) != len(k.values) {

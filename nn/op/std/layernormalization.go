@@ -14,7 +14,7 @@ import (
 // first of the axes that are normalized over.
 type LayerNormalizationConfig struct {
 	Axis      *int     `onnx:"axis"`
-	Epsilon   float32  `onnx:"epsilon,default=1e-5"`
+	Epsilon   *float32 `onnx:"epsilon"`                    // 1e-5 when nil
 	StashType op.DType `onnx:"stash_type,default=float32"` // element type of Mean and InvStdDev
 }
 
@@ -111,7 +111,7 @@ func layerNormOf(c *op.Call) (layer, error) {
 	if err != nil {
 		return layer{}, err
 	}
-	return newLayer(c, axis, cfg.Epsilon), nil
+	return newLayer(c, axis, float32(orFloat(cfg.Epsilon, 1e-5))), nil
 }
 
 func layerNormKernel(c *op.Call) (op.Kernel, error) {
@@ -305,7 +305,7 @@ func decomposeLayerNorm(n *op.Spelling) error {
 	x := castTo(n, wide, n.In[0])
 	mean := n.Before("mean", ReduceMeanConfig{}, x, n.Vector("axes", axes...))
 	centered := n.Before("centered", op.Plain("Sub"), x, mean)
-	deviation, err := deviation(n, centered, axes, wide, c.Epsilon)
+	deviation, err := deviation(n, centered, axes, wide, float32(orFloat(c.Epsilon, 1e-5)))
 	if err != nil {
 		return err
 	}

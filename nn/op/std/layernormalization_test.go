@@ -11,7 +11,7 @@ import (
 func TestLayerNormalization(t *testing.T) {
 	x := optest.Rand(1, 3, 2, 4)
 	s := func(shape ...int) dtype.Value { return optest.Rand(2, shape...) }
-	cfg := std.LayerNormalizationConfig{Axis: integer(1), Epsilon: 1e-3}
+	cfg := std.LayerNormalizationConfig{Axis: integer(1), Epsilon: number(1e-3)}
 	optest.Run(t,
 		optest.Case{Name: "last", Config: std.LayerNormalizationConfig{}, In: values(x, s(4), s(4))},
 		optest.Case{Name: "axes", Config: cfg, In: values(x, s(2, 4))},

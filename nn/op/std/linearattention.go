@@ -92,16 +92,17 @@ func lowerLinearAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
 		scale = 1 / math.Sqrt(float64(dk))
 	}
 	// Every operand becomes a list of matrices [B, HK, …], one for each step.
-	each := func(i, rows, cols int) gorgonia.Nodes {
-		x := b.reshape(b.cast(in[i], t), batch, op.D(steps), op.D(hk), op.D(rows), op.D(cols))
+	heads := func(i, heads, rows, cols int) gorgonia.Nodes {
+		x := b.reshape(b.cast(in[i], t), batch, op.D(steps), op.D(heads), op.D(rows), op.D(cols))
 		parts := b.split(x, 1, repeatInt(1, steps)...)
 		for s := range parts {
 			if b.err == nil {
-				parts[s] = b.reshape(parts[s], batch, op.D(hk), op.D(rows), op.D(cols))
+				parts[s] = b.reshape(parts[s], batch, op.D(heads), op.D(rows), op.D(cols))
 			}
 		}
 		return parts
 	}
+	each := func(i, rows, cols int) gorgonia.Nodes { return heads(i, hk, rows, cols) }
 	q, k, v := each(0, hq/hk, dk), each(1, dk, 1), each(2, 1, dv)
 	var decay, beta gorgonia.Nodes
 	if cfg.gated() {
@@ -112,10 +113,13 @@ func lowerLinearAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
 		decay = each(4, rows, 1)
 	}
 	if cfg.delta() {
-		if _, err := perHead(c, 5, hk, 1); err != nil {
+		if c.In[5].Rank() == 3 && c.In[5].Shape[2] == op.D(1) { // one rate for all heads
+			beta = heads(5, 1, 1, 1)
+		} else if _, err := perHead(c, 5, hk, 1); err != nil {
 			return nil, err
+		} else {
+			beta = each(5, 1, 1)
 		}
-		beta = each(5, 1, 1)
 	}
 	var state *gorgonia.Node
 	if c.Has(3) {

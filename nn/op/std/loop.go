@@ -64,6 +64,11 @@ func inferLoop(c *op.Call) ([]op.Type, error) {
 		in = next
 	}
 	types := append([]op.Type(nil), in[2:2+n]...)
+	for i, t := range types {
+		if o := out[1+i]; t.Kind == op.Optional && o.Kind != op.Optional && o.Present() { // the body fills it
+			types[i] = o
+		}
+	}
 	if c.Outputs == n {
 		return types, nil
 	}
@@ -152,10 +157,24 @@ func (cfg LoopConfig) iterate(c *op.Call, r op.BodyRun, in []dtype.Value, n int,
 			return nil, nil, err
 		}
 		each(args, out)
-		state = slices.Clone(out[1 : 1+n])
+		for i, v := range out[1 : 1+n] {
+			state[i] = carriedAs(in[2+i], v)
+		}
 		captured = replaced(args, next, states)[2+n:]
 	}
 	return state, captured, nil
+}
+
+// carriedAs is what the next iteration gets of v: an optional that holds it where the initial value is an optional.
+func carriedAs(initial, v dtype.Value) dtype.Value {
+	if _, optional := initial.(*dtype.Optional); !optional || v == nil {
+		return v
+	}
+	if _, already := v.(*dtype.Optional); already {
+		return v
+	}
+	_, sequence := v.(*dtype.Sequence)
+	return &dtype.Optional{Elem: dtype.DTypeOf(v), Seq: sequence, Item: v}
 }
 
 func runLoop(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -173,6 +192,13 @@ func runLoop(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	for i, v := range out {
+		if o, ok := v.(*dtype.Optional); ok && c.Out[i].Kind != op.Optional {
+			if out[i] = o.Item; o.Item == nil {
+				return nil, c.Errorf("output %d is %v, but no iteration ran and %s holds nothing", i, c.Out[i], c.InputName(2+i))
+			}
+		}
 	}
 	for k, list := range scans {
 		v, err := collected(c, c.Out[n+k], list, 0)
@@ -256,7 +282,7 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			seeds = append(seeds, d)
 		}
-		d, err := g.gradient(iterationKey(key, t), tape[t], seeds)
+		d, err := g.back(iterationKey(key, t), t, tape, seeds, 2, 1, n)
 		if err != nil {
 			return nil, err
 		}

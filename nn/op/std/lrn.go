@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LRNConfig has the attributes of LRN. Beta is 0.75 and Bias 1 when nil.
+// LRNConfig has the attributes of LRN. Alpha is 1e-4, Beta 0.75 and Bias 1 when nil.
 type LRNConfig struct {
-	Alpha float32  `onnx:"alpha,default=1e-4"`
+	Alpha *float32 `onnx:"alpha"`
 	Beta  *float32 `onnx:"beta"`
 	Bias  *float32 `onnx:"bias"`
 	Size  int      `onnx:"size,required"` // channels that are added up
@@ -63,7 +63,7 @@ func (lrnShape) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "
 
 func lrnOf(c *op.Call) lrnShape {
 	cfg := c.Config.(LRNConfig)
-	l := lrnShape{Alpha: float64(cfg.Alpha) / float64(cfg.Size), Beta: orFloat(cfg.Beta, 0.75), Bias: orFloat(cfg.Bias, 1)}
+	l := lrnShape{Alpha: orFloat(cfg.Alpha, float64(float32(1e-4))) / float64(cfg.Size), Beta: orFloat(cfg.Beta, 0.75), Bias: orFloat(cfg.Bias, 1)}
 	l.N, l.C, l.Space = channels(c.In[0])
 	l.Before = min((cfg.Size-1)/2, l.C)
 	l.After = min(cfg.Size/2, l.C)

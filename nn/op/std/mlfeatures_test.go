@@ -55,10 +55,10 @@ func TestEncoders(t *testing.T) {
 	x := words(t, []int{3}, "a", "b", "c")
 	optest.Run(t,
 		optest.Case{Name: "one hot", Config: std.OneHotEncoderConfig{Ints: []int{4, 2}}, In: values(optest.Ints(2, 9)), Want: values(optest.Floats([]int{2, 2}, 0, 1, 0, 0))},
-		optest.Case{Name: "labels", Config: std.LabelEncoderConfig{KeysString: []string{"a", "b"}, ValuesInt: []int{5, 6}, DefaultInt: 7}, In: values(x), Want: values(optest.Ints(5, 6, 7))},
-		optest.Case{Name: "version 1", Config: std.LabelEncoderConfig{Classes: []string{"b", "a"}, DefaultString: "?"}, Version: 1, In: values(optest.Ints(1, 3)), Want: values(words(t, []int{2}, "a", "?"))},
+		optest.Case{Name: "labels", Config: std.LabelEncoderConfig{KeysString: []string{"a", "b"}, ValuesInt: []int{5, 6}, DefaultInt: integer(7)}, In: values(x), Want: values(optest.Ints(5, 6, 7))},
+		optest.Case{Name: "version 1", Config: std.LabelEncoderConfig{Classes: []string{"b", "a"}, DefaultString: text("?")}, Version: 1, In: values(optest.Ints(1, 3)), Want: values(words(t, []int{2}, "a", "?"))},
 		optest.Case{Name: "floats", Config: std.LabelEncoderConfig{KeysFloat: []float32{1, 2}, ValuesFloat: []float32{3, 4}, DefaultFloat: 9}, In: values(optest.Floats([]int{2}, 2, 5)), Want: values(optest.Floats([]int{2}, 4, 9))},
-		optest.Case{Name: "mapper", Config: std.CategoryMapperConfig{Ints: []int{1, 2}, Strings: []string{"a", "b"}, DefaultInt: -3}, In: values(x), Want: values(optest.Ints(1, 2, -3))},
+		optest.Case{Name: "mapper", Config: std.CategoryMapperConfig{Ints: []int{1, 2}, Strings: []string{"a", "b"}, DefaultInt: integer(-3)}, In: values(x), Want: values(optest.Ints(1, 2, -3))},
 		optest.Case{Name: "tf", Config: std.TfIdfVectorizerConfig{MinLength: 1, MaxLength: 2, MaxSkip: 1, Mode: "TFIDF", Counts: []int{0, 2}, Indexes: []int{0, 1, 2}, Strings: []string{"a", "c", "a", "c"}, Weights: []float32{1, 2, 3}},
 			In: values(x), Want: values(optest.Floats([]int{3}, 1, 2, 3))},
 	)
@@ -88,7 +88,7 @@ func TestTrees(t *testing.T) {
 	classifier := std.TreeEnsembleClassifierConfig{IntLabels: []int{3, 4}, NodesID: regressor.NodesID, NodesTree: regressor.NodesTree, NodesFeature: regressor.NodesFeature, NodesModes: regressor.NodesModes,
 		NodesTrue: regressor.NodesTrue, NodesFalse: regressor.NodesFalse, NodesValues: regressor.NodesValues, ClassIDs: []int{0, 1}, ClassNodes: []int{1, 2}, ClassTrees: []int{0, 0}, ClassWeights: []float32{1, 1}}
 	optest.Run(t, optest.Case{Name: "classifier", Config: classifier, In: values(x), Outputs: 2, Want: values(optest.Ints(3, 4), optest.Floats([]int{2, 2}, 1, 0, 0, 1))})
-	ensemble := std.TreeEnsembleConfig{Targets: 1, Roots: []int{0}, NodesFeature: []int{0}, NodesModes: optest.Tensor([]uint8{6}, 1), NodesSplits: optest.Floats([]int{1}, 0), Aggregate: 3, Transform: 2,
+	ensemble := std.TreeEnsembleConfig{Targets: 1, Roots: []int{0}, NodesFeature: []int{0}, NodesModes: optest.Tensor([]uint8{6}, 1), NodesSplits: optest.Floats([]int{1}, 0), Aggregate: integer(3), Transform: 2,
 		Members: optest.Floats([]int{3}, 2, 5, float32(math.NaN())), NodesTrue: []int{1}, NodesFalse: []int{0}, NodesYesLeaf: []int{1}, NodesNoLeaf: []int{1}, LeafTargets: []int{0, 0}, LeafWeights: optest.Floats([]int{2}, 0, 800)}
 	optest.Run(t, optest.Case{Name: "ensemble", Config: ensemble, In: values(x), Want: values(optest.Floats([]int{2, 1}, 0.5, 1))})
 	ensemble.Roots = []int{3}
@@ -125,3 +125,5 @@ func TestUpdateRules(t *testing.T) {
 		optest.Case{Name: "adam", Config: std.AdamConfig{Alpha: number(0.5), Beta: number(0.75), NormPost: 0.5, Epsilon: number(1)}, In: values(r, step, v(1), v(2), v(0), v(0)), Outputs: 3, Want: values(v(0.475), v(1), v(1)), NoCut: "pinned"},
 	)
 }
+
+func text(s string) *string { return &s }

@@ -14,7 +14,7 @@ import (
 // the axes that are normalized over.
 type RMSNormalizationConfig struct {
 	Axis      *int     `onnx:"axis"`
-	Epsilon   float32  `onnx:"epsilon,default=1e-5"`
+	Epsilon   *float32 `onnx:"epsilon"`                    // 1e-5 when nil
 	StashType op.DType `onnx:"stash_type,default=float32"` // the type to compute in: always at least float32 here
 }
 
@@ -58,7 +58,7 @@ func rmsOf(c *op.Call) (layer, error) {
 	if err != nil {
 		return layer{}, err
 	}
-	return newLayer(c, axis, cfg.Epsilon), nil
+	return newLayer(c, axis, float32(orFloat(cfg.Epsilon, 1e-5))), nil
 }
 
 func rmsNormed[T kernel.Float](l layer) op.Kernel {
@@ -162,7 +162,7 @@ func decomposeRMSNorm(n *op.Spelling) error {
 		wide = c.StashType
 	}
 	x := castTo(n, wide, n.In[0])
-	deviation, err := deviation(n, x, axes, wide, c.Epsilon)
+	deviation, err := deviation(n, x, axes, wide, float32(orFloat(c.Epsilon, 1e-5)))
 	if err != nil {
 		return err
 	}

@@ -363,7 +363,7 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			seeds = append(seeds, d)
 		}
-		d, err := g.gradient(iterationKey(key, t), tape[t], seeds)
+		d, err := g.back(iterationKey(key, t), t, tape, seeds, 0, 0, s.states)
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 // TreeEnsembleConfig has the attributes of TreeEnsemble. Lists whose names begin with Nodes have
 // an entry for each node, those that begin with Leaf one for each leaf.
 type TreeEnsembleConfig struct {
-	Aggregate     int         `onnx:"aggregate_function,default=1"` // 0 average, 1 sum, 2 minimum, 3 maximum
+	Aggregate     *int        `onnx:"aggregate_function"` // 0 average, 1 or nil sum, 2 minimum, 3 maximum
 	LeafTargets   []int       `onnx:"leaf_targetids,required"`
 	LeafWeights   dtype.Value `onnx:"leaf_weights,required"`
 	Members       dtype.Value `onnx:"membership_values"` // of the nodes that ask for membership, each set ended by NaN
@@ -37,8 +37,9 @@ func treeEnsemble() *op.Op {
 		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: TreeEnsembleConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			cfg := c.Config.(TreeEnsembleConfig)
-			if cfg.Aggregate < 0 || cfg.Aggregate > 3 || cfg.Transform < 0 || cfg.Transform >= len(transforms) {
-				return nil, c.Errorf("aggregate_function %d or post_transform %d is unknown", cfg.Aggregate, cfg.Transform)
+			aggregate := orInt(cfg.Aggregate, 1)
+			if aggregate < 0 || aggregate > 3 || cfg.Transform < 0 || cfg.Transform >= len(transforms) {
+				return nil, c.Errorf("aggregate_function %d or post_transform %d is unknown", aggregate, cfg.Transform)
 			}
 			return targetScores(c, max(cfg.Targets, 1), c.In[0].DType)
 		},
@@ -73,7 +74,7 @@ func ensembleTrees(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), erro
 	if len(weights) != len(cfg.LeafTargets) {
 		return nil, c.Errorf("there are %d leaf weights for %d leaves", len(weights), len(cfg.LeafTargets))
 	}
-	f := &forest{targets: max(cfg.Targets, 1), combine: [...]string{"AVERAGE", "SUM", "MIN", "MAX"}[cfg.Aggregate]}
+	f := &forest{targets: max(cfg.Targets, 1), combine: [...]string{"AVERAGE", "SUM", "MIN", "MAX"}[orInt(cfg.Aggregate, 1)]}
 	for i, w := range weights {
 		f.leaves = append(f.leaves, []vote{{cfg.LeafTargets[i], w}})
 	}

@@ -1,0 +1,65 @@
+package contrib
+
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// QLinearAveragePoolConfig has the attributes of QLinearAveragePool.
+type QLinearAveragePoolConfig struct {
+	AutoPad      string `onnx:"auto_pad,default=NOTSET"`
+	CeilMode     bool   `onnx:"ceil_mode"`
+	ChannelsLast bool   `onnx:"channels_last"`
+	Pad          bool   `onnx:"count_include_pad"` // padding counts in the divisor
+	Kernel       []int  `onnx:"kernel_shape,required"`
+	Pads         []int  `onnx:"pads"`
+	Strides      []int  `onnx:"strides"`
+}
+
+// Operator names the operator.
+func (QLinearAveragePoolConfig) Operator() op.Name {
+	return op.Name{Domain: Domain, Name: "QLinearAveragePool"}
+}
+
+// QLinearGlobalAveragePoolConfig has the attribute of QLinearGlobalAveragePool.
+type QLinearGlobalAveragePoolConfig struct {
+	ChannelsLast bool `onnx:"channels_last"`
+}
+
+// Operator names the operator.
+func (QLinearGlobalAveragePoolConfig) Operator() op.Name {
+	return op.Name{Domain: Domain, Name: "QLinearGlobalAveragePool"}
+}
+
+func qlinearPools() []*op.Op {
+	where := op.Where{"T": bytes()}
+	const pinned = "the integers around it have scales"
+	return []*op.Op{
+		composed(op.Op{Name: "QLinearAveragePool", Doc: "AveragePool of quantized pictures, whose channels are the last axis on request.",
+			In: "X T, x_scale float32, x_zero_point? T, y_scale float32, y_zero_point? T", Out: "Y T", Where: where,
+			Attrs: QLinearAveragePoolConfig{}, NoGrad: noFloats, Pinned: pinned},
+			func(e *expression, in []value) []value {
+				c := e.c.Config.(QLinearAveragePoolConfig)
+				pool := std.AveragePoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
+				return []value{e.qlinearPool(pool, c.ChannelsLast, in)}
+			}),
+		composed(op.Op{Name: "QLinearGlobalAveragePool", Doc: "GlobalAveragePool of quantized pictures, whose channels are the last axis on request.",
+			In: "X T, x_scale float32, x_zero_point T, y_scale float32, y_zero_point T", Out: "Y T", Where: where,
+			Attrs: QLinearGlobalAveragePoolConfig{}, NoGrad: noFloats, Pinned: pinned},
+			func(e *expression, in []value) []value {
+				return []value{e.qlinearPool(op.Plain("GlobalAveragePool"), e.c.Config.(QLinearGlobalAveragePoolConfig).ChannelsLast, in)}
+			}),
+	}
+}
+
+func (e *expression) qlinearPool(pool op.Config, channelsLast bool, in []value) value {
+	x := e.dequantized(in, 0, "X")
+	if channelsLast && e.err == nil {
+		x = e.channelsFirst(x)
+	}
+	y := e.requantized(e.do(pool, x), in[3], in[4], in[0].typ.DType)
+	if channelsLast {
+		y = e.channelsBehind(y)
+	}
+	return y
+}

@@ -1,0 +1,56 @@
+package contrib
+
+import (
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// QuantizeLinearConfig has the attribute of QuantizeLinear in this domain, which has no blocks.
+type QuantizeLinearConfig struct {
+	Axis *int `onnx:"axis"` // of the scales; 1 when nil
+}
+
+// Operator names the operator.
+func (QuantizeLinearConfig) Operator() op.Name {
+	return op.Name{Domain: Domain, Name: "QuantizeLinear"}
+}
+
+// DequantizeLinearConfig has the attribute of DequantizeLinear in this domain, which is that of QuantizeLinear.
+type DequantizeLinearConfig QuantizeLinearConfig
+
+// Operator names the operator.
+func (DequantizeLinearConfig) Operator() op.Name {
+	return op.Name{Domain: Domain, Name: "DequantizeLinear"}
+}
+
+func (c QuantizeLinearConfig) standard() std.QuantizeLinearConfig {
+	return std.QuantizeLinearConfig{Axis: c.Axis}
+}
+
+func (c DequantizeLinearConfig) standard() std.DequantizeLinearConfig {
+	return std.DequantizeLinearConfig{Axis: c.Axis}
+}
+
+func quantizers() []*op.Op {
+	floats := op.Floats
+	few := []op.DType{dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int4, dtype.Uint4}
+	return []*op.Op{
+		composed(op.Op{Name: "QuantizeLinear", Doc: "QuantizeLinear, before the standard had integers of 16 and of 4 bits.",
+			In: "x T1, y_scale T1, y_zero_point? T2", Out: "y T2", Where: op.Where{"T1": floats, "T2": few}, Attrs: QuantizeLinearConfig{},
+			NoGrad: "rounds", Couple: func(c *op.Call) []op.Coupling {
+				return couplingsAs(c, c.Config.(QuantizeLinearConfig).standard(), 3)
+			}},
+			func(e *expression, in []value) []value {
+				return []value{e.do(e.c.Config.(QuantizeLinearConfig).standard(), in...)}
+			}),
+		composed(op.Op{Name: "DequantizeLinear", Doc: "DequantizeLinear, before the standard had integers of 16 and of 4 bits.",
+			In: "x T1 fixed, x_scale T2, x_zero_point? T1 fixed", Out: "y T2", Where: op.Where{"T1": append(few, dtype.Int32), "T2": floats}, Attrs: DequantizeLinearConfig{},
+			Couple: func(c *op.Call) []op.Coupling {
+				return couplingsAs(c, c.Config.(DequantizeLinearConfig).standard(), 3)
+			}},
+			func(e *expression, in []value) []value {
+				return []value{e.do(e.c.Config.(DequantizeLinearConfig).standard(), in...)}
+			}),
+	}
+}
