@@ -45,8 +45,8 @@ func embedLayerNormalization() *op.Op {
 			if in[1].there() {
 				sum = e.add(sum, e.do(std.GatherConfig{}, in[4], in[1]))
 			}
-			last := -1
-			y := e.do(std.LayerNormalizationConfig{Axis: &last, Epsilon: float32(or(e.c.Config.(EmbedLayerNormalizationConfig).Epsilon, 1e-12))}, sum, in[5], in[6])
+			last, eps := -1, float32(or(e.c.Config.(EmbedLayerNormalizationConfig).Epsilon, 1e-12))
+			y := e.do(std.LayerNormalizationConfig{Axis: &last, Epsilon: &eps}, sum, in[5], in[6])
 			return []value{y, e.kept(in[7], batch), sum}
 		})
 }

@@ -205,8 +205,8 @@ func (c *grouped) operands(e *expression, in []value) (q, k, v value) {
 // normed is the RMS normalization of each head.
 func (c *grouped) normed(e *expression, slot int, x, weight value) value {
 	e.shape(slot, x.dim(3))
-	last := -1
-	return e.do(std.RMSNormalizationConfig{Axis: &last, Epsilon: float32(or(c.NormEpsilon, 1e-6))}, x, weight)
+	last, eps := -1, float32(or(c.NormEpsilon, 1e-6))
+	return e.do(std.RMSNormalizationConfig{Axis: &last, Epsilon: &eps}, x, weight)
 }
 
 // turned turns each head by its positions: those that are given, of which the first counts in a prompt, or those that follow

@@ -58,7 +58,7 @@ func attendQuantized(e *expression, in []value) []value {
 		scores = e.add(scores, mask)
 	}
 	if c.Causal {
-		later := e.do(op.Plain("Greater"), e.positions(0, total), e.reshape(e.positions(before.Size, steps), steps, op.D(1)))
+		later := e.do(op.Plain("Greater"), e.countingFrom(0, total), e.reshape(e.countingFrom(before.Size, steps), steps, op.D(1)))
 		scores = e.do(op.Plain("Where"), later, e.number(scores, lowest(t)), scores)
 	}
 	last := -1
@@ -104,8 +104,8 @@ func (e *expression) checkQAttention(c QAttentionConfig, in []value) {
 	}
 }
 
-// positions is the vector of count numbers from start on.
-func (e *expression) positions(start int, count op.Dim) value {
+// countingFrom is the vector of count numbers from start on.
+func (e *expression) countingFrom(start int, count op.Dim) value {
 	if !count.Known() || e.g == nil {
 		return value{typ: op.T(dtype.Int32, count)}
 	}
@@ -128,10 +128,10 @@ func (e *expression) masked(mask value, batch, steps, total op.Dim, by float64, 
 	var hidden value
 	switch {
 	case len(shape) == 1 && shape[0].Same(batch):
-		hidden = e.do(op.Plain("GreaterOrEqual"), e.positions(0, total), e.reshape(mask, batch, op.D(1), op.D(1), op.D(1)))
+		hidden = e.do(op.Plain("GreaterOrEqual"), e.countingFrom(0, total), e.reshape(mask, batch, op.D(1), op.D(1), op.D(1)))
 	case len(shape) == 1 && !shape[0].Differ(batch.Mul(op.D(2))):
 		parts := e.doN(2, std.SplitConfig{NumOutputs: 2}, mask)
-		at := e.positions(0, total)
+		at := e.countingFrom(0, total)
 		end := e.reshape(parts[0], batch, op.D(1), op.D(1), op.D(1))
 		start := e.reshape(parts[1], batch, op.D(1), op.D(1), op.D(1))
 		hidden = e.do(op.Plain("Or"), e.do(op.Plain("GreaterOrEqual"), at, end), e.do(op.Plain("Less"), at, start))
