@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz race cross purego arm64 oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak race cross purego arm64 oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -78,6 +78,19 @@ fuzz:
 	@go list -f '{{.Dir}}' ./... | while read -r dir; do \
 		for target in $$(cat "$$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
 			echo "$$dir $$target"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null); \
+		done; \
+	done
+
+# Every fuzz target in turn, five minutes each, for HOURS hours; with one worker, so that it can run beside other work.
+HOURS ?= 8
+soak:
+	@end=$$(($$(date +%s) + $(HOURS)*3600)); \
+	while [ $$(date +%s) -lt $$end ]; do \
+		go list -f '{{.Dir}}' ./... | while read -r dir; do \
+			for target in $$(cat "$$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
+				left=$$((end - $$(date +%s))); if [ $$left -le 0 ]; then exit 0; fi; \
+				echo "$$dir $$target"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $$((left < 300 ? left : 300))s -parallel 1 . </dev/null); \
+			done; \
 		done; \
 	done
 

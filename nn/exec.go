@@ -21,6 +21,7 @@ type request struct {
 	frozen    map[*Value]bool // in a subgraph: statistics that training leaves as they are
 	borrow    bool            // results may be the engine's memory, valid until the next run
 	begin     func(loss dtype.Value) error
+	check     func(p *Param, x *tensor.Dense, bound float64) error
 	take      func(p *Param, x *tensor.Dense) error // gets gradients and updates as they arrive; nil: the result has them
 }
 

@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"errors"
-
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -60,10 +58,12 @@ func (x *receiver) Begin() error {
 	return x.request.begin(loss)
 }
 
+// Check implements engine.Receiver.
+func (x *receiver) Check(i int, d *tensor.Dense, bound float64) error {
+	return x.request.check(x.params[i], d, bound)
+}
+
 // Take implements engine.Receiver.
 func (x *receiver) Take(i int, d *tensor.Dense) error {
-	if d == nil {
-		return errors.New("a gradient is no tensor of numbers")
-	}
 	return x.request.take(x.params[i], d)
 }

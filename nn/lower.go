@@ -315,6 +315,11 @@ func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 			outs, seeds = append(outs, n), append(seeds, seed[i])
 		}
 	}
+	reads := 0
+	for n := range depends {
+		reads += len(children(n))
+	}
+	op.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its place in a sum are a few nodes
 	raw, err := gorgonia.Backpropagate(outs, seeds, from)
 	if err != nil {
 		var e *op.Error

@@ -36,7 +36,7 @@ func (e *Edit) addNode(n *Node) {
 	g := e.g
 	e.act(action{
 		do: func() {
-			g.nodes = append(slices.Clip(g.nodes), n)
+			g.nodes = append(g.nodes, n) // undoing makes a new list
 			g.relabel(n.name, 1)
 			n.useAll()
 		},
@@ -95,6 +95,11 @@ func (n *Node) unuseAll() {
 	}
 }
 
+// readsValue reports whether v is among what n reads.
+func (n *Node) readsValue(v *Value) bool {
+	return slices.Contains(n.in, v) || slices.Contains(n.captured, v)
+}
+
 // setRead changes input i of n, counting captured values behind the formal ones.
 func (e *Edit) setRead(n *Node, i int, v *Value) {
 	slot := func() *[]*Value {
@@ -113,7 +118,7 @@ func (e *Edit) setRead(n *Node, i int, v *Value) {
 		prev := list[k]
 		list[k] = x
 		*slot() = list
-		if prev != nil && !slices.Contains(n.reads(), prev) {
+		if prev != nil && !n.readsValue(prev) {
 			prev.users = without(prev.users, n)
 		}
 		x.use(n)

@@ -23,12 +23,15 @@ type StepOptions struct {
 	Count  uint64   // the number of the step
 
 	// Take, if set, gets what is otherwise in Step.Grads and Step.States while the step runs: each
-	// gradient and each next value of a statistic as soon as nothing will read the parameter any
+	// gradient and each next value of a statistic when nothing will read the parameter any
 	// more, so that Take may change its elements. It may also overwrite x, which is valid until it
-	// returns. Begin, which must be set too, gets the loss before; an error of either ends the step.
-	// From Begin on the context does not end it.
+	// returns. Begin, which must be set too, gets the loss before. Check, which must be set too, is called between
+	// Begin and the first Take for each of them: with x, or, where x is computed later, with x nil and a bound on the
+	// absolute values of its elements, NaN if it has none. An error of any of the three ends the step.
+	// From the first Take on the context does not end it.
 	Take  func(p *Param, x *tensor.Dense) error
 	Begin func(loss float64) error
+	Check func(p *Param, x *tensor.Dense, bound float64) error
 }
 
 // Step is what a step computed. Its tensors are the engine's memory: use them before Release.
@@ -79,6 +82,7 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error)
 		return nil, err
 	}
 	r.unchecked = !g.complete(feed)
+	r.check = o.Check
 	if r.take = o.Take; r.take != nil {
 		r.begin = func(loss dtype.Value) error {
 			x, err := lossOf(o.Loss, loss)
@@ -129,17 +133,26 @@ func (s *Step) handOver(o StepOptions, params []*Param) error {
 	if err := o.Begin(s.Loss); err != nil {
 		return err
 	}
-	for _, p := range params {
-		if d := s.Grads[p]; d != nil {
-			if err := o.Take(p, d); err != nil {
+	each := func(f func(p *Param, d *tensor.Dense) error) error {
+		for _, p := range params {
+			if d := s.Grads[p]; d != nil {
+				if err := f(p, d); err != nil {
+					return err
+				}
+			}
+		}
+		for p, d := range s.States {
+			if err := f(p, d); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	for p, d := range s.States {
-		if err := o.Take(p, d); err != nil {
-			return err
-		}
+	if err := each(func(p *Param, d *tensor.Dense) error { return o.Check(p, d, 0) }); err != nil {
+		return err
+	}
+	if err := each(o.Take); err != nil {
+		return err
 	}
 	s.Grads, s.States = Grads{}, nil
 	return nil

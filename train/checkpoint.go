@@ -181,14 +181,37 @@ func (t *Trainer) keep() error {
 
 // resume reads the last checkpoint, if there is one: everything is checked before anything changes.
 func (t *Trainer) resume() error {
-	path := filepath.Join(t.c.Dir, lastState)
-	tensors, text, err := readState(path)
+	err := t.Restore(filepath.Join(t.c.Dir, lastState))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err == nil && t.c.RestoreBest && t.tracker.judged {
+		return t.recall()
+	}
+	return err
+}
+
+// Save writes a checkpoint to a file, for a loop of your own: weights, optimizer, averages, position and history.
+// It does not change the trainer. Gradients that Step has accumulated are an error: Flush them before.
+func (t *Trainer) Save(path string) error {
+	if err := t.follow(); err != nil {
+		return err
+	}
+	return t.saveState(path)
+}
+
+// Restore goes back, or on, to a checkpoint that Save wrote, or a run with Config.Dir (its last.state): the next step
+// is what it would have been there. The graph and the configuration must be those of the checkpoint; where they are
+// not, that is an error and nothing is changed. Gradients that Step has accumulated are dropped.
+func (t *Trainer) Restore(path string) error {
+	tensors, text, err := readState(path)
 	if err != nil {
 		return err
 	}
+	if err := t.follow(); err != nil {
+		return err
+	}
+	t.abandon()
 	var b notebook
 	if err := json.Unmarshal([]byte(text["graft.train"]), &b); err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)
@@ -213,6 +236,7 @@ func (t *Trainer) resume() error {
 		copies = append(copies, [2]*tensor.Dense{to, from})
 		return nil
 	}
+	t.hold(false)
 	if err := t.eachTensor(take); err != nil {
 		return err
 	}
@@ -227,9 +251,7 @@ func (t *Trainer) resume() error {
 	}
 	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
 	t.tracker.best, t.tracker.judged, t.tracker.bad, t.tracker.plateau = b.Best, b.Judged, b.Bad, b.Plateau
-	if t.c.RestoreBest && b.Judged {
-		return t.recall()
-	}
+	t.best = nil
 	return nil
 }
 

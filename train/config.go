@@ -7,15 +7,17 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/optim"
+	"gorgonia.org/tensor"
 )
 
 // Config says how to train. The zero value of every field is the default written beside it.
 //
-// A step whose loss is not a number changes nothing. Beyond that, each parameter is updated as soon as
-// its gradient is there, which saves the memory of a copy of all parameters: should the loss be a number
-// but a gradient not, then the step stops there with an error, parameters nearer to the loss have
-// been updated by it, and all are numbers still. With Whole a step changes all parameters or none.
-// Accumulate, ClipNorm and rules other than SGD, Adam and AdamW imply it.
+// A step changes all parameters or none: one whose loss or gradients are not finite is an error that names the
+// parameter, and leaves parameters, optimizer states, averages, statistics and the count of steps as they were.
+// Where the layers' inputs and the signals that come back to them take less memory than the gradients of their
+// weights, these are computed when the others are known to be finite, one in the place of the other, and are bounded
+// by the norms of what they are products of: a bound above 1e30 (float32) is taken for not finite. With Whole all
+// gradients are there before the first update; Accumulate, ClipNorm and rules other than SGD, Adam and AdamW imply it.
 type Config struct {
 	Loss     Loss           // nil: CrossEntropy for classes, MSE for targets that are floating-point numbers
 	Rule     optim.Rule     // nil: optim.AdamW
@@ -23,12 +25,13 @@ type Config struct {
 	Plateau  *optim.Plateau // lowers the rate when Monitor stops improving; nil: does not
 	Metrics  []Metric       // of the validation; nil: what fits the loss; empty: none
 
+	Steps      int     // updates in a loop of your own, which schedules over a share of the run need; Epochs counts its own; 0: unknown
 	Epochs     int     // of one call of Trainer.Epochs or Fit; 0: 1
 	Batch      int     // samples in a batch; 0: 32
 	Accumulate int     // batches whose gradients make one step, as if they were one batch; 0: 1
 	Workers    int     // goroutines that prepare batches, see data.Loader; of no influence on the result
 	ClipNorm   float64 // gradients are scaled down to this global norm; 0: they are not
-	Whole      bool    // all gradients are kept until the step is sure to succeed, see Config
+	Whole      bool    // all gradients are in memory before the first update, see Config
 	EMA        float64 // decay of the weights' running average, which validation and checkpoints use; 0: none
 	Seed       uint64  // of shuffling, augmentation and dropout
 	Groups     []Group // parameters with settings of their own; the first that matches counts
@@ -42,6 +45,14 @@ type Config struct {
 	Dir    string // for checkpoints (models and their state), history.csv and curves.png; "": none
 	Resume bool   // go on from Dir's last checkpoint, if there is one
 	Keep   int    // so many of the best epochs' models are kept in Dir besides last and best; 0: none
+
+	// OnGradient gets the gradient of each parameter, in the order of the graph, before clipping and the update; it
+	// may change its elements. With it all gradients are in memory before the first update. An error ends the
+	// step, which changes nothing, and is returned wrapped with the parameter's name.
+	OnGradient func(p *nn.Param, gradient *tensor.Dense) error
+	// OnStep is called after each update. An error ends the run, or is what Step returns; with Dir a run of Epochs
+	// leaves a checkpoint from which it can be resumed.
+	OnStep func(StepInfo) error
 
 	Log func(Event) // nil: a progress bar on a terminal, lines elsewhere, on standard error; see Quiet
 }
@@ -81,7 +92,7 @@ func (c Config) check() error {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"Epochs", c.Epochs}, {"Batch", c.Batch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}} {
+	}{{"Steps", c.Steps}, {"Epochs", c.Epochs}, {"Batch", c.Batch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}} {
 		if x.n < 0 {
 			return fmt.Errorf("train: %s is %d: want 0 or more", x.name, x.n)
 		}

@@ -60,7 +60,7 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 	for t.Epoch < t.Start+t.c.epochs() && !t.Stopped {
 		ep, err := t.epoch(ctx, loader, fit, val, total)
 		if err != nil {
-			if ctx.Err() != nil && t.c.Dir != "" {
+			if h := new(halted); (ctx.Err() != nil || errors.As(err, h)) && t.c.Dir != "" {
 				err = errors.Join(err, t.save(false))
 			}
 			return err
@@ -147,6 +147,9 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 		if info.Updated {
 			sum.Norm, sum.Rate = info.Norm, info.Rate
 			t.tally, t.Batch = sum, batch // a checkpoint stands at an update
+			if err := t.stepped(info); err != nil {
+				return Epoch{}, err
+			}
 		}
 		seconds := time.Since(begin).Seconds()
 		speed := float64(sum.Samples-first) / max(seconds, 1e-9)
@@ -160,6 +163,10 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 			return Epoch{}, err
 		}
 		sum.Norm = norm
+		t.tally, t.Batch = sum, batch
+		if err := t.stepped(StepInfo{Step: t.progress.Step, Loss: sum.mean(), Norm: norm, Rate: sum.Rate, Updated: true}); err != nil {
+			return Epoch{}, err
+		}
 	}
 	t.tally, t.Batch = sum, batch
 	ep := Epoch{Epoch: t.Epoch + 1, Steps: t.progress.Step, Samples: sum.Samples, Loss: sum.mean(), Norm: sum.Norm, Rate: sum.Rate}

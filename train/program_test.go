@@ -54,7 +54,7 @@ func TestFromScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	val, fit := data.Split(shapes(1200, 1), 0.25, 1)
+	fit, val := data.Split(shapes(1200, 1), 0.25, 1)
 	h, err := train.Fit(ctx, g, quiet(train.Config{Epochs: 3, Batch: 32, Seed: 1}), fit, val)
 	if err != nil {
 		t.Fatal(err)

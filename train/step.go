@@ -36,17 +36,34 @@ func (s StepInfo) MarshalJSON() ([]byte, error) {
 
 // Step trains on one batch, for a loop of your own: tensors with a batch axis, in the order of
 // the model's inputs and of the loss's targets. With Config.Accumulate every k-th call makes an
-// update; Flush makes one of what is left. The schedule counts updates; its total is unknown.
+// update; Flush makes one of what is left. The schedule counts updates, of Config.Steps; one that goes over a share of
+// the run is an error without that.
 func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error) {
+	total, err := t.whole()
+	if err != nil {
+		return StepInfo{}, err
+	}
 	t.hold(false)
-	return t.step(ctx, batch, 0, t.c.accumulate())
+	info, err := t.step(ctx, batch, total, t.c.accumulate())
+	if err != nil {
+		return info, err
+	}
+	return info, t.stepped(info)
 }
 
 // Flush makes an update of gradients that Step accumulated, if there are any.
 func (t *Trainer) Flush() error {
 	t.hold(false)
-	_, err := t.update(0)
-	return err
+	total, err := t.whole()
+	if err != nil || t.group.count == 0 {
+		return err
+	}
+	info := StepInfo{Rate: t.rate(total)}
+	if info.Norm, err = t.update(total); err != nil {
+		return err
+	}
+	info.Step, info.Updated = t.progress.Step, true
+	return t.stepped(info)
 }
 
 // Average puts the running averages (Config.EMA) in the graph's parameters, for exporting in a
@@ -106,7 +123,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	o := nn.StepOptions{Loss: d.loss, Params: d.params, Train: true, Seed: t.c.Seed, Count: uint64(t.Micro)}
 	a := arrival{t: t, d: d, counts: weight != 0, rate: rate}
 	if t.onArrival(d, accumulate) {
-		o.Begin, o.Take, t.group.arrived = a.begin, a.take, true
+		o.Begin, o.Check, o.Take, t.group.arrived = a.begin, a.check, a.take, true
 	}
 	s, err := d.fork.Step(ctx, d.feed, o)
 	if err != nil {
@@ -130,6 +147,11 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	}
 	if t.group.arrived {
 		return s.Loss, nil
+	}
+	for p, x := range s.States {
+		if o := d.origin[p]; t.stats[o] != nil && !finite(squares(x, &t.blocks)) {
+			return s.Loss, t.diverged("the statistic %s is not finite", o.Name())
+		}
 	}
 	t.group.sum = t.group.sum || weight < 0
 	factor := 1.0
@@ -177,12 +199,7 @@ func (t *Trainer) handBack() {
 
 // diverged is the error of a step that leaves the numbers.
 func (t *Trainer) diverged(format string, args ...any) error {
-	return t.stopped(fmt.Sprintf(format, args...), "the parameters keep the values before it")
-}
-
-// stopped is the error of a step that had to end because of what it met, and what it left.
-func (t *Trainer) stopped(what, left string) error {
-	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; %s: try a lower rate, ClipNorm, or look at the data", t.progress.Step+1, what, left)}
+	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; nothing was changed by it: try a lower rate, ClipNorm, or look at the data", t.progress.Step+1, fmt.Sprintf(format, args...))}
 }
 
 // begin opens a group: what it may change before its update is put aside.

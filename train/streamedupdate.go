@@ -13,10 +13,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// onArrival says whether a parameter is updated as soon as its gradient is there, so that the memory
-// of the gradient serves the next one: where nothing has to be known of all gradients before.
+// onArrival says whether parameters are updated while the backward pass runs: as soon as all gradients are known to be
+// finite, those that take much memory are computed and used one after the other. It cannot where more than that has to
+// be known of all gradients before.
 func (t *Trainer) onArrival(d *binding, accumulate int) bool {
-	return accumulate == 1 && t.c.ClipNorm == 0 && !t.c.Whole && d.apart
+	return accumulate == 1 && t.c.ClipNorm == 0 && !t.c.Whole && t.c.OnGradient == nil && d.apart
 }
 
 // apart says whether the parameters can be updated one by one: no two share memory, so that nothing
@@ -59,6 +60,35 @@ func (a *arrival) begin(loss float64) error {
 	return nil
 }
 
+// check refuses a step before anything changes if a gradient, or the next value of a statistic, is not finite. A
+// gradient that is computed later is bounded by more than itself, so the bound is far below the largest float32.
+func (a *arrival) check(p *nn.Param, x *tensor.Dense, bound float64) error {
+	o := a.d.origin[p]
+	s := a.t.params[o]
+	if !a.counts || s == nil && a.t.stats[o] == nil {
+		return nil
+	}
+	square := bound
+	if x != nil {
+		square = squares(x, &a.t.blocks)
+	}
+	switch {
+	case s == nil && !finite(square):
+		return a.t.diverged("the statistic %s is not finite", o.Name())
+	case !finite(square):
+		return a.t.diverged("the gradient of %s is not finite", o.Name())
+	case x == nil && bound > largest[s.typ]:
+		return a.t.diverged("the gradient of %s may be as large as %.3g", o.Name(), bound)
+	case s != nil:
+		s.square, s.has = square, x != nil
+	}
+	return nil
+}
+
+// largest bounds gradients that are computed after the check: sums that lead to them, those of Winograd's
+// transformations included, are below 10⁸ times the bound.
+var largest = map[op.DType]float64{dtype.Float32: 1e30, dtype.Float64: 1e300}
+
 // take updates one parameter, or puts down the next value of a statistic.
 func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 	o := a.d.origin[p]
@@ -73,11 +103,9 @@ func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 	if s == nil {
 		return nil
 	}
-	s.square = squares(x, &a.t.blocks)
-	if !finite(s.square) {
-		return a.t.stopped("the gradient of "+o.Name()+" is not finite", "parameters behind it have taken this step, the others keep their values")
+	if !s.has {
+		s.square, s.has = squares(x, &a.t.blocks), true
 	}
-	s.has = true
 	return s.step(o, x, a.rate)
 }
 

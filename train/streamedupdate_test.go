@@ -2,7 +2,8 @@ package train_test
 
 import (
 	"context"
-	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
 )
 
 // Updating each parameter on arrival of its gradient gives the bits that updating all at once gives.
@@ -43,16 +46,14 @@ func TestOnArrivalIsWhole(t *testing.T) {
 	}
 }
 
-// rooted takes the square root of a square that is 0: the loss is a number there, the gradient is not.
+// rooted adds the square root of a layer's squares: for an input of zeros the loss is a number, the gradient is not.
 func rooted(t *testing.T) *nn.Graph {
 	g := nn.New("rooted")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
 		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4)).Out(0)
+		h = e.Node(op.Plain("Sqrt"), e.Node(op.Plain("Mul"), h, h).Out(0)).Out(0)
 		h = e.Node(std.BatchNormalizationConfig{}, h, e.Param("scale", nn.Ones{}, 8), e.Param("bias", nn.Zeros{}, 8), e.Param("mean", nn.Zeros{}, 8), e.Param("var", nn.Ones{}, 8)).Out(0)
-		h = e.Node(op.Plain("Relu"), h).Out(0)
-		zero := e.Node(op.Plain("Sub"), h, h).Out(0)
-		h = e.Node(op.Plain("Add"), h, e.Node(op.Plain("Sqrt"), e.Node(op.Plain("Mul"), zero, zero).Out(0)).Out(0)).Out(0)
 		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
 	})
 	if err != nil {
@@ -61,33 +62,86 @@ func rooted(t *testing.T) *nn.Graph {
 	return g
 }
 
-// A gradient that is no number changes no parameter it belongs to and no statistic; with Whole
-// nothing changes at all.
-func TestGradientThatIsNoNumber(t *testing.T) {
-	for _, whole := range []bool{false, true} {
-		g := rooted(t)
-		tr, err := train.New(g, train.Config{Whole: whole, Rule: optim.SGD{LR: 0.1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := weights(g)
-		info, err := tr.Step(context.Background(), batch(t, blobs(8, 1)))
-		if err == nil || !strings.Contains(err.Error(), "step 1: the gradient ") || !strings.Contains(err.Error(), "keep") {
-			t.Fatalf("%+v, %v", info, err)
-		}
-		after := weights(g)
-		if !whole {
-			for _, behind := range []string{"w2", "b2"} {
-				delete(before, behind)
+// everything is what a step may change, as bytes: parameters, statistics, and what a checkpoint has besides.
+func everything(t *testing.T, tr *train.Trainer) map[string][]byte {
+	t.Helper()
+	all := weights(tr.Graph())
+	path := filepath.Join(t.TempDir(), "state")
+	if err := tr.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all["the trainer's state"] = b
+	return all
+}
+
+// A step with a gradient that is not finite changes nothing, for all rules and ways to update, whether the gradients
+// of the weights are computed before or behind the check (for one sample behind), and the trainer goes on as one that
+// has never seen it.
+func TestGradientThatIsNotFinite(t *testing.T) {
+	for name, c := range map[string]train.Config{
+		"SGD": {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}}, "AdamW": {EMA: 0.9}, "whole": {Whole: true, EMA: 0.9}, "Lion": {Rule: optim.Lion{}}, "clipped": {ClipNorm: 1},
+	} {
+		for _, n := range []int{1, 8, 64} {
+			g, twin := rooted(t), rooted(t)
+			tr, err := train.New(g, c)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		same(t, "after the step", before, after)
-		for p := range g.Params() {
-			for _, v := range dtype.Slice[float32](p.Data) {
-				if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-					t.Fatalf("%s has %v", p.Name(), v)
+			other, err := train.New(twin, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good, bad := batch(t, blobs(n, 1)), batch(t, blobs(n, 1))
+			bad.X[0] = dtype.Clone(bad.X[0])
+			for i := range dtype.Slice[float32](bad.X[0]) {
+				dtype.Slice[float32](bad.X[0])[i] = 0 // the root's gradient is infinite there
+			}
+			step := func(tr *train.Trainer) {
+				t.Helper()
+				if _, err := tr.Step(context.Background(), good); err != nil {
+					t.Fatalf("%s, %d samples: %v", name, n, err)
 				}
 			}
+			step(tr)
+			step(other)
+			before := everything(t, tr)
+			info, err := tr.Step(context.Background(), bad)
+			if err == nil || !strings.Contains(err.Error(), "train: step 2: the gradient of w1 is not finite; nothing was changed by it") || info.Updated {
+				t.Fatalf("%s, %d samples: %+v, %v", name, n, info, err)
+			}
+			same(t, name, before, everything(t, tr))
+			step(tr)
+			step(other)
+			same(t, name+", the next step", everything(t, other), everything(t, tr))
 		}
 	}
+}
+
+// A gradient that is computed behind the check and may leave float32 is refused by its bound.
+func TestGradientThatMayBeTooLarge(t *testing.T) {
+	g := nn.New("linear")
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.Linear{Out: 3}, e.Input("x", "float32[N,4]"))) }); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := train.New(g, train.Config{Loss: train.MSE{}, Rule: optim.SGD{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := weights(g)
+	x, y := dtype.New(dtype.Float32, 1, 4), dtype.New(dtype.Float32, 1, 3)
+	for i := range dtype.Slice[float32](y) {
+		dtype.Slice[float32](y)[i] = 3e18
+	}
+	for i := range dtype.Slice[float32](x) {
+		dtype.Slice[float32](x)[i] = 1e14 * float32(i+1)
+	}
+	_, err = tr.Step(context.Background(), data.Sample{X: []*tensor.Dense{x}, Y: []*tensor.Dense{y}})
+	if err == nil || !strings.Contains(err.Error(), "step 1: the gradient of ") || !strings.Contains(err.Error(), "may be as large as") || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Fatal(err)
+	}
+	same(t, "after the step", before, weights(g))
 }

@@ -26,14 +26,27 @@ func (t *Trainer) update(total int) (float64, error) {
 	if t.c.accumulate() > 1 && t.group.weight > 0 && !t.group.sum {
 		scale = 1 / t.group.weight
 	}
+	if t.c.OnGradient != nil {
+		if err := t.looked(scale); err != nil {
+			t.abandon()
+			return 0, err
+		}
+		scale = 1
+	}
 	square := 0.0
 	for _, p := range t.group.order {
 		if s := t.params[p]; s.has {
-			square += squares(s.grad, &t.blocks)
+			of := squares(s.grad, &t.blocks)
+			if !finite(of) {
+				err := t.diverged("the gradient of %s is not finite", p.Name())
+				t.abandon()
+				return scale * math.Sqrt(of), err
+			}
+			square += of
 		}
 	}
 	norm := scale * math.Sqrt(square)
-	if !finite(norm) {
+	if !finite(norm) { // float64's squares have left its range
 		err := t.diverged("the gradient has norm %v", norm)
 		t.abandon()
 		return norm, err

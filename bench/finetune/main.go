@@ -75,7 +75,7 @@ func digits(ctx context.Context, dir, counts, model string, seeds int, grid bool
 		}
 		p := data.Preprocess{Size: 28, Crop: 1, Gray: true, NoFlip: true, Mean: []float64{0.1307}, Std: []float64{0.3081}}
 		part := func(share int, seed uint64) data.Set[data.Sample] {
-			val, fit := data.Split(span(all, 0, n), 0.1, seed)
+			fit, val := data.Split(span(all, 0, n), 0.1, seed)
 			return []data.Set[data.Sample]{p.Vary(fit), p.Prepare(val), p.Prepare(span(all, n, all.Len())), p.Prepare(fit)}[share]
 		}
 		t := task{

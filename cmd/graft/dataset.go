@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,7 @@ type dataset struct {
 	pictures *train.Preparation // how pictures are prepared; nil for other data
 	graph    *nn.Graph          // the model that the data are for
 	notes    []string           // what was done to the data, to be printed
+	beside   func() io.Writer   // where notes go when the output is not for them
 }
 
 // flags adds those that say how samples are read.
@@ -53,6 +55,7 @@ func (d *dataset) flags(cmd *cobra.Command) {
 // divideFlags adds those that say how samples are divided and augmented for training.
 func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	d.beside = cmd.ErrOrStderr
 	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
 	f.Float64Var(&d.skipBad, "skip-bad", 0.01, "share of the pictures that may be corrupt: they are listed and left out; more are an error")
 	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text; those of one channel never are")
@@ -149,13 +152,36 @@ func (d *dataset) leaveBad(ctx context.Context, path string, f *data.Folders) er
 	}
 	n := len(f.Items) + len(f.Val)
 	if share := float64(len(bad)) / float64(n); share > d.skipBad {
-		return fmt.Errorf("%s: %d of %d pictures are corrupt, the first: %w; --skip-bad %.2g leaves them out", path, len(bad), n, bad[0].Err, math.Ceil(100*share)/100)
+		var list strings.Builder
+		for i, b := range bad {
+			if i == mostNamed {
+				fmt.Fprintf(&list, "\n  and %d more", len(bad)-i)
+				break
+			}
+			fmt.Fprintf(&list, "\n  %s", strings.TrimPrefix(b.Err.Error(), "data: "))
+		}
+		return fmt.Errorf("%s: %d of %d pictures are corrupt, --skip-bad %.2g leaves them out:%s", path, len(bad), n, math.Ceil(100*share)/100, &list)
 	}
 	for _, b := range bad {
 		d.notes = append(d.notes, "left out: "+strings.TrimPrefix(b.Err.Error(), "data: "))
 	}
 	f.Drop(bad...)
+	for i, c := range f.Classes {
+		if !slices.ContainsFunc(f.Items, func(p data.Item) bool { return p.Class == i }) {
+			return fmt.Errorf("%s: all pictures of the class %s are corrupt", path, c)
+		}
+	}
 	return nil
+}
+
+// mostNamed is how many corrupt pictures an error names.
+const mostNamed = 20
+
+// tell writes the notes beside the output.
+func (d *dataset) tell() {
+	for _, note := range d.notes {
+		fmt.Fprintln(d.beside(), note)
+	}
 }
 
 // held opens what to judge the model g by, without augmentation: all samples, or of a folder that is divided those
@@ -237,7 +263,7 @@ func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample
 	if s.folders != nil {
 		return s.folders.Split(share, d.pictures.Preprocess)
 	}
-	val, fit = data.Split(s.tensors, share, d.seed)
+	fit, val = data.Split(s.tensors, share, d.seed)
 	if s.pixels && d.pictures != nil {
 		return d.pictures.Vary(fit), d.pictures.Prepare(val)
 	}

@@ -78,6 +78,7 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if err != nil {
 		return err
 	}
+	r.tell()
 	if err := r.prepare(g, fit); err != nil {
 		return err
 	}

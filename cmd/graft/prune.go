@@ -209,6 +209,7 @@ func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error)
 	if t.fit, t.val, err = p.divided(ctx, g); err != nil {
 		return t, err
 	}
+	p.tell()
 	if err := p.agree(g); err != nil {
 		return t, err
 	}

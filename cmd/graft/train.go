@@ -152,7 +152,9 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	if !t.asJSON {
+	if t.asJSON {
+		t.tell()
+	} else {
 		t.announce(w, fit, val)
 	}
 	if err := t.prepare(g, fit); err != nil {

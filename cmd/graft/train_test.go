@@ -368,7 +368,7 @@ func TestCorruptPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"train", in("digits.onnx"), "--data", in("fit"), "--head", "--epochs", "1", "-o", in("out.onnx")}
-	if _, err := command(args...); err == nil || !strings.Contains(err.Error(), "1 of 31 pictures are corrupt, the first: ") || !strings.Contains(err.Error(), "--skip-bad 0.04 leaves them out") {
+	if _, err := command(args...); err == nil || !strings.Contains(err.Error(), "1 of 31 pictures are corrupt, --skip-bad 0.04 leaves them out:\n  "+in("fit/A/bad.png")+": ") {
 		t.Errorf("corrupt pictures: %v", err)
 	}
 	out, err := command(append(args, "--skip-bad", "0.04")...)
@@ -377,5 +377,34 @@ func TestCorruptPictures(t *testing.T) {
 	}
 	if _, err := command(append(args, "--skip-bad", "2", "-o", in("other.onnx"))...); err == nil || !strings.Contains(err.Error(), "--skip-bad 2: want a share from 0 to 1") {
 		t.Errorf("--skip-bad 2: %v", err)
+	}
+	// What a program reads says nothing of them, the other output does.
+	var answer, beside bytes.Buffer
+	root := newRoot()
+	root.SetOut(&answer)
+	root.SetErr(&beside)
+	root.SetArgs(append(args, "--skip-bad", "0.04", "--json", "--head-only", "-o", in("json.onnx")))
+	if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(beside.String(), "left out: "+in("fit/A/bad.png")) || strings.Contains(answer.String(), "left out") {
+		t.Errorf("--json prints %q and %q, %v", answer.String(), beside.String(), err)
+	}
+	// Cut off in the middle, as by an interrupted copy, many of them; and all of a class.
+	pics, err := filepath.Glob(in("fit/B/*.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pics {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, b[:len(b)-20], 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for share, want := range map[string]string{"0.01": fmt.Sprintf("%d of 31 pictures are corrupt, --skip-bad 0.52 leaves them out:", len(pics)+1), "1": "all pictures of the class B are corrupt"} {
+		_, err := command(append(args, "--skip-bad", share, "-o", in("other.onnx"))...)
+		if err == nil || !strings.Contains(err.Error(), want) || share != "1" && !strings.Contains(err.Error(), pics[len(pics)-1]) {
+			t.Errorf("--skip-bad %s: %v, want %s", share, err, want)
+		}
 	}
 }

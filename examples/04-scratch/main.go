@@ -66,7 +66,7 @@ func run(ctx context.Context, all data.Set[data.Sample], out string, epochs int)
 	if err != nil {
 		return nil, err // one error for the whole construction, with the layer's place in it
 	}
-	val, fit := data.Split(all, 0.1, 1)
+	fit, val := data.Split(all, 0.1, 1)
 	h, err := train.Fit(ctx, g, train.Config{Epochs: epochs, Batch: 64, Seed: 1}, fit, val)
 	if err != nil {
 		return h, err

@@ -147,7 +147,7 @@ func (p program) run(ctx context.Context, all data.Set[data.Sample]) (report, er
 
 // split sets images apart that training does not see.
 func (p program) split(all data.Set[data.Sample]) (fit, val data.Set[data.Sample]) {
-	val, fit = data.Split(all, 1.0/3, 1)
+	fit, val = data.Split(all, 1.0/3, 1)
 	return first(fit, p.images), first(val, p.images/2)
 }
 

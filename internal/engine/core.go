@@ -45,6 +45,10 @@ type Core struct {
 	// Rematerialize says how output 0 is computed a second time, if that costs little.
 	Rematerialize *Rematerialization
 
+	// Bilinear says that there are two inputs and no element of output 0 is larger than the product of their
+	// Euclidean norms: a product of matrices, a gradient with respect to the weights of a convolution.
+	Bilinear bool
+
 	// Patterns describe the computation to those that may run as one with it. The engine does not look at them.
 	Patterns []Pattern
 	// Fuse is asked where output 0 of a core is read by another alone and nobody else wants it. It returns a core

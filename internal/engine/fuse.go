@@ -9,7 +9,7 @@ func (b *builder) fuse() {
 	p := newPlaces(b.steps)
 	for _, last := range []bool{false, true} {
 		for _, s := range b.steps {
-			if t, next, slot := p.follower(s); t != nil {
+			if t, next, slot := p.follower(s); t != nil && s.length()+t.length() <= mostFused {
 				m := s.core.Fuse(Meeting{Self: s.core, Next: next, Slot: slot, Sides: t.sides(), Last: last})
 				if m != nil && (m.KeepsSides || !s.sides()) {
 					p.merge(s, t, next, slot, m) // t has its turn later
@@ -19,6 +19,12 @@ func (b *builder) fuse() {
 	}
 	b.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
 }
+
+// mostFused bounds how many steps run as one, and their inputs: what a fused step costs to make grows with both.
+const mostFused = 512
+
+// length is how much s counts of mostFused.
+func (s *step) length() int { return max(s.fused+1, len(s.in)) }
 
 // sides says whether somebody wants another output than the first.
 func (s *step) sides() bool {
@@ -85,5 +91,6 @@ func (p *places) merge(s, t *step, next *Core, slot int, m *Core) {
 	m.Inputs = len(t.in)
 	m.Out = slices.Concat(next.Out, s.core.Out[1:])
 	t.kind, t.name, t.core = kernelStep, m.Name, m
+	t.fused += s.fused + 1
 	s.kind = deadStep
 }

@@ -20,14 +20,18 @@ type Handover struct {
 
 // Receiver takes what a program hands over. An error stops the run and is returned as it is.
 type Receiver interface {
-	// Begin is called once, before the first Take, when Options.Gate has its value.
+	// Begin is called once, before the first Check, when Options.Gate has its value.
 	Begin() error
+	// Check is called once for the value of each Handover before the first Take: with d, the value itself, or
+	// with d nil and a bound on the absolute values of its elements, where it is computed after that; NaN if a
+	// factor is not finite. It must not change d.
+	Check(i int, d *tensor.Dense, bound float64) error
 	// Take gets the value of the i-th Handover. It may overwrite d, which is its own until it returns.
 	Take(i int, d *tensor.Dense) error
 }
 
-// hand adds the steps that hand over values, each as early as may be, and makes the others the only
-// roots that stay.
+// hand adds the steps that hand over values and makes the others the only roots that stay. All values are
+// checked first: those in memory by themselves, others, which take less memory as factors, by a bound.
 func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.Node]*value) error {
 	given := map[*gorgonia.Node]bool{}
 	for _, h := range o.Handed {
@@ -44,14 +48,21 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	if gate == nil || given[o.Gate] {
 		return errors.New("engine: the gate is not a root that stays")
 	}
-	begin := m.made(gate)
+	late := b.postpone(o, m, values, mine)
+	m = b.readings()
+	begin, commit := m.made(gate), len(b.steps)-1
+	for _, s := range late {
+		commit = min(commit, m.made(s.out[0])-1)
+	}
 	after := map[int][]*step{begin: {{kind: gateStep, name: "gate", in: []*value{gate}}}} // by the step that they follow
+	commits := &step{kind: commitStep, name: "commit"}
+	var takes []*step // right after the commit
 	for i, h := range o.Handed {
 		v := values[h.Root]
 		if v == nil {
 			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
 		}
-		at := max(begin, m.made(v), m.read(v))
+		at := max(commit, m.made(v), m.read(v))
 		gives := b.values[h.After]
 		if gives != nil {
 			at = max(at, m.read(gives))
@@ -68,8 +79,20 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 		} else {
 			mine[w], v.root = true, false
 		}
-		after[at] = append(after[at], &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i, gives: gives})
+		if s := late[m.of(v)]; s != nil {
+			commits.in, commits.late = append(commits.in, m.of(s.in[0]), m.of(s.in[1])), append(commits.late, i)
+		} else {
+			made := max(begin, m.made(values[h.Root]))
+			after[made] = append(after[made], &step{kind: checkStep, name: "check " + v.name, in: []*value{v}, handover: i})
+		}
+		s := &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i, gives: gives}
+		if at == commit {
+			takes = append(takes, s)
+		} else {
+			after[at] = append(after[at], s)
+		}
 	}
+	after[commit] = append(append(after[commit], commits), takes...)
 	for n := range given {
 		delete(values, n)
 	}

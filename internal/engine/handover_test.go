@@ -13,12 +13,22 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
+// Check implements Receiver; it lets everything pass.
+func (n *notes) Check(i int, d *tensor.Dense, bound float64) error {
+	if n.checked = append(n.checked, i); n.check != nil {
+		return n.check(i, d, bound)
+	}
+	return nil
+}
+
 // notes is a Receiver that writes down what it gets, spoils it, and changes what it came for.
 type notes struct {
-	begun int
-	got   map[int][]float32
-	begin func() error
-	take  func(i int) error
+	begun   int
+	checked []int
+	check   func(i int, d *tensor.Dense, bound float64) error
+	got     map[int][]float32
+	begin   func() error
+	take    func(i int) error
 }
 
 func (n *notes) Begin() error {
@@ -98,6 +108,7 @@ func TestHandOver(t *testing.T) {
 			copy(dtype.Bytes(w), dtype.Bytes(before))
 			ctx, cancel := context.WithCancel(t.Context())
 			r := &notes{take: func(i int) error {
+				cancel() // too late
 				if i == 0 {
 					clear(dtype.Slice[float32](w))
 				}
@@ -106,7 +117,11 @@ func TestHandOver(t *testing.T) {
 				if !slices.Equal(slice(t, p.Value(loss)), want[loss]) {
 					t.Error("there is no loss yet")
 				}
-				cancel() // too late
+				return nil
+			}, check: func(i int, d *tensor.Dense, bound float64) error {
+				if d == nil || !slices.Equal(dtype.Slice[float32](d), want[handed[i].Root]) || bound != 0 {
+					t.Errorf("%d: checked %v, bound %v", i, d, bound)
+				}
 				return nil
 			}}
 			if err := p.RunHanding(ctx, r); err != nil {
@@ -137,22 +152,59 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// A value that was handed over leaves its place to the next.
+// Products that take more memory than their factors are computed one in the place of the other, behind a check of all;
+// a refusal comes before anything is taken.
 func TestHandOverSavesMemory(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64, 64))
+	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64))
 	loss := apply(t, floats("loss", tensor.Shape{1}, func(out []float32, in ...[]float32) { out[0] = in[0][0] }), nil, x)[0]
 	roots := []*gorgonia.Node{loss}
 	var handed []Handover
 	for i := range 8 {
-		n := apply(t, scale("scaled", tensor.Shape{64, 64}, float32(i)), nil, x)[0]
+		y := apply(t, scale("scaled", tensor.Shape{64}, float32(i)), nil, x)[0]
+		outer := floats("outer", tensor.Shape{64, 64}, func(out []float32, in ...[]float32) {
+			for k := range out {
+				out[k] = in[0][k/64] * in[1][k%64]
+			}
+		})
+		outer.Bilinear = true
+		n := apply(t, outer, nil, x, y)[0]
 		roots, handed = append(roots, n), append(handed, Handover{Root: n})
 	}
 	p, err := Compile(Options{Gate: loss, Handed: handed}, roots...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if have, most := p.Stats().Arena, int64(64*64*4+cacheLine); have > most {
+	if have, most := p.Stats().Arena, int64(64*64*4+9*64*4+cacheLine); have > most {
 		t.Errorf("the arena has %d bytes, %d would do", have, most)
+	}
+	bounds := map[int]float64{}
+	r := &notes{check: func(i int, d *tensor.Dense, bound float64) error {
+		if bounds[i] = bound; d != nil {
+			t.Errorf("%d was computed before the check", i)
+		}
+		return nil
+	}}
+	if err := p.RunHanding(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for i := range handed {
+		most := float32(0)
+		for _, v := range r.got[i] {
+			most = max(most, v, -v)
+		}
+		if len(r.got[i]) != 64*64 || float64(most) > bounds[i] || bounds[i] > 64*64*float64(most) {
+			t.Errorf("%d: %d elements up to %v, bound %v", i, len(r.got[i]), most, bounds[i])
+		}
+	}
+	no := errors.New("no")
+	r = &notes{check: func(i int, _ *tensor.Dense, _ float64) error {
+		if i == 7 {
+			return no
+		}
+		return nil
+	}}
+	if err := p.RunHanding(t.Context(), r); err != no || len(r.got) > 0 {
+		t.Errorf("error %v, %d were taken", err, len(r.got))
 	}
 }

@@ -21,7 +21,7 @@ func (p *Program) Run(ctx context.Context) error {
 	return p.RunHanding(ctx, nil)
 }
 
-// RunHanding is Run for a program that hands over values, to r. From Begin on it is no longer
+// RunHanding is Run for a program that hands over values, to r. From the first Take on it is no longer
 // stopped by ctx.
 func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 	if !p.running.CompareAndSwap(false, true) {
@@ -52,6 +52,17 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 		switch at.kind {
 		case gateStep:
 			if err := r.Begin(); err != nil {
+				return err
+			}
+		case checkStep:
+			if at.in[0].dense == nil {
+				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
+			}
+			if err := r.Check(at.handover, at.in[0].dense, 0); err != nil {
+				return err
+			}
+		case commitStep:
+			if err := at.commit(r, p.exec.pool); err != nil {
 				return err
 			}
 			p.exec.ctx = context.WithoutCancel(ctx)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ type builder struct {
 	steps  []*step
 	views  []*value // more views of values, beside those in values
 	groups map[string]*step
+	latest map[*Core]*step
 	ids    map[any]int // small numbers for the pointers and types in group keys
 }
 
@@ -24,6 +26,7 @@ func newBuilder() *builder {
 		kids:   map[*gorgonia.Node][]*gorgonia.Node{},
 		values: map[*gorgonia.Node]*value{},
 		groups: map[string]*step{},
+		latest: map[*Core]*step{},
 		ids:    map[any]int{},
 	}
 }
@@ -117,8 +120,15 @@ func (b *builder) addOwn(n *gorgonia.Node, op Op, kids []*value) error {
 	if err != nil {
 		return err
 	}
-	key := b.key(core, in)
-	s := b.groups[key]
+	s := b.latest[core] // outputs of one core come one after the other: no need to spell it out again
+	if s == nil || !slices.Equal(s.in, in) {
+		s = nil
+	}
+	key := ""
+	if s == nil {
+		key = b.key(core, in)
+		s = b.groups[key]
+	}
 	if s == nil {
 		s = &step{kind: kernelStep, name: core.Name, core: core, in: in, out: make([]*value, len(core.Out))}
 		if core.Func != nil {
@@ -127,6 +137,7 @@ func (b *builder) addOwn(n *gorgonia.Node, op Op, kids []*value) error {
 		b.groups[key] = s
 		b.steps = append(b.steps, s)
 	}
+	b.latest[core] = s
 	if s.out[i] == nil {
 		k, spec := placed, core.Out[i]
 		if core.Func != nil {
@@ -191,7 +202,8 @@ func (b *builder) key(c *Core, in []*value) string {
 		if v == nil {
 			s.WriteString(" nil")
 		} else {
-			fmt.Fprintf(&s, " v%d", b.id(v))
+			s.WriteString(" v")
+			s.WriteString(strconv.Itoa(b.id(v)))
 		}
 	}
 	return s.String()

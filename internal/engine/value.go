@@ -50,12 +50,14 @@ const (
 	kernelStep stepKind = iota
 	funcStep
 	foreignStep
-	sumStep  // out[0] = in[0] + in[1] + …
-	copyStep // out[0] = in[0], a root that would otherwise be its input
-	viewStep // out[0] borrows the memory of in[0]
-	gateStep // in[0] is Options.Gate
-	handStep // in[0] is handed over
-	deadStep // absorbed by another step, or a view within the arena: not run
+	sumStep    // out[0] = in[0] + in[1] + …
+	copyStep   // out[0] = in[0], a root that would otherwise be its input
+	viewStep   // out[0] borrows the memory of in[0]
+	gateStep   // in[0] is Options.Gate
+	checkStep  // in[0] will be handed over
+	commitStep // from here on values are handed over; in are the factors of those that are computed later
+	handStep   // in[0] is handed over
+	deadStep   // absorbed by another step, or a view within the arena: not run
 )
 
 // step is one unit of the schedule.
@@ -71,9 +73,11 @@ type step struct {
 	last      []bool // by input: its memory serves nothing else, from this step on
 	sum       *sum
 	done      []*value // heap values nobody reads after this step
+	fused     int      // steps that run as part of it
 	holes     []hole   // of the arena during this step
 	handover  int      // index in Options.Handed …
 	gives     *value   // … and the source whose elements change there, or nil
+	late      []int    // of the commitStep: the handovers whose factors are in
 }
 
 // newValue sizes a value; a shape that no memory can hold is an error.

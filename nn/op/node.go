@@ -124,6 +124,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 			return nil, err
 		}
 		core.Kernel = k.engine()
+		core.Bilinear = c.Op.Bilinear != nil && c.Op.Bilinear(c)
 		if c.Op.Patterns != nil {
 			c.describe(core, c.Op.Patterns(c))
 		} else if c.Op.View {
@@ -207,7 +208,7 @@ func (e *emission) node(i int) (*gorgonia.Node, error) {
 	if !e.call.Out[i].Present() {
 		return nil, e.call.Errorf("output %d has no type", i)
 	}
-	n, err := gorgonia.ApplyOp(&expr{e, i, serial.Add(1)}, e.kids...)
+	n, err := apply(&expr{e, i, serial.Add(1)}, e.kids)
 	if err != nil {
 		return nil, &Error{Op: e.call.Op.Name, Node: e.call.Node, Err: err}
 	}

@@ -78,6 +78,10 @@ type Op struct {
 	// read the others need not be computed, see NeededRows. nil as a function or as its result: they do.
 	Rows func(c *Call) *Rows
 
+	// Bilinear says of a call with two inputs that no element of output 0 is larger than the product of their
+	// Euclidean norms: gradients of that form may be computed after all others are known to be finite. nil: no call.
+	Bilinear func(c *Call) bool
+
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape
 	Random  bool  // the kernel gets a key as one more input behind the formal ones: uint64[2], seed and step

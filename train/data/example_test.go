@@ -16,7 +16,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	val, fit := data.Split(all, 0.2, 1)
+	fit, val := data.Split(all, 0.2, 1)
 	fmt.Println(fit.Len(), "to train on,", val.Len(), "to judge")
 	for batch, err := range (data.Loader{Batch: 3}).Batches(context.Background(), all, 0) {
 		if err != nil {

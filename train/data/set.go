@@ -115,17 +115,17 @@ func (c concat[T]) At(i int, r *rand.Rand) (T, error) {
 	return none, within(i, 0)
 }
 
-// Split divides s by chance into a share of it, rounded to whole samples, and
-// the rest. The same seed gives the same division; both parts keep the order
-// of s. A share outside [0, 1] counts as the nearer end.
-func Split[T any](s Set[T], share float64, seed uint64) (Set[T], Set[T]) {
+// Split divides s by chance: a share val of it, rounded to whole samples, is held out, the rest is to train on, as
+// Folders.Split does. The same seed gives the same division; both parts keep the order of s. A share outside [0, 1]
+// counts as the nearer end.
+func Split[T any](s Set[T], val float64, seed uint64) (fit, held Set[T]) {
 	n := s.Len()
 	k := 0
-	if share > 0 { // false for NaN
-		k = int(math.Round(min(share, 1) * float64(n)))
+	if val > 0 { // false for NaN
+		k = int(math.Round(min(val, 1) * float64(n)))
 	}
-	first, rest := divide(n, k, seed)
-	return Subset(s, first), Subset(s, rest)
+	picked, rest := divide(n, k, seed)
+	return Subset(s, rest), Subset(s, picked)
 }
 
 // divide picks k of n indices by chance; both results are in rising order.

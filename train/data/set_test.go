@@ -47,7 +47,7 @@ func noisy(n int) data.Set[data.Sample] {
 }
 
 func TestSplit(t *testing.T) {
-	a, b := data.Split(numbers(10), 0.3, 7)
+	b, a := data.Split(numbers(10), 0.3, 7) // to train on, held out
 	if a.Len() != 3 || b.Len() != 7 {
 		t.Fatalf("%d and %d samples, want 3 and 7", a.Len(), b.Len())
 	}
@@ -55,7 +55,7 @@ func TestSplit(t *testing.T) {
 	if !slices.IsSorted(all[:3]) || !slices.IsSorted(all[3:]) {
 		t.Errorf("parts not in the set's order: %v", all)
 	}
-	again, _ := data.Split(numbers(10), 0.3, 7)
+	_, again := data.Split(numbers(10), 0.3, 7)
 	if !slices.Equal(values(t, again), all[:3]) {
 		t.Error("same seed, other division")
 	}
@@ -63,12 +63,12 @@ func TestSplit(t *testing.T) {
 	if !slices.Equal(all, values(t, numbers(10))) {
 		t.Errorf("parts do not make the whole: %v", all)
 	}
-	other, _ := data.Split(numbers(100), 0.3, 8)
-	if more, _ := data.Split(numbers(100), 0.3, 9); slices.Equal(values(t, more), values(t, other)) {
+	_, other := data.Split(numbers(100), 0.3, 8)
+	if _, more := data.Split(numbers(100), 0.3, 9); slices.Equal(values(t, more), values(t, other)) {
 		t.Error("other seed, same division")
 	}
 	for share, want := range map[float64]int{-1: 0, 0: 0, 1: 10, 2: 10} {
-		if a, b := data.Split(numbers(10), share, 1); a.Len() != want || b.Len() != 10-want {
+		if b, a := data.Split(numbers(10), share, 1); a.Len() != want || b.Len() != 10-want {
 			t.Errorf("share %v: %d and %d", share, a.Len(), b.Len())
 		}
 	}

@@ -94,7 +94,7 @@ func (s Scaling) Loss(l train.Loss) train.Loss {
 // Divide divides the rows with a target by chance: a share to judge by, the rest to train on.
 func (t *Table) Divide(share float64, seed uint64) (fit, held []int) {
 	rows := t.Complete()
-	h, f := data.Split(data.Of(rows...), share, seed)
+	f, h := data.Split(data.Of(rows...), share, seed)
 	return indices(f), indices(h)
 }
 

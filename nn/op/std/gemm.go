@@ -26,6 +26,10 @@ func gemm() *op.Op {
 		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
 		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: op.Where{"T": matrixTypes()},
 		Attrs: GemmConfig{},
+		Bilinear: func(c *op.Call) bool {
+			alpha := orFloat(c.Config.(GemmConfig).Alpha, 1)
+			return !c.Has(2) && -1 <= alpha && alpha <= 1
+		},
 		Infer: inferGemm, Kernel: gemmKernel, Patterns: gemmPatterns, Grad: gemmGrad, Couple: coupleGemm, Rows: gemmRows,
 		Cost: func(c *op.Call) (int64, int64) {
 			m, n, k := gemmSizes(c)

@@ -1,0 +1,64 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
+)
+
+// looked shows the gradients of a group, which scale makes means, to Config.OnGradient.
+func (t *Trainer) looked(scale float64) error {
+	if t.c.OnGradient == nil {
+		return nil
+	}
+	for _, p := range t.group.order {
+		s := t.params[p]
+		if !s.has {
+			continue
+		}
+		if scale != 1 {
+			add(s.grad, s.grad, scale, true)
+		}
+		if err := t.c.OnGradient(p, s.grad); err != nil {
+			return &op.Error{Stage: "train", Input: p.Name(), Err: fmt.Errorf("step %d: %w", t.progress.Step+1, err)}
+		}
+	}
+	return nil
+}
+
+// halted is an error of Config.OnStep.
+type halted struct{ error }
+
+func (h halted) Unwrap() error { return h.error }
+
+// stepped tells Config.OnStep of an update.
+func (t *Trainer) stepped(info StepInfo) error {
+	if t.c.OnStep == nil || !info.Updated {
+		return nil
+	}
+	if err := t.c.OnStep(info); err != nil {
+		return halted{err}
+	}
+	return nil
+}
+
+// whole is the total that schedules get in a loop of one's own.
+func (t *Trainer) whole() (int, error) {
+	if t.c.Steps == 0 && t.c.Schedule != nil && needsTotal(t.c.Schedule) {
+		return 0, &op.Error{Stage: "train", Err: errors.New("the schedule goes over a share of the run, whose length is unknown: set Config.Steps to the number of updates")}
+	}
+	return t.c.Steps, nil
+}
+
+// needsTotal reports whether the length of the run makes a difference to a schedule.
+func needsTotal(s optim.Schedule) bool {
+	const total = 100
+	for step := range total {
+		if s.At(step, total) != s.At(step, 10*total) {
+			return true
+		}
+	}
+	return false
+}
