@@ -26,6 +26,8 @@ type Row struct {
 	Params    int      `json:"params"`    // elements of the weights and statistics that no node before reads
 	Trainable int      `json:"trainable"` // those of them that training changes
 	MACs      int64    `json:"macs"`      // multiply-adds with every symbol at size 1
+	Bytes     int64    `json:"bytes"`     // of the outputs, likewise; 0 where they are known before anything runs, or unknown
+	Folded    bool     `json:"folded"`    // all outputs are known before anything runs: constants, arithmetic on shapes
 }
 
 // Total adds up the rows.
@@ -34,16 +36,24 @@ type Total struct {
 	Params    int   `json:"params"`
 	Trainable int   `json:"trainable"`
 	MACs      int64 `json:"macs"`
+	Folded    int   `json:"folded"` // nodes whose outputs are known before anything runs
+	Stored    int64 `json:"stored"` // bytes of parameters and constants
+	Bytes     int64 `json:"bytes"`  // of all values that nodes compute, which training keeps
+	Peak      int64 `json:"peak"`   // the most bytes of such values that are needed at a time to run, no two sharing memory
 }
 
 // Summary lists the nodes with their shapes, parameters and multiply-adds. Dimensions without a
 // number, the batch above all, count as 1. Nodes inside subgraphs are not counted.
-func (g *Graph) Summary() *Summary {
+func (g *Graph) Summary() *Summary { return g.SummaryAt(nil) }
+
+// SummaryAt is Summary with other sizes than 1 for some dimensions, by their symbols: how costs grow with them.
+func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	g.arrange()
 	s := &Summary{Model: g.Name, Inputs: describe(g.inputs)}
-	macs := g.costs()
+	w := g.at(sizes)
+	macs, live := costsOf(w), g.lifetimes(w)
 	seen := map[*Param]bool{}
 	for _, n := range g.nodes {
 		r := Row{Node: n.Label(), Op: n.opType, MACs: macs[n]}
@@ -58,11 +68,13 @@ func (g *Graph) Summary() *Summary {
 				r.Outputs = append(r.Outputs, v.name)
 			}
 		}
+		r.Folded, r.Bytes = w.folds(n), live.made[n]
 		for _, v := range n.reads() {
 			if v == nil || v.param == nil || seen[v.param] {
 				continue
 			}
 			seen[v.param] = true
+			s.Total.Stored += int64(v.param.Size() * v.typ.DType.Size())
 			if v.param.Role() == Constant {
 				continue
 			}
@@ -72,18 +84,26 @@ func (g *Graph) Summary() *Summary {
 			}
 		}
 		s.Rows = append(s.Rows, r)
-		s.Total.Nodes++
+		if s.Total.Nodes++; r.Folded {
+			s.Total.Folded++
+		}
+		s.Total.Bytes += r.Bytes
 		s.Total.Params += r.Params
 		s.Total.Trainable += r.Trainable
 		s.Total.MACs += r.MACs
 	}
+	s.Total.Peak = live.peak
 	return s
 }
 
 // costs are the multiply-adds of the nodes whose shapes are known once symbols are 1.
 func (g *Graph) costs() map[*Node]int64 {
+	return costsOf(g.at(nil))
+}
+
+func costsOf(w *walker) map[*Node]int64 {
 	cost := map[*Node]int64{}
-	for n, c := range g.atOne() {
+	for n, c := range w.calls {
 		if n.op.Cost != nil && settled(c) {
 			cost[n], _ = n.op.Cost(c)
 		}
@@ -92,20 +112,27 @@ func (g *Graph) costs() map[*Node]int64 {
 }
 
 // atOne are the calls of the nodes that can be inferred with symbols at size 1.
-func (g *Graph) atOne() map[*Node]*op.Call {
+func (g *Graph) atOne() map[*Node]*op.Call { return g.at(nil).calls }
+
+// at is a walk with the given sizes of symbols, 1 for the others.
+func (g *Graph) at(sizes map[string]int) *walker {
 	w := newWalker(g, walkInfer)
 	w.calls = make(map[*Node]*op.Call, len(g.nodes))
 	for _, v := range g.inputs {
-		w.env[v] = &binding{typ: atOne(v.typ)}
+		w.env[v] = &binding{typ: withSizes(v.typ, sizes)}
 	}
-	for _, n := range g.nodes {
+	nodes := g.nodes
+	if order, err := topological(nodes); err == nil { // in an edit, nodes may come after those that read them
+		nodes = order
+	}
+	for _, n := range nodes {
 		_ = w.visit(n) // a size of 1 may not fit here; the others still count
 	}
-	return w.calls
+	return w
 }
 
-// atOne is a type with 1 for each dimension that has no number.
-func atOne(t op.Type) op.Type {
+// withSizes is a type with numbers for all dimensions: those of their symbols, or 1.
+func withSizes(t op.Type, sizes map[string]int) op.Type {
 	if t.Kind != op.Tensor || t.Unranked {
 		return t
 	}
@@ -114,6 +141,9 @@ func atOne(t op.Type) op.Type {
 		shape[i] = d
 		if !d.Known() {
 			shape[i] = op.D(1)
+			if n, ok := sizes[d.Sym]; ok {
+				shape[i] = op.D(n)
+			}
 		}
 	}
 	t.Shape = shape

@@ -74,6 +74,10 @@ var cases = []struct {
 	{"adafactor", optim.Adafactor{}},
 	{"adafactor vector", optim.Adafactor{LR: 0.3, Beta2Decay: 0.7, WeightDecay: 0.1}},
 	{"adafactor filters", optim.Adafactor{LR: 0.3, Clip: 0.5, WeightDecay: 0.1}},
+	{"adadelta", optim.Adadelta{}},
+	{"adadelta decay", optim.Adadelta{LR: 0.5, Rho: 0.8, Eps: 1e-4, WeightDecay: 0.1}},
+	{"adamax", optim.Adamax{}},
+	{"adamax decay", optim.Adamax{LR: 0.02, Beta1: 0.8, Beta2: 0.9, Eps: 1e-6, WeightDecay: 0.1}},
 }
 
 func dense(t tensor.Dtype, v []float64, shape ...int) *tensor.Dense {

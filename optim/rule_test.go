@@ -247,6 +247,8 @@ func TestSettingsOutOfRange(t *testing.T) {
 		{optim.Lion{WeightDecay: -3}, "optim: Lion: WeightDecay is -3, want a number in [0, +Inf) or Off"},
 		{optim.LAMB{Beta1: 2}, "optim: LAMB: Beta1 is 2, want a number in [0, 1) or Off"},
 		{optim.Adafactor{Eps1: -2}, "optim: Adafactor: Eps1 is -2, want a number in [0, +Inf) or Off"},
+		{optim.Adadelta{Rho: 1}, "optim: Adadelta: Rho is 1, want a number in [0, 1) or Off"},
+		{optim.Adamax{Eps: -2}, "optim: Adamax: Eps is -2, want a number in [0, +Inf) or Off"},
 		{optim.ClipValue{Limit: -2}, "optim: ClipValue: Limit is -2, want a number in [0, +Inf) or Off"},
 		{optim.Decay{L1: -2}, "optim: Decay: L1 is -2, want a number in [0, +Inf) or Off"},
 		{optim.Chain{}, "optim: Chain: no rules"},
@@ -264,7 +266,7 @@ func TestOff(t *testing.T) {
 	for _, rule := range []optim.Rule{
 		optim.SGD{LR: optim.Off}, optim.Adam{LR: optim.Off}, optim.AdamW{LR: optim.Off}, optim.RMSprop{LR: optim.Off},
 		optim.Adagrad{LR: optim.Off}, optim.NAdam{LR: optim.Off}, optim.RAdam{LR: optim.Off}, optim.Lion{LR: optim.Off},
-		optim.LAMB{LR: optim.Off}, optim.Adafactor{LR: optim.Off},
+		optim.LAMB{LR: optim.Off}, optim.Adafactor{LR: optim.Off}, optim.Adadelta{LR: optim.Off}, optim.Adamax{LR: optim.Off},
 		optim.Chain{optim.ClipValue{Limit: optim.Off}, optim.SGD{LR: optim.Off}},
 	} {
 		w := dense(tensor.Float64, noise(6, 1), 2, 3)

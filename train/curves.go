@@ -3,7 +3,9 @@ package train
 import (
 	"fmt"
 	"io"
-	"strings"
+	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -13,52 +15,120 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// WriteCurves draws the losses over the epochs, and below them the validation's other figures,
-// as a PNG.
+// curve is a figure over the epochs.
+type curve struct {
+	name string
+	of   func(Epoch) (float64, bool)
+}
+
+// chart is curves that have an axis in common.
+type chart struct {
+	title  string
+	curves []curve
+	log    bool
+}
+
+// WriteCurves draws figures over the epochs as a PNG: the losses, the validation's other figures, with an axis for each kind, and
+// the learning rate. The best epoch is marked.
 func (h History) WriteCurves(w io.Writer) error {
-	losses := map[string]func(Epoch) (float64, bool){
-		"training":   func(e Epoch) (float64, bool) { return e.Loss, true },
-		"validation": func(e Epoch) (float64, bool) { v, ok := e.Val["loss"]; return v, ok },
-	}
-	charts := [][]*plot.Plot{}
-	p, err := h.chart("loss", []string{"training", "validation"}, losses)
-	if err != nil {
-		return err
-	}
-	charts = append(charts, []*plot.Plot{p})
-	figures := map[string]func(Epoch) (float64, bool){}
-	var names []string
-	for _, n := range h.figures() {
-		if n != "loss" {
-			names = append(names, n)
-			figures[n] = func(e Epoch) (float64, bool) { v, ok := e.Val[n]; return v, ok }
-		}
-	}
-	if len(names) > 0 {
-		if p, err = h.chart(strings.Join(names, ", "), names, figures); err != nil {
+	charts := h.charts()
+	rows := make([][]*plot.Plot, len(charts))
+	for i, c := range charts {
+		p, err := h.plot(c)
+		if err != nil {
 			return err
 		}
-		charts = append(charts, []*plot.Plot{p})
+		if i == 0 {
+			p.Title.Text, p.Title.Padding = h.title(), vg.Points(6)
+		}
+		rows[i] = []*plot.Plot{p}
 	}
-	img := vgimg.New(16*vg.Centimeter, vg.Length(len(charts))*9*vg.Centimeter)
-	tiles := draw.Tiles{Rows: len(charts), Cols: 1, PadY: vg.Centimeter / 2}
-	canvases := plot.Align(charts, tiles, draw.New(img))
-	for i := range charts {
-		charts[i][0].Draw(canvases[i][0])
+	img := vgimg.New(18*vg.Centimeter, vg.Length(len(rows))*7*vg.Centimeter)
+	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadY: vg.Centimeter / 2}
+	canvases := plot.Align(rows, tiles, draw.New(img))
+	for i := range rows {
+		rows[i][0].Draw(canvases[i][0])
 	}
-	_, err = vgimg.PngCanvas{Canvas: img}.WriteTo(w)
+	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
 	return err
 }
 
-func (h History) chart(title string, names []string, of map[string]func(Epoch) (float64, bool)) (*plot.Plot, error) {
+// title says how long the training was, and which epoch is best.
+func (h History) title() string {
+	s := fmt.Sprintf("%d epochs", len(h))
+	if best := h.Best(); best.Epoch > 0 {
+		s += fmt.Sprintf(", the best is %d", best.Epoch)
+		if v, ok := best.Val["loss"]; ok {
+			s += fmt.Sprintf(" with a validation loss of %.4g", v)
+		}
+	}
+	return s
+}
+
+// charts are the kinds of figures that the history has.
+func (h History) charts() []chart {
+	val := func(name string) func(Epoch) (float64, bool) {
+		return func(e Epoch) (float64, bool) { v, ok := e.Val[name]; return v, ok }
+	}
+	list := []chart{{title: "loss", curves: []curve{
+		{"training", func(e Epoch) (float64, bool) { return e.Loss, true }}, {"validation", val("loss")},
+	}}}
+	at := map[string]int{"loss": 0}
+	for _, n := range h.figures() {
+		if n == "loss" {
+			continue
+		}
+		k := kind(n)
+		if _, ok := at[k]; !ok {
+			at[k] = len(list)
+			list = append(list, chart{title: k})
+		}
+		c := &list[at[k]]
+		c.curves = append(c.curves, curve{n, val(n)})
+	}
+	rate := curve{"learning rate", func(e Epoch) (float64, bool) { return e.LR, e.LR > 0 }}
+	least, most := math.Inf(1), 0.0
+	for _, e := range h {
+		if v, ok := rate.of(e); ok {
+			least, most = min(least, v), max(most, v)
+		}
+	}
+	if most > 0 {
+		list = append(list, chart{title: "learning rate", curves: []curve{rate}, log: most > 20*least})
+	}
+	return list
+}
+
+// kind is which figures share an axis: shares from 0 to 1, errors in the target's unit, or the figure alone.
+func kind(name string) string {
+	switch {
+	case name == "r2":
+		return name
+	case higher(name):
+		return "share"
+	case slices.Contains([]string{"mae", "rmse"}, name):
+		return "error"
+	}
+	return name
+}
+
+// plot draws one chart.
+func (h History) plot(c chart) (*plot.Plot, error) {
 	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "epoch", title
+	p.X.Label.Text, p.Y.Label.Text = "epoch", c.title
+	p.X.Tick.Marker = wholeTicks{h.Last().Epoch}
 	p.Legend.Top = true
-	for i, n := range names {
+	if c.log {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	p.Add(plotter.NewGrid())
+	low, high := math.Inf(1), math.Inf(-1)
+	for i, x := range c.curves {
 		var xy plotter.XYs
 		for _, e := range h {
-			if v, ok := of[n](e); ok && finite(v) {
+			if v, ok := x.of(e); ok && finite(v) {
 				xy = append(xy, plotter.XY{X: float64(e.Epoch), Y: v})
+				low, high = min(low, v), max(high, v)
 			}
 		}
 		if len(xy) == 0 {
@@ -66,11 +136,42 @@ func (h History) chart(title string, names []string, of map[string]func(Epoch) (
 		}
 		line, points, err := plotter.NewLinePoints(xy)
 		if err != nil {
-			return nil, fmt.Errorf("train: curve of %s: %w", n, err)
+			return nil, fmt.Errorf("train: curve of %s: %w", x.name, err)
 		}
 		line.Color, points.Color = plotutil.Color(i), plotutil.Color(i)
 		p.Add(line, points)
-		p.Legend.Add(n, line, points)
+		p.Legend.Add(x.name, line, points)
 	}
+	if best := h.Best(); best.Epoch > 0 && low <= high {
+		mark, err := plotter.NewLine(plotter.XYs{{X: float64(best.Epoch), Y: low}, {X: float64(best.Epoch), Y: high}})
+		if err != nil {
+			return nil, err
+		}
+		mark.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+		p.Add(mark)
+		p.Legend.Add("best", mark)
+	}
+	if low == high && low != 0 {
+		p.Y.Min, p.Y.Max = min(0, 2*low), max(0, 2*low)
+	}
+	p.X.Min = min(p.X.Min, float64(h.Last().Epoch))
+	p.X.Max += 0.2 * max(1, p.X.Max-p.X.Min) // room for the legend
 	return p, nil
+}
+
+// wholeTicks are at whole numbers, ten at most: epochs are counted.
+type wholeTicks struct{ last int }
+
+func (w wholeTicks) Ticks(low, _ float64) []plot.Tick {
+	step := 1
+	for i := 0; w.last/step > 10; i++ {
+		step = []int{2, 5, 10}[i%3] * int(math.Pow10(i/3))
+	}
+	var list []plot.Tick
+	for e := max(1, int(low)); e <= w.last; e++ {
+		if e%step == 0 || e == 1 && step == 1 {
+			list = append(list, plot.Tick{Value: float64(e), Label: strconv.Itoa(e)})
+		}
+	}
+	return list
 }

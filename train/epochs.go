@@ -154,7 +154,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 		seconds := time.Since(begin).Seconds()
 		speed := float64(sum.Samples-first) / max(seconds, 1e-9)
 		left := time.Duration(float64(time.Since(begin)) / float64(batch-loader.Skip) * float64(loader.Count(fit.Len())-batch))
-		t.say(Event{Kind: Stepped, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: batch, Count: loader.Count(fit.Len()), Info: info, Loss: sum.mean(), Speed: speed, Left: left})
+		t.say(Event{Kind: Stepped, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: batch, Count: loader.Count(fit.Len()), Info: info, LR: t.learningRate(info.Rate), Loss: sum.mean(), Speed: speed, Left: left})
 	}
 	if t.group.count > 0 {
 		sum.Rate = t.rate(total)
@@ -169,7 +169,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 		}
 	}
 	t.tally, t.Batch = sum, batch
-	ep := Epoch{Epoch: t.Epoch + 1, Steps: t.progress.Step, Samples: sum.Samples, Loss: sum.mean(), Norm: sum.Norm, Rate: sum.Rate}
+	ep := Epoch{Epoch: t.Epoch + 1, Steps: t.progress.Step, Samples: sum.Samples, Loss: sum.mean(), Norm: sum.Norm, Rate: sum.Rate, LR: t.learningRate(sum.Rate)}
 	if val != nil && val.Len() > 0 {
 		var err error
 		if ep.Val, err = t.Evaluate(ctx, val); err != nil {

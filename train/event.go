@@ -26,6 +26,7 @@ type Event struct {
 	Batch  int           // counted from 1
 	Count  int           // batches in the epoch or the validation
 	Info   StepInfo      // of Stepped
+	LR     float64       // of Stepped: the learning rate of Config.Rule
 	Loss   float64       // of Stepped: mean over the epoch so far
 	Speed  float64       // samples per second, over the epoch so far
 	Left   time.Duration // until the end of the epoch, an estimate
@@ -37,7 +38,7 @@ type Event struct {
 func (e Event) String() string {
 	switch e.Kind {
 	case Stepped:
-		return fmt.Sprintf("epoch %d/%d batch %d/%d loss %.4g rate %.3g %.3g samples/s", e.Epoch, e.Epochs, e.Batch, e.Count, e.Loss, e.Info.Rate, e.Speed)
+		return fmt.Sprintf("epoch %d/%d batch %d/%d loss %.4g rate %.3g %.3g samples/s", e.Epoch, e.Epochs, e.Batch, e.Count, e.Loss, e.LR, e.Speed)
 	case Tested:
 		return fmt.Sprintf("epoch %d/%d validation %d/%d", e.Epoch, e.Epochs, e.Batch, e.Count)
 	case Finished:
@@ -54,7 +55,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	switch e.Kind {
 	case Stepped:
 		m["epoch"], m["epochs"], m["batch"], m["batches"] = e.Epoch, e.Epochs, e.Batch, e.Count
-		m["step"], m["rate"], m["samples"] = e.Info.Step, e.Info.Rate, e.Info.Samples
+		m["step"], m["rate"], m["lr"], m["samples"] = e.Info.Step, e.Info.Rate, e.LR, e.Info.Samples
 		m["loss"], m["norm"] = number(e.Info.Loss), number(e.Info.Norm)
 		m["mean_loss"], m["samples_per_second"], m["seconds_left"] = number(e.Loss), number(e.Speed), e.Left.Seconds()
 	case Tested:

@@ -87,6 +87,9 @@ func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[
 		} else {
 			(&console{}).event(Event{Kind: Note, Text: text})
 		}
+		if see := f.Config.Observe; see != nil {
+			see(Event{Kind: Note, Text: text})
+		}
 	}
 	if f.Head != nil {
 		if err := g.Edit(func(e *nn.Edit) { e.Head(*f.Head) }); err != nil {
@@ -374,7 +377,7 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 		short.Epochs, short.Patience = max(2, p.Epochs/2), 0
 		short.EMA = max(0.5, 1-2*(1-p.EMA)) // it forgets twice as fast, in half of the time
 		c := short.config(t.g, t.Config)
-		c.Dir, c.Resume, c.Keep, c.Log, c.RestoreBest, c.Patience = "", false, 0, Quiet, false, 0
+		c.Dir, c.Resume, c.Keep, c.Log, c.Observe, c.RestoreBest, c.Patience = "", false, 0, Quiet, nil, false, 0
 		release := short.hold(t.g)
 		_, err := Fit(ctx, t.g, c, fit, nil)
 		var got map[string]float64

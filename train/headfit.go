@@ -25,7 +25,7 @@ const mostRegressed = 4e7
 func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int, seed uint64, loss Loss) (accuracy float64, err error) {
 	classes := classesOf(g)
 	accuracy = -1
-	if len(f.pooled)*len(f.peak)*classes <= mostRegressed {
+	if len(f.pooled)*len(f.peak)*classes <= mostRegressed && !weighted(loss) {
 		var solved logistic
 		solved, accuracy = regress(f.pooled, f.class, classes, views, seed)
 		err = t.place(ctx, solved, f)
@@ -39,6 +39,12 @@ func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int,
 		return 0, err
 	}
 	return accuracy, t.handBack(g)
+}
+
+// weighted reports whether a loss counts classes by weights, which the regression does not.
+func weighted(l Loss) bool {
+	c, ok := l.(CrossEntropy)
+	return ok && c.ClassWeights != nil
 }
 
 // classesOf is the number of scores of the first output, 0 where it is not a classifier's.

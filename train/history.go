@@ -19,6 +19,7 @@ type Epoch struct {
 	Loss    float64            // mean over the epoch's samples, as they were trained on
 	Norm    float64            // of the gradients of the last update, before clipping
 	Rate    float64            // factor on the rule's rate at the last update
+	LR      float64            // the learning rate of Config.Rule at the last update, groups apart; 0: unknown
 	Val     map[string]float64 // the validation's loss and metrics; nil without one
 	Best    bool               // better than all epochs before
 	Seconds float64            // spent on it
@@ -51,7 +52,7 @@ func (e Epoch) MarshalJSON() ([]byte, error) {
 	}
 	m := map[string]any{
 		"epoch": e.Epoch, "steps": e.Steps, "samples": e.Samples, "loss": number(e.Loss), "norm": number(e.Norm),
-		"rate": e.Rate, "best": e.Best, "seconds": e.Seconds,
+		"rate": e.Rate, "lr": e.LR, "best": e.Best, "seconds": e.Seconds,
 	}
 	if e.Val != nil {
 		m["val"] = val
@@ -114,7 +115,7 @@ func (h History) figures() []string {
 // WriteCSV writes a table with a line for each epoch; validation figures are val_NAME.
 func (h History) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	head := []string{"epoch", "steps", "samples", "loss", "norm", "rate", "seconds"}
+	head := []string{"epoch", "steps", "samples", "loss", "norm", "rate", "lr", "seconds"}
 	names := h.figures()
 	for _, n := range names {
 		head = append(head, "val_"+n)
@@ -124,7 +125,7 @@ func (h History) WriteCSV(w io.Writer) error {
 	}
 	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for _, e := range h {
-		line := []string{strconv.Itoa(e.Epoch), strconv.Itoa(e.Steps), strconv.Itoa(e.Samples), text(e.Loss), text(e.Norm), text(e.Rate), text(e.Seconds)}
+		line := []string{strconv.Itoa(e.Epoch), strconv.Itoa(e.Steps), strconv.Itoa(e.Samples), text(e.Loss), text(e.Norm), text(e.Rate), text(e.LR), text(e.Seconds)}
 		for _, n := range names {
 			cell := ""
 			if v, ok := e.Val[n]; ok {

@@ -44,6 +44,12 @@ func scored(n *nn.Node) *op.Probabilities {
 	return n.Op().Traits.Probabilities(n.Call())
 }
 
+// EndsInOne reports whether a value holds probabilities of which one class is right, those of a Softmax, rather than scores.
+func EndsInOne(v *nn.Value) bool {
+	p := scored(v.Producer())
+	return p != nil && p.Over != nil
+}
+
 // logits returns the unnormalized scores of a classifier, with the classes on axis 1 wherever they were, and notes what
 // it looked through.
 func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {

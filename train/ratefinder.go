@@ -58,7 +58,7 @@ func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Set[data
 		return c, err
 	}
 	config.Schedule, config.Dir, config.Resume, config.Log, config.EMA = rising{r.Min, r.Max, r.Steps}, "", false, Quiet, 0
-	config.Whole, config.Plateau, config.Keep, config.Accumulate = true, nil, 0, 0
+	config.Observe, config.Whole, config.Plateau, config.Keep, config.Accumulate = nil, true, nil, 0, 0
 	saved := snap(g)
 	defer saved.restore()
 	t, err := New(g, config)

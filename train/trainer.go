@@ -11,6 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
@@ -118,7 +119,13 @@ func (t *Trainer) say(e Event) {
 	if t.log != nil {
 		t.log(e)
 	}
+	if t.c.Observe != nil {
+		t.c.Observe(e)
+	}
 }
+
+// learningRate is the rate of Config.Rule under a factor.
+func (t *Trainer) learningRate(factor float64) float64 { return factor * optim.BaseRate(t.c.rule()) }
 
 // finite says whether x is a number.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -227,11 +227,11 @@ func TestHistoryPrints(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	b, err := json.Marshal(h)
-	if want := `{"epochs":[{"best":true,"epoch":1,"loss":0.5,"norm":0,"rate":1,"samples":300,"seconds":2,"steps":10,"val":{"accuracy":0.75,"loss":null}},{"best":false,"epoch":2,"loss":0.25,"norm":0,"rate":1,"samples":300,"seconds":2,"steps":20}]}`; err != nil || string(b) != want {
+	if want := `{"epochs":[{"best":true,"epoch":1,"loss":0.5,"lr":0,"norm":0,"rate":1,"samples":300,"seconds":2,"steps":10,"val":{"accuracy":0.75,"loss":null}},{"best":false,"epoch":2,"loss":0.25,"lr":0,"norm":0,"rate":1,"samples":300,"seconds":2,"steps":20}]}`; err != nil || string(b) != want {
 		t.Errorf("%s, %v\nwant %s", b, err, want)
 	}
 	var csv, png bytes.Buffer
-	if err := h.WriteCSV(&csv); err != nil || !strings.HasPrefix(csv.String(), "epoch,steps,samples,loss,norm,rate,seconds,val_accuracy,val_loss\n1,10,300,0.5,0,1,2,0.75,NaN\n2,") {
+	if err := h.WriteCSV(&csv); err != nil || !strings.HasPrefix(csv.String(), "epoch,steps,samples,loss,norm,rate,lr,seconds,val_accuracy,val_loss\n1,10,300,0.5,0,1,0,2,0.75,NaN\n2,") {
 		t.Errorf("%s, %v", csv.String(), err)
 	}
 	if err := h.WriteCurves(&png); err != nil || !bytes.HasPrefix(png.Bytes(), []byte("\x89PNG")) {

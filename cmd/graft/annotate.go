@@ -76,6 +76,11 @@ func (a annotating) run(w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
+	for _, pattern := range a.glob {
+		if err := matched(g, "glob", pattern); err != nil {
+			return err
+		}
+	}
 	if err := a.edit(g); err != nil {
 		return err
 	}

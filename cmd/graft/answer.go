@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -17,7 +18,7 @@ import (
 // answerer makes answers of what a model gives.
 type answerer struct {
 	g      *nn.Graph
-	kind   string // classes, yes, values, mask, picture or arrays
+	kind   string // classes, tags, yes, values, mask, picture or arrays
 	labels []string
 	logits bool // of yes: the score is to go through a sigmoid
 }
@@ -67,6 +68,8 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	switch {
 	case !t.DType.IsFloat() || len(g.Outputs()) > 1:
 		a.kind = "arrays"
+	case g.Meta[metaTask] == "tags" && flat:
+		a.kind = "tags"
 	case t.Rank() == 4 && !flat && sized && (n == 1 || n == 3) && len(a.labels) != n:
 		a.kind = "picture"
 	case t.Rank() == 4 && !flat && sized && n > 1:
@@ -174,6 +177,14 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 		if p < 0.5 {
 			slices.Reverse(x.top)
 		}
+	case "tags":
+		for c, p := range x.values {
+			if a.logits {
+				p = 1 / (1 + math.Exp(-p))
+			}
+			x.top = append(x.top, choice{a.label(c), p})
+		}
+		slices.SortStableFunc(x.top, func(a, b choice) int { return cmp.Compare(b.Probability, a.Probability) })
 	case "classes":
 		flat, err := dtype.FromSlice(slices.Clone(x.values), len(x.values))
 		if err != nil {

@@ -21,11 +21,15 @@ import (
 
 // dataHelp says what --data reads; it is part of the help of every command that has the flag.
 const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and
-FOLDER/val/CLASS), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table (.csv, .tsv; the
-target is the last column, or --target), a NumPy archive (.npz with an array
+FOLDER/val/CLASS), a folder of pictures and masks (FOLDER/images and FOLDER/masks, PNG files of the same names whose palette
+numbers or gray levels are the classes of pixels), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table
+(.csv, .tsv; the target is the last column, or --target), a table of picture files and their tags, a NumPy archive (.npz with an array
 by the name of each input, or x, and y), or a CIFAR
 file (.bin). Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
 --task decides for a table.`
+
+// errNoData is for commands that are nothing without samples.
+var errNoData = errors.New("say where the samples are, with --data")
 
 // dataset holds the flags that say where samples come from, and what the data say of themselves.
 type dataset struct {
@@ -34,14 +38,21 @@ type dataset struct {
 	data    string
 	val     string  // a share of the data, or data of its own
 	noFlip  bool    // pictures are not mirrored by chance
+	augment string  // how much pictures vary in training
 	skipBad float64 // share of the pictures that may be corrupt
 	seed    uint64
 
-	classes  []string           // names; nil where the data have none
-	pictures *train.Preparation // how pictures are prepared; nil for other data
-	graph    *nn.Graph          // the model that the data are for
-	notes    []string           // what was done to the data, to be printed
-	beside   func() io.Writer   // where notes go when the output is not for them
+	classes                 []string           // names; nil where the data have none
+	pictures                *train.Preparation // how pictures are prepared; nil for other data
+	graph                   *nn.Graph          // the model that the data are for
+	notes                   []string           // what was done to the data, to be printed
+	beside                  func() io.Writer   // where notes go when the output is not for them
+	segmented               int                // classes of masks; 0: there are none
+	pixelRows, pixelColumns int                // of the masks
+
+	tagged bool // samples have any number of the classes, as tags
+
+	opened samples // what is judged by, as it is in the files
 }
 
 // flags adds those that say how samples are read.
@@ -59,12 +70,18 @@ func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
 	f.Float64Var(&d.skipBad, "skip-bad", 0.01, "share of the pictures that may be corrupt: they are listed and left out; more are an error")
 	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text; those of one channel never are")
+	f.StringVar(&d.augment, "augment", "moderate", "how much pictures vary in training: "+strings.Join(augmentations, ", "))
 	f.Uint64Var(&d.seed, "seed", 0, "what everything random is drawn from")
 }
+
+// augmentations are the words that --augment takes.
+var augmentations = []string{"none", "light", "moderate", "strong", "trivial"}
 
 // samples is what one file or folder holds: pictures in folders, or samples in memory.
 type samples struct {
 	folders *data.Folders
+	masks   *data.Masks
+	tags    *data.Tagged
 	tensors data.Set[data.Sample]
 	pixels  bool // tensors are pictures, from 0 to 1
 	classes []string
@@ -72,6 +89,12 @@ type samples struct {
 
 // open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
 func (d *dataset) open(spec string, held bool) (s samples, err error) {
+	if isTable(spec) && data.IsTagFile(spec) {
+		if s, err = tagged(spec); s.folders != nil {
+			s.folders.Seed = d.seed
+		}
+		return s, err
+	}
 	if isTable(spec) {
 		return d.packed(spec)
 	}
@@ -92,6 +115,10 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 		s.pixels = true
 		return s, err
 	}
+	if data.IsMaskFolder(spec) {
+		s.masks, err = data.MaskFolder(spec)
+		return s, err
+	}
 	if s.folders, err = data.Folder(spec); err != nil {
 		return s, err
 	}
@@ -109,10 +136,16 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	if !apart && !(share >= 0 && share < 1) {
 		return nil, nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", d.val)
 	}
+	if d.augment != "" && !slices.Contains(augmentations, strings.ToLower(d.augment)) {
+		return nil, nil, fmt.Errorf("--augment %s: want one of %s", d.augment, strings.Join(augmentations, ", "))
+	}
 	d.graph = g
 	s, err := d.open(d.data, false)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(s.classes) == 1 && s.tags == nil {
+		return nil, nil, fmt.Errorf("%s has one class, %s: there is nothing to tell apart; want two or more, a folder for each", d.data, s.classes[0])
 	}
 	if err := d.leaveBad(ctx, d.data, s.folders); err != nil {
 		return nil, nil, err
@@ -131,6 +164,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	if err := d.leaveBad(ctx, d.val, held.folders); err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
 	}
+	held.among(s.classes)
 	if !slices.Equal(held.classes, s.classes) {
 		return nil, nil, fmt.Errorf("--val has the classes %s, --data %s", brief(held.classes), brief(s.classes))
 	}
@@ -177,8 +211,8 @@ func (d *dataset) leaveBad(ctx context.Context, path string, f *data.Folders) er
 // mostNamed is how many corrupt pictures an error names.
 const mostNamed = 20
 
-// tell writes the notes beside the output.
-func (d *dataset) tell() {
+// tellNotes writes the notes beside the output.
+func (d *dataset) tellNotes() {
 	for _, note := range d.notes {
 		fmt.Fprintln(d.beside(), note)
 	}
@@ -192,6 +226,12 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample],
 	if err != nil {
 		return nil, err
 	}
+	known, err := data.ReadLabels(g.Meta)
+	if err != nil {
+		return nil, err
+	}
+	s.among(known)
+	d.opened = s
 	if err := d.about(ctx, g, &s); err != nil {
 		return nil, err
 	}
@@ -201,17 +241,27 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample],
 // about keeps the names of the classes, finds out how pictures are prepared for g, and prepares what is in memory.
 func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	d.classes = s.classes
-	if s.folders == nil && !(s.pixels && takesPictures(g)) {
+	if s.masks != nil {
+		if err := d.segments(g, s.masks); err != nil {
+			return err
+		}
+	}
+	d.tagged = s.tags != nil
+	if s.folders == nil && s.masks == nil && s.tags == nil && !(s.pixels && takesPictures(g)) {
 		var err error
 		s.tensors, err = d.numbers(d.data, s.tensors)
 		return err
 	}
-	if len(g.Inputs()) != 1 {
-		return fmt.Errorf("pictures are for models with one input, this one has %v", ports(g.Inputs()))
+	if !takesPictures(g) {
+		return fmt.Errorf("%s holds pictures, which are for models with one input [N,C,H,W] or [N,H,W,C] of 1 or 3 channels; this one has %v", d.data, ports(g.Inputs()))
 	}
 	found, err := d.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 	if err != nil {
 		return err
+	}
+	found.Policy = data.Augmentation(strings.ToLower(d.augment))
+	if found.Policy == "moderate" {
+		found.Policy = data.Moderate
 	}
 	found.NoFlip, found.MinArea = d.noFlip || found.Gray, 0.35
 	if s := found.Shape(); s[1]*s[2] <= 64*64 {
@@ -244,6 +294,10 @@ func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	var all data.Set[data.Sample]
 	if s.folders != nil {
 		all = s.folders.All(plain)
+	} else if s.masks != nil {
+		all = s.masks.Pictures(plain)
+	} else if s.tags != nil {
+		all = s.tags.Pictures(plain)
 	} else {
 		all = plain.Prepare(s.tensors)
 	}
@@ -260,6 +314,12 @@ func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 }
 
 func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample]) {
+	if s.tags != nil {
+		return s.tags.Split(share, d.seed, d.pictures.Preprocess)
+	}
+	if s.masks != nil {
+		return s.masks.Split(share, d.seed, d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+	}
 	if s.folders != nil {
 		return s.folders.Split(share, d.pictures.Preprocess)
 	}
@@ -271,6 +331,12 @@ func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample
 }
 
 func (d *dataset) all(s samples) data.Set[data.Sample] {
+	if s.tags != nil {
+		return s.tags.All(d.pictures.Preprocess)
+	}
+	if s.masks != nil {
+		return s.masks.All(d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+	}
 	if s.folders != nil {
 		return s.folders.All(d.pictures.Preprocess)
 	}
@@ -284,6 +350,9 @@ func (d *dataset) all(s samples) data.Set[data.Sample] {
 func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
 	if d.classes != nil {
 		return len(d.classes), nil
+	}
+	if d.segmented > 0 {
+		return d.segmented, nil
 	}
 	n := 0
 	for i := range set.Len() {
@@ -356,6 +425,12 @@ func (d *dataset) describe(e *nn.Edit) {
 			e.Failf("%v", err)
 		}
 		e.SetMeta(train.MetaPreparation, how)
+	}
+	if d.tagged {
+		e.SetMeta(metaTask, "tags")
+	}
+	if n, ok := scores(e.Outputs()); ok && d.segmented > 1 && n == d.segmented {
+		e.SetLabels(d.segmentNames()...)
 	}
 	if n, ok := scores(e.Outputs()); ok && d.classes != nil && n == len(d.classes) {
 		e.SetLabels(d.classes...)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/cobra"
@@ -23,6 +23,14 @@ type evaluation struct {
 	dataset
 	metrics []string
 	asJSON  bool
+
+	worst                  int
+	page                   string // HTML
+	perClass               bool
+	confusion, calibration string // PNG
+
+	names   func(i int) string // of samples; nil: numbers
+	picture func(i int) (image.Image, error)
 }
 
 func newEval() *cobra.Command {
@@ -33,11 +41,18 @@ func newEval() *cobra.Command {
 		Long: `eval runs a model over the samples of the data and prints its figures: accuracy for classes; mae,
 rmse and r2 for measurements; others by --metric. The metric confusion is precision, recall, F1 and
 intersection over union, means over the classes, and a table of which class was taken for which.
-Of a folder that is divided, into train and val say, what is not for training is read.
+Of a folder that is divided, into train and val say, what is not for training is read. A folder may have some of
+the classes that the model knows.
+
+--per-class prints precision, recall and F1 of each class. --confusion and --calibration draw which class was taken for
+which, and how sure the model is beside how often it is right. --worst N lists the samples with the largest losses; -o writes all of
+this, with the pictures of those samples, as a page of HTML.
 
 ` + dataHelp + "\n\n" + preparingHelp,
 		Example: `  graft eval flowers.onnx --data flowers-test/
   graft eval model.onnx --data t10k-images-idx3-ubyte.gz,t10k-labels-idx1-ubyte.gz --metric accuracy --metric confusion
+  graft eval flowers.onnx --data flowers-test/ --worst 20 -o page.html
+  graft eval flowers.onnx --data flowers-test/ --per-class --confusion confusion.png --calibration calibration.png
   graft eval model.onnx --data test.csv --json`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,22 +64,39 @@ Of a folder that is divided, into train and val say, what is not for training is
 	f := cmd.Flags()
 	f.StringVar(&v.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the model's, or the last")
 	f.StringArrayVar(&v.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the targets")
+	f.IntVar(&v.worst, "worst", 0, "list so many samples that the model is most wrong about")
+	f.StringVarP(&v.page, "output", "o", "", "file for a page of figures, tables and pictures (.html)")
+	f.BoolVar(&v.perClass, "per-class", false, "figures of each class")
+	f.StringVar(&v.confusion, "confusion", "", "file for a picture of which class was taken for which (.png)")
+	f.StringVar(&v.calibration, "calibration", "", "file for a picture of how sure and how right the model is (.png)")
 	f.BoolVar(&v.asJSON, "json", false, "one JSON object")
-	_ = cmd.MarkFlagRequired("data")
 	return cmd
 }
 
 func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
+	if v.data == "" {
+		return errNoData
+	}
 	list, err := chosenMetrics(v.metrics)
 	if err != nil {
 		return err
+	}
+	if v.worst < 0 {
+		return fmt.Errorf("--worst %d: want 0 or more", v.worst)
+	}
+	for _, path := range []string{v.page, v.confusion, v.calibration} {
+		if path != "" {
+			if err := checkOutput(path); err != nil {
+				return err
+			}
+		}
 	}
 	g, err := v.load(model)
 	if err != nil {
 		return err
 	}
 	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
-	n, figures, err := 0, map[string]float64(nil), error(nil)
+	n, figures := 0, map[string]float64(nil)
 	if v.columnar() {
 		n, figures, list, err = v.table(ctx, g, list)
 	} else {
@@ -73,27 +105,15 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	var confusion *train.Confusion
-	for _, m := range list {
-		if c, ok := m.(*train.Confusion); ok {
-			confusion = c
-		}
-	}
-	if v.asJSON {
-		all := map[string]any{"samples": n, "metrics": orNull(figures)}
-		if confusion != nil {
-			all["confusion"], all["classes"] = confusion.Count, v.classes
-		}
-		return json.NewEncoder(w).Encode(all)
-	}
-	text := fmt.Sprintf("%d samples\n", n)
-	for _, name := range slices.Sorted(maps.Keys(figures)) {
-		text += fmt.Sprintf("%-10s %.4g\n", name, figures[name])
-	}
-	if _, err := io.WriteString(w, text); err != nil || confusion == nil {
+	r := v.found(n, figures, list)
+	r.Model = model
+	if err := v.draw(r); err != nil {
 		return err
 	}
-	return v.matrix(w, confusion.Count)
+	if v.asJSON {
+		return json.NewEncoder(w).Encode(r.object(v))
+	}
+	return v.print(w, r)
 }
 
 // samples evaluates on what is not a table.
@@ -105,7 +125,17 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 	if err := v.agree(g); err != nil {
 		return 0, nil, nil, err
 	}
+	v.pictured(v.opened)
+	if v.tagged && list == nil {
+		list = []train.Metric{&train.BinaryAccuracy{}}
+	}
 	if list, err = v.suit(list, g, set); err != nil {
+		return 0, nil, nil, err
+	}
+	if list, err = v.extra(list, g, func() (bool, error) {
+		s, err := set.At(0, nil)
+		return err == nil && len(s.Y) == 1 && dtype.Of(s.Y[0].Dtype()).IsInteger(), err
+	}); err != nil {
 		return 0, nil, nil, err
 	}
 	figures, err := train.Evaluate(ctx, g, set, list...)
@@ -149,28 +179,4 @@ func orNull(figures map[string]float64) map[string]any {
 		}
 	}
 	return all
-}
-
-// matrix prints which class, a row, was taken for which, a column.
-func (v evaluation) matrix(w io.Writer, count [][]int) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	name := func(i int) string {
-		if i < len(v.classes) {
-			return v.classes[i]
-		}
-		return fmt.Sprint(i)
-	}
-	fmt.Fprint(t, "\nis, taken for\t")
-	for i := range count {
-		fmt.Fprintf(t, "%s\t", name(i))
-	}
-	fmt.Fprintln(t)
-	for i, row := range count {
-		fmt.Fprintf(t, "%s\t", name(i))
-		for _, n := range row {
-			fmt.Fprintf(t, "%d\t", n)
-		}
-		fmt.Fprintln(t)
-	}
-	return t.Flush()
 }

@@ -21,7 +21,7 @@ import (
 var policies = []string{"auto", "head-only", "full", "from-scratch", "manual"}
 
 // byHandFlags are the flags whose settings a policy would choose.
-var byHandFlags = []string{"optimizer", "lr", "schedule", "warmup", "weight-decay", "momentum", "ema", "accumulate", "freeze", "clip-norm", "keep"}
+var byHandFlags = []string{"optimizer", "lr", "schedule", "warmup", "weight-decay", "momentum", "ema", "accumulate", "freeze", "clip-norm", "keep", "lr-group", "mixup", "cutmix", "teacher", "teacher-share", "temperature"}
 
 // settlePolicy finds out which policy the flags ask for.
 func (t *training) settlePolicy(f *pflag.FlagSet) error {

@@ -47,11 +47,13 @@ the model's, it gets a new classifier first, as in train. -o draws the loss over
 	f.IntVar(&r.finder.Steps, "steps", 100, "number of steps")
 	f.BoolVar(&r.asJSON, "json", false, "one JSON object: rates, losses, suggestion")
 	f.StringVarP(&r.picture, "output", "o", "", "file for the picture (.png)")
-	_ = cmd.MarkFlagRequired("data")
 	return cmd
 }
 
 func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error {
+	if r.data == "" {
+		return errNoData
+	}
 	if r.picture != "" {
 		if err := checkOutput(r.picture); err != nil {
 			return err
@@ -78,7 +80,7 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if err != nil {
 		return err
 	}
-	r.tell()
+	r.tellNotes()
 	if err := r.prepare(g, fit); err != nil {
 		return err
 	}

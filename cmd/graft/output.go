@@ -22,6 +22,9 @@ func checkOutput(path string) error {
 		if errors.As(err, &p) {
 			err = p.Err // the path is of no interest
 		}
+		if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("-o %s: cannot be written: no such file or folder: %s", path, dir)
+		}
 		return fmt.Errorf("-o %s: cannot be written: %w", path, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))

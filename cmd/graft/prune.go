@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/prune"
@@ -19,18 +17,17 @@ import (
 
 // pruning holds the flags of the prune command.
 type pruning struct {
-	source
-	dataset
+	training
 	stays                []string // targets
 	criterion            string
-	iterations, epochs   int
-	batch, scoreBatches  int
+	iterations           int
+	scoreBatches         int
 	ignore               []string
 	roundTo              int
 	perLayer, normalized bool
+	details              bool
 	most                 float64
-	plan, replay, output string
-	dryRun, asJSON       bool
+	plan, replay         string
 }
 
 func newPrune() *cobra.Command {
@@ -44,30 +41,36 @@ with them, so that the model that is written is smaller and faster everywhere.
 --target says what stays: macs=0.5, params=0.5, channels=0.7 or time=0.6, measured here; several
 may be joined by commas. --criterion says what matters least; some criteria read gradients, which
 need --data. With --iterations the target is reached in rounds, each followed by --finetune-epochs
-on the data.
+on the data, with the settings of train: --lr, --optimizer, --schedule and the others. A table says of each layer
+what it was and what it is, and at the end how good the model was after each round.
 
 ` + dataHelp + `
 
-The plan is printed, and written by --plan as JSON: every index removed from every initializer.
+The plan is written by --plan as JSON: every index removed from every initializer; --details prints it.
 --replay applies such a file instead of choosing anew.`,
 		Example: `  graft prune model.onnx --target macs=0.5 -o small.onnx
   graft prune model.onnx --target params=0.6 --criterion lamp --ignore 'head*' --round-to 8 --dry-run
-  graft prune model.onnx --target macs=0.5 --criterion taylor --data flowers/ --iterations 3 --finetune-epochs 1 -o small.onnx
+  graft prune model.onnx --target macs=0.5 --criterion taylor --data flowers/ --iterations 3 --finetune-epochs 2 --lr 1e-4 -o small.onnx
   graft prune model.onnx --replay plan.json -o small.onnx`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := p.off(cmd); err != nil {
+				return err
+			}
 			return p.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
 	p.source.flags(cmd)
 	p.dataset.flags(cmd)
 	p.divideFlags(cmd)
+	p.fitFlags(cmd)
 	f := cmd.Flags()
+	f.BoolVar(&p.details, "details", false, "print what is removed of each parameter in place of the table")
 	f.StringSliceVar(&p.stays, "target", []string{"macs=0.5"}, "share that stays: macs=, params=, channels= or time=")
 	f.StringVar(&p.criterion, "criterion", "l2", words(criteria)+", or with --data "+words(gradientCriteria))
 	f.IntVar(&p.iterations, "iterations", 1, "rounds in which the target is reached")
-	f.IntVar(&p.epochs, "finetune-epochs", 0, "epochs of fine-tuning after each round")
-	f.IntVar(&p.batch, "batch", 32, "samples in a batch")
+	f.IntVar(&p.config.Epochs, "finetune-epochs", 0, "epochs of fine-tuning after each round")
+	f.IntVar(&p.config.Batch, "batch", 32, "samples in a batch")
 	f.IntVar(&p.scoreBatches, "score-batches", 64, "batches that taylor, activation and hessian read in each round; 0: all")
 	f.StringArrayVar(&p.ignore, "ignore", nil, "glob of nodes whose outputs keep their channels; repeatable")
 	f.IntVar(&p.roundTo, "round-to", 0, "make what stays a multiple of this")
@@ -88,6 +91,9 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 			return err
 		}
 	}
+	if err := p.tune(); err != nil {
+		return err
+	}
 	g, err := p.load(model)
 	if err != nil {
 		return err
@@ -103,7 +109,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	if p.dryRun || p.iterations <= 1 && p.epochs == 0 {
+	if p.dryRun || p.iterations <= 1 && p.config.Epochs == 0 {
 		plan, err := pruner.Plan(ctx, g)
 		if err != nil {
 			return err
@@ -119,38 +125,44 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 	if err != nil {
 		return err
 	}
+	was := g.Summary()
+	list := []round{{Total: was.Total, Tuned: before}}
 	var all *nn.Plan
-	round := 0
 	for plan, err := range pruner.Steps(ctx, g, p.iterations) {
 		if err != nil {
 			return err
 		}
-		if round++; !p.asJSON {
-			fmt.Fprintf(w, "round %d of %d\n%v\n", round, p.iterations, plan)
+		r := round{Number: len(list)}
+		if r.Cut, err = t.judge(ctx); err != nil {
+			return err
+		}
+		if !p.asJSON {
+			fmt.Fprintf(w, "round %d of %d%s\n", r.Number, p.iterations, after(r.Cut))
 		}
 		if all == nil {
 			all = plan
 		} else if all, err = all.Join(plan); err != nil {
 			return err
 		}
-		if p.epochs > 0 {
+		if r.Tuned = r.Cut; p.config.Epochs > 0 {
 			if _, err := t.trainer.Fit(ctx, t.fit, t.val); err != nil {
 				return err
 			}
+			if r.Tuned, err = t.judge(ctx); err != nil {
+				return err
+			}
 		}
+		r.Total = g.Summary().Total
+		list = append(list, r)
 	}
 	if err := writePlan(w, all, p.plan, p.asJSON); err != nil {
 		return err
 	}
-	after, err := t.judge(ctx)
-	if err != nil {
-		return err
-	}
 	if !p.asJSON {
-		a, b := all.Cost()
-		fmt.Fprintf(w, "in all: parameters %d → %d, multiply-adds %d → %d (%.1f %% stay)\n", a.Params, b.Params, a.MACs, b.MACs, 100*float64(b.MACs)/float64(max(a.MACs, 1)))
-		for _, name := range slices.Sorted(maps.Keys(after)) {
-			fmt.Fprintf(w, "validation %s %.4g → %.4g\n", name, before[name], after[name])
+		p.tell(w, was, g.Summary(), all)
+		printRounds(w, list)
+		for name := range sorted(before) {
+			fmt.Fprintf(w, "validation %s %.4g → %.4g\n", name, before[name], list[len(list)-1].Tuned[name])
 		}
 	}
 	return onnxio.Save(p.output, g)
@@ -170,18 +182,23 @@ func (p pruning) again(w io.Writer, g *nn.Graph) error {
 	return p.finish(w, g, plan)
 }
 
-// finish shows a plan, applies it and writes the model.
+// finish applies a plan, shows it and writes the model.
 func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
+	was := g.Summary()
+	if err := plan.Apply(); err != nil {
+		return err
+	}
+	is := g.Summary()
+	if p.dryRun {
+		if err := plan.Undo(); err != nil {
+			return err
+		}
+	}
 	if !p.asJSON {
-		fmt.Fprintln(w, plan)
+		p.tell(w, was, is, plan)
 	}
 	if p.dryRun && p.iterations > 1 && !p.asJSON {
 		fmt.Fprintf(w, "planned at once: what %d rounds cut is decided after fine-tuning\n", p.iterations)
-	}
-	if !p.dryRun {
-		if err := plan.Apply(); err != nil {
-			return err
-		}
 	}
 	if err := writePlan(w, plan, p.plan, p.asJSON); err != nil || p.dryRun {
 		return err
@@ -195,25 +212,50 @@ type tuning struct {
 	fit, val data.Set[data.Sample]
 }
 
+// tune completes the settings of fine-tuning.
+func (p *pruning) tune() error {
+	epochs := p.config.Epochs
+	switch {
+	case epochs < 0:
+		return fmt.Errorf("--finetune-epochs %d: want 0 or more", epochs)
+	case p.iterations < 1:
+		return fmt.Errorf("--iterations %d: want 1 or more", p.iterations)
+	}
+	if err := p.judging(); err != nil {
+		return err
+	}
+	err := p.byHand()
+	p.config.Epochs = epochs
+	if p.asJSON {
+		p.config.Log = train.Quiet
+	}
+	return err
+}
+
 // tuning opens the data, if there are any, and makes a trainer for them.
 func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error) {
 	if p.data == "" {
-		if p.epochs > 0 {
+		if p.config.Epochs > 0 {
 			return t, errors.New("--finetune-epochs needs --data")
 		}
 		return t, nil
 	}
-	if err := freeBatch(g, p.batch); err != nil {
+	if err := freeBatch(g, p.config.Batch); err != nil {
 		return t, err
 	}
 	if t.fit, t.val, err = p.divided(ctx, g); err != nil {
 		return t, err
 	}
-	p.tell()
+	p.tellNotes()
 	if err := p.agree(g); err != nil {
 		return t, err
 	}
-	t.trainer, err = train.New(g, train.Config{Epochs: max(p.epochs, 1), Batch: p.batch, Seed: p.seed})
+	if t.fit, t.val, err = p.shape(g, t.fit, t.val); err != nil {
+		return t, err
+	}
+	c := p.config
+	c.RestoreBest, c.Dir = false, ""
+	t.trainer, err = train.New(g, c)
 	return t, err
 }
 
@@ -229,11 +271,10 @@ func (t tuning) judge(ctx context.Context) (map[string]float64, error) {
 func (p pruning) pruner(ctx context.Context, g *nn.Graph, t tuning) (prune.Pruner, error) {
 	pruner := prune.Pruner{RoundTo: p.roundTo, PerLayer: p.perLayer, NormalizedAxes: p.normalized, Most: p.most}
 	for _, s := range p.ignore {
-		selects := nn.Glob(s)
-		if len(slices.Collect(g.Nodes(selects))) == 0 {
-			return pruner, fmt.Errorf("--ignore %s: no node has such a name", s)
+		if err := matched(g, "ignore", s); err != nil {
+			return pruner, err
 		}
-		pruner.Keep = append(pruner.Keep, selects)
+		pruner.Keep = append(pruner.Keep, nn.Glob(s))
 	}
 	var err error
 	if pruner.Target, err = targets(p.stays); err != nil {

@@ -64,7 +64,7 @@ func (p pruning) by(ctx context.Context, t tuning) (prune.Criterion, error) {
 
 // sampled is one in so many samples, all classes among them: --score-batches.
 func (p pruning) sampled(fit data.Set[data.Sample]) data.Set[data.Sample] {
-	n := p.scoreBatches * p.batch
+	n := p.scoreBatches * p.config.Batch
 	if n <= 0 || fit.Len() <= n {
 		return fit
 	}

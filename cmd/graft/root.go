@@ -32,9 +32,7 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w%s; %s --help lists the flags", err, meant(cmd, err), cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagWords)
 	memory := root.PersistentFlags().String("memory", "", "most memory to use, 4GB or 500MB; default four fifths of what the machine or container has")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		n, err := bytesOf(*memory)
@@ -44,6 +42,7 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 		return err
 	}
 	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newPrune(), newExtract(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	inWords(root)
 	return root
 }
 
@@ -53,20 +52,36 @@ func meant(cmd *cobra.Command, err error) string {
 	if !errors.As(err, &unknown) {
 		return ""
 	}
+	if best := nearFlag(cmd, unknown.GetSpecifiedName()); best != "" {
+		return fmt.Sprintf("; did you mean --%s?", best)
+	}
+	return ""
+}
+
+// otherWords are what flags are called elsewhere.
+var otherWords = map[string]string{
+	"learning-rate": "lr", "batch-size": "batch", "output-file": "output", "out": "output", "validation": "val", "val-split": "val", "opt": "optimizer",
+	"scheduler": "schedule", "wd": "weight-decay", "early-stopping": "patience", "augmentation": "augment", "random-seed": "seed", "criterion-loss": "loss",
+	"num-epochs": "epochs", "label": "target", "checkpoint-dir": "dir", "overwrite": "force", "grad-clip": "clip-norm", "max-norm": "clip-norm",
+}
+
+// nearFlag is the flag of a command that a word is most likely to mean; "" for none.
+func nearFlag(cmd *cobra.Command, word string) string {
+	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
+	if name := otherWords[word]; name != "" && cmd.Flags().Lookup(name) != nil {
+		return name
+	}
 	best, at := "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		d := editDistance(unknown.GetSpecifiedName(), f.Name)
-		if strings.HasPrefix(f.Name, unknown.GetSpecifiedName()) {
+		d := editDistance(word, f.Name)
+		if strings.HasPrefix(f.Name, word) || len(f.Name) > 3 && strings.HasPrefix(word, f.Name) {
 			d = min(d, 1)
 		}
 		if d < at {
 			best, at = f.Name, d
 		}
 	})
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean --%s?", best)
+	return best
 }
 
 // editDistance is the number of letters to insert, remove or replace to make b of a.

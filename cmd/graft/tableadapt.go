@@ -58,6 +58,11 @@ func (d *dataset) packed(path string) (s samples, err error) {
 	}
 	schema.Packed = "x"
 	rows := t.Complete()
+	for _, c := range t.Columns {
+		if row := c.Gap(rows); row >= 0 {
+			return s, fmt.Errorf("%s: line %d, column %s: the number is missing", path, t.Lines[row], c.Name)
+		}
+	}
 	feed, err := schema.Feed(t, rows)
 	if err != nil {
 		return s, err
@@ -78,7 +83,7 @@ func (t *training) adapt(ctx context.Context, p *plan) error {
 		return nil
 	}
 	if p.byName() {
-		return nil
+		return p.filled()
 	}
 	in := p.graph.Inputs()
 	if len(in) != 1 {
@@ -90,6 +95,9 @@ func (t *training) adapt(ctx context.Context, p *plan) error {
 	}
 	if n, plain := p.plain(); plain && n == size {
 		return t.pack(ctx, p, in[0])
+	}
+	if r, err := t.reader(); err == nil {
+		p.leaveRowNumbers(r)
 	}
 	return t.prepend(ctx, p, in[0], size)
 }
@@ -106,6 +114,34 @@ func (p *plan) byName() bool {
 	}
 	p.schema = s
 	return true
+}
+
+// leaveRowNumbers leaves columns out that number the rows, but for those that --column says something of.
+func (p *plan) leaveRowNumbers(r table.Reader) {
+	kinds := map[*table.Column]table.Kind{}
+	for _, c := range p.table.Columns {
+		kinds[c] = c.Kind
+	}
+	p.table.LeaveRowNumbers()
+	for _, c := range p.table.Columns {
+		if _, said := r.Kinds[c.Name]; said && c.Kind != kinds[c] {
+			c.Kind, c.Note = kinds[c], ""
+		}
+	}
+}
+
+// filled refuses values that are missing where the model has nothing to put in their place.
+func (p *plan) filled() error {
+	for _, f := range p.schema.Fields {
+		c := p.table.Column(f.Name)
+		if c == nil {
+			continue
+		}
+		if row := c.Gap(p.fit); row >= 0 {
+			return fmt.Errorf("%s: line %d, column %s: the number is missing, and the model has nothing in its place: training on it would give nothing; --new tabular makes a network that has", p.table.Path, p.table.Lines[row], c.Name)
+		}
+	}
+	return nil
 }
 
 // side puts all columns side by side into one input.

@@ -117,6 +117,10 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 	if list == nil && v.classes == nil {
 		list = []train.Metric{&train.Deviation{}}
 	}
+	if list, err = v.extra(list, g, func() (bool, error) { return v.classes != nil, nil }); err != nil {
+		return 0, nil, nil, err
+	}
+	v.names = func(i int) string { return fmt.Sprintf("line %d", p.table.Lines[rows[i]]) }
 	readLogits(list, g)
 	size := 256
 	if b, fixed := fixedBatch(g); fixed {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -45,7 +46,7 @@ func isTable(path string) bool {
 // columnar reports whether the data are a table of which the model takes columns. With a flag that prepares numbers as they are
 // it is one array.
 func (d *dataset) columnar() bool {
-	return isTable(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
+	return isTable(d.data) && !data.IsTagFile(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
 }
 
 // reader makes a reader of the flags.
@@ -127,6 +128,9 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	if p.table.Target == nil {
 		return nil, fmt.Errorf("%s has no column %q, which the model answers: --target names the target", t.data, r.Target)
 	}
+	if known == nil {
+		p.leaveRowNumbers(r)
+	}
 	p.other = p.table
 	if !apart {
 		if rows := len(p.table.Complete()); rows < 1000 && !t.changed("val") && t.fresh != "" {
@@ -152,7 +156,9 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	if len(p.fit) == 0 {
 		return nil, fmt.Errorf("%s: no row has a target to train on", t.data)
 	}
-	t.classes = p.table.Classes
+	if t.classes = p.table.Classes; len(t.classes) == 1 {
+		return nil, fmt.Errorf("%s: the target %s is always %s: there is nothing to tell apart", t.data, p.table.Target.Name, t.classes[0])
+	}
 	if t.classes == nil {
 		p.unit = table.TargetScaling(p.table, p.fit)
 	}
@@ -182,9 +188,8 @@ func (p *plan) suit(r table.Reader, binary bool) (table.Reader, error) {
 }
 
 // runTable trains on a table.
-func (t training) runTable(ctx context.Context, w io.Writer, model string) error {
+func (t training) runTable(ctx context.Context, w io.Writer, model string) (err error) {
 	var g *nn.Graph
-	var err error
 	if model != "" {
 		if g, err = t.load(model); err != nil {
 			return err
@@ -221,12 +226,20 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) error
 	if err != nil {
 		return err
 	}
-	if !t.asJSON {
-		for _, line := range p.lines {
-			fmt.Fprintln(w, line)
-		}
-		t.announce(w, fit, val)
+	t.notes = append(t.notes, p.lines...)
+	shaped, judges, err := t.shape(trunk.Rest, fit, val)
+	if err != nil {
+		return err
 	}
+	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
+		return err
+	}
+	fit, val = shaped, judges
+	end, err := t.watch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	history, err := t.fit(ctx, w, trunk.Rest, fit, val)
 	if err != nil {
 		return err

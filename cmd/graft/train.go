@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -14,6 +16,7 @@ import (
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // training holds the flags of the train command.
@@ -33,10 +36,22 @@ type training struct {
 	output                    string
 	asJSON                    bool
 	fresh                     string // kind of the network to begin with; "": the model's
+
+	weights            string // of classes
+	balanced           bool
+	mixup, cutmix      float64
+	lrGroups           []string
+	teacher            string
+	alpha, temperature float64
+	events, force      bool
+	recipe             string
+	dryRun             bool
+	flagSet            *pflag.FlagSet
 }
 
 func newTrain() *cobra.Command {
 	var t training
+	var named string // the recipe's model
 	cmd := &cobra.Command{
 		Use:   "train MODEL",
 		Short: "Train or fine-tune a model on pictures, tables or arrays",
@@ -57,14 +72,37 @@ that were never trained, --policy names one of these. Whoever sets the optimizer
 averaging, accumulation or what is frozen has a run of these settings instead, as with --policy manual.
 
 After each epoch a checkpoint, the best model, history.csv and curves.png stand in the folder of
---dir. A run that was interrupted, ctrl-C included, goes on from there with --resume, to the bytes
-of one that was not. A batch that the model fixes is freed. How pictures are prepared and what the
-classes are called is stored in the model: run and eval read it there.`,
+--dir; --tensorboard adds events that TensorBoard shows. A run that was interrupted, ctrl-C included, goes on
+from there with --resume, to the bytes of one that was not; settings that differ are listed. A folder with
+another run in it is left alone: the next number is taken. A batch that the model fixes is freed. How pictures
+are prepared and what the classes are called is stored in the model: run and eval read it there.
+
+--recipe reads settings from a YAML file, flags without their dashes ("epochs: 20"; lists for what is repeatable;
+"model: FILE" for MODEL); flags on the command line count more. --dry-run reads model and data, prints all settings
+as such a recipe, those that are chosen later as comments, and trains nothing. Each run keeps its own in --dir.
+
+Classes that are uneven are said. --class-weights auto weighs each by samples/(classes × its samples), --balanced draws each as
+often; 2,1,1 and rose=2,tulip=0.5 are weights by hand. --lr-group 'layer4/*=1e-4' gives parameters, or nodes with theirs, a
+rate of their own; the first that matches counts. --teacher trains on what another model answers, too: at --temperature T,
+--teacher-share of T²·KL and the rest of cross-entropy.`,
 		Example: `  graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx
   graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
   graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
+  graft train cnn.onnx --data digits/ --class-weights auto --mixup 0.2 --augment trivial --tensorboard -o digits.onnx
+  graft train small.onnx --data flowers/ --teacher flowers.onnx --temperature 4 --lr 1e-3 -o student.onnx
+  graft train resnet.onnx --data flowers/ --lr 1e-3 --lr-group 'layer1/*=1e-5' --lr-group 'layer4/*=1e-4' -o flowers.onnx
+  graft train --recipe train.yaml --epochs 3 --dry-run
   graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx --resume`,
+		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
+			if t.flagSet = cmd.Flags(); t.recipe != "" {
+				named, err = applyRecipe(cmd, t.recipe)
+			}
+			return err
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if t.data == "" {
+				return errNoData
+			}
 			if err := t.off(cmd); err != nil {
 				return err
 			}
@@ -73,6 +111,9 @@ classes are called is stored in the model: run and eval read it there.`,
 			}
 			if t.fresh != "" {
 				return t.begin(cmd.Context(), cmd.OutOrStdout(), args)
+			}
+			if len(args) == 0 && named != "" {
+				args = []string{named}
 			}
 			if err := oneModel(cmd, args); err != nil {
 				return err
@@ -93,27 +134,18 @@ classes are called is stored in the model: run and eval read it there.`,
 	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 for settings by hand")
 	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
-	f.IntVar(&c.Accumulate, "accumulate", 1, "batches that make one update together")
-	f.StringVar(&t.loss, "loss", "", words(losses)+"; default: by the targets")
-	f.Float64Var(&t.smoothing, "label-smoothing", 0, "of cross-entropy: share of the target that is spread over all classes")
-	f.StringVar(&t.optimizer, "optimizer", "adamw", words(rules))
-	f.Float64Var(&t.settings.rate, "lr", 0, "learning rate; default: the optimizer's, as PyTorch has it")
-	f.Float64Var(&t.settings.decay, "weight-decay", 0, "weight decay; default: the optimizer's, as PyTorch has it")
-	f.Float64Var(&t.settings.momentum, "momentum", 0, "of sgd and rmsprop")
-	f.StringVar(&t.schedule, "schedule", "constant", words(schedules))
-	f.Float64Var(&t.warmup, "warmup", 0, "share of the run in which the rate rises from 0")
-	f.Float64Var(&c.ClipNorm, "clip-norm", 0, "gradients are scaled down to this norm; 0: they are not")
-	f.Float64Var(&c.EMA, "ema", 0, "decay of a running average of the weights, which is what is validated and written; 0: none")
-	f.StringArrayVar(&t.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the loss")
+	t.fitFlags(cmd)
 	f.StringVar(&c.Monitor, "monitor", "", "figure that tells which epoch is best; default: the validation's loss")
 	f.IntVar(&c.Patience, "patience", 0, "stop after so many epochs without improvement; 0: do not")
 	f.IntVar(&c.Keep, "keep", 0, "so many of the best epochs' models are kept in --dir besides the best")
 	f.StringVar(&c.Dir, "dir", "", "folder for checkpoints and curves; default: the name of -o with .run in place of .onnx")
-	f.BoolVar(&c.Resume, "resume", false, "go on from the checkpoint in --dir")
-	f.IntVar(&c.Workers, "workers", 0, "goroutines that prepare samples; 0: as many as processors")
+	f.BoolVar(&c.Resume, "resume", false, "go on from the checkpoint in --dir, or the latest beside -o")
+	f.BoolVar(&t.force, "force", false, "write over the run that --dir holds")
+	f.BoolVar(&t.events, "tensorboard", false, "write figures to --dir as event files of TensorBoard, too")
+	f.StringVar(&t.recipe, "recipe", "", "YAML file with settings")
+	f.BoolVar(&t.dryRun, "dry-run", false, "print all settings as a recipe, and train nothing")
 	f.BoolVar(&t.asJSON, "json", false, "one JSON object for each epoch, and one at the end")
 	f.StringVarP(&t.output, "output", "o", "", "file to write the trained model to")
-	_ = cmd.MarkFlagRequired("data")
 	return cmd
 }
 
@@ -130,7 +162,7 @@ func (t *training) off(cmd *cobra.Command) error {
 	return nil
 }
 
-func (t training) run(ctx context.Context, w io.Writer, model string) error {
+func (t training) run(ctx context.Context, w io.Writer, model string) (err error) {
 	if err := checkOutput(t.output); err != nil {
 		return err
 	}
@@ -153,13 +185,27 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	if t.asJSON {
-		t.tell()
-	} else {
-		t.announce(w, fit, val)
+		t.tellNotes()
 	}
 	if err := t.prepare(g, fit); err != nil {
 		return err
 	}
+	if err := t.tagging(g); err != nil {
+		return err
+	}
+	shaped, judges, err := t.shape(g, fit, val)
+	if err != nil {
+		return err
+	}
+	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
+		return err
+	}
+	fit, val = shaped, judges
+	end, err := t.watch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	if t.policy != "manual" {
 		return t.fineTune(ctx, w, g, fit, val)
 	}
@@ -176,6 +222,27 @@ func (t training) run(ctx context.Context, w io.Writer, model string) error {
 // configure completes the configuration by what the words among the flags mean.
 func (t *training) configure() error {
 	c := &t.config
+	if err := t.settleDir(); err != nil {
+		return err
+	}
+	if c.Monitor != "" && !slices.Contains(monitors, c.Monitor) {
+		return fmt.Errorf("--monitor %s: want a figure of the validation: %s", c.Monitor, strings.Join(monitors, ", "))
+	}
+	if err := t.judging(); err != nil {
+		return err
+	}
+	if t.asJSON {
+		c.Log = train.Quiet
+	}
+	if t.policy != "manual" {
+		return nil
+	}
+	return t.byHand()
+}
+
+// judging completes the configuration by what the words of losses and metrics mean.
+func (t *training) judging() error {
+	c := &t.config
 	for _, n := range []struct {
 		flag         string
 		value, least int
@@ -185,9 +252,6 @@ func (t *training) configure() error {
 		}
 	}
 	c.Seed = t.seed
-	if c.Dir == "" {
-		c.Dir = strings.TrimSuffix(t.output, ".onnx") + ".run"
-	}
 	if t.loss != "" {
 		var err error
 		if c.Loss, err = choose("loss", t.loss, losses); err != nil {
@@ -201,19 +265,8 @@ func (t *training) configure() error {
 		c.Loss = train.CrossEntropy{LabelSmoothing: t.smoothing}
 	}
 	var err error
-	if c.Metrics, err = chosenMetrics(t.metrics); err != nil {
-		return err
-	}
-	if !c.Resume && train.HasCheckpoint(c.Dir) {
-		return fmt.Errorf("%s holds the checkpoint of another run: --resume goes on with it, --dir names another folder", c.Dir)
-	}
-	if t.asJSON {
-		c.Log = train.Quiet
-	}
-	if t.policy != "manual" {
-		return nil
-	}
-	return t.byHand()
+	c.Metrics, err = chosenMetrics(t.metrics)
+	return err
 }
 
 // byHand completes the configuration of a run whose settings are all given or their defaults.
@@ -265,6 +318,11 @@ func (t training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 // reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.
 func (t training) reshape(g *nn.Graph, classes int) error {
 	what := "--head"
+	for _, pattern := range t.freeze {
+		if err := matched(g, "freeze", pattern); err != nil {
+			return err
+		}
+	}
 	err := g.Edit(func(e *nn.Edit) {
 		if classes > 0 {
 			head := e.Head(nn.Head{Labels: t.classes, Classes: classes})
@@ -296,6 +354,9 @@ func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
 		fmt.Fprintf(w, "; classes: %s", brief(t.classes))
 	}
 	fmt.Fprintln(w)
+	if s := t.unevenness(fit); s != "" {
+		fmt.Fprintln(w, s)
+	}
 	if t.pictures != nil {
 		fmt.Fprint(w, t.preparation())
 	}

@@ -156,9 +156,9 @@ func TestTrainOnTables(t *testing.T) {
 		{"two.onnx --data all.csv --target kind --schedule plateau --ema 0.9 --label-smoothing 0.1 --freeze body* --epochs 2", "best is epoch", ""},
 		{"two.onnx --data all.csv --target kind --head-only --metric confusion --epochs 1", "f1", ""},
 		{"one.onnx --data numbers.csv --task regression --val 0 --loss huber --epochs 2", "3 samples to train on, 0 to validate", ""},
-		{"two.onnx --data all.csv --target kind --freeze none*", "", "--freeze none*: edit: the selection matches no node"},
+		{"two.onnx --data all.csv --target kind --freeze none*", "", "--freeze none*: no node or parameter has such a name; graft inspect lists them"},
 		{"two.onnx --data all.csv --target kind --momentum 0.9", "", "--momentum is for sgd and rmsprop"},
-		{"two.onnx --data all.csv --target kind --optimizer fast", "", "--optimizer fast: want one of adafactor, adagrad"},
+		{"two.onnx --data all.csv --target kind --optimizer fast", "", "--optimizer fast: want one of adadelta, adafactor, adagrad"},
 		{"two.onnx --data all.csv --target kind --val 2", "", "--val 2: want a share"},
 		{"two.onnx --data all.csv --target breed", "", `no column "breed"`},
 		{"two.onnx --data all.csv --target kind --loss mse --label-smoothing 0.1", "", "--label-smoothing is for cross-entropy"},
@@ -180,9 +180,6 @@ func TestTrainOnTables(t *testing.T) {
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v, want %q", c.args, err, c.err)
 		}
-	}
-	if _, err := command("train", in("two.onnx"), "--data", in("all.csv"), "-o", in("out0.onnx")); err == nil || !strings.Contains(err.Error(), "--resume goes on with it") {
-		t.Errorf("a run in the folder of another: %v", err)
 	}
 	g, err := onnxio.Load(in("out0.onnx"))
 	if err != nil {

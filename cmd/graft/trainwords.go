@@ -28,6 +28,8 @@ var rules = map[string]func(s settings) optim.Rule{
 	"nadam":     func(s settings) optim.Rule { return optim.NAdam{LR: s.rate, WeightDecay: s.decay} },
 	"radam":     func(s settings) optim.Rule { return optim.RAdam{LR: s.rate, WeightDecay: s.decay} },
 	"adagrad":   func(s settings) optim.Rule { return optim.Adagrad{LR: s.rate, WeightDecay: s.decay} },
+	"adadelta":  func(s settings) optim.Rule { return optim.Adadelta{LR: s.rate, WeightDecay: s.decay} },
+	"adamax":    func(s settings) optim.Rule { return optim.Adamax{LR: s.rate, WeightDecay: s.decay} },
 	"adafactor": func(s settings) optim.Rule { return optim.Adafactor{LR: s.rate, WeightDecay: s.decay} },
 	"lamb":      func(s settings) optim.Rule { return optim.LAMB{LR: s.rate, WeightDecay: s.decay} },
 	"lion":      func(s settings) optim.Rule { return optim.Lion{LR: s.rate, WeightDecay: s.decay} },
@@ -48,9 +50,13 @@ var metrics = map[string]func() train.Metric{
 	"top5":            func() train.Metric { return &train.Accuracy{K: 5} },
 	"binary-accuracy": func() train.Metric { return &train.BinaryAccuracy{} },
 	"confusion":       func() train.Metric { return &train.Confusion{} },
+	"calibration":     func() train.Metric { return &train.Calibration{} },
 	"auroc":           func() train.Metric { return &train.AUROC{} },
 	"deviation":       func() train.Metric { return &train.Deviation{} },
 }
+
+// monitors are the figures that metrics give, and the loss.
+var monitors = []string{"loss", "accuracy", "top5", "precision", "recall", "f1", "iou", "auroc", "ece", "mae", "rmse", "r2"}
 
 // words lists the keys of one of the tables.
 func words[V any](table map[string]V) string {

@@ -120,6 +120,10 @@ def rules():
         ("adafactor", "matrix", lambda p: Adafactor(p, lr=1e-2)),
         ("adafactor vector", "vector", lambda p: Adafactor(p, lr=0.3, decay=0.7, wd=0.1)),
         ("adafactor filters", "filters", lambda p: Adafactor(p, lr=0.3, clip=0.5, wd=0.1)),
+        ("adadelta", "matrix", lambda p: o.Adadelta(p)),
+        ("adadelta decay", "matrix", lambda p: o.Adadelta(p, lr=0.5, rho=0.8, eps=1e-4, weight_decay=0.1)),
+        ("adamax", "matrix", lambda p: o.Adamax(p)),
+        ("adamax decay", "matrix", lambda p: o.Adamax(p, lr=0.02, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.1)),
     ]
 
 

@@ -11,7 +11,7 @@
 // and its index only, so a run has the same bytes with any number of workers,
 // and a resumed one continues exactly.
 //
-// Readers: [IDX], [CIFAR], [NPY], [NPZ], [Tensors] and [Folder], a
-// folder per class of images, prepared by a [Preprocess]. Corrupt files are
+// Readers: [IDX], [CIFAR], [NPY], [NPZ], [Tensors], and for images, prepared
+// by a [Preprocess], [Folder], a folder per class, [MaskFolder] and [ReadTags]. Corrupt files are
 // errors that name the file. Tables of text are read by package table.
 package data

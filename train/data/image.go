@@ -120,10 +120,7 @@ func middle(b image.Rectangle, aspect float64) image.Rectangle {
 func (p Preprocess) part(img image.Image, r *rand.Rand) *image.RGBA {
 	h, w := p.geometry()
 	b := img.Bounds()
-	least := p.MinArea
-	if least == 0 {
-		least = 0.08
-	}
+	least := p.least()
 	square := float64(w) / float64(h)
 	for range 10 {
 		area := (least + (1-least)*r.Float64()) * float64(b.Dx()) * float64(b.Dy())

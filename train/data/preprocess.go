@@ -28,6 +28,8 @@ type Preprocess struct {
 
 	MinArea float64 `json:"-"` // least share of an image's area that Augment cuts out; 0: 0.08
 	NoFlip  bool    `json:"-"` // Augment does not mirror: for digits, signs, text
+
+	Policy Augmentation `json:"-"` // how Augment and Vary change images
 }
 
 // The usual ways to prepare images. They are values to copy and change; nothing
@@ -145,8 +147,8 @@ func (p Preprocess) Eval(i Item, _ *rand.Rand) (Sample, error) {
 }
 
 // Augment reads an image for training: a part of random area and aspect ratio
-// (3:4 to 4:3), scaled to Size, and mirrored half of the time. With a nil r it
-// does what Eval does.
+// (3:4 to 4:3), scaled to Size, mirrored half of the time and changed as Policy
+// says. With a nil r it does what Eval does.
 func (p Preprocess) Augment(i Item, r *rand.Rand) (Sample, error) {
 	return p.sample(i, r)
 }
@@ -160,10 +162,13 @@ func (p Preprocess) sample(i Item, r *rand.Rand) (Sample, error) {
 		return Sample{}, err
 	}
 	var s Sample
-	if r == nil {
+	if r == nil || p.Policy == NoAugmentation {
 		s.X = []*tensor.Dense{p.numbers(p.centre(img), false)}
 	} else {
-		s.X = []*tensor.Dense{p.numbers(p.part(img, r), !p.NoFlip && r.IntN(2) == 1)}
+		part := p.part(img, r)
+		mirror := !p.NoFlip && r.IntN(2) == 1
+		p.Policy.repaint(part, r)
+		s.X = []*tensor.Dense{p.numbers(part, mirror)}
 	}
 	if i.Class >= 0 {
 		s.Y = []*tensor.Dense{label(i.Class)}

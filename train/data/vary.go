@@ -1,6 +1,7 @@
 package data
 
 import (
+	"image"
 	"math"
 	"math/rand/v2"
 
@@ -9,21 +10,31 @@ import (
 
 // Vary is Prepare for training: each image, asked for with chance, is turned by up to 10°, scaled by up to a tenth, moved by up
 // to a twelfth of its size each way and, unless NoFlip says not to, mirrored half of the time. What comes in
-// from outside repeats the border.
+// from outside repeats the border. Policy says how much of that, and what besides.
 func (p Preprocess) Vary(s Set[Sample]) Set[Sample] {
 	return p.Prepare(Map(s, func(in Sample, r *rand.Rand) (Sample, error) {
-		if r == nil || len(in.X) != 1 || in.X[0].Dims() != 3 || in.X[0].Dtype() != tensor.Float32 || !contiguous(in.X[0]) {
+		if r == nil || p.Policy == NoAugmentation || len(in.X) != 1 || in.X[0].Dims() != 3 || in.X[0].Dtype() != tensor.Float32 || !contiguous(in.X[0]) {
 			return in, nil // what does not fit, Prepare refuses
 		}
-		return Sample{X: []*tensor.Dense{p.varied(in.X[0], r)}, Y: in.Y}, nil
+		x := p.varied(in.X[0], r)
+		if c := x.Shape()[0]; p.Policy.repaints() && (c == 1 || c == 3) {
+			img := asImage(x)
+			p.Policy.repaint(img, r)
+			x = fromImage(img, c)
+		}
+		return Sample{X: []*tensor.Dense{x}, Y: in.Y}, nil
 	}))
 }
 
 // varied samples an image [channels, height, width] at places that are turned, scaled and moved.
 func (p Preprocess) varied(x *tensor.Dense, r *rand.Rand) *tensor.Dense {
 	c, h, w := x.Shape()[0], x.Shape()[1], x.Shape()[2]
-	within := func(most float64) float64 { return most * (2*r.Float64() - 1) }
+	strength := p.Policy.strength()
+	within := func(most float64) float64 { return strength * most * (2*r.Float64() - 1) }
 	angle, scale := within(math.Pi/18), math.Exp(within(0.1))
+	if p.Policy == Trivial {
+		angle, scale = 0, 1
+	}
 	dy, dx := within(float64(h)/12), within(float64(w)/12)
 	cos, sin := math.Cos(angle)/scale, math.Sin(angle)/scale
 	mirror := 1.0
@@ -49,4 +60,16 @@ func (p Preprocess) varied(x *tensor.Dense, r *rand.Rand) *tensor.Dense {
 		}
 	}
 	return tensor.New(tensor.WithShape(c, h, w), tensor.WithBacking(out))
+}
+
+// fromImage is an image's first channels as numbers from 0 to 1.
+func fromImage(img *image.RGBA, channels int) *tensor.Dense {
+	h, w := img.Rect.Dy(), img.Rect.Dx()
+	out := make([]float32, channels*h*w)
+	eachPixel(img, func(p []byte, x, y int) {
+		for k := range channels {
+			out[(k*h+y)*w+x] = float32(p[k]) / 255
+		}
+	})
+	return tensor.New(tensor.WithShape(channels, h, w), tensor.WithBacking(out))
 }

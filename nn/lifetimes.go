@@ -1,0 +1,78 @@
+package nn
+
+import "github.com/graft-ml/graft/nn/op"
+
+// folds reports whether all outputs of a node are known before anything runs.
+func (w *walker) folds(n *Node) bool {
+	some := false
+	for _, v := range n.out {
+		if v == nil {
+			continue
+		}
+		b := w.env[v]
+		if b == nil || b.known.Value == nil && b.known.Dims == nil {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
+// lifetimes are the memory of the values of a graph, where no two share any but views.
+type lifetimes struct {
+	made map[*Node]int64 // bytes of a node's outputs
+	peak int64
+}
+
+// lifetimes finds them out of a walk whose types are known.
+func (g *Graph) lifetimes(w *walker) lifetimes {
+	l := lifetimes{made: map[*Node]int64{}}
+	held := map[*Value]*Value{} // from a view to the value whose memory it is
+	of := func(v *Value) *Value {
+		for held[v] != nil {
+			v = held[v]
+		}
+		return v
+	}
+	size, last := map[*Value]int64{}, map[*Value]int{}
+	for i, n := range g.nodes {
+		for _, v := range n.reads() {
+			if v != nil && v.producer != nil {
+				last[of(v)] = i
+			}
+		}
+		if w.folds(n) {
+			continue
+		}
+		for k, v := range n.out {
+			if v == nil {
+				continue
+			}
+			if k == 0 && n.op != nil && n.op.View && n.In(0) != nil {
+				held[v] = n.In(0)
+				continue
+			}
+			if b := w.env[v]; b != nil && b.typ.Kind == op.Tensor && !b.typ.Unranked && b.typ.Static() {
+				size[v] = int64(b.typ.Elements() * b.typ.DType.Size())
+				l.made[n] += size[v]
+			}
+			last[v] = max(last[v], i)
+		}
+	}
+	for _, v := range g.outputs {
+		last[of(v)] = len(g.nodes)
+	}
+	gone := make([][]*Value, len(g.nodes)+1)
+	for v, i := range last {
+		gone[i] = append(gone[i], v)
+	}
+	now := int64(0)
+	for i, n := range g.nodes {
+		now += l.made[n]
+		l.peak = max(l.peak, now)
+		for _, v := range gone[i] {
+			now -= size[v]
+		}
+	}
+	return l
+}

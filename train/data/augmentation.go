@@ -1,0 +1,91 @@
+package data
+
+import (
+	"image"
+	"math"
+	"math/rand/v2"
+)
+
+// Augmentation is how much images vary in training.
+type Augmentation string
+
+// The policies. Light to Strong mirror, unless NoFlip says not to, and differ in how much they cut out, turn and move.
+const (
+	Moderate       Augmentation = ""        // a part of MinArea of the image or more, up to 10° turned where the image is a tensor
+	NoAugmentation Augmentation = "none"    // as for evaluation
+	Light          Augmentation = "light"   // four fifths of the image or more, a third of the other changes
+	Strong         Augmentation = "strong"  // Moderate, brightness, contrast and colour by up to 40 %, a rectangle erased in one of four
+	Trivial        Augmentation = "trivial" // Moderate, and one of TrivialAugment's fourteen changes; tensors are turned by that alone
+)
+
+// strength scales turning, scaling and moving.
+func (a Augmentation) strength() float64 {
+	if a == Light {
+		return 1.0 / 3
+	}
+	return 1
+}
+
+// least is the least share of an image that is cut out.
+func (p Preprocess) least() float64 {
+	switch {
+	case p.Policy == Light:
+		return max(0.8, p.MinArea)
+	case p.MinArea == 0:
+		return 0.08
+	}
+	return p.MinArea
+}
+
+// repaints reports whether a policy changes pixels besides moving them.
+func (a Augmentation) repaints() bool { return a == Strong || a == Trivial }
+
+// repaint changes the pixels of an image as the policy says.
+func (a Augmentation) repaint(img *image.RGBA, r *rand.Rand) {
+	switch a {
+	case Trivial:
+		trivial(img, r)
+	case Strong:
+		jitter(img, r)
+		if r.IntN(4) == 0 {
+			erase(img, r)
+		}
+	}
+}
+
+// jitter changes brightness, contrast and colour by up to 40 %, each drawn apart.
+func jitter(img *image.RGBA, r *rand.Rand) {
+	for _, name := range []string{"Brightness", "Contrast", "Color"} {
+		m := 0.4 * (2*r.Float64() - 1)
+		for _, c := range changes {
+			if c.name == name {
+				c.f(img, m)
+			}
+		}
+	}
+}
+
+// erase paints a rectangle of a fiftieth to a third of the image in the image's mean colour (Zhong et al., 2020).
+func erase(img *image.RGBA, r *rand.Rand) {
+	w, h := img.Rect.Dx(), img.Rect.Dy()
+	area := (0.02 + 0.31*r.Float64()) * float64(w*h)
+	aspect := math.Exp((2*r.Float64() - 1) * math.Log(3))
+	ew, eh := int(math.Round(math.Sqrt(area*aspect))), int(math.Round(math.Sqrt(area/aspect)))
+	if ew < 1 || eh < 1 || ew > w || eh > h {
+		return
+	}
+	var sum [3]float64
+	eachPixel(img, func(p []byte, _, _ int) {
+		for k, v := range p {
+			sum[k] += float64(v)
+		}
+	})
+	left, top := r.IntN(w-ew+1), r.IntN(h-eh+1)
+	eachPixel(img, func(p []byte, x, y int) {
+		if x >= left && x < left+ew && y >= top && y < top+eh {
+			for k := range p {
+				p[k] = byte(sum[k] / float64(w*h))
+			}
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package data
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+)
+
+// Classes are the classes of all samples of s: of samples that have one int64 target of rank 0. Image files are not read.
+func Classes(s Set[Sample]) ([]int, error) {
+	if list, ok := itemClasses(s); ok {
+		return list, nil
+	}
+	list := make([]int, s.Len())
+	for i := range list {
+		c, err := classAt(s, i)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = c
+	}
+	return list, nil
+}
+
+// itemClasses are the classes of image files, known without reading them; ok only where the first sample has the class of its file.
+func itemClasses(s Set[Sample]) ([]int, bool) {
+	m, ok := s.(mapped[Item, Sample])
+	if !ok || m.Len() == 0 {
+		return nil, false
+	}
+	list := make([]int, m.Len())
+	for i := range list {
+		item, err := m.from.At(i, nil)
+		if err != nil || item.Class < 0 {
+			return nil, false
+		}
+		list[i] = item.Class
+	}
+	c, err := classAt(s, 0)
+	return list, err == nil && c == list[0]
+}
+
+func classAt(s Set[Sample], i int) (int, error) {
+	x, err := s.At(i, nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(x.Y) != 1 || x.Y[0].Dtype() != tensor.Int64 || elements(x.Y[0].Shape()) != 1 {
+		return 0, fmt.Errorf("data: sample %d has no class: want one int64 target", i)
+	}
+	return int(backing(x.Y[0]).Index(0).Int()), nil
+}
+
+// Counts is how often each class occurs, up to the largest.
+func Counts(classes []int) []int {
+	var n []int
+	for _, c := range classes {
+		for c >= len(n) {
+			n = append(n, 0)
+		}
+		if c >= 0 {
+			n[c]++
+		}
+	}
+	return n
+}
+
+// ClassWeights are weights that make classes count alike: samples over classes times the samples of the class, 0 for a class
+// that does not occur.
+func ClassWeights(counts []int) []float64 {
+	w, all, some := make([]float64, len(counts)), 0, 0
+	for _, n := range counts {
+		if all += n; n > 0 {
+			some++
+		}
+	}
+	for i, n := range counts {
+		if n > 0 {
+			w[i] = float64(all) / float64(some*n)
+		}
+	}
+	return w
+}
+
+// Balance draws samples of s so that each class comes as often as every other: asked with chance, the sample is one of a class
+// that is drawn first. classes are those of the samples. Asked without chance, sample i is that of s.
+func Balance(s Set[Sample], classes []int) (Set[Sample], error) {
+	if len(classes) != s.Len() {
+		return nil, fmt.Errorf("data: %d classes for %d samples", len(classes), s.Len())
+	}
+	b := balanced{from: s}
+	by := map[int]int{}
+	for i, c := range classes {
+		at, ok := by[c]
+		if !ok {
+			at = len(b.of)
+			by[c], b.of = at, append(b.of, nil)
+		}
+		b.of[at] = append(b.of[at], i)
+	}
+	return b, nil
+}
+
+type balanced struct {
+	from Set[Sample]
+	of   [][]int // the samples of each class
+}
+
+func (b balanced) Len() int { return b.from.Len() }
+
+func (b balanced) At(i int, r *rand.Rand) (Sample, error) {
+	if r != nil && len(b.of) > 0 {
+		list := b.of[r.IntN(len(b.of))]
+		i = list[r.IntN(len(list))]
+	}
+	return b.from.At(i, r)
+}

@@ -1,0 +1,248 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/image/draw"
+	"gorgonia.org/tensor"
+)
+
+// Masks is a folder of images and, beside it, one of masks that have the class of each pixel.
+type Masks struct {
+	Items   []MaskItem // sorted by the image's path
+	Classes int        // one more than the largest class
+	binary  bool       // masks are black and white
+}
+
+// MaskItem is an image file and its mask.
+type MaskItem struct{ Image, Mask string }
+
+// void is the level of pixels that are of no class, as in PASCAL VOC.
+const void = 255
+
+// maskDirs are the names that the two folders have.
+var maskDirs = [2][]string{{"images", "image", "imgs", "JPEGImages"}, {"masks", "mask", "labels", "annotations", "SegmentationClass"}}
+
+// IsMaskFolder reports whether dir has a folder of images and one of masks.
+func IsMaskFolder(dir string) bool {
+	_, _, ok := findMasks(dir)
+	return ok
+}
+
+func findMasks(dir string) (images, masks string, ok bool) {
+	find := func(names []string) string {
+		for _, n := range names {
+			if info, err := os.Stat(filepath.Join(dir, n)); err == nil && info.IsDir() {
+				return filepath.Join(dir, n)
+			}
+		}
+		return ""
+	}
+	images, masks = find(maskDirs[0]), find(maskDirs[1])
+	return images, masks, images != "" && masks != ""
+}
+
+// MaskFolder pairs the files of dir/images and dir/masks (also imgs, mask, labels or annotations) by their names: a.jpg with
+// a.png or a_mask.png. Masks are PNG files with a palette, of which the numbers of colours are classes, or gray, of which the
+// levels are; black and white are classes 0 and 1, and level 255 beside others is no class. Every mask is read.
+func MaskFolder(dir string) (*Masks, error) {
+	images, masks, ok := findMasks(dir)
+	if !ok {
+		return nil, fmt.Errorf("data: %s: no folders images and masks in it", dir)
+	}
+	of := map[string]string{}
+	entries, err := os.ReadDir(masks)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && IsImage(e.Name()) {
+			name := stem(e.Name())
+			of[name] = filepath.Join(masks, e.Name())
+			for _, end := range []string{"_mask", "-mask", "_label", "_seg"} {
+				if short, cut := strings.CutSuffix(name, end); cut && of[short] == "" {
+					of[short] = filepath.Join(masks, e.Name())
+				}
+			}
+		}
+	}
+	m := &Masks{}
+	if entries, err = os.ReadDir(images); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() || !IsImage(e.Name()) {
+			continue
+		}
+		mask := of[stem(e.Name())]
+		if mask == "" {
+			return nil, fmt.Errorf("data: %s has no mask of its name in %s", filepath.Join(images, e.Name()), masks)
+		}
+		m.Items = append(m.Items, MaskItem{filepath.Join(images, e.Name()), mask})
+	}
+	if len(m.Items) == 0 {
+		return nil, fmt.Errorf("data: %s: no images in it", images)
+	}
+	return m, m.look()
+}
+
+func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
+
+// look reads all masks for their classes.
+func (m *Masks) look() error {
+	var seen [256]bool
+	for _, i := range m.Items {
+		img, err := decode(i.Mask)
+		if err != nil {
+			return err
+		}
+		level, err := levels(img)
+		if err != nil {
+			return fmt.Errorf("data: %s: %w", i.Mask, err)
+		}
+		b := img.Bounds()
+		for y := b.Min.Y; y < b.Max.Y; y++ {
+			for x := b.Min.X; x < b.Max.X; x++ {
+				seen[level(x, y)] = true
+			}
+		}
+	}
+	var list []int
+	for v, ok := range seen {
+		if ok {
+			list = append(list, v)
+		}
+	}
+	if m.binary = slices.Equal(list, []int{0, void}); m.binary {
+		m.Classes = 2
+		return nil
+	}
+	list = slices.DeleteFunc(list, func(v int) bool { return v == void })
+	if len(list) == 0 {
+		return errors.New("data: the masks are all of one level: there is nothing to tell apart")
+	}
+	if m.Classes = list[len(list)-1] + 1; m.Classes > 2*len(list)+20 {
+		return fmt.Errorf("data: the masks have the levels %v: want classes numbered from 0", list)
+	}
+	if m.Classes < 2 {
+		return errors.New("data: the masks have one class, 0: there is nothing to tell apart")
+	}
+	return nil
+}
+
+// levels gives the class of each pixel as the file has it.
+func levels(img image.Image) (func(x, y int) byte, error) {
+	switch m := img.(type) {
+	case *image.Paletted:
+		return m.ColorIndexAt, nil
+	case *image.Gray:
+		return func(x, y int) byte { return m.GrayAt(x, y).Y }, nil
+	case *image.Gray16:
+		return func(x, y int) byte { return byte(min(void, m.Gray16At(x, y).Y)) }, nil
+	}
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			if r, g, b, _ := img.At(x, y).RGBA(); r != g || g != b {
+				return nil, errors.New("a mask in colour: want a palette, or gray levels")
+			}
+		}
+	}
+	return func(x, y int) byte { return color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y }, nil
+}
+
+// Pictures are the images alone, as p prepares them.
+func (m *Masks) Pictures(p Preprocess) Set[Sample] {
+	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) { return p.Eval(Item{Path: i.Image, Class: -1}, nil) })
+}
+
+// All is every image with its mask, not augmented. An image is stretched to p's size, its mask, the target int64 [height, width], to
+// the given one by the nearest pixel; pixels of no class are −100.
+func (m *Masks) All(p Preprocess, height, width int) Set[Sample] {
+	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) { return m.sample(i, p, height, width, nil) })
+}
+
+// Split holds a share of the images out by chance, seeded, and augments the others: a part of each, mirrored half of the time unless
+// NoFlip says not to, changed as Policy says; the mask with it.
+func (m *Masks) Split(val float64, seed uint64, p Preprocess, height, width int) (fit, held Set[Sample]) {
+	n := len(m.Items)
+	k := 0
+	if val > 0 { // false for NaN
+		k = min(max(1, int(math.Round(min(val, 1)*float64(n)))), n-1)
+	}
+	picked, others := divide(n, k, seed)
+	all := Of(m.Items...)
+	rest, first := Subset(all, picked), Subset(all, others)
+	return Map(first, func(i MaskItem, r *rand.Rand) (Sample, error) { return m.sample(i, p, height, width, r) }),
+		Map(rest, func(i MaskItem, _ *rand.Rand) (Sample, error) { return m.sample(i, p, height, width, nil) })
+}
+
+func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand) (s Sample, err error) {
+	if err := p.Check(); err != nil {
+		return s, err
+	}
+	img, err := decode(i.Image)
+	if err != nil {
+		return s, err
+	}
+	mask, err := decode(i.Mask)
+	if err != nil {
+		return s, err
+	}
+	b, c := img.Bounds(), mask.Bounds()
+	if b.Dx() != c.Dx() || b.Dy() != c.Dy() {
+		return s, fmt.Errorf("data: %s is %d×%d pixels, its mask %s %d×%d", i.Image, b.Dx(), b.Dy(), i.Mask, c.Dx(), c.Dy())
+	}
+	level, err := levels(mask)
+	if err != nil {
+		return s, fmt.Errorf("data: %s: %w", i.Mask, err)
+	}
+	part, mirror := b, false
+	augmented := r != nil && p.Policy != NoAugmentation
+	if augmented {
+		part, mirror = p.window(b, r), !p.NoFlip && r.IntN(2) == 1
+	}
+	h, w := p.geometry()
+	small := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.BiLinear.Scale(small, small.Bounds(), img, part, draw.Src, nil)
+	if augmented && p.Policy == Strong {
+		jitter(small, r) // what moves pixels would part them from the mask
+	}
+	y := make([]int64, height*width)
+	for k := range y {
+		row, col := k/width, k%width
+		if mirror {
+			col = width - 1 - col
+		}
+		at := level(c.Min.X+part.Min.X-b.Min.X+(2*col+1)*part.Dx()/(2*width), c.Min.Y+part.Min.Y-b.Min.Y+(2*row+1)*part.Dy()/(2*height))
+		switch {
+		case m.binary && at == void:
+			y[k] = 1
+		case at == void:
+			y[k] = -100
+		default:
+			y[k] = int64(at)
+		}
+	}
+	s.X = []*tensor.Dense{p.numbers(small, mirror)}
+	s.Y = []*tensor.Dense{tensor.New(tensor.WithShape(height, width), tensor.WithBacking(y))}
+	return s, nil
+}
+
+// window is a part of b of random area, the least share being that of augmented images, and b's aspect.
+func (p Preprocess) window(b image.Rectangle, r *rand.Rand) image.Rectangle {
+	least := max(p.least(), 0.25)
+	side := least + (1-least)*r.Float64()
+	w, h := max(1, int(side*float64(b.Dx()))), max(1, int(side*float64(b.Dy())))
+	x, y := b.Min.X+r.IntN(b.Dx()-w+1), b.Min.Y+r.IntN(b.Dy()-h+1)
+	return image.Rect(x, y, x+w, y+h)
+}

@@ -1,0 +1,20 @@
+package data
+
+import (
+	"fmt"
+	"image"
+
+	"gorgonia.org/tensor"
+)
+
+// OpenImage decodes an image file. The error names it.
+func OpenImage(path string) (image.Image, error) { return decode(path) }
+
+// AsImage is a tensor float32 [1 or 3, height, width], from 0, black, to 1, white, as an image.
+func AsImage(x *tensor.Dense) (image.Image, error) {
+	s := x.Shape()
+	if x.Dtype() != tensor.Float32 || len(s) != 3 || s[0] != 1 && s[0] != 3 || elements(s) == 0 || !contiguous(x) {
+		return nil, fmt.Errorf("data: %v of shape %v, want an image: float32 [1 or 3, height, width]", x.Dtype(), s)
+	}
+	return asImage(x), nil
+}

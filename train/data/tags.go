@@ -1,0 +1,137 @@
+package data
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// Tagged is images with any number of tags each.
+type Tagged struct {
+	Items []TaggedItem
+	Tags  []string // sorted: tag i is Tags[i]
+}
+
+// TaggedItem is an image file and its tags, rising.
+type TaggedItem struct {
+	Path string
+	Tags []int
+}
+
+// tagHeads are what the two columns of a table of tags are called.
+var tagHeads = [2][]string{{"file", "files", "filename", "file_name", "image", "image_name", "path", "picture"}, {"tags", "labels", "tag", "label", "classes", "class"}}
+
+// IsTagFile reports whether a file of comma-separated values has two columns, of files and of tags, by its header.
+func IsTagFile(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head, err := csv.NewReader(f).Read()
+	return err == nil && isTagHead(head)
+}
+
+func isTagHead(head []string) bool {
+	if len(head) != 2 {
+		return false
+	}
+	for i, name := range head {
+		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
+		if !slices.Contains(tagHeads[i], name) {
+			return false
+		}
+	}
+	return true
+}
+
+// ReadTags reads a file of comma-separated values with a header, file,tags: image files, relative to its folder, and their tags, with
+// spaces, semicolons or bars between them; no tag is none. Errors name the line.
+func ReadTags(path string) (*Tagged, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.FieldsPerRecord = -1
+	records, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", path, err)
+	}
+	if len(records) < 2 || !isTagHead(records[0]) {
+		return nil, fmt.Errorf("data: %s: want a header file,tags and a line for each image", path)
+	}
+	words := make([][]string, len(records)-1)
+	t := &Tagged{}
+	for i, rec := range records[1:] {
+		if len(rec) != 2 {
+			return nil, fmt.Errorf("data: %s: line %d has %d columns, want a file and its tags", path, i+2, len(rec))
+		}
+		file := filepath.FromSlash(strings.TrimSpace(rec[0]))
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(filepath.Dir(path), file)
+		}
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			return nil, fmt.Errorf("data: %s: line %d: there is no image %s", path, i+2, file)
+		}
+		t.Items = append(t.Items, TaggedItem{Path: file})
+		words[i] = strings.FieldsFunc(rec[1], func(c rune) bool { return strings.ContainsRune(" ;|,", c) })
+		t.Tags = append(t.Tags, words[i]...)
+	}
+	slices.Sort(t.Tags)
+	if t.Tags = slices.Compact(t.Tags); len(t.Tags) == 0 {
+		return nil, fmt.Errorf("data: %s: no image has a tag", path)
+	}
+	for i, list := range words {
+		for _, w := range list {
+			k, _ := slices.BinarySearch(t.Tags, w)
+			t.Items[i].Tags = append(t.Items[i].Tags, k)
+		}
+		slices.Sort(t.Items[i].Tags)
+	}
+	return t, nil
+}
+
+// Pictures are the images alone, as p prepares them.
+func (t *Tagged) Pictures(p Preprocess) Set[Sample] {
+	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return p.Eval(Item{Path: i.Path, Class: -1}, nil) })
+}
+
+// All is every image with its tags, not augmented: the target is float32 [tags], 1 for those that it has.
+func (t *Tagged) All(p Preprocess) Set[Sample] {
+	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return t.sample(i, p, nil) })
+}
+
+// Split holds a share of the images out by chance, seeded, and augments the others.
+func (t *Tagged) Split(val float64, seed uint64, p Preprocess) (fit, held Set[Sample]) {
+	n := len(t.Items)
+	k := 0
+	if val > 0 { // false for NaN
+		k = min(max(1, int(math.Round(min(val, 1)*float64(n)))), n-1)
+	}
+	picked, rest := divide(n, k, seed)
+	all := Of(t.Items...)
+	return Map(Subset(all, rest), func(i TaggedItem, r *rand.Rand) (Sample, error) { return t.sample(i, p, r) }),
+		Map(Subset(all, picked), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return t.sample(i, p, nil) })
+}
+
+func (t *Tagged) sample(i TaggedItem, p Preprocess, r *rand.Rand) (Sample, error) {
+	s, err := p.Augment(Item{Path: i.Path, Class: -1}, r)
+	if err != nil {
+		return s, err
+	}
+	y := make([]float32, len(t.Tags))
+	for _, k := range i.Tags {
+		y[k] = 1
+	}
+	s.Y = []*tensor.Dense{tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y))}
+	return s, nil
+}

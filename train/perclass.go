@@ -1,0 +1,129 @@
+package train
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/palette"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// ClassFigures are the figures of one class.
+type ClassFigures struct {
+	Precision float64 `json:"precision"` // share of what was taken for the class that is of it
+	Recall    float64 `json:"recall"`    // share of the class that was taken for it
+	F1        float64 `json:"f1"`        // their harmonic mean
+	Samples   int     `json:"samples"`   // of the class
+	Said      int     `json:"said"`      // taken for the class
+}
+
+// PerClass are the figures of each class, after Result. What is over nothing is 0.
+func (m *Confusion) PerClass() []ClassFigures {
+	list := make([]ClassFigures, len(m.Count))
+	for c, row := range m.Count {
+		f := &list[c]
+		for k := range m.Count {
+			f.Samples += row[k]
+			f.Said += m.Count[k][c]
+		}
+		hit := float64(row[c])
+		f.Precision, f.Recall = ratio(hit, float64(f.Said)), ratio(hit, float64(f.Samples))
+		f.F1 = ratio(2*hit, float64(f.Samples+f.Said))
+	}
+	return list
+}
+
+// WritePNG draws the table, after Result: a row for each right class, shares of the row as shades. name gives the names of
+// classes.
+func (m *Confusion) WritePNG(w io.Writer, name func(class int) string) error {
+	n := len(m.Count)
+	if n == 0 {
+		return fmt.Errorf("train: confusion: nothing was counted")
+	}
+	p := plot.New()
+	p.Title.Text = "confusion: share of each class, by what it was taken for"
+	p.X.Label.Text, p.Y.Label.Text = "taken for", "is"
+	grid := rowShares{m.Count}
+	shades := plotter.NewHeatMap(grid, blues{})
+	shades.Min, shades.Max = 0, 1
+	p.Add(shades)
+	ticks, rows := make([]plot.Tick, n), make([]plot.Tick, n)
+	for i := range n {
+		ticks[i] = plot.Tick{Value: float64(i), Label: name(i)}
+		rows[i] = plot.Tick{Value: float64(n - 1 - i), Label: name(i)}
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(ticks), plot.ConstantTicks(rows)
+	if n > 6 {
+		p.X.Tick.Label.Rotation = 0.8
+		p.X.Tick.Label.XAlign = draw.XRight
+	}
+	if n <= 20 {
+		if err := m.numbers(p); err != nil {
+			return err
+		}
+	}
+	side := min(60, max(12, 1.1*float64(n)+4))
+	return writePlot(w, p, side, side)
+}
+
+// numbers writes the counts into the squares.
+func (m *Confusion) numbers(p *plot.Plot) error {
+	n := len(m.Count)
+	var at plotter.XYs
+	var text []string
+	for i, row := range m.Count {
+		for k, count := range row {
+			if count > 0 {
+				at, text = append(at, plotter.XY{X: float64(k), Y: float64(n - 1 - i)}), append(text, fmt.Sprint(count))
+			}
+		}
+	}
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: at, Labels: text})
+	if err != nil {
+		return err
+	}
+	grid := rowShares{m.Count}
+	for i := range labels.TextStyle {
+		s := &labels.TextStyle[i]
+		s.XAlign, s.YAlign = draw.XCenter, draw.YCenter
+		s.Font.Size = vg.Points(9)
+		if grid.Z(int(at[i].X), int(at[i].Y)) > 0.5 {
+			s.Color = color.White
+		}
+	}
+	p.Add(labels)
+	return nil
+}
+
+// rowShares is a matrix of counts as a plotter.GridXYZ, the first row uppermost.
+type rowShares struct{ count [][]int }
+
+func (s rowShares) Dims() (c, r int) { return len(s.count), len(s.count) }
+func (s rowShares) X(c int) float64  { return float64(c) }
+func (s rowShares) Y(r int) float64  { return float64(r) }
+func (s rowShares) Z(c, r int) float64 {
+	row := s.count[len(s.count)-1-r]
+	all := 0
+	for _, n := range row {
+		all += n
+	}
+	return ratio(float64(row[c]), float64(all))
+}
+
+// blues are shades from white to dark blue.
+type blues struct{}
+
+func (blues) Colors() []color.Color {
+	list := make([]color.Color, 64)
+	for i := range list {
+		t := float64(i) / 63
+		list[i] = color.RGBA{uint8(255 * (1 - 0.9*t)), uint8(255 * (1 - 0.7*t)), uint8(255 - 110*t), 255}
+	}
+	return list
+}
+
+var _ palette.Palette = blues{}

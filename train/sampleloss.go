@@ -1,0 +1,144 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// SampleLosses keeps the loss of each sample, in the order of the evaluation: which samples a model is most wrong about. Of
+// classes the loss is −log of the right one's probability, over scores or probabilities [N, C], of several positions their mean, or of one score of a yes; of
+// numbers the mean squared error. Its figures are none.
+type SampleLosses struct {
+	Logits bool // one score of a yes is a logit, no probability
+
+	Loss []float64
+	Said []int     // the class that was chosen; of several positions and of numbers -1
+	Is   []int     // the right class; of numbers -1
+	Sure []float64 // probability of the class that was chosen; of numbers the first of them
+	Want []float64 // of numbers: the first measured one
+}
+
+// Add implements Metric.
+func (m *SampleLosses) Add(out, want []*tensor.Dense) error {
+	x, y, err := pair("losses", out, want)
+	if err != nil {
+		return err
+	}
+	if dtype.Of(y.Dtype()).IsInteger() && x.Shape().TotalSize() >= 2*y.Shape().TotalSize() {
+		return m.classes(out, want)
+	}
+	if dtype.Of(y.Dtype()).IsInteger() && y.Shape().TotalSize() == batchOf(x) {
+		return m.yes(out, want)
+	}
+	return m.numbers(out, want)
+}
+
+// yes takes one score for each sample, of whether it is of class 1.
+func (m *SampleLosses) yes(out, want []*tensor.Dense) error {
+	x, y, err := elements("losses", out, want)
+	if err != nil {
+		return err
+	}
+	for i, p := range x {
+		if m.Logits {
+			p = 1 / (1 + math.Exp(-p))
+		}
+		said, is, right := 0, int(y[i]), p
+		if p > 0.5 {
+			said = 1
+		}
+		if is != 1 {
+			right = 1 - p
+		}
+		m.Loss = append(m.Loss, -math.Log(max(right, math.SmallestNonzeroFloat64)))
+		m.Said, m.Is = append(m.Said, said), append(m.Is, is)
+		m.Sure, m.Want = append(m.Sure, max(p, 1-p)), append(m.Want, 0)
+	}
+	return nil
+}
+
+func (m *SampleLosses) classes(out, want []*tensor.Dense) error {
+	s, err := classes("losses", 1, out, want)
+	if err != nil {
+		return err
+	}
+	for n := range s.n {
+		sum, counted := 0.0, 0.0
+		said, is, sure := -1, -1, 0.0
+		for i := n * s.in; i < (n+1)*s.in; i++ {
+			y := s.label[i]
+			if y == ignored {
+				continue
+			}
+			if y < 0 || y >= s.c {
+				return fmt.Errorf("train: losses: class %d of %d", y, s.c)
+			}
+			row := make([]float64, s.c)
+			for k := range row {
+				row[k] = s.at(i, k)
+			}
+			p, c := softmax(row), s.top(i)
+			sum -= math.Log(max(p[y], math.SmallestNonzeroFloat64))
+			if counted++; s.in == 1 {
+				said, is, sure = c, y, p[c]
+			}
+		}
+		m.Loss = append(m.Loss, ratio(sum, counted))
+		m.Said, m.Is = append(m.Said, said), append(m.Is, is)
+		m.Sure, m.Want = append(m.Sure, sure), append(m.Want, 0)
+	}
+	return nil
+}
+
+func (m *SampleLosses) numbers(out, want []*tensor.Dense) error {
+	x, y, err := elements("losses", out, want)
+	if err != nil {
+		return err
+	}
+	n := batchOf(out[0])
+	if n == 0 {
+		return nil
+	}
+	k := len(x) / n
+	for i := range n {
+		sum := 0.0
+		for j := i * k; j < (i+1)*k; j++ {
+			sum += (x[j] - y[j]) * (x[j] - y[j])
+		}
+		m.Loss = append(m.Loss, ratio(sum, float64(k)))
+		m.Said, m.Is = append(m.Said, -1), append(m.Is, -1)
+		m.Sure, m.Want = append(m.Sure, x[i*k]), append(m.Want, y[i*k])
+	}
+	return nil
+}
+
+// Result implements Metric.
+func (m *SampleLosses) Result() map[string]float64 { return nil }
+
+// Worst are the k samples with the largest losses, the largest first; those that are no numbers count as larger than all.
+func (m *SampleLosses) Worst(k int) []int {
+	order := make([]int, len(m.Loss))
+	for i := range order {
+		order[i] = i
+	}
+	size := func(i int) float64 {
+		if x := m.Loss[i]; !math.IsNaN(x) {
+			return x
+		}
+		return math.Inf(1)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := size(a), size(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return order[:min(max(k, 0), len(order))]
+}

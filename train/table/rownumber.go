@@ -1,0 +1,56 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+)
+
+// counted are names that columns of row numbers have.
+var counted = regexp.MustCompile(`(?i)^(|#|id|.*[ _.-]id|[a-z]+Id|index|idx|row|row[ _.-]?(id|number|nr|no)|nr|no|number|unnamed: ?0|record)$`)
+
+// RowNumber reports whether a column numbers the rows: unique whole numbers without a gap, under a name such as id, or from 0 or 1 on
+// in the order of the file as the first column.
+func (t *Table) RowNumber(c *Column) bool {
+	n := len(c.Number)
+	if c.Kind != Number || n < 3 {
+		return false
+	}
+	seen := make([]bool, n)
+	least := math.Inf(1)
+	for _, x := range c.Number {
+		least = min(least, x) // NaN stays
+	}
+	rising := least == 0 || least == 1
+	for i, x := range c.Number {
+		k := x - least
+		if !(k >= 0 && k < float64(n)) || k != math.Trunc(k) || seen[int(k)] {
+			return false
+		}
+		seen[int(k)] = true
+		rising = rising && int(k) == i
+	}
+	return counted.MatchString(c.Name) || rising && len(t.Names) > 0 && t.Names[0] == c.Name
+}
+
+// LeaveRowNumbers makes the columns that number the rows ignored ones, and says why in their notes.
+func (t *Table) LeaveRowNumbers() {
+	for _, c := range t.Columns {
+		if t.RowNumber(c) {
+			c.Kind, c.Note = Ignore, fmt.Sprintf("numbers the rows; --column %s=number takes it all the same", c.Name)
+		}
+	}
+}
+
+// Gap finds a value that is missing in a column of numbers or dates among some rows: its row, -1 for none.
+func (c *Column) Gap(rows []int) int {
+	if c.Number == nil {
+		return -1
+	}
+	for _, r := range rows {
+		if math.IsNaN(c.Number[r]) || math.IsInf(c.Number[r], 0) {
+			return r
+		}
+	}
+	return -1
+}

@@ -1,0 +1,115 @@
+package train
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// EventFile writes figures over steps where TensorBoard finds them: a file of TFRecords, each an Event of
+// tensorflow/core/util/event.proto. It is for one goroutine at a time.
+type EventFile struct {
+	file *os.File
+	w    *bufio.Writer
+	err  error // the first one
+}
+
+// NewEventFile begins a file in dir, which is made. Several files in one folder are one run to TensorBoard.
+func NewEventFile(dir string) (*EventFile, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("train: there is no place for events: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "graft"
+	}
+	now := time.Now()
+	// Nanoseconds, so that files of runs that follow each other at once are several, in their order.
+	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d", now.Unix(), host, now.Nanosecond())
+	file, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("train: events: %w", err)
+	}
+	f := &EventFile{file: file, w: bufio.NewWriter(file)}
+	f.record(appendBytes(eventAt(now, 0), 3, []byte("brain.Event:2")))
+	return f, f.Flush()
+}
+
+// Scalars writes figures by name, all at one step. Those that are no numbers are left out.
+func (f *EventFile) Scalars(step int, figures map[string]float64) error {
+	var summary []byte
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		if x := figures[name]; finite(x) {
+			value := appendBytes(nil, 1, []byte(name))
+			value = binary.LittleEndian.AppendUint32(append(value, 2<<3|5), math.Float32bits(float32(x)))
+			summary = appendBytes(summary, 1, value)
+		}
+	}
+	if summary != nil {
+		f.record(appendBytes(eventAt(time.Now(), step), 5, summary))
+	}
+	return f.err
+}
+
+// Event writes what an event of training says: after each update the batch's loss, the rate and the gradients' norm, after each
+// epoch its loss and the validation's figures. It is a Config.Observe.
+func (f *EventFile) Event(e Event) {
+	switch {
+	case e.Kind == Stepped && e.Info.Updated:
+		_ = f.Scalars(e.Info.Step, map[string]float64{"loss/step": e.Info.Loss, "rate": e.LR, "gradient norm": e.Info.Norm})
+	case e.Kind == Finished && e.Done != nil:
+		figures := map[string]float64{"loss/training": e.Done.Loss, "seconds": e.Done.Seconds}
+		for name, x := range e.Done.Val {
+			figures[name+"/validation"] = x
+		}
+		_ = f.Scalars(e.Done.Steps, figures)
+		_ = f.Flush()
+	}
+}
+
+// Flush writes what was kept back.
+func (f *EventFile) Flush() error {
+	f.err = errors.Join(f.err, f.w.Flush())
+	return f.err
+}
+
+// Close ends the file. Its error is the first of all.
+func (f *EventFile) Close() error { return errors.Join(f.Flush(), f.file.Close()) }
+
+// record writes a TFRecord: length, its checksum, data, their checksum.
+func (f *EventFile) record(data []byte) {
+	head := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
+	for _, part := range [][]byte{head, data} {
+		if f.err == nil {
+			_, f.err = f.w.Write(binary.LittleEndian.AppendUint32(part[:len(part):len(part)], masked(part)))
+		}
+	}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// masked is the CRC-32C as TFRecords have it, turned and shifted so that checksums of data with checksums are sound.
+func masked(b []byte) uint32 {
+	c := crc32.Checksum(b, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+// eventAt begins an Event: field 1, the time in seconds as a double, and 2, the step.
+func eventAt(now time.Time, step int) []byte {
+	b := binary.LittleEndian.AppendUint64([]byte{1<<3 | 1}, math.Float64bits(float64(now.UnixMicro())/1e6))
+	return binary.AppendUvarint(append(b, 2<<3), uint64(step))
+}
+
+// appendBytes appends a field of text, bytes or a message.
+func appendBytes(to []byte, field int, b []byte) []byte {
+	to = binary.AppendUvarint(to, uint64(field)<<3|2)
+	return append(binary.AppendUvarint(to, uint64(len(b))), b...)
+}
