@@ -61,7 +61,7 @@ func dropsOut(n *nn.Node, feed nn.Feed) bool {
 func scalarOf(v *nn.Value, feed nn.Feed) (float64, bool) {
 	var x any = feed[v.Name()]
 	if p := v.Param(); p != nil {
-		x = p.Data
+		x = p.Data()
 	} else if k := v.Known().Value; k != nil {
 		x = k
 	}

@@ -37,8 +37,16 @@ func Assemble(g *Graph) *Assembler { return &Assembler{g: g} }
 // AssembleBody begins the graph of a subgraph attribute. Names that it does not define itself
 // are outer values.
 func AssembleBody(name string, parent *Graph) *Assembler {
-	g := NewGraph(name, parent.ops, parent.Opsets)
+	g := NewGraph(name, parent.ops, parent.opsets)
 	return &Assembler{g: g, sub: true}
+}
+
+// Describe sets the description and the metadata of the graph.
+func (a *Assembler) Describe(doc string, meta map[string]string) {
+	a.g.doc = doc
+	if meta != nil {
+		a.g.meta = meta
+	}
 }
 
 func (a *Assembler) fail(err error) {
@@ -71,9 +79,9 @@ func (a *Assembler) Param(name string, t dtype.Value, origin any) {
 	p := &Param{kept: new(engine.WeightCache)}
 	switch t := t.(type) {
 	case *tensor.Dense:
-		p.Data = t
+		p.data = t
 	case *dtype.Strings:
-		p.Text = t
+		p.text = t
 	default:
 		a.fail(&Error{Stage: "load", Input: name, Err: fmt.Errorf("an initializer is a %T", t)})
 		return

@@ -91,7 +91,7 @@ func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense
 // backwardStage lowers a stage again, differentiated, and adds its gradients to the total.
 func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
 	w := newWalker(g, walkLower)
-	w.train, w.expr, w.have = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name)), have
+	w.train, w.expr, w.have = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.name)), have
 	w.wrt, w.influenced, w.ctx = wrt, g.influenced(r.wrt), ctx
 	for v, x := range have {
 		t, ok := types[v]

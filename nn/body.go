@@ -45,7 +45,7 @@ func (b *Body) Outer() []*Value { return b.outer }
 func (b *Body) bind(w *walker, in []op.Type, known []op.Known) error {
 	formal := b.formal()
 	if len(in) > len(formal) {
-		return fmt.Errorf("subgraph %s takes %d inputs, got %d", b.Graph.Name, len(formal), len(in))
+		return fmt.Errorf("subgraph %s takes %d inputs, got %d", b.Graph.name, len(formal), len(in))
 	}
 	for i, t := range in {
 		x := &binding{typ: t}

@@ -74,7 +74,7 @@ func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, 
 				continue
 			}
 			for i, v := range n.reads() {
-				if v != nil && (r.frozen[v] || v.param != nil && v.param.Frozen) {
+				if v != nil && (r.frozen[v] || v.param != nil && v.param.frozen) {
 					fmt.Fprintf(&b, "*%s %d", n.Label(), i)
 				}
 			}

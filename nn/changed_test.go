@@ -45,20 +45,20 @@ func TestChanged(t *testing.T) {
 	check("fresh")
 	w := weights(g)
 	for _, p := range w {
-		p.Data.Float32s()[3] += 10
+		p.Data().Float32s()[3] += 10
 		p.Changed()
 	}
 	check("written in place")
 	fork, origin := g.Fork()
 	for p := range fork.Params() {
 		if origin[p].Role() == nn.Weight {
-			p.Data.Float32s()[0] -= 20
+			p.Data().Float32s()[0] -= 20
 			p.Changed()
 		}
 	}
 	check("written through a fork")
 	if err := g.Edit(func(e *nn.Edit) {
-		d := w[0].Data.Clone().(*tensor.Dense)
+		d := w[0].Data().Clone().(*tensor.Dense)
 		d.Float32s()[1] = 30
 		e.SetData(e.Value(w[0].Name()), d)
 	}); err != nil {
@@ -70,7 +70,7 @@ func TestChanged(t *testing.T) {
 // weights are the matrices of a graph.
 func weights(g *nn.Graph) (list []*nn.Param) {
 	for p := range g.Params() {
-		if p.Role() == nn.Weight && len(p.Data.Shape()) == 2 {
+		if p.Role() == nn.Weight && len(p.Data().Shape()) == 2 {
 			list = append(list, p)
 		}
 	}

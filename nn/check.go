@@ -89,7 +89,7 @@ func (g *Graph) checkValue(name string, v *Value, nodes map[*Node]bool) error {
 	}
 	if v.param != nil {
 		sources++
-		if v.param.value != v || (v.param.Data == nil) == (v.param.Text == nil) {
+		if v.param.value != v || (v.param.data == nil) == (v.param.text == nil) {
 			return bad("parameter %q is incomplete", name)
 		}
 	}

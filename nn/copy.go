@@ -25,7 +25,7 @@ func (g *Graph) Clone() *Graph {
 	defer g.mu.RUnlock()
 	g.arrange()
 	c := newCopier(false)
-	return c.graph(g, g.ops, maps.Clone(g.Opsets))
+	return c.graph(g, g.ops, maps.Clone(g.opsets))
 }
 
 // Fork is a copy of the structure that shares the tensors: nodes can be added to it, a loss say,
@@ -37,7 +37,7 @@ func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
 	defer g.mu.RUnlock()
 	g.arrange()
 	c := newCopier(true)
-	return c.graph(g, g.ops, maps.Clone(g.Opsets)), c.origin
+	return c.graph(g, g.ops, maps.Clone(g.opsets)), c.origin
 }
 
 // copier copies graphs, nodes and values and remembers which is the copy of which.
@@ -63,7 +63,7 @@ func identity(opsets map[string]int) uintptr { return reflect.ValueOf(opsets).Po
 
 // graph copies all of g. Graphs that shared one map of operator-set versions do so as copies.
 func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
-	c.opsets[identity(g.Opsets)] = opsets
+	c.opsets[identity(g.opsets)] = opsets
 	to := c.shell(g, ops, opsets)
 	for _, v := range g.values {
 		c.value(to, v)
@@ -77,8 +77,8 @@ func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 
 // shell is a graph without nodes and values, otherwise as g.
 func (c *copier) shell(g *Graph, ops op.Set, opsets map[string]int) *Graph {
-	to := NewGraph(g.Name, ops, opsets)
-	to.Doc, to.Meta, to.Origin = g.Doc, maps.Clone(g.Meta), g.Origin
+	to := NewGraph(g.name, ops, opsets)
+	to.doc, to.meta, to.origin = g.doc, maps.Clone(g.meta), g.origin
 	return to
 }
 
@@ -104,9 +104,9 @@ func (c *copier) value(to *Graph, v *Value) *Value {
 }
 
 func (c *copier) param(p *Param) *Param {
-	x := &Param{Data: p.Data, Text: p.Text, Frozen: p.Frozen, kept: p.kept}
+	x := &Param{data: p.data, text: p.text, frozen: p.frozen, kept: p.kept}
 	if !c.share {
-		x.Data, x.Text, x.kept = copyTensor(p.Data), copyText(p.Text), new(engine.WeightCache)
+		x.data, x.text, x.kept = copyTensor(p.data), copyText(p.text), new(engine.WeightCache)
 	}
 	if p.role != nil {
 		r := *p.role
@@ -142,7 +142,7 @@ func (c *copier) node(to *Graph, n *Node) *Node {
 		x.op = o
 	}
 	c.nodes[n] = x
-	c.opsets[identity(n.graph.Opsets)] = to.Opsets
+	c.opsets[identity(n.graph.opsets)] = to.opsets
 	for _, v := range n.in {
 		x.in = append(x.in, c.value(to, v))
 	}
@@ -188,9 +188,9 @@ func (c *copier) body(to *Graph, b *Body) *Body {
 	if x := c.bodies[b]; x != nil {
 		return x
 	}
-	opsets := c.opsets[identity(b.Graph.Opsets)]
+	opsets := c.opsets[identity(b.Graph.opsets)]
 	if opsets == nil {
-		opsets = maps.Clone(b.Graph.Opsets)
+		opsets = maps.Clone(b.Graph.opsets)
 	}
 	g := c.graph(b.Graph, to.ops, opsets)
 	x := NewBody(g, c.list(b.outer))

@@ -33,7 +33,7 @@ func TestClone(t *testing.T) {
 		e.Unfreeze()
 	})
 	for p := range c.Params() {
-		clear(p.Data.Data().([]float32))
+		clear(p.Data().Data().([]float32))
 	}
 	if got := dump(g); got != before {
 		t.Errorf("changing the clone changed the original:\n%s", diff(before, got))
@@ -50,7 +50,7 @@ func TestFork(t *testing.T) {
 	n := 0
 	for p := range f.Params() {
 		o := origin[p]
-		if o == nil || o == p || o.Data != p.Data || o.Name() != p.Name() {
+		if o == nil || o == p || o.Data() != p.Data() || o.Name() != p.Name() {
 			t.Errorf("%s is not a copy that shares its tensor", p.Name())
 		}
 		if v, err := g.Value(p.Name()); err != nil || v.Param() != o {
@@ -71,9 +71,9 @@ func TestFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Param().Data.Data().([]float32)[0] = 42
+	w.Param().Data().Data().([]float32)[0] = 42
 	o, _ := g.Value("fc.weight")
-	if o.Param().Data.Data().([]float32)[0] != 42 {
+	if o.Param().Data().Data().([]float32)[0] != 42 {
 		t.Error("training the fork does not train the original")
 	}
 }

@@ -79,7 +79,7 @@ func (k *coverage) reach(out axisID) []axisID {
 func scalarIn(v *Value) (float64, bool) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if v.param != nil {
-		d, ok = v.param.Data, v.param.Data != nil
+		d, ok = v.param.data, v.param.data != nil
 	}
 	if !ok || d.Shape().TotalSize() != 1 {
 		return 0, false

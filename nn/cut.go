@@ -104,27 +104,27 @@ func (e *Edit) cutParam(p *Param, axis int, keep []int) {
 // The tensor is made whenever the change is: a plan holds no copy of the model, and what training
 // does between planning and applying stays. Taking it back brings the old tensor back.
 func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
-	if p.Data == nil {
+	if p.data == nil {
 		e.Failf("%q holds no numbers", p.Name())
 		return
 	}
-	e.note(cut, p.Name(), axis, keep, p.Data.Shape()[axis], p.value.reader())
+	e.note(cut, p.Name(), axis, keep, p.data.Shape()[axis], p.value.reader())
 	e.pickParam(p, axis, keep, change)
 }
 
 // pickParam is reindex without a note for the plan.
 func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
-	old, typ := p.Data, p.value.typ
+	old, typ := p.data, p.value.typ
 	n := old.Shape()[axis]
 	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.Name(), axis, keep, n
 	e.act(action{
 		do: func() {
-			old, typ = p.Data, p.value.typ
-			p.Data = dtype.Pick(old, axis, keep)
-			p.value.typ = op.TypeOf(p.Data)
+			old, typ = p.data, p.value.typ
+			p.data = dtype.Pick(old, axis, keep)
+			p.value.typ = op.TypeOf(p.data)
 			p.Changed()
 		},
-		undo:   func() { p.Data, p.value.typ = old, typ; p.Changed() },
+		undo:   func() { p.data, p.value.typ = old, typ; p.Changed() },
 		change: change,
 		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.Name(), n, len(keep)),
 	})

@@ -119,7 +119,7 @@ func (e *Edit) formOf(l Layer, at *Value) form {
 	if l == nil {
 		return f
 	}
-	g := NewGraph("", e.g.ops, maps.Clone(e.g.Opsets))
+	g := NewGraph("", e.g.ops, maps.Clone(e.g.opsets))
 	_ = g.Edit(func(b *Edit) { // a layer that cannot be built here has no form; building it in earnest says why
 		x := b.input("x", at.typ)
 		y := b.Apply(l, x)

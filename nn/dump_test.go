@@ -23,7 +23,7 @@ func dump(g *nn.Graph) string {
 		}
 		return strings.Join(s, ", ")
 	}
-	fmt.Fprintf(&b, "%s %s opsets %v meta %v\n", g.Name, g.Doc, g.Opsets, g.Meta)
+	fmt.Fprintf(&b, "%s %s opsets %v meta %v\n", g.Name(), g.Doc(), g.Opsets(), g.Meta())
 	fmt.Fprintf(&b, "in %s\nout %s\n", list(g.Inputs()), list(g.Outputs()))
 	for n := range g.Nodes() {
 		var users []string
@@ -36,7 +36,7 @@ func dump(g *nn.Graph) string {
 	}
 	var params []string
 	for p := range g.Params() {
-		params = append(params, fmt.Sprintf("%s %v %s frozen=%v %x", p.Name(), p.Value().Type(), p.Role(), p.Frozen, sum(p.Tensor())))
+		params = append(params, fmt.Sprintf("%s %v %s frozen=%v %x", p.Name(), p.Value().Type(), p.Role(), p.Frozen(), sum(p.Tensor())))
 	}
 	slices.Sort(params)
 	return b.String() + strings.Join(params, "\n") + "\n"

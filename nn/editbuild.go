@@ -195,7 +195,7 @@ func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
 	if e.err != nil {
 		return nil
 	}
-	p := &Param{Data: d, kept: new(engine.WeightCache)}
+	p := &Param{data: d, kept: new(engine.WeightCache)}
 	v := &Value{name: name, typ: op.TypeOf(d), param: p, graph: e.g}
 	p.value = v
 	e.addValue(v)
@@ -233,9 +233,9 @@ func (e *Edit) available(n *Node) error {
 	if n.op.Domain == op.Internal {
 		return &Error{Op: n.op.Name, Err: errors.New("exists only in lowerings")}
 	}
-	if _, ok := e.g.Opsets[n.domain]; !ok {
+	if _, ok := e.g.opsets[n.domain]; !ok {
 		since := n.op.Latest()
-		set := e.g.Opsets
+		set := e.g.opsets
 		e.act(action{do: func() { set[n.domain] = since }, undo: func() { delete(set, n.domain) }})
 	}
 	v := e.g.opset(n.domain)

@@ -82,7 +82,7 @@ func cutCheck(nodes []*Node, ins, outs []*Value, stop func(*Value) bool) error {
 // part copies nodes into a graph with the given ends.
 func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
 	c := newCopier(false)
-	to := c.shell(g, g.ops, maps.Clone(g.Opsets))
+	to := c.shell(g, g.ops, maps.Clone(g.opsets))
 	for _, v := range ins {
 		if !v.typ.Present() {
 			return nil, &Error{Stage: "extract", Input: v.name, Err: errors.New("its type is not known, so it cannot become an input")}

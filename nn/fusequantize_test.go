@@ -107,7 +107,7 @@ func TestQuantizedGradient(t *testing.T) {
 						}
 						return out
 					}
-					a, b := round(numbers(x)), round(numbers(w.Param().Data))
+					a, b := round(numbers(x)), round(numbers(w.Param().Data()))
 					cut := 0.0
 					want := map[string][]float64{
 						"x": {b[0] + b[1], b[2] + b[3], b[0] + b[1], b[2] + b[3]},

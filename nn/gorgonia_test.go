@@ -54,7 +54,7 @@ func TestGorgoniaTrainsALowering(t *testing.T) {
 
 	x := random(3, 6, 4)
 	onehot, _ := dtype.FromSlice([]float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1}, 6, 3)
-	before := append([]float32(nil), dtype.Slice[float32](params[0].Data)...)
+	before := append([]float32(nil), dtype.Slice[float32](params[0].Data())...)
 	solver := G.NewVanillaSolver(G.WithLearnRate(1))
 	var first, last float32
 	for step := range 30 {
@@ -75,7 +75,7 @@ func TestGorgoniaTrainsALowering(t *testing.T) {
 	if last > first/2 {
 		t.Errorf("the loss went from %v to %v only", first, last)
 	}
-	if after := dtype.Slice[float32](params[0].Data); after[0] == before[0] && after[1] == before[1] {
+	if after := dtype.Slice[float32](params[0].Data()); after[0] == before[0] && after[1] == before[1] {
 		t.Error("the model's parameter has not changed")
 	}
 	// The model computes with what Gorgonia learned, and so does the model with its loss traced.

@@ -14,10 +14,10 @@ type Error = op.Error
 
 // Graph is a model, or a subgraph inside a node of one (see Body).
 type Graph struct {
-	Name, Doc string
-	Meta      map[string]string
-	Opsets    map[string]int // operator-set version of each domain; "" is ai.onnx
-	Origin    any            // what a file said beyond this; kept for saving by the package that loaded it
+	name, doc string
+	meta      map[string]string
+	opsets    map[string]int // operator-set version of each domain; "" is ai.onnx
+	origin    any
 
 	mu      editLock
 	ops     op.Set
@@ -46,7 +46,7 @@ const LatestOpset = 21
 // NewGraph is an empty model with its own set of operators and operator-set versions; Opsets maps
 // domains to versions.
 func NewGraph(name string, ops op.Set, opsets map[string]int) *Graph {
-	return &Graph{Name: name, Meta: map[string]string{}, Opsets: opsets, ops: ops, naming: naming{values: map[string]*Value{}}}
+	return &Graph{name: name, meta: map[string]string{}, opsets: opsets, ops: ops, naming: naming{values: map[string]*Value{}}}
 }
 
 // Ops is the set of operators that the graph knows.

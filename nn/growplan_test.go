@@ -89,14 +89,14 @@ func TestPlanKeepsTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dtype.Slice[float32](v.Param().Data)[0] = 42
-	for i := range dtype.Slice[float32](w.Param().Data) {
-		dtype.Slice[float32](w.Param().Data)[i] = 3
+	dtype.Slice[float32](v.Param().Data())[0] = 42
+	for i := range dtype.Slice[float32](w.Param().Data()) {
+		dtype.Slice[float32](w.Param().Data())[i] = 3
 	}
 	if err := plan.Apply(); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range dtype.Slice[float32](w.Param().Data) {
+	for _, x := range dtype.Slice[float32](w.Param().Data()) {
 		if x != 3 {
 			t.Fatalf("the plan brought %v back", x)
 		}

@@ -31,13 +31,13 @@ func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 		change.Like, change.Scale = f.shares()
 	}
 	e.reindex(p, axis, l.keep, change, Cut{grow: how, added: f.added()})
-	if e.err != nil || !dtype.Of(p.Data.Dtype()).IsFloat() {
+	if e.err != nil || !dtype.Of(p.data.Dtype()).IsFloat() {
 		return
 	}
 	e.act(action{
 		do: func() {
-			if d, err := f.fill(p.Data); err == nil {
-				p.Data = d
+			if d, err := f.fill(p.data); err == nil {
+				p.data = d
 				p.Changed()
 			} else {
 				e.fail(err)
@@ -209,7 +209,7 @@ func (p *Param) startsAt() op.Start {
 			}
 		}
 	}
-	if len(p.Data.Shape()) > 1 {
+	if len(p.data.Shape()) > 1 {
 		return op.StartRandom
 	}
 	return op.StartZero

@@ -70,7 +70,7 @@ func TestHeadOfModels(t *testing.T) {
 			if got := trained(g); got != params {
 				t.Errorf("parameters were\n%s and are\n%s", params, got)
 			}
-			if !slices.Equal(g.Labels(), []string{"a", "b", "c"}) || g.Meta[data.MetaLabels] == "" {
+			if !slices.Equal(g.Labels(), []string{"a", "b", "c"}) || g.Meta()[data.MetaLabels] == "" {
 				t.Error("labels are not in the metadata")
 			}
 			if err := p.Undo(); err != nil {
@@ -117,13 +117,13 @@ func TestHeadKeeps(t *testing.T) {
 	old := map[string][]float32{}
 	for _, n := range []string{"fc.weight", "fc.bias"} {
 		v, _ := g.Value(n)
-		old[n], _ = nn.Slice[float32](v.Param().Data)
+		old[n], _ = nn.Slice[float32](v.Param().Data())
 	}
 	edit(t, g, func(e *nn.Edit) {
 		e.Head(nn.Head{Classes: 3, Keep: []int{4, -1, 0}, Init: nn.Full{9}, BiasInit: nn.Zeros{}})
 	})
 	w, _ := g.Value("fc.weight")
-	got, _ := nn.Slice[float32](w.Param().Data)
+	got, _ := nn.Slice[float32](w.Param().Data())
 	for i := range 4 {
 		want := []float32{old["fc.weight"][i*5+4], 9, old["fc.weight"][i*5]}
 		if !slices.Equal(got[i*3:i*3+3], want) {
@@ -131,7 +131,7 @@ func TestHeadKeeps(t *testing.T) {
 		}
 	}
 	b, _ := g.Value("fc.bias")
-	got, _ = nn.Slice[float32](b.Param().Data)
+	got, _ = nn.Slice[float32](b.Param().Data())
 	if want := []float32{old["fc.bias"][4], 0, old["fc.bias"][0]}; !slices.Equal(got, want) {
 		t.Errorf("bias %v, want %v", got, want)
 	}

@@ -73,11 +73,11 @@ func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init Init) {
 	from := slices.Clone(shape)
 	shape[axis] = k
 	if len(h.Keep) > 0 {
-		if old.param == nil || old.param.Data == nil {
+		if old.param == nil || old.param.data == nil {
 			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: old.name, Err: fmt.Errorf("is computed from a parameter: its classes cannot be kept")})
 			return
 		}
-		data, err := dtype.Float64s(old.param.Data)
+		data, err := dtype.Float64s(old.param.data)
 		if err != nil {
 			e.fail(err)
 			return
@@ -229,8 +229,8 @@ func (e *Edit) carryShape(s site, n *Node, i, k int) {
 
 // targetOf is the value of a constant vector of integers.
 func targetOf(v *Value) ([]int, error) {
-	if v.param != nil && v.param.Data != nil {
-		return dtype.Ints(v.param.Data)
+	if v.param != nil && v.param.data != nil {
+		return dtype.Ints(v.param.data)
 	}
 	c := op.Call{In: []op.Type{v.typ}, Known: []op.Known{v.known}, Op: &op.Op{In: "shape int64"}}
 	return c.Ints(0)

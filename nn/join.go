@@ -56,26 +56,26 @@ func joinError(err error) error { return &Error{Stage: "join", Err: err} }
 // adopt takes over operator-set versions, metadata and operators of b that g lacks.
 func (g *Graph) adopt(b *Graph) error {
 	g.ops = g.ops.Union(b.ops)
-	for domain, version := range b.Opsets {
+	for domain, version := range b.opsets {
 		if domain == "ai.onnx" {
 			domain = ""
 		}
-		have, ok := g.Opsets[domain]
+		have, ok := g.opsets[domain]
 		if ok && have != version {
 			name := domain
 			if name == "" {
 				name = "ai.onnx"
 			}
-			return joinError(fmt.Errorf("operator set %s has version %d in %q and %d in %q", name, have, g.Name, version, b.Name))
+			return joinError(fmt.Errorf("operator set %s has version %d in %q and %d in %q", name, have, g.name, version, b.name))
 		}
-		g.Opsets[domain] = version
+		g.opsets[domain] = version
 	}
-	if g.Meta == nil {
-		g.Meta = map[string]string{}
+	if g.meta == nil {
+		g.meta = map[string]string{}
 	}
-	for k, v := range b.Meta {
-		if _, ok := g.Meta[k]; !ok {
-			g.Meta[k] = v
+	for k, v := range b.meta {
+		if _, ok := g.meta[k]; !ok {
+			g.meta[k] = v
 		}
 	}
 	return nil
@@ -90,14 +90,14 @@ func (g *Graph) plug(b *Graph, connect map[string]string, c *copier) (map[*Value
 			return nil, joinError(err)
 		}
 		if !slices.Contains(g.outputs, out) {
-			return nil, joinError(fmt.Errorf("%q is not an output of %q", from, g.Name))
+			return nil, joinError(fmt.Errorf("%q is not an output of %q", from, g.name))
 		}
 		in, err := b.value(connect[from])
 		if err != nil {
 			return nil, joinError(err)
 		}
 		if !in.input {
-			return nil, joinError(fmt.Errorf("%q is not an input of %q", in.name, b.Name))
+			return nil, joinError(fmt.Errorf("%q is not an input of %q", in.name, b.name))
 		}
 		if c.values[in] != nil {
 			return nil, joinError(fmt.Errorf("input %q is connected twice", in.name))

@@ -118,7 +118,7 @@ func TestKernelShrinks(t *testing.T) {
 			h := g.Clone()
 			edit(t, h, func(e *nn.Edit) {
 				v := e.Value("w.weight")
-				d := dtype.Clone(v.Param().Data)
+				d := dtype.Clone(v.Param().Data())
 				x := dtype.Slice[float32](d)
 				lo := 5/2 - to/2
 				for i := range x {

@@ -257,7 +257,7 @@ func TestAttention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return v.Param().Data.Data().([]float32)
+		return v.Param().Data().Data().([]float32)
 	}
 	x := ramp(1, seq, size)
 	times := func(a []float64, w []float32) []float64 {
@@ -312,7 +312,7 @@ func TestSeed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprint(v.Param().Data.Data())
+		return fmt.Sprint(v.Param().Data().Data())
 	}
 	want := weights(1, "fc", nn.ReLU{})
 	if weights(1, "fc", nn.Linear{}) != want {

@@ -75,7 +75,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 		mode = walkTrace
 	}
 	w := newWalker(g, mode)
-	w.train, w.expr = o.Train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
+	w.train, w.expr = o.Train, gorgonia.NewGraph(gorgonia.WithGraphName(g.name))
 	ctx, stop := context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
 	defer stop()
 	w.ctx = ctx

@@ -1,10 +1,61 @@
 package nn
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
 // MetaLabels is the key under which a model's metadata keeps the names of its classes, in order, as
 // a JSON list.
 const MetaLabels = "graft.labels"
+
+// Name is the name of the model.
+func (g *Graph) Name() string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.name
+}
+
+// Doc is the model's description.
+func (g *Graph) Doc() string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.doc
+}
+
+// Meta is a copy of the model's metadata; Edit.SetMeta changes it.
+func (g *Graph) Meta() map[string]string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return maps.Clone(g.meta)
+}
+
+// Opsets is a copy of the operator-set versions of each domain, "" for the standard one; Edit.SetOpset changes that.
+func (g *Graph) Opsets() map[string]int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return maps.Clone(g.opsets)
+}
+
+// Origin is what the package that loaded the model keeps of its file beyond what the graph says, for saving.
+func (g *Graph) Origin() any { return g.origin }
+
+// SetOrigin is for packages that load files, see Origin.
+func (g *Graph) SetOrigin(o any) { g.origin = o }
+
+// SetName renames the model.
+func (e *Edit) SetName(name string) { e.describe(&e.g.name, "name", name) }
+
+// SetDoc writes the model's description.
+func (e *Edit) SetDoc(doc string) { e.describe(&e.g.doc, "description", doc) }
+
+func (e *Edit) describe(at *string, what, text string) {
+	if e.err != nil || *at == text {
+		return
+	}
+	old := *at
+	e.act(action{do: func() { *at = text }, undo: func() { *at = old }, text: what + " = " + text})
+}
 
 // SetMeta writes an entry of the graph's metadata; an empty value removes it.
 func (e *Edit) SetMeta(key, value string) {
@@ -12,16 +63,16 @@ func (e *Edit) SetMeta(key, value string) {
 		return
 	}
 	g := e.g
-	old, had := g.Meta[key]
+	old, had := g.meta[key]
 	set := func(v string, on bool) {
 		if !on {
-			delete(g.Meta, key)
+			delete(g.meta, key)
 			return
 		}
-		if g.Meta == nil {
-			g.Meta = map[string]string{}
+		if g.meta == nil {
+			g.meta = map[string]string{}
 		}
-		g.Meta[key] = v
+		g.meta[key] = v
 	}
 	text := "metadata " + key + " = " + value
 	if value == "" {
@@ -52,7 +103,7 @@ func (g *Graph) Labels() []string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	var list []string
-	if json.Unmarshal([]byte(g.Meta[MetaLabels]), &list) != nil {
+	if json.Unmarshal([]byte(g.meta[MetaLabels]), &list) != nil {
 		return nil
 	}
 	return list

@@ -8,9 +8,9 @@ import (
 
 // Param is a tensor that belongs to the model: a weight, a running statistic or a constant.
 type Param struct {
-	Data   *tensor.Dense // shared by every lowering; nil for a tensor of strings; see Changed
-	Text   *dtype.Strings
-	Frozen bool // not trained
+	data   *tensor.Dense // shared by every lowering; nil for a tensor of strings
+	text   *dtype.Strings
+	frozen bool
 
 	role  *Role // set by hand; nil: see Role
 	value *Value
@@ -33,16 +33,26 @@ func (p *Param) Value() *Value {
 	return p.value
 }
 
+// Data is the parameter's tensor, which every lowering shares; nil where it is one of strings. Edit.SetData puts another in
+// its place. A program that writes elements calls Changed afterwards.
+func (p *Param) Data() *tensor.Dense { return p.data }
+
+// Text is the parameter's tensor of strings, nil where it is one of numbers.
+func (p *Param) Text() *dtype.Strings { return p.text }
+
+// Frozen reports whether training leaves the parameter as it is, see Edit.Freeze.
+func (p *Param) Frozen() bool { return p.frozen }
+
 // Tensor is the parameter's tensor, of numbers or strings.
 func (p *Param) Tensor() dtype.Value {
-	if p.Text != nil {
-		return p.Text
+	if p.text != nil {
+		return p.text
 	}
-	return p.Data
+	return p.data
 }
 
 // Trainable says whether training changes the parameter.
-func (p *Param) Trainable() bool { return !p.Frozen && p.Role() == Weight }
+func (p *Param) Trainable() bool { return !p.frozen && p.Role() == Weight }
 
 // Changed says that elements of Data were written in place. Runs keep weights in the order in which
 // kernels read them best, and what was computed of constants, and make it anew after this. SetData, edits
@@ -52,14 +62,14 @@ func (p *Param) Changed() { p.kept.Changed() }
 
 // Size is the number of elements.
 func (p *Param) Size() int {
-	if p.Text != nil {
-		return p.Text.Size()
+	if p.text != nil {
+		return p.text.Size()
 	}
-	if p.Data == nil {
+	if p.data == nil {
 		return 0
 	}
 	n := 1
-	for _, d := range p.Data.Shape() {
+	for _, d := range p.data.Shape() {
 		n *= d
 	}
 	return n

@@ -24,7 +24,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Before  *Cost    `json:"before,omitempty"`
 		After   *Cost    `json:"after,omitempty"`
 	}
-	f := file{p.g.Name, p.version, p.applied, p.joined, p.Steps(), p.notes, p.Cuts(), nil, nil, nil}
+	f := file{p.g.name, p.version, p.applied, p.joined, p.Steps(), p.notes, p.Cuts(), nil, nil, nil}
 	if list := resizes(p.cuts); slices.ContainsFunc(list, func(r resize) bool { return r.Grow != nil }) {
 		f.Resizes = list
 	}

@@ -238,18 +238,22 @@ func (e *Edit) setType(v *Value, t op.Type) {
 }
 
 func (e *Edit) setData(p *Param, d *tensor.Dense) {
-	old, typ := p.Data, p.value.typ
+	old, typ := p.data, p.value.typ
 	e.act(action{
-		do:     func() { p.Data, p.value.typ = d, op.TypeOf(d); p.Changed() },
-		undo:   func() { p.Data, p.value.typ = old, typ; p.Changed() },
+		do:     func() { p.data, p.value.typ = d, op.TypeOf(d); p.Changed() },
+		undo:   func() { p.data, p.value.typ = old, typ; p.Changed() },
 		change: Change{Kind: ParamChanged, Param: p, Name: p.Name()},
 		text:   fmt.Sprintf("parameter %s becomes %v", p.Name(), op.TypeOf(d)),
 	})
 }
 
-func (e *Edit) setFrozen(p *Param, frozen bool) {
-	if old := p.Frozen; old != frozen {
-		e.act(action{do: func() { p.Frozen = frozen }, undo: func() { p.Frozen = old }})
+// SetFrozen keeps a parameter from being trained, or lets it be trained again.
+func (e *Edit) SetFrozen(p *Param, frozen bool) {
+	if p == nil || !e.mine(p.value) {
+		return
+	}
+	if old := p.frozen; old != frozen {
+		e.act(action{do: func() { p.frozen = frozen }, undo: func() { p.frozen = old }})
 	}
 }
 

@@ -68,7 +68,7 @@ func zeroSlices(g *nn.Graph, cuts []nn.Cut) error {
 			if v == nil || v.Param() == nil || divides(v) {
 				continue
 			}
-			d := dtype.Clone(v.Param().Data)
+			d := dtype.Clone(v.Param().Data())
 			zeroAlong(d, c.Axis, c.Removed)
 			e.SetData(v, d)
 		}

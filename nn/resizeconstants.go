@@ -105,7 +105,7 @@ func (f *follower) again(n *Node, in []*Value) *Value {
 func (f *follower) fixedInts(v *Value) ([]int, bool) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if v.param != nil {
-		d, ok = v.param.Data, v.param.Data != nil
+		d, ok = v.param.data, v.param.data != nil
 	}
 	if !ok {
 		return nil, false
@@ -136,7 +136,7 @@ func (f *follower) setInts(n *Node, i int, x []int) {
 	old := n.in[i]
 	if d, ok := old.known.Value.(*tensor.Dense); ok && f.c.a.leaf[old] || old.param != nil {
 		if old.param != nil {
-			d = old.param.Data
+			d = old.param.data
 		}
 		if have, err := dtype.Ints(d); err == nil && slices.Equal(have, x) {
 			return

@@ -179,8 +179,8 @@ func magnitude(g *Group) func(*Atom) float64 {
 	sums := map[axisID][]float64{}
 	for _, x := range g.axes {
 		c := g.c.a.axes[x.axis]
-		if p := c.value.param; p != nil && p.Data != nil && p.Role() == Weight {
-			sums[x.axis] = squaresOf(p.Data, c.axis)
+		if p := c.value.param; p != nil && p.data != nil && p.Role() == Weight {
+			sums[x.axis] = squaresOf(p.data, c.axis)
 		}
 	}
 	return func(a *Atom) float64 {

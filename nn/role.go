@@ -27,7 +27,7 @@ func (p *Param) Role() Role {
 	if p.role != nil {
 		return *p.role
 	}
-	if p.Data == nil || !dtype.Of(p.Data.Dtype()).IsFloat() {
+	if p.data == nil || !dtype.Of(p.data.Dtype()).IsFloat() {
 		return Constant
 	}
 	role := p.value.paramRole(nil)

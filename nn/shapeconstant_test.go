@@ -135,7 +135,7 @@ func TestCutThroughShapeOfParameter(t *testing.T) {
 		if err := g.Edit(func(e *nn.Edit) { e.SetChannels(e.Find(nn.Glob("conv")), to) }); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := g.Value("p"); err != nil || p.Param().Data.Shape()[0] != to {
+		if p, err := g.Value("p"); err != nil || p.Param().Data().Shape()[0] != to {
 			t.Errorf("the parameter is %v (%v), want %d channels", p.Type(), err, to)
 		}
 		if _, err := g.Eval(t.Context(), nn.Feed{"x": dtype.New(dtype.Float32, 2, 3, 4, 4)}, "y"); err != nil {

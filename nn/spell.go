@@ -25,7 +25,7 @@ func (e *Edit) speller(label string) *speller {
 
 // opsetOf is the graph's operator-set version of a domain; of one that it does not use yet any will do.
 func (e *Edit) opsetOf(domain string) int {
-	if v, ok := e.g.Opsets[domain]; ok {
+	if v, ok := e.g.opsets[domain]; ok {
 		return v
 	}
 	return op.Newest
@@ -39,8 +39,8 @@ func (s *speller) operand(v *Value) *op.Operand {
 	x := s.operands[v]
 	if x == nil {
 		x = &op.Operand{Type: v.typ, Known: v.known}
-		if v.param != nil && v.param.Data != nil && !v.input {
-			x.Known.Value = v.param.Data
+		if v.param != nil && v.param.data != nil && !v.input {
+			x.Known.Value = v.param.data
 		}
 		s.operands[v], s.values[x] = x, v
 	}
@@ -284,7 +284,7 @@ func (e *Edit) SetOpset(version int) {
 	if version == from {
 		return
 	}
-	set := e.g.Opsets
+	set := e.g.opsets
 	e.act(action{do: func() { set[""] = version }, undo: func() { set[""] = from }, text: fmt.Sprintf("operator set %d", version)})
 	e.convert(from)
 }
@@ -297,7 +297,7 @@ func (e *Edit) convert(from int) {
 			return
 		}
 		for _, b := range n.bodies() {
-			if identity(b.Graph.Opsets) == identity(e.g.Opsets) {
+			if identity(b.Graph.opsets) == identity(e.g.opsets) {
 				e.convertBody(b, from)
 			}
 		}

@@ -44,8 +44,8 @@ func TestSetOpset(t *testing.T) {
 		if err := g.Edit(func(e *nn.Edit) { e.SetOpset(version) }); err != nil {
 			t.Fatalf("%d: %v", version, err)
 		}
-		if g.Opsets[""] != version || g.Outputs()[0] != out || out.Name() != "y" {
-			t.Errorf("the graph has operator set %d and output %v: want %d and the same value", g.Opsets[""], g.Outputs()[0].Name(), version)
+		if g.Opsets()[""] != version || g.Outputs()[0] != out || out.Name() != "y" {
+			t.Errorf("the graph has operator set %d and output %v: want %d and the same value", g.Opsets()[""], g.Outputs()[0].Name(), version)
 		}
 		if has := slices.Contains(operatorsOf(g), "LayerNormalization"); has && version < 17 {
 			t.Errorf("operator set %d has %v", version, operatorsOf(g))
@@ -68,8 +68,8 @@ func TestSetOpsetUndone(t *testing.T) {
 			t.Errorf("%d: the error is %v, want %q", version, err, want)
 		}
 	}
-	if after := operatorsOf(g); !slices.Equal(after, before) || g.Opsets[""] != 21 {
-		t.Errorf("the graph became %v in operator set %d", after, g.Opsets[""])
+	if after := operatorsOf(g); !slices.Equal(after, before) || g.Opsets()[""] != 21 {
+		t.Errorf("the graph became %v in operator set %d", after, g.Opsets()[""])
 	}
 	if _, err := g.Run(t.Context(), random(1, 2, 4, 6)); err != nil {
 		t.Error(err)

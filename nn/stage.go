@@ -41,7 +41,7 @@ type boundNode struct {
 // lowerStage lowers what the wanted values need and the values at hand allow.
 func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
 	w := newWalker(g, walkLower)
-	w.train, w.expr = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.Name))
+	w.train, w.expr = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.name))
 	w.have, w.wrt, w.ctx = have, r.wrt, ctx
 	if w.influenced = g.influenced(r.asked); r.asked == nil {
 		w.influenced = g.influenced(r.wrt)

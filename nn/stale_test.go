@@ -76,7 +76,7 @@ func TestSolverThenRun(t *testing.T) {
 	}
 	want := float32(0)
 	for i := range 256 {
-		want += dtype.Slice[float32](params[0].Data)[i*256]
+		want += dtype.Slice[float32](params[0].Data())[i*256]
 	}
 	if got := first(t, g, x); got < want-1e-2 || got > want+1e-2 {
 		t.Errorf("after the solver's step the run gives %v, its weights %v", got, want)
@@ -93,7 +93,7 @@ func TestChangedConstant(t *testing.T) {
 		t.Fatal(got)
 	}
 	for p := range g.Params() {
-		dtype.Slice[float32](p.Data)[0] = 5
+		dtype.Slice[float32](p.Data())[0] = 5
 		p.Changed()
 	}
 	if got := first(t, g, filled(1)); got != -4 {

@@ -51,7 +51,7 @@ func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	g.arrange()
-	s := &Summary{Model: g.Name, Inputs: describe(g.inputs)}
+	s := &Summary{Model: g.name, Inputs: describe(g.inputs)}
 	w := g.at(sizes)
 	macs, live := costsOf(w), g.lifetimes(w)
 	seen := map[*Param]bool{}

@@ -262,7 +262,7 @@ func (e *Edit) freeze(frozen bool, sel []Selector) {
 	for _, n := range e.Nodes(sel...) {
 		for _, v := range n.reads() {
 			if v != nil && v.param != nil {
-				e.setFrozen(v.param, frozen)
+				e.SetFrozen(v.param, frozen)
 			}
 		}
 	}

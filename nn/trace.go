@@ -115,14 +115,14 @@ func (l *Lowered) Trace() (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	for d, v := range from.Opsets {
+	for d, v := range from.opsets {
 		if _, ok := opsets[d]; ok {
 			opsets[d] = v
 		}
 	}
 	tr := Tracer{Ops: from.ops, Names: l.names()}
-	g := NewGraph(from.Name, tr.ops(), opsets)
-	g.Doc, g.Meta = from.Doc, maps.Clone(from.Meta)
+	g := NewGraph(from.name, tr.ops(), opsets)
+	g.doc, g.meta = from.doc, maps.Clone(from.meta)
 	return g, tr.fill(g, func(t *tracer) {
 		t.points, t.samples = samplePoints(slices.Sorted(maps.Keys(from.symbols())), 1), 1
 		for i, v := range from.inputs {
@@ -138,7 +138,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 		for p, n := range l.Params {
 			if v := t.find(gorgonia.Nodes{n}); v != nil && v.param != nil {
 				t.e.setRole(v.param, p.role)
-				t.e.setFrozen(v.param, p.Frozen)
+				t.e.SetFrozen(v.param, p.frozen)
 			}
 		}
 	})

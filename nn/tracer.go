@@ -226,7 +226,7 @@ func (t *tracer) roles() {
 	}
 	weight := Weight
 	for _, v := range t.free {
-		if t.e.err == nil && !slices.ContainsFunc(v.users, func(n *Node) bool { return ours[n] }) && v.param.Data != nil && v.param.Role() == Constant {
+		if t.e.err == nil && !slices.ContainsFunc(v.users, func(n *Node) bool { return ours[n] }) && v.param.data != nil && v.param.Role() == Constant {
 			t.e.setRole(v.param, &weight)
 		}
 	}
@@ -242,7 +242,7 @@ func (t *tracer) param(name string, v dtype.Value) *Value {
 		t.e.Failf("%s is a %T, which no parameter can hold", name, v)
 		return nil
 	}
-	p := &Param{Text: text}
+	p := &Param{text: text}
 	x := &Value{name: t.e.unique(name), typ: op.TypeOf(text), param: p, graph: t.e.g}
 	p.value = x
 	t.e.addValue(x)

@@ -60,8 +60,8 @@ func (n *Node) Call() *op.Call {
 
 // current is what is known of the value now, a parameter's elements included.
 func (v *Value) current() op.Known {
-	if v.param != nil && v.param.Data != nil {
-		return op.Known{Value: v.param.Data}
+	if v.param != nil && v.param.data != nil {
+		return op.Known{Value: v.param.data}
 	}
 	return v.known
 }

@@ -93,7 +93,7 @@ func (w *walker) at(v *Value) *binding {
 		b.known.Value = v.param.Tensor()
 		w.baked[v.param] = v.param.kept.Version()
 	}
-	b.known.Frozen = v.param.Frozen
+	b.known.Frozen = v.param.frozen
 	w.env[v] = b
 	return b
 }
@@ -274,7 +274,7 @@ func (w *walker) call(n *Node, in []*Value) *op.Call {
 
 // opset is the operator-set version of a domain; subgraphs use that of the graph around them.
 func (g *Graph) opset(domain string) int {
-	if v, ok := g.Opsets[domain]; ok {
+	if v, ok := g.opsets[domain]; ok {
 		return v
 	}
 	return 1

@@ -100,7 +100,7 @@ func (e *Edit) widenGroups(c *Channels, batch []growing) {
 	}
 	for _, b := range batch {
 		if x := after.like(b.group); x == nil || len(x.Atoms) != len(b.group.Atoms)+b.how.Count {
-			e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not hang together", e.g.Name)})
+			e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not hang together", e.g.name)})
 			return
 		}
 	}

@@ -83,7 +83,7 @@ func holds(path string) float32 {
 		return -1
 	}
 	for p := range g.Params() {
-		d := dtype.Slice[float32](p.Data)
+		d := dtype.Slice[float32](p.Data())
 		if slices.Min(d) == slices.Max(d) {
 			return d[0]
 		}

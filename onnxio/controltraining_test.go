@@ -112,10 +112,14 @@ func TestTrainingInSubgraphs(t *testing.T) {
 		t.Errorf("the mean moves to %v by one iteration and to %v by two", once, twice)
 	}
 	// Frozen statistics are used, and stay.
-	for p := range g.Params() {
-		if p.Name() == "mean" || p.Name() == "var" {
-			p.Frozen = true
+	if err := g.Edit(func(e *nn.Edit) {
+		for p := range g.Params() {
+			if p.Name() == "mean" || p.Name() == "var" {
+				e.SetFrozen(p, true)
+			}
 		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 	if got := step(g); got["next mean"] != nil && math.Abs(got["next mean"][1]-0.2) > 1e-6 {
 		t.Errorf("a frozen mean moves to %v", got["next mean"])

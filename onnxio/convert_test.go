@@ -42,7 +42,7 @@ func convertNodeTests(t *testing.T, opsets []int, visit func(c convertedTest)) {
 			continue
 		}
 		for _, opset := range opsets {
-			if opset == g.Opsets[""] {
+			if opset == g.Opsets()[""] {
 				continue
 			}
 			var b bytes.Buffer

@@ -33,7 +33,7 @@ type callConfig struct {
 // Operator is the name of the function that the body was made of.
 func (c callConfig) Operator() op.Name {
 	if b, ok := c.Body.(*nn.Body); ok {
-		if o, ok := b.Graph.Origin.(*functionOrigin); ok {
+		if o, ok := b.Graph.Origin().(*functionOrigin); ok {
 			return o.name
 		}
 	}
@@ -124,7 +124,7 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 	if c := b.Captured(); len(c) > 0 {
 		return spec, fmt.Errorf("function %s.%s reads %q, which nothing computes", f.GetDomain(), f.GetName(), c[0])
 	}
-	b.Graph.Origin = &functionOrigin{b.Graph.Origin.(*graphOrigin), s.local[keyOf(key.domain, key.name, "")].Operator()}
+	b.Graph.SetOrigin(&functionOrigin{b.Graph.Origin().(*graphOrigin), s.local[keyOf(key.domain, key.name, "")].Operator()})
 	spec.Attrs["body"] = b
 	return spec, nil
 }

@@ -20,7 +20,7 @@ type Header struct {
 // HeaderOf is the header of the file that g was loaded from; a graph made by a program has only
 // operator sets.
 func HeaderOf(g *nn.Graph) Header {
-	h := Header{Opsets: maps.Clone(g.Opsets), Functions: []string{}}
+	h := Header{Opsets: maps.Clone(g.Opsets()), Functions: []string{}}
 	o := originOf(g)
 	if o == nil || o.model == nil {
 		return h

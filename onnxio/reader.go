@@ -42,17 +42,19 @@ func (r *reader) model() (*nn.Graph, error) {
 	}
 	p := r.proto.Graph
 	g := nn.NewGraph(p.GetName(), r.ops, opsets)
-	g.Doc = p.GetDocString()
+	meta := map[string]string{}
 	for _, kv := range r.proto.MetadataProps {
-		g.Meta[kv.GetKey()] = kv.GetValue()
+		meta[kv.GetKey()] = kv.GetValue()
 	}
-	o, err := r.assemble(nn.Assemble(g), g, p, nil, 0)
+	a := nn.Assemble(g)
+	a.Describe(p.GetDocString(), meta)
+	o, err := r.assemble(a, g, p, nil, 0)
 	if err != nil {
 		return nil, err
 	}
 	o.model = r.proto
 	o.model.Graph = nil
-	g.Origin = o
+	g.SetOrigin(o)
 	return g, nil
 }
 

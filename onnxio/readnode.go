@@ -112,6 +112,7 @@ func (s *assembly) body(p *onnxpb.GraphProto) (*nn.Body, error) {
 // bodyOf assembles p inside of parent, which gives it its operator sets.
 func (s *assembly) bodyOf(parent *nn.Graph, p *onnxpb.GraphProto, attrs map[string]*onnxpb.AttributeProto) (*nn.Body, error) {
 	a := nn.AssembleBody(p.GetName(), parent)
+	a.Describe(p.GetDocString(), nil)
 	o, err := s.assemble(a, parent, p, attrs, s.depth+1)
 	if err != nil {
 		return nil, err
@@ -120,8 +121,7 @@ func (s *assembly) bodyOf(parent *nn.Graph, p *onnxpb.GraphProto, attrs map[stri
 	if err != nil {
 		return nil, err
 	}
-	b.Graph.Doc = p.GetDocString()
-	b.Graph.Origin = o
+	b.Graph.SetOrigin(o)
 	return b, nil
 }
 

@@ -77,12 +77,12 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 			return nil, err
 		}
 	}
-	if s.Opset != 0 && s.Opset != g.Opsets[""] {
+	if s.Opset != 0 && s.Opset != g.Opsets()[""] {
 		if err := g.Edit(func(e *nn.Edit) { e.SetOpset(s.Opset) }); err != nil {
 			return nil, err
 		}
 	}
-	w := &writer{ops: g.Ops(), opsets: g.Opsets, alias: map[*nn.Value]string{}}
+	w := &writer{ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}}
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}

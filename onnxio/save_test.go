@@ -92,8 +92,8 @@ func TestSaveEdited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Meta["who"] = "me"
 	err = g.Edit(func(e *nn.Edit) {
+		e.SetMeta("who", "me")
 		e.RenameValue(e.Value("h"), "hidden")
 		e.RenameValue(e.Value("w"), "weight")
 		e.Insert(e.Value("y"), nn.Sigmoid{})
@@ -130,7 +130,7 @@ func TestSaveTrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p := range g.Params() {
-		dtype.Slice[float32](p.Data)[1] = 7
+		dtype.Slice[float32](p.Data())[1] = 7
 	}
 	var b bytes.Buffer
 	if err := Write(&b, g); err != nil {
@@ -221,8 +221,8 @@ func TestSaveOpset(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := Read(&b)
-	if err != nil || again.Opsets[""] != 21 {
-		t.Errorf("got %v, %v", again.Opsets, err)
+	if err != nil || again.Opsets()[""] != 21 {
+		t.Errorf("got %v, %v", again.Opsets(), err)
 	}
 	for _, s := range []Saver{{Opset: -1}, {Opset: 99}, {DType: dtype.Int8}, {DType: dtype.BFloat16, Opset: 12}, {Inputs: []string{"z float32[2]"}}, {ExternalOver: 1}} {
 		if err := s.Write(io.Discard, g); err == nil || !strings.HasPrefix(err.Error(), "save: ") {
@@ -245,7 +245,7 @@ func TestSaveOldNormalization(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := Read(&b)
-		if err != nil || again.Opsets[""] != opset {
+		if err != nil || again.Opsets()[""] != opset {
 			t.Fatalf("got %v, %v", again, err)
 		}
 		if got, want := eval(t, again, 1, 1, 2), eval(t, g, 1, 1, 2); !slices.Equal(got, want) {
@@ -312,7 +312,7 @@ func TestSaveStored(t *testing.T) {
 		for p := range again.Params() {
 			if p.Trainable() {
 				weights++
-				if got := dtype.Of(p.Data.Dtype()); got != stored {
+				if got := dtype.Of(p.Data().Dtype()); got != stored {
 					t.Errorf("%s is %v, want %v", p.Name(), got, stored)
 				}
 			}
@@ -332,7 +332,7 @@ func TestSaveStored(t *testing.T) {
 		}
 	}
 	for p := range g.Params() {
-		dtype.Slice[float32](p.Data)[0] = 1e9
+		dtype.Slice[float32](p.Data())[0] = 1e9
 	}
 	if err := (Saver{DType: dtype.Float16}).Write(io.Discard, g); err == nil || !strings.Contains(err.Error(), "more than float16 holds") {
 		t.Errorf("got %v", err)

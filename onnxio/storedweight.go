@@ -30,16 +30,16 @@ func (s Saver) checkStored(opset int) error {
 // so that the model computes as before, on rounded weights. False: the value is none, or has the type.
 func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	p := v.Param()
-	if s.dtype == dtype.Undefined || p == nil || p.Data == nil || p.Role() != nn.Weight || v.IsInput() {
+	if s.dtype == dtype.Undefined || p == nil || p.Data() == nil || p.Role() != nn.Weight || v.IsInput() {
 		return false, nil
 	}
-	own := dtype.Of(p.Data.Dtype())
+	own := dtype.Of(p.Data().Dtype())
 	if own == s.dtype || !slices.Contains(op.Floats, own) {
 		return false, nil
 	}
-	d, err := dtype.ConvertTo(s.dtype, p.Data)
+	d, err := dtype.ConvertTo(s.dtype, p.Data())
 	if err == nil {
-		err = fits(d, p.Data)
+		err = fits(d, p.Data())
 	}
 	if err != nil {
 		return false, err

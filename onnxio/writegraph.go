@@ -31,14 +31,14 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 		s.o = &graphOrigin{graph: &onnxpb.GraphProto{}}
 	}
 	copyFields(s.p, s.o.graph)
-	if s.p.GetName() != g.Name {
-		s.p.Name = proto.String(g.Name)
+	if s.p.GetName() != g.Name() {
+		s.p.Name = proto.String(g.Name())
 	}
-	if g.Origin == nil && g.Name == "" {
+	if g.Origin() == nil && g.Name() == "" {
 		s.p.Name = proto.String("graph") // the format wants one
 	}
-	if s.p.GetDocString() != g.Doc {
-		s.p.DocString = proto.String(g.Doc)
+	if s.p.GetDocString() != g.Doc() {
+		s.p.DocString = proto.String(g.Doc())
 	}
 	s.trace()
 	if err := s.initializers(); err != nil {

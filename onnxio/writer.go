@@ -41,7 +41,7 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	}
 	w.ir = m.GetIrVersion()
 	m.OpsetImport = w.opsetImport(m.OpsetImport)
-	m.MetadataProps = metadata(m.MetadataProps, g.Meta)
+	m.MetadataProps = metadata(m.MetadataProps, g.Meta())
 	var err error
 	m.Graph, err = w.graph(g)
 	if w.ir > m.GetIrVersion() {
@@ -148,7 +148,7 @@ func metadata(old []*onnxpb.StringStringEntryProto, meta map[string]string) []*o
 
 // originOf is what the file said about a graph, nil for one that no file did.
 func originOf(g *nn.Graph) *graphOrigin {
-	switch o := g.Origin.(type) {
+	switch o := g.Origin().(type) {
 	case *graphOrigin:
 		return o
 	case *functionOrigin:

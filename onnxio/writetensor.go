@@ -90,7 +90,7 @@ func int32s(d *tensor.Dense, dt dtype.DType) []int32 {
 
 // encodeSparseAgain writes a parameter that was sparse: as the file had it while it is the same.
 func encodeSparseAgain(v *nn.Value, o *valueOrigin) (*onnxpb.SparseTensorProto, error) {
-	d := v.Param().Data
+	d := v.Param().Data()
 	if v.Name() == o.name {
 		old, err := decodeSparse(o.sparse, nil)
 		if err == nil && d.Dtype() == old.Dtype() && d.Shape().Eq(old.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(old)) {

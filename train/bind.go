@@ -131,7 +131,7 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 		if o == nil {
 			continue // the loss's own
 		}
-		d.watch = append(d.watch, watched{p, o, o.Frozen})
+		d.watch = append(d.watch, watched{p, o, o.Frozen()})
 		if t.params[o] != nil {
 			d.params = append(d.params, p)
 		}
@@ -210,7 +210,7 @@ func shares(y *tensor.Dense) bool {
 // stale says whether tensors or the frozen set changed without an edit.
 func (d *binding) stale() bool {
 	for _, w := range d.watch {
-		if w.copy.Data != w.param.Data || w.frozen != w.param.Frozen {
+		if w.copy.Data() != w.param.Data() || w.frozen != w.param.Frozen() {
 			return true
 		}
 	}

@@ -100,13 +100,13 @@ func (t *Trainer) saveState(path string) error {
 		}
 	}
 	for p := range t.g.Params() {
-		if p.Data == nil || p.Role() == nn.Constant {
+		if p.Data() == nil || p.Role() == nn.Constant {
 			continue
 		}
-		tensors["param/"+p.Name()] = p.Data
+		tensors["param/"+p.Name()] = p.Data()
 	}
 	t.averaged(func(p *nn.Param, s *state) {
-		weight, average := p.Data, s.ema
+		weight, average := p.Data(), s.ema
 		if t.held {
 			weight, average = average, weight
 		}
@@ -264,7 +264,7 @@ func (t *Trainer) recall() error {
 	}
 	stored := map[string]*tensor.Dense{}
 	for p := range g.Params() {
-		stored[p.Name()] = p.Data
+		stored[p.Name()] = p.Data()
 	}
 	t.remember()
 	for p, d := range t.best {
@@ -280,10 +280,10 @@ func (t *Trainer) recall() error {
 // eachTensor names everything that a checkpoint restores.
 func (t *Trainer) eachTensor(f func(name string, d *tensor.Dense) error) error {
 	for p := range t.g.Params() {
-		if p.Data == nil || p.Role() == nn.Constant {
+		if p.Data() == nil || p.Role() == nn.Constant {
 			continue
 		}
-		if err := f("param/"+p.Name(), p.Data); err != nil {
+		if err := f("param/"+p.Name(), p.Data()); err != nil {
 			return err
 		}
 		s := t.params[p]

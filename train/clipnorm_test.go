@@ -52,7 +52,7 @@ func TestClipNorm(t *testing.T) {
 		}
 		var got []float64
 		for p := range g.Params() {
-			d, err := dtype.Float64s(p.Data)
+			d, err := dtype.Float64s(p.Data())
 			if err != nil {
 				t.Fatal(err)
 			}

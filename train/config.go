@@ -52,7 +52,7 @@ type Config struct {
 	OnGradient func(p *nn.Param, gradient *tensor.Dense) error
 	// OnStep is called after each update. An error ends the run, or is what Step returns; with Dir a run of Epochs
 	// leaves a checkpoint from which it can be resumed.
-	OnStep func(StepInfo) error
+	OnStep  func(StepInfo) error
 	Observe func(Event) // is told every event, too; nil: nobody is
 
 	Log func(Event) // nil: a progress bar on a terminal, lines elsewhere, on standard error; see Quiet

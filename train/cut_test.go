@@ -24,7 +24,7 @@ func TestCutBetweenSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := param(t, g, "w1").Data.Shape()[0]; n != rows {
+		if n := param(t, g, "w1").Data().Shape()[0]; n != rows {
 			t.Errorf("w1 has %d rows, want %d", n, rows)
 		}
 	}

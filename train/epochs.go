@@ -223,9 +223,9 @@ func (t *Trainer) remember() {
 	for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
 		for p := range m {
 			if d := t.best[p]; d != nil {
-				assign(d, p.Data)
+				assign(d, p.Data())
 			} else {
-				t.best[p] = dtype.Clone(p.Data)
+				t.best[p] = dtype.Clone(p.Data())
 			}
 		}
 	}
@@ -234,8 +234,8 @@ func (t *Trainer) remember() {
 // restoreBest brings them back.
 func (t *Trainer) restoreBest() {
 	for p, d := range maps.All(t.best) {
-		if p.Data != nil && p.Data.Shape().Eq(d.Shape()) {
-			assign(p.Data, d)
+		if p.Data() != nil && p.Data().Shape().Eq(d.Shape()) {
+			assign(p.Data(), d)
 			p.Changed()
 		}
 	}

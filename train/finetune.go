@@ -525,15 +525,18 @@ func (p recipe) hold(g *nn.Graph) func() {
 	var held []*nn.Param
 	if p.HoldStatistics {
 		for x := range g.Params() {
-			if x.Role() == nn.Statistic && !x.Frozen {
-				x.Frozen = true
+			if x.Role() == nn.Statistic && !x.Frozen() {
 				held = append(held, x)
 			}
 		}
 	}
-	return func() {
-		for _, x := range held {
-			x.Frozen = false
-		}
+	freeze := func(frozen bool) {
+		_ = g.Edit(func(e *nn.Edit) { // it could only be refused inside of another edit
+			for _, x := range held {
+				e.SetFrozen(x, frozen)
+			}
+		})
 	}
+	freeze(true)
+	return func() { freeze(false) }
 }

@@ -58,7 +58,7 @@ func TestFineTune(t *testing.T) {
 	_, two := run()
 	for p := range one.Params() {
 		v, err := two.Value(p.Name())
-		if err != nil || p.Data != nil && !bytes.Equal(dtype.Bytes(p.Data), dtype.Bytes(v.Param().Data)) {
+		if err != nil || p.Data() != nil && !bytes.Equal(dtype.Bytes(p.Data()), dtype.Bytes(v.Param().Data())) {
 			t.Errorf("%s differs between two runs (%v)", p.Name(), err)
 		}
 	}
@@ -85,8 +85,8 @@ func TestFineTuneHeadOnly(t *testing.T) {
 		}
 		before := map[string][]byte{}
 		for p := range g.Params() {
-			if p.Data != nil {
-				before[p.Name()] = bytes.Clone(dtype.Bytes(p.Data))
+			if p.Data() != nil {
+				before[p.Name()] = bytes.Clone(dtype.Bytes(p.Data()))
 			}
 		}
 		out, err := train.FineTuner{Policy: train.HeadOnly, Head: &nn.Head{Classes: 3}, Config: quiet(train.Config{Seed: 3})}.FineTune(ctx, g, shapes(300, 5), shapes(300, 6))
@@ -95,7 +95,7 @@ func TestFineTuneHeadOnly(t *testing.T) {
 		}
 		changed := 0
 		for p := range g.Params() {
-			if b, ok := before[p.Name()]; ok && p.Data != nil && !bytes.Equal(b, dtype.Bytes(p.Data)) {
+			if b, ok := before[p.Name()]; ok && p.Data() != nil && !bytes.Equal(b, dtype.Bytes(p.Data())) {
 				changed++
 			}
 		}
@@ -156,7 +156,7 @@ func TestFindRate(t *testing.T) {
 	}
 	for p := range g.Params() {
 		v, err := before.Value(p.Name())
-		if err != nil || p.Data != nil && !bytes.Equal(dtype.Bytes(p.Data), dtype.Bytes(v.Param().Data)) {
+		if err != nil || p.Data() != nil && !bytes.Equal(dtype.Bytes(p.Data()), dtype.Bytes(v.Param().Data())) {
 			t.Errorf("%s is not what it was (%v)", p.Name(), err)
 		}
 	}

@@ -74,10 +74,10 @@ func (t *tuning) floor() (snapshot, error) {
 	s := snapshot{}
 	for p := range g.Params() {
 		v, err := t.g.Value(p.Name())
-		if err != nil || v.Param() == nil || p.Data == nil || p.Role() == nn.Constant {
+		if err != nil || v.Param() == nil || p.Data() == nil || p.Role() == nn.Constant {
 			continue
 		}
-		s[v.Param()] = dtype.Clone(p.Data)
+		s[v.Param()] = dtype.Clone(p.Data())
 	}
 	return s, nil
 }

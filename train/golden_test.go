@@ -84,7 +84,7 @@ func widen(t testing.TB, g *nn.Graph) *nn.Graph {
 		}
 		return d
 	}
-	to := nn.NewGraph(g.Name, g.Ops(), g.Opsets)
+	to := nn.NewGraph(g.Name(), g.Ops(), g.Opsets())
 	a := nn.Assemble(to)
 	for _, v := range g.Inputs() {
 		typ := v.Type()
@@ -105,7 +105,7 @@ func widen(t testing.TB, g *nn.Graph) *nn.Graph {
 	}
 	for n := range g.Nodes() {
 		attrs := map[string]any{}
-		for _, x := range op.Encode(n.Op().Version(g.Opsets[""]), n.Config()) {
+		for _, x := range op.Encode(n.Op().Version(g.Opsets()[""]), n.Config()) {
 			attrs[x.Name] = x.Value
 			if v, ok := x.Value.(dtype.Value); ok {
 				attrs[x.Name] = wide(v)
@@ -181,11 +181,11 @@ func trajectory(t *testing.T, net string, float dtype.DType, name string, arrays
 		}
 		for p := range g.Params() {
 			if a, ok := arrays[name+"/buffer/"+p.Name()+"_population"]; ok {
-				if d := distance(t, p.Data, floats(t, row(a, k))); d > tol {
+				if d := distance(t, p.Data(), floats(t, row(a, k))); d > tol {
 					t.Errorf("step %d: %s is off by %.3g", k, p.Name(), d)
 				}
 			} else if a, ok := arrays[name+"/buffer/"+p.Name()]; ok {
-				if d := distance(t, p.Data, floats(t, row(a, k))); d > tol {
+				if d := distance(t, p.Data(), floats(t, row(a, k))); d > tol {
 					t.Errorf("step %d: %s is off by %.3g", k, p.Name(), d)
 				}
 			}
@@ -195,7 +195,7 @@ func trajectory(t *testing.T, net string, float dtype.DType, name string, arrays
 	for p := range g.Params() {
 		if a, ok := arrays[name+"/param/"+p.Name()]; ok {
 			seen++
-			if d := distance(t, p.Data, floats(t, a)); d > tol {
+			if d := distance(t, p.Data(), floats(t, a)); d > tol {
 				t.Errorf("after ten steps %s is off by %.3g", p.Name(), d)
 			}
 		}

@@ -71,8 +71,8 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 	var weight, bias *nn.Param
 	for p := range t.tail.Params() {
 		switch {
-		case p.Role() != nn.Weight || dtype.Of(p.Data.Dtype()) != dtype.Float32:
-		case weight == nil && p.Size() == k*d && len(p.Data.Shape()) >= 2:
+		case p.Role() != nn.Weight || dtype.Of(p.Data().Dtype()) != dtype.Float32:
+		case weight == nil && p.Size() == k*d && len(p.Data().Shape()) >= 2:
 			weight = p
 		case bias == nil && p.Size() == k:
 			bias = p
@@ -92,7 +92,7 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 		lift = max(lift, s)
 	}
 	before := snap(t.tail)
-	w, b := dtype.Slice[float32](weight.Data), dtype.Slice[float32](bias.Data)
+	w, b := dtype.Slice[float32](weight.Data()), dtype.Slice[float32](bias.Data())
 	for _, up := range []float64{0, lift} {
 		for _, rows := range []bool{true, false} {
 			for c := range k {
@@ -163,15 +163,15 @@ func (t trunk) descend(ctx context.Context, f *features, seed uint64, loss Loss)
 // handBack copies the tail's parameters into the model's.
 func (t trunk) handBack(g *nn.Graph) error {
 	for p := range t.tail.Params() {
-		if p.Data == nil || p.Role() == nn.Constant {
+		if p.Data() == nil || p.Role() == nn.Constant {
 			continue
 		}
 		v, err := g.Value(p.Name())
 		if err != nil {
 			return err
 		}
-		if v.Param() != nil && v.Param().Data != nil {
-			assign(v.Param().Data, p.Data)
+		if v.Param() != nil && v.Param().Data() != nil {
+			assign(v.Param().Data(), p.Data())
 			v.Param().Changed()
 		}
 	}
@@ -184,8 +184,8 @@ type snapshot map[*nn.Param]*tensor.Dense
 func snap(g *nn.Graph) snapshot {
 	s := snapshot{}
 	for p := range g.Params() {
-		if p.Data != nil && p.Role() != nn.Constant {
-			s[p] = dtype.Clone(p.Data)
+		if p.Data() != nil && p.Role() != nn.Constant {
+			s[p] = dtype.Clone(p.Data())
 		}
 	}
 	return s
@@ -194,8 +194,8 @@ func snap(g *nn.Graph) snapshot {
 // restore puts the copies back.
 func (s snapshot) restore() {
 	for p, d := range s {
-		if p.Data != nil && p.Data.Shape().Eq(d.Shape()) {
-			assign(p.Data, d)
+		if p.Data() != nil && p.Data().Shape().Eq(d.Shape()) {
+			assign(p.Data(), d)
 			p.Changed()
 		}
 	}

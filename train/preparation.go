@@ -152,7 +152,7 @@ func normalizations(g *nn.Graph) []normalization {
 		var stats [][]float64
 		for _, v := range n.Inputs() {
 			if p := v.Param(); p != nil && p.Role() == nn.Statistic {
-				if x, err := dtype.Float64s(p.Data); err == nil {
+				if x, err := dtype.Float64s(p.Data()); err == nil {
 					stats = append(stats, x)
 				}
 			}

@@ -93,7 +93,7 @@ func follow(t *testing.T, g *nn.Graph, arrays map[string]oracle.Tensor, want anc
 		if !ok || len(p.Name()) < 4 || p.Name()[len(p.Name())-4:] != "mean" {
 			continue // PyTorch's variance is unbiased
 		}
-		if d := distance(t, p.Data, floats(t, a)); d > 1e-4 {
+		if d := distance(t, p.Data(), floats(t, a)); d > 1e-4 {
 			t.Errorf("%s is off by %.3g", p.Name(), d)
 		}
 	}
@@ -103,10 +103,10 @@ func compareParams(t *testing.T, g *nn.Graph, want anchor) {
 	t.Helper()
 	for p := range g.Params() {
 		f, ok := want.ParamsAfter[p.Name()]
-		if !ok || p.Data == nil || f.L2 < want.GradFloor {
+		if !ok || p.Data() == nil || f.L2 < want.GradFloor {
 			continue
 		}
-		x, err := dtype.Float64s(p.Data)
+		x, err := dtype.Float64s(p.Data())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,13 +50,13 @@ func (t *Trainer) follow() error {
 				return err
 			}
 			params[p] = s
-		case p.Role() == nn.Statistic && !p.Frozen && p.Data != nil:
+		case p.Role() == nn.Statistic && !p.Frozen() && p.Data() != nil:
 			s := t.stats[p]
 			if s == nil || !s.fits(p) {
-				s = &state{shape: slices.Clone(p.Data.Shape()), typ: dtype.Of(p.Data.Dtype())}
+				s = &state{shape: slices.Clone(p.Data().Shape()), typ: dtype.Of(p.Data().Dtype())}
 			}
 			if t.c.EMA > 0 && s.ema == nil {
-				s.ema = dtype.Clone(p.Data)
+				s.ema = dtype.Clone(p.Data())
 			}
 			s.begin(p)
 			stats[p] = s
@@ -71,7 +71,7 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	s := t.params[p]
 	if s != nil && s.fits(p) {
 		if t.c.EMA > 0 && s.ema == nil {
-			s.ema = dtype.Clone(p.Data)
+			s.ema = dtype.Clone(p.Data())
 		}
 		s.begin(p)
 		return s, nil
@@ -80,22 +80,22 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &state{plan: pl, shape: slices.Clone(p.Data.Shape()), typ: dtype.Of(p.Data.Dtype())}
+	s = &state{plan: pl, shape: slices.Clone(p.Data().Shape()), typ: dtype.Of(p.Data().Dtype())}
 	if s.typ != dtype.Float32 && s.typ != dtype.Float64 {
 		return nil, &op.Error{Stage: "train", Input: p.Name(), Want: "float32 or float64", Got: s.typ, Err: fmt.Errorf("freeze it, or convert the model")}
 	}
-	if s.slots, err = pl.rule.Init(p.Data); err != nil {
+	if s.slots, err = pl.rule.Init(p.Data()); err != nil {
 		return nil, &op.Error{Stage: "train", Input: p.Name(), Err: err}
 	}
 	if t.c.EMA > 0 {
-		s.ema = dtype.Clone(p.Data)
+		s.ema = dtype.Clone(p.Data())
 	}
 	return s, nil
 }
 
 // fits says whether the state is one of a tensor like the parameter's.
 func (s *state) fits(p *nn.Param) bool {
-	return p.Data != nil && slices.Equal(s.shape, []int(p.Data.Shape())) && s.typ == dtype.Of(p.Data.Dtype())
+	return p.Data() != nil && slices.Equal(s.shape, []int(p.Data().Shape())) && s.typ == dtype.Of(p.Data().Dtype())
 }
 
 // change follows one entry of the journal.
@@ -209,9 +209,9 @@ func (s *state) begin(p *nn.Param) {
 	}
 	s.young = false
 	if s.typ == dtype.Float32 {
-		settle(dtype.Slice[float32](s.ema), dtype.Slice[float32](p.Data))
+		settle(dtype.Slice[float32](s.ema), dtype.Slice[float32](p.Data()))
 	} else {
-		settle(dtype.Slice[float64](s.ema), dtype.Slice[float64](p.Data))
+		settle(dtype.Slice[float64](s.ema), dtype.Slice[float64](p.Data()))
 	}
 }
 

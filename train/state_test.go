@@ -56,8 +56,7 @@ func TestStateFollowsCuts(t *testing.T) {
 		if got := numbers(t, s.slots[1].Data); !slices.Equal(got, c.column) {
 			t.Errorf("axis %d, keep %v: rows %v, want %v", c.axis, c.keep, got, c.column)
 		}
-		p.Data = dtype.New(dtype.Float32, s.shape...) // new weights are zero, and averages begin there
-		s.begin(p)
+		s.begin(zeros(t, s.shape...)) // new weights are zero, and averages begin there
 		if !slices.Equal(numbers(t, s.ema), c.matrix) {
 			t.Errorf("axis %d, keep %v: average %v", c.axis, c.keep, s.ema)
 		}
@@ -114,4 +113,17 @@ func TestStateFile(t *testing.T) {
 			t.Errorf("%s is no error", head)
 		}
 	}
+}
+
+// zeros is a parameter of zeros.
+func zeros(t *testing.T, shape ...int) *nn.Param {
+	t.Helper()
+	g := nn.New("zeros")
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Param("w", nn.Zeros{}, shape...)) }); err != nil {
+		t.Fatal(err)
+	}
+	for p := range g.Params() {
+		return p
+	}
+	return nil
 }

@@ -176,7 +176,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	}
 	for p, x := range s.States {
 		if o := d.origin[p]; t.stats[o] != nil {
-			assign(o.Data, x)
+			assign(o.Data(), x)
 			o.Changed()
 		}
 	}
@@ -210,9 +210,9 @@ func (t *Trainer) begin(d *binding) {
 	}
 	for p, s := range t.stats {
 		if s.safe == nil {
-			s.safe = dtype.Clone(p.Data)
+			s.safe = dtype.Clone(p.Data())
 		} else {
-			assign(s.safe, p.Data)
+			assign(s.safe, p.Data())
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (t *Trainer) abandon() {
 	t.handBack()
 	for p, s := range t.stats {
 		if s.safe != nil && s.fits(p) {
-			assign(p.Data, s.safe)
+			assign(p.Data(), s.safe)
 			p.Changed()
 		}
 	}

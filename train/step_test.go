@@ -62,8 +62,8 @@ func TestAccumulateIsOneBatch(t *testing.T) {
 		t.Errorf("%d steps, want 4", h.Last().Steps)
 	}
 	for p := range whole.Params() {
-		x, _ := dtype.Float64s(p.Data)
-		if d := distance(t, param(t, parts, p.Name()).Data, x); d > 1e-5 {
+		x, _ := dtype.Float64s(p.Data())
+		if d := distance(t, param(t, parts, p.Name()).Data(), x); d > 1e-5 {
 			t.Errorf("%s is off by %g", p.Name(), d)
 		}
 	}
@@ -121,12 +121,12 @@ func TestEditsBetweenSteps(t *testing.T) {
 	step()
 	var scale *nn.Param
 	for p := range g.Params() {
-		if p.Name() != "scale" && p.Role() == nn.Weight && len(p.Data.Shape()) == 1 && p.Data.Shape()[0] == 8 && p.Name() != "bias" {
+		if p.Name() != "scale" && p.Role() == nn.Weight && len(p.Data().Shape()) == 1 && p.Data().Shape()[0] == 8 && p.Name() != "bias" {
 			scale = p
 			break
 		}
 	}
-	x, _ := dtype.Float64s(scale.Data)
+	x, _ := dtype.Float64s(scale.Data())
 	if x[0] == math.Sqrt(1+1e-5) || x[0] == 1 {
 		t.Errorf("%s was not trained", scale.Name())
 	}
@@ -138,7 +138,9 @@ func TestEditsBetweenSteps(t *testing.T) {
 	if after := weights(g); !bytes.Equal(before["w1"], after["w1"]) || bytes.Equal(before["w2"], after["w2"]) {
 		t.Error("freezing between steps")
 	}
-	param(t, g, "w1").Frozen = false
+	if err := g.Edit(func(e *nn.Edit) { e.SetFrozen(param(t, g, "w1"), false) }); err != nil {
+		t.Fatal(err)
+	}
 	step()
 	if bytes.Equal(before["w1"], weights(g)["w1"]) {
 		t.Error("w1 is not frozen any more and did not change")

@@ -29,7 +29,7 @@ func (t *Trainer) apart() bool {
 		if !spreads(s.plan.rule) {
 			return false
 		}
-		b := dtype.Bytes(p.Data)
+		b := dtype.Bytes(p.Data())
 		from := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 		spans = append(spans, span{from, from + uintptr(len(b))})
 	}
@@ -96,7 +96,7 @@ func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 		return nil // a mean over nothing
 	}
 	if a.t.stats[o] != nil {
-		assign(o.Data, x)
+		assign(o.Data(), x)
 		o.Changed()
 	}
 	s := a.t.params[o]
@@ -112,7 +112,7 @@ func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 // step applies the rule to one parameter. Grad is overwritten.
 func (s *state) step(p *nn.Param, grad *tensor.Dense, rate float64) error {
 	h := optim.Hyper{Rate: rate * s.plan.rate, Step: s.n}
-	if err := s.plan.rule.Step(p.Data, grad, s.slots, h); err != nil {
+	if err := s.plan.rule.Step(p.Data(), grad, s.slots, h); err != nil {
 		return &op.Error{Stage: "train", Input: p.Name(), Err: err}
 	}
 	p.Changed()

@@ -151,7 +151,7 @@ func weightsOf(t *testing.T, g *nn.Graph, name string) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return numbers(t, v.Param().Data)
+	return numbers(t, v.Param().Data())
 }
 
 // compare looks at weights, optimizer and averages.
@@ -165,7 +165,7 @@ func (h *hand) compare(t *testing.T, what string, tr *Trainer) {
 			t.Fatal(err)
 		}
 		s := tr.params[v.Param()]
-		got := []float64{numbers(t, v.Param().Data)[i], numbers(t, s.slots[0].Data)[i], c.v, numbers(t, s.ema)[i]}
+		got := []float64{numbers(t, v.Param().Data())[i], numbers(t, s.slots[0].Data)[i], c.v, numbers(t, s.ema)[i]}
 		if h.adam {
 			got[2] = numbers(t, s.slots[1].Data)[i]
 		}
@@ -375,7 +375,7 @@ func TestResumeAfterSurgery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(dtype.Bytes(p.Data), dtype.Bytes(v.Param().Data)) {
+		if !bytes.Equal(dtype.Bytes(p.Data()), dtype.Bytes(v.Param().Data())) {
 			t.Errorf("%s differs", p.Name())
 		}
 	}

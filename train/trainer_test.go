@@ -60,8 +60,8 @@ func blobs(n int, seed uint64) data.Set[data.Sample] {
 func weights(g *nn.Graph) map[string][]byte {
 	m := map[string][]byte{}
 	for p := range g.Params() {
-		if p.Data != nil {
-			m[p.Name()] = bytes.Clone(dtype.Bytes(p.Data))
+		if p.Data() != nil {
+			m[p.Name()] = bytes.Clone(dtype.Bytes(p.Data()))
 		}
 	}
 	return m
@@ -192,7 +192,7 @@ func TestEMA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := param(t, g, "w2").Data
+	w := param(t, g, "w2").Data()
 	average, _ := dtype.Float64s(w)
 	b := batch(t, blobs(32, 1))
 	for n := 1; n <= 4; n++ {

@@ -42,11 +42,11 @@ type choice struct {
 // newAnswerer finds out what a model's answers are: by the metadata, the end of the model and the shape of its first output.
 func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	a := &answerer{g: g, kind: as, logits: !yesOrNo(g)}
-	schema, known, err := table.ReadMeta(g.Meta)
+	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
 		return nil, err
 	}
-	if a.labels, err = data.ReadLabels(g.Meta); err != nil {
+	if a.labels, err = data.ReadLabels(g.Meta()); err != nil {
 		return nil, err
 	}
 	if a.labels == nil {
@@ -68,7 +68,7 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	switch {
 	case !t.DType.IsFloat() || len(g.Outputs()) > 1:
 		a.kind = "arrays"
-	case g.Meta[metaTask] == "tags" && flat:
+	case g.Meta()[metaTask] == "tags" && flat:
 		a.kind = "tags"
 	case t.Rank() == 4 && !flat && sized && (n == 1 || n == 3) && len(a.labels) != n:
 		a.kind = "picture"

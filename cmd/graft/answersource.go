@@ -193,7 +193,7 @@ func objects(b []byte) (rows []map[string]any, err error) {
 
 // rowSource is samples of objects.
 func rowSource(g *nn.Graph, path string, rows []map[string]any) (*sampleSource, error) {
-	schema, known, err := table.ReadMeta(g.Meta)
+	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
 		return nil, err
 	}

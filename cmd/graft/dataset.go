@@ -226,7 +226,7 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample],
 	if err != nil {
 		return nil, err
 	}
-	known, err := data.ReadLabels(g.Meta)
+	known, err := data.ReadLabels(g.Meta())
 	if err != nil {
 		return nil, err
 	}
@@ -376,7 +376,7 @@ func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
 
 // agree refuses data whose classes have other names than the model's, or are not as many.
 func (d *dataset) agree(g *nn.Graph) error {
-	known, err := data.ReadLabels(g.Meta)
+	known, err := data.ReadLabels(g.Meta())
 	if err != nil || d.classes == nil {
 		return err
 	}

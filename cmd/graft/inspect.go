@@ -72,8 +72,8 @@ Nodes whose results are known before anything runs, constants and arithmetic on 
 				return err
 			}
 			r := report{
-				Model: g.Name, Header: onnxio.HeaderOf(g), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
-				Meta: g.Meta, Unsupported: onnxio.Unsupported(g), Summary: g.Summary(), Growth: growth(g),
+				Model: g.Name(), Header: onnxio.HeaderOf(g), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
+				Meta: g.Meta(), Unsupported: onnxio.Unsupported(g), Summary: g.Summary(), Growth: growth(g),
 			}
 			if weights {
 				if r.Parameters, err = weightTable(g); err != nil {
@@ -119,7 +119,7 @@ func details(g *nn.Graph) []nodeDetails {
 			d.Inputs = append(d.Inputs, name)
 		}
 		if c := n.Config(); c != nil {
-			for _, a := range op.Encode(g.Opsets[n.Domain()], c) {
+			for _, a := range op.Encode(g.Opsets()[n.Domain()], c) {
 				d.Attributes[a.Name] = attribute(a.Value)
 			}
 		}

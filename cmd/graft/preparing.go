@@ -111,7 +111,7 @@ func (p preparing) settle(ctx context.Context, g *nn.Graph, t op.Type, sample fu
 	if err != nil {
 		return found, err
 	}
-	stored, known, err := data.ReadMeta(g.Meta)
+	stored, known, err := data.ReadMeta(g.Meta())
 	if err != nil {
 		return found, err
 	}

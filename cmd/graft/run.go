@@ -222,7 +222,7 @@ func (r runner) store(i int, v onnxio.Named) error {
 
 // classes prints the most likely classes when the model says what its classes are called.
 func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
-	labels, err := data.ReadLabels(g.Meta)
+	labels, err := data.ReadLabels(g.Meta())
 	if err != nil || labels == nil || r.asJSON || len(g.Outputs()) != 1 {
 		return err
 	}

@@ -255,7 +255,7 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 	if err != nil {
 		return err
 	}
-	front := nn.NewGraph("table", p.graph.Ops(), map[string]int{"": p.graph.Opsets[""]})
+	front := nn.NewGraph("table", p.graph.Ops(), map[string]int{"": p.graph.Opsets()[""]})
 	var features *nn.Value
 	if err := front.Edit(func(e *nn.Edit) {
 		if features = prep.Build(e); e.Err() == nil {

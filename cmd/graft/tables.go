@@ -168,7 +168,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 // suit makes a reader read what a model asks for: the columns of its schema, the classes that it knows. With one score whole
 // numbers are measurements, unless the loss is binary.
 func (p *plan) suit(r table.Reader, binary bool) (table.Reader, error) {
-	s, ok, err := table.ReadMeta(p.graph.Meta)
+	s, ok, err := table.ReadMeta(p.graph.Meta())
 	if err != nil {
 		return r, err
 	}
@@ -176,7 +176,7 @@ func (p *plan) suit(r table.Reader, binary bool) (table.Reader, error) {
 		p.schema = s
 		return s.Reader(r), nil
 	}
-	if r.Classes, err = data.ReadLabels(p.graph.Meta); err != nil {
+	if r.Classes, err = data.ReadLabels(p.graph.Meta()); err != nil {
 		return r, err
 	}
 	if n, ok := scores(p.graph.Outputs()); ok {

@@ -23,7 +23,7 @@ func (t *training) taught(g *nn.Graph, fit, val data.Set[data.Sample]) (data.Set
 	if a != b || a < 2 {
 		return nil, nil, fmt.Errorf("--teacher %s gives %d scores, the model %d: want as many classes, and two or more", t.teacher, b, a)
 	}
-	known, err := data.ReadLabels(teacher.Meta)
+	known, err := data.ReadLabels(teacher.Meta())
 	if err != nil {
 		return nil, nil, fmt.Errorf("--teacher: %w", err)
 	}
@@ -61,7 +61,7 @@ func (t *training) eyes(teacher *nn.Graph) (func([]*tensor.Dense) ([]*tensor.Den
 		return nil, nil
 	}
 	mine := t.pictures.Preprocess
-	its, ok, err := data.ReadMeta(teacher.Meta)
+	its, ok, err := data.ReadMeta(teacher.Meta())
 	if err != nil || !ok {
 		return nil, err
 	}

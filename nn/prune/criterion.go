@@ -133,11 +133,11 @@ func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64
 // sliceScores scores every slice of weights by the sum of f over it, through g, and reduces.
 func sliceScores(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
 	return reduce(c, r, func(p *nn.Param, axis int) ([]float64, error) {
-		x, err := dtype.Float64s(p.Data)
+		x, err := dtype.Float64s(p.Data())
 		if err != nil {
 			return nil, err
 		}
-		return along(x, p.Data.Shape(), axis, func(i int) float64 { return f(x[i]) }), nil
+		return along(x, p.Data().Shape(), axis, func(i int) float64 { return f(x[i]) }), nil
 	}, g)
 }
 
@@ -218,7 +218,7 @@ var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group)
 			if !scale[s.Param] {
 				continue
 			}
-			x, err := dtype.Float64s(s.Param.Data)
+			x, err := dtype.Float64s(s.Param.Data())
 			if err != nil {
 				return nil, err
 			}

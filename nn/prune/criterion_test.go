@@ -42,7 +42,7 @@ func set(e *nn.Edit, name string, f func(i int) float64) {
 	if v == nil {
 		return
 	}
-	shape := []int(v.Param().Data.Shape())
+	shape := []int(v.Param().Data().Shape())
 	n, _ := dtype.Count(shape)
 	x := make([]float64, n)
 	for i := range x {
@@ -64,7 +64,7 @@ func gradients(g *nn.Graph) func(func(nn.Grads, error) bool) {
 					for i := range x {
 						x[i] = 1
 					}
-					d, _ := dtype.FromFloats(dtype.Float32, x, []int(p.Data.Shape())...)
+					d, _ := dtype.FromFloats(dtype.Float32, x, []int(p.Data().Shape())...)
 					grads[p] = d
 				}
 			}
@@ -181,7 +181,7 @@ func TestSparsity(t *testing.T) {
 			t.Fatal(err)
 		}
 		zero := 0
-		d, _ := dtype.Float64s(w.Param().Data)
+		d, _ := dtype.Float64s(w.Param().Data())
 		for _, v := range d {
 			if v == 0 {
 				zero++

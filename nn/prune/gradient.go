@@ -82,7 +82,7 @@ func (t *gradients) collect(ctx context.Context, g *nn.Graph) error {
 		}
 		batch := map[*nn.Param][][]float64{}
 		for p, d := range grads {
-			w, err := dtype.Float64s(p.Data)
+			w, err := dtype.Float64s(p.Data())
 			if err != nil {
 				return err
 			}
@@ -91,11 +91,11 @@ func (t *gradients) collect(ctx context.Context, g *nn.Graph) error {
 				return err
 			}
 			if len(x) != len(w) {
-				return fail("the gradient of %s has shape %v, the parameter %v", p.Name(), d.Shape(), p.Data.Shape())
+				return fail("the gradient of %s has shape %v, the parameter %v", p.Name(), d.Shape(), p.Data().Shape())
 			}
 			var axes [][]float64
-			for axis := range p.Data.Shape() {
-				axes = append(axes, along(x, p.Data.Shape(), axis, func(i int) float64 { return t.f(w[i], x[i]) }))
+			for axis := range p.Data().Shape() {
+				axes = append(axes, along(x, p.Data().Shape(), axis, func(i int) float64 { return t.f(w[i], x[i]) }))
 			}
 			batch[p] = axes
 		}

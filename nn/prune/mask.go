@@ -38,7 +38,7 @@ func (s Sparsity) Mask(e *nn.Edit) {
 			continue
 		}
 		done[v] = true
-		m, err := s.mask(layer.In, v.Param().Data)
+		m, err := s.mask(layer.In, v.Param().Data())
 		if err != nil {
 			e.Fail(err)
 			return
@@ -134,9 +134,9 @@ func Bake(e *nn.Edit) {
 		if w.Param() == nil || m.Param() == nil || m.Name() != w.Name()+maskSuffix {
 			continue
 		}
-		x, err := dtype.Float64s(w.Param().Data)
+		x, err := dtype.Float64s(w.Param().Data())
 		e.Fail(err)
-		by, err := dtype.Float64s(m.Param().Data)
+		by, err := dtype.Float64s(m.Param().Data())
 		e.Fail(err)
 		if e.Err() != nil {
 			return
@@ -144,7 +144,7 @@ func Bake(e *nn.Edit) {
 		for i := range x {
 			x[i] *= by[i]
 		}
-		d, err := dtype.FromFloats(w.Type().DType, x, w.Param().Data.Shape()...)
+		d, err := dtype.FromFloats(w.Type().DType, x, w.Param().Data().Shape()...)
 		e.Fail(err)
 		e.SetData(w, d)
 		e.Rewire(n.Out(0), w)

@@ -114,7 +114,7 @@ func (t *Trunk) Return() error {
 	return t.whole.Edit(func(e *nn.Edit) {
 		for p := range t.Rest.Params() {
 			if e.Err() == nil && p.Role() != nn.Constant {
-				e.SetData(e.Value(p.Name()), p.Data)
+				e.SetData(e.Value(p.Name()), p.Data())
 			}
 		}
 	})

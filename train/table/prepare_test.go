@@ -124,7 +124,7 @@ func TestPreparationInRuntime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, ok, err := table.ReadMeta(loaded.Meta)
+		s, ok, err := table.ReadMeta(loaded.Meta())
 		if err != nil || !ok {
 			t.Fatalf("the file has no schema: %v", err)
 		}
