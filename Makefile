@@ -105,7 +105,7 @@ cross:
 
 # Without assembly: the kernels in portable Go, and what stands on them.
 purego:
-	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags purego ./internal/kernel ./internal/engine ./nn/op
+	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags purego ./internal/kernel ./internal/engine ./nn/op/std
 
 # The NEON kernels beside the portable ones, on an arm64 processor or under qemu-user.
 arm64:
@@ -139,4 +139,4 @@ ci:
 # The two files of a new operator: make new-op NAME=HardSwish
 new-op:
 	go run ./nn/op/newop $(NAME)
-	go generate ./nn/op
+	go generate ./nn/op/std ./nn/op/gendoc
