@@ -89,3 +89,20 @@ func (g *Graph) Computed() []*op.Call {
 	}
 	return list
 }
+
+// DerivedOps are the operators that Derive has to write out: those of lowerings, and those whose hidden outputs are read.
+func DerivedOps(g *Graph, o DeriveOptions) ([]string, error) {
+	runs, _, err := g.deriveRuns(o)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for c, wanted := range wantedOutputs(runs[0].roots()) {
+		for i := range wanted {
+			if c.Op.Domain == op.Internal || i >= c.Outputs || c.Random() {
+				list = append(list, c.Op.Name)
+			}
+		}
+	}
+	return list, nil
+}

@@ -34,6 +34,13 @@ func (s *Site) ours() *Value {
 		return nil
 	}
 	c := calls[0]
+	switch {
+	case s.exposes(c), s.t.step && c.Op.Domain == op.Internal && c.Op.Export == nil && c.Op.Decompose != nil:
+		return s.spelled(calls, in, index)
+	}
+	if s.t.step && c.Random() {
+		return s.Refuse("draws at random")
+	}
 	if index >= c.Outputs {
 		return s.Refuse(fmt.Sprintf("output %d exists only in lowerings", index))
 	}

@@ -30,6 +30,9 @@ type tracer struct {
 	missing map[string]bool
 	free    []*Value // parameters that are no constants
 	consts  int
+
+	step   bool                      // a training step is traced, see Graph.Derive
+	wanted map[*op.Call]map[int]bool // outputs of calls that are read, in a step
 }
 
 // traced is a place in the expression graphs and the value it became.

@@ -63,6 +63,9 @@ func (s *Site) fail(err error) {
 // names all such operators. It returns a stand-in.
 func (s *Site) Refuse(why string) *Value {
 	name := s.opName()
+	if s.t.step {
+		name += s.place()
+	}
 	if why != "" {
 		name += " (" + why + ")"
 	}

@@ -41,6 +41,22 @@ function encode(name, t) {
   return { dtype: t.type, shape: [...t.dims], data: Buffer.from(d.buffer, d.byteOffset, d.byteLength).toString('base64') };
 }
 
+let kept = null; // the session of the last model that was sent rather than named: training runs one many times
+
+async function sessionOf(request) {
+  const key = request.model && `${request.optimize} ${request.model}`;
+  if (key && kept && kept.key === key) return kept.session;
+  if (kept) await kept.session.release();
+  kept = null;
+  const model = request.path || Uint8Array.from(Buffer.from(request.model, 'base64'));
+  const session = await ort.InferenceSession.create(model, {
+    intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: 'sequential', logSeverityLevel: 3,
+    graphOptimizationLevel: request.optimize ? 'all' : 'disabled',
+  });
+  if (key) kept = { key, session };
+  return session;
+}
+
 async function answer(request) {
   if (request.save) { // the model as the runtime's graph optimizer leaves it
     const session = await ort.InferenceSession.create(request.path, {
@@ -48,11 +64,7 @@ async function answer(request) {
     await session.release();
     return { outputs: {} };
   }
-  const model = request.path || Uint8Array.from(Buffer.from(request.model, 'base64'));
-  const session = await ort.InferenceSession.create(model, {
-    intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: 'sequential', logSeverityLevel: 3,
-    graphOptimizationLevel: request.optimize ? 'all' : 'disabled',
-  });
+  const session = await sessionOf(request);
   try {
     const feeds = {}, outputs = {};
     for (const [name, t] of Object.entries(request.inputs || {})) feeds[name] = decode(name, t);
@@ -60,7 +72,7 @@ async function answer(request) {
     for (const name of session.outputNames) outputs[name] = encode(name, got[name]);
     return { outputs };
   } finally {
-    await session.release();
+    if (!kept || kept.session !== session) await session.release();
   }
 }
 

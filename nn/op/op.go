@@ -28,8 +28,12 @@ type Op struct {
 	Attrs    Config // the zero configuration: a struct with `onnx` tags (see Decode); nil: no attributes
 
 	// Decompose writes a node of the latest version as nodes of other operators, see Spelling.Before and Give, for operator
-	// sets that lack the operator. nil: it cannot be written there.
+	// sets that lack the operator; of a Domain "graft" operator, for files that train (Set.Spell). nil: it cannot be written there.
 	Decompose func(n *Spelling) error
+
+	// Expose writes a node of the latest version, with the hidden outputs after the formal ones, as nodes of other operators,
+	// see Set.Spell. nil: no file can hold it where training reads them.
+	Expose func(n *Spelling) error
 
 	// Check validates a decoded configuration and may rewrite it (a deprecated spelling, say).
 	Check func(c *Call) error

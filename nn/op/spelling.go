@@ -47,7 +47,11 @@ type Spelling struct {
 	set           Set
 	before, after []*Part
 	gone          bool // the parts before take its place
-	err           error
+	Err           error
+
+	Call  *Call   // a call of a lowering that is written out, nil otherwise
+	calls []*Call // the same at all sizes
+	sizes SizesOf // see Spell
 }
 
 // Respell rewrites a node of operator-set version from for another, to says which that is for a domain. It gives nodes in
@@ -59,7 +63,7 @@ func (s Set) Respell(p *Part, from int, to func(domain string) int) ([]*Part, er
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(n.walk(o, from, to(o.Domain)), n.err); err != nil {
+	if err := errors.Join(n.walk(o, from, to(o.Domain)), n.Err); err != nil {
 		return nil, err
 	}
 	if o, err = s.Of(p.Config); err == nil && !n.gone {
@@ -301,7 +305,7 @@ func (n *Spelling) BeforeN(name string, outputs int, c Config, in ...*Operand) [
 func (n *Spelling) part(c Config, in []*Operand) *Part {
 	full, err := n.set.Complete(c)
 	if err != nil {
-		n.err = errors.Join(n.err, err)
+		n.Err = errors.Join(n.Err, err)
 		full = c
 	}
 	return &Part{Config: full, In: slices.Clone(in)}

@@ -101,7 +101,7 @@ func expandTo() *Op {
 
 func sumTo() *Op {
 	return &Op{
-		Domain: Internal, Name: "SumTo", Since: []int{1},
+		Domain: Internal, Name: "SumTo", Since: []int{1}, Decompose: spellSumTo,
 		Doc: "Adds up over broadcast dimensions.",
 		In:  "X T", Out: "Y T", Attrs: shaped{}, Where: Where{"T": {dtype.Float32, dtype.Float64}},
 		Infer: targetShape,
@@ -141,7 +141,7 @@ func broadcastAxes(from, to []int) []int {
 
 func zerosLike() *Op {
 	return &Op{
-		Domain: Internal, Name: "ZerosLike", Since: []int{1},
+		Domain: Internal, Name: "ZerosLike", Since: []int{1}, Decompose: spellZerosLike,
 		Doc: "Zeros in the shape of the input.",
 		In:  "X T", Out: "Y T", Attrs: shaped{},
 		Infer: targetShape,
@@ -153,4 +153,24 @@ func zerosLike() *Op {
 		},
 		NoGrad: "constant", Pinned: "internal",
 	}
+}
+
+// spellSumTo adds up over the axes that broadcasting repeated.
+func spellSumTo(n *Spelling) error {
+	axes := n.Fixed("what is broadcast", func(c *Call) []int { return broadcastAxes(c.Out[0].Sizes(), c.In[0].Sizes()) })
+	y := n.In[0]
+	if len(axes) > 0 {
+		y = n.Before("sum", Plain("ReduceSum"), y, n.Vector("axes", axes...))
+	}
+	n.Give(0, n.Before("shaped", Plain("Reshape"), y, n.OutShape(0)))
+	return nil
+}
+
+func spellZerosLike(n *Spelling) error {
+	zero, err := n.Filled("zero", n.Out[0].Type.DType, 0)
+	if err != nil {
+		return err
+	}
+	n.Give(0, n.Before("zeros", Plain("Expand"), zero, n.OutShape(0)))
+	return nil
 }

@@ -204,8 +204,8 @@ func (r binary) convertingKernel(c *op.Call, w *walk) (op.Kernel, error) {
 // powFactors are the derivatives of a^b by a and by b, as operators of lowerings.
 func powFactors() []*op.Op {
 	rows := []binary{
-		{name: "PowByBase", v32: powByBase[float32](), v64: powByBase[float64]()},
-		{name: "PowByExponent", v32: powByExponent[float32](), v64: powByExponent[float64]()},
+		{name: "PowByBase", decompose: spelled(spellPowByBase), v32: powByBase[float32](), v64: powByBase[float64]()},
+		{name: "PowByExponent", decompose: spelled(spellPowByExponent), v32: powByExponent[float32](), v64: powByExponent[float64]()},
 	}
 	var list []*op.Op
 	for _, r := range rows {

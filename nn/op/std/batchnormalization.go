@@ -27,7 +27,7 @@ func (BatchNormalizationConfig) Operator() op.Name { return op.Name{Name: "Batch
 // batchNormalization has five formal outputs because versions below 14 do; from then on there are three.
 func batchNormalization() *op.Op {
 	return &op.Op{
-		Name: "BatchNormalization", Since: []int{1, 6, 7, 9, 14, 15}, Versions: batchNormVersions(),
+		Name: "BatchNormalization", Since: []int{1, 6, 7, 9, 14, 15}, Versions: batchNormVersions(), Expose: spelled(exposeBatchNorm),
 		Doc:   "Normalizes channels by running statistics, or in training by those of the batch.",
 		In:    "X T, scale T1 weight, B T1 weight, input_mean T2 state, input_var T2 state",
 		Out:   "Y T, running_mean? T2, running_var? T2, saved_mean? T2, saved_var? T2",
@@ -224,7 +224,7 @@ func (bnGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Ba
 
 func batchNormalizationGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "BatchNormalizationGrad", Since: []int{1}, Doc: "Gradient of BatchNormalization.",
+		Domain: op.Internal, Name: "BatchNormalizationGrad", Since: []int{1}, Decompose: spelled(spellBatchNormGrad), Doc: "Gradient of BatchNormalization.",
 		In: "dY T, X T, scale T1, mean T2, var T2", Out: "dX T, dscale T1, dB T1",
 		Where: op.Where{"T": op.Floats, "T1": op.Floats, "T2": op.Floats}, Attrs: bnGrad{},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2], c.In[2]}, nil },

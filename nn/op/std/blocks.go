@@ -231,7 +231,7 @@ func (cfg blockSumConfig) blocks(c *op.Call) blocks {
 
 func blockSum() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "BlockSum", Since: []int{1}, Doc: "Gradient of gathering: adds blocks up where they came from.",
+		Domain: op.Internal, Name: "BlockSum", Since: []int{1}, Decompose: spelled(spellBlockSum), Doc: "Gradient of gathering: adds blocks up where they came from.",
 		In: "dY T, indices Tind", Out: "dX T",
 		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: blockSumConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {

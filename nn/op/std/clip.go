@@ -95,7 +95,7 @@ func (clipGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, N
 
 func clipGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ClipGrad", Since: []int{1}, Doc: "Gradient of Clip.",
+		Domain: op.Internal, Name: "ClipGrad", Since: []int{1}, Decompose: spelled(spellClipGrad), Doc: "Gradient of Clip.",
 		In: "dY T, Y T, min? T, max? T", Out: "dX T, dMin T, dMax T", Where: op.Where{"T": op.Floats}, Attrs: clipGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			list := []op.Type{c.In[1]}

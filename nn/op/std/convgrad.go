@@ -20,9 +20,9 @@ func (s convStep) Operator() op.Name { return op.Name{Domain: op.Internal, Name:
 // convSteps are the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
 // X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
 func convSteps() []*op.Op {
-	step := func(name, in, doc string, f32, f64 func(kernel.ConvShape) op.Kernel) *op.Op {
+	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(kernel.ConvShape) op.Kernel) *op.Op {
 		return &op.Op{
-			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc,
+			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc, Decompose: spell,
 			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats}, Attrs: convStep{},
 			GradMissing: op.NotTwice, Pinned: "gradient", Bilinear: func(*op.Call) bool { return true },
 			Infer: func(c *op.Call) ([]op.Type, error) {
@@ -35,12 +35,12 @@ func convSteps() []*op.Op {
 			Cost: func(c *op.Call) (int64, int64) { return convMacs(c.Config.(convStep).Conv), bytesMoved(c) },
 		}
 	}
-	data := step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", convData[float32], convData[float64])
+	data := step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", spelled(spellConvDataGrad), convData[float32], convData[float64])
 	data.Patterns = convDataPatterns
 	return []*op.Op{
 		data,
-		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", convWeightGrad[float32], convWeightGrad[float64]),
-		step("ConvOf", "X T, W T", "Convolution of a given geometry.", convPlain[float32], convPlain[float64]),
+		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", spelled(spellConvWeightGrad), convWeightGrad[float32], convWeightGrad[float64]),
+		step("ConvOf", "X T, W T", "Convolution of a given geometry.", spelled(spellConvOf), convPlain[float32], convPlain[float64]),
 	}
 }
 
@@ -95,7 +95,7 @@ func convWeightGrad[T kernel.Float](s kernel.ConvShape) op.Kernel {
 // channelSum adds up everything but the channels: the gradient of a bias.
 func channelSum() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ChannelSum", Since: []int{1},
+		Domain: op.Internal, Name: "ChannelSum", Since: []int{1}, Decompose: spelled(spellChannelSum),
 		Doc: "Sum over batch and space.", In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {

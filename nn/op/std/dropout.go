@@ -24,7 +24,7 @@ func (DropoutConfig) Operator() op.Name { return op.Name{Name: "Dropout"} }
 // dropout drops when its third input says so; where there is none, when the lowering trains.
 func dropout() *op.Op {
 	return &op.Op{
-		Name: "Dropout", Since: []int{1, 6, 7, 10, 12, 13, 22}, Versions: dropoutVersions(), Doc: "Sets random elements to 0 and scales the others so that the mean stays.",
+		Name: "Dropout", Since: []int{1, 6, 7, 10, 12, 13, 22}, Versions: dropoutVersions(), Expose: spelled(exposeDropout), Doc: "Sets random elements to 0 and scales the others so that the mean stays.",
 		In: "data T, ratio? T1 fixed, training_mode? bool", Out: "output T, mask? T2",
 		Where: op.Where{"T": op.Floats, "T1": op.Floats}, Attrs: DropoutConfig{}, Random: true, InPlace: []int{0},
 		Infer: func(c *op.Call) ([]op.Type, error) {
@@ -149,7 +149,7 @@ func masksOf[T kernel.Float](out []*tensor.Dense) (keep, mask []bool, ones []T) 
 
 func dropoutGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "DropoutGrad", Since: []int{1}, Doc: "Gradient of Dropout.",
+		Domain: op.Internal, Name: "DropoutGrad", Since: []int{1}, Decompose: spelled(spellDropoutGrad), Doc: "Gradient of Dropout.",
 		In: "dY T, mask bool, scale T", Out: "dX T", Where: op.Where{"T": op.Floats},
 		Infer: op.Same, InPlace: []int{0}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {

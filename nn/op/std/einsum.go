@@ -216,7 +216,7 @@ func einsumGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 // diagonal), labels that no operand has (it is repeated) and axes without one.
 func einsumGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "EinsumGrad", Since: []int{1}, Doc: "Gradient of Einsum.",
+		Domain: op.Internal, Name: "EinsumGrad", Since: []int{1}, Decompose: spelled(spellEinsumGrad), Doc: "Gradient of Einsum.",
 		In: "Inputs* T", Out: "Output T", Where: op.Where{"T": op.Floats}, Attrs: contraction{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			k := c.Config.(contraction)

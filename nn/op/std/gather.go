@@ -117,7 +117,7 @@ func (gatherGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal,
 
 func gatherGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "GatherGrad", Since: []int{1}, Doc: "Gradient of Gather: adds slices up where they came from.",
+		Domain: op.Internal, Name: "GatherGrad", Since: []int{1}, Decompose: spelled(spellGatherGrad), Doc: "Gradient of Gather: adds slices up where they came from.",
 		In: "dY T, indices Tind", Out: "dX T",
 		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: gatherGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {

@@ -33,6 +33,7 @@ func globalPools() []*op.Op {
 	}
 	most := global("GlobalMaxPool", "Maximum over all spatial axes.", pooled(op.RangeFirst), 1, 22)
 	most.Hidden = func(c *op.Call) []op.Type { return []op.Type{{}, c.Out[0].Of(dtype.Int64)} }
+	most.Expose = spelled(exposeGlobalMaxPool)
 	most.Kernel = func(c *op.Call) (op.Kernel, error) {
 		s := globalShape(c)
 		return perPrecision(c.In[0].DType, maxPooled[float32](s, nil), maxPooled[float64](s, nil)), nil

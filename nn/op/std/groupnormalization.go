@@ -48,6 +48,7 @@ func groupNorms() []*op.Op {
 			_, err := groupNormOf(c)
 			return []op.Type{c.In[0]}, err
 		}
+		o.Expose = spelled(exposeGroupNorm)
 		o.Hidden = func(c *op.Call) []op.Type {
 			m, _ := groupNormOf(c)
 			t := op.Shaped(computed(c.In[0].DType), m.Rows)
@@ -139,7 +140,7 @@ func groupNormed[T kernel.Float](m groupNorm) op.Kernel {
 
 func groupNormalizationGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "GroupNormalizationGrad", Since: []int{1}, Doc: "Gradient of GroupNormalization.",
+		Domain: op.Internal, Name: "GroupNormalizationGrad", Since: []int{1}, Decompose: spelled(spellGroupNormGrad), Doc: "Gradient of GroupNormalization.",
 		In: "dY T, X T, scale T, mean U, invstd U", Out: "dX T, dscale T, dbias T",
 		Where: op.Where{"T": op.Floats, "U": floatTypes}, Attrs: groupNorm{},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2], c.In[2]}, nil },

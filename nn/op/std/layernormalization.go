@@ -23,7 +23,7 @@ func (LayerNormalizationConfig) Operator() op.Name { return op.Name{Name: "Layer
 
 func layerNormalization() *op.Op {
 	return &op.Op{
-		Name: "LayerNormalization", Since: []int{17}, Decompose: decomposeLayerNorm,
+		Name: "LayerNormalization", Since: []int{17}, Decompose: decomposeLayerNorm, Expose: spelled(exposeLayerNorm),
 		Doc: "Normalizes over the last axes, then scales and shifts.",
 		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: op.Where{"T": op.Floats},
 		Attrs:   LayerNormalizationConfig{},
@@ -182,7 +182,7 @@ func (layerGrad) Operator() op.Name {
 
 func layerNormalizationGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "LayerNormalizationGrad", Since: []int{1}, Doc: "Gradient of LayerNormalization.",
+		Domain: op.Internal, Name: "LayerNormalizationGrad", Since: []int{1}, Decompose: spelled(spellLayerNormGrad), Doc: "Gradient of LayerNormalization.",
 		In: "X T, scale T, mean U, invstd U, dY? T, dMean? V, dInvStdDev? V", Out: "dX T, dscale T, dB T", Where: op.Where{"T": op.Floats},
 		Attrs: layerGrad{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {

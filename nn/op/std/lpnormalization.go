@@ -128,7 +128,7 @@ func lpNormed[T kernel.Float](l lpNorm) op.Kernel {
 
 func lpNormalizationGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "LpNormalizationGrad", Since: []int{1}, Doc: "Gradient of LpNormalization.",
+		Domain: op.Internal, Name: "LpNormalizationGrad", Since: []int{1}, Decompose: spelled(spellLpNormGrad), Doc: "Gradient of LpNormalization.",
 		In: "dY T, X T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: lpNorm{},
 		Infer: op.Same, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {

@@ -24,7 +24,7 @@ func lstm() *op.Op {
 		Doc: "Long short-term memory over a sequence, in one direction or both.",
 		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T, initial_c? T, P? T weight",
 		Out: "Y? T, Y_h? T, Y_c? T", Where: op.Where{"T": op.Floats}, Attrs: LSTMConfig{},
-		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
+		Infer: inferRecurrent, Expose: spelled(exposeRecurrent), Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
 		Traits: resizing(recurrentTraits(), 0, func(r *op.Resizing) error {
 			cfg := r.Call.Config.(LSTMConfig)

@@ -86,7 +86,7 @@ func (stackConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name
 
 func matMulTransposed() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "MatMulTransposed", Since: []int{1},
+		Domain: op.Internal, Name: "MatMulTransposed", Since: []int{1}, Decompose: spelled(spellMatMulTransposed),
 		Doc: "MatMul with operands transposed in their last two axes.",
 		In:  "A T, B T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: stackConfig{},
 		Bilinear: func(*op.Call) bool { return true },

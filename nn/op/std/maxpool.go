@@ -30,7 +30,7 @@ func (m MaxPoolConfig) pooling() pooling {
 
 func maxPool() *op.Op {
 	return &op.Op{
-		Name: "MaxPool", Since: []int{1, 8, 10, 11, 12, 22}, Versions: maxPoolVersions(),
+		Name: "MaxPool", Since: []int{1, 8, 10, 11, 12, 22}, Versions: maxPoolVersions(), Expose: spelled(exposeMaxPool),
 		Doc: "Maximum of each window, and where it was.",
 		In:  "X T", Out: "Y T, Indices? int64",
 		Where: op.Where{"T": append([]op.DType{dtype.Int8, dtype.Uint8}, op.Floats...)},

@@ -162,7 +162,7 @@ func mvnBack[T kernel.Float](dx []T, src [2][]T) {
 
 func meanVarianceNormalizationGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "MeanVarianceNormalizationGrad", Since: []int{1}, Doc: "Gradient of MeanVarianceNormalization.",
+		Domain: op.Internal, Name: "MeanVarianceNormalizationGrad", Since: []int{1}, Decompose: spelled(spellMVNGrad), Doc: "Gradient of MeanVarianceNormalization.",
 		In: "X T, dY T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: mvn{},
 		Infer: op.Same, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {

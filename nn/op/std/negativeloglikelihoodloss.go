@@ -170,7 +170,7 @@ func nllKernel[T kernel.Float](l classLoss) op.Kernel {
 // probabilities, or, with Scores, to the scores that they were made of.
 func classLossGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ClassLossGrad", Since: []int{1}, Doc: "Gradient of a loss over classes.",
+		Domain: op.Internal, Name: "ClassLossGrad", Since: []int{1}, Decompose: spelled(spellClassLossGrad), Doc: "Gradient of a loss over classes.",
 		In: "dL T, logp T, loss T, labels Tind, weight? T", Out: "dX T, dweight T",
 		Where: op.Where{"T": op.Floats, "Tind": op.Indices}, Attrs: classLoss{},
 		Infer: func(c *op.Call) ([]op.Type, error) {

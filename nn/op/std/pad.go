@@ -264,7 +264,7 @@ func (padGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Na
 
 func padGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "PadGrad", Since: []int{1}, Doc: "Gradient of Pad: adds elements up where they came from.",
+		Domain: op.Internal, Name: "PadGrad", Since: []int{1}, Decompose: spelled(spellPadGrad), Doc: "Gradient of Pad: adds elements up where they came from.",
 		In: "dY T", Out: "dX T", Where: op.Where{"T": {dtype.Float32, dtype.Float64}}, Attrs: padGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(padGradConfig).Shape...)}, nil

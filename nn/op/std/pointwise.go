@@ -88,7 +88,7 @@ func (r pointwiseOp) gradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: pointwiseGrad{},
-		Infer: op.Same, InPlace: []int{0}, GradMissing: op.NotTwice, Pinned: "gradient",
+		Infer: op.Same, InPlace: []int{0}, GradMissing: op.NotTwice, Pinned: "gradient", Decompose: spelled(r.decomposeGrad()),
 		Patterns: func(c *op.Call) []op.Pattern {
 			var list []op.Pattern
 			p := r.of(c.Config.(pointwiseGrad).Of)

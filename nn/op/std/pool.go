@@ -78,9 +78,9 @@ func (p poolGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name:
 
 // poolGrads are the gradients of all pools, global ones included.
 func poolGrads() []*op.Op {
-	grad := func(name, in string, f32, f64 func(poolGrad) op.Kernel) *op.Op {
+	grad := func(name, in string, spell func(*op.Spelling) error, f32, f64 func(poolGrad) op.Kernel) *op.Op {
 		return &op.Op{
-			Domain: op.Internal, Name: name + "Grad", Since: []int{1}, Doc: "Gradient of " + name + ".",
+			Domain: op.Internal, Name: name + "Grad", Since: []int{1}, Doc: "Gradient of " + name + ".", Decompose: spell,
 			In: op.Slots(in), Out: "dX T", Where: op.Where{"T": op.Floats, "I": {dtype.Int64, dtype.Uint8}}, Attrs: poolGrad{},
 			GradMissing: op.NotTwice, Pinned: "gradient",
 			Infer: func(c *op.Call) ([]op.Type, error) {
@@ -93,9 +93,9 @@ func poolGrads() []*op.Op {
 		}
 	}
 	return []*op.Op{
-		grad("MaxPool", "dY T, argmax I", maxPoolBack[float32], maxPoolBack[float64]),
-		grad("AveragePool", "dY T", averagePoolBack[float32], averagePoolBack[float64]),
-		grad("LpPool", "dY T, X T, Y T", lpPoolBack[float32], lpPoolBack[float64]),
+		grad("MaxPool", "dY T, argmax I", spelled(spellMaxPoolGrad), maxPoolBack[float32], maxPoolBack[float64]),
+		grad("AveragePool", "dY T", spelled(spellAveragePoolGrad), averagePoolBack[float32], averagePoolBack[float64]),
+		grad("LpPool", "dY T, X T, Y T", nil, lpPoolBack[float32], lpPoolBack[float64]),
 	}
 }
 

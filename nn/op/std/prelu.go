@@ -114,7 +114,7 @@ func preluPair[T kernel.Float]() pair[T, T] {
 
 func preluGrad() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "PReluGrad", Since: []int{1}, Doc: "Gradient of PRelu, that of the slope before summing.",
+		Domain: op.Internal, Name: "PReluGrad", Since: []int{1}, Decompose: spelled(spellPReluGrad), Doc: "Gradient of PRelu, that of the slope before summing.",
 		In: "dY T, X T, slope T", Out: "dX T, dS T", Where: op.Where{"T": op.Floats},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[0]}, nil },
 		GradMissing: op.NotTwice, Pinned: "gradient",

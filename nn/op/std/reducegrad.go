@@ -62,7 +62,7 @@ func reduceGrad(c *op.Call, kind reduceGradKind, x, y, dy *gorgonia.Node) (*gorg
 
 func reduceGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ReduceGrad", Since: []int{1}, Doc: "Gradient of the reductions.",
+		Domain: op.Internal, Name: "ReduceGrad", Since: []int{1}, Decompose: spelled(spellReduceGrad), Doc: "Gradient of the reductions.",
 		In: "dY T, X? T, Y? T", Out: "dX T", Where: op.Where{"T": {dtype.Float32, dtype.Float64}}, Attrs: reduceGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(reduceGradConfig).Shape...)}, nil

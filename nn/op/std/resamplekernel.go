@@ -164,7 +164,7 @@ func (resampleGradConfig) Operator() op.Name {
 
 func resampleGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ResampleGrad", Since: []int{1}, Doc: "Gradient of Resize: the transposed resampling.",
+		Domain: op.Internal, Name: "ResampleGrad", Since: []int{1}, Decompose: spelled(spellResampleGrad), Doc: "Gradient of Resize: the transposed resampling.",
 		In: "dY T", Out: "dX T", Where: op.Where{"T": {dtype.Float32, dtype.Float64}}, Attrs: resampleGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(resampleGradConfig).Shape...)}, nil

@@ -23,7 +23,7 @@ func rnn() *op.Op {
 		Doc: "Simple recurrent layer over a sequence, in one direction or both.",
 		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T",
 		Out: "Y? T, Y_h? T", Where: op.Where{"T": op.Floats}, Attrs: RNNConfig{},
-		Infer: inferRecurrent, Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
+		Infer: inferRecurrent, Expose: spelled(exposeRecurrent), Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
 		Traits: resizing(recurrentTraits(), 0, func(r *op.Resizing) error {
 			cfg := r.Call.Config.(RNNConfig)

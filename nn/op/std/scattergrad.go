@@ -31,7 +31,7 @@ func scatterGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 
 func scatterGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ScatterGrad", Since: []int{1}, Doc: "Gradients of the scatter operators.",
+		Domain: op.Internal, Name: "ScatterGrad", Since: []int{1}, Decompose: spelled(spellScatterGrad), Doc: "Gradients of the scatter operators.",
 		In: "data T, indices Tind, updates T, output T, dY T", Out: "dData T, dUpdates T",
 		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: scatterGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2]}, nil },

@@ -254,7 +254,7 @@ func (sliceGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, 
 
 func sliceGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "SliceGrad", Since: []int{1}, Doc: "Gradient of Slice: puts a cut into zeros.",
+		Domain: op.Internal, Name: "SliceGrad", Since: []int{1}, Decompose: spelled(spellSliceGrad), Doc: "Gradient of Slice: puts a cut into zeros.",
 		In: "dY T", Out: "dX T", Attrs: sliceGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(sliceGradConfig).Shape...)}, nil

@@ -160,9 +160,9 @@ type alongGrad struct {
 func (a alongGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name: a.Name} }
 
 func softmaxGrads() []*op.Op {
-	grad := func(name string, f32 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float32), f64 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float64)) *op.Op {
+	grad := func(name string, spell func(*op.Spelling) error, f32 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float32), f64 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float64)) *op.Op {
 		return &op.Op{
-			Domain: op.Internal, Name: name, Since: []int{1}, Doc: "Gradient from dY and the output Y.",
+			Domain: op.Internal, Name: name, Since: []int{1}, Doc: "Gradient from dY and the output Y.", Decompose: spell,
 			In: "dY T, Y T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: alongGrad{},
 			Infer: op.Same, InPlace: []int{0}, GradMissing: op.NotTwice, Pinned: "gradient",
 			Kernel: func(c *op.Call) (op.Kernel, error) {
@@ -172,8 +172,8 @@ func softmaxGrads() []*op.Op {
 		}
 	}
 	return []*op.Op{
-		grad("SoftmaxGrad", kernel.SoftmaxGrad[float32], kernel.SoftmaxGrad[float64]),
-		grad("LogSoftmaxGrad", kernel.LogSoftmaxGrad[float32], kernel.LogSoftmaxGrad[float64]),
+		grad("SoftmaxGrad", spelled(spellSoftmaxGrad), kernel.SoftmaxGrad[float32], kernel.SoftmaxGrad[float64]),
+		grad("LogSoftmaxGrad", spelled(spellLogSoftmaxGrad), kernel.LogSoftmaxGrad[float32], kernel.LogSoftmaxGrad[float64]),
 	}
 }
 

@@ -173,7 +173,7 @@ func extremeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 
 func extremeGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ExtremeGrad", Since: []int{1}, Doc: "Gradients of Max and Min before summing over what broadcasting repeated.",
+		Domain: op.Internal, Name: "ExtremeGrad", Since: []int{1}, Decompose: spelled(spellExtremeGrad), Doc: "Gradients of Max and Min before summing over what broadcasting repeated.",
 		In: "dY T, Y T, data* T", Out: "dX* T", Where: op.Where{"T": op.Floats},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			list := make([]op.Type, len(c.In)-2)

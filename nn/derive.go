@@ -1,0 +1,262 @@
+package nn
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Derivation is what Derive puts into the graph under edit: the values of one training step up to the gradients.
+type Derivation struct {
+	Loss  *Value
+	In    map[*Param]*Value // the inputs that stand for parameters that have a gradient and for running statistics
+	Grads map[*Param]*Value // of the parameters that the loss depends on
+	Next  map[*Param]*Value // the values that running statistics take after the step
+	Key   *Value            // input uint64[2], seed and step of random operators; nil: there are none
+}
+
+// DeriveOptions say what Derive derives.
+type DeriveOptions struct {
+	Loss   *Value   // of one element
+	Params []*Param // parameters to differentiate for, which become inputs
+	Opset  int      // version of the standard operator set of the result; 0: the graph's
+}
+
+// Derive makes a graph of operators of files that computes a loss as training does, its gradients with respect to
+// parameters, and the next running statistics: what Step computes, written out. Inputs keep their names and symbols,
+// parameters and statistics become inputs under their names, other parameters stay. finish adds the outputs: f gets the
+// edit that makes the graph. Operators that have no such form are refused by name, in one error.
+func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*Graph, error) {
+	if err := g.edited("derive"); err != nil {
+		return nil, err
+	}
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	runs, points, err := g.deriveRuns(o)
+	if err != nil {
+		return nil, err
+	}
+	opsets := maps.Clone(g.opsets)
+	if o.Opset > 0 {
+		opsets[""] = o.Opset
+	}
+	out := NewGraph(g.name, g.ops, opsets)
+	tr := Tracer{Ops: g.ops, Names: runs[0].names}
+	return out, tr.fill(out, func(t *tracer) {
+		t.points, t.samples, t.step = points, len(runs), true
+		t.wanted = wantedOutputs(runs[0].roots())
+		d := t.derivation(g, o, runs)
+		if t.e.err == nil && len(t.missing) == 0 {
+			finish(t.e, d)
+		}
+		t.step = false
+	})
+}
+
+// derived is a training step lowered at one choice of sizes.
+type derived struct {
+	in     gorgonia.Nodes // by graph input, nil where nothing reads it
+	loss   *gorgonia.Node
+	params map[*Param]*gorgonia.Node
+	grads  gorgonia.Nodes // by DeriveOptions.Params
+	next   map[*Param]*gorgonia.Node
+	key    *gorgonia.Node
+	names  map[*gorgonia.Node]string
+}
+
+func (d *derived) roots() gorgonia.Nodes {
+	list := gorgonia.Nodes{d.loss}
+	list = append(list, d.grads...)
+	for _, n := range d.next {
+		list = append(list, n)
+	}
+	return list
+}
+
+// deriveRuns lowers the step at several sizes of the symbols, so that what depends on them shows. A model may not work
+// at every size, so several choices are tried.
+func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error) {
+	symbols := map[string]bool{}
+	for i, v := range g.inputs {
+		if v.typ.Kind != op.Tensor || v.typ.Unranked {
+			return nil, nil, &Error{Stage: "derive", Input: v.name, Want: "a tensor of known rank", Got: v.typ}
+		}
+		for k, d := range v.typ.Shape {
+			for _, s := range d.Symbols() {
+				symbols[s] = true
+			}
+			if !d.Known() && d.Sym == "" {
+				symbols[unknownSym(i, k)] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(symbols))
+	var last error
+	for _, scale := range []int{1, 4, 32} {
+		points := samplePoints(names, scale)
+		var runs []*derived
+		var err error
+		for _, p := range points {
+			var r *derived
+			if r, err = g.deriveAt(o, p); err != nil {
+				break
+			}
+			runs = append(runs, r)
+		}
+		if err == nil {
+			return runs, points, nil
+		}
+		if last = err; len(names) == 0 {
+			break
+		}
+	}
+	return nil, nil, last
+}
+
+// deriveAt lowers and differentiates at one choice of sizes. Nothing is folded, as for Trace.
+func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error) {
+	w := newWalker(g, walkTrace)
+	w.train, w.expr = true, gorgonia.NewGraph(gorgonia.WithGraphName(g.name))
+	ctx, stop := context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
+	defer stop()
+	w.ctx = ctx
+	for i, v := range g.inputs {
+		t, err := concrete(v.typ, i, sizes)
+		if err != nil {
+			return nil, &Error{Stage: "derive", Input: v.name, Err: err}
+		}
+		for k, d := range v.typ.Shape {
+			t.Shape[k].Sym = d.Sym
+		}
+		w.env[v] = &binding{typ: t}
+	}
+	for _, p := range o.Params {
+		w.wrt = append(w.wrt, p.value)
+	}
+	w.influenced = g.influenced(w.wrt)
+	nodes := ancestors([]*Value{o.Loss}, nil)
+	if err := w.straight(nodes); err != nil {
+		return nil, err
+	}
+	if err := w.walk(nodes); err != nil {
+		return nil, err
+	}
+	if len(w.deferred) > 0 {
+		return nil, w.deferredError()
+	}
+	d := &derived{params: w.params, next: map[*Param]*gorgonia.Node{}, names: map[*gorgonia.Node]string{}}
+	var err error
+	if d.loss, err = w.nodeOf(o.Loss); err != nil {
+		return nil, err
+	}
+	t := w.at(o.Loss).typ
+	if t.Elements() != 1 || !t.DType.IsFloat() {
+		return nil, &Error{Stage: "derive", Input: o.Loss.name, Want: "a loss of one floating-point element", Got: t.Concrete()}
+	}
+	one, err := dtype.FromFloats(t.DType, []float64{1}, t.Sizes()...)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := op.Const(w.expr, one)
+	if err != nil {
+		return nil, err
+	}
+	var st stage
+	if err := st.differentiate(w, gorgonia.Nodes{d.loss}, gorgonia.Nodes{seed}, w.wrt); err != nil {
+		return nil, err
+	}
+	d.grads = st.grads
+	for _, u := range w.updates {
+		if u.param != nil {
+			d.next[u.param] = u.node
+		}
+	}
+	for _, v := range g.inputs {
+		d.in = append(d.in, w.env[v].node)
+	}
+	for v, b := range w.env {
+		if b.node != nil && (d.names[b.node] == "" || v.name < d.names[b.node]) {
+			d.names[b.node] = v.name
+		}
+	}
+	d.key = w.key
+	return d, nil
+}
+
+// straight refuses nodes that gradients pass straight through though their derivative is zero: that is a rule of running,
+// which no operator of a file states.
+func (w *walker) straight(nodes []*Node) error {
+	for _, n := range nodes {
+		if n.traits().StraightThrough && slices.ContainsFunc(n.out, func(v *Value) bool { return w.influenced[v] }) {
+			return located("derive", n, errors.New("gradients pass straight through it, which operators of files do not: take the quantization out of the model, or freeze the parameters in front of it"))
+		}
+	}
+	return nil
+}
+
+// derivation declares the inputs and traces everything that a step gives.
+func (t *tracer) derivation(g *Graph, o DeriveOptions, runs []*derived) *Derivation {
+	column := func(pick func(r *derived) *gorgonia.Node) gorgonia.Nodes {
+		list := make(gorgonia.Nodes, len(runs))
+		for i, r := range runs {
+			if list[i] = pick(r); list[i] == nil {
+				return nil
+			}
+		}
+		return list
+	}
+	for i, v := range g.inputs {
+		if at := column(func(r *derived) *gorgonia.Node { return r.in[i] }); at != nil {
+			t.input(at, v.name, v.typ)
+		} else {
+			t.addInput(v.name, v.typ)
+		}
+	}
+	d := &Derivation{In: map[*Param]*Value{}, Grads: map[*Param]*Value{}, Next: map[*Param]*Value{}}
+	stand := func(p *Param) {
+		at := column(func(r *derived) *gorgonia.Node { return r.params[p] })
+		if at == nil || t.e.err != nil || d.In[p] != nil {
+			return
+		}
+		v := t.addInput(p.Name(), op.TypeOf(p.data))
+		t.bindInput(at, v)
+		d.In[p] = v
+	}
+	for i, p := range o.Params {
+		if runs[0].grads[i] != nil {
+			stand(p)
+		}
+	}
+	list := slices.DeleteFunc(slices.Clone(g.params()), func(p *Param) bool { return runs[0].next[p] == nil })
+	for _, p := range list {
+		stand(p)
+	}
+	if at := column(func(r *derived) *gorgonia.Node { return r.key }); at != nil {
+		if d.Key = t.addInput("random_key", op.Shaped(dtype.Uint64, 2)); t.e.err == nil {
+			t.bindInput(at, d.Key)
+		}
+	}
+	d.Loss = t.value(column(func(r *derived) *gorgonia.Node { return r.loss }))
+	for i, p := range o.Params {
+		if at := column(func(r *derived) *gorgonia.Node { return r.grads[i] }); at != nil {
+			d.Grads[p] = t.value(at)
+		}
+	}
+	for _, p := range list {
+		d.Next[p] = t.value(column(func(r *derived) *gorgonia.Node { return r.next[p] }))
+	}
+	t.finish()
+	return d
+}
+
+// bindInput binds nodes to an input without taking sizes from it: it has none that depend on symbols.
+func (t *tracer) bindInput(at gorgonia.Nodes, v *Value) {
+	if t.e.err == nil {
+		t.done[at[0]] = append(t.done[at[0]], traced{at, v})
+	}
+}

@@ -1,0 +1,92 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// SizesOf makes an int64 vector of dimensions that of picks from a call. What depends on symbols is computed from
+// the shapes of other values.
+type SizesOf func(of func(c *Call) []Dim) *Operand
+
+// Spell writes a call of a lowering as nodes of operators that files have: a gradient operator (Op.Decompose), or an
+// operator whose hidden outputs are read (Op.Expose), which p.Out lists after the formal ones. The nodes are written
+// for the operator-set versions that to gives, in an order in which they can be computed. The configuration holds for
+// the sizes of the first of calls only, which are the same one at several sizes of the symbols: numbers that depend on
+// symbols come from sizes.
+func (s Set) Spell(p *Part, calls []*Call, sizes SizesOf, to func(domain string) int) ([]*Part, error) {
+	c := calls[0]
+	f := c.Op.Expose
+	if c.Op.Domain == Internal {
+		f = c.Op.Decompose
+	}
+	if f == nil {
+		return nil, errors.New("has no spelling in operators of files")
+	}
+	n := &Spelling{Part: p, set: s, gone: true, Call: c, calls: calls, sizes: sizes}
+	if err := errors.Join(f(n), n.Err); err != nil {
+		return nil, err
+	}
+	for i, x := range p.Out {
+		if x != nil && !slices.ContainsFunc(n.before, func(q *Part) bool { return slices.Contains(q.Out, x) }) {
+			return nil, fmt.Errorf("has no spelling of its output %d", i)
+		}
+	}
+	var list []*Part
+	for _, q := range n.live() {
+		more, err := s.Respell(q, Newest, to)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", q.Config.Operator(), err)
+		}
+		list = append(list, more...)
+	}
+	return list, nil
+}
+
+// live are the parts that an output depends on.
+func (n *Spelling) live() []*Part {
+	read := map[*Operand]bool{}
+	for _, x := range n.Out {
+		if x != nil {
+			read[x] = true
+		}
+	}
+	var list []*Part
+	for _, q := range slices.Backward(n.before) {
+		if slices.ContainsFunc(q.Out, func(x *Operand) bool { return read[x] }) {
+			for _, x := range q.In {
+				read[x] = true
+			}
+			list = append(list, q)
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// Sizes of a call as an int64 vector; outside of Spell there is no call.
+func (n *Spelling) ShapeOf(of func(c *Call) []Dim) *Operand {
+	if n.sizes == nil {
+		n.Err = errors.Join(n.Err, errors.New("its sizes are known in a lowering only"))
+		return n.Vector("shape")
+	}
+	return n.sizes(of)
+}
+
+// fixed are numbers that must not depend on a symbol, of the call at its first size.
+func (n *Spelling) Fixed(what string, of func(c *Call) []int) []int {
+	list := of(n.Call)
+	for _, c := range n.calls {
+		if !slices.Equal(of(c), list) {
+			n.Err = errors.Join(n.Err, fmt.Errorf("%s depends on a symbol: fix it in the type of the model's input", what))
+			break
+		}
+	}
+	return list
+}
+
+// outShape is the shape of output i.
+func (n *Spelling) OutShape(i int) *Operand {
+	return n.ShapeOf(func(c *Call) []Dim { return c.Out[i].Shape })
+}

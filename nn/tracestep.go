@@ -1,0 +1,211 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// wantedOutputs are the outputs of calls that the roots depend on.
+func wantedOutputs(roots gorgonia.Nodes) map[*op.Call]map[int]bool {
+	wanted := map[*op.Call]map[int]bool{}
+	seen := map[*gorgonia.Node]bool{}
+	stack := slices.Clone(roots)
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if n == nil || seen[n] {
+			continue
+		}
+		seen[n] = true
+		if c, _, i, ok := op.CallOf(n); ok {
+			if wanted[c] == nil {
+				wanted[c] = map[int]bool{}
+			}
+			wanted[c][i] = true
+		}
+		stack = append(stack, children(n)...)
+	}
+	return wanted
+}
+
+// exposes reports whether a call is written out in a step: it draws at random, or hidden outputs of it are read.
+func (s *Site) exposes(c *op.Call) bool {
+	if !s.t.step || c.Op.Expose == nil {
+		return false
+	}
+	for i := range s.t.wanted[c] {
+		if i >= c.Outputs {
+			return true
+		}
+	}
+	return c.Random()
+}
+
+// spelled writes a call out in operators of files and returns the output that the site is.
+func (s *Site) spelled(calls []*op.Call, in []gorgonia.Nodes, index int) *Value {
+	c := calls[0]
+	if s.t.calls[c] == nil {
+		s.t.calls[c] = s.spell(calls, in)
+	}
+	if out := s.t.calls[c]; index < len(out) && out[index] != nil {
+		return out[index]
+	}
+	if s.t.e.err == nil {
+		return s.Refuse(fmt.Sprintf("output %d", index))
+	}
+	return nil
+}
+
+// spell adds the nodes of a call that is written out. It returns nil outputs where the operator cannot be.
+func (s *Site) spell(calls []*op.Call, in []gorgonia.Nodes) []*Value {
+	e, c := s.t.e, calls[0]
+	label := e.g.label(c.Node)
+	w := e.speller(label)
+	p := &op.Part{Config: c.Config}
+	for i := range in[0] {
+		k := s.kid(in, i)
+		if k == nil {
+			p.In = append(p.In, nil)
+			continue
+		}
+		p.In = append(p.In, s.operand(w, k.Value(), calls, func(c *op.Call) op.Type { return c.In[i] }))
+	}
+	if c.Random() {
+		key := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
+		for k, n := range s.at {
+			kids := children(n)
+			key.at[k] = kids[len(kids)-1]
+		}
+		p.In = append(p.In, w.operand(key.Value()))
+	}
+	if e.err != nil {
+		return nil
+	}
+	wanted := s.t.wanted[c]
+	for i := range c.Out {
+		if !wanted[i] {
+			p.Out = append(p.Out, nil)
+			continue
+		}
+		p.Out = append(p.Out, &op.Operand{Type: mergedType(calls, func(c *op.Call) op.Type { return c.Out[i] })})
+	}
+	given := slices.Clone(p.Out)
+	sizes := func(of func(c *op.Call) []op.Dim) *op.Operand {
+		rows := make([][]int, len(calls))
+		for k, c := range calls {
+			rows[k] = op.Type{Shape: of(c)}.Sizes()
+		}
+		return w.operand(s.vector(s.transpose(rows)))
+	}
+	parts, err := e.g.ops.Spell(p, calls, sizes, e.opsetOf)
+	if e.err != nil {
+		return nil
+	}
+	if err != nil {
+		why := err.Error()
+		var need *op.VersionError
+		if errors.As(err, &need) {
+			why = fmt.Sprintf("needs operator set %d", need.Needs)
+		}
+		s.Refuse(why)
+		return s.untraceable(given)
+	}
+	out := make([]*Value, len(given))
+	for i, x := range given {
+		if x != nil {
+			out[i] = &Value{name: e.unique(s.spelledName(c, i)), graph: e.g}
+			w.values[x] = out[i]
+			e.addValue(out[i])
+		}
+	}
+	for _, q := range parts {
+		n := w.add("", q, nil)
+		if e.err != nil {
+			return nil
+		}
+		if err := e.g.inferNode(n); err != nil {
+			s.fail(err)
+			return nil
+		}
+	}
+	return out
+}
+
+// place is the node that a call belongs to, with a blank in front: of a gradient, that of the operator whose name its own
+// begins with, among what it reads.
+func (s *Site) place() string {
+	c, in, _, ok := op.CallOf(s.at[0])
+	switch {
+	case !ok:
+		return ""
+	case c.Node != "":
+		return " " + c.Node
+	}
+	for _, n := range in {
+		if n == nil {
+			continue
+		}
+		if k, _, _, ok := op.CallOf(n); ok && k.Node != "" && strings.HasPrefix(c.Op.Name, k.Op.Name) {
+			return " of " + k.Node
+		}
+	}
+	return ""
+}
+
+// untraceable stands in for the outputs of a call that was refused.
+func (s *Site) untraceable(given []*op.Operand) []*Value {
+	out := make([]*Value, len(given))
+	for i, x := range given {
+		if x == nil || s.t.e.err != nil {
+			continue
+		}
+		n := &Node{opType: "Untraceable", graph: s.t.e.g, fresh: true}
+		v := &Value{name: s.t.e.unique("untraceable"), typ: x.Type, producer: n, graph: s.t.e.g}
+		n.out = []*Value{v}
+		s.t.e.addValue(v)
+		s.t.e.addNode(n)
+		out[i] = v
+	}
+	return out
+}
+
+// spelledName is what an output of a call that is written out is called.
+func (s *Site) spelledName(c *op.Call, i int) string {
+	if c.Op.Domain != op.Internal {
+		if x, err := op.Sibling(s.at[0], i); err == nil && s.t.nameOf(x) != "" {
+			return s.t.nameOf(x)
+		}
+	}
+	if c.Node != "" {
+		return c.Node
+	}
+	return "grad"
+}
+
+// operand is what a spelling sees of an input: its sizes at the first point, with a symbol where they are others at another.
+func (s *Site) operand(w *speller, v *Value, calls []*op.Call, of func(c *op.Call) op.Type) *op.Operand {
+	if v == nil {
+		return nil
+	}
+	x := w.operand(v)
+	x.Type = mergedType(calls, of)
+	return x
+}
+
+func mergedType(calls []*op.Call, of func(c *op.Call) op.Type) op.Type {
+	t := of(calls[0])
+	t.Shape = slices.Clone(t.Shape)
+	for _, c := range calls[1:] {
+		for k, d := range of(c).Shape {
+			if k < len(t.Shape) && d.Size != t.Shape[k].Size && t.Shape[k].Sym == "" {
+				t.Shape[k].Sym = "?"
+			}
+		}
+	}
+	return t
+}

@@ -1,0 +1,275 @@
+package step
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"gorgonia.org/tensor"
+)
+
+// DefaultOpset is the version of the standard operator set that a step is written in, unless the model needs a later one.
+const DefaultOpset = 18
+
+// Exporter writes the training step of a model as a model of its own.
+type Exporter struct {
+	// Config says how to train. Of its fields Loss, Rule, Groups, ClipNorm and Accumulate matter; a Schedule is what the
+	// program that runs the step feeds as rate.
+	Config  train.Config
+	Targets []string // types of the targets, "int64[N]"; nil: what the loss compares the first output with
+	Opset   int      // version of the standard operator set; 0: DefaultOpset, or the model's if that is later
+}
+
+// Export writes the step of g with the default of every field: cross-entropy and AdamW.
+func Export(g *nn.Graph) (*Step, error) { return Exporter{}.Export(g) }
+
+// Export writes the step of g. The graph stays as it is.
+func (x Exporter) Export(g *nn.Graph) (*Step, error) {
+	a, err := x.Config.Attach(g, x.Targets...)
+	if err != nil {
+		return nil, err
+	}
+	opset := x.Opset
+	if opset == 0 {
+		opset = max(DefaultOpset, a.Graph.Opsets()[""])
+	}
+	s := &Step{}
+	w := &writer{Exporter: x, step: s, of: a, first: map[string]*tensor.Dense{}}
+	for _, v := range a.Graph.Inputs() {
+		s.Batch = append(s.Batch, v.Name())
+	}
+	s.Graph, err = a.Graph.Derive(nn.DeriveOptions{Loss: a.Loss, Params: a.Params, Opset: opset}, w.write)
+	if err != nil {
+		return nil, exportError(err)
+	}
+	s.Start, err = w.start(g.Name(), opset)
+	if err != nil {
+		return nil, exportError(err)
+	}
+	return s, nil
+}
+
+// exportError says that the trace was an export.
+func exportError(err error) error {
+	var e *op.Error
+	if errors.As(err, &e) {
+		c := *e
+		c.Stage = "export step"
+		return &c
+	}
+	return err
+}
+
+// writer adds the update to a derivation.
+type writer struct {
+	Exporter
+	step  *Step
+	of    *train.Attached
+	e     *nn.Edit
+	b     *builder
+	first map[string]*tensor.Dense // values of the variables at the start
+	rate  *nn.Value                // float64
+	count *nn.Value                // float64, updates so far
+	last  *nn.Value                // whether this batch is the last of an update; nil: each is
+}
+
+// write is the rest of a step after its gradients.
+func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
+	w.e, w.b = e, &builder{e: e, typ: dtype.Float32, casts: map[*nn.Value]*nn.Value{}}
+	for _, name := range []string{StepInput, RateInput, SeedInput, LossName} {
+		if slices.Contains(w.step.Batch, name) {
+			e.Failf("an input of the model is called %q, as one of the step is: rename it first", name)
+			return
+		}
+	}
+	count, rate := e.Input(StepInput, "int64[]"), e.Input(RateInput, "float32[]")
+	w.count, w.rate = w.b.cast(count, dtype.Float64), w.b.cast(rate, dtype.Float64)
+	if d.Key != nil {
+		w.key(d.Key, count)
+	}
+	grads, next := w.accumulated(d)
+	grads = w.clipped(grads)
+	for _, p := range w.of.Params {
+		if g := grads[p]; g != nil && e.Err() == nil {
+			next = append(next, w.update(p, d.In[p], g)...)
+		}
+	}
+	for p := range w.of.Graph.Params() {
+		if v := d.Next[p]; v != nil {
+			next = append(next, update{Variable{Name: d.In[p].Name(), Kind: Statistic}, v, p.Data()})
+		}
+	}
+	if e.Err() != nil {
+		return
+	}
+	w.output(LossName, d.Loss)
+	for _, u := range next {
+		u.Next = u.Name + Suffix
+		w.output(u.Next, u.next)
+		w.step.Variables, w.first[u.Name] = append(w.step.Variables, u.Variable), u.first
+	}
+}
+
+// output makes v an output of that name, which an inner value gives up.
+func (w *writer) output(name string, v *nn.Value) {
+	if other, err := w.e.Graph().Value(name); err == nil && other != v {
+		w.e.RenameValue(other, w.e.New(name+"_inner"))
+	}
+	w.e.Output(name, v)
+}
+
+// update is a variable with what it becomes and what it is at first.
+type update struct {
+	Variable
+	next  *nn.Value
+	first *tensor.Dense
+}
+
+// clipped are gradients scaled down to the norm of the configuration.
+func (w *writer) clipped(grads map[*nn.Param]*nn.Value) map[*nn.Param]*nn.Value {
+	if w.Config.ClipNorm == 0 || w.e.Err() != nil {
+		return grads
+	}
+	var total optim.Term
+	for _, p := range w.of.Params {
+		if g := grads[p]; g != nil {
+			square := w.b.Sum(w.b.Mul(g, g))
+			if total == nil {
+				total = square
+			} else {
+				total = w.b.Add(total, square)
+			}
+		}
+	}
+	if total == nil {
+		return grads
+	}
+	norm := w.b.Add(w.b.Sqrt(total), w.b.Number(1e-6))
+	scale := w.b.Min(w.b.Number(1), w.b.Div(w.b.Number(w.Config.ClipNorm), norm))
+	list := map[*nn.Param]*nn.Value{}
+	for _, p := range w.of.Params {
+		if g := grads[p]; g != nil {
+			list[p], _ = w.b.Mul(g, scale).(*nn.Value)
+		}
+	}
+	return list
+}
+
+// update writes the rule of one parameter out.
+func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
+	rule, factor, err := w.Config.Plan(w.of.Origin[p])
+	if err != nil {
+		w.e.Fail(err)
+		return nil
+	}
+	f, ok := rule.(optim.Formula)
+	if !ok {
+		w.e.Fail(&op.Error{Op: fmt.Sprintf("%T", rule), Err: errors.New("is an update rule without a formula: the package optim has optim.Formula for it")})
+		return nil
+	}
+	slots, err := rule.Init(p.Data())
+	if err != nil {
+		w.e.Fail(err)
+		return nil
+	}
+	b := *w.b
+	b.typ, b.rank = in.Type().DType, in.Type().Rank()
+	var terms []optim.Term
+	var list []update
+	for _, s := range slots {
+		v := w.e.Input(w.e.New(in.Name()+"."+s.Name), op.TypeOf(s.Data).String())
+		if w.e.Err() != nil {
+			return nil
+		}
+		list = append(list, update{Variable: Variable{Name: v.Name(), Kind: State, Of: in.Name()}, first: s.Data})
+		if numeric(s.Data, p.Data()) {
+			v = b.node(std.ReshapeConfig{}, v, w.e.Ints(w.e.New("shape")))
+		}
+		terms = append(terms, v)
+	}
+	rate := b.Mul(w.rate, b.Number(factor))
+	next, after, err := f.Formula(&b, in, grad, terms, rate, w.count)
+	if err != nil {
+		w.e.Fail(err)
+	}
+	if w.e.Err() != nil {
+		return nil
+	}
+	for i, t := range after {
+		v, _ := t.(*nn.Value)
+		if numeric(slots[i].Data, p.Data()) {
+			v = b.node(std.ReshapeConfig{}, v, w.e.Ints(w.e.New("shape"), 1))
+		}
+		list[i].next = w.due(v, list[i].Name)
+	}
+	v, _ := next.(*nn.Value)
+	return append([]update{{Variable{Name: in.Name(), Kind: Parameter}, w.due(v, in.Name()), p.Data()}}, list...)
+}
+
+// numeric reports whether a slot is a number of its own rather than a tensor beside the weight.
+func numeric(slot, weight *tensor.Dense) bool {
+	return slices.Equal([]int(slot.Shape()), []int{1}) && dtype.Of(slot.Dtype()) == dtype.Float64 && dtype.Of(weight.Dtype()) != dtype.Float64
+}
+
+// key makes the key of random operators from the inputs seed and step.
+func (w *writer) key(key, count *nn.Value) {
+	seed := w.e.Input(SeedInput, "int64[]")
+	if w.e.Err() != nil {
+		return
+	}
+	one := w.e.Ints(w.e.New("shape"), 1)
+	part := func(v *nn.Value) *nn.Value {
+		return w.b.node(std.CastConfig{To: dtype.Uint64}, w.b.node(std.ReshapeConfig{}, v, one))
+	}
+	both := w.b.node(std.ConcatConfig{}, part(seed), part(count))
+	if w.e.Err() != nil {
+		return
+	}
+	w.e.Rewire(key, both)
+	w.e.RemoveInput(key.Name())
+	w.step.Seeded = true
+}
+
+// start is the model that gives the first values.
+func (w *writer) start(name string, opset int) (*nn.Graph, error) {
+	g := nn.NewGraph(name+"_start", w.of.Graph.Ops(), map[string]int{"": opset})
+	err := g.Edit(func(e *nn.Edit) {
+		b := &builder{e: e}
+		for i, v := range w.step.Variables {
+			d := w.first[v.Name]
+			var x *nn.Value
+			if same, ok := uniform(d); ok && d.Shape().TotalSize() > 1 {
+				x = b.do("Expand", b.keep(same), e.Ints(e.New("shape"), d.Shape()...))
+			} else {
+				x = e.Const(fmt.Sprintf("value_%d", i), d)
+			}
+			if e.Err() != nil {
+				return
+			}
+			e.Output(v.Name, x)
+		}
+	})
+	return g, err
+}
+
+// uniform is the value of all elements of d as a tensor of rank 0, where they are one.
+func uniform(d *tensor.Dense) (*tensor.Dense, bool) {
+	b, size := dtype.Bytes(d), dtype.Of(d.Dtype()).Size()
+	if len(b) < size {
+		return nil, false
+	}
+	for i := size; i < len(b); i += size {
+		if !slices.Equal(b[i:i+size], b[:size]) {
+			return nil, false
+		}
+	}
+	one := dtype.New(dtype.Of(d.Dtype()))
+	copy(dtype.Bytes(one), b[:size])
+	return one, true
+}

@@ -1,0 +1,83 @@
+package step
+
+import "github.com/graft-ml/graft/nn"
+
+// Step is an exported training step.
+type Step struct {
+	// Graph computes one step. What it reads and gives is listed in Inputs and Outputs.
+	Graph *nn.Graph
+	// Start has no inputs; its outputs are the first values of all Variables.
+	Start *nn.Graph
+
+	Batch     []string   // inputs: those of the model, then the targets
+	Variables []Variable // what a step changes, fed back from one step to the next
+	Seeded    bool       // there is an input "seed", of random operators
+}
+
+// Variable is a value that a step reads as an input and gives changed as an output.
+type Variable struct {
+	Name string `json:"name"` // of the input, and of the output of Start
+	Next string `json:"next"` // of the output: Name and Suffix
+	Kind Kind   `json:"kind"`
+	Of   string `json:"of,omitempty"` // the parameter that a state belongs to
+}
+
+// Port is an input or output of a step that is no variable.
+type Port struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // "float32[N,3,224,224]"
+}
+
+// Nodes counts the nodes of the step.
+func (s *Step) Nodes() int {
+	n := 0
+	for range s.Graph.Nodes() {
+		n++
+	}
+	return n
+}
+
+// Inputs are the inputs beside the variables: the batch, step, rate and, for random operators, seed.
+func (s *Step) Inputs() []Port {
+	return s.ports(s.Graph.Inputs(), func(v Variable) string { return v.Name })
+}
+
+// Outputs are the outputs beside the variables: the loss.
+func (s *Step) Outputs() []Port {
+	return s.ports(s.Graph.Outputs(), func(v Variable) string { return v.Next })
+}
+
+func (s *Step) ports(list []*nn.Value, name func(v Variable) string) []Port {
+	variables := map[string]bool{}
+	for _, v := range s.Variables {
+		variables[name(v)] = true
+	}
+	var ports []Port
+	for _, v := range list {
+		if !variables[v.Name()] {
+			ports = append(ports, Port{v.Name(), v.Type().String()})
+		}
+	}
+	return ports
+}
+
+// Kind is what a variable is.
+type Kind string
+
+// The kinds of variables.
+const (
+	Parameter Kind = "parameter" // trained
+	Statistic Kind = "statistic" // of a normalization
+	State     Kind = "state"     // of an update rule, or gradients that accumulate
+)
+
+// Inputs and outputs beside the batch and the variables.
+const (
+	StepInput = "step" // int64, batches so far
+	RateInput = "rate" // float32, the schedule's factor on the rule's rate
+	SeedInput = "seed" // int64, of random operators
+	LossName  = "loss"
+
+	// Suffix follows the name of a variable in that of the output that it becomes.
+	Suffix = ".next"
+)
