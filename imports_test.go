@@ -33,6 +33,8 @@ var mayImport = map[string][]string{
 	"onnxio/onnxpb":        {},
 	"onnxio":               {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn", "onnxio/onnxpb"},
 	"conformance":          {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio"},
+	"safetensors":          {"nn/dtype", "nn"},
+	"generate":             {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "safetensors", "onnxio"},
 	"optim":                {"nn/dtype", "internal/kernel"},
 	"optim/gen":            {},
 	"train/data":           {"nn/dtype", "internal/kernel"},
@@ -51,7 +53,7 @@ var mayImport = map[string][]string{
 
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (
-	gorgoniaIn = []string{"conformance", "internal/conformance", "internal/engine", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
+	gorgoniaIn = []string{"conformance", "generate", "internal/conformance", "internal/engine", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn/op/optest", "nn", "examples/...", "bench/...", "cmd/..."}
 	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest/nodetest"}
 )
 

@@ -24,6 +24,13 @@ var declares = []string{"nn/op/...", "bench/...", "examples/...", "internal/..."
 var builds = []string{
 	"cmd/graft/demo/run.go",
 	"cmd/graft/recipelayer.go",
+	"generate/activations.go",
+	"generate/attention.go",
+	"generate/composite.go",
+	"generate/gorgonia.go",
+	"generate/groupnorm.go",
+	"generate/layers.go",
+	"generate/recurrent.go",
 	"nn/recurrent.go",
 	"nn/tracelinear.go",
 	"nn/tracepointwise.go",

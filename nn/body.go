@@ -16,6 +16,8 @@ import (
 type Body struct {
 	Graph *Graph
 	outer []*Value // stand-ins inside Graph, in order of first use
+
+	captured []*Value // what they stand for, until a node has the body; see Edit.Body
 }
 
 var _ op.Body = (*Body)(nil)

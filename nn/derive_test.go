@@ -114,7 +114,9 @@ var derived = []struct {
 	{"instance norm", "float32[N,6,T,5]", func(d deriving, x *nn.Value) *nn.Value {
 		return d.do(std.InstanceNormalizationConfig{}, x, d.param(6), d.param(6))
 	}},
-	{"lrn", "float32[N,6,3,T]", func(d deriving, x *nn.Value) *nn.Value { return d.do(std.LRNConfig{Size: 4, Alpha: 0.5}, x) }},
+	{"lrn", "float32[N,6,3,T]", func(d deriving, x *nn.Value) *nn.Value {
+		return d.do(std.LRNConfig{Size: 4, Alpha: addressOf[float32](0.5)}, x)
+	}},
 	{"mean variance norm", "float32[N,3,4,T]", func(d deriving, x *nn.Value) *nn.Value { return d.do(std.MeanVarianceNormalizationConfig{}, x) }},
 	{"lp norm 2", "float32[N,3,T]", func(d deriving, x *nn.Value) *nn.Value { return d.do(std.LpNormalizationConfig{Axis: addressOf(1)}, x) }},
 	{"lp norm 1", "float32[N,3,T]", func(d deriving, x *nn.Value) *nn.Value { return d.do(std.LpNormalizationConfig{P: 1}, x) }},

@@ -229,10 +229,14 @@ func (e *Edit) unique(base string) string {
 	if base == "" {
 		base = "value"
 	}
-	if !e.g.has(base) {
+	taken := e.g.has
+	if e.outer != nil { // a subgraph must not hide what is around it
+		taken = e.knows
+	}
+	if !taken(base) {
 		return base
 	}
-	return e.g.numbered(base+"_", e.g.has)
+	return e.g.numbered(base+"_", taken)
 }
 
 // New returns a fresh name that begins with base.

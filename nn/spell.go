@@ -164,6 +164,9 @@ func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) []*Val
 		return nil
 	}
 	a := addition{label: e.g.label(label), config: c, from: op.Newest, in: in}
+	for _, b := range configBodies(c) {
+		a.captured = append(a.captured, b.captured...)
+	}
 	if op.Available(o.Latest(), c) != nil {
 		a.from = e.opsetOf(o.Domain)
 	}

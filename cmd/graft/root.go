@@ -41,7 +41,7 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 		}
 		return err
 	}
-	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newPrune(), newExtract(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	inWords(root)
 	return root
 }

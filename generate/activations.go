@@ -1,0 +1,216 @@
+package generate
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
+)
+
+// round is the shortest decimal number that is x in float32.
+func round(x float32) float64 {
+	f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
+	return f
+}
+
+func maxPool(r *reader, n *nn.Node) *layer {
+	c := attrs[std.MaxPoolConfig](n)
+	pad, ok := padding(c.AutoPad, c.Pads, c.Kernel, c.Strides, c.Dilations)
+	x := r.data(n, 0)
+	if x == nil || !ok || !single(n) || x.Type().Rank() != len(c.Kernel)+2 {
+		return nil
+	}
+	l := nn.MaxPool{Kernel: evenly(c.Kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad, Ceil: c.CeilMode}
+	if slices.Equal(l.Kernel, l.Stride) {
+		l.Stride = nil
+	}
+	return layerOf(l, "", n, x, nil).with(pool)
+}
+
+// pool are the defaults of pools.
+var pool = map[string]any{"Dilation": []int{1}, "Pad": []int{0}}
+
+func avgPool(r *reader, n *nn.Node) *layer {
+	c := attrs[std.AveragePoolConfig](n)
+	pad, ok := padding(c.AutoPad, c.Pads, c.Kernel, c.Strides, c.Dilations)
+	x := r.data(n, 0)
+	if x == nil || !ok || len(c.Dilations) > 0 && !slices.Equal(evenly(c.Dilations, 1), []int{1}) || x.Type().Rank() != len(c.Kernel)+2 {
+		return nil
+	}
+	l := nn.AvgPool{Kernel: evenly(c.Kernel, 1), Stride: evenly(c.Strides, 1), Pad: pad, Ceil: c.CeilMode, CountPadding: c.CountIncludePad}
+	if slices.Equal(l.Kernel, l.Stride) {
+		l.Stride = nil
+	}
+	return layerOf(l, "", n, x, nil).with(pool)
+}
+
+func leakyReLU(r *reader, n *nn.Node) *layer {
+	c := attrs[std.LeakyReluConfig](n)
+	slope := round(given(c.Alpha, 0.01))
+	if x := r.data(n, 0); x != nil && slope != 0 {
+		return layerOf(nn.LeakyReLU{Slope: slope}, "", n, x, nil).with(map[string]any{"Slope": 0.01})
+	}
+	return nil
+}
+
+func elu(r *reader, n *nn.Node) *layer {
+	c := attrs[std.EluConfig](n)
+	alpha := round(given(c.Alpha, 1))
+	if x := r.data(n, 0); x != nil && alpha != 0 {
+		return layerOf(nn.ELU{Alpha: alpha}, "", n, x, nil).with(map[string]any{"Alpha": 1.0})
+	}
+	return nil
+}
+
+func gelu(r *reader, n *nn.Node) *layer {
+	if x := r.data(n, 0); x != nil {
+		return layerOf(nn.GELU{Tanh: attrs[std.GeluConfig](n).Approximate == "tanh"}, "", n, x, nil)
+	}
+	return nil
+}
+
+func prelu(r *reader, n *nn.Node) *layer {
+	x, w := r.data(n, 0), r.weight(n.In(1))
+	if x == nil || w == nil || x.Type().Rank() < 2 || w.Dims() != x.Type().Rank()-1 || w.Shape()[0] != w.Shape().TotalSize() || w.Shape()[0] != x.Type().Shape[1].Size {
+		return nil
+	}
+	return layerOf(nn.PReLU{}, "prelu", n, x, map[string]*tensor.Dense{"weight": w})
+}
+
+// axisOf is an axis as layers count: 0 means the usual one, so that the first is counted from the back.
+func axisOf(x *nn.Value, axis, usual int) (int, bool) {
+	rank := x.Type().Rank()
+	if x.Type().Unranked || rank == 0 {
+		return 0, false
+	}
+	axis, usual = (axis+rank)%rank, (usual+rank)%rank
+	switch axis {
+	case usual:
+		return 0, true
+	case 0:
+		return -rank, true
+	}
+	return axis, true
+}
+
+func softmax(r *reader, n *nn.Node) *layer {
+	return softmaxOf(r, n, attrs[std.SoftmaxConfig](n).Axis, func(axis int) nn.Layer { return nn.Softmax{Axis: axis} })
+}
+
+func logSoftmax(r *reader, n *nn.Node) *layer {
+	return softmaxOf(r, n, attrs[std.LogSoftmaxConfig](n).Axis, func(axis int) nn.Layer { return nn.LogSoftmax{Axis: axis} })
+}
+
+func softmaxOf(r *reader, n *nn.Node, attr *int, make func(int) nn.Layer) *layer {
+	x := r.data(n, 0)
+	if x == nil {
+		return nil
+	}
+	axis := -1
+	if attr != nil {
+		axis = *attr
+	}
+	axis, ok := axisOf(x, axis, -1)
+	if !ok {
+		return nil
+	}
+	return layerOf(make(axis), "", n, x, nil)
+}
+
+func flatten(r *reader, n *nn.Node) *layer {
+	axis := attrs[std.FlattenConfig](n).Axis
+	if axis == nil {
+		axis = new(1)
+	}
+	if x := r.data(n, 0); x != nil && *axis != 0 {
+		return layerOf(nn.Flatten{Axis: *axis}, "", n, x, nil).with(map[string]any{"Axis": 1})
+	}
+	return nil
+}
+
+// reshape is a layer where at most one length is neither a number nor that of the same axis before.
+func reshape(r *reader, n *nn.Node) *layer {
+	x, shape := n.In(0), n.In(1)
+	if c := attrs[std.ReshapeConfig](n); c.AllowZero || r.tensor(x) != nil || x.Type().Unranked {
+		return nil
+	}
+	in, dims, open := x.Type().Shape, []int(nil), 0
+	if t := r.tensor(shape); t != nil {
+		dims, _ = dtype.Ints(t)
+	} else {
+		for i, d := range shape.Known().Dims {
+			k := d.Size
+			if d.Symbolic() || !d.Known() {
+				k = -1
+				if i < len(in) && d.Symbolic() && in[i].Same(d) {
+					k = 0
+				}
+			}
+			if k == -1 {
+				open++
+			}
+			dims = append(dims, k)
+		}
+	}
+	if len(dims) == 0 || open > 1 {
+		return nil
+	}
+	if len(dims) == 2 && len(in) > 1 && dims[1] == -1 && (dims[0] == 0 || !in[0].Symbolic() && dims[0] == in[0].Size && dims[0] > 0) {
+		return layerOf(nn.Flatten{Axis: 1}, "", n, x, nil).with(map[string]any{"Axis": 1})
+	}
+	return layerOf(nn.Reshape{Dims: dims}, "", n, x, nil)
+}
+
+func transpose(r *reader, n *nn.Node) *layer {
+	c := attrs[std.TransposeConfig](n)
+	if x := r.data(n, 0); x != nil {
+		return layerOf(nn.Transpose{Perm: c.Perm}, "", n, x, nil)
+	}
+	return nil
+}
+
+func dropout(r *reader, n *nn.Node) *layer {
+	x := r.data(n, 0)
+	if x == nil || !single(n) || n.In(2) != nil || !x.Type().DType.IsFloat() {
+		return nil
+	}
+	if c := attrs[std.DropoutConfig](n); c.Seed != nil {
+		return nil
+	}
+	p := 0.5
+	if n.In(1) != nil {
+		f, err := dtype.Float64s(r.tensor(n.In(1)))
+		if err != nil || len(f) != 1 || f[0] <= 0 || f[0] >= 1 {
+			return nil
+		}
+		p = round(float32(f[0]))
+	}
+	return layerOf(nn.Dropout{P: p}, "", n, x, nil).with(map[string]any{"P": 0.5})
+}
+
+func concat(r *reader, n *nn.Node) *layer {
+	for _, v := range n.Inputs() {
+		if r.tensor(v) != nil {
+			return nil
+		}
+	}
+	axis, ok := axisOf(n.In(0), attrs[std.ConcatConfig](n).Axis, 1)
+	if n.In(0).Type().Rank() == 1 {
+		axis = -1
+	}
+	if !ok {
+		return nil
+	}
+	return &layer{Layer: nn.Concat{Axis: axis}, in: n.Inputs(), out: n.Outputs()}
+}
+
+// epsilon is what a normalization adds to a variance, 1e-5 where it does not say.
+func epsilon(x *float32) float32 {
+	if x == nil {
+		return 1e-5
+	}
+	return *x
+}

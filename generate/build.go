@@ -1,0 +1,220 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/safetensors"
+	"gorgonia.org/tensor"
+)
+
+// build does what the steps say, which is what generated source will do, and gives the model its weights.
+func (r *reader) build() (*nn.Graph, error) {
+	g := r.empty()
+	err := g.Edit(func(e *nn.Edit) {
+		made := map[*value]*nn.Value{}
+		for _, v := range r.g.Inputs() {
+			made[r.vals[v]] = e.Input(v.Name(), v.Type().String())
+		}
+		for _, s := range r.steps {
+			s.build(e, made)
+			if err := e.Err(); err != nil {
+				return
+			}
+		}
+		for _, v := range r.g.Outputs() {
+			e.Output(v.Name(), made[r.val(v)])
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	want := r.tensors()
+	copied := make(map[string]*tensor.Dense, len(want))
+	for name, d := range want {
+		copied[name] = d.Clone().(*tensor.Dense)
+	}
+	fresh, err := safetensors.Set(g, copied)
+	if err == nil && len(fresh) > 0 {
+		err = fmt.Errorf("generate: parameter %s would not get its values", fresh[0])
+	}
+	return g, err
+}
+
+// empty is a model without layers, of the operator sets that the steps are written for.
+func (r *reader) empty() *nn.Graph {
+	if len(r.g.Opsets()) == 1 && r.g.Opsets()[""] == nn.LatestOpset {
+		return nn.New(r.g.Name())
+	}
+	sets := map[string]int{}
+	for domain, v := range r.g.Opsets() {
+		sets[domain] = v
+	}
+	return nn.NewGraph(r.g.Name(), r.g.Ops(), sets)
+}
+
+func (s *step) build(e *nn.Edit, made map[*value]*nn.Value) {
+	in := make([]*nn.Value, len(s.in))
+	for i, a := range s.in {
+		switch {
+		case a.val != nil:
+			in[i] = made[a.val]
+		case a.con != nil:
+			in[i] = a.con.build(e, s, made)
+		}
+	}
+	var out []*nn.Value
+	if s.layer != nil {
+		out = e.ApplyAll(s.layer.value().Interface().(nn.Layer), in...)
+	} else {
+		c := op.Config(s.op)
+		if s.config != nil {
+			c = s.config.value().Interface().(op.Config)
+		}
+		if len(s.bodies) > 0 {
+			v := reflect.New(reflect.TypeOf(c)).Elem()
+			v.Set(reflect.ValueOf(c))
+			for k, x := range s.bodies {
+				at := x.from
+				b := x.build(e, in[at:at+len(s.capturedBy(k))])
+				if b == nil {
+					return
+				}
+				v.FieldByName(x.field).Set(reflect.ValueOf(b))
+			}
+			c = v.Interface().(op.Config)
+		}
+		out = e.NodeN(c, len(s.out), in[:s.inputs()]...).Outputs()
+	}
+	for i, v := range s.out {
+		if v != nil && i < len(out) {
+			made[v] = out[i]
+		}
+	}
+}
+
+// like is the input that a scalar takes its element type from.
+func (s *step) like(c *constant) *value {
+	for _, v := range s.values() {
+		if v.typ.DType == dtype.Of(c.data.Dtype()) {
+			return v
+		}
+	}
+	return nil
+}
+
+func (c *constant) build(e *nn.Edit, s *step, made map[*value]*nn.Value) *nn.Value {
+	name := c.name.v.(string)
+	switch c.kind {
+	case conInts:
+		return e.Ints(name, c.list.v.([]int)...)
+	case conScalar:
+		return e.Scalar(name, made[s.like(c)], reflect.ValueOf(c.list.v).Convert(reflect.TypeFor[float64]()).Float())
+	case conSmall:
+		v := e.Const(name, c.data.Clone().(*tensor.Dense))
+		e.SetRole(v, nn.Constant)
+		return v
+	case conParam:
+		return e.ParamOf(name, dtype.Of(c.data.Dtype()), initOf(c), c.list.v.([]int)...)
+	}
+	v := e.Const(name, dtype.New(dtype.Of(c.data.Dtype()), c.list.v.([]int)...))
+	e.SetRole(v, nn.Constant)
+	return v
+}
+
+// initOf is how a parameter of an operator starts when the file has no values for it.
+func initOf(c *constant) nn.Init {
+	if c.data.Dims() < 2 {
+		return nn.Ones{}
+	}
+	return nn.FanIn{}
+}
+
+// errUnchecked says that the model could not be run on random inputs.
+var errUnchecked = errors.New("not compared")
+
+// compare runs both models on the same random inputs and returns the largest difference of an output.
+func compare(ctx context.Context, a, b *nn.Graph) (float64, error) {
+	feed, name, err := randomFeed(a.Inputs())
+	if err != nil {
+		return 0, fmt.Errorf("%w: input %s: %w", errUnchecked, name, err)
+	}
+	want, err := a.Eval(ctx, feed)
+	if err != nil {
+		return 0, fmt.Errorf("%w: the model does not run on random inputs: %w", errUnchecked, err)
+	}
+	got, err := b.Eval(ctx, feed)
+	if err != nil {
+		return 0, err
+	}
+	worst := 0.0
+	for _, v := range a.Outputs() {
+		w, ok1 := want[v.Name()].(dtype.Value)
+		x, ok2 := got[v.Name()].(dtype.Value)
+		if !ok1 || !ok2 {
+			return 0, fmt.Errorf("output %s is missing", v.Name())
+		}
+		d, err := dtype.Tolerance{Atol: 1e-4, Rtol: 1e-3}.Compare(x, w)
+		if err != nil {
+			return d, fmt.Errorf("output %s: %w", v.Name(), err)
+		}
+		worst = max(worst, d)
+	}
+	return worst, nil
+}
+
+// randomFeed are numbers for inputs; an error is about the input of the name.
+func randomFeed(list []*nn.Value) (feed nn.Feed, name string, err error) {
+	feed = nn.Feed{}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, v := range list {
+		t := v.Type()
+		if t.Kind != op.Tensor || t.Unranked {
+			return nil, v.Name(), fmt.Errorf("is a %v", t)
+		}
+		dims := make([]int, len(t.Shape))
+		for i, d := range t.Shape {
+			if dims[i] = d.Size; !d.Known() || d.Symbolic() {
+				dims[i] = standIn(i)
+			}
+		}
+		if feed[v.Name()], err = random(t.DType, dims, r); err != nil {
+			return nil, v.Name(), err
+		}
+	}
+	return feed, "", nil
+}
+
+// standIn is the length that an open axis has in the comparison.
+func standIn(axis int) int {
+	if axis == 0 {
+		return 2
+	}
+	return 64
+}
+
+// random are numbers that most models take: small integers and floats about zero.
+func random(t dtype.DType, dims []int, r *rand.Rand) (*tensor.Dense, error) {
+	n, err := dtype.Count(dims)
+	if err != nil {
+		return nil, err
+	}
+	if t.IsFloat() {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = r.NormFloat64()
+		}
+		return dtype.FromFloats(t, v, dims...)
+	}
+	v := make([]int, n)
+	for i := range v {
+		v[i] = r.IntN(2)
+	}
+	return dtype.FromInts(t, v, dims...)
+}

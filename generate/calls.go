@@ -1,0 +1,292 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// item is a statement of the model: a step, or calls one after the other.
+type item struct {
+	step  *step
+	calls []*call
+}
+
+// items are the statements of the model, in order.
+func (r *reader) items(fns []*function) []item {
+	at := map[*step]*call{}
+	for _, f := range fns {
+		for _, c := range f.calls {
+			for _, s := range c.steps {
+				at[s] = nil
+			}
+			at[c.steps[len(c.steps)-1]] = c
+		}
+	}
+	var list []item
+	for _, s := range r.steps {
+		c, inside := at[s]
+		switch {
+		case !inside:
+			list = append(list, item{step: s})
+		case c == nil:
+		case len(list) > 0 && follows(list[len(list)-1].calls, c):
+			last := &list[len(list)-1]
+			last.calls = append(last.calls, c)
+		default:
+			list = append(list, item{calls: []*call{c}})
+		}
+	}
+	return list
+}
+
+// follows reports whether a call goes on with what the calls before it give, so that a loop can do all of them.
+func follows(before []*call, c *call) bool {
+	if len(before) == 0 {
+		return false
+	}
+	last := before[len(before)-1]
+	if last.fn != c.fn || c.in[0] != last.out || !slices.Equal(c.in[1:], last.in[1:]) {
+		return false
+	}
+	users := 0
+	for _, s := range c.steps {
+		for _, v := range s.values() {
+			if v == last.out {
+				users++
+			}
+		}
+	}
+	return users == last.out.users // nothing else reads what lies between
+}
+
+// reads are the values that an item reads, once for each time that it is written.
+func (x item) reads() []*value {
+	if x.step != nil {
+		return x.step.values()
+	}
+	return x.calls[0].in
+}
+
+// arguments are what a call passes on besides values.
+func (c *call) arguments(p *printer) (list []string) {
+	if c.fn.named {
+		list = append(list, strconv.Quote(c.fn.prefix[c.index]))
+	}
+	for _, x := range c.fn.params {
+		list = append(list, p.text(x.vals[c.index]))
+	}
+	return list
+}
+
+// calls writes one call, or a loop over several.
+func (b *statements) calls(list []*call) {
+	first, last := list[0], list[len(list)-1]
+	f := first.fn
+	if len(list) == 2 {
+		b.left[first.out]++
+		b.calls(list[:1])
+		b.calls(list[1:])
+		return
+	}
+	args := []string{"e"}
+	if b.gorgonia {
+		args[0] = "m"
+	}
+	for _, v := range first.in {
+		args = append(args, b.vars[v])
+	}
+	b.read(first.in)
+	name := b.reuse(first.in[:1])
+	if len(list) == 1 {
+		left := b.assign(last.out, name)
+		b.f("%s%s(%s)%s\n", left, f.name, strings.Join(append(args, first.arguments(b.printer)...), ", "), b.comment(last.out))
+		return
+	}
+	if old := b.vars[first.in[0]]; name != old {
+		b.f("%s%s\n", b.assign(last.out, name), old)
+	}
+	b.vars[last.out] = name
+	args[1] = name
+	if from, form, ok := f.counted(list); ok {
+		b.imports["fmt"] = true
+		i := "i"
+		if from > 0 {
+			i = fmt.Sprintf("i+%d", from)
+		}
+		rest := append([]string{fmt.Sprintf("fmt.Sprintf(%q, %s)", form, i)}, first.arguments(b.printer)[1:]...)
+		b.f("for i := range %d {\n%s = %s(%s, %s)%s\n}\n", len(list), name, f.name, strings.Join(args, ", "), strings.Join(rest, ", "), b.comment(last.out))
+		return
+	}
+	b.table(list, args, name)
+}
+
+// table writes a loop over the rows of a table, of what is not the same in all calls.
+func (b *statements) table(list []*call, args []string, name string) {
+	f := list[0].fn
+	var columns []*param
+	if f.named {
+		args = append(args, "row.name")
+	}
+	for _, p := range f.params {
+		if !p.varies(list) {
+			args = append(args, b.text(p.vals[list[0].index]))
+			continue
+		}
+		columns = append(columns, p)
+		args = append(args, "row."+p.name)
+	}
+	if len(columns) == 0 && f.named {
+		var names []string
+		for _, c := range list {
+			names = append(names, strconv.Quote(f.prefix[c.index]))
+		}
+		args[slices.Index(args, "row.name")] = "name"
+		b.f("for _, name := range []string{%s} {\n%s = %s(%s)\n}\n", strings.Join(names, ", "), name, f.name, strings.Join(args, ", "))
+		return
+	}
+	b.f("for _, row := range []struct{\n")
+	if f.named {
+		b.f("name string\n")
+	}
+	b.f("%s}{\n", parameters(columns, "\n"))
+	for _, c := range list {
+		var row []string
+		if f.named {
+			row = append(row, strconv.Quote(f.prefix[c.index]))
+		}
+		for _, p := range columns {
+			row = append(row, b.text(p.vals[c.index]))
+		}
+		b.f("{%s},%s\n", strings.Join(row, ", "), b.comment(c.out))
+	}
+	b.f("} {\n%s = %s(%s)\n}\n", name, f.name, strings.Join(args, ", "))
+}
+
+// varies reports whether a parameter differs among calls.
+func (p *param) varies(list []*call) bool {
+	for _, c := range list {
+		if !same(p.vals[c.index], p.vals[list[0].index]) {
+			return true
+		}
+	}
+	return false
+}
+
+// parameters are the declarations of the parameters, those of a type in a row together.
+func parameters(list []*param, separator string) string {
+	var b strings.Builder
+	for i, p := range list {
+		b.WriteString(p.name)
+		if i+1 < len(list) && list[i+1].typ == p.typ {
+			b.WriteString(", ")
+			continue
+		}
+		b.WriteString(" " + p.typ + separator)
+	}
+	return b.String()
+}
+
+// counted reports whether calls differ in a number in their names alone, which counts from a first one.
+func (f *function) counted(list []*call) (from int, form string, ok bool) {
+	if !f.named || slices.ContainsFunc(f.params, func(p *param) bool { return p.varies(list) }) {
+		return 0, "", false
+	}
+	for i, c := range list {
+		name := f.prefix[c.index]
+		at := digits.FindAllStringIndex(name, -1)
+		if at == nil {
+			return 0, "", false
+		}
+		last := at[len(at)-1]
+		n, err := strconv.Atoi(name[last[0]:last[1]])
+		now := strings.ReplaceAll(name[:last[0]], "%", "%%") + "%d" + strings.ReplaceAll(name[last[1]:], "%", "%%")
+		if err != nil || i > 0 && (n != from+i || now != form) {
+			return 0, "", false
+		}
+		if i == 0 {
+			from, form = n, now
+		}
+	}
+	return from, form, true
+}
+
+// print writes the function.
+func (f *function) print(p *printer) {
+	typ, params := "*G.Node", []string{"m *Model"}
+	if !p.gorgonia {
+		typ, params = "*"+p.q(symValue), []string{"e *" + p.q(symEdit)}
+	}
+	b := p.statements()
+	for _, x := range f.params {
+		b.declared[x.name] = true
+	}
+	var names []string
+	for i, v := range f.inputs {
+		name := "x"
+		if i > 0 {
+			name = variable(v.input)
+			if v.input == "" || b.declared[name] {
+				name = b.fresh()
+			}
+		}
+		b.vars[v], b.declared[name], b.free[name] = name, true, true
+		b.left[v]++ // so that the next one gets another name
+		names = append(names, name)
+	}
+	params = append(params, strings.Join(names, ", ")+" "+typ)
+	if f.named {
+		params = append(params, "name string")
+	}
+	if len(f.params) > 0 {
+		params = append(params, strings.TrimSuffix(parameters(f.params, ", "), ", "))
+	}
+	clear(b.left)
+	var items []item
+	for _, s := range f.body {
+		items = append(items, item{step: s})
+		for _, v := range s.values() {
+			b.left[v]++
+		}
+	}
+	b.left[f.out]++
+	p.f("// %s is %s.\nfunc %s(%s) %s {\n", f.name, f.describe(), f.name, strings.Join(params, ", "), typ)
+	at := p.Len()
+	b.write(items)
+	text := string(p.Bytes()[at:])
+	p.Truncate(at)
+	p.f("%s}\n\n", returning(text, b.vars[f.out]))
+}
+
+// returning ends a body by returning a variable, or what the last statement would give it.
+func returning(body, name string) string {
+	lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
+	last := len(lines) - 1
+	for at := last; at >= 0; at-- {
+		rest, ok := strings.CutPrefix(lines[at], name+" = ")
+		if !ok {
+			rest, ok = strings.CutPrefix(lines[at], name+" := ")
+		}
+		if ok && (at == last || strings.HasSuffix(lines[at], "{") && strings.HasPrefix(lines[last], "}, ")) {
+			lines[at] = "return " + rest
+			return strings.Join(lines, "\n") + "\n"
+		}
+		if at == last && !strings.HasPrefix(lines[last], "}, ") {
+			break
+		}
+	}
+	return body + "return " + name + "\n"
+}
+
+// describe lists the places that the function stands for.
+func (f *function) describe() string {
+	list := f.prefix
+	switch {
+	case len(list) == 2:
+		return list[0] + " and " + list[1]
+	case len(list) <= 4:
+		return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+	}
+	return fmt.Sprintf("each of the %d blocks from %s to %s", len(list), list[0], list[len(list)-1])
+}

@@ -1,0 +1,71 @@
+package generate
+
+import (
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// attrs are a node's attributes; those at their defaults where the node has none.
+func attrs[T op.Config](n *nn.Node) T {
+	if c, ok := n.Config().(T); ok {
+		return c
+	}
+	var zero T
+	return op.Fill(zero).(T)
+}
+
+// given is an attribute, or its default.
+func given(x *float32, def float32) float32 {
+	if x == nil {
+		return def
+	}
+	return *x
+}
+
+// composite makes one step of a group of nodes, if a layer computes the same.
+func (r *reader) composite(x *nn.Composite) (draft, bool) {
+	last := x.Nodes[len(x.Nodes)-1]
+	if len(x.In) == 0 || x.In[0] == nil || r.tensor(x.In[0]) != nil {
+		return draft{}, false
+	}
+	var l *layer
+	switch c := x.Config.(type) {
+	case std.LayerNormalizationConfig:
+		if len(x.In) == 3 && x.In[1] != nil && x.In[2] != nil {
+			l = r.lastAxes(last, x.In[0], x.In[1], x.In[2], epsilon(c.Epsilon))
+		}
+	case std.GeluConfig:
+		l = layerOf(nn.GELU{Tanh: c.Approximate == "tanh"}, "", last, x.In[0], nil)
+	case std.SwishConfig:
+		if c.Alpha == nil || *c.Alpha == 1 {
+			l = layerOf(nn.SiLU{}, "", last, x.In[0], nil)
+		}
+	case op.Plain:
+		l = layerOf(nn.Op{Config: c}, "", last, x.In[0], nil)
+	case std.LinearConfig:
+		var bias *nn.Value
+		if len(x.In) > 2 {
+			if bias = x.In[2]; bias == nil {
+				return draft{}, false
+			}
+		}
+		if l = r.attention(x, last); l == nil {
+			l = r.linear(last, x.In[0], x.In[1], bias, c.TransB)
+		}
+	}
+	if l == nil {
+		return draft{}, false
+	}
+	if p, ok := x.Config.(op.Plain); ok {
+		s := &step{op: p.Operator(), in: []arg{{val: r.val(x.In[0])}}, nodes: x.Nodes, scope: scopeOfNode(last), kind: string(p)}
+		v := r.val(last.Out(0))
+		v.step, s.out = s, []*value{v}
+		return draft{s, x.In[:1]}, true
+	}
+	if len(l.nodes) < 2 {
+		l.nodes = x.Nodes
+	}
+	d, err := r.layered(l, last)
+	return d, err == nil
+}

@@ -1,0 +1,104 @@
+package generate
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// Edits writes changes of a model as Go source: one function that makes all of them, or none.
+type Edits struct {
+	p    *printer
+	node bool
+	err  error
+}
+
+// NewEdits is a function without changes.
+func NewEdits() *Edits {
+	return &Edits{p: &printer{imports: map[string]bool{}, helpers: map[string]bool{}}}
+}
+
+// Add adds a statement. Its arguments are put in place of the verbs %v: texts, numbers and slices as literals, layers as
+// composite literals, Go as it is.
+func (e *Edits) Add(format string, args ...any) {
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = e.Text(a)
+	}
+	e.p.f(format+"\n", list...)
+}
+
+// Go is source that Add takes as it is.
+type Go string
+
+// Text is a value as source spells it.
+func (e *Edits) Text(v any) Go {
+	switch v := v.(type) {
+	case Go:
+		return v
+	case nn.Layer:
+		if o, ok := v.(nn.Op); ok {
+			return Go(fmt.Sprintf("%s{Config: %s(%q)}", e.p.q(symOp), e.p.q(symPlain), o.Config.Operator().Name))
+		}
+		c, err := compOf(v, nil)
+		if err != nil {
+			e.err = err
+			return ""
+		}
+		return Go(e.p.comp(c))
+	}
+	x := reflect.ValueOf(v)
+	if x.Kind() == reflect.Struct {
+		c, err := compOf(v, nil)
+		if err != nil {
+			e.err = err
+			return ""
+		}
+		return Go(e.p.comp(c))
+	}
+	return Go(e.p.text(v))
+}
+
+// Symbol is a declaration of the package that a value's type belongs to.
+func (e *Edits) Symbol(like any, name string) Go {
+	t := reflect.TypeOf(like)
+	return Go(e.p.q(symbol{t.PkgPath(), name}))
+}
+
+// Node is an expression for a node by its name or that of an output.
+func (e *Edits) Node(name string) Go {
+	e.node = true
+	return Go("node(e, " + strconv.Quote(name) + ")")
+}
+
+// Source is the file of a package; from says what it was made of.
+func (e *Edits) Source(pkg, from string) ([]byte, error) {
+	if e.err != nil {
+		return nil, fmt.Errorf("generate: %w", e.err)
+	}
+	if err := packageName(pkg); err != nil {
+		return nil, err
+	}
+	body := e.p.String()
+	e.p.Reset()
+	e.p.f("// Edit makes the changes, all of them or none.\nfunc Edit(g *%s) error {\nreturn g.Edit(func(e *%s) {\n%s})\n}\n", e.p.q(symGraph), e.p.q(symEdit), body)
+	if e.node {
+		n := e.p.q(of[nn.Node]())
+		e.p.f(`
+// node is the node of a name, or the one that computes the value of that name.
+func node(e *%s, name string) *%s {
+	return e.Find(func(n *%s) bool {
+		for _, v := range n.Outputs() {
+			if v.Name() == name {
+				return true
+			}
+		}
+		return n.Name() == name
+	})
+}
+`, e.p.q(symEdit), n, n)
+	}
+	return e.p.source(fmt.Sprintf("// Package %s makes the changes%s to a model.\n", pkg, Options{From: from}.origin()), pkg)
+}

@@ -1,0 +1,313 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// family is a block and its instances. The template is the instance with the most steps; others may lack some.
+type family struct {
+	template  segment
+	out       *value
+	inputs    []*value
+	instances []*instance
+	bypass    []int // by step of the template
+}
+
+// instance is a segment that a template matches.
+type instance struct {
+	segment segment
+	steps   []*step // by step of the template; nil: missing
+	ext     map[*value]*value
+	out     *value
+}
+
+// saves is about how many statements the function saves.
+func (f *family) saves() int {
+	n := -2 - len(f.inputs)
+	for _, x := range f.instances[1:] {
+		n += len(x.segment.steps) - 1
+	}
+	return n - f.differ()
+}
+
+// differ counts, by half, the literals that are not the same in all instances: parameters make a block harder to read.
+func (f *family) differ() int {
+	n := 0
+	seen := map[string]bool{}
+	for i, t := range f.template.steps {
+		rows := make([][]*lit, len(f.instances))
+		for k, x := range f.instances {
+			if x.steps[i] != nil {
+				x.steps[i].each(func(l *lit) { rows[k] = append(rows[k], l) })
+			}
+		}
+		at := 0
+		t.each(func(l *lit) {
+			key, equal := "", true
+			for _, row := range rows {
+				if row != nil {
+					key += fmt.Sprint(row[at].v, " ")
+					equal = equal && same(row[at].v, l.v)
+				}
+			}
+			if at++; !equal && l.hint != "name" && !seen[key] {
+				seen[key] = true
+				n++
+			}
+		})
+	}
+	return n / 2
+}
+
+// match finds the template in a list of segments that matches most of the others.
+func (r *reader) match(list []segment) *family {
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b segment) int { return len(b.steps) - len(a.steps) })
+	var best *family
+	tried := map[string]bool{}
+	for _, t := range sorted {
+		key := ""
+		for _, s := range t.steps {
+			key += s.form() + "\n"
+		}
+		if len(t.steps) < 2 || tried[key] {
+			continue
+		}
+		tried[key] = true
+		if f := r.against(t, list); f != nil && f.saves() > 2 && (best == nil || f.saves() > best.saves()) {
+			best = f
+		}
+	}
+	return best
+}
+
+// against matches a template with all segments; nil where fewer than two match.
+func (r *reader) against(t segment, list []segment) *family {
+	out, ok := r.escapes(t.steps)
+	if !ok {
+		return nil
+	}
+	f := &family{template: t, out: out, bypass: slices.Repeat([]int{-1}, len(t.steps))}
+	inner := map[*value]bool{}
+	for _, s := range t.steps {
+		for _, v := range s.values() {
+			if !inner[v] && !slices.Contains(f.inputs, v) {
+				f.inputs = append(f.inputs, v)
+			}
+		}
+		for _, v := range s.out {
+			inner[v] = true
+		}
+	}
+	if len(f.inputs) == 0 || len(f.inputs) > 4 {
+		return nil
+	}
+	for _, s := range list {
+		if x := r.instance(f, s); x != nil {
+			f.instances = append(f.instances, x)
+		}
+	}
+	if len(f.instances) < 2 {
+		return nil
+	}
+	constant := func(v *value) bool { // the same in all instances
+		for _, x := range f.instances {
+			if x.ext[v] != f.instances[0].ext[v] {
+				return false
+			}
+		}
+		return true
+	}
+	slices.SortStableFunc(f.inputs, func(a, b *value) int {
+		switch x, y := constant(a), constant(b); {
+		case x == y:
+			return 0
+		case y:
+			return -1
+		}
+		return 1
+	})
+	return f
+}
+
+// instance matches a segment with the template, nil where it does not fit.
+func (r *reader) instance(f *family, s segment) *instance {
+	out, ok := r.escapes(s.steps)
+	if !ok {
+		return nil
+	}
+	steps := align(f.template.steps, s.steps)
+	if steps == nil {
+		return nil
+	}
+	x := &instance{segment: s, steps: steps, out: out}
+	var open []int // steps of the template that may pass on this or that input
+	for i, t := range f.template.steps {
+		if steps[i] != nil || f.bypass[i] >= 0 {
+			continue
+		}
+		if len(t.out) != 1 {
+			return nil
+		}
+		open = append(open, i)
+	}
+	var try func(k int) bool
+	try = func(k int) bool {
+		if k == len(open) {
+			return f.wired(x)
+		}
+		for i, a := range f.template.steps[open[k]].in {
+			if a.val == nil {
+				continue
+			}
+			if f.bypass[open[k]] = i; try(k + 1) {
+				return true
+			}
+		}
+		f.bypass[open[k]] = -1
+		return false
+	}
+	if len(open) > 12 || !try(0) {
+		return nil
+	}
+	return x
+}
+
+// wired reports whether the steps of an instance read each other as those of the template do.
+func (f *family) wired(x *instance) bool {
+	x.ext = map[*value]*value{}
+	made := map[*value]*value{}
+	match := func(t, v *value) bool {
+		if w, ok := made[t]; ok {
+			return w == v
+		}
+		if w, ok := x.ext[t]; ok {
+			return w == v
+		}
+		x.ext[t] = v
+		return true
+	}
+	inner := map[*value]bool{}
+	for i, t := range f.template.steps {
+		for _, v := range t.out {
+			inner[v] = v != nil
+		}
+		if x.steps[i] != nil {
+			for k, v := range t.out {
+				if v != nil {
+					made[v] = x.steps[i].out[k]
+				}
+			}
+		}
+	}
+	var past func(v *value) *value // what stands for a value of the template: itself unless its step is missing
+	past = func(v *value) *value {
+		if !inner[v] || made[v] != nil {
+			return v
+		}
+		for i, t := range f.template.steps {
+			if t.out[0] == v {
+				return past(t.in[f.bypass[i]].val)
+			}
+		}
+		return v
+	}
+	for i, t := range f.template.steps {
+		s := x.steps[i]
+		if s == nil {
+			continue
+		}
+		for k, a := range t.in {
+			if a.val != nil && !match(past(a.val), s.in[k].val) {
+				return false
+			}
+		}
+	}
+	own := map[*value]bool{}
+	for _, s := range x.segment.steps {
+		for _, v := range s.out {
+			own[v] = true
+		}
+	}
+	for _, v := range f.inputs {
+		if x.ext[v] == nil || own[x.ext[v]] {
+			return false
+		}
+	}
+	return match(past(f.out), x.out)
+}
+
+// align assigns the steps of a segment to those of a template, in order, so that most literals agree; nil where a
+// step finds no place.
+func align(t, s []*step) []*step {
+	if len(s) > len(t) || 5*len(s) < 3*len(t) {
+		return nil
+	}
+	forms := func(list []*step) []string {
+		out := make([]string, len(list))
+		for i, x := range list {
+			out[i] = x.form()
+		}
+		return out
+	}
+	ft, fs := forms(t), forms(s)
+	const no = -1 << 30
+	best := make([][]float64, len(t)+1) // best[i][k]: of t[i:] and s[k:]
+	for i := range best {
+		best[i] = make([]float64, len(s)+1)
+		for k := range best[i] {
+			best[i][k] = no
+		}
+	}
+	best[len(t)][len(s)] = 0
+	for i := len(t) - 1; i >= 0; i-- {
+		for k := len(s); k >= 0; k-- {
+			best[i][k] = best[i+1][k] // t[i] is missing
+			if k < len(s) && ft[i] == fs[k] {
+				best[i][k] = max(best[i][k], best[i+1][k+1]+1+alike(t[i], s[k]))
+			}
+		}
+	}
+	if best[0][0] < 0 {
+		return nil
+	}
+	out := make([]*step, len(t))
+	k := 0
+	for i := range t {
+		if k < len(s) && ft[i] == fs[k] && best[i][k] == best[i+1][k+1]+1+alike(t[i], s[k]) && best[i][k] >= best[i+1][k] {
+			out[i] = s[k]
+			k++
+		}
+	}
+	if k < len(s) {
+		return nil
+	}
+	return out
+}
+
+// alike is the share of literals in which two steps agree.
+func alike(a, b *step) float64 {
+	var list []*lit
+	a.each(func(l *lit) { list = append(list, l) })
+	i, equal := 0, 0
+	b.each(func(l *lit) {
+		if i < len(list) && same(list[i].v, l.v) {
+			equal++
+		}
+		i++
+	})
+	if i == 0 {
+		return 0
+	}
+	return float64(equal) / float64(i)
+}
+
+// local is the name of a step within its segment: what its scopes go on with, or what it is.
+func (s segment) local(x *step) string {
+	if s.scope > 0 && len(x.scope) > s.scope {
+		return strings.Join(x.scope[s.scope:], ".")
+	}
+	return x.kind
+}

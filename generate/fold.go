@@ -1,0 +1,139 @@
+package generate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// fold computes what depends on parameters alone: the weights that an exporter cuts, turns and puts together at every
+// run, constants of constants. Weights that are also read as they are stay as they are: their copies would be trained
+// apart.
+func (r *reader) fold(ctx context.Context) error {
+	r.folded = map[*nn.Value]*tensor.Dense{}
+	made := map[*nn.Value]bool{} // depends on parameters alone, and may be computed once
+	for n := range r.g.Nodes() {
+		if r.foldable(n, made) {
+			for _, v := range n.Outputs() {
+				made[v] = true
+			}
+		}
+	}
+	for again := true; again; {
+		again = false
+		for v := range made {
+			if !copies(v.Producer()) && !r.private(v, made) {
+				delete(made, v)
+				again = true
+			}
+		}
+	}
+	var want []string
+	shared := 0
+	for v := range made {
+		if n := v.Producer(); copies(n) && n.In(0).Param() != nil {
+			r.folded[v] = n.In(0).Param().Data()
+			if len(n.In(0).Users()) > 1 {
+				shared++
+			}
+			continue
+		}
+		last := slices.Contains(r.g.Outputs(), v) || slices.ContainsFunc(v.Users(), func(n *nn.Node) bool { return !made[n.Out(0)] })
+		if _, known := v.Known().Value.(*tensor.Dense); last && !known {
+			want = append(want, v.Name())
+		}
+	}
+	if shared > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("%d parameters that the file holds once, for their values were equal, are separate", shared))
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	feed := nn.Feed{} // any: nothing that is wanted depends on it
+	if list := r.g.Inputs(); len(list) > 0 {
+		if feed, _, _ = randomFeed(list[:1]); feed == nil {
+			return nil
+		}
+	}
+	got, err := r.g.Eval(ctx, feed, want...)
+	if err != nil {
+		return nil // then the steps are written as they are
+	}
+	for name, x := range got {
+		if d, ok := x.(*tensor.Dense); ok {
+			v, err := r.g.Value(name)
+			if err != nil {
+				return err
+			}
+			r.folded[v] = d
+		}
+	}
+	return nil
+}
+
+// foldable reports whether a node moves elements of parameters, or computes a small constant of constants.
+func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) bool {
+	if n.Op().Random || len(n.Bodies()) > 0 || len(n.Outputs()) != 1 || len(n.Inputs()) == 0 || n.Op().Domain != "" {
+		return false
+	}
+	t := n.Out(0).Type()
+	if t.Kind != op.Tensor || !t.Static() {
+		return false
+	}
+	weights, integers := false, false
+	for _, v := range n.Inputs() {
+		if v == nil {
+			continue
+		}
+		p := v.Param()
+		_, known := v.Known().Value.(*tensor.Dense)
+		if !known && !made[v] && (p == nil || v.IsInput() || p.Data() == nil) {
+			return false
+		}
+		weights = weights || v.Type().DType.IsFloat() && (p == nil || p.Role() != nn.Constant)
+		integers = integers || !v.Type().DType.IsFloat()
+	}
+	switch {
+	case weights:
+		return n.Traits().Moves != op.NotMoved && t.DType == n.In(0).Type().DType
+	case integers && t.DType.IsFloat() && t.Elements() > 1:
+		return false // integers of a quantized model stay integers
+	}
+	return true
+}
+
+// private reports whether nothing but what is folded along with v reads the weights that v is made of.
+func (r *reader) private(v *nn.Value, made map[*nn.Value]bool) bool {
+	for _, x := range v.Producer().Inputs() {
+		if x == nil || x.Param() == nil || x.Param().Role() == nn.Constant {
+			continue
+		}
+		ends := map[*nn.Value]bool{}
+		if !leads(x, made, ends) || len(ends) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// leads finds the folded values that are read outside and that x becomes part of; false where x is read by anything else.
+func leads(x *nn.Value, made, ends map[*nn.Value]bool) bool {
+	for _, n := range x.Users() {
+		out := n.Out(0)
+		if !made[out] {
+			if x.Param() != nil {
+				return false
+			}
+			ends[x] = true
+			continue
+		}
+		if !leads(out, made, ends) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,381 @@
+package generate
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// function is a block of layers that the model repeats, with what differs as parameters.
+type function struct {
+	family
+	name   string
+	params []*param
+	body   []*step
+	calls  []*call
+	prefix []string         // by call: what names begin with; the function's first parameter if named
+	named  bool             // it has parameters of its own
+	names  map[*step]string // of all steps that have names
+	locals []string         // by step of the template
+}
+
+// param is a parameter of a function.
+type param struct {
+	name string
+	typ  string
+	vals []any // by call
+}
+
+// call is one use of a function.
+type call struct {
+	fn    *function
+	index int // among the calls of the function
+	in    []*value
+	out   *value
+	steps []*step
+}
+
+// function makes a function of a family. Names are those that are taken.
+func (f *family) function(names map[string]bool) *function {
+	x := &function{family: *f, names: map[*step]string{}, locals: make([]string, len(f.template.steps))}
+	f.prefixes()
+	x.template = f.template
+	x.name = functionName(f, names)
+	names[x.name] = true
+	taken := map[string]bool{}
+	for i, s := range f.template.steps {
+		if !s.named() {
+			continue
+		}
+		local := f.template.local(s)
+		for n := 2; taken[local]; n++ {
+			local = fmt.Sprintf("%s.%d", f.template.local(s), n)
+		}
+		if f.template.scope == 0 {
+			for n := 1; taken[local] || n == 1; n++ {
+				local = fmt.Sprintf("%s%d", f.template.local(s), n)
+			}
+		}
+		taken[local] = true
+		x.locals[i], x.named = local, true
+	}
+	for k, s := range f.instances {
+		prefix := s.segment.prefix
+		if prefix == "" {
+			prefix = x.name + strconv.Itoa(k+1)
+		}
+		x.prefix = append(x.prefix, prefix)
+		c := &call{fn: x, index: k, out: s.out, steps: s.segment.steps}
+		for _, v := range f.inputs {
+			c.in = append(c.in, s.ext[v])
+		}
+		x.calls = append(x.calls, c)
+		for i, local := range x.locals {
+			if local != "" && s.steps[i] != nil {
+				x.names[s.steps[i]] = prefix + "." + local
+			}
+		}
+	}
+	return x
+}
+
+// prefixes gives instances that were found by their looks the scope that all of their layers stand in, if that is another
+// for each and their layers have the same names within it.
+func (f *family) prefixes() {
+	if f.template.scope > 0 {
+		return
+	}
+	locals, seen := map[int]string{}, map[string]bool{}
+	var list []segment
+	for _, x := range f.instances {
+		var common []string
+		first := true
+		for _, s := range x.steps {
+			if s == nil || !s.named() {
+				continue
+			}
+			if first {
+				common, first = s.scope, false
+			}
+			n := 0
+			for n < len(common) && n < len(s.scope)-1 && common[n] == s.scope[n] {
+				n++
+			}
+			common = common[:n]
+		}
+		prefix := strings.Join(common, ".")
+		if !slices.ContainsFunc(x.steps, func(s *step) bool { return s != nil && s.named() && len(s.scope) > 0 }) && &x.segment.steps[0] != &f.template.steps[0] {
+			list = append(list, x.segment) // the model has no names for this one
+			continue
+		}
+		if len(common) == 0 || seen[prefix] {
+			return
+		}
+		seen[prefix] = true
+		for i, s := range x.steps {
+			if s == nil || !s.named() {
+				continue
+			}
+			local := strings.Join(s.scope[len(common):], ".")
+			if locals[i] != "" && locals[i] != local {
+				return
+			}
+			locals[i] = local
+		}
+		list = append(list, segment{prefix, len(common), x.segment.steps})
+	}
+	for k, x := range f.instances {
+		if &x.segment.steps[0] == &f.template.steps[0] {
+			f.template = list[k]
+		}
+		x.segment = list[k]
+	}
+}
+
+// named reports whether a step has parameters, and so a name.
+func (s *step) named() bool {
+	return len(s.weights) > 0 || slices.ContainsFunc(s.in, func(a arg) bool {
+		return a.con != nil && (a.con.kind == conParam || a.con.kind == conBlank)
+	})
+}
+
+// functionName is a word of the scopes of a block, or block.
+func functionName(f *family, taken map[string]bool) string {
+	name := "block"
+	for _, w := range slices.Backward(strings.Split(f.template.prefix, ".")) {
+		w = strings.TrimRightFunc(w, func(c rune) bool { return unicode.IsDigit(c) || c == '_' })
+		if w != "" {
+			name = variable(strings.TrimSuffix(w, "s"))
+			break
+		}
+	}
+	if len(name) < 3 {
+		name = "block"
+	}
+	base := name
+	for i := 2; taken[name] || predeclared[name]; i++ {
+		name = base + strconv.Itoa(i)
+	}
+	return name
+}
+
+// settle makes the body, once all names are given: literals that differ become parameters.
+func (f *function) settle() {
+	for i, t := range f.template.steps {
+		s := t.clone()
+		s.bypass = max(f.bypass[i], 0)
+		f.body = append(f.body, s)
+	}
+	f.conditions()
+	for i, s := range f.body {
+		rows := make([][]*lit, len(f.instances)) // by instance: its literals
+		for k, x := range f.instances {
+			if x.steps[i] != nil {
+				x.steps[i].each(func(l *lit) { rows[k] = append(rows[k], l) })
+			}
+		}
+		at := 0
+		s.each(func(l *lit) {
+			vals := make([]any, len(rows))
+			for k, row := range rows {
+				if row != nil {
+					vals[k] = row[at].v
+				}
+			}
+			at++
+			f.literal(l, vals)
+		})
+	}
+	f.nameParams()
+}
+
+// literal makes a parameter of a literal that is not the same in all instances; vals are nil where the step is missing.
+func (f *function) literal(l *lit, vals []any) {
+	differ, missing := false, false
+	for _, v := range vals {
+		differ = differ || v != nil && !same(v, l.v)
+		missing = missing || v == nil
+	}
+	if _, ok := l.v.(string); ok && l.hint == "name" && f.prefixed(l, vals) {
+		return
+	}
+	if !differ && !(missing && f.known(l, vals)) {
+		return
+	}
+	one := true // lists of one number
+	for _, v := range vals {
+		list, ok := v.([]int)
+		one = one && (v == nil || ok && len(list) == 1)
+	}
+	form := "%s"
+	if one {
+		form = "[]int{%s}"
+		vals = slices.Clone(vals)
+		for k, v := range vals {
+			if v != nil {
+				vals[k] = v.([]int)[0]
+			}
+		}
+	}
+	p := f.param(l.hint, vals)
+	l.ref = fmt.Sprintf(form, "\x00"+strconv.Itoa(p)+"\x00")
+}
+
+// prefixed writes a name as what names of the block begin with and the rest, if it is that in all instances.
+func (f *function) prefixed(l *lit, vals []any) bool {
+	ref := ""
+	for k, v := range vals {
+		if v == nil {
+			continue
+		}
+		rest, ok := strings.CutPrefix(v.(string), f.prefix[k])
+		now := "name + " + strconv.Quote(rest)
+		if !ok || rest == "" || ref != "" && ref != now {
+			return false
+		}
+		ref = now
+	}
+	l.ref = ref
+	return ref != ""
+}
+
+// known reports whether a literal of a step that may be missing is what a parameter of its kind is wherever it is there.
+func (f *function) known(l *lit, vals []any) bool {
+	for _, p := range f.params {
+		if p.name != l.hint {
+			continue
+		}
+		fits := true
+		for k, v := range vals {
+			if list, ok := v.([]int); ok && len(list) == 1 {
+				v = list[0]
+			}
+			fits = fits && (v == nil || same(v, p.vals[k]))
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
+}
+
+// param is the number of the parameter with these values; values that do not matter are those of another.
+func (f *function) param(hint string, vals []any) int {
+	for i, p := range f.params {
+		fits := true
+		for k, v := range vals {
+			fits = fits && (v == nil || p.vals[k] == nil || same(v, p.vals[k]))
+			fits = fits && (v == nil || p.typ == reflect.TypeOf(v).String())
+		}
+		if fits {
+			for k, v := range vals {
+				if v != nil {
+					p.vals[k] = v
+				}
+			}
+			return i
+		}
+	}
+	p := &param{name: hint, vals: slices.Clone(vals)}
+	for _, v := range vals {
+		if v != nil {
+			p.typ = reflect.TypeOf(v).String()
+		}
+	}
+	f.params = append(f.params, p)
+	return len(f.params) - 1
+}
+
+// nameParams gives the parameters different names and puts them where literals were.
+func (f *function) nameParams() {
+	taken := reserved()
+	for _, name := range variables {
+		taken[name] = true
+	}
+	count := map[string]int{}
+	for _, p := range f.params {
+		count[p.name]++
+	}
+	seen := map[string]int{}
+	for _, p := range f.params {
+		seen[p.name]++
+		name := variable(p.name)
+		if p.name == "out" && seen[p.name] < count[p.name] { // the last is what the block gives
+			name = "hidden"
+		}
+		base := name
+		for i := 2; taken[name] || predeclared[name]; i++ {
+			name = base + strconv.Itoa(i)
+		}
+		taken[name] = true
+		p.name = name
+		for k, v := range p.vals {
+			if v == nil {
+				p.vals[k] = reflect.Zero(f.typeOf(p)).Interface()
+			}
+		}
+	}
+	put := func(s string) string {
+		parts := strings.Split(s, "\x00")
+		for i := 1; i < len(parts); i += 2 {
+			n, _ := strconv.Atoi(parts[i])
+			parts[i] = f.params[n].name
+		}
+		return strings.Join(parts, "")
+	}
+	for _, s := range f.body {
+		s.each(func(l *lit) { l.ref = put(l.ref) })
+		s.when = put(s.when)
+	}
+	slices.SortStableFunc(f.params, func(a, b *param) int { // conditions last
+		switch {
+		case a.typ == b.typ || a.typ != "bool" && b.typ != "bool":
+			return 0
+		case a.typ == "bool":
+			return 1
+		}
+		return -1
+	})
+}
+
+func (f *function) typeOf(p *param) reflect.Type {
+	for _, v := range p.vals {
+		if v != nil {
+			return reflect.TypeOf(v)
+		}
+	}
+	return reflect.TypeFor[bool]()
+}
+
+// conditions makes a parameter for each set of steps that some instances lack.
+func (f *function) conditions() {
+	for i, s := range f.body {
+		vals, all := make([]any, len(f.instances)), true
+		for k, x := range f.instances {
+			vals[k] = x.steps[i] != nil
+			all = all && x.steps[i] != nil
+		}
+		if !all {
+			s.when = "\x00" + strconv.Itoa(f.param(f.conditionName(i), vals)) + "\x00"
+		}
+	}
+}
+
+// conditionName says what steps that may be missing are.
+func (f *function) conditionName(i int) string {
+	word, _, _ := strings.Cut(f.locals[i], ".")
+	switch s := f.body[i]; {
+	case s.layer == nil && len(s.values()) > 1:
+		return "residual"
+	case s.layer != nil && len(s.weights) == 0:
+		return hintOf(s.layer.typ.Name())
+	case i == 0:
+		return "expand"
+	case word != "" && !strings.ContainsAny(word, "0123456789") && len(word) > 4:
+		return word
+	}
+	return "more"
+}

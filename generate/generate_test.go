@@ -1,0 +1,271 @@
+package generate_test
+
+import (
+	"bytes"
+	"context"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/generate"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/onnxio"
+)
+
+// residual is a network of blocks as ResNet has them, of which one in three changes the size.
+func residual(t *testing.T) *nn.Graph {
+	t.Helper()
+	g := nn.New("residual")
+	err := g.Edit(func(e *nn.Edit) {
+		x := e.Apply(nn.Conv{Out: 4, Kernel: []int{3}, Pad: []int{1}, Name: "stem"}, e.Input("x", "float32[N,3,8,8]"))
+		block := func(x *nn.Value, name string, out, stride int) *nn.Value {
+			y := e.Apply(nn.Sequential{
+				nn.Conv{Out: out, Kernel: []int{3}, Stride: []int{stride}, Pad: []int{1}, NoBias: true, Name: name + ".conv1"},
+				nn.BatchNorm{Name: name + ".bn1"}, nn.ReLU{},
+				nn.Conv{Out: out, Kernel: []int{3}, Pad: []int{1}, NoBias: true, Name: name + ".conv2"},
+				nn.BatchNorm{Name: name + ".bn2"},
+			}, x)
+			if stride != 1 {
+				x = e.Apply(nn.Sequential{nn.Conv{Out: out, Kernel: []int{1}, Stride: []int{stride}, Name: name + ".downsample.0"}, nn.BatchNorm{Name: name + ".downsample.1"}}, x)
+			}
+			return e.Apply(nn.ReLU{}, e.Node(op.Plain("Add"), y, x).Out(0))
+		}
+		x = block(x, "layers.0", 4, 1)
+		x = block(x, "layers.1", 8, 2)
+		x = block(x, "layers.2", 8, 1)
+		x = block(x, "layers.3", 8, 1)
+		e.Output("scores", e.Apply(nn.Sequential{nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 5, Name: "fc"}}, x))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func load(t *testing.T, path string) *nn.Graph {
+	t.Helper()
+	g, err := onnxio.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func write(t *testing.T, g *nn.Graph, pkg string) *generate.Source {
+	t.Helper()
+	s, err := generate.Generate(context.Background(), g, generate.Options{Package: pkg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// transformer is an encoder of three layers.
+func transformer(t *testing.T) *nn.Graph {
+	t.Helper()
+	g := nn.New("transformer")
+	err := g.Edit(func(e *nn.Edit) {
+		x := e.Apply(nn.Embedding{Num: 11, Dim: 8, Name: "embedding"}, e.Input("tokens", "int64[N,6]"))
+		for _, name := range []string{"encoder.layer.0", "encoder.layer.1", "encoder.layer.2"} {
+			y := e.Apply(nn.Attention{Heads: 2, Name: name + ".attention"}, x)
+			x = e.Apply(nn.LayerNorm{Name: name + ".norm1"}, e.Node(op.Plain("Add"), x, y).Out(0))
+			y = e.Apply(nn.Sequential{nn.Linear{Out: 16, Name: name + ".up"}, nn.GELU{}, nn.Linear{Out: 8, Name: name + ".down"}}, x)
+			x = e.Apply(nn.LayerNorm{Name: name + ".norm2"}, e.Node(op.Plain("Add"), x, y).Out(0))
+		}
+		e.Output("y", x)
+		e.SetOpset(13) // so that norms and activations are spelled out
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// branching takes one of two branches and then sums its input up in a loop.
+func branching(t *testing.T) *nn.Graph {
+	t.Helper()
+	g := nn.New("branching")
+	err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,3]")
+		w := e.Param("w", nn.Ones{}, 3, 3)
+		positive := e.Node(op.Plain("Greater"), e.Node(std.ReduceSumConfig{KeepDims: new(false)}, x).Out(0), e.Scalar("zero", x, 0)).Out(0)
+		y := e.Node(std.IfConfig{
+			Then: e.Body("then", nil, []*nn.Value{x, w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+				return e.Node(op.Plain("MatMul"), in...).Outputs()
+			}),
+			Else: e.Body("else", nil, []*nn.Value{x}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+				return e.Node(op.Plain("Neg"), in...).Outputs()
+			}),
+		}, positive).Out(0)
+		three, err := nn.Tensor([]int64{3}, 1)
+		e.Fail(err)
+		loop := e.NodeN(std.LoopConfig{Body: e.Body("body", []string{"int64[]", "bool[]", "float32[N,3]"}, []*nn.Value{x}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			return []*nn.Value{e.Node(op.Plain("Identity"), in[1]).Out(0), e.Node(op.Plain("Add"), in[2], in[3]).Out(0)}
+		})}, 1, e.Const("count", three), nil, y)
+		e.Output("y", loop.Out(0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Subgraphs become functions.
+func TestSubgraphs(t *testing.T) {
+	text := string(write(t, branching(t), "branching").Files["branching.go"])
+	for _, want := range []string{
+		"func thenBody(e *nn.Edit, in ...*nn.Value) []*nn.Value {",
+		`Else: e.Body("elseBody", nil, []*nn.Value{x}, elseBody)`,
+		`Body: e.Body("body", []string{"int64[]", "bool[]", "float32[N,3]"}, []*nn.Value{x}, body)`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
+// models are small ones that are at hand everywhere, by package name.
+func models(t *testing.T) map[string]*nn.Graph {
+	t.Helper()
+	return map[string]*nn.Graph{
+		"residual":  residual(t),
+		"branching": branching(t),
+		"encoder":   transformer(t),
+		"digits":    load(t, "../cmd/graft/demo/digits.onnx"),
+		"mlp":       load(t, "../testdata/torch/mlp.onnx"),
+		"convbn":    load(t, "../testdata/torch/convbn.onnx"),
+		"lstm":      load(t, "../testdata/torch/lstm.onnx"),
+	}
+}
+
+// What is written for small models is formatted and computes what they compute.
+func TestGenerate(t *testing.T) {
+	for pkg, g := range models(t) {
+		s := write(t, g, pkg)
+		text := s.Files[pkg+".go"]
+		if out, err := format.Source(text); err != nil || !bytes.Equal(out, text) {
+			t.Errorf("%s: not as gofmt writes it: %v", pkg, err)
+		}
+		if s.Difference < 0 || s.Difference > 1e-5 {
+			t.Errorf("%s differs by %g: %v", pkg, s.Difference, s.Notes)
+		}
+	}
+}
+
+// Blocks become one function and a loop over a table.
+func TestBlocks(t *testing.T) {
+	text := string(write(t, residual(t), "residual").Files["residual.go"])
+	for _, want := range []string{
+		`func layer(e *nn.Edit, x *nn.Value, name string, out, stride int, downsample bool) *nn.Value {`,
+		`{"layers.0", 4, 1, false}, // [N,4,8,8]`,
+		`{"layers.1", 8, 2, true},  // [N,8,4,4]`,
+		`x = layer(e, x, row.name, row.out, row.stride, row.downsample)`,
+		`Name: name + ".conv1"`,
+		"if downsample {\n",
+		`return e.Apply(nn.ReLU{}, e.Node(op.Plain("Add"), y, x).Out(0))`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
+// Attention, layer normalization and GELU that are spelled out as operators become the layers that they are.
+func TestLayers(t *testing.T) {
+	text := string(write(t, transformer(t), "encoder").Files["encoder.go"])
+	for _, want := range []string{
+		"for i := range 3 {\n\t\t\tx = layer(e, x, fmt.Sprintf(\"encoder.layer.%d\", i)) // [N,6,8]\n",
+		`nn.Attention{Heads: 2, Name: name + ".attention"}`,
+		`nn.LayerNorm{Name: name + ".norm1"}`,
+		`nn.GELU{}`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
+// What cannot be written is refused with the operator and the node.
+func TestRefuses(t *testing.T) {
+	g := load(t, "../onnxio/testdata/kitchen.onnx")
+	_, err := generate.Generate(context.Background(), g, generate.Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "generate: ") {
+		t.Errorf("a model with an unknown operator: %v", err)
+	}
+	for _, pkg := range []string{"Model", "my-model", "func", "main", "string"} {
+		_, err := generate.Generate(context.Background(), residual(t), generate.Options{Package: pkg})
+		if want := "cannot be the name of a package that others import"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("package %s: %v", pkg, err)
+		}
+	}
+}
+
+// Names of a model cannot leave the texts and comments that they stand in.
+func TestHostileNames(t *testing.T) {
+	g := nn.New("a\"\n*/ func init() { panic(0) } /*`")
+	g.Meta["k\n\"}"] = "v\n`"
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("in\n}\"put", "float32[N,3]")
+		e.Output("out\n\"", e.Apply(nn.Sequential{nn.Linear{Out: 4, Name: "la\nyer.0\"\r"}, nn.ReLU{}, nn.Linear{Out: 4, Name: "la\nyer.1\"\r"}, nn.ReLU{}, nn.Linear{Out: 4, Name: "la\nyer.2\"\r"}, nn.ReLU{}}, x))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, style := range []string{generate.Layers, generate.Gorgonia} {
+		s, err := generate.Generate(context.Background(), g, generate.Options{Package: "model", From: "x\nfunc init() {}", Style: style})
+		if err != nil {
+			t.Errorf("%s: %v", style, err)
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), "model.go", s.Files["model.go"], 0)
+		if err != nil {
+			t.Errorf("%s: %v", style, err)
+			continue
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "init" {
+				t.Errorf("%s: a name became a function:\n%s", style, s.Files["model.go"])
+			}
+		}
+	}
+}
+
+// Nothing is left where the folder cannot be written.
+func TestWriteTo(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := write(t, residual(t), "model")
+	if err := s.WriteTo(file); err == nil || !strings.Contains(err.Error(), "is a file, want a folder") {
+		t.Error(err)
+	}
+	if err := s.WriteTo(filepath.Join(dir, "none", "deep")); err == nil {
+		t.Error("written into a folder that is not there")
+	}
+	if err := s.WriteTo(filepath.Join(dir, "model")); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if want := []string{"file", "model"}; !slices.Equal(names, want) {
+		t.Errorf("there are %v, want %v", names, want)
+	}
+	if !token.IsIdentifier("model") {
+		t.Error("model is no name")
+	}
+}

@@ -1,0 +1,159 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// form is how a layer is written for Gorgonia: a method of the source's builder and its arguments beside the input.
+type form struct {
+	method string
+	args   func(b *statements, s *step) []string
+	fits   func(s *step) bool // nil: always
+}
+
+// square is a list of one number, which stands for all axes.
+func square(b *statements, s *step, name string) string {
+	text := b.lit(s.layer.field(name))
+	return strings.TrimSuffix(strings.TrimPrefix(text, "[]int{"), "}")
+}
+
+// even reports whether fields are lists of one number, or empty.
+func even(s *step, names ...string) bool {
+	for _, n := range names {
+		if l := s.layer.field(n); l != nil {
+			if list := l.v.([]int); len(list) > 1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// is reports whether a field has a value, or the layer no such field.
+func is(s *step, name string, v any) bool {
+	l := s.layer.field(name)
+	return l == nil || same(l.v, v)
+}
+
+func rank(s *step) int { return s.values()[0].typ.Rank() }
+
+// plainForm is a form without arguments.
+func plainForm(method string) form {
+	return form{method, func(*statements, *step) []string { return nil }, nil}
+}
+
+// gorgoniaLayers are the layers that Gorgonia has a form for, by the name of their type.
+var gorgoniaLayers = map[string]form{
+	"Conv": {"conv", func(b *statements, s *step) []string {
+		return []string{b.lit(s.layer.field("Name")), b.lit(s.layer.field("Out")), square(b, s, "Kernel"), square(b, s, "Stride"), square(b, s, "Pad"), square(b, s, "Dilation"), fmt.Sprint(!s.layer.field("NoBias").v.(bool))}
+	}, func(s *step) bool {
+		return rank(s) == 4 && even(s, "Kernel", "Stride", "Pad", "Dilation") && is(s, "Group", 1)
+	}},
+	"Linear": {"linear", func(b *statements, s *step) []string {
+		return []string{b.lit(s.layer.field("Name")), b.lit(s.layer.field("Out")), fmt.Sprint(!s.layer.field("NoBias").v.(bool))}
+	}, func(s *step) bool { return rank(s) == 2 }},
+	"BatchNorm": {"batchNorm", func(b *statements, s *step) []string {
+		return []string{b.lit(s.layer.field("Name")), b.lit(s.layer.field("Eps"))}
+	}, func(s *step) bool { return rank(s) == 4 }},
+	"MaxPool": {"maxPool", func(b *statements, s *step) []string {
+		stride := square(b, s, "Stride")
+		if len(s.layer.field("Stride").v.([]int)) == 0 {
+			stride = square(b, s, "Kernel")
+		}
+		return []string{square(b, s, "Kernel"), stride, square(b, s, "Pad")}
+	}, func(s *step) bool {
+		return rank(s) == 4 && even(s, "Kernel", "Stride", "Pad") && is(s, "Dilation", []int{1}) && is(s, "Ceil", false)
+	}},
+	"GlobalAvgPool": {"globalAvgPool", func(*statements, *step) []string { return nil }, func(s *step) bool { return rank(s) == 4 }},
+	"Flatten":       {"flatten", func(*statements, *step) []string { return nil }, func(s *step) bool { return is(s, "Axis", 1) }},
+	"Softmax":       {"softmax", func(*statements, *step) []string { return nil }, func(s *step) bool { return rank(s) == 2 && is(s, "Axis", 0) }},
+	"LeakyReLU":     {"leakyReLU", func(b *statements, s *step) []string { return []string{b.lit(s.layer.field("Slope"))} }, nil},
+	"Dropout":       {"dropout", func(b *statements, s *step) []string { return nil }, nil},
+	"ReLU":          plainForm("relu"), "Sigmoid": plainForm("sigmoid"), "Tanh": plainForm("tanh"), "SiLU": plainForm("silu"),
+}
+
+// gorgoniaOperators are the functions of Gorgonia that operators on values of one shape are.
+var gorgoniaOperators = map[string]string{"Add": "Add", "Sub": "Sub", "Mul": "HadamardProd", "Div": "HadamardDiv", "Exp": "Exp", "Log": "Log", "Sqrt": "Sqrt", "Neg": "Neg", "Abs": "Abs"}
+
+// gorgoniaForm is how a step is written, false where Gorgonia has no form for it.
+func gorgoniaForm(s *step) (form, bool) {
+	if s.layer != nil {
+		f, ok := gorgoniaLayers[s.layer.typ.Name()]
+		return f, ok && len(s.out) == 1 && (f.fits == nil || f.fits(s))
+	}
+	name, ok := gorgoniaOperators[s.op.Name]
+	if len(s.bodies) > 0 || !ok || s.op.Domain != "" || s.config != nil || len(s.out) != 1 {
+		return form{}, false
+	}
+	first := s.in[0].val
+	for _, a := range s.in {
+		if a.val == nil || first == nil || !slices.Equal(a.val.typ.Shape, first.typ.Shape) {
+			return form{}, false
+		}
+	}
+	return form{method: name}, true
+}
+
+// formless lists the operators that Gorgonia has no form for, each with a node.
+func (r *reader) formless() error {
+	missing := map[string]string{}
+	for _, s := range r.steps {
+		if _, ok := gorgoniaForm(s); !ok {
+			name := s.op.Name
+			if s.layer != nil {
+				name = s.layer.typ.Name()
+			}
+			if missing[name] == "" {
+				missing[name] = s.label()
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return r.float32Inputs()
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		list = append(list, fmt.Sprintf("%s (%s)", name, missing[name]))
+	}
+	return &nn.Error{Stage: "generate", Err: fmt.Errorf("no form in Gorgonia for %s", strings.Join(list, ", "))}
+}
+
+// float32Inputs refuses inputs of other types.
+func (r *reader) float32Inputs() error {
+	for _, v := range r.g.Inputs() {
+		if v.Type().DType != dtype.Float32 {
+			return &nn.Error{Stage: "generate", Input: v.Name(), Want: dtype.Float32, Got: v.Type(), Err: errors.New("source for Gorgonia computes in float32")}
+		}
+	}
+	return nil
+}
+
+// step writes a step as a call of the builder.
+func (b *statements) step(s *step, into string) {
+	f, _ := gorgoniaForm(s)
+	var args []string
+	for _, v := range s.values() {
+		args = append(args, b.vars[v])
+	}
+	text := ""
+	if s.layer != nil {
+		b.helpers[f.method] = true
+		text = fmt.Sprintf("m.%s(%s)", f.method, strings.Join(append(args, f.args(b, s)...), ", "))
+	} else {
+		kind := map[int]string{1: "unary", 2: "binary"}[len(args)]
+		b.helpers[kind] = true
+		text = fmt.Sprintf("m.%s(G.%s, %s)", kind, f.method, strings.Join(args, ", "))
+	}
+	b.read(s.values())
+	if into == "" {
+		into = b.reuse(s.values())
+	}
+	b.f("%s%s%s\n", b.assign(s.out[0], into), text, b.comment(s.out[0]))
+}

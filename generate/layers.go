@@ -1,0 +1,389 @@
+package generate
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
+)
+
+// layers say which layer a node is, nil where it is none: attributes that the layer lacks, weights that are computed.
+var layers map[string]func(r *reader, n *nn.Node) *layer
+
+func init() {
+	layers = map[string]func(r *reader, n *nn.Node) *layer{
+		"Conv": conv, "ConvTranspose": convTranspose, "Gemm": gemm, "MatMul": matMul, "Gather": embedding,
+		"BatchNormalization": batchNorm, "LayerNormalization": layerNorm, "InstanceNormalization": instanceNorm, "GroupNormalization": groupNorm,
+		"MaxPool": maxPool, "AveragePool": avgPool,
+		"GlobalAveragePool": activation(nn.GlobalAvgPool{}), "GlobalMaxPool": activation(nn.GlobalMaxPool{}),
+		"Relu": activation(nn.ReLU{}), "Sigmoid": activation(nn.Sigmoid{}), "Tanh": activation(nn.Tanh{}),
+		"LeakyRelu": leakyReLU, "Elu": elu, "Gelu": gelu, "PRelu": prelu, "Softmax": softmax, "LogSoftmax": logSoftmax,
+		"Flatten": flatten, "Reshape": either(joined, reshape), "Squeeze": squeezed, "Transpose": transpose, "Dropout": dropout, "Concat": concat,
+		"Add":  either(spelledGroupNorm, convBias),
+		"LSTM": recurrent, "GRU": recurrent, "RNN": recurrent,
+	}
+}
+
+// either is the first layer of several that a node is.
+func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *layer {
+	return func(r *reader, n *nn.Node) *layer {
+		for _, f := range list {
+			if l := f(r, n); l != nil {
+				return l
+			}
+		}
+		return nil
+	}
+}
+
+// newest rewrites a graph for the operator set that source is written for.
+func newest(g *nn.Graph) error {
+	return g.Edit(func(e *nn.Edit) {
+		for n := range g.Nodes(nn.Ops("Dropout")) { // an old mask that nothing reads would be in the way
+			if c := attrs[std.DropoutConfig](n); c.Ratio != nil && len(n.Outputs()) > 1 && single(n) && *c.Ratio > 0 {
+				e.Replace(n, nn.Dropout{P: round(*c.Ratio)})
+			}
+		}
+		to := nn.LatestOpset
+		if e.Opset() > to {
+			to = g.Ops().Newest("")
+		}
+		e.SetOpset(to)
+	})
+}
+
+// data is the only input of a layer that is computed; nil where the node has more.
+func (r *reader) data(n *nn.Node, i int) *nn.Value {
+	for k, v := range n.Inputs() {
+		if v != nil && (k == i) == (r.tensor(v) != nil) {
+			return nil
+		}
+	}
+	return n.In(i)
+}
+
+// single reports whether only the first output of a node is read.
+func single(n *nn.Node) bool {
+	for _, v := range n.Outputs()[1:] {
+		if v != nil && (len(v.Users()) > 0 || slices.Contains(v.Graph().Outputs(), v)) {
+			return false
+		}
+	}
+	return true
+}
+
+// copies reports whether a node is a copy: exporters store parameters whose values are equal once, and write copies.
+func copies(n *nn.Node) bool { return n.Config() == copied }
+
+// copied is the operator that copies.
+var copied = op.Name{Name: "Identity"}
+
+// weight is a weight that no other node reads: one that a layer may call its own.
+func (r *reader) weight(v *nn.Value) *tensor.Dense {
+	if v == nil {
+		return nil
+	}
+	if r.lift != nil {
+		return nil // weights of a subgraph are those of the model around it
+	}
+	t := r.tensor(v)
+	if p := v.Param(); p == nil && r.folded[v] == nil || p != nil && p.Role() == nn.Constant {
+		return nil
+	}
+	users := slices.DeleteFunc(v.Users(), func(n *nn.Node) bool { return copies(n) && r.folded[n.Out(0)] != nil })
+	if t == nil || !dtype.Of(t.Dtype()).IsFloat() || len(users) != 1 || slices.Contains(r.g.Outputs(), v) {
+		return nil
+	}
+	return t
+}
+
+// layerOf puts a layer together; it is nil where a weight is missing or not of the input's type.
+func layerOf(l nn.Layer, kind string, n *nn.Node, x *nn.Value, weights map[string]*tensor.Dense) *layer {
+	for _, w := range weights {
+		if w == nil || dtype.Of(w.Dtype()) != x.Type().DType {
+			return nil
+		}
+	}
+	name := ""
+	if len(weights) > 0 {
+		name = stem(slices.DeleteFunc(n.Inputs(), func(v *nn.Value) bool { return v == x })...)
+	}
+	return &layer{Layer: l, kind: kind, in: []*nn.Value{x}, out: n.Outputs()[:1], weights: weights, name: name, nodes: []*nn.Node{n}}
+}
+
+func activation(l nn.Layer) func(*reader, *nn.Node) *layer {
+	return func(r *reader, n *nn.Node) *layer {
+		if x := r.data(n, 0); x != nil {
+			return layerOf(l, "", n, x, nil)
+		}
+		return nil
+	}
+}
+
+// evenly is a list as a layer has it: one number for all axes where they agree.
+func evenly(list []int, def int) []int {
+	if len(list) == 0 {
+		return []int{def}
+	}
+	for _, n := range list {
+		if n != list[0] {
+			return list
+		}
+	}
+	return list[:1]
+}
+
+// padding is the padding of a layer: begins alone where they equal the ends. False where it depends on the size of the
+// input.
+func padding(auto string, pads, kernel, strides, dilations []int) ([]int, bool) {
+	axes := len(kernel)
+	at := func(list []int, i int) int {
+		if len(list) == 0 {
+			return 1
+		}
+		return list[i]
+	}
+	switch auto {
+	case "SAME_UPPER", "SAME_LOWER":
+		pads = make([]int, 2*axes)
+		for i := range axes {
+			total := at(dilations, i) * (kernel[i] - 1)
+			if at(strides, i) != 1 {
+				return nil, false
+			}
+			pads[i], pads[axes+i] = total/2, total-total/2
+			if auto == "SAME_LOWER" {
+				pads[i], pads[axes+i] = pads[axes+i], pads[i]
+			}
+		}
+	case "VALID":
+		pads = nil
+	}
+	if len(pads) == 2*axes && slices.Equal(pads[:axes], pads[axes:]) {
+		pads = pads[:axes]
+	}
+	for _, p := range pads {
+		if p < 0 {
+			return nil, false
+		}
+	}
+	if len(pads) == 2*axes {
+		return pads, true
+	}
+	return evenly(pads, 0), true
+}
+
+// window are the defaults of the settings of a sliding window.
+var window = map[string]any{"Stride": []int{1}, "Dilation": []int{1}, "Pad": []int{0}, "Group": 1, "OutPad": []int{0}}
+
+func conv(r *reader, n *nn.Node) *layer {
+	c := attrs[std.ConvConfig](n)
+	x, w := r.data(n, 0), r.weight(n.In(1))
+	if x == nil || w == nil || w.Dims() < 3 {
+		return nil
+	}
+	kernel := []int(w.Shape()[2:])
+	pad, ok := padding(c.AutoPad, c.Pads, kernel, c.Strides, c.Dilations)
+	weights := map[string]*tensor.Dense{"weight": w}
+	if n.In(2) != nil {
+		weights["bias"] = r.weight(n.In(2))
+	}
+	if !ok {
+		return nil
+	}
+	l := layerOf(nn.Conv{Out: w.Shape()[0], Kernel: evenly(kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad, Group: max(c.Group, 1),
+		NoBias: n.In(2) == nil}, "conv", n, x, weights)
+	return l.with(window)
+}
+
+// convBias is a convolution whose bias is a sum after it.
+func convBias(r *reader, n *nn.Node) *layer {
+	y, bias := r.sides(n)
+	if y == nil || y.Producer().Type() != "Conv" || y.Producer().In(2) != nil || !only(y, n) || y.Type().Rank() < 3 {
+		return nil
+	}
+	l := conv(r, y.Producer())
+	if l == nil {
+		return nil
+	}
+	c := l.Layer.(nn.Conv)
+	b := r.perChannel(bias, c.Out, y.Type().Rank())
+	if b == nil || dtype.Of(b.Dtype()) != y.Type().DType {
+		return nil
+	}
+	c.NoBias = false
+	l.weights["bias"] = b
+	l.Layer, l.out, l.nodes = c, n.Outputs(), []*nn.Node{y.Producer(), n}
+	return l
+}
+
+func (l *layer) with(defaults map[string]any) *layer {
+	if l != nil {
+		l.defaults = defaults
+	}
+	return l
+}
+
+func convTranspose(r *reader, n *nn.Node) *layer {
+	c := attrs[std.ConvTransposeConfig](n)
+	x, w := r.data(n, 0), r.weight(n.In(1))
+	if x == nil || w == nil || w.Dims() < 3 || len(c.OutputShape) > 0 || c.AutoPad != "NOTSET" {
+		return nil
+	}
+	kernel := []int(w.Shape()[2:])
+	pad, ok := padding(c.AutoPad, c.Pads, kernel, c.Strides, c.Dilations)
+	weights := map[string]*tensor.Dense{"weight": w}
+	if n.In(2) != nil {
+		weights["bias"] = r.weight(n.In(2))
+	}
+	if !ok {
+		return nil
+	}
+	group := max(c.Group, 1)
+	return layerOf(nn.ConvTranspose{Out: w.Shape()[1] * group, Kernel: evenly(kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad,
+		OutPad: evenly(c.OutputPadding, 0), Group: group, NoBias: n.In(2) == nil}, "convtranspose", n, x, weights).with(window)
+}
+
+// linear is a product with a matrix of shape [out, in], or [in, out] if turned is false, and a bias or nil.
+func (r *reader) linear(n *nn.Node, x, matrix, bias *nn.Value, turned bool) *layer {
+	w := r.weight(matrix)
+	if x == nil || w == nil || w.Dims() != 2 || x.Type().Unranked || x.Type().Rank() < 2 {
+		return nil
+	}
+	out := w.Shape()[1]
+	if turned {
+		out = w.Shape()[0]
+	}
+	if turned != (x.Type().Rank() == 2) {
+		w = transposed(w)
+	}
+	weights := map[string]*tensor.Dense{"weight": w}
+	if bias != nil {
+		b := r.weight(bias)
+		if b == nil || b.Shape().TotalSize() != out {
+			return nil
+		}
+		weights["bias"], _ = dtype.View(b, out)
+	}
+	l := layerOf(nn.Linear{Out: out, NoBias: bias == nil}, "linear", n, x, weights)
+	if l != nil {
+		l.name = stem(matrix, bias)
+	}
+	return l
+}
+
+// transposed is a matrix with its axes swapped.
+func transposed(w *tensor.Dense) *tensor.Dense {
+	rows, columns := w.Shape()[0], w.Shape()[1]
+	t := dtype.New(dtype.Of(w.Dtype()), columns, rows)
+	from, to := dtype.Bytes(w), dtype.Bytes(t)
+	if len(from) == 0 {
+		return t
+	}
+	size := len(from) / (rows * columns)
+	for i := range rows {
+		for k := range columns {
+			copy(to[(k*rows+i)*size:][:size], from[(i*columns+k)*size:])
+		}
+	}
+	return t
+}
+
+func gemm(r *reader, n *nn.Node) *layer {
+	c := attrs[std.GemmConfig](n)
+	one := func(x *float32) bool { return x == nil || *x == 1 }
+	if !one(c.Alpha) || n.In(2) != nil && !one(c.Beta) || c.TransA {
+		return nil
+	}
+	return r.linear(n, r.data(n, 0), n.In(1), n.In(2), c.TransB)
+}
+
+func matMul(r *reader, n *nn.Node) *layer { return r.linear(n, r.data(n, 0), n.In(1), nil, false) }
+
+func embedding(r *reader, n *nn.Node) *layer {
+	c := attrs[std.GatherConfig](n)
+	x, w := r.data(n, 1), r.weight(n.In(0))
+	if x == nil || w == nil || w.Dims() != 2 || c.Axis != 0 || dtype.Of(w.Dtype()) != dtype.Float32 {
+		return nil
+	}
+	l := layerOf(nn.Embedding{Num: w.Shape()[0], Dim: w.Shape()[1]}, "embedding", n, x, nil)
+	l.weights, l.name = map[string]*tensor.Dense{"weight": w}, stem(n.In(0))
+	return l
+}
+
+// norm are the defaults of normalizations.
+var norm = map[string]any{"Eps": 1e-5, "Momentum": 0.9}
+
+func batchNorm(r *reader, n *nn.Node) *layer {
+	c := attrs[std.BatchNormalizationConfig](n)
+	x := r.data(n, 0)
+	if x == nil || c.TrainingMode || !single(n) {
+		return nil
+	}
+	momentum := 0.9
+	if c.Momentum != nil {
+		momentum = round(*c.Momentum)
+	}
+	return layerOf(nn.BatchNorm{Eps: round(epsilon(c.Epsilon)), Momentum: momentum}, "batchnorm", n, x, map[string]*tensor.Dense{
+		"weight": r.weight(n.In(1)), "bias": r.weight(n.In(2)), "running_mean": r.weight(n.In(3)), "running_var": r.weight(n.In(4)),
+	}).with(norm)
+}
+
+// lastAxes is a layer normalization over the axes that the scale has.
+func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *layer {
+	w, b := r.weight(scale), r.weight(bias)
+	if x == nil || w == nil || b == nil || !w.Shape().Eq(b.Shape()) || x.Type().Unranked || x.Type().Rank() < w.Dims() {
+		return nil
+	}
+	for i, d := range x.Type().Shape[x.Type().Rank()-w.Dims():] {
+		if d.Symbolic() || d.Size != w.Shape()[i] {
+			return nil
+		}
+	}
+	l := layerOf(nn.LayerNorm{Axes: w.Dims(), Eps: round(eps)}, "layernorm", n, x, map[string]*tensor.Dense{"weight": w, "bias": b})
+	if l != nil {
+		l.name = stem(scale, bias)
+	}
+	return l.with(map[string]any{"Axes": 1, "Eps": 1e-5})
+}
+
+func layerNorm(r *reader, n *nn.Node) *layer {
+	c := attrs[std.LayerNormalizationConfig](n)
+	x, w := r.data(n, 0), r.weight(n.In(1))
+	if x == nil || w == nil || !single(n) {
+		return nil
+	}
+	axis := -1
+	if c.Axis != nil {
+		axis = *c.Axis
+	}
+	if axis < 0 {
+		axis += x.Type().Rank()
+	}
+	if x.Type().Rank()-axis != w.Dims() {
+		return nil
+	}
+	return r.lastAxes(n, x, n.In(1), n.In(2), epsilon(c.Epsilon))
+}
+
+func instanceNorm(r *reader, n *nn.Node) *layer {
+	c := attrs[std.InstanceNormalizationConfig](n)
+	if x := r.data(n, 0); x != nil {
+		return layerOf(nn.InstanceNorm{Eps: round(epsilon(c.Epsilon))}, "instancenorm", n, x,
+			map[string]*tensor.Dense{"weight": r.weight(n.In(1)), "bias": r.weight(n.In(2))}).with(norm)
+	}
+	return nil
+}
+
+func groupNorm(r *reader, n *nn.Node) *layer {
+	c := attrs[std.GroupNormalizationConfig](n)
+	x, w := r.data(n, 0), r.weight(n.In(1))
+	if x == nil || w == nil || x.Type().Rank() < 3 || w.Shape().TotalSize() != x.Type().Shape[1].Size {
+		return nil
+	}
+	return layerOf(nn.GroupNorm{Groups: c.NumGroups, Eps: round(epsilon(c.Epsilon))}, "groupnorm", n, x,
+		map[string]*tensor.Dense{"weight": w, "bias": r.weight(n.In(2))}).with(norm)
+}

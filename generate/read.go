@@ -1,0 +1,380 @@
+package generate
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// small is the most elements of a constant that source spells out.
+const small = 64
+
+// reader makes steps of the nodes of a graph.
+type reader struct {
+	g         *nn.Graph
+	vals      map[*nn.Value]*value
+	folded    map[*nn.Value]*tensor.Dense // values that are computed from parameters alone and take their place
+	groups    map[*nn.Node]*nn.Composite  // by the node that they end in
+	inside    map[*nn.Node]bool           // nodes inside of groups that became one step
+	steps     []*step
+	lift      func(v *nn.Value) *value // of a subgraph: a parameter becomes a value that it captures
+	notes     []string
+	variables []*step // operators with constants that the source has a variable for
+}
+
+// Refusal says which operator cannot be written as source, and why.
+func refuse(n *nn.Node, format string, args ...any) error {
+	return &nn.Error{Stage: "generate", Op: n.Type(), Node: n.Label(), Err: fmt.Errorf(format, args...)}
+}
+
+// read makes the steps of all nodes that the outputs depend on.
+func read(ctx context.Context, g *nn.Graph) (*reader, error) {
+	r := &reader{g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
+	for n := range g.Nodes() {
+		if n.Op() == nil {
+			return nil, refuse(n, "graft does not know the operator")
+		}
+	}
+	for _, v := range g.Inputs() {
+		r.vals[v] = &value{typ: v.Type(), input: v.Name()}
+	}
+	if err := r.fold(ctx); err != nil {
+		return nil, err
+	}
+	for _, x := range g.Composites() {
+		r.groups[x.Nodes[len(x.Nodes)-1]] = &x
+	}
+	nodes := slices.Collect(g.Nodes())
+	needed := map[*nn.Value]bool{}
+	for _, v := range g.Outputs() {
+		needed[v] = true
+	}
+	if err := r.readNodes(nodes, needed); err != nil {
+		return nil, err
+	}
+	if err := r.constantOutputs(); err != nil {
+		return nil, err
+	}
+	r.sort()
+	r.hoist()
+	for v, x := range r.vals {
+		if x.step == nil && x.input == "" {
+			return nil, fmt.Errorf("generate: no step computes %s", v.Name())
+		}
+	}
+	r.count()
+	return r, nil
+}
+
+// readNodes makes the steps of nodes that the needed values depend on.
+func (r *reader) readNodes(nodes []*nn.Node, needed map[*nn.Value]bool) error {
+	// Backwards, so that only what is read is written, and a group stands where its last node does.
+	for _, n := range slices.Backward(nodes) {
+		if r.inside[n] || !slices.ContainsFunc(n.Outputs(), func(v *nn.Value) bool { return v != nil && needed[v] }) || r.constant(n) {
+			continue
+		}
+		s, err := r.step(n)
+		if err != nil {
+			return err
+		}
+		for _, x := range s.from {
+			if x != nil {
+				needed[x] = true
+			}
+		}
+		r.steps = append(r.steps, s.step)
+	}
+	slices.Reverse(r.steps)
+	return nil
+}
+
+// constantOutputs makes steps for outputs that are constants.
+func (r *reader) constantOutputs() error {
+	for _, v := range r.g.Outputs() {
+		if x := r.vals[v]; x != nil && (x.step != nil || x.input != "") {
+			continue
+		}
+		t := r.tensor(v)
+		if t == nil {
+			return fmt.Errorf("generate: output %s, %v, cannot be spelled in source", v.Name(), v.Type())
+		}
+		n := v.Producer()
+		if n == nil {
+			return fmt.Errorf("generate: output %s is a parameter that nothing computes", v.Name())
+		}
+		x := r.val(v)
+		s := &step{op: copied, kind: "constant", nodes: []*nn.Node{n}, in: []arg{{con: r.constantOf(v, t, "value", n)}}, out: []*value{x}}
+		x.step = s
+		r.steps = append(r.steps, s)
+	}
+	return nil
+}
+
+// sort puts the steps in an order in which they can be done, and leaves them as they are where they can.
+func (r *reader) sort() {
+	done := map[*step]bool{}
+	var list []*step
+	var add func(s *step)
+	add = func(s *step) {
+		if done[s] {
+			return
+		}
+		done[s] = true
+		for _, v := range s.values() {
+			if v.step != nil {
+				add(v.step)
+			}
+		}
+		list = append(list, s)
+	}
+	for _, s := range r.steps {
+		add(s)
+	}
+	r.steps = list
+}
+
+// count counts who reads each value.
+func (r *reader) count() {
+	for _, v := range r.vals {
+		v.users = 0
+	}
+	for _, s := range r.steps {
+		for _, v := range s.values() {
+			v.users++
+		}
+	}
+	for _, v := range r.g.Outputs() {
+		if x := r.vals[v]; x != nil {
+			x.users++
+		}
+	}
+}
+
+// constant reports whether every output of a node takes no step to compute: it is folded.
+func (r *reader) constant(n *nn.Node) bool {
+	for _, v := range n.Outputs() {
+		if v != nil && r.tensor(v) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// tensor is the value of v, if v does not depend on the model's inputs.
+func (r *reader) tensor(v *nn.Value) *tensor.Dense {
+	if v == nil {
+		return nil
+	}
+	if p := v.Param(); p != nil && !v.IsInput() {
+		return p.Data()
+	}
+	if d := r.folded[v]; d != nil {
+		return d
+	}
+	d, _ := v.Known().Value.(*tensor.Dense)
+	if d != nil && v.Type().DType.IsFloat() && d.Shape().TotalSize() > 1 && v.Producer() != nil {
+		if x := v.Producer().In(0); x != nil && !x.Type().DType.IsFloat() {
+			return nil // integers of a quantized model stay integers
+		}
+	}
+	return d
+}
+
+// val is the step's view of a computed value.
+func (r *reader) val(v *nn.Value) *value {
+	if x := r.vals[v]; x != nil {
+		return x
+	}
+	x := &value{typ: v.Type()}
+	r.vals[v] = x
+	return x
+}
+
+// draft is a step before its inputs are resolved.
+type draft struct {
+	*step
+	from []*nn.Value // the values that it reads
+}
+
+// step makes the step that ends in a node: of its group, or of the node alone.
+func (r *reader) step(n *nn.Node) (draft, error) {
+	if x := r.groups[n]; x != nil {
+		if d, ok := r.composite(x); ok {
+			for _, m := range d.nodes {
+				r.inside[m] = m != n
+			}
+			return d, nil
+		}
+	}
+	if f := layers[n.Type()]; f != nil && n.Domain() == "" {
+		if l := f(r, n); l != nil {
+			for _, m := range l.nodes {
+				r.inside[m] = m != n
+			}
+			return r.layered(l, n)
+		}
+	}
+	return r.operator(n)
+}
+
+// layer is a layer that was recognized.
+type layer struct {
+	nn.Layer
+	kind     string // names layers that the model does not name
+	in       []*nn.Value
+	out      []*nn.Value // nil: the outputs of the last node
+	weights  map[string]*tensor.Dense
+	name     string // what the model calls it
+	nodes    []*nn.Node
+	defaults map[string]any
+}
+
+func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
+	c, err := compOf(l.Layer, l.defaults)
+	if err != nil {
+		return draft{}, refuse(n, "%v", err)
+	}
+	if len(l.nodes) == 0 {
+		l.nodes = []*nn.Node{n}
+	}
+	s := &step{layer: c, kind: l.kind, weights: l.weights, nodes: l.nodes}
+	for _, v := range l.in {
+		s.in = append(s.in, arg{val: r.val(v)})
+	}
+	if l.out == nil {
+		l.out = n.Outputs()
+	}
+	for _, v := range l.out {
+		if v == nil {
+			s.out = append(s.out, nil)
+			continue
+		}
+		x := r.val(v)
+		x.step = s
+		s.out = append(s.out, x)
+	}
+	s.scope = scopeOf(l.name)
+	if len(s.scope) == 0 {
+		s.scope = scopeOfNode(n)
+	}
+	if s.scope == nil && len(l.weights) > 0 && !strings.HasPrefix(strings.ToLower(n.Name()), strings.ToLower(n.Type())) {
+		s.scope = scopeOf(n.Name())
+	}
+	return draft{s, l.in}, nil
+}
+
+// operator makes a step of a node as it is.
+func (r *reader) operator(n *nn.Node) (draft, error) {
+	c, err := configOf(n.Config())
+	if err != nil {
+		return draft{}, refuse(n, "%v", err)
+	}
+	s := &step{config: c, op: n.Config().Operator(), kind: strings.ToLower(n.Type()), nodes: []*nn.Node{n}, scope: scopeOfNode(n)}
+	if c.plain() {
+		s.config = nil
+	}
+	formal := n.Op().In.List()
+	d := draft{step: s}
+	for i, v := range n.Inputs() {
+		t := r.tensor(v)
+		switch {
+		case v == nil:
+			s.in = append(s.in, arg{})
+		case t != nil:
+			slot, _ := op.At(formal, i)
+			c := r.constantOf(v, t, slot.Name, n)
+			if r.lift != nil && (c.kind == conParam || c.kind == conBlank) {
+				s.in = append(s.in, arg{val: r.lift(v)})
+				continue
+			}
+			s.in = append(s.in, arg{con: c})
+		case v.Param() != nil && !v.IsInput():
+			return draft{}, refuse(n, "input %s, a constant of type %v, cannot be spelled in source", v.Name(), v.Type())
+		default:
+			s.in = append(s.in, arg{val: r.val(v)})
+			d.from = append(d.from, v)
+		}
+	}
+	if err := r.bodies(n, &d); err != nil {
+		return d, err
+	}
+	for _, v := range n.Outputs() {
+		if v == nil {
+			s.out = append(s.out, nil)
+			continue
+		}
+		x := r.val(v)
+		x.step = s
+		s.out = append(s.out, x)
+	}
+	return d, nil
+}
+
+// constantOf is a tensor that an operator reads.
+func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Node) *constant {
+	dt := dtype.Of(t.Dtype())
+	c := &constant{name: &lit{v: slot, hint: "name"}, data: t}
+	role := nn.Constant
+	if p := v.Param(); p != nil {
+		role = p.Role()
+	} else if v.Type().DType.IsFloat() && r.folded[v] != nil {
+		role = nn.Weight
+	}
+	elements := t.Shape().TotalSize()
+	switch {
+	case role != nn.Constant && dt.IsFloat():
+		c.kind, c.list = conParam, &lit{v: []int(t.Shape().Clone()), hint: "shape"}
+	case dt == dtype.Int64 && t.Dims() == 1 && elements <= small:
+		ints, _ := dtype.Ints(t)
+		c.kind, c.list = conInts, &lit{v: ints, hint: slot}
+	case dt.IsFloat() && t.Dims() == 0 && slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return x != nil && r.tensor(x) == nil && x.Type().DType == dt }):
+		f, _ := dtype.Float64s(t)
+		c.kind, c.list = conScalar, &lit{v: exact(f[0], dt), hint: slot}
+	case elements > 0 && elements <= small && spelled(dt):
+		c.kind, c.list = conSmall, &lit{v: elementsOf(t), hint: slot}
+	default:
+		c.kind, c.list = conBlank, &lit{v: []int(t.Shape().Clone()), hint: "shape"}
+	}
+	if c.kind == conParam || c.kind == conBlank {
+		c.name.v = v.Name()
+		if i := strings.LastIndex(v.Name(), "/"); i >= 0 && v.Param() == nil {
+			c.name.v = strings.Join(append(scopeOfNode(n), slot), ".")
+		}
+	}
+	return c
+}
+
+// exact is a number as source spells it: with the digits that its type needs.
+func exact(f float64, t dtype.DType) float64 {
+	if t.Size() <= 4 {
+		return round(float32(f))
+	}
+	return f
+}
+
+// spelled reports whether source can spell tensors of a type out.
+func spelled(t dtype.DType) bool {
+	switch t {
+	case dtype.Float32, dtype.Float64, dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64, dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64, dtype.Bool:
+		return true
+	}
+	return false
+}
+
+// elementsOf are the elements of a tensor as a slice.
+func elementsOf(t *tensor.Dense) any {
+	v := reflect.ValueOf(t.Data())
+	if v.Kind() != reflect.Slice {
+		s := reflect.MakeSlice(reflect.SliceOf(v.Type()), 1, 1)
+		s.Index(0).Set(v)
+		return s.Interface()
+	}
+	return v.Slice(0, t.Shape().TotalSize()).Interface()
+}

@@ -1,0 +1,215 @@
+package generate
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// segment is a row of steps that may be one instance of a block.
+type segment struct {
+	prefix string // what the names in it begin with
+	scope  int    // how many scopes that is
+	steps  []*step
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// repeats finds the blocks that the model repeats and makes functions of them. Blocks are what the model's scopes number:
+// layer1.0, layer1.1 and so on; where the scopes say nothing, rows of steps that are alike.
+func (r *reader) repeats(style string) []*function {
+	used := map[*step]bool{}
+	names := reserved()
+	if style != Gorgonia {
+		r.variables = r.locals(names)
+	}
+	names["m"] = true
+	var fns []*function
+	for {
+		best := r.family(used)
+		if best == nil {
+			break
+		}
+		for _, x := range best.instances {
+			for _, s := range x.segment.steps {
+				used[s] = true
+			}
+		}
+		fns = append(fns, best.function(names))
+	}
+	blocks := map[*step]string{}
+	for _, f := range fns {
+		for step, name := range f.names {
+			blocks[step] = name
+		}
+	}
+	r.identify(blocks)
+	for _, f := range fns {
+		f.settle()
+	}
+	return fns
+}
+
+// family finds the template that, with its instances, saves the most statements.
+func (r *reader) family(used map[*step]bool) *family {
+	var best *family
+	for _, list := range r.candidates(used) {
+		if x := r.match(list); x != nil && (best == nil || x.saves() > best.saves()) {
+			best = x
+		}
+	}
+	return best
+}
+
+// candidates are lists of segments that may be instances of one block.
+func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
+	by := map[string][]segment{}
+	var order []string
+	scopes := r.scopes()
+	for depth := 1; depth < 9; depth++ {
+		for i := 0; i < len(r.steps); {
+			scope := scopes[i]
+			if len(scope) < depth || !strings.ContainsAny(scope[depth-1][len(scope[depth-1])-1:], "0123456789") || used[r.steps[i]] {
+				i++
+				continue
+			}
+			prefix := strings.Join(scope[:depth], ".")
+			n := i
+			for n < len(r.steps) && !used[r.steps[n]] && len(scopes[n]) >= depth && strings.Join(scopes[n][:depth], ".") == prefix {
+				n++
+			}
+			pattern := digits.ReplaceAllString(prefix, "#")
+			if by[pattern] == nil {
+				order = append(order, pattern)
+			}
+			by[pattern] = append(by[pattern], segment{prefix, depth, r.steps[i:n]})
+			i = n
+		}
+	}
+	for _, p := range order {
+		list := by[p]
+		seen := map[string]bool{}
+		twice := false
+		for _, s := range list { // a scope that the model comes back to is no block
+			twice = twice || seen[s.prefix]
+			seen[s.prefix] = true
+		}
+		if len(list) > 1 && !twice {
+			lists = append(lists, list, cut(list))
+		}
+	}
+	return append(lists, r.rows(used)...)
+}
+
+// cut takes off the ends of segments what is there only because nothing is known of where it stands, unless another
+// segment ends like that, too: the pool after the last block.
+func cut(list []segment) []segment {
+	tails := make([][]string, len(list))
+	for i, s := range list {
+		k := len(s.steps)
+		for k > 0 && s.steps[k-1].scope == nil {
+			k--
+		}
+		for _, x := range s.steps[k:] {
+			tails[i] = append(tails[i], x.form())
+		}
+	}
+	out := slices.Clone(list)
+	for i := range list {
+		most := 0
+		for k := range list {
+			n := 0
+			for k != i && n < len(tails[i]) && n < len(tails[k]) && tails[i][n] == tails[k][n] {
+				n++
+			}
+			most = max(most, n)
+		}
+		out[i].steps = out[i].steps[:len(out[i].steps)-len(tails[i])+most]
+	}
+	return out
+}
+
+// scopes are the scopes of all steps; a step of which nothing is known is where the one before it is.
+func (r *reader) scopes() [][]string {
+	list := make([][]string, len(r.steps))
+	for i, s := range r.steps {
+		if list[i] = s.scope; len(s.scope) == 0 && s.scope == nil && i > 0 {
+			list[i] = list[i-1]
+		}
+	}
+	return list
+}
+
+// rows are segments of equal length that look alike, whatever their names are.
+func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
+	n := len(r.steps)
+	if n > 2000 {
+		return nil
+	}
+	forms := make([]int, n)
+	ids := map[string]int{}
+	for i, s := range r.steps {
+		f := s.form()
+		if ids[f] == 0 {
+			ids[f] = len(ids) + 1
+		}
+		forms[i] = ids[f]
+	}
+	for length := min(60, n/2); length >= 2; length-- {
+		at := map[string][]int{}
+		var order []string
+		for i := 0; i+length <= n; i++ {
+			if slices.ContainsFunc(r.steps[i:i+length], func(s *step) bool { return used[s] }) {
+				continue
+			}
+			if _, ok := r.escapes(r.steps[i : i+length]); !ok {
+				continue
+			}
+			key := ""
+			for _, f := range forms[i : i+length] {
+				key += strconv.Itoa(f) + " "
+			}
+			if list := at[key]; len(list) > 0 && list[len(list)-1]+length > i {
+				continue
+			}
+			if at[key] == nil {
+				order = append(order, key)
+			}
+			at[key] = append(at[key], i)
+		}
+		for _, key := range order {
+			if len(at[key]) < 2 {
+				continue
+			}
+			var list []segment
+			for _, i := range at[key] {
+				list = append(list, segment{"", 0, r.steps[i : i+length]})
+			}
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}
+
+// escapes is the only value of a segment that others read; false where there are more, or none.
+func (r *reader) escapes(steps []*step) (out *value, ok bool) {
+	inside := map[*value]int{}
+	for _, s := range steps {
+		for _, v := range s.values() {
+			inside[v]++
+		}
+	}
+	for _, s := range steps {
+		for _, v := range s.out {
+			if v == nil || v.users == inside[v] {
+				continue
+			}
+			if out != nil {
+				return nil, false
+			}
+			out = v
+		}
+	}
+	return out, out != nil
+}

@@ -1,0 +1,60 @@
+package generate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// roles are what the names of parameters end in, after the name of the layer that they belong to.
+var roles = regexp.MustCompile(`^(.+)[._/](weights?|bias|W|B|w|b|kernel|gamma|beta|scale|w_0|b_0|weight_[ih]h\w*|bias_[ih]h\w*|running_mean|running_var|moving_mean|moving_variance|mean|var)(:0)?$`)
+
+// stem is the name of the layer that parameters belong to, as their names say; "" where they do not.
+func stem(params ...*nn.Value) string {
+	for _, v := range params {
+		for v != nil && v.Param() == nil && v.Producer() != nil { // of what was made of a parameter
+			v = v.Producer().In(0)
+		}
+		if v == nil || v.Param() == nil || strings.Contains(v.Name(), "::") {
+			continue
+		}
+		if m := roles.FindStringSubmatch(v.Name()); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// scopeOf takes a name apart into the scopes that it stands in, outermost first.
+func scopeOf(name string) []string {
+	list := strings.FieldsFunc(name, func(c rune) bool { return c == '.' || c == '/' || c == ':' || unicode.IsSpace(c) })
+	if len(list) > 0 && !strings.ContainsFunc(name, unicode.IsLetter) {
+		return nil // a number says nothing
+	}
+	return list
+}
+
+// scopeOfNode is where in the model a node stands. Exporters write the path of modules before the operator, each
+// module with its own path: /layer1/layer1.0/conv1/Conv. nil: nothing is known; none at all: in no module.
+func scopeOfNode(n *nn.Node) []string {
+	path := strings.Split(n.Name(), "/")
+	if len(path) == 1 {
+		return nil // a name without a path says what the node is, not where
+	}
+	list, last := []string{}, ""
+	for _, p := range path[:len(path)-1] {
+		if p == "" {
+			continue
+		}
+		rest := strings.TrimPrefix(p, last+".")
+		last = p
+		list = append(list, scopeOf(rest)...)
+		if scopeOf(rest) == nil {
+			list = append(list, rest)
+		}
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+}

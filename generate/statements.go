@@ -1,0 +1,393 @@
+package generate
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// statements is the state of a function body: which variable holds which value.
+type statements struct {
+	*printer
+	vars     map[*value]string
+	declared map[string]bool
+	free     map[string]bool // variables that may take other values
+	left     map[*value]int  // how often a value is still read
+	shapes   bool
+	from     map[*value][]*value // of a value that is an argument in place of a variable: what it is made of
+}
+
+func (p *printer) statements() *statements {
+	return &statements{printer: p, vars: map[*value]string{}, declared: reserved(), free: map[string]bool{}, left: map[*value]int{}, from: map[*value][]*value{}}
+}
+
+// variables are their names.
+var variables = []string{"x", "y", "z", "u", "v", "w", "s", "t", "a", "b", "c", "d", "h", "k", "m", "p", "q", "r"}
+
+// fresh is a variable that holds nothing that is still read.
+func (b *statements) fresh() string {
+	held := map[string]bool{}
+	for v, name := range b.vars {
+		held[name] = held[name] || b.left[v] > 0
+	}
+	for _, name := range variables {
+		if !b.declared[name] || !held[name] && b.free[name] {
+			return name
+		}
+	}
+	for i := 1; ; i++ {
+		if name := "x" + strconv.Itoa(i); !b.declared[name] {
+			return name
+		}
+	}
+}
+
+// reuse is the variable of a value that is read for the last time, or another.
+func (b *statements) reuse(in []*value) string {
+	var list []*value
+	for _, v := range in {
+		list = append(append(list, v), b.from[v]...)
+	}
+	for _, v := range list {
+		name := b.vars[v]
+		taken := !b.free[name]
+		for o, n := range b.vars {
+			taken = taken || n == name && b.left[o] > 0
+		}
+		if !taken {
+			return name
+		}
+	}
+	return b.fresh()
+}
+
+// assign is "x =" or "x :=" for a value.
+func (b *statements) assign(v *value, name string) string {
+	b.vars[v] = name
+	if b.declared[name] {
+		return name + " = "
+	}
+	b.declared[name], b.free[name] = true, true
+	return name + " := "
+}
+
+func (b *statements) read(vs []*value) {
+	for _, v := range vs {
+		b.left[v]--
+	}
+}
+
+// chain is a row of layers, each on the output of the one before, or a single other step.
+type chain []*step
+
+// layered reports whether a step can be one of several layers in a row.
+func (s *step) layered() bool {
+	if s.local != "" {
+		return true
+	}
+	return len(s.bodies) == 0 && len(s.in) == 1 && s.in[0].val != nil && len(s.out) == 1 && s.out[0] != nil
+}
+
+// chains puts items together that can be written as one statement, where their last step stands.
+func (b *statements) chains(items []item) (list []any) {
+	ends := map[*value]int{} // by what a chain gives: where it stands
+	for _, x := range items {
+		if x.step == nil {
+			list = append(list, x.calls)
+			continue
+		}
+		s := x.step
+		c := chain{s}
+		if s.layered() && !b.gorgonia {
+			v := s.values()[0]
+			if i, ok := ends[v]; ok && b.left[v] == 1 {
+				before := list[i].(chain)
+				if before[0].when == s.when {
+					c = append(slices.Clone(before), s)
+					list[i] = nil
+				}
+			}
+			ends[s.out[0]] = len(list)
+		}
+		list = append(list, c)
+	}
+	return slices.DeleteFunc(list, func(x any) bool { return x == nil })
+}
+
+// write writes the statements of a body.
+func (b *statements) write(items []item) {
+	list := b.chains(items)
+	for i := 0; i < len(list); i++ {
+		switch x := list[i].(type) {
+		case []*call:
+			b.calls(x)
+		case chain:
+			if x[0].when == "" {
+				if i+1 < len(list) && isChain(list[i+1]) && b.nests(x, list[i+1].(chain)) {
+					continue
+				}
+				b.statement(x, "")
+				continue
+			}
+			n := i + 1
+			for n < len(list) && isChain(list[n]) && list[n].(chain)[0].when == x[0].when {
+				n++
+			}
+			b.conditional(list[i:n])
+			i = n - 1
+		}
+	}
+}
+
+// nests reports whether a statement was taken up by the next one, which alone reads what it gives, as an argument.
+func (b *statements) nests(c, next chain) bool {
+	s, to := c[0], next[0]
+	if b.gorgonia {
+		return false
+	}
+	if len(c) > 1 || len(s.bodies) > 0 || s.layer != nil || s.local != "" || len(s.out) != 1 || next[0].when != "" || b.left[s.out[0]] != 1 || !to.layered() {
+		return false
+	}
+	if to.layer == nil && to.local == "" || to.values()[0] != s.out[0] {
+		return false
+	}
+	text := fmt.Sprintf("e.Node(%s, %s).Out(0)", b.config(s), b.args(s))
+	if len(text) > 70 || len(next) == 1 && len(text)+len(b.layer(to)) > 120 {
+		return false
+	}
+	b.read(s.values())
+	b.vars[s.out[0]], b.from[s.out[0]] = text, s.values()
+	return true
+}
+
+func isChain(x any) bool { _, ok := x.(chain); return ok }
+
+// conditional writes steps that are there only where a parameter says so. What they give takes the variable of the
+// value that stands for it otherwise.
+func (b *statements) conditional(list []any) {
+	inside := map[*value]*step{}
+	for _, x := range list {
+		for _, s := range x.(chain) {
+			inside[s.out[0]] = s
+		}
+	}
+	last := list[len(list)-1].(chain)
+	out := last[len(last)-1].out[0]
+	past := out // what takes the place of out
+	for inside[past] != nil {
+		past = inside[past].in[inside[past].bypass].val
+	}
+	reads := 0
+	for _, x := range list {
+		for _, s := range x.(chain) {
+			for _, v := range s.values() {
+				if v == past {
+					reads++
+				}
+			}
+		}
+	}
+	name := b.vars[past]
+	if b.left[past] > reads { // it is still needed as it is
+		name = b.fresh()
+		b.f("%s := %s\n", name, b.vars[past])
+		b.declared[name], b.free[name] = true, true
+	}
+	b.f("if %s {\n", last[0].when)
+	for i, x := range list {
+		if i == len(list)-1 {
+			b.statement(x.(chain), name)
+			continue
+		}
+		b.statement(x.(chain), "")
+	}
+	b.f("}\n")
+}
+
+// statement writes a chain. Into is the variable for its output, "" for any.
+func (b *statements) statement(c chain, into string) {
+	first, last := c[0], c[len(c)-1]
+	if b.gorgonia {
+		b.step(first, into)
+		return
+	}
+	if len(c) == 1 && (!first.layered() || first.layer == nil && first.local == "") {
+		b.single(first, into)
+		return
+	}
+	in := b.vars[first.values()[0]]
+	for _, s := range c {
+		b.read(s.values())
+	}
+	if into == "" {
+		into = b.reuse(first.values())
+	}
+	left := b.assign(last.out[0], into)
+	if len(c) == 1 {
+		b.f("%se.Apply(%s, %s)%s\n", left, b.layer(first), in, b.comment(last.out[0]))
+		return
+	}
+	b.f("%se.Apply(%s{\n", left, b.q(symSequential))
+	line, shape := "", shapeOf(first.values()[0].typ)
+	for i, s := range c {
+		text := b.layer(s) + ","
+		if line += text; i+1 < len(c) && len(line)+len(b.layer(c[i+1])) < 148 && (len(c[i+1].weights) == 0 || len(s.weights) == 1) && (shapeOf(c[i+1].out[0].typ) == shapeOf(s.out[0].typ) || len(line)+len(b.layer(c[i+1])) < 80) {
+			line += " "
+			continue
+		}
+		comment := ""
+		if now := shapeOf(s.out[0].typ); now != shape && i+1 < len(c) {
+			comment, shape = b.comment(s.out[0]), now
+		}
+		b.f("%s%s\n", line, comment)
+		line = ""
+	}
+	b.f("}, %s)%s\n", in, b.comment(last.out[0]))
+}
+
+// f writes a line; a comment behind a long one is left out, or gofmt would move those around it as far out.
+func (b *statements) f(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if at := strings.LastIndex(line, " // "); at > 110 && !strings.Contains(line[at:], "\"") {
+		line = line[:at] + "\n"
+	}
+	b.WriteString(line)
+}
+
+func (b *statements) comment(v *value) string {
+	if s := shapeOf(v.typ); b.shapes && s != "" {
+		return " // " + s
+	}
+	return ""
+}
+
+// layer is a step as a layer.
+func (b *statements) layer(s *step) string {
+	switch {
+	case s.local != "":
+		return s.local
+	case s.layer != nil:
+		return b.comp(s.layer)
+	}
+	return b.q(symOp) + "{Config: " + b.config(s) + "}"
+}
+
+// args are the inputs of a step.
+func (b *statements) args(s *step) string { return b.argList(s, s.in[:s.inputs()]) }
+
+func (b *statements) argList(s *step, args []arg) string {
+	var list []string
+	for _, a := range args {
+		switch {
+		case a.val != nil:
+			list = append(list, b.vars[a.val])
+		case a.con != nil:
+			list = append(list, b.constant(s, a.con))
+		default:
+			list = append(list, "nil")
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// single writes a step that is no row of layers.
+func (b *statements) single(s *step, into string) {
+	args, config := b.args(s), ""
+	if s.layer == nil {
+		config = b.config(s)
+	}
+	b.read(s.values())
+	if s.layer != nil && len(s.out) == 1 {
+		if into == "" {
+			into = b.reuse(s.values())
+		}
+		left := b.assign(s.out[0], into)
+		b.f("%se.Apply(%s, %s)%s\n", left, b.comp(s.layer), args, b.comment(s.out[0]))
+		return
+	}
+	if len(s.out) == 1 {
+		if into == "" {
+			into = b.reuse(s.values())
+		}
+		left := b.assign(s.out[0], into)
+		b.f("%se.Node(%s, %s).Out(0)%s\n", left, config, args, b.comment(s.out[0]))
+		return
+	}
+	b.several(s, args, config)
+}
+
+// several writes a step with several outputs.
+func (b *statements) several(s *step, args, config string) {
+	all := "out"
+	for i := 2; b.declared[all]; i++ {
+		all = "out" + strconv.Itoa(i)
+	}
+	b.declared[all] = true
+	if s.layer != nil {
+		b.f("%s := e.ApplyAll(%s, %s)\n", all, b.comp(s.layer), args)
+		b.helpers["at"] = true
+	} else {
+		b.f("%s := e.NodeN(%s, %d, %s)\n", all, config, len(s.out), args)
+	}
+	var left, right []string
+	comment, assign := "", " = "
+	for i, v := range s.out {
+		if v == nil || b.left[v] == 0 {
+			continue
+		}
+		name := b.fresh()
+		if strings.HasSuffix(b.assign(v, name), ":= ") {
+			assign = " := "
+		}
+		left = append(left, name)
+		if s.layer != nil {
+			right = append(right, fmt.Sprintf("at(%s, %d)", all, i))
+		} else {
+			right = append(right, fmt.Sprintf("%s.Out(%d)", all, i))
+		}
+		if comment == "" {
+			comment = b.comment(v)
+		}
+	}
+	b.f("%s%s%s%s\n", strings.Join(left, ", "), assign, strings.Join(right, ", "), comment)
+}
+
+// constant is a constant input of an operator.
+func (b *statements) constant(s *step, c *constant) string {
+	name := b.lit(c.name)
+	dt := dtype.Of(c.data.Dtype())
+	dims := func() string {
+		if c.list.ref != "" {
+			return c.list.ref + "..."
+		}
+		return b.elements(c.list.v)
+	}
+	switch c.kind {
+	case conInts:
+		return fmt.Sprintf("e.Ints(%s, %s)", name, dims())
+	case conScalar:
+		return fmt.Sprintf("e.Scalar(%s, %s, %s)", name, b.vars[s.like(c)], b.lit(c.list))
+	case conSmall:
+		b.helpers["constant"] = true
+		shape := ""
+		for _, n := range c.data.Shape() {
+			shape += ", " + strconv.Itoa(n)
+		}
+		return fmt.Sprintf("constant(e, %s, %s%s)", name, b.lit(c.list), shape)
+	case conParam:
+		init := b.q(symbolOf(reflect.TypeOf(initOf(c)))) + "{}"
+		if dt == dtype.Float32 {
+			return fmt.Sprintf("e.Param(%s, %s, %s)", name, init, dims())
+		}
+		return fmt.Sprintf("e.ParamOf(%s, %s, %s, %s)", name, b.text(dt), init, dims())
+	}
+	b.helpers["blank"] = true
+	if c.data.Dims() == 0 {
+		return fmt.Sprintf("blank(e, %s, %s)", name, b.text(dt))
+	}
+	return fmt.Sprintf("blank(e, %s, %s, %s)", name, b.text(dt), dims())
+}

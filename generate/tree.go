@@ -1,0 +1,239 @@
+package generate
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// lit is a literal of generated source. Literals are what instances of a repeated block may differ in.
+type lit struct {
+	v    any    // int, float64, float32, string, bool, dtype.DType, or a slice of one of the first four; what the source computes
+	ref  string // the Go expression to print in place of v, once the literal has become a parameter
+	hint string // what to call such a parameter
+}
+
+// comp is a composite literal: a layer, attributes.
+type comp struct {
+	typ    reflect.Type
+	fields []*field
+}
+
+// field is a field of a composite literal, a literal or a composite in turn.
+type field struct {
+	name    string
+	index   int
+	lit     *lit
+	comp    *comp
+	def     any  // the value at which the field is left out
+	pointer bool // the field points to the literal
+	absent  bool // a pointer that is nil
+}
+
+// compOf is a struct value as a composite literal. Defaults names the values, other than zero, that mean the same as an
+// absent field. What generated source cannot spell is an error.
+func compOf(x any, defaults map[string]any) (*comp, error) {
+	v := reflect.ValueOf(x)
+	c := &comp{typ: v.Type()}
+	if v.Kind() != reflect.Struct || c.typ.Name() == "" || c.typ.Name()[0] >= 'a' {
+		return nil, fmt.Errorf("%v cannot be named in source", c.typ)
+	}
+	for i := range v.NumField() {
+		f, fv := c.typ.Field(i), v.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		x := &field{name: f.Name, index: i, def: reflect.Zero(f.Type).Interface()}
+		if d, ok := defaults[f.Name]; ok {
+			x.def = d
+		} else if required(f) {
+			x.def = nil
+		}
+		if fv.Kind() == reflect.Pointer {
+			x.pointer, x.absent, x.def = true, fv.IsNil(), nil
+			fv = reflect.New(f.Type.Elem()).Elem()
+			if !x.absent {
+				fv = v.Field(i).Elem()
+			}
+		}
+		if f.Type == reflect.TypeFor[op.Body]() {
+			if !fv.IsNil() {
+				x.lit = &lit{ref: "nil"} // in its place comes the function of the subgraph
+				c.fields = append(c.fields, x)
+			}
+			continue
+		}
+		switch val := fv.Interface().(type) {
+		case dtype.Value:
+			d, ok := val.(*tensor.Dense)
+			if !ok || !spelled(dtype.Of(d.Dtype())) {
+				return nil, fmt.Errorf("attribute %s, %s, cannot be spelled in source", f.Name, dtype.Describe(val))
+			}
+			x.lit = &lit{v: d, hint: hintOf(f.Name)}
+		case int, float64, float32, string, bool, dtype.DType, []int, []float32, []string, []float64:
+			x.lit = &lit{v: val, hint: hintOf(f.Name)}
+		default:
+			if fv.IsZero() {
+				continue
+			}
+			if fv.Kind() != reflect.Interface || fv.Elem().Kind() != reflect.Struct {
+				return nil, fmt.Errorf("attribute %s, a %v, cannot be spelled in source", f.Name, fv.Type())
+			}
+			inner, err := compOf(fv.Elem().Interface(), nil)
+			if err != nil {
+				return nil, err
+			}
+			x.comp = inner
+		}
+		c.fields = append(c.fields, x)
+	}
+	return c, nil
+}
+
+// configOf is an operator with its attributes; nil and the operator's name where all of them are at their defaults.
+func configOf(c op.Config) (*comp, error) {
+	t := reflect.TypeOf(c)
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[op.Name]() {
+		return nil, nil
+	}
+	def := reflect.ValueOf(op.Fill(reflect.Zero(t).Interface().(op.Config)))
+	defaults := map[string]any{}
+	for i := range t.NumField() {
+		if t.Field(i).IsExported() && t.Field(i).Type.Kind() != reflect.Pointer && !required(t.Field(i)) {
+			defaults[t.Field(i).Name] = def.Field(i).Interface()
+		}
+	}
+	if v := reflect.ValueOf(c); !slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		d, ok := defaults[f.Name]
+		return f.IsExported() && (ok && !same(v.FieldByIndex(f.Index).Interface(), d) || !ok && (required(f) || !v.FieldByIndex(f.Index).IsZero()))
+	}) {
+		return nil, nil
+	}
+	return compOf(c, defaults)
+}
+
+func required(f reflect.StructField) bool {
+	_, options, _ := strings.Cut(f.Tag.Get("onnx"), ",")
+	return slices.Contains(strings.Split(options, ","), "required")
+}
+
+// hintOf is a parameter's name made of a field's.
+func hintOf(name string) string { return strings.ToLower(name[:1]) + name[1:] }
+
+// shown reports whether a field is to be printed.
+func (f *field) shown() bool {
+	switch {
+	case f.comp != nil:
+		return true
+	case f.pointer:
+		return !f.absent
+	}
+	return f.lit.ref != "" || !same(f.lit.v, f.def)
+}
+
+// plain reports whether no field of a composite is printed.
+func (c *comp) plain() bool {
+	return c == nil || !slices.ContainsFunc(c.fields, (*field).shown)
+}
+
+// same compares literals; a nil slice is an empty one.
+func same(a, b any) bool {
+	if d, ok := a.(*tensor.Dense); ok {
+		e, ok := b.(*tensor.Dense)
+		return ok && d.Dtype() == e.Dtype() && d.Shape().Eq(e.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(e))
+	}
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	if x.IsValid() && y.IsValid() && x.Kind() == reflect.Slice && y.Kind() == reflect.Slice && x.Len() == 0 && y.Len() == 0 {
+		return true
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// value is the struct that the literal stands for.
+func (c *comp) value() reflect.Value {
+	v := reflect.New(c.typ).Elem()
+	for _, f := range c.fields {
+		switch x := v.Field(f.index); {
+		case f.comp != nil:
+			x.Set(f.comp.value())
+		case f.absent, f.lit.v == nil:
+		case f.pointer:
+			p := reflect.New(x.Type().Elem())
+			p.Elem().Set(reflect.ValueOf(f.lit.v))
+			x.Set(p)
+		default:
+			x.Set(reflect.ValueOf(f.lit.v))
+		}
+	}
+	return v
+}
+
+// each calls f for every literal of a composite, in order.
+func (c *comp) each(f func(*lit)) {
+	if c == nil {
+		return
+	}
+	for _, x := range c.fields {
+		if x.comp != nil {
+			x.comp.each(f)
+		} else if !x.absent {
+			f(x.lit)
+		}
+	}
+}
+
+// form describes a composite up to its literals: two with the same form differ in literals alone.
+func (c *comp) form() string {
+	if c == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(c.typ.String())
+	for _, f := range c.fields {
+		if f.comp != nil {
+			b.WriteString(" " + f.name + ":" + f.comp.form())
+		} else if f.pointer {
+			fmt.Fprintf(&b, " %s:%v", f.name, f.absent)
+		}
+	}
+	return b.String()
+}
+
+// field is the literal of a field by name, nil where there is none.
+func (c *comp) field(name string) *lit {
+	if c != nil {
+		for _, f := range c.fields {
+			if f.name == name {
+				return f.lit
+			}
+		}
+	}
+	return nil
+}
+
+func (c *comp) clone() *comp {
+	if c == nil {
+		return nil
+	}
+	d := &comp{typ: c.typ, fields: make([]*field, len(c.fields))}
+	for i, f := range c.fields {
+		x := *f
+		x.lit, x.comp = f.lit.clone(), f.comp.clone()
+		d.fields[i] = &x
+	}
+	return d
+}
+
+func (l *lit) clone() *lit {
+	if l == nil {
+		return nil
+	}
+	x := *l
+	return &x
+}

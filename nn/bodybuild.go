@@ -1,0 +1,69 @@
+package nn
+
+import "github.com/graft-ml/graft/nn/op"
+
+// Body makes a subgraph for an attribute of If, Loop or Scan, to be given to Node. Its inputs have the given types, as
+// "float32[N,4]"; captured are values of this graph that it reads. F adds its nodes, by an edit of the subgraph, to
+// its inputs and, after them, the values that stand there for the captured ones, and returns its outputs.
+func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *Edit, in ...*Value) []*Value) *Body {
+	if e.err != nil {
+		return nil
+	}
+	if f == nil {
+		e.fail(errNoFunction)
+		return nil
+	}
+	g := NewGraph(name, e.g.ops, e.g.opsets)
+	b := NewBody(g, nil)
+	sub := &Edit{g: g, outer: e, seed: e.seed, acts: e.acts}
+	var in []*Value
+	for i, text := range inputs {
+		t, err := op.ParseType(text)
+		if err != nil {
+			e.fail(err)
+			return nil
+		}
+		in = append(in, sub.input(sub.inner(name+"_in", i), t))
+	}
+	for _, v := range captured {
+		if !e.mine(v) {
+			return nil
+		}
+		if !v.typ.Present() {
+			e.Failf("subgraph %s captures %q, whose type is not known", name, v.name)
+			return nil
+		}
+		x := &Value{name: v.name, typ: v.typ, known: v.known, graph: g}
+		if v.param != nil && v.param.data != nil && !v.typ.DType.IsFloat() { // floats may be trained
+			x.known.Value = v.param.data
+		}
+		sub.addValue(x)
+		b.outer, in = append(b.outer, x), append(in, x)
+	}
+	b.captured = captured
+	out := f(sub, in...)
+	for _, v := range out {
+		if sub.err == nil && !sub.mine(v) {
+			break
+		}
+	}
+	if sub.err == nil {
+		g.outputs = out
+		sub.sortNodes()
+	}
+	e.fail(sub.err)
+	if e.err != nil {
+		return nil
+	}
+	return b
+}
+
+// inner is a name that no value of the graphs around has.
+func (e *Edit) inner(base string, i int) string {
+	name := base
+	for ; e.g.has(name) || e.outer.knows(name); i++ {
+		name = e.New(base) + "_" + string(rune('a'+i%26))
+		base += "_"
+	}
+	return name
+}

@@ -1,0 +1,78 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// Composite is a set of nodes that together compute one operator: a layer normalization or GELU that an exporter wrote out
+// as a dozen small operators, say. A run computes it as that operator.
+type Composite struct {
+	Name   string    // of the rule: "layer normalization", "gelu", "attention", "linear" …
+	Config op.Config // the operator; some exist in lowerings only
+	In     []*Value  // its inputs, nil where one is absent or is a constant
+	Consts []dtype.Value
+	Nodes  []*Node // the last of them computes the operator's output
+}
+
+// Composites finds the groups of the graph, in the order of the nodes that they end in. No node is in two of them, and of
+// two groups that share nodes the one that ends later counts. Where a size is open, some number stands for it: what
+// depends on sizes is decided by that.
+func (g *Graph) Composites() []Composite {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	w := g.standIn()
+	w.fuser = newFuser(g.nodes, g.outputs)
+	taken := map[*Node]bool{}
+	var list []Composite
+	for _, n := range slices.Backward(g.nodes) {
+		c := w.calls[n]
+		if c == nil || taken[n] {
+			continue
+		}
+		if x, ok := w.compositeAt(n, c, taken); ok {
+			for _, m := range x.Nodes {
+				taken[m] = true
+			}
+			list = append(list, x)
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// compositeAt is the largest group that ends in a node and has no node that is taken already.
+func (w *walker) compositeAt(n *Node, c *op.Call, taken map[*Node]bool) (x Composite, ok bool) {
+	defer func() {
+		if recover() != nil { // a rule asked for a size that is not known
+			ok = false
+		}
+	}()
+	if len(n.out) != 1 || n.out[0] == nil || n.domain != "" {
+		return x, false
+	}
+	for _, r := range w.fuser.rules[n.opType] {
+		m := &matching{w: w, root: n}
+		f := m.try(r)
+		if f == nil || slices.ContainsFunc(m.nodes, func(n *Node) bool { return taken[n] }) {
+			continue
+		}
+		if w.fusedCall(c, f) == nil {
+			continue
+		}
+		x = Composite{Name: r.name, Config: f.config}
+		for _, in := range f.in {
+			x.In, x.Consts = append(x.In, in.value), append(x.Consts, in.constant)
+		}
+		for _, m := range m.nodes {
+			if m != n && !slices.Contains(x.Nodes, m) {
+				x.Nodes = append(x.Nodes, m)
+			}
+		}
+		x.Nodes = append(x.Nodes, n)
+		return x, true
+	}
+	return x, false
+}

@@ -1,0 +1,43 @@
+package nn_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// What an old operator set spells out as several nodes is found as the one operator that it is, once.
+func TestComposites(t *testing.T) {
+	g := nn.New("m")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,6,8]")
+		e.Output("y", e.Apply(nn.Sequential{nn.LayerNorm{Name: "norm"}, nn.Linear{Out: 8, Name: "up"}, nn.GELU{}, nn.SiLU{}}, x))
+		e.SetOpset(13)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[*nn.Node]bool{}
+	var names []string
+	for _, c := range g.Composites() {
+		names = append(names, c.Name)
+		if len(c.In) != len(c.Consts) || c.In[0] == nil || c.Config == nil {
+			t.Errorf("%s: inputs %v, constants %v", c.Name, c.In, c.Consts)
+		}
+		for _, n := range c.Nodes {
+			if seen[n] {
+				t.Errorf("%s is in two groups", n.Label())
+			}
+			seen[n] = true
+		}
+	}
+	if want := "[layer normalization linear gelu swish]"; fmt.Sprint(names) != want {
+		t.Errorf("found %v, want %s", names, want)
+	}
+	for _, c := range g.Composites() {
+		if cfg, ok := c.Config.(std.LayerNormalizationConfig); ok && (len(c.In) != 3 || c.In[1].Name() != "norm.weight" || cfg.Epsilon != nil && *cfg.Epsilon != 1e-5) {
+			t.Errorf("the normalization reads %v with ε = %g", c.In, cfg.Epsilon)
+		}
+	}
+}

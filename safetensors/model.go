@@ -1,0 +1,70 @@
+package safetensors
+
+import (
+	"bufio"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"gorgonia.org/tensor"
+)
+
+// Load gives the parameters of a model the values that a file has under their names. What the file lacks, or has in
+// another shape or type, keeps the values it has: the names of such weights and statistics are returned, in order.
+// Tensors that the model has no parameter for are left out.
+func Load(g *nn.Graph, path string) (fresh []string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tensors, err := Read(bufio.NewReader(f))
+	if err != nil {
+		return nil, err
+	}
+	return Set(g, tensors)
+}
+
+// Set is Load from tensors by name. The model takes the tensors over.
+func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err error) {
+	list := slices.Collect(g.Params())
+	err = g.Edit(func(e *nn.Edit) {
+		for _, p := range list {
+			d := tensors[p.Name()]
+			switch {
+			case d != nil && p.Data() != nil && d.Dtype() == p.Data().Dtype() && d.Shape().Eq(p.Data().Shape()):
+				e.SetData(p.Value(), d)
+			case d != nil || p.Role() != nn.Constant:
+				fresh = append(fresh, p.Name())
+			}
+		}
+	})
+	return fresh, err
+}
+
+// Save writes the weights, statistics and other parameters of a model that the filter accepts (nil: all) to a file.
+func Save(path string, g *nn.Graph, keep func(*nn.Param) bool) error {
+	tensors := map[string]*tensor.Dense{}
+	for p := range g.Params() {
+		if p.Data() != nil && (keep == nil || keep(p)) {
+			tensors[p.Name()] = p.Data()
+		}
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = Write(w, tensors)
+	if err == nil {
+		err = w.Flush()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Names lists the tensors of a collection in order.
+func Names(tensors map[string]*tensor.Dense) []string { return slices.Sorted(maps.Keys(tensors)) }

@@ -1,0 +1,166 @@
+// Package safetensors reads and writes the safetensors format: tensors by name in one file, as the tools around
+// PyTorch exchange weights. A file is the length of its header (8 bytes, little endian), the header (JSON: name to
+// element type, shape and place) and the elements of all tensors, row-major and little endian, without gaps.
+//
+// The format is described at https://github.com/huggingface/safetensors. Hostile files end in errors: no length is
+// believed before the bytes are there.
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// maxHeader is the most bytes that a header may have, as in the reference implementation.
+const maxHeader = 100 << 20
+
+// types are the element types of the format by their names in it.
+var types = map[string]dtype.DType{
+	"BOOL": dtype.Bool, "U8": dtype.Uint8, "I8": dtype.Int8, "U16": dtype.Uint16, "I16": dtype.Int16,
+	"U32": dtype.Uint32, "I32": dtype.Int32, "U64": dtype.Uint64, "I64": dtype.Int64,
+	"F16": dtype.Float16, "BF16": dtype.BFloat16, "F32": dtype.Float32, "F64": dtype.Float64,
+}
+
+// entry is what a header says about one tensor.
+type entry struct {
+	Type    string `json:"dtype"`
+	Shape   []int  `json:"shape"`
+	Offsets [2]int `json:"data_offsets"`
+}
+
+// metadata is the key under which a header keeps texts by name.
+const metadata = "__metadata__"
+
+// Write writes tensors, in the order of their names, so that equal tensors make equal files. Element types that the
+// format lacks are errors.
+func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
+	header, at := map[string]entry{}, 0
+	names := slices.Sorted(maps.Keys(tensors))
+	for _, name := range names {
+		d := tensors[name]
+		t, ok := nameOf(dtype.Of(d.Dtype()))
+		if !ok || name == metadata {
+			return fmt.Errorf("safetensors: tensor %q of %v cannot be written", name, dtype.Of(d.Dtype()))
+		}
+		n := len(dtype.Bytes(d))
+		header[name] = entry{t, append([]int{}, d.Shape()...), [2]int{at, at + n}}
+		at += n
+	}
+	js, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	js = append(js, bytes.Repeat([]byte(" "), (8-len(js)%8)%8)...) // so that the elements are aligned
+	if err := binary.Write(w, binary.LittleEndian, uint64(len(js))); err != nil {
+		return err
+	}
+	if _, err := w.Write(js); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := w.Write(dtype.Bytes(tensors[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nameOf(t dtype.DType) (string, bool) {
+	for name, x := range types {
+		if x == t {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// Read reads all tensors of a file.
+func Read(r io.Reader) (map[string]*tensor.Dense, error) {
+	header, err := readHeader(r)
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	names := slices.SortedFunc(maps.Keys(header), func(a, b string) int { return header[a].Offsets[0] - header[b].Offsets[0] })
+	out, at := map[string]*tensor.Dense{}, 0
+	for _, name := range names {
+		x := header[name]
+		if x.Offsets[0] != at {
+			return nil, fmt.Errorf("safetensors: tensor %q begins at byte %d, want %d", name, x.Offsets[0], at)
+		}
+		d, err := x.read(r)
+		if err != nil {
+			return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+		}
+		out[name], at = d, x.Offsets[1]
+	}
+	return out, nil
+}
+
+func readHeader(r io.Reader) (map[string]entry, error) {
+	var n uint64
+	if err := binary.Read(r, binary.LittleEndian, &n); err != nil {
+		return nil, fmt.Errorf("the length of the header is missing: %w", err)
+	}
+	if n > maxHeader {
+		return nil, fmt.Errorf("a header of %d bytes: at most %d are read", n, maxHeader)
+	}
+	js, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	if err == nil && uint64(len(js)) < n {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the header is cut off: %w", err)
+	}
+	raw := map[string]json.RawMessage{}
+	if err := json.Unmarshal(js, &raw); err != nil {
+		return nil, fmt.Errorf("the header is not JSON: %w", err)
+	}
+	delete(raw, metadata)
+	header := make(map[string]entry, len(raw))
+	for name, text := range raw {
+		var x entry
+		if err := json.Unmarshal(text, &x); err != nil {
+			return nil, fmt.Errorf("the header of tensor %q: %w", name, err)
+		}
+		header[name] = x
+	}
+	return header, nil
+}
+
+// read reads the tensor's elements, which come next.
+func (x entry) read(r io.Reader) (*tensor.Dense, error) {
+	t, ok := types[x.Type]
+	if !ok {
+		return nil, fmt.Errorf("element type %q is not one of the format's that graft has", x.Type)
+	}
+	n, err := dtype.Count(x.Shape)
+	if err != nil {
+		return nil, err
+	}
+	if n > math.MaxInt/8 || x.Offsets[1]-x.Offsets[0] != n*t.Size() || x.Offsets[1] < x.Offsets[0] {
+		return nil, fmt.Errorf("%v%v does not take the %d bytes of %v", t, x.Shape, x.Offsets[1]-x.Offsets[0], x.Offsets)
+	}
+	var b bytes.Buffer // grows with what is there
+	if got, err := io.CopyN(&b, r, int64(n*t.Size())); err != nil {
+		return nil, fmt.Errorf("has %d bytes of %d: %w", got, n*t.Size(), err)
+	}
+	if t == dtype.Bool {
+		for _, c := range b.Bytes() {
+			if c > 1 {
+				return nil, fmt.Errorf("the byte %d is not a bool", c)
+			}
+		}
+	}
+	d := dtype.New(t, x.Shape...)
+	copy(dtype.Bytes(d), b.Bytes())
+	return d, nil
+}
