@@ -211,7 +211,7 @@ func TestRefuses(t *testing.T) {
 // Names of a model cannot leave the texts and comments that they stand in.
 func TestHostileNames(t *testing.T) {
 	g := nn.New("a\"\n*/ func init() { panic(0) } /*`")
-	g.Meta["k\n\"}"] = "v\n`"
+	g.Meta()["k\n\"}"] = "v\n`"
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("in\n}\"put", "float32[N,3]")
 		e.Output("out\n\"", e.Apply(nn.Sequential{nn.Linear{Out: 4, Name: "la\nyer.0\"\r"}, nn.ReLU{}, nn.Linear{Out: 4, Name: "la\nyer.1\"\r"}, nn.ReLU{}, nn.Linear{Out: 4, Name: "la\nyer.2\"\r"}, nn.ReLU{}}, x))

@@ -24,7 +24,7 @@ func (g *Graph) Composites() []Composite {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	w := g.standIn()
-	w.fuser = newFuser(g.nodes, g.outputs)
+	w.fuser = newFuser(g.ops.Rewrites(), g.nodes, g.outputs)
 	taken := map[*Node]bool{}
 	var list []Composite
 	for _, n := range slices.Backward(g.nodes) {
@@ -50,10 +50,10 @@ func (w *walker) compositeAt(n *Node, c *op.Call, taken map[*Node]bool) (x Compo
 			ok = false
 		}
 	}()
-	if len(n.out) != 1 || n.out[0] == nil || n.domain != "" {
+	if len(n.out) != 1 || n.out[0] == nil {
 		return x, false
 	}
-	for _, r := range w.fuser.rules[n.opType] {
+	for _, r := range w.fuser.rules[c.Op.Operator()] {
 		m := &matching{w: w, root: n}
 		f := m.try(r)
 		if f == nil || slices.ContainsFunc(m.nodes, func(n *Node) bool { return taken[n] }) {
@@ -62,9 +62,14 @@ func (w *walker) compositeAt(n *Node, c *op.Call, taken map[*Node]bool) (x Compo
 		if w.fusedCall(c, f) == nil {
 			continue
 		}
-		x = Composite{Name: r.name, Config: f.config}
-		for _, in := range f.in {
-			x.In, x.Consts = append(x.In, in.value), append(x.Consts, in.constant)
+		x = Composite{Name: r.Name, Config: f.Config}
+		for _, in := range f.In {
+			v, _ := in.Ref.(*Value)
+			var known dtype.Value
+			if v == nil {
+				known = in.Known.Value
+			}
+			x.In, x.Consts = append(x.In, v), append(x.Consts, known)
 		}
 		for _, m := range m.nodes {
 			if m != n && !slices.Contains(x.Nodes, m) {

@@ -37,7 +37,7 @@ func TestComposites(t *testing.T) {
 	}
 	for _, c := range g.Composites() {
 		if cfg, ok := c.Config.(std.LayerNormalizationConfig); ok && (len(c.In) != 3 || c.In[1].Name() != "norm.weight" || cfg.Epsilon != nil && *cfg.Epsilon != 1e-5) {
-			t.Errorf("the normalization reads %v with ε = %g", c.In, cfg.Epsilon)
+			t.Errorf("the normalization reads %v with ε = %v", c.In, cfg.Epsilon)
 		}
 	}
 }

@@ -212,10 +212,8 @@ func (a *analysis) pinNode(n *Node, text string) {
 
 // node records what one node says.
 func (a *analysis) node(n *Node, w *walker) {
-	if n.opType == "Constant" && n.domain == "" {
-		if v := n.Out(0); v != nil {
-			a.leaf[v] = true
-		}
+	if n.isConstant() {
+		a.leaf[n.out[0]] = true
 		return
 	}
 	if n.op == nil {
@@ -228,12 +226,12 @@ func (a *analysis) node(n *Node, w *walker) {
 		return
 	}
 	a.calls[n] = c
-	switch n.opType {
-	case "Shape", "Size":
-		a.shapeReader(n)
+	switch t := &n.op.Traits; {
+	case t.Lengths != nil:
+		a.shapeReader(n, c)
 		a.pinValue(n.Out(0), reason{node: n, text: "lists lengths"})
 		return
-	case "ConstantOfShape":
+	case t.OfLengths:
 		a.freeAxes(n, 0)
 		a.pinValue(n.In(0), reason{node: n, text: "reads lengths"})
 		return

@@ -30,7 +30,7 @@ func (k *coverage) at(r op.AxisRef) (axisID, bool) {
 }
 
 func (k *coverage) apply(list []op.Coupling) {
-	if k.n.opType == "Flatten" || len(list) > 0 && list[0].Map.Relation == op.Resplit {
+	if len(list) > 0 && list[0].Map.Relation == op.Resplit {
 		k.resplit()
 		return
 	}
@@ -50,6 +50,8 @@ func (k *coverage) apply(list []op.Coupling) {
 			k.a.norm = append(k.a.norm, relation{f, t, c.Map, k.n})
 		case op.Group:
 			k.group(f, t, c.Map.Groups)
+		case op.NormGroup:
+			k.normGroup(f, t, c.Map.Groups)
 		default:
 			k.a.rel = append(k.a.rel, relation{f, t, c.Map, k.n})
 		}
@@ -104,6 +106,8 @@ func fits(f op.IndexMap, n, m int) bool {
 		return f.Groups*n == m
 	case op.Permutation:
 		return len(f.Perm) == n
+	case op.NormGroup:
+		return f.Groups > 0 && n == m && n%f.Groups == 0
 	case op.Group:
 		return f.Groups > 0 && n%f.Groups == 0 && (m%f.Groups == 0 || m == n/f.Groups)
 	}

@@ -2,31 +2,39 @@ package nn
 
 import (
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// group remembers axes that fall into equal groups; special makes a split of them.
+// group splits axes that fall into equal groups.
 func (k *coverage) group(f, t axisID, groups int) {
+	s := k.grouped(f, groups)
+	if k.a.axes[t].axis == 1 { // the weight's columns; its rows are axis 0
+		s.place(1, t, 1, 1)
+		return
+	}
+	within := int(k.a.axes[t].size) / groups
+	s.factors = append(s.factors, factor{size: within})
+	s.place(0, t, 1, within)
+	s.place(len(s.factors)-1, t, groups, 1)
+}
+
+// normGroup splits two axes in the same way, with a normalization over each group.
+func (k *coverage) normGroup(f, t axisID, groups int) {
+	s := k.grouped(f, groups)
+	k.a.rel = append(k.a.rel, relation{f, t, op.IndexMap{}, k.n})
+	s.factors[1].norm = true
+	s.place(0, t, 1, s.factors[1].size)
+	s.place(1, t, groups, 1)
+}
+
+// grouped is the split of this node, of which the first factors are the groups of axis f and what is in one.
+func (k *coverage) grouped(f axisID, groups int) *split {
 	s := k.split()
 	if len(s.factors) == 0 {
 		s.factors = []factor{{size: groups}, {size: int(k.a.axes[f].size) / groups}}
 		s.place(0, f, 1, s.factors[1].size)
 		s.place(1, f, groups, 1)
 	}
-	within := s.factors[1].size
-	switch m := int(k.a.axes[t].size); {
-	case k.n.opType == "GroupNormalization":
-		k.a.rel = append(k.a.rel, relation{f, t, op.IndexMap{}, k.n})
-		s.factors[1].norm = true
-		s.place(0, t, 1, within)
-		s.place(1, t, groups, 1)
-	case k.a.axes[t].axis == 1: // the weight's columns; its rows are axis 0
-		s.place(1, t, 1, 1)
-	default:
-		s.factors = append(s.factors, factor{size: m / groups})
-		s.place(0, t, 1, m/groups)
-		s.place(len(s.factors)-1, t, groups, 1)
-	}
+	return s
 }
 
 // split is the split of this node, made when first asked for.
@@ -45,6 +53,7 @@ func (k *coverage) resplit() {
 	}
 	in, out := k.c.In[0].Sizes(), k.c.Out[0].Sizes()
 	s := k.split()
+	s.reshaped = true
 	i, j := 0, 0
 	ra, rb := 1, 1 // what is left of the axes i−1 and j−1
 	var ia, jb axisID
@@ -97,67 +106,58 @@ func (k *coverage) misaligned(i, j int) {
 // special adds what needs more than an operator's own couplings: knowledge of constants and of
 // what becomes zero.
 func (k *coverage) special() {
-	switch k.n.opType {
-	case "Gather":
-		k.gather()
-	case "Expand":
-		k.expand()
+	t := &k.n.op.Traits
+	if t.Picks != nil {
+		k.picked()
 	}
-	if k.n.op.Traits.Reduces != op.NoReduction {
+	if t.Moves == op.MovedOften && t.ShapeInput > 0 {
+		k.repeated(t.ShapeInput)
+	}
+	if t.Reduces != op.NoReduction {
 		k.reduce()
 	}
 	k.contract()
 	k.zeroes()
 }
 
-// gather ties what constant indices choose.
-func (k *coverage) gather() {
-	cfg, ok := k.n.config.(std.GatherConfig)
-	if !ok || len(k.c.In) < 2 {
-		return
-	}
-	axis := cfg.Axis
-	if axis < 0 {
-		axis += len(k.c.In[0].Shape)
-	}
-	in := op.InAxis(0, axis)
-	id, known := k.at(in)
-	index, err := k.c.Ints(1)
-	if err != nil || !known || k.in[in] || len(k.c.In[1].Shape) > 1 {
-		return
-	}
-	n := int(k.a.axes[id].size)
-	perm := make([]int, len(index))
-	for i, x := range index {
-		if x < 0 {
-			x += n
+// picked ties what constant indices choose on axes that the couplings do not speak of.
+func (k *coverage) picked() {
+	for axis := range k.c.In[0].Shape {
+		in := op.InAxis(0, axis)
+		id, known := k.at(in)
+		if !known || k.in[in] {
+			continue
 		}
-		if x < 0 || x >= n {
-			return
+		index := k.n.op.Traits.Picks(k.c, axis)
+		if index == nil {
+			continue
 		}
-		perm[i] = x
-	}
-	k.in[in] = true
-	if len(k.c.In[1].Shape) == 0 {
-		k.a.pins = append(k.a.pins, pin{id, int32(perm[0]), int32(perm[0] + 1), reason{node: k.n, axis: axis, text: "chooses the element"}})
-		return
-	}
-	out := op.OutAxis(0, axis)
-	if to, ok := k.at(out); ok {
-		k.in[out] = true
-		k.a.rel = append(k.a.rel, relation{to, id, op.IndexMap{Relation: op.Permutation, Perm: perm}, k.n})
+		if len(k.c.Out[0].Shape) < len(k.c.In[0].Shape) {
+			k.in[in] = true
+			k.a.pins = append(k.a.pins, pin{id, int32(index[0]), int32(index[0] + 1), reason{node: k.n, axis: axis, text: "chooses the element"}})
+			continue
+		}
+		if k.n.op.Traits.Resize == nil {
+			continue // the indices would not follow
+		}
+		k.in[in] = true
+		out := op.OutAxis(0, axis)
+		if to, ok := k.at(out); ok {
+			k.in[out] = true
+			k.a.rel = append(k.a.rel, relation{to, id, op.IndexMap{Relation: op.Permutation, Perm: index}, k.n})
+		}
 	}
 }
 
-// expand lets the axes go that Expand makes: their length is a number in the model.
-func (k *coverage) expand() {
+// repeated lets the axes go that are made by repetition to the shape in input i: their length is a number in the model.
+func (k *coverage) repeated(i int) {
 	in, out := k.c.In[0].Shape, k.c.Out[0].Shape
 	for o := range out {
-		i := o + len(in) - len(out)
-		if i >= 0 && in[i].Size == 1 {
-			k.in[op.InAxis(0, i)] = true
+		a := o + len(in) - len(out)
+		if a >= 0 && in[a].Size == 1 {
+			k.in[op.InAxis(0, a)] = true
 		}
-		if (i < 0 || in[i].Size == 1) && out[o].Size > 1 && k.a.settable(k.n.In(1), o) {
+		if (a < 0 || in[a].Size == 1) && out[o].Size > 1 && settable(k.n.In(i), o) {
 			k.in[op.OutAxis(0, o)] = true
 		}
 	}
@@ -170,7 +170,7 @@ func (a *analysis) freeAxes(n *Node, i int) {
 		return
 	}
 	for x := range a.rank[v] {
-		if a.settable(n.In(i), x) {
+		if settable(n.In(i), x) {
 			continue
 		}
 		if of, axis := a.lengthOf(n.In(i), x); of != nil {
@@ -181,36 +181,27 @@ func (a *analysis) freeAxes(n *Node, i int) {
 	}
 }
 
-// lengthOf finds the value and the axis whose length is element at of an integer vector: Shape gave it, and nothing was done
-// with it but picking and putting together. nil: it is another number.
+// lengthOf finds the value and the axis whose length is element at of an integer vector: a node that reads lengths gave it, and
+// nothing was done with it but picking and putting together. nil: it is another number.
 func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
-	if v == nil || v.producer == nil || v.producer.domain != "" {
+	if v == nil || v.producer == nil || v.producer.op == nil {
 		return nil, 0
 	}
 	n := v.producer
-	switch n.opType {
-	case "Shape":
-		if c, ok := n.config.(std.ShapeConfig); ok {
-			rank := len(n.In(0).typ.Shape)
-			start := c.Start
-			if start < 0 {
-				start += rank
+	switch t := n.traits(); {
+	case t.Lengths != nil:
+		for x := range a.rank[n.In(0)] {
+			if i, ok := t.Lengths(n.Call(), x); ok && i == at {
+				return n.In(0), x
 			}
-			at += max(0, min(start, rank))
 		}
-		if at < a.rank[n.In(0)] {
-			return n.In(0), at
-		}
-	case "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape":
+	case t.Moves == op.MovedInOrder:
 		return a.lengthOf(n.In(0), at)
-	case "Gather":
-		if list := a.intsOf(n, 1); at < len(list) {
-			if at = list[at]; at < 0 {
-				at += a.length(n.In(0))
-			}
-			return a.lengthOf(n.In(0), at)
+	case t.Picks != nil && n.in[0].typ.Rank() == 1:
+		if list := t.Picks(n.Call(), 0); at < len(list) {
+			return a.lengthOf(n.In(0), list[at])
 		}
-	case "Concat":
+	case t.Concat != nil:
 		for _, x := range n.in {
 			if len(x.typ.Shape) != 1 || !x.typ.Shape[0].Known() {
 				return nil, 0
@@ -224,35 +215,34 @@ func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
 	return nil, 0
 }
 
-// settable says whether element at of an integer vector is a number in the model.
-func (a *analysis) settable(v *Value, at int) bool {
-	_, _, ok := standing(v, at)
-	return ok
-}
-
-// standing finds where element at of an integer vector stands in the model: a value without a
-// producer but Constant, and the part of a Concat that brings it (nil when v itself is it).
-func standing(v *Value, at int) (part *Node, input int, ok bool) {
+// settable reports whether element at of an integer vector is a number in the model: a parameter or constant, as it is or as
+// part of a Concat.
+func settable(v *Value, at int) bool {
 	switch {
 	case v == nil:
-		return nil, 0, false
+		return false
 	case v.param != nil || v.known.Value != nil:
-		return nil, 0, true
-	case v.producer != nil && (v.producer.opType == "Cast" || v.producer.opType == "Identity"):
-		return standing(v.producer.In(0), at)
-	case v.producer != nil && v.producer.opType == "Concat":
-		for i, x := range v.producer.in {
-			n := x.typ.Shape
-			if len(n) != 1 || !n[0].Known() {
-				return nil, 0, false
+		return true
+	case v.producer == nil:
+		return false
+	}
+	n := v.producer
+	switch t := n.traits(); {
+	case t.Moves == op.MovedInOrder:
+		return settable(n.In(0), at)
+	case t.Concat != nil:
+		for _, x := range n.in {
+			s := x.typ.Shape
+			if len(s) != 1 || !s[0].Known() {
+				return false
 			}
-			if at < n[0].Size {
-				return v.producer, i, x.param != nil || x.known.Value != nil
+			if at < s[0].Size {
+				return settable(x, at)
 			}
-			at -= n[0].Size
+			at -= s[0].Size
 		}
 	}
-	return nil, 0, false
+	return false
 }
 
 // reduce marks the axes that are reduced over.

@@ -9,8 +9,9 @@ import (
 // split says that axes are products of factors (heads·features, groups·within, c·h·w). In one view
 // at most one factor of each axis is free: its indices may leave, each with all that it holds.
 type split struct {
-	node    *Node
-	factors []factor
+	node     *Node
+	reshaped bool // the axes are those of a reshaped value, rather than groups
+	factors  []factor
 }
 
 // factor is one factor of a split and where it stands.
@@ -218,7 +219,7 @@ func (a *analysis) chooser(tied *view, dead func(f *factor) bool) *chooser {
 				if !slices.Contains(c.byAxis[p.axis], k) {
 					c.byAxis[p.axis] = append(c.byAxis[p.axis], k)
 				}
-				c.groups[p.axis] = c.groups[p.axis] || s.node.opType != "Reshape" && s.node.opType != "Flatten"
+				c.groups[p.axis] = c.groups[p.axis] || !s.reshaped
 			}
 		}
 	}

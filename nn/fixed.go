@@ -3,6 +3,8 @@ package nn
 import (
 	"fmt"
 	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // Fixed says why no index of an axis can leave or join: nil when some can. The error names what
@@ -80,8 +82,7 @@ func (c *Channels) through(from, to axisID) string {
 		}
 	}
 	for _, n := range nodes { // the operator nearest to the end that does more than pass channels on
-		switch n.opType {
-		case "Concat", "Split", "Reshape", "Transpose", "Flatten", "Add", "Sum", "Slice", "Gather":
+		if c.a.rearranges(n) {
 			return fmt.Sprintf(" through %s '%s'", n.opType, n.Label())
 		}
 	}
@@ -89,6 +90,20 @@ func (c *Channels) through(from, to axisID) string {
 		return fmt.Sprintf(" through %s '%s'", nodes[0].opType, nodes[0].Label())
 	}
 	return ""
+}
+
+// rearranges reports whether a node does more to channels than pass them on or multiply them with a weight: it moves them to
+// other places or adds them to others.
+func (a *analysis) rearranges(n *Node) bool {
+	t := n.traits()
+	switch {
+	case t.Concat != nil || t.Picks != nil || t.Joins && t.Arithmetic != op.Multiplies:
+		return true
+	case t.Moves == op.Moved:
+		return t.Range != nil // quantization changes numbers in their places
+	}
+	d := a.spans[n]
+	return t.Moves == op.MovedInOrder && d.splitEnd > d.split
 }
 
 type step struct {

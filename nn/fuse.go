@@ -3,7 +3,6 @@ package nn
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
 )
@@ -14,51 +13,30 @@ import (
 //
 // It rests on late emission: the walk infers the types of every node, but adds it to the
 // expression graph only when something reads it. When the last node of a group is met, all that
-// the rules ask about is known, and if one fits, the nodes in front are never asked for.
+// the rules of the graph's set (op.Set.Rewrites) ask about is known, and if one fits, the nodes in front are never asked for.
 
 // fuser finds the groups of one lowering.
 type fuser struct {
-	live  map[*Node]bool    // the nodes of this lowering
-	keep  map[*Value]bool   // values somebody asked for: no group may swallow them
-	rules map[string][]rule // by the operator of the last node
+	live  map[*Node]bool            // the nodes of this lowering
+	keep  map[*Value]bool           // values somebody asked for: no group may swallow them
+	rules map[op.Name][]*op.Rewrite // of the graph's set, by the operator of the last node
 }
 
 // newFuser prepares for a walk over nodes; keep lists the values that must be computed.
-func newFuser(nodes []*Node, keep ...[]*Value) *fuser {
-	f := &fuser{live: make(map[*Node]bool, len(nodes)), keep: map[*Value]bool{}, rules: map[string][]rule{}}
+func newFuser(rules []op.Rewrite, nodes []*Node, keep ...[]*Value) *fuser {
+	f := &fuser{live: make(map[*Node]bool, len(nodes)), keep: map[*Value]bool{}, rules: map[op.Name][]*op.Rewrite{}}
 	for _, n := range nodes {
 		f.live[n] = true
 	}
 	for _, v := range slices.Concat(keep...) {
 		f.keep[v] = true
 	}
-	for _, r := range rules() {
-		for _, root := range r.roots() {
-			f.rules[root] = append(f.rules[root], r)
+	for i := range rules {
+		for _, root := range rules[i].Pattern.Roots() {
+			f.rules[root] = append(f.rules[root], &rules[i])
 		}
 	}
 	return f
-}
-
-// fused is what a rule makes of a group: an operator and its inputs, each a value or a constant.
-type fused struct {
-	config op.Config
-	in     []operand
-}
-
-// operand is an input of a fused operator; neither of the two is an absent one.
-type operand struct {
-	value    *Value
-	constant dtype.Value
-}
-
-// values are operands without constants.
-func values(list ...*Value) []operand {
-	out := make([]operand, len(list))
-	for i, v := range list {
-		out[i].value = v
-	}
-	return out
 }
 
 // postpone binds the outputs of a node that will be emitted when they are read: as part of the
@@ -81,11 +59,11 @@ func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
 func postponable(c *op.Call) bool { return !c.Op.Random && (c.Op.State == nil || !c.Train) }
 
 // fuse is the call of the operator that replaces the group ending in n; nil if there is none.
-func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *fused) {
-	if len(n.out) != 1 || n.out[0] == nil || n.domain != "" {
+func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *op.Replacement) {
+	if len(n.out) != 1 || n.out[0] == nil {
 		return nil, nil
 	}
-	for _, r := range w.fuser.rules[n.opType] {
+	for _, r := range w.fuser.rules[c.Op.Operator()] {
 		m := &matching{w: w, root: n}
 		f := m.try(r)
 		if f == nil {
@@ -99,17 +77,12 @@ func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *fused) {
 }
 
 // fusedCall infers the fused operator, which must give the type that the group gives.
-func (w *walker) fusedCall(c *op.Call, f *fused) *op.Call {
-	types := make([]op.Type, len(f.in))
-	for i, x := range f.in {
-		switch {
-		case x.value != nil:
-			types[i] = w.at(x.value).typ
-		case x.constant != nil:
-			types[i] = op.TypeOf(x.constant)
-		}
+func (w *walker) fusedCall(c *op.Call, f *op.Replacement) *op.Call {
+	types := make([]op.Type, len(f.In))
+	for i, x := range f.In {
+		types[i] = x.Type
 	}
-	call, err := w.g.ops.NewCall(f.config, types...)
+	call, err := w.g.ops.NewCall(f.Config, types...)
 	if err != nil {
 		return nil // the graph's set lacks the operator, or has another for it
 	}
@@ -125,15 +98,14 @@ func (w *walker) fusedCall(c *op.Call, f *fused) *op.Call {
 	return call
 }
 
-func (w *walker) emitFused(n *Node, c *op.Call, known []op.Known, call *op.Call, f *fused) error {
-	in := make(gorgonia.Nodes, len(f.in))
-	for i, x := range f.in {
+func (w *walker) emitFused(n *Node, c *op.Call, known []op.Known, call *op.Call, f *op.Replacement) error {
+	in := make(gorgonia.Nodes, len(f.In))
+	for i, x := range f.In {
 		var err error
-		switch {
-		case x.value != nil:
-			in[i], err = w.nodeOf(x.value)
-		case x.constant != nil:
-			in[i], err = op.Const(w.expr, x.constant)
+		if v, ok := x.Ref.(*Value); ok {
+			in[i], err = w.nodeOf(v)
+		} else if x.Present() {
+			in[i], err = op.Const(w.expr, x.Known.Value)
 		}
 		if err != nil {
 			return located("lower", n, err)

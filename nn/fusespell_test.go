@@ -131,6 +131,9 @@ func activationSpellings() []spelling {
 		one("a clip to 5", "Add Clip Div Mul", func(s speller, x *nn.Value) *nn.Value {
 			return s.on("Div", s.on("Mul", x, s.on("Clip", s.on("Add", x, 3.), 0., 5.)), 6.)
 		}),
+		one("a clip to 5, copied", "Add Clip Div Identity Mul", func(s speller, x *nn.Value) *nn.Value {
+			return s.on("Div", s.on("Mul", x, s.on("Identity", s.on("Clip", s.on("Add", x, 3.), 0., 5.))), 6.)
+		}),
 		one("mish", "Mish", func(s speller, x *nn.Value) *nn.Value { return s.on("Mul", x, s.on("Tanh", s.on("Softplus", x))) }),
 		one("mish by logarithm", "Mish", func(s speller, x *nn.Value) *nn.Value {
 			return s.on("Mul", s.on("Tanh", s.on("Log", s.on("Add", s.on("Exp", x), 1.))), x)

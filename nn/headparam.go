@@ -3,11 +3,11 @@ package nn
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // renew gives the head's node new weights for k classes.
@@ -200,11 +200,8 @@ func (s *site) channels() int {
 
 // carryShape rewrites input i, which spells out the node's shape, where it holds the number of classes.
 func (e *Edit) carryShape(s site, n *Node, i, k int) {
-	if c, ok := n.config.(std.ReshapeConfig); ok && len(n.in) < 2 {
-		if target, found := withClasses(c.Shape, s.classes, k); found {
-			c.Shape = target
-			e.setConfig(n, c)
-		}
+	if len(n.in) <= i {
+		e.carryTarget(s, n, k)
 		return
 	}
 	if n.In(i) == nil || !fixed(n.in[i]) {
@@ -225,6 +222,24 @@ func (e *Edit) carryShape(s site, n *Node, i, k int) {
 	}
 	name := source(t)
 	e.swapInput(n, i, e.Ints(name, target...), name)
+}
+
+// carryTarget rewrites the number of classes where an attribute spells out the node's shape.
+func (e *Edit) carryTarget(s site, n *Node, k int) {
+	c := n.Call()
+	old := c.Out[0].Sizes()
+	next, found := withClasses(old, s.classes, k)
+	if !found || n.op.Traits.Resize == nil {
+		return
+	}
+	r := &op.Resizing{Call: c, In: make([]op.Resized, len(c.In)), Out: []op.Resized{{Old: old, New: next}}, Ints: func(int) ([]int, bool) { return nil, false }}
+	if err := n.op.Traits.Resize(r); err != nil {
+		e.fail(err)
+		return
+	}
+	if r.Config != nil && !reflect.DeepEqual(r.Config, n.config) {
+		e.setConfig(n, r.Config)
+	}
 }
 
 // targetOf is the value of a constant vector of integers.

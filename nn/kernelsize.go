@@ -7,11 +7,10 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
-// SetKernel gives the window of a Conv, ConvTranspose, MaxPool, AveragePool or LpPool another
+// SetKernel gives the sliding window of a node (op.Traits.Window: that of a Conv or a MaxPool, say) another
 // size: one number for each spatial axis, or one for all. Padding is adjusted so that the output
 // keeps its shape and the window its centre, element size/2. A convolution's kernel grows by zeros,
 // which changes nothing; it shrinks by losing what is farthest from the centre. Where padding
@@ -41,7 +40,7 @@ func (e *Edit) setKernel(n *Node, size []int) {
 	}
 	nodes := []*Node{n}
 	if s.weight != nil {
-		w := e.ownWeight(n)
+		w := e.ownWeight(n, s.input)
 		if e.err != nil {
 			return
 		}
@@ -55,7 +54,7 @@ func (e *Edit) setKernel(n *Node, size []int) {
 		}
 	}
 	if s.weight != nil && e.err == nil {
-		e.stretchWeight(n.In(1).param, s.kernel, to)
+		e.stretchWeight(n.In(s.input).param, s.kernel, to)
 	}
 	if e.err != nil {
 		return
@@ -80,35 +79,28 @@ func (e *Edit) refuse(n *Node, err error) {
 type span struct {
 	kernel, strides, dilations, pads []int // of all lengths, pads: begins, then ends
 	auto                             string
-	out                              []int // ConvTranspose: output_padding
-	target                           bool  // ConvTranspose: output_shape decides the padding
+	out                              []int // of a transposed one: output_padding
+	target                           bool  // of a transposed one: lengths of the output decide the padding
+	input                            int   // the input that is the weight
 	weight                           *Value
 	transposed                       bool
+	window                           *op.Window // as the operator gave it
 }
 
 // spanOf reads the window of a node.
 func spanOf(n *Node) (span, error) {
-	var s span
-	switch c := n.config.(type) {
-	case std.ConvConfig:
-		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad, weight: n.In(1)}
-	case std.ConvTransposeConfig:
-		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad, weight: n.In(1), transposed: true,
-			out: c.OutputPadding, target: len(c.OutputShape) > 0}
-	case std.MaxPoolConfig:
-		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad}
-	case std.AveragePoolConfig:
-		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad}
-	case std.LpPoolConfig:
-		s = span{kernel: c.Kernel, strides: c.Strides, dilations: c.Dilations, pads: c.Pads, auto: c.AutoPad}
-	default:
-		return s, errors.New("has no window: want Conv, ConvTranspose, MaxPool, AveragePool or LpPool")
+	w := n.Call().Window()
+	if w == nil {
+		return span{}, errors.New("has no window that slides: it is neither a convolution nor a pooling")
 	}
-	if s.weight != nil {
-		if !s.weight.typ.Static() || s.weight.typ.Rank() < 3 {
-			return s, fmt.Errorf("its weight is %v", s.weight.typ)
+	s := span{
+		kernel: w.Kernel, strides: w.Strides, dilations: w.Dilations, pads: w.Pads, auto: w.AutoPad,
+		out: w.OutputPadding, target: w.OutputLengths, input: w.Weight, transposed: w.Transposed, window: w,
+	}
+	if w.Weight > 0 {
+		if s.weight = n.In(w.Weight); s.weight == nil || w.Kernel == nil {
+			return s, fmt.Errorf("its weight is %v", s.weight.Type())
 		}
-		s.kernel = s.weight.typ.Sizes()[2:]
 	}
 	axes := len(s.kernel)
 	for list, def := range map[*[]int]int{&s.strides: 1, &s.dilations: 1, &s.pads: 0, &s.out: 0} {
@@ -127,13 +119,12 @@ func spanOf(n *Node) (span, error) {
 	return s, nil
 }
 
-// ownWeight is the weight of a convolution as a parameter that only convolutions read: a Constant
-// node becomes one.
-func (e *Edit) ownWeight(n *Node) *Value {
-	w := n.In(1)
+// ownWeight is input i of a node, the weight of its window, as a parameter that only such nodes read: a constant becomes one.
+func (e *Edit) ownWeight(n *Node, i int) *Value {
+	w := n.In(i)
 	if w.param == nil {
 		d, ok := w.known.Value.(*tensor.Dense)
-		if !ok || w.producer == nil || w.producer.opType != "Constant" {
+		if !ok || !w.producer.isConstant() {
 			e.refuse(n, fmt.Errorf("its weight %q is computed", w.name))
 			return nil
 		}
@@ -146,7 +137,7 @@ func (e *Edit) ownWeight(n *Node) *Value {
 		w = v
 	}
 	for _, u := range w.users {
-		if u.In(1) != w || u.opType != "Conv" && u.opType != "ConvTranspose" || u.In(0) == w {
+		if win := u.Call().Window(); win == nil || win.Weight == 0 || u.In(win.Weight) != w || u.reading(w) > 1 {
 			e.refuse(n, fmt.Errorf("its weight %q is read by %s, too", w.name, u.describe()))
 			return nil
 		}
@@ -263,34 +254,25 @@ func (e *Edit) crop(n *Node, s span, crop []int) error {
 
 // setSpan writes a window to the node's attributes.
 func (e *Edit) setSpan(n *Node, s span) {
-	pads, auto := s.pads, "NOTSET"
-	if s.auto != "" {
-		pads = nil
-	} else if !slices.ContainsFunc(pads, func(p int) bool { return p != 0 }) {
+	pads := s.pads
+	if !slices.ContainsFunc(pads, func(p int) bool { return p != 0 }) {
 		pads = nil
 	}
-	var next op.Config
-	switch c := n.config.(type) {
-	case std.ConvConfig:
-		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
-		next = c
-	case std.ConvTransposeConfig:
-		c.Kernel = s.kernel
-		if s.auto == "" {
-			c.Pads, c.AutoPad = pads, auto
+	if s.auto != "" { // it goes on by itself
+		e.setConfig(n, s.window.With(s.kernel, s.window.Pads, s.window.AutoPad))
+		return
+	}
+	e.setConfig(n, s.window.With(s.kernel, pads, "NOTSET"))
+}
+
+// reading counts the inputs of a node that are v.
+func (n *Node) reading(v *Value) (count int) {
+	for _, x := range n.in {
+		if x == v {
+			count++
 		}
-		next = c
-	case std.MaxPoolConfig:
-		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
-		next = c
-	case std.AveragePoolConfig:
-		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
-		next = c
-	case std.LpPoolConfig:
-		c.Kernel, c.Pads, c.AutoPad = s.kernel, pads, auto
-		next = c
 	}
-	e.setConfig(n, next)
+	return count
 }
 
 // stretchWeight crops a weight [out, in, kernel…] or pads it with zeros. Optimizer states follow

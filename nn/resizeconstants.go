@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
 
@@ -58,10 +59,10 @@ func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 		return nil
 	}
 	in := slices.Clone(n.in)
-	switch n.opType {
-	case "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape":
+	switch t := n.traits(); {
+	case t.Moves == op.MovedInOrder:
 		in[0] = f.adjusted(in[0], k, from, to)
-	case "Concat":
+	case t.Concat != nil:
 		for i, x := range in {
 			size := f.w.at(x).typ.Elements()
 			if k < size {
@@ -73,7 +74,7 @@ func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 			k -= size
 		}
 		return nil
-	case "Mul":
+	case t.Arithmetic == op.Multiplies:
 		for i := range in {
 			c, ok := f.fixedInts(in[i])
 			if !ok || len(c) != 1 || c[0] == 0 || from%c[0] != 0 || from == 0 || to%(from/c[0]) != 0 {

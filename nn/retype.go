@@ -2,12 +2,11 @@ package nn
 
 import (
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // freed is a dimension of an input that was a number and is another one now, or open.
@@ -178,27 +177,28 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	if !ok || b == nil || !was.Static() || !b.typ.Static() {
 		return
 	}
-	axis := changedAxis(was.Sizes(), b.typ.Sizes())
-	if axis < 0 {
+	if n.op.Traits.Open == nil || slices.Equal(was.Sizes(), b.typ.Sizes()) {
 		return
 	}
-	switch n.opType {
-	case "Reshape":
-		e.adaptReshape(n, axis, was.Sizes(), before[n.out[0]], w)
-	case "Expand":
-		e.adaptExpand(n, axis, was.Sizes(), w)
-	case "Slice":
-		e.adaptSlice(n, axis, was.Sizes()[axis], w)
+	c := n.Call()
+	r := &op.Resizing{
+		Call: c, In: make([]op.Resized, len(c.In)), Out: make([]op.Resized, len(c.Out)),
+		Ints: func(i int) ([]int, bool) { return w.constant(n, i) },
 	}
-}
-
-func changedAxis(a, b []int) int {
-	for i := range a {
-		if a[i] != b[i] {
-			return i
-		}
+	r.In[0] = op.Resized{Old: was.Sizes(), New: b.typ.Sizes()}
+	if t := before[n.out[0]]; t.Static() {
+		r.Out[0].Old = t.Sizes()
 	}
-	return -1
+	if err := n.op.Traits.Open(r); err != nil {
+		e.fail(err)
+		return
+	}
+	if r.Config != nil {
+		e.setConfig(n, r.Config)
+	}
+	for _, i := range slices.Sorted(maps.Keys(r.Set)) {
+		e.replaceInts(n, i, r.Set[i])
+	}
 }
 
 // constant is the value of input i of a node if it is fixed in the model.
@@ -214,101 +214,6 @@ func (w *walker) constant(n *Node, i int) ([]int, bool) {
 	c := &op.Call{Op: n.op, In: []op.Type{b.typ}, Known: []op.Known{b.known}}
 	x, err := c.Ints(0)
 	return x, err == nil
-}
-
-// adaptReshape lets the dimension of the target that holds the changed one follow it.
-func (e *Edit) adaptReshape(n *Node, axis int, was []int, out op.Type, w *walker) {
-	target, ok := w.constant(n, 1)
-	cfg, attr := n.config.(std.ReshapeConfig)
-	if attr && n.op.Version(e.g.opset("")) < 5 {
-		target, ok = cfg.Shape, true
-	}
-	if !ok || !out.Static() {
-		return
-	}
-	size := out.Sizes()
-	if len(target) != len(size) {
-		return
-	}
-	lead := 1
-	for _, d := range was[:axis] {
-		lead *= d
-	}
-	j, rest := holder(size, lead, was[axis]), slices.Index(target, -1)
-	switch {
-	case j >= 0 && (j == rest || target[j] == 0 && j == axis):
-		return // it follows by itself
-	case j < 0 && rest >= 0:
-		return // inference tells whether −1 takes it up
-	case j < 0:
-		e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("spells out the shape %v, in which dimension %d of its input (%v) cannot be found again", size, axis, was)})
-		return
-	}
-	fixed := slices.Clone(target)
-	if j == axis && size[j] == was[axis] && !cfg.AllowZero {
-		fixed[j] = 0
-	} else {
-		if rest >= 0 {
-			fixed[rest] = size[rest]
-		}
-		fixed[j] = -1
-	}
-	if attr && n.op.Version(e.g.opset("")) < 5 {
-		cfg.Shape = fixed
-		e.setConfig(n, cfg)
-		return
-	}
-	e.replaceInts(n, 1, fixed)
-}
-
-// holder is the dimension of a shape that holds, row-major, the factor of size n behind lead elements.
-func holder(size []int, lead, n int) int {
-	before := 1
-	for j, d := range size {
-		if before == lead && n > 0 && d%n == 0 {
-			return j
-		}
-		before *= d
-	}
-	return -1
-}
-
-func (e *Edit) adaptExpand(n *Node, axis int, was []int, w *walker) {
-	target, ok := w.constant(n, 1)
-	if !ok {
-		return
-	}
-	j := axis + len(target) - len(was)
-	if j < 0 || j >= len(target) || target[j] != was[axis] || target[j] == 1 {
-		return
-	}
-	target = slices.Clone(target)
-	target[j] = 1
-	e.replaceInts(n, 1, target)
-}
-
-// adaptSlice opens an end that meant "all of it".
-func (e *Edit) adaptSlice(n *Node, axis, size int, w *walker) {
-	starts, ok1 := w.constant(n, 1)
-	ends, ok2 := w.constant(n, 2)
-	if !ok1 || !ok2 {
-		return
-	}
-	axes, ok := w.constant(n, 3)
-	if !ok {
-		for i := range starts {
-			axes = append(axes, i)
-		}
-	}
-	steps, _ := w.constant(n, 4)
-	for i, a := range axes {
-		if a == axis && i < len(starts) && starts[i] == 0 && ends[i] == size && (steps == nil || steps[i] == 1) {
-			ends = slices.Clone(ends)
-			ends[i] = math.MaxInt
-			e.replaceInts(n, 2, ends)
-			return
-		}
-	}
 }
 
 // replaceInts gives input i of a node a constant of its own.

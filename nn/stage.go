@@ -64,7 +64,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 	}
 	nodes := ancestors(want, func(v *Value) bool { _, ok := have[v]; return ok })
 	if !g.unfused && g.opset("") >= 7 { // before, sums and products had ways of their own to broadcast
-		w.fuser = newFuser(nodes, want, r.wrt)
+		w.fuser = newFuser(w.g.ops.Rewrites(), nodes, want, r.wrt)
 	}
 	for _, n := range nodes {
 		done := true

@@ -86,7 +86,7 @@ func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 			continue
 		}
 		if op.IsConst(k.at[0]) && s.t.names[k.at[0]] == "" && !strings.Contains(k.at[0].Name(), foldedMark) && i < len(c.Known) {
-			if c.Op.Name == "Reshape" && i == 1 && values[0] != nil {
+			if t := &c.Op.Traits; i == t.ShapeInput && t.Moves == op.MovedInOrder && values[0] != nil {
 				from, to := s.kid(in, 0).shape(), s.result(calls)
 				if to != nil && !allConstant(to) {
 					values[i] = s.target(from, to)
@@ -167,10 +167,10 @@ func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 			values = append(values, nil)
 		}
 	}
-	switch cfg.Operator() {
-	case op.Name{Name: "Reshape"}:
-		return s.reshape(values[0], s.kid(in, 0).shape(), s.result(calls))
-	case op.Name{Name: "Expand"}:
+	if o, err := s.t.e.g.ops.Of(cfg); err == nil && o.Traits.ShapeInput > 0 { // a symbolic shape is computed again
+		if o.Traits.Moves == op.MovedInOrder {
+			return s.reshape(values[0], s.kid(in, 0).shape(), s.result(calls))
+		}
 		return s.Node(cfg, values[0], s.vector(s.result(calls)))
 	}
 	for _, v := range consts {

@@ -16,6 +16,11 @@ func (n *Node) traits() *op.Traits {
 	return &n.op.Traits
 }
 
+// isConstant reports whether the node holds a value of the model and computes nothing.
+func (n *Node) isConstant() bool {
+	return n != nil && n.op != nil && len(n.op.In) == 0 && len(n.out) == 1 && n.out[0] != nil && n.out[0].known.Value != nil && n.bodies() == nil
+}
+
 // Layer describes how the node multiplies data with a weight: by the first input that may be one and does not depend on
 // data. False when it does not.
 func (n *Node) Layer() (op.Layer, bool) {

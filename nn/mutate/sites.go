@@ -7,7 +7,6 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // site is a place for a change: it makes the change and says what it did.
@@ -41,15 +40,9 @@ func (f finder) sites(k Kind) []site {
 	return nil
 }
 
-// These are the operators that mutations look at.
-var (
-	windows = []string{"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
-	joins   = []string{"Add", "Concat", "Sum", "Mul", "Max"}
-)
-
 func layer(n *nn.Node) bool      { return n.Traits().Layers != nil }
-func window(n *nn.Node) bool     { return slices.Contains(windows, n.Type()) && n.Domain() == "" }
-func join(n *nn.Node) bool       { return slices.Contains(joins, n.Type()) && n.Domain() == "" }
+func window(n *nn.Node) bool     { return n.Call().Window() != nil }
+func join(n *nn.Node) bool       { return n.Traits().Joins || n.Traits().Concat != nil }
 func removable(n *nn.Node) bool  { return n.Traits().Removable }
 func activation(n *nn.Node) bool { return n.IsActivation() }
 
@@ -214,18 +207,7 @@ func (f finder) kernels() []site {
 
 // same says whether a window has that size already.
 func same(n *nn.Node, k int) bool {
-	var have []int
-	switch c := n.Config().(type) {
-	case std.MaxPoolConfig:
-		have = c.Kernel
-	case std.AveragePoolConfig:
-		have = c.Kernel
-	default:
-		if s := n.In(1).Type().Sizes(); len(s) > 2 {
-			have = s[2:]
-		}
-	}
-	return !slices.ContainsFunc(have, func(x int) bool { return x != k })
+	return !slices.ContainsFunc(n.Call().Window().Kernel, func(x int) bool { return x != k })
 }
 
 func (f finder) activations() []site {

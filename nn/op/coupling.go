@@ -33,6 +33,7 @@ const (
 	Gates                       // Groups blocks, one per gate of a recurrent cell: i ↔ every g·n + i
 	Norm                        // as Identity, but a normalization runs over the axis: a cut changes the function
 	Resplit                     // both axis lists hold the same elements row by row (Reshape): refine both to common factors
+	NormGroup                   // as Group, between axes of the same length, but a normalization runs over each block
 )
 
 // IndexMap is an index map in one of the forms of Relation.

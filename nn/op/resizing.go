@@ -25,7 +25,17 @@ func (r Resized) KeptOn(axis int) []int {
 	return r.Kept[axis]
 }
 
-// set notes what integer input i must hold.
+// Changed is the first axis of input 0 whose length changes, -1 where none does.
+func (r *Resizing) Changed() int {
+	for i := range min(len(r.In[0].Old), len(r.In[0].New)) {
+		if r.In[0].Old[i] != r.In[0].New[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// Put notes what integer input i must hold.
 func (r *Resizing) Put(i int, x []int) {
 	if r.Set == nil {
 		r.Set = map[int][]int{}

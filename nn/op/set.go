@@ -16,6 +16,7 @@ type Set struct {
 	ops      map[Name]*Op
 	replaced map[Name]bool
 	fusions  []Fusion
+	rewrites []Rewrite
 }
 
 // NewSet is a set of operators and of the rules by which they run as one kernel, in the order in which these are tried.
@@ -42,7 +43,7 @@ func (s Set) IsZero() bool { return len(s.ops) == 0 }
 
 // With is the set with operators added or replaced. A replaced operator keeps its name.
 func (s Set) With(ops ...*Op) (Set, error) {
-	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions}
+	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions, rewrites: s.rewrites}
 	if n.ops == nil {
 		n.ops = structural()
 	}
@@ -64,9 +65,9 @@ func (s Set) With(ops ...*Op) (Set, error) {
 	return n, nil
 }
 
-// Union is the set with the operators of t that it lacks. Its rules of fusion are those of s.
+// Union is the set with the operators of t that it lacks. Its rules of fusion and rewriting are those of s.
 func (s Set) Union(t Set) Set {
-	n := Set{ops: maps.Clone(t.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions}
+	n := Set{ops: maps.Clone(t.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions, rewrites: s.rewrites}
 	if n.ops == nil {
 		return s
 	}

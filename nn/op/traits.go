@@ -69,8 +69,24 @@ type Traits struct {
 	// Resize makes attributes, and integer inputs that spell lengths out, follow a change of sizes around the call. nil: the
 	// call says nothing about lengths that its inputs do not.
 	Resize func(r *Resizing) error
+	// Open rewrites what the call says about lengths so that an axis of input 0, whose length differs between Old and New, may
+	// have any length: -1 in place of a number. It reads r as Resize does. nil: the call says nothing that prevents it.
+	Open func(r *Resizing) error
 	// ShapeInput is the input that spells out the shape of output 0, 0 where none does.
 	ShapeInput int
+	// OfLengths: input 0 holds the lengths of output 0, whose elements do not depend on where they are: constants.
+	OfLengths bool
+	// Lengths gives the element of output 0 that the length of an axis of input 0 goes into, -1 where it goes into all, on
+	// whose elements the output does not depend. False: into none. nil: the operator does not read lengths.
+	Lengths func(c *Call, axis int) (element int, ok bool)
+	// Picks are the indices of an axis of input 0 that output 0 holds, in its order; where output 0 lacks the axis there is one
+	// of them. Resize must make them follow. nil as a function or as its result: they are not known, or depend on data.
+	Picks func(c *Call, axis int) []int
+
+	// Window is the window that the operator slides over the spatial axes of input 0; nil as a function or as its result: none.
+	Window func(c *Call) *Window
+	// Draws reports whether the call draws random numbers as it is, outside of training. nil: where Op.Random says so.
+	Draws func(c *Call) bool
 	// Probabilities: output 0 holds probabilities that are made of scores, input 0, so that a loss can be computed from the
 	// scores. nil as a function or as its result: it does not.
 	Probabilities func(c *Call) *Probabilities
@@ -97,10 +113,11 @@ type Movement uint8
 
 // The movements.
 const (
-	NotMoved   Movement = iota
-	Moved               // output elements are elements of input 0
-	MovedAll            // output elements are elements of all inputs
-	MovedOften          // output elements are elements of input 0, repeated
+	NotMoved     Movement = iota
+	Moved                 // output elements are elements of input 0
+	MovedAll              // output elements are elements of all inputs
+	MovedOften            // output elements are elements of input 0, repeated
+	MovedInOrder          // output elements are all elements of input 0 in their order: another shape or type
 )
 
 // Of reports whether elements of input i are moved.

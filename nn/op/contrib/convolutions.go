@@ -34,7 +34,7 @@ func convolutions() []*op.Op {
 	floats := op.Where{"T": op.Floats}
 	return []*op.Op{
 		composed(op.Op{Name: "FusedConv", Doc: "An activation of Conv, to which Z is added.",
-			In: "X T, W T weight, B? T weight, Z? T", Out: "Y T", Where: floats, Attrs: FusedConvConfig{}, Couple: coupleFusedConv},
+			In: "X T, W T weight, B? T weight, Z? T", Out: "Y T", Where: floats, Attrs: FusedConvConfig{}, Couple: coupleFusedConv, Traits: op.Traits{Window: fusedConvWindow}},
 			func(e *expression, in []value) []value {
 				return []value{e.fusedConv(e.c.Config.(FusedConvConfig), in)}
 			}),
@@ -62,6 +62,19 @@ func coupleFusedConv(c *op.Call) []op.Coupling {
 		list = append(list, op.CoupleAll(c, 3)...)
 	}
 	return list
+}
+
+// fusedConvWindow is the window of the convolution.
+func fusedConvWindow(c *op.Call) *op.Window {
+	cfg := c.Config.(FusedConvConfig)
+	return &op.Window{
+		Weight: 1, Strides: cfg.Strides, Dilations: cfg.Dilations, Pads: cfg.Pads, AutoPad: cfg.AutoPad,
+		With: func(kernel, pads []int, autoPad string) op.Config {
+			next := cfg
+			next.Kernel, next.Pads, next.AutoPad = kernel, pads, autoPad
+			return next
+		},
+	}
 }
 
 // channelsFirst makes [N, C, …] of [N, …, C]; an absent value stays absent.

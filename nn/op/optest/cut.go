@@ -147,7 +147,7 @@ func image(f op.IndexMap, i, n, m int) ([]int, error) {
 		return blocks(i, n, m, f.Outer, f.Inner)
 	case op.Gates:
 		return blocks(i, n, m, f.Groups, 1)
-	case op.Group:
+	case op.Group, op.NormGroup:
 		if f.Groups < 1 || n%f.Groups != 0 || m%f.Groups != 0 && m != n/f.Groups {
 			return nil, fmt.Errorf("%d groups do not divide lengths %d and %d", f.Groups, n, m)
 		}

@@ -41,7 +41,9 @@ func averagePool() *op.Op {
 			return gradOfPool("AveragePoolGrad", c, s, 0, dout[0])
 		},
 		Couple: couplePool,
-		Traits: pooled(rangePadded),
+		Traits: sliding(pooled(rangePadded), 0, func(c *AveragePoolConfig) geometry {
+			return geometry{&c.Kernel, &c.Strides, &c.Dilations, &c.Pads, &c.AutoPad}
+		}),
 	}
 }
 

@@ -38,7 +38,7 @@ func cast() *op.Op {
 		In: "input T1", Out: "output T2", Attrs: CastConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
 		Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
-		Traits: op.Traits{Zero: op.ZeroFirst, Moves: op.Moved},
+		Traits: op.Traits{Zero: op.ZeroFirst, Moves: op.MovedInOrder},
 	}
 }
 
@@ -48,7 +48,7 @@ func castLike() *op.Op {
 		In: "input T1, target_type T2", Out: "output T2", Attrs: CastLikeConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
 		Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
-		Traits: op.Traits{Zero: op.ZeroFirst, Moves: op.Moved},
+		Traits: op.Traits{Zero: op.ZeroFirst, Moves: op.MovedInOrder},
 	}
 }
 

@@ -22,7 +22,7 @@ func constantOfShape() *op.Op {
 		In:  "input int64 shape", Out: "output T", Attrs: ConstantOfShapeConfig{},
 		Infer: inferConstantOfShape, Dims: constantOfShapeDims, Kernel: constantOfShapeKernel,
 		NoGrad: "constant", Pinned: "reads its shape from the input",
-		Traits: op.Traits{Resize: resizeShape(0, false)},
+		Traits: op.Traits{Resize: resizeShape(0, false), OfLengths: true},
 	}
 }
 

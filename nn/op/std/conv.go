@@ -26,11 +26,13 @@ func conv() *op.Op {
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats},
 		Attrs: ConvConfig{},
 		Infer: inferConv, Kernel: convKernel, Patterns: convPatterns, Grad: convGrad, Couple: coupleConv, Cost: convCost,
-		Traits: convTraits(1, 0, func(c *op.Call) int { return c.Config.(ConvConfig).Group }, func(r *op.Resizing) error {
+		Traits: sliding(convTraits(1, 0, func(c *op.Call) int { return c.Config.(ConvConfig).Group }, func(r *op.Resizing) error {
 			cfg := r.Call.Config.(ConvConfig)
 			cfg.Group = group(r.In[0], r.In[1], cfg.Group)
 			r.Config = cfg
 			return nil
+		}), 1, func(c *ConvConfig) geometry {
+			return geometry{&c.Kernel, &c.Strides, &c.Dilations, &c.Pads, &c.AutoPad}
 		}),
 	}
 }

@@ -35,13 +35,27 @@ func convTranspose() *op.Op {
 			}
 			return convMacs(s), bytesMoved(c)
 		},
-		Traits: convTraits(0, 1, func(c *op.Call) int { return c.Config.(ConvTransposeConfig).Group }, func(r *op.Resizing) error {
-			cfg := r.Call.Config.(ConvTransposeConfig)
-			cfg.Group = group(r.Out[0], r.In[1], cfg.Group)
-			r.Config = cfg
-			return nil
-		}),
+		Traits: convTransposeTraits(),
 	}
+}
+
+func convTransposeTraits() op.Traits {
+	t := convTraits(0, 1, func(c *op.Call) int { return c.Config.(ConvTransposeConfig).Group }, func(r *op.Resizing) error {
+		cfg := r.Call.Config.(ConvTransposeConfig)
+		cfg.Group = group(r.Out[0], r.In[1], cfg.Group)
+		r.Config = cfg
+		return nil
+	})
+	t = sliding(t, 1, func(c *ConvTransposeConfig) geometry {
+		return geometry{&c.Kernel, &c.Strides, &c.Dilations, &c.Pads, &c.AutoPad}
+	})
+	window := t.Window
+	t.Window = func(c *op.Call) *op.Window {
+		w, cfg := window(c), c.Config.(ConvTransposeConfig)
+		w.Transposed, w.OutputPadding, w.OutputLengths = true, cfg.OutputPadding, len(cfg.OutputShape) > 0
+		return w
+	}
+	return t
 }
 
 // convTransposeWindow is the geometry of the convolution from Y to X; its out is the shape of Y.

@@ -54,8 +54,22 @@ func dropout() *op.Op {
 			}
 			return list
 		},
-		Traits: op.Traits{Zero: op.ZeroFirst, Range: rangeScaled, Keeps: keepsAll, Removable: true},
+		Traits: op.Traits{Zero: op.ZeroFirst, Range: rangeScaled, Keeps: keepsAll, Removable: true, Draws: dropoutDraws},
 	}
+}
+
+// dropoutDraws reports whether the call drops elements, or may, for all that is known of its inputs.
+func dropoutDraws(c *op.Call) bool {
+	on := c.Train
+	if c.Has(2) {
+		mode, known := c.Uniform(2)
+		on = !known || mode != 0
+	}
+	if !on || !c.Has(1) {
+		return on
+	}
+	ratio, known := c.Uniform(1)
+	return !known || ratio != 0
 }
 
 // ratioOf is the part that is dropped: 0 when dropout is off.

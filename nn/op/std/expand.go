@@ -1,6 +1,8 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -18,7 +20,7 @@ func expand() *op.Op {
 			return gorgonia.Nodes{d, nil}, err
 		},
 		Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
-		Traits: resizing(moved(op.MovedOften), 1, resizeShape(1, true)),
+		Traits: opening(resizing(moved(op.MovedOften), 1, resizeShape(1, true)), openExpand, nil),
 	}
 }
 
@@ -64,4 +66,21 @@ func expandKernel(c *op.Call) (op.Kernel, error) {
 		kernel.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
 		return nil
 	}, nil
+}
+
+// openExpand writes 1, which leaves an axis as it is, for a length that input 0 has anyway.
+func openExpand(r *op.Resizing) error {
+	target, ok := r.Ints(1)
+	axis := r.Changed()
+	if !ok || axis < 0 {
+		return nil
+	}
+	j := axis + len(target) - len(r.In[0].Old)
+	if j < 0 || j >= len(target) || target[j] != r.In[0].Old[axis] || target[j] == 1 {
+		return nil
+	}
+	target = slices.Clone(target)
+	target[j] = 1
+	r.Put(1, target)
+	return nil
 }

@@ -1,7 +1,6 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -29,8 +28,8 @@ func flatten() *op.Op {
 			s := c.In[0].Shape
 			return []op.Type{c.In[0].With(op.Product(s[:axis]), op.Product(s[axis:]))}, nil
 		},
-		View: true, Kernel: op.CopyKernel, Strings: moveStrings, Grad: reshapeGrad, Couple: coupleFlatten,
-		Traits: moved(op.Moved),
+		View: true, Kernel: op.CopyKernel, Strings: moveStrings, Grad: reshapeGrad, Couple: coupleResplit,
+		Traits: moved(op.MovedInOrder),
 	}
 }
 
@@ -44,26 +43,4 @@ func flattenAxis(c *op.Call) (int, error) {
 		axis += rank
 	}
 	return axis, nil
-}
-
-// coupleFlatten: every input axis is a factor of the row or the column.
-func coupleFlatten(c *op.Call) []op.Coupling {
-	axis, err := flattenAxis(c)
-	if err != nil {
-		return nil
-	}
-	s := c.In[0].Sizes()
-	var list []op.Coupling
-	for a := range s {
-		from, to, col := 0, axis, 0
-		if a >= axis {
-			from, to, col = axis, len(s), 1
-		}
-		k := op.Couple(op.InAxis(0, a), op.OutAxis(0, col))
-		if to-from > 1 {
-			k.Map = op.IndexMap{Relation: op.Factor, Outer: dtype.Product(s[from:a]), Inner: dtype.Product(s[a+1 : to])}
-		}
-		list = append(list, k)
-	}
-	return list
 }

@@ -25,7 +25,7 @@ func gather() *op.Op {
 		In:  "data T weight, indices Tind", Out: "output T", Where: op.Where{"Tind": op.Indices},
 		Attrs: GatherConfig{},
 		Infer: inferGather, Dims: gatherDims, Kernel: gatherKernel, Strings: moveStrings,
-		Grad: gatherGrad, Couple: coupleGather, Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, LooksUp: true, Resize: resizeGather},
+		Grad: gatherGrad, Couple: coupleGather, Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, LooksUp: true, Resize: resizeGather, Picks: gatherPicks},
 	}
 }
 
@@ -213,6 +213,30 @@ func gatherPerm(c *op.Call, axis int) []int {
 		perm[k] = i
 	}
 	return perm
+}
+
+// gatherPicks are constant indices of the gathered axis.
+func gatherPicks(c *op.Call, axis int) []int {
+	along, err := c.Config.(GatherConfig).axis(c)
+	if err != nil || along != axis || !c.Has(1) || len(c.In[1].Shape) > 1 || !c.In[0].Shape[axis].Known() {
+		return nil
+	}
+	index, err := c.Ints(1)
+	if err != nil {
+		return nil
+	}
+	n := c.In[0].Shape[axis].Size
+	picks := make([]int, len(index))
+	for i, k := range index {
+		if k < 0 {
+			k += n
+		}
+		if k < 0 || k >= n {
+			return nil
+		}
+		picks[i] = k
+	}
+	return picks
 }
 
 // resizeGather renumbers constant indices.

@@ -188,7 +188,7 @@ func coupleGroupNorm(c *op.Call) []op.Coupling {
 	if grouped && groups < ch {
 		for i := range list {
 			if list[i].From == op.InAxis(0, 1) {
-				list[i].Map = op.IndexMap{Relation: op.Group, Groups: groups}
+				list[i].Map = op.IndexMap{Relation: op.NormGroup, Groups: groups}
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func identity() *op.Op {
 			return gorgonia.Nodes{dout[0]}, nil
 		},
 		Couple: op.Elementwise,
-		Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, Moves: op.Moved, Keeps: keepsAll, Removable: true},
+		Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, Moves: op.MovedInOrder, Keeps: keepsAll, Removable: true},
 	}
 }
 

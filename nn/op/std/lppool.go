@@ -44,7 +44,9 @@ func lpPool() *op.Op {
 			return gradOfPool("LpPoolGrad", c, s, float64(cfg.P), dout[0], in[0], out[0])
 		},
 		Couple: couplePool,
-		Traits: pooled(rangeNonNegative),
+		Traits: sliding(pooled(rangeNonNegative), 0, func(c *LpPoolConfig) geometry {
+			return geometry{&c.Kernel, &c.Strides, &c.Dilations, &c.Pads, &c.AutoPad}
+		}),
 	}
 }
 

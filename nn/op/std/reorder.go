@@ -106,9 +106,9 @@ func reorderGradOp() *op.Op {
 	}
 }
 
-// Piece tells which indices of which axis a resolved Slice takes, when it takes a range of one
+// piece tells which indices of which axis a resolved Slice takes, when it takes a range of one
 // axis without steps; all of input 0 is the range of axis -1.
-func Piece(c *op.Call) (axis, from, size int, ok bool) {
+func piece(c *op.Call) (axis, from, size int, ok bool) {
 	if _, is := c.Config.(SliceConfig); !is {
 		return 0, 0, 0, false
 	}

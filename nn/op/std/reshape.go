@@ -1,6 +1,8 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
 )
@@ -24,7 +26,7 @@ func reshape() *op.Op {
 		Attrs: ReshapeConfig{},
 		Infer: inferReshape, Dims: sameElements, View: true, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleResplit,
-		Traits: resizing(moved(op.Moved), 1, resizeTarget),
+		Traits: opening(resizing(moved(op.MovedInOrder), 1, resizeTarget), openTarget, nil),
 	}
 }
 
@@ -173,6 +175,61 @@ func resizeTarget(r *op.Resizing) error {
 	cfg.Shape = next
 	r.Config = cfg
 	return nil
+}
+
+// openTarget lets the dimension of the target that holds the changed one follow it.
+func openTarget(r *op.Resizing) error {
+	c, axis := r.Call, r.Changed()
+	cfg := c.Config.(ReshapeConfig)
+	target, ok := r.Ints(1)
+	if !c.Has(1) {
+		target, ok = cfg.Shape, cfg.Shape != nil
+	}
+	was, size := r.In[0].Old, r.Out[0].Old
+	if !ok || axis < 0 || size == nil || len(target) != len(size) {
+		return nil
+	}
+	lead := 1
+	for _, d := range was[:axis] {
+		lead *= d
+	}
+	j, rest := holder(size, lead, was[axis]), slices.Index(target, -1)
+	switch {
+	case j >= 0 && (j == rest || target[j] == 0 && j == axis):
+		return nil // it follows by itself
+	case j < 0 && rest >= 0:
+		return nil // inference tells whether −1 takes it up
+	case j < 0:
+		return c.Errorf("spells out the shape %v, in which dimension %d of its input (%v) cannot be found again", size, axis, was)
+	}
+	next := slices.Clone(target)
+	if j == axis && size[j] == was[axis] && !cfg.AllowZero {
+		next[j] = 0
+	} else {
+		if rest >= 0 {
+			next[rest] = size[rest]
+		}
+		next[j] = -1
+	}
+	if c.Has(1) {
+		r.Put(1, next)
+		return nil
+	}
+	cfg.Shape = next
+	r.Config = cfg
+	return nil
+}
+
+// holder is the dimension of a shape that holds, row-major, the factor of size n after lead elements, -1 where none does.
+func holder(size []int, lead, n int) int {
+	before := 1
+	for j, d := range size {
+		if before == lead && n > 0 && d%n == 0 {
+			return j
+		}
+		before *= d
+	}
+	return -1
 }
 
 // reshapeVersions: before version 5 the shape is an attribute.

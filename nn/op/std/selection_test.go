@@ -111,3 +111,31 @@ func TestDropoutStatistics(t *testing.T) {
 		t.Error("the same key drew other numbers")
 	}
 }
+
+// TestDropoutDraws: what is known of mode and ratio decides whether random numbers are drawn outside of training.
+func TestDropoutDraws(t *testing.T) {
+	yes, no := op.Known{Value: dtype.Scalar(true)}, op.Known{Value: dtype.Scalar(false)}
+	none, half := op.Known{Value: dtype.Scalar(float32(0))}, op.Known{Value: dtype.Scalar(float32(0.5))}
+	x, ratio, mode := op.Shaped(dtype.Float32, 2), op.Shaped(dtype.Float32), op.Shaped(dtype.Bool)
+	for _, test := range []struct {
+		in    []op.Type
+		known []op.Known
+		want  bool
+	}{
+		{[]op.Type{x}, []op.Known{{}}, false},
+		{[]op.Type{x, ratio, mode}, []op.Known{{}, half, no}, false},
+		{[]op.Type{x, ratio, mode}, []op.Known{{}, half, yes}, true},
+		{[]op.Type{x, ratio, mode}, []op.Known{{}, none, yes}, false},
+		{[]op.Type{x, ratio, mode}, []op.Known{{}, {}, {}}, true},
+		{[]op.Type{x, {}, mode}, []op.Known{{}, {}, yes}, true},
+	} {
+		c, err := std.Operators().NewCall(std.DropoutConfig{}, test.in...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Known = test.known
+		if got := c.Draws(); got != test.want {
+			t.Errorf("%v with %v: draws is %v", test.in, test.known, got)
+		}
+	}
+}

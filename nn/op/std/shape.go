@@ -26,10 +26,15 @@ func shapeOp() *op.Op {
 		Attrs: ShapeConfig{},
 		Infer: inferShape, Dims: shapeDims, Kernel: dimsKernel, Strings: dimsOfStrings,
 		NoGrad: "a shape does not depend on the elements", Pinned: "reads the length of every axis",
+		Traits: op.Traits{Lengths: func(c *op.Call, axis int) (int, bool) {
+			lo, hi := shapeRange(c)
+			return axis - lo, axis >= lo && axis < hi
+		}},
 	}
 }
 
-func shapeSlice(c *op.Call) []op.Dim {
+// shapeRange is the range of axes whose lengths are listed; it is empty where lo is not below hi.
+func shapeRange(c *op.Call) (lo, hi int) {
 	cfg := c.Config.(ShapeConfig)
 	rank := len(c.In[0].Shape)
 	clamp := func(i int) int {
@@ -38,10 +43,15 @@ func shapeSlice(c *op.Call) []op.Dim {
 		}
 		return min(max(i, 0), rank)
 	}
-	lo, hi := clamp(cfg.Start), rank
+	lo, hi = clamp(cfg.Start), rank
 	if cfg.End != nil {
 		hi = clamp(*cfg.End)
 	}
+	return lo, hi
+}
+
+func shapeSlice(c *op.Call) []op.Dim {
+	lo, hi := shapeRange(c)
 	return c.In[0].Shape[lo:max(lo, hi)]
 }
 

@@ -19,5 +19,6 @@ func sizeOp() *op.Op {
 		},
 		Kernel: dimsKernel, Strings: dimsOfStrings,
 		NoGrad: "a size does not depend on the elements", Pinned: "reads the length of every axis",
+		Traits: op.Traits{Lengths: func(*op.Call, int) (int, bool) { return -1, true }},
 	}
 }

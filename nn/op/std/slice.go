@@ -29,7 +29,7 @@ func sliceOp() *op.Op {
 		Where: op.Where{"Tind": op.Indices}, Attrs: SliceConfig{},
 		Infer: inferSlice, Dims: sliceDims, Kernel: sliceKernel, Strings: moveStrings,
 		Grad: sliceGrad, Couple: coupleSlice,
-		Traits: resizing(moved(op.Moved), 0, resizeSlice),
+		Traits: opening(resizing(moved(op.Moved), 0, resizeSlice), openSlice, slicePicks),
 	}
 }
 
@@ -294,6 +294,49 @@ func coupleSlice(c *op.Call) []op.Coupling {
 		all = append(all, m)
 	}
 	return all
+}
+
+// slicePicks are the indices of a range without steps that is known: resizeSlice moves no other.
+func slicePicks(c *op.Call, axis int) []int {
+	list, err := cuts(c)
+	if err != nil || axis >= len(list) {
+		return nil
+	}
+	k := list[axis]
+	if k.step != 1 || !k.start.Known() || !k.count.Known() || k.start.Symbolic() || k.count.Symbolic() {
+		return nil
+	}
+	picks := make([]int, k.count.Size)
+	for i := range picks {
+		picks[i] = k.start.Size + i
+	}
+	return picks
+}
+
+// openSlice makes an end that meant all of the axis the end of any length.
+func openSlice(r *op.Resizing) error {
+	axis := r.Changed()
+	starts, ok1 := r.Ints(1)
+	ends, ok2 := r.Ints(2)
+	if axis < 0 || !ok1 || !ok2 {
+		return nil
+	}
+	axes, ok := r.Ints(3)
+	if !ok {
+		for i := range starts {
+			axes = append(axes, i)
+		}
+	}
+	steps, _ := r.Ints(4)
+	for i, a := range axes {
+		if a == axis && i < len(starts) && starts[i] == 0 && ends[i] == r.In[0].Old[axis] && (steps == nil || steps[i] == 1) {
+			ends = slices.Clone(ends)
+			ends[i] = math.MaxInt
+			r.Put(2, ends)
+			return nil
+		}
+	}
+	return nil
 }
 
 // resizeSlice moves constant bounds.

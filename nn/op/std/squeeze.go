@@ -17,7 +17,7 @@ func squeeze() *op.Op {
 		In:  "data T, axes? int64 shape", Out: "squeezed T", Attrs: SqueezeConfig{},
 		Infer: inferSqueeze, Dims: sameElements, View: true, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleSqueeze,
-		Traits: moved(op.Moved),
+		Traits: moved(op.MovedInOrder),
 	}
 }
 

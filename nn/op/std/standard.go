@@ -10,7 +10,7 @@ import (
 func Operators() op.Set { return standard() }
 
 // The operators are built once: the set is immutable.
-var standard = sync.OnceValue(func() op.Set { return op.NewSet(all(), fusions()...) })
+var standard = sync.OnceValue(func() op.Set { return op.NewSet(all(), fusions()...).Rewriting(rewrites()...) })
 
 // fusions are the rules by which standard operators run as one kernel, in the order in which they are tried.
 func fusions() []op.Fusion {

@@ -154,6 +154,35 @@ func resizing(t op.Traits, shape int, f func(r *op.Resizing) error) op.Traits {
 	return t
 }
 
+// opening are the traits with how the call comes to take any length of an axis, and the indices that are picked, if any.
+func opening(t op.Traits, f func(r *op.Resizing) error, picks func(c *op.Call, axis int) []int) op.Traits {
+	t.Open, t.Picks = f, picks
+	return t
+}
+
+// geometry is where a configuration holds the attributes of a sliding window.
+type geometry struct {
+	kernel, strides, dilations, pads *[]int
+	autoPad                          *string
+}
+
+// sliding are the traits with a window whose attributes lie in a configuration of type C.
+func sliding[C op.Config](t op.Traits, weight int, at func(*C) geometry) op.Traits {
+	t.Window = func(c *op.Call) *op.Window {
+		cfg := c.Config.(C)
+		g := at(&cfg)
+		w := &op.Window{Weight: weight, Kernel: *g.kernel, Strides: *g.strides, Dilations: *g.dilations, Pads: *g.pads, AutoPad: *g.autoPad}
+		w.With = func(kernel, pads []int, autoPad string) op.Config {
+			next := cfg
+			g := at(&next)
+			*g.kernel, *g.pads, *g.autoPad = kernel, pads, autoPad
+			return next
+		}
+		return w
+	}
+	return t
+}
+
 // trainsFactor trains a factor of a product only if it meets what the network computes from its inputs, rather than
 // positions; a parameter is enough for one that is repeated over the batch, as learned queries are.
 func trainsFactor(i int, from op.Sources) bool {

@@ -18,7 +18,7 @@ func unsqueeze() *op.Op {
 		In:  "data T, axes? int64 shape", Out: "expanded T", Attrs: UnsqueezeConfig{},
 		Infer: inferUnsqueeze, Dims: sameElements, View: true, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleUnsqueeze,
-		Traits: moved(op.Moved),
+		Traits: moved(op.MovedInOrder),
 	}
 }
 

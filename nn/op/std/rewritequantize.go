@@ -1,0 +1,49 @@
+package std
+
+import (
+	"bytes"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// quantizeRule is a value that is quantized and dequantized at once. Where a gradient is asked for, it passes straight
+// through the two, as it does when PyTorch trains such models; through integers there would be none. So it goes with each
+// of several nodes that dequantize the same integers.
+func quantizeRule() op.Rewrite {
+	integers := on("QuantizeLinear", op.Anything("x")).As("integers").AlsoRead()
+	return op.Rewrite{Name: "fake quantization", Pattern: on("DequantizeLinear", integers).As("again"), Build: func(m op.Match) *op.Replacement {
+		q, d := m.Value("integers"), m.Value("again")
+		quantize, ok1 := configOf(m, "integers").(QuantizeLinearConfig)
+		dequantize, ok2 := configOf(m, "again").(DequantizeLinearConfig)
+		if !ok1 || !ok2 || !m.Value("x").Gradient || quantize.BlockSize != dequantize.BlockSize || !q.Type.DType.IsInteger() {
+			return nil
+		}
+		if a, b := quantize.Axis, dequantize.Axis; (a == nil) != (b == nil) || a != nil && *a != *b {
+			return nil
+		}
+		scale, zero := m.Input(q, 1), m.Input(q, 2)
+		if !sameNumbers(scale, m.Input(d, 1)) || !sameNumbers(zero, m.Input(d, 2)) {
+			return nil
+		}
+		if !zero.Present() {
+			zero = op.Constant(dtype.New(q.Type.DType, scale.Type.Sizes()...))
+		}
+		cfg := FakeQuantizeConfig{Axis: quantize.Axis, BlockSize: quantize.BlockSize, To: q.Type.DType}
+		return &op.Replacement{Config: cfg, In: []op.Source{m.Value("x"), scale, zero}}
+	}}
+}
+
+// sameNumbers reports whether two values, or their absence, are the same or known to be equal.
+func sameNumbers(a, b op.Source) bool {
+	if a.Ref == b.Ref {
+		return true
+	}
+	if !a.Present() || !b.Present() {
+		return false
+	}
+	x, ok1 := a.Known.Value.(*tensor.Dense)
+	y, ok2 := b.Known.Value.(*tensor.Dense)
+	return ok1 && ok2 && x.Dtype() == y.Dtype() && x.Shape().Eq(y.Shape()) && bytes.Equal(dtype.Bytes(x), dtype.Bytes(y))
+}

@@ -1,0 +1,32 @@
+package std
+
+import (
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// reorderRule is a Concat of pieces of one value: exporters put the gates of recurrent weights into
+// ONNX's order like that, at every run and with a gradient of one padded tensor for each piece.
+func reorderRule() op.Rewrite {
+	pattern := op.OnEach(op.Plain("Concat"), on("Slice", op.Anything("whole"))).As("joined")
+	return op.Rewrite{Name: "reorder", Pattern: pattern, Build: func(m op.Match) *op.Replacement {
+		joined := m.Value("joined")
+		c := m.Call(joined)
+		along, err := concatAxis(c)
+		if err != nil || len(c.In) < 2 {
+			return nil
+		}
+		cfg := ReorderConfig{Axis: along}
+		for i := range c.In {
+			cut := m.Call(m.Input(joined, i))
+			if cut == nil {
+				return nil
+			}
+			axis, from, size, ok := piece(cut)
+			if !ok || axis != along {
+				return nil
+			}
+			cfg.From, cfg.Size = append(cfg.From, from), append(cfg.Size, size)
+		}
+		return &op.Replacement{Config: cfg, In: sources(m, "whole")}
+	}}
+}
