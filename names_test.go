@@ -17,8 +17,8 @@ import (
 )
 
 // declares are the places that may name operators: those that declare them, programs beside the library, and packages
-// that know of no operators, whose words are others: optimizers and kernels.
-var declares = []string{"nn/op/...", "bench/...", "examples/...", "internal/...", "optim/..."}
+// that know of no operators, whose words are others: optimizers, kernels and tokenizers.
+var declares = []string{"nn/op/...", "bench/...", "examples/...", "internal/...", "optim/...", "train/token/..."}
 
 // builds are the files that build nodes: they name what they build and decide nothing by names.
 var builds = []string{

@@ -10,16 +10,17 @@ type Attention struct {
 	Name   string
 }
 
-// Build adds the layer behind in[0] and, if given, in[1].
+// Build adds the layer behind in[0] and, if given, in[1]. in[2], if given, is added to the scores [N, heads, queries, keys]: a mask
+// of 0 where attention may look and a large negative number where it may not.
 func (m Attention) Build(e *Edit, in ...*Value) []*Value {
-	if e.err == nil && (len(in) < 1 || len(in) > 2) {
-		e.Failf("takes one or two inputs, got %d", len(in))
+	if e.err == nil && (len(in) < 1 || len(in) > 3) {
+		e.Failf("takes one to three inputs, got %d", len(in))
 	}
 	if e.err != nil {
 		return nil
 	}
 	x, _ := e.ranked(in[:1], 3)
-	from, _ := e.ranked(in[len(in)-1:], 3)
+	from, _ := e.ranked(in[min(1, len(in)-1):][:1], 3)
 	size := e.size(x, 2)
 	if e.err == nil && (m.Heads <= 0 || size%m.Heads != 0) {
 		e.Failf("%d heads do not divide the size %d", m.Heads, size)
@@ -41,6 +42,9 @@ func (m Attention) Build(e *Edit, in ...*Value) []*Value {
 	v := heads("value", from, 0, 2, 1, 3)
 	scores := e.put(name+".scores", "MatMul", nil, q, k)
 	scores = e.put("", "Mul", nil, scores, e.Scalar(name+".scale", x, 1/math.Sqrt(float64(per))))
+	if len(in) == 3 {
+		scores = e.put("", "Add", nil, scores, in[2])
+	}
 	weights := e.softmax("Softmax", name+".weights", -1, []*Value{scores})
 	if e.err != nil {
 		return nil

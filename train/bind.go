@@ -177,6 +177,13 @@ func targetType(t op.Type, outputs []*nn.Value, open bool) string {
 // defaultLoss tells by the targets what is trained: classes, shares of classes (as MixUp makes of
 // them) or numbers.
 func defaultLoss(want []*tensor.Dense) Loss {
+	if len(want) > 1 {
+		var j Joint
+		for i := range want {
+			j.Losses = append(j.Losses, defaultLoss(want[i:i+1]))
+		}
+		return j
+	}
 	if len(want) > 0 && dtype.Of(want[0].Dtype()).IsFloat() && !shares(want[0]) {
 		return MSE{}
 	}

@@ -25,16 +25,18 @@ type Config struct {
 	Plateau  *optim.Plateau // lowers the rate when Monitor stops improving; nil: does not
 	Metrics  []Metric       // of the validation; nil: what fits the loss; empty: none
 
-	Steps      int     // updates in a loop of your own, which schedules over a share of the run need; Epochs counts its own; 0: unknown
-	Epochs     int     // of one call of Trainer.Epochs or Fit; 0: 1
-	Batch      int     // samples in a batch; 0: 32
-	Accumulate int     // batches whose gradients make one step, as if they were one batch; 0: 1
-	Workers    int     // goroutines that prepare batches, see data.Loader; of no influence on the result
-	ClipNorm   float64 // gradients are scaled down to this global norm; 0: they are not
-	Whole      bool    // all gradients are in memory before the first update, see Config
-	EMA        float64 // decay of the weights' running average, which validation and checkpoints use; 0: none
-	Seed       uint64  // of shuffling, augmentation and dropout
-	Groups     []Group // parameters with settings of their own; the first that matches counts
+	Steps      int                      // updates in a loop of your own, which schedules over a share of the run need; Epochs counts its own; 0: unknown
+	Epochs     int                      // of one call of Trainer.Epochs or Fit; 0: 1
+	Batch      int                      // samples in a batch; 0: 32
+	Accumulate int                      // batches whose gradients make one step, as if they were one batch; 0: 1
+	NoShuffle  bool                     // samples come in the set's order in each epoch
+	Sampler    func(n, epoch int) []int // which samples an epoch takes, and their order, see data.Loader; nil: all, in an order that chance draws
+	Workers    int                      // goroutines that prepare batches, see data.Loader; of no influence on the result
+	ClipNorm   float64                  // gradients are scaled down to this global norm; 0: they are not
+	Whole      bool                     // all gradients are in memory before the first update, see Config
+	EMA        float64                  // decay of the weights' running average, which validation and checkpoints use; 0: none
+	Seed       uint64                   // of shuffling, augmentation and dropout
+	Groups     []Group                  // parameters with settings of their own; the first that matches counts
 
 	Monitor     string  // the figure that tells better from worse; "": the validation's loss, or the training's without one
 	Mode        string  // "min" or "max": whether it should be small or large; "": by its name

@@ -82,7 +82,7 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 
 // loader prepares batches. A model with a fixed batch takes whole ones of its own size only.
 func (t *Trainer) loader() (data.Loader, error) {
-	l := data.Loader{Batch: t.c.batch(), Shuffle: true, Seed: t.c.Seed, Workers: t.c.Workers}
+	l := data.Loader{Batch: t.c.batch(), Shuffle: !t.c.NoShuffle, Sampler: t.c.Sampler, Seed: t.c.Seed, Workers: t.c.Workers}
 	n, ok := fixedBatch(t.g)
 	if !ok {
 		return l, nil

@@ -110,7 +110,7 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[st
 	if err != nil {
 		return nil, err
 	}
-	l.Shuffle = false
+	l.Shuffle, l.Sampler = false, nil
 	var sum tally
 	var metrics []Metric
 	n, count := 0, l.Count(s.Len())
@@ -181,7 +181,7 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.S
 			yield(nil, err)
 			return
 		}
-		l.Shuffle = false
+		l.Shuffle, l.Sampler = false, nil
 		for b, err := range l.Batches(ctx, s, 0) {
 			if err != nil {
 				yield(nil, err)

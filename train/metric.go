@@ -19,6 +19,8 @@ type Metric interface {
 // defaultMetrics are those that fit a loss.
 func defaultMetrics(l Loss, out []*nn.Value) []Metric {
 	switch l := l.(type) {
+	case Joint:
+		return l.metrics(out)
 	case NLL:
 		return defaultMetrics(CrossEntropy{}, out)
 	case CrossEntropy:

@@ -241,3 +241,39 @@ func TestHistoryPrints(t *testing.T) {
 		t.Error("Best, Last")
 	}
 }
+
+// Without shuffling, and with a sampler, an epoch takes the samples in the order that is said.
+func TestOrderOfEpoch(t *testing.T) {
+	for name, c := range map[string]struct {
+		config train.Config
+		want   string
+	}{
+		"no shuffle": {train.Config{NoShuffle: true}, "[0 1 2 3 4 5]"},
+		"sampler":    {train.Config{Sampler: func(n, epoch int) []int { return []int{5, 5, 4, 3, 0, 1} }}, "[5 5 4 3 0 1]"},
+	} {
+		var seen []int
+		set := watchedSet{blobs(6, 1), func(i int) { seen = append(seen, i) }}
+		c.config.Batch, c.config.Workers, c.config.Log = 2, -1, train.Quiet
+		tr, err := train.New(small(t), c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.Fit(context.Background(), set, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(seen); !strings.HasPrefix(got[:len(got)-1], c.want[:len(c.want)-1]) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// watchedSet tells which samples are asked for.
+type watchedSet struct {
+	data.Set[data.Sample]
+	asked func(i int)
+}
+
+func (s watchedSet) At(i int, r *rand.Rand) (data.Sample, error) {
+	s.asked(i)
+	return s.Set.At(i, r)
+}

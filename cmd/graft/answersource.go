@@ -44,7 +44,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 		if err != nil {
 			return nil, err
 		}
-		return objectsOf(g, path, b)
+		return objectsOf(g, path, b, p.texts)
 	}
 	return p.picturesOf(ctx, g, path)
 }
@@ -56,7 +56,7 @@ func (p *prediction) standardInput(g *nn.Graph) (*sampleSource, error) {
 		return nil, err
 	}
 	if t := bytes.TrimSpace(b); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
-		return objectsOf(g, "standard input", b)
+		return objectsOf(g, "standard input", b, p.texts)
 	}
 	f, err := os.CreateTemp("", "graft-*.csv")
 	if err != nil {
@@ -77,6 +77,9 @@ func (p *prediction) standardInput(g *nn.Graph) (*sampleSource, error) {
 }
 
 func (p *prediction) tableOf(g *nn.Graph, path string) (*sampleSource, error) {
+	if p.texts != nil {
+		return p.textsOf(path)
+	}
 	c, err := p.dataset.columns(g, path, true)
 	if err != nil {
 		return nil, err
@@ -166,12 +169,12 @@ func pickStrings(s *dtype.Strings, index []int) *dtype.Strings {
 }
 
 // objectsOf reads JSON objects, one after the other or in a list; keys are the model's columns or inputs.
-func objectsOf(g *nn.Graph, path string, b []byte) (*sampleSource, error) {
+func objectsOf(g *nn.Graph, path string, b []byte, t *texts) (*sampleSource, error) {
 	rows, err := objects(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return rowSource(g, path, rows)
+	return rowSource(g, path, rows, t)
 }
 
 func objects(b []byte) (rows []map[string]any, err error) {
@@ -191,8 +194,8 @@ func objects(b []byte) (rows []map[string]any, err error) {
 	}
 }
 
-// rowSource is samples of objects.
-func rowSource(g *nn.Graph, path string, rows []map[string]any) (*sampleSource, error) {
+// rowSource is samples of objects; t: how the model reads texts, nil where it does not.
+func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*sampleSource, error) {
 	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
 		return nil, err
@@ -205,7 +208,9 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any) (*sampleSource, 
 		}
 		var feed nn.Feed
 		var err error
-		if known {
+		if t != nil {
+			feed, err = t.feedObjects(picked)
+		} else if known {
 			feed, err = schema.FeedObjects(picked)
 		} else {
 			feed, err = fromObjects(g, picked)

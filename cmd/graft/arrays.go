@@ -34,22 +34,42 @@ func (d *dataset) arrays(path string) (s samples, err error) {
 		}
 		x = append(x, a)
 	}
-	y := all["y"]
-	for _, v := range d.graph.Outputs() {
-		if y == nil {
-			y = all[v.Name()]
-		}
-	}
-	if y == nil {
-		return s, fmt.Errorf("%s: no array %q with the targets; it has %s", path, "y", strings.Join(slices.Sorted(maps.Keys(all)), ", "))
-	}
-	if y, err = d.targets(path, y); err != nil {
+	y, err := d.answers(path, all)
+	if err != nil {
 		return s, err
 	}
-	if s.tensors, err = data.Stacked(x, []*tensor.Dense{y}); err != nil {
+	if s.tensors, err = data.Stacked(x, y); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
+}
+
+// answers are the targets: y, or the arrays by the names of the outputs. Of several outputs each has one, or only one has.
+func (d *dataset) answers(path string, all map[string]*tensor.Dense) (list []*tensor.Dense, err error) {
+	names := []string{"y"}
+	if all["y"] == nil {
+		names = nil
+		for _, v := range d.graph.Outputs() {
+			if all[v.Name()] != nil {
+				names = append(names, v.Name())
+			}
+		}
+	}
+	has := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no array %q with the targets; it has %s", path, "y", has)
+	}
+	if n := len(d.graph.Outputs()); len(names) > 1 && len(names) < n {
+		return nil, fmt.Errorf("%s: targets for %d of the outputs %v: want one for each, or a single one; it has %s", path, len(names), ports(d.graph.Outputs()), has)
+	}
+	for _, name := range names {
+		y, err := d.targets(path, name, all[name])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, y)
+	}
+	return list, nil
 }
 
 // arrayFor is the array for an input: of its name, or x where the model has one input.
@@ -73,8 +93,8 @@ func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dens
 }
 
 // targets makes integers int64 and floating-point numbers float32.
-func (d *dataset) targets(path string, y *tensor.Dense) (*tensor.Dense, error) {
-	if err := d.whole(path, "y", y); err != nil {
+func (d *dataset) targets(path, name string, y *tensor.Dense) (*tensor.Dense, error) {
+	if err := d.whole(path, name, y); err != nil {
 		return nil, err
 	}
 	from, to := dtype.Of(y.Dtype()), dtype.Float32

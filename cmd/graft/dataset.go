@@ -24,8 +24,8 @@ const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or 
 FOLDER/val/CLASS), a folder of pictures and masks (FOLDER/images and FOLDER/masks, PNG files of the same names whose palette
 numbers or gray levels are the classes of pixels), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table
 (.csv, .tsv; the target is the last column, or --target), a table of picture files and their tags, a NumPy archive (.npz with an array
-by the name of each input, or x, and y), or a CIFAR
-file (.bin). Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
+by the name of each input, or x, and y), JSON lines (.jsonl, an object each with a value for each input, and y), or a CIFAR
+file (.bin). With --text the column of a table or the key of JSON lines that it names is text, which --tokenizer makes tokens of. Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
 --task decides for a table.`
 
 // errNoData is for commands that are nothing without samples.
@@ -35,6 +35,7 @@ var errNoData = errors.New("say where the samples are, with --data")
 type dataset struct {
 	preparing
 	tabular
+	textual
 	data    string
 	val     string  // a share of the data, or data of its own
 	noFlip  bool    // pictures are not mirrored by chance
@@ -50,6 +51,9 @@ type dataset struct {
 	segmented               int                // classes of masks; 0: there are none
 	pixelRows, pixelColumns int                // of the masks
 
+	texts *texts   // how the model reads texts; nil: it does not
+	among []string // classes that the data may have, for JSON lines and texts; nil: any
+
 	tagged bool // samples have any number of the classes, as tags
 
 	opened samples // what is judged by, as it is in the files
@@ -61,6 +65,7 @@ func (d *dataset) flags(cmd *cobra.Command) {
 	f.StringVar(&d.data, "data", "", "where samples are: a folder, FILE.csv, FILE.npz, FILE.bin, or IMAGES,LABELS")
 	d.preparing.flags(cmd)
 	d.readFlags(cmd)
+	d.textFlags(cmd)
 }
 
 // divideFlags adds those that say how samples are divided and augmented for training.
@@ -89,6 +94,9 @@ type samples struct {
 
 // open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
 func (d *dataset) open(spec string, held bool) (s samples, err error) {
+	if d.texts != nil || isLines(spec) {
+		return d.written(spec, held)
+	}
 	if isTable(spec) && data.IsTagFile(spec) {
 		if s, err = tagged(spec); s.folders != nil {
 			s.folders.Seed = d.seed
@@ -140,6 +148,9 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 		return nil, nil, fmt.Errorf("--augment %s: want one of %s", d.augment, strings.Join(augmentations, ", "))
 	}
 	d.graph = g
+	if err := d.settleTexts(g); err != nil {
+		return nil, nil, err
+	}
 	s, err := d.open(d.data, false)
 	if err != nil {
 		return nil, nil, err
@@ -157,6 +168,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 		fit, val = d.split(s, share)
 		return fit, val, nil
 	}
+	d.among = s.classes
 	held, err := d.open(d.val, true)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
@@ -222,11 +234,15 @@ func (d *dataset) tellNotes() {
 // that are not for training.
 func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample], error) {
 	d.graph = g
-	s, err := d.open(d.data, true)
-	if err != nil {
+	if err := d.settleTexts(g); err != nil {
 		return nil, err
 	}
 	known, err := data.ReadLabels(g.Meta())
+	if err != nil {
+		return nil, err
+	}
+	d.among = known
+	s, err := d.open(d.data, true)
 	if err != nil {
 		return nil, err
 	}
@@ -425,6 +441,9 @@ func (d *dataset) describe(e *nn.Edit) {
 			e.Failf("%v", err)
 		}
 		e.SetMeta(train.MetaPreparation, how)
+	}
+	if d.texts != nil {
+		d.texts.describe(e)
 	}
 	if d.tagged {
 		e.SetMeta(metaTask, "tags")

@@ -96,6 +96,9 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	if err := v.settleTexts(g); err != nil {
+		return err
+	}
 	n, figures := 0, map[string]float64(nil)
 	if v.columnar() {
 		n, figures, list, err = v.table(ctx, g, list)

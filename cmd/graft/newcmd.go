@@ -21,6 +21,7 @@ type creation struct {
 	outputs       int
 	width, depth  int
 	vocabulary    int
+	masked        bool
 	dropout       float64
 	seed          uint64
 	output        string
@@ -43,7 +44,7 @@ With --classes the network gives that many scores, otherwise --outputs numbers. 
 that fits the columns.`,
 		Example: `  graft new cnn --input 1,28,28 --classes 10 -o digits.onnx
   graft new mlp --input 13 --hidden 64,32 -o houses.onnx
-  graft new transformer --input 128 --vocabulary 30000 --classes 2 -o reviews.onnx`,
+  graft new transformer --input 128 --vocabulary 30000 --mask --classes 2 -o reviews.onnx`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("want one KIND of %s, got %q", words(networks), args)
@@ -59,6 +60,7 @@ that fits the columns.`,
 	f.IntVar(&c.width, "width", 32, "channels of the first stage; units of lstm, a multiple of 4 of transformer")
 	f.IntVar(&c.depth, "depth", 2, "blocks in a stage; layers of lstm and transformer")
 	f.IntVar(&c.vocabulary, "vocabulary", 0, "of lstm and transformer: how many different tokens there are; 0: the input is numbers")
+	f.BoolVar(&c.masked, "mask", false, "of transformer with --vocabulary: texts of any length up to --input; inputs input_ids and attention_mask")
 	f.Float64Var(&c.dropout, "dropout", 0.1, "share of the units that training leaves out before the last layer")
 	f.Uint64Var(&c.seed, "seed", 0, "what the weights are drawn from")
 	f.StringVarP(&c.output, "output", "o", "", "file to write the network to")
@@ -187,6 +189,9 @@ func (c creation) run(w io.Writer, kind string) error {
 			return fmt.Errorf("--%s %d: want %d or more", x.flag, x.n, x.least)
 		}
 	}
+	if c.masked && (kind != "transformer" || c.vocabulary == 0) {
+		return fmt.Errorf("--mask is for transformer with --vocabulary")
+	}
 	if kind == "transformer" && c.width%4 != 0 {
 		return fmt.Errorf("--width %d: a transformer has 4 heads: want a multiple of 4", c.width)
 	}
@@ -200,6 +205,10 @@ func (c creation) run(w io.Writer, kind string) error {
 	g := nn.New(strings.ToLower(kind))
 	if err := g.Edit(func(e *nn.Edit) {
 		e.Seed(c.seed)
+		if c.masked {
+			e.Output(name, c.textEncoder(e, dims[0], out))
+			return
+		}
 		x := e.Input("x", fmt.Sprintf("%s[N,%s]", of, strings.Trim(strings.ReplaceAll(fmt.Sprint(dims), " ", ","), "[]")))
 		e.Output(name, e.Apply(n.layer(c, hidden, out), x))
 	}); err != nil {

@@ -54,6 +54,7 @@ A table, or with --csv a file of commas, has the raw columns of the data first; 
 	p.source.flags(cmd)
 	p.preparing.flags(cmd)
 	p.readFlags(cmd)
+	p.textFlags(cmd)
 	f := cmd.Flags()
 	f.IntVar(&p.top, "top", 3, "classes to list for each sample, the most likely first")
 	f.BoolVar(&p.asJSON, "json", false, "one JSON object for each sample")
@@ -74,6 +75,9 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		return err
 	}
 	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	if err := p.settleTexts(g); err != nil {
+		return err
+	}
 	a, err := newAnswerer(g, p.as)
 	if err != nil {
 		return err

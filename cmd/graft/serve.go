@@ -24,6 +24,7 @@ import (
 type service struct {
 	source
 	preparing
+	textual
 	address, name string
 	top           int
 	batchSize     int
@@ -54,6 +55,7 @@ file has; GET /metrics has counters for Prometheus. Requests that come within --
 	}
 	s.source.flags(cmd)
 	s.preparing.flags(cmd)
+	s.textFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.address, "listen", "localhost:8080", "address and port; :8080 is every address of this machine, :0 a free port")
 	f.StringVar(&s.name, "name", "", "the model's name in the protocol; default: that of the file")
@@ -100,6 +102,7 @@ type endpoint struct {
 	prep       train.Preparation // of pictures
 	unprepared error             // why there is no such preparation
 	fixed      int               // samples of a batch that the model fixes; 0: any
+	texts      *texts            // how the model reads texts; nil: it does not
 	mux        *http.ServeMux
 	figures    figures
 }
@@ -120,6 +123,9 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	h := &endpoint{service: s, name: s.name, mux: http.NewServeMux()}
 	if h.name == "" {
 		h.name = strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
+	}
+	if h.texts, err = s.newTexts(g); err != nil {
+		return nil, err
 	}
 	if h.a, err = newAnswerer(g, s.as); err != nil {
 		return nil, err

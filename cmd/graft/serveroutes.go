@@ -95,7 +95,7 @@ func samplesIn(body []byte) (rows []map[string]any, many bool, err error) {
 }
 
 func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer, error) {
-	s, err := rowSource(h.b.g, "request", rows)
+	s, err := rowSource(h.b.g, "request", rows, h.texts)
 	if err != nil {
 		return nil, err
 	}

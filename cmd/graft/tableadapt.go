@@ -91,7 +91,7 @@ func (t *training) adapt(ctx context.Context, p *plan) error {
 	}
 	size, ok := floats(in[0])
 	if !ok {
-		return fmt.Errorf("input %v takes no table: want float32[N,columns], or inputs [N,1] by the names of the columns; --new tabular makes a network", in[0])
+		return fmt.Errorf("input %s takes no table: want float32[N,columns], or inputs [N,1] by the names of the columns; --new tabular makes a network; --text names a column of texts", ports(in)[0])
 	}
 	if n, plain := p.plain(); plain && n == size {
 		return t.pack(ctx, p, in[0])

@@ -46,7 +46,7 @@ func isTable(path string) bool {
 // columnar reports whether the data are a table of which the model takes columns. With a flag that prepares numbers as they are
 // it is one array.
 func (d *dataset) columnar() bool {
-	return isTable(d.data) && !data.IsTagFile(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
+	return isTable(d.data) && d.text == "" && d.texts == nil && !data.IsTagFile(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
 }
 
 // reader makes a reader of the flags.
@@ -192,6 +192,9 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	var g *nn.Graph
 	if model != "" {
 		if g, err = t.load(model); err != nil {
+			return err
+		}
+		if err := t.noTexts(g); err != nil {
 			return err
 		}
 		if err := freeBatch(g, t.config.Batch); err != nil {

@@ -134,6 +134,7 @@ rate of their own; the first that matches counts. --teacher trains on what anoth
 	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 for settings by hand")
 	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
+	f.BoolVar(&c.NoShuffle, "no-shuffle", false, "samples come in the order of the data in each epoch")
 	t.fitFlags(cmd)
 	f.StringVar(&c.Monitor, "monitor", "", "figure that tells which epoch is best; default: the validation's loss")
 	f.IntVar(&c.Patience, "patience", 0, "stop after so many epochs without improvement; 0: do not")
@@ -184,6 +185,9 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err != nil {
 		return err
 	}
+	if err := t.severalTargets(fit); err != nil {
+		return err
+	}
 	if t.asJSON {
 		t.tellNotes()
 	}
@@ -217,6 +221,23 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 		return err
 	}
 	return t.conclude(w, history)
+}
+
+// severalTargets takes the settings by hand where samples have several targets: the policy is for one classifier.
+func (t *training) severalTargets(fit data.Set[data.Sample]) error {
+	if fit.Len() == 0 || t.policy == "manual" {
+		return nil
+	}
+	s, err := fit.At(0, data.Rand(t.seed, 0, 0))
+	if err != nil || len(s.Y) < 2 {
+		return err
+	}
+	if t.policy != "auto" {
+		return fmt.Errorf("--policy %s is for one target, the data have %d: --policy manual sums their losses", t.policy, len(s.Y))
+	}
+	t.notes = append(t.notes, fmt.Sprintf("%d targets: the sum of their losses is trained, with the settings of --policy manual", len(s.Y)))
+	t.policy = "manual"
+	return t.byHand()
 }
 
 // configure completes the configuration by what the words among the flags mean.

@@ -10,13 +10,16 @@ import (
 
 // Collate stacks samples to a batch: each tensor gets a new first axis of size
 // len(samples). All samples must have tensors of the same number, shapes and
-// element types; the error names the sample that does not fit.
+// element types, but for lengths that a sample's Padding fills up; the error names the sample that does not fit.
 func Collate(samples []Sample) (Sample, error) { return collate(samples, nil) }
 
 // collate calls sample i id[i] in errors.
 func collate(samples []Sample, id []int) (Sample, error) {
 	if len(samples) == 0 {
 		return Sample{}, fmt.Errorf("data: a batch of no samples")
+	}
+	if err := samePadding(samples, naming(id)); err != nil {
+		return Sample{}, err
 	}
 	var b Sample
 	var err error
@@ -31,13 +34,18 @@ func collate(samples []Sample, id []int) (Sample, error) {
 	return b, nil
 }
 
-func stackAll(samples []Sample, id []int, what string, part func(Sample) []*tensor.Dense) ([]*tensor.Dense, error) {
-	name := func(i int) int {
+// naming calls sample i id[i], or i.
+func naming(id []int) func(i int) int {
+	return func(i int) int {
 		if id != nil {
 			return id[i]
 		}
 		return i
 	}
+}
+
+func stackAll(samples []Sample, id []int, what string, part func(Sample) []*tensor.Dense) ([]*tensor.Dense, error) {
+	name, pad := naming(id), samples[0].Pad
 	n := len(part(samples[0]))
 	out := make([]*tensor.Dense, n)
 	column := make([]*tensor.Dense, len(samples))
@@ -48,7 +56,12 @@ func stackAll(samples []Sample, id []int, what string, part func(Sample) []*tens
 				return nil, fmt.Errorf("data: sample %d has %d %ss, sample %d has %d", name(i), len(p), what, name(0), n)
 			}
 			column[i] = p[k]
-			if err := fits(p[k], column[0]); err != nil {
+		}
+		if by := pad.values(what); k < len(by) {
+			column = pad.level(column, by[k])
+		}
+		for i := range samples {
+			if err := fits(column[i], column[0]); err != nil {
 				return nil, fmt.Errorf("data: sample %d, %s %d: %w (sample %d)", name(i), what, k, err, name(0))
 			}
 		}

@@ -12,8 +12,11 @@ import (
 // Loader walks through a set in batches. The zero value takes 32 samples at a
 // time, in order.
 type Loader struct {
-	Batch    int    // samples in a batch; 0: 32
-	Shuffle  bool   // a new order in each epoch
+	Batch   int  // samples in a batch; 0: 32
+	Shuffle bool // a new order in each epoch
+	// Sampler says which samples an epoch takes, in order, of n that there are: n indices, of which some may come again
+	// and others not. nil: all, as Shuffle says.
+	Sampler  func(n, epoch int) []int
 	DropLast bool   // leave out a last batch that is not full
 	Seed     uint64 // of the order and of the samples' own chance
 	Skip     int    // batches to leave out at the start, for a resumed epoch
@@ -46,7 +49,13 @@ func (l Loader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2
 	return func(yield func(Sample, error) bool) {
 		n := s.Len()
 		var order []int
-		if l.Shuffle {
+		if l.Sampler != nil {
+			order = l.Sampler(n, epoch)
+			if err := drawn(order, n); err != nil {
+				yield(Sample{}, err)
+				return
+			}
+		} else if l.Shuffle {
 			order = Order(n, l.Seed, epoch)
 		} else {
 			order = make([]int, n)
@@ -72,6 +81,19 @@ func (l Loader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2
 		}
 		w.parallel(ctx, workers, prefetch, yield)
 	}
+}
+
+// drawn refuses what a sampler must not give.
+func drawn(order []int, n int) error {
+	if len(order) != n {
+		return fmt.Errorf("data: the sampler gives %d indices for %d samples: want as many", len(order), n)
+	}
+	for _, i := range order {
+		if err := within(i, n); err != nil {
+			return fmt.Errorf("%w, says the sampler", err)
+		}
+	}
+	return nil
 }
 
 // walk is one epoch.

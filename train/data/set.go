@@ -22,7 +22,10 @@ type Set[T any] interface {
 // Sample is one example, or a batch of them: the model's inputs in order and
 // the answers that a loss compares with its outputs. The tensors belong to the
 // set and must not be written to.
-type Sample struct{ X, Y []*tensor.Dense }
+type Sample struct {
+	X, Y []*tensor.Dense
+	Pad  *Padding // for sequences of unequal length; nil: all have one shape
+}
 
 // Of is a set of the given values.
 func Of[T any](items ...T) Set[T] { return list[T](items) }

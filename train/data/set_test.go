@@ -318,3 +318,34 @@ func TestTop(t *testing.T) {
 		t.Error("k = 0 accepted")
 	}
 }
+
+// A sampler says which samples an epoch takes; one that gives others than there are is refused.
+func TestSampler(t *testing.T) {
+	set := data.Of(sequence(nil, 0), sequence(nil, 1), sequence(nil, 2))
+	for _, c := range []struct {
+		order []int
+		want  string
+	}{
+		{[]int{2, 0, 2}, "[2 0][2]"},
+		{[]int{2, 0}, "data: the sampler gives 2 indices for 3 samples: want as many"},
+		{[]int{2, 0, 3}, "data: sample 3 of a set of 3, says the sampler"},
+	} {
+		l := data.Loader{Batch: 2, Shuffle: true, Sampler: func(n, epoch int) []int {
+			if n != 3 || epoch != 4 {
+				t.Error(n, epoch)
+			}
+			return c.order
+		}}
+		got := ""
+		for b, err := range l.Batches(context.Background(), set, 4) {
+			if err != nil {
+				got += err.Error()
+				break
+			}
+			got += fmt.Sprint(b.X[0].Data())
+		}
+		if got != c.want {
+			t.Errorf("%v: got %s, want %s", c.order, got, c.want)
+		}
+	}
+}

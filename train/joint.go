@@ -1,0 +1,113 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// Joint is the loss of a model with several outputs: Σ wᵢ·lossᵢ(outputᵢ, targetᵢ), outputs and targets in their order. It is
+// the default where samples have several targets.
+type Joint struct {
+	Losses  []Loss    // one for each output; nil, or a nil among them: CrossEntropy for integers, MSE for floating-point numbers
+	Weights []float64 // one for each output; nil: 1
+}
+
+// Build implements Loss.
+func (j Joint) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
+	if e.Err() != nil {
+		return nil
+	}
+	switch n := len(want); {
+	case n == 0 || len(out) != n:
+		e.Failf("Joint: the model has %d outputs, the samples have %d targets: want as many", len(out), n)
+		return nil
+	case j.Losses != nil && len(j.Losses) != n || j.Weights != nil && len(j.Weights) != n:
+		e.Failf("Joint: %d losses and %d weights for %d outputs: want one for each", len(j.Losses), len(j.Weights), n)
+		return nil
+	}
+	p := pieces{e}
+	var total *nn.Value
+	for i := range out {
+		l := j.of(i, want[i].Type().DType.IsFloat()).Build(e, out[i:i+1], want[i:i+1])
+		if e.Err() != nil {
+			return nil
+		}
+		if j.Weights != nil {
+			l = p.times(l, j.Weights[i])
+		}
+		if total == nil {
+			total = l
+			continue
+		}
+		if a, b := total.Type().DType, l.Type().DType; a != b {
+			l = p.cast(l, a)
+		}
+		total = p.do("Add", total, l)
+	}
+	return total
+}
+
+// of is the loss of an output.
+func (j Joint) of(i int, float bool) Loss {
+	switch {
+	case i < len(j.Losses) && j.Losses[i] != nil:
+		return j.Losses[i]
+	case float:
+		return MSE{}
+	}
+	return CrossEntropy{}
+}
+
+// check looks at each target before a step.
+func (j Joint) check(out []*nn.Value, want []*tensor.Dense) error {
+	for i := range min(len(out), len(want)) {
+		c, ok := j.of(i, dtype.Of(want[i].Dtype()).IsFloat()).(checker)
+		if !ok {
+			continue
+		}
+		if err := c.check(out[i:i+1], want[i:i+1]); err != nil {
+			return fmt.Errorf("output %s: %w", out[i].Name(), err)
+		}
+	}
+	return nil
+}
+
+// metrics are those of each output's loss, under the output's name.
+func (j Joint) metrics(out []*nn.Value) (list []Metric) {
+	for i, v := range out {
+		for _, m := range defaultMetrics(j.of(i, false), out[i:i+1]) {
+			list = append(list, &OutputMetric{Output: i, Name: v.Name(), Metric: m})
+		}
+	}
+	return list
+}
+
+// OutputMetric is a metric of one of several outputs, with the target in the same place.
+type OutputMetric struct {
+	Output int    // counted from 0
+	Name   string // stands before the figures' names, with a slash between; "": nothing does
+	Metric Metric
+}
+
+// Add implements Metric.
+func (m *OutputMetric) Add(out, want []*tensor.Dense) error {
+	if m.Output < 0 || m.Output >= len(out) || m.Output >= len(want) {
+		return fmt.Errorf("train: a metric of output %d: there are %d outputs and %d targets", m.Output, len(out), len(want))
+	}
+	return m.Metric.Add(out[m.Output:m.Output+1], want[m.Output:m.Output+1])
+}
+
+// Result implements Metric.
+func (m *OutputMetric) Result() map[string]float64 {
+	all := map[string]float64{}
+	for name, x := range m.Metric.Result() {
+		if m.Name != "" {
+			name = m.Name + "/" + name
+		}
+		all[name] = x
+	}
+	return all
+}

@@ -1,0 +1,146 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// newModel reads the "model" of a file, and its tokens.
+func newModel(b json.RawMessage) (model, map[string]int, error) {
+	var c struct {
+		Type   string          `json:"type"`
+		Vocab  json.RawMessage `json:"vocab"`
+		Merges json.RawMessage `json:"merges"`
+		Unk    *string         `json:"unk_token"`
+		UnkID  *int            `json:"unk_id"`
+		Prefix *string         `json:"continuing_subword_prefix"`
+		Suffix *string         `json:"end_of_word_suffix"`
+		Most   int             `json:"max_input_chars_per_word"`
+		Bytes  bool            `json:"byte_fallback"`
+		Fuse   bool            `json:"fuse_unk"`
+		Whole  bool            `json:"ignore_merges"`
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, nil, fmt.Errorf("model: %w", err)
+	}
+	if c.Type == "" { // old files
+		switch {
+		case len(c.Merges) > 0:
+			c.Type = "BPE"
+		case c.UnkID != nil:
+			c.Type = "Unigram"
+		case c.Most > 0:
+			c.Type = "WordPiece"
+		}
+	}
+	text := func(p *string, none string) string {
+		if p == nil {
+			return none
+		}
+		return *p
+	}
+	if c.Type == "Unigram" {
+		return newUnigram(c.Vocab, c.UnkID, c.Bytes)
+	}
+	switch c.Type {
+	case "WordPiece", "WordLevel", "BPE":
+	default:
+		return nil, nil, fmt.Errorf("the model is of type %q, which is not supported; there are WordPiece, BPE, Unigram, WordLevel", c.Type)
+	}
+	ids := map[string]int{}
+	if err := json.Unmarshal(c.Vocab, &ids); err != nil {
+		return nil, nil, fmt.Errorf("model %s: vocab: %w", c.Type, err)
+	}
+	if len(ids) == 0 {
+		return nil, nil, fmt.Errorf("model %s: the vocab is empty", c.Type)
+	}
+	unk := -1
+	if c.Unk != nil {
+		id, ok := ids[*c.Unk]
+		if !ok && c.Type != "BPE" {
+			return nil, nil, fmt.Errorf("model %s: the unk_token %q is not in the vocab", c.Type, *c.Unk)
+		}
+		if ok {
+			unk = id
+		}
+	}
+	switch c.Type {
+	case "WordPiece":
+		if unk < 0 {
+			return nil, nil, fmt.Errorf("model WordPiece: it has no unk_token")
+		}
+		if c.Most == 0 {
+			c.Most = 100
+		}
+		return wordPiece{ids, unk, text(c.Prefix, "##"), c.Most}, ids, nil
+	case "WordLevel":
+		return wordLevel{ids, unk}, ids, nil
+	}
+	m, err := newBPE(c.Merges, bpe{ids: ids, unk: unk, prefix: text(c.Prefix, ""), suffix: text(c.Suffix, ""), bytes: c.Bytes, fuse: c.Fuse, whole: c.Whole})
+	return m, ids, err
+}
+
+// wordPiece takes the longest token that a word begins with, then the longest that goes on.
+type wordPiece struct {
+	ids    map[string]int
+	unk    int
+	prefix string // of tokens that go on
+	most   int    // characters of a word; longer ones are unknown
+}
+
+func (m wordPiece) encode(to []int, word string) []int {
+	if utf8.RuneCountInString(word) > m.most {
+		return append(to, m.unk)
+	}
+	begin := len(to)
+	for from := 0; from < len(word); {
+		end, id := len(word), -1
+		for end > from {
+			piece := word[from:end]
+			if from > 0 {
+				piece = m.prefix + piece
+			}
+			if k, ok := m.ids[piece]; ok {
+				id = k
+				break
+			}
+			_, n := utf8.DecodeLastRuneInString(word[from:end])
+			end -= n
+		}
+		if id < 0 {
+			return append(to[:begin], m.unk)
+		}
+		to, from = append(to, id), end
+	}
+	return to
+}
+
+// wordLevel has a token for each word.
+type wordLevel struct {
+	ids map[string]int
+	unk int // −1: unknown words are left out
+}
+
+func (m wordLevel) encode(to []int, word string) []int {
+	if id, ok := m.ids[word]; ok {
+		return append(to, id)
+	}
+	if m.unk < 0 {
+		return to
+	}
+	return append(to, m.unk)
+}
+
+// byteTokens are the tokens <0x00> … of a text's bytes; ok is false where one is not there.
+func byteTokens(to []int, ids map[string]int, s string) (list []int, ok bool) {
+	begin := len(to)
+	for _, c := range []byte(s) {
+		id, ok := ids[fmt.Sprintf("<0x%02X>", c)]
+		if !ok {
+			return to[:begin], false
+		}
+		to = append(to, id)
+	}
+	return to, true
+}

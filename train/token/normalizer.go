@@ -1,0 +1,202 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// normalizer makes a text uniform before it is split.
+type normalizer func(string) string
+
+// newNormalizer reads the "normalizer" of a file; null is none.
+func newNormalizer(b json.RawMessage) (normalizer, error) {
+	kind, err := kindOf("normalizer", b)
+	if err != nil || kind == "" {
+		return func(s string) string { return s }, err
+	}
+	var c struct {
+		Normalizers []json.RawMessage `json:"normalizers"`
+		Left        bool              `json:"strip_left"`
+		Right       bool              `json:"strip_right"`
+		Prepend     string            `json:"prepend"`
+		Pattern     pattern           `json:"pattern"`
+		Content     string            `json:"content"`
+		Charsmap    []byte            `json:"precompiled_charsmap"`
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("normalizer %s: %w", kind, err)
+	}
+	switch kind {
+	case "Sequence":
+		var all []normalizer
+		for _, b := range c.Normalizers {
+			n, err := newNormalizer(b)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, n)
+		}
+		return func(s string) string {
+			for _, n := range all {
+				s = n(s)
+			}
+			return s
+		}, nil
+	case "BertNormalizer":
+		return newBertNormalizer(b)
+	case "Lowercase":
+		return lower, nil
+	case "NFC":
+		return norm.NFC.String, nil
+	case "NFD":
+		return norm.NFD.String, nil
+	case "NFKC":
+		return norm.NFKC.String, nil
+	case "NFKD":
+		return norm.NFKD.String, nil
+	case "StripAccents":
+		return withoutMarks, nil
+	case "Strip":
+		return func(s string) string {
+			if c.Left {
+				s = strings.TrimLeftFunc(s, unicode.IsSpace)
+			}
+			if c.Right {
+				s = strings.TrimRightFunc(s, unicode.IsSpace)
+			}
+			return s
+		}, nil
+	case "Prepend":
+		return func(s string) string {
+			if s == "" {
+				return s
+			}
+			return c.Prepend + s
+		}, nil
+	case "Replace":
+		find, err := c.Pattern.compile()
+		if err != nil {
+			return nil, fmt.Errorf("normalizer Replace: %w", err)
+		}
+		return func(s string) string { return replaced(s, find(s), c.Content) }, nil
+	case "Precompiled":
+		return newPrecompiled(c.Charsmap)
+	}
+	return nil, fmt.Errorf("normalizer %q is not supported; there are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip, StripAccents", kind)
+}
+
+// kindOf is the "type" of a part of the file; "" for null.
+func kindOf(what string, b json.RawMessage) (string, error) {
+	if len(b) == 0 || string(b) == "null" {
+		return "", nil
+	}
+	var c struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	if c.Type == "" {
+		return "", fmt.Errorf("%s: it has no \"type\"", what)
+	}
+	return c.Type, nil
+}
+
+func replaced(s string, at [][2]int, by string) string {
+	var b strings.Builder
+	from := 0
+	for _, m := range at {
+		b.WriteString(s[from:m[0]])
+		b.WriteString(by)
+		from = m[1]
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+// lower is lower case character by character; U+0130 is the one whose lower case is two characters.
+func lower(s string) string {
+	return strings.ToLower(strings.ReplaceAll(s, "\u0130", "i\u0307"))
+}
+
+// withoutMarks leaves combining marks out, category Mn.
+func withoutMarks(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// newBertNormalizer is the normalization of BERT: no control characters, spaces around Chinese ones, lower case without accents.
+func newBertNormalizer(b json.RawMessage) (normalizer, error) {
+	c := struct {
+		Clean   bool  `json:"clean_text"`
+		Chinese bool  `json:"handle_chinese_chars"`
+		Strip   *bool `json:"strip_accents"`
+		Lower   bool  `json:"lowercase"`
+	}{true, true, nil, true}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("normalizer BertNormalizer: %w", err)
+	}
+	strip := c.Lower
+	if c.Strip != nil {
+		strip = *c.Strip
+	}
+	return func(s string) string {
+		if c.Clean {
+			s = strings.Map(clean, s)
+		}
+		if c.Chinese {
+			s = spaced(s)
+		}
+		if strip {
+			s = withoutMarks(norm.NFD.String(s))
+		}
+		if c.Lower {
+			s = lower(s)
+		}
+		return s
+	}, nil
+}
+
+// clean drops control characters and makes white space a space.
+func clean(r rune) rune {
+	switch {
+	case r == '\t' || r == '\n' || r == '\r':
+		return ' '
+	case r == 0 || r == 0xfffd || unicode.Is(unicode.C, r):
+		return -1
+	case unicode.IsSpace(r):
+		return ' '
+	}
+	return r
+}
+
+// spaced puts spaces around Chinese characters.
+func spaced(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if chinese(r) {
+			b.WriteString(" " + string(r) + " ")
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// chinese reports whether r is in one of the blocks of unified ideographs, those that BERT's tokenizer names.
+func chinese(r rune) bool {
+	for _, b := range [][2]rune{{0x4e00, 0x9fff}, {0x3400, 0x4dbf}, {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b920, 0x2ceaf}, {0xf900, 0xfaff}, {0x2f800, 0x2fa1f}} {
+		if r >= b[0] && r <= b[1] {
+			return true
+		}
+	}
+	return false
+}

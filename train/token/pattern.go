@@ -1,0 +1,122 @@
+package token
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// pattern is a text, or a regular expression of the kind that the tokenizers library takes.
+type pattern struct {
+	String *string
+	Regex  *string
+}
+
+// finder finds where a pattern matches a text.
+type finder func(s string) [][2]int
+
+// trailing is the one way in which published tokenizers look ahead: spaces but for the last one before a word.
+const trailing = `\s+(?!\S)`
+
+func (p pattern) compile() (finder, error) {
+	if p.String != nil {
+		if *p.String == "" {
+			return nil, fmt.Errorf("an empty pattern")
+		}
+		return func(s string) (at [][2]int) {
+			for from := 0; ; {
+				i := strings.Index(s[from:], *p.String)
+				if i < 0 {
+					return at
+				}
+				at = append(at, [2]int{from + i, from + i + len(*p.String)})
+				from += i + len(*p.String)
+			}
+		}, nil
+	}
+	if p.Regex == nil {
+		return nil, fmt.Errorf("a pattern that is neither String nor Regex")
+	}
+	return expression(*p.Regex)
+}
+
+// expression compiles a regular expression. Of lookahead it knows \s+(?!\S)|\s+, spaces but for the last one before a word, or a single one.
+func expression(text string) (finder, error) {
+	own := strings.Replace(text, trailing+`|\s+`, `(?P<trailing>\s+)`, 1)
+	own, err := unicodeClasses(own)
+	if err != nil {
+		return nil, fmt.Errorf("regular expression %q: %w", text, err)
+	}
+	re, err := regexp.Compile("(?m)" + own) // ^ and $ are those of lines
+	if err != nil {
+		return nil, fmt.Errorf("regular expression %q: %w", text, err)
+	}
+	group := re.SubexpIndex("trailing")
+	return func(s string) (at [][2]int) {
+		for from := 0; from <= len(s); {
+			m := re.FindStringSubmatchIndex(s[from:])
+			if m == nil {
+				return at
+			}
+			i, j := from+m[0], from+m[1]
+			if group > 0 && m[2*group] >= 0 && j < len(s) {
+				if _, n := utf8.DecodeLastRuneInString(s[i:j]); j-n > i {
+					j -= n
+				}
+			}
+			if i == j { // of no use for splitting
+				_, n := utf8.DecodeRuneInString(s[j:])
+				from = j + max(n, 1)
+				continue
+			}
+			at, from = append(at, [2]int{i, j}), j
+		}
+		return at
+	}, nil
+}
+
+// Members of a class of characters: those of Oniguruma for Unicode, which Go's \s, \w and \d are not.
+var classes = map[byte]string{
+	's': `\t-\r\x{85}\p{Z}`,
+	'w': `\p{L}\p{M}\p{N}\p{Pc}`,
+	'd': `\p{Nd}`,
+}
+
+// unicodeClasses spells \s, \S, \w, \W, \d and \D out, and refuses what Go understands in another way.
+func unicodeClasses(text string) (string, error) {
+	var b strings.Builder
+	inside := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			i++
+			members, ok := classes[text[i]|0x20]
+			negated := text[i] < 'a'
+			switch {
+			case text[i] == 'b' || text[i] == 'B':
+				return "", fmt.Errorf("\\%c, the end of a word, is not supported", text[i])
+			case !ok:
+				b.WriteString(text[i-1 : i+1])
+			case !inside && negated:
+				b.WriteString("[^" + members + "]")
+			case !inside:
+				b.WriteString("[" + members + "]")
+			case !negated:
+				b.WriteString(members)
+			default:
+				return "", fmt.Errorf("\\%c between brackets is not supported", text[i])
+			}
+		case inside && c == '[':
+			return "", fmt.Errorf("brackets between brackets are not supported")
+		default:
+			if c == '[' {
+				inside = true
+			} else if c == ']' {
+				inside = false
+			}
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), nil
+}

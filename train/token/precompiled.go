@@ -1,0 +1,85 @@
+package token
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// precompiled is the normalization that SentencePiece stores in its models: a trie of what is replaced, as a double array, and
+// the texts that take its place, each ended by a zero byte.
+type precompiled struct {
+	units []uint32
+	texts []byte
+}
+
+// newPrecompiled reads the bytes of a precompiled_charsmap: the size of the trie, the trie, the texts.
+func newPrecompiled(b []byte) (normalizer, error) {
+	if len(b) == 0 {
+		return func(s string) string { return s }, nil
+	}
+	if len(b) < 4 {
+		return nil, fmt.Errorf("normalizer Precompiled: %d bytes: too short", len(b))
+	}
+	n := int(binary.LittleEndian.Uint32(b))
+	if n%4 != 0 || n == 0 || n > len(b)-4 {
+		return nil, fmt.Errorf("normalizer Precompiled: a trie of %d bytes in %d bytes", n, len(b)-4)
+	}
+	p := &precompiled{texts: b[4+n:]}
+	for i := 4; i < 4+n; i += 4 {
+		p.units = append(p.units, binary.LittleEndian.Uint32(b[i:]))
+	}
+	return p.normalize, nil
+}
+
+// normalize replaces what a user sees as one character as a whole, where it is short, or else its code points one by one.
+func (p *precompiled) normalize(s string) string {
+	var b strings.Builder
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		c := g.Str()
+		if text, ok := p.find(c); ok && len(c) < 6 {
+			b.WriteString(text)
+			continue
+		}
+		for _, r := range c {
+			if text, ok := p.find(string(r)); ok {
+				b.WriteString(text)
+			} else {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// find is what stands for the shortest key that s begins with. A unit of the double array (Darts) holds the byte that leads to it
+// in bits 0–7, whether a key ends there in bit 8, and where its followers are in bits 10–30, times 256 if bit 9 is set.
+func (p *precompiled) find(s string) (string, bool) {
+	offset := func(u uint32) uint32 { return (u >> 10) << ((u & (1 << 9)) >> 6) }
+	at := offset(p.units[0])
+	for _, c := range []byte(s) {
+		if at ^= uint32(c); c == 0 || int(at) >= len(p.units) {
+			return "", false
+		}
+		u := p.units[at]
+		if u&(1<<31|0xff) != uint32(c) {
+			return "", false
+		}
+		at ^= offset(u)
+		if u>>8&1 == 0 {
+			continue
+		}
+		if int(at) >= len(p.units) {
+			return "", false
+		}
+		from := int(p.units[at] & (1<<31 - 1))
+		if from > len(p.texts) {
+			return "", false
+		}
+		text, _, _ := strings.Cut(string(p.texts[from:min(len(p.texts), from+256)]), "\x00")
+		return text, true
+	}
+	return "", false
+}

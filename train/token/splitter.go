@@ -1,0 +1,151 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// splitter splits parts of a text into words; first: the text begins with the first part.
+type splitter func(parts []string, first bool) []string
+
+// newSplitter reads the "pre_tokenizer" of a file; null is none.
+func newSplitter(b json.RawMessage) (splitter, error) {
+	kind, err := kindOf("pre_tokenizer", b)
+	if err != nil || kind == "" {
+		return func(parts []string, _ bool) []string { return parts }, err
+	}
+	c := struct {
+		List       []json.RawMessage `json:"pretokenizers"`
+		Prefix     *bool             `json:"add_prefix_space"`
+		UseRegex   *bool             `json:"use_regex"`
+		Individual bool              `json:"individual_digits"`
+		Behavior   string            `json:"behavior"`
+		Pattern    pattern           `json:"pattern"`
+		Invert     bool              `json:"invert"`
+		Delimiter  string            `json:"delimiter"`
+
+		Replacement string `json:"replacement"`
+		Scheme      string `json:"prepend_scheme"`
+		Split       *bool  `json:"split"`
+	}{}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("pre_tokenizer %s: %w", kind, err)
+	}
+	yes := func(p *bool) bool { return p == nil || *p }
+	switch kind {
+	case "Sequence":
+		var all []splitter
+		for _, b := range c.List {
+			s, err := newSplitter(b)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+		return func(parts []string, first bool) []string {
+			for _, s := range all {
+				parts = s(parts, first)
+			}
+			return parts
+		}, nil
+	case "BertPreTokenizer":
+		return each(func(s string) (words []string) {
+			for _, w := range strings.FieldsFunc(s, unicode.IsSpace) {
+				words = append(words, behave(w, runes(w, punctuation), "Isolated")...)
+			}
+			return words
+		}), nil
+	case "Whitespace":
+		return each(func(s string) (words []string) {
+			for _, w := range strings.FieldsFunc(s, unicode.IsSpace) {
+				words = append(words, behave(w, runes(w, wordRune), "Contiguous")...)
+			}
+			return words
+		}), nil
+	case "WhitespaceSplit":
+		return each(func(s string) []string { return strings.FieldsFunc(s, unicode.IsSpace) }), nil
+	case "Punctuation":
+		if c.Behavior == "" {
+			c.Behavior = "Isolated"
+		}
+		return each(func(s string) []string { return behave(s, runes(s, punctuation), c.Behavior) }), known(kind, c.Behavior)
+	case "Digits":
+		if c.Behavior = "Contiguous"; c.Individual {
+			c.Behavior = "Isolated"
+		}
+		return each(func(s string) []string { return behave(s, runes(s, unicode.IsNumber), c.Behavior) }), nil
+	case "CharDelimiterSplit":
+		return each(func(s string) []string {
+			return behave(s, runes(s, func(r rune) bool { return string(r) == c.Delimiter }), "Removed")
+		}), nil
+	case "Split":
+		find, err := c.Pattern.compile()
+		if err != nil {
+			return nil, fmt.Errorf("pre_tokenizer Split: %w", err)
+		}
+		if err := known(kind, c.Behavior); err != nil {
+			return nil, err
+		}
+		return each(func(s string) []string {
+			at := find(s)
+			if c.Invert {
+				at = inverted(s, at)
+			}
+			return behave(s, at, c.Behavior)
+		}), nil
+	case "ByteLevel":
+		return byteLevel(yes(c.Prefix), yes(c.UseRegex))
+	case "Metaspace":
+		if c.Scheme == "" {
+			if c.Scheme = "never"; yes(c.Prefix) {
+				c.Scheme = "always"
+			}
+		}
+		return metaspace(c.Replacement, c.Scheme, yes(c.Split))
+	}
+	return nil, fmt.Errorf("pre_tokenizer %q is not supported; there are BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace, WhitespaceSplit", kind)
+}
+
+// each splits part by part.
+func each(f func(s string) []string) splitter {
+	return func(parts []string, _ bool) (words []string) {
+		for _, p := range parts {
+			words = append(words, f(p)...)
+		}
+		return words
+	}
+}
+
+// metaspace writes spaces as another character, and splits before it. The scheme says which parts begin with one in any case.
+func metaspace(by, scheme string, split bool) (splitter, error) {
+	if by == "" {
+		by = "\u2581"
+	}
+	switch scheme {
+	case "always", "first", "never":
+	default:
+		return nil, fmt.Errorf("pre_tokenizer Metaspace: the prepend_scheme %q is not supported; there are always, first, never", scheme)
+	}
+	return func(parts []string, first bool) (words []string) {
+		for i, s := range parts {
+			s = strings.ReplaceAll(s, " ", by)
+			if (scheme == "always" || scheme == "first" && first && i == 0) && !strings.HasPrefix(s, by) {
+				s = by + s
+			}
+			if !split {
+				words = append(words, s)
+				continue
+			}
+			var at [][2]int
+			for j := 0; j < len(s); j++ {
+				if strings.HasPrefix(s[j:], by) {
+					at = append(at, [2]int{j, j + len(by)})
+				}
+			}
+			words = append(words, behave(s, at, "MergedWithNext")...)
+		}
+		return words
+	}, nil
+}

@@ -1,0 +1,146 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// template says which special tokens stand around one text and around two.
+type template struct{ single, pair []slot }
+
+// slot is a text, by its number, or the id of a special token.
+type slot struct{ text, id, typ int } // text −1: a token
+
+// newTemplate reads the "post_processor" of a file; null adds nothing.
+func newTemplate(b json.RawMessage, ids map[string]int) (t template, err error) {
+	t = template{[]slot{{0, 0, 0}}, []slot{{0, 0, 0}, {1, 0, 1}}}
+	kind, err := kindOf("post_processor", b)
+	if err != nil || kind == "" {
+		return t, err
+	}
+	type piece struct {
+		Sequence *struct {
+			ID   string
+			Type int `json:"type_id"`
+		}
+		SpecialToken *struct {
+			ID   string
+			Type int `json:"type_id"`
+		}
+	}
+	var c struct {
+		List         []json.RawMessage `json:"processors"`
+		Single, Pair []piece
+		Sep, Cls     [2]any
+		Special      map[string]struct{ IDs []int } `json:"special_tokens"`
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return t, fmt.Errorf("post_processor %s: %w", kind, err)
+	}
+	switch kind {
+	case "ByteLevel":
+		return t, nil
+	case "Sequence":
+		for _, b := range c.List {
+			if k, _ := kindOf("post_processor", b); k == "ByteLevel" {
+				continue
+			}
+			if t, err = newTemplate(b, ids); err != nil {
+				return t, err
+			}
+		}
+		return t, nil
+	case "BertProcessing", "RobertaProcessing":
+		sep, ok := c.Sep[1].(float64)
+		cls, too := c.Cls[1].(float64)
+		if !ok || !too {
+			return t, fmt.Errorf("post_processor %s: want cls and sep as a token and its id", kind)
+		}
+		first, last := slot{-1, int(cls), 0}, slot{-1, int(sep), 0}
+		t.single = []slot{first, {0, 0, 0}, last}
+		if t.pair = []slot{first, {0, 0, 0}, last, {1, 0, 1}, {-1, int(sep), 1}}; kind == "RobertaProcessing" {
+			t.pair = []slot{first, {0, 0, 0}, last, last, {1, 0, 0}, last}
+		}
+		return t, nil
+	case "TemplateProcessing":
+	default:
+		return t, fmt.Errorf("post_processor %q is not supported; there are BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing", kind)
+	}
+	read := func(list []piece) (slots []slot, err error) {
+		for _, p := range list {
+			if s := p.Sequence; s != nil {
+				n := 0
+				if s.ID == "B" {
+					n = 1
+				}
+				slots = append(slots, slot{n, 0, s.Type})
+			} else if s := p.SpecialToken; s != nil {
+				list := c.Special[s.ID].IDs
+				if id, ok := ids[s.ID]; ok && list == nil {
+					list = []int{id}
+				}
+				if list == nil {
+					return nil, fmt.Errorf("post_processor TemplateProcessing: the special token %q has no id", s.ID)
+				}
+				for _, id := range list {
+					slots = append(slots, slot{-1, id, s.Type})
+				}
+			}
+		}
+		return slots, nil
+	}
+	if t.single, err = read(c.Single); err == nil {
+		t.pair, err = read(c.Pair)
+	}
+	return t, err
+}
+
+// apply cuts texts to at most limit tokens in all and puts the special tokens around them.
+func (t template) apply(limit int, texts ...[]int) (e Encoding) {
+	slots := t.single
+	if len(texts) > 1 {
+		slots = t.pair
+	}
+	if limit > 0 {
+		room := limit
+		for _, s := range slots {
+			if s.text < 0 {
+				room--
+			}
+		}
+		fit(texts, max(room, 0))
+	}
+	for _, s := range slots {
+		list := []int{s.id}
+		if s.text >= 0 {
+			list = texts[s.text]
+		}
+		for _, id := range list {
+			e.IDs, e.Types = append(e.IDs, id), append(e.Types, s.typ)
+		}
+	}
+	return e
+}
+
+// fit cuts texts to room tokens in all: the longer one to what the shorter leaves, or both to halves, the longer one's rounded up.
+func fit(texts [][]int, room int) {
+	cut := func(i, n int) { texts[i] = texts[i][:min(n, len(texts[i]))] }
+	if len(texts) == 1 {
+		cut(0, room)
+		return
+	}
+	short, long := 0, 1
+	if len(texts[0]) > len(texts[1]) {
+		short, long = 1, 0
+	}
+	n := len(texts[short])
+	if n+len(texts[long]) <= room {
+		return
+	}
+	if 2*n > room {
+		cut(short, room/2)
+		cut(long, room/2+room%2)
+		return
+	}
+	cut(long, room-n)
+}

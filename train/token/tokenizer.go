@@ -1,0 +1,187 @@
+package token
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Tokenizer makes token ids of text. It does not change, and any goroutine may use it.
+type Tokenizer struct {
+	normalize normalizer
+	split     splitter
+	model     model
+	template  template
+	raw, done added // tokens that are found before and after normalization
+
+	ids     map[string]int
+	size    int
+	pad     int
+	padType int
+	left    bool
+	most    int
+	compact []byte
+}
+
+// Encoding is the tokens of a text, or of two.
+type Encoding struct {
+	IDs   []int
+	Types []int // which of the texts a token belongs to, as the file says: the token_type_ids of BERT
+}
+
+// model makes the tokens of a word.
+type model interface {
+	encode(to []int, word string) []int
+}
+
+// file is what of a tokenizer.json is read.
+type file struct {
+	Added         []addedToken    `json:"added_tokens"`
+	Normalizer    json.RawMessage `json:"normalizer"`
+	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
+	Model         json.RawMessage `json:"model"`
+	PostProcessor json.RawMessage `json:"post_processor"`
+	Truncation    *struct {
+		Length    int    `json:"max_length"`
+		Direction string `json:"direction"`
+	} `json:"truncation"`
+	Padding *struct {
+		ID        int    `json:"pad_id"`
+		TypeID    int    `json:"pad_type_id"`
+		Direction string `json:"direction"`
+	} `json:"padding"`
+}
+
+// Load reads a tokenizer.json file.
+func Load(path string) (*Tokenizer, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	t, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("token: %s: %s", path, strings.TrimPrefix(err.Error(), "token: "))
+	}
+	return t, nil
+}
+
+// Parse reads the content of a tokenizer.json file.
+func Parse(b []byte) (*Tokenizer, error) {
+	t, err := parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	return t, nil
+}
+
+func parse(b []byte) (*Tokenizer, error) {
+	var f file
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, fmt.Errorf("not a tokenizer.json: %w", err)
+	}
+	if len(f.Model) == 0 || string(f.Model) == "null" {
+		return nil, fmt.Errorf("not a tokenizer.json: it has no \"model\"")
+	}
+	t := &Tokenizer{pad: -1}
+	var err error
+	if t.model, t.ids, err = newModel(f.Model); err != nil {
+		return nil, err
+	}
+	for i, a := range f.Added {
+		if id, ok := t.ids[a.Content]; ok {
+			f.Added[i].ID = id
+		}
+		t.ids[a.Content] = f.Added[i].ID
+	}
+	for token, id := range t.ids {
+		if id < 0 {
+			return nil, fmt.Errorf("the token %q has the id %d", token, id)
+		}
+		t.size = max(t.size, id+1)
+	}
+	if t.normalize, err = newNormalizer(f.Normalizer); err != nil {
+		return nil, err
+	}
+	if t.split, err = newSplitter(f.PreTokenizer); err != nil {
+		return nil, err
+	}
+	if t.template, err = newTemplate(f.PostProcessor, t.ids); err != nil {
+		return nil, err
+	}
+	t.raw, t.done = newAdded(f.Added, t.normalize)
+	if f.Truncation != nil {
+		t.most = f.Truncation.Length
+		if strings.EqualFold(f.Truncation.Direction, "left") {
+			return nil, fmt.Errorf("truncation at the left is not supported")
+		}
+	}
+	if f.Padding != nil {
+		t.pad, t.padType = f.Padding.ID, f.Padding.TypeID
+		t.left = strings.EqualFold(f.Padding.Direction, "left")
+	}
+	for _, name := range []string{"[PAD]", "<pad>", "<|endoftext|>", "</s>"} {
+		if id, ok := t.ids[name]; ok && t.pad < 0 {
+			t.pad = id
+		}
+	}
+	t.pad = max(t.pad, 0)
+	var compact bytes.Buffer
+	err = json.Compact(&compact, b)
+	t.compact = compact.Bytes()
+	return t, err
+}
+
+// Size is the number of ids: one more than the largest.
+func (t *Tokenizer) Size() int { return t.size }
+
+// ID is the id of a token; ok is false where there is none.
+func (t *Tokenizer) ID(token string) (id int, ok bool) {
+	id, ok = t.ids[token]
+	return id, ok
+}
+
+// Pad is the id that fills up texts in a batch, and its type: those that the file says, or else the id of the first of [PAD],
+// <pad>, <|endoftext|> and </s> that there is, or 0. left: texts are filled up in front.
+func (t *Tokenizer) Pad() (id, typ int, left bool) { return t.pad, t.padType, t.left }
+
+// MaxLength is the number of tokens that the file cuts texts to; 0: it does not.
+func (t *Tokenizer) MaxLength() int { return t.most }
+
+// JSON is the file's content without spaces between, which Parse reads. The caller must not change it.
+func (t *Tokenizer) JSON() []byte { return t.compact }
+
+// Encode makes tokens of a text, special ones included: at most limit, of which special tokens are never cut off; 0: any number.
+func (t *Tokenizer) Encode(text string, limit int) Encoding {
+	return t.template.apply(limit, t.tokens(text))
+}
+
+// EncodePair is Encode for two texts: the longer one is cut first.
+func (t *Tokenizer) EncodePair(first, second string, limit int) Encoding {
+	return t.template.apply(limit, t.tokens(first), t.tokens(second))
+}
+
+// tokens are those of a text without what a template adds.
+func (t *Tokenizer) tokens(text string) (ids []int) {
+	first := true
+	t.raw.cut(strings.ToValidUTF8(text, "\ufffd"), func(part string, id int) {
+		if id >= 0 {
+			ids, first = append(ids, id), false
+			return
+		}
+		t.done.cut(t.normalize(part), func(part string, id int) {
+			if id >= 0 {
+				ids, first = append(ids, id), false
+				return
+			}
+			for _, word := range t.split([]string{part}, first) {
+				if word != "" {
+					ids = t.model.encode(ids, word)
+				}
+			}
+			first = false
+		})
+	})
+	return ids
+}

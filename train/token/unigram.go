@@ -1,0 +1,106 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// unigram divides a text into the tokens whose probabilities have the largest product (Kudo, 2018), found by Viterbi's algorithm.
+type unigram struct {
+	ids     map[string]int
+	score   []float64 // logarithms of probabilities
+	longest int       // bytes of a token
+	unk     int       // −1: none
+	penalty float64   // score of an unknown character
+	bytes   bool      // unknown characters are tokens of their bytes
+}
+
+// newUnigram reads a list of tokens with their scores.
+func newUnigram(b json.RawMessage, unk *int, bytes bool) (model, map[string]int, error) {
+	var list [][2]any
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, nil, fmt.Errorf("model Unigram: vocab: %w", err)
+	}
+	m := &unigram{ids: map[string]int{}, unk: -1, bytes: bytes}
+	least := math.Inf(1)
+	for i, item := range list {
+		s, text := item[0].(string)
+		x, number := item[1].(float64)
+		if !text || !number {
+			return nil, nil, fmt.Errorf("model Unigram: token %d is %v: want a text and a score", i, item)
+		}
+		if _, ok := m.ids[s]; !ok || s != "" {
+			m.ids[s] = i
+		}
+		m.score = append(m.score, x)
+		m.longest, least = max(m.longest, len(s)), min(least, x)
+	}
+	if len(list) == 0 {
+		return nil, nil, fmt.Errorf("model Unigram: the vocab is empty")
+	}
+	if unk != nil {
+		if m.unk = *unk; *unk < 0 || *unk >= len(list) {
+			return nil, nil, fmt.Errorf("model Unigram: the unk_id is %d, there are %d tokens", *unk, len(list))
+		}
+	}
+	m.penalty = least - 10
+	return m, m.ids, nil
+}
+
+func (m *unigram) encode(to []int, word string) []int {
+	type step struct {
+		from, id int
+		score    float64
+	}
+	best := make([]step, len(word)+1)
+	for i := range best {
+		best[i].from = -1
+	}
+	best[0].from = 0
+	better := func(at, from, id int, score float64) {
+		if s := best[from].score + score; best[at].from < 0 || s > best[at].score {
+			best[at] = step{from, id, s}
+		}
+	}
+	for i := 0; i < len(word); {
+		_, n := utf8.DecodeRuneInString(word[i:])
+		single := false
+		for end := i + 1; end <= min(len(word), i+m.longest); end++ {
+			if id, ok := m.ids[word[i:end]]; ok {
+				better(end, i, id, m.score[id])
+				single = single || end == i+n
+			}
+		}
+		if !single {
+			better(i+n, i, -1, m.penalty)
+		}
+		i += n
+	}
+	var back []step
+	var ends []int
+	for at := len(word); at > 0; at = best[at].from {
+		back, ends = append(back, best[at]), append(ends, at)
+	}
+	for k := len(back) - 1; k >= 0; k-- {
+		if id := back[k].id; id >= 0 && id != m.unk {
+			to = append(to, id)
+			continue
+		}
+		from := back[k].from // unknown characters beside each other are one token
+		for k > 0 && (back[k-1].id < 0 || back[k-1].id == m.unk) {
+			k--
+		}
+		if m.bytes {
+			if list, ok := byteTokens(to, m.ids, word[from:ends[k]]); ok {
+				to = list
+				continue
+			}
+		}
+		if m.unk >= 0 {
+			to = append(to, m.unk)
+		}
+	}
+	return to
+}
