@@ -30,7 +30,8 @@ const (
 // AdamW with a base rate that a short run of RateFinder suggests, the first layer's a tenth of the last's, weight decay
 // on matrices and kernels alone, one cycle with warm-up, label smoothing, and an average of the weights that is what is
 // judged. Running statistics stay as they are while there are few samples. Models that are cheap to run try several rates for
-// half of the time first. The second part is undone where the validation is worse by it.
+// half of the time first, one that was never trained from its own weights, too. The second part is undone where the validation is
+// worse by it; where few samples validate, unless their losses fell by more than their standard error.
 type FineTuner struct {
 	Policy Policy
 	Head   *nn.Head // a new classifier; nil: the model keeps its own
@@ -61,6 +62,7 @@ type tuning struct {
 	cut      trunk
 	seen     *features // that the classifier was fitted to; nil: it was not
 	views    int       // of each sample in seen
+	began    snapshot  // the model's own weights, where the classifier that was fitted took the place of its own; nil elsewhere
 	plan     recipe
 	say      func(string)
 	out      Outcome
@@ -171,6 +173,9 @@ func (t *tuning) headFirst(ctx context.Context) error {
 	}
 	t.say(fmt.Sprintf("head: fitted to the features of %d samples%s%s", t.fit.Len(), text, figures(after)))
 	t.out.Head, t.cut, t.seen, t.views = after, cut, seen, views
+	if kept {
+		t.began = before
+	}
 	return nil
 }
 
@@ -210,6 +215,16 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	} else if floor != nil {
 		before = floor
 	}
+	now := snap(t.g)
+	before.restore()
+	surprise, err := t.surprise(ctx)
+	if err != nil {
+		return err
+	}
+	now.restore()
+	if t.plan.Anew {
+		t.began.restore()
+	}
 	trainer, err := New(t.g, c)
 	if err != nil {
 		return err
@@ -221,8 +236,11 @@ func (t *tuning) allLayers(ctx context.Context) error {
 		return err
 	}
 	t.out.AllKept = true
-	if t.val == nil || t.Policy == Full || t.Policy == FromScratch || t.out.Head == nil || better(t.out.Val, t.out.Head, t.valSize()) {
+	if t.val == nil || t.Policy == Full || t.Policy == FromScratch || t.out.Head == nil {
 		return nil
+	}
+	if ok, err := t.gained(ctx, surprise); ok || err != nil {
+		return err
 	}
 	before.restore()
 	t.say(fmt.Sprintf("all layers: no better%s: the model keeps what it had%s", figures(t.out.Val), figures(t.out.Head)))
@@ -289,11 +307,12 @@ func figures(m map[string]float64) string {
 const (
 	gentlest, gentle = 1e-4, 5e-4
 	boldest          = 1e-2
+	peak             = 3 // times the rate finder's suggestion, which is for a constant rate: a cycle is there only for a while
 )
 
 // work bounds the second part: multiply-adds of its forward and backward passes, and updates.
 const (
-	work    = 2.2e12
+	work    = 1.6e12
 	updates = 1500
 )
 
@@ -349,7 +368,7 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	bold, mild := t.plan, t.plan
 	bold.Rate, bold.Spread = min(boldest, max(found, 1e-4)), 1
 	bold.HoldStatistics = false
-	mild.Rate = min(gentle, max(gentlest, found))
+	mild.Rate = min(gentle, max(gentlest, peak*found))
 	t.plan = mild
 	if t.Policy == FromScratch {
 		t.plan = bold
@@ -364,6 +383,12 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 		bold.Rate = rate
 		plans = append(plans, bold)
 	}
+	if bold.Anew = t.began != nil; bold.Anew {
+		// What was never trained learns better features without a classifier that makes the most of those it has.
+		plans[1].Anew = true
+		plans = append(plans, bold)
+		plans[1].Rate = 1e-3
+	}
 	whole := snap(t.g)
 	defer whole.restore()
 	fit, held, err := t.raceSets(ctx)
@@ -371,8 +396,15 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 		return err
 	}
 	start := snap(t.g)
+	alone, err := t.judgeBy(ctx, held)
+	if err != nil {
+		return err
+	}
 	var best map[string]float64
 	for _, p := range plans {
+		if p.Anew {
+			t.began.restore()
+		}
 		short := p
 		short.Epochs, short.Patience = max(2, p.Epochs/2), 0
 		short.EMA = max(0.5, 1-2*(1-p.EMA)) // it forgets twice as fast, in half of the time
@@ -391,9 +423,10 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 		}
 		if err == nil && (best == nil || got["loss"] < best["loss"]) {
 			best, t.plan = got, p
+			t.plan.Raced = better(got, alone, held.Len())
 		}
 	}
-	t.say("all layers: " + t.plan.String() + ", the best of 4 in half of the epochs")
+	t.say(fmt.Sprintf("all layers: %s, the best of %d in half of the epochs", t.plan, len(plans)))
 	return nil
 }
 
@@ -432,6 +465,8 @@ type recipe struct {
 	Smoothing      float64            `json:"label_smoothing"`
 	Patience       int                `json:"patience"`
 	HoldStatistics bool               `json:"hold_statistics"` // running statistics stay as they are
+	Anew           bool               `json:"anew,omitempty"`  // begins with the weights before the classifier was fitted
+	Raced          bool               `json:"raced,omitempty"` // was better than the classifier alone on samples held out
 	Head           map[string]float64 `json:"head,omitempty"`  // figures of the validation before
 }
 
@@ -447,6 +482,9 @@ func (p recipe) String() string {
 	}
 	if p.HoldStatistics {
 		s += ", running statistics held"
+	}
+	if p.Anew {
+		s += ", from the weights before the classifier was fitted"
 	}
 	return s
 }

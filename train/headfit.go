@@ -27,7 +27,7 @@ func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int,
 	accuracy = -1
 	if len(f.pooled)*len(f.peak)*classes <= mostRegressed && !weighted(loss) {
 		var solved logistic
-		solved, accuracy = regress(f.pooled, f.class, classes, views, seed)
+		solved, accuracy = problem{x: f.pooled, y: f.class, classes: classes}.regress(views, seed)
 		err = t.place(ctx, solved, f)
 	} else {
 		err = errNotLinear

@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/graft-ml/graft/train/data"
 )
@@ -11,33 +12,37 @@ import (
 type logistic struct {
 	weight [][]float64 // [classes][features]
 	bias   []float64
+	decay  float64 // that was chosen
 }
 
-// problem is multinomial logistic regression on standardized features: the mean cross-entropy plus half of decay times the
-// squares of the weights.
+// problem is a linear model on standardized features: multinomial logistic regression by the mean cross-entropy or, with
+// targets, ridge regression by half the mean squared error; plus half of decay times the squares of the weights.
 type problem struct {
 	x       [][]float32 // standardized
-	y       []int
+	y       []int       // classes
+	target  []float64   // measurements, in place of classes; classes is 1 then
 	classes int
 	decay   float64
 }
 
-// regress fits a linear classifier to rows of features; the decay is chosen among powers of ten by the cross-entropy of
-// folds that are held out. It returns the accuracy on those, too.
-func regress(rows [][]float32, class []int, classes, views int, seed uint64) (logistic, float64) {
-	mean, scale := standards(rows)
-	x := make([][]float32, len(rows))
-	for i, r := range rows {
+// regress fits a linear model to the rows of p, which are not standardized; the decay is chosen by the loss of folds that are
+// held out. It returns the accuracy on those, too, 0 for measurements.
+func (p problem) regress(views int, seed uint64) (logistic, float64) {
+	mean, scale := standards(p.x)
+	x := make([][]float32, len(p.x))
+	for i, r := range p.x {
 		x[i] = make([]float32, len(r))
 		for k, v := range r {
 			x[i][k] = (v - mean[k]) * scale[k]
 		}
 	}
-	decay, accuracy := choose(x, class, classes, views, seed)
-	w := problem{x, class, classes, decay}.solve(nil)
+	p.x = x
+	var accuracy float64
+	p.decay, accuracy = p.choose(views, seed)
+	w := p.solve(nil)
 	d := len(mean)
-	fit := logistic{bias: make([]float64, classes)}
-	for c := range classes {
+	fit := logistic{bias: make([]float64, p.classes), decay: p.decay}
+	for c := range p.classes {
 		row := make([]float64, d)
 		fit.bias[c] = w[c*(d+1)+d]
 		for k := range d {
@@ -80,51 +85,92 @@ func standards(rows [][]float32) (mean, scale []float32) {
 
 const foldRows = 2000 // more rows are thinned out to choose the decay
 
-// choose tries decays on held-out folds. The views of a sample are in the same fold.
-func choose(x [][]float32, y []int, classes, views int, seed uint64) (decay, accuracy float64) {
-	samples := len(x) / views
+// decays are tried from the largest: three to a power of ten.
+var decays = func() (list []float64) {
+	for k := range 19 {
+		list = append(list, math.Pow(10, 2-float64(k)/3))
+	}
+	return list
+}()
+
+// choose tries decays on held-out folds, until smaller ones only make it worse. The views of a sample are in the same fold. The
+// decay is for all rows: those that noise calls for are in proportion to one over the rows.
+func (p problem) choose(views int, seed uint64) (decay, accuracy float64) {
+	samples := len(p.x) / views
 	order := data.Order(samples, seed, 0)
 	folds := 5
 	if samples*views > foldRows {
-		order, folds = order[:min(samples, max(foldRows/views, 10*classes))], 3
+		order, folds = order[:min(samples, max(foldRows/views, 10*p.classes))], 3
 	}
 	folds = min(folds, len(order))
-	best := math.Inf(1)
-	decay = 0.1
-	warm := make([][]float64, folds)
-	for _, try := range []float64{10, 1, 0.1, 0.01, 0.001} {
-		loss, right, n := 0.0, 0, 0
-		for f := range folds {
-			p := problem{classes: classes, decay: try}
-			var held []int
-			for at, i := range order {
-				for v := range views {
-					if at%folds != f {
-						p.x, p.y = append(p.x, x[v*samples+i]), append(p.y, y[v*samples+i])
-					}
-				}
-				if at%folds == f {
-					held = append(held, i) // as it is, without chance
-				}
-			}
-			if len(p.x) == 0 {
+	if folds < 2 {
+		return 0.1, 0
+	}
+	parts, warm := make([]problem, folds), make([][]float64, folds)
+	held := make([][]int, folds)
+	for f := range folds {
+		parts[f].classes = p.classes
+		for at, i := range order {
+			if at%folds == f {
+				held[f] = append(held[f], i) // as it is, without chance
 				continue
 			}
-			warm[f] = p.solve(warm[f])
-			for _, i := range held {
-				q := p.scores(warm[f], x[i])
-				if slices.Index(q, slices.Max(q)) == y[i] {
-					right++
-				}
-				loss -= math.Log(max(softmax(q)[y[i]], 1e-12))
-				n++
+			for v := range views {
+				parts[f].take(p, v*samples+i)
 			}
 		}
-		if n > 0 && loss < best {
-			best, decay, accuracy = loss, try, float64(right)/float64(n)
+	}
+	best, worse := math.Inf(1), 0
+	for _, try := range decays {
+		losses, rights := make([]float64, folds), make([]int, folds)
+		var all sync.WaitGroup
+		for f := range folds {
+			all.Go(func() {
+				parts[f].decay = try
+				warm[f] = parts[f].solve(warm[f])
+				losses[f], rights[f] = p.judge(warm[f], held[f])
+			})
+		}
+		all.Wait()
+		loss, right := 0.0, 0
+		for f := range folds {
+			loss += losses[f]
+			right += rights[f]
+		}
+		if worse++; loss < best {
+			best, decay, accuracy, worse = loss, try, float64(right)/float64(len(order)), 0
+		}
+		if worse == 3 {
+			break
 		}
 	}
-	return decay, accuracy
+	return decay * float64(len(parts[0].x)) / float64(len(p.x)), accuracy
+}
+
+// take adds row i of another problem.
+func (p *problem) take(from problem, i int) {
+	p.x = append(p.x, from.x[i])
+	if from.target != nil {
+		p.target = append(p.target, from.target[i])
+	} else {
+		p.y = append(p.y, from.y[i])
+	}
+}
+
+// judge is the sum of the losses of weights on the given rows, and how many classes are right.
+func (p problem) judge(w []float64, rows []int) (loss float64, right int) {
+	for _, i := range rows {
+		q := p.scores(w, p.x[i])
+		if p.target != nil {
+			loss += (q[0] - p.target[i]) * (q[0] - p.target[i])
+			continue
+		}
+		if slices.Index(q, slices.Max(q)) == p.y[i] {
+			right++
+		}
+		loss -= math.Log(max(softmax(q)[p.y[i]], 1e-12))
+	}
+	return loss, right
 }
 
 func (p problem) scores(w []float64, x []float32) []float64 {
@@ -155,6 +201,15 @@ func (p problem) value(w, g []float64) float64 {
 	}
 	for i, x := range p.x {
 		s := p.scores(w, x)
+		if p.target != nil {
+			e := (s[0] - p.target[i]) / n
+			loss += e * (s[0] - p.target[i]) / 2
+			for k, v := range x {
+				g[k] += e * float64(v)
+			}
+			g[d] += e
+			continue
+		}
 		top, sum := slices.Max(s), 0.0
 		for _, v := range s {
 			sum += math.Exp(v - top)

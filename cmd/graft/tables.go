@@ -247,6 +247,14 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	if err != nil {
 		return err
 	}
+	if t.blends(val) {
+		b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed}
+		mixed, err := b.Apply(ctx, trunk, fit, val)
+		if err != nil {
+			return err
+		}
+		t.blend = &mixed
+	}
 	if err := trunk.Return(); err != nil {
 		return err
 	}
@@ -254,6 +262,12 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		return err
 	}
 	return t.conclude(w, history)
+}
+
+// blends reports whether the network is mixed with a linear model: where it is new, and no flag asks for a training that a linear
+// model does not have.
+func (t *training) blends(val data.Set[data.Sample]) bool {
+	return t.fresh != "" && val.Len() > 0 && !t.changed(byHandFlags...) && !t.changed("loss", "label-smoothing", "class-weights", "balanced")
 }
 
 // heldSamples are the rows to judge by; a set without any where there are none.

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -47,6 +48,7 @@ type training struct {
 	recipe             string
 	dryRun             bool
 	flagSet            *pflag.FlagSet
+	blend              *table.Blended // of a new network with a linear model; nil: none was tried
 }
 
 func newTrain() *cobra.Command {
@@ -412,9 +414,17 @@ func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val da
 func (t training) conclude(w io.Writer, h train.History) error {
 	best := h.Best()
 	if t.asJSON {
-		return json.NewEncoder(w).Encode(map[string]any{"model": t.output, "dir": t.config.Dir, "epochs": len(h), "best": best})
+		end := map[string]any{"model": t.output, "dir": t.config.Dir, "epochs": len(h), "best": best}
+		if t.blend != nil {
+			end["blend"] = t.blend
+		}
+		return json.NewEncoder(w).Encode(end)
 	}
 	best.Best = false // which the line says already
-	_, err := fmt.Fprintf(w, "best is %v\nmodel %s; checkpoints, history and curves in %s\n", best, t.output, t.config.Dir)
+	also := ""
+	if t.blend != nil {
+		also = fmt.Sprintln(t.blend)
+	}
+	_, err := fmt.Fprintf(w, "best is %v\n%smodel %s; checkpoints, history and curves in %s\n", best, also, t.output, t.config.Dir)
 	return err
 }

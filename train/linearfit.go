@@ -1,0 +1,49 @@
+package train
+
+import "fmt"
+
+// LinearFit is a linear model of rows of features x: scores Weight·x + Bias. It minimizes the mean loss plus half of Decay times
+// the squares of the weights of standardized features; the decay is chosen by cross-validation, from 100 down to 10⁻⁴.
+type LinearFit struct {
+	Weight [][]float64 // [scores][features]
+	Bias   []float64   // [scores]
+	Decay  float64
+}
+
+// FitClasses is multinomial logistic regression: a score for each class. The rows are as long as each other; seed divides them
+// into the folds of the cross-validation.
+func FitClasses(rows [][]float32, class []int, classes int, seed uint64) (LinearFit, error) {
+	if err := rectangular(rows, len(class)); err != nil {
+		return LinearFit{}, err
+	}
+	if err := checkClasses(class, classes); err != nil {
+		return LinearFit{}, err
+	}
+	return linear(problem{x: rows, y: class, classes: classes}, seed), nil
+}
+
+// FitMeasured is ridge regression: one score, by half of the squared error.
+func FitMeasured(rows [][]float32, target []float64, seed uint64) (LinearFit, error) {
+	if err := rectangular(rows, len(target)); err != nil {
+		return LinearFit{}, err
+	}
+	return linear(problem{x: rows, target: target, classes: 1}, seed), nil
+}
+
+func linear(p problem, seed uint64) LinearFit {
+	l, _ := p.regress(1, seed)
+	return LinearFit{l.weight, l.bias, l.decay}
+}
+
+// rectangular refuses rows that no linear model fits.
+func rectangular(rows [][]float32, targets int) error {
+	if len(rows) == 0 || len(rows[0]) == 0 || len(rows) != targets {
+		return fmt.Errorf("train: %d rows of features and %d targets: want a target for each row, and features", len(rows), targets)
+	}
+	for i, r := range rows {
+		if len(r) != len(rows[0]) {
+			return fmt.Errorf("train: row %d has %d features, row 0 has %d", i, len(r), len(rows[0]))
+		}
+	}
+	return nil
+}

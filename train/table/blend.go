@@ -1,0 +1,190 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// Blend mixes a trained [Network] with a linear model of the same features: ridge or logistic regression with a
+// cross-validated decay, which is hard to beat where columns are nearly as many as rows. The network's output is linear in its
+// last layers, so the mean of both is again such a network, of the same size.
+type Blend struct {
+	Classes int        // 0: the target is measured, scaled by Unit
+	Unit    Scaling    // of the target
+	Loss    train.Loss // that chooses the share; nil: by the targets
+	Refit   bool       // fit the linear model again, to the rows of the validation as well, once the share is chosen
+	Seed    uint64     // of the folds
+}
+
+// Blended is what a Blend chose.
+type Blended struct {
+	Linear float64            `json:"linear"`          // share of the linear model, 0 … 1
+	Decay  float64            `json:"decay,omitempty"` // of the linear model
+	Val    map[string]float64 `json:"val"`             // the validation's figures of the blend, before Refit
+}
+
+// String is a sentence.
+func (b Blended) String() string {
+	figures := strings.TrimPrefix(train.Epoch{Val: b.Val}.String(), "epoch 0: loss 0, ")
+	figures = strings.TrimSuffix(figures, ", 0 s")
+	if b.Linear == 0 {
+		return "a linear model beside the network does not help: " + figures
+	}
+	return fmt.Sprintf("blended with a linear model (weight decay %.2g, cross-validated), whose share is %.0f %%: %s", b.Decay, 100*b.Linear, figures)
+}
+
+// shares of the linear model that are tried.
+var shares = []float64{0, 0.25, 0.5, 0.75, 0.9, 1}
+
+// mostFitted bounds rows times features times scores of the linear model; a network has enough rows then.
+const mostFitted = 4e7
+
+// Apply fits the linear model to fit, chooses its share by the loss of val, which must have samples, and gives t.Rest the weights
+// of the blend. The network must be one that Network.New made.
+func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sample]) (out Blended, err error) {
+	last, err := lastLayers(t.Rest)
+	if err != nil {
+		return out, err
+	}
+	c := train.Config{Loss: b.Loss, Seed: b.Seed, Log: train.Quiet}
+	if b.Classes == 0 {
+		c.Metrics = []train.Metric{&train.Deviation{}}
+	}
+	judge, err := train.New(t.Rest, c)
+	if err != nil {
+		return out, err
+	}
+	if fit.Len()*last.features*last.scores > mostFitted {
+		out.Val, err = judge.Evaluate(ctx, val)
+		return out, err
+	}
+	l, err := b.linear(ctx, t, fit)
+	if err != nil {
+		return out, err
+	}
+	for _, share := range shares {
+		last.set(l, share)
+		got, err := judge.Evaluate(ctx, val)
+		if err != nil {
+			return out, err
+		}
+		if out.Val == nil || got["loss"] < out.Val["loss"] || math.IsNaN(out.Val["loss"]) {
+			out = Blended{share, l.Decay, got}
+		}
+	}
+	if out.Linear == 0 {
+		out.Decay = 0
+	} else if b.Refit {
+		if l, err = b.linear(ctx, t, data.Concat(fit, val)); err != nil {
+			return out, err
+		}
+		out.Decay = l.Decay
+	}
+	last.set(l, out.Linear)
+	return out, nil
+}
+
+// linear fits a linear model to the features of a set.
+func (b Blend) linear(ctx context.Context, t *Trunk, s data.Set[data.Sample]) (train.LinearFit, error) {
+	x, y, err := t.features(ctx, s)
+	if err != nil {
+		return train.LinearFit{}, err
+	}
+	if b.Classes == 0 {
+		for i := range y {
+			y[i] = (y[i] - b.Unit.Mean) / b.Unit.Deviation
+		}
+		return train.FitMeasured(x, y, b.Seed)
+	}
+	class := make([]int, len(y))
+	for i, c := range y {
+		class[i] = int(c)
+	}
+	return train.FitClasses(x, class, b.Classes, b.Seed)
+}
+
+// features are what the network's first layer sees of samples, and their targets.
+func (t *Trunk) features(ctx context.Context, s data.Set[data.Sample]) (x [][]float32, y []float64, err error) {
+	const name = "features"
+	for b, err := range (data.Loader{Batch: 1024}).Batches(ctx, s, 0) {
+		if err != nil {
+			return nil, nil, err
+		}
+		feed, want := nn.Feed{}, dtype.Value(nil)
+		for i, v := range t.Rest.Inputs() {
+			if feed[v.Name()] = b.X[i]; v.Name() == name {
+				want = b.X[i]
+			}
+		}
+		if want == nil {
+			out, err := t.Rest.Eval(ctx, feed, name)
+			if err != nil {
+				return nil, nil, err
+			}
+			want = out[name]
+		}
+		d, ok := want.(*tensor.Dense)
+		if !ok || d.Dims() != 2 || d.Dtype() != tensor.Float32 || len(b.Y) != 1 {
+			return nil, nil, fmt.Errorf("table: the network's features are %v, want float32 [N, features]", want.Shape())
+		}
+		flat, n := dtype.Slice[float32](d), d.Shape()[1]
+		for i := range d.Shape()[0] {
+			x = append(x, append([]float32(nil), flat[i*n:(i+1)*n]...))
+		}
+		targets, err := dtype.Float64s(b.Y[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		y = append(y, targets...)
+	}
+	return x, y, nil
+}
+
+// layers are the last ones of a Network: the wide one, and the deep one that follows the hidden ones, as training left them.
+type layers struct {
+	wide, deep, bias *nn.Param
+	was              [3][]float32
+	scores, features int
+}
+
+func lastLayers(g *nn.Graph) (l layers, err error) {
+	for i, name := range []string{"wide.weight", "deep.weight", "deep.bias"} {
+		v, err := g.Value(name)
+		if err != nil || v.Param() == nil || v.Param().Data() == nil || v.Param().Data().Dtype() != tensor.Float32 {
+			return l, fmt.Errorf("table: the network has no float32 parameter %s: want one that Network.New made", name)
+		}
+		p := v.Param()
+		*[]**nn.Param{&l.wide, &l.deep, &l.bias}[i] = p
+		l.was[i] = append([]float32(nil), dtype.Slice[float32](p.Data())...)
+	}
+	l.scores, l.features = l.wide.Data().Shape()[0], l.wide.Data().Shape()[1]
+	return l, nil
+}
+
+// set makes the network's answer the mean of the linear model's, by its share, and what training made of it.
+func (l layers) set(m train.LinearFit, share float64) {
+	wide, deep, bias := dtype.Slice[float32](l.wide.Data()), dtype.Slice[float32](l.deep.Data()), dtype.Slice[float32](l.bias.Data())
+	mix := func(was float32, fitted float64) float32 {
+		return float32((1-share)*float64(was) + share*fitted)
+	}
+	for c := range l.scores {
+		bias[c] = mix(l.was[2][c], m.Bias[c])
+		for k := range l.features {
+			wide[c*l.features+k] = mix(l.was[0][c*l.features+k], m.Weight[c][k])
+		}
+	}
+	for i, w := range l.was[1] {
+		deep[i] = mix(w, 0)
+	}
+	for _, p := range []*nn.Param{l.wide, l.deep, l.bias} {
+		p.Changed()
+	}
+}

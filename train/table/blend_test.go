@@ -1,0 +1,156 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/table"
+)
+
+// wideTable has more columns than rows; the target is linear in eight of them.
+func wideTable(t *testing.T, classes bool) *table.Table {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	var b strings.Builder
+	for k := range 160 {
+		fmt.Fprintf(&b, "x%d,", k)
+	}
+	b.WriteString("y\n")
+	for range 150 {
+		factor, sum := r.NormFloat64(), 0.0
+		for k := range 160 {
+			x := r.NormFloat64()
+			if k < 60 {
+				x += factor
+			}
+			fmt.Fprintf(&b, "%.3f,", x)
+		}
+		if sum = 30*factor + 3*r.NormFloat64() + 500; classes {
+			fmt.Fprintln(&b, map[bool]string{true: "yes", false: "no"}[sum > 500])
+		} else {
+			fmt.Fprintf(&b, "%.3f\n", sum)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "wide.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x, err := table.Reader{}.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// A network that was hardly trained is blended with a linear model, which does the work: the model answers well, and has the
+// shape that it had.
+func TestBlend(t *testing.T) {
+	ctx := context.Background()
+	for _, classes := range []bool{false, true} {
+		x := wideTable(t, classes)
+		rows, held := x.Divide(0.4, 1)
+		prep, err := table.Fit(ctx, x, rows, table.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := table.Blend{Classes: len(x.Classes), Refit: true, Seed: 1}
+		if !classes {
+			b.Unit = table.TargetScaling(x, rows)
+			b.Loss = b.Unit.Loss(train.MSE{})
+		}
+		run := func() (table.Blended, string, *nn.Graph) {
+			g, err := table.Network{Seed: 1}.New(prep, x.Classes, b.Unit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trunk, err := table.Cut(g, prep.Schema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fit, err := trunk.Samples(ctx, x, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			val, err := trunk.Samples(ctx, x, held)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := b.Apply(ctx, trunk, fit, val)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := trunk.Return(); err != nil {
+				t.Fatal(err)
+			}
+			w, err := g.Value("wide.weight")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got, string(dtype.Bytes(w.Param().Data())), g
+		}
+		got, weight, g := run()
+		if got.Linear < 0.75 || got.Decay <= 0 || !strings.Contains(got.String(), "blended with a linear model (weight decay ") {
+			t.Errorf("classes %v: %+v", classes, got)
+		}
+		if figure := got.Val["r2"] + got.Val["accuracy"]; figure < 0.9 {
+			t.Errorf("classes %v: the validation says %v", classes, got.Val)
+		}
+		if _, again, _ := run(); again != weight {
+			t.Errorf("classes %v: a second blend differs", classes)
+		}
+		if err := onnxio.Save(filepath.Join(t.TempDir(), "m.onnx"), g); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Where the network is the better model, it stays as it is.
+func TestBlendKeepsNetwork(t *testing.T) {
+	ctx := context.Background()
+	x := wideTable(t, false)
+	rows, held := x.Divide(0.4, 1)
+	prep, err := table.Fit(ctx, x, rows, table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := table.Blend{Unit: table.TargetScaling(x, rows)}
+	b.Loss = b.Unit.Loss(train.MSE{})
+	g, err := table.Network{}.New(prep, nil, b.Unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trunk, err := table.Cut(g, prep.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit, err := trunk.Samples(ctx, x, held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := b.Apply(ctx, trunk, fit, fit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What was fitted to these very rows is better on them than a linear model of others.
+	other, err := trunk.Samples(ctx, x, rows[:12])
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := b.Apply(ctx, trunk, other, fit)
+	if err != nil || again.Linear != 0 || again.Decay != 0 || again.Val["loss"] != first.Val["loss"] || !strings.HasPrefix(again.String(), "a linear model beside the network does not help: validation") {
+		t.Errorf("first %+v, again %+v, %v", first, again, err)
+	}
+	trunk.Rest = nn.New("empty")
+	if _, err := b.Apply(ctx, trunk, fit, fit); err == nil || err.Error() != "table: the network has no float32 parameter wide.weight: want one that Network.New made" {
+		t.Errorf("a graph of another kind: %v", err)
+	}
+}
