@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 func TestSummary(t *testing.T) {
@@ -55,5 +56,29 @@ func TestSummaryOfModels(t *testing.T) {
 	}
 	if g := float64(s.Total.MACs) / 1e9; g < 0.345 || g > 0.355 {
 		t.Errorf("SqueezeNet 1.1 takes %.3f billion multiply-adds, want 0.35", g)
+	}
+}
+
+// TestSummaryPeak: a chain needs two of its values at a time, one that is read at its end is there all along.
+func TestSummaryPeak(t *testing.T) {
+	for _, c := range []struct {
+		kept bool
+		want int64 // values of 400 bytes
+	}{{false, 800}, {true, 1200}} {
+		g := nn.New("chain")
+		edit(t, g, func(e *nn.Edit) {
+			y := e.Node(op.Plain("Exp"), e.Input("x", "float32[100]")).Out(0)
+			first := y
+			for range 6 {
+				y = e.Node(op.Plain("Tanh"), y).Out(0)
+			}
+			if c.kept {
+				y = e.Node(op.Plain("Add"), y, first).Out(0)
+			}
+			e.Output("y", y)
+		})
+		if got := g.Summary().Total.Peak; got != c.want {
+			t.Errorf("kept %v: %d bytes, want %d", c.kept, got, c.want)
+		}
 	}
 }

@@ -178,6 +178,10 @@ func stockCases() []stockCase {
 		{"column", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], fixed(x[0].Graph(), "v", 4, 1))) }, []string{m}, ""},
 		{"outer", func(x ...*G.Node) (G.Nodes, error) { return one(G.OuterProd(x[0], x[1])) }, []string{"x float32[N]", "y float32[3]"}, ""},
 		{"dot", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[N]", "y float32[N]"}, "MatMul"},
+		{"gradients of a product", func(x ...*G.Node) (G.Nodes, error) {
+			w := fixed(x[0].Graph(), "w", 4, 5)
+			return G.Backpropagate(G.Nodes{G.Must(G.Mul(x[0], w))}, G.Nodes{x[1]}, G.Nodes{x[0], w})
+		}, []string{m, "dy float32[N,5]"}, "Gemm Gemm"},
 		{"merge and split", func(x ...*G.Node) (G.Nodes, error) {
 			n := x[0].Shape()[0]
 			h := G.Must(G.Reshape(x[0], tensor.Shape{n * 2, 6}))

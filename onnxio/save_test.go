@@ -266,6 +266,13 @@ func TestSaveExternal(t *testing.T) {
 	if err := (Saver{ExternalOver: 4}).Save(file, g); err != nil {
 		t.Fatal(err)
 	}
+	small := filepath.Join(dir, "small.onnx")
+	if err := (Saver{ExternalOver: 1000}).Save(small, g); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(small + ".data"); err == nil {
+		t.Error("a small tensor lies in another file")
+	}
 	if b, err := os.ReadFile(file + ".data"); err != nil || len(b) != 8 {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}

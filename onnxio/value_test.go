@@ -86,6 +86,44 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// Places in a sparse tensor are those of its elements and no others.
+func TestSparsePlaces(t *testing.T) {
+	d := dtype.New(dtype.Float32, 2, 3)
+	dtype.Slice[float32](d)[5] = 4
+	p, err := encodeSparse("s", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		places []int64
+		ok     bool
+	}{
+		{[]int64{0}, true}, {[]int64{5}, true}, {[]int64{6}, false}, {[]int64{-1}, false},
+		{[]int64{0, 0}, true}, {[]int64{1, 2}, true}, {[]int64{1, 3}, false}, {[]int64{2, 0}, false}, {[]int64{0, -1}, false},
+	} {
+		shape := []int{1, 2}[:len(c.places)]
+		indices, err := dtype.FromSlice(c.places, shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Indices, err = encodeTensor("", indices); err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeSparse(p, nil)
+		if c.ok != (err == nil) || err != nil && !strings.Contains(err.Error(), "outside of shape [2 3]") {
+			t.Errorf("%v: %v", c.places, err)
+			continue
+		}
+		at := c.places[0]
+		if len(c.places) == 2 {
+			at = 3*at + c.places[1]
+		}
+		if c.ok && dtype.Slice[float32](got)[at] != 4 {
+			t.Errorf("%v: got %v", c.places, got)
+		}
+	}
+}
+
 func TestNestingRefused(t *testing.T) {
 	p := &onnxpb.SequenceProto{}
 	for range 100 {

@@ -201,6 +201,8 @@ func TestRefusals(t *testing.T) {
 			{w, f32(3, 4), short, one, "slots, want"},
 			{w, f32(3, 4), s, optim.Hyper{Rate: 1, Step: -1}, "step is -1"},
 			{w, f32(3, 4), s, optim.Hyper{Rate: math.NaN()}, "rate is NaN"},
+			{w, f32(3, 4), s, optim.Hyper{Rate: -1}, "rate is -1"},
+			{w, f32(3, 4), s, optim.Hyper{Rate: math.Inf(1)}, "rate is +Inf"},
 		} {
 			before := slices.Clone(floats(w))
 			err := c.rule.Step(bad.w, bad.g, bad.s, bad.h)

@@ -34,6 +34,7 @@ func TestSchedules(t *testing.T) {
 		total int
 		want  []float64 // at 0, 1, 2 …
 	}{
+		{"polynomial", optim.Polynomial{Power: 2, To: 0.5}, 4, []float64{1, 0.78125, 0.625, 0.53125, 0.5}},
 		{"constant", optim.Constant{}, 3, []float64{1, 1, 1, 1}},
 		{"step by thirds", optim.Step{Gamma: 0.5}, 6, []float64{1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25}},
 		{"step, total unknown", optim.Step{}, 0, []float64{1, 1, 1}},

@@ -11,6 +11,9 @@
 //     an integer literal in an index, a slice bound or the head of a loop, plus or minus one
 //     if err {return an error} → nothing, where the return was executed
 //
+// What no test can notice because it cannot change a result is left alone: the capacity in make, and arguments for a
+// parameter named grain, by which work is divided among threads.
+//
 // All changes of a sample are compiled into one test binary, in which an environment variable chooses the active one
 // (mutant schemata, Untch, Offutt and Harrold 1993): a package of two hundred files would otherwise be compiled and linked
 // once for each change, which is what the tools at hand (gremlins, go-mutesting, ooze) do and why they cannot do it here.

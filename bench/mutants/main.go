@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // report is what a run writes as JSON.
@@ -105,7 +104,7 @@ func (r *report) write(file string) error {
 	}
 	fmt.Printf("%s: %d of %d noticed, %.1f %%, seed %d\n", r.Package, r.Noticed, r.Sample, 100*r.Share, r.Seed)
 	for _, m := range r.Survivors {
-		fmt.Printf("%s:%d:%d\t%s\t%s\t%s\n", m.File, m.Line, m.Column, m.Func, m.Change, strings.Join(strings.Fields(m.Source), " "))
+		fmt.Println(&m)
 	}
 	if file == "" {
 		return nil

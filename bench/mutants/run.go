@@ -96,7 +96,9 @@ func (s *session) try(b *binary, list []*site) {
 			for m := range work {
 				if _, err := b.test(fmt.Sprintf("GRAFT_MUTANT=%d", m.ID)); err != nil {
 					m.NoticedBy = b.pkg
+					continue
 				}
+				fmt.Fprintln(os.Stderr, m)
 			}
 		})
 	}

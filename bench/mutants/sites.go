@@ -26,6 +26,10 @@ type site struct {
 	edits func(id int) []edit
 }
 
+func (s *site) String() string {
+	return fmt.Sprintf("%s:%d:%d\t%s\t%s\t%s", s.File, s.Line, s.Column, s.Func, s.Change, strings.Join(strings.Fields(s.Source), " "))
+}
+
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 // finder collects the sites of a file.
@@ -92,6 +96,16 @@ func (w *finder) Visit(n ast.Node) ast.Visitor {
 		}
 	case *ast.BasicLit:
 		w.literal(n)
+	case *ast.CallExpr:
+		if i := w.speedOnly(n); i >= 0 {
+			ast.Walk(w, n.Fun)
+			for k, a := range n.Args {
+				if k != i {
+					ast.Walk(w, a)
+				}
+			}
+			return nil
+		}
 	case *ast.IndexExpr:
 		ast.Walk(w, n.X)
 		return w.bounded(n.Index)
@@ -108,6 +122,23 @@ func (w *finder) Visit(n ast.Node) ast.Visitor {
 		return nil
 	}
 	return w
+}
+
+// speedOnly is the argument of a call that cannot change what is computed, -1 if there is none: the capacity of a
+// slice, and the parameter named grain by which a method divides work among threads.
+func (w *finder) speedOnly(n *ast.CallExpr) int {
+	f := w.info.Types[n.Fun]
+	if id, ok := n.Fun.(*ast.Ident); ok && f.IsBuiltin() && id.Name == "make" && len(n.Args) == 3 {
+		return 2
+	}
+	if sig, ok := f.Type.(*types.Signature); ok {
+		for i := range sig.Params().Len() {
+			if sig.Params().At(i).Name() == "grain" {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // bounded visits nodes in which integer literals are positions or counts.

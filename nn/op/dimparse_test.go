@@ -1,10 +1,14 @@
 package op
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Dimensions are read as expressions, but for slashes within the names that exporters give them.
 func TestParseDim(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
+		{"0", "0"},
 		{"7", "7"},
 		{"-1", "?"},
 		{"N", "N"},
@@ -22,6 +26,17 @@ func TestParseDim(t *testing.T) {
 		{"2*block/conv_dim_0", "2*block/conv_dim_0"},
 		{"floor(block/conv_dim_0,2)", "floor(block/conv_dim_0,2)"},
 		{"unk__6", "unk__6"},
+		{"x/a", "x/a"},
+		{"x/z", "x/z"},
+		{"x/A", "x/A"},
+		{"x/Z", "x/Z"},
+		{"x/_", "x/_"},
+		{"a.z:A#Z@0$9é", "a.z:A#Z@0$9é"},
+		{"x0", "x0"},
+		{"x9", "x9"},
+		{"1090", "1090"},
+		{"10*N", "10*N"},
+		{"19+N", "N+19"},
 	} {
 		d, err := ParseDim(c.in)
 		if err != nil {
@@ -39,6 +54,22 @@ func TestParseDim(t *testing.T) {
 	for _, in := range []string{"", "-3", "f(", "(N", "floor(N)"} {
 		if d, err := ParseDim(in); err == nil {
 			t.Errorf("%q was read as %v", in, d)
+		}
+	}
+}
+
+// Which bytes a dimension's name has, and which follow a slash in one.
+func TestNameBytes(t *testing.T) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for c := range 256 {
+		b := byte(c)
+		in := func(set string) bool { return strings.IndexByte(set, b) >= 0 }
+		if got, want := isNameByte(b), b >= 128 || in("_.:#@$0123456789"+letters); got != want {
+			t.Errorf("%q in a name: %v, want %v", b, got, want)
+		}
+		p := dimParser{s: "x/" + string([]byte{b}), i: 1}
+		if got, want := p.slashInName(), in("_"+letters); got != want {
+			t.Errorf("a slash before %q in a name: %v, want %v", b, got, want)
 		}
 	}
 }

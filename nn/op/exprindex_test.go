@@ -44,6 +44,19 @@ func TestExprIndex(t *testing.T) {
 			t.Fatalf("node %d of %d is at %d in the index", i, len(g.AllNodes()), at)
 		}
 	}
+	if n := len(indexed()); n < 1000 {
+		t.Errorf("%d nodes are prepared", n)
+	}
+	one := gorgonia.NewGraph()
+	first := gorgonia.NewTensor(one, tensor.Float32, 1, gorgonia.WithShape(2))
+	index(one)
+	if at, ok := (*(*map[int64]int)(unsafe.Add(unsafe.Pointer(one), exprIndex.byID)))[first.ID()]; !ok || at != 0 {
+		t.Errorf("the first node is at %d in the index: %v", at, ok)
+	}
+	IndexAhead(one, 3)
+	if at := *(*map[int64]int)(unsafe.Add(unsafe.Pointer(one), exprIndex.byID)); fmt.Sprint(at) != fmt.Sprintf("map[%d:0 %d:1 %d:2 %d:3]", first.ID(), first.ID()+1, first.ID()+2, first.ID()+3) {
+		t.Errorf("the next nodes are expected at %v", at)
+	}
 	other := gorgonia.NewTensor(gorgonia.NewGraph(), tensor.Float32, 2, gorgonia.WithShape(2, 3))
 	if _, err := set.Apply1(Plain("Add"), x, other); err == nil {
 		t.Error("inputs of two graphs")

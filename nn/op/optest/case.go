@@ -55,6 +55,7 @@ func steps() []step {
 		{"forward", (*Case).checkForward},
 		{"shapes", (*Case).checkShapes},
 		{"dims", (*Case).checkDims},
+		{"partly known", (*Case).checkPartly},
 		{"kernel", (*Case).checkKernel},
 		{"rows", (*Case).checkRows},
 		{"fused", (*Case).checkFused},

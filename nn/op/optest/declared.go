@@ -14,8 +14,8 @@ import (
 
 // Declared writes down what an operator says about a call without running it: the types it infers from sizes and
 // from symbols, the values that shape arithmetic knows, couplings, rows and cost; then how it answers calls that differ
-// from the case in one thing, an axis, a rank, an input, an attribute, a number that a shape depends on: with other types or
-// a refusal. Equal answers share a line. A panic is an error.
+// from the case in one thing, an axis, axes of one length, a rank, an input, an attribute, a number that a shape depends on, how
+// much is known of such numbers: with other types or a refusal. Equal answers share a line. A panic is an error.
 func Declared(c Case) (string, error) {
 	var b strings.Builder
 	call, err := c.declared(variant{types: typesOf(c.In), values: c.In})
@@ -39,18 +39,21 @@ func Declared(c Case) (string, error) {
 	if call.Op.Rows != nil {
 		fmt.Fprintf(&b, "\trows %s\n", plainly(call.Op.Rows(call)))
 	}
-	if call.Op.Dims != nil {
-		for _, k := range call.Op.Dims(call) {
-			fmt.Fprintf(&b, "\tdims %v %v\n", k.Dims, k.Exact)
-		}
+	for _, k := range dimsOf(call) {
+		fmt.Fprintf(&b, "\t%s\n", k)
 	}
+	steps, err := c.declaredSteps()
+	if err != nil {
+		return "", err
+	}
+	b.WriteString(steps)
 	answers, order := map[string][]string{}, []string{}
 	for _, v := range c.variants() {
 		a := ""
 		err := guard(func() error {
 			call, err := c.declared(v)
 			if err == nil {
-				a = strings.Join(typeStrings(call.Out), " ")
+				a = strings.Join(append(typeStrings(call.Out), dimsOf(call)...), " ")
 			} else {
 				a = "refused: " + err.Error()
 			}
@@ -85,6 +88,18 @@ func plainly(v any) string {
 	return fmt.Sprintf("%+v", v)
 }
 
+// dimsOf is what shape arithmetic knows of the outputs' values.
+func dimsOf(call *op.Call) []string {
+	if call.Op.Dims == nil {
+		return nil
+	}
+	var list []string
+	for _, k := range call.Op.Dims(call) {
+		list = append(list, fmt.Sprintf("dims %v %v", k.Dims, k.Exact))
+	}
+	return list
+}
+
 func typeStrings(types []op.Type) []string {
 	list := make([]string, len(types))
 	for i, t := range types {
@@ -99,6 +114,7 @@ type variant struct {
 	config op.Config
 	types  []op.Type
 	values []dtype.Value
+	known  []op.Known // before an operator asks
 }
 
 // declared resolves a variant; the values of inputs that the operator asks for are known.
@@ -113,8 +129,9 @@ func (c *Case) declared(v variant) (*op.Call, error) {
 		if err != nil {
 			return nil, err
 		}
+		copy(call.Known, v.known)
 		for i := range known {
-			call.Known[i].Value = v.values[i]
+			call.Known[i] = op.Known{Value: v.values[i]}
 		}
 		err = call.Resolve()
 		i, needs := op.Needs(err)
@@ -162,7 +179,7 @@ func (c *Case) variants() []variant {
 			}
 		}
 	}
-	return append(append(list, c.numbers(types)...), c.attributes(types)...)
+	return slices.Concat(list, c.together(types), c.numbers(types), c.partly(types), c.attributes(types))
 }
 
 // numbers changes the elements of integer inputs of rank 0 or 1, one at a time.
@@ -178,7 +195,7 @@ func (c *Case) numbers(types []op.Type) []variant {
 			continue
 		}
 		for at := range n {
-			for _, x := range []int64{-1, 0, n[at] + 1, 1 << 40} {
+			for _, x := range []int64{-1, 0, n[at] + 1, 1 << 31, 1<<31 + 1, 1 << 40} {
 				m := slices.Clone(n)
 				m[at] = x
 				w, err := dtype.ConvertTo(dtype.DTypeOf(d), Tensor(m, d.Shape()...))
@@ -221,7 +238,7 @@ func (c *Case) attributes(types []op.Type) []variant {
 func others(v any) []any {
 	switch v := v.(type) {
 	case int64:
-		return []any{int64(-1), int64(0), v + 1, int64(1) << 40}
+		return []any{int64(-1), int64(0), v + 1, int64(1) << 31, int64(1)<<31 + 1, int64(1) << 40}
 	case float32:
 		return []any{float32(-1.5), float32(0)}
 	case string:
@@ -229,7 +246,7 @@ func others(v any) []any {
 	case []int64:
 		list := []any{append(slices.Clone(v), 1)}
 		for i := range v {
-			for _, x := range []int64{-1, 0, v[i] + 1, 1 << 40} {
+			for _, x := range []int64{-1, 0, v[i] + 1, 1 << 31, 1<<31 + 1, 1 << 40} {
 				w := slices.Clone(v)
 				w[i] = x
 				list = append(list, w)

@@ -46,6 +46,7 @@ func TestPRelu(t *testing.T) {
 	optest.Run(t,
 		optest.Case{Name: "channels", Config: op.Plain("PRelu"), In: []dtype.Value{optest.Rand(1, 2, 3, 4), optest.Rand(2, 3, 1)}},
 		optest.Case{Name: "same", Config: op.Plain("PRelu"), In: []dtype.Value{optest.Rand(1, 2, 3), optest.Rand(2, 2, 3)}},
+		optest.Case{Name: "last axis", Config: op.Plain("PRelu"), In: []dtype.Value{optest.Rand(1, 2, 3), optest.Rand(2, 3)}},
 		optest.Case{Name: "scalar", Config: op.Plain("PRelu"), In: []dtype.Value{optest.Rand(1, 2, 3), optest.Rand(2, 1)}},
 		optest.Case{Name: "before 7", Config: op.Plain("PRelu"), Version: 6, In: []dtype.Value{optest.Rand(1, 2, 3, 4), optest.Rand(2, 3)}},
 		optest.Case{Name: "integers", Config: op.Plain("PRelu"), In: []dtype.Value{optest.Tensor([]int32{-2, 3}, 2), optest.Tensor([]int32{5}, 1)},

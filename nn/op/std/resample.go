@@ -163,10 +163,11 @@ func (r *resample) bySizes(c *op.Call, axes []int) error {
 	if err := noNegative(c, 3, sizes); err != nil {
 		return err
 	}
-	pick := math.Inf(1)
+	pick, known := math.Inf(1), true
 	for i, a := range axes {
 		r.out[a], r.given[a] = sizes[i], true
 		if !sizes[i].Known() || !r.in[a].Known() {
+			known = false
 			continue
 		}
 		r.scale[a] = float64(sizes[i].Size) / float64(r.in[a].Size)
@@ -183,7 +184,7 @@ func (r *resample) bySizes(c *op.Call, axes []int) error {
 	}
 	for _, a := range axes {
 		r.scale[a], r.given[a] = pick, false
-		if r.out[a] = op.Unknown; r.in[a].Known() {
+		if r.out[a] = op.Unknown; known {
 			r.out[a] = op.D(scaledLength(pick*float64(r.in[a].Size) + 0.5))
 		}
 	}

@@ -20,5 +20,20 @@ func Inside(v, a, b int) bool {
 	return v >= a && v < b || a == b && v == a
 }
 
+type pool struct{}
+
+func (pool) each(n, grain int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}
+
+// Squares is computed with a grain and a capacity, which change nothing.
+func Squares(n int) []int {
+	list := make([]int, 0, n+n/8)
+	pool{}.each(n, 4+n/2, func(i int) { list = append(list, i*i) })
+	return list
+}
+
 // Area is not executed.
 func Area(a, b int) int { return a * b }

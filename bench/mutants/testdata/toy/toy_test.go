@@ -16,3 +16,9 @@ func TestInside(t *testing.T) {
 		t.Error("wrong")
 	}
 }
+
+func TestSquares(t *testing.T) {
+	if s := Squares(9); len(s) != 9 || s[8] != 64 {
+		t.Error(s)
+	}
+}
