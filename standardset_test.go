@@ -15,6 +15,7 @@ import (
 // another set, and those that describe the standard set itself. Everything else takes the set of its graph or call.
 var standardCallers = []string{
 	"cmd/graft.aboutThis",
+	"generate.var", // names it in the source that it writes
 	"nn.New",
 	"nn.Tracer.ops",
 	"nn/op/gendoc.main",

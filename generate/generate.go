@@ -165,7 +165,7 @@ func (r *reader) newFunction(p *printer, items []item) {
 		p.f("g := %s(%q)\n", p.q(symNew), g.Name())
 	} else {
 		if set == "" {
-			set = p.q(symStandard) + "()"
+			set = p.q(symOperators) + "()"
 		}
 		p.f("g := %s(%q, %s, map[string]int%s)\n", p.q(symNewGraph), g.Name(), set, strings.TrimPrefix(fmt.Sprintf("%#v", g.Opsets()), "map[string]int"))
 	}
@@ -210,7 +210,7 @@ func (p *printer) operators(r *reader) string {
 	for _, c := range contrib.Ops() {
 		for _, s := range r.steps {
 			if s.layer == nil && s.op == c.Operator() {
-				p.f("ops, err := %s(%s())\nif err != nil {\nreturn nil, err\n}\n", p.q(symContrib), p.q(symStandard))
+				p.f("ops, err := %s(%s())\nif err != nil {\nreturn nil, err\n}\n", p.q(symContrib), p.q(symOperators))
 				return "ops"
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/safetensors"
 	"gorgonia.org/tensor"
 )
@@ -41,7 +42,7 @@ var (
 	symTensor     = in[nn.Graph]("Tensor")
 	symPlain      = of[op.Plain]()
 	symName       = of[op.Name]()
-	symStandard   = in[op.Set]("Standard")
+	symOperators  = symbolOfFunc(std.Operators)
 	symContrib    = symbolOfFunc(contrib.With)
 	symNewValue   = in[dtype.DType]("New")
 	symDense      = of[tensor.Dense]()

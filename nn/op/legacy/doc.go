@@ -2,7 +2,7 @@
 // exporter to Caffe2, Core ML models and the first versions of PyTorch's exporter wrote them. Like package contrib it is
 // written against the exported API of package op alone.
 //
-//	ops, err := legacy.With(op.Standard())
+//	ops, err := legacy.With(std.Operators())
 //
 // The set that onnxio loads models with by default has them. What they mean is what ONNX 1.3 documents as experimental,
 // and where ONNX Runtime has an operator still, it is checked against that; the others against NumPy.
