@@ -16,20 +16,7 @@ func TestTablesPage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	houses(t, "houses.csv", 1200, 1)
 	houses(t, "new.csv", 60, 2)
-	ran := 0
-	for line := range strings.SplitSeq(string(page), "\n") {
-		args, ok := strings.CutPrefix(line, "$ graft ")
-		if !ok {
-			continue
-		}
-		if out, err := command(strings.Fields(args)...); err != nil || out == "" {
-			t.Errorf("%s: %q, %v", line, out, err)
-		}
-		ran++
-	}
-	if ran < 4 {
-		t.Errorf("%d commands ran", ran)
-	}
+	runPage(t, string(page), 4)
 }
 
 // The recipe of the page about training has settings that train takes.
@@ -49,5 +36,24 @@ func TestTrainingPage(t *testing.T) {
 	}
 	if model, err := applyRecipe(newTrain(), path); err != nil || model != "resnet.onnx" {
 		t.Errorf("%s, %v", model, err)
+	}
+}
+
+// runPage runs the commands of a page as written, at least so many.
+func runPage(t *testing.T, page string, least int) {
+	t.Helper()
+	ran := 0
+	for line := range strings.SplitSeq(page, "\n") {
+		args, ok := strings.CutPrefix(line, "$ graft ")
+		if !ok {
+			continue
+		}
+		if out, err := command(strings.Fields(args)...); err != nil || out == "" {
+			t.Errorf("%s: %q, %v", line, out, err)
+		}
+		ran++
+	}
+	if ran < least {
+		t.Errorf("%d commands ran", ran)
 	}
 }

@@ -93,20 +93,7 @@ func TestTextPage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	reviews(t, "reviews", 240, 1)
 	reviews(t, "new", 40, 2)
-	ran := 0
-	for line := range strings.SplitSeq(string(page), "\n") {
-		args, ok := strings.CutPrefix(line, "$ graft ")
-		if !ok {
-			continue
-		}
-		if out, err := command(strings.Fields(args)...); err != nil || out == "" {
-			t.Errorf("%s: %q, %v", line, out, err)
-		}
-		ran++
-	}
-	if ran < 5 {
-		t.Errorf("%d commands ran", ran)
-	}
+	runPage(t, string(page), 5)
 	out, err := command("eval", "reviews.onnx", "--data", "new.csv", "--json")
 	var r struct{ Metrics map[string]float64 }
 	if err == nil {

@@ -39,7 +39,7 @@ func FuzzModel(f *testing.F) {
 		m := &modelMaker{tape: tape}
 		b, err := proto.Marshal(m.model())
 		if err != nil {
-			t.Skip()
+			t.Skip("not a model that a file can hold: ", err)
 		}
 		begin := spent(t)
 		holdsUp(t, b)

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// expandBytes broadcasts src of shape from into dst of shape to; elements have size bytes.
+// ExpandBytes broadcasts src of shape from into dst of shape to; elements have size bytes.
 func ExpandBytes(dst, src []byte, from, to []int, size int) {
 	f := append(slices.Repeat([]int{1}, len(to)-len(from)), from...)
 	var walk func(axis int, dst, src []byte)

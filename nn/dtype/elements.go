@@ -4,7 +4,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// elems is the elements of t, nil where t is absent.
+// Elems is the elements of t, nil where t is absent.
 func Elems[T any](t *tensor.Dense) []T {
 	if t == nil {
 		return nil
@@ -12,7 +12,7 @@ func Elems[T any](t *tensor.Dense) []T {
 	return Slice[T](t)
 }
 
-// elemsAt is elems for a tensor that may lie behind the end of list.
+// ElemsAt is Elems for item i of a list, nil beyond its end.
 func ElemsAt[T any](list []*tensor.Dense, i int) []T {
 	if i >= len(list) {
 		return nil
@@ -20,6 +20,7 @@ func ElemsAt[T any](list []*tensor.Dense, i int) []T {
 	return Elems[T](list[i])
 }
 
+// Product is the number of elements of a shape, 1 for rank 0.
 func Product(shape []int) int {
 	n := 1
 	for _, d := range shape {

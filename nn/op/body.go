@@ -96,7 +96,7 @@ func (c *Call) Scope(g *gorgonia.ExprGraph) Scope {
 	return Scope{Graph: g, Train: c.Train, Ctx: c.Ctx}
 }
 
-// bodyRun is how subgraphs are computed whose inputs are those of the call from position first on.
+// BodyRun is how subgraphs are computed whose inputs are those of the call from position first on.
 func (c *Call) BodyRun(key [2]uint64, known []Known) BodyRun {
 	r := BodyRun{Ctx: c.Context(), Train: c.Train, Key: key, Frozen: make([]bool, len(known))}
 	for i, k := range known {

@@ -103,7 +103,7 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 	return nil, &NeedError{Input: i, Name: c.InputName(i)}
 }
 
-// exact says whether negative ones among the elements of input i, which Dims gave, are numbers.
+// Exact reports whether negative ones among the elements of input i, which Dims gave, are numbers.
 func (c *Call) Exact(i int, d []Dim) bool {
 	if k := c.Known[i]; k.Exact || k.Value != nil {
 		return true
@@ -216,6 +216,7 @@ func (c *Call) Broadcast(shapes ...[]Dim) ([]Dim, error) {
 	return out, nil
 }
 
+// BroadcastDim is the dimension that a and b broadcast to, by numpy's rules; false where they do not.
 func BroadcastDim(a, b Dim) (Dim, bool) {
 	one := func(d Dim) bool { return d.Size == 1 && d.Sym == "" }
 	switch {

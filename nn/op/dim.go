@@ -39,8 +39,8 @@ func (d Dim) Known() bool { return d.Size >= 0 }
 // Symbolic says whether the dimension depends on a symbol.
 func (d Dim) Symbolic() bool { return d.Sym != "" }
 
-// length says whether the dimension goes by a plain name, which no negative number does.
-func (d Dim) Length() bool {
+// Plain reports whether the dimension goes by a plain name, which no negative number does.
+func (d Dim) Plain() bool {
 	return d.Sym != "" && !strings.ContainsAny(d.Sym, "-+*/(), ")
 }
 

@@ -30,7 +30,7 @@ type LoopOperand struct {
 // Access says which element of kernel input Slot belongs to element i of the result: number i/Inner%Count.
 type Access struct{ Slot, Inner, Count int }
 
-// whole says whether the input has the elements of the result.
+// Whole reports whether the input has the elements of the result.
 func (a Access) Whole(n int) bool { return a.Inner == 1 && a.Count == n }
 
 // BroadcastAccess is the access to an input of the given shape that broadcasts to shape out; false if its axes
@@ -64,7 +64,7 @@ func BroadcastAccess(slot int, shape, out []int) (Access, bool) {
 // steady says whether the same element belongs to several in a row, but not to all.
 func (a Access) steady() bool { return a.Inner > 1 && a.Count > 1 }
 
-// shortRun is how many elements in a row belong to the same one at least, if it is not one alone.
+// ShortRun is how many elements in a row belong to the same one at least, if it is not one alone.
 const ShortRun = 16
 
 // repeats says whether the elements repeat in the same way in each block.

@@ -119,7 +119,7 @@ func fuseEpilogue(h *EpilogueHost, next *Epilogue, m Meeting) *Fused {
 	return f
 }
 
-// with is e followed by what next does to a result of type t with that many channels, if that is possible.
+// With is e followed by what next does to a result of type t with that many channels, if that is possible.
 func (e Epilogues) With(next *Epilogue, t DType, channels int, m Meeting) (Epilogues, bool) {
 	float := t == dtype.Float32 || t == dtype.Float64
 	if !float || next.DType != t || m.Sides || !slices.Contains(next.Slots, m.Slot) || !e.takes(next, channels) {
@@ -160,7 +160,7 @@ func applyEpilogues[T kernel.Float](x *Exec, e Epilogues, in []*tensor.Dense, y 
 	r.Planes(pool(x), channels, space, dtype.Elems[T](y))
 }
 
-// adds reports whether something of the same shape is added.
+// Adds reports whether something of the same shape is added.
 func (e Epilogues) Adds() bool {
 	return slices.ContainsFunc(e.Parts, func(p epiloguePart) bool { return p.Kind == EpilogueAdd })
 }
@@ -196,7 +196,7 @@ func other[T kernel.Float](p *epiloguePart, in []*tensor.Dense) []T {
 	return epilogueInput[T](p, in, 0)
 }
 
-// finish is what an epilogue does behind scale and shift, for the inputs of a run.
+// EpilogueAfterAffine is what an epilogue does after scale and shift, for the inputs of a run.
 func EpilogueAfterAffine[T kernel.Float](e Epilogues, in []*tensor.Dense) (r kernel.Epilogue[T]) {
 	for i := range e.Parts {
 		switch p := &e.Parts[i]; p.Kind {
@@ -230,14 +230,14 @@ func scaleShift[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in
 	return r.Scale, r.Shift
 }
 
-// epilogue is e for the inputs of a run; bias, one number for each channel or nil, comes first.
+// EpilogueSteps is e for the inputs of a run; bias, one number for each channel or nil, comes first.
 func EpilogueSteps[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
 	r := EpilogueAfterAffine[T](e, in)
 	r.Scale, r.Shift = scaleShift(x, e, channels, bias, in)
 	return r
 }
 
-// affineKey tells epilogues apart that scale and shift in other ways.
+// AffineKey tells epilogues apart that scale and shift in other ways.
 func (e Epilogues) AffineKey() string {
 	var key strings.Builder
 	for i := range e.Parts {
@@ -248,7 +248,7 @@ func (e Epilogues) AffineKey() string {
 	return key.String()
 }
 
-// affineInputs are those of a run that scale and shift depend on, behind the given ones.
+// AffineInputs are those of a run that scale and shift depend on, behind the given ones.
 func (e Epilogues) AffineInputs(in []*tensor.Dense, first ...int) []*tensor.Dense {
 	var list []*tensor.Dense
 	add := func(i int) {

@@ -71,7 +71,7 @@ func (c *Call) Errorf(format string, args ...any) error {
 	return &Error{Op: c.Op.Name, Node: c.Node, Err: fmt.Errorf(format, args...)}
 }
 
-// wantGot is an Error about input i of a call.
+// Mismatch is an Error about input i of a call.
 func (c *Call) Mismatch(i int, want, got any) error {
 	return &Error{Op: c.Op.Name, Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
 }

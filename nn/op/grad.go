@@ -33,6 +33,7 @@ func (c *Call) withoutGradient(r Role) bool {
 // replacesState says whether a training step replaces the state by what the call computes.
 func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State(c)) > 0 }
 
+// Differentiable reports whether values of the type have gradients: tensors of floating-point numbers.
 func Differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 
 // SymDiff gives the gradient of each child. When the operator has several differentiable outputs

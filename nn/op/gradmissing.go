@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// notTwice is why gradients have none themselves.
+// NotTwice is why gradients have none themselves.
 const NotTwice = "it is part of a gradient, which is not differentiated again"
 
 // CheckGradients looks between of and wrt for operators that say GradMissing, and for inputs without
@@ -86,7 +86,7 @@ func (o *expr) losesGradient(k int) bool {
 	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && c.withoutGradient(s.Role) && s.Role != Given && s.Role != State
 }
 
-// dependsOnMarked says whether n depends on a node that is marked, and marks what it finds out.
+// DependsOnMarked reports whether n depends on a node that is marked, and marks what it finds out.
 func DependsOnMarked(n *gorgonia.Node, depends map[*gorgonia.Node]bool) bool {
 	if d, known := depends[n]; known {
 		return d

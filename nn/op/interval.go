@@ -13,7 +13,7 @@ func (r Interval) Hull(s Interval) Interval {
 	return Interval{math.Min(r.Lo, s.Lo), math.Max(r.Hi, s.Hi)}
 }
 
-// clamped is where min(max(x, lo), hi) is for x in r, lo and hi in intervals.
+// Clamped is where min(max(x, lo), hi) is for x in r, lo and hi in intervals.
 func (r Interval) Clamped(lo, hi Interval) Interval {
 	return Interval{math.Min(math.Max(r.Lo, lo.Lo), hi.Lo), math.Min(math.Max(r.Hi, lo.Hi), hi.Hi)}
 }

@@ -72,7 +72,7 @@ func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	return ops.Apply1(Plain("SequenceConstruct"), nodes...)
 }
 
-// emptyOptional is an optional without a value, of the given type.
+// EmptyOptional is an optional without a value, of the given type.
 func EmptyOptional(e Type) *dtype.Optional {
 	o := &dtype.Optional{Elem: e.DType, Seq: e.Kind == Sequence}
 	if o.Seq && e.Elem != nil {

@@ -284,5 +284,5 @@ func (o *expr) String() string {
 	return fmt.Sprintf("%s:%d", o.call.name(), o.index)
 }
 
-// maxElements bounds the elements of an output whose shape comes from attributes.
+// MaxElements bounds the elements of an output whose shape comes from attributes.
 const MaxElements = min(1<<34, math.MaxInt/16)

@@ -74,7 +74,7 @@ func (n *Spelling) ShapeOf(of func(c *Call) []Dim) *Operand {
 	return n.sizes(of)
 }
 
-// fixed are numbers that must not depend on a symbol, of the call at its first size.
+// Fixed are numbers that must not depend on a symbol, of the call at its first size.
 func (n *Spelling) Fixed(what string, of func(c *Call) []int) []int {
 	list := of(n.Call)
 	for _, c := range n.calls {
@@ -86,7 +86,7 @@ func (n *Spelling) Fixed(what string, of func(c *Call) []int) []int {
 	return list
 }
 
-// outShape is the shape of output i.
+// OutShape is the shape of output i.
 func (n *Spelling) OutShape(i int) *Operand {
 	return n.ShapeOf(func(c *Call) []Dim { return c.Out[i].Shape })
 }

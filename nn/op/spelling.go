@@ -169,7 +169,7 @@ func (e *VersionError) Error() string {
 // Unwrap is the reason.
 func (e *VersionError) Unwrap() error { return e.Why }
 
-// slot is the formal name of an input or output.
+// SlotName is the formal name of an input or output.
 func (n *Spelling) SlotName(formal func(o *Op) Slots, i int) string {
 	o, err := n.set.Of(n.Config)
 	if err != nil {
@@ -366,12 +366,12 @@ func (n *Spelling) Give(i int, x *Operand) {
 // Wants reports whether output i is read.
 func (n *Spelling) Wants(i int) bool { return i < len(n.Out) && n.Out[i] != nil }
 
-// refuse is a step that no node passes.
+// Refuse is a step that no node passes.
 func Refuse(why string) func(*Spelling) error {
 	return func(*Spelling) error { return errors.New(why) }
 }
 
-// onConfig makes a step of a function that changes the operator's configuration.
+// OnConfig makes a step of a function that changes the operator's configuration.
 func OnConfig[C Config](f func(n *Spelling, c *C) error) func(*Spelling) error {
 	return func(n *Spelling) error {
 		c, ok := n.Config.(C)

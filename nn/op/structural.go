@@ -48,6 +48,7 @@ func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"SumTo", shape}, n)
 }
 
+// Sizes are the numbers of a shape whose dimensions are all known.
 func Sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
 
 func (s Set) ZerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {

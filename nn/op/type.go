@@ -67,7 +67,7 @@ func TypeOf(v dtype.Value) Type {
 	return Shaped(dtype.Of(v.Dtype()), v.Shape()...)
 }
 
-// mapType is a map from keys to values of the given types.
+// MapType is a map from keys to values of the given types.
 func MapType(keys, values DType) Type {
 	e := T(values)
 	return Type{Kind: Map, DType: keys, Elem: &e}

@@ -110,7 +110,7 @@ func plain(name string) op.Config { return op.Name{Domain: contrib.Domain, Name:
 
 // TestUses takes every use through the checks of operators, with the values that ONNX Runtime computed where it can.
 func TestUses(t *testing.T) {
-	golden := readGolden(t)
+	golden := readGolden[expected](t, goldenFile)
 	for _, u := range uses() {
 		u.Ops = set(t)
 		if want := golden[u.Name]; !u.gpu && !*update {
@@ -149,10 +149,10 @@ func (x expected) dense() (*tensor.Dense, error) {
 
 const goldenFile = "testdata/golden.json"
 
-func readGolden(t *testing.T) map[string][]expected {
+func readGolden[T any](t *testing.T, file string) map[string][]T {
 	t.Helper()
-	golden := map[string][]expected{}
-	b, err := os.ReadFile(goldenFile)
+	golden := map[string][]T{}
+	b, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(b, &golden)
 	}

@@ -231,7 +231,7 @@ func attentionUses() []use {
 
 // TestQuantizedUses takes every use of an operator on integers through the checks of operators.
 func TestQuantizedUses(t *testing.T) {
-	golden := readTyped(t)
+	golden := readGolden[typedOutput](t, quantizedFile)
 	for _, u := range quantizedUses() {
 		u.Ops = set(t)
 		if !*update {
@@ -309,19 +309,6 @@ func (x typedOutput) dense(t *testing.T) *tensor.Dense {
 }
 
 const quantizedFile = "testdata/quantized.json"
-
-func readTyped(t *testing.T) map[string][]typedOutput {
-	t.Helper()
-	golden := map[string][]typedOutput{}
-	b, err := os.ReadFile(quantizedFile)
-	if err == nil {
-		err = json.Unmarshal(b, &golden)
-	}
-	if err != nil && !*update {
-		t.Fatal(err)
-	}
-	return golden
-}
 
 // TestQuantizedInRuntime compares with ONNX Runtime itself, and with -update writes what it computes to
 // testdata/quantized.json.

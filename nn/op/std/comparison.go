@@ -136,7 +136,7 @@ func equalDims(c *op.Call) []op.Known {
 		switch {
 		case a.Sym == "" && b.Sym == "" || a == b:
 			same[i] = a.Size == b.Size
-		case a.Length() && b.Sym == "" && b.Size < 0 || b.Length() && a.Sym == "" && a.Size < 0:
+		case a.Plain() && b.Sym == "" && b.Size < 0 || b.Plain() && a.Sym == "" && a.Size < 0:
 		default:
 			return nil
 		}

@@ -85,7 +85,7 @@ func concatGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	return SplitAt(c.Set, dout[0], axis, sizes)
 }
 
-// splitAt is Split with its sizes as an attribute.
+// SplitAt is Split with its sizes as an attribute.
 func SplitAt(s op.Set, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
 	c, err := s.NewCall(SplitConfig{Axis: axis, Split: sizes}, op.NodeType(x))
 	if err != nil {

@@ -112,7 +112,7 @@ func inferConv(c *op.Call) ([]op.Type, error) {
 	return convOutput(c, append([]op.Dim{c.In[0].Shape[0], c.In[1].Shape[0]}, w.out...))
 }
 
-// output is the result of an Infer with one output of input 0's element type. It refuses shapes
+// convOutput is the result of an Infer with one output of input 0's element type. It refuses shapes
 // whose number of elements does not fit.
 func convOutput(c *op.Call, shape []op.Dim) ([]op.Type, error) {
 	n := 1
@@ -195,7 +195,7 @@ func convCost(c *op.Call) (macs, bytes int64) {
 	return macs, bytesMoved(c)
 }
 
-// moved is the bytes of inputs and formal outputs, each once.
+// bytesMoved is the bytes of inputs and formal outputs, each once.
 func bytesMoved(c *op.Call) (n int64) {
 	for _, t := range c.In {
 		if t.Present() {

@@ -120,7 +120,7 @@ func parseEquation(c *op.Call) (equation, error) {
 	return e, nil
 }
 
-// term gives the keys of one operand's axes; rest is how many axes the ellipsis stands for.
+// einsumTerm gives the keys of one operand's axes; rest is how many axes the ellipsis stands for.
 func einsumTerm(c *op.Call, term string, rank int) (keys []int, rest int, err error) {
 	if strings.Count(term, "...") > 1 {
 		return nil, 0, c.Errorf("operand %q has two ellipses", term)

@@ -272,7 +272,7 @@ func groupNormDown(n *op.Spelling) error {
 	return nil
 }
 
-// perChannel is input i, one number for each channel, as it broadcasts to a tensor of the given rank.
+// spellPerChannel is input i, one number for each channel, as it broadcasts to a tensor of the given rank.
 func spellPerChannel(n *op.Spelling, i, rank int) *op.Operand {
 	wide := slices.Repeat([]int{1}, rank-1)
 	wide[0] = -1

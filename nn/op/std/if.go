@@ -102,7 +102,7 @@ func ifGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return bodyGradients(c, ifGradConfig{c.Config.(IfConfig), len(c.In) - 1, c.Train, c.Random(), flagsOf(c)}, 1, c.In, in, dout)
 }
 
-// captured is where in the inputs of an If, Loop or Scan the inputs of each subgraph begin that it
+// capturedFrom is where in the inputs of an If, Loop or Scan the inputs of each subgraph begin that it
 // captures: what stands in front are the formal ones.
 func capturedFrom(c *op.Call) (list []int) {
 	bodies := op.Bodies(c.Config)

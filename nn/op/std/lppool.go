@@ -50,7 +50,7 @@ func lpPool() *op.Op {
 	}
 }
 
-// order checks the p of an Lp norm.
+// normOrder checks the p of an Lp norm.
 func normOrder(c *op.Call, p int) error {
 	if p < 1 {
 		return c.Errorf("p is %d, want 1 or more", p)

@@ -134,7 +134,7 @@ func classNumbers(d *tensor.Dense) ([]int64, error) {
 	return dtype.Int64s(d)
 }
 
-// loss computes the reduced loss from logarithmic probabilities.
+// nllLoss computes the reduced loss from logarithmic probabilities.
 func nllLoss[T kernel.Float](l classLoss, logp []T, labels, weight, out *tensor.Dense) error {
 	class, err := classNumbers(labels)
 	if err != nil {

@@ -86,7 +86,7 @@ func (r *resample) upsample(c *op.Call, up UpsampleConfig) error {
 	return r.setScales(c, scales, axes)
 }
 
-// floats are the elements of input i.
+// floatsOf are the elements of input i.
 func floatsOf(c *op.Call, i int) ([]float32, error) {
 	v, err := c.Value(i)
 	if err != nil {

@@ -13,7 +13,7 @@ type scaling struct{ Factor float64 }
 
 func (scaling) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Scale"} }
 
-// scaleBy multiplies a node by a number.
+// ScaleBy multiplies a node by a number.
 func ScaleBy(s op.Set, n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
 	if f == 1 {
 		return n, nil

@@ -68,7 +68,7 @@ func (n formula) reshape(a *op.Operand, shape ...int) *op.Operand {
 	return n.do(ReshapeConfig{}, a, n.Vector("shape", shape...))
 }
 
-// like gives a the shape of output i.
+// likeOut gives a the shape of output i.
 func (n formula) likeOut(a *op.Operand, i int) *op.Operand {
 	return n.do(ReshapeConfig{}, a, n.OutShape(i))
 }

@@ -8,7 +8,7 @@ import (
 // slope is dy·f'(x), spelled out. at is x or y = f(x), or both where the operator needs both.
 type slope func(n formula, c op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand
 
-// slopes of the operators on single elements, as the table unaries states them.
+// slopesSpelled are the slopes of operators on single elements, as the table unaries states them.
 func slopesSpelled() map[string]slope {
 	over := func(f func(n formula, x *op.Operand) *op.Operand) slope { // dy / f(x)
 		return func(n formula, _ op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand {

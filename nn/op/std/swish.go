@@ -50,7 +50,7 @@ func decomposeSwish(n *op.Spelling) error {
 	return nil
 }
 
-// gate is sigmoid(alpha·x); alpha is 1 when nil.
+// spellGate is sigmoid(alpha·x); alpha is 1 when nil.
 func spellGate(n *op.Spelling, x *op.Operand, alpha *float32) (*op.Operand, error) {
 	if a := orFloat(alpha, 1); a != 1 {
 		factor, err := n.Filled("alpha", n.DType(0), float64(a))

@@ -104,7 +104,7 @@ func pooled(r func(*op.Call, func(int) op.Interval) op.Interval) op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: r, Channels: op.ChannelsFirst, Removable: true}
 }
 
-// recurrent are the traits of LSTM, GRU and RNN: the third axis of W and R, inputs 1 and 2, reads channels.
+// recurrentTraits are the traits of LSTM, GRU and RNN: the third axis of W and R, inputs 1 and 2, reads channels.
 func recurrentTraits() op.Traits {
 	return op.Traits{
 		Zero: zeroAlways, Trains: trainsState, Channels: op.ChannelsLast, Starts: []op.Start{op.StartZero, op.StartRandom, op.StartRandom, op.StartZero},

@@ -165,7 +165,7 @@ func inverse(perm []int) []int {
 	return inv
 }
 
-// transposed permutes the axes of a node; output axis i is axis perm[i].
+// Transposed permutes the axes of a node; output axis i is axis perm[i].
 func Transposed(s op.Set, n *gorgonia.Node, perm []int) (*gorgonia.Node, error) {
 	if slices.IsSorted(perm) {
 		return n, nil

@@ -176,7 +176,7 @@ func bothEnds(c *op.Call, pads []int, n int) ([]int, error) {
 	return pads, nil
 }
 
-// spatial checks that input 0 has batch, channels and 1 to 3 spatial axes and returns those.
+// spatialAxes checks that input 0 has batch, channels and 1 to 3 spatial axes and returns those.
 func spatialAxes(c *op.Call) ([]op.Dim, error) {
 	rank, err := c.Rank(0)
 	if err != nil {
