@@ -4,7 +4,7 @@
 //   - nn: the model you hold in your hands, and the edits that change it
 //   - onnxio: files
 //   - train, train/data and optim: fine-tuning and training from scratch
-//   - cmd/graft: the command line
+//   - cmd/graft: the command line (its verbs are internal/cli)
 //
 // ARCHITECTURE.md explains how they fit together.
 package graft

@@ -18,12 +18,12 @@ import (
 
 // declares are the places that may name operators: those that declare them, programs beside the library, and packages
 // that know of no operators, whose words are others: optimizers, kernels and tokenizers.
-var declares = []string{"nn/op/...", "bench/...", "examples/...", "internal/...", "optim/...", "train/token/..."}
+var declares = []string{"nn/op/...", "bench/...", "examples/...", "internal/conformance/...", "internal/engine/...", "internal/kernel/...", "internal/oracle/...", "optim/...", "train/token/..."}
 
 // builds are the files that build nodes: they name what they build and decide nothing by names.
 var builds = []string{
 	"cmd/graft/demo/run.go",
-	"cmd/graft/recipelayer.go",
+	"internal/cli/recipelayer.go",
 	"generate/activations.go",
 	"generate/attention.go",
 	"generate/composite.go",

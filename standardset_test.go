@@ -14,7 +14,7 @@ import (
 // standardCallers are the functions that may ask for std.Operators: those where a graph begins, unless it is given
 // another set, and those that describe the standard set itself. Everything else takes the set of its graph or call.
 var standardCallers = []string{
-	"cmd/graft.aboutThis",
+	"internal/cli.aboutThis",
 	"generate.var", // names it in the source that it writes
 	"nn.New",
 	"nn.Tracer.ops",

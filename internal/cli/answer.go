@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
+	"gorgonia.org/tensor"
+)
+
+// answerer makes answers of what a model gives.
+type answerer struct {
+	g      *nn.Graph
+	kind   string // classes, tags, yes, values, mask, picture or arrays
+	labels []string
+	logits bool // of yes: the score is to go through a sigmoid
+}
+
+// answer is what a model says of one sample.
+type answer struct {
+	top     []choice
+	values  []float64
+	whole   nn.Feed // of arrays: all outputs, without the batch axis
+	picture *tensor.Dense
+	files   map[string]string // what was drawn
+	err     error             // the sample cannot be read
+}
+
+// choice is a class and its probability.
+type choice struct {
+	Label       string  `json:"label"`
+	Probability float64 `json:"probability"`
+}
+
+// newAnswerer finds out what a model's answers are: by the metadata, the end of the model and the shape of its first output.
+func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
+	a := &answerer{g: g, kind: as, logits: !yesOrNo(g)}
+	schema, known, err := table.ReadMeta(g.Meta())
+	if err != nil {
+		return nil, err
+	}
+	if a.labels, err = data.ReadLabels(g.Meta()); err != nil {
+		return nil, err
+	}
+	if a.labels == nil {
+		a.labels = schema.Classes
+	}
+	if len(g.Outputs()) == 0 {
+		return nil, fmt.Errorf("the model has no output")
+	}
+	switch as {
+	case "classes", "values", "mask", "picture", "arrays":
+		return a, nil
+	case "":
+	default:
+		return nil, fmt.Errorf("--as %s: want classes, values, mask, picture or arrays", as)
+	}
+	t := g.Outputs()[0].Type()
+	n, sized := scores(g.Outputs())
+	flat := t.Rank() == 1 || t.Rank() >= 2 && !slices.ContainsFunc(t.Sizes()[2:], func(d int) bool { return d != 1 })
+	switch {
+	case !t.DType.IsFloat() || len(g.Outputs()) > 1:
+		a.kind = "arrays"
+	case g.Meta()[metaTask] == "tags" && flat:
+		a.kind = "tags"
+	case t.Rank() == 4 && !flat && sized && (n == 1 || n == 3) && len(a.labels) != n:
+		a.kind = "picture"
+	case t.Rank() == 4 && !flat && sized && n > 1:
+		a.kind = "mask"
+	case !flat:
+		a.kind = "arrays"
+	case known && schema.Classes == nil:
+		a.kind = "values"
+	case t.Rank() == 1 || n == 1:
+		if a.kind = "values"; len(a.labels) == 2 || !a.logits {
+			a.kind = "yes"
+		}
+	default:
+		a.kind = "classes"
+	}
+	return a, nil
+}
+
+// drawn reports whether answers are pictures.
+func (a *answerer) drawn() bool { return a.kind == "mask" || a.kind == "picture" }
+
+// of answers for samples of s; the last is repeated where the model fixes the batch to more. A sample that cannot be read has an
+// answer with an error.
+func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size int) ([]answer, error) {
+	asked := slices.Clone(index)
+	if _, fixed := fixedBatch(a.g); fixed {
+		for len(asked) < size {
+			asked = append(asked, index[len(index)-1])
+		}
+	}
+	feed, err := s.feed(ctx, asked)
+	if err != nil {
+		if len(index) == 1 {
+			return []answer{{err: err}}, nil
+		}
+		var list []answer
+		for _, i := range index { // one by one: which of them is it
+			one, err := a.of(ctx, s, []int{i}, size)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, one...)
+		}
+		return list, nil
+	}
+	list, err := a.answers(ctx, feed)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) < len(index) {
+		return nil, fmt.Errorf("the model gives %d answers for %d samples; --batch 1 asks for one at a time", len(list), len(index))
+	}
+	return list[:len(index)], nil
+}
+
+// answers runs the model.
+func (a *answerer) answers(ctx context.Context, feed nn.Feed) ([]answer, error) {
+	out, err := a.g.Eval(ctx, feed, a.names()...)
+	if err != nil {
+		return nil, err
+	}
+	return a.read(out)
+}
+
+// names are those of the outputs.
+func (a *answerer) names() (names []string) {
+	for _, v := range a.g.Outputs() {
+		names = append(names, v.Name())
+	}
+	return names
+}
+
+// read makes answers of the outputs.
+func (a *answerer) read(out nn.Feed) (list []answer, err error) {
+	names := a.names()
+	d, ok := out[names[0]].(*tensor.Dense)
+	if a.kind == "arrays" || !ok || d.Dims() == 0 {
+		return apart(out, names)
+	}
+	list = make([]answer, d.Shape()[0])
+	for i := range list {
+		if list[i], err = a.one(dtype.Pick(d, 0, []int{i})); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// one makes an answer of the first output's row.
+func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
+	if a.drawn() {
+		x.picture = row
+		return x, nil
+	}
+	if x.values, err = dtype.Float64s(row); err != nil {
+		return x, err
+	}
+	switch a.kind {
+	case "yes":
+		p := x.values[0]
+		if a.logits {
+			p = 1 / (1 + math.Exp(-p))
+		}
+		x.top = []choice{{a.label(1), p}, {a.label(0), 1 - p}}
+		if p < 0.5 {
+			slices.Reverse(x.top)
+		}
+	case "tags":
+		for c, p := range x.values {
+			if a.logits {
+				p = 1 / (1 + math.Exp(-p))
+			}
+			x.top = append(x.top, choice{a.label(c), p})
+		}
+		slices.SortStableFunc(x.top, func(a, b choice) int { return cmp.Compare(b.Probability, a.Probability) })
+	case "classes":
+		flat, err := dtype.FromSlice(slices.Clone(x.values), len(x.values))
+		if err != nil {
+			return x, err
+		}
+		classes, scores, err := data.Top(flat, len(x.values))
+		if err != nil {
+			return x, err
+		}
+		for i, c := range classes {
+			x.top = append(x.top, choice{a.label(c), scores[i]})
+		}
+	}
+	return x, nil
+}
+
+// label is the name of a class, or its number.
+func (a *answerer) label(class int) string {
+	if class < len(a.labels) {
+		return a.labels[class]
+	}
+	return fmt.Sprint(class)
+}
+
+// apart divides outputs along their first axis; where they have none in common, they are one answer.
+func apart(out nn.Feed, names []string) ([]answer, error) {
+	n := -1
+	for _, name := range names {
+		s := out[name].Shape()
+		if _, dense := out[name].(*tensor.Dense); !dense || len(s) == 0 || n >= 0 && s[0] != n {
+			return []answer{{whole: out}}, nil
+		}
+		n = s[0]
+	}
+	list := make([]answer, n)
+	for i := range list {
+		list[i].whole = nn.Feed{}
+		for _, name := range names {
+			row := dtype.Pick(out[name].(*tensor.Dense), 0, []int{i})
+			view, err := dtype.View(row, row.Shape()[1:]...)
+			if err != nil {
+				return nil, err
+			}
+			list[i].whole[name] = view
+		}
+	}
+	return list, nil
+}
+
+// fields is the answer as JSON, without the sample's name.
+func (x answer) fields(top int) map[string]any {
+	all := map[string]any{}
+	for name, v := range x.whole {
+		all[name] = asObject(onnxio.Named{Value: v}).nested()
+	}
+	switch {
+	case x.top != nil:
+		all["label"], all["probability"], all["top"] = x.top[0].Label, x.top[0].Probability, x.top[:min(top, len(x.top))]
+	case len(x.values) == 1:
+		all["value"] = finite(x.values[0])
+	case x.values != nil:
+		var list []any
+		for _, v := range x.values {
+			list = append(list, finite(v))
+		}
+		all["values"] = list
+	}
+	for what, file := range x.files {
+		all[what] = file
+	}
+	return all
+}
+
+// finite is a number as JSON has it: NaN and the infinities are strings.
+func finite(v float64) any {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Sprint(v)
+	}
+	if f := float64(float32(v)); f == v {
+		return float32(v)
+	}
+	return v
+}
+
+// nested is the elements as lists in lists, by the shape.
+func (o object) nested() any {
+	list, ok := o.Data.([]any)
+	if ints, is := o.Data.([]int64); is {
+		ok = true
+		for _, v := range ints {
+			list = append(list, v)
+		}
+	}
+	if !ok || len(o.Shape) == 0 {
+		if ok && len(list) == 1 {
+			return list[0]
+		}
+		return o.Data
+	}
+	for axis := len(o.Shape) - 1; axis > 0; axis-- {
+		var rows []any
+		for n := o.Shape[axis]; n > 0 && len(list) >= n; list = list[n:] {
+			rows = append(rows, list[:n:n])
+		}
+		list = rows
+	}
+	return list
+}

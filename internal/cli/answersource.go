@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
+	"gorgonia.org/tensor"
+)
+
+// sampleSource is samples that are asked for by their numbers.
+type sampleSource struct {
+	n       int
+	columns []string // names of raw columns; nil where there are none
+	name    func(i int) string
+	raw     func(i int) []string
+	feed    func(ctx context.Context, index []int) (nn.Feed, error)
+}
+
+// samplesOf opens what DATA names for the model g.
+func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case path == "-":
+		return p.standardInput(g)
+	case isTable(path):
+		return p.tableOf(g, path)
+	case ext == ".npz" || ext == ".npy":
+		return arraysOf(g, path, notes)
+	case ext == ".jsonl" || ext == ".ndjson" || ext == ".json":
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return objectsOf(g, path, b, p.texts)
+	}
+	return p.picturesOf(ctx, g, path)
+}
+
+// standardInput is a table or JSON lines, by the first character.
+func (p *prediction) standardInput(g *nn.Graph) (*sampleSource, error) {
+	b, err := io.ReadAll(bufio.NewReader(os.Stdin))
+	if err != nil {
+		return nil, err
+	}
+	if t := bytes.TrimSpace(b); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
+		return objectsOf(g, "standard input", b, p.texts)
+	}
+	f, err := os.CreateTemp("", "graft-*.csv")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(b); err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	s, err := p.tableOf(g, f.Name())
+	if err != nil {
+		return nil, fmt.Errorf("%s", strings.ReplaceAll(err.Error(), f.Name(), "standard input"))
+	}
+	return s, nil
+}
+
+func (p *prediction) tableOf(g *nn.Graph, path string) (*sampleSource, error) {
+	if p.texts != nil {
+		return p.textsOf(path)
+	}
+	c, err := p.dataset.columns(g, path, true)
+	if err != nil {
+		return nil, err
+	}
+	return &sampleSource{
+		n: c.table.Len(), columns: c.table.Names, raw: c.table.Raw,
+		name: func(i int) string { return fmt.Sprint(i + 1) },
+		feed: func(_ context.Context, index []int) (nn.Feed, error) { return c.schema.Feed(c.table, index) },
+	}, nil
+}
+
+// arraysOf reads arrays by the names of the inputs, or the only one.
+func arraysOf(g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
+	all := nn.Feed{}
+	for _, v := range g.Inputs() {
+		var x value
+		var err error
+		if strings.EqualFold(filepath.Ext(path), ".npy") {
+			if len(g.Inputs()) > 1 {
+				return nil, fmt.Errorf("%s holds one array, the model has the inputs %v: an .npz archive has one for each", path, ports(g.Inputs()))
+			}
+			x, err = data.NPY(path)
+		} else {
+			x, err = fromArchive(path, v.Name())
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, note, err := suited(v, x)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if note != "" {
+			fmt.Fprintf(notes, "%s: %s\n", path, note)
+		}
+		all[v.Name()] = d
+	}
+	return stackedSource(all, path)
+}
+
+// suited converts an array to the element type of an input.
+func suited(v *nn.Value, x value) (d *tensor.Dense, note string, err error) {
+	d, ok := x.(*tensor.Dense)
+	if !ok {
+		return nil, "", fmt.Errorf("input %s: a %T, want an array of numbers", v.Name(), x)
+	}
+	from, to := dtype.Of(d.Dtype()), v.Type().DType
+	if from == to {
+		return d, "", nil
+	}
+	c, err := dtype.ConvertTo(to, d)
+	if err != nil {
+		return nil, "", fmt.Errorf("input %s: %w", v.Name(), err)
+	}
+	return c, fmt.Sprintf("array for input %s converted from %v to %v", v.Name(), from, to), nil
+}
+
+// stackedSource is samples along the first axis of arrays.
+func stackedSource(all nn.Feed, path string) (*sampleSource, error) {
+	n := -1
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name].Shape()
+		if len(s) == 0 {
+			return nil, fmt.Errorf("%s: array for input %s is a scalar, want a first axis of samples", path, name)
+		}
+		if n >= 0 && s[0] != n {
+			return nil, fmt.Errorf("%s: array for input %s has %d samples, another %d", path, name, s[0], n)
+		}
+		n = s[0]
+	}
+	return &sampleSource{
+		n: n, name: func(i int) string { return fmt.Sprint(i) },
+		feed: func(_ context.Context, index []int) (nn.Feed, error) {
+			return pick(all, index)
+		},
+	}, nil
+}
+
+func pickStrings(s *dtype.Strings, index []int) *dtype.Strings {
+	width := len(s.Elems) / max(1, s.Dims[0])
+	out := &dtype.Strings{Dims: slices.Clone(s.Dims)}
+	out.Dims[0] = len(index)
+	for _, i := range index {
+		out.Elems = append(out.Elems, s.Elems[i*width:(i+1)*width]...)
+	}
+	return out
+}
+
+// objectsOf reads JSON objects, one after the other or in a list; keys are the model's columns or inputs.
+func objectsOf(g *nn.Graph, path string, b []byte, t *texts) (*sampleSource, error) {
+	rows, err := objects(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return rowSource(g, path, rows, t)
+}
+
+func objects(b []byte) (rows []map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if t := bytes.TrimSpace(b); len(t) > 0 && t[0] == '[' {
+		return rows, d.Decode(&rows)
+	}
+	for {
+		var row map[string]any
+		if err := d.Decode(&row); err == io.EOF {
+			return rows, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("object %d: %w", len(rows)+1, err)
+		}
+		rows = append(rows, row)
+	}
+}
+
+// rowSource is samples of objects; t: how the model reads texts, nil where it does not.
+func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*sampleSource, error) {
+	schema, known, err := table.ReadMeta(g.Meta())
+	if err != nil {
+		return nil, err
+	}
+	s := &sampleSource{n: len(rows), name: func(i int) string { return fmt.Sprint(i + 1) }}
+	s.feed = func(_ context.Context, index []int) (nn.Feed, error) {
+		picked := make([]map[string]any, len(index))
+		for k, i := range index {
+			picked[k] = rows[i]
+		}
+		var feed nn.Feed
+		var err error
+		if t != nil {
+			feed, err = t.feedObjects(picked)
+		} else if known {
+			feed, err = schema.FeedObjects(picked)
+		} else {
+			feed, err = fromObjects(g, picked)
+		}
+		if err != nil && len(index) == 1 {
+			err = fmt.Errorf("%s: object %d: %w", path, index[0]+1, err)
+		}
+		return feed, err
+	}
+	return s, nil
+}
+
+// picturesOf is a picture, or all pictures below a folder.
+func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string) (*sampleSource, error) {
+	files, err := pictureFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	if !takesPictures(g) {
+		return nil, fmt.Errorf("%s: the model has the inputs %v, which take no pictures", path, ports(g.Inputs()))
+	}
+	in := g.Inputs()[0]
+	prep, err := p.settle(ctx, g, in.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
+		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
+		var list []*tensor.Dense
+		for _, f := range files[:min(len(files), measuredOn(plain))] {
+			if x, err := plain.Eval(data.Item{Path: f, Class: -1}, nil); err == nil {
+				list = append(list, x.X[0])
+			}
+		}
+		return list, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sampleSource{
+		n: len(files), name: func(i int) string { return files[i] },
+		feed: func(_ context.Context, index []int) (nn.Feed, error) {
+			var list []data.Sample
+			for _, i := range index {
+				s, err := prep.Eval(data.Item{Path: files[i], Class: -1}, nil)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, s)
+			}
+			b, err := data.Collate(list)
+			if err != nil {
+				return nil, err
+			}
+			return nn.Feed{in.Name(): b.X[0]}, nil
+		},
+	}, nil
+}
+
+// pictureFiles lists the pictures below a folder, or the one that path names.
+func pictureFiles(path string) (files []string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && data.IsImage(file) && !strings.HasPrefix(d.Name(), ".") {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: no pictures in this folder", path)
+	}
+	return files, err
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// arrays opens a NumPy archive: bytes of the shape of pictures are pixels; else arrays have the names of the model's inputs,
+// or one is x. The targets are y, or have the name of the first output. Element types are converted to those that the model takes.
+func (d *dataset) arrays(path string) (s samples, err error) {
+	all, err := data.Arrays(path)
+	if err != nil {
+		return s, err
+	}
+	if x, y := all["x"], all["y"]; x != nil && y != nil && x.Dtype() == tensor.Uint8 && x.Dims() > 2 && takesPictures(d.graph) {
+		if s.tensors, err = data.Images(x, y); err == nil {
+			s.pixels = true
+			return s, nil
+		}
+	}
+	var x []*tensor.Dense
+	for _, v := range d.graph.Inputs() {
+		a, err := d.arrayFor(path, v, all)
+		if err != nil {
+			return s, err
+		}
+		x = append(x, a)
+	}
+	y, err := d.answers(path, all)
+	if err != nil {
+		return s, err
+	}
+	if s.tensors, err = data.Stacked(x, y); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// answers are the targets: y, or the arrays by the names of the outputs. Of several outputs each has one, or only one has.
+func (d *dataset) answers(path string, all map[string]*tensor.Dense) (list []*tensor.Dense, err error) {
+	names := []string{"y"}
+	if all["y"] == nil {
+		names = nil
+		for _, v := range d.graph.Outputs() {
+			if all[v.Name()] != nil {
+				names = append(names, v.Name())
+			}
+		}
+	}
+	has := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no array %q with the targets; it has %s", path, "y", has)
+	}
+	if n := len(d.graph.Outputs()); len(names) > 1 && len(names) < n {
+		return nil, fmt.Errorf("%s: targets for %d of the outputs %v: want one for each, or a single one; it has %s", path, len(names), ports(d.graph.Outputs()), has)
+	}
+	for _, name := range names {
+		y, err := d.targets(path, name, all[name])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, y)
+	}
+	return list, nil
+}
+
+// arrayFor is the array for an input: of its name, or x where the model has one input.
+func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dense) (*tensor.Dense, error) {
+	name := v.Name()
+	if all[name] == nil && len(d.graph.Inputs()) == 1 {
+		name = "x"
+	}
+	if all[name] == nil {
+		return nil, fmt.Errorf("%s: no array for input %s; it has %s, the model has the inputs %v", path, v.Name(), strings.Join(slices.Sorted(maps.Keys(all)), ", "), ports(d.graph.Inputs()))
+	}
+	if err := d.whole(path, name, all[name]); err != nil {
+		return nil, err
+	}
+	a, note, err := suited(v, all[name])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	d.note(path, note)
+	return a, nil
+}
+
+// targets makes integers int64 and floating-point numbers float32.
+func (d *dataset) targets(path, name string, y *tensor.Dense) (*tensor.Dense, error) {
+	if err := d.whole(path, name, y); err != nil {
+		return nil, err
+	}
+	from, to := dtype.Of(y.Dtype()), dtype.Float32
+	if from.IsInteger() || from == dtype.Bool {
+		to = dtype.Int64
+	}
+	if from == to {
+		return y, nil
+	}
+	if from == dtype.Float64 {
+		d.note(path, "targets converted from float64 to float32")
+	}
+	return dtype.ConvertTo(to, y)
+}
+
+func (d *dataset) note(path, note string) {
+	if note != "" {
+		d.notes = append(d.notes, path+": "+note)
+	}
+}
+
+// whole refuses arrays for training that hold what is not a number: the first one's place is named.
+func (d *dataset) whole(path, name string, a *tensor.Dense) error {
+	if d.val == "" || !dtype.Of(a.Dtype()).IsFloat() {
+		return nil
+	}
+	x, err := dtype.Float64s(a)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	if i < 0 {
+		return nil
+	}
+	at := make([]int, a.Dims())
+	for k, rest := a.Dims()-1, i; k >= 0; k-- {
+		at[k], rest = rest%a.Shape()[k], rest/a.Shape()[k]
+	}
+	count := 0
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			count++
+		}
+	}
+	return fmt.Errorf("%s: array %s: element %v is %v, one of %d that are not finite numbers: training on it would give nothing", path, name, at, x[i], count)
+}

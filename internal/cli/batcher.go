@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// batcher runs a model for many callers: what comes within a short while, and fits together, is one batch.
+type batcher struct {
+	g     *nn.Graph
+	names []string // of the outputs
+	most  int      // samples in a batch
+	wait  time.Duration
+	queue chan *job
+	ran   func(samples int, took time.Duration)
+}
+
+// job is one caller's samples.
+type job struct {
+	ctx  context.Context
+	feed nn.Feed
+	n    int
+	out  nn.Feed
+	err  error
+	done chan struct{}
+}
+
+// errBusy is the answer to a caller who finds the queue full.
+var errBusy = errors.New("too many requests are waiting; try again later")
+
+// run takes jobs until the context ends.
+func (b *batcher) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-b.queue:
+			b.serve(b.collect(ctx, j))
+		}
+	}
+}
+
+// collect waits a while for more.
+func (b *batcher) collect(ctx context.Context, first *job) []*job {
+	jobs, n := []*job{first}, first.n
+	timer := time.NewTimer(b.wait)
+	defer timer.Stop()
+	for n < b.most {
+		select {
+		case j := <-b.queue:
+			jobs, n = append(jobs, j), n+j.n
+		case <-timer.C:
+			return jobs
+		case <-ctx.Done():
+			return jobs
+		}
+	}
+	return jobs
+}
+
+// serve runs jobs together, or one by one where their shapes differ.
+func (b *batcher) serve(jobs []*job) {
+	jobs = slices.DeleteFunc(jobs, func(j *job) bool {
+		if j.err = j.ctx.Err(); j.err != nil {
+			close(j.done)
+		}
+		return j.err != nil
+	})
+	if len(jobs) == 0 {
+		return
+	}
+	var feeds []nn.Feed
+	for _, j := range jobs {
+		feeds = append(feeds, j.feed)
+	}
+	feed, err := joinFeeds(feeds)
+	if err != nil || len(jobs) == 1 {
+		for _, j := range jobs {
+			b.alone(j)
+		}
+		return
+	}
+	n := 0
+	for _, j := range jobs {
+		n += j.n
+	}
+	start := time.Now()
+	out, err := b.g.Eval(context.Background(), feed, b.names...) // one caller who leaves must not end it for the others
+	b.ran(n, time.Since(start))
+	if err == nil {
+		err = deal(out, jobs, n)
+	}
+	if err != nil { // one of them may be the cause
+		for _, j := range jobs {
+			b.alone(j)
+		}
+		return
+	}
+	for _, j := range jobs {
+		close(j.done)
+	}
+}
+
+func (b *batcher) alone(j *job) {
+	start := time.Now()
+	j.out, j.err = b.g.Eval(j.ctx, j.feed, b.names...)
+	b.ran(j.n, time.Since(start))
+	close(j.done)
+}
+
+// ask runs the model on a feed of n samples.
+func (b *batcher) ask(ctx context.Context, feed nn.Feed, n int) (nn.Feed, error) {
+	j := &job{ctx: ctx, feed: feed, n: n, done: make(chan struct{})}
+	select {
+	case b.queue <- j:
+	default:
+		return nil, errBusy
+	}
+	select {
+	case <-j.done:
+		return j.out, j.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// joinFeeds puts values of the same names together along the first axis.
+func joinFeeds(feeds []nn.Feed) (nn.Feed, error) {
+	feed := nn.Feed{}
+	for name, v := range feeds[0] {
+		if s, ok := v.(*dtype.Strings); ok {
+			all := &dtype.Strings{Dims: slices.Clone(s.Dims)}
+			all.Dims[0] = 0
+			for _, f := range feeds {
+				x, ok := f[name].(*dtype.Strings)
+				if !ok || len(x.Dims) != len(s.Dims) || !slices.Equal(x.Dims[1:], s.Dims[1:]) {
+					return nil, errors.New("texts of another shape")
+				}
+				all.Dims[0] += x.Dims[0]
+				all.Elems = append(all.Elems, x.Elems...)
+			}
+			feed[name] = all
+			continue
+		}
+		var list []*tensor.Dense
+		for _, f := range feeds {
+			d, ok := f[name].(*tensor.Dense)
+			if !ok {
+				return nil, errors.New("not a tensor")
+			}
+			list = append(list, d)
+		}
+		d, err := dtype.Join(list...)
+		if err != nil {
+			return nil, err
+		}
+		feed[name] = d
+	}
+	return feed, nil
+}
+
+// deal gives each job its rows of the outputs.
+func deal(out nn.Feed, jobs []*job, n int) (err error) {
+	at := 0
+	for _, j := range jobs {
+		rows := make([]int, j.n)
+		for i := range rows {
+			rows[i] = at + i
+		}
+		for _, v := range out {
+			if s := v.Shape(); len(s) == 0 || s[0] != n {
+				return errors.New("an output without a batch axis")
+			}
+		}
+		if j.out, err = pick(out, rows); err != nil {
+			return err
+		}
+		at += j.n
+	}
+	return nil
+}
+
+// pick is the given rows of all values.
+func pick(from nn.Feed, rows []int) (nn.Feed, error) {
+	feed := nn.Feed{}
+	for name, v := range from {
+		switch v := v.(type) {
+		case *tensor.Dense:
+			feed[name] = dtype.Pick(v, 0, rows)
+		case *dtype.Strings:
+			feed[name] = pickStrings(v, rows)
+		default:
+			return nil, errors.New("a value that is no tensor")
+		}
+	}
+	return feed, nil
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// ready says what is trained on, and keeps the settings of the run. With --dry-run it prints them, and stop is true.
+func (t *training) ready(w io.Writer, model string, fit, val data.Set[data.Sample]) (stop bool, err error) {
+	f := t.flagSet
+	if t.dryRun {
+		t.resolve(f)
+		text, err := t.recipeText(f, model)
+		if err != nil {
+			return true, err
+		}
+		t.announce(&comments{w: w}, fit, val)
+		_, err = w.Write(text)
+		return true, err
+	}
+	if err := t.keepSettings(f, model); err != nil {
+		return false, err
+	}
+	if !t.asJSON {
+		t.announce(w, fit, val)
+	}
+	return false, nil
+}
+
+// comments writes each line as a comment of YAML.
+type comments struct {
+	w      io.Writer
+	inside bool // a line
+}
+
+func (c *comments) Write(b []byte) (int, error) {
+	var out []byte
+	for _, x := range b {
+		if !c.inside {
+			out = append(out, "# "...)
+		}
+		out, c.inside = append(out, x), x != '\n'
+	}
+	_, err := c.w.Write(out)
+	return len(b), err
+}
+
+// watch opens the event file of --tensorboard; what it returns closes it.
+func (t *training) watch() (func() error, error) {
+	if !t.events {
+		return func() error { return nil }, nil
+	}
+	f, err := train.NewEventFile(t.config.Dir)
+	if err != nil {
+		return nil, err
+	}
+	t.config.Observe = f.Event
+	return f.Close, nil
+}

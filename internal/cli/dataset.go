@@ -1,0 +1,457 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
+)
+
+// dataHelp says what --data reads; it is part of the help of every command that has the flag.
+const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and
+FOLDER/val/CLASS), a folder of pictures and masks (FOLDER/images and FOLDER/masks, PNG files of the same names whose palette
+numbers or gray levels are the classes of pixels), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table
+(.csv, .tsv; the target is the last column, or --target), a table of picture files and their tags, a NumPy archive (.npz with an array
+by the name of each input, or x, and y), JSON lines (.jsonl, an object each with a value for each input, and y), or a CIFAR
+file (.bin). With --text the column of a table or the key of JSON lines that it names is text, which --tokenizer makes tokens of. Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
+--task decides for a table.`
+
+// errNoData is for commands that are nothing without samples.
+var errNoData = errors.New("say where the samples are, with --data")
+
+// dataset holds the flags that say where samples come from, and what the data say of themselves.
+type dataset struct {
+	preparing
+	tabular
+	textual
+	data    string
+	val     string  // a share of the data, or data of its own
+	noFlip  bool    // pictures are not mirrored by chance
+	augment string  // how much pictures vary in training
+	skipBad float64 // share of the pictures that may be corrupt
+	seed    uint64
+
+	classes                 []string           // names; nil where the data have none
+	pictures                *train.Preparation // how pictures are prepared; nil for other data
+	graph                   *nn.Graph          // the model that the data are for
+	notes                   []string           // what was done to the data, to be printed
+	beside                  func() io.Writer   // where notes go when the output is not for them
+	segmented               int                // classes of masks; 0: there are none
+	pixelRows, pixelColumns int                // of the masks
+
+	texts *texts   // how the model reads texts; nil: it does not
+	among []string // classes that the data may have, for JSON lines and texts; nil: any
+
+	tagged bool // samples have any number of the classes, as tags
+
+	opened samples // what is judged by, as it is in the files
+}
+
+// flags adds those that say how samples are read.
+func (d *dataset) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&d.data, "data", "", "where samples are: a folder, FILE.csv, FILE.npz, FILE.bin, or IMAGES,LABELS")
+	d.preparing.flags(cmd)
+	d.readFlags(cmd)
+	d.textFlags(cmd)
+}
+
+// divideFlags adds those that say how samples are divided and augmented for training.
+func (d *dataset) divideFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	d.beside = cmd.ErrOrStderr
+	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
+	f.Float64Var(&d.skipBad, "skip-bad", 0.01, "share of the pictures that may be corrupt: they are listed and left out; more are an error")
+	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text; those of one channel never are")
+	f.StringVar(&d.augment, "augment", "moderate", "how much pictures vary in training: "+strings.Join(augmentations, ", "))
+	f.Uint64Var(&d.seed, "seed", 0, "what everything random is drawn from")
+}
+
+// augmentations are the words that --augment takes.
+var augmentations = []string{"none", "light", "moderate", "strong", "trivial"}
+
+// samples is what one file or folder holds: pictures in folders, or samples in memory.
+type samples struct {
+	folders *data.Folders
+	masks   *data.Masks
+	tags    *data.Tagged
+	tensors data.Set[data.Sample]
+	pixels  bool // tensors are pictures, from 0 to 1
+	classes []string
+}
+
+// open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
+func (d *dataset) open(spec string, held bool) (s samples, err error) {
+	if d.texts != nil || isLines(spec) {
+		return d.written(spec, held)
+	}
+	if isTable(spec) && data.IsTagFile(spec) {
+		if s, err = tagged(spec); s.folders != nil {
+			s.folders.Seed = d.seed
+		}
+		return s, err
+	}
+	if isTable(spec) {
+		return d.packed(spec)
+	}
+	switch strings.ToLower(filepath.Ext(spec)) {
+	case ".npz":
+		return d.arrays(spec)
+	case ".bin":
+		s.tensors, err = data.CIFAR(spec)
+		s.pixels = true
+		return s, err
+	}
+	images, labels, ok := strings.Cut(spec, ",")
+	if !ok {
+		images, labels = data.FindIDX(spec, held)
+	}
+	if labels != "" {
+		s.tensors, err = data.IDX(images, labels)
+		s.pixels = true
+		return s, err
+	}
+	if data.IsMaskFolder(spec) {
+		s.masks, err = data.MaskFolder(spec)
+		return s, err
+	}
+	if s.folders, err = data.Folder(spec); err != nil {
+		return s, err
+	}
+	s.folders.Seed, s.classes = d.seed, s.folders.Classes
+	if held && s.folders.Val != nil {
+		s.folders.Items, s.folders.Val = s.folders.Val, nil
+	}
+	return s, nil
+}
+
+// divided opens what to train on and what to judge by, for the model g.
+func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[data.Sample], err error) {
+	share, err := strconv.ParseFloat(d.val, 64)
+	apart := err != nil
+	if !apart && !(share >= 0 && share < 1) {
+		return nil, nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", d.val)
+	}
+	if d.augment != "" && !slices.Contains(augmentations, strings.ToLower(d.augment)) {
+		return nil, nil, fmt.Errorf("--augment %s: want one of %s", d.augment, strings.Join(augmentations, ", "))
+	}
+	d.graph = g
+	if err := d.settleTexts(g); err != nil {
+		return nil, nil, err
+	}
+	s, err := d.open(d.data, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(s.classes) == 1 && s.tags == nil {
+		return nil, nil, fmt.Errorf("%s has one class, %s: there is nothing to tell apart; want two or more, a folder for each", d.data, s.classes[0])
+	}
+	if err := d.leaveBad(ctx, d.data, s.folders); err != nil {
+		return nil, nil, err
+	}
+	if err := d.about(ctx, g, &s); err != nil {
+		return nil, nil, err
+	}
+	if !apart {
+		fit, val = d.split(s, share)
+		return fit, val, nil
+	}
+	d.among = s.classes
+	held, err := d.open(d.val, true)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--val: %w", err)
+	}
+	if err := d.leaveBad(ctx, d.val, held.folders); err != nil {
+		return nil, nil, fmt.Errorf("--val: %w", err)
+	}
+	held.among(s.classes)
+	if !slices.Equal(held.classes, s.classes) {
+		return nil, nil, fmt.Errorf("--val has the classes %s, --data %s", brief(held.classes), brief(s.classes))
+	}
+	fit, _ = d.split(s, 0)
+	return fit, d.all(held), nil
+}
+
+// leaveBad finds pictures that cannot be decoded before training does, and leaves them out if they are few.
+func (d *dataset) leaveBad(ctx context.Context, path string, f *data.Folders) error {
+	if f == nil {
+		return nil
+	}
+	if !(d.skipBad >= 0 && d.skipBad <= 1) {
+		return fmt.Errorf("--skip-bad %v: want a share from 0 to 1", d.skipBad)
+	}
+	bad, err := f.Corrupt(ctx)
+	if err != nil || len(bad) == 0 {
+		return err
+	}
+	n := len(f.Items) + len(f.Val)
+	if share := float64(len(bad)) / float64(n); share > d.skipBad {
+		var list strings.Builder
+		for i, b := range bad {
+			if i == mostNamed {
+				fmt.Fprintf(&list, "\n  and %d more", len(bad)-i)
+				break
+			}
+			fmt.Fprintf(&list, "\n  %s", strings.TrimPrefix(b.Err.Error(), "data: "))
+		}
+		return fmt.Errorf("%s: %d of %d pictures are corrupt, --skip-bad %.2g leaves them out:%s", path, len(bad), n, math.Ceil(100*share)/100, &list)
+	}
+	for _, b := range bad {
+		d.notes = append(d.notes, "left out: "+strings.TrimPrefix(b.Err.Error(), "data: "))
+	}
+	f.Drop(bad...)
+	for i, c := range f.Classes {
+		if !slices.ContainsFunc(f.Items, func(p data.Item) bool { return p.Class == i }) {
+			return fmt.Errorf("%s: all pictures of the class %s are corrupt", path, c)
+		}
+	}
+	return nil
+}
+
+// mostNamed is how many corrupt pictures an error names.
+const mostNamed = 20
+
+// tellNotes writes the notes beside the output.
+func (d *dataset) tellNotes() {
+	for _, note := range d.notes {
+		fmt.Fprintln(d.beside(), note)
+	}
+}
+
+// held opens what to judge the model g by, without augmentation: all samples, or of a folder that is divided those
+// that are not for training.
+func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample], error) {
+	d.graph = g
+	if err := d.settleTexts(g); err != nil {
+		return nil, err
+	}
+	known, err := data.ReadLabels(g.Meta())
+	if err != nil {
+		return nil, err
+	}
+	d.among = known
+	s, err := d.open(d.data, true)
+	if err != nil {
+		return nil, err
+	}
+	s.among(known)
+	d.opened = s
+	if err := d.about(ctx, g, &s); err != nil {
+		return nil, err
+	}
+	return d.all(s), nil
+}
+
+// about keeps the names of the classes, finds out how pictures are prepared for g, and prepares what is in memory.
+func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
+	d.classes = s.classes
+	if s.masks != nil {
+		if err := d.segments(g, s.masks); err != nil {
+			return err
+		}
+	}
+	d.tagged = s.tags != nil
+	if s.folders == nil && s.masks == nil && s.tags == nil && !(s.pixels && takesPictures(g)) {
+		var err error
+		s.tensors, err = d.numbers(d.data, s.tensors)
+		return err
+	}
+	if !takesPictures(g) {
+		return fmt.Errorf("%s holds pictures, which are for models with one input [N,C,H,W] or [N,H,W,C] of 1 or 3 channels; this one has %v", d.data, ports(g.Inputs()))
+	}
+	found, err := d.settle(ctx, g, g.Inputs()[0].Type(), s.some)
+	if err != nil {
+		return err
+	}
+	found.Policy = data.Augmentation(strings.ToLower(d.augment))
+	if found.Policy == "moderate" {
+		found.Policy = data.Moderate
+	}
+	found.NoFlip, found.MinArea = d.noFlip || found.Gray, 0.35
+	if s := found.Shape(); s[1]*s[2] <= 64*64 {
+		found.MinArea = 0.6 // what is small has no room for details
+	}
+	d.pictures = &found
+	return nil
+}
+
+// takesPictures reports whether g has one input of rank 4 with one channel or three.
+func takesPictures(g *nn.Graph) bool {
+	if len(g.Inputs()) != 1 {
+		return false
+	}
+	_, err := data.Guess(g.Inputs()[0].Type().Sizes())
+	return err == nil
+}
+
+// measuredOn is the number of pictures of a size that the ways to prepare them are tried on.
+func measuredOn(p data.Preprocess) int {
+	if s := p.Shape(); s[1]*s[2] <= 64*64*3 {
+		return 96
+	}
+	return 24
+}
+
+// some are pictures from all over the data, from 0 to 1 and of the size that base has.
+func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
+	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
+	var all data.Set[data.Sample]
+	if s.folders != nil {
+		all = s.folders.All(plain)
+	} else if s.masks != nil {
+		all = s.masks.Pictures(plain)
+	} else if s.tags != nil {
+		all = s.tags.Pictures(plain)
+	} else {
+		all = plain.Prepare(s.tensors)
+	}
+	var list []*tensor.Dense
+	n := min(measuredOn(plain), all.Len())
+	for i := range n {
+		x, err := all.At(i*all.Len()/n, nil)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x.X[0])
+	}
+	return list, nil
+}
+
+func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample]) {
+	if s.tags != nil {
+		return s.tags.Split(share, d.seed, d.pictures.Preprocess)
+	}
+	if s.masks != nil {
+		return s.masks.Split(share, d.seed, d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+	}
+	if s.folders != nil {
+		return s.folders.Split(share, d.pictures.Preprocess)
+	}
+	fit, val = data.Split(s.tensors, share, d.seed)
+	if s.pixels && d.pictures != nil {
+		return d.pictures.Vary(fit), d.pictures.Prepare(val)
+	}
+	return fit, val
+}
+
+func (d *dataset) all(s samples) data.Set[data.Sample] {
+	if s.tags != nil {
+		return s.tags.All(d.pictures.Preprocess)
+	}
+	if s.masks != nil {
+		return s.masks.All(d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+	}
+	if s.folders != nil {
+		return s.folders.All(d.pictures.Preprocess)
+	}
+	if s.pixels && d.pictures != nil {
+		return d.pictures.Prepare(s.tensors)
+	}
+	return s.tensors
+}
+
+// count is the number of classes: of their names, or one more than the largest in the set.
+func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
+	if d.classes != nil {
+		return len(d.classes), nil
+	}
+	if d.segmented > 0 {
+		return d.segmented, nil
+	}
+	n := 0
+	for i := range set.Len() {
+		s, err := set.At(i, nil)
+		if err != nil {
+			return 0, err
+		}
+		if len(s.Y) != 1 || !dtype.Of(s.Y[0].Dtype()).IsInteger() {
+			return 0, errors.New("the data have no classes: their targets are measurements")
+		}
+		classes, err := dtype.Ints(s.Y[0])
+		if err != nil {
+			return 0, err
+		}
+		for _, c := range classes {
+			n = max(n, c+1)
+		}
+	}
+	return n, nil
+}
+
+// agree refuses data whose classes have other names than the model's, or are not as many.
+func (d *dataset) agree(g *nn.Graph) error {
+	known, err := data.ReadLabels(g.Meta())
+	if err != nil || d.classes == nil {
+		return err
+	}
+	if known != nil && !slices.Equal(known, d.classes) {
+		return fmt.Errorf("the data have the classes %s, the model knows %s", brief(d.classes), brief(known))
+	}
+	if n, ok := scores(g.Outputs()); ok && n > 1 && n != len(d.classes) {
+		return fmt.Errorf("the data have %d classes (%s), the model gives %d scores", len(d.classes), brief(d.classes), n)
+	}
+	return nil
+}
+
+// scores is the size of the axis of the first output that stands for classes, if it has a number.
+func scores(outputs []*nn.Value) (n int, ok bool) {
+	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
+		return 0, false
+	}
+	d := outputs[0].Type().Shape[1]
+	return d.Size, d.Known()
+}
+
+// brief lists the first few names.
+func brief(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) > 5 {
+		return fmt.Sprintf("%s … (%d in all)", strings.Join(names[:5], ", "), len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// describe writes into the model's metadata how pictures are prepared and, where the model has a
+// score for each class, what the classes are called: run and eval read it there.
+func (d *dataset) describe(e *nn.Edit) {
+	if d.pictures != nil {
+		meta, err := d.pictures.Meta()
+		if err != nil {
+			e.Failf("%v", err)
+		}
+		for k, v := range meta {
+			e.SetMeta(k, v)
+		}
+		how, err := d.pictures.Finding()
+		if err != nil {
+			e.Failf("%v", err)
+		}
+		e.SetMeta(train.MetaPreparation, how)
+	}
+	if d.texts != nil {
+		d.texts.describe(e)
+	}
+	if d.tagged {
+		e.SetMeta(metaTask, "tags")
+	}
+	if n, ok := scores(e.Outputs()); ok && d.segmented > 1 && n == d.segmented {
+		e.SetLabels(d.segmentNames()...)
+	}
+	if n, ok := scores(e.Outputs()); ok && d.classes != nil && n == len(d.classes) {
+		e.SetLabels(d.classes...)
+	}
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train"
+)
+
+// division is how a run's samples were divided. A run that goes on with another one would be judged by samples that it
+// was trained on.
+type division struct {
+	Seed uint64 `json:"seed"`
+	Fit  int    `json:"fit"`
+	Val  int    `json:"val"`
+}
+
+// keepDivision writes the division into the folder of the checkpoints; with --resume it must be the one written there.
+func (t training) keepDivision(now division) error {
+	path := filepath.Join(t.config.Dir, "division.json")
+	if t.config.Resume && train.HasCheckpoint(t.config.Dir) {
+		b, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		then := now
+		if err == nil {
+			if err := json.Unmarshal(b, &then); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if then != now {
+			return fmt.Errorf("--resume: the run has %d samples to train on, %d to validate and seed %d; with these flags they are %d, %d and %d: it would be judged by samples that it was trained on",
+				then.Fit, then.Val, then.Seed, now.Fit, now.Val, now.Seed)
+		}
+	}
+	if err := os.MkdirAll(t.config.Dir, 0o755); err != nil {
+		return fmt.Errorf("there is no place for checkpoints: %w", err)
+	}
+	return onnxio.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(now) })
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The commands of the page about tables run as written.
+func TestTablesPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tables.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	houses(t, "houses.csv", 1200, 1)
+	houses(t, "new.csv", 60, 2)
+	runPage(t, string(page), 4)
+}
+
+// The recipe of the page about training has settings that train takes.
+func TestTrainingPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "training.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```yaml\n")
+	text, _, closed := strings.Cut(text, "```")
+	if !found || !closed {
+		t.Fatal("no recipe in the page")
+	}
+	path := filepath.Join(t.TempDir(), "train.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if model, err := applyRecipe(newTrain(), path); err != nil || model != "resnet.onnx" {
+		t.Errorf("%s, %v", model, err)
+	}
+}
+
+// runPage runs the commands of a page as written, at least so many.
+func runPage(t *testing.T, page string, least int) {
+	t.Helper()
+	ran := 0
+	for line := range strings.SplitSeq(page, "\n") {
+		args, ok := strings.CutPrefix(line, "$ graft ")
+		if !ok {
+			continue
+		}
+		if out, err := command(strings.Fields(args)...); err != nil || out == "" {
+			t.Errorf("%s: %q, %v", line, out, err)
+		}
+		ran++
+	}
+	if ran < least {
+		t.Errorf("%d commands ran", ran)
+	}
+}

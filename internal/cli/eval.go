@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+)
+
+// evaluation holds the flags of the eval command.
+type evaluation struct {
+	source
+	dataset
+	metrics []string
+	asJSON  bool
+
+	worst                  int
+	page                   string // HTML
+	perClass               bool
+	confusion, calibration string // PNG
+
+	names   func(i int) string // of samples; nil: numbers
+	picture func(i int) (image.Image, error)
+}
+
+func newEval() *cobra.Command {
+	var v evaluation
+	cmd := &cobra.Command{
+		Use:   "eval MODEL",
+		Short: "Measure how good a model is on pictures, tables or arrays",
+		Long: `eval runs a model over the samples of the data and prints its figures: accuracy for classes; mae,
+rmse and r2 for measurements; others by --metric. The metric confusion is precision, recall, F1 and
+intersection over union, means over the classes, and a table of which class was taken for which.
+Of a folder that is divided, into train and val say, what is not for training is read. A folder may have some of
+the classes that the model knows.
+
+--per-class prints precision, recall and F1 of each class. --confusion and --calibration draw which class was taken for
+which, and how sure the model is beside how often it is right. --worst N lists the samples with the largest losses; -o writes all of
+this, with the pictures of those samples, as a page of HTML.
+
+` + dataHelp + "\n\n" + preparingHelp,
+		Example: `  graft eval flowers.onnx --data flowers-test/
+  graft eval model.onnx --data t10k-images-idx3-ubyte.gz,t10k-labels-idx1-ubyte.gz --metric accuracy --metric confusion
+  graft eval flowers.onnx --data flowers-test/ --worst 20 -o page.html
+  graft eval flowers.onnx --data flowers-test/ --per-class --confusion confusion.png --calibration calibration.png
+  graft eval model.onnx --data test.csv --json`,
+		Args: oneModel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return v.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	v.source.flags(cmd)
+	v.dataset.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&v.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the model's, or the last")
+	f.StringArrayVar(&v.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the targets")
+	f.IntVar(&v.worst, "worst", 0, "list so many samples that the model is most wrong about")
+	f.StringVarP(&v.page, "output", "o", "", "file for a page of figures, tables and pictures (.html)")
+	f.BoolVar(&v.perClass, "per-class", false, "figures of each class")
+	f.StringVar(&v.confusion, "confusion", "", "file for a picture of which class was taken for which (.png)")
+	f.StringVar(&v.calibration, "calibration", "", "file for a picture of how sure and how right the model is (.png)")
+	f.BoolVar(&v.asJSON, "json", false, "one JSON object")
+	return cmd
+}
+
+func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
+	if v.data == "" {
+		return errNoData
+	}
+	list, err := chosenMetrics(v.metrics)
+	if err != nil {
+		return err
+	}
+	if v.worst < 0 {
+		return fmt.Errorf("--worst %d: want 0 or more", v.worst)
+	}
+	for _, path := range []string{v.page, v.confusion, v.calibration} {
+		if path != "" {
+			if err := checkOutput(path); err != nil {
+				return err
+			}
+		}
+	}
+	g, err := v.load(model)
+	if err != nil {
+		return err
+	}
+	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	if err := v.settleTexts(g); err != nil {
+		return err
+	}
+	n, figures := 0, map[string]float64(nil)
+	if v.columnar() {
+		n, figures, list, err = v.table(ctx, g, list)
+	} else {
+		n, figures, list, err = v.samples(ctx, g, list)
+	}
+	if err != nil {
+		return err
+	}
+	r := v.found(n, figures, list)
+	r.Model = model
+	if err := v.draw(r); err != nil {
+		return err
+	}
+	if v.asJSON {
+		return json.NewEncoder(w).Encode(r.object(v))
+	}
+	return v.print(w, r)
+}
+
+// samples evaluates on what is not a table.
+func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metric) (int, map[string]float64, []train.Metric, error) {
+	set, err := v.held(ctx, g)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if err := v.agree(g); err != nil {
+		return 0, nil, nil, err
+	}
+	v.pictured(v.opened)
+	if v.tagged && list == nil {
+		list = []train.Metric{&train.BinaryAccuracy{}}
+	}
+	if list, err = v.suit(list, g, set); err != nil {
+		return 0, nil, nil, err
+	}
+	if list, err = v.extra(list, g, func() (bool, error) {
+		s, err := set.At(0, nil)
+		return err == nil && len(s.Y) == 1 && dtype.Of(s.Y[0].Dtype()).IsInteger(), err
+	}); err != nil {
+		return 0, nil, nil, err
+	}
+	figures, err := train.Evaluate(ctx, g, set, list...)
+	return set.Len(), figures, list, err
+}
+
+// suit makes metrics fit what the model gives: one score for two classes is a yes or no. Classes beyond the scores are
+// refused, as in training.
+func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sample]) ([]train.Metric, error) {
+	readLogits(list, g)
+	n, ok := scores(g.Outputs())
+	if !ok || slices.ContainsFunc(v.metrics, func(name string) bool {
+		return !classMetric(name)
+	}) {
+		return list, nil
+	}
+	classes, err := v.count(set)
+	if err != nil || classes <= n { // measurements have no classes
+		return list, nil
+	}
+	if n == 1 && classes == 2 && list == nil {
+		list = []train.Metric{&train.BinaryAccuracy{}}
+		readLogits(list, g)
+		return list, nil
+	}
+	return nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --task regression takes a table's targets for measurements", classes-1, n)
+}
+
+// classMetric reports whether a metric, by name, reads a score for each class.
+func classMetric(name string) bool {
+	return slices.Contains([]string{"accuracy", "top5", "confusion"}, strings.ToLower(name))
+}
+
+// orNull makes figures that are no numbers null, which JSON has.
+func orNull(figures map[string]float64) map[string]any {
+	all := map[string]any{}
+	for name, x := range figures {
+		all[name] = x
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			all[name] = nil
+		}
+	}
+	return all
+}

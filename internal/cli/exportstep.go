@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/step"
+	"github.com/spf13/cobra"
+)
+
+// stepExport holds the flags of the export-step command.
+type stepExport struct {
+	source
+	loss, optimizer string
+	smoothing       float64
+	axis            int
+	settings        settings
+	clip            float64
+	accumulate      int
+	freeze, targets []string
+	opset           int
+	output          string
+	asJSON          bool
+}
+
+func newExportStep() *cobra.Command {
+	var x stepExport
+	cmd := &cobra.Command{
+		Use:   "export-step MODEL",
+		Short: "Write one training step of a model as a model, which any runtime trains with",
+		Long: `export-step writes the training step of a model as an ONNX file of standard operators: loss, gradients
+and update rule. Its inputs are a batch, the targets, the number of the step, the factor on the learning
+rate, the parameters and the state of the update rule; its outputs are the loss and, under the names of the
+inputs with .next behind them, what parameters, state and the statistics of normalizations become. A program
+of ten lines around a runtime trains with it.
+
+The file of -o with .start before .onnx is the model of the first values: it has no inputs, and its outputs
+are called as the inputs of the step.
+
+The batch of the file is open, as that of the model; one that the model fixes is freed where that can be.
+--freeze leaves parameters out of the update. Schedules are for the program: it feeds their factor as rate.
+Dropout draws by the input seed and the number of the step, the same as graft train does. What has no form
+in standard operators is refused by name, and nothing is written.`,
+		Example: `  graft export-step model.onnx -o step.onnx
+  graft export-step model.onnx --loss cross-entropy --optimizer adamw --clip 1 -o step.onnx
+  graft export-step regression.onnx --loss mse --optimizer sgd --momentum 0.9 --lr 0.01 -o step.onnx`,
+		Args: oneModel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for name, v := range map[string]*float64{"lr": &x.settings.rate, "weight-decay": &x.settings.decay, "momentum": &x.settings.momentum} {
+				if !(*v >= 0) {
+					return fmt.Errorf("--%s %v: want 0 or more", name, *v)
+				}
+				if cmd.Flags().Changed(name) && *v == 0 {
+					*v = optim.Off
+				}
+			}
+			return x.run(cmd.OutOrStdout(), args[0])
+		},
+	}
+	x.source.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&x.loss, "loss", "cross-entropy", words(losses))
+	f.Float64Var(&x.smoothing, "label-smoothing", 0, "of cross-entropy: share of the target that is spread over all classes")
+	f.IntVar(&x.axis, "class-axis", 0, "of cross-entropy: axis of the classes in the model's output, -1 the last; default: 1")
+	f.StringArrayVar(&x.targets, "target", nil, `type of a target, "int64[N]"; repeatable; default: by the loss and the model's output`)
+	f.StringVar(&x.optimizer, "optimizer", "adamw", words(rules))
+	f.Float64Var(&x.settings.rate, "lr", 0, "learning rate, which the input rate is a factor on; default: the optimizer's, as PyTorch has it")
+	f.Float64Var(&x.settings.decay, "weight-decay", 0, "weight decay; default: the optimizer's, as PyTorch has it")
+	f.Float64Var(&x.settings.momentum, "momentum", 0, "of sgd and rmsprop")
+	f.Float64Var(&x.clip, "clip", 0, "gradients are scaled down to this norm; 0: they are not")
+	f.IntVar(&x.accumulate, "accumulate", 1, "batches that make one update together")
+	f.StringArrayVar(&x.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
+	f.IntVar(&x.opset, "opset", 0, fmt.Sprintf("version of the operator set; default: %d, or the model's if that is later", step.DefaultOpset))
+	f.BoolVar(&x.asJSON, "json", false, "print inputs and outputs as JSON")
+	f.StringVarP(&x.output, "output", "o", "", "file to write the step to")
+	return cmd
+}
+
+func (x stepExport) run(w io.Writer, model string) error {
+	if err := checkOutput(x.output); err != nil {
+		return err
+	}
+	c, err := x.config()
+	if err != nil {
+		return err
+	}
+	g, err := x.load(model)
+	if err != nil {
+		return err
+	}
+	fixed := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") }) // where it cannot be freed it stays
+	for _, pattern := range x.freeze {
+		if err := g.Edit(func(e *nn.Edit) { e.Freeze(nn.Glob(pattern)) }); err != nil {
+			return fmt.Errorf("--freeze %s: %w", pattern, err)
+		}
+	}
+	s, err := step.Exporter{Config: c, Targets: x.targets, Opset: x.opset}.Export(g)
+	if err != nil {
+		return err
+	}
+	start := startFile(x.output)
+	if err := onnxio.Save(start, s.Start); err != nil {
+		return err
+	}
+	if err := onnxio.Save(x.output, s.Graph); err != nil {
+		os.Remove(start)
+		return err
+	}
+	if x.asJSON {
+		return json.NewEncoder(w).Encode(stepAnswer{x.output, start, s.Graph.Opsets()[""], s.Nodes(), s.Inputs(), s.Outputs(), s.Variables, fixed == nil})
+	}
+	kinds := map[step.Kind]int{}
+	for _, v := range s.Variables {
+		kinds[v.Kind]++
+	}
+	fmt.Fprintf(w, "%s: %d nodes of operator set %d\n", x.output, s.Nodes(), s.Graph.Opsets()[""])
+	for _, v := range s.Inputs() {
+		fmt.Fprintf(w, "  input   %s %s\n", v.Name, v.Type)
+	}
+	fmt.Fprintf(w, "  output  loss\n")
+	fmt.Fprintf(w, "  %d parameters, %d states and %d statistics go in and come out as NAME.next\n", kinds[step.Parameter], kinds[step.State], kinds[step.Statistic])
+	fmt.Fprintf(w, "%s: their first values\n", start)
+	if fixed != nil {
+		fmt.Fprintf(w, "the batch stays as the model fixes it: %v\n", fixed)
+	}
+	return nil
+}
+
+// stepAnswer is what --json prints.
+type stepAnswer struct {
+	Step      string          `json:"step"`
+	Start     string          `json:"start"`
+	Opset     int             `json:"opset"`
+	Nodes     int             `json:"nodes"`
+	Inputs    []step.Port     `json:"inputs"`
+	Outputs   []step.Port     `json:"outputs"`
+	Variables []step.Variable `json:"variables"`
+	Free      bool            `json:"batch_free"`
+}
+
+// startFile is where the first values go.
+func startFile(path string) string { return strings.TrimSuffix(path, ".onnx") + ".start.onnx" }
+
+func (x stepExport) config() (train.Config, error) {
+	c := train.Config{ClipNorm: x.clip, Accumulate: x.accumulate, Log: train.Quiet}
+	if x.accumulate < 1 {
+		return c, fmt.Errorf("--accumulate %d: want 1 or more", x.accumulate)
+	}
+	if !(x.clip >= 0) {
+		return c, fmt.Errorf("--clip %v: want 0 or more", x.clip)
+	}
+	var err error
+	if c.Loss, err = choose("loss", x.loss, losses); err != nil {
+		return c, err
+	}
+	if x.smoothing != 0 || x.axis != 0 {
+		if !strings.EqualFold(x.loss, "cross-entropy") {
+			return c, fmt.Errorf("--label-smoothing and --class-axis are for cross-entropy, not %s", x.loss)
+		}
+		c.Loss = train.CrossEntropy{LabelSmoothing: x.smoothing, Axis: x.axis}
+	}
+	rule, err := choose("optimizer", x.optimizer, rules)
+	if err != nil {
+		return c, err
+	}
+	if word := strings.ToLower(x.optimizer); x.settings.momentum != 0 && word != "sgd" && word != "rmsprop" {
+		return c, fmt.Errorf("--momentum is for sgd and rmsprop, %s has its own", word)
+	}
+	c.Rule = rule(x.settings)
+	return c, nil
+}

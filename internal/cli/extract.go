@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/spf13/cobra"
+)
+
+// extraction holds the flags of the extract command.
+type extraction struct {
+	source
+	from, to []string
+	output   string
+}
+
+func newExtract() *cobra.Command {
+	var x extraction
+	cmd := &cobra.Command{
+		Use:   "extract MODEL",
+		Short: "Cut a part of a model out as a model of its own",
+		Long: `extract writes the part of a model that computes the values of --to from those of --from, with
+their names as its inputs and outputs. Without --from it begins at the model's inputs, without --to
+it ends at its outputs. inspect --json lists the names of all values.`,
+		Example: `  graft extract resnet.onnx --to features -o backbone.onnx
+  graft extract model.onnx --from encoder_out --to decoder_out -o decoder.onnx`,
+		Args: oneModel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return x.run(cmd.OutOrStdout(), args[0])
+		},
+	}
+	x.source.flags(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&x.from, "from", nil, "value that becomes an input; repeatable; default: the inputs")
+	f.StringArrayVar(&x.to, "to", nil, "value that becomes an output; repeatable; default: the outputs")
+	f.StringVarP(&x.output, "output", "o", "", "file to write the part to")
+	return cmd
+}
+
+func (x extraction) run(w io.Writer, model string) error {
+	if err := checkOutput(x.output); err != nil {
+		return err
+	}
+	g, err := x.load(model)
+	if err != nil {
+		return err
+	}
+	if len(x.to) == 0 {
+		for _, v := range g.Outputs() {
+			x.to = append(x.to, v.Name())
+		}
+	}
+	part, err := g.Extract(x.from, x.to)
+	if err != nil {
+		return err
+	}
+	if err := onnxio.Save(x.output, part); err != nil {
+		return err
+	}
+	t := part.Summary().Total
+	_, err = fmt.Fprintf(w, "%d nodes, %d parameters; inputs %v, outputs %v\n", t.Nodes, t.Params, ports(part.Inputs()), ports(part.Outputs()))
+	return err
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/pflag"
+)
+
+// policies are the words that --policy takes.
+var policies = []string{"auto", "head-only", "full", "from-scratch", "manual"}
+
+// byHandFlags are the flags whose settings a policy would choose.
+var byHandFlags = []string{"optimizer", "lr", "schedule", "warmup", "weight-decay", "momentum", "ema", "accumulate", "freeze", "clip-norm", "keep", "lr-group", "mixup", "cutmix", "teacher", "teacher-share", "temperature"}
+
+// settlePolicy finds out which policy the flags ask for.
+func (t *training) settlePolicy(f *pflag.FlagSet) error {
+	t.policy = strings.ToLower(t.policy)
+	if !slices.Contains(policies, t.policy) {
+		return fmt.Errorf("--policy %s: want one of %s", t.policy, strings.Join(policies, ", "))
+	}
+	for word, on := range map[string]bool{"head-only": t.headOnly, "full": t.full, "from-scratch": t.fromScratch} {
+		if !on {
+			continue
+		}
+		if t.policy != "auto" {
+			return fmt.Errorf("--%s beside --policy %s: want one of them", word, t.policy)
+		}
+		t.policy = word
+	}
+	if n := slices.Index([]bool{t.headOnly && t.full, t.headOnly && t.fromScratch, t.full && t.fromScratch}, true); n >= 0 {
+		return fmt.Errorf("--head-only, --full and --from-scratch: want one of them")
+	}
+	for name, n := range map[string]int{"epochs": t.config.Epochs, "batch": t.config.Batch} {
+		if f.Changed(name) && n < 1 {
+			return fmt.Errorf("--%s %d: want 1 or more", name, n)
+		}
+	}
+	by := slices.IndexFunc(byHandFlags, f.Changed)
+	if by < 0 && !t.columnar() {
+		return nil
+	}
+	if t.columnar() && (t.full || f.Changed("policy") && t.policy != "manual") {
+		return fmt.Errorf("--policy %s is for pictures and arrays: networks on tables are trained whole", t.policy)
+	}
+	if by >= 0 && (f.Changed("policy") && t.policy != "manual" || t.full) {
+		return fmt.Errorf("--%s is chosen by --policy %s: --policy manual takes all settings by hand", byHandFlags[by], t.policy)
+	}
+	t.head = t.head || t.headOnly
+	t.policy = "manual" // --head-only and --from-scratch say what is trained there, too
+	return nil
+}
+
+// fineTune trains as the policy says.
+func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Set[data.Sample]) error {
+	if err := t.keepDivision(division{t.seed, fit.Len(), val.Len()}); err != nil {
+		return err
+	}
+	policy := train.Policy(t.policy)
+	if t.policy == "auto" {
+		policy = train.Auto
+	}
+	var written error
+	if t.asJSON {
+		t.config.Log = func(e train.Event) {
+			if e.Done != nil {
+				written = errors.Join(written, json.NewEncoder(w).Encode(e.Done))
+			}
+		}
+	}
+	out, err := train.FineTuner{Policy: policy, Config: t.config}.FineTune(ctx, g, fit, val)
+	if err != nil && ctx.Err() != nil && train.HasCheckpoint(t.config.Dir) {
+		return fmt.Errorf("%w; %s holds a checkpoint: the same command with --resume goes on", context.Cause(ctx), t.config.Dir)
+	}
+	if err != nil {
+		return err
+	}
+	if err := onnxio.Save(t.output, g); err != nil {
+		return err
+	}
+	if t.asJSON {
+		return errors.Join(written, json.NewEncoder(w).Encode(map[string]any{
+			"model": t.output, "dir": t.config.Dir, "epochs": len(out.History), "best": out.History.Best(),
+			"policy": out.Policy, "head": orNull(out.Head), "val": orNull(out.Val), "all_layers": out.AllKept,
+		}))
+	}
+	fmt.Fprintf(w, "policy: %s\n", out.Policy)
+	if out.Val != nil {
+		fmt.Fprintf(w, "validation: %s\n", figureLine(out.Val))
+	}
+	if !out.AllKept && len(out.History) > 0 {
+		fmt.Fprintln(w, "training all layers made it no better: the model is that of the first part")
+	}
+	_, err = fmt.Fprintf(w, "model %s; checkpoints, history and curves in %s\n", t.output, t.config.Dir)
+	return err
+}
+
+// figureLine is figures on one line, by name.
+func figureLine(figures map[string]float64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		parts = append(parts, fmt.Sprintf("%s %.4g", name, figures[name]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+)
+
+// The open inference protocol, version 2, over HTTP (github.com/kserve/open-inference-protocol).
+
+// kserveTensor is an input or output of a request.
+type kserveTensor struct {
+	Name     string `json:"name"`
+	Shape    []int  `json:"shape"`
+	Datatype string `json:"datatype"`
+	Data     any    `json:"data,omitempty"`
+}
+
+// datatypes are the protocol's names of element types.
+var datatypes = map[dtype.DType]string{
+	dtype.Bool: "BOOL", dtype.Uint8: "UINT8", dtype.Uint16: "UINT16", dtype.Uint32: "UINT32", dtype.Uint64: "UINT64",
+	dtype.Int8: "INT8", dtype.Int16: "INT16", dtype.Int32: "INT32", dtype.Int64: "INT64",
+	dtype.Float16: "FP16", dtype.Float32: "FP32", dtype.Float64: "FP64", dtype.BFloat16: "BF16", dtype.String: "BYTES",
+}
+
+// metadata is what the protocol tells of a model; an open size is −1.
+func (h *endpoint) metadata() map[string]any {
+	list := func(values []*nn.Value) []kserveTensor {
+		all := []kserveTensor{}
+		for _, v := range values {
+			t := kserveTensor{Name: v.Name(), Datatype: datatypes[v.Type().DType], Shape: []int{}}
+			for _, d := range v.Type().Shape {
+				if d.Known() {
+					t.Shape = append(t.Shape, d.Size)
+				} else {
+					t.Shape = append(t.Shape, -1)
+				}
+			}
+			all = append(all, t)
+		}
+		return all
+	}
+	return map[string]any{"name": h.name, "versions": []string{"1"}, "platform": "onnx_graft", "inputs": list(h.b.g.Inputs()), "outputs": list(h.b.g.Outputs())}
+}
+
+// infer answers a request of the protocol.
+func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		ID      string         `json:"id"`
+		Inputs  []kserveTensor `json:"inputs"`
+		Outputs []kserveTensor `json:"outputs"`
+	}
+	d := json.NewDecoder(r.Body)
+	d.UseNumber()
+	if err := d.Decode(&q); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	feed, n, err := h.inputs(q.Inputs)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	var wanted []string
+	for _, o := range q.Outputs {
+		if wanted = append(wanted, o.Name); !slices.Contains(h.b.names, o.Name) {
+			reply(w, nil, fmt.Errorf("output %q: the model has %s", o.Name, strings.Join(h.b.names, ", ")))
+			return
+		}
+	}
+	out, err := h.ask(r.Context(), feed, n)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	answer := map[string]any{"model_name": h.name, "outputs": outputsOf(out, h.b.names, wanted)}
+	if q.ID != "" {
+		answer["id"] = q.ID
+	}
+	reply(w, answer, nil)
+}
+
+// inputs makes a feed of a request's tensors. n is the number of samples.
+func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) {
+	feed = nn.Feed{}
+	for _, v := range h.b.g.Inputs() {
+		i := slices.IndexFunc(list, func(t kserveTensor) bool { return t.Name == v.Name() })
+		if i < 0 {
+			return nil, 0, fmt.Errorf("no input %q; the model has the inputs %v", v.Name(), ports(h.b.g.Inputs()))
+		}
+		t := list[i]
+		if want := datatypes[v.Type().DType]; t.Datatype != want {
+			return nil, 0, fmt.Errorf("input %s: datatype %q, want %s", t.Name, t.Datatype, want)
+		}
+		flat, _, err := flatten(nil, t.Data)
+		if err != nil && !strings.Contains(err.Error(), "unequal") {
+			return nil, 0, fmt.Errorf("input %s: %w", t.Name, err)
+		}
+		x, err := tensorOf(v.Type().DType, flat, t.Shape)
+		if err != nil {
+			return nil, 0, fmt.Errorf("input %s: %w", t.Name, err)
+		}
+		feed[t.Name] = x
+		if len(t.Shape) > 0 {
+			n = max(n, t.Shape[0])
+		}
+	}
+	for _, t := range list {
+		if feed[t.Name] == nil {
+			return nil, 0, fmt.Errorf("input %q: the model has the inputs %v", t.Name, ports(h.b.g.Inputs()))
+		}
+	}
+	return feed, n, nil
+}
+
+// outputsOf are a model's outputs as the protocol has them: elements row by row, those that are not finite null.
+func outputsOf(out nn.Feed, names, wanted []string) []kserveTensor {
+	var list []kserveTensor
+	for _, name := range names {
+		if len(wanted) > 0 && !slices.Contains(wanted, name) {
+			continue
+		}
+		o := asObject(onnxio.Named{Name: name, Value: out[name]})
+		list = append(list, kserveTensor{Name: name, Shape: o.Shape, Datatype: datatypes[dtype.DTypeOf(out[name])], Data: o.Data})
+	}
+	return list
+}

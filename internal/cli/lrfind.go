@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/spf13/cobra"
+)
+
+// rateFinding holds the flags of the lr-find command.
+type rateFinding struct {
+	training
+	picture string
+	finder  train.RateFinder
+}
+
+func newLRFind() *cobra.Command {
+	var r rateFinding
+	cmd := &cobra.Command{
+		Use:   "lr-find MODEL",
+		Short: "Find a learning rate by trying rising ones",
+		Long: `lr-find trains for some steps at rates that rise from one to the next by the same factor, and suggests one: where the loss
+falls most steeply, well below where it begins to rise. The model is not changed. Where the classes of the data are not
+the model's, it gets a new classifier first, as in train. -o draws the loss over the rate.
+
+` + dataHelp + "\n\n" + preparingHelp,
+		Example: `  graft lr-find squeezenet1.1.onnx --data flowers/ -o lr.png
+  graft lr-find model.onnx --data arrays.npz --optimizer sgd --steps 200 --json`,
+		Args: oneModel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	r.source.flags(cmd)
+	r.dataset.flags(cmd)
+	r.divideFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&r.optimizer, "optimizer", "adamw", words(rules))
+	f.IntVar(&r.finder.Config.Batch, "batch", 32, "samples in a batch")
+	f.Float64Var(&r.finder.Min, "min", 1e-7, "the first rate")
+	f.Float64Var(&r.finder.Max, "max", 10, "the last rate")
+	f.IntVar(&r.finder.Steps, "steps", 100, "number of steps")
+	f.BoolVar(&r.asJSON, "json", false, "one JSON object: rates, losses, suggestion")
+	f.StringVarP(&r.picture, "output", "o", "", "file for the picture (.png)")
+	return cmd
+}
+
+func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error {
+	if r.data == "" {
+		return errNoData
+	}
+	if r.picture != "" {
+		if err := checkOutput(r.picture); err != nil {
+			return err
+		}
+	}
+	if r.columnar() {
+		return fmt.Errorf("--data %s: rates are found for pictures and arrays, not for tables", r.data)
+	}
+	rule, err := choose("optimizer", r.optimizer, rules)
+	if err != nil {
+		return err
+	}
+	if !(r.finder.Min > 0 && r.finder.Max > r.finder.Min) || r.finder.Steps < 4 || r.finder.Config.Batch < 1 {
+		return fmt.Errorf("--min %v --max %v --steps %d --batch %d: want rising rates above 0, 4 steps or more and a sample or more", r.finder.Min, r.finder.Max, r.finder.Steps, r.finder.Config.Batch)
+	}
+	g, err := r.load(model)
+	if err != nil {
+		return err
+	}
+	if err := freeBatch(g, r.finder.Config.Batch); err != nil {
+		return err
+	}
+	fit, _, err := r.divided(ctx, g)
+	if err != nil {
+		return err
+	}
+	r.tellNotes()
+	if err := r.prepare(g, fit); err != nil {
+		return err
+	}
+	c := &r.finder.Config
+	c.Rule, c.Seed = rule(settings{decay: optim.Off}), r.seed
+	curve, err := r.finder.FindRate(ctx, g, fit)
+	if err != nil {
+		return err
+	}
+	if r.picture != "" {
+		if err := onnxio.WriteFile(r.picture, curve.WritePNG); err != nil {
+			return err
+		}
+	}
+	if r.asJSON {
+		return json.NewEncoder(w).Encode(curve)
+	}
+	_, err = fmt.Fprintf(w, "%ssuggested rate: %.2g\n", r.preparation(), curve.Suggestion)
+	return err
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"archive/zip"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/cmd/graft/demo"
+	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+	"gorgonia.org/tensor"
+)
+
+// spoiled makes a folder with models and data, good and bad.
+func spoiled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{
+		"digits.onnx": string(demo.Model()), "text.onnx": "this is no model", "empty.onnx": "", "head.csv": "a,b,y\n", "ragged.csv": "a,b,y\n1,2,3\n1,2\n",
+		"text.npz": "nothing", "plan.json": `{"cuts": 3}`,
+	} {
+		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := glyph.WriteFolder(in("letters"), "AB", 10, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"bad/A", "bad/B", "none"} {
+		if err := os.MkdirAll(in(d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{"bad/A/x.png", "bad/B/x.png"} {
+		if err := os.WriteFile(in(f), []byte("no picture"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cnn(t, dir)
+	classifier(t, in("two.onnx"), 3, 2)
+	rare(t, in("rare.csv"))
+	for name, arrays := range map[string]map[string]*tensor.Dense{
+		"blind.npz": {"x": dtype.New(dtype.Float32, 4, 1, 28, 28)},
+		"odd.npz":   {"x": dtype.New(dtype.Float32, 4, 3, 5), "y": dtype.New(dtype.Int64, 4)},
+		"short.npz": {"x": dtype.New(dtype.Float32, 4, 1, 28, 28), "y": dtype.New(dtype.Int64, 3)},
+	} {
+		f, err := os.Create(in(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := zip.NewWriter(f)
+		for name, d := range arrays {
+			w, err := z.Create(name + ".npy")
+			if err == nil {
+				err = onnxio.WriteNPY(w, d)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(z.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Mistakes people make with eval, predict, prune and inspect, and what they are told. Those with train are in TestTrainMistakes.
+func TestMistakes(t *testing.T) {
+	expect(t, spoiled(t), [][3]string{
+		{"eval", "", "want one MODEL, got 0 arguments []; graft eval --help says more"},
+		{"eval digits.onnx", "", "say where the samples are, with --data"},
+		{"eval missing.onnx --data letters/", "", "no such file or folder: "},
+		{"eval text.onnx --data letters/", "", "text.onnx: not an ONNX model"},
+		{"eval empty.onnx --data letters/", "", "empty.onnx: not an ONNX model: it has no graph"},
+		{"eval digits.onnx --data missing/", "", "data: no such file or folder: "},
+		{"eval digits.onnx --data none/", "", "no class folders in it"},
+		{"eval digits.onnx --data letters/ --metric acuracy", "", "--metric acuracy: want one of accuracy, auroc"},
+		{"eval digits.onnx --data letters/", "", "the data have 2 classes (A, B), the model gives 10 scores"},
+		{"eval digits.onnx --data blind.npz", "", `blind.npz: no array "y" with the targets; it has x`},
+		{"eval digits.onnx --data odd.npz", "", "want float32[N,1,28,28], got float32[4,3,5]"},
+		{"eval digits.onnx --data short.npz", "", "x has 4 rows (shape (4, 1, 28, 28)), y has 3 (shape (3))"},
+		{"eval digits.onnx --data text.npz", "", "text.npz: not a NumPy archive, which is a zip file"},
+		{"eval digits.onnx --data bad/", "", "bad/A/x.png: image: unknown format"},
+		{"eval two.onnx --data letters/", "", "holds pictures, which are for models with one input [N,C,H,W] or [N,H,W,C] of 1 or 3 channels; this one has [x float32["},
+		{"eval two.onnx --data head.csv", "", "head.csv: no rows below the header"},
+		{"eval two.onnx --data ragged.csv", "", "ragged.csv: line 3 has another number of columns than the first line, 3"},
+		{"eval two.onnx --data rare.csv --target breed", "", `no column "breed"; it has width, height, depth, kind`},
+		{"eval two.onnx --data rare.csv --batch_dim N", "", "unknown flag: --batch_dim; did you mean --batch-dim?"},
+
+		{"predict", "", "want MODEL and DATA, got 0 arguments []"},
+		{"predict digits.onnx", "", "want MODEL and DATA, got 1 arguments"},
+		{"predict missing.onnx letters/", "", "no such file or folder: "},
+		{"predict text.onnx letters/", "", "text.onnx: not an ONNX model"},
+		{"predict digits.onnx missing.png", "", "no such file or folder: "},
+		{"predict digits.onnx none/", "", "no pictures in this folder"},
+		{"predict digits.onnx bad/", "", "none of 2 samples can be read; the first: data: "},
+		{"predict two.onnx letters/", "", "which take no pictures"},
+		{"predict two.onnx ragged.csv", "", "line 3 has another number of columns than the first line, 3"},
+		{"predict digits.onnx odd.npz", "", "odd.npz has no array of that name, but x, y"},
+		{"predict digits.onnx text.npz", "", "not a NumPy archive, which is a zip file"},
+		{"predict digits.onnx letters/ --top 0", "", "--top 0: want 1 or more"},
+		{"predict digits.onnx letters/ --top many", "", `invalid argument "many" for "--top" flag: want a whole number`},
+		{"predict digits.onnx letters/ --explain why", "", "--explain why: want gradients or cam"},
+		{"predict digits.onnx letters/ --explain cam", "", "say where the pictures go, with -o FOLDER"},
+		{"predict digits.onnx letters/ --json --csv", "", "--json and --csv: choose one"},
+		{"predict digits.onnx letters/ --as tree", "", "--as tree: want classes, values, mask, picture or arrays"},
+
+		{"prune", "", "want one MODEL, got 0 arguments []"},
+		{"prune cnn.onnx", "", "say where the model goes, with -o FILE"},
+		{"prune missing.onnx --dry-run", "", "no such file or folder: "},
+		{"prune text.onnx --dry-run", "", "text.onnx: not an ONNX model"},
+		{"prune cnn.onnx --target macs=2 --dry-run", "", "target 2 is not a share between 0 and 1"},
+		{"prune cnn.onnx --target speed=0.5 --dry-run", "", "--target speed=0.5: want macs=, params=, channels= or time= and a share"},
+		{"prune cnn.onnx --criterion taylor --dry-run", "", "--criterion taylor needs --data"},
+		{"prune cnn.onnx --criterion l3 --dry-run", "", "--criterion l3: want one of bn, fpgm, l1, l2, lamp, random, activation, hessian, taylor"},
+		{"prune cnn.onnx --criterion taylor --data missing/ --dry-run", "", "data: no such file or folder: "},
+		{"prune cnn.onnx --finetune-epochs 2 -o x.onnx", "", "--finetune-epochs needs --data"},
+		{"prune cnn.onnx --ignore fd* --dry-run", "", "--ignore fd*: no node or parameter has such a name; near it: flatten1, fc"},
+		{"prune cnn.onnx --most 3 --dry-run", "", "--most is 3: want a share between 0 and 1"},
+		{"prune cnn.onnx --round-to 1000 --dry-run", "", "the target is out of reach: at best"},
+		{"prune cnn.onnx -o missing/x.onnx", "", "x.onnx: cannot be written: no such file or folder: "},
+		{"prune cnn.onnx --targt macs=0.5", "", "unknown flag: --targt; did you mean --target?"},
+
+		{"inspect", "", "want one MODEL, got 0 arguments []"},
+		{"inspect missing.onnx", "", "load: no such file or folder: "},
+		{"inspect text.onnx", "", "text.onnx: not an ONNX model"},
+		{"inspect empty.onnx", "", "empty.onnx: not an ONNX model: it has no graph"},
+		{"inspect letters/", "", "is a folder"},
+		{"inspect rare.csv", "", "rare.csv: not an ONNX model"},
+		{"inspect cnn.onnx --type x", "", `input "x": want a name and a type such as "x float32[N,784]"`},
+		{"inspect cnn.onnx --jsno", "", "unknown flag: --jsno; did you mean --json?"},
+		{"inspect cnn.onnx --memory lots", "", "--memory lots: want a number of bytes as 500MB or 4GiB"},
+		{"inspect cnn.onnx two.onnx", "", "want one MODEL, got 2 arguments"},
+	})
+	dir := spoiled(t)
+	for typ, want := range map[string]string{"x float32[2,1,4]": "input x: want rank 4, got float32[2,1,4]", "y float32[1]": `the model has no input "y", it has ["x"]`, "x float33[1]": `unknown element type "float33"`} {
+		if _, err := command("inspect", filepath.Join(dir, "cnn.onnx"), "--type", typ); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--type %s: %v, want %q", typ, err, want)
+		}
+	}
+	if _, err := command("prune", filepath.Join(dir, "cnn.onnx"), "--replay", filepath.Join(dir, "plan.json"), "-o", filepath.Join(dir, "x.onnx")); err == nil || !strings.Contains(err.Error(), `plan: "cuts" is a number, which does not belong there`) {
+		t.Errorf("a plan that is none: %v", err)
+	}
+}

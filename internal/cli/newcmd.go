@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/spf13/cobra"
+)
+
+// creation holds the flags of the new command.
+type creation struct {
+	input, hidden string
+	classes       int
+	outputs       int
+	width, depth  int
+	vocabulary    int
+	masked        bool
+	dropout       float64
+	seed          uint64
+	output        string
+}
+
+func newNew() *cobra.Command {
+	var c creation
+	cmd := &cobra.Command{
+		Use:   "new KIND",
+		Short: "Make a network to start from: " + strings.Join(slices.Sorted(maps.Keys(networks)), ", "),
+		Long: `new writes a network with random weights, to be trained by train. --input is the shape of one sample, without the batch:
+
+  mlp          fully connected layers; --input 20 for 20 numbers
+  cnn          convolutions in three stages with BatchNormalization; --input 3,32,32 (channels, height, width)
+  resnet       residual blocks of convolutions in four stages; --input 3,224,224 or smaller
+  lstm         a bidirectional LSTM over time; --input 50,8 (steps, numbers of each) or, with --vocabulary, 50 (steps)
+  transformer  an encoder with learned positions; as lstm
+
+With --classes the network gives that many scores, otherwise --outputs numbers. For tables train --new tabular makes a network
+that fits the columns.`,
+		Example: `  graft new cnn --input 1,28,28 --classes 10 -o digits.onnx
+  graft new mlp --input 13 --hidden 64,32 -o houses.onnx
+  graft new transformer --input 128 --vocabulary 30000 --mask --classes 2 -o reviews.onnx`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("want one KIND of %s, got %q", words(networks), args)
+			}
+			return c.run(cmd.OutOrStdout(), args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.input, "input", "", "shape of one sample: 20, or 3,32,32")
+	f.IntVar(&c.classes, "classes", 0, "classes to tell apart; 0: --outputs numbers")
+	f.IntVar(&c.outputs, "outputs", 1, "numbers to answer with, where there are no classes")
+	f.StringVar(&c.hidden, "hidden", "128,64", "of mlp: units of the layers")
+	f.IntVar(&c.width, "width", 32, "channels of the first stage; units of lstm, a multiple of 4 of transformer")
+	f.IntVar(&c.depth, "depth", 2, "blocks in a stage; layers of lstm and transformer")
+	f.IntVar(&c.vocabulary, "vocabulary", 0, "of lstm and transformer: how many different tokens there are; 0: the input is numbers")
+	f.BoolVar(&c.masked, "mask", false, "of transformer with --vocabulary: texts of any length up to --input; inputs input_ids and attention_mask")
+	f.Float64Var(&c.dropout, "dropout", 0.1, "share of the units that training leaves out before the last layer")
+	f.Uint64Var(&c.seed, "seed", 0, "what the weights are drawn from")
+	f.StringVarP(&c.output, "output", "o", "", "file to write the network to")
+	return cmd
+}
+
+// networks are the kinds, with the number of sizes that a sample has.
+var networks = map[string]struct {
+	rank  int
+	layer func(c creation, hidden []int, out int) nn.Layer
+}{
+	"mlp": {1, func(c creation, hidden []int, out int) nn.Layer {
+		var s nn.Sequential
+		for i, n := range hidden {
+			s = append(s, nn.Linear{Out: n, Name: fmt.Sprintf("hidden%d", i+1)}, nn.ReLU{})
+		}
+		return append(s, c.head(out)...)
+	}},
+	"cnn": {3, func(c creation, _ []int, out int) nn.Layer {
+		var s nn.Sequential
+		for i := range 3 {
+			for range c.depth {
+				s = append(s, nn.Conv{Out: c.width << i, Kernel: []int{3}, Same: true, NoBias: true, Init: nn.KaimingNormal{}}, nn.BatchNorm{}, nn.ReLU{})
+			}
+			s = append(s, nn.MaxPool{Kernel: []int{2}, Ceil: true})
+		}
+		return append(append(s, nn.GlobalAvgPool{}, nn.Flatten{}), c.head(out)...)
+	}},
+	"resnet": {3, func(c creation, _ []int, out int) nn.Layer {
+		conv := func(n, stride, kernel int) nn.Layer {
+			return nn.Conv{Out: n, Kernel: []int{kernel}, Stride: []int{stride}, Pad: []int{kernel / 2}, NoBias: true, Init: nn.KaimingNormal{}}
+		}
+		s := nn.Sequential{conv(c.width, 1, 3), nn.BatchNorm{}, nn.ReLU{}}
+		for i := range 4 {
+			n := c.width << i
+			for b := range c.depth {
+				r := nn.Residual{}
+				stride := 1
+				if b == 0 && i > 0 {
+					stride = 2
+					r.Shortcut = nn.Sequential{conv(n, 2, 1), nn.BatchNorm{}}
+				}
+				r.Body = nn.Sequential{conv(n, stride, 3), nn.BatchNorm{}, nn.ReLU{}, conv(n, 1, 3), nn.BatchNorm{}}
+				s = append(s, r, nn.ReLU{})
+			}
+		}
+		return append(append(s, nn.GlobalAvgPool{}, nn.Flatten{}), c.head(out)...)
+	}},
+	"lstm": {2, func(c creation, _ []int, out int) nn.Layer {
+		s := c.embedding()
+		s = append(s, nn.LSTM{Hidden: c.width, Layers: c.depth, Bidirectional: true, BatchFirst: true}, overTime)
+		return append(s, c.head(out)...)
+	}},
+	"transformer": {2, func(c creation, _ []int, out int) nn.Layer {
+		s := c.embedding()
+		if c.vocabulary == 0 {
+			s = append(s, nn.Linear{Out: c.width, Name: "embedding"})
+		}
+		s = append(s, nn.Func(positions))
+		for range c.depth {
+			s = append(s, nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Attention{Heads: 4}}},
+				nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 4 * c.width}, nn.GELU{}, nn.Linear{Out: c.width}}})
+		}
+		return append(append(s, nn.LayerNorm{}, overTime), c.head(out)...)
+	}},
+}
+
+// head is what every network ends in.
+func (c creation) head(out int) nn.Sequential {
+	var s nn.Sequential
+	if c.dropout > 0 {
+		s = nn.Sequential{nn.Dropout{P: c.dropout}}
+	}
+	return append(s, nn.Linear{Out: out, Name: "head"})
+}
+
+// embedding looks tokens up; nothing where the input is numbers.
+func (c creation) embedding() nn.Sequential {
+	if c.vocabulary == 0 {
+		return nil
+	}
+	return nn.Sequential{nn.Embedding{Num: c.vocabulary, Dim: c.width, Init: nn.Normal{Std: 0.02}, Name: "embedding"}}
+}
+
+// overTime is the mean over the steps of [batch, steps, size].
+var overTime = nn.Sequential{nn.Transpose{Perm: []int{0, 2, 1}}, nn.GlobalAvgPool{}, nn.Flatten{}}
+
+// positions adds a learned vector for each step.
+func positions(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	t := in[0].Type()
+	p := e.Param(e.New("positions"), nn.Normal{Std: 0.02}, t.Shape[1].Size, t.Shape[2].Size)
+	if e.Err() != nil {
+		return nil
+	}
+	return []*nn.Value{e.Node(op.Plain("Add"), in[0], p).Out(0)}
+}
+
+func (c creation) run(w io.Writer, kind string) error {
+	n, err := choose("KIND", kind, networks)
+	if err != nil {
+		return fmt.Errorf("%s: want one of %s", kind, words(networks))
+	}
+	if err := checkOutput(c.output); err != nil {
+		return err
+	}
+	rank, of := n.rank, "float32"
+	if c.vocabulary > 0 {
+		if rank != 2 {
+			return fmt.Errorf("--vocabulary is for lstm and transformer, not %s", kind)
+		}
+		rank, of = 1, "int64"
+	}
+	dims, err := numbers("input", c.input)
+	if err != nil || len(dims) != rank {
+		return fmt.Errorf("--input %q: want %d whole numbers above 0 for %s, such as %s", c.input, rank, kind, []string{"20", "50,8", "3,32,32"}[rank-1])
+	}
+	hidden, err := numbers("hidden", c.hidden)
+	if err != nil {
+		return err
+	}
+	for _, x := range []struct {
+		flag     string
+		n, least int
+	}{{"classes", c.classes, 0}, {"outputs", c.outputs, 1}, {"width", c.width, 1}, {"depth", c.depth, 1}, {"vocabulary", c.vocabulary, 0}} {
+		if x.n < x.least {
+			return fmt.Errorf("--%s %d: want %d or more", x.flag, x.n, x.least)
+		}
+	}
+	if c.masked && (kind != "transformer" || c.vocabulary == 0) {
+		return fmt.Errorf("--mask is for transformer with --vocabulary")
+	}
+	if kind == "transformer" && c.width%4 != 0 {
+		return fmt.Errorf("--width %d: a transformer has 4 heads: want a multiple of 4", c.width)
+	}
+	if !(c.dropout >= 0 && c.dropout < 1) {
+		return fmt.Errorf("--dropout %v: want a share from 0 to below 1", c.dropout)
+	}
+	out, name := c.outputs, "values"
+	if c.classes > 0 {
+		out, name = c.classes, "scores"
+	}
+	g := nn.New(strings.ToLower(kind))
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Seed(c.seed)
+		if c.masked {
+			e.Output(name, c.textEncoder(e, dims[0], out))
+			return
+		}
+		x := e.Input("x", fmt.Sprintf("%s[N,%s]", of, strings.Trim(strings.ReplaceAll(fmt.Sprint(dims), " ", ","), "[]")))
+		e.Output(name, e.Apply(n.layer(c, hidden, out), x))
+	}); err != nil {
+		return err
+	}
+	if err := onnxio.Save(c.output, g); err != nil {
+		return err
+	}
+	t := g.Summary().Total
+	_, err = fmt.Fprintf(w, "%s: %d nodes, %d parameters; inputs %v, outputs %v\n", c.output, t.Nodes, t.Params, ports(g.Inputs()), ports(g.Outputs()))
+	return err
+}
+
+// numbers reads whole numbers above 0, separated by commas.
+func numbers(flag, s string) (list []int, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("--%s %q: want whole numbers above 0, such as 64,32", flag, s)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}

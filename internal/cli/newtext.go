@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"encoding/json"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// textEncoder is an encoder of texts of any length up to most: ids and a mask of what is there, to values or scores. Attention does not
+// look at what fills texts up, and the mean over the steps leaves it out.
+func (c creation) textEncoder(e *nn.Edit, most, out int) *nn.Value {
+	ids, mask := e.Input("input_ids", "int64[N,length]"), e.Input("attention_mask", "int64[N,length]")
+	node := func(c op.Config, in ...*nn.Value) *nn.Value {
+		if e.Err() != nil {
+			return nil
+		}
+		return e.Node(c, in...).Out(0)
+	}
+	there := node(std.CastConfig{To: dtype.Float32}, mask)
+	x := e.Apply(nn.Embedding{Num: c.vocabulary, Dim: c.width, Init: nn.Normal{Std: 0.02}, Name: "embedding"}, ids)
+	// Tokens are counted, so that the place of a text in its row does not matter.
+	place := node(op.Plain("Sub"), node(op.Plain("CumSum"), mask, e.Scalar("axis", ids, 1)), mask)
+	x = node(op.Plain("Add"), x, e.Apply(nn.Embedding{Num: most, Dim: c.width, Init: nn.Normal{Std: 0.02}, Name: "positions"}, place))
+	bias := node(op.Plain("Mul"), node(op.Plain("Sub"), there, e.Scalar("one", there, 1)), e.Scalar("far", there, 1e9))
+	bias = node(op.Plain("Unsqueeze"), bias, e.Ints("heads", 1, 2))
+	for range c.depth {
+		h := e.Apply(nn.LayerNorm{}, x)
+		x = node(op.Plain("Add"), x, e.Apply(nn.Attention{Heads: 4}, h, h, bias))
+		x = e.Apply(nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 4 * c.width}, nn.GELU{}, nn.Linear{Out: c.width}}}, x)
+	}
+	x = node(op.Plain("Mul"), e.Apply(nn.LayerNorm{}, x), node(op.Plain("Unsqueeze"), there, e.Ints("last", 2)))
+	no := false
+	sum := node(std.ReduceSumConfig{KeepDims: &no}, x, e.Ints("steps", 1))
+	mean := node(op.Plain("Div"), sum, node(op.Plain("ReduceSum"), there, e.Ints("steps", 1)))
+	if b, err := json.Marshal(textFormat{Length: most}); err != nil {
+		e.Fail(err)
+	} else {
+		e.SetMeta(metaText, string(b))
+	}
+	return e.Apply(c.head(out), mean)
+}

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// checkOutput says what is wrong with the file of -o, before any work is done for it.
+func checkOutput(path string) error {
+	if path == "" {
+		return errors.New("say where the model goes, with -o FILE")
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("-o %s: is a folder, want a file", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".graft-*") // as saving does
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err // the path is of no interest
+		}
+		if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("-o %s: cannot be written: no such file or folder: %s", path, dir)
+		}
+		return fmt.Errorf("-o %s: cannot be written: %w", path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

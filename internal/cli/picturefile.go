@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train/data"
+	"golang.org/x/image/draw"
+	"gorgonia.org/tensor"
+)
+
+// draw writes what belongs to an answer as PNG: the mask or picture itself, and the map of --explain.
+func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i int, x *answer) error {
+	if x.files = map[string]string{}; x.picture != nil {
+		img, err := a.image(x.picture)
+		if err != nil {
+			return err
+		}
+		if x.files[a.kind], err = p.file(s.name(i), a.kind, img); err != nil {
+			return err
+		}
+	}
+	if p.explain == "" {
+		return nil
+	}
+	feed, err := s.feed(ctx, []int{i})
+	if err != nil {
+		return err
+	}
+	img, err := a.explained(ctx, feed, p.explain)
+	if err != nil {
+		return fmt.Errorf("--explain %s: %w", p.explain, err)
+	}
+	x.files["map"], err = p.file(s.name(i), p.explain, img)
+	return err
+}
+
+// file writes a picture of a sample into the folder of --output.
+func (p *prediction) file(sample, what string, img image.Image) (string, error) {
+	name := strings.Trim(strings.NewReplacer("/", "_", `\`, "_", ":", "_").Replace(filepath.ToSlash(filepath.Clean(sample))), "._")
+	path := filepath.Join(p.output, fmt.Sprintf("%s.%s.png", strings.TrimSuffix(name, filepath.Ext(name)), what))
+	return path, onnxio.WriteFile(path, func(w io.Writer) error { return png.Encode(w, img) })
+}
+
+// image makes a picture of a row [1, C, H, W]: of a mask the class of each pixel, in the colours of a palette; else the values, from 0
+// to 1 or to 255 where some are above 1.5.
+func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
+	if row.Dims() != 4 {
+		return nil, fmt.Errorf("the output %v is no picture: want [N, channels, height, width]", row.Shape())
+	}
+	c, h, w := row.Shape()[1], row.Shape()[2], row.Shape()[3]
+	v, err := dtype.Float64s(row)
+	if err != nil {
+		return nil, err
+	}
+	if a.kind == "mask" {
+		return mask(v, c, h, w), nil
+	}
+	scale := 255.0
+	for _, x := range v {
+		if x > 1.5 {
+			scale = 1
+		}
+	}
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for i := range h * w {
+		var p [3]uint8
+		for k := range p {
+			p[k] = uint8(math.Round(min(255, max(0, scale*v[min(k, c-1)*h*w+i]))))
+		}
+		img.SetRGBA(i%w, i/w, color.RGBA{p[0], p[1], p[2], 255})
+	}
+	return img, nil
+}
+
+// mask is the class of each pixel: of one score per pixel, which side of one half it is on, or of zero for logits.
+func mask(v []float64, c, h, w int) image.Image {
+	img := image.NewPaletted(image.Rect(0, 0, w, h), palette(max(2, c)))
+	border := 0.5
+	for _, x := range v {
+		if x < 0 || x > 1 {
+			border = 0
+		}
+	}
+	for i := range h * w {
+		best := 0
+		if c == 1 && v[i] > border {
+			best = 1
+		}
+		for k := 1; k < c; k++ {
+			if v[k*h*w+i] > v[best*h*w+i] {
+				best = k
+			}
+		}
+		img.Pix[i] = uint8(min(best, 255))
+	}
+	return img
+}
+
+// palette gives each class a colour, the first black: the bits of its number dealt out to the channels from the highest down.
+func palette(n int) color.Palette {
+	list := make(color.Palette, min(n, 256))
+	for i := range list {
+		var c [3]uint8
+		for bit, id := 7, i; id > 0; bit, id = bit-1, id>>3 {
+			for k := range c {
+				c[k] |= uint8(id>>k&1) << bit
+			}
+		}
+		list[i] = color.RGBA{c[0], c[1], c[2], 255}
+	}
+	return list
+}
+
+// explained is a map of what the largest score rests on, dark to bright: of how it would change with each pixel, or Grad-CAM.
+func (a *answerer) explained(ctx context.Context, feed nn.Feed, how string) (image.Image, error) {
+	if !takesPictures(a.g) {
+		return nil, fmt.Errorf("the model has the inputs %v, which take no pictures", ports(a.g.Inputs()))
+	}
+	g := a.g.Clone()
+	var score string
+	err := g.Edit(func(e *nn.Edit) {
+		n := e.Node(std.ReduceMaxConfig{}, e.Outputs()[0])
+		if e.Err() == nil {
+			n = e.Node(op.Plain("Squeeze"), n.Out(0))
+		}
+		if e.Err() == nil {
+			score = e.New("score")
+			e.Output(score, n.Out(0))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	in := g.Inputs()[0]
+	size := feed[in.Name()].Shape()
+	if how == "gradients" {
+		p, err := data.Guess(in.Type().Sizes())
+		if err != nil {
+			return nil, err
+		}
+		grads, err := g.Grad(ctx, feed, score, in.Name())
+		if err != nil {
+			return nil, err
+		}
+		return pixelMap(grads[in.Name()].(*tensor.Dense), p.NHWC)
+	}
+	return cam(ctx, g, feed, score, size[len(size)-2:])
+}
+
+// cam is Grad-CAM (Selvaraju et al. 2017) over the last feature maps [1, C, h, w] of a model: their sum, each weighed by the mean of the
+// score's gradient over it, where it is positive; scaled to the picture.
+func cam(ctx context.Context, g *nn.Graph, feed nn.Feed, score string, size []int) (image.Image, error) {
+	var names []string
+	for n := range g.Nodes() {
+		if t := n.Out(0).Type(); t.Rank() == 4 && t.DType.IsFloat() && t.Shape[1].Size != 1 {
+			names = append(names, n.Out(0).Name())
+		}
+	}
+	for _, at := range slices.Backward(names) {
+		out, err := g.Eval(ctx, feed, at)
+		if err != nil {
+			return nil, err
+		}
+		maps, ok := out[at].(*tensor.Dense)
+		if !ok || maps.Shape()[2] < 2 || maps.Shape()[3] < 2 {
+			continue
+		}
+		grads, err := g.Grad(ctx, nn.Feed{at: maps}, score, at)
+		if err != nil {
+			continue // the score depends on more than this value: an earlier one
+		}
+		return weighed(maps, grads[at].(*tensor.Dense), size)
+	}
+	return nil, fmt.Errorf("no value of the model is feature maps [N, channels, height, width] that the answer goes through")
+}
+
+func weighed(maps, grads *tensor.Dense, size []int) (image.Image, error) {
+	x, err := dtype.Float64s(maps)
+	if err != nil {
+		return nil, err
+	}
+	d, err := dtype.Float64s(grads)
+	if err != nil {
+		return nil, err
+	}
+	c, h, w := maps.Shape()[1], maps.Shape()[2], maps.Shape()[3]
+	sum := make([]float64, h*w)
+	for k := range c {
+		weight := 0.0
+		for _, v := range d[k*h*w : (k+1)*h*w] {
+			weight += v
+		}
+		for i, v := range x[k*h*w : (k+1)*h*w] {
+			sum[i] += v * weight / float64(h*w)
+		}
+	}
+	for i := range sum {
+		sum[i] = max(0, sum[i])
+	}
+	small := heat(sum, h, w)
+	img := image.NewRGBA(image.Rect(0, 0, size[1], size[0]))
+	draw.BiLinear.Scale(img, img.Bounds(), small, small.Bounds(), draw.Src, nil)
+	return img, nil
+}
+
+// pixelMap is the largest size of a gradient over the channels of each pixel.
+func pixelMap(d *tensor.Dense, last bool) (image.Image, error) {
+	v, err := dtype.Float64s(d)
+	if err != nil {
+		return nil, err
+	}
+	s := d.Shape()
+	c, h, w := s[1], s[2], s[3]
+	if last {
+		h, w, c = s[1], s[2], s[3]
+	}
+	most := make([]float64, h*w)
+	for i := range h * w {
+		for k := range c {
+			at := k*h*w + i
+			if last {
+				at = i*c + k
+			}
+			most[i] = max(most[i], math.Abs(v[at]))
+		}
+	}
+	return heat(most, h, w), nil
+}
+
+// heat draws values from black, 0, over red and yellow to white, the largest.
+func heat(v []float64, h, w int) *image.RGBA {
+	most := slices.Max(v)
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for i, x := range v {
+		t := 0.0
+		if most > 0 {
+			t = 3 * x / most
+		}
+		ramp := func(from float64) uint8 { return uint8(255 * min(1, max(0, t-from))) }
+		img.SetRGBA(i%w, i/w, color.RGBA{ramp(0), ramp(1), ramp(2), 255})
+	}
+	return img
+}

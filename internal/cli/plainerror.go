@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// plainError says what is wrong in words of the command line: of a file or folder "no such file or folder: X", not "lstat X: …";
+// of settings the flags, not the fields of Go's structs.
+func plainError(err error) error {
+	if err == nil || errors.Is(err, errSilent) {
+		return err
+	}
+	text := err.Error()
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		switch {
+		case errors.Is(p.Err, fs.ErrNotExist):
+			text = strings.Replace(text, p.Error(), "no such file or folder: "+p.Path, 1)
+			text = strings.Replace(text, p.Path+": no such file", "no such file", 1) // which is named at the end
+		case errors.Is(p.Err, fs.ErrPermission):
+			text = strings.Replace(text, p.Error(), "no permission for "+p.Path, 1)
+		}
+	}
+	text = notNumbers.ReplaceAllStringFunc(fieldWords.Replace(text), func(s string) string {
+		return wanted[notNumbers.FindStringSubmatch(s)[1]]
+	})
+	text = notJSON.ReplaceAllString(text, `"$2" is a $1, which does not belong there`)
+	if text == err.Error() {
+		return err
+	}
+	return plain{text, err}
+}
+
+// fieldWords are the flags that settings of the packages have.
+var fieldWords = strings.NewReplacer(
+	"try a lower rate, ClipNorm, or look at the data", "try a lower --lr, --clip-norm, or look at the data",
+	"Monitor is ", "--monitor is ", "RoundTo is ", "--round-to is ", "Most is ", "--most is ", "EMA is ", "--ema is ", "ClipNorm is ", "--clip-norm is ",
+	", Batch is ", ", --batch is ", "free it with Edit.Input or Loader.Inputs", "--batch-dim N frees it",
+	"Alpha is ", "--teacher-share is ", " and Temperature ", " and --temperature ",
+	"no such file or directory", "no such file or folder", "is a directory", "is a folder",
+	": proto: cannot parse invalid wire-format data", "", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",
+)
+
+// notNumbers is what package strconv says of text that is no number.
+var notNumbers = regexp.MustCompile(`strconv\.Parse([A-Z][a-z]+): parsing "[^"]*": (invalid syntax|value out of range)`)
+
+// notJSON is what package encoding/json says of a value of another kind.
+var notJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field|value) \S*?\.?(\w+) of type \S+`)
+
+// wanted is what its functions read.
+var wanted = map[string]string{"Int": "want a whole number", "Uint": "want a whole number, 0 or more", "Float": "want a number", "Bool": "want true or false"}
+
+// plain is an error in other words.
+type plain struct {
+	text string
+	err  error
+}
+
+func (p plain) Error() string { return p.text }
+func (p plain) Unwrap() error { return p.err }
+
+// inWords makes the errors of a command, and of those below it, plain.
+func inWords(c *cobra.Command) {
+	if run := c.RunE; run != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error { return plainError(run(cmd, args)) }
+	}
+	if pre := c.PreRunE; pre != nil {
+		c.PreRunE = func(cmd *cobra.Command, args []string) error { return plainError(pre(cmd, args)) }
+	}
+	for _, sub := range c.Commands() {
+		inWords(sub)
+	}
+}
+
+// flagWords is the error of a flag that is not there, or takes something else.
+func flagWords(cmd *cobra.Command, err error) error {
+	return plainError(fmt.Errorf("%w%s; %s --help lists the flags", err, meant(cmd, err), cmd.CommandPath()))
+}

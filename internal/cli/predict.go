@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// prediction holds the flags of the predict command.
+type prediction struct {
+	source
+	dataset
+	top             int
+	asJSON, asCSV   bool
+	output, explain string
+	as              string
+	batchSize       int
+}
+
+func newPredict() *cobra.Command {
+	var p prediction
+	cmd := &cobra.Command{
+		Use:   "predict MODEL DATA…",
+		Short: "Answer for pictures, tables or arrays: labels, probabilities, measurements, pictures",
+		Long: `predict runs a model over data without targets and prints an answer for each sample.
+
+DATA is a picture, a folder of pictures (with all folders in it), a table (.csv, .tsv), a NumPy archive with arrays by the names of
+the model's inputs (.npz) or one array (.npy), JSON lines with an object each (.jsonl; keys are the names of inputs or
+columns), or - for a table or JSON lines on standard input. Pictures and columns are prepared as the model's metadata say, which train wrote.
+
+Scores of classes become labels with probabilities; one score of a model for yes and no becomes a probability; what was
+trained on measurements comes in the target's own unit. Masks and pictures that a model gives are written
+as PNG into the folder of --output, as are, with --explain, maps of what an answer rests on: gradients (how the pixels' change
+would change the score) or cam (Grad-CAM over the last convolution).
+
+A table, or with --csv a file of commas, has the raw columns of the data first; --json is an object for each sample:
+{"sample":"a.jpg","label":"rose","probability":0.93,"top":[…]} or {"sample":"3","value":12.5}.`,
+		Example: `  graft predict flowers.onnx photos/ --top 3
+  graft predict houses.onnx new.csv --csv > answers.csv
+  cat new.csv | graft predict houses.onnx - --json
+  graft predict flowers.onnx rose.jpg --explain cam -o maps/`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return fmt.Errorf("want MODEL and DATA, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
+			}
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], args[1:])
+		},
+	}
+	p.source.flags(cmd)
+	p.preparing.flags(cmd)
+	p.readFlags(cmd)
+	p.textFlags(cmd)
+	f := cmd.Flags()
+	f.IntVar(&p.top, "top", 3, "classes to list for each sample, the most likely first")
+	f.BoolVar(&p.asJSON, "json", false, "one JSON object for each sample")
+	f.BoolVar(&p.asCSV, "csv", false, "comma-separated values: the raw columns, then the answer")
+	f.StringVarP(&p.output, "output", "o", "", "folder for masks, pictures and maps")
+	f.StringVar(&p.explain, "explain", "", "maps of what the answer rests on: gradients or cam")
+	f.StringVar(&p.as, "as", "", "what the answers are: classes, values, mask, picture or arrays; default: found out")
+	f.IntVar(&p.batchSize, "batch", 32, "samples at a time, where the model leaves it open")
+	return cmd
+}
+
+func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, paths []string) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	g, err := p.load(model)
+	if err != nil {
+		return err
+	}
+	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	if err := p.settleTexts(g); err != nil {
+		return err
+	}
+	a, err := newAnswerer(g, p.as)
+	if err != nil {
+		return err
+	}
+	if a.drawn() || p.explain != "" {
+		if p.output == "" {
+			return errors.New("say where the pictures go, with -o FOLDER")
+		}
+		if err := os.MkdirAll(p.output, 0o755); err != nil {
+			return err
+		}
+	}
+	size := p.batchSize
+	if b, fixed := fixedBatch(g); fixed {
+		size = b
+	}
+	var bad []error
+	written := 0
+	var out printer
+	for _, path := range paths {
+		s, err := p.samplesOf(ctx, g, path, notes)
+		if err != nil {
+			return err
+		}
+		if out == nil {
+			out = p.printer(w, a, s)
+		}
+		for chunk := range slices.Chunk(upTo(s.n), size) {
+			list, err := a.of(ctx, s, chunk, size)
+			if err != nil {
+				return err
+			}
+			for i, x := range list {
+				if x.err != nil {
+					bad = append(bad, x.err)
+					continue
+				}
+				if err := p.draw(ctx, a, s, chunk[i], &x); err != nil {
+					return err
+				}
+				if err := out.add(s, chunk[i], x); err != nil {
+					return err
+				}
+				written++
+			}
+		}
+	}
+	if err := out.end(); err != nil {
+		return err
+	}
+	for _, err := range bad {
+		fmt.Fprintln(notes, "skipped:", err)
+	}
+	if written == 0 && len(bad) > 0 {
+		return fmt.Errorf("none of %d samples can be read; the first: %w", len(bad), bad[0])
+	}
+	return nil
+}
+
+func (p prediction) check() error {
+	switch {
+	case p.top < 1:
+		return fmt.Errorf("--top %d: want 1 or more", p.top)
+	case p.batchSize < 1:
+		return fmt.Errorf("--batch %d: want 1 or more", p.batchSize)
+	case p.asJSON && p.asCSV:
+		return errors.New("--json and --csv: choose one")
+	case p.explain != "" && p.explain != "gradients" && p.explain != "cam":
+		return fmt.Errorf("--explain %s: want gradients or cam", p.explain)
+	}
+	return nil
+}
+
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"gorgonia.org/tensor"
+)
+
+// preparingHelp says how pictures are prepared; it is part of the help of every command that has the flags.
+const preparingHelp = `How a model wants its pictures is read from its metadata; where they do not say, the usual ways are tried on
+some of the pictures, and what fits best is taken, printed and, by train, stored. --preset settles it; --mean, --std,
+--range, --bgr, --size and --crop change single settings: a number of the input is (range·p − mean)/std, where p is the
+pixel from 0, black, to 1, white. Means and deviations are one for all or one each for red, green and blue.
+Of arrays and tables that are not pictures, --mean, --std and --range prepare the numbers as they are.`
+
+// preparing holds the flags that say how pictures, or numbers, become a model's input.
+type preparing struct {
+	preset    string
+	mean, std []float64
+	white     float64
+	bgr       bool
+	size      string
+	crop      float64
+	given     *pflag.FlagSet
+}
+
+// flags adds them to a command.
+func (p *preparing) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	p.given = f
+	f.StringVar(&p.preset, "preset", "", "how pictures are prepared: "+strings.Join(presetNames(), ", ")+"; default: as the metadata say, or measured")
+	f.Float64SliceVar(&p.mean, "mean", nil, "what is taken off the pixels, after --range: one number, or one each for red, green and blue")
+	f.Float64SliceVar(&p.std, "std", nil, "what they are then divided by, likewise")
+	f.Float64Var(&p.white, "range", 1, "what white is: 1 or 255")
+	f.BoolVar(&p.bgr, "bgr", false, "channels are blue, green, red; --bgr=false: red, green, blue")
+	f.StringVar(&p.size, "size", "", "size of the pictures where the model leaves it open: 224, or HEIGHTxWIDTH")
+	f.Float64Var(&p.crop, "crop", 0.875, "share of a picture's shorter side that is looked at")
+}
+
+// presetNames are the words that --preset takes.
+func presetNames() []string {
+	var names []string
+	for _, gray := range []bool{false, true} {
+		for _, p := range data.Presets(gray) {
+			if !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
+}
+
+// changed reports whether one of the flags was given.
+func (p preparing) changed(names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return p.given != nil && p.given.Changed(n) })
+}
+
+// base is the geometry of pictures for an input of type t: its size, channels and layout.
+func (p preparing) base(t op.Type) (data.Preprocess, error) {
+	base, err := data.Guess(t.Sizes())
+	if err != nil {
+		return base, err
+	}
+	return p.geometry(base, t)
+}
+
+// geometry applies --size and --crop.
+func (p preparing) geometry(base data.Preprocess, t op.Type) (data.Preprocess, error) {
+	if p.size != "" {
+		h, w, two := strings.Cut(strings.ToLower(p.size), "x")
+		height, err := strconv.Atoi(h)
+		width := height
+		if err == nil && two {
+			width, err = strconv.Atoi(w)
+		}
+		if err != nil || height < 1 || width < 1 {
+			return base, fmt.Errorf("--size %s: want a number such as 224, or HEIGHTxWIDTH", p.size)
+		}
+		base.Size, base.Width = height, width
+		fitted, err := base.For(t.Sizes())
+		if got := fitted.Shape(); err != nil || !slices.Equal(got, base.Shape()) {
+			return base, fmt.Errorf("--size %s: the model's input is %v", p.size, t)
+		}
+		base = fitted
+	}
+	if p.changed("crop") {
+		if !(p.crop > 0 && p.crop <= 1) {
+			return base, fmt.Errorf("--crop %v: want a share above 0, up to 1", p.crop)
+		}
+		base.Crop = p.crop
+	}
+	return base, nil
+}
+
+// settle finds how pictures become an input of g of type t: by --preset, the model's metadata, or measured on the
+// pictures that sample gives, in this order, and then by the flags for single settings.
+func (p preparing) settle(ctx context.Context, g *nn.Graph, t op.Type, sample func(data.Preprocess) ([]*tensor.Dense, error)) (train.Preparation, error) {
+	var found train.Preparation
+	base, err := p.base(t)
+	if err != nil {
+		return found, err
+	}
+	stored, known, err := data.ReadMeta(g.Meta())
+	if err != nil {
+		return found, err
+	}
+	switch {
+	case p.preset != "":
+		i := slices.IndexFunc(data.Presets(base.Gray), func(x data.Preset) bool { return x.Name == strings.ToLower(p.preset) })
+		if i < 0 {
+			return found, fmt.Errorf("--preset %s: want one of %s for pictures of %s", p.preset, strings.Join(namesOf(base.Gray), ", "), channelsOf(base.Gray))
+		}
+		x := data.Presets(base.Gray)[i]
+		found = train.Preparation{Preprocess: x.With(base), Name: x.Name, By: "--preset"}
+	case known:
+		found = train.Preparation{Preprocess: stored, Name: "stored", By: "the model's metadata"}
+		if found.Preprocess, err = stored.For(t.Sizes()); err == nil {
+			found.Preprocess, err = p.geometry(found.Preprocess, t)
+		}
+	case p.changed("mean", "std", "range", "bgr"):
+		found = train.Preparation{Preprocess: data.Presets(base.Gray)[0].With(base), By: "flags"}
+		found.Mean, found.Std, found.Range = nil, nil, 0
+	default:
+		var pictures []*tensor.Dense
+		if pictures, err = sample(base); err == nil {
+			found, err = train.Prepare(ctx, g, base, pictures)
+		}
+	}
+	if err != nil {
+		return found, err
+	}
+	return p.single(found)
+}
+
+// single applies the flags for single settings.
+func (p preparing) single(found train.Preparation) (train.Preparation, error) {
+	for _, x := range []struct {
+		flag string
+		set  func()
+	}{
+		{"mean", func() { found.Mean = p.mean }}, {"std", func() { found.Std = p.std }},
+		{"range", func() { found.Range = p.white }}, {"bgr", func() { found.BGR = p.bgr }},
+	} {
+		if p.changed(x.flag) {
+			x.set()
+			found.Name, found.By, found.RunnerUp, found.Guess = "as given", "flags", "", false
+		}
+	}
+	if found.Gray && found.BGR {
+		return found, fmt.Errorf("--bgr: the model takes gray pictures")
+	}
+	return found, found.Check()
+}
+
+func namesOf(gray bool) (names []string) {
+	for _, p := range data.Presets(gray) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func channelsOf(gray bool) string {
+	if gray {
+		return "one channel"
+	}
+	return "three channels"
+}
+
+// numbers prepares samples that are not pictures; flags that are for pictures alone are refused.
+func (p preparing) numbers(what string, s data.Set[data.Sample]) (data.Set[data.Sample], error) {
+	for _, f := range []string{"preset", "bgr", "size", "crop"} {
+		if p.changed(f) {
+			return nil, fmt.Errorf("--%s is for pictures, which %s does not hold; --mean, --std and --range prepare numbers", f, what)
+		}
+	}
+	if !p.changed("mean", "std", "range") {
+		return s, nil
+	}
+	check := data.Preprocess{Std: p.std}
+	if len(p.std) > 1 {
+		check.Std = p.std[:1]
+	}
+	for _, v := range p.std {
+		if check.Std = []float64{v}; check.Check() != nil {
+			return nil, fmt.Errorf("--std %v: want numbers that can be divided by", p.std)
+		}
+	}
+	return data.Scale(s, p.white, p.mean, p.std), nil
+}
+
+// preparation says in lines how pictures are prepared, and which flag settles a guess.
+func (d *dataset) preparation() string {
+	if d.pictures == nil {
+		return ""
+	}
+	text := fmt.Sprintf("pictures: %v\n          %v\n", *d.pictures, d.pictures.Preprocess)
+	if d.pictures.Guess {
+		text += fmt.Sprintf("          --preset %s settles it, --preset %s is the other way\n", d.pictures.Name, cmp.Or(d.pictures.RunnerUp, "unit"))
+	}
+	return text
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/internal/oracle"
+)
+
+// Settings that say how pictures are prepared either do so or are refused.
+func TestPreparingRefused(t *testing.T) {
+	dir := files(t)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	points(t, in("all.csv"), 1)
+	classifier(t, in("two.onnx"), 3, 2)
+	if _, err := glyph.WriteFolder(dir, "AB", 8, 1); err != nil {
+		t.Fatal(err)
+	}
+	csv := "eval two.onnx --data all.csv --target kind "
+	picture := "run digits.onnx --input pic.png "
+	for args, want := range map[string]string{
+		csv + "--preset caffe": "--preset is for pictures, which " + in("all.csv") + " does not hold; --mean, --std and --range prepare numbers",
+		csv + "--bgr":          "--bgr is for pictures",
+		csv + "--size 32":      "--size is for pictures",
+		csv + "--crop 1":       "--crop is for pictures",
+		csv + "--std 0":        "--std [0]: want numbers that can be divided by",
+		csv + "--mean 1,2":     "2 means or deviations for a sample of shape (3), want 1 or 3",
+		picture + "--preset x": "--preset x: want one of unit, symmetric, raw, mnist, imagenet for pictures of one channel",
+		picture + "--bgr":      "--bgr: the model takes gray pictures",
+		picture + "--size 32":  "--size 32: the model's input is float32[",
+		picture + "--size big": "--size big: want a number such as 224, or HEIGHTxWIDTH",
+		picture + "--crop 2":   "--crop 2: want a share above 0, up to 1",
+		picture + "--std 0":    "std is [0]",
+		picture + "--mean 1,2": "mean has 2 values, want 1 or 1",
+	} {
+		var list []string
+		for _, a := range strings.Fields(args) {
+			if ext := filepath.Ext(a); ext == ".csv" || ext == ".onnx" || ext == ".png" {
+				a = in(a)
+			}
+			list = append(list, a)
+		}
+		if _, err := command(list...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
+
+// A network that was trained on standardized digits finds that out, on files of bytes too, and settings count there.
+func TestPreparingMeasured(t *testing.T) {
+	model := oracle.Shared(t, "models", "mnist-bn-cnn", "model.onnx")
+	mnist := oracle.Shared(t, "data", "mnist")
+	for flags, accuracy := range map[string]string{"": "accuracy   0.9916", "--preset mnist": "accuracy   0.9916", "--mean 0.1307 --std 0.3081": "accuracy   0.9916", "--preset unit": "accuracy   0.6"} {
+		out, err := command(append([]string{"eval", model, "--data", mnist}, strings.Fields(flags)...)...)
+		if err != nil || !strings.Contains(out, accuracy) {
+			t.Errorf("eval %s: %q, %v: want %s", flags, out, err, accuracy)
+		}
+	}
+}

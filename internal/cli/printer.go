@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// printer writes answers one by one.
+type printer interface {
+	add(s *sampleSource, i int, x answer) error
+	end() error
+}
+
+func (p *prediction) printer(w io.Writer, a *answerer, s *sampleSource) printer {
+	switch {
+	case p.asJSON:
+		return lines{json.NewEncoder(w), p.top}
+	case p.asCSV:
+		return &sheet{w: csv.NewWriter(w), top: p.top}
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	return &sheet{tab: t, top: p.top, short: true}
+}
+
+// lines is a JSON object for each sample.
+type lines struct {
+	e   *json.Encoder
+	top int
+}
+
+func (l lines) add(s *sampleSource, i int, x answer) error {
+	all := x.fields(l.top)
+	all["sample"] = s.name(i)
+	return l.e.Encode(all)
+}
+
+func (lines) end() error { return nil }
+
+// sheet is a table: for people, or comma-separated.
+type sheet struct {
+	w     *csv.Writer
+	tab   *tabwriter.Writer
+	top   int
+	short bool
+	begun bool
+}
+
+func (t *sheet) add(s *sampleSource, i int, x answer) error {
+	names, values := []string{"sample"}, []string{s.name(i)}
+	if s.raw != nil {
+		raw := s.raw(i)
+		for k, name := range s.columns {
+			if t.short && k >= 6 { // a line of the screen
+				names, values = append(names, "…"), append(values, "…")
+				break
+			}
+			names, values = append(names, name), append(values, raw[k])
+		}
+	}
+	switch {
+	case x.top != nil:
+		names = append(names, "label", "probability")
+		values = append(values, x.top[0].Label, share(x.top[0].Probability))
+		if t.short {
+			for k, c := range x.top[1:max(1, min(t.top, len(x.top)))] {
+				names, values = append(names, fmt.Sprintf("%d.", k+2)), append(values, c.Label+" "+share(c.Probability))
+			}
+			break
+		}
+		by := map[string]float64{}
+		for _, c := range x.top {
+			by[c.Label] = c.Probability
+		}
+		for _, c := range slices.Sorted(maps.Keys(by)) {
+			if len(by) <= 50 {
+				names, values = append(names, "p("+c+")"), append(values, share(by[c]))
+			}
+		}
+	case x.values != nil:
+		for k, v := range x.values {
+			name := "value"
+			if len(x.values) > 1 {
+				name = fmt.Sprintf("value %d", k)
+			}
+			names, values = append(names, name), append(values, strconv.FormatFloat(v, 'g', 7, 64))
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(x.files)) {
+		names, values = append(names, what), append(values, x.files[what])
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.whole)) {
+		names, values = append(names, name), append(values, preview(x.whole[name], 4))
+	}
+	return t.row(names, values)
+}
+
+func (t *sheet) row(names, values []string) error {
+	first := !t.begun
+	t.begun = true
+	if t.w != nil {
+		if first {
+			if err := t.w.Write(names); err != nil {
+				return err
+			}
+		}
+		return t.w.Write(values)
+	}
+	if first {
+		fmt.Fprintln(t.tab, strings.Join(names, "\t"))
+	}
+	_, err := fmt.Fprintln(t.tab, strings.Join(values, "\t"))
+	return err
+}
+
+func (t *sheet) end() error {
+	if t.w != nil {
+		t.w.Flush()
+		return t.w.Error()
+	}
+	return t.tab.Flush()
+}
+
+func share(p float64) string { return strconv.FormatFloat(p, 'f', 4, 64) }

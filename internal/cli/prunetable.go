@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// round is what the model was after a round of pruning.
+type round struct {
+	Number int // 0: before all
+	Total  nn.Total
+	Cut    map[string]float64 // figures of the validation before fine-tuning
+	Tuned  map[string]float64 // and after it
+}
+
+// tell shows what was cut: a row for each layer, or with --details all of the plan.
+func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
+	if p.details {
+		fmt.Fprintln(w, plan)
+		return
+	}
+	after := map[string]nn.Row{}
+	for _, r := range is.Rows {
+		after[r.Node] = r
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "layer\top\tgives\tparameters\tmultiply-adds\t")
+	for _, r := range was.Rows {
+		x, ok := after[r.Node]
+		if r.MACs == 0 || r.Params == 0 {
+			continue // no layer
+		}
+		if !ok {
+			fmt.Fprintf(t, "%s\t%s\t%s → -\t%s → 0\t%s → 0\t\n", r.Node, r.Op, sizesOf(r.Shape), grouped(int64(r.Params)), grouped(r.MACs))
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", r.Node, r.Op, change(sizesOf(r.Shape), sizesOf(x.Shape)), change(grouped(int64(r.Params)), grouped(int64(x.Params))), change(grouped(r.MACs), grouped(x.MACs)))
+	}
+	_ = t.Flush() // whoever prints next hears of it
+	a, b := was.Total, is.Total
+	fmt.Fprintf(w, "in all: parameters %s → %s (%.1f %% stay), multiply-adds %s → %s (%.1f %% stay)\n",
+		grouped(int64(a.Params)), grouped(int64(b.Params)), 100*float64(b.Params)/float64(max(a.Params, 1)), grouped(a.MACs), grouped(b.MACs), 100*float64(b.MACs)/float64(max(a.MACs, 1)))
+}
+
+// sizesOf are the sizes in a type: N×32×28×28.
+func sizesOf(typ string) string {
+	_, s, _ := strings.Cut(typ, "[")
+	return strings.ReplaceAll(strings.TrimSuffix(s, "]"), ",", "×")
+}
+
+// change is "a → b", or a where they are the same.
+func change(a, b string) string {
+	if a == b {
+		return a
+	}
+	return a + " → " + b
+}
+
+// after is ": validation accuracy 0.9" of figures; "" without.
+func after(figures map[string]float64) string {
+	if len(figures) == 0 {
+		return ""
+	}
+	return ": cut, validation " + figureLine(figures)
+}
+
+// printRounds is the table of the rounds.
+func printRounds(w io.Writer, list []round) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "round\tparameters\tmultiply-adds\t")
+	for name := range sorted(list[0].Tuned) {
+		fmt.Fprintf(t, "%s, cut\ttuned\t", name)
+	}
+	fmt.Fprintln(t)
+	for _, r := range list {
+		fmt.Fprintf(t, "%d\t%s\t%s\t", r.Number, grouped(int64(r.Total.Params)), grouped(r.Total.MACs))
+		for name := range sorted(list[0].Tuned) {
+			cut := "-"
+			if x, ok := r.Cut[name]; ok {
+				cut = fmt.Sprintf("%.4g", x)
+			}
+			fmt.Fprintf(t, "%s\t%.4g\t", cut, r.Tuned[name])
+		}
+		fmt.Fprintln(t)
+	}
+	_ = t.Flush() // whoever prints next hears of it
+}

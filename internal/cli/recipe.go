@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/mutate"
+)
+
+// recipe is a list of changes to a model, applied as a whole or not at all.
+type recipe struct {
+	Steps []recipeStep `json:"steps"`
+}
+
+// recipeStep is one change. Do names it; see verbs for the other fields that it needs and takes.
+type recipeStep struct {
+	Do         string                  `json:"do"`
+	Node       string                  `json:"node"`  // a node, by its name or that of its output
+	Value      string                  `json:"value"` // a value, by its name
+	To         string                  `json:"to"`    // new name
+	Type       string                  `json:"type"`  // "float32[N,3,224,224]"
+	Layer      *layer                  `json:"layer"`
+	Towards    []string                `json:"towards"` // of insert: nodes, when not all that read the value
+	Prefer     string                  `json:"prefer"`  // which side follows when sizes differ
+	Channels   int                     `json:"channels"`
+	Factor     float64                 `json:"factor"`
+	Axis       int                     `json:"axis"`
+	Near       bool                    `json:"near"`
+	Kernel     []int                   `json:"kernel"`
+	Activation *layer                  `json:"activation"` // of deepen
+	Norm       bool                    `json:"norm"`
+	Concat     bool                    `json:"concat"` // of add-edge
+	Via        *layer                  `json:"via"`
+	Labels     []string                `json:"labels"`
+	Classes    int                     `json:"classes"`
+	Glob       []string                `json:"glob"`
+	Keep       []string                `json:"keep"` // of mutate: globs of nodes
+	Count      int                     `json:"count"`
+	Seed       uint64                  `json:"seed"`
+	Weights    map[mutate.Kind]float64 `json:"weights"`
+	Cuts       []nn.Cut                `json:"cuts"`
+	Set        map[string]any          `json:"set"` // of annotate: values by key, null removes
+}
+
+// given are the names of the fields that are set.
+func (s recipeStep) given() map[string]bool {
+	return map[string]bool{
+		"node": s.Node != "", "value": s.Value != "", "to": s.To != "", "type": s.Type != "", "layer": s.Layer != nil,
+		"towards": len(s.Towards) > 0, "prefer": s.Prefer != "", "channels": s.Channels > 0, "factor": s.Factor != 0,
+		"axis": s.Axis != 0, "near": s.Near, "kernel": len(s.Kernel) > 0, "activation": s.Activation != nil, "norm": s.Norm,
+		"concat": s.Concat, "via": s.Via != nil, "labels": len(s.Labels) > 0, "classes": s.Classes > 0, "glob": len(s.Glob) > 0,
+		"keep": len(s.Keep) > 0, "count": s.Count > 0, "seed": s.Seed != 0, "weights": s.Weights != nil, "cuts": len(s.Cuts) > 0, "set": len(s.Set) > 0,
+	}
+}
+
+// readRecipe reads and checks a recipe.
+func readRecipe(path string) (recipe, error) {
+	var r recipe
+	file, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	d := json.NewDecoder(file)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	for i, s := range r.Steps {
+		if err := s.check(); err != nil {
+			return r, fmt.Errorf("%s: step %d: %w", path, i+1, err)
+		}
+	}
+	if len(r.Steps) == 0 {
+		return r, fmt.Errorf("%s: there are no steps", path)
+	}
+	return r, nil
+}
+
+// preferences are the words for which side follows.
+var preferences = map[string]nn.Prefer{
+	"": nn.PreferEither, "grow": nn.PreferGrow, "shrink": nn.PreferShrink, "before": nn.PreferBefore, "after": nn.PreferAfter,
+}
+
+// check says what a step lacks, or has that makes no sense.
+func (s recipeStep) check() error {
+	v, ok := findVerb(s.Do)
+	if !ok {
+		return fmt.Errorf("%q is not something to do", s.Do)
+	}
+	given := s.given()
+	for _, field := range v.needs {
+		if !given[field] {
+			return fmt.Errorf("%s needs %q", s.Do, field)
+		}
+	}
+	var extra []string
+	for field, set := range given {
+		if set && !slices.Contains(v.needs, field) && !slices.Contains(v.takes, field) {
+			extra = append(extra, field)
+		}
+	}
+	if slices.Sort(extra); len(extra) > 0 {
+		return fmt.Errorf("%s does not take %q", s.Do, strings.Join(extra, `", "`))
+	}
+	if _, ok := preferences[s.Prefer]; !ok {
+		return fmt.Errorf("prefer %q: want grow, shrink, before or after", s.Prefer)
+	}
+	for _, l := range []*layer{s.Layer, s.Activation, s.Via} {
+		if l != nil {
+			if _, err := l.build(); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case s.Do == "head" && len(s.Labels) == 0 && s.Classes == 0:
+		return fmt.Errorf(`head needs "labels" or "classes"`)
+	case s.Do == "widen" && !(s.Factor >= 1):
+		return fmt.Errorf("widen by a factor of %v: want 1 or more", s.Factor)
+	case s.Do == "mutate":
+		return s.mutator().Check()
+	}
+	return nil
+}
+
+// plan tries the steps on a graph.
+func (r recipe) plan(g *nn.Graph) (*nn.Plan, error) {
+	at := 0
+	p, err := g.Plan(func(e *nn.Edit) {
+		for i, s := range r.Steps {
+			at = i + 1
+			v, _ := findVerb(s.Do)
+			if v.apply(s, e); e.Err() != nil {
+				return
+			}
+		}
+		at = 0
+	})
+	if err != nil && at > 0 {
+		return nil, fmt.Errorf("step %d, %s: %w", at, r.Steps[at-1].Do, err)
+	}
+	return p, err
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/mutate"
+)
+
+// verb is something that a step of a recipe can do.
+type verb struct {
+	name         string
+	needs, takes []string
+	example      string // further fields
+	apply        func(s recipeStep, e *nn.Edit)
+}
+
+// verbs lists what recipes can do, in the order of the help.
+func verbs() []verb {
+	list := func(s string) []string { return strings.Fields(s) }
+	return []verb{
+		{"input", list("value type"), nil, `"value": "data", "type": "float32[N,3,224,224]"`,
+			func(s recipeStep, e *nn.Edit) { e.Input(s.Value, s.Type) }},
+		{"insert", list("value layer"), list("towards prefer"), `"value": "conv1_out", "layer": {"op": "batchnorm"}`,
+			func(s recipeStep, e *nn.Edit) {
+				var users []*nn.Node
+				for _, name := range s.Towards {
+					users = append(users, s.find(e, name))
+				}
+				s.realign().Insert(e, e.Value(s.Value), s.Layer.must(), users...)
+			}},
+		{"remove", list("node"), list("prefer"), `"node": "conv3", "prefer": "after"`,
+			func(s recipeStep, e *nn.Edit) { s.realign().Remove(e, s.find(e, s.Node)) }},
+		{"replace", list("node layer"), list("prefer"), `"node": "act1", "layer": {"op": "silu"}`,
+			func(s recipeStep, e *nn.Edit) { s.realign().Replace(e, s.find(e, s.Node), s.Layer.must()) }},
+		{"add-edge", list("value node"), list("prefer concat via"), `"value": "act1_out", "node": "conv4", "via": {"op": "conv", "kernel": [1]}`,
+			func(s recipeStep, e *nn.Edit) { s.realign().AddEdge(e, e.Value(s.Value), s.find(e, s.Node)) }},
+		{"remove-edge", list("value node"), list("prefer"), `"value": "b_out", "node": "concat2"`,
+			func(s recipeStep, e *nn.Edit) { s.realign().RemoveEdge(e, e.Value(s.Value), s.find(e, s.Node)) }},
+		{"resize", list("value channels"), list("axis near"), `"value": "conv2_out", "channels": 48, "near": true`,
+			func(s recipeStep, e *nn.Edit) {
+				e.Resize(e.Value(s.Value), s.Channels, nn.ResizeOptions{Axis: s.Axis, Near: s.Near})
+			}},
+		{"widen", list("node factor"), nil, `"node": "conv2", "factor": 1.5`,
+			func(s recipeStep, e *nn.Edit) { e.Widen(s.find(e, s.Node), s.Factor) }},
+		{"deepen", list("value"), list("layer activation norm near"), `"value": "relu2_out", "layer": {"op": "conv", "kernel": [3]}`,
+			func(s recipeStep, e *nn.Edit) {
+				d := nn.Deepening{Norm: s.Norm, Near: s.Near}
+				if s.Layer != nil {
+					d.Layer = s.Layer.must()
+				}
+				if s.Activation != nil {
+					d.Activation = s.Activation.must()
+				}
+				e.Deepen(e.Value(s.Value), d)
+			}},
+		{"kernel", list("node kernel"), nil, `"node": "conv1", "kernel": [5]`,
+			func(s recipeStep, e *nn.Edit) { e.SetKernel(s.find(e, s.Node), s.Kernel...) }},
+		{"activation", list("layer"), list("glob"), `"layer": {"op": "leakyrelu", "alpha": 0.1}, "glob": ["layer1*"]`,
+			func(s recipeStep, e *nn.Edit) { e.SwapActivations(s.Layer.must(), globs(s.Glob)...) }},
+		{"mutate", list("count"), list("seed weights keep"), `"count": 3, "seed": 7, "weights": {"widen": 2, "deepen": 1}`,
+			func(s recipeStep, e *nn.Edit) {
+				for i := range s.Count {
+					s.mutator().Mutate(e, i)
+				}
+			}},
+		{"cut", list("cuts"), nil, `"cuts": [{"initializer": "conv1.weight", "axis": 0, "removed": [3, 6]}]`,
+			func(s recipeStep, e *nn.Edit) { e.Cut(s.Cuts...) }},
+		{"rename", list("value to"), nil, `"value": "output", "to": "scores"`,
+			func(s recipeStep, e *nn.Edit) { e.RenameValue(e.Value(s.Value), s.To) }},
+		{"output", list("value to"), nil, `"value": "features", "to": "embedding"`,
+			func(s recipeStep, e *nn.Edit) { e.Output(s.To, e.Value(s.Value)) }},
+		{"remove-output", list("value"), nil, `"value": "aux"`,
+			func(s recipeStep, e *nn.Edit) { e.RemoveOutput(s.Value) }},
+		{"head", nil, list("labels classes"), `"labels": ["cat", "dog"]`,
+			func(s recipeStep, e *nn.Edit) { e.Head(nn.Head{Labels: s.Labels, Classes: s.Classes}) }},
+		{"annotate", list("glob set"), nil, `"glob": ["head*"], "set": {"prune": "no"}`,
+			func(s recipeStep, e *nn.Edit) { annotate(e, s.Set, nn.Glob(s.Glob...)) }},
+		{"anchor", list("value"), list("set"), `"value": "features", "set": {"stage": 2}`,
+			func(s recipeStep, e *nn.Edit) { anchor(e, s) }},
+		{"freeze", list("glob"), nil, `"glob": ["layer1*"]`,
+			func(s recipeStep, e *nn.Edit) { e.Freeze(nn.Glob(s.Glob...)) }},
+	}
+}
+
+func findVerb(name string) (verb, bool) {
+	for _, v := range verbs() {
+		if v.name == name {
+			return v, true
+		}
+	}
+	return verb{}, false
+}
+
+// recipeHelp is an example of each step.
+func recipeHelp() string {
+	var b strings.Builder
+	b.WriteString("  {\"steps\": [\n")
+	for i, v := range verbs() {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		b.WriteString("    {\"do\": \"" + v.name + "\", " + v.example + "}")
+	}
+	b.WriteString("\n  ]}\n")
+	return b.String()
+}
+
+// globs are selectors for patterns: none where there are none.
+func globs(patterns []string) []nn.Selector {
+	if len(patterns) == 0 {
+		return nil
+	}
+	return []nn.Selector{nn.Glob(patterns...)}
+}
+
+func (s recipeStep) realign() nn.Realign {
+	o := nn.Realign{Prefer: preferences[s.Prefer], Concat: s.Concat}
+	if s.Via != nil {
+		o.Via = s.Via.must()
+	}
+	return o
+}
+
+func (s recipeStep) mutator() mutate.Mutator {
+	return mutate.Mutator{Seed: s.Seed, Weights: s.Weights, Keep: globs(s.Keep)}
+}
+
+// find is the node of a name, or the one that computes the value of that name.
+func (s recipeStep) find(e *nn.Edit, name string) *nn.Node {
+	return e.Find(func(n *nn.Node) bool {
+		if n.Name() == name {
+			return true
+		}
+		for _, v := range n.Outputs() {
+			if v.Name() == name {
+				return true
+			}
+		}
+		return false
+	})
+}

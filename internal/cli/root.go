@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newRoot is the whole command line. Commands are made anew for each use, so that tests can run
+// them side by side.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "graft",
+		Short: "Bring ONNX models to life: run, change, train and verify them",
+		Long: `graft reads ONNX models, runs, trains, changes and checks them, in pure Go.
+
+A .onnx file becomes a graph of layers that Go programs can change, train and write back out;
+this command does the everyday part of that without a program.
+
+It exits with 0 when all went well, 1 when something failed, 130 when it was interrupted.`,
+		Example: `  graft demo
+  graft inspect model.onnx
+  graft run model.onnx --input image=cat.jpg
+  graft train model.onnx --data flowers/ -o flowers.onnx
+  graft verify testcases/`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(flagWords)
+	memory := root.PersistentFlags().String("memory", "", "most memory to use, 4GB or 500MB; default four fifths of what the machine or container has")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		n, err := bytesOf(*memory)
+		if err == nil {
+			nn.LimitMemory(n)
+		}
+		return err
+	}
+	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	inWords(root)
+	return root
+}
+
+// meant is "; did you mean --epochs?" for a flag that is not there, where one is spelled almost so.
+func meant(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	if best := nearFlag(cmd, unknown.GetSpecifiedName()); best != "" {
+		return fmt.Sprintf("; did you mean --%s?", best)
+	}
+	return ""
+}
+
+// otherWords are what flags are called elsewhere.
+var otherWords = map[string]string{
+	"learning-rate": "lr", "batch-size": "batch", "output-file": "output", "out": "output", "validation": "val", "val-split": "val", "opt": "optimizer",
+	"scheduler": "schedule", "wd": "weight-decay", "early-stopping": "patience", "augmentation": "augment", "random-seed": "seed", "criterion-loss": "loss",
+	"num-epochs": "epochs", "label": "target", "checkpoint-dir": "dir", "overwrite": "force", "grad-clip": "clip-norm", "max-norm": "clip-norm",
+}
+
+// nearFlag is the flag of a command that a word is most likely to mean; "" for none.
+func nearFlag(cmd *cobra.Command, word string) string {
+	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
+	if name := otherWords[word]; name != "" && cmd.Flags().Lookup(name) != nil {
+		return name
+	}
+	best, at := "", 3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		d := editDistance(word, f.Name)
+		if strings.HasPrefix(f.Name, word) || len(f.Name) > 3 && strings.HasPrefix(word, f.Name) {
+			d = min(d, 1)
+		}
+		if d < at {
+			best, at = f.Name, d
+		}
+	})
+	return best
+}
+
+// editDistance is the number of letters to insert, remove or replace to make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			same := last
+			if a[i] != b[j] {
+				same++
+			}
+			last = row[j+1]
+			row[j+1] = min(same, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// oneModel is the Args of commands about a single model.
+func oneModel(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("want one MODEL, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
+	}
+	return nil
+}
+
+// bytesOf reads an amount of memory, 4GB or 1.5 MiB; nothing is 0.
+func bytesOf(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	number, factor := strings.ToUpper(strings.TrimSpace(s)), 1.0
+	for _, unit := range []struct {
+		name   string
+		factor float64
+	}{{"KIB", 1 << 10}, {"MIB", 1 << 20}, {"GIB", 1 << 30}, {"TIB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}} {
+		if rest, ok := strings.CutSuffix(number, unit.name); ok {
+			number, factor = strings.TrimSpace(rest), unit.factor
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if n *= factor; err != nil || !(n >= 1 && n < math.MaxInt64) {
+		return 0, fmt.Errorf("--memory %s: want a number of bytes as 500MB or 4GiB", s)
+	}
+	return int64(n), nil
+}

@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/conformance"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
+)
+
+// runner holds the flags of the run command.
+type runner struct {
+	source
+	preparing
+	inputs, want []string
+	output       string
+	testcase     string
+	npy, asJSON  bool
+}
+
+func newRun() *cobra.Command {
+	var r runner
+	cmd := &cobra.Command{
+		Use:   "run MODEL",
+		Short: "Run a model on files and show or store what comes out",
+		Long: `Each --input names an input and a file with its value: an array (.npy), one of several arrays by the
+input's name (.npz), a serialized tensor (.pb), or a picture (.png, .jpg, .gif, …) where the input
+looks like one, [N, channels, height, width] or [N, height, width, channels]. With a single input
+the name may be left out.
+
+` + preparingHelp + `
+
+The outputs' names, types and first elements are printed; --output DIR stores them, as tensors in
+the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
+		Example: `  graft run squeezenet1.1.onnx --input data_0=cat.jpg
+  graft run model.onnx --input ids=ids.npy --input mask=mask.npy --output results/
+  graft run model.onnx --input x.pb --testcase report/
+  graft run model.onnx --input x.pb --want encoder/Relu_3 --json`,
+		Args: oneModel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	r.source.flags(cmd)
+	r.preparing.flags(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
+	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
+	f.StringVarP(&r.output, "output", "o", "", "folder to store the outputs in")
+	f.StringVar(&r.testcase, "testcase", "", "folder to record model, inputs and outputs in, as a test case that graft verify runs")
+	f.BoolVar(&r.npy, "npy", false, "store outputs as .npy arrays, by name")
+	f.BoolVar(&r.asJSON, "json", false, "one JSON object per output: name, type, shape, data")
+	return cmd
+}
+
+func (r runner) run(ctx context.Context, w io.Writer, model string) error {
+	g, err := r.load(model)
+	if err != nil {
+		return err
+	}
+	feed, err := r.feed(ctx, g)
+	if err != nil {
+		return err
+	}
+	if r.testcase != "" {
+		return r.capture(ctx, w, g, feed)
+	}
+	names := r.want
+	if len(names) == 0 {
+		for _, v := range g.Outputs() {
+			names = append(names, v.Name())
+		}
+	}
+	out, err := g.Eval(ctx, feed, names...)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		v := onnxio.Named{Name: name, Value: out[name]}
+		if err := r.show(w, v); err != nil {
+			return err
+		}
+		if err := r.store(i, v); err != nil {
+			return err
+		}
+	}
+	return r.classes(w, g, out)
+}
+
+// feed reads the values of --input.
+func (r runner) feed(ctx context.Context, g *nn.Graph) (nn.Feed, error) {
+	feed := nn.Feed{}
+	for _, s := range r.inputs {
+		name, file, ok := cutInput(g, s)
+		switch {
+		case !ok && len(g.Inputs()) == 1:
+			name, file = g.Inputs()[0].Name(), s
+		case !ok:
+			return nil, fmt.Errorf("--input %s: want NAME=FILE, the model has the inputs %v", s, ports(g.Inputs()))
+		}
+		v, err := g.Value(name)
+		if err != nil {
+			return nil, fmt.Errorf("--input %s: %w; the model has the inputs %v", s, err, ports(g.Inputs()))
+		}
+		if feed[name] != nil {
+			return nil, fmt.Errorf("--input %s: %s has a value already", s, name)
+		}
+		if feed[name], err = r.read(ctx, g, v, file); err != nil {
+			return nil, fmt.Errorf("input %s: %w", name, err)
+		}
+	}
+	return feed, nil
+}
+
+// capture writes what the model is given and answers as a test case; a second run into the same folder adds a data set.
+func (r runner) capture(ctx context.Context, w io.Writer, g *nn.Graph, feed nn.Feed) error {
+	if len(r.want) > 0 {
+		return errors.New("--testcase records the outputs: leave --want out")
+	}
+	out, err := conformance.Exporter{KeepModel: true}.Export(ctx, g, r.testcase, feed)
+	if err != nil {
+		return err
+	}
+	for _, v := range g.Outputs() {
+		if err := r.show(w, onnxio.Named{Name: v.Name(), Value: out[0][v.Name()]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutInput takes NAME=FILE apart. Where there are several "=", the name is the longest that is an input's.
+func cutInput(g *nn.Graph, s string) (name, file string, ok bool) {
+	for i := strings.LastIndex(s, "="); i >= 0; i = strings.LastIndex(s[:i], "=") {
+		if slices.ContainsFunc(g.Inputs(), func(v *nn.Value) bool { return v.Name() == s[:i] }) {
+			return s[:i], s[i+1:], true
+		}
+	}
+	return strings.Cut(s, "=")
+}
+
+// read makes a value of a file, by its extension.
+func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string) (value, error) {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".npy":
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return onnxio.ReadNPY(f)
+	case ".npz":
+		return fromArchive(file, v.Name())
+	case ".pb":
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		x, err := onnxio.ReadValue(f, v.Type())
+		return x.Value, err
+	}
+	p, err := r.settle(ctx, g, v.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
+		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
+		x, err := plain.Eval(data.Item{Path: file, Class: -1}, nil)
+		return x.X, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.Open(file)
+}
+
+// fromArchive is the array of an .npz file that has the name of an input, or the only one.
+func fromArchive(file, name string) (value, error) {
+	all, err := data.Arrays(file)
+	if err != nil {
+		return nil, err
+	}
+	if x := all[name]; x != nil {
+		return x, nil
+	}
+	names := slices.Sorted(maps.Keys(all))
+	if len(names) != 1 {
+		return nil, fmt.Errorf("%s has no array of that name, but %s", file, strings.Join(names, ", "))
+	}
+	return all[names[0]], nil
+}
+
+// store writes an output into the folder for them.
+func (r runner) store(i int, v onnxio.Named) error {
+	if r.output == "" {
+		return nil
+	}
+	if err := os.MkdirAll(r.output, 0o755); err != nil {
+		return err
+	}
+	if !r.npy {
+		return onnxio.WriteFile(filepath.Join(r.output, fmt.Sprintf("output_%d.pb", i)), func(w io.Writer) error { return onnxio.WriteValue(w, v) })
+	}
+	name := strings.Map(func(c rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, c) {
+			return '_'
+		}
+		return c
+	}, v.Name)
+	return onnxio.WriteFile(filepath.Join(r.output, name+".npy"), func(w io.Writer) error { return onnxio.WriteNPY(w, v.Value) })
+}
+
+// classes prints the most likely classes when the model says what its classes are called.
+func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
+	labels, err := data.ReadLabels(g.Meta())
+	if err != nil || labels == nil || r.asJSON || len(g.Outputs()) != 1 {
+		return err
+	}
+	d, ok := out[g.Outputs()[0].Name()].(*tensor.Dense)
+	if !ok {
+		return nil
+	}
+	top, scores, err := data.Top(d, 5)
+	if err != nil {
+		return nil // no classification of one picture
+	}
+	for i, c := range top {
+		if c < len(labels) {
+			fmt.Fprintf(w, "%6.2f %%  %s\n", 100*scores[i], labels[c])
+		}
+	}
+	return nil
+}
+
+// show prints an output.
+func (r runner) show(w io.Writer, v onnxio.Named) error {
+	if !r.asJSON {
+		_, err := fmt.Fprintf(w, "%s %s %s\n", v.Name, op.TypeOf(v.Value), preview(v.Value, 8))
+		return err
+	}
+	return json.NewEncoder(w).Encode(asObject(v))
+}

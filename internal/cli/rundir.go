@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/graft-ml/graft/train"
+)
+
+// settleDir finds the folder of a run. A folder that holds another run is passed over for the next number, out-2.run beside out.run,
+// unless --resume goes on with it or --force writes over it; --resume without --dir takes the latest.
+func (t *training) settleDir() error {
+	c := &t.config
+	stem, ext := strings.TrimSuffix(t.output, ".onnx"), ".run"
+	if c.Dir != "" {
+		stem, ext = strings.TrimRight(c.Dir, string(filepath.Separator)), ""
+	}
+	numbered := func(n int) string {
+		if n == 1 {
+			return stem + ext
+		}
+		return fmt.Sprintf("%s-%d%s", stem, n, ext)
+	}
+	given := c.Dir != ""
+	c.Dir = numbered(1)
+	if c.Resume && t.force {
+		return errors.New("--resume and --force: want one of them")
+	}
+	taken := 0
+	for train.HasCheckpoint(numbered(taken + 1)) {
+		taken++
+	}
+	switch {
+	case c.Resume && !given:
+		c.Dir = numbered(max(taken, 1))
+	case c.Resume || taken == 0:
+	case t.force && t.dryRun:
+	case t.force:
+		return train.ClearRun(c.Dir)
+	default:
+		c.Dir = numbered(taken + 1)
+		t.notes = append(t.notes, fmt.Sprintf("%s holds another run: this one goes to %s (--resume goes on with one, --force writes over it)", numbered(taken), c.Dir))
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// segments finds the size of the masks for a model that gives scores for each pixel.
+func (d *dataset) segments(g *nn.Graph, m *data.Masks) error {
+	d.segmented = m.Classes
+	if len(g.Outputs()) == 0 || !takesPictures(g) {
+		return nil // which is said later
+	}
+	t := g.Outputs()[0].Type()
+	if t.Rank() != 4 {
+		return fmt.Errorf("%s holds masks, the model gives %v: want scores for each pixel, [N, classes, height, width]", d.data, ports(g.Outputs())[0])
+	}
+	base, err := d.base(g.Inputs()[0].Type())
+	if err != nil {
+		return err
+	}
+	shape := base.Shape()
+	h, w := shape[1], shape[2]
+	if base.NHWC {
+		h, w = shape[0], shape[1]
+	}
+	d.pixelRows, d.pixelColumns = h, w
+	if t.Shape[2].Known() && t.Shape[3].Known() {
+		d.pixelRows, d.pixelColumns = t.Shape[2].Size, t.Shape[3].Size
+	}
+	return nil
+}
+
+// segmentNames are names for the classes of masks, which tell a model that knows them from one that gives pictures.
+func (d *dataset) segmentNames() []string {
+	names := make([]string, d.segmented)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	return names
+}

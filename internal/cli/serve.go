@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
+)
+
+// service holds the flags of the serve command.
+type service struct {
+	source
+	preparing
+	textual
+	address, name string
+	top           int
+	batchSize     int
+	wait, timeout time.Duration
+	queue         int
+	body          int64
+	as            string
+}
+
+func newServe() *cobra.Command {
+	var s service
+	cmd := &cobra.Command{
+		Use:   "serve MODEL",
+		Short: "Answer over HTTP: JSON, pictures, and the KServe v2 protocol",
+		Long: `serve answers requests for a model until it is interrupted; those that wait are finished then.
+
+POST /predict takes a picture (Content-Type: image/…), a JSON object, a list of objects, or {"samples":[…]}; keys are the names
+of columns or inputs. It answers as predict --json does, with the same preparation. POST /v2/models/NAME/infer, GET
+/v2/models/NAME, /v2/health/live and /v2/health/ready are KServe's open inference protocol, version 2, over the inputs that the
+file has; GET /metrics has counters for Prometheus. Requests that come within --wait run as one batch.`,
+		Example: `  graft serve flowers.onnx --listen localhost:8080
+  curl --data-binary @rose.jpg -H 'Content-Type: image/jpeg' localhost:8080/predict
+  curl -d '{"area":120,"city":"Rome"}' localhost:8080/predict`,
+		Args: oneModel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	s.source.flags(cmd)
+	s.preparing.flags(cmd)
+	s.textFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.address, "listen", "localhost:8080", "address and port; :8080 is every address of this machine, :0 a free port")
+	f.StringVar(&s.name, "name", "", "the model's name in the protocol; default: that of the file")
+	f.IntVar(&s.top, "top", 3, "classes to list in an answer")
+	f.IntVar(&s.batchSize, "batch", 32, "samples that run together at most")
+	f.DurationVar(&s.wait, "wait", 2*time.Millisecond, "how long a request waits for others to run with")
+	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "after which a request is given up")
+	f.IntVar(&s.queue, "queue", 256, "requests that may wait; more are refused with 503")
+	f.Int64Var(&s.body, "max-body", 32<<20, "bytes of a request at most")
+	f.StringVar(&s.as, "as", "", "what the answers are: classes, values or arrays; default: found out")
+	return cmd
+}
+
+func (s service) run(ctx context.Context, w io.Writer, model string) error {
+	h, err := s.handler(ctx, model)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", s.address, err)
+	}
+	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or /v2/models/%s/infer\n", model, l.Addr(), h.name)
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: s.timeout, IdleTimeout: 2 * time.Minute}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		end, cancel := context.WithTimeout(context.Background(), s.timeout)
+		defer cancel()
+		stopped <- server.Shutdown(end)
+	})
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-stopped
+}
+
+// endpoint answers requests for one model.
+type endpoint struct {
+	service
+	name       string
+	a          *answerer
+	b          *batcher
+	prep       train.Preparation // of pictures
+	unprepared error             // why there is no such preparation
+	fixed      int               // samples of a batch that the model fixes; 0: any
+	texts      *texts            // how the model reads texts; nil: it does not
+	mux        *http.ServeMux
+	figures    figures
+}
+
+// handler loads the model and makes what answers for it. It works until the context ends.
+func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
+	switch {
+	case s.top < 1 || s.batchSize < 1 || s.queue < 1 || s.body < 1:
+		return nil, fmt.Errorf("--top %d, --batch %d, --queue %d, --max-body %d: want 1 or more", s.top, s.batchSize, s.queue, s.body)
+	case s.wait < 0 || s.timeout <= 0:
+		return nil, fmt.Errorf("--wait %v, --timeout %v: want a length of time, such as 5ms", s.wait, s.timeout)
+	}
+	g, err := s.load(model)
+	if err != nil {
+		return nil, err
+	}
+	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	h := &endpoint{service: s, name: s.name, mux: http.NewServeMux()}
+	if h.name == "" {
+		h.name = strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
+	}
+	if h.texts, err = s.newTexts(g); err != nil {
+		return nil, err
+	}
+	if h.a, err = newAnswerer(g, s.as); err != nil {
+		return nil, err
+	}
+	if h.a.drawn() {
+		h.a.kind = "arrays"
+	}
+	if takesPictures(g) {
+		h.prep, h.unprepared = s.settle(ctx, g, g.Inputs()[0].Type(), func(data.Preprocess) ([]*tensor.Dense, error) {
+			return nil, errors.New("the model does not say how its pictures are prepared: serve it with --preset")
+		})
+	}
+	if b, fixed := fixedBatch(g); fixed {
+		h.fixed, h.batchSize = b, 1
+	}
+	h.b = &batcher{g: g, names: h.a.names(), most: h.batchSize, wait: s.wait, queue: make(chan *job, s.queue), ran: h.figures.ran}
+	for range 2 { // one prepares its inputs while another runs
+		go h.b.run(ctx)
+	}
+	h.routes()
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler: limits, time, and counting around all that is served.
+func (h *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), h.timeout)
+	defer cancel()
+	r.Body = http.MaxBytesReader(w, r.Body, h.body)
+	c := &counted{ResponseWriter: w, code: http.StatusOK}
+	h.mux.ServeHTTP(c, r.WithContext(ctx))
+	h.figures.request(c.code)
+}
+
+// ask runs the model. A batch that the model fixes is filled up with the last sample.
+func (h *endpoint) ask(ctx context.Context, feed nn.Feed, n int) (nn.Feed, error) {
+	if h.fixed == 0 || n == h.fixed {
+		return h.b.ask(ctx, feed, n)
+	}
+	var parts []nn.Feed
+	for rows := range slices.Chunk(upTo(n), h.fixed) {
+		k := len(rows)
+		rows = slices.Clone(rows)
+		for len(rows) < h.fixed {
+			rows = append(rows, n-1)
+		}
+		part, err := pick(feed, rows)
+		if err != nil {
+			return nil, err
+		}
+		out, err := h.b.ask(ctx, part, h.fixed)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = pick(out, upTo(k)); err != nil {
+			return nil, err
+		}
+		parts = append(parts, out)
+	}
+	return joinFeeds(parts)
+}
+
+// reply writes an answer, or an error with its status.
+func reply(w http.ResponseWriter, v any, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		var large *http.MaxBytesError
+		code := http.StatusBadRequest
+		switch {
+		case errors.Is(err, errBusy):
+			w.Header().Set("Retry-After", "1")
+			code = http.StatusServiceUnavailable
+		case errors.Is(err, context.DeadlineExceeded):
+			code, err = http.StatusGatewayTimeout, errors.New("the request took too long")
+		case errors.As(err, &large):
+			code, err = http.StatusRequestEntityTooLarge, fmt.Errorf("the request is larger than %d bytes", large.Limit)
+		}
+		w.WriteHeader(code)
+		v = map[string]string{"error": err.Error()}
+	}
+	_ = json.NewEncoder(w).Encode(v)
+}

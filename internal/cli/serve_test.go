@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graft-ml/graft/cmd/graft/demo"
+	"github.com/graft-ml/graft/internal/glyph"
+)
+
+// serving starts a server for a model.
+func serving(t *testing.T, model string, s service) *httptest.Server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	h, err := s.handler(ctx, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(func() { server.Close(); cancel() })
+	return server
+}
+
+var quick = service{top: 3, batchSize: 8, wait: 2 * time.Millisecond, timeout: 20 * time.Second, queue: 64, body: 1 << 16}
+
+// post sends a body and returns the status and the answer.
+func post(t *testing.T, url, kind string, body []byte) (int, map[string]any) {
+	t.Helper()
+	r, err := http.Post(url, kind, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := json.Unmarshal(b, &all); err != nil {
+		t.Fatalf("%v in %q", err, b)
+	}
+	return r.StatusCode, all
+}
+
+// A served model answers as predict does: rows as JSON, alone, in lists, and by many callers at once; and in KServe's protocol.
+func TestServeTable(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	houses(t, in("houses.csv"), 300, 1)
+	if _, err := command("train", "--new", "tabular", "--data", in("houses.csv"), "--target", "dear", "--column", "price=ignore", "--epochs", "3", "-o", in("m.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	row := `{"area":150.5,"city":"Rome","sold":"2020-05-11"}`
+	if err := os.WriteFile(in("row.jsonl"), []byte(row), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command("predict", in("m.onnx"), in("row.jsonl"), "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]any
+	last(t, out, &want)
+	s := serving(t, in("m.onnx"), quick)
+	code, got := post(t, s.URL+"/predict", "application/json", []byte(row))
+	if code != 200 || got["label"] != want["label"] || got["probability"] != want["probability"] {
+		t.Errorf("%d %v, predict says %v", code, got, want)
+	}
+	code, got = post(t, s.URL+"/predict", "application/json", []byte(`{"samples":[`+row+`,{"area":null,"city":"Oslo","sold":null}]}`))
+	if list, ok := got["predictions"].([]any); code != 200 || !ok || len(list) != 2 {
+		t.Errorf("%d %v: want two predictions", code, got)
+	}
+	infer := `{"id":"7","inputs":[{"name":"area","shape":[1,1],"datatype":"FP32","data":[150.5]},{"name":"city","shape":[1,1],"datatype":"BYTES","data":["Rome"]},{"name":"sold","shape":[1,1],"datatype":"FP64","data":[18393]}]}`
+	code, got = post(t, s.URL+"/v2/models/m/infer", "application/json", []byte(infer))
+	b, _ := json.Marshal(got)
+	if code != 200 || !strings.Contains(string(b), `"datatype":"FP32","name":"probabilities","shape":[1,2]`) || got["id"] != "7" {
+		t.Errorf("%d %s", code, b)
+	}
+	together(t, s.URL+"/predict", row, want["probability"].(float64))
+	for body, text := range map[string]string{
+		"":           "want a JSON object with a value for each input or column",
+		`{"area":1}`: "no value for column city (category); null is a missing one",
+		`{"area":"much","city":"Rome","sold":null}`: `column area: "much" is not a number`,
+		`[]`: "no samples",
+		`{"a":"` + strings.Repeat("x", 1<<16) + `"}`: "the request is larger than 65536 bytes",
+	} {
+		code, got := post(t, s.URL+"/predict", "application/json", []byte(body))
+		if e, _ := got["error"].(string); code < 400 || code >= 500 || !strings.Contains(e, text) {
+			t.Errorf("%.40s: %d %v, want %s", body, code, got, text)
+		}
+	}
+	for body, text := range map[string]string{
+		`{"inputs":[]}`: `no input "area"`,
+		strings.Replace(infer, "FP32", "INT64", 1):                       `input area: datatype "INT64", want FP32`,
+		strings.Replace(infer, "[1,1]", "[2,1]", 1):                      "input area: 1 elements for the shape [2 1]",
+		strings.Replace(infer, "}]}", `}],"outputs":[{"name":"z"}]}`, 1): `output "z": the model has probabilities`,
+	} {
+		code, got := post(t, s.URL+"/v2/models/m/infer", "application/json", []byte(body))
+		if e, _ := got["error"].(string); code != 400 || !strings.Contains(e, text) {
+			t.Errorf("%.60s: %d %v, want %s", body, code, got, text)
+		}
+	}
+	for path, text := range map[string]string{"/v2/health/ready": `"ready":true`, "/v2/models/m": `"platform":"onnx_graft"`, "/metrics": `graft_requests_total{code="200"}`, "/else": "POST /predict or /v2/models/m/infer"} {
+		r, err := http.Get(s.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if !strings.Contains(string(b), text) {
+			t.Errorf("%s: %s, want %s", path, b, text)
+		}
+	}
+}
+
+// together asks from many goroutines; each must get its own answer.
+func together(t *testing.T, url, row string, want float64) {
+	t.Helper()
+	var group sync.WaitGroup
+	for range 24 {
+		group.Go(func() {
+			r, err := http.Post(url, "application/json", strings.NewReader(row))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer r.Body.Close()
+			var got struct{ Probability float64 }
+			if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got.Probability-want > 1e-6 || want-got.Probability > 1e-6 {
+				t.Errorf("%v, %v: want %v", got, err, want)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// A picture is prepared as predict prepares the file.
+func TestServePicture(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := glyph.WriteFolder(in("digits"), "07", 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command("predict", in("digits.onnx"), in("digits"), "--preset", "unit", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]any
+	last(t, out, &want)
+	b, err := os.ReadFile(fmt.Sprint(want["sample"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, got := post(t, serving(t, in("digits.onnx"), quick).URL+"/predict", "image/png", b); code != 400 || !strings.Contains(fmt.Sprint(got["error"]), "serve it with --preset") {
+		t.Errorf("without a preparation: %d %v", code, got)
+	}
+	unit := quick
+	unit.preset = "unit"
+	s := serving(t, in("digits.onnx"), unit)
+	code, got := post(t, s.URL+"/predict", "image/png", b)
+	if code != 200 || got["label"] != want["label"] || got["probability"] != want["probability"] {
+		t.Errorf("%d %v, predict says %v", code, got, want)
+	}
+	if code, got = post(t, s.URL+"/predict", "image/png", []byte("no picture")); code != 400 || strings.Contains(fmt.Sprint(got["error"]), "graft-picture") {
+		t.Errorf("%d %v", code, got)
+	}
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// routes says what is answered where.
+func (h *endpoint) routes() {
+	ok := func(v any) http.HandlerFunc { return func(w http.ResponseWriter, _ *http.Request) { reply(w, v, nil) } }
+	model := "/v2/models/" + h.name
+	h.mux.HandleFunc("GET /health", ok(map[string]any{"status": "ok", "model": h.name}))
+	h.mux.HandleFunc("GET /v2", ok(map[string]any{"name": "graft", "version": "2", "extensions": []string{}}))
+	h.mux.HandleFunc("GET /v2/health/live", ok(map[string]bool{"live": true}))
+	h.mux.HandleFunc("GET /v2/health/ready", ok(map[string]bool{"ready": true}))
+	h.mux.HandleFunc("GET "+model, ok(h.metadata()))
+	h.mux.HandleFunc("GET "+model+"/ready", ok(map[string]any{"name": h.name, "ready": true}))
+	h.mux.HandleFunc("POST "+model+"/infer", h.infer)
+	h.mux.HandleFunc("POST /predict", h.predict)
+	h.mux.HandleFunc("GET /metrics", h.figures.write)
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": fmt.Sprintf("%s %s: the model is %s; POST /predict or %s/infer", r.Method, r.URL.Path, h.name, model)})
+	})
+}
+
+// predict answers for a picture or for objects.
+func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "image/") {
+		list, err := h.picture(r.Context(), body)
+		if err != nil {
+			reply(w, nil, err)
+			return
+		}
+		reply(w, list[0].fields(h.top), nil)
+		return
+	}
+	rows, many, err := samplesIn(body)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	list, err := h.objects(r.Context(), rows)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	all := make([]map[string]any, len(list))
+	for i, x := range list {
+		all[i] = x.fields(h.top)
+	}
+	if !many && len(all) == 1 {
+		reply(w, all[0], nil)
+		return
+	}
+	reply(w, map[string]any{"predictions": all}, nil)
+}
+
+// samplesIn reads an object, a list of them, or {"samples": […]}; many: it was a list.
+func samplesIn(body []byte) (rows []map[string]any, many bool, err error) {
+	var wrapped struct {
+		Samples json.RawMessage `json:"samples"`
+	}
+	if json.Unmarshal(body, &wrapped) == nil && wrapped.Samples != nil {
+		body, many = wrapped.Samples, true
+	}
+	text := strings.TrimSpace(string(body))
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return nil, false, errors.New("want a JSON object with a value for each input or column, a list of them, or a picture with Content-Type: image/…")
+	}
+	rows, err = objects([]byte(text))
+	if err == nil && len(rows) == 0 {
+		err = errors.New("no samples")
+	}
+	return rows, many || strings.HasPrefix(text, "["), err
+}
+
+func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer, error) {
+	s, err := rowSource(h.b.g, "request", rows, h.texts)
+	if err != nil {
+		return nil, err
+	}
+	feed, err := s.feed(ctx, upTo(len(rows)))
+	if err != nil {
+		return nil, err
+	}
+	return h.answers(ctx, feed, len(rows))
+}
+
+// picture prepares an encoded picture as a file is.
+func (h *endpoint) picture(ctx context.Context, b []byte) ([]answer, error) {
+	if !takesPictures(h.b.g) {
+		return nil, fmt.Errorf("the model has the inputs %v, which take no pictures", ports(h.b.g.Inputs()))
+	}
+	if h.unprepared != nil {
+		return nil, h.unprepared
+	}
+	f, err := os.CreateTemp("", "graft-picture-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(b); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	x, err := h.prep.Eval(data.Item{Path: f.Name(), Class: -1}, nil)
+	if err != nil {
+		return nil, errors.New(strings.ReplaceAll(err.Error(), f.Name(), "request"))
+	}
+	batch, err := data.Collate([]data.Sample{x})
+	if err != nil {
+		return nil, err
+	}
+	return h.answers(ctx, nn.Feed{h.b.g.Inputs()[0].Name(): batch.X[0]}, 1)
+}
+
+func (h *endpoint) answers(ctx context.Context, feed nn.Feed, n int) ([]answer, error) {
+	out, err := h.ask(ctx, feed, n)
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.a.read(out)
+	if err == nil && len(list) != n {
+		err = fmt.Errorf("the model gives %d answers for %d samples", len(list), n)
+	}
+	return list, err
+}
+
+// figures count what was served, for Prometheus.
+type figures struct {
+	mu       sync.Mutex
+	requests map[int]int // by status
+	samples  int
+	batches  int
+	seconds  float64
+}
+
+func (f *figures) request(code int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.requests == nil {
+		f.requests = map[int]int{}
+	}
+	f.requests[code]++
+}
+
+func (f *figures) ran(samples int, took time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.samples, f.batches, f.seconds = f.samples+samples, f.batches+1, f.seconds+took.Seconds()
+}
+
+// write is the text form that Prometheus reads.
+func (f *figures) write(w http.ResponseWriter, _ *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	fmt.Fprintln(w, "# HELP graft_requests_total Requests answered, by status.\n# TYPE graft_requests_total counter")
+	for _, code := range slices.Sorted(maps.Keys(f.requests)) {
+		fmt.Fprintf(w, "graft_requests_total{code=\"%d\"} %d\n", code, f.requests[code])
+	}
+	fmt.Fprintf(w, "# HELP graft_samples_total Samples that the model was run on.\n# TYPE graft_samples_total counter\ngraft_samples_total %d\n", f.samples)
+	fmt.Fprintf(w, "# HELP graft_run_seconds Time that the model ran, by batch.\n# TYPE graft_run_seconds summary\ngraft_run_seconds_sum %g\ngraft_run_seconds_count %d\n", f.seconds, f.batches)
+}
+
+// counted remembers the status of an answer.
+type counted struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c *counted) WriteHeader(code int) {
+	c.code = code
+	c.ResponseWriter.WriteHeader(code)
+}

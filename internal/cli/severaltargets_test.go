@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"archive/zip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+	"gorgonia.org/tensor"
+)
+
+// An archive with an array for each input and each output trains and judges all outputs, by name.
+func TestSeveralTargets(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	g := nn.New("two")
+	if err := g.Edit(func(e *nn.Edit) {
+		h := e.Apply(nn.Sequential{nn.Linear{Out: 6, Name: "body"}, nn.Tanh{}}, e.Input("x", "float32[N,2]"))
+		e.Output("class", e.Apply(nn.Linear{Out: 3, Name: "a"}, h))
+		e.Output("value", e.Apply(nn.Linear{Out: 1, Name: "b"}, h))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := onnxio.Save(in("two.onnx"), g); err != nil {
+		t.Fatal(err)
+	}
+	x, class, value := make([]float64, 120), make([]uint8, 60), make([]float64, 60)
+	for i := range class {
+		x[2*i], x[2*i+1] = float64(i%5)-2, float64(i%3)-1
+		class[i], value[i] = uint8(i%3), x[2*i]/2
+	}
+	archive(t, in("a.npz"), map[string]*tensor.Dense{
+		"x":     tensor.New(tensor.WithShape(60, 2), tensor.WithBacking(x)),
+		"class": tensor.New(tensor.WithShape(60), tensor.WithBacking(class)),
+		"value": tensor.New(tensor.WithShape(60, 1), tensor.WithBacking(value)),
+	})
+	out, err := command("train", in("two.onnx"), "--data", in("a.npz"), "--epochs", "30", "--batch", "10", "--lr", "0.02", "-o", in("out.onnx"))
+	if err != nil || !strings.Contains(out, "array for input x converted from float64 to float32") {
+		t.Fatal(out, err)
+	}
+	out, err = command("eval", in("out.onnx"), "--data", in("a.npz"))
+	if err != nil || !strings.Contains(out, "class/accuracy") || !strings.Contains(out, "value/mae") {
+		t.Error(out, err)
+	}
+	out, err = command("train", in("two.onnx"), "--data", in("a.npz"), "--epochs", "1", "-o", in("out.onnx"))
+	if err != nil || !strings.Contains(out, "2 targets: the sum of their losses is trained, with the settings of --policy manual") {
+		t.Error(out, err)
+	}
+	if _, err = command("train", in("two.onnx"), "--data", in("a.npz"), "--full", "-o", in("out.onnx")); err == nil || err.Error() != "--policy full is for one target, the data have 2: --policy manual sums their losses" {
+		t.Error(err)
+	}
+}
+
+// archive writes an .npz file.
+func archive(t *testing.T, path string, arrays map[string]*tensor.Dense) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	for name, a := range arrays {
+		w, err := z.Create(name + ".npy")
+		if err == nil {
+			err = onnxio.WriteNPY(w, a)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

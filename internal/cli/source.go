@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/spf13/cobra"
+)
+
+// source holds the flags that say how a model is loaded.
+type source struct {
+	batch string
+	types []string
+}
+
+// flags adds them to a command.
+func (s *source) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.batch, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
+	f.StringArrayVar(&s.types, "type", nil, `another type for an input, "NAME float32[N,3,224,224]"; repeatable`)
+}
+
+func (s source) load(path string) (*nn.Graph, error) {
+	return onnxio.Loader{Inputs: s.types, BatchDim: s.batch}.Load(path)
+}
+
+// freeBatch makes the batch of a model any, where the file fixes it. What cannot be freed must be of the wanted size.
+func freeBatch(g *nn.Graph, batch int) error {
+	for _, v := range g.Inputs() {
+		t := v.Type()
+		if t.Rank() < 1 || !t.Shape[0].Known() {
+			continue
+		}
+		err := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") })
+		if err == nil {
+			return nil
+		}
+		if t.Shape[0].Size != batch {
+			return fmt.Errorf("input %s has %d samples fixed, which cannot be freed: %w; --batch %[2]d trains with them", v.Name(), t.Shape[0].Size, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/spf13/cobra"
+)
+
+func newStrip() *cobra.Command {
+	s := onnxio.Stripper{Over: onnxio.DefaultStripOver}
+	var out string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "strip PATH",
+		Short: "Take the data of large tensors out of a model or a test case, to make it small",
+		Long: `Strip replaces the data of every tensor of more than --over elements by their average and variance.
+Names, shapes and types stay, so that the model can be inspected and edited, and attached to a bug
+report: 98 MB become some 64 KB. graft unstrip fills the tensors with random numbers of the same
+average and variance.
+
+PATH is a model (.onnx), a value (.pb) or a folder with test cases, of which the models and the
+values are stripped and meta.json is told so. Without -o the files are replaced.`,
+		Example: `  graft strip resnet50.onnx -o small.onnx
+  graft strip --over 500 testcase/`,
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("over") || s.Over > 0 {
+				return rewritten(cmd, args[0], out, asJSON, "stripped", s.Strip)
+			}
+			if s.Over < 0 {
+				return fmt.Errorf("--over: want a number of elements, got %d", s.Over)
+			}
+			s.Over = -1 // all
+			return rewritten(cmd, args[0], out, asJSON, "stripped", s.Strip)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "file or folder to write (default: PATH itself)")
+	f.IntVar(&s.Over, "over", s.Over, "strip tensors of more elements than this")
+	f.BoolVar(&s.Constants, "constants", false, "also tensors in attributes, those of Constant nodes")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+func newUnstrip() *cobra.Command {
+	var u onnxio.Unstripper
+	var out string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "unstrip PATH",
+		Short: "Fill tensors whose data were stripped with random numbers",
+		Long: `Unstrip fills each stripped tensor from a normal distribution with the average and variance that
+graft strip, or pytorch-pfn-extras, kept of its data, so that the model runs again. What it computes
+is not what it computed.
+
+PATH is a model (.onnx), a value (.pb) or a folder with test cases. Without -o the files are replaced.`,
+		Example: `  graft unstrip small.onnx -o random.onnx
+  graft unstrip --seed 7 testcase/`,
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return rewritten(cmd, args[0], out, asJSON, "filled", u.Unstrip)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "file or folder to write (default: PATH itself)")
+	f.Uint64Var(&u.Seed, "seed", 0, "what the numbers are drawn from")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+// onePath is the Args of commands about a single file or folder.
+func onePath(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("want one PATH, got %d arguments %q; %s --help lists the usage", len(args), args, cmd.CommandPath())
+	}
+	return nil
+}
+
+// rewritten rewrites path to out and prints what changed.
+func rewritten(cmd *cobra.Command, path, out string, asJSON bool, verb string, rewrite func(path, out string) (int, error)) error {
+	before, err := sizeOf(path)
+	if err != nil {
+		return err
+	}
+	n, err := rewrite(path, out)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		out = path
+	}
+	after, err := sizeOf(out)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"output": out, "tensors": n, "bytes_before": before, "bytes_after": after})
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d tensors %s, %d → %d bytes\n", out, n, verb, before, after)
+	return err
+}
+
+// sizeOf is the size in bytes of a file, or of the files in a folder.
+func sizeOf(path string) (size int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := os.Stat(path)
+		if e.Type().IsRegular() {
+			info, err = e.Info()
+		}
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}

@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
+	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
+)
+
+// tableFlags adds those that say which column is the target, and how a table is prepared.
+func (t *training) tableFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the last")
+	f.StringVar(&t.scale, "scale", "", "of a table's numbers: standard, quantile or none; default: standard, and none for a model that knows such numbers")
+	f.StringVar(&t.fresh, "new", "", "begin with a new network in place of MODEL: tabular")
+}
+
+// begin trains a network that is made for the data.
+func (t training) begin(ctx context.Context, w io.Writer, args []string) error {
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("--new %s makes the network: it takes no MODEL, such as %s", t.fresh, args[0])
+	case !strings.EqualFold(t.fresh, "tabular"):
+		return fmt.Errorf("--new %s: want tabular; graft new makes networks of other kinds, which train takes as MODEL", t.fresh)
+	case !isTable(t.data):
+		return fmt.Errorf("--new tabular is for tables (.csv, .tsv), --data is %s", t.data)
+	}
+	if err := checkOutput(t.output); err != nil {
+		return err
+	}
+	if err := t.configure(); err != nil {
+		return err
+	}
+	return t.runTable(ctx, w, "")
+}
+
+// packed reads a table of numbers alone as samples with one input.
+func (d *dataset) packed(path string) (s samples, err error) {
+	r, err := d.reader()
+	if err != nil {
+		return s, err
+	}
+	t, err := r.Read(path)
+	if err != nil {
+		return s, err
+	}
+	var schema table.Schema
+	for _, c := range t.Columns {
+		schema.Fields = append(schema.Fields, table.Field{Name: c.Name, Kind: c.Kind})
+	}
+	schema.Packed = "x"
+	rows := t.Complete()
+	for _, c := range t.Columns {
+		if row := c.Gap(rows); row >= 0 {
+			return s, fmt.Errorf("%s: line %d, column %s: the number is missing", path, t.Lines[row], c.Name)
+		}
+	}
+	feed, err := schema.Feed(t, rows)
+	if err != nil {
+		return s, err
+	}
+	y, err := t.Targets(rows)
+	if err != nil {
+		return s, err
+	}
+	s.classes = t.Classes
+	s.tensors, err = data.Tensors(feed["x"].(*tensor.Dense), y)
+	return s, err
+}
+
+// adapt makes a model take the table: by its schema, by the names of its inputs, or all columns side by side.
+func (t *training) adapt(ctx context.Context, p *plan) error {
+	p.lines = describe(p)
+	if len(p.schema.Fields) > 0 {
+		return nil
+	}
+	if p.byName() {
+		return p.filled()
+	}
+	in := p.graph.Inputs()
+	if len(in) != 1 {
+		return fmt.Errorf("the model has the inputs %v, the table the columns %s: want a column for each input, or one input [N, columns]", ports(in), p.columns())
+	}
+	size, ok := floats(in[0])
+	if !ok {
+		return fmt.Errorf("input %s takes no table: want float32[N,columns], or inputs [N,1] by the names of the columns; --new tabular makes a network; --text names a column of texts", ports(in)[0])
+	}
+	if n, plain := p.plain(); plain && n == size {
+		return t.pack(ctx, p, in[0])
+	}
+	if r, err := t.reader(); err == nil {
+		p.leaveRowNumbers(r)
+	}
+	return t.prepend(ctx, p, in[0], size)
+}
+
+// byName takes the columns that the model's inputs are called by.
+func (p *plan) byName() bool {
+	s := p.blank()
+	for _, v := range p.graph.Inputs() {
+		c, typ := p.table.Column(v.Name()), v.Type()
+		if c == nil || typ.Rank() != 2 || typ.Shape[1].Size != 1 {
+			return false
+		}
+		s.Fields = append(s.Fields, table.Field{Name: c.Name, Kind: c.Kind, Type: typ.DType.String(), Layout: c.Layout})
+	}
+	p.schema = s
+	return true
+}
+
+// leaveRowNumbers leaves columns out that number the rows, but for those that --column says something of.
+func (p *plan) leaveRowNumbers(r table.Reader) {
+	kinds := map[*table.Column]table.Kind{}
+	for _, c := range p.table.Columns {
+		kinds[c] = c.Kind
+	}
+	p.table.LeaveRowNumbers()
+	for _, c := range p.table.Columns {
+		if _, said := r.Kinds[c.Name]; said && c.Kind != kinds[c] {
+			c.Kind, c.Note = kinds[c], ""
+		}
+	}
+}
+
+// filled refuses values that are missing where the model has nothing to put in their place.
+func (p *plan) filled() error {
+	for _, f := range p.schema.Fields {
+		c := p.table.Column(f.Name)
+		if c == nil {
+			continue
+		}
+		if row := c.Gap(p.fit); row >= 0 {
+			return fmt.Errorf("%s: line %d, column %s: the number is missing, and the model has nothing in its place: training on it would give nothing; --new tabular makes a network that has", p.table.Path, p.table.Lines[row], c.Name)
+		}
+	}
+	return nil
+}
+
+// side puts all columns side by side into one input.
+func (p *plan) side(in *nn.Value) {
+	p.schema = p.blank()
+	p.schema.Packed = in.Name()
+	for _, c := range p.table.Columns {
+		p.schema.Fields = append(p.schema.Fields, table.Field{Name: c.Name, Kind: c.Kind})
+	}
+}
+
+// blank is a schema without columns.
+func (p *plan) blank() (s table.Schema) {
+	if p.table.Target != nil {
+		s.Target, s.Classes = p.table.Target.Name, p.table.Classes
+	}
+	return s
+}
+
+// plain counts the columns of a table that holds numbers alone, none of them missing.
+func (p *plan) plain() (columns int, ok bool) {
+	for _, c := range p.table.Columns {
+		if c.Kind != table.Number || slices.ContainsFunc(c.Number, func(x float64) bool { return x != x }) {
+			return 0, false
+		}
+	}
+	return len(p.table.Columns), true
+}
+
+func (p *plan) columns() string {
+	var names []string
+	for _, c := range p.table.Columns {
+		names = append(names, c.Name)
+	}
+	return brief(names)
+}
+
+// pack gives the model all columns as they are, side by side. A model that does not know such numbers gets their scale, and
+// the target's, as operators in front and at its end.
+func (t *training) pack(ctx context.Context, p *plan, in *nn.Value) error {
+	p.side(in)
+	knows := strings.EqualFold(t.scale, "none")
+	if t.scale == "" {
+		var err error
+		if knows, err = p.knows(ctx); err != nil {
+			return err
+		}
+		if knows {
+			p.lines = append(p.lines, "the model knows such numbers: it takes them as they are")
+		}
+	}
+	if knows {
+		return nil
+	}
+	prep, err := table.Fit(ctx, p.table, p.fit, table.Options{Scale: table.Scale(strings.ToLower(t.scale))})
+	if err != nil {
+		return err
+	}
+	p.lines = append(p.lines, "numbers are brought to a common scale, which becomes part of the model")
+	return p.graph.Edit(func(e *nn.Edit) {
+		e.Insert(e.Value(in.Name()), prep.Scaling(p.schema))
+		if p.table.Classes == nil {
+			e.Insert(e.Outputs()[0], p.unit.Layer())
+		}
+	})
+}
+
+// knows reports whether the model answers better than one that always gives the same: it was trained on such numbers.
+func (p *plan) knows(ctx context.Context) (bool, error) {
+	rows := p.fit[:min(len(p.fit), 1000)]
+	feed, err := p.schema.Feed(p.table, rows)
+	if err != nil {
+		return false, err
+	}
+	y, err := p.table.Targets(rows)
+	if err != nil {
+		return false, err
+	}
+	var m train.Metric = &train.Deviation{}
+	if n, ok := scores(p.graph.Outputs()); p.table.Classes != nil {
+		if !ok || n != len(p.table.Classes) {
+			return false, nil
+		}
+		m = &train.Accuracy{}
+	}
+	one := func(yield func(train.Batch, error) bool) { yield(train.Batch{Feed: feed, Y: []*tensor.Dense{y}}, nil) }
+	figures, err := train.EvaluateBatches(ctx, p.graph, one, m)
+	if err != nil {
+		return false, nil // what does not fit is said later
+	}
+	if p.table.Classes == nil {
+		return figures["r2"] > 0.1, nil
+	}
+	counts, most := make([]int, len(p.table.Classes)), 0
+	for _, r := range rows {
+		counts[p.table.Class(r)]++
+	}
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	share := float64(most) / float64(len(rows))
+	return figures["accuracy"] > share+0.5*(1-share), nil
+}
+
+// prepend puts the preparation of the raw columns in front of a model that takes as many features.
+func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int) error {
+	if strings.EqualFold(t.scale, "none") {
+		return fmt.Errorf("--scale none: the table has texts or missing values, which %s does not take; leave columns out with --column NAME=ignore", in.Name())
+	}
+	prep, err := table.Fit(ctx, p.table, p.fit, table.Options{Scale: table.Scale(strings.ToLower(t.scale))})
+	if err != nil {
+		return err
+	}
+	front := nn.NewGraph("table", p.graph.Ops(), map[string]int{"": p.graph.Opsets()[""]})
+	var features *nn.Value
+	if err := front.Edit(func(e *nn.Edit) {
+		if features = prep.Build(e); e.Err() == nil {
+			e.Output(features.Name(), features)
+		}
+	}); err != nil {
+		return err
+	}
+	if n := features.Type().Shape[1].Size; n != size {
+		return fmt.Errorf("the table's columns %s give %d features, the model takes %d: --new tabular makes a network that fits", p.columns(), n, size)
+	}
+	p.schema = prep.Schema
+	p.lines = append(p.lines, prep.Describe()...)
+	g, err := nn.Join(front, p.graph, map[string]string{features.Name(): in.Name()})
+	if err != nil {
+		return err
+	}
+	p.graph = g
+	if p.table.Classes != nil {
+		return nil
+	}
+	return g.Edit(func(e *nn.Edit) { e.Insert(e.Outputs()[0], p.unit.Layer()) })
+}
+
+// yesOrNo reports whether a model ends in a Sigmoid.
+func yesOrNo(g *nn.Graph) bool {
+	var m train.BinaryAccuracy
+	readLogits([]train.Metric{&m}, g)
+	return !m.Logits
+}

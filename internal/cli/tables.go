@@ -1,0 +1,384 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
+	"github.com/spf13/cobra"
+)
+
+// tabular holds the flags that say how a table is read and prepared.
+type tabular struct {
+	target, task, columns string
+	scale                 string
+	separator, decimal    string
+	header                string
+}
+
+// readFlags adds those that say how a table is read.
+func (t *tabular) readFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.task, "task", "auto", "what a table's target asks for: classes, regression or auto")
+	f.StringVar(&t.columns, "column", "", "kinds of a table's columns, NAME=KIND,…: number, category, date or ignore; default: found out")
+	f.StringVar(&t.separator, "separator", "", `between a table's columns: "," ";" "|" or tab; default: found out`)
+	f.StringVar(&t.decimal, "decimal", "", `mark in a table's numbers, "." or ","; default: found out`)
+	f.StringVar(&t.header, "header", "auto", "whether a table's first line has names: yes, no or auto")
+}
+
+// isTable reports whether a path is that of a table.
+func isTable(path string) bool {
+	path = strings.TrimSuffix(strings.ToLower(path), ".gz")
+	return slices.Contains([]string{".csv", ".tsv", ".tab"}, filepath.Ext(path))
+}
+
+// columnar reports whether the data are a table of which the model takes columns. With a flag that prepares numbers as they are
+// it is one array.
+func (d *dataset) columnar() bool {
+	return isTable(d.data) && d.text == "" && d.texts == nil && !data.IsTagFile(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
+}
+
+// reader makes a reader of the flags.
+func (t *tabular) reader() (table.Reader, error) {
+	r := table.Reader{Target: t.target}
+	var err error
+	if r.Task, err = table.ParseTask(t.task); err != nil {
+		return r, fmt.Errorf("--task %s: want classes, regression or auto", t.task)
+	}
+	if r.Kinds, err = table.ParseKinds(t.columns); err != nil {
+		return r, fmt.Errorf("--column: %s", strings.TrimPrefix(err.Error(), "table: "))
+	}
+	if r.Comma, err = mark("separator", t.separator, ",;|\t"); err != nil {
+		return r, err
+	}
+	if r.Decimal, err = mark("decimal", t.decimal, ".,"); err != nil {
+		return r, err
+	}
+	switch strings.ToLower(t.header) {
+	case "", "auto":
+	case "yes", "true":
+		r.Header = 1
+	case "no", "false":
+		r.Header = -1
+	default:
+		return r, fmt.Errorf("--header %s: want yes, no or auto", t.header)
+	}
+	return r, nil
+}
+
+// mark is a character of a flag.
+func mark(flag, s, of string) (rune, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if strings.EqualFold(s, "tab") || s == `\t` {
+		s = "\t"
+	}
+	if r := []rune(s); len(r) == 1 && strings.ContainsRune(of, r[0]) {
+		return r[0], nil
+	}
+	var list []string
+	for _, c := range of {
+		list = append(list, strings.ReplaceAll(strconv.QuoteRune(c), `'`, `"`))
+	}
+	return 0, fmt.Errorf("--%s %q: want one of %s", flag, s, strings.Join(list, " "))
+}
+
+// plan is what is trained on a table: rows to train on and to judge by, and the model.
+type plan struct {
+	table, other *table.Table // other: where the rows to judge by are; the same table, or that of --val
+	fit, held    []int
+	graph        *nn.Graph
+	schema       table.Schema
+	unit         table.Scaling
+	lines        []string // what was found out, to be printed
+}
+
+// readTable reads the table to train on, and divides it.
+func (t *training) readTable(known *nn.Graph) (*plan, error) {
+	share, err := strconv.ParseFloat(t.val, 64)
+	apart := err != nil
+	if !apart && !(share >= 0 && share < 1) {
+		return nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", t.val)
+	}
+	r, err := t.tabular.reader()
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{graph: known}
+	if known != nil {
+		if r, err = p.suit(r, strings.EqualFold(t.loss, "bce")); err != nil {
+			return nil, err
+		}
+	}
+	if p.table, err = r.Read(t.data); err != nil {
+		return nil, err
+	}
+	if p.table.Target == nil {
+		return nil, fmt.Errorf("%s has no column %q, which the model answers: --target names the target", t.data, r.Target)
+	}
+	if known == nil {
+		p.leaveRowNumbers(r)
+	}
+	p.other = p.table
+	if !apart {
+		if rows := len(p.table.Complete()); rows < 1000 && !t.changed("val") && t.fresh != "" {
+			share = 0.2 // a tenth would say little
+		}
+		p.fit, p.held = p.table.Divide(share, t.seed)
+	} else {
+		p.fit, _ = p.table.Divide(0, t.seed)
+		r.Target, r.Classes, r.Kinds = p.table.Target.Name, p.table.Classes, map[string]table.Kind{}
+		for _, c := range append(slices.Clone(p.table.Columns), p.table.Target) {
+			if c.Kind != table.Ignore {
+				r.Kinds[c.Name] = c.Kind
+			}
+		}
+		if r.Task = table.Classes; p.table.Classes == nil {
+			r.Task = table.Regression
+		}
+		if p.other, err = r.Read(t.val); err != nil {
+			return nil, fmt.Errorf("--val: %w", err)
+		}
+		p.held = p.other.Complete()
+	}
+	if len(p.fit) == 0 {
+		return nil, fmt.Errorf("%s: no row has a target to train on", t.data)
+	}
+	if t.classes = p.table.Classes; len(t.classes) == 1 {
+		return nil, fmt.Errorf("%s: the target %s is always %s: there is nothing to tell apart", t.data, p.table.Target.Name, t.classes[0])
+	}
+	if t.classes == nil {
+		p.unit = table.TargetScaling(p.table, p.fit)
+	}
+	return p, nil
+}
+
+// suit makes a reader read what a model asks for: the columns of its schema, the classes that it knows. With one score whole
+// numbers are measurements, unless the loss is binary.
+func (p *plan) suit(r table.Reader, binary bool) (table.Reader, error) {
+	s, ok, err := table.ReadMeta(p.graph.Meta())
+	if err != nil {
+		return r, err
+	}
+	if ok {
+		p.schema = s
+		return s.Reader(r), nil
+	}
+	if r.Classes, err = data.ReadLabels(p.graph.Meta()); err != nil {
+		return r, err
+	}
+	if n, ok := scores(p.graph.Outputs()); ok {
+		if r.Integers = table.Classes; n == 1 && !binary && !yesOrNo(p.graph) {
+			r.Integers = table.Regression
+		}
+	}
+	return r, nil
+}
+
+// runTable trains on a table.
+func (t training) runTable(ctx context.Context, w io.Writer, model string) (err error) {
+	var g *nn.Graph
+	if model != "" {
+		if g, err = t.load(model); err != nil {
+			return err
+		}
+		if err := t.noTexts(g); err != nil {
+			return err
+		}
+		if err := freeBatch(g, t.config.Batch); err != nil {
+			return err
+		}
+	}
+	p, err := t.readTable(g)
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		err = t.newTable(ctx, p)
+	} else {
+		err = t.adapt(ctx, p)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.prepareTable(p); err != nil {
+		return err
+	}
+	readLogits(t.config.Metrics, p.graph)
+	trunk, err := table.Cut(p.graph, p.schema)
+	if err != nil {
+		return err
+	}
+	fit, err := trunk.Samples(ctx, p.table, p.fit)
+	if err != nil {
+		return err
+	}
+	val, err := heldSamples(ctx, trunk, p)
+	if err != nil {
+		return err
+	}
+	t.notes = append(t.notes, p.lines...)
+	shaped, judges, err := t.shape(trunk.Rest, fit, val)
+	if err != nil {
+		return err
+	}
+	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
+		return err
+	}
+	fit, val = shaped, judges
+	end, err := t.watch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	history, err := t.fit(ctx, w, trunk.Rest, fit, val)
+	if err != nil {
+		return err
+	}
+	if t.blends(val) {
+		b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed}
+		mixed, err := b.Apply(ctx, trunk, fit, val)
+		if err != nil {
+			return err
+		}
+		t.blend = &mixed
+	}
+	if err := trunk.Return(); err != nil {
+		return err
+	}
+	if err := onnxio.Save(t.output, p.graph); err != nil {
+		return err
+	}
+	return t.conclude(w, history)
+}
+
+// blends reports whether the network is mixed with a linear model: where it is new, and no flag asks for a training that a linear
+// model does not have.
+func (t *training) blends(val data.Set[data.Sample]) bool {
+	return t.fresh != "" && val.Len() > 0 && !t.changed(byHandFlags...) && !t.changed("loss", "label-smoothing", "class-weights", "balanced")
+}
+
+// heldSamples are the rows to judge by; a set without any where there are none.
+func heldSamples(ctx context.Context, trunk *table.Trunk, p *plan) (data.Set[data.Sample], error) {
+	if len(p.held) == 0 {
+		return data.Of[data.Sample](), nil
+	}
+	return trunk.Samples(ctx, p.other, p.held)
+}
+
+// newTable makes a network for the table.
+func (t *training) newTable(ctx context.Context, p *plan) error {
+	prep, err := table.Fit(ctx, p.table, p.fit, table.Options{Scale: table.Scale(strings.ToLower(t.scale))})
+	if err != nil {
+		return err
+	}
+	p.schema = prep.Schema
+	p.lines = append(describe(p), prep.Describe()...)
+	if p.graph, err = (table.Network{Seed: t.seed}).New(prep, p.table.Classes, p.unit); err != nil {
+		return err
+	}
+	t.untuned(len(p.fit))
+	return nil
+}
+
+// describe says how the file writes its table and what the target is.
+func describe(p *plan) []string {
+	f, c := p.table.Format, p.table.Target
+	what := "measurements"
+	if p.table.Classes != nil {
+		what = fmt.Sprintf("%d classes", len(p.table.Classes))
+	}
+	header := "a header"
+	if f.Header < 0 {
+		header = "no header"
+	}
+	return []string{fmt.Sprintf("%s: %d rows, %q between columns, %q in numbers, %s; target %s: %s", p.table.Path, p.table.Len(), f.Comma, f.Decimal, header, c.Name, what)}
+}
+
+// untuned sets what no flag says for a network that begins anew.
+func (t *training) untuned(rows int) {
+	c := &t.config
+	if !t.changed("batch") {
+		c.Batch = min(256, max(16, rows/100))
+	}
+	if !t.changed("epochs") {
+		c.Epochs = max(20, min(200, 200_000/rows))
+	}
+	if !t.changed("patience") {
+		c.Patience = max(10, c.Epochs/4)
+	}
+	if !t.changed("schedule") && !t.changed("warmup") {
+		c.Schedule = schedules["cosine"]
+	}
+	small := rows < 1000
+	if !t.changed("ema") && small {
+		c.EMA = 0.98
+	}
+	if !t.changed("optimizer") {
+		s := t.settings
+		if !t.changed("lr") {
+			if s.rate = 2e-3; small {
+				s.rate = 1e-3
+			}
+		}
+		if !t.changed("weight-decay") && small {
+			s.decay = 1 // close to the linear model
+		}
+		c.Rule = rules["adamw"](s)
+	}
+}
+
+// prepareTable gives the model its new head, freezes parts of it and writes the metadata; the loss and figures are those of the target.
+func (t *training) prepareTable(p *plan) error {
+	c := &t.config
+	if p.table.Classes == nil {
+		if t.head || t.headOnly {
+			return fmt.Errorf("--head: the data have no classes: the target %s is measured; --task classes takes it for classes", p.table.Target.Name)
+		}
+		if c.Metrics == nil {
+			c.Metrics = []train.Metric{&train.Deviation{}}
+		}
+		if c.Loss == nil {
+			c.Loss = train.MSE{}
+		}
+		c.Loss = p.unit.Loss(c.Loss)
+	}
+	if n, ok := scores(p.graph.Outputs()); ok && n == 1 && len(t.classes) == 2 && c.Loss == nil {
+		c.Loss = train.BCEWithLogits{}
+	}
+	classes := 0
+	if t.head || t.headOnly {
+		classes = len(t.classes)
+	} else if err := t.agree(p.graph); err != nil {
+		return fmt.Errorf("%w: --head gives it a new classifier", err)
+	}
+	if err := t.reshape(p.graph, classes); err != nil {
+		return err
+	}
+	return p.graph.Edit(func(e *nn.Edit) {
+		key, value, err := p.schema.Meta()
+		e.Fail(err)
+		e.SetMeta(key, value)
+	})
+}
+
+// floats reports whether v takes a matrix of float32.
+func floats(v *nn.Value) (columns int, ok bool) {
+	typ := v.Type()
+	if typ.Rank() != 2 || typ.DType != dtype.Float32 || !typ.Shape[1].Known() {
+		return 0, false
+	}
+	return typ.Shape[1].Size, true
+}

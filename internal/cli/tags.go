@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// metaTask is the key of a model's metadata that says what its scores are where that is not plain: tags.
+const metaTask = "graft.task"
+
+// tagged reads a table of picture files and their tags. Where each has one, they are classes.
+func tagged(path string) (s samples, err error) {
+	t, err := data.ReadTags(path)
+	if err != nil {
+		return s, err
+	}
+	s.classes = t.Tags
+	f := &data.Folders{Dir: path, Classes: t.Tags}
+	for _, i := range t.Items {
+		if len(i.Tags) != 1 {
+			s.tags = t
+			return s, nil
+		}
+		f.Items = append(f.Items, data.Item{Path: i.Path, Class: i.Tags[0]})
+	}
+	s.folders = f
+	return s, nil
+}
+
+// tagging makes the loss that of tags, which are yes or no each.
+func (t *training) tagging(g *nn.Graph) error {
+	if !t.tagged {
+		return nil
+	}
+	if t.config.Loss == nil {
+		t.config.Loss = train.BCEWithLogits{}
+	}
+	if _, ok := t.config.Loss.(train.BCEWithLogits); !ok {
+		return fmt.Errorf("--loss %s: tags, of which a picture may have several, are for bce", t.loss)
+	}
+	if train.EndsInOne(g.Outputs()[0]) {
+		return fmt.Errorf("pictures have several tags, the model's output %s are probabilities of which one class is right: graft extract --to takes the scores before them", g.Outputs()[0].Name())
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/token"
+	"github.com/spf13/cobra"
+)
+
+// Entries of a model's metadata: a textFormat as JSON, and the content of the tokenizer.json.
+const (
+	metaText      = "graft.text"
+	metaTokenizer = "graft.tokenizer"
+)
+
+// textual holds the flags that say which text is read, and how it becomes tokens.
+type textual struct {
+	text, pair, tokenizer string
+	length                int
+}
+
+// textFlags adds them to a command.
+func (t *textual) textFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.text, "text", "", "column, or key of JSON lines, with the text that the model reads; default: what the model says")
+	f.StringVar(&t.pair, "text-pair", "", "column with a second text")
+	f.StringVar(&t.tokenizer, "tokenizer", "", "tokenizer.json that makes tokens of texts; default: the model's own")
+	f.IntVar(&t.length, "max-length", 0, "tokens of a text at most; default: what the model or the tokenizer says, or 128")
+}
+
+// textFormat is what a model's metadata keep of its texts, besides the tokenizer.
+type textFormat struct {
+	Column string `json:"column"`
+	Pair   string `json:"pair,omitempty"`
+	Length int    `json:"max_length"`
+	Target string `json:"target,omitempty"`
+}
+
+// texts makes inputs of texts for a model.
+type texts struct {
+	textFormat
+	tok    *token.Tokenizer
+	inputs []*nn.Value
+	roles  []string // of the inputs
+	fixed  int      // length that the model fixes; 0: any
+}
+
+// The roles of a model's inputs, and the other names that exporters give them.
+var textRoles = map[string]string{
+	"input_ids": "input_ids", "input_word_ids": "input_ids", "tokens": "input_ids", "token_ids": "input_ids", "ids": "input_ids",
+	"attention_mask": "attention_mask", "input_mask": "attention_mask", "mask": "attention_mask",
+	"token_type_ids": "token_type_ids", "segment_ids": "token_type_ids", "input_type_ids": "token_type_ids",
+	"position_ids": "position_ids",
+}
+
+// newTexts finds out how g reads texts: by the flags and its metadata. nil: it does not.
+func (t textual) newTexts(g *nn.Graph) (*texts, error) {
+	x := &texts{}
+	if b, ok := g.Meta()[metaText]; ok {
+		d := json.NewDecoder(strings.NewReader(b))
+		d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
+		if err := d.Decode(&x.textFormat); err != nil {
+			return nil, fmt.Errorf("metadata %s: %w", metaText, err)
+		}
+	}
+	x.Column, x.Pair = cmp.Or(t.text, x.Column), cmp.Or(t.pair, x.Pair)
+	if x.Column == "" {
+		if t.tokenizer != "" || t.pair != "" || t.length != 0 {
+			return nil, errors.New("--tokenizer, --text-pair and --max-length are for texts: --text names the column that they are in")
+		}
+		return nil, nil
+	}
+	var err error
+	switch own, ok := g.Meta()[metaTokenizer]; {
+	case t.tokenizer != "":
+		x.tok, err = token.Load(t.tokenizer)
+	case ok:
+		if x.tok, err = token.Parse([]byte(own)); err != nil {
+			err = fmt.Errorf("metadata %s: %w", metaTokenizer, err)
+		}
+	default:
+		err = errors.New("the model holds no tokenizer: say which makes tokens of its texts, with --tokenizer tokenizer.json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := x.bind(g); err != nil {
+		return nil, err
+	}
+	return x, x.limit(t.length)
+}
+
+// bind finds the model's inputs.
+func (x *texts) bind(g *nn.Graph) error {
+	x.inputs = g.Inputs()
+	for _, v := range x.inputs {
+		name, _, _ := strings.Cut(strings.ToLower(v.Name()), ":") // TensorFlow writes input_ids:0
+		x.roles = append(x.roles, textRoles[name])
+	}
+	if len(x.inputs) == 1 && x.roles[0] == "" {
+		x.roles[0] = "input_ids"
+	}
+	at := slices.Index(x.roles, "input_ids")
+	if at < 0 {
+		return fmt.Errorf("the model takes no text: none of its inputs %v is called input_ids, nor is there one alone", ports(x.inputs))
+	}
+	for i, v := range x.inputs {
+		typ := v.Type()
+		switch {
+		case x.roles[i] == "":
+			return fmt.Errorf("input %s is not made of texts: those that are have the names input_ids, attention_mask, token_type_ids and position_ids", ports(x.inputs[i:])[0])
+		case typ.Rank() != 2 || i == at && !typ.DType.IsInteger():
+			return fmt.Errorf("input %s takes no tokens of texts: want whole numbers [N,length]", ports(x.inputs[i:])[0])
+		case typ.Shape[1].Known():
+			x.fixed = typ.Shape[1].Size
+		}
+	}
+	if n := rowsLookedUp(x.inputs[at]); n > 0 && x.tok.Size() > n {
+		return fmt.Errorf("the tokenizer has %d tokens, the model knows %d: it is another model's tokenizer", x.tok.Size(), n)
+	}
+	return nil
+}
+
+// rowsLookedUp is the length of the table that ids are looked up in; 0: unknown.
+func rowsLookedUp(ids *nn.Value) int {
+	for _, n := range ids.Users() {
+		if len(n.Inputs()) == 2 && n.In(1) == ids {
+			if t := n.In(0).Type(); n.In(0).Param() != nil && t.Rank() == 2 && t.DType.IsFloat() && t.Shape[0].Known() {
+				return t.Shape[0].Size
+			}
+		}
+	}
+	return 0
+}
+
+// limit settles how long texts may be.
+func (x *texts) limit(flag int) error {
+	if flag < 0 {
+		return fmt.Errorf("--max-length %d: want 1 or more", flag)
+	}
+	if x.fixed > 0 && flag > x.fixed {
+		return fmt.Errorf("--max-length %d: the model takes %d tokens", flag, x.fixed)
+	}
+	x.Length = cmp.Or(flag, x.Length, x.fixed, x.tok.MaxLength(), 128)
+	if x.fixed > 0 {
+		x.Length = min(x.Length, x.fixed)
+	}
+	return nil
+}
+
+// describe writes into the model's metadata how it reads texts.
+func (x *texts) describe(e *nn.Edit) {
+	b, err := json.Marshal(x.textFormat)
+	e.Fail(err)
+	e.SetMeta(metaText, string(b))
+	e.SetMeta(metaTokenizer, string(x.tok.JSON()))
+}
+
+// said is a line about texts for the one who trains on them.
+func (x *texts) said(s data.Set[data.Sample]) (string, error) {
+	most, cut, total := 0, 0, 0
+	at := slices.Index(x.roles, "input_ids")
+	for i := range s.Len() {
+		t, err := s.At(i, nil)
+		if err != nil {
+			return "", err
+		}
+		n := t.X[at].Shape()[0]
+		total, most = total+n, max(most, n)
+		if n >= x.Length {
+			cut++
+		}
+	}
+	line := fmt.Sprintf("texts of column %s: %.1f tokens on average, %d at most; the tokenizer has %d and becomes part of the model", x.Column, float64(total)/float64(max(1, s.Len())), most, x.tok.Size())
+	if cut > 0 {
+		line += fmt.Sprintf("; %d texts fill the %d tokens or are cut to them (--max-length)", cut, x.Length)
+	}
+	if !slices.Contains(x.roles, "attention_mask") {
+		line += "; the model has no attention_mask: it reads what fills texts up, too"
+	}
+	return line, nil
+}

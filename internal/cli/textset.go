@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train/table"
+)
+
+// settleTexts finds out whether and how the model g reads texts.
+func (d *dataset) settleTexts(g *nn.Graph) (err error) {
+	d.texts, err = d.newTexts(g)
+	return err
+}
+
+// noTexts refuses a model that reads texts where the columns of a table are to be trained on.
+func (d *dataset) noTexts(g *nn.Graph) error {
+	x, err := d.newTexts(g)
+	if err == nil && x != nil {
+		err = fmt.Errorf("the model reads texts, in a column that was called %[1]s: --text %[1]s trains on them", x.Column)
+	}
+	return err
+}
+
+// textTable reads a table whose texts the model reads. keep: for answers, with the rows as they were written and without targets.
+func (d *dataset) textTable(path string, keep bool) (*table.Table, error) {
+	r, err := d.reader()
+	if err != nil {
+		return nil, err
+	}
+	if r.Header == 0 {
+		r.Header = 1 // the column has a name
+	}
+	if r.Kinds == nil {
+		r.Kinds = map[string]table.Kind{}
+	}
+	r.Kinds[d.texts.Column] = table.Text
+	if d.texts.Pair != "" {
+		r.Kinds[d.texts.Pair] = table.Text
+	}
+	if r.NoTarget, r.KeepText = keep, keep; keep {
+		return r.Read(path)
+	}
+	if r.Target == "" {
+		r.Target = d.texts.Target
+	}
+	if r.Classes = d.among; r.Classes == nil {
+		if n, ok := scores(d.graph.Outputs()); ok && n > 1 {
+			r.Integers = table.Classes
+		}
+	}
+	t, err := r.Read(path)
+	if err == nil && (t.Target.Name == d.texts.Column || t.Target.Name == d.texts.Pair) {
+		err = fmt.Errorf("%s: column %s holds the texts: --target names the column with the answers", path, t.Target.Name)
+	}
+	return t, err
+}
+
+// column is a text column, by row; nil for no name.
+func column(t *table.Table, name string) []string {
+	if name == "" {
+		return nil
+	}
+	c := t.Column(name)
+	list := make([]string, t.Len())
+	for i, k := range c.Code {
+		if k >= 0 {
+			list[i] = c.Words[k]
+		}
+	}
+	return list
+}
+
+// textSamples reads the texts and targets of a table.
+func (d *dataset) textSamples(path string) (s samples, err error) {
+	t, err := d.textTable(path, false)
+	if err != nil {
+		return s, err
+	}
+	d.texts.Target, s.classes = t.Target.Name, t.Classes
+	rows := t.Complete()
+	if len(rows) == 0 {
+		return s, fmt.Errorf("%s: no row has a target", path)
+	}
+	y, err := t.Targets(rows)
+	if err != nil {
+		return s, err
+	}
+	if s.tensors, err = d.texts.set(picked(column(t, d.texts.Column), rows), picked(column(t, d.texts.Pair), rows), y); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// written opens a table or JSON lines for a model that reads texts, or JSON lines for another; held: they are not to train on.
+func (d *dataset) written(path string, held bool) (s samples, err error) {
+	switch {
+	case isLines(path):
+		s, err = d.lines(path)
+	case isTable(path):
+		s, err = d.textSamples(path)
+	default:
+		err = fmt.Errorf("texts are read from tables and JSON lines (.csv, .tsv, .jsonl), not from %s", path)
+	}
+	if err != nil || d.texts == nil || held {
+		return s, err
+	}
+	line, err := d.texts.said(s.tensors)
+	d.notes = append(d.notes, line)
+	return s, err
+}
+
+func picked(list []string, rows []int) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = list[r]
+	}
+	return out
+}
+
+// textsOf answers for the texts of a table.
+func (d *dataset) textsOf(path string) (*sampleSource, error) {
+	t, err := d.textTable(path, true)
+	if err != nil {
+		return nil, err
+	}
+	list, pairs := column(t, d.texts.Column), column(t, d.texts.Pair)
+	return &sampleSource{
+		n: t.Len(), columns: t.Names, raw: t.Raw,
+		name: func(i int) string { return fmt.Sprint(i + 1) },
+		feed: func(_ context.Context, index []int) (nn.Feed, error) {
+			return d.texts.feed(picked(list, index), picked(pairs, index))
+		},
+	}, nil
+}
+
+// objects are the texts of objects, by the names of the columns.
+func (x *texts) objects(rows []map[string]any) (list, pairs []string, err error) {
+	of := func(key string) (list []string, err error) {
+		for i, row := range rows {
+			s, ok := row[key].(string)
+			if v, there := row[key]; !there {
+				err = fmt.Errorf("no text %q; it has %s", key, brief(slices.Sorted(maps.Keys(row))))
+			} else if !ok && v != nil {
+				err = fmt.Errorf("%q is %v, want a text", key, v)
+			}
+			if err != nil && len(rows) > 1 {
+				err = fmt.Errorf("object %d: %w", i+1, err)
+			}
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, s)
+		}
+		return list, nil
+	}
+	if list, err = of(x.Column); err == nil && x.Pair != "" {
+		pairs, err = of(x.Pair)
+	}
+	return list, pairs, err
+}
+
+// feedObjects is a batch of the texts of objects.
+func (x *texts) feedObjects(rows []map[string]any) (nn.Feed, error) {
+	list, pairs, err := x.objects(rows)
+	if err != nil {
+		return nil, err
+	}
+	return x.feed(list, pairs)
+}

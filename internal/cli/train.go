@@ -1,0 +1,430 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// training holds the flags of the train command.
+type training struct {
+	source
+	dataset
+	config train.Config // what flags set directly
+
+	optimizer, schedule, loss string
+	settings                  settings
+	warmup, smoothing         float64
+	metrics                   []string
+	head, headOnly            bool
+	full, fromScratch         bool
+	policy                    string
+	freeze                    []string
+	output                    string
+	asJSON                    bool
+	fresh                     string // kind of the network to begin with; "": the model's
+
+	weights            string // of classes
+	balanced           bool
+	mixup, cutmix      float64
+	lrGroups           []string
+	teacher            string
+	alpha, temperature float64
+	events, force      bool
+	recipe             string
+	dryRun             bool
+	flagSet            *pflag.FlagSet
+	blend              *table.Blended // of a new network with a linear model; nil: none was tried
+}
+
+func newTrain() *cobra.Command {
+	var t training
+	var named string // the recipe's model
+	cmd := &cobra.Command{
+		Use:   "train MODEL",
+		Short: "Train or fine-tune a model on pictures, tables or arrays",
+		Long: `train fits a model to data and writes the parameters of its best epoch to the file of -o.
+
+` + dataHelp + "\n\n" + preparingHelp + `
+
+--val is a share of the data that is held out by chance, of pictures by class, or data of its own; a
+folder that has train and val is divided already. Where the classes of the data are not the model's, it gets
+a new classifier; --head wants one in any case. --freeze keeps what it names as it is. The loss is
+cross-entropy for classes and the mean squared error for measurements, unless --loss names another.
+
+How to train is chosen, printed, and need not be said: the classifier first, on features that are computed
+once; then all layers, at a rate found by trying, those near the input at lower ones, for as long as the size
+of the data calls for; the model never ends up worse on the validation data than with the first part alone.
+--head-only stops after the first part, --full keeps the second whatever comes of it, --from-scratch is for models
+that were never trained, --policy names one of these. Whoever sets the optimizer, rate, schedule, warm-up, weight decay,
+averaging, accumulation or what is frozen has a run of these settings instead, as with --policy manual.
+
+After each epoch a checkpoint, the best model, history.csv and curves.png stand in the folder of
+--dir; --tensorboard adds events that TensorBoard shows. A run that was interrupted, ctrl-C included, goes on
+from there with --resume, to the bytes of one that was not; settings that differ are listed. A folder with
+another run in it is left alone: the next number is taken. A batch that the model fixes is freed. How pictures
+are prepared and what the classes are called is stored in the model: run and eval read it there.
+
+--recipe reads settings from a YAML file, flags without their dashes ("epochs: 20"; lists for what is repeatable;
+"model: FILE" for MODEL); flags on the command line count more. --dry-run reads model and data, prints all settings
+as such a recipe, those that are chosen later as comments, and trains nothing. Each run keeps its own in --dir.
+
+Classes that are uneven are said. --class-weights auto weighs each by samples/(classes × its samples), --balanced draws each as
+often; 2,1,1 and rose=2,tulip=0.5 are weights by hand. --lr-group 'layer4/*=1e-4' gives parameters, or nodes with theirs, a
+rate of their own; the first that matches counts. --teacher trains on what another model answers, too: at --temperature T,
+--teacher-share of T²·KL and the rest of cross-entropy.`,
+		Example: `  graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx
+  graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
+  graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
+  graft train cnn.onnx --data digits/ --class-weights auto --mixup 0.2 --augment trivial --tensorboard -o digits.onnx
+  graft train small.onnx --data flowers/ --teacher flowers.onnx --temperature 4 --lr 1e-3 -o student.onnx
+  graft train resnet.onnx --data flowers/ --lr 1e-3 --lr-group 'layer1/*=1e-5' --lr-group 'layer4/*=1e-4' -o flowers.onnx
+  graft train --recipe train.yaml --epochs 3 --dry-run
+  graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx --resume`,
+		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
+			if t.flagSet = cmd.Flags(); t.recipe != "" {
+				named, err = applyRecipe(cmd, t.recipe)
+			}
+			return err
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if t.data == "" {
+				return errNoData
+			}
+			if err := t.off(cmd); err != nil {
+				return err
+			}
+			if err := t.settlePolicy(cmd.Flags()); err != nil {
+				return err
+			}
+			if t.fresh != "" {
+				return t.begin(cmd.Context(), cmd.OutOrStdout(), args)
+			}
+			if len(args) == 0 && named != "" {
+				args = []string{named}
+			}
+			if err := oneModel(cmd, args); err != nil {
+				return err
+			}
+			return t.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	t.source.flags(cmd)
+	t.dataset.flags(cmd)
+	t.divideFlags(cmd)
+	t.tableFlags(cmd)
+	f, c := cmd.Flags(), &t.config
+	f.BoolVar(&t.head, "head", false, "a new classifier, also where the model's own would do")
+	f.BoolVar(&t.headOnly, "head-only", false, "train the classifier, and nothing else")
+	f.BoolVar(&t.full, "full", false, "train all layers after the classifier, whatever comes of it")
+	f.BoolVar(&t.fromScratch, "from-scratch", false, "train all layers alike: for a model that was never trained")
+	f.StringVar(&t.policy, "policy", "auto", strings.Join(policies, ", "))
+	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
+	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 for settings by hand")
+	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
+	f.BoolVar(&c.NoShuffle, "no-shuffle", false, "samples come in the order of the data in each epoch")
+	t.fitFlags(cmd)
+	f.StringVar(&c.Monitor, "monitor", "", "figure that tells which epoch is best; default: the validation's loss")
+	f.IntVar(&c.Patience, "patience", 0, "stop after so many epochs without improvement; 0: do not")
+	f.IntVar(&c.Keep, "keep", 0, "so many of the best epochs' models are kept in --dir besides the best")
+	f.StringVar(&c.Dir, "dir", "", "folder for checkpoints and curves; default: the name of -o with .run in place of .onnx")
+	f.BoolVar(&c.Resume, "resume", false, "go on from the checkpoint in --dir, or the latest beside -o")
+	f.BoolVar(&t.force, "force", false, "write over the run that --dir holds")
+	f.BoolVar(&t.events, "tensorboard", false, "write figures to --dir as event files of TensorBoard, too")
+	f.StringVar(&t.recipe, "recipe", "", "YAML file with settings")
+	f.BoolVar(&t.dryRun, "dry-run", false, "print all settings as a recipe, and train nothing")
+	f.BoolVar(&t.asJSON, "json", false, "one JSON object for each epoch, and one at the end")
+	f.StringVarP(&t.output, "output", "o", "", "file to write the trained model to")
+	return cmd
+}
+
+// off makes a setting that was given as 0 mean 0, not the optimizer's default, and refuses those below.
+func (t *training) off(cmd *cobra.Command) error {
+	for name, x := range map[string]*float64{"lr": &t.settings.rate, "weight-decay": &t.settings.decay, "momentum": &t.settings.momentum} {
+		if !(*x >= 0) {
+			return fmt.Errorf("--%s %v: want 0 or more", name, *x)
+		}
+		if cmd.Flags().Changed(name) && *x == 0 {
+			*x = optim.Off
+		}
+	}
+	return nil
+}
+
+func (t training) run(ctx context.Context, w io.Writer, model string) (err error) {
+	if err := checkOutput(t.output); err != nil {
+		return err
+	}
+	if err := t.configure(); err != nil {
+		return err
+	}
+	if t.columnar() {
+		return t.runTable(ctx, w, model)
+	}
+	g, err := t.load(model)
+	if err != nil {
+		return err
+	}
+	if err := freeBatch(g, t.config.Batch); err != nil {
+		return err
+	}
+	readLogits(t.config.Metrics, g)
+	fit, val, err := t.divided(ctx, g)
+	if err != nil {
+		return err
+	}
+	if err := t.severalTargets(fit); err != nil {
+		return err
+	}
+	if t.asJSON {
+		t.tellNotes()
+	}
+	if err := t.prepare(g, fit); err != nil {
+		return err
+	}
+	if err := t.tagging(g); err != nil {
+		return err
+	}
+	shaped, judges, err := t.shape(g, fit, val)
+	if err != nil {
+		return err
+	}
+	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
+		return err
+	}
+	fit, val = shaped, judges
+	end, err := t.watch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if t.policy != "manual" {
+		return t.fineTune(ctx, w, g, fit, val)
+	}
+	history, err := t.fit(ctx, w, g, fit, val)
+	if err != nil {
+		return err
+	}
+	if err := onnxio.Save(t.output, g); err != nil {
+		return err
+	}
+	return t.conclude(w, history)
+}
+
+// severalTargets takes the settings by hand where samples have several targets: the policy is for one classifier.
+func (t *training) severalTargets(fit data.Set[data.Sample]) error {
+	if fit.Len() == 0 || t.policy == "manual" {
+		return nil
+	}
+	s, err := fit.At(0, data.Rand(t.seed, 0, 0))
+	if err != nil || len(s.Y) < 2 {
+		return err
+	}
+	if t.policy != "auto" {
+		return fmt.Errorf("--policy %s is for one target, the data have %d: --policy manual sums their losses", t.policy, len(s.Y))
+	}
+	t.notes = append(t.notes, fmt.Sprintf("%d targets: the sum of their losses is trained, with the settings of --policy manual", len(s.Y)))
+	t.policy = "manual"
+	return t.byHand()
+}
+
+// configure completes the configuration by what the words among the flags mean.
+func (t *training) configure() error {
+	c := &t.config
+	if err := t.settleDir(); err != nil {
+		return err
+	}
+	if c.Monitor != "" && !slices.Contains(monitors, c.Monitor) {
+		return fmt.Errorf("--monitor %s: want a figure of the validation: %s", c.Monitor, strings.Join(monitors, ", "))
+	}
+	if err := t.judging(); err != nil {
+		return err
+	}
+	if t.asJSON {
+		c.Log = train.Quiet
+	}
+	if t.policy != "manual" {
+		return nil
+	}
+	return t.byHand()
+}
+
+// judging completes the configuration by what the words of losses and metrics mean.
+func (t *training) judging() error {
+	c := &t.config
+	for _, n := range []struct {
+		flag         string
+		value, least int
+	}{{"epochs", c.Epochs, 0}, {"batch", c.Batch, 0}, {"accumulate", c.Accumulate, 1}, {"patience", c.Patience, 0}, {"keep", c.Keep, 0}, {"workers", c.Workers, 0}} {
+		if n.value < n.least {
+			return fmt.Errorf("--%s %d: want %d or more", n.flag, n.value, n.least)
+		}
+	}
+	c.Seed = t.seed
+	if t.loss != "" {
+		var err error
+		if c.Loss, err = choose("loss", t.loss, losses); err != nil {
+			return err
+		}
+	}
+	if t.smoothing != 0 {
+		if t.loss != "" && !strings.EqualFold(t.loss, "cross-entropy") {
+			return fmt.Errorf("--label-smoothing is for cross-entropy, not %s", t.loss)
+		}
+		c.Loss = train.CrossEntropy{LabelSmoothing: t.smoothing}
+	}
+	var err error
+	c.Metrics, err = chosenMetrics(t.metrics)
+	return err
+}
+
+// byHand completes the configuration of a run whose settings are all given or their defaults.
+func (t *training) byHand() error {
+	c := &t.config
+	c.RestoreBest = true
+	c.Epochs, c.Batch = cmp.Or(c.Epochs, 10), cmp.Or(c.Batch, 32)
+	rule, err := choose("optimizer", t.optimizer, rules)
+	if err != nil {
+		return err
+	}
+	c.Rule = rule(t.settings)
+	if word := strings.ToLower(t.optimizer); t.settings.momentum != 0 && word != "sgd" && word != "rmsprop" {
+		return fmt.Errorf("--momentum is for sgd and rmsprop, %s has its own", word)
+	}
+	if c.Schedule, err = choose("schedule", t.schedule, schedules); err != nil {
+		return err
+	}
+	if strings.EqualFold(t.schedule, "plateau") {
+		c.Plateau = &optim.Plateau{}
+	}
+	if !(t.warmup >= 0 && t.warmup < 1) {
+		return fmt.Errorf("--warmup %v: want a share of the run, from 0 to below 1", t.warmup)
+	}
+	if t.warmup > 0 {
+		c.Schedule = optim.Warmup{Share: t.warmup, Then: c.Schedule}
+	}
+	return nil
+}
+
+// prepare gives the model its new head, freezes parts of it and stores what the data say.
+func (t training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
+	var classes int
+	if t.head {
+		var err error
+		if classes, err = t.count(fit); err != nil {
+			return fmt.Errorf("--head: %w", err)
+		}
+	} else if n, ok := scores(g.Outputs()); t.agree(g) != nil {
+		classes = len(t.classes)
+	} else if ok && n > 1 && t.classes == nil {
+		if found, err := t.count(fit); err == nil && found > n {
+			classes = found
+		}
+	}
+	return t.reshape(g, classes)
+}
+
+// reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.
+func (t training) reshape(g *nn.Graph, classes int) error {
+	what := "--head"
+	for _, pattern := range t.freeze {
+		if err := matched(g, "freeze", pattern); err != nil {
+			return err
+		}
+	}
+	err := g.Edit(func(e *nn.Edit) {
+		if classes > 0 {
+			head := e.Head(nn.Head{Labels: t.classes, Classes: classes})
+			if t.headOnly && t.policy == "manual" {
+				e.Freeze(nn.Before(head))
+			}
+		}
+		for _, pattern := range t.freeze {
+			if e.Err() == nil {
+				what = "--freeze " + pattern
+				e.Freeze(nn.Glob(pattern))
+			}
+		}
+		t.describe(e)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// announce says what is trained on.
+func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
+	for _, note := range t.notes {
+		fmt.Fprintln(w, note)
+	}
+	fmt.Fprintf(w, "%d samples to train on, %d to validate", fit.Len(), val.Len())
+	if t.classes != nil {
+		fmt.Fprintf(w, "; classes: %s", brief(t.classes))
+	}
+	fmt.Fprintln(w)
+	if s := t.unevenness(fit); s != "" {
+		fmt.Fprintln(w, s)
+	}
+	if t.pictures != nil {
+		fmt.Fprint(w, t.preparation())
+	}
+}
+
+// fit trains. An interruption is told with the way to go on.
+func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Set[data.Sample]) (train.History, error) {
+	trainer, err := train.New(g, t.config)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.keepDivision(division{t.seed, fit.Len(), val.Len()}); err != nil {
+		return nil, err
+	}
+	for epoch, err := range trainer.Epochs(ctx, fit, val) {
+		if err != nil && ctx.Err() != nil && train.HasCheckpoint(t.config.Dir) {
+			return nil, fmt.Errorf("%w; %s holds a checkpoint: the same command with --resume goes on", context.Cause(ctx), t.config.Dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t.asJSON {
+			if err := json.NewEncoder(w).Encode(epoch); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return trainer.History(), nil
+}
+
+// conclude says which epoch was written, and where everything is.
+func (t training) conclude(w io.Writer, h train.History) error {
+	best := h.Best()
+	if t.asJSON {
+		end := map[string]any{"model": t.output, "dir": t.config.Dir, "epochs": len(h), "best": best}
+		if t.blend != nil {
+			end["blend"] = t.blend
+		}
+		return json.NewEncoder(w).Encode(end)
+	}
+	best.Best = false // which the line says already
+	also := ""
+	if t.blend != nil {
+		also = fmt.Sprintln(t.blend)
+	}
+	_, err := fmt.Fprintf(w, "best is %v\n%smodel %s; checkpoints, history and curves in %s\n", best, also, t.output, t.config.Dir)
+	return err
+}

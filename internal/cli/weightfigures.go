@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// weightFigures are the figures of one parameter.
+type weightFigures struct {
+	Name      string  `json:"name"`
+	Type      string  `json:"type"`
+	Role      string  `json:"role"`
+	Trained   bool    `json:"trainable"`
+	Elements  int     `json:"elements"`
+	Least     float64 `json:"min"`
+	Most      float64 `json:"max"`
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"std"`
+	Zeros     float64 `json:"zeros"`      // share of elements that are 0
+	Broken    int     `json:"not_finite"` // elements that are no numbers, or infinite; the other figures leave them out
+}
+
+// weightTable are the figures of all weights and statistics.
+func weightTable(g *nn.Graph) ([]weightFigures, error) {
+	list := []weightFigures{}
+	for p := range g.Params() {
+		d, ok := p.Tensor().(*tensor.Dense)
+		if !ok || p.Role() == nn.Constant || !dtype.Of(d.Dtype()).IsFloat() {
+			continue
+		}
+		x, err := dtype.Float64s(d)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name(), err)
+		}
+		f := weightFigures{Name: p.Name(), Type: p.Value().Type().String(), Role: "weight", Trained: p.Trainable(), Elements: len(x)}
+		if p.Role() == nn.Statistic {
+			f.Role = "statistic"
+		}
+		f.measure(x)
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// measure fills the figures in.
+func (f *weightFigures) measure(x []float64) {
+	n, sum := 0.0, 0.0
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			f.Broken++
+			continue
+		}
+		n++
+		sum += v
+		least, most = min(least, v), max(most, v)
+		if v == 0 {
+			f.Zeros++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	f.Least, f.Most, f.Mean = least, most, sum/n
+	for _, v := range x {
+		if d := v - f.Mean; !math.IsNaN(v) && !math.IsInf(v, 0) {
+			f.Deviation += d * d
+		}
+	}
+	f.Deviation, f.Zeros = math.Sqrt(f.Deviation/n), f.Zeros/n
+}
+
+// weightText is the table for people.
+func weightText(list []weightFigures) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "parameter\ttype\ttrained\tmin\tmax\tmean\tstd\tzeros\t")
+	for _, f := range list {
+		trained, note := "no", ""
+		switch {
+		case f.Trained:
+			trained = "yes"
+		case f.Role == "statistic":
+			trained = "statistic"
+		}
+		if f.Broken > 0 {
+			note = fmt.Sprintf("%d are not finite", f.Broken)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.4g\t%.4g\t%.4g\t%.4g\t%.1f %%\t%s\n", f.Name, f.Type, trained, f.Least, f.Most, f.Mean, f.Deviation, 100*f.Zeros, note)
+	}
+	_ = t.Flush() // to a Builder
+	return b.String()
+}
