@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"train/data":           {"nn/dtype", "internal/kernel"},
 	"train/token":          {},
 	"train/table":          {"nn/dtype", "nn/op", "nn/op/std", "nn", "train", "train/data"},
-	"train/step":           {"nn/dtype", "nn/op", "nn/op/std", "nn", "optim", "train"},
+	"train/step":           {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio", "optim", "train"},
 	"train":                {"nn/dtype", "internal/kernel", "nn/op", "nn/op/std", "nn", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/cli":         {"..."},
 	"internal/oracle":      {},

@@ -1,12 +1,14 @@
 package nn
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
 )
 
 // freed is a dimension of an input that was a number and is another one now, or open.
@@ -177,7 +179,7 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	if !ok || b == nil || !was.Static() || !b.typ.Static() {
 		return
 	}
-	if n.op.Traits.Open == nil || slices.Equal(was.Sizes(), b.typ.Sizes()) {
+	if n.op.Traits.Open == nil {
 		return
 	}
 	c := n.Call()
@@ -199,6 +201,38 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	for _, i := range slices.Sorted(maps.Keys(r.Set)) {
 		e.replaceInts(n, i, r.Set[i])
 	}
+	for _, i := range slices.Sorted(maps.Keys(r.First)) {
+		e.keepFirst(n, i, r.First[i], w)
+	}
+}
+
+// keepFirst gives input i of a node a constant of length 1 on an axis, if it is a constant that repeats itself there.
+func (e *Edit) keepFirst(n *Node, i, axis int, w *walker) {
+	b := w.at(n.in[i])
+	d, _ := b.known.Value.(*tensor.Dense)
+	if d == nil || n.in[i].trained() {
+		return
+	}
+	shape := d.Shape()
+	lead, rest := dtype.Product(shape[:axis]), dtype.Product(shape[axis+1:])*dtype.Of(d.Dtype()).Size()
+	first := dtype.New(dtype.Of(d.Dtype()), append(append(slices.Clone(shape[:axis]), 1), shape[axis+1:]...)...)
+	from, to := dtype.Bytes(d), dtype.Bytes(first)
+	for k := range lead {
+		at := k * shape[axis] * rest
+		copy(to[k*rest:], from[at:at+rest])
+		for j := 1; j < shape[axis]; j++ {
+			if !bytes.Equal(from[at:at+rest], from[at+j*rest:at+(j+1)*rest]) {
+				return
+			}
+		}
+	}
+	old := n.in[i]
+	c := e.Const(old.name+"_first", first)
+	if e.err != nil {
+		return
+	}
+	e.setRead(n, i, c)
+	e.sweep(old)
 }
 
 // constant is the value of input i of a node if it is fixed in the model.
@@ -230,4 +264,10 @@ func (e *Edit) replaceInts(n *Node, i int, v []int) {
 	}
 	e.setRead(n, i, c)
 	e.sweep(old)
+}
+
+// trained reports whether training changes a value that no input of the graph does.
+func (v *Value) trained() bool {
+	trains := func(v *Value) bool { return v != nil && v.param != nil && v.param.Trainable() }
+	return trains(v) || slices.ContainsFunc(ancestors([]*Value{v}, nil), func(n *Node) bool { return slices.ContainsFunc(n.in, trains) })
 }

@@ -115,6 +115,14 @@ func (s *speller) add(name string, p *op.Part, captured []*Value) *Node {
 		s.e.fail(err)
 		return nil
 	}
+	if r, ok := p.Config.(std.Referrer); ok && captured == nil {
+		for _, name := range r.Refers() {
+			captured = append(captured, s.e.Value(name))
+		}
+		if s.e.err != nil {
+			return nil
+		}
+	}
 	n := &Node{name: name, domain: o.Domain, opType: p.Config.Operator().Name, op: o, config: p.Config, captured: captured, graph: s.e.g, fresh: true}
 	for _, b := range n.bodies() {
 		b.Graph.useOps(s.e.g.ops)

@@ -87,6 +87,9 @@ func (v *Value) Users() []*Node {
 // Origin is what a file said about the value.
 func (v *Value) Origin() any { return v.origin }
 
+// SetOrigin is for packages that load and write files, see Origin.
+func (v *Value) SetOrigin(o any) { v.origin = o }
+
 // Graph is the graph the value belongs to.
 func (v *Value) Graph() *Graph {
 	if v == nil {

@@ -14,6 +14,8 @@ type graphOrigin struct {
 	graph *onnxpb.GraphProto // without nodes, tensors and value infos
 	// The values in the order of the file's lists. Inputs has the initializers that are listed there too.
 	inputs, initializers, sparse, infos, outputs []*valueOrigin
+
+	training []*trainingOrigin
 }
 
 // valueOrigin is what a file says about one value. A graph has one for each name, which the

@@ -54,6 +54,8 @@ func (r *reader) model() (*nn.Graph, error) {
 	}
 	o.model = r.proto
 	o.model.Graph = nil
+	o.training = trainingOrigins(o.model.TrainingInfo, g)
+	o.model.TrainingInfo = nil
 	g.SetOrigin(o)
 	return g, nil
 }

@@ -23,6 +23,9 @@ type Saver struct {
 	ExternalOver int64
 	// Annotations is where those of nodes go: as the file had them, or all into one place.
 	Annotations AnnotationMode
+	// Warn is told of each entry of training_info that no longer fits the graph, which is left out. nil: such a graph is
+	// not written.
+	Warn func(error)
 }
 
 // Save writes a model with the default settings of Saver.
@@ -78,6 +81,9 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		}
 	}
 	if s.Opset != 0 && s.Opset != g.Opsets()[""] {
+		if err := convertTraining(g, s.Opset); err != nil {
+			return nil, err
+		}
 		if err := g.Edit(func(e *nn.Edit) { e.SetOpset(s.Opset) }); err != nil {
 			return nil, err
 		}
@@ -86,7 +92,7 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}
-	w.dtype, w.annotationMode = s.DType, s.Annotations
+	w.dtype, w.annotationMode, w.warn = s.DType, s.Annotations, s.Warn
 	return w.model(g)
 }
 

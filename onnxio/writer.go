@@ -23,6 +23,7 @@ type writer struct {
 	ir     int64
 
 	annotationMode AnnotationMode
+	warn           func(error)
 }
 
 func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
@@ -44,6 +45,9 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	m.MetadataProps = metadata(m.MetadataProps, g.Meta())
 	var err error
 	m.Graph, err = w.graph(g)
+	if err == nil {
+		err = w.training(m, g)
+	}
 	if w.ir > m.GetIrVersion() {
 		m.IrVersion = proto.Int64(w.ir) // what was written needs it
 	}

@@ -85,7 +85,7 @@ func (a annotating) run(w io.Writer, model string) error {
 		return err
 	}
 	if a.output != "" {
-		return onnxio.Saver{Annotations: mode}.Save(a.output, g)
+		return onnxio.Saver{Annotations: mode, Warn: saver.Warn}.Save(a.output, g)
 	}
 	return a.list(w, g)
 }

@@ -77,7 +77,7 @@ func (e editing) run(w io.Writer, model string) error {
 		if err := plan.Apply(); err != nil {
 			return err
 		}
-		if err := onnxio.Save(e.output, g); err != nil {
+		if err := saveModel(e.output, g); err != nil {
 			return err
 		}
 	}

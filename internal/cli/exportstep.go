@@ -28,6 +28,7 @@ type stepExport struct {
 	opset           int
 	output          string
 	asJSON          bool
+	info            bool
 }
 
 func newExportStep() *cobra.Command {
@@ -47,10 +48,15 @@ are called as the inputs of the step.
 The batch of the file is open, as that of the model; one that the model fixes is freed where that can be.
 --freeze leaves parameters out of the update. Schedules are for the program: it feeds their factor as rate.
 Dropout draws by the input seed and the number of the step, the same as graft train does. What has no form
-in standard operators is refused by name, and nothing is written.`,
+in standard operators is refused by name, and nothing is written.
+
+--training-info writes one file: the model with the step as its training_info, the standard's own form: the loss, a
+node Gradient, and Momentum, Adam or Adagrad where the optimizer is one of them. Models with batch normalization or Dropout
+have all of the step there in standard operators. graft train --as-stored executes it.`,
 		Example: `  graft export-step model.onnx -o step.onnx
   graft export-step model.onnx --loss cross-entropy --optimizer adamw --clip 1 -o step.onnx
-  graft export-step regression.onnx --loss mse --optimizer sgd --momentum 0.9 --lr 0.01 -o step.onnx`,
+  graft export-step regression.onnx --loss mse --optimizer sgd --momentum 0.9 --lr 0.01 -o step.onnx
+  graft export-step model.onnx --optimizer sgd --momentum 0.9 --training-info -o trainable.onnx`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for name, v := range map[string]*float64{"lr": &x.settings.rate, "weight-decay": &x.settings.decay, "momentum": &x.settings.momentum} {
@@ -78,6 +84,7 @@ in standard operators is refused by name, and nothing is written.`,
 	f.IntVar(&x.accumulate, "accumulate", 1, "batches that make one update together")
 	f.StringArrayVar(&x.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
 	f.IntVar(&x.opset, "opset", 0, fmt.Sprintf("version of the operator set; default: %d, or the model's if that is later", step.DefaultOpset))
+	f.BoolVar(&x.info, "training-info", false, "write the model itself with the step as its training_info, not a model of the step")
 	f.BoolVar(&x.asJSON, "json", false, "print inputs and outputs as JSON")
 	f.StringVarP(&x.output, "output", "o", "", "file to write the step to")
 	return cmd
@@ -100,6 +107,9 @@ func (x stepExport) run(w io.Writer, model string) error {
 		if err := g.Edit(func(e *nn.Edit) { e.Freeze(nn.Glob(pattern)) }); err != nil {
 			return fmt.Errorf("--freeze %s: %w", pattern, err)
 		}
+	}
+	if x.info {
+		return x.trainingInfo(w, model, g, c)
 	}
 	s, err := step.Exporter{Config: c, Targets: x.targets, Opset: x.opset}.Export(g)
 	if err != nil {
@@ -129,6 +139,35 @@ func (x stepExport) run(w io.Writer, model string) error {
 	fmt.Fprintf(w, "%s: their first values\n", start)
 	if fixed != nil {
 		fmt.Fprintf(w, "the batch stays as the model fixes it: %v\n", fixed)
+	}
+	return nil
+}
+
+// trainingInfo writes the model with its step as training_info.
+func (x stepExport) trainingInfo(w io.Writer, model string, g *nn.Graph, c train.Config) error {
+	if x.opset != 0 {
+		return fmt.Errorf("--opset is for steps of their own: training_info is of the model's operator set, %d", g.Opsets()[""])
+	}
+	t, err := step.Exporter{Config: c, Targets: x.targets}.TrainingInfo(g)
+	if err != nil {
+		return err
+	}
+	if err := onnxio.SetTrainingInfo(g, []onnxio.Training{t}); err != nil {
+		return err
+	}
+	s, err := step.NewStored(g)
+	if err != nil {
+		return err
+	}
+	if err := onnxio.Save(x.output, g); err != nil {
+		return err
+	}
+	if x.asJSON {
+		return json.NewEncoder(w).Encode(map[string]any{"model": x.output, "inputs": s.Inputs(), "update_binding": t.Update})
+	}
+	fmt.Fprintf(w, "%s: the model with its training_info: %d initializers are updated\n", x.output, len(t.Update))
+	for _, p := range s.Inputs() {
+		fmt.Fprintf(w, "  input   %s %s\n", p.Name, p.Type)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
 )
 
@@ -55,7 +54,7 @@ func (x extraction) run(w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	if err := onnxio.Save(x.output, part); err != nil {
+	if err := saveModel(x.output, part); err != nil {
 		return err
 	}
 	t := part.Summary().Total

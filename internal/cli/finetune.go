@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/pflag"
@@ -85,7 +84,7 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 	if err != nil {
 		return err
 	}
-	if err := onnxio.Save(t.output, g); err != nil {
+	if err := saveModel(t.output, g); err != nil {
 		return err
 	}
 	if t.asJSON {

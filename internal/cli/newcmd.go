@@ -10,7 +10,6 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
 )
 
@@ -214,7 +213,7 @@ func (c creation) run(w io.Writer, kind string) error {
 	}); err != nil {
 		return err
 	}
-	if err := onnxio.Save(c.output, g); err != nil {
+	if err := saveModel(c.output, g); err != nil {
 		return err
 	}
 	t := g.Summary().Total

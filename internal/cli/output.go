@@ -6,7 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
 )
+
+// saveModel writes a model; what it cannot keep is said on standard error.
+func saveModel(path string, g *nn.Graph) error { return saver.Save(path, g) }
+
+var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warning:", err) }}
 
 // checkOutput says what is wrong with the file of -o, before any work is done for it.
 func checkOutput(path string) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/prune"
-	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/cobra"
@@ -165,7 +164,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 			fmt.Fprintf(w, "validation %s %.4g → %.4g\n", name, before[name], list[len(list)-1].Tuned[name])
 		}
 	}
-	return onnxio.Save(p.output, g)
+	return saveModel(p.output, g)
 }
 
 // again applies a plan from a file.
@@ -203,7 +202,7 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	if err := writePlan(w, plan, p.plan, p.asJSON); err != nil || p.dryRun {
 		return err
 	}
-	return onnxio.Save(p.output, g)
+	return saveModel(p.output, g)
 }
 
 // tuning is what scores channels and fine-tunes between rounds; its zero value is for runs without data.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
@@ -258,7 +257,7 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	if err := trunk.Return(); err != nil {
 		return err
 	}
-	if err := onnxio.Save(t.output, p.graph); err != nil {
+	if err := saveModel(t.output, p.graph); err != nil {
 		return err
 	}
 	return t.conclude(w, history)

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -45,6 +44,7 @@ type training struct {
 	teacher            string
 	alpha, temperature float64
 	events, force      bool
+	asStored, reset    bool
 	recipe             string
 	dryRun             bool
 	flagSet            *pflag.FlagSet
@@ -86,7 +86,11 @@ as such a recipe, those that are chosen later as comments, and trains nothing. E
 Classes that are uneven are said. --class-weights auto weighs each by samples/(classes × its samples), --balanced draws each as
 often; 2,1,1 and rose=2,tulip=0.5 are weights by hand. --lr-group 'layer4/*=1e-4' gives parameters, or nodes with theirs, a
 rate of their own; the first that matches counts. --teacher trains on what another model answers, too: at --temperature T,
---teacher-share of T²·KL and the rest of cross-entropy.`,
+--teacher-share of T²·KL and the rest of cross-entropy.
+
+--as-stored executes the training that the file states, its training_info (graft export-step --training-info writes one), batch by
+batch: loss, rule and rate are the file's. The output holds the state, too, and goes on from there; --reset begins with
+the file's own initialization.`,
 		Example: `  graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx
   graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
   graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
@@ -110,6 +114,18 @@ rate of their own; the first that matches counts. --teacher trains on what anoth
 			}
 			if err := t.settlePolicy(cmd.Flags()); err != nil {
 				return err
+			}
+			if t.reset && !t.asStored {
+				return errors.New("--reset is for --as-stored; --from-scratch trains a model that was never trained")
+			}
+			if t.asStored {
+				if len(args) == 0 && named != "" {
+					args = []string{named}
+				}
+				if err := oneModel(cmd, args); err != nil {
+					return err
+				}
+				return t.runStored(cmd.Context(), cmd.OutOrStdout(), args[0])
 			}
 			if t.fresh != "" {
 				return t.begin(cmd.Context(), cmd.OutOrStdout(), args)
@@ -145,6 +161,8 @@ rate of their own; the first that matches counts. --teacher trains on what anoth
 	f.BoolVar(&c.Resume, "resume", false, "go on from the checkpoint in --dir, or the latest beside -o")
 	f.BoolVar(&t.force, "force", false, "write over the run that --dir holds")
 	f.BoolVar(&t.events, "tensorboard", false, "write figures to --dir as event files of TensorBoard, too")
+	f.BoolVar(&t.asStored, "as-stored", false, "train as the training_info of the file states")
+	f.BoolVar(&t.reset, "reset", false, "of --as-stored: execute the file's initialization first")
 	f.StringVar(&t.recipe, "recipe", "", "YAML file with settings")
 	f.BoolVar(&t.dryRun, "dry-run", false, "print all settings as a recipe, and train nothing")
 	f.BoolVar(&t.asJSON, "json", false, "one JSON object for each epoch, and one at the end")
@@ -219,7 +237,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err != nil {
 		return err
 	}
-	if err := onnxio.Save(t.output, g); err != nil {
+	if err := saveModel(t.output, g); err != nil {
 		return err
 	}
 	return t.conclude(w, history)

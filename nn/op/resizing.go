@@ -9,6 +9,7 @@ type Resizing struct {
 
 	Config Config        // the new configuration; nil: as it was
 	Set    map[int][]int // what integer inputs must hold; an absent input is added
+	First  map[int]int   // axes of inputs whose first index is to stand for all of them, which must be equal
 }
 
 // Resized is a value whose axes change.
@@ -41,4 +42,12 @@ func (r *Resizing) Put(i int, x []int) {
 		r.Set = map[int][]int{}
 	}
 	r.Set[i] = x
+}
+
+// KeepFirst notes that the first index of an axis of input i is to stand for all.
+func (r *Resizing) KeepFirst(i, axis int) {
+	if r.First == nil {
+		r.First = map[int]int{}
+	}
+	r.First[i] = axis
 }

@@ -3,7 +3,6 @@ package step
 import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/optim"
 	"gorgonia.org/tensor"
 )
@@ -49,7 +48,7 @@ func (w *writer) accumulated(d *nn.Derivation) (map[*nn.Param]*nn.Value, []updat
 
 // sum adds x to a variable that begins with zeros and returns the sum.
 func (w *writer) sum(list []update, name, of string, zeros *tensor.Dense, x *nn.Value) (*nn.Value, []update) {
-	in := w.e.Input(w.e.New(name), op.TypeOf(zeros).String())
+	in := w.variable(name, zeros)
 	if w.e.Err() != nil {
 		return nil, list
 	}

@@ -40,19 +40,25 @@ func (x Exporter) Export(g *nn.Graph) (*Step, error) {
 		opset = max(DefaultOpset, a.Graph.Opsets()[""])
 	}
 	s := &Step{}
-	w := &writer{Exporter: x, step: s, of: a, first: map[string]*tensor.Dense{}}
-	for _, v := range a.Graph.Inputs() {
-		s.Batch = append(s.Batch, v.Name())
-	}
+	w := x.writer(s, a)
 	s.Graph, err = a.Graph.Derive(nn.DeriveOptions{Loss: a.Loss, Params: a.Params, Opset: opset}, w.write)
 	if err != nil {
 		return nil, exportError(err)
 	}
+	s.first = w.first
 	s.Start, err = w.start(g.Name(), opset)
 	if err != nil {
 		return nil, exportError(err)
 	}
 	return s, nil
+}
+
+// writer makes a writer of a step for a graph with its loss.
+func (x Exporter) writer(s *Step, a *train.Attached) *writer {
+	for _, v := range a.Graph.Inputs() {
+		s.Batch = append(s.Batch, v.Name())
+	}
+	return &writer{Exporter: x, step: s, of: a, first: map[string]*tensor.Dense{}}
 }
 
 // exportError says that the trace was an export.
@@ -77,6 +83,24 @@ type writer struct {
 	rate  *nn.Value                // float64
 	count *nn.Value                // float64, updates so far
 	last  *nn.Value                // whether this batch is the last of an update; nil: each is
+
+	stored bool // as training_info: variables are initializers, and rules operators of the standard where it has them
+}
+
+// variable is a value that the step reads, and that another takes the place of.
+func (w *writer) variable(name string, first *tensor.Dense) *nn.Value {
+	if w.stored {
+		return w.b.parameter(name, first)
+	}
+	return w.e.Input(w.e.New(name), op.TypeOf(first).String())
+}
+
+// counters are the number of the step and the factor on the rate.
+func (w *writer) counters() (count, rate *nn.Value) {
+	if !w.stored {
+		return w.e.Input(StepInput, "int64[]"), w.e.Input(RateInput, "float32[]")
+	}
+	return w.b.parameter(StepInput, zeroStep()), w.b.parameter(RateInput, unitRate())
 }
 
 // write is the rest of a step after its gradients.
@@ -88,7 +112,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 			return
 		}
 	}
-	count, rate := e.Input(StepInput, "int64[]"), e.Input(RateInput, "float32[]")
+	count, rate := w.counters()
 	w.count, w.rate = w.b.cast(count, dtype.Float64), w.b.cast(rate, dtype.Float64)
 	if d.Key != nil {
 		w.key(d.Key, count)
@@ -183,7 +207,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	var terms []optim.Term
 	var list []update
 	for _, s := range slots {
-		v := w.e.Input(w.e.New(in.Name()+"."+s.Name), op.TypeOf(s.Data).String())
+		v := w.variable(in.Name()+"."+s.Name, s.Data)
 		if w.e.Err() != nil {
 			return nil
 		}
@@ -194,7 +218,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 		terms = append(terms, v)
 	}
 	rate := b.Mul(w.rate, b.Number(factor))
-	next, after, err := f.Formula(&b, in, grad, terms, rate, w.count)
+	next, after, err := w.formula(&b, f, in, grad, terms, rate)
 	if err != nil {
 		w.e.Fail(err)
 	}

@@ -1,6 +1,9 @@
 package step
 
-import "github.com/graft-ml/graft/nn"
+import (
+	"github.com/graft-ml/graft/nn"
+	"gorgonia.org/tensor"
+)
 
 // Step is an exported training step.
 type Step struct {
@@ -12,6 +15,8 @@ type Step struct {
 	Batch     []string   // inputs: those of the model, then the targets
 	Variables []Variable // what a step changes, fed back from one step to the next
 	Seeded    bool       // there is an input "seed", of random operators
+
+	first map[string]*tensor.Dense // by variable
 }
 
 // Variable is a value that a step reads as an input and gives changed as an output.

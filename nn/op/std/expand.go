@@ -68,11 +68,20 @@ func expandKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// openExpand writes 1, which leaves an axis as it is, for a length that input 0 has anyway.
+// openExpand writes 1, which leaves an axis as it is, for a length that input 0 has anyway. A constant that was as long as the
+// target and is no more is cut to 1, as exporters of recurrent layers leave the first state.
 func openExpand(r *op.Resizing) error {
 	target, ok := r.Ints(1)
+	if !ok {
+		return nil
+	}
 	axis := r.Changed()
-	if !ok || axis < 0 {
+	if axis < 0 {
+		for k, n := range r.In[0].Old {
+			if j := k + len(target) - len(r.In[0].Old); j >= 0 && n != 1 && target[j] > 1 && target[j] != n {
+				r.KeepFirst(0, k)
+			}
+		}
 		return nil
 	}
 	j := axis + len(target) - len(r.In[0].Old)

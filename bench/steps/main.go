@@ -1,0 +1,92 @@
+// Command steps proves exported training steps: it writes the step of each model, trains by it in ONNX Runtime and with
+// graft's trainer on the same batches, and prints a row of a table.
+//
+//	python3 bench/steps/torchvision_export.py NETS
+//	go run ./bench/steps -ort $HOME/.cache/graft/ort -torch NETS/torch.json NETS/*.onnx
+//
+// Batches have 3 and 5 samples by turns, sizes that no export saw. "loss" and "weights" are the largest differences of the
+// two runs, relative to values above 1; beside each stands what float32 allows: the difference of two runs of the trainer
+// whose weights begin one rounding apart. Milliseconds are of the fastest of several steps with four samples.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// options are the flags.
+type options struct {
+	ort, torch, level string
+	steps, repeats    int
+	threads           int
+	rate              float64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.ort, "ort", "", "folder whose node_modules holds onnxruntime-node")
+	flag.StringVar(&o.torch, "torch", "", "JSON file of PyTorch's milliseconds by model")
+	flag.StringVar(&o.level, "level", "all", "ONNX Runtime's graph optimization: disabled, basic, extended, all")
+	flag.IntVar(&o.steps, "steps", 20, "steps of a run")
+	flag.IntVar(&o.repeats, "repeats", 8, "steps that are timed")
+	flag.IntVar(&o.threads, "threads", 2, "threads of ONNX Runtime")
+	flag.Float64Var(&o.rate, "lr", 1e-3, "learning rate of SGD with momentum 0.9 and a clipped norm")
+	flag.Parse()
+	torch := map[string]float64{}
+	if o.torch != "" {
+		b, err := os.ReadFile(o.torch)
+		if err == nil {
+			err = json.Unmarshal(b, &torch)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println("| model | parameters | nodes | loss, float32's error | weights, float32's error | graft, ms | ONNX Runtime, ms | PyTorch, ms |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
+	failed := false
+	for _, file := range flag.Args() {
+		name := modelName(file)
+		r, err := measure(context.Background(), file, o)
+		if err != nil {
+			fmt.Printf("| %s | | | %v |\n", name, err)
+			failed = true
+			continue
+		}
+		pytorch := ""
+		if ms, ok := torch[name]; ok {
+			pytorch = figure(ms)
+		}
+		note := ""
+		if !r.follows() {
+			note, failed = " **differs**", true
+		}
+		fmt.Printf("| %s | %d | %d | %.1e, %.1e | %.1e, %.1e%s | %s | %s | %s |\n", name, r.parameters, r.nodes, r.loss.got, r.loss.rounding,
+			r.weights.got, r.weights.rounding, note, figure(r.graft), figure(r.runtime), pytorch)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// modelName is that of the file, or of its folder where all files are called alike.
+func modelName(file string) string {
+	name := strings.TrimSuffix(filepath.Base(file), ".onnx")
+	if name == "model" {
+		name = filepath.Base(filepath.Dir(file))
+	}
+	return name
+}
+
+func figure(ms float64) string {
+	if ms < 10 {
+		return fmt.Sprintf("%.2f", ms)
+	}
+	return fmt.Sprintf("%.0f", ms)
+}

@@ -1,0 +1,214 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Training is an entry of a model's training_info: how a file states that it is trained. One iteration of training runs the
+// algorithms of all entries in order and assigns what Update names after each.
+type Training struct {
+	// Initialization has no inputs; its outputs are first values. nil: there is none.
+	Initialization *nn.Graph
+	// Algorithm is a step: the model's graph and the algorithm's as one. Its inputs are those of the model, then those of
+	// the algorithm, targets for example; its parameters are the initializers of both.
+	Algorithm *nn.Graph
+	First     []Binding // to outputs of Initialization
+	Update    []Binding // to outputs of Algorithm
+}
+
+// Binding says which output an initializer takes its value from.
+type Binding struct{ Initializer, Output string }
+
+// TrainingInfo reads the entries of the training_info that the graph was loaded with or was given, as edits since have left
+// them: names are those of the graph now. Weights are copies. A graph without training_info has none.
+func TrainingInfo(g *nn.Graph) ([]Training, error) {
+	var list []Training
+	keys := map[string]bool{}
+	for i := 0; ; i++ {
+		m, err := Saver{}.encode(g) // anew for each: reading takes a message apart
+		if err != nil {
+			return nil, loadError(err)
+		}
+		if i == len(m.TrainingInfo) {
+			return list, nil
+		}
+		t, err := readTraining(g, m, i)
+		if err != nil {
+			return nil, loadError(fmt.Errorf("training_info, entry %d: %w", i, err))
+		}
+		for _, b := range t.Update {
+			if keys[b.Initializer] {
+				return nil, loadError(fmt.Errorf("training_info, entry %d: initializer %q is updated twice", i, b.Initializer))
+			}
+			keys[b.Initializer] = true
+		}
+		list = append(list, t)
+	}
+}
+
+func readTraining(g *nn.Graph, m *onnxpb.ModelProto, i int) (Training, error) {
+	p := m.TrainingInfo[i]
+	var t Training
+	var err error
+	if len(p.GetInitialization().GetOutput()) > 0 {
+		if n := len(p.Initialization.Input); n > 0 {
+			return t, fmt.Errorf("the initialization has %d inputs, want none", n)
+		}
+		if t.Initialization, err = readPart(g, m, p.Initialization); err != nil {
+			return t, fmt.Errorf("initialization: %w", err)
+		}
+	}
+	if t.Algorithm, err = readPart(g, m, trainingGraph(m.Graph, p.Algorithm)); err != nil {
+		return t, fmt.Errorf("algorithm: %w", err)
+	}
+	if t.First, err = bindingsOf("initialization_binding", p.InitializationBinding, t.Algorithm, t.Initialization); err != nil {
+		return t, err
+	}
+	t.Update, err = bindingsOf("update_binding", p.UpdateBinding, t.Algorithm, t.Algorithm)
+	return t, err
+}
+
+// readPart is a graph of the operators and functions of a model.
+func readPart(g *nn.Graph, m *onnxpb.ModelProto, p *onnxpb.GraphProto) (*nn.Graph, error) {
+	c := &onnxpb.ModelProto{}
+	copyFields(c, m)
+	c.TrainingInfo, c.Graph = nil, p
+	return newReader(g.Ops(), c, nil).model()
+}
+
+// trainingGraph is one step: the lists of the model's graph and of the algorithm, one after the other.
+func trainingGraph(g, a *onnxpb.GraphProto) *onnxpb.GraphProto {
+	j := &onnxpb.GraphProto{}
+	copyFields(j, g)
+	if a == nil {
+		return j
+	}
+	a = proto.Clone(a).(*onnxpb.GraphProto)
+	j.Node = append(j.Node, a.Node...)
+	j.Initializer = append(j.Initializer, a.Initializer...)
+	j.SparseInitializer = append(j.SparseInitializer, a.SparseInitializer...)
+	j.Input = append(j.Input, a.Input...)
+	j.Output = append(j.Output, a.Output...)
+	j.ValueInfo = append(j.ValueInfo, a.ValueInfo...)
+	return j
+}
+
+// bindingsOf are bindings to outputs of from.
+func bindingsOf(what string, list []*onnxpb.StringStringEntryProto, to, from *nn.Graph) ([]Binding, error) {
+	var out []Binding
+	for _, kv := range list {
+		b := Binding{kv.GetKey(), kv.GetValue()}
+		v, err := to.Value(b.Initializer)
+		if err != nil || v.Param() == nil {
+			return nil, fmt.Errorf("%s: %q is no initializer of the model or of the algorithm", what, b.Initializer)
+		}
+		if from == nil || !slices.ContainsFunc(from.Outputs(), func(v *nn.Value) bool { return v.Name() == b.Output }) {
+			return nil, fmt.Errorf("%s: initializer %q is bound to %q, which is not an output", what, b.Initializer, b.Output)
+		}
+		if slices.ContainsFunc(out, func(x Binding) bool { return x.Initializer == b.Initializer }) {
+			return nil, fmt.Errorf("%s: initializer %q is bound twice", what, b.Initializer)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// SetTrainingInfo gives the graph training_info, in place of what it had; no entries: none. What an Algorithm has under names
+// that values of g have too is taken for the model's, the rest is the algorithm's own. Edits of g from now on are followed:
+// saving writes the names that values have then.
+func SetTrainingInfo(g *nn.Graph, list []Training) error {
+	var protos []*onnxpb.TrainingInfoProto
+	for i, t := range list {
+		if t.Algorithm == nil {
+			return saveError(fmt.Errorf("training_info, entry %d: there is no algorithm", i))
+		}
+		p := &onnxpb.TrainingInfoProto{InitializationBinding: entries(t.First), UpdateBinding: entries(t.Update)}
+		m, err := Saver{}.encode(t.Algorithm)
+		if err == nil {
+			p.Algorithm = beyond(g, m.Graph)
+			if t.Initialization != nil {
+				if m, err = (Saver{}).encode(t.Initialization); err == nil {
+					p.Initialization = m.Graph
+				}
+			}
+		}
+		if err != nil {
+			return saveError(fmt.Errorf("training_info, entry %d: %w", i, err))
+		}
+		protos = append(protos, p)
+	}
+	o := &graphOrigin{graph: &onnxpb.GraphProto{Name: proto.String(g.Name())}}
+	if old := originOf(g); old != nil {
+		c := *old
+		o = &c
+	}
+	if o.model == nil {
+		o.model = &onnxpb.ModelProto{IrVersion: proto.Int64(max(irVersion(g.Opsets()[""]), 7)), ProducerName: proto.String("graft")}
+	}
+	before := g.Origin()
+	o.training = trainingOrigins(protos, g)
+	for i, t := range list {
+		o.training[i].opsets = t.Algorithm.Opsets()
+	}
+	g.SetOrigin(o)
+	if _, err := TrainingInfo(g); err != nil {
+		g.SetOrigin(before)
+		var e *nn.Error
+		if errors.As(err, &e) {
+			c := *e
+			c.Stage = "save"
+			return &c
+		}
+		return err
+	}
+	return nil
+}
+
+func entries(list []Binding) []*onnxpb.StringStringEntryProto {
+	var out []*onnxpb.StringStringEntryProto
+	for _, b := range list {
+		out = append(out, entry(b.Initializer, b.Output))
+	}
+	return out
+}
+
+// beyond is what of p the graph g does not have.
+func beyond(g *nn.Graph, p *onnxpb.GraphProto) *onnxpb.GraphProto {
+	has := func(name string) bool { _, err := g.Value(name); return err == nil }
+	p.Node = slices.DeleteFunc(p.Node, func(n *onnxpb.NodeProto) bool {
+		return !slices.ContainsFunc(n.Output, func(name string) bool { return name != "" && !has(name) })
+	})
+	p.Initializer = slices.DeleteFunc(p.Initializer, func(t *onnxpb.TensorProto) bool { return has(t.GetName()) })
+	p.SparseInitializer = slices.DeleteFunc(p.SparseInitializer, func(t *onnxpb.SparseTensorProto) bool { return has(t.GetValues().GetName()) })
+	named := func(v *onnxpb.ValueInfoProto) bool { return has(v.GetName()) }
+	p.Input, p.Output, p.ValueInfo = slices.DeleteFunc(p.Input, named), slices.DeleteFunc(p.Output, named), slices.DeleteFunc(p.ValueInfo, named)
+	return p
+}
+
+// convertTraining rewrites the entries of a graph for another operator set, before the graph is.
+func convertTraining(g *nn.Graph, opset int) error {
+	if o := originOf(g); o == nil || len(o.training) == 0 {
+		return nil
+	}
+	list, err := TrainingInfo(g)
+	if err != nil {
+		return err
+	}
+	for i, t := range list {
+		for _, part := range []*nn.Graph{t.Algorithm, t.Initialization} {
+			if part == nil {
+				continue
+			}
+			if err := part.Edit(func(e *nn.Edit) { e.SetOpset(opset) }); err != nil {
+				return fmt.Errorf("training_info, entry %d: %w", i, err)
+			}
+		}
+	}
+	return SetTrainingInfo(g, list)
+}

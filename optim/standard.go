@@ -1,0 +1,50 @@
+package optim
+
+// Standard is a rule as an operator of ONNX's domain ai.onnx.preview.training states it.
+type Standard struct {
+	Rule           string // StandardMomentum, StandardAdam, StandardAdagrad
+	Rate           float64
+	Alpha, Beta    float64 // of Momentum and Adam; of Adagrad Alpha is the decay of the rate
+	Epsilon, Decay float64 // Decay times the weights is added to the gradient
+	Nesterov       bool
+}
+
+// The rules that the standard has.
+const (
+	StandardMomentum = "Momentum"
+	StandardAdam     = "Adam"
+	StandardAdagrad  = "Adagrad"
+)
+
+// StandardRule is a Rule that may be one of the standard's. Its slots are those of the operator, in that order.
+type StandardRule interface {
+	Rule
+	Standard() (s Standard, ok bool)
+}
+
+// Standard implements [StandardRule]: with a momentum.
+func (r SGD) Standard() (Standard, bool) {
+	r, err := r.resolve()
+	if err != nil || r.Momentum == 0 || r.Nesterov && r.Dampening != 0 {
+		return Standard{}, false
+	}
+	return Standard{Rule: StandardMomentum, Rate: r.LR, Alpha: r.Momentum, Beta: 1 - r.Dampening, Decay: r.WeightDecay, Nesterov: r.Nesterov}, true
+}
+
+// Standard implements [StandardRule]: without AMSGrad. The operator adds Eps to the square root before it corrects it.
+func (r Adam) Standard() (Standard, bool) {
+	a, err := r.resolve()
+	if err != nil || a.amsgrad || a.decay != 0 {
+		return Standard{}, false
+	}
+	return Standard{Rule: StandardAdam, Rate: a.lr, Alpha: a.beta1, Beta: a.beta2, Epsilon: a.eps, Decay: a.l2}, true
+}
+
+// Standard implements [StandardRule].
+func (r Adagrad) Standard() (Standard, bool) {
+	r, err := r.resolve()
+	if err != nil {
+		return Standard{}, false
+	}
+	return Standard{Rule: StandardAdagrad, Rate: r.LR, Alpha: r.LRDecay, Epsilon: r.Eps, Decay: r.WeightDecay}, true
+}

@@ -1,0 +1,207 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"gorgonia.org/tensor"
+)
+
+// Stored trains a model as its file states: the algorithms of its training_info are executed, and their outputs assigned.
+type Stored struct {
+	g       *nn.Graph
+	entries []entry
+}
+
+// entry is an algorithm with what it reads of a batch and the outputs that are bound to nothing.
+type entry struct {
+	onnxio.Training
+	inputs []Port
+	seen   []string
+}
+
+// NewStored takes the training_info of a graph. A graph without is refused.
+func NewStored(g *nn.Graph) (*Stored, error) {
+	list, err := onnxio.TrainingInfo(g)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, &op.Error{Stage: "train", Err: errors.New("the model's file states no training: it has no training_info")}
+	}
+	s := &Stored{g: g}
+	for i, t := range list {
+		e := entry{Training: t}
+		if len(t.Update) == 0 {
+			return nil, &op.Error{Stage: "train", Err: fmt.Errorf("training_info, entry %d: update_binding is empty: the algorithm changes nothing", i)}
+		}
+		for _, v := range t.Algorithm.Inputs() {
+			if len(v.Users()) > 0 {
+				e.inputs = append(e.inputs, Port{v.Name(), v.Type().String()})
+			}
+		}
+		for _, v := range t.Algorithm.Outputs() {
+			bound := slices.ContainsFunc(t.Update, func(b onnxio.Binding) bool { return b.Output == v.Name() })
+			ours := slices.ContainsFunc(g.Outputs(), func(o *nn.Value) bool { return o.Name() == v.Name() })
+			if !bound && !ours {
+				e.seen = append(e.seen, v.Name())
+			}
+		}
+		s.entries = append(s.entries, e)
+	}
+	return s, nil
+}
+
+// Inputs are what a step is fed: inputs of the model that an algorithm reads, then those of the algorithms.
+func (s *Stored) Inputs() []Port {
+	var list []Port
+	for _, e := range s.entries {
+		for _, p := range e.inputs {
+			if !slices.ContainsFunc(list, func(q Port) bool { return q.Name == p.Name }) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// Initialize executes the initializations, as if the model had never been trained. It reports whether there was one.
+func (s *Stored) Initialize(ctx context.Context) (bool, error) {
+	any := false
+	for i, e := range s.entries {
+		if e.Initialization == nil || len(e.First) == 0 {
+			continue
+		}
+		any = true
+		var want []string
+		for _, b := range e.First {
+			want = append(want, b.Output)
+		}
+		out, err := e.Initialization.Eval(ctx, nil, want...)
+		if err == nil {
+			err = s.assign(i, e.First, out)
+		}
+		if err != nil {
+			return any, fmt.Errorf("training_info, entry %d, initialization: %w", i, err)
+		}
+	}
+	return any, nil
+}
+
+// Step executes all algorithms on a batch and assigns what they update. It returns the outputs of algorithms that are not
+// bound: the loss, as a rule. After an error nothing of the entry that failed is assigned.
+func (s *Stored) Step(ctx context.Context, batch nn.Feed) (nn.Feed, error) {
+	return s.run(ctx, batch, true)
+}
+
+// Look is Step without assigning anything.
+func (s *Stored) Look(ctx context.Context, batch nn.Feed) (nn.Feed, error) {
+	return s.run(ctx, batch, false)
+}
+
+func (s *Stored) run(ctx context.Context, batch nn.Feed, update bool) (nn.Feed, error) {
+	seen := nn.Feed{}
+	for i, e := range s.entries {
+		want := slices.Clone(e.seen)
+		if update {
+			for _, b := range e.Update {
+				if !slices.Contains(want, b.Output) {
+					want = append(want, b.Output)
+				}
+			}
+		}
+		if len(want) == 0 {
+			continue
+		}
+		feed := nn.Feed{}
+		for _, p := range e.inputs {
+			if x, ok := batch[p.Name]; ok {
+				feed[p.Name] = x
+			}
+		}
+		out, err := e.Algorithm.Eval(ctx, feed, want...)
+		if err == nil && update {
+			err = s.assign(i, e.Update, out)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("training_info, entry %d: %w", i, err)
+		}
+		for _, name := range e.seen {
+			seen[name] = out[name]
+		}
+	}
+	return seen, nil
+}
+
+// assign gives initializers of entry i, and the same of the model in the other entries, new values: all of them or none.
+func (s *Stored) assign(i int, list []onnxio.Binding, out nn.Feed) error {
+	for _, check := range []bool{true, false} {
+		for _, b := range list {
+			p, err := paramOf(s.entries[i].Algorithm, b.Initializer)
+			if err != nil {
+				return err
+			}
+			d, ok := out[b.Output].(*tensor.Dense)
+			if !ok || p.Data() == nil || d.Dtype() != p.Data().Dtype() || !slices.Equal(d.Shape(), p.Data().Shape()) {
+				return fmt.Errorf("initializer %q takes %v, output %q is %v", b.Initializer, p.Value().Type(), b.Output, op.TypeOf(out[b.Output]))
+			}
+			if check {
+				continue
+			}
+			for k, e := range s.entries {
+				if k != i {
+					if _, err := s.g.Value(b.Initializer); err != nil {
+						continue // the algorithm's own
+					}
+					if p, err = paramOf(e.Algorithm, b.Initializer); err != nil {
+						return err
+					}
+				} else if p, err = paramOf(e.Algorithm, b.Initializer); err != nil {
+					return err
+				}
+				copy(dtype.Bytes(p.Data()), dtype.Bytes(d))
+				p.Changed()
+			}
+		}
+	}
+	return nil
+}
+
+func paramOf(g *nn.Graph, name string) (*nn.Param, error) {
+	v, err := g.Value(name)
+	if err != nil {
+		return nil, err
+	}
+	if v.Param() == nil {
+		return nil, fmt.Errorf("%q is not an initializer", name)
+	}
+	return v.Param(), nil
+}
+
+// Keep puts the weights and the algorithms' own initializers into the graph that the Stored was made of: it can be saved
+// then, and goes on from there when it is loaded.
+func (s *Stored) Keep() error {
+	var list []onnxio.Training
+	for _, e := range s.entries {
+		list = append(list, e.Training)
+		for _, b := range slices.Concat(e.First, e.Update) {
+			v, err := s.g.Value(b.Initializer)
+			if err != nil || v.Param() == nil {
+				continue // the algorithm's own
+			}
+			from, err := paramOf(e.Algorithm, b.Initializer)
+			if err != nil {
+				return err
+			}
+			copy(dtype.Bytes(v.Param().Data()), dtype.Bytes(from.Data()))
+			v.Param().Changed()
+		}
+	}
+	return onnxio.SetTrainingInfo(s.g, list)
+}
