@@ -81,10 +81,7 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		}
 	}
 	if s.Opset != 0 && s.Opset != g.Opsets()[""] {
-		if err := convertTraining(g, s.Opset); err != nil {
-			return nil, err
-		}
-		if err := g.Edit(func(e *nn.Edit) { e.SetOpset(s.Opset) }); err != nil {
+		if err := convertGraph(g, s.Opset); err != nil {
 			return nil, err
 		}
 	}

@@ -191,24 +191,28 @@ func beyond(g *nn.Graph, p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	return p
 }
 
-// convertTraining rewrites the entries of a graph for another operator set, before the graph is.
-func convertTraining(g *nn.Graph, opset int) error {
-	if o := originOf(g); o == nil || len(o.training) == 0 {
-		return nil
+// convertGraph rewrites a graph and its entries for another operator set.
+func convertGraph(g *nn.Graph, opset int) error {
+	var list []Training
+	if o := originOf(g); o != nil && len(o.training) > 0 {
+		var err error
+		if list, err = TrainingInfo(g); err != nil {
+			return err
+		}
 	}
-	list, err := TrainingInfo(g)
-	if err != nil {
-		return err
+	to := func(g *nn.Graph) error {
+		if g == nil {
+			return nil
+		}
+		return g.Edit(func(e *nn.Edit) { e.SetOpset(opset) })
 	}
 	for i, t := range list {
-		for _, part := range []*nn.Graph{t.Algorithm, t.Initialization} {
-			if part == nil {
-				continue
-			}
-			if err := part.Edit(func(e *nn.Edit) { e.SetOpset(opset) }); err != nil {
-				return fmt.Errorf("training_info, entry %d: %w", i, err)
-			}
+		if err := errors.Join(to(t.Algorithm), to(t.Initialization)); err != nil {
+			return fmt.Errorf("training_info, entry %d: %w", i, err)
 		}
+	}
+	if err := to(g); err != nil || len(list) == 0 {
+		return err
 	}
 	return SetTrainingInfo(g, list)
 }

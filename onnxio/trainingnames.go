@@ -18,13 +18,19 @@ type trainingOrigin struct {
 	refs   map[string]*valueOrigin   // of the model, by the name in proto
 	types  map[string]string         // of the values then
 	opsets map[string]int            // that proto is written for
+	wrong  map[string]bool           // names that it defines though the model has them: reading it says so
 }
 
 // trainingOrigins finds the values of g that entries name.
 func trainingOrigins(list []*onnxpb.TrainingInfoProto, g *nn.Graph) []*trainingOrigin {
 	var out []*trainingOrigin
 	for _, p := range list {
-		t := &trainingOrigin{proto: p, refs: map[string]*valueOrigin{}, types: map[string]string{}, opsets: g.Opsets()}
+		t := &trainingOrigin{proto: p, refs: map[string]*valueOrigin{}, types: map[string]string{}, opsets: g.Opsets(), wrong: map[string]bool{}}
+		for name := range defined(p.Algorithm) {
+			if _, err := g.Value(name); err == nil {
+				t.wrong[name] = true
+			}
+		}
 		for name := range referred(p, g.Ops()) {
 			v, err := g.Value(name)
 			if err != nil {
@@ -199,7 +205,7 @@ func (t *trainingOrigin) follow(w *writer, m *onnxpb.ModelProto, g *nn.Graph, no
 	taken := defined(m.Graph)
 	own := defined(t.proto.Algorithm)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		if !taken[name] || name == "" {
+		if !taken[name] || name == "" || t.wrong[name] {
 			continue
 		}
 		free := name
