@@ -55,6 +55,7 @@ func TestExportStepPage(t *testing.T) {
 	t.Setenv("PYTHONPATH", filepath.Join(here, "testdata"))
 	t.Chdir(t.TempDir())
 	stepModel(t)
+	largest(t, "samples.npz", 200)
 	for line := range strings.SplitSeq(string(page), "\n") {
 		if args, ok := strings.CutPrefix(line, "$ graft "); ok {
 			if out, err := command(strings.Fields(args)...); err != nil || out == "" {

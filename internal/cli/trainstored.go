@@ -19,10 +19,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// storedFlags are those that --as-stored leaves anything to say to: the rest of how to train stands in the file.
-var storedFlags = []string{
-	"as-stored", "reset", "data", "val", "epochs", "batch", "seed", "no-shuffle", "no-flip", "augment", "skip-bad", "output", "json", "type", "memory",
-	"size", "mean", "std", "resize", "crop", "rgb", "text", "tokenizer", "target", "task", "help", "workers", "max-tokens", "threads",
+// notStored are the flags about what --as-stored reads in the file, and about what it does not do.
+var notStored = []string{
+	"accumulate", "balanced", "class-weights", "clip-norm", "cutmix", "dir", "dry-run", "ema", "force", "freeze", "from-scratch", "full", "head", "head-only",
+	"keep", "label-smoothing", "loss", "lr", "lr-group", "metric", "mixup", "momentum", "monitor", "new", "optimizer", "patience", "policy", "resume", "schedule",
+	"teacher", "teacher-share", "temperature", "tensorboard", "warmup", "weight-decay",
 }
 
 // runStored trains by the training_info of the model's file.
@@ -32,7 +33,7 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 	}
 	var refused []string
 	t.flagSet.Visit(func(f *pflag.Flag) {
-		if !slices.Contains(storedFlags, f.Name) {
+		if slices.Contains(notStored, f.Name) {
 			refused = append(refused, "--"+f.Name)
 		}
 	})
