@@ -35,7 +35,12 @@ func (n formula) transposed(dy, w *op.Operand, group int, stride, dilation, begi
 	cfg := ConvTransposeConfig{Group: group, Strides: stride, Dilations: dilation}
 	to, fixed := spatialSizes(n.Out[0].Type)
 	from, fixedFrom := spatialSizes(n.Call.In[0])
-	if !fixed || !fixedFrom || slices.ContainsFunc(n.In[0].Type.Shape[2:], op.Dim.Symbolic) {
+	uncovered := false // more of the end is met by no window than a ConvTranspose can add
+	for i := range to {
+		full := (from[i]-1)*stride[i] + (kern[i]-1)*dilation[i] + 1
+		uncovered = uncovered || to[i]+begin[i]-full >= max(stride[i], dilation[i])
+	}
+	if uncovered || !fixed || !fixedFrom || slices.ContainsFunc(n.In[0].Type.Shape[2:], op.Dim.Symbolic) {
 		full := n.do(cfg, dy, w)
 		ends := n.sub(n.ShapeOf(func(c *op.Call) []op.Dim { return c.Out[0].Shape[2:] }), n.after2(n.do(ShapeConfig{}, full)))
 		begins := make([]int, len(begin))
