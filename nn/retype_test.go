@@ -50,6 +50,36 @@ func TestFreeBatch(t *testing.T) {
 	}
 }
 
+// TestFreeBatchOfFirstState: a constant that is as long as the batch and repeats itself, as exporters leave the first state of a
+// recurrent layer in front of an Expand, is cut to 1; one that differs from sample to sample fixes the batch.
+func TestFreeBatchOfFirstState(t *testing.T) {
+	for _, differs := range []bool{false, true} {
+		g := nn.New("m")
+		edit(t, g, func(e *nn.Edit) {
+			x := e.Input("x", "float32[4,3]")
+			zeros := dtype.New(dtype.Float32, 4, 3)
+			if differs {
+				dtype.Slice[float32](zeros)[5] = 1
+			}
+			state := e.Node(std.ConstantConfig{Value: zeros}).Out(0)
+			e.Output("y", e.Node(op.Plain("Add"), x, e.Node(op.Plain("Expand"), state, e.Node(std.ShapeConfig{}, x).Out(0)).Out(0)).Out(0))
+		})
+		err := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") })
+		if differs {
+			if err == nil || !strings.Contains(err.Error(), "prevents a change of the batch dimension") {
+				t.Error(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if y, err := g.Run(t.Context(), dtype.New(dtype.Float32, 7, 3)); err != nil || y[0].Shape()[0] != 7 {
+			t.Error(y, err)
+		}
+	}
+}
+
 func TestFreeOneOfTwoBatches(t *testing.T) {
 	g := fixedBatch(t, 2, 12)
 	err := g.Edit(func(e *nn.Edit) { e.Input("a", "float32[N,3,4]") })

@@ -38,6 +38,19 @@ func (s *Site) ours() *Value {
 	case s.exposes(c), s.t.step && c.Op.Domain == op.Internal && c.Op.Export == nil && c.Op.Decompose != nil:
 		return s.spelled(calls, in, index)
 	}
+	if s.t.step && c.Op.Domain == op.Internal {
+		if b, is, err := std.BodyGradientOf(c); err != nil {
+			return s.Refuse(err.Error())
+		} else if is {
+			if s.t.calls[c] == nil {
+				s.t.calls[c] = s.reversed(b, calls, in)
+			}
+			if out := s.t.calls[c]; index < len(out) {
+				return out[index]
+			}
+			return nil
+		}
+	}
 	if s.t.step && c.Random() {
 		return s.Refuse("draws at random")
 	}

@@ -83,7 +83,7 @@ func TestStored(t *testing.T) {
 		"groups":      {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Groups: []train.Group{{Rank: 1, Rate: 0.5}}}, plain, "Momentum", 2e-5},
 		"accumulated": {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Accumulate: 2}, plain, "Gradient", 2e-5},
 		"lamb":        {train.Config{Rule: optim.LAMB{LR: 0.01}}, plain, "Gradient", 2e-5},
-		"norm": {train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}}, []nn.Layer{nn.Linear{Out: 8}, nn.BatchNorm{}, nn.Tanh{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 3}}, "BitShift", 1e-4},
+		"norm":        {train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}}, []nn.Layer{nn.Linear{Out: 8}, nn.BatchNorm{}, nn.Tanh{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 3}}, "BitShift", 1e-4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := model(t, "float32[N,6]", c.layers...)
