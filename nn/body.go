@@ -18,6 +18,7 @@ type Body struct {
 	outer []*Value // stand-ins inside Graph, in order of first use
 
 	captured []*Value // what they stand for, until a node has the body; see Edit.Body
+	made     *closure // what it was made of by While and its like, nil in a graph
 }
 
 var _ op.Body = (*Body)(nil)

@@ -16,6 +16,7 @@ type Edit struct {
 	place    []string // where in a layer we are, for errors
 	scope    string   // what names of parameters and nodes begin with, see Named
 	notes    []string // what the caller should be told, see Note
+	prefix   string   // what names of values begin with, in a subgraph that is traced
 	seed     uint64
 	freed    []freed   // dimensions of inputs that were fixed, see retype
 	cuts     []Cut     // what was cut, in order
@@ -228,6 +229,9 @@ func (e *Edit) Nodes(sel ...Selector) []*Node {
 func (e *Edit) unique(base string) string {
 	if base == "" {
 		base = "value"
+	}
+	if !strings.HasPrefix(base, e.prefix) {
+		base = e.prefix + base
 	}
 	taken := e.g.has
 	if e.outer != nil { // a subgraph must not hide what is around it

@@ -207,7 +207,13 @@ func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 	for _, b := range configBodies(c.Config) {
 		formal -= len(b.outer)
 	}
-	out := e.build(addition{label: e.g.label(c.Node), config: c.Config, from: c.Version, in: in[:formal:formal], captured: in[formal:], out: s.outputNames(c)})
+	config := c.Config
+	if formal < len(in) || len(configBodies(c.Config)) > 0 {
+		if config = s.retraced(calls, in[formal:]); e.err != nil {
+			return nil
+		}
+	}
+	out := e.build(addition{label: e.g.label(c.Node), config: config, from: c.Version, in: in[:formal:formal], captured: in[formal:], out: s.outputNames(c)})
 	if e.err != nil {
 		return nil
 	}
@@ -238,8 +244,10 @@ func attrText(c *op.Call) string {
 	var b strings.Builder
 	for _, a := range op.Encode(c.Version, c.Config) {
 		switch x := a.Value.(type) {
-		case op.Body:
-			fmt.Fprintf(&b, " %s=%p", a.Name, x)
+		case *Body:
+			if x.made == nil {
+				fmt.Fprintf(&b, " %s=%p", a.Name, x)
+			}
 		case *tensor.Dense:
 			n, _ := floats(x)
 			fmt.Fprintf(&b, " %s=%v%v", a.Name, x.Shape(), n)

@@ -30,6 +30,8 @@ type tracer struct {
 	missing map[string]bool
 	free    []*Value // parameters that are no constants
 	consts  int
+	bodies  *int      // how many subgraphs were made of closures, for their names
+	inner   []*tracer // of those subgraphs
 
 	step   bool                      // a training step is traced, see Graph.Derive
 	wanted map[*op.Call]map[int]bool // outputs of calls that are read, in a step
@@ -68,7 +70,7 @@ func newTracer(e *Edit, tr Tracer) *tracer {
 	t := &tracer{
 		e: e, rules: stockRules(), names: tr.Names, points: []map[string]int{{}}, samples: 1,
 		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call][]*Value{},
-		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{},
+		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{}, bodies: new(int),
 	}
 	for name, r := range tr.Rules {
 		t.rules[name] = r
@@ -220,6 +222,17 @@ func (s *Site) leaf() *Value {
 // an input is for, as ours do.
 func (t *tracer) roles() {
 	ours := map[*Node]bool{}
+	t.called(ours)
+	weight := Weight
+	for _, v := range t.free {
+		if t.e.err == nil && v.readByGorgonia(ours) && v.param.data != nil && v.param.Role() == Constant {
+			t.e.setRole(v.param, &weight)
+		}
+	}
+}
+
+// called marks the nodes that operators of ours became, in subgraphs too.
+func (t *tracer) called(ours map[*Node]bool) {
 	for _, out := range t.calls {
 		for _, v := range out {
 			if v != nil {
@@ -227,12 +240,29 @@ func (t *tracer) roles() {
 			}
 		}
 	}
-	weight := Weight
-	for _, v := range t.free {
-		if t.e.err == nil && !slices.ContainsFunc(v.users, func(n *Node) bool { return ours[n] }) && v.param.data != nil && v.param.Role() == Constant {
-			t.e.setRole(v.param, &weight)
+	for _, s := range t.inner {
+		s.called(ours)
+	}
+}
+
+// readByGorgonia reports whether no operator of ours reads v but by a subgraph in which none does.
+func (v *Value) readByGorgonia(ours map[*Node]bool) bool {
+	for _, n := range v.users {
+		if !ours[n] {
+			continue
+		}
+		if slices.Contains(n.in, v) {
+			return false
+		}
+		for _, b := range n.bodies() {
+			for k, x := range b.outer {
+				if n.capturedBy(b, k) == v && !x.readByGorgonia(ours) {
+					return false
+				}
+			}
 		}
 	}
+	return true
 }
 
 // param adds a tensor of numbers or strings under a name made unique.

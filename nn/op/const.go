@@ -64,3 +64,8 @@ func Scalar(g *gorgonia.ExprGraph, t DType, x float64) (*gorgonia.Node, error) {
 	}
 	return Const(g, v)
 }
+
+// Formal is an input node without a value for the inputs of a subgraph: no other node is taken for it.
+func Formal(g *gorgonia.ExprGraph, t Type) (*gorgonia.Node, error) {
+	return Input(g, fmt.Sprintf("formal %d", serial.Add(1)), t, nil)
+}

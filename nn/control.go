@@ -1,0 +1,245 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/gorgonia"
+)
+
+// Predicate is a function of nodes that gives one boolean.
+type Predicate func(x ...*gorgonia.Node) (*gorgonia.Node, error)
+
+// While applies body to state as long as cond of the state holds, and returns the last state. Each value of the state
+// keeps its element type and shape. Body and cond are called once; they may read nodes from around them, weights
+// included, and make weights of their own, which are trained like others.
+//
+// The result is a node like any other: Gorgonia's machines run and differentiate it, and Trace makes a Loop of it.
+// Where gradients are asked for, the inputs of every iteration are kept.
+func While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	return Tracer{}.While(cond, body, state...)
+}
+
+// For applies body to the number of the iteration, an int64 scalar that counts from 0, and to the state, so many
+// times, and returns the last state. It is otherwise like While. A number that follows from a shape, as
+// x.Shape()[0], stays open where the dimension is a symbol.
+func For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	return Tracer{}.For(times, body, state...)
+}
+
+// ForEach goes through slices of the values of over along their first axis, which have one length. Body gets the
+// state and then a slice of each, without that axis; it returns the next state and then what is to be collected. ForEach
+// returns the last state, and what was collected with the slices' axis in front. Trace makes a Scan of it; it is
+// otherwise like While.
+func ForEach(body Expr, state, over gorgonia.Nodes) (final, collected gorgonia.Nodes, err error) {
+	return Tracer{}.ForEach(body, state, over)
+}
+
+// Cond computes then of the nodes x where pred, one boolean, holds, and otherwise alternative of them. Both give as many
+// values, of the same types and shapes. What a branch computes is computed only if it is taken; gradients of what the
+// other one reads are zeros. Trace makes an If of it.
+func Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	return Tracer{}.Cond(pred, then, alternative, x...)
+}
+
+// While is the package's While with the tracer's rules and operators.
+func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	g, err := controlGraph("While", state, cond != nil && body != nil)
+	if err != nil {
+		return nil, err
+	}
+	first, err := cond(state...)
+	if err == nil {
+		err = oneBoolean(first)
+	}
+	if err != nil {
+		return nil, controlError("While", err)
+	}
+	b, err := tr.closure("While", g, loopInputs(state), func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
+		next, err := call(body, in[2:])
+		if err != nil {
+			return nil, err
+		}
+		if err := sameTypes("state", state, next, "after an iteration"); err != nil {
+			return nil, err
+		}
+		on, err := cond(next...)
+		if err == nil {
+			err = oneBoolean(on)
+		}
+		return append(gorgonia.Nodes{on}, next...), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	in := append(gorgonia.Nodes{nil, first}, state...)
+	return tr.applyControl("While", len(state), std.LoopConfig{Body: b}, append(in, b.made.captured...))
+}
+
+// For is the package's For with the tracer's rules and operators.
+func (tr Tracer) For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	g, err := controlGraph("For", state, body != nil)
+	if err != nil {
+		return nil, err
+	}
+	trips, err := op.Const(g, dtype.Scalar(int64(times)))
+	if err != nil {
+		return nil, controlError("For", err)
+	}
+	b, err := tr.closure("For", g, loopInputs(state), func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
+		next, err := call(body, append(in[:1:1], in[2:]...))
+		if err != nil {
+			return nil, err
+		}
+		return append(in[1:2:2], next...), sameTypes("state", state, next, "after an iteration")
+	})
+	if err != nil {
+		return nil, err
+	}
+	in := append(gorgonia.Nodes{trips, nil}, state...)
+	return tr.applyControl("For", len(state), std.LoopConfig{Body: b}, append(in, b.made.captured...))
+}
+
+// ForEach is the package's ForEach with the tracer's rules and operators.
+func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collected gorgonia.Nodes, err error) {
+	all := append(append(gorgonia.Nodes{}, state...), over...)
+	g, err := controlGraph("ForEach", all, body != nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	types := nodeTypes(state)
+	for i, x := range over {
+		t := op.NodeType(x)
+		if len(t.Shape) == 0 || t.Shape[0] != op.NodeType(over[0]).Shape[0] {
+			return nil, nil, controlError("ForEach", fmt.Errorf("value %d to go through is %v, want a first axis, as long as that of %v", i, t, op.NodeType(over[0])))
+		}
+		types = append(types, t.With(t.Shape[1:]...))
+	}
+	if len(over) == 0 {
+		return nil, nil, controlError("ForEach", errors.New("there is nothing to go through"))
+	}
+	outputs := 0
+	b, err := tr.closure("ForEach", g, types, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
+		out, err := call(body, in)
+		if err != nil {
+			return nil, err
+		}
+		if outputs = len(out); outputs < len(state) {
+			return nil, fmt.Errorf("the body returns %d values, fewer than the state has: %d", outputs, len(state))
+		}
+		return out, sameTypes("state", state, out[:len(state)], "after an iteration")
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := tr.applyControl("ForEach", outputs, std.ScanConfig{Body: b, NumScanInputs: len(over)}, append(all, b.made.captured...))
+	if err != nil {
+		return nil, nil, err
+	}
+	return out[:len(state)], out[len(state):], nil
+}
+
+// Cond is the package's Cond with the tracer's rules and operators.
+func (tr Tracer) Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	g, err := controlGraph("Cond", gorgonia.Nodes{pred}, then != nil && alternative != nil)
+	if err == nil {
+		err = oneBoolean(pred)
+	}
+	if err != nil {
+		return nil, controlError("Cond", err)
+	}
+	var yes gorgonia.Nodes
+	branch := func(f Expr) (*Body, error) {
+		return tr.closure("Cond", g, nil, func(gorgonia.Nodes) (gorgonia.Nodes, error) {
+			out, err := call(f, x)
+			if err == nil && yes != nil {
+				err = sameTypes("result", yes, out, "in the other branch")
+			}
+			yes = out
+			return out, err
+		})
+	}
+	a, err := branch(then)
+	if err != nil {
+		return nil, err
+	}
+	outputs := len(yes)
+	b, err := branch(alternative)
+	if err != nil {
+		return nil, err
+	}
+	in := append(gorgonia.Nodes{pred}, a.made.captured...)
+	return tr.applyControl("Cond", outputs, std.IfConfig{Then: a, Else: b}, append(in, b.made.captured...))
+}
+
+// loopInputs are the types of the inputs of a Loop's body: number of the iteration, condition, state.
+func loopInputs(state gorgonia.Nodes) []op.Type {
+	return append([]op.Type{op.Shaped(dtype.Int64), op.Shaped(dtype.Bool)}, nodeTypes(state)...)
+}
+
+func nodeTypes(list gorgonia.Nodes) []op.Type {
+	types := make([]op.Type, len(list))
+	for i, n := range list {
+		types[i] = op.NodeType(n)
+	}
+	return types
+}
+
+// controlGraph is the expression graph of the nodes given.
+func controlGraph(what string, given gorgonia.Nodes, functions bool) (*gorgonia.ExprGraph, error) {
+	if !functions {
+		return nil, controlError(what, errNoFunction)
+	}
+	for i, n := range given {
+		if n == nil {
+			return nil, controlError(what, fmt.Errorf("value %d is nil", i))
+		}
+	}
+	if len(given) == 0 {
+		return nil, controlError(what, errors.New("needs at least one value to carry"))
+	}
+	return given[0].Graph(), nil
+}
+
+func controlError(what string, err error) error {
+	var x *Error
+	if errors.As(err, &x) && x.Op == what {
+		return err
+	}
+	return &Error{Stage: "trace", Op: what, Err: err}
+}
+
+func oneBoolean(n *gorgonia.Node) error {
+	if n == nil {
+		return errors.New("the condition is nil")
+	}
+	if t := op.NodeType(n); t.DType != dtype.Bool || n.Shape().TotalSize() != 1 {
+		return fmt.Errorf("the condition is %v, want one boolean", t)
+	}
+	return nil
+}
+
+// sameTypes compares the values of a state, or of two branches.
+func sameTypes(what string, want, got gorgonia.Nodes, when string) error {
+	if len(want) != len(got) {
+		return fmt.Errorf("has %d values, %d %s", len(want), len(got), when)
+	}
+	for i, n := range got {
+		if a, b := op.NodeType(want[i]), op.NodeType(n); a.DType != b.DType || a.Concrete() != b.Concrete() {
+			return fmt.Errorf("%s %d is %v, and %v %s", what, i, a.Concrete(), b.Concrete(), when)
+		}
+	}
+	return nil
+}
+
+// applyControl adds the operator.
+func (tr Tracer) applyControl(what string, outputs int, c op.Config, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+	out, err := tr.ops().ApplyN(outputs, c, in...)
+	if err != nil {
+		return nil, controlError(what, err)
+	}
+	return out, nil
+}
