@@ -16,6 +16,7 @@ import (
 type closure struct {
 	formal   gorgonia.Nodes
 	captured gorgonia.Nodes // nodes around it that it reads, in order of first use
+	inner    gorgonia.Nodes // what it computes
 	out      gorgonia.Nodes
 }
 
@@ -65,10 +66,16 @@ func enclose(g *gorgonia.ExprGraph, types []op.Type, f func(gorgonia.Nodes) (gor
 	for _, n := range g.AllNodes() {
 		if !before[n] && (slices.Contains(c.formal, n) || !holdsValue(n)) {
 			added[n] = true
+			c.inner = append(c.inner, n)
 		}
 	}
 	if err != nil {
 		return nil, err
+	}
+	for _, m := range marksOf(g) {
+		if m.output != "" && added[m.nodes[0]] {
+			return nil, fmt.Errorf("output %q is a value inside, which is not one value outside", m.output)
+		}
 	}
 	seen := map[*gorgonia.Node]bool{}
 	for _, n := range c.out {
@@ -119,6 +126,7 @@ func (t *tracer) body(name string, list []*closure, outer []*Value) *Body {
 	e := &Edit{g: g, outer: t.e, prefix: name + "/", seed: t.e.seed, acts: t.e.acts}
 	s := newTracer(e, Tracer{Rules: t.rules, Names: t.names})
 	s.points, s.samples, s.missing, s.bodies = t.points, t.samples, t.missing, t.bodies
+	s.marks, s.made, s.anchors = t.marks, t.made, t.anchors
 	for i, n := range list[0].formal {
 		at := closureNodes(list, func(c *closure) *gorgonia.Node { return c.formal[i] })
 		s.input(at, "in", s.typeAt(at, op.NodeType(n).DType))

@@ -43,10 +43,12 @@ func (e *Edit) trace(tr Tracer, f Expr, in []*Value) []*Value {
 	for i, v := range in {
 		t.bind(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), v)
 	}
+	t.reading(runs[0].out[0].Graph())
 	out := make([]*Value, len(runs[0].out))
 	for i := range out {
 		out[i] = t.value(columns(runs, func(r run) *gorgonia.Node { return r.out[i] }))
 	}
+	t.asked(graphsOf(runs))
 	t.finish()
 	if e.err != nil {
 		return nil

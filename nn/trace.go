@@ -70,9 +70,11 @@ func (tr Tracer) Trace(f Expr, inputs ...string) (*Graph, error) {
 		for i, p := range ports {
 			t.input(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), p.name, p.typ)
 		}
+		t.reading(runs[0].out[0].Graph())
 		t.outputs(len(runs[0].out), func(i int) (gorgonia.Nodes, string) {
 			return columns(runs, func(r run) *gorgonia.Node { return r.out[i] }), ""
 		})
+		t.asked(graphsOf(runs))
 	})
 }
 
@@ -91,7 +93,9 @@ func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
 		for _, l := range leaves {
 			t.input(gorgonia.Nodes{l.node}, t.nameOf(l.node), l.typ)
 		}
+		t.reading(out[0].Graph())
 		t.outputs(len(out), func(i int) (gorgonia.Nodes, string) { return gorgonia.Nodes{out[i]}, "" })
+		t.asked([]*gorgonia.ExprGraph{out[0].Graph()})
 	})
 }
 
@@ -185,12 +189,15 @@ func (t *tracer) outputs(n int, at func(i int) (gorgonia.Nodes, string)) {
 		nodes, _ := at(i)
 		list[i] = t.value(nodes)
 	}
-	t.finish()
+	t.report()
 	for i, v := range list {
 		if t.e.err != nil {
 			return
 		}
 		nodes, name := at(i)
+		if name == "" {
+			name = t.behindAnchors(v)
+		}
 		if name == "" {
 			name = t.nameOf(nodes[0])
 		}
@@ -204,10 +211,16 @@ func (t *tracer) outputs(n int, at func(i int) (gorgonia.Nodes, string)) {
 	}
 }
 
-// finish reports every operator without an ONNX form in one error, and says what parameters are for.
+// finish says what is known at the end: operators without an ONNX form, annotations, what parameters are for.
 func (t *tracer) finish() {
+	t.report()
+	t.annotate()
+	t.roles()
+}
+
+// report fails when an operator has no ONNX form, naming all such.
+func (t *tracer) report() {
 	if t.e.err != nil || len(t.missing) == 0 {
-		t.roles()
 		return
 	}
 	names := slices.Sorted(maps.Keys(t.missing))

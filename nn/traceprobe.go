@@ -28,6 +28,15 @@ func columns(runs []run, pick func(run) *gorgonia.Node) gorgonia.Nodes {
 	return list
 }
 
+// graphsOf are the expression graphs of runs.
+func graphsOf(runs []run) []*gorgonia.ExprGraph {
+	list := make([]*gorgonia.ExprGraph, len(runs))
+	for i, r := range runs {
+		list[i] = r.out[0].Graph()
+	}
+	return list
+}
+
 // samplePoints are sizes for the symbols: a first choice, each symbol changed alone, and all
 // changed. Sizes are multiples of scale; they are different primes, and in the last point twice
 // primes, so that a number seen in the trace tells which symbol it came from.

@@ -33,6 +33,13 @@ type tracer struct {
 	bodies  *int      // how many subgraphs were made of closures, for their names
 	inner   []*tracer // of those subgraphs
 
+	marks   map[*gorgonia.Node][]*traceMark
+	made    map[*traceMark][]*Node // what became of marked nodes
+	anchors map[*Node]bool
+	order   []*traceMark
+	site    *Site // being translated
+	claimed int   // nodes of the graph whose site is known
+
 	step   bool                      // a training step is traced, see Graph.Derive
 	wanted map[*op.Call]map[int]bool // outputs of calls that are read, in a step
 }
@@ -70,7 +77,8 @@ func newTracer(e *Edit, tr Tracer) *tracer {
 	t := &tracer{
 		e: e, rules: stockRules(), names: tr.Names, points: []map[string]int{{}}, samples: 1,
 		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call][]*Value{},
-		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{}, bodies: new(int),
+		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{}, bodies: new(int), claimed: len(e.g.nodes),
+		marks: map[*gorgonia.Node][]*traceMark{}, made: map[*traceMark][]*Node{}, anchors: map[*Node]bool{},
 	}
 	for name, r := range tr.Rules {
 		t.rules[name] = r
@@ -133,7 +141,12 @@ func (t *tracer) value(at gorgonia.Nodes) *Value {
 		return v
 	}
 	s := &Site{t: t, at: at}
+	t.claim()
+	around := t.site
+	t.site = s
 	v := s.translate()
+	t.claim()
+	t.site = around
 	if t.e.err != nil {
 		return nil
 	}

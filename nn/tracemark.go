@@ -1,0 +1,257 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Annotate wraps a layer so that, where it is traced, the first node that it becomes gets annotations, as
+// [Edit.Annotate] gives them. They change nothing of what is computed, and nothing at all where the function only runs.
+// Annotations within others are merged; those of the inner one win.
+func Annotate(a Annotations, layer Expr) Expr {
+	return marked(traceMark{annotations: a, first: true}, layer)
+}
+
+// Apply wraps a function so that, where it is traced, every node that it becomes gets annotations, those in the
+// bodies of loops and branches too. It is otherwise like [Annotate].
+func Apply(f Expr, a Annotations) Expr { return marked(traceMark{annotations: a}, f) }
+
+// Anchor is x behind an Identity that, where it is traced, is called Anchor, or Anchor_1 and so on, and has annotations; see
+// [Edit.Anchor].
+func Anchor(x *gorgonia.Node, a Annotations) (*gorgonia.Node, error) {
+	if x == nil {
+		return nil, &Error{Stage: "trace", Op: "Anchor", Err: errors.New("the value is nil")}
+	}
+	label := "Anchor"
+	for i := 1; hasMark(x.Graph(), label); i++ {
+		label = fmt.Sprintf("Anchor_%d", i)
+	}
+	return anchor(x, label, a)
+}
+
+// ScopedAnchor wraps a layer so that, where it is traced, there is an Identity in front of its first input and one behind
+// its first result, called Anchor_N_start and Anchor_N_end where N counts scopes from 0, both with the annotations; see
+// [Edit.ScopedAnchor].
+func ScopedAnchor(a Annotations, layer Expr) Expr {
+	return func(x ...*gorgonia.Node) (gorgonia.Nodes, error) {
+		if layer == nil || len(x) == 0 || x[0] == nil {
+			return nil, &Error{Stage: "trace", Op: "ScopedAnchor", Err: errors.New("needs a function and a value")}
+		}
+		scope := 0
+		for hasMark(x[0].Graph(), fmt.Sprintf("Anchor_%d_start", scope)) {
+			scope++
+		}
+		start, err := anchor(x[0], fmt.Sprintf("Anchor_%d_start", scope), a)
+		if err != nil {
+			return nil, err
+		}
+		out, err := call(layer, append(gorgonia.Nodes{start}, x[1:]...))
+		if err != nil {
+			return nil, err
+		}
+		end, err := anchor(out[0], fmt.Sprintf("Anchor_%d_end", scope), a)
+		return append(gorgonia.Nodes{end}, out[1:]...), err
+	}
+}
+
+// AsOutput makes x, where it is traced, an output of the graph under a name of its own, behind an Identity, after the
+// outputs that the function returns; see [Edit.AsOutput]. It returns x. A value inside of a loop or a branch cannot be
+// an output.
+func AsOutput(name string, x *gorgonia.Node) (*gorgonia.Node, error) {
+	if x == nil || name == "" {
+		return nil, &Error{Stage: "trace", Op: "AsOutput", Err: errors.New("needs a name and a value")}
+	}
+	return x, traceMark{nodes: gorgonia.Nodes{x}, output: name}.add(x.Graph())
+}
+
+// traceMark is what a traced function says of nodes. It is the value of a node of its own in their expression graph, which
+// nothing reads: a number to Gorgonia's machines.
+type traceMark struct {
+	*gorgonia.F64
+	nodes       gorgonia.Nodes
+	annotations Annotations
+	first       bool   // for the first of them alone
+	label       string // of an anchor
+	output      string // of the graph
+}
+
+// Clone makes traceMark a value that Gorgonia's machines copy.
+func (m *traceMark) Clone() (any, error) { return m, nil }
+
+func (m traceMark) add(g *gorgonia.ExprGraph) error {
+	for key, v := range m.annotations {
+		if _, err := checked(key, v); err != nil {
+			return &Error{Stage: "trace", Err: err}
+		}
+	}
+	m.F64, m.annotations = gorgonia.NewF64(0), maps.Clone(m.annotations)
+	n := gorgonia.NewScalar(g, gorgonia.Float64, gorgonia.WithName(fmt.Sprintf("graft mark %d", len(g.AllNodes()))))
+	return gorgonia.Let(n, &m)
+}
+
+// marksOf are the marks of an expression graph, in order.
+func marksOf(g *gorgonia.ExprGraph) (list []*traceMark) {
+	for _, n := range g.AllNodes() {
+		if m, ok := n.Value().(*traceMark); ok && n.IsVar() {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func hasMark(g *gorgonia.ExprGraph, label string) bool {
+	return slices.ContainsFunc(marksOf(g), func(m *traceMark) bool { return m.label == label })
+}
+
+// marked is f with a mark on what it adds to the expression graph.
+func marked(m traceMark, f Expr) Expr {
+	return func(x ...*gorgonia.Node) (gorgonia.Nodes, error) {
+		if f == nil || len(x) == 0 || x[0] == nil {
+			return nil, &Error{Stage: "trace", Op: "Annotate", Err: errors.New("needs a function and a value")}
+		}
+		g := x[0].Graph()
+		before := map[*gorgonia.Node]bool{}
+		for _, n := range g.AllNodes() {
+			before[n] = true
+		}
+		out, err := call(f, x)
+		if err != nil {
+			return nil, err
+		}
+		m := m
+		for _, n := range g.AllNodes() {
+			if !before[n] && !holdsValue(n) {
+				m.nodes = append(m.nodes, n)
+			}
+		}
+		return out, m.add(g)
+	}
+}
+
+// anchor adds an Identity with a label of its own.
+func anchor(x *gorgonia.Node, label string, a Annotations) (*gorgonia.Node, error) {
+	c, err := Tracer{}.ops().NewCall(op.Plain("Identity"), op.NodeType(x))
+	if err != nil {
+		return nil, err
+	}
+	c.Node = label
+	if err := c.Resolve(); err != nil {
+		return nil, err
+	}
+	out, err := op.Emit(x.Graph(), c, gorgonia.Nodes{x})
+	if err != nil {
+		return nil, err
+	}
+	return out[0], traceMark{nodes: out, annotations: a, label: label}.add(x.Graph())
+}
+
+// reading gives the tracer the marks of an expression graph.
+func (t *tracer) reading(g *gorgonia.ExprGraph) {
+	for _, m := range marksOf(g) {
+		t.order = append(t.order, m)
+		for _, n := range m.nodes {
+			t.mark(n, m)
+		}
+	}
+}
+
+// mark marks a node, and what is computed in its subgraphs.
+func (t *tracer) mark(n *gorgonia.Node, m *traceMark) {
+	t.marks[n] = append(t.marks[n], m)
+	if c, _, i, ok := op.CallOf(n); ok && i == 0 && m.output == "" {
+		for _, b := range configBodies(c.Config) {
+			if b.made == nil {
+				continue
+			}
+			for _, k := range b.made.inner {
+				t.mark(k, m)
+			}
+		}
+	}
+}
+
+// claim notes that the nodes added since are what became of the current site.
+func (t *tracer) claim() {
+	nodes := t.e.g.nodes
+	if t.site != nil && t.claimed < len(nodes) {
+		for _, m := range t.marks[t.site.at[0]] {
+			for _, n := range nodes[t.claimed:] {
+				t.made[m] = append(t.made[m], n)
+				if m.label != "" {
+					t.anchors[n] = true
+				}
+			}
+		}
+	}
+	t.claimed = len(nodes)
+}
+
+// behindAnchors takes the name of a value with anchors behind it for the output that they make of it. "": there are none.
+func (t *tracer) behindAnchors(v *Value) string {
+	at := v
+	for at.producer != nil && t.anchors[at.producer] {
+		at = at.producer.in[0]
+	}
+	if at == v || at.producer == nil || slices.Contains(t.e.g.outputs, at) {
+		return ""
+	}
+	name := at.name
+	t.e.RenameValue(at, t.e.unique(name))
+	return name
+}
+
+// annotate gives annotations to what became of marked nodes.
+func (t *tracer) annotate() {
+	if t.e.err != nil || len(t.order) == 0 {
+		return
+	}
+	t.e.sortNodes()
+	for _, m := range t.order { // the inner ones come first
+		made := t.made[m]
+		if m.first && len(made) > 0 {
+			slices.SortStableFunc(made, func(a, b *Node) int { return t.rank(a) - t.rank(b) })
+			made = made[:1]
+		}
+		for _, n := range made {
+			a := maps.Clone(m.annotations)
+			maps.DeleteFunc(a, func(key string, _ any) bool { _, ok := n.annotations[key]; return ok })
+			if len(a) > 0 {
+				t.e.annotate(n, a)
+			}
+		}
+	}
+}
+
+// rank is the place of a node in the order of its graph; those of subgraphs follow all others.
+func (t *tracer) rank(n *Node) int {
+	if i := slices.Index(t.e.g.nodes, n); i >= 0 {
+		return i
+	}
+	return len(t.e.g.nodes)
+}
+
+// asked declares the outputs that AsOutput asked for, in each of the expression graphs.
+func (t *tracer) asked(graphs []*gorgonia.ExprGraph) {
+	var list [][]*traceMark
+	for _, g := range graphs {
+		list = append(list, slices.DeleteFunc(marksOf(g), func(m *traceMark) bool { return m.output == "" }))
+	}
+	for i, m := range list[0] {
+		at := make(gorgonia.Nodes, len(list))
+		for k, marks := range list {
+			if len(marks) != len(list[0]) || marks[i].output != m.output {
+				t.e.Failf("which values are outputs depends on a symbol")
+				return
+			}
+			at[k] = marks[i].nodes[0]
+		}
+		if v := t.value(at); t.e.err == nil {
+			t.e.AsOutput(m.output, v)
+		}
+	}
+}
