@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,10 @@ type Exporter struct {
 	// OutGrad gives the gradients that outputs get, by name and of their shape; ones where it has none. It implies
 	// Gradients.
 	OutGrad nn.Feed
+
+	// Train exports the model in training mode, as nn.Edit.TrainingMode puts it: normalization by statistics of the batch, and
+	// dropout. Outputs and gradients are computed so, too; what dropout reaches differs from run to run.
+	Train bool
 
 	// KeepModel leaves a model.onnx that is there untouched and writes to the first numbers of data sets that are free.
 	// Otherwise the model is replaced and so are the data sets that are written, from test_data_set_0 on; others stay.
@@ -59,6 +64,11 @@ func (x Exporter) Export(ctx context.Context, g *nn.Graph, dir string, feeds ...
 	g, _ = g.Fork()
 	if err := dropUnused(g); err != nil {
 		return nil, err
+	}
+	if x.Train {
+		if err := g.Edit((*nn.Edit).TrainingMode); err != nil {
+			return nil, err
+		}
 	}
 	sets := make([]*onnxio.DataSet, len(feeds))
 	outputs := make([]nn.Feed, len(feeds))
@@ -221,7 +231,10 @@ func (x Exporter) firstSet(dir string) (int, error) {
 		return 0, nil
 	}
 	sets, err := onnxio.DataSets(os.DirFS(dir), ".")
-	if err != nil || len(sets) == 0 {
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
 		return 0, err
 	}
 	for n := 0; ; n++ {

@@ -42,6 +42,7 @@ graft verify and other runtimes' tests read. Inputs that the model does not use 
 The inputs are files, as for graft run, or with --random K data sets of random numbers. --dims gives
 the sizes of open dimensions, which are 1 otherwise. --gradients adds gradient_input_N.pb, the
 gradients that the outputs get (ones, or --out-grad), and gradient_N.pb, those of the parameters.
+With --train the model is in training mode: it normalizes by statistics of the batch, and drops.
 
 A DIR that is there is written over; --keep-model leaves its model.onnx and adds data sets.`,
 		Example: `  graft testcase model.onnx --input x=x.npy -o case/
@@ -70,6 +71,7 @@ A DIR that is there is written over; --keep-model leaves its model.onnx and adds
 	f.StringVarP(&c.dir, "output", "o", "", "folder to write")
 	f.BoolVar(&c.gradients, "gradients", false, "also write gradients of the parameters")
 	f.StringArrayVar(&c.outGrad, "out-grad", nil, "NAME=FILE, the gradient an output gets (.npy or .pb); repeatable; implies --gradients")
+	f.BoolVar(&c.Train, "train", false, "in training mode: batch statistics and dropout are on, in the model that is written too")
 	f.BoolVar(&c.KeepModel, "keep-model", false, "leave a model.onnx that is there, add data sets")
 	f.IntVar(&c.strip, "strip", onnxio.DefaultStripOver, "strip tensors of more elements than this")
 	f.Lookup("strip").NoOptDefVal = fmt.Sprint(onnxio.DefaultStripOver)

@@ -90,6 +90,15 @@ type Traits struct {
 	// Probabilities: output 0 holds probabilities that are made of scores, input 0, so that a loss can be computed from the
 	// scores. nil as a function or as its result: it does not.
 	Probabilities func(c *Call) *Probabilities
+	// Training says how a file asks for what the operator does in training. nil: it does the same, or no file can.
+	Training *TrainingMode
+}
+
+// TrainingMode is how a node asks for what its operator does in training, wherever it runs.
+type TrainingMode struct {
+	Since  int                 // the operator set that has the way
+	Config func(Config) Config // the configuration that says so; nil: an input does
+	Input  int                 // the input that is true then
 }
 
 // Probabilities is what an operator makes of scores.

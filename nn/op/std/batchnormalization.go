@@ -41,8 +41,18 @@ func batchNormalization() *op.Op {
 		},
 		Couple: coupleBatchNorm, Patterns: batchNormPatterns,
 		Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormAgain(c, op.Epilogues{}) },
-		Traits:        normalized(op.ChannelsFirst),
+		Traits:        batchNormTraits(),
 	}
+}
+
+func batchNormTraits() op.Traits {
+	t := normalized(op.ChannelsFirst)
+	t.Training = &op.TrainingMode{Since: 14, Config: func(c op.Config) op.Config {
+		cfg := c.(BatchNormalizationConfig)
+		cfg.TrainingMode = true
+		return cfg
+	}}
+	return t
 }
 
 // Outputs beyond Y: the running statistics as formal outputs and as hidden ones, which training

@@ -54,7 +54,7 @@ func dropout() *op.Op {
 			}
 			return list
 		},
-		Traits: op.Traits{Zero: op.ZeroFirst, Range: rangeScaled, Keeps: keepsAll, Removable: true, Draws: dropoutDraws},
+		Traits: op.Traits{Zero: op.ZeroFirst, Range: rangeScaled, Keeps: keepsAll, Removable: true, Draws: dropoutDraws, Training: &op.TrainingMode{Since: 12, Input: 2}},
 	}
 }
 

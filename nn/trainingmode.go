@@ -1,0 +1,67 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// TrainingMode makes the nodes, those of subgraphs included, do wherever the graph runs what they otherwise do in
+// training alone: normalize by statistics of the batch, drop elements. Files say so from operator set 14 on: a graph in
+// an earlier one is converted. An operator for which no file can say it fails the edit.
+func (e *Edit) TrainingMode() {
+	if e.err != nil {
+		return
+	}
+	since := e.trainingSince()
+	if e.err == nil && since > e.Opset() {
+		e.SetOpset(since)
+	}
+	e.trainAlways()
+}
+
+// trainingSince is the operator set in which all nodes can be told to train.
+func (e *Edit) trainingSince() (since int) {
+	for _, n := range e.g.nodes {
+		if n.op == nil {
+			continue
+		}
+		if t := n.op.Traits.Training; t != nil {
+			since = max(since, t.Since)
+		} else if n.op.State != nil {
+			e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("has no way to say in a file that it trains")})
+		}
+		for _, b := range n.bodies() {
+			sub := &Edit{g: b.Graph, outer: e}
+			since = max(since, sub.trainingSince())
+			e.fail(sub.err)
+		}
+	}
+	return since
+}
+
+func (e *Edit) trainAlways() {
+	for _, n := range e.g.nodes {
+		if e.err != nil {
+			return
+		}
+		for _, b := range n.bodies() {
+			sub := &Edit{g: b.Graph, acts: e.acts, outer: e}
+			sub.trainAlways()
+			sub.sortNodes()
+			e.log, e.acts = append(e.log, sub.log...), sub.acts
+			e.fail(sub.err)
+		}
+		t := n.traits().Training
+		switch {
+		case n.op == nil || t == nil:
+		case t.Config != nil:
+			e.setConfig(n, t.Config(n.config))
+		default:
+			in := make([]*Value, max(len(n.in), t.Input+1))
+			copy(in, n.in)
+			in[t.Input] = e.Const("training_mode", dtype.Scalar(true))
+			e.setIn(n, in)
+		}
+	}
+}
