@@ -155,3 +155,12 @@ func Example_trace() {
 	fmt.Println(g.Inputs()[0].Type(), "→", g.Outputs()[0].Type())
 	// Output: float32[N,784] → float32[N,10]
 }
+
+// A recurrence is a Scan rather than unrolled.
+func Example_scan() {
+	rnn := func(cell nn.Expr, state, sequence *gorgonia.Node) (gorgonia.Nodes, error) {
+		final, all, err := nn.ForEach(cell, gorgonia.Nodes{state}, gorgonia.Nodes{sequence}) // cell: state, slice → next state, what is collected
+		return append(final, all...), err
+	}
+	_ = rnn
+}
