@@ -21,13 +21,17 @@ func FuzzValue(f *testing.F) {
 		}
 		tensors.Items = append(tensors.Items, d)
 	}
+	keyed, err := dtype.NewMap(&dtype.Strings{Dims: []int{2}, Elems: []string{"a", "b"}}, dtype.New(dtype.Float32, 2))
+	if err != nil {
+		f.Fatal(err)
+	}
 	strings := &dtype.Strings{Dims: []int{1}, Elems: []string{"s"}}
-	for _, v := range append(tensors.Items, tensors, strings, &dtype.Optional{Item: strings}, &dtype.Optional{Item: tensors}) {
+	for _, v := range append(tensors.Items, tensors, strings, keyed, &dtype.Optional{Item: strings}, &dtype.Optional{Item: tensors}) {
 		var b bytes.Buffer
 		if err := WriteValue(&b, Named{"v", v}); err != nil {
 			f.Fatal(err)
 		}
-		for kind := range op.Map {
+		for kind := range op.Map + 1 {
 			f.Add(b.Bytes(), byte(kind))
 		}
 	}
@@ -57,7 +61,7 @@ func FuzzValue(f *testing.F) {
 		}
 		again, err := ReadValue(&b, op.Type{Kind: op.Kind(kind), DType: dtype.DTypeOf(v.Value)})
 		if err != nil || !same(v.Value, again.Value) {
-			t.Fatalf("%v became %v: %v", v.Value, again.Value, err)
+			t.Fatalf("%s became %s: %v", dtype.Describe(v.Value), dtype.Describe(again.Value), err)
 		}
 	})
 }

@@ -34,7 +34,11 @@ func decodeEntries(p *onnxpb.MapProto, ext *externalFiles) (*dtype.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := decodeSequence(p.GetValues(), dtype.Undefined, ext, 1)
+	values := p.GetValues()
+	if values == nil {
+		values = &onnxpb.SequenceProto{} // an empty message, which writers may leave out
+	}
+	items, err := decodeSequence(values, dtype.Undefined, ext, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +51,11 @@ func decodeEntries(p *onnxpb.MapProto, ext *externalFiles) (*dtype.Map, error) {
 		}
 		parts = append(parts, v)
 	}
-	values, err := joined(parts)
+	all, err := joined(parts)
 	if err != nil {
 		return nil, err
 	}
-	return dtype.NewMap(keys, values)
+	return dtype.NewMap(keys, all)
 }
 
 // joined is the elements of tensors of one type behind one another.

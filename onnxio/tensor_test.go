@@ -32,6 +32,9 @@ func same(a, b dtype.Value) bool {
 	case *dtype.Optional:
 		b, ok := b.(*dtype.Optional)
 		return ok && a.Elem == b.Elem && a.Seq == b.Seq && (a.Item == nil) == (b.Item == nil) && (a.Item == nil || same(a.Item, b.Item))
+	case *dtype.Map:
+		b, ok := b.(*dtype.Map)
+		return ok && same(a.Keys, b.Keys) && same(a.Values, b.Values)
 	}
 	return false
 }
