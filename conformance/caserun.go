@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -154,7 +154,7 @@ func (r *caseRun) dump(dir string, got nn.Feed) error {
 		return nil
 	}
 	dir = filepath.Join(r.Dump, filepath.FromSlash(dir))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir); err != nil {
 		return err
 	}
 	for i, v := range r.model.Outputs() {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -160,50 +161,64 @@ func (x Exporter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set 
 	return nil
 }
 
-// write writes the files of a case.
+// write writes the files of a case, all of them or none.
 func (x Exporter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	change, err := disk.Begin(dir)
+	if err != nil {
 		return err
 	}
+	defer change.Discard()
 	first, err := x.firstSet(dir)
 	if err != nil {
 		return err
 	}
-	model := filepath.Join(dir, "model.onnx")
-	if _, err := os.Stat(model); err != nil || !x.KeepModel {
-		if err := x.Saver.Save(model, g); err != nil {
-			return err
-		}
-		if err := x.strip(model); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "model.onnx")); err != nil || !x.KeepModel {
+		if err := x.writeModel(change, g); err != nil {
 			return err
 		}
 	}
 	for i, set := range sets {
-		sub := filepath.Join(dir, fmt.Sprintf("test_data_set_%d", first+i))
-		if err := x.writeSet(sub, set); err != nil {
+		if err := x.writeSet(change, fmt.Sprintf("test_data_set_%d", first+i), set); err != nil {
 			return err
 		}
 	}
-	if x.NoMeta {
-		return nil
+	if !x.NoMeta {
+		text, err := x.meta(dir)
+		if err != nil {
+			return err
+		}
+		if err := change.Write("meta.json", func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+			return err
+		}
 	}
-	text, err := x.meta(dir)
+	return change.Commit()
+}
+
+func (x Exporter) writeModel(change *disk.Folder, g *nn.Graph) error {
+	model, err := change.Path("model.onnx")
+	if err == nil {
+		err = x.Saver.Save(model, g)
+	}
+	if err == nil {
+		err = x.strip(model)
+	}
 	if err != nil {
 		return err
 	}
-	return onnxio.WriteFile(filepath.Join(dir, "meta.json"), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return change.RemoveOthers(".", matches("model.onnx.data", "model.onnx.*.data"))
 }
 
-func (x Exporter) writeSet(dir string, set *onnxio.DataSet) error {
+func (x Exporter) writeSet(change *disk.Folder, name string, set *onnxio.DataSet) error {
 	set.SequenceFiles = x.SequenceFiles
-	if err := set.Write(dir); err != nil {
-		return err
+	dir, err := change.Path(name)
+	if err == nil {
+		err = set.Write(dir)
 	}
-	if x.Strip == nil {
-		return nil
+	if err == nil {
+		err = change.RemoveOthers(name, matches("input_*.pb", "output_*.pb", "gradient_*.pb"))
+	}
+	if err != nil || x.Strip == nil {
+		return err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.pb"))
 	if err != nil {
@@ -215,6 +230,13 @@ func (x Exporter) writeSet(dir string, set *onnxio.DataSet) error {
 		}
 	}
 	return nil
+}
+
+// matches reports whether a name is of one of the patterns.
+func matches(patterns ...string) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { ok, err := filepath.Match(p, name); return ok && err == nil })
+	}
 }
 
 func (x Exporter) strip(file string) error {

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -256,7 +256,7 @@ func (r *caseRun) differentiate(ctx context.Context, feed, weights nn.Feed, wrt 
 		return got, err
 	}
 	dir := filepath.Join(r.Dump, filepath.FromSlash(r.Name), "gradients")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir); err != nil {
 		return nil, err
 	}
 	for i, name := range wrt {

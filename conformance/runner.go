@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // Result is the outcome of one case. Its JSON form is a line of `graft verify --json`.
@@ -115,6 +117,10 @@ func (v Runner) runCase(ctx context.Context, c Case) Result {
 			}
 			done <- r.res
 		}()
+		if err := disk.Settle(c.Dir); err != nil {
+			r.fail(err)
+			return
+		}
 		r.run(ctx)
 	}()
 	select {

@@ -3,42 +3,39 @@ package generate
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
-// WriteTo writes the files into a folder, which is made if it is not there. They are written beside their places
-// first and moved there when all are complete. Files of other names stay.
+// WriteTo writes the files into a folder, which is made if it is not there. All of them
+// are written or none. Files of other names stay.
 func (s *Source) WriteTo(dir string) (err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return fmt.Errorf("generate: %s is a file, want a folder", dir)
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	temp, err := os.MkdirTemp(parent, ".graft-*")
-	if err != nil {
+	if _, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil { // more likely a mistake than wanted
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = p.Err
 		}
 		return fmt.Errorf("generate: %s cannot be written: %w", dir, err)
 	}
-	defer os.RemoveAll(temp)
+	change, err := disk.Begin(dir)
+	if err != nil {
+		return fmt.Errorf("generate: %s cannot be written: %w", dir, err)
+	}
+	defer change.Discard()
 	for name, text := range s.Files {
-		if err := os.WriteFile(filepath.Join(temp, name), text, 0o644); err != nil {
-			return err
+		if err := change.Write(name, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+			return fmt.Errorf("generate: %w", err)
 		}
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // all at once
-		if err := os.Chmod(temp, 0o755); err != nil {
-			return err
-		}
-		return os.Rename(temp, dir)
-	}
-	for name := range s.Files {
-		if err := os.Rename(filepath.Join(temp, name), filepath.Join(dir, name)); err != nil {
-			return err
-		}
+	if err := change.Commit(); err != nil {
+		return fmt.Errorf("generate: %w", err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -33,13 +34,13 @@ func commit(path string, m *onnxpb.ModelProto, over int64) error {
 	}
 	if err := WriteFile(path, func(w io.Writer) error { return writeModel(w, m) }); err != nil {
 		if data != "" {
-			disk.remove(data)
+			disk.System.Remove(data)
 		}
 		return err
 	}
-	if len(old) > 0 && disk.syncFolder(filepath.Dir(path)) == nil {
+	if len(old) > 0 && disk.System.SyncFolder(filepath.Dir(path)) == nil {
 		for _, name := range old { // the new model is whole, whether or not they can be removed
-			disk.remove(name)
+			disk.System.Remove(name)
 		}
 	}
 	return nil

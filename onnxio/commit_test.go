@@ -6,59 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/disk/disktest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
-
-// failing replaces the disk by one whose n-th call fails, those after it too if the machine is down.
-func failing(t *testing.T, n int, down bool) (calls *int) {
-	whole := disk
-	t.Cleanup(func() { disk = whole })
-	calls = new(int)
-	fault := func() error {
-		if *calls++; *calls == n || down && *calls > n {
-			return errors.New("no space left")
-		}
-		return nil
-	}
-	disk.create = func(dir, pattern string) (*os.File, error) {
-		if err := fault(); err != nil {
-			return nil, err
-		}
-		return whole.create(dir, pattern)
-	}
-	disk.write = func(f *os.File, b []byte) (int, error) {
-		if err := fault(); err != nil {
-			n, _ := whole.write(f, b[:len(b)/2])
-			return n, err
-		}
-		return whole.write(f, b)
-	}
-	disk.sync = func(f *os.File) error { return errors.Join(fault(), whole.sync(f)) }
-	disk.close = func(f *os.File) error { return errors.Join(fault(), whole.close(f)) }
-	disk.rename = func(from, to string) error {
-		if err := fault(); err != nil {
-			return err
-		}
-		return whole.rename(from, to)
-	}
-	disk.remove = func(name string) error {
-		if err := fault(); err != nil {
-			return err
-		}
-		return whole.remove(name)
-	}
-	disk.syncFolder = func(dir string) error { return errors.Join(fault(), whole.syncFolder(dir)) }
-	return calls
-}
 
 // constants is a model that adds a constant, v, to its input.
 func constants(t testing.TB, v float32) *nn.Graph {
@@ -103,10 +61,13 @@ func TestSaveIsOneCommit(t *testing.T) {
 				if err := kind.old.Save(path, constants(t, 1)); err != nil {
 					t.Fatal(err)
 				}
-				whole := disk
-				calls := failing(t, n, down)
+				fault := disktest.Fails
+				if down {
+					fault = disktest.Down
+				}
+				calls, restore := disktest.Install(n, fault)
 				err := kind.new.Save(path, constants(t, 2))
-				disk = whole
+				restore()
 				switch got := holds(path); {
 				case got != 1 && got != 2:
 					t.Fatalf("call %d, down %v: the model is lost: %v", n, down, err)
@@ -126,7 +87,7 @@ func TestSaveIsOneCommit(t *testing.T) {
 				if files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(files) > 2 {
 					t.Errorf("call %d, then: %v", n, files)
 				}
-				if *calls < n {
+				if calls() < n {
 					break
 				}
 			}

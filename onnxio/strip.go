@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -86,49 +87,46 @@ func (w rewriting) rewrite(path, out string) (int, error) {
 	return n, WriteFile(out, b.write)
 }
 
-// folder rewrites the models, values and meta.json of test cases; other files are copied. The new files are written
-// beside the folder first, so that a failure leaves what was there.
+// folder rewrites the models, values and meta.json of test cases; other files are copied. All take
+// their places together, so that a failure leaves what was there.
 func (w rewriting) folder(from, to string) (count int, err error) {
-	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(to)), ".strip-*")
+	if err := disk.Settle(from); err != nil {
+		return 0, err
+	}
+	change, err := disk.Begin(to)
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(stage)
-	var names []string
+	defer change.Discard()
 	err = filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil {
 			return err
+		}
+		if e.IsDir() {
+			if strings.HasPrefix(e.Name(), ".graft") && path != from {
+				return filepath.SkipDir // a change under way, this one perhaps
+			}
+			return nil
 		}
 		rel, err := filepath.Rel(from, path)
 		if err != nil {
 			return err
 		}
-		n, changed, err := w.staged(path, filepath.Join(stage, rel), from != to)
+		n, err := w.staged(path, rel, change, from != to)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if count += n; changed {
-			names = append(names, rel)
-		}
+		count += n
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range names {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
-			return 0, err
-		}
-		if err := os.Rename(filepath.Join(stage, name), filepath.Join(to, name)); err != nil {
-			return 0, err
-		}
-	}
-	syncFolder(to)
-	return count, nil
+	return count, change.Commit()
 }
 
-// staged writes what becomes of a file of a test case to a file of the stage, if it changes or is to be copied.
-func (w rewriting) staged(path, stage string, always bool) (count int, changed bool, err error) {
+// staged adds what becomes of a file of a test case to a change of the folder, if it changes or is to be copied.
+func (w rewriting) staged(path, rel string, change *disk.Folder, always bool) (count int, err error) {
 	var b message
 	switch name := filepath.Base(path); {
 	case name == "model.onnx" || valueName.MatchString(name):
@@ -146,12 +144,9 @@ func (w rewriting) staged(path, stage string, always bool) (count int, changed b
 		b = message{bytes: text}
 	}
 	if err != nil || !always && count == 0 {
-		return 0, false, err
+		return 0, err
 	}
-	if err := os.MkdirAll(filepath.Dir(stage), 0o755); err != nil {
-		return 0, false, err
-	}
-	return count, true, WriteFile(stage, b.write)
+	return count, change.Write(rel, b.write)
 }
 
 // file rewrites a model or a value.

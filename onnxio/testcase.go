@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -141,19 +140,27 @@ func readValueFile(fsys fs.FS, name string, want op.Type) (Named, error) {
 }
 
 // Write writes the values to dir, which it makes if there is none, and removes value files that
-// were there before. Gaps are left out.
+// were there before. Gaps are left out. All files are written or none.
 func (s *DataSet) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	change, err := disk.Begin(dir)
+	if err != nil {
 		return err
 	}
-	written := map[string]bool{}
-	put := func(name string, v Named) error {
-		written[name] = true
-		if err := WriteFile(filepath.Join(dir, name), func(w io.Writer) error { return WriteValue(w, v) }); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
+	defer change.Discard()
+	err = s.each(func(name string, v Named) error {
+		return change.Write(name, func(w io.Writer) error { return WriteValue(w, v) })
+	})
+	if err == nil {
+		err = change.RemoveOthers(".", valueName.MatchString)
 	}
+	if err != nil {
+		return err
+	}
+	return change.Commit()
+}
+
+// each calls put with the files of the set.
+func (s *DataSet) each(put func(name string, v Named) error) error {
 	for _, prefix := range []string{"input", "output", "gradient_input", "gradient"} {
 		for i, v := range *s.list(prefix) {
 			items, split := v.Value.(*dtype.Sequence)
@@ -169,17 +176,6 @@ func (s *DataSet) Write(dir string) error {
 				if err := put(fmt.Sprintf("%s_%d.pb", prefix, i), v); err != nil {
 					return err
 				}
-			}
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if valueName.MatchString(e.Name()) && !written[e.Name()] {
-			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-				return err
 			}
 		}
 	}

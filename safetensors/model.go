@@ -2,10 +2,12 @@ package safetensors
 
 import (
 	"bufio"
+	"io"
 	"maps"
 	"os"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"gorgonia.org/tensor"
 )
@@ -43,7 +45,8 @@ func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err err
 	return fresh, err
 }
 
-// Save writes the weights, statistics and other parameters of a model that the filter accepts (nil: all) to a file.
+// Save writes the weights, statistics and other parameters of a model that the filter accepts (nil: all) to a file,
+// all of it or nothing.
 func Save(path string, g *nn.Graph, keep func(*nn.Param) bool) error {
 	tensors := map[string]*tensor.Dense{}
 	for p := range g.Params() {
@@ -51,19 +54,7 @@ func Save(path string, g *nn.Graph, keep func(*nn.Param) bool) error {
 			tensors[p.Name()] = p.Data()
 		}
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	err = Write(w, tensors)
-	if err == nil {
-		err = w.Flush()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return disk.WriteFile(path, func(w io.Writer) error { return Write(w, tensors) })
 }
 
 // Names lists the tensors of a collection in order.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
@@ -17,14 +18,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Files in Config.Dir. Each is replaced as a whole, and all that a resumed run needs is in one
-// of them, so an interruption at any time leaves a checkpoint.
+// Files in Config.Dir. Each is replaced as a whole, the state first: it has all that a resumed run needs, the weights of the other files
+// included, which a resume writes again. So an interruption at any time leaves a checkpoint, and files that go together.
 const (
 	lastState   = "last.state" // weights, optimizer, averages, position; the layout is safetensors'
 	lastModel   = "last.onnx"
 	bestModel   = "best.onnx"
 	historyFile = "history.csv"
 	curvesFile  = "curves.png"
+	keptModels  = "epoch-*.onnx"
 )
 
 // HasCheckpoint says whether a run left a checkpoint in the folder, from which Config.Resume goes on.
@@ -50,6 +52,8 @@ type notebook struct {
 	Keep     []kept
 }
 
+func keptFile(epoch int) string { return fmt.Sprintf("epoch-%04d.onnx", epoch) }
+
 // kept is a model that Config.Keep keeps.
 type kept struct {
 	Epoch  int
@@ -59,29 +63,42 @@ type kept struct {
 
 // save writes the last checkpoint and, at the end of an epoch, whatever goes with it. The graph
 // holds the averages meanwhile, if there are any.
-func (t *Trainer) save(best bool) error {
+func (t *Trainer) save() error {
+	t.hold(true)
+	if t.Batch == 0 && len(t.history) > 0 {
+		if err := t.keep(); err != nil {
+			return err
+		}
+	}
+	if err := t.saveState(filepath.Join(t.c.Dir, lastState)); err != nil {
+		return err
+	}
+	return t.publish()
+}
+
+// publish writes the files that follow from the state, of the graph as the state has it.
+func (t *Trainer) publish() error {
 	dir := t.c.Dir
 	t.hold(true)
 	if err := onnxio.Save(filepath.Join(dir, lastModel), t.g); err != nil {
 		return err
 	}
-	if best {
+	if t.Batch > 0 || len(t.history) == 0 {
+		return nil // in the middle of an epoch
+	}
+	ep := t.history.Last()
+	if ep.Best {
 		if err := onnxio.Save(filepath.Join(dir, bestModel), t.g); err != nil {
 			return err
 		}
 	}
-	if t.Batch == 0 && len(t.history) > 0 {
-		if err := t.keep(); err != nil {
-			return err
-		}
-		if err := onnxio.WriteFile(filepath.Join(dir, historyFile), t.history.WriteCSV); err != nil {
-			return err
-		}
-		if err := onnxio.WriteFile(filepath.Join(dir, curvesFile), t.history.WriteCurves); err != nil {
-			return err
-		}
+	if err := t.publishKept(ep); err != nil {
+		return err
 	}
-	return t.saveState(filepath.Join(dir, lastState))
+	if err := onnxio.WriteFile(filepath.Join(dir, historyFile), t.history.WriteCSV); err != nil {
+		return err
+	}
+	return onnxio.WriteFile(filepath.Join(dir, curvesFile), t.history.WriteCurves)
 }
 
 func (t *Trainer) saveState(path string) error {
@@ -138,7 +155,7 @@ func finiteHistory(h History) []Epoch {
 	return list
 }
 
-// keep saves the epoch's model if it is one of the best, and removes the one it replaces.
+// keep notes the epoch's model if it is one of the best.
 func (t *Trainer) keep() error {
 	if t.c.Keep == 0 {
 		return nil
@@ -148,7 +165,7 @@ func (t *Trainer) keep() error {
 	if err != nil || !finite(v) {
 		return err
 	}
-	list := append(slices.Clone(t.kept), kept{ep.Epoch, v, fmt.Sprintf("epoch-%04d.onnx", ep.Epoch)})
+	list := append(slices.Clone(t.kept), kept{ep.Epoch, v, keptFile(ep.Epoch)})
 	slices.SortStableFunc(list, func(a, b kept) int {
 		if t.tracker.higher {
 			a, b = b, a
@@ -161,21 +178,31 @@ func (t *Trainer) keep() error {
 		}
 		return 0
 	})
-	drop := list[min(len(list), t.c.Keep):]
-	list = list[:min(len(list), t.c.Keep)]
-	for _, k := range list {
-		if k.Epoch == ep.Epoch {
-			if err := onnxio.Save(filepath.Join(t.c.Dir, k.File), t.g); err != nil {
+	t.kept = list[:min(len(list), t.c.Keep)]
+	return nil
+}
+
+// publishKept saves the epoch's model if it is one of the best, and removes those that are no longer.
+func (t *Trainer) publishKept(ep Epoch) error {
+	if t.c.Keep == 0 {
+		return nil
+	}
+	current := map[string]bool{}
+	for _, k := range t.kept {
+		if current[k.File] = true; k.Epoch != ep.Epoch {
+			continue
+		}
+		if err := onnxio.Save(filepath.Join(t.c.Dir, k.File), t.g); err != nil {
+			return err
+		}
+	}
+	for _, e := range t.history {
+		if name := keptFile(e.Epoch); !current[name] {
+			if err := disk.Remove(filepath.Join(t.c.Dir, name)); err != nil {
 				return err
 			}
 		}
 	}
-	for _, k := range drop {
-		if err := os.Remove(filepath.Join(t.c.Dir, k.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	t.kept = list
 	return nil
 }
 
@@ -185,8 +212,12 @@ func (t *Trainer) resume() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err == nil {
+		err = t.publish() // what the interrupted run did not come to
+		t.hold(false)
+	}
 	if err == nil && t.c.RestoreBest && t.tracker.judged {
-		return t.recall()
+		err = t.recall()
 	}
 	return err
 }

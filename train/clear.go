@@ -1,11 +1,11 @@
 package train
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // ClearRun removes from dir what runs leave there: checkpoints, models, history, curves and events. Other files stay.
@@ -14,12 +14,16 @@ func ClearRun(dir string) error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
+	// The state first: without it nothing takes what is left for a run.
+	if err := disk.Remove(filepath.Join(dir, lastState)); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
 	for _, e := range entries {
-		for _, pattern := range []string{lastState, lastModel, bestModel, historyFile, curvesFile, planFile, headModel, "epoch-*.onnx", "events.out.tfevents.*"} {
+		for _, pattern := range []string{lastModel, bestModel, historyFile, curvesFile, planFile, headModel, keptModels, "events.out.tfevents.*"} {
 			if ok, err := filepath.Match(pattern, e.Name()); err != nil || !ok {
 				continue
 			}
-			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := disk.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return fmt.Errorf("train: %w", err)
 			}
 		}

@@ -61,7 +61,7 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 		ep, err := t.epoch(ctx, loader, fit, val, total)
 		if err != nil {
 			if h := new(halted); (ctx.Err() != nil || errors.As(err, h)) && t.c.Dir != "" {
-				err = errors.Join(err, t.save(false))
+				err = errors.Join(err, t.save())
 			}
 			return err
 		}
@@ -210,7 +210,7 @@ func (t *Trainer) finish(ep Epoch) error {
 		t.say(Event{Kind: Note, Text: fmt.Sprintf("no improvement in %d epochs: stopped", t.c.Patience)})
 	}
 	if t.c.Dir != "" {
-		return t.save(best)
+		return t.save()
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -46,7 +47,7 @@ func (t *tuning) keepPlan() error {
 	if dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir); err != nil {
 		return fmt.Errorf("train: there is no place for checkpoints: %w", err)
 	}
 	if err := onnxio.Save(filepath.Join(dir, headModel), t.g); err != nil {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // EventFile writes figures over steps where TensorBoard finds them: a file of TFRecords, each an Event of
@@ -24,7 +26,7 @@ type EventFile struct {
 
 // NewEventFile begins a file in dir, which is made. Several files in one folder are one run to TensorBoard.
 func NewEventFile(dir string) (*EventFile, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("train: there is no place for events: %w", err)
 	}
 	host, err := os.Hostname()
@@ -34,11 +36,11 @@ func NewEventFile(dir string) (*EventFile, error) {
 	now := time.Now()
 	// Nanoseconds, so that files of runs that follow each other at once are several, in their order.
 	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d", now.Unix(), host, now.Nanosecond())
-	file, err := os.Create(filepath.Join(dir, name))
+	file, err := disk.System.Create(filepath.Join(dir, name))
 	if err != nil {
 		return nil, fmt.Errorf("train: events: %w", err)
 	}
-	f := &EventFile{file: file, w: bufio.NewWriter(file)}
+	f := &EventFile{file: file, w: bufio.NewWriter(disk.Writer(file))}
 	f.record(appendBytes(eventAt(now, 0), 3, []byte("brain.Event:2")))
 	return f, f.Flush()
 }
@@ -82,7 +84,7 @@ func (f *EventFile) Flush() error {
 }
 
 // Close ends the file. Its error is the first of all.
-func (f *EventFile) Close() error { return errors.Join(f.Flush(), f.file.Close()) }
+func (f *EventFile) Close() error { return errors.Join(f.Flush(), disk.System.Close(f.file)) }
 
 // record writes a TFRecord: length, its checksum, data, their checksum.
 func (f *EventFile) record(data []byte) {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime/debug"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -63,7 +63,7 @@ func New(g *nn.Graph, c Config) (*Trainer, error) {
 		return nil, err
 	}
 	if c.Dir != "" {
-		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		if err := disk.MkdirAll(c.Dir); err != nil {
 			return nil, fmt.Errorf("train: there is no place for checkpoints: %w", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
@@ -58,11 +59,11 @@ func (p *prediction) standardInput(g *nn.Graph) (*sampleSource, error) {
 	if t := bytes.TrimSpace(b); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
 		return objectsOf(g, "standard input", b, p.texts)
 	}
-	f, err := os.CreateTemp("", "graft-*.csv")
+	f, release, err := disk.Scratch("graft-*.csv")
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name())
+	defer release()
 	if _, err := f.Write(b); err != nil {
 		return nil, err
 	}

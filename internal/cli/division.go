@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
 )
@@ -40,7 +41,7 @@ func (t training) keepDivision(now division) error {
 				then.Fit, then.Val, then.Seed, now.Fit, now.Val, now.Seed)
 		}
 	}
-	if err := os.MkdirAll(t.config.Dir, 0o755); err != nil {
+	if err := disk.MkdirAll(t.config.Dir); err != nil {
 		return fmt.Errorf("there is no place for checkpoints: %w", err)
 	}
 	return onnxio.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(now) })

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -116,11 +116,7 @@ func (x stepExport) run(w io.Writer, model string) error {
 		return err
 	}
 	start := startFile(x.output)
-	if err := onnxio.Save(start, s.Start); err != nil {
-		return err
-	}
-	if err := onnxio.Save(x.output, s.Graph); err != nil {
-		os.Remove(start)
+	if err := saveTogether(filepath.Dir(x.output), map[string]*nn.Graph{filepath.Base(start): s.Start, filepath.Base(x.output): s.Graph}); err != nil {
 		return err
 	}
 	if x.asJSON {

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 )
@@ -24,8 +26,7 @@ func checkOutput(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("-o %s: is a folder, want a file", path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".graft-*") // as saving does
-	if err != nil {
+	if err := disk.CheckFile(path); err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = p.Err // the path is of no interest
@@ -35,5 +36,30 @@ func checkOutput(path string) error {
 		}
 		return fmt.Errorf("-o %s: cannot be written: %w", path, err)
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return nil
+}
+
+// saveTogether saves models of a folder, by their file names, all of them or none.
+func saveTogether(dir string, models map[string]*nn.Graph) error {
+	change, err := disk.Begin(dir)
+	if err != nil {
+		return err
+	}
+	defer change.Discard()
+	for name, g := range models {
+		ours := regexp.MustCompile("^" + regexp.QuoteMeta(name) + `(\.\d+)?\.data$`)
+		path, err := change.Path(name)
+		if err == nil {
+			err = onnxio.Save(path, g)
+		}
+		if err == nil {
+			err = change.RemoveOthers(".", func(other string) bool {
+				return ours.MatchString(other)
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return change.Commit()
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/spf13/cobra"
 )
 
@@ -86,7 +86,7 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		if p.output == "" {
 			return errors.New("say where the pictures go, with -o FOLDER")
 		}
-		if err := os.MkdirAll(p.output, 0o755); err != nil {
+		if err := disk.MkdirAll(p.output); err != nil {
 			return err
 		}
 	}

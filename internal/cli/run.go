@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/conformance"
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
@@ -88,12 +89,11 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
-		v := onnxio.Named{Name: name, Value: out[name]}
-		if err := r.show(w, v); err != nil {
-			return err
-		}
-		if err := r.store(i, v); err != nil {
+	if err := r.store(names, out); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := r.show(w, onnxio.Named{Name: name, Value: out[name]}); err != nil {
 			return err
 		}
 	}
@@ -200,24 +200,39 @@ func fromArchive(file, name string) (value, error) {
 	return all[names[0]], nil
 }
 
-// store writes an output into the folder for them.
-func (r runner) store(i int, v onnxio.Named) error {
+// store writes the outputs into the folder for them, all or none.
+func (r runner) store(names []string, out nn.Feed) error {
 	if r.output == "" {
 		return nil
 	}
-	if err := os.MkdirAll(r.output, 0o755); err != nil {
+	change, err := disk.Begin(r.output)
+	if err != nil {
 		return err
 	}
-	if !r.npy {
-		return onnxio.WriteFile(filepath.Join(r.output, fmt.Sprintf("output_%d.pb", i)), func(w io.Writer) error { return onnxio.WriteValue(w, v) })
+	defer change.Discard()
+	for i, name := range names {
+		if r.npy {
+			err = change.Write(fileName(name)+".npy", func(w io.Writer) error { return onnxio.WriteNPY(w, out[name]) })
+		} else {
+			err = change.Write(fmt.Sprintf("output_%d.pb", i), func(w io.Writer) error {
+				return onnxio.WriteValue(w, onnxio.Named{Name: name, Value: out[name]})
+			})
+		}
+		if err != nil {
+			return err
+		}
 	}
-	name := strings.Map(func(c rune) rune {
+	return change.Commit()
+}
+
+// fileName is a name as every file system takes it.
+func fileName(name string) string {
+	return strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, c) {
 			return '_'
 		}
 		return c
-	}, v.Name)
-	return onnxio.WriteFile(filepath.Join(r.output, name+".npy"), func(w io.Writer) error { return onnxio.WriteNPY(w, v.Value) })
+	}, name)
 }
 
 // classes prints the most likely classes when the model says what its classes are called.

@@ -8,12 +8,12 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -114,11 +114,11 @@ func (h *endpoint) picture(ctx context.Context, b []byte) ([]answer, error) {
 	if h.unprepared != nil {
 		return nil, h.unprepared
 	}
-	f, err := os.CreateTemp("", "graft-picture-*")
+	f, release, err := disk.Scratch("graft-picture-*")
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name())
+	defer release()
 	if _, err := f.Write(b); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

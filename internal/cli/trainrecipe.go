@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/spf13/cobra"
@@ -168,7 +169,7 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 			}
 		}
 	}
-	if err := os.MkdirAll(t.config.Dir, 0o755); err != nil {
+	if err := disk.MkdirAll(t.config.Dir); err != nil {
 		return fmt.Errorf("there is no place for checkpoints: %w", plainError(err))
 	}
 	return onnxio.WriteFile(path, func(w io.Writer) error { _, err := w.Write(now); return err })

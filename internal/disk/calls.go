@@ -1,0 +1,72 @@
+// Package disk writes files, and folders of files, whole or not at all: after an error, a crash or a kill at any
+// moment what is there is the old or the new, and what was begun is removed or finished by the next writer.
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// Calls are the calls of the operating system that change what a disk holds.
+type Calls struct {
+	Create     func(name string) (*os.File, error)
+	CreateTemp func(dir, pattern string) (*os.File, error)
+	MkdirTemp  func(dir, pattern string) (string, error)
+	MkdirAll   func(dir string, mode fs.FileMode) error
+	Write      func(f *os.File, b []byte) (int, error)
+	Chmod      func(name string, mode fs.FileMode) error
+	Sync       func(f *os.File) error
+	Close      func(f *os.File) error
+	Rename     func(from, to string) error
+	Remove     func(name string) error // a file or an empty folder
+	SyncFolder func(dir string) error
+}
+
+// System is what this package writes with. Tests replace it, see disktest.
+var System = Calls{
+	os.Create, os.CreateTemp, os.MkdirTemp, os.MkdirAll, (*os.File).Write, os.Chmod, (*os.File).Sync, (*os.File).Close, os.Rename, os.Remove, syncFolder,
+}
+
+// syncFolder makes a rename durable. Where the system cannot, there is nothing to wait for.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && runtime.GOOS != "windows" && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// MkdirAll makes a folder and those above it.
+func MkdirAll(dir string) error { return System.MkdirAll(dir, 0o755) }
+
+// Remove removes a file. One that is not there is no error.
+func Remove(name string) error {
+	if err := System.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// RemoveAll removes a folder and what it holds.
+func RemoveAll(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		name := dir + string(os.PathSeparator) + e.Name()
+		if e.IsDir() {
+			err = errors.Join(err, RemoveAll(name))
+		} else {
+			err = errors.Join(err, Remove(name))
+		}
+	}
+	return errors.Join(err, Remove(dir))
+}

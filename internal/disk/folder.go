@@ -1,0 +1,300 @@
+package disk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Folder is a change of several files of a folder that is made as a whole. The new files are written into a stage, a hidden
+// folder beside their places. Commit renames the stage, and from that moment on the change is made: what a crash keeps Commit from
+// moving to its place the next Settle moves.
+type Folder struct {
+	dir, stage string
+	fresh      bool // the folder is not there yet: the stage becomes it
+	removed    []string
+	release    func()
+	ended      bool
+}
+
+const (
+	committed = ".graft-commit" // the stage of a change that is made
+	stages    = ".graft.*.tmp"
+	newFiles  = "new"         // in a stage: the files by their paths
+	oldFiles  = "remove.json" // in a stage: the paths of files to remove
+	writtenBy = "by"          // in a stage: what only this machine can know of it
+)
+
+// Begin begins a change of a folder, which is made if it is not there. Discard ends what Commit did not.
+func Begin(dir string) (*Folder, error) {
+	dir = filepath.Clean(dir)
+	if err := Settle(dir); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(filepath.Join(dir, committed)); err == nil {
+		return nil, fmt.Errorf("%s holds %s, a change that another machine left or that cannot be finished: remove it", dir, committed)
+	}
+	f := &Folder{dir: dir}
+	parent, pattern, beside := dir, stages, "."+filepath.Base(dir)+".*.tmp"
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		f.fresh, parent, pattern = true, filepath.Dir(dir), beside
+		if err := MkdirAll(parent); err != nil {
+			return nil, about(dir, err)
+		}
+	} else if err == nil && !info.IsDir() {
+		return nil, &fs.PathError{Op: "write", Path: dir, Err: errors.New("is a file, want a folder")}
+	}
+	sweep(dir, stages)
+	sweep(filepath.Dir(dir), beside) // of a process that began the folder
+	for {
+		var err error
+		if f.stage, err = System.MkdirTemp(parent, pattern); err != nil {
+			return nil, about(dir, err)
+		}
+		f.release = claimFolder(f.stage)
+		if _, err := os.Lstat(f.stage); err == nil {
+			return f, nil
+		}
+		f.release() // somebody took it for abandoned before it was claimed
+	}
+}
+
+// Path is where the file or folder that will be name, relative to the folder, is to be written. Folders above it are made.
+func (f *Folder) Path(name string) (string, error) {
+	if !filepath.IsLocal(name) {
+		return "", fmt.Errorf("%s is not inside of %s", name, f.dir)
+	}
+	path := filepath.Join(f.root(), name)
+	if err := MkdirAll(filepath.Dir(path)); err != nil {
+		return "", about(filepath.Join(f.dir, name), err)
+	}
+	return path, nil
+}
+
+// root is the folder in the stage that holds the new files.
+func (f *Folder) root() string {
+	if f.fresh {
+		return f.stage
+	}
+	return filepath.Join(f.stage, newFiles)
+}
+
+// Write writes a new file, by its path relative to the folder.
+func (f *Folder) Write(name string, write func(w io.Writer) error) error {
+	path, err := f.Path(name)
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(path, write); err != nil {
+		return about(filepath.Join(f.dir, name), err)
+	}
+	return nil
+}
+
+// Remove removes a file, by its path relative to the folder. One that is not there is no error.
+func (f *Folder) Remove(name string) { f.removed = append(f.removed, name) }
+
+// RemoveOthers removes the files that the change does not write, in a folder relative to the one that is changed, whose names match.
+func (f *Folder) RemoveOthers(in string, match func(name string) bool) error {
+	entries, err := os.ReadDir(filepath.Join(f.dir, in))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		name := filepath.Join(in, e.Name())
+		if _, err := os.Lstat(filepath.Join(f.root(), name)); err != nil && e.Type().IsRegular() && match(e.Name()) {
+			f.Remove(name)
+		}
+	}
+	return nil
+}
+
+// Discard gives up a change that was not committed.
+func (f *Folder) Discard() {
+	if !f.ended {
+		f.ended = true
+		_ = RemoveAll(f.stage)
+		f.release()
+	}
+}
+
+// Commit makes the change. After an error the folder is as it was, unless the error is that files could not be moved to their
+// places: then the next Settle, Begin or WriteFile moves them.
+func (f *Folder) Commit() error {
+	defer f.Discard()
+	if err := f.prepare(); err != nil {
+		return about(f.dir, err)
+	}
+	to := f.dir
+	if !f.fresh {
+		to = filepath.Join(f.dir, committed)
+	}
+	if err := System.Rename(f.stage, to); err != nil {
+		return about(f.dir, err)
+	}
+	f.ended = true
+	defer f.release()
+	_ = System.SyncFolder(filepath.Dir(to))
+	if f.fresh {
+		return nil
+	}
+	err := finish(f.dir)
+	if err != nil {
+		err = finish(f.dir) // from where it stands
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the files are written but not all in their places yet, the next command moves them from %s: %w", f.dir, committed, err)
+	}
+	return nil
+}
+
+// prepare completes the stage.
+func (f *Folder) prepare() error {
+	if !f.fresh {
+		if err := System.MkdirAll(f.root(), 0o755); err != nil {
+			return err
+		}
+		b, err := json.Marshal(f.removed)
+		if err != nil {
+			return err
+		}
+		for name, text := range map[string][]byte{oldFiles: b, writtenBy: []byte(identity(f.stage))} {
+			if err := WriteFile(filepath.Join(f.stage, name), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+				return err
+			}
+		}
+	}
+	if err := System.Chmod(f.stage, 0o755); err != nil {
+		return err
+	}
+	return filepath.WalkDir(f.root(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return System.SyncFolder(path)
+		}
+		rel, err := filepath.Rel(f.root(), path)
+		if err != nil {
+			return err
+		}
+		if f.fresh {
+			return nil
+		}
+		info, err := os.Stat(filepath.Join(f.dir, rel))
+		switch {
+		case err == nil && info.IsDir():
+			return fmt.Errorf("%s is a folder, want a file", rel)
+		case err == nil && info.Mode().IsRegular():
+			return System.Chmod(path, info.Mode().Perm())
+		}
+		return nil
+	})
+}
+
+// Settle finishes the change of a folder that a process committed and did not live to finish. Whoever reads several files
+// that belong together calls it first. A stage that this machine did not write, one of an archive perhaps, is left alone.
+func Settle(dir string) error {
+	stage := filepath.Join(dir, committed)
+	if info, err := os.Lstat(stage); err != nil || !info.IsDir() {
+		return nil
+	}
+	by, err := os.ReadFile(filepath.Join(stage, writtenBy))
+	if errors.Is(err, fs.ErrNotExist) {
+		_ = System.Remove(stage) // where it is empty: the last thing that clearStage does
+		return nil
+	}
+	if own := identity(stage); err != nil || own == "" || string(by) != own {
+		return nil
+	}
+	release, err := await(stage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody else did
+	}
+	if err == nil {
+		defer release()
+		err = finish(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("%s holds a change that was interrupted and cannot be finished: %w", dir, err)
+	}
+	return nil
+}
+
+// finish moves the files of a committed change to their places and removes those that it removes. It can be interrupted and begun anew.
+// Links do not lead it out of the folder.
+func finish(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	from := filepath.Join(committed, newFiles)
+	err = fs.WalkDir(root.FS(), filepath.ToSlash(from), func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // moved before
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(from, filepath.FromSlash(path))
+		if err != nil {
+			return err
+		}
+		return move(root, filepath.FromSlash(path), rel)
+	})
+	if err != nil {
+		return err
+	}
+	var removed []string
+	if b, err := root.ReadFile(filepath.Join(committed, oldFiles)); err == nil {
+		if err := json.Unmarshal(b, &removed); err != nil {
+			return err
+		}
+	}
+	for _, name := range removed {
+		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := Remove(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	_ = System.SyncFolder(dir)
+	return clearStage(filepath.Join(dir, committed))
+}
+
+// clearStage removes a stage that has nothing left to move. The file that identifies it is the last to go, so that what an
+// interruption leaves is cleared by the next Settle.
+func clearStage(stage string) error {
+	if err := RemoveAll(filepath.Join(stage, newFiles)); err != nil {
+		return err
+	}
+	if err := Remove(filepath.Join(stage, oldFiles)); err != nil {
+		return err
+	}
+	return RemoveAll(stage)
+}
+
+// move gives a staged file its place.
+func move(root *os.Root, from, to string) error {
+	if d := filepath.Dir(to); d != "." {
+		if _, err := root.Stat(d); errors.Is(err, fs.ErrNotExist) {
+			if err := System.MkdirAll(filepath.Join(root.Name(), d), 0o755); err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := System.Rename(filepath.Join(root.Name(), from), filepath.Join(root.Name(), to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
