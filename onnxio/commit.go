@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -21,11 +20,11 @@ func commit(path string, m *onnxpb.ModelProto, over int64) error {
 	if over > 0 {
 		large = largeTensors(m.Graph, over)
 	}
-	taken, old := dataBeside(path)
+	old := dataBeside(path)
 	data := ""
 	if len(large) > 0 {
 		data = path + ".data"
-		for i := 1; slices.Contains(taken, data) || slices.Contains(old, data); i++ {
+		for i := 1; there(data); i++ {
 			data = fmt.Sprintf("%s.%d.data", path, i)
 		}
 		if err := WriteFile(data, func(w io.Writer) error { return writeExternal(w, filepath.Base(data), large) }); err != nil {
@@ -46,40 +45,71 @@ func commit(path string, m *onnxpb.ModelProto, over int64) error {
 	return nil
 }
 
-// dataBeside lists the files under the names of external data that the model at path may need, and those
-// that nobody needs once it is replaced: which it names, or an interrupted Save left.
-func dataBeside(path string) (taken, old []string) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil
-	}
-	defer f.Close()
-	named := map[string]bool{}
-	m, _, err := skimModel(f)
-	if err == nil {
-		initializersOf(m.Graph, func(t *onnxpb.TensorProto) error {
-			if e, err := parseExternal(t); err == nil && t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
-				named[e.location] = true
-			}
-			return nil
-		})
-	}
+// there reports whether there is a file: another model may need it.
+func there(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// dataBeside lists the files under the names of external data that nobody needs once the model at path is replaced: which it names,
+// or an interrupted Save left. What another file of the folder names stays.
+func dataBeside(path string) (old []string) {
 	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
 	ours := regexp.MustCompile("^" + regexp.QuoteMeta(base) + `(\.\d+)?\.data$`)
-	entries, _ := os.ReadDir(filepath.Dir(path))
+	candidates := map[string]bool{}
 	for _, e := range entries {
-		part := ours.FindStringSubmatch(e.Name())
-		if part == nil {
+		if ours.MatchString(e.Name()) {
+			candidates[e.Name()] = true
+		}
+	}
+	if len(candidates) == 0 {
+		return nil
+	}
+	if _, err := locations(path); err != nil && there(path) {
+		return nil // whatever it is
+	}
+	for _, e := range entries {
+		temporary, _ := filepath.Match(".*.tmp", e.Name())
+		if !e.Type().IsRegular() || e.Name() == base || candidates[e.Name()] || temporary {
 			continue
 		}
-		if err != nil || named[e.Name()] {
-			taken = append(taken, dir+e.Name())
+		named, err := locations(dir + e.Name())
+		if err != nil {
+			continue // not a model
 		}
-		if err == nil && (named[e.Name()] || part[1] != "") {
-			old = append(old, dir+e.Name())
+		for name := range named {
+			delete(candidates, name)
 		}
 	}
-	return taken, old
+	for name := range candidates {
+		old = append(old, dir+name)
+	}
+	return old
+}
+
+// locations are the files that a model names as external data.
+func locations(path string) (map[string]bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, _, err := skimModel(f)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	initializersOf(m.Graph, func(t *onnxpb.TensorProto) error {
+		if e, err := parseExternal(t); err == nil && t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
+			named[e.location] = true
+		}
+		return nil
+	})
+	return named, nil
 }
 
 // largeTensors are the tensors of more than over bytes.

@@ -38,7 +38,7 @@ func Write(w io.Writer, g *nn.Graph) error { return Saver{}.Write(w, g) }
 // complete. External data go into a file of their own first, MODEL.onnx.data or, while the model that
 // is replaced uses that name, MODEL.onnx.1.data; then the model takes its place in one step, and the
 // data of the old one are removed. An edit under way elsewhere is waited for, later ones do not
-// matter. Errors are of type *nn.Error and name the node.
+// matter. Data that another file of the folder names stay. Errors are of type *nn.Error and name the node.
 func (s Saver) Save(path string, g *nn.Graph) error {
 	m, err := s.encode(g)
 	if err != nil {
