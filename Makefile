@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak race cross purego arm64 oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -93,6 +93,10 @@ soak:
 			done; \
 		done; \
 	done
+
+# Every call that writes fails, and processes are killed at each.
+faults:
+	GRAFT_FAULTS=all go test -count=1 -timeout 30m -run 'TestFaults$$' -v ./internal/disk ./onnxio ./conformance ./generate ./safetensors ./train
 
 # Data races, in the packages that start goroutines.
 race:

@@ -256,7 +256,7 @@ func (x Exporter) firstSet(dir string) (int, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	if err != nil {
+	if err != nil || len(sets) == 0 {
 		return 0, err
 	}
 	for n := 0; ; n++ {
