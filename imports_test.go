@@ -16,11 +16,12 @@ var mayImport = map[string][]string{
 	"nn/dtype":             {},
 	"internal/kernel":      {"nn/dtype"},
 	"internal/kernel/...":  {"nn/dtype", "internal/kernel"},
-	"internal/engine":      {"nn/dtype", "internal/kernel"},
+	"internal/engine":      {"nn/dtype", "internal/exprgraph", "internal/kernel"},
+	"internal/exprgraph":   {},
 	"internal/picture":     {},
 	"internal/disk":        {},
 	"internal/disk/...":    {"internal/disk"},
-	"nn/op":                {"nn/dtype", "internal/kernel", "internal/engine"},
+	"nn/op":                {"nn/dtype", "internal/exprgraph", "internal/kernel", "internal/engine"},
 	"nn/op/std":            {"nn/dtype", "internal/kernel", "internal/engine", "internal/picture", "nn/op"},
 	"nn/op/contrib":        {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/legacy":         {"nn/dtype", "nn/op", "nn/op/std"},
@@ -29,7 +30,7 @@ var mayImport = map[string][]string{
 	"nn/op/gendoc":         {"nn/op", "nn/op/std", "nn/op/contrib"},
 	"nn/op/optest/...":     {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
 	"nn/op/optest":         {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn/op/std", "onnxio", "onnxio/onnxpb"},
-	"nn":                   {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn/op/std"},
+	"nn":                   {"nn/dtype", "internal/exprgraph", "internal/kernel", "internal/engine", "nn/op", "nn/op/std"},
 	"nn/mutate":            {"nn/op", "nn/op/std", "nn"},
 	"nn/prune":             {"nn/dtype", "internal/kernel", "internal/engine", "nn/op", "nn/op/std", "nn"},
 	"onnxio/onnxpb":        {},
@@ -58,7 +59,7 @@ var mayImport = map[string][]string{
 
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (
-	gorgoniaIn = []string{"conformance", "generate", "internal/conformance", "internal/engine", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn/op/optest", "nn", "examples/...", "bench/...", "internal/cli"}
+	gorgoniaIn = []string{"conformance", "generate", "internal/conformance", "internal/engine", "internal/exprgraph", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn/op/optest", "nn", "examples/...", "bench/...", "internal/cli"}
 	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest/nodetest"}
 )
 

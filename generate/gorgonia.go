@@ -122,7 +122,7 @@ func (r *reader) formless() error {
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		list = append(list, fmt.Sprintf("%s (%s)", name, missing[name]))
 	}
-	return &nn.Error{Stage: "generate", Err: fmt.Errorf("no form in Gorgonia for %s", strings.Join(list, ", "))}
+	return &nn.Error{Stage: "generate", Kind: nn.ErrUnsupported, Err: fmt.Errorf("no form in Gorgonia for %s", strings.Join(list, ", "))}
 }
 
 // float32Inputs refuses inputs of other types.

@@ -7,7 +7,6 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -90,38 +89,26 @@ func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense
 
 // backwardStage lowers a stage again, differentiated, and adds its gradients to the total.
 func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
-	w := newWalker(g, walkLower)
-	w.train, w.expr, w.have = r.train, gorgonia.NewGraph(gorgonia.WithGraphName(g.name)), have
-	w.wrt, w.influenced, w.ctx = wrt, g.influenced(r.wrt), ctx
+	ask := lowering{
+		g: g, mode: walkLower, train: r.train, ctx: ctx, have: have, wrt: wrt, asked: r.wrt, of: of, seeds: map[*Value]dtype.Value{},
+		bound: make(map[*Value]*binding, len(have)),
+	}
+	for _, v := range of {
+		ask.seeds[v] = total[v]
+	}
 	for v, x := range have {
 		t, ok := types[v]
 		if !ok {
 			t = op.TypeOf(x)
 		}
-		w.env[v] = &binding{typ: t}
+		ask.bound[v] = &binding{typ: t}
 	}
-	for _, n := range ancestors(of, func(v *Value) bool { _, ok := have[v]; return ok }) {
-		if err := w.visit(n); err != nil {
-			return err
-		}
-	}
-	st := &stage{nodes: map[*Value]*gorgonia.Node{}, values: map[*Value]dtype.Value{}}
-	var nodes, seeds gorgonia.Nodes
-	for _, v := range of {
-		n, err := w.nodeOf(v)
-		if err != nil {
-			return err
-		}
-		s, err := op.Const(w.expr, total[v])
-		if err != nil {
-			return err
-		}
-		nodes, seeds = append(nodes, n), append(seeds, s)
-	}
-	if err := st.differentiate(w, nodes, seeds, wrt); err != nil {
+	w, err := ask.lower()
+	if err != nil {
 		return err
 	}
-	st.seal(w, have)
+	st := &stage{}
+	st.seal(w)
 	p, err := st.run(ctx, have, r)
 	if err != nil {
 		return err

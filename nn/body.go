@@ -45,29 +45,31 @@ func (b *Body) Captured() []string {
 // Outer are the stand-ins for outer values, in the order of Captured.
 func (b *Body) Outer() []*Value { return b.outer }
 
-func (b *Body) bind(w *walker, in []op.Type, known []op.Known) error {
+// bind is what a walk through the subgraph starts from.
+func (b *Body) bind(in []op.Type, known []op.Known) (map[*Value]*binding, error) {
 	formal := b.formal()
 	if len(in) > len(formal) {
-		return fmt.Errorf("subgraph %s takes %d inputs, got %d", b.Graph.name, len(formal), len(in))
+		return nil, fmt.Errorf("subgraph %s takes %d inputs, got %d", b.Graph.name, len(formal), len(in))
 	}
+	bound := make(map[*Value]*binding, len(in))
 	for i, t := range in {
 		x := &binding{typ: t}
 		if i < len(known) {
 			x.known = known[i]
 		}
-		w.env[formal[i]] = x
+		bound[formal[i]] = x
 	}
-	return nil
+	return bound, nil
 }
 
 // Infer gives the types of the outputs.
 func (b *Body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
-	w := newWalker(b.Graph, walkInfer)
-	w.train = train
-	if err := b.bind(w, in, known); err != nil {
+	bound, err := b.bind(in, known)
+	if err != nil {
 		return nil, err
 	}
-	if err := w.walk(b.Graph.nodes); err != nil {
+	w, err := lowering{g: b.Graph, mode: walkInfer, train: train, bound: bound}.lower()
+	if err != nil {
 		return nil, err
 	}
 	return w.types(b.Graph.outputs)
@@ -112,31 +114,26 @@ func (b *Body) formal() []*Value { return slices.Concat(b.Graph.inputs, b.outer)
 
 // Lower emits the subgraph onto the given nodes.
 func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.Known) (gorgonia.Nodes, error) {
-	w := newWalker(b.Graph, walkLower)
-	w.train, w.expr, w.ctx, w.still, w.outerKey = s.Train, s.Graph, s.Ctx, s.Types, s.Key
-	if err := b.bind(w, types, known); err != nil {
+	bound, err := b.bind(types, known)
+	if err != nil {
 		return nil, err
 	}
 	formal := b.formal()
+	for i, n := range in {
+		bound[formal[i]].node = n
+	}
+	ask := lowering{g: b.Graph, mode: walkLower, train: s.Train, ctx: s.Ctx, bound: bound, still: s.Types, expr: s.Graph, outerKey: s.Key}
 	if s.Grad {
-		var asked []*Value
+		ask.asked = []*Value{}
 		for i, v := range formal {
 			if i >= len(known) || !known[i].Apart {
-				asked = append(asked, v)
+				ask.asked = append(ask.asked, v)
 			}
 		}
-		if w.influenced = b.Graph.influenced(asked); asked == nil {
-			w.influenced = map[*Value]bool{}
-		}
 	}
-	for i, n := range in {
-		w.env[formal[i]].node = n
-	}
-	if err := w.walk(b.Graph.nodes); err != nil {
+	w, err := ask.lower()
+	if err != nil {
 		return nil, err
-	}
-	if len(w.deferred) > 0 {
-		return nil, w.deferredError()
 	}
 	out := make(gorgonia.Nodes, len(b.Graph.outputs))
 	for i, v := range b.Graph.outputs {

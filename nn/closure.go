@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
 )
@@ -99,7 +100,7 @@ func (c *closure) capture(n *gorgonia.Node, inner, seen map[*gorgonia.Node]bool)
 		seen[n] = true
 		switch {
 		case inner[n]:
-			for _, k := range slices.Backward(children(n)) {
+			for _, k := range slices.Backward(exprgraph.Children(n)) {
 				stack = append(stack, k)
 			}
 		case !isConstant(n):
@@ -110,13 +111,13 @@ func (c *closure) capture(n *gorgonia.Node, inner, seen map[*gorgonia.Node]bool)
 
 // holdsValue reports whether the node is a weight or a constant.
 func holdsValue(n *gorgonia.Node) bool {
-	return len(children(n)) == 0 && (isConstant(n) || n.Value() != nil)
+	return len(exprgraph.Children(n)) == 0 && (isConstant(n) || n.Value() != nil)
 }
 
 // isConstant reports whether the node holds a value that never changes, of Gorgonia's constants or of ours.
 func isConstant(n *gorgonia.Node) bool {
 	_, stock := n.Op().(interface{ Value() gorgonia.Value })
-	return stock && len(children(n)) == 0 || op.IsConst(n)
+	return stock && len(exprgraph.Children(n)) == 0 || op.IsConst(n)
 }
 
 // body makes a subgraph of closures that are one function at several sizes. Outer are the values that they capture.

@@ -28,7 +28,7 @@ func (g *Graph) Composites() []Composite {
 	taken := map[*Node]bool{}
 	var list []Composite
 	for _, n := range slices.Backward(g.nodes) {
-		c := w.calls[n]
+		c := w.called[n]
 		if c == nil || taken[n] {
 			continue
 		}

@@ -124,8 +124,7 @@ func (g *Graph) open() bool {
 
 // standAt walks with the given sizes for open first and other axes and counts the nodes that resolved.
 func (g *Graph) standAt(batch, other int) (*walker, int) {
-	w := newWalker(g, walkInfer)
-	w.calls = make(map[*Node]*op.Call, len(g.nodes))
+	w := lowering{g: g, mode: walkInfer, calls: true}.walker()
 	size := map[string]int{}
 	for _, v := range g.inputs {
 		t := v.typ
@@ -220,7 +219,7 @@ func (a *analysis) node(n *Node, w *walker) {
 		a.pinNode(n, "graft does not know the operator")
 		return
 	}
-	c := w.calls[n]
+	c := w.called[n]
 	if c == nil {
 		a.pinNode(n, "its shapes are not known")
 		return

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -120,11 +119,11 @@ func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error
 
 // deriveAt lowers and differentiates at one choice of sizes. Nothing is folded, as for Trace.
 func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error) {
-	w := newWalker(g, walkTrace)
-	w.train, w.expr = true, gorgonia.NewGraph(gorgonia.WithGraphName(g.name))
-	ctx, stop := context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
+	ctx, stop := folding()
 	defer stop()
-	w.ctx = ctx
+	ask := lowering{
+		g: g, mode: walkTrace, train: true, ctx: ctx, of: []*Value{o.Loss}, loss: true, strict: true, bound: map[*Value]*binding{},
+	}
 	for i, v := range g.inputs {
 		t, err := concrete(v.typ, i, sizes)
 		if err != nil {
@@ -133,44 +132,16 @@ func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error
 		for k, d := range v.typ.Shape {
 			t.Shape[k].Sym = d.Sym
 		}
-		w.env[v] = &binding{typ: t}
+		ask.bound[v] = &binding{typ: t}
 	}
 	for _, p := range o.Params {
-		w.wrt = append(w.wrt, p.value)
+		ask.wrt = append(ask.wrt, p.value)
 	}
-	w.influenced = g.influenced(w.wrt)
-	nodes := ancestors([]*Value{o.Loss}, nil)
-	if err := w.straight(nodes); err != nil {
-		return nil, err
-	}
-	if err := w.walk(nodes); err != nil {
-		return nil, err
-	}
-	if len(w.deferred) > 0 {
-		return nil, w.deferredError()
-	}
-	d := &derived{params: w.params, next: map[*Param]*gorgonia.Node{}, names: map[*gorgonia.Node]string{}}
-	var err error
-	if d.loss, err = w.nodeOf(o.Loss); err != nil {
-		return nil, err
-	}
-	t := w.at(o.Loss).typ
-	if t.Elements() != 1 || !t.DType.IsFloat() {
-		return nil, &Error{Stage: "derive", Input: o.Loss.name, Want: "a loss of one floating-point element", Got: t.Concrete()}
-	}
-	one, err := dtype.FromFloats(t.DType, []float64{1}, t.Sizes()...)
+	w, err := ask.lower()
 	if err != nil {
 		return nil, err
 	}
-	seed, err := op.Const(w.expr, one)
-	if err != nil {
-		return nil, err
-	}
-	var st stage
-	if err := st.differentiate(w, gorgonia.Nodes{d.loss}, gorgonia.Nodes{seed}, w.wrt); err != nil {
-		return nil, err
-	}
-	d.grads = st.grads
+	d := &derived{params: w.params, loss: w.wanted[o.Loss], grads: w.grads, next: map[*Param]*gorgonia.Node{}, names: map[*gorgonia.Node]string{}}
 	for _, u := range w.updates {
 		if u.param != nil {
 			d.next[u.param] = u.node

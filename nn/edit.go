@@ -154,6 +154,9 @@ func (e *Edit) fail(err error) {
 	var x *Error
 	if errors.As(err, &x) {
 		c := *x
+		if c.Kind == nil && c.Is(ErrShape) {
+			c.Kind = ErrShape // whatever the stage becomes
+		}
 		if c.Stage == "" || c.Stage == "infer" {
 			c.Stage = "edit"
 		}

@@ -301,8 +301,8 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, v.param.Tensor())
 		w.params[v.param] = b.node
 	case b.known.Value != nil:
-		if b.node, err = op.Const(w.expr, b.known.Value); err == nil && b.open {
-			gorgonia.WithName(b.node.Name() + foldedMark + v.name)(b.node)
+		if b.node, err = op.Const(w.expr, b.known.Value); err == nil && b.open && w.shown {
+			b.node, err = asPreset(b.node, v)
 		}
 		if lost := w.lost[v]; lost != nil {
 			w.lostNodes[b.node] = lost

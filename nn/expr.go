@@ -44,6 +44,9 @@ func (e *Edit) trace(tr Tracer, f Expr, in []*Value) []*Value {
 		t.bind(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), v)
 	}
 	t.reading(runs[0].out[0].Graph())
+	for _, n := range runs[0].out {
+		t.results[n]++
+	}
 	out := make([]*Value, len(runs[0].out))
 	for i := range out {
 		out[i] = t.value(columns(runs, func(r run) *gorgonia.Node { return r.out[i] }))

@@ -18,7 +18,7 @@ type follower struct {
 }
 
 func (f *follower) run() {
-	f.w = newWalker(f.e.g, walkInfer)
+	f.w = lowering{g: f.e.g, mode: walkInfer}.walker()
 	for _, v := range f.e.g.inputs {
 		f.w.env[v] = f.c.a.env[v]
 	}

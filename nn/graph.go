@@ -12,6 +12,14 @@ import (
 // Error is graft's error: stage, operator, node, input, wanted and got, on one line.
 type Error = op.Error
 
+// What an Error is about, for errors.Is: see package op.
+var (
+	ErrNotFound    = op.ErrNotFound
+	ErrUnsupported = op.ErrUnsupported
+	ErrInput       = op.ErrInput
+	ErrShape       = op.ErrShape
+)
+
 // Graph is a model, or a subgraph inside a node of one (see Body).
 type Graph struct {
 	name, doc string

@@ -16,16 +16,16 @@ func (g *Graph) Infer() error {
 }
 
 func (g *Graph) infer() error {
-	w := newWalker(g, walkInfer)
+	bound := map[*Value]*binding{}
 	for _, v := range g.inputs {
-		w.env[v] = &binding{typ: v.typ}
+		bound[v] = &binding{typ: v.typ}
 	}
 	if g.body != nil {
 		for _, v := range g.body.outer {
-			w.env[v] = &binding{typ: v.typ, known: v.known}
+			bound[v] = &binding{typ: v.typ, known: v.known}
 		}
 	}
-	err := w.walk(g.nodes)
+	w, err := lowering{g: g, mode: walkInfer, bound: bound}.lower()
 	var news []inferred
 	for v, b := range w.env {
 		if v.graph != g || v.input {
@@ -110,7 +110,7 @@ func (e *Edit) infer() error {
 // inferNode infers the outputs of one node from what its inputs are known to be; edits use it so
 // that layers can ask for sizes at once.
 func (g *Graph) inferNode(n *Node) error {
-	w := newWalker(g, walkInfer)
+	w := lowering{g: g, mode: walkInfer}.walker()
 	for _, v := range n.reads() {
 		if v != nil {
 			w.env[v] = &binding{typ: v.typ, known: v.known}

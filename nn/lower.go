@@ -1,12 +1,11 @@
 package nn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -70,43 +69,34 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	mode := walkLower
-	if o.Keep {
-		mode = walkTrace
-	}
-	w := newWalker(g, mode)
-	w.train, w.expr = o.Train, gorgonia.NewGraph(gorgonia.WithGraphName(g.name))
-	ctx, stop := context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
+	ctx, stop := folding()
 	defer stop()
-	w.ctx = ctx
+	ask := lowering{g: g, mode: walkLower, train: o.Train, ctx: ctx, shown: true, bound: map[*Value]*binding{}, have: map[*Value]dtype.Value{}}
+	if o.Keep {
+		ask.mode = walkTrace
+	}
 	types, err := g.inputTypes(o)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range g.inputs {
-		w.env[v] = &binding{typ: types[i]}
+		ask.bound[v] = &binding{typ: types[i]}
 		if x := o.Feed[v.name]; x != nil {
-			w.have[v] = x
+			ask.have[v] = x
 		}
 	}
-	want, err := g.named(o.Outputs, g.outputs)
+	if ask.want, err = g.named(o.Outputs, g.outputs); err != nil {
+		return nil, err
+	}
+	w, err := ask.lower()
 	if err != nil {
 		return nil, err
-	}
-	if err := w.walk(ancestors(want, nil)); err != nil {
-		if ctx.Err() != nil {
-			return nil, &Error{Stage: "lower", Err: context.Cause(ctx)}
-		}
-		return nil, err
-	}
-	if len(w.deferred) > 0 {
-		return nil, w.deferredError()
 	}
 	for p := range w.params { // its nodes are in the caller's hands, a solver of Gorgonia's perhaps
 		p.kept.Open()
 	}
-	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: want, made: o, at: g.version, env: w.env}
-	for _, v := range want {
+	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: ask.want, made: o, at: g.version, env: w.env}
+	for _, v := range ask.want {
 		n, err := w.nodeOf(v)
 		if err != nil {
 			return nil, err
@@ -126,11 +116,6 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	l.Key = w.key
 	return l, nil
 }
-
-// foldingTime is how long Lower computes loops of constants. A run has a context for that.
-const foldingTime = time.Minute
-
-var errFolding = errors.New("computing what does not depend on inputs takes longer than a minute: Run does it, too, and can be ended")
 
 // inputTypes gives every input a static type: of the value fed, or of the declared shape with
 // symbols replaced.
@@ -317,9 +302,9 @@ func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 	}
 	reads := 0
 	for n := range depends {
-		reads += len(children(n))
+		reads += len(exprgraph.Children(n))
 	}
-	op.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its place in a sum are a few nodes
+	exprgraph.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its place in a sum are a few nodes
 	raw, err := gorgonia.Backpropagate(outs, seeds, from)
 	if err != nil {
 		var e *op.Error

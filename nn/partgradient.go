@@ -18,54 +18,31 @@ func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, erro
 	if len(in) < len(given) || len(given) == 0 || in[0] == nil {
 		return nil, errors.New("has no node for a value it differentiates for")
 	}
-	part := newWalker(w.g, w.mode)
-	part.train, part.suffix, part.expr, part.wrt = w.train, w.suffix, in[0].Graph(), xs
-	part.influenced = w.g.influenced(xs)
+	ask := lowering{g: w.g, mode: w.mode, train: w.train, ctx: w.ctx, wrt: xs, of: []*Value{y}, expr: in[0].Graph(), suffix: w.suffix, bound: map[*Value]*binding{}}
+	if ask.expr == w.expr {
+		ask.outerKey = w.keyNode
+	}
 	for v, b := range w.env {
 		if _, at := w.have[v]; v.producer == nil || at {
 			c := *b
-			if part.expr != w.expr {
+			if ask.expr != w.expr {
 				c.node = nil // the call is being folded, in a graph of its own
 			}
-			part.env[v] = &c
+			ask.bound[v] = &c
 		}
 	}
 	for i, v := range given {
 		if in[i] == nil || w.at(v) == nil {
 			return nil, &Error{Stage: "lower", Input: v.name, Err: errors.New("has no value")}
 		}
-		part.env[v] = &binding{typ: w.at(v).typ, node: in[i]}
+		ask.bound[v] = &binding{typ: w.at(v).typ, node: in[i]}
 	}
-	for _, m := range ancestors([]*Value{y}, func(v *Value) bool { return part.env[v] != nil }) {
-		if err := part.visit(m); err != nil {
-			return nil, err
-		}
-	}
-	if len(part.missing) > 0 {
-		return nil, unsupported(part.missing)
-	}
-	if len(part.deferred) > 0 {
-		return nil, part.deferredError()
+	part, err := ask.lower()
+	if err != nil {
+		return nil, err
 	}
 	w.adopt(part)
-	node, err := part.nodeOf(y)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := constLike(part.expr, part.at(y).typ, 1)
-	if err != nil {
-		return nil, err
-	}
-	if err := part.lostGradient(gorgonia.Nodes{node}); err != nil {
-		return nil, err
-	}
-	if err := op.CheckGradients(gorgonia.Nodes{node}, in[:len(xs)]); err != nil {
-		return nil, err
-	}
-	grads, err := gradients(gorgonia.Nodes{node}, gorgonia.Nodes{seed}, in[:len(xs)])
-	if err != nil {
-		return nil, err
-	}
+	grads := part.grads
 	for i, d := range grads {
 		if d == nil { // y does not depend on it
 			if grads[i], err = constLike(part.expr, part.at(xs[i]).typ, 0); err != nil {
@@ -84,9 +61,6 @@ func (w *walker) adopt(part *walker) {
 	for p, node := range part.params {
 		w.params[p] = node
 		w.at(p.value).node = node
-	}
-	if w.key == nil {
-		w.key = part.key
 	}
 }
 

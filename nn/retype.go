@@ -99,7 +99,7 @@ func (e *Edit) followGroup(group []freed) {
 		return
 	}
 	w := e.concreteWalk(group, false)
-	if err := w.walk(order); err != nil {
+	if err := w.visitAll(order); err != nil {
 		return // other inputs are too open to tell; inference at the end has the last word
 	}
 	before := map[*Value]op.Type{}
@@ -134,7 +134,7 @@ func axisName(axis int) string {
 // concreteWalk infers with numbers for all dimensions of inputs: those of the group before or
 // after the change, other freed ones as they were, and stand-ins for what was open already.
 func (e *Edit) concreteWalk(group []freed, after bool) *walker {
-	w := newWalker(e.g, walkInfer)
+	w := lowering{g: e.g, mode: walkInfer}.walker()
 	standIn := map[string]int{}
 	fixed := map[*Value]map[int]int{}
 	for _, f := range e.freed {

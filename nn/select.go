@@ -135,7 +135,7 @@ func (g *Graph) value(name string) (*Value, error) {
 	for n := range g.values {
 		names = append(names, n)
 	}
-	return nil, &Error{Err: fmt.Errorf("no value is named %q%s", name, similar(name, names))}
+	return nil, &Error{Kind: ErrNotFound, Err: fmt.Errorf("no value is named %q%s", name, similar(name, names))}
 }
 
 // Node finds the one node with the given name, or, failing that, the one that computes the value
@@ -158,7 +158,7 @@ func (g *Graph) Node(name string) (*Node, error) {
 		if v := g.values[name]; v != nil && v.producer != nil {
 			return v.producer, nil
 		}
-		return nil, &Error{Err: fmt.Errorf("no node is named %q%s", name, similar(name, names))}
+		return nil, &Error{Kind: ErrNotFound, Err: fmt.Errorf("no node is named %q%s", name, similar(name, names))}
 	}
 	return nil, &Error{Err: fmt.Errorf("%d nodes are named %q: name one by its output, such as %q", len(found), name, found[0].out[0].Name())}
 }

@@ -103,7 +103,7 @@ func (g *Graph) costs() map[*Node]int64 {
 
 func costsOf(w *walker) map[*Node]int64 {
 	cost := map[*Node]int64{}
-	for n, c := range w.calls {
+	for n, c := range w.called {
 		if n.op.Cost != nil && settled(c) {
 			cost[n], _ = n.op.Cost(c)
 		}
@@ -112,12 +112,11 @@ func costsOf(w *walker) map[*Node]int64 {
 }
 
 // atOne are the calls of the nodes that can be inferred with symbols at size 1.
-func (g *Graph) atOne() map[*Node]*op.Call { return g.at(nil).calls }
+func (g *Graph) atOne() map[*Node]*op.Call { return g.at(nil).called }
 
 // at is a walk with the given sizes of symbols, 1 for the others.
 func (g *Graph) at(sizes map[string]int) *walker {
-	w := newWalker(g, walkInfer)
-	w.calls = make(map[*Node]*op.Call, len(g.nodes))
+	w := lowering{g: g, mode: walkInfer, calls: true}.walker()
 	for _, v := range g.inputs {
 		w.env[v] = &binding{typ: withSizes(v.typ, sizes)}
 	}

@@ -2,11 +2,13 @@ package nn
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sort"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
@@ -187,6 +189,10 @@ func (t *tracer) outputs(n int, at func(i int) (gorgonia.Nodes, string)) {
 	list := make([]*Value, n)
 	for i := range list {
 		nodes, _ := at(i)
+		t.results[nodes[0]]++
+	}
+	for i := range list {
+		nodes, _ := at(i)
 		list[i] = t.value(nodes)
 	}
 	t.report()
@@ -225,7 +231,7 @@ func (t *tracer) report() {
 	}
 	names := slices.Sorted(maps.Keys(t.missing))
 	sort.Strings(names)
-	t.e.Failf("no ONNX form: %s", strings.Join(names, ", "))
+	t.e.fail(&Error{Kind: ErrUnsupported, Err: fmt.Errorf("no ONNX form: %s", strings.Join(names, ", "))})
 }
 
 // leaf is a node without children and value: an input of the traced graph.
@@ -258,7 +264,7 @@ func survey(out, given gorgonia.Nodes) (leafList, map[string]int, error) {
 	known := map[*gorgonia.Node]op.Type{}
 	seen := map[*gorgonia.Node]bool{}
 	for _, n := range given {
-		if n == nil || len(children(n)) > 0 {
+		if n == nil || len(exprgraph.Children(n)) > 0 {
 			return nil, nil, &Error{Stage: "trace", Err: errors.New("an input is computed from other nodes")}
 		}
 		at[n] = len(leaves)
@@ -278,7 +284,7 @@ func survey(out, given gorgonia.Nodes) (leafList, map[string]int, error) {
 			continue
 		}
 		seen[n] = true
-		kids := children(n)
+		kids := exprgraph.Children(n)
 		if c, in, _, ok := op.CallOf(n); ok {
 			kids = in
 			if c.Opset > 0 {

@@ -353,3 +353,45 @@ func TestTraceTrains(t *testing.T) {
 		}
 	}
 }
+
+// Gorgonia's Log rewrites the SoftMax that it reads: what may be meant either way is refused, and the way around works.
+func TestTraceSoftmaxRead(t *testing.T) {
+	both := func(p, l *G.Node) (G.Nodes, error) {
+		return one(G.Add(G.Must(G.Mean(p)), G.Must(G.Mean(l))))
+	}
+	for name, f := range map[string]nn.Expr{
+		"the logarithm of what others read": func(x ...*G.Node) (G.Nodes, error) {
+			p := G.Must(G.SoftMax(x[0]))
+			return both(p, G.Must(G.Log(p)))
+		},
+		"returned": func(x ...*G.Node) (G.Nodes, error) {
+			p := G.Must(G.SoftMax(x[0]))
+			return G.Nodes{p, G.Must(G.Sum(G.Must(G.Log(p))))}, nil
+		},
+	} {
+		if _, err := nn.Trace(f, "x float32[2,3]"); err == nil || !strings.Contains(err.Error(), `std.Operators().Apply1(op.Plain("LogSoftmax"), x)`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	g, err := nn.Trace(func(x ...*G.Node) (G.Nodes, error) {
+		p, err := std.Operators().Apply1(op.Plain("Softmax"), x[0])
+		if err != nil {
+			return nil, err
+		}
+		return both(p, G.Must(G.LogSoftMax(x[0])))
+	}, "x float32[1,3]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := nn.Tensor([]float32{0, 1, 2}, 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := g.Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out[0].Data().(float32), float32(1.0/3-1.4076059); math.Abs(float64(got-want)) > 1e-5 {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

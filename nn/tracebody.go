@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,33 +28,27 @@ type sampled struct{ in, out, seeds, grads gorgonia.Nodes }
 // lower lowers the subgraph at sample k as Derive does: nothing is folded.
 func (x *nested) lower(k int, g *gorgonia.ExprGraph) (*sampled, error) {
 	b := x.body
-	w := newWalker(b.Graph, walkTrace)
-	w.train, w.expr = x.train, g
-	ctx, stop := context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
+	ctx, stop := folding()
 	defer stop()
-	w.ctx = ctx
-	if err := b.bind(w, x.types[k], x.known[k]); err != nil {
+	bound, err := b.bind(x.types[k], x.known[k])
+	if err != nil {
 		return nil, err
 	}
 	formal := b.formal()
-	asked := []*Value{}
+	ask := lowering{g: b.Graph, mode: walkTrace, train: x.train, expr: g, ctx: ctx, bound: bound}
 	s := &sampled{in: make(gorgonia.Nodes, len(formal))}
 	for i, v := range formal {
 		if x.asked(i) {
-			asked = append(asked, v)
+			ask.asked = append(ask.asked, v)
 		}
-		var err error
 		if s.in[i], err = op.Input(g, fmt.Sprintf("input %d", i), x.types[k][i], nil); err != nil {
 			return nil, err
 		}
-		w.env[v].node = s.in[i]
+		bound[v].node = s.in[i]
 	}
-	w.influenced = b.Graph.influenced(asked)
-	if err := w.walk(b.Graph.nodes); err != nil {
+	w, err := ask.lower()
+	if err != nil {
 		return nil, err
-	}
-	if len(w.deferred) > 0 {
-		return nil, w.deferredError()
 	}
 	if w.key != nil {
 		return nil, errors.New("its subgraph draws at random")

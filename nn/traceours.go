@@ -98,7 +98,7 @@ func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 		if k == nil {
 			continue
 		}
-		if op.IsConst(k.at[0]) && s.t.names[k.at[0]] == "" && !strings.Contains(k.at[0].Name(), foldedMark) && i < len(c.Known) {
+		if op.IsConst(k.at[0]) && s.t.names[k.at[0]] == "" && i < len(c.Known) {
 			if t := &c.Op.Traits; i == t.ShapeInput && t.Moves == op.MovedInOrder && values[0] != nil {
 				from, to := s.kid(in, 0).shape(), s.result(calls)
 				if to != nil && !allConstant(to) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -38,7 +39,7 @@ func (s *Site) binary() int {
 	if s.goType() != "gorgonia.elemBinOp" {
 		return -1
 	}
-	return number(settle(s.field(0, "ʘBinaryOperator").FieldByName(binaryField)))
+	return number(deref(s.field(0, "ʘBinaryOperator").FieldByName(binaryField)))
 }
 
 func binaryRule(s *Site) *Value {
@@ -175,7 +176,7 @@ func (s *Site) leaky() (*Site, float64) {
 	}
 	neg, slope := m.In(0), m.In(1)
 	cmp := neg.In(1)
-	if !neg.In(0).is(in) || cmp.binary() != binLt || !cmp.In(0).is(in) || !cmp.In(1).number(0) || len(children(slope.at[0])) > 0 {
+	if !neg.In(0).is(in) || cmp.binary() != binLt || !cmp.In(0).is(in) || !cmp.In(1).number(0) || len(exprgraph.Children(slope.at[0])) > 0 {
 		return nil, 0
 	}
 	f, ok := scalarOfNode(slope.at[0])
@@ -235,7 +236,7 @@ func (s *Site) number(want float64) bool {
 }
 
 func scalarOfNode(n *gorgonia.Node) (float64, bool) {
-	if len(children(n)) > 0 || !n.IsScalar() || n.Value() == nil && n.Op() == nil {
+	if len(exprgraph.Children(n)) > 0 || !n.IsScalar() || n.Value() == nil && n.Op() == nil {
 		return 0, false
 	}
 	v, err := valueOf(constantValue(n))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -40,6 +41,8 @@ type tracer struct {
 	site    *Site // being translated
 	claimed int   // nodes of the graph whose site is known
 
+	results map[*gorgonia.Node]int // how often the function returns a node
+
 	step   bool                      // a training step is traced, see Graph.Derive
 	wanted map[*op.Call]map[int]bool // outputs of calls that are read, in a step
 }
@@ -49,9 +52,6 @@ type traced struct {
 	at gorgonia.Nodes
 	v  *Value
 }
-
-// foldedMark in the name of a constant says that it holds for the sizes of its lowering only.
-const foldedMark = " for now, of "
 
 // measured is a value whose dimensions other shapes may be computed from.
 type measured struct {
@@ -79,6 +79,7 @@ func newTracer(e *Edit, tr Tracer) *tracer {
 		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call][]*Value{},
 		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{}, bodies: new(int), claimed: len(e.g.nodes),
 		marks: map[*gorgonia.Node][]*traceMark{}, made: map[*traceMark][]*Node{}, anchors: map[*Node]bool{},
+		results: map[*gorgonia.Node]int{},
 	}
 	for name, r := range tr.Rules {
 		t.rules[name] = r
@@ -170,14 +171,18 @@ func (s *Site) translate() *Value {
 	if base.Op() == nil {
 		return s.leaf()
 	}
-	if c, ok := base.Op().(interface{ Value() gorgonia.Value }); ok && len(children(base)) == 0 {
+	if c, ok := base.Op().(interface{ Value() gorgonia.Value }); ok && len(exprgraph.Children(base)) == 0 {
 		return s.constant(c.Value())
 	}
 	for _, n := range s.at[1:] {
-		if a, b := goType(base), goType(n); a != b || len(children(base)) != len(children(n)) {
+		if a, b := goType(base), goType(n); a != b || len(exprgraph.Children(base)) != len(exprgraph.Children(n)) {
 			s.Failf("what is computed depends on a symbol: %s at one size, %s at another", a, b)
 			return nil
 		}
+	}
+	if name, ok := presetValue(base); ok {
+		s.Failf("%s was computed in advance from a symbolic shape: lower with Keep", name)
+		return nil
 	}
 	r := s.t.rules[s.goType()]
 	if r == nil {
@@ -200,10 +205,6 @@ func (s *Site) leaf() *Value {
 		return nil
 	}
 	if op.IsConst(n) {
-		if _, name, open := strings.Cut(n.Name(), foldedMark); open {
-			s.Failf("%s was computed in advance from a symbolic shape: lower with Keep", name)
-			return nil
-		}
 		return s.constant(n.Value())
 	}
 	v, err := valueOf(n.Value())
@@ -327,5 +328,5 @@ func (t *tracer) nameOf(n *gorgonia.Node) string {
 		}
 		return fmt.Sprintf("%s:%d", c.Node, i)
 	}
-	return strings.TrimPrefix(givenName(n), "/")
+	return strings.TrimPrefix(exprgraph.Name(n), "/")
 }

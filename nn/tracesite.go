@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
 )
@@ -20,13 +21,13 @@ type Site struct {
 func (s *Site) Op() gorgonia.Op { return s.at[0].Op() }
 
 // Inputs counts the inputs.
-func (s *Site) Inputs() int { return len(children(s.at[0])) }
+func (s *Site) Inputs() int { return len(exprgraph.Children(s.at[0])) }
 
 // In is the site of input i.
 func (s *Site) In(i int) *Site {
 	in := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
 	for k, n := range s.at {
-		in.at[k] = children(n)[i]
+		in.at[k] = exprgraph.Children(n)[i]
 	}
 	return in
 }
@@ -134,18 +135,18 @@ func (s *Site) Float(field string) float64 {
 
 // field is a field of the operator in graph k, behind pointers and interfaces.
 func (s *Site) field(k int, name string) reflect.Value {
-	v := settle(settle(reflect.ValueOf(s.at[k].Op())))
+	v := deref(deref(reflect.ValueOf(s.at[k].Op())))
 	if v.Kind() == reflect.Struct {
 		if f := v.FieldByName(name); f.IsValid() {
-			return settle(f)
+			return deref(f)
 		}
 	}
 	s.Failf("its Go type has no field %q", name)
 	return reflect.Value{}
 }
 
-// settle follows pointers and interfaces.
-func settle(v reflect.Value) reflect.Value {
+// deref follows pointers and interfaces.
+func deref(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
 			return reflect.Value{}
@@ -182,29 +183,7 @@ func numbers(v reflect.Value) []int {
 	}
 	list := make([]int, v.Len())
 	for i := range list {
-		list[i] = number(settle(v.Index(i)))
+		list[i] = number(deref(v.Index(i)))
 	}
 	return list
-}
-
-// children are the inputs of a node, in order and with repetitions. They are read off the node
-// itself: the graph's own index is wrong after a node was removed, as Log(1+x) and Grad do.
-func children(n *gorgonia.Node) gorgonia.Nodes {
-	v := reflect.ValueOf(n).Elem().FieldByName("children")
-	if !v.IsValid() || v.Kind() != reflect.Slice {
-		return op.Children(n)
-	}
-	list := make(gorgonia.Nodes, v.Len())
-	for i := range list {
-		list[i] = (*gorgonia.Node)(v.Index(i).UnsafePointer())
-	}
-	return list
-}
-
-// givenName is the name a program gave the node; Node.Name makes one up when there is none.
-func givenName(n *gorgonia.Node) string {
-	if v := reflect.ValueOf(n).Elem().FieldByName("name"); v.Kind() == reflect.String {
-		return v.String()
-	}
-	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
 )
@@ -28,7 +29,7 @@ func wantedOutputs(roots gorgonia.Nodes) map[*op.Call]map[int]bool {
 			}
 			wanted[c][i] = true
 		}
-		stack = append(stack, children(n)...)
+		stack = append(stack, exprgraph.Children(n)...)
 	}
 	return wanted
 }
@@ -78,7 +79,7 @@ func (s *Site) spell(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	if c.Random() {
 		key := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
 		for k, n := range s.at {
-			kids := children(n)
+			kids := exprgraph.Children(n)
 			key.at[k] = kids[len(kids)-1]
 		}
 		p.In = append(p.In, w.operand(key.Value()))

@@ -1,10 +1,13 @@
 package nn
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -97,9 +100,42 @@ func softmaxRule(s *Site) *Value {
 		}
 	}
 	if s.Bool("isLog") {
+		// Gorgonia's Log makes the SoftMax that it is given a LogSoftMax, for all who read it.
+		if s.t.ambiguous(s.at[0]) {
+			s.Failf("it is read more than once, and Log(SoftMax(x)) changes the SoftMax that others read, so that nobody can tell what they mean: " +
+				"write the one that is meant as std.Operators().Apply1(op.Plain(\"LogSoftmax\"), x), or \"Softmax\"")
+			return nil
+		}
 		return s.Node(std.LogSoftmaxConfig{Axis: &axis}, s.In(0).Value())
 	}
 	return s.Node(std.SoftmaxConfig{Axis: &axis}, s.In(0).Value())
+}
+
+// ambiguous says whether a LogSoftMax may stand for a SoftMax as well: it is read twice, or Gorgonia made one node of what was
+// computed from the two, which a sum or product of it with itself shows.
+func (t *tracer) ambiguous(n *gorgonia.Node) bool {
+	readers := map[*gorgonia.Node]gorgonia.Nodes{}
+	seen := map[*gorgonia.Node]bool{}
+	stack := slices.Collect(maps.Keys(t.results))
+	for len(stack) > 0 {
+		m := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if seen[m] || goType(m) == "gorgonia.sizeOp" {
+			continue
+		}
+		seen[m] = true
+		for _, k := range exprgraph.Children(m) {
+			stack, readers[k] = append(stack, k), append(readers[k], m)
+		}
+	}
+	if len(readers[n])+t.results[n] > 1 {
+		return true
+	}
+	for len(readers[n]) == 1 {
+		n = readers[n][0]
+	}
+	r := readers[n]
+	return len(r) > 1 && r[0] == r[1]
 }
 
 // dropoutRule keeps the node: it is the identity until a trainer turns it on.

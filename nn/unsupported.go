@@ -24,7 +24,7 @@ func unsupported(nodes []*Node) error {
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s)", name, joinSome(where[k], 5)))
 	}
-	return &Error{Stage: "lower", Err: fmt.Errorf("unsupported operators: %s", joinSome(parts, len(parts)))}
+	return &Error{Stage: "lower", Kind: ErrUnsupported, Err: fmt.Errorf("unsupported operators: %s", joinSome(parts, len(parts)))}
 }
 
 func joinSome(list []string, most int) string {

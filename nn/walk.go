@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,33 +34,30 @@ type binding struct {
 // walker goes through nodes in topological order, infers types and, when lowering, emits them.
 // A node whose types depend on values not known yet is deferred: it ends a stage.
 type walker struct {
-	g     *Graph
-	mode  walkMode
-	train bool
-	env   map[*Value]*binding
+	lowering
 
-	expr     *gorgonia.ExprGraph
+	nodes    []*Node
+	env      map[*Value]*binding
 	params   map[*Param]*gorgonia.Node
-	key      *gorgonia.Node                 // of random operators
-	outerKey func() (*gorgonia.Node, error) // of the graph around a subgraph
-	ctx      context.Context                // ends what is computed at once
-	still    bool                           // only types are wanted: subgraphs are not run for them
+	key      *gorgonia.Node // of random operators
 	updates  []stateUpdate
-	suffix   string                 // keeps names of subgraphs apart from those around them
-	have     map[*Value]dtype.Value // values at hand: what was fed and what earlier stages computed
-	spec     map[*Value]dtype.Value // those of them that the lowering depends on
+	spec     map[*Value]dtype.Value // values at hand that the lowering depends on
 	baked    map[*Param]uint64      // constants that were computed with, as they were
 	deferred []*Node
 	waiting  map[*Node]bool
 	demanded map[*Value]error   // what deferred nodes are waiting for
 	missing  []*Node            // nodes graft has no operator for
-	wrt      []*Value           // what is differentiated for: not folded, even if it looks constant
 	fuser    *fuser             // finds groups of nodes to run as one; nil: every node by itself
-	calls    map[*Node]*op.Call // of the nodes that resolved, where a caller wants them
+	called   map[*Node]*op.Call // of the nodes that resolved, where a caller wants them
 
 	influenced map[*Value]bool          // what a gradient is asked for, and what depends on that
 	lost       map[*Value]error         // values that no gradient goes through, and why
 	lostNodes  map[*gorgonia.Node]error // nodes of such values
+
+	outs   []*Value                  // handed on to later stages
+	wanted map[*Value]*gorgonia.Node // nodes of what is wanted
+	values map[*Value]dtype.Value    // wanted, and known without running
+	grads  gorgonia.Nodes            // by wrt; nil: none
 }
 
 // stateUpdate says that after a training step the parameter takes the value of a node.
@@ -69,15 +65,6 @@ type stateUpdate struct {
 	value *Value // of a parameter, or what stands for one in a subgraph
 	param *Param // nil in a subgraph
 	node  *gorgonia.Node
-}
-
-func newWalker(g *Graph, mode walkMode) *walker {
-	return &walker{
-		g: g, mode: mode, env: map[*Value]*binding{}, params: map[*Param]*gorgonia.Node{},
-		have: map[*Value]dtype.Value{}, spec: map[*Value]dtype.Value{}, baked: map[*Param]uint64{},
-		waiting: map[*Node]bool{}, demanded: map[*Value]error{},
-		lost: map[*Value]error{}, lostNodes: map[*gorgonia.Node]error{},
-	}
 }
 
 // at is the binding of a value; parameters are bound when first met.
@@ -106,18 +93,6 @@ func (w *walker) types(list []*Value) ([]op.Type, error) {
 		}
 	}
 	return out, nil
-}
-
-func (w *walker) walk(nodes []*Node) error {
-	for _, n := range nodes {
-		if err := w.visit(n); err != nil {
-			return err
-		}
-	}
-	if len(w.missing) > 0 && w.mode != walkInfer {
-		return unsupported(w.missing)
-	}
-	return nil
 }
 
 // reads are the values a node reads, captured ones last; nil where absent.
@@ -176,8 +151,8 @@ func (w *walker) visit(n *Node) (err error) {
 		}
 		c.Known[i].Value = v
 	}
-	if w.calls != nil {
-		w.calls[n] = c
+	if w.called != nil {
+		w.called[n] = c
 	}
 	return w.resolved(n, c, in)
 }

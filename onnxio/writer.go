@@ -202,7 +202,7 @@ func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
 		}
 	}
 	if n.Domain() == op.Internal {
-		return nil, &nn.Error{Op: n.Type(), Node: n.Label(), Err: fmt.Errorf("has no ONNX form")}
+		return nil, &nn.Error{Kind: nn.ErrUnsupported, Op: n.Type(), Node: n.Label(), Err: fmt.Errorf("has no ONNX form")}
 	}
 	p.Input, p.Output = w.names(n.Inputs()), w.names(n.Outputs())
 	left := n.Annotations()

@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
-	"reflect"
 
+	"github.com/graft-ml/graft/internal/exprgraph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -98,14 +98,11 @@ func (m *VM) shown(n *gorgonia.Node) gorgonia.Value {
 
 // read serves gorgonia.Read: it stores the value of the node that n reads where n was told to.
 func (m *VM) read(n *gorgonia.Node) {
-	op := reflect.ValueOf(n.Op())
-	if op.Kind() != reflect.Struct {
+	into := exprgraph.Into(n)
+	if into == nil {
 		return
 	}
-	into := op.FieldByName("into")
 	for _, k := range children(n) {
-		if into.Kind() == reflect.Pointer && !into.IsNil() && into.Type() == reflect.TypeFor[*gorgonia.Value]() {
-			*(*gorgonia.Value)(into.UnsafePointer()) = m.shown(k)
-		}
+		*into = m.shown(k)
 	}
 }

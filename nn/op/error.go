@@ -16,6 +16,35 @@ type Error struct {
 	Want  any
 	Got   any
 	Err   error
+	Kind  error // what errors.Is finds: ErrNotFound and so on; nil: see Is
+}
+
+// What an Error is about, for errors.Is. A run that its context ended is context.Canceled or context.DeadlineExceeded.
+var (
+	ErrNotFound    = errors.New("not found")    // no node, value or operator has the name
+	ErrUnsupported = errors.New("unsupported")  // graft has no such operator, gradient or form
+	ErrInput       = errors.New("wrong input")  // what a run is fed does not fit the model's inputs
+	ErrShape       = errors.New("wrong shapes") // types, shapes or attributes of a node do not go together
+)
+
+// Is reports whether the error is of the kind. Where none was given, what a run was fed and did not want is ErrInput, and what
+// inference or lowering met is ErrShape.
+func (e *Error) Is(target error) bool {
+	switch {
+	case e.Kind != nil:
+		return e.Kind == target
+	case target == ErrInput:
+		return e.Stage == "run" && e.Op == "" && e.Input != ""
+	case target == ErrShape:
+		return (e.Stage == "infer" || e.Stage == "lower") && e.Op != "" && !kinded(e.Err)
+	}
+	return false
+}
+
+// kinded says whether a cause has a kind of its own.
+func kinded(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind != nil
 }
 
 // Error writes the filled fields: "lower: Conv conv1: input W: want float32[8,3,3,3], got …".

@@ -49,7 +49,7 @@ func CheckGradients(of, wrt gorgonia.Nodes) error {
 
 // gradMissing is what a gradient that is asked for through a call, from n to its child k, ends with.
 func (c *Call) gradMissing(n, k *gorgonia.Node) error {
-	e := &Error{Stage: "gradient", Op: c.Op.String(), Node: c.Node, Err: fmt.Errorf("has no gradient (%s)", c.Op.GradMissing)}
+	e := &Error{Stage: "gradient", Kind: ErrUnsupported, Op: c.Op.String(), Node: c.Node, Err: fmt.Errorf("has no gradient (%s)", c.Op.GradMissing)}
 	if c.Op.GradMissing == "" {
 		e.Input, e.Err = c.InputName(n.Op().(*expr).slots[slices.Index(Children(n), k)]), errors.New("has no gradient")
 	}

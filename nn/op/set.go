@@ -109,7 +109,7 @@ func (s Set) Of(c Config) (*Op, error) {
 	if o := s.Find(n.Domain, n.Name); o != nil {
 		return o, nil
 	}
-	return nil, fmt.Errorf("there is no operator %q", n.String())
+	return nil, &Error{Kind: ErrNotFound, Err: fmt.Errorf("there is no operator %q", n.String())}
 }
 
 // Replaced reports whether With put another operator in the place of one that the set held. Rewrites that take

@@ -1,35 +1,13 @@
-package op
+// Package exprgraph is all that graft reads of the unexported fields of Gorgonia's expression graphs. Each function says what for, and
+// what happens with a Gorgonia that has no such field; the tests fail then.
+package exprgraph
 
 import (
-	"errors"
 	"reflect"
 	"unsafe"
 
 	"gorgonia.org/gorgonia"
 )
-
-// apply makes a node of o on kids, as gorgonia.ApplyOp does, but in constant time: ApplyOp searches the graph for
-// each new node, and infers with nested function types what o knows.
-func apply(o *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
-	var g *gorgonia.ExprGraph
-	for _, k := range kids {
-		switch of := k.Graph(); {
-		case g == nil:
-			g = of
-		case of != nil && of != g:
-			return nil, errors.New("the inputs are of different expression graphs")
-		}
-	}
-	if g == nil {
-		return nil, errors.New("no input has an expression graph")
-	}
-	shape, err := o.InferShape()
-	if err != nil {
-		return nil, err
-	}
-	index(g)
-	return gorgonia.NewUniqueNode(gorgonia.WithType(nodeType(o.call.Out[o.index])), gorgonia.WithOp(o), gorgonia.WithChildren(kids), gorgonia.In(g), gorgonia.WithShape(shape...)), nil
-}
 
 // exprIndex is where an ExprGraph keeps places of nodes by identifier, and the next identifier. Gorgonia fills the
 // index when a node is looked up for the first time, by a search from the front, and looks up every node it makes:
@@ -44,8 +22,8 @@ var exprIndex = func() (at struct{ byID, counter uintptr }) {
 	return at
 }()
 
-// index enters the nodes that were added last, and the place that the next one will have.
-func index(g *gorgonia.ExprGraph) {
+// Index enters the nodes that were added last, and the place that the next one will have.
+func Index(g *gorgonia.ExprGraph) {
 	if exprIndex.byID == 0 {
 		return // another Gorgonia: correct without
 	}
@@ -67,7 +45,7 @@ func IndexAhead(g *gorgonia.ExprGraph, nodes int) {
 	if exprIndex.byID == 0 {
 		return
 	}
-	index(g)
+	Index(g)
 	all := g.AllNodes()
 	for _, n := range all {
 		if _, constant := n.Op().(interface{ Value() gorgonia.Value }); n.Op() != nil && !constant && len(Children(n)) == 0 {

@@ -1,0 +1,46 @@
+package exprgraph
+
+import (
+	"reflect"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Children are the inputs of a node, in order and with repetitions. They are read off the node itself: the graph's own index,
+// which is the answer where the field is missing, is wrong after a node was removed, as Log(1+x) and Grad do.
+func Children(n *gorgonia.Node) gorgonia.Nodes {
+	v := reflect.ValueOf(n).Elem().FieldByName("children")
+	if !v.IsValid() || v.Type() != reflect.TypeFor[gorgonia.Nodes]() {
+		var list gorgonia.Nodes
+		for it := n.Graph().From(n.ID()); it != nil && it.Next(); {
+			list = append(list, it.Node().(*gorgonia.Node))
+		}
+		return list
+	}
+	list := make(gorgonia.Nodes, v.Len())
+	for i := range list {
+		list[i] = (*gorgonia.Node)(v.Index(i).UnsafePointer())
+	}
+	return list
+}
+
+// Name is the name a program gave the node, empty if it gave none: Node.Name makes one up then.
+func Name(n *gorgonia.Node) string {
+	if v := reflect.ValueOf(n).Elem().FieldByName("name"); v.Kind() == reflect.String {
+		return v.String()
+	}
+	return ""
+}
+
+// Into is where gorgonia.Read, which n was made by, wants the value; nil if n is no such node.
+func Into(n *gorgonia.Node) *gorgonia.Value {
+	v := reflect.ValueOf(n.Op())
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	into := v.FieldByName("into")
+	if into.Kind() != reflect.Pointer || into.Type() != reflect.TypeFor[*gorgonia.Value]() {
+		return nil
+	}
+	return (*gorgonia.Value)(into.UnsafePointer())
+}
