@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -148,6 +149,26 @@ func (f *features) of(index []int, views int) *features {
 		}
 	}
 	return part
+}
+
+// with is the features of f and of further samples, of which there is one view: it stands for each.
+func (f *features) with(more *features, views int) *features {
+	n := len(f.pooled) / views
+	all := &features{peak: slices.Clone(f.peak)}
+	for i, v := range more.peak {
+		all.peak[i] = max(all.peak[i], v)
+	}
+	for v := range views {
+		all.pooled = append(append(all.pooled, f.pooled[v*n:][:n]...), more.pooled...)
+		all.class = append(append(all.class, f.class[v*n:][:n]...), more.class...)
+		if len(f.rows) == len(f.pooled) {
+			all.rows = append(append(all.rows, f.rows[v*n:][:n]...), more.rows...)
+		}
+	}
+	if all.rows == nil {
+		all.rows = f.rows
+	}
+	return all
 }
 
 // plain is a set without chance.

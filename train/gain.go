@@ -3,37 +3,79 @@ package train
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
 
-// gained reports whether all layers made the model better than the classifier alone did, for whose answers the validation's
-// samples had the given losses. Many samples judge by themselves. A few are joined by those that plans were compared on: then it
-// is enough that no more of them are wrong. Where no plans were compared, the losses must have fallen by more than
-// chance makes them differ, as the standard error of their mean says.
-func (t *tuning) gained(ctx context.Context, before []float64) (bool, error) {
-	n := t.valSize()
-	fewer := t.out.Val["accuracy"] < t.out.Head["accuracy"]
-	switch {
-	case n >= fewJudges || before == nil || !finite(t.out.Val["loss"]):
-		return better(t.out.Val, t.out.Head, n), nil
-	case fewer || t.plan.Raced:
-		return !fewer, nil
-	}
-	after, err := t.surprise(ctx)
-	if err != nil || len(after) != len(before) {
-		return false, err
-	}
-	return fell(before, after), nil
+// verdict is how a model does on a set: figures, and for classes how surprised it was by each sample.
+type verdict struct {
+	figures map[string]float64
+	answers []answer
+	samples int
 }
 
-// fell reports whether the mean of paired losses fell by more than its standard error.
-func fell(before, after []float64) bool {
-	n, sum, square := float64(len(before)), 0.0, 0.0
-	for i, b := range before {
-		d := b - after[i]
+// answer is what a classifier made of a sample.
+type answer struct {
+	loss  float64 // −log of the probability of its class
+	right bool
+}
+
+// verdictOn judges the model by a set, which may be nil.
+func (t *tuning) verdictOn(ctx context.Context, s data.Set[data.Sample]) (v verdict, err error) {
+	if s == nil {
+		return v, nil
+	}
+	v.samples = s.Len()
+	if v.figures, err = t.judgeBy(ctx, s); err != nil {
+		return v, err
+	}
+	v.answers, err = t.answers(ctx, s)
+	return v, err
+}
+
+// better reports whether v is an improvement on w that chance does not explain: no fewer right answers, and either so many more, or
+// losses so much smaller, that it exceeds the standard error of such a difference between paired samples.
+func (v verdict) better(w verdict) bool {
+	if len(v.answers) == 0 || len(v.answers) != len(w.answers) {
+		return better(v.figures, w.figures, v.samples)
+	}
+	gained, lost := v.changes(w)
+	return gained >= lost && (exceeds(gained-lost, gained+lost) || v.calmer(w))
+}
+
+// worse reports whether so many fewer of v's answers are right that chance does not explain it, or v is no model any more.
+func (v verdict) worse(w verdict) bool {
+	if !finite(v.figures["loss"]) {
+		return true
+	}
+	gained, lost := v.changes(w)
+	return exceeds(lost-gained, gained+lost)
+}
+
+// changes are how many answers are right in v alone, and in w alone.
+func (v verdict) changes(w verdict) (gained, lost int) {
+	for i, a := range v.answers {
+		switch {
+		case a.right && !w.answers[i].right:
+			gained++
+		case !a.right && w.answers[i].right:
+			lost++
+		}
+	}
+	return gained, lost
+}
+
+// exceeds reports whether a difference of two counts is larger than its standard error, the root of their sum.
+func exceeds(difference, sum int) bool { return difference > 0 && difference*difference > sum }
+
+// calmer reports whether the mean of the paired losses fell by more than its standard error.
+func (v verdict) calmer(w verdict) bool {
+	n, sum, square := float64(len(v.answers)), 0.0, 0.0
+	for i, a := range v.answers {
+		d := w.answers[i].loss - a.loss
 		sum += d
 		square += d * d
 	}
@@ -41,14 +83,26 @@ func fell(before, after []float64) bool {
 	return mean > math.Sqrt(max(0, square/n-mean*mean)/max(1, n-1))
 }
 
-// surprise is −log of the probability of each of the validation's classes; nil where they are too many to matter, or are no
-// single classes.
-func (t *tuning) surprise(ctx context.Context) (losses []float64, err error) {
-	if t.val == nil || t.valSize() >= fewJudges || classesOf(t.g) == 0 || !t.singleClasses() {
+// gained reports whether all layers are to be kept, after a verdict of the validation on the classifier alone and one on them.
+// Many samples judge by themselves. A few only tell what is clearly worse, where samples held out found all layers better; where
+// none did, they must find them better.
+func (t *tuning) gained(before, after verdict) bool {
+	switch {
+	case t.valSize() >= fewJudges || len(before.answers) == 0 || len(before.answers) != len(after.answers):
+		return better(after.figures, before.figures, t.valSize())
+	case t.plan.Raced:
+		return !after.worse(before)
+	}
+	return after.better(before)
+}
+
+// answers are what the model makes of each sample; nil where targets are no single classes.
+func (t *tuning) answers(ctx context.Context, s data.Set[data.Sample]) (list []answer, err error) {
+	if classesOf(t.g) == 0 || !t.singleClasses() {
 		return nil, nil
 	}
 	name := t.g.Outputs()[0].Name()
-	for b, err := range (data.Loader{Batch: 16}).Batches(ctx, t.val, 0) {
+	for b, err := range (data.Loader{Batch: 16}).Batches(ctx, s, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +123,8 @@ func (t *tuning) surprise(ctx context.Context) (losses []float64, err error) {
 		at := 0
 		err = eachLabel(b.Y[0], func(_, c int) error {
 			if at < len(rows) && c >= 0 && c < len(rows[at]) {
-				losses = append(losses, -math.Log(max(rows[at][c], 1e-9)))
+				p := rows[at]
+				list = append(list, answer{-math.Log(max(p[c], 1e-9)), slices.Index(p, slices.Max(p)) == c})
 			}
 			at++
 			return nil
@@ -78,5 +133,5 @@ func (t *tuning) surprise(ctx context.Context) (losses []float64, err error) {
 			return nil, err
 		}
 	}
-	return losses, nil
+	return list, nil
 }

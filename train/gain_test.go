@@ -1,29 +1,44 @@
 package train
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
-// A fall of the losses counts where it is larger than what chance makes of so few samples.
-func TestFell(t *testing.T) {
-	before := []float64{1, 0.5, 2, 0.1, 0.7, 0.9}
+// An improvement is more than chance makes of so few samples: in the right answers, or in the losses while these are no fewer.
+func TestVerdict(t *testing.T) {
+	var before verdict
+	for i, loss := range []float64{1, 0.5, 2, 0.1, 0.7, 0.9} {
+		before.answers = append(before.answers, answer{loss, i >= 2})
+	}
 	for _, c := range []struct {
-		change []float64
-		want   bool
+		change        []float64
+		right         []int // answers that turn
+		better, worse bool
 	}{
-		{[]float64{-0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, true},
-		{[]float64{-0.4, -0.3, -0.9, 0.1, -0.3, -0.4}, true},
-		{[]float64{-0.9, 0.5, -1.5, 0.9, 0.6, -0.1}, false}, // by one sample
-		{[]float64{0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, false},
-		{[]float64{0, 0, 0, 0, 0, 0}, false},
+		{change: []float64{-0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, better: true},
+		{change: []float64{-0.4, -0.3, -0.9, 0.1, -0.3, -0.4}, better: true},
+		{change: []float64{-0.9, 0.5, -1.5, 0.9, 0.6, -0.1}}, // by one sample
+		{change: []float64{0.1, 0.1, 0.1, 0.1, 0.1, 0.1}},
+		{change: []float64{0, 0, 0, 0, 0, 0}},
+		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{0, 1}, better: true},
+		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{0}},
+		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{2, 3}, worse: true},
+		{change: []float64{-0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, right: []int{2}},
 	} {
-		after := make([]float64, len(before))
-		for i := range after {
-			after[i] = before[i] + c.change[i]
+		after := verdict{figures: map[string]float64{"loss": 1}}
+		for i, a := range before.answers {
+			a.loss += c.change[i]
+			after.answers = append(after.answers, a)
 		}
-		if got := fell(before, after); got != c.want {
-			t.Errorf("changes %v: %v, want %v", c.change, got, c.want)
+		for _, i := range c.right {
+			after.answers[i].right = !after.answers[i].right
+		}
+		if b, w := after.better(before), after.worse(before); b != c.better || w != c.worse {
+			t.Errorf("%+v: better %v, worse %v", c, b, w)
 		}
 	}
-	if fell([]float64{2}, []float64{1}) != true || fell(nil, nil) {
-		t.Error("one sample, or none")
+	if !(verdict{figures: map[string]float64{"loss": math.NaN()}}).worse(verdict{}) {
+		t.Error("a model without a loss is none")
 	}
 }

@@ -3,11 +3,13 @@ package train
 import "fmt"
 
 // LinearFit is a linear model of rows of features x: scores Weight·x + Bias. It minimizes the mean loss plus half of Decay times
-// the squares of the weights of standardized features; the decay is chosen by cross-validation, from 100 down to 10⁻⁴.
+// the squares of the weights of standardized features; the decay is chosen by cross-validation, from 100 down to 10⁻⁴. The scores of
+// classes are multiplied by Scale afterwards: what makes the loss least on the folds that were held out.
 type LinearFit struct {
 	Weight [][]float64 // [scores][features]
 	Bias   []float64   // [scores]
 	Decay  float64
+	Scale  float64 // 1 for measurements
 }
 
 // FitClasses is multinomial logistic regression: a score for each class. The rows are as long as each other; seed divides them
@@ -32,7 +34,7 @@ func FitMeasured(rows [][]float32, target []float64, seed uint64) (LinearFit, er
 
 func linear(p problem, seed uint64) LinearFit {
 	l, _ := p.regress(1, seed)
-	return LinearFit{l.weight, l.bias, l.decay}
+	return LinearFit{l.weight, l.bias, l.decay, l.scale}
 }
 
 // rectangular refuses rows that no linear model fits.

@@ -37,6 +37,8 @@ func main() {
 	test := flag.String("test", "", "another one to test on")
 	seeds := flag.Int("seeds", 3, "runs of each way")
 	grid := flag.Bool("grid", false, "measure the grid of 20 settings, too")
+	ways := flag.String("policies", "head-only,auto,full", "of photographs: which to measure")
+	verbose := flag.Bool("v", false, "print what the policies say")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -44,7 +46,7 @@ func main() {
 	if *mnist != "" {
 		err = digits(ctx, *mnist, *images, *model, *seeds, *grid)
 	} else {
-		err = photographs(ctx, *model, *fit, *test, *seeds)
+		err = photographs(ctx, *model, *fit, *test, *seeds, strings.Split(*ways, ","), *verbose)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -56,6 +58,7 @@ type task struct {
 	model          func(seed uint64) (*nn.Graph, error)
 	fit, val, test func(seed uint64) data.Set[data.Sample]
 	head           *nn.Head
+	verbose        bool
 }
 
 // digits measures on MNIST.
@@ -143,7 +146,15 @@ type way func(ctx context.Context, t task, g *nn.Graph, seed uint64) error
 // untuned trains as the policy says.
 func untuned(p train.Policy) way {
 	return func(ctx context.Context, t task, g *nn.Graph, seed uint64) error {
-		_, err := train.FineTuner{Policy: p, Head: t.head, Config: train.Config{Seed: seed, Log: train.Quiet}}.FineTune(ctx, g, t.fit(seed), t.val(seed))
+		c := train.Config{Seed: seed, Log: train.Quiet}
+		if t.verbose {
+			c.Log = func(e train.Event) {
+				if e.Kind == train.Note {
+					fmt.Println("   ", e.Text)
+				}
+			}
+		}
+		_, err := train.FineTuner{Policy: p, Head: t.head, Refit: true, Config: c}.FineTune(ctx, g, t.fit(seed), t.val(seed))
 		return err
 	}
 }
@@ -189,7 +200,7 @@ func (t task) measure(ctx context.Context, name string, seeds int, w way) error 
 }
 
 // photographs measures a model on two folders of pictures by class.
-func photographs(ctx context.Context, model, fit, test string, seeds int) error {
+func photographs(ctx context.Context, model, fit, test string, seeds int, ways []string, verbose bool) error {
 	pictures, err := data.Folder(fit)
 	if err != nil {
 		return err
@@ -228,13 +239,17 @@ func photographs(ctx context.Context, model, fit, test string, seeds int) error 
 		return p.Split(0.1, found.Preprocess)
 	}
 	t := task{
-		model: load, head: &nn.Head{Labels: pictures.Classes},
+		verbose: verbose, model: load, head: &nn.Head{Labels: pictures.Classes},
 		fit:  func(seed uint64) data.Set[data.Sample] { f, _ := part(seed); return f },
 		val:  func(seed uint64) data.Set[data.Sample] { _, v := part(seed); return v },
 		test: func(uint64) data.Set[data.Sample] { return held.All(found.Preprocess) },
 	}
-	for _, p := range []train.Policy{train.HeadOnly, train.Auto, train.Full} {
-		if err := t.measure(ctx, map[train.Policy]string{train.Auto: "no settings"}[p]+string(p), seeds, untuned(p)); err != nil {
+	for _, way := range ways {
+		name, p := way, train.Policy(way)
+		if way == "auto" {
+			name, p = "no settings", train.Auto
+		}
+		if err := t.measure(ctx, name, seeds, untuned(p)); err != nil {
 			return err
 		}
 	}

@@ -1,11 +1,12 @@
 """Pictures of two kinds of insects, drawn on crops of scikit-learn's two sample photographs: a stand-in for photographs by class.
 
-    python3 bench/finetune/pictures.py DIR
+    python3 bench/finetune/pictures.py DIR [--task small|large|grain] [--test 150]
     go run ./bench/finetune --model squeezenet1.1.onnx --train DIR/train --test DIR/test
 
-240 pictures to train on, 150 to test on; they differ in size, place, angle and color within a kind, and share no crop.
+240 pictures to train on, 150 to test on; they differ in size, place, angle and color within a kind, and share no crop. The insects
+are small in their pictures, or large; grain is nothing that pictures show usually: the direction of a faint pattern of lines.
 """
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -38,27 +39,52 @@ def insect(kind, r):
     return img
 
 
-def picture(kind, r):
+def stamped(img, kind, r, least, most):
+    size = int(r.integers(least, most))
+    stamp = insect(kind, r).rotate(r.uniform(0, 360), Image.BICUBIC).resize((size, size), Image.BICUBIC)
+    img.paste(stamp, (int(r.integers(0, 300 - size)), int(r.integers(0, 300 - size))), stamp)
+    return img
+
+
+def lined(img, kind, r):
+    """Lines that fall from left to right, or rise."""
+    x, y = np.meshgrid(np.arange(300), np.arange(300))
+    slope = np.deg2rad(r.uniform(25, 65)) * (1 if kind == "ants" else -1)
+    wave = np.sin((x * np.cos(slope) + y * np.sin(slope)) * 2 * np.pi / r.uniform(8, 20) + r.uniform(0, 6))
+    return Image.fromarray((np.asarray(img, float) + r.uniform(6, 16) * wave[..., None]).clip(0, 255).astype(np.uint8))
+
+
+TASKS = {
+    "small": lambda img, kind, r: stamped(img, kind, r, 60, 190),
+    "large": lambda img, kind, r: stamped(img, kind, r, 130, 290),
+    "grain": lined,
+}
+
+
+def picture(task, kind, r):
     photo = PHOTOS[r.integers(2)]
     w = int(r.integers(160, 420))
     x, y = r.integers(0, photo.width - w), r.integers(0, photo.height - w)
     img = photo.crop((x, y, x + w, y + w)).resize((300, 300)).rotate(90 * int(r.integers(4)))
-    size = int(r.integers(60, 190))
-    stamp = insect(kind, r).rotate(r.uniform(0, 360), Image.BICUBIC).resize((size, size), Image.BICUBIC)
-    img.paste(stamp, (int(r.integers(0, 300 - size)), int(r.integers(0, 300 - size))), stamp)
-    img = img.filter(ImageFilter.GaussianBlur(r.uniform(0, 1.6)))
+    img = TASKS[task](img, kind, r).filter(ImageFilter.GaussianBlur(r.uniform(0, 1.6)))
     pixels = np.asarray(img, float) * r.uniform(0.6, 1.3) + r.normal(0, r.uniform(0, 18), (300, 300, 3))
     return Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
 
 
 def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("dir", type=Path)
+    p.add_argument("--task", choices=TASKS, default="small")
+    p.add_argument("--train", type=int, default=240)
+    p.add_argument("--test", type=int, default=150)
+    args = p.parse_args()
     r = np.random.default_rng(7)
-    for part, n in (("train", 240), ("test", 150)):
+    for part, n in (("train", args.train), ("test", args.test)):
         for i in range(n):
             kind = ("ants", "bees")[i % 2]
-            path = Path(sys.argv[1]) / part / kind
+            path = args.dir / part / kind
             path.mkdir(parents=True, exist_ok=True)
-            picture(kind, r).save(path / f"{i:03}.jpg", quality=90)
+            picture(args.task, kind, r).save(path / f"{i:03}.jpg", quality=90)
 
 
 main()

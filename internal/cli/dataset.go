@@ -56,7 +56,8 @@ type dataset struct {
 
 	tagged bool // samples have any number of the classes, as tags
 
-	opened samples // what is judged by, as it is in the files
+	opened   samples // what is judged by, as it is in the files
+	setApart bool    // what is judged by is a share of the data
 }
 
 // flags adds those that say how samples are read.
@@ -165,6 +166,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 		return nil, nil, err
 	}
 	if !apart {
+		d.setApart = s.folders == nil || s.folders.Val == nil
 		fit, val = d.split(s, share)
 		return fit, val, nil
 	}

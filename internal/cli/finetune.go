@@ -77,7 +77,7 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 			}
 		}
 	}
-	out, err := train.FineTuner{Policy: policy, Config: t.config}.FineTune(ctx, g, fit, val)
+	out, err := train.FineTuner{Policy: policy, Config: t.config, Refit: t.setApart}.FineTune(ctx, g, fit, val)
 	if err != nil && ctx.Err() != nil && train.HasCheckpoint(t.config.Dir) {
 		return fmt.Errorf("%w; %s holds a checkpoint: the same command with --resume goes on", context.Cause(ctx), t.config.Dir)
 	}

@@ -1,0 +1,100 @@
+package train
+
+import (
+	"math"
+	"slices"
+)
+
+// solve minimizes by L-BFGS (Nocedal, 1980) with ten pairs and a backtracking line search, from w or from nothing.
+func (p problem) solve(w []float64) []float64 {
+	const pairs, steps = 10, 100
+	size := p.classes * (len(p.x[0]) + 1)
+	w = slices.Clone(w)
+	if w == nil {
+		w = make([]float64, size)
+	}
+	g, next, after := make([]float64, size), make([]float64, size), make([]float64, size)
+	f := p.value(w, g)
+	var s, y [][]float64
+	for range steps {
+		dir := twoLoop(g, s, y)
+		slope := dot(dir, g)
+		if slope >= 0 || norm(g) < 1e-5*max(1, norm(w)) {
+			break
+		}
+		t, moved := 1.0, false
+		if len(s) == 0 {
+			t = min(1, 1/norm(g))
+		}
+		var value float64
+		for range 30 {
+			for i := range w {
+				next[i] = w[i] + t*dir[i]
+			}
+			if value = p.value(next, after); value <= f+1e-4*t*slope {
+				moved = true
+				break
+			}
+			t /= 2
+		}
+		if !moved {
+			break
+		}
+		ds, dy := make([]float64, size), make([]float64, size)
+		for i := range w {
+			ds[i], dy[i] = next[i]-w[i], after[i]-g[i]
+		}
+		if dot(ds, dy) > 1e-12 {
+			s, y = append(s, ds), append(y, dy)
+			if len(s) > pairs {
+				s, y = s[1:], y[1:]
+			}
+		}
+		done := f-value < 1e-7*max(1e-3, f)
+		copy(w, next)
+		copy(g, after)
+		f = value
+		if done {
+			break
+		}
+	}
+	return w
+}
+
+// twoLoop is the direction −H·g of L-BFGS.
+func twoLoop(g []float64, s, y [][]float64) []float64 {
+	q := slices.Clone(g)
+	alpha := make([]float64, len(s))
+	for i := len(s) - 1; i >= 0; i-- {
+		alpha[i] = dot(s[i], q) / dot(s[i], y[i])
+		for k := range q {
+			q[k] -= alpha[i] * y[i][k]
+		}
+	}
+	if n := len(s); n > 0 {
+		scale := dot(s[n-1], y[n-1]) / dot(y[n-1], y[n-1])
+		for k := range q {
+			q[k] *= scale
+		}
+	}
+	for i := range s {
+		beta := dot(y[i], q) / dot(s[i], y[i])
+		for k := range q {
+			q[k] += (alpha[i] - beta) * s[i][k]
+		}
+	}
+	for k := range q {
+		q[k] = -q[k]
+	}
+	return q
+}
+
+func dot(a, b []float64) float64 {
+	s := 0.0
+	for i, x := range a {
+		s += x * b[i]
+	}
+	return s
+}
+
+func norm(a []float64) float64 { return math.Sqrt(dot(a, a)) }

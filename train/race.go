@@ -1,0 +1,184 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/train/data"
+)
+
+// rates that a pretrained model's layers are trained at, for AdamW
+const (
+	gentlest, gentle = 1e-4, 5e-4
+	boldest          = 1e-2
+	peak             = 3 // times the rate finder's suggestion, which is for a constant rate: a cycle is there only for a while
+)
+
+// work bounds the second part: multiply-adds of its forward and backward passes, and updates; cheap is less work than that, which
+// can be done several times.
+const (
+	work    = 3e12
+	cheap   = 4e11
+	updates = 1500
+)
+
+// choose makes the plan for all layers.
+func (t *tuning) choose(ctx context.Context) error {
+	n := t.fit.Len()
+	p := recipe{Batch: t.Config.Batch, Epochs: t.Config.Epochs, EMA: t.Config.EMA, Spread: 0.1, Decay: 0.05}
+	if p.Batch == 0 {
+		p.Batch = 16
+		for p.Batch < 64 && n/p.Batch > 60 {
+			p.Batch *= 2
+		}
+	}
+	perEpoch := (n + p.Batch - 1) / p.Batch
+	cost := 3 * float64(t.g.Summary().Total.MACs) * float64(n)
+	if p.Epochs == 0 {
+		p.Epochs = min(100, max(8, updates/perEpoch))
+		if most := int(work / max(cost, 1)); p.Epochs > most {
+			p.Epochs = max(3, most)
+		}
+	}
+	p.Smoothing, p.HoldStatistics = t.smoothing(), n < 2000
+	if p.EMA == 0 {
+		p.EMA = min(0.9998, max(0.8, 1-10/float64(p.Epochs*perEpoch)))
+	}
+	if t.Policy == FromScratch {
+		p.Spread, p.HoldStatistics = 1, false
+	}
+	p.Head = t.out.Head
+	if t.valSize() >= 50 {
+		p.Patience = max(4, p.Epochs/3)
+	}
+	t.plan = p
+	found, err := t.rate(ctx, cost/float64(n))
+	if err != nil {
+		return err
+	}
+	return t.race(ctx, found, cost)
+}
+
+// rate is the RateFinder's suggestion for the plan, found with some percents of the work.
+func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
+	steps := min(60, max(20, int(work/8/max(1, perSample*float64(t.plan.Batch)))))
+	c := t.plan.config(t.g, t.Config)
+	defer t.plan.hold(t.g)()
+	found, err := RateFinder{Min: 1e-6, Max: 0.3, Steps: steps, Config: c}.FindRate(ctx, t.g, t.fit)
+	return found.Suggestion, err
+}
+
+// race tries plans on samples held out, each for half of its epochs, and keeps the one that does best there: plans of different
+// boldness where that is cheap, else the one that is made for trained models.
+func (t *tuning) race(ctx context.Context, found, epoch float64) error {
+	bold, mild := t.plan, t.plan
+	bold.Rate, bold.Spread = min(boldest, max(found, 1e-4)), 1
+	bold.HoldStatistics = false
+	mild.Rate = min(gentle, max(gentlest, peak*found))
+	t.plan = mild
+	if t.Policy == FromScratch {
+		t.plan = bold
+	}
+	isCheap := epoch*float64(t.plan.Epochs) <= cheap
+	alone := t.val == nil && t.seen == nil // nothing was fitted yet: there is nothing to compare with
+	if t.Policy == FromScratch || alone || !isCheap && (t.Policy == Full || t.valSize() >= fewJudges) {
+		t.say("all layers: " + t.plan.String())
+		return nil
+	}
+	plans := []recipe{mild}
+	if isCheap {
+		plans = t.alternatives(mild, bold)
+	}
+	if err := t.rehearse(ctx, plans); err != nil {
+		return err
+	}
+	text := ""
+	if len(plans) > 1 {
+		text = fmt.Sprintf(", the best of %d in half of the epochs", len(plans))
+	}
+	if t.Policy == Auto && !t.plan.Raced && (!isCheap || t.val == nil) {
+		t.headIsBest = true
+		t.say("all layers: no better than the classifier alone on samples that were held out")
+		return nil
+	}
+	t.say(fmt.Sprintf("all layers: %s%s", t.plan, text))
+	return nil
+}
+
+// alternatives are the plans for a model that is cheap to train.
+func (t *tuning) alternatives(mild, bold recipe) []recipe {
+	plans := []recipe{mild}
+	for _, rate := range []float64{3e-4, 1e-3, 3e-3} {
+		bold.Rate = rate
+		plans = append(plans, bold)
+	}
+	if bold.Anew = t.began != nil; bold.Anew {
+		// What was never trained learns better features without a classifier that makes the most of those it has.
+		plans[1].Anew = true
+		plans = append(plans, bold)
+		plans[1].Rate = 1e-3
+	}
+	return plans
+}
+
+// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out.
+func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
+	whole := snap(t.g)
+	defer whole.restore()
+	fit, held, err := t.raceSets(ctx)
+	if err != nil {
+		return err
+	}
+	start := snap(t.g)
+	alone, err := t.verdictOn(ctx, held)
+	if err != nil {
+		return err
+	}
+	least := math.Inf(1)
+	for _, p := range plans {
+		if p.Anew {
+			t.began.restore()
+		}
+		short := p
+		short.Epochs, short.Patience = max(2, p.Epochs/2), 0
+		short.EMA = max(0.5, 1-2*(1-p.EMA)) // it forgets twice as fast, in half of the time
+		c := short.config(t.g, t.Config)
+		c.Dir, c.Resume, c.Keep, c.Log, c.Observe, c.RestoreBest, c.Patience = "", false, 0, Quiet, nil, false, 0
+		release := short.hold(t.g)
+		_, err := Fit(ctx, t.g, c, fit, nil)
+		var got verdict
+		if err == nil {
+			got, err = t.verdictOn(ctx, held)
+		}
+		release()
+		start.restore()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil && got.figures["loss"] < least {
+			least, t.plan = got.figures["loss"], p
+			t.plan.Raced = got.better(alone)
+		}
+	}
+	return nil
+}
+
+// raceSets are what plans are compared on: the validation, and where that is small a part of the training set. A classifier that
+// was fitted to that part is fitted anew without it.
+func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample], err error) {
+	if t.valSize() >= fewJudges {
+		return t.fit, t.val, nil
+	}
+	order := data.Order(t.fit.Len(), t.Config.Seed, 0)
+	out, in := order[:len(order)*3/10], order[len(order)*3/10:]
+	fit = data.Subset(t.fit, in)
+	held = plain{data.Subset(t.fit, out)}
+	if t.val != nil {
+		held = data.Concat(held, t.val)
+	}
+	if t.seen != nil && len(in) > 0 {
+		_, err = t.cut.fitHead(ctx, t.g, t.seen.of(in, t.views), t.views, t.Config.Seed, t.loss())
+	}
+	return fit, held, err
+}

@@ -1,0 +1,142 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/optim"
+)
+
+// recipe is a plan for all layers.
+type recipe struct {
+	Rate           float64            `json:"rate"`   // of the layers nearest to the output
+	Spread         float64            `json:"spread"` // the first layer's rate as a share of that
+	Decay          float64            `json:"weight_decay"`
+	Epochs         int                `json:"epochs"`
+	Batch          int                `json:"batch"`
+	EMA            float64            `json:"ema"`
+	Smoothing      float64            `json:"label_smoothing"`
+	Patience       int                `json:"patience"`
+	HoldStatistics bool               `json:"hold_statistics"` // running statistics stay as they are
+	Anew           bool               `json:"anew,omitempty"`  // begins with the weights before the classifier was fitted
+	Raced          bool               `json:"raced,omitempty"` // was better than the classifier alone on samples held out
+	Head           map[string]float64 `json:"head,omitempty"`  // figures of the validation before
+}
+
+// String is one line.
+func (p recipe) String() string {
+	s := fmt.Sprintf("AdamW at %.2g", p.Rate)
+	if p.Spread != 1 {
+		s += fmt.Sprintf(", falling to %.2g at the first layer", p.Rate*p.Spread)
+	}
+	s += fmt.Sprintf(", one cycle of %d epochs with batches of %d, weight decay %g but on biases and scales, average of the weights %.4g", p.Epochs, p.Batch, p.Decay, p.EMA)
+	if p.Smoothing > 0 {
+		s += fmt.Sprintf(", label smoothing %g", p.Smoothing)
+	}
+	if p.HoldStatistics {
+		s += ", running statistics held"
+	}
+	if p.Anew {
+		s += ", from the weights before the classifier was fitted"
+	}
+	return s
+}
+
+// config is the plan as a configuration; what c sets stays.
+func (p recipe) config(g *nn.Graph, c Config) Config {
+	if c.Loss == nil && p.Smoothing > 0 {
+		c.Loss = CrossEntropy{LabelSmoothing: p.Smoothing}
+	}
+	if c.Rule == nil {
+		c.Rule = optim.AdamW{LR: p.Rate, WeightDecay: p.Decay}
+	}
+	if c.Schedule == nil {
+		c.Schedule = optim.OneCycle{Up: 0.25, Div: 10, FinalDiv: 50}
+	}
+	if c.Groups == nil {
+		c.Groups = p.groups(g)
+	}
+	if c.ClipNorm == 0 {
+		c.ClipNorm = 5
+	}
+	if c.Patience == 0 {
+		c.Patience = p.Patience
+	}
+	c.Epochs, c.Batch, c.EMA, c.RestoreBest = p.Epochs, p.Batch, p.EMA, p.Patience > 0
+	return c
+}
+
+// groups gives each trainable parameter its rate by depth, and spares biases and scales the weight decay.
+func (p recipe) groups(g *nn.Graph) []Group {
+	var list []*nn.Param
+	for x := range g.Params() {
+		if x.Trainable() {
+			list = append(list, x)
+		}
+	}
+	depth := depths(g)
+	var groups []Group
+	for _, x := range list {
+		r := Group{Params: []*nn.Param{x}, Rate: math.Pow(p.Spread, 1-depth[x])}
+		if x.Value().Type().Rank() <= 1 {
+			r.WeightDecay = optim.Off
+		}
+		groups = append(groups, r)
+	}
+	return groups
+}
+
+// depths are where parameters are read first, from 0 at the inputs to 1 at the last one with parameters.
+func depths(g *nn.Graph) map[*nn.Param]float64 {
+	place := map[*nn.Param]float64{}
+	at := 0.0
+	for n := range g.Nodes() {
+		reads := false
+		for _, v := range n.Inputs() {
+			p := v.Param()
+			if p == nil || p.Role() != nn.Weight {
+				continue
+			}
+			if _, seen := place[p]; !seen {
+				place[p], reads = at, true
+			}
+		}
+		if reads {
+			at++
+		}
+	}
+	for p := range place {
+		place[p] /= max(1, at-1)
+	}
+	return place
+}
+
+// hold freezes running statistics where the plan says so; what it returns thaws them.
+func (p recipe) hold(g *nn.Graph) func() {
+	var held []*nn.Param
+	if p.HoldStatistics {
+		for x := range g.Params() {
+			if x.Role() == nn.Statistic && !x.Frozen() {
+				held = append(held, x)
+			}
+		}
+	}
+	freeze := func(frozen bool) {
+		_ = g.Edit(func(e *nn.Edit) { // it could only be refused inside of another edit
+			for _, x := range held {
+				e.SetFrozen(x, frozen)
+			}
+		})
+	}
+	freeze(true)
+	return func() { freeze(false) }
+}
+
+// smoothing is the share of label smoothing, where the loss is to be chosen and the targets are classes.
+func (t *tuning) smoothing() float64 {
+	if t.Config.Loss != nil || classesOf(t.g) == 0 || !t.singleClasses() {
+		return 0
+	}
+	return 0.1
+}
