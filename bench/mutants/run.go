@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,8 +26,14 @@ type session struct {
 // binary is a compiled test of one package.
 type binary struct {
 	pkg, dir, file string
-	limit          time.Duration
-	reached        map[int]bool
+	tests          []*test
+}
+
+// test is a top-level test of a binary: processor time that it takes alone and the sites that it reaches.
+type test struct {
+	name    string
+	took    time.Duration
+	reached map[int]bool
 }
 
 // run marks the sites that a test notices. The packages take their turns; each sees only what those before it let pass.
@@ -55,37 +64,55 @@ func (s *session) run(pkgs []string, sample []*site) error {
 	return nil
 }
 
-// build compiles the tests of pkg and runs them unchanged, to learn how long they take and what they
-// reach; nil where pkg has none.
+// build compiles the tests of pkg and runs each alone and unchanged, to learn how long it takes and what it
+// reaches; nil where pkg has none.
 func (s *session) build(pkg string) (*binary, error) {
 	dir, err := output(goTool("list", "-f", "{{.Dir}}", pkg))
 	if err != nil {
 		return nil, err
 	}
-	b := &binary{pkg: pkg, dir: strings.TrimSpace(string(dir)), file: filepath.Join(s.dir, "test.bin"), reached: map[int]bool{}}
+	b := &binary{pkg: pkg, dir: strings.TrimSpace(string(dir)), file: filepath.Join(s.dir, "test.bin")}
 	if _, err := output(goTool("test", "-c", "-overlay", s.overlay, "-o", b.file, pkg)); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(b.file); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	list := exec.Command(b.file, "-test.list=^(Test|Fuzz|Example)")
+	list.Dir, list.Env = b.dir, bareEnvironment()
+	names, err := output(list)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range strings.Fields(string(names)) {
+		t, err := s.trace(b, name)
+		if err != nil {
+			return nil, err
+		}
+		b.tests = append(b.tests, t)
+	}
+	slices.SortStableFunc(b.tests, func(x, y *test) int { return cmp.Compare(x.took, y.took) })
+	return b, nil
+}
+
+func (s *session) trace(b *binary, name string) (*test, error) {
 	trace := filepath.Join(s.dir, "trace")
 	defer os.Remove(trace)
-	b.limit = 10 * time.Minute
-	start := time.Now()
-	if out, err := b.test("GRAFT_MUTANT_TRACE=" + trace); err != nil {
-		return nil, fmt.Errorf("%s fails without a change: %w\n%s", pkg, err, out)
+	t := &test{name: name, reached: map[int]bool{}}
+	out, took, err := b.run("GRAFT_MUTANT_TRACE="+trace, 10*time.Minute, t)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s fails without a change: %w\n%s", b.pkg, name, err, out)
 	}
-	b.limit = 10*time.Since(start) + 5*time.Second
+	t.took = took
 	ids, err := os.ReadFile(trace)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	for _, id := range strings.Fields(string(ids)) {
 		k, _ := strconv.Atoi(id)
-		b.reached[k] = true
+		t.reached[k] = true
 	}
-	return b, nil
+	return t, nil
 }
 
 func (s *session) try(b *binary, list []*site) {
@@ -94,7 +121,7 @@ func (s *session) try(b *binary, list []*site) {
 	for range s.workers {
 		wg.Go(func() {
 			for m := range work {
-				if _, err := b.test(fmt.Sprintf("GRAFT_MUTANT=%d", m.ID)); err != nil {
+				if b.notices(m.ID) {
 					m.NoticedBy = b.pkg
 					continue
 				}
@@ -103,27 +130,59 @@ func (s *session) try(b *binary, list []*site) {
 		})
 	}
 	for _, m := range list {
-		if b.reached[m.ID] {
-			work <- m
-		}
+		work <- m
 	}
 	close(work)
 	wg.Wait()
 }
 
+// notices runs the tests that reach a site, the short ones first: each run takes about as long as those before it
+// together, so that what a short test notices costs little and what none notices not much more than one run of all.
+func (b *binary) notices(id int) bool {
+	const least = 100 * time.Millisecond
+	var batch []*test
+	var before, took time.Duration
+	flush := func() bool {
+		// A limit of processor time holds on a busy machine as well; the other is for tests that wait.
+		_, _, err := b.run(fmt.Sprintf("GRAFT_MUTANT=%d", id), 10*took+2*time.Second, batch...)
+		batch, before, took = nil, before+took, 0
+		return err != nil
+	}
+	for _, t := range b.tests {
+		if !t.reached[id] {
+			continue
+		}
+		batch, took = append(batch, t), took+t.took
+		if took >= max(least, before) && flush() {
+			return true
+		}
+	}
+	return len(batch) > 0 && flush()
+}
+
 // memory bounds a test whose change makes it allocate without end, in KiB.
 const memory = 8 << 20
 
-// test runs the binary with one more environment variable.
-func (b *binary) test(env string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), b.limit)
+// run runs tests with one more environment variable. The limit is of processor time; a test that waits may do so
+// ten times as long.
+func (b *binary) run(env string, limit time.Duration, tests ...*test) ([]byte, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v "$0" 2>/dev/null; exec nice "$@"`, strconv.Itoa(memory), b.file, "-test.failfast", "-test.count=1")
+	var names []string
+	for _, t := range tests {
+		names = append(names, t.name)
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v "$0" 2>/dev/null; ulimit -t "$1"; shift; exec nice "$@"`, strconv.Itoa(memory),
+		strconv.Itoa(int(math.Ceil(limit.Seconds()))), b.file, "-test.failfast", "-test.count=1", "-test.run=^("+strings.Join(names, "|")+")$")
 	cmd.Dir = b.dir
 	cmd.Env = append(bareEnvironment(), env)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	return out.Bytes(), err
+	var took time.Duration
+	if cmd.ProcessState != nil {
+		took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return out.Bytes(), took, err
 }
