@@ -64,14 +64,11 @@ func (c *Call) Resolve() error {
 		}
 	}
 	out, err := c.Op.Infer(c)
-	c.Out = out
 	if err != nil {
 		return err
 	}
-	for len(c.Out) < c.Outputs {
-		c.Out = append(c.Out, Type{})
-	}
-	c.Out = c.Out[:max(c.Outputs, 0):max(c.Outputs, 0)]
+	c.Out = make([]Type, max(c.Outputs, 0))
+	copy(c.Out, out)
 	if c.Op.Hidden != nil && c.static() {
 		// Hidden outputs stand behind all formal ones, used or not, so that their place is fixed.
 		for len(c.Out) < len(c.Op.Out.List()) {

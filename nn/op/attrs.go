@@ -254,10 +254,10 @@ func Available(version int, c Config) error {
 		if v.Field(f.index).IsZero() || reflect.DeepEqual(v.Field(f.index).Interface(), def.Interface()) {
 			continue
 		}
-		if f.until != 0 && version > f.until {
-			return &Error{Op: c.Operator().Name, Err: fmt.Errorf("attribute %s ended with version %d, the graph has version %d", f.name, f.until, version)}
+		if version < f.since {
+			return &Error{Op: c.Operator().Name, Err: fmt.Errorf("attribute %s needs version %d, the graph has version %d", f.name, f.since, version)}
 		}
-		return &Error{Op: c.Operator().Name, Err: fmt.Errorf("attribute %s needs version %d, the graph has version %d", f.name, f.since, version)}
+		return &Error{Op: c.Operator().Name, Err: fmt.Errorf("attribute %s ended with version %d, the graph has version %d", f.name, f.until, version)}
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func Bodies(c Config) (list []Body) {
 		if !v.Field(i).CanInterface() {
 			continue
 		}
-		if b, ok := v.Field(i).Interface().(Body); ok && b != nil {
+		if b, ok := v.Field(i).Interface().(Body); ok {
 			list = append(list, b)
 		}
 	}

@@ -202,6 +202,7 @@ func TestGradients(t *testing.T) {
 		o.In, o.Out = "X T, W T weight, S T state, H T shape, G T given, F T fixed, I int64", "Y T, Z U"
 	}
 	state := func(o *Op) { roles(o); o.State = func(*Call) []Update { return []Update{{Out: 1, In: 2}} } }
+	stateless := func(o *Op) { roles(o); o.State = func(*Call) []Update { return nil } }
 	none := func(o *Op) {
 		o.In, o.Where = "X T, W T weight, S T state, H T shape, G T given, F T fixed, I int64", nil
 	}
@@ -210,6 +211,7 @@ func TestGradients(t *testing.T) {
 		change func(*Op)
 		want   string
 	}{{roles, "[true true true false false false false]"}, {state, "[true true false false false false false]"},
+		{stateless, "[true true true false false false false]"},
 		{none, "[false false false false false false false]"}, {integer, "[false false false false false false false]"}} {
 		n, err := emitted(probe(c.change), 1, nil, f, f, f, f, f, f, i64)
 		if err != nil {
@@ -254,12 +256,14 @@ func TestGradients(t *testing.T) {
 			t.Errorf("%d: the gradient was given outputs %s and gradients %v, want outputs %s", i, got, douts, c.outs)
 		}
 	}
-	hidden, err := emitted(probe(second(f)), 1, nil, f, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if hidden, err = Sibling(hidden, 2); err != nil || slices.Contains(hidden.Op().(*expr).DiffWRT(2), true) {
-		t.Errorf("a hidden output has no gradient: %v, %v", hidden, err)
+	for outputs := 1; outputs <= 2; outputs++ {
+		hidden, err := emitted(probe(second(f)), outputs, nil, f, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hidden, err = Sibling(hidden, 2); err != nil || slices.Contains(hidden.Op().(*expr).DiffWRT(2), true) {
+			t.Errorf("a hidden output has no gradient: %v, %v", hidden, err)
+		}
 	}
 	n, err := emitted(probe(func(o *Op) {
 		second(f)(o)
@@ -318,9 +322,47 @@ func TestEmission(t *testing.T) {
 		t.Errorf("a composite operator emits its parts: got %v, %v", n, err)
 	}
 	text := Shaped(dtype.String, 2)
+	for keep, want := range []bool{false, true} { // to be traced; where a gradient passes it is its parts then, too
+		for _, out := range []Type{Shaped(dtype.Int64, 2), f} {
+			c := composite
+			c.Infer = func(*Call) ([]Type, error) { return []Type{out}, nil }
+			c.Grad, c.GradMissing = nil, ""
+			call, err := NewSet([]*Op{c}).NewCall(c, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call.Keep = keep == 1
+			if err := call.Resolve(); err != nil {
+				t.Fatal(err)
+			}
+			x, err := Input(gorgonia.NewGraph(), "x", f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := Emit(x.Graph(), call, gorgonia.Nodes{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if whole := n[0].Op() != nil; whole != (want && !Differentiable(out)) {
+				t.Errorf("kept %v, of type %v: emitted whole %v", call.Keep, out, whole)
+			}
+		}
+	}
 	call := func(change func(*Op), in ...Type) error { _, err := emitted(probe(change), 1, nil, in...); return err }
 	wants(t, "strings", call(nil, text), "Probe n: does not take strings or containers")
 	wants(t, "strings", call(func(o *Op) { o.Strings = whole }, text), "")
+	n, err := emitted(probe(func(o *Op) { o.Strings = whole }), 1, nil, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := n.Op().(*expr).core; c.Func == nil || c.Kernel != nil {
+		t.Error("strings meet a kernel of numbers")
+	}
+	bare := probe(nil)
+	set := NewSet([]*Op{bare})
+	bare.Kernel = nil
+	_, err = set.Compute(1, bare, 0, dtype.New(dtype.Float32, 2))
+	wants(t, "no kernel", err, "Probe: has no kernel")
 	wants(t, "memory", call(func(o *Op) {
 		o.Infer = func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Float32, 1<<30, 1<<30)}, nil }
 	}, f), "Probe n: would give float32[1073741824,1073741824], more than the memory holds")
@@ -344,7 +386,7 @@ func TestEmission(t *testing.T) {
 		}
 	}
 
-	n, err := emitted(probe(nil), 2, nil, f)
+	n, err = emitted(probe(nil), 2, nil, f)
 	if err != nil {
 		t.Fatal(err)
 	}

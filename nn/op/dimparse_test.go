@@ -37,6 +37,8 @@ func TestParseDim(t *testing.T) {
 		{"1090", "1090"},
 		{"10*N", "10*N"},
 		{"19+N", "N+19"},
+		{"x/", "x/"},
+		{"a b", "a b"},
 	} {
 		d, err := ParseDim(c.in)
 		if err != nil {
@@ -51,9 +53,16 @@ func TestParseDim(t *testing.T) {
 			t.Errorf("%q: %s is read again as %v, %v", c.in, d, again, err)
 		}
 	}
-	for _, in := range []string{"", "-3", "f(", "(N", "floor(N)"} {
-		if d, err := ParseDim(in); err == nil {
+	for in, want := range map[string]string{
+		"": "a dimension is empty", "-3": "dimension -3 is negative", "N)": `unexpected ")" in dimension "N)"`, "(N": `missing ) in dimension "(N"`,
+		"f(": `dimension "f(" ends where a number or a symbol should stand`, "floor(N)": `floor in dimension "floor(N)" takes two arguments`,
+		"floor(N,": `dimension "floor(N," ends where a number or a symbol should stand`, "floor(N,2": `missing ) in dimension "floor(N,2"`,
+	} {
+		d, err := ParseDim(in)
+		if err == nil {
 			t.Errorf("%q was read as %v", in, d)
+		} else if err.Error() != want {
+			t.Errorf("%q: %v, want %s", in, err, want)
 		}
 	}
 }

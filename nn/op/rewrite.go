@@ -42,11 +42,8 @@ func (s Source) Present() bool { return s.Ref != nil || s.Known.Value != nil }
 
 // Number is the only element of a scalar or a vector of one that is known before anything runs.
 func (s Source) Number() (float64, bool) {
-	if !s.Type.Static() || s.Type.Elements() != 1 || s.Type.Rank() > 1 {
-		return 0, false
-	}
 	d, ok := s.Known.Value.(*tensor.Dense)
-	if !ok {
+	if !ok || d.Dims() > 1 {
 		return 0, false
 	}
 	x, err := dtype.Float64s(d)

@@ -34,6 +34,7 @@ func TestTerms(t *testing.T) {
 	}{
 		{half, float64(float32(0.1)), dtype.Float32, true}, {half, 0.10001, dtype.Float32, false},
 		{half, 0.1003, dtype.Float16, true}, {half, 0.11, dtype.Float16, false}, {any, 7, dtype.Float32, true},
+		{op.Num(0), 0, dtype.Float32, true}, {op.Num(0), 1e-30, dtype.Float32, false},
 	} {
 		if got := test.term.Admits(test.x, test.d); got != test.want {
 			t.Errorf("%v of %v admits %v: %v", test.term, test.d, test.x, got)
@@ -54,8 +55,14 @@ func TestSourceNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x, ok := op.Constant(dtype.Scalar(float32(3))).Number(); x != 3 || !ok {
-		t.Errorf("a scalar is %v, %v", x, ok)
+	vector, err := dtype.FromSlice([]float32{3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []dtype.Value{dtype.Scalar(float32(3)), vector} {
+		if x, ok := op.Constant(v).Number(); x != 3 || !ok {
+			t.Errorf("%v is %v, %v", op.TypeOf(v), x, ok)
+		}
 	}
 	for _, s := range []op.Source{op.Constant(matrix), op.Constant(pair), {}, {Type: op.Shaped(dtype.Float32), Ref: 1}} {
 		if x, ok := s.Number(); ok {
