@@ -16,7 +16,7 @@ func (o *expr) DiffWRT(n int) []bool {
 	}
 	formal := c.Op.In.List()
 	for k, slot := range o.slots {
-		if k >= n || slot >= len(c.In) {
+		if slot >= len(c.In) {
 			continue
 		}
 		s, _ := At(formal, slot)

@@ -104,7 +104,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		}
 		core.Out = append(core.Out, spec)
 	}
-	if !c.Random() && len(c.Op.Name) > 0 {
+	if !c.Random() {
 		if k := key(c.Config); k != "" {
 			core.Key = fmt.Sprintf("%s@%d,%v,%d", k, c.Version, c.Train, c.Outputs)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
 )
 
 // Sets with operators added and replaced, and what is made of two.
@@ -52,6 +53,10 @@ func TestSets(t *testing.T) {
 	}
 	if one.Union(none).Find("", "Probe") != first {
 		t.Error("a union with nothing")
+	}
+	again := with(with(none, other), probe(func(o *Op) { o.Name = "Other" }))
+	if u := two.Union(again); !u.Replaced(name) || !u.Replaced(Name{Name: "Other"}) || two.Replaced(Name{Name: "Other"}) {
+		t.Error("a union forgets what was replaced in either set")
 	}
 	every := probe(func(o *Op) { o.Domain, o.Name = "my", "*" })
 	if s := with(one, every); s.Find("my", "Any") != every || s.Find("", "Any") != nil || s.Find("", "Probe") != first {
@@ -140,6 +145,19 @@ func TestNoCall(t *testing.T) {
 		if c.want == "" && (call.Outputs != 1 || call.Version != 7 || len(call.Known) != 1 || call.Context() == nil) {
 			t.Errorf("%v: call of %d outputs at version %d", c.config, call.Outputs, call.Version)
 		}
+	}
+	var versions []int
+	o := probe(func(o *Op) {
+		o.Infer = func(c *Call) ([]Type, error) { versions = append(versions, c.Version); return c.In[:1], nil }
+	})
+	for _, v := range []int{0, 1, 7} {
+		out, err := NewSet([]*Op{o}).Compute(1, o, v, dtype.New(dtype.Float32, 2), nil)
+		if err != nil || len(out) != 1 || !out[0].(*tensor.Dense).Shape().Eq(tensor.Shape{2}) {
+			t.Errorf("computed %v, %v", out, err)
+		}
+	}
+	if fmt.Sprint(versions) != "[7 1 7]" {
+		t.Errorf("computed at versions %v, want 7, 1, 7", versions)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
