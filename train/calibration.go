@@ -76,6 +76,14 @@ func (m *Calibration) Result() map[string]float64 {
 
 // WritePNG draws the share of right answers over the probability, after Result.
 func (m *Calibration) WritePNG(w io.Writer) error {
+	p, err := m.plot()
+	if err != nil {
+		return err
+	}
+	return writePlot(w, p, 12, 12)
+}
+
+func (m *Calibration) plot() (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = "calibration"
 	p.X.Label.Text, p.Y.Label.Text = "probability of the chosen class", "share that is right"
@@ -83,7 +91,7 @@ func (m *Calibration) WritePNG(w io.Writer) error {
 	p.Add(plotter.NewGrid())
 	ideal, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ideal.Color, ideal.Dashes = plotutil.Color(1), []vg.Length{vg.Points(4), vg.Points(3)}
 	var xy plotter.XYs
@@ -97,14 +105,14 @@ func (m *Calibration) WritePNG(w io.Writer) error {
 	if len(xy) > 0 {
 		line, points, err := plotter.NewLinePoints(xy)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		line.Color, points.Color = plotutil.Color(0), plotutil.Color(0)
 		p.Add(line, points)
 		p.Legend.Add("model", line, points)
 	}
 	p.Legend.Top, p.Legend.Left = true, true
-	return writePlot(w, p, 12, 12)
+	return p, nil
 }
 
 // writePlot writes a plot as a PNG of so many centimetres.

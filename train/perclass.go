@@ -40,11 +40,20 @@ func (m *Confusion) PerClass() []ClassFigures {
 // WritePNG draws the table, after Result: a row for each right class, shares of the row as shades. name gives the names of
 // classes.
 func (m *Confusion) WritePNG(w io.Writer, name func(class int) string) error {
-	n := len(m.Count)
-	if n == 0 {
+	if len(m.Count) == 0 {
 		return fmt.Errorf("train: confusion: nothing was counted")
 	}
-	p := plot.New()
+	p, side, err := m.plot(name)
+	if err != nil {
+		return err
+	}
+	return writePlot(w, p, side, side)
+}
+
+// plot is the picture, and the length of its sides in centimetres.
+func (m *Confusion) plot(name func(class int) string) (p *plot.Plot, side float64, err error) {
+	n := len(m.Count)
+	p = plot.New()
 	p.Title.Text = "confusion: share of each class, by what it was taken for"
 	p.X.Label.Text, p.Y.Label.Text = "taken for", "is"
 	grid := rowShares{m.Count}
@@ -62,12 +71,9 @@ func (m *Confusion) WritePNG(w io.Writer, name func(class int) string) error {
 		p.X.Tick.Label.XAlign = draw.XRight
 	}
 	if n <= 20 {
-		if err := m.numbers(p); err != nil {
-			return err
-		}
+		err = m.numbers(p)
 	}
-	side := min(60, max(12, 1.1*float64(n)+4))
-	return writePlot(w, p, side, side)
+	return p, min(60, max(12, 1.1*float64(n)+4)), err
 }
 
 // numbers writes the counts into the squares.

@@ -178,10 +178,5 @@ func (c RateCurve) WritePNG(w io.Writer) error {
 	}
 	mark.Color, mark.Dashes = plotutil.Color(1), []vg.Length{vg.Points(4), vg.Points(3)}
 	p.Add(line, mark)
-	img, err := p.WriterTo(16*vg.Centimeter, 10*vg.Centimeter, "png")
-	if err != nil {
-		return err
-	}
-	_, err = img.WriteTo(w)
-	return err
+	return writePlot(w, p, 16, 10)
 }
