@@ -153,10 +153,9 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 			return s.Loss, t.diverged("the statistic %s is not finite", o.Name())
 		}
 	}
-	t.group.sum = t.group.sum || weight < 0
-	factor := 1.0
-	if accumulate > 1 && weight > 0 {
-		factor = weight
+	factor := weight
+	if weight < 0 {
+		factor, t.group.sum = 1, true
 	}
 	t.group.weight += factor
 	for _, p := range d.params {

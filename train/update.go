@@ -72,7 +72,7 @@ func (t *Trainer) update(total int) (float64, error) {
 func (t *Trainer) close() {
 	t.progress.Step++
 	t.average()
-	t.group = group{order: t.group.order[:0]}
+	t.group = group{order: t.group.order}
 }
 
 // each calls f for the parameters that have a gradient. They are independent, so the result does
