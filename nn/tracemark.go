@@ -96,6 +96,9 @@ func (m traceMark) add(g *gorgonia.ExprGraph) error {
 
 // marksOf are the marks of an expression graph, in order.
 func marksOf(g *gorgonia.ExprGraph) (list []*traceMark) {
+	if g == nil { // of constants, which belong to no graph
+		return nil
+	}
 	for _, n := range g.AllNodes() {
 		if m, ok := n.Value().(*traceMark); ok && n.IsVar() {
 			list = append(list, m)

@@ -140,3 +140,10 @@ func TestPreparationText(t *testing.T) {
 		t.Errorf("%s, %v", s, err)
 	}
 }
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
