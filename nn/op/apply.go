@@ -64,11 +64,11 @@ func (c *Call) Resolve() error {
 		}
 	}
 	out, err := c.Op.Infer(c)
-	if err != nil {
-		return err
-	}
 	c.Out = make([]Type, max(c.Outputs, 0))
 	copy(c.Out, out)
+	if err != nil {
+		return err // where it asks for a value, some of the types may be known all the same
+	}
 	if c.Op.Hidden != nil && c.static() {
 		// Hidden outputs stand behind all formal ones, used or not, so that their place is fixed.
 		for len(c.Out) < len(c.Op.Out.List()) {

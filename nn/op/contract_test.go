@@ -149,6 +149,34 @@ func TestCallsAreChecked(t *testing.T) {
 	}
 }
 
+// Where a value is missing, the types that could be told without it stay, one for each output of the node.
+func TestTypesKnownInPart(t *testing.T) {
+	o := probe(func(o *Op) {
+		o.Name, o.In, o.Out, o.Where = "Part", "X T", "Y T, Z T, W T", nil
+		o.Infer = func(c *Call) ([]Type, error) {
+			n, err := c.Ints(0)
+			if err != nil {
+				return []Type{c.In[0]}, err
+			}
+			return []Type{c.In[0], Shaped(dtype.Int64, n...)}, nil
+		}
+	})
+	call, err := NewSet([]*Op{o}).NewCall(Plain("Part"), Shaped(dtype.Int64, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.Outputs = 3
+	if i, need := Needs(call.Resolve()); !need || i != 0 || fmt.Sprint(call.Out) != "[int64[2] undefined[] undefined[]]" {
+		t.Errorf("asks for input %d, %v: %v", i, need, call.Out)
+	}
+	if call.Known[0].Value, err = dtype.FromInts(dtype.Int64, []int{4, 5}, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := call.Resolve(); err != nil || fmt.Sprint(call.Out) != "[int64[2] int64[4,5] undefined[]]" {
+		t.Errorf("%v, %v", call.Out, err)
+	}
+}
+
 // emitted is the first output of a call of o on inputs of the given types, which are variables.
 func emitted(o *Op, outputs int, want []bool, types ...Type) (*gorgonia.Node, error) {
 	g := gorgonia.NewGraph()
