@@ -52,6 +52,9 @@ func (k *coverage) resplit() {
 		return
 	}
 	in, out := k.c.In[0].Sizes(), k.c.Out[0].Sizes()
+	if k.a.rank[k.n.in[0]] != len(in) || k.a.rank[k.n.out[0]] != len(out) {
+		return // a length is not known, as in the middle of an edit: the axes that are known are fixed
+	}
 	s := k.split()
 	s.reshaped = true
 	i, j := 0, 0

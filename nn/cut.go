@@ -137,17 +137,21 @@ func (e *Edit) note(c Cut, name string, axis int, keep []int, size int, reader s
 	e.cuts = append(e.cuts, c)
 }
 
+// cutConstant keeps some indices of an axis of what a Constant holds; an index may be repeated.
 func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if !ok {
 		e.Failf("constant %q holds no numbers", v.name)
 		return
 	}
-	n := d.Shape()[axis]
-	e.note(Cut{}, v.name, axis, keep, n, v.reader())
-	d = dtype.Pick(d, axis, keep)
-	e.setConfig(v.producer, std.ConstantConfig{Value: d})
+	e.setConstant(v, axis, keep, dtype.Pick(d, axis, keep))
+}
+
+// setConstant gives a Constant a tensor in which the old one's indices keep stand along an axis.
+func (e *Edit) setConstant(v *Value, axis int, keep []int, d *tensor.Dense) {
 	old := v.known.Value
+	e.note(Cut{}, v.name, axis, keep, old.(*tensor.Dense).Shape()[axis], v.reader())
+	e.setConfig(v.producer, std.ConstantConfig{Value: d})
 	e.act(action{do: func() { v.known.Value = d }, undo: func() { v.known.Value = old }})
 }
 

@@ -25,7 +25,7 @@ func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 	if e.err != nil {
 		return
 	}
-	f := filler{layout: l, axis: axis, rows: rows, how: how, start: p.startsAt(), name: fmt.Sprintf("%s widened on %d to %d", p.Name(), axis, len(l.keep))}
+	f := newFiller(p.value, p.data, axis, l, rows, how)
 	change := Change{}
 	if how.Copy {
 		change.Like, change.Scale = f.shares()
@@ -47,7 +47,23 @@ func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 	})
 }
 
-// filler computes what new indices of a parameter hold.
+// growConstant makes an axis of a Constant longer: numbers as those of a parameter, others by copies.
+func (e *Edit) growConstant(v *Value, axis int, l layout, rows bool, how *growth) {
+	d, ok := v.known.Value.(*tensor.Dense)
+	if e.err != nil || !ok || !dtype.Of(d.Dtype()).IsFloat() {
+		e.cutConstant(v, axis, copied(l))
+		return
+	}
+	f := newFiller(v, d, axis, l, rows, how)
+	d, err := f.fill(dtype.Pick(d, axis, l.keep))
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	e.setConstant(v, axis, copied(l), d)
+}
+
+// filler computes what new indices of a parameter or constant hold.
 type filler struct {
 	layout
 	axis  int
@@ -55,6 +71,10 @@ type filler struct {
 	how   *growth
 	start op.Start
 	name  string
+}
+
+func newFiller(v *Value, d *tensor.Dense, axis int, l layout, rows bool, how *growth) *filler {
+	return &filler{layout: l, axis: axis, rows: rows, how: how, start: v.startsAt(len(d.Shape())), name: fmt.Sprintf("%s widened on %d to %d", v.name, axis, len(l.keep))}
 }
 
 // Added says what an axis of an initializer gained.
@@ -200,16 +220,16 @@ func meanSquare[F float32 | float64](x []F) float64 {
 	return s / float64(max(len(x), 1))
 }
 
-// startsAt is what a new row of a parameter starts as, by what its reader does with it.
-func (p *Param) startsAt() op.Start {
-	for _, n := range p.value.users {
-		for i, v := range n.in {
-			if s := n.traits().StartAt(i); v == p.value && s != op.NoStart {
+// startsAt is what a new row of a parameter or constant starts as, by what its reader does with it.
+func (v *Value) startsAt(rank int) op.Start {
+	for _, n := range v.users {
+		for i, x := range n.in {
+			if s := n.traits().StartAt(i); x == v && s != op.NoStart {
 				return s
 			}
 		}
 	}
-	if len(p.data.Shape()) > 1 {
+	if rank > 1 {
 		return op.StartRandom
 	}
 	return op.StartZero

@@ -124,7 +124,7 @@ func (e *Edit) widenGroup(c *Channels, g *Group, how growth, keep map[axisID][]i
 			case v.param != nil:
 				e.growParam(v.param, a.axis, plans[x.axis], rows, &how)
 			case c.a.leaf[v]:
-				e.cutConstant(v, a.axis, copied(plans[x.axis]))
+				e.growConstant(v, a.axis, plans[x.axis], rows, &how)
 			}
 		}
 	}
