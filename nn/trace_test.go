@@ -208,6 +208,27 @@ func stockCases() []stockCase {
 			i := G.NewVector(x[0].Graph(), G.Int, G.WithName("rows"), G.WithValue(tensor.New(tensor.WithBacking([]int{2, 0, 1, 1}))))
 			return one(G.ByIndices(x[0], i, 0))
 		}, []string{"x float32[3,4]"}, "Gather"},
+		{"three symbols", func(x ...*G.Node) (G.Nodes, error) {
+			s := x[0].Shape()
+			return one(G.Reshape(G.Must(G.Tanh(x[0])), tensor.Shape{s[2], s[0] * s[1]}))
+		}, []string{"x float32[N,S,T]"}, ""},
+		{"one more row", func(x ...*G.Node) (G.Nodes, error) {
+			h := G.Must(G.Concat(0, x[0], fixed(x[0].Graph(), "w", 1, 4)))
+			n := h.Shape()[0]
+			return G.Nodes{G.Must(G.Reshape(h, tensor.Shape{4, n})), G.Must(G.Reshape(h, tensor.Shape{n * 2, 2}))}, nil
+		}, []string{m}, ""},
+		{"strided convolution", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.Conv2d(x[0], fixed(x[0].Graph(), "k", 3, 2, 3, 2), tensor.Shape{3, 2}, []int{1, 0}, []int{2, 1}, []int{1, 2}))
+		}, []string{"x float32[N,2,7,6]"}, "Conv"},
+		{"quotients", func(x ...*G.Node) (G.Nodes, error) {
+			two := G.NewConstant(float32(2))
+			return G.Nodes{G.Must(G.Sub(x[0], x[1])), G.Must(G.HadamardDiv(x[0], two)), G.Must(G.Sub(two, x[1])), G.Must(G.Pow(G.Must(G.Square(x[0])), two))}, nil
+		}, []string{m, "y float32[N,4]"}, "Sub Div Sub Mul Pow"},
+		{"every second", func(x ...*G.Node) (G.Nodes, error) { return one(G.Slice(x[0], nil, G.S(0, 4, 2))) }, []string{m}, "Slice"},
+		{"several maxima", func(x ...*G.Node) (G.Nodes, error) {
+			return G.Nodes{G.Must(G.Max(x[0], 0)), G.Must(G.Mean(x[0], 1)), G.Must(G.Mean(x[0], 0, 2))}, nil
+		}, []string{"x float32[N,3,4]"}, "ReduceMax ReduceMean ReduceMean"},
+		{"softmax of a column", func(x ...*G.Node) (G.Nodes, error) { return one(G.SoftMax(x[0])) }, []string{"x float32[N,1]"}, "Softmax"},
 		{"log softmax", func(x ...*G.Node) (G.Nodes, error) { return one(G.LogSoftMax(x[0])) }, []string{m}, "LogSoftmax"},
 		{"softmax 0", func(x ...*G.Node) (G.Nodes, error) { return one(G.SoftMax(x[0], 0)) }, []string{m}, "Softmax"},
 		{"log1p", func(x ...*G.Node) (G.Nodes, error) {
@@ -250,7 +271,7 @@ func TestTraceStock(t *testing.T) {
 			if got := operators(g); c.ops != "" && got != c.ops {
 				t.Errorf("the graph is %s, want %s", got, c.ops)
 			}
-			for _, sizes := range []map[string]int{{"N": 4, "S": 8}, {"N": 9, "S": 2}} {
+			for _, sizes := range []map[string]int{{"N": 4, "S": 8, "T": 3}, {"N": 9, "S": 2, "T": 5}} {
 				var in []*tensor.Dense
 				for i, v := range g.Inputs() {
 					in = append(in, random(uint64(i+11), dimsAt(t, v.Type(), sizes)...))
@@ -273,7 +294,7 @@ func TestTraceFixed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var inputs []string
 			for _, s := range c.inputs {
-				inputs = append(inputs, strings.NewReplacer("N", "4", "S", "8").Replace(s))
+				inputs = append(inputs, strings.NewReplacer("N", "4", "S", "8", "T", "3").Replace(s))
 			}
 			g, err := nn.Trace(c.f, inputs...)
 			if err != nil {

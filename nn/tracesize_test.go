@@ -146,7 +146,7 @@ func TestTraceStockInRuntime(t *testing.T) {
 			feed, want := nn.Feed{}, nn.Feed{}
 			var in []*tensor.Dense
 			for i, v := range g.Inputs() {
-				in = append(in, random(uint64(i+11), dimsAt(t, v.Type(), map[string]int{"N": 6, "S": 3})...))
+				in = append(in, random(uint64(i+11), dimsAt(t, v.Type(), map[string]int{"N": 6, "S": 3, "T": 2})...))
 				feed[v.Name()] = in[i]
 			}
 			out, err := g.Run(context.Background(), in...)

@@ -1,0 +1,217 @@
+package nn_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// tracedCases are functions that Gorgonia's own machine does not run, or that have no ONNX form.
+func tracedCases() []stockCase {
+	m := "x float32[N,4]"
+	at := func(x *G.Node, axis int) int { return x.Shape()[axis] }
+	return []stockCase{
+		{"numbers of all types", func(x ...*G.Node) (G.Nodes, error) {
+			g := x[0].Graph()
+			big := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6}))
+			turned := big.Clone().(*tensor.Dense)
+			if err := turned.T(); err != nil {
+				return nil, err
+			}
+			part, err := big.Slice(nil, tensor.S(1, 3))
+			if err != nil {
+				return nil, err
+			}
+			list := G.Nodes{
+				G.NewConstant(true), G.NewConstant(int32(3)), G.NewConstant(int64(4)), G.NewConstant(5), G.NewConstant(byte(6)), G.NewConstant(1.5), G.NewConstant(float32(2.5)),
+				G.NewMatrix(g, G.Float64, G.WithName("turned"), G.WithValue(turned)),
+				G.NewMatrix(g, G.Float64, G.WithName("part"), G.WithValue(part)),
+				G.NewMatrix(g, G.Float64, G.WithName("columns"), G.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.AsFortran([]float64{1, 2, 3, 4})))),
+				G.NewVector(g, G.Int, G.WithName("whole"), G.WithValue(tensor.New(tensor.WithBacking([]int{7, 8})))),
+				G.NewScalar(g, G.Float32, G.WithName("single"), G.WithValue(float32(9))),
+			}
+			return append(list, x[0]), nil
+		}, []string{m}, ""},
+		{"dropout", func(x ...*G.Node) (G.Nodes, error) { return one(G.Dropout(x[0], 0.25)) }, []string{m}, ""},
+		{"global average", func(x ...*G.Node) (G.Nodes, error) { return one(G.GlobalAveragePool2D(x[0])) }, []string{"x float32[N,2,3,4]"}, ""},
+		{"lengths", func(x ...*G.Node) (G.Nodes, error) {
+			return G.Nodes{G.Must(G.SizeOf(0, x[0])), G.Must(G.SizeOf(1, x[0]))}, nil
+		}, []string{m}, ""},
+		{"lengths times", func(x ...*G.Node) (G.Nodes, error) {
+			n := G.Must(G.SizeOf(0, x[0]))
+			return G.Nodes{G.Must(G.Div(G.Must(G.Sum(x[0])), n)), G.Must(G.Div(G.Must(G.Sum(x[0], 0)), G.Must(G.SizeOf(1, x[0]))))}, nil
+		}, []string{m}, ""},
+		{"comparisons", func(x ...*G.Node) (G.Nodes, error) {
+			var list G.Nodes
+			for _, f := range []func(a, b *G.Node, same bool) (*G.Node, error){G.Lt, G.Gt, G.Lte, G.Gte, G.Eq, G.Ne} {
+				list = append(list, G.Must(f(x[0], x[1], true)), G.Must(f(x[0], x[1], false)))
+			}
+			return list, nil
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"nearly rectified", func(x ...*G.Node) (G.Nodes, error) {
+			at := func(v float32) *G.Node { return G.Must(G.Gte(x[0], G.NewConstant(v), true)) }
+			half, less := G.Must(G.HadamardProd(x[0], at(0.5))), G.Must(G.Lt(x[0], G.NewConstant(float32(0)), true))
+			return G.Nodes{half, G.Must(G.HadamardProd(at(0), x[0])), G.Must(G.HadamardProd(x[1], at(0))), G.Must(G.HadamardProd(x[0], less)),
+				G.Must(G.Add(G.Must(G.HadamardProd(x[0], at(0))), G.Must(G.HadamardProd(G.Must(G.HadamardProd(x[1], less)), G.NewConstant(float32(0.5))))))}, nil
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"a matrix that is no mean", func(x ...*G.Node) (G.Nodes, error) {
+			s := G.Must(G.Sum(x[0], 0))
+			return G.Nodes{G.Must(G.Div(s, G.Must(G.SizeOf(0, x[1])))), G.Must(G.Div(x[0], G.Must(G.SizeOf(0, x[0])))),
+				G.Must(G.Div(G.Must(G.Sum(x[0], 0, 1)), G.Must(G.SizeOf(0, x[0]))))}, nil
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"minimum and maximum", func(x ...*G.Node) (G.Nodes, error) {
+			return G.Nodes{G.Must(G.MinBetween(x[0], x[1])), G.Must(G.MaxBetween(x[0], x[1]))}, nil
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"a number that is the inverse of a size", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.Mul(x[0], G.NewConstant(1/float32(3*at(x[0], 0)+2))))
+		}, []string{m}, ""},
+		{"a number that is a size", func(x ...*G.Node) (G.Nodes, error) {
+			return G.Nodes{G.Must(G.Mul(x[0], G.NewConstant(float32(at(x[0], 0))))), G.Must(G.Add(x[0], G.NewConstant(float32(2*at(x[0], 0)-1))))}, nil
+		}, []string{m}, ""},
+		{"indices that are sizes", func(x ...*G.Node) (G.Nodes, error) {
+			i := G.NewVector(x[0].Graph(), G.Int, G.WithName("rows"), G.WithValue(tensor.New(tensor.WithBacking([]int{0, at(x[0], 0) - 1}))))
+			return one(G.ByIndices(x[0], i, 0))
+		}, []string{m}, ""},
+		{"a step that depends on a symbol", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.Slice(x[0], G.S(0, at(x[0], 0), 1+at(x[0], 0)/16)))
+		}, []string{m}, ""},
+		{"an axis that depends on a symbol", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.Concat(at(x[0], 0)%2, x[0], x[0]))
+		}, []string{m}, ""},
+		{"more dimensions at some sizes", func(x ...*G.Node) (G.Nodes, error) {
+			n := at(x[0], 0)
+			if n%2 == 0 {
+				return one(G.Reshape(x[0], tensor.Shape{n, 2, 2}))
+			}
+			return one(G.Reshape(x[0], tensor.Shape{4, n}))
+		}, []string{m}, ""},
+		{"a matrix that depends on a symbol", func(x ...*G.Node) (G.Nodes, error) {
+			c := G.NewConstant(tensor.New(tensor.WithShape(1, 4), tensor.WithBacking([]float32{1, 2, 3, float32(at(x[0], 0))})))
+			return one(G.BroadcastAdd(x[0], c, nil, []byte{0}))
+		}, []string{m}, ""},
+		{"a square", func(x ...*G.Node) (G.Nodes, error) {
+			n := at(x[0], 0)
+			return one(G.Add(x[0], G.NewConstant(float32(n*n*n+1))))
+		}, []string{m}, ""},
+		{"a pool with one-sided padding", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.MaxPool2D(x[0], tensor.Shape{2, 3}, []int{0, 1}, []int{2, 1}))
+		}, []string{"x float32[N,2,4,5]"}, ""},
+		{"ours with several outputs", func(x ...*G.Node) (G.Nodes, error) {
+			two, err := std.Operators().ApplyN(2, std.SplitConfig{Axis: 1, NumOutputs: 2}, x[0])
+			if err != nil {
+				return nil, err
+			}
+			return std.Operators().ApplyN(1, op.Plain("Mul"), two[1], two[0])
+		}, []string{m}, ""},
+		{"float64", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.Log1p(G.Must(G.Square(x[0]))))
+		}, []string{"x float64[N,4]"}, ""},
+		{"two panels of a product", func(x ...*G.Node) (G.Nodes, error) {
+			a := G.Must(G.BatchedMatMul(x[0], x[1], true, false))
+			return G.Nodes{a, G.Must(G.BatchedMatMul(x[0], x[0], true, true))}, nil
+		}, []string{"x float32[N,3,3]", "y float32[N,3,5]"}, ""},
+	}
+}
+
+// TestTraced compares the graphs that functions are traced to, and the errors of those that cannot be, with
+// testdata/traced.txt; -update writes it anew.
+func TestTraced(t *testing.T) {
+	var b strings.Builder
+	cases := stockCases()
+	slices.SortStableFunc(cases, func(x, y stockCase) int { return strings.Compare(x.name, y.name) })
+	for _, c := range append(cases, tracedCases()...) {
+		for _, fixed := range []bool{false, true} {
+			inputs := slices.Clone(c.inputs)
+			for i, s := range inputs {
+				if fixed {
+					inputs[i] = strings.NewReplacer("N", "4", "S", "6", "T", "3").Replace(s)
+				}
+			}
+			fmt.Fprintf(&b, "%s of %s\n", c.name, strings.Join(inputs, ", "))
+			g, err := nn.Trace(c.f, inputs...)
+			if err != nil {
+				fmt.Fprintf(&b, "\trefused: %v\n", err)
+				continue
+			}
+			b.WriteString(indent(spelled(g)))
+		}
+	}
+	tracedLowerings(t, &b)
+	compareFile(t, filepath.Join("testdata", "traced.txt"), b.String())
+}
+
+func indent(s string) string {
+	return "\t" + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n\t") + "\n"
+}
+
+// tracedLowerings puts Gorgonia's operators on a lowering of one size whose symbols are known.
+func tracedLowerings(t *testing.T, b *strings.Builder) {
+	for _, c := range []struct {
+		name string
+		f    func(x *G.Node) (*G.Node, error)
+	}{
+		{"to the end", func(x *G.Node) (*G.Node, error) { return G.Slice(x, G.S(1, x.Shape()[0])) }},
+		{"merged", func(x *G.Node) (*G.Node, error) { return G.Reshape(x, tensor.Shape{x.Shape()[0] * 2, 3}) }},
+		{"split", func(x *G.Node) (*G.Node, error) { return G.Reshape(x, tensor.Shape{x.Shape()[0], 2, 3}) }},
+		{"flat", func(x *G.Node) (*G.Node, error) { return G.Reshape(x, tensor.Shape{x.Shape()[0] * 6}) }},
+		{"mean", func(x *G.Node) (*G.Node, error) { return G.Mean(x, 1) }},
+		{"mean of all", func(x *G.Node) (*G.Node, error) { return G.Mean(x) }},
+		{"softmax", func(x *G.Node) (*G.Node, error) { return G.SoftMax(x) }},
+		{"rows", func(x *G.Node) (*G.Node, error) {
+			return G.BroadcastAdd(x, G.Must(G.Mean(x, 1)), nil, []byte{1})
+		}},
+		{"length", func(x *G.Node) (*G.Node, error) { return G.SizeOf(0, x) }},
+	} {
+		g := nn.New("base")
+		edit(t, g, func(e *nn.Edit) {
+			x := e.Input("x", "float32[N,6]")
+			e.Output("y", e.Apply(nn.ReLU{}, x))
+		})
+		l, err := g.Lower(nn.LowerOptions{Sizes: map[string]int{"N": 4}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(b, "%s of a lowering\n", c.name)
+		y, err := c.f(l.Outputs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		traced, err := nn.TraceNodes(y)
+		if err != nil {
+			fmt.Fprintf(b, "\trefused: %v\n", err)
+			continue
+		}
+		b.WriteString(indent(spelled(traced)))
+	}
+	g := nn.New("names")
+	x := G.NewMatrix(G.NewGraph(), G.Float32, G.WithShape(2, 3), G.WithName("first"))
+	y := G.NewMatrix(x.Graph(), G.Float32, G.WithShape(2, 3), G.WithName("second"))
+	w := G.NewMatrix(x.Graph(), G.Float32, G.WithValue(ramp(2, 3)), G.WithName("weight"))
+	s := G.Must(G.Sub(G.Must(G.Add(x, w)), y))
+	for _, tr := range []nn.Tracer{{}, {Inputs: G.Nodes{y, w}, Names: map[*G.Node]string{s: "difference", x: "renamed"}, Ops: g.Ops()}} {
+		traced, err := tr.Nodes(s, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("names\n" + indent(spelled(traced)))
+	}
+	_, err := nn.TraceNodes(nil)
+	fmt.Fprintf(b, "no node: %v\n", err)
+	_, err = nn.TraceNodes()
+	fmt.Fprintf(b, "nothing: %v\n", err)
+	for _, in := range []string{"", "x", "x float32", "x float31[2]", "x float32[N,N+]", "x string[N]"} {
+		traced, err := nn.Trace(func(x ...*G.Node) (G.Nodes, error) { return x, nil }, in)
+		fmt.Fprintf(b, "input %q: %v\n", in, err)
+		if err == nil {
+			b.WriteString(indent(spelled(traced)))
+		}
+	}
+}
