@@ -43,7 +43,7 @@ func (w *walker) takeApart(n *Node, c *op.Call, in []*Value) (done bool, err err
 		out, err = c.Op.Items(c, items)
 	}
 	for i, v := range n.out {
-		if v == nil {
+		if v == nil || w.isGiven(v) {
 			continue
 		}
 		b := &binding{typ: out[i].Type}

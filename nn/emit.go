@@ -166,10 +166,16 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 	return nil
 }
 
+// isGiven reports whether a value is at hand: the node that computes it is there for other outputs.
+func (w *walker) isGiven(v *Value) bool {
+	_, given := w.have[v]
+	return given
+}
+
 // bind records the outputs of a node.
 func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Nodes) {
 	for i, v := range n.out {
-		if v == nil {
+		if v == nil || w.isGiven(v) {
 			continue
 		}
 		b := &binding{typ: c.Out[i], known: known[i], soft: w.mode == walkInfer && w.soft(n.reads())}

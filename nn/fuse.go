@@ -48,7 +48,7 @@ func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
 		emit = func() error { return w.emitFused(n, c, known, call, f) }
 	}
 	for _, v := range n.out {
-		if v != nil {
+		if v != nil && !w.isGiven(v) {
 			w.env[v].late = emit
 		}
 	}
