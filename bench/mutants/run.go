@@ -116,21 +116,22 @@ func (s *session) trace(b *binary, name string) (*test, error) {
 }
 
 func (s *session) try(b *binary, list []*site) {
-	work := make(chan *site)
+	work := make(chan int)
 	var wg sync.WaitGroup
 	for range s.workers {
 		wg.Go(func() {
-			for m := range work {
+			for i := range work {
+				m := list[i]
 				if b.notices(m.ID) {
 					m.NoticedBy = b.pkg
 					continue
 				}
-				fmt.Fprintln(os.Stderr, m)
+				fmt.Fprintf(os.Stderr, "%d of %d: %v\n", i+1, len(list), m)
 			}
 		})
 	}
-	for _, m := range list {
-		work <- m
+	for i := range list {
+		work <- i
 	}
 	close(work)
 	wg.Wait()
