@@ -103,22 +103,20 @@ func locations(path string) (map[string]bool, error) {
 		return nil, err
 	}
 	named := map[string]bool{}
-	initializersOf(m.Graph, func(t *onnxpb.TensorProto) error {
+	initializersOf(m.Graph, func(t *onnxpb.TensorProto) {
 		if e, err := parseExternal(t); err == nil && t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
 			named[e.location] = true
 		}
-		return nil
 	})
 	return named, nil
 }
 
 // largeTensors are the tensors of more than over bytes.
 func largeTensors(g *onnxpb.GraphProto, over int64) (large []*onnxpb.TensorProto) {
-	initializersOf(g, func(t *onnxpb.TensorProto) error {
+	initializersOf(g, func(t *onnxpb.TensorProto) {
 		if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT && t.GetDataType() != int32(dtype.String) && int64(proto.Size(t)) > over {
 			large = append(large, t)
 		}
-		return nil
 	})
 	return large
 }

@@ -94,11 +94,11 @@ func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, e
 		return nil, tensorError(p, "external data: %q has %d bytes, wanted %d from %d", e.location, f.size, want, e.offset)
 	}
 	d := dtype.New(dt, shape...)
-	if dt.Bits() < 8 {
-		packed := make([]byte, want)
-		err = f.readAt(packed, e.offset)
+	if packed(dt) {
+		stored := make([]byte, want)
+		err = f.readAt(stored, e.offset)
 		if err == nil {
-			copyRaw(d, dt, packed)
+			copyRaw(d, dt, stored)
 		}
 	} else {
 		err = f.readAt(dtype.Bytes(d), e.offset)

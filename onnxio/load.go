@@ -157,10 +157,8 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 	if err != nil {
 		return nil, loadError(err)
 	}
-	if len(l.Inputs) > 0 {
-		if err := retype(g, l.Inputs); err != nil {
-			return nil, loadError(err)
-		}
+	if err := retype(g, l.Inputs); err != nil {
+		return nil, loadError(err)
 	}
 	if l.BatchDim != "" {
 		if err := g.Edit(func(e *nn.Edit) { e.FreeBatch(l.BatchDim) }); err != nil {
@@ -172,6 +170,9 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 
 // retype gives inputs other types.
 func retype(g *nn.Graph, inputs []string) error {
+	if len(inputs) == 0 {
+		return nil
+	}
 	is := map[string]bool{}
 	for _, v := range g.Inputs() {
 		is[v.Name()] = true

@@ -202,24 +202,8 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// reverseEach reverses the bytes of each number.
-func reverseEach(b []byte, dt dtype.DType) {
-	width := dt.Size()
-	if dt.IsComplex() {
-		width /= 2
-	}
-	for ; len(b) >= width; b = b[width:] {
-		for i := range width / 2 {
-			b[i], b[width-1-i] = b[width-1-i], b[i]
-		}
-	}
-}
-
 // rowMajor reorders elements that are stored column by column.
 func rowMajor(src []byte, shape []int, width int) []byte {
-	if len(src) == 0 {
-		return src
-	}
 	dst := make([]byte, 0, len(src))
 	index, stride := make([]int, len(shape)), make([]int, len(shape))
 	step := 1
@@ -227,9 +211,9 @@ func rowMajor(src []byte, shape []int, width int) []byte {
 		stride[i] = step
 		step *= d
 	}
-	for at, axis := 0, 0; axis >= 0; {
+	for at := 0; len(dst) < len(src); {
 		dst = append(dst, src[at*width:(at+1)*width]...)
-		for axis = len(shape) - 1; axis >= 0; axis-- { // count up, the last axis fastest
+		for axis := len(shape) - 1; axis >= 0; axis-- { // count up, the last axis fastest
 			index[axis]++
 			at += stride[axis]
 			if index[axis] < shape[axis] {

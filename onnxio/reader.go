@@ -281,7 +281,7 @@ func (s *assembly) finish(p *onnxpb.GraphProto) error {
 		return err
 	}
 	for name, o := range s.values {
-		if v, err := s.g.Value(name); err == nil && !o.undefined {
+		if v, err := s.g.Value(name); err == nil {
 			o.loaded = v.Type().String()
 		}
 	}

@@ -88,13 +88,14 @@ func (s *assembly) node(n *onnxpb.NodeProto) (nn.NodeSpec, error) {
 func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, known map[string]bool) (any, error) {
 	if attributeType(a) == onnxpb.AttributeProto_GRAPH && (known == nil || known[a.GetName()]) {
 		b, err := s.body(a.GetG())
-		if err == nil {
-			o.bodies[i] = b
+		if err != nil {
+			return nil, err
 		}
-		if err == nil && len(s.calls) == 0 {
+		o.bodies[i] = b
+		if len(s.calls) == 0 { // else the function may be called again
 			a.G = nil // saving writes the body
 		}
-		return b, err
+		return b, nil
 	}
 	if !known[a.GetName()] {
 		return nil, nil

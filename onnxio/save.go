@@ -75,10 +75,8 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		return nil, errors.New("there is no graph")
 	}
 	g, _ = g.Fork() // edits do not reach it
-	if len(s.Inputs) > 0 {
-		if err := retype(g, s.Inputs); err != nil {
-			return nil, err
-		}
+	if err := retype(g, s.Inputs); err != nil {
+		return nil, err
 	}
 	if s.Opset != 0 && s.Opset != g.Opsets()[""] {
 		if err := convertGraph(g, s.Opset); err != nil {
@@ -94,22 +92,17 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 }
 
 // initializersOf visits the initializers of a graph and of the subgraphs in its nodes.
-func initializersOf(g *onnxpb.GraphProto, visit func(*onnxpb.TensorProto) error) error {
+func initializersOf(g *onnxpb.GraphProto, visit func(*onnxpb.TensorProto)) {
 	for _, t := range g.GetInitializer() {
-		if err := visit(t); err != nil {
-			return err
-		}
+		visit(t)
 	}
 	for _, n := range g.GetNode() {
 		for _, a := range n.Attribute {
 			for _, sub := range append(a.Graphs, a.G) {
-				if err := initializersOf(sub, visit); err != nil {
-					return err
-				}
+				initializersOf(sub, visit)
 			}
 		}
 	}
-	return nil
 }
 
 func saveError(err error) error {

@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -171,22 +172,22 @@ func (s *skimmer) field(in skimIn, num protowire.Number, typ protowire.Type, siz
 }
 
 // varint reads a number that is spelled as short as it can be.
-func (s *skimmer) varint() (v uint64, err error) {
-	for shift := 0; shift < 64; shift += 7 {
-		b, err := s.buffered.ReadByte()
-		if err != nil {
-			return 0, errSkim
-		}
-		s.at++
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			if b == 0 && shift > 0 || b > 1 && shift == 63 {
-				return 0, errSkim
-			}
-			return v, nil
-		}
+func (s *skimmer) varint() (uint64, error) {
+	from := s.at
+	v, err := binary.ReadUvarint(s)
+	if err != nil || s.at-from != int64(protowire.SizeVarint(v)) {
+		return 0, errSkim
 	}
-	return 0, errSkim
+	return v, nil
+}
+
+// ReadByte makes a skimmer an io.ByteReader.
+func (s *skimmer) ReadByte() (byte, error) {
+	b, err := s.buffered.ReadByte()
+	if err == nil {
+		s.at++
+	}
+	return b, err
 }
 
 // skip goes on n bytes later.
@@ -227,13 +228,13 @@ func (r *reader) tensor(t *onnxpb.TensorProto) (dtype.Value, error) {
 	}
 	d := dtype.New(dt, shape...)
 	to := dtype.Bytes(d)
-	if dt.Bits() < 8 {
+	if packed(dt) {
 		to = make([]byte, raw.length)
 	}
 	if _, err := raw.file.ReadAt(to, raw.offset); err != nil {
 		return nil, tensorError(t, "%w", fmt.Errorf("reading %d bytes: %w", raw.length, err))
 	}
-	if dt.Bits() < 8 {
+	if packed(dt) {
 		copyRaw(d, dt, to)
 	} else {
 		fixRaw(to, dt)

@@ -315,7 +315,10 @@ func sectionMoments(dt dtype.DType, n int, x section) (s Stripped, err error) {
 		return s, err
 	}
 	s.Average /= float64(n)
-	err = pass(func(v float64) { s.Variance += (v - s.Average) * (v - s.Average) })
+	err = pass(func(v float64) {
+		away := v - s.Average
+		s.Variance += away * away
+	})
 	s.Variance /= float64(n)
 	return s, err
 }

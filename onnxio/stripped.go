@@ -126,7 +126,8 @@ func moments(elems []float64) (s Stripped) {
 	}
 	s.Average /= n
 	for _, v := range elems {
-		s.Variance += (v - s.Average) * (v - s.Average)
+		away := v - s.Average
+		s.Variance += away * away
 	}
 	s.Variance /= n
 	return s

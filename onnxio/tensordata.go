@@ -19,6 +19,9 @@ func storedBytes(dt dtype.DType, n int) (int64, error) {
 	return (int64(n)*int64(dt.Bits()) + 7) / 8, nil
 }
 
+// packed reports whether elements share a byte in a file.
+func packed(dt dtype.DType) bool { return dt.Bits() < 8 }
+
 // checkBytes compares the length of stored data with what n elements take.
 func checkBytes(dt dtype.DType, n int, have int64) error {
 	want, err := storedBytes(dt, n)
@@ -31,7 +34,7 @@ func checkBytes(dt dtype.DType, n int, have int64) error {
 // copyRaw sets the elements of d from the bytes of a file, whose number checkBytes has checked.
 func copyRaw(d *tensor.Dense, dt dtype.DType, raw []byte) {
 	dst := dtype.Bytes(d)
-	if dt.Bits() < 8 {
+	if packed(dt) {
 		unpack(dst, raw, dt.Bits(), dt.IsSigned())
 		return
 	}
@@ -51,15 +54,19 @@ func fixRaw(b []byte, dt dtype.DType) {
 
 // swapBytes reverses the bytes of each number on machines that do not store them as files do.
 func swapBytes(b []byte, dt dtype.DType) {
+	if !littleEndian() {
+		reverseEach(b, dt)
+	}
+}
+
+// reverseEach reverses the bytes of each number, of a complex one those of both parts.
+func reverseEach(b []byte, dt dtype.DType) {
 	width := dt.Size()
 	if dt.IsComplex() {
 		width /= 2
 	}
-	if width == 1 || littleEndian() {
-		return
-	}
-	for i := 0; i+width <= len(b); i += width {
-		slices.Reverse(b[i : i+width])
+	for number := range slices.Chunk(b, width) {
+		slices.Reverse(number)
 	}
 }
 
@@ -68,10 +75,10 @@ func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 
 
 // unpack spreads elements of fewer than eight bits, the first one in the lowest bits, to one for
 // each byte of dst.
-func unpack(dst, packed []byte, bits int, signed bool) {
+func unpack(dst, stored []byte, bits int, signed bool) {
 	per, shift := 8/bits, 8-bits
 	for i := range dst {
-		v := packed[i/per] >> (i % per * bits) << shift
+		v := stored[i/per] >> (i % per * bits) << shift
 		if signed {
 			dst[i] = byte(int8(v) >> shift)
 		} else {
@@ -83,20 +90,20 @@ func unpack(dst, packed []byte, bits int, signed bool) {
 // pack is the inverse of unpack; unused bits of the last byte are zero.
 func pack(elems []byte, bits int) []byte {
 	per, mask := 8/bits, byte(1<<bits-1)
-	packed := make([]byte, (len(elems)+per-1)/per)
+	stored := make([]byte, (len(elems)+per-1)/per)
 	for i, v := range elems {
-		packed[i/per] |= (v & mask) << (i % per * bits)
+		stored[i/per] |= (v & mask) << (i % per * bits)
 	}
-	return packed
+	return stored
 }
 
 // rawData is the elements of d as a file stores them, the memory of d itself where that is the same:
 // it is not to be written to.
 func rawData(d *tensor.Dense, dt dtype.DType) []byte {
-	if dt.Bits() < 8 {
+	if packed(dt) {
 		return pack(dtype.Bytes(d), dt.Bits())
 	}
-	if len(d.Raw) > 0 && (dt.Size() == 1 || littleEndian()) {
+	if len(d.Raw) > 0 && littleEndian() {
 		return dtype.Bytes(d)
 	}
 	b := append([]byte{}, dtype.Bytes(d)...)
@@ -124,7 +131,7 @@ func typedWant(dt dtype.DType, n int) int {
 	switch {
 	case dt.IsComplex() && n <= math.MaxInt/2:
 		return 2 * n
-	case dt.Bits() < 8:
+	case packed(dt):
 		per := 8 / dt.Bits()
 		return n/per + min(n%per, 1)
 	}
@@ -166,10 +173,10 @@ func copyTyped(d *tensor.Dense, dt dtype.DType, p *onnxpb.TensorProto) {
 func copyInt32(d *tensor.Dense, dt dtype.DType, src []int32) {
 	dst := dtype.Bytes(d)
 	switch {
-	case dt.Bits() < 8:
-		packed := make([]byte, len(src))
-		convert(packed, src)
-		unpack(dst, packed, dt.Bits(), dt.IsSigned())
+	case packed(dt):
+		stored := make([]byte, len(src))
+		convert(stored, src)
+		unpack(dst, stored, dt.Bits(), dt.IsSigned())
 	case dt == dtype.Bool:
 		for i, v := range src {
 			dtype.Slice[bool](d)[i] = v != 0

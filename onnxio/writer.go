@@ -34,11 +34,11 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		m.IrVersion = proto.Int64(irVersion(w.opsets[""]))
 		m.ProducerName = proto.String("graft")
 	}
-	if version := irVersion(w.opsets[""]); m.GetIrVersion() < version && w.converted(m.OpsetImport) {
-		m.IrVersion = proto.Int64(version)
+	if w.converted(m.OpsetImport) {
+		m.IrVersion = proto.Int64(max(m.GetIrVersion(), irVersion(w.opsets[""])))
 	}
-	if w.dtype != dtype.Undefined && m.GetIrVersion() < 4 { // before, initializers were inputs
-		m.IrVersion = proto.Int64(4)
+	if w.dtype != dtype.Undefined {
+		m.IrVersion = proto.Int64(max(m.GetIrVersion(), 4)) // before, initializers were inputs
 	}
 	w.ir = m.GetIrVersion()
 	m.OpsetImport = w.opsetImport(m.OpsetImport)
