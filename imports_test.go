@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	"internal/cli":         {"..."},
 	"internal/oracle":      {},
 	"internal/conformance": {"..."},
+	"internal/localcomm":   {},
 	"internal/glyph/...":   {"internal/glyph"},
 	"internal/score":       {},
 	"cmd/graft":            {"internal/cli"},

@@ -166,6 +166,7 @@ type programs struct {
 // variant is in what way a program was compiled.
 type variant struct {
 	hands   bool // it hands over gradients and updates
+	eager   bool // as soon as they are computed
 	private bool // nobody keeps its values
 }
 
@@ -179,7 +180,7 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 	}
 	o := engine.Options{Private: v.private, Lean: len(st.grads) > 0}
 	if v.hands {
-		o.Gate, o.Handed = st.handing.gate, st.handovers()
+		o.Gate, o.Handed, o.Eager = st.handing.gate, st.handovers(), v.eager
 	}
 	x, err := engine.Compile(o, st.roots...)
 	if err != nil {

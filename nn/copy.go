@@ -32,12 +32,15 @@ func (g *Graph) Clone() *Graph {
 // and training it trains the original. The map leads from the fork's parameters, those of
 // subgraphs included, to the original's. A tensor that either side replaces (SetData, a resize) is
 // no longer shared.
-func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
+func (g *Graph) Fork() (*Graph, map[*Param]*Param) { return g.ForkWith(g.ops) }
+
+// ForkWith is Fork with another set of operators: nodes become those of the set that have their names.
+func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	g.arrange()
 	c := newCopier(true)
-	return c.graph(g, g.ops, maps.Clone(g.opsets)), c.origin
+	return c.graph(g, ops, maps.Clone(g.opsets)), c.origin
 }
 
 // copier copies graphs, nodes and values and remembers which is the copy of which.

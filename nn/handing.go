@@ -16,6 +16,11 @@ type handing struct {
 // hands says whether a run for r hands over gradients and updates.
 func (st *stage) hands(r request) bool { return r.take != nil && st.handing.gate != nil }
 
+// variant is the way in which a program for r is compiled.
+func (r request) variant(hands bool) variant {
+	return variant{hands: hands, eager: hands && r.check == nil, private: !r.borrow}
+}
+
 // handovers tells the engine what is handed over: gradients by st.wrt, then updates.
 func (st *stage) handovers() (list []engine.Handover) {
 	st.handed(func(p *Param, n *gorgonia.Node) {

@@ -19,7 +19,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 		return nil, ctx.Err()
 	}
 	hands := st.hands(r)
-	p, err := st.pool.take(st, variant{hands: hands, private: !r.borrow})
+	p, err := st.pool.take(st, r.variant(hands))
 	if err != nil {
 		return nil, &Error{Stage: "compile", Err: err}
 	}
@@ -128,7 +128,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	}
 	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}, next: map[*Value]*tensor.Dense{}}
 	hands := st.hands(r)
-	res.done = func() { st.pool.give(p, variant{hands: hands, private: !r.borrow}) }
+	res.done = func() { st.pool.give(p, r.variant(hands)) }
 	for i, v := range r.want {
 		if res.values[i], err = st.value(p, v, r.borrow); err != nil {
 			return nil, err

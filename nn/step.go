@@ -25,10 +25,11 @@ type StepOptions struct {
 	// Take, if set, gets what is otherwise in Step.Grads and Step.States while the step runs: each
 	// gradient and each next value of a statistic when nothing will read the parameter any
 	// more, so that Take may change its elements. It may also overwrite x, which is valid until it
-	// returns. Begin, which must be set too, gets the loss before. Check, which must be set too, is called between
+	// returns. Begin, which must be set too, gets the loss before. Check is called between
 	// Begin and the first Take for each of them: with x, or, where x is computed later, with x nil and a bound on the
 	// absolute values of its elements, NaN if it has none. An error of any of the three ends the step.
-	// From the first Take on the context does not end it.
+	// From the first Take on the context does not end it. Without a Check, Take gets each x as soon as it is computed, in
+	// the order of the backward pass; it must change neither x nor a parameter then, and the context may end the step later.
 	Take  func(p *Param, x *tensor.Dense) error
 	Begin func(loss float64) error
 	Check func(p *Param, x *tensor.Dense, bound float64) error
@@ -148,8 +149,10 @@ func (s *Step) handOver(o StepOptions, params []*Param) error {
 		}
 		return nil
 	}
-	if err := each(func(p *Param, d *tensor.Dense) error { return o.Check(p, d, 0) }); err != nil {
-		return err
+	if o.Check != nil {
+		if err := each(func(p *Param, d *tensor.Dense) error { return o.Check(p, d, 0) }); err != nil {
+			return err
+		}
 	}
 	if err := each(o.Take); err != nil {
 		return err

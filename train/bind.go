@@ -48,6 +48,9 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 			return nil, err
 		}
 	}
+	if t.ranks != nil && len(b.X) == 0 && len(b.Y) == 0 {
+		return nil, nil // the others have the batch's samples
+	}
 	if t.bound == nil || t.bound.stale() || !t.bound.fits(b.Y) {
 		var open []bool
 		if t.bound != nil {
@@ -88,10 +91,13 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 	if d.lossBy == nil {
 		d.lossBy = defaultLoss(want)
 	}
-	d.fork, d.origin = t.g.Fork()
+	var err error
+	if d.fork, d.origin, err = t.fork(); err != nil {
+		return nil, err
+	}
 	var lossName string
 	var notes []string
-	err := d.fork.Edit(func(e *nn.Edit) {
+	err = d.fork.Edit(func(e *nn.Edit) {
 		d.outputs = e.Outputs()
 		for _, v := range e.Inputs() {
 			d.inputs = append(d.inputs, v.Name())

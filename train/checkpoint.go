@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
@@ -50,6 +52,7 @@ type notebook struct {
 	Seed     uint64
 	Batch    int
 	Keep     []kept
+	Order    []string // parameters, as their gradients arrive; nil: not known
 }
 
 func keptFile(epoch int) string { return fmt.Sprintf("epoch-%04d.onnx", epoch) }
@@ -65,12 +68,29 @@ type kept struct {
 // holds the averages meanwhile, if there are any.
 func (t *Trainer) save() error {
 	t.hold(true)
+	whole, err := t.wholeState()
+	if err != nil {
+		return err
+	}
+	return t.write(func() error { return t.saveAll(whole) })
+}
+
+// write lets rank 0 write files, and all ranks know whether it could.
+func (t *Trainer) write(f func() error) error {
+	var err error
+	if t.ranks.first() {
+		err = f()
+	}
+	return t.ranks.agree(err)
+}
+
+func (t *Trainer) saveAll(whole map[*state][]optim.Slot) error {
 	if t.Batch == 0 && len(t.history) > 0 {
 		if err := t.keep(); err != nil {
 			return err
 		}
 	}
-	if err := t.saveState(filepath.Join(t.c.Dir, lastState)); err != nil {
+	if err := t.saveState(filepath.Join(t.c.Dir, lastState), whole); err != nil {
 		return err
 	}
 	return t.publish()
@@ -101,10 +121,15 @@ func (t *Trainer) publish() error {
 	return onnxio.WriteFile(filepath.Join(dir, curvesFile), t.history.WriteCurves)
 }
 
-func (t *Trainer) saveState(path string) error {
+// saveState writes a checkpoint; whole are the optimizer's states where this process does not keep all, or nil.
+func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 	b := notebook{
 		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, Judged: t.tracker.judged, Bad: t.tracker.bad,
 		Plateau: t.tracker.plateau, Updates: map[string]int{}, Rules: map[string]string{}, Seed: t.c.Seed, Batch: t.c.batch(), Keep: t.kept,
+		Order: t.order,
+	}
+	if order := t.reduced.order(); order != nil {
+		b.Order = order
 	}
 	if t.group.count > 0 {
 		return errors.New("train: a checkpoint is wanted in the middle of a step")
@@ -112,7 +137,11 @@ func (t *Trainer) saveState(path string) error {
 	tensors := map[string]*tensor.Dense{}
 	for p, s := range t.params {
 		b.Updates[p.Name()], b.Rules[p.Name()] = s.n, fmt.Sprintf("%T", s.plan.rule)
-		for _, slot := range s.slots {
+		slots := s.slots
+		if whole != nil {
+			slots = whole[s]
+		}
+		for _, slot := range slots {
 			tensors["optimizer/"+slot.Name+"/"+p.Name()] = slot.Data
 		}
 	}
@@ -208,18 +237,24 @@ func (t *Trainer) publishKept(ep Epoch) error {
 
 // resume reads the last checkpoint, if there is one: everything is checked before anything changes.
 func (t *Trainer) resume() error {
-	err := t.Restore(filepath.Join(t.c.Dir, lastState))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	path := filepath.Join(t.c.Dir, lastState)
+	_, err := os.Stat(path)
+	there, e := t.ranks.share([]byte(strconv.FormatBool(!errors.Is(err, fs.ErrNotExist))))
+	if e != nil || string(there) == "false" {
+		return e
 	}
-	if err == nil {
-		err = t.publish() // what the interrupted run did not come to
-		t.hold(false)
+	if err := t.Restore(path); err != nil {
+		return err
 	}
-	if err == nil && t.c.RestoreBest && t.tracker.judged {
-		err = t.recall()
+	t.hold(true)
+	if err := t.write(t.publish); err != nil { // what the interrupted run did not come to
+		return err
 	}
-	return err
+	t.hold(false)
+	if t.c.RestoreBest && t.tracker.judged {
+		return t.recall()
+	}
+	return nil
 }
 
 // Save writes a checkpoint to a file, for a loop of your own: weights, optimizer, averages, position and history.
@@ -228,14 +263,34 @@ func (t *Trainer) Save(path string) error {
 	if err := t.follow(); err != nil {
 		return err
 	}
-	return t.saveState(path)
+	whole, err := t.wholeState()
+	if err != nil {
+		return err
+	}
+	return t.write(func() error { return t.saveState(path, whole) })
 }
 
 // Restore goes back, or on, to a checkpoint that Save wrote, or a run with Config.Dir (its last.state): the next step
 // is what it would have been there. The graph and the configuration must be those of the checkpoint; where they are
 // not, that is an error and nothing is changed. Gradients that Step has accumulated are dropped.
 func (t *Trainer) Restore(path string) error {
-	tensors, text, err := readState(path)
+	var b []byte
+	var err error
+	if t.ranks.first() {
+		b, err = os.ReadFile(path)
+	}
+	if err := t.ranks.agree(err); err != nil {
+		return err
+	}
+	if b, err = t.ranks.share(b); err != nil {
+		return err
+	}
+	return t.ranks.agree(t.restore(path, b))
+}
+
+// restore is Restore for the content of the file.
+func (t *Trainer) restore(path string, content []byte) error {
+	tensors, text, err := decodeState(path, content)
 	if err != nil {
 		return err
 	}
@@ -282,12 +337,26 @@ func (t *Trainer) Restore(path string) error {
 	}
 	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
 	t.tracker.best, t.tracker.judged, t.tracker.bad, t.tracker.plateau = b.Best, b.Judged, b.Bad, b.Plateau
-	t.best = nil
+	t.best, t.order, t.reduced = nil, b.Order, nil
 	return nil
 }
 
 // recall remembers the parameters of the best epoch before a resume.
 func (t *Trainer) recall() error {
+	t.remember()
+	if err := t.write(t.readBest); err != nil {
+		return err
+	}
+	var blocks [][]byte
+	for p := range t.g.Params() {
+		if d := t.best[p]; d != nil {
+			blocks = append(blocks, dtype.Bytes(d))
+		}
+	}
+	return t.ranks.spread(blocks...)
+}
+
+func (t *Trainer) readBest() error {
 	path := filepath.Join(t.c.Dir, bestModel)
 	g, err := onnxio.Load(path)
 	if err != nil {
@@ -297,7 +366,6 @@ func (t *Trainer) recall() error {
 	for p := range g.Params() {
 		stored[p.Name()] = p.Data()
 	}
-	t.remember()
 	for p, d := range t.best {
 		from := stored[p.Name()]
 		if from == nil || from.Dtype() != d.Dtype() || !from.Shape().Eq(d.Shape()) {

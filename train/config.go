@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"gorgonia.org/tensor"
 )
@@ -27,7 +28,7 @@ type Config struct {
 
 	Steps      int                      // updates in a loop of your own, which schedules over a share of the run need; Epochs counts its own; 0: unknown
 	Epochs     int                      // of one call of Trainer.Epochs or Fit; 0: 1
-	Batch      int                      // samples in a batch; 0: 32
+	Batch      int                      // samples in a batch, of all ranks together where there are several; 0: 32
 	Accumulate int                      // batches whose gradients make one step, as if they were one batch; 0: 1
 	NoShuffle  bool                     // samples come in the set's order in each epoch
 	Sampler    func(n, epoch int) []int // which samples an epoch takes, and their order, see data.Loader; nil: all, in an order that chance draws
@@ -43,6 +44,18 @@ type Config struct {
 	Patience    int     // epochs without improvement after which training stops; 0: it does not
 	MinDelta    float64 // a change that is no larger is no improvement
 	RestoreBest bool    // parameters of the best epoch come back when the epochs end
+
+	// Communicator joins the processes that train together, its ranks: see New. nil: this process trains alone. Each rank is given
+	// the whole data and takes its part of each batch; in a loop of one's own, Step is given the rank's part, which may be empty.
+	Communicator Communicator
+	ReduceIn     dtype.DType // Float16 or BFloat16: gradients of float32 are sent in 16 bits, and summed in float32; 0: sent as they are
+	// ShardState lets each process keep and update the optimizer's state of a part of the parameters, which it then gives
+	// the others: less memory, more to send, the same numbers.
+	ShardState bool
+	// SyncBatchNorm lets BatchNormalization take mean and variance of the samples of all processes, as in one process with the
+	// whole batch; otherwise those of its own.
+	SyncBatchNorm bool
+	BucketBytes   int // gradients are summed over processes in groups of at least so many bytes; 0: 4 MiB
 
 	Dir    string // for checkpoints (models and their state), history.csv and curves.png; "": none
 	Resume bool   // go on from Dir's last checkpoint, if there is one
@@ -83,6 +96,13 @@ func (c Config) batch() int {
 	return c.Batch
 }
 
+func (c Config) bucket() int {
+	if c.BucketBytes == 0 {
+		return bucketBytes
+	}
+	return c.BucketBytes
+}
+
 func (c Config) rule() optim.Rule {
 	if c.Rule == nil {
 		return optim.AdamW{}
@@ -95,7 +115,7 @@ func (c Config) check() error {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"Steps", c.Steps}, {"Epochs", c.Epochs}, {"Batch", c.Batch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}} {
+	}{{"Steps", c.Steps}, {"Epochs", c.Epochs}, {"Batch", c.Batch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}, {"BucketBytes", c.BucketBytes}} {
 		if x.n < 0 {
 			return fmt.Errorf("train: %s is %d: want 0 or more", x.name, x.n)
 		}
@@ -109,6 +129,8 @@ func (c Config) check() error {
 		}
 	}
 	switch {
+	case c.ReduceIn != dtype.Undefined && c.ReduceIn != dtype.Float16 && c.ReduceIn != dtype.BFloat16:
+		return fmt.Errorf("train: ReduceIn is %v: want Float16 or BFloat16", c.ReduceIn)
 	case c.EMA >= 1:
 		return fmt.Errorf("train: EMA is %v: want a decay below 1, 0.9998 say", c.EMA)
 	case c.Mode != "" && c.Mode != "min" && c.Mode != "max":

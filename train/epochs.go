@@ -41,16 +41,31 @@ func (t *Trainer) Fit(ctx context.Context, fit, val data.Set[data.Sample]) (Hist
 
 // run is a run of epochs. A run that a checkpoint interrupted is continued, else one begins.
 func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield func(Epoch, error) bool) error {
+	done := false
+	defer t.ranks.guard(&done)
+	err := t.runAll(ctx, fit, val, yield)
+	done = true
+	return err
+}
+
+// batches prepares a run through fit.
+func (t *Trainer) batches(fit data.Set[data.Sample]) (loader data.Loader, count int, err error) {
 	if fit == nil || fit.Len() == 0 {
-		return errors.New("train: there are no samples to train on")
+		return loader, 0, errors.New("train: there are no samples to train on")
 	}
-	loader, err := t.loader()
-	if err != nil {
+	if loader, err = t.loader(); err != nil {
+		return loader, 0, err
+	}
+	if count = loader.Count(fit.Len()); count == 0 {
+		return loader, 0, fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", fit.Len(), loader.Batch)
+	}
+	return loader, count, nil
+}
+
+func (t *Trainer) runAll(ctx context.Context, fit, val data.Set[data.Sample], yield func(Epoch, error) bool) error {
+	loader, batches, err := t.batches(fit)
+	if err := t.sameData(fit, val, err); err != nil {
 		return err
-	}
-	batches := loader.Count(fit.Len())
-	if batches == 0 {
-		return fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", fit.Len(), loader.Batch)
 	}
 	if t.ended {
 		t.Start, t.Origin, t.Stopped, t.ended = t.Epoch, t.progress.Step, false, false
@@ -60,7 +75,7 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 	for t.Epoch < t.Start+t.c.epochs() && !t.Stopped {
 		ep, err := t.epoch(ctx, loader, fit, val, total)
 		if err != nil {
-			if h := new(halted); (ctx.Err() != nil || errors.As(err, h)) && t.c.Dir != "" {
+			if t.interrupted(ctx, err) && t.c.Dir != "" {
 				err = errors.Join(err, t.save())
 			}
 			return err
@@ -68,7 +83,11 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 		if err := t.finish(ep); err != nil {
 			return err
 		}
-		if !yield(t.history.Last(), nil) {
+		more, err := t.all(yield(t.history.Last(), nil))
+		if err != nil {
+			return err
+		}
+		if !more {
 			t.ended = true
 			t.restoreBest()
 			return nil
@@ -80,12 +99,30 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 	return nil
 }
 
+// interrupted reports whether an error is one after which a run can go on: ctx has ended, or OnStep ended it, on any rank.
+func (t *Trainer) interrupted(ctx context.Context, err error) bool {
+	if t.ranks != nil {
+		var e *RankError
+		return errors.As(err, &e) && e.kind != failed
+	}
+	return ctx.Err() != nil || errors.As(err, new(halted))
+}
+
 // loader prepares batches. A model with a fixed batch takes whole ones of its own size only.
 func (t *Trainer) loader() (data.Loader, error) {
 	l := data.Loader{Batch: t.c.batch(), Shuffle: !t.c.NoShuffle, Sampler: t.c.Sampler, Seed: t.c.Seed, Workers: t.c.Workers}
+	if t.ranks != nil {
+		l.Rank, l.Ranks = t.ranks.rank, t.ranks.size
+	}
 	n, ok := fixedBatch(t.g)
 	if !ok {
+		if l.Batch < l.Ranks {
+			return l, fmt.Errorf("train: a batch of %d samples for %d ranks: want one for each at least", l.Batch, l.Ranks)
+		}
 		return l, nil
+	}
+	if n *= max(1, l.Ranks); l.Ranks > 0 && t.c.Batch != 0 && t.c.Batch != n {
+		return l, &op.Error{Stage: "train", Input: t.g.Inputs()[0].Name(), Err: fmt.Errorf("the model fixes the batch of each of %d ranks to %d, Batch is %d: want %d, or free it with Edit.Input or Loader.Inputs", l.Ranks, n/l.Ranks, t.c.Batch, n)}
 	}
 	if t.c.Batch != 0 && t.c.Batch != n {
 		return l, &op.Error{Stage: "train", Input: t.g.Inputs()[0].Name(), Err: fmt.Errorf("the model fixes the batch to %d, Batch is %d: free it with Edit.Input or Loader.Inputs", n, t.c.Batch)}
@@ -135,14 +172,17 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 			err = ctx.Err()
 		}
 		if err != nil {
-			t.abandon()
-			return Epoch{}, err
+			return Epoch{}, t.withdraw(err)
 		}
 		info, err := t.step(ctx, b, total, k)
 		if err != nil {
 			return Epoch{}, err
 		}
-		sum.take(t.bound.lossBy, b, info)
+		if t.ranks == nil {
+			sum.take(t.bound.lossBy, b, info)
+		} else if info.Updated {
+			sum.add(t.joint)
+		}
 		batch++
 		if info.Updated {
 			sum.Norm, sum.Rate = info.Norm, info.Rate
@@ -163,12 +203,16 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 			return Epoch{}, err
 		}
 		sum.Norm = norm
+		sum.add(t.joint)
 		t.tally, t.Batch = sum, batch
 		if err := t.stepped(StepInfo{Step: t.progress.Step, Loss: sum.mean(), Norm: norm, Rate: sum.Rate, Updated: true}); err != nil {
 			return Epoch{}, err
 		}
 	}
 	t.tally, t.Batch = sum, batch
+	if err := t.oneModel(); err != nil {
+		return Epoch{}, err
+	}
 	ep := Epoch{Epoch: t.Epoch + 1, Steps: t.progress.Step, Samples: sum.Samples, Loss: sum.mean(), Norm: sum.Norm, Rate: sum.Rate, LR: t.learningRate(sum.Rate)}
 	if val != nil && val.Len() > 0 {
 		var err error
@@ -192,9 +236,16 @@ func (s *tally) take(l Loss, b data.Sample, info StepInfo) {
 	s.Samples += info.Samples
 }
 
+// add takes a group of all ranks.
+func (s *tally) add(x tally) {
+	s.Loss += x.Loss
+	s.Weight += x.Weight
+	s.Samples += x.Samples
+}
+
 // finish judges an epoch, writes it down and makes the next one current.
 func (t *Trainer) finish(ep Epoch) error {
-	best, stop, err := t.tracker.judge(ep)
+	best, stop, err := t.decide(&ep)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,10 @@ func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, 
 		if err != nil {
 			return nil, err
 		}
-		err = addAll(m, st.Values, b.Y)
+		out, err := tensorsOf(st.Values)
+		if err == nil {
+			err = addAll(m, out, b.Y)
+		}
 		st.Release()
 		if err != nil {
 			return nil, err
@@ -74,21 +77,26 @@ func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, 
 	return results(m), nil
 }
 
-func addAll(m []Metric, values []dtype.Value, want []*tensor.Dense) error {
-	out := make([]*tensor.Dense, len(values))
-	for i, v := range values {
-		d, ok := v.(*tensor.Dense)
-		if !ok {
-			return fmt.Errorf("train: output %d is a %T, no tensor of numbers: no metric reads it", i, v)
-		}
-		out[i] = d
-	}
+func addAll(m []Metric, out, want []*tensor.Dense) error {
 	for _, x := range m {
 		if err := x.Add(out, want); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tensorsOf are outputs as metrics read them.
+func tensorsOf(values []dtype.Value) ([]*tensor.Dense, error) {
+	out := make([]*tensor.Dense, len(values))
+	for i, v := range values {
+		d, ok := v.(*tensor.Dense)
+		if !ok {
+			return nil, fmt.Errorf("train: output %d is a %T, no tensor of numbers: no metric reads it", i, v)
+		}
+		out[i] = d
+	}
+	return out, nil
 }
 
 func results(m []Metric) map[string]float64 {
@@ -105,6 +113,9 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[st
 	if s == nil || s.Len() == 0 {
 		return nil, errors.New("train: there are no samples to evaluate")
 	}
+	if err := t.oneStatistics(); err != nil {
+		return nil, err
+	}
 	t.hold(true)
 	l, err := t.loader()
 	if err != nil {
@@ -115,32 +126,21 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[st
 	var metrics []Metric
 	n, count := 0, l.Count(s.Len())
 	for b, err := range l.Batches(ctx, s, 0) {
-		if err != nil {
-			return nil, err
+		part, release, err := t.score(ctx, b, err)
+		parts, err := t.ranks.together(part, err)
+		if err == nil && metrics == nil {
+			metrics, err = t.metrics(parts)
 		}
-		d, err := t.bind(b)
-		if err != nil {
-			return nil, err
-		}
-		if metrics == nil {
-			if metrics = t.c.Metrics; metrics == nil {
-				metrics = defaultMetrics(d.lossBy, d.outputs)
+		for _, p := range parts {
+			if err == nil {
+				err = addAll(metrics, p.out, p.want)
 			}
+			sum.add(p.sum)
 		}
-		st, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Want: append(d.outputs[:len(d.outputs):len(d.outputs)], d.loss)})
+		release()
 		if err != nil {
 			return nil, err
 		}
-		last := len(st.Values) - 1
-		x, err := scalarOf(st.Values[last])
-		if err == nil {
-			err = addAll(metrics, st.Values[:last], b.Y)
-		}
-		st.Release()
-		if err != nil {
-			return nil, err
-		}
-		sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
 		n++
 		t.say(Event{Kind: Tested, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: n, Count: count})
 	}
@@ -153,6 +153,44 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[st
 	all := results(metrics)
 	all["loss"] = sum.mean()
 	return all, nil
+}
+
+// score runs a batch of an evaluation; err is why there is none. The tensors are valid until release. Of a batch that other
+// ranks have the samples of, there is no part.
+func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part scoredPart, release func(), _ error) {
+	release = func() {}
+	if err != nil {
+		return part, release, err
+	}
+	d, err := t.bind(b)
+	if err != nil || d == nil {
+		return part, release, err
+	}
+	st, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Want: append(d.outputs[:len(d.outputs):len(d.outputs)], d.loss)})
+	if err != nil {
+		return part, release, err
+	}
+	last := len(st.Values) - 1
+	x, err := scalarOf(st.Values[last])
+	if err == nil {
+		part.out, err = tensorsOf(st.Values[:last])
+	}
+	part.want = b.Y
+	part.sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
+	return part, st.Release, err
+}
+
+// metrics are the configuration's, or those that fit the loss.
+func (t *Trainer) metrics(parts []scoredPart) (m []Metric, err error) {
+	if t.c.Metrics != nil || len(parts) == 0 {
+		return t.c.Metrics, nil
+	}
+	if t.bound == nil { // this rank has seen no samples yet
+		if t.bound, err = t.attach(parts[0].want, nil); err != nil {
+			return nil, err
+		}
+	}
+	return defaultMetrics(t.bound.lossBy, t.bound.outputs), nil
 }
 
 func scalarOf(v dtype.Value) (float64, error) {
@@ -181,7 +219,7 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.S
 			yield(nil, err)
 			return
 		}
-		l.Shuffle, l.Sampler = false, nil
+		l.Shuffle, l.Sampler, l.Rank, l.Ranks = false, nil, 0, 0
 		for b, err := range l.Batches(ctx, s, 0) {
 			if err != nil {
 				yield(nil, err)

@@ -62,6 +62,7 @@ type tuning struct {
 	FineTuner
 	g        *nn.Graph
 	fit, val data.Set[data.Sample]
+	ranks    *ranks // what each rank computes for itself gives the same everywhere; they agree that none has failed
 	cut      trunk
 	seen     *features // that the classifier was fitted to; nil: it was not
 	views    int       // of each sample in seen
@@ -88,7 +89,11 @@ func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[
 		val = nil
 	}
 	t := &tuning{FineTuner: f, g: g, fit: fit, val: val}
+	t.ranks = joined(f.Config.Communicator, t)
 	t.say = func(text string) {
+		if !t.ranks.first() {
+			return
+		}
 		if log := f.Config.Log; log != nil {
 			log(Event{Kind: Note, Text: text})
 		} else {
@@ -103,7 +108,10 @@ func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[
 			return t.out, err
 		}
 	}
+	done := false
+	defer t.ranks.guard(&done)
 	err := t.run(ctx)
+	done = true
 	return t.out, err
 }
 
@@ -156,14 +164,18 @@ func (t *tuning) headFirst(ctx context.Context) error {
 	}
 	before := snap(t.g)
 	views := max(1, min(4, 1200/t.fit.Len()))
-	seen, err := cut.look(ctx, t.fit, views, t.Config.Seed, true)
-	if err != nil {
+	var seen *features
+	alone := func() error {
+		if seen, err = cut.look(ctx, t.fit, views, t.Config.Seed, true); err != nil {
+			return err
+		}
+		if err := checkClasses(seen.class, classesOf(t.g)); err != nil {
+			return err
+		}
+		t.out.Folds, err = cut.fitHead(ctx, t.g, seen, views, t.Config.Seed, t.loss())
 		return err
 	}
-	if err := checkClasses(seen.class, classesOf(t.g)); err != nil {
-		return err
-	}
-	if t.out.Folds, err = cut.fitHead(ctx, t.g, seen, views, t.Config.Seed, t.loss()); err != nil {
+	if err := t.ranks.agree(alone()); err != nil {
 		return err
 	}
 	after, err := t.judge(ctx)
@@ -217,18 +229,24 @@ func (t *tuning) refit(ctx context.Context) error {
 	if !t.Refit || t.val == nil || t.seen == nil {
 		return nil
 	}
-	judges, err := t.cut.look(ctx, t.val, 1, t.Config.Seed, len(t.seen.rows) == len(t.seen.pooled))
-	if err != nil {
+	n := 0
+	alone := func() error {
+		judges, err := t.cut.look(ctx, t.val, 1, t.Config.Seed, len(t.seen.rows) == len(t.seen.pooled))
+		if err != nil {
+			return err
+		}
+		if err := checkClasses(judges.class, classesOf(t.g)); err != nil {
+			return err
+		}
+		all := t.seen.with(judges, t.views)
+		n = len(all.class) / t.views
+		_, err = t.cut.fitHead(ctx, t.g, all, t.views, t.Config.Seed, t.loss())
 		return err
 	}
-	if err := checkClasses(judges.class, classesOf(t.g)); err != nil {
+	if err := t.ranks.agree(alone()); err != nil {
 		return err
 	}
-	all := t.seen.with(judges, t.views)
-	if _, err := t.cut.fitHead(ctx, t.g, all, t.views, t.Config.Seed, t.loss()); err != nil {
-		return err
-	}
-	t.say(fmt.Sprintf("head: fitted once more, to all %d samples", len(all.class)/t.views))
+	t.say(fmt.Sprintf("head: fitted once more, to all %d samples", n))
 	return nil
 }
 
@@ -293,7 +311,10 @@ func (t *tuning) judge(ctx context.Context) (map[string]float64, error) {
 }
 
 func (t *tuning) judgeBy(ctx context.Context, s data.Set[data.Sample]) (map[string]float64, error) {
-	c := Config{Loss: t.loss(), Metrics: t.Config.Metrics, Batch: t.Config.Batch, Seed: t.Config.Seed, Workers: t.Config.Workers, Log: Quiet}
+	c := Config{Loss: t.loss(), Metrics: t.Config.Metrics, Batch: t.Config.Batch, Seed: t.Config.Seed, Workers: t.Config.Workers, Log: Quiet, Communicator: t.Config.Communicator}
+	if t.ranks != nil {
+		c.Batch = max(c.batch(), t.ranks.size)
+	}
 	judge, err := New(t.g, c)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
@@ -23,16 +24,23 @@ const (
 
 // resumed reads the plan of a run that was interrupted while it trained all layers.
 func (t *tuning) resumed() (bool, error) {
-	if !t.Config.Resume || !HasCheckpoint(t.Config.Dir) {
+	if !t.Config.Resume {
 		return false, nil
 	}
-	path := filepath.Join(t.Config.Dir, planFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("train: %s holds the checkpoint of a run that was set by hand: resume it with the same settings", t.Config.Dir)
+	there, err := t.ranks.share([]byte(strconv.FormatBool(t.ranks.first() && HasCheckpoint(t.Config.Dir))))
+	if err != nil || string(there) == "false" {
+		return false, err
 	}
-	if err != nil {
-		return false, fmt.Errorf("train: %w", err)
+	path := filepath.Join(t.Config.Dir, planFile)
+	var b []byte
+	if t.ranks.first() {
+		b, err = t.readPlan(path)
+	}
+	if err := t.ranks.agree(err); err != nil {
+		return false, err
+	}
+	if b, err = t.ranks.share(b); err != nil {
+		return false, err
 	}
 	if err := json.Unmarshal(b, &t.plan); err != nil {
 		return false, fmt.Errorf("train: %s: %w", path, err)
@@ -41,12 +49,30 @@ func (t *tuning) resumed() (bool, error) {
 	return true, nil
 }
 
+func (t *tuning) readPlan(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("train: %s holds the checkpoint of a run that was set by hand: resume it with the same settings", t.Config.Dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return b, nil
+}
+
 // keepPlan writes down the plan, and the model that it begins with.
 func (t *tuning) keepPlan() error {
-	dir := t.Config.Dir
-	if dir == "" {
+	if t.Config.Dir == "" {
 		return nil
 	}
+	var err error
+	if t.ranks.first() {
+		err = t.writePlan(t.Config.Dir)
+	}
+	return t.ranks.agree(err)
+}
+
+func (t *tuning) writePlan(dir string) error {
 	if err := disk.MkdirAll(dir); err != nil {
 		return fmt.Errorf("train: there is no place for checkpoints: %w", err)
 	}
@@ -65,6 +91,37 @@ func (t *tuning) floor() (snapshot, error) {
 	if !t.Config.Resume || t.Config.Dir == "" {
 		return nil, nil
 	}
+	if t.ranks == nil {
+		return t.readFloor()
+	}
+	var s snapshot
+	var err error
+	if t.ranks.first() {
+		s, err = t.readFloor()
+	}
+	if err := t.ranks.agree(err); err != nil {
+		return nil, err
+	}
+	there, err := t.ranks.share([]byte(strconv.FormatBool(s != nil)))
+	if err != nil || string(there) == "false" {
+		return nil, err
+	}
+	all := snap(t.g)
+	for p, d := range s {
+		if to := all[p]; to != nil && to.Shape().Eq(d.Shape()) {
+			assign(to, d)
+		}
+	}
+	var blocks [][]byte
+	for p := range t.g.Params() {
+		if d := all[p]; d != nil {
+			blocks = append(blocks, dtype.Bytes(d))
+		}
+	}
+	return all, t.ranks.spread(blocks...)
+}
+
+func (t *tuning) readFloor() (snapshot, error) {
 	g, err := onnxio.Load(filepath.Join(t.Config.Dir, headModel))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

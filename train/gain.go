@@ -33,7 +33,7 @@ func (t *tuning) verdictOn(ctx context.Context, s data.Set[data.Sample]) (v verd
 		return v, err
 	}
 	v.answers, err = t.answers(ctx, s)
-	return v, err
+	return v, t.ranks.agree(err)
 }
 
 // better reports whether v is an improvement on w that chance does not explain: no fewer right answers, and either so many more, or

@@ -38,10 +38,11 @@ func (t *Trainer) stepped(info StepInfo) error {
 	if t.c.OnStep == nil || !info.Updated {
 		return nil
 	}
-	if err := t.c.OnStep(info); err != nil {
-		return halted{err}
+	err := t.c.OnStep(info)
+	if err != nil {
+		err = halted{err}
 	}
-	return nil
+	return t.ranks.agree(err)
 }
 
 // whole is the total that schedules get in a loop of one's own.

@@ -32,6 +32,9 @@ func (t *tuning) choose(ctx context.Context) error {
 		for p.Batch < 64 && n/p.Batch > 60 {
 			p.Batch *= 2
 		}
+		if t.ranks != nil {
+			p.Batch = max(p.Batch, t.ranks.size)
+		}
 	}
 	perEpoch := (n + p.Batch - 1) / p.Batch
 	cost := 3 * float64(t.g.Summary().Total.MACs) * float64(n)
@@ -153,8 +156,8 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		}
 		release()
 		start.restore()
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if err := t.ranks.agree(ctx.Err()); err != nil {
+			return err
 		}
 		if err == nil && got.figures["loss"] < least {
 			least, t.plan = got.figures["loss"], p
@@ -179,6 +182,7 @@ func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample],
 	}
 	if t.seen != nil && len(in) > 0 {
 		_, err = t.cut.fitHead(ctx, t.g, t.seen.of(in, t.views), t.views, t.Config.Seed, t.loss())
+		err = t.ranks.agree(err)
 	}
 	return fit, held, err
 }

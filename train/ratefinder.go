@@ -84,11 +84,11 @@ func (r RateFinder) walk(ctx context.Context, t *Trainer, fit data.Set[data.Samp
 		before := len(c.Rate)
 		for b, err := range loader.Batches(ctx, fit, epoch) {
 			if err != nil {
-				return err
+				return t.withdraw(err)
 			}
 			info, err := t.Step(ctx, b)
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if err != nil && t.interrupted(ctx, err) {
+				return err
 			}
 			if err != nil && len(c.Rate) < 4 {
 				return err

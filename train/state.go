@@ -17,6 +17,7 @@ import (
 type state struct {
 	plan   plan
 	slots  []optim.Slot
+	owner  int           // rank that keeps the slots, see Config.ShardState
 	n      int           // updates of this parameter
 	grad   *tensor.Dense // the gradient, summed over micro-batches; the engine's memory while a group has one batch only
 	has    bool          // grad holds one, or the parameter was updated on its arrival
@@ -62,7 +63,7 @@ func (t *Trainer) follow() error {
 			stats[p] = s
 		}
 	}
-	t.params, t.stats = params, stats
+	t.params, t.stats, t.reduced = params, stats, nil
 	return nil
 }
 
@@ -84,8 +85,10 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	if s.typ != dtype.Float32 && s.typ != dtype.Float64 {
 		return nil, &op.Error{Stage: "train", Input: p.Name(), Want: "float32 or float64", Got: s.typ, Err: fmt.Errorf("freeze it, or convert the model")}
 	}
-	if s.slots, err = pl.rule.Init(p.Data()); err != nil {
-		return nil, &op.Error{Stage: "train", Input: p.Name(), Err: err}
+	if s.owner = t.owner(p); t.mine(s) {
+		if s.slots, err = pl.rule.Init(p.Data()); err != nil {
+			return nil, &op.Error{Stage: "train", Input: p.Name(), Err: err}
+		}
 	}
 	if t.c.EMA > 0 {
 		s.ema = dtype.Clone(p.Data())

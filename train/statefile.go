@@ -73,6 +73,11 @@ func readState(path string) (map[string]*tensor.Dense, map[string]string, error)
 	if err != nil {
 		return nil, nil, err
 	}
+	return decodeState(path, b)
+}
+
+// decodeState is readState for the content of a file.
+func decodeState(path string, b []byte) (map[string]*tensor.Dense, map[string]string, error) {
 	bad := func(format string, args ...any) (map[string]*tensor.Dense, map[string]string, error) {
 		return nil, nil, fmt.Errorf("train: %s: %w", path, fmt.Errorf(format, args...))
 	}

@@ -44,11 +44,14 @@ func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error)
 		return StepInfo{}, err
 	}
 	t.hold(false)
+	done := false
+	defer t.ranks.guard(&done)
 	info, err := t.step(ctx, batch, total, t.c.accumulate())
-	if err != nil {
-		return info, err
+	if err == nil {
+		err = t.stepped(info)
 	}
-	return info, t.stepped(info)
+	done = true
+	return info, err
 }
 
 // Flush makes an update of gradients that Step accumulated, if there are any.
@@ -73,18 +76,26 @@ func (t *Trainer) Average() { t.hold(true) }
 // step runs one micro-batch, and the update when it is the last of its group.
 func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate int) (StepInfo, error) {
 	d, err := t.bind(batch)
-	if err != nil {
+	if err != nil && t.ranks == nil {
 		return StepInfo{}, err
 	}
 	info := StepInfo{Step: t.progress.Step, Rate: t.rate(total), Samples: samplesIn(batch)}
-	if info.Loss, err = t.micro(ctx, d, batch, info.Rate, accumulate); err != nil {
-		return info, err
+	if t.ranks == nil {
+		info.Loss, err = t.micro(ctx, d, batch, info.Rate, accumulate)
+	} else {
+		if err == nil {
+			info.Loss, err = t.microJoined(ctx, d, batch, accumulate)
+		}
+		err = t.endMicro(err)
 	}
-	if t.group.count < accumulate {
-		return info, nil
+	if err != nil || t.group.count < accumulate {
+		return info, err
 	}
 	norm, err := t.update(total)
 	info.Step, info.Norm, info.Updated = t.progress.Step, norm, err == nil
+	if t.ranks != nil && err == nil {
+		info.Loss, info.Samples = t.joint.mean(), t.joint.Samples
+	}
 	return info, err
 }
 
@@ -103,6 +114,7 @@ type group struct {
 	first   int     // number of the first micro-batch
 	arrived bool    // the parameters are updated already
 	order   []*nn.Param
+	own     contribution // of this rank; when the group ends, of all
 }
 
 // micro runs one batch forward and backward and adds its gradients to those of its group, or
@@ -204,8 +216,10 @@ func (t *Trainer) diverged(format string, args ...any) error {
 // begin opens a group: what it may change before its update is put aside.
 func (t *Trainer) begin(d *binding) {
 	t.group = group{first: t.Micro, order: t.group.order[:0]}
-	for _, p := range d.params {
-		t.group.order = append(t.group.order, d.origin[p])
+	if d != nil {
+		for _, p := range d.params {
+			t.group.order = append(t.group.order, d.origin[p])
+		}
 	}
 	for p, s := range t.stats {
 		if s.safe == nil {

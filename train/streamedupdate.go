@@ -23,12 +23,19 @@ func (t *Trainer) onArrival(d *binding, accumulate int) bool {
 // apart says whether the parameters can be updated one by one: no two share memory, so that nothing
 // reads what is already new, and each rule uses all threads for one parameter.
 func (t *Trainer) apart() bool {
-	type span struct{ from, to uintptr }
-	var spans []span
-	for p, s := range t.params {
+	for _, s := range t.params {
 		if !spreads(s.plan.rule) {
 			return false
 		}
+	}
+	return !t.overlap()
+}
+
+// overlap reports whether two parameters share memory.
+func (t *Trainer) overlap() bool {
+	type span struct{ from, to uintptr }
+	var spans []span
+	for p := range t.params {
 		b := dtype.Bytes(p.Data())
 		from := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 		spans = append(spans, span{from, from + uintptr(len(b))})
@@ -36,10 +43,10 @@ func (t *Trainer) apart() bool {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for i := range spans[1:] {
 		if spans[i+1].from < spans[i].to {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // arrival updates parameters during a step.

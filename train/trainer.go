@@ -39,6 +39,13 @@ type Trainer struct {
 	held    bool      // the graph holds the averages, the states the raw weights
 	best    map[*nn.Param]*tensor.Dense
 	log     func(Event)
+
+	ranks   *ranks     // nil: this process trains alone
+	reduced *reduction // of gradients over ranks; nil: not made yet, or for an older graph
+	sync    *syncNorm  // nil: normalizations take the samples of their own process
+	order   []string   // in which gradients arrive, by a checkpoint
+	owned   []int      // elements of the parameters whose state each rank keeps
+	joint   tally      // of the last group, all ranks together
 }
 
 // progress is where training stands: what a checkpoint keeps besides tensors.
@@ -55,37 +62,65 @@ type progress struct {
 
 // New prepares training of g, and makes the folder Config.Dir. With Config.Resume the parameters are read from the last
 // checkpoint in Config.Dir, if there is one.
+//
+// With a Config.Communicator each of its ranks makes a Trainer, of the same model and with the same configuration, and
+// calls the same methods in the same order: New, Fit, Epochs, Step, Flush, Evaluate, Save and Restore are where they meet. Rank 0
+// alone reads and writes files and tells Config.Log.
 func New(g *nn.Graph, c Config) (*Trainer, error) {
-	if g == nil {
-		return nil, errors.New("train: there is no graph")
-	}
-	if err := c.check(); err != nil {
+	t := &Trainer{g: g, c: c, log: c.Log}
+	t.ranks = joined(c.Communicator, t)
+	if err := t.begun(t.prepare()); err != nil {
 		return nil, err
 	}
-	if c.Dir != "" {
-		if err := disk.MkdirAll(c.Dir); err != nil {
-			return nil, fmt.Errorf("train: there is no place for checkpoints: %w", err)
-		}
-	}
-	g.Trim()
-	debug.FreeOSMemory() // once: loading and running have left memory that training can use
-	t := &Trainer{g: g, c: c, seen: g.Version(), log: c.Log}
-	if err := t.follow(); err != nil {
-		return nil, err
-	}
-	if len(t.params) == 0 {
-		return nil, &op.Error{Stage: "train", Err: errors.New("the graph has no trainable parameter: all are frozen, or none is a weight")}
-	}
-	if err := c.checkGroups(t.trainable()); err != nil {
-		return nil, err
-	}
-	t.tracker = newTracker(c)
 	if c.Resume {
 		if err := t.resume(); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// prepare makes the states of a new trainer.
+func (t *Trainer) prepare() error {
+	if t.g == nil {
+		return errors.New("train: there is no graph")
+	}
+	if err := t.c.check(); err != nil {
+		return err
+	}
+	if t.c.Dir != "" && t.ranks.first() {
+		if err := disk.MkdirAll(t.c.Dir); err != nil {
+			return fmt.Errorf("train: there is no place for checkpoints: %w", err)
+		}
+	}
+	t.g.Trim()
+	debug.FreeOSMemory() // once: loading and running have left memory that training can use
+	t.seen = t.g.Version()
+	if err := t.follow(); err != nil {
+		return err
+	}
+	if len(t.params) == 0 {
+		return &op.Error{Stage: "train", Err: errors.New("the graph has no trainable parameter: all are frozen, or none is a weight")}
+	}
+	if t.c.SyncBatchNorm && t.ranks != nil {
+		t.sync = &syncNorm{r: t.ranks}
+	}
+	if t.sharded() && t.overlap() {
+		return &op.Error{Stage: "train", Err: errors.New("two parameters share memory: ShardState would update them in two places")}
+	}
+	t.tracker = newTracker(t.c)
+	return t.c.checkGroups(t.trainable())
+}
+
+// begun makes sure that all ranks train the same; err is why this one cannot.
+func (t *Trainer) begun(err error) error {
+	if t.ranks == nil || err != nil {
+		return t.ranks.agree(err)
+	}
+	if !t.ranks.first() {
+		t.log = Quiet
+	}
+	return t.ranks.match(nil, t.facts())
 }
 
 // Graph is the graph in training.

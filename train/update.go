@@ -21,13 +21,18 @@ func (t *Trainer) update(total int) (float64, error) {
 	if t.group.arrived {
 		return t.arrived(), nil
 	}
+	if t.ranks != nil {
+		if err := t.join(nil); err != nil {
+			return 0, err
+		}
+	}
 	defer t.handBack()
 	scale := 1.0
-	if t.c.accumulate() > 1 && t.group.weight > 0 && !t.group.sum {
+	if (t.c.accumulate() > 1 || t.ranks != nil) && t.group.weight > 0 && !t.group.sum {
 		scale = 1 / t.group.weight
 	}
 	if t.c.OnGradient != nil {
-		if err := t.looked(scale); err != nil {
+		if err := t.ranks.agree(t.looked(scale)); err != nil {
 			t.abandon()
 			return 0, err
 		}
@@ -55,22 +60,39 @@ func (t *Trainer) update(total int) (float64, error) {
 		scale *= min(1, c/(norm+1e-6))
 	}
 	rate := t.rate(total)
-	if err := t.each(func(p *nn.Param, s *state) error {
+	err := t.each(func(p *nn.Param, s *state) error {
+		if !t.mine(s) {
+			s.n++
+			return nil
+		}
 		if scale != 1 {
 			add(s.grad, s.grad, scale, true)
 		}
-		s.has = false
 		return s.step(p, s.grad, rate)
-	}); err != nil {
+	})
+	if t.sharded() {
+		if err = t.ranks.agree(err); err == nil {
+			err = t.exchangeParams()
+		}
+	}
+	for _, p := range t.group.order {
+		t.params[p].has = false
+	}
+	if err != nil {
 		return norm, err
 	}
 	t.close()
+	if t.ranks != nil {
+		return norm, t.shared().settle(t.c.bucket())
+	}
 	return norm, nil
 }
 
 // close ends a group that was used for an update.
 func (t *Trainer) close() {
 	t.progress.Step++
+	t.Micro += int(t.group.own.Batches)
+	t.joint = t.group.own.Tally
 	t.average()
 	t.group = group{order: t.group.order}
 }
@@ -139,6 +161,16 @@ func add(dst, src *tensor.Dense, factor float64, replace bool) {
 	} else {
 		addSlice(dtype.Slice[float64](dst), dtype.Slice[float64](src), factor, replace)
 	}
+}
+
+// addOnAllThreads is add where nothing else keeps the threads busy.
+func addOnAllThreads(dst, src *tensor.Dense, factor float64, replace bool) {
+	if dtype.Of(dst.Dtype()) != dtype.Float32 {
+		add(dst, src, factor, replace)
+		return
+	}
+	x, y := dtype.Slice[float32](dst), dtype.Slice[float32](src)
+	kernel.Default().Range(len(x), 1<<14, func(lo, hi int) { addSlice(x[lo:hi], y[lo:hi], float32(factor), replace) })
 }
 
 func addSlice[F float32 | float64](dst, src []F, factor F, replace bool) {

@@ -60,6 +60,10 @@ func TestTrainMistakes(t *testing.T) {
 	const good = "two.onnx --data all.csv --target kind "
 	for args, want := range map[string]string{
 		good + "--policy best":                         "--policy best: want one of auto, head-only, full, from-scratch, manual",
+		good + "--reduce-in float8":                    "--reduce-in float8: want float32, float16 or bfloat16",
+		good + "--reduce-in float16":                   "--reduce-in is for several processes that train together, as mpirun starts them with graft-mpi: this is one",
+		good + "--shard-state":                         "--shard-state is for several processes",
+		good + "--sync-batchnorm":                      "--sync-batchnorm is for several processes",
 		good + "--policy full":                         "--policy full is for pictures and arrays: networks on tables are trained whole",
 		"two.onnx --data none/ --policy full --lr 0.1": "--lr is chosen by --policy full: --policy manual takes all settings by hand",
 		good + "--full --head-only":                    "want one of them",

@@ -24,6 +24,7 @@ type training struct {
 	source
 	dataset
 	config train.Config // what flags set directly
+	ranks  rankFlags
 
 	optimizer, schedule, loss string
 	settings                  settings
@@ -109,6 +110,9 @@ the file's own initialization.`,
 			if t.data == "" {
 				return errNoData
 			}
+			if err := t.ranks.settle(cmd, &t.config, nil); err != nil {
+				return err
+			}
 			if err := t.off(cmd); err != nil {
 				return err
 			}
@@ -154,6 +158,7 @@ the file's own initialization.`,
 	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
 	f.BoolVar(&c.NoShuffle, "no-shuffle", false, "samples come in the order of the data in each epoch")
 	t.fitFlags(cmd)
+	t.ranks.flags(cmd)
 	f.StringVar(&c.Monitor, "monitor", "", "figure that tells which epoch is best; default: the validation's loss")
 	f.IntVar(&c.Patience, "patience", 0, "stop after so many epochs without improvement; 0: do not")
 	f.IntVar(&c.Keep, "keep", 0, "so many of the best epochs' models are kept in --dir besides the best")

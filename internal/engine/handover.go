@@ -48,6 +48,9 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	if gate == nil || given[o.Gate] {
 		return errors.New("engine: the gate is not a root that stays")
 	}
+	if o.Eager {
+		return b.handEagerly(o, m, values, stays)
+	}
 	late := b.postpone(o, m, values, mine)
 	m = b.readings()
 	begin, commit := m.made(gate), len(b.steps)-1
@@ -93,15 +96,41 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 		}
 	}
 	after[commit] = append(append(after[commit], commits), takes...)
+	b.insert(after)
 	for n := range given {
 		delete(values, n)
 	}
+	return nil
+}
+
+// handEagerly adds the steps that hand over values right after those that compute them, but not before the gate.
+func (b *builder) handEagerly(o Options, m readings, values map[*gorgonia.Node]*value, stays map[*value]bool) error {
+	gate := values[o.Gate]
+	begin := m.made(gate)
+	after := map[int][]*step{begin: {{kind: gateStep, name: "gate", in: []*value{gate}}}}
+	for i, h := range o.Handed {
+		v := values[h.Root]
+		if v == nil {
+			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
+		}
+		v.root = stays[v]
+		at := max(begin, m.made(v))
+		after[at] = append(after[at], &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i})
+	}
+	b.insert(after)
+	for _, h := range o.Handed {
+		delete(values, h.Root)
+	}
+	return nil
+}
+
+// insert puts steps after others, by their number; those of -1 come first.
+func (b *builder) insert(after map[int][]*step) {
 	steps := after[-1]
 	for i, s := range b.steps {
 		steps = append(append(steps, s), after[i]...)
 	}
 	b.steps = steps
-	return nil
 }
 
 // readings knows when values are computed and read for the last time, also through views of them.

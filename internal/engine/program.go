@@ -34,6 +34,9 @@ type Options struct {
 	// Handed are roots whose values are handed over while the program runs, see RunHanding. They
 	// take memory no longer than that; Value does not know them.
 	Handed []Handover
+	// Eager hands each value over as soon as it is computed, without checks: the receiver changes neither it nor an
+	// input before the run has ended, which ctx may do at any time.
+	Eager bool
 }
 
 func (o Options) maxBytes() int64 {

@@ -67,6 +67,9 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 			}
 			p.exec.ctx = context.WithoutCancel(ctx)
 		case handStep:
+			if at.in[0].dense == nil {
+				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
+			}
 			if err := r.Take(at.handover, at.in[0].dense); err != nil {
 				return err
 			}

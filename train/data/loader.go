@@ -22,6 +22,11 @@ type Loader struct {
 	Skip     int    // batches to leave out at the start, for a resumed epoch
 	Workers  int    // goroutines that prepare batches; 0: half of GOMAXPROCS, at least one; negative: none
 	Prefetch int    // batches that may wait to be fetched; 0: twice Workers
+
+	// Ranks divide each batch among so many processes, of which this is number Rank, from 0: each prepares the samples of
+	// its own part, which are next to each other in the batch's order. In a last batch that is not full, the first
+	// parts are filled first, and the batches of processes for which nothing is left have no tensors. 0: there is one process.
+	Rank, Ranks int
 }
 
 func (l Loader) batch() int {
@@ -34,10 +39,22 @@ func (l Loader) batch() int {
 // Count is the number of batches in an epoch over n samples, Skip not counted
 // off.
 func (l Loader) Count(n int) int {
+	return (l.used(n) + l.batch() - 1) / l.batch()
+}
+
+// used is how many of n samples come in batches that count as full: with DropLast, those of each rank.
+func (l Loader) used(n int) int {
 	if l.DropLast {
-		return n / l.batch()
+		return n - n%max(1, l.batch()/max(1, l.Ranks))
 	}
-	return (n + l.batch() - 1) / l.batch()
+	return n
+}
+
+// part is this rank's part of batch b of n samples.
+func (l Loader) part(b, n int) (from, to int) {
+	size, ranks := l.batch(), max(1, l.Ranks)
+	from, to = b*size+l.Rank*size/ranks, b*size+(l.Rank+1)*size/ranks
+	return min(from, n), min(to, n)
 }
 
 // Batches yields the batches of an epoch, counted from 0. They have the same
@@ -65,7 +82,8 @@ func (l Loader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2
 		}
 		w := walk{s: s, seed: l.Seed, epoch: epoch}
 		for b := max(l.Skip, 0); b < l.Count(n); b++ {
-			w.batches = append(w.batches, order[b*l.batch():min((b+1)*l.batch(), n)])
+			from, to := l.part(b, l.used(n))
+			w.batches = append(w.batches, order[from:to])
 		}
 		workers := l.Workers
 		if workers == 0 {
@@ -174,6 +192,9 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 // prepare reads and stacks the samples of one batch. A panic of a set or of an
 // image decoder becomes an error.
 func (w walk) prepare(ctx context.Context, index []int) (r result) {
+	if len(index) == 0 { // of another rank's batch
+		return result{err: ctx.Err()}
+	}
 	at := -1
 	defer func() {
 		if p := recover(); p != nil {

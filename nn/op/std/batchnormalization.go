@@ -138,12 +138,13 @@ type norm struct {
 	n, c, space int
 	eps         float64
 	batch       bool // statistics are those of the batch
+	train       bool // and this is training
 	momentum    float64
 }
 
 func batchNormOf(c *op.Call) norm {
 	cfg := c.Config.(BatchNormalizationConfig)
-	m := norm{eps: orFloat(cfg.Epsilon, float64(float32(1e-5))), batch: batchStatistics(c), momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
+	m := norm{eps: orFloat(cfg.Epsilon, float64(float32(1e-5))), batch: batchStatistics(c), train: c.Train, momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
 	m.n, m.c, m.space = channels(c.In[0])
 	if perElement(c) {
 		m.c, m.space = m.c*m.space, 1

@@ -1,0 +1,66 @@
+package train
+
+import (
+	"bytes"
+	"encoding/gob"
+
+	"github.com/graft-ml/graft/optim"
+)
+
+// decision is what rank 0 makes of an epoch, for all.
+type decision struct {
+	Val        map[string]float64
+	Best, Stop bool
+	Figure     float64
+	Judged     bool
+	Bad        int
+	Plateau    optim.PlateauState
+}
+
+// decide judges an epoch: rank 0 does, and the others follow.
+func (t *Trainer) decide(ep *Epoch) (best, stop bool, err error) {
+	best, stop, err = t.tracker.judge(*ep)
+	if t.ranks == nil {
+		return best, stop, err
+	}
+	if err := t.ranks.agree(err); err != nil {
+		return false, false, err
+	}
+	k := &t.tracker
+	v := decision{ep.Val, best, stop, k.best, k.judged, k.bad, k.plateau}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
+		return false, false, err
+	}
+	all, err := t.ranks.share(b.Bytes())
+	if err != nil {
+		return false, false, err
+	}
+	v = decision{}
+	if err := gob.NewDecoder(bytes.NewReader(all)).Decode(&v); err != nil {
+		return false, false, err
+	}
+	ep.Val, k.best, k.judged, k.bad, k.plateau = v.Val, v.Figure, v.Judged, v.Bad, v.Plateau
+	return v.Best, v.Stop, nil
+}
+
+// oneModel gives all ranks rank 0's running statistics at the end of an epoch, and compares what they have.
+func (t *Trainer) oneModel() error {
+	if err := t.oneStatistics(); err != nil {
+		return err
+	}
+	return t.sameWeights()
+}
+
+// all reports whether something holds on all ranks.
+func (t *Trainer) all(ok bool) (bool, error) {
+	if t.ranks == nil {
+		return ok, nil
+	}
+	x := []float64{0}
+	if !ok {
+		x[0] = 1
+	}
+	err := t.ranks.do(func(c Communicator) error { return c.AllReduceFloat64(x) })
+	return x[0] == 0, err
+}

@@ -1,0 +1,111 @@
+package train
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// halves sums float32 numbers over ranks while 16 bits of each are sent: every rank gets a part of all ranks' numbers,
+// sums it in float32, and sends the sums round, 16 bits of them. All ranks get the same bits. Each block of numbers has a scale,
+// a power of two that takes its largest into the upper range of float16: no number overflows, and those of 2⁻²⁴ of the largest
+// keep their precision.
+type halves struct {
+	wire  []byte
+	sums  []float32
+	other []float32
+}
+
+// scaled is the bytes before a block: its scale as a float32.
+const scaled = 4
+
+func (h *halves) sum(c Communicator, x []float32, in dtype.DType) error {
+	size, rank := c.Size(), c.Rank()
+	n := (len(x) + size - 1) / size
+	block := (scaled + 2*n + 3) &^ 3
+	h.wire = grown(h.wire, size*block)
+	h.sums, h.other = grown(h.sums, n), grown(h.other, n)
+	part := func(k int) []float32 { return x[min(k*n, len(x)):min((k+1)*n, len(x))] }
+	for k := range size {
+		pack(h.wire[k*block:][:block], part(k), in)
+	}
+	if err := c.AllToAll(h.wire); err != nil {
+		return err
+	}
+	own := h.sums[:len(part(rank))]
+	clear(own)
+	for k := range size {
+		unpack(h.other[:len(own)], h.wire[k*block:][:block], in)
+		for i, v := range h.other[:len(own)] {
+			own[i] += v
+		}
+	}
+	pack(h.wire[rank*block:][:block], own, in)
+	if err := c.AllGather(h.wire); err != nil {
+		return err
+	}
+	for k := range size {
+		unpack(part(k), h.wire[k*block:][:block], in)
+	}
+	return nil
+}
+
+func grown[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}
+
+// pack writes a block's scale and its numbers in 16 bits. x is overwritten.
+func pack(to []byte, x []float32, in dtype.DType) {
+	scale := float32(1)
+	if in == dtype.Float16 {
+		scale = scaleOf(x)
+		for i := range x {
+			x[i] *= scale
+		}
+	}
+	binary.LittleEndian.PutUint32(to, math.Float32bits(scale))
+	if in == dtype.Float16 {
+		kernel.Float32ToFloat16(nil, packed[dtype.F16](to, len(x)), x)
+	} else {
+		kernel.Float32ToBFloat16(nil, packed[dtype.BF16](to, len(x)), x)
+	}
+}
+
+// unpack reads what pack wrote.
+func unpack(to []float32, from []byte, in dtype.DType) {
+	if in != dtype.Float16 {
+		kernel.BFloat16ToFloat32(nil, to, packed[dtype.BF16](from, len(to)))
+		return
+	}
+	kernel.Float16ToFloat32(nil, to, packed[dtype.F16](from, len(to)))
+	if scale := math.Float32frombits(binary.LittleEndian.Uint32(from)); scale != 1 {
+		for i := range to {
+			to[i] /= scale
+		}
+	}
+}
+
+// packed are the numbers of a block, in the byte order of the machine: ranks are machines of one kind.
+func packed[T ~uint16](b []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b[scaled:]))), n)
+}
+
+// scaleOf is the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where there is none, or no number.
+func scaleOf(x []float32) float32 {
+	most := uint32(0)
+	for _, v := range x {
+		most = max(most, math.Float32bits(v)&^(1<<31))
+	}
+	e := int(most >> 23)
+	if most == 0 || e == 255 {
+		return 1
+	}
+	// 2^(14-(e-127)), within float32's normal numbers; also its inverse
+	return math.Float32frombits(uint32(min(max(127+14-(e-127), 2), 252)) << 23)
+}

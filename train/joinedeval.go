@@ -1,0 +1,87 @@
+package train
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// scoredPart is what a rank's part of a batch gave in an evaluation: outputs and targets, and what the loss sums up.
+type scoredPart struct {
+	sum       tally
+	out, want []*tensor.Dense
+}
+
+// together gives all ranks the parts of all, in the order of the ranks, those without samples left out; err is why this rank has none.
+func (r *ranks) together(part scoredPart, err error) ([]scoredPart, error) {
+	if r == nil {
+		return []scoredPart{part}, err
+	}
+	b := []byte{kindOf(err)}
+	if err == nil && part.sum.Samples > 0 {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(part.sum.Loss))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(part.sum.Weight))
+		b = binary.LittleEndian.AppendUint64(b, uint64(part.sum.Samples))
+		b = appendTensors(appendTensors(b, part.out), part.want)
+	}
+	all, e := r.gather(b)
+	if e != nil {
+		return nil, errors.Join(err, e)
+	}
+	var parts []scoredPart
+	for _, x := range all {
+		if x[0] != well {
+			return nil, r.explain(err)
+		}
+		if x = x[1:]; len(x) == 0 {
+			continue
+		}
+		p := scoredPart{sum: tally{
+			Loss:    math.Float64frombits(binary.LittleEndian.Uint64(x)),
+			Weight:  math.Float64frombits(binary.LittleEndian.Uint64(x[8:])),
+			Samples: int(binary.LittleEndian.Uint64(x[16:])),
+		}}
+		p.out, x = readTensors(x[24:])
+		p.want, _ = readTensors(x)
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// appendTensors writes how many tensors there are, and of each its type, shape and elements.
+func appendTensors(b []byte, list []*tensor.Dense) []byte {
+	number := func(n int) { b = binary.LittleEndian.AppendUint64(b, uint64(n)) }
+	number(len(list))
+	for _, d := range list {
+		number(int(dtype.Of(d.Dtype())))
+		number(len(d.Shape()))
+		for _, n := range d.Shape() {
+			number(n)
+		}
+		b = append(b, dtype.Bytes(d)...)
+	}
+	return b
+}
+
+// readTensors reads what appendTensors wrote, and returns what follows.
+func readTensors(b []byte) ([]*tensor.Dense, []byte) {
+	number := func() int {
+		n := binary.LittleEndian.Uint64(b)
+		b = b[8:]
+		return int(n)
+	}
+	list := make([]*tensor.Dense, number())
+	for i := range list {
+		typ := dtype.DType(number())
+		shape := make([]int, number())
+		for k := range shape {
+			shape[k] = number()
+		}
+		list[i] = dtype.New(typ, shape...)
+		b = b[copy(dtype.Bytes(list[i]), b):]
+	}
+	return list, b
+}

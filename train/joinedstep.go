@@ -1,0 +1,132 @@
+package train
+
+import (
+	"context"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// shared is the reduction for the parameters as they are.
+func (t *Trainer) shared() *reduction {
+	if t.reduced != nil {
+		return t.reduced
+	}
+	params := t.trainable()
+	var order []int
+	number := map[string]int{}
+	for i, p := range params {
+		number[p.Name()] = i
+	}
+	for _, name := range t.order {
+		if i, ok := number[name]; ok {
+			order = append(order, i)
+		}
+	}
+	t.reduced = newReduction(t.ranks, t.c, params, t.params, nil)
+	if t.reduced.valid(order) {
+		t.reduced.settled = true
+		t.reduced.layout(order, t.c.bucket())
+	}
+	return t.reduced
+}
+
+// microJoined runs this rank's part of a batch and adds its gradients, times its weight, to those of its group. The gradients
+// of the last part of a group are on their way to the other ranks while the backward pass goes on. A rank without samples only counts.
+func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample, accumulate int) (loss float64, err error) {
+	if t.group.count == 0 {
+		t.beginJoined()
+	}
+	if t.group.count == accumulate-1 {
+		t.shared().last()
+	}
+	draw := t.Micro + t.group.count*t.ranks.size + t.ranks.rank
+	t.group.count++
+	if samplesIn(batch) == 0 {
+		return 0, nil
+	}
+	weight, err := lossWeight(d.lossBy, batch)
+	if err != nil {
+		return 0, &op.Error{Stage: "train", Err: err}
+	}
+	own := &t.group.own
+	own.Batches++
+	if weight == 0 {
+		return 0, nil // nothing counts
+	}
+	if weight < 0 {
+		own.Sums++
+		weight = 1
+	}
+	own.Weight += weight
+	if t.sync != nil {
+		t.sync.weight = weight
+	}
+	next := map[*state]*tensor.Dense{}
+	s, err := d.fork.Step(ctx, d.feed, nn.StepOptions{
+		Loss: d.loss, Params: d.params, Train: true, Seed: t.c.Seed, Count: uint64(draw),
+		Begin: func(x float64) error {
+			if loss = x; !finite(x) {
+				return t.diverged("the loss is %v", x)
+			}
+			return nil
+		},
+		Take: func(p *nn.Param, x *tensor.Dense) error {
+			o := d.origin[p]
+			if t.params[o] != nil {
+				t.shared().add(o, x, weight)
+			}
+			if s := t.stats[o]; s != nil {
+				if !finite(squares(x, &t.blocks)) {
+					return t.diverged("the statistic %s is not finite", o.Name())
+				}
+				next[s] = dtype.Clone(x)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return loss, err
+	}
+	s.Release()
+	for p, s := range t.stats {
+		if x := next[s]; x != nil {
+			assign(p.Data(), x)
+			p.Changed()
+		}
+	}
+	own.Tally.take(d.lossBy, batch, StepInfo{Loss: loss, Samples: samplesIn(batch)})
+	return loss, nil
+}
+
+// beginJoined opens a group that all ranks take part in.
+func (t *Trainer) beginJoined() {
+	t.begin(nil)
+	t.group.order = append(t.group.order, t.shared().params...)
+}
+
+// join ends a group on all ranks; err is why this one cannot. Then all return the same error, and the group is forgotten.
+func (t *Trainer) join(err error) error {
+	if t.group.count == 0 {
+		t.beginJoined()
+		t.group.count = 1
+	}
+	if err := t.shared().finish(&t.group.own, err); err != nil {
+		t.abandon()
+		return err
+	}
+	t.group.weight, t.group.sum = t.group.own.Weight, t.group.own.Sums > 0
+	return nil
+}
+
+// withdraw is the end of a step that failed before its gradients were joined; it returns the error that all ranks return.
+func (t *Trainer) withdraw(err error) error {
+	if t.ranks != nil {
+		return t.endMicro(err)
+	}
+	t.abandon()
+	return err
+}

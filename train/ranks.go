@@ -1,0 +1,262 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// RankError is an error that all ranks of a run return, each in the same place: what one of them could not do.
+// Where an error of a run with a Communicator is none, the others may not know of it: end them by Communicator.Abort.
+type RankError struct {
+	Rank int   // who failed; -1: all did, and said the same
+	Err  error // on other ranks: its text
+	kind byte
+}
+
+// Error implements error.
+func (e *RankError) Error() string {
+	if e.Rank < 0 {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("rank %d: %v", e.Rank, e.Err)
+}
+
+// Unwrap gives the error of the rank that failed.
+func (e *RankError) Unwrap() error { return e.Err }
+
+// told is the error of another rank.
+type told struct {
+	text string
+	kind byte
+}
+
+func (t told) Error() string { return t.text }
+
+// Is makes the cancellation of one rank that of all.
+func (t told) Is(target error) bool {
+	return t.kind == cancelled && target == context.Canceled || t.kind == late && target == context.DeadlineExceeded
+}
+
+// What has become of a rank.
+const (
+	well = byte(iota)
+	failed
+	cancelled
+	late    // for its deadline
+	stopped // by Config.OnStep
+)
+
+func kindOf(err error) byte {
+	var h halted
+	switch {
+	case err == nil:
+		return well
+	case errors.As(err, &h):
+		return stopped
+	case errors.Is(err, context.Canceled):
+		return cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return late
+	}
+	return failed
+}
+
+// ranks is a process's end of a Communicator. All calls of it are made by one goroutine, which is locked to its thread.
+// A nil *ranks is a process that trains alone.
+type ranks struct {
+	rank, size int
+	comm       Communicator
+	calls      chan<- call
+}
+
+type call struct {
+	f    func(Communicator) error
+	done chan<- error
+}
+
+// joined is the process's end of c, nil where there are no others. It ends with owner.
+func joined[T any](c Communicator, owner *T) *ranks {
+	if c == nil || c.Size() < 2 {
+		return nil
+	}
+	calls := make(chan call, 64)
+	go serve(c, calls)
+	runtime.AddCleanup(owner, func(calls chan<- call) { close(calls) }, (chan<- call)(calls))
+	return &ranks{rank: c.Rank(), size: c.Size(), comm: c, calls: calls}
+}
+
+// serve makes calls until there are no more; after an error it makes none.
+func serve(c Communicator, calls <-chan call) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var lost error
+	for x := range calls {
+		if lost == nil {
+			lost = x.f(c)
+		}
+		x.done <- lost
+	}
+}
+
+// start makes calls behind those under way; what it returns gets their error, or nil.
+func (r *ranks) start(f func(Communicator) error) <-chan error {
+	done := make(chan error, 1)
+	r.calls <- call{f, done}
+	return done
+}
+
+// do makes calls and waits for them.
+func (r *ranks) do(f func(Communicator) error) error { return r.lost(<-r.start(f)) }
+
+// lost says that the ranks may no longer agree.
+func (r *ranks) lost(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("train: rank %d of %d: the connection to the others is lost: %w", r.rank, r.size, err)
+}
+
+// first reports whether this process writes and prints.
+func (r *ranks) first() bool { return r == nil || r.rank == 0 }
+
+// agree is where all ranks come to: if one of them has an error, all return it as a RankError.
+func (r *ranks) agree(err error) error {
+	if r == nil || errors.As(err, new(*RankError)) {
+		return err
+	}
+	x := []float64{0}
+	if err != nil {
+		x[0] = 1
+	}
+	if e := r.do(func(c Communicator) error { return c.AllReduceFloat64(x) }); e != nil {
+		return errors.Join(err, e)
+	}
+	if x[0] == 0 {
+		return nil
+	}
+	return r.explain(err)
+}
+
+// longest is the bytes of an error's text that other ranks see.
+const longest = 1024
+
+// explain tells all ranks the error of the first that has one; at least one has.
+func (r *ranks) explain(err error) error {
+	const block = longest + 3
+	b := make([]byte, r.size*block)
+	own := b[r.rank*block:][:block]
+	if own[0] = kindOf(err); err != nil {
+		text := err.Error()
+		text = text[:min(len(text), longest)]
+		binary.LittleEndian.PutUint16(own[1:], uint16(len(text)))
+		copy(own[3:], text)
+	}
+	if e := r.do(func(c Communicator) error { return c.AllGather(b) }); e != nil {
+		return errors.Join(err, e)
+	}
+	var e *RankError
+	same := 0
+	for k := range r.size {
+		x := b[k*block:][:block]
+		if x[0] == well {
+			continue
+		}
+		t := told{string(x[3:][:binary.LittleEndian.Uint16(x[1:])]), x[0]}
+		if e == nil {
+			e = &RankError{Rank: k, Err: t, kind: t.kind}
+		}
+		if t == e.Err {
+			same++
+		}
+	}
+	if e == nil {
+		return errors.New("train: a rank failed and did not say why")
+	}
+	if same == r.size {
+		e.Rank = -1
+	}
+	if e.Rank == r.rank || e.Rank < 0 {
+		e.Err = err
+	}
+	return e
+}
+
+// share gives all ranks what rank 0 has, of any length.
+func (r *ranks) share(b []byte) ([]byte, error) {
+	if r == nil {
+		return b, nil
+	}
+	n := binary.LittleEndian.AppendUint64(nil, uint64(len(b)))
+	if err := r.do(func(c Communicator) error { return c.Broadcast(n, 0) }); err != nil {
+		return nil, err
+	}
+	if r.rank > 0 {
+		b = make([]byte, binary.LittleEndian.Uint64(n))
+	}
+	if len(b) == 0 {
+		return b, nil
+	}
+	return b, r.do(func(c Communicator) error { return c.Broadcast(b, 0) })
+}
+
+// spread overwrites blocks of memory, of equal sizes on all ranks, by rank 0's.
+func (r *ranks) spread(blocks ...[]byte) error {
+	if r == nil {
+		return nil
+	}
+	return r.do(func(c Communicator) error {
+		for _, b := range blocks {
+			if len(b) == 0 {
+				continue
+			}
+			if err := c.Broadcast(b, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// gather gives all ranks the blocks of bytes of each, of any lengths.
+func (r *ranks) gather(b []byte) ([][]byte, error) {
+	n := make([]byte, 8*r.size)
+	binary.LittleEndian.PutUint64(n[8*r.rank:], uint64(len(b)))
+	if err := r.do(func(c Communicator) error { return c.AllGather(n) }); err != nil {
+		return nil, err
+	}
+	most := 0
+	for k := range r.size {
+		most = max(most, int(binary.LittleEndian.Uint64(n[8*k:])))
+	}
+	all := make([]byte, r.size*most)
+	copy(all[r.rank*most:], b)
+	if most > 0 {
+		if err := r.do(func(c Communicator) error { return c.AllGather(all) }); err != nil {
+			return nil, err
+		}
+	}
+	blocks := make([][]byte, r.size)
+	for k := range blocks {
+		blocks[k] = all[k*most:][:binary.LittleEndian.Uint64(n[8*k:])]
+	}
+	return blocks, nil
+}
+
+// guard is deferred where a panic, or the end of the goroutine, would leave the other ranks waiting: it ends the run on all of
+// them. done is set where neither was the case.
+func (r *ranks) guard(done *bool) {
+	if r == nil || *done {
+		return
+	}
+	x := recover()
+	if x == nil {
+		r.comm.Abort(fmt.Errorf("train: rank %d: its goroutine has ended", r.rank))
+		return
+	}
+	r.comm.Abort(fmt.Errorf("train: rank %d: panic: %v\n%s", r.rank, x, debug.Stack()))
+	panic(x)
+}

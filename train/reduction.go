@@ -1,0 +1,291 @@
+package train
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// reduction adds up the gradients of all ranks. They are kept in buckets, of which each is summed when the last gradient
+// of it is there, in the same order on all ranks, while the backward pass goes on. The last bucket waits for the ranks' agreement
+// that all of them have come through the step.
+type reduction struct {
+	r       *ranks
+	in      dtype.DType
+	params  []*nn.Param // in the order of the graph
+	states  []*state
+	index   map[*nn.Param]int
+	buckets []*bucket
+	next    int  // bucket to sum next
+	open    bool // gradients that arrive are the last of their group
+	settled bool // the order is that of the backward pass
+	behind  bool // sums wait for the end of the backward pass, which has calls of its own to make
+	arrived []int
+	halves  halves
+}
+
+// bucket is gradients of one element type that are summed together, one after another in memory.
+type bucket struct {
+	of      []int // parameters
+	missing int   // of them have no gradient yet
+	f32     []float32
+	f64     []float64
+	done    <-chan error
+}
+
+// bucketBytes is how many bytes close a bucket: long enough for a network's bandwidth to count and not its latency.
+const bucketBytes = 4 << 20
+
+// newReduction lays out buckets for parameters in the order in which their gradients are expected: order, by number, or
+// from the last parameter to the first.
+func newReduction(r *ranks, c Config, params []*nn.Param, states map[*nn.Param]*state, order []int) *reduction {
+	x := &reduction{r: r, in: c.ReduceIn, params: params, index: map[*nn.Param]int{}, settled: order != nil, behind: c.SyncBatchNorm}
+	for i, p := range params {
+		x.index[p] = i
+		x.states = append(x.states, states[p])
+	}
+	if order == nil {
+		for i := range slices.Backward(params) {
+			order = append(order, i)
+		}
+	}
+	x.layout(order, c.bucket())
+	return x
+}
+
+func (x *reduction) layout(order []int, most int) {
+	var filling [2]*bucket
+	var size [2]int
+	x.buckets = nil
+	shut := func(k int) {
+		if b := filling[k]; b != nil {
+			x.allocate(b, k == 1)
+			x.buckets = append(x.buckets, b)
+		}
+		filling[k], size[k] = nil, 0
+	}
+	for _, i := range order {
+		k, bytes := 0, 4*x.params[i].Size()
+		if x.states[i].typ == dtype.Float64 {
+			k, bytes = 1, 2*bytes
+		}
+		if filling[k] == nil {
+			filling[k] = &bucket{}
+		}
+		filling[k].of = append(filling[k].of, i)
+		if size[k] += bytes; size[k] >= most {
+			shut(k)
+		}
+	}
+	shut(0)
+	shut(1)
+}
+
+// allocate makes a bucket's memory and the gradients that lie in it.
+func (x *reduction) allocate(b *bucket, double bool) {
+	n := 0
+	for _, i := range b.of {
+		n += x.params[i].Size()
+	}
+	if double {
+		b.f64 = make([]float64, n)
+	} else {
+		b.f32 = make([]float32, n)
+	}
+	at := 0
+	for _, i := range b.of {
+		s, n := x.states[i], x.params[i].Size()
+		s.has = false
+		if double {
+			s.grad = view(b.f64[at:at+n], s.shape)
+		} else {
+			s.grad = view(b.f32[at:at+n], s.shape)
+		}
+		at += n
+	}
+}
+
+// view is a tensor of the elements of x.
+func view[F float32 | float64](x []F, shape []int) *tensor.Dense {
+	d, err := dtype.FromSlice(x, shape...)
+	if err != nil {
+		panic(err) // a parameter has elements
+	}
+	return d
+}
+
+// last opens the buckets for the gradients of the last batch of a group.
+func (x *reduction) last() {
+	x.next, x.open, x.arrived = 0, true, x.arrived[:0]
+	for _, b := range x.buckets {
+		b.missing, b.done = len(b.of), nil
+	}
+}
+
+// add takes a gradient of the batch, times its weight.
+func (x *reduction) add(p *nn.Param, g *tensor.Dense, weight float64) {
+	i := x.index[p]
+	s := x.states[i]
+	addOnAllThreads(s.grad, g, weight, !s.has)
+	s.has = true
+	if !x.open {
+		return
+	}
+	x.arrived = append(x.arrived, i)
+	if x.settled {
+		x.bucketOf(i).missing--
+	}
+	for x.settled && !x.behind && x.next < len(x.buckets)-1 && x.buckets[x.next].missing == 0 {
+		x.sum()
+	}
+}
+
+func (x *reduction) bucketOf(i int) *bucket {
+	for _, b := range x.buckets[x.next:] {
+		if slices.Contains(b.of, i) {
+			return b
+		}
+	}
+	panic(fmt.Sprintf("train: a gradient of %s arrives twice", x.params[i].Name()))
+}
+
+// sum begins to add up the next bucket. Gradients that this rank lacks count as zeros.
+func (x *reduction) sum() {
+	b := x.buckets[x.next]
+	x.next++
+	for _, i := range b.of {
+		if s := x.states[i]; !s.has {
+			clear(dtype.Bytes(s.grad))
+		}
+	}
+	b.done = x.r.start(func(c Communicator) error {
+		switch {
+		case b.f64 != nil:
+			return c.AllReduceFloat64(b.f64)
+		case x.in != dtype.Undefined:
+			return x.halves.sum(c, b.f32, x.in)
+		}
+		return c.AllReduce(b.f32)
+	})
+}
+
+// contribution is what a rank's batches count in a step; those of all ranks are added up.
+type contribution struct {
+	Failed  float64 // ranks that cannot make the step
+	Weight  float64 // Σ of the losses' weights, see Weighted
+	Sums    float64 // batches whose loss is a sum
+	Batches float64 // with samples
+	Tally   tally
+}
+
+func (c *contribution) slice() []float64 {
+	return []float64{c.Failed, c.Weight, c.Sums, c.Batches, c.Tally.Loss, c.Tally.Weight, float64(c.Tally.Samples)}
+}
+
+const contributed = 7
+
+// finish ends a group: of gradients that are not there yet, all ranks send zeros. A rank that has failed says so, and all
+// return its error; else own becomes the sum over ranks, and the gradients are sums.
+func (x *reduction) finish(own *contribution, err error) error {
+	if !x.open {
+		x.last()
+	}
+	defer func() { x.open = false }()
+	for x.next < len(x.buckets)-1 {
+		x.sum()
+	}
+	if err != nil {
+		own.Failed = 1
+	}
+	state := own.slice()
+	for _, s := range x.states {
+		has := 0.0
+		if s.has {
+			has = 1
+		}
+		state = append(state, has)
+	}
+	e := x.r.do(func(c Communicator) error { return c.AllReduceFloat64(state) })
+	if e == nil && state[0] == 0 {
+		x.sum()
+	}
+	for _, b := range x.buckets {
+		if b.done != nil {
+			e = errors.Join(e, x.r.lost(<-b.done))
+			b.done = nil
+		}
+	}
+	switch {
+	case e != nil:
+		return errors.Join(err, e)
+	case state[0] != 0:
+		return x.r.explain(err)
+	}
+	*own = contribution{
+		Weight: state[1], Sums: state[2], Batches: state[3],
+		Tally: tally{Loss: state[4], Weight: state[5], Samples: int(state[6])},
+	}
+	for i, s := range x.states {
+		s.has = state[contributed+i] > 0
+	}
+	return nil
+}
+
+// settle gives all ranks rank 0's order of gradients, once. The gradients' memory changes: none may be in use.
+func (x *reduction) settle(most int) error {
+	if x.settled {
+		return nil
+	}
+	x.settled = true
+	seen := map[int]bool{}
+	var order []byte
+	for _, i := range x.arrived {
+		seen[i] = true
+		order = binary.LittleEndian.AppendUint32(order, uint32(i))
+	}
+	for i := range slices.Backward(x.params) {
+		if !seen[i] {
+			order = binary.LittleEndian.AppendUint32(order, uint32(i))
+		}
+	}
+	if err := x.r.spread(order); err != nil {
+		return err
+	}
+	var list []int
+	for b := range slices.Chunk(order, 4) {
+		list = append(list, int(binary.LittleEndian.Uint32(b)))
+	}
+	if x.valid(list) {
+		x.layout(list, most)
+	}
+	return nil
+}
+
+// order are the names of the parameters as their gradients arrive; nil where that is not known yet.
+func (x *reduction) order() (names []string) {
+	if x == nil || !x.settled {
+		return nil
+	}
+	for _, b := range x.buckets {
+		for _, i := range b.of {
+			names = append(names, x.params[i].Name())
+		}
+	}
+	return names
+}
+
+// valid reports whether a list holds each parameter's number once.
+func (x *reduction) valid(list []int) bool {
+	sorted := slices.Sorted(slices.Values(list))
+	for i, k := range sorted {
+		if i != k {
+			return false
+		}
+	}
+	return len(list) == len(x.params)
+}

@@ -1,0 +1,164 @@
+package train
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
+)
+
+// sharded reports whether each rank keeps the optimizer's state of a part of the parameters.
+func (t *Trainer) sharded() bool { return t.ranks != nil && t.c.ShardState }
+
+// owner is the rank that is to keep the state of one more parameter: that with the least so far.
+func (t *Trainer) owner(p *nn.Param) int {
+	if !t.sharded() {
+		return 0
+	}
+	if t.owned == nil {
+		t.owned = make([]int, t.ranks.size)
+	}
+	k := 0
+	for i, n := range t.owned {
+		if n < t.owned[k] {
+			k = i
+		}
+	}
+	t.owned[k] += p.Size()
+	return k
+}
+
+// mine reports whether this rank keeps a state and makes its updates.
+func (t *Trainer) mine(s *state) bool { return !t.sharded() || s.owner == t.ranks.rank }
+
+// exchangeParams gives all ranks the parameters that each has updated.
+func (t *Trainer) exchangeParams() error {
+	into := make([][][]byte, t.ranks.size)
+	for _, p := range t.group.order {
+		if s := t.params[p]; s.has {
+			into[s.owner] = append(into[s.owner], dtype.Bytes(p.Data()))
+		}
+	}
+	err := t.ranks.circulate(into[t.ranks.rank], into)
+	for _, p := range t.group.order {
+		if s := t.params[p]; s.has && !t.mine(s) {
+			p.Changed()
+		}
+	}
+	return err
+}
+
+// wholeState gives rank 0 the optimizer's state of all parameters; elsewhere, and where nothing is sharded, it is nil.
+func (t *Trainer) wholeState() (map[*state][]optim.Slot, error) {
+	if !t.sharded() {
+		return nil, nil
+	}
+	all := map[*state][]optim.Slot{}
+	into := make([][][]byte, t.ranks.size)
+	var own [][]byte
+	var err error
+	for p := range t.g.Params() {
+		s := t.params[p]
+		if s == nil {
+			continue
+		}
+		all[s] = s.slots
+		if t.mine(s) {
+			own = append(own, blocks(s.slots)...)
+		} else if t.ranks.first() && err == nil {
+			if all[s], err = s.plan.rule.Init(p.Data()); err != nil {
+				err = &op.Error{Stage: "train", Input: p.Name(), Err: err}
+			}
+		}
+		into[s.owner] = append(into[s.owner], blocks(all[s])...)
+	}
+	if err := t.ranks.agree(err); err != nil {
+		return nil, err
+	}
+	if !t.ranks.first() {
+		into = nil
+	}
+	return all, t.ranks.circulate(own, into)
+}
+
+func blocks(slots []optim.Slot) (list [][]byte) {
+	for _, s := range slots {
+		list = append(list, dtype.Bytes(s.Data))
+	}
+	return list
+}
+
+// circulated is the bytes that all ranks send together at a time.
+const circulated = 16 << 20
+
+// circulate sends each rank's blocks of memory to all, which take them into blocks of the same total size; a rank without
+// those takes nothing.
+func (r *ranks) circulate(own [][]byte, into [][][]byte) error {
+	sizes := make([]byte, 8*r.size)
+	binary.LittleEndian.PutUint64(sizes[8*r.rank:], uint64(total(own)))
+	if err := r.do(func(c Communicator) error { return c.AllGather(sizes) }); err != nil {
+		return err
+	}
+	most := 0
+	var wrong error
+	for k := range r.size {
+		n := int(binary.LittleEndian.Uint64(sizes[8*k:]))
+		most = max(most, n)
+		if into != nil && total(into[k]) != n {
+			wrong = errors.Join(wrong, fmt.Errorf("train: rank %d sends %d bytes where there are %d", k, n, total(into[k])))
+		}
+	}
+	if err := r.agree(wrong); err != nil || most == 0 {
+		return err
+	}
+	part := min(most, max(1<<16, circulated/r.size))
+	b := make([]byte, part*r.size)
+	return r.do(func(c Communicator) error {
+		from := stream{own}
+		to := make([]stream, r.size)
+		for k := range into {
+			to[k].blocks = into[k]
+		}
+		for at := 0; at < most; at += part {
+			from.each(part, func(x []byte, done int) { copy(b[r.rank*part+done:], x) })
+			if err := c.AllGather(b); err != nil {
+				return err
+			}
+			for k := range to {
+				if k != r.rank {
+					to[k].each(part, func(x []byte, done int) { copy(x, b[k*part+done:]) })
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func total(blocks [][]byte) (n int) {
+	for _, b := range blocks {
+		n += len(b)
+	}
+	return n
+}
+
+// stream goes through blocks of memory as if they were one, and uses up the list of them.
+type stream struct{ blocks [][]byte }
+
+// each calls f for the next n bytes, or those that are left, block by block.
+func (s *stream) each(n int, f func(x []byte, done int)) {
+	for done := 0; done < n && len(s.blocks) > 0; {
+		x := s.blocks[0]
+		x = x[:min(len(x), n-done)]
+		f(x, done)
+		done += len(x)
+		if len(x) == len(s.blocks[0]) {
+			s.blocks = s.blocks[1:]
+		} else {
+			s.blocks[0] = s.blocks[0][len(x):]
+		}
+	}
+}

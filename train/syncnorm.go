@@ -1,0 +1,114 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// syncNorm takes the sums that synchronized normalizations ask for while a batch is computed. Ranks that compute nothing, for
+// they have no samples or have failed, take part with zeros: before each sum all ranks tell whether they ask for one, and after a
+// batch they have taken part until nobody does.
+type syncNorm struct {
+	r      *ranks
+	weight float64 // of this rank's loss: gradients are its own mean's, sums over ranks are of all
+}
+
+// asked is what ranks tell before a sum; added up over ranks.
+type asked struct {
+	ranks        float64 // that ask
+	id, squareID float64 // of the normalization, to tell whether all mean the same
+	size         float64
+	failed       float64
+}
+
+func (s *syncNorm) ask(c Communicator, a asked) (asked, error) {
+	x := []float64{a.ranks, a.id, a.squareID, a.size, a.failed}
+	err := c.AllReduceFloat64(x)
+	return asked{x[0], x[1], x[2], x[3], x[4]}, err
+}
+
+// sum implements std.BatchSum. What a backward pass sums up is brought to the scale of the whole batch's loss and back.
+func (s *syncNorm) sum(node string, x []float64, backward bool) error {
+	h := fnv.New32a()
+	fmt.Fprint(h, node, len(x), backward)
+	id := float64(h.Sum32() >> 8) // its square is exact
+	weigh := func(f float64) {
+		for i := range x[:len(x)-1] {
+			x[i] *= f
+		}
+	}
+	return s.r.do(func(c Communicator) error {
+		a, err := s.ask(c, asked{1, id, id * id, float64(len(x)), 0})
+		if err != nil {
+			return err
+		}
+		if a.id != a.ranks*id || a.squareID != a.ranks*id*id {
+			return fmt.Errorf("%s is normalized here while other ranks are elsewhere: their graphs are not the same", node)
+		}
+		if backward {
+			weigh(s.weight)
+			defer weigh(1 / s.weight)
+		}
+		return c.AllReduceFloat64(x)
+	})
+}
+
+// end takes part in the sums that other ranks still ask for in this batch, and reports whether one of all has failed in it.
+func (s *syncNorm) end(failed bool) (others bool, err error) {
+	err = s.r.do(func(c Communicator) error {
+		for {
+			var own asked
+			if failed {
+				own.failed = 1
+			}
+			a, err := s.ask(c, own)
+			if err != nil {
+				return err
+			}
+			if a.ranks == 0 {
+				others = a.failed > 0
+				return nil
+			}
+			if err := c.AllReduceFloat64(make([]float64, int(a.size/a.ranks))); err != nil {
+				return err
+			}
+		}
+	})
+	return others, err
+}
+
+// fork is the graph that the loss is attached to, with synchronized normalizations where the configuration asks for them.
+func (t *Trainer) fork() (*nn.Graph, map[*nn.Param]*nn.Param, error) {
+	if t.ranks == nil || !t.c.SyncBatchNorm {
+		g, origin := t.g.Fork()
+		return g, origin, nil
+	}
+	ops, err := std.SyncBatchNormalization(t.g.Ops(), t.sync.sum)
+	if err != nil {
+		return nil, nil, fmt.Errorf("train: SyncBatchNorm: %w", err)
+	}
+	g, origin := t.g.ForkWith(ops)
+	return g, origin, nil
+}
+
+// endMicro ends this rank's part of a batch; err is why it cannot go on. Where one of the ranks cannot, all return its error.
+func (t *Trainer) endMicro(err error) error {
+	if t.sync != nil {
+		others, e := t.sync.end(err != nil)
+		if e != nil {
+			t.abandon()
+			return errors.Join(err, e)
+		}
+		if others {
+			return t.join(err)
+		}
+	}
+	if err != nil {
+		return t.join(err)
+	}
+	return nil
+}
