@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -133,6 +133,14 @@ conformance:
 # The score over the ONNX backend tests and the models; it must not fall below .ci/scores.
 verify:
 	GRAFT_SHARED='$(GRAFT_SHARED)' .ci/verify
+
+# The nested module that joins processes by MPI: form, other systems, tests under mpirun of Open MPI and MPICH (make oracles).
+mpi:
+	@unformatted=$$(gofmt -l mpi); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
+	@if ! file=$$(CGO_ENABLED=0 go list -deps ./... | grep -F ebitengine/purego); then :; else echo "the main module links $$file"; exit 1; fi
+	staticcheck=$$(go tool -n staticcheck); cd mpi; go mod tidy -diff; go vet ./...; "$$staticcheck" ./...; \
+	for t in $(TARGETS); do GOOS=$${t%/*} GOARCH=$${t#*/} go build ./...; done; \
+	GRAFT_ORACLES=required go test -count=1 ./...
 
 scores:
 	GRAFT_SHARED='$(GRAFT_SHARED)' .ci/verify -update

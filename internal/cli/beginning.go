@@ -20,8 +20,10 @@ func (t *training) ready(w io.Writer, model string, fit, val data.Set[data.Sampl
 		_, err = w.Write(text)
 		return true, err
 	}
-	if err := t.keepSettings(f, model); err != nil {
-		return false, err
+	if t.process.first() {
+		if err := t.keepSettings(f, model); err != nil {
+			return false, err
+		}
 	}
 	if !t.asJSON {
 		t.announce(w, fit, val)
@@ -49,7 +51,7 @@ func (c *comments) Write(b []byte) (int, error) {
 
 // watch opens the event file of --tensorboard; what it returns closes it.
 func (t *training) watch() (func() error, error) {
-	if !t.events {
+	if !t.events || !t.process.first() {
 		return func() error { return nil }, nil
 	}
 	f, err := train.NewEventFile(t.config.Dir)

@@ -24,6 +24,9 @@ type division struct {
 
 // keepDivision writes the division into the folder of the checkpoints; with --resume it must be the one written there.
 func (t training) keepDivision(now division) error {
+	if !t.process.first() {
+		return nil
+	}
 	path := filepath.Join(t.config.Dir, "division.json")
 	if t.config.Resume && train.HasCheckpoint(t.config.Dir) {
 		b, err := os.ReadFile(path)

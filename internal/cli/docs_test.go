@@ -34,7 +34,7 @@ func TestTrainingPage(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if model, err := applyRecipe(newTrain(), path); err != nil || model != "resnet.onnx" {
+	if model, err := applyRecipe(newTrain(newProcess(Options{})), path); err != nil || model != "resnet.onnx" {
 		t.Errorf("%s, %v", model, err)
 	}
 }

@@ -78,13 +78,10 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 		}
 	}
 	out, err := train.FineTuner{Policy: policy, Config: t.config, Refit: t.setApart}.FineTune(ctx, g, fit, val)
-	if err != nil && ctx.Err() != nil && train.HasCheckpoint(t.config.Dir) {
-		return fmt.Errorf("%w; %s holds a checkpoint: the same command with --resume goes on", context.Cause(ctx), t.config.Dir)
-	}
 	if err != nil {
-		return err
+		return t.interruption(ctx, err)
 	}
-	if err := saveModel(t.output, g); err != nil {
+	if err := t.save(g); err != nil {
 		return err
 	}
 	if t.asJSON {

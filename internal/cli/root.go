@@ -12,9 +12,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newRoot is the whole command line. Commands are made anew for each use, so that tests can run
+// newRoot is the whole command line of one process.
+func newRoot() *cobra.Command { return newProcess(Options{}).root() }
+
+// commands is the whole command line. Commands are made anew for each use, so that tests can run
 // them side by side.
-func newRoot() *cobra.Command {
+func (p *process) commands() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "graft",
 		Short: "Bring ONNX models to life: run, change, train and verify them",
@@ -34,14 +37,15 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 	}
 	root.SetFlagErrorFunc(flagWords)
 	memory := root.PersistentFlags().String("memory", "", "most memory to use, 4GB or 500MB; default four fifths of what the machine or container has")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := bytesOf(*memory)
-		if err == nil {
-			nn.LimitMemory(n)
+		if err != nil {
+			return err
 		}
-		return err
+		nn.LimitMemory(n)
+		return p.alone(cmd)
 	}
-	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(), newTrain(p), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	inWords(root)
 	return root
 }

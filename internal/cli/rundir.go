@@ -1,13 +1,56 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
 )
+
+// settlePlaces finds out where the run writes to; of several processes the first one does.
+func (t *training) settlePlaces() error {
+	if !t.process.first() {
+		t.config.Dir = "." // not written to
+		return nil
+	}
+	if err := checkOutput(t.output); err != nil {
+		return err
+	}
+	if err := t.settleDir(); err != nil {
+		return err
+	}
+	t.process.mu.Lock()
+	defer t.process.mu.Unlock()
+	t.process.dir = t.config.Dir
+	return nil
+}
+
+// save writes the trained model.
+func (t *training) save(g *nn.Graph) error {
+	if !t.process.first() {
+		return nil
+	}
+	return saveModel(t.output, g)
+}
+
+// interruption adds to the error of a run that was interrupted how it goes on.
+func (t training) interruption(ctx context.Context, err error) error {
+	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	text := err.Error() // another rank's
+	if ctx.Err() != nil {
+		text = context.Cause(ctx).Error()
+	}
+	if t.process.first() && train.HasCheckpoint(t.config.Dir) {
+		text += "; " + goesOn(t.config.Dir)
+	}
+	return plain{text, err}
+}
 
 // settleDir finds the folder of a run. A folder that holds another run is passed over for the next number, out-2.run beside out.run,
 // unless --resume goes on with it or --force writes over it; --resume without --dir takes the latest.

@@ -33,9 +33,6 @@ func (t training) begin(ctx context.Context, w io.Writer, args []string) error {
 	case !isTable(t.data):
 		return fmt.Errorf("--new tabular is for tables (.csv, .tsv), --data is %s", t.data)
 	}
-	if err := checkOutput(t.output); err != nil {
-		return err
-	}
 	if err := t.configure(); err != nil {
 		return err
 	}

@@ -257,7 +257,7 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	if err := trunk.Return(); err != nil {
 		return err
 	}
-	if err := saveModel(t.output, p.graph); err != nil {
+	if err := t.save(p.graph); err != nil {
 		return err
 	}
 	return t.conclude(w, history)

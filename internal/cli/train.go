@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -23,8 +24,9 @@ import (
 type training struct {
 	source
 	dataset
-	config train.Config // what flags set directly
-	ranks  rankFlags
+	config  train.Config // what flags set directly
+	ranks   rankFlags
+	process *process
 
 	optimizer, schedule, loss string
 	settings                  settings
@@ -52,8 +54,8 @@ type training struct {
 	blend              *table.Blended // of a new network with a linear model; nil: none was tried
 }
 
-func newTrain() *cobra.Command {
-	var t training
+func newTrain(p *process) *cobra.Command {
+	t := training{process: p}
 	var named string // the recipe's model
 	cmd := &cobra.Command{
 		Use:   "train MODEL",
@@ -110,8 +112,19 @@ the file's own initialization.`,
 			if t.data == "" {
 				return errNoData
 			}
-			if err := t.ranks.settle(cmd, &t.config, nil); err != nil {
+			if t.asStored {
+				if err := p.single("train --as-stored"); err != nil {
+					return err
+				}
+			}
+			if err := p.connect(cmd); err != nil {
 				return err
+			}
+			if err := t.ranks.settle(cmd, &t.config, p.others()); err != nil {
+				return err
+			}
+			if p.size > 1 {
+				t.notes = append(t.notes, fmt.Sprintf("%d processes train together, each on %d of %d processors", p.size, runtime.GOMAXPROCS(0), runtime.NumCPU()))
 			}
 			if err := t.off(cmd); err != nil {
 				return err
@@ -189,9 +202,6 @@ func (t *training) off(cmd *cobra.Command) error {
 }
 
 func (t training) run(ctx context.Context, w io.Writer, model string) (err error) {
-	if err := checkOutput(t.output); err != nil {
-		return err
-	}
 	if err := t.configure(); err != nil {
 		return err
 	}
@@ -242,7 +252,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err != nil {
 		return err
 	}
-	if err := saveModel(t.output, g); err != nil {
+	if err := t.save(g); err != nil {
 		return err
 	}
 	return t.conclude(w, history)
@@ -268,7 +278,7 @@ func (t *training) severalTargets(fit data.Set[data.Sample]) error {
 // configure completes the configuration by what the words among the flags mean.
 func (t *training) configure() error {
 	c := &t.config
-	if err := t.settleDir(); err != nil {
+	if err := t.settlePlaces(); err != nil {
 		return err
 	}
 	if c.Monitor != "" && !slices.Contains(monitors, c.Monitor) {
@@ -277,7 +287,7 @@ func (t *training) configure() error {
 	if err := t.judging(); err != nil {
 		return err
 	}
-	if t.asJSON {
+	if t.asJSON || !t.process.first() {
 		c.Log = train.Quiet
 	}
 	if t.policy != "manual" {
@@ -418,11 +428,8 @@ func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val da
 		return nil, err
 	}
 	for epoch, err := range trainer.Epochs(ctx, fit, val) {
-		if err != nil && ctx.Err() != nil && train.HasCheckpoint(t.config.Dir) {
-			return nil, fmt.Errorf("%w; %s holds a checkpoint: the same command with --resume goes on", context.Cause(ctx), t.config.Dir)
-		}
 		if err != nil {
-			return nil, err
+			return nil, t.interruption(ctx, err)
 		}
 		if t.asJSON {
 			if err := json.NewEncoder(w).Encode(epoch); err != nil {
