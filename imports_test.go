@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"train/step":           {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio", "optim", "train"},
 	"train":                {"internal/disk", "nn/dtype", "internal/kernel", "nn/op", "nn/op/std", "nn", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/cli":         {"..."},
-	"mpi":                  {"train"}, // a module of its own
+	"mpi":                  {"train", "mpi/internal/mpitest"}, // a module of its own
 	"mpi/internal/mpitest": {},
 	"mpi/cmd/graft-mpi":    {"..."},
 	"internal/oracle":      {},

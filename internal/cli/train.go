@@ -124,7 +124,7 @@ the file's own initialization.`,
 				return err
 			}
 			if p.size > 1 {
-				t.notes = append(t.notes, fmt.Sprintf("%d processes train together, each on %d of %d processors", p.size, runtime.GOMAXPROCS(0), runtime.NumCPU()))
+				t.notes = append(t.notes, fmt.Sprintf("%d processes train together, threads of each: %d", p.size, runtime.GOMAXPROCS(0)))
 			}
 			if err := t.off(cmd); err != nil {
 				return err
