@@ -1,6 +1,6 @@
 """Pictures of two kinds of insects, drawn on crops of scikit-learn's two sample photographs: a stand-in for photographs by class.
 
-    python3 bench/finetune/pictures.py DIR [--task small|large|grain] [--test 150]
+    python3 bench/finetune/pictures.py DIR [--task small|large|grain] [--test 150] [--seed 7]
     go run ./bench/finetune --model squeezenet1.1.onnx --train DIR/train --test DIR/test
 
 240 pictures to train on, 150 to test on; they differ in size, place, angle and color within a kind, and share no crop. The insects
@@ -77,8 +77,9 @@ def main():
     p.add_argument("--task", choices=TASKS, default="small")
     p.add_argument("--train", type=int, default=240)
     p.add_argument("--test", type=int, default=150)
+    p.add_argument("--seed", type=int, default=7)
     args = p.parse_args()
-    r = np.random.default_rng(7)
+    r = np.random.default_rng(args.seed)
     for part, n in (("train", args.train), ("test", args.test)):
         for i in range(n):
             kind = ("ants", "bees")[i % 2]
