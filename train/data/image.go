@@ -30,11 +30,20 @@ func IsImage(name string) bool {
 // mostPixels bounds what a small file may claim: half a gigabyte decoded.
 const mostPixels = 1 << 27
 
-// decode reads an image file. A decoder's panic on a corrupt file is an error.
-func decode(path string) (img image.Image, err error) {
+// decode reads an image file and turns it as its Exif data say. A decoder's panic on a corrupt file is an error.
+func decode(path string) (image.Image, error) {
+	img, turn, err := decodeStored(path)
+	if err != nil {
+		return nil, err
+	}
+	return turned(img, turn), nil
+}
+
+// decodeStored reads an image file as it is stored, and its orientation.
+func decodeStored(path string) (img image.Image, turn int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return nil, 0, fmt.Errorf("data: %w", err)
 	}
 	defer f.Close()
 	defer func() {
@@ -47,19 +56,19 @@ func decode(path string) (img image.Image, err error) {
 	}()
 	c, _, err := image.DecodeConfig(bufio.NewReader(f))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if c.Width < 1 || c.Height < 1 || c.Width > mostPixels/c.Height {
-		return nil, fmt.Errorf("image of %d×%d pixels, want 1 to %d in all", c.Width, c.Height, mostPixels)
+		return nil, 0, fmt.Errorf("image of %d×%d pixels, want 1 to %d in all", c.Width, c.Height, mostPixels)
 	}
 	if _, err := f.Seek(0, 0); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	img, _, err = image.Decode(bufio.NewReader(f))
 	if err == nil && img.Bounds().Empty() {
 		err = fmt.Errorf("image without pixels")
 	}
-	return img, err
+	return img, orientation(f), err
 }
 
 // Image prepares a decoded image as Eval does.

@@ -190,13 +190,16 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	if err := p.Check(); err != nil {
 		return s, err
 	}
-	img, err := decode(i.Image)
+	img, turn, err := decodeStored(i.Image)
 	if err != nil {
 		return s, err
 	}
 	mask, err := decode(i.Mask)
 	if err != nil {
 		return s, err
+	}
+	if up := turned(img, turn); up.Bounds().Size() == mask.Bounds().Size() { // else the mask was drawn over the pixels as they are stored
+		img = up
 	}
 	b, c := img.Bounds(), mask.Bounds()
 	if b.Dx() != c.Dx() || b.Dy() != c.Dy() {

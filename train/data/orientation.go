@@ -1,0 +1,135 @@
+package data
+
+import (
+	"encoding/binary"
+	"image"
+	"io"
+
+	"golang.org/x/image/draw"
+)
+
+// orientation is the Exif tag of that name (0x0112) of a JPEG, PNG, WebP or TIFF file: how the pixels, as they are stored, are to be turned
+// for a viewer, from 1, not at all, to 8. A file without it, or with one that cannot be read, has 1.
+func orientation(f io.ReaderAt) int {
+	head := make([]byte, 12)
+	if n, _ := f.ReadAt(head, 0); n < len(head) {
+		return 1
+	}
+	switch {
+	case head[0] == 0xff && head[1] == 0xd8:
+		return jpegOrientation(f)
+	case string(head[:8]) == "\x89PNG\r\n\x1a\n":
+		return chunkOrientation(f, 8, "eXIf", func(h []byte) (string, int64, int64) {
+			n := int64(binary.BigEndian.Uint32(h))
+			return string(h[4:8]), n, n + 12 // with length, name and checksum
+		})
+	case string(head[:4]) == "RIFF" && string(head[8:]) == "WEBP":
+		return chunkOrientation(f, 12, "EXIF", func(h []byte) (string, int64, int64) {
+			n := int64(binary.LittleEndian.Uint32(h[4:]))
+			return string(h[:4]), n, 8 + n + n%2
+		})
+	case string(head[:4]) == "II*\x00" || string(head[:4]) == "MM\x00*":
+		return tiffOrientation(io.NewSectionReader(f, 0, 1<<62))
+	}
+	return 1
+}
+
+// jpegOrientation looks for the segment APP1 that begins with Exif.
+func jpegOrientation(f io.ReaderAt) int {
+	head := make([]byte, 10)
+	for at := int64(2); ; {
+		n, _ := f.ReadAt(head, at)
+		if n < 4 || head[0] != 0xff || head[1] == 0xda { // the picture itself begins
+			return 1
+		}
+		size := int64(binary.BigEndian.Uint16(head[2:]))
+		if head[1] == 0xe1 && n == len(head) && string(head[4:]) == "Exif\x00\x00" {
+			return tiffOrientation(io.NewSectionReader(f, at+10, size-8))
+		}
+		at += 2 + size
+	}
+}
+
+// chunkOrientation looks for a chunk by its name; part reads name, bytes of data and bytes in all from the 8 bytes that a chunk begins with.
+func chunkOrientation(f io.ReaderAt, at int64, name string, part func(head []byte) (string, int64, int64)) int {
+	head := make([]byte, 8)
+	for {
+		if n, _ := f.ReadAt(head, at); n < len(head) {
+			return 1
+		}
+		chunk, data, all := part(head)
+		if chunk == name {
+			skip := int64(8)
+			if mark := make([]byte, 6); data > 6 {
+				if _, err := f.ReadAt(mark, at+8); err == nil && string(mark) == "Exif\x00\x00" {
+					skip, data = skip+6, data-6
+				}
+			}
+			return tiffOrientation(io.NewSectionReader(f, at+skip, data))
+		}
+		at += all
+	}
+}
+
+// tiffOrientation reads the tag from the first directory of a TIFF structure, which Exif is.
+func tiffOrientation(f io.ReaderAt) int {
+	b := make([]byte, 12)
+	if n, _ := f.ReadAt(b[:8], 0); n < 8 {
+		return 1
+	}
+	var order binary.ByteOrder = binary.BigEndian
+	if b[0] == 'I' {
+		order = binary.LittleEndian
+	}
+	at := int64(order.Uint32(b[4:]))
+	if n, _ := f.ReadAt(b[:2], at); n < 2 {
+		return 1
+	}
+	for i := range int64(order.Uint16(b)) {
+		if n, _ := f.ReadAt(b, at+2+12*i); n < len(b) {
+			return 1
+		}
+		if order.Uint16(b) == 0x0112 {
+			if v := int(order.Uint16(b[8:])); v >= 1 && v <= 8 {
+				return v
+			}
+			return 1
+		}
+	}
+	return 1
+}
+
+// turned is an image as it is to be seen. From 5 on, rows become columns; then 2, 3, 6 and 7 are mirrored left to right,
+// 3, 4, 7 and 8 top to bottom.
+func turned(img image.Image, orientation int) image.Image {
+	if orientation < 2 {
+		return img
+	}
+	b := img.Bounds()
+	from := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	draw.Draw(from, from.Bounds(), img, b.Min, draw.Src)
+	w, h := b.Dx(), b.Dy()
+	swap := orientation >= 5
+	if swap {
+		w, h = h, w
+	}
+	left := orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7
+	top := orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8
+	to := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			c, r := x, y
+			if left {
+				c = w - 1 - x
+			}
+			if top {
+				r = h - 1 - y
+			}
+			if swap {
+				c, r = r, c
+			}
+			copy(to.Pix[to.PixOffset(x, y):][:4], from.Pix[from.PixOffset(c, r):][:4])
+		}
+	}
+	return to
+}
