@@ -257,9 +257,9 @@ func (a *Assembler) Body() (*Body, error) {
 	return NewBody(a.g, a.outer), nil
 }
 
-// use records that n reads v.
+// use records that n reads v. No node but n was made a user of v since n first was.
 func (v *Value) use(n *Node) {
-	if v != nil && !slices.Contains(v.users, n) {
+	if v != nil && (len(v.users) == 0 || v.users[len(v.users)-1] != n) {
 		v.users = append(v.users, n)
 	}
 }

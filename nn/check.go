@@ -20,7 +20,7 @@ func (g *Graph) check() error {
 	bad := func(format string, args ...any) error {
 		return &Error{Stage: "check", Err: fmt.Errorf(format, args...)}
 	}
-	seen := map[*Node]bool{}
+	seen, users := map[*Node]bool{}, members[*Value, *Node]{}
 	for _, n := range g.nodes {
 		if n.graph != g {
 			return bad("node %s belongs to another graph", n.Label())
@@ -38,7 +38,7 @@ func (g *Graph) check() error {
 			if v.producer != nil && !seen[v.producer] {
 				return bad("node %s reads %q before it is computed", n.Label(), v.name)
 			}
-			if !slices.Contains(v.users, n) {
+			if !users.has(v, v.users, n) {
 				return bad("value %q does not know its user %s", v.name, n.Label())
 			}
 		}
@@ -52,8 +52,9 @@ func (g *Graph) check() error {
 		}
 		seen[n] = true
 	}
+	reads := members[*Node, *Value]{}
 	for name, v := range g.values {
-		if err := g.checkValue(name, v, seen); err != nil {
+		if err := g.checkValue(name, v, seen, reads); err != nil {
 			return err
 		}
 	}
@@ -70,7 +71,26 @@ func (g *Graph) check() error {
 	return nil
 }
 
-func (g *Graph) checkValue(name string, v *Value, nodes map[*Node]bool) error {
+// members are sets of long lists that are asked again and again.
+type members[K, T comparable] map[K]map[T]bool
+
+// has reports whether x is in list, which is k's.
+func (m members[K, T]) has(k K, list []T, x T) bool {
+	if len(list) < 32 {
+		return slices.Contains(list, x)
+	}
+	set := m[k]
+	if set == nil {
+		set = make(map[T]bool, len(list))
+		for _, y := range list {
+			set[y] = true
+		}
+		m[k] = set
+	}
+	return set[x]
+}
+
+func (g *Graph) checkValue(name string, v *Value, nodes map[*Node]bool, reads members[*Node, *Value]) error {
 	bad := func(format string, args ...any) error {
 		return &Error{Stage: "check", Err: fmt.Errorf(format, args...)}
 	}
@@ -103,7 +123,7 @@ func (g *Graph) checkValue(name string, v *Value, nodes map[*Node]bool) error {
 		return bad("value %q has %d sources", name, sources)
 	}
 	for _, n := range v.users {
-		if !nodes[n] || !slices.Contains(n.reads(), v) {
+		if !nodes[n] || !reads.has(n, n.reads(), v) {
 			return bad("value %q lists %s, which does not read it", name, n.Label())
 		}
 	}

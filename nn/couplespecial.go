@@ -270,22 +270,17 @@ func (k *coverage) reduce() {
 
 // contract marks contracted axes on which neither side becomes zero when the indices' parameters do.
 func (k *coverage) contract() {
+	reads := make(map[*Value]bool, len(k.n.in))
+	for _, v := range k.n.in {
+		reads[v] = true
+	}
 	for _, r := range k.a.rel[k.firstRel():] {
 		x, y := k.a.axes[r.a], k.a.axes[r.b]
-		if !k.reads(x.value) || !k.reads(y.value) || k.a.zeroed(r.a) || k.a.zeroed(r.b) {
+		if !reads[x.value] || !reads[y.value] || k.a.zeroed(r.a) || k.a.zeroed(r.b) {
 			continue
 		}
 		k.a.norm = append(k.a.norm, relation{r.a, r.b, op.IndexMap{Relation: op.Norm}, k.n})
 	}
-}
-
-func (k *coverage) reads(v *Value) bool {
-	for _, x := range k.n.in {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }
 
 // firstRel is where the relations of this node begin.

@@ -81,6 +81,7 @@ func without(list []*Node, n *Node) []*Node {
 	return out
 }
 
+// useAll makes n, which is no value's user yet, a user of all that it reads.
 func (n *Node) useAll() {
 	for _, v := range n.reads() {
 		v.use(n)
@@ -121,7 +122,9 @@ func (e *Edit) setRead(n *Node, i int, v *Value) {
 		if prev != nil && !n.readsValue(prev) {
 			prev.users = without(prev.users, n)
 		}
-		x.use(n)
+		if x != nil && !slices.Contains(x.users, n) {
+			x.use(n)
+		}
 	}
 	e.act(action{
 		do: func() { set(v) }, undo: func() { set(old) },

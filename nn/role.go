@@ -42,19 +42,63 @@ func (v *Value) paramRole(seen map[*Value]bool) Role {
 	if seen[v] {
 		return Constant
 	}
+	users, role := v.users, Constant
 	if seen != nil {
 		seen[v] = true
+	} else if v.graph.body == nil {
+		use := v.graph.data.use(v)
+		users, role = use.open, use.role
 	}
-	role := Constant
-	for _, n := range v.users {
-		switch r := n.roleOf(v, seen); {
-		case r == Statistic:
-			return Statistic
-		case r == Weight:
-			role = Weight
+	for _, n := range users {
+		if role == Statistic {
+			break
 		}
+		role = role.or(n.roleOf(v, seen))
 	}
 	return role
+}
+
+// or is the role of what one node uses as r, another as s.
+func (r Role) or(s Role) Role {
+	if r == Statistic || s == Constant {
+		return r
+	}
+	return s
+}
+
+// use is what the users of a parameter make of it.
+type use struct {
+	users int     // that were asked
+	role  Role    // by those whose answer only a change of theirs changes
+	open  []*Node // the others
+}
+
+// use asks those users that were not asked since the graph last changed otherwise than by growing.
+func (m *dataMemo) use(v *Value) use {
+	m.mutex.Lock()
+	u, ok := m.uses[v]
+	m.mutex.Unlock()
+	if !ok {
+		u.role = Constant
+	}
+	if u.users == len(v.users) {
+		return u
+	}
+	for _, n := range v.users[u.users:] {
+		if n.passesOn(v) || len(n.bodies()) > 0 {
+			u.open = append(slices.Clip(u.open), n)
+		} else {
+			u.role = u.role.or(n.roleOf(v, nil))
+		}
+	}
+	u.users = len(v.users)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.uses == nil {
+		m.uses = map[*Value]use{}
+	}
+	m.uses[v] = u
+	return u
 }
 
 // roleOf is what node n uses v for. Operators that move elements or map each of them, and subgraphs, pass the
@@ -137,16 +181,17 @@ func (v *Value) fromParams() bool {
 	return v != nil && v.param != nil && v.typ.DType.IsFloat()
 }
 
-// dataMemo remembers which values carry data, see carriesData. What an edit adds leaves the others as they are; any
-// other change makes it forget.
+// dataMemo remembers which values carry data, see carriesData, and how parameters are used. What an edit adds leaves the
+// others as they are; any other change makes it forget.
 type dataMemo struct {
 	mutex sync.Mutex
 	known map[*Value]bool
+	uses  map[*Value]use
 }
 
 func (m *dataMemo) forget() {
 	m.mutex.Lock()
-	m.known = nil
+	m.known, m.uses = nil, nil
 	m.mutex.Unlock()
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -43,17 +44,30 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	if arena = fit(buffers); arena > limit {
 		return 0, 0, fmt.Errorf("engine: the graph takes %d bytes for its intermediate values, more than the limit of %d", arena, limit)
 	}
-	slices.SortFunc(buffers, func(a, b *buffer) int { return cmp.Compare(a.off, b.off) })
+	b.findHoles(buffers, arena)
 	for i, s := range b.steps {
 		if s.kind == kernelStep {
-			s.holes = holes(buffers, i, arena)
-			s.last = make([]bool, len(s.in))
-			for k, v := range s.in {
-				s.last[k] = v != nil && v.buf != nil && v.buf.last == i && sharers(s, v.buf) == 1
-			}
+			s.last = lastReads(s, i)
 		}
 	}
 	return arena, naive, nil
+}
+
+// lastReads says for each input of step i whether its memory serves nothing else from then on.
+func lastReads(s *step, i int) []bool {
+	operands := make(map[*buffer]int, len(s.in)+len(s.out))
+	for _, list := range [][]*value{s.in, s.out} {
+		for _, v := range list {
+			if v != nil && v.buf != nil {
+				operands[v.buf]++
+			}
+		}
+	}
+	last := make([]bool, len(s.in))
+	for k, v := range s.in {
+		last[k] = v != nil && v.buf != nil && v.buf.last == i && operands[v.buf] == 1
+	}
+	return last
 }
 
 // liveness finds the last reader of each value, and who can forget heap values.
@@ -155,11 +169,47 @@ func (b *buffer) join(v *value) {
 	b.root = b.root || v.root
 }
 
+// mostCompared is how many buffers are placed one by one, beside all others that are alive at the same time: the work
+// grows with the square of their number.
+const mostCompared = 8192
+
 // fit gives each buffer an offset such that buffers alive at the same time do not overlap: the
-// largest first, each into the smallest gap that takes it. It returns the total size.
+// largest first, each into the smallest gap that takes it. What is left of very many is placed by its size only. It
+// returns the total size.
 func fit(buffers []*buffer) (total int64) {
 	order := slices.Clone(buffers)
 	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
+	few := order[:min(len(order), mostCompared)]
+	total = fitClosely(few)
+	return fitBySize(order[len(few):], total)
+}
+
+// fitBySize places buffers from an offset on, each where one of its class of sizes was before, and returns their end.
+func fitBySize(buffers []*buffer, end int64) int64 {
+	slices.SortStableFunc(buffers, func(a, b *buffer) int { return cmp.Compare(a.first, b.first) })
+	ending := slices.SortedStableFunc(slices.Values(buffers), func(a, b *buffer) int { return cmp.Compare(a.last, b.last) })
+	class := func(b *buffer) int64 { // the size, rounded up to four bits
+		unit := int64(1) << max(0, bits.Len64(uint64(b.size))-4)
+		return (b.size + unit - 1) / unit * unit
+	}
+	vacant := map[int64][]int64{}
+	for _, b := range buffers {
+		for ; ending[0].last < b.first; ending = ending[1:] {
+			c := class(ending[0])
+			vacant[c] = append(vacant[c], ending[0].off)
+		}
+		c := class(b)
+		if list := vacant[c]; len(list) > 0 {
+			b.off, vacant[c] = list[len(list)-1], list[:len(list)-1]
+		} else {
+			b.off, end = end, end+c
+		}
+	}
+	return end
+}
+
+// fitClosely places buffers, which are in the order of their sizes.
+func fitClosely(order []*buffer) (total int64) {
 	var fixed []*buffer // by offset
 	for _, b := range order {
 		const none = int64(-1)

@@ -70,7 +70,12 @@ func TestScratchFromWorkers(t *testing.T) {
 // Scratch memory comes from the holes of the arena first, and several pieces do not overlap.
 func TestScratchInHoles(t *testing.T) {
 	buffers := []*buffer{{size: 4096, off: 0, first: 0, last: 3}, {size: 4096, off: 3 * 4096, first: 1, last: 1}, {size: 8192, off: 4096, first: 5, last: 5}}
-	list := holes(buffers, 1, 8*4096)
+	b := &builder{}
+	for range 6 {
+		b.steps = append(b.steps, &step{kind: kernelStep})
+	}
+	b.findHoles(buffers, 8*4096)
+	list := b.steps[1].holes
 	if want := []hole{{4 * 4096, 4 * 4096}, {4096, 2 * 4096}}; !slices.Equal(list, want) {
 		t.Fatalf("holes %v, want %v", list, want)
 	}

@@ -34,11 +34,23 @@ func (s *step) sides() bool {
 // places knows where steps run and who reads their values.
 type places struct {
 	at      map[*step]int
-	readers map[*value][]*step // one entry for each input
+	readers map[*value][]*step // one entry for each input, see reader
+	part    map[*step]*step    // of what a fused step is now a part
+}
+
+// reader is the step that s runs as, which may be a part of another by now.
+func (p *places) reader(s *step) *step {
+	for p.part[s] != nil {
+		if next := p.part[p.part[s]]; next != nil {
+			p.part[s] = next // half of the way for the next one who asks
+		}
+		s = p.part[s]
+	}
+	return s
 }
 
 func newPlaces(steps []*step) *places {
-	p := &places{at: map[*step]int{}, readers: map[*value][]*step{}}
+	p := &places{at: map[*step]int{}, readers: map[*value][]*step{}, part: map[*step]*step{}}
 	for i, s := range steps {
 		p.at[s] = i
 		for _, v := range s.in {
@@ -55,7 +67,7 @@ func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	if s.kind != kernelStep || s.core.Fuse == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
 		return nil, nil, 0
 	}
-	t = p.readers[s.out[0]][0]
+	t = p.reader(p.readers[s.out[0]][0])
 	if next = t.core; t.kind == foreignStep && addsUp(t) {
 		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Patterns: []Pattern{Addition{}}}
 	} else if t.kind != kernelStep || len(next.Patterns) == 0 {
@@ -63,7 +75,7 @@ func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	}
 	for _, v := range s.out[1:] {
 		for _, r := range p.readers[v] {
-			if p.at[r] <= p.at[t] {
+			if p.at[p.reader(r)] <= p.at[t] {
 				return nil, nil, 0 // it would come too late
 			}
 		}
@@ -73,13 +85,7 @@ func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 
 // merge makes t, which computed next, the step that computes both with core m.
 func (p *places) merge(s, t *step, next *Core, slot int, m *Core) {
-	for _, v := range s.in {
-		for i, r := range p.readers[v] {
-			if r == s {
-				p.readers[v][i] = t
-			}
-		}
-	}
+	p.part[s] = t
 	t.in = slices.Concat(s.in, t.in[:slot], t.in[slot+1:])
 	t.out = slices.Concat(t.out, s.out[1:])
 	for _, v := range s.out[1:] {

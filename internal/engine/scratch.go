@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"cmp"
-	"slices"
-	"sync"
-)
+import "sync"
 
 // scratchpad is the memory that kernels use while they run: the holes that the values alive during
 // a step leave in the arena and, where those are too small, blocks of its own. The zero value is
@@ -17,9 +13,6 @@ type scratchpad struct {
 	blocks [][]byte
 	left   [][]byte // what is left of each block
 }
-
-// hole is a piece of the arena where no value lives during a step.
-type hole struct{ off, size int64 }
 
 // take returns n uninitialised bytes that start on a cache line.
 func (p *scratchpad) take(n int64) []byte {
@@ -80,28 +73,4 @@ func (p *scratchpad) reset(holes []hole) {
 		p.block(n)
 	}
 	copy(p.left, p.blocks)
-}
-
-const (
-	smallestHole = 1 << 12 // smaller ones are left alone
-	mostHoles    = 8       // that a step offers, the largest
-)
-
-// holes lists what buffers leave free of the arena during step i; they are in the order of their offsets.
-func holes(buffers []*buffer, i int, arena int64) (list []hole) {
-	end := int64(0)
-	gap := func(to int64) {
-		if to-end >= smallestHole {
-			list = append(list, hole{end, to - end})
-		}
-	}
-	for _, b := range buffers {
-		if b.first <= i && i <= b.last {
-			gap(b.off)
-			end = max(end, b.off+b.size)
-		}
-	}
-	gap(arena)
-	slices.SortFunc(list, func(a, b hole) int { return cmp.Compare(b.size, a.size) })
-	return slices.Clip(list[:min(len(list), mostHoles)])
 }

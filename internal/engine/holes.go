@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+)
+
+// hole is a range of the arena where no value lives during a step.
+type hole struct{ off, size int64 }
+
+const (
+	smallestHole = 1 << 12 // smaller ones are left alone
+	mostHoles    = 8       // that a step offers, the largest
+)
+
+// free is what no live buffer covers of the arena: ranges in the order of their offsets, none next to another.
+type free []hole
+
+// at is the index of the first range that starts at off or behind it.
+func (f free) at(off int64) int {
+	i, _ := slices.BinarySearchFunc(f, off, func(h hole, off int64) int { return cmp.Compare(h.off, off) })
+	return i
+}
+
+// take removes the memory of b, which lies within one range.
+func (f *free) take(b *buffer) {
+	i := f.at(b.off+1) - 1
+	h := (*f)[i]
+	before, after := hole{h.off, b.off - h.off}, hole{b.off + b.size, h.off + h.size - b.off - b.size}
+	switch {
+	case before.size > 0 && after.size > 0:
+		(*f)[i] = before
+		*f = slices.Insert(*f, i+1, after)
+	case before.size > 0:
+		(*f)[i] = before
+	case after.size > 0:
+		(*f)[i] = after
+	default:
+		*f = slices.Delete(*f, i, i+1)
+	}
+}
+
+// give puts the memory of b back.
+func (f *free) give(b *buffer) {
+	i, h := f.at(b.off), hole{b.off, b.size}
+	if i > 0 && (*f)[i-1].off+(*f)[i-1].size == h.off {
+		i--
+		h = hole{(*f)[i].off, (*f)[i].size + h.size}
+		*f = slices.Delete(*f, i, i+1)
+	}
+	if i < len(*f) && h.off+h.size == (*f)[i].off {
+		(*f)[i] = hole{h.off, h.size + (*f)[i].size}
+		return
+	}
+	*f = slices.Insert(*f, i, h)
+}
+
+// largest lists the largest ranges.
+func (f free) largest() (list []hole) {
+	for _, h := range f {
+		if h.size >= smallestHole {
+			list = append(list, h)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b hole) int { return cmp.Compare(b.size, a.size) })
+	return slices.Clip(list[:min(len(list), mostHoles)])
+}
+
+// findHoles gives each kernel's step the largest ranges that the buffers alive during it leave of the arena.
+func (b *builder) findHoles(buffers []*buffer, arena int64) {
+	n := len(b.steps) + 1 // a root's buffer ends behind the last step
+	begin, end := make([][]*buffer, n), make([][]*buffer, n)
+	for _, x := range buffers {
+		begin[x.first] = append(begin[x.first], x)
+		end[x.last] = append(end[x.last], x)
+	}
+	f := free{}
+	if arena > 0 {
+		f = free{{0, arena}}
+	}
+	for i, s := range b.steps {
+		if i > 0 {
+			for _, x := range end[i-1] {
+				f.give(x)
+			}
+		}
+		for _, x := range begin[i] {
+			f.take(x)
+		}
+		if s.kind == kernelStep {
+			s.holes = f.largest()
+		}
+	}
+}
