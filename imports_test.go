@@ -58,6 +58,7 @@ var mayImport = map[string][]string{
 	"cmd/graft/demo":       {"..."},
 	"examples/...":         {"..."},
 	"bench/...":            {"..."},
+	"docs/...":             {"..."},
 	"":                     {},
 }
 
