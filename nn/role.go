@@ -84,21 +84,33 @@ func (m *dataMemo) use(v *Value) use {
 	if u.users == len(v.users) {
 		return u
 	}
-	for _, n := range v.users[u.users:] {
+	for i, n := range v.users[u.users:] {
+		if !m.sure(n) {
+			rest := u
+			rest.open = slices.Concat(u.open, v.users[u.users+i:])
+			m.remember(v, u, u.users+i)
+			return rest
+		}
 		if n.passesOn(v) || len(n.bodies()) > 0 {
 			u.open = append(slices.Clip(u.open), n)
 		} else {
 			u.role = u.role.or(n.roleOf(v, nil))
 		}
 	}
+	m.remember(v, u, len(v.users))
 	u.users = len(v.users)
+	return u
+}
+
+// remember keeps what the first users of v make of it.
+func (m *dataMemo) remember(v *Value, u use, users int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.uses == nil {
 		m.uses = map[*Value]use{}
 	}
+	u.users = users
 	m.uses[v] = u
-	return u
 }
 
 // roleOf is what node n uses v for. Operators that move elements or map each of them, and subgraphs, pass the
@@ -209,6 +221,16 @@ func (v *Value) carriesData() bool {
 	}
 	carries, _ := m.of(v)
 	return carries
+}
+
+// sure says whether all that a node reads is known to carry data or not to.
+func (m *dataMemo) sure(n *Node) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.known == nil {
+		m.known = map[*Value]bool{}
+	}
+	return !slices.ContainsFunc(n.in, func(v *Value) bool { _, sure := m.of(v); return v != nil && !sure })
 }
 
 // of answers for one value; sure: no type on the way is unknown as yet.
