@@ -66,6 +66,11 @@ func match(pattern, name string) bool {
 	return ok && err == nil
 }
 
+// Domain selects nodes of operators of these domains; "" is that of the standard.
+func Domain(domains ...string) Selector {
+	return func(n *Node) bool { return slices.Contains(domains, n.domain) }
+}
+
 // Ops selects nodes by operator: Ops("Conv", "Gemm").
 func Ops(types ...string) Selector {
 	return func(n *Node) bool { return slices.Contains(types, n.opType) }

@@ -59,6 +59,8 @@ const everyStep = `{"steps": [
   {"do": "head", "labels": ["a", "b"]},
   {"do": "annotate", "glob": ["/conv*"], "set": {"prune": "no", "stage": 2}},
   {"do": "anchor", "value": "/conv2/Conv_output_0", "set": {"stage": 3}},
+  {"do": "insert", "value": "/conv1/Conv_output_0", "layer": {"op": "layernorm"}},
+  {"do": "decompose", "glob": ["layernorm*"]},
   {"do": "freeze", "glob": ["/conv1/*"]}
 ]}`
 

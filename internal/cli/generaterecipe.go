@@ -135,6 +135,16 @@ func (s recipeStep) write(e *generate.Edits) {
 			return
 		}
 		e.Add("e.Head(%v{Classes: %v})", e.Symbol(nn.Head{}, "Head"), s.Classes)
+	case "decompose":
+		if s.Node != "" {
+			e.Add("e.Decompose(%v)", e.Node(s.Node))
+		}
+		if len(s.Glob) > 0 {
+			e.Add("e.Decompose(e.Nodes(%v)...)", glob(s.Glob))
+		}
+		if s.Domain != "" {
+			e.Add("e.Decompose(e.Nodes(%v(%v))...)", e.Symbol(nn.Graph{}, "Domain"), s.Domain)
+		}
 	case "freeze":
 		e.Add("e.Freeze(%v)", glob(s.Glob))
 	case "annotate", "anchor":

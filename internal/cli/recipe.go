@@ -43,7 +43,8 @@ type recipeStep struct {
 	Seed       uint64                  `json:"seed"`
 	Weights    map[mutate.Kind]float64 `json:"weights"`
 	Cuts       []nn.Cut                `json:"cuts"`
-	Set        map[string]any          `json:"set"` // of annotate: values by key, null removes
+	Domain     string                  `json:"domain"` // of decompose: its operators
+	Set        map[string]any          `json:"set"`    // of annotate: values by key, null removes
 }
 
 // given are the names of the fields that are set.
@@ -54,6 +55,7 @@ func (s recipeStep) given() map[string]bool {
 		"axis": s.Axis != 0, "near": s.Near, "kernel": len(s.Kernel) > 0, "activation": s.Activation != nil, "norm": s.Norm,
 		"concat": s.Concat, "via": s.Via != nil, "labels": len(s.Labels) > 0, "classes": s.Classes > 0, "glob": len(s.Glob) > 0,
 		"keep": len(s.Keep) > 0, "count": s.Count > 0, "seed": s.Seed != 0, "weights": s.Weights != nil, "cuts": len(s.Cuts) > 0, "set": len(s.Set) > 0,
+		"domain": s.Domain != "",
 	}
 }
 
@@ -120,6 +122,8 @@ func (s recipeStep) check() error {
 	switch {
 	case s.Do == "head" && len(s.Labels) == 0 && s.Classes == 0:
 		return fmt.Errorf(`head needs "labels" or "classes"`)
+	case s.Do == "decompose" && s.Node == "" && s.Domain == "" && len(s.Glob) == 0:
+		return fmt.Errorf(`decompose needs "node", "glob" or "domain"`)
 	case s.Do == "widen" && !(s.Factor >= 1):
 		return fmt.Errorf("widen by a factor of %v: want 1 or more", s.Factor)
 	case s.Do == "mutate":

@@ -74,6 +74,18 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) { e.RemoveOutput(s.Value) }},
 		{"head", nil, list("labels classes"), `"labels": ["cat", "dog"]`,
 			func(s recipeStep, e *nn.Edit) { e.Head(nn.Head{Labels: s.Labels, Classes: s.Classes}) }},
+		{"decompose", nil, list("node glob domain"), `"domain": "com.microsoft"`,
+			func(s recipeStep, e *nn.Edit) {
+				if s.Node != "" {
+					e.Decompose(s.find(e, s.Node))
+				}
+				if len(s.Glob) > 0 {
+					e.Decompose(e.Nodes(nn.Glob(s.Glob...))...)
+				}
+				if s.Domain != "" {
+					e.Decompose(e.Nodes(nn.Domain(s.Domain))...)
+				}
+			}},
 		{"annotate", list("glob set"), nil, `"glob": ["head*"], "set": {"prune": "no"}`,
 			func(s recipeStep, e *nn.Edit) { annotate(e, s.Set, nn.Glob(s.Glob...)) }},
 		{"anchor", list("value"), list("set"), `"value": "features", "set": {"stage": 2}`,

@@ -72,13 +72,35 @@ func (s Set) Respell(p *Part, from int, to func(domain string) int) ([]*Part, er
 	if err != nil {
 		return nil, err
 	}
+	return n.respelled(to)
+}
+
+// Decompose rewrites a node of operator-set version from, whose operator has Op.Decompose, as nodes of other operators, as
+// Respell does where the operator set lacks it.
+func (s Set) Decompose(p *Part, from int, to func(domain string) int) ([]*Part, error) {
+	n := &Spelling{Part: p, set: s}
+	o, err := s.Of(p.Config)
+	if err != nil {
+		return nil, err
+	}
+	if o.Decompose == nil {
+		return nil, fmt.Errorf("%v is not made of other operators", p.Config.Operator())
+	}
+	if err := errors.Join(n.decompose(o, from), n.Err); err != nil {
+		return nil, err
+	}
+	return n.respelled(to)
+}
+
+// respelled are the parts, those around the node respelled in turn.
+func (n *Spelling) respelled(to func(domain string) int) ([]*Part, error) {
 	var list []*Part
 	for _, x := range n.parts() {
-		if x == p {
-			list = append(list, p)
+		if x == n.Part {
+			list = append(list, x)
 			continue
 		}
-		more, err := s.Respell(x, Newest, to)
+		more, err := n.set.Respell(x, Newest, to)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", x.Config.Operator(), err)
 		}
@@ -108,13 +130,17 @@ func (n *Spelling) parts() []*Part {
 // operator of it, the steps of that one follow. An operator that is younger than the version is decomposed.
 func (n *Spelling) walk(o *Op, from, to int) error {
 	if o.Version(to) == 0 && o.Decompose != nil {
-		if err := n.steps(o, from, Newest); err != nil {
-			return err
-		}
-		n.gone = true
-		return o.Decompose(n)
+		return n.decompose(o, from)
 	}
 	return n.steps(o, from, to)
+}
+
+func (n *Spelling) decompose(o *Op, from int) error {
+	if err := n.steps(o, from, Newest); err != nil {
+		return err
+	}
+	n.gone = true
+	return o.Decompose(n)
 }
 
 func (n *Spelling) steps(o *Op, from, to int) error {

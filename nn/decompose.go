@@ -1,0 +1,215 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/gorgonia"
+)
+
+// Decompose writes nodes as nodes of other operators: a function of the standard as the standard defines it, an operator
+// of another domain as nodes of standard operators. The values that it gave keep their names and their identity; what is
+// between them is named after the node. An operator that is not made of others fails the edit, as does a length that shapes
+// depend on and that is an input of the model: it has to be a constant.
+func (e *Edit) Decompose(nodes ...*Node) {
+	for _, n := range nodes {
+		e.decompose(n)
+	}
+}
+
+func (e *Edit) decompose(n *Node) {
+	if !e.has(n) {
+		return
+	}
+	e.arrangeNow()
+	if e.err != nil {
+		return
+	}
+	var err error
+	switch {
+	case n.op == nil:
+		err = errors.New("the operator is not known")
+	case n.op.Decompose != nil && n.op.Domain != op.Internal:
+		err = e.decomposeSpelled(n)
+	case n.op.Lower != nil && len(n.bodies()) == 0:
+		err = e.decomposeLowered(n)
+	default:
+		err = errors.New("it is not made of other operators")
+	}
+	if err != nil && e.err == nil {
+		e.fail(&Error{Stage: "decompose", Op: n.opType, Node: n.Label(), Err: err})
+	}
+}
+
+// arrangeNow sorts the nodes and infers types as far as changes have left that for later.
+func (e *Edit) arrangeNow() {
+	if e.sortNodes(); e.err == nil {
+		e.fail(e.infer())
+	}
+}
+
+// decomposeSpelled follows what the operator declares.
+func (e *Edit) decomposeSpelled(n *Node) error {
+	s := e.speller(n.Label())
+	p := &op.Part{Config: n.config, In: s.list(n.in), Out: s.list(n.out)}
+	parts, err := e.g.ops.Decompose(p, e.opsetOf(n.domain), e.opsetOf)
+	if err != nil {
+		return err
+	}
+	reads := n.reads()
+	e.removeNode(n)
+	for _, q := range parts {
+		s.add("", q, nil)
+	}
+	for _, v := range reads {
+		e.sweep(v)
+	}
+	return e.err
+}
+
+// decomposeLowered traces the expression that the operator is lowered to.
+func (e *Edit) decomposeLowered(n *Node) error {
+	alone := NewGraph(n.Label(), e.g.ops, e.g.opsets)
+	x := &nested{sub: e, body: NewBody(alone, nil), asked: func(int) bool { return true }}
+	inner := &Node{name: n.name, domain: n.domain, opType: n.opType, op: n.op, config: n.config, graph: alone}
+	of, args := map[*Value]*Value{}, []*Value{}
+	for i, v := range n.in {
+		if v != nil && of[v] == nil {
+			of[v] = &Value{name: fmt.Sprintf("in %d", i), typ: v.typ, known: v.known, graph: alone, input: true}
+			alone.add(of[v])
+			alone.inputs, args = append(alone.inputs, of[v]), append(args, v)
+		}
+		inner.in = append(inner.in, of[v])
+	}
+	var gave []*Value
+	var out []*Value
+	for i, v := range n.out {
+		if v == nil {
+			out = append(out, nil)
+			continue
+		}
+		y := &Value{name: fmt.Sprintf("out %d", i), typ: v.typ, graph: alone}
+		alone.add(y)
+		out, gave, alone.outputs = append(out, y), append(gave, v), append(alone.outputs, y)
+	}
+	inner.give(out)
+	alone.nodes = []*Node{inner}
+	inner.useAll()
+
+	points, err := x.sampled(args)
+	if err != nil {
+		return err
+	}
+	x.t = newTracer(e, Tracer{})
+	x.t.points, x.t.samples = points, len(points)
+	before := len(e.g.nodes)
+	values, err := x.trace(args, nil)
+	switch {
+	case err != nil:
+		return err
+	case e.err != nil:
+		return e.err
+	case len(x.t.missing) > 0:
+		return fmt.Errorf("its parts have no form in a file: %v", slices.Sorted(maps.Keys(x.t.missing)))
+	}
+	added := e.g.nodes[before:]
+	e.take(n, gave, values, added)
+	e.nameAfter(n.Label(), slices.Concat(args, gave), added)
+	for _, v := range n.reads() {
+		e.sweep(v)
+	}
+	return e.err
+}
+
+// sampled chooses sizes of what is not fixed in the types of the arguments, and says what the inputs are at each.
+func (x *nested) sampled(args []*Value) ([]map[string]int, error) {
+	symbols := map[string]bool{}
+	for i, v := range args {
+		if v.typ.Kind != op.Tensor || v.typ.Unranked {
+			return nil, &Error{Input: v.name, Want: "a tensor of known rank", Got: v.typ}
+		}
+		for k, d := range v.typ.Shape {
+			for _, s := range d.Symbols() {
+				symbols[s] = true
+			}
+			if !d.Known() && d.Sym == "" {
+				symbols[unknownSym(i, k)] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(symbols))
+	var last error
+	for _, scale := range []int{1, 4, 32} {
+		points := samplePoints(names, scale)
+		x.types, x.known, last = nil, nil, nil
+		for k, at := range points {
+			types, known := make([]op.Type, len(args)), make([]op.Known, len(args))
+			for i, v := range args {
+				t, err := concrete(v.typ, i, at)
+				if err != nil {
+					return nil, &Error{Input: v.name, Err: err}
+				}
+				types[i] = t
+				if p := v.param; p != nil && p.data != nil && !v.input && !v.typ.DType.IsFloat() {
+					known[i].Value = p.data
+				} else {
+					known[i] = v.known
+				}
+			}
+			x.types, x.known = append(x.types, types), append(x.known, known)
+			if _, last = x.lower(k, gorgonia.NewGraph()); last != nil {
+				break
+			}
+		}
+		if last == nil || len(names) == 0 {
+			return points, last
+		}
+	}
+	return nil, last
+}
+
+// take makes the values that n gave outputs of what was added in its place: values are the same, as they were traced.
+func (e *Edit) take(n *Node, gave, values []*Value, added []*Node) {
+	if e.err != nil {
+		return
+	}
+	e.removeNode(n)
+	taken := map[*Value]*Value{}
+	for i, v := range gave {
+		w := values[i]
+		m := w.producer
+		if m == nil || taken[w] != nil || !slices.Contains(added, m) {
+			if taken[w] != nil {
+				w = taken[w]
+			}
+			w = do(e, op.Plain("Identity"), w)
+			if e.err != nil {
+				return
+			}
+			m = w.producer
+		}
+		out := slices.Clone(m.out)
+		out[w.index] = v
+		users := slices.Clone(w.users)
+		e.setOut(m, out)
+		e.rewire(w, v, users)
+		e.removeValue(w)
+		taken[values[i]] = v
+	}
+}
+
+// nameAfter gives what was added names that begin with label, all but the values that were there before.
+func (e *Edit) nameAfter(label string, before []*Value, added []*Node) {
+	for _, n := range added {
+		for _, v := range slices.Concat(n.in, n.out) {
+			made := v != nil && (slices.Contains(added, v.producer) || v.param != nil)
+			if made && !slices.Contains(before, v) && !slices.ContainsFunc(v.users, func(u *Node) bool { return !slices.Contains(added, u) }) {
+				e.RenameValue(v, e.unique(label+"."+v.name))
+				before = append(slices.Clip(before), v)
+			}
+		}
+	}
+}
