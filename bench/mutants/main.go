@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // report is what a run writes as JSON.
@@ -28,12 +29,13 @@ func main() {
 	out := flag.String("json", "", "file for the report")
 	workers := flag.Int("workers", 2, "test binaries that run at the same time")
 	own := flag.Bool("own", false, "run the package's own tests only")
+	again := flag.String("again", "", "file of an earlier report: only what survived there is changed")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: mutants [flags] package")
 		os.Exit(2)
 	}
-	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own)
+	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own, *again)
 	if err == nil {
 		err = r.write(*out)
 	}
@@ -44,7 +46,7 @@ func main() {
 }
 
 // measure draws a sample of pkg's expressions and runs the tests on each change.
-func measure(pkg string, n int, seed uint64, workers int, own bool) (*report, error) {
+func measure(pkg string, n int, seed uint64, workers int, own bool, again string) (*report, error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return nil, err
@@ -58,6 +60,11 @@ func measure(pkg string, n int, seed uint64, workers int, own bool) (*report, er
 		return nil, err
 	}
 	all := p.sites()
+	if again != "" {
+		if all, err = survivors(all, again); err != nil {
+			return nil, err
+		}
+	}
 	r := rand.New(rand.NewPCG(seed, 1))
 	r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 	overlay := filepath.Join(dir, "overlay.json")
@@ -92,6 +99,23 @@ func measure(pkg string, n int, seed uint64, workers int, own bool) (*report, er
 	}
 	rep.Share = float64(rep.Noticed) / float64(rep.Sample)
 	return rep, nil
+}
+
+// survivors keeps the sites that survived in an earlier report; their lines may have changed since.
+func survivors(all []*site, file string) ([]*site, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var r report
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return slices.DeleteFunc(all, func(s *site) bool {
+		return !slices.ContainsFunc(r.Survivors, func(x site) bool {
+			return x.File == s.File && x.Func == s.Func && x.Source == s.Source && x.Change == s.Change
+		})
+	}), nil
 }
 
 func (r *report) write(file string) error {

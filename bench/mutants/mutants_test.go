@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -10,7 +11,7 @@ func TestToy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a package")
 	}
-	r, err := measure("./testdata/toy", 100, 1, 2, true)
+	r, err := measure("./testdata/toy", 100, 1, 2, true, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,6 +28,13 @@ func TestToy(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("survivors are %q, want %q", got, want)
+	}
+	file := filepath.Join(t.TempDir(), "report.json")
+	if err := r.write(file); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := measure("./testdata/toy", 100, 7, 2, true, file); err != nil || r.Noticed != 0 || r.Sample != len(want) {
+		t.Errorf("what survived, again: %+v, %v", r, err)
 	}
 	if r.Noticed+len(want) != r.Sample || r.Sample < 10 {
 		t.Errorf("%d of %d noticed", r.Noticed, r.Sample)
