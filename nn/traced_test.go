@@ -114,6 +114,49 @@ func tracedCases() []stockCase {
 		{"float64", func(x ...*G.Node) (G.Nodes, error) {
 			return one(G.Log1p(G.Must(G.Square(x[0]))))
 		}, []string{"x float64[N,4]"}, ""},
+		{"a loop over what is around it", func(x ...*G.Node) (G.Nodes, error) { // of weights, indices, constants of all kinds and values
+			w := weight(x[0], "w", 4, 4)
+			v := weight(x[0], "v", 4)
+			rows := G.NewVector(x[0].Graph(), G.Int, G.WithName("rows"), G.WithValue(tensor.New(tensor.WithBacking([]int{1, 0, 3, 2}))))
+			h, s := G.Must(G.Tanh(x[0])), energy(x[0])
+			return nn.For(at(x[0], 0)+1, func(y ...*G.Node) (G.Nodes, error) {
+				z := G.Must(G.Add(G.Must(G.Mul(y[1], w)), G.Must(G.HadamardProd(h, h))))
+				z = G.Must(G.Add(G.Must(G.BroadcastAdd(z, v, nil, []byte{0})), G.NewConstant(float32(at(x[0], 0)))))
+				return G.Nodes{G.Must(G.ByIndices(z, rows, 1)), G.Must(G.Add(y[2], s)), y[1]}, nil
+			}, x[0], s, h)
+		}, []string{m}, ""},
+		{"states that change places", func(x ...*G.Node) (G.Nodes, error) {
+			return nn.While(func(s ...*G.Node) (*G.Node, error) { return G.Lt(energy(s[1]), energy(x[0]), false) },
+				func(s ...*G.Node) (G.Nodes, error) { return G.Nodes{s[1], s[0]}, nil }, x[0], x[1])
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"one result twice", func(x ...*G.Node) (G.Nodes, error) {
+			return nn.For(2, func(s ...*G.Node) (G.Nodes, error) {
+				h := G.Must(G.Tanh(s[1]))
+				return G.Nodes{h, h}, nil
+			}, x[0], x[1])
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"branches of other values", func(x ...*G.Node) (G.Nodes, error) {
+			a, b := weight(x[0], "a", 4, 4), weight(x[0], "b", 4, 4)
+			return nn.Cond(G.Must(G.Lt(energy(x[0]), energy(x[1]), false)),
+				func(y ...*G.Node) (G.Nodes, error) { return G.Nodes{G.Must(G.Mul(y[0], a)), x[1]}, nil },
+				func(y ...*G.Node) (G.Nodes, error) { return G.Nodes{G.Must(G.Mul(y[0], b)), G.Must(G.Add(x[1], y[0]))}, nil }, x[0])
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"a subgraph that depends on a symbol", func(x ...*G.Node) (G.Nodes, error) {
+			return nn.For(2, func(s ...*G.Node) (G.Nodes, error) {
+				if at(x[0], 0)%2 == 0 {
+					return G.Nodes{G.Must(G.Add(s[1], x[0]))}, nil
+				}
+				return one(G.Tanh(s[1]))
+			}, x[0])
+		}, []string{m}, ""},
+		{"nothing to collect", func(x ...*G.Node) (G.Nodes, error) {
+			final, all, err := nn.ForEach(func(s ...*G.Node) (G.Nodes, error) { return one(G.Add(s[0], G.Must(G.Sum(s[1])))) }, G.Nodes{energy(x[1])}, G.Nodes{x[0]})
+			return append(final, all...), err
+		}, []string{"x float32[T,N]", "y float32[2]"}, ""},
+		{"no state", func(x ...*G.Node) (G.Nodes, error) {
+			_, all, err := nn.ForEach(func(s ...*G.Node) (G.Nodes, error) { return G.Nodes{G.Must(G.Square(s[0])), G.Must(G.HadamardProd(s[0], s[1]))}, nil }, nil, G.Nodes{x[0], x[1]})
+			return all, err
+		}, []string{"x float32[T,N]", "y float32[T,N]"}, ""},
 		{"two panels of a product", func(x ...*G.Node) (G.Nodes, error) {
 			a := G.Must(G.BatchedMatMul(x[0], x[1], true, false))
 			return G.Nodes{a, G.Must(G.BatchedMatMul(x[0], x[0], true, true))}, nil
@@ -143,6 +186,18 @@ func TestTraced(t *testing.T) {
 			}
 			b.WriteString(indent(spelled(g)))
 		}
+	}
+	for _, c := range controls {
+		var inputs []string
+		for _, s := range c.inputs {
+			inputs = append(inputs, fmt.Sprintf(s, "float32"))
+		}
+		fmt.Fprintf(&b, "%s of %s\n", c.name, strings.Join(inputs, ", "))
+		g, err := nn.Trace(c.with, inputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(indent(spelled(g)))
 	}
 	tracedLowerings(t, &b)
 	compareFile(t, filepath.Join("testdata", "traced.txt"), b.String())
