@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/oracle"
@@ -261,7 +263,7 @@ func derivedCases() []derivedCase {
 	}
 	for _, c := range elementwise {
 		name := c.Operator().Name
-		cases = append(cases, derivedCase{fmt.Sprintf("%s %v", name, c), "float32[N,7]", func(d deriving, x *nn.Value) *nn.Value {
+		cases = append(cases, derivedCase{fmt.Sprint(name, " ", op.Encode(std.Operators().Find("", name).Latest(), c)), "float32[N,7]", func(d deriving, x *nn.Value) *nn.Value {
 			switch name {
 			case "Sqrt", "Log":
 				x = d.do(op.Plain("Softplus"), x)
@@ -296,16 +298,22 @@ func TestDeriveEach(t *testing.T) {
 	}
 }
 
-// TestDerive: gradients written out are those that the engine computes, in graft and in ONNX Runtime.
+// TestDerive: gradients written out are those that the engine computes, in graft and in ONNX Runtime. The graphs are
+// compared with testdata/derived.txt; -update writes it anew.
 func TestDerive(t *testing.T) {
 	cases := derivedCases()
-	run := func(t *testing.T, opset int, eval func(g *nn.Graph, in nn.Feed) (nn.Feed, error)) {
+	run := func(t *testing.T, opset int, eval func(g *nn.Graph, in nn.Feed) (nn.Feed, error)) string {
+		var b strings.Builder
 		for _, c := range cases {
-			t.Run(c.name, func(t *testing.T) { checkDerived(t, opset, c.x, c.y, eval) })
+			t.Run(c.name, func(t *testing.T) {
+				fmt.Fprintf(&b, "%s of %s\n%s", c.name, c.x, indent(spelled(checkDerived(t, opset, c.x, c.y, eval))))
+			})
 		}
+		return b.String()
 	}
 	t.Run("graft", func(t *testing.T) {
-		run(t, 18, func(g *nn.Graph, in nn.Feed) (nn.Feed, error) { return g.Eval(context.Background(), in) })
+		text := run(t, 18, func(g *nn.Graph, in nn.Feed) (nn.Feed, error) { return g.Eval(context.Background(), in) })
+		compareFile(t, filepath.Join("testdata", "derived.txt"), text)
 	})
 	t.Run("onnxruntime", func(t *testing.T) {
 		r := oracle.ORT(t)
@@ -371,7 +379,7 @@ func derivedGraph(t *testing.T, in string, y func(d deriving, x *nn.Value) *nn.V
 	return g, loss, params
 }
 
-func checkDerived(t *testing.T, opset int, in string, y func(d deriving, x *nn.Value) *nn.Value, eval func(g *nn.Graph, in nn.Feed) (nn.Feed, error)) {
+func checkDerived(t *testing.T, opset int, in string, y func(d deriving, x *nn.Value) *nn.Value, eval func(g *nn.Graph, in nn.Feed) (nn.Feed, error)) *nn.Graph {
 	g, loss, params := derivedGraph(t, in, y)
 	names, next := map[*nn.Param]string{}, map[*nn.Param]string{}
 	var key string
@@ -383,9 +391,11 @@ func checkDerived(t *testing.T, opset int, in string, y func(d deriving, x *nn.V
 				e.Output(names[p], d.Grads[p])
 			}
 		}
-		for p, v := range d.Next {
-			next[p] = p.Name() + ".next"
-			e.Output(next[p], v)
+		for p := range g.Params() {
+			if v := d.Next[p]; v != nil {
+				next[p] = p.Name() + ".next"
+				e.Output(next[p], v)
+			}
 		}
 		if d.Key != nil {
 			key = d.Key.Name()
@@ -461,6 +471,7 @@ func checkDerived(t *testing.T, opset int, in string, y func(d deriving, x *nn.V
 	if compared == 0 {
 		t.Error("nothing was compared")
 	}
+	return written
 }
 
 func paramNamed(g *nn.Graph, name string) *nn.Param {

@@ -1,6 +1,9 @@
 package nn_test
 
 import (
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/oracle"
@@ -63,11 +66,14 @@ var derivedControl = []struct {
 
 // TestDeriveControl: gradients of Loop, Scan and If run as written in graft and in ONNX Runtime.
 func TestDeriveControl(t *testing.T) {
+	var b strings.Builder
 	for _, c := range derivedControl {
 		t.Run(c.name, func(t *testing.T) {
-			checkDerived(t, 18, c.x, c.y, func(g *nn.Graph, in nn.Feed) (nn.Feed, error) { return g.Eval(t.Context(), in) })
+			g := checkDerived(t, 18, c.x, c.y, func(g *nn.Graph, in nn.Feed) (nn.Feed, error) { return g.Eval(t.Context(), in) })
+			fmt.Fprintf(&b, "%s of %s\n%s", c.name, c.x, indent(spelled(g)))
 		})
 	}
+	compareFile(t, filepath.Join("testdata", "derivedcontrol.txt"), b.String())
 	t.Run("onnxruntime", func(t *testing.T) {
 		ort := oracle.ORT(t)
 		for _, c := range derivedControl {
