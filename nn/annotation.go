@@ -237,7 +237,7 @@ func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
 		out = e.named(label, op.Plain("Identity"), 1, in[:1])
 		return out
 	}), users...)
-	if e.err != nil || len(out) == 0 {
+	if e.err != nil {
 		return nil
 	}
 	return out[0].producer

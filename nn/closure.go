@@ -194,8 +194,8 @@ func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 		if !v.Field(i).CanInterface() {
 			continue
 		}
-		b, ok := v.Field(i).Interface().(*Body)
-		if !ok || b == nil {
+		b, _ := v.Field(i).Interface().(*Body)
+		if b == nil {
 			continue
 		}
 		own := captured[:len(b.outer)]

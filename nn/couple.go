@@ -89,9 +89,7 @@ func (g *Graph) analyse() *analysis {
 		}
 	}
 	for _, v := range g.outputs {
-		if v.param == nil || a.rank[v] > 0 {
-			a.pinValue(v, reason{port: v, text: "it reaches graph output"})
-		}
+		a.pinValue(v, reason{port: v, text: "it reaches graph output"})
 	}
 	return a
 }

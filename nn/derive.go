@@ -151,7 +151,7 @@ func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error
 		d.in = append(d.in, w.env[v].node)
 	}
 	for v, b := range w.env {
-		if b.node != nil && (d.names[b.node] == "" || v.name < d.names[b.node]) {
+		if old := d.names[b.node]; old == "" || v.name < old {
 			d.names[b.node] = v.name
 		}
 	}

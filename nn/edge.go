@@ -273,13 +273,13 @@ func (e *Edit) removePart(o Realign, to *Node, axis, at int, rest []*Value) {
 	}
 	y, from := to.out[0], to.in[at]
 	lo := 0
-	for _, v := range to.in[:at] {
-		lo += v.typ.Shape[axis].Size
-	}
-	for _, v := range to.in {
+	for i, v := range to.in {
 		if v.typ.Unranked || !v.typ.Shape[axis].Known() {
 			e.refuse(to, fmt.Errorf("the length of axis %d is not known", axis))
 			return
+		}
+		if i < at {
+			lo += v.typ.Shape[axis].Size
 		}
 	}
 	gone := segment(y.typ.Shape[axis].Size, lo, lo+from.typ.Shape[axis].Size)

@@ -103,12 +103,12 @@ func (e *Edit) ranked(in []*Value, least int) (*Value, int) {
 	return x, x.typ.Rank()
 }
 
-// size is the length of an axis that a parameter's shape depends on.
+// size is the length of an axis that a parameter's shape depends on, one of those that ranked has counted.
 func (e *Edit) size(x *Value, axis int) int {
 	if e.err != nil {
 		return 0
 	}
-	if axis < 0 || axis >= len(x.typ.Shape) || !x.typ.Shape[axis].Known() || x.typ.Shape[axis].Symbolic() {
+	if d := x.typ.Shape[axis]; !d.Known() || d.Symbolic() {
 		e.fail(&Error{Input: x.name, Want: fmt.Sprintf("a number for axis %d", axis), Got: x.typ})
 		return 0
 	}

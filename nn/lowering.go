@@ -267,7 +267,7 @@ func (w *walker) differentiate() error {
 	of, seeds, nodes := make(gorgonia.Nodes, len(w.of)), make(gorgonia.Nodes, len(w.of)), make(gorgonia.Nodes, len(w.wrt))
 	for i, v := range w.of {
 		t := w.at(v).typ
-		if of[i] = w.wanted[v]; w.loss && (of[i] == nil || t.Elements() != 1 || !t.DType.IsFloat()) {
+		if of[i] = w.wanted[v]; w.loss && (t.Elements() != 1 || !t.DType.IsFloat()) {
 			return &Error{Stage: "gradient", Input: v.name, Want: "a loss of one floating-point element", Got: t.Concrete()}
 		}
 		var err error

@@ -154,7 +154,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 func (l *Lowered) names() map[*gorgonia.Node]string {
 	m := map[*gorgonia.Node]string{}
 	for v, b := range l.env {
-		if b.node != nil && (m[b.node] == "" || v.name < m[b.node]) {
+		if old := m[b.node]; old == "" || v.name < old {
 			m[b.node] = v.name
 		}
 	}

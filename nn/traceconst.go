@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -128,36 +129,17 @@ func valueOf(v gorgonia.Value) (dtype.Value, error) {
 // contiguous is a tensor itself, or a copy of it row by row when it is transposed, a view, or of Go's
 // int, which becomes int64.
 func contiguous(d *tensor.Dense) (dtype.Value, error) {
-	o, shape, t := d.DataOrder(), d.Shape(), dtype.Of(d.Dtype())
-	if d.Dtype() == tensor.Int {
-		t = dtype.Int64
-	} else if !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed() && shape.TotalSize()*int(d.Dtype().Size()) == len(d.Raw) {
-		return d, nil
-	}
-	if t == dtype.Undefined {
+	d, err := engine.RowMajor(d)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Dtype() == tensor.Int:
+		list, _ := d.Data().([]int)
+		return dtype.FromInts(dtype.Int64, list, d.Shape()...)
+	case dtype.Of(d.Dtype()) == dtype.Undefined:
 		return nil, fmt.Errorf("elements of type %v have no ONNX form", d.Dtype())
 	}
-	c := dtype.New(t, shape...)
-	at := make([]int, len(shape))
-	for range shape.TotalSize() {
-		x, err := d.At(at...)
-		if err != nil {
-			return nil, err
-		}
-		if n, ok := x.(int); ok {
-			x = int64(n)
-		}
-		if err := c.SetAt(x, at...); err != nil {
-			return nil, err
-		}
-		for k := len(at) - 1; k >= 0; k-- {
-			if at[k]++; at[k] < shape[k] {
-				break
-			}
-			at[k] = 0
-		}
-	}
-	return c, nil
+	return d, nil
 }
 
 // scalarValue makes a tensor of rank 0.

@@ -41,8 +41,8 @@ func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Node
 			return refuse("its subgraph updates running statistics: freeze them")
 		}
 	}
-	for i := range b.FirstIn + b.States + b.Scanned {
-		if t := c.In[i]; i >= b.First && t.Present() && (t.Kind != op.Tensor || t.Unranked) {
+	for i := b.First; i < b.FirstIn+b.States+b.Scanned; i++ { // none of an If
+		if t := c.In[i]; t.Present() && (t.Kind != op.Tensor || t.Unranked) {
 			return refuse("it carries sequences or optional values")
 		}
 	}

@@ -139,7 +139,9 @@ func tracedCases() []stockCase {
 			a, b := weight(x[0], "a", 4, 4), weight(x[0], "b", 4, 4)
 			return nn.Cond(G.Must(G.Lt(energy(x[0]), energy(x[1]), false)),
 				func(y ...*G.Node) (G.Nodes, error) { return G.Nodes{G.Must(G.Mul(y[0], a)), x[1]}, nil },
-				func(y ...*G.Node) (G.Nodes, error) { return G.Nodes{G.Must(G.Mul(y[0], b)), G.Must(G.Add(x[1], y[0]))}, nil }, x[0])
+				func(y ...*G.Node) (G.Nodes, error) {
+					return G.Nodes{G.Must(G.Mul(y[0], b)), G.Must(G.Add(x[1], y[0]))}, nil
+				}, x[0])
 		}, []string{m, "y float32[N,4]"}, ""},
 		{"a subgraph that depends on a symbol", func(x ...*G.Node) (G.Nodes, error) {
 			return nn.For(2, func(s ...*G.Node) (G.Nodes, error) {
@@ -154,7 +156,9 @@ func tracedCases() []stockCase {
 			return append(final, all...), err
 		}, []string{"x float32[T,N]", "y float32[2]"}, ""},
 		{"no state", func(x ...*G.Node) (G.Nodes, error) {
-			_, all, err := nn.ForEach(func(s ...*G.Node) (G.Nodes, error) { return G.Nodes{G.Must(G.Square(s[0])), G.Must(G.HadamardProd(s[0], s[1]))}, nil }, nil, G.Nodes{x[0], x[1]})
+			_, all, err := nn.ForEach(func(s ...*G.Node) (G.Nodes, error) {
+				return G.Nodes{G.Must(G.Square(s[0])), G.Must(G.HadamardProd(s[0], s[1]))}, nil
+			}, nil, G.Nodes{x[0], x[1]})
 			return all, err
 		}, []string{"x float32[T,N]", "y float32[T,N]"}, ""},
 		{"two panels of a product", func(x ...*G.Node) (G.Nodes, error) {

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -226,10 +227,7 @@ func (s *Site) outputNames(c *op.Call) []string {
 	for i := range c.Outputs {
 		name := ""
 		if c.Wants(i) {
-			name = strings.ToLower(c.Op.Name)
-			if x, err := op.Sibling(s.at[0], i); err == nil && s.t.nameOf(x) != "" {
-				name = s.t.nameOf(x)
-			}
+			name = cmp.Or(s.outputName(i), strings.ToLower(c.Op.Name))
 		}
 		names = append(names, name)
 	}
@@ -237,6 +235,15 @@ func (s *Site) outputNames(c *op.Call) []string {
 		names = names[:len(names)-1]
 	}
 	return names
+}
+
+// outputName is what output i of the site's call was named; "" if it was not.
+func (s *Site) outputName(i int) string {
+	x, err := op.Sibling(s.at[0], i)
+	if err != nil {
+		return ""
+	}
+	return s.t.nameOf(x)
 }
 
 // attrText spells out the attributes of a call.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -177,15 +178,10 @@ func (s *Site) untraceable(given []*op.Operand) []*Value {
 
 // spelledName is what an output of a call that is written out is called.
 func (s *Site) spelledName(c *op.Call, i int) string {
-	if c.Op.Domain != op.Internal {
-		if x, err := op.Sibling(s.at[0], i); err == nil && s.t.nameOf(x) != "" {
-			return s.t.nameOf(x)
-		}
+	if c.Op.Domain == op.Internal {
+		return cmp.Or(c.Node, "grad")
 	}
-	if c.Node != "" {
-		return c.Node
-	}
-	return "grad"
+	return cmp.Or(s.outputName(i), c.Node, "grad")
 }
 
 // operand is what a spelling sees of an input: its sizes at the first point, with a symbol where they are others at another.
