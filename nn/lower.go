@@ -240,8 +240,8 @@ func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
 		}
 		return e
 	}
-	if want.Kind == op.Optional && got.Kind != op.Optional && want.Elem != nil {
-		return got, nil
+	if want.Kind == op.Optional && got.Kind != op.Optional && want.Elem != nil { // what it may hold, by itself
+		return matchType(&Value{name: v.name, typ: *want.Elem}, got, sizes)
 	}
 	if want.Kind != got.Kind && want.Present() {
 		return got, wrong("")
