@@ -202,6 +202,17 @@ func (n *Node) bodies() []*Body {
 	return configBodies(n.config)
 }
 
+// allBodies are the subgraphs of the graph's nodes and those inside them.
+func (g *Graph) allBodies() []*Body {
+	list := []*Body{}
+	for _, n := range g.nodes {
+		for _, b := range n.bodies() {
+			list = append(append(list, b), b.Graph.allBodies()...)
+		}
+	}
+	return list
+}
+
 func configBodies(c op.Config) []*Body {
 	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Struct {

@@ -41,6 +41,10 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 		b.outer, in = append(b.outer, x), append(in, x)
 	}
 	b.captured = captured
+	if e.bodies == nil {
+		e.bodies = e.g.allBodies()
+	}
+	e.bodies = append(e.bodies, b)
 	out := f(sub, in...)
 	for _, v := range out {
 		if sub.err == nil && !sub.mine(v) {

@@ -63,3 +63,34 @@ func TestBodyRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A new value takes no name that a value of a subgraph has, whichever came first: files want names that are unique there.
+func TestNamesInBodies(t *testing.T) {
+	g := nn.New("names")
+	edit(t, g, func(e *nn.Edit) {
+		flag, x := e.Input("flag", "bool[]"), e.Input("x", "float32[N]")
+		before := e.Node(op.Plain("Tanh"), x).Out(0)
+		branch := func(name string) *nn.Body {
+			return e.Body(name, nil, []*nn.Value{x}, func(sub *nn.Edit, in ...*nn.Value) []*nn.Value {
+				return []*nn.Value{sub.Node(op.Plain("Neg"), sub.Node(op.Plain("Tanh"), in[0]).Out(0)).Out(0)}
+			})
+		}
+		then, other := branch("then"), branch("other")
+		after := e.Node(op.Plain("Neg"), before).Out(0)
+		e.Output("y", e.Node(op.Plain("Add"), e.Node(std.IfConfig{Then: then, Else: other}, flag).Out(0), after).Out(0))
+	})
+	edit(t, g, func(e *nn.Edit) { e.Output("z", e.Node(op.Plain("Neg"), e.Value("x")).Out(0)) })
+	seen := map[string]bool{}
+	for n := range g.Nodes() {
+		for _, b := range n.Bodies() {
+			for m := range b.Graph.Nodes() {
+				seen[m.Out(0).Name()] = true
+			}
+		}
+	}
+	for n := range g.Nodes() {
+		if name := n.Out(0).Name(); seen[name] || len(seen) != 2 {
+			t.Errorf("%q is a name in a subgraph, too: %v", name, seen)
+		}
+	}
+}

@@ -62,6 +62,82 @@ var derivedControl = []struct {
 		}
 		return d.do(op.Plain("Add"), pick("Greater"), pick("Less"))
 	}},
+	{"Loop of several states", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // a counter, two tensors that change places, one that is not read again
+		w, v := d.param(4, 4), d.param(4)
+		rows := d.ints(3, 2, 1, 0)
+		body := d.e.Body("steps", []string{"int64[]", "bool[]", "int64[]", "float32[?,4]", "float32[4]", "float32[?,4]"}, []*nn.Value{rows, w, x, v}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			s := deriving{e}
+			h := s.do(op.Plain("Tanh"), s.do(op.Plain("Add"), s.do(op.Plain("MatMul"), in[3], in[7]), in[4]))
+			h = s.do(std.GatherConfig{Axis: 1}, h, in[6])
+			next := s.do(op.Plain("Mul"), in[4], in[9])
+			return []*nn.Value{s.do(op.Plain("Identity"), in[1]), s.do(op.Plain("Add"), in[2], in[0]), h, next, s.do(op.Plain("Identity"), in[8]), s.do(op.Plain("Mul"), next, next), s.do(op.Plain("Identity"), in[0])}
+		})
+		first := d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, x, d.e.Ints("axes", 0))
+		n := d.e.NodeN(std.LoopConfig{Body: body}, 6, d.e.Const("trips", dtype.Scalar(int64(4))), d.e.Const("on", dtype.Scalar(true)), d.e.Const("begin", dtype.Scalar(int64(0))), x, first, x)
+		sum := d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, n.Out(4), d.e.Ints("axes", 0))
+		return d.do(op.Plain("Add"), d.do(op.Plain("Add"), n.Out(1), sum), n.Out(2))
+	}},
+	{"Loop while", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // as long as a sum that a state carries is small
+		body := d.e.Body("grow", []string{"int64[]", "bool[]", "float32[]", "float32[?,4]"}, []*nn.Value{d.above(4), d.number(40)}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			s := deriving{e}
+			h := s.do(op.Plain("Mul"), in[3], in[4])
+			sum := s.do(op.Plain("Add"), in[2], s.do(std.ReduceSumSquareConfig{KeepDims: addressOf(false)}, h))
+			return []*nn.Value{s.do(op.Plain("Less"), sum, in[5]), sum, h}
+		})
+		n := d.e.NodeN(std.LoopConfig{Body: body}, 2, nil, d.e.Const("on", dtype.Scalar(true)), d.number(0), x)
+		return d.do(op.Plain("Mul"), n.Out(1), n.Out(0))
+	}},
+	{"Loop of a number alone", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // only captured values have gradients
+		body := d.e.Body("count", []string{"int64[]", "bool[]", "int64[]"}, []*nn.Value{d.param(4), x}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			s := deriving{e}
+			i := s.do(std.CastConfig{To: dtype.Float32}, in[2])
+			return []*nn.Value{s.do(op.Plain("Identity"), in[1]), s.do(op.Plain("Add"), in[2], in[0]), s.do(op.Plain("Mul"), s.do(op.Plain("Mul"), in[3], in[4]), i)}
+		})
+		n := d.e.NodeN(std.LoopConfig{Body: body}, 2, d.e.Const("trips", dtype.Scalar(int64(3))), nil, d.e.Const("begin", dtype.Scalar(int64(1))))
+		return d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, n.Out(1), d.e.Ints("axes", 0))
+	}},
+	{"Scan of several", "float32[N,T,4]", func(d deriving, x *nn.Value) *nn.Value { // two states, inputs along other axes and in other directions, results likewise
+		h := d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, x, d.e.Ints("axes", 1))
+		turned := d.do(std.TransposeConfig{Perm: []int{2, 0, 1}}, x)
+		ids := d.do(std.CastConfig{To: dtype.Int64}, d.do(op.Plain("Sign"), d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, x, d.e.Ints("axes", 0, 2))))
+		body := d.e.Body("pair", []string{"float32[?,4]", "float32[4]", "float32[?,4]", "float32[4,?]", "int64[]"}, []*nn.Value{d.param(4, 4), d.param(4)}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			s := deriving{e}
+			h := s.do(op.Plain("Tanh"), s.do(op.Plain("Add"), s.do(op.Plain("MatMul"), in[0], in[5]), in[2]))
+			h = s.do(op.Plain("Mul"), h, s.do(std.TransposeConfig{Perm: []int{1, 0}}, in[3]))
+			g := s.do(op.Plain("Add"), s.do(op.Plain("Mul"), in[1], in[6]), s.do(std.CastConfig{To: dtype.Float32}, in[4]))
+			return []*nn.Value{h, g, s.do(op.Plain("Add"), h, g), s.do(op.Plain("Identity"), in[4]), s.do(op.Plain("Mul"), h, h)}
+		})
+		n := d.e.NodeN(std.ScanConfig{Body: body, NumScanInputs: 3, InputAxes: []int{1, -1, 0}, InputDirections: []int{0, 1, 1}, OutputAxes: []int{-1, 0, 1}, OutputDirections: []int{1, 0, 1}}, 5,
+			h, d.param(4), x, turned, ids)
+		back := d.do(std.TransposeConfig{Perm: []int{0, 2, 1}}, n.Out(2))
+		y := d.do(op.Plain("Add"), d.do(op.Plain("Add"), back, n.Out(4)), n.Out(1))
+		return d.do(op.Plain("Add"), d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, y, d.e.Ints("axes", 1)), n.Out(0))
+	}},
+	{"If of several", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // integers beside weights; a branch that gives what is around it
+		w, v := d.param(4), d.param(4)
+		rows := d.ints(3, 2, 1, 0)
+		branch := func(name string, captured []*nn.Value, f func(s deriving, in []*nn.Value) []*nn.Value) *nn.Body {
+			return d.e.Body(name, nil, captured, func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return f(deriving{e}, in) })
+		}
+		then := func() *nn.Body {
+			return branch("turned", []*nn.Value{rows, x, w}, func(s deriving, in []*nn.Value) []*nn.Value {
+				h := s.do(std.GatherConfig{Axis: 1}, in[1], in[0])
+				return []*nn.Value{s.do(op.Plain("Mul"), h, in[2]), s.do(op.Plain("Identity"), in[1]), s.do(op.Plain("Size"), h)}
+			})
+		}
+		other := func() *nn.Body {
+			return branch("straight", []*nn.Value{v, x, w}, func(s deriving, in []*nn.Value) []*nn.Value {
+				h := s.do(op.Plain("Add"), in[1], s.do(op.Plain("Mul"), in[0], in[2]))
+				return []*nn.Value{h, s.do(op.Plain("Tanh"), h), s.do(op.Plain("Size"), in[0])}
+			})
+		}
+		sum := d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, x)
+		pick := func(test string) *nn.Value {
+			n := d.e.NodeN(std.IfConfig{Then: then(), Else: other()}, 3, d.do(op.Plain(test), sum, d.number(0)))
+			return d.do(op.Plain("Mul"), d.do(op.Plain("Add"), n.Out(0), n.Out(1)), d.do(std.CastConfig{To: dtype.Float32}, n.Out(2)))
+		}
+		return d.do(op.Plain("Add"), pick("Greater"), pick("Less"))
+	}},
 }
 
 // TestDeriveControl: gradients of Loop, Scan and If run as written in graft and in ONNX Runtime.

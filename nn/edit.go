@@ -25,6 +25,7 @@ type Edit struct {
 	channels *Channels // as of its last change
 	spelled  []*Value  // constants that an older spelling may have made attributes of; those that nothing reads go at the end
 	outer    *Edit     // of the graph around a subgraph, see convertBody
+	bodies   []*Body   // subgraphs of the graph's nodes and of nodes to come, see taken; nil until somebody asks
 	acts     int       // changes made, those taken back included
 	// settled is the number of the last change when types were inferred last.
 	settled int
@@ -236,14 +237,10 @@ func (e *Edit) unique(base string) string {
 	if !strings.HasPrefix(base, e.prefix) {
 		base = e.prefix + base
 	}
-	taken := e.g.has
-	if e.outer != nil { // a subgraph must not hide what is around it
-		taken = e.knows
-	}
-	if !taken(base) {
+	if !e.taken(base) {
 		return base
 	}
-	return e.g.numbered(base+"_", taken)
+	return e.g.numbered(base+"_", e.taken)
 }
 
 // New returns a fresh name that begins with base.

@@ -108,6 +108,18 @@ func (s *speller) name(what string, c op.Config) string {
 // knows reports whether a value of the edited graph, or of one around it, has the name.
 func (e *Edit) knows(name string) bool { return e != nil && (e.g.has(name) || e.outer.knows(name)) }
 
+// taken reports whether a value has the name, here, around or in a subgraph of a node: a file's subgraphs must not hide what
+// is around them.
+func (e *Edit) taken(name string) bool {
+	if e.bodies == nil {
+		e.bodies = e.g.allBodies()
+	}
+	return e.knows(name) || slices.ContainsFunc(e.bodies, func(b *Body) bool {
+		v := b.Graph.values[name]
+		return v != nil && !slices.Contains(b.outer, v)
+	})
+}
+
 // add adds the node of a part.
 func (s *speller) add(name string, p *op.Part, captured []*Value) *Node {
 	o, err := s.e.g.ops.Of(p.Config)

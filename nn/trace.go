@@ -131,6 +131,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 	g.doc, g.meta = from.doc, maps.Clone(from.meta)
 	return g, tr.fill(g, func(t *tracer) {
 		t.points, t.samples = samplePoints(slices.Sorted(maps.Keys(from.symbols())), 1), 1
+		t.e.bodies = from.allBodies() // they stay as they are
 		for i, v := range from.inputs {
 			if n := l.Inputs[i]; n != nil {
 				t.input(gorgonia.Nodes{n}, v.name, v.typ)
