@@ -105,10 +105,7 @@ func dropoutKernel[T kernel.Float](c *op.Call) op.Kernel {
 		if err != nil {
 			return err
 		}
-		scale := T(1)
-		if r > 0 {
-			scale = T(1 / (1 - r))
-		}
+		scale := T(1 / (1 - r))
 		if r == 1 {
 			scale = 0
 		}

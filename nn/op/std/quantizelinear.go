@@ -3,6 +3,7 @@ package std
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -162,17 +163,17 @@ func quantizeKernel(c *op.Call) (op.Kernel, error) {
 		return nil, err
 	}
 	to := c.Out[0].DType
-	if c.In[0].DType == dtype.Float32 && c.In[1].DType == dtype.Float32 && (cfg.Precision == dtype.Undefined || cfg.Precision == dtype.Float32) {
+	precision := cfg.Precision
+	if precision == dtype.Undefined {
+		precision = c.In[1].DType
+	}
+	if c.In[0].DType == dtype.Float32 && c.In[1].DType == dtype.Float32 && precision == dtype.Float32 {
 		switch to {
 		case dtype.Uint8:
 			return quantizeFast[uint8](s, 0, 255), nil
 		case dtype.Int8:
 			return quantizeFast[int8](s, -128, 127), nil
 		}
-	}
-	precision := cfg.Precision
-	if precision == dtype.Undefined {
-		precision = c.In[1].DType
 	}
 	how := dtype.Cast{NoSaturate: cfg.Saturate != nil && !*cfg.Saturate}
 	lo, hi := integerRange(to)
@@ -233,8 +234,8 @@ func scaleAndZero(in []*tensor.Dense) (scale, zero []float64, err error) {
 		if zero, err = dtype.Float64s(in[2]); err != nil {
 			return nil, nil, err
 		}
-		for len(zero) < len(scale) { // one zero point for all
-			zero = append(zero, zero[0])
+		if len(zero) == 1 { // for all
+			zero = slices.Repeat(zero, len(scale))
 		}
 	}
 	return scale, zero, nil

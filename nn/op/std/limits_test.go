@@ -1,0 +1,86 @@
+package std_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// TestLimits: calls at the limits of what operators take, with results worked out by hand.
+func TestLimits(t *testing.T) {
+	nan := float32(math.NaN())
+	ramp := func(n int) dtype.Value {
+		list := make([]float32, n)
+		for i := range list {
+			list[i] = float32(i)
+		}
+		return optest.Floats([]int{n}, list...)
+	}
+	// 700 elements of a row of 1000, each the third after the one before: more than a block of indices.
+	places, picked := make([]int64, 700), make([]float32, 700)
+	for i := range places {
+		places[i], picked[i] = int64(3*i%1000), float32(3*i%1000)
+	}
+	optest.Run(t,
+		optest.Case{Name: "GatherND of many", Config: std.GatherNDConfig{}, In: values(ramp(1000), optest.Tensor(places, 700, 1)), Want: values(optest.Floats([]int{700}, picked...)), NoGrad: "too many"},
+		optest.Case{Name: "Pow of more than a block", Config: op.Plain("Pow"), In: values(optest.Spread(1, 0.5, 2, 1100), optest.Spread(2, -2, 2, 1100))},
+		optest.Case{Name: "EyeLike beside the last column", Config: std.EyeLikeConfig{K: 1}, In: values(optest.Floats([]int{3, 2}, 0, 0, 0, 0, 0, 0)),
+			Want: values(optest.Floats([]int{3, 2}, 0, 1, 0, 0, 0, 0))},
+		optest.Case{Name: "EyeLike below", Config: std.EyeLikeConfig{K: -2}, In: values(optest.Floats([]int{3, 2}, 0, 0, 0, 0, 0, 0)),
+			Want: values(optest.Floats([]int{3, 2}, 0, 0, 0, 0, 1, 0))},
+		optest.Case{Name: "SplitToSequence without a rest", Config: std.SplitToSequenceConfig{}, In: values(optest.Ints(1, 2, 3, 4), optest.Tensor([]int64{2})),
+			Want: values(&dtype.Sequence{Elem: dtype.Int64, Items: values(optest.Ints(1, 2), optest.Ints(3, 4))}), NoCut: "a sequence"},
+		optest.Case{Name: "quantize in float16", Config: std.QuantizeLinearConfig{Precision: dtype.Float16}, In: values(optest.Tensor([]float32{100.51, 100.56}, 2), optest.Tensor([]float32{1})),
+			Want: values(optest.Tensor([]uint8{100, 101}, 2))}, // 100.5 and 100.5625, to even
+		optest.Case{Name: "quantize in float32", Config: std.QuantizeLinearConfig{Precision: dtype.Float32}, In: values(optest.Tensor([]float32{100.51, 100.49}, 2), optest.Tensor([]float32{1})),
+			Want: values(optest.Tensor([]uint8{101, 100}, 2))},
+		optest.Case{Name: "quantize with one zero point", Config: std.QuantizeLinearConfig{}, In: values(optest.Tensor([]float32{2, 4, 6, 8}, 2, 2), optest.Tensor([]float32{1, 2}, 2), optest.As(dtype.Int16, optest.Tensor([]int8{1, 1}, 2))),
+			Want: values(optest.As(dtype.Int16, optest.Tensor([]int8{3, 3, 7, 5}, 2, 2)))},
+		optest.Case{Name: "least of no bytes", Config: std.ReduceMinConfig{}, In: values(optest.Tensor([]uint8{}, 0)), Want: values(optest.Tensor([]uint8{255}, 1))},
+		optest.Case{Name: "least of no uint32", Config: std.ReduceMinConfig{}, In: values(optest.Tensor([]uint32{}, 0)), Want: values(optest.Tensor([]uint32{1<<32 - 1}, 1))},
+		optest.Case{Name: "RoiAlign left of the image", Config: std.RoiAlignConfig{Coordinates: "output_half_pixel", Sampling: 1},
+			In: values(optest.Floats([]int{1, 1, 2, 2}, 1, 2, 3, 4), optest.Floats([]int{1, 4}, -1.5, 0, -0.5, 1), optest.Ints(0)), Want: values(optest.Floats([]int{1, 1, 1, 1}, 2)), Constant: []int{1}},
+		optest.Case{Name: "RoiAlign too far left", Config: std.RoiAlignConfig{Coordinates: "output_half_pixel", Sampling: 1},
+			In: values(optest.Floats([]int{1, 1, 2, 2}, 1, 2, 3, 4), optest.Floats([]int{1, 4}, -1.75, 0, -0.75, 1), optest.Ints(0)), Want: values(optest.Floats([]int{1, 1, 1, 1}, 0)), Constant: []int{1}},
+		optest.Case{Name: "boxes by their centers, two batches", Config: std.NonMaxSuppressionConfig{CenterPointBox: true}, In: values(
+			optest.Tensor([]float32{5, 5, 4, 4, 6, 5, 4, 4, 20, 5, 4, 4 /* */, 5, 5, 4, 4, 5, 9, 4, 4, 5, 7, 4, 4}, 2, 3, 4), optest.Tensor([]float32{0.9, 0.8, 0.7, 0.5, 0.6, 0.7}, 2, 1, 3),
+			optest.Ints(3), optest.Tensor([]float32{0.5}), optest.Tensor([]float32{0.1})),
+			// Of the first batch the second box shares 12 of 20 with the first; of the second batch boxes share 8 of 24 at most.
+			Want: values(optest.Tensor([]int64{0, 0, 0, 0, 0, 2, 1, 0, 2, 1, 0, 1, 1, 0, 0}, 5, 3))},
+		optest.Case{Name: "activations with numbers of their own", Config: std.RNNConfig{Direction: "bidirectional", Activations: []string{"LeakyRelu", "LeakyRelu"}, ActivationAlpha: []float32{0.1, 0.2}, HiddenSize: 1},
+			In: values(optest.Floats([]int{1, 1, 1}, -1), optest.Floats([]int{2, 1, 1}, 1, 1), optest.Floats([]int{2, 1, 1}, 1, 1)), Outputs: 2,
+			Want: values(optest.Floats([]int{1, 2, 1, 1}, -0.1, -0.2), optest.Floats([]int{2, 1, 1}, -0.1, -0.2))},
+		optest.Case{Name: "dropout of everything", Config: std.DropoutConfig{}, In: values(optest.Floats([]int{3}, 1, 2, 3), optest.Tensor([]float32{1}), optest.Tensor([]bool{true})), Outputs: 2, Train: true,
+			Want: values(optest.Floats([]int{3}, 0, 0, 0), optest.Tensor([]bool{false, false, false}, 3))},
+		optest.Case{Name: "samples of each row", Config: std.MultinomialConfig{SampleSize: 3}, In: values(optest.Floats([]int{3, 2}, 0, -100, -100, 0, 0, -100)),
+			Want: values(optest.Tensor([]int32{0, 0, 0, 1, 1, 1, 0, 0, 0}, 3, 3))},
+		optest.Case{Name: "a number is replaced", Config: std.ImputerConfig{Floats: []float32{7}, ReplaceFloat: 3}, In: values(optest.Tensor([]float32{nan, 2, 3, 4}, 2, 2)),
+			Want: values(optest.Tensor([]float32{nan, 2, 7, 4}, 2, 2))},
+	)
+}
+
+// TestPastRefused: which shapes of past keys and values Attention takes.
+func TestPastRefused(t *testing.T) {
+	q, k, v := optest.Rand(1, 1, 2, 3, 4), optest.Rand(2, 1, 2, 5, 4), optest.Rand(3, 1, 2, 5, 6)
+	for _, past := range [][2][]int{
+		{{1, 2, 7}, {1, 2, 7, 6}}, {{1, 2, 7, 4}, {1, 2, 7}}, {{1, 2, 7, 4}, {1, 2, 8, 6}}, {{1, 3, 7, 4}, {1, 2, 7, 6}},
+		{{1, 2, 7, 4}, {1, 3, 7, 6}}, {{1, 2, 7, 5}, {1, 2, 7, 6}}, {{1, 2, 7, 4}, {1, 2, 7, 5}},
+	} {
+		optest.Fails(t, optest.Case{Config: std.AttentionConfig{}, In: values(q, k, v, nil, optest.Rand(4, past[0]...), optest.Rand(5, past[1]...)), Outputs: 3, Refusal: "past_key "})
+	}
+	for _, c := range []struct {
+		q, k, v []int
+		want    string
+	}{
+		{[]int{1, 2, 3, 4}, []int{1, 2, 5, 4}, []int{1, 2, 6, 4}, "do not fit"},
+		{[]int{1, 2, 3, 4}, []int{2, 2, 5, 4}, []int{1, 2, 5, 4}, "do not fit"},
+		{[]int{1, 2, 3, 4}, []int{1, 2, 5, 4}, []int{2, 2, 5, 4}, "do not fit"},
+		{[]int{1, 3, 3, 4}, []int{1, 2, 5, 4}, []int{1, 2, 5, 4}, "3 query heads are no multiple of 2 key heads"},
+	} {
+		optest.Fails(t, optest.Case{Config: std.AttentionConfig{}, In: values(optest.Rand(1, c.q...), optest.Rand(2, c.k...), optest.Rand(3, c.v...)), Refusal: c.want})
+	}
+}
