@@ -169,7 +169,7 @@ func (w wholeTicks) Ticks(low, _ float64) []plot.Tick {
 	}
 	var list []plot.Tick
 	for e := max(1, int(low)); e <= w.last; e++ {
-		if e%step == 0 || e == 1 && step == 1 {
+		if e%step == 0 {
 			list = append(list, plot.Tick{Value: float64(e), Label: strconv.Itoa(e)})
 		}
 	}
