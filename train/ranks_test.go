@@ -118,6 +118,18 @@ func f32(b []byte) float32 {
 	return math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
+// A rank attaches the loss to its graph when it meets targets of another type, which another rank without samples does not meet: those
+// of MixUp are shares, those of validation classes, of which the second rank gets none.
+func TestRanksMeetOtherTargets(t *testing.T) {
+	fit, val := data.MixUp{Classes: 3}.Of(blobs(43, 1)), blobs(5, 2)
+	c := train.Config{Epochs: 3, Seed: 7, Rule: optim.SGD{LR: 0.1}, Loss: train.CrossEntropy{}, Batch: 8, Accumulate: 2, BucketBytes: 64}
+	one := fitOn(t, 0, plainNet, c, fit, val)[0]
+	c.Batch, c.Accumulate = 16, 1
+	for rank, two := range fitOn(t, 2, plainNet, c, fit, val) {
+		same(t, fmt.Sprint("rank ", rank), one.weights, two.weights)
+	}
+}
+
 // Two ranks compute the bits of one process that accumulates as many batches as there are ranks, ragged ends and dropout included, with any
 // bucket size.
 func TestTwoRanksAreTwoAccumulatedBatches(t *testing.T) {

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 
@@ -63,7 +64,10 @@ func (t *Trainer) follow() error {
 			stats[p] = s
 		}
 	}
-	t.params, t.stats, t.reduced = params, stats, nil
+	if !maps.Equal(t.params, params) {
+		t.reduced = nil // all ranks see it change, whenever each of them attaches a loss anew
+	}
+	t.params, t.stats = params, stats
 	return nil
 }
 
