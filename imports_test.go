@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"mpi":                  {"train", "mpi/internal/mpitest"}, // a module of its own
 	"mpi/internal/mpitest": {},
 	"mpi/cmd/graft-mpi":    {"..."},
+	"ort":                  {"nn/dtype", "nn", "onnxio", "train", "train/step"}, // a module of its own
 	"internal/oracle":      {},
 	"internal/conformance": {"..."},
 	"internal/localcomm":   {},

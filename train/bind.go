@@ -56,7 +56,10 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 		if t.bound != nil {
 			open = t.bound.vary(b.Y)
 		}
-		var err error
+		err := t.Close()
+		if err != nil {
+			return nil, err
+		}
 		if t.bound, err = t.attach(b.Y, open); err != nil {
 			return nil, err
 		}

@@ -67,6 +67,9 @@ type kept struct {
 // save writes the last checkpoint and, at the end of an epoch, whatever goes with it. The graph
 // holds the averages meanwhile, if there are any.
 func (t *Trainer) save() error {
+	if err := t.Sync(); err != nil {
+		return err
+	}
 	t.hold(true)
 	whole, err := t.wholeState()
 	if err != nil {
@@ -260,7 +263,7 @@ func (t *Trainer) resume() error {
 // Save writes a checkpoint to a file, for a loop of your own: weights, optimizer, averages, position and history.
 // It does not change the trainer. Gradients that Step has accumulated are an error: Flush them before.
 func (t *Trainer) Save(path string) error {
-	if err := t.follow(); err != nil {
+	if err := errors.Join(t.Sync(), t.follow()); err != nil {
 		return err
 	}
 	whole, err := t.wholeState()
@@ -294,10 +297,10 @@ func (t *Trainer) restore(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := t.follow(); err != nil {
+	t.abandon()
+	if err := errors.Join(t.Close(), t.follow()); err != nil {
 		return err
 	}
-	t.abandon()
 	var b notebook
 	if err := json.Unmarshal([]byte(text["graft.train"]), &b); err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)

@@ -39,6 +39,10 @@ type Config struct {
 	Seed       uint64                   // of shuffling, augmentation and dropout
 	Groups     []Group                  // parameters with settings of their own; the first that matches counts
 
+	// Runtime computes in place of graft's engine, see Runtime. It has no part in Whole; rules without a formula (optim.Formula),
+	// and models whose step has no form in standard operators (docs/export-step.md), are refused.
+	Runtime Runtime
+
 	Monitor     string  // the figure that tells better from worse; "": the validation's loss, or the training's without one
 	Mode        string  // "min" or "max": whether it should be small or large; "": by its name
 	Patience    int     // epochs without improvement after which training stops; 0: it does not
@@ -135,6 +139,8 @@ func (c Config) check() error {
 		return fmt.Errorf("train: EMA is %v: want a decay below 1, 0.9998 say", c.EMA)
 	case c.Mode != "" && c.Mode != "min" && c.Mode != "max":
 		return fmt.Errorf("train: Mode is %q: want min or max", c.Mode)
+	case c.Runtime != nil && c.Communicator != nil:
+		return errors.New("train: Runtime computes for one process, Communicator joins several: take one of them")
 	case c.Dir == "" && c.Resume:
 		return errors.New("train: Resume wants a Dir to resume from")
 	case c.Dir == "" && c.Keep > 0:

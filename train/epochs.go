@@ -23,7 +23,15 @@ func (t *Trainer) Epochs(ctx context.Context, fit, val data.Set[data.Sample]) it
 	return func(yield func(Epoch, error) bool) {
 		done := t.listen()
 		defer done()
-		if err := t.run(ctx, fit, val, yield); err != nil {
+		over := false
+		err := t.run(ctx, fit, val, func(ep Epoch, err error) bool {
+			over = !yield(ep, err)
+			return !over
+		})
+		if e := t.Close(); err == nil {
+			err = e
+		}
+		if err != nil && !over {
 			yield(Epoch{}, err)
 		}
 	}
@@ -161,6 +169,7 @@ func (s tally) mean() float64 {
 func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.Set[data.Sample], total int) (Epoch, error) {
 	begin := time.Now()
 	t.hold(false)
+	t.look()
 	loader.Skip = t.Batch
 	if t.Batch == 0 {
 		t.tally = tally{}
@@ -245,6 +254,9 @@ func (s *tally) add(x tally) {
 
 // finish judges an epoch, writes it down and makes the next one current.
 func (t *Trainer) finish(ep Epoch) error {
+	if err := t.Sync(); err != nil {
+		return err
+	}
 	best, stop, err := t.decide(&ep)
 	if err != nil {
 		return err

@@ -116,7 +116,8 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[st
 	if err := t.oneStatistics(); err != nil {
 		return nil, err
 	}
-	t.hold(true)
+	t.look()
+	t.hold(t.c.Runtime == nil) // a runtime has the averages beside the weights
 	l, err := t.loader()
 	if err != nil {
 		return nil, err
@@ -166,18 +167,14 @@ func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part sco
 	if err != nil || d == nil {
 		return part, release, err
 	}
-	st, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Want: append(d.outputs[:len(d.outputs):len(d.outputs)], d.loss)})
+	values, x, release, err := t.forward(ctx, d)
 	if err != nil {
 		return part, release, err
 	}
-	last := len(st.Values) - 1
-	x, err := scalarOf(st.Values[last])
-	if err == nil {
-		part.out, err = tensorsOf(st.Values[:last])
-	}
+	part.out, err = tensorsOf(values)
 	part.want = b.Y
 	part.sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
-	return part, st.Release, err
+	return part, release, err
 }
 
 // metrics are the configuration's, or those that fit the loss.
@@ -212,6 +209,10 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.S
 	return func(yield func(nn.Grads, error) bool) {
 		if s == nil || s.Len() == 0 {
 			yield(nil, errors.New("train: there are no samples"))
+			return
+		}
+		if err := t.Sync(); err != nil {
+			yield(nil, err)
 			return
 		}
 		l, err := t.loader()

@@ -65,7 +65,7 @@ func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Set[data
 	if err != nil {
 		return c, err
 	}
-	if err := r.walk(ctx, t, fit, &c); err != nil {
+	if err := errors.Join(r.walk(ctx, t, fit, &c), t.Close()); err != nil {
 		return c, err
 	}
 	c.suggest()

@@ -37,6 +37,9 @@ func (t *Trainer) follow() error {
 		t.params, t.stats = map[*nn.Param]*state{}, map[*nn.Param]*state{}
 	}
 	if v := t.g.Version(); v != t.seen {
+		if t.remote.ahead {
+			return errAhead
+		}
 		for _, c := range standing(t.g.Changes(t.seen), t.seen) {
 			t.change(c)
 		}

@@ -46,6 +46,7 @@ func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error)
 	t.hold(false)
 	done := false
 	defer t.ranks.guard(&done)
+	t.look()
 	info, err := t.step(ctx, batch, total, t.c.accumulate())
 	if err == nil {
 		err = t.stepped(info)
@@ -71,7 +72,13 @@ func (t *Trainer) Flush() error {
 
 // Average puts the running averages (Config.EMA) in the graph's parameters, for exporting in a
 // loop of your own; the next step goes on with the weights themselves. Epochs does so by itself.
-func (t *Trainer) Average() { t.hold(true) }
+func (t *Trainer) Average() {
+	if err := t.Sync(); err != nil {
+		t.say(Event{Kind: Note, Text: err.Error()}) // the graph is as it was
+		return
+	}
+	t.hold(true)
+}
 
 // step runs one micro-batch, and the update when it is the last of its group.
 func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate int) (StepInfo, error) {
@@ -120,6 +127,9 @@ type group struct {
 // micro runs one batch forward and backward and adds its gradients to those of its group, or
 // updates the parameters at once. When it fails, the whole group is abandoned.
 func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate float64, accumulate int) (loss float64, err error) {
+	if t.c.Runtime != nil {
+		return t.remoteMicro(ctx, d, batch)
+	}
 	if t.group.count == 0 {
 		t.begin(d)
 	}
@@ -236,6 +246,10 @@ func (t *Trainer) abandon() {
 		return
 	}
 	t.handBack()
+	if s := t.remote.session; s != nil {
+		s.Drop()
+		t.remote.filled = false
+	}
 	for p, s := range t.stats {
 		if s.safe != nil && s.fits(p) {
 			assign(p.Data(), s.safe)

@@ -46,6 +46,7 @@ type Trainer struct {
 	order   []string   // in which gradients arrive, by a checkpoint
 	owned   []int      // elements of the parameters whose state each rank keeps
 	joint   tally      // of the last group, all ranks together
+	remote  remote     // of Config.Runtime
 }
 
 // progress is where training stands: what a checkpoint keeps besides tensors.

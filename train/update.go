@@ -18,6 +18,9 @@ func (t *Trainer) update(total int) (float64, error) {
 	if t.group.count == 0 {
 		return 0, nil
 	}
+	if t.c.Runtime != nil {
+		return t.remoteUpdate(total)
+	}
 	if t.group.arrived {
 		return t.arrived(), nil
 	}

@@ -1,0 +1,12 @@
+package ort
+
+import "syscall"
+
+// symbolOf is the address of what a library exports under a name.
+func symbolOf(file, name string) (uintptr, error) {
+	lib, err := syscall.LoadLibrary(file)
+	if err != nil {
+		return 0, &syscall.DLLError{Err: err, ObjName: file, Msg: file + ": " + err.Error()}
+	}
+	return syscall.GetProcAddress(lib, name)
+}

@@ -1,0 +1,163 @@
+package ort_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
+)
+
+func graph(t testing.TB, build func(e *nn.Edit)) *nn.Graph {
+	t.Helper()
+	g := nn.New("net")
+	if err := g.Edit(build); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Every element type that both have goes to the library and comes back as it was; so do empty tensors, numbers and strings.
+func TestValues(t *testing.T) {
+	r := runtime(t)
+	for _, typ := range dtype.All() {
+		if typ.Bits() < 8 && typ != dtype.String && typ != dtype.Bool || typ > dtype.BFloat16 || typ.IsComplex() {
+			continue
+		}
+		for dims, shape := range map[string][]int{"": nil, "?": {3}, "?,?": {2, 2}, "?,?,?": {2, 0, 1}} {
+			g := graph(t, func(e *nn.Edit) { e.Output("y", e.Input("x", typ.String()+"["+dims+"]")) })
+			var x dtype.Value
+			if typ == dtype.String {
+				list := []string{"", "ü", "a\x00b", "four"}
+				n := dtype.Product(shape)
+				s, err := dtype.NewStrings(list[:n:n], shape...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x = s
+			} else {
+				d := dtype.New(typ, shape...)
+				for i := range dtype.Bytes(d) {
+					dtype.Bytes(d)[i] = byte(i % 2)
+				}
+				x = d
+			}
+			out, err := r.Run(t.Context(), g, nn.Feed{"x": x})
+			if err != nil {
+				t.Errorf("%v[%s]: %v", typ, dims, err)
+				continue
+			}
+			if _, err := (dtype.Tolerance{}).Compare(out["y"], x); err != nil {
+				if s, ok := x.(*dtype.Strings); ok && strings.Contains(strings.Join(s.Elems, ""), "\x00") {
+					continue // strings of C end there
+				}
+				t.Errorf("%v[%s]: %v", typ, dims, err)
+			}
+		}
+	}
+}
+
+// Sequences go in and come out.
+func TestSequence(t *testing.T) {
+	g := graph(t, func(e *nn.Edit) {
+		x := e.Input("x", "seq(float32[?])")
+		e.Output("n", e.Node(op.Plain("SequenceLength"), x).Out(0))
+		e.Output("y", e.Node(op.Plain("SequenceInsert"), x, e.Node(op.Plain("SequenceAt"), x, e.Const("zero", dtype.Scalar(int64(0)))).Out(0)).Out(0))
+	})
+	list := &dtype.Sequence{Elem: dtype.Float32}
+	for i := range 3 {
+		list.Items = append(list.Items, dtype.New(dtype.Float32, i+1))
+	}
+	out, err := runtime(t).Run(t.Context(), g, nn.Feed{"x": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := out["n"].(*tensor.Dense); !ok || dtype.Slice[int64](n)[0] != 3 {
+		t.Errorf("%v", out["n"])
+	}
+	if s, ok := out["y"].(*dtype.Sequence); !ok || len(s.Items) != 4 || s.Elem != dtype.Float32 {
+		t.Errorf("%v", out["y"])
+	}
+}
+
+// What cannot run is an error that says why: of the library, of names and of inputs.
+func TestErrors(t *testing.T) {
+	r := runtime(t)
+	g := graph(t, func(e *nn.Edit) {
+		e.Output("y", e.Node(std.ConcatConfig{}, e.Input("a", "float32[?,2]"), e.Input("b", "float32[?,2]")).Out(0))
+	})
+	three := dtype.New(dtype.Float32, 1, 3)
+	for _, c := range []struct {
+		feed nn.Feed
+		want string
+	}{
+		{nn.Feed{"a": three}, "input b has no value"},
+		{nn.Feed{"a": three, "b": three}, "invalid dimensions"},
+		{nn.Feed{"a": dtype.New(dtype.Int64, 1, 2), "b": three}, "Unexpected input data type"},
+		{nn.Feed{"a": dtype.New(dtype.Int4, 1, 2), "b": three}, "laid out otherwise"},
+	} {
+		if _, err := r.Run(t.Context(), g, c.feed); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	for provider, want := range map[string]string{"qnn": "has no provider QNN, it has ", "gpu": "want one of coreml, cpu, cuda, directml"} {
+		r.Provider = provider
+		if _, err := r.Open(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A run that is cancelled ends.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	g := graph(t, func(e *nn.Edit) {
+		x := e.Input("x", "float32[?,?]")
+		for range 50 {
+			x = e.Node(op.Plain("MatMul"), x, x).Out(0)
+		}
+		e.Output("y", x)
+	})
+	if _, err := runtime(t).Run(ctx, g, nn.Feed{"x": dtype.New(dtype.Float32, 600, 600)}); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Values of the device can be read often, also while they are inputs, and not after their release.
+func TestDevice(t *testing.T) {
+	d, err := runtime(t).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := dtype.New(dtype.Float32, 2, 3)
+	for i := range dtype.Slice[float32](x) {
+		dtype.Slice[float32](x)[i] = float32(i)
+	}
+	v, err := d.Put(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dtype.Slice[float32](x)[0] = 9 // the device has a copy
+	for range 2 {
+		y, err := d.Get(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(dtype.Slice[float32](y), []float32{0, 1, 2, 3, 4, 5}); diff != "" {
+			t.Error(diff)
+		}
+	}
+	v.Release()
+	v.Release()
+	if _, err := d.Get(v); err == nil {
+		t.Error("a released value was read")
+	}
+}

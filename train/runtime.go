@@ -1,0 +1,282 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// A Runtime computes the steps of training in place of graft's engine, on a device of its own. The module
+// github.com/graft-ml/graft/ort has that of ONNX Runtime; package step makes one of whatever runs ONNX models.
+type Runtime interface {
+	Begin(Job) (Session, error)
+}
+
+// Job is what a session trains.
+type Job struct {
+	Attached
+	Outputs []*nn.Value // of the model: what metrics read
+	Config  Config
+	State   func(p *nn.Param) ParamState // of a parameter or a running statistic of Attached.Graph
+}
+
+// ParamState is what a trainer keeps beside a parameter. A session reads the tensors and writes them.
+type ParamState struct {
+	Follows bool // training changes it: a parameter that is not frozen, a statistic that is not held
+	Slots   []optim.Slot
+	Updates int           // of the parameter so far
+	Average *tensor.Dense // with Config.EMA
+}
+
+// A Session is training on a device, which keeps parameters, statistics, averages and the state of the rules between the
+// steps. It is for one goroutine at a time.
+type Session interface {
+	// Backward runs the batch of that number forward and backward, adds its gradients, times weight, to those since the last update,
+	// and returns the loss.
+	Backward(ctx context.Context, batch nn.Feed, number int, weight float64) (loss float64, err error)
+	// Gradients calls f for each gradient times scale, in the order of Job.Params; what f makes of it takes its place.
+	Gradients(scale float64, f func(p *nn.Param, gradient *tensor.Dense) error) error
+	// Update applies the rules to the gradients times scale, at a factor on their rates, and moves the averages by a share of the
+	// way to what came out. It returns the norm of the gradients before clipping. Where that is not finite it changes nothing.
+	Update(ctx context.Context, scale, rate, share float64) (norm float64, err error)
+	// Drop forgets gradients: statistics are as they were after the last update.
+	Drop()
+	// Trains reports whether the loss depends on a parameter.
+	Trains(p *nn.Param) bool
+	// Forward computes the model's outputs and the loss as evaluation does, of the averages where there are any.
+	Forward(ctx context.Context, batch nn.Feed) (outputs []dtype.Value, loss float64, err error)
+	// Read copies all that training changes from the device into the tensors, Write copies it to the device.
+	Read() error
+	Write() error
+	Close() error
+}
+
+// remote is where a trainer with Config.Runtime stands.
+type remote struct {
+	session Session
+	of      *binding // that the session was begun for
+	ahead   bool     // the device has newer values than the graph
+	level   bool     // the device has those of the graph
+	filled  bool     // gradients have come since the last update
+}
+
+// errAhead is for edits between Steps.
+var errAhead = errors.New("the graph was edited while the runtime had its parameters: call Trainer.Sync before an edit, between the steps of a loop of your own")
+
+// Sync brings the graph's parameters, and what else the trainer keeps, up to date with a runtime that has newer ones.
+// Epochs does so at the end of an epoch; between the calls of Step, and in OnStep, who reads or edits the graph calls it. Without
+// Config.Runtime it does nothing.
+func (t *Trainer) Sync() error {
+	if !t.remote.ahead {
+		return nil
+	}
+	t.hold(false)
+	if err := t.remote.session.Read(); err != nil {
+		return runtimeError(err)
+	}
+	t.remote.ahead, t.remote.level = false, false
+	for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
+		for p := range m {
+			p.Changed()
+		}
+	}
+	return nil
+}
+
+// Close brings the graph up to date and gives back what Config.Runtime holds, for a loop of your own; Epochs does so when it
+// ends. The trainer can go on.
+func (t *Trainer) Close() error {
+	err := t.Sync()
+	return errors.Join(err, t.quit())
+}
+
+// quit ends the session as it is.
+func (t *Trainer) quit() error {
+	s := t.remote.session
+	t.remote = remote{}
+	if s == nil {
+		return nil
+	}
+	return runtimeError(s.Close())
+}
+
+// look says that the graph's values may have changed since the device had them.
+func (t *Trainer) look() { t.remote.level = t.remote.level && t.remote.ahead }
+
+// attend makes sure that there is a session for a binding, with the graph's values.
+func (t *Trainer) attend(d *binding) (Session, error) {
+	r := &t.remote
+	if r.session == nil || r.of != d {
+		if err := t.Close(); err != nil {
+			return nil, err
+		}
+		s, err := t.c.Runtime.Begin(t.job(d))
+		if err != nil {
+			return nil, runtimeError(err)
+		}
+		*r = remote{session: s, of: d}
+	}
+	if !r.ahead && !r.level {
+		t.hold(false)
+		if err := r.session.Write(); err != nil {
+			return nil, runtimeError(err)
+		}
+		r.level = true
+	}
+	return r.session, nil
+}
+
+func (t *Trainer) job(d *binding) Job {
+	a := Attached{Graph: d.fork, Loss: d.loss, Targets: d.targets, Params: d.params, Origin: d.origin}
+	return Job{a, d.outputs, t.c, func(p *nn.Param) ParamState {
+		o := d.origin[p]
+		if s := t.params[o]; s != nil {
+			return ParamState{true, s.slots, s.n, s.ema}
+		}
+		if s := t.stats[o]; s != nil {
+			return ParamState{Follows: true, Average: s.ema}
+		}
+		return ParamState{}
+	}}
+}
+
+// runtimeError says that it was the runtime.
+func runtimeError(err error) error {
+	var e *op.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &op.Error{Stage: "train", Err: err}
+}
+
+// remoteMicro is micro with a runtime.
+func (t *Trainer) remoteMicro(ctx context.Context, d *binding, batch data.Sample) (loss float64, err error) {
+	s, err := t.attend(d)
+	if err != nil {
+		return 0, err
+	}
+	weight, err := lossWeight(d.lossBy, batch)
+	if err != nil {
+		return 0, &op.Error{Stage: "train", Err: err}
+	}
+	if t.group.count == 0 {
+		t.group = group{first: t.Micro}
+	}
+	number := t.Micro
+	t.Micro++
+	t.group.count++
+	if weight == 0 {
+		return 0, nil // nothing counts, a mean over nothing
+	}
+	factor := weight
+	if weight < 0 {
+		factor, t.group.sum = 1, true
+	}
+	if t.c.accumulate() == 1 {
+		factor = 1
+	}
+	t.group.weight += factor
+	if loss, err = s.Backward(ctx, d.feed, number, factor); err != nil {
+		err = runtimeError(err)
+	} else if !finite(loss) {
+		err = t.diverged("the loss is %v", loss)
+	}
+	if err != nil {
+		t.abandon()
+		return loss, err
+	}
+	t.remote.filled, t.remote.ahead = true, true
+	return loss, nil
+}
+
+// remoteUpdate is update with a runtime.
+func (t *Trainer) remoteUpdate(total int) (norm float64, err error) {
+	s := t.remote.session
+	defer func() {
+		if err != nil {
+			t.abandon()
+		}
+	}()
+	if t.remote.filled {
+		scale := 1.0
+		if t.c.accumulate() > 1 && !t.group.sum {
+			scale = 1 / t.group.weight
+		}
+		if t.c.OnGradient != nil {
+			if err := s.Gradients(scale, t.onGradient); err != nil {
+				return 0, runtimeError(err)
+			}
+			scale = 1
+		}
+		n := float64(t.progress.Step + 1)
+		share := 1 - min(t.c.EMA, (1+n)/(10+n))
+		if norm, err = s.Update(context.Background(), scale, t.rate(total), share); err != nil {
+			return norm, runtimeError(err)
+		}
+		if !finite(norm) {
+			return norm, t.culprit(s, norm)
+		}
+		for _, p := range t.remote.of.params {
+			if st := t.params[t.remote.of.origin[p]]; st != nil && s.Trains(p) {
+				st.n++
+			}
+		}
+	}
+	t.remote.filled = false
+	t.progress.Step++
+	t.group = group{}
+	return norm, nil
+}
+
+// onGradient shows a gradient of the fork to Config.OnGradient.
+func (t *Trainer) onGradient(p *nn.Param, g *tensor.Dense) error {
+	p = t.remote.of.origin[p]
+	if err := t.c.OnGradient(p, g); err != nil {
+		return &op.Error{Stage: "train", Input: p.Name(), Err: fmt.Errorf("step %d: %w", t.progress.Step+1, err)}
+	}
+	return nil
+}
+
+// culprit says which gradient is not finite.
+func (t *Trainer) culprit(s Session, norm float64) error {
+	found := t.diverged("the gradient has norm %v", norm)
+	err := s.Gradients(1, func(p *nn.Param, g *tensor.Dense) error {
+		if !finite(squares(g, &t.blocks)) {
+			return t.diverged("the gradient of %s is not finite", t.remote.of.origin[p].Name())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return found
+}
+
+// forward evaluates a batch: on the runtime if there is one, else by the engine. release gives the values' memory back.
+func (t *Trainer) forward(ctx context.Context, d *binding) (outputs []dtype.Value, loss float64, release func(), err error) {
+	release = func() {}
+	if t.c.Runtime != nil {
+		s, err := t.attend(d)
+		if err == nil {
+			outputs, loss, err = s.Forward(ctx, d.feed)
+		}
+		return outputs, loss, release, runtimeError(err)
+	}
+	st, err := d.fork.Step(ctx, d.feed, nn.StepOptions{Want: append(d.outputs[:len(d.outputs):len(d.outputs)], d.loss)})
+	if err != nil {
+		return nil, 0, release, err
+	}
+	last := len(st.Values) - 1
+	if loss, err = scalarOf(st.Values[last]); err != nil {
+		st.Release()
+		return nil, 0, release, err
+	}
+	return st.Values[:last], loss, st.Release, nil
+}
