@@ -39,29 +39,36 @@ func inside(dir, goos, goarch string) []string {
 	}
 }
 
-// folders are searched in order, after what the system's loader finds by name.
-func folders(goos, goarch string) []string {
+// folders are searched in order, after what the system's loader finds by name. The working directory is none of them: what it
+// holds may be a stranger's.
+func folders(goos string) []string {
 	var list []string
-	add := func(dir string) {
-		if dir != "" {
-			list = append(list, inside(dir, goos, goarch)...)
+	if exe, err := os.Executable(); err == nil {
+		dir := filepath.Dir(exe)
+		list = append(list, dir, filepath.Join(dir, "lib"))
+	}
+	python := func(root string) { // of a folder with programs and libraries
+		if goos == "windows" {
+			list = append(list, filepath.Join(root, "Lib", "site-packages", "onnxruntime", "capi"))
+		} else {
+			list = append(list, filepath.Join(root, "lib", "python3*", "site-packages", "onnxruntime", "capi"))
 		}
 	}
-	if exe, err := os.Executable(); err == nil {
-		add(filepath.Dir(exe))
+	for _, env := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if root := os.Getenv(env); root != "" {
+			list = append(list, filepath.Join(root, "lib"))
+			python(root)
+		}
 	}
-	add(os.Getenv("VIRTUAL_ENV"))
-	add(os.Getenv("CONDA_PREFIX"))
 	if home, err := os.UserHomeDir(); err == nil {
-		add(filepath.Join(home, ".local"))
+		python(filepath.Join(home, ".local"))
 	}
 	switch goos {
 	case "darwin":
 		list = append(list, "/opt/homebrew/lib", "/usr/local/lib", "/opt/local/lib")
-	case "windows":
-	default:
-		list = append(list, "/usr/local/lib", "/usr/lib", "/usr/lib64", "/opt/onnxruntime/lib")
-		add("/usr/local")
+	case "linux":
+		list = append(list, "/usr/local/lib", "/usr/lib64", "/opt/onnxruntime/lib")
+		python("/usr/local")
 		list = append(list, "/usr/local/lib/python3*/dist-packages/onnxruntime/capi", "/usr/lib/python3*/dist-packages/onnxruntime/capi")
 	}
 	return list
@@ -82,7 +89,7 @@ func candidates(named string) []string {
 			list = append(list, name) // by the loader
 		}
 	}
-	return append(list, found(folders(goos, goarch), goos)...)
+	return append(list, found(folders(goos), goos)...)
 }
 
 // found are the libraries in folders, which may be patterns: newest first where there are several.
@@ -119,7 +126,7 @@ func (m *missing) Error() string {
 			fmt.Fprintf(&b, ", where %s would be in %s", names, strings.Join(inside(m.named, runtime.GOOS, runtime.GOARCH), ", "))
 		}
 	} else {
-		fmt.Fprintf(&b, ": looked for %s where the loader does and in %s", names, strings.Join(folders(runtime.GOOS, runtime.GOARCH), ", "))
+		fmt.Fprintf(&b, ": looked for %s where the loader does and in %s", names, strings.Join(folders(runtime.GOOS), ", "))
 	}
 	for _, why := range m.broken {
 		fmt.Fprintf(&b, "; %s", why)

@@ -19,6 +19,8 @@ type Options struct {
 	// Launched returns the number of this process, how many there are and how many of them on this machine, before Connect.
 	// Nil with Connect.
 	Launched func() (rank, size, local int)
+	// Runtimes make the runtimes of --runtime, by name.
+	Runtimes map[string]func(RuntimeSettings) (Runtime, error)
 }
 
 // interrupted is the exit status of a command that a signal ended, as shells have it for ctrl-C.

@@ -30,10 +30,11 @@ type runner struct {
 	output       string
 	testcase     string
 	npy, asJSON  bool
+	runtime      runtimeFlags
 }
 
-func newRun() *cobra.Command {
-	var r runner
+func newRun(p *process) *cobra.Command {
+	r := runner{runtime: runtimeFlags{process: p}}
 	cmd := &cobra.Command{
 		Use:   "run MODEL",
 		Short: "Run a model on files and show or store what comes out",
@@ -52,11 +53,19 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
   graft run model.onnx --input x.pb --want encoder/Relu_3 --json`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+			rt, err := r.runtime.open(cmd)
+			if err != nil {
+				return err
+			}
+			if rt != nil && r.testcase != "" {
+				return errors.New("--testcase records what graft's engine answers: leave --runtime out")
+			}
+			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0], rt)
 		},
 	}
 	r.source.flags(cmd)
 	r.preparing.flags(cmd)
+	r.runtime.flags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
 	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
@@ -67,7 +76,7 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 	return cmd
 }
 
-func (r runner) run(ctx context.Context, w io.Writer, model string) error {
+func (r runner) run(ctx context.Context, w io.Writer, model string, rt Runtime) error {
 	g, err := r.load(model)
 	if err != nil {
 		return err
@@ -85,7 +94,13 @@ func (r runner) run(ctx context.Context, w io.Writer, model string) error {
 			names = append(names, v.Name())
 		}
 	}
-	out, err := g.Eval(ctx, feed, names...)
+	eval := g.Eval
+	if rt != nil {
+		eval = func(ctx context.Context, feed nn.Feed, names ...string) (nn.Feed, error) {
+			return evalIn(ctx, rt, g, feed, names)
+		}
+	}
+	out, err := eval(ctx, feed, names...)
 	if err != nil {
 		return err
 	}

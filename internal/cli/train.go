@@ -26,6 +26,7 @@ type training struct {
 	dataset
 	config  train.Config // what flags set directly
 	ranks   rankFlags
+	runtime runtimeFlags
 	process *process
 
 	optimizer, schedule, loss string
@@ -55,7 +56,7 @@ type training struct {
 }
 
 func newTrain(p *process) *cobra.Command {
-	t := training{process: p}
+	t := training{process: p, runtime: runtimeFlags{process: p}}
 	var named string // the recipe's model
 	cmd := &cobra.Command{
 		Use:   "train MODEL",
@@ -123,6 +124,13 @@ the file's own initialization.`,
 			if err := t.ranks.settle(cmd, &t.config, p.others()); err != nil {
 				return err
 			}
+			rt, err := t.runtime.open(cmd)
+			if err != nil {
+				return err
+			}
+			if rt != nil {
+				t.config.Runtime = rt // not a nil Runtime, which is no nil train.Runtime
+			}
 			if p.size > 1 {
 				t.notes = append(t.notes, fmt.Sprintf("%d processes train together, threads of each: %d", p.size, runtime.GOMAXPROCS(0)))
 			}
@@ -134,6 +142,9 @@ the file's own initialization.`,
 			}
 			if t.reset && !t.asStored {
 				return errors.New("--reset is for --as-stored; --from-scratch trains a model that was never trained")
+			}
+			if t.asStored && rt != nil {
+				return errors.New("--as-stored executes the file's training in graft's engine: leave --runtime out")
 			}
 			if t.asStored {
 				if len(args) == 0 && named != "" {
@@ -172,6 +183,7 @@ the file's own initialization.`,
 	f.BoolVar(&c.NoShuffle, "no-shuffle", false, "samples come in the order of the data in each epoch")
 	t.fitFlags(cmd)
 	t.ranks.flags(cmd)
+	t.runtime.flags(cmd)
 	f.StringVar(&c.Monitor, "monitor", "", "figure that tells which epoch is best; default: the validation's loss")
 	f.IntVar(&c.Patience, "patience", 0, "stop after so many epochs without improvement; 0: do not")
 	f.IntVar(&c.Keep, "keep", 0, "so many of the best epochs' models are kept in --dir besides the best")

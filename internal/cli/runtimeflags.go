@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train"
+	"github.com/spf13/cobra"
+)
+
+// Runtime computes in place of graft's engine.
+type Runtime interface {
+	train.Runtime
+	Run(ctx context.Context, g *nn.Graph, feed nn.Feed) (nn.Feed, error)
+}
+
+// RuntimeSettings say how a runtime computes.
+type RuntimeSettings struct {
+	Provider string // "": the CPU's
+	Device   int    // number of the device
+	Threads  int    // 0: its own choice
+}
+
+// runtimeFlags choose what computes.
+type runtimeFlags struct {
+	process *process
+	name    string
+	RuntimeSettings
+}
+
+// engine is the name of graft's own.
+const engine = "graft"
+
+func (r *runtimeFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.name, "runtime", engine, "what computes: graft's own engine, or ort, ONNX Runtime, in the command graft-ort")
+	f.StringVar(&r.Provider, "provider", "cpu", "of --runtime ort: execution provider: cpu, cuda, tensorrt, rocm, coreml, …")
+	f.IntVar(&r.Device, "device", 0, "of --runtime ort: number of the device")
+	f.IntVar(&r.Threads, "runtime-threads", 0, "of --runtime ort: threads on the CPU; 0: its cores")
+}
+
+// open makes the runtime; nil: it is graft's engine.
+func (r *runtimeFlags) open(cmd *cobra.Command) (Runtime, error) {
+	name := strings.ToLower(r.name)
+	if name == engine {
+		for _, flag := range []string{"provider", "device", "runtime-threads"} {
+			if cmd.Flags().Changed(flag) {
+				return nil, fmt.Errorf("--%s is for --runtime ort", flag)
+			}
+		}
+		return nil, nil
+	}
+	for flag, n := range map[string]int{"device": r.Device, "runtime-threads": r.Threads} {
+		if n < 0 {
+			return nil, fmt.Errorf("--%s %d: want 0 or more", flag, n)
+		}
+	}
+	if open := r.process.Runtimes[name]; open != nil {
+		return open(r.RuntimeSettings)
+	}
+	if name == "ort" {
+		return nil, errors.New("--runtime ort is for the command graft-ort, which loads ONNX Runtime: go install it from the folder ort")
+	}
+	names := append([]string{engine}, slices.Sorted(maps.Keys(r.process.Runtimes))...)
+	return nil, fmt.Errorf("--runtime %s: want %s", r.name, strings.Join(names, " or "))
+}
+
+// evalIn computes values of a graph in a runtime, inner ones too.
+func evalIn(ctx context.Context, rt Runtime, g *nn.Graph, feed nn.Feed, names []string) (nn.Feed, error) {
+	fork, _ := g.Fork()
+	err := fork.Edit(func(e *nn.Edit) {
+		for _, v := range e.Outputs() {
+			if !slices.Contains(names, v.Name()) {
+				e.RemoveOutput(v.Name())
+			}
+		}
+		for _, name := range names {
+			v := e.Value(name)
+			if e.Err() == nil && !slices.Contains(e.Outputs(), v) {
+				e.Output(name, v)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range fork.Inputs() {
+		if feed[v.Name()] == nil {
+			return nil, fmt.Errorf("input %s has no value; the model has the inputs %v", v.Name(), ports(fork.Inputs()))
+		}
+	}
+	return rt.Run(ctx, fork, feed)
+}
