@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -141,6 +141,13 @@ mpi:
 	staticcheck=$$(go tool -n staticcheck); cd mpi; go mod tidy -diff; go vet ./...; "$$staticcheck" ./...; \
 	for t in $(TARGETS); do GOOS=$${t%/*} GOARCH=$${t#*/} go build ./...; done; \
 	GRAFT_ORACLES=required go test -count=1 ./...
+
+# The nested module that loads ONNX Runtime: form, other systems, tests with the library of the oracles (make oracles).
+ort:
+	@unformatted=$$(gofmt -l ort); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
+	staticcheck=$$(go tool -n staticcheck); cd ort; go mod tidy -diff; go vet ./...; "$$staticcheck" ./...; \
+	for t in $(TARGETS); do GOOS=$${t%/*} GOARCH=$${t#*/} go build ./...; done; \
+	GRAFT_SHARED='$(GRAFT_SHARED)' GRAFT_ORACLES=required go test -count=1 ./...
 
 scores:
 	GRAFT_SHARED='$(GRAFT_SHARED)' .ci/verify -update

@@ -18,6 +18,7 @@ var elsewhere = map[string]string{
 	"tables.md":           "internal/cli TestTablesPage runs its commands on a table",
 	"text.md":             "internal/cli TestTextPage runs its commands on texts",
 	"training.md":         "internal/cli TestTrainingPage reads its recipe; five-minutes.md runs a training",
+	"onnxruntime.md":      "ort/cmd/graft-ort runs its commands",
 	"mutation-testing.md": "make mutants takes hours",
 	"reliability.md":      "make faults and make fuzz take hours",
 }

@@ -74,15 +74,16 @@ func (r *runtimeFlags) open(cmd *cobra.Command) (Runtime, error) {
 func evalIn(ctx context.Context, rt Runtime, g *nn.Graph, feed nn.Feed, names []string) (nn.Feed, error) {
 	fork, _ := g.Fork()
 	err := fork.Edit(func(e *nn.Edit) {
-		for _, v := range e.Outputs() {
-			if !slices.Contains(names, v.Name()) {
-				e.RemoveOutput(v.Name())
-			}
-		}
+		first := e.Outputs()
 		for _, name := range names {
 			v := e.Value(name)
 			if e.Err() == nil && !slices.Contains(e.Outputs(), v) {
 				e.Output(name, v)
+			}
+		}
+		for _, v := range first {
+			if e.Err() == nil && !slices.Contains(names, v.Name()) {
+				e.RemoveOutput(v.Name())
 			}
 		}
 	})
