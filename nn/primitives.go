@@ -91,8 +91,17 @@ func (n *Node) useAll() {
 func (n *Node) unuseAll() {
 	for _, v := range n.reads() {
 		if v != nil {
-			v.users = without(v.users, n)
+			v.unuse(n)
 		}
+	}
+}
+
+// unuse records that n does not read v any more. Who goes through the users meanwhile sees them as they were.
+func (v *Value) unuse(n *Node) {
+	if len(v.users) > 0 && v.users[0] == n {
+		v.users = v.users[1:]
+	} else {
+		v.users = without(v.users, n)
 	}
 }
 
@@ -116,13 +125,13 @@ func (e *Edit) setRead(n *Node, i int, v *Value) {
 	old := (*slot())[k]
 	set := func(x *Value) {
 		list := slices.Clone(*slot())
-		prev := list[k]
+		prev, before := list[k], x != nil && n.readsValue(x)
 		list[k] = x
 		*slot() = list
 		if prev != nil && !n.readsValue(prev) {
-			prev.users = without(prev.users, n)
+			prev.unuse(n)
 		}
-		if x != nil && !slices.Contains(x.users, n) {
+		if !before {
 			x.use(n)
 		}
 	}

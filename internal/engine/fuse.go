@@ -9,7 +9,7 @@ func (b *builder) fuse() {
 	p := newPlaces(b.steps)
 	for _, last := range []bool{false, true} {
 		for _, s := range b.steps {
-			if t, next, slot := p.follower(s); t != nil && s.length()+t.length() <= mostFused {
+			if t, next, slot := p.follower(s); t != nil {
 				m := s.core.Fuse(Meeting{Self: s.core, Next: next, Slot: slot, Sides: t.sides(), Last: last})
 				if m != nil && (m.KeepsSides || !s.sides()) {
 					p.merge(s, t, next, slot, m) // t has its turn later
@@ -67,7 +67,9 @@ func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	if s.kind != kernelStep || s.core.Fuse == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
 		return nil, nil, 0
 	}
-	t = p.reader(p.readers[s.out[0]][0])
+	if t = p.reader(p.readers[s.out[0]][0]); s.length()+t.length() > mostFused {
+		return nil, nil, 0
+	}
 	if next = t.core; t.kind == foreignStep && addsUp(t) {
 		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Patterns: []Pattern{Addition{}}}
 	} else if t.kind != kernelStep || len(next.Patterns) == 0 {
