@@ -100,6 +100,8 @@ func cloneValue(x dtype.Value) dtype.Value {
 			c.Item = cloneValue(x.Item)
 		}
 		return &c
+	case *dtype.Map:
+		return &dtype.Map{Keys: cloneValue(x.Keys), Values: cloneValue(x.Values)}
 	}
 	return x
 }

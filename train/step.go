@@ -149,7 +149,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	}
 	s, err := d.fork.Step(ctx, d.feed, o)
 	if err != nil {
-		return a.loss, err
+		return a.loss, a.failed(err)
 	}
 	alone := !t.group.arrived && accumulate == 1 && t.group.count == 0 // then the gradients need no copy until the update
 	defer func() {

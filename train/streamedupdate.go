@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"unsafe"
@@ -56,6 +57,7 @@ type arrival struct {
 	counts bool    // the batch has samples that count
 	rate   float64 // of this step
 	loss   float64
+	taken  int // parameters that were updated
 }
 
 // begin sees the loss before anything changes.
@@ -113,7 +115,19 @@ func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 	if !s.has {
 		s.square, s.has = squares(x, &a.t.blocks), true
 	}
-	return s.step(o, x, a.rate)
+	if err := s.step(o, x, a.rate); err != nil {
+		return err
+	}
+	a.taken++
+	return nil
+}
+
+// failed adds to the error of a step how far it came: what fails behind the check is a fault of an operator or a rule.
+func (a *arrival) failed(err error) error {
+	if a.taken == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %d of %d parameters were updated by then: go on from a checkpoint, or with Config.Whole", err, a.taken, len(a.d.params))
 }
 
 // step applies the rule to one parameter. Grad is overwritten.

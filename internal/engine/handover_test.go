@@ -208,3 +208,35 @@ func TestHandOverSavesMemory(t *testing.T) {
 		t.Errorf("error %v, %d were taken", err, len(r.got))
 	}
 }
+
+// Behind the check, scratch memory is taken even where the limit does not allow it; before, it ends the run.
+func TestHandOverIsWhole(t *testing.T) {
+	defer LimitMemory(0)
+	g := gorgonia.NewGraph()
+	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64))
+	loss := apply(t, floats("loss", tensor.Shape{1}, func(out []float32, in ...[]float32) { out[0] = in[0][0] }), nil, x)[0]
+	outer := floats("outer", tensor.Shape{64, 64}, nil)
+	outer.Bilinear = true
+	outer.Kernel = func(x *Exec, out, in []*tensor.Dense) error {
+		clear(x.Float32(1 << 20))
+		clear(dtype.Slice[float32](out[0]))
+		return nil
+	}
+	n := apply(t, outer, nil, x, apply(t, scale("scaled", tensor.Shape{64}, 2), nil, x)[0])[0]
+	p, err := Compile(Options{Gate: loss, Handed: []Handover{{Root: n}}}, loss, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r := &notes{begin: func() error { LimitMemory(1); return nil }}
+	if err := p.RunHanding(t.Context(), r); err != nil || len(r.got) != 1 {
+		t.Errorf("%v, %d were taken", err, len(r.got))
+	}
+	p, err = Compile(Options{}, n)
+	if err == nil {
+		err = p.Run(t.Context())
+	}
+	if err == nil {
+		t.Error("the limit does not hold elsewhere")
+	}
+}

@@ -11,13 +11,17 @@ const cacheLine = 64
 type memory struct {
 	private bool
 	charged int64    // to the budget
+	must    bool     // get does not fail: values were handed over, and a run that ends now leaves half of them
 	mapped  [][]byte // what lies outside the Go heap
 }
 
 // get returns n zeroed bytes that start on a cache line.
 func (m *memory) get(n int64) ([]byte, error) {
 	if err := charge(n); err != nil {
-		return nil, err
+		if !m.must {
+			return nil, err
+		}
+		discharge(-n)
 	}
 	m.charged += n
 	if m.private && n > 0 {

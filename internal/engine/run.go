@@ -22,7 +22,7 @@ func (p *Program) Run(ctx context.Context) error {
 }
 
 // RunHanding is Run for a program that hands over values, to r. From the first Take on it is no longer
-// stopped by ctx.
+// stopped by ctx, nor by the limit of memory, which the scratch of kernels may then exceed.
 func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 	if !p.running.CompareAndSwap(false, true) {
 		return errors.New("engine: the program is already running or closed")
@@ -35,7 +35,7 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 		if r := recover(); r != nil {
 			err = panicked(at, r)
 		}
-		p.exec.ctx, p.exec.at = nil, nil
+		p.exec.ctx, p.exec.at, p.memory.must = nil, nil, false
 		p.running.Store(false)
 	}()
 	p.exec.ctx = ctx
@@ -65,7 +65,7 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 			if err := at.commit(r, p.exec.pool); err != nil {
 				return err
 			}
-			p.exec.ctx = context.WithoutCancel(ctx)
+			p.exec.ctx, p.memory.must = context.WithoutCancel(ctx), true
 		case handStep:
 			if at.in[0].dense == nil {
 				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
