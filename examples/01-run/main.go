@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -38,7 +38,7 @@ func run(ctx context.Context, model, picture string) error {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		if _, err := glyph.WriteFolder(dir, "7", 1, 1); err != nil {
+		if _, err := letters.WriteFolder(dir, "7", 1, 1); err != nil {
 			return err
 		}
 		found, err := filepath.Glob(filepath.Join(dir, "*", "*.png"))

@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
@@ -28,7 +28,7 @@ func main() {
 	model, folder := "cmd/graft/demo/digits.onnx", filepath.Join(dir, "letters")
 	if len(os.Args) == 3 {
 		model, folder = os.Args[1], os.Args[2]
-	} else if _, err := glyph.WriteFolder(folder, "ABEG", 400, 1); err != nil {
+	} else if _, err := letters.WriteFolder(folder, "ABEG", 400, 1); err != nil {
 		log.Fatal(err)
 	}
 	if _, err := run(context.Background(), model, folder, filepath.Join(dir, "run"), 8); err != nil {

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/examples/letters"
 )
 
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "letters")
-	if _, err := glyph.WriteFolder(folder, "ABE", 240, 1); err != nil {
+	if _, err := letters.WriteFolder(folder, "ABE", 240, 1); err != nil {
 		t.Fatal(err)
 	}
 	best, err := run(context.Background(), "../../cmd/graft/demo/digits.onnx", folder, filepath.Join(dir, "run"), 6)

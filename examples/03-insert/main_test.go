@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
 )
@@ -18,11 +18,11 @@ func TestRun(t *testing.T) {
 	if err := run(model, out); err != nil {
 		t.Fatal(err)
 	}
-	images, _, err := glyph.Set("0123456789", 5, 1)
+	images, _, err := letters.Set("0123456789", 5, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := dtype.FromSlice(images, 5, 1, glyph.Size, glyph.Size)
+	x, err := dtype.FromSlice(images, 5, 1, letters.Size, letters.Size)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -38,11 +38,11 @@ func main() {
 }
 
 func digits(n int) (data.Set[data.Sample], error) {
-	images, labels, err := glyph.Set("0123456789", n, 1)
+	images, labels, err := letters.Set("0123456789", n, 1)
 	if err != nil {
 		return nil, err
 	}
-	x, err := dtype.FromSlice(images, n, 1, glyph.Size, glyph.Size)
+	x, err := dtype.FromSlice(images, n, 1, letters.Size, letters.Size)
 	if err != nil {
 		return nil, err
 	}

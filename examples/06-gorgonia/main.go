@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 	G "gorgonia.org/gorgonia"
@@ -55,7 +55,7 @@ func run(model, out string, steps int) (first, last float32, err error) {
 	G.Read(loss, &value)
 	vm := G.NewTapeMachine(l.ExprGraph, G.BindDualValues(weights...))
 	defer vm.Close()
-	x, y, err := letters(batch, classes)
+	x, y, err := samples(batch, classes)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -78,9 +78,9 @@ func run(model, out string, steps int) (first, last float32, err error) {
 	return first, last, onnxio.Save(out, g)
 }
 
-// letters are rendered pictures [n,1,28,28] and their classes, one-hot [n,classes].
-func letters(n, classes int) (x, y *tensor.Dense, err error) {
-	images, labels, err := glyph.Set("ABEG"[:classes], n, 1)
+// samples are rendered pictures [n,1,28,28] and their classes, one-hot [n,classes].
+func samples(n, classes int) (x, y *tensor.Dense, err error) {
+	images, labels, err := letters.Set("ABEG"[:classes], n, 1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func letters(n, classes int) (x, y *tensor.Dense, err error) {
 	for i, c := range labels {
 		onehot[i*classes+int(c)] = 1
 	}
-	x = tensor.New(tensor.WithShape(n, 1, glyph.Size, glyph.Size), tensor.WithBacking(images))
+	x = tensor.New(tensor.WithShape(n, 1, letters.Size, letters.Size), tensor.WithBacking(images))
 	y = tensor.New(tensor.WithShape(n, classes), tensor.WithBacking(onehot))
 	return x, y, nil
 }

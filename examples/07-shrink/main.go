@@ -18,7 +18,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/prune"
@@ -50,11 +50,11 @@ func main() {
 
 // glyphs are rendered digits, for a machine without MNIST.
 func glyphs(n int) (data.Set[data.Sample], error) {
-	images, labels, err := glyph.Set("0123456789", n, 1)
+	images, labels, err := letters.Set("0123456789", n, 1)
 	if err != nil {
 		return nil, err
 	}
-	x, err := dtype.FromSlice(images, n, 1, glyph.Size, glyph.Size)
+	x, err := dtype.FromSlice(images, n, 1, letters.Size, letters.Size)
 	if err != nil {
 		return nil, err
 	}

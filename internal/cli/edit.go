@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -14,6 +15,8 @@ import (
 type editing struct {
 	source
 	recipe, output, plan string
+	opset                int
+	simplify             bool
 	dryRun, asJSON       bool
 }
 
@@ -22,7 +25,9 @@ func newEdit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit MODEL",
 		Short: "Change a model by a recipe: insert, remove, replace, resize, deepen, edges, rename, outputs, head",
-		Long: `edit applies the steps of a JSON file, all of them or none. Each step says what to do:
+		Long: `edit applies the steps of a JSON file (- is standard input), all of them or none. Without a recipe it
+does what --batch-dim, --type, --simplify and --opset say, in this order; with one they are done before
+and after it. Each step says what to do:
 
 ` + recipeHelp() + `
 Nodes are named by their name or that of their output, values by their name. A resize cuts or widens
@@ -31,32 +36,37 @@ remove, add-edge and remove-edge bring layers of different sizes together, the l
 realigned: "prefer" says which side follows (grow, shrink, before, after). The plan lists what
 changes; what is impossible is refused with the reason, before anything is written.
 
+simplify takes out what a run does not need: nodes whose results are known before anything runs, Identity,
+Dropout, what nothing reads. opset rewrites the nodes for another version of ONNX's operator set.
+
 Layers: ` + layerHelp() + `.`,
 		Example: `  graft edit model.onnx --recipe recipe.json -o changed.onnx
-  graft edit model.onnx --recipe recipe.json --dry-run`,
+  graft edit model.onnx --recipe recipe.json --dry-run
+  graft edit model.onnx --batch-dim N --simplify --opset 17 -o changed.onnx`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.run(cmd.OutOrStdout(), args[0])
+			return e.run(cmd.OutOrStdout(), cmd.InOrStdin(), args[0])
 		},
 	}
 	e.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&e.recipe, "recipe", "", "file with the steps")
+	f.StringVar(&e.recipe, "recipe", "", "file with the steps; -: standard input")
+	f.BoolVar(&e.simplify, "simplify", false, "take out what a run does not need, after the recipe")
+	f.IntVar(&e.opset, "opset", 0, "version of the operator set to rewrite the model for, at the end")
 	f.StringVarP(&e.output, "output", "o", "", "file to write the changed model to")
 	f.StringVar(&e.plan, "plan", "", "file to write what changes to, as JSON")
 	f.BoolVar(&e.dryRun, "dry-run", false, "say what would change, and write nothing")
 	f.BoolVar(&e.asJSON, "json", false, "print the plan as JSON")
-	_ = cmd.MarkFlagRequired("recipe")
 	return cmd
 }
 
-func (e editing) run(w io.Writer, model string) error {
+func (e editing) run(w io.Writer, in io.Reader, model string) error {
 	if !e.dryRun {
 		if err := checkOutput(e.output); err != nil {
 			return err
 		}
 	}
-	r, err := readRecipe(e.recipe)
+	r, err := e.steps(in)
 	if err != nil {
 		return err
 	}
@@ -69,7 +79,11 @@ func (e editing) run(w io.Writer, model string) error {
 		return err
 	}
 	if !e.asJSON {
-		if _, err := fmt.Fprintln(w, plan); err != nil {
+		said := any(plan)
+		if len(r.Steps) == 0 { // what the flags change is done when loading
+			said = fmt.Sprintf("inputs %v, outputs %v", ports(g.Inputs()), ports(g.Outputs()))
+		}
+		if _, err := fmt.Fprintln(w, said); err != nil {
 			return err
 		}
 	}
@@ -82,6 +96,27 @@ func (e editing) run(w io.Writer, model string) error {
 		}
 	}
 	return writePlan(w, plan, e.plan, e.asJSON)
+}
+
+// steps are those of the recipe and of the flags.
+func (e editing) steps(in io.Reader) (r recipe, err error) {
+	switch {
+	case e.opset < 0:
+		return r, fmt.Errorf("--opset %d: want the version of an operator set", e.opset)
+	case e.recipe == "-":
+		r, err = decodeRecipe("the recipe", in)
+	case e.recipe != "":
+		r, err = readRecipe(e.recipe)
+	case !e.simplify && e.opset == 0 && e.batch == "" && len(e.types) == 0:
+		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --simplify, --opset")
+	}
+	if e.simplify {
+		r.Steps = append(r.Steps, recipeStep{Do: "simplify"})
+	}
+	if e.opset > 0 {
+		r.Steps = append(r.Steps, recipeStep{Do: "opset", Version: e.opset})
+	}
+	return r, err
 }
 
 // writePlan writes a plan as JSON to the file, if one is named, and prints it, if that is wanted.

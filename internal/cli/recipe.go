@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ type recipeStep struct {
 	Keep       []string                `json:"keep"` // of mutate: globs of nodes
 	Count      int                     `json:"count"`
 	Seed       uint64                  `json:"seed"`
+	Version    int                     `json:"version"` // of opset
 	Weights    map[mutate.Kind]float64 `json:"weights"`
 	Cuts       []nn.Cut                `json:"cuts"`
 	Domain     string                  `json:"domain"` // of decompose: its operators
@@ -54,31 +56,35 @@ func (s recipeStep) given() map[string]bool {
 		"towards": len(s.Towards) > 0, "prefer": s.Prefer != "", "channels": s.Channels > 0, "factor": s.Factor != 0,
 		"axis": s.Axis != 0, "near": s.Near, "kernel": len(s.Kernel) > 0, "activation": s.Activation != nil, "norm": s.Norm,
 		"concat": s.Concat, "via": s.Via != nil, "labels": len(s.Labels) > 0, "classes": s.Classes > 0, "glob": len(s.Glob) > 0,
-		"keep": len(s.Keep) > 0, "count": s.Count > 0, "seed": s.Seed != 0, "weights": s.Weights != nil, "cuts": len(s.Cuts) > 0, "set": len(s.Set) > 0,
+		"keep": len(s.Keep) > 0, "count": s.Count > 0, "seed": s.Seed != 0, "version": s.Version != 0, "weights": s.Weights != nil, "cuts": len(s.Cuts) > 0, "set": len(s.Set) > 0,
 		"domain": s.Domain != "",
 	}
 }
 
 // readRecipe reads and checks a recipe.
 func readRecipe(path string) (recipe, error) {
-	var r recipe
 	file, err := os.Open(path)
 	if err != nil {
-		return r, err
+		return recipe{}, err
 	}
 	defer file.Close()
-	d := json.NewDecoder(file)
+	return decodeRecipe(path, file)
+}
+
+func decodeRecipe(name string, in io.Reader) (recipe, error) {
+	var r recipe
+	d := json.NewDecoder(in)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
-		return r, fmt.Errorf("%s: %w", path, err)
+		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	for i, s := range r.Steps {
 		if err := s.check(); err != nil {
-			return r, fmt.Errorf("%s: step %d: %w", path, i+1, err)
+			return r, fmt.Errorf("%s: step %d: %w", name, i+1, err)
 		}
 	}
 	if len(r.Steps) == 0 {
-		return r, fmt.Errorf("%s: there are no steps", path)
+		return r, fmt.Errorf("%s: there are no steps", name)
 	}
 	return r, nil
 }

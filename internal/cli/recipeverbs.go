@@ -90,6 +90,10 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) { annotate(e, s.Set, nn.Glob(s.Glob...)) }},
 		{"anchor", list("value"), list("set"), `"value": "features", "set": {"stage": 2}`,
 			func(s recipeStep, e *nn.Edit) { anchor(e, s) }},
+		{"simplify", nil, nil, ``,
+			func(_ recipeStep, e *nn.Edit) { e.Note("%d nodes went", e.Simplify()) }},
+		{"opset", list("version"), nil, `"version": 17`,
+			func(s recipeStep, e *nn.Edit) { e.SetOpset(s.Version) }},
 		{"freeze", list("glob"), nil, `"glob": ["layer1*"]`,
 			func(s recipeStep, e *nn.Edit) { e.Freeze(nn.Glob(s.Glob...)) }},
 	}
@@ -112,7 +116,11 @@ func recipeHelp() string {
 		if i > 0 {
 			b.WriteString(",\n")
 		}
-		b.WriteString("    {\"do\": \"" + v.name + "\", " + v.example + "}")
+		b.WriteString("    {\"do\": \"" + v.name + "\"")
+		if v.example != "" {
+			b.WriteString(", " + v.example)
+		}
+		b.WriteString("}")
 	}
 	b.WriteString("\n  ]}\n")
 	return b.String()

@@ -1,0 +1,100 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// Simplify takes out what computing the outputs does not need, and returns the number of nodes that went:
+//
+//   - A node whose outputs are known before anything runs, by constants or shapes, becomes parameters of the role Constant.
+//     What depends on a weight or on a statistic stays, and so does what depends on a dimension without a number.
+//   - A node that leaves every number as it is, Identity above all, goes. So does Dropout: a model that is to be trained is better left as it is.
+//   - A node that nothing reads goes.
+//
+// Nodes with annotations that something reads, and nodes that compute an output of the graph stay, subgraphs are left alone.
+func (e *Edit) Simplify() int {
+	if e.err != nil {
+		return 0
+	}
+	nodes, err := topological(e.g.nodes)
+	if err != nil {
+		e.fail(err)
+		return 0
+	}
+	nodes, before := slices.Clone(nodes), len(nodes)
+	learned := learnedValues(nodes)
+	for _, n := range nodes {
+		if len(n.Annotations()) > 0 || slices.ContainsFunc(n.out, func(v *Value) bool { return slices.Contains(e.g.outputs, v) }) {
+			continue
+		}
+		if known, ok := n.constants(learned); ok {
+			for i, v := range n.out {
+				if v != nil && len(v.users) > 0 {
+					c := e.Const(v.name, known[i])
+					e.SetRole(c, Constant)
+					e.Rewire(v, c)
+				}
+			}
+		} else if n.keepsAll() {
+			e.Rewire(n.out[0], n.in[0])
+		}
+	}
+	for _, n := range slices.Backward(nodes) {
+		if len(n.Annotations()) == 0 && slices.Contains(e.g.nodes, n) && n.unread() {
+			e.sweep(n.out[slices.IndexFunc(n.out, func(v *Value) bool { return v != nil })])
+		}
+	}
+	return before - len(e.g.nodes)
+}
+
+// learnedValues are the parameters that are no constants, and what depends on them.
+func learnedValues(nodes []*Node) map[*Value]bool {
+	learned := map[*Value]bool{}
+	for _, n := range nodes {
+		if slices.ContainsFunc(n.reads(), func(v *Value) bool {
+			return v != nil && (learned[v] || v.param != nil && v.param.Role() != Constant)
+		}) {
+			for _, v := range n.out {
+				learned[v] = true
+			}
+		}
+	}
+	return learned
+}
+
+// constants are the outputs of a node that are known before anything runs, all of them, as tensors.
+func (n *Node) constants(learned map[*Value]bool) ([]*tensor.Dense, bool) {
+	list := make([]*tensor.Dense, len(n.out))
+	for i, v := range n.out {
+		if v == nil {
+			continue
+		}
+		k := v.known
+		d, ok := k.Value.(*tensor.Dense)
+		shape := k.Dims != nil && (k.Exact || !slices.ContainsFunc(k.Dims, func(d op.Dim) bool { return d.Size < 0 }))
+		switch {
+		case ok && !learned[v]:
+			list[i] = d
+		case shape: // of a weight, too: a shape is not learned
+			if list[i], ok = op.DimsValue(k.Dims, v.typ); !ok {
+				return nil, false
+			}
+		default:
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// keepsAll reports whether the output of a node is its first input, to the bit, where no training is.
+func (n *Node) keepsAll() bool {
+	c := n.Call()
+	if c == nil || c.Op.Traits.Keeps == nil || len(n.out) == 0 || slices.ContainsFunc(n.out[1:], func(v *Value) bool { return v != nil && len(v.users) > 0 }) {
+		return false
+	}
+	in, out := n.In(0), n.Out(0)
+	return in != nil && in.typ.String() == out.typ.String() && c.Op.Traits.Keeps(c, op.Anywhere) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
+}
