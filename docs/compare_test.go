@@ -44,7 +44,8 @@ func compareModel(t *testing.T, ort *oracle.Runtime, model string) {
 	}
 	dims := map[string]int{}
 	for symbol := range conformance.Symbols(g) {
-		dims[symbol] = 2
+		dims[symbol] = map[string]int{"height": 32, "width": 32}[symbol]
+		dims[symbol] = max(dims[symbol], 2)
 	}
 	feed, err := conformance.RandomInputs(g, dims, 1)
 	if err != nil {

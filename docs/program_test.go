@@ -65,7 +65,7 @@ func writePrograms(t *testing.T, module string, pages map[string]page) {
 				continue
 			}
 			fmt.Fprintf(&body, "func block%d(reader *guide.Reader) error {\nctx, g, x, fit, val := reader.Given()\n_, _, _, _, _ = ctx, g, x, fit, val\n"+
-				"//line %s:%d\n%s\n_ = g\nreturn reader.Keep(g)\n}\n", i, name, b.line+1, statements)
+				"{\n//line %s:%d\n%s\n_ = g\nreturn reader.Keep(g)\n}\n}\n", i, name, b.line+1, statements)
 			fmt.Fprintf(&calls, "%d: block%d,\n", i, i)
 		}
 		if calls.Len() == 0 {
