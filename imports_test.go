@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"internal/localcomm":   {},
 	"internal/glyph/...":   {"internal/glyph"},
 	"internal/score":       {},
+	"internal/misuse/...":  {"..."},
 	"cmd/graft":            {"internal/cli"},
 	"cmd/graft/demo":       {"..."},
 	"examples/...":         {"..."},
