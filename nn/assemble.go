@@ -37,12 +37,14 @@ func Assemble(g *Graph) *Assembler { return &Assembler{g: g} }
 // AssembleBody begins the graph of a subgraph attribute. Names that it does not define itself
 // are outer values.
 func AssembleBody(name string, parent *Graph) *Assembler {
+	parent.there()
 	g := NewGraph(name, parent.ops, parent.opsets)
 	return &Assembler{g: g, sub: true}
 }
 
 // Describe sets the description and the metadata of the graph.
 func (a *Assembler) Describe(doc string, meta map[string]string) {
+	a.made()
 	a.g.doc = doc
 	if meta != nil {
 		a.g.meta = meta
@@ -56,6 +58,7 @@ func (a *Assembler) fail(err error) {
 }
 
 func (a *Assembler) add(v *Value) *Value {
+	a.made()
 	v.graph = a.g
 	if v.name == "" {
 		a.fail(&Error{Stage: "load", Err: errors.New("a value has no name")})
@@ -94,6 +97,7 @@ func (a *Assembler) Node(s NodeSpec) { a.specs = append(a.specs, s) }
 
 // Type declares the type of a value that a node computes.
 func (a *Assembler) Type(name string, t op.Type, origin any) {
+	a.made()
 	if v := a.g.values[name]; v != nil && v.producer != nil {
 		v.typ, v.origin = t, origin
 	}
@@ -102,6 +106,7 @@ func (a *Assembler) Type(name string, t op.Type, origin any) {
 // Finish connects the nodes and checks that every name is defined once and nothing is circular.
 // Declare types of inner values after it, then call Output and Graph or Body.
 func (a *Assembler) Finish() error {
+	a.made()
 	if a.err != nil {
 		return a.err
 	}
@@ -236,6 +241,7 @@ func (a *Assembler) Output(name string, t op.Type, origin any) {
 
 // Graph is the finished graph, its types inferred.
 func (a *Assembler) Graph() (*Graph, error) {
+	a.made()
 	if a.err != nil {
 		return nil, a.err
 	}
@@ -251,6 +257,7 @@ func (a *Assembler) Graph() (*Graph, error) {
 
 // Body is the finished subgraph.
 func (a *Assembler) Body() (*Body, error) {
+	a.made()
 	if a.err != nil {
 		return nil, a.err
 	}

@@ -13,6 +13,7 @@ type Attention struct {
 // Build adds the layer behind in[0] and, if given, in[1]. in[2], if given, is added to the scores [N, heads, queries, keys]: a mask
 // of 0 where attention may look and a large negative number where it may not.
 func (m Attention) Build(e *Edit, in ...*Value) []*Value {
+	e.made()
 	if e.err == nil && (len(in) < 1 || len(in) > 3) {
 		e.Failf("takes one to three inputs, got %d", len(in))
 	}

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -25,13 +26,17 @@ var _ op.Body = (*Body)(nil)
 
 // NewBody wraps a graph whose stand-ins for outer values are given; onnxio uses it.
 func NewBody(g *Graph, outer []*Value) *Body {
+	g.there()
 	b := &Body{Graph: g, outer: outer}
 	g.body = b
 	return b
 }
 
 // Inputs counts the formal inputs of the subgraph.
-func (b *Body) Inputs() int { return len(b.Graph.inputs) }
+func (b *Body) Inputs() int {
+	b.there()
+	return len(b.Graph.inputs)
+}
 
 // Captured names the outer values that the subgraph reads.
 func (b *Body) Captured() []string {
@@ -76,7 +81,10 @@ func (b *Body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, err
 }
 
 // Random reports whether a node of the subgraph, or of one inside it, draws random numbers.
-func (b *Body) Random() bool { return slices.ContainsFunc(b.Graph.nodes, (*Node).random) }
+func (b *Body) Random() bool {
+	b.there()
+	return slices.ContainsFunc(b.Graph.nodes, (*Node).random)
+}
 
 // random reports whether the node draws random numbers.
 func (n *Node) random() bool {
@@ -110,7 +118,10 @@ func (b *Body) States() (list []int) {
 }
 
 // formal are the values that stand for the inputs, those for captured values last.
-func (b *Body) formal() []*Value { return slices.Concat(b.Graph.inputs, b.outer) }
+func (b *Body) formal() []*Value {
+	b.there()
+	return slices.Concat(b.Graph.inputs, b.outer)
+}
 
 // Lower emits the subgraph onto the given nodes.
 func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.Known) (gorgonia.Nodes, error) {
@@ -179,9 +190,14 @@ func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err
 	return res.values, next, nil
 }
 
+var errNoCall = errors.New("the call is nil")
+
 // LowerCall is the Lower of an operator that its only subgraph attribute defines: a call of a
 // function that the model brings along.
 func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if c == nil {
+		return nil, &Error{Stage: "lower", Err: errNoCall}
+	}
 	list := configBodies(c.Config)
 	if len(list) != 1 {
 		return nil, c.Errorf("has %d subgraphs, want one", len(list))

@@ -9,6 +9,7 @@ import (
 // Cost is what the model would weigh without the given atoms. Open dimensions have the sizes of
 // stand-ins, so the numbers are for comparing with each other.
 func (c *Channels) Cost(without []*Atom) Cost {
+	c.made()
 	gone := map[axisID]int{}
 	seen := make([]bool, c.a.total)
 	for _, a := range without {
@@ -167,6 +168,7 @@ func (s *scales) compare(keep map[axisID][]int) [2]Cost {
 // Makes says whether the atoms' indices on the parameter are rows that compute them, rather than
 // columns that read them.
 func (g *Group) Makes(p *Param) bool {
+	g.c.made()
 	return g.makes(p.value, 0)
 }
 

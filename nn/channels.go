@@ -50,6 +50,7 @@ type ParamSlice struct {
 
 // Channels analyses the graph: time and memory are in proportion to the lengths of all axes.
 func (g *Graph) Channels() *Channels {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	g.arrange()
@@ -196,6 +197,9 @@ func (a *Atom) Group() *Group { return a.group }
 
 // Slices are the parameter indices of the atom.
 func (a *Atom) Slices() []ParamSlice {
+	if a.group == nil {
+		return nil
+	}
 	var list []ParamSlice
 	i := 0
 	for _, x := range a.group.axes {
@@ -244,6 +248,7 @@ type AxisSize struct {
 
 // Nodes are the nodes that read a parameter of the group, in topological order.
 func (g *Group) Nodes() []*Node {
+	g.c.made()
 	set := map[*Node]bool{}
 	for _, x := range g.axes {
 		if v := g.c.a.axes[x.axis].value; v.param != nil {

@@ -54,6 +54,7 @@ type Named struct {
 
 // Build adds the layer behind in.
 func (n Named) Build(e *Edit, in ...*Value) []*Value {
+	e.made()
 	if e.err != nil {
 		return nil
 	}
@@ -141,6 +142,7 @@ type Concat struct {
 
 // Build adds the layer behind in.
 func (c Concat) Build(e *Edit, in ...*Value) []*Value {
+	e.made()
 	if e.err != nil || len(in) == 0 {
 		e.fail(errors.New("there is nothing to join"))
 		return nil
@@ -157,7 +159,12 @@ type Func func(e *Edit, in ...*Value) []*Value
 
 // Build calls f.
 func (f Func) Build(e *Edit, in ...*Value) []*Value {
+	e.made()
 	if e.err != nil {
+		return nil
+	}
+	if f == nil {
+		e.fail(errNoFunction)
 		return nil
 	}
 	return f(e, in...)
@@ -172,6 +179,7 @@ type Op struct {
 
 // Build adds the operator with in as its inputs.
 func (o Op) Build(e *Edit, in ...*Value) []*Value {
+	e.made()
 	if e.err != nil {
 		return nil
 	}

@@ -36,6 +36,7 @@ func (g *Graph) Fork() (*Graph, map[*Param]*Param) { return g.ForkWith(g.ops) }
 
 // ForkWith is Fork with another set of operators: nodes become those of the set that have their names.
 func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	g.arrange()

@@ -34,6 +34,9 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 	if err := g.edited("derive"); err != nil {
 		return nil, err
 	}
+	if finish == nil {
+		return nil, &Error{Stage: "derive", Err: errNoFunction}
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	runs, points, err := g.deriveRuns(o)

@@ -139,7 +139,10 @@ func (e *Edit) act(a action) {
 }
 
 // Err is the error that stuck.
-func (e *Edit) Err() error { return e.err }
+func (e *Edit) Err() error {
+	e.made()
+	return e.err
+}
 
 // Fail makes the edit fail with err, unless it is nil or the edit has failed before. Layers and
 // losses report with it.
@@ -149,6 +152,7 @@ func (e *Edit) Fail(err error) { e.fail(err) }
 func (e *Edit) Failf(format string, args ...any) { e.fail(fmt.Errorf(format, args...)) }
 
 func (e *Edit) fail(err error) {
+	e.made()
 	if err == nil || e.err != nil {
 		return
 	}
@@ -170,22 +174,33 @@ func (e *Edit) fail(err error) {
 
 // Note records something the caller should know, such as which layer a head replaced.
 func (e *Edit) Note(format string, args ...any) {
+	e.made()
 	if e.err == nil {
 		e.notes = append(e.notes, fmt.Sprintf(format, args...))
 	}
 }
 
 // Notes are the notes so far.
-func (e *Edit) Notes() []string { return slices.Clone(e.notes) }
+func (e *Edit) Notes() []string {
+	e.made()
+	return slices.Clone(e.notes)
+}
 
 // Graph is the graph under edit; read from it, but do not call its locking methods.
-func (e *Edit) Graph() *Graph { return e.g }
+func (e *Edit) Graph() *Graph {
+	e.made()
+	return e.g
+}
 
 // Opset is the operator-set version of the standard domain.
-func (e *Edit) Opset() int { return e.g.opset("") }
+func (e *Edit) Opset() int {
+	e.made()
+	return e.g.opset("")
+}
 
 // Value finds a value by name.
 func (e *Edit) Value(name string) *Value {
+	e.made()
 	if e.err != nil {
 		return nil
 	}
@@ -195,10 +210,16 @@ func (e *Edit) Value(name string) *Value {
 }
 
 // Inputs are the graph's inputs.
-func (e *Edit) Inputs() []*Value { return slices.Clone(e.g.inputs) }
+func (e *Edit) Inputs() []*Value {
+	e.made()
+	return slices.Clone(e.g.inputs)
+}
 
 // Outputs are the graph's outputs.
-func (e *Edit) Outputs() []*Value { return slices.Clone(e.g.outputs) }
+func (e *Edit) Outputs() []*Value {
+	e.made()
+	return slices.Clone(e.g.outputs)
+}
 
 // Find is the one node that all selectors accept.
 func (e *Edit) Find(sel ...Selector) *Node {
@@ -214,6 +235,7 @@ func (e *Edit) Find(sel ...Selector) *Node {
 
 // Nodes are the nodes that all selectors accept, in topological order. To match none is an error.
 func (e *Edit) Nodes(sel ...Selector) []*Node {
+	e.made()
 	if e.err != nil {
 		return nil
 	}
@@ -231,6 +253,7 @@ func (e *Edit) Nodes(sel ...Selector) []*Node {
 
 // unique is a name that no value has, made from base.
 func (e *Edit) unique(base string) string {
+	e.made()
 	if base == "" {
 		base = "value"
 	}

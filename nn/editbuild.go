@@ -93,6 +93,7 @@ func (e *Edit) RemoveOutput(name string) {
 
 // mine says whether the handle is a value of this graph; if not, the edit fails.
 func (e *Edit) mine(v *Value) bool {
+	e.made()
 	switch {
 	case e.err != nil:
 		return false
@@ -107,6 +108,7 @@ func (e *Edit) mine(v *Value) bool {
 }
 
 func (e *Edit) has(n *Node) bool {
+	e.made()
 	switch {
 	case e.err != nil:
 		return false

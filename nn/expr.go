@@ -19,6 +19,7 @@ func (f Expr) Build(e *Edit, in ...*Value) []*Value { return e.Expr(f, in...) }
 func (e *Edit) ExprBy(tr Tracer, f Expr, in ...*Value) []*Value { return e.trace(tr, f, in) }
 
 func (e *Edit) trace(tr Tracer, f Expr, in []*Value) []*Value {
+	e.made()
 	if e.err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 // Fixed says why no index of an axis can leave or join: nil when some can. The error names what
 // fixes it and how it gets there.
 func (c *Channels) Fixed(v *Value, axis int) error {
+	c.made()
 	id, ok := c.a.of(v, axis)
 	if !ok {
 		return &Error{Stage: "resize", Node: v.Name(), Err: fmt.Errorf("axis %d has no known length", axis)}

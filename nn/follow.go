@@ -33,6 +33,7 @@ func (f *follower) run() {
 
 // sortNodes brings the nodes into topological order: those that an edit adds come last.
 func (e *Edit) sortNodes() {
+	e.made()
 	if e.err != nil {
 		return
 	}

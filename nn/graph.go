@@ -58,7 +58,10 @@ func NewGraph(name string, ops op.Set, opsets map[string]int) *Graph {
 }
 
 // Ops is the set of operators that the graph knows.
-func (g *Graph) Ops() op.Set { return g.ops }
+func (g *Graph) Ops() op.Set {
+	g.there()
+	return g.ops
+}
 
 // useOps gives a subgraph the operators of the graph around it. Those that only it knows stay.
 func (g *Graph) useOps(ops op.Set) {
@@ -75,6 +78,7 @@ func (g *Graph) useOps(ops op.Set) {
 
 // Inputs are the values a run must be given, in order.
 func (g *Graph) Inputs() []*Value {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return slices.Clone(g.inputs)
@@ -82,6 +86,7 @@ func (g *Graph) Inputs() []*Value {
 
 // Outputs are the values a run returns, in order.
 func (g *Graph) Outputs() []*Value {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return slices.Clone(g.outputs)
@@ -89,6 +94,7 @@ func (g *Graph) Outputs() []*Value {
 
 // Version counts the edits that were applied.
 func (g *Graph) Version() int {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.version
@@ -97,6 +103,7 @@ func (g *Graph) Version() int {
 // Nodes lists the nodes that all selectors accept, in topological order. The order is a
 // snapshot: editing inside the loop is fine.
 func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
+	g.there()
 	g.mu.RLock()
 	if g.edit != nil {
 		g.edit.sortNodes()
@@ -114,6 +121,7 @@ func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 
 // Params lists the parameters in the order of the nodes that read them first; unread ones follow.
 func (g *Graph) Params() iter.Seq[*Param] {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return slices.Values(g.params())

@@ -86,6 +86,7 @@ func (h Head) classes(e *Edit) int {
 }
 
 func (h Head) output(e *Edit) *Value {
+	e.made()
 	if e.err != nil {
 		return nil
 	}

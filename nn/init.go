@@ -32,8 +32,13 @@ type (
 	InitFunc        func(v []float64, shape []int, r *rand.Rand)
 )
 
-// Fill calls f.
-func (f InitFunc) Fill(v []float64, shape []int, r *rand.Rand) { f(v, shape, r) }
+// Fill calls f, which must not be nil.
+func (f InitFunc) Fill(v []float64, shape []int, r *rand.Rand) {
+	if f == nil {
+		panic("nn: the InitFunc is nil")
+	}
+	f(v, shape, r)
+}
 
 // Fill leaves the zeros.
 func (Zeros) Fill([]float64, []int, *rand.Rand) {}

@@ -69,6 +69,7 @@ func rawAttr(v any) any {
 
 // begin chooses what the names of a layer's nodes and parameters begin with.
 func (e *Edit) begin(kind, name string) string {
+	e.made()
 	if name == "" {
 		return e.g.numbered(e.scope+kind, e.g.leadsAny)
 	}
@@ -80,6 +81,7 @@ func (e *Edit) begin(kind, name string) string {
 
 // only is the single input of a layer.
 func (e *Edit) only(in []*Value) *Value {
+	e.made()
 	if e.err == nil && (len(in) != 1 || in[0] == nil) {
 		e.Failf("takes one input, got %d", len(in))
 	}

@@ -53,6 +53,9 @@ func (l *Lowered) Node(v *Value) *gorgonia.Node {
 
 // Trainable are the nodes of the parameters that training changes, in the order of Graph.Params.
 func (l *Lowered) Trainable() (params []*Param, nodes gorgonia.Nodes) {
+	if l.graph == nil {
+		return nil, nil
+	}
 	for p := range l.graph.Params() {
 		if n := l.Params[p]; n != nil && p.Trainable() {
 			params, nodes = append(params, p), append(nodes, n)

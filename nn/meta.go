@@ -11,6 +11,7 @@ const MetaLabels = "graft.labels"
 
 // Name is the name of the model.
 func (g *Graph) Name() string {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.name
@@ -18,6 +19,7 @@ func (g *Graph) Name() string {
 
 // Doc is the model's description.
 func (g *Graph) Doc() string {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.doc
@@ -25,6 +27,7 @@ func (g *Graph) Doc() string {
 
 // Meta is a copy of the model's metadata; Edit.SetMeta changes it.
 func (g *Graph) Meta() map[string]string {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return maps.Clone(g.meta)
@@ -32,22 +35,35 @@ func (g *Graph) Meta() map[string]string {
 
 // Opsets is a copy of the operator-set versions of each domain, "" for the standard one; Edit.SetOpset changes that.
 func (g *Graph) Opsets() map[string]int {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return maps.Clone(g.opsets)
 }
 
 // Origin is what the package that loaded the model keeps of its file beyond what the graph says, for saving.
-func (g *Graph) Origin() any { return g.origin }
+func (g *Graph) Origin() any {
+	g.there()
+	return g.origin
+}
 
 // SetOrigin is for packages that load files, see Origin.
-func (g *Graph) SetOrigin(o any) { g.origin = o }
+func (g *Graph) SetOrigin(o any) {
+	g.there()
+	g.origin = o
+}
 
 // SetName renames the model.
-func (e *Edit) SetName(name string) { e.describe(&e.g.name, "name", name) }
+func (e *Edit) SetName(name string) {
+	e.made()
+	e.describe(&e.g.name, "name", name)
+}
 
 // SetDoc writes the model's description.
-func (e *Edit) SetDoc(doc string) { e.describe(&e.g.doc, "description", doc) }
+func (e *Edit) SetDoc(doc string) {
+	e.made()
+	e.describe(&e.g.doc, "description", doc)
+}
 
 func (e *Edit) describe(at *string, what, text string) {
 	if e.err != nil || *at == text {
@@ -59,6 +75,7 @@ func (e *Edit) describe(at *string, what, text string) {
 
 // SetMeta writes an entry of the graph's metadata; an empty value removes it.
 func (e *Edit) SetMeta(key, value string) {
+	e.made()
 	if e.err != nil {
 		return
 	}

@@ -38,6 +38,9 @@ func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
 
 // Apply makes the change. The graph must not have been edited since the plan was made.
 func (p *Plan) Apply() error {
+	if err := p.made(); err != nil {
+		return err
+	}
 	if p == nil {
 		return &Error{Stage: "plan", Err: errors.New("there is no plan")}
 	}
@@ -65,6 +68,9 @@ func (p *Plan) Apply() error {
 
 // Undo takes the change back. The graph must not have been edited since.
 func (p *Plan) Undo() error {
+	if err := p.made(); err != nil {
+		return err
+	}
 	if err := p.g.edited("plan"); err != nil {
 		return err
 	}
@@ -90,7 +96,7 @@ func (p *Plan) Undo() error {
 // Join is one plan of two that were applied one after the other, with no edit between: its cuts are
 // those of both by the indices of the model before the first, and Undo takes both back.
 func (p *Plan) Join(next *Plan) (*Plan, error) {
-	if p.g != next.g || !p.applied || !next.applied || next.version != p.version+1 {
+	if next == nil || p.g == nil || p.g != next.g || !p.applied || !next.applied || next.version != p.version+1 {
 		return nil, &Error{Stage: "plan", Err: errors.New("plans are joined once they are applied, one directly after the other")}
 	}
 	both := &Plan{g: p.g, log: append(slices.Clip(p.log), next.log...), version: next.version, applied: true, joined: true, notes: slices.Clone(p.notes), cuts: slices.Clone(p.cuts), saved: append(slices.Clip(p.saved), next.saved...)}

@@ -12,6 +12,9 @@ import (
 // that the plan was made for. A plan that lets channels grow has resizes, too: what changed one after
 // another, by the indices of the moment, from which ReadPlan repeats it.
 func (p *Plan) MarshalJSON() ([]byte, error) {
+	if err := p.made(); err != nil {
+		return nil, err
+	}
 	type file struct {
 		Model   string   `json:"model"`
 		Version int      `json:"version"`

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +18,9 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 		Resizes []resize `json:"resizes"`
 		Steps   []string `json:"steps"`
 		Joined  bool     `json:"joined"`
+	}
+	if r == nil {
+		return nil, &Error{Stage: "plan", Err: errors.New("there is no reader")}
 	}
 	d := json.NewDecoder(io.LimitReader(r, 1<<30))
 	if err := d.Decode(&f); err != nil {

@@ -36,8 +36,13 @@ type Recording struct {
 
 var errEdited = errors.New("the graph was edited since the first recording: record with another Recorder, elsewhere")
 
+var errNoRecorded = &Error{Stage: "run", Err: errors.New("the Recorder has no Graph")}
+
 // Run is Graph.Run, recorded.
 func (r *Recorder) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dense, error) {
+	if r.Graph == nil {
+		return nil, errNoRecorded
+	}
 	out, err := r.Graph.Run(ctx, in...)
 	rec := Recording{Graph: r.Graph, In: Feed{}, Err: err}
 	for i, v := range r.Graph.Inputs() {
@@ -58,6 +63,9 @@ func (r *Recorder) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dens
 // Eval is Graph.Eval, recorded. Of values that are wanted besides, the recording has those that are outputs, and it
 // has outputs that the run was not asked for only where it was asked for none.
 func (r *Recorder) Eval(ctx context.Context, in Feed, want ...string) (Feed, error) {
+	if r.Graph == nil {
+		return nil, errNoRecorded
+	}
 	out, err := r.Graph.Eval(ctx, in, want...)
 	rec := Recording{Graph: r.Graph, In: in, Err: err}
 	if err == nil {

@@ -6,7 +6,11 @@ import "slices"
 // f makes of theirs; without a selector, everything. The graph's inputs and outputs keep theirs: callers
 // know them. A name that is taken is an error.
 func (e *Edit) Rename(f func(name string) string, sel ...Selector) {
-	if e.err != nil {
+	if e.made(); e.err != nil {
+		return
+	}
+	if f == nil {
+		e.fail(errNoFunction)
 		return
 	}
 	done := map[*Value]bool{}

@@ -127,6 +127,7 @@ func After(n *Node) Selector {
 
 // Value finds a value by name. The error lists similar names.
 func (g *Graph) Value(name string) (*Value, error) {
+	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.value(name)

@@ -16,6 +16,7 @@ import (
 //
 // Nodes with annotations that something reads, and nodes that compute an output of the graph stay, subgraphs are left alone.
 func (e *Edit) Simplify() int {
+	e.made()
 	if e.err != nil {
 		return 0
 	}

@@ -170,6 +170,7 @@ type addition struct {
 // named is an addition whose outputs are called after its label, or after the operator when that is empty. A configuration with attributes
 // that ended before the newest version is written for the graph's.
 func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) []*Value {
+	e.made()
 	if e.err != nil {
 		return nil
 	}

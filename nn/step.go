@@ -49,7 +49,11 @@ type Step struct {
 type Grads map[*Param]*tensor.Dense
 
 // Release gives the memory of the step's tensors back to the engine.
-func (s *Step) Release() { s.done() }
+func (s *Step) Release() {
+	if s.done != nil {
+		s.done()
+	}
+}
 
 // Step runs the graph forward, and backward if there is a loss, without copying what it
 // computes. Trainers call it; to assign the States is up to them.

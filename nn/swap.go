@@ -184,6 +184,7 @@ func partOfActivation(n *Node) bool {
 // layers are meant; Sigmoid, Tanh and the like, which may be gates or outputs, only when selected.
 // What the model computes changes, shapes do not.
 func (e *Edit) SwapActivations(l Layer, sel ...Selector) []*Value {
+	e.made()
 	if e.err != nil {
 		return nil
 	}

@@ -106,6 +106,9 @@ func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
 // made again with Keep, so that symbols stay symbols; that needs the graph as it was.
 func (l *Lowered) Trace() (*Graph, error) {
 	from := l.graph
+	if from == nil {
+		return nil, &Error{Stage: "trace", Err: errors.New("the lowering is zero: Graph.Lower makes one")}
+	}
 	if !l.made.Keep && from.Version() == l.at {
 		o := l.made
 		o.Keep = true

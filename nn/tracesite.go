@@ -18,13 +18,20 @@ type Site struct {
 }
 
 // Op is the operator at the site.
-func (s *Site) Op() gorgonia.Op { return s.at[0].Op() }
+func (s *Site) Op() gorgonia.Op {
+	s.made()
+	return s.at[0].Op()
+}
 
 // Inputs counts the inputs.
-func (s *Site) Inputs() int { return len(exprgraph.Children(s.at[0])) }
+func (s *Site) Inputs() int {
+	s.made()
+	return len(exprgraph.Children(s.at[0]))
+}
 
 // In is the site of input i.
 func (s *Site) In(i int) *Site {
+	s.made()
 	in := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
 	for k, n := range s.at {
 		in.at[k] = exprgraph.Children(n)[i]
@@ -33,13 +40,20 @@ func (s *Site) In(i int) *Site {
 }
 
 // Value is what the site computes, added to the graph when first asked for.
-func (s *Site) Value() *Value { return s.t.value(s.at) }
+func (s *Site) Value() *Value {
+	s.made()
+	return s.t.value(s.at)
+}
 
 // Edit is the edit that the graph is made with.
-func (s *Site) Edit() *Edit { return s.t.e }
+func (s *Site) Edit() *Edit {
+	s.made()
+	return s.t.e
+}
 
 // Node adds an operator, written for its newest version as for Edit.Node, and returns its first output.
 func (s *Site) Node(c op.Config, in ...*Value) *Value {
+	s.made()
 	if s.t.e.err != nil {
 		return nil
 	}
@@ -87,6 +101,7 @@ func (s *Site) Refuse(why string) *Value {
 
 // opName is what errors call the operator.
 func (s *Site) opName() string {
+	s.made()
 	n := s.at[0]
 	if c, _, _, ok := op.CallOf(n); ok {
 		return c.Op.Name
@@ -135,6 +150,7 @@ func (s *Site) Float(field string) float64 {
 
 // field is a field of the operator in graph k, behind pointers and interfaces.
 func (s *Site) field(k int, name string) reflect.Value {
+	s.made()
 	v := deref(deref(reflect.ValueOf(s.at[k].Op())))
 	if v.Kind() == reflect.Struct {
 		if f := v.FieldByName(name); f.IsValid() {

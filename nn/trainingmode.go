@@ -22,6 +22,7 @@ func (e *Edit) TrainingMode() {
 
 // trainingSince is the operator set in which all nodes can be told to train.
 func (e *Edit) trainingSince() (since int) {
+	e.made()
 	for _, n := range e.g.nodes {
 		if n.op == nil {
 			continue

@@ -11,6 +11,10 @@ func (e *Edit) Try(f func()) error {
 	if e.err != nil {
 		return e.err
 	}
+	e.made()
+	if f == nil {
+		return &Error{Stage: "edit", Err: errNoFunction}
+	}
 	s := e.save()
 	finished := false
 	defer func() {
