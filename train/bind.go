@@ -3,7 +3,6 @@ package train
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -92,7 +91,7 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 		d.open = make([]bool, len(want))
 	}
 	if d.lossBy == nil {
-		d.lossBy = defaultLoss(want)
+		d.lossBy = defaultLoss(want, t.g.Outputs())
 	}
 	var err error
 	if d.fork, d.origin, err = t.fork(); err != nil {
@@ -181,46 +180,6 @@ func targetType(t op.Type, outputs []*nn.Value, open bool) string {
 		}
 	}
 	return fmt.Sprintf("%v[%s]", t.DType, strings.Join(dims, ","))
-}
-
-// defaultLoss tells by the targets what is trained: classes, shares of classes (as MixUp makes of
-// them) or numbers.
-func defaultLoss(want []*tensor.Dense) Loss {
-	if len(want) > 1 {
-		var j Joint
-		for i := range want {
-			j.Losses = append(j.Losses, defaultLoss(want[i:i+1]))
-		}
-		return j
-	}
-	if len(want) > 0 && dtype.Of(want[0].Dtype()).IsFloat() && !shares(want[0]) {
-		return MSE{}
-	}
-	return CrossEntropy{}
-}
-
-// shares reports whether each row of y, of two numbers at least, is a distribution over classes.
-func shares(y *tensor.Dense) bool {
-	if y.Dims() != 2 || y.Shape()[1] < 2 || y.Shape()[0] == 0 {
-		return false
-	}
-	v, err := dtype.Float64s(y)
-	if err != nil {
-		return false
-	}
-	for row := range slices.Chunk(v, y.Shape()[1]) {
-		sum := 0.0
-		for _, x := range row {
-			if !(x >= 0) {
-				return false
-			}
-			sum += x
-		}
-		if math.Abs(sum-1) > 1e-3 {
-			return false
-		}
-	}
-	return true
 }
 
 // stale says whether tensors or the frozen set changed without an edit.

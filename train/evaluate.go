@@ -59,7 +59,7 @@ func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, 
 			return nil, err
 		}
 		if m == nil {
-			m = defaultMetrics(defaultLoss(b.Y), outputs)
+			m = defaultMetrics(defaultLoss(b.Y, outputs), outputs)
 		}
 		st, err := g.Step(ctx, b.Feed, nn.StepOptions{Want: outputs})
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 // answerer makes answers of what a model gives.
 type answerer struct {
 	g      *nn.Graph
-	kind   string // classes, tags, yes, values, mask, picture or arrays
+	kind   string // classes, tags, yes, values, mask, picture, positions or arrays
 	labels []string
 	logits bool // of yes: the score is to go through a sigmoid
 }
@@ -27,6 +27,7 @@ type answerer struct {
 type answer struct {
 	top     []choice
 	values  []float64
+	along   []choice // of a sequence: the class of each position
 	whole   nn.Feed // of arrays: all outputs, without the batch axis
 	picture *tensor.Dense
 	files   map[string]string // what was drawn
@@ -68,6 +69,8 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	switch {
 	case !t.DType.IsFloat() || len(g.Outputs()) > 1:
 		a.kind = "arrays"
+	case g.Meta()[metaTask] == "positions" && t.Rank() == 3:
+		a.kind = "positions"
 	case g.Meta()[metaTask] == "tags" && flat:
 		a.kind = "tags"
 	case t.Rank() == 4 && !flat && sized && (n == 1 || n == 3) && len(a.labels) != n:
@@ -168,6 +171,11 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 		return x, err
 	}
 	switch a.kind {
+	case "positions":
+		if x.along, err = a.alongSequence(row); err != nil {
+			return x, err
+		}
+		x.values = nil
 	case "yes":
 		p := x.values[0]
 		if a.logits {
@@ -199,6 +207,36 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 		}
 	}
 	return x, nil
+}
+
+// alongSequence is the likeliest class of each position of a row [1, C, T] or [1, T, C].
+func (a *answerer) alongSequence(row *tensor.Dense) (list []choice, err error) {
+	t := a.g.Outputs()[0].Type().Shape
+	last := t[2].Known() && (!t[1].Known() || t[1].Size != len(a.labels) && t[2].Size == len(a.labels))
+	v, err := dtype.Float64s(row)
+	if err != nil {
+		return nil, err
+	}
+	classes, length, class, position := row.Shape()[1], row.Shape()[2], row.Shape()[2], 1 // sizes and strides
+	if last {
+		classes, length, class, position = length, classes, 1, length
+	}
+	for i := range length {
+		scores := make([]float64, classes)
+		for c := range scores {
+			scores[c] = v[i*position+c*class]
+		}
+		flat, err := dtype.FromSlice(scores, classes)
+		if err != nil {
+			return nil, err
+		}
+		top, shares, err := data.Top(flat, 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, choice{a.label(top[0]), shares[0]})
+	}
+	return list, nil
 }
 
 // label is the name of a class, or its number.
@@ -243,6 +281,13 @@ func (x answer) fields(top int) map[string]any {
 	switch {
 	case x.top != nil:
 		all["label"], all["probability"], all["top"] = x.top[0].Label, x.top[0].Probability, x.top[:min(top, len(x.top))]
+	case x.along != nil:
+		var labels []string
+		var sure []float64
+		for _, c := range x.along {
+			labels, sure = append(labels, c.Label), append(sure, c.Probability)
+		}
+		all["labels"], all["probabilities"] = labels, sure
 	case len(x.values) == 1:
 		all["value"] = finite(x.values[0])
 	case x.values != nil:

@@ -54,7 +54,8 @@ type dataset struct {
 	texts *texts   // how the model reads texts; nil: it does not
 	among []string // classes that the data may have, for JSON lines and texts; nil: any
 
-	tagged bool // samples have any number of the classes, as tags
+	tagged    bool // samples have any number of the classes, as tags
+	positions bool // samples are sequences with a class for each position
 
 	opened   samples // what is judged by, as it is in the files
 	setApart bool    // what is judged by is a share of the data
@@ -401,7 +402,7 @@ func (d *dataset) agree(g *nn.Graph) error {
 	if known != nil && !slices.Equal(known, d.classes) {
 		return fmt.Errorf("the data have the classes %s, the model knows %s", brief(d.classes), brief(known))
 	}
-	if n, ok := scores(g.Outputs()); ok && n > 1 && n != len(d.classes) {
+	if n, ok := scores(g.Outputs()); ok && n > 1 && n != len(d.classes) && !(d.positions && scoresOf(g.Outputs(), len(d.classes))) {
 		return fmt.Errorf("the data have %d classes (%s), the model gives %d scores", len(d.classes), brief(d.classes), n)
 	}
 	return nil
@@ -414,6 +415,15 @@ func scores(outputs []*nn.Value) (n int, ok bool) {
 	}
 	d := outputs[0].Type().Shape[1]
 	return d.Size, d.Known()
+}
+
+// scoresOf reports whether the first output has scores of n classes, on axis 1 or, for positions of a sequence, on the last.
+func scoresOf(outputs []*nn.Value, n int) bool {
+	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
+		return false
+	}
+	s := outputs[0].Type().Shape
+	return s[1].Size == n || len(s) == 3 && s[2].Size == n
 }
 
 // brief lists the first few names.
@@ -453,7 +463,10 @@ func (d *dataset) describe(e *nn.Edit) {
 	if n, ok := scores(e.Outputs()); ok && d.segmented > 1 && n == d.segmented {
 		e.SetLabels(d.segmentNames()...)
 	}
-	if n, ok := scores(e.Outputs()); ok && d.classes != nil && n == len(d.classes) {
+	if d.classes != nil && scoresOf(e.Outputs(), len(d.classes)) {
 		e.SetLabels(d.classes...)
+	}
+	if d.positions && len(e.Outputs()) > 0 && e.Outputs()[0].Type().Rank() == 3 {
+		e.SetMeta(metaTask, "positions")
 	}
 }

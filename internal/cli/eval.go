@@ -156,7 +156,7 @@ func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sam
 		return list, nil
 	}
 	classes, err := v.count(set)
-	if err != nil || classes <= n { // measurements have no classes
+	if err != nil || classes <= n || v.positions && scoresOf(g.Outputs(), classes) { // measurements have no classes
 		return list, nil
 	}
 	if n == 1 && classes == 2 && list == nil {

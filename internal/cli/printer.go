@@ -83,6 +83,12 @@ func (t *sheet) add(s *sampleSource, i int, x answer) error {
 				names, values = append(names, "p("+c+")"), append(values, share(by[c]))
 			}
 		}
+	case x.along != nil:
+		var labels []string
+		for _, c := range x.along {
+			labels = append(labels, c.Label)
+		}
+		names, values = append(names, "labels"), append(values, strings.Join(labels, " "))
 	case x.values != nil:
 		for k, v := range x.values {
 			name := "value"

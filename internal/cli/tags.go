@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// metaTask is the key of a model's metadata that says what its scores are where that is not plain: tags.
+// metaTask is the key of a model's metadata that says what its scores are where that is not plain: tags, or positions of sequences.
 const metaTask = "graft.task"
 
 // tagged reads a table of picture files and their tags. Where each has one, they are classes.

@@ -8,7 +8,6 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/token"
-	"gorgonia.org/tensor"
 )
 
 // padding is how texts of a batch get one length: that of the model, or the longest one's, rounded up to a multiple of eight so
@@ -84,11 +83,7 @@ func (x *texts) feed(list, pairs []string) (nn.Feed, error) {
 }
 
 // set is texts with their targets, one for each along the first axis of y.
-func (x *texts) set(list, pairs []string, y *tensor.Dense) (data.Set[data.Sample], error) {
-	targets, err := data.Tensors(y, nil)
-	if err != nil {
-		return nil, err
-	}
+func (x *texts) set(list, pairs []string, targets data.Set[data.Sample]) (data.Set[data.Sample], error) {
 	p := x.padding()
 	all := make([]data.Sample, len(list))
 	for i := range list {
@@ -96,6 +91,7 @@ func (x *texts) set(list, pairs []string, y *tensor.Dense) (data.Set[data.Sample
 		if pairs != nil {
 			pair = pairs[i]
 		}
+		var err error
 		if all[i], err = x.sample(list[i], pair, p); err != nil {
 			return nil, err
 		}

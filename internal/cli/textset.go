@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
 )
 
@@ -89,7 +90,11 @@ func (d *dataset) textSamples(path string) (s samples, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.tensors, err = d.texts.set(picked(column(t, d.texts.Column), rows), picked(column(t, d.texts.Pair), rows), y); err != nil {
+	targets, err := data.Tensors(y, nil)
+	if err != nil {
+		return s, err
+	}
+	if s.tensors, err = d.texts.set(picked(column(t, d.texts.Column), rows), picked(column(t, d.texts.Pair), rows), targets); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil

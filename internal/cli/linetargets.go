@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// noClass is the target of positions that do not count.
+const noClass = -100
+
+// lineTargets are the targets of objects.
+type lineTargets struct {
+	name    string          // key
+	of      []*tensor.Dense // of each object
+	unequal bool            // lists of different lengths
+}
+
+// samples are the targets alone.
+func (y lineTargets) samples() []data.Sample {
+	list := make([]data.Sample, len(y.of))
+	for i := range list {
+		list[i].X = y.of[i : i+1]
+	}
+	return list
+}
+
+// lineTargets reads the targets of objects: numbers, words, or lists of them, which may be of unequal length where they are classes.
+func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets, err error) {
+	if y.name, err = d.targetKey(rows[0]); err != nil {
+		return y, err
+	}
+	each, shapes := make([][]any, len(rows)), make([][]int, len(rows))
+	words, whole, n := 0, d.task != "regression", 0
+	for i, row := range rows {
+		if each[i], shapes[i], err = flatten(nil, row[y.name]); err != nil {
+			return y, fmt.Errorf("object %d: the target %s: %w", i+1, y.name, err)
+		}
+		if len(shapes[i]) != len(shapes[0]) || len(shapes[i]) > 0 && !slices.Equal(shapes[i][1:], shapes[0][1:]) {
+			return y, fmt.Errorf("object %d: the target %s is %v: want one as in the first object", i+1, y.name, row[y.name])
+		}
+		y.unequal = y.unequal || !slices.Equal(shapes[i], shapes[0])
+		for _, x := range each[i] {
+			n++
+			switch x := x.(type) {
+			case string:
+				words++
+			case json.Number:
+				_, err := x.Int64()
+				whole = whole && err == nil
+			}
+		}
+	}
+	if d.texts != nil {
+		d.texts.Target = y.name
+	}
+	if words == n {
+		if err := d.wordClasses(each, s); err != nil {
+			return y, err
+		}
+		whole = true
+	}
+	if y.unequal && !whole {
+		return y, fmt.Errorf("the target %s has lists of numbers of unequal length: only classes, whole numbers or words, may be filled up", y.name)
+	}
+	if d.positions = whole && len(shapes[0]) > 0; y.unequal {
+		for i := range each {
+			if len(each[i]) == 0 {
+				return y, fmt.Errorf("object %d: the target %s is empty", i+1, y.name)
+			}
+		}
+	}
+	for i := range each {
+		t, shape := dtype.Float32, shapes[i]
+		if whole {
+			t = dtype.Int64
+		} else if len(shape) == 0 {
+			shape = []int{1}
+		}
+		v, err := tensorOf(t, each[i], shape)
+		if err != nil {
+			return y, fmt.Errorf("object %d: the target %s: %w", i+1, y.name, err)
+		}
+		y.of = append(y.of, v.(*tensor.Dense))
+	}
+	return y, nil
+}
+
+// targetKey is the key of the target: --target, or y, label, target, or the name of an output.
+func (d *dataset) targetKey(row map[string]any) (string, error) {
+	keys := []string{"y", "label", "target"}
+	for _, v := range d.graph.Outputs() {
+		keys = append(keys, v.Name())
+	}
+	if d.target != "" {
+		keys = []string{d.target}
+	} else if d.texts != nil && d.texts.Target != "" {
+		keys = []string{d.texts.Target}
+	}
+	at := slices.IndexFunc(keys, func(k string) bool { _, ok := row[k]; return ok })
+	if at < 0 {
+		return "", fmt.Errorf("object 1: no target under %s; it has %s; --target names it", strings.Join(keys, ", "), brief(slices.Sorted(maps.Keys(row))))
+	}
+	return keys[at], nil
+}
+
+// wordClasses puts the numbers of classes in place of targets that are words.
+func (d *dataset) wordClasses(each [][]any, s *samples) error {
+	s.classes = d.among
+	if s.classes == nil {
+		set := map[string]bool{}
+		for _, list := range each {
+			for _, x := range list {
+				set[x.(string)] = true
+			}
+		}
+		s.classes = slices.Sorted(maps.Keys(set))
+	}
+	for i, list := range each {
+		for k, x := range list {
+			c := slices.Index(s.classes, x.(string))
+			if c < 0 {
+				return fmt.Errorf("object %d: the target is %q, which is not among the classes %s", i+1, x, brief(s.classes))
+			}
+			list[k] = json.Number(fmt.Sprint(c))
+		}
+	}
+	return nil
+}
