@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"optim/gen":            {},
 	"train/data":           {"nn/dtype", "internal/kernel"},
 	"train/token":          {},
+	"train/boxes":          {"train/data"},
 	"train/table":          {"nn/dtype", "nn/op", "nn/op/std", "nn", "train", "train/data"},
 	"train/step":           {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio", "optim", "train"},
 	"train":                {"internal/disk", "nn/dtype", "internal/kernel", "nn/op", "nn/op/std", "nn", "nn/prune", "onnxio", "optim", "train/data"},

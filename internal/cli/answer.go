@@ -28,7 +28,7 @@ type answer struct {
 	top     []choice
 	values  []float64
 	along   []choice // of a sequence: the class of each position
-	whole   nn.Feed // of arrays: all outputs, without the batch axis
+	whole   nn.Feed  // of arrays: all outputs, without the batch axis
 	picture *tensor.Dense
 	files   map[string]string // what was drawn
 	err     error             // the sample cannot be read

@@ -23,6 +23,7 @@ type evaluation struct {
 	dataset
 	metrics []string
 	asJSON  bool
+	box     boxFlags
 
 	worst                  int
 	page                   string // HTML
@@ -48,24 +49,31 @@ the classes that the model knows.
 which, and how sure the model is beside how often it is right. --worst N lists the samples with the largest losses; -o writes all of
 this, with the pictures of those samples, as a page of HTML.
 
-` + dataHelp + "\n\n" + preparingHelp,
+` + boxHelp + "\n\n" + dataHelp + "\n\n" + preparingHelp,
 		Example: `  graft eval flowers.onnx --data flowers-test/
   graft eval model.onnx --data t10k-images-idx3-ubyte.gz,t10k-labels-idx1-ubyte.gz --metric accuracy --metric confusion
   graft eval flowers.onnx --data flowers-test/ --worst 20 -o page.html
   graft eval flowers.onnx --data flowers-test/ --per-class --confusion confusion.png --calibration calibration.png
+  graft eval detector.onnx --data instances_val2017.json --images val2017/ --per-class
   graft eval model.onnx --data test.csv --json`,
-		Args: oneModel,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if v.box.detections != "" && len(args) == 0 {
+				return nil
+			}
+			return oneModel(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return v.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+			return v.run(cmd.Context(), cmd.OutOrStdout(), strings.Join(args, ""))
 		},
 	}
 	v.source.flags(cmd)
 	v.dataset.flags(cmd)
+	v.box.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&v.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the model's, or the last")
 	f.StringArrayVar(&v.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the targets")
 	f.IntVar(&v.worst, "worst", 0, "list so many samples that the model is most wrong about")
-	f.StringVarP(&v.page, "output", "o", "", "file for a page of figures, tables and pictures (.html)")
+	f.StringVarP(&v.page, "output", "o", "", "file for a page of figures, tables and pictures (.html); of boxes, what was found (.json)")
 	f.BoolVar(&v.perClass, "per-class", false, "figures of each class")
 	f.StringVar(&v.confusion, "confusion", "", "file for a picture of which class was taken for which (.png)")
 	f.StringVar(&v.calibration, "calibration", "", "file for a picture of how sure and how right the model is (.png)")
@@ -90,6 +98,12 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 				return err
 			}
 		}
+	}
+	if file := boxFile(v.data); file != "" {
+		return v.boxes(ctx, w, model, file)
+	}
+	if v.changed("images", "boxes", "resize", "suppress", "first-class", "detections") {
+		return fmt.Errorf("--images, --boxes, --resize, --suppress, --first-class and --detections are for boxes, in a file of COCO's form (.json), which %s is not", v.data)
 	}
 	g, err := v.load(model)
 	if err != nil {

@@ -1,0 +1,368 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train/boxes"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
+)
+
+const boxHelp = `A detector is judged by the boxes of a file in COCO's form (FILE.json, or a folder with such a file in it): mean average precision at
+IoU 0.5 to 0.95 and the rest of COCO's figures. --images is the folder with the pictures, which are looked for beside the file otherwise;
+what the numbers of a box are and which class is which category is found out and printed, --boxes and --first-class settle it.
+-o FILE.json writes what was found as COCO's list of results; --detections judges such a file in place of a model.`
+
+// boxFlags say how a detector is judged.
+type boxFlags struct {
+	images     string
+	order      string
+	resize     string
+	suppress   float64
+	first      int
+	detections string
+}
+
+func (b *boxFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&b.images, "images", "", "of boxes: folder of the pictures; default: beside the file")
+	f.StringVar(&b.order, "boxes", "", "what the numbers of a box are: "+strings.Join(boxOrders, ", ")+"; default: found out")
+	f.StringVar(&b.resize, "resize", "", "of boxes: how pictures come to the model's size, stretch or letterbox; default: letterbox for YOLO")
+	f.Float64Var(&b.suppress, "suppress", 0.65, "of candidates for boxes: IoU with a surer one from which on one is dropped")
+	f.IntVar(&b.first, "first-class", 0, "number that the model gives the first category of boxes; default: found out")
+	f.StringVar(&b.detections, "detections", "", "boxes that were found, as a file of COCO's results, in place of MODEL")
+}
+
+var boxOrders = []string{"xyxy", "yxyx", "xywh", "cxcywh"}
+
+// boxFile is the COCO file that --data names, "" where it names something else.
+func boxFile(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		if strings.EqualFold(filepath.Ext(path), ".json") {
+			return path
+		}
+		return ""
+	}
+	if !info.IsDir() {
+		if strings.EqualFold(filepath.Ext(path), ".json") {
+			return path
+		}
+		return ""
+	}
+	for _, pattern := range []string{"_annotations.coco.json", "instances*.json", "annotations.json", "annotations/instances*.json"} {
+		if found, _ := filepath.Glob(filepath.Join(path, pattern)); len(found) == 1 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// boxes judges a detector.
+func (v *evaluation) boxes(ctx context.Context, w io.Writer, model, file string) error {
+	if v.worst > 0 || v.confusion != "" || v.calibration != "" || v.metrics != nil {
+		return fmt.Errorf("--worst, --confusion, --calibration and --metric are not for boxes, which are judged by COCO's figures")
+	}
+	if v.page != "" && !strings.EqualFold(filepath.Ext(v.page), ".json") {
+		return fmt.Errorf("--output %s: of boxes it is a file of COCO's results: want a name that ends in .json", v.page)
+	}
+	if v.box.order != "" && !slices.Contains(boxOrders, v.box.order) {
+		return fmt.Errorf("--boxes %s: want one of %s", v.box.order, strings.Join(boxOrders, ", "))
+	}
+	if !slices.Contains([]string{"", "stretch", "letterbox"}, v.box.resize) {
+		return fmt.Errorf("--resize %s: want stretch or letterbox", v.box.resize)
+	}
+	if !(v.box.suppress > 0 && v.box.suppress <= 1) {
+		return fmt.Errorf("--suppress %v: want an IoU above 0, up to 1", v.box.suppress)
+	}
+	set, err := boxes.Load(file)
+	if err != nil {
+		return plainBoxes(err)
+	}
+	var found [][]boxes.Detection
+	if v.box.detections != "" {
+		found, err = set.LoadDetections(v.box.detections)
+	} else {
+		found, err = v.detect(ctx, w, model, file, set)
+	}
+	if err != nil {
+		return plainBoxes(err)
+	}
+	f, err := set.Judge(found)
+	if err != nil {
+		return plainBoxes(err)
+	}
+	if v.page != "" {
+		if err := onnxio.WriteFile(v.page, func(w io.Writer) error { return set.WriteDetections(w, found) }); err != nil {
+			return err
+		}
+	}
+	return v.printBoxes(w, set, found, f)
+}
+
+func plainBoxes(err error) error {
+	return fmt.Errorf("%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "boxes: "), "data: "))
+}
+
+// detect runs the model over the pictures.
+func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string, set *boxes.Set) ([][]boxes.Detection, error) {
+	dir, err := v.pictureFolder(file, set)
+	if err != nil {
+		return nil, err
+	}
+	g, err := v.load(model)
+	if err != nil {
+		return nil, err
+	}
+	_ = freeBatch(g, 1)
+	names, err := classNames(g)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(set.Categories, func(c boxes.Category) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, c.Name) })
+	}) {
+		names = nil
+	}
+	r := &boxes.Reader{Categories: set.Categories, Names: names, Order: v.box.order, Suppress: v.box.suppress}
+	if v.given.Changed("first-class") {
+		r.First = &v.box.first
+	}
+	in, err := v.detectorInput(ctx, g, dir, set)
+	if err != nil {
+		return nil, err
+	}
+	if !v.asJSON {
+		fmt.Fprint(w, v.how(in))
+	}
+	for _, p := range set.Pictures {
+		img, err := data.OpenImageOf(filepath.Join(dir, filepath.FromSlash(p.File)), p.Width, p.Height)
+		if err != nil {
+			return nil, err
+		}
+		x, at, err := in.tensor(img)
+		if err != nil {
+			return nil, err
+		}
+		out, err := g.Run(ctx, x)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.File, err)
+		}
+		var list []boxes.Output
+		for i, o := range g.Outputs() {
+			d := out[i]
+			values, err := dtype.Float64s(d)
+			if err != nil {
+				return nil, fmt.Errorf("output %s: %w", o.Name(), err)
+			}
+			list = append(list, boxes.Output{Name: o.Name(), Shape: slices.Clone([]int(d.Shape())), Values: values, Integer: dtype.Of(d.Dtype()).IsInteger()})
+		}
+		if err := r.Add(list, at); err != nil {
+			return nil, err
+		}
+	}
+	found, how, err := r.Detections()
+	if err == nil && !v.asJSON {
+		fmt.Fprintf(w, "boxes:    %s\n", how)
+	}
+	return found, err
+}
+
+// detectorInput is how pictures become the input of a detector.
+type detectorInput struct {
+	data.Preprocess
+	t         op.Type
+	letterbox bool
+	own       bool // each picture in its own size
+}
+
+// detectorInput settles preparation: measured where the input allows it.
+func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string, set *boxes.Set) (in detectorInput, err error) {
+	if len(g.Inputs()) != 1 {
+		return in, fmt.Errorf("the model has the inputs %v: a detector that takes a picture has one", ports(g.Inputs()))
+	}
+	in.t = g.Inputs()[0].Type()
+	t := in.t
+	if t.Rank() == 3 { // one picture, no batch
+		t.Shape = append([]op.Dim{{Size: 1}}, t.Shape...)
+	}
+	base, err := v.base(t)
+	if err != nil {
+		return in, fmt.Errorf("the model has the inputs %v, which take no pictures: %w", ports(g.Inputs()), err)
+	}
+	sizes := t.Sizes()
+	spatial := sizes[2:]
+	if base.NHWC {
+		spatial = sizes[1:3]
+	}
+	in.own = v.size == "" && (spatial[0] <= 0 || spatial[1] <= 0)
+	in.letterbox = v.box.resize == "letterbox" || v.box.resize == "" && len(g.Outputs()) == 1 && !in.own
+	_, stored, err := data.ReadMeta(g.Meta())
+	if err != nil {
+		return in, err
+	}
+	if v.preset == "" && !stored && !v.changed("mean", "std", "range", "bgr") && (!t.DType.IsFloat() || in.t.Rank() == 3 || in.own) {
+		v.preset = "unit" // what detectors with a preparation of their own take
+		if !t.DType.IsFloat() {
+			v.preset = "raw"
+		}
+	}
+	found, err := v.settle(ctx, g, t, func(base data.Preprocess) (list []*tensor.Dense, err error) {
+		plain := data.Preprocess{Size: base.Size, Width: base.Width, Gray: base.Gray}
+		n := min(len(set.Pictures), measuredOn(plain))
+		for i := range n {
+			img, err := data.OpenImage(filepath.Join(dir, filepath.FromSlash(set.Pictures[i*len(set.Pictures)/n].File)))
+			if err != nil {
+				return nil, err
+			}
+			x, _, err := plain.Whole(img, in.letterbox)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, x)
+		}
+		return list, nil
+	})
+	in.Preprocess, v.pictures = found.Preprocess, &found
+	return in, err
+}
+
+// how says how pictures become the input.
+func (v *evaluation) how(in detectorInput) string {
+	if in.own {
+		return fmt.Sprintf("pictures: %s, in their own sizes\n", v.pictures.Name)
+	}
+	way := "stretched"
+	if in.letterbox {
+		way = "letterbox"
+	}
+	return v.preparation() + fmt.Sprintf("          whole pictures, %s\n", way)
+}
+
+// tensor is a picture as the model takes it.
+func (in detectorInput) tensor(img image.Image) (*tensor.Dense, data.Placement, error) {
+	p := in.Preprocess
+	if in.own {
+		p.Size, p.Width = img.Bounds().Dy(), img.Bounds().Dx()
+	}
+	x, at, err := p.Whole(img, in.letterbox)
+	if err != nil {
+		return nil, at, err
+	}
+	if in.t.Rank() == 4 {
+		if x, err = dtype.View(x, append([]int{1}, x.Shape()...)...); err != nil {
+			return nil, at, err
+		}
+	}
+	if want := in.t.DType; want != dtype.Float32 {
+		x, err = dtype.ConvertTo(want, x)
+	}
+	return x, at, err
+}
+
+// pictureFolder finds where the pictures of a COCO file are.
+func (v *evaluation) pictureFolder(file string, set *boxes.Set) (string, error) {
+	beside := filepath.Dir(file)
+	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	_, part, _ := strings.Cut(stem, "_")
+	dirs := []string{beside, filepath.Join(beside, "images"), filepath.Join(beside, part), filepath.Join(beside, "..", part), filepath.Join(beside, "..", "images"), filepath.Join(beside, "..", "images", part), filepath.Join(beside, "..")}
+	if v.box.images != "" {
+		dirs = []string{v.box.images}
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(set.Pictures[0].File))); err == nil {
+			return filepath.Clean(dir), nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in %s: --images names the folder of the pictures", set.Pictures[0].File, strings.Join(dirs[:min(2, len(dirs))], " nor in "))
+}
+
+// namesList is how Ultralytics stores names: {0: 'person', 1: 'bicycle'}.
+var namesList = regexp.MustCompile(`(\d+): *(?:'([^']*)'|"([^"]*)")`)
+
+// classNames are the names of a detector's classes that its metadata hold; nil where they do not.
+func classNames(g *nn.Graph) ([]string, error) {
+	labels, err := data.ReadLabels(g.Meta())
+	if err != nil || labels != nil {
+		return labels, err
+	}
+	var list []string
+	for _, m := range namesList.FindAllStringSubmatch(g.Meta()["names"], -1) {
+		if n, err := strconv.Atoi(m[1]); err != nil || n != len(list) {
+			return nil, nil
+		}
+		list = append(list, m[2]+m[3])
+	}
+	return list, nil
+}
+
+// printBoxes writes the figures.
+func (v *evaluation) printBoxes(w io.Writer, set *boxes.Set, found [][]boxes.Detection, f boxes.Figures) error {
+	n, there := 0, 0
+	for i, list := range found {
+		n, there = n+len(list), there+len(set.Pictures[i].Truth)
+	}
+	rows := []struct {
+		name string
+		x    float64
+	}{
+		{"AP", f.AP}, {"AP50", f.AP50}, {"AP75", f.AP75}, {"AP small", f.APSmall}, {"AP medium", f.APMedium}, {"AP large", f.APLarge},
+		{"AR 1", f.AR1}, {"AR 10", f.AR10}, {"AR 100", f.AR100}, {"AR small", f.ARSmall}, {"AR medium", f.ARMedium}, {"AR large", f.ARLarge},
+	}
+	known := func(x float64) any {
+		if x < 0 {
+			return nil
+		}
+		return x
+	}
+	if v.asJSON {
+		figures := map[string]any{}
+		for _, r := range rows {
+			figures[r.name] = known(r.x)
+		}
+		all := map[string]any{"samples": len(found), "boxes": there, "found": n, "metrics": figures}
+		if v.perClass {
+			list := []any{}
+			for i, c := range set.Categories {
+				list = append(list, map[string]any{"class": c.Name, "AP": known(f.Category[i]), "AP50": known(f.Category50[i])})
+			}
+			all["per_class"] = list
+		}
+		return json.NewEncoder(w).Encode(all)
+	}
+	fmt.Fprintf(w, "%d pictures with %d boxes, %d found\n", len(found), there, n)
+	said := func(x float64) string {
+		if x < 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.4f", x)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	notes := []string{"mean average precision, IoU 0.5 to 0.95", "at IoU 0.5", "at IoU 0.75", "of objects below 32×32 pixels", "of those below 96×96", "of larger ones", "recall, one box of a picture and class", "ten", "a hundred", "of small objects", "of medium ones", "of large ones"}
+	for i, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.name, said(r.x), notes[i])
+	}
+	if v.perClass {
+		fmt.Fprint(t, "\nclass\tAP\tAP50\n")
+		for i, c := range set.Categories {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", c.Name, said(f.Category[i]), said(f.Category50[i]))
+		}
+	}
+	return t.Flush()
+}

@@ -1,0 +1,171 @@
+package boxes
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+)
+
+// Box is a rectangle in pixels, from the left and top edge to the right and bottom one.
+type Box struct{ X0, Y0, X1, Y1 float64 }
+
+// Area is that of a box, 0 where it has none.
+func (b Box) Area() float64 { return max(0, b.X1-b.X0) * max(0, b.Y1-b.Y0) }
+
+// overlap is the area that two boxes share.
+func (b Box) overlap(c Box) float64 {
+	return max(0, min(b.X1, c.X1)-max(b.X0, c.X0)) * max(0, min(b.Y1, c.Y1)-max(b.Y0, c.Y0))
+}
+
+// IoU is the area that two boxes share divided by what they cover together.
+func (b Box) IoU(c Box) float64 {
+	o := b.overlap(c)
+	if o == 0 {
+		return 0
+	}
+	return o / (b.Area() + c.Area() - o)
+}
+
+// Truth is a box that is on a picture.
+type Truth struct {
+	Box
+	Category int     // place in Set.Categories
+	Area     float64 // of the object, which decides whether it is small; that of the box where the file has none
+	Crowd    bool    // a group of objects: what is found there is neither right nor wrong
+}
+
+// Picture is a file with its boxes.
+type Picture struct {
+	ID            int64
+	File          string
+	Width, Height int // 0: the file does not say
+	Truth         []Truth
+}
+
+// Category is a class of boxes and the number that the file gives it.
+type Category struct {
+	ID   int64
+	Name string
+}
+
+// Set is pictures and what is on them.
+type Set struct {
+	Pictures   []Picture  // by ID
+	Categories []Category // by ID
+}
+
+// file is the part of COCO's form that boxes need.
+type file struct {
+	Images []struct {
+		ID     *int64 `json:"id"`
+		File   string `json:"file_name"`
+		Width  int    `json:"width"`
+		Height int    `json:"height"`
+	} `json:"images"`
+	Annotations []struct {
+		Image    int64     `json:"image_id"`
+		Category int64     `json:"category_id"`
+		Box      []float64 `json:"bbox"`
+		Area     *float64  `json:"area"`
+		Crowd    flag      `json:"iscrowd"`
+	} `json:"annotations"`
+	Categories []struct {
+		ID   *int64 `json:"id"`
+		Name string `json:"name"`
+	} `json:"categories"`
+}
+
+// flag is 0 or 1, false or true.
+type flag bool
+
+func (f *flag) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "0", "false", "null":
+		*f = false
+	case "1", "true":
+		*f = true
+	default:
+		return fmt.Errorf("iscrowd is %s, want 0 or 1", b)
+	}
+	return nil
+}
+
+// Load reads a file in COCO's form: images, annotations with a bbox [left, top, width, height], categories.
+func Load(path string) (*Set, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("boxes: %w", err)
+	}
+	defer f.Close()
+	s, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("boxes: %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Read is Load for what is open.
+func Read(r io.Reader) (*Set, error) {
+	var f file
+	if err := json.NewDecoder(r).Decode(&f); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(f.Images) == 0:
+		return nil, fmt.Errorf("no images: want a COCO file, an object with images, annotations and categories")
+	case len(f.Categories) == 0:
+		return nil, fmt.Errorf("no categories: want a COCO file, an object with images, annotations and categories")
+	}
+	s := &Set{}
+	places := map[int64]int{}
+	for i, c := range f.Categories {
+		if c.ID == nil {
+			return nil, fmt.Errorf("category %d has no id", i)
+		}
+		s.Categories = append(s.Categories, Category{*c.ID, c.Name})
+	}
+	slices.SortStableFunc(s.Categories, func(a, b Category) int { return cmp.Compare(a.ID, b.ID) })
+	for i, c := range s.Categories {
+		if _, twice := places[c.ID]; twice {
+			return nil, fmt.Errorf("two categories have the id %d", c.ID)
+		}
+		places[c.ID] = i
+	}
+	pictures := map[int64]int{}
+	for i, p := range f.Images {
+		if p.ID == nil || p.File == "" {
+			return nil, fmt.Errorf("image %d has no id or no file_name", i)
+		}
+		s.Pictures = append(s.Pictures, Picture{ID: *p.ID, File: p.File, Width: p.Width, Height: p.Height})
+	}
+	slices.SortStableFunc(s.Pictures, func(a, b Picture) int { return cmp.Compare(a.ID, b.ID) })
+	for i, p := range s.Pictures {
+		if _, twice := pictures[p.ID]; twice {
+			return nil, fmt.Errorf("two images have the id %d", p.ID)
+		}
+		pictures[p.ID] = i
+	}
+	for i, a := range f.Annotations {
+		p, ok := pictures[a.Image]
+		if !ok {
+			return nil, fmt.Errorf("annotation %d is of image %d, which is not among the images", i, a.Image)
+		}
+		c, ok := places[a.Category]
+		if !ok {
+			return nil, fmt.Errorf("annotation %d is of category %d, which is not among the categories", i, a.Category)
+		}
+		if len(a.Box) != 4 || slices.ContainsFunc(a.Box, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) || a.Box[2] < 0 || a.Box[3] < 0 {
+			return nil, fmt.Errorf("annotation %d has the bbox %v, want left, top, width and height", i, a.Box)
+		}
+		t := Truth{Box: Box{a.Box[0], a.Box[1], a.Box[0] + a.Box[2], a.Box[1] + a.Box[3]}, Category: c, Crowd: bool(a.Crowd)}
+		if t.Area = t.Box.Area(); a.Area != nil {
+			t.Area = *a.Area
+		}
+		s.Pictures[p].Truth = append(s.Pictures[p].Truth, t)
+	}
+	return s, nil
+}

@@ -1,0 +1,394 @@
+package boxes
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/train/data"
+)
+
+// Output is an output of a detector for one picture, with its elements in row-major order.
+type Output struct {
+	Name    string
+	Shape   []int
+	Values  []float64
+	Integer bool
+}
+
+// Reader makes detections of what a model gives, picture by picture. These are understood:
+//
+//   - boxes [N,4], scores [N] and classes [N], and maybe how many of them count: what detectors end in that suppress overlapping boxes
+//     themselves (torchvision, TensorFlow's zoo). One output [N,6] is box, score, class.
+//   - boxes [N,4] and a score [N,C] for each class, or one output [4+C,N], [N,4+C] or, with a score of its own in the fifth place,
+//     [N,5+C] (YOLO): candidates, of which those that overlap a surer one of their class by more than Suppress are dropped.
+//
+// Axes of size 1 in front are passed over.
+type Reader struct {
+	Categories []Category
+	Names      []string // of the model's classes; nil: they are told from their numbers
+	Order      string   // xyxy (corners), yxyx, xywh (left, top, width, height), cxcywh (center, width, height); "": found out
+	First      *int     // number that the model gives the first category; nil: found out
+	Suppress   float64  // IoU; 0: 0.65
+
+	pictures []raw
+	classes  int  // scores of a candidate; 0: classes are numbers
+	logits   bool // the scores' name says so
+	farthest float64
+	zero     bool // a class 0 was seen
+	unknown  int  // a class that is no id of a category; -1: none
+}
+
+// raw is what was found on one picture, in the model's numbers.
+type raw struct {
+	at   data.Placement
+	list []Detection
+}
+
+const (
+	faint = 0.001 // scores below are not looked at
+	most  = 300   // boxes of a picture
+)
+
+// Add reads the outputs for the next picture.
+func (r *Reader) Add(out []Output, at data.Placement) error {
+	if r.pictures == nil {
+		r.unknown = -1
+	}
+	for i := range out {
+		out[i].squeeze()
+	}
+	list, err := r.read(out)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		r.farthest = max(r.farthest, d.X0, d.Y0, d.X1, d.Y1)
+	}
+	r.pictures = append(r.pictures, raw{at, list})
+	return nil
+}
+
+// squeeze drops axes of size 1 in front; one box [1,4] is left.
+func (o *Output) squeeze() {
+	for n := len(o.Shape); n > 1 && o.Shape[0] == 1; n-- {
+		if n == 2 && o.Shape[1] == 4 && !o.Integer && !named(o.Name, "score", "prob", "conf", "class", "label") {
+			return
+		}
+		o.Shape = o.Shape[1:]
+	}
+}
+
+func (r *Reader) read(out []Output) ([]Detection, error) {
+	corners := slices.IndexFunc(out, func(o Output) bool {
+		return len(o.Shape) == 2 && o.Shape[1] == 4 && !o.Integer && (len(out) == 2 || len(out[0].Shape) != 2 || !named(o.Name, "score", "prob", "conf"))
+	})
+	if corners < 0 {
+		if len(out) == 1 && len(out[0].Shape) == 2 {
+			return r.single(out[0])
+		}
+		return nil, fmt.Errorf("boxes: the model gives %s: want boxes [N,4] beside scores [N] and classes [N], or scores [N,classes]; or one output of candidates", shapes(out))
+	}
+	n := out[corners].Shape[0]
+	var numbers, scores *Output
+	count := n
+	for i := range out {
+		o := &out[i]
+		switch {
+		case i == corners:
+		case len(o.Values) == 1 && n != 1 && named(o.Name, "num"):
+			count = min(n, max(0, int(o.Values[0])))
+		case len(o.Shape) == 1 && o.Shape[0] == n && (o.Integer || named(o.Name, "class", "label")):
+			numbers = o
+		case len(o.Shape) == 1 && o.Shape[0] == n, len(o.Shape) == 2 && (o.Shape[0] == n || o.Shape[1] == n):
+			if scores == nil {
+				scores = o
+			}
+		}
+	}
+	if scores == nil {
+		return nil, fmt.Errorf("boxes: the model gives %s: there is no score for each of %d boxes", shapes(out), n)
+	}
+	if len(scores.Shape) == 2 && scores.Shape != nil && !(numbers != nil && scores.Shape[1] == 1) {
+		return r.candidates(out[corners], *scores)
+	}
+	r.orient(out[corners], "xyxy")
+	var list []Detection
+	for i := range count {
+		class := 0
+		if numbers != nil {
+			class = int(numbers.Values[i])
+		}
+		list = r.keep(list, out[corners].Values[4*i:][:4], class, scores.Values[i])
+	}
+	return list, nil
+}
+
+// single reads one output of rows: box, score and class, or candidates.
+func (r *Reader) single(o Output) ([]Detection, error) {
+	rows, columns, k := o.Shape[0], o.Shape[1], len(r.Categories)
+	at := func(row, column int) float64 { return o.Values[row*columns+column] }
+	if columns == 6 && rows <= 1000 {
+		boxes := Output{Name: o.Name}
+		for i := range rows {
+			boxes.Values = append(boxes.Values, o.Values[6*i:][:4]...)
+		}
+		r.orient(boxes, "xyxy")
+		var list []Detection
+		for i := range rows {
+			list = r.keep(list, boxes.Values[4*i:][:4], int(at(i, 5)), at(i, 4))
+		}
+		return list, nil
+	}
+	if n := len(r.Names); n > 0 {
+		k = n
+	}
+	turned := rows < columns
+	if turned {
+		rows, columns = columns, rows
+		at = func(row, column int) float64 { return o.Values[column*o.Shape[1]+row] }
+	}
+	own := columns == 5+k
+	if columns != 4+k && !own {
+		return nil, fmt.Errorf("boxes: the output %s is %v: want 4 or 5 numbers and a score for each of %d categories", o.Name, o.Shape, k)
+	}
+	boxes, scores := Output{Name: o.Name, Shape: []int{rows, 4}}, Output{Name: o.Name, Shape: []int{rows, k}}
+	for i := range rows {
+		sure := 1.0
+		if own {
+			sure = at(i, 4)
+		}
+		for c := range 4 {
+			boxes.Values = append(boxes.Values, at(i, c))
+		}
+		for c := columns - k; c < columns; c++ {
+			scores.Values = append(scores.Values, sure*at(i, c))
+		}
+	}
+	if r.Order == "" {
+		r.Order = "cxcywh"
+	}
+	return r.candidates(boxes, scores)
+}
+
+// candidates reads boxes with a score for each class, and drops those that overlap surer ones.
+func (r *Reader) candidates(b, s Output) ([]Detection, error) {
+	n := b.Shape[0]
+	r.orient(b, "xyxy")
+	r.logits = named(s.Name, "logit")
+	classes, row, column := s.Shape[1], s.Shape[1], 1
+	if s.Shape[0] != n || n == s.Shape[1] && r.classes > 0 && r.classes != classes {
+		classes, row, column = s.Shape[0], 1, s.Shape[1]
+	}
+	r.classes = classes
+	skip, err := r.background()
+	if err != nil {
+		return nil, err
+	}
+	outside := slices.ContainsFunc(s.Values, func(v float64) bool { return v < 0 || v > 1 })
+	byClass := map[int][]Detection{}
+	p := make([]float64, classes)
+	for i := range n {
+		for c := range p {
+			p[c] = s.Values[i*row+c*column]
+		}
+		if outside {
+			probabilities(p, skip >= 0)
+		}
+		for c, v := range p {
+			if c != skip && v >= faint {
+				byClass[c] = r.keep(byClass[c], b.Values[4*i:][:4], c, v)
+			}
+		}
+	}
+	var list []Detection
+	for c := range classes {
+		list = append(list, suppressed(byClass[c], cmp.Or(r.Suppress, 0.65))...)
+	}
+	slices.SortStableFunc(list, surer)
+	return list[:min(len(list), most)], nil
+}
+
+// background is the class that is none, −1 where there is no such class.
+func (r *Reader) background() (int, error) {
+	k := len(r.Categories)
+	last := slices.MaxFunc(r.Categories, func(a, b Category) int { return cmp.Compare(a.ID, b.ID) }).ID
+	switch {
+	case r.Names != nil || r.First != nil && r.classes == k+*r.First || r.classes == k:
+		return -1, nil
+	case r.classes == k+1 && !r.logits:
+		return 0, nil
+	case r.classes == k+1 || r.logits && int64(r.classes) > last:
+		return r.classes - 1, nil
+	case int64(r.classes) > last:
+		return 0, nil
+	}
+	return -1, fmt.Errorf("boxes: the model has scores for %d classes, there are %d categories with numbers up to %d", r.classes, k, last)
+}
+
+// probabilities makes them of scores, in place: shares of one where a class is none, else one by one.
+func probabilities(p []float64, together bool) {
+	if !together {
+		for c, v := range p {
+			p[c] = 1 / (1 + math.Exp(-v))
+		}
+		return
+	}
+	top, sum := slices.Max(p), 0.0
+	for c, v := range p {
+		p[c] = math.Exp(v - top)
+		sum += p[c]
+	}
+	for c := range p {
+		p[c] /= sum
+	}
+}
+
+// surer puts higher scores first.
+func surer(a, b Detection) int { return cmp.Compare(b.Score, a.Score) }
+
+// suppressed are the detections of one class without those that overlap a surer one.
+func suppressed(list []Detection, limit float64) (kept []Detection) {
+	slices.SortStableFunc(list, surer)
+	for _, d := range list {
+		if len(kept) == most {
+			break
+		}
+		if !slices.ContainsFunc(kept, func(k Detection) bool { return k.IoU(d.Box) > limit }) {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+// orient finds out what the four numbers of a box are: by the name, or where corners would be the wrong way round, a center and a size.
+func (r *Reader) orient(b Output, order string) {
+	if r.Order != "" || len(b.Values) == 0 {
+		return
+	}
+	switch {
+	case named(b.Name, "detection_boxes"):
+		order = "yxyx"
+	case named(b.Name, "pred_boxes"):
+		order = "cxcywh"
+	default:
+		wrong := 0
+		for v := range slices.Chunk(b.Values, 4) {
+			if v[2] < v[0] || v[3] < v[1] {
+				wrong++
+			}
+		}
+		if 10*wrong*4 > len(b.Values) {
+			order = "cxcywh"
+		}
+	}
+	r.Order = order
+}
+
+// keep appends a box; those that are not numbers, or of which the score is 0 or less, are left out.
+func (r *Reader) keep(list []Detection, v []float64, class int, score float64) []Detection {
+	if !(score > 0) || slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		return list
+	}
+	b := Box{v[0], v[1], v[2], v[3]}
+	switch r.Order {
+	case "yxyx":
+		b = Box{v[1], v[0], v[3], v[2]}
+	case "xywh":
+		b = Box{v[0], v[1], v[0] + v[2], v[1] + v[3]}
+	case "cxcywh":
+		b = Box{v[0] - v[2]/2, v[1] - v[3]/2, v[0] + v[2]/2, v[1] + v[3]/2}
+	}
+	if b.X1 < b.X0 || b.Y1 < b.Y0 {
+		return list
+	}
+	if r.classes == 0 {
+		r.zero = r.zero || class == 0
+		if !slices.ContainsFunc(r.Categories, func(c Category) bool { return c.ID == int64(class) }) {
+			r.unknown = max(r.unknown, class)
+		}
+	}
+	return append(list, Detection{b, class, score})
+}
+
+// Detections are those of the pictures in their order, in pixels of the pictures, and said how they were read. Numbers up to 2 are
+// shares of the input's size.
+func (r *Reader) Detections() (found [][]Detection, how string, err error) {
+	place, classes := r.places()
+	width, height, unit := 1.0, 1.0, "pixels of the input"
+	relative := r.farthest <= 2
+	if relative {
+		unit = "shares of the input"
+	}
+	for _, p := range r.pictures {
+		f := p.at
+		if relative {
+			width, height = f.Width, f.Height
+		}
+		var list []Detection
+		for _, d := range p.list {
+			c, ok := place(d.Category)
+			if !ok {
+				continue
+			}
+			list = append(list, Detection{Box{(d.X0*width - f.Left) / f.ScaleX, (d.Y0*height - f.Top) / f.ScaleY,
+				(d.X1*width - f.Left) / f.ScaleX, (d.Y1*height - f.Top) / f.ScaleY}, c, d.Score})
+		}
+		found = append(found, list)
+	}
+	return found, fmt.Sprintf("%s in %s, %s", r.Order, unit, classes), nil
+}
+
+// places says which category a class of the model is, and how that was told.
+func (r *Reader) places() (place func(class int) (int, bool), how string) {
+	byID := func(class int) (int, bool) {
+		i := slices.IndexFunc(r.Categories, func(c Category) bool { return c.ID == int64(class) })
+		return i, i >= 0
+	}
+	from := func(first int) func(int) (int, bool) {
+		return func(class int) (int, bool) {
+			return class - first, class >= first && class-first < len(r.Categories)
+		}
+	}
+	skip := -1
+	if r.classes > 0 {
+		skip, _ = r.background() // refused before, if at all
+	}
+	switch k := len(r.Categories); {
+	case r.Names != nil:
+		return func(class int) (int, bool) {
+			if class < 0 || class >= len(r.Names) {
+				return 0, false
+			}
+			i := slices.IndexFunc(r.Categories, func(c Category) bool { return strings.EqualFold(c.Name, r.Names[class]) })
+			return i, i >= 0
+		}, "classes by the model's names"
+	case r.First != nil:
+		return from(*r.First), fmt.Sprintf("the first category is class %d", *r.First)
+	case r.classes == k || r.classes == k+1 && skip > 0:
+		return from(0), "the first category is class 0"
+	case r.classes == k+1:
+		return from(1), "class 0 is none of the categories"
+	case r.classes > 0 || r.unknown < 0:
+		return byID, "classes are the numbers of the categories"
+	case r.zero:
+		return from(0), "the first category is class 0"
+	}
+	return byID, fmt.Sprintf("classes are the numbers of the categories, among which %d is not", r.unknown)
+}
+
+// named reports whether a name has one of the words in it.
+func named(name string, words ...string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+}
+
+func shapes(out []Output) string {
+	var list []string
+	for _, o := range out {
+		list = append(list, fmt.Sprintf("%s %v", o.Name, o.Shape))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,61 @@
+package boxes
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+)
+
+// result is a detection in COCO's form; a box is left, top, width and height.
+type result struct {
+	Image    int64     `json:"image_id"`
+	Category int64     `json:"category_id"`
+	Box      []float64 `json:"bbox"`
+	Score    float64   `json:"score"`
+}
+
+// LoadDetections reads COCO's list of results, objects with image_id, category_id, bbox and score, for the pictures of s in their order.
+func (s *Set) LoadDetections(path string) ([][]Detection, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("boxes: %w", err)
+	}
+	var list []result
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, fmt.Errorf("boxes: %s: %w", path, err)
+	}
+	pictures, categories := map[int64]int{}, map[int64]int{}
+	for i, p := range s.Pictures {
+		pictures[p.ID] = i
+	}
+	for i, c := range s.Categories {
+		categories[c.ID] = i
+	}
+	found := make([][]Detection, len(s.Pictures))
+	for k, d := range list {
+		i, ok := pictures[d.Image]
+		c, known := categories[d.Category]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("boxes: %s: result %d is of image %d, which the set does not have", path, k, d.Image)
+		case !known:
+			return nil, fmt.Errorf("boxes: %s: result %d is of category %d, which the set does not have", path, k, d.Category)
+		case len(d.Box) != 4:
+			return nil, fmt.Errorf("boxes: %s: result %d has the bbox %v, want left, top, width and height", path, k, d.Box)
+		}
+		found[i] = append(found[i], Detection{Box{d.Box[0], d.Box[1], d.Box[0] + d.Box[2], d.Box[1] + d.Box[3]}, c, d.Score})
+	}
+	return found, nil
+}
+
+// WriteDetections writes what was found on the pictures of s as COCO's list of results.
+func (s *Set) WriteDetections(w io.Writer, found [][]Detection) error {
+	list := []result{}
+	for i, all := range found {
+		for _, d := range all {
+			list = append(list, result{s.Pictures[i].ID, s.Categories[d.Category].ID, []float64{d.X0, d.Y0, d.X1 - d.X0, d.Y1 - d.Y0}, d.Score})
+		}
+	}
+	return json.NewEncoder(w).Encode(list)
+}

@@ -1,0 +1,61 @@
+package data
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+
+	"golang.org/x/image/draw"
+	"gorgonia.org/tensor"
+)
+
+// Placement is where a picture was put: its point x is at ScaleX·x + Left of what was made of it, which is Width by Height.
+type Placement struct {
+	Width, Height  float64
+	ScaleX, ScaleY float64
+	Left, Top      float64
+}
+
+// Whole prepares all of an image, where Image cuts out its middle: stretched to p's size or, with letterbox, scaled alike in both
+// directions and put in the middle of gray (114 of 255, as YOLO does). It returns where the image went.
+func (p Preprocess) Whole(img image.Image, letterbox bool) (*tensor.Dense, Placement, error) {
+	if err := p.Check(); err != nil {
+		return nil, Placement{}, err
+	}
+	if img == nil || img.Bounds().Empty() {
+		return nil, Placement{}, fmt.Errorf("data: image without pixels")
+	}
+	h, w := p.geometry()
+	b := img.Bounds()
+	to := image.Rect(0, 0, w, h)
+	out := image.NewRGBA(to)
+	if letterbox {
+		r := min(float64(w)/float64(b.Dx()), float64(h)/float64(b.Dy()))
+		inW, inH := max(1, int(r*float64(b.Dx())+0.5)), max(1, int(r*float64(b.Dy())+0.5))
+		to = image.Rect(0, 0, inW, inH).Add(image.Pt((w-inW)/2, (h-inH)/2))
+		draw.Draw(out, out.Bounds(), image.NewUniform(color.Gray{114}), image.Point{}, draw.Src)
+	}
+	draw.BiLinear.Scale(out, to, img, b, draw.Src, nil)
+	return p.numbers(out, false), Placement{
+		Width: float64(w), Height: float64(h), Left: float64(to.Min.X), Top: float64(to.Min.Y),
+		ScaleX: float64(to.Dx()) / float64(b.Dx()), ScaleY: float64(to.Dy()) / float64(b.Dy()),
+	}, nil
+}
+
+// OpenImageOf is OpenImage for an image of a known size: where only the pixels as they are stored have it, these are not turned. A size of
+// 0 is any.
+func OpenImageOf(path string, width, height int) (image.Image, error) {
+	img, turn, err := decodeStored(path)
+	if err != nil {
+		return nil, err
+	}
+	up := turned(img, turn)
+	size := image.Pt(width, height)
+	switch {
+	case width == 0 || height == 0 || up.Bounds().Size() == size:
+		return up, nil
+	case img.Bounds().Size() == size:
+		return img, nil
+	}
+	return nil, fmt.Errorf("data: %s has %d×%d pixels, want %d×%d", path, up.Bounds().Dx(), up.Bounds().Dy(), width, height)
+}
