@@ -34,14 +34,14 @@ func TestDefaultLoss(t *testing.T) {
 		{of(t, []float32{-0.5, 1.5}, 1, 2), MSE{}}, {of(t, []float32{1, float32(math.NaN())}, 1, 2), MSE{}},
 		{of(t, []float32{0.5, 0.5, 0.5, 0.5}, 1, 2, 2), MSE{}},
 	} {
-		if got := defaultLoss([]*tensor.Dense{c.y}); isCrossEntropy(got) != isCrossEntropy(c.want) {
+		if got := defaultLoss([]*tensor.Dense{c.y}, nil); isCrossEntropy(got) != isCrossEntropy(c.want) {
 			t.Errorf("%v of shape %v: %T, want %T", c.y, c.y.Shape(), got, c.want)
 		}
 	}
-	if j, ok := defaultLoss([]*tensor.Dense{dtype.New(dtype.Float32, 3), dtype.New(dtype.Int64, 3)}).(Joint); !ok || len(j.Losses) != 2 || j.Losses[0] != (MSE{}) || !isCrossEntropy(j.Losses[1]) {
+	if j, ok := defaultLoss([]*tensor.Dense{dtype.New(dtype.Float32, 3), dtype.New(dtype.Int64, 3)}, nil).(Joint); !ok || len(j.Losses) != 2 || j.Losses[0] != (MSE{}) || !isCrossEntropy(j.Losses[1]) {
 		t.Errorf("of two targets: %+v", j)
 	}
-	if l := defaultLoss(nil); !isCrossEntropy(l) {
+	if l := defaultLoss(nil, nil); !isCrossEntropy(l) {
 		t.Errorf("of none: %T", l)
 	}
 }
