@@ -34,7 +34,7 @@ func TestSimplify(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		before, x := g.Clone(), ramp(2, 3, 4)
+		before, x := g.Clone(), sawtooth(2, 3, 4)
 		gone := 0
 		if err := g.Edit(func(e *nn.Edit) { gone = e.Simplify() }); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestSimplify(t *testing.T) {
 	}
 }
 
-func ramp(dims ...int) *tensor.Dense {
+func sawtooth(dims ...int) *tensor.Dense {
 	d := dtype.New(dtype.Float32, dims...)
 	for i, v := 0, dtype.Slice[float32](d); i < len(v); i++ {
 		v[i] = float32(i%7) - 3
