@@ -35,7 +35,7 @@ func TestRan(t *testing.T) {
 			n.forward(t)
 			n.lowered(t)
 			n.gradients(t)
-			n.steps(t)
+			n.derived(t, n.steps(t))
 			compareFile(t, filepath.Join("testdata", "ran", name+".txt"), n.text.String())
 		})
 	}
@@ -277,13 +277,13 @@ func (n *runOf) differences(t *testing.T, name string, grad *tensor.Dense) {
 }
 
 // steps takes a step of training, at once and handed over, and writes it.
-func (n *runOf) steps(t *testing.T) {
+func (n *runOf) steps(t *testing.T) map[string]string {
 	n.g.SetFusion(true) // forgets what ran so far
 	o := nn.StepOptions{Loss: n.loss, Want: n.g.Outputs()[:1], Train: true, Seed: 7, Count: 3}
 	s, err := n.g.Step(t.Context(), n.feed, o)
 	if err != nil {
 		n.printf("step: %v\n", err)
-		return
+		return nil
 	}
 	n.printf("step: loss %s, %s\n", numeral(s.Loss), result(s.Values[0]))
 	texts := map[string]string{}
@@ -325,6 +325,54 @@ func (n *runOf) steps(t *testing.T) {
 	}
 	n.printf("operators of the step %s\n", counted(list))
 	n.g.Trim()
+	return texts
+}
+
+// derived writes the same step out as a graph, whose results are those of the step.
+func (n *runOf) derived(t *testing.T, step map[string]string) {
+	var params []*nn.Param
+	for p := range n.g.Params() {
+		if p.Trainable() {
+			params = append(params, p)
+		}
+	}
+	names := map[string]string{} // of outputs
+	feed := maps.Clone(n.feed)
+	written, err := n.g.Derive(nn.DeriveOptions{Loss: n.loss, Params: params, Opset: 18}, func(e *nn.Edit, d *nn.Derivation) {
+		for p := range n.g.Params() {
+			for prefix, v := range map[string]*nn.Value{"d ": d.Grads[p], "next ": d.Next[p]} {
+				if v != nil {
+					names[prefix+p.Name()] = v.Name()
+				}
+			}
+			if v := d.In[p]; v != nil {
+				feed[v.Name()] = p.Tensor()
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(names)) {
+			v := e.Node(op.Plain("Identity"), e.Value(names[key])).Out(0)
+			names[key] = v.Name()
+			e.Output(v.Name(), v)
+		}
+		if d.Key != nil {
+			key, _ := dtype.FromSlice([]uint64{7, 3}, 2)
+			feed[d.Key.Name()] = key
+		}
+	})
+	if err != nil {
+		n.printf("written out: %v\n", err)
+		return
+	}
+	out, err := written.Eval(t.Context(), feed)
+	if err != nil {
+		t.Fatalf("written out: %v", err)
+	}
+	for key, want := range step {
+		if got := out[names[key]]; got == nil || result(got) != want {
+			t.Errorf("written out, %s is %v, want %s", key, got, want)
+		}
+	}
+	n.text.WriteString("written out\n" + indent(spelled(written)))
 }
 
 // exact reports whether the network computes in float64.
