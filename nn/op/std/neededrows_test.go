@@ -80,7 +80,9 @@ func products(n *gorgonia.Node, seen map[*gorgonia.Node]bool) (count int) {
 // TestNeededRows: how many elements of products are computed where few rows of them are read. The products have rows of five.
 func TestNeededRows(t *testing.T) {
 	type expr = func(b expressions, x *gorgonia.Node) []*gorgonia.Node
-	product := func(b expressions, x *gorgonia.Node) *gorgonia.Node { return b.on(op.Plain("MatMul"), x, b.input("w", 3, 5)) }
+	product := func(b expressions, x *gorgonia.Node) *gorgonia.Node {
+		return b.on(op.Plain("MatMul"), x, b.input("w", 3, 5))
+	}
 	gather := func(axis int, index ...int64) expr {
 		return func(b expressions, x *gorgonia.Node) []*gorgonia.Node {
 			return []*gorgonia.Node{b.on(std.GatherConfig{Axis: axis}, product(b, x), b.ints(index...))}
