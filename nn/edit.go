@@ -119,12 +119,7 @@ func (e *Edit) undo() {
 // commit makes a new version of the graph and writes the journal.
 func (g *Graph) commit(log []action) {
 	g.version++
-	for _, a := range log {
-		if a.change.Kind != "" {
-			a.change.Version = g.version
-			g.changes = append(g.changes, a.change)
-		}
-	}
+	g.journal.add(g.version, log)
 	g.cache.clear()
 }
 

@@ -36,7 +36,7 @@ type Graph struct {
 	body    *Body // set when this is the graph of a subgraph attribute
 	edit    *Edit // the transaction under way
 	version int
-	changes []Change
+	journal journal
 	cache   cache
 	data    dataMemo
 	unfused bool // runs every node by itself: for tests

@@ -1,6 +1,9 @@
 package nn
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // ChangeKind says what a Change did.
 type ChangeKind string
@@ -16,6 +19,7 @@ const (
 	ParamChanged ChangeKind = "parameter changed"
 	ValueRenamed ChangeKind = "value renamed"
 	PortsChanged ChangeKind = "inputs or outputs changed"
+	Forgotten    ChangeKind = "forgotten" // changes up to Version are not in the journal any more, see Changes
 )
 
 // Change is one entry of a graph's journal: what optimizer states, averages and caches must
@@ -36,18 +40,65 @@ type Change struct {
 	Scale []float64
 	// Undoes is the version whose changes this one takes back; 0: it takes nothing back.
 	Undoes int
+	held   int // bytes that the entry keeps from being collected, about
 }
 
-// Changes lists the changes of all edits after version since, in order.
+// Changes lists the changes of all edits after version since, in order. The journal of a graph that is edited for very
+// long forgets the oldest: where some of those asked for are missing, the first entry is Forgotten.
 func (g *Graph) Changes(since int) iter.Seq[Change] {
 	g.mu.RLock()
-	list := g.changes
+	j := g.journal
 	g.mu.RUnlock()
 	return func(yield func(Change) bool) {
-		for _, c := range list {
+		if since < j.forgotten && !yield(Change{Kind: Forgotten, Version: j.forgotten}) {
+			return
+		}
+		for _, c := range j.changes {
 			if c.Version > since && !yield(c) {
 				return
 			}
 		}
+	}
+}
+
+// journal is what edits changed, the latest of it.
+type journal struct {
+	changes   []Change
+	forgotten int // changes up to this version are gone
+	bytes     int // that the entries hold
+}
+
+// A journal may hold more bytes for its latest edits only.
+const (
+	journalBytes = 8 << 20
+	journalEdits = 256
+)
+
+// holds is about how many bytes an entry keeps from being collected: a parameter that was removed lives on in it.
+func (c Change) holds() int {
+	n := 256 + 8*(len(c.Keep)+len(c.Like)+len(c.Scale))
+	if c.Kind == ParamRemoved {
+		n += c.Param.Size() * 4
+	}
+	return n
+}
+
+// add writes the changes of one version.
+func (j *journal) add(version int, log []action) {
+	for _, a := range log {
+		if a.change.Kind != "" {
+			a.change.Version, a.change.held = version, a.change.holds()
+			j.changes = append(j.changes, a.change)
+			j.bytes += a.change.held
+		}
+	}
+	gone := 0
+	for j.bytes > journalBytes && gone < len(j.changes) && j.changes[gone].Version <= version-journalEdits {
+		for j.forgotten = j.changes[gone].Version; gone < len(j.changes) && j.changes[gone].Version == j.forgotten; gone++ {
+			j.bytes -= j.changes[gone].held
+		}
+	}
+	if gone > 0 {
+		j.changes = slices.Clone(j.changes[gone:]) // who goes through the old list sees it as it was
 	}
 }

@@ -41,6 +41,9 @@ func (t *Trainer) follow() error {
 			return errAhead
 		}
 		for _, c := range standing(t.g.Changes(t.seen), t.seen) {
+			if c.Kind == nn.Forgotten {
+				return &op.Error{Stage: "train", Err: fmt.Errorf("the graph was edited so much since its version %d, which the trainer knows, that its journal forgot a part: make a new trainer", t.seen)}
+			}
 			t.change(c)
 		}
 		t.abandon()

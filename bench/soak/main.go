@@ -2,14 +2,16 @@
 // single goroutine gave before: the same bits. It ends with an error for another answer, for goroutines that stay, and
 // for resident memory that grows by more than 5 % after a warm-up.
 //
-//	soak [-for 30m] [-goroutines 8] [-seed 1] [-growth 5]
+//	soak [-for 30m] [-goroutines 8] [-seed 1] [-growth 5] [-heap FILE]
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
@@ -20,14 +22,16 @@ func main() {
 	workers := flag.Int("goroutines", 8, "how many work at once")
 	seed := flag.Uint64("seed", 1, "of the order of what they do")
 	growth := flag.Float64("growth", 5, "percent of memory that may be added after the first fifth; negative: any")
+	profile := flag.String("heap", "", "file for a profile of the heap at the end")
 	flag.Parse()
-	if err := soak(*length, *workers, *seed, *growth); err != nil {
+	err := soak(*length, *workers, *seed, *growth, *profile)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
 }
 
-func soak(length time.Duration, workers int, seed uint64, growth float64) error {
+func soak(length time.Duration, workers int, seed uint64, growth float64, profile string) error {
 	var services []*service
 	for _, m := range models {
 		s, err := newService(m)
@@ -68,7 +72,23 @@ func soak(length time.Duration, workers int, seed uint64, growth float64) error 
 	if n := runtime.NumGoroutine(); n > idle {
 		return fmt.Errorf("%d goroutines, %d before", n, idle)
 	}
+	if profile != "" {
+		if err := writeHeap(profile); err != nil {
+			return err
+		}
+	}
+	runtime.KeepAlive(services)
 	return judge(memory, length, growth)
+}
+
+// writeHeap writes what is in use.
+func writeHeap(path string) error {
+	runtime.GC()
+	var b bytes.Buffer
+	if err := pprof.WriteHeapProfile(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
 // sample is the resident memory at a time.
