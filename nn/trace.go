@@ -30,6 +30,10 @@ type Tracer struct {
 	Inputs gorgonia.Nodes
 	// Ops is the set of operators of the graph; its zero value is the standard set.
 	Ops op.Set
+	// Roll puts a Loop in the place of what a loop of Go has unrolled: three or more equal bodies, each of which reads what the
+	// one before computed. They may read other rows of a tensor in each turn (a slice of constant place), and the same values besides.
+	// What is not equal stays as it is, as does what draws at random or keeps state.
+	Roll bool
 }
 
 // Rule adds the ONNX form of an Op to a graph and returns its result. It reports through s.Failf.
@@ -177,7 +181,9 @@ func (tr Tracer) fill(g *Graph, f func(*tracer)) error {
 	err := g.Edit(func(e *Edit) {
 		t := newTracer(e, tr)
 		f(t)
-		t.finish()
+		if t.finish(); tr.Roll {
+			e.roll()
+		}
 	})
 	var x *Error
 	if errors.As(err, &x) && x.Stage == "edit" {

@@ -43,6 +43,7 @@ type tracer struct {
 
 	results map[*gorgonia.Node]int // how often the function returns a node
 
+	roll   bool                      // slices of one place are Gather, see Tracer.Roll
 	step   bool                      // a training step is traced, see Graph.Derive
 	wanted map[*op.Call]map[int]bool // outputs of calls that are read, in a step
 }
@@ -75,7 +76,7 @@ func (s size) is(n int) bool { return s.constant() && s[0] == n }
 
 func newTracer(e *Edit, tr Tracer) *tracer {
 	t := &tracer{
-		e: e, rules: stockRules(), names: tr.Names, points: []map[string]int{{}}, samples: 1,
+		e: e, rules: stockRules(), names: tr.Names, roll: tr.Roll, points: []map[string]int{{}}, samples: 1,
 		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call][]*Value{},
 		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{}, bodies: new(int), claimed: len(e.g.nodes),
 		marks: map[*gorgonia.Node][]*traceMark{}, made: map[*traceMark][]*Node{}, anchors: map[*Node]bool{},

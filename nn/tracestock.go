@@ -172,6 +172,9 @@ func sliceRule(s *Site) *Value {
 	if !ok {
 		return x.Value()
 	}
+	if s.t.roll && len(out) < len(in) && starts.constant() {
+		return s.Node(std.GatherConfig{Axis: axis}, x.Value(), constInt(s.t.e, starts[0]))
+	}
 	args := []*Value{x.Value(), s.vector([]size{starts}), s.vector([]size{ends}), s.vector([]size{s.t.fixed(axis)})}
 	if step != 1 {
 		args = append(args, s.vector([]size{s.t.fixed(step)}))

@@ -1,0 +1,191 @@
+package nn_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/oracle"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// row is x[:, t].
+func row(x *G.Node, t int) *G.Node { return G.Must(G.Slice(x, nil, G.S(t))) }
+
+// cell is tanh(x·w + h·u + b).
+func cell(x, h, w, u, b *G.Node) *G.Node {
+	sum := G.Must(G.Add(G.Must(G.Mul(x, w)), G.Must(G.Mul(h, u))))
+	return G.Must(G.Tanh(G.Must(G.BroadcastAdd(sum, b, nil, []byte{0}))))
+}
+
+// unrolled are functions with loops of Go.
+var unrolled = []struct {
+	name   string
+	inputs []string
+	loops  int // nodes Loop when it is rolled
+	most   int // nodes in all
+	f      nn.Expr
+}{
+	{"repeated", []string{"x %s[N,3]"}, 1, 8, func(x ...*G.Node) (G.Nodes, error) {
+		h, w := x[0], weight(x[0], "w", 3, 3)
+		for range 6 {
+			h = G.Must(G.Tanh(G.Must(G.Mul(h, w))))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"recurrent", []string{"x %s[N,5,3]", "h %s[N,4]"}, 1, 12, func(x ...*G.Node) (G.Nodes, error) {
+		h, w, u, b := x[1], weight(x[0], "w", 3, 4), weight(x[0], "u", 4, 4), weight(x[0], "b", 1, 4)
+		for t := range 5 {
+			h = cell(row(x[0], t), h, w, u, b)
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"backward in time", []string{"x %s[N,6,3]", "h %s[N,4]"}, 1, 12, func(x ...*G.Node) (G.Nodes, error) {
+		h, w, u, b := x[1], weight(x[0], "w", 3, 4), weight(x[0], "u", 4, 4), weight(x[0], "b", 1, 4)
+		for t := range 3 {
+			h = cell(row(x[0], 5-2*t), h, w, u, b)
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"all states are read", []string{"x %s[N,4,3]", "h %s[N,4]"}, 1, 24, func(x ...*G.Node) (G.Nodes, error) {
+		h, w, u, b := x[1], weight(x[0], "w", 3, 4), weight(x[0], "u", 4, 4), weight(x[0], "b", 1, 4)
+		var all G.Nodes
+		for t := range 4 {
+			h = cell(row(x[0], t), h, w, u, b)
+			all = append(all, h)
+		}
+		return G.Nodes{G.Must(G.Concat(1, all...)), h}, nil
+	}},
+	{"two states", []string{"x %s[N,4,3]", "h %s[N,3]", "c %s[N,3]"}, 1, 14, func(x ...*G.Node) (G.Nodes, error) {
+		h, c, u := x[1], x[2], weight(x[0], "u", 3, 3)
+		for t := range 4 {
+			gate := G.Must(G.Sigmoid(G.Must(G.Add(row(x[0], t), G.Must(G.Mul(h, u))))))
+			c = G.Must(G.Add(G.Must(G.HadamardProd(gate, c)), row(x[0], t)))
+			h = G.Must(G.HadamardProd(gate, G.Must(G.Tanh(c))))
+		}
+		return G.Nodes{h, c}, nil
+	}},
+	{"one turn is another", []string{"x %s[N,3]"}, 1, 16, func(x ...*G.Node) (G.Nodes, error) {
+		h, w := x[0], weight(x[0], "w", 3, 3)
+		for t := range 7 {
+			if h = G.Must(G.Mul(h, w)); t == 2 {
+				h = G.Must(G.Sigmoid(h))
+			} else {
+				h = G.Must(G.Tanh(h))
+			}
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"weights of their own", []string{"x %s[N,3]"}, 0, 12, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[0]
+		for t := range 4 {
+			h = G.Must(G.Tanh(G.Must(G.Mul(h, weight(x[0], fmt.Sprint("w", t), 3, 3)))))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"numbers of their own", []string{"x %s[N,3]"}, 0, 12, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[0]
+		for t := range 4 {
+			h = G.Must(G.Tanh(G.Must(G.HadamardProd(h, number(h, 1+float64(t*t))))))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"uneven places", []string{"x %s[N,6,3]", "h %s[N,4]"}, 0, 40, func(x ...*G.Node) (G.Nodes, error) {
+		h, w, u, b := x[1], weight(x[0], "w", 3, 4), weight(x[0], "u", 4, 4), weight(x[0], "b", 1, 4)
+		for _, t := range []int{0, 3, 1, 5} {
+			h = cell(row(x[0], t), h, w, u, b)
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"twice", []string{"x %s[N,3]"}, 0, 8, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[0]
+		for range 2 {
+			h = G.Must(G.Tanh(G.Must(G.Mul(h, weight(x[0], "w", 3, 3)))))
+		}
+		return G.Nodes{h}, nil
+	}},
+}
+
+// A loop of Go that is rolled back into one computes what it did, has the same gradients, is the same in ONNX Runtime, and
+// works at other batches. Bodies that are not equal stay as they are.
+func TestRoll(t *testing.T) {
+	ort := oracle.ORT(t)
+	for _, c := range unrolled {
+		t.Run(c.name, func(t *testing.T) {
+			plain, feed := controlTrace(t, c.f, c.inputs, "float64")
+			var inputs, single []string
+			for _, s := range c.inputs {
+				inputs, single = append(inputs, fmt.Sprintf(s, "float64")), append(single, fmt.Sprintf(s, "float32"))
+			}
+			g, err := nn.Tracer{Roll: true}.Trace(loss(c.f), inputs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(slices.Collect(g.Nodes(nn.Ops("Loop")))); n != c.loops {
+				t.Errorf("%d loops, want %d:\n%v", n, c.loops, g.Summary())
+			}
+			if n := len(slices.Collect(g.Nodes())); n > c.most {
+				t.Errorf("%d nodes, want at most %d:\n%v", n, c.most, g.Summary())
+			}
+			for i, v := range plain.Outputs() {
+				if g.Outputs()[i].Name() != v.Name() {
+					t.Errorf("output %d is %s, want %s", i, g.Outputs()[i].Name(), v.Name())
+				}
+			}
+			names := wrt(g)
+			if !slices.Equal(names, wrt(plain)) {
+				t.Errorf("trained are %v, want %v", names, wrt(plain))
+			}
+			got, want := evalAll(t, g, feed), evalAll(t, plain, feed)
+			for i := range want {
+				near(t, fmt.Sprintf("output %d", i), got[i], want[i], 1e-12)
+			}
+			last := plain.Outputs()[len(want)-1].Name()
+			grads, err := g.Grad(t.Context(), feed, last, names...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := plain.Grad(t.Context(), feed, last, names...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				near(t, "gradient of "+name, numbersOf(t, grads[name]), numbersOf(t, other[name]), 1e-10)
+			}
+			rolled, err := nn.Tracer{Roll: true}.Trace(loss(c.f), single...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "rolled.onnx")
+			if err := onnxio.Save(file, rolled); err != nil {
+				t.Fatal(err)
+			}
+			in := nn.Feed{}
+			for name, v := range feed {
+				in[name] = narrow(t, v)
+			}
+			out, err := rolled.Eval(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inRuntime(t, ort, file, in, out)
+		})
+	}
+}
+
+func narrow(t *testing.T, v dtype.Value) *tensor.Dense {
+	t.Helper()
+	d, err := dtype.ConvertTo(dtype.Float32, v.(*tensor.Dense))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
