@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"mpi/internal/mpitest": {},
 	"mpi/cmd/graft-mpi":    {"..."},
 	"ort":                  {"nn/dtype", "nn", "onnxio", "train", "train/step"}, // a module of its own
+	"ort/cmd/graft-ort":    {"..."},
 	"internal/oracle":      {},
 	"internal/conformance": {"..."},
 	"internal/localcomm":   {},
