@@ -35,7 +35,7 @@ func TestDescribed(t *testing.T) {
 			describeCosts(&b, g)
 			describeChannels(&b, g)
 			describeHead(t, &b, g)
-			describeEdits(t, &b, g)
+			describeEdits(t, &b, g, editsOf(g))
 			compareFile(t, filepath.Join("testdata", "described", name+".txt"), b.String())
 		})
 	}
@@ -50,16 +50,21 @@ func compareFile(t *testing.T, file, text string) {
 		}
 		return
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, want := strings.Split(text, "\n"), strings.Split(string(b), "\n")
+	got, want := strings.Split(strings.TrimSpace(text), "\n"), fileLines(t, file)
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
 			t.Fatalf("%s:%d: got\n%s\nwant\n%s\n-update writes it anew", file, i+1, line(got, i), line(want, i))
 		}
 	}
+}
+
+func fileLines(t *testing.T, file string) []string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
 func line(list []string, i int) string {

@@ -138,13 +138,13 @@ func channelAxis(v *nn.Value) (axis, size int) {
 }
 
 // describeEdits tries each edit, writes what it changes, and takes it back.
-func describeEdits(t *testing.T, b *strings.Builder, g *nn.Graph) {
+func describeEdits(t *testing.T, b *strings.Builder, g *nn.Graph, edits []namedEdit) {
 	before := spelled(g)
 	in, err := draw(g, 2, 5, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, x := range editsOf(g) {
+	for i, x := range edits {
 		fmt.Fprintf(b, "\n%s\n", x.name)
 		p, err := g.Plan(x.edit)
 		if err != nil {

@@ -39,11 +39,10 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	if err != nil || f.Joined {
 		return p, err
 	}
-	// Resizing repeats what it adds, removes and renames; what else the file lists, other edits did.
+	// Resizing repeats its steps; what else the file lists, other edits did.
 	again := p.Steps()
 	for _, step := range f.Steps {
-		verb, _, _ := strings.Cut(step, " ")
-		if (verb == "add" || verb == "remove" || verb == "rename") && !slices.Contains(again, step) {
+		if !strings.Contains(step, ": axis ") && !slices.Contains(again, step) { // a cut may be told of another reader
 			return nil, &Error{Stage: "plan", Err: fmt.Errorf("%q is no change of sizes and cannot be repeated: keep such edits as a recipe", step)}
 		}
 	}
