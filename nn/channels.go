@@ -13,7 +13,6 @@ type Channels struct {
 	groups  []*Group
 	version int
 	derived map[*Node]bool // nodes that only rearrange parameters
-	edits   int            // length of the log of the edit it was made in
 	change  int            // number of the last change in it
 }
 
@@ -66,11 +65,11 @@ func (e *Edit) Channels() *Channels {
 		e.fail(err)
 		return nil
 	}
-	if c := e.channels; c != nil && c.change == e.last() && c.edits == len(e.log) {
+	if c := e.channels; c != nil && c.change == e.last() {
 		return c
 	}
 	c := e.g.channels()
-	c.edits, c.change = len(e.log), e.last()
+	c.change = e.last()
 	e.channels = c
 	return c
 }

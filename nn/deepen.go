@@ -91,14 +91,13 @@ func (d Deepening) chain(l, act Layer) Sequential {
 // fitting is a linear layer or a convolution, by the layer that computes v.
 func (e *Edit) fitting(v *Value) Layer {
 	rank := v.typ.Rank()
-	for x, i := v, 0; rank > 2 && x != nil && x.producer != nil && i < 16; i++ {
+	for x := v; rank > 2 && x != nil && x.producer != nil; x = x.producer.data() {
 		switch x.producer.traits().Channels {
 		case op.ChannelsFirst:
 			return Conv{Kernel: []int{3}}
 		case op.ChannelsLast:
 			return Linear{}
 		}
-		x = x.producer.data()
 	}
 	if rank > 3 {
 		return Conv{Kernel: []int{3}}

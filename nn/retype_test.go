@@ -80,6 +80,37 @@ func TestFreeBatchOfFirstState(t *testing.T) {
 	}
 }
 
+// A first state of two directions: the batch is its second axis, and each direction keeps its own numbers.
+func TestFreeBatchOfTwoDirections(t *testing.T) {
+	for _, differs := range []bool{false, true} {
+		g := nn.New("m")
+		edit(t, g, func(e *nn.Edit) {
+			x := e.Input("x", "float32[4,2,3]")
+			first := dtype.New(dtype.Float32, 2, 4, 3)
+			for i := range dtype.Slice[float32](first) {
+				dtype.Slice[float32](first)[i] = float32(10*(i/12) + i%3)
+			}
+			if differs {
+				dtype.Slice[float32](first)[23] = 1
+			}
+			turned := e.Node(std.TransposeConfig{Perm: []int{1, 0, 2}}, x).Out(0)
+			state := e.Node(std.ConstantConfig{Value: first}).Out(0)
+			e.Output("y", e.Node(op.Plain("Add"), turned, e.Node(op.Plain("Expand"), state, e.Node(std.ShapeConfig{}, turned).Out(0)).Out(0)).Out(0))
+		})
+		err := g.Edit(func(e *nn.Edit) { e.FreeBatch("N") })
+		if differs {
+			if err == nil || !strings.Contains(err.Error(), "prevents a change of the batch dimension") {
+				t.Error(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "of three", run(t, g, dtype.New(dtype.Float32, 3, 2, 3)), []float64{0, 1, 2, 0, 1, 2, 0, 1, 2, 10, 11, 12, 10, 11, 12, 10, 11, 12}, 0)
+	}
+}
+
 func TestFreeOneOfTwoBatches(t *testing.T) {
 	g := fixedBatch(t, 2, 12)
 	err := g.Edit(func(e *nn.Edit) { e.Input("a", "float32[N,3,4]") })
