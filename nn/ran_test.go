@@ -96,7 +96,13 @@ func numeral(x float64) string {
 func result(v dtype.Value) string {
 	d, ok := v.(*tensor.Dense)
 	if !ok {
-		return fmt.Sprint(v)
+		text := op.TypeOf(v).String()
+		if q, ok := v.(*dtype.Sequence); ok {
+			for _, x := range q.Items {
+				text += ", " + result(x)
+			}
+		}
+		return text
 	}
 	x, err := dtype.Float64s(d)
 	if err != nil {
