@@ -44,8 +44,11 @@ func (c *Channels) made() {
 	}
 }
 
-// made reports a Plan that is zero.
+// made reports a Plan that is nil or zero.
 func (p *Plan) made() error {
+	if p == nil {
+		return &Error{Stage: "plan", Err: errors.New("there is no plan")}
+	}
 	if p.g == nil {
 		return &Error{Stage: "plan", Err: errors.New("is zero: Graph.Plan makes one")}
 	}

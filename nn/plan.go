@@ -41,9 +41,6 @@ func (p *Plan) Apply() error {
 	if err := p.made(); err != nil {
 		return err
 	}
-	if p == nil {
-		return &Error{Stage: "plan", Err: errors.New("there is no plan")}
-	}
 	if err := p.g.edited("plan"); err != nil {
 		return err
 	}
