@@ -61,6 +61,7 @@ func TestKeeps(t *testing.T) {
 		"initializers as inputs":     body + `input ` + float("w", "2") + `input ` + float("x", "2") + `input ` + float("v", "2") + `initializer { name: "w" data_type: 1 dims: 2 float_data: [1, 2] } initializer { name: "v" data_type: 1 dims: 2 float_data: [1, 2] } node { op_type: "Sum" input: "x" input: "w" input: "v" output: "y" } output ` + float("y", "2") + `}`,
 		"value_info of everything":   body + `input ` + float("x", "2") + `initializer { name: "w" data_type: 1 dims: 2 float_data: [1, 2] } node { op_type: "Sum" input: "x" input: "w" output: "y" } output ` + float("y", "2") + `value_info ` + float("x", "2") + `value_info ` + float("w", "2") + `value_info ` + float("y", "2") + `value_info ` + float("ghost", "7") + `value_info ` + float("x", "3") + `}`,
 		"output of a subgraph":       body + `input ` + float("x", "2") + `input { name: "c" type { tensor_type { elem_type: 9 shape { } } } } node { op_type: "Relu" input: "x" output: "h" } node { op_type: "If" input: "c" output: "y" attribute { name: "then_branch" type: GRAPH g { name: "a" node { op_type: "Neg" input: "h" output: "z" } output { name: "z" doc_string: "own" } } } attribute { name: "else_branch" type: GRAPH g { name: "b" node { op_type: "Neg" input: "h" output: "u" } node { op_type: "Abs" input: "u" output: "k" } output { name: "k" doc_string: "first" } } } } output ` + float("y", "2") + `}`,
+		"sparse by coordinates":      body + `sparse_initializer { values { name: "s" data_type: 1 dims: 1 float_data: 5 } indices { data_type: 7 dims: [1, 2] int64_data: [1, 0] } dims: [2, 3] } node { op_type: "Neg" input: "s" output: "y" } output ` + float("y", "2 3") + `}`,
 		"overload":                   `ir_version: 10 opset_import { version: 17 } opset_import { domain: "my" version: 1 } functions { name: "F" domain: "my" overload: "two" input: "a" output: "b" opset_import { version: 17 } node { op_type: "Neg" input: "a" output: "b" } } graph { name: "g" input ` + float("x", "2") + `node { op_type: "F" domain: "my" overload: "two" input: "x" output: "y" } output ` + float("y", "2") + `}`,
 		"subgraph in a function":     controlledModel,
 		"typed and raw initializers": body + `initializer { name: "a" data_type: 1 dims: 1 raw_data: "\000\000\200?" } initializer { name: "b" data_type: 1 dims: 1 float_data: 1 } initializer { name: "c" data_type: 1 dims: 0 raw_data: "" } node { op_type: "Concat" input: "a" input: "b" input: "c" output: "y" attribute { name: "axis" i: 0 type: INT } } output ` + float("y", "2") + `}`,
@@ -78,6 +79,27 @@ func TestKeeps(t *testing.T) {
 		}
 		if err := sameModel(before, b.Bytes()); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSparseChanged: a sparse initializer is written anew where its elements or its name have changed.
+func TestSparseChanged(t *testing.T) {
+	b := textModel(t, `sparse_initializer { values { name: "s" data_type: 1 dims: 1 float_data: 5 } indices { data_type: 7 dims: [1, 2] int64_data: [1, 0] } dims: [2, 3] } node { op_type: "Neg" input: "s" output: "y" } output `+float("y", "2 3"))
+	for name, f := range map[string]func(e *nn.Edit){"s": func(e *nn.Edit) { e.Value("s").Param().Data().Float32s()[5] = 7 }, "r": func(e *nn.Edit) { e.RenameValue(e.Value("s"), "r") }} {
+		g := read(t, b)
+		change(t, g, f)
+		p := written(t, Saver{}, g).Graph.SparseInitializer
+		if len(p) != 1 || p[0].GetValues().GetName() != name {
+			t.Fatalf("%v", p)
+		}
+		d, err := decodeSparse(p[0], nil)
+		want := []float32{0, 0, 0, 5, 0, 0}
+		if name == "s" {
+			want[5] = 7
+		}
+		if err != nil || !slices.Equal(d.Float32s(), want) {
+			t.Errorf("%s: %v, %v", name, d, err)
 		}
 	}
 }

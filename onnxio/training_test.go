@@ -163,10 +163,48 @@ func TestTrainingInfoGone(t *testing.T) {
 	}
 }
 
+// TestTrainingInfoAlone: an entry may have no initialization, and one whose graph is empty has none.
+func TestTrainingInfoAlone(t *testing.T) {
+	begin, end := strings.Index(trainedText, "initialization {"), strings.Index(trainedText, "algorithm {")
+	text := strings.Replace(trainedText[:begin]+trainedText[end:], `initialization_binding { key: "w" value: "two" }`, "", 1)
+	for _, first := range []string{"", `initialization { name: "nothing" } `} {
+		g := trainedModel(t, strings.Replace(text, "algorithm {", first+"algorithm {", 1))
+		list, err := TrainingInfo(g)
+		if err != nil || len(list) != 1 || list[0].Initialization != nil || len(list[0].First) != 0 {
+			t.Errorf("%q: %v, %v", first, list, err)
+		}
+		oneStep(t, g, "x", "loss")
+		if err := SetTrainingInfo(g, list); err != nil {
+			t.Error(err)
+		}
+		oneStep(t, g, "x", "loss")
+	}
+	g := trainedModel(t, text)
+	if err := g.Edit(func(e *nn.Edit) { // names that the entry uses itself, one and the next
+		e.RenameValue(e.Value("y"), "error")
+		e.Output("error_1", e.Node(op.Plain("Neg"), e.Value("error")).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	oneStep(t, g, "x", "loss")
+	m := written(t, Saver{}, g)
+	if got := m.TrainingInfo[0].Algorithm.Node[0].Output[0]; got != "error_2" {
+		t.Errorf("the entry's own value is %q now", got)
+	}
+	own := trainedModel(t, strings.NewReplacer(`output: "error"`, `output: "error" output: ""`, `"loss"`, `"error_1"`).Replace(text))
+	if err := own.Edit(func(e *nn.Edit) { e.RenameValue(e.Value("y"), "error") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := written(t, Saver{}, own).TrainingInfo[0].Algorithm.Node[0].Output[0]; got != "error_2" {
+		t.Errorf("the entry has a value of the next name itself: %q", got)
+	}
+}
+
 // TestTrainingInfoRefused: entries that break the standard's rules are kept in the file and refused by what is wrong.
 func TestTrainingInfoRefused(t *testing.T) {
 	for _, c := range [][3]string{
 		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "z" value: "next" }`, `update_binding: "z" is no initializer of the model or of the algorithm`},
+		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "y" value: "next" }`, `update_binding: "y" is no initializer of the model or of the algorithm`},
 		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "w" value: "move" }`, `update_binding: initializer "w" is bound to "move", which is not an output`},
 		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "count" value: "next" }`, `update_binding: initializer "count" is bound twice`},
 		{`initialization_binding { key: "w" value: "two" }`, `initialization_binding { key: "w" value: "three" }`, `initialization_binding: initializer "w" is bound to "three", which is not an output`},
