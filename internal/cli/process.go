@@ -75,7 +75,7 @@ func (p *process) single(what string) error {
 	case !p.first():
 		return errElsewhere
 	}
-	return fmt.Errorf("%s is for one process, %d were started: several train together, and that is all they do", what, p.size)
+	return fmt.Errorf("%s is for one process, %d were started: train is what several do", what, p.size)
 }
 
 // connect joins the processes. They share what a machine has: its memory, unless --memory says how much each may use, and
@@ -155,13 +155,14 @@ func (p *process) line(err error) string {
 	return fmt.Sprintf("graft: rank %d of %d: %s", p.rank, p.size, strings.TrimPrefix(err.Error(), own))
 }
 
-// Launchers that end a run give processes a second before they kill them.
+// What a process of several does when a signal interrupts it: launchers that end a run give processes a second before they kill
+// them, schedulers, a minute or so before the time limit.
 const (
-	patience = 500 * time.Millisecond // for the step under way to end
-	waiting  = 10 * time.Second       // for a rank that does not answer
+	patience = 500 * time.Millisecond // for the step under way to end, until the process says that it was interrupted
+	waiting  = 50 * time.Second       // until it ends, if the step does not: another rank may not be there any more
 )
 
-// hurry ends a process of several that a signal interrupted while it waits for others which may not be there any more.
+// hurry says that a signal interrupted a process of several, and ends it when the other ranks do not come to the end of the step.
 func (p *process) hurry(ctx context.Context) {
 	time.Sleep(patience)
 	p.mu.Lock()
@@ -170,7 +171,7 @@ func (p *process) hurry(ctx context.Context) {
 		return
 	}
 	p.say.Do(func() {
-		err := fmt.Errorf("%w, while it waits for the other ranks", context.Cause(ctx))
+		err := fmt.Errorf("%w: the ranks end after the step under way", context.Cause(ctx))
 		if p.first() && p.dir != "" && train.HasCheckpoint(p.dir) {
 			err = fmt.Errorf("%w; %s", err, goesOn(p.dir))
 		}
