@@ -5800,8 +5800,8 @@ wideWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K1, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, (DX)
 	VMOVUPS           64(CX), Z0
 	VPANDD.BCST       c7fffffff<>+0(SB), Z0, Z2
@@ -5843,8 +5843,8 @@ wideWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K1, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, 64(DX)
 	ADDQ              $0x00000080, CX
 	ADDQ              $0x00000080, DX
@@ -5894,8 +5894,8 @@ narrowWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K1, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, (DX)
 	ADDQ              $0x00000040, CX
 	ADDQ              $0x00000040, DX
@@ -5948,8 +5948,8 @@ restWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K2, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, K1, (DX)
 
 endWide:
@@ -6008,8 +6008,8 @@ wide:
 	VDIVPS       Y6, Y2, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y6, Y2, Y6
-	VORPS        Y1, Y6, Y6
 	VBLENDVPS    Y0, Y4, Y6, Y6
+	VORPS        Y1, Y6, Y6
 	VMOVUPS      Y6, (DX)
 	VMOVUPS      32(CX), Y0
 	VANDPS       c7fffffff<>+0(SB), Y0, Y2
@@ -6059,8 +6059,8 @@ wide:
 	VDIVPS       Y6, Y2, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y6, Y2, Y6
-	VORPS        Y1, Y6, Y6
 	VBLENDVPS    Y0, Y4, Y6, Y6
+	VORPS        Y1, Y6, Y6
 	VMOVUPS      Y6, 32(DX)
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, DX
@@ -6118,8 +6118,8 @@ narrow:
 	VDIVPS       Y6, Y2, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y6, Y2, Y6
-	VORPS        Y1, Y6, Y6
 	VBLENDVPS    Y0, Y4, Y6, Y6
+	VORPS        Y1, Y6, Y6
 	VMOVUPS      Y6, (DX)
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, DX
@@ -6180,8 +6180,8 @@ rest:
 	VDIVPS       Y7, Y3, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y7, Y3, Y7
-	VORPS        Y2, Y7, Y7
 	VBLENDVPS    Y1, Y5, Y7, Y7
+	VORPS        Y2, Y7, Y7
 	VMASKMOVPS   Y7, Y0, (DX)
 
 end:

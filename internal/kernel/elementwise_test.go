@@ -126,6 +126,26 @@ func TestFunctionsFloat32(t *testing.T) {
 	}
 }
 
+// Odd functions of −0 are −0, in assembly and without it.
+func TestOddFunctionsOfNegativeZero(t *testing.T) {
+	minus := float32(math.Copysign(0, -1))
+	for name, f := range map[string]func(*Pool, []float32, []float32){"Tanh": Tanh[float32], "Erf": Erf[float32]} {
+		for _, n := range []int{1, 37} {
+			x, y := make([]float32, n), make([]float32, n)
+			for i := range x {
+				x[i] = minus
+			}
+			f(nil, y, x)
+			for i := range y {
+				if y[i] != 0 || !math.Signbit(float64(y[i])) {
+					t.Fatalf("%s: element %d of %d is %v", name, i, n, y[i])
+				}
+			}
+		}
+	}
+}
+
+
 // A value must not depend on where in a slice it lies.
 func TestFunctionsDoNotDependOnPosition(t *testing.T) {
 	for name, f := range map[string]func(p *Pool, dst, x []float32){"exp": Exp[float32], "tanh": Tanh[float32], "erf": Erf[float32], "log": Log[float32]} {

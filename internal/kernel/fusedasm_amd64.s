@@ -7103,8 +7103,8 @@ wideWide:
 	VDIVPS            Z7, Z1, Z7
 	VBROADCASTSS      c3f800000<>+0(SB), Z1
 	VSUBPS            Z7, Z1, Z7
-	VPORD             Z2, Z7, Z7
 	VMOVAPS           Z6, K1, Z7
+	VPORD             Z2, Z7, Z7
 	VFMADD231PS       Z7, Z4, Z0
 	VMOVUPS           Z0, (SI)
 	VPANDD.BCST       c7fffffff<>+0(SB), Z0, Z2
@@ -7146,8 +7146,8 @@ wideWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K1, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           (DX)(CX*1), Z0
 	VMOVUPS           (BX)(R8*1), Z1
 	VADDPS            Z1, Z0, Z0
@@ -7291,8 +7291,8 @@ narrowWide:
 	VDIVPS            Z7, Z1, Z7
 	VBROADCASTSS      c3f800000<>+0(SB), Z1
 	VSUBPS            Z7, Z1, Z7
-	VPORD             Z2, Z7, Z7
 	VMOVAPS           Z6, K2, Z7
+	VPORD             Z2, Z7, Z7
 	VFMADD231PS       Z7, Z4, Z0
 	VMOVUPS           Z0, K1, (SI)
 	VPANDD.BCST       c7fffffff<>+0(SB), Z0, Z2
@@ -7334,8 +7334,8 @@ narrowWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K2, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS.Z         (DX)(CX*1), K1, Z0
 	VMOVUPS.Z         (BX)(R8*1), K1, Z1
 	VADDPS            Z1, Z0, Z0
@@ -7499,8 +7499,8 @@ wide:
 	VDIVPS       Y8, Y3, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y8, Y3, Y8
-	VORPS        Y2, Y8, Y8
 	VBLENDVPS    Y1, Y6, Y8, Y8
+	VORPS        Y2, Y8, Y8
 	VFMADD231PS  Y8, Y4, Y0
 	VMOVUPS      Y0, (SI)
 	VANDPS       c7fffffff<>+0(SB), Y0, Y2
@@ -7550,8 +7550,8 @@ wide:
 	VDIVPS       Y6, Y2, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y6, Y2, Y6
-	VORPS        Y1, Y6, Y6
 	VBLENDVPS    Y0, Y4, Y6, Y6
+	VORPS        Y1, Y6, Y6
 	VMOVUPS      (DX)(CX*1), Y0
 	VMOVUPS      (BX)(R8*1), Y1
 	VADDPS       Y1, Y0, Y0
@@ -7727,8 +7727,8 @@ narrow:
 	VDIVPS       Y9, Y4, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y9, Y4, Y9
-	VORPS        Y3, Y9, Y9
 	VBLENDVPS    Y2, Y7, Y9, Y9
+	VORPS        Y3, Y9, Y9
 	VFMADD231PS  Y9, Y5, Y1
 	VMASKMOVPS   Y1, Y0, (SI)
 	VANDPS       c7fffffff<>+0(SB), Y1, Y3
@@ -7778,8 +7778,8 @@ narrow:
 	VDIVPS       Y7, Y3, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y7, Y3, Y7
-	VORPS        Y2, Y7, Y7
 	VBLENDVPS    Y1, Y5, Y7, Y7
+	VORPS        Y2, Y7, Y7
 	VMASKMOVPS   (DX)(CX*1), Y0, Y1
 	VMASKMOVPS   (BX)(R8*1), Y0, Y2
 	VADDPS       Y2, Y1, Y1
@@ -8007,8 +8007,8 @@ wideWide:
 	VDIVPS            Z7, Z1, Z7
 	VBROADCASTSS      c3f800000<>+0(SB), Z1
 	VSUBPS            Z7, Z1, Z7
-	VPORD             Z2, Z7, Z7
 	VMOVAPS           Z6, K1, Z7
+	VPORD             Z2, Z7, Z7
 	VMOVUPS           Z7, (DX)(R11*1)
 	VFMADD231PS       Z7, Z4, Z0
 	VMOVUPS           Z0, (SI)
@@ -8052,8 +8052,8 @@ wideWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K1, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, (R9)
 	VMOVUPS           (DX)(CX*1), Z0
 	VMOVUPS           (BX)(R10*1), Z1
@@ -8203,8 +8203,8 @@ narrowWide:
 	VDIVPS            Z7, Z1, Z7
 	VBROADCASTSS      c3f800000<>+0(SB), Z1
 	VSUBPS            Z7, Z1, Z7
-	VPORD             Z2, Z7, Z7
 	VMOVAPS           Z6, K2, Z7
+	VPORD             Z2, Z7, Z7
 	VMOVUPS           Z7, K1, (DX)(R11*1)
 	VFMADD231PS       Z7, Z4, Z0
 	VMOVUPS           Z0, K1, (SI)
@@ -8248,8 +8248,8 @@ narrowWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K2, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, K1, (R9)
 	VMOVUPS.Z         (DX)(CX*1), K1, Z0
 	VMOVUPS.Z         (BX)(R10*1), K1, Z1
@@ -8417,8 +8417,8 @@ wide:
 	VDIVPS       Y8, Y3, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y8, Y3, Y8
-	VORPS        Y2, Y8, Y8
 	VBLENDVPS    Y1, Y6, Y8, Y8
+	VORPS        Y2, Y8, Y8
 	VMOVUPS      Y8, (DX)(R11*1)
 	VFMADD231PS  Y8, Y4, Y0
 	VMOVUPS      Y0, (SI)
@@ -8470,8 +8470,8 @@ wide:
 	VDIVPS       Y6, Y2, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y6, Y2, Y6
-	VORPS        Y1, Y6, Y6
 	VBLENDVPS    Y0, Y4, Y6, Y6
+	VORPS        Y1, Y6, Y6
 	VMOVUPS      Y6, (R9)
 	VMOVUPS      (DX)(CX*1), Y0
 	VMOVUPS      (BX)(R10*1), Y1
@@ -8653,8 +8653,8 @@ narrow:
 	VDIVPS       Y9, Y4, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y9, Y4, Y9
-	VORPS        Y3, Y9, Y9
 	VBLENDVPS    Y2, Y7, Y9, Y9
+	VORPS        Y3, Y9, Y9
 	VMASKMOVPS   Y9, Y0, (DX)(R11*1)
 	VFMADD231PS  Y9, Y5, Y1
 	VMASKMOVPS   Y1, Y0, (SI)
@@ -8706,8 +8706,8 @@ narrow:
 	VDIVPS       Y7, Y3, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y7, Y3, Y7
-	VORPS        Y2, Y7, Y7
 	VBLENDVPS    Y1, Y5, Y7, Y7
+	VORPS        Y2, Y7, Y7
 	VMASKMOVPS   Y7, Y0, (R9)
 	VMASKMOVPS   (DX)(CX*1), Y0, Y1
 	VMASKMOVPS   (BX)(R10*1), Y0, Y2
@@ -9026,8 +9026,8 @@ wideWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K1, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           (CX), Z0
 	VMOVUPS           (DX), Z1
 	VADDPS            Z1, Z0, Z0
@@ -9146,8 +9146,8 @@ narrowWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K2, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS.Z         (CX), K1, Z0
 	VMOVUPS.Z         (DX), K1, Z1
 	VADDPS            Z1, Z0, Z0
@@ -9278,8 +9278,8 @@ wide:
 	VDIVPS       Y6, Y2, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y6, Y2, Y6
-	VORPS        Y1, Y6, Y6
 	VBLENDVPS    Y0, Y4, Y6, Y6
+	VORPS        Y1, Y6, Y6
 	VMOVUPS      (CX), Y0
 	VMOVUPS      (DX), Y1
 	VADDPS       Y1, Y0, Y0
@@ -9422,8 +9422,8 @@ narrow:
 	VDIVPS       Y7, Y3, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y7, Y3, Y7
-	VORPS        Y2, Y7, Y7
 	VBLENDVPS    Y1, Y5, Y7, Y7
+	VORPS        Y2, Y7, Y7
 	VMASKMOVPS   (CX), Y0, Y1
 	VMASKMOVPS   (DX), Y0, Y2
 	VADDPS       Y2, Y1, Y1
@@ -9563,8 +9563,8 @@ wideWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K1, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, (CX)(R9*2)
 	VMOVUPS           (CX), Z0
 	VMOVUPS           (DX), Z1
@@ -9690,8 +9690,8 @@ narrowWide:
 	VDIVPS            Z5, Z0, Z5
 	VBROADCASTSS      c3f800000<>+0(SB), Z0
 	VSUBPS            Z5, Z0, Z5
-	VPORD             Z1, Z5, Z5
 	VMOVAPS           Z4, K2, Z5
+	VPORD             Z1, Z5, Z5
 	VMOVUPS           Z5, K1, (CX)(R9*2)
 	VMOVUPS.Z         (CX), K1, Z0
 	VMOVUPS.Z         (DX), K1, Z1
@@ -9827,8 +9827,8 @@ wide:
 	VDIVPS       Y6, Y2, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y6, Y2, Y6
-	VORPS        Y1, Y6, Y6
 	VBLENDVPS    Y0, Y4, Y6, Y6
+	VORPS        Y1, Y6, Y6
 	VMOVUPS      Y6, (CX)(R9*2)
 	VMOVUPS      (CX), Y0
 	VMOVUPS      (DX), Y1
@@ -9978,8 +9978,8 @@ narrow:
 	VDIVPS       Y7, Y3, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y7, Y3, Y7
-	VORPS        Y2, Y7, Y7
 	VBLENDVPS    Y1, Y5, Y7, Y7
+	VORPS        Y2, Y7, Y7
 	VMASKMOVPS   Y7, Y0, (CX)(R9*2)
 	VMASKMOVPS   (CX), Y0, Y1
 	VMASKMOVPS   (DX), Y0, Y2

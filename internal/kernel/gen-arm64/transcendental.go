@@ -102,8 +102,8 @@ func sigmoid(f *function, x vec) vec {
 func signed(f *function, mask, small, e, x vec) vec {
 	sign := f.word4(1 << 31)
 	f.op("AND", sign, sign, x)
-	f.op("ORR", e, e, sign)
 	f.op("BSL", mask, small, e)
+	f.op("ORR", mask, mask, sign) // that of −0, too
 	return mask
 }
 

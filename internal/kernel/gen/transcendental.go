@@ -132,8 +132,8 @@ func tanh(x vec) vec {
 	addC(f8(1), e, e)
 	VDIVPS(e, constant(2), e)
 	VSUBPS(e, constant(1), e)
-	orV(sign, e, e)
 	blend(use, small, e)
+	orV(sign, e, e) // that of −0, too
 	return e
 }
 
