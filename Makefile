@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -61,6 +61,11 @@ bench-other:
 bench-operators:
 	go build -o "$$HOME/.cache/graft/operators" ./bench/operators
 	taskset -c 1 /usr/bin/python3 bench/operators/compare.py "$$HOME/.cache/graft/operators" --ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" $(BENCH_FLAGS)
+
+# Errors of operators in units in the last place, beside ONNX Runtime and PyTorch: the table of docs/accuracy.md.
+accuracy:
+	go build -o "$$HOME/.cache/graft/accuracy" ./bench/accuracy
+	/usr/bin/python3 bench/accuracy/compare.py --ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" --table docs/accuracy.md "$$HOME/.cache/graft/accuracy"
 
 # The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
 bench-kernels:

@@ -1,0 +1,87 @@
+package train_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// TestThreadsDoNotMatter trains in processes with other numbers of threads: the weights are the same to the bit.
+func TestThreadsDoNotMatter(t *testing.T) {
+	if os.Getenv("GRAFT_TEST_THREADS") != "" {
+		fmt.Printf("weights %x\n", trainedWeights(t))
+		return
+	}
+	weights := map[string]string{}
+	for _, n := range []string{"1", "2", "3", "7"} {
+		c := exec.Command(os.Args[0], "-test.run=^TestThreadsDoNotMatter$")
+		c.Env = append(os.Environ(), "GRAFT_TEST_THREADS=1", "GOMAXPROCS="+n)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s threads: %v\n%s", n, err, out)
+		}
+		_, line, _ := strings.Cut(string(out), "weights ")
+		line, _, _ = strings.Cut(line, "\n")
+		weights[line] += " " + n
+	}
+	if len(weights) != 1 {
+		t.Errorf("the weights depend on the number of threads: %v", weights)
+	}
+}
+
+// trainedWeights is a sum of the weights of two networks after some steps.
+func trainedWeights(t *testing.T) []byte {
+	sum := sha256.New()
+	pictures := nn.Sequential{
+		nn.Conv{Out: 24, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
+		nn.Conv{Out: 40, Kernel: []int{3}, Stride: []int{2}}, nn.ReLU{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Dropout{P: 0.2}, nn.Linear{Out: 10},
+	}
+	texts := nn.Sequential{
+		nn.Linear{Out: 48}, nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Attention{Heads: 4}}},
+		nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 192}, nn.GELU{}, nn.Linear{Out: 48}}}, nn.LSTM{Hidden: 16}, nn.Linear{Out: 10},
+	}
+	for _, c := range []struct {
+		net   nn.Layer
+		input string
+		shape []int
+	}{{pictures, "float32[N,3,20,20]", []int{9, 3, 20, 20}}, {texts, "float32[N,L,8]", []int{5, 37, 8}}} {
+		g := nn.New("net")
+		if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(c.net, e.Input("x", c.input))) }); err != nil {
+			t.Fatal(err)
+		}
+		x := dtype.New(dtype.Float32, c.shape...)
+		for i := range dtype.Slice[float32](x) {
+			dtype.Slice[float32](x)[i] = float32(i*7919%1000)/500 - 1
+		}
+		out, err := g.Run(context.Background(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.Write(dtype.Bytes(out[0]))
+		tr, err := train.New(g, train.Config{Loss: train.MSE{}, Rule: optim.AdamW{}, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := dtype.New(dtype.Float32, out[0].Shape()...)
+		for range 3 {
+			if _, err := tr.Step(context.Background(), data.Sample{X: []*tensor.Dense{x}, Y: []*tensor.Dense{y}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for p := range g.Params() {
+			sum.Write(dtype.Bytes(p.Tensor().(*tensor.Dense)))
+		}
+	}
+	return sum.Sum(nil)
+}
