@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -98,6 +98,12 @@ soak:
 			done; \
 		done; \
 	done
+
+# Models are served and edited by eight goroutines for MINUTES, then under the race detector for a third of it.
+MINUTES ?= 30
+serve-and-edit:
+	go run ./bench/soak -for $(MINUTES)m
+	CGO_ENABLED=1 go run -race ./bench/soak -for $$(($(MINUTES)*20))s -growth -1
 
 # Every call that writes fails, and processes are killed at each.
 faults:

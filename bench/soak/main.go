@@ -21,7 +21,7 @@ func main() {
 	length := flag.Duration("for", 30*time.Minute, "how long")
 	workers := flag.Int("goroutines", 8, "how many work at once")
 	seed := flag.Uint64("seed", 1, "of the order of what they do")
-	growth := flag.Float64("growth", 5, "percent of memory that may be added after the first fifth; negative: any")
+	growth := flag.Float64("growth", 5, "percent of memory that may be added after two fifths; negative: any")
 	profile := flag.String("heap", "", "file for a profile of the heap at the end")
 	flag.Parse()
 	err := soak(*length, *workers, *seed, *growth, *profile)
@@ -114,7 +114,7 @@ func watch(begin time.Time, length time.Duration, t *tally, stop chan struct{}) 
 	}
 }
 
-// judge compares the medians of the second fifth and of the last.
+// judge compares the medians of the third fifth and of the last: caches are full by then, and journals of edits.
 func judge(list []sample, length time.Duration, growth float64) error {
 	median := func(from, to time.Duration) float64 {
 		var b []int64
@@ -129,7 +129,7 @@ func judge(list []sample, length time.Duration, growth float64) error {
 		slices.Sort(b)
 		return float64(b[len(b)/2])
 	}
-	first, last := median(length/5, length*2/5), median(length*4/5, length*2)
+	first, last := median(length*2/5, length*3/5), median(length*4/5, length*2)
 	if first == 0 {
 		fmt.Println("too short to judge memory by")
 		return nil
