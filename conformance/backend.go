@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 
 	"github.com/graft-ml/graft/nn"
@@ -32,5 +33,8 @@ type BackendFunc func(ctx context.Context, fsys fs.FS, name string) (Session, er
 
 // Load calls f.
 func (f BackendFunc) Load(ctx context.Context, fsys fs.FS, name string) (Session, error) {
+	if f == nil {
+		return nil, errors.New("conformance: the BackendFunc is nil")
+	}
 	return f(ctx, fsys, name)
 }

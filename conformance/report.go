@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -62,6 +63,9 @@ func WriteJUnit(w io.Writer, suite string, results []Result) error {
 		s.Cases = append(s.Cases, c)
 	}
 	s.Time = fmt.Sprintf("%.3f", total)
+	if w == nil {
+		return errors.New("conformance: the writer is nil")
+	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ func (s Skips) reason(name string) string {
 // lines that begin with # are comments. A line without a reason is an error.
 func ReadSkips(r io.Reader) (Skips, error) {
 	s := Skips{}
+	if r == nil {
+		return s, nil
+	}
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())

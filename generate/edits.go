@@ -17,12 +17,22 @@ type Edits struct {
 
 // NewEdits is a function without changes.
 func NewEdits() *Edits {
-	return &Edits{p: &printer{imports: map[string]bool{}, helpers: map[string]bool{}}}
+	e := &Edits{}
+	e.begin()
+	return e
+}
+
+// begin makes what a zero Edits lacks.
+func (e *Edits) begin() {
+	if e.p == nil {
+		e.p = &printer{imports: map[string]bool{}, helpers: map[string]bool{}}
+	}
 }
 
 // Add adds a statement. Its arguments are put in place of the verbs %v: texts, numbers and slices as literals, layers as
 // composite literals, Go as it is.
 func (e *Edits) Add(format string, args ...any) {
+	e.begin()
 	list := make([]any, len(args))
 	for i, a := range args {
 		list[i] = e.Text(a)
@@ -61,8 +71,12 @@ func (e *Edits) Text(v any) Go {
 	return Go(e.p.text(v))
 }
 
-// Symbol is a declaration of the package that a value's type belongs to.
+// Symbol is a declaration of the package that a value's type belongs to; nil, which has none, panics.
 func (e *Edits) Symbol(like any, name string) Go {
+	e.begin()
+	if like == nil {
+		panic("generate: Edits.Symbol: nil has no package")
+	}
 	t := reflect.TypeOf(like)
 	return Go(e.p.q(symbol{t.PkgPath(), name}))
 }

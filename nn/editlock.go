@@ -65,7 +65,7 @@ func goroutine() uint64 {
 
 // edited is the error of what cannot be done to a graph by the function that edits it.
 func (g *Graph) edited(stage string) error {
-	if !g.mu.inside() {
+	if g.there(); !g.mu.inside() {
 		return nil
 	}
 	return &Error{Stage: stage, Err: errors.New("the graph is being edited by the caller: use the Edit, or wait until it is applied")}

@@ -76,8 +76,17 @@ func (l Loader) openModel(name string) (m *onnxpb.ModelProto, raw sections, done
 	return m, nil, func() error { return nil }, err
 }
 
+var (
+	errNoReader = errors.New("the reader is nil")
+	errNoWriter = errors.New("the writer is nil")
+	errNoFS     = errors.New("the file system is nil")
+)
+
 // Read reads a serialized model. External data are read from the root of l.FS, if it is set.
 func (l Loader) Read(r io.Reader) (*nn.Graph, error) {
+	if r == nil {
+		return nil, loadError(errNoReader)
+	}
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return nil, loadError(err)

@@ -107,6 +107,9 @@ type npyHeader struct {
 // ReadNPY reads a NumPy array from a .npy file: a *tensor.Dense, or *dtype.Strings for an array of
 // unicode strings. Arrays of Python objects and of records are refused.
 func ReadNPY(r io.Reader) (dtype.Value, error) {
+	if r == nil {
+		return nil, errNoReader
+	}
 	br := bufio.NewReader(r)
 	h, err := readNPYHeader(br)
 	if err != nil {

@@ -90,6 +90,9 @@ func decodeStrings(p *onnxpb.TensorProto, shape []int, n int) (dtype.Value, erro
 
 // encodeTensor is the inverse of decodeTensor. Elements go to raw_data, strings to string_data.
 func encodeTensor(name string, v dtype.Value) (*onnxpb.TensorProto, error) {
+	if v == nil {
+		return nil, fmt.Errorf("value %q is nil", name)
+	}
 	p := &onnxpb.TensorProto{Name: proto.String(name)}
 	for _, d := range v.Shape() {
 		p.Dims = append(p.Dims, int64(d))

@@ -34,6 +34,9 @@ var dataSetName = regexp.MustCompile(`^test_data_set_(\d+)$`)
 // DataSets lists the data sets of the test case in dir of fsys, test_data_set_2 before
 // test_data_set_10.
 func DataSets(fsys fs.FS, dir string) ([]string, error) {
+	if fsys == nil {
+		return nil, errNoFS
+	}
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		return nil, err
@@ -66,6 +69,9 @@ var valueName = regexp.MustCompile(`^(input|output|gradient_input|gradient)_(\d{
 // ReadDataSet reads the data set in dir of fsys. The lists give the declared types of the model's inputs and outputs;
 // values beyond their ends are taken for tensors. Other files are ignored.
 func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []op.Type) (*DataSet, error) {
+	if fsys == nil {
+		return nil, errNoFS
+	}
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		return nil, err

@@ -39,6 +39,9 @@ func ReadValue(r io.Reader, t op.Type) (Named, error) {
 	default:
 		return Named{}, fmt.Errorf("reading a value of type %v is not supported", t)
 	}
+	if r == nil {
+		return Named{}, errNoReader
+	}
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return Named{}, err

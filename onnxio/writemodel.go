@@ -28,6 +28,9 @@ func writeModel(w io.Writer, m *onnxpb.ModelProto) error {
 			}
 		}()
 	}
+	if w == nil {
+		return errNoWriter
+	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -66,8 +67,13 @@ func shrunk(b Builder, w, rate Term, decay float64) Term {
 	return b.Mul(w, b.Sub(b.Number(1), b.Mul(rate, b.Number(decay))))
 }
 
+var errNoBuilder = errors.New("optim: the Builder is nil")
+
 // Formula implements [Formula].
 func (r SGD) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -92,6 +98,9 @@ func (r SGD) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, 
 
 // Formula implements [Formula].
 func (r Adam) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	a, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -101,6 +110,9 @@ func (r Adam) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term,
 
 // Formula implements [Formula].
 func (r AdamW) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	a, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -125,6 +137,9 @@ func (a adam) formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term,
 
 // Formula implements [Formula].
 func (r NAdam) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -148,6 +163,9 @@ func (r NAdam) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term
 
 // Formula implements [Formula].
 func (r RAdam) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -172,6 +190,9 @@ func (r RAdam) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term
 
 // Formula implements [Formula].
 func (r LAMB) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -189,6 +210,9 @@ func (r LAMB) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term,
 
 // Formula implements [Formula].
 func (r Lion) Formula(b Builder, w, grad Term, s []Term, rate, _ Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -201,6 +225,9 @@ func (r Lion) Formula(b Builder, w, grad Term, s []Term, rate, _ Term) (Term, []
 
 // Formula implements [Formula].
 func (r Adagrad) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -213,6 +240,9 @@ func (r Adagrad) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Te
 
 // Formula implements [Formula].
 func (r RMSprop) Formula(b Builder, w, grad Term, s []Term, rate, _ Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err
@@ -235,6 +265,9 @@ func (r RMSprop) Formula(b Builder, w, grad Term, s []Term, rate, _ Term) (Term,
 
 // Formula implements [Formula].
 func (r Adafactor) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
 	r, err := r.resolve()
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -55,6 +56,9 @@ func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
 		header[name] = entry{t, append([]int{}, d.Shape()...), [2]int{at, at + n}}
 		at += n
 	}
+	if w == nil {
+		return errors.New("safetensors: the writer is nil")
+	}
 	js, err := json.Marshal(header)
 	if err != nil {
 		return err
@@ -85,6 +89,9 @@ func nameOf(t dtype.DType) (string, bool) {
 
 // Read reads all tensors of a file.
 func Read(r io.Reader) (map[string]*tensor.Dense, error) {
+	if r == nil {
+		return nil, errors.New("safetensors: the reader is nil")
+	}
 	header, err := readHeader(r)
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)

@@ -117,6 +117,9 @@ func (m *Calibration) plot() (*plot.Plot, error) {
 
 // writePlot writes a plot as a PNG of so many centimetres.
 func writePlot(w io.Writer, p *plot.Plot, width, height float64) error {
+	if w == nil {
+		return errNoWriter
+	}
 	img, err := p.WriterTo(vg.Length(width)*vg.Centimeter, vg.Length(height)*vg.Centimeter, "png")
 	if err != nil {
 		return err

@@ -31,6 +31,9 @@ type chart struct {
 // WriteCurves draws figures over the epochs as a PNG: the losses, the validation's other figures, with an axis for each kind, and
 // the learning rate. The best epoch is marked.
 func (h History) WriteCurves(w io.Writer) error {
+	if w == nil {
+		return errNoWriter
+	}
 	charts := h.charts()
 	rows := make([][]*plot.Plot, len(charts))
 	for i, c := range charts {

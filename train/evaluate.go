@@ -53,6 +53,9 @@ type Batch struct {
 
 // EvaluateBatches is Evaluate for samples that come batch by batch, as from a stream.
 func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, error], m ...Metric) (map[string]float64, error) {
+	if batches == nil {
+		return nil, errors.New("evaluate: there are no batches: the sequence is nil")
+	}
 	outputs := g.Outputs()
 	for b, err := range batches {
 		if err != nil {

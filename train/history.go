@@ -3,6 +3,7 @@ package train
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -112,8 +113,13 @@ func (h History) figures() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
+var errNoWriter = errors.New("train: the writer is nil")
+
 // WriteCSV writes a table with a line for each epoch; validation figures are val_NAME.
 func (h History) WriteCSV(w io.Writer) error {
+	if w == nil {
+		return errNoWriter
+	}
 	c := csv.NewWriter(w)
 	head := []string{"epoch", "steps", "samples", "loss", "norm", "rate", "lr", "seconds"}
 	names := h.figures()

@@ -103,6 +103,9 @@ func (m *OutputMetric) Add(out, want []*tensor.Dense) error {
 // Result implements Metric.
 func (m *OutputMetric) Result() map[string]float64 {
 	all := map[string]float64{}
+	if m.Metric == nil {
+		return all
+	}
 	for name, x := range m.Metric.Result() {
 		if m.Name != "" {
 			name = m.Name + "/" + name

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -32,7 +33,13 @@ type checker interface {
 type LossFunc func(e *nn.Edit, out, want []*nn.Value) *nn.Value
 
 // Build implements Loss.
-func (f LossFunc) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value { return f(e, out, want) }
+func (f LossFunc) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
+	if f == nil {
+		e.Fail(errors.New("the LossFunc is nil"))
+		return nil
+	}
+	return f(e, out, want)
+}
 
 // one picks the single output and target that most losses are about: the first of each.
 func one(e *nn.Edit, loss string, out, want []*nn.Value) (x, y *nn.Value, ok bool) {

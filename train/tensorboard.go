@@ -77,14 +77,24 @@ func (f *EventFile) Event(e Event) {
 	}
 }
 
+var errNoEvents = errors.New("train: the EventFile is zero: NewEventFile makes one")
+
 // Flush writes what was kept back.
 func (f *EventFile) Flush() error {
+	if f.w == nil {
+		return errNoEvents
+	}
 	f.err = errors.Join(f.err, f.w.Flush())
 	return f.err
 }
 
 // Close ends the file. Its error is the first of all.
-func (f *EventFile) Close() error { return errors.Join(f.Flush(), disk.System.Close(f.file)) }
+func (f *EventFile) Close() error {
+	if f.w == nil {
+		return errNoEvents
+	}
+	return errors.Join(f.Flush(), disk.System.Close(f.file))
+}
 
 // record writes a TFRecord: length, its checksum, data, their checksum.
 func (f *EventFile) record(data []byte) {

@@ -94,6 +94,9 @@ func (p *Program) Keep(n *gorgonia.Node, k *WeightCache) {
 // if they have not changed since. It returns nil where nothing may be kept, and the first time. The
 // key tells apart what different kernels derive from the first of the inputs.
 func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
+	if len(of) == 0 {
+		return nil
+	}
 	sources := make([]keptSource, len(of))
 	for i, t := range of {
 		k := x.kept(t)

@@ -97,6 +97,12 @@ func Describe(v Value) string {
 
 // SameType is an error if the element types or shapes of two values differ.
 func SameType(got, want Value) error {
+	if got == nil || want == nil {
+		if got == nil && want == nil {
+			return nil
+		}
+		return errors.New("one of two values is nil")
+	}
 	if DTypeOf(got) != DTypeOf(want) || !slices.Equal(got.Shape(), want.Shape()) {
 		return fmt.Errorf("want %s, got %s", Describe(want), Describe(got))
 	}

@@ -18,6 +18,9 @@ func Convert(dst, src *tensor.Dense) error { return Cast{}.Convert(dst, src) }
 
 // ConvertTo is src with elements of another type: a new tensor, or src itself if it has that type.
 func ConvertTo(dt DType, src *tensor.Dense) (*tensor.Dense, error) {
+	if src == nil {
+		return nil, errNil
+	}
 	if Of(src.Dtype()) == dt {
 		return src, nil
 	}
@@ -37,6 +40,9 @@ const chunk = 256
 // range of int64 or uint64 becomes the end of that range, NaN becomes 0 (ONNX leaves both open).
 // The numbers of elements must be equal; complex numbers convert to complex numbers only.
 func (c Cast) Convert(dst, src *tensor.Dense) error {
+	if dst == nil || src == nil {
+		return errNil
+	}
 	from, to := Of(src.Dtype()), Of(dst.Dtype())
 	n := dst.Shape().TotalSize()
 	if m := src.Shape().TotalSize(); m != n {
@@ -69,12 +75,18 @@ func (c Cast) Convert(dst, src *tensor.Dense) error {
 
 // Float64s is a copy of the elements of d, which holds numbers or bools, as float64.
 func Float64s(d *tensor.Dense) ([]float64, error) {
+	if d == nil {
+		return nil, errNil
+	}
 	dst := New(Float64, d.Shape()...)
 	return Slice[float64](dst), Convert(dst, d)
 }
 
 // Int64s is a copy of the elements of d, which holds numbers or bools, as int64: a shape, axes.
 func Int64s(d *tensor.Dense) ([]int64, error) {
+	if d == nil {
+		return nil, errNil
+	}
 	dst := New(Int64, d.Shape()...)
 	return Slice[int64](dst), Convert(dst, d)
 }

@@ -1,6 +1,7 @@
 package dtype
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -97,9 +98,14 @@ func Scalar[T any](v T) *tensor.Dense {
 	return d
 }
 
-// Slice is the elements of d, row by row, without a copy or an allocation. It panics if T is not
+var errNil = errors.New("dtype: the tensor is nil")
+
+// Slice is the elements of d, row by row, without a copy or an allocation. It panics if d is nil, T is not
 // the type of d's elements or d is not contiguous, which are mistakes of the program.
 func Slice[T any](d *tensor.Dense) []T {
+	if d == nil {
+		panic(errNil)
+	}
 	if d.Dtype().Type != reflect.TypeFor[T]() {
 		panic(fmt.Sprintf("dtype.Slice: tensor of %v, not of %v", d.Dtype().Type, reflect.TypeFor[T]()))
 	}
@@ -108,11 +114,14 @@ func Slice[T any](d *tensor.Dense) []T {
 }
 
 // Bytes is the memory of d, without a copy: Size bytes for each element in the machine's order.
-// It panics if d is not contiguous.
+// It panics if d is nil or not contiguous.
 func Bytes(d *tensor.Dense) []byte { return d.Raw[:rawLen(d)] }
 
 // rawLen checks that d is contiguous and row-major and returns its length in bytes.
 func rawLen(d *tensor.Dense) int {
+	if d == nil {
+		panic(errNil)
+	}
 	n := len(d.Raw)
 	o := d.DataOrder()
 	if want := d.Shape().TotalSize() * int(d.Dtype().Size()); n != want || o.IsColMajor() || o.IsNotContiguous() || o.IsTransposed() {
@@ -139,6 +148,9 @@ func DTypeOf(v Value) DType {
 // View is a tensor of another shape over the memory of d. It fails if the numbers of elements
 // differ.
 func View(d *tensor.Dense, shape ...int) (*tensor.Dense, error) {
+	if d == nil {
+		return nil, errNil
+	}
 	n, err := Count(shape)
 	if err != nil {
 		return nil, err
@@ -151,8 +163,11 @@ func View(d *tensor.Dense, shape ...int) (*tensor.Dense, error) {
 }
 
 // Pick is a tensor of the elements of d at the given indices of an axis, in that order; −1 stands for
-// zeros. It panics for an axis or an index that d does not have.
+// zeros. It panics for an axis or an index that d does not have, and for nil.
 func Pick(d *tensor.Dense, axis int, keep []int) *tensor.Dense {
+	if d == nil {
+		panic(errNil)
+	}
 	shape := slices.Clone([]int(d.Shape()))
 	outer, inner := 1, int(d.Dtype().Size())
 	for i, n := range shape {

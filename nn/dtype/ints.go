@@ -8,6 +8,9 @@ import (
 
 // Ints are the elements of an integer (or bool) tensor.
 func Ints(d *tensor.Dense) ([]int, error) {
+	if d == nil {
+		return nil, errNil
+	}
 	if t := Of(d.Dtype()); !t.IsInteger() && t != Bool {
 		return nil, fmt.Errorf("a tensor of %v holds no integers", t)
 	}

@@ -2,6 +2,7 @@ package dtype
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -20,6 +21,9 @@ type Map struct {
 // NewMap makes a map of keys, which need not be sorted, and their values, both of rank 1. It fails
 // if their numbers differ, if keys are neither strings nor integers, or if one is there twice.
 func NewMap(keys, values Value) (*Map, error) {
+	if keys == nil || values == nil {
+		return nil, errors.New("a map takes keys and values, got nil")
+	}
 	if len(keys.Shape()) != 1 || len(values.Shape()) != 1 || keys.Shape()[0] != values.Shape()[0] {
 		return nil, fmt.Errorf("a map takes as many keys as values, got %v and %v", keys.Shape(), values.Shape())
 	}
@@ -98,7 +102,12 @@ func (m *Map) Type() hm.Type { return m.Dtype() }
 func (m *Map) Uintptr() uintptr { return uintptr(unsafe.Pointer(m)) }
 
 // MemSize is that of keys and values.
-func (m *Map) MemSize() uintptr { return m.Keys.MemSize() + m.Values.MemSize() }
+func (m *Map) MemSize() uintptr {
+	if m.Keys == nil || m.Values == nil {
+		return 0
+	}
+	return m.Keys.MemSize() + m.Values.MemSize()
+}
 
 // Format prints keys and values.
 func (m *Map) Format(f fmt.State, verb rune) {

@@ -99,8 +99,13 @@ func (c *Call) checkOutputs() error {
 	return nil
 }
 
+var errNoOp = errors.New("op: the call is nil or has no operator")
+
 // checkInputs compares the inputs with the operator's formal ones.
 func (c *Call) checkInputs() error {
+	if c.Op == nil {
+		return errNoOp
+	}
 	formal := c.Op.In.List()
 	bound := map[string]Type{}
 	for i, t := range c.In {
@@ -151,6 +156,9 @@ func (c *Call) checkType(i int, s Slot, t Type, bound map[string]Type) error {
 
 // NodeType is the type of a node of an expression graph. Nodes of ours know their symbols; Go's int counts as int64.
 func NodeType(n *gorgonia.Node) Type {
+	if n == nil {
+		return Type{}
+	}
 	if e, ok := n.Op().(*expr); ok {
 		return e.call.Out[e.index]
 	}

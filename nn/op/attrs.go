@@ -196,7 +196,7 @@ func (s Set) Complete(c Config) (Config, error) {
 
 // Fill puts the defaults into the zero fields of a configuration that a program wrote.
 func Fill(c Config) Config {
-	if reflect.TypeOf(c).Kind() != reflect.Struct {
+	if c == nil || reflect.TypeOf(c).Kind() != reflect.Struct {
 		return c
 	}
 	v := reflect.New(reflect.TypeOf(c)).Elem()

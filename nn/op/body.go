@@ -67,7 +67,7 @@ func Bodies(c Config) (list []Body) {
 
 // Random reports whether the call draws random numbers, in a subgraph perhaps.
 func (c *Call) Random() bool {
-	if c.Op.Random {
+	if c.Op != nil && c.Op.Random {
 		return true
 	}
 	for _, b := range Bodies(c.Config) {
@@ -80,6 +80,9 @@ func (c *Call) Random() bool {
 
 // EmitInto is Emit for an operator whose subgraphs share the random key and the statistics of s.
 func EmitInto(s Scope, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	if c == nil || c.Op == nil {
+		return nil, errNoOp
+	}
 	within := *c
 	within.scope = &s
 	if c.Op.Lower == nil || c.whole() {

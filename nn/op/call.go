@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -69,6 +70,9 @@ func (c *Call) Wants(i int) bool {
 
 // InputName is the formal name of input i.
 func (c *Call) InputName(i int) string {
+	if c.Op == nil {
+		return ""
+	}
 	s, _ := At(c.Op.In.List(), i)
 	return s.Name
 }
@@ -105,6 +109,9 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 
 // Exact reports whether negative ones among the elements of input i, which Dims gave, are numbers.
 func (c *Call) Exact(i int, d []Dim) bool {
+	if i < 0 || i >= len(c.Known) {
+		return false
+	}
 	if k := c.Known[i]; k.Exact || k.Value != nil {
 		return true
 	}
@@ -189,8 +196,15 @@ func (c *Call) Axes(axes []int, rank int) ([]int, error) {
 	return out, nil
 }
 
+var errNoInput = errors.New("op: the call is nil or has no input")
+
 // Same is an Infer for operators whose only output has the type of input 0.
-func Same(c *Call) ([]Type, error) { return []Type{c.In[0]}, nil }
+func Same(c *Call) ([]Type, error) {
+	if c == nil || len(c.In) == 0 {
+		return nil, errNoInput
+	}
+	return []Type{c.In[0]}, nil
+}
 
 // Broadcast is the shape that the given shapes broadcast to, by numpy's rules.
 func (c *Call) Broadcast(shapes ...[]Dim) ([]Dim, error) {

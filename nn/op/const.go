@@ -20,7 +20,7 @@ func Const(g *gorgonia.ExprGraph, v dtype.Value) (*gorgonia.Node, error) {
 
 // IsConst reports whether Const made the node.
 func IsConst(n *gorgonia.Node) bool {
-	return n.IsVar() && strings.HasPrefix(n.Name(), constPrefix)
+	return n != nil && n.IsVar() && strings.HasPrefix(n.Name(), constPrefix)
 }
 
 // Input is an input node of the given type, bound to v unless that is nil. The name must be

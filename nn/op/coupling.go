@@ -52,6 +52,9 @@ func Couple(from, to AxisRef) Coupling { return Coupling{From: from, To: to} }
 // back as broadcasting aligns them. Dimensions of length 1 that are stretched are left out.
 func CoupleAll(c *Call, i int) []Coupling {
 	var list []Coupling
+	if c == nil || i < 0 || i >= len(c.In) || len(c.Out) == 0 {
+		return nil
+	}
 	in, out := c.In[i].Shape, c.Out[0].Shape
 	for a := range in {
 		b := a + len(out) - len(in)
@@ -66,6 +69,9 @@ func CoupleAll(c *Call, i int) []Coupling {
 // Elementwise couples every input with the output, as broadcasting arithmetic does.
 func Elementwise(c *Call) []Coupling {
 	var list []Coupling
+	if c == nil {
+		return nil
+	}
 	for i := range c.In {
 		if c.Has(i) {
 			list = append(list, CoupleAll(c, i)...)

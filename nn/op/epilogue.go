@@ -148,6 +148,9 @@ func (e Epilogues) With(next *Epilogue, t DType, channels int, m Meeting) (Epilo
 // tensor of element type Float32 or Float64 that has the given number of channels, each of them space elements in a
 // row ([N, channels, space]).
 func (e Epilogues) Apply(x *Exec, in []*tensor.Dense, y *tensor.Dense, channels, space int) {
+	if y == nil {
+		panic("op: Epilogues.Apply: the tensor is nil")
+	}
 	if dtype.Of(y.Dtype()) == dtype.Float64 {
 		applyEpilogues[float64](x, e, in, y, channels, space)
 		return

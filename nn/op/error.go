@@ -97,12 +97,20 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf is an Error of a call with a sentence as its cause.
 func (c *Call) Errorf(format string, args ...any) error {
-	return &Error{Op: c.Op.Name, Node: c.Node, Err: fmt.Errorf(format, args...)}
+	return &Error{Op: c.opName(), Node: c.Node, Err: fmt.Errorf(format, args...)}
+}
+
+// opName is the operator's, "" of a call without one.
+func (c *Call) opName() string {
+	if c.Op == nil {
+		return ""
+	}
+	return c.Op.Name
 }
 
 // Mismatch is an Error about input i of a call.
 func (c *Call) Mismatch(i int, want, got any) error {
-	return &Error{Op: c.Op.Name, Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
+	return &Error{Op: c.opName(), Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
 }
 
 // NeedError says that an operator's types cannot be told before the value of an input is known.

@@ -10,6 +10,9 @@ import (
 // Eval computes the formal outputs of a resolved call from the values of its inputs (nil where
 // absent), at once and on fresh memory. Constant folding and shape arithmetic use it.
 func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+	if c == nil || c.Op == nil {
+		return nil, errNoOp
+	}
 	if c.Op.Lower != nil {
 		return evalComposite(c, in)
 	}

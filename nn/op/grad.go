@@ -144,7 +144,12 @@ func NewRewriter() *Rewriter {
 }
 
 // Replace makes by stand in for n.
-func (m *Rewriter) Replace(n, by *gorgonia.Node) { m.memo[n] = by }
+func (m *Rewriter) Replace(n, by *gorgonia.Node) {
+	if m.memo == nil {
+		panic("op: a Rewriter is made by NewRewriter: this one is zero")
+	}
+	m.memo[n] = by
+}
 
 func (m *Rewriter) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
 	if n == nil || seen[n] {
@@ -192,6 +197,9 @@ func (m *Rewriter) Rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 }
 
 func (m *Rewriter) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
+	if n == nil {
+		return nil, errNoNode
+	}
 	if p, ok := partOf(n); ok {
 		return m.part(p)
 	}
@@ -278,6 +286,9 @@ func (m *Rewriter) part(p *part) (*gorgonia.Node, error) {
 
 // Children are the nodes that n is computed from, in order.
 func Children(n *gorgonia.Node) gorgonia.Nodes {
+	if n == nil {
+		return nil
+	}
 	it := n.Graph().From(n.ID())
 	if it == nil {
 		return nil

@@ -88,7 +88,7 @@ func (o *expr) losesGradient(k int) bool {
 
 // DependsOnMarked reports whether n depends on a node that is marked, and marks what it finds out.
 func DependsOnMarked(n *gorgonia.Node, depends map[*gorgonia.Node]bool) bool {
-	if d, known := depends[n]; known {
+	if d, known := depends[n]; known || n == nil || depends == nil {
 		return d
 	}
 	depends[n] = false

@@ -54,6 +54,8 @@ func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 		return it.Node()
 	case it.Value != nil:
 		return Const(g, it.Value)
+	case len(it.Items) == 0 && it.Type.Elem == nil:
+		return nil, errors.New("op: an item without a node, a value or a type")
 	case len(it.Items) == 0 && it.Type.Kind == Optional:
 		return Const(g, EmptyOptional(*it.Type.Elem))
 	case len(it.Items) == 0:

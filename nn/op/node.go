@@ -37,6 +37,9 @@ var serial atomic.Uint32
 
 // CallOf returns the call behind a node of ours and which of its outputs the node is.
 func CallOf(n *gorgonia.Node) (c *Call, in gorgonia.Nodes, output int, ok bool) {
+	if n == nil {
+		return nil, nil, 0, false
+	}
 	e, ok := n.Op().(*expr)
 	if !ok {
 		return nil, nil, 0, false
@@ -46,6 +49,9 @@ func CallOf(n *gorgonia.Node) (c *Call, in gorgonia.Nodes, output int, ok bool) 
 
 // Sibling is output i of the operator that n is an output of.
 func Sibling(n *gorgonia.Node, i int) (*gorgonia.Node, error) {
+	if n == nil {
+		return nil, errNoNode
+	}
 	e, ok := n.Op().(*expr)
 	if !ok {
 		return nil, fmt.Errorf("%v is not the output of an ONNX operator", n)
@@ -56,6 +62,9 @@ func Sibling(n *gorgonia.Node, i int) (*gorgonia.Node, error) {
 // Emit adds the operator of an inferred call to an expression graph and returns the nodes of its
 // formal outputs; in has the formal inputs, nil where absent. A composite operator emits its parts.
 func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gorgonia.Nodes, error) {
+	if c == nil || c.Op == nil {
+		return nil, errNoOp
+	}
 	if c.Op.Lower != nil && !c.whole() {
 		return c.Op.Lower(c, in)
 	}

@@ -28,6 +28,9 @@ func (r Resized) KeptOn(axis int) []int {
 
 // Changed is the first axis of input 0 whose length changes, -1 where none does.
 func (r *Resizing) Changed() int {
+	if len(r.In) == 0 {
+		return -1
+	}
 	for i := range min(len(r.In[0].Old), len(r.In[0].New)) {
 		if r.In[0].Old[i] != r.In[0].New[i] {
 			return i

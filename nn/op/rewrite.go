@@ -77,11 +77,21 @@ type Term struct {
 }
 
 // On is operator o, with any attributes, on terms: its first inputs. Of sums and products (Traits.Joins) two match either way
-// round.
-func On(o Config, in ...Term) Term { return Term{op: o.Operator(), in: in} }
+// round. A nil o panics.
+func On(o Config, in ...Term) Term {
+	if o == nil {
+		panic("op: On: the operator is nil")
+	}
+	return Term{op: o.Operator(), in: in}
+}
 
-// OnEach is operator o with any number of inputs, each of which matches the term.
-func OnEach(o Config, each Term) Term { return Term{op: o.Operator(), in: []Term{each}, each: true} }
+// OnEach is operator o with any number of inputs, each of which matches the term. A nil o panics.
+func OnEach(o Config, each Term) Term {
+	if o == nil {
+		panic("op: OnEach: the operator is nil")
+	}
+	return Term{op: o.Operator(), in: []Term{each}, each: true}
+}
 
 // Anything is a value that the match calls name; where the name stands again it is the same value.
 func Anything(name string) Term { return Term{name: name} }
@@ -114,7 +124,9 @@ func (t Term) Alternatives() []Term { return t.alts }
 func (t Term) IsNumber() bool { return t.num != nil }
 
 // Admits reports whether a known number of type d is the one that Num wants; AnyNumber wants any.
-func (t Term) Admits(x float64, d DType) bool { return math.IsNaN(*t.num) || Near(x, *t.num, d) }
+func (t Term) Admits(x float64, d DType) bool {
+	return t.num != nil && (math.IsNaN(*t.num) || Near(x, *t.num, d))
+}
 
 // Operator is the operator that computes the term's value; false where any value will do.
 func (t Term) Operator() (Name, bool) { return t.op, t.op != Name{} }

@@ -20,7 +20,7 @@ type Window struct {
 
 // Window is the window that the call slides over input 0, nil where its operator has none.
 func (c *Call) Window() *Window {
-	if c == nil || c.Op.Traits.Window == nil {
+	if c == nil || c.Op == nil || c.Op.Traits.Window == nil {
 		return nil
 	}
 	w := c.Op.Traits.Window(c)
@@ -35,6 +35,9 @@ func (c *Call) Window() *Window {
 
 // Draws reports whether the call draws random numbers, see Traits.Draws.
 func (c *Call) Draws() bool {
+	if c.Op == nil {
+		return false
+	}
 	if f := c.Op.Traits.Draws; f != nil {
 		return f(c)
 	}

@@ -16,6 +16,9 @@ type SizesOf func(of func(c *Call) []Dim) *Operand
 // the sizes of the first of calls only, which are the same one at several sizes of the symbols: numbers that depend on
 // symbols come from sizes.
 func (s Set) Spell(p *Part, calls []*Call, sizes SizesOf, to func(domain string) int) ([]*Part, error) {
+	if p == nil || len(calls) == 0 || calls[0] == nil || calls[0].Op == nil || to == nil {
+		return nil, errors.New("op: Spell takes a part, its calls and the versions of operator sets")
+	}
 	c := calls[0]
 	f := c.Op.Expose
 	if c.Op.Domain == Internal {
@@ -76,6 +79,9 @@ func (n *Spelling) ShapeOf(of func(c *Call) []Dim) *Operand {
 
 // Fixed are numbers that must not depend on a symbol, of the call at its first size.
 func (n *Spelling) Fixed(what string, of func(c *Call) []int) []int {
+	if n.Part == nil || of == nil {
+		panic(zeroSpelling)
+	}
 	list := of(n.Call)
 	for _, c := range n.calls {
 		if !slices.Equal(of(c), list) {

@@ -58,6 +58,9 @@ type Spelling struct {
 // an order in which they can be computed, p itself among them unless its operator was decomposed. After an error, p
 // is not to be used.
 func (s Set) Respell(p *Part, from int, to func(domain string) int) ([]*Part, error) {
+	if p == nil || to == nil {
+		return nil, errors.New("op: Respell takes a part and the versions of operator sets")
+	}
 	n := &Spelling{Part: p, set: s}
 	o, err := s.Of(p.Config)
 	if err != nil {
@@ -195,8 +198,18 @@ func (e *VersionError) Error() string {
 // Unwrap is the reason.
 func (e *VersionError) Unwrap() error { return e.Why }
 
+const zeroSpelling = "op: a Spelling is what the steps of a version are given: this one is zero"
+
+// made panics for a Spelling that is zero.
+func (n *Spelling) made() {
+	if n.Part == nil {
+		panic(zeroSpelling)
+	}
+}
+
 // SlotName is the formal name of an input or output.
 func (n *Spelling) SlotName(formal func(o *Op) Slots, i int) string {
+	n.made()
 	o, err := n.set.Of(n.Config)
 	if err != nil {
 		return ""
@@ -206,7 +219,10 @@ func (n *Spelling) SlotName(formal func(o *Op) Slots, i int) string {
 }
 
 // Has reports whether input i is there.
-func (n *Spelling) Has(i int) bool { return i < len(n.In) && n.In[i] != nil }
+func (n *Spelling) Has(i int) bool {
+	n.made()
+	return i < len(n.In) && n.In[i] != nil
+}
 
 // Rank is the rank of input i, an error when it is not known.
 func (n *Spelling) Rank(i int) (int, error) {
@@ -269,10 +285,14 @@ func (n *Spelling) Number(i int) (*float32, error) {
 }
 
 // Cut removes the inputs from i on.
-func (n *Spelling) Cut(i int) { n.In = slices.Clip(n.In[:min(i, len(n.In))]) }
+func (n *Spelling) Cut(i int) {
+	n.made()
+	n.In = slices.Clip(n.In[:min(i, len(n.In))])
+}
 
 // Put makes x input i.
 func (n *Spelling) Put(i int, x *Operand) {
+	n.made()
 	in := slices.Clone(n.In)
 	for len(in) <= i {
 		in = append(in, nil)
@@ -283,6 +303,10 @@ func (n *Spelling) Put(i int, x *Operand) {
 
 // Tensor is a constant.
 func (n *Spelling) Tensor(name string, d *tensor.Dense) *Operand {
+	if d == nil {
+		n.Err = errors.Join(n.Err, fmt.Errorf("constant %q is nil", name))
+		return &Operand{Name: name}
+	}
 	return &Operand{Type: TypeOf(d), Known: Known{Value: d}, Name: name, fixed: true}
 }
 
@@ -360,6 +384,7 @@ func (n *Spelling) infer(p *Part, outputs int) []Type {
 // After lets output 0 pass through a node on its way, of which it is input 0; more follow it. t is the type that the
 // output has in between.
 func (n *Spelling) After(name string, t Type, c Config, more ...*Operand) {
+	n.made()
 	x := &Operand{Type: t, Name: name}
 	p := n.part(c, append([]*Operand{x}, more...))
 	p.Out = []*Operand{n.Out[0]}
@@ -390,7 +415,10 @@ func (n *Spelling) Give(i int, x *Operand) {
 }
 
 // Wants reports whether output i is read.
-func (n *Spelling) Wants(i int) bool { return i < len(n.Out) && n.Out[i] != nil }
+func (n *Spelling) Wants(i int) bool {
+	n.made()
+	return i < len(n.Out) && n.Out[i] != nil
+}
 
 // Refuse is a step that no node passes.
 func Refuse(why string) func(*Spelling) error {

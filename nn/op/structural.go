@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
@@ -24,8 +25,13 @@ func targetShape(c *Call) ([]Type, error) {
 	return []Type{c.In[0].With(c.Config.(shaped).Shape...)}, nil
 }
 
+var errNoNode = errors.New("op: the node is nil")
+
 // ReshapeTo gives a node another shape with the same number of elements.
 func (s Set) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+	if n == nil {
+		return nil, errNoNode
+	}
 	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
@@ -34,6 +40,9 @@ func (s Set) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 
 // ExpandTo repeats a node along dimensions of length 1 and in front, as broadcasting does.
 func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+	if n == nil {
+		return nil, errNoNode
+	}
 	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
@@ -42,6 +51,9 @@ func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 
 // SumTo is the transpose of ExpandTo: it adds up what broadcasting to the node's shape repeated.
 func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+	if n == nil {
+		return nil, errNoNode
+	}
 	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}

@@ -2,6 +2,7 @@ package prune
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -21,6 +22,9 @@ type Func func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error)
 
 // Score calls f.
 func (f Func) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+	if f == nil {
+		return nil, errors.New("prune: the criterion is a nil Func")
+	}
 	return f(ctx, g, c)
 }
 
@@ -146,6 +150,9 @@ func reduce(c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float6
 	type key struct {
 		p    *nn.Param
 		axis int
+	}
+	if c == nil {
+		return nil, errors.New("prune: the group is nil")
 	}
 	have := map[key][]float64{}
 	makes := map[*nn.Param]bool{}

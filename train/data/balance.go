@@ -9,6 +9,9 @@ import (
 
 // Classes are the classes of all samples of s: of samples that have one int64 target of rank 0. Image files are not read.
 func Classes(s Set[Sample]) ([]int, error) {
+	if s == nil {
+		return nil, errNoSet
+	}
 	if list, ok := itemClasses(s); ok {
 		return list, nil
 	}
@@ -86,6 +89,9 @@ func ClassWeights(counts []int) []float64 {
 // Balance draws samples of s so that each class comes as often as every other: asked with chance, the sample is one of a class
 // that is drawn first. classes are those of the samples. Asked without chance, sample i is that of s.
 func Balance(s Set[Sample], classes []int) (Set[Sample], error) {
+	if s == nil {
+		return nil, errNoSet
+	}
 	if len(classes) != s.Len() {
 		return nil, fmt.Errorf("data: %d classes for %d samples", len(classes), s.Len())
 	}

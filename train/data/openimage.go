@@ -12,6 +12,9 @@ func OpenImage(path string) (image.Image, error) { return decode(path) }
 
 // AsImage is a tensor float32 [1 or 3, height, width], from 0, black, to 1, white, as an image.
 func AsImage(x *tensor.Dense) (image.Image, error) {
+	if x == nil {
+		return nil, errNoTensor
+	}
 	s := x.Shape()
 	if x.Dtype() != tensor.Float32 || len(s) != 3 || s[0] != 1 && s[0] != 3 || elements(s) == 0 || !contiguous(x) {
 		return nil, fmt.Errorf("data: %v of shape %v, want an image: float32 [1 or 3, height, width]", x.Dtype(), s)

@@ -16,6 +16,9 @@ func (p Preprocess) Tensor(x *tensor.Dense) (*tensor.Dense, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	if x == nil {
+		return nil, errNoTensor
+	}
 	s := x.Shape()
 	if x.Dtype() != tensor.Float32 || len(s) != 3 || s[0] != 1 && s[0] != 3 || elements(s) == 0 || !contiguous(x) {
 		return nil, fmt.Errorf("data: %v of shape %v, want an image: float32 [1 or 3, height, width]", x.Dtype(), s)
@@ -85,6 +88,9 @@ func (p Preprocess) Prepare(s Set[Sample]) Set[Sample] {
 // Images is a set of images in memory: uint8 [N, height, width], [N, channels, height, width] or [N, height, width,
 // channels] with one channel or three, and a class for each, integers [N]. Samples are like those of [IDX].
 func Images(x, y *tensor.Dense) (Set[Sample], error) {
+	if x == nil || y == nil {
+		return nil, errNoTensor
+	}
 	s := x.Shape()
 	class, ok := integers(y)
 	if !ok || y.Dims() != 1 || len(s) == 0 || len(class) != s[0] {

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -118,10 +119,18 @@ func (c concat[T]) At(i int, r *rand.Rand) (T, error) {
 	return none, within(i, 0)
 }
 
+var (
+	errNoSet    = errors.New("data: the set is nil")
+	errNoTensor = errors.New("data: the tensor is nil")
+)
+
 // Split divides s by chance: a share val of it, rounded to whole samples, is held out, the rest is to train on, as
 // Folders.Split does. The same seed gives the same division; both parts keep the order of s. A share outside [0, 1]
-// counts as the nearer end.
+// counts as the nearer end; a nil set has two nil parts.
 func Split[T any](s Set[T], val float64, seed uint64) (fit, held Set[T]) {
+	if s == nil {
+		return nil, nil
+	}
 	n := s.Len()
 	k := 0
 	if val > 0 { // false for NaN

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -50,6 +51,9 @@ const mostFitted = 4e7
 // Apply fits the linear model to fit, chooses its share by the loss of val, which must have samples, and gives t.Rest the weights
 // of the blend. The network must be one that Network.New made.
 func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sample]) (out Blended, err error) {
+	if t == nil || t.Rest == nil {
+		return out, errors.New("table: the network is nil: Cut makes one")
+	}
 	last, err := lastLayers(t.Rest)
 	if err != nil {
 		return out, err

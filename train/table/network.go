@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -36,6 +37,9 @@ func TargetScaling(t *Table, rows []int) Scaling {
 // New makes a model of the raw columns: the preparation, the network, and probabilities of classes or, with the target's name,
 // a measurement in the target's own unit.
 func (n Network) New(p *Preparation, classes []string, unit Scaling) (*nn.Graph, error) {
+	if p == nil {
+		return nil, errors.New("table: the preparation is nil: Fit makes one")
+	}
 	g := nn.New("table")
 	err := g.Edit(func(e *nn.Edit) {
 		e.Seed(n.Seed)

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -48,8 +49,13 @@ type Preparation struct {
 	marked  []int       // numbers that have a mark for missing values
 }
 
+var errNoTable = errors.New("table: the table is nil")
+
 // Fit takes from the given rows what preparation needs.
 func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, error) {
+	if t == nil {
+		return nil, errNoTable
+	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("table: %s: no rows to fit the preparation to", t.Path)
 	}

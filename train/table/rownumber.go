@@ -12,6 +12,9 @@ var counted = regexp.MustCompile(`(?i)^(|#|id|.*[ _.-]id|[a-z]+Id|index|idx|row|
 // RowNumber reports whether a column numbers the rows: unique whole numbers without a gap, under a name such as id, or from 0 or 1 on
 // in the order of the file as the first column.
 func (t *Table) RowNumber(c *Column) bool {
+	if c == nil {
+		return false
+	}
 	n := len(c.Number)
 	if c.Kind != Number || n < 3 {
 		return false

@@ -178,6 +178,9 @@ func (r *Rows) Next() ([]string, int, error) {
 		r.first = nil
 		return rec, 1, nil
 	}
+	if r.csv == nil {
+		return nil, 0, io.EOF
+	}
 	rec, err := r.csv.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, r.line, io.EOF

@@ -141,6 +141,9 @@ func (c *Column) value(typ string, rows []int) (dtype.Value, error) {
 
 // Targets are the answers in the given rows: classes as int64 [rows], measurements as float32 [rows, 1].
 func (t *Table) Targets(rows []int) (*tensor.Dense, error) {
+	if t == nil {
+		return nil, errNoTable
+	}
 	if t.class != nil {
 		y := make([]int64, len(rows))
 		for i, r := range rows {

@@ -220,8 +220,13 @@ func (t *Table) Complete() []int {
 	return rows
 }
 
-// Class is the class of a row's target, −1 where it is missing.
-func (t *Table) Class(row int) int { return int(t.class[row]) }
+// Class is the class of a row's target, −1 where it is missing or there is no such row.
+func (t *Table) Class(row int) int {
+	if row < 0 || row >= len(t.class) {
+		return -1
+	}
+	return int(t.class[row])
+}
 
 // word is what a text column has in a row, "" where it is missing.
 func (c *Column) word(row int) string {

@@ -30,6 +30,9 @@ type BodyGradient struct {
 
 // BodyGradientOf describes a call of a gradient operator of If, Loop or Scan. ok: it is one.
 func BodyGradientOf(c *op.Call) (b BodyGradient, ok bool, err error) {
+	if c == nil {
+		return b, false, nil
+	}
 	asked := func(f bodyFlags) func(t op.Type, i int) bool {
 		return func(t op.Type, i int) bool { return t.Present() && op.Differentiable(t) && !f.apart(i) }
 	}

@@ -21,9 +21,12 @@ func (cfg GradientConfig) Refers() []string {
 	return append(append(append([]string(nil), cfg.Xs...), cfg.Zs...), cfg.Y)
 }
 
-// Referring makes GradientConfig a Referrer.
+// Referring makes GradientConfig a Referrer. Fewer names than Refers gives panic.
 func (cfg GradientConfig) Referring(names []string) op.Config {
 	x, z := len(cfg.Xs), len(cfg.Xs)+len(cfg.Zs)
+	if len(names) <= z {
+		panic("std: GradientConfig.Referring takes as many names as Refers gives")
+	}
 	return GradientConfig{Xs: names[:x:x], Zs: names[x:z:z], Y: names[z]}
 }
 
