@@ -61,6 +61,8 @@ func TestFeeds(t *testing.T) {
 			}
 			fmt.Fprintln(&b, op.TypeOf(out["y"]))
 		}
+		out, err := g.Eval(t.Context(), nn.Feed{})
+		fmt.Fprintf(&b, "\tleft out: %s, %v\n", feedText(out), err)
 		for _, in := range []string{"", "x float32[2,3]", "x float32[4,3]", "x float32[N,3]", "x int64[2,3]", "z float32[2]", "x"} {
 			o := nn.LowerOptions{Inputs: []string{in}, Sizes: map[string]int{"N": 3}}
 			if in == "" {
