@@ -14,7 +14,7 @@ func (e *Edit) TrainingMode() {
 		return
 	}
 	since := e.trainingSince()
-	if e.err == nil && since > e.Opset() {
+	if since > e.Opset() {
 		e.SetOpset(since)
 	}
 	e.trainAlways()
