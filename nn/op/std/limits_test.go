@@ -110,6 +110,9 @@ func TestPastRefused(t *testing.T) {
 	} {
 		optest.Fails(t, optest.Case{Config: std.AttentionConfig{}, In: values(q, k, v, nil, optest.Rand(4, past[0]...), optest.Rand(5, past[1]...)), Outputs: 3, Refusal: "past_key "})
 	}
+	for _, c := range [][3][]int{{{1, 3, 7}, {1, 5, 8}, {1, 5, 8}}, {{1, 3, 8}, {1, 5, 7}, {1, 5, 8}}, {{1, 3, 8}, {1, 5, 8}, {1, 5, 7}}} {
+		optest.Fails(t, optest.Case{Config: std.AttentionConfig{QHeads: 2, KVHeads: 2}, In: values(optest.Rand(1, c[0]...), optest.Rand(2, c[1]...), optest.Rand(3, c[2]...)), Refusal: "into 2 query heads and 2 key heads"})
+	}
 	for _, c := range []struct {
 		q, k, v []int
 		want    string
@@ -121,4 +124,43 @@ func TestPastRefused(t *testing.T) {
 	} {
 		optest.Fails(t, optest.Case{Config: std.AttentionConfig{}, In: values(optest.Rand(1, c.q...), optest.Rand(2, c.k...), optest.Rand(3, c.v...)), Refusal: c.want})
 	}
+}
+
+// TestLarge: more elements than one thread takes at a time, moved and repeated along four axes.
+func TestLarge(t *testing.T) {
+	shape := []int{17, 13, 11, 9}
+	ramp := make([]int64, 17*13*11*9)
+	for i := range ramp {
+		ramp[i] = int64(i)
+	}
+	at := func(i, j, k, l int) int { return ((i*13+j)*11+k)*9 + l }
+	var turned, sum, flat []int64
+	for k := range 11 {
+		for i := range 17 {
+			for l := range 9 {
+				for j := range 13 {
+					turned = append(turned, ramp[at(i, j, k, l)])
+				}
+			}
+		}
+	}
+	small := make([]int64, 13*9)
+	for i := range small {
+		small[i] = int64(1000 * i)
+	}
+	for i := range 17 {
+		for j := range 13 {
+			for k := range 11 {
+				for l := range 9 {
+					sum, flat = append(sum, ramp[at(i, j, k, l)]+small[j*9+l]), append(flat, small[j*9+l])
+				}
+			}
+		}
+	}
+	x, y := optest.Tensor(ramp, shape...), optest.Tensor(small, 13, 1, 9)
+	optest.Run(t,
+		optest.Case{Name: "Transpose", Config: std.TransposeConfig{Perm: []int{2, 0, 3, 1}}, In: values(x), Want: values(optest.Tensor(turned, 11, 17, 9, 13)), NoCut: "many"},
+		optest.Case{Name: "Add", Config: op.Plain("Add"), In: values(x, y), Want: values(optest.Tensor(sum, shape...)), NoCut: "many"},
+		optest.Case{Name: "Expand", Config: op.Plain("Expand"), In: values(y, optest.Ints(17, 13, 11, 9)), Want: values(optest.Tensor(flat, shape...)), NoCut: "many"},
+	)
 }

@@ -1,0 +1,28 @@
+package train
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// Which outputs are probabilities of one right class, or of events of their own.
+func TestEndsIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		config    op.Config
+		one, each bool
+	}{
+		"scores": {op.Plain("Identity"), false, false}, "Sigmoid": {op.Plain("Sigmoid"), false, true}, "Softmax": {std.SoftmaxConfig{}, true, false},
+		"LogSoftmax": {std.LogSoftmaxConfig{}, true, false}, "Relu": {op.Plain("Relu"), false, false},
+	} {
+		g := nn.New("g")
+		if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Node(c.config, e.Input("x", "float32[N,3]")).Out(0)) }); err != nil {
+			t.Fatal(err)
+		}
+		if one, each := EndsInOne(g.Outputs()[0]), EndsInEach(g.Outputs()[0]); one != c.one || each != c.each {
+			t.Errorf("%s: one %v, each %v", name, one, each)
+		}
+	}
+}
