@@ -25,6 +25,11 @@ type body struct {
 func (r *reader) bodies(n *nn.Node, d *draft) error {
 	v := reflect.ValueOf(n.Config())
 	captured := n.Captured()
+	for i, outer := range captured {
+		if p := outer.Param(); p != nil && p.Role() != nn.Constant && slices.Index(captured, outer) < i {
+			r.notes = append(r.notes, fmt.Sprintf("%s, which several subgraphs of %s read, is a weight of its own in each", p.Name(), n.Label()))
+		}
+	}
 	for _, b := range n.Bodies() {
 		_ = b.Graph.Infer() // what cannot be inferred is not folded
 		x := &body{reader: &reader{

@@ -29,11 +29,7 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 		if !e.mine(v) {
 			return nil
 		}
-		if !v.typ.Present() {
-			e.Failf("subgraph %s captures %q, whose type is not known", name, v.name)
-			return nil
-		}
-		x := &Value{name: v.name, typ: v.typ, known: v.known, graph: g}
+		x := &Value{name: v.name, typ: v.typ, known: v.known, graph: g, untyped: !v.typ.Present()}
 		if v.param != nil && v.param.data != nil && !v.typ.DType.IsFloat() { // floats may be trained
 			x.known.Value = v.param.data
 		}

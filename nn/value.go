@@ -18,6 +18,7 @@ type Value struct {
 	users    []*Node // each once, in no particular order
 	graph    *Graph
 	origin   any
+	untyped  bool // stands in a subgraph for a value whose type is not known; one without a type is left out otherwise
 }
 
 // Name is the value's name, unique in its graph.

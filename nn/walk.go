@@ -160,7 +160,7 @@ func (w *walker) visit(n *Node) (err error) {
 // untyped says whether nothing is known of a value that is read: an unknown operator computes it.
 func (w *walker) untyped(in []*Value) bool {
 	for _, v := range in {
-		if v != nil && (v.producer != nil || v.graph.body == nil) && !w.at(v).typ.Present() {
+		if v != nil && (v.producer != nil || v.graph.body == nil || v.untyped) && !w.at(v).typ.Present() {
 			return true
 		}
 	}
