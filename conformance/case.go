@@ -15,7 +15,7 @@ import (
 // golden gradients (gradients.json, or gradient_N.pb in a data set).
 type Case struct {
 	Name string // in reports, elements separated by slashes
-	Dir  string
+	Dir  string // its folder
 }
 
 // Cases lists the test cases at or below the given folders, in the order of the folders and then by name. A case is

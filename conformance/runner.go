@@ -18,13 +18,13 @@ import (
 
 // Result is the outcome of one case. Its JSON form is a line of `graft verify --json`.
 type Result struct {
-	Case      string  `json:"case"`
+	Case      string  `json:"case"`           // the case's name
 	OK        bool    `json:"ok"`             // the outputs of all data sets hold
 	MaxAbs    float64 `json:"max_abs"`        // largest difference between finite numbers of an output
 	Gradients string  `json:"gradients"`      // "ok", "fail" or, without golden gradients, "none"
 	Error     string  `json:"error"`          // one line; "" when everything holds
 	Skip      string  `json:"skip,omitempty"` // why the case is known to fail
-	Seconds   float64 `json:"-"`
+	Seconds   float64 `json:"-"`              // how long it took
 }
 
 // Passed reports whether outputs and gradients hold.

@@ -40,7 +40,7 @@ type Source struct {
 	Difference float64
 	Layers     int // recognized as layers
 	Operators  int // written as operators
-	Functions  int
+	Functions  int // functions for blocks that repeat
 }
 
 // WeightsFile is the name of the file with the weights.

@@ -11,7 +11,7 @@ func (l ReLU) Build(e *Edit, in ...*Value) []*Value {
 // LeakyReLU is x where x is positive and Slope·x elsewhere.
 type LeakyReLU struct {
 	Slope float64 // 0: 0.01
-	Name  string
+	Name  string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -22,7 +22,7 @@ func (l LeakyReLU) Build(e *Edit, in ...*Value) []*Value {
 // PReLU is LeakyReLU with a slope for each channel (axis 1) that is trained.
 type PReLU struct {
 	Slope float64 // to begin with; 0: 0.25
-	Name  string
+	Name  string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -44,7 +44,7 @@ func (l PReLU) Build(e *Edit, in ...*Value) []*Value {
 // ELU is x where x is positive and Alpha·(eˣ−1) elsewhere.
 type ELU struct {
 	Alpha float64 // 0: 1
-	Name  string
+	Name  string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -75,8 +75,8 @@ func (e *Edit) activation(name, kind, label string, a attrs, in []*Value) []*Val
 
 // GELU is x·Φ(x), Φ the distribution function of the standard normal distribution.
 type GELU struct {
-	Tanh bool // the approximation ½x(1+tanh(√(2/π)(x+0.044715x³)))
-	Name string
+	Tanh bool   // the approximation ½x(1+tanh(√(2/π)(x+0.044715x³)))
+	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -100,8 +100,8 @@ func (l SiLU) Build(e *Edit, in ...*Value) []*Value {
 
 // Softmax makes the elements along an axis positive with sum 1.
 type Softmax struct {
-	Axis int // negative: from the back; 0: the last
-	Name string
+	Axis int    // negative: from the back; 0: the last
+	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -111,8 +111,8 @@ func (l Softmax) Build(e *Edit, in ...*Value) []*Value {
 
 // LogSoftmax is the logarithm of Softmax.
 type LogSoftmax struct {
-	Axis int // negative: from the back; 0: the last
-	Name string
+	Axis int    // negative: from the back; 0: the last
+	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].

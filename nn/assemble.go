@@ -24,11 +24,11 @@ type Assembler struct {
 
 // NodeSpec describes a node by names. "" among In and Out is an absent optional value.
 type NodeSpec struct {
-	Name, Domain, Type, Doc string
+	Name, Domain, Type, Doc string         // as in the file
 	Attrs                   map[string]any // see op.Op.Decode; subgraphs are *Body
 	In, Out                 []string
-	Origin                  any
-	Annotations             Annotations
+	Origin                  any         // see Node.Origin
+	Annotations             Annotations // of the node
 }
 
 // Assemble begins a graph.

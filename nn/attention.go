@@ -5,9 +5,9 @@ import "math"
 // Attention is multi-head self-attention over [batch, seq, size]. With a second input it attends to
 // that one, which has the same size.
 type Attention struct {
-	Heads  int
-	NoBias bool
-	Name   string
+	Heads  int    // parts of the channels that attend apart from each other
+	NoBias bool   // the projections have no biases
+	Name   string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0] and, if given, in[1]. in[2], if given, is added to the scores [N, heads, queries, keys]: a mask

@@ -15,7 +15,7 @@ import (
 // outer values through stand-ins, one for each; the node that has the attribute lists the outer
 // values themselves (Node.Captured), those of its first body first.
 type Body struct {
-	Graph *Graph
+	Graph *Graph   // the subgraph
 	outer []*Value // stand-ins inside Graph, in order of first use
 
 	captured []*Value // what they stand for, until a node has the body; see Edit.Body

@@ -19,7 +19,7 @@ type Channels struct {
 // Group is a set of atoms of the same form: each has as many indices on each axis as the others.
 // They are channels of one trunk, hidden units of one cell, heads of one attention.
 type Group struct {
-	Atoms []*Atom
+	Atoms []*Atom // what can go by itself, in the order of the channels
 	// Normalized says that a normalization, a softmax or a mean runs over the indices: to cut them
 	// changes what the model computes even where the parameters cut were zero.
 	Normalized bool
@@ -42,9 +42,9 @@ type Atom struct {
 
 // ParamSlice is a set of indices on one axis of a parameter.
 type ParamSlice struct {
-	Param *Param
-	Axis  int
-	Index []int // ascending
+	Param *Param // the parameter
+	Axis  int    // one of its axes
+	Index []int  // ascending
 }
 
 // Channels analyses the graph: time and memory are in proportion to the lengths of all axes.
@@ -239,10 +239,10 @@ func (g *Group) Params() []AxisSize {
 
 // AxisSize is an axis of a value, its length, and how many indices an atom has on it.
 type AxisSize struct {
-	Value   *Value
-	Axis    int
-	Size    int
-	PerAtom int
+	Value   *Value // the value
+	Axis    int    // one of its axes
+	Size    int    // the length of the axis
+	PerAtom int    // indices of it that one atom has
 }
 
 // Nodes are the nodes that read a parameter of the group, in topological order.

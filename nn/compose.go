@@ -48,8 +48,8 @@ func identical(l Layer) Layer {
 
 // Named puts a name and a dot in front of what a layer calls its nodes and parameters.
 type Named struct {
-	Name  string
-	Layer Layer
+	Name  string // what names begin with
+	Layer Layer  // the layer that is built so
 }
 
 // Build adds the layer behind in.
@@ -70,8 +70,8 @@ func (n Named) Identity() Layer { return Named{n.Name, identical(n.Layer)} }
 // Residual adds a layer's output to its input: x + Body(x).
 type Residual struct {
 	Body     Layer
-	Shortcut Layer // applied to x where the body changes its shape; nil: x as it is
-	Name     string
+	Shortcut Layer  // applied to x where the body changes its shape; nil: x as it is
+	Name     string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -117,9 +117,9 @@ func silent(l Layer) Layer {
 
 // Parallel applies layers to the same input and joins their outputs along an axis.
 type Parallel struct {
-	Branches []Layer
-	Axis     int // 0: 1, the channels
-	Name     string
+	Branches []Layer // layers that get the same inputs
+	Axis     int     // 0: 1, the channels
+	Name     string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in.
@@ -136,8 +136,8 @@ func (p Parallel) Build(e *Edit, in ...*Value) []*Value {
 
 // Concat joins its inputs along an axis.
 type Concat struct {
-	Axis int // 0: 1, the channels
-	Name string
+	Axis int    // 0: 1, the channels
+	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in.
@@ -172,9 +172,9 @@ func (f Func) Build(e *Edit, in ...*Value) []*Value {
 
 // Op makes any operator a layer.
 type Op struct {
-	Config  op.Config
-	Outputs int // 0: 1
-	Name    string
+	Config  op.Config // the operator and its attributes
+	Outputs int       // 0: 1
+	Name    string    // of its nodes and parameters; "": one is made
 }
 
 // Build adds the operator with in as its inputs.

@@ -10,11 +10,11 @@ import (
 // Composite is a set of nodes that together compute one operator: a layer normalization or GELU that an exporter wrote out
 // as a dozen small operators, say. A run computes it as that operator.
 type Composite struct {
-	Name   string    // of the rule: "layer normalization", "gelu", "attention", "linear" …
-	Config op.Config // the operator; some exist in lowerings only
-	In     []*Value  // its inputs, nil where one is absent or is a constant
-	Consts []dtype.Value
-	Nodes  []*Node // the last of them computes the operator's output
+	Name   string        // of the rule: "layer normalization", "gelu", "attention", "linear" …
+	Config op.Config     // the operator; some exist in lowerings only
+	In     []*Value      // its inputs, nil where one is absent or is a constant
+	Consts []dtype.Value // the constants that it was spelled with
+	Nodes  []*Node       // the last of them computes the operator's output
 }
 
 // Composites finds the groups of the graph, in the order of the nodes that they end in. No node is in two of them, and of

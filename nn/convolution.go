@@ -5,15 +5,15 @@ import "slices"
 // Conv is a convolution over [N, C, spatial…], of any number of spatial axes. Lists of settings have
 // a number for each axis or one for all.
 type Conv struct {
-	Out              int // channels; 0: as many as the input has
-	Kernel           []int
-	Stride, Dilation []int // nil: 1
-	Pad              []int // nil: none; twice as many as axes: all begins, then all ends
-	Same             bool  // pads so that the output has ⌈size/stride⌉ elements, the odd one at the end
-	Group            int   // 0: 1
-	NoBias           bool
-	Init, BiasInit   Init // nil: uniform within 1/√fan-in, as PyTorch does
-	Name             string
+	Out              int    // channels; 0: as many as the input has
+	Kernel           []int  // size along each spatial axis; one number for all
+	Stride, Dilation []int  // nil: 1
+	Pad              []int  // nil: none; twice as many as axes: all begins, then all ends
+	Same             bool   // pads so that the output has ⌈size/stride⌉ elements, the odd one at the end
+	Group            int    // 0: 1
+	NoBias           bool   // has no bias
+	Init, BiasInit   Init   // nil: uniform within 1/√fan-in, as PyTorch does
+	Name             string // of its nodes and parameters; "": one is made
 
 	lead bool // the odd element of Same at the begin: where Dirac expects it
 }
@@ -50,14 +50,14 @@ func (c Conv) Build(e *Edit, in ...*Value) []*Value {
 // ConvTranspose is the transpose of a convolution, often used to enlarge: an axis of length n becomes
 // (n−1)·stride + dilation·(kernel−1) + 1 + OutPad − padding.
 type ConvTranspose struct {
-	Out              int // channels; 0: as many as the input has
-	Kernel           []int
-	Stride, Dilation []int // nil: 1
-	Pad, OutPad      []int // nil: none
-	Group            int   // 0: 1
-	NoBias           bool
-	Init, BiasInit   Init // nil: as PyTorch does
-	Name             string
+	Out              int    // channels; 0: as many as the input has
+	Kernel           []int  // size along each spatial axis; one number for all
+	Stride, Dilation []int  // nil: 1
+	Pad, OutPad      []int  // nil: none
+	Group            int    // 0: 1
+	NoBias           bool   // has no bias
+	Init, BiasInit   Init   // nil: as PyTorch does
+	Name             string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].

@@ -12,12 +12,12 @@ import (
 
 // Cut is what a plan takes from one axis of one initializer.
 type Cut struct {
-	Initializer string `json:"initializer"`
-	Axis        int    `json:"axis"`
-	Removed     []int  `json:"removed"` // ascending, by the indices before the cut
-	Node        string `json:"node"`    // the first node that reads it
-	Before      int    `json:"before"`
-	After       int    `json:"after"`
+	Initializer string `json:"initializer"` // name of the parameter
+	Axis        int    `json:"axis"`        // of the parameter
+	Removed     []int  `json:"removed"`     // ascending, by the indices before the cut
+	Node        string `json:"node"`        // the first node that reads it
+	Before      int    `json:"before"`      // length of the axis
+	After       int    `json:"after"`       // its length afterwards
 
 	keep  []int // the index before behind each one after; -1: new
 	round int   // which change of channels of the edit it belongs to
@@ -27,8 +27,8 @@ type Cut struct {
 
 // Cost is what a model weighs.
 type Cost struct {
-	Params int   `json:"parameters"`
-	MACs   int64 `json:"macs"` // with every open dimension at size 1
+	Params int   `json:"parameters"` // elements of all weights and statistics
+	MACs   int64 `json:"macs"`       // with every open dimension at size 1
 }
 
 // RemoveAtoms takes atoms out of the model: the slices of every parameter, and every number in the

@@ -12,7 +12,7 @@ import (
 
 // Derivation is what Derive puts into the graph under edit: the values of one training step up to the gradients.
 type Derivation struct {
-	Loss  *Value
+	Loss  *Value            // the loss, of rank 0
 	In    map[*Param]*Value // the inputs that stand for parameters that have a gradient and for running statistics
 	Grads map[*Param]*Value // of the parameters that the loss depends on
 	Next  map[*Param]*Value // the values that running statistics take after the step

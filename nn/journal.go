@@ -25,19 +25,19 @@ const (
 // Change is one entry of a graph's journal: what optimizer states, averages and caches must
 // follow. Pointers are to nodes and parameters that may have left the graph since.
 type Change struct {
-	Version int // of the graph after the edit that made the change
-	Kind    ChangeKind
-	Node    *Node
-	Param   *Param
-	Name    string // of the node or value concerned
-	Old     string // former name
-	Axis    int    // of ParamCut
-	Keep    []int  // of ParamCut: the old index behind each new one; -1: new
-	Size    int    // of ParamCut: how many indices there were
+	Version int        // of the graph after the edit that made the change
+	Kind    ChangeKind // what was changed
+	Node    *Node      // of changes of a node
+	Param   *Param     // of changes of a parameter
+	Name    string     // of the node or value concerned
+	Old     string     // former name
+	Axis    int        // of ParamCut
+	Keep    []int      // of ParamCut: the old index behind each new one; -1: new
+	Size    int        // of ParamCut: how many indices there were
 	// Like and Scale, of a ParamCut that copies channels, are the old index that each new one was
 	// copied from (-1: none) and the factor that each index was multiplied by; nil: 1.
 	Like  []int
-	Scale []float64
+	Scale []float64 // factors along the axis
 	// Undoes is the version whose changes this one takes back; 0: it takes nothing back.
 	Undoes int
 	held   int // bytes that the entry keeps from being collected, about

@@ -3,10 +3,10 @@ package nn
 // Linear is a fully connected layer on the last axis: y = x·Wᵀ + b. A matrix [N, in] becomes a Gemm
 // with a weight of shape [Out, in], anything else a MatMul with [in, Out] and an Add.
 type Linear struct {
-	Out            int // 0: as many as the input has
-	NoBias         bool
-	Init, BiasInit Init // nil: uniform within 1/√in, as PyTorch does
-	Name           string
+	Out            int    // 0: as many as the input has
+	NoBias         bool   // has no bias
+	Init, BiasInit Init   // nil: uniform within 1/√in, as PyTorch does
+	Name           string // of its nodes and parameters; "": one is made
 }
 
 // Identity is the layer with the identity as its weight; Out must be 0 or the input's size.
@@ -55,8 +55,8 @@ func (l Linear) Build(e *Edit, in ...*Value) []*Value {
 // Embedding replaces integers by rows of a table of Num vectors of length Dim.
 type Embedding struct {
 	Num, Dim int
-	Init     Init // nil: normal with deviation 1
-	Name     string
+	Init     Init   // nil: normal with deviation 1
+	Name     string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0], a tensor of indices.

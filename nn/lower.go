@@ -29,10 +29,10 @@ type LowerOptions struct {
 // extended with other Gorgonia nodes and differentiated. Its parameters share memory with the
 // Graph; its inputs are unbound unless LowerOptions.Feed gave a value.
 type Lowered struct {
-	ExprGraph *gorgonia.ExprGraph
-	Inputs    gorgonia.Nodes // in the order of Graph.Inputs; nil where nothing reads the input
-	Outputs   gorgonia.Nodes // in the order of LowerOptions.Outputs
-	Params    map[*Param]*gorgonia.Node
+	ExprGraph *gorgonia.ExprGraph       // the graph that the nodes belong to
+	Inputs    gorgonia.Nodes            // in the order of Graph.Inputs; nil where nothing reads the input
+	Outputs   gorgonia.Nodes            // in the order of LowerOptions.Outputs
+	Params    map[*Param]*gorgonia.Node // the nodes of the parameters
 	Updates   map[*Param]*gorgonia.Node // the values statistics take after a training step
 	Key       *gorgonia.Node            // uint64[2], seed and step of random operators; nil: there are none
 

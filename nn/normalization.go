@@ -7,7 +7,7 @@ import "math"
 type BatchNorm struct {
 	Eps      float64 // 0: 1e-5
 	Momentum float64 // share of the running average that a step keeps, as ONNX counts; 0: 0.9
-	Name     string
+	Name     string  // of its nodes and parameters; "": one is made
 
 	identity bool
 }
@@ -40,7 +40,7 @@ func (b BatchNorm) Build(e *Edit, in ...*Value) []*Value {
 type LayerNorm struct {
 	Axes int     // how many of the last axes; 0: 1
 	Eps  float64 // 0: 1e-5
-	Name string
+	Name string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -64,7 +64,7 @@ func (l LayerNorm) Build(e *Edit, in ...*Value) []*Value {
 // InstanceNorm normalizes each channel of each sample over the spatial axes, then scales and shifts it.
 type InstanceNorm struct {
 	Eps  float64 // 0: 1e-5
-	Name string
+	Name string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -78,9 +78,9 @@ func (n InstanceNorm) Build(e *Edit, in ...*Value) []*Value {
 
 // GroupNorm normalizes groups of channels of each sample, then scales and shifts each channel.
 type GroupNorm struct {
-	Groups int
+	Groups int     // of channels that are normalized together
 	Eps    float64 // 0: 1e-5
-	Name   string
+	Name   string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].

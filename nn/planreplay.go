@@ -57,11 +57,11 @@ type resize struct {
 
 // Grown is what an axis of an initializer gained.
 type Grown struct {
-	Initializer string `json:"initializer"`
-	Axis        int    `json:"axis"`
-	Node        string `json:"node"` // the first node that reads it
-	Before      int    `json:"before"`
-	After       int    `json:"after"`
+	Initializer string `json:"initializer"` // name of the parameter
+	Axis        int    `json:"axis"`        // of the parameter
+	Node        string `json:"node"`        // the first node that reads it
+	Before      int    `json:"before"`      // length of the axis
+	After       int    `json:"after"`       // its length afterwards
 	Added
 }
 

@@ -2,12 +2,12 @@ package nn
 
 // MaxPool takes the largest element of each window over the spatial axes.
 type MaxPool struct {
-	Kernel           []int
-	Stride, Dilation []int // nil: Kernel, 1
-	Pad              []int // as in Conv
-	Same             bool  // ⌈size/stride⌉ elements come out
-	Ceil             bool  // sizes are rounded up
-	Name             string
+	Kernel           []int  // size of the window along each spatial axis; one number for all
+	Stride, Dilation []int  // nil: Kernel, 1
+	Pad              []int  // as in Conv
+	Same             bool   // ⌈size/stride⌉ elements come out
+	Ceil             bool   // sizes are rounded up
+	Name             string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -25,13 +25,13 @@ func (p MaxPool) Build(e *Edit, in ...*Value) []*Value {
 
 // AvgPool takes the mean of each window over the spatial axes.
 type AvgPool struct {
-	Kernel       []int
-	Stride       []int // nil: Kernel
-	Pad          []int // as in Conv
-	Same         bool  // ⌈size/stride⌉ elements come out
-	Ceil         bool  // sizes are rounded up
-	CountPadding bool  // padding counts as zeros
-	Name         string
+	Kernel       []int  // size of the window along each spatial axis; one number for all
+	Stride       []int  // nil: Kernel
+	Pad          []int  // as in Conv
+	Same         bool   // ⌈size/stride⌉ elements come out
+	Ceil         bool   // sizes are rounded up
+	CountPadding bool   // padding counts as zeros
+	Name         string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].

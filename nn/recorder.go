@@ -12,7 +12,7 @@ import (
 // sent on and run again: conformance.Exporter.Recorder makes a test case of it, a folder. Any number of goroutines may use
 // one. A recording that cannot be kept does not fail the run, see Err.
 type Recorder struct {
-	Graph *Graph
+	Graph *Graph // what runs
 	// Keep takes a recording. It is called by one goroutine at a time, after the run.
 	Keep func(ctx context.Context, r Recording) error
 	// Only says which recordings are kept, say those that failed; nil: all.
@@ -28,10 +28,10 @@ type Recorder struct {
 
 // Recording is one run of a graph.
 type Recording struct {
-	Graph *Graph
-	In    Feed  // what it was given, by name
-	Out   Feed  // what it answered; nil where it failed
-	Err   error // of the run
+	Graph *Graph // what ran
+	In    Feed   // what it was given, by name
+	Out   Feed   // what it answered; nil where it failed
+	Err   error  // of the run
 }
 
 var errEdited = errors.New("the graph was edited since the first recording: record with another Recorder, elsewhere")

@@ -6,13 +6,13 @@ import "strconv"
 // batch, directions·Hidden], then the last hidden and the last cell state of the last layer, each
 // [directions, batch, Hidden].
 type LSTM struct {
-	Hidden        int
-	Layers        int // 0: 1
-	Bidirectional bool
+	Hidden        int     // length of the state
+	Layers        int     // 0: 1
+	Bidirectional bool    // runs from both ends; the outputs are side by side
 	BatchFirst    bool    // the input is [batch, seq, in], the first output likewise
 	Dropout       float64 // between layers
 	Init          Init    // nil: uniform within 1/√Hidden, as PyTorch does
-	Name          string
+	Name          string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in[0].
@@ -23,13 +23,13 @@ func (l LSTM) Build(e *Edit, in ...*Value) []*Value {
 // GRU is a gated recurrent unit over [seq, batch, in], in the form that PyTorch computes. Its outputs
 // are those of LSTM without the cell state.
 type GRU struct {
-	Hidden        int
-	Layers        int // 0: 1
-	Bidirectional bool
-	BatchFirst    bool
-	Dropout       float64
-	Init          Init
-	Name          string
+	Hidden        int     // length of the state
+	Layers        int     // 0: 1
+	Bidirectional bool    // runs from both ends; the outputs are side by side
+	BatchFirst    bool    // the input is [batch, seq, in], the first output likewise
+	Dropout       float64 // between layers
+	Init          Init    // nil: uniform within 1/√Hidden, as PyTorch does
+	Name          string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in[0].
@@ -40,13 +40,13 @@ func (l GRU) Build(e *Edit, in ...*Value) []*Value {
 
 // RNN is an Elman network with tanh over [seq, batch, in]. Its outputs are those of GRU.
 type RNN struct {
-	Hidden        int
-	Layers        int // 0: 1
-	Bidirectional bool
-	BatchFirst    bool
-	Dropout       float64
-	Init          Init
-	Name          string
+	Hidden        int     // length of the state
+	Layers        int     // 0: 1
+	Bidirectional bool    // runs from both ends; the outputs are side by side
+	BatchFirst    bool    // the input is [batch, seq, in], the first output likewise
+	Dropout       float64 // between layers
+	Init          Init    // nil: uniform within 1/√Hidden, as PyTorch does
+	Name          string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in[0].

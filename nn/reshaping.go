@@ -4,8 +4,8 @@ import "fmt"
 
 // Flatten makes a matrix: the axes before Axis become its rows, the rest its columns.
 type Flatten struct {
-	Axis int // 0: 1
-	Name string
+	Axis int    // 0: 1
+	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -21,7 +21,7 @@ func (f Flatten) Build(e *Edit, in ...*Value) []*Value {
 // Reshape gives a tensor another shape. In Dims 0 means the length the axis has, −1 what is left.
 type Reshape struct {
 	Dims []int
-	Name string
+	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -41,7 +41,7 @@ func (e *Edit) reshape(name string, x *Value, dims ...int) *Value {
 // Transpose reorders axes: axis i of the result is axis Perm[i] of the input. nil reverses them.
 type Transpose struct {
 	Perm []int
-	Name string
+	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
@@ -56,7 +56,7 @@ func (t Transpose) Build(e *Edit, in ...*Value) []*Value {
 // Dropout sets a share of the elements to zero when training and scales the others up to match.
 type Dropout struct {
 	P    float64 // share; 0: 0.5
-	Name string
+	Name string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].

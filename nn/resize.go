@@ -26,8 +26,8 @@ type ResizeOptions struct {
 
 // Request asks for a length of an axis of a value.
 type Request struct {
-	Value    *Value
-	Channels int
+	Value    *Value // the value whose channels change
+	Channels int    // how many it has afterwards
 	ResizeOptions
 }
 

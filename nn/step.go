@@ -31,15 +31,15 @@ type StepOptions struct {
 	// From the first Take on the context does not end it. Without a Check, Take gets each x as soon as it is computed, in
 	// the order of the backward pass; it must change neither x nor a parameter then, and the context may end the step later.
 	Take  func(p *Param, x *tensor.Dense) error
-	Begin func(loss float64) error
-	Check func(p *Param, x *tensor.Dense, bound float64) error
+	Begin func(loss float64) error                             // is told the loss before the first gradient; an error ends the step
+	Check func(p *Param, x *tensor.Dense, bound float64) error // is given each gradient, or a bound of its elements, before any is handed over; an error ends the step
 }
 
 // Step is what a step computed. Its tensors are the engine's memory: use them before Release.
 type Step struct {
-	Loss   float64
-	Grads  Grads // by parameter; nil where the loss does not depend on it
-	Values []dtype.Value
+	Loss   float64                  // 0 without one
+	Grads  Grads                    // by parameter; nil where the loss does not depend on it
+	Values []dtype.Value            // those that StepOptions asks for, in its order
 	States map[*Param]*tensor.Dense // the values that running statistics take after the step
 
 	done func()

@@ -11,16 +11,16 @@ import (
 
 // Summary is a table of a graph's nodes and what they cost.
 type Summary struct {
-	Model  string   `json:"model"`
+	Model  string   `json:"model"`  // the graph's name
 	Inputs []string `json:"inputs"` // name and type
-	Rows   []Row    `json:"nodes"`
-	Total  Total    `json:"total"`
+	Rows   []Row    `json:"nodes"`  // in the order of the nodes
+	Total  Total    `json:"total"`  // sums over the rows
 }
 
 // Row is one node of a Summary.
 type Row struct {
-	Node      string   `json:"node"` // its label
-	Op        string   `json:"op"`
+	Node      string   `json:"node"`      // its label
+	Op        string   `json:"op"`        // the operator, after its domain and a point where that is not the standard one
 	Outputs   []string `json:"outputs"`   // names of the values it computes
 	Shape     string   `json:"shape"`     // of the first output, float32[N,10]
 	Params    int      `json:"params"`    // elements of the weights and statistics that no node before reads
@@ -32,14 +32,14 @@ type Row struct {
 
 // Total adds up the rows.
 type Total struct {
-	Nodes     int   `json:"nodes"`
-	Params    int   `json:"params"`
-	Trainable int   `json:"trainable"`
-	MACs      int64 `json:"macs"`
-	Folded    int   `json:"folded"` // nodes whose outputs are known before anything runs
-	Stored    int64 `json:"stored"` // bytes of parameters and constants
-	Bytes     int64 `json:"bytes"`  // of all values that nodes compute, which training keeps
-	Peak      int64 `json:"peak"`   // the most bytes of such values that are needed at a time to run, no two sharing memory
+	Nodes     int   `json:"nodes"`     // number of nodes
+	Params    int   `json:"params"`    // elements of weights and statistics
+	Trainable int   `json:"trainable"` // those that training changes
+	MACs      int64 `json:"macs"`      // multiply-adds
+	Folded    int   `json:"folded"`    // nodes whose outputs are known before anything runs
+	Stored    int64 `json:"stored"`    // bytes of parameters and constants
+	Bytes     int64 `json:"bytes"`     // of all values that nodes compute, which training keeps
+	Peak      int64 `json:"peak"`      // the most bytes of such values that are needed at a time to run, no two sharing memory
 }
 
 // Summary lists the nodes with their shapes, parameters and multiply-adds. Dimensions without a

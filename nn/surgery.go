@@ -12,13 +12,13 @@ import (
 // Layer is something that adds nodes to a graph: Linear, Conv, Sequential. Sizes of inputs are
 // read off the values it is applied to.
 type Layer interface {
-	Build(e *Edit, in ...*Value) []*Value
+	Build(e *Edit, in ...*Value) []*Value // adds the layer to the graph of e, after in, and returns its outputs; what does not fit fails the edit
 }
 
 // Identical is a layer that can start as the identity; Edit.Insert asks for that form.
 type Identical interface {
 	Layer
-	Identity() Layer
+	Identity() Layer // a layer like it that computes what it is given
 }
 
 // Apply builds a layer onto values and returns its first output.

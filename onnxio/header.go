@@ -9,12 +9,12 @@ import (
 
 // Header is what a model's file says about itself beyond its graph.
 type Header struct {
-	IRVersion       int64          `json:"ir_version"`
-	Producer        string         `json:"producer"`
-	ProducerVersion string         `json:"producer_version"`
-	Doc             string         `json:"doc"`
-	Opsets          map[string]int `json:"opsets"`    // operator-set versions by domain; "" is ai.onnx
-	Functions       []string       `json:"functions"` // operators that the model defines
+	IRVersion       int64          `json:"ir_version"`       // of the file format
+	Producer        string         `json:"producer"`         // the program that wrote the file
+	ProducerVersion string         `json:"producer_version"` // its version
+	Doc             string         `json:"doc"`              // of the model
+	Opsets          map[string]int `json:"opsets"`           // operator-set versions by domain; "" is ai.onnx
+	Functions       []string       `json:"functions"`        // operators that the model defines
 }
 
 // HeaderOf is the header of the file that g was loaded from; a graph made by a program has only

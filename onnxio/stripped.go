@@ -15,14 +15,14 @@ import (
 
 // Stripped is what is left of the data of a tensor that was taken out of a file to make it small.
 type Stripped struct {
-	Average  float64
+	Average  float64 // of the elements
 	Variance float64 // of the population
 }
 
 // StrippedError is the error of reading a tensor whose data were stripped.
 type StrippedError struct {
-	DType dtype.DType
-	Shape []int
+	DType dtype.DType // of the tensor
+	Shape []int       // of the tensor
 	Stripped
 }
 

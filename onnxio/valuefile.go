@@ -12,8 +12,8 @@ import (
 
 // Named is a value and the name that its file gives it.
 type Named struct {
-	Name  string
-	Value dtype.Value
+	Name  string      // as in the file
+	Value dtype.Value // a *tensor.Dense, or a container of package dtype
 }
 
 // ReadTensor reads a serialized TensorProto: a *tensor.Dense, or a *dtype.Strings. The error is a

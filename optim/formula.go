@@ -12,16 +12,16 @@ type Term any
 // Builder writes formulas down, as nodes of a graph for example. Numbers are float64; where one meets a tensor it is
 // rounded to the tensor's element type first, and shapes broadcast.
 type Builder interface {
-	Number(x float64) Term
-	Add(a, b Term) Term
-	Sub(a, b Term) Term
-	Mul(a, b Term) Term
-	Div(a, b Term) Term
-	Max(a, b Term) Term
-	Min(a, b Term) Term
-	Pow(a, b Term) Term
-	Sqrt(a Term) Term
-	Sign(a Term) Term
+	Number(x float64) Term // the constant x
+	Add(a, b Term) Term    // a + b
+	Sub(a, b Term) Term    // a − b
+	Mul(a, b Term) Term    // a · b
+	Div(a, b Term) Term    // a / b
+	Max(a, b Term) Term    // the larger, element by element
+	Min(a, b Term) Term    // the smaller
+	Pow(a, b Term) Term    // a to the power of b
+	Sqrt(a Term) Term      // √a
+	Sign(a Term) Term      // −1, 0 or 1
 	// Where is a where test > 0 and b elsewhere.
 	Where(test, a, b Term) Term
 	// Mean is the mean over axes of a tensor of the weight's rank, counted from the last, −1; they stay with length 1.
@@ -31,7 +31,7 @@ type Builder interface {
 	Sum(a Term) Term
 	// Rank is the number of axes of the weight, Wide reports whether it is float64.
 	Rank() int
-	Wide() bool
+	Wide() bool // reports whether terms are float64
 }
 
 // Formula is a Rule that can write down what Step computes: the weight and the slots after it, in the order of Init,

@@ -16,10 +16,10 @@ type Plateau struct {
 // PlateauState is what Plateau remembers; the zero value is the start.
 type PlateauState struct {
 	Rate   float64 // factor on the rate; 0 counts as 1
-	Best   float64
-	Judged bool // Best holds a value
-	Bad    int  // epochs without improvement
-	Cool   int  // epochs left that are not judged
+	Best   float64 // the best value so far
+	Judged bool    // Best holds a value
+	Bad    int     // epochs without improvement
+	Cool   int     // epochs left that are not judged
 }
 
 // Next takes the metric of one more epoch. A NaN is no improvement.

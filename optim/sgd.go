@@ -10,7 +10,7 @@ type SGD struct {
 	Momentum    float64 // 0
 	Dampening   float64 // 0; share of the gradient that does not enter the momentum
 	WeightDecay float64 // 0; added to the gradient (L2)
-	Nesterov    bool
+	Nesterov    bool    // the step looks ahead, as in PyTorch's
 }
 
 func (r SGD) resolve() (SGD, error) {

@@ -2,11 +2,11 @@ package optim
 
 // Standard is a rule as an operator of ONNX's domain ai.onnx.preview.training states it.
 type Standard struct {
-	Rule           string // StandardMomentum, StandardAdam, StandardAdagrad
-	Rate           float64
+	Rule           string  // StandardMomentum, StandardAdam, StandardAdagrad
+	Rate           float64 // the learning rate
 	Alpha, Beta    float64 // of Momentum and Adam; of Adagrad Alpha is the decay of the rate
 	Epsilon, Decay float64 // Decay times the weights is added to the gradient
-	Nesterov       bool
+	Nesterov       bool    // of Momentum
 }
 
 // The rules that the standard has.
@@ -19,7 +19,7 @@ const (
 // StandardRule is a Rule that may be one of the standard's. Its slots are those of the operator, in that order.
 type StandardRule interface {
 	Rule
-	Standard() (s Standard, ok bool)
+	Standard() (s Standard, ok bool) // the settings; ok: the standard has an operator for them
 }
 
 // Standard implements [StandardRule]: with a momentum.

@@ -14,11 +14,11 @@ import (
 
 // Attached is a fork of a graph, sharing its tensors, with a loss on it: what a step of training computes.
 type Attached struct {
-	Graph   *nn.Graph
-	Loss    *nn.Value
-	Targets []string    // inputs of the loss
-	Params  []*nn.Param // of the fork: those that training changes
-	Origin  map[*nn.Param]*nn.Param
+	Graph   *nn.Graph               // a fork with the loss
+	Loss    *nn.Value               // its value, of rank 0
+	Targets []string                // inputs of the loss
+	Params  []*nn.Param             // of the fork: those that training changes
+	Origin  map[*nn.Param]*nn.Param // from the fork's parameters to the model's
 }
 
 // Attach builds Config.Loss on a fork of g for targets of the given types, "int64[N]"; the batch axis is called what the

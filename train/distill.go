@@ -9,9 +9,9 @@ import (
 // both softmaxes at temperature T (Hinton, Vinyals and Dean, 2015). Samples have two targets, the
 // class and the teacher's logits [N, C].
 type Distill struct {
-	Alpha       float64 // α; 0: 0.5, 1: no cross-entropy
-	Temperature float64 // T; 0: 2
-	Hard        CrossEntropy
+	Alpha       float64      // α; 0: 0.5, 1: no cross-entropy
+	Temperature float64      // T; 0: 2
+	Hard        CrossEntropy // the loss with respect to the targets
 }
 
 // Build implements Loss.

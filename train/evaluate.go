@@ -47,8 +47,8 @@ func Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Me
 
 // Batch is inputs by name, of any element type, and the targets.
 type Batch struct {
-	Feed nn.Feed
-	Y    []*tensor.Dense
+	Feed nn.Feed         // inputs by name
+	Y    []*tensor.Dense // targets
 }
 
 // EvaluateBatches is Evaluate for samples that come batch by batch, as from a stream.

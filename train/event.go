@@ -20,7 +20,7 @@ const (
 
 // Event is a piece of news from training.
 type Event struct {
-	Kind   EventKind
+	Kind   EventKind     // what happened
 	Epoch  int           // counted from 1
 	Epochs int           // of this run
 	Batch  int           // counted from 1

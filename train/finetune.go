@@ -33,7 +33,7 @@ const (
 // by more than the standard error of paired samples, and is undone where the validation is clearly worse. Many samples that
 // validate decide by themselves.
 type FineTuner struct {
-	Policy Policy
+	Policy Policy   // which parts are trained; zero: what suits
 	Head   *nn.Head // a new classifier; nil: the model keeps its own
 	// Refit: a classifier that alone was trained is fitted once more, to the samples of the validation as well, where these
 	// are a share of the data that was set apart to judge by. Outcome's figures are from before that.

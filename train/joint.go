@@ -89,7 +89,7 @@ func (j Joint) metrics(out []*nn.Value) (list []Metric) {
 type OutputMetric struct {
 	Output int    // counted from 0
 	Name   string // stands before the figures' names, with a slash between; "": nothing does
-	Metric Metric
+	Metric Metric // what is measured
 }
 
 // Add implements Metric.

@@ -26,7 +26,7 @@ type RateFinder struct {
 
 // RateCurve is what a RateFinder saw.
 type RateCurve struct {
-	Rate       []float64 `json:"rate"`
+	Rate       []float64 `json:"rate"`       // that were tried, rising
 	Loss       []float64 `json:"loss"`       // smoothed
 	Suggestion float64   `json:"suggestion"` // where the loss fell most steeply, but no more than an eighth of where it began to rise
 }

@@ -15,7 +15,7 @@ import (
 type SampleLosses struct {
 	Logits bool // one score of a yes is a logit, no probability
 
-	Loss []float64
+	Loss []float64 // of each sample, in order
 	Said []int     // the class that was chosen; of several positions and of numbers -1
 	Is   []int     // the right class; of numbers -1
 	Sure []float64 // probability of the class that was chosen; of numbers the first of them

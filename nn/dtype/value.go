@@ -26,8 +26,8 @@ var _ = []Value{(*tensor.Dense)(nil), (*Strings)(nil), (*Sequence)(nil), (*Optio
 // Strings is a tensor of strings, row by row. A *tensor.Dense cannot hold them: it hides the
 // pointers from the garbage collector.
 type Strings struct {
-	Dims  tensor.Shape
-	Elems []string // as many as Dims has elements
+	Dims  tensor.Shape // its shape
+	Elems []string     // as many as Dims has elements
 }
 
 // NewStrings makes a tensor that shares elems; no shape means rank 0, which takes one element.
@@ -71,8 +71,8 @@ func (s *Strings) Format(f fmt.State, verb rune) {
 
 // Sequence is ONNX's sequence: a list of values of one type whose shapes may differ.
 type Sequence struct {
-	Elem  DType // element type of the tensors inside; known also when there are none
-	Items []Value
+	Elem  DType   // element type of the tensors inside; known also when there are none
+	Items []Value // its values, in order
 }
 
 // Shape is that of a scalar: a sequence is one value.

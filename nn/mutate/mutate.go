@@ -34,7 +34,7 @@ func Kinds() []Kind {
 
 // Mutator makes random changes that are valid. The zero value makes every kind of change.
 type Mutator struct {
-	Seed uint64
+	Seed uint64 // what the changes are drawn from
 	// Weights says how often each kind is tried first; a kind that is missing is not. nil: all alike.
 	Weights map[Kind]float64
 	// Keep are nodes that stay as they are: no selector here may accept a node that changes. What
@@ -48,7 +48,7 @@ type Mutator struct {
 	Activations []nn.Layer
 	// MaxParams and MaxMACs bound what a mutant may weigh, open dimensions at the sizes of stand-ins; 0: no bound.
 	MaxParams int
-	MaxMACs   int64
+	MaxMACs   int64 // multiply-adds that the model may have at most; 0: any number
 }
 
 // Check says whether the settings make sense.
@@ -87,7 +87,7 @@ func names() string {
 
 // Mutation is one change that was made.
 type Mutation struct {
-	Kind Kind   `json:"kind"`
+	Kind Kind   `json:"kind"` // what was done
 	Text string `json:"text"` // what was done where
 }
 

@@ -159,8 +159,8 @@ func Encode(version int, c Config) []Attr {
 
 // Attr is one attribute as files hold it.
 type Attr struct {
-	Name  string
-	Value any // int64, float32, string, []int64, []float32, []string, dtype.Value, Body, Type
+	Name  string // ONNX's name of the attribute
+	Value any    // int64, float32, string, []int64, []float32, []string, dtype.Value, Body, Type
 }
 
 // Complete makes a configuration that a program wrote one of its operator's own type, with the defaults in its zero

@@ -30,22 +30,22 @@ type Body interface {
 
 // Scope is what a subgraph is emitted into.
 type Scope struct {
-	Graph *gorgonia.ExprGraph
-	Train bool
-	Ctx   context.Context // of what is computed at once; nil: nothing ends it
-	Types bool            // only types are wanted: no loop is run for them
-	Grad  bool            // what is lowered is differentiated: by the inputs that Known.Apart does not except
+	Graph *gorgonia.ExprGraph // that nodes are added to
+	Train bool                // batch statistics and dropout are on
+	Ctx   context.Context     // of what is computed at once; nil: nothing ends it
+	Types bool                // only types are wanted: no loop is run for them
+	Grad  bool                // what is lowered is differentiated: by the inputs that Known.Apart does not except
 
-	Key    func() (*gorgonia.Node, error) // of random operators, as Call.Key; nil: a key of zeros
-	Update func(input int, next *gorgonia.Node)
+	Key    func() (*gorgonia.Node, error)       // of random operators, as Call.Key; nil: a key of zeros
+	Update func(input int, next *gorgonia.Node) // is given what replaces an input after a training step
 }
 
 // BodyRun says how a subgraph is computed.
 type BodyRun struct {
-	Ctx    context.Context
-	Train  bool      // batch statistics and dropout are on
-	Key    [2]uint64 // of random operators
-	Frozen []bool    // by input: statistics that training leaves as they are
+	Ctx    context.Context // ends the run
+	Train  bool            // batch statistics and dropout are on
+	Key    [2]uint64       // of random operators
+	Frozen []bool          // by input: statistics that training leaves as they are
 }
 
 // Bodies are the subgraphs among the attributes of a configuration.

@@ -15,18 +15,18 @@ import (
 type Call struct {
 	Set     // the operators that its gradient and decomposition apply
 	Op      *Op
-	Config  Config // of the operator's own configuration type, attributes and defaults filled in
-	Version int    // the since-version in force
-	Node    string // for errors: the node's name, or that of its first output
-	In      []Type // actual inputs; the zero Type where an optional one is absent
-	Known   []Known
-	Outputs int    // formal outputs the node has
-	Want    []bool // which of them have a name; nil: all
-	Out     []Type // formal outputs, then hidden ones; filled by inference
-	Train   bool   // batch statistics and dropout are on
-	Keep    bool   // the expression graph is to be traced: composite operators stay whole where they can
-	Stream  uint64 // tells random operators of one model apart
-	Opset   int    // operator-set version of the model
+	Config  Config  // of the operator's own configuration type, attributes and defaults filled in
+	Version int     // the since-version in force
+	Node    string  // for errors: the node's name, or that of its first output
+	In      []Type  // actual inputs; the zero Type where an optional one is absent
+	Known   []Known // of each input, beside In
+	Outputs int     // formal outputs the node has
+	Want    []bool  // which of them have a name; nil: all
+	Out     []Type  // formal outputs, then hidden ones; filled by inference
+	Train   bool    // batch statistics and dropout are on
+	Keep    bool    // the expression graph is to be traced: composite operators stay whole where they can
+	Stream  uint64  // tells random operators of one model apart
+	Opset   int     // operator-set version of the model
 
 	// Derive, for a Referrer, gives the gradients of the last value it names for the others, which take the values of
 	// the given nodes. nil outside of a graph.

@@ -9,9 +9,9 @@ type Coupling struct {
 
 // AxisRef is an axis of an input or an output of the call.
 type AxisRef struct {
-	Output bool
-	Slot   int
-	Axis   int // always counted from the front
+	Output bool // of an output rather than an input
+	Slot   int  // which input or output
+	Axis   int  // always counted from the front
 }
 
 // InAxis is an axis of input i.
@@ -39,10 +39,10 @@ const (
 // IndexMap is an index map in one of the forms of Relation.
 type IndexMap struct {
 	Relation     Relation
-	Shift, Count int
-	Outer, Inner int
-	Perm         []int
-	Groups       int
+	Shift, Count int   // see the Relations
+	Outer, Inner int   // see the Relations
+	Perm         []int // see the Relations
+	Groups       int   // see the Relations
 }
 
 // Couple is the identity between two axes.

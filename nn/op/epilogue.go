@@ -14,7 +14,7 @@ import (
 // Epilogue is a pattern: what a call does to an operand that another kernel has just computed, for kernels that
 // can do it themselves while the operand is still in a cache.
 type Epilogue struct {
-	Kind     EpilogueKind
+	Kind     EpilogueKind // what is applied
 	Slots    []int        // the inputs that can be the operand
 	DType    DType        // of the operand, Float32 or Float64
 	Channels int          // the length of the operand's axis 1; 0: it has none
@@ -64,9 +64,9 @@ const (
 
 // Epilogues are the epilogues that a kernel has taken up, in order.
 type Epilogues struct {
-	Affine bool // channels can still be scaled and shifted
-	slopes bool // the kernel can multiply by derivatives
-	Parts  []epiloguePart
+	Affine bool           // channels can still be scaled and shifted
+	slopes bool           // the kernel can multiply by derivatives
+	Parts  []epiloguePart // in the order in which they are applied
 }
 
 type epiloguePart struct {

@@ -13,10 +13,10 @@ type Error struct {
 	Op    string // operator, "Conv"
 	Node  string // the node's name, or its first output's
 	Input string // the value concerned
-	Want  any
-	Got   any
-	Err   error
-	Kind  error // what errors.Is finds: ErrNotFound and so on; nil: see Is
+	Want  any    // what fits, nil where Err says it
+	Got   any    // what there was instead
+	Err   error  // the cause; nil where Want and Got say it
+	Kind  error  // what errors.Is finds: ErrNotFound and so on; nil: see Is
 }
 
 // What an Error is about, for errors.Is. A run that its context ended is context.Canceled or context.DeadlineExceeded.
@@ -116,8 +116,8 @@ func (c *Call) Mismatch(i int, want, got any) error {
 // NeedError says that an operator's types cannot be told before the value of an input is known.
 // The graph then specializes the lowering by that value or ends a stage before the operator.
 type NeedError struct {
-	Input int
-	Name  string
+	Input int    // number of the input
+	Name  string // its formal name
 }
 
 func (e *NeedError) Error() string {

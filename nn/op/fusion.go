@@ -27,11 +27,11 @@ type Meeting struct {
 // Fused is a kernel that runs in place of two. Its inputs are those of the first, then those of the second without
 // Meeting.Slot; its outputs those of the second, then those of the first without output 0.
 type Fused struct {
-	Kernel        Kernel
-	InPlace       []int     // inputs whose memory output 0 may take over, as in Schedule
-	Patterns      []Pattern // of the whole, for what follows
-	KeepsSides    bool      // it computes the other outputs of the first, too; else it serves only where nobody wants them
-	Rematerialize *Rematerialization
+	Kernel        Kernel             // what computes both
+	InPlace       []int              // inputs whose memory output 0 may take over, as in Schedule
+	Patterns      []Pattern          // of the whole, for what follows
+	KeepsSides    bool               // it computes the other outputs of the first, too; else it serves only where nobody wants them
+	Rematerialize *Rematerialization // see Op.Rematerialize
 }
 
 // Fusion is a rule by which two calls become one kernel.

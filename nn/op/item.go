@@ -10,10 +10,10 @@ import (
 // Item is a value while a graph is lowered: a tensor, or a container that is taken apart, so that
 // gradients pass through what it holds.
 type Item struct {
-	Type  Type
-	Items []Item      // of a sequence or optional
-	Value dtype.Value // of a tensor that is known; nil: Node computes it
-	Node  func() (*gorgonia.Node, error)
+	Type  Type                           // of the value
+	Items []Item                         // of a sequence or optional
+	Value dtype.Value                    // of a tensor that is known; nil: Node computes it
+	Node  func() (*gorgonia.Node, error) // gives the node that computes it
 }
 
 // ErrWhole is the answer of Op.Items when containers cannot be taken apart.

@@ -76,7 +76,7 @@ type Op struct {
 	// Rematerialize says how output 0 is computed a second time rather than stored; nil as a function or as its
 	// result: it is not. Cheap: by the kernel itself.
 	Rematerialize func(c *Call) *Rematerialization
-	Cheap         bool
+	Cheap         bool // see Rematerialize
 
 	// Rows says that the rows of output 0 do not depend on each other, so that where few of them are
 	// read the others need not be computed, see NeededRows. nil as a function or as its result: they do.
@@ -168,11 +168,11 @@ const (
 
 // Slot is one formal input or output.
 type Slot struct {
-	Name     string
+	Name     string // its formal name
 	Type     string // type variable
-	Role     Role
-	Optional bool
-	Variadic bool
+	Role     Role   // what it is for
+	Optional bool   // it may be absent
+	Variadic bool   // the last one: any number of values
 
 	fixed DType // the element type where Type names one
 }

@@ -22,16 +22,16 @@ type Rewrite struct {
 
 // Replacement is an operator and its inputs.
 type Replacement struct {
-	Config Config
-	In     []Source
+	Config Config   // operator and attributes
+	In     []Source // its inputs
 }
 
 // Source is a value that a Match gives, or a constant that a Rewrite makes; the zero Source is an absent input.
 type Source struct {
-	Type     Type
-	Known    Known
-	Gradient bool // the run asks for a gradient through the value
-	Ref      any  // the graph's own name of it; nil for a constant
+	Type     Type  // of the value
+	Known    Known // before anything runs
+	Gradient bool  // the run asks for a gradient through the value
+	Ref      any   // the graph's own name of it; nil for a constant
 }
 
 // Constant is the Source of a value that is part of the rule.

@@ -13,7 +13,7 @@ import (
 // Version is an operator-set version at which the spelling or the meaning of an operator changed (Op.Versions, ascending).
 // Versions that only brought attributes need no step: a node that sets an attribute is refused where there is none.
 type Version struct {
-	At   int
+	At   int                   // operator-set version from which on it holds
 	Up   func(*Spelling) error // rewrites a node of an earlier version for At; nil: it holds as it is
 	Down func(*Spelling) error // rewrites a node of At for the version before; nil: it holds as it is
 	New  Where                 // element types that type variables stand for from At on only
@@ -35,8 +35,8 @@ func (x *Operand) Constant() bool { return x.fixed }
 
 // Part is one node: a configuration, what it reads and what it gives. nil stands for what is absent.
 type Part struct {
-	Config  Config
-	In, Out []*Operand
+	Config  Config     // operator and attributes
+	In, Out []*Operand // nil: absent, or read by nothing
 }
 
 // Spelling is a node on its way from one version of its operator to another. Steps and decompositions change its
@@ -46,8 +46,8 @@ type Spelling struct {
 	*Part
 	set           Set
 	before, after []*Part
-	gone          bool // the parts before take its place
-	Err           error
+	gone          bool  // the parts before take its place
+	Err           error // the error that stuck
 
 	Call  *Call   // a call of a lowering that is written out, nil otherwise
 	calls []*Call // the same at all sizes
@@ -183,7 +183,7 @@ func (n *Spelling) steps(o *Op, from, to int) error {
 
 // VersionError says that a node cannot be expressed before an operator-set version.
 type VersionError struct {
-	Needs int
+	Needs int   // the first version that has it
 	Why   error // nil: the operator came with it
 }
 

@@ -27,7 +27,7 @@ const (
 // Type is what is known of a value before it is computed. The zero Type means: no value
 // (an optional input that is absent), or a value of which nothing is known.
 type Type struct {
-	Kind     Kind
+	Kind     Kind  // tensor, or which container
 	DType    DType // of a tensor's elements; of the keys of a map
 	Shape    []Dim // of a tensor; empty: rank 0
 	Unranked bool  // the rank is unknown; Shape is empty

@@ -14,7 +14,7 @@ import (
 // Criterion says how much the atoms of a group matter: one number each, more is more important.
 // Numbers are compared within a group, and between groups after Pruner.Scale.
 type Criterion interface {
-	Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error)
+	Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) // a number for each atom of the group: the smaller, the less it matters
 }
 
 // Func makes a function a Criterion.
@@ -108,8 +108,8 @@ func (n Normalization) apply(s []float64) []float64 {
 // Magnitude scores by the size of the parameters: the L1 or L2 norm of each parameter's slice,
 // reduced over the parameters of the group.
 type Magnitude struct {
-	P      int // 1 or 2; 0: 2
-	Reduce Reduction
+	P      int       // 1 or 2; 0: 2
+	Reduce Reduction // over the parameters of the group; zero: Sum
 }
 
 // The usual magnitudes.

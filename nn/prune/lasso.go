@@ -11,7 +11,7 @@ import (
 // Lasso is a penalty for training before pruning: strength · Σ over the rows of every convolution
 // and matrix of their L2 norm. It drives whole channels to zero. Build adds it to a loss.
 type Lasso struct {
-	Strength float64
+	Strength float64       // factor of the penalty
 	Sel      []nn.Selector // layers it is for; nil: all with a weight of rank two or more
 }
 

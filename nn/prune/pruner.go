@@ -13,7 +13,7 @@ import (
 
 // Pruner decides what to cut. The zero value plans nothing.
 type Pruner struct {
-	Target Target
+	Target Target        // what should stay
 	By     Criterion     // nil: L2 magnitude
 	Scale  Normalization // how scores of different groups become comparable; zero: by their mean
 	// Keep protects what the selected nodes compute. Each selects at least one.

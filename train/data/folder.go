@@ -13,7 +13,7 @@ import (
 
 // Folders is a folder of images, one folder per class.
 type Folders struct {
-	Dir     string
+	Dir     string   // where the classes are
 	Classes []string // names of the class folders, sorted: class i is Classes[i]
 	Items   []Item   // sorted by class, then path; the training part where there are two
 	Val     []Item   // of a validation folder; nil where there is none

@@ -47,8 +47,8 @@ var (
 
 // Item is an image file and its class; −1 is no class.
 type Item struct {
-	Path  string
-	Class int
+	Path  string // of the image file
+	Class int    // its number
 }
 
 // geometry is the size of the tensor.

@@ -2,7 +2,7 @@ package data
 
 // Preset is a way to prepare images that has a name.
 type Preset struct {
-	Name string
+	Name string // as --preset takes it
 	Preprocess
 	Usual float64 // how common it is among the models people have, from 0 to 1
 }

@@ -24,8 +24,8 @@ type Set[T any] interface {
 // the answers that a loss compares with its outputs. The tensors belong to the
 // set and must not be written to.
 type Sample struct {
-	X, Y []*tensor.Dense
-	Pad  *Padding // for sequences of unequal length; nil: all have one shape
+	X, Y []*tensor.Dense // inputs and targets, without the batch axis
+	Pad  *Padding        // for sequences of unequal length; nil: all have one shape
 }
 
 // Of is a set of the given values.

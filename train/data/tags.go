@@ -15,14 +15,14 @@ import (
 
 // Tagged is images with any number of tags each.
 type Tagged struct {
-	Items []TaggedItem
-	Tags  []string // sorted: tag i is Tags[i]
+	Items []TaggedItem // in the order of the file
+	Tags  []string     // sorted: tag i is Tags[i]
 }
 
 // TaggedItem is an image file and its tags, rising.
 type TaggedItem struct {
-	Path string
-	Tags []int
+	Path string // of the image file
+	Tags []int  // numbers of its tags
 }
 
 // tagHeads are what the two columns of a table of tags are called.

@@ -21,15 +21,15 @@ type Step struct {
 
 // Variable is a value that a step reads as an input and gives changed as an output.
 type Variable struct {
-	Name string `json:"name"` // of the input, and of the output of Start
-	Next string `json:"next"` // of the output: Name and Suffix
-	Kind Kind   `json:"kind"`
+	Name string `json:"name"`         // of the input, and of the output of Start
+	Next string `json:"next"`         // of the output: Name and Suffix
+	Kind Kind   `json:"kind"`         // what it is of the training
 	Of   string `json:"of,omitempty"` // the parameter that a state belongs to
 }
 
 // Port is an input or output of a step that is no variable.
 type Port struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // in the file
 	Type string `json:"type"` // "float32[N,3,224,224]"
 }
 

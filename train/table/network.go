@@ -15,7 +15,7 @@ import (
 type Network struct {
 	Hidden  []int   // units of the layers; nil: 128 and 64
 	Dropout float64 // behind each of them
-	Seed    uint64
+	Seed    uint64  // of the initial weights
 }
 
 // Scaling is the mean and deviation of a target that is measured.

@@ -38,7 +38,7 @@ type Preparation struct {
 	Schema
 	Names   []string // of the features
 	Notes   []string // what was left out, and why
-	Options Options
+	Options Options  // it was made with
 
 	center  map[string]float64 // of columns that float32 is too coarse for
 	clock   map[string]bool    // dates with times of day

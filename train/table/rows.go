@@ -26,7 +26,7 @@ type Format struct {
 type Rows struct {
 	Format
 	Names  []string // of the columns, unique; "0", "1" … without a header
-	Path   string
+	Path   string   // of the file
 	csv    *csv.Reader
 	first  []string // the first record where it is no header
 	closer io.Closer

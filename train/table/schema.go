@@ -16,8 +16,8 @@ const MetaKey = "graft.table"
 
 // Schema says which columns of a table a model takes, and what it answers. It travels in the model's metadata.
 type Schema struct {
-	Fields []Field `json:"columns"`
-	Target string  `json:"target,omitempty"`
+	Fields []Field `json:"columns"`          // the columns that the model reads
+	Target string  `json:"target,omitempty"` // name of the column that it answers for
 	// Classes are the names of the target's classes, in the order of the model's scores; nil where the target is measured.
 	Classes []string `json:"classes,omitempty"`
 	// Packed is the name of an input that takes all columns, numbers in the order of Fields, as [N, columns]; "" where each column
@@ -27,8 +27,8 @@ type Schema struct {
 
 // Field is one column that a model takes.
 type Field struct {
-	Name   string `json:"name"`
-	Kind   Kind   `json:"kind"`
+	Name   string `json:"name"`             // of the column, and of the input
+	Kind   Kind   `json:"kind"`             // what it holds
 	Type   string `json:"type,omitempty"`   // of its input: float32, float64 or string
 	Layout string `json:"layout,omitempty"` // of dates
 }

@@ -11,8 +11,8 @@ import (
 
 // Column is one column of a table in memory.
 type Column struct {
-	Name   string
-	Kind   Kind
+	Name   string    // in the header
+	Kind   Kind      // what it holds
 	Layout string    // of dates, as package time writes it
 	Number []float64 // of numbers and dates by row, NaN where missing
 	Code   []int32   // of categories and texts by row: positions in Words, −1 where missing
@@ -22,8 +22,8 @@ type Column struct {
 
 // Table is a table in memory.
 type Table struct {
-	Path    string
-	Format  Format
+	Path    string    // of the file
+	Format  Format    // how it is written
 	Columns []*Column // those of the features, ignored ones included
 	Target  *Column   // nil: none
 	Classes []string  // names of the classes; nil where the target is measured
@@ -36,9 +36,9 @@ type Table struct {
 // Reader reads tables. Its zero value finds everything out; the target is the last column.
 type Reader struct {
 	Format
-	Target   string // name, or number from 0, of the target column; "": the last
-	NoTarget bool   // all columns are features
-	Task     Task
+	Target   string          // name, or number from 0, of the target column; "": the last
+	NoTarget bool            // all columns are features
+	Task     Task            // what the target asks for; zero: found out
 	Integers Task            // what whole numbers in the target are where Task is Auto: Auto finds out
 	Kinds    map[string]Kind // of columns by name
 	Classes  []string        // names of the classes that the target may have; nil: those that it has

@@ -27,7 +27,7 @@ type Tokenizer struct {
 
 // Encoding is the tokens of a text, or of two.
 type Encoding struct {
-	IDs   []int
+	IDs   []int // of the tokens, special ones included
 	Types []int // which of the texts a token belongs to, as the file says: the token_type_ids of BERT
 }
 

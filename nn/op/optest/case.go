@@ -11,7 +11,7 @@ import (
 
 // Case is one use of an operator.
 type Case struct {
-	Name    string
+	Name    string        // of the subtest
 	Ops     op.Set        // zero: std.Operators(), and Config if it is an *op.Op
 	Config  op.Config     // of the operator and its attributes
 	Version int           // since-version in force; 0: the latest
@@ -19,8 +19,8 @@ type Case struct {
 	In      []dtype.Value // nil where absent; float inputs away from kinks and ties
 	Outputs int           // formal outputs; 0: 1
 	Skip    []int         // outputs that have no name
-	Train   bool
-	Key     [2]uint64 // of random operators: seed and step
+	Train   bool          // batch statistics and dropout are on
+	Key     [2]uint64     // of random operators: seed and step
 
 	Refusal string // of Fails: what the error says
 

@@ -10,22 +10,22 @@ import (
 // gradient are those of the operator, then the gradients of its outputs; it gives those of its inputs from First on that
 // Asked holds for.
 type BodyGradient struct {
-	Bodies   []op.Body
+	Bodies   []op.Body // the subgraphs
 	First    int
 	Inputs   int   // of the operator
 	Captured []int // where the values that each body captures begin
-	Train    bool
-	Random   bool
+	Train    bool  // see op.Scope
+	Random   bool  // a subgraph draws random numbers
 	Asked    func(t op.Type, i int) bool
 
-	Branches bool // the operator takes one of two bodies
-	States   int  // values that a body carries
-	FirstIn  int  // the first of them among the inputs of the operator
-	Scanned  int  // inputs behind them that a body gets slice by slice
-	InAxis   []int
-	OutAxis  []int
-	InBack   []bool
-	OutBack  []bool
+	Branches bool   // the operator takes one of two bodies
+	States   int    // values that a body carries
+	FirstIn  int    // the first of them among the inputs of the operator
+	Scanned  int    // inputs behind them that a body gets slice by slice
+	InAxis   []int  // axes along which Scan cuts its inputs
+	OutAxis  []int  // axes along which it joins its outputs
+	InBack   []bool // inputs that are read from the end
+	OutBack  []bool // outputs that are written from the end
 }
 
 // BodyGradientOf describes a call of a gradient operator of If, Loop or Scan. ok: it is one.

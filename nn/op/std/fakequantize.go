@@ -13,8 +13,8 @@ import (
 // FakeQuantizeConfig is QuantizeLinear to integers of type To and DequantizeLinear behind it, with the same scales and
 // zero points. Its gradient passes straight through where nothing was cut off, as if there were no rounding.
 type FakeQuantizeConfig struct {
-	Axis      *int
-	BlockSize int
+	Axis      *int // of the scales; nil: one for all
+	BlockSize int  // elements that share a scale; 0: the whole axis
 	To        op.DType
 }
 
