@@ -38,6 +38,8 @@ type FineTuner struct {
 	// Refit: a classifier that alone was trained is fitted once more, to the samples of the validation as well, where these
 	// are a share of the data that was set apart to judge by. Outcome's figures are from before that.
 	Refit bool
+	// New says that the model's classifier was never trained: what is fitted takes its place without a comparison.
+	New bool
 	// Config's settings hold where they are set; the policy fills in the others: Rule, Schedule, Epochs, Batch, EMA, Groups, Loss.
 	Config Config
 }
@@ -71,6 +73,8 @@ type tuning struct {
 	say      func(string)
 	out      Outcome
 
+	tried      int  // plans that were compared
+	unmirrored bool // fit mirrors images no more
 	headIsBest bool // samples held out found all layers no better
 }
 
@@ -119,6 +123,9 @@ func (t *tuning) run(ctx context.Context) error {
 	resumed, err := t.resumed()
 	if err != nil {
 		return err
+	}
+	if without, ok := data.Unmirrored(t.fit); resumed && ok && t.plan.Unmirrored {
+		t.fit = without
 	}
 	if !resumed {
 		if err := t.headFirst(ctx); err != nil {
@@ -172,7 +179,10 @@ func (t *tuning) headFirst(ctx context.Context) error {
 		if err := checkClasses(seen.class, classesOf(t.g)); err != nil {
 			return err
 		}
-		t.out.Folds, err = cut.fitHead(ctx, t.g, seen, views, t.Config.Seed, t.loss())
+		if t.out.Folds, err = cut.fitHead(ctx, t.g, seen, views, t.Config.Seed, t.loss()); err != nil {
+			return err
+		}
+		seen, err = t.tryUnmirrored(ctx, cut, seen, views)
 		return err
 	}
 	if err := t.ranks.agree(alone()); err != nil {
@@ -182,7 +192,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if kept && !better(after, t.out.Head, t.valSize()) {
+	if kept && !t.New && !better(after, t.out.Head, t.valSize()) {
 		before.restore()
 		t.say(fmt.Sprintf("head: the model's own classifier is as good as a new one%s", figures(t.out.Head)))
 		return nil

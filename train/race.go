@@ -51,7 +51,7 @@ func (t *tuning) choose(ctx context.Context) error {
 	if t.Policy == FromScratch {
 		p.Spread, p.HoldStatistics = 1, false
 	}
-	p.Head = t.out.Head
+	p.Head, p.Unmirrored = t.out.Head, t.unmirrored
 	if t.valSize() >= 50 {
 		p.Patience = max(4, p.Epochs/3)
 	}
@@ -97,8 +97,8 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 		return err
 	}
 	text := ""
-	if len(plans) > 1 {
-		text = fmt.Sprintf(", the best of %d in half of the epochs", len(plans))
+	if t.tried > 1 {
+		text = fmt.Sprintf(", the best of %d in half of the epochs", t.tried)
 	}
 	if t.Policy == Auto && !t.plan.Raced && (!isCheap || t.val == nil) {
 		t.headIsBest = true
@@ -139,7 +139,8 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		return err
 	}
 	least := math.Inf(1)
-	for _, p := range plans {
+	for i := 0; i < len(plans); i++ {
+		p := plans[i]
 		if p.Anew {
 			t.began.restore()
 		}
@@ -163,8 +164,23 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 			least, t.plan = got.figures["loss"], p
 			t.plan.Raced = got.better(alone)
 		}
+		if next, ok := bolder(t.plan, plans); ok && i == len(plans)-1 {
+			plans = append(plans, next)
+		}
 	}
+	t.tried = len(plans)
 	return nil
+}
+
+// bolder is the plan with three times the rate, where the best of several is the boldest: a model without training may want much more.
+func bolder(best recipe, plans []recipe) (recipe, bool) {
+	for _, p := range plans {
+		if len(plans) < 2 || p.Rate > best.Rate {
+			return best, false
+		}
+	}
+	best.Rate, best.Raced = best.Rate*10/3, false
+	return best, best.Rate < 0.2
 }
 
 // raceSets are what plans are compared on: the validation, and where that is small a part of the training set. A classifier that

@@ -18,10 +18,11 @@ type recipe struct {
 	EMA            float64            `json:"ema"`
 	Smoothing      float64            `json:"label_smoothing"`
 	Patience       int                `json:"patience"`
-	HoldStatistics bool               `json:"hold_statistics"` // running statistics stay as they are
-	Anew           bool               `json:"anew,omitempty"`  // begins with the weights before the classifier was fitted
-	Raced          bool               `json:"raced,omitempty"` // was better than the classifier alone on samples held out
-	Head           map[string]float64 `json:"head,omitempty"`  // figures of the validation before
+	HoldStatistics bool               `json:"hold_statistics"`      // running statistics stay as they are
+	Anew           bool               `json:"anew,omitempty"`       // begins with the weights before the classifier was fitted
+	Unmirrored     bool               `json:"unmirrored,omitempty"` // images are not mirrored, though the set would
+	Raced          bool               `json:"raced,omitempty"`      // was better than the classifier alone on samples held out
+	Head           map[string]float64 `json:"head,omitempty"`       // figures of the validation before
 }
 
 // String is one line.

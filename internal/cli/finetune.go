@@ -77,7 +77,7 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 			}
 		}
 	}
-	out, err := train.FineTuner{Policy: policy, Config: t.config, Refit: t.setApart}.FineTune(ctx, g, fit, val)
+	out, err := train.FineTuner{Policy: policy, Config: t.config, Refit: t.setApart, New: t.newHead}.FineTune(ctx, g, fit, val)
 	if err != nil {
 		return t.interruption(ctx, err)
 	}

@@ -34,6 +34,7 @@ type training struct {
 	warmup, smoothing         float64
 	metrics                   []string
 	head, headOnly            bool
+	newHead                   bool // the model got a classifier, which was never trained
 	full, fromScratch         bool
 	policy                    string
 	freeze                    []string
@@ -366,7 +367,7 @@ func (t *training) byHand() error {
 }
 
 // prepare gives the model its new head, freezes parts of it and stores what the data say.
-func (t training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
+func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 	var classes int
 	if t.head {
 		var err error
@@ -384,7 +385,8 @@ func (t training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 }
 
 // reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.
-func (t training) reshape(g *nn.Graph, classes int) error {
+func (t *training) reshape(g *nn.Graph, classes int) error {
+	t.newHead = classes > 0
 	what := "--head"
 	for _, pattern := range t.freeze {
 		if err := matched(g, "freeze", pattern); err != nil {

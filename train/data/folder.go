@@ -146,7 +146,7 @@ func (f *Folders) Split(val float64, p Preprocess) (fit, held Set[Sample]) {
 			train, rest = append(train, a...), append(rest, b...)
 		}
 	}
-	return Map(Of(train...), p.Augment), Map(Of(rest...), p.Eval)
+	return mirrored(p, func(p Preprocess) Set[Sample] { return Map(Of(train...), p.Augment) }), Map(Of(rest...), p.Eval)
 }
 
 // divide splits one class.

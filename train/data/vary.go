@@ -12,6 +12,10 @@ import (
 // to a twelfth of its size each way and, unless NoFlip says not to, mirrored half of the time. What comes in
 // from outside repeats the border. Policy says how much of that, and what besides.
 func (p Preprocess) Vary(s Set[Sample]) Set[Sample] {
+	return mirrored(p, func(p Preprocess) Set[Sample] { return p.vary(s) })
+}
+
+func (p Preprocess) vary(s Set[Sample]) Set[Sample] {
 	return p.Prepare(Map(s, func(in Sample, r *rand.Rand) (Sample, error) {
 		if r == nil || p.Policy == NoAugmentation || len(in.X) != 1 || in.X[0].Dims() != 3 || in.X[0].Dtype() != tensor.Float32 || !contiguous(in.X[0]) {
 			return in, nil // what does not fit, Prepare refuses

@@ -1,0 +1,25 @@
+package data
+
+// Unmirrored is an augmented set of images that are not mirrored, where s mirrors half of them; ok is false where it does not.
+func Unmirrored(s Set[Sample]) (without Set[Sample], ok bool) {
+	if m, is := s.(mirroring); is {
+		return m.without, true
+	}
+	return nil, false
+}
+
+// mirroring is a set that mirrors images, and the same that does not.
+type mirroring struct {
+	Set[Sample]
+	without Set[Sample]
+}
+
+// mirrored is an augmented set, which is known to mirror where p says so.
+func mirrored(p Preprocess, augment func(Preprocess) Set[Sample]) Set[Sample] {
+	s := augment(p)
+	if p.NoFlip || p.Policy == NoAugmentation {
+		return s
+	}
+	p.NoFlip = true
+	return mirroring{s, augment(p)}
+}
