@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit vuln reproducible
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -108,6 +108,18 @@ serve-and-edit:
 # Every call that writes fails, and processes are killed at each.
 faults:
 	GRAFT_FAULTS=all go test -count=1 -timeout 30m -run 'TestFaults$$' -v ./internal/disk ./onnxio ./conformance ./generate ./safetensors ./train
+
+# Known vulnerabilities in what the packages call; it needs a network.
+vuln:
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+
+# Two builds, from two folders and with two caches, have the same bytes.
+reproducible:
+	@d=$$(mktemp -d); trap 'chmod -R u+w "$$d"; rm -rf "$$d"' EXIT; mkdir "$$d/source"; \
+	{ git ls-files -z; git ls-files -z --others --exclude-standard; } | tar --null -T - -c | tar -x -C "$$d/source"; \
+	go build -trimpath -buildvcs=false -o "$$d/first" ./cmd/graft; \
+	(cd "$$d/source" && GOCACHE="$$d/cache" go build -trimpath -buildvcs=false -o "$$d/second" ./cmd/graft); \
+	cmp "$$d/first" "$$d/second" && sha256sum <"$$d/first"
 
 # Data races, in the packages that start goroutines.
 race:
