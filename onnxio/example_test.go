@@ -29,7 +29,7 @@ func ExampleReadTensor() {
 }
 
 // A model goes to a file and comes back, then with another batch size.
-func ExampleWrite() {
+func Example() {
 	g := nn.New("small")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[1,4]")

@@ -14,7 +14,7 @@ import (
 )
 
 // A loop over epochs: its body is the callback, and break stops early.
-func ExampleTrainer_Epochs() {
+func Example() {
 	ctx := context.Background()
 	g := nn.New("blobs")
 	err := g.Edit(func(e *nn.Edit) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Three random changes of one network, none of them applied; the same seed gives the same three.
-func ExampleMutator() {
+func Example() {
 	g := nn.New("network")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")

@@ -9,7 +9,7 @@ import (
 )
 
 // Halve the hidden units of a network: the layers on both sides follow, input and output stay.
-func ExamplePruner() {
+func Example() {
 	g := nn.New("perceptron")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")

@@ -1,0 +1,29 @@
+package safetensors_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/safetensors"
+	"gorgonia.org/tensor"
+)
+
+// Tensors go to a file by name, and come back.
+func Example() {
+	w, err := dtype.FromSlice([]float32{1, 2, 3, 4}, 2, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := safetensors.Write(&file, map[string]*tensor.Dense{"layer.weight": w}); err != nil {
+		log.Fatal(err)
+	}
+	tensors, err := safetensors.Read(&file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(safetensors.Names(tensors), tensors["layer.weight"].Data())
+	// Output: [layer.weight] [1 2 3 4]
+}
