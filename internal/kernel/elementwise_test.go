@@ -145,7 +145,6 @@ func TestOddFunctionsOfNegativeZero(t *testing.T) {
 	}
 }
 
-
 // A value must not depend on where in a slice it lies.
 func TestFunctionsDoNotDependOnPosition(t *testing.T) {
 	for name, f := range map[string]func(p *Pool, dst, x []float32){"exp": Exp[float32], "tanh": Tanh[float32], "erf": Erf[float32], "log": Log[float32]} {
