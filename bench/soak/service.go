@@ -28,7 +28,6 @@ type service struct {
 	g       *nn.Graph
 	inputs  []*tensor.Dense
 	mu      sync.Mutex // held by who edits
-	plans   []*nn.Plan
 	answers [][][]byte // by state of the graph, 0 without an edit, and input
 	files   [][]byte   // by state
 }
