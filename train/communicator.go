@@ -8,7 +8,7 @@ type Communicator interface {
 	Size() int
 	// AllReduce replaces x by the sum of the x of all ranks; every rank gets the same bits.
 	AllReduce(x []float32) error
-	AllReduceFloat64(x []float64) error
+	AllReduceFloat64(x []float64) error // likewise
 	// Broadcast gives all ranks root's b. The lengths are equal.
 	Broadcast(b []byte, root int) error
 	// AllGather takes b as Size equal parts, of which each rank has filled its own, and fills in the others.

@@ -16,21 +16,21 @@ import (
 // A Runtime computes the steps of training in place of graft's engine, on a device of its own. The module
 // github.com/graft-ml/graft/ort has that of ONNX Runtime; package step makes one of whatever runs ONNX models.
 type Runtime interface {
-	Begin(Job) (Session, error)
+	Begin(Job) (Session, error) // starts a session
 }
 
 // Job is what a session trains.
 type Job struct {
 	Attached
-	Outputs []*nn.Value // of the model: what metrics read
-	Config  Config
+	Outputs []*nn.Value                  // of the model: what metrics read
+	Config  Config                       // the trainer's
 	State   func(p *nn.Param) ParamState // of a parameter or a running statistic of Attached.Graph
 }
 
 // ParamState is what a trainer keeps beside a parameter. A session reads the tensors and writes them.
 type ParamState struct {
-	Follows bool // training changes it: a parameter that is not frozen, a statistic that is not held
-	Slots   []optim.Slot
+	Follows bool          // training changes it: a parameter that is not frozen, a statistic that is not held
+	Slots   []optim.Slot  // the state of its rule
 	Updates int           // of the parameter so far
 	Average *tensor.Dense // with Config.EMA
 }
@@ -55,7 +55,7 @@ type Session interface {
 	// Read copies all that training changes from the device into the tensors, Write copies it to the device.
 	Read() error
 	Write() error
-	Close() error
+	Close() error // ends the session
 }
 
 // remote is where a trainer with Config.Runtime stands.

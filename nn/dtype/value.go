@@ -12,12 +12,12 @@ import (
 // Value is what an operator takes and gives: a *tensor.Dense, *Strings, *Sequence, *Optional or *Map.
 // It has the methods of gorgonia.Value, so that each of them is one and flows through a graph.
 type Value interface {
-	Shape() tensor.Shape
-	Size() int // number of elements
-	Data() interface{}
-	Dtype() tensor.Dtype
-	Uintptr() uintptr
-	MemSize() uintptr // bytes
+	Shape() tensor.Shape // lengths of the axes
+	Size() int           // number of elements
+	Data() interface{}   // the elements
+	Dtype() tensor.Dtype // type of the elements
+	Uintptr() uintptr    // address of the elements
+	MemSize() uintptr    // bytes
 	fmt.Formatter
 }
 

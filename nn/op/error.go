@@ -120,6 +120,7 @@ type NeedError struct {
 	Name  string // its formal name
 }
 
+// Error names the input.
 func (e *NeedError) Error() string {
 	return fmt.Sprintf("the value of input %s is not known yet", e.Name)
 }

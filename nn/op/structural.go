@@ -63,6 +63,7 @@ func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 // Sizes are the numbers of a shape whose dimensions are all known.
 func Sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
 
+// ZerosLike is zeros of type t, shaped like n.
 func (s Set) ZerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"ZerosLike", t.Shape}, n)
 }

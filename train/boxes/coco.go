@@ -40,10 +40,10 @@ type Truth struct {
 
 // Picture is a file with its boxes.
 type Picture struct {
-	ID            int64
-	File          string
-	Width, Height int // 0: the file does not say
-	Truth         []Truth
+	ID            int64   // as the annotations have it
+	File          string  // its name
+	Width, Height int     // 0: the file does not say
+	Truth         []Truth // the boxes that are right
 }
 
 // Category is a class of boxes and the number that the file gives it.

@@ -18,12 +18,12 @@ type Detection struct {
 // categories and, where no other is named, over the thresholds of IoU from 0.5 to 0.95 by 0.05; AR is the largest recall, likewise. An
 // object is small below 32² pixels, large from 96² on.
 type Figures struct {
-	AP, AP50, AP75             float64 // of 100 boxes of a picture and category at most
-	APSmall, APMedium, APLarge float64
-	AR1, AR10, AR100           float64 // of so many boxes
-	ARSmall, ARMedium, ARLarge float64
+	AP, AP50, AP75             float64   // of 100 boxes of a picture and category at most
+	APSmall, APMedium, APLarge float64   // AP by the area of the boxes, as COCO divides it
+	AR1, AR10, AR100           float64   // of so many boxes
+	ARSmall, ARMedium, ARLarge float64   // AR100 likewise
 	Category                   []float64 // AP of each category
-	Category50                 []float64
+	Category50                 []float64 // AP50 of each category
 }
 
 // recalls are the steps at which precision is read; lowest and highest the thresholds of IoU. What is computed of variables is rounded

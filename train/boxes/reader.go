@@ -27,11 +27,11 @@ type Output struct {
 //
 // Axes of size 1 in front are passed over.
 type Reader struct {
-	Categories []Category
-	Names      []string // of the model's classes; nil: they are told from their numbers
-	Order      string   // xyxy (corners), yxyx, xywh (left, top, width, height), cxcywh (center, width, height); "": found out
-	First      *int     // number that the model gives the first category; nil: found out
-	Suppress   float64  // IoU; 0: 0.65
+	Categories []Category // of the annotations
+	Names      []string   // of the model's classes; nil: they are told from their numbers
+	Order      string     // xyxy (corners), yxyx, xywh (left, top, width, height), cxcywh (center, width, height); "": found out
+	First      *int       // number that the model gives the first category; nil: found out
+	Suppress   float64    // IoU; 0: 0.65
 
 	pictures []raw
 	classes  int  // scores of a candidate; 0: classes are numbers

@@ -12,8 +12,8 @@ import (
 // Placement is where a picture was put: its point x is at ScaleX·x + Left of what was made of it, which is Width by Height.
 type Placement struct {
 	Width, Height  float64
-	ScaleX, ScaleY float64
-	Left, Top      float64
+	ScaleX, ScaleY float64 // pixels of the tensor for one of the image
+	Left, Top      float64 // where the image begins in the tensor
 }
 
 // Whole prepares all of an image, where Image cuts out its middle: stretched to p's size or, with letterbox, scaled alike in both

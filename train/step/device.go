@@ -22,10 +22,10 @@ type Program interface {
 	// Run computes the model's outputs from inputs that are given and inputs that the device has. Outputs of which stay is true
 	// remain on the device, the others come back.
 	Run(ctx context.Context, given nn.Feed, has map[string]Value, stay func(output string) bool) (back nn.Feed, on map[string]Value, err error)
-	Close() error
+	Close() error // ends the program
 }
 
-// A Value is a tensor on a device. A run leaves it as it is.
+// A Value is a tensor on a device. A run leaves it as it is; Release gives its memory back.
 type Value interface{ Release() }
 
 // Begin trains on a device: what a train.Runtime returns. The step is exported in two parts, gradients and update, so that
