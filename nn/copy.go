@@ -32,7 +32,10 @@ func (g *Graph) Clone() *Graph {
 // and training it trains the original. The map leads from the fork's parameters, those of
 // subgraphs included, to the original's. A tensor that either side replaces (SetData, a resize) is
 // no longer shared.
-func (g *Graph) Fork() (*Graph, map[*Param]*Param) { return g.ForkWith(g.ops) }
+func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
+	g.there()
+	return g.ForkWith(g.ops)
+}
 
 // ForkWith is Fork with another set of operators: nodes become those of the set that have their names.
 func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {

@@ -81,6 +81,9 @@ func (s Set) Respell(p *Part, from int, to func(domain string) int) ([]*Part, er
 // Decompose rewrites a node of operator-set version from, whose operator has Op.Decompose, as nodes of other operators, as
 // Respell does where the operator set lacks it.
 func (s Set) Decompose(p *Part, from int, to func(domain string) int) ([]*Part, error) {
+	if p == nil || to == nil {
+		return nil, errors.New("op: Decompose takes a part and the versions of operator sets")
+	}
 	n := &Spelling{Part: p, set: s}
 	o, err := s.Of(p.Config)
 	if err != nil {

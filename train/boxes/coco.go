@@ -3,6 +3,7 @@ package boxes
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -111,6 +112,9 @@ func Load(path string) (*Set, error) {
 // Read is Load for what is open.
 func Read(r io.Reader) (*Set, error) {
 	var f file
+	if r == nil {
+		return nil, errors.New("boxes: the reader is nil")
+	}
 	if err := json.NewDecoder(r).Decode(&f); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package boxes
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,6 +52,9 @@ func (s *Set) LoadDetections(path string) ([][]Detection, error) {
 
 // WriteDetections writes what was found on the pictures of s as COCO's list of results.
 func (s *Set) WriteDetections(w io.Writer, found [][]Detection) error {
+	if w == nil {
+		return errors.New("boxes: the writer is nil")
+	}
 	list := []result{}
 	for i, all := range found {
 		for _, d := range all {

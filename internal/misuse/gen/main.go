@@ -49,6 +49,9 @@ func list(root string) ([]byte, error) {
 			if n := d.Name(); file != root && (strings.HasPrefix(n, ".") || slices.Contains([]string{"testdata", "internal", "bench", "cmd", "docs", "examples", "onnxpb", "optest"}, n)) {
 				return filepath.SkipDir
 			}
+			if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil && file != root {
+				return filepath.SkipDir // a module of its own
+			}
 			return nil
 		}
 		if filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
@@ -81,10 +84,10 @@ func list(root string) ([]byte, error) {
 		fmt.Fprintf(&imports, "%q\n", path.Join(module, dir))
 		slices.Sort(p.functions)
 		slices.Sort(p.types)
-		for _, f := range p.functions {
+		for _, f := range slices.Compact(p.functions) { // a file for each system may declare a name again
 			fmt.Fprintf(&functions, "%q: %s,\n", f, f)
 		}
-		for _, t := range p.types {
+		for _, t := range slices.Compact(p.types) {
 			fmt.Fprintf(&types, "%q: reflect.TypeFor[%s](),\n", t, t)
 		}
 	}
