@@ -180,7 +180,7 @@ func bolder(best recipe, plans []recipe) (recipe, bool) {
 		}
 	}
 	best.Rate, best.Raced = best.Rate*10/3, false
-	return best, best.Rate < 0.2
+	return best, best.Rate < 0.05
 }
 
 // raceSets are what plans are compared on: the validation, and where that is small a part of the training set. A classifier that

@@ -69,7 +69,7 @@ func TestBolder(t *testing.T) {
 	if _, ok := bolder(plans[2], plans[2:]); ok {
 		t.Error("nothing was compared")
 	}
-	if _, ok := bolder(recipe{Rate: 0.1}, append(plans, recipe{Rate: 0.1})); ok {
-		t.Error("a rate of a third")
+	if _, ok := bolder(recipe{Rate: 0.03}, append(plans, recipe{Rate: 0.03})); ok {
+		t.Error("a rate of a tenth")
 	}
 }
