@@ -46,6 +46,11 @@ func (v verdict) better(w verdict) bool {
 	return gained >= lost && (exceeds(gained-lost, gained+lost) || v.calmer(w))
 }
 
+// even reports whether answers are compared, and v's are no worse than w's.
+func (v verdict) even(w verdict) bool {
+	return len(v.answers) > 0 && len(v.answers) == len(w.answers) && !v.worse(w)
+}
+
 // worse reports whether so many fewer of v's answers are right that chance does not explain it, or v is no model any more.
 func (v verdict) worse(w verdict) bool {
 	if !finite(v.figures["loss"]) {

@@ -125,7 +125,9 @@ func (t *tuning) alternatives(mild, bold recipe) []recipe {
 	return plans
 }
 
-// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out.
+// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out. A single plan,
+// that for trained models, has to be no worse than the classifier alone: with all epochs, and with the samples that were held out, it
+// does better than here.
 func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	whole := snap(t.g)
 	defer whole.restore()
@@ -162,7 +164,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		}
 		if err == nil && got.figures["loss"] < least {
 			least, t.plan = got.figures["loss"], p
-			t.plan.Raced = got.better(alone)
+			t.plan.Raced = got.better(alone) || len(plans) == 1 && got.even(alone)
 		}
 		if next, ok := bolder(t.plan, plans); ok && i == len(plans)-1 {
 			plans = append(plans, next)
