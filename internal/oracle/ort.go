@@ -41,18 +41,24 @@ type Runtime struct {
 // fails it where oracles are required, when node or onnxruntime-node is missing.
 func ORT(t testing.TB) *Runtime {
 	t.Helper()
-	r := &Runtime{folder: folder("GRAFT_ORT", "ort")}
-	if _, err := exec.LookPath("node"); err != nil {
-		missing(t, "ONNX Runtime: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(r.folder, "node_modules", "onnxruntime-node")); err != nil {
-		missing(t, "ONNX Runtime: %v", err)
-	}
-	if err := r.start(); err != nil {
+	r, err := Start()
+	if err != nil {
 		missing(t, "%v", err)
 	}
 	t.Cleanup(r.Close)
 	return r
+}
+
+// Start starts ONNX Runtime for a program, which must Close it.
+func Start() (*Runtime, error) {
+	r := &Runtime{folder: folder("GRAFT_ORT", "ort")}
+	if _, err := exec.LookPath("node"); err != nil {
+		return nil, fmt.Errorf("ONNX Runtime: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(r.folder, "node_modules", "onnxruntime-node")); err != nil {
+		return nil, fmt.Errorf("ONNX Runtime: %w", err)
+	}
+	return r, r.start()
 }
 
 // Version is ONNX Runtime's version, "1.30.0".

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/prune"
+	"gorgonia.org/tensor"
+)
+
+// tolerance is the largest difference that passes, as a share of the largest element.
+const tolerance = 1e-3
+
+// difference is the largest one of two outputs, as a share of the largest element; NaN agrees with NaN.
+func difference(x, y []float64) float64 {
+	worst, scale := 0.0, 1e-6
+	for i := range x {
+		if math.IsNaN(x[i]) != math.IsNaN(y[i]) {
+			return math.Inf(1)
+		}
+		if x[i] != y[i] && !math.IsNaN(x[i]) {
+			worst = max(worst, math.Abs(x[i]-y[i]))
+		}
+		if !math.IsInf(y[i], 0) {
+			scale = max(scale, math.Abs(y[i]))
+		}
+	}
+	return worst / scale
+}
+
+// pruned cuts to 70 % of the multiply-adds. The cut model must compute what the whole one does with the cut slices
+// zeroed, and ONNX Runtime must run the file of it.
+func pruned(ctx context.Context, t *trial) (string, error) {
+	if t.out == nil {
+		return "", errors.New("the model did not run")
+	}
+	p := prune.Pruner{Target: prune.Target{MACs: 0.7}}
+	g := t.g.Clone()
+	if len(p.Groups(g)) == 0 {
+		return "", errors.New("no channels can be cut: each is read by something of fixed size, or there are none")
+	}
+	plan, err := p.Plan(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	if err := plan.Apply(); err != nil {
+		return "", err
+	}
+	feed := nn.Feed{}
+	for name, d := range t.in {
+		feed[name] = d
+	}
+	small, err := g.Eval(ctx, feed)
+	if err != nil {
+		return "", err
+	}
+	masked := t.g.Clone()
+	if err := mask(masked, plan.Cuts()); err != nil {
+		return "", err
+	}
+	whole, err := masked.Eval(ctx, feed)
+	if err != nil {
+		return "", err
+	}
+	for name, v := range whole {
+		x, err := dtype.Float64s(v.(*tensor.Dense))
+		if err != nil {
+			return "", err
+		}
+		y, err := dtype.Float64s(small[name].(*tensor.Dense))
+		if err != nil {
+			return "", err
+		}
+		if len(x) != len(y) {
+			return "", fmt.Errorf("output %s of the cut model has %d elements, not %d", name, len(y), len(x))
+		}
+		if d := difference(y, x); !(d <= 1e-5) {
+			return "", fmt.Errorf("output %s of the cut model differs from the masked one's by %.1e of the largest element", name, d)
+		}
+	}
+	file, err := written(g)
+	if err != nil {
+		return "", err
+	}
+	if _, err := inRuntime(t.ort, file, t.in, small); err != nil {
+		return "", fmt.Errorf("the cut model: %w", err)
+	}
+	before, after := plan.Cost()
+	return fmt.Sprintf("%.0f %%", 100*float64(after.Params)/float64(before.Params)), nil
+}
+
+// mask zeroes what a plan cuts, in the whole model. What the model divides by stays.
+func mask(g *nn.Graph, cuts []nn.Cut) error {
+	return g.Edit(func(e *nn.Edit) {
+		for _, c := range cuts {
+			v := e.Value(c.Initializer)
+			if v == nil || v.Param() == nil || divides(v) {
+				continue
+			}
+			d := dtype.Clone(v.Param().Data())
+			inner, outer := int(d.Dtype().Size()), 1
+			for i, n := range d.Shape() {
+				if i < c.Axis {
+					outer *= n
+				} else if i > c.Axis {
+					inner *= n
+				}
+			}
+			b := dtype.Bytes(d)
+			for o := range outer {
+				for _, i := range c.Removed {
+					clear(b[(o*c.Before+i)*inner:][:inner])
+				}
+			}
+			e.SetData(v, d)
+		}
+	})
+}
+
+// divides reports whether a value is a divisor, an exponent or an index.
+func divides(v *nn.Value) bool {
+	for _, u := range v.Users() {
+		switch u.Type() {
+		case "Div", "Pow", "Gather":
+			if u.In(1) == v {
+				return true
+			}
+		}
+	}
+	return false
+}
