@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit vuln reproducible
+.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit vuln reproducible models
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -66,6 +66,10 @@ bench-operators:
 accuracy:
 	go build -o "$$HOME/.cache/graft/accuracy" ./bench/accuracy
 	/usr/bin/python3 bench/accuracy/compare.py --ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" --table docs/accuracy.md "$$HOME/.cache/graft/accuracy"
+
+# Every model of the shared folder is loaded, run, compared, trained, pruned, written as source, and its step exported: docs/models.md.
+models:
+	go run ./bench/models -models '$(GRAFT_SHARED)/models' -o docs/models.md
 
 # The benchmarks of single packages: kernels as GFLOP/s and share of the peak.
 bench-kernels:

@@ -20,6 +20,7 @@ var elsewhere = map[string]string{
 	"training.md":         "internal/cli TestTrainingPage reads its recipe; five-minutes.md runs a training",
 	"onnxruntime.md":      "ort/cmd/graft-ort runs its commands",
 	"mutation-testing.md": "make mutants takes hours",
+	"models.md":           "written by bench/models",
 	"reliability.md":      "make faults and make fuzz take hours",
 }
 

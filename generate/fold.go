@@ -55,7 +55,7 @@ func (r *reader) fold(ctx context.Context) error {
 	}
 	feed := nn.Feed{} // any: nothing that is wanted depends on it
 	if list := r.g.Inputs(); len(list) > 0 {
-		if feed, _, _ = randomFeed(list[:1]); feed == nil {
+		if feed, _, _ = randomFeed(list[:1], standIns[0]); feed == nil {
 			return nil
 		}
 	}

@@ -15,17 +15,17 @@ type table struct {
 const intro = `# Models that were tried
 
 Written by ` + "`make models`" + `. %d models, of other projects and of PyTorch's exporter, were taken the whole way, on the inputs of their test
-cases. A number in parentheses leads to the reason why a cell is empty.
+cases. A number in parentheses leads to a note below the table: why a cell is empty, or what has to be known of it.
 
 * **load**, **run**: median of nine times, two threads; the time of a run is that of one forward pass after the first.
 * **ONNX Runtime**: the largest difference of an output to that of ONNX Runtime %s without graph optimizations, as a share of
-  the output's largest element.
+  the output's largest element or, where that is less, of 1.
 * **loss after 10 steps**: of ` + "`train.Trainer`" + ` with Adam at 0.001 on this one batch, as a share of the first loss. The loss is the
   squared distance of the first output to random targets in its range.
-* **parameters left**: after pruning to 70 %% of the multiply-adds. The cut model computes what the whole one does with the cut slices
+* **parameters left**: elements of all initializers after pruning to 70 %% of the multiply-adds. The cut model computes what the whole one does with the cut slices
   zeroed (within 1e-5), is written, and gives the same in ONNX Runtime.
 * **source**: lines of the Go program that ` + "`graft generate`" + ` writes, which computes the same.
-* **step**: nodes of the exported training step; ONNX Runtime gives the trainer's first loss (within 1e-3).
+* **step**: nodes of the exported training step; ONNX Runtime gives the trainer's first loss (within 1e-4).
 
 `
 
@@ -43,8 +43,10 @@ func (t table) write(w io.Writer) error {
 	for _, r := range t.rows {
 		fmt.Fprintf(&b, "| %s |", r.name)
 		for i, c := range r.cells {
-			if c.err == nil {
+			if c.text != "" {
 				held[i]++
+			}
+			if c.err == nil {
 				fmt.Fprintf(&b, " %s |", c.text)
 				continue
 			}
@@ -53,7 +55,7 @@ func (t table) write(w io.Writer) error {
 				notes = append(notes, why)
 				number[why] = len(notes)
 			}
-			fmt.Fprintf(&b, " (%d) |", number[why])
+			fmt.Fprintf(&b, " %s |", strings.TrimSpace(fmt.Sprintf("%s (%d)", c.text, number[why])))
 		}
 		b.WriteString("\n")
 	}

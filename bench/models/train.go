@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -25,6 +27,9 @@ func (t *trial) batch() (data.Sample, error) {
 	var s data.Sample
 	if t.out == nil {
 		return s, errors.New("the model did not run")
+	}
+	if t.g.Summary().Total.Trainable == 0 {
+		return s, errors.New("the model has no parameter that can be trained")
 	}
 	first := t.g.Outputs()[0]
 	out, ok := t.out[first.Name()].(*tensor.Dense)
@@ -81,7 +86,7 @@ func trained(ctx context.Context, t *trial) (string, error) {
 	if !(last < t.loss) {
 		return "", fmt.Errorf("the loss went from %.4g to %.4g", t.loss, last)
 	}
-	return fmt.Sprintf("%.3f", last/t.loss), nil
+	return fmt.Sprintf("%.4g", last/t.loss), nil
 }
 
 // exported lets ONNX Runtime take the first step, whose loss must be the trainer's.
@@ -90,8 +95,20 @@ func exported(ctx context.Context, t *trial) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var open error // why the model's own types do not do
 	s, err := step.Exporter{Config: config}.Export(t.g)
-	if err != nil {
+	if err != nil && len(t.types) > 0 {
+		open = err
+		g, err := onnxio.Loader{Inputs: t.types}.Load(t.file)
+		if err != nil {
+			return "", err
+		}
+		fixed := strings.Join(t.types, ", ")
+		if s, err = (step.Exporter{Config: config}).Export(g); err != nil {
+			return "", fmt.Errorf("%w; with the types %s: %w", open, fixed, err)
+		}
+		open = fmt.Errorf("with the types %s; as they are: %w", fixed, open)
+	} else if err != nil {
 		return "", err
 	}
 	start, err := s.Start.Eval(ctx, nn.Feed{})
@@ -132,5 +149,5 @@ func exported(ctx context.Context, t *trial) (string, error) {
 	if !(math.Abs(loss[0]-t.loss) <= tolerance*t.loss) {
 		return "", fmt.Errorf("the exported step's loss is %.6g in ONNX Runtime, the trainer's %.6g", loss[0], t.loss)
 	}
-	return fmt.Sprint(s.Nodes()), nil
+	return fmt.Sprint(s.Nodes()), open
 }

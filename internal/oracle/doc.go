@@ -1,6 +1,6 @@
 // Package oracle lets tests ask other implementations what is right: ONNX Runtime (ORT), PyTorch (Torch), models and
-// test cases of the shared folder (Shared), and networks exported beforehand by PyTorch (Anchors). It is imported by
-// tests only and knows nothing of graft.
+// test cases of the shared folder (Shared), and networks exported beforehand by PyTorch (Anchors). Tests and
+// benchmarks import it; it knows nothing of graft.
 //
 // On a machine with nothing but Go every test that asks an oracle is skipped. With GRAFT_ORACLES=required, as the
 // continuous integration sets it, a missing oracle fails the test instead. The other variables:
