@@ -86,7 +86,7 @@ func trained(ctx context.Context, t *trial) (string, error) {
 	if !(last < t.loss) {
 		return "", fmt.Errorf("the loss went from %.4g to %.4g", t.loss, last)
 	}
-	return fmt.Sprintf("%.4g", last/t.loss), nil
+	return fmt.Sprintf("%.6f", last/t.loss), nil
 }
 
 // exported lets ONNX Runtime take the first step, whose loss must be the trainer's.
@@ -119,7 +119,7 @@ func exported(ctx context.Context, t *trial) (string, error) {
 	for _, v := range s.Variables {
 		d, ok := start[v.Name].(*tensor.Dense)
 		if !ok {
-			return "", fmt.Errorf("Start gives no tensor %s", v.Name)
+			return "", fmt.Errorf("the first values have no tensor %s", v.Name)
 		}
 		in[v.Name] = pack(d)
 	}
