@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 )
 
@@ -17,7 +18,8 @@ const intro = `# Models that were tried
 Written by ` + "`make models`" + `. %d models, of other projects and of PyTorch's exporter, were taken the whole way, on the inputs of their test
 cases. A number in parentheses leads to a note below the table: why a cell is empty, or what has to be known of it.
 
-* **load**, **run**: median of nine times, two threads; the time of a run is that of one forward pass after the first.
+* **load**, **run**: median of nine times, after one that is not counted, with %d threads; a run is one forward pass. The machine did other work,
+  too: the times give an order of magnitude.
 * **ONNX Runtime**: the largest difference of an output to that of ONNX Runtime %s without graph optimizations, as a share of
   the output's largest element or, where that is less, of 1.
 * **loss after 10 steps**: of ` + "`train.Trainer`" + ` with Adam at 0.001 on this one batch, as a share of the first loss. The loss is the
@@ -31,7 +33,7 @@ cases. A number in parentheses leads to a note below the table: why a cell is em
 
 func (t table) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, intro, len(t.rows), t.runtime)
+	fmt.Fprintf(&b, intro, len(t.rows), runtime.GOMAXPROCS(0), t.runtime)
 	b.WriteString("| model |")
 	for _, c := range columns {
 		fmt.Fprintf(&b, " %s |", c.title)
@@ -77,8 +79,8 @@ func (t table) write(w io.Writer) error {
 // reason is the first line of an error, as text of Markdown.
 func reason(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
-	if r := []rune(s); len(r) > 300 {
-		s = string(r[:300]) + "…"
+	if r := []rune(s); len(r) > 400 {
+		s = string(r[:400]) + "…"
 	}
 	return strings.NewReplacer("<", "&lt;", "*", `\*`, "|", `\|`, "_", `\_`).Replace(s)
 }

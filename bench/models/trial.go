@@ -232,7 +232,7 @@ func inRuntime(ort *oracle.Runtime, file []byte, in map[string]*tensor.Dense, wa
 	if !(worst <= tolerance) {
 		return "", fmt.Errorf("differs from ONNX Runtime by %.1e", worst)
 	}
-	return fmt.Sprintf("%.0e", worst), nil
+	return fmt.Sprintf("%.1g", worst), nil
 }
 
 func pack(d *tensor.Dense) oracle.Tensor {
