@@ -14,7 +14,7 @@ type Attention struct {
 // of 0 where attention may look and a large negative number where it may not.
 func (m Attention) Build(e *Edit, in ...*Value) []*Value {
 	e.made()
-	if e.err == nil && (len(in) < 1 || len(in) > 3) {
+	if len(in) < 1 || len(in) > 3 {
 		e.Failf("takes one to three inputs, got %d", len(in))
 	}
 	if e.err != nil {
@@ -23,7 +23,7 @@ func (m Attention) Build(e *Edit, in ...*Value) []*Value {
 	x, _ := e.ranked(in[:1], 3)
 	from, _ := e.ranked(in[min(1, len(in)-1):][:1], 3)
 	size := e.size(x, 2)
-	if e.err == nil && (m.Heads <= 0 || size%m.Heads != 0) {
+	if m.Heads <= 0 || size%m.Heads != 0 {
 		e.Failf("%d heads do not divide the size %d", m.Heads, size)
 	}
 	if e.err != nil {

@@ -9,7 +9,7 @@ import (
 // shapeReader lets the axes go whose lengths only shapes follow, and pins those that are computed with.
 func (a *analysis) shapeReader(n *Node, c *op.Call) {
 	v, out := n.In(0), n.Out(0)
-	if v == nil || out == nil {
+	if out == nil {
 		return
 	}
 	for x := range a.rank[v] {

@@ -192,17 +192,17 @@ func (o Realign) via(e *Edit, from, like *Value, axis int) *Value {
 	l := o.Via
 	size := 0
 	if like != nil && len(like.typ.Shape) > axis {
-		size = like.typ.Shape[axis].Size
+		size = max(like.typ.Shape[axis].Size, 0)
 	}
 	switch x := l.(type) {
 	case Conv:
-		if x.Out == 0 && size > 0 {
+		if x.Out == 0 {
 			x.Out = size
 		}
 		x.Same = x.Same || len(x.Pad) == 0
 		l = x
 	case Linear:
-		if x.Out == 0 && size > 0 {
+		if x.Out == 0 {
 			x.Out = size
 		}
 		l = x

@@ -87,7 +87,7 @@ func (m *matching) node(t op.Term, v *Value, next func() bool) bool {
 		return next()
 	}
 	n := v.producer
-	if n == nil || n.op == nil || len(n.out) != 1 || !m.w.fuser.live[n] {
+	if !m.w.fuser.live[n] || n.op == nil || len(n.out) != 1 {
 		return false
 	}
 	had, is := len(m.nodes), n.op.Operator()
@@ -169,7 +169,7 @@ func (m *matching) Number(name string) (float64, bool) { x, ok := m.nums[name]; 
 // Call is the use of the operator that computes a value.
 func (m *matching) Call(s op.Source) *op.Call {
 	v, ok := s.Ref.(*Value)
-	if !ok || v.producer == nil || v.producer.op == nil || !m.w.fuser.live[v.producer] {
+	if !ok || !m.w.fuser.live[v.producer] || v.producer.op == nil {
 		return nil
 	}
 	c := m.w.call(v.producer, v.producer.reads())

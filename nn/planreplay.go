@@ -26,7 +26,7 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	if err := d.Decode(&f); err != nil {
 		return nil, &Error{Stage: "plan", Err: err}
 	}
-	if len(f.Resizes)+len(f.Cuts) == 0 {
+	if len(f.Resizes) == 0 && len(f.Cuts) == 0 {
 		return nil, &Error{Stage: "plan", Err: fmt.Errorf("has no cuts")}
 	}
 	p, err := g.Plan(func(e *Edit) {

@@ -174,9 +174,8 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	if in == nil || len(n.out) == 0 || n.out[0] == nil {
 		return
 	}
-	was, ok := before[in]
-	b := w.env[in]
-	if !ok || b == nil || !was.Static() || !b.typ.Static() {
+	was, b := before[in], w.env[in]
+	if b == nil || !was.Static() || !b.typ.Static() {
 		return
 	}
 	if n.op.Traits.Open == nil {

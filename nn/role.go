@@ -230,7 +230,7 @@ func (m *dataMemo) sure(n *Node) bool {
 	if m.known == nil {
 		m.known = map[*Value]bool{}
 	}
-	return !slices.ContainsFunc(n.in, func(v *Value) bool { _, sure := m.of(v); return v != nil && !sure })
+	return !slices.ContainsFunc(n.in, func(v *Value) bool { _, sure := m.of(v); return !sure })
 }
 
 // of answers for one value; sure: no type on the way is unknown as yet.

@@ -239,9 +239,9 @@ func scalarOfNode(n *gorgonia.Node) (float64, bool) {
 	if len(exprgraph.Children(n)) > 0 || !n.IsScalar() || n.Value() == nil && n.Op() == nil {
 		return 0, false
 	}
-	v, err := valueOf(constantValue(n))
-	d, ok := v.(*tensor.Dense)
-	if err != nil || !ok {
+	v, _ := valueOf(constantValue(n))
+	d, _ := v.(*tensor.Dense) // nil with an error, too
+	if d == nil {
 		return 0, false
 	}
 	x, _ := floats(d)
