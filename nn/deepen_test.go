@@ -184,6 +184,10 @@ func TestWiden(t *testing.T) {
 	if err := agree(got[0], want[0], 1e-6); err != nil {
 		t.Error(err)
 	}
+	edit(t, g, func(e *nn.Edit) { e.Widen(node(e, "b"), 1) })
+	if c := channelsOf(t, g, "in", "m", "b"); c[0] != 9 || c[1] != 9 || c[2] != 9 {
+		t.Error("a factor of 1:", c)
+	}
 	if err := g.Edit(func(e *nn.Edit) { e.Widen(node(e, "b"), 0.5) }); err == nil {
 		t.Error("a factor of ½ widens")
 	}

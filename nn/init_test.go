@@ -39,10 +39,10 @@ func TestInitializers(t *testing.T) {
 			most = max(most, math.Abs(x))
 		}
 		n := float64(len(v))
-		if mean := sum / n; math.Abs(mean-c.mean) > 4*c.std/math.Sqrt(n) {
+		if mean := sum / n; !(math.Abs(mean-c.mean) <= 4*c.std/math.Sqrt(n)) { // or not a number
 			t.Errorf("%s: the mean is %g, want %g", c.name, mean, c.mean)
 		}
-		if std := math.Sqrt(square / n); math.Abs(std/c.std-1) > 0.02 {
+		if std := math.Sqrt(square / n); !(math.Abs(std/c.std-1) <= 0.02) {
 			t.Errorf("%s: the deviation is %g, want %g", c.name, std, c.std)
 		}
 		if c.bound > 0 && (most > c.bound || most < 0.98*c.bound) {

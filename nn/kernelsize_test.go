@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -61,6 +62,7 @@ var kernels = []struct {
 	{name: "the same", layer: nn.Conv{Out: 6, Kernel: []int{3}, Same: true, Name: "w"}, to: []int{3}, same: true, says: "nothing to change"},
 	{name: "transposed needs negative padding", layer: nn.ConvTranspose{Out: 6, Kernel: []int{3}, Stride: []int{2}, Name: "w"}, to: []int{1}, err: "would need negative padding"},
 	{name: "pool padding", layer: nn.MaxPool{Kernel: []int{3}, Dilation: []int{3}, Stride: []int{1}, Pad: []int{2}, Name: "w"}, to: []int{4}, err: "would reach beyond windows"},
+	{name: "pool padding as long as the window", layer: nn.MaxPool{Kernel: []int{3}, Dilation: []int{2}, Stride: []int{1}, Pad: []int{2}, Name: "w"}, to: []int{4}, err: "would reach beyond windows"},
 	{name: "zero", layer: nn.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{0}, err: "want 1 or more"},
 	{name: "three numbers", layer: nn.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{1, 2, 3}, err: "want one number or 2"},
 	{name: "none", layer: nn.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, err: "has no kernel size"},
@@ -158,5 +160,56 @@ func TestSharedKernel(t *testing.T) {
 	}
 	if err := agree(got[0], want[0], 1e-6); err != nil {
 		t.Error(err)
+	}
+}
+
+// What else reads a weight keeps its size, and what SAME means has to be known.
+func TestSetKernelRefuses(t *testing.T) {
+	convolve := func(e *nn.Edit, name string, x, w *nn.Value) *nn.Value {
+		n := e.Node(std.ConvConfig{}, x, w)
+		e.RenameNode(n, name)
+		return n.Out(0)
+	}
+	for _, c := range []struct {
+		name  string
+		in    string
+		build func(e *nn.Edit, x, w *nn.Value) *nn.Value
+		want  string
+	}{
+		{"weight of two", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+			return e.Node(op.Plain("Add"), convolve(e, "w", x, w), convolve(e, "v", x, w)).Out(0)
+		}, ""},
+		{"read by another operator", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+			e.Output("z", e.Node(op.Plain("Relu"), w).Out(0))
+			return convolve(e, "w", x, w)
+		}, "is read by Relu"},
+		{"convolved by another weight", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+			e.Output("z", convolve(e, "v", w, e.Param("v.weight", nn.Ones{}, 2, 4, 1, 1)))
+			return convolve(e, "w", x, w)
+		}, "is read by Conv v"},
+		{"convolved by itself", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+			e.Output("z", convolve(e, "v", w, w))
+			return convolve(e, "w", x, w)
+		}, "is read by Conv v"},
+		{"SAME over an open length", "float32[N,4,9,W]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+			return e.Node(std.ConvConfig{AutoPad: "SAME_UPPER", Strides: []int{3, 3}}, x, w).Out(0)
+		}, "depends on the length of axis 3, which is open"},
+		{"SAME over an unknown length", "float32[N,4,?,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+			return e.Node(std.ConvConfig{AutoPad: "SAME_LOWER", Strides: []int{3, 3}}, x, w).Out(0)
+		}, "depends on the length of axis 2, which is open"},
+	} {
+		g := model(t, func(e *nn.Edit) {
+			e.Output("y", c.build(e, e.Input("x", c.in), e.Param("w.weight", nn.FanIn{}, 4, 4, 3, 3)))
+		})
+		before := dump(g)
+		p, err := g.Plan(func(e *nn.Edit) { e.SetKernel(e.Find(nn.Ops("Conv"), nn.Not(nn.Glob("v"))), 4) })
+		if c.want == "" && err == nil {
+			if err = p.Apply(); err == nil {
+				err = g.Check()
+			}
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || dump(g) != before) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
 	}
 }
