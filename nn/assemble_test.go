@@ -125,3 +125,67 @@ func slicesCollect(g *nn.Graph) (list []*nn.Node) {
 	}
 	return list
 }
+
+// A type that a file declares may be wrong: what follows of it refuses nothing before it runs.
+func TestDeclaredTypesAreNoCertainty(t *testing.T) {
+	for _, c := range []struct {
+		first nn.NodeSpec
+		want  string
+	}{
+		{nn.NodeSpec{Domain: "my", Type: "Odd", In: []string{"x"}, Out: []string{"a"}}, ""},
+		{nn.NodeSpec{Type: "Relu", In: []string{"x"}, Out: []string{"a"}}, "MatMul y"},
+	} {
+		a := nn.Assemble(nn.NewGraph("m", std.Operators(), map[string]int{"": nn.LatestOpset, "my": 1}))
+		a.Input("x", op.T(dtype.Float32, op.D(2), op.D(3)), nil)
+		a.Param("w", ramp(4, 5), nil)
+		a.Node(c.first)
+		a.Node(nn.NodeSpec{Type: "Relu", In: []string{"a"}, Out: []string{"b"}})
+		a.Node(nn.NodeSpec{Type: "MatMul", In: []string{"b", "w"}, Out: []string{"y"}})
+		err := a.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Type("a", op.T(dtype.Float32, op.D(2), op.D(3)), nil)
+		a.Output("y", op.T(dtype.Float32, op.D(2), op.D(5)), nil)
+		g, err := a.Graph()
+		if err == nil {
+			err = g.Edit(func(e *nn.Edit) { e.RenameNode(e.Find(nn.Ops("MatMul")), "product") })
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.first.Type, err, c.want)
+		}
+	}
+}
+
+// What cannot be repeated, and parts of a Concat whose length is open.
+func TestEditsOfWhatIsNotKnown(t *testing.T) {
+	a := nn.Assemble(nn.NewGraph("m", std.Operators(), map[string]int{"": nn.LatestOpset, "my": 1}))
+	a.Input("x", op.T(dtype.Float32, op.Sym("N"), op.D(4)), nil)
+	a.Input("z", op.T(dtype.Float32, op.Sym("N"), op.Sym("K")), nil)
+	a.Node(nn.NodeSpec{Domain: "my", Type: "Odd", In: []string{"x"}, Out: []string{"a"}})
+	a.Node(nn.NodeSpec{Type: "Concat", In: []string{"x", "z"}, Out: []string{"y"}, Attrs: map[string]any{"axis": int64(1)}})
+	if err := a.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	a.Output("a", op.T(dtype.Float32), nil)
+	a.Output("y", op.Type{}, nil)
+	g, err := a.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		f    func(e *nn.Edit)
+		want string
+	}{
+		{func(e *nn.Edit) { e.Repeat(nil, e.Value("x")) }, "there is no node to repeat, or its operator is not known"},
+		{func(e *nn.Edit) { e.Repeat(e.Value("a").Producer(), e.Value("x")) }, "there is no node to repeat, or its operator is not known"},
+		{func(e *nn.Edit) {
+			e.Output("again", e.Repeat(e.Value("y").Producer(), e.Value("x"), e.Value("x")).Out(0))
+		}, ""},
+		{func(e *nn.Edit) { nn.Realign{}.RemoveEdge(e, e.Value("x"), e.Value("y").Producer()) }, "the length of axis 1 is not known"},
+	} {
+		if _, err := g.Plan(c.f); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}

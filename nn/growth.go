@@ -172,7 +172,7 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 	}
 	var rng *rand.Rand
 	spread := 0.0
-	if starts == op.StartRandom && !f.how.Copy {
+	if starts == op.StartRandom {
 		rng, spread = (&Edit{seed: f.how.Seed}).random(f.name), math.Sqrt(meanSquare(x)+1e-12)
 	}
 	stands := make([]int, n) // where an index from before the growth stands now

@@ -58,6 +58,9 @@ func TestPlanFileChangedByHand(t *testing.T) {
 		{"no resizes", func(f map[string]any) { delete(f, "resizes") }, "plan: has no cuts"},
 		{"no axes", func(f map[string]any) { grow(f)["axes"] = []any{} }, none},
 		{"one axis too few", func(f map[string]any) { grow(f)["axes"] = axes(f)[1:] }, none},
+		{"an axis of another group, too", func(f map[string]any) {
+			grow(f)["axes"] = append(axes(f), map[string]any{"initializer": "b.bias", "axis": 0, "node": "b", "before": 2, "after": 4, "index": []int{2, 3}, "like": []int{0, 1}})
+		}, none},
 		{"another initializer", func(f map[string]any) { axis(f, 0)["initializer"] = "c.weight" }, `plan: the graph has no initializer "c.weight"`},
 		{"the length before", func(f map[string]any) { axis(f, 0)["before"] = 5 }, "plan: input a.weight: want 5, got 4: axis 0"},
 		{"the length after", func(f map[string]any) { axis(f, 0)["after"] = 7 }, none},

@@ -209,7 +209,7 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 func (e *Edit) keepFirst(n *Node, i, axis int, w *walker) {
 	b := w.at(n.in[i])
 	d, _ := b.known.Value.(*tensor.Dense)
-	if d == nil || n.in[i].trained() {
+	if d == nil { // or it is trained
 		return
 	}
 	shape := d.Shape()
@@ -263,10 +263,4 @@ func (e *Edit) replaceInts(n *Node, i int, v []int) {
 	}
 	e.setRead(n, i, c)
 	e.sweep(old)
-}
-
-// trained reports whether training changes a value that no input of the graph does.
-func (v *Value) trained() bool {
-	trains := func(v *Value) bool { return v != nil && v.param != nil && v.param.Trainable() }
-	return trains(v) || slices.ContainsFunc(ancestors([]*Value{v}, nil), func(n *Node) bool { return slices.ContainsFunc(n.in, trains) })
 }

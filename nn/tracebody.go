@@ -100,7 +100,8 @@ func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, seeded 
 	return nil
 }
 
-// trace adds the subgraph to the body: its outputs, or with seeds the gradients of its inputs, nil where none flows.
+// trace adds the subgraph to the body: its outputs, or with seeds the gradients of its inputs, nil where none flows. What fails
+// while it is added is the edit's error.
 func (x *nested) trace(args, seeds []*Value) ([]*Value, error) {
 	if x.sub.err != nil {
 		return nil, nil
@@ -155,7 +156,7 @@ func (x *nested) trace(args, seeds []*Value) ([]*Value, error) {
 			list[i] = t.value(at)
 		}
 	}
-	return list, x.sub.err
+	return list, nil
 }
 
 // bodyOf makes a subgraph for a node of the traced graph. It captures values; f adds its nodes, at gives what stands for one

@@ -135,9 +135,7 @@ func (r *reversal) trace(x *nested, args, seeds []*Value) []*Value {
 		return nil
 	}
 	list, err := x.trace(args, seeds)
-	if err != nil && x.sub.err == nil {
-		r.err = err
-	}
+	r.err = err
 	return list
 }
 
