@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,6 +103,7 @@ var layerForms = []struct {
 	{"float32[N,4]", nn.Op{Config: std.SplitConfig{Axis: 1, NumOutputs: 2}, Outputs: 2, Name: "halves"}},
 	{"float32[N,4]", nn.Op{Config: std.ConcatConfig{Axis: 3}}},
 	{"float32[N,4]", nn.Op{Config: op.Plain("Missing")}},
+	{"float32[N,4]", nn.Dropout{P: math.NaN()}},
 }
 
 // several applies a layer to its input and more of the same.

@@ -63,7 +63,7 @@ type Dropout struct {
 func (d Dropout) Build(e *Edit, in ...*Value) []*Value {
 	x := e.only(in)
 	p := or(d.P, 0.5)
-	if e.err == nil && (p < 0 || p >= 1) {
+	if !(p > 0 && p < 1) { // NaN is refused, too
 		e.fail(fmt.Errorf("cannot drop a share of %g: want 0 or more and less than 1", p))
 	}
 	name := e.begin("dropout", d.Name)
