@@ -51,6 +51,7 @@ var kernels = []struct {
 	{name: "transposed in groups", layer: nn.ConvTranspose{Out: 6, Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}, OutPad: []int{1}, Group: 2, Name: "w"}, to: []int{5}, same: true},
 	{name: "SAME_UPPER", layer: auto("SAME_UPPER", 1), to: []int{5}, same: true},
 	{name: "SAME_LOWER with a stride", layer: auto("SAME_LOWER", 2), to: []int{4}, same: true},
+	{name: "SAME_UPPER with a stride of 3", layer: auto("SAME_UPPER", 3), to: []int{4}, same: true},
 	{name: "VALID", layer: auto("VALID", 2), to: []int{5}, same: true},
 	{name: "5 to 3", layer: nn.Conv{Out: 6, Kernel: []int{5}, Same: true, Name: "w"}, to: []int{3}},
 	{name: "5 to 2", layer: nn.Conv{Out: 6, Kernel: []int{5}, Same: true, Name: "w"}, to: []int{2}},
@@ -194,9 +195,9 @@ func TestSetKernelRefuses(t *testing.T) {
 		{"SAME over an open length", "float32[N,4,9,W]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			return e.Node(std.ConvConfig{AutoPad: "SAME_UPPER", Strides: []int{3, 3}}, x, w).Out(0)
 		}, "depends on the length of axis 3, which is open"},
-		{"SAME over an unknown length", "float32[N,4,?,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+		{"SAME over an unknown length", "float32[N,4,9,?]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			return e.Node(std.ConvConfig{AutoPad: "SAME_LOWER", Strides: []int{3, 3}}, x, w).Out(0)
-		}, "depends on the length of axis 2, which is open"},
+		}, "depends on the length of axis 3, which is open"},
 	} {
 		g := model(t, func(e *nn.Edit) {
 			e.Output("y", c.build(e, e.Input("x", c.in), e.Param("w.weight", nn.FanIn{}, 4, 4, 3, 3)))
