@@ -25,7 +25,8 @@ type Output struct {
 //   - boxes [N,4] and a score [N,C] for each class, or one output [4+C,N], [N,4+C] or, with a score of its own in the fifth place,
 //     [N,5+C] (YOLO): candidates, of which those that overlap a surer one of their class by more than Suppress are dropped.
 //
-// Axes of size 1 in front are passed over.
+// Axes of size 1 in front are passed over. What a detector gives before its boxes are decoded is refused: heads of several scales, and
+// numbers that are neither corners nor a center and a size.
 type Reader struct {
 	Categories []Category // of the annotations
 	Names      []string   // of the model's classes; nil: they are told from their numbers
@@ -39,6 +40,8 @@ type Reader struct {
 	farthest float64
 	zero     bool // a class 0 was seen
 	unknown  int  // a class that is no id of a category; -1: none
+
+	upright, inverted int // boxes whose size is not negative, and those whose size is
 }
 
 // raw is what was found on one picture, in the model's numbers.
@@ -50,6 +53,7 @@ type raw struct {
 const (
 	faint = 0.001 // scores below are not looked at
 	most  = 300   // boxes of a picture
+	few   = 20    // boxes that tell nothing about the others
 )
 
 // Add reads the outputs for the next picture.
@@ -64,10 +68,35 @@ func (r *Reader) Add(out []Output, at data.Placement) error {
 	if err != nil {
 		return err
 	}
+	if err := r.decoded(few); err != nil {
+		return err
+	}
 	for _, d := range list {
 		r.farthest = max(r.farthest, d.X0, d.Y0, d.X1, d.Y1)
 	}
 	r.pictures = append(r.pictures, raw{at, list})
+	return nil
+}
+
+// decoded fails where many of more than n boxes have a negative size, as offsets from anchors have.
+func (r *Reader) decoded(n int) error {
+	if all := r.upright + r.inverted; all > n && 10*r.inverted > all {
+		return fmt.Errorf("boxes: read as %s, %d of %d boxes have a negative size: these look like numbers that are still to be decoded, by anchors; append the decoding to the model, or judge decoded boxes as a file of COCO's results", r.Order, r.inverted, all)
+	}
+	return nil
+}
+
+// scales fails where boxes come in parts of different lengths, one for each scale.
+func scales(out []Output) error {
+	var heads []Output
+	for _, o := range out {
+		if len(o.Shape) == 2 && o.Shape[1] == 4 && !o.Integer && !named(o.Name, "score", "prob", "conf", "cls", "class", "raw_") {
+			heads = append(heads, o)
+		}
+	}
+	if len(heads) > 1 && slices.ContainsFunc(heads, func(o Output) bool { return o.Shape[0] != heads[0].Shape[0] }) {
+		return fmt.Errorf("boxes: the model gives boxes of several scales, %s: heads that are still to be decoded and joined; append the decoding to the model, or judge decoded boxes as a file of COCO's results", shapes(heads))
+	}
 	return nil
 }
 
@@ -82,6 +111,9 @@ func (o *Output) squeeze() {
 }
 
 func (r *Reader) read(out []Output) ([]Detection, error) {
+	if err := scales(out); err != nil {
+		return nil, err
+	}
 	corners := slices.IndexFunc(out, func(o Output) bool {
 		return len(o.Shape) == 2 && o.Shape[1] == 4 && !o.Integer && (len(out) == 2 || len(out[0].Shape) != 2 || !named(o.Name, "score", "prob", "conf"))
 	})
@@ -302,8 +334,10 @@ func (r *Reader) keep(list []Detection, v []float64, class int, score float64) [
 		b = Box{v[0] - v[2]/2, v[1] - v[3]/2, v[0] + v[2]/2, v[1] + v[3]/2}
 	}
 	if b.X1 < b.X0 || b.Y1 < b.Y0 {
+		r.inverted++
 		return list
 	}
+	r.upright++
 	if r.classes == 0 {
 		r.zero = r.zero || class == 0
 		if !slices.ContainsFunc(r.Categories, func(c Category) bool { return c.ID == int64(class) }) {

@@ -104,3 +104,54 @@ func TestReaderRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestReaderRaw refuses offsets from anchors and heads of several scales, which would be judged as boxes that nobody meant; the boxes that
+// TensorFlow's zoo gives beside the chosen ones are no such heads, and neither are a few bad ones among many.
+func TestReaderRaw(t *testing.T) {
+	outputs := func(inverted int) []Output {
+		b, s := Output{Name: "boxes", Shape: []int{1, 100, 4}}, Output{Name: "scores", Shape: []int{1, 100, 2}}
+		for i := range 100 {
+			size := 5.0
+			if i < inverted {
+				size = -1
+			}
+			x := float64(10 * i)
+			b.Values, s.Values = append(b.Values, x, 1, x+size, 1+size), append(s.Values, 0.5, 0.5)
+		}
+		return []Output{b, s}
+	}
+	zeros := func(name string, shape ...int) Output {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		return Output{Name: name, Shape: shape, Values: make([]float64, n)}
+	}
+	zoo := []Output{zeros("detection_boxes", 1, 10, 4), zeros("detection_classes", 1, 10), zeros("detection_scores", 1, 10), zeros("raw_detection_boxes", 1, 50, 4)}
+	for name, x := range map[string]struct {
+		out   []Output
+		order string
+		want  string
+	}{
+		"corners":         {outputs(0), "", ""},
+		"a few":           {outputs(9), "", ""},
+		"corners, raw":    {outputs(60), "xyxy", "read as xyxy, 60 of 100 boxes have a negative size"},
+		"zoo":             {zoo, "", ""},
+		"scales":          {[]Output{zeros("cls_8", 1, 16, 1), zeros("cls_16", 1, 4, 1), zeros("bbox_8", 1, 16, 4), zeros("bbox_16", 1, 4, 4)}, "", "boxes of several scales, bbox_8 [16 4], bbox_16 [4 4]"},
+		"center and size": {outputs(0), "cxcywh", ""},
+	} {
+		r := Reader{Categories: []Category{{1, "face"}}, Order: x.order}
+		err := r.Add(x.out, data.Placement{Width: 1000, Height: 1000, ScaleX: 1, ScaleY: 1})
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+	b := outputs(0) // offsets around 0
+	for i := range b[0].Values {
+		b[0].Values[i] = float64(i%7 - 3)
+	}
+	r := Reader{Categories: []Category{{1, "face"}}}
+	if err := r.Add(b, data.Placement{}); err == nil || !strings.Contains(err.Error(), "still to be decoded") {
+		t.Errorf("offsets: %v", err)
+	}
+}
