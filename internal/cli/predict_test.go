@@ -76,6 +76,9 @@ func TestNewTabular(t *testing.T) {
 		Sample string
 		Value  float64
 	}
+	if !strings.HasPrefix(out, `{"sample":"1","value":`) {
+		t.Errorf("predict --json prints %q, want the sample first", out)
+	}
 	if err := json.Unmarshal([]byte(strings.Split(out, "\n")[0]), &a); err != nil || a.Sample != "1" || a.Value < 250_000 || a.Value > 450_000 {
 		t.Errorf("predict says %q, %v: want about 351250", out, err)
 	}
@@ -125,6 +128,9 @@ func TestPredictPictures(t *testing.T) {
 			}
 			if err := json.Unmarshal([]byte(line), &a); err != nil {
 				t.Fatalf("%v in %q", err, line)
+			}
+			if !strings.HasPrefix(line, `{"sample":`) || !strings.Contains(line, `,"label":`) {
+				t.Errorf("predict --json prints %q, want the sample first", line)
 			}
 			if a.Label == filepath.Base(filepath.Dir(a.Sample)) && len(a.Top) == 2 && a.Top[0].Probability == a.Probability {
 				right++

@@ -36,9 +36,31 @@ type lines struct {
 }
 
 func (l lines) add(s *sampleSource, i int, x answer) error {
-	all := x.fields(l.top)
-	all["sample"] = s.name(i)
-	return l.e.Encode(all)
+	return l.e.Encode(named{s.name(i), x.fields(l.top)})
+}
+
+// named is an answer whose JSON begins with the name of its sample.
+type named struct {
+	sample string
+	fields map[string]any
+}
+
+func (n named) MarshalJSON() ([]byte, error) {
+	name, err := json.Marshal(n.sample)
+	if err != nil {
+		return nil, err
+	}
+	line := append([]byte(`{"sample":`), name...)
+	rest := maps.Clone(n.fields)
+	delete(rest, "sample") // an output of this name gives way
+	if len(rest) == 0 {
+		return append(line, '}'), nil
+	}
+	fields, err := json.Marshal(rest)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(line, ','), fields[1:]...), nil
 }
 
 func (lines) end() error { return nil }
