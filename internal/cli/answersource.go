@@ -35,9 +35,9 @@ type sampleSource struct {
 func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case path == "-":
-		return p.standardInput(g)
+		return p.standardInput(g, notes)
 	case isTable(path):
-		return p.tableOf(g, path)
+		return p.tableOf(g, path, notes)
 	case ext == ".npz" || ext == ".npy":
 		return arraysOf(g, path, notes)
 	case ext == ".jsonl" || ext == ".ndjson" || ext == ".json":
@@ -51,7 +51,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 }
 
 // standardInput is a table or JSON lines, by the first character.
-func (p *prediction) standardInput(g *nn.Graph) (*sampleSource, error) {
+func (p *prediction) standardInput(g *nn.Graph, notes io.Writer) (*sampleSource, error) {
 	b, err := io.ReadAll(bufio.NewReader(os.Stdin))
 	if err != nil {
 		return nil, err
@@ -70,20 +70,23 @@ func (p *prediction) standardInput(g *nn.Graph) (*sampleSource, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	s, err := p.tableOf(g, f.Name())
+	s, err := p.tableOf(g, f.Name(), notes)
 	if err != nil {
 		return nil, fmt.Errorf("%s", strings.ReplaceAll(err.Error(), f.Name(), "standard input"))
 	}
 	return s, nil
 }
 
-func (p *prediction) tableOf(g *nn.Graph, path string) (*sampleSource, error) {
+func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	if p.texts != nil {
 		return p.textsOf(path)
 	}
 	c, err := p.dataset.columns(g, path, true)
 	if err != nil {
 		return nil, err
+	}
+	for _, line := range strays(c.table) {
+		fmt.Fprintln(notes, line)
 	}
 	return &sampleSource{
 		n: c.table.Len(), columns: c.table.Names, raw: c.table.Raw,

@@ -30,6 +30,7 @@ type evaluation struct {
 	perClass               bool
 	confusion, calibration string // PNG
 
+	odd     []string           // what is odd about a table
 	names   func(i int) string // of samples; nil: numbers
 	picture func(i int) (image.Image, error)
 }

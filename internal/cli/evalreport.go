@@ -173,6 +173,9 @@ func (v evaluation) draw(r *findings) error {
 
 // print writes the figures, and the tables that were asked for.
 func (v evaluation) print(w io.Writer, r *findings) error {
+	for _, line := range v.odd {
+		fmt.Fprintln(w, line)
+	}
 	_, err := fmt.Fprintf(w, "%d samples\n", r.Samples)
 	for _, name := range slices.Sorted(maps.Keys(r.Figures)) {
 		_, e := fmt.Fprintf(w, "%-10s %.4g\n", name, r.Figures[name])

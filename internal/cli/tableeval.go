@@ -101,7 +101,7 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 	if p.table.Target == nil {
 		return 0, nil, nil, fmt.Errorf("%s has no column %q, which the model answers: --target names the target", v.data, p.schema.Target)
 	}
-	v.classes = p.table.Classes
+	v.classes, v.odd = p.table.Classes, oddities(p.table)
 	rows := p.table.Complete()
 	if len(rows) == 0 {
 		return 0, nil, nil, fmt.Errorf("%s: no row has a target", v.data)

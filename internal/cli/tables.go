@@ -303,7 +303,37 @@ func describe(p *plan) []string {
 	if f.Header < 0 {
 		header = "no header"
 	}
-	return []string{fmt.Sprintf("%s: %d rows, %q between columns, %q in numbers, %s; target %s: %s", p.table.Path, p.table.Len(), f.Comma, f.Decimal, header, c.Name, what)}
+	lines := []string{fmt.Sprintf("%s: %d rows, %q between columns, %q in numbers, %s; target %s: %s", p.table.Path, p.table.Len(), f.Comma, f.Decimal, header, c.Name, what)}
+	return append(lines, oddities(p.table)...)
+}
+
+// oddities are the words in columns of numbers, and the rows that are left out because their target is missing.
+func oddities(t *table.Table) []string {
+	lines := strays(t)
+	if t.Target != nil {
+		lines = append(lines, strayWords(t.Target)...)
+	}
+	whole := t.Complete()
+	if n := t.Len() - len(whole); n > 0 {
+		row := slices.IndexFunc(upTo(t.Len()), func(i int) bool { return i >= len(whole) || whole[i] != i })
+		lines = append(lines, fmt.Sprintf("left out, without a target: %d of %d rows, the first in line %d", n, t.Len(), t.Lines[row]))
+	}
+	return lines
+}
+
+// strays are the words in columns of numbers.
+func strays(t *table.Table) (lines []string) {
+	for _, c := range t.Columns {
+		lines = append(lines, strayWords(c)...)
+	}
+	return lines
+}
+
+func strayWords(c *table.Column) []string {
+	if c.Kind != table.Number || c.Note == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("column %s: %s", c.Name, c.Note)}
 }
 
 // untuned sets what no flag says for a network that begins anew.

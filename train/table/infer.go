@@ -9,7 +9,7 @@ import (
 )
 
 // fill finds out the kind of column i, unless it is given, and keeps its values.
-func (c *Column) fill(records []record, i int, rows *Rows, k kind) error {
+func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) error {
 	c.Kind = k.Kind
 	if c.Kind == "" {
 		c.infer(records, i, rows.Decimal)
@@ -18,7 +18,7 @@ func (c *Column) fill(records []record, i int, rows *Rows, k kind) error {
 	case Ignore:
 		return nil
 	case Number:
-		return c.numbers(records, i, rows, k.strict)
+		return c.numbers(records, lines, i, rows, k.strict)
 	case Date:
 		c.Layout = cmp.Or(c.Layout, k.layout)
 		return c.dates(records, i, rows)
@@ -91,9 +91,9 @@ func follow(layout, s string, records []record, i int) (string, bool) {
 
 // numbers keeps numbers. Words between them count as missing where the column was found to be of numbers, and are errors
 // where it is said to be.
-func (c *Column) numbers(records []record, i int, rows *Rows, said bool) error {
+func (c *Column) numbers(records []record, lines []int, i int, rows *Rows, said bool) error {
 	c.Number = make([]float64, len(records))
-	stray := map[string]int{}
+	stray := map[string][]int{} // lines
 	for k, r := range records {
 		s := r.field(i)
 		x, ok := number(s, rows.Decimal)
@@ -103,20 +103,28 @@ func (c *Column) numbers(records []record, i int, rows *Rows, said bool) error {
 				if said {
 					return fmt.Errorf("table: %s: row %d, column %s: %q is not a number", rows.Path, k+1, c.Name, s)
 				}
-				stray[s]++
+				stray[s] = append(stray[s], lines[k])
 			}
 		}
 		c.Number[k] = x
 	}
 	if len(stray) > 0 {
 		var list []string
-		for s, n := range stray {
-			list = append(list, fmt.Sprintf("%q (%d)", s, n))
+		for s, at := range stray {
+			list = append(list, fmt.Sprintf("%q (%s)", s, places(at)))
 		}
 		slices.Sort(list)
 		c.Note = "counted as missing: " + brief(list)
 	}
 	return nil
+}
+
+// places says where something is: the line, or how often and the first line.
+func places(lines []int) string {
+	if len(lines) == 1 {
+		return fmt.Sprintf("line %d", lines[0])
+	}
+	return fmt.Sprintf("%d, the first in line %d", len(lines), lines[0])
 }
 
 // dates keeps days. A layout that does not fit all values is looked for anew.

@@ -42,6 +42,7 @@ type Preparation struct {
 
 	center  map[string]float64 // of columns that float32 is too coarse for
 	clock   map[string]bool    // dates with times of day
+	gaps    map[string][]int   // lines where numbers and dates are missing
 	words   map[string][]string
 	mean    []float64   // of numbers, dates taken apart
 	inverse []float64   // of their deviations
@@ -63,12 +64,12 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, er
 	if o.Scale != Standard && o.Scale != Quantile {
 		return nil, fmt.Errorf("table: scale %q: want standard or quantile", o.Scale)
 	}
-	p := &Preparation{Options: o, center: map[string]float64{}, clock: map[string]bool{}, words: map[string][]string{}}
+	p := &Preparation{Options: o, center: map[string]float64{}, clock: map[string]bool{}, gaps: map[string][]int{}, words: map[string][]string{}}
 	if t.Target != nil {
 		p.Target, p.Classes = t.Target.Name, t.Classes
 	}
 	for _, c := range t.Columns {
-		p.take(c, rows)
+		p.take(t, c, rows)
 	}
 	if len(p.Fields) == 0 {
 		return nil, fmt.Errorf("table: %s: no column is of use: %s", t.Path, brief(p.Notes))
@@ -77,7 +78,7 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, er
 }
 
 // take decides what becomes of a column.
-func (p *Preparation) take(c *Column, rows []int) {
+func (p *Preparation) take(t *Table, c *Column, rows []int) {
 	f := Field{Name: c.Name, Kind: c.Kind, Layout: c.Layout, Type: dtype.Float32.String()}
 	switch c.Kind {
 	case Number, Date:
@@ -90,6 +91,8 @@ func (p *Preparation) take(c *Column, rows []int) {
 				sum += d / n
 				squares += d * (x - sum)
 				p.clock[c.Name] = p.clock[c.Name] || x != math.Floor(x)
+			} else {
+				p.gaps[c.Name] = append(p.gaps[c.Name], t.Lines[r])
 			}
 		}
 		if least >= most {
@@ -153,6 +156,9 @@ func (p *Preparation) Describe() []string {
 			line += fmt.Sprintf(", %d categories, embedded", len(words))
 		case words != nil:
 			line += fmt.Sprintf(", %d categories", len(words))
+		}
+		if at := p.gaps[f.Name]; len(at) > 0 {
+			line += ", missing: " + places(at)
 		}
 		lines = append(lines, line)
 	}

@@ -142,7 +142,7 @@ func TestInfer(t *testing.T) {
 	if k := got.Columns[0]; k.Kind != table.Ignore || !strings.Contains(k.Note, "100 of 100 values differ; --column key=category") {
 		t.Errorf("key is %s: %s", k.Kind, k.Note)
 	}
-	if s := got.Columns[1]; s.Kind != table.Number || !math.IsNaN(s.Number[50]) || s.Note != `counted as missing: "unknown" (1)` {
+	if s := got.Columns[1]; s.Kind != table.Number || !math.IsNaN(s.Number[50]) || s.Note != `counted as missing: "unknown" (line 52)` {
 		t.Errorf("size is %s: %s", s.Kind, s.Note)
 	}
 	if want := []string{"3", "4", "5", "6", "7", "8"}; !slices.Equal(got.Classes, want) {

@@ -77,7 +77,7 @@ func (r Reader) Read(path string) (*Table, error) {
 	}
 	for i, name := range rows.Names {
 		c := &Column{Name: name}
-		if err := c.fill(records, i, rows, r.want(name, i == target)); err != nil {
+		if err := c.fill(records, lines, i, rows, r.want(name, i == target)); err != nil {
 			return nil, err
 		}
 		if i == target {
