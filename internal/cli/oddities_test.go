@@ -35,7 +35,6 @@ func TestOddities(t *testing.T) {
 	checkOdd(t, in, "train --new tabular --data t.csv --epochs 1 -o m.onnx", []string{words, dropped,
 		"width: number, missing: ", "height: number, missing: "})
 	checkOdd(t, in, "eval m.onnx --data t.csv", []string{words, dropped, "99 samples"})
-	checkOdd(t, in, "predict m.onnx t.csv", []string{words})
 }
 
 func checkOdd(t *testing.T, in func(string) string, line string, want []string) {
