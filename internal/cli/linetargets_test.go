@@ -61,7 +61,7 @@ func TestClassesOfPositions(t *testing.T) {
 		if out, err = command("predict", in("out.onnx"), in("one.jsonl")); err != nil || !strings.Contains(out, "noun other verb") {
 			t.Error(name, out, err)
 		}
-		if out, err = command("predict", in("out.onnx"), in("one.jsonl"), "--json"); err != nil || !strings.HasPrefix(out, `{"labels":["noun","other","verb"],"probabilities":[0.9`) {
+		if out, err = command("predict", in("out.onnx"), in("one.jsonl"), "--json"); err != nil || !strings.HasPrefix(out, `{"sample":"1","labels":["noun","other","verb"],"probabilities":[0.9`) {
 			t.Error(name, out, err)
 		}
 	}
