@@ -126,21 +126,10 @@ func (e *Edit) decomposeLowered(n *Node) error {
 
 // sampled chooses sizes of what is not fixed in the types of the arguments, and says what the inputs are at each.
 func (x *nested) sampled(args []*Value) ([]map[string]int, error) {
-	symbols := map[string]bool{}
-	for i, v := range args {
-		if v.typ.Kind != op.Tensor || v.typ.Unranked {
-			return nil, &Error{Input: v.name, Want: "a tensor of known rank", Got: v.typ}
-		}
-		for k, d := range v.typ.Shape {
-			for _, s := range d.Symbols() {
-				symbols[s] = true
-			}
-			if !d.Known() && d.Sym == "" {
-				symbols[unknownSym(i, k)] = true
-			}
-		}
+	names, bad := openSizes(args)
+	if bad != nil {
+		return nil, bad
 	}
-	names := slices.Sorted(maps.Keys(symbols))
 	var last error
 	for _, scale := range []int{1, 4, 32} {
 		points := samplePoints(names, scale)

@@ -81,13 +81,12 @@ func (d *derived) roots() gorgonia.Nodes {
 	return list
 }
 
-// deriveRuns lowers the step at several sizes of the symbols, so that what depends on them shows. A model may not work
-// at every size, so several choices are tried.
-func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error) {
+// openSizes are the names of the sizes that the types leave open, sorted, those without a symbol included.
+func openSizes(values []*Value) ([]string, *Error) {
 	symbols := map[string]bool{}
-	for i, v := range g.inputs {
+	for i, v := range values {
 		if v.typ.Kind != op.Tensor || v.typ.Unranked {
-			return nil, nil, &Error{Stage: "derive", Input: v.name, Want: "a tensor of known rank", Got: v.typ}
+			return nil, &Error{Input: v.name, Want: "a tensor of known rank", Got: v.typ}
 		}
 		for k, d := range v.typ.Shape {
 			for _, s := range d.Symbols() {
@@ -98,7 +97,17 @@ func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(symbols))
+	return slices.Sorted(maps.Keys(symbols)), nil
+}
+
+// deriveRuns lowers the step at several sizes of the symbols, so that what depends on them shows. A model may not work
+// at every size, so several choices are tried.
+func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error) {
+	names, err := openSizes(g.inputs)
+	if err != nil {
+		err.Stage = "derive"
+		return nil, nil, err
+	}
 	var last error
 	for _, scale := range []int{1, 4, 32} {
 		points := samplePoints(names, scale)
