@@ -1,11 +1,13 @@
 package nn
 
+import "cmp"
+
 // ReLU is max(0, x).
 type ReLU struct{ Name string }
 
 // Build adds the layer behind in[0].
 func (l ReLU) Build(e *Edit, in ...*Value) []*Value {
-	return e.activation("Relu", "relu", l.Name, nil, in)
+	return activate(e, "Relu", "relu", l.Name, nil, in)
 }
 
 // LeakyReLU is x where x is positive and Slope·x elsewhere.
@@ -16,7 +18,7 @@ type LeakyReLU struct {
 
 // Build adds the layer behind in[0].
 func (l LeakyReLU) Build(e *Edit, in ...*Value) []*Value {
-	return e.activation("LeakyRelu", "leakyrelu", l.Name, attrs{"alpha": or(l.Slope, 0.01)}, in)
+	return activate(e, "LeakyRelu", "leakyrelu", l.Name, attrs{"alpha": cmp.Or(l.Slope, 0.01)}, in)
 }
 
 // PReLU is LeakyReLU with a slope for each channel (axis 1) that is trained.
@@ -27,9 +29,9 @@ type PReLU struct {
 
 // Build adds the layer behind in[0].
 func (l PReLU) Build(e *Edit, in ...*Value) []*Value {
-	x, rank := e.ranked(in, 2)
-	c := e.size(x, 1)
-	if e.err != nil {
+	x, rank := ranked(e, in, 2)
+	c := sizeOf(e, x, 1)
+	if e.Err() != nil {
 		return nil
 	}
 	shape := make([]int, rank-1)
@@ -37,8 +39,8 @@ func (l PReLU) Build(e *Edit, in ...*Value) []*Value {
 		shape[i] = 1
 	}
 	shape[0] = c
-	name := e.begin("prelu", l.Name)
-	return []*Value{e.put(name, "PRelu", nil, x, e.weight(name+".weight", x, Full{or(l.Slope, 0.25)}, nil, shape...))}
+	name := e.Label("prelu", l.Name)
+	return []*Value{put(e, name, "PRelu", nil, x, weight(e, name+".weight", x, Full{cmp.Or(l.Slope, 0.25)}, nil, shape...))}
 }
 
 // ELU is x where x is positive and Alpha·(eˣ−1) elsewhere.
@@ -49,7 +51,7 @@ type ELU struct {
 
 // Build adds the layer behind in[0].
 func (l ELU) Build(e *Edit, in ...*Value) []*Value {
-	return e.activation("Elu", "elu", l.Name, attrs{"alpha": or(l.Alpha, 1)}, in)
+	return activate(e, "Elu", "elu", l.Name, attrs{"alpha": cmp.Or(l.Alpha, 1)}, in)
 }
 
 // Sigmoid is 1/(1+e⁻ˣ).
@@ -57,7 +59,7 @@ type Sigmoid struct{ Name string }
 
 // Build adds the layer behind in[0].
 func (l Sigmoid) Build(e *Edit, in ...*Value) []*Value {
-	return e.activation("Sigmoid", "sigmoid", l.Name, nil, in)
+	return activate(e, "Sigmoid", "sigmoid", l.Name, nil, in)
 }
 
 // Tanh is the hyperbolic tangent.
@@ -65,12 +67,12 @@ type Tanh struct{ Name string }
 
 // Build adds the layer behind in[0].
 func (l Tanh) Build(e *Edit, in ...*Value) []*Value {
-	return e.activation("Tanh", "tanh", l.Name, nil, in)
+	return activate(e, "Tanh", "tanh", l.Name, nil, in)
 }
 
-func (e *Edit) activation(name, kind, label string, a attrs, in []*Value) []*Value {
-	x := e.only(in)
-	return []*Value{e.put(e.begin(kind, label), name, a, x)}
+func activate(e *Edit, name, kind, label string, a attrs, in []*Value) []*Value {
+	x := only(e, in)
+	return []*Value{put(e, e.Label(kind, label), name, a, x)}
 }
 
 // GELU is x·Φ(x), Φ the distribution function of the standard normal distribution.
@@ -85,7 +87,7 @@ func (l GELU) Build(e *Edit, in ...*Value) []*Value {
 	if l.Tanh {
 		a["approximate"] = "tanh"
 	}
-	return e.activation("Gelu", "gelu", l.Name, a, in)
+	return activate(e, "Gelu", "gelu", l.Name, a, in)
 }
 
 // SiLU is x·sigmoid(x), also known as Swish.
@@ -93,9 +95,9 @@ type SiLU struct{ Name string }
 
 // Build adds the layer behind in[0].
 func (l SiLU) Build(e *Edit, in ...*Value) []*Value {
-	x := e.only(in)
-	name := e.begin("silu", l.Name)
-	return []*Value{e.put(name, "Mul", nil, x, e.put(name+".sigmoid", "Sigmoid", nil, x))}
+	x := only(e, in)
+	name := e.Label("silu", l.Name)
+	return []*Value{put(e, name, "Mul", nil, x, put(e, name+".sigmoid", "Sigmoid", nil, x))}
 }
 
 // Softmax makes the elements along an axis positive with sum 1.
@@ -106,7 +108,7 @@ type Softmax struct {
 
 // Build adds the layer behind in[0].
 func (l Softmax) Build(e *Edit, in ...*Value) []*Value {
-	return e.softmax("Softmax", e.begin("softmax", l.Name), l.Axis, in)
+	return softmax(e, "Softmax", e.Label("softmax", l.Name), l.Axis, in)
 }
 
 // LogSoftmax is the logarithm of Softmax.
@@ -117,17 +119,17 @@ type LogSoftmax struct {
 
 // Build adds the layer behind in[0].
 func (l LogSoftmax) Build(e *Edit, in ...*Value) []*Value {
-	return e.softmax("LogSoftmax", e.begin("logsoftmax", l.Name), l.Axis, in)
+	return softmax(e, "LogSoftmax", e.Label("logsoftmax", l.Name), l.Axis, in)
 }
 
-func (e *Edit) softmax(op, name string, axis int, in []*Value) []*Value {
-	x, _ := e.ranked(in, 1)
+func softmax(e *Edit, op, name string, axis int, in []*Value) []*Value {
+	x, _ := ranked(e, in, 1)
 	if axis == 0 {
 		axis = -1
 	}
-	axis = e.axis(x, axis)
-	if e.err != nil {
+	axis = axisOf(e, x, axis)
+	if e.Err() != nil {
 		return nil
 	}
-	return []*Value{e.put(name, op, attrs{"axis": axis}, x)}
+	return []*Value{put(e, name, op, attrs{"axis": axis}, x)}
 }

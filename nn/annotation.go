@@ -234,7 +234,7 @@ func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
 	}
 	var out []*Value
 	e.Insert(at, Func(func(e *Edit, in ...*Value) []*Value {
-		out = e.named(label, op.Plain("Identity"), 1, in[:1])
+		out = e.Op(label, op.Plain("Identity"), 1, in[:1]...)
 		return out
 	}), users...)
 	if e.err != nil {

@@ -1,6 +1,9 @@
 package nn
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Conv is a convolution over [N, C, spatial…], of any number of spatial axes. Lists of settings have
 // a number for each axis or one for all.
@@ -26,25 +29,47 @@ func (c Conv) Identity() Layer {
 	return c
 }
 
+// Silence is the layer with a kernel of zeros.
+func (c Conv) Silence() Layer {
+	c.Init, c.BiasInit = Zeros{}, Zeros{}
+	return c
+}
+
+// Fit gives the layer channels and padding where it says none.
+func (c Conv) Fit(channels int) Layer {
+	c.Out = cmp.Or(c.Out, channels)
+	c.Same = c.Same || len(c.Pad) == 0
+	return c
+}
+
+// Mirror gives a convolution like this one, and one of kernel 1 behind it.
+func (c Conv) Mirror(at *Value, scale, gain float64) (first, second Layer) {
+	channels, groups := at.Type().Shape[1].Size, max(c.Group, 1)
+	back := Conv{Out: channels, Kernel: []int{1}, Group: c.Group, NoBias: c.NoBias, Init: mirror{groups, gain, false}, BiasInit: Zeros{}}
+	c.Out, c.Init, c.BiasInit, c.lead = 2*channels, mirror{groups, scale, true}, Zeros{}, true
+	c.Same = c.Same || len(c.Pad) == 0
+	return c, back
+}
+
 // Build adds the layer behind in[0].
 func (c Conv) Build(e *Edit, in ...*Value) []*Value {
-	x, rank := e.ranked(in, 3)
-	channels := e.size(x, 1)
-	w := e.window(rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, c.Same, c.lead)
-	if e.err != nil {
+	x, rank := ranked(e, in, 3)
+	channels := sizeOf(e, x, 1)
+	w := window(e, rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, c.Same, c.lead)
+	if e.Err() != nil {
 		return nil
 	}
-	out, group := e.grouped(channels, c.Out, c.Group)
-	if e.err != nil {
+	out, group := grouped(e, channels, c.Out, c.Group)
+	if e.Err() != nil {
 		return nil
 	}
-	name, a := e.begin("conv", c.Name), w.attrs()
+	name, a := e.Label("conv", c.Name), w.attrs()
 	if group > 1 {
 		a["group"] = group
 	}
 	k := kernels{[]int{out, channels / group}, w.kernel, out, c.NoBias, c.Init, c.BiasInit}
 	list := append([]*Value{x}, k.weights(e, name, x)...)
-	return []*Value{e.put(name, "Conv", a, list...)}
+	return []*Value{put(e, name, "Conv", a, list...)}
 }
 
 // ConvTranspose is the transpose of a convolution, often used to enlarge: an axis of length n becomes
@@ -62,18 +87,18 @@ type ConvTranspose struct {
 
 // Build adds the layer behind in[0].
 func (c ConvTranspose) Build(e *Edit, in ...*Value) []*Value {
-	x, rank := e.ranked(in, 3)
-	channels := e.size(x, 1)
-	w := e.window(rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, false, false)
-	extra := e.perAxis("output padding", c.OutPad, rank-2, 0, 0)
-	if e.err != nil {
+	x, rank := ranked(e, in, 3)
+	channels := sizeOf(e, x, 1)
+	w := window(e, rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, false, false)
+	extra := perAxis(e, "output padding", c.OutPad, rank-2, 0, 0)
+	if e.Err() != nil {
 		return nil
 	}
-	out, group := e.grouped(channels, c.Out, c.Group)
-	if e.err != nil {
+	out, group := grouped(e, channels, c.Out, c.Group)
+	if e.Err() != nil {
 		return nil
 	}
-	name, a := e.begin("convtranspose", c.Name), w.attrs()
+	name, a := e.Label("convtranspose", c.Name), w.attrs()
 	if group > 1 {
 		a["group"] = group
 	}
@@ -82,12 +107,12 @@ func (c ConvTranspose) Build(e *Edit, in ...*Value) []*Value {
 	if len(c.OutPad) > 0 {
 		a["output_padding"] = extra
 	}
-	return []*Value{e.put(name, "ConvTranspose", a, list...)}
+	return []*Value{put(e, name, "ConvTranspose", a, list...)}
 }
 
 // grouped checks the numbers of channels and groups of a convolution; 0 output channels mean as many as the
 // input has, 0 groups one.
-func (e *Edit) grouped(channels, out, group int) (int, int) {
+func grouped(e *Edit, channels, out, group int) (int, int) {
 	group = max(group, 1)
 	if out == 0 {
 		out = channels
@@ -110,13 +135,13 @@ type kernels struct {
 // weights adds the parameters name.weight and name.bias, of x's element type.
 func (k kernels) weights(e *Edit, name string, x *Value) []*Value {
 	shape := slices.Concat(k.channels, k.window)
-	list := []*Value{e.weight(name+".weight", x, k.init, FanIn{}, shape...)}
+	list := []*Value{weight(e, name+".weight", x, k.init, FanIn{}, shape...)}
 	if !k.noBias {
 		fan := 1
 		for _, d := range shape[1:] {
 			fan *= d
 		}
-		list = append(list, e.weight(name+".bias", x, k.biasInit, BiasFanIn{fan}, k.out))
+		list = append(list, weight(e, name+".bias", x, k.biasInit, BiasFanIn{fan}, k.out))
 	}
 	return list
 }
@@ -125,8 +150,8 @@ func (k kernels) weights(e *Edit, name string, x *Value) []*Value {
 type sliding struct{ kernel, strides, dilations, pads []int }
 
 // window checks the settings of a convolution or a pool over the given number of spatial axes.
-func (e *Edit) window(axes int, kernel, stride, dilation, pad []int, same, lead bool) sliding {
-	if e.err != nil {
+func window(e *Edit, axes int, kernel, stride, dilation, pad []int, same, lead bool) sliding {
+	if e.Err() != nil {
 		return sliding{}
 	}
 	if len(kernel) == 0 {
@@ -134,11 +159,11 @@ func (e *Edit) window(axes int, kernel, stride, dilation, pad []int, same, lead 
 		return sliding{}
 	}
 	w := sliding{
-		kernel: e.perAxis("kernel", kernel, axes, 1, 1), strides: e.perAxis("stride", stride, axes, 1, 1),
-		dilations: e.perAxis("dilation", dilation, axes, 1, 1),
+		kernel: perAxis(e, "kernel", kernel, axes, 1, 1), strides: perAxis(e, "stride", stride, axes, 1, 1),
+		dilations: perAxis(e, "dilation", dilation, axes, 1, 1),
 	}
 	switch {
-	case e.err != nil:
+	case e.Err() != nil:
 	case same && len(pad) > 0:
 		e.Failf("pad %v: Same chooses the padding", pad)
 	case same:
@@ -153,9 +178,9 @@ func (e *Edit) window(axes int, kernel, stride, dilation, pad []int, same, lead 
 		}
 		w.pads = append(begin, end...)
 	case len(pad) == 2*axes && axes > 0:
-		w.pads = e.perAxis("pad", pad, 2*axes, 0, 0)
+		w.pads = perAxis(e, "pad", pad, 2*axes, 0, 0)
 	default:
-		p := e.perAxis("pad", pad, axes, 0, 0)
+		p := perAxis(e, "pad", pad, axes, 0, 0)
 		w.pads = append(append([]int(nil), p...), p...)
 	}
 	return w

@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Deepening says what Edit.Deepen adds. The zero value is a convolution of kernel 3 or a linear layer.
+// Deepening says what Edit.Deepen adds.
 type Deepening struct {
-	// Layer is the Conv or Linear to add, Out being that of the value; nil: what fits the layers around.
+	// Layer is the layer to add, which must have a form that starts as the identity: a convolution, a linear layer, or layers.Fitting,
+	// which is what fits the layers around.
 	Layer Layer
-	// Norm puts a BatchNorm behind it, as the identity outside of training.
-	Norm bool
+	// Norm is put behind it in the form that starts as the identity, as layers.BatchNorm has one outside of training; nil: nothing.
+	Norm Layer
 	// Activation follows it; nil: ReLU where that changes nothing, none elsewhere.
 	Activation Layer
 	// Near allows activations that change what is there: a second layer takes back what they do, for
@@ -32,11 +32,13 @@ func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 		return nil
 	}
 	if d.Layer == nil {
-		d.Layer = e.fitting(at)
+		e.Failf("there is no layer to add: layers.Fitting is one that fits anywhere")
+		return nil
 	}
+	d.Layer = placed(d.Layer, at)
 	act := d.Activation
 	if act == nil && within(at).Lo >= 0 {
-		act = ReLU{}
+		act = relu{}
 	}
 	var body Sequential
 	f := e.formOf(act, at)
@@ -77,32 +79,22 @@ func (e *Edit) still(at, out *Value) *Value {
 	return out
 }
 
+// relu is the activation that changes nothing behind a value that is never negative.
+type relu struct{}
+
+func (relu) Build(e *Edit, in ...*Value) []*Value {
+	return e.Op(e.Label("relu", ""), op.Plain("Relu"), 1, in...)
+}
+
 func (d Deepening) chain(l, act Layer) Sequential {
 	s := Sequential{l}
-	if d.Norm {
-		s = append(s, BatchNorm{})
+	if d.Norm != nil {
+		s = append(s, d.Norm)
 	}
 	if act != nil {
 		s = append(s, act)
 	}
 	return s
-}
-
-// fitting is a linear layer or a convolution, by the layer that computes v.
-func (e *Edit) fitting(v *Value) Layer {
-	rank := v.typ.Rank()
-	for x := v; rank > 2 && x != nil && x.producer != nil; x = x.producer.data() {
-		switch x.producer.traits().Channels {
-		case op.ChannelsFirst:
-			return Conv{Kernel: []int{3}}
-		case op.ChannelsLast:
-			return Linear{}
-		}
-	}
-	if rank > 3 {
-		return Conv{Kernel: []int{3}}
-	}
-	return Linear{}
 }
 
 // form is what an activation layer computes, as far as starting as the identity asks for it.
@@ -153,58 +145,12 @@ func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
 	if at.typ.Rank() < 2 {
 		return nil, &Error{Input: at.name, Want: "at least 2 axes", Got: at.typ}
 	}
-	switch l := d.Layer.(type) {
-	case Linear:
-		c := at.typ.Shape[at.typ.Rank()-1].Size
-		first, second := l, l
-		first.Out, first.Init, first.BiasInit = 2*c, mirror{1, s, true}, Zeros{}
-		second.Out, second.Init, second.BiasInit, second.Name = c, mirror{1, 1 / (k * s), false}, Zeros{}, ""
-		return append(d.chain(first, act), second), nil
-	case Conv:
-		c := at.typ.Shape[1].Size
-		g := max(l.Group, 1)
-		first, second := l, Conv{Out: c, Kernel: []int{1}, Group: l.Group, NoBias: l.NoBias}
-		first.Out, first.Init, first.BiasInit, first.lead = 2*c, mirror{g, s, true}, Zeros{}, true
-		first.Same = l.Same || len(l.Pad) == 0
-		second.Init, second.BiasInit = mirror{g, 1 / (k * s), false}, Zeros{}
-		return append(d.chain(first, act), second), nil
+	l, ok := d.Layer.(Projection)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot be made twice as wide: want a convolution or a linear layer", layerName(d.Layer))
 	}
-	return nil, fmt.Errorf("%s cannot be made twice as wide: want Conv or Linear", layerName(d.Layer))
-}
-
-// mirror is the weight that makes gain·x and −gain·x of x in each group or, when not splitting,
-// gain·(a−b) of what was made so.
-type mirror struct {
-	groups int
-	gain   float64
-	split  bool
-}
-
-// Fill writes a weight [out, in per group, kernel…].
-func (m mirror) Fill(v []float64, shape []int, _ *rand.Rand) {
-	if len(shape) < 2 {
-		return
-	}
-	kernel, middle := 1, 0
-	for _, k := range shape[2:] {
-		kernel *= k
-		middle = middle*k + k/2
-	}
-	rows, cols := shape[0]/m.groups, shape[1]
-	half := min(rows, cols) // channels of a group
-	for o := range shape[0] {
-		r := o % rows
-		for _, c := range []int{r, r - half, r + half} {
-			if c < 0 || c >= cols || m.split && c > r || !m.split && c < r {
-				continue
-			}
-			x := m.gain
-			if c != r {
-				x = -x
-			}
-			v[(o*cols+c)*kernel+middle] = x
-		}
-	}
+	first, second := l.Mirror(at, s, 1/(k*s))
+	return append(d.chain(first, act), second), nil
 }
 
 // Widen gives a layer's output factor times as many channels, or the nearest number that is

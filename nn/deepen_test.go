@@ -33,25 +33,25 @@ var deepenings = []struct {
 	{name: "through a pool", at: "pool", adds: []string{"Conv", "Relu"}},
 	{name: "zero value where numbers may be negative", at: "b", adds: []string{"Conv"}},
 	{name: "matrix", at: "gate", adds: []string{"Gemm", "Relu"}},
-	{name: "normalized", at: "act", d: nn.Deepening{Norm: true}, adds: []string{"Conv", "BatchNormalization", "Relu"}},
+	{name: "normalized", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Norm: nn.BatchNorm{}}, adds: []string{"Conv", "BatchNormalization", "Relu"}},
 	{name: "kernel and dilation", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3, 5}, Dilation: []int{2}}}, adds: []string{"Conv", "Relu"}},
 	{name: "even kernel", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{2}}}, adds: []string{"Conv", "Relu"}},
 	{name: "depthwise", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Group: 6, NoBias: true}}, adds: []string{"Conv", "Relu"}},
-	{name: "LeakyReLU behind ReLU", at: "act", d: nn.Deepening{Activation: nn.LeakyReLU{}}, adds: []string{"Conv", "LeakyRelu"}},
-	{name: "ELU behind a sigmoid", at: "gate", d: nn.Deepening{Activation: nn.ELU{}}, adds: []string{"Gemm", "Elu"}},
-	{name: "refused", at: "b", d: nn.Deepening{Activation: nn.ReLU{}}, err: "ReLU behind b would change what the model computes: Near allows"},
-	{name: "refused GELU", at: "act", d: nn.Deepening{Activation: nn.GELU{}}, err: "GELU behind act would change"},
-	{name: "ReLU by two layers", at: "b", d: nn.Deepening{Activation: nn.ReLU{}, Near: true}, adds: []string{"Conv", "Relu", "Conv"}},
+	{name: "LeakyReLU behind ReLU", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.LeakyReLU{}}, adds: []string{"Conv", "LeakyRelu"}},
+	{name: "ELU behind a sigmoid", at: "gate", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ELU{}}, adds: []string{"Gemm", "Elu"}},
+	{name: "refused", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ReLU{}}, err: "ReLU behind b would change what the model computes: Near allows"},
+	{name: "refused GELU", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.GELU{}}, err: "GELU behind act would change"},
+	{name: "ReLU by two layers", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ReLU{}, Near: true}, adds: []string{"Conv", "Relu", "Conv"}},
 	{name: "ReLU by two layers in groups", at: "b", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Group: 2}, Activation: nn.ReLU{}, Near: true}, adds: []string{"Conv", "Relu", "Conv"}},
-	{name: "GELU by two layers", at: "act", d: nn.Deepening{Activation: nn.GELU{}, Near: true}, adds: []string{"Conv", "Gelu", "Conv"}},
-	{name: "SiLU by two matrices", at: "fc", d: nn.Deepening{Activation: nn.SiLU{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Mul", "Gemm"}},
-	{name: "HardSwish by two layers", at: "fc", d: nn.Deepening{Activation: activation("HardSwish"), Near: true}, adds: []string{"Gemm", "HardSwish", "Gemm"}},
-	{name: "Softplus by two layers", at: "fc", d: nn.Deepening{Activation: activation("Softplus"), Near: true}, adds: []string{"Gemm", "Softplus", "Gemm"}},
-	{name: "LeakyReLU by two layers", at: "fc", d: nn.Deepening{Activation: nn.LeakyReLU{Slope: 0.2}, Near: true}, adds: []string{"Gemm", "LeakyRelu", "Gemm"}},
-	{name: "PReLU by two layers", at: "b", d: nn.Deepening{Activation: nn.PReLU{}, Near: true}, adds: []string{"Conv", "PRelu", "Conv"}},
-	{name: "Tanh nearly", at: "b", d: nn.Deepening{Activation: nn.Tanh{}, Near: true}, adds: []string{"Conv", "Tanh", "Conv"}, tol: 1e-4},
-	{name: "Sigmoid nearly", at: "fc", d: nn.Deepening{Activation: nn.Sigmoid{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Gemm"}, tol: 1e-4},
-	{name: "no way", at: "b", d: nn.Deepening{Activation: nn.ELU{}, Near: true}, err: "ELU cannot start as the identity"},
+	{name: "GELU by two layers", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.GELU{}, Near: true}, adds: []string{"Conv", "Gelu", "Conv"}},
+	{name: "SiLU by two matrices", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.SiLU{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Mul", "Gemm"}},
+	{name: "HardSwish by two layers", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: activation("HardSwish"), Near: true}, adds: []string{"Gemm", "HardSwish", "Gemm"}},
+	{name: "Softplus by two layers", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: activation("Softplus"), Near: true}, adds: []string{"Gemm", "Softplus", "Gemm"}},
+	{name: "LeakyReLU by two layers", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.LeakyReLU{Slope: 0.2}, Near: true}, adds: []string{"Gemm", "LeakyRelu", "Gemm"}},
+	{name: "PReLU by two layers", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.PReLU{}, Near: true}, adds: []string{"Conv", "PRelu", "Conv"}},
+	{name: "Tanh nearly", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.Tanh{}, Near: true}, adds: []string{"Conv", "Tanh", "Conv"}, tol: 1e-4},
+	{name: "Sigmoid nearly", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.Sigmoid{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Gemm"}, tol: 1e-4},
+	{name: "no way", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ELU{}, Near: true}, err: "ELU cannot start as the identity"},
 	{name: "a stride", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Stride: []int{2}}}, err: "a layer that keeps the shape is wanted"},
 	{name: "no pair of this", at: "b", d: nn.Deepening{Layer: nn.BatchNorm{}, Activation: nn.ReLU{}, Near: true}, err: "BatchNorm cannot be made twice as wide"},
 }
@@ -63,6 +63,9 @@ func TestDeepen(t *testing.T) {
 			before := dump(g)
 			was := types(g)
 			in, want := runDrawn(t, g)
+			if c.d.Layer == nil {
+				c.d.Layer = nn.Fitting{}
+			}
 			p, err := g.Plan(func(e *nn.Edit) { e.Deepen(e.Value(c.at), c.d) })
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // joiner reports whether a node joins computed values.
@@ -110,7 +111,7 @@ func (o Realign) addBefore(e *Edit, from *Value, to *Node) *Value {
 	x := to.in[i]
 	if !o.Concat {
 		return o.joinTerm(e, from, x, func(t *Value) *Value {
-			s := e.put("", "Add", nil, x, t)
+			s := e.one("", op.Plain("Add"), x, t)
 			if e.err == nil {
 				e.setRead(to, i, s)
 			}
@@ -122,7 +123,7 @@ func (o Realign) addBefore(e *Edit, from *Value, to *Node) *Value {
 	if e.err != nil {
 		return nil
 	}
-	y := e.put("", "Concat", attrs{"axis": axis}, x, from)
+	y := e.one("", std.ConcatConfig{Axis: axis}, x, from)
 	if e.err != nil {
 		return nil
 	}
@@ -189,26 +190,16 @@ func (o Realign) via(e *Edit, from, like *Value, axis int) *Value {
 	if o.Via == nil || e.err != nil {
 		return from
 	}
-	l := o.Via
+	l := placed(o.Via, from)
 	size := 0
 	if like != nil && len(like.typ.Shape) > axis {
 		size = max(like.typ.Shape[axis].Size, 0)
 	}
-	switch x := l.(type) {
-	case Conv:
-		if x.Out == 0 {
-			x.Out = size
-		}
-		x.Same = x.Same || len(x.Pad) == 0
-		l = x
-	case Linear:
-		if x.Out == 0 {
-			x.Out = size
-		}
-		l = x
+	if p, ok := l.(Projection); ok {
+		l = p.Fit(size)
 	}
 	if like != nil {
-		l = silent(l)
+		l = Silence(l)
 	}
 	return e.Apply(l, from)
 }

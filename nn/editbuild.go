@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -214,7 +215,7 @@ func (e *Edit) Node(c op.Config, in ...*Value) *Node { return e.NodeN(c, 1, in..
 
 // NodeN is Node for an operator with several outputs. It fails where they would come from several nodes.
 func (e *Edit) NodeN(c op.Config, outputs int, in ...*Value) *Node {
-	return e.oneNode(c, e.named("", c, outputs, in))
+	return e.oneNode(c, e.Op("", c, outputs, in...))
 }
 
 // Repeat adds a node like n, which is written for the graph's own operator sets already, on other inputs.
@@ -245,4 +246,13 @@ func (e *Edit) available(n *Node) error {
 		return &Error{Op: n.op.Name, Err: fmt.Errorf("needs operator set %d, the graph has %d", n.op.Since[0], v)}
 	}
 	return op.Available(n.op.Version(v), n.config)
+}
+
+// random is the generator of a parameter: seeded by the edit's seed and the parameter's name.
+func (e *Edit) random(name string) *rand.Rand {
+	h := uint64(14695981039346656037)
+	for _, c := range []byte(name) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return rand.New(rand.NewPCG(e.seed, h))
 }

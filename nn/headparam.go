@@ -21,7 +21,7 @@ func (e *Edit) renew(s site, h Head, k int) {
 		init = FanIn{}
 	}
 	if s.layer.Out == 1 && n.in[s.layer.Weight].typ.Rank() == 2 {
-		init = swapped(init)
+		init = Transposed{init}
 	}
 	e.resizeParam(s, h, n, s.layer.Weight, s.layer.Out, k, init)
 	if i := s.layer.Bias; i > 0 && n.In(i) != nil {

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 )
@@ -28,6 +29,7 @@ type (
 	TruncatedNormal struct{ Mean, Std float64 } // cut at two deviations; Std 0 means 0.02
 	Dirac           struct{ Groups int }        // the identity of a convolution
 	Eye             struct{}                    // the identity matrix
+	Transposed      struct{ Of Init }           // a matrix [in, out], filled as Of fills [out, in]
 	Values          struct{ Data []float64 }    // as given
 	InitFunc        func(v []float64, shape []int, r *rand.Rand)
 )
@@ -35,7 +37,7 @@ type (
 // Fill calls f, which must not be nil.
 func (f InitFunc) Fill(v []float64, shape []int, r *rand.Rand) {
 	if f == nil {
-		panic("nn: the InitFunc is nil")
+		panic("initial: the Func is nil")
 	}
 	f(v, shape, r)
 }
@@ -77,25 +79,25 @@ func (u Uniform) Fill(v []float64, _ []int, r *rand.Rand) {
 // Fill draws uniformly within the bound.
 func (k KaimingUniform) Fill(v []float64, shape []int, r *rand.Rand) {
 	in, _ := fans(shape)
-	symmetric(v, or(k.Gain, math.Sqrt2)*math.Sqrt(3/in), r)
+	symmetric(v, cmp.Or(k.Gain, math.Sqrt2)*math.Sqrt(3/in), r)
 }
 
 // Fill draws from the normal distribution.
 func (k KaimingNormal) Fill(v []float64, shape []int, r *rand.Rand) {
 	in, _ := fans(shape)
-	Normal{Std: or(k.Gain, math.Sqrt2) / math.Sqrt(in)}.Fill(v, shape, r)
+	Normal{Std: cmp.Or(k.Gain, math.Sqrt2) / math.Sqrt(in)}.Fill(v, shape, r)
 }
 
 // Fill draws uniformly within the bound.
 func (x XavierUniform) Fill(v []float64, shape []int, r *rand.Rand) {
 	in, out := fans(shape)
-	symmetric(v, or(x.Gain, 1)*math.Sqrt(6/(in+out)), r)
+	symmetric(v, cmp.Or(x.Gain, 1)*math.Sqrt(6/(in+out)), r)
 }
 
 // Fill draws from the normal distribution.
 func (x XavierNormal) Fill(v []float64, shape []int, r *rand.Rand) {
 	in, out := fans(shape)
-	Normal{Std: or(x.Gain, 1) * math.Sqrt(2/(in+out))}.Fill(v, shape, r)
+	Normal{Std: cmp.Or(x.Gain, 1) * math.Sqrt(2/(in+out))}.Fill(v, shape, r)
 }
 
 // Fill draws uniformly within 1/√fan-in.
@@ -111,7 +113,7 @@ func (b BiasFanIn) Fill(v []float64, _ []int, r *rand.Rand) {
 
 // Fill draws from the normal distribution, again when two deviations off.
 func (t TruncatedNormal) Fill(v []float64, _ []int, r *rand.Rand) {
-	std := or(t.Std, 0.02)
+	std := cmp.Or(t.Std, 0.02)
 	for i := range v {
 		x := r.NormFloat64()
 		for math.Abs(x) > 2 {
@@ -150,15 +152,20 @@ func (Eye) Fill(v []float64, shape []int, _ *rand.Rand) {
 	}
 }
 
+// Fill writes a matrix [in, out] as Of fills [out, in].
+func (t Transposed) Fill(v []float64, shape []int, r *rand.Rand) {
+	in, out := shape[0], shape[1]
+	w := make([]float64, len(v))
+	t.Of.Fill(w, []int{out, in}, r)
+	for o := range out {
+		for i := range in {
+			v[i*out+o] = w[o*in+i]
+		}
+	}
+}
+
 // Fill copies the data.
 func (d Values) Fill(v []float64, _ []int, _ *rand.Rand) { copy(v, d.Data) }
-
-func or(x, def float64) float64 {
-	if x == 0 {
-		return def
-	}
-	return x
-}
 
 func symmetric(v []float64, bound float64, r *rand.Rand) {
 	Uniform{-bound, bound}.Fill(v, nil, r)
@@ -176,13 +183,4 @@ func fans(shape []int) (in, out float64) {
 		kernel *= k
 	}
 	return float64(shape[1] * kernel), float64(shape[0] * kernel)
-}
-
-// random is the generator of a parameter: seeded by the edit's seed and the parameter's name.
-func (e *Edit) random(name string) *rand.Rand {
-	h := uint64(14695981039346656037)
-	for _, c := range []byte(name) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return rand.New(rand.NewPCG(e.seed, h))
 }

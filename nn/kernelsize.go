@@ -31,9 +31,17 @@ func (e *Edit) setKernel(n *Node, size []int) {
 		e.refuse(n, err)
 		return
 	}
-	to := e.perAxis("kernel", size, len(s.kernel), 0, 1)
-	if len(size) == 0 {
+	to := size
+	if len(size) == 1 {
+		to = slices.Repeat(size, len(s.kernel))
+	}
+	switch {
+	case len(size) == 0:
 		e.Failf("has no kernel size")
+	case len(to) != len(s.kernel):
+		e.Failf("kernel %v: want one number or %d", size, len(s.kernel))
+	case slices.Min(size) < 1:
+		e.Failf("kernel %v: want 1 or more", size)
 	}
 	if e.err != nil || slices.Equal(to, s.kernel) {
 		return
@@ -244,8 +252,8 @@ func (e *Edit) crop(n *Node, s span, crop []int) error {
 		}
 		starts, ends, on = append(starts, crop[i]), append(ends, end), append(on, 2+i)
 	}
-	name := e.begin("crop", "")
-	v := e.put(name, "Slice", nil, n.In(0), e.Ints(name+".starts", starts...), e.Ints(name+".ends", ends...), e.Ints(name+".axes", on...))
+	name := e.Label("crop", "")
+	v := e.one(name, op.Plain("Slice"), n.In(0), e.Ints(name+".starts", starts...), e.Ints(name+".ends", ends...), e.Ints(name+".axes", on...))
 	if e.err == nil {
 		e.setRead(n, 0, v)
 	}

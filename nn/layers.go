@@ -2,7 +2,6 @@ package nn
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -16,20 +15,20 @@ import (
 type attrs map[string]any
 
 // put adds an operator by name, written for its newest version, and returns its first output. Label names the node and the output; "" leaves the node without name.
-func (e *Edit) put(label, name string, a attrs, in ...*Value) *Value {
-	out := e.putN(label, name, a, 1, in...)
-	if e.err != nil {
+func put(e *Edit, label, name string, a attrs, in ...*Value) *Value {
+	out := putN(e, label, name, a, 1, in...)
+	if e.Err() != nil {
 		return nil
 	}
 	return out[0]
 }
 
 // putN is put for an operator with several outputs.
-func (e *Edit) putN(label, name string, a attrs, outputs int, in ...*Value) []*Value {
-	if e.err != nil {
+func putN(e *Edit, label, name string, a attrs, outputs int, in ...*Value) []*Value {
+	if e.Err() != nil {
 		return nil
 	}
-	o := e.g.ops.Find("", name)
+	o := e.Graph().Ops().Find("", name)
 	if o == nil {
 		e.Failf("the graph's operators lack %s", name)
 		return nil
@@ -40,10 +39,10 @@ func (e *Edit) putN(label, name string, a attrs, outputs int, in ...*Value) []*V
 	}
 	c, err := o.Decode(o.Latest(), raw)
 	if err != nil {
-		e.fail(err)
+		e.Fail(err)
 		return nil
 	}
-	return e.named(label, c, outputs, in)
+	return e.Op(label, c, outputs, in...)
 }
 
 func rawAttr(v any) any {
@@ -67,25 +66,12 @@ func rawAttr(v any) any {
 	return v
 }
 
-// begin chooses what the names of a layer's nodes and parameters begin with.
-func (e *Edit) begin(kind, name string) string {
-	e.made()
-	if name == "" {
-		return e.g.numbered(e.scope+kind, e.g.leadsAny)
-	}
-	if base := e.scope + name; !e.g.leadsAny(base) {
-		return base
-	}
-	return e.g.numbered(e.scope+name+"_", e.g.leadsAny)
-}
-
 // only is the single input of a layer.
-func (e *Edit) only(in []*Value) *Value {
-	e.made()
-	if e.err == nil && (len(in) != 1 || in[0] == nil) {
+func only(e *Edit, in []*Value) *Value {
+	if e.Err() == nil && (len(in) != 1 || in[0] == nil) {
 		e.Failf("takes one input, got %d", len(in))
 	}
-	if e.err != nil {
+	if e.Err() != nil {
 		return nil
 	}
 	return in[0]
@@ -93,35 +79,35 @@ func (e *Edit) only(in []*Value) *Value {
 
 // ranked is the single input of a layer, which must have at least the given number of axes, and
 // how many it has.
-func (e *Edit) ranked(in []*Value, least int) (*Value, int) {
-	x := e.only(in)
-	if e.err != nil {
+func ranked(e *Edit, in []*Value, least int) (*Value, int) {
+	x := only(e, in)
+	if e.Err() != nil {
 		return nil, 0
 	}
-	if r := x.typ.Rank(); r < least {
-		e.fail(&Error{Input: x.name, Want: fmt.Sprintf("at least %d axes", least), Got: x.typ})
+	if r := x.Type().Rank(); r < least {
+		e.Fail(&Error{Input: x.Name(), Want: fmt.Sprintf("at least %d axes", least), Got: x.Type()})
 		return nil, 0
 	}
-	return x, x.typ.Rank()
+	return x, x.Type().Rank()
 }
 
-// size is the length of an axis that a parameter's shape depends on, one of those that ranked has counted.
-func (e *Edit) size(x *Value, axis int) int {
-	if e.err != nil {
+// sizeOf is the length of an axis that a parameter's shape depends on, one of those that ranked has counted.
+func sizeOf(e *Edit, x *Value, axis int) int {
+	if e.Err() != nil {
 		return 0
 	}
-	if d := x.typ.Shape[axis]; !d.Known() || d.Symbolic() {
-		e.fail(&Error{Input: x.name, Want: fmt.Sprintf("a number for axis %d", axis), Got: x.typ})
+	if d := x.Type().Shape[axis]; !d.Known() || d.Symbolic() {
+		e.Fail(&Error{Input: x.Name(), Want: fmt.Sprintf("a number for axis %d", axis), Got: x.Type()})
 		return 0
 	}
-	return x.typ.Shape[axis].Size
+	return x.Type().Shape[axis].Size
 }
 
-// axis counts an axis from the front; negative ones count from the back.
-func (e *Edit) axis(x *Value, axis int) int {
+// axisOf counts an axis from the front; negative ones count from the back.
+func axisOf(e *Edit, x *Value, axis int) int {
 	rank := x.Type().Rank()
-	if e.err == nil && (axis < -rank || axis >= rank) {
-		e.fail(&Error{Input: x.name, Want: fmt.Sprintf("an axis %d", axis), Got: x.typ})
+	if e.Err() == nil && (axis < -rank || axis >= rank) {
+		e.Fail(&Error{Input: x.Name(), Want: fmt.Sprintf("an axis %d", axis), Got: x.Type()})
 	}
 	if axis < 0 {
 		axis += rank
@@ -130,9 +116,9 @@ func (e *Edit) axis(x *Value, axis int) int {
 }
 
 // perAxis spreads a setting over the spatial axes: none given is def, one holds for all.
-func (e *Edit) perAxis(what string, list []int, axes, def, least int) []int {
+func perAxis(e *Edit, what string, list []int, axes, def, least int) []int {
 	for _, n := range list {
-		if n < least && e.err == nil {
+		if n < least && e.Err() == nil {
 			e.Failf("%s %v: want %d or more", what, list, least)
 		}
 	}
@@ -141,38 +127,24 @@ func (e *Edit) perAxis(what string, list []int, axes, def, least int) []int {
 		return slices.Repeat([]int{def}, axes)
 	case len(list) == 1:
 		return slices.Repeat(list, axes)
-	case len(list) != axes && e.err == nil:
+	case len(list) != axes && e.Err() == nil:
 		e.Failf("%s %v: want one number or %d", what, list, axes)
 	}
 	return list
 }
 
 // weight adds a parameter of a layer with the element type of its input.
-func (e *Edit) weight(name string, x *Value, init, def Init, dims ...int) *Value {
+func weight(e *Edit, name string, x *Value, init, def Init, dims ...int) *Value {
 	if init == nil {
 		init = def
 	}
 	for _, d := range dims {
-		if d <= 0 && e.err == nil {
+		if d <= 0 && e.Err() == nil {
 			e.Failf("%s would have shape %v: every size must be positive", name, dims)
 		}
 	}
-	if e.err == nil && !x.Type().DType.IsFloat() {
-		e.Failf("%s would be %v as %q is: weights are floating-point numbers", name, x.Type().DType, x.name)
+	if e.Err() == nil && !x.Type().DType.IsFloat() {
+		e.Failf("%s would be %v as %q is: weights are floating-point numbers", name, x.Type().DType, x.Name())
 	}
 	return e.ParamOf(name, x.Type().DType, init, dims...)
-}
-
-// swapped fills a matrix [in, out] as init fills [out, in].
-func swapped(init Init) Init {
-	return InitFunc(func(v []float64, shape []int, r *rand.Rand) {
-		in, out := shape[0], shape[1]
-		t := make([]float64, len(v))
-		init.Fill(t, []int{out, in}, r)
-		for o := range out {
-			for i := range in {
-				v[i*out+o] = t[o*in+i]
-			}
-		}
-	})
 }

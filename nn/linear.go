@@ -1,5 +1,7 @@
 package nn
 
+import "cmp"
+
 // Linear is a fully connected layer on the last axis: y = x·Wᵀ + b. A matrix [N, in] becomes a Gemm
 // with a weight of shape [Out, in], anything else a MatMul with [in, Out] and an Add.
 type Linear struct {
@@ -15,11 +17,32 @@ func (l Linear) Identity() Layer {
 	return l
 }
 
+// Silence is the layer with a matrix of zeros.
+func (l Linear) Silence() Layer {
+	l.Init, l.BiasInit = Zeros{}, Zeros{}
+	return l
+}
+
+// Fit gives the layer an output size where it says none.
+func (l Linear) Fit(channels int) Layer {
+	l.Out = cmp.Or(l.Out, channels)
+	return l
+}
+
+// Mirror gives this layer twice.
+func (l Linear) Mirror(at *Value, scale, gain float64) (first, second Layer) {
+	size := at.Type().Shape[at.Type().Rank()-1].Size
+	back := l
+	l.Out, l.Init, l.BiasInit = 2*size, mirror{1, scale, true}, Zeros{}
+	back.Out, back.Init, back.BiasInit, back.Name = size, mirror{1, gain, false}, Zeros{}, ""
+	return l, back
+}
+
 // Build adds the layer behind in[0].
 func (l Linear) Build(e *Edit, in ...*Value) []*Value {
-	x, rank := e.ranked(in, 1)
-	n := e.size(x, rank-1)
-	if e.err != nil {
+	x, rank := ranked(e, in, 1)
+	n := sizeOf(e, x, rank-1)
+	if e.Err() != nil {
 		return nil
 	}
 	out := l.Out
@@ -30,26 +53,26 @@ func (l Linear) Build(e *Edit, in ...*Value) []*Value {
 	if init == nil {
 		init = FanIn{}
 	}
-	name := e.begin("linear", l.Name)
+	name := e.Label("linear", l.Name)
 	bias := func() *Value {
 		if l.NoBias {
 			return nil
 		}
-		return e.weight(name+".bias", x, l.BiasInit, BiasFanIn{n}, out)
+		return weight(e, name+".bias", x, l.BiasInit, BiasFanIn{n}, out)
 	}
 	if rank == 2 {
-		list := []*Value{x, e.weight(name+".weight", x, init, nil, out, n)}
+		list := []*Value{x, weight(e, name+".weight", x, init, nil, out, n)}
 		if b := bias(); b != nil {
 			list = append(list, b)
 		}
-		return []*Value{e.put(name, "Gemm", attrs{"transB": true}, list...)}
+		return []*Value{put(e, name, "Gemm", attrs{"transB": true}, list...)}
 	}
-	w := e.weight(name+".weight", x, swapped(init), nil, n, out)
+	w := weight(e, name+".weight", x, Transposed{init}, nil, n, out)
 	if l.NoBias {
-		return []*Value{e.put(name, "MatMul", nil, x, w)}
+		return []*Value{put(e, name, "MatMul", nil, x, w)}
 	}
-	y := e.put(name+".product", "MatMul", nil, x, w)
-	return []*Value{e.put(name, "Add", nil, y, bias())}
+	y := put(e, name+".product", "MatMul", nil, x, w)
+	return []*Value{put(e, name, "Add", nil, y, bias())}
 }
 
 // Embedding replaces integers by rows of a table of Num vectors of length Dim.
@@ -61,8 +84,8 @@ type Embedding struct {
 
 // Build adds the layer behind in[0], a tensor of indices.
 func (m Embedding) Build(e *Edit, in ...*Value) []*Value {
-	x := e.only(in)
-	if e.err != nil {
+	x := only(e, in)
+	if e.Err() != nil {
 		return nil
 	}
 	if m.Num <= 0 || m.Dim <= 0 {
@@ -73,7 +96,7 @@ func (m Embedding) Build(e *Edit, in ...*Value) []*Value {
 	if init == nil {
 		init = Normal{}
 	}
-	name := e.begin("embedding", m.Name)
+	name := e.Label("embedding", m.Name)
 	w := e.Param(name+".weight", init, m.Num, m.Dim)
-	return []*Value{e.put(name, "Gather", attrs{"axis": 0}, w, x)}
+	return []*Value{put(e, name, "Gather", attrs{"axis": 0}, w, x)}
 }

@@ -1,6 +1,9 @@
 package nn
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // BatchNorm normalizes each channel (axis 1) by the mean and variance of the batch when training,
 // by their running averages otherwise, then scales and shifts it.
@@ -20,20 +23,20 @@ func (b BatchNorm) Identity() Layer {
 
 // Build adds the layer behind in[0].
 func (b BatchNorm) Build(e *Edit, in ...*Value) []*Value {
-	x, _ := e.ranked(in, 2)
-	c := e.size(x, 1)
-	if e.err != nil {
+	x, _ := ranked(e, in, 2)
+	c := sizeOf(e, x, 1)
+	if e.Err() != nil {
 		return nil
 	}
-	eps, momentum := or(b.Eps, 1e-5), or(b.Momentum, 0.9)
+	eps, momentum := cmp.Or(b.Eps, 1e-5), cmp.Or(b.Momentum, 0.9)
 	scale := Init(Ones{})
 	if b.identity {
 		scale = Full{math.Sqrt(1 + float64(float32(eps)))}
 	}
-	name := e.begin("batchnorm", b.Name)
-	return []*Value{e.put(name, "BatchNormalization", attrs{"epsilon": eps, "momentum": momentum}, x,
-		e.weight(name+".weight", x, scale, nil, c), e.weight(name+".bias", x, Zeros{}, nil, c),
-		e.weight(name+".running_mean", x, Zeros{}, nil, c), e.weight(name+".running_var", x, Ones{}, nil, c))}
+	name := e.Label("batchnorm", b.Name)
+	return []*Value{put(e, name, "BatchNormalization", attrs{"epsilon": eps, "momentum": momentum}, x,
+		weight(e, name+".weight", x, scale, nil, c), weight(e, name+".bias", x, Zeros{}, nil, c),
+		weight(e, name+".running_mean", x, Zeros{}, nil, c), weight(e, name+".running_var", x, Ones{}, nil, c))}
 }
 
 // LayerNorm normalizes over the last axes of each sample, then scales and shifts every element.
@@ -46,19 +49,19 @@ type LayerNorm struct {
 // Build adds the layer behind in[0].
 func (l LayerNorm) Build(e *Edit, in ...*Value) []*Value {
 	axes := max(l.Axes, 1)
-	x, rank := e.ranked(in, axes)
-	if e.err != nil {
+	x, rank := ranked(e, in, axes)
+	if e.Err() != nil {
 		return nil
 	}
 	shape := make([]int, axes)
 	for i := range axes {
-		shape[i] = e.size(x, rank-axes+i)
+		shape[i] = sizeOf(e, x, rank-axes+i)
 	}
-	eps := or(l.Eps, 1e-5)
-	name := e.begin("layernorm", l.Name)
-	w := e.weight(name+".weight", x, Ones{}, nil, shape...)
-	b := e.weight(name+".bias", x, Zeros{}, nil, shape...)
-	return []*Value{e.put(name, "LayerNormalization", attrs{"axis": rank - axes, "epsilon": eps}, x, w, b)}
+	eps := cmp.Or(l.Eps, 1e-5)
+	name := e.Label("layernorm", l.Name)
+	w := weight(e, name+".weight", x, Ones{}, nil, shape...)
+	b := weight(e, name+".bias", x, Zeros{}, nil, shape...)
+	return []*Value{put(e, name, "LayerNormalization", attrs{"axis": rank - axes, "epsilon": eps}, x, w, b)}
 }
 
 // InstanceNorm normalizes each channel of each sample over the spatial axes, then scales and shifts it.
@@ -69,11 +72,11 @@ type InstanceNorm struct {
 
 // Build adds the layer behind in[0].
 func (n InstanceNorm) Build(e *Edit, in ...*Value) []*Value {
-	x, _ := e.ranked(in, 3)
-	c := e.size(x, 1)
-	name := e.begin("instancenorm", n.Name)
-	return []*Value{e.put(name, "InstanceNormalization", attrs{"epsilon": or(n.Eps, 1e-5)}, x,
-		e.weight(name+".weight", x, Ones{}, nil, c), e.weight(name+".bias", x, Zeros{}, nil, c))}
+	x, _ := ranked(e, in, 3)
+	c := sizeOf(e, x, 1)
+	name := e.Label("instancenorm", n.Name)
+	return []*Value{put(e, name, "InstanceNormalization", attrs{"epsilon": cmp.Or(n.Eps, 1e-5)}, x,
+		weight(e, name+".weight", x, Ones{}, nil, c), weight(e, name+".bias", x, Zeros{}, nil, c))}
 }
 
 // GroupNorm normalizes groups of channels of each sample, then scales and shifts each channel.
@@ -85,17 +88,17 @@ type GroupNorm struct {
 
 // Build adds the layer behind in[0].
 func (n GroupNorm) Build(e *Edit, in ...*Value) []*Value {
-	x, _ := e.ranked(in, 3)
-	c := e.size(x, 1)
-	if e.err != nil {
+	x, _ := ranked(e, in, 3)
+	c := sizeOf(e, x, 1)
+	if e.Err() != nil {
 		return nil
 	}
 	if n.Groups <= 0 || c%n.Groups != 0 {
 		e.Failf("%d groups do not divide %d channels", n.Groups, c)
 		return nil
 	}
-	eps := or(n.Eps, 1e-5)
-	name := e.begin("groupnorm", n.Name)
-	return []*Value{e.put(name, "GroupNormalization", attrs{"epsilon": eps, "num_groups": n.Groups}, x,
-		e.weight(name+".weight", x, Ones{}, nil, c), e.weight(name+".bias", x, Zeros{}, nil, c))}
+	eps := cmp.Or(n.Eps, 1e-5)
+	name := e.Label("groupnorm", n.Name)
+	return []*Value{put(e, name, "GroupNormalization", attrs{"epsilon": eps, "num_groups": n.Groups}, x,
+		weight(e, name+".weight", x, Ones{}, nil, c), weight(e, name+".bias", x, Zeros{}, nil, c))}
 }

@@ -12,15 +12,15 @@ type MaxPool struct {
 
 // Build adds the layer behind in[0].
 func (p MaxPool) Build(e *Edit, in ...*Value) []*Value {
-	x, w := e.pool(in, p.Kernel, p.Stride, p.Dilation, p.Pad, p.Same)
-	if e.err != nil {
+	x, w := pool(e, in, p.Kernel, p.Stride, p.Dilation, p.Pad, p.Same)
+	if e.Err() != nil {
 		return nil
 	}
 	a := w.attrs()
 	if p.Ceil {
 		a["ceil_mode"] = true
 	}
-	return []*Value{e.put(e.begin("maxpool", p.Name), "MaxPool", a, x)}
+	return []*Value{put(e, e.Label("maxpool", p.Name), "MaxPool", a, x)}
 }
 
 // AvgPool takes the mean of each window over the spatial axes.
@@ -36,8 +36,8 @@ type AvgPool struct {
 
 // Build adds the layer behind in[0].
 func (p AvgPool) Build(e *Edit, in ...*Value) []*Value {
-	x, w := e.pool(in, p.Kernel, p.Stride, nil, p.Pad, p.Same)
-	if e.err != nil {
+	x, w := pool(e, in, p.Kernel, p.Stride, nil, p.Pad, p.Same)
+	if e.Err() != nil {
 		return nil
 	}
 	a := w.attrs()
@@ -47,15 +47,15 @@ func (p AvgPool) Build(e *Edit, in ...*Value) []*Value {
 	if p.CountPadding {
 		a["count_include_pad"] = true
 	}
-	return []*Value{e.put(e.begin("avgpool", p.Name), "AveragePool", a, x)}
+	return []*Value{put(e, e.Label("avgpool", p.Name), "AveragePool", a, x)}
 }
 
-func (e *Edit) pool(in []*Value, kernel, stride, dilation, pad []int, same bool) (*Value, sliding) {
-	x, rank := e.ranked(in, 3)
+func pool(e *Edit, in []*Value, kernel, stride, dilation, pad []int, same bool) (*Value, sliding) {
+	x, rank := ranked(e, in, 3)
 	if len(stride) == 0 {
 		stride = kernel
 	}
-	return x, e.window(rank-2, kernel, stride, dilation, pad, same, false)
+	return x, window(e, rank-2, kernel, stride, dilation, pad, same, false)
 }
 
 // GlobalAvgPool takes the mean over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
@@ -63,8 +63,8 @@ type GlobalAvgPool struct{ Name string }
 
 // Build adds the layer behind in[0].
 func (p GlobalAvgPool) Build(e *Edit, in ...*Value) []*Value {
-	x, _ := e.ranked(in, 3)
-	return []*Value{e.put(e.begin("pool", p.Name), "GlobalAveragePool", nil, x)}
+	x, _ := ranked(e, in, 3)
+	return []*Value{put(e, e.Label("pool", p.Name), "GlobalAveragePool", nil, x)}
 }
 
 // GlobalMaxPool takes the largest element over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
@@ -72,6 +72,6 @@ type GlobalMaxPool struct{ Name string }
 
 // Build adds the layer behind in[0].
 func (p GlobalMaxPool) Build(e *Edit, in ...*Value) []*Value {
-	x, _ := e.ranked(in, 3)
-	return []*Value{e.put(e.begin("pool", p.Name), "GlobalMaxPool", nil, x)}
+	x, _ := ranked(e, in, 3)
+	return []*Value{put(e, e.Label("pool", p.Name), "GlobalMaxPool", nil, x)}
 }

@@ -164,7 +164,7 @@ func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 		all, output = slices.Clone(at.users), slices.Contains(e.g.outputs, at)
 	}
 	start := e.save()
-	v := e.Apply(identical(l), at)
+	v := e.Apply(Identity(placed(l, at)), at)
 	if e.err != nil || v == at {
 		return v
 	}

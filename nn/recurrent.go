@@ -69,19 +69,19 @@ type recurrent struct {
 }
 
 func (r recurrent) build(e *Edit, in []*Value) []*Value {
-	x, rank := e.ranked(in, 3)
-	if e.err == nil && rank != 3 {
-		e.fail(&Error{Input: x.name, Want: "three axes", Got: x.typ})
+	x, rank := ranked(e, in, 3)
+	if e.Err() == nil && rank != 3 {
+		e.Fail(&Error{Input: x.Name(), Want: "three axes", Got: x.Type()})
 	}
-	if e.err == nil && r.hidden <= 0 {
+	if e.Err() == nil && r.hidden <= 0 {
 		e.Failf("Hidden is %d: want a positive number", r.hidden)
 	}
-	if e.err != nil {
+	if e.Err() != nil {
 		return nil
 	}
-	name := e.begin(r.kind, r.name)
+	name := e.Label(r.kind, r.name)
 	if r.batchFirst {
-		x = e.put(name+".sequence", "Transpose", attrs{"perm": []int{1, 0, 2}}, x)
+		x = put(e, name+".sequence", "Transpose", attrs{"perm": []int{1, 0, 2}}, x)
 	}
 	layers := max(r.layers, 1)
 	out := []*Value{x}
@@ -94,12 +94,12 @@ func (r recurrent) build(e *Edit, in []*Value) []*Value {
 			out[0] = e.Apply(Dropout{P: r.dropout}, out[0])
 		}
 		out = r.layer(e, label, out[0])
-		if e.err != nil {
+		if e.Err() != nil {
 			return nil
 		}
 	}
 	if r.batchFirst {
-		out[0] = e.put("", "Transpose", attrs{"perm": []int{1, 0, 2}}, out[0])
+		out[0] = put(e, "", "Transpose", attrs{"perm": []int{1, 0, 2}}, out[0])
 	}
 	return out
 }
@@ -115,30 +115,30 @@ func (r recurrent) layer(e *Edit, name string, x *Value) []*Value {
 	for k, v := range r.attrs {
 		a[k] = v
 	}
-	n, rows := e.size(x, 2), r.gates*r.hidden
+	n, rows := sizeOf(e, x, 2), r.gates*r.hidden
 	def := BiasFanIn{r.hidden}
-	w := e.weight(name+".weight_ih", x, r.init, def, dirs, rows, n)
-	u := e.weight(name+".weight_hh", x, r.init, def, dirs, rows, r.hidden)
-	b := e.weight(name+".bias", x, r.init, def, dirs, 2*rows)
+	w := weight(e, name+".weight_ih", x, r.init, def, dirs, rows, n)
+	u := weight(e, name+".weight_hh", x, r.init, def, dirs, rows, r.hidden)
+	b := weight(e, name+".bias", x, r.init, def, dirs, 2*rows)
 	outputs := 2
 	if r.op == "LSTM" {
 		outputs = 3
 	}
-	out := e.putN(name, r.op, a, outputs, x, w, u, b)
-	if e.err != nil {
+	out := putN(e, name, r.op, a, outputs, x, w, u, b)
+	if e.Err() != nil {
 		return nil
 	}
 	y := out[0] // [seq, directions, batch, hidden]
 	if dirs == 1 {
-		y = e.squeeze("", y, 1)
+		y = squeeze(e, "", y, 1)
 	} else {
-		y = e.put("", "Transpose", attrs{"perm": []int{0, 2, 1, 3}}, y)
-		y = e.reshape(name+".joined", y, 0, 0, dirs*r.hidden)
+		y = put(e, "", "Transpose", attrs{"perm": []int{0, 2, 1, 3}}, y)
+		y = reshape(e, name+".joined", y, 0, 0, dirs*r.hidden)
 	}
 	return append([]*Value{y}, out[1:]...)
 }
 
 // squeeze removes an axis of length 1.
-func (e *Edit) squeeze(name string, x *Value, axis int) *Value {
-	return e.put(name, "Squeeze", nil, x, e.Ints("axes", axis))
+func squeeze(e *Edit, name string, x *Value, axis int) *Value {
+	return put(e, name, "Squeeze", nil, x, e.Ints("axes", axis))
 }

@@ -1,6 +1,9 @@
 package nn
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Flatten makes a matrix: the axes before Axis become its rows, the rest its columns.
 type Flatten struct {
@@ -10,12 +13,12 @@ type Flatten struct {
 
 // Build adds the layer behind in[0].
 func (f Flatten) Build(e *Edit, in ...*Value) []*Value {
-	x := e.only(in)
+	x := only(e, in)
 	axis := f.Axis
 	if axis == 0 {
 		axis = 1
 	}
-	return []*Value{e.put(e.begin("flatten", f.Name), "Flatten", attrs{"axis": axis}, x)}
+	return []*Value{put(e, e.Label("flatten", f.Name), "Flatten", attrs{"axis": axis}, x)}
 }
 
 // Reshape gives a tensor another shape. In Dims 0 means the length the axis has, −1 what is left.
@@ -26,16 +29,16 @@ type Reshape struct {
 
 // Build adds the layer behind in[0].
 func (r Reshape) Build(e *Edit, in ...*Value) []*Value {
-	x := e.only(in)
-	name := e.begin("reshape", r.Name)
-	return []*Value{e.reshape(name, x, r.Dims...)}
+	x := only(e, in)
+	name := e.Label("reshape", r.Name)
+	return []*Value{reshape(e, name, x, r.Dims...)}
 }
 
-func (e *Edit) reshape(name string, x *Value, dims ...int) *Value {
-	if e.err != nil {
+func reshape(e *Edit, name string, x *Value, dims ...int) *Value {
+	if e.Err() != nil {
 		return nil
 	}
-	return e.put(name, "Reshape", nil, x, e.Ints(name+".shape", dims...))
+	return put(e, name, "Reshape", nil, x, e.Ints(name+".shape", dims...))
 }
 
 // Transpose reorders axes: axis i of the result is axis Perm[i] of the input. nil reverses them.
@@ -50,7 +53,7 @@ func (t Transpose) Build(e *Edit, in ...*Value) []*Value {
 	if len(t.Perm) > 0 {
 		a["perm"] = t.Perm
 	}
-	return []*Value{e.put(e.begin("transpose", t.Name), "Transpose", a, e.only(in))}
+	return []*Value{put(e, e.Label("transpose", t.Name), "Transpose", a, only(e, in))}
 }
 
 // Dropout sets a share of the elements to zero when training and scales the others up to match.
@@ -61,11 +64,11 @@ type Dropout struct {
 
 // Build adds the layer behind in[0].
 func (d Dropout) Build(e *Edit, in ...*Value) []*Value {
-	x := e.only(in)
-	p := or(d.P, 0.5)
+	x := only(e, in)
+	p := cmp.Or(d.P, 0.5)
 	if !(p > 0 && p < 1) { // NaN is refused, too
-		e.fail(fmt.Errorf("cannot drop a share of %g: want 0 or more and less than 1", p))
+		e.Fail(fmt.Errorf("cannot drop a share of %g: want 0 or more and less than 1", p))
 	}
-	name := e.begin("dropout", d.Name)
-	return []*Value{e.put(name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))}
+	name := e.Label("dropout", d.Name)
+	return []*Value{put(e, name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))}
 }

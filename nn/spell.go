@@ -167,9 +167,18 @@ type addition struct {
 	out          []string // what its outputs are called, made unique; "" for one that nothing reads
 }
 
-// named is an addition whose outputs are called after its label, or after the operator when that is empty. A configuration with attributes
-// that ended before the newest version is written for the graph's.
-func (e *Edit) named(label string, c op.Config, outputs int, in []*Value) []*Value {
+// one is Op for an operator with one output.
+func (e *Edit) one(label string, c op.Config, in ...*Value) *Value {
+	out := e.Op(label, c, 1, in...)
+	if e.err != nil {
+		return nil
+	}
+	return out[0]
+}
+
+// Op is NodeN under a label, after which the node and its outputs are called; it returns the outputs, which may come from several nodes
+// where the graph's operator set has to spell the operator so. Without a label the outputs are called after the operator.
+func (e *Edit) Op(label string, c op.Config, outputs int, in ...*Value) []*Value {
 	e.made()
 	if e.err != nil {
 		return nil

@@ -1,67 +1,12 @@
 package nn
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
-
-// Layer is something that adds nodes to a graph: Linear, Conv, Sequential. Sizes of inputs are
-// read off the values it is applied to.
-type Layer interface {
-	Build(e *Edit, in ...*Value) []*Value // adds the layer to the graph of e, after in, and returns its outputs; what does not fit fails the edit
-}
-
-// Identical is a layer that can start as the identity; Edit.Insert asks for that form.
-type Identical interface {
-	Layer
-	Identity() Layer // a layer like it that computes what it is given
-}
-
-// Apply builds a layer onto values and returns its first output.
-func (e *Edit) Apply(l Layer, in ...*Value) *Value {
-	out := e.ApplyAll(l, in...)
-	if e.err != nil || len(out) == 0 {
-		return nil
-	}
-	return out[0]
-}
-
-// ApplyAll is Apply with all outputs.
-func (e *Edit) ApplyAll(l Layer, in ...*Value) []*Value {
-	if e.err != nil {
-		return nil
-	}
-	if l == nil {
-		e.Failf("a layer is nil")
-		return nil
-	}
-	for _, v := range in {
-		if v != nil && !e.mine(v) {
-			return nil
-		}
-	}
-	e.place = append(e.place, layerName(l))
-	defer func() { e.place = e.place[:len(e.place)-1] }()
-	out := l.Build(e, in...)
-	if e.err == nil && len(out) == 0 {
-		e.Failf("the layer has no output")
-	}
-	return out
-}
-
-func layerName(l Layer) string {
-	s := fmt.Sprintf("%T", l)
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i] == '.' {
-			return s[i+1:]
-		}
-	}
-	return s
-}
 
 // swapOutput makes v the graph output that old was, under old's name.
 func (e *Edit) swapOutput(old, v *Value) {

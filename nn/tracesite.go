@@ -60,7 +60,7 @@ func (s *Site) Node(c op.Config, in ...*Value) *Value {
 	if _, err := s.t.e.g.ops.Of(c); err != nil {
 		return s.Refuse("")
 	}
-	out := s.t.e.named("", c, 1, in)
+	out := s.t.e.Op("", c, 1, in...)
 	if s.t.e.err != nil {
 		return nil
 	}

@@ -74,7 +74,7 @@ func TestUserTraits(t *testing.T) {
 	}
 	layer := nn.Op{Config: hingeName}
 	edit(t, g, func(e *nn.Edit) { // exact, as results are positive and positive numbers stay
-		e.Deepen(at(g).Out(0), nn.Deepening{Activation: layer})
+		e.Deepen(at(g).Out(0), nn.Deepening{Layer: nn.Fitting{}, Activation: layer})
 	})
 	edit(t, g, func(e *nn.Edit) {
 		if list := e.SwapActivations(nn.Tanh{}); len(list) != 2 {
@@ -85,7 +85,7 @@ func TestUserTraits(t *testing.T) {
 	if at(silent).IsActivation() {
 		t.Error("an operator that declares nothing is an activation")
 	}
-	err := silent.Edit(func(e *nn.Edit) { e.Deepen(at(silent).Out(0), nn.Deepening{Activation: layer, Near: true}) })
+	err := silent.Edit(func(e *nn.Edit) { e.Deepen(at(silent).Out(0), nn.Deepening{Layer: nn.Fitting{}, Activation: layer, Near: true}) })
 	if err == nil || !strings.Contains(err.Error(), "cannot start as the identity") {
 		t.Errorf("deepened by an operator that declares nothing: %v", err)
 	}

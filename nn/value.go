@@ -98,3 +98,14 @@ func (v *Value) Graph() *Graph {
 	}
 	return v.graph
 }
+
+// Channels is where the layer that computes the value leaves its channels: op.AnyChannels where none is found on the way back to the
+// inputs, or the value has less than three axes.
+func (v *Value) Channels() op.Channels {
+	for x := v; v.typ.Rank() > 2 && x != nil && x.producer != nil; x = x.producer.data() {
+		if c := x.producer.traits().Channels; c != op.AnyChannels {
+			return c
+		}
+	}
+	return op.AnyChannels
+}

@@ -101,7 +101,10 @@ func (s recipeStep) write(e *generate.Edits) {
 	case "widen":
 		e.Add("e.Widen(%v, %v)", e.Node(s.Node), s.Factor)
 	case "deepen":
-		d := nn.Deepening{Norm: s.Norm, Near: s.Near}
+		d := nn.Deepening{Layer: nn.Fitting{}, Near: s.Near}
+		if s.Norm {
+			d.Norm = nn.BatchNorm{}
+		}
 		if s.Layer != nil {
 			d.Layer = s.Layer.must()
 		}

@@ -45,7 +45,10 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) { e.Widen(s.find(e, s.Node), s.Factor) }},
 		{"deepen", list("value"), list("layer activation norm near"), `"value": "relu2_out", "layer": {"op": "conv", "kernel": [3]}`,
 			func(s recipeStep, e *nn.Edit) {
-				d := nn.Deepening{Norm: s.Norm, Near: s.Near}
+				d := nn.Deepening{Layer: nn.Fitting{}, Near: s.Near}
+				if s.Norm {
+					d.Norm = nn.BatchNorm{}
+				}
 				if s.Layer != nil {
 					d.Layer = s.Layer.must()
 				}

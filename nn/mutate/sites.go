@@ -139,7 +139,8 @@ func (f finder) deepenings() []site {
 	for _, n := range f.nodes(layer, join, activation, removable) {
 		v := n.Out(0)
 		list = append(list, func() string {
-			d := nn.Deepening{Near: true, Norm: f.r.IntN(4) == 0}
+			d := nn.Deepening{Layer: nn.Fitting{}, Near: true}
+			norm := f.r.IntN(4) == 0
 			if c := v.Type().Shape[1]; len(v.Type().Shape) == 4 && c.Known() {
 				group := 0
 				if f.r.IntN(4) == 0 {
@@ -147,8 +148,8 @@ func (f finder) deepenings() []site {
 				}
 				d.Layer = nn.Conv{Kernel: []int{pick(f.r, f.m.kernels())}, Group: group}
 			}
-			if len(v.Type().Shape) < 3 {
-				d.Norm = false
+			if norm && len(v.Type().Shape) >= 3 {
+				d.Norm = nn.BatchNorm{}
 			}
 			if f.r.IntN(2) == 0 {
 				d.Activation = pick(f.r, f.m.activations())

@@ -1,0 +1,26 @@
+package nn
+
+import "github.com/graft-ml/graft/nn/op"
+
+// Fitting is a Conv of kernel 3 where a convolution computes what it is put behind, or that has more than three axes, and a Linear
+// elsewhere.
+type Fitting struct {
+	Name string // of its nodes and parameters; "": one is made
+}
+
+// Build adds the layer behind in[0].
+func (f Fitting) Build(e *Edit, in ...*Value) []*Value {
+	x := only(e, in)
+	if e.Err() != nil {
+		return nil
+	}
+	return f.At(x).Build(e, in...)
+}
+
+// At is the Conv or Linear for the place behind v.
+func (f Fitting) At(v *Value) Layer {
+	if at := v.Channels(); at == op.ChannelsFirst || at == op.AnyChannels && v.Type().Rank() > 3 {
+		return Conv{Kernel: []int{3}, Name: f.Name}
+	}
+	return Linear{Name: f.Name}
+}

@@ -1,0 +1,38 @@
+package nn
+
+import "math/rand/v2"
+
+// mirror is the weight that makes gain·x and −gain·x of x in each group or, when not splitting,
+// gain·(a−b) of what was made so.
+type mirror struct {
+	groups int
+	gain   float64
+	split  bool
+}
+
+// Fill writes a weight [out, in per group, kernel…].
+func (m mirror) Fill(v []float64, shape []int, _ *rand.Rand) {
+	if len(shape) < 2 {
+		return
+	}
+	kernel, middle := 1, 0
+	for _, k := range shape[2:] {
+		kernel *= k
+		middle = middle*k + k/2
+	}
+	rows, cols := shape[0]/m.groups, shape[1]
+	half := min(rows, cols) // channels of a group
+	for o := range shape[0] {
+		r := o % rows
+		for _, c := range []int{r, r - half, r + half} {
+			if c < 0 || c >= cols || m.split && c > r || !m.split && c < r {
+				continue
+			}
+			x := m.gain
+			if c != r {
+				x = -x
+			}
+			v[(o*cols+c)*kernel+middle] = x
+		}
+	}
+}
