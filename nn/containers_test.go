@@ -13,16 +13,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// bodyOf is a subgraph built by f.
-func bodyOf(t *testing.T, f func(e *nn.Edit)) *nn.Body {
-	t.Helper()
-	g := nn.New("body")
-	if err := g.Edit(f); err != nil {
-		t.Fatal(err)
-	}
-	return nn.NewBody(g, nil)
-}
-
 // containers are models of x (float64[4,3]) with sequences and optionals on the way to the values
 // that f gives, whose squares, weighted by how many they are, are the loss.
 func containers(t *testing.T) map[string]func(e *nn.Edit, x *nn.Value) []*nn.Value {

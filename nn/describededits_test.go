@@ -54,7 +54,9 @@ func editsOf(g *nn.Graph) []namedEdit {
 		if n.IsActivation() {
 			add(func(e *nn.Edit) { e.SwapActivations(nn.ELU{}, selected(at(e))) }, "swap %s", l)
 			add(func(e *nn.Edit) { e.Deepen(at(e).Out(0), nn.Deepening{Layer: nn.Fitting{}}) }, "deepen %s", l)
-			add(func(e *nn.Edit) { e.Deepen(at(e).Out(0), nn.Deepening{Layer: nn.Fitting{}, Norm: nn.BatchNorm{}, Activation: nn.Tanh{}, Near: true}) }, "deepen %s nearly", l)
+			add(func(e *nn.Edit) {
+				e.Deepen(at(e).Out(0), nn.Deepening{Layer: nn.Fitting{}, Norm: nn.BatchNorm{}, Activation: nn.Tanh{}, Near: true})
+			}, "deepen %s nearly", l)
 		}
 		v := n.Out(0).Name()
 		for _, count := range []int{-1, 2} {

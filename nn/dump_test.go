@@ -136,3 +136,49 @@ func small(t *testing.T) *nn.Graph {
 	})
 	return g
 }
+
+// trained lists weights and statistics.
+func trained(g *nn.Graph) string {
+	var list []string
+	for p := range g.Params() {
+		if p.Role() != nn.Constant {
+			list = append(list, p.Name())
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+// sample is an input of the given type, each open dimension of its own small size.
+func sample(t *testing.T, typ op.Type) *tensor.Dense {
+	t.Helper()
+	shape, n := typ.Sizes(), 1
+	for i, d := range shape {
+		if d < 0 {
+			shape[i] = 2 + i
+		}
+		n *= shape[i]
+	}
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = float64((i*7919+13)%101)/50 - 1
+		if typ.DType.IsInteger() {
+			v[i] = float64(i % 4)
+		}
+	}
+	x, err := dtype.FromFloats(typ.DType, v, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// bodyOf is a subgraph built by f.
+func bodyOf(t *testing.T, f func(e *nn.Edit)) *nn.Body {
+	t.Helper()
+	g := nn.New("body")
+	if err := g.Edit(f); err != nil {
+		t.Fatal(err)
+	}
+	return nn.NewBody(g, nil)
+}

@@ -3,8 +3,6 @@ package nn_test
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -100,18 +98,6 @@ func TestLayers(t *testing.T) {
 			}
 		})
 	}
-}
-
-// trained lists weights and statistics.
-func trained(g *nn.Graph) string {
-	var list []string
-	for p := range g.Params() {
-		if p.Role() != nn.Constant {
-			list = append(list, p.Name())
-		}
-	}
-	slices.Sort(list)
-	return strings.Join(list, " ")
 }
 
 func TestLayerRefusals(t *testing.T) {

@@ -207,10 +207,6 @@ func TestTraced(t *testing.T) {
 	compareFile(t, filepath.Join("testdata", "traced.txt"), b.String())
 }
 
-func indent(s string) string {
-	return "\t" + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n\t") + "\n"
-}
-
 // tracedLowerings puts Gorgonia's operators on a lowering of one size whose symbols are known.
 func tracedLowerings(t *testing.T, b *strings.Builder) {
 	for _, c := range []struct {

@@ -85,7 +85,9 @@ func TestUserTraits(t *testing.T) {
 	if at(silent).IsActivation() {
 		t.Error("an operator that declares nothing is an activation")
 	}
-	err := silent.Edit(func(e *nn.Edit) { e.Deepen(at(silent).Out(0), nn.Deepening{Layer: nn.Fitting{}, Activation: layer, Near: true}) })
+	err := silent.Edit(func(e *nn.Edit) {
+		e.Deepen(at(silent).Out(0), nn.Deepening{Layer: nn.Fitting{}, Activation: layer, Near: true})
+	})
 	if err == nil || !strings.Contains(err.Error(), "cannot start as the identity") {
 		t.Errorf("deepened by an operator that declares nothing: %v", err)
 	}
