@@ -85,8 +85,8 @@ func (r *reader) projection(n *nn.Node) (*layer, []*nn.Node) {
 			return r.linear(n, x.In[0], x.In[1], bias, c.TransB), x.Nodes
 		}
 	}
-	if c, ok := n.Config().(op.Name); ok && len(n.Inputs()) == 2 && c.Domain == "" && r.groups[n] == nil && layers[c.Name] != nil {
-		if l := layers[c.Name](r, n); l != nil {
+	if c, ok := n.Config().(op.Name); ok && len(n.Inputs()) == 2 && c.Domain == "" && r.groups[n] == nil && readers[c.Name] != nil {
+		if l := readers[c.Name](r, n); l != nil {
 			if _, ok := l.Layer.(nn.Linear); ok {
 				return l, []*nn.Node{n}
 			}

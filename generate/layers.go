@@ -10,11 +10,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// layers say which layer a node is, nil where it is none: attributes that the layer lacks, weights that are computed.
-var layers map[string]func(r *reader, n *nn.Node) *layer
+// readers say which layer a node is, nil where it is none: attributes that the layer lacks, weights that are computed.
+var readers map[string]func(r *reader, n *nn.Node) *layer
 
 func init() {
-	layers = map[string]func(r *reader, n *nn.Node) *layer{
+	readers = map[string]func(r *reader, n *nn.Node) *layer{
 		"Conv": conv, "ConvTranspose": convTranspose, "Gemm": gemm, "MatMul": matMul, "Gather": embedding,
 		"BatchNormalization": batchNorm, "LayerNormalization": layerNorm, "InstanceNormalization": instanceNorm, "GroupNormalization": groupNorm,
 		"MaxPool": maxPool, "AveragePool": avgPool,

@@ -54,7 +54,7 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sampl
 	if t == nil || t.Rest == nil {
 		return out, errors.New("table: the network is nil: Cut makes one")
 	}
-	last, err := lastLayers(t.Rest)
+	last, err := findLastLayers(t.Rest)
 	if err != nil {
 		return out, err
 	}
@@ -152,14 +152,14 @@ func (t *Trunk) features(ctx context.Context, s data.Set[data.Sample]) (x [][]fl
 	return x, y, nil
 }
 
-// layers are the last ones of a Network: the wide one, and the deep one that follows the hidden ones, as training left them.
-type layers struct {
+// lastLayers are those of a Network: the wide one, and the deep one that follows the hidden ones, as training left them.
+type lastLayers struct {
 	wide, deep, bias *nn.Param
 	was              [3][]float32
 	scores, features int
 }
 
-func lastLayers(g *nn.Graph) (l layers, err error) {
+func findLastLayers(g *nn.Graph) (l lastLayers, err error) {
 	for i, name := range []string{"wide.weight", "deep.weight", "deep.bias"} {
 		v, err := g.Value(name)
 		if err != nil || v.Param() == nil || v.Param().Data() == nil || v.Param().Data().Dtype() != tensor.Float32 {
@@ -174,7 +174,7 @@ func lastLayers(g *nn.Graph) (l layers, err error) {
 }
 
 // set makes the network's answer the mean of the linear model's, by its share, and what training made of it.
-func (l layers) set(m train.LinearFit, share float64) {
+func (l lastLayers) set(m train.LinearFit, share float64) {
 	wide, deep, bias := dtype.Slice[float32](l.wide.Data()), dtype.Slice[float32](l.deep.Data()), dtype.Slice[float32](l.bias.Data())
 	mix := func(was float32, fitted float64) float32 {
 		return float32((1-share)*float64(was) + share*fitted)
