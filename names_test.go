@@ -31,7 +31,7 @@ var builds = []string{
 	"generate/groupnorm.go",
 	"generate/layers.go",
 	"generate/recurrent.go",
-	"nn/recurrent.go",
+	"nn/layers/recurrent.go",
 	"nn/tracelinear.go",
 	"nn/tracepointwise.go",
 	"nn/tracestock.go",
@@ -43,7 +43,7 @@ var builds = []string{
 }
 
 // makes are the functions that make a node of the operator they are given the name of, in whatever file.
-var makes = []string{"Plain", "put", "arithmetic", "activation", "softmax", "do", "node"}
+var makes = []string{"Plain", "put", "arithmetic", "activate", "softmax", "do", "node"}
 
 // TestNamesDecideNothing keeps knowledge of operators in their own files: elsewhere no code tells operators apart by
 // name or by the type of their attributes. What it needs to know of an operator is one of its op.Traits.

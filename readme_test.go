@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/prune"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
@@ -81,9 +82,9 @@ func Example_batch() {
 func Example_edit() {
 	change := func(g *nn.Graph, classes []string) error {
 		err := g.Edit(func(e *nn.Edit) {
-			e.Insert(e.Value("fire5/concat_1"), nn.BatchNorm{})   // starts as the identity
-			e.Remove(e.Find(nn.Ops("Dropout")))                   // which node, by what it is
-			e.Freeze(nn.Before(e.Head(nn.Head{Labels: classes}))) // a new classifier, the rest frozen
+			e.Insert(e.Value("fire5/concat_1"), layers.BatchNorm{}) // starts as the identity
+			e.Remove(e.Find(nn.Ops("Dropout")))                     // which node, by what it is
+			e.Freeze(nn.Before(e.Head(nn.Head{Labels: classes})))   // a new classifier, the rest frozen
 		})
 		return err
 	}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // A test case is written: a model, an input and what it computes; any runtime's tests read it, see Run.
 func Example() {
 	g := nn.New("small")
-	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N,3]"))) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[N,3]"))) }); err != nil {
 		log.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "case")

@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
@@ -25,7 +26,7 @@ func linear(t *testing.T) *nn.Graph {
 	err := g.Edit(func(e *nn.Edit) {
 		e.Input("unused", "int64[3]")
 		x := e.Input("x", "float32[N,5]")
-		e.Output("y", e.Apply(nn.Linear{Out: 10, NoBias: true, Name: "fc"}, x))
+		e.Output("y", e.Apply(layers.Linear{Out: 10, NoBias: true, Name: "fc"}, x))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk/disktest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 )
@@ -60,7 +61,7 @@ func TestFaults(t *testing.T) {
 // TestExportAddsToNothing: the first data set of a folder that is not there yet, though a model that is there would be kept.
 func TestExportAddsToNothing(t *testing.T) {
 	g := nn.New("g")
-	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[2]"))) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[2]"))) }); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "case")

@@ -17,6 +17,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/gorgonia"
@@ -132,7 +133,7 @@ func TestExportTraining(t *testing.T) {
 		g := nn.New("m")
 		err := g.Edit(func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,2]")
-			e.Output("y", e.Apply(nn.Sequential{nn.BatchNorm{}, nn.Dropout{P: 0.5}}, x))
+			e.Output("y", e.Apply(nn.Sequential{layers.BatchNorm{}, layers.Dropout{P: 0.5}}, x))
 			e.SetOpset(opset)
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
@@ -23,7 +24,7 @@ func maxPool(r *reader, n *nn.Node) *layer {
 	if x == nil || !ok || !single(n) || x.Type().Rank() != len(c.Kernel)+2 {
 		return nil
 	}
-	l := nn.MaxPool{Kernel: evenly(c.Kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad, Ceil: c.CeilMode}
+	l := layers.MaxPool{Kernel: evenly(c.Kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad, Ceil: c.CeilMode}
 	if slices.Equal(l.Kernel, l.Stride) {
 		l.Stride = nil
 	}
@@ -40,7 +41,7 @@ func avgPool(r *reader, n *nn.Node) *layer {
 	if x == nil || !ok || len(c.Dilations) > 0 && !slices.Equal(evenly(c.Dilations, 1), []int{1}) || x.Type().Rank() != len(c.Kernel)+2 {
 		return nil
 	}
-	l := nn.AvgPool{Kernel: evenly(c.Kernel, 1), Stride: evenly(c.Strides, 1), Pad: pad, Ceil: c.CeilMode, CountPadding: c.CountIncludePad}
+	l := layers.AvgPool{Kernel: evenly(c.Kernel, 1), Stride: evenly(c.Strides, 1), Pad: pad, Ceil: c.CeilMode, CountPadding: c.CountIncludePad}
 	if slices.Equal(l.Kernel, l.Stride) {
 		l.Stride = nil
 	}
@@ -51,7 +52,7 @@ func leakyReLU(r *reader, n *nn.Node) *layer {
 	c := attrs[std.LeakyReluConfig](n)
 	slope := round(given(c.Alpha, 0.01))
 	if x := r.data(n, 0); x != nil && slope != 0 {
-		return layerOf(nn.LeakyReLU{Slope: slope}, "", n, x, nil).with(map[string]any{"Slope": 0.01})
+		return layerOf(layers.LeakyReLU{Slope: slope}, "", n, x, nil).with(map[string]any{"Slope": 0.01})
 	}
 	return nil
 }
@@ -60,14 +61,14 @@ func elu(r *reader, n *nn.Node) *layer {
 	c := attrs[std.EluConfig](n)
 	alpha := round(given(c.Alpha, 1))
 	if x := r.data(n, 0); x != nil && alpha != 0 {
-		return layerOf(nn.ELU{Alpha: alpha}, "", n, x, nil).with(map[string]any{"Alpha": 1.0})
+		return layerOf(layers.ELU{Alpha: alpha}, "", n, x, nil).with(map[string]any{"Alpha": 1.0})
 	}
 	return nil
 }
 
 func gelu(r *reader, n *nn.Node) *layer {
 	if x := r.data(n, 0); x != nil {
-		return layerOf(nn.GELU{Tanh: attrs[std.GeluConfig](n).Approximate == "tanh"}, "", n, x, nil)
+		return layerOf(layers.GELU{Tanh: attrs[std.GeluConfig](n).Approximate == "tanh"}, "", n, x, nil)
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func prelu(r *reader, n *nn.Node) *layer {
 	if x == nil || w == nil || x.Type().Rank() < 2 || w.Dims() != x.Type().Rank()-1 || w.Shape()[0] != w.Shape().TotalSize() || w.Shape()[0] != x.Type().Shape[1].Size {
 		return nil
 	}
-	return layerOf(nn.PReLU{}, "prelu", n, x, map[string]*tensor.Dense{"weight": w})
+	return layerOf(layers.PReLU{}, "prelu", n, x, map[string]*tensor.Dense{"weight": w})
 }
 
 // axisOf is an axis as layers count: 0 means the usual one, so that the first is counted from the back.
@@ -97,11 +98,11 @@ func axisOf(x *nn.Value, axis, usual int) (int, bool) {
 }
 
 func softmax(r *reader, n *nn.Node) *layer {
-	return softmaxOf(r, n, attrs[std.SoftmaxConfig](n).Axis, func(axis int) nn.Layer { return nn.Softmax{Axis: axis} })
+	return softmaxOf(r, n, attrs[std.SoftmaxConfig](n).Axis, func(axis int) nn.Layer { return layers.Softmax{Axis: axis} })
 }
 
 func logSoftmax(r *reader, n *nn.Node) *layer {
-	return softmaxOf(r, n, attrs[std.LogSoftmaxConfig](n).Axis, func(axis int) nn.Layer { return nn.LogSoftmax{Axis: axis} })
+	return softmaxOf(r, n, attrs[std.LogSoftmaxConfig](n).Axis, func(axis int) nn.Layer { return layers.LogSoftmax{Axis: axis} })
 }
 
 func softmaxOf(r *reader, n *nn.Node, attr *int, make func(int) nn.Layer) *layer {
@@ -126,7 +127,7 @@ func flatten(r *reader, n *nn.Node) *layer {
 		axis = new(1)
 	}
 	if x := r.data(n, 0); x != nil && *axis != 0 {
-		return layerOf(nn.Flatten{Axis: *axis}, "", n, x, nil).with(map[string]any{"Axis": 1})
+		return layerOf(layers.Flatten{Axis: *axis}, "", n, x, nil).with(map[string]any{"Axis": 1})
 	}
 	return nil
 }
@@ -159,15 +160,15 @@ func reshape(r *reader, n *nn.Node) *layer {
 		return nil
 	}
 	if len(dims) == 2 && len(in) > 1 && dims[1] == -1 && (dims[0] == 0 || !in[0].Symbolic() && dims[0] == in[0].Size && dims[0] > 0) {
-		return layerOf(nn.Flatten{Axis: 1}, "", n, x, nil).with(map[string]any{"Axis": 1})
+		return layerOf(layers.Flatten{Axis: 1}, "", n, x, nil).with(map[string]any{"Axis": 1})
 	}
-	return layerOf(nn.Reshape{Dims: dims}, "", n, x, nil)
+	return layerOf(layers.Reshape{Dims: dims}, "", n, x, nil)
 }
 
 func transpose(r *reader, n *nn.Node) *layer {
 	c := attrs[std.TransposeConfig](n)
 	if x := r.data(n, 0); x != nil {
-		return layerOf(nn.Transpose{Perm: c.Perm}, "", n, x, nil)
+		return layerOf(layers.Transpose{Perm: c.Perm}, "", n, x, nil)
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func dropout(r *reader, n *nn.Node) *layer {
 		}
 		p = round(float32(f[0]))
 	}
-	return layerOf(nn.Dropout{P: p}, "", n, x, nil).with(map[string]any{"P": 0.5})
+	return layerOf(layers.Dropout{P: p}, "", n, x, nil).with(map[string]any{"P": 0.5})
 }
 
 func concat(r *reader, n *nn.Node) *layer {
@@ -204,7 +205,7 @@ func concat(r *reader, n *nn.Node) *layer {
 	if !ok {
 		return nil
 	}
-	return &layer{Layer: nn.Concat{Axis: axis}, in: n.Inputs(), out: n.Outputs()}
+	return &layer{Layer: layers.Concat{Axis: axis}, in: n.Inputs(), out: n.Outputs()}
 }
 
 // epsilon is what a normalization adds to a variance, 1e-5 where it does not say.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -34,7 +35,7 @@ func (r *reader) attention(x *nn.Composite, last *nn.Node) *layer {
 	from := make([]*nn.Value, 3)
 	bias := -1
 	put := func(what string, l *layer) bool {
-		if l == nil || l.Layer.(nn.Linear).Out != size || bias >= 0 && len(l.weights) != bias {
+		if l == nil || l.Layer.(layers.Linear).Out != size || bias >= 0 && len(l.weights) != bias {
 			return false
 		}
 		bias = len(l.weights)
@@ -63,7 +64,7 @@ func (r *reader) attention(x *nn.Composite, last *nn.Node) *layer {
 	if l, _ := r.projection(last); !put("output", l) || from[1] != from[2] || from[0].Type().Rank() != 3 || from[0].Type().Shape[2].Size != size {
 		return nil
 	}
-	l := layerOf(nn.Attention{Heads: heads, NoBias: bias == 1}, "attention", last, from[0], weights)
+	l := layerOf(layers.Attention{Heads: heads, NoBias: bias == 1}, "attention", last, from[0], weights)
 	if l == nil {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (r *reader) projection(n *nn.Node) (*layer, []*nn.Node) {
 	}
 	if c, ok := n.Config().(op.Name); ok && len(n.Inputs()) == 2 && c.Domain == "" && r.groups[n] == nil && readers[c.Name] != nil {
 		if l := readers[c.Name](r, n); l != nil {
-			if _, ok := l.Layer.(nn.Linear); ok {
+			if _, ok := l.Layer.(layers.Linear); ok {
 				return l, []*nn.Node{n}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/safetensors"
 	"gorgonia.org/tensor"
@@ -129,11 +130,11 @@ func (c *constant) build(e *nn.Edit, s *step, made map[*value]*nn.Value) *nn.Val
 }
 
 // initOf is how a parameter of an operator starts when the file has no values for it.
-func initOf(c *constant) nn.Init {
+func initOf(c *constant) initial.Filler {
 	if c.data.Dims() < 2 {
-		return nn.Ones{}
+		return initial.Ones{}
 	}
-	return nn.FanIn{}
+	return initial.FanIn{}
 }
 
 // errUnchecked says that the model could not be run on random inputs.

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -36,10 +37,10 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 			l = r.lastAxes(last, x.In[0], x.In[1], x.In[2], epsilon(c.Epsilon))
 		}
 	case std.GeluConfig:
-		l = layerOf(nn.GELU{Tanh: c.Approximate == "tanh"}, "", last, x.In[0], nil)
+		l = layerOf(layers.GELU{Tanh: c.Approximate == "tanh"}, "", last, x.In[0], nil)
 	case std.SwishConfig:
 		if c.Alpha == nil || *c.Alpha == 1 {
-			l = layerOf(nn.SiLU{}, "", last, x.In[0], nil)
+			l = layerOf(layers.SiLU{}, "", last, x.In[0], nil)
 		}
 	case op.Plain:
 		l = layerOf(nn.Op{Config: c}, "", last, x.In[0], nil)

@@ -7,13 +7,14 @@ import (
 
 	"github.com/graft-ml/graft/generate"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // A model becomes the source of a Go package and a file with its weights.
 func Example() {
 	g := nn.New("small")
 	err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3}, nn.ReLU{}, nn.Linear{Out: 2}}, e.Input("x", "float32[N,4]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 3}, layers.ReLU{}, layers.Linear{Out: 2}}, e.Input("x", "float32[N,4]")))
 	})
 	if err != nil {
 		log.Fatal(err)

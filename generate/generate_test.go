@@ -15,6 +15,8 @@ import (
 
 	"github.com/graft-ml/graft/generate"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -25,24 +27,24 @@ func residual(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("residual")
 	err := g.Edit(func(e *nn.Edit) {
-		x := e.Apply(nn.Conv{Out: 4, Kernel: []int{3}, Pad: []int{1}, Name: "stem"}, e.Input("x", "float32[N,3,8,8]"))
+		x := e.Apply(layers.Conv{Out: 4, Kernel: []int{3}, Pad: []int{1}, Name: "stem"}, e.Input("x", "float32[N,3,8,8]"))
 		block := func(x *nn.Value, name string, out, stride int) *nn.Value {
 			y := e.Apply(nn.Sequential{
-				nn.Conv{Out: out, Kernel: []int{3}, Stride: []int{stride}, Pad: []int{1}, NoBias: true, Name: name + ".conv1"},
-				nn.BatchNorm{Name: name + ".bn1"}, nn.ReLU{},
-				nn.Conv{Out: out, Kernel: []int{3}, Pad: []int{1}, NoBias: true, Name: name + ".conv2"},
-				nn.BatchNorm{Name: name + ".bn2"},
+				layers.Conv{Out: out, Kernel: []int{3}, Stride: []int{stride}, Pad: []int{1}, NoBias: true, Name: name + ".conv1"},
+				layers.BatchNorm{Name: name + ".bn1"}, layers.ReLU{},
+				layers.Conv{Out: out, Kernel: []int{3}, Pad: []int{1}, NoBias: true, Name: name + ".conv2"},
+				layers.BatchNorm{Name: name + ".bn2"},
 			}, x)
 			if stride != 1 {
-				x = e.Apply(nn.Sequential{nn.Conv{Out: out, Kernel: []int{1}, Stride: []int{stride}, Name: name + ".downsample.0"}, nn.BatchNorm{Name: name + ".downsample.1"}}, x)
+				x = e.Apply(nn.Sequential{layers.Conv{Out: out, Kernel: []int{1}, Stride: []int{stride}, Name: name + ".downsample.0"}, layers.BatchNorm{Name: name + ".downsample.1"}}, x)
 			}
-			return e.Apply(nn.ReLU{}, e.Node(op.Plain("Add"), y, x).Out(0))
+			return e.Apply(layers.ReLU{}, e.Node(op.Plain("Add"), y, x).Out(0))
 		}
 		x = block(x, "layers.0", 4, 1)
 		x = block(x, "layers.1", 8, 2)
 		x = block(x, "layers.2", 8, 1)
 		x = block(x, "layers.3", 8, 1)
-		e.Output("scores", e.Apply(nn.Sequential{nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 5, Name: "fc"}}, x))
+		e.Output("scores", e.Apply(nn.Sequential{layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 5, Name: "fc"}}, x))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,12 +75,12 @@ func transformer(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("transformer")
 	err := g.Edit(func(e *nn.Edit) {
-		x := e.Apply(nn.Embedding{Num: 11, Dim: 8, Name: "embedding"}, e.Input("tokens", "int64[N,6]"))
+		x := e.Apply(layers.Embedding{Num: 11, Dim: 8, Name: "embedding"}, e.Input("tokens", "int64[N,6]"))
 		for _, name := range []string{"encoder.layer.0", "encoder.layer.1", "encoder.layer.2"} {
-			y := e.Apply(nn.Attention{Heads: 2, Name: name + ".attention"}, x)
-			x = e.Apply(nn.LayerNorm{Name: name + ".norm1"}, e.Node(op.Plain("Add"), x, y).Out(0))
-			y = e.Apply(nn.Sequential{nn.Linear{Out: 16, Name: name + ".up"}, nn.GELU{}, nn.Linear{Out: 8, Name: name + ".down"}}, x)
-			x = e.Apply(nn.LayerNorm{Name: name + ".norm2"}, e.Node(op.Plain("Add"), x, y).Out(0))
+			y := e.Apply(layers.Attention{Heads: 2, Name: name + ".attention"}, x)
+			x = e.Apply(layers.LayerNorm{Name: name + ".norm1"}, e.Node(op.Plain("Add"), x, y).Out(0))
+			y = e.Apply(nn.Sequential{layers.Linear{Out: 16, Name: name + ".up"}, layers.GELU{}, layers.Linear{Out: 8, Name: name + ".down"}}, x)
+			x = e.Apply(layers.LayerNorm{Name: name + ".norm2"}, e.Node(op.Plain("Add"), x, y).Out(0))
 		}
 		e.Output("y", x)
 		e.SetOpset(13) // so that norms and activations are spelled out
@@ -95,7 +97,7 @@ func branching(t *testing.T) *nn.Graph {
 	g := nn.New("branching")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3]")
-		w := e.Param("w", nn.Ones{}, 3, 3)
+		w := e.Param("w", initial.Ones{}, 3, 3)
 		positive := e.Node(op.Plain("Greater"), e.Node(std.ReduceSumConfig{KeepDims: new(false)}, x).Out(0), e.Scalar("zero", x, 0)).Out(0)
 		y := e.Node(std.IfConfig{
 			Then: e.Body("then", nil, []*nn.Value{x, w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
@@ -170,7 +172,7 @@ func TestBlocks(t *testing.T) {
 		`x = layer(e, x, row.name, row.out, row.stride, row.downsample)`,
 		`Name: name + ".conv1"`,
 		"if downsample {\n",
-		`return e.Apply(nn.ReLU{}, e.Node(op.Plain("Add"), y, x).Out(0))`,
+		`return e.Apply(layers.ReLU{}, e.Node(op.Plain("Add"), y, x).Out(0))`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
@@ -183,9 +185,9 @@ func TestLayers(t *testing.T) {
 	text := string(write(t, transformer(t), "encoder").Files["encoder.go"])
 	for _, want := range []string{
 		"for i := range 3 {\n\t\t\tx = layer(e, x, fmt.Sprintf(\"encoder.layer.%d\", i)) // [N,6,8]\n",
-		`nn.Attention{Heads: 2, Name: name + ".attention"}`,
-		`nn.LayerNorm{Name: name + ".norm1"}`,
-		`nn.GELU{}`,
+		`layers.Attention{Heads: 2, Name: name + ".attention"}`,
+		`layers.LayerNorm{Name: name + ".norm1"}`,
+		`layers.GELU{}`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
@@ -214,7 +216,7 @@ func TestHostileNames(t *testing.T) {
 	g.Meta()["k\n\"}"] = "v\n`"
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("in\n}\"put", "float32[N,3]")
-		e.Output("out\n\"", e.Apply(nn.Sequential{nn.Linear{Out: 4, Name: "la\nyer.0\"\r"}, nn.ReLU{}, nn.Linear{Out: 4, Name: "la\nyer.1\"\r"}, nn.ReLU{}, nn.Linear{Out: 4, Name: "la\nyer.2\"\r"}, nn.ReLU{}}, x))
+		e.Output("out\n\"", e.Apply(nn.Sequential{layers.Linear{Out: 4, Name: "la\nyer.0\"\r"}, layers.ReLU{}, layers.Linear{Out: 4, Name: "la\nyer.1\"\r"}, layers.ReLU{}, layers.Linear{Out: 4, Name: "la\nyer.2\"\r"}, layers.ReLU{}}, x))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
@@ -40,7 +41,7 @@ func spelledGroupNorm(r *reader, n *nn.Node) *layer {
 	if w == nil || b == nil {
 		return nil
 	}
-	l := layerOf(nn.GroupNorm{Groups: groups.Shape[1].Size, Eps: round(epsilon(attrs[std.InstanceNormalizationConfig](inst).Epsilon))}, "groupnorm", n, x,
+	l := layerOf(layers.GroupNorm{Groups: groups.Shape[1].Size, Eps: round(epsilon(attrs[std.InstanceNormalizationConfig](inst).Epsilon))}, "groupnorm", n, x,
 		map[string]*tensor.Dense{"weight": w, "bias": b}).with(norm)
 	if l != nil {
 		l.name, l.nodes = stem(scale, bias), []*nn.Node{first, inst, back, scaled.Producer(), n}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -18,8 +19,8 @@ func init() {
 		"Conv": conv, "ConvTranspose": convTranspose, "Gemm": gemm, "MatMul": matMul, "Gather": embedding,
 		"BatchNormalization": batchNorm, "LayerNormalization": layerNorm, "InstanceNormalization": instanceNorm, "GroupNormalization": groupNorm,
 		"MaxPool": maxPool, "AveragePool": avgPool,
-		"GlobalAveragePool": activation(nn.GlobalAvgPool{}), "GlobalMaxPool": activation(nn.GlobalMaxPool{}),
-		"Relu": activation(nn.ReLU{}), "Sigmoid": activation(nn.Sigmoid{}), "Tanh": activation(nn.Tanh{}),
+		"GlobalAveragePool": activation(layers.GlobalAvgPool{}), "GlobalMaxPool": activation(layers.GlobalMaxPool{}),
+		"Relu": activation(layers.ReLU{}), "Sigmoid": activation(layers.Sigmoid{}), "Tanh": activation(layers.Tanh{}),
 		"LeakyRelu": leakyReLU, "Elu": elu, "Gelu": gelu, "PRelu": prelu, "Softmax": softmax, "LogSoftmax": logSoftmax,
 		"Flatten": flatten, "Reshape": either(joined, reshape), "Squeeze": squeezed, "Transpose": transpose, "Dropout": dropout, "Concat": concat,
 		"Add":  either(spelledGroupNorm, convBias),
@@ -44,7 +45,7 @@ func newest(g *nn.Graph) error {
 	return g.Edit(func(e *nn.Edit) {
 		for n := range g.Nodes(nn.Ops("Dropout")) { // an old mask that nothing reads would be in the way
 			if c := attrs[std.DropoutConfig](n); c.Ratio != nil && len(n.Outputs()) > 1 && single(n) && *c.Ratio > 0 {
-				e.Replace(n, nn.Dropout{P: round(*c.Ratio)})
+				e.Replace(n, layers.Dropout{P: round(*c.Ratio)})
 			}
 		}
 		to := nn.LatestOpset
@@ -194,7 +195,7 @@ func conv(r *reader, n *nn.Node) *layer {
 	if !ok {
 		return nil
 	}
-	l := layerOf(nn.Conv{Out: w.Shape()[0], Kernel: evenly(kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad, Group: max(c.Group, 1),
+	l := layerOf(layers.Conv{Out: w.Shape()[0], Kernel: evenly(kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad, Group: max(c.Group, 1),
 		NoBias: n.In(2) == nil}, "conv", n, x, weights)
 	return l.with(window)
 }
@@ -209,7 +210,7 @@ func convBias(r *reader, n *nn.Node) *layer {
 	if l == nil {
 		return nil
 	}
-	c := l.Layer.(nn.Conv)
+	c := l.Layer.(layers.Conv)
 	b := r.perChannel(bias, c.Out, y.Type().Rank())
 	if b == nil || dtype.Of(b.Dtype()) != y.Type().DType {
 		return nil
@@ -243,7 +244,7 @@ func convTranspose(r *reader, n *nn.Node) *layer {
 		return nil
 	}
 	group := max(c.Group, 1)
-	return layerOf(nn.ConvTranspose{Out: w.Shape()[1] * group, Kernel: evenly(kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad,
+	return layerOf(layers.ConvTranspose{Out: w.Shape()[1] * group, Kernel: evenly(kernel, 1), Stride: evenly(c.Strides, 1), Dilation: evenly(c.Dilations, 1), Pad: pad,
 		OutPad: evenly(c.OutputPadding, 0), Group: group, NoBias: n.In(2) == nil}, "convtranspose", n, x, weights).with(window)
 }
 
@@ -268,7 +269,7 @@ func (r *reader) linear(n *nn.Node, x, matrix, bias *nn.Value, turned bool) *lay
 		}
 		weights["bias"], _ = dtype.View(b, out)
 	}
-	l := layerOf(nn.Linear{Out: out, NoBias: bias == nil}, "linear", n, x, weights)
+	l := layerOf(layers.Linear{Out: out, NoBias: bias == nil}, "linear", n, x, weights)
 	if l != nil {
 		l.name = stem(matrix, bias)
 	}
@@ -309,7 +310,7 @@ func embedding(r *reader, n *nn.Node) *layer {
 	if x == nil || w == nil || w.Dims() != 2 || c.Axis != 0 || dtype.Of(w.Dtype()) != dtype.Float32 {
 		return nil
 	}
-	l := layerOf(nn.Embedding{Num: w.Shape()[0], Dim: w.Shape()[1]}, "embedding", n, x, nil)
+	l := layerOf(layers.Embedding{Num: w.Shape()[0], Dim: w.Shape()[1]}, "embedding", n, x, nil)
 	l.weights, l.name = map[string]*tensor.Dense{"weight": w}, stem(n.In(0))
 	return l
 }
@@ -327,7 +328,7 @@ func batchNorm(r *reader, n *nn.Node) *layer {
 	if c.Momentum != nil {
 		momentum = round(*c.Momentum)
 	}
-	return layerOf(nn.BatchNorm{Eps: round(epsilon(c.Epsilon)), Momentum: momentum}, "batchnorm", n, x, map[string]*tensor.Dense{
+	return layerOf(layers.BatchNorm{Eps: round(epsilon(c.Epsilon)), Momentum: momentum}, "batchnorm", n, x, map[string]*tensor.Dense{
 		"weight": r.weight(n.In(1)), "bias": r.weight(n.In(2)), "running_mean": r.weight(n.In(3)), "running_var": r.weight(n.In(4)),
 	}).with(norm)
 }
@@ -343,7 +344,7 @@ func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *la
 			return nil
 		}
 	}
-	l := layerOf(nn.LayerNorm{Axes: w.Dims(), Eps: round(eps)}, "layernorm", n, x, map[string]*tensor.Dense{"weight": w, "bias": b})
+	l := layerOf(layers.LayerNorm{Axes: w.Dims(), Eps: round(eps)}, "layernorm", n, x, map[string]*tensor.Dense{"weight": w, "bias": b})
 	if l != nil {
 		l.name = stem(scale, bias)
 	}
@@ -372,7 +373,7 @@ func layerNorm(r *reader, n *nn.Node) *layer {
 func instanceNorm(r *reader, n *nn.Node) *layer {
 	c := attrs[std.InstanceNormalizationConfig](n)
 	if x := r.data(n, 0); x != nil {
-		return layerOf(nn.InstanceNorm{Eps: round(epsilon(c.Epsilon))}, "instancenorm", n, x,
+		return layerOf(layers.InstanceNorm{Eps: round(epsilon(c.Epsilon))}, "instancenorm", n, x,
 			map[string]*tensor.Dense{"weight": r.weight(n.In(1)), "bias": r.weight(n.In(2))}).with(norm)
 	}
 	return nil
@@ -384,6 +385,6 @@ func groupNorm(r *reader, n *nn.Node) *layer {
 	if x == nil || w == nil || x.Type().Rank() < 3 || w.Shape().TotalSize() != x.Type().Shape[1].Size {
 		return nil
 	}
-	return layerOf(nn.GroupNorm{Groups: c.NumGroups, Eps: round(epsilon(c.Epsilon))}, "groupnorm", n, x,
+	return layerOf(layers.GroupNorm{Groups: c.NumGroups, Eps: round(epsilon(c.Epsilon))}, "groupnorm", n, x,
 		map[string]*tensor.Dense{"weight": w, "bias": r.weight(n.In(2))}).with(norm)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -61,15 +62,15 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 	case std.LSTMConfig:
 		hidden, direction = c.HiddenSize, c.Direction
 		plain = c.Activations == nil && c.Clip == 0 && c.Layout == 0 && !c.InputForget && n.In(7) == nil
-		l = nn.LSTM{Hidden: hidden, Bidirectional: direction == "bidirectional"}
+		l = layers.LSTM{Hidden: hidden, Bidirectional: direction == "bidirectional"}
 	case std.GRUConfig:
 		hidden, direction = c.HiddenSize, c.Direction
 		plain = c.Activations == nil && c.Clip == 0 && c.Layout == 0 && c.LinearBeforeReset
-		l = nn.GRU{Hidden: hidden, Bidirectional: direction == "bidirectional"}
+		l = layers.GRU{Hidden: hidden, Bidirectional: direction == "bidirectional"}
 	case std.RNNConfig:
 		hidden, direction = c.HiddenSize, c.Direction
 		plain = c.Activations == nil && c.Clip == 0 && c.Layout == 0
-		l = nn.RNN{Hidden: hidden, Bidirectional: direction == "bidirectional"}
+		l = layers.RNN{Hidden: hidden, Bidirectional: direction == "bidirectional"}
 	default:
 		return nil
 	}

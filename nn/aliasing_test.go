@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -39,7 +40,7 @@ func memoryOf(name string, v dtype.Value, put func(name string, b []byte)) {
 // TestResultsAreTheCallers: no result of Eval shares memory with a parameter, an input, another result or another run's.
 func TestResultsAreTheCallers(t *testing.T) {
 	g := built(t, func(e *nn.Edit) {
-		x, w := e.Input("x", "float32[4]"), e.Param("w", nn.Ones{}, 4)
+		x, w := e.Input("x", "float32[4]"), e.Param("w", initial.Ones{}, 4)
 		node := func(name string, in ...*nn.Value) *nn.Value { return e.Node(op.Plain(name), in...).Out(0) }
 		s := node("SequenceConstruct", w, x, w)
 		e.Output("identity", node("Identity", w))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/prune"
 	"gorgonia.org/tensor"
 )
@@ -17,7 +18,7 @@ func annotated(t *testing.T) *nn.Graph {
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3,8,8]")
 		for _, name := range []string{"first", "second", "third"} {
-			x = e.Apply(nn.Sequential{nn.Conv{Out: 8, Kernel: []int{3}, Same: true, Name: name}, nn.ReLU{}}, x)
+			x = e.Apply(nn.Sequential{layers.Conv{Out: 8, Kernel: []int{3}, Same: true, Name: name}, layers.ReLU{}}, x)
 		}
 		e.Output("y", x)
 		e.Annotate(nn.Annotations{"prune": "no", "block": 1, "scale": 0.5, "sizes": []int{1, 2}}, nn.Glob("first*"))

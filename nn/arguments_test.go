@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -12,7 +13,7 @@ import (
 // TestArguments: what makes no sense is an error, not a panic.
 func TestArguments(t *testing.T) {
 	g := nn.New("g")
-	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N,2]"))) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[N,2]"))) }); err != nil {
 		t.Fatal(err)
 	}
 	edit := func(f func(e *nn.Edit)) func() error { return func() error { return g.Edit(f) } }

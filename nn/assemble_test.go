@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -35,7 +36,7 @@ func TestAssembleRefuses(t *testing.T) {
 		{`load: output "" is computed by nothing`, func(a *nn.Assembler) { a.Node(relu("x", "y")) }, ""},
 		{`reads "z", which nothing computes`, func(a *nn.Assembler) { a.Node(relu("z", "y")) }, "y"},
 		{`two values are named "x"`, func(a *nn.Assembler) { a.Input("x", f32, nil) }, "x"},
-		{`two values are named "x"`, func(a *nn.Assembler) { a.Param("x", ramp(2), nil) }, "x"},
+		{`two values are named "x"`, func(a *nn.Assembler) { a.Param("x", nntest.Ramp(2), nil) }, "x"},
 		{`load: Relu y: two values are named "y"`, func(a *nn.Assembler) { a.Node(relu("x", "y")); a.Node(relu("x", "y")) }, "y"},
 		{"a value has no name", func(a *nn.Assembler) { a.Input("", f32, nil) }, "x"},
 		{"input p: an initializer is a *dtype.Sequence", func(a *nn.Assembler) { a.Param("p", &dtype.Sequence{Elem: dtype.Float32}, nil) }, "x"},
@@ -101,7 +102,7 @@ func TestAssembledTypes(t *testing.T) {
 
 // Absent nodes and inputs have no values; the selection of one node says what else it met.
 func TestNothingThere(t *testing.T) {
-	g := small(t)
+	g := nntest.Small(t)
 	n := slicesCollect(g)[0]
 	var none *nn.Node
 	if n.In(-1) != nil || n.In(99) != nil || none.In(0) != nil || none.In(-1) != nil || n.Out(-1) != nil || n.Out(9) != nil || none.Out(0) != nil || none.Inputs() != nil || none.Outputs() != nil || none.Captured() != nil {
@@ -112,7 +113,7 @@ func TestNothingThere(t *testing.T) {
 	if want := all[0].Label() + " and " + all[1].Label() + " among them: want one"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		if e.Find(func(n *nn.Node) bool { return n == all[1] }) != all[1] {
 			t.Error("another node")
 		}
@@ -137,7 +138,7 @@ func TestDeclaredTypesAreNoCertainty(t *testing.T) {
 	} {
 		a := nn.Assemble(nn.NewGraph("m", std.Operators(), map[string]int{"": nn.LatestOpset, "my": 1}))
 		a.Input("x", op.T(dtype.Float32, op.D(2), op.D(3)), nil)
-		a.Param("w", ramp(4, 5), nil)
+		a.Param("w", nntest.Ramp(4, 5), nil)
 		a.Node(c.first)
 		a.Node(nn.NodeSpec{Type: "Relu", In: []string{"a"}, Out: []string{"b"}})
 		a.Node(nn.NodeSpec{Type: "MatMul", In: []string{"b", "w"}, Out: []string{"y"}})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -16,7 +17,7 @@ func TestAttentionMask(t *testing.T) {
 	if err := g.Edit(func(e *nn.Edit) {
 		e.Seed(3)
 		x := e.Input("x", "float32[N,L,8]")
-		e.Output("y", e.Apply(nn.Attention{Heads: 2}, x, x, e.Input("mask", "float32[N,1,1,L]")))
+		e.Output("y", e.Apply(layers.Attention{Heads: 2}, x, x, e.Input("mask", "float32[N,1,1,L]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

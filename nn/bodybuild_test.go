@@ -7,6 +7,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -16,7 +18,7 @@ func TestBody(t *testing.T) {
 	g := nn.New("m")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[2]")
-		w := e.Param("w", nn.Full{Value: 3}, 2)
+		w := e.Param("w", initial.Full{Value: 3}, 2)
 		body := e.Body("body", []string{"int64[]", "bool[]", "float32[2]"}, []*nn.Value{w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 			return []*nn.Value{e.Node(op.Plain("Identity"), in[1]).Out(0), e.Node(op.Plain("Mul"), in[2], in[3]).Out(0)}
 		})
@@ -67,7 +69,7 @@ func TestBodyRefuses(t *testing.T) {
 // A new value takes no name that a value of a subgraph has, whichever came first: files want names that are unique there.
 func TestNamesInBodies(t *testing.T) {
 	g := nn.New("names")
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		flag, x := e.Input("flag", "bool[]"), e.Input("x", "float32[N]")
 		before := e.Node(op.Plain("Tanh"), x).Out(0)
 		branch := func(name string) *nn.Body {
@@ -79,7 +81,7 @@ func TestNamesInBodies(t *testing.T) {
 		after := e.Node(op.Plain("Neg"), before).Out(0)
 		e.Output("y", e.Node(op.Plain("Add"), e.Node(std.IfConfig{Then: then, Else: other}, flag).Out(0), after).Out(0))
 	})
-	edit(t, g, func(e *nn.Edit) { e.Output("z", e.Node(op.Plain("Neg"), e.Value("x")).Out(0)) })
+	nntest.Edit(t, g, func(e *nn.Edit) { e.Output("z", e.Node(op.Plain("Neg"), e.Value("x")).Out(0)) })
 	seen := map[string]bool{}
 	for n := range g.Nodes() {
 		for _, b := range n.Bodies() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestChanged(t *testing.T) {
 	g := nn.New("linear")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 40}, nn.ReLU{}, nn.Linear{Out: 7}}, e.Input("x", "float32[N,30]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 40}, layers.ReLU{}, layers.Linear{Out: 7}}, e.Input("x", "float32[N,30]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -13,7 +14,7 @@ func TestComposites(t *testing.T) {
 	g := nn.New("m")
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,6,8]")
-		e.Output("y", e.Apply(nn.Sequential{nn.LayerNorm{Name: "norm"}, nn.Linear{Out: 8, Name: "up"}, nn.GELU{}, nn.SiLU{}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.LayerNorm{Name: "norm"}, layers.Linear{Out: 8, Name: "up"}, layers.GELU{}, layers.SiLU{}}, x))
 		e.SetOpset(13)
 	}); err != nil {
 		t.Fatal(err)

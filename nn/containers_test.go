@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -22,7 +23,7 @@ func containers(t *testing.T) map[string]func(e *nn.Edit, x *nn.Value) []*nn.Val
 		return do(e, op.Plain("SequenceConstruct"), x, do(e, op.Plain("Sin"), x), do(e, op.Plain("Exp"), x))
 	}
 	no := false
-	square := bodyOf(t, func(e *nn.Edit) {
+	square := nntest.BodyOf(t, func(e *nn.Edit) {
 		a := e.Input("a", "float64[K,3]")
 		e.Output("b", do(e, op.Plain("Mul"), a, do(e, op.Plain("Cos"), a)))
 	})
@@ -157,7 +158,7 @@ func TestContainerOutputs(t *testing.T) {
 
 // TestGradientLostInLoop: a Loop takes a sequence as a whole, so that no gradient passes.
 func TestGradientLostInLoop(t *testing.T) {
-	body := bodyOf(t, func(e *nn.Edit) {
+	body := nntest.BodyOf(t, func(e *nn.Edit) {
 		e.Input("i", "int64[]")
 		e.Output("on", e.Node(op.Plain("Identity"), e.Input("condition", "bool[]")).Out(0))
 		s := e.Input("s", "seq(float32[2])")
@@ -191,7 +192,7 @@ func TestGradientLostInLoop(t *testing.T) {
 // TestSequenceMapNeedsValues has a body whose shapes depend on what it computes.
 func TestSequenceMapNeedsValues(t *testing.T) {
 	node := func(e *nn.Edit, c op.Config, in ...*nn.Value) *nn.Value { return e.Node(c, in...).Out(0) }
-	body := bodyOf(t, func(e *nn.Edit) {
+	body := nntest.BodyOf(t, func(e *nn.Edit) {
 		where := node(e, op.Plain("NonZero"), e.Input("a", "float32[K]"))
 		e.Output("b", node(e, std.FlattenConfig{}, node(e, std.CastConfig{To: dtype.Float32}, where)))
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	G "gorgonia.org/gorgonia"
@@ -203,7 +204,7 @@ func TestControl(t *testing.T) {
 			ctx := context.Background()
 			got, want := evalAll(t, g, feed), evalAll(t, plain, feed)
 			for i := range want {
-				near(t, fmt.Sprintf("output %d", i), got[i], want[i], 1e-10)
+				nntest.Near(t, fmt.Sprintf("output %d", i), got[i], want[i], 1e-10)
 			}
 			last := len(want) - 1
 			grads, err := g.Grad(ctx, feed, g.Outputs()[last].Name(), names...)
@@ -215,7 +216,7 @@ func TestControl(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range names {
-				near(t, "gradient of "+name, numbersOf(t, grads[name]), numbersOf(t, unrolled[name]), 1e-9)
+				nntest.Near(t, "gradient of "+name, numbersOf(t, grads[name]), numbersOf(t, unrolled[name]), 1e-9)
 			}
 			finiteDifferences(t, g, feed, grads)
 			onTape(t, c.with, feed, g, want[last][0], grads)
@@ -299,7 +300,7 @@ func onTape(t *testing.T, f nn.Expr, feed nn.Feed, g *nn.Graph, want float64, gr
 		t.Errorf("Gorgonia's machine gives %g, want %g", got, want)
 	}
 	for i, v := range list {
-		near(t, "gradient on Gorgonia's machine of "+in[i].Name(), numbersOf(t, v), numbersOf(t, grads[in[i].Name()]), 1e-9)
+		nntest.Near(t, "gradient on Gorgonia's machine of "+in[i].Name(), numbersOf(t, v), numbersOf(t, grads[in[i].Name()]), 1e-9)
 	}
 }
 
@@ -330,7 +331,7 @@ func controlInRuntime(t *testing.T, ort *oracle.Runtime, f nn.Expr, inputs []str
 			if err != nil {
 				t.Fatal(err)
 			}
-			near(t, fmt.Sprintf("operator set %d, output %d in ONNX Runtime", opset, i), x, want[i], 1e-3)
+			nntest.Near(t, fmt.Sprintf("operator set %d, output %d in ONNX Runtime", opset, i), x, want[i], 1e-3)
 		}
 	}
 }

@@ -5,46 +5,48 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
 func TestClone(t *testing.T) {
-	g := small(t)
-	edit(t, g, func(e *nn.Edit) {
+	g := nntest.Small(t)
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		e.Freeze(nn.Glob("stem"))
 		e.SetMeta("k", "v")
 		e.SetRole(e.Value("fc.bias"), nn.Constant)
 	})
-	x := ramp(2, 3, 8, 8)
-	before, want := dump(g), run(t, g, x)
+	x := nntest.Ramp(2, 3, 8, 8)
+	before, want := nntest.Dump(g), nntest.Run(t, g, x)
 	c := g.Clone()
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if got := dump(c); got != before {
+	if got := nntest.Dump(c); got != before {
 		t.Fatalf("the clone differs:\n%s", diff(before, got))
 	}
-	near(t, "clone", run(t, c, x), want, 0)
+	nntest.Near(t, "clone", nntest.Run(t, c, x), want, 0)
 
-	edit(t, c, func(e *nn.Edit) {
-		e.Insert(e.Value("act"), nn.Sigmoid{})
+	nntest.Edit(t, c, func(e *nn.Edit) {
+		e.Insert(e.Value("act"), layers.Sigmoid{})
 		e.Head(nn.Head{Labels: []string{"a", "b"}, Output: "scores"})
 		e.Unfreeze()
 	})
 	for p := range c.Params() {
 		clear(p.Data().Data().([]float32))
 	}
-	if got := dump(g); got != before {
+	if got := nntest.Dump(g); got != before {
 		t.Errorf("changing the clone changed the original:\n%s", diff(before, got))
 	}
 }
 
 func TestFork(t *testing.T) {
-	g := small(t)
-	before := dump(g)
+	g := nntest.Small(t)
+	before := nntest.Dump(g)
 	f, origin := g.Fork()
-	if got := dump(f); got != before {
+	if got := nntest.Dump(f); got != before {
 		t.Fatalf("the fork differs:\n%s", diff(before, got))
 	}
 	n := 0
@@ -61,10 +63,10 @@ func TestFork(t *testing.T) {
 	if n != len(origin) {
 		t.Errorf("%d parameters, the map has %d", n, len(origin))
 	}
-	edit(t, f, func(e *nn.Edit) {
+	nntest.Edit(t, f, func(e *nn.Edit) {
 		e.Output("loss", e.Node(op.Plain("Neg"), e.Value("scores")).Out(0))
 	})
-	if got := dump(g); got != before {
+	if got := nntest.Dump(g); got != before {
 		t.Errorf("a loss on the fork changed the original:\n%s", diff(before, got))
 	}
 	w, err := f.Value("fc.weight")
@@ -87,7 +89,7 @@ func TestCloneModels(t *testing.T) {
 			if err := c.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if a, b := dump(g), dump(c); a != b {
+			if a, b := nntest.Dump(g), nntest.Dump(c); a != b {
 				t.Errorf("the clone differs:\n%s", diff(a, b))
 			}
 			own := map[*nn.Graph]bool{}
@@ -113,9 +115,9 @@ func graphs(g *nn.Graph, seen map[*nn.Graph]bool) {
 }
 
 func TestExtract(t *testing.T) {
-	g := small(t)
-	x := ramp(2, 3, 8, 8)
-	before, want := dump(g), run(t, g, x)
+	g := nntest.Small(t)
+	x := nntest.Ramp(2, 3, 8, 8)
+	before, want := nntest.Dump(g), nntest.Run(t, g, x)
 	trunk, err := g.Extract(nil, []string{"act"})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +131,7 @@ func TestExtract(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := trained(rest); got != "body.bias body.weight" {
+	if got := nntest.Trained(rest); got != "body.bias body.weight" {
 		t.Errorf("the second part has %s", got)
 	}
 	if got := rest.Inputs()[0].Type().String(); got != "float32[N,4,8,8]" {
@@ -142,8 +144,8 @@ func TestExtract(t *testing.T) {
 	if err := joined.Check(); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "both parts joined", run(t, joined, x), want, 0)
-	if got := dump(g); got != before {
+	nntest.Near(t, "both parts joined", nntest.Run(t, joined, x), want, 0)
+	if got := nntest.Dump(g); got != before {
 		t.Errorf("the original changed:\n%s", diff(before, got))
 	}
 }
@@ -151,7 +153,7 @@ func TestExtract(t *testing.T) {
 // TestExtractModel cuts SqueezeNet in two and joins the halves again.
 func TestExtractModel(t *testing.T) {
 	g := shared(t, "squeezenet1.1")
-	x := ramp(g.Inputs()[0].Type().Sizes()...)
+	x := nntest.Ramp(g.Inputs()[0].Type().Sizes()...)
 	out := g.Outputs()[0].Name()
 	a, err := g.Extract(nil, []string{"fire5/concat_1"})
 	if err != nil {
@@ -165,7 +167,7 @@ func TestExtractModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "halves", run(t, j, x), run(t, g, x), 0)
+	nntest.Near(t, "halves", nntest.Run(t, j, x), nntest.Run(t, g, x), 0)
 	if g.Summary().Total != j.Summary().Total {
 		t.Errorf("totals %+v, want %+v", j.Summary().Total, g.Summary().Total)
 	}
@@ -183,7 +185,7 @@ func TestExtractRefusals(t *testing.T) {
 		{[]string{"act", "act"}, []string{"pool"}, `extract: "act" is named twice`},
 	}
 	for _, c := range cases {
-		_, err := small(t).Extract(c.from, c.to)
+		_, err := nntest.Small(t).Extract(c.from, c.to)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%v to %v: error %v\nwant %s", c.from, c.to, err, c.want)
 		}
@@ -193,10 +195,10 @@ func TestExtractRefusals(t *testing.T) {
 // TestJoin puts a model behind another copy of itself's input: all names collide.
 func TestJoin(t *testing.T) {
 	g := nn.New("half")
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		e.Output("y", e.Apply(nn.Linear{Out: 4, Name: "fc"}, x))
-		e.Output("z", e.Apply(nn.ReLU{}, x))
+		e.Output("y", e.Apply(layers.Linear{Out: 4, Name: "fc"}, x))
+		e.Output("z", e.Apply(layers.ReLU{}, x))
 	})
 	j, err := nn.Join(g, g, map[string]string{"y": "x"})
 	if err != nil {
@@ -212,20 +214,20 @@ func TestJoin(t *testing.T) {
 	if got := strings.Join(outs, " "); got != "z y_1 z_1" {
 		t.Errorf("outputs %s", got)
 	}
-	if got := trained(j); got != "fc.bias fc.bias_1 fc.weight fc.weight_1" {
+	if got := nntest.Trained(j); got != "fc.bias fc.bias_1 fc.weight fc.weight_1" {
 		t.Errorf("parameters %s", got)
 	}
-	x := ramp(3, 4)
+	x := nntest.Ramp(3, 4)
 	half, err := nn.Slice[float32](x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	once := run(t, g, x)
+	once := nntest.Run(t, g, x)
 	for i := range once {
 		half[i] = float32(once[i])
 	}
-	twice := run(t, g, x)
-	out, err := j.Eval(t.Context(), nn.Feed{"x": ramp(3, 4)}, "y_1")
+	twice := nntest.Run(t, g, x)
+	out, err := j.Eval(t.Context(), nn.Feed{"x": nntest.Ramp(3, 4)}, "y_1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,11 +240,11 @@ func TestJoin(t *testing.T) {
 }
 
 func TestJoinRefusals(t *testing.T) {
-	a := small(t)
+	a := nntest.Small(t)
 	old := nn.NewGraph("old", std.Operators(), map[string]int{"": 11})
-	edit(t, old, func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N,10]"))) })
+	nntest.Edit(t, old, func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[N,10]"))) })
 	wide := nn.New("wide")
-	edit(t, wide, func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N,11]"))) })
+	nntest.Edit(t, wide, func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[N,11]"))) })
 	cases := []struct {
 		b       *nn.Graph
 		connect map[string]string

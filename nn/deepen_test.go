@@ -8,15 +8,17 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
 
 // deep is a convolution net with a value that is never negative, one that is anything, and a matrix.
 func deep(e *nn.Edit) {
-	y := e.Apply(nn.Sequential{conv(6, 3, "a"), nn.ReLU{Name: "act"}, nn.MaxPool{Kernel: []int{2}, Name: "pool"}, conv(4, 3, "b"), nn.Flatten{Name: "flat"}}, input(e))
-	y = e.Apply(nn.Sequential{nn.Linear{Out: 7, Name: "fc"}, nn.Sigmoid{Name: "gate"}}, y)
-	e.Output("y", e.Apply(nn.Linear{Out: 3, Name: "out"}, y))
+	y := e.Apply(nn.Sequential{conv(6, 3, "a"), layers.ReLU{Name: "act"}, layers.MaxPool{Kernel: []int{2}, Name: "pool"}, conv(4, 3, "b"), layers.Flatten{Name: "flat"}}, input(e))
+	y = e.Apply(nn.Sequential{layers.Linear{Out: 7, Name: "fc"}, layers.Sigmoid{Name: "gate"}}, y)
+	e.Output("y", e.Apply(layers.Linear{Out: 3, Name: "out"}, y))
 }
 
 func activation(name string) nn.Layer { return nn.Op{Config: op.Plain(name)} }
@@ -33,45 +35,45 @@ var deepenings = []struct {
 	{name: "through a pool", at: "pool", adds: []string{"Conv", "Relu"}},
 	{name: "zero value where numbers may be negative", at: "b", adds: []string{"Conv"}},
 	{name: "matrix", at: "gate", adds: []string{"Gemm", "Relu"}},
-	{name: "normalized", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Norm: nn.BatchNorm{}}, adds: []string{"Conv", "BatchNormalization", "Relu"}},
-	{name: "kernel and dilation", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3, 5}, Dilation: []int{2}}}, adds: []string{"Conv", "Relu"}},
-	{name: "even kernel", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{2}}}, adds: []string{"Conv", "Relu"}},
-	{name: "depthwise", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Group: 6, NoBias: true}}, adds: []string{"Conv", "Relu"}},
-	{name: "LeakyReLU behind ReLU", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.LeakyReLU{}}, adds: []string{"Conv", "LeakyRelu"}},
-	{name: "ELU behind a sigmoid", at: "gate", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ELU{}}, adds: []string{"Gemm", "Elu"}},
-	{name: "refused", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ReLU{}}, err: "ReLU behind b would change what the model computes: Near allows"},
-	{name: "refused GELU", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.GELU{}}, err: "GELU behind act would change"},
-	{name: "ReLU by two layers", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ReLU{}, Near: true}, adds: []string{"Conv", "Relu", "Conv"}},
-	{name: "ReLU by two layers in groups", at: "b", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Group: 2}, Activation: nn.ReLU{}, Near: true}, adds: []string{"Conv", "Relu", "Conv"}},
-	{name: "GELU by two layers", at: "act", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.GELU{}, Near: true}, adds: []string{"Conv", "Gelu", "Conv"}},
-	{name: "SiLU by two matrices", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.SiLU{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Mul", "Gemm"}},
-	{name: "HardSwish by two layers", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: activation("HardSwish"), Near: true}, adds: []string{"Gemm", "HardSwish", "Gemm"}},
-	{name: "Softplus by two layers", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: activation("Softplus"), Near: true}, adds: []string{"Gemm", "Softplus", "Gemm"}},
-	{name: "LeakyReLU by two layers", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.LeakyReLU{Slope: 0.2}, Near: true}, adds: []string{"Gemm", "LeakyRelu", "Gemm"}},
-	{name: "PReLU by two layers", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.PReLU{}, Near: true}, adds: []string{"Conv", "PRelu", "Conv"}},
-	{name: "Tanh nearly", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.Tanh{}, Near: true}, adds: []string{"Conv", "Tanh", "Conv"}, tol: 1e-4},
-	{name: "Sigmoid nearly", at: "fc", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.Sigmoid{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Gemm"}, tol: 1e-4},
-	{name: "no way", at: "b", d: nn.Deepening{Layer: nn.Fitting{}, Activation: nn.ELU{}, Near: true}, err: "ELU cannot start as the identity"},
-	{name: "a stride", at: "act", d: nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Stride: []int{2}}}, err: "a layer that keeps the shape is wanted"},
-	{name: "no pair of this", at: "b", d: nn.Deepening{Layer: nn.BatchNorm{}, Activation: nn.ReLU{}, Near: true}, err: "BatchNorm cannot be made twice as wide"},
+	{name: "normalized", at: "act", d: nn.Deepening{Layer: layers.Fitting{}, Norm: layers.BatchNorm{}}, adds: []string{"Conv", "BatchNormalization", "Relu"}},
+	{name: "kernel and dilation", at: "act", d: nn.Deepening{Layer: layers.Conv{Kernel: []int{3, 5}, Dilation: []int{2}}}, adds: []string{"Conv", "Relu"}},
+	{name: "even kernel", at: "act", d: nn.Deepening{Layer: layers.Conv{Kernel: []int{2}}}, adds: []string{"Conv", "Relu"}},
+	{name: "depthwise", at: "act", d: nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Group: 6, NoBias: true}}, adds: []string{"Conv", "Relu"}},
+	{name: "LeakyReLU behind ReLU", at: "act", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.LeakyReLU{}}, adds: []string{"Conv", "LeakyRelu"}},
+	{name: "ELU behind a sigmoid", at: "gate", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.ELU{}}, adds: []string{"Gemm", "Elu"}},
+	{name: "refused", at: "b", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.ReLU{}}, err: "ReLU behind b would change what the model computes: Near allows"},
+	{name: "refused GELU", at: "act", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.GELU{}}, err: "GELU behind act would change"},
+	{name: "ReLU by two layers", at: "b", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.ReLU{}, Near: true}, adds: []string{"Conv", "Relu", "Conv"}},
+	{name: "ReLU by two layers in groups", at: "b", d: nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Group: 2}, Activation: layers.ReLU{}, Near: true}, adds: []string{"Conv", "Relu", "Conv"}},
+	{name: "GELU by two layers", at: "act", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.GELU{}, Near: true}, adds: []string{"Conv", "Gelu", "Conv"}},
+	{name: "SiLU by two matrices", at: "fc", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.SiLU{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Mul", "Gemm"}},
+	{name: "HardSwish by two layers", at: "fc", d: nn.Deepening{Layer: layers.Fitting{}, Activation: activation("HardSwish"), Near: true}, adds: []string{"Gemm", "HardSwish", "Gemm"}},
+	{name: "Softplus by two layers", at: "fc", d: nn.Deepening{Layer: layers.Fitting{}, Activation: activation("Softplus"), Near: true}, adds: []string{"Gemm", "Softplus", "Gemm"}},
+	{name: "LeakyReLU by two layers", at: "fc", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.LeakyReLU{Slope: 0.2}, Near: true}, adds: []string{"Gemm", "LeakyRelu", "Gemm"}},
+	{name: "PReLU by two layers", at: "b", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.PReLU{}, Near: true}, adds: []string{"Conv", "PRelu", "Conv"}},
+	{name: "Tanh nearly", at: "b", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.Tanh{}, Near: true}, adds: []string{"Conv", "Tanh", "Conv"}, tol: 1e-4},
+	{name: "Sigmoid nearly", at: "fc", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.Sigmoid{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Gemm"}, tol: 1e-4},
+	{name: "no way", at: "b", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.ELU{}, Near: true}, err: "ELU cannot start as the identity"},
+	{name: "a stride", at: "act", d: nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Stride: []int{2}}}, err: "a layer that keeps the shape is wanted"},
+	{name: "no pair of this", at: "b", d: nn.Deepening{Layer: layers.BatchNorm{}, Activation: layers.ReLU{}, Near: true}, err: "BatchNorm cannot be made twice as wide"},
 }
 
 func TestDeepen(t *testing.T) {
 	for _, c := range deepenings {
 		t.Run(c.name, func(t *testing.T) {
 			g := model(t, deep)
-			before := dump(g)
+			before := nntest.Dump(g)
 			was := types(g)
 			in, want := runDrawn(t, g)
 			if c.d.Layer == nil {
-				c.d.Layer = nn.Fitting{}
+				c.d.Layer = layers.Fitting{}
 			}
 			p, err := g.Plan(func(e *nn.Edit) { e.Deepen(e.Value(c.at), c.d) })
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("got %v, want %q", err, c.err)
 				}
-				if dump(g) != before {
+				if nntest.Dump(g) != before {
 					t.Fatal("the graph changed")
 				}
 				return
@@ -96,7 +98,7 @@ func TestDeepen(t *testing.T) {
 			if added := strings.Join(fresh(g, was), " "); added != strings.Join(c.adds, " ") {
 				t.Errorf("adds %s, want %v", added, c.adds)
 			}
-			if err := p.Undo(); err != nil || dump(g) != before {
+			if err := p.Undo(); err != nil || nntest.Dump(g) != before {
 				t.Error("undo does not give the graph back", err)
 			}
 		})
@@ -139,12 +141,12 @@ func runDrawn(t *testing.T, g *nn.Graph) (in, out []*tensor.Dense) {
 // TestDeepenLearns takes a gradient through layers that start as the identity: none may be dead.
 func TestDeepenLearns(t *testing.T) {
 	g := model(t, deep)
-	edit(t, g, func(e *nn.Edit) {
-		e.Deepen(e.Value("act"), nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Name: "d1"}})
-		e.Deepen(e.Value("b"), nn.Deepening{Layer: nn.Conv{Kernel: []int{3}, Name: "d2"}, Activation: nn.ReLU{}, Near: true})
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		e.Deepen(e.Value("act"), nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Name: "d1"}})
+		e.Deepen(e.Value("b"), nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Name: "d2"}, Activation: layers.ReLU{}, Near: true})
 	})
 	g2 := g.Clone()
-	edit(t, g2, func(e *nn.Edit) {
+	nntest.Edit(t, g2, func(e *nn.Edit) {
 		e.Output("loss", e.Node(op.Plain("ReduceSum"), e.Value("y")).Out(0))
 	})
 	in, err := draw(g, 2, 5, rand.New(rand.NewPCG(1, 2)))
@@ -176,7 +178,7 @@ func TestDeepenLearns(t *testing.T) {
 func TestWiden(t *testing.T) {
 	g := model(t, fork)
 	in, want := runDrawn(t, g)
-	edit(t, g, func(e *nn.Edit) { e.Widen(node(e, "b"), 1.5) })
+	nntest.Edit(t, g, func(e *nn.Edit) { e.Widen(node(e, "b"), 1.5) })
 	if c := channelsOf(t, g, "in", "m", "b"); c[0] != 9 || c[1] != 9 || c[2] != 9 {
 		t.Error(c)
 	}
@@ -187,7 +189,7 @@ func TestWiden(t *testing.T) {
 	if err := agree(got[0], want[0], 1e-6); err != nil {
 		t.Error(err)
 	}
-	edit(t, g, func(e *nn.Edit) { e.Widen(node(e, "b"), 1) })
+	nntest.Edit(t, g, func(e *nn.Edit) { e.Widen(node(e, "b"), 1) })
 	if c := channelsOf(t, g, "in", "m", "b"); c[0] != 9 || c[1] != 9 || c[2] != 9 {
 		t.Error("a factor of 1:", c)
 	}

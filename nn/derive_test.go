@@ -13,6 +13,9 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -26,7 +29,7 @@ var derived = []struct {
 	x    string
 	y    func(d deriving, x *nn.Value) *nn.Value
 }{
-	{"linear", "float32[N,6]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(nn.Linear{Out: 4}, x) }},
+	{"linear", "float32[N,6]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(layers.Linear{Out: 4}, x) }},
 	{"matmul", "float32[N,T,6]", func(d deriving, x *nn.Value) *nn.Value {
 		return d.do(op.Plain("MatMul"), d.do(op.Plain("MatMul"), x, d.param(6, 6)), d.do(std.TransposeConfig{Perm: []int{0, 2, 1}}, x))
 	}},
@@ -99,8 +102,8 @@ var derived = []struct {
 	}},
 	{"global average pool", "float32[N,2,T,8]", func(d deriving, x *nn.Value) *nn.Value { return d.do(op.Plain("GlobalAveragePool"), x) }},
 	{"global max pool", "float32[N,2,T,8]", func(d deriving, x *nn.Value) *nn.Value { return d.do(op.Plain("GlobalMaxPool"), x) }},
-	{"batch norm", "float32[N,3,4,5]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(nn.BatchNorm{}, x) }},
-	{"batch norm of a matrix", "float32[N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(nn.BatchNorm{}, x) }},
+	{"batch norm", "float32[N,3,4,5]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(layers.BatchNorm{}, x) }},
+	{"batch norm of a matrix", "float32[N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(layers.BatchNorm{}, x) }},
 	{"layer norm", "float32[N,T,6]", func(d deriving, x *nn.Value) *nn.Value {
 		return d.do(std.LayerNormalizationConfig{}, x, d.param(6), d.param(6))
 	}},
@@ -190,8 +193,8 @@ var derived = []struct {
 	{"attention", "float32[N,T,8]", func(d deriving, x *nn.Value) *nn.Value {
 		return d.do(std.AttentionConfig{QHeads: 2, KVHeads: 2}, x, d.do(op.Plain("MatMul"), x, d.param(8, 8)), x)
 	}},
-	{"lstm", "float32[5,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(nn.LSTM{Hidden: 4}, x) }},
-	{"gru", "float32[5,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(nn.GRU{Hidden: 4}, x) }},
+	{"lstm", "float32[5,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(layers.LSTM{Hidden: 4}, x) }},
+	{"gru", "float32[5,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(layers.GRU{Hidden: 4}, x) }},
 	{"lstm both ways", "float32[4,N,3]", func(d deriving, x *nn.Value) *nn.Value {
 		n := d.e.NodeN(std.LSTMConfig{Direction: "bidirectional", HiddenSize: 2}, 3, x, d.param(2, 8, 3), d.param(2, 8, 2), d.param(2, 16), nil, nil, nil)
 		last := d.do(std.TransposeConfig{Perm: []int{1, 0, 2}}, d.do(op.Plain("Mul"), n.Out(1), n.Out(2)))
@@ -203,7 +206,7 @@ var derived = []struct {
 	{"rnn", "float32[4,N,3]", func(d deriving, x *nn.Value) *nn.Value {
 		return d.do(std.RNNConfig{HiddenSize: 2}, x, d.param(1, 2, 3), d.param(1, 2, 2), d.param(1, 4))
 	}},
-	{"dropout", "float32[N,50]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(nn.Dropout{P: 0.3}, x) }},
+	{"dropout", "float32[N,50]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(layers.Dropout{P: 0.3}, x) }},
 }
 
 // elementwise are activations and functions; those of positive numbers come after a softplus.
@@ -224,10 +227,10 @@ func (d deriving) do(c op.Config, in ...*nn.Value) *nn.Value { return d.e.Node(c
 func (d deriving) layer(l nn.Layer, x *nn.Value) *nn.Value   { return d.e.Apply(l, x) }
 func (d deriving) ints(v ...int) *nn.Value                   { return d.e.Ints(d.e.New("ints"), v...) }
 func (d deriving) param(shape ...int) *nn.Value {
-	return d.e.Param(d.e.New("p"), nn.Normal{Std: 0.7}, shape...)
+	return d.e.Param(d.e.New("p"), initial.Normal{Std: 0.7}, shape...)
 }
 func (d deriving) above(shape ...int) *nn.Value {
-	return d.e.Param(d.e.New("p"), nn.Uniform{Low: 1, High: 2}, shape...)
+	return d.e.Param(d.e.New("p"), initial.Uniform{Low: 1, High: 2}, shape...)
 }
 func (d deriving) number(x float32) *nn.Value {
 	t, _ := dtype.FromSlice([]float32{x})
@@ -306,14 +309,14 @@ func TestDerive(t *testing.T) {
 		var b strings.Builder
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
-				fmt.Fprintf(&b, "%s of %s\n%s", c.name, c.x, indent(spelled(checkDerived(t, opset, c.x, c.y, eval))))
+				fmt.Fprintf(&b, "%s of %s\n%s", c.name, c.x, nntest.Indent(nntest.Spelled(checkDerived(t, opset, c.x, c.y, eval))))
 			})
 		}
 		return b.String()
 	}
 	t.Run("graft", func(t *testing.T) {
 		text := run(t, 18, func(g *nn.Graph, in nn.Feed) (nn.Feed, error) { return g.Eval(context.Background(), in) })
-		compareFile(t, filepath.Join("testdata", "derived.txt"), text)
+		nntest.CompareFile(t, filepath.Join("testdata", "derived.txt"), text)
 	})
 	t.Run("onnxruntime", func(t *testing.T) {
 		r := oracle.ORT(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -146,10 +147,10 @@ func TestDeriveControl(t *testing.T) {
 	for _, c := range derivedControl {
 		t.Run(c.name, func(t *testing.T) {
 			g := checkDerived(t, 18, c.x, c.y, func(g *nn.Graph, in nn.Feed) (nn.Feed, error) { return g.Eval(t.Context(), in) })
-			fmt.Fprintf(&b, "%s of %s\n%s", c.name, c.x, indent(spelled(g)))
+			fmt.Fprintf(&b, "%s of %s\n%s", c.name, c.x, nntest.Indent(nntest.Spelled(g)))
 		})
 	}
-	compareFile(t, filepath.Join("testdata", "derivedcontrol.txt"), b.String())
+	nntest.CompareFile(t, filepath.Join("testdata", "derivedcontrol.txt"), b.String())
 	t.Run("onnxruntime", func(t *testing.T) {
 		ort := oracle.ORT(t)
 		for _, c := range derivedControl {

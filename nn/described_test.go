@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 )
 
 // TestDescribed compares what is said of small networks (types, roles, costs, couplings, groups, what each edit does
@@ -24,12 +25,12 @@ func TestDescribed(t *testing.T) {
 			t.Parallel()
 			g := readNetwork(t, name, "float32")
 			var b strings.Builder
-			b.WriteString(spelled(g))
+			b.WriteString(nntest.Spelled(g))
 			describeCosts(&b, g)
 			describeChannels(&b, g)
 			describeHead(t, &b, g)
 			describeEdits(t, &b, g, editsOf(g))
-			compareFile(t, filepath.Join("testdata", "described", name+".txt"), b.String())
+			nntest.CompareFile(t, filepath.Join("testdata", "described", name+".txt"), b.String())
 		})
 	}
 }
@@ -120,6 +121,6 @@ func describeHead(t *testing.T, b *strings.Builder, g *nn.Graph) {
 		fmt.Fprintf(b, "\nclassifier: %v\n", err)
 	}
 	for _, c := range g.Composites() {
-		fmt.Fprintf(b, "composite %s: %v of %s, %d constants, nodes %s\n", c.Name, c.Config, names(c.In), len(c.Consts), labels(c.Nodes))
+		fmt.Fprintf(b, "composite %s: %v of %s, %d constants, nodes %s\n", c.Name, c.Config, nntest.Names(c.In), len(c.Consts), labels(c.Nodes))
 	}
 }

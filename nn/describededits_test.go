@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
@@ -52,10 +55,10 @@ func editsOf(g *nn.Graph) []namedEdit {
 			}, "remove %s, preferring before", l)
 		}
 		if n.IsActivation() {
-			add(func(e *nn.Edit) { e.SwapActivations(nn.ELU{}, selected(at(e))) }, "swap %s", l)
-			add(func(e *nn.Edit) { e.Deepen(at(e).Out(0), nn.Deepening{Layer: nn.Fitting{}}) }, "deepen %s", l)
+			add(func(e *nn.Edit) { e.SwapActivations(layers.ELU{}, selected(at(e))) }, "swap %s", l)
+			add(func(e *nn.Edit) { e.Deepen(at(e).Out(0), nn.Deepening{Layer: layers.Fitting{}}) }, "deepen %s", l)
 			add(func(e *nn.Edit) {
-				e.Deepen(at(e).Out(0), nn.Deepening{Layer: nn.Fitting{}, Norm: nn.BatchNorm{}, Activation: nn.Tanh{}, Near: true})
+				e.Deepen(at(e).Out(0), nn.Deepening{Layer: layers.Fitting{}, Norm: layers.BatchNorm{}, Activation: layers.Tanh{}, Near: true})
 			}, "deepen %s nearly", l)
 		}
 		v := n.Out(0).Name()
@@ -71,7 +74,7 @@ func editsOf(g *nn.Graph) []namedEdit {
 			to := nodes[i+2].Label()
 			add(func(e *nn.Edit) { e.AddEdge(e.Value(v), node(e, to)) }, "edge from %s to %s", v, to)
 			add(func(e *nn.Edit) {
-				nn.Realign{Concat: true, Via: nn.Linear{}, Prefer: nn.PreferAfter}.AddEdge(e, e.Value(v), node(e, to))
+				nn.Realign{Concat: true, Via: layers.Linear{}, Prefer: nn.PreferAfter}.AddEdge(e, e.Value(v), node(e, to))
 			}, "joined edge from %s to %s", v, to)
 		}
 		for _, u := range n.Out(0).Users() {
@@ -82,7 +85,7 @@ func editsOf(g *nn.Graph) []namedEdit {
 	for _, v := range g.Outputs() {
 		add(func(e *nn.Edit) { e.Head(nn.Head{Classes: 7, Output: v.Name()}) }, "head of seven at %s", v.Name())
 		add(func(e *nn.Edit) {
-			e.Head(nn.Head{Labels: []string{"a", "b", "c"}, Output: v.Name(), Keep: []int{1, -1, 0}, Init: nn.Ones{}, BiasInit: nn.Full{Value: 2}})
+			e.Head(nn.Head{Labels: []string{"a", "b", "c"}, Output: v.Name(), Keep: []int{1, -1, 0}, Init: initial.Ones{}, BiasInit: initial.Full{Value: 2}})
 		}, "head of three at %s", v.Name())
 	}
 	for _, v := range g.Inputs() {
@@ -106,7 +109,7 @@ func editsOf(g *nn.Graph) []namedEdit {
 	}
 	add(func(e *nn.Edit) { e.FreeBatch("B") }, "free batch")
 	add(func(e *nn.Edit) { e.Freeze() }, "freeze all")
-	add(func(e *nn.Edit) { e.SwapActivations(nn.GELU{Tanh: true}) }, "swap activations")
+	add(func(e *nn.Edit) { e.SwapActivations(layers.GELU{Tanh: true}) }, "swap activations")
 	for _, version := range []int{7, 12, 17, 23} {
 		add(func(e *nn.Edit) { e.SetOpset(version) }, "operator set %d", version)
 	}
@@ -118,9 +121,9 @@ func selected(n *nn.Node) nn.Selector { return func(x *nn.Node) bool { return x 
 // wider is a layer of the kind of a node with another number of channels.
 func wider(n *nn.Node, channels int) nn.Layer {
 	if n.Call().Window() != nil {
-		return nn.Conv{Out: channels, Kernel: []int{3}, Same: true}
+		return layers.Conv{Out: channels, Kernel: []int{3}, Same: true}
 	}
-	return nn.Linear{Out: channels}
+	return layers.Linear{Out: channels}
 }
 
 // channelAxis is an axis whose length is a number, from the back, and its length.
@@ -141,7 +144,7 @@ func channelAxis(v *nn.Value) (axis, size int) {
 
 // describeEdits tries each edit, writes what it changes, and takes it back.
 func describeEdits(t *testing.T, b *strings.Builder, g *nn.Graph, edits []namedEdit) {
-	before := spelled(g)
+	before := nntest.Spelled(g)
 	in, err := draw(g, 2, 5, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +163,7 @@ func describeEdits(t *testing.T, b *strings.Builder, g *nn.Graph, edits []namedE
 		if err := g.Check(); err != nil {
 			t.Errorf("%s: %v", x.name, err)
 		}
-		after := spelled(g)
+		after := nntest.Spelled(g)
 		if s := strings.TrimSpace(p.String()); s != "" {
 			b.WriteString("\t" + strings.ReplaceAll(s, "\n", "\n\t") + "\n")
 		}
@@ -183,14 +186,14 @@ func describeEdits(t *testing.T, b *strings.Builder, g *nn.Graph, edits []namedE
 				fmt.Fprintf(b, "\tgrown %s.%d from %d to %d (%s): %v like %v, %s\n", c.Initializer, c.Axis, c.Before, c.After, c.Node, c.Index, c.Like, c.Values)
 			}
 		}
-		if *update && keepsResults(x.name) {
+		if *nntest.Update && keepsResults(x.name) {
 			sameResults(t, x.name, g, p, in)
 		}
 		applied := g.Version()
 		if err := p.Undo(); err != nil {
 			t.Fatalf("%s: %v", x.name, err)
 		}
-		if s := spelled(g); s != before {
+		if s := nntest.Spelled(g); s != before {
 			t.Fatalf("%s: taken back, the graph differs:\n%s", x.name, diff(before, s))
 		}
 		if back := journal(g, applied); strings.Count(back, ";") != strings.Count(forth, ";") {
@@ -220,10 +223,10 @@ func repeatPlan(t *testing.T, name string, g *nn.Graph, p *nn.Plan, before, afte
 	if err := q.Apply(); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	if s := spelled(g); s != after {
+	if s := nntest.Spelled(g); s != after {
 		t.Errorf("%s: read from its file, the plan does something else:\n%s", name, diff(after, s))
 	}
-	if err := q.Undo(); err != nil || spelled(g) != before {
+	if err := q.Undo(); err != nil || nntest.Spelled(g) != before {
 		t.Fatalf("%s: %v", name, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
@@ -124,12 +125,12 @@ func (e *Edit) has(n *Node) bool {
 }
 
 // Param adds a float32 parameter that starts as init says. The name is made unique.
-func (e *Edit) Param(name string, init Init, dims ...int) *Value {
+func (e *Edit) Param(name string, init initial.Filler, dims ...int) *Value {
 	return e.ParamOf(name, dtype.Float32, init, dims...)
 }
 
 // ParamOf is Param for another floating type.
-func (e *Edit) ParamOf(name string, t op.DType, init Init, dims ...int) *Value {
+func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int) *Value {
 	if e.err != nil {
 		return nil
 	}

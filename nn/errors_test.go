@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	G "gorgonia.org/gorgonia"
@@ -16,7 +17,7 @@ import (
 func TestErrorKinds(t *testing.T) {
 	g := nn.New("small")
 	err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", nn.Linear{Out: 3}.Build(e, e.Input("x", "float32[N,4]"))[0])
+		e.Output("y", layers.Linear{Out: 3}.Build(e, e.Input("x", "float32[N,4]"))[0])
 	})
 	if err != nil {
 		t.Fatal(err)

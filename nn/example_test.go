@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // A model from nothing. Sizes of inputs are inferred, N stays symbolic.
@@ -13,8 +14,8 @@ func Example() {
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("image", "float32[N,1,28,28]")
 		e.Output("scores", e.Apply(nn.Sequential{
-			nn.Conv{Out: 8, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Flatten{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 10},
+			layers.Conv{Out: 8, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Flatten{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 10},
 		}, x))
 	})
 	if err != nil {
@@ -38,7 +39,7 @@ func Example() {
 // One error for a whole construction, with the place of the layer in it.
 func ExampleSequential() {
 	err := nn.New("m").Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.ReLU{}, nn.Conv{Out: 4}}, e.Input("x", "float32[N,3,8,8]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.ReLU{}, layers.Conv{Out: 4}}, e.Input("x", "float32[N,3,8,8]")))
 	})
 	fmt.Println(err)
 	// Output: edit: Sequential[1] Conv: has no kernel size
@@ -73,7 +74,7 @@ func ExampleEdit_Insert() {
 	g := perceptron()
 	x, _ := nn.Tensor([]float32{1, 2, 3, 4}, 1, 4)
 	before, _ := g.Run(context.Background(), x)
-	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("act"), nn.BatchNorm{}) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("act"), layers.BatchNorm{}) }); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -94,7 +95,7 @@ func ExampleGraph_Extract() {
 	}
 	head := nn.New("head")
 	if err := head.Edit(func(e *nn.Edit) {
-		e.Output("p", e.Apply(nn.Sequential{nn.Linear{Out: 2}, nn.Softmax{}}, e.Input("features", "float32[N,8]")))
+		e.Output("p", e.Apply(nn.Sequential{layers.Linear{Out: 2}, layers.Softmax{}}, e.Input("features", "float32[N,8]")))
 	}); err != nil {
 		fmt.Println(err)
 		return
@@ -118,7 +119,7 @@ func perceptron() *nn.Graph {
 	g := nn.New("perceptron")
 	err := g.Edit(func(e *nn.Edit) {
 		e.Output("scores", e.Apply(nn.Sequential{
-			nn.Linear{Out: 8, Name: "fc1"}, nn.ReLU{Name: "act"}, nn.Linear{Out: 3, Name: "fc2"},
+			layers.Linear{Out: 8, Name: "fc1"}, layers.ReLU{Name: "act"}, layers.Linear{Out: 3, Name: "fc2"},
 		}, e.Input("x", "float32[N,4]")))
 	})
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -34,9 +37,9 @@ func TestFeeds(t *testing.T) {
 		name  string
 		value dtype.Value
 	}{
-		{"[2,3]", ramp(2, 3)}, {"[3,3]", ramp(3, 3)}, {"[2,2]", ramp(2, 2)}, {"[6]", ramp(6)}, {"[1,1]", ramp(1, 1)}, {"one number", ramp()}, {"integer", dtype.Scalar(int64(4))},
+		{"[2,3]", nntest.Ramp(2, 3)}, {"[3,3]", nntest.Ramp(3, 3)}, {"[2,2]", nntest.Ramp(2, 2)}, {"[6]", nntest.Ramp(6)}, {"[1,1]", nntest.Ramp(1, 1)}, {"one number", nntest.Ramp()}, {"integer", dtype.Scalar(int64(4))},
 		{"float64[2,3]", dtype.New(dtype.Float64, 2, 3)}, {"two strings", text},
-		{"a sequence", &dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{ramp(2, 3)}}}, {"no tensor", (*tensor.Dense)(nil)}, {"nothing", nil},
+		{"a sequence", &dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{nntest.Ramp(2, 3)}}}, {"no tensor", (*tensor.Dense)(nil)}, {"nothing", nil},
 	}
 	var b strings.Builder
 	for _, d := range declared {
@@ -79,15 +82,15 @@ func TestFeeds(t *testing.T) {
 	}
 	b.WriteString("two inputs\n")
 	g := nn.New("pair")
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		x, y := e.Input("x", "float32[N,3]"), e.Input("y", "float32[N,M]")
-		e.Output("a", e.Apply(nn.ReLU{}, x))
-		e.Output("b", e.Apply(nn.ReLU{}, y))
-		e.Output("c", e.Apply(nn.Linear{Out: 2, Init: nn.Ones{}, BiasInit: nn.Zeros{}}, x))
+		e.Output("a", e.Apply(layers.ReLU{}, x))
+		e.Output("b", e.Apply(layers.ReLU{}, y))
+		e.Output("c", e.Apply(layers.Linear{Out: 2, Init: initial.Ones{}, BiasInit: initial.Zeros{}}, x))
 	})
 	for _, feed := range []nn.Feed{
-		{"x": ramp(2, 3), "y": ramp(2, 5)}, {"x": ramp(2, 3), "y": ramp(4, 5)}, {"x": ramp(2, 3)}, {"y": ramp(1, 1)}, {}, {"z": ramp(1)}, {"relu1": ramp(2, 3)}, {"relu1": ramp(2, 4)},
-		{"linear1.weight": ramp(2, 3), "x": ramp(2, 3)}, {"linear1.weight": ramp(1, 3), "x": ramp(2, 3)},
+		{"x": nntest.Ramp(2, 3), "y": nntest.Ramp(2, 5)}, {"x": nntest.Ramp(2, 3), "y": nntest.Ramp(4, 5)}, {"x": nntest.Ramp(2, 3)}, {"y": nntest.Ramp(1, 1)}, {}, {"z": nntest.Ramp(1)}, {"relu1": nntest.Ramp(2, 3)}, {"relu1": nntest.Ramp(2, 4)},
+		{"linear1.weight": nntest.Ramp(2, 3), "x": nntest.Ramp(2, 3)}, {"linear1.weight": nntest.Ramp(1, 3), "x": nntest.Ramp(2, 3)},
 	} {
 		for _, want := range [][]string{nil, {"a"}, {"c"}, {"x"}, {"none"}, {}} {
 			fmt.Fprintf(&b, "\t%s wants %q: ", feedText(feed), want)
@@ -101,7 +104,7 @@ func TestFeeds(t *testing.T) {
 	}
 	b.WriteString("losses\n")
 	lossRefusals(t, &b)
-	compareFile(t, filepath.Join("testdata", "feeds.txt"), b.String())
+	nntest.CompareFile(t, filepath.Join("testdata", "feeds.txt"), b.String())
 }
 
 func feedText(f nn.Feed) string {
@@ -115,19 +118,19 @@ func feedText(f nn.Feed) string {
 // lossRefusals takes steps, gradients and derivations of values that are a loss or are not.
 func lossRefusals(t *testing.T, b *strings.Builder) {
 	g := nn.New("losses")
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3]")
 		e.Input("k", "int64[]")
 		e.Input("u", "float32[]")
-		y := e.Apply(nn.Linear{Out: 2, Name: "fc", Init: nn.Ones{}, BiasInit: nn.Zeros{}}, x)
+		y := e.Apply(layers.Linear{Out: 2, Name: "fc", Init: initial.Ones{}, BiasInit: initial.Zeros{}}, x)
 		e.Output("y", y)
 		no := false
 		e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: &no}, y).Out(0))
 		e.Output("kept", e.Node(std.ReduceSumConfig{}, y).Out(0))
 		e.Output("count", e.Node(op.Plain("Size"), y).Out(0))
-		e.Output("five", e.Node(op.Plain("Identity"), e.Const("number", ramp(1))).Out(0))
+		e.Output("five", e.Node(op.Plain("Identity"), e.Const("number", nntest.Ramp(1))).Out(0))
 	})
-	feed := nn.Feed{"x": ramp(4, 3), "k": dtype.Scalar(int64(1)), "u": ramp()}
+	feed := nn.Feed{"x": nntest.Ramp(4, 3), "k": dtype.Scalar(int64(1)), "u": nntest.Ramp()}
 	for _, name := range []string{"loss", "kept", "y", "count", "five", "x", "u", "fc.bias"} {
 		v, err := g.Value(name)
 		if err != nil {
@@ -145,7 +148,7 @@ func lossRefusals(t *testing.T, b *strings.Builder) {
 			d, err := g.Derive(nn.DeriveOptions{Loss: v, Opset: opset}, func(e *nn.Edit, d *nn.Derivation) { e.Output("loss", d.Loss) })
 			fmt.Fprintf(b, "\tderivation of %s: %v\n", name, err)
 			if err == nil {
-				fmt.Fprintf(b, "\toperator set %d\n%s", d.Opsets()[""], indent(spelled(d)))
+				fmt.Fprintf(b, "\toperator set %d\n%s", d.Opsets()[""], nntest.Indent(nntest.Spelled(d)))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -46,7 +47,7 @@ func (s speller) turn(x *nn.Value, perm ...int) *nn.Value {
 }
 
 func (s speller) weight(name string, shape ...int) *nn.Value {
-	return s.ParamOf(name, s.like.Type().DType, nn.Normal{Std: 0.7}, shape...)
+	return s.ParamOf(name, s.like.Type().DType, initial.Normal{Std: 0.7}, shape...)
 }
 
 // spelling is a group of nodes behind the inputs x, y and z, and the operators it should be run with.
@@ -68,7 +69,7 @@ func (s spelling) graph(t *testing.T, d dtype.DType) *nn.Graph {
 		}
 		y := s.build(speller{e, in[0]}, in...)
 		e.Output("out", y)
-		w := e.ParamOf("loss weights", d, nn.Normal{Std: 1}, y.Type().Sizes()...)
+		w := e.ParamOf("loss weights", d, initial.Normal{Std: 1}, y.Type().Sizes()...)
 		e.Output("loss", e.Node(op.Plain("ReduceSum"), e.Node(op.Plain("Mul"), y, w).Out(0)).Out(0))
 	})
 	if err != nil {

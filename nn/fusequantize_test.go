@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -63,7 +64,7 @@ func TestQuantizedGradient(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						weight := e.Param("w", nn.Zeros{}, 2, 2)
+						weight := e.Param("w", initial.Zeros{}, 2, 2)
 						e.SetData(weight, w)
 						y := e.Node(op.Plain("MatMul"), rounded(e.Input("x", "float32[2,2]"), "x"), rounded(weight, "w"))
 						e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, y.Out(0)).Out(0))
@@ -133,7 +134,7 @@ func TestQuantizedGradientShared(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
 		scale, zero := e.Const("scale", dtype.Scalar(float32(0.5))), e.Const("zero", dtype.Scalar(int8(0)))
-		integers := e.Node(std.QuantizeLinearConfig{}, e.Param("w", nn.Ones{}, 3), scale, zero).Out(0)
+		integers := e.Node(std.QuantizeLinearConfig{}, e.Param("w", initial.Ones{}, 3), scale, zero).Out(0)
 		back := func() *nn.Value { return e.Node(std.DequantizeLinearConfig{}, integers, scale, zero).Out(0) }
 		x := e.Input("x", "float32[3]")
 		y := e.Node(op.Plain("Add"), e.Node(op.Plain("Mul"), x, back()).Out(0), back()).Out(0)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // FuzzPlan reads plans of any bytes for a small graph. A plan that is read is applied, leaves a graph that holds its
@@ -28,7 +29,7 @@ func FuzzPlan(f *testing.F) {
 			case 1:
 				e.Freeze(nn.Glob("*"))
 			case 2:
-				e.Insert(g.Outputs()[0], nn.ReLU{})
+				e.Insert(g.Outputs()[0], layers.ReLU{})
 			}
 		})
 		if err != nil {

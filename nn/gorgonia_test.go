@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	G "gorgonia.org/gorgonia"
@@ -19,9 +20,9 @@ func twoLayers(t *testing.T) *nn.Graph {
 	g := nn.New("classifier")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4), e.Param("b1", nn.Zeros{}, 8)).Out(0)
+		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", initial.FanIn{}, 8, 4), e.Param("b1", initial.Zeros{}, 8)).Out(0)
 		h = e.Node(op.Plain("Tanh"), h).Out(0)
-		e.Output("logits", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
+		e.Output("logits", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", initial.FanIn{}, 3, 8), e.Param("b2", initial.Zeros{}, 3)).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)

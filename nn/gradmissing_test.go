@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -19,7 +20,7 @@ func TestGradientMissing(t *testing.T) {
 		g := nn.New("g")
 		err := g.Edit(func(e *nn.Edit) {
 			x := e.Input("x", "float32[1,2]")
-			w := e.Param("w", nn.Ones{}, 1, 2)
+			w := e.Param("w", initial.Ones{}, 1, 2)
 			h := e.Node(op.Plain("Mul"), x, w).Out(0)
 			n := e.Node(middle, h)
 			e.RenameNode(n, "middle")

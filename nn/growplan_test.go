@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 )
 
 // TestGrowthReplays lets a network shrink and grow in one plan, reads the plan's file on a copy and
@@ -49,14 +50,14 @@ func TestGrowthReplays(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if a, b := dump(g), dump(twin); a != b {
+		if a, b := nntest.Dump(g), nntest.Dump(twin); a != b {
 			t.Error(diff(a, b))
 		}
-		before := dump(worked(t))
+		before := nntest.Dump(worked(t))
 		if err := plan.Undo(); err != nil {
 			t.Fatal(err)
 		}
-		if got := dump(g); got != before {
+		if got := nntest.Dump(g); got != before {
 			t.Error(diff(got, before))
 		}
 		if _, err := nn.ReadPlan(twin, bytes.NewReader(js)); err == nil || !strings.Contains(err.Error(), "axis") {
@@ -144,7 +145,7 @@ func TestPlansLeaveTypes(t *testing.T) {
 // TestJoinedPlans applies two plans and looks at them as one: by its file, and taking it back.
 func TestJoinedPlans(t *testing.T) {
 	g := worked(t)
-	before, twin := dump(g), g.Clone()
+	before, twin := nntest.Dump(g), g.Clone()
 	var plans []*nn.Plan
 	for range 2 {
 		p, err := g.Plan(func(e *nn.Edit) {
@@ -177,13 +178,13 @@ func TestJoinedPlans(t *testing.T) {
 	if err := again.Apply(); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := dump(g), dump(twin); a != b {
+	if a, b := nntest.Dump(g), nntest.Dump(twin); a != b {
 		t.Error(diff(a, b))
 	}
 	if err := both.Undo(); err != nil {
 		t.Fatal(err)
 	}
-	if got := dump(g); got != before {
+	if got := nntest.Dump(g); got != before {
 		t.Error(diff(got, before))
 	}
 }

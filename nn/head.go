@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 )
 
 // Head is a new classifier for a model: its last layer with weights, made anew for other classes.
 type Head struct {
-	Labels         []string // names of the classes; they go into the metadata
-	Classes        int      // 0: as many as Labels
-	Output         string   // the graph output it stands before; "": the first
-	Init, BiasInit Init     // nil: uniform within 1/√fan-in, as PyTorch does
-	Keep           []int    // for each class the old class whose weights it starts from, −1: a new one; nil: all are new
+	Labels         []string       // names of the classes; they go into the metadata
+	Classes        int            // 0: as many as Labels
+	Output         string         // the graph output it stands before; "": the first
+	Init, BiasInit initial.Filler // nil: uniform within 1/√fan-in, as PyTorch does
+	Keep           []int          // for each class the old class whose weights it starts from, −1: a new one; nil: all are new
 }
 
 // Head replaces the classifier: the last Gemm, MatMul or Conv before the output, found above pooling,

@@ -8,6 +8,9 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train/data"
@@ -41,9 +44,9 @@ func TestHeadOfModels(t *testing.T) {
 		t.Run(c.model, func(t *testing.T) {
 			g := shared(t, c.model)
 			out := g.Outputs()[0]
-			name, before, params := out.Name(), dump(g), trained(g)
+			name, before, params := out.Name(), nntest.Dump(g), nntest.Trained(g)
 			p, err := g.Plan(func(e *nn.Edit) { e.Head(nn.Head{Labels: []string{"a", "b", "c"}}) })
-			if after := dump(g); after != before {
+			if after := nntest.Dump(g); after != before {
 				t.Errorf("planning changed the graph:\n%s", diff(before, after))
 			}
 			if c.refusal != "" {
@@ -67,7 +70,7 @@ func TestHeadOfModels(t *testing.T) {
 			if got := g.Outputs()[0]; got.Name() != name || got.Type().String() != c.typ {
 				t.Errorf("output is %s %v, want %s %s", got.Name(), got.Type(), name, c.typ)
 			}
-			if got := trained(g); got != params {
+			if got := nntest.Trained(g); got != params {
 				t.Errorf("parameters were\n%s and are\n%s", params, got)
 			}
 			if !slices.Equal(g.Labels(), []string{"a", "b", "c"}) || g.Meta()[data.MetaLabels] == "" {
@@ -76,7 +79,7 @@ func TestHeadOfModels(t *testing.T) {
 			if err := p.Undo(); err != nil {
 				t.Fatal(err)
 			}
-			if after := dump(g); after != before {
+			if after := nntest.Dump(g); after != before {
 				t.Errorf("undoing does not restore the graph:\n%s", diff(before, after))
 			}
 		})
@@ -86,8 +89,8 @@ func TestHeadOfModels(t *testing.T) {
 // TestHeadRuns runs SqueezeNet with a new head: probabilities of three classes come out.
 func TestHeadRuns(t *testing.T) {
 	g := shared(t, "squeezenet1.1")
-	edit(t, g, func(e *nn.Edit) { e.Freeze(nn.Before(e.Head(nn.Head{Classes: 3}))) })
-	got := run(t, g, ramp(g.Inputs()[0].Type().Sizes()...))
+	nntest.Edit(t, g, func(e *nn.Edit) { e.Freeze(nn.Before(e.Head(nn.Head{Classes: 3}))) })
+	got := nntest.Run(t, g, nntest.Ramp(g.Inputs()[0].Type().Sizes()...))
 	if s := got[0] + got[1] + got[2]; len(got) != 3 || s < 0.999 || s > 1.001 {
 		t.Errorf("probabilities %v", got)
 	}
@@ -101,26 +104,26 @@ func TestHeadRuns(t *testing.T) {
 // classifier is x -> MatMul -> + bias -> Reshape [-1, 1, 5] -> LogSoftmax, and another output.
 func classifier(t *testing.T, extra func(e *nn.Edit, y *nn.Value) *nn.Value) *nn.Graph {
 	g := nn.New("classifier")
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,T,4]")
-		y := e.Apply(nn.Linear{Out: 5, Name: "fc"}, x)
+		y := e.Apply(layers.Linear{Out: 5, Name: "fc"}, x)
 		if extra != nil {
 			y = extra(e, y)
 		}
-		e.Output("y", e.Apply(nn.LogSoftmax{}, y))
+		e.Output("y", e.Apply(layers.LogSoftmax{}, y))
 	})
 	return g
 }
 
 func TestHeadKeeps(t *testing.T) {
-	g := classifier(t, func(e *nn.Edit, y *nn.Value) *nn.Value { return e.Apply(nn.Reshape{Dims: []int{-1, 1, 5}}, y) })
+	g := classifier(t, func(e *nn.Edit, y *nn.Value) *nn.Value { return e.Apply(layers.Reshape{Dims: []int{-1, 1, 5}}, y) })
 	old := map[string][]float32{}
 	for _, n := range []string{"fc.weight", "fc.bias"} {
 		v, _ := g.Value(n)
 		old[n], _ = nn.Slice[float32](v.Param().Data())
 	}
-	edit(t, g, func(e *nn.Edit) {
-		e.Head(nn.Head{Classes: 3, Keep: []int{4, -1, 0}, Init: nn.Full{9}, BiasInit: nn.Zeros{}})
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		e.Head(nn.Head{Classes: 3, Keep: []int{4, -1, 0}, Init: initial.Full{Value: 9}, BiasInit: initial.Zeros{}})
 	})
 	w, _ := g.Value("fc.weight")
 	got, _ := nn.Slice[float32](w.Param().Data())
@@ -142,9 +145,11 @@ func TestHeadKeeps(t *testing.T) {
 
 func TestHeadRefusals(t *testing.T) {
 	scale := func(e *nn.Edit, y *nn.Value) *nn.Value {
-		return e.Node(op.Plain("Mul"), y, e.Param("scale", nn.Ones{}, 5)).Out(0)
+		return e.Node(op.Plain("Mul"), y, e.Param("scale", initial.Ones{}, 5)).Out(0)
 	}
-	flat := func(e *nn.Edit, y *nn.Value) *nn.Value { return e.Apply(nn.Reshape{Dims: []int{10, 7}, Name: "r"}, y) }
+	flat := func(e *nn.Edit, y *nn.Value) *nn.Value {
+		return e.Apply(layers.Reshape{Dims: []int{10, 7}, Name: "r"}, y)
+	}
 	cases := []struct {
 		name  string
 		extra func(e *nn.Edit, y *nn.Value) *nn.Value
@@ -162,12 +167,12 @@ func TestHeadRefusals(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			g := classifier(t, c.extra)
-			before := dump(g)
+			before := nntest.Dump(g)
 			err := g.Edit(func(e *nn.Edit) { e.Head(c.head) })
 			if err == nil || err.Error() != c.want {
 				t.Errorf("error %v\nwant  %s", err, c.want)
 			}
-			if after := dump(g); after != before {
+			if after := nntest.Dump(g); after != before {
 				t.Errorf("the refused edit changed the graph:\n%s", diff(before, after))
 			}
 		})
@@ -196,7 +201,7 @@ func TestHeadOpaque(t *testing.T) {
 	for _, name := range []string{"Gemm", "Conv", "MatMul", "Relu", "BatchNormalization", "Reshape"} {
 		a := nn.Assemble(nn.New("odd"))
 		a.Input("x", op.T(dtype.Float32, op.Sym("N"), op.D(4)), nil)
-		a.Param("w", ramp(4, 5), nil)
+		a.Param("w", nntest.Ramp(4, 5), nil)
 		a.Node(nn.NodeSpec{Name: "fc", Type: "MatMul", In: []string{"x", "w"}, Out: []string{"h"}})
 		a.Node(nn.NodeSpec{Name: "odd", Domain: "my", Type: name, In: []string{"h"}, Out: []string{"y"}})
 		if err := a.Finish(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -18,10 +19,10 @@ func (e *Edit) renew(s site, h Head, k int) {
 	n := s.node
 	init := h.Init
 	if init == nil {
-		init = FanIn{}
+		init = initial.FanIn{}
 	}
 	if s.layer.Out == 1 && n.in[s.layer.Weight].typ.Rank() == 2 {
-		init = Transposed{init}
+		init = initial.Transposed{Of: init}
 	}
 	e.resizeParam(s, h, n, s.layer.Weight, s.layer.Out, k, init)
 	if i := s.layer.Bias; i > 0 && n.In(i) != nil {
@@ -60,14 +61,14 @@ func (e *Edit) renewBias(s site, h Head, n *Node, i, k int) {
 	}
 	init := h.BiasInit
 	if init == nil {
-		init = BiasFanIn{s.fan}
+		init = initial.BiasFanIn{Fan: s.fan}
 	}
 	e.resizeParam(s, h, n, i, axis, k, init)
 }
 
 // resizeParam puts a new parameter with k elements along an axis in the place of input i of n. It takes
 // over the name of the one that goes.
-func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init Init) {
+func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init initial.Filler) {
 	old := n.in[i]
 	shape := old.typ.Sizes()
 	from := slices.Clone(shape)
@@ -133,8 +134,8 @@ func source(v *Value) string {
 }
 
 // keeping fills as init does, then copies the slices along an axis that are kept from the old data.
-func keeping(init Init, keep []int, old []float64, shape []int, axis int) Init {
-	return InitFunc(func(v []float64, to []int, r *rand.Rand) {
+func keeping(init initial.Filler, keep []int, old []float64, shape []int, axis int) initial.Filler {
+	return initial.Func(func(v []float64, to []int, r *rand.Rand) {
 		init.Fill(v, to, r)
 		outer, inner := 1, 1
 		for i, d := range shape {
@@ -169,9 +170,9 @@ func (e *Edit) carry(s site, n *Node, h Head, k int) {
 		case n.op.Traits.Arithmetic == op.Adds:
 			e.renewBias(s, h, n, i, k)
 		case n.normalizes() && (slices.Contains(s.held[n], v) || s.classes == 1 && v.typ.Rank() == 1):
-			init := Init(Zeros{})
+			init := initial.Filler(initial.Zeros{})
 			if n.op.Traits.StartAt(i) == op.StartOne {
-				init = Ones{}
+				init = initial.Ones{}
 			}
 			e.resizeParam(s, h, n, i, 0, k, init)
 		case slices.Contains(s.held[n], v):

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // A journal forgets what is oldest and says so; the latest edits stay in it.
 func TestJournalForgets(t *testing.T) {
 	g := built(t, func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Linear{Out: 2}, e.Apply(nn.ReLU{}, e.Apply(nn.Linear{Out: 256}, e.Input("x", "float32[N,8]")))))
+		e.Output("y", e.Apply(layers.Linear{Out: 2}, e.Apply(layers.ReLU{}, e.Apply(layers.Linear{Out: 256}, e.Input("x", "float32[N,8]")))))
 	})
 	var relu *nn.Value
 	for n := range g.Nodes(nn.Ops("Relu")) {
@@ -19,7 +20,7 @@ func TestJournalForgets(t *testing.T) {
 	begin := g.Version()
 	const edits = 300
 	for range edits {
-		p, err := g.Plan(func(e *nn.Edit) { e.Insert(relu, nn.Linear{Out: 256}) })
+		p, err := g.Plan(func(e *nn.Edit) { e.Insert(relu, layers.Linear{Out: 256}) })
 		if err == nil {
 			err = p.Apply()
 		}

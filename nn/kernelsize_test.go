@@ -8,6 +8,9 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -24,7 +27,7 @@ func window(l nn.Layer) func(e *nn.Edit) {
 // auto is a convolution that says SAME.
 func auto(pad string, stride int) nn.Layer {
 	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-		w := e.Param("w.weight", nn.FanIn{}, 6, 4, 3, 3)
+		w := e.Param("w.weight", initial.FanIn{}, 6, 4, 3, 3)
 		n := e.Node(std.ConvConfig{AutoPad: pad, Strides: []int{stride, stride}}, in[0], w)
 		e.RenameNode(n, "w")
 		return n.Outputs()
@@ -39,46 +42,46 @@ var kernels = []struct {
 	says  string
 	err   string
 }{
-	{name: "3 to 5", layer: nn.Conv{Out: 6, Kernel: []int{3}, Same: true, Name: "w"}, to: []int{5}, same: true, says: "kernel of Conv w: [3 3] → [5 5]"},
-	{name: "1 to 3", layer: nn.Conv{Out: 6, Kernel: []int{1}, Name: "w"}, to: []int{3}, same: true},
-	{name: "3 to 4", layer: nn.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{4}, same: true},
-	{name: "4 to 5 and 7", layer: nn.Conv{Out: 6, Kernel: []int{4}, Same: true, Name: "w"}, to: []int{5, 7}, same: true},
-	{name: "stride", layer: nn.Conv{Out: 6, Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}, Name: "w"}, to: []int{7}, same: true},
-	{name: "dilation", layer: nn.Conv{Out: 6, Kernel: []int{3}, Dilation: []int{2}, Pad: []int{1}, Name: "w"}, to: []int{5}, same: true},
-	{name: "groups", layer: nn.Conv{Out: 8, Kernel: []int{3}, Group: 2, Same: true, Name: "w"}, to: []int{5, 3}, same: true},
-	{name: "depthwise", layer: nn.Conv{Kernel: []int{3}, Group: 4, Same: true, Name: "w"}, to: []int{5}, same: true},
-	{name: "transposed", layer: nn.ConvTranspose{Out: 6, Kernel: []int{2}, Stride: []int{2}, Name: "w"}, to: []int{4}, same: true},
-	{name: "transposed in groups", layer: nn.ConvTranspose{Out: 6, Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}, OutPad: []int{1}, Group: 2, Name: "w"}, to: []int{5}, same: true},
+	{name: "3 to 5", layer: layers.Conv{Out: 6, Kernel: []int{3}, Same: true, Name: "w"}, to: []int{5}, same: true, says: "kernel of Conv w: [3 3] → [5 5]"},
+	{name: "1 to 3", layer: layers.Conv{Out: 6, Kernel: []int{1}, Name: "w"}, to: []int{3}, same: true},
+	{name: "3 to 4", layer: layers.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{4}, same: true},
+	{name: "4 to 5 and 7", layer: layers.Conv{Out: 6, Kernel: []int{4}, Same: true, Name: "w"}, to: []int{5, 7}, same: true},
+	{name: "stride", layer: layers.Conv{Out: 6, Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}, Name: "w"}, to: []int{7}, same: true},
+	{name: "dilation", layer: layers.Conv{Out: 6, Kernel: []int{3}, Dilation: []int{2}, Pad: []int{1}, Name: "w"}, to: []int{5}, same: true},
+	{name: "groups", layer: layers.Conv{Out: 8, Kernel: []int{3}, Group: 2, Same: true, Name: "w"}, to: []int{5, 3}, same: true},
+	{name: "depthwise", layer: layers.Conv{Kernel: []int{3}, Group: 4, Same: true, Name: "w"}, to: []int{5}, same: true},
+	{name: "transposed", layer: layers.ConvTranspose{Out: 6, Kernel: []int{2}, Stride: []int{2}, Name: "w"}, to: []int{4}, same: true},
+	{name: "transposed in groups", layer: layers.ConvTranspose{Out: 6, Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}, OutPad: []int{1}, Group: 2, Name: "w"}, to: []int{5}, same: true},
 	{name: "SAME_UPPER", layer: auto("SAME_UPPER", 1), to: []int{5}, same: true},
 	{name: "SAME_LOWER with a stride", layer: auto("SAME_LOWER", 2), to: []int{4}, same: true},
 	{name: "SAME_UPPER with a stride of 3", layer: auto("SAME_UPPER", 3), to: []int{4}, same: true},
 	{name: "VALID", layer: auto("VALID", 2), to: []int{5}, same: true},
-	{name: "5 to 3", layer: nn.Conv{Out: 6, Kernel: []int{5}, Same: true, Name: "w"}, to: []int{3}},
-	{name: "5 to 2", layer: nn.Conv{Out: 6, Kernel: []int{5}, Same: true, Name: "w"}, to: []int{2}},
-	{name: "5 to 3 without padding", layer: nn.Conv{Out: 6, Kernel: []int{5}, Name: "w"}, to: []int{3}, says: "add Slice crop1"},
-	{name: "5 to 7 and 1", layer: nn.Conv{Out: 6, Kernel: []int{5}, Pad: []int{1}, Stride: []int{2}, Name: "w"}, to: []int{7, 1}},
-	{name: "transposed, 4 to 2", layer: nn.ConvTranspose{Out: 6, Kernel: []int{4}, Stride: []int{2}, Pad: []int{1}, Name: "w"}, to: []int{2}},
-	{name: "max pool", layer: nn.MaxPool{Kernel: []int{2}, Name: "w"}, to: []int{3}},
-	{name: "mean pool", layer: nn.AvgPool{Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}, CountPadding: true, Name: "w"}, to: []int{5}},
-	{name: "the same", layer: nn.Conv{Out: 6, Kernel: []int{3}, Same: true, Name: "w"}, to: []int{3}, same: true, says: "nothing to change"},
-	{name: "transposed needs negative padding", layer: nn.ConvTranspose{Out: 6, Kernel: []int{3}, Stride: []int{2}, Name: "w"}, to: []int{1}, err: "would need negative padding"},
-	{name: "pool padding", layer: nn.MaxPool{Kernel: []int{3}, Dilation: []int{3}, Stride: []int{1}, Pad: []int{2}, Name: "w"}, to: []int{4}, err: "would reach beyond windows"},
-	{name: "pool padding as long as the window", layer: nn.MaxPool{Kernel: []int{3}, Dilation: []int{2}, Stride: []int{1}, Pad: []int{2}, Name: "w"}, to: []int{4}, err: "would reach beyond windows"},
-	{name: "zero", layer: nn.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{0}, err: "want 1 or more"},
-	{name: "three numbers", layer: nn.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{1, 2, 3}, err: "want one number or 2"},
-	{name: "none", layer: nn.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, err: "has no kernel size"},
-	{name: "no window", layer: nn.ReLU{Name: "w"}, to: []int{3}, err: "has no window"},
+	{name: "5 to 3", layer: layers.Conv{Out: 6, Kernel: []int{5}, Same: true, Name: "w"}, to: []int{3}},
+	{name: "5 to 2", layer: layers.Conv{Out: 6, Kernel: []int{5}, Same: true, Name: "w"}, to: []int{2}},
+	{name: "5 to 3 without padding", layer: layers.Conv{Out: 6, Kernel: []int{5}, Name: "w"}, to: []int{3}, says: "add Slice crop1"},
+	{name: "5 to 7 and 1", layer: layers.Conv{Out: 6, Kernel: []int{5}, Pad: []int{1}, Stride: []int{2}, Name: "w"}, to: []int{7, 1}},
+	{name: "transposed, 4 to 2", layer: layers.ConvTranspose{Out: 6, Kernel: []int{4}, Stride: []int{2}, Pad: []int{1}, Name: "w"}, to: []int{2}},
+	{name: "max pool", layer: layers.MaxPool{Kernel: []int{2}, Name: "w"}, to: []int{3}},
+	{name: "mean pool", layer: layers.AvgPool{Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}, CountPadding: true, Name: "w"}, to: []int{5}},
+	{name: "the same", layer: layers.Conv{Out: 6, Kernel: []int{3}, Same: true, Name: "w"}, to: []int{3}, same: true, says: "nothing to change"},
+	{name: "transposed needs negative padding", layer: layers.ConvTranspose{Out: 6, Kernel: []int{3}, Stride: []int{2}, Name: "w"}, to: []int{1}, err: "would need negative padding"},
+	{name: "pool padding", layer: layers.MaxPool{Kernel: []int{3}, Dilation: []int{3}, Stride: []int{1}, Pad: []int{2}, Name: "w"}, to: []int{4}, err: "would reach beyond windows"},
+	{name: "pool padding as long as the window", layer: layers.MaxPool{Kernel: []int{3}, Dilation: []int{2}, Stride: []int{1}, Pad: []int{2}, Name: "w"}, to: []int{4}, err: "would reach beyond windows"},
+	{name: "zero", layer: layers.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{0}, err: "want 1 or more"},
+	{name: "three numbers", layer: layers.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{1, 2, 3}, err: "want one number or 2"},
+	{name: "none", layer: layers.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, err: "has no kernel size"},
+	{name: "no window", layer: layers.ReLU{Name: "w"}, to: []int{3}, err: "has no window"},
 }
 
 func TestSetKernel(t *testing.T) {
 	for _, c := range kernels {
 		t.Run(c.name, func(t *testing.T) {
 			g := model(t, window(c.layer))
-			before := dump(g)
+			before := nntest.Dump(g)
 			in, want := runDrawn(t, g)
 			p, err := g.Plan(func(e *nn.Edit) { e.SetKernel(node(e, "w"), c.to...) })
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) || dump(g) != before {
+				if err == nil || !strings.Contains(err.Error(), c.err) || nntest.Dump(g) != before {
 					t.Fatalf("got %v, want %q", err, c.err)
 				}
 				return
@@ -106,7 +109,7 @@ func TestSetKernel(t *testing.T) {
 			if !strings.Contains(p.String(), c.says) {
 				t.Errorf("the plan says\n%v", p)
 			}
-			if err := p.Undo(); err != nil || dump(g) != before {
+			if err := p.Undo(); err != nil || nntest.Dump(g) != before {
 				t.Error("undo does not give the graph back", err)
 			}
 		})
@@ -117,9 +120,9 @@ func TestSetKernel(t *testing.T) {
 func TestKernelShrinks(t *testing.T) {
 	for _, pad := range []int{0, 1, 2} {
 		for _, to := range []int{1, 2, 3, 4} {
-			g := model(t, window(nn.Conv{Out: 3, Kernel: []int{5}, Pad: []int{pad}, Stride: []int{2}, Name: "w"}))
+			g := model(t, window(layers.Conv{Out: 3, Kernel: []int{5}, Pad: []int{pad}, Stride: []int{2}, Name: "w"}))
 			h := g.Clone()
-			edit(t, h, func(e *nn.Edit) {
+			nntest.Edit(t, h, func(e *nn.Edit) {
 				v := e.Value("w.weight")
 				d := dtype.Clone(v.Param().Data())
 				x := dtype.Slice[float32](d)
@@ -132,7 +135,7 @@ func TestKernelShrinks(t *testing.T) {
 				e.SetData(v, d)
 			})
 			in, want := runDrawn(t, h)
-			edit(t, g, func(e *nn.Edit) { e.SetKernel(node(e, "w"), to) })
+			nntest.Edit(t, g, func(e *nn.Edit) { e.SetKernel(node(e, "w"), to) })
 			got, err := g.Run(context.Background(), in...)
 			if err != nil {
 				t.Fatal(err)
@@ -148,13 +151,13 @@ func TestKernelShrinks(t *testing.T) {
 func TestSharedKernel(t *testing.T) {
 	g := model(t, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4,9,8]")
-		w := e.Param("w", nn.FanIn{}, 4, 4, 3, 3)
+		w := e.Param("w", initial.FanIn{}, 4, 4, 3, 3)
 		y := e.Node(std.ConvConfig{Pads: []int{1, 1, 1, 1}}, x, w)
 		e.RenameNode(y, "first")
 		e.Output("y", e.Node(std.ConvConfig{Dilations: []int{2, 2}}, y.Out(0), w).Out(0))
 	})
 	in, want := runDrawn(t, g)
-	edit(t, g, func(e *nn.Edit) { e.SetKernel(node(e, "first"), 5) })
+	nntest.Edit(t, g, func(e *nn.Edit) { e.SetKernel(node(e, "first"), 5) })
 	got, err := g.Run(context.Background(), in...)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +188,7 @@ func TestSetKernelRefuses(t *testing.T) {
 			return convolve(e, "w", x, w)
 		}, "is read by Relu"},
 		{"convolved by another weight", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
-			e.Output("z", convolve(e, "v", w, e.Param("v.weight", nn.Ones{}, 2, 4, 1, 1)))
+			e.Output("z", convolve(e, "v", w, e.Param("v.weight", initial.Ones{}, 2, 4, 1, 1)))
 			return convolve(e, "w", x, w)
 		}, "is read by Conv v"},
 		{"convolved by itself", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
@@ -200,16 +203,16 @@ func TestSetKernelRefuses(t *testing.T) {
 		}, "depends on the length of axis 3, which is open"},
 	} {
 		g := model(t, func(e *nn.Edit) {
-			e.Output("y", c.build(e, e.Input("x", c.in), e.Param("w.weight", nn.FanIn{}, 4, 4, 3, 3)))
+			e.Output("y", c.build(e, e.Input("x", c.in), e.Param("w.weight", initial.FanIn{}, 4, 4, 3, 3)))
 		})
-		before := dump(g)
+		before := nntest.Dump(g)
 		p, err := g.Plan(func(e *nn.Edit) { e.SetKernel(e.Find(nn.Ops("Conv"), nn.Not(nn.Glob("v"))), 4) })
 		if c.want == "" && err == nil {
 			if err = p.Apply(); err == nil {
 				err = g.Check()
 			}
 		}
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || dump(g) != before) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || nntest.Dump(g) != before) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -32,7 +35,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 		v := n.Out(0).Name()
 		add(func(e *nn.Edit) { e.Output("again", e.Repeat(at(e), at(e).Inputs()...).Out(0)) }, "repeat %s", l)
 		add(func(e *nn.Edit) { e.AsOutput("tapped", e.Value(v)) }, "tap %s", v)
-		add(func(e *nn.Edit) { e.Configure(at(e), nn.ReLU{}.Build(e, e.Value(v))[0].Producer().Config()) }, "configure %s as Relu", l)
+		add(func(e *nn.Edit) { e.Configure(at(e), layers.ReLU{}.Build(e, e.Value(v))[0].Producer().Config()) }, "configure %s as Relu", l)
 		add(func(e *nn.Edit) { e.RenameValue(e.Value(v), "other"); e.RenameNode(at(e), "renamed") }, "rename %s", l)
 		if i > 0 {
 			before := nodes[i-1]
@@ -46,8 +49,8 @@ func manyEdits(g *nn.Graph) []namedEdit {
 		if !n.Out(0).Type().DType.IsFloat() || n.Out(0).Known().Value != nil {
 			continue
 		}
-		add(func(e *nn.Edit) { e.Insert(e.Value(v), nn.Named{"norm", nn.BatchNorm{}}) }, "insert a norm at %s", v)
-		add(func(e *nn.Edit) { e.Insert(e.Value(v), nn.ReLU{}) }, "insert an activation at %s", v)
+		add(func(e *nn.Edit) { e.Insert(e.Value(v), layers.Named{Name: "norm", Layer: layers.BatchNorm{}}) }, "insert a norm at %s", v)
+		add(func(e *nn.Edit) { e.Insert(e.Value(v), layers.ReLU{}) }, "insert an activation at %s", v)
 		add(func(e *nn.Edit) { e.Anchor(e.Value(v), nn.Annotations{"cut": i}) }, "anchor %s", v)
 		add(func(e *nn.Edit) { e.ScopedAnchor(nn.Annotations{"scope": l}, selected(at(e)), nn.Ops(n.Type())) }, "scoped anchor around %s", l)
 		if d := n.Call().Window(); d != nil {
@@ -79,7 +82,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 			to := nodes[i+k].Label()
 			for j, o := range []nn.Realign{
 				{Via: wider(n, 0)}, {Via: wider(n, 3)}, {Prefer: nn.PreferShrink}, {Prefer: nn.PreferBefore}, {Prefer: nn.PreferAfter, NormalizedAxes: true},
-				{Concat: true}, {Concat: true, Via: wider(n, 2), Prefer: nn.PreferShrink}, {Via: nn.Conv{Kernel: []int{1}}}, {Via: nn.Conv{Out: 2, Kernel: []int{1}, Pad: []int{0}}, Concat: true},
+				{Concat: true}, {Concat: true, Via: wider(n, 2), Prefer: nn.PreferShrink}, {Via: layers.Conv{Kernel: []int{1}}}, {Via: layers.Conv{Out: 2, Kernel: []int{1}, Pad: []int{0}}, Concat: true},
 			} {
 				if (i+j+k)%3 == 0 {
 					add(func(e *nn.Edit) { o.AddEdge(e, e.Value(v), node(e, to)) }, "edge %d from %s to %s", j, v, to)
@@ -140,7 +143,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 		add(func(e *nn.Edit) { e.Head(nn.Head{Classes: 1, Output: v.Name()}) }, "head of one at %s", v.Name())
 		add(func(e *nn.Edit) {
 			e.Head(nn.Head{Classes: 1, Output: v.Name()})
-			e.Head(nn.Head{Classes: 4 + i, Output: v.Name(), Keep: []int{0, -1, -1, -1}[:4], BiasInit: nn.Ones{}})
+			e.Head(nn.Head{Classes: 4 + i, Output: v.Name(), Keep: []int{0, -1, -1, -1}[:4], BiasInit: initial.Ones{}})
 		}, "heads of one and of four at %s", v.Name())
 	}
 	add(func(e *nn.Edit) { e.TrainingMode() }, "training mode")
@@ -149,7 +152,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 	for _, version := range []int{0, 1, 2, 6, 9, 11, 13, 18, 22, 99} {
 		add(func(e *nn.Edit) { e.SetOpset(version) }, "operator set %d", version)
 	}
-	for _, a := range []nn.Layer{nn.Sigmoid{}, nn.PReLU{}, nn.Op{Config: std.ClipConfig{}}, nn.Softmax{}} {
+	for _, a := range []nn.Layer{layers.Sigmoid{}, layers.PReLU{}, nn.Op{Config: std.ClipConfig{}}, layers.Softmax{}} {
 		add(func(e *nn.Edit) { e.SwapActivations(a) }, "activations become %T", a)
 	}
 	return list
@@ -198,11 +201,11 @@ func TestManyEdits(t *testing.T) {
 // compareSums is compareFile for checksums of the sections of a text: it shows the section that is another.
 func compareSums(t *testing.T, file, sums, text string) {
 	t.Helper()
-	if *update {
-		compareFile(t, file, sums)
+	if *nntest.Update {
+		nntest.CompareFile(t, file, sums)
 		return
 	}
-	want := fileLines(t, file)
+	want := nntest.FileLines(t, file)
 	sections := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, got := range strings.Split(strings.TrimSpace(sums), "\n") {
 		if i >= len(want) || got != want[i] {

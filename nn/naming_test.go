@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // TestNodeNamesDiffer: new nodes never share a name, for there are runtimes that refuse such files, also where
@@ -11,11 +13,11 @@ import (
 func TestNodeNamesDiffer(t *testing.T) {
 	model := func() *nn.Graph {
 		g := nn.New("m")
-		edit(t, g, func(e *nn.Edit) {
-			e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 4}, nn.ReLU{}}, e.Input("x", "float32[N,4]")))
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 4}, layers.ReLU{}}, e.Input("x", "float32[N,4]")))
 		})
-		edit(t, g, func(e *nn.Edit) { e.Insert(e.Value("y"), nn.ReLU{}) })
-		edit(t, g, func(e *nn.Edit) { e.Insert(e.Value("x"), nn.ReLU{}) })
+		nntest.Edit(t, g, func(e *nn.Edit) { e.Insert(e.Value("y"), layers.ReLU{}) })
+		nntest.Edit(t, g, func(e *nn.Edit) { e.Insert(e.Value("x"), layers.ReLU{}) })
 		return g
 	}
 	g := model()

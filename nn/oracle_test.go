@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -16,11 +17,11 @@ func TestHeadInRuntime(t *testing.T) {
 	for _, model := range []string{"squeezenet1.1", "mnist-cnn", "mnist-bn-cnn", "traffic-sign"} {
 		t.Run(model, func(t *testing.T) {
 			g := shared(t, model)
-			edit(t, g, func(e *nn.Edit) {
+			nntest.Edit(t, g, func(e *nn.Edit) {
 				e.Head(nn.Head{Labels: []string{"a", "b", "c"}})
 				t.Log(e.Notes())
 			})
-			x := sample(t, g.Inputs()[0].Type())
+			x := nntest.Sample(t, g.Inputs()[0].Type())
 			file := filepath.Join(t.TempDir(), "m.onnx")
 			if err := onnxio.Save(file, g); err != nil {
 				t.Fatal(err)
@@ -34,7 +35,7 @@ func TestHeadInRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			near(t, model, run(t, g, x), want, 1e-4)
+			nntest.Near(t, model, nntest.Run(t, g, x), want, 1e-4)
 			back, err := onnxio.Load(file)
 			if err != nil {
 				t.Fatal(err)

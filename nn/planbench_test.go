@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -15,7 +16,7 @@ func residualChain(blocks int) func(e *nn.Edit) {
 	return func(e *nn.Edit) {
 		x := e.Apply(conv(16, 1, "in"), e.Input("x", "float32[N,3,8,8]"))
 		for range blocks {
-			y := e.Apply(nn.Sequential{nn.Conv{Out: 16, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}}, x)
+			y := e.Apply(nn.Sequential{layers.Conv{Out: 16, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.ReLU{}}, x)
 			x = e.Node(op.Plain("Add"), x, y).Out(0)
 		}
 		e.Output("y", e.Apply(conv(2, 1, "out"), x))
@@ -36,9 +37,9 @@ func tangle(n int, seed uint64) func(e *nn.Edit) {
 			case c > 64 || k == 0:
 				y = e.Apply(conv(8+4*r.IntN(4), 1, fmt.Sprintf("c%d", i)), x)
 			case k == 1:
-				y = e.Apply(nn.BatchNorm{}, x)
+				y = e.Apply(layers.BatchNorm{}, x)
 			case k == 2:
-				y = e.Apply(nn.ReLU{}, x)
+				y = e.Apply(layers.ReLU{}, x)
 			case k == 3:
 				y = e.Node(std.ConcatConfig{Axis: 1}, x, live[len(live)-1]).Out(0)
 			case k == 4:
@@ -54,7 +55,7 @@ func tangle(n int, seed uint64) func(e *nn.Edit) {
 				live = append(live, s.Out(0))
 				y = s.Out(1)
 			default:
-				y = e.Apply(nn.Conv{Out: c, Kernel: []int{3}, Same: true, Group: c, Name: fmt.Sprintf("d%d", i)}, x)
+				y = e.Apply(layers.Conv{Out: c, Kernel: []int{3}, Same: true, Group: c, Name: fmt.Sprintf("d%d", i)}, x)
 			}
 			live = append(live, y)
 		}
@@ -68,30 +69,30 @@ func stack(blocks int) func(e *nn.Edit) {
 		const d, heads = 16, 4
 		h := e.Input("x", "float32[N,6,16]")
 		split := func(x *nn.Value, perm ...int) *nn.Value {
-			x = e.Node(std.ReshapeConfig{}, e.Apply(nn.Linear{Out: d}, x), e.Ints("s", 0, 0, heads, d/heads)).Out(0)
+			x = e.Node(std.ReshapeConfig{}, e.Apply(layers.Linear{Out: d}, x), e.Ints("s", 0, 0, heads, d/heads)).Out(0)
 			return e.Node(std.TransposeConfig{Perm: perm}, x).Out(0)
 		}
 		for range blocks {
-			x := e.Apply(nn.LayerNorm{}, h)
+			x := e.Apply(layers.LayerNorm{}, h)
 			q, k, v := split(x, 0, 2, 1, 3), split(x, 0, 2, 3, 1), split(x, 0, 2, 1, 3)
 			a := e.Node(op.Plain("Div"), e.Node(op.Plain("MatMul"), q, k).Out(0), e.Scalar("root", h, 2)).Out(0)
 			a = e.Node(op.Plain("MatMul"), e.Node(std.SoftmaxConfig{}, a).Out(0), v).Out(0)
 			a = e.Node(std.TransposeConfig{Perm: []int{0, 2, 1, 3}}, a).Out(0)
 			a = e.Node(std.ReshapeConfig{}, a, e.Ints("s", 0, 0, d)).Out(0)
-			h = e.Node(op.Plain("Add"), h, e.Apply(nn.Linear{Out: d}, a)).Out(0)
-			y := e.Apply(nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 4 * d}, nn.ReLU{}, nn.Linear{Out: d}}, h)
+			h = e.Node(op.Plain("Add"), h, e.Apply(layers.Linear{Out: d}, a)).Out(0)
+			y := e.Apply(nn.Sequential{layers.LayerNorm{}, layers.Linear{Out: 4 * d}, layers.ReLU{}, layers.Linear{Out: d}}, h)
 			h = e.Node(op.Plain("Add"), h, y).Out(0)
 		}
-		e.Output("y", e.Apply(nn.Linear{Out: 3}, h))
+		e.Output("y", e.Apply(layers.Linear{Out: 3}, h))
 	}
 }
 
 // wide is a layer of n channels between two others, with a normalization.
 func wide(n int) func(e *nn.Edit) {
 	return func(e *nn.Edit) {
-		x := e.Apply(nn.Conv{Out: n, Kernel: []int{1}, Name: "wide"}, e.Input("x", "float32[N,8,4,4]"))
-		x = e.Apply(nn.Sequential{nn.BatchNorm{}, nn.ReLU{}, nn.Conv{Out: n, Kernel: []int{3}, Same: true, Group: n, Name: "deep"}, nn.Conv{Out: 4, Kernel: []int{1}, Name: "last"}, nn.Flatten{}}, x)
-		e.Output("y", e.Apply(nn.Linear{Out: 4}, x))
+		x := e.Apply(layers.Conv{Out: n, Kernel: []int{1}, Name: "wide"}, e.Input("x", "float32[N,8,4,4]"))
+		x = e.Apply(nn.Sequential{layers.BatchNorm{}, layers.ReLU{}, layers.Conv{Out: n, Kernel: []int{3}, Same: true, Group: n, Name: "deep"}, layers.Conv{Out: 4, Kernel: []int{1}, Name: "last"}, layers.Flatten{}}, x)
+		e.Output("y", e.Apply(layers.Linear{Out: 4}, x))
 	}
 }
 

@@ -4,19 +4,20 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // A plan's costs are those of the graphs before and after it, also where an edit puts nodes out of order.
 func TestPlanCostIsTheSummarys(t *testing.T) {
 	for name, change := range map[string]func(e *nn.Edit){
-		"swap":   func(e *nn.Edit) { e.SwapActivations(nn.ReLU{}, nn.Ops("Relu")) },
-		"deepen": func(e *nn.Edit) { e.Deepen(node(e, "act").Out(0), nn.Deepening{Layer: nn.Conv{Kernel: []int{3}}}) },
+		"swap":   func(e *nn.Edit) { e.SwapActivations(layers.ReLU{}, nn.Ops("Relu")) },
+		"deepen": func(e *nn.Edit) { e.Deepen(node(e, "act").Out(0), nn.Deepening{Layer: layers.Conv{Kernel: []int{3}}}) },
 		"kernel": func(e *nn.Edit) { e.SetKernel(node(e, "a"), 5, 5) },
 	} {
 		g := nn.New("cnn")
 		if err := g.Edit(func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,1,8,8]")
-			h := e.Apply(nn.Sequential{nn.Conv{Out: 4, Kernel: []int{3}, Same: true, Name: "a"}, nn.ReLU{Name: "act"}, nn.Conv{Out: 4, Kernel: []int{3}, Same: true, Name: "b"}, nn.ReLU{}}, x)
+			h := e.Apply(nn.Sequential{layers.Conv{Out: 4, Kernel: []int{3}, Same: true, Name: "a"}, layers.ReLU{Name: "act"}, layers.Conv{Out: 4, Kernel: []int{3}, Same: true, Name: "b"}, layers.ReLU{}}, x)
 			e.Output("y", h)
 		}); err != nil {
 			t.Fatal(err)

@@ -13,6 +13,9 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -21,7 +24,7 @@ func grownLinear(t *testing.T) (*nn.Graph, map[string]any) {
 	t.Helper()
 	g := model(t, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3]")
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 4, Name: "a"}, nn.ReLU{}, nn.Linear{Out: 2, Name: "b"}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 4, Name: "a"}, layers.ReLU{}, layers.Linear{Out: 2, Name: "b"}}, x))
 	})
 	p, err := g.Plan(func(e *nn.Edit) { e.Widen(e.Find(nn.Glob("a")), 1.5) })
 	if err != nil {
@@ -127,7 +130,7 @@ func TestStaleAtoms(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	edit(t, g, func(e *nn.Edit) { e.SetDoc("another version") })
+	nntest.Edit(t, g, func(e *nn.Edit) { e.SetDoc("another version") })
 	if _, err := g.Plan(func(e *nn.Edit) { e.RemoveAtoms(atom(old)) }); err == nil || !strings.Contains(err.Error(), stale) {
 		t.Errorf("of another version: %v", err)
 	}
@@ -136,9 +139,9 @@ func TestStaleAtoms(t *testing.T) {
 // Globs find nodes by their name, by what they compute and by their parameters; an output that is absent has none.
 func TestGlobs(t *testing.T) {
 	g := nn.New("globs")
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		y := e.Apply(nn.Linear{Out: 3, Name: "fc/one"}, x)
+		y := e.Apply(layers.Linear{Out: 3, Name: "fc/one"}, x)
 		e.RenameValue(y, "logits")
 		e.RenameNode(y.Producer(), "classifier")
 		n := e.NodeN(op.Plain("Dropout"), 1, y)
@@ -161,9 +164,9 @@ func TestGlobs(t *testing.T) {
 // Bounds of Uniform: both zero are −1 and 1, one zero is a bound.
 func TestUniformBounds(t *testing.T) {
 	for _, c := range []struct {
-		init      nn.Uniform
+		init      initial.Uniform
 		low, high float64
-	}{{nn.Uniform{}, -1, 1}, {nn.Uniform{High: 5}, 0, 5}, {nn.Uniform{Low: -3}, -3, 0}, {nn.Uniform{Low: 2, High: 2.5}, 2, 2.5}} {
+	}{{initial.Uniform{}, -1, 1}, {initial.Uniform{High: 5}, 0, 5}, {initial.Uniform{Low: -3}, -3, 0}, {initial.Uniform{Low: 2, High: 2.5}, 2, 2.5}} {
 		v := make([]float64, 1000)
 		c.init.Fill(v, []int{1000}, rand.New(rand.NewPCG(1, 2)))
 		span := c.high - c.low
@@ -176,7 +179,7 @@ func TestUniformBounds(t *testing.T) {
 // A context that has ended stops runs, those too that have nothing to compute.
 func TestEndedContext(t *testing.T) {
 	g := model(t, func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N]")))
+		e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[N]")))
 		e.Output("c", e.Node(op.Plain("Identity"), e.Ints("k", 3)).Out(0))
 	})
 	ctx, cancel := context.WithCancel(t.Context())

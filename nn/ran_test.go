@@ -12,6 +12,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
@@ -36,7 +37,7 @@ func TestRan(t *testing.T) {
 			n.lowered(t)
 			n.gradients(t)
 			n.derived(t, n.steps(t))
-			compareFile(t, filepath.Join("testdata", "ran", name+".txt"), n.text.String())
+			nntest.CompareFile(t, filepath.Join("testdata", "ran", name+".txt"), n.text.String())
 		})
 	}
 }
@@ -65,7 +66,7 @@ func newRun(t *testing.T, name, float string) *runOf {
 			n.feed[v.Name()] = d
 		}
 	}
-	edit(t, n.g, func(e *nn.Edit) {
+	nntest.Edit(t, n.g, func(e *nn.Edit) {
 		for _, v := range e.Outputs() {
 			if !v.Type().DType.IsFloat() || v.Known().Value != nil {
 				continue
@@ -206,9 +207,9 @@ func (n *runOf) lowered(t *testing.T) {
 			n.printf("\ttrace: %v\n", err)
 			continue
 		}
-		s := indent(spelled(traced))
+		s := nntest.Indent(nntest.Spelled(traced))
 		if keep {
-			s = indent(diff(spelled(n.g), spelled(traced)))
+			s = nntest.Indent(diff(nntest.Spelled(n.g), nntest.Spelled(traced)))
 		}
 		n.text.WriteString(s)
 	}
@@ -234,7 +235,7 @@ func (n *runOf) gradients(t *testing.T) {
 	for _, name := range append(wrt, "loss") {
 		n.printf("d %s %s\n", name, result(got[name]))
 	}
-	if !*update || !n.exact() {
+	if !*nntest.Update || !n.exact() {
 		return
 	}
 	for _, name := range wrt {
@@ -378,7 +379,7 @@ func (n *runOf) derived(t *testing.T, step map[string]string) {
 			t.Errorf("written out, %s is %v, want %s", key, got, want)
 		}
 	}
-	n.text.WriteString("written out\n" + indent(spelled(written)))
+	n.text.WriteString("written out\n" + nntest.Indent(nntest.Spelled(written)))
 }
 
 // exact reports whether the network computes in float64.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -28,20 +29,20 @@ func randomGraph(seed uint64) func(e *nn.Edit) {
 			case 0, 1:
 				y = e.Apply(conv(2+r.IntN(8), 1+2*r.IntN(2), fmt.Sprintf("c%d", i)), x)
 			case 2:
-				y = e.Apply(nn.BatchNorm{}, x)
+				y = e.Apply(layers.BatchNorm{}, x)
 			case 3:
-				y = e.Apply(nn.ReLU{}, x)
+				y = e.Apply(layers.ReLU{}, x)
 			case 4:
 				y = e.Node(std.ConcatConfig{Axis: 1}, x, pick()).Out(0)
 			case 5: // residual
 				y = e.Node(op.Plain("Add"), x, e.Apply(conv(c, 3, fmt.Sprintf("r%d", i)), x)).Out(0)
 			case 6:
-				y = e.Apply(nn.Conv{Out: c * (1 + r.IntN(2)), Kernel: []int{3}, Same: true, Group: c, Name: fmt.Sprintf("d%d", i)}, x)
+				y = e.Apply(layers.Conv{Out: c * (1 + r.IntN(2)), Kernel: []int{3}, Same: true, Group: c, Name: fmt.Sprintf("d%d", i)}, x)
 			case 7:
 				if c%2 != 0 {
 					continue
 				}
-				y = e.Apply(nn.Conv{Out: 2 * (1 + r.IntN(4)), Kernel: []int{1}, Group: 2, Name: fmt.Sprintf("g%d", i)}, x)
+				y = e.Apply(layers.Conv{Out: 2 * (1 + r.IntN(4)), Kernel: []int{1}, Group: 2, Name: fmt.Sprintf("g%d", i)}, x)
 			case 8:
 				if c < 2 {
 					continue
@@ -58,14 +59,14 @@ func randomGraph(seed uint64) func(e *nn.Edit) {
 				y = e.Node(std.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, y).Out(0)
 				y = e.Node(std.ReshapeConfig{}, y, e.Ints("s", 0, c, 4, 4)).Out(0)
 			case 10: // gate
-				z := e.Apply(nn.Sigmoid{}, e.Apply(conv(c, 1, fmt.Sprintf("s%d", i)), x))
+				z := e.Apply(layers.Sigmoid{}, e.Apply(conv(c, 1, fmt.Sprintf("s%d", i)), x))
 				y = e.Node(op.Plain("Mul"), x, z).Out(0)
 			}
 			live = append(live, y)
 		}
 		last := live[len(live)-1]
-		f := e.Apply(nn.Flatten{}, last)
-		e.Output("y", e.Apply(nn.Linear{Out: 3, Name: "fc"}, f))
+		f := e.Apply(layers.Flatten{}, last)
+		e.Output("y", e.Apply(layers.Linear{Out: 3, Name: "fc"}, f))
 		e.Output("z", e.Apply(conv(2, 1, "out"), pick()))
 	}
 }
@@ -154,14 +155,14 @@ func TestLargeGraphs(t *testing.T) {
 	deep := model(t, func(e *nn.Edit) {
 		x := e.Apply(conv(16, 1, "in"), e.Input("x", "float32[N,3,8,8]"))
 		for range 100 {
-			y := e.Apply(nn.Sequential{nn.Conv{Out: 16, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}}, x)
+			y := e.Apply(nn.Sequential{layers.Conv{Out: 16, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.ReLU{}}, x)
 			x = e.Node(op.Plain("Add"), x, y).Out(0)
 		}
 		e.Output("y", e.Apply(conv(2, 1, "out"), x))
 	})
 	wide := model(t, func(e *nn.Edit) {
-		x := e.Apply(nn.Linear{Out: 10000}, e.Input("x", "float32[N,8]"))
-		e.Output("y", e.Apply(nn.Linear{Out: 4}, e.Apply(nn.ReLU{}, x)))
+		x := e.Apply(layers.Linear{Out: 10000}, e.Input("x", "float32[N,8]"))
+		e.Output("y", e.Apply(layers.Linear{Out: 4}, e.Apply(layers.ReLU{}, x)))
 	})
 	for _, g := range []*nn.Graph{deep, wide} {
 		start := time.Now()

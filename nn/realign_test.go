@@ -9,11 +9,13 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
 func concat(e *nn.Edit, name string, in ...*nn.Value) *nn.Value {
-	return e.Apply(nn.Concat{Name: name}, in...)
+	return e.Apply(layers.Concat{Name: name}, in...)
 }
 
 func add(e *nn.Edit, name string, a, b *nn.Value) *nn.Value {
@@ -28,7 +30,7 @@ func input(e *nn.Edit) *nn.Value { return e.Input("x", "float32[N,3,4,4]") }
 
 // chain is three convolutions of different widths with what stands between layers.
 func chain(e *nn.Edit) {
-	y := e.Apply(nn.Sequential{conv(8, 3, "a"), nn.BatchNorm{Name: "bn"}, nn.ReLU{Name: "act"}, conv(12, 3, "b"), conv(5, 1, "c")}, input(e))
+	y := e.Apply(nn.Sequential{conv(8, 3, "a"), layers.BatchNorm{Name: "bn"}, layers.ReLU{Name: "act"}, conv(12, 3, "b"), conv(5, 1, "c")}, input(e))
 	e.Output("y", e.Apply(conv(2, 1, "out"), y))
 }
 
@@ -51,8 +53,8 @@ func cycle(e *nn.Edit) {
 func parts(e *nn.Edit) {
 	x := e.Apply(conv(4, 1, "in"), input(e))
 	a, b, c := e.Apply(conv(2, 1, "a"), x), e.Apply(conv(3, 1, "b"), x), e.Apply(conv(4, 1, "c"), x)
-	f := e.Apply(nn.Flatten{}, e.Apply(nn.ReLU{}, concat(e, "cat", a, b, c)))
-	e.Output("y", e.Apply(nn.Linear{Out: 3, Name: "fc"}, f))
+	f := e.Apply(layers.Flatten{}, e.Apply(layers.ReLU{}, concat(e, "cat", a, b, c)))
+	e.Output("y", e.Apply(layers.Linear{Out: 3, Name: "fc"}, f))
 }
 
 func value(label string) func(e *nn.Edit) *nn.Value {
@@ -122,7 +124,7 @@ var structures = []struct {
 		nn.Realign{Concat: true}.AddEdge(e, value("act")(e), node(e, "c"))
 	}, nodes: []string{"a", "b", "c"}, want: []int{8, 12, 5}, says: "c: axis 1 of c.weight 12 → 20", same: true},
 	{name: "add a silent skip edge", build: chain, edit: func(e *nn.Edit) {
-		nn.Realign{Via: nn.Conv{Kernel: []int{1}, Name: "skip"}}.AddEdge(e, value("act")(e), node(e, "c"))
+		nn.Realign{Via: layers.Conv{Kernel: []int{1}, Name: "skip"}}.AddEdge(e, value("act")(e), node(e, "c"))
 	}, nodes: []string{"a", "b", "skip"}, want: []int{8, 12, 12}, same: true},
 	{name: "add a part to a concat", build: parts, edit: func(e *nn.Edit) { e.AddEdge(value("in")(e), node(e, "cat")) },
 		nodes: []string{"in", "cat"}, want: []int{4, 13}, says: "fc: axis 1 of fc.weight 144 → 208", same: true},
@@ -132,7 +134,7 @@ var structures = []struct {
 		err: "the graph has a cycle"},
 	{name: "add an edge between different pictures", build: func(e *nn.Edit) {
 		a := e.Apply(conv(4, 3, "a"), input(e))
-		e.Output("y", e.Apply(conv(2, 1, "b"), e.Apply(nn.MaxPool{Kernel: []int{2}, Name: "pool"}, a)))
+		e.Output("y", e.Apply(conv(2, 1, "b"), e.Apply(layers.MaxPool{Kernel: []int{2}, Name: "pool"}, a)))
 	}, edit: func(e *nn.Edit) { e.AddEdge(value("a")(e), node(e, "b")) }, err: "the value does not fit: input a: want float32[N,4,2,2], got float32[N,4,4,4]"},
 	{name: "remove a part of a concat", build: parts, edit: func(e *nn.Edit) { e.RemoveEdge(value("b")(e), node(e, "cat")) },
 		nodes: []string{"a", "c", "cat"}, want: []int{2, 4, 6}, says: "fc: axis 1 of fc.weight 144 → 96"},
@@ -146,7 +148,7 @@ var structures = []struct {
 		err: "remove the node instead"},
 	{name: "remove between different lengths", build: func(e *nn.Edit) {
 		x := e.Apply(conv(4, 3, "a"), input(e))
-		e.Output("y", e.Apply(nn.Linear{Out: 2}, e.Apply(nn.Flatten{}, e.Apply(nn.MaxPool{Kernel: []int{2}, Name: "pool"}, x))))
+		e.Output("y", e.Apply(layers.Linear{Out: 2}, e.Apply(layers.Flatten{}, e.Apply(layers.MaxPool{Kernel: []int{2}, Name: "pool"}, x))))
 	}, edit: func(e *nn.Edit) { e.Remove(node(e, "pool")) }, err: "cannot be removed: input a: want float32[N,4,2,2], got float32[N,4,4,4]"},
 }
 
@@ -155,9 +157,9 @@ func TestStructures(t *testing.T) {
 	for _, s := range structures {
 		t.Run(s.name, func(t *testing.T) {
 			g := model(t, s.build)
-			before := dump(g)
+			before := nntest.Dump(g)
 			p, err := g.Plan(s.edit)
-			if dump(g) != before {
+			if nntest.Dump(g) != before {
 				t.Fatal("planning changed the graph")
 			}
 			if s.err != "" {
@@ -202,7 +204,7 @@ func TestStructures(t *testing.T) {
 			if err := p.Undo(); err != nil {
 				t.Fatal(err)
 			}
-			if dump(g) != before {
+			if nntest.Dump(g) != before {
 				t.Error("undo does not give the graph back")
 			}
 		})
@@ -221,14 +223,14 @@ func TestEdgesExactly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := model(t, c.build)
 			zero := g.Clone()
-			edit(t, zero, func(e *nn.Edit) {
+			nntest.Edit(t, zero, func(e *nn.Edit) {
 				for _, p := range []string{".weight", ".bias"} {
 					v := e.Value(c.from + p)
 					e.SetData(v, dtype.New(dtype.Float32, v.Type().Sizes()...))
 				}
 			})
 			in, want := runDrawn(t, zero)
-			edit(t, g, func(e *nn.Edit) { e.RemoveEdge(value(c.from)(e), node(e, c.to)) })
+			nntest.Edit(t, g, func(e *nn.Edit) { e.RemoveEdge(value(c.from)(e), node(e, c.to)) })
 			got, err := g.Run(context.Background(), in...)
 			if err != nil {
 				t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -50,7 +52,7 @@ func allOurs(t *testing.T, g *nn.Graph, ours func(*op.Op) bool) {
 // gradients runs a graph of one input x forward and backward.
 func gradients(t *testing.T, g *nn.Graph) {
 	t.Helper()
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		y := e.Outputs()[0]
 		loss := e.Node(std.ReduceSumConfig{}, e.Node(op.Plain("Mul"), y, y).Out(0)).Out(0)
 		e.Output("loss", e.Node(std.ReshapeConfig{}, loss, e.Ints("scalar", 1)).Out(0))
@@ -64,7 +66,7 @@ func gradients(t *testing.T, g *nn.Graph) {
 	if x := g.Inputs()[0]; x.Type().DType.IsFloat() {
 		wrt = append(wrt, x.Name())
 	}
-	x := sample(t, g.Inputs()[0].Type())
+	x := nntest.Sample(t, g.Inputs()[0].Type())
 	if _, err := g.Grad(t.Context(), nn.Feed{g.Inputs()[0].Name(): x}, "loss", wrt...); err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +79,14 @@ func gradients(t *testing.T, g *nn.Graph) {
 // lowerings and gradients make of it, and after it was saved and loaded, copied, cut out and traced.
 func TestReplacedOperators(t *testing.T) {
 	ops, ours := replacing(t)
-	for _, c := range layerCases {
+	for _, c := range nntest.LayerCases {
 		for _, opset := range []int{21, 11} {
-			if opset < c.old {
+			if opset < c.Old {
 				continue
 			}
-			t.Run(fmt.Sprint(c.name, " ", opset), func(t *testing.T) {
+			t.Run(fmt.Sprint(c.Name, " ", opset), func(t *testing.T) {
 				g := nn.NewGraph("m", ops, map[string]int{"": opset})
-				edit(t, g, func(e *nn.Edit) { e.Output("y", e.Apply(c.layer, e.Input("x", c.in))) })
+				nntest.Edit(t, g, func(e *nn.Edit) { e.Output("y", e.Apply(c.Layer, e.Input("x", c.In))) })
 				var file bytes.Buffer
 				if err := onnxio.Write(&file, g); err != nil {
 					t.Fatal(err)
@@ -103,7 +105,7 @@ func TestReplacedOperators(t *testing.T) {
 				}
 				fork, _ := g.Fork()
 				for _, g := range []*nn.Graph{g, loaded, traced, g.Clone(), fork} {
-					if c.name == "function" { // has no node
+					if c.Name == "function" { // has no node
 						continue
 					}
 					if opset == 21 {
@@ -121,9 +123,9 @@ func TestReplacedOperators(t *testing.T) {
 func TestReplacedFusion(t *testing.T) {
 	build := func(ops op.Set) *nn.Graph {
 		g := nn.NewGraph("m", ops, map[string]int{"": 11})
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			x := e.Input("x", "float32[2,3,4]")
-			e.Output("y", e.Apply(nn.LayerNorm{}, e.Apply(nn.GELU{Tanh: true}, e.Apply(nn.Attention{Heads: 2}, x))))
+			e.Output("y", e.Apply(layers.LayerNorm{}, e.Apply(layers.GELU{Tanh: true}, e.Apply(layers.Attention{Heads: 2}, x))))
 		})
 		return g
 	}
@@ -158,14 +160,14 @@ func TestReplacedFusion(t *testing.T) {
 func TestReplacedElsewhere(t *testing.T) {
 	ops, ours := replacing(t)
 	other := nn.New("other")
-	edit(t, other, func(e *nn.Edit) { e.Output("b", e.Apply(nn.ReLU{}, e.Input("a", "float32[2,3]"))) })
-	body := bodyOf(t, func(e *nn.Edit) {
+	nntest.Edit(t, other, func(e *nn.Edit) { e.Output("b", e.Apply(layers.ReLU{}, e.Input("a", "float32[2,3]"))) })
+	body := nntest.BodyOf(t, func(e *nn.Edit) {
 		e.Input("i", "int64[]")
 		e.Output("on", e.Node(op.Plain("Identity"), e.Input("condition", "bool[]")).Out(0))
 		e.Output("next", e.Node(op.Plain("Tanh"), e.Input("s", "float32[2,3]")).Out(0))
 	})
 	g := nn.NewGraph("m", ops, map[string]int{"": nn.LatestOpset})
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[2,3]")
 		n := e.Node(std.LoopConfig{Body: body}, e.Const("trips", dtype.Scalar(int64(2))), nil, x)
 		e.Output("y", e.Expr(func(in ...*gorgonia.Node) (gorgonia.Nodes, error) {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -55,7 +58,7 @@ func TestFreeBatch(t *testing.T) {
 func TestFreeBatchOfFirstState(t *testing.T) {
 	for _, differs := range []bool{false, true} {
 		g := nn.New("m")
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			x := e.Input("x", "float32[4,3]")
 			zeros := dtype.New(dtype.Float32, 4, 3)
 			if differs {
@@ -84,7 +87,7 @@ func TestFreeBatchOfFirstState(t *testing.T) {
 func TestFreeBatchOfTwoDirections(t *testing.T) {
 	for _, differs := range []bool{false, true} {
 		g := nn.New("m")
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			x := e.Input("x", "float32[4,2,3]")
 			first := dtype.New(dtype.Float32, 2, 4, 3)
 			for i := range dtype.Slice[float32](first) {
@@ -107,7 +110,7 @@ func TestFreeBatchOfTwoDirections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "of three", run(t, g, dtype.New(dtype.Float32, 3, 2, 3)), []float64{0, 1, 2, 0, 1, 2, 0, 1, 2, 10, 11, 12, 10, 11, 12, 10, 11, 12}, 0)
+		nntest.Near(t, "of three", nntest.Run(t, g, dtype.New(dtype.Float32, 3, 2, 3)), []float64{0, 1, 2, 0, 1, 2, 0, 1, 2, 10, 11, 12, 10, 11, 12, 10, 11, 12}, 0)
 	}
 }
 
@@ -150,18 +153,18 @@ func TestSymbolsMustAgree(t *testing.T) {
 // the model runs. The shapes behind it are known, and so are the sizes that layers there need.
 func TestExpandLeavesDimensions(t *testing.T) {
 	g := nn.New("m")
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		do := func(name string, in ...*nn.Value) *nn.Value { return e.Node(op.Plain(name), in...).Out(0) }
 		x := e.Input("x", "float32[N,7,6]")
 		n := e.Node(std.GatherConfig{}, do("Shape", x), e.Ints("zero", 0)).Out(0)
 		target := do("Reshape", e.Node(std.ConcatConfig{}, n, e.Ints("same", -1, -1)).Out(0), e.Ints("flat", -1))
 		ones := e.Ints("ones", 1, 1, 1)
 		target = do("Where", do("Equal", target, e.Ints("marks", -1, -1, -1)), ones, target)
-		y := do("Expand", e.Param("token", nn.KaimingUniform{}, 1, 3, 8), target)
+		y := do("Expand", e.Param("token", initial.KaimingUniform{}, 1, 3, 8), target)
 		if s := y.Type().String(); s != "float32[N,3,8]" {
 			t.Errorf("the tokens are %s", s)
 		}
-		e.Output("y", e.Apply(nn.Linear{Out: 4}, y))
+		e.Output("y", e.Apply(layers.Linear{Out: 4}, y))
 	})
 	if s := g.Outputs()[0].Type().String(); s != "float32[N,3,4]" {
 		t.Errorf("the output is %s", s)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -37,7 +38,7 @@ func TestUserRewrite(t *testing.T) {
 		{"a union", ops.Rewriting(twice).Union(std.Operators()), false, []string{"Hinge"}},
 	} {
 		g := nn.NewGraph("rewritten", test.ops, map[string]int{"": nn.LatestOpset, "my": 1})
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			h := e.Node(hingeName, e.Input("x", "float32[3]")).Out(0)
 			e.Output("y", e.Node(hingeName, h).Out(0))
 			if test.shown {
@@ -56,6 +57,6 @@ func TestUserRewrite(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v run, want %v", test.name, got, test.want)
 		}
-		near(t, test.name, run(t, g, x), []float64{0, 0, 2}, 0)
+		nntest.Near(t, test.name, nntest.Run(t, g, x), []float64{0, 0, 2}, 0)
 	}
 }

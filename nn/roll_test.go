@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/onnxio"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -146,7 +147,7 @@ func TestRoll(t *testing.T) {
 			}
 			got, want := evalAll(t, g, feed), evalAll(t, plain, feed)
 			for i := range want {
-				near(t, fmt.Sprintf("output %d", i), got[i], want[i], 1e-12)
+				nntest.Near(t, fmt.Sprintf("output %d", i), got[i], want[i], 1e-12)
 			}
 			last := plain.Outputs()[len(want)-1].Name()
 			grads, err := g.Grad(t.Context(), feed, last, names...)
@@ -158,7 +159,7 @@ func TestRoll(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range names {
-				near(t, "gradient of "+name, numbersOf(t, grads[name]), numbersOf(t, other[name]), 1e-10)
+				nntest.Near(t, "gradient of "+name, numbersOf(t, grads[name]), numbersOf(t, other[name]), 1e-10)
 			}
 			rolled, err := nn.Tracer{Roll: true}.Trace(loss(c.f), single...)
 			if err != nil {

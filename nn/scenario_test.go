@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
 func conv(out, kernel int, name string) nn.Layer {
-	return nn.Conv{Out: out, Kernel: []int{kernel}, Same: true, Name: name}
+	return layers.Conv{Out: out, Kernel: []int{kernel}, Same: true, Name: name}
 }
 
 // channelsOf reads the number of channels of the values of some nodes.
@@ -182,7 +184,7 @@ var scenarios = []struct {
 			r = e.Node(std.TransposeConfig{Perm: []int{0, 2, 1, 3, 4}}, r).Out(0)
 			r = e.Node(std.ReshapeConfig{}, r, e.Ints("s2", 0, 8, 4, 4)).Out(0)
 			e.RenameValue(r, "shuffled")
-			e.Output("y", e.Apply(conv(2, 1, "out"), e.Apply(nn.Conv{Out: 8, Kernel: []int{1}, Group: 4, Name: "g"}, r)))
+			e.Output("y", e.Apply(conv(2, 1, "out"), e.Apply(layers.Conv{Out: 8, Kernel: []int{1}, Group: 4, Name: "g"}, r)))
 		},
 		edit:  func(e *nn.Edit) { e.RemoveChannels(node(e, "in"), 2) },
 		nodes: []string{"in", "shuffled"}, want: []int{6, 6},
@@ -203,12 +205,12 @@ func TestScenarios(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			g := model(t, s.build)
 			if s.err != "" {
-				before := dump(g)
+				before := nntest.Dump(g)
 				err := g.Edit(s.edit)
 				if err == nil || !strings.Contains(err.Error(), s.err) {
 					t.Fatalf("got %v, want %q", err, s.err)
 				}
-				if dump(g) != before {
+				if nntest.Dump(g) != before {
 					t.Error("the graph changed")
 				}
 				return
@@ -218,7 +220,7 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := dump(g)
+			before := nntest.Dump(g)
 			if err := p.Apply(); err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +230,7 @@ func TestScenarios(t *testing.T) {
 			if err := p.Undo(); err != nil {
 				t.Fatal(err)
 			}
-			if dump(g) != before {
+			if nntest.Dump(g) != before {
 				t.Error("undo does not give the graph back")
 			}
 		})
@@ -270,7 +272,7 @@ func TestPlanReplays(t *testing.T) {
 	}
 	p, err = g.Plan(func(e *nn.Edit) {
 		e.Resize(e.Value("add"), 7, nn.ResizeOptions{})
-		e.Insert(e.Value("add"), nn.Tanh{})
+		e.Insert(e.Value("add"), layers.Tanh{})
 	})
 	if err != nil {
 		t.Fatal(err)

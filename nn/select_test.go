@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 )
 
 // Selectors by position, and how selectors are combined.
 func TestSelectors(t *testing.T) {
-	g := small(t)
+	g := nntest.Small(t)
 	sum, err := g.Node("sum")
 	if err != nil {
 		t.Fatal(err)

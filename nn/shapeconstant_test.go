@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -24,10 +25,10 @@ func TestCutThroughConstantOfShape(t *testing.T) {
 	node := func(e *nn.Edit, c op.Config, in ...*nn.Value) *nn.Value { return e.Node(c, in...).Out(0) }
 	for name, shape := range map[string]func(e *nn.Edit, x *nn.Value) *nn.Value{
 		"shape of a parameter": func(e *nn.Edit, x *nn.Value) *nn.Value {
-			return node(e, op.Plain("Shape"), e.Param("p", nn.Ones{}, 1, 8, 1, 1))
+			return node(e, op.Plain("Shape"), e.Param("p", initial.Ones{}, 1, 8, 1, 1))
 		},
 		"lengths of a parameter": func(e *nn.Edit, x *nn.Value) *nn.Value {
-			s := node(e, op.Plain("Shape"), e.Param("p", nn.Ones{}, 3, 8))
+			s := node(e, op.Plain("Shape"), e.Param("p", initial.Ones{}, 3, 8))
 			c := node(e, op.Plain("Unsqueeze"), node(e, std.GatherConfig{}, s, scalar(e, "last", -1)), ints(e, "zero", 0))
 			return node(e, std.ConcatConfig{}, ints(e, "a", 1), c, ints(e, "c", 1, 1))
 		},
@@ -85,12 +86,12 @@ func TestCutThroughConstantOfShape(t *testing.T) {
 			g := nn.New("g")
 			err := g.Edit(func(e *nn.Edit) {
 				x := e.Input("x", "float32[N,3,4,4]")
-				c := e.Node(std.ConvConfig{}, x, e.Param("w", nn.Ones{}, 8, 3, 1, 1))
+				c := e.Node(std.ConvConfig{}, x, e.Param("w", initial.Ones{}, 8, 3, 1, 1))
 				e.RenameNode(c, "conv")
 				y := c.Out(0)
 				one, _ := dtype.FromSlice([]float32{2}, 1)
 				y = node(e, op.Plain("Add"), y, node(e, std.ConstantOfShapeConfig{Value: one}, shape(e, x)))
-				e.Output("y", node(e, std.ConvConfig{}, y, e.Param("v", nn.Ones{}, 2, 8, 1, 1)))
+				e.Output("y", node(e, std.ConvConfig{}, y, e.Param("v", initial.Ones{}, 2, 8, 1, 1)))
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -118,16 +119,16 @@ func TestCutThroughShapeOfParameter(t *testing.T) {
 		g := nn.New("g")
 		err := g.Edit(func(e *nn.Edit) {
 			node := func(c op.Config, in ...*nn.Value) *nn.Value { return e.Node(c, in...).Out(0) }
-			c := e.Node(std.ConvConfig{}, e.Input("x", "float32[N,3,4,4]"), e.Param("w", nn.Ones{}, 8, 3, 1, 1))
+			c := e.Node(std.ConvConfig{}, e.Input("x", "float32[N,3,4,4]"), e.Param("w", initial.Ones{}, 8, 3, 1, 1))
 			e.RenameNode(c, "conv")
-			p := e.Param("p", nn.Ones{}, 8, 1, 1)
+			p := e.Param("p", initial.Ones{}, 8, 1, 1)
 			one, err := dtype.FromSlice([]float32{2}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			z := node(op.Plain("Mul"), node(std.ConstantOfShapeConfig{Value: one}, node(op.Plain("Shape"), p)), p)
 			y := node(op.Plain("Add"), c.Out(0), z)
-			e.Output("y", node(std.ConvConfig{}, y, e.Param("v", nn.Ones{}, 2, 8, 1, 1)))
+			e.Output("y", node(std.ConvConfig{}, y, e.Param("v", initial.Ones{}, 2, 8, 1, 1)))
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -27,8 +29,8 @@ func TestSimplify(t *testing.T) {
 			columns := e.Node(std.GatherConfig{}, shape, e.Ints("two", 2)).Out(0)
 			rows := e.Node(op.Plain("Mul"), e.Node(std.GatherConfig{}, shape, e.Ints("one", 1)).Out(0), columns).Out(0)
 			y := e.Node(op.Plain("Reshape"), x, e.Node(std.ConcatConfig{}, e.Ints("batch", -1), rows).Out(0)).Out(0)
-			y = e.Node(op.Plain("Identity"), e.Apply(nn.Dropout{}, y)).Out(0)
-			w := e.Node(std.TransposeConfig{}, e.Param("w", nn.Normal{Std: 1}, 5, 12)).Out(0)
+			y = e.Node(op.Plain("Identity"), e.Apply(layers.Dropout{}, y)).Out(0)
+			w := e.Node(std.TransposeConfig{}, e.Param("w", initial.Normal{Std: 1}, 5, 12)).Out(0)
 			e.Node(op.Plain("Neg"), y) // nothing reads it
 			e.Output("y", e.Node(op.Plain("MatMul"), y, w).Out(0))
 		}); err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -19,7 +21,7 @@ func positives(t *testing.T) *nn.Graph {
 	g := nn.New("positives")
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N]")
-		y := e.Node(op.Plain("Mul"), x, e.Param("w", nn.Values{Data: []float64{0.5, -1, 2, 3, 0.25}}, 5)).Out(0)
+		y := e.Node(op.Plain("Mul"), x, e.Param("w", initial.Values{Data: []float64{0.5, -1, 2, 3, 0.25}}, 5)).Out(0)
 		e.RenameValue(y, "y")
 		where := e.Node(op.Plain("NonZero"), e.Node(op.Plain("Greater"), y, e.Scalar("zero", y, 0)).Out(0)).Out(0)
 		index := e.Node(op.Plain("Squeeze"), where, e.Ints("axes", 0)).Out(0)
@@ -154,7 +156,7 @@ func TestUnsupported(t *testing.T) {
 	if err == nil || err.Error() != text {
 		t.Errorf("got %v, want %s", err, text)
 	}
-	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("b"), nn.ReLU{}) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("b"), layers.ReLU{}) }); err != nil {
 		t.Error(err)
 	}
 	if err := g.Check(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -43,7 +44,7 @@ func first(t *testing.T, g *nn.Graph, in ...*tensor.Dense) float32 {
 func TestSolverThenRun(t *testing.T) {
 	g := built(t, func(e *nn.Edit) {
 		x := e.Input("x", "float32[64,256]")
-		w := e.Param("w", nn.Uniform{Low: -1, High: 1}, 256, 256)
+		w := e.Param("w", initial.Uniform{Low: -1, High: 1}, 256, 256)
 		e.Output("y", e.Node(op.Plain("MatMul"), x, w).Outputs()[0])
 	})
 	x := filled(1, 64, 256)
@@ -104,7 +105,7 @@ func TestChangedConstant(t *testing.T) {
 // TestSequenceIsTheCallers: what is done to a sequence that Eval returned does not reach weights.
 func TestSequenceIsTheCallers(t *testing.T) {
 	g := built(t, func(e *nn.Edit) {
-		w := e.Param("w", nn.Uniform{Low: 1, High: 1}, 4)
+		w := e.Param("w", initial.Uniform{Low: 1, High: 1}, 4)
 		s := e.Node(op.Plain("SequenceConstruct"), w, e.Input("x", "float32[4]")).Outputs()[0]
 		e.Output("s", s)
 		e.Output("y", e.Node(op.Plain("Neg"), w).Outputs()[0])
@@ -141,7 +142,7 @@ func TestTransposedData(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := built(t, func(e *nn.Edit) {
-		w := e.Param("w", nn.Uniform{}, 3, 2)
+		w := e.Param("w", initial.Uniform{}, 3, 2)
 		e.SetData(w, d)
 		sum := e.Node(op.Plain("Add"), w, e.Input("x", "float32[3,2]")).Outputs()[0]
 		e.Output("y", e.Node(op.Plain("Identity"), sum).Outputs()[0])

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 )
 
 func TestSummary(t *testing.T) {
-	g := small(t)
-	edit(t, g, func(e *nn.Edit) { e.Freeze(nn.Glob("stem")) })
+	g := nntest.Small(t)
+	nntest.Edit(t, g, func(e *nn.Edit) { e.Freeze(nn.Glob("stem")) })
 	const want = `small(x float32[N,3,8,8])
 node     op                  shape             parameters  trainable  multiply-adds
 stem     Conv                float32[N,4,8,8]         112                     6 912
@@ -66,7 +67,7 @@ func TestSummaryPeak(t *testing.T) {
 		want int64 // values of 400 bytes
 	}{{false, 800}, {true, 1200}} {
 		g := nn.New("chain")
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			y := e.Node(op.Plain("Exp"), e.Input("x", "float32[100]")).Out(0)
 			first := y
 			for range 6 {

@@ -5,19 +5,21 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
 // acts is a net with activations of several kinds, written out and not.
 func acts(e *nn.Edit) {
-	y := e.Apply(nn.Sequential{conv(4, 3, "a"), nn.ReLU{Name: "relu"}, conv(4, 3, "b"), nn.SiLU{Name: "silu"}, conv(4, 3, "c")}, input(e))
+	y := e.Apply(nn.Sequential{conv(4, 3, "a"), layers.ReLU{Name: "relu"}, conv(4, 3, "b"), layers.SiLU{Name: "silu"}, conv(4, 3, "c")}, input(e))
 	gelu := e.Node(op.Plain("Erf"), e.Node(op.Plain("Div"), y, e.Scalar("root", y, 1.4142135)).Out(0)).Out(0)
 	gelu = e.Node(op.Plain("Mul"), y, e.Node(op.Plain("Add"), gelu, e.Scalar("one", y, 1)).Out(0)).Out(0)
 	gelu = e.Node(op.Plain("Mul"), gelu, e.Scalar("half", y, 0.5)).Out(0)
 	e.RenameValue(gelu, "gelu")
-	gate := e.Apply(nn.Sequential{conv(4, 1, "g"), nn.Sigmoid{Name: "gate"}}, gelu)
+	gate := e.Apply(nn.Sequential{conv(4, 1, "g"), layers.Sigmoid{Name: "gate"}}, gelu)
 	y = e.Node(op.Plain("Mul"), gelu, gate).Out(0)
-	e.Output("y", e.Apply(nn.Sequential{nn.PReLU{Name: "prelu"}, conv(2, 1, "out"), nn.Tanh{Name: "tanh"}}, y))
+	e.Output("y", e.Apply(nn.Sequential{layers.PReLU{Name: "prelu"}, conv(2, 1, "out"), layers.Tanh{Name: "tanh"}}, y))
 }
 
 func TestSwapActivations(t *testing.T) {
@@ -28,20 +30,20 @@ func TestSwapActivations(t *testing.T) {
 		want string // activations left
 		err  string
 	}{
-		{"all between layers", nn.LeakyReLU{Slope: 0.1}, nil, "LeakyRelu LeakyRelu LeakyRelu Sigmoid Mul LeakyRelu Tanh", ""},
-		{"by glob", nn.ELU{Alpha: 0.5}, []nn.Selector{nn.Glob("silu", "gelu")}, "Relu Elu Elu Sigmoid Mul PRelu Tanh", ""},
+		{"all between layers", layers.LeakyReLU{Slope: 0.1}, nil, "LeakyRelu LeakyRelu LeakyRelu Sigmoid Mul LeakyRelu Tanh", ""},
+		{"by glob", layers.ELU{Alpha: 0.5}, []nn.Selector{nn.Glob("silu", "gelu")}, "Relu Elu Elu Sigmoid Mul PRelu Tanh", ""},
 		{"a gate, selected", nn.Op{Config: op.Plain("HardSigmoid")}, []nn.Selector{nn.Glob("gate")}, "Relu Sigmoid Mul Div Erf Add Mul Mul HardSigmoid Mul PRelu Tanh", ""},
-		{"by operator", nn.SiLU{}, []nn.Selector{nn.Ops("Relu", "PRelu")}, "Sigmoid Mul Sigmoid Mul Div Erf Add Mul Mul Sigmoid Mul Sigmoid Mul Tanh", ""},
-		{"part of one", nn.ReLU{}, []nn.Selector{nn.Glob("silu.sigmoid")}, "", "no activation is among the nodes selected"},
-		{"none", nn.ReLU{}, []nn.Selector{nn.Ops("Conv")}, "", "no activation is among the nodes selected"},
+		{"by operator", layers.SiLU{}, []nn.Selector{nn.Ops("Relu", "PRelu")}, "Sigmoid Mul Sigmoid Mul Div Erf Add Mul Mul Sigmoid Mul Sigmoid Mul Tanh", ""},
+		{"part of one", layers.ReLU{}, []nn.Selector{nn.Glob("silu.sigmoid")}, "", "no activation is among the nodes selected"},
+		{"none", layers.ReLU{}, []nn.Selector{nn.Ops("Conv")}, "", "no activation is among the nodes selected"},
 		{"no activation", conv(7, 1, ""), []nn.Selector{nn.Glob("relu")}, "", "cannot be swapped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := model(t, acts)
-			before := dump(g)
+			before := nntest.Dump(g)
 			p, err := g.Plan(func(e *nn.Edit) { e.SwapActivations(c.l, c.sel...) })
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) || dump(g) != before {
+				if err == nil || !strings.Contains(err.Error(), c.err) || nntest.Dump(g) != before {
 					t.Fatalf("got %v, want %q", err, c.err)
 				}
 				return
@@ -63,7 +65,7 @@ func TestSwapActivations(t *testing.T) {
 				t.Fatal(err)
 			}
 			runDrawn(t, g)
-			if err := p.Undo(); err != nil || dump(g) != before {
+			if err := p.Undo(); err != nil || nntest.Dump(g) != before {
 				t.Error("undo does not give the graph back", err)
 			}
 		})
@@ -74,7 +76,7 @@ func TestSwapActivations(t *testing.T) {
 func TestTry(t *testing.T) {
 	g := model(t, chain)
 	h := g.Clone()
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		if err := e.Try(func() { e.Remove(node(e, "b")); e.Value("nothing") }); err == nil {
 			t.Error("what failed succeeded")
 		}
@@ -85,8 +87,8 @@ func TestTry(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	edit(t, h, func(e *nn.Edit) { e.AddChannels(node(e, "b"), 2) })
-	if dump(g) != dump(h) {
+	nntest.Edit(t, h, func(e *nn.Edit) { e.AddChannels(node(e, "b"), 2) })
+	if nntest.Dump(g) != nntest.Dump(h) {
 		t.Error("an attempt that failed left something behind")
 	}
 }

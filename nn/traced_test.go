@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	G "gorgonia.org/gorgonia"
@@ -188,7 +190,7 @@ func TestTraced(t *testing.T) {
 				fmt.Fprintf(&b, "\trefused: %v\n", err)
 				continue
 			}
-			b.WriteString(indent(spelled(g)))
+			b.WriteString(nntest.Indent(nntest.Spelled(g)))
 		}
 	}
 	for _, c := range controls {
@@ -201,10 +203,10 @@ func TestTraced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.WriteString(indent(spelled(g)))
+		b.WriteString(nntest.Indent(nntest.Spelled(g)))
 	}
 	tracedLowerings(t, &b)
-	compareFile(t, filepath.Join("testdata", "traced.txt"), b.String())
+	nntest.CompareFile(t, filepath.Join("testdata", "traced.txt"), b.String())
 }
 
 // tracedLowerings puts Gorgonia's operators on a lowering of one size whose symbols are known.
@@ -226,9 +228,9 @@ func tracedLowerings(t *testing.T, b *strings.Builder) {
 		{"length", func(x *G.Node) (*G.Node, error) { return G.SizeOf(0, x) }},
 	} {
 		g := nn.New("base")
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,6]")
-			e.Output("y", e.Apply(nn.ReLU{}, x))
+			e.Output("y", e.Apply(layers.ReLU{}, x))
 		})
 		l, err := g.Lower(nn.LowerOptions{Sizes: map[string]int{"N": 4}})
 		if err != nil {
@@ -244,19 +246,19 @@ func tracedLowerings(t *testing.T, b *strings.Builder) {
 			fmt.Fprintf(b, "\trefused: %v\n", err)
 			continue
 		}
-		b.WriteString(indent(spelled(traced)))
+		b.WriteString(nntest.Indent(nntest.Spelled(traced)))
 	}
 	g := nn.New("names")
 	x := G.NewMatrix(G.NewGraph(), G.Float32, G.WithShape(2, 3), G.WithName("first"))
 	y := G.NewMatrix(x.Graph(), G.Float32, G.WithShape(2, 3), G.WithName("second"))
-	w := G.NewMatrix(x.Graph(), G.Float32, G.WithValue(ramp(2, 3)), G.WithName("weight"))
+	w := G.NewMatrix(x.Graph(), G.Float32, G.WithValue(nntest.Ramp(2, 3)), G.WithName("weight"))
 	s := G.Must(G.Sub(G.Must(G.Add(x, w)), y))
 	for _, tr := range []nn.Tracer{{}, {Inputs: G.Nodes{y, w}, Names: map[*G.Node]string{s: "difference", x: "renamed"}, Ops: g.Ops()}} {
 		traced, err := tr.Nodes(s, x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.WriteString("names\n" + indent(spelled(traced)))
+		b.WriteString("names\n" + nntest.Indent(nntest.Spelled(traced)))
 	}
 	_, err := nn.TraceNodes(nil)
 	fmt.Fprintf(b, "no node: %v\n", err)
@@ -266,7 +268,7 @@ func tracedLowerings(t *testing.T, b *strings.Builder) {
 		traced, err := nn.Trace(func(x ...*G.Node) (G.Nodes, error) { return x, nil }, in)
 		fmt.Fprintf(b, "input %q: %v\n", in, err)
 		if err == nil {
-			b.WriteString(indent(spelled(traced)))
+			b.WriteString(nntest.Indent(nntest.Spelled(traced)))
 		}
 	}
 }

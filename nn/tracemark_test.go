@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -115,12 +116,12 @@ func TestMarksEqualEdits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			edit(t, plain, c.edit)
+			nntest.Edit(t, plain, c.edit)
 			if a, b := marksIn(got), marksIn(plain); a != b {
 				t.Errorf("traced:\n%s\nedited:\n%s", a, b)
 			}
 			x := random(3, 5, 4)
-			near(t, "output", run(t, got, x), run(t, plain, x), 0)
+			nntest.Near(t, "output", nntest.Run(t, got, x), nntest.Run(t, plain, x), 0)
 			out, err := got.Run(t.Context(), x)
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -36,7 +37,7 @@ func TestTrainableSlots(t *testing.T) {
 	} {
 		g := nn.New(name)
 		if err := g.Edit(func(e *nn.Edit) {
-			e.Output("y", use(e, e.Input("x", "float32[4,4]"), e.Param("p", nn.Ones{}, 4, 4)))
+			e.Output("y", use(e, e.Input("x", "float32[4,4]"), e.Param("p", initial.Ones{}, 4, 4)))
 		}); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -73,30 +74,30 @@ func TestTrainableBehind(t *testing.T) {
 		},
 		"queries": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			q := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
-			q = node(e, op.Plain("MatMul"), q, e.Param("w", nn.Ones{}, 4, 4))
+			q = node(e, op.Plain("MatMul"), q, e.Param("w", initial.Ones{}, 4, 4))
 			return node(e, op.Plain("MatMul"), q, x)
 		},
 		"state": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			h := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
 			steps := node(e, op.Plain("Unsqueeze"), x, e.Const("axis", axis))
 			r := e.NodeN(std.RNNConfig{HiddenSize: 4, Direction: "bidirectional"}, 2, node(e, op.Plain("Expand"), steps, e.Const("steps", spread)),
-				e.Param("w", nn.Ones{}, 2, 4, 4), e.Param("r", nn.Ones{}, 2, 4, 4), nil, nil, h)
+				e.Param("w", initial.Ones{}, 2, 4, 4), e.Param("r", initial.Ones{}, 2, 4, 4), nil, nil, h)
 			return r.Out(1)
 		},
 		"picture": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			start := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
-			return node(e, op.Plain("Add"), x, node(e, std.ConvConfig{}, start, e.Param("w", nn.Ones{}, 4, 4, 1)))
+			return node(e, op.Plain("Add"), x, node(e, std.ConvConfig{}, start, e.Param("w", initial.Ones{}, 4, 4, 1)))
 		},
 		"places beside data": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			places := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
 			both := node(e, std.ConcatConfig{Axis: 1}, places, node(e, op.Plain("Expand"), x, e.Const("steps", spread)))
-			return node(e, std.ConvConfig{}, both, e.Param("w", nn.Ones{}, 4, 8, 1))
+			return node(e, std.ConvConfig{}, both, e.Param("w", initial.Ones{}, 4, 8, 1))
 		},
 		"centered": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			return node(e, op.Plain("MatMul"), x, node(e, op.Plain("Sqrt"), node(e, op.Plain("Sub"), p, node(e, op.Plain("ReduceMean"), p))))
 		},
 		"projected": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
-			return node(e, op.Plain("Add"), x, node(e, op.Plain("MatMul"), p, e.Param("w", nn.Ones{}, 4, 4)))
+			return node(e, op.Plain("Add"), x, node(e, op.Plain("MatMul"), p, e.Param("w", initial.Ones{}, 4, 4)))
 		},
 		"bound": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			return node(e, op.Plain("Mul"), x, node(e, op.Plain("Relu"), node(e, op.Plain("Sub"), x, p)))
@@ -104,7 +105,7 @@ func TestTrainableBehind(t *testing.T) {
 	} {
 		g := nn.New(name)
 		if err := g.Edit(func(e *nn.Edit) {
-			e.Output("y", use(e, e.Input("x", "float32[4,4]"), e.Param("p", nn.Ones{}, 4, 4)))
+			e.Output("y", use(e, e.Input("x", "float32[4,4]"), e.Param("p", initial.Ones{}, 4, 4)))
 		}); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -133,7 +134,7 @@ func TestRoleFollowsEdits(t *testing.T) {
 	edit(func(e *nn.Edit) {
 		numbers = e.Node(op.Plain("Relu"), e.Input("x", "float32[4,4]")).Out(0)
 		places = e.Node(std.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]")).Out(0)
-		product = e.Node(op.Plain("MatMul"), e.Param("p", nn.Ones{}, 4, 4), numbers)
+		product = e.Node(op.Plain("MatMul"), e.Param("p", initial.Ones{}, 4, 4), numbers)
 		e.Output("y", e.Node(op.Plain("Add"), product.Out(0), places).Out(0))
 	})
 	role := func() nn.Role { return product.In(0).Param().Role() }

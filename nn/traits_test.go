@@ -6,6 +6,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -40,10 +42,10 @@ func hinged(t *testing.T, traits op.Traits) *nn.Graph {
 		t.Fatal(err)
 	}
 	g := nn.NewGraph("hinged", ops, map[string]int{"": nn.LatestOpset, "my": 1})
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[3,4]")
-		h := e.Apply(nn.Linear{Out: 6, Name: "first"}, x)
-		e.Output("y", e.Apply(nn.Linear{Out: 2, Name: "second"}, e.Node(hingeName, h).Out(0)))
+		h := e.Apply(layers.Linear{Out: 6, Name: "first"}, x)
+		e.Output("y", e.Apply(layers.Linear{Out: 2, Name: "second"}, e.Node(hingeName, h).Out(0)))
 	})
 	return g
 }
@@ -73,11 +75,11 @@ func TestUserTraits(t *testing.T) {
 		t.Error("the declared activation is none")
 	}
 	layer := nn.Op{Config: hingeName}
-	edit(t, g, func(e *nn.Edit) { // exact, as results are positive and positive numbers stay
-		e.Deepen(at(g).Out(0), nn.Deepening{Layer: nn.Fitting{}, Activation: layer})
+	nntest.Edit(t, g, func(e *nn.Edit) { // exact, as results are positive and positive numbers stay
+		e.Deepen(at(g).Out(0), nn.Deepening{Layer: layers.Fitting{}, Activation: layer})
 	})
-	edit(t, g, func(e *nn.Edit) {
-		if list := e.SwapActivations(nn.Tanh{}); len(list) != 2 {
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		if list := e.SwapActivations(layers.Tanh{}); len(list) != 2 {
 			t.Errorf("%d activations were swapped, want 2", len(list))
 		}
 	})
@@ -86,7 +88,7 @@ func TestUserTraits(t *testing.T) {
 		t.Error("an operator that declares nothing is an activation")
 	}
 	err := silent.Edit(func(e *nn.Edit) {
-		e.Deepen(at(silent).Out(0), nn.Deepening{Layer: nn.Fitting{}, Activation: layer, Near: true})
+		e.Deepen(at(silent).Out(0), nn.Deepening{Layer: layers.Fitting{}, Activation: layer, Near: true})
 	})
 	if err == nil || !strings.Contains(err.Error(), "cannot start as the identity") {
 		t.Errorf("deepened by an operator that declares nothing: %v", err)

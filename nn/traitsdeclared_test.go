@@ -6,6 +6,9 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -55,7 +58,7 @@ func TestDeclaredWindow(t *testing.T) {
 	}
 	build := func(o *op.Op) *nn.Graph {
 		g := declaring(t, o)
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			e.Output("y", e.Node(blurConfig{Kernel: []int{3, 3}, Pads: []int{1, 1, 1, 1}}, e.Input("x", "float32[N,2,8,8]")).Out(0))
 		})
 		return g
@@ -65,7 +68,7 @@ func TestDeclaredWindow(t *testing.T) {
 		return &op.Window{Kernel: cfg.Kernel, Pads: cfg.Pads, With: func(kernel, pads []int, _ string) op.Config { return blurConfig{kernel, pads} }}
 	}}))
 	var n *nn.Node
-	edit(t, g, func(e *nn.Edit) {
+	nntest.Edit(t, g, func(e *nn.Edit) {
 		n = e.Nodes()[0]
 		e.SetKernel(n, 5)
 	})
@@ -101,8 +104,8 @@ func TestDeclaredLengths(t *testing.T) {
 	} {
 		g := declaring(t, test.o)
 		var h *nn.Value
-		edit(t, g, func(e *nn.Edit) {
-			w := e.Param("w", nn.KaimingUniform{}, 6, 5, 4)
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			w := e.Param("w", initial.KaimingUniform{}, 6, 5, 4)
 			h = e.Node(op.Plain("Relu"), w).Out(0)
 			s := e.Node(test.lengths, h).Out(0)
 			one := e.Node(std.GatherConfig{}, s, e.Ints("index", test.pick)).Out(0)
@@ -139,7 +142,7 @@ func TestDeclaredOpen(t *testing.T) {
 			}
 			return []op.Type{c.In[0].With(s...)}, nil
 		}, nil, traits))
-		edit(t, g, func(e *nn.Edit) {
+		nntest.Edit(t, g, func(e *nn.Edit) {
 			e.Output("y", e.Node(pageConfig{[]int{2, 3, 4}}, e.Input("x", "float32[2,12]")).Out(0))
 		})
 		return g
@@ -150,7 +153,7 @@ func TestDeclaredOpen(t *testing.T) {
 		r.Config = c
 		return nil
 	}})
-	edit(t, g, func(e *nn.Edit) { e.FreeBatch("N") })
+	nntest.Edit(t, g, func(e *nn.Edit) { e.FreeBatch("N") })
 	if got := g.Outputs()[0].Type().String(); got != "float32[N,3,4]" {
 		t.Errorf("the output is %s", got)
 	}
@@ -167,9 +170,9 @@ func TestDeclaredGroups(t *testing.T) {
 		list[1].Map = op.IndexMap{Relation: op.NormGroup, Groups: 2}
 		return list
 	}, op.Traits{Zero: op.ZeroFirst}))
-	edit(t, g, func(e *nn.Edit) {
-		h := e.Apply(nn.Linear{Out: 8, Name: "first"}, e.Input("x", "float32[3,4]"))
-		e.Output("y", e.Apply(nn.Linear{Out: 2, Name: "second"}, e.Node(op.Name{Domain: "my", Name: "Levels"}, h).Out(0)))
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		h := e.Apply(layers.Linear{Out: 8, Name: "first"}, e.Input("x", "float32[3,4]"))
+		e.Output("y", e.Apply(layers.Linear{Out: 2, Name: "second"}, e.Node(op.Name{Domain: "my", Name: "Levels"}, h).Out(0)))
 	})
 	found := map[int]bool{}
 	for _, group := range g.Channels().Groups() {
@@ -193,8 +196,8 @@ func TestDeclaredPicks(t *testing.T) {
 			return []op.Type{op.Shaped(dtype.Int64)}, nil
 		}, nil, test.traits))
 		var h *nn.Value
-		edit(t, g, func(e *nn.Edit) {
-			h = e.Node(op.Plain("Relu"), e.Param("w", nn.KaimingUniform{}, 6, 5, 4)).Out(0)
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			h = e.Node(op.Plain("Relu"), e.Param("w", initial.KaimingUniform{}, 6, 5, 4)).Out(0)
 			one := e.Node(op.Name{Domain: "my", Name: "Second"}, e.Node(op.Plain("Shape"), h).Out(0)).Out(0)
 			y := e.Node(std.CastConfig{To: dtype.Float32}, one).Out(0)
 			e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", "float32[1]"), y).Out(0))
@@ -216,8 +219,8 @@ func TestDeclaredOfLengths(t *testing.T) {
 			return []op.Type{op.T(dtype.Float32, d...)}, err
 		}, nil, traits))
 		var w *nn.Value
-		edit(t, g, func(e *nn.Edit) {
-			w = e.Param("w", nn.KaimingUniform{}, 6, 5)
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			w = e.Param("w", initial.KaimingUniform{}, 6, 5)
 			b := e.Node(op.Name{Domain: "my", Name: "Blank"}, e.Ints("lengths", 6, 5)).Out(0)
 			y := e.Node(op.Plain("ReduceSum"), e.Node(op.Plain("Add"), w, b).Out(0), e.Ints("axes", 0, 1)).Out(0)
 			e.Output("y", y)
@@ -228,7 +231,7 @@ func TestDeclaredOfLengths(t *testing.T) {
 		r.Put(0, r.Out[0].New)
 		return nil
 	}})
-	edit(t, g, func(e *nn.Edit) { e.Resize(w, 4, nn.ResizeOptions{Axis: -1, NormalizedAxes: true}) })
+	nntest.Edit(t, g, func(e *nn.Edit) { e.Resize(w, 4, nn.ResizeOptions{Axis: -1, NormalizedAxes: true}) })
 	for n := range g.Nodes() {
 		if n.Domain() == "my" && n.Out(0).Type().String() != "float32[6,4]" {
 			t.Errorf("the operator makes %v", n.Out(0).Type())

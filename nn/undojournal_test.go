@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // The journal of a plan taken back lists its changes backwards, what was added as removed and the other way around.
 func TestUndoJournal(t *testing.T) {
-	g := small(t)
+	g := nntest.Small(t)
 	p, err := g.Plan(func(e *nn.Edit) {
-		e.Replace(node(e, "act"), nn.Sequential{nn.Conv{Out: 4, Kernel: []int{1, 1}}, nn.ReLU{}})
+		e.Replace(node(e, "act"), nn.Sequential{layers.Conv{Out: 4, Kernel: []int{1, 1}}, layers.ReLU{}})
 	})
 	if err != nil {
 		t.Fatal(err)

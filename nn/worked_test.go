@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -15,14 +16,14 @@ import (
 func worked(t *testing.T) *nn.Graph {
 	return model(t, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3,8,8]")
-		bn := e.Apply(nn.BatchNorm{Name: "bn"}, e.Apply(conv(8, 3, "c1"), x))
+		bn := e.Apply(layers.BatchNorm{Name: "bn"}, e.Apply(conv(8, 3, "c1"), x))
 		a, b := e.Apply(conv(3, 3, "a"), bn), e.Apply(conv(5, 3, "b"), bn)
 		cat := e.Node(std.ConcatConfig{Axis: 1}, a, b).Out(0)
 		add := e.Node(op.Plain("Add"), cat, bn).Out(0)
 		e.RenameValue(add, "add")
-		dw := e.Apply(nn.Conv{Out: 16, Kernel: []int{3}, Same: true, Group: 8, Name: "dw"}, add)
-		p := e.Apply(nn.MaxPool{Kernel: []int{2}}, dw)
-		e.Output("y", e.Apply(nn.Linear{Out: 10, Name: "fc"}, e.Apply(nn.Flatten{}, p)))
+		dw := e.Apply(layers.Conv{Out: 16, Kernel: []int{3}, Same: true, Group: 8, Name: "dw"}, add)
+		p := e.Apply(layers.MaxPool{Kernel: []int{2}}, dw)
+		e.Output("y", e.Apply(layers.Linear{Out: 10, Name: "fc"}, e.Apply(layers.Flatten{}, p)))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -18,7 +19,7 @@ func marked(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("marked")
 	err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3, Name: "fc"}, nn.ReLU{}}, e.Input("x", "float32[N,4]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 3, Name: "fc"}, layers.ReLU{}}, e.Input("x", "float32[N,4]")))
 		e.Annotate(marks, nn.Ops("Relu"))
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk/disktest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -112,7 +113,7 @@ func TestSaveBesideEdit(t *testing.T) {
 	group.Go(func() {
 		for range 50 {
 			if err := g.Edit(func(e *nn.Edit) {
-				e.Insert(e.Inputs()[0], nn.Sigmoid{})
+				e.Insert(e.Inputs()[0], layers.Sigmoid{})
 			}); err != nil {
 				t.Error(err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -33,7 +34,7 @@ func Example() {
 	g := nn.New("small")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[1,4]")
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3}, nn.ReLU{}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 3}, layers.ReLU{}}, x))
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -190,7 +191,7 @@ func TestNewParameter(t *testing.T) {
 		}
 		g := read(t, fullModel(t, header+`opset_import { version: 8 } graph { name: "g" input `+float("x", "2")+`node { op_type: "Relu" input: "x" output: "y" } output `+float("y", "2")+`}`))
 		change(t, g, func(e *nn.Edit) {
-			n := e.Node(op.Plain("Mul"), e.Value("x"), e.Param("w", nn.Normal{}, 2))
+			n := e.Node(op.Plain("Mul"), e.Value("x"), e.Param("w", initial.Normal{}, 2))
 			e.Output("z", n.Out(0))
 		})
 		m := written(t, Saver{}, g)

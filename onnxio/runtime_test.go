@@ -12,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -96,7 +97,7 @@ func TestEditedInRuntime(t *testing.T) {
 			}
 			if err := g.Edit(func(e *nn.Edit) {
 				for _, n := range e.Nodes(nn.Ops("Relu"))[:1] {
-					e.Insert(n.Out(0), nn.ReLU{}) // a second one changes nothing
+					e.Insert(n.Out(0), layers.ReLU{}) // a second one changes nothing
 					e.RenameValue(n.Out(0), "renamed by the test")
 				}
 				for _, n := range e.Nodes(nn.Ops("Conv")) {

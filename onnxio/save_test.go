@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -96,7 +97,7 @@ func TestSaveEdited(t *testing.T) {
 		e.SetMeta("who", "me")
 		e.RenameValue(e.Value("h"), "hidden")
 		e.RenameValue(e.Value("w"), "weight")
-		e.Insert(e.Value("y"), nn.Sigmoid{})
+		e.Insert(e.Value("y"), layers.Sigmoid{})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestSaveNew(t *testing.T) {
 	g := nn.New("fresh")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3}, nn.ReLU{}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 3}, layers.ReLU{}}, x))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +236,7 @@ func TestSaveOpset(t *testing.T) {
 func TestSaveOldNormalization(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.BatchNorm{}, nn.ReLU{}}, e.Input("x", "float32[N,1,2]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.BatchNorm{}, layers.ReLU{}}, e.Input("x", "float32[N,1,2]")))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestSaveExternal(t *testing.T) {
 func TestSaveStored(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3}, nn.BatchNorm{}}, e.Input("x", "float32[N,4]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 3}, layers.BatchNorm{}}, e.Input("x", "float32[N,4]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
@@ -289,11 +290,11 @@ func TestExternalOver(t *testing.T) {
 func TestStoredAs(t *testing.T) {
 	g := nn.New("g")
 	change(t, g, func(e *nn.Edit) {
-		taken := e.Node(op.Plain("Mul"), e.Input("x", "float32[2]"), e.Param("w", nn.Normal{Std: 1}, 2)).Out(0)
+		taken := e.Node(op.Plain("Mul"), e.Input("x", "float32[2]"), e.Param("w", initial.Normal{Std: 1}, 2)).Out(0)
 		e.RenameValue(taken, "w/float16")
 		e.Output("y", e.Node(op.Plain("Relu"), taken).Out(0))
 		e.Output("w/float16_1", e.Node(op.Plain("Neg"), taken).Out(0))
-		e.Output("z", e.Node(op.Plain("Mul"), e.Input("u", "float64[2]"), e.ParamOf("k", dtype.Float64, nn.Normal{Std: 1}, 2)).Out(0))
+		e.Output("z", e.Node(op.Plain("Mul"), e.Input("u", "float64[2]"), e.ParamOf("k", dtype.Float64, initial.Normal{Std: 1}, 2)).Out(0))
 	})
 	m := written(t, Saver{DType: dtype.Float16}, g)
 	var names []string

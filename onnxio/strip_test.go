@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -20,7 +21,7 @@ func manyWeights(t *testing.T, n int) *nn.Graph {
 	g := nn.New("many")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N]")
-		w := e.Param("w", nn.Normal{Mean: 3, Std: 2}, n)
+		w := e.Param("w", initial.Normal{Mean: 3, Std: 2}, n)
 		e.Output("y", e.Node(op.Plain("Add"), x, w).Out(0))
 	})
 	if err != nil {

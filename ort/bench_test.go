@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -15,8 +16,8 @@ import (
 // BenchmarkStep is a step of AdamW on 32 pictures of 28×28 by a convolutional network, in the engine and in ONNX Runtime.
 func BenchmarkStep(b *testing.B) {
 	layers := nn.Sequential{
-		nn.Conv{Out: 32, Kernel: []int{3}, Same: true}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-		nn.Conv{Out: 64, Kernel: []int{3}, Same: true}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}}, nn.Flatten{}, nn.Linear{Out: 10},
+		layers.Conv{Out: 32, Kernel: []int{3}, Same: true}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+		layers.Conv{Out: 64, Kernel: []int{3}, Same: true}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}}, layers.Flatten{}, layers.Linear{Out: 10},
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	batch := data.Sample{X: []*tensor.Dense{dtype.New(dtype.Float32, 32, 1, 28, 28)}, Y: []*tensor.Dense{dtype.New(dtype.Int64, 32)}}

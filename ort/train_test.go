@@ -10,6 +10,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -69,8 +70,8 @@ func alike(t *testing.T, got, want *nn.Graph, within float64) {
 // Epochs in ONNX Runtime follow those of the engine in losses, validation, weights and statistics.
 func TestTrain(t *testing.T) {
 	r := runtime(t)
-	conv := []nn.Layer{nn.Conv{Out: 6, Kernel: []int{3, 3}, Same: true}, nn.ReLU{}, nn.BatchNorm{}, nn.Dropout{P: 0.2}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 3}}
-	mlp := []nn.Layer{nn.Linear{Out: 8}, nn.GELU{}, nn.LayerNorm{}, nn.Linear{Out: 3}}
+	conv := []nn.Layer{layers.Conv{Out: 6, Kernel: []int{3, 3}, Same: true}, layers.ReLU{}, layers.BatchNorm{}, layers.Dropout{P: 0.2}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 3}}
+	mlp := []nn.Layer{layers.Linear{Out: 8}, layers.GELU{}, layers.LayerNorm{}, layers.Linear{Out: 3}}
 	for name, c := range map[string]struct {
 		layers []nn.Layer
 		shape  []int
@@ -109,7 +110,7 @@ func TestTrain(t *testing.T) {
 // A run that was interrupted in the middle of an epoch goes on to the bytes of one that was not, and so do files.
 func TestResume(t *testing.T) {
 	r := runtime(t)
-	layers := []nn.Layer{nn.Linear{Out: 8}, nn.ReLU{}, nn.BatchNorm{}, nn.Linear{Out: 3}}
+	layers := []nn.Layer{layers.Linear{Out: 8}, layers.ReLU{}, layers.BatchNorm{}, layers.Linear{Out: 3}}
 	fit, val := samples(t, 60, 5), samples(t, 20, 5)
 	run := func(g *nn.Graph, dir string, stop int) error {
 		ctx, cancel := context.WithCancel(t.Context())

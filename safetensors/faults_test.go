@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk/disktest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/safetensors"
 )
 
@@ -17,7 +18,7 @@ func TestFaults(t *testing.T) {
 		err := g.Edit(func(e *nn.Edit) {
 			w := dtype.New(dtype.Float32, 3)
 			dtype.Slice[float32](w)[1] = v
-			e.Output("y", e.Apply(nn.ReLU{}, e.Const("w", w)))
+			e.Output("y", e.Apply(layers.ReLU{}, e.Const("w", w)))
 		})
 		if err != nil {
 			return err

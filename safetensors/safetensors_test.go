@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/safetensors"
 	"gorgonia.org/tensor"
 )
@@ -126,7 +127,7 @@ func TestLoad(t *testing.T) {
 		g := nn.New("m")
 		if err := g.Edit(func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,3]")
-			e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 4, Name: "a"}, nn.Linear{Out: out, Name: "b"}}, x))
+			e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 4, Name: "a"}, layers.Linear{Out: out, Name: "b"}}, x))
 		}); err != nil {
 			t.Fatal(err)
 		}

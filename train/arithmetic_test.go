@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -21,7 +22,7 @@ func proportional(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("proportional")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", "float64[N,1]"), e.ParamOf("w", dtype.Float64, nn.Ones{}, 1)).Out(0))
+		e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", "float64[N,1]"), e.ParamOf("w", dtype.Float64, initial.Ones{}, 1)).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestUpdateArithmetic(t *testing.T) {
 				const size = 9001 // more than two blocks of squares, and a rest
 				if err := g.Edit(func(e *nn.Edit) {
 					x := e.Input("x", fmt.Sprintf("%v[N,%d]", typ, size))
-					e.Output("y", e.Node(op.Plain("Mul"), x, e.ParamOf("w", typ, nn.Zeros{}, size)).Out(0))
+					e.Output("y", e.Node(op.Plain("Mul"), x, e.ParamOf("w", typ, initial.Zeros{}, size)).Out(0))
 				}); err != nil {
 					t.Fatal(err)
 				}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
@@ -25,7 +26,7 @@ func TestClipNorm(t *testing.T) {
 		g := nn.New("g")
 		if err := g.Edit(func(e *nn.Edit) { // gradients far above PyTorch's 1e-6 would hide it
 			x := e.Input("x", "float32[N,3]")
-			product := e.Node(op.Plain("Mul"), x, e.Node(std.ConcatConfig{Axis: 0}, e.Param("a", nn.Zeros{}, 2), e.Param("b", nn.Zeros{}, 1)).Out(0))
+			product := e.Node(op.Plain("Mul"), x, e.Node(std.ConcatConfig{Axis: 0}, e.Param("a", initial.Zeros{}, 2), e.Param("b", initial.Zeros{}, 1)).Out(0))
 			e.Output("y", product.Out(0))
 		}); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"log"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -19,7 +21,7 @@ func Example() {
 	g := nn.New("blobs")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		e.Output("scores", e.Apply(nn.Sequential{nn.Linear{Out: 16}, nn.ReLU{}, nn.Linear{Out: 3}}, x))
+		e.Output("scores", e.Apply(nn.Sequential{layers.Linear{Out: 16}, layers.ReLU{}, layers.Linear{Out: 3}}, x))
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -58,7 +60,7 @@ func ExampleExprLoss() {
 	}}
 	g := nn.New("constant")
 	err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Linear{Out: 1, Init: nn.Zeros{}, NoBias: true}, e.Input("x", "float32[N,1]")))
+		e.Output("y", e.Apply(layers.Linear{Out: 1, Init: initial.Zeros{}, NoBias: true}, e.Input("x", "float32[N,1]")))
 	})
 	if err != nil {
 		log.Fatal(err)

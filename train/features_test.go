@@ -10,6 +10,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/train/data"
@@ -123,7 +124,7 @@ func TestPlace(t *testing.T) {
 	}
 	l := logistic{weight: [][]float64{{1, -2}, {0.5, 0.25}, {-1, 1}}, bias: []float64{0.5, -1, 2}}
 	rows := func(e *nn.Edit, x *nn.Value) *nn.Value {
-		return e.Node(std.GemmConfig{TransB: true}, x, e.Param("w", nn.FanIn{}, 3, 2), e.Param("b", nn.Zeros{}, 3)).Out(0)
+		return e.Node(std.GemmConfig{TransB: true}, x, e.Param("w", initial.FanIn{}, 3, 2), e.Param("b", initial.Zeros{}, 3)).Out(0)
 	}
 	for name, c := range map[string]struct {
 		tail   func(e *nn.Edit, x *nn.Value) *nn.Value
@@ -132,7 +133,7 @@ func TestPlace(t *testing.T) {
 	}{
 		"rows": {rows, true, false},
 		"columns": {func(e *nn.Edit, x *nn.Value) *nn.Value {
-			return e.Node(std.GemmConfig{}, x, e.Param("w", nn.FanIn{}, 2, 3), e.Param("b", nn.Zeros{}, 3)).Out(0)
+			return e.Node(std.GemmConfig{}, x, e.Param("w", initial.FanIn{}, 2, 3), e.Param("b", initial.Zeros{}, 3)).Out(0)
 		}, true, true},
 		"relu":    {func(e *nn.Edit, x *nn.Value) *nn.Value { return e.Node(op.Plain("Relu"), rows(e, x)).Out(0) }, true, false},
 		"softmax": {func(e *nn.Edit, x *nn.Value) *nn.Value { return e.Node(std.SoftmaxConfig{}, rows(e, x)).Out(0) }, true, false},
@@ -141,10 +142,10 @@ func TestPlace(t *testing.T) {
 			return e.Node(op.Plain("Add"), y, y).Out(0)
 		}, false, false},
 		"no bias": {func(e *nn.Edit, x *nn.Value) *nn.Value {
-			return e.Node(op.Plain("MatMul"), x, e.Param("w", nn.FanIn{}, 2, 3)).Out(0)
+			return e.Node(op.Plain("MatMul"), x, e.Param("w", initial.FanIn{}, 2, 3)).Out(0)
 		}, false, false},
 		"hidden": {func(e *nn.Edit, x *nn.Value) *nn.Value {
-			return rows(e, e.Node(op.Plain("Mul"), x, e.Param("scale", nn.Ones{}, 2)).Out(0))
+			return rows(e, e.Node(op.Plain("Mul"), x, e.Param("scale", initial.Ones{}, 2)).Out(0))
 		}, false, false},
 	} {
 		cut := tailOf(t, c.tail)

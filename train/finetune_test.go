@@ -10,6 +10,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -20,11 +21,11 @@ func barsNet(t *testing.T, classes int, tail nn.Sequential) *nn.Graph {
 	g := nn.New("bars")
 	err := g.Edit(func(e *nn.Edit) {
 		body := nn.Sequential{
-			nn.Conv{Out: 8, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Conv{Out: 16, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{},
+			layers.Conv{Out: 8, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Conv{Out: 16, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{},
 		}
 		if tail == nil {
-			tail = nn.Sequential{nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: classes}}
+			tail = nn.Sequential{layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: classes}}
 		}
 		e.Output("scores", e.Apply(append(body, tail...), e.Input("image", "float32[N,1,12,12]")))
 	})
@@ -72,12 +73,12 @@ func TestFineTune(t *testing.T) {
 // A classifier is fitted to features whatever follows it: as they are, above a ReLU, or where nothing is linear.
 func TestFineTuneHeadOnly(t *testing.T) {
 	ctx := context.Background()
-	conv := nn.Conv{Out: 3, Kernel: []int{1}, Name: "top"}
+	conv := layers.Conv{Out: 3, Kernel: []int{1}, Name: "top"}
 	for name, tail := range map[string]nn.Sequential{
 		"linear":  nil,
-		"relu":    {conv, nn.ReLU{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Softmax{}},
-		"flatten": {nn.MaxPool{Kernel: []int{3}}, nn.Flatten{}, nn.Linear{Out: 3, Name: "top"}, nn.LogSoftmax{}},
-		"sigmoid": {conv, nn.GlobalMaxPool{}, nn.Flatten{}, nn.Tanh{}},
+		"relu":    {conv, layers.ReLU{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Softmax{}},
+		"flatten": {layers.MaxPool{Kernel: []int{3}}, layers.Flatten{}, layers.Linear{Out: 3, Name: "top"}, layers.LogSoftmax{}},
+		"sigmoid": {conv, layers.GlobalMaxPool{}, layers.Flatten{}, layers.Tanh{}},
 	} {
 		g := barsNet(t, 3, tail)
 		if _, err := train.Fit(ctx, g, quiet(train.Config{Epochs: 4, Seed: 1}), shapes(900, 1), nil); err != nil {

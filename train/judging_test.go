@@ -12,6 +12,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"gorgonia.org/tensor"
@@ -149,7 +150,7 @@ func TestTaught(t *testing.T) {
 	}
 	student := nn.New("student")
 	if err := student.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Linear{Out: 3}, e.Input("x", "float32[N,4]")))
+		e.Output("y", e.Apply(layers.Linear{Out: 3}, e.Input("x", "float32[N,4]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -25,7 +27,7 @@ var largeGraphs = []struct {
 	build func(e *nn.Edit, x *nn.Value, n int) *nn.Value
 }{
 	{"chain reading one weight", func(e *nn.Edit, x *nn.Value, n int) *nn.Value {
-		w := e.Param("w", nn.Uniform{Low: -1, High: 1}, 8)
+		w := e.Param("w", initial.Uniform{Low: -1, High: 1}, 8)
 		for range n / 2 {
 			x = e.Node(op.Plain("Add"), e.Node(op.Plain("Tanh"), x).Out(0), w).Out(0)
 		}
@@ -33,12 +35,12 @@ var largeGraphs = []struct {
 	}},
 	{"chain of layers", func(e *nn.Edit, x *nn.Value, n int) *nn.Value {
 		for i := range n / 2 {
-			x = e.Node(op.Plain("Relu"), e.Node(op.Plain("MatMul"), x, e.Param(fmt.Sprint("w", i), nn.FanIn{}, 8, 8)).Out(0)).Out(0)
+			x = e.Node(op.Plain("Relu"), e.Node(op.Plain("MatMul"), x, e.Param(fmt.Sprint("w", i), initial.FanIn{}, 8, 8)).Out(0)).Out(0)
 		}
 		return x
 	}},
 	{"one Concat", func(e *nn.Edit, x *nn.Value, n int) *nn.Value {
-		x = e.Node(op.Plain("Mul"), x, e.Param("w", nn.Ones{}, 8)).Out(0)
+		x = e.Node(op.Plain("Mul"), x, e.Param("w", initial.Ones{}, 8)).Out(0)
 		list := make([]*nn.Value, n)
 		for i := range list {
 			alpha := float32(i) / float32(n)
@@ -49,12 +51,12 @@ var largeGraphs = []struct {
 	{"branches", func(e *nn.Edit, x *nn.Value, n int) *nn.Value {
 		list := make([]*nn.Value, n/2)
 		for i := range list {
-			list[i] = e.Node(op.Plain("Tanh"), e.Node(op.Plain("Add"), e.Param(fmt.Sprint("w", i), nn.Ones{}, 8), x).Out(0)).Out(0)
+			list[i] = e.Node(op.Plain("Tanh"), e.Node(op.Plain("Add"), e.Param(fmt.Sprint("w", i), initial.Ones{}, 8), x).Out(0)).Out(0)
 		}
 		return e.Node(op.Plain("Sum"), list...).Out(0)
 	}},
 	{"residuals", func(e *nn.Edit, x *nn.Value, n int) *nn.Value {
-		x = e.Node(op.Plain("Mul"), x, e.Param("w", nn.Ones{}, 8)).Out(0)
+		x = e.Node(op.Plain("Mul"), x, e.Param("w", initial.Ones{}, 8)).Out(0)
 		for range n / 2 {
 			x = e.Node(op.Plain("Add"), x, e.Node(op.Plain("Tanh"), x).Out(0)).Out(0)
 		}
@@ -99,7 +101,7 @@ func largeGraph(b *testing.B, n int, build func(e *nn.Edit, x *nn.Value) *nn.Val
 	lap("edit", g.Edit(func(e *nn.Edit) {
 		nodes := slices.Collect(e.Graph().Nodes())
 		for i := range 8 {
-			e.Insert(nodes[i*len(nodes)/8].Out(0), nn.ReLU{})
+			e.Insert(nodes[i*len(nodes)/8].Out(0), layers.ReLU{})
 		}
 	}))
 	t, err := train.New(g, train.Config{Loss: train.MSE{}, Rule: optim.SGD{LR: 1e-9}})

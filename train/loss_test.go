@@ -12,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/train"
@@ -187,7 +188,7 @@ func TestLookThrough(t *testing.T) {
 		step := func(end func(e *nn.Edit, x *nn.Value) *nn.Value) (float64, string) {
 			g := nn.New("m")
 			if err := g.Edit(func(e *nn.Edit) {
-				h := e.Node(std.GemmConfig{}, e.Input("x", "float32[N,3]"), e.Param("w", nn.Eye{}, 3, 3)).Out(0)
+				h := e.Node(std.GemmConfig{}, e.Input("x", "float32[N,3]"), e.Param("w", initial.Eye{}, 3, 3)).Out(0)
 				e.Output("y", end(e, h))
 			}); err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
@@ -124,8 +125,8 @@ func TestPrepareUnmeasured(t *testing.T) {
 	first := data.Presets(false)[0].Name
 	two := nn.New("two")
 	if err := two.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Linear{Out: 3}, e.Input("x", "float32[N,2]")))
-		e.Output("z", e.Apply(nn.ReLU{}, e.Input("u", "float32[N,2]")))
+		e.Output("y", e.Apply(layers.Linear{Out: 3}, e.Input("x", "float32[N,2]")))
+		e.Output("z", e.Apply(layers.ReLU{}, e.Input("u", "float32[N,2]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -44,15 +45,15 @@ func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Gra
 	t.Helper()
 	g := nn.New("stripes")
 	block := func(out int) nn.Sequential {
-		conv := nn.Sequential{nn.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: norm}}
+		conv := nn.Sequential{layers.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: norm}}
 		if norm {
-			conv = append(conv, nn.BatchNorm{Momentum: 0.7})
+			conv = append(conv, layers.BatchNorm{Momentum: 0.7})
 		}
-		return append(conv, nn.ReLU{})
+		return append(conv, layers.ReLU{})
 	}
 	err := g.Edit(func(e *nn.Edit) {
 		typ := map[int]string{1: "float32[N,1,16,16]", 3: "float32[N,3,16,16]"}[channels]
-		e.Output("scores", e.Apply(nn.Sequential{block(8), nn.MaxPool{Kernel: []int{2}}, block(8), nn.Flatten{}, nn.Linear{Out: 3}}, e.Input("image", typ)))
+		e.Output("scores", e.Apply(nn.Sequential{block(8), layers.MaxPool{Kernel: []int{2}}, block(8), layers.Flatten{}, layers.Linear{Out: 3}}, e.Input("image", typ)))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"github.com/graft-ml/graft/internal/localcomm"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
@@ -41,9 +43,9 @@ func plainNet(t testing.TB) *nn.Graph {
 	g := nn.New("plain")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4), e.Param("b1", nn.Zeros{}, 8)).Out(0)
+		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", initial.FanIn{}, 8, 4), e.Param("b1", initial.Zeros{}, 8)).Out(0)
 		h = e.Node(op.Plain("Relu"), h).Out(0)
-		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
+		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", initial.FanIn{}, 3, 8), e.Param("b2", initial.Zeros{}, 3)).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,9 +59,9 @@ func dropNet(t testing.TB) *nn.Graph {
 	g := nn.New("drop")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4), e.Param("b1", nn.Zeros{}, 8)).Out(0)
-		h = e.Apply(nn.Dropout{P: 0.3}, h)
-		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
+		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", initial.FanIn{}, 8, 4), e.Param("b1", initial.Zeros{}, 8)).Out(0)
+		h = e.Apply(layers.Dropout{P: 0.3}, h)
+		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", initial.FanIn{}, 3, 8), e.Param("b2", initial.Zeros{}, 3)).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
@@ -22,7 +23,7 @@ func layered(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("layered")
 	if err := g.Edit(func(e *nn.Edit) {
-		x := e.Apply(nn.Sequential{nn.Linear{Out: 4, Name: "a"}, nn.BatchNorm{Name: "n"}, nn.ReLU{}, nn.Linear{Out: 4, Name: "b"}, nn.ReLU{}, nn.Linear{Out: 3, Name: "c"}}, e.Input("x", "float32[N,2]"))
+		x := e.Apply(nn.Sequential{layers.Linear{Out: 4, Name: "a"}, layers.BatchNorm{Name: "n"}, layers.ReLU{}, layers.Linear{Out: 4, Name: "b"}, layers.ReLU{}, layers.Linear{Out: 3, Name: "c"}}, e.Input("x", "float32[N,2]"))
 		e.Output("y", x)
 	}); err != nil {
 		t.Fatal(err)

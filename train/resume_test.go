@@ -12,6 +12,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -138,7 +139,7 @@ func TestResumeRefuses(t *testing.T) {
 	wide := nn.New("wide")
 	if err := wide.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		e.Output("y", e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 3, 4)).Out(0))
+		e.Output("y", e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", initial.FanIn{}, 3, 4)).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/optim"
 	"gorgonia.org/tensor"
 )
@@ -119,7 +120,7 @@ func TestStateFile(t *testing.T) {
 func zeros(t *testing.T, shape ...int) *nn.Param {
 	t.Helper()
 	g := nn.New("zeros")
-	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Param("w", nn.Zeros{}, shape...)) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Param("w", initial.Zeros{}, shape...)) }); err != nil {
 		t.Fatal(err)
 	}
 	for p := range g.Params() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -115,7 +116,7 @@ func TestEditsBetweenSteps(t *testing.T) {
 		}
 	}
 	step()
-	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("relu"), nn.BatchNorm{}) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("relu"), layers.BatchNorm{}) }); err != nil {
 		t.Fatal(err)
 	}
 	step()
@@ -151,7 +152,7 @@ func TestEditsBetweenSteps(t *testing.T) {
 func TestFixedBatch(t *testing.T) {
 	g := nn.New("fixed")
 	err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Linear{Out: 3}, e.Input("x", "float32[8,4]")))
+		e.Output("y", e.Apply(layers.Linear{Out: 3}, e.Input("x", "float32[8,4]")))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
@@ -51,10 +53,10 @@ func rooted(t *testing.T) *nn.Graph {
 	g := nn.New("rooted")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4)).Out(0)
+		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", initial.FanIn{}, 8, 4)).Out(0)
 		h = e.Node(op.Plain("Sqrt"), e.Node(op.Plain("Mul"), h, h).Out(0)).Out(0)
-		h = e.Node(std.BatchNormalizationConfig{}, h, e.Param("scale", nn.Ones{}, 8), e.Param("bias", nn.Zeros{}, 8), e.Param("mean", nn.Zeros{}, 8), e.Param("var", nn.Ones{}, 8)).Out(0)
-		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
+		h = e.Node(std.BatchNormalizationConfig{}, h, e.Param("scale", initial.Ones{}, 8), e.Param("bias", initial.Zeros{}, 8), e.Param("mean", initial.Zeros{}, 8), e.Param("var", initial.Ones{}, 8)).Out(0)
+		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", initial.FanIn{}, 3, 8), e.Param("b2", initial.Zeros{}, 3)).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +126,7 @@ func TestGradientThatIsNotFinite(t *testing.T) {
 // A gradient that is computed behind the check and may leave float32 is refused by its bound.
 func TestGradientThatMayBeTooLarge(t *testing.T) {
 	g := nn.New("linear")
-	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.Linear{Out: 3}, e.Input("x", "float32[N,4]"))) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.Linear{Out: 3}, e.Input("x", "float32[N,4]"))) }); err != nil {
 		t.Fatal(err)
 	}
 	tr, err := train.New(g, train.Config{Loss: train.MSE{}, Rule: optim.SGD{}})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -24,7 +25,7 @@ func twoLayers(t *testing.T) *nn.Graph {
 	g := nn.New("two")
 	if err := g.Edit(func(e *nn.Edit) {
 		p := func(name string, dims ...int) *nn.Value {
-			return e.ParamOf(name, dtype.Float64, nn.Normal{Std: 0.7}, dims...)
+			return e.ParamOf(name, dtype.Float64, initial.Normal{Std: 0.7}, dims...)
 		}
 		x := e.Input("x", "float64[N,3]")
 		h := e.Node(std.GemmConfig{TransB: true}, x, p("w1", 6, 3), p("b1", 6)).Out(0)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -18,8 +19,8 @@ func convNorm(t testing.TB) *nn.Graph {
 	g := nn.New("convnorm")
 	err := g.Edit(func(e *nn.Edit) {
 		e.Output("scores", e.Apply(nn.Sequential{
-			nn.Conv{Out: 4, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Conv{Out: 6, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 3},
+			layers.Conv{Out: 4, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Conv{Out: 6, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 3},
 		}, e.Input("image", "float32[N,1,12,12]")))
 	})
 	if err != nil {

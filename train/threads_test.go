@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -56,12 +57,12 @@ func TestSameBits(t *testing.T) {
 func trainedWeights(t *testing.T) []byte {
 	sum := sha256.New()
 	pictures := nn.Sequential{
-		nn.Conv{Out: 24, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-		nn.Conv{Out: 40, Kernel: []int{3}, Stride: []int{2}}, nn.ReLU{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Dropout{P: 0.2}, nn.Linear{Out: 10},
+		layers.Conv{Out: 24, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+		layers.Conv{Out: 40, Kernel: []int{3}, Stride: []int{2}}, layers.ReLU{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Dropout{P: 0.2}, layers.Linear{Out: 10},
 	}
 	texts := nn.Sequential{
-		nn.Linear{Out: 48}, nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Attention{Heads: 4}}},
-		nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 192}, nn.GELU{}, nn.Linear{Out: 48}}}, nn.LSTM{Hidden: 16}, nn.Linear{Out: 10},
+		layers.Linear{Out: 48}, layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Attention{Heads: 4}}},
+		layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Linear{Out: 192}, layers.GELU{}, layers.Linear{Out: 48}}}, layers.LSTM{Hidden: 16}, layers.Linear{Out: 10},
 	}
 	for _, c := range []struct {
 		net   nn.Layer

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
@@ -25,10 +26,10 @@ func small(t testing.TB) *nn.Graph {
 	g := nn.New("small")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", nn.FanIn{}, 8, 4)).Out(0)
-		h = e.Node(std.BatchNormalizationConfig{}, h, e.Param("scale", nn.Ones{}, 8), e.Param("bias", nn.Zeros{}, 8), e.Param("mean", nn.Zeros{}, 8), e.Param("var", nn.Ones{}, 8)).Out(0)
+		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", initial.FanIn{}, 8, 4)).Out(0)
+		h = e.Node(std.BatchNormalizationConfig{}, h, e.Param("scale", initial.Ones{}, 8), e.Param("bias", initial.Zeros{}, 8), e.Param("mean", initial.Zeros{}, 8), e.Param("var", initial.Ones{}, 8)).Out(0)
 		h = e.Node(op.Plain("Relu"), h).Out(0)
-		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", nn.FanIn{}, 3, 8), e.Param("b2", nn.Zeros{}, 3)).Out(0))
+		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", initial.FanIn{}, 3, 8), e.Param("b2", initial.Zeros{}, 3)).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)

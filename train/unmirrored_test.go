@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
@@ -40,7 +41,7 @@ func TestUnmirrored(t *testing.T) {
 		g := nn.New("edges")
 		if err := g.Edit(func(e *nn.Edit) {
 			e.Seed(5)
-			e.Output("scores", e.Apply(nn.Sequential{nn.Conv{Out: 16, Kernel: []int{3}}, nn.ReLU{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 2}}, e.Input("x", "float32[N,3,12,12]")))
+			e.Output("scores", e.Apply(nn.Sequential{layers.Conv{Out: 16, Kernel: []int{3}}, layers.ReLU{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 2}}, e.Input("x", "float32[N,3,12,12]")))
 		}); err != nil {
 			t.Fatal(err)
 		}

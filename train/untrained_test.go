@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/train"
 )
 
@@ -21,7 +22,7 @@ func TestFineTuneUntrained(t *testing.T) {
 	}}
 	// Features that are not pooled: their classifier fits all that is there at once.
 	flat := func() *nn.Graph {
-		return barsNet(t, 3, nn.Sequential{nn.Flatten{}, nn.Linear{Out: 24}, nn.ReLU{}, nn.Linear{Out: 3}})
+		return barsNet(t, 3, nn.Sequential{layers.Flatten{}, layers.Linear{Out: 24}, layers.ReLU{}, layers.Linear{Out: 3}})
 	}
 	alone, g, test := flat(), flat(), shapes(400, 9)
 	if _, err := (train.FineTuner{Policy: train.HeadOnly, Config: quiet(train.Config{Seed: 3})}).FineTune(ctx, alone, shapes(240, 5), shapes(12, 6)); err != nil {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -122,9 +123,9 @@ func digitNet(path string, seed uint64) (*nn.Graph, error) {
 	err := g.Edit(func(e *nn.Edit) {
 		e.Seed(seed)
 		block := func(out int) nn.Sequential {
-			return nn.Sequential{nn.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}}}
+			return nn.Sequential{layers.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}}}
 		}
-		e.Output("scores", e.Apply(nn.Sequential{block(16), block(32), nn.Flatten{}, nn.Linear{Out: 64}, nn.ReLU{}, nn.Linear{Out: 10}}, e.Input("image", "float32[N,1,28,28]")))
+		e.Output("scores", e.Apply(nn.Sequential{block(16), block(32), layers.Flatten{}, layers.Linear{Out: 64}, layers.ReLU{}, layers.Linear{Out: 10}}, e.Input("image", "float32[N,1,28,28]")))
 	})
 	return g, err
 }

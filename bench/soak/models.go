@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -23,30 +25,30 @@ var models = []model{
 		name: "convolutions",
 		build: func(e *nn.Edit) {
 			x := e.Apply(nn.Sequential{
-				nn.Conv{Out: 16, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-				nn.Conv{Out: 32, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 10},
+				layers.Conv{Out: 16, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+				layers.Conv{Out: 32, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.ReLU{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 10},
 			}, e.Input("x", "float32[N,3,H,W]"))
 			e.Output("y", x)
 		},
 		input: func(i int) *tensor.Dense { return filled(1+i%5, 3, 8+2*(i%7), 16) },
 		edits: []func(e *nn.Edit){
-			func(e *nn.Edit) { e.Insert(first(e, "Relu"), nn.SiLU{}) },
+			func(e *nn.Edit) { e.Insert(first(e, "Relu"), layers.SiLU{}) },
 			func(e *nn.Edit) { e.RemoveAtoms(e.Channels().Groups()[0].Atoms[:3]...) },
-			func(e *nn.Edit) { e.Insert(first(e, "Relu"), nn.Conv{Out: 16, Kernel: []int{1}}) },
+			func(e *nn.Edit) { e.Insert(first(e, "Relu"), layers.Conv{Out: 16, Kernel: []int{1}}) },
 		},
 	},
 	{
 		name: "attention",
 		build: func(e *nn.Edit) {
-			x := e.Apply(nn.Linear{Out: 32}, e.Input("x", "float32[N,L,8]"))
-			x = e.Apply(nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Attention{Heads: 4}}}, x)
-			x = e.Apply(nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 64}, nn.GELU{}, nn.Linear{Out: 32}}}, x)
-			e.Output("y", e.Apply(nn.Linear{Out: 5}, x))
+			x := e.Apply(layers.Linear{Out: 32}, e.Input("x", "float32[N,L,8]"))
+			x = e.Apply(layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Attention{Heads: 4}}}, x)
+			x = e.Apply(layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Linear{Out: 64}, layers.GELU{}, layers.Linear{Out: 32}}}, x)
+			e.Output("y", e.Apply(layers.Linear{Out: 5}, x))
 		},
 		input: func(i int) *tensor.Dense { return filled(1+i%4, 3+i, 8) },
 		edits: []func(e *nn.Edit){
-			func(e *nn.Edit) { e.Insert(first(e, "Gelu"), nn.Tanh{}) },
-			func(e *nn.Edit) { e.Insert(first(e, "Gelu"), nn.Residual{Body: nn.Linear{Out: 64}}) },
+			func(e *nn.Edit) { e.Insert(first(e, "Gelu"), layers.Tanh{}) },
+			func(e *nn.Edit) { e.Insert(first(e, "Gelu"), layers.Residual{Body: layers.Linear{Out: 64}}) },
 		},
 	},
 	{
@@ -55,11 +57,11 @@ var models = []model{
 			x := e.Input("x", "float32[N]")
 			positive := e.Node(op.Plain("NonZero"), e.Node(op.Plain("Relu"), x).Out(0)).Out(0)
 			picked := e.Node(std.GatherConfig{}, x, e.Node(op.Plain("Squeeze"), positive, e.Const("zero", int64s(0))).Out(0)).Out(0)
-			y := e.Node(op.Plain("Mul"), picked, e.Param("w", nn.Full{Value: 3}, 1)).Out(0)
+			y := e.Node(op.Plain("Mul"), picked, e.Param("w", initial.Full{Value: 3}, 1)).Out(0)
 			e.Output("y", e.Node(op.Plain("Tanh"), y).Out(0))
 		},
 		input: func(i int) *tensor.Dense { return filled(10 + 3*i) },
-		edits: []func(e *nn.Edit){func(e *nn.Edit) { e.Insert(first(e, "Mul"), nn.ReLU{}) }},
+		edits: []func(e *nn.Edit){func(e *nn.Edit) { e.Insert(first(e, "Mul"), layers.ReLU{}) }},
 	},
 }
 

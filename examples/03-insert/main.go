@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -32,7 +33,7 @@ func run(model, out string) error {
 	plan, err := g.Plan(func(e *nn.Edit) {
 		relus := e.Nodes(nn.Ops("Relu"))
 		for _, n := range relus {
-			e.Insert(n.Out(0), nn.BatchNorm{}) // starts as the identity
+			e.Insert(n.Out(0), layers.BatchNorm{}) // starts as the identity
 		}
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -58,9 +59,9 @@ func run(ctx context.Context, all data.Set[data.Sample], out string, epochs int)
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("image", "float32[N,1,28,28]") // N stays N in the file
 		e.Output("scores", e.Apply(nn.Sequential{
-			nn.Conv{Out: 16, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Conv{Out: 32, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Flatten{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 10},
+			layers.Conv{Out: 16, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Conv{Out: 32, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Flatten{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 10},
 		}, x))
 	})
 	if err != nil {

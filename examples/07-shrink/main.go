@@ -21,6 +21,7 @@ import (
 	"github.com/graft-ml/graft/examples/letters"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/prune"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
@@ -85,16 +86,16 @@ type report struct {
 // resnet has a trunk of width channels at 14×14 and one of twice as many at 7×7, two residual blocks each.
 func resnet(width int) func(e *nn.Edit) {
 	conv := func(name string, out, stride int) nn.Sequential {
-		return nn.Sequential{nn.Conv{Name: name, Out: out, Kernel: []int{3}, Stride: []int{stride}, Same: true, NoBias: true}, nn.BatchNorm{}}
+		return nn.Sequential{layers.Conv{Name: name, Out: out, Kernel: []int{3}, Stride: []int{stride}, Same: true, NoBias: true}, layers.BatchNorm{}}
 	}
 	return func(e *nn.Edit) {
 		block := func(name string, n int) nn.Sequential {
-			return nn.Sequential{nn.Residual{Body: nn.Sequential{conv(name+".a", n, 1), nn.ReLU{}, conv(name+".b", n, 1)}}, nn.ReLU{}}
+			return nn.Sequential{layers.Residual{Body: nn.Sequential{conv(name+".a", n, 1), layers.ReLU{}, conv(name+".b", n, 1)}}, layers.ReLU{}}
 		}
 		e.Output("scores", e.Apply(nn.Sequential{
-			conv("stem", width, 2), nn.ReLU{}, block("b1", width), block("b2", width),
-			conv("down", 2*width, 2), nn.ReLU{}, block("b3", 2*width), block("b4", 2*width),
-			nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 10},
+			conv("stem", width, 2), layers.ReLU{}, block("b1", width), block("b2", width),
+			conv("down", 2*width, 2), layers.ReLU{}, block("b3", 2*width), block("b4", 2*width),
+			layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 10},
 		}, e.Input("image", "float32[N,1,28,28]")))
 	}
 }

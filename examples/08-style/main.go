@@ -24,6 +24,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
@@ -99,9 +100,9 @@ func (p painter) drawn(ctx context.Context, dir string) (first, last float64, er
 	err = g.Edit(func(e *nn.Edit) {
 		e.Seed(1)
 		e.Output("features", e.Apply(nn.Sequential{
-			nn.Conv{Out: 16, Kernel: []int{5}, Same: true}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Conv{Out: 24, Kernel: []int{3}, Same: true}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Conv{Out: 32, Kernel: []int{3}, Same: true}, nn.ReLU{},
+			layers.Conv{Out: 16, Kernel: []int{5}, Same: true}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Conv{Out: 24, Kernel: []int{3}, Same: true}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Conv{Out: 32, Kernel: []int{3}, Same: true}, layers.ReLU{},
 		}, e.Input("picture", fmt.Sprintf("float32[1,3,%d,%d]", size, size))))
 	})
 	if err != nil {

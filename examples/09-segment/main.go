@@ -19,6 +19,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -98,16 +99,16 @@ func learn(ctx context.Context, w io.Writer, model, picture string, n, epochs in
 // network halves the picture twice and brings it back to its size; what is known of places comes over from the way down.
 func network(e *nn.Edit, x *nn.Value) *nn.Value {
 	block := func(out int) nn.Layer {
-		return nn.Sequential{nn.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: true}, nn.BatchNorm{}, nn.ReLU{}}
+		return nn.Sequential{layers.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}}
 	}
-	half := nn.MaxPool{Kernel: []int{2}}
-	twice := func(out int) nn.Layer { return nn.ConvTranspose{Out: out, Kernel: []int{2}, Stride: []int{2}} }
+	half := layers.MaxPool{Kernel: []int{2}}
+	twice := func(out int) nn.Layer { return layers.ConvTranspose{Out: out, Kernel: []int{2}, Stride: []int{2}} }
 	whole := e.Apply(block(12), x)
 	halved := e.Apply(block(24), e.Apply(half, whole))
 	small := e.Apply(block(48), e.Apply(half, halved))
-	up := e.Apply(block(24), e.Apply(nn.Concat{}, halved, e.Apply(twice(24), small)))
-	up = e.Apply(block(12), e.Apply(nn.Concat{}, whole, e.Apply(twice(12), up)))
-	return e.Apply(nn.Conv{Out: len(classes), Kernel: []int{1}}, up)
+	up := e.Apply(block(24), e.Apply(layers.Concat{}, halved, e.Apply(twice(24), small)))
+	up = e.Apply(block(12), e.Apply(layers.Concat{}, whole, e.Apply(twice(12), up)))
+	return e.Apply(layers.Conv{Out: len(classes), Kernel: []int{1}}, up)
 }
 
 // scene draws discs and squares in any colours on noise: pixels by channel, and the class of each place.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
@@ -22,7 +23,7 @@ func redOrGreen(t *testing.T, path string) {
 	t.Helper()
 	g := nn.New("squares")
 	if err := g.Edit(func(e *nn.Edit) {
-		scores := e.Apply(nn.Sequential{nn.AvgPool{Kernel: []int{16}, Stride: []int{8}}}, e.Input("images", "float32[1,3,64,64]"))
+		scores := e.Apply(nn.Sequential{layers.AvgPool{Kernel: []int{16}, Stride: []int{8}}}, e.Input("images", "float32[1,3,64,64]"))
 		scores = e.Node(std.ReshapeConfig{}, scores, e.Const("shape", tensor.New(tensor.WithShape(3), tensor.WithBacking([]int64{1, 3, 49})))).Out(0)
 		var centers []float32
 		for axis := range 4 {

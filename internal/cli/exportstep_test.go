@@ -12,6 +12,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -20,7 +21,7 @@ func stepModel(t *testing.T) {
 	t.Helper()
 	g := nn.New("net")
 	err := g.Edit(func(e *nn.Edit) {
-		e.Output("scores", e.Apply(nn.Sequential{nn.Linear{Out: 16}, nn.ReLU{}, nn.Linear{Out: 3}}, e.Input("x", "float32[N,4]")))
+		e.Output("scores", e.Apply(nn.Sequential{layers.Linear{Out: 16}, layers.ReLU{}, layers.Linear{Out: 3}}, e.Input("x", "float32[N,4]")))
 	})
 	if err == nil {
 		err = onnxio.Save("model.onnx", g)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graft-ml/graft/generate"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/mutate"
 )
 
@@ -101,9 +102,9 @@ func (s recipeStep) write(e *generate.Edits) {
 	case "widen":
 		e.Add("e.Widen(%v, %v)", e.Node(s.Node), s.Factor)
 	case "deepen":
-		d := nn.Deepening{Layer: nn.Fitting{}, Near: s.Near}
+		d := nn.Deepening{Layer: layers.Fitting{}, Near: s.Near}
 		if s.Norm {
-			d.Norm = nn.BatchNorm{}
+			d.Norm = layers.BatchNorm{}
 		}
 		if s.Layer != nil {
 			d.Layer = s.Layer.must()

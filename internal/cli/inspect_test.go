@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 )
@@ -19,7 +20,7 @@ func shapedModel(t *testing.T, path string) {
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,S,4]")
 		shape := e.Node(op.Plain("Shape"), x).Out(0)
-		e.Output("scores", e.Apply(nn.Linear{Out: 3, Name: "top"}, e.Node(op.Plain("Reshape"), e.Node(op.Plain("Relu"), x).Out(0), shape).Out(0)))
+		e.Output("scores", e.Apply(layers.Linear{Out: 3, Name: "top"}, e.Node(op.Plain("Reshape"), e.Node(op.Plain("Relu"), x).Out(0), shape).Out(0)))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -20,9 +21,9 @@ func TestClassesOfPositions(t *testing.T) {
 		g := nn.New("tagger")
 		if err := g.Edit(func(e *nn.Edit) {
 			e.Seed(1)
-			x := e.Apply(nn.Sequential{nn.Embedding{Num: 12, Dim: 8}, nn.Linear{Out: 3}}, e.Input("tokens", "int64[N,T]"))
+			x := e.Apply(nn.Sequential{layers.Embedding{Num: 12, Dim: 8}, layers.Linear{Out: 3}}, e.Input("tokens", "int64[N,T]"))
 			if transposed {
-				x = e.Apply(nn.Transpose{Perm: []int{0, 2, 1}}, x)
+				x = e.Apply(layers.Transpose{Perm: []int{0, 2, 1}}, x)
 			}
 			e.Output("scores", x)
 		}); err != nil {

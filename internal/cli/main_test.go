@@ -18,6 +18,7 @@ import (
 	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -64,11 +65,11 @@ func files(t *testing.T) string {
 		return z.Close()
 	}))
 	odd := nn.New("odd")
-	must(odd.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("a=b", "float32[1,1,28,28]"))) }))
+	must(odd.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("a=b", "float32[1,1,28,28]"))) }))
 	must(onnxio.Save(filepath.Join(dir, "odd.onnx"), odd))
 
 	g := nn.New("double")
-	must(g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.ReLU{}, e.Input("x", "float32[N]"))) }))
+	must(g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[N]"))) }))
 	for name, y := range map[string][]float32{"good": {0, 2}, "bad": {0, 3}} {
 		d := filepath.Join(dir, "suite", name)
 		must(os.MkdirAll(d, 0o755))

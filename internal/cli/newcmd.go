@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/spf13/cobra"
 )
@@ -74,7 +76,7 @@ var networks = map[string]struct {
 	"mlp": {1, func(c creation, hidden []int, out int) nn.Layer {
 		var s nn.Sequential
 		for i, n := range hidden {
-			s = append(s, nn.Linear{Out: n, Name: fmt.Sprintf("hidden%d", i+1)}, nn.ReLU{})
+			s = append(s, layers.Linear{Out: n, Name: fmt.Sprintf("hidden%d", i+1)}, layers.ReLU{})
 		}
 		return append(s, c.head(out)...)
 	}},
@@ -82,48 +84,48 @@ var networks = map[string]struct {
 		var s nn.Sequential
 		for i := range 3 {
 			for range c.depth {
-				s = append(s, nn.Conv{Out: c.width << i, Kernel: []int{3}, Same: true, NoBias: true, Init: nn.KaimingNormal{}}, nn.BatchNorm{}, nn.ReLU{})
+				s = append(s, layers.Conv{Out: c.width << i, Kernel: []int{3}, Same: true, NoBias: true, Init: initial.KaimingNormal{}}, layers.BatchNorm{}, layers.ReLU{})
 			}
-			s = append(s, nn.MaxPool{Kernel: []int{2}, Ceil: true})
+			s = append(s, layers.MaxPool{Kernel: []int{2}, Ceil: true})
 		}
-		return append(append(s, nn.GlobalAvgPool{}, nn.Flatten{}), c.head(out)...)
+		return append(append(s, layers.GlobalAvgPool{}, layers.Flatten{}), c.head(out)...)
 	}},
 	"resnet": {3, func(c creation, _ []int, out int) nn.Layer {
 		conv := func(n, stride, kernel int) nn.Layer {
-			return nn.Conv{Out: n, Kernel: []int{kernel}, Stride: []int{stride}, Pad: []int{kernel / 2}, NoBias: true, Init: nn.KaimingNormal{}}
+			return layers.Conv{Out: n, Kernel: []int{kernel}, Stride: []int{stride}, Pad: []int{kernel / 2}, NoBias: true, Init: initial.KaimingNormal{}}
 		}
-		s := nn.Sequential{conv(c.width, 1, 3), nn.BatchNorm{}, nn.ReLU{}}
+		s := nn.Sequential{conv(c.width, 1, 3), layers.BatchNorm{}, layers.ReLU{}}
 		for i := range 4 {
 			n := c.width << i
 			for b := range c.depth {
-				r := nn.Residual{}
+				r := layers.Residual{}
 				stride := 1
 				if b == 0 && i > 0 {
 					stride = 2
-					r.Shortcut = nn.Sequential{conv(n, 2, 1), nn.BatchNorm{}}
+					r.Shortcut = nn.Sequential{conv(n, 2, 1), layers.BatchNorm{}}
 				}
-				r.Body = nn.Sequential{conv(n, stride, 3), nn.BatchNorm{}, nn.ReLU{}, conv(n, 1, 3), nn.BatchNorm{}}
-				s = append(s, r, nn.ReLU{})
+				r.Body = nn.Sequential{conv(n, stride, 3), layers.BatchNorm{}, layers.ReLU{}, conv(n, 1, 3), layers.BatchNorm{}}
+				s = append(s, r, layers.ReLU{})
 			}
 		}
-		return append(append(s, nn.GlobalAvgPool{}, nn.Flatten{}), c.head(out)...)
+		return append(append(s, layers.GlobalAvgPool{}, layers.Flatten{}), c.head(out)...)
 	}},
 	"lstm": {2, func(c creation, _ []int, out int) nn.Layer {
 		s := c.embedding()
-		s = append(s, nn.LSTM{Hidden: c.width, Layers: c.depth, Bidirectional: true, BatchFirst: true}, overTime)
+		s = append(s, layers.LSTM{Hidden: c.width, Layers: c.depth, Bidirectional: true, BatchFirst: true}, overTime)
 		return append(s, c.head(out)...)
 	}},
 	"transformer": {2, func(c creation, _ []int, out int) nn.Layer {
 		s := c.embedding()
 		if c.vocabulary == 0 {
-			s = append(s, nn.Linear{Out: c.width, Name: "embedding"})
+			s = append(s, layers.Linear{Out: c.width, Name: "embedding"})
 		}
 		s = append(s, nn.Func(positions))
 		for range c.depth {
-			s = append(s, nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Attention{Heads: 4}}},
-				nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 4 * c.width}, nn.GELU{}, nn.Linear{Out: c.width}}})
+			s = append(s, layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Attention{Heads: 4}}},
+				layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Linear{Out: 4 * c.width}, layers.GELU{}, layers.Linear{Out: c.width}}})
 		}
-		return append(append(s, nn.LayerNorm{}, overTime), c.head(out)...)
+		return append(append(s, layers.LayerNorm{}, overTime), c.head(out)...)
 	}},
 }
 
@@ -131,9 +133,9 @@ var networks = map[string]struct {
 func (c creation) head(out int) nn.Sequential {
 	var s nn.Sequential
 	if c.dropout > 0 {
-		s = nn.Sequential{nn.Dropout{P: c.dropout}}
+		s = nn.Sequential{layers.Dropout{P: c.dropout}}
 	}
-	return append(s, nn.Linear{Out: out, Name: "head"})
+	return append(s, layers.Linear{Out: out, Name: "head"})
 }
 
 // embedding looks tokens up; nothing where the input is numbers.
@@ -141,16 +143,16 @@ func (c creation) embedding() nn.Sequential {
 	if c.vocabulary == 0 {
 		return nil
 	}
-	return nn.Sequential{nn.Embedding{Num: c.vocabulary, Dim: c.width, Init: nn.Normal{Std: 0.02}, Name: "embedding"}}
+	return nn.Sequential{layers.Embedding{Num: c.vocabulary, Dim: c.width, Init: initial.Normal{Std: 0.02}, Name: "embedding"}}
 }
 
 // overTime is the mean over the steps of [batch, steps, size].
-var overTime = nn.Sequential{nn.Transpose{Perm: []int{0, 2, 1}}, nn.GlobalAvgPool{}, nn.Flatten{}}
+var overTime = nn.Sequential{layers.Transpose{Perm: []int{0, 2, 1}}, layers.GlobalAvgPool{}, layers.Flatten{}}
 
 // positions adds a learned vector for each step.
 func positions(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	t := in[0].Type()
-	p := e.Param(e.New("positions"), nn.Normal{Std: 0.02}, t.Shape[1].Size, t.Shape[2].Size)
+	p := e.Param(e.New("positions"), initial.Normal{Std: 0.02}, t.Shape[1].Size, t.Shape[2].Size)
 	if e.Err() != nil {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -20,18 +22,18 @@ func (c creation) textEncoder(e *nn.Edit, most, out int) *nn.Value {
 		return e.Node(c, in...).Out(0)
 	}
 	there := node(std.CastConfig{To: dtype.Float32}, mask)
-	x := e.Apply(nn.Embedding{Num: c.vocabulary, Dim: c.width, Init: nn.Normal{Std: 0.02}, Name: "embedding"}, ids)
+	x := e.Apply(layers.Embedding{Num: c.vocabulary, Dim: c.width, Init: initial.Normal{Std: 0.02}, Name: "embedding"}, ids)
 	// Tokens are counted, so that the place of a text in its row does not matter.
 	place := node(op.Plain("Sub"), node(op.Plain("CumSum"), mask, e.Scalar("axis", ids, 1)), mask)
-	x = node(op.Plain("Add"), x, e.Apply(nn.Embedding{Num: most, Dim: c.width, Init: nn.Normal{Std: 0.02}, Name: "positions"}, place))
+	x = node(op.Plain("Add"), x, e.Apply(layers.Embedding{Num: most, Dim: c.width, Init: initial.Normal{Std: 0.02}, Name: "positions"}, place))
 	bias := node(op.Plain("Mul"), node(op.Plain("Sub"), there, e.Scalar("one", there, 1)), e.Scalar("far", there, 1e9))
 	bias = node(op.Plain("Unsqueeze"), bias, e.Ints("heads", 1, 2))
 	for range c.depth {
-		h := e.Apply(nn.LayerNorm{}, x)
-		x = node(op.Plain("Add"), x, e.Apply(nn.Attention{Heads: 4}, h, h, bias))
-		x = e.Apply(nn.Residual{Body: nn.Sequential{nn.LayerNorm{}, nn.Linear{Out: 4 * c.width}, nn.GELU{}, nn.Linear{Out: c.width}}}, x)
+		h := e.Apply(layers.LayerNorm{}, x)
+		x = node(op.Plain("Add"), x, e.Apply(layers.Attention{Heads: 4}, h, h, bias))
+		x = e.Apply(layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Linear{Out: 4 * c.width}, layers.GELU{}, layers.Linear{Out: c.width}}}, x)
 	}
-	x = node(op.Plain("Mul"), e.Apply(nn.LayerNorm{}, x), node(op.Plain("Unsqueeze"), there, e.Ints("last", 2)))
+	x = node(op.Plain("Mul"), e.Apply(layers.LayerNorm{}, x), node(op.Plain("Unsqueeze"), there, e.Ints("last", 2)))
 	no := false
 	sum := node(std.ReduceSumConfig{KeepDims: &no}, x, e.Ints("steps", 1))
 	mean := node(op.Plain("Div"), sum, node(op.Plain("ReduceSum"), there, e.Ints("steps", 1)))

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/internal/glyph"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -170,7 +171,7 @@ func TestPredictMistakes(t *testing.T) {
 	}
 	g := nn.New("column")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Linear{Out: 1}, e.Input("size", "float32[N,1]")))
+		e.Output("y", e.Apply(layers.Linear{Out: 1}, e.Input("size", "float32[N,1]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

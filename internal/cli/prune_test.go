@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -18,8 +19,8 @@ func cnn(t *testing.T, dir string) string {
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,1,4,4]")
 		e.Output("y", e.Apply(nn.Sequential{
-			nn.Conv{Out: 16, Kernel: []int{3}, Same: true, Name: "a"}, nn.ReLU{Name: "act"}, nn.Conv{Out: 16, Kernel: []int{3}, Same: true, Name: "b"},
-			nn.ReLU{}, nn.Flatten{}, nn.Linear{Out: 3, Name: "fc"},
+			layers.Conv{Out: 16, Kernel: []int{3}, Same: true, Name: "a"}, layers.ReLU{Name: "act"}, layers.Conv{Out: 16, Kernel: []int{3}, Same: true, Name: "b"},
+			layers.ReLU{}, layers.Flatten{}, layers.Linear{Out: 3, Name: "fc"},
 		}, x))
 	}); err != nil {
 		t.Fatal(err)

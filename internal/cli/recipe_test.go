@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -16,11 +17,11 @@ func branchy(t *testing.T, dir string) string {
 	t.Helper()
 	g := nn.New("branchy")
 	if err := g.Edit(func(e *nn.Edit) {
-		x := e.Apply(nn.Sequential{nn.Conv{Out: 6, Kernel: []int{3}, Same: true, Name: "in"}, nn.ReLU{Name: "act"}}, e.Input("x", "float32[N,1,4,4]"))
-		a := e.Apply(nn.Conv{Out: 4, Kernel: []int{1}, Name: "a"}, x)
-		b := e.Apply(nn.Conv{Out: 5, Kernel: []int{3}, Same: true, Name: "b"}, x)
-		y := e.Apply(nn.Concat{Name: "cat"}, a, b)
-		y = e.Apply(nn.Sequential{nn.Conv{Out: 8, Kernel: []int{1}, Name: "c"}, nn.SiLU{Name: "silu"}, nn.Conv{Out: 3, Kernel: []int{1}, Name: "d"}, nn.Flatten{Name: "flat"}, nn.Linear{Out: 2, Name: "fc"}}, y)
+		x := e.Apply(nn.Sequential{layers.Conv{Out: 6, Kernel: []int{3}, Same: true, Name: "in"}, layers.ReLU{Name: "act"}}, e.Input("x", "float32[N,1,4,4]"))
+		a := e.Apply(layers.Conv{Out: 4, Kernel: []int{1}, Name: "a"}, x)
+		b := e.Apply(layers.Conv{Out: 5, Kernel: []int{3}, Same: true, Name: "b"}, x)
+		y := e.Apply(layers.Concat{Name: "cat"}, a, b)
+		y = e.Apply(nn.Sequential{layers.Conv{Out: 8, Kernel: []int{1}, Name: "c"}, layers.SiLU{Name: "silu"}, layers.Conv{Out: 3, Kernel: []int{1}, Name: "d"}, layers.Flatten{Name: "flat"}, layers.Linear{Out: 2, Name: "fc"}}, y)
 		e.Output("y", y)
 	}); err != nil {
 		t.Fatal(err)

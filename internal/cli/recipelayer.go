@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -40,27 +41,27 @@ func layerKinds() []layerKind {
 	}
 	return []layerKind{
 		{"conv", list("kernel"), list("out stride dilation pad group nobias"), func(l layer) nn.Layer {
-			return nn.Conv{Out: l.Out, Kernel: l.Kernel, Stride: l.Stride, Dilation: l.Dilation, Pad: l.Pad, Same: l.Pad == nil, Group: l.Group, NoBias: l.NoBias, Name: l.Name}
+			return layers.Conv{Out: l.Out, Kernel: l.Kernel, Stride: l.Stride, Dilation: l.Dilation, Pad: l.Pad, Same: l.Pad == nil, Group: l.Group, NoBias: l.NoBias, Name: l.Name}
 		}},
-		{"linear", nil, list("out nobias"), func(l layer) nn.Layer { return nn.Linear{Out: l.Out, NoBias: l.NoBias, Name: l.Name} }},
-		{"batchnorm", nil, nil, func(l layer) nn.Layer { return nn.BatchNorm{Name: l.Name} }},
-		{"layernorm", nil, nil, func(l layer) nn.Layer { return nn.LayerNorm{Name: l.Name} }},
-		{"groupnorm", list("group"), nil, func(l layer) nn.Layer { return nn.GroupNorm{Groups: l.Group, Name: l.Name} }},
-		{"dropout", nil, list("p"), func(l layer) nn.Layer { return nn.Dropout{P: l.P, Name: l.Name} }},
+		{"linear", nil, list("out nobias"), func(l layer) nn.Layer { return layers.Linear{Out: l.Out, NoBias: l.NoBias, Name: l.Name} }},
+		{"batchnorm", nil, nil, func(l layer) nn.Layer { return layers.BatchNorm{Name: l.Name} }},
+		{"layernorm", nil, nil, func(l layer) nn.Layer { return layers.LayerNorm{Name: l.Name} }},
+		{"groupnorm", list("group"), nil, func(l layer) nn.Layer { return layers.GroupNorm{Groups: l.Group, Name: l.Name} }},
+		{"dropout", nil, list("p"), func(l layer) nn.Layer { return layers.Dropout{P: l.P, Name: l.Name} }},
 		{"maxpool", list("kernel"), list("stride pad"), func(l layer) nn.Layer {
-			return nn.MaxPool{Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad, Name: l.Name}
+			return layers.MaxPool{Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad, Name: l.Name}
 		}},
 		{"avgpool", list("kernel"), list("stride pad"), func(l layer) nn.Layer {
-			return nn.AvgPool{Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad, Name: l.Name}
+			return layers.AvgPool{Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad, Name: l.Name}
 		}},
-		{"relu", nil, nil, func(l layer) nn.Layer { return nn.ReLU{Name: l.Name} }},
-		{"leakyrelu", nil, list("alpha"), func(l layer) nn.Layer { return nn.LeakyReLU{Slope: l.Alpha, Name: l.Name} }},
-		{"prelu", nil, list("alpha"), func(l layer) nn.Layer { return nn.PReLU{Slope: l.Alpha, Name: l.Name} }},
-		{"elu", nil, list("alpha"), func(l layer) nn.Layer { return nn.ELU{Alpha: l.Alpha, Name: l.Name} }},
-		{"gelu", nil, nil, func(l layer) nn.Layer { return nn.GELU{Name: l.Name} }},
-		{"silu", nil, nil, func(l layer) nn.Layer { return nn.SiLU{Name: l.Name} }},
-		{"sigmoid", nil, nil, func(l layer) nn.Layer { return nn.Sigmoid{Name: l.Name} }},
-		{"tanh", nil, nil, func(l layer) nn.Layer { return nn.Tanh{Name: l.Name} }},
+		{"relu", nil, nil, func(l layer) nn.Layer { return layers.ReLU{Name: l.Name} }},
+		{"leakyrelu", nil, list("alpha"), func(l layer) nn.Layer { return layers.LeakyReLU{Slope: l.Alpha, Name: l.Name} }},
+		{"prelu", nil, list("alpha"), func(l layer) nn.Layer { return layers.PReLU{Slope: l.Alpha, Name: l.Name} }},
+		{"elu", nil, list("alpha"), func(l layer) nn.Layer { return layers.ELU{Alpha: l.Alpha, Name: l.Name} }},
+		{"gelu", nil, nil, func(l layer) nn.Layer { return layers.GELU{Name: l.Name} }},
+		{"silu", nil, nil, func(l layer) nn.Layer { return layers.SiLU{Name: l.Name} }},
+		{"sigmoid", nil, nil, func(l layer) nn.Layer { return layers.Sigmoid{Name: l.Name} }},
+		{"tanh", nil, nil, func(l layer) nn.Layer { return layers.Tanh{Name: l.Name} }},
 		{"hardswish", nil, nil, plain("HardSwish")},
 		{"hardsigmoid", nil, nil, plain("HardSigmoid")},
 		{"mish", nil, nil, plain("Mish")},

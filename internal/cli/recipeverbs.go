@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/mutate"
 )
 
@@ -45,9 +46,9 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) { e.Widen(s.find(e, s.Node), s.Factor) }},
 		{"deepen", list("value"), list("layer activation norm near"), `"value": "relu2_out", "layer": {"op": "conv", "kernel": [3]}`,
 			func(s recipeStep, e *nn.Edit) {
-				d := nn.Deepening{Layer: nn.Fitting{}, Near: s.Near}
+				d := nn.Deepening{Layer: layers.Fitting{}, Near: s.Near}
 				if s.Norm {
-					d.Norm = nn.BatchNorm{}
+					d.Norm = layers.BatchNorm{}
 				}
 				if s.Layer != nil {
 					d.Layer = s.Layer.must()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -48,7 +49,7 @@ func TestMasks(t *testing.T) {
 	g := nn.New("seg")
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3,16,16]")
-		e.Output("y", e.Apply(nn.Sequential{nn.Conv{Out: 8, Kernel: []int{3}, Same: true}, nn.ReLU{}, nn.Conv{Out: 3, Kernel: []int{1}}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Conv{Out: 8, Kernel: []int{3}, Same: true}, layers.ReLU{}, layers.Conv{Out: 3, Kernel: []int{1}}}, x))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
@@ -18,9 +19,9 @@ func TestSeveralTargets(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	g := nn.New("two")
 	if err := g.Edit(func(e *nn.Edit) {
-		h := e.Apply(nn.Sequential{nn.Linear{Out: 6, Name: "body"}, nn.Tanh{}}, e.Input("x", "float32[N,2]"))
-		e.Output("class", e.Apply(nn.Linear{Out: 3, Name: "a"}, h))
-		e.Output("value", e.Apply(nn.Linear{Out: 1, Name: "b"}, h))
+		h := e.Apply(nn.Sequential{layers.Linear{Out: 6, Name: "body"}, layers.Tanh{}}, e.Input("x", "float32[N,2]"))
+		e.Output("class", e.Apply(layers.Linear{Out: 3, Name: "a"}, h))
+		e.Output("value", e.Apply(layers.Linear{Out: 1, Name: "b"}, h))
 	}); err != nil {
 		t.Fatal(err)
 	}

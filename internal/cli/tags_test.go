@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -54,7 +55,7 @@ func TestTags(t *testing.T) {
 		g := nn.New("tags")
 		if err := g.Edit(func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,3,16,16]")
-			e.Output("y", e.Apply(append(nn.Sequential{nn.Flatten{}, nn.Linear{Out: 2, Name: "top"}}, end...), x))
+			e.Output("y", e.Apply(append(nn.Sequential{layers.Flatten{}, layers.Linear{Out: 2, Name: "top"}}, end...), x))
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,7 @@ func TestTags(t *testing.T) {
 		}
 	}
 	network("plain.onnx")
-	network("soft.onnx", nn.Softmax{})
+	network("soft.onnx", layers.Softmax{})
 	const how = " --preset unit --no-flip --augment none --lr 3e-3 --epochs 8 --batch 8 "
 	expect(t, dir, [][3]string{
 		{"train plain.onnx --data several.csv -o tags.onnx" + how, "54 samples to train on, 6 to validate; classes: left, right", ""},

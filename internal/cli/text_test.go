@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -69,13 +70,13 @@ func masked(t *testing.T, path string, ids, mask string, vocabulary int) {
 	g := nn.New("masked")
 	if err := g.Edit(func(e *nn.Edit) {
 		e.Seed(1)
-		x := e.Apply(nn.Embedding{Num: vocabulary, Dim: 8, Name: "embedding"}, e.Input(ids, "int64[N,L]"))
+		x := e.Apply(layers.Embedding{Num: vocabulary, Dim: 8, Name: "embedding"}, e.Input(ids, "int64[N,L]"))
 		m := e.Input(mask, "float32[N,L]")
 		there := e.Node(op.Plain("Unsqueeze"), m, e.Ints("axes", 2)).Out(0)
 		keep := false
 		sum := e.Node(std.ReduceSumConfig{KeepDims: &keep}, e.Node(op.Plain("Mul"), x, there).Out(0), e.Ints("steps", 1)).Out(0)
 		count := e.Node(op.Plain("ReduceSum"), m, e.Ints("steps2", 1)).Out(0)
-		e.Output("scores", e.Apply(nn.Linear{Out: 2, Name: "head"}, e.Node(op.Plain("Div"), sum, count).Out(0)))
+		e.Output("scores", e.Apply(layers.Linear{Out: 2, Name: "head"}, e.Node(op.Plain("Div"), sum, count).Out(0)))
 	}); err != nil {
 		t.Fatal(err)
 	}

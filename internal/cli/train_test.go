@@ -19,6 +19,7 @@ import (
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/internal/glyph"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
@@ -47,7 +48,7 @@ func classifier(t *testing.T, path string, in, out int) {
 	g := nn.New("points")
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", fmt.Sprintf("float32[1,%d]", in))
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 8, Name: "body"}, nn.ReLU{}, nn.Linear{Out: out, Name: "top"}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 8, Name: "body"}, layers.ReLU{}, layers.Linear{Out: out, Name: "top"}}, x))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func TestTrainOnArrays(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	g := nn.New("two")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("scores", e.Apply(nn.Sequential{nn.Concat{}, nn.Linear{Out: 2}}, e.Input("left", "float32[N,2]"), e.Input("right", "float32[N,3]")))
+		e.Output("scores", e.Apply(nn.Sequential{layers.Concat{}, layers.Linear{Out: 2}}, e.Input("left", "float32[N,2]"), e.Input("right", "float32[N,3]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // TestListIsUpToDate: the list names what the packages export today.
@@ -76,7 +77,7 @@ func small(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("small")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 3}, nn.ReLU{}, nn.Linear{Out: 2}}, e.Input("x", "float32[N,4]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 3}, layers.ReLU{}, layers.Linear{Out: 2}}, e.Input("x", "float32[N,4]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

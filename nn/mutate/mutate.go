@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // Kind is a way to change a model.
@@ -218,7 +219,7 @@ func (m Mutator) kernels() []int {
 
 func (m Mutator) activations() []nn.Layer {
 	if len(m.Activations) == 0 {
-		return []nn.Layer{nn.ReLU{}, nn.LeakyReLU{}, nn.ELU{}, nn.SiLU{}, nn.GELU{}}
+		return []nn.Layer{layers.ReLU{}, layers.LeakyReLU{}, layers.ELU{}, layers.SiLU{}, layers.GELU{}}
 	}
 	return m.Activations
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/mutate"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
@@ -25,37 +26,37 @@ var nets = map[string]func(e *nn.Edit){
 	"chain": func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3,8,8]")
 		e.Output("y", e.Apply(nn.Sequential{
-			nn.Conv{Out: 8, Kernel: []int{3}, Same: true}, nn.BatchNorm{}, nn.ReLU{}, nn.MaxPool{Kernel: []int{2}},
-			nn.Conv{Out: 12, Kernel: []int{3}, Same: true}, nn.SiLU{}, nn.GlobalAvgPool{}, nn.Flatten{},
-			nn.Linear{Out: 9}, nn.ReLU{}, nn.Dropout{P: 0.1}, nn.Linear{Out: 4}, nn.Softmax{},
+			layers.Conv{Out: 8, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
+			layers.Conv{Out: 12, Kernel: []int{3}, Same: true}, layers.SiLU{}, layers.GlobalAvgPool{}, layers.Flatten{},
+			layers.Linear{Out: 9}, layers.ReLU{}, layers.Dropout{P: 0.1}, layers.Linear{Out: 4}, layers.Softmax{},
 		}, x))
 	},
 	"residual": func(e *nn.Edit) {
-		x := e.Apply(nn.Conv{Out: 8, Kernel: []int{3}, Same: true}, e.Input("x", "float32[N,3,8,8]"))
+		x := e.Apply(layers.Conv{Out: 8, Kernel: []int{3}, Same: true}, e.Input("x", "float32[N,3,8,8]"))
 		for range 2 {
-			x = e.Apply(nn.Residual{Body: nn.Sequential{nn.Conv{Out: 5, Kernel: []int{1}}, nn.BatchNorm{}, nn.ReLU{}, nn.Conv{Out: 8, Kernel: []int{3}, Same: true}}}, x)
-			x = e.Apply(nn.ReLU{}, x)
+			x = e.Apply(layers.Residual{Body: nn.Sequential{layers.Conv{Out: 5, Kernel: []int{1}}, layers.BatchNorm{}, layers.ReLU{}, layers.Conv{Out: 8, Kernel: []int{3}, Same: true}}}, x)
+			x = e.Apply(layers.ReLU{}, x)
 		}
-		gate := e.Apply(nn.Sequential{nn.GlobalAvgPool{}, nn.Conv{Kernel: []int{1}}, nn.Sigmoid{}}, x)
+		gate := e.Apply(nn.Sequential{layers.GlobalAvgPool{}, layers.Conv{Kernel: []int{1}}, layers.Sigmoid{}}, x)
 		x = e.Node(op.Plain("Mul"), x, gate).Out(0)
-		e.Output("y", e.Apply(nn.Sequential{nn.Flatten{}, nn.Linear{Out: 4}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Flatten{}, layers.Linear{Out: 4}}, x))
 	},
 	"branches": func(e *nn.Edit) {
-		x := e.Apply(nn.Conv{Out: 6, Kernel: []int{3}, Same: true}, e.Input("x", "float32[N,2,9,7]"))
+		x := e.Apply(layers.Conv{Out: 6, Kernel: []int{3}, Same: true}, e.Input("x", "float32[N,2,9,7]"))
 		for range 2 {
-			x = e.Apply(nn.Parallel{Branches: []nn.Layer{
-				nn.Conv{Out: 4, Kernel: []int{1}}, nn.Sequential{nn.Conv{Out: 6, Kernel: []int{3}, Same: true, Group: 2}, nn.PReLU{}},
-				nn.MaxPool{Kernel: []int{3}, Stride: []int{1}, Pad: []int{1}},
+			x = e.Apply(layers.Parallel{Branches: []nn.Layer{
+				layers.Conv{Out: 4, Kernel: []int{1}}, nn.Sequential{layers.Conv{Out: 6, Kernel: []int{3}, Same: true, Group: 2}, layers.PReLU{}},
+				layers.MaxPool{Kernel: []int{3}, Stride: []int{1}, Pad: []int{1}},
 			}}, x)
 		}
-		e.Output("z", e.Apply(nn.Conv{Out: 2, Kernel: []int{1}}, x))
-		e.Output("y", e.Apply(nn.Sequential{nn.Conv{Out: 3, Kernel: []int{3}, Stride: []int{2}}, nn.ConvTranspose{Out: 2, Kernel: []int{2}, Stride: []int{2}}}, x))
+		e.Output("z", e.Apply(layers.Conv{Out: 2, Kernel: []int{1}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Conv{Out: 3, Kernel: []int{3}, Stride: []int{2}}, layers.ConvTranspose{Out: 2, Kernel: []int{2}, Stride: []int{2}}}, x))
 	},
 	"mlp": func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,T,6]")
-		y := e.Apply(nn.Sequential{nn.Linear{Out: 10}, nn.GELU{}, nn.Linear{Out: 6}}, x)
+		y := e.Apply(nn.Sequential{layers.Linear{Out: 10}, layers.GELU{}, layers.Linear{Out: 6}}, x)
 		y = e.Node(op.Plain("Add"), x, y).Out(0)
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 8}, nn.Tanh{}, nn.Linear{Out: 3}}, y))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 8}, layers.Tanh{}, layers.Linear{Out: 3}}, y))
 	},
 }
 
@@ -314,7 +315,7 @@ func saved(t *testing.T, g *nn.Graph) string {
 // TestSettings looks at what is kept, bounded and refused.
 func TestSettings(t *testing.T) {
 	g := build(t, nets["chain"])
-	m := mutate.Mutator{Seed: 3, Weights: map[mutate.Kind]float64{mutate.Activation: 1}, Activations: []nn.Layer{nn.Sigmoid{}}, Keep: []nn.Selector{nn.Ops("Mul")}}
+	m := mutate.Mutator{Seed: 3, Weights: map[mutate.Kind]float64{mutate.Activation: 1}, Activations: []nn.Layer{layers.Sigmoid{}}, Keep: []nn.Selector{nn.Ops("Mul")}}
 	if _, err := m.Apply(g, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +331,7 @@ func TestSettings(t *testing.T) {
 		t.Error(err, p)
 	}
 	m = mutate.Mutator{Weights: map[mutate.Kind]float64{mutate.RemoveEdge: 1}}
-	line := build(t, func(e *nn.Edit) { e.Output("y", e.Apply(nn.Linear{Out: 2}, e.Input("x", "float32[N,3]"))) })
+	line := build(t, func(e *nn.Edit) { e.Output("y", e.Apply(layers.Linear{Out: 2}, e.Input("x", "float32[N,3]"))) })
 	if _, _, err := m.Plan(line, 0); err == nil || !strings.Contains(err.Error(), "no mutation is possible") {
 		t.Error(err)
 	}

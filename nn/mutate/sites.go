@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -139,17 +140,17 @@ func (f finder) deepenings() []site {
 	for _, n := range f.nodes(layer, join, activation, removable) {
 		v := n.Out(0)
 		list = append(list, func() string {
-			d := nn.Deepening{Layer: nn.Fitting{}, Near: true}
+			d := nn.Deepening{Layer: layers.Fitting{}, Near: true}
 			norm := f.r.IntN(4) == 0
 			if c := v.Type().Shape[1]; len(v.Type().Shape) == 4 && c.Known() {
 				group := 0
 				if f.r.IntN(4) == 0 {
 					group = c.Size // depthwise
 				}
-				d.Layer = nn.Conv{Kernel: []int{pick(f.r, f.m.kernels())}, Group: group}
+				d.Layer = layers.Conv{Kernel: []int{pick(f.r, f.m.kernels())}, Group: group}
 			}
 			if norm && len(v.Type().Shape) >= 3 {
-				d.Norm = nn.BatchNorm{}
+				d.Norm = layers.BatchNorm{}
 			}
 			if f.r.IntN(2) == 0 {
 				d.Activation = pick(f.r, f.m.activations())
@@ -253,8 +254,8 @@ func (f finder) newEdges() []site {
 			v := pick(f.r, from)
 			o := f.realign()
 			if o.Concat = f.r.IntN(3) == 0; !o.Concat && f.r.IntN(3) == 0 {
-				if o.Via = nn.Layer(nn.Linear{}); len(v.Type().Shape) == 4 {
-					o.Via = nn.Conv{Kernel: []int{1}}
+				if o.Via = nn.Layer(layers.Linear{}); len(v.Type().Shape) == 4 {
+					o.Via = layers.Conv{Kernel: []int{1}}
 				}
 			}
 			o.AddEdge(f.e, v, n)

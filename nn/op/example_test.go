@@ -8,6 +8,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -112,9 +114,9 @@ func Example() {
 	}
 	g := nn.NewGraph("net", ops, map[string]int{"": nn.LatestOpset, "com.example": 1})
 	err = g.Edit(func(e *nn.Edit) {
-		h := e.Apply(nn.Linear{Out: 3, Name: "hidden"}, e.Input("x", "float32[N,2]"))
-		h = e.Node(Snake{Gain: 0.5}, h, e.Param("a", nn.Ones{}, 3)).Out(0)
-		e.Output("y", e.Apply(nn.Linear{Out: 1, Name: "top"}, h))
+		h := e.Apply(layers.Linear{Out: 3, Name: "hidden"}, e.Input("x", "float32[N,2]"))
+		h = e.Node(Snake{Gain: 0.5}, h, e.Param("a", initial.Ones{}, 3)).Out(0)
+		e.Output("y", e.Apply(layers.Linear{Out: 1, Name: "top"}, h))
 		e.Output("loss", e.Node(std.ReduceSumConfig{}, e.Value("y")).Out(0))
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/nn/prune"
@@ -22,8 +23,8 @@ func chain(t *testing.T) *nn.Graph {
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,1,4,4]")
 		y := e.Apply(nn.Sequential{
-			nn.Conv{Out: 8, Kernel: []int{1}, Name: "a"}, nn.BatchNorm{Name: "bn"}, nn.ReLU{}, nn.Conv{Out: 8, Kernel: []int{1}, Name: "b"},
-			nn.ReLU{}, nn.Conv{Out: 2, Kernel: []int{1}, Name: "c"},
+			layers.Conv{Out: 8, Kernel: []int{1}, Name: "a"}, layers.BatchNorm{Name: "bn"}, layers.ReLU{}, layers.Conv{Out: 8, Kernel: []int{1}, Name: "b"},
+			layers.ReLU{}, layers.Conv{Out: 2, Kernel: []int{1}, Name: "c"},
 		}, x)
 		e.Output("y", y)
 		set(e, "a.weight", func(i int) float64 { return float64(i + 1) })

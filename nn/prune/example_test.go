@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/prune"
 )
 
@@ -13,7 +14,7 @@ func Example() {
 	g := nn.New("perceptron")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,4]")
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 8, Name: "hidden"}, nn.ReLU{}, nn.Linear{Out: 2, Name: "top"}}, x))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 8, Name: "hidden"}, layers.ReLU{}, layers.Linear{Out: 2, Name: "top"}}, x))
 	})
 	if err != nil {
 		fmt.Println(err)

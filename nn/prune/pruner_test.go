@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/prune"
 	"github.com/graft-ml/graft/onnxio"
 )
@@ -74,7 +75,7 @@ func TestHalf(t *testing.T) {
 func TestSettings(t *testing.T) {
 	g := nn.New("two")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Apply(nn.Sequential{nn.Linear{Out: 8}, nn.ReLU{}, nn.Linear{Out: 2}}, e.Input("x", "float32[N,3]")))
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 8}, layers.ReLU{}, layers.Linear{Out: 2}}, e.Input("x", "float32[N,3]")))
 	}); err != nil {
 		t.Fatal(err)
 	}

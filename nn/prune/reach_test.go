@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/prune"
 )
 
@@ -17,15 +18,15 @@ func TestRoundedTarget(t *testing.T) {
 			g := nn.New("residual")
 			if err := g.Edit(func(e *nn.Edit) {
 				conv := func(out, stride int) nn.Layer {
-					return nn.Sequential{nn.Conv{Out: out, Kernel: []int{3}, Stride: []int{stride}, Same: true, NoBias: true}, nn.BatchNorm{}}
+					return nn.Sequential{layers.Conv{Out: out, Kernel: []int{3}, Stride: []int{stride}, Same: true, NoBias: true}, layers.BatchNorm{}}
 				}
 				block := func(n int) nn.Layer {
-					return nn.Sequential{nn.Residual{Body: nn.Sequential{conv(n, 1), nn.ReLU{}, conv(n, 1)}}, nn.ReLU{}}
+					return nn.Sequential{layers.Residual{Body: nn.Sequential{conv(n, 1), layers.ReLU{}, conv(n, 1)}}, layers.ReLU{}}
 				}
 				e.Seed(seed)
 				e.Output("y", e.Apply(nn.Sequential{
-					conv(32, 2), nn.ReLU{}, block(32), block(32), conv(64, 2), nn.ReLU{}, block(64), block(64),
-					nn.GlobalAvgPool{}, nn.Flatten{}, nn.Linear{Out: 10},
+					conv(32, 2), layers.ReLU{}, block(32), block(32), conv(64, 2), layers.ReLU{}, block(64), block(64),
+					layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 10},
 				}, e.Input("x", "float32[N,1,28,28]")))
 			}); err != nil {
 				t.Fatal(err)

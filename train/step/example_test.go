@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/step"
@@ -12,7 +13,7 @@ import (
 // The step of a small classifier: s.Graph and s.Start are models to save with onnxio.Save.
 func Example() {
 	g := nn.New("net")
-	err := g.Edit(func(e *nn.Edit) { e.Output("scores", e.Apply(nn.Linear{Out: 3}, e.Input("x", "float32[N,4]"))) })
+	err := g.Edit(func(e *nn.Edit) { e.Output("scores", e.Apply(layers.Linear{Out: 3}, e.Input("x", "float32[N,4]"))) })
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,6 +11,8 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -204,7 +206,7 @@ func TestRules(t *testing.T) {
 	each(t, func(t *testing.T, run runner) {
 		for name, rule := range rules {
 			t.Run(name, func(t *testing.T) {
-				g := model(t, "float32[N,6]", nn.Linear{Out: 8}, nn.ReLU{}, nn.Linear{Out: 3})
+				g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.ReLU{}, layers.Linear{Out: 3})
 				x := step.Exporter{Config: train.Config{Rule: rule, ClipNorm: 1}}
 				follow(t, g, x, batches(6, func(r *rand.Rand) data.Sample {
 					n := 3 + r.IntN(5)
@@ -224,7 +226,7 @@ func TestAccumulate(t *testing.T) {
 			"smoothed": train.CrossEntropy{LabelSmoothing: 0.1},
 		} {
 			t.Run(name, func(t *testing.T) {
-				g := model(t, "float32[N,6]", nn.Linear{Out: 8}, nn.BatchNorm{}, nn.Tanh{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 3})
+				g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.BatchNorm{}, layers.Tanh{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 3})
 				x := step.Exporter{Config: train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}, ClipNorm: 1, Accumulate: 3, Loss: loss, Seed: 9}}
 				follow(t, g, x, batches(8, func(r *rand.Rand) data.Sample {
 					n := 3 + r.IntN(5)
@@ -240,7 +242,7 @@ func TestLosses(t *testing.T) {
 	each(t, func(t *testing.T, run runner) {
 		for name, loss := range map[string]train.Loss{"mse": train.MSE{}, "l1": train.L1{}, "huber": train.Huber{}, "bce": train.BCEWithLogits{}} {
 			t.Run(name, func(t *testing.T) {
-				g := model(t, "float32[N,6]", nn.Linear{Out: 8}, nn.GELU{}, nn.Linear{Out: 2})
+				g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.GELU{}, layers.Linear{Out: 2})
 				x := step.Exporter{Config: train.Config{Loss: loss, Rule: optim.AdamW{LR: 0.01}, Groups: []train.Group{{Rank: 1, WeightDecay: optim.Off, Rate: 0.5}}}}
 				follow(t, g, x, batches(4, func(r *rand.Rand) data.Sample {
 					n := 3 + r.IntN(5)
@@ -259,7 +261,7 @@ func TestLosses(t *testing.T) {
 
 // TestFrozen: what is frozen is no variable, and statistics that are frozen stay.
 func TestFrozen(t *testing.T) {
-	g := model(t, "float32[N,6]", nn.Linear{Out: 8}, nn.BatchNorm{}, nn.ReLU{}, nn.Linear{Out: 3})
+	g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.BatchNorm{}, layers.ReLU{}, layers.Linear{Out: 3})
 	if err := g.Edit(func(e *nn.Edit) { e.Freeze(nn.Glob("linear1")); e.Freeze(nn.Glob("batchnorm1")) }); err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +281,7 @@ func TestFrozen(t *testing.T) {
 
 // TestRefusals: what cannot be written down is refused by operator and node.
 func TestRefusals(t *testing.T) {
-	open := model(t, "float32[T,N,6]", nn.LSTM{Hidden: 4}, nn.Linear{Out: 3})
+	open := model(t, "float32[T,N,6]", layers.LSTM{Hidden: 4}, layers.Linear{Out: 3})
 	for want, f := range map[string]func() error{
 		"no ONNX form: LSTM lstm1 (the length of the sequence is a symbol: fix it in the type of the model's input), RecurrentGrad (the length of the sequence is a symbol: fix it in the type of the model's input)": func() error {
 			_, err := step.Exporter{Config: train.Config{Loss: train.MSE{}}}.Export(open)
@@ -288,8 +290,8 @@ func TestRefusals(t *testing.T) {
 		"ConvDataGrad (the padding depends on a symbol: fix it in the type of the model's input)": func() error {
 			g := nn.New("net")
 			if err := g.Edit(func(e *nn.Edit) {
-				x := e.Apply(nn.Conv{Out: 2, Kernel: []int{1}}, e.Input("x", "float32[N,2,T]"))
-				w := e.Param("w", nn.FanIn{}, 3, 2, 3)
+				x := e.Apply(layers.Conv{Out: 2, Kernel: []int{1}}, e.Input("x", "float32[N,2,T]"))
+				w := e.Param("w", initial.FanIn{}, 3, 2, 3)
 				y := e.Node(std.ConvConfig{AutoPad: "SAME_UPPER", Strides: []int{2}}, x, w).Out(0)
 				e.Output("y", e.Node(op.Plain("GlobalAveragePool"), y).Out(0))
 			}); err != nil {
@@ -299,20 +301,20 @@ func TestRefusals(t *testing.T) {
 			return err
 		},
 		"MaxPoolGrad of maxpool1 (ScatterElements: attribute reduction needs version 16, the graph has version 13)": func() error {
-			_, err := step.Exporter{Opset: 13}.Export(model(t, "float32[N,2,8,8]", nn.Conv{Out: 2, Kernel: []int{1}}, nn.MaxPool{Kernel: []int{2}}, nn.Flatten{}, nn.Linear{Out: 3}))
+			_, err := step.Exporter{Opset: 13}.Export(model(t, "float32[N,2,8,8]", layers.Conv{Out: 2, Kernel: []int{1}}, layers.MaxPool{Kernel: []int{2}}, layers.Flatten{}, layers.Linear{Out: 3}))
 			return err
 		},
 		"train: there is no graph": func() error { _, err := step.Export(nil); return err },
 		`an input of the model is called "rate", as one of the step is: rename it first`: func() error {
 			g := nn.New("net")
-			if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(nn.Linear{Out: 2}, e.Input("rate", "float32[N,3]"))) }); err != nil {
+			if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.Linear{Out: 2}, e.Input("rate", "float32[N,3]"))) }); err != nil {
 				return err
 			}
 			_, err := step.Export(g)
 			return err
 		},
 		"step_test.unwritten: is an update rule without a formula: the package optim has optim.Formula for it": func() error {
-			_, err := step.Exporter{Config: train.Config{Rule: unwritten{}}}.Export(model(t, "float32[N,6]", nn.Linear{Out: 3}))
+			_, err := step.Exporter{Config: train.Config{Rule: unwritten{}}}.Export(model(t, "float32[N,6]", layers.Linear{Out: 3}))
 			return err
 		},
 	} {

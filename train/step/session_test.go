@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -87,7 +88,7 @@ func (l loaded) Run(ctx context.Context, given nn.Feed, has map[string]step.Valu
 
 // small is a network with a normalization, which has statistics, and dropout.
 func small(t *testing.T) *nn.Graph {
-	return model(t, "float32[N,4]", nn.Linear{Out: 6}, nn.ReLU{}, nn.BatchNorm{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 3})
+	return model(t, "float32[N,4]", layers.Linear{Out: 6}, layers.ReLU{}, layers.BatchNorm{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 3})
 }
 
 // points are samples of three classes.

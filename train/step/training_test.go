@@ -12,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -67,7 +68,7 @@ func operators(t *testing.T, g *nn.Graph) map[string]bool {
 // TestStored: what a file states in training_info trains as the trainer does, with every rule, with what training computes
 // differently, and goes on from where a file was saved.
 func TestStored(t *testing.T) {
-	plain := []nn.Layer{nn.Linear{Out: 8}, nn.ReLU{}, nn.Linear{Out: 3}}
+	plain := []nn.Layer{layers.Linear{Out: 8}, layers.ReLU{}, layers.Linear{Out: 3}}
 	for name, c := range map[string]struct {
 		config train.Config
 		layers []nn.Layer
@@ -83,7 +84,7 @@ func TestStored(t *testing.T) {
 		"groups":      {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Groups: []train.Group{{Rank: 1, Rate: 0.5}}}, plain, "Momentum", 2e-5},
 		"accumulated": {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Accumulate: 2}, plain, "Gradient", 2e-5},
 		"lamb":        {train.Config{Rule: optim.LAMB{LR: 0.01}}, plain, "Gradient", 2e-5},
-		"norm":        {train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}}, []nn.Layer{nn.Linear{Out: 8}, nn.BatchNorm{}, nn.Tanh{}, nn.Dropout{P: 0.3}, nn.Linear{Out: 3}}, "BitShift", 1e-4},
+		"norm":        {train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}}, []nn.Layer{layers.Linear{Out: 8}, layers.BatchNorm{}, layers.Tanh{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 3}}, "BitShift", 1e-4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := model(t, "float32[N,6]", c.layers...)
@@ -145,7 +146,7 @@ func TestStored(t *testing.T) {
 
 // TestStoredRefusals: files that state no training that can be executed.
 func TestStoredRefusals(t *testing.T) {
-	g := model(t, "float32[N,6]", nn.Linear{Out: 3})
+	g := model(t, "float32[N,6]", layers.Linear{Out: 3})
 	if _, err := step.NewStored(g); err == nil || !strings.Contains(err.Error(), "the model's file states no training: it has no training_info") {
 		t.Error(err)
 	}
@@ -171,7 +172,7 @@ func TestStoredRefusals(t *testing.T) {
 	if _, err := s.Step(context.Background(), nn.Feed{}); err == nil || !strings.Contains(err.Error(), "training_info, entry 0: run: ") {
 		t.Error(err)
 	}
-	bad := model(t, "float32[N,6]", nn.Linear{Out: 3})
+	bad := model(t, "float32[N,6]", layers.Linear{Out: 3})
 	if err := bad.Edit(func(e *nn.Edit) { e.RenameValue(e.Value("linear1.weight"), "rate") }); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // Build adds the raw columns as inputs and what prepares them. It returns the features, float32 [N, features].
@@ -151,7 +153,7 @@ func (p *Preparation) category(b builder, name string, words []string) *nn.Value
 	}
 	if p.embedded(name) {
 		size := min(50, int(1.6*math.Pow(float64(len(words)), 0.56))) // the rule of thumb of fastai
-		v := b.e.Apply(nn.Embedding{Num: len(words) + 1, Dim: size, Name: name + ".embedding", Init: nn.Normal{Std: 0.1}}, code)
+		v := b.e.Apply(layers.Embedding{Num: len(words) + 1, Dim: size, Name: name + ".embedding", Init: initial.Normal{Std: 0.1}}, code)
 		return b.row(v, size)
 	}
 	v := b.do("OneHot", code, b.depth(len(words)), b.numbers("off_on", dtype.Float32, []float64{0, 1}, 2))

@@ -7,6 +7,8 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -51,16 +53,16 @@ func (n Network) New(p *Preparation, classes []string, unit Scaling) (*nn.Graph,
 		if hidden == nil {
 			hidden = []int{128, 64}
 		}
-		var layers nn.Sequential
+		var stack nn.Sequential
 		for i, size := range hidden {
-			layers = append(layers, nn.Linear{Out: size, Name: fmt.Sprintf("hidden%d", i+1)}, nn.ReLU{})
+			stack = append(stack, layers.Linear{Out: size, Name: fmt.Sprintf("hidden%d", i+1)}, layers.ReLU{})
 			if n.Dropout > 0 {
-				layers = append(layers, nn.Dropout{P: n.Dropout})
+				stack = append(stack, layers.Dropout{P: n.Dropout})
 			}
 		}
 		out := max(1, len(classes))
 		b := builder{e}
-		y := b.do("Add", e.Apply(append(layers, nn.Linear{Out: out, Name: "deep", Init: nn.Normal{Std: 0.01}}), x), e.Apply(nn.Linear{Out: out, NoBias: true, Name: "wide", Init: nn.Zeros{}}, x))
+		y := b.do("Add", e.Apply(append(stack, layers.Linear{Out: out, Name: "deep", Init: initial.Normal{Std: 0.01}}), x), e.Apply(layers.Linear{Out: out, NoBias: true, Name: "wide", Init: initial.Zeros{}}, x))
 		if e.Err() != nil {
 			return
 		}

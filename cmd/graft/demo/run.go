@@ -13,6 +13,7 @@ import (
 	"github.com/graft-ml/graft/internal/glyph"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -116,7 +117,7 @@ func change(g *nn.Graph, classes []string, say func(string, ...any)) (inserted s
 			return
 		}
 		at := convs[len(convs)-1].Out(0)
-		v := e.Insert(at, nn.Conv{Out: int(channels(at)), Kernel: []int{1}})
+		v := e.Insert(at, layers.Conv{Out: int(channels(at)), Kernel: []int{1}})
 		inserted = v.Name()
 		e.Head(nn.Head{Labels: classes})
 	})

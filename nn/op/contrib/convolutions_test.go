@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -20,7 +21,7 @@ func TestFusedConvKernel(t *testing.T) {
 	g := nn.NewGraph("fused", ops, map[string]int{"": nn.LatestOpset, contrib.Domain: 1})
 	if err := g.Edit(func(e *nn.Edit) {
 		cfg := contrib.FusedConvConfig{Kernel: []int{3, 3}, Pads: []int{1, 1, 1, 1}, Activation: "Relu"}
-		e.Output("y", e.Node(cfg, e.Input("x", "float32[1,2,6,6]"), e.Param("w", nn.KaimingUniform{}, 3, 2, 3, 3)).Out(0))
+		e.Output("y", e.Node(cfg, e.Input("x", "float32[1,2,6,6]"), e.Param("w", initial.KaimingUniform{}, 3, 2, 3, 3)).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}

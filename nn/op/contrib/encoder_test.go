@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
 	"github.com/graft-ml/graft/nn/prune"
@@ -19,7 +20,7 @@ func encoder(t *testing.T) *nn.Graph {
 	g := nn.NewGraph("encoder", set(t), map[string]int{"": 17, contrib.Domain: 1})
 	err := g.Edit(func(e *nn.Edit) {
 		ids, first, mask := e.Input("input_ids", "int32[batch,sequence]"), e.Input("segment_ids", "int32[batch,sequence]"), e.Input("mask", "int32[batch,sequence]")
-		made := func(name string, dims ...int) *nn.Value { return e.Param(name, nn.Normal{Std: 0.5}, dims...) }
+		made := func(name string, dims ...int) *nn.Value { return e.Param(name, initial.Normal{Std: 0.5}, dims...) }
 		vector := func(name string, n int) *nn.Value { return made(name, n) }
 		n := e.NodeN(contrib.EmbedLayerNormalizationConfig{}, 2, ids, first, made("words", 9, 8), made("positions", 6, 8), made("segments", 2, 8),
 			vector("gamma", 8), vector("beta", 8), mask)

@@ -1,21 +1,19 @@
-package nn
+package layers
 
 import (
 	"fmt"
 	"slices"
-)
 
-// What the layers in the files around this one share. A layer is a struct value that says what it
-// computes; sizes of its input are read off the value it is applied to, and parameters get that
-// value's element type. Names of its nodes and parameters begin with its Name, or with its kind
-// and a number: conv1, conv1.weight, conv1.bias.
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+)
 
 // attrs are attributes by ONNX's names. Beside what op.Op.Decode takes, values may be int, bool,
 // float64 and []int.
 type attrs map[string]any
 
 // put adds an operator by name, written for its newest version, and returns its first output. Label names the node and the output; "" leaves the node without name.
-func put(e *Edit, label, name string, a attrs, in ...*Value) *Value {
+func put(e *nn.Edit, label, name string, a attrs, in ...*nn.Value) *nn.Value {
 	out := putN(e, label, name, a, 1, in...)
 	if e.Err() != nil {
 		return nil
@@ -24,7 +22,7 @@ func put(e *Edit, label, name string, a attrs, in ...*Value) *Value {
 }
 
 // putN is put for an operator with several outputs.
-func putN(e *Edit, label, name string, a attrs, outputs int, in ...*Value) []*Value {
+func putN(e *nn.Edit, label, name string, a attrs, outputs int, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil {
 		return nil
 	}
@@ -67,7 +65,7 @@ func rawAttr(v any) any {
 }
 
 // only is the single input of a layer.
-func only(e *Edit, in []*Value) *Value {
+func only(e *nn.Edit, in []*nn.Value) *nn.Value {
 	if e.Err() == nil && (len(in) != 1 || in[0] == nil) {
 		e.Failf("takes one input, got %d", len(in))
 	}
@@ -79,35 +77,35 @@ func only(e *Edit, in []*Value) *Value {
 
 // ranked is the single input of a layer, which must have at least the given number of axes, and
 // how many it has.
-func ranked(e *Edit, in []*Value, least int) (*Value, int) {
+func ranked(e *nn.Edit, in []*nn.Value, least int) (*nn.Value, int) {
 	x := only(e, in)
 	if e.Err() != nil {
 		return nil, 0
 	}
 	if r := x.Type().Rank(); r < least {
-		e.Fail(&Error{Input: x.Name(), Want: fmt.Sprintf("at least %d axes", least), Got: x.Type()})
+		e.Fail(&nn.Error{Input: x.Name(), Want: fmt.Sprintf("at least %d axes", least), Got: x.Type()})
 		return nil, 0
 	}
 	return x, x.Type().Rank()
 }
 
 // sizeOf is the length of an axis that a parameter's shape depends on, one of those that ranked has counted.
-func sizeOf(e *Edit, x *Value, axis int) int {
+func sizeOf(e *nn.Edit, x *nn.Value, axis int) int {
 	if e.Err() != nil {
 		return 0
 	}
 	if d := x.Type().Shape[axis]; !d.Known() || d.Symbolic() {
-		e.Fail(&Error{Input: x.Name(), Want: fmt.Sprintf("a number for axis %d", axis), Got: x.Type()})
+		e.Fail(&nn.Error{Input: x.Name(), Want: fmt.Sprintf("a number for axis %d", axis), Got: x.Type()})
 		return 0
 	}
 	return x.Type().Shape[axis].Size
 }
 
 // axisOf counts an axis from the front; negative ones count from the back.
-func axisOf(e *Edit, x *Value, axis int) int {
+func axisOf(e *nn.Edit, x *nn.Value, axis int) int {
 	rank := x.Type().Rank()
 	if e.Err() == nil && (axis < -rank || axis >= rank) {
-		e.Fail(&Error{Input: x.Name(), Want: fmt.Sprintf("an axis %d", axis), Got: x.Type()})
+		e.Fail(&nn.Error{Input: x.Name(), Want: fmt.Sprintf("an axis %d", axis), Got: x.Type()})
 	}
 	if axis < 0 {
 		axis += rank
@@ -116,7 +114,7 @@ func axisOf(e *Edit, x *Value, axis int) int {
 }
 
 // perAxis spreads a setting over the spatial axes: none given is def, one holds for all.
-func perAxis(e *Edit, what string, list []int, axes, def, least int) []int {
+func perAxis(e *nn.Edit, what string, list []int, axes, def, least int) []int {
 	for _, n := range list {
 		if n < least && e.Err() == nil {
 			e.Failf("%s %v: want %d or more", what, list, least)
@@ -134,7 +132,7 @@ func perAxis(e *Edit, what string, list []int, axes, def, least int) []int {
 }
 
 // weight adds a parameter of a layer with the element type of its input.
-func weight(e *Edit, name string, x *Value, init, def Init, dims ...int) *Value {
+func weight(e *nn.Edit, name string, x *nn.Value, init, def initial.Filler, dims ...int) *nn.Value {
 	if init == nil {
 		init = def
 	}

@@ -1,6 +1,10 @@
-package nn
+package layers
 
-import "math"
+import (
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"math"
+)
 
 // Attention is multi-head self-attention over [batch, seq, size]. With a second input it attends to
 // that one, which has the same size.
@@ -12,7 +16,7 @@ type Attention struct {
 
 // Build adds the layer behind in[0] and, if given, in[1]. in[2], if given, is added to the scores [N, heads, queries, keys]: a mask
 // of 0 where attention may look and a large negative number where it may not.
-func (m Attention) Build(e *Edit, in ...*Value) []*Value {
+func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if len(in) < 1 || len(in) > 3 {
 		e.Failf("takes one to three inputs, got %d", len(in))
 	}
@@ -30,10 +34,10 @@ func (m Attention) Build(e *Edit, in ...*Value) []*Value {
 	}
 	name := e.Label("attention", m.Name)
 	per := size / m.Heads
-	project := func(what string, v *Value) *Value {
-		return e.Apply(relative{name + "." + what, Linear{Out: size, NoBias: m.NoBias, Init: XavierUniform{}, BiasInit: Zeros{}}}, v)
+	project := func(what string, v *nn.Value) *nn.Value {
+		return e.Apply(relative{name + "." + what, Linear{Out: size, NoBias: m.NoBias, Init: initial.XavierUniform{}, BiasInit: initial.Zeros{}}}, v)
 	}
-	heads := func(what string, v *Value, perm ...int) *Value {
+	heads := func(what string, v *nn.Value, perm ...int) *nn.Value {
 		y := reshape(e, name+"."+what+".heads", project(what, v), 0, 0, m.Heads, per)
 		return put(e, "", "Transpose", attrs{"perm": perm}, y)
 	}
@@ -45,12 +49,12 @@ func (m Attention) Build(e *Edit, in ...*Value) []*Value {
 	if len(in) == 3 {
 		scores = put(e, "", "Add", nil, scores, in[2])
 	}
-	weights := softmax(e, "Softmax", name+".weights", -1, []*Value{scores})
+	weights := softmax(e, "Softmax", name+".weights", -1, []*nn.Value{scores})
 	if e.Err() != nil {
 		return nil
 	}
 	y := put(e, "", "Transpose", attrs{"perm": []int{0, 2, 1, 3}}, put(e, "", "MatMul", nil, weights[0], v))
-	return []*Value{project("output", reshape(e, name+".joined", y, 0, 0, size))}
+	return []*nn.Value{project("output", reshape(e, name+".joined", y, 0, 0, size))}
 }
 
 // relative builds a Linear under a name that already has its scope in front.
@@ -59,9 +63,9 @@ type relative struct {
 	layer Linear
 }
 
-func (r relative) Build(e *Edit, in ...*Value) []*Value {
+func (r relative) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	r.layer.Name = r.name
-	var out []*Value
+	var out []*nn.Value
 	e.Scope("", func() { out = r.layer.Build(e, in...) })
 	return out
 }

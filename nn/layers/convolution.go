@@ -1,58 +1,60 @@
-package nn
+package layers
 
 import (
 	"cmp"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
 	"slices"
 )
 
 // Conv is a convolution over [N, C, spatial…], of any number of spatial axes. Lists of settings have
 // a number for each axis or one for all.
 type Conv struct {
-	Out              int    // channels; 0: as many as the input has
-	Kernel           []int  // size along each spatial axis; one number for all
-	Stride, Dilation []int  // nil: 1
-	Pad              []int  // nil: none; twice as many as axes: all begins, then all ends
-	Same             bool   // pads so that the output has ⌈size/stride⌉ elements, the odd one at the end
-	Group            int    // 0: 1
-	NoBias           bool   // has no bias
-	Init, BiasInit   Init   // nil: uniform within 1/√fan-in, as PyTorch does
-	Name             string // of its nodes and parameters; "": one is made
+	Out              int            // channels; 0: as many as the input has
+	Kernel           []int          // size along each spatial axis; one number for all
+	Stride, Dilation []int          // nil: 1
+	Pad              []int          // nil: none; twice as many as axes: all begins, then all ends
+	Same             bool           // pads so that the output has ⌈size/stride⌉ elements, the odd one at the end
+	Group            int            // 0: 1
+	NoBias           bool           // has no bias
+	Init, BiasInit   initial.Filler // nil: uniform within 1/√fan-in, as PyTorch does
+	Name             string         // of its nodes and parameters; "": one is made
 
 	lead bool // the odd element of Same at the begin: where Dirac expects it
 }
 
 // Identity is the layer with a kernel that copies its input, padded to keep its size unless Pad
 // says otherwise; Out must be 0 or the input's channels and the stride 1.
-func (c Conv) Identity() Layer {
-	c.Init, c.BiasInit, c.lead = Dirac{c.Group}, Zeros{}, true
+func (c Conv) Identity() nn.Layer {
+	c.Init, c.BiasInit, c.lead = initial.Dirac{Groups: c.Group}, initial.Zeros{}, true
 	c.Same = c.Same || len(c.Pad) == 0
 	return c
 }
 
 // Silence is the layer with a kernel of zeros.
-func (c Conv) Silence() Layer {
-	c.Init, c.BiasInit = Zeros{}, Zeros{}
+func (c Conv) Silence() nn.Layer {
+	c.Init, c.BiasInit = initial.Zeros{}, initial.Zeros{}
 	return c
 }
 
 // Fit gives the layer channels and padding where it says none.
-func (c Conv) Fit(channels int) Layer {
+func (c Conv) Fit(channels int) nn.Layer {
 	c.Out = cmp.Or(c.Out, channels)
 	c.Same = c.Same || len(c.Pad) == 0
 	return c
 }
 
 // Mirror gives a convolution like this one, and one of kernel 1 behind it.
-func (c Conv) Mirror(at *Value, scale, gain float64) (first, second Layer) {
+func (c Conv) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer) {
 	channels, groups := at.Type().Shape[1].Size, max(c.Group, 1)
-	back := Conv{Out: channels, Kernel: []int{1}, Group: c.Group, NoBias: c.NoBias, Init: mirror{groups, gain, false}, BiasInit: Zeros{}}
-	c.Out, c.Init, c.BiasInit, c.lead = 2*channels, mirror{groups, scale, true}, Zeros{}, true
+	back := Conv{Out: channels, Kernel: []int{1}, Group: c.Group, NoBias: c.NoBias, Init: mirror{groups, gain, false}, BiasInit: initial.Zeros{}}
+	c.Out, c.Init, c.BiasInit, c.lead = 2*channels, mirror{groups, scale, true}, initial.Zeros{}, true
 	c.Same = c.Same || len(c.Pad) == 0
 	return c, back
 }
 
 // Build adds the layer behind in[0].
-func (c Conv) Build(e *Edit, in ...*Value) []*Value {
+func (c Conv) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 3)
 	channels := sizeOf(e, x, 1)
 	w := window(e, rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, c.Same, c.lead)
@@ -68,25 +70,25 @@ func (c Conv) Build(e *Edit, in ...*Value) []*Value {
 		a["group"] = group
 	}
 	k := kernels{[]int{out, channels / group}, w.kernel, out, c.NoBias, c.Init, c.BiasInit}
-	list := append([]*Value{x}, k.weights(e, name, x)...)
-	return []*Value{put(e, name, "Conv", a, list...)}
+	list := append([]*nn.Value{x}, k.weights(e, name, x)...)
+	return []*nn.Value{put(e, name, "Conv", a, list...)}
 }
 
 // ConvTranspose is the transpose of a convolution, often used to enlarge: an axis of length n becomes
 // (n−1)·stride + dilation·(kernel−1) + 1 + OutPad − padding.
 type ConvTranspose struct {
-	Out              int    // channels; 0: as many as the input has
-	Kernel           []int  // size along each spatial axis; one number for all
-	Stride, Dilation []int  // nil: 1
-	Pad, OutPad      []int  // nil: none
-	Group            int    // 0: 1
-	NoBias           bool   // has no bias
-	Init, BiasInit   Init   // nil: as PyTorch does
-	Name             string // of its nodes and parameters; "": one is made
+	Out              int            // channels; 0: as many as the input has
+	Kernel           []int          // size along each spatial axis; one number for all
+	Stride, Dilation []int          // nil: 1
+	Pad, OutPad      []int          // nil: none
+	Group            int            // 0: 1
+	NoBias           bool           // has no bias
+	Init, BiasInit   initial.Filler // nil: as PyTorch does
+	Name             string         // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
-func (c ConvTranspose) Build(e *Edit, in ...*Value) []*Value {
+func (c ConvTranspose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 3)
 	channels := sizeOf(e, x, 1)
 	w := window(e, rank-2, c.Kernel, c.Stride, c.Dilation, c.Pad, false, false)
@@ -103,16 +105,16 @@ func (c ConvTranspose) Build(e *Edit, in ...*Value) []*Value {
 		a["group"] = group
 	}
 	k := kernels{[]int{channels, out / group}, w.kernel, out, c.NoBias, c.Init, c.BiasInit}
-	list := append([]*Value{x}, k.weights(e, name, x)...)
+	list := append([]*nn.Value{x}, k.weights(e, name, x)...)
 	if len(c.OutPad) > 0 {
 		a["output_padding"] = extra
 	}
-	return []*Value{put(e, name, "ConvTranspose", a, list...)}
+	return []*nn.Value{put(e, name, "ConvTranspose", a, list...)}
 }
 
 // grouped checks the numbers of channels and groups of a convolution; 0 output channels mean as many as the
 // input has, 0 groups one.
-func grouped(e *Edit, channels, out, group int) (int, int) {
+func grouped(e *nn.Edit, channels, out, group int) (int, int) {
 	group = max(group, 1)
 	if out == 0 {
 		out = channels
@@ -129,19 +131,19 @@ type kernels struct {
 	channels, window []int
 	out              int
 	noBias           bool
-	init, biasInit   Init
+	init, biasInit   initial.Filler
 }
 
 // weights adds the parameters name.weight and name.bias, of x's element type.
-func (k kernels) weights(e *Edit, name string, x *Value) []*Value {
+func (k kernels) weights(e *nn.Edit, name string, x *nn.Value) []*nn.Value {
 	shape := slices.Concat(k.channels, k.window)
-	list := []*Value{weight(e, name+".weight", x, k.init, FanIn{}, shape...)}
+	list := []*nn.Value{weight(e, name+".weight", x, k.init, initial.FanIn{}, shape...)}
 	if !k.noBias {
 		fan := 1
 		for _, d := range shape[1:] {
 			fan *= d
 		}
-		list = append(list, weight(e, name+".bias", x, k.biasInit, BiasFanIn{fan}, k.out))
+		list = append(list, weight(e, name+".bias", x, k.biasInit, initial.BiasFanIn{Fan: fan}, k.out))
 	}
 	return list
 }
@@ -150,7 +152,7 @@ func (k kernels) weights(e *Edit, name string, x *Value) []*Value {
 type sliding struct{ kernel, strides, dilations, pads []int }
 
 // window checks the settings of a convolution or a pool over the given number of spatial axes.
-func window(e *Edit, axes int, kernel, stride, dilation, pad []int, same, lead bool) sliding {
+func window(e *nn.Edit, axes int, kernel, stride, dilation, pad []int, same, lead bool) sliding {
 	if e.Err() != nil {
 		return sliding{}
 	}

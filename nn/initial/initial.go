@@ -1,4 +1,5 @@
-package nn
+// Package initial holds what parameters start as: constants, random numbers by the formulas of Kaiming, Xavier and others, identities.
+package initial
 
 import (
 	"cmp"
@@ -6,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// Init gives a parameter its first values.
-type Init interface {
+// Filler gives a parameter its first values.
+type Filler interface {
 	// Fill writes the elements of a tensor of the given shape, row-major.
 	Fill(v []float64, shape []int, r *rand.Rand)
 }
@@ -29,13 +30,13 @@ type (
 	TruncatedNormal struct{ Mean, Std float64 } // cut at two deviations; Std 0 means 0.02
 	Dirac           struct{ Groups int }        // the identity of a convolution
 	Eye             struct{}                    // the identity matrix
-	Transposed      struct{ Of Init }           // a matrix [in, out], filled as Of fills [out, in]
+	Transposed      struct{ Of Filler }         // a matrix [in, out], filled as Of fills [out, in]
 	Values          struct{ Data []float64 }    // as given
-	InitFunc        func(v []float64, shape []int, r *rand.Rand)
+	Func            func(v []float64, shape []int, r *rand.Rand)
 )
 
 // Fill calls f, which must not be nil.
-func (f InitFunc) Fill(v []float64, shape []int, r *rand.Rand) {
+func (f Func) Fill(v []float64, shape []int, r *rand.Rand) {
 	if f == nil {
 		panic("initial: the Func is nil")
 	}

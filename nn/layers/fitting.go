@@ -1,6 +1,9 @@
-package nn
+package layers
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+)
 
 // Fitting is a Conv of kernel 3 where a convolution computes what it is put behind, or that has more than three axes, and a Linear
 // elsewhere.
@@ -9,7 +12,7 @@ type Fitting struct {
 }
 
 // Build adds the layer behind in[0].
-func (f Fitting) Build(e *Edit, in ...*Value) []*Value {
+func (f Fitting) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	if e.Err() != nil {
 		return nil
@@ -18,7 +21,7 @@ func (f Fitting) Build(e *Edit, in ...*Value) []*Value {
 }
 
 // At is the Conv or Linear for the place behind v.
-func (f Fitting) At(v *Value) Layer {
+func (f Fitting) At(v *nn.Value) nn.Layer {
 	if at := v.Channels(); at == op.ChannelsFirst || at == op.AnyChannels && v.Type().Rank() > 3 {
 		return Conv{Kernel: []int{3}, Name: f.Name}
 	}

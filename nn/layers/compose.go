@@ -1,70 +1,73 @@
-package nn
+package layers
 
-import "errors"
+import (
+	"errors"
+	"github.com/graft-ml/graft/nn"
+)
 
 // Named puts a name and a dot in front of what a layer calls its nodes and parameters.
 type Named struct {
-	Name  string // what names begin with
-	Layer Layer  // the layer that is built so
+	Name  string   // what names begin with
+	Layer nn.Layer // the layer that is built so
 }
 
 // Build adds the layer behind in.
-func (n Named) Build(e *Edit, in ...*Value) []*Value {
+func (n Named) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil {
 		return nil
 	}
-	var out []*Value
+	var out []*nn.Value
 	e.Scope(e.Label("", n.Name)+".", func() { out = e.ApplyAll(n.Layer, in...) })
 	return out
 }
 
 // Identity is the layer's identity under the same name.
-func (n Named) Identity() Layer { return Named{n.Name, Identity(n.Layer)} }
+func (n Named) Identity() nn.Layer { return Named{n.Name, nn.Identity(n.Layer)} }
 
 // Silence is the layer under the same name, giving zeros at first where it can.
-func (n Named) Silence() Layer { return Named{n.Name, Silence(n.Layer)} }
+func (n Named) Silence() nn.Layer { return Named{n.Name, nn.Silence(n.Layer)} }
 
 // Residual adds a layer's output to its input: x + Body(x).
 type Residual struct {
-	Body     Layer
-	Shortcut Layer  // applied to x where the body changes its shape; nil: x as it is
-	Name     string // of its nodes and parameters; "": one is made
+	Body     nn.Layer
+	Shortcut nn.Layer // applied to x where the body changes its shape; nil: x as it is
+	Name     string   // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer behind in[0].
-func (r Residual) Build(e *Edit, in ...*Value) []*Value {
+func (r Residual) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	y := e.Apply(r.Body, x)
 	if r.Shortcut != nil {
 		x = e.Apply(r.Shortcut, x)
 	}
-	return []*Value{put(e, e.Label("add", r.Name), "Add", nil, x, y)}
+	return []*nn.Value{put(e, e.Label("add", r.Name), "Add", nil, x, y)}
 }
 
 // Identity is the layer with a body whose last convolution or matrix is zero, so that the input passes
 // unchanged. A body that does not end in one stays as it is.
-func (r Residual) Identity() Layer {
+func (r Residual) Identity() nn.Layer {
 	if r.Shortcut == nil {
-		r.Body = Silence(r.Body)
+		r.Body = nn.Silence(r.Body)
 	} else {
-		r.Shortcut, r.Body = Identity(r.Shortcut), Silence(r.Body)
+		r.Shortcut, r.Body = nn.Identity(r.Shortcut), nn.Silence(r.Body)
 	}
 	return r
 }
 
 // Parallel applies layers to the same input and joins their outputs along an axis.
 type Parallel struct {
-	Branches []Layer // layers that get the same inputs
-	Axis     int     // 0: 1, the channels
-	Name     string  // of its nodes and parameters; "": one is made
+	Branches []nn.Layer // layers that get the same inputs
+	Axis     int        // 0: 1, the channels
+	Name     string     // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in.
-func (p Parallel) Build(e *Edit, in ...*Value) []*Value {
+func (p Parallel) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if len(p.Branches) == 0 {
 		e.Fail(errors.New("there are no branches"))
 	}
-	var list []*Value
+	var list []*nn.Value
 	for _, l := range p.Branches {
 		list = append(list, e.Apply(l, in...))
 	}
@@ -78,7 +81,7 @@ type Concat struct {
 }
 
 // Build adds the layer behind in.
-func (c Concat) Build(e *Edit, in ...*Value) []*Value {
+func (c Concat) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil || len(in) == 0 {
 		e.Fail(errors.New("there is nothing to join"))
 		return nil
@@ -87,5 +90,5 @@ func (c Concat) Build(e *Edit, in ...*Value) []*Value {
 	if axis == 0 {
 		axis = 1
 	}
-	return []*Value{put(e, e.Label("concat", c.Name), "Concat", attrs{"axis": axisOf(e, in[0], axis)}, in...)}
+	return []*nn.Value{put(e, e.Label("concat", c.Name), "Concat", attrs{"axis": axisOf(e, in[0], axis)}, in...)}
 }

@@ -1,7 +1,9 @@
-package nn
+package layers
 
 import (
 	"cmp"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
 	"math"
 )
 
@@ -16,27 +18,27 @@ type BatchNorm struct {
 }
 
 // Identity is the layer with a scale of √(1+Eps), which undoes its division outside of training.
-func (b BatchNorm) Identity() Layer {
+func (b BatchNorm) Identity() nn.Layer {
 	b.identity = true
 	return b
 }
 
 // Build adds the layer behind in[0].
-func (b BatchNorm) Build(e *Edit, in ...*Value) []*Value {
+func (b BatchNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 2)
 	c := sizeOf(e, x, 1)
 	if e.Err() != nil {
 		return nil
 	}
 	eps, momentum := cmp.Or(b.Eps, 1e-5), cmp.Or(b.Momentum, 0.9)
-	scale := Init(Ones{})
+	scale := initial.Filler(initial.Ones{})
 	if b.identity {
-		scale = Full{math.Sqrt(1 + float64(float32(eps)))}
+		scale = initial.Full{Value: math.Sqrt(1 + float64(float32(eps)))}
 	}
 	name := e.Label("batchnorm", b.Name)
-	return []*Value{put(e, name, "BatchNormalization", attrs{"epsilon": eps, "momentum": momentum}, x,
-		weight(e, name+".weight", x, scale, nil, c), weight(e, name+".bias", x, Zeros{}, nil, c),
-		weight(e, name+".running_mean", x, Zeros{}, nil, c), weight(e, name+".running_var", x, Ones{}, nil, c))}
+	return []*nn.Value{put(e, name, "BatchNormalization", attrs{"epsilon": eps, "momentum": momentum}, x,
+		weight(e, name+".weight", x, scale, nil, c), weight(e, name+".bias", x, initial.Zeros{}, nil, c),
+		weight(e, name+".running_mean", x, initial.Zeros{}, nil, c), weight(e, name+".running_var", x, initial.Ones{}, nil, c))}
 }
 
 // LayerNorm normalizes over the last axes of each sample, then scales and shifts every element.
@@ -47,7 +49,7 @@ type LayerNorm struct {
 }
 
 // Build adds the layer behind in[0].
-func (l LayerNorm) Build(e *Edit, in ...*Value) []*Value {
+func (l LayerNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	axes := max(l.Axes, 1)
 	x, rank := ranked(e, in, axes)
 	if e.Err() != nil {
@@ -59,9 +61,9 @@ func (l LayerNorm) Build(e *Edit, in ...*Value) []*Value {
 	}
 	eps := cmp.Or(l.Eps, 1e-5)
 	name := e.Label("layernorm", l.Name)
-	w := weight(e, name+".weight", x, Ones{}, nil, shape...)
-	b := weight(e, name+".bias", x, Zeros{}, nil, shape...)
-	return []*Value{put(e, name, "LayerNormalization", attrs{"axis": rank - axes, "epsilon": eps}, x, w, b)}
+	w := weight(e, name+".weight", x, initial.Ones{}, nil, shape...)
+	b := weight(e, name+".bias", x, initial.Zeros{}, nil, shape...)
+	return []*nn.Value{put(e, name, "LayerNormalization", attrs{"axis": rank - axes, "epsilon": eps}, x, w, b)}
 }
 
 // InstanceNorm normalizes each channel of each sample over the spatial axes, then scales and shifts it.
@@ -71,12 +73,12 @@ type InstanceNorm struct {
 }
 
 // Build adds the layer behind in[0].
-func (n InstanceNorm) Build(e *Edit, in ...*Value) []*Value {
+func (n InstanceNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	c := sizeOf(e, x, 1)
 	name := e.Label("instancenorm", n.Name)
-	return []*Value{put(e, name, "InstanceNormalization", attrs{"epsilon": cmp.Or(n.Eps, 1e-5)}, x,
-		weight(e, name+".weight", x, Ones{}, nil, c), weight(e, name+".bias", x, Zeros{}, nil, c))}
+	return []*nn.Value{put(e, name, "InstanceNormalization", attrs{"epsilon": cmp.Or(n.Eps, 1e-5)}, x,
+		weight(e, name+".weight", x, initial.Ones{}, nil, c), weight(e, name+".bias", x, initial.Zeros{}, nil, c))}
 }
 
 // GroupNorm normalizes groups of channels of each sample, then scales and shifts each channel.
@@ -87,7 +89,7 @@ type GroupNorm struct {
 }
 
 // Build adds the layer behind in[0].
-func (n GroupNorm) Build(e *Edit, in ...*Value) []*Value {
+func (n GroupNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	c := sizeOf(e, x, 1)
 	if e.Err() != nil {
@@ -99,6 +101,6 @@ func (n GroupNorm) Build(e *Edit, in ...*Value) []*Value {
 	}
 	eps := cmp.Or(n.Eps, 1e-5)
 	name := e.Label("groupnorm", n.Name)
-	return []*Value{put(e, name, "GroupNormalization", attrs{"epsilon": eps, "num_groups": n.Groups}, x,
-		weight(e, name+".weight", x, Ones{}, nil, c), weight(e, name+".bias", x, Zeros{}, nil, c))}
+	return []*nn.Value{put(e, name, "GroupNormalization", attrs{"epsilon": eps, "num_groups": n.Groups}, x,
+		weight(e, name+".weight", x, initial.Ones{}, nil, c), weight(e, name+".bias", x, initial.Zeros{}, nil, c))}
 }

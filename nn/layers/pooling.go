@@ -1,4 +1,6 @@
-package nn
+package layers
+
+import "github.com/graft-ml/graft/nn"
 
 // MaxPool takes the largest element of each window over the spatial axes.
 type MaxPool struct {
@@ -11,7 +13,7 @@ type MaxPool struct {
 }
 
 // Build adds the layer behind in[0].
-func (p MaxPool) Build(e *Edit, in ...*Value) []*Value {
+func (p MaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, w := pool(e, in, p.Kernel, p.Stride, p.Dilation, p.Pad, p.Same)
 	if e.Err() != nil {
 		return nil
@@ -20,7 +22,7 @@ func (p MaxPool) Build(e *Edit, in ...*Value) []*Value {
 	if p.Ceil {
 		a["ceil_mode"] = true
 	}
-	return []*Value{put(e, e.Label("maxpool", p.Name), "MaxPool", a, x)}
+	return []*nn.Value{put(e, e.Label("maxpool", p.Name), "MaxPool", a, x)}
 }
 
 // AvgPool takes the mean of each window over the spatial axes.
@@ -35,7 +37,7 @@ type AvgPool struct {
 }
 
 // Build adds the layer behind in[0].
-func (p AvgPool) Build(e *Edit, in ...*Value) []*Value {
+func (p AvgPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, w := pool(e, in, p.Kernel, p.Stride, nil, p.Pad, p.Same)
 	if e.Err() != nil {
 		return nil
@@ -47,10 +49,10 @@ func (p AvgPool) Build(e *Edit, in ...*Value) []*Value {
 	if p.CountPadding {
 		a["count_include_pad"] = true
 	}
-	return []*Value{put(e, e.Label("avgpool", p.Name), "AveragePool", a, x)}
+	return []*nn.Value{put(e, e.Label("avgpool", p.Name), "AveragePool", a, x)}
 }
 
-func pool(e *Edit, in []*Value, kernel, stride, dilation, pad []int, same bool) (*Value, sliding) {
+func pool(e *nn.Edit, in []*nn.Value, kernel, stride, dilation, pad []int, same bool) (*nn.Value, sliding) {
 	x, rank := ranked(e, in, 3)
 	if len(stride) == 0 {
 		stride = kernel
@@ -62,16 +64,16 @@ func pool(e *Edit, in []*Value, kernel, stride, dilation, pad []int, same bool) 
 type GlobalAvgPool struct{ Name string }
 
 // Build adds the layer behind in[0].
-func (p GlobalAvgPool) Build(e *Edit, in ...*Value) []*Value {
+func (p GlobalAvgPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
-	return []*Value{put(e, e.Label("pool", p.Name), "GlobalAveragePool", nil, x)}
+	return []*nn.Value{put(e, e.Label("pool", p.Name), "GlobalAveragePool", nil, x)}
 }
 
 // GlobalMaxPool takes the largest element over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
 type GlobalMaxPool struct{ Name string }
 
 // Build adds the layer behind in[0].
-func (p GlobalMaxPool) Build(e *Edit, in ...*Value) []*Value {
+func (p GlobalMaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
-	return []*Value{put(e, e.Label("pool", p.Name), "GlobalMaxPool", nil, x)}
+	return []*nn.Value{put(e, e.Label("pool", p.Name), "GlobalMaxPool", nil, x)}
 }

@@ -1,4 +1,4 @@
-package nn_test
+package nntest
 
 import (
 	"flag"
@@ -13,18 +13,18 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var update = flag.Bool("update", false, "write testdata/described anew")
+var Update = flag.Bool("update", false, "write testdata/described anew")
 
-// compareFile compares text with a file, or writes the file with -update.
-func compareFile(t *testing.T, file, text string) {
+// CompareFile compares text with a file, or writes the file with -update.
+func CompareFile(t *testing.T, file, text string) {
 	t.Helper()
-	if *update {
+	if *Update {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	got, want := strings.Split(strings.TrimSpace(text), "\n"), fileLines(t, file)
+	got, want := strings.Split(strings.TrimSpace(text), "\n"), FileLines(t, file)
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
 			t.Fatalf("%s:%d: got\n%s\nwant\n%s\n-update writes it anew", file, i+1, line(got, i), line(want, i))
@@ -32,7 +32,7 @@ func compareFile(t *testing.T, file, text string) {
 	}
 }
 
-func fileLines(t *testing.T, file string) []string {
+func FileLines(t *testing.T, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -48,19 +48,19 @@ func line(list []string, i int) string {
 	return "nothing"
 }
 
-// spelled is a graph as text: a line for each input, node and parameter.
-func spelled(g *nn.Graph) string {
+// Spelled is a graph as text: a line for each input, node and parameter.
+func Spelled(g *nn.Graph) string {
 	var b strings.Builder
 	for _, v := range g.Inputs() {
 		fmt.Fprintf(&b, "in %s %v%s\n", v.Name(), v.Type(), known(v))
 	}
 	for n := range g.Nodes() {
-		fmt.Fprintf(&b, "%s = ", strings.Join(names(n.Outputs()), ", "))
+		fmt.Fprintf(&b, "%s = ", strings.Join(Names(n.Outputs()), ", "))
 		if n.Domain() != "" {
 			b.WriteString(n.Domain() + ".")
 		}
-		fmt.Fprintf(&b, "%s(%s)", n.Type(), strings.Join(names(n.Inputs()), ", "))
-		for _, a := range set(n) {
+		fmt.Fprintf(&b, "%s(%s)", n.Type(), strings.Join(Names(n.Inputs()), ", "))
+		for _, a := range Set(n) {
 			fmt.Fprintf(&b, " %s=%v", a.Name, attributeText(a.Value))
 		}
 		b.WriteString(" ->")
@@ -75,7 +75,7 @@ func spelled(g *nn.Graph) string {
 		if l, ok := n.Layer(); ok {
 			fmt.Fprintf(&b, ", a layer %v", l)
 		}
-		if c := names(n.Captured()); c != nil {
+		if c := Names(n.Captured()); c != nil {
 			fmt.Fprintf(&b, ", captures %s", strings.Join(c, ", "))
 		}
 		b.WriteString("\n")
@@ -90,14 +90,14 @@ func spelled(g *nn.Graph) string {
 		}
 		fmt.Fprintf(&b, " %s\n", digest(p.Tensor()))
 	}
-	fmt.Fprintf(&b, "out %s\n", strings.Join(names(g.Outputs()), ", "))
+	fmt.Fprintf(&b, "out %s\n", strings.Join(Names(g.Outputs()), ", "))
 	for k, v := range g.Meta() {
 		fmt.Fprintf(&b, "meta %s %s\n", k, v)
 	}
 	return b.String()
 }
 
-func names(list []*nn.Value) []string {
+func Names(list []*nn.Value) []string {
 	var s []string
 	for _, v := range list {
 		if v == nil {
@@ -109,8 +109,8 @@ func names(list []*nn.Value) []string {
 	return s
 }
 
-// set lists the attributes of a node that are not at their defaults.
-func set(n *nn.Node) []op.Attr {
+// Set lists the attributes of a node that are not at their defaults.
+func Set(n *nn.Node) []op.Attr {
 	if n.Op() == nil {
 		return nil
 	}
@@ -120,7 +120,7 @@ func set(n *nn.Node) []op.Attr {
 func attributeText(v any) string {
 	switch v := v.(type) {
 	case *nn.Body:
-		return "{" + strings.ReplaceAll(strings.TrimSpace(spelled(v.Graph)), "\n", "; ") + "}"
+		return "{" + strings.ReplaceAll(strings.TrimSpace(Spelled(v.Graph)), "\n", "; ") + "}"
 	case dtype.Value:
 		return fmt.Sprint(op.TypeOf(v), digest(v))
 	}
@@ -161,7 +161,7 @@ func digest(v dtype.Value) string {
 	return fmt.Sprintf("%.4g %.4g", plain, weighted)
 }
 
-// indent puts a tab in front of each line.
-func indent(s string) string {
+// Indent puts a tab in front of each line.
+func Indent(s string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n\t") + "\n"
 }

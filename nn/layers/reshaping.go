@@ -1,8 +1,9 @@
-package nn
+package layers
 
 import (
 	"cmp"
 	"fmt"
+	"github.com/graft-ml/graft/nn"
 )
 
 // Flatten makes a matrix: the axes before Axis become its rows, the rest its columns.
@@ -12,13 +13,13 @@ type Flatten struct {
 }
 
 // Build adds the layer behind in[0].
-func (f Flatten) Build(e *Edit, in ...*Value) []*Value {
+func (f Flatten) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	axis := f.Axis
 	if axis == 0 {
 		axis = 1
 	}
-	return []*Value{put(e, e.Label("flatten", f.Name), "Flatten", attrs{"axis": axis}, x)}
+	return []*nn.Value{put(e, e.Label("flatten", f.Name), "Flatten", attrs{"axis": axis}, x)}
 }
 
 // Reshape gives a tensor another shape. In Dims 0 means the length the axis has, −1 what is left.
@@ -28,13 +29,13 @@ type Reshape struct {
 }
 
 // Build adds the layer behind in[0].
-func (r Reshape) Build(e *Edit, in ...*Value) []*Value {
+func (r Reshape) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	name := e.Label("reshape", r.Name)
-	return []*Value{reshape(e, name, x, r.Dims...)}
+	return []*nn.Value{reshape(e, name, x, r.Dims...)}
 }
 
-func reshape(e *Edit, name string, x *Value, dims ...int) *Value {
+func reshape(e *nn.Edit, name string, x *nn.Value, dims ...int) *nn.Value {
 	if e.Err() != nil {
 		return nil
 	}
@@ -48,12 +49,12 @@ type Transpose struct {
 }
 
 // Build adds the layer behind in[0].
-func (t Transpose) Build(e *Edit, in ...*Value) []*Value {
+func (t Transpose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	a := attrs{}
 	if len(t.Perm) > 0 {
 		a["perm"] = t.Perm
 	}
-	return []*Value{put(e, e.Label("transpose", t.Name), "Transpose", a, only(e, in))}
+	return []*nn.Value{put(e, e.Label("transpose", t.Name), "Transpose", a, only(e, in))}
 }
 
 // Dropout sets a share of the elements to zero when training and scales the others up to match.
@@ -63,12 +64,12 @@ type Dropout struct {
 }
 
 // Build adds the layer behind in[0].
-func (d Dropout) Build(e *Edit, in ...*Value) []*Value {
+func (d Dropout) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	p := cmp.Or(d.P, 0.5)
 	if !(p > 0 && p < 1) { // NaN is refused, too
 		e.Fail(fmt.Errorf("cannot drop a share of %g: want 0 or more and less than 1", p))
 	}
 	name := e.Label("dropout", d.Name)
-	return []*Value{put(e, name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))}
+	return []*nn.Value{put(e, name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))}
 }

@@ -1,4 +1,4 @@
-package nn_test
+package layers_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
@@ -17,18 +18,18 @@ import (
 // and compute what the graph computes.
 func TestLayersInRuntime(t *testing.T) {
 	ort := oracle.ORT(t)
-	for _, c := range layerCases {
-		t.Run(c.name, func(t *testing.T) {
+	for _, c := range nntest.LayerCases {
+		t.Run(c.Name, func(t *testing.T) {
 			for _, opset := range []int{21, 17, 13, 11, 9, 7} {
-				if opset < c.old {
+				if opset < c.Old {
 					continue
 				}
 				g := nn.NewGraph("m", std.Operators(), map[string]int{"": opset})
-				edit(t, g, func(e *nn.Edit) {
-					x := e.Input("x", c.in)
-					e.Output("y", e.Apply(nn.Sequential{c.layer, nn.Op{Config: op.Plain("Identity")}}, x))
+				nntest.Edit(t, g, func(e *nn.Edit) {
+					x := e.Input("x", c.In)
+					e.Output("y", e.Apply(nn.Sequential{c.Layer, nn.Op{Config: op.Plain("Identity")}}, x))
 				})
-				x := sample(t, g.Inputs()[0].Type())
+				x := nntest.Sample(t, g.Inputs()[0].Type())
 				in := oracle.Tensor{DType: dtype.Of(x.Dtype()).String(), Shape: append([]int{}, x.Shape()...), Data: dtype.Bytes(x)}
 				file := filepath.Join(t.TempDir(), fmt.Sprintf("%d.onnx", opset))
 				if err := onnxio.Save(file, g); err != nil {
@@ -42,7 +43,7 @@ func TestLayersInRuntime(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				near(t, fmt.Sprintf("operator set %d", opset), run(t, g, x), want, 1e-5)
+				nntest.Near(t, fmt.Sprintf("operator set %d", opset), nntest.Run(t, g, x), want, 1e-5)
 			}
 		})
 	}

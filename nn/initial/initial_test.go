@@ -1,11 +1,11 @@
-package nn_test
+package initial_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
 )
 
 // Initializers draw with the mean and deviation that their formulas say, and within their bounds. The
@@ -16,19 +16,19 @@ func TestInitializers(t *testing.T) {
 	flat := func(std float64) float64 { return std * math.Sqrt(3) } // bound of a uniform distribution
 	for _, c := range []struct {
 		name             string
-		init             nn.Init
+		init             initial.Filler
 		mean, std, bound float64 // bound 0: none
 	}{
-		{"Uniform", nn.Uniform{Low: 1, High: 3}, 2, 1 / math.Sqrt(3), 3},
-		{"Normal", nn.Normal{Mean: 1, Std: 0.5}, 1, 0.5, 0},
-		{"TruncatedNormal", nn.TruncatedNormal{Std: 0.1}, 0, 0.1 * 0.87963, 0.2}, // two deviations off are drawn again
-		{"KaimingUniform", nn.KaimingUniform{}, 0, math.Sqrt(2 / in), flat(math.Sqrt(2 / in))},
-		{"KaimingNormal", nn.KaimingNormal{}, 0, math.Sqrt(2 / in), 0},
-		{"KaimingNormal with a gain", nn.KaimingNormal{Gain: 1}, 0, math.Sqrt(1 / in), 0},
-		{"XavierUniform", nn.XavierUniform{}, 0, math.Sqrt(2 / (in + out)), flat(math.Sqrt(2 / (in + out)))},
-		{"XavierNormal", nn.XavierNormal{}, 0, math.Sqrt(2 / (in + out)), 0},
-		{"FanIn", nn.FanIn{}, 0, 1 / math.Sqrt(3*in), 1 / math.Sqrt(in)},
-		{"BiasFanIn", nn.BiasFanIn{Fan: 25}, 0, 0.2 / math.Sqrt(3), 0.2},
+		{"Uniform", initial.Uniform{Low: 1, High: 3}, 2, 1 / math.Sqrt(3), 3},
+		{"Normal", initial.Normal{Mean: 1, Std: 0.5}, 1, 0.5, 0},
+		{"TruncatedNormal", initial.TruncatedNormal{Std: 0.1}, 0, 0.1 * 0.87963, 0.2}, // two deviations off are drawn again
+		{"KaimingUniform", initial.KaimingUniform{}, 0, math.Sqrt(2 / in), flat(math.Sqrt(2 / in))},
+		{"KaimingNormal", initial.KaimingNormal{}, 0, math.Sqrt(2 / in), 0},
+		{"KaimingNormal with a gain", initial.KaimingNormal{Gain: 1}, 0, math.Sqrt(1 / in), 0},
+		{"XavierUniform", initial.XavierUniform{}, 0, math.Sqrt(2 / (in + out)), flat(math.Sqrt(2 / (in + out)))},
+		{"XavierNormal", initial.XavierNormal{}, 0, math.Sqrt(2 / (in + out)), 0},
+		{"FanIn", initial.FanIn{}, 0, 1 / math.Sqrt(3*in), 1 / math.Sqrt(in)},
+		{"BiasFanIn", initial.BiasFanIn{Fan: 25}, 0, 0.2 / math.Sqrt(3), 0.2},
 	} {
 		v := make([]float64, 64*32*9)
 		c.init.Fill(v, shape, rand.New(rand.NewPCG(1, 2)))

@@ -1,12 +1,16 @@
-package nn
+package layers
 
-import "cmp"
+import (
+	"cmp"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+)
 
 // ReLU is max(0, x).
 type ReLU struct{ Name string }
 
 // Build adds the layer behind in[0].
-func (l ReLU) Build(e *Edit, in ...*Value) []*Value {
+func (l ReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Relu", "relu", l.Name, nil, in)
 }
 
@@ -17,7 +21,7 @@ type LeakyReLU struct {
 }
 
 // Build adds the layer behind in[0].
-func (l LeakyReLU) Build(e *Edit, in ...*Value) []*Value {
+func (l LeakyReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "LeakyRelu", "leakyrelu", l.Name, attrs{"alpha": cmp.Or(l.Slope, 0.01)}, in)
 }
 
@@ -28,7 +32,7 @@ type PReLU struct {
 }
 
 // Build adds the layer behind in[0].
-func (l PReLU) Build(e *Edit, in ...*Value) []*Value {
+func (l PReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 2)
 	c := sizeOf(e, x, 1)
 	if e.Err() != nil {
@@ -40,7 +44,7 @@ func (l PReLU) Build(e *Edit, in ...*Value) []*Value {
 	}
 	shape[0] = c
 	name := e.Label("prelu", l.Name)
-	return []*Value{put(e, name, "PRelu", nil, x, weight(e, name+".weight", x, Full{cmp.Or(l.Slope, 0.25)}, nil, shape...))}
+	return []*nn.Value{put(e, name, "PRelu", nil, x, weight(e, name+".weight", x, initial.Full{Value: cmp.Or(l.Slope, 0.25)}, nil, shape...))}
 }
 
 // ELU is x where x is positive and Alpha·(eˣ−1) elsewhere.
@@ -50,7 +54,7 @@ type ELU struct {
 }
 
 // Build adds the layer behind in[0].
-func (l ELU) Build(e *Edit, in ...*Value) []*Value {
+func (l ELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Elu", "elu", l.Name, attrs{"alpha": cmp.Or(l.Alpha, 1)}, in)
 }
 
@@ -58,7 +62,7 @@ func (l ELU) Build(e *Edit, in ...*Value) []*Value {
 type Sigmoid struct{ Name string }
 
 // Build adds the layer behind in[0].
-func (l Sigmoid) Build(e *Edit, in ...*Value) []*Value {
+func (l Sigmoid) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Sigmoid", "sigmoid", l.Name, nil, in)
 }
 
@@ -66,13 +70,13 @@ func (l Sigmoid) Build(e *Edit, in ...*Value) []*Value {
 type Tanh struct{ Name string }
 
 // Build adds the layer behind in[0].
-func (l Tanh) Build(e *Edit, in ...*Value) []*Value {
+func (l Tanh) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Tanh", "tanh", l.Name, nil, in)
 }
 
-func activate(e *Edit, name, kind, label string, a attrs, in []*Value) []*Value {
+func activate(e *nn.Edit, name, kind, label string, a attrs, in []*nn.Value) []*nn.Value {
 	x := only(e, in)
-	return []*Value{put(e, e.Label(kind, label), name, a, x)}
+	return []*nn.Value{put(e, e.Label(kind, label), name, a, x)}
 }
 
 // GELU is x·Φ(x), Φ the distribution function of the standard normal distribution.
@@ -82,7 +86,7 @@ type GELU struct {
 }
 
 // Build adds the layer behind in[0].
-func (l GELU) Build(e *Edit, in ...*Value) []*Value {
+func (l GELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	a := attrs{}
 	if l.Tanh {
 		a["approximate"] = "tanh"
@@ -94,10 +98,10 @@ func (l GELU) Build(e *Edit, in ...*Value) []*Value {
 type SiLU struct{ Name string }
 
 // Build adds the layer behind in[0].
-func (l SiLU) Build(e *Edit, in ...*Value) []*Value {
+func (l SiLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	name := e.Label("silu", l.Name)
-	return []*Value{put(e, name, "Mul", nil, x, put(e, name+".sigmoid", "Sigmoid", nil, x))}
+	return []*nn.Value{put(e, name, "Mul", nil, x, put(e, name+".sigmoid", "Sigmoid", nil, x))}
 }
 
 // Softmax makes the elements along an axis positive with sum 1.
@@ -107,7 +111,7 @@ type Softmax struct {
 }
 
 // Build adds the layer behind in[0].
-func (l Softmax) Build(e *Edit, in ...*Value) []*Value {
+func (l Softmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return softmax(e, "Softmax", e.Label("softmax", l.Name), l.Axis, in)
 }
 
@@ -118,11 +122,11 @@ type LogSoftmax struct {
 }
 
 // Build adds the layer behind in[0].
-func (l LogSoftmax) Build(e *Edit, in ...*Value) []*Value {
+func (l LogSoftmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return softmax(e, "LogSoftmax", e.Label("logsoftmax", l.Name), l.Axis, in)
 }
 
-func softmax(e *Edit, op, name string, axis int, in []*Value) []*Value {
+func softmax(e *nn.Edit, op, name string, axis int, in []*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 1)
 	if axis == 0 {
 		axis = -1
@@ -131,5 +135,5 @@ func softmax(e *Edit, op, name string, axis int, in []*Value) []*Value {
 	if e.Err() != nil {
 		return nil
 	}
-	return []*Value{put(e, name, op, attrs{"axis": axis}, x)}
+	return []*nn.Value{put(e, name, op, attrs{"axis": axis}, x)}
 }

@@ -1,4 +1,4 @@
-package nn_test
+package nntest
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
 
-// dump spells out everything an edit can change, so that two states of a graph can be compared.
-func dump(g *nn.Graph) string {
+// Dump spells out everything an edit can change, so that two states of a graph can be compared.
+func Dump(g *nn.Graph) string {
 	var b strings.Builder
 	list := func(vs []*nn.Value) string {
 		var s []string
@@ -49,7 +50,7 @@ func attributes(n *nn.Node) []op.Attr {
 	list := op.Encode(n.Op().Latest(), n.Config())
 	for i, a := range list {
 		if b, ok := a.Value.(*nn.Body); ok {
-			list[i].Value = fmt.Sprint(b.Captured(), strings.ReplaceAll(dump(b.Graph), "\n", "; "))
+			list[i].Value = fmt.Sprint(b.Captured(), strings.ReplaceAll(Dump(b.Graph), "\n", "; "))
 		}
 	}
 	return list
@@ -65,8 +66,8 @@ func sum(v dtype.Value) uint64 {
 	return h
 }
 
-// edit applies f and checks the graph.
-func edit(t *testing.T, g *nn.Graph, f func(e *nn.Edit)) {
+// Edit applies f and checks the graph.
+func Edit(t *testing.T, g *nn.Graph, f func(e *nn.Edit)) {
 	t.Helper()
 	if err := g.Edit(f); err != nil {
 		t.Fatal(err)
@@ -76,8 +77,8 @@ func edit(t *testing.T, g *nn.Graph, f func(e *nn.Edit)) {
 	}
 }
 
-// ramp is a tensor of unremarkable numbers.
-func ramp(shape ...int) *tensor.Dense {
+// Ramp is a tensor of unremarkable numbers.
+func Ramp(shape ...int) *tensor.Dense {
 	n := 1
 	for _, d := range shape {
 		n *= d
@@ -93,8 +94,8 @@ func ramp(shape ...int) *tensor.Dense {
 	return d
 }
 
-// run gives the graph's first output as numbers.
-func run(t *testing.T, g *nn.Graph, in ...*tensor.Dense) []float64 {
+// Run gives the graph's first output as numbers.
+func Run(t *testing.T, g *nn.Graph, in ...*tensor.Dense) []float64 {
 	t.Helper()
 	out, err := g.Run(context.Background(), in...)
 	if err != nil {
@@ -107,7 +108,7 @@ func run(t *testing.T, g *nn.Graph, in ...*tensor.Dense) []float64 {
 	return v
 }
 
-func near(t *testing.T, what string, got, want []float64, tol float64) {
+func Near(t *testing.T, what string, got, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
@@ -119,26 +120,26 @@ func near(t *testing.T, what string, got, want []float64, tol float64) {
 	}
 }
 
-// small is a model with everything that the verbs treat differently: two convolutions, a branch, a
+// Small is a model with everything that the verbs treat differently: two convolutions, a branch, a
 // normalization, a shared parameter and a second output.
-func small(t *testing.T) *nn.Graph {
+func Small(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("small")
-	edit(t, g, func(e *nn.Edit) {
+	Edit(t, g, func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,3,8,8]")
 		y := e.Apply(nn.Sequential{
-			nn.Conv{Out: 4, Kernel: []int{3}, Same: true, Name: "stem"}, nn.BatchNorm{Name: "norm"}, nn.ReLU{Name: "act"},
+			layers.Conv{Out: 4, Kernel: []int{3}, Same: true, Name: "stem"}, layers.BatchNorm{Name: "norm"}, layers.ReLU{Name: "act"},
 		}, x)
-		y = e.Apply(nn.Residual{Body: nn.Conv{Kernel: []int{3}, Same: true, Name: "body"}, Name: "sum"}, y)
-		z := e.Apply(nn.Sequential{nn.GlobalAvgPool{Name: "pool"}, nn.Flatten{Name: "flat"}}, y)
+		y = e.Apply(layers.Residual{Body: layers.Conv{Kernel: []int{3}, Same: true, Name: "body"}, Name: "sum"}, y)
+		z := e.Apply(nn.Sequential{layers.GlobalAvgPool{Name: "pool"}, layers.Flatten{Name: "flat"}}, y)
 		e.Output("features", z)
-		e.Output("scores", e.Apply(nn.Softmax{Name: "prob"}, e.Apply(nn.Linear{Out: 10, Name: "fc"}, z)))
+		e.Output("scores", e.Apply(layers.Softmax{Name: "prob"}, e.Apply(layers.Linear{Out: 10, Name: "fc"}, z)))
 	})
 	return g
 }
 
-// trained lists weights and statistics.
-func trained(g *nn.Graph) string {
+// Trained lists weights and statistics.
+func Trained(g *nn.Graph) string {
 	var list []string
 	for p := range g.Params() {
 		if p.Role() != nn.Constant {
@@ -149,8 +150,8 @@ func trained(g *nn.Graph) string {
 	return strings.Join(list, " ")
 }
 
-// sample is an input of the given type, each open dimension of its own small size.
-func sample(t *testing.T, typ op.Type) *tensor.Dense {
+// Sample is an input of the given type, each open dimension of its own small size.
+func Sample(t *testing.T, typ op.Type) *tensor.Dense {
 	t.Helper()
 	shape, n := typ.Sizes(), 1
 	for i, d := range shape {
@@ -173,8 +174,8 @@ func sample(t *testing.T, typ op.Type) *tensor.Dense {
 	return x
 }
 
-// bodyOf is a subgraph built by f.
-func bodyOf(t *testing.T, f func(e *nn.Edit)) *nn.Body {
+// BodyOf is a subgraph built by f.
+func BodyOf(t *testing.T, f func(e *nn.Edit)) *nn.Body {
 	t.Helper()
 	g := nn.New("body")
 	if err := g.Edit(f); err != nil {

@@ -1,56 +1,60 @@
-package nn
+package layers
 
-import "strconv"
+import (
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"strconv"
+)
 
 // LSTM is a long short-term memory over [seq, batch, in]. Its outputs are all hidden states, [seq,
 // batch, directions·Hidden], then the last hidden and the last cell state of the last layer, each
 // [directions, batch, Hidden].
 type LSTM struct {
-	Hidden        int     // length of the state
-	Layers        int     // 0: 1
-	Bidirectional bool    // runs from both ends; the outputs are side by side
-	BatchFirst    bool    // the input is [batch, seq, in], the first output likewise
-	Dropout       float64 // between layers
-	Init          Init    // nil: uniform within 1/√Hidden, as PyTorch does
-	Name          string  // of its nodes and parameters; "": one is made
+	Hidden        int            // length of the state
+	Layers        int            // 0: 1
+	Bidirectional bool           // runs from both ends; the outputs are side by side
+	BatchFirst    bool           // the input is [batch, seq, in], the first output likewise
+	Dropout       float64        // between layers
+	Init          initial.Filler // nil: uniform within 1/√Hidden, as PyTorch does
+	Name          string         // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in[0].
-func (l LSTM) Build(e *Edit, in ...*Value) []*Value {
+func (l LSTM) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }
 
 // GRU is a gated recurrent unit over [seq, batch, in], in the form that PyTorch computes. Its outputs
 // are those of LSTM without the cell state.
 type GRU struct {
-	Hidden        int     // length of the state
-	Layers        int     // 0: 1
-	Bidirectional bool    // runs from both ends; the outputs are side by side
-	BatchFirst    bool    // the input is [batch, seq, in], the first output likewise
-	Dropout       float64 // between layers
-	Init          Init    // nil: uniform within 1/√Hidden, as PyTorch does
-	Name          string  // of its nodes and parameters; "": one is made
+	Hidden        int            // length of the state
+	Layers        int            // 0: 1
+	Bidirectional bool           // runs from both ends; the outputs are side by side
+	BatchFirst    bool           // the input is [batch, seq, in], the first output likewise
+	Dropout       float64        // between layers
+	Init          initial.Filler // nil: uniform within 1/√Hidden, as PyTorch does
+	Name          string         // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in[0].
-func (l GRU) Build(e *Edit, in ...*Value) []*Value {
+func (l GRU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"GRU", "gru", 3, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name,
 		attrs{"linear_before_reset": 1}}.build(e, in)
 }
 
 // RNN is an Elman network with tanh over [seq, batch, in]. Its outputs are those of GRU.
 type RNN struct {
-	Hidden        int     // length of the state
-	Layers        int     // 0: 1
-	Bidirectional bool    // runs from both ends; the outputs are side by side
-	BatchFirst    bool    // the input is [batch, seq, in], the first output likewise
-	Dropout       float64 // between layers
-	Init          Init    // nil: uniform within 1/√Hidden, as PyTorch does
-	Name          string  // of its nodes and parameters; "": one is made
+	Hidden        int            // length of the state
+	Layers        int            // 0: 1
+	Bidirectional bool           // runs from both ends; the outputs are side by side
+	BatchFirst    bool           // the input is [batch, seq, in], the first output likewise
+	Dropout       float64        // between layers
+	Init          initial.Filler // nil: uniform within 1/√Hidden, as PyTorch does
+	Name          string         // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layers behind in[0].
-func (l RNN) Build(e *Edit, in ...*Value) []*Value {
+func (l RNN) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }
 
@@ -63,15 +67,15 @@ type recurrent struct {
 	bidirectional bool
 	batchFirst    bool
 	dropout       float64
-	init          Init
+	init          initial.Filler
 	name          string
 	attrs         attrs
 }
 
-func (r recurrent) build(e *Edit, in []*Value) []*Value {
+func (r recurrent) build(e *nn.Edit, in []*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 3)
 	if e.Err() == nil && rank != 3 {
-		e.Fail(&Error{Input: x.Name(), Want: "three axes", Got: x.Type()})
+		e.Fail(&nn.Error{Input: x.Name(), Want: "three axes", Got: x.Type()})
 	}
 	if e.Err() == nil && r.hidden <= 0 {
 		e.Failf("Hidden is %d: want a positive number", r.hidden)
@@ -84,7 +88,7 @@ func (r recurrent) build(e *Edit, in []*Value) []*Value {
 		x = put(e, name+".sequence", "Transpose", attrs{"perm": []int{1, 0, 2}}, x)
 	}
 	layers := max(r.layers, 1)
-	out := []*Value{x}
+	out := []*nn.Value{x}
 	for i := range layers {
 		label := name
 		if layers > 1 {
@@ -105,7 +109,7 @@ func (r recurrent) build(e *Edit, in []*Value) []*Value {
 }
 
 // layer adds one layer; its first output has the directions side by side.
-func (r recurrent) layer(e *Edit, name string, x *Value) []*Value {
+func (r recurrent) layer(e *nn.Edit, name string, x *nn.Value) []*nn.Value {
 	dirs := 1
 	a := attrs{"hidden_size": r.hidden}
 	if r.bidirectional {
@@ -116,7 +120,7 @@ func (r recurrent) layer(e *Edit, name string, x *Value) []*Value {
 		a[k] = v
 	}
 	n, rows := sizeOf(e, x, 2), r.gates*r.hidden
-	def := BiasFanIn{r.hidden}
+	def := initial.BiasFanIn{Fan: r.hidden}
 	w := weight(e, name+".weight_ih", x, r.init, def, dirs, rows, n)
 	u := weight(e, name+".weight_hh", x, r.init, def, dirs, rows, r.hidden)
 	b := weight(e, name+".bias", x, r.init, def, dirs, 2*rows)
@@ -135,10 +139,10 @@ func (r recurrent) layer(e *Edit, name string, x *Value) []*Value {
 		y = put(e, "", "Transpose", attrs{"perm": []int{0, 2, 1, 3}}, y)
 		y = reshape(e, name+".joined", y, 0, 0, dirs*r.hidden)
 	}
-	return append([]*Value{y}, out[1:]...)
+	return append([]*nn.Value{y}, out[1:]...)
 }
 
 // squeeze removes an axis of length 1.
-func squeeze(e *Edit, name string, x *Value, axis int) *Value {
+func squeeze(e *nn.Edit, name string, x *nn.Value, axis int) *nn.Value {
 	return put(e, name, "Squeeze", nil, x, e.Ints("axes", axis))
 }
