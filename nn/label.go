@@ -16,6 +16,10 @@ func (e *Edit) Label(kind, name string) string {
 // Scope calls f, for which the labels that Label makes begin with a prefix in place of the one around.
 func (e *Edit) Scope(prefix string, f func()) {
 	e.made()
+	if f == nil {
+		e.fail(errNoFunction)
+		return
+	}
 	old := e.scope
 	e.scope = prefix
 	defer func() { e.scope = old }()

@@ -153,8 +153,14 @@ func (Eye) Fill(v []float64, shape []int, _ *rand.Rand) {
 	}
 }
 
-// Fill writes a matrix [in, out] as Of fills [out, in].
+// Fill writes a matrix [in, out] as Of, which must not be nil, fills [out, in]. Other shapes are left.
 func (t Transposed) Fill(v []float64, shape []int, r *rand.Rand) {
+	if len(shape) != 2 {
+		return
+	}
+	if t.Of == nil {
+		panic("initial: Transposed has nothing to transpose: Of is nil")
+	}
 	in, out := shape[0], shape[1]
 	w := make([]float64, len(v))
 	t.Of.Fill(w, []int{out, in}, r)

@@ -44,9 +44,9 @@ func (c Conv) Fit(channels int) nn.Layer {
 	return c
 }
 
-// Mirror gives a convolution like this one, and one of kernel 1 behind it.
+// Mirror gives a convolution like this one, and one of kernel 1 behind it, for a value of at least two axes.
 func (c Conv) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer) {
-	channels, groups := at.Type().Shape[1].Size, max(c.Group, 1)
+	channels, groups := sizeAt(at, 1), max(c.Group, 1)
 	back := Conv{Out: channels, Kernel: []int{1}, Group: c.Group, NoBias: c.NoBias, Init: mirror{groups, gain, false}, BiasInit: initial.Zeros{}}
 	c.Out, c.Init, c.BiasInit, c.lead = 2*channels, mirror{groups, scale, true}, initial.Zeros{}, true
 	c.Same = c.Same || len(c.Pad) == 0

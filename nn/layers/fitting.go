@@ -20,8 +20,11 @@ func (f Fitting) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return f.At(x).Build(e, in...)
 }
 
-// At is the Conv or Linear for the place behind v.
+// At is the Conv or Linear for the place behind v, which must not be nil.
 func (f Fitting) At(v *nn.Value) nn.Layer {
+	if v == nil {
+		panic("layers: the value that a layer is to fit is nil")
+	}
 	if at := v.Channels(); at == op.ChannelsFirst || at == op.AnyChannels && v.Type().Rank() > 3 {
 		return Conv{Kernel: []int{3}, Name: f.Name}
 	}

@@ -33,9 +33,9 @@ func (l Linear) Fit(channels int) nn.Layer {
 	return l
 }
 
-// Mirror gives this layer twice.
+// Mirror gives this layer twice, for a value of at least two axes.
 func (l Linear) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer) {
-	size := at.Type().Shape[at.Type().Rank()-1].Size
+	size := sizeAt(at, -1)
 	back := l
 	l.Out, l.Init, l.BiasInit = 2*size, mirror{1, scale, true}, initial.Zeros{}
 	back.Out, back.Init, back.BiasInit, back.Name = size, mirror{1, gain, false}, initial.Zeros{}, ""

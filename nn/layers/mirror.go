@@ -1,6 +1,10 @@
 package layers
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/graft-ml/graft/nn"
+)
 
 // mirror is the weight that makes gain·x and −gain·x of x in each group or, when not splitting,
 // gain·(a−b) of what was made so.
@@ -35,4 +39,15 @@ func (m mirror) Fill(v []float64, shape []int, _ *rand.Rand) {
 			v[(o*cols+c)*kernel+middle] = x
 		}
 	}
+}
+
+// sizeAt is the length of an axis of a value that is mirrored.
+func sizeAt(v *nn.Value, axis int) int {
+	if v == nil || v.Type().Rank() < 2 {
+		panic("layers: only a value of at least two axes can be mirrored")
+	}
+	if axis < 0 {
+		axis += v.Type().Rank()
+	}
+	return v.Type().Shape[axis].Size
 }
