@@ -18,7 +18,13 @@ import (
 // Where the layers' inputs and the signals that come back to them take less memory than the gradients of their
 // weights, these are computed when the others are known to be finite, one in the place of the other, and are bounded
 // by the norms of what they are products of: a bound above 1e30 (float32) is taken for not finite. With Whole all
-// gradients are there before the first update; Accumulate, ClipNorm and rules other than SGD, Adam and AdamW imply it.
+// gradients are there before the first update; Accumulate, MicroBatch, ClipNorm and rules other than SGD, Adam and AdamW imply it.
+//
+// With MicroBatch a batch is computed in equal parts of at most so many samples, one after another in the memory of one, and
+// their gradients are added up: it is the same step within the rounding of sums, with the losses, figures and schedule of the whole batch. The parts
+// are those that so many ranks would have: the parameters get the same bits as from a Communicator that adds up in the order of the ranks.
+// Random operators draw anew for each part. BatchNormalization normalizes each part by its own samples, and its running statistics
+// follow the first part of each batch. Validation runs by the same parts.
 type Config struct {
 	Loss     Loss           // nil: CrossEntropy for classes, MSE for targets that are floating-point numbers
 	Rule     optim.Rule     // nil: optim.AdamW
@@ -29,6 +35,7 @@ type Config struct {
 	Steps      int                      // updates in a loop of your own, which schedules over a share of the run need; Epochs counts its own; 0: unknown
 	Epochs     int                      // of one call of Trainer.Epochs or Fit; 0: 1
 	Batch      int                      // samples in a batch, of all ranks together where there are several; 0: 32
+	MicroBatch int                      // most samples that are computed at a time, see Config; 0: a batch, or a rank's part of it
 	Accumulate int                      // batches whose gradients make one step, as if they were one batch; 0: 1
 	NoShuffle  bool                     // samples come in the set's order in each epoch
 	Sampler    func(n, epoch int) []int // which samples an epoch takes, and their order, see data.Loader; nil: all, in an order that chance draws
@@ -119,7 +126,7 @@ func (c Config) check() error {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"Steps", c.Steps}, {"Epochs", c.Epochs}, {"Batch", c.Batch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}, {"BucketBytes", c.BucketBytes}} {
+	}{{"Steps", c.Steps}, {"Epochs", c.Epochs}, {"Batch", c.Batch}, {"MicroBatch", c.MicroBatch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}, {"BucketBytes", c.BucketBytes}} {
 		if x.n < 0 {
 			return fmt.Errorf("train: %s is %d: want 0 or more", x.name, x.n)
 		}

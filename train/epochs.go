@@ -65,7 +65,7 @@ func (t *Trainer) batches(fit data.Set[data.Sample]) (loader data.Loader, count 
 		return loader, 0, err
 	}
 	if count = loader.Count(fit.Len()); count == 0 {
-		return loader, 0, fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", fit.Len(), loader.Batch)
+		return loader, 0, fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", fit.Len(), loader.Unit)
 	}
 	return loader, count, nil
 }
@@ -129,14 +129,35 @@ func (t *Trainer) loader() (data.Loader, error) {
 		}
 		return l, nil
 	}
+	l.DropLast, l.Unit = true, n
+	if m := t.c.MicroBatch; m != 0 {
+		err := t.fixedParts(&l, n)
+		return l, err
+	}
 	if n *= max(1, l.Ranks); l.Ranks > 0 && t.c.Batch != 0 && t.c.Batch != n {
 		return l, &op.Error{Stage: "train", Input: t.g.Inputs()[0].Name(), Err: fmt.Errorf("the model fixes the batch of each of %d ranks to %d, Batch is %d: want %d, or free it with Edit.Input or Loader.Inputs", l.Ranks, n/l.Ranks, t.c.Batch, n)}
 	}
 	if t.c.Batch != 0 && t.c.Batch != n {
 		return l, &op.Error{Stage: "train", Input: t.g.Inputs()[0].Name(), Err: fmt.Errorf("the model fixes the batch to %d, Batch is %d: free it with Edit.Input or Loader.Inputs", n, t.c.Batch)}
 	}
-	l.Batch, l.DropLast = n, true
+	l.Batch = n
 	return l, nil
+}
+
+// fixedParts sets the batch of a model that fixes it to n, which is then that of the parts.
+func (t *Trainer) fixedParts(l *data.Loader, n int) error {
+	in := t.g.Inputs()[0].Name()
+	if m := t.c.MicroBatch; m != n {
+		return &op.Error{Stage: "train", Input: in, Err: fmt.Errorf("the model fixes the batch to %d, MicroBatch is %d: want %d, or free it with Edit.Input or Loader.Inputs", n, m, n)}
+	}
+	n *= max(1, l.Ranks)
+	switch {
+	case t.c.Batch == 0:
+		l.Batch = n
+	case t.c.Batch%n != 0:
+		return &op.Error{Stage: "train", Input: in, Err: fmt.Errorf("Batch is %d, MicroBatch %d on %d processes: want a multiple of %d", t.c.Batch, t.c.MicroBatch, max(1, l.Ranks), n)}
+	}
+	return nil
 }
 
 // fixedBatch is the first size of the first input, if the model has a number there.
@@ -233,9 +254,10 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 	return ep, nil
 }
 
-func (s *tally) take(l Loss, b data.Sample, info StepInfo) {
+// take adds a batch, and reports whether its loss is a sum.
+func (s *tally) take(l Loss, b data.Sample, info StepInfo) (sums bool) {
 	w, err := lossWeight(l, b)
-	if err != nil || w < 0 {
+	if sums = w < 0; err != nil || sums {
 		w = 1 // sums: the mean over batches
 	}
 	if w > 0 { // else the mean is one over nothing
@@ -243,6 +265,7 @@ func (s *tally) take(l Loss, b data.Sample, info StepInfo) {
 	}
 	s.Weight += w
 	s.Samples += info.Samples
+	return sums
 }
 
 // add takes a group of all ranks.

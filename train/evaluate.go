@@ -128,31 +128,49 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[st
 	l.Shuffle, l.Sampler = false, nil
 	var sum tally
 	var metrics []Metric
+	sums := false
 	n, count := 0, l.Count(s.Len())
 	for b, err := range l.Batches(ctx, s, 0) {
-		part, release, err := t.score(ctx, b, err)
-		parts, err := t.ranks.together(part, err)
-		if err == nil && metrics == nil {
-			metrics, err = t.metrics(parts)
-		}
-		for _, p := range parts {
-			if err == nil {
-				err = addAll(metrics, p.out, p.want)
+		micro := []data.Sample{b}
+		if err == nil {
+			if micro, err = t.split(b); err != nil {
+				micro = []data.Sample{b}
 			}
-			sum.add(p.sum)
 		}
-		release()
-		if err != nil {
-			return nil, err
+		var whole tally
+		for _, b := range micro {
+			if t.ranks == nil && err == nil && samplesIn(b) == 0 {
+				continue
+			}
+			part, release, err := t.score(ctx, b, err)
+			parts, err := t.ranks.together(part, err)
+			if err == nil && metrics == nil {
+				metrics, err = t.metrics(parts)
+			}
+			for _, p := range parts {
+				if err == nil {
+					err = addAll(metrics, p.out, p.want)
+				}
+				whole.add(p.sum)
+				sums = sums || p.sums
+			}
+			release()
+			if err != nil {
+				return nil, err
+			}
 		}
+		if sums {
+			whole.Weight = 1 // the sum of all parts is the loss of a batch
+		}
+		sum.add(whole)
 		n++
 		t.say(Event{Kind: Tested, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: n, Count: count})
 	}
 	if n == 0 {
-		return nil, fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", s.Len(), l.Batch)
+		return nil, fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", s.Len(), l.Unit)
 	}
 	if rest := s.Len() - sum.Samples; rest > 0 {
-		t.say(Event{Kind: Note, Text: fmt.Sprintf("the model fixes the batch to %d: the last %d samples of %d were not validated", l.Batch, rest, s.Len())})
+		t.say(Event{Kind: Note, Text: fmt.Sprintf("the model fixes the batch to %d: the last %d samples of %d were not validated", l.Unit, rest, s.Len())})
 	}
 	all := results(metrics)
 	all["loss"] = sum.mean()
@@ -176,7 +194,7 @@ func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part sco
 	}
 	part.out, err = tensorsOf(values)
 	part.want = b.Y
-	part.sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
+	part.sums = part.sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
 	return part, release, err
 }
 
@@ -207,7 +225,7 @@ func scalarOf(v dtype.Value) (float64, error) {
 
 // Gradients yields the gradient of each batch's loss with respect to every weight, frozen ones
 // included, in evaluation mode and without changing anything: what pruning by Taylor expansion
-// reads. The tensors are valid until the next is asked for.
+// reads. With Config.MicroBatch the batches are no larger than that. The tensors are valid until the next is asked for.
 func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.Seq2[nn.Grads, error] {
 	return func(yield func(nn.Grads, error) bool) {
 		if s == nil || s.Len() == 0 {
@@ -224,6 +242,9 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.S
 			return
 		}
 		l.Shuffle, l.Sampler, l.Rank, l.Ranks = false, nil, 0, 0
+		if m := t.c.MicroBatch; m > 0 {
+			l.Batch = min(l.Batch, m)
+		}
 		for b, err := range l.Batches(ctx, s, 0) {
 			if err != nil {
 				yield(nil, err)

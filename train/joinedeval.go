@@ -12,6 +12,7 @@ import (
 // scoredPart is what a rank's part of a batch gave in an evaluation: outputs and targets, and what the loss sums up.
 type scoredPart struct {
 	sum       tally
+	sums      bool // the loss is a sum, see Weighted
 	out, want []*tensor.Dense
 }
 
@@ -20,7 +21,10 @@ func (r *ranks) together(part scoredPart, err error) ([]scoredPart, error) {
 	if r == nil {
 		return []scoredPart{part}, err
 	}
-	b := []byte{kindOf(err)}
+	b := []byte{kindOf(err), 0}
+	if part.sums {
+		b[1] = 1
+	}
 	if err == nil && part.sum.Samples > 0 {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(part.sum.Loss))
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(part.sum.Weight))
@@ -36,10 +40,11 @@ func (r *ranks) together(part scoredPart, err error) ([]scoredPart, error) {
 		if x[0] != well {
 			return nil, r.explain(err)
 		}
-		if x = x[1:]; len(x) == 0 {
+		sums := x[1] != 0
+		if x = x[2:]; len(x) == 0 {
 			continue
 		}
-		p := scoredPart{sum: tally{
+		p := scoredPart{sums: sums, sum: tally{
 			Loss:    math.Float64frombits(binary.LittleEndian.Uint64(x)),
 			Weight:  math.Float64frombits(binary.LittleEndian.Uint64(x[8:])),
 			Samples: int(binary.LittleEndian.Uint64(x[16:])),

@@ -36,14 +36,14 @@ func (t *Trainer) shared() *reduction {
 
 // microJoined runs this rank's part of a batch and adds its gradients, times its weight, to those of its group. The gradients
 // of the last part of a group are on their way to the other ranks while the backward pass goes on. A rank without samples only counts.
-func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample, accumulate int) (loss float64, err error) {
+func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample, m microBatch) (loss float64, err error) {
 	if t.group.count == 0 {
 		t.beginJoined()
 	}
-	if t.group.count == accumulate-1 {
+	if t.group.batches == m.accumulate-1 && m.part == m.parts-1 {
 		t.shared().last()
 	}
-	draw := t.Micro + t.group.count*t.ranks.size + t.ranks.rank
+	draw := t.Micro + (t.group.batches*t.ranks.size+t.ranks.rank)*m.parts + m.part
 	t.group.count++
 	if samplesIn(batch) == 0 {
 		return 0, nil
@@ -79,7 +79,7 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 			if t.params[o] != nil {
 				t.shared().add(o, x, weight)
 			}
-			if s := t.stats[o]; s != nil {
+			if s := t.stats[o]; s != nil && m.part == 0 {
 				if !finite(squares(x, &t.blocks)) {
 					return t.diverged("the statistic %s is not finite", o.Name())
 				}
@@ -119,6 +119,9 @@ func (t *Trainer) join(err error) error {
 		return err
 	}
 	t.group.weight, t.group.sum = t.group.own.Weight, t.group.own.Sums > 0
+	if t.group.sum {
+		t.group.own.Tally.Weight = float64(t.group.batches) // the sum of all parts is the loss of a batch
+	}
 	return nil
 }
 

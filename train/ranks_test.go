@@ -38,11 +38,14 @@ func together(n int, f func(rank int, c train.Communicator) error) []error {
 }
 
 // plainNet is a network without normalization and chance: [N, 4] to 3 classes.
-func plainNet(t testing.TB) *nn.Graph {
+func plainNet(t testing.TB) *nn.Graph { return plainOf(t, "N") }
+
+// plainOf is plainNet with a batch dimension of another name, or a number.
+func plainOf(t testing.TB, batch string) *nn.Graph {
 	t.Helper()
 	g := nn.New("plain")
 	err := g.Edit(func(e *nn.Edit) {
-		x := e.Input("x", "float32[N,4]")
+		x := e.Input("x", "float32["+batch+",4]")
 		h := e.Node(std.GemmConfig{TransB: true}, x, e.Param("w1", initial.FanIn{}, 8, 4), e.Param("b1", initial.Zeros{}, 8)).Out(0)
 		h = e.Node(op.Plain("Relu"), h).Out(0)
 		e.Output("y", e.Node(std.GemmConfig{TransB: true}, h, e.Param("w2", initial.FanIn{}, 3, 8), e.Param("b2", initial.Zeros{}, 3)).Out(0))
@@ -147,7 +150,11 @@ func TestTwoRanksAreTwoAccumulatedBatches(t *testing.T) {
 			c.Epochs, c.Seed = 3, 7
 			c.Batch, c.Accumulate = 8, 2
 			one := fitOn(t, 0, net, c, fit, val)[0]
-			c.Batch, c.Accumulate = 16, 1
+			c.Batch, c.Accumulate, c.MicroBatch = 16, 1, 8
+			parts := fitOn(t, 0, net, c, fit, val)[0]
+			same(t, name+" in parts", one.weights, parts.weights)
+			one = parts
+			c.MicroBatch = 0
 			for rank, two := range fitOn(t, 2, net, c, fit, val) {
 				same(t, fmt.Sprint(name, " rank ", rank), one.weights, two.weights)
 				for i, e := range two.history {

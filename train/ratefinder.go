@@ -104,7 +104,7 @@ func (r RateFinder) walk(ctx context.Context, t *Trainer, fit data.Set[data.Samp
 			}
 		}
 		if len(c.Rate) == before {
-			return fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", fit.Len(), loader.Batch)
+			return fmt.Errorf("train: %d samples do not fill a batch of %d, which the model fixes", fit.Len(), loader.Unit)
 		}
 	}
 	return nil

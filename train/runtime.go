@@ -23,7 +23,7 @@ type Runtime interface {
 type Job struct {
 	Attached
 	Outputs []*nn.Value                  // of the model: what metrics read
-	Config  Config                       // the trainer's
+	Config  Config                       // the trainer's; Accumulate is more than 1 where gradients are added up
 	State   func(p *nn.Param) ParamState // of a parameter or a running statistic of Attached.Graph
 }
 
@@ -39,8 +39,8 @@ type ParamState struct {
 // steps. It is for one goroutine at a time.
 type Session interface {
 	// Backward runs the batch of that number forward and backward, adds its gradients, times weight, to those since the last update,
-	// and returns the loss.
-	Backward(ctx context.Context, batch nn.Feed, number int, weight float64) (loss float64, err error)
+	// and returns the loss. Statistics move where moves is set: not by the later parts of a batch that is computed in parts.
+	Backward(ctx context.Context, batch nn.Feed, number int, weight float64, moves bool) (loss float64, err error)
 	// Gradients calls f for each gradient times scale, in the order of Job.Params; what f makes of it takes its place.
 	Gradients(scale float64, f func(p *nn.Param, gradient *tensor.Dense) error) error
 	// Update applies the rules to the gradients times scale, at a factor on their rates, and moves the averages by a share of the
@@ -134,8 +134,12 @@ func (t *Trainer) attend(d *binding) (Session, error) {
 }
 
 func (t *Trainer) job(d *binding) Job {
+	c := t.c
+	if c.MicroBatch > 0 {
+		c.Accumulate = max(2, c.Accumulate) // a batch is several to the session
+	}
 	a := Attached{Graph: d.fork, Loss: d.loss, Targets: d.targets, Params: d.params, Origin: d.origin}
-	return Job{a, d.outputs, t.c, func(p *nn.Param) ParamState {
+	return Job{a, d.outputs, c, func(p *nn.Param) ParamState {
 		o := d.origin[p]
 		if s := t.params[o]; s != nil {
 			return ParamState{true, s.slots, s.n, s.ema}
@@ -157,7 +161,7 @@ func runtimeError(err error) error {
 }
 
 // remoteMicro is micro with a runtime.
-func (t *Trainer) remoteMicro(ctx context.Context, d *binding, batch data.Sample) (loss float64, err error) {
+func (t *Trainer) remoteMicro(ctx context.Context, d *binding, batch data.Sample, m microBatch) (loss float64, err error) {
 	s, err := t.attend(d)
 	if err != nil {
 		return 0, err
@@ -172,6 +176,7 @@ func (t *Trainer) remoteMicro(ctx context.Context, d *binding, batch data.Sample
 	number := t.Micro
 	t.Micro++
 	t.group.count++
+	t.group.whole = m.alone()
 	if weight == 0 {
 		return 0, nil // nothing counts, a mean over nothing
 	}
@@ -179,11 +184,11 @@ func (t *Trainer) remoteMicro(ctx context.Context, d *binding, batch data.Sample
 	if weight < 0 {
 		factor, t.group.sum = 1, true
 	}
-	if t.c.accumulate() == 1 {
+	if m.alone() {
 		factor = 1
 	}
 	t.group.weight += factor
-	if loss, err = s.Backward(ctx, d.feed, number, factor); err != nil {
+	if loss, err = s.Backward(ctx, d.feed, number, factor, m.part == 0); err != nil {
 		err = runtimeError(err)
 	} else if !finite(loss) {
 		err = t.diverged("the loss is %v", loss)
@@ -206,7 +211,7 @@ func (t *Trainer) remoteUpdate(total int) (norm float64, err error) {
 	}()
 	if t.remote.filled {
 		scale := 1.0
-		if t.c.accumulate() > 1 && !t.group.sum {
+		if !t.group.whole && !t.group.sum {
 			scale = 1 / t.group.weight
 		}
 		if t.c.OnGradient != nil {

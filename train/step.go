@@ -80,22 +80,26 @@ func (t *Trainer) Average() {
 	t.hold(true)
 }
 
-// step runs one micro-batch, and the update when it is the last of its group.
+// step runs one batch, and the update when it is the last of its group.
 func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate int) (StepInfo, error) {
 	d, err := t.bind(batch)
+	var parts []data.Sample
+	if err == nil {
+		parts, err = t.split(batch)
+	}
 	if err != nil && t.ranks == nil {
 		return StepInfo{}, err
 	}
 	info := StepInfo{Step: t.progress.Step, Rate: t.rate(total), Samples: samplesIn(batch)}
-	if t.ranks == nil {
-		info.Loss, err = t.micro(ctx, d, batch, info.Rate, accumulate)
-	} else {
-		if err == nil {
-			info.Loss, err = t.microJoined(ctx, d, batch, accumulate)
-		}
+	switch {
+	case err != nil:
 		err = t.endMicro(err)
+	case t.ranks == nil:
+		info.Loss, err = t.compute(ctx, d, parts, info.Rate, accumulate)
+	default:
+		info.Loss, err = t.computeJoined(ctx, parts, accumulate)
 	}
-	if err != nil || t.group.count < accumulate {
+	if err != nil || t.group.batches < accumulate {
 		return info, err
 	}
 	norm, err := t.update(total)
@@ -116,7 +120,9 @@ func samplesIn(b data.Sample) int {
 // group is the micro-batches since the last update.
 type group struct {
 	count   int
-	weight  float64 // Σ of the batches' weights
+	batches int     // that are computed
+	whole   bool    // the group is one micro-batch, whose gradients are not weighted
+	weight  float64 // Σ of the micro-batches' weights
 	sum     bool    // gradients add up, there is no mean
 	first   int     // number of the first micro-batch
 	arrived bool    // the parameters are updated already
@@ -126,9 +132,9 @@ type group struct {
 
 // micro runs one batch forward and backward and adds its gradients to those of its group, or
 // updates the parameters at once. When it fails, the whole group is abandoned.
-func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate float64, accumulate int) (loss float64, err error) {
+func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate float64, m microBatch) (loss float64, err error) {
 	if t.c.Runtime != nil {
-		return t.remoteMicro(ctx, d, batch)
+		return t.remoteMicro(ctx, d, batch, m)
 	}
 	if t.group.count == 0 {
 		t.begin(d)
@@ -144,14 +150,14 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	}
 	o := nn.StepOptions{Loss: d.loss, Params: d.params, Train: true, Seed: t.c.Seed, Count: uint64(t.Micro)}
 	a := arrival{t: t, d: d, counts: weight != 0, rate: rate}
-	if t.onArrival(d, accumulate) {
+	if t.onArrival(d, m) {
 		o.Begin, o.Check, o.Take, t.group.arrived = a.begin, a.check, a.take, true
 	}
 	s, err := d.fork.Step(ctx, d.feed, o)
 	if err != nil {
 		return a.loss, a.failed(err)
 	}
-	alone := !t.group.arrived && accumulate == 1 && t.group.count == 0 // then the gradients need no copy until the update
+	alone := !t.group.arrived && m.alone() // then the gradients need no copy until the update
 	defer func() {
 		if alone && err == nil {
 			t.lent = s
@@ -161,6 +167,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	}()
 	t.Micro++
 	t.group.count++
+	t.group.whole = m.alone()
 	if weight == 0 {
 		return 0, nil // nothing counts, a mean over nothing
 	}
@@ -196,7 +203,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 		}
 	}
 	for p, x := range s.States {
-		if o := d.origin[p]; t.stats[o] != nil {
+		if o := d.origin[p]; t.stats[o] != nil && m.part == 0 {
 			assign(o.Data(), x)
 			o.Changed()
 		}

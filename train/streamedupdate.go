@@ -17,8 +17,8 @@ import (
 // onArrival says whether parameters are updated while the backward pass runs: as soon as all gradients are known to be
 // finite, those that take much memory are computed and used one after the other. It cannot where more than that has to
 // be known of all gradients before.
-func (t *Trainer) onArrival(d *binding, accumulate int) bool {
-	return accumulate == 1 && t.c.ClipNorm == 0 && !t.c.Whole && t.c.OnGradient == nil && d.apart
+func (t *Trainer) onArrival(d *binding, m microBatch) bool {
+	return m.alone() && t.c.ClipNorm == 0 && !t.c.Whole && t.c.OnGradient == nil && d.apart
 }
 
 // apart says whether the parameters can be updated one by one: no two share memory, so that nothing

@@ -31,7 +31,7 @@ func (t *Trainer) update(total int) (float64, error) {
 	}
 	defer t.handBack()
 	scale := 1.0
-	if (t.c.accumulate() > 1 || t.ranks != nil) && t.group.weight > 0 && !t.group.sum {
+	if !t.group.whole && t.group.weight > 0 && !t.group.sum {
 		scale = 1 / t.group.weight
 	}
 	if t.c.OnGradient != nil {
@@ -191,7 +191,7 @@ func addSlice[F float32 | float64](dst, src []F, factor F, replace bool) {
 		}
 	default:
 		for i, x := range src {
-			dst[i] += factor * x
+			dst[i] += F(factor * x) // rounded before the sum, as on another rank
 		}
 	}
 }

@@ -162,6 +162,26 @@ func View(d *tensor.Dense, shape ...int) (*tensor.Dense, error) {
 	return dense(reflect.SliceAt(d.Dtype().Type, p, n).Interface(), shape), nil
 }
 
+// Rows is a tensor of the elements of d from index from of the first axis up to, but without, to, over the memory of d. It fails if there
+// are no such rows, or d is not contiguous.
+func Rows(d *tensor.Dense, from, to int) (*tensor.Dense, error) {
+	if d == nil {
+		return nil, errNil
+	}
+	shape := slices.Clone([]int(d.Shape()))
+	if len(shape) == 0 || from < 0 || to < from || to > shape[0] {
+		return nil, fmt.Errorf("a tensor of shape %v has no rows %d to %d", shape, from, to)
+	}
+	if o := d.DataOrder(); len(d.Raw) != d.Shape().TotalSize()*int(d.Dtype().Size()) || o.IsColMajor() || o.IsNotContiguous() || o.IsTransposed() {
+		return nil, fmt.Errorf("the tensor of shape %v is not contiguous", shape)
+	}
+	row := rawLen(d) / max(1, shape[0])
+	shape[0] = to - from
+	b := d.Raw[from*row : to*row]
+	n := len(b) / int(d.Dtype().Size())
+	return dense(reflect.SliceAt(d.Dtype().Type, unsafe.Pointer(unsafe.SliceData(b)), n).Interface(), shape), nil
+}
+
 // Pick is a tensor of the elements of d at the given indices of an axis, in that order; −1 stands for
 // zeros. It panics for an axis or an index that d does not have, and for nil.
 func Pick(d *tensor.Dense, axis int, keep []int) *tensor.Dense {

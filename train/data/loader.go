@@ -21,6 +21,7 @@ type Loader struct {
 	Seed     uint64 // of the order and of the samples' own chance
 	Skip     int    // batches to leave out at the start, for a resumed epoch
 	Workers  int    // goroutines that prepare batches; 0: half of GOMAXPROCS, at least one; negative: none
+	Unit     int    // with DropLast: a last batch is left out but for whole units of so many samples; 0: of a batch, or of a rank's part
 	Prefetch int    // batches that may wait to be fetched; 0: twice Workers
 
 	// Ranks divide each batch among so many processes, of which this is number Rank, from 0: each prepares the samples of
@@ -42,12 +43,15 @@ func (l Loader) Count(n int) int {
 	return (l.used(n) + l.batch() - 1) / l.batch()
 }
 
-// used is how many of n samples come in batches that count as full: with DropLast, those of each rank.
+// used is how many of n samples come in batches that count as full: with DropLast, those of units.
 func (l Loader) used(n int) int {
-	if l.DropLast {
-		return n - n%max(1, l.batch()/max(1, l.Ranks))
+	switch {
+	case !l.DropLast:
+		return n
+	case l.Unit > 0:
+		return n - n%l.Unit
 	}
-	return n
+	return n - n%max(1, l.batch()/max(1, l.Ranks))
 }
 
 // part is this rank's part of batch b of n samples.

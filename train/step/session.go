@@ -144,7 +144,7 @@ func (s *session) Read() error {
 
 func (s *session) Trains(p *nn.Param) bool { return s.x.grads[p] != "" }
 
-func (s *session) Backward(ctx context.Context, batch nn.Feed, number int, weight float64) (float64, error) {
+func (s *session) Backward(ctx context.Context, batch nn.Feed, number int, weight float64, moves bool) (float64, error) {
 	given, has := s.x.batch(batch), map[string]Value{}
 	if s.x.seeded {
 		given[StepInput], given[SeedInput] = dtype.Scalar(int64(number)), dtype.Scalar(int64(s.job.Config.Seed))
@@ -179,7 +179,11 @@ func (s *session) Backward(ctx context.Context, batch nn.Feed, number int, weigh
 		return loss, err
 	}
 	for p, name := range s.x.next {
-		s.values[p].set(on[name])
+		if moves {
+			s.values[p].set(on[name])
+		} else {
+			on[name].Release()
+		}
 	}
 	s.forget()
 	s.grads = map[*nn.Param]Value{}

@@ -118,6 +118,7 @@ func TestRuntime(t *testing.T) {
 		"adamw":      {Rule: optim.AdamW{LR: 0.01}, Schedule: optim.Cosine{}},
 		"clip":       {Rule: optim.SGD{LR: 0.1}, ClipNorm: 0.1},
 		"accumulate": {Rule: optim.AdamW{LR: 0.01}, Accumulate: 3, ClipNorm: 1},
+		"parts":      {Rule: optim.AdamW{LR: 0.01}, MicroBatch: 3, ClipNorm: 1},
 		"average":    {Rule: optim.RMSprop{LR: 0.01}, EMA: 0.9, Patience: 2, RestoreBest: true},
 		"weights":    {Rule: optim.Adam{LR: 0.01}, Loss: train.CrossEntropy{ClassWeights: []float64{1, 2, 0.5}}, Accumulate: 2},
 		"sum":        {Rule: optim.SGD{LR: 0.01}, Loss: train.CrossEntropy{Sum: true}, Accumulate: 2},
