@@ -9,22 +9,25 @@ import (
 
 // Everything is sent from the buffer of the Comm and received there, in as many rounds as it takes.
 
-// AllReduce replaces x by the sum of the x of all ranks; every rank gets the same bits.
+// AllReduce replaces x by the sum of the x of all ranks, added in the order of the ranks: every rank gets the same bits, with each library.
 func (c *Comm) AllReduce(x []float32) error {
-	return c.reduce("float32", bytesOf(x), 4, c.lib.floats)
+	return c.reduce("float32", bytesOf(x), 4, c.lib.floats, addTo[float32])
 }
 
 // AllReduceFloat64 is AllReduce in double precision.
 func (c *Comm) AllReduceFloat64(x []float64) error {
-	return c.reduce("float64", bytesOf(x), 8, c.lib.doubles)
+	return c.reduce("float64", bytesOf(x), 8, c.lib.doubles, addTo[float64])
 }
 
-func (c *Comm) reduce(element string, b []byte, width int, datatype uintptr) error {
+func (c *Comm) reduce(element string, b []byte, width int, datatype uintptr, add func(sum, x []byte)) error {
 	if c.size == 1 || len(b) == 0 {
 		return nil
 	}
 	what := func() string { return fmt.Sprintf("AllReduce of %d %s", len(b)/width, element) }
 	return c.call(what, func() int32 {
+		if c.size > 2 { // libraries add up in orders of their own; of two numbers there is one sum
+			return c.reduceInOrder(b, width, add)
+		}
 		for rest := b; len(rest) > 0; {
 			n := copy(c.buffer[:len(c.buffer)/width*width], rest)
 			if code := c.lib.allreduce(c.lib.inPlace, address(c.buffer), int32(n/width), datatype, c.lib.sum, c.lib.world); code != 0 {
@@ -34,6 +37,51 @@ func (c *Comm) reduce(element string, b []byte, width int, datatype uintptr) err
 		}
 		return 0
 	})
+}
+
+// gathered is how many bytes of all ranks are few enough to be sent to each.
+const gathered = 1 << 14
+
+// reduceInOrder sends few numbers of all ranks to all; of more, each rank adds up its part, and the sums go round: as many bytes as in the
+// ring of a library.
+func (c *Comm) reduceInOrder(b []byte, width int, add func(sum, x []byte)) int32 {
+	send, receive := c.buffer[:len(c.buffer)/2], c.buffer[len(c.buffer)/2:]
+	for rest := b; len(rest) > 0; {
+		if n := len(rest); n*c.size <= min(gathered, len(receive)) {
+			copy(receive[c.rank*n:], rest)
+			code := c.lib.allgather(c.lib.inPlace, 0, c.lib.bytes, address(receive), int32(n), c.lib.bytes, c.lib.world)
+			c.addUp(receive, n, add)
+			copy(rest, receive[:n])
+			return code
+		}
+		n := min((len(rest)/width+c.size-1)/c.size, len(send)/c.size/width) * width
+		done := copy(send[:c.size*n], rest)
+		if code := c.lib.alltoall(address(send), int32(n), c.lib.bytes, address(receive), int32(n), c.lib.bytes, c.lib.world); code != 0 {
+			return code
+		}
+		c.addUp(receive, n, add)
+		copy(send[c.rank*n:][:n], receive)
+		if code := c.lib.allgather(c.lib.inPlace, 0, c.lib.bytes, address(send), int32(n), c.lib.bytes, c.lib.world); code != 0 {
+			return code
+		}
+		rest = rest[copy(rest, send[:done]):]
+	}
+	return 0
+}
+
+// addUp adds the n bytes of each rank, one after another in memory, to the first.
+func (c *Comm) addUp(of []byte, n int, add func(sum, x []byte)) {
+	for k := 1; k < c.size; k++ {
+		add(of[:n], of[k*n:][:n])
+	}
+}
+
+// addTo adds the numbers of x to those of sum, which are as many.
+func addTo[F float32 | float64](sum, x []byte) {
+	a, b := numbersOf[F](sum), numbersOf[F](x)
+	for i, v := range b[:len(a)] {
+		a[i] += v
+	}
 }
 
 // Broadcast gives all ranks root's b. The lengths are equal.
@@ -115,6 +163,12 @@ func (c *Comm) part(what string, b []byte) (int, error) {
 		return 0, fmt.Errorf("mpi: %s of %d bytes: not a multiple of the number of ranks, %d", what, len(b), c.size)
 	}
 	return len(b) / c.size, nil
+}
+
+// numbersOf are the numbers in b.
+func numbersOf[F float32 | float64](b []byte) []F {
+	var zero F
+	return unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 
 // bytesOf is the memory of x.

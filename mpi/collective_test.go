@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,17 +119,39 @@ func TestCollectives(t *testing.T) {
 }
 
 func init() {
-	// Sums that depend on the order are the same bits on all ranks and in another run.
+	// Sums that depend on the order are those in the order of the ranks, on all ranks.
 	roles["bits"] = func(c *Comm) error {
 		h := fnv.New64a()
 		for _, n := range []int{1, 5, 1023, 70_001, 3_000_000} {
-			r := rand.New(rand.NewPCG(uint64(c.rank), uint64(n)))
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = float32(r.NormFloat64())
+			var x, sum []float32
+			var y, sums []float64
+			for k := range c.size {
+				r := rand.New(rand.NewPCG(uint64(k), uint64(n)))
+				u, v := make([]float32, n), make([]float64, n)
+				for i := range u {
+					v[i] = r.NormFloat64()
+					u[i] = float32(v[i])
+				}
+				if k == c.rank {
+					x, y = slices.Clone(u), slices.Clone(v)
+				}
+				if k == 0 {
+					sum, sums = u, v
+					continue
+				}
+				for i := range u {
+					sum[i] += u[i]
+					sums[i] += v[i]
+				}
 			}
 			if err := c.AllReduce(x); err != nil {
 				return err
+			}
+			if err := c.AllReduceFloat64(y); err != nil {
+				return err
+			}
+			if !slices.Equal(x, sum) || !slices.Equal(y, sums) {
+				return fmt.Errorf("%d numbers are not added in the order of the ranks", n)
 			}
 			h.Write(bytesOf(x))
 		}

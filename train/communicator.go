@@ -6,7 +6,8 @@ type Communicator interface {
 	// Rank is this process's number, from 0; Size is how many there are.
 	Rank() int
 	Size() int
-	// AllReduce replaces x by the sum of the x of all ranks; every rank gets the same bits.
+	// AllReduce replaces x by the sum of the x of all ranks; every rank gets the same bits. With sums in the order of the ranks a run has
+	// those of one process with Config.MicroBatch, too.
 	AllReduce(x []float32) error
 	AllReduceFloat64(x []float64) error // likewise
 	// Broadcast gives all ranks root's b. The lengths are equal.

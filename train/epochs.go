@@ -209,7 +209,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 			return Epoch{}, err
 		}
 		if t.ranks == nil {
-			sum.take(t.bound.lossBy, b, info)
+			sum.add(t.last)
 		} else if info.Updated {
 			sum.add(t.joint)
 		}

@@ -321,7 +321,7 @@ func (t *tuning) judge(ctx context.Context) (map[string]float64, error) {
 }
 
 func (t *tuning) judgeBy(ctx context.Context, s data.Set[data.Sample]) (map[string]float64, error) {
-	c := Config{Loss: t.loss(), Metrics: t.Config.Metrics, Batch: t.Config.Batch, Seed: t.Config.Seed, Workers: t.Config.Workers, Log: Quiet, Communicator: t.Config.Communicator}
+	c := Config{Loss: t.loss(), Metrics: t.Config.Metrics, Batch: t.Config.Batch, MicroBatch: t.Config.MicroBatch, Seed: t.Config.Seed, Workers: t.Config.Workers, Log: Quiet, Communicator: t.Config.Communicator}
 	if t.ranks != nil {
 		c.Batch = max(c.batch(), t.ranks.size)
 	}

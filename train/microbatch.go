@@ -103,14 +103,14 @@ func (t *Trainer) compute(ctx context.Context, d *binding, parts []data.Sample, 
 		if loss, err = t.micro(ctx, d, part, rate, microBatch{k, len(parts), accumulate}); err != nil {
 			return loss, err
 		}
-		sum.take(d.lossBy, part, StepInfo{Loss: loss})
+		if sum.take(d.lossBy, part, StepInfo{Loss: loss, Samples: samplesIn(part)}) {
+			sum.Weight = 1 // the sum of all parts is the loss of a batch
+		}
 	}
 	t.group.batches++
-	switch {
-	case len(parts) == 1:
+	t.last = sum
+	if len(parts) == 1 {
 		return loss, nil
-	case t.group.sum:
-		return sum.Loss, nil
 	}
 	return sum.mean(), nil
 }

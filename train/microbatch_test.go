@@ -22,22 +22,22 @@ func TestMicroBatchIsRanks(t *testing.T) {
 	rows, others := blobs(43, 1), blobs(30, 2)
 	pictures, more := shapes(43, 1), shapes(20, 2)
 	for name, c := range map[string]train.Config{
-		"AdamW":      {},
-		"SGD":        {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}},
-		"Lion":       {Rule: optim.Lion{LR: 0.01}},
-		"LAMB":       {Rule: optim.LAMB{LR: 0.01}},
-		"clipped":    {Rule: optim.SGD{LR: 0.1}, ClipNorm: 0.3},
-		"average":    {Rule: optim.Adam{LR: 0.01}, EMA: 0.9},
-		"schedule":   {Rule: optim.SGD{LR: 0.1}, Schedule: optim.Cosine{}, Plateau: &optim.Plateau{}},
-		"weights":    {Rule: optim.SGD{LR: 0.1}, Loss: train.CrossEntropy{ClassWeights: []float64{1, 2, 0.5}}},
-		"ignored":    {Rule: optim.SGD{LR: 0.1}, Loss: train.CrossEntropy{ClassWeights: []float64{1, 0, 0}}},
-		"smoothing":  {Rule: optim.SGD{LR: 0.1}, Loss: train.CrossEntropy{LabelSmoothing: 0.1}},
-		"sum":        {Rule: optim.SGD{LR: 0.001}, Loss: train.CrossEntropy{Sum: true}},
-		"groups":     {Rule: optim.SGD{LR: 0.1}, Groups: []train.Group{{Rank: 1, Rate: 2}}},
-		"in order":   {Rule: optim.SGD{LR: 0.1}, NoShuffle: true},
-		"uneven":     {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Batch: 11},
-		"one each":   {Rule: optim.SGD{LR: 0.1}, Batch: 5},
-		"best":       {Rule: optim.SGD{LR: 0.1}, RestoreBest: true, Patience: 1},
+		"AdamW":     {},
+		"SGD":       {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}},
+		"Lion":      {Rule: optim.Lion{LR: 0.01}},
+		"LAMB":      {Rule: optim.LAMB{LR: 0.01}},
+		"clipped":   {Rule: optim.SGD{LR: 0.1}, ClipNorm: 0.3},
+		"average":   {Rule: optim.Adam{LR: 0.01}, EMA: 0.9},
+		"schedule":  {Rule: optim.SGD{LR: 0.1}, Schedule: optim.Cosine{}, Plateau: &optim.Plateau{}},
+		"weights":   {Rule: optim.SGD{LR: 0.1}, Loss: train.CrossEntropy{ClassWeights: []float64{1, 2, 0.5}}},
+		"ignored":   {Rule: optim.SGD{LR: 0.1}, Loss: train.CrossEntropy{ClassWeights: []float64{1, 0, 0}}},
+		"smoothing": {Rule: optim.SGD{LR: 0.1}, Loss: train.CrossEntropy{LabelSmoothing: 0.1}},
+		"sum":       {Rule: optim.SGD{LR: 0.001}, Loss: train.CrossEntropy{Sum: true}},
+		"groups":    {Rule: optim.SGD{LR: 0.1}, Groups: []train.Group{{Rank: 1, Rate: 2}}},
+		"in order":  {Rule: optim.SGD{LR: 0.1}, NoShuffle: true},
+		"uneven":    {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Batch: 11},
+		"one each":  {Rule: optim.SGD{LR: 0.1}, Batch: 5},
+		"best":      {Rule: optim.SGD{LR: 0.1}, RestoreBest: true, Patience: 1},
 	} {
 		for what, x := range map[string]struct {
 			net      func(testing.TB) *nn.Graph

@@ -46,6 +46,7 @@ type Trainer struct {
 	order   []string   // in which gradients arrive, by a checkpoint
 	owned   []int      // elements of the parameters whose state each rank keeps
 	joint   tally      // of the last group, all ranks together
+	last    tally      // of the last batch of a process that trains alone
 	remote  remote     // of Config.Runtime
 }
 

@@ -70,6 +70,7 @@ func TestTrainMistakes(t *testing.T) {
 		good + "--full --policy manual":                "--full beside --policy manual: want one of them",
 		good + "--epochs 0":                            "--epochs 0: want 1 or more",
 		good + "--batch -3":                            "--batch -3: want 1 or more",
+		good + "--micro-batch -1":                      "--micro-batch -1: want 0 or more",
 		good + "--patience -1":                         "--patience -1: want 0 or more",
 		good + "--lr -1":                               "--lr -1: want 0 or more",
 		good + "--optimizer fast":                      "--optimizer fast: want one of adadelta, adafactor, adagrad",

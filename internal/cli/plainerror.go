@@ -41,7 +41,7 @@ func plainError(err error) error {
 var fieldWords = strings.NewReplacer(
 	"try a lower rate, ClipNorm, or look at the data", "try a lower --lr, --clip-norm, or look at the data",
 	"Monitor is ", "--monitor is ", "RoundTo is ", "--round-to is ", "Most is ", "--most is ", "EMA is ", "--ema is ", "ClipNorm is ", "--clip-norm is ",
-	", Batch is ", ", --batch is ", "free it with Edit.Input or Loader.Inputs", "--batch-dim N frees it",
+	", Batch is ", ", --batch is ", ", MicroBatch is ", ", --micro-batch is ", "Batch is ", "--batch is ", ", MicroBatch ", ", --micro-batch ", "free it with Edit.Input or Loader.Inputs", "--batch-dim N frees it",
 	"Alpha is ", "--teacher-share is ", " and Temperature ", " and --temperature ",
 	"no such file or directory", "no such file or folder", "is a directory", "is a folder",
 	": proto: cannot parse invalid wire-format data", "", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",

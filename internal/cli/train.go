@@ -180,6 +180,7 @@ the file's own initialization.`,
 	f.StringVar(&t.policy, "policy", "auto", strings.Join(policies, ", "))
 	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 for settings by hand")
+	f.IntVar(&c.MicroBatch, "micro-batch", 0, "samples computed at a time, in whose memory a batch is computed in parts; 0: a whole batch")
 	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
 	f.BoolVar(&c.NoShuffle, "no-shuffle", false, "samples come in the order of the data in each epoch")
 	t.fitFlags(cmd)
@@ -225,7 +226,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err != nil {
 		return err
 	}
-	if err := freeBatch(g, t.config.Batch); err != nil {
+	if err := freeBatch(g, cmp.Or(t.config.MicroBatch, t.config.Batch)); err != nil {
 		return err
 	}
 	readLogits(t.config.Metrics, g)
@@ -315,7 +316,7 @@ func (t *training) judging() error {
 	for _, n := range []struct {
 		flag         string
 		value, least int
-	}{{"epochs", c.Epochs, 0}, {"batch", c.Batch, 0}, {"accumulate", c.Accumulate, 1}, {"patience", c.Patience, 0}, {"keep", c.Keep, 0}, {"workers", c.Workers, 0}} {
+	}{{"epochs", c.Epochs, 0}, {"batch", c.Batch, 0}, {"micro-batch", c.MicroBatch, 0}, {"accumulate", c.Accumulate, 1}, {"patience", c.Patience, 0}, {"keep", c.Keep, 0}, {"workers", c.Workers, 0}} {
 		if n.value < n.least {
 			return fmt.Errorf("--%s %d: want %d or more", n.flag, n.value, n.least)
 		}

@@ -22,7 +22,7 @@ import (
 // notStored are the flags about what --as-stored reads in the file, and about what it does not do.
 var notStored = []string{
 	"accumulate", "balanced", "class-weights", "clip-norm", "cutmix", "dir", "dry-run", "ema", "force", "freeze", "from-scratch", "full", "head", "head-only",
-	"keep", "label-smoothing", "loss", "lr", "lr-group", "metric", "mixup", "momentum", "monitor", "new", "optimizer", "patience", "policy", "resume", "schedule",
+	"keep", "label-smoothing", "loss", "lr", "lr-group", "metric", "micro-batch", "mixup", "momentum", "monitor", "new", "optimizer", "patience", "policy", "resume", "schedule",
 	"teacher", "teacher-share", "temperature", "tensorboard", "warmup", "weight-decay",
 }
 
