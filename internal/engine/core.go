@@ -46,7 +46,8 @@ type Core struct {
 	Rematerialize *Rematerialization
 
 	// Bilinear says that there are two inputs and no element of output 0 is larger than the product of their
-	// Euclidean norms: a product of matrices, a gradient with respect to the weights of a convolution.
+	// Euclidean norms: a product of matrices, a gradient with respect to the weights of a convolution. The kernel does
+	// not fail.
 	Bilinear bool
 
 	// Patterns describe the computation to those that may run as one with it. The engine does not look at them.

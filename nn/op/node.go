@@ -133,7 +133,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 			return nil, err
 		}
 		core.Kernel = k.engine()
-		core.Bilinear = c.Op.Bilinear != nil && c.Op.Bilinear(c)
+		core.Bilinear = c.Op.NoError && c.Op.Bilinear != nil && c.Op.Bilinear(c)
 		if c.Op.Patterns != nil {
 			c.describe(core, c.Op.Patterns(c))
 		} else if c.Op.View {

@@ -83,8 +83,12 @@ type Op struct {
 	Rows func(c *Call) *Rows
 
 	// Bilinear says of a call with two inputs that no element of output 0 is larger than the product of their
-	// Euclidean norms: gradients of that form may be computed after all others are known to be finite. nil: no call.
+	// Euclidean norms: gradients of that form may be computed after all others are known to be finite, if NoError
+	// is set. nil: no call.
 	Bilinear func(c *Call) bool
+	// NoError says that the kernel returns no error and does not panic, whatever the numbers are: only such a one may run
+	// when a training step has begun to change parameters.
+	NoError bool
 
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape

@@ -24,7 +24,7 @@ func convSteps() []*op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc, Decompose: spell,
 			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats}, Attrs: convStep{},
-			GradMissing: op.NotTwice, Pinned: "gradient", Bilinear: func(*op.Call) bool { return true },
+			GradMissing: op.NotTwice, Pinned: "gradient", Bilinear: func(*op.Call) bool { return true }, NoError: true,
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return []op.Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
 			},

@@ -30,7 +30,8 @@ func gemm() *op.Op {
 			alpha := orFloat(c.Config.(GemmConfig).Alpha, 1)
 			return !c.Has(2) && -1 <= alpha && alpha <= 1
 		},
-		Infer: inferGemm, Kernel: gemmKernel, Patterns: gemmPatterns, Grad: gemmGrad, Couple: coupleGemm, Rows: gemmRows,
+		NoError: true,
+		Infer:   inferGemm, Kernel: gemmKernel, Patterns: gemmPatterns, Grad: gemmGrad, Couple: coupleGemm, Rows: gemmRows,
 		Cost: func(c *op.Call) (int64, int64) {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), bytesMoved(c)
