@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -91,4 +92,75 @@ func TestKernelThatFails(t *testing.T) {
 			same(t, name+", the next step", everything(t, twin), everything(t, tr))
 		}
 	}
+}
+
+// shaky is a rule that fails at one of its calls, after it has changed its parameter.
+type shaky struct {
+	optim.Rule
+	calls, at *atomic.Int64
+}
+
+func (s shaky) Step(w, grad *tensor.Dense, slots []optim.Slot, h optim.Hyper) error {
+	err := s.Rule.Step(w, grad, slots, h)
+	if s.calls.Add(1) == s.at.Load() {
+		return errors.New("no more")
+	}
+	return err
+}
+
+// A rule of one's own that fails in the middle of an update leaves everything as it was, on one process and on all of several.
+func TestRuleThatFails(t *testing.T) {
+	run := func(t *testing.T, comm train.Communicator, fails bool, c train.Config) {
+		calls, at := new(atomic.Int64), new(atomic.Int64)
+		rule := shaky{optim.AdamW{}, calls, at}
+		c.Rule, c.EMA, c.Communicator = optim.Chain{optim.ClipValue{Limit: 1}, rule}, 0.9, comm
+		one := batch(t, blobs(8, 1))
+		tr, err := train.New(small(t), quiet(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := func() error {
+			_, err := tr.Step(context.Background(), one)
+			return err
+		}
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		all := calls.Load()
+		before := weights(tr.Graph())
+		for i := range all {
+			calls.Store(0)
+			if at.Store(i + 1); !fails {
+				at.Store(0)
+			}
+			if err := step(); err == nil || !strings.Contains(err.Error(), "no more") {
+				t.Errorf("call %d: %v", i+1, err)
+			}
+			same(t, fmt.Sprint("call ", i+1), before, weights(tr.Graph()))
+		}
+		at.Store(0)
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		twin := shaky{optim.AdamW{}, calls, at}
+		c.Rule = optim.Chain{optim.ClipValue{Limit: 1}, twin}
+		other, err := train.New(small(t), quiet(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := other.Step(context.Background(), one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same(t, "the next step", weights(other.Graph()), weights(tr.Graph()))
+		if comm == nil {
+			same(t, "what a checkpoint has", everything(t, other), everything(t, tr))
+		}
+	}
+	run(t, nil, true, train.Config{})
+	together(2, func(rank int, comm train.Communicator) error {
+		run(t, comm, rank == 1, train.Config{})
+		return nil
+	})
 }

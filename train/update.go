@@ -63,6 +63,7 @@ func (t *Trainer) update(total int) (float64, error) {
 		scale *= min(1, c/(norm+1e-6))
 	}
 	rate := t.rate(total)
+	undo := t.undo()
 	err := t.each(func(p *nn.Param, s *state) error {
 		if !t.mine(s) {
 			s.n++
@@ -73,10 +74,18 @@ func (t *Trainer) update(total int) (float64, error) {
 		}
 		return s.step(p, s.grad, rate)
 	})
-	if t.sharded() {
-		if err = t.ranks.agree(err); err == nil {
-			err = t.exchangeParams()
+	if undo != nil || t.sharded() {
+		err = t.ranks.agree(err)
+	}
+	if err != nil {
+		if undo != nil {
+			undo()
 		}
+		t.abandon()
+		return norm, err
+	}
+	if t.sharded() {
+		err = t.exchangeParams()
 	}
 	for _, p := range t.group.order {
 		t.params[p].has = false

@@ -1,0 +1,67 @@
+package train
+
+import (
+	"reflect"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/optim"
+	"gorgonia.org/tensor"
+)
+
+// undo remembers what the coming update changes, where one of its rules may fail in the middle of it, and returns what brings that
+// back. Rules of package optim refuse a rate for all parameters or for none; nil: there are no others.
+func (t *Trainer) undo() func() {
+	safe := true
+	for _, s := range t.params {
+		safe = safe && steady(s.plan.rule)
+	}
+	if safe {
+		return nil
+	}
+	type copied struct {
+		p    *nn.Param
+		of   *state
+		n    int
+		now  []*tensor.Dense
+		then []*tensor.Dense
+	}
+	var all []copied
+	for _, p := range t.group.order {
+		s := t.params[p]
+		if !s.has {
+			continue
+		}
+		c := copied{p: p, of: s, n: s.n, now: []*tensor.Dense{p.Data()}}
+		for _, slot := range s.slots {
+			c.now = append(c.now, slot.Data)
+		}
+		for _, d := range c.now {
+			c.then = append(c.then, dtype.Clone(d))
+		}
+		all = append(all, c)
+	}
+	return func() {
+		for _, c := range all {
+			for i, d := range c.now {
+				assign(d, c.then[i])
+			}
+			c.of.n = c.n
+			c.p.Changed()
+		}
+	}
+}
+
+// steady reports whether a rule is one of package optim, or a chain of them.
+func steady(r optim.Rule) bool {
+	chain, ok := r.(optim.Chain)
+	if !ok {
+		return ours(reflect.TypeOf(r))
+	}
+	for _, r := range chain {
+		if !steady(r) {
+			return false
+		}
+	}
+	return true
+}
