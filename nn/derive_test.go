@@ -206,6 +206,37 @@ var derived = []struct {
 	{"rnn", "float32[4,N,3]", func(d deriving, x *nn.Value) *nn.Value {
 		return d.do(std.RNNConfig{HiddenSize: 2}, x, d.param(1, 2, 3), d.param(1, 2, 2), d.param(1, 4))
 	}},
+	{"lstm of any length", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value {
+		n := d.e.NodeN(std.LSTMConfig{Direction: "bidirectional", HiddenSize: 2}, 3, x, d.param(2, 8, 3), d.param(2, 8, 2), d.param(2, 16), nil, nil, nil)
+		last := d.do(std.TransposeConfig{Perm: []int{1, 0, 2}}, d.do(op.Plain("Mul"), n.Out(1), n.Out(2)))
+		return d.do(op.Plain("Add"), d.do(std.TransposeConfig{Perm: []int{0, 2, 1, 3}}, n.Out(0)), last)
+	}},
+	{"gru of any length", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value {
+		return d.do(std.GRUConfig{Direction: "reverse", HiddenSize: 2}, x, d.param(1, 6, 3), d.param(1, 6, 2), d.param(1, 12))
+	}},
+	{"gru of any length, linear before reset", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value {
+		return d.do(std.GRUConfig{LinearBeforeReset: true, Direction: "bidirectional", HiddenSize: 2}, x, d.param(2, 6, 3), d.param(2, 6, 2), d.param(2, 12))
+	}},
+	{"rnn of any length", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value {
+		return d.do(std.RNNConfig{HiddenSize: 2}, x, d.param(1, 2, 3), d.param(1, 2, 2))
+	}},
+	{"lstm with everything", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.recurrentWithAll(x, 4, "T") }},
+	{"lstm with everything, written step by step", "float32[4,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.recurrentWithAll(x, 4, "4") }},
+	{"lstm whose gates are coupled, of batches first", "float32[N,T,3]", func(d deriving, x *nn.Value) *nn.Value {
+		h, c := d.do(std.SliceConfig{}, x, d.ints(0), d.ints(1), d.ints(1)), d.do(std.SliceConfig{}, x, d.ints(1), d.ints(2), d.ints(1))
+		n := d.e.NodeN(std.LSTMConfig{Direction: "reverse", HiddenSize: 3, InputForget: true, Layout: 1, Clip: 0.5}, 3, x, d.param(1, 12, 3), d.param(1, 12, 3), d.param(1, 24), nil, h, c)
+		y := d.do(std.SqueezeConfig{}, n.Out(0), d.ints(2))
+		return d.do(op.Plain("Add"), y, d.do(op.Plain("Mul"), n.Out(1), n.Out(2)))
+	}},
+	{"gru with lengths", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value {
+		n := d.e.NodeN(std.GRUConfig{Direction: "bidirectional", HiddenSize: 2, Clip: 0.6, Activations: []string{"HardSigmoid", "Softsign", "ScaledTanh", "Elu"}, ActivationAlpha: []float32{0.3, 1.2, 0.8}, ActivationBeta: []float32{0.4, 0.9}}, 2,
+			x, d.param(2, 6, 3), d.param(2, 6, 2), d.param(2, 12), d.lengths(x))
+		return d.do(op.Plain("Add"), n.Out(0), n.Out(1))
+	}},
+	{"gru with lengths, linear before reset", "float32[3,N,3]", func(d deriving, x *nn.Value) *nn.Value {
+		n := d.e.NodeN(std.GRUConfig{HiddenSize: 2, LinearBeforeReset: true, Clip: 0.6}, 2, x, d.param(1, 6, 3), d.param(1, 6, 2), nil, d.lengths(x))
+		return d.do(op.Plain("Add"), n.Out(0), n.Out(1))
+	}},
 	{"dropout", "float32[N,50]", func(d deriving, x *nn.Value) *nn.Value { return d.layer(layers.Dropout{P: 0.3}, x) }},
 }
 
@@ -245,6 +276,25 @@ func (d deriving) floats(x ...float32) *nn.Value {
 func (d deriving) labels(x *nn.Value) *nn.Value {
 	first := d.do(std.SqueezeConfig{}, d.do(std.SliceConfig{}, x, d.ints(0), d.ints(1), d.ints(1)), d.ints(1))
 	return d.do(std.CastConfig{To: dtype.Int64}, d.do(std.ClipConfig{}, d.do(op.Plain("Add"), first, d.number(1)), d.number(0), d.number(3)))
+}
+
+// lengths are numbers of steps of x, [steps, batch, 3], from 0 to 3.
+func (d deriving) lengths(x *nn.Value) *nn.Value {
+	first := d.do(std.SqueezeConfig{}, d.do(std.SliceConfig{}, x, d.ints(0, 0), d.ints(1, 1), d.ints(0, 2)), d.ints(0, 2))
+	whole := d.do(op.Plain("Floor"), d.do(std.ClipConfig{}, d.do(op.Plain("Mul"), d.do(op.Plain("Add"), first, d.number(1)), d.number(2)), d.number(0), d.number(3)))
+	return d.do(std.CastConfig{To: dtype.Int32}, whole)
+}
+
+// recurrentWithAll is an LSTM with lengths, first states, peepholes, clipping and other activations.
+func (d deriving) recurrentWithAll(x *nn.Value, hidden int, steps string) *nn.Value {
+	first := d.do(op.Plain("Tanh"), d.do(op.Plain("MatMul"), d.do(std.SliceConfig{}, x, d.ints(0), d.ints(2), d.ints(0)), d.param(3, hidden)))
+	cfg := std.LSTMConfig{
+		Direction: "bidirectional", HiddenSize: hidden, Clip: 0.7, ActivationAlpha: []float32{0.25, 0.2, 0.6, 1.1}, ActivationBeta: []float32{0.45, 0.1, 0.7},
+		Activations: []string{"HardSigmoid", "LeakyRelu", "Affine", "Sigmoid", "Elu", "ScaledTanh"},
+	}
+	cfg.ActivationAlpha = []float32{0.25, 0.2, 0.6, 0.9, 1.1}
+	n := d.e.NodeN(cfg, 3, x, d.param(2, 4*hidden, 3), d.param(2, 4*hidden, hidden), d.param(2, 8*hidden), d.lengths(x), first, d.do(op.Plain("Mul"), first, first), d.param(2, 3*hidden))
+	return d.do(op.Plain("Add"), n.Out(0), d.do(op.Plain("Mul"), n.Out(1), n.Out(2)))
 }
 
 // sizes are batch and channels of x and a size.

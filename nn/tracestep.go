@@ -126,6 +126,10 @@ func (s *Site) spell(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 		}
 	}
 	for _, q := range parts {
+		if q.Scan != nil {
+			s.scan(w, q)
+			continue
+		}
 		n := w.add("", q, nil)
 		if e.err != nil {
 			return nil

@@ -37,26 +37,38 @@ func (s Set) Spell(p *Part, calls []*Call, sizes SizesOf, to func(domain string)
 		}
 	}
 	var list []*Part
-	for _, q := range n.live() {
-		more, err := s.Respell(q, Newest, to)
+	for _, q := range liveParts(n.before, n.Out) {
+		more, err := s.written(q, to)
 		if err != nil {
-			return nil, fmt.Errorf("%v: %w", q.Config.Operator(), err)
+			return nil, err
 		}
 		list = append(list, more...)
 	}
 	return list, nil
 }
 
-// live are the parts that an output depends on.
-func (n *Spelling) live() []*Part {
+// written is a part that a spelling added, for the operator-set versions that to gives.
+func (s Set) written(q *Part, to func(domain string) int) ([]*Part, error) {
+	list, err := s.Respell(q, Newest, to)
+	if err == nil && q.Scan != nil {
+		err = q.Scan.respell(s, to)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", q.Config.Operator(), err)
+	}
+	return list, nil
+}
+
+// liveParts are the parts that an output depends on.
+func liveParts(parts []*Part, out []*Operand) []*Part {
 	read := map[*Operand]bool{}
-	for _, x := range n.Out {
+	for _, x := range out {
 		if x != nil {
 			read[x] = true
 		}
 	}
 	var list []*Part
-	for _, q := range slices.Backward(n.before) {
+	for _, q := range slices.Backward(parts) {
 		if slices.ContainsFunc(q.Out, func(x *Operand) bool { return read[x] }) {
 			for _, x := range q.In {
 				read[x] = true

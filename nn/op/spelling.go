@@ -37,6 +37,7 @@ func (x *Operand) Constant() bool { return x.fixed }
 type Part struct {
 	Config  Config     // operator and attributes
 	In, Out []*Operand // nil: absent, or read by nothing
+	Scan    *Scan      // the subgraph of a part that Spelling.Scan added
 }
 
 // Spelling is a node on its way from one version of its operator to another. Steps and decompositions change its

@@ -1,81 +1,107 @@
 package std
 
 import (
-	"errors"
-	"fmt"
-	"github.com/graft-ml/graft/nn/op"
 	"slices"
-	"strings"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
-// The recurrent operators as training computes them, and their gradient, step by step over a sequence of known length.
-// What goes from one to the other is, for each step of a direction, what the step computed: [batch, parts·hidden].
+// The recurrent operators as training computes them, and their gradient. What goes from one to the other is what each step of a
+// direction computed, [dirs, seq, batch, parts·hidden]: the gates, states, and with clipping what goes into the gates.
 
-// mostSteps is how long a sequence may be: each step is some fifty nodes.
-const mostSteps = 1024
+// mostSteps is how long a sequence may be to be written step by step, which runs faster than a Scan; each step is some fifty nodes.
+const mostSteps = 64
 
-// recurrence is one direction of a recurrent operator while it is written out.
+// recurrence is one direction of a recurrent operator while it is written out, with layout 0.
 type recurrence struct {
-	n      formula
-	cell   cell
-	d      int           // direction
-	w, r   *op.Operand   // [gates·hidden, input] and [gates·hidden, hidden]
-	bw, br *op.Operand   // biases, [gates·hidden], nil where there is none
-	h0, c0 *op.Operand   // [batch, hidden]
-	x      *op.Operand   // [seq, batch, input]
-	kept   []*op.Operand // of the steps, by time
-	steps  []int         // times in the order in which they are computed
-	h, c   []*op.Operand // results by time
+	n formula
+	cell
+	open   bool        // the length is a symbol
+	d      int         // direction
+	w, r   *op.Operand // [gates·hidden, input] and [gates·hidden, hidden]
+	bw, br *op.Operand // biases, [gates·hidden], nil where there is none
+	p      *op.Operand // peepholes [3·hidden], or nil
+	h0, c0 *op.Operand // [batch, hidden]
+	x      *op.Operand // [seq, batch, input]
+	mask   *op.Operand // [seq, batch, 1], whether the sequence lasts as long; nil: all do
 }
 
 // recurrent takes an operator apart; arguments are by their places among X, W, R, B, lens, h0, c0, P.
-func (n formula) recurrent(r cell, in []*op.Operand) ([]*recurrence, error) {
+func (n formula) recurrent(r cell, in []*op.Operand) []*recurrence {
 	arg := make([]*op.Operand, 8)
 	copy(arg, in)
-	switch {
-	case r.BatchFirst:
-		return nil, errors.New("its layout is 1")
-	case arg[4] != nil:
-		return nil, errors.New("it has lengths of sequences")
-	case arg[7] != nil:
-		return nil, errors.New("it has peepholes")
-	case r.Clip != 0 || r.InputForget:
-		return nil, errors.New("it clips, or couples its gates")
-	case n.In[0].Type.Shape[0].Symbolic():
-		return nil, errors.New("the length of the sequence is a symbol: fix it in the type of the model's input")
-	case r.Seq > mostSteps:
-		return nil, fmt.Errorf("a sequence of %d is too long to be written step by step, want at most %d", r.Seq, mostSteps)
+	x := n.sequenceFirst(r, arg[0])
+	time := 0
+	if r.BatchFirst {
+		time = 1
 	}
+	open := n.In[0].Type.Shape[time].Symbolic()
+	mask := n.lasting(arg[4], time)
 	var list []*recurrence
 	for d := range r.Dirs {
-		part := func(x *op.Operand) *op.Operand {
-			if x == nil {
-				return nil
-			}
-			return n.do(GatherConfig{}, x, n.index(d))
-		}
-		c := &recurrence{n: n, cell: r, d: d, x: arg[0], w: part(arg[1]), r: part(arg[2]), h0: part(arg[5]), c0: part(arg[6])}
-		if b := part(arg[3]); b != nil {
+		c := &recurrence{n: n, cell: r, open: open, d: d, x: x, mask: mask}
+		c.w, c.r, c.h0, c.c0, c.p = c.own(arg[1]), c.own(arg[2]), c.state(arg[5]), c.state(arg[6]), c.own(arg[7])
+		if b := c.own(arg[3]); b != nil {
 			g := r.Gates * r.Hidden
 			c.bw, c.br = n.cutLast(b, 0, g), n.cutLast(b, g, 2*g)
 		}
-		zeros := func() *op.Operand {
-			return n.zeros(arg[0].Type.DType, n.ShapeOf(func(c *op.Call) []op.Dim { return []op.Dim{c.In[0].Shape[1], op.D(r.Hidden)} }))
-		}
 		if c.h0 == nil {
-			c.h0 = zeros()
+			c.h0 = c.zeros()
 		}
-		if c.c0 == nil && r.Kind == "LSTM" {
-			c.c0 = zeros()
+		if c.c0 == nil {
+			c.c0 = c.zeros()
 		}
-		c.steps = upTo(0, r.Seq)
-		if r.Reverse[d] {
-			slices.Reverse(c.steps)
-		}
-		c.kept, c.h, c.c = make([]*op.Operand, r.Seq), make([]*op.Operand, r.Seq), make([]*op.Operand, r.Seq)
 		list = append(list, c)
 	}
-	return list, nil
+	return list
+}
+
+// own is the part of a tensor that belongs to the direction, nil of one that is absent.
+func (c *recurrence) own(x *op.Operand) *op.Operand { return c.n.pick(x, 0, c.d) }
+
+// state is own of a first or last state, [dirs, batch, hidden], or with layout 1 [batch, dirs, hidden].
+func (c *recurrence) state(x *op.Operand) *op.Operand {
+	if c.BatchFirst {
+		return c.n.pick(x, 1, c.d)
+	}
+	return c.own(x)
+}
+
+// zeros is a state of zeros.
+func (c *recurrence) zeros() *op.Operand {
+	r := c.cell
+	return c.n.zeros(c.x.Type.DType, c.n.ShapeOf(func(call *op.Call) []op.Dim {
+		batch := 1
+		if r.BatchFirst {
+			batch = 0
+		}
+		return []op.Dim{call.In[0].Shape[batch], op.D(r.Hidden)}
+	}))
+}
+
+func (n formula) pick(x *op.Operand, axis, i int) *op.Operand {
+	if x == nil {
+		return nil
+	}
+	return n.do(GatherConfig{Axis: axis}, x, n.index(i))
+}
+
+// sequenceFirst exchanges the first axes of X or of a stack of states with layout 1.
+func (n formula) sequenceFirst(r cell, x *op.Operand) *op.Operand {
+	if x == nil || !r.BatchFirst {
+		return x
+	}
+	return n.transpose(x, 1, 0, 2)
+}
+
+// lasting is whether each sequence lasts to each time, nil where there are no lengths.
+func (n formula) lasting(lens *op.Operand, time int) *op.Operand {
+	if lens == nil {
+		return nil
+	}
+	size := n.ShapeOf(func(c *op.Call) []op.Dim { return c.In[0].Shape[time : time+1] })
+	times := n.do(op.Plain("Range"), n.index(0), n.reshape(size), n.index(1))
+	return n.unsqueeze(n.less(n.unsqueeze(times, 1), n.unsqueeze(n.do(CastConfig{To: times64}, lens), 0)), 2)
 }
 
 // index is a constant index of rank 0.
@@ -90,78 +116,7 @@ func (n formula) cutLast(x *op.Operand, lo, hi int) *op.Operand {
 	return n.do(SliceConfig{}, x, n.Vector("starts", lo), n.Vector("ends", hi), n.Vector("axes", -1))
 }
 
-// partOf is part i of hidden columns.
-func (c *recurrence) partOf(x *op.Operand, i int) *op.Operand {
-	return c.n.cutLast(x, i*c.cell.Hidden, (i+1)*c.cell.Hidden)
-}
-
-func (n formula) sigmoid(x *op.Operand) *op.Operand { return n.do(op.Plain("Sigmoid"), x) }
-func (n formula) tanh(x *op.Operand) *op.Operand    { return n.do(op.Plain("Tanh"), x) }
-
-// times is x·mᵀ, or x·m.
-func (c *recurrence) times(x, m *op.Operand, turned bool) *op.Operand {
-	if turned {
-		m = c.n.transpose(m, 1, 0)
-	}
-	return c.n.do(op.Plain("MatMul"), x, m)
-}
-
-// forward computes all steps.
-func (c *recurrence) forward() {
-	n := c.n
-	all := c.times(c.x, c.w, true)
-	if c.bw != nil {
-		all = n.add(all, c.bw)
-	}
-	if c.br != nil && !(c.cell.Kind == "GRU" && c.cell.LinearBeforeReset) {
-		all = n.add(all, c.br)
-	}
-	turned := n.transpose(c.r, 1, 0)
-	h, state := c.h0, c.c0
-	for _, t := range c.steps {
-		x := n.do(GatherConfig{}, all, n.index(t))
-		switch c.cell.Kind {
-		case "LSTM":
-			a := n.add(x, n.do(op.Plain("MatMul"), h, turned))
-			i, o, f, g := n.sigmoid(c.partOf(a, 0)), n.sigmoid(c.partOf(a, 1)), n.sigmoid(c.partOf(a, 2)), n.tanh(c.partOf(a, 3))
-			last := state
-			state = n.add(n.mul(f, last), n.mul(i, g))
-			tc := n.tanh(state)
-			c.kept[t] = n.concat(1, i, o, f, g, tc, last, h)
-			h = n.mul(o, tc)
-			c.c[t] = state
-		case "GRU":
-			h = c.gru(t, x, h, turned)
-		default:
-			next := n.tanh(n.add(x, n.do(op.Plain("MatMul"), h, turned)))
-			c.kept[t] = n.concat(1, next, h)
-			h = next
-		}
-		c.h[t] = h
-	}
-}
-
-func (c *recurrence) gru(t int, x, h, turned *op.Operand) *op.Operand {
-	n, size := c.n, c.cell.Hidden
-	if !c.cell.LinearBeforeReset {
-		a := n.add(n.cutLast(x, 0, 2*size), n.do(op.Plain("MatMul"), h, n.cutLast(turned, 0, 2*size)))
-		z, r := n.sigmoid(c.partOf(a, 0)), n.sigmoid(c.partOf(a, 1))
-		hat := n.tanh(n.add(c.partOf(x, 2), n.do(op.Plain("MatMul"), n.mul(r, h), c.partOf(turned, 2))))
-		c.kept[t] = n.concat(1, z, r, hat, h)
-		return n.add(n.mul(n.rsub(1, z), hat), n.mul(z, h))
-	}
-	a := n.do(op.Plain("MatMul"), h, turned)
-	if c.br != nil {
-		a = n.add(a, c.br)
-	}
-	gate := n.add(n.cutLast(x, 0, 2*size), n.cutLast(a, 0, 2*size))
-	z, r, linear := n.sigmoid(c.partOf(gate, 0)), n.sigmoid(c.partOf(gate, 1)), c.partOf(a, 2)
-	hat := n.tanh(n.add(c.partOf(x, 2), n.mul(r, linear)))
-	c.kept[t] = n.concat(1, z, r, hat, h, linear)
-	return n.add(n.mul(n.rsub(1, z), hat), n.mul(z, h))
-}
-
-// stacked puts the steps of a direction along a new axis in front.
+// stacked puts tensors along a new axis in front.
 func (n formula) stacked(list []*op.Operand) *op.Operand {
 	parts := make([]*op.Operand, len(list))
 	for i, x := range list {
@@ -170,57 +125,80 @@ func (n formula) stacked(list []*op.Operand) *op.Operand {
 	return n.concat(0, parts...)
 }
 
+// timeStep is one step in time: of states and slices of sequences it makes the next states and what is stacked. at gives what stands
+// there for a captured value.
+type timeStep func(n formula, states, slices []*op.Operand, at func(*op.Operand) *op.Operand) (next, out []*op.Operand)
+
+// overTime takes steps in the direction's order, or backward, over sequences, of which some may be absent.
+func (c *recurrence) overTime(back bool, states, sequences, captured []*op.Operand, f timeStep) (last, stacked []*op.Operand) {
+	back = back != c.Reverse[c.d]
+	absent := func(x *op.Operand) bool { return x == nil }
+	captured = slices.DeleteFunc(captured, absent)
+	there := slices.DeleteFunc(slices.Clone(sequences), absent)
+	all := func(given []*op.Operand) []*op.Operand { // with nil for those that are absent
+		list := make([]*op.Operand, len(sequences))
+		for i, x := range sequences {
+			if x != nil {
+				list[i], given = given[0], given[1:]
+			}
+		}
+		return list
+	}
+	if c.open || c.Seq > mostSteps || c.Seq == 0 {
+		return c.n.Scan(back, states, there, captured, func(in *op.Spelling, states, given, inside []*op.Operand) (next, out []*op.Operand) {
+			at := map[*op.Operand]*op.Operand{}
+			for i, x := range captured {
+				at[x] = inside[i]
+			}
+			return f(formula{in}, states, all(given), func(x *op.Operand) *op.Operand { return at[x] })
+		})
+	}
+	rows := make([][]*op.Operand, c.Seq)
+	for i := range c.Seq {
+		t := at(i, c.Seq, back)
+		var given []*op.Operand
+		for _, x := range there {
+			given = append(given, c.n.pick(x, 0, t))
+		}
+		states, rows[t] = f(c.n, states, all(given), func(x *op.Operand) *op.Operand { return x })
+	}
+	for k := range rows[0] {
+		var column []*op.Operand
+		for _, row := range rows {
+			column = append(column, row[k])
+		}
+		stacked = append(stacked, c.n.stacked(column))
+	}
+	return states, stacked
+}
+
 // exposeRecurrent computes the steps and keeps what the gradient wants of them.
 func exposeRecurrent(n formula) error {
 	r, err := sized(n.Call)
 	if err != nil {
 		return err
 	}
-	if err := plainActivations(n.Config); err != nil {
-		return err
-	}
-	dirs, err := n.recurrent(r, n.In)
-	if err != nil {
-		return err
-	}
 	var y, last, cells, kept []*op.Operand
-	for _, c := range dirs {
-		c.forward()
-		end := c.steps[len(c.steps)-1]
-		y, last, kept = append(y, n.unsqueeze(n.stacked(c.h), 1)), append(last, c.h[end]), append(kept, n.stacked(c.kept))
+	for _, c := range n.recurrent(r, n.In) {
+		states, out := c.forward()
+		y, kept, last = append(y, n.unsqueeze(out[0], 1)), append(kept, out[1]), append(last, states[0])
 		if r.Kind == "LSTM" {
-			cells = append(cells, c.c[end])
+			cells = append(cells, states[1])
 		}
 	}
-	hidden := len(n.Call.Op.Out.List())
-	if n.Wants(0) {
-		n.Give(0, n.concat(1, y...))
-	}
-	if n.Wants(1) {
-		n.Give(1, n.stacked(last))
-	}
-	if r.Kind == "LSTM" && n.Wants(2) {
-		n.Give(2, n.stacked(cells))
-	}
-	n.Give(hidden, n.stacked(kept))
-	return nil
-}
-
-// plainActivations refuses activations other than the operator's own.
-func plainActivations(c op.Config) error {
-	var names, plain []string
-	switch cfg := c.(type) {
-	case LSTMConfig:
-		names, plain = cfg.Activations, []string{"sigmoid", "tanh", "tanh"}
-	case GRUConfig:
-		names, plain = cfg.Activations, []string{"sigmoid", "tanh"}
-	case RNNConfig:
-		names, plain = cfg.Activations, []string{"tanh"}
-	}
-	for i, name := range names {
-		if strings.ToLower(name) != plain[i%len(plain)] {
-			return fmt.Errorf("its activation is %s", name)
+	give := func(i int, list []*op.Operand, axis func([]*op.Operand) *op.Operand, perm ...int) {
+		if !n.Wants(i) || len(list) == 0 {
+			return
 		}
+		v := axis(list)
+		if r.BatchFirst {
+			v = n.transpose(v, perm...)
+		}
+		n.Give(i, v)
 	}
+	give(0, y, func(list []*op.Operand) *op.Operand { return n.concat(1, list...) }, 2, 0, 1, 3)
+	give(1, last, n.stacked, 1, 0, 2)
+	give(2, cells, n.stacked, 1, 0, 2)
+	n.Give(len(n.Call.Op.Out.List()), n.stacked(kept))
 	return nil
 }

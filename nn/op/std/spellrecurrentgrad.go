@@ -1,8 +1,9 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/nn/op"
 	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // spellRecurrentGrad goes back through the steps; the products with inputs and weights are made for all steps at once.
@@ -14,43 +15,45 @@ func spellRecurrentGrad(n formula) error {
 		}
 		return nil
 	}
-	dirs, err := n.recurrent(r, []*op.Operand{n.In[0], n.In[1], n.In[2], get(4), get(5), get(6), get(7), get(8)})
-	if err != nil {
-		return err
-	}
 	var dx *op.Operand
-	var dw, dr, db, dh0, dc0 []*op.Operand
-	for d, c := range dirs {
-		part := func(i int) *op.Operand { // of the gradient of a last state
-			if x := get(i); x != nil {
-				return n.do(GatherConfig{}, x, n.index(d))
-			}
-			return nil
-		}
-		kept := n.do(GatherConfig{}, n.In[3], n.index(d))
-		for t := range c.kept {
-			c.kept[t] = n.do(GatherConfig{}, kept, n.index(t))
-		}
-		g := c.backward(get(9), part(10), part(11))
-		x := c.times(g.byInput, c.w, false)
+	grads := make([][]*op.Operand, 7) // by output, then by direction
+	dy := get(9)
+	if dy != nil && r.BatchFirst {
+		dy = n.transpose(dy, 1, 2, 0, 3)
+	}
+	for d, c := range n.recurrent(r, []*op.Operand{n.In[0], n.In[1], n.In[2], get(4), get(5), get(6), get(7), get(8)}) {
+		g := c.backward(n.pick(n.In[3], 0, d), n.pick(dy, 1, d), c.state(get(10)), c.state(get(11)))
+		x := n.do(op.Plain("MatMul"), g.byInput, c.w)
 		if dx == nil {
 			dx = x
 		} else {
 			dx = n.add(dx, x)
 		}
-		flat := func(v *op.Operand, cols int) *op.Operand { return n.reshape(v, -1, cols) }
 		rows := r.Gates * r.Hidden
-		in, rec := flat(g.byInput, rows), flat(g.byState, rows)
-		dw = append(dw, n.do(op.Plain("MatMul"), n.transpose(in, 1, 0), flat(c.x, r.Input)))
-		dr = append(dr, c.stateWeights(rec, g.states))
-		db = append(db, n.concat(0, n.sum(in, false, 0), n.sum(rec, false, 0)))
-		dh0, dc0 = append(dh0, g.h0), append(dc0, g.c0)
-	}
-	n.Give(0, dx)
-	for i, list := range [][]*op.Operand{1: dw, 2: dr, 3: db, 4: dh0, 5: dc0} {
-		if i > 0 && n.Wants(i) && list[0] != nil {
-			n.Give(i, n.stacked(list))
+		in, rec := n.reshape(g.byInput, -1, rows), n.reshape(g.byState, -1, rows)
+		for i, v := range []*op.Operand{
+			1: n.do(op.Plain("MatMul"), n.transpose(in, 1, 0), n.reshape(c.x, -1, r.Input)),
+			2: c.stateWeights(rec, g.states),
+			3: n.concat(0, n.sum(in, false, 0), n.sum(rec, false, 0)),
+			4: g.h0, 5: g.c0, 6: g.peeps,
+		} {
+			if v != nil {
+				grads[i] = append(grads[i], v)
+			}
 		}
+	}
+	if n.Wants(0) {
+		n.Give(0, n.do(op.Plain("Identity"), n.sequenceFirst(r, dx)))
+	}
+	for i, list := range grads {
+		if !n.Wants(i) || len(list) == 0 {
+			continue
+		}
+		v := n.stacked(list)
+		if r.BatchFirst && (i == 4 || i == 5) {
+			v = n.transpose(v, 1, 0, 2)
+		}
+		n.Give(i, v)
 	}
 	return nil
 }
@@ -59,7 +62,7 @@ func spellRecurrentGrad(n formula) error {
 type recurrentGrads struct {
 	byInput, byState *op.Operand
 	states           []*op.Operand // what the weights of each gate multiply, [seq, batch, hidden]
-	h0, c0           *op.Operand
+	h0, c0, peeps    *op.Operand
 }
 
 // stateWeights is the gradient of R.
@@ -68,9 +71,9 @@ func (c *recurrence) stateWeights(rec *op.Operand, states []*op.Operand) *op.Ope
 	for i, s := range states {
 		g := rec
 		if len(states) > 1 {
-			g = c.partOf(rec, i)
+			g = c.part(n, rec, i)
 		}
-		parts = append(parts, n.do(op.Plain("MatMul"), n.transpose(g, 1, 0), n.reshape(s, -1, c.cell.Hidden)))
+		parts = append(parts, n.do(op.Plain("MatMul"), n.transpose(g, 1, 0), n.reshape(s, -1, c.Hidden)))
 	}
 	if len(parts) == 1 {
 		return parts[0]
@@ -78,78 +81,72 @@ func (c *recurrence) stateWeights(rec *op.Operand, states []*op.Operand) *op.Ope
 	return n.concat(0, parts...)
 }
 
+// goingBack is one step back: from the gradients of the states after it, that of the output added, to those before it and to
+// those of what goes into the gates, by inputs and by states. kept gives part i of what the step kept.
+type goingBack func(n formula, d []*op.Operand, kept func(i int) *op.Operand, at func(*op.Operand) *op.Operand) (before []*op.Operand, byInput, byState *op.Operand)
+
 // backward goes back through the steps from the gradients of Y, of the last state and of the last cell.
-func (c *recurrence) backward(dy, dh, dc *op.Operand) recurrentGrads {
+func (c *recurrence) backward(kept, dy, dh, dc *op.Operand) recurrentGrads {
 	n := c.n
-	one := func(a *op.Operand) *op.Operand { return n.mul(a, n.rsub(1, a)) } // slope of a sigmoid
-	plus := func(a, b *op.Operand) *op.Operand {
-		if a == nil || b == nil {
-			if a == nil {
-				a = b
+	orZeros := func(x *op.Operand) *op.Operand {
+		if x == nil {
+			return c.zeros()
+		}
+		return x
+	}
+	states := []*op.Operand{orZeros(dh)}
+	stack := func(i int) *op.Operand { return c.part(n, kept, i) }
+	var g recurrentGrads
+	var captured []*op.Operand
+	var f goingBack
+	switch {
+	case c.Kind == "LSTM":
+		states = append(states, orZeros(dc))
+		f, captured = c.lstmBack()
+		g.states = []*op.Operand{stack(6)}
+	case c.Kind == "GRU" && c.LinearBeforeReset:
+		f, captured = c.linearGRUBack()
+		g.states = []*op.Operand{stack(3)}
+	case c.Kind == "GRU":
+		f, captured = c.gruBack()
+		g.states = []*op.Operand{stack(3), stack(3), n.mul(stack(1), stack(3))}
+	default:
+		f, captured = c.rnnBack()
+		g.states = []*op.Operand{stack(1)}
+	}
+	first, out := c.overTime(true, states, []*op.Operand{kept, dy, c.mask}, captured, func(n formula, d, slice []*op.Operand, at func(*op.Operand) *op.Operand) (next, out []*op.Operand) {
+		after := slices.Clone(d)
+		if slice[1] != nil {
+			after[0] = n.add(d[0], slice[1])
+		}
+		next, byInput, byState := f(n, after, func(i int) *op.Operand { return c.part(n, slice[0], i) }, at)
+		if mask := slice[2]; mask != nil {
+			zero := n.num(byInput, 0)
+			byInput, byState = n.where(mask, byInput, zero), n.where(mask, byState, zero)
+			for i := range next {
+				next[i] = n.where(mask, next[i], d[i])
 			}
-			return a
 		}
-		return n.add(a, b)
-	}
-	if dy != nil {
-		dy = n.do(GatherConfig{Axis: 1}, dy, n.index(c.d))
-	}
-	zero := n.mul(c.h0, n.num(c.h0, 0))
-	if dc == nil && c.cell.Kind == "LSTM" {
-		dc = zero
-	}
-	byInput, byState := make([]*op.Operand, c.cell.Seq), make([]*op.Operand, c.cell.Seq)
-	before := make([]*op.Operand, c.cell.Seq) // the state before each step
-	reset := make([]*op.Operand, c.cell.Seq)  // the same after the reset gate
-	for _, t := range slices.Backward(c.steps) {
-		if dy != nil {
-			dh = plus(dh, n.do(GatherConfig{}, dy, n.index(t)))
+		if !c.LinearBeforeReset {
+			return next, []*op.Operand{byInput}
 		}
-		if dh == nil {
-			dh = zero
+		return next, []*op.Operand{byInput, byState}
+	})
+	g.byInput, g.byState, g.h0 = out[0], out[len(out)-1], first[0]
+	if c.Kind == "LSTM" {
+		g.c0 = first[1]
+		if c.p != nil {
+			g.peeps = c.peepholes(stack, g.byInput)
 		}
-		part := func(i int) *op.Operand { return c.partOf(c.kept[t], i) }
-		switch c.cell.Kind {
-		case "LSTM":
-			i, o, f, g, tc, last := part(0), part(1), part(2), part(3), part(4), part(5)
-			before[t] = part(6)
-			dc = n.add(dc, n.mul(n.mul(dh, o), n.rsub(1, n.square(tc))))
-			byInput[t] = n.concat(1, n.mul(n.mul(dc, g), one(i)), n.mul(n.mul(dh, tc), one(o)), n.mul(n.mul(dc, last), one(f)), n.mul(n.mul(dc, i), n.rsub(1, n.square(g))))
-			byState[t] = byInput[t]
-			dc = n.mul(dc, f)
-			dh = c.times(byInput[t], c.r, false)
-		case "GRU":
-			z, r, hat, h := part(0), part(1), part(2), part(3)
-			before[t] = h
-			dz := n.mul(n.mul(dh, n.sub(h, hat)), one(z))
-			dhat := n.mul(n.mul(dh, n.rsub(1, z)), n.rsub(1, n.square(hat)))
-			keep := n.mul(dh, z)
-			size := c.cell.Hidden
-			rows := func(lo, hi int) *op.Operand {
-				return n.do(SliceConfig{}, c.r, n.Vector("starts", lo), n.Vector("ends", hi), n.Vector("axes", 0))
-			}
-			if c.cell.LinearBeforeReset {
-				dr := n.mul(n.mul(dhat, part(4)), one(r))
-				byInput[t], byState[t] = n.concat(1, dz, dr, dhat), n.concat(1, dz, dr, n.mul(dhat, r))
-				dh = n.add(keep, c.times(byState[t], c.r, false))
-				break
-			}
-			dreset := n.do(op.Plain("MatMul"), dhat, rows(2*size, 3*size))
-			dr := n.mul(n.mul(dreset, h), one(r))
-			byInput[t] = n.concat(1, dz, dr, dhat)
-			byState[t], reset[t] = byInput[t], n.mul(r, h)
-			dh = n.add(n.add(keep, n.mul(dreset, r)), n.do(op.Plain("MatMul"), n.concat(1, dz, dr), rows(0, 2*size)))
-		default:
-			next := part(0)
-			before[t] = part(1)
-			byInput[t] = n.mul(dh, n.rsub(1, n.square(next)))
-			byState[t] = byInput[t]
-			dh = c.times(byInput[t], c.r, false)
-		}
-	}
-	g := recurrentGrads{byInput: n.stacked(byInput), byState: n.stacked(byState), h0: dh, c0: dc}
-	if g.states = []*op.Operand{n.stacked(before)}; reset[0] != nil {
-		g.states = []*op.Operand{g.states[0], g.states[0], n.stacked(reset)}
 	}
 	return g
+}
+
+// peepholes is the gradient of P, from what all steps kept.
+func (c *recurrence) peepholes(kept func(i int) *op.Operand, gates *op.Operand) *op.Operand {
+	n := c.n
+	before := kept(5)
+	after := n.add(n.mul(kept(2), before), n.mul(kept(0), kept(3)))
+	parts := n.concat(2, n.mul(c.part(n, gates, 0), before), n.mul(c.part(n, gates, 1), after), n.mul(c.part(n, gates, 2), before))
+	return n.sum(parts, false, 0, 1)
 }

@@ -1,0 +1,61 @@
+package op
+
+import "slices"
+
+// Scan is the subgraph of a part that goes over sequences: Part.In lists the states, then the sequences, which are cut along their
+// first axis, then the values that the subgraph captures. Part.Out lists the last states, then what is stacked.
+type Scan struct {
+	States, Sequences int
+	Back              bool       // from the last slice to the first
+	In                []*Operand // what stands for Part.In inside
+	Parts             []*Part    // in an order in which they can be computed
+	Out               []*Operand // the next states, then a slice of each stacked output
+}
+
+// Scan adds a Scan in front, of operator set 9 or later, where the length of a sequence is not known. f adds the nodes of its
+// subgraph to a spelling of its own; it gets what stands inside for the states, the slices and the captured values, and returns
+// the next states and what is stacked. They are not to be given: a node has to follow.
+func (n *Spelling) Scan(back bool, states, sequences, captured []*Operand, f func(in *Spelling, states, slices, captured []*Operand) (next, stacked []*Operand)) (last, stacked []*Operand) {
+	n.made()
+	s := &Scan{States: len(states), Sequences: len(sequences), Back: back}
+	all := slices.Concat(states, sequences, captured)
+	for i, x := range all {
+		t := x.Type
+		if i >= s.States && i < s.States+s.Sequences && t.Rank() > 0 {
+			t = t.With(t.Shape[1:]...)
+		}
+		s.In = append(s.In, &Operand{Type: t, Name: x.Name})
+	}
+	sub := &Spelling{Part: n.Part, set: n.set, gone: true, Call: n.Call, calls: n.calls}
+	next, out := f(sub, s.In[:s.States:s.States], s.In[s.States:s.States+s.Sequences], s.In[s.States+s.Sequences:])
+	if sub.Err != nil {
+		n.Err = sub.Err
+		return next, out
+	}
+	s.Out = slices.Concat(next, out)
+	s.Parts = liveParts(sub.before, s.Out)
+	p := &Part{Config: Plain("Scan"), In: all, Scan: s}
+	for i, x := range s.Out {
+		t := x.Type
+		if i >= len(next) && t.Present() {
+			t = t.With(slices.Insert(slices.Clone(t.Shape), 0, Unknown)...)
+		}
+		p.Out = append(p.Out, &Operand{Type: t, Name: x.Name})
+	}
+	n.before = append(n.before, p)
+	return p.Out[:len(next)], p.Out[len(next):]
+}
+
+// respell writes the nodes of the subgraph for other operator-set versions.
+func (s *Scan) respell(set Set, to func(domain string) int) error {
+	var list []*Part
+	for _, q := range s.Parts {
+		more, err := set.written(q, to)
+		if err != nil {
+			return err
+		}
+		list = append(list, more...)
+	}
+	s.Parts = list
+	return nil
+}
