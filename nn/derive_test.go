@@ -220,8 +220,8 @@ var derived = []struct {
 	{"rnn of any length", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value {
 		return d.do(std.RNNConfig{HiddenSize: 2}, x, d.param(1, 2, 3), d.param(1, 2, 2))
 	}},
-	{"lstm with everything", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.recurrentWithAll(x, 4, "T") }},
-	{"lstm with everything, written step by step", "float32[4,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.recurrentWithAll(x, 4, "4") }},
+	{"lstm with everything", "float32[T,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.recurrentWithAll(x, 4) }},
+	{"lstm with everything, of known length", "float32[4,N,3]", func(d deriving, x *nn.Value) *nn.Value { return d.recurrentWithAll(x, 4) }},
 	{"lstm whose gates are coupled, of batches first", "float32[N,T,3]", func(d deriving, x *nn.Value) *nn.Value {
 		h, c := d.do(std.SliceConfig{}, x, d.ints(0), d.ints(1), d.ints(1)), d.do(std.SliceConfig{}, x, d.ints(1), d.ints(2), d.ints(1))
 		n := d.e.NodeN(std.LSTMConfig{Direction: "reverse", HiddenSize: 3, InputForget: true, Layout: 1, Clip: 0.5}, 3, x, d.param(1, 12, 3), d.param(1, 12, 3), d.param(1, 24), nil, h, c)
@@ -286,13 +286,12 @@ func (d deriving) lengths(x *nn.Value) *nn.Value {
 }
 
 // recurrentWithAll is an LSTM with lengths, first states, peepholes, clipping and other activations.
-func (d deriving) recurrentWithAll(x *nn.Value, hidden int, steps string) *nn.Value {
+func (d deriving) recurrentWithAll(x *nn.Value, hidden int) *nn.Value {
 	first := d.do(op.Plain("Tanh"), d.do(op.Plain("MatMul"), d.do(std.SliceConfig{}, x, d.ints(0), d.ints(2), d.ints(0)), d.param(3, hidden)))
 	cfg := std.LSTMConfig{
-		Direction: "bidirectional", HiddenSize: hidden, Clip: 0.7, ActivationAlpha: []float32{0.25, 0.2, 0.6, 1.1}, ActivationBeta: []float32{0.45, 0.1, 0.7},
-		Activations: []string{"HardSigmoid", "LeakyRelu", "Affine", "Sigmoid", "Elu", "ScaledTanh"},
+		Direction: "bidirectional", HiddenSize: hidden, Clip: 0.7,
+		Activations: []string{"HardSigmoid", "LeakyRelu", "Affine", "Sigmoid", "Elu", "ScaledTanh"}, ActivationAlpha: []float32{0.25, 0.2, 0.6, 0.9, 1.1}, ActivationBeta: []float32{0.45, 0.1, 0.7},
 	}
-	cfg.ActivationAlpha = []float32{0.25, 0.2, 0.6, 0.9, 1.1}
 	n := d.e.NodeN(cfg, 3, x, d.param(2, 4*hidden, 3), d.param(2, 4*hidden, hidden), d.param(2, 8*hidden), d.lengths(x), first, d.do(op.Plain("Mul"), first, first), d.param(2, 3*hidden))
 	return d.do(op.Plain("Add"), n.Out(0), d.do(op.Plain("Mul"), n.Out(1), n.Out(2)))
 }

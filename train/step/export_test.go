@@ -279,12 +279,27 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
+// TestOpenLengths: sequences of any length train, of another in each batch.
+func TestOpenLengths(t *testing.T) {
+	each(t, func(t *testing.T, run runner) {
+		for name, layer := range map[string]nn.Layer{"lstm": layers.LSTM{Hidden: 4}, "gru": layers.GRU{Hidden: 4}} {
+			t.Run(name, func(t *testing.T) {
+				x := step.Exporter{Config: train.Config{Loss: train.MSE{}, Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, ClipNorm: 1}}
+				follow(t, model(t, "float32[T,N,6]", layer, layers.Linear{Out: 3}), x, batches(20, func(r *rand.Rand) data.Sample {
+					steps, n := 1+r.IntN(9), 1+r.IntN(5)
+					return data.Sample{X: []*tensor.Dense{normal(r, steps, n, 6)}, Y: []*tensor.Dense{normal(r, steps, n, 3)}}
+				}), run, 2e-5)
+			})
+		}
+	})
+}
+
 // TestRefusals: what cannot be written down is refused by operator and node.
 func TestRefusals(t *testing.T) {
 	open := model(t, "float32[T,N,6]", layers.LSTM{Hidden: 4}, layers.Linear{Out: 3})
 	for want, f := range map[string]func() error{
-		"no ONNX form: LSTM lstm1 (the length of the sequence is a symbol: fix it in the type of the model's input), RecurrentGrad (the length of the sequence is a symbol: fix it in the type of the model's input)": func() error {
-			_, err := step.Exporter{Config: train.Config{Loss: train.MSE{}}}.Export(open)
+		"no ONNX form: LSTM lstm1 (needs operator set 9), RecurrentGrad (needs operator set 9)": func() error {
+			_, err := step.Exporter{Config: train.Config{Loss: train.MSE{}}, Opset: 8}.Export(open)
 			return err
 		},
 		"ConvDataGrad (the padding depends on a symbol: fix it in the type of the model's input)": func() error {

@@ -9,14 +9,10 @@ import (
 // The recurrent operators as training computes them, and their gradient. What goes from one to the other is what each step of a
 // direction computed, [dirs, seq, batch, parts·hidden]: the gates, states, and with clipping what goes into the gates.
 
-// mostSteps is how long a sequence may be to be written step by step, which runs faster than a Scan; each step is some fifty nodes.
-const mostSteps = 64
-
 // recurrence is one direction of a recurrent operator while it is written out, with layout 0.
 type recurrence struct {
 	n formula
 	cell
-	open   bool        // the length is a symbol
 	d      int         // direction
 	w, r   *op.Operand // [gates·hidden, input] and [gates·hidden, hidden]
 	bw, br *op.Operand // biases, [gates·hidden], nil where there is none
@@ -35,11 +31,10 @@ func (n formula) recurrent(r cell, in []*op.Operand) []*recurrence {
 	if r.BatchFirst {
 		time = 1
 	}
-	open := n.In[0].Type.Shape[time].Symbolic()
 	mask := n.lasting(arg[4], time)
 	var list []*recurrence
 	for d := range r.Dirs {
-		c := &recurrence{n: n, cell: r, open: open, d: d, x: x, mask: mask}
+		c := &recurrence{n: n, cell: r, d: d, x: x, mask: mask}
 		c.w, c.r, c.h0, c.c0, c.p = c.own(arg[1]), c.own(arg[2]), c.state(arg[5]), c.state(arg[6]), c.own(arg[7])
 		if b := c.own(arg[3]); b != nil {
 			g := r.Gates * r.Hidden
@@ -129,7 +124,7 @@ func (n formula) stacked(list []*op.Operand) *op.Operand {
 // there for a captured value.
 type timeStep func(n formula, states, slices []*op.Operand, at func(*op.Operand) *op.Operand) (next, out []*op.Operand)
 
-// overTime takes steps in the direction's order, or backward, over sequences, of which some may be absent.
+// overTime is a Scan that takes steps in the direction's order, or backward, over sequences, of which some may be absent.
 func (c *recurrence) overTime(back bool, states, sequences, captured []*op.Operand, f timeStep) (last, stacked []*op.Operand) {
 	back = back != c.Reverse[c.d]
 	absent := func(x *op.Operand) bool { return x == nil }
@@ -144,32 +139,13 @@ func (c *recurrence) overTime(back bool, states, sequences, captured []*op.Opera
 		}
 		return list
 	}
-	if c.open || c.Seq > mostSteps || c.Seq == 0 {
-		return c.n.Scan(back, states, there, captured, func(in *op.Spelling, states, given, inside []*op.Operand) (next, out []*op.Operand) {
-			at := map[*op.Operand]*op.Operand{}
-			for i, x := range captured {
-				at[x] = inside[i]
-			}
-			return f(formula{in}, states, all(given), func(x *op.Operand) *op.Operand { return at[x] })
-		})
-	}
-	rows := make([][]*op.Operand, c.Seq)
-	for i := range c.Seq {
-		t := at(i, c.Seq, back)
-		var given []*op.Operand
-		for _, x := range there {
-			given = append(given, c.n.pick(x, 0, t))
+	return c.n.Scan(back, states, there, captured, func(in *op.Spelling, states, given, inside []*op.Operand) (next, out []*op.Operand) {
+		at := map[*op.Operand]*op.Operand{}
+		for i, x := range captured {
+			at[x] = inside[i]
 		}
-		states, rows[t] = f(c.n, states, all(given), func(x *op.Operand) *op.Operand { return x })
-	}
-	for k := range rows[0] {
-		var column []*op.Operand
-		for _, row := range rows {
-			column = append(column, row[k])
-		}
-		stacked = append(stacked, c.n.stacked(column))
-	}
-	return states, stacked
+		return f(formula{in}, states, all(given), func(x *op.Operand) *op.Operand { return at[x] })
+	})
 }
 
 // exposeRecurrent computes the steps and keeps what the gradient wants of them.
