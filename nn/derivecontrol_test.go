@@ -63,6 +63,28 @@ var derivedControl = []struct {
 		}
 		return d.do(op.Plain("Add"), pick("Greater"), pick("Less"))
 	}},
+	{"If that is known", "float32[N,1,4]", func(d deriving, x *nn.Value) *nn.Value { // by a size that is no symbol; the other branch gives another rank; an If inside
+		w := d.param(4)
+		inner := func(e *nn.Edit, x, w *nn.Value) *nn.Value {
+			other := func(name, activation string) *nn.Body {
+				return e.Body(name, nil, []*nn.Value{x, w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+					s := deriving{e}
+					return []*nn.Value{s.do(op.Plain(activation), s.do(op.Plain("Mul"), in[0], in[1]))}
+				})
+			}
+			s := deriving{e}
+			rank := s.do(std.CastConfig{To: dtype.Bool}, s.do(op.Plain("Size"), s.do(std.ShapeConfig{}, x)))
+			return s.do(std.IfConfig{Then: other("inner_yes", "Tanh"), Else: other("inner_no", "Sigmoid")}, rank)
+		}
+		then := d.e.Body("one", nil, []*nn.Value{x, w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			return []*nn.Value{inner(e, deriving{e}.do(std.SqueezeConfig{}, in[0], e.Ints("axis", 1)), in[1])}
+		})
+		not := d.e.Body("many", nil, []*nn.Value{x, w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			return []*nn.Value{deriving{e}.do(op.Plain("Mul"), in[0], in[1])}
+		})
+		length := d.do(std.GatherConfig{}, d.do(std.ShapeConfig{}, x), d.e.Ints("which", 1))
+		return d.do(std.IfConfig{Then: then, Else: not}, d.do(op.Plain("Equal"), length, d.e.Ints("one_long", 1)))
+	}},
 	{"Loop of several states", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // a counter, two tensors that change places, one that is not read again
 		w, v := d.param(4, 4), d.param(4)
 		rows := d.ints(3, 2, 1, 0)

@@ -17,7 +17,13 @@ func (g *Graph) influenced(by []*Value) map[*Value]bool {
 	for _, v := range by {
 		set[v] = true
 	}
-	for _, n := range g.nodes {
+	influence(g.nodes, set)
+	return set
+}
+
+// influence adds what the nodes compute of values of the set.
+func influence(nodes []*Node, set map[*Value]bool) {
+	for _, n := range nodes {
 		straight := n.traits().StraightThrough // see quantizeRule
 		if n.op != nil && n.op.NoGrad != "" && !straight || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return set[v] }) {
 			continue
@@ -28,7 +34,6 @@ func (g *Graph) influenced(by []*Value) map[*Value]bool {
 			}
 		}
 	}
-	return set
 }
 
 // keepsGradient says whether a node is to stay in the expression graph although all its inputs are

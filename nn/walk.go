@@ -154,6 +154,9 @@ func (w *walker) visit(n *Node) (err error) {
 	if w.called != nil {
 		w.called[n] = c
 	}
+	if b, from := w.taken(c, in); b != nil {
+		return w.inside(n, b, in[from:])
+	}
 	return w.resolved(n, c, in)
 }
 

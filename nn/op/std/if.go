@@ -84,6 +84,28 @@ func inferIf(c *op.Call) ([]op.Type, error) {
 	return out, nil
 }
 
+// TakenBranch is the subgraph that an If with a known condition takes, and where the values that it captures begin among the
+// inputs; nil: the operator is another, or the condition is not known.
+func TakenBranch(c *op.Call) (b op.Body, from int) {
+	if c == nil {
+		return nil, 0
+	}
+	cfg, ok := c.Config.(IfConfig)
+	if !ok {
+		return nil, 0
+	}
+	v, err := c.Value(0)
+	if err != nil {
+		return nil, 0
+	}
+	yes, err := condition(c, 0, v)
+	if err != nil {
+		return nil, 0
+	}
+	b, from, _ = cfg.branch(yes)
+	return b, 1 + from
+}
+
 func runIf(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	yes, err := condition(c, 0, in[0])
 	if err != nil {

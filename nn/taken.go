@@ -1,0 +1,61 @@
+package nn
+
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// taken is the branch that an If takes at every size of the symbols, and where its captured values begin among in; nil where that
+// is not known, or where the branch updates running statistics. A file that trains has the nodes of the branch in place of the If.
+func (w *walker) taken(c *op.Call, in []*Value) (*Body, int) {
+	if w.mode != walkTrace || !w.strict || len(in) == 0 || in[0] == nil || w.at(in[0]).open {
+		return nil, 0
+	}
+	branch, from := std.TakenBranch(c)
+	b, _ := branch.(*Body)
+	if b == nil || len(b.States()) > 0 {
+		return nil, 0
+	}
+	return b, from
+}
+
+// inside visits the nodes of a branch in place of the node that holds it.
+func (w *walker) inside(n *Node, b *Body, captured []*Value) error {
+	for i, v := range b.outer {
+		if captured[i].param != nil { // bound to the parameter, not to what stands for it
+			if _, err := w.nodeOf(captured[i]); err != nil {
+				return located(w.stage(), n, err)
+			}
+		}
+		w.env[v] = w.at(captured[i])
+		if w.influenced[captured[i]] {
+			w.influenced[v] = true
+		}
+		if err := w.lost[captured[i]]; err != nil {
+			w.lost[v] = err
+		}
+	}
+	nodes, err := topological(b.Graph.nodes)
+	if err != nil {
+		return located(w.stage(), n, err)
+	}
+	if w.influenced != nil {
+		influence(nodes, w.influenced)
+	}
+	if err := w.visitAll(nodes); err != nil {
+		return err
+	}
+	for i, v := range n.out {
+		if v == nil {
+			continue
+		}
+		x := b.Graph.outputs[i]
+		if w.env[v] = w.at(x); w.env[v] == nil { // a node inside waits for a value
+			return w.deferNode(n)
+		}
+		if err := w.lost[x]; err != nil {
+			w.lost[v] = err
+		}
+	}
+	return nil
+}
