@@ -11,21 +11,28 @@ import (
 //
 //   - A node whose outputs are known before anything runs, by constants or shapes, becomes parameters of the role Constant.
 //     What depends on a weight or on a statistic stays, and so does what depends on a dimension without a number.
+//   - An If whose condition is known gives way to the nodes of its branch.
 //   - A node that leaves every number as it is, Identity above all, goes. So does Dropout: a model that is to be trained is better left as it is.
 //   - A node that nothing reads goes.
 //
-// Nodes with annotations that something reads, and nodes that compute an output of the graph stay, subgraphs are left alone.
+// Nodes with annotations that something reads, and nodes that compute an output of the graph stay, subgraphs are left alone. The
+// number counts the nodes of subgraphs, too.
 func (e *Edit) Simplify() int {
 	e.made()
 	if e.err != nil {
 		return 0
 	}
+	before := e.g.countNodes()
+	for e.inlineBranches() {
+	}
 	nodes, err := topological(e.g.nodes)
 	if err != nil {
 		e.fail(err)
+	}
+	if e.err != nil {
 		return 0
 	}
-	nodes, before := slices.Clone(nodes), len(nodes)
+	nodes = slices.Clone(nodes)
 	learned := learnedValues(nodes)
 	for _, n := range nodes {
 		if len(n.Annotations()) > 0 || slices.ContainsFunc(n.out, func(v *Value) bool { return slices.Contains(e.g.outputs, v) }) {
@@ -48,7 +55,16 @@ func (e *Edit) Simplify() int {
 			e.sweep(n.out[slices.IndexFunc(n.out, func(v *Value) bool { return v != nil })])
 		}
 	}
-	return before - len(e.g.nodes)
+	return before - e.g.countNodes()
+}
+
+// countNodes counts those of subgraphs, too.
+func (g *Graph) countNodes() int {
+	count := len(g.nodes)
+	for _, b := range g.allBodies() {
+		count += len(b.Graph.nodes)
+	}
+	return count
 }
 
 // learnedValues are the parameters that are no constants, and what depends on them.

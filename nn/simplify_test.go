@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,6 +60,96 @@ func TestSimplify(t *testing.T) {
 	}
 }
 
+// TestSimplifyBranches: an If whose condition is known, by a constant or by a size, becomes the nodes of its branch, with the
+// names of what it gave; what a branch holds or passes on comes along.
+func TestSimplifyBranches(t *testing.T) {
+	g := nn.New("net")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Seed(4)
+		x := e.Input("x", "float32[N,1,4]")
+		branch := func(name string, captured []*nn.Value, f func(e *nn.Edit, in []*nn.Value) []*nn.Value) *nn.Body {
+			return e.Body(name, nil, captured, func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return f(e, in) })
+		}
+		pick := func(cond *nn.Value, x *nn.Value) []*nn.Value {
+			then := branch("yes", []*nn.Value{x}, func(e *nn.Edit, in []*nn.Value) []*nn.Value {
+				w := e.Param("w", initial.Normal{Std: 1}, 4)
+				nested := e.Body("inner", nil, []*nn.Value{in[0], w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+					return []*nn.Value{e.Node(op.Plain("Mul"), in[0], in[1]).Out(0)}
+				})
+				other := e.Body("outer", nil, []*nn.Value{in[0]}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+					return []*nn.Value{e.Node(op.Plain("Neg"), in[0]).Out(0)}
+				})
+				size := e.Node(std.CastConfig{To: dtype.Bool}, e.Node(op.Plain("Size"), e.Node(std.ShapeConfig{}, in[0]).Out(0)).Out(0)).Out(0)
+				y := e.Node(std.IfConfig{Then: nested, Else: other}, size).Out(0)
+				return []*nn.Value{y, in[0], w, e.Node(op.Plain("Exp"), y).Out(0)}
+			})
+			not := branch("no", []*nn.Value{x}, func(e *nn.Edit, in []*nn.Value) []*nn.Value {
+				y := e.Node(op.Plain("Neg"), in[0]).Out(0)
+				return []*nn.Value{y, y, e.Param("v", initial.Normal{Std: 1}, 4), y}
+			})
+			n := e.NodeN(std.IfConfig{Then: then, Else: not}, 4, cond)
+			return []*nn.Value{n.Out(0), n.Out(1), n.Out(2), n.Out(3)}
+		}
+		length := e.Node(std.GatherConfig{}, e.Node(std.ShapeConfig{}, x).Out(0), e.Ints("which", 1)).Out(0)
+		first := pick(e.Node(op.Plain("Equal"), length, e.Ints("one", 1)).Out(0), x)
+		second := pick(e.Const("no", dtype.Scalar(false)), e.Node(op.Plain("Add"), first[0], first[2]).Out(0))
+		sum := e.Node(op.Plain("ReduceSum"), x).Out(0)
+		open := pick(e.Node(op.Plain("Greater"), sum, e.Const("zero", dtype.Scalar(float32(0)))).Out(0), second[0])
+		for i, v := range []*nn.Value{first[1], first[2], first[3], second[1], second[2], open[0]} {
+			e.Output([]string{"a", "b", "c", "d", "e", "f"}[i], v)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before, x := g.Clone(), sawtooth(3, 1, 4)
+	gone := 0
+	if err := g.Edit(func(e *nn.Edit) { gone = e.Simplify() }); err != nil {
+		t.Fatal(err)
+	}
+	branches := 0
+	for n := range g.Nodes() {
+		if n.Type() == "If" {
+			branches++
+		}
+	}
+	if branches != 1 || gone < 6 {
+		t.Errorf("%d branches, %d nodes went\n%v", branches, gone, g.Summary())
+	}
+	same := func(a, b *nn.Graph) {
+		t.Helper()
+		want, err := a.Run(context.Background(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Run(context.Background(), x)
+		if err != nil || len(got) != len(want) {
+			t.Fatal(len(got), err)
+		}
+		for i := range want {
+			if a.Outputs()[i].Name() != b.Outputs()[i].Name() {
+				t.Errorf("output %d is %s", i, b.Outputs()[i].Name())
+			}
+			if _, err := dtype.DefaultTolerance.Compare(got[i], want[i]); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	same(before, g)
+	file := filepath.Join(t.TempDir(), "model.onnx")
+	if err := onnxio.Save(file, g); err != nil {
+		t.Fatal(err)
+	}
+	again, err := onnxio.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(before, again)
+	if err := before.Edit(func(e *nn.Edit) { e.Simplify(); e.Failf("no") }); err == nil {
+		t.Fatal("the edit did not fail")
+	}
+	same(g, before)
+}
+
 func sawtooth(dims ...int) *tensor.Dense {
 	d := dtype.New(dtype.Float32, dims...)
 	for i, v := 0, dtype.Slice[float32](d); i < len(v); i++ {
@@ -82,6 +173,15 @@ func TestSimplifyModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, gone := g.Summary().Total.Nodes, 0
+			length, open := openSizes[filepath.Base(filepath.Dir(file))]
+			if open { // branches that lengths decide
+				if err := g.Edit(func(e *nn.Edit) {
+					x := e.Inputs()[0]
+					e.Input(x.Name(), fmt.Sprintf("%v[batch,%d]", x.Type().DType, length))
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := g.Edit(func(e *nn.Edit) { gone = e.Simplify() }); err != nil {
 				t.Fatal(err)
 			}

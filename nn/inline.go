@@ -1,0 +1,105 @@
+package nn
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// inlineBranches puts the nodes of a branch in the place of each If whose condition is known, and reports whether there was one.
+// Nodes with annotations stay.
+func (e *Edit) inlineBranches() bool {
+	if e.arrangeNow(); e.err != nil {
+		return false
+	}
+	found := false
+	for _, n := range slices.Clone(e.g.nodes) {
+		if len(n.in) == 0 || n.in[0] == nil || len(n.bodies()) == 0 || len(n.Annotations()) > 0 || e.err != nil {
+			continue
+		}
+		c := n.Call()
+		if c == nil {
+			continue
+		}
+		if k := n.in[0].known; c.Known[0].Value == nil && k.Dims != nil {
+			if d, ok := op.DimsValue(k.Dims, n.in[0].typ); ok {
+				c.Known[0].Value = d
+			}
+		}
+		branch, from := std.TakenBranch(c)
+		if b, ok := branch.(*Body); ok && maps.Equal(b.Graph.opsets, e.g.opsets) {
+			e.inline(n, b, n.captured[from-len(n.in):])
+			found = true
+		}
+	}
+	return found
+}
+
+// inline moves the nodes of a subgraph without inputs out of n, whose outputs they give.
+func (e *Edit) inline(n *Node, b *Body, captured []*Value) {
+	inside := map[*Value]*Value{} // what stands for a value of the subgraph
+	for i, v := range b.outer {
+		inside[v] = captured[i]
+	}
+	given := make([]bool, len(n.out))
+	for i, v := range n.out {
+		if x := b.Graph.outputs[i]; v != nil && inside[x] == nil && x.producer != nil {
+			inside[x], given[i] = v, true
+		}
+	}
+	reads := n.reads()
+	e.removeNode(n)
+	for _, name := range slices.Sorted(maps.Keys(b.Graph.values)) {
+		v := b.Graph.values[name]
+		if inside[v] != nil {
+			continue
+		}
+		x := &Value{name: e.free(v.name), typ: v.typ, known: v.known, graph: e.g, origin: v.origin}
+		if v.param != nil {
+			x.param = newCopier(true).param(v.param)
+			x.param.value = x
+		}
+		inside[v] = x
+		e.addValue(x)
+	}
+	list := func(values []*Value) []*Value {
+		var out []*Value
+		for _, v := range values {
+			out = append(out, inside[v])
+		}
+		return out
+	}
+	for _, m := range b.Graph.nodes {
+		x := &Node{
+			name: m.name, domain: m.domain, opType: m.opType, doc: m.doc, op: m.op, config: m.config, graph: e.g,
+			origin: m.origin, fresh: m.fresh, annotations: m.annotations, in: list(m.in), captured: list(m.captured),
+		}
+		e.addNode(x)
+		e.setOut(x, list(m.out))
+	}
+	for i, v := range n.out {
+		if v != nil && !given[i] {
+			x := do(e, op.Plain("Identity"), inside[b.Graph.outputs[i]])
+			if e.err != nil {
+				return
+			}
+			p := x.producer
+			e.setOut(p, []*Value{v})
+			e.removeValue(x)
+		}
+	}
+	e.sortNodes()
+	for _, v := range reads {
+		e.sweep(v)
+	}
+}
+
+// free is the name, or one like it that no value has.
+func (e *Edit) free(name string) string {
+	if e.g.values[name] == nil {
+		return name
+	}
+	return e.unique(name)
+}
