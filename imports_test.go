@@ -20,6 +20,8 @@ var mayImport = map[string][]string{
 	"internal/exprgraph":   {},
 	"internal/picture":     {},
 	"internal/disk":        {},
+	"internal/layered":     {},
+	"internal/diagram":     {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio", "internal/layered"},
 	"internal/disk/...":    {"internal/disk"},
 	"nn/op":                {"nn/dtype", "internal/exprgraph", "internal/kernel", "internal/engine"},
 	"nn/op/std":            {"nn/dtype", "internal/kernel", "internal/engine", "internal/picture", "nn/op"},

@@ -46,6 +46,7 @@ type nodeDetails struct {
 
 func newInspect() *cobra.Command {
 	var asJSON, brief, all, weights bool
+	var svg string
 	var from source
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
@@ -59,17 +60,24 @@ of them, which training keeps.
 
 Nodes whose results are known before anything runs, constants and arithmetic on shapes, are left out of the table;
 --all shows them. --weights adds each parameter: whether it is trained, its range, mean, deviation and zeros.
---json has all of this, and the inputs and attributes of each node.`,
+--json has all of this, and the inputs and attributes of each node.
+
+--svg FILE draws the graph instead: operators with the shapes of their weights, values with theirs, bodies of loops and
+branches in their nodes. Rows of nodes that repeat are drawn once, as a block with the number of times; --all draws every node.`,
 		Example: `  graft inspect squeezenet1.1.onnx
   graft inspect --brief model.onnx
   graft inspect --weights model.onnx
   graft inspect model.onnx --type "data float32[8,3,224,224]"
-  graft inspect --json model.onnx`,
+  graft inspect --json model.onnx
+  graft inspect --svg model.svg model.onnx`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := from.load(args[0])
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("svg") {
+				return drawGraph(cmd, svg, g, all)
 			}
 			r := report{
 				Model: g.Name(), Header: onnxio.HeaderOf(g), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
@@ -93,6 +101,7 @@ Nodes whose results are known before anything runs, constants and arithmetic on 
 	f.BoolVar(&brief, "brief", false, "leave the table of nodes out")
 	f.BoolVar(&all, "all", false, "also the nodes of constants and of arithmetic on shapes")
 	f.BoolVar(&weights, "weights", false, "figures of each parameter")
+	f.StringVar(&svg, "svg", "", "draw the graph into this file, - for standard output")
 	f.StringArrayVar(&from.types, "input", nil, "the same as --type")
 	_ = f.MarkHidden("input")
 	return cmd

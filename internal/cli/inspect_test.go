@@ -41,6 +41,8 @@ func TestInspect(t *testing.T) {
 		{"inspect cnn.onnx --brief", "by N         39 936·N multiply-adds", ""},
 		{"inspect cnn.onnx --brief", "memory       13.0 kB stored; values of a run 2.0 kB at a time, 4.1 kB in all", ""},
 		{"inspect cnn.onnx --weights", "parameter", ""},
+		{"inspect cnn.onnx --svg -", "<svg xmlns=", ""},
+		{"inspect cnn.onnx --svg cnn.svg", "", ""},
 		{"inspect none.onnx", "", "no such file or folder: "},
 		{"inspect cnn.onnx cnn.onnx", "", "want one MODEL, got 2 arguments"},
 		{"inspect cnn.onnx --al", "", "unknown flag: --al; did you mean --all?"},

@@ -137,6 +137,9 @@ func TestMistakes(t *testing.T) {
 		{"inspect cnn.onnx --jsno", "", "unknown flag: --jsno; did you mean --json?"},
 		{"inspect cnn.onnx --memory lots", "", "--memory lots: want a number of bytes as 500MB or 4GiB"},
 		{"inspect cnn.onnx two.onnx", "", "want one MODEL, got 2 arguments"},
+		{"inspect cnn.onnx --svg letters/", "", "letters: is a folder, want a file"},
+		{"inspect cnn.onnx --svg no/in/x.svg", "", "x.svg: cannot be written: no such file or folder: "},
+		{"inspect cnn.onnx --svg x.svg --json", "", "--svg draws instead of printing: leave out --json"},
 	})
 	dir := spoiled(t)
 	for typ, want := range map[string]string{"x float32[2,1,4]": "input x: want rank 4, got float32[2,1,4]", "y float32[1]": `the model has no input "y", it has ["x"]`, "x float33[1]": `unknown element type "float33"`} {

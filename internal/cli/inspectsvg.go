@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/graft-ml/graft/internal/diagram"
+	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/nn"
+	"github.com/spf13/cobra"
+)
+
+// drawGraph writes the picture of --svg; "-" is standard output.
+func drawGraph(cmd *cobra.Command, path string, g *nn.Graph, all bool) error {
+	for _, name := range []string{"json", "brief", "weights"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--svg draws instead of printing: leave out --%s", name)
+		}
+	}
+	draw := func(w io.Writer) error { return diagram.Options{All: all}.SVG(w, g) }
+	if path == "-" {
+		return draw(cmd.OutOrStdout())
+	}
+	if err := checkOutput(path); err != nil {
+		return errors.New("--svg" + err.Error()[len("-o"):])
+	}
+	return disk.WriteFile(path, draw)
+}

@@ -1,0 +1,127 @@
+package diagram
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/rivo/uniseg"
+	"gorgonia.org/tensor"
+)
+
+// Sizes of text, in pixels.
+const (
+	titleSize = 13.0
+	textSize  = 11.0
+	lineHigh  = 15.0
+)
+
+// textWidth is the width of a text in a font whose characters are all 0.6 times as wide as high.
+func textWidth(s string, size float64) float64 {
+	return float64(uniseg.StringWidth(s)) * size * 0.605
+}
+
+// shapeText is a type in short: 1×64×56×56, after the type of the elements unless they are float32.
+func shapeText(t op.Type) string {
+	switch {
+	case !t.Present():
+		return "?"
+	case t.Kind != op.Tensor:
+		return shorten(t.String())
+	}
+	name := ""
+	if t.DType != dtype.Float32 {
+		name = t.DType.String() + " "
+	}
+	if t.Unranked {
+		return name + "?"
+	}
+	dims := make([]string, len(t.Shape))
+	for i, d := range t.Shape {
+		dims[i] = d.String()
+	}
+	if len(dims) == 0 {
+		return name + "scalar"
+	}
+	return shorten(name + strings.Join(dims, "×"))
+}
+
+// shorten keeps texts within a line.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 36 {
+		return string(r[:35]) + "…"
+	}
+	return s
+}
+
+// operator is a node's operator, after its domain unless that is the standard one.
+func operator(n *nn.Node) string {
+	if n.Domain() != "" {
+		return n.Domain() + "." + n.Type()
+	}
+	return n.Type()
+}
+
+// few is how many elements of a constant are written out.
+const few = 6
+
+// held describes a value that is no wire, as the node that reads it shows it: W 64×3×7×7, or a short constant's elements.
+func held(name string, v *nn.Value) string {
+	value := v.Known().Value
+	if p := v.Param(); p != nil && p.Role() == nn.Constant {
+		value = p.Tensor()
+	}
+	if d, ok := value.(*tensor.Dense); ok && d.Shape().TotalSize() <= few {
+		if x, err := dtype.Float64s(d); err == nil {
+			parts := make([]string, len(x))
+			for i, f := range x {
+				parts[i] = fmt.Sprintf("%.4g", f)
+			}
+			text := strings.Join(parts, " ")
+			if d.Dims() > 0 {
+				text = "[" + text + "]"
+			}
+			return shorten(name + " = " + text)
+		}
+	}
+	if dims := v.Known().Dims; len(dims) > 0 && len(dims) <= few {
+		return shorten(fmt.Sprintf("%s = %v", name, dims))
+	}
+	return shorten(name + " " + shapeText(v.Type()))
+}
+
+// slotName is the formal name of a node's input.
+func slotName(n *nn.Node, i int) string {
+	if n.Op() == nil {
+		return "input"
+	}
+	slots := n.Op().In.List()
+	switch {
+	case len(slots) == 0:
+		return "input"
+	case i >= len(slots):
+		return slots[len(slots)-1].Name
+	}
+	return slots[i].Name
+}
+
+// about is what a node shows under the pointer: its name, its attributes and its outputs.
+func about(n *nn.Node, opsets map[string]int) string {
+	lines := []string{n.Label()}
+	if c := n.Config(); c != nil {
+		for _, a := range op.Encode(opsets[n.Domain()], c) {
+			switch a.Value.(type) {
+			case int64, float32, string, []int64, []float32, []string:
+				lines = append(lines, fmt.Sprintf("%s = %v", a.Name, a.Value))
+			}
+		}
+	}
+	for _, v := range n.Outputs() {
+		if v != nil {
+			lines = append(lines, v.Name()+" "+v.Type().String())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
