@@ -47,7 +47,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 		}
 		return objectsOf(g, path, b, p.texts)
 	}
-	return p.picturesOf(ctx, g, path)
+	return p.picturesOf(ctx, g, path, notes)
 }
 
 // standardInput is a table or JSON lines, by the first character.
@@ -81,6 +81,9 @@ func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sample
 	if p.texts != nil {
 		return p.textsOf(path)
 	}
+	if takesPictures(g) {
+		return nil, fmt.Errorf("%s is a table, the model takes pictures (input %v): want a picture or a folder of pictures", path, ports(g.Inputs())[0])
+	}
 	c, err := p.dataset.columns(g, path, true)
 	if err != nil {
 		return nil, err
@@ -107,7 +110,10 @@ func arraysOf(g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) 
 			}
 			x, err = data.NPY(path)
 		} else {
-			x, err = fromArchive(path, v.Name())
+			var note string
+			if x, note, err = fromArchive(path, v.Name(), len(g.Inputs()) == 1); note != "" {
+				fmt.Fprintln(notes, note)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -228,7 +234,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 }
 
 // picturesOf is a picture, or all pictures below a folder.
-func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string) (*sampleSource, error) {
+func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	files, err := pictureFiles(path)
 	if err != nil {
 		return nil, err
@@ -237,19 +243,23 @@ func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string) (
 		return nil, fmt.Errorf("%s: the model has the inputs %v, which take no pictures", path, ports(g.Inputs()))
 	}
 	in := g.Inputs()[0]
-	prep, err := p.settle(ctx, g, in.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
-		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
-		var list []*tensor.Dense
-		for _, f := range files[:min(len(files), measuredOn(plain))] {
-			if x, err := plain.Eval(data.Item{Path: f, Class: -1}, nil); err == nil {
-				list = append(list, x.X[0])
+	if p.found == nil { // one preparation for the pictures of all paths
+		all := files
+		for _, other := range p.paths {
+			if more, err := pictureFiles(other); err == nil && other != path {
+				all = append(all, slices.DeleteFunc(more, func(f string) bool { return !data.IsImage(f) })...)
 			}
 		}
-		return list, nil
-	})
-	if err != nil {
-		return nil, err
+		found, err := p.settle(ctx, g, in.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
+			return measuredPictures(base, all), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		tellFound(notes, found)
+		p.found = &found
 	}
+	prep := p.found
 	return &sampleSource{
 		n: len(files), name: func(i int) string { return files[i] },
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
@@ -268,6 +278,18 @@ func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string) (
 			return nn.Feed{in.Name(): b.X[0]}, nil
 		},
 	}, nil
+}
+
+// measuredPictures are some of the files that can be decoded, from 0 to 1 and of the size that base has.
+func measuredPictures(base data.Preprocess, files []string) (list []*tensor.Dense) {
+	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
+	n := min(len(files), measuredOn(plain))
+	for i := range n {
+		if x, err := plain.Eval(data.Item{Path: files[i*len(files)/n], Class: -1}, nil); err == nil {
+			list = append(list, x.X[0])
+		}
+	}
+	return list
 }
 
 // pictureFiles lists the pictures below a folder, or the one that path names.

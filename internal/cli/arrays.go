@@ -79,7 +79,11 @@ func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dens
 		name = "x"
 	}
 	if all[name] == nil {
-		return nil, fmt.Errorf("%s: no array for input %s; it has %s, the model has the inputs %v", path, v.Name(), strings.Join(slices.Sorted(maps.Keys(all)), ", "), ports(d.graph.Inputs()))
+		orX := ""
+		if len(d.graph.Inputs()) == 1 {
+			orX = " or x"
+		}
+		return nil, fmt.Errorf("%s: no array for input %s; it has %s: want arrays by the names of the inputs %v%s, and y", path, v.Name(), strings.Join(slices.Sorted(maps.Keys(all)), ", "), ports(d.graph.Inputs()), orX)
 	}
 	if err := d.whole(path, name, all[name]); err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ type dataset struct {
 	noFlip  bool    // pictures are not mirrored by chance
 	augment string  // how much pictures vary in training
 	skipBad float64 // share of the pictures that may be corrupt
+	decode  bool    // eval looks for corrupt pictures before it begins: it met one
 	seed    uint64
 
 	classes                 []string           // names; nil where the data have none
@@ -73,12 +74,17 @@ func (d *dataset) flags(cmd *cobra.Command) {
 // divideFlags adds those that say how samples are divided and augmented for training.
 func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	d.beside = cmd.ErrOrStderr
 	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
-	f.Float64Var(&d.skipBad, "skip-bad", 0.01, "share of the pictures that may be corrupt: they are listed and left out; more are an error")
+	d.badFlag(cmd)
 	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text; those of one channel never are")
 	f.StringVar(&d.augment, "augment", "moderate", "how much pictures vary in training: "+strings.Join(augmentations, ", "))
 	f.Uint64Var(&d.seed, "seed", 0, "what everything random is drawn from")
+}
+
+// badFlag adds the one that says how many pictures may be corrupt.
+func (d *dataset) badFlag(cmd *cobra.Command) {
+	d.beside = cmd.ErrOrStderr
+	cmd.Flags().Float64Var(&d.skipBad, "skip-bad", 0.01, "share of the pictures that may be corrupt: they are listed and left out; more are an error")
 }
 
 // augmentations are the words that --augment takes.
@@ -248,6 +254,12 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample],
 	s, err := d.open(d.data, true)
 	if err != nil {
 		return nil, err
+	}
+	d.opened = s
+	if d.decode {
+		if err := d.leaveBad(ctx, d.data, s.folders); err != nil {
+			return nil, err
+		}
 	}
 	s.among(known)
 	d.opened = s

@@ -69,6 +69,7 @@ this, with the pictures of those samples, as a page of HTML.
 	}
 	v.source.flags(cmd)
 	v.dataset.flags(cmd)
+	v.badFlag(cmd)
 	v.box.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&v.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the model's, or the last")
@@ -92,6 +93,9 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	}
 	if v.worst < 0 {
 		return fmt.Errorf("--worst %d: want 0 or more", v.worst)
+	}
+	if !(v.skipBad >= 0 && v.skipBad <= 1) {
+		return fmt.Errorf("--skip-bad %v: want a share from 0 to 1", v.skipBad)
 	}
 	for _, path := range []string{v.page, v.confusion, v.calibration} {
 		if path != "" {
@@ -118,7 +122,13 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	if v.columnar() {
 		n, figures, list, err = v.table(ctx, g, list)
 	} else {
-		n, figures, list, err = v.samples(ctx, g, list)
+		given := list
+		n, figures, list, err = v.samples(ctx, g, given)
+		if err != nil && v.opened.folders != nil && ctx.Err() == nil { // perhaps for a corrupt picture
+			v.decode, v.notes = true, nil
+			n, figures, list, err = v.samples(ctx, g, given)
+		}
+		v.tellNotes()
 	}
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
 	d := json.NewDecoder(r.Body)
 	d.UseNumber()
 	if err := d.Decode(&q); err != nil {
-		reply(w, nil, err)
+		reply(w, nil, fmt.Errorf("not a request of the protocol: %w; want {\"inputs\":[{\"name\":…,\"shape\":…,\"datatype\":…,\"data\":…}]} with the inputs %v", plainError(err), ports(h.b.g.Inputs())))
 		return
 	}
 	feed, n, err := h.inputs(q.Inputs)

@@ -124,7 +124,7 @@ func TestCommands(t *testing.T) {
 		{in("run", "DIR/digits.onnx", "--input", "DIR/none.pb"), nil, "input image: no such file or folder: "},
 		{in("run", "DIR/digits.onnx", "--input", "DIR/two.npz"), []string{"scores float32[1,10] ["}, ""},
 		{in("run", "DIR/odd.onnx", "--input", "a=b=DIR/x.npy"), []string{"y float32[1,1,28,28] ["}, ""},
-		{in("run", "DIR/odd.onnx", "--input", "a=b=DIR/two.npz"), nil, "two.npz has no array of that name, but image, other"},
+		{in("run", "DIR/odd.onnx", "--input", "a=b=DIR/two.npz"), nil, "two.npz: no array for input a=b; it has image, other"},
 		{in("verify", "DIR/suite/good"), []string{"ok   suite/good", "1 of 1 cases hold"}, ""},
 		{in("verify", "DIR"), []string{"FAIL suite/bad", "ok   suite/good", "1 of 2 cases hold"}, "failed"},
 		{in("verify", "--dump", "DIR/dump", "DIR/suite"), []string{"ok   good"}, "failed"},

@@ -102,7 +102,7 @@ func TestMistakes(t *testing.T) {
 		{"predict digits.onnx bad/", "", "none of 2 samples can be read; the first: data: "},
 		{"predict two.onnx letters/", "", "which take no pictures"},
 		{"predict two.onnx ragged.csv", "", "line 3 has another number of columns than the first line, 3"},
-		{"predict digits.onnx odd.npz", "", "odd.npz has no array of that name, but x, y"},
+		{"predict digits.onnx odd.npz", "", "odd.npz: no array for input image; it has x, y"},
 		{"predict digits.onnx text.npz", "", "not a NumPy archive, which is a zip file"},
 		{"predict digits.onnx letters/ --top 0", "", "--top 0: want 1 or more"},
 		{"predict digits.onnx letters/ --top many", "", `invalid argument "many" for "--top" flag: want a whole number`},

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/train"
 	"github.com/spf13/cobra"
 )
 
@@ -20,6 +24,9 @@ type prediction struct {
 	output, explain string
 	as              string
 	batchSize       int
+
+	paths []string           // of the data
+	found *train.Preparation // of pictures, once it is known
 }
 
 func newPredict() *cobra.Command {
@@ -70,6 +77,11 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 	if err := p.check(); err != nil {
 		return err
 	}
+	paths, err := expanded(paths)
+	if err != nil {
+		return err
+	}
+	p.paths = paths
 	g, err := p.load(model)
 	if err != nil {
 		return err
@@ -149,6 +161,25 @@ func (p prediction) check() error {
 		return fmt.Errorf("--explain %s: want gradients or cam", p.explain)
 	}
 	return nil
+}
+
+// expanded replaces patterns that the shell left as they are, 'photos/*.jpg', by the files that they match.
+func expanded(paths []string) (list []string, err error) {
+	for _, path := range paths {
+		if _, err := os.Lstat(path); err == nil || !strings.ContainsAny(path, "*?[") {
+			list = append(list, path)
+			continue
+		}
+		found, err := filepath.Glob(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: not a pattern of file names: %w", path, err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("no file matches %s", path)
+		}
+		list = append(list, found...)
+	}
+	return list, nil
 }
 
 func upTo(n int) []int {

@@ -201,7 +201,7 @@ func TestPredictMistakes(t *testing.T) {
 		"train --new tabular --data houses.csv --target cost -o o.onnx":        `no column "cost"; it has id, area, city, sold, price, dear`,
 		"train --new tabular --data houses.csv --column area=size -o o.onnx":   `--column: column area: "size" is not a kind`,
 		"train --new tabular --data houses.csv --column size=number -o o.onnx": `no column "size"; it has id`,
-		"train --new tabular --data houses.csv --column city=number -o o.onnx": `row 1, column city: "`,
+		"train --new tabular --data houses.csv --column city=number -o o.onnx": `line 2, column city: "`,
 		"train --new tabular --data houses.csv --task ranking -o o.onnx":       "--task ranking: want classes, regression or auto",
 		"train --new tabular --data houses.csv --task regression -o o.onnx":    `target column dear holds text, such as "`,
 		"train --new tabular --data houses.csv --separator : -o o.onnx":        `--separator ":": want one of "," ";" "|" "\t"`,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -204,9 +205,20 @@ func (d *dataset) preparation() string {
 	if d.pictures == nil {
 		return ""
 	}
-	text := fmt.Sprintf("pictures: %v\n          %v\n", *d.pictures, d.pictures.Preprocess)
-	if d.pictures.Guess {
-		text += fmt.Sprintf("          --preset %s settles it, --preset %s is the other way\n", d.pictures.Name, cmp.Or(d.pictures.RunnerUp, "unit"))
+	return prepared(*d.pictures)
+}
+
+func prepared(p train.Preparation) string {
+	text := fmt.Sprintf("pictures: %v\n          %v\n", p, p.Preprocess)
+	if p.Guess {
+		text += fmt.Sprintf("          --preset %s settles it, --preset %s is the other way\n", p.Name, cmp.Or(p.RunnerUp, "unit"))
 	}
 	return text
+}
+
+// tellFound says how pictures are prepared where that was found out rather than said.
+func tellFound(notes io.Writer, p train.Preparation) {
+	if p.RunnerUp != "" || p.Guess {
+		fmt.Fprint(notes, prepared(p))
+	}
 }

@@ -31,6 +31,7 @@ type runner struct {
 	testcase     string
 	npy, asJSON  bool
 	runtime      runtimeFlags
+	notes        io.Writer
 }
 
 func newRun(p *process) *cobra.Command {
@@ -53,6 +54,7 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
   graft run model.onnx --input x.pb --want encoder/Relu_3 --json`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			r.notes = cmd.ErrOrStderr()
 			rt, err := r.runtime.open(cmd)
 			if err != nil {
 				return err
@@ -178,7 +180,11 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 		defer f.Close()
 		return onnxio.ReadNPY(f)
 	case ".npz":
-		return fromArchive(file, v.Name())
+		x, note, err := fromArchive(file, v.Name(), len(g.Inputs()) == 1)
+		if note != "" {
+			fmt.Fprintln(r.notes, note)
+		}
+		return x, err
 	case ".pb":
 		f, err := os.Open(file)
 		if err != nil {
@@ -188,6 +194,9 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 		x, err := onnxio.ReadValue(f, v.Type())
 		return x.Value, err
 	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder, want a file; graft predict answers for all pictures of a folder", file)
+	}
 	p, err := r.settle(ctx, g, v.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
 		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
 		x, err := plain.Eval(data.Item{Path: file, Class: -1}, nil)
@@ -196,23 +205,25 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 	if err != nil {
 		return nil, err
 	}
+	tellFound(r.notes, p)
 	return p.Open(file)
 }
 
-// fromArchive is the array of an .npz file that has the name of an input, or the only one.
-func fromArchive(file, name string) (value, error) {
+// fromArchive is the array of an .npz file that has the name of an input; alone: the model has no other input, for which the only
+// array will do, and note says so.
+func fromArchive(file, name string, alone bool) (x value, note string, err error) {
 	all, err := data.Arrays(file)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if x := all[name]; x != nil {
-		return x, nil
+		return x, "", nil
 	}
 	names := slices.Sorted(maps.Keys(all))
-	if len(names) != 1 {
-		return nil, fmt.Errorf("%s has no array of that name, but %s", file, strings.Join(names, ", "))
+	if len(names) != 1 || !alone {
+		return nil, "", fmt.Errorf("%s: no array for input %s; it has %s", file, name, strings.Join(names, ", "))
 	}
-	return all[names[0]], nil
+	return all[names[0]], fmt.Sprintf("%s: array %s is taken for input %s", file, names[0], name), nil
 }
 
 // store writes the outputs into the folder for them, all or none.

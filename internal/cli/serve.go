@@ -32,6 +32,7 @@ type service struct {
 	queue         int
 	body          int64
 	as            string
+	data          string // pictures that the preparation is measured on
 }
 
 func newServe() *cobra.Command {
@@ -65,6 +66,8 @@ file has; GET /metrics has counters for Prometheus. Requests that come within --
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "after which a request is given up")
 	f.IntVar(&s.queue, "queue", 256, "requests that may wait; more are refused with 503")
 	f.Int64Var(&s.body, "max-body", 32<<20, "bytes of a request at most")
+	f.StringVar(&s.data, "data", "", "pictures, a folder or a file, on which their preparation is measured where the model's metadata do not say it")
+	f.Lookup("preset").Usage = strings.Replace(f.Lookup("preset").Usage, "or measured", "or measured on --data", 1)
 	f.StringVar(&s.as, "as", "", "what the answers are: classes, values or arrays; default: found out")
 	return cmd
 }
@@ -77,6 +80,11 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 	l, err := net.Listen("tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", s.address, err)
+	}
+	if h.unprepared != nil {
+		fmt.Fprintf(w, "pictures are refused: %v\n", h.unprepared)
+	} else {
+		tellFound(w, h.prep)
 	}
 	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or /v2/models/%s/infer\n", model, l.Addr(), h.name)
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: s.timeout, IdleTimeout: 2 * time.Minute}
@@ -134,9 +142,12 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 		h.a.kind = "arrays"
 	}
 	if takesPictures(g) {
-		h.prep, h.unprepared = s.settle(ctx, g, g.Inputs()[0].Type(), func(data.Preprocess) ([]*tensor.Dense, error) {
-			return nil, errors.New("the model does not say how its pictures are prepared: serve it with --preset")
-		})
+		h.prep, h.unprepared = s.settle(ctx, g, g.Inputs()[0].Type(), s.some)
+		if h.unprepared != nil && !errors.Is(h.unprepared, errUnprepared) {
+			return nil, h.unprepared
+		}
+	} else if s.data != "" {
+		return nil, fmt.Errorf("--data %s: the model has the inputs %v, which take no pictures", s.data, ports(g.Inputs()))
 	}
 	if b, fixed := fixedBatch(g); fixed {
 		h.fixed, h.batchSize = b, 1
@@ -147,6 +158,20 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	}
 	h.routes()
 	return h, nil
+}
+
+var errUnprepared = errors.New("the model does not say how its pictures are prepared: serve it with --preset, or with --data and some pictures to measure it on")
+
+// some are the pictures of --data.
+func (s service) some(base data.Preprocess) ([]*tensor.Dense, error) {
+	if s.data == "" {
+		return nil, errUnprepared
+	}
+	files, err := pictureFiles(s.data)
+	if err != nil {
+		return nil, err
+	}
+	return measuredPictures(base, files), nil
 }
 
 // ServeHTTP implements http.Handler: limits, time, and counting around all that is served.

@@ -31,11 +31,29 @@ func (h *endpoint) routes() {
 	h.mux.HandleFunc("POST "+model+"/infer", h.infer)
 	h.mux.HandleFunc("POST /predict", h.predict)
 	h.mux.HandleFunc("GET /metrics", h.figures.write)
+	for _, path := range []string{"/health", "/v2", "/v2/health/live", "/v2/health/ready", model, model + "/ready", "/metrics"} {
+		h.mux.HandleFunc(path, notAllowed(http.MethodGet))
+	}
+	for _, path := range []string{model + "/infer", "/predict"} {
+		h.mux.HandleFunc(path, notAllowed(http.MethodPost))
+	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(map[string]string{"error": fmt.Sprintf("%s %s: the model is %s; POST /predict or %s/infer", r.Method, r.URL.Path, h.name, model)})
+		refuse(w, http.StatusNotFound, fmt.Sprintf("%s %s: the model is %s; POST /predict or %s/infer", r.Method, r.URL.Path, h.name, model))
 	})
+}
+
+// notAllowed answers requests to a path by another method than the one that it has.
+func notAllowed(method string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", method)
+		refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s %s: want %s", r.Method, r.URL.Path, method))
+	}
+}
+
+func refuse(w http.ResponseWriter, code int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": why})
 }
 
 // predict answers for a picture or for objects.

@@ -101,7 +101,7 @@ func (c *Column) numbers(records []record, lines []int, i int, rows *Rows, said 
 			x = math.NaN()
 			if !missing(s) {
 				if said {
-					return fmt.Errorf("table: %s: row %d, column %s: %q is not a number", rows.Path, k+1, c.Name, s)
+					return fmt.Errorf("table: %s: line %d, column %s: %q is not a number", rows.Path, lines[k], c.Name, s)
 				}
 				stray[s] = append(stray[s], lines[k])
 			}

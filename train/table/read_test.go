@@ -163,7 +163,7 @@ func TestReadErrors(t *testing.T) {
 		{"a,b\n1,2\n", `no column "c"; it has a, b`, table.Reader{Target: "c"}},
 		{"a,b\n1,2\n", `no column "c"; it has a, b`, table.Reader{Kinds: map[string]table.Kind{"c": table.Number}}},
 		{"a,b\n1,x\n2,y\n", `target column b holds text, such as "x": want numbers for regression`, table.Reader{Task: table.Regression}},
-		{"a,b\n1,2\nx,3\n", `row 2, column a: "x" is not a number`, table.Reader{Kinds: map[string]table.Kind{"a": table.Number}}},
+		{"a,b\n1,2\nx,3\n", `line 3, column a: "x" is not a number`, table.Reader{Kinds: map[string]table.Kind{"a": table.Number}}},
 		{"a,b\n2020-01-01,2\nx,3\n", `column a: "x" and the other values do not fit one way to write dates`, table.Reader{Kinds: map[string]table.Kind{"a": table.Date}}},
 		{"a,b\n1,x\n2,z\n", `line 3: the target b is "z", which is not among the classes x, y`, table.Reader{Classes: []string{"x", "y"}}},
 		{"PK\x03\x04\x00\x00", "not a table: it holds bytes that are not text", table.Reader{}},
