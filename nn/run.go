@@ -115,13 +115,18 @@ func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 		}
 		feed[v] = x
 	}
+	for _, v := range g.inputs {
+		if _, ok := feed[v]; !ok && v.typ.Kind == optionalKind {
+			feed[v] = &dtype.Optional{} // what is optional may be left out
+		}
+	}
 	if g.complete(feed) {
 		return feed, nil
 	}
 	stop := func(v *Value) bool { _, ok := feed[v]; return ok }
 	for _, n := range ancestors(want, stop) {
 		for _, v := range n.reads() {
-			if v != nil && v.input && !stop(v) && v.typ.Kind != optionalKind {
+			if v != nil && v.input && !stop(v) {
 				return nil, &Error{Stage: "run", Input: v.name, Want: v.typ, Got: "nothing"}
 			}
 		}

@@ -2,6 +2,8 @@ package op
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"sort"
 	"strconv"
 	"strings"
@@ -81,14 +83,14 @@ func (d Dim) Merge(e Dim) (Dim, bool) {
 	return d, true
 }
 
-// Add is d + e.
-func (d Dim) Add(e Dim) Dim { return combine(d, e, "+", func(a, b int) int { return a + b }) }
+// Add is d + e. Lengths beyond an int become the largest int, which nothing can hold.
+func (d Dim) Add(e Dim) Dim { return combine(d, e, "+", addLengths) }
 
 // Sub is d − e.
 func (d Dim) Sub(e Dim) Dim { return combine(d, e, "-", func(a, b int) int { return a - b }) }
 
-// Mul is d · e.
-func (d Dim) Mul(e Dim) Dim { return combine(d, e, "*", func(a, b int) int { return a * b }) }
+// Mul is d · e, bounded as in Add.
+func (d Dim) Mul(e Dim) Dim { return combine(d, e, "*", mulLengths) }
 
 // Div is d / e rounded down. Division by zero is Unknown.
 func (d Dim) Div(e Dim) Dim {
@@ -112,6 +114,20 @@ func (d Dim) Min(e Dim) Dim {
 		return d
 	}
 	return combine(d, e, "min", func(a, b int) int { return min(a, b) })
+}
+
+func addLengths(a, b int) int {
+	if a > 0 && b > math.MaxInt-a {
+		return math.MaxInt
+	}
+	return a + b
+}
+
+func mulLengths(a, b int) int {
+	if hi, lo := bits.Mul(uint(max(a, 0)), uint(max(b, 0))); hi > 0 || lo > math.MaxInt {
+		return math.MaxInt
+	}
+	return a * b
 }
 
 func floorDiv(a, b int) int {

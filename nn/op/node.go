@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/chewxy/hm"
@@ -105,7 +106,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.InPlace, View: c.Op.View}
 	for _, t := range c.Out {
 		spec := engine.Spec{}
-		if n, err := dtype.Count(t.Sizes()); t.Static() && (err != nil || n > MaxElements || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft())) {
+		if n, err := dtype.Count(t.Sizes()); t.Static() && (err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft())) {
 			return nil, c.Errorf("would give %v, more than the memory holds", t.Concrete())
 		}
 		if t.Present() {

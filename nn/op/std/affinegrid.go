@@ -34,8 +34,11 @@ func inferAffineGrid(c *op.Call) ([]op.Type, error) {
 	if t := c.In[0]; !t.Unranked && (len(t.Shape) != 3 || t.Shape[0].Differ(size[0]) || t.Shape[1].Differ(op.D(n)) || t.Shape[2].Differ(op.D(n+1))) {
 		return nil, c.Mismatch(0, op.T(t.DType, size[0], op.D(n), op.D(n+1)), t)
 	}
+	if err := noNegative(c, 1, size); err != nil {
+		return []op.Type{c.In[0].With(anyDims(n + 2)...)}, err
+	}
 	for _, d := range size {
-		if d.Sym == "" && (d.Size < 0 || d.Size > maxExtent) {
+		if d.Sym == "" && d.Size > maxExtent {
 			return nil, c.Errorf("size %v is out of range", size)
 		}
 	}

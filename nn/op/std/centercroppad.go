@@ -58,6 +58,9 @@ func cropped(c *op.Call) (shape []op.Dim, about map[int]bool, err error) {
 	if len(size) != len(axes) {
 		return nil, nil, c.Errorf("has %d lengths for %d axes", len(size), len(axes))
 	}
+	if err := noNegative(c, 1, size); err != nil {
+		return nil, nil, err
+	}
 	shape, about = append([]op.Dim(nil), c.In[0].Shape...), map[int]bool{}
 	for i, a := range axes {
 		if a, err = c.Axis(a, rank); err != nil {
@@ -66,7 +69,7 @@ func cropped(c *op.Call) (shape []op.Dim, about map[int]bool, err error) {
 		if about[a] {
 			return nil, nil, c.Errorf("axis %d is given twice", a)
 		}
-		if size[i].Sym == "" && (size[i].Size < 0 || size[i].Size > maxExtent) {
+		if size[i].Sym == "" && size[i].Size > maxExtent {
 			return nil, nil, c.Errorf("length %v is out of range", size[i])
 		}
 		about[a], shape[a] = true, size[i]

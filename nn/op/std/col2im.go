@@ -1,6 +1,8 @@
 package std
 
 import (
+	"cmp"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -73,6 +75,9 @@ func col2imShapes(c *op.Call) (image, block []op.Dim, err error) {
 	}
 	if len(image) != len(block) || len(image) == 0 {
 		return nil, nil, c.Errorf("image has %d axes, block %d", len(image), len(block))
+	}
+	if err := cmp.Or(noNegative(c, 1, image), noNegative(c, 2, block)); err != nil {
+		return nil, nil, err
 	}
 	for i := range image {
 		for _, d := range []op.Dim{image[i], block[i]} {

@@ -2,6 +2,7 @@ package std
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -117,8 +118,8 @@ func reshapeDims(c *op.Call, target []op.Dim, allowZero bool) ([]op.Dim, error) 
 func dimStrings(d []op.Dim) []string {
 	s := make([]string, len(d))
 	for i, x := range d {
-		if s[i] = x.String(); x.Sym == "" && x.Size < 0 {
-			s[i] = "-1"
+		if s[i] = x.String(); x.Sym == "" {
+			s[i] = strconv.Itoa(x.Size)
 		}
 	}
 	return s

@@ -96,6 +96,9 @@ func inferResize(c *op.Call) ([]op.Type, error) {
 			return nil, c.Errorf("cannot make %v elements of none on axis %d", d, a)
 		}
 		if d.Size > maxMapped && !r.same(a) {
+			if !r.given[a] {
+				return nil, c.Errorf("scale %v makes axis %d longer than the %d elements that are possible", float32(r.scale[a]), a, maxMapped)
+			}
 			return nil, c.Errorf("makes axis %d %v long, at most %d is possible", a, d.Size, maxMapped)
 		}
 	}

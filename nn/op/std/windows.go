@@ -50,7 +50,7 @@ func cosineWindows() []*op.Op {
 				return 0, cfg.Output, false, err
 			}
 			if len(size) != 1 || size[0] < 0 || size[0] > op.MaxElements/16 {
-				return 0, 0, false, c.Errorf("size %v: want one number that is not negative", size)
+				return 0, 0, false, c.Errorf("size %v: want one number from 0 to %d", size, op.MaxElements/16)
 			}
 			return size[0], cfg.Output, cfg.Periodic == nil || *cfg.Periodic, nil
 		}
