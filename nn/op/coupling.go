@@ -44,38 +44,3 @@ type IndexMap struct {
 	Perm         []int // see the Relations
 	Groups       int   // see the Relations
 }
-
-// Couple is the identity between two axes.
-func Couple(from, to AxisRef) Coupling { return Coupling{From: from, To: to} }
-
-// CoupleAll is the identity between every axis of input i and output 0, axis by axis from the
-// back as broadcasting aligns them. Dimensions of length 1 that are stretched are left out.
-func CoupleAll(c *Call, i int) []Coupling {
-	var list []Coupling
-	if c == nil || i < 0 || i >= len(c.In) || len(c.Out) == 0 {
-		return nil
-	}
-	in, out := c.In[i].Shape, c.Out[0].Shape
-	for a := range in {
-		b := a + len(out) - len(in)
-		if b < 0 || in[a].Differ(out[b]) {
-			continue
-		}
-		list = append(list, Couple(InAxis(i, a), OutAxis(0, b)))
-	}
-	return list
-}
-
-// Elementwise couples every input with the output, as broadcasting arithmetic does.
-func Elementwise(c *Call) []Coupling {
-	var list []Coupling
-	if c == nil {
-		return nil
-	}
-	for i := range c.In {
-		if c.Has(i) {
-			list = append(list, CoupleAll(c, i)...)
-		}
-	}
-	return list
-}
