@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -99,7 +100,7 @@ func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) bool {
 	}
 	switch {
 	case weights:
-		return n.Traits().Moves != op.NotMoved && t.DType == n.In(0).Type().DType
+		return n.Traits().Moves != trait.NotMoved && t.DType == n.In(0).Type().DType
 	case integers && t.DType.IsFloat() && t.Elements() > 1:
 		return false // integers of a quantized model stay integers
 	}

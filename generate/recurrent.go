@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
-	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -120,7 +120,7 @@ func (r *reader) zero(v *nn.Value) bool {
 		return err == nil && len(f) == 1 && f[0] == 0
 	}
 	switch n.Traits().Moves {
-	case op.NotMoved, op.MovedAll:
+	case trait.NotMoved, trait.MovedAll:
 		return false
 	}
 	return r.zero(n.In(0))

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // axisID numbers an axis of a value in an analysis.
@@ -18,7 +19,7 @@ type chanAxis struct {
 // relation ties the indices of two axes, whatever the view.
 type relation struct {
 	a, b axisID
-	m    op.IndexMap
+	m    coupling.Map
 	node *Node
 }
 
@@ -237,7 +238,7 @@ func (a *analysis) node(n *Node, w *walker) {
 		a.pinNode(n, n.op.Pinned)
 		return
 	}
-	k := &coverage{a: a, n: n, c: c, in: map[op.AxisRef]bool{}, hit: map[op.AxisRef][]bool{}}
+	k := &coverage{a: a, n: n, c: c, in: map[coupling.Axis]bool{}, hit: map[coupling.Axis][]bool{}}
 	k.apply(n.op.Couple(c))
 	k.special()
 	k.pinRest()

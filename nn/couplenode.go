@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // coverage applies the couplings of one node and remembers which axes they speak of.
@@ -11,12 +12,12 @@ type coverage struct {
 	a   *analysis
 	n   *Node
 	c   *op.Call
-	in  map[op.AxisRef]bool
-	hit map[op.AxisRef][]bool // output axes of which only parts are spoken of
+	in  map[coupling.Axis]bool
+	hit map[coupling.Axis][]bool // output axes of which only parts are spoken of
 }
 
 // at finds the axis that a reference means.
-func (k *coverage) at(r op.AxisRef) (axisID, bool) {
+func (k *coverage) at(r coupling.Axis) (axisID, bool) {
 	var v *Value
 	if r.Output {
 		v = k.n.Out(r.Slot)
@@ -29,8 +30,8 @@ func (k *coverage) at(r op.AxisRef) (axisID, bool) {
 	return k.a.of(v, r.Axis)
 }
 
-func (k *coverage) apply(list []op.Coupling) {
-	if len(list) > 0 && list[0].Map.Relation == op.Resplit {
+func (k *coverage) apply(list []coupling.Coupling) {
+	if len(list) > 0 && list[0].Map.Relation == coupling.Resplit {
 		k.resplit()
 		return
 	}
@@ -46,11 +47,11 @@ func (k *coverage) apply(list []op.Coupling) {
 		}
 		k.in[c.From], k.in[c.To] = true, true
 		switch c.Map.Relation {
-		case op.Norm:
+		case coupling.Norm:
 			k.a.norm = append(k.a.norm, relation{f, t, c.Map, k.n})
-		case op.Group:
+		case coupling.Group:
 			k.group(f, t, c.Map.Groups)
-		case op.NormGroup:
+		case coupling.NormGroup:
 			k.normGroup(f, t, c.Map.Groups)
 		default:
 			k.a.rel = append(k.a.rel, relation{f, t, c.Map, k.n})
@@ -60,11 +61,11 @@ func (k *coverage) apply(list []op.Coupling) {
 }
 
 // part remembers which indices of an output an Offset reaches.
-func (k *coverage) part(c op.Coupling, n, m int) {
-	if c.Map.Relation != op.Offset {
+func (k *coverage) part(c coupling.Coupling, n, m int) {
+	if c.Map.Relation != coupling.Offset {
 		return
 	}
-	mark := func(r op.AxisRef, size int, hit func(i int) int) {
+	mark := func(r coupling.Axis, size int, hit func(i int) int) {
 		if !r.Output {
 			return
 		}
@@ -87,7 +88,7 @@ func (k *coverage) part(c op.Coupling, n, m int) {
 }
 
 // offset is where index i goes on an axis of length m, -1 when nowhere.
-func offset(f op.IndexMap, i, m int) int {
+func offset(f coupling.Map, i, m int) int {
 	j := i + f.Shift
 	if j < 0 || j >= m || f.Count > 0 && min(i, j) >= f.Count {
 		return -1
@@ -96,19 +97,19 @@ func offset(f op.IndexMap, i, m int) int {
 }
 
 // fits says whether a map makes sense between axes of lengths n and m.
-func fits(f op.IndexMap, n, m int) bool {
+func fits(f coupling.Map, n, m int) bool {
 	switch f.Relation {
-	case op.Identity, op.Norm:
+	case coupling.Identity, coupling.Norm:
 		return n == m
-	case op.Factor:
+	case coupling.Factor:
 		return f.Outer*n*f.Inner == m
-	case op.Gates:
+	case coupling.Gates:
 		return f.Groups*n == m
-	case op.Permutation:
+	case coupling.Permutation:
 		return len(f.Perm) == n
-	case op.NormGroup:
+	case coupling.NormGroup:
 		return f.Groups > 0 && n == m && n%f.Groups == 0
-	case op.Group:
+	case coupling.Group:
 		return f.Groups > 0 && n%f.Groups == 0 && (m%f.Groups == 0 || m == n/f.Groups)
 	}
 	return true
@@ -121,7 +122,7 @@ func (k *coverage) pinRest() {
 			continue
 		}
 		for x := range k.a.rank[v] {
-			if r := op.InAxis(i, x); !k.in[r] {
+			if r := coupling.In(i, x); !k.in[r] {
 				id, _ := k.at(r)
 				k.a.pinAxis(id, reason{node: k.n, axis: x, text: "works on the axis as a whole"})
 			}
@@ -132,7 +133,7 @@ func (k *coverage) pinRest() {
 			continue
 		}
 		for x := range k.a.rank[v] {
-			r := op.OutAxis(i, x)
+			r := coupling.Out(i, x)
 			id, _ := k.at(r)
 			if !k.in[r] {
 				k.a.pinAxis(id, reason{node: k.n, axis: x, text: "makes the axis"})

@@ -1,7 +1,8 @@
 package nn
 
 import (
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // group splits axes that fall into equal groups.
@@ -20,7 +21,7 @@ func (k *coverage) group(f, t axisID, groups int) {
 // normGroup splits two axes in the same way, with a normalization over each group.
 func (k *coverage) normGroup(f, t axisID, groups int) {
 	s := k.grouped(f, groups)
-	k.a.rel = append(k.a.rel, relation{f, t, op.IndexMap{}, k.n})
+	k.a.rel = append(k.a.rel, relation{f, t, coupling.Map{}, k.n})
 	s.factors[1].norm = true
 	s.place(0, t, 1, s.factors[1].size)
 	s.place(1, t, groups, 1)
@@ -65,13 +66,13 @@ func (k *coverage) resplit() {
 		for ra == 1 && i < len(in) {
 			ra, ia = in[i], k.a.first[k.n.in[0]]+axisID(i)
 			left[ia] = ra
-			k.in[op.InAxis(0, i)] = ra > 1 // what is 1 long is no factor of anything
+			k.in[coupling.In(0, i)] = ra > 1 // what is 1 long is no factor of anything
 			i++
 		}
 		for rb == 1 && j < len(out) {
 			rb, jb = out[j], k.a.first[k.n.out[0]]+axisID(j)
 			left[jb] = rb
-			k.in[op.OutAxis(0, j)] = rb > 1
+			k.in[coupling.Out(0, j)] = rb > 1
 			j++
 		}
 		if ra <= 1 || rb <= 1 {
@@ -95,12 +96,12 @@ func (k *coverage) resplit() {
 func (k *coverage) misaligned(i, j int) {
 	why := reason{node: k.n, text: "splits axes where they do not meet"}
 	for ; i < len(k.c.In[0].Shape); i++ {
-		k.in[op.InAxis(0, i)] = true
+		k.in[coupling.In(0, i)] = true
 		why.axis = i
 		k.a.pinAxis(k.a.first[k.n.in[0]]+axisID(i), why)
 	}
 	for ; j < len(k.c.Out[0].Shape); j++ {
-		k.in[op.OutAxis(0, j)] = true
+		k.in[coupling.Out(0, j)] = true
 		why.axis = j
 		k.a.pinAxis(k.a.first[k.n.out[0]]+axisID(j), why)
 	}
@@ -113,10 +114,10 @@ func (k *coverage) special() {
 	if t.Picks != nil {
 		k.picked()
 	}
-	if t.Moves == op.MovedOften && t.ShapeInput > 0 {
+	if t.Moves == trait.MovedOften && t.ShapeInput > 0 {
 		k.repeated(t.ShapeInput)
 	}
-	if t.Reduces != op.NoReduction {
+	if t.Reduces != trait.NoReduction {
 		k.reduce()
 	}
 	k.contract()
@@ -126,7 +127,7 @@ func (k *coverage) special() {
 // picked ties what constant indices choose on axes that the couplings do not speak of.
 func (k *coverage) picked() {
 	for axis := range k.c.In[0].Shape {
-		in := op.InAxis(0, axis)
+		in := coupling.In(0, axis)
 		id, known := k.at(in)
 		if !known || k.in[in] {
 			continue
@@ -144,10 +145,10 @@ func (k *coverage) picked() {
 			continue // the indices would not follow
 		}
 		k.in[in] = true
-		out := op.OutAxis(0, axis)
+		out := coupling.Out(0, axis)
 		if to, ok := k.at(out); ok {
 			k.in[out] = true
-			k.a.rel = append(k.a.rel, relation{to, id, op.IndexMap{Relation: op.Permutation, Perm: index}, k.n})
+			k.a.rel = append(k.a.rel, relation{to, id, coupling.Map{Relation: coupling.Permutation, Perm: index}, k.n})
 		}
 	}
 }
@@ -158,10 +159,10 @@ func (k *coverage) repeated(i int) {
 	for o := range out {
 		a := o + len(in) - len(out)
 		if a >= 0 && in[a].Size == 1 {
-			k.in[op.InAxis(0, a)] = true
+			k.in[coupling.In(0, a)] = true
 		}
 		if (a < 0 || in[a].Size == 1) && out[o].Size > 1 && settable(k.n.In(i), o) {
-			k.in[op.OutAxis(0, o)] = true
+			k.in[coupling.Out(0, o)] = true
 		}
 	}
 }
@@ -177,7 +178,7 @@ func (a *analysis) freeAxes(n *Node, i int) {
 			continue
 		}
 		if of, axis := a.lengthOf(n.In(i), x); of != nil {
-			a.rel = append(a.rel, relation{a.first[v] + axisID(x), a.first[of] + axisID(axis), op.IndexMap{Relation: op.Identity}, n})
+			a.rel = append(a.rel, relation{a.first[v] + axisID(x), a.first[of] + axisID(axis), coupling.Map{Relation: coupling.Identity}, n})
 		} else {
 			a.pinAxis(a.first[v]+axisID(x), reason{node: n, axis: x, text: "makes the axis"})
 		}
@@ -198,7 +199,7 @@ func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
 				return n.In(0), x
 			}
 		}
-	case t.Moves == op.MovedInOrder:
+	case t.Moves == trait.MovedInOrder:
 		return a.lengthOf(n.In(0), at)
 	case t.Picks != nil && n.in[0].typ.Rank() == 1:
 		if list := t.Picks(n.Call(), 0); at < len(list) {
@@ -231,7 +232,7 @@ func settable(v *Value, at int) bool {
 	}
 	n := v.producer
 	switch t := n.traits(); {
-	case t.Moves == op.MovedInOrder:
+	case t.Moves == trait.MovedInOrder:
 		return settable(n.In(0), at)
 	case t.Concat != nil:
 		for _, x := range n.in {
@@ -251,18 +252,18 @@ func settable(v *Value, at int) bool {
 // reduce marks the axes that are reduced over.
 func (k *coverage) reduce() {
 	for x := range k.c.In[0].Shape {
-		r := op.InAxis(0, x)
+		r := coupling.In(0, x)
 		id, ok := k.at(r)
 		if k.in[r] || !ok {
 			continue
 		}
 		k.in[r] = true
-		if k.n.op.Traits.Reduces != op.Sums || !k.a.zeroed(id) {
-			k.a.norm = append(k.a.norm, relation{id, id, op.IndexMap{Relation: op.Norm}, k.n})
+		if k.n.op.Traits.Reduces != trait.Sums || !k.a.zeroed(id) {
+			k.a.norm = append(k.a.norm, relation{id, id, coupling.Map{Relation: coupling.Norm}, k.n})
 		}
 		for o := range k.c.Out[0].Shape { // what is kept of a reduced axis has one element
 			if k.c.Out[0].Shape[o].Size == 1 {
-				k.in[op.OutAxis(0, o)] = true
+				k.in[coupling.Out(0, o)] = true
 			}
 		}
 	}
@@ -279,7 +280,7 @@ func (k *coverage) contract() {
 		if !reads[x.value] || !reads[y.value] || k.a.zeroed(r.a) || k.a.zeroed(r.b) {
 			continue
 		}
-		k.a.norm = append(k.a.norm, relation{r.a, r.b, op.IndexMap{Relation: op.Norm}, k.n})
+		k.a.norm = append(k.a.norm, relation{r.a, r.b, coupling.Map{Relation: coupling.Norm}, k.n})
 	}
 }
 

@@ -3,7 +3,7 @@ package nn
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // split says that axes are products of factors (heads·features, groups·within, c·h·w). In one view
@@ -126,25 +126,25 @@ func (v *view) relate(r relation) {
 	a, b := v.a.axes[r.a], v.a.axes[r.b]
 	n, m := int(a.size), int(b.size)
 	switch r.m.Relation {
-	case op.Identity, op.Norm:
+	case coupling.Identity, coupling.Norm:
 		for i := range a.size {
 			v.union(a.first+i, b.first+i)
 		}
-	case op.Offset:
+	case coupling.Offset:
 		for i := range n {
 			if j := offset(r.m, i, m); j >= 0 {
 				v.union(a.first+int32(i), b.first+int32(j))
 			}
 		}
-	case op.Permutation:
+	case coupling.Permutation:
 		for i, j := range r.m.Perm {
 			if j >= 0 && j < m {
 				v.union(a.first+int32(i), b.first+int32(j))
 			}
 		}
-	case op.Factor, op.Gates:
+	case coupling.Factor, coupling.Gates:
 		outer, inner := r.m.Outer, r.m.Inner
-		if r.m.Relation == op.Gates {
+		if r.m.Relation == coupling.Gates {
 			outer, inner = r.m.Groups, 1
 		}
 		for i := range n {

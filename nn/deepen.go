@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Deepening says what Edit.Deepen adds.
@@ -99,14 +100,14 @@ func (d Deepening) chain(l, act Layer) Sequential {
 
 // form is what an activation layer computes, as far as starting as the identity asks for it.
 type form struct {
-	keeps       func(r op.Interval) bool // leaves every number of the interval as it is
-	gain, scale float64                  // φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly or nearly
-	odd         bool                     // there are gain and scale
+	keeps       func(r trait.Interval) bool // leaves every number of the interval as it is
+	gain, scale float64                     // φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly or nearly
+	odd         bool                        // there are gain and scale
 }
 
 // formOf reads off what a layer builds behind a value like at, in a graph of its own.
 func (e *Edit) formOf(l Layer, at *Value) form {
-	f := form{keeps: func(op.Interval) bool { return false }}
+	f := form{keeps: func(trait.Interval) bool { return false }}
 	if l == nil {
 		return f
 	}
@@ -127,7 +128,7 @@ func (e *Edit) formOf(l Layer, at *Value) form {
 			return
 		}
 		if t.Keeps != nil {
-			f.keeps = func(r op.Interval) bool { return t.Keeps(c, r) }
+			f.keeps = func(r trait.Interval) bool { return t.Keeps(c, r) }
 		}
 		if t.Odd != nil {
 			f.gain, f.scale, f.odd = t.Odd(c)

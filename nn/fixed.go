@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Fixed says why no index of an axis can leave or join: nil when some can. The error names what
@@ -98,13 +98,13 @@ func (c *Channels) through(from, to axisID) string {
 func (a *analysis) rearranges(n *Node) bool {
 	t := n.traits()
 	switch {
-	case t.Concat != nil || t.Picks != nil || t.Joins && t.Arithmetic != op.Multiplies:
+	case t.Concat != nil || t.Picks != nil || t.Joins && t.Arithmetic != trait.Multiplies:
 		return true
-	case t.Moves == op.Moved:
+	case t.Moves == trait.Moved:
 		return t.Range != nil // quantization changes numbers in their places
 	}
 	d := a.spans[n]
-	return t.Moves == op.MovedInOrder && d.splitEnd > d.split
+	return t.Moves == trait.MovedInOrder && d.splitEnd > d.split
 }
 
 type step struct {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // matching is an attempt to find a pattern that ends in a node.
@@ -114,7 +115,7 @@ func (m *matching) node(t op.Term, v *Value, next func() bool) bool {
 // isIdentity reports whether the node computes nothing: its output is its input.
 func (n *Node) isIdentity() bool {
 	t := n.traits()
-	return t.Moves == op.MovedInOrder && t.Keeps != nil
+	return t.Moves == trait.MovedInOrder && t.Keeps != nil
 }
 
 func (m *matching) inputs(terms []op.Term, in []*Value, next func() bool) bool {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -69,7 +69,7 @@ type filler struct {
 	axis  int
 	rows  bool // they compute channels; else they read them
 	how   *growth
-	start op.Start
+	start trait.Start
 	name  string
 }
 
@@ -98,11 +98,11 @@ func added(l layout) *Added {
 func (f *filler) added() *Added {
 	a := added(f.layout)
 	switch {
-	case f.how.Copy || f.starts() == op.StartLike:
+	case f.how.Copy || f.starts() == trait.StartLike:
 		a.Values = "copy"
-	case f.starts() == op.StartOne:
+	case f.starts() == trait.StartOne:
 		a.Values = "one"
-	case f.starts() == op.StartRandom:
+	case f.starts() == trait.StartRandom:
 		a.Values = "random"
 	default:
 		a.Values = "zero"
@@ -111,9 +111,9 @@ func (f *filler) added() *Added {
 }
 
 // starts is the rule for new indices that are no copies.
-func (f *filler) starts() op.Start {
-	if !f.rows || f.how.Quiet && f.start == op.StartRandom {
-		return op.StartZero
+func (f *filler) starts() trait.Start {
+	if !f.rows || f.how.Quiet && f.start == trait.StartRandom {
+		return trait.StartZero
 	}
 	return f.start
 }
@@ -172,7 +172,7 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 	}
 	var rng *rand.Rand
 	spread := 0.0
-	if starts == op.StartRandom {
+	if starts == trait.StartRandom {
 		rng, spread = (&Edit{seed: f.how.Seed}).random(f.name), math.Sqrt(meanSquare(x)+1e-12)
 	}
 	stands := make([]int, n) // where an index from before the growth stands now
@@ -191,13 +191,13 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 			to := block[k*inner : (k+1)*inner]
 			if f.keep[k] < 0 {
 				switch src := block[from[k]*inner : (from[k]+1)*inner]; {
-				case f.how.Copy || starts == op.StartLike:
+				case f.how.Copy || starts == trait.StartLike:
 					copy(to, src)
-				case starts == op.StartOne:
+				case starts == trait.StartOne:
 					for i := range to {
 						to[i] = 1
 					}
-				case starts == op.StartRandom:
+				case starts == trait.StartRandom:
 					for i := range to {
 						to[i] = F(rng.NormFloat64() * spread)
 					}
@@ -221,16 +221,16 @@ func meanSquare[F float32 | float64](x []F) float64 {
 }
 
 // startsAt is what a new row of a parameter or constant starts as, by what its reader does with it.
-func (v *Value) startsAt(rank int) op.Start {
+func (v *Value) startsAt(rank int) trait.Start {
 	for _, n := range v.users {
 		for i, x := range n.in {
-			if s := n.traits().StartAt(i); x == v && s != op.NoStart {
+			if s := n.traits().StartAt(i); x == v && s != trait.NoStart {
 				return s
 			}
 		}
 	}
 	if rank > 1 {
-		return op.StartRandom
+		return trait.StartRandom
 	}
-	return op.StartZero
+	return trait.StartZero
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Head is a new classifier for a model: its last layer with weights, made anew for other classes.
@@ -108,7 +109,7 @@ func (h Head) output(e *Edit) *Value {
 // site is where a model's head is.
 type site struct {
 	node    *Node
-	layer   op.Layer
+	layer   trait.Layer
 	fan     int                // inputs of one class
 	classes int                // so far
 	path    []*Node            // from the output back to the node, which is not included

@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // renew gives the head's node new weights for k classes.
@@ -167,11 +168,11 @@ func (e *Edit) carry(s site, n *Node, h Head, k int) {
 	for i, v := range n.in {
 		switch {
 		case v == nil || !fixed(v) || e.err != nil:
-		case n.op.Traits.Arithmetic == op.Adds:
+		case n.op.Traits.Arithmetic == trait.Adds:
 			e.renewBias(s, h, n, i, k)
 		case n.normalizes() && (slices.Contains(s.held[n], v) || s.classes == 1 && v.typ.Rank() == 1):
 			init := initial.Filler(initial.Zeros{})
-			if n.op.Traits.StartAt(i) == op.StartOne {
+			if n.op.Traits.StartAt(i) == trait.StartOne {
 				init = initial.Ones{}
 			}
 			e.resizeParam(s, h, n, i, 0, k, init)
@@ -184,7 +185,7 @@ func (e *Edit) carry(s site, n *Node, h Head, k int) {
 // normalizes reports whether the node scales what it reads by parameters that start at one.
 func (n *Node) normalizes() bool {
 	for i := range n.in {
-		if n.op.Traits.StartAt(i) == op.StartOne {
+		if n.op.Traits.StartAt(i) == trait.StartOne {
 			return true
 		}
 	}

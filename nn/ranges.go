@@ -1,23 +1,25 @@
 package nn
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"github.com/graft-ml/graft/nn/op/trait"
+)
 
 // within is where the elements of v are, by the operators that compute it.
-func within(v *Value) op.Interval { return withinDepth(v, 24) }
+func within(v *Value) trait.Interval { return withinDepth(v, 24) }
 
-func withinDepth(v *Value, depth int) op.Interval {
+func withinDepth(v *Value, depth int) trait.Interval {
 	if v == nil || depth == 0 {
-		return op.Anywhere
+		return trait.Anywhere
 	}
 	if x, ok := scalarIn(v); ok && (v.param == nil || !v.param.Trainable()) {
-		return op.Interval{Lo: x, Hi: x}
+		return trait.Interval{Lo: x, Hi: x}
 	}
 	n := v.producer
 	t := n.traits()
-	if t.Range == nil || v.index > 0 && t.Moves == op.NotMoved {
-		return op.Anywhere
+	if t.Range == nil || v.index > 0 && t.Moves == trait.NotMoved {
+		return trait.Anywhere
 	}
-	return t.Range(n.Call(), func(i int) op.Interval { return withinDepth(n.In(i), depth-1) })
+	return t.Range(n.Call(), func(i int) trait.Interval { return withinDepth(n.In(i), depth-1) })
 }
 
 // numberIn is scalarIn for an input that may be absent.

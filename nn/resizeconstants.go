@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -60,7 +60,7 @@ func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 	}
 	in := slices.Clone(n.in)
 	switch t := n.traits(); {
-	case t.Moves == op.MovedInOrder:
+	case t.Moves == trait.MovedInOrder:
 		in[0] = f.adjusted(in[0], k, from, to)
 	case t.Concat != nil:
 		for i, x := range in {
@@ -74,7 +74,7 @@ func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 			k -= size
 		}
 		return nil
-	case t.Arithmetic == op.Multiplies:
+	case t.Arithmetic == trait.Multiplies:
 		for i := range in {
 			c, ok := f.fixedInts(in[i])
 			if !ok || len(c) != 1 || c[0] == 0 || from%c[0] != 0 || from == 0 || to%(from/c[0]) != 0 {

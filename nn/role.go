@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Role tells what a parameter is for.
@@ -162,8 +163,8 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 // bounds, as rates and gates are learned by their logarithms. Beside data, only moved parameters are.
 func (n *Node) passesOn(v *Value) bool {
 	t := n.traits()
-	return slices.ContainsFunc(n.in, func(x *Value) bool { return x == v }) && t.Moves == op.MovedAll ||
-		v == n.In(0) && (t.Moves != op.NotMoved || t.Bounds && !v.carriesData())
+	return slices.ContainsFunc(n.in, func(x *Value) bool { return x == v }) && t.Moves == trait.MovedAll ||
+		v == n.In(0) && (t.Moves != trait.NotMoved || t.Bounds && !v.carriesData())
 }
 
 // trains reports whether a parameter in input i of the node is a weight.
@@ -176,8 +177,8 @@ func (n *Node) trains(i int, s op.Slot) bool {
 
 // isRepeated reports whether the value is a parameter that was repeated.
 func (v *Value) isRepeated() bool {
-	for v != nil && v.producer != nil && v.producer.traits().Moves != op.NotMoved {
-		if v.producer.traits().Moves == op.MovedOften {
+	for v != nil && v.producer != nil && v.producer.traits().Moves != trait.NotMoved {
+		if v.producer.traits().Moves == trait.MovedOften {
 			return true
 		}
 		v = v.producer.In(0)
@@ -187,7 +188,7 @@ func (v *Value) isRepeated() bool {
 
 // fromParams reports whether the value is a floating-point parameter, perhaps moved.
 func (v *Value) fromParams() bool {
-	for v != nil && v.producer != nil && v.producer.traits().Moves != op.NotMoved {
+	for v != nil && v.producer != nil && v.producer.traits().Moves != trait.NotMoved {
 		v = v.producer.In(0)
 	}
 	return v != nil && v.param != nil && v.typ.DType.IsFloat()

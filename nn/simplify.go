@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -113,5 +114,5 @@ func (n *Node) keepsAll() bool {
 		return false
 	}
 	in, out := n.In(0), n.Out(0)
-	return in != nil && in.typ.String() == out.typ.String() && c.Op.Traits.Keeps(c, op.Anywhere) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
+	return in != nil && in.typ.String() == out.typ.String() && c.Op.Traits.Keeps(c, trait.Anywhere) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
 }

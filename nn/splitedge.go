@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // gapConfig is an operator that stands on an edge while the sizes of its two sides are decided:
@@ -29,16 +30,16 @@ func gapOp() *op.Op {
 			t.Shape[g.axis] = op.D(g.size)
 			return []op.Type{t}, nil
 		},
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			g := c.Config.(gapConfig)
-			var list []op.Coupling
+			var list []coupling.Coupling
 			for x := range c.In[0].Shape {
 				if x != g.axis {
-					list = append(list, op.Couple(op.InAxis(0, x), op.OutAxis(0, x)))
+					list = append(list, op.Couple(coupling.In(0, x), coupling.Out(0, x)))
 					continue
 				}
 				// Each side with itself: spoken of, so that it is not fixed, and tied to nothing.
-				list = append(list, op.Couple(op.InAxis(0, x), op.InAxis(0, x)), op.Couple(op.OutAxis(0, x), op.OutAxis(0, x)))
+				list = append(list, op.Couple(coupling.In(0, x), coupling.In(0, x)), op.Couple(coupling.Out(0, x), coupling.Out(0, x)))
 			}
 			return list
 		},

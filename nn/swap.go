@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // activation is a function of single elements in a graph: one node, or the few that exporters
@@ -24,12 +24,12 @@ func activationAt(n *Node) (activation, bool) {
 	}
 	a := activation{in: n.In(0), out: out, last: n}
 	switch n.traits().Activation {
-	case op.NoActivation:
+	case trait.NoActivation:
 		a.in, _ = written(n)
 		return a, a.in != nil
-	case op.GateActivation:
+	case trait.GateActivation:
 		a.gate = true
-	case op.ClampActivation:
+	case trait.ClampActivation:
 		a.gate = within(out).Lo != 0 // ReLU6 begins at 0
 	}
 	return a, a.in != nil && !partOfActivation(n)
@@ -45,12 +45,12 @@ func (n *Node) IsActivation() bool {
 // written recognizes an activation x·f(x) by its last node, f a step from 0 to 1: one operator, or ½·(1+g(a)) with a
 // step g from −1 to 1 and a an odd function of x. It gives x and the node that computes the step.
 func written(n *Node) (x *Value, step *Node) {
-	if n.traits().Arithmetic != op.Multiplies {
+	if n.traits().Arithmetic != trait.Multiplies {
 		return nil, nil
 	}
 	for i := range n.in {
 		x, p := n.In(i), alone(n.In(1-i))
-		if p != nil && x != nil && p.traits().Step == op.UnitStep && p.In(0) == x {
+		if p != nil && x != nil && p.traits().Step == trait.UnitStep && p.In(0) == x {
 			return x, p
 		}
 	}
@@ -89,7 +89,7 @@ func writtenHalf(n *Node) (x *Value, step *Node) {
 func factors(n *Node) []*Value {
 	var list []*Value
 	for _, v := range n.in {
-		if p := alone(v); p != nil && p.traits().Arithmetic == op.Multiplies {
+		if p := alone(v); p != nil && p.traits().Arithmetic == trait.Multiplies {
 			list = append(list, factors(p)...)
 		} else {
 			list = append(list, v)
@@ -101,12 +101,12 @@ func factors(n *Node) []*Value {
 // onePlusStep gives g of 1+g(a).
 func onePlusStep(v *Value) *Node {
 	p := alone(v)
-	if p == nil || p.traits().Arithmetic != op.Adds {
+	if p == nil || p.traits().Arithmetic != trait.Adds {
 		return nil
 	}
 	for i := range p.in {
 		if c, ok := numberIn(p.In(i)); ok && c == 1 {
-			if g := alone(p.In(1 - i)); g != nil && g.traits().Step == op.OddStep {
+			if g := alone(p.In(1 - i)); g != nil && g.traits().Step == trait.OddStep {
 				return g
 			}
 		}
@@ -136,16 +136,16 @@ func parityOf(v, x *Value, depth int) parity {
 	}
 	n := v.producer
 	a := n.traits().Arithmetic
-	if a == op.NoArithmetic {
+	if a == trait.NoArithmetic {
 		return neither
 	}
 	l, r := parityOf(n.In(0), x, depth-1), parityOf(n.In(1), x, depth-1)
 	switch {
 	case l == neither || r == neither:
 		return neither
-	case a == op.Powers:
+	case a == trait.Powers:
 		return power(l, n.In(1))
-	case a == op.Adds || a == op.Subtracts:
+	case a == trait.Adds || a == trait.Subtracts:
 		if l != r {
 			return neither
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -100,7 +101,7 @@ func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 			continue
 		}
 		if op.IsConst(k.at[0]) && s.t.names[k.at[0]] == "" && i < len(c.Known) {
-			if t := &c.Op.Traits; i == t.ShapeInput && t.Moves == op.MovedInOrder && values[0] != nil {
+			if t := &c.Op.Traits; i == t.ShapeInput && t.Moves == trait.MovedInOrder && values[0] != nil {
 				from, to := s.kid(in, 0).shape(), s.result(calls)
 				if to != nil && !allConstant(to) {
 					values[i] = s.target(from, to)
@@ -182,7 +183,7 @@ func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 		}
 	}
 	if o, err := s.t.e.g.ops.Of(cfg); err == nil && o.Traits.ShapeInput > 0 { // a symbolic shape is computed again
-		if o.Traits.Moves == op.MovedInOrder {
+		if o.Traits.Moves == trait.MovedInOrder {
 			return s.reshape(values[0], s.kid(in, 0).shape(), s.result(calls))
 		}
 		return s.Node(cfg, values[0], s.vector(s.result(calls)))

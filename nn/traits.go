@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 var noTraits op.Traits
@@ -23,10 +24,10 @@ func (n *Node) isConstant() bool {
 
 // Layer describes how the node multiplies data with a weight: by the first input that may be one and does not depend on
 // data. False when it does not.
-func (n *Node) Layer() (op.Layer, bool) {
+func (n *Node) Layer() (trait.Layer, bool) {
 	f := n.traits().Layers
 	if f == nil {
-		return op.Layer{}, false
+		return trait.Layer{}, false
 	}
 	list := f(n.Call())
 	for _, l := range list {
@@ -35,7 +36,7 @@ func (n *Node) Layer() (op.Layer, bool) {
 		}
 	}
 	if len(list) == 0 {
-		return op.Layer{}, false
+		return trait.Layer{}, false
 	}
 	return list[0], true
 }

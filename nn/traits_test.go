@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -55,11 +56,11 @@ func hinged(t *testing.T, traits op.Traits) *nn.Graph {
 func TestUserTraits(t *testing.T) {
 	declared := op.Traits{
 		Zero: op.ZeroFirst,
-		Range: func(_ *op.Call, in func(int) op.Interval) op.Interval {
-			return op.Interval{Lo: 0, Hi: max(in(0).Hi, 0)}
+		Range: func(_ *op.Call, in func(int) trait.Interval) trait.Interval {
+			return trait.Interval{Lo: 0, Hi: max(in(0).Hi, 0)}
 		},
-		Activation: op.HiddenActivation,
-		Keeps:      func(_ *op.Call, r op.Interval) bool { return r.Lo >= 0 },
+		Activation: trait.HiddenActivation,
+		Keeps:      func(_ *op.Call, r trait.Interval) bool { return r.Lo >= 0 },
 	}
 	at := func(g *nn.Graph) *nn.Node {
 		for n := range g.Nodes() {

@@ -10,11 +10,12 @@ import (
 	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // stretched is a user's operator on float32 and int64 tensors with what it declares; nothing of it is ever run.
-func stretched(name string, attrs op.Config, infer func(c *op.Call) ([]op.Type, error), couple func(c *op.Call) []op.Coupling, t op.Traits) *op.Op {
+func stretched(name string, attrs op.Config, infer func(c *op.Call) ([]op.Type, error), couple func(c *op.Call) []coupling.Coupling, t op.Traits) *op.Op {
 	o := &op.Op{
 		Domain: "my", Name: name, Doc: "Stands for a user's operator.", Since: []int{1}, In: "X T", Out: "Y T2", Attrs: attrs,
 		Infer: infer, Couple: couple, NoGrad: "not needed here", Traits: t,
@@ -165,9 +166,9 @@ func TestDeclaredOpen(t *testing.T) {
 
 // TestDeclaredGroups: channels that a user's operator normalizes in groups are cut from every group.
 func TestDeclaredGroups(t *testing.T) {
-	g := declaring(t, stretched("Levels", nil, op.Same, func(c *op.Call) []op.Coupling {
+	g := declaring(t, stretched("Levels", nil, op.Same, func(c *op.Call) []coupling.Coupling {
 		list := op.CoupleAll(c, 0)
-		list[1].Map = op.IndexMap{Relation: op.NormGroup, Groups: 2}
+		list[1].Map = coupling.Map{Relation: coupling.NormGroup, Groups: 2}
 		return list
 	}, op.Traits{Zero: op.ZeroFirst}))
 	nntest.Edit(t, g, func(e *nn.Edit) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Value is an edge: what a node computes, a graph input or a parameter.
@@ -101,11 +102,11 @@ func (v *Value) Graph() *Graph {
 
 // Channels is where the layer that computes the value leaves its channels: op.AnyChannels where none is found on the way back to the
 // inputs, or the value has less than three axes.
-func (v *Value) Channels() op.Channels {
+func (v *Value) Channels() trait.Channels {
 	for x := v; v.typ.Rank() > 2 && x != nil && x.producer != nil; x = x.producer.data() {
-		if c := x.producer.traits().Channels; c != op.AnyChannels {
+		if c := x.producer.traits().Channels; c != trait.AnyChannels {
 			return c
 		}
 	}
-	return op.AnyChannels
+	return trait.AnyChannels
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // widen adds atoms as a solver decided.
@@ -210,7 +210,7 @@ func (g *Group) exposed() bool {
 		if v.param != nil && g.makesAxis(x.axis) && g.readsAxis(x.axis) {
 			return true
 		}
-		if slices.ContainsFunc(v.users, func(n *Node) bool { return n.op != nil && n.op.Traits.Reduces == op.Sums && g.ends(x.axis, n) }) {
+		if slices.ContainsFunc(v.users, func(n *Node) bool { return n.op != nil && n.op.Traits.Reduces == trait.Sums && g.ends(x.axis, n) }) {
 			return true
 		}
 	}

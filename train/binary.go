@@ -2,7 +2,7 @@ package train
 
 import (
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -43,7 +43,7 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 }
 
 // each selects probabilities of events of their own.
-func each(p *op.Probabilities) bool { return p.Over == nil && !p.Log }
+func each(p *trait.Probabilities) bool { return p.Over == nil && !p.Log }
 
 // EndsInEach reports whether a value holds probabilities, each that of an event of its own, rather than their logits.
 func EndsInEach(v *nn.Value) bool {

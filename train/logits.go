@@ -4,12 +4,12 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // below finds the scores that a model's output is made of, where it ends in probabilities that a loss takes apart. The
 // changes of shape between the two are repeated on the scores. ok is false when there are no such probabilities.
-func below(e *nn.Edit, out *nn.Value, takes func(p *op.Probabilities) bool) (v *nn.Value, n *nn.Node, ok bool) {
+func below(e *nn.Edit, out *nn.Value, takes func(p *trait.Probabilities) bool) (v *nn.Value, n *nn.Node, ok bool) {
 	if e.Err() != nil {
 		return nil, nil, false
 	}
@@ -37,7 +37,7 @@ func below(e *nn.Edit, out *nn.Value, takes func(p *op.Probabilities) bool) (v *
 }
 
 // scored is what the node makes of scores; nil where it does not.
-func scored(n *nn.Node) *op.Probabilities {
+func scored(n *nn.Node) *trait.Probabilities {
 	if n.Op() == nil || n.Op().Traits.Probabilities == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 	if !ok {
 		return nil
 	}
-	if x, n, ok := below(e, out, func(p *op.Probabilities) bool { return p.Over != nil }); ok {
+	if x, n, ok := below(e, out, func(p *trait.Probabilities) bool { return p.Over != nil }); ok {
 		if !overClasses(n, axis) {
 			e.Failf("%s: %s %s does not go over the classes, axis %d of %v", loss, n.Type(), n.Label(), axis, out.Type())
 			return nil

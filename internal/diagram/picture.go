@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/layered"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // picture is a graph, the body of a node or a block, with its elements placed.
@@ -287,7 +288,7 @@ func kindOf(n *nn.Node) kind {
 		return unknownKind
 	case len(n.Bodies()) > 0:
 		return controlKind
-	case o.Traits.Activation != op.NoActivation:
+	case o.Traits.Activation != trait.NoActivation:
 		return activationKind
 	case o.Traits.Layers != nil:
 		return layerKind

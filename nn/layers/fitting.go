@@ -2,7 +2,7 @@ package layers
 
 import (
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Fitting is a Conv of kernel 3 where a convolution computes what it is put behind, or that has more than three axes, and a Linear
@@ -25,7 +25,7 @@ func (f Fitting) At(v *nn.Value) nn.Layer {
 	if v == nil {
 		panic("layers: the value that a layer is to fit is nil")
 	}
-	if at := v.Channels(); at == op.ChannelsFirst || at == op.AnyChannels && v.Type().Rank() > 3 {
+	if at := v.Channels(); at == trait.ChannelsFirst || at == trait.AnyChannels && v.Type().Rank() > 3 {
 		return Conv{Kernel: []int{3}, Name: f.Name}
 	}
 	return Linear{Name: f.Name}

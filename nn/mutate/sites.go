@@ -7,7 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // site is a place for a change: it makes the change and says what it did.
@@ -48,7 +48,7 @@ func removable(n *nn.Node) bool  { return n.Traits().Removable }
 func activation(n *nn.Node) bool { return n.IsActivation() }
 
 // single is an activation that is one node, not written out.
-func single(n *nn.Node) bool { return n.Traits().Activation != op.NoActivation }
+func single(n *nn.Node) bool { return n.Traits().Activation != trait.NoActivation }
 
 // nodes are those of some kind that may change and compute numbers with at least two axes.
 func (f finder) nodes(kinds ...nn.Selector) []*nn.Node {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -62,7 +63,7 @@ func TestValidate(t *testing.T) {
 		{"got 0 of them", func(o *Op) { o.NoGrad = "" }},
 		{"got 2 of them", func(o *Op) { o.GradMissing = "a test" }},
 		{"reason why axes are pinned", func(o *Op) { o.Pinned = "" }},
-		{"reason why axes are pinned", func(o *Op) { o.Couple = func(*Call) []Coupling { return nil } }},
+		{"reason why axes are pinned", func(o *Op) { o.Couple = func(*Call) []coupling.Coupling { return nil } }},
 		{`slot "X"`, func(o *Op) { o.In = "X" }},
 		{`no role "weights"`, func(o *Op) { o.In = "X T weights" }},
 		{"want a name, a type and perhaps a role", func(o *Op) { o.In = "X T weight more" }},

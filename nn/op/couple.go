@@ -1,12 +1,14 @@
 package op
 
+import "github.com/graft-ml/graft/nn/op/coupling"
+
 // Couple is the identity between two axes.
-func Couple(from, to AxisRef) Coupling { return Coupling{From: from, To: to} }
+func Couple(from, to coupling.Axis) coupling.Coupling { return coupling.Coupling{From: from, To: to} }
 
 // CoupleAll is the identity between every axis of input i and output 0, axis by axis from the
 // back as broadcasting aligns them. Dimensions of length 1 that are stretched are left out.
-func CoupleAll(c *Call, i int) []Coupling {
-	var list []Coupling
+func CoupleAll(c *Call, i int) []coupling.Coupling {
+	var list []coupling.Coupling
 	if c == nil || i < 0 || i >= len(c.In) || len(c.Out) == 0 {
 		return nil
 	}
@@ -16,14 +18,14 @@ func CoupleAll(c *Call, i int) []Coupling {
 		if b < 0 || in[a].Differ(out[b]) {
 			continue
 		}
-		list = append(list, Couple(InAxis(i, a), OutAxis(0, b)))
+		list = append(list, Couple(coupling.In(i, a), coupling.Out(0, b)))
 	}
 	return list
 }
 
 // Elementwise couples every input with the output, as broadcasting arithmetic does.
-func Elementwise(c *Call) []Coupling {
-	var list []Coupling
+func Elementwise(c *Call) []coupling.Coupling {
+	var list []coupling.Coupling
 	if c == nil {
 		return nil
 	}

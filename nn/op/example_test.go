@@ -11,7 +11,9 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -36,7 +38,7 @@ func snake() *op.Op {
 		Kernel: snakeKernel,
 		Grad:   snakeGrad,
 		Couple: snakeCouplings,
-		Traits: op.Traits{Activation: op.HiddenActivation, Starts: []op.Start{op.StartLike}}, // new channels begin as copies
+		Traits: op.Traits{Activation: trait.HiddenActivation, Starts: []trait.Start{trait.StartLike}}, // new channels begin as copies
 	}
 }
 
@@ -100,8 +102,8 @@ func snakeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 }
 
 // snakeCouplings say which indices belong together: a channel that is pruned leaves X, A and Y.
-func snakeCouplings(c *op.Call) []op.Coupling {
-	return append(op.CoupleAll(c, 0), op.Couple(op.InAxis(1, 0), op.OutAxis(0, 1)))
+func snakeCouplings(c *op.Call) []coupling.Coupling {
+	return append(op.CoupleAll(c, 0), op.Couple(coupling.In(1, 0), coupling.Out(0, 1)))
 }
 
 // An operator of one's own: declared, used in a model, run, differentiated, pruned, saved and loaded.

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -80,7 +82,7 @@ type Op struct {
 
 	// Rows says that the rows of output 0 do not depend on each other, so that where few of them are
 	// read the others need not be computed, see NeededRows. nil as a function or as its result: they do.
-	Rows func(c *Call) *Rows
+	Rows func(c *Call) *trait.Rows
 
 	// Bilinear says of a call with two inputs that no element of output 0 is larger than the product of their
 	// Euclidean norms: gradients of that form may be computed after all others are known to be finite, if NoError
@@ -95,7 +97,7 @@ type Op struct {
 	Random  bool  // the kernel gets a key as one more input behind the formal ones: uint64[2], seed and step
 
 	// Couple says how channel indices of inputs, parameters and outputs hang together.
-	Couple func(c *Call) []Coupling
+	Couple func(c *Call) []coupling.Coupling
 	// Pinned says why the operator couples nothing, when Couple is nil: its axes are fixed.
 	Pinned string
 

@@ -1,22 +1,24 @@
 package op
 
+import "github.com/graft-ml/graft/nn/op/trait"
+
 // RangeFirst is the rule of operators that move or choose elements of input 0, or average them.
-func RangeFirst(_ *Call, in func(i int) Interval) Interval {
+func RangeFirst(_ *Call, in func(i int) trait.Interval) trait.Interval {
 	if in == nil {
-		return Anywhere
+		return trait.Anywhere
 	}
 	return in(0)
 }
 
 // RangeOf is the rule of operators whose results are in an interval whatever they read.
-func RangeOf(lo, hi float64) func(*Call, func(int) Interval) Interval {
-	return func(*Call, func(int) Interval) Interval { return Interval{lo, hi} }
+func RangeOf(lo, hi float64) func(*Call, func(int) trait.Interval) trait.Interval {
+	return func(*Call, func(int) trait.Interval) trait.Interval { return trait.Interval{Lo: lo, Hi: hi} }
 }
 
 // RangeHull is the rule of operators that choose among elements of all inputs.
-func RangeHull(c *Call, in func(i int) Interval) Interval {
+func RangeHull(c *Call, in func(i int) trait.Interval) trait.Interval {
 	if c == nil || in == nil {
-		return Anywhere
+		return trait.Anywhere
 	}
 	r := in(0)
 	for i := 1; i < len(c.In); i++ {

@@ -2,6 +2,7 @@ package op
 
 import (
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -15,10 +16,10 @@ type Traits struct {
 	Zero func(c *Call, in ZeroInputs) bool
 	// Range bounds the elements of the outputs, given bounds of the elements of the inputs. See RangeFirst and its
 	// neighbours for the usual rules. nil: any number.
-	Range func(c *Call, in func(i int) Interval) Interval
+	Range func(c *Call, in func(i int) trait.Interval) trait.Interval
 
 	// Moves: the outputs hold elements of inputs at other places, in other shapes or types.
-	Moves Movement
+	Moves trait.Movement
 	// Bounds: the operator maps each element of a parameter to a rate, a gate or a share, and the parameter is still
 	// what is learned: exp, sigmoid, softmax.
 	Bounds bool
@@ -32,29 +33,29 @@ type Traits struct {
 	StraightThrough bool
 
 	// Activation: the operator is a nonlinear function of single elements of input 0, as stands between layers.
-	Activation Activation
+	Activation trait.Activation
 	// Keeps reports whether the operator leaves every number of the interval in input 0 as it is. nil: it does not.
-	Keeps func(c *Call, r Interval) bool
+	Keeps func(c *Call, r trait.Interval) bool
 	// Odd gives the numbers for which φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly, or nearly for small scales.
 	// nil: there are none.
 	Odd func(c *Call) (gain, scale float64, ok bool)
 	// Step: the operator rises from one bound to the other, so that with its argument it makes an activation:
 	// x·sigmoid(x), x·½·(1+erf(x)).
-	Step Step
+	Step trait.Step
 	// Arithmetic is the operation that the operator does on its operands.
-	Arithmetic Arithmetic
+	Arithmetic trait.Arithmetic
 
 	// Layers describe an operator that multiplies data with a matrix or kernels: a layer whose channels can be
 	// counted, pruned and masked, and that a head may replace. Of several ways to see it the first whose weight does not
 	// depend on data counts. nil: it is none.
-	Layers func(c *Call) []Layer
+	Layers func(c *Call) []trait.Layer
 	// Channels is where the operator expects channels in input 0 and leaves them in output 0.
-	Channels Channels
+	Channels trait.Channels
 	// Removable: the operator can be left out, its input taking the place of its output: normalizations, pools.
 	Removable bool
 	// Starts gives, for each input, what a new index of a parameter there starts as when channels are added.
 	// Inputs beyond the list start as its last one says.
-	Starts []Start
+	Starts []trait.Start
 	// Reads reports whether indices along an axis of parameter i are columns that read channels rather than rows
 	// that compute them, where couplings cannot tell because both are the same channels. nil: couplings tell.
 	Reads func(i, axis int) bool
@@ -65,7 +66,7 @@ type Traits struct {
 	// Concat is the axis along which the inputs are put one after the other; nil: they are not.
 	Concat func(c *Call) (axis int, err error)
 	// Reduces: each axis of input 0 that Couple does not mention becomes one element.
-	Reduces Reduction
+	Reduces trait.Reduction
 	// Resize makes attributes, and integer inputs that spell lengths out, follow a change of sizes around the call. nil: the
 	// call says nothing about lengths that its inputs do not.
 	Resize func(r *Resizing) error
@@ -89,7 +90,7 @@ type Traits struct {
 	Draws func(c *Call) bool
 	// Probabilities: output 0 holds probabilities that are made of scores, input 0, so that a loss can be computed from the
 	// scores. nil as a function or as its result: it does not.
-	Probabilities func(c *Call) *Probabilities
+	Probabilities func(c *Call) *trait.Probabilities
 	// Training says how a file asks for what the operator does in training. nil: it does the same, or no file can.
 	Training *TrainingMode
 }
@@ -102,9 +103,9 @@ type TrainingMode struct {
 }
 
 // StartAt is what a new index of a parameter in input i starts as.
-func (t Traits) StartAt(i int) Start {
+func (t Traits) StartAt(i int) trait.Start {
 	if len(t.Starts) == 0 {
-		return NoStart
+		return trait.NoStart
 	}
 	return t.Starts[min(i, len(t.Starts)-1)]
 }

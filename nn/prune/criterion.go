@@ -8,7 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Criterion says how much the atoms of a group matter: one number each, more is more important.
@@ -210,9 +210,9 @@ func along(x []float64, shape []int, axis int, f func(i int) float64) []float64 
 var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	scale := map[*nn.Param]bool{}
 	for _, n := range c.Nodes() {
-		if t := n.Traits(); t.Channels == op.ChannelsFirst {
+		if t := n.Traits(); t.Channels == trait.ChannelsFirst {
 			for i, v := range n.Inputs() {
-				if p := v.Param(); p != nil && p.Role() == nn.Weight && t.StartAt(i) == op.StartOne {
+				if p := v.Param(); p != nil && p.Role() == nn.Weight && t.StartAt(i) == trait.StartOne {
 					scale[p] = true
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -125,7 +126,7 @@ func (s Sparsity) blocks(axis int, shape []int) [][]int {
 }
 
 // masked selects products of two operands, as Mask makes them.
-func masked(n *nn.Node) bool { return n.Traits().Arithmetic == op.Multiplies }
+func masked(n *nn.Node) bool { return n.Traits().Arithmetic == trait.Multiplies }
 
 // Bake multiplies the masks into the weights and takes their nodes out.
 func Bake(e *nn.Edit) {

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // Pruner decides what to cut. The zero value plans nothing.
@@ -172,7 +172,7 @@ func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
 	for n := range g.Nodes(weighted) {
 		v := n.Out(0)
 		axis := len(v.Type().Shape) - 1
-		if n.Traits().Channels == op.ChannelsFirst {
+		if n.Traits().Channels == trait.ChannelsFirst {
 			axis = 1
 		}
 		if x := c.Fixed(v, axis); x != nil && len(why) < 3 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -29,7 +30,9 @@ func transformers() []*op.Op {
 		In:  "input T, weights T weight, bias? T weight, mask_index? M, past? T, attention_bias? T, past_sequence_length? M shape",
 		Out: "output T, present? T", Where: op.Where{"T": op.Floats, "M": {dtype.Int32}}, Attrs: AttentionConfig{}, Check: checkAttention,
 		// Heads and their sizes are attributes, or a third of a sum: the rows' features alone are free.
-		Couple: func(c *op.Call) []op.Coupling { return []op.Coupling{op.Couple(op.InAxis(0, 2), op.InAxis(1, 0))} }}
+		Couple: func(c *op.Call) []coupling.Coupling {
+			return []coupling.Coupling{op.Couple(coupling.In(0, 2), coupling.In(1, 0))}
+		}}
 	return []*op.Op{embedLayerNormalization(), rotaryEmbedding(), composed(attention, projected), multiHeadAttention(),
 		decoderMaskedMultiHeadAttention(), groupQueryAttention()}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 )
@@ -282,7 +283,7 @@ func (e *expression) scale(v value, by float64) value {
 }
 
 // couplingsAs are the couplings of a standard operator on inputs of the same types, at the same places.
-func couplingsAs(c *op.Call, cfg op.Config, inputs int) []op.Coupling {
+func couplingsAs(c *op.Call, cfg op.Config, inputs int) []coupling.Coupling {
 	types := c.In[:min(inputs, len(c.In))]
 	call, err := c.Set.NewCall(cfg, types...)
 	if err != nil || call.Resolve() != nil || call.Op.Couple == nil {

@@ -2,6 +2,7 @@ package contrib
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -56,7 +57,7 @@ func (e *expression) fusedConv(c FusedConvConfig, in []value) value {
 }
 
 // coupleFusedConv has Conv's couplings; what is added has the shape of the result.
-func coupleFusedConv(c *op.Call) []op.Coupling {
+func coupleFusedConv(c *op.Call) []coupling.Coupling {
 	list := couplingsAs(c, c.Config.(FusedConvConfig).conv(), 3)
 	if c.Has(3) {
 		list = append(list, op.CoupleAll(c, 3)...)

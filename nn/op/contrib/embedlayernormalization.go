@@ -3,6 +3,7 @@ package contrib
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -77,17 +78,17 @@ func (e *expression) kept(mask value, batch op.Dim) value {
 }
 
 // coupleEmbeddings ties the features of the tables, of gamma and of beta to those of the results.
-func coupleEmbeddings(c *op.Call) []op.Coupling {
-	var list []op.Coupling
+func coupleEmbeddings(c *op.Call) []coupling.Coupling {
+	var list []coupling.Coupling
 	for i := 2; i < 5; i++ {
 		if !c.Has(i) {
 			continue
 		}
-		k := op.Couple(op.InAxis(i, 1), op.OutAxis(0, 2))
-		k.Map.Relation = op.Norm
+		k := op.Couple(coupling.In(i, 1), coupling.Out(0, 2))
+		k.Map.Relation = coupling.Norm
 		if list = append(list, k); c.Wants(2) {
-			list = append(list, op.Couple(op.InAxis(i, 1), op.OutAxis(2, 2)))
+			list = append(list, op.Couple(coupling.In(i, 1), coupling.Out(2, 2)))
 		}
 	}
-	return append(list, op.Couple(op.InAxis(5, 0), op.OutAxis(0, 2)), op.Couple(op.InAxis(6, 0), op.OutAxis(0, 2)))
+	return append(list, op.Couple(coupling.In(5, 0), coupling.Out(0, 2)), op.Couple(coupling.In(6, 0), coupling.Out(0, 2)))
 }

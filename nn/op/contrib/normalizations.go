@@ -2,6 +2,7 @@ package contrib
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -66,7 +67,7 @@ func normalizations() []*op.Op {
 	return []*op.Op{
 		composed(op.Op{Name: "LayerNormalization", Doc: "LayerNormalization, before the standard had it.",
 			In: "X T, Scale V weight, B? V weight", Out: "Y V, Mean? U, InvStdDev? U", Where: floats, Attrs: LayerNormalizationConfig{},
-			Couple: func(c *op.Call) []op.Coupling {
+			Couple: func(c *op.Call) []coupling.Coupling {
 				return couplingsAs(c, std.LayerNormalizationConfig(c.Config.(LayerNormalizationConfig)), 3)
 			}},
 			func(e *expression, in []value) []value {
@@ -74,7 +75,7 @@ func normalizations() []*op.Op {
 			}),
 		expressed(op.Op{Name: "SimplifiedLayerNormalization", Doc: "RMSNormalization, before the standard had it.",
 			In: "X T, scale V weight", Out: "Y V, inv_std_var? U", Where: floats, Attrs: SimplifiedLayerNormalizationConfig{},
-			Couple: func(c *op.Call) []op.Coupling {
+			Couple: func(c *op.Call) []coupling.Coupling {
 				return couplingsAs(c, c.Config.(SimplifiedLayerNormalizationConfig).rms(), 2)
 			}},
 			func(e *expression, in []value) []value {
@@ -87,7 +88,7 @@ func normalizations() []*op.Op {
 			}),
 		composed(op.Op{Name: "SkipLayerNormalization", Doc: "LayerNormalization of input + skip + bias over the last axis.",
 			In: "input T, skip T, gamma T weight, beta? T weight, bias? T weight", Out: skipOut, Where: floats, Attrs: SkipLayerNormalizationConfig{},
-			Couple: func(c *op.Call) []op.Coupling { return coupleSkipNorm(c, 3) }},
+			Couple: func(c *op.Call) []coupling.Coupling { return coupleSkipNorm(c, 3) }},
 			func(e *expression, in []value) []value {
 				last, eps := -1, float32(or(e.c.Config.(SkipLayerNormalizationConfig).Epsilon, 1e-12))
 				sum := e.skipped(in[0], in[1], in[4])
@@ -96,7 +97,7 @@ func normalizations() []*op.Op {
 			}),
 		composed(op.Op{Name: "SkipSimplifiedLayerNormalization", Doc: "RMSNormalization of input + skip + bias over the last axis.",
 			In: "input T, skip T, gamma T weight, bias? T weight", Out: skipOut, Where: floats, Attrs: SkipSimplifiedLayerNormalizationConfig{},
-			Couple: func(c *op.Call) []op.Coupling { return coupleSkipNorm(c, 2) }},
+			Couple: func(c *op.Call) []coupling.Coupling { return coupleSkipNorm(c, 2) }},
 			func(e *expression, in []value) []value {
 				last, eps := -1, float32(or(e.c.Config.(SkipSimplifiedLayerNormalizationConfig).Epsilon, 1e-12))
 				sum := e.skipped(in[0], in[1], in[3])
@@ -157,7 +158,7 @@ func (e *expression) skipped(x, skip, bias value) value {
 
 // coupleSkipNorm ties the operands of the sum and the results axis by axis, the last through the normalization, and the
 // vectors, which begin at input 2, to the last axis.
-func coupleSkipNorm(c *op.Call, vectors int) []op.Coupling {
+func coupleSkipNorm(c *op.Call, vectors int) []coupling.Coupling {
 	last := len(c.In[0].Shape) - 1
 	if last < 0 {
 		return nil
@@ -165,18 +166,18 @@ func coupleSkipNorm(c *op.Call, vectors int) []op.Coupling {
 	list := op.CoupleAll(c, 1)
 	for _, k := range op.CoupleAll(c, 0) {
 		if k.To.Axis == last {
-			k.Map.Relation = op.Norm
+			k.Map.Relation = coupling.Norm
 		}
 		list = append(list, k)
 	}
 	for i := range vectors {
 		if c.Has(2 + i) {
-			list = append(list, op.Couple(op.InAxis(2+i, 0), op.OutAxis(0, last)))
+			list = append(list, op.Couple(coupling.In(2+i, 0), coupling.Out(0, last)))
 		}
 	}
 	if c.Wants(3) {
 		for a := range c.In[0].Shape {
-			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(3, a)))
+			list = append(list, op.Couple(coupling.In(0, a), coupling.Out(3, a)))
 		}
 	}
 	return list

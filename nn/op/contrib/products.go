@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -87,7 +88,7 @@ func products() []*op.Op {
 			}),
 		composed(op.Op{Name: "FusedGemm", Doc: "An activation of Gemm.",
 			In: "A T weight, B T weight, C? T weight", Out: "Y T", Where: floats, Attrs: FusedGemmConfig{},
-			Couple: func(c *op.Call) []op.Coupling { return couplingsAs(c, c.Config.(FusedGemmConfig).gemm(), 3) }},
+			Couple: func(c *op.Call) []coupling.Coupling { return couplingsAs(c, c.Config.(FusedGemmConfig).gemm(), 3) }},
 			func(e *expression, in []value) []value {
 				c := e.c.Config.(FusedGemmConfig)
 				return []value{e.activation(c.Activation, e.do(c.gemm(), in...), given(c.ActAlpha, c.ActBeta, c.ActGamma))}
@@ -129,7 +130,7 @@ func turnedAxes(rank int, trans, batch bool) []int {
 }
 
 // coupleFusedMatMul has MatMul's couplings, with the axes of the operands as they are stored.
-func coupleFusedMatMul(c *op.Call) []op.Coupling {
+func coupleFusedMatMul(c *op.Call) []coupling.Coupling {
 	cfg := c.Config.(FusedMatMulConfig)
 	perms := [][]int{turnedAxes(len(c.In[0].Shape), cfg.TransA, cfg.TransBatchA), turnedAxes(len(c.In[1].Shape), cfg.TransB, cfg.TransBatchB)}
 	sub := *c
@@ -144,7 +145,7 @@ func coupleFusedMatMul(c *op.Call) []op.Coupling {
 		}
 	}
 	list := couplingsAs(&sub, op.Plain("MatMul"), 2)
-	stored := func(r *op.AxisRef) {
+	stored := func(r *coupling.Axis) {
 		if !r.Output && perms[r.Slot] != nil {
 			r.Axis = perms[r.Slot][r.Axis]
 		}

@@ -3,6 +3,7 @@ package contrib
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
@@ -38,7 +39,7 @@ func quantizers() []*op.Op {
 	return []*op.Op{
 		composed(op.Op{Name: "QuantizeLinear", Doc: "QuantizeLinear, before the standard had integers of 16 and of 4 bits.",
 			In: "x T1, y_scale T1, y_zero_point? T2", Out: "y T2", Where: op.Where{"T1": floats, "T2": few}, Attrs: QuantizeLinearConfig{},
-			NoGrad: "rounds", Couple: func(c *op.Call) []op.Coupling {
+			NoGrad: "rounds", Couple: func(c *op.Call) []coupling.Coupling {
 				return couplingsAs(c, c.Config.(QuantizeLinearConfig).standard(), 3)
 			}},
 			func(e *expression, in []value) []value {
@@ -46,7 +47,7 @@ func quantizers() []*op.Op {
 			}),
 		composed(op.Op{Name: "DequantizeLinear", Doc: "DequantizeLinear, before the standard had integers of 16 and of 4 bits.",
 			In: "x T1 fixed, x_scale T2, x_zero_point? T1 fixed", Out: "y T2", Where: op.Where{"T1": append(few, dtype.Int32), "T2": floats}, Attrs: DequantizeLinearConfig{},
-			Couple: func(c *op.Call) []op.Coupling {
+			Couple: func(c *op.Call) []coupling.Coupling {
 				return couplingsAs(c, c.Config.(DequantizeLinearConfig).standard(), 3)
 			}},
 			func(e *expression, in []value) []value {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -214,12 +215,12 @@ func padAxes(e *expression, in []value) []value {
 }
 
 // couplePad ties the axes that stay as they are.
-func couplePad(c *op.Call) (list []op.Coupling) {
+func couplePad(c *op.Call) (list []coupling.Coupling) {
 	rank := len(c.In[0].Shape)
 	amounts, err := c.Ints(1)
 	for a := range rank {
 		if err == nil && len(amounts) == 2*rank && amounts[a] == 0 && amounts[a+rank] == 0 {
-			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+			list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, a)))
 		}
 	}
 	return list

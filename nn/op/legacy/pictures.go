@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
 )
@@ -29,7 +30,7 @@ func pictures() []*op.Op {
 	return []*op.Op{
 		{Name: "ImageScaler", Since: []int{1}, Doc: "scale·x + bias, of pictures with a bias for each channel.",
 			In: "input T", Out: "output T", Where: floats, Attrs: ImageScalerConfig{}, Infer: inferImageScaler, Lower: lowerImageScaler,
-			Couple: func(c *op.Call) (list []op.Coupling) {
+			Couple: func(c *op.Call) (list []coupling.Coupling) {
 				for _, k := range op.CoupleAll(c, 0) {
 					if k.To.Axis != 1 || len(c.Config.(ImageScalerConfig).Bias) == 0 { // the attribute does not follow a cut
 						list = append(list, k)
@@ -39,7 +40,7 @@ func pictures() []*op.Op {
 			}},
 		{Name: "Crop", Since: []int{1}, Doc: "Leaves out the borders of pictures.",
 			In: "input T", Out: "output T", Where: floats, Attrs: CropConfig{}, Infer: inferCrop, Lower: lowerCrop,
-			Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0)[:2] }},
+			Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0)[:2] }},
 	}
 }
 

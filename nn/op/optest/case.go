@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // Case is one use of an operator.
@@ -37,7 +38,7 @@ type Case struct {
 
 	// Resize adapts what must follow a cut, attributes or shape inputs, in a copy of the case
 	// whose data inputs are cut already. cut lists the removed indices of each axis, ascending.
-	Resize func(c *Case, cut map[op.AxisRef][]int)
+	Resize func(c *Case, cut map[coupling.Axis][]int)
 
 	decoded bool // Config comes from attributes: its zeros are zeros
 }

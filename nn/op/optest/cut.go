@@ -7,11 +7,12 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/tensor"
 )
 
 // indices is the set of indices that leave each axis.
-type indices map[op.AxisRef]map[int]bool
+type indices map[coupling.Axis]map[int]bool
 
 // errNotCut says that a coupling is of a kind that cannot be tried out by one call.
 var errNotCut = errors.New("cannot be cut alone")
@@ -29,9 +30,9 @@ func (c *Case) checkCut() error {
 		return err
 	}
 	list := o.Couple(b.call)
-	var seeds []op.AxisRef
+	var seeds []coupling.Axis
 	for _, k := range list {
-		for _, ref := range []op.AxisRef{k.From, k.To} {
+		for _, ref := range []coupling.Axis{k.From, k.To} {
 			n, err := length(b.call, ref)
 			if err != nil {
 				return err
@@ -59,7 +60,7 @@ func (c *Case) checkCut() error {
 	return nil
 }
 
-func refName(r op.AxisRef) string {
+func refName(r coupling.Axis) string {
 	if r.Output {
 		return fmt.Sprintf("axis %d of output %d", r.Axis, r.Slot)
 	}
@@ -67,7 +68,7 @@ func refName(r op.AxisRef) string {
 }
 
 // length is the number of indices of an axis, an error if the call has no such axis.
-func length(call *op.Call, r op.AxisRef) (int, error) {
+func length(call *op.Call, r coupling.Axis) (int, error) {
 	types := call.In
 	if r.Output {
 		types = call.Out
@@ -79,7 +80,7 @@ func length(call *op.Call, r op.AxisRef) (int, error) {
 }
 
 // follow spreads index j of an axis over the couplings until nothing new leaves.
-func follow(call *op.Call, list []op.Coupling, ref op.AxisRef, j int) (indices, error) {
+func follow(call *op.Call, list []coupling.Coupling, ref coupling.Axis, j int) (indices, error) {
 	cut := indices{ref: {j: true}}
 	for grown := true; grown; {
 		grown = false
@@ -118,7 +119,7 @@ func follow(call *op.Call, list []op.Coupling, ref op.AxisRef, j int) (indices, 
 	return cut, nil
 }
 
-func (x indices) add(ref op.AxisRef, i int) {
+func (x indices) add(ref coupling.Axis, i int) {
 	if x[ref] == nil {
 		x[ref] = map[int]bool{}
 	}
@@ -126,28 +127,28 @@ func (x indices) add(ref op.AxisRef, i int) {
 }
 
 // image lists the indices of an axis of length m that index i of one of length n goes with.
-func image(f op.IndexMap, i, n, m int) ([]int, error) {
+func image(f coupling.Map, i, n, m int) ([]int, error) {
 	switch f.Relation {
-	case op.Identity:
+	case coupling.Identity:
 		if n != m {
 			return nil, fmt.Errorf("the identity couples lengths %d and %d", n, m)
 		}
 		return []int{i}, nil
-	case op.Offset:
+	case coupling.Offset:
 		if j := i + f.Shift; j >= 0 && j < m && (f.Count == 0 || min(i, j) < f.Count) {
 			return []int{j}, nil
 		}
 		return nil, nil
-	case op.Permutation:
+	case coupling.Permutation:
 		if len(f.Perm) != n || f.Perm[i] < 0 || f.Perm[i] >= m {
 			return nil, fmt.Errorf("permutation %v does not map lengths %d and %d", f.Perm, n, m)
 		}
 		return []int{f.Perm[i]}, nil
-	case op.Factor:
+	case coupling.Factor:
 		return blocks(i, n, m, f.Outer, f.Inner)
-	case op.Gates:
+	case coupling.Gates:
 		return blocks(i, n, m, f.Groups, 1)
-	case op.Group, op.NormGroup:
+	case coupling.Group, coupling.NormGroup:
 		if f.Groups < 1 || n%f.Groups != 0 || m%f.Groups != 0 && m != n/f.Groups {
 			return nil, fmt.Errorf("%d groups do not divide lengths %d and %d", f.Groups, n, m)
 		}
@@ -179,7 +180,7 @@ func blocks(i, n, m, outer, inner int) ([]int, error) {
 func (c *Case) tryCut(cut indices) error {
 	small, whole := *c, *c
 	small.In, whole.In = slices.Clone(c.In), slices.Clone(c.In)
-	removed := map[op.AxisRef][]int{}
+	removed := map[coupling.Axis][]int{}
 	for ref, set := range cut {
 		for i := range set {
 			removed[ref] = append(removed[ref], i)

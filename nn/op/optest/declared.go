@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/tensor"
 )
 
@@ -73,7 +74,7 @@ func Declared(c Case) (string, error) {
 	return b.String(), nil
 }
 
-func axis(a op.AxisRef) string {
+func axis(a coupling.Axis) string {
 	if a.Output {
 		return fmt.Sprintf("out%d.%d", a.Slot, a.Axis)
 	}

@@ -7,8 +7,10 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -100,7 +102,7 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 		{"gradient", "gradient: ", broken(func(o *op.Op) { o.Grad = squareGrad("SquareGradOff") })},
 		{"rows", "rows: ", broken(func(o *op.Op) {
 			o.Kernel, o.InPlace = typed(timesFirst[float32], timesFirst[float64]), nil
-			o.Rows = func(*op.Call) *op.Rows { return &op.Rows{Out: 1, In: []int{1}} }
+			o.Rows = func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} }
 		})},
 		{"rank", "produced", broken(func(o *op.Op) {
 			o.Func = func(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -147,7 +149,9 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 			o.Grad, o.NoGrad, o.InPlace = nil, "test", nil
 		})},
 		{"coupled axis", "cut: ", broken(func(o *op.Op) {
-			o.Couple = func(c *op.Call) []op.Coupling { return []op.Coupling{op.Couple(op.InAxis(0, 0), op.OutAxis(0, 1))} }
+			o.Couple = func(c *op.Call) []coupling.Coupling {
+				return []coupling.Coupling{op.Couple(coupling.In(0, 0), coupling.Out(0, 1))}
+			}
 		})},
 		{"lossy attributes", "config: ", func() optest.Case {
 			c := broken(func(o *op.Op) { o.Attrs = lossy{} })

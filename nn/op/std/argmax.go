@@ -4,6 +4,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/tensor"
 )
 
@@ -151,7 +152,7 @@ func largestAt(row []float32) int {
 	return 0
 }
 
-func coupleArg(c *op.Call) []op.Coupling {
+func coupleArg(c *op.Call) []coupling.Coupling {
 	marks, _, keep, err := argMarks(c)
 	if err != nil {
 		return nil

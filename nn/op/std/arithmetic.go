@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -74,16 +75,16 @@ func arithmetics() []binary {
 	return []binary{
 		{name: "Add", doc: "A + B.", since: since, versions: late, types: op.Numeric, attrs: AddConfig{}, kern: kern(kernel.OpAdd),
 			i: func(a, b int64) int64 { return a + b }, dims: op.Dim.Add, grad: addGrad,
-			traits: op.Traits{Zero: op.ZeroAll, Range: rangeSum, Arithmetic: op.Adds, Joins: true, Starts: []op.Start{op.StartZero}}},
+			traits: op.Traits{Zero: op.ZeroAll, Range: rangeSum, Arithmetic: trait.Adds, Joins: true, Starts: []trait.Start{trait.StartZero}}},
 		{name: "Sub", doc: "A − B.", since: since, versions: late, types: op.Numeric, attrs: SubConfig{}, kern: kern(kernel.OpSub),
 			i: func(a, b int64) int64 { return a - b }, dims: op.Dim.Sub, grad: subGrad,
-			traits: op.Traits{Zero: op.ZeroAll, Trains: trainsOwn, Arithmetic: op.Subtracts, Starts: []op.Start{op.StartZero}}},
+			traits: op.Traits{Zero: op.ZeroAll, Trains: trainsOwn, Arithmetic: trait.Subtracts, Starts: []trait.Start{trait.StartZero}}},
 		{name: "Mul", doc: "A · B.", since: since, versions: late, types: op.Numeric, attrs: MulConfig{}, kern: kern(kernel.OpMul),
 			i: func(a, b int64) int64 { return a * b }, dims: op.Dim.Mul, grad: mulGrad,
-			traits: op.Traits{Zero: op.ZeroAny, Range: rangeProduct, Arithmetic: op.Multiplies, Joins: true, Starts: []op.Start{op.StartLike}}},
+			traits: op.Traits{Zero: op.ZeroAny, Range: rangeProduct, Arithmetic: trait.Multiplies, Joins: true, Starts: []trait.Start{trait.StartLike}}},
 		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, versions: late, types: op.Numeric, attrs: DivConfig{}, kern: kern(kernel.OpDiv),
 			i: func(a, b int64) int64 { return a / b }, u: func(a, b uint64) uint64 { return a / b }, noZero: true, dims: divDims, grad: divGrad,
-			traits: op.Traits{Zero: op.ZeroFirst, Trains: trainsOwn, Arithmetic: op.Divides, Starts: []op.Start{op.StartLike}}},
+			traits: op.Traits{Zero: op.ZeroFirst, Trains: trainsOwn, Arithmetic: trait.Divides, Starts: []trait.Start{trait.StartLike}}},
 	}
 }
 
@@ -139,7 +140,7 @@ func pow() *op.Op {
 func powRow() binary {
 	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, versions: []op.Version{{At: 12, Down: oneType, New: op.Where{"T": op.Integers}}}, types: op.Numeric, attrs: PowConfig{}, free: true,
 		v32: powVectors[float32](), v64: powVectors[float64](), i: powerInt, u: powerUint, grad: powGrad,
-		traits: op.Traits{Zero: powZero, Arithmetic: op.Powers, Starts: []op.Start{op.NoStart, op.StartLike}}}
+		traits: op.Traits{Zero: powZero, Arithmetic: trait.Powers, Starts: []trait.Start{trait.NoStart, trait.StartLike}}}
 }
 
 func powerInt(a, b int64) int64 {

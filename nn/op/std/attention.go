@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 )
 
@@ -277,16 +278,16 @@ func padMask(c *op.Call, b *compose, m *gorgonia.Node, total int) *gorgonia.Node
 
 // coupleAttention ties the values' head size to the output's. Heads and the size of queries and
 // keys appear in attributes and in the scale: they are pinned.
-func coupleAttention(c *op.Call) []op.Coupling {
+func coupleAttention(c *op.Call) []coupling.Coupling {
 	if len(c.In[2].Shape) != 4 {
 		return nil
 	}
-	list := []op.Coupling{op.Couple(op.InAxis(2, 3), op.OutAxis(0, 3))}
+	list := []coupling.Coupling{op.Couple(coupling.In(2, 3), coupling.Out(0, 3))}
 	if c.Has(5) {
-		list = append(list, op.Couple(op.InAxis(5, 3), op.OutAxis(0, 3)))
+		list = append(list, op.Couple(coupling.In(5, 3), coupling.Out(0, 3)))
 	}
 	if c.Wants(2) {
-		list = append(list, op.Couple(op.InAxis(2, 3), op.OutAxis(2, 3)))
+		list = append(list, op.Couple(coupling.In(2, 3), coupling.Out(2, 3)))
 	}
 	return list
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -46,7 +48,7 @@ func batchNormalization() *op.Op {
 }
 
 func batchNormTraits() op.Traits {
-	t := normalized(op.ChannelsFirst)
+	t := normalized(trait.ChannelsFirst)
 	t.Training = &op.TrainingMode{Since: 14, Config: func(c op.Config) op.Config {
 		cfg := c.(BatchNormalizationConfig)
 		cfg.TrainingMode = true
@@ -305,23 +307,23 @@ func batchNormGivenGrad(c *op.Call, d gorgonia.Nodes, scale, variance *gorgonia.
 	return dmean, dvar, b.err
 }
 
-func coupleBatchNorm(c *op.Call) []op.Coupling {
+func coupleBatchNorm(c *op.Call) []coupling.Coupling {
 	list := op.CoupleAll(c, 0)
 	if len(c.In[0].Shape) < 2 || perElement(c) {
 		return list[:min(1, len(list))]
 	}
 	for i := 1; i < 5; i++ {
-		list = append(list, op.Couple(op.InAxis(i, 0), op.OutAxis(0, 1)))
+		list = append(list, op.Couple(coupling.In(i, 0), coupling.Out(0, 1)))
 	}
 	for i := 1; i < c.Outputs; i++ {
 		if c.Wants(i) {
-			list = append(list, op.Couple(op.OutAxis(i, 0), op.OutAxis(0, 1)))
+			list = append(list, op.Couple(coupling.Out(i, 0), coupling.Out(0, 1)))
 		}
 	}
 	if batchStatistics(c) {
 		for i := range list {
-			if list[i].From != (op.AxisRef{Axis: 1}) && list[i].From.Slot == 0 && !list[i].From.Output {
-				list[i].Map.Relation = op.Norm
+			if list[i].From != (coupling.Axis{Axis: 1}) && list[i].From.Slot == 0 && !list[i].From.Output {
+				list[i].Map.Relation = coupling.Norm
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // BernoulliConfig has the attributes of Bernoulli; without a DType it is the input's.
@@ -36,6 +37,6 @@ func bernoulli() *op.Op {
 				return 0
 			}), nil
 		},
-		NoGrad: "its results are drawn", Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
+		NoGrad: "its results are drawn", Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 	"slices"
@@ -124,13 +126,13 @@ func (r binary) infer(c *op.Call) ([]op.Type, error) {
 }
 
 // coupleBinary is Elementwise with the second operand where the call aligns it.
-func coupleBinary(c *op.Call) []op.Coupling {
+func coupleBinary(c *op.Call) []coupling.Coupling {
 	list := op.CoupleAll(c, 0)
 	_, b := operands(c)
 	out := c.Out[0].Shape
 	for a := range c.In[1].Shape {
 		if o := a + len(out) - len(b); !b[a].Differ(out[o]) {
-			list = append(list, op.Couple(op.InAxis(1, a), op.OutAxis(0, o)))
+			list = append(list, op.Couple(coupling.In(1, a), coupling.Out(0, o)))
 		}
 	}
 	return list
@@ -436,10 +438,10 @@ func loopable(c *op.Call) int {
 }
 
 // binaryRows: an operand of the output's shape has rows, one that is repeated for every row has none.
-func binaryRows(c *op.Call) *op.Rows {
+func binaryRows(c *op.Call) *trait.Rows {
 	a, b := operands(c)
 	out := op.Sizes(c.Out[0].Shape)
-	r := &op.Rows{Out: 1, In: make([]int, 2)}
+	r := &trait.Rows{Out: 1, In: make([]int, 2)}
 	for i, shape := range [][]int{op.Sizes(a), op.Sizes(b)} {
 		for len(shape) > 0 && shape[0] == 1 && len(out) > 0 {
 			shape = shape[1:]

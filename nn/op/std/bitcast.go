@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/tensor"
 )
 
@@ -25,7 +26,7 @@ func bitCast() *op.Op {
 			}
 			return []op.Type{c.In[0].Of(to)}, nil
 		},
-		Kernel: bitCastKernel, GradMissing: "works on bits", Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
+		Kernel: bitCastKernel, GradMissing: "works on bits", Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -37,8 +39,8 @@ func cast() *op.Op {
 		Name: "Cast", Since: []int{1, 6, 9, 13, 19, 21, 23, 24, 25}, Versions: castVersions(), Doc: "Changes the element type.",
 		In: "input T1", Out: "output T2", Attrs: CastConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
-		Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
-		Traits: op.Traits{Zero: op.ZeroFirst, Moves: op.MovedInOrder},
+		Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
+		Traits: op.Traits{Zero: op.ZeroFirst, Moves: trait.MovedInOrder},
 	}
 }
 
@@ -47,8 +49,8 @@ func castLike() *op.Op {
 		Name: "CastLike", Since: []int{15, 19, 21, 23, 24, 25}, Versions: castLikeVersions(), Decompose: decomposeCastLike, Doc: "Changes the element type to that of another tensor.",
 		In: "input T1, target_type T2", Out: "output T2", Attrs: CastLikeConfig{}, Check: checkCast,
 		Infer: inferCast, Dims: castDims, Kernel: castKernel, Strings: castStrings, Grad: castGrad,
-		Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
-		Traits: op.Traits{Zero: op.ZeroFirst, Moves: op.MovedInOrder},
+		Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
+		Traits: op.Traits{Zero: op.ZeroFirst, Moves: trait.MovedInOrder},
 	}
 }
 

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 )
 
@@ -82,16 +83,16 @@ func lowerCausalConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return b.results(in, out[:c.Outputs]...)
 }
 
-func coupleCausalConv(c *op.Call) []op.Coupling {
-	list := []op.Coupling{op.Couple(op.InAxis(0, 1), op.OutAxis(0, 1)), op.Couple(op.InAxis(1, 0), op.OutAxis(0, 1))}
+func coupleCausalConv(c *op.Call) []coupling.Coupling {
+	list := []coupling.Coupling{op.Couple(coupling.In(0, 1), coupling.Out(0, 1)), op.Couple(coupling.In(1, 0), coupling.Out(0, 1))}
 	if c.Has(2) {
-		list = append(list, op.Couple(op.InAxis(2, 0), op.OutAxis(0, 1)))
+		list = append(list, op.Couple(coupling.In(2, 0), coupling.Out(0, 1)))
 	}
 	if c.Has(3) {
-		list = append(list, op.Couple(op.InAxis(3, 1), op.OutAxis(0, 1)))
+		list = append(list, op.Couple(coupling.In(3, 1), coupling.Out(0, 1)))
 	}
 	if c.Wants(1) {
-		list = append(list, op.Couple(op.InAxis(0, 1), op.OutAxis(1, 1)))
+		list = append(list, op.Couple(coupling.In(0, 1), coupling.Out(1, 1)))
 	}
 	return list
 }

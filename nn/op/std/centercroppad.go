@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 )
 
@@ -29,12 +30,12 @@ func centerCropPad() *op.Op {
 			return convOutput(c, shape)
 		},
 		Lower: lowerCenterCropPad,
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			_, axes, err := cropped(c)
-			var list []op.Coupling
+			var list []coupling.Coupling
 			for a := range c.In[0].Shape {
 				if err == nil && !axes[a] {
-					list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+					list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, a)))
 				}
 			}
 			return list

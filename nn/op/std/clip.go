@@ -6,6 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -37,8 +39,8 @@ func clip() *op.Op {
 			lo, hi := bounds[float64](c.Config.(ClipConfig), nil, nil)
 			return withLoop(actEpilogue(c, kernel.Activation{Kind: kernel.ActClip, Alpha: lo, Beta: hi}), clipLoop(c))
 		},
-		Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
-		Traits: op.Traits{Zero: clipZero, Range: clipRange, Bounds: true, Activation: op.ClampActivation, Keeps: clipKeeps},
+		Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
+		Traits: op.Traits{Zero: clipZero, Range: clipRange, Bounds: true, Activation: trait.ClampActivation, Keeps: clipKeeps},
 	}
 }
 
@@ -222,9 +224,9 @@ func clipGradKernel[T kernel.Float](cfg ClipConfig) op.Kernel {
 }
 
 // limits are where the bounds of the call are, given where its inputs are.
-func limits(c *op.Call, in func(i int) op.Interval) (lo, hi op.Interval) {
+func limits(c *op.Call, in func(i int) trait.Interval) (lo, hi trait.Interval) {
 	l, h := bounds[float64](c.Config.(ClipConfig), nil, nil)
-	lo, hi = op.Interval{Lo: l, Hi: l}, op.Interval{Lo: h, Hi: h}
+	lo, hi = trait.Interval{Lo: l, Hi: l}, trait.Interval{Lo: h, Hi: h}
 	if c.Has(1) {
 		lo = in(1)
 	}
@@ -235,21 +237,21 @@ func limits(c *op.Call, in func(i int) op.Interval) (lo, hi op.Interval) {
 }
 
 // knownLimits is limits for bounds whose values are known.
-func knownLimits(c *op.Call) (lo, hi op.Interval) {
-	return limits(c, func(i int) op.Interval {
+func knownLimits(c *op.Call) (lo, hi trait.Interval) {
+	return limits(c, func(i int) trait.Interval {
 		if x, ok := c.Uniform(i); ok {
-			return op.Interval{Lo: x, Hi: x}
+			return trait.Interval{Lo: x, Hi: x}
 		}
-		return op.Anywhere
+		return trait.Anywhere
 	})
 }
 
-func clipRange(c *op.Call, in func(i int) op.Interval) op.Interval {
+func clipRange(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	lo, hi := limits(c, in)
 	return in(0).Clamped(lo, hi)
 }
 
-func clipKeeps(c *op.Call, r op.Interval) bool {
+func clipKeeps(c *op.Call, r trait.Interval) bool {
 	lo, hi := knownLimits(c)
 	return lo.Hi <= r.Lo && hi.Lo >= r.Hi
 }

@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -121,7 +122,7 @@ func compressGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, err
 	return gorgonia.Nodes{d, nil}, err
 }
 
-func coupleCompress(c *op.Call) []op.Coupling {
+func coupleCompress(c *op.Call) []coupling.Coupling {
 	if c.Config.(CompressConfig).Axis == nil {
 		return nil
 	}
@@ -133,11 +134,11 @@ func coupleCompress(c *op.Call) []op.Coupling {
 }
 
 // coupleOthers is the identity between input 0 and output 0 on every axis but one.
-func coupleOthers(c *op.Call, but int) []op.Coupling {
-	var list []op.Coupling
+func coupleOthers(c *op.Call, but int) []coupling.Coupling {
+	var list []coupling.Coupling
 	for a := range c.In[0].Shape {
 		if a != but {
-			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+			list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, a)))
 		}
 	}
 	return list

@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -20,7 +22,7 @@ func concat() *op.Op {
 		In:  "inputs* T", Out: "concat_result T",
 		Attrs: ConcatConfig{},
 		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Patterns: concatPatterns, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat, Cheap: true,
-		Traits: op.Traits{Zero: op.ZeroParts, Range: op.RangeHull, Moves: op.MovedAll, Concat: concatAxis},
+		Traits: op.Traits{Zero: op.ZeroParts, Range: op.RangeHull, Moves: trait.MovedAll, Concat: concatAxis},
 	}
 }
 
@@ -98,18 +100,18 @@ func SplitAt(s op.Set, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes,
 	return op.Emit(x.Graph(), c, gorgonia.Nodes{x})
 }
 
-func coupleConcat(c *op.Call) []op.Coupling {
+func coupleConcat(c *op.Call) []coupling.Coupling {
 	axis, err := concatAxis(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	at := 0
 	for i, t := range c.In {
 		for a, d := range t.Shape {
-			k := op.Couple(op.InAxis(i, a), op.OutAxis(0, a))
+			k := op.Couple(coupling.In(i, a), coupling.Out(0, a))
 			if a == axis {
-				k.Map = op.IndexMap{Relation: op.Offset, Shift: at, Count: d.Size}
+				k.Map = coupling.Map{Relation: coupling.Offset, Shift: at, Count: d.Size}
 				at += d.Size
 			}
 			list = append(list, k)

@@ -3,6 +3,8 @@ package std
 import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -164,27 +166,27 @@ func convGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 
 // coupleConv: channels of X are the weight's axis 1, its axis 0 the channels of Y. With groups
 // both sides fall into as many blocks, and axis 1 is one block of X's channels.
-func coupleConv(c *op.Call) []op.Coupling {
-	x, w, b, y := op.InAxis(0, 1), op.InAxis(1, 1), op.InAxis(2, 0), op.OutAxis(0, 1)
-	list := []op.Coupling{op.Couple(op.InAxis(0, 0), op.OutAxis(0, 0)), op.Couple(op.InAxis(1, 0), y)}
+func coupleConv(c *op.Call) []coupling.Coupling {
+	x, w, b, y := coupling.In(0, 1), coupling.In(1, 1), coupling.In(2, 0), coupling.Out(0, 1)
+	list := []coupling.Coupling{op.Couple(coupling.In(0, 0), coupling.Out(0, 0)), op.Couple(coupling.In(1, 0), y)}
 	if c.Has(2) {
 		list = append(list, op.Couple(b, y))
 	}
-	return append(list, groupCouplings(c, x, w, op.InAxis(1, 0), c.Config.(ConvConfig).Group)...)
+	return append(list, groupCouplings(c, x, w, coupling.In(1, 0), c.Config.(ConvConfig).Group)...)
 }
 
 // groupCouplings ties x, channels that fall into groups, to the weight axis within, of one group's
 // length, and to the weight axis across that holds the groups of the other side.
-func groupCouplings(c *op.Call, x, within, across op.AxisRef, groups int) []op.Coupling {
+func groupCouplings(c *op.Call, x, within, across coupling.Axis, groups int) []coupling.Coupling {
 	if groups == 1 {
-		return []op.Coupling{op.Couple(x, within)}
+		return []coupling.Coupling{op.Couple(x, within)}
 	}
 	w := c.In[1].Shape
 	if w[within.Axis].Size == 1 { // depthwise: channel i and block i leave together
-		return []op.Coupling{{From: x, To: across, Map: op.IndexMap{Relation: op.Factor, Outer: 1, Inner: w[across.Axis].Size / groups}}}
+		return []coupling.Coupling{{From: x, To: across, Map: coupling.Map{Relation: coupling.Factor, Outer: 1, Inner: w[across.Axis].Size / groups}}}
 	}
-	by := op.IndexMap{Relation: op.Group, Groups: groups}
-	return []op.Coupling{{From: x, To: within, Map: by}, {From: x, To: across, Map: by}}
+	by := coupling.Map{Relation: coupling.Group, Groups: groups}
+	return []coupling.Coupling{{From: x, To: within, Map: by}, {From: x, To: across, Map: by}}
 }
 
 func convCost(c *op.Call) (macs, bytes int64) {
@@ -213,9 +215,9 @@ func bytesMoved(c *op.Call) (n int64) {
 // convTraits are those of convolutions whose weight is summed over one axis and computes channels along another.
 func convTraits(in, out int, groups func(c *op.Call) int, resize func(r *op.Resizing) error) op.Traits {
 	return op.Traits{
-		Zero: op.ZeroLayer, Trains: trainsPicture, Channels: op.ChannelsFirst, Starts: []op.Start{op.StartRandom, op.StartRandom, op.StartZero},
-		Layers: func(c *op.Call) []op.Layer {
-			return []op.Layer{{Weight: 1, Bias: 2, In: in, Out: out, Groups: groups(c)}}
+		Zero: op.ZeroLayer, Trains: trainsPicture, Channels: trait.ChannelsFirst, Starts: []trait.Start{trait.StartRandom, trait.StartRandom, trait.StartZero},
+		Layers: func(c *op.Call) []trait.Layer {
+			return []trait.Layer{{Weight: 1, Bias: 2, In: in, Out: out, Groups: groups(c)}}
 		},
 		Resize: resize,
 	}

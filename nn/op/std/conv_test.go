@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -13,10 +13,10 @@ import (
 func values(in ...dtype.Value) []dtype.Value { return in }
 
 // regroup follows a cut of the weight's channels of a depthwise convolution.
-func regroup(c *optest.Case, cut map[op.AxisRef][]int) {
+func regroup(c *optest.Case, cut map[coupling.Axis][]int) {
 	cfg := c.Config.(std.ConvConfig)
-	if cfg.Group > 1 && len(cut[op.InAxis(1, 1)]) == 0 {
-		cfg.Group -= len(cut[op.InAxis(0, 1)])
+	if cfg.Group > 1 && len(cut[coupling.In(1, 1)]) == 0 {
+		cfg.Group -= len(cut[coupling.In(0, 1)])
 		c.Config = cfg
 	}
 }

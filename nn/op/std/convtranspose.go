@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 )
 
@@ -179,11 +180,11 @@ func convTransposeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes
 }
 
 // coupleConvTranspose: channels of X are the weight's axis 0, its axis 1 those of Y within a group.
-func coupleConvTranspose(c *op.Call) []op.Coupling {
-	y, g := op.OutAxis(0, 1), c.Config.(ConvTransposeConfig).Group
-	list := []op.Coupling{op.Couple(op.InAxis(0, 0), op.OutAxis(0, 0)), op.Couple(op.InAxis(0, 1), op.InAxis(1, 0))}
+func coupleConvTranspose(c *op.Call) []coupling.Coupling {
+	y, g := coupling.Out(0, 1), c.Config.(ConvTransposeConfig).Group
+	list := []coupling.Coupling{op.Couple(coupling.In(0, 0), coupling.Out(0, 0)), op.Couple(coupling.In(0, 1), coupling.In(1, 0))}
 	if c.Has(2) {
-		list = append(list, op.Couple(op.InAxis(2, 0), y))
+		list = append(list, op.Couple(coupling.In(2, 0), y))
 	}
-	return append(list, groupCouplings(c, y, op.InAxis(1, 1), op.InAxis(1, 0), g)...)
+	return append(list, groupCouplings(c, y, coupling.In(1, 1), coupling.In(1, 0), g)...)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -141,7 +142,7 @@ func cumRows(p *kernel.Pool, l lanes, reverse, product bool, dst, src []float32)
 
 // coupleCum ties every axis but the one that is summed along; all of them are left alone while
 // that one is not known.
-func coupleCum(c *op.Call) []op.Coupling {
+func coupleCum(c *op.Call) []coupling.Coupling {
 	n, err := c.Ints(1)
 	if err != nil || len(n) != 1 {
 		return nil

@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 )
 
@@ -24,17 +25,17 @@ func deformConv() *op.Op {
 		Name: "DeformConv", Since: []int{19, 22}, Doc: "Convolution whose points are moved by offsets that are an input.",
 		In: "X T, W T weight, offset T, B? T weight, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: DeformConvConfig{},
 		Infer: inferDeformConv, Lower: lowerDeformConv,
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			cfg := c.Config.(DeformConvConfig)
 			if cfg.Group != 1 {
 				return nil
 			}
-			list := []op.Coupling{op.Couple(op.InAxis(1, 0), op.OutAxis(0, 1))}
+			list := []coupling.Coupling{op.Couple(coupling.In(1, 0), coupling.Out(0, 1))}
 			if c.Has(3) {
-				list = append(list, op.Couple(op.InAxis(3, 0), op.OutAxis(0, 1)))
+				list = append(list, op.Couple(coupling.In(3, 0), coupling.Out(0, 1)))
 			}
 			if cfg.OffsetGroup == 1 {
-				list = append(list, op.Couple(op.InAxis(0, 1), op.InAxis(1, 1)))
+				list = append(list, op.Couple(coupling.In(0, 1), coupling.In(1, 1)))
 			}
 			return list
 		},

@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -35,16 +37,16 @@ func depthToSpace() *op.Op {
 			return nil
 		},
 		Infer: inferDepthToSpace, Kernel: depthToSpaceKernel, Strings: moveStrings, Grad: depthToSpaceGrad,
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			cfg := c.Config.(DepthToSpaceConfig)
-			k := op.Couple(op.OutAxis(0, 1), op.InAxis(0, 1))
-			k.Map = op.IndexMap{Relation: op.Factor, Outer: cfg.BlockSize * cfg.BlockSize, Inner: 1}
+			k := op.Couple(coupling.Out(0, 1), coupling.In(0, 1))
+			k.Map = coupling.Map{Relation: coupling.Factor, Outer: cfg.BlockSize * cfg.BlockSize, Inner: 1}
 			if cfg.Mode == "CRD" {
 				k.Map.Outer, k.Map.Inner = 1, k.Map.Outer
 			}
-			return []op.Coupling{op.Couple(op.InAxis(0, 0), op.OutAxis(0, 0)), k}
+			return []coupling.Coupling{op.Couple(coupling.In(0, 0), coupling.Out(0, 0)), k}
 		},
-		Traits: moved(op.Moved),
+		Traits: moved(trait.Moved),
 	}
 }
 
@@ -58,13 +60,13 @@ func spaceToDepth() *op.Op {
 			d, err := c.Apply1(DepthToSpaceConfig{BlockSize: c.Config.(SpaceToDepthConfig).BlockSize}, dout[0])
 			return gorgonia.Nodes{d}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			b := c.Config.(SpaceToDepthConfig).BlockSize
-			k := op.Couple(op.InAxis(0, 1), op.OutAxis(0, 1))
-			k.Map = op.IndexMap{Relation: op.Factor, Outer: b * b, Inner: 1}
-			return []op.Coupling{op.Couple(op.InAxis(0, 0), op.OutAxis(0, 0)), k}
+			k := op.Couple(coupling.In(0, 1), coupling.Out(0, 1))
+			k.Map = coupling.Map{Relation: coupling.Factor, Outer: b * b, Inner: 1}
+			return []coupling.Coupling{op.Couple(coupling.In(0, 0), coupling.Out(0, 0)), k}
 		},
-		Traits: moved(op.Moved),
+		Traits: moved(trait.Moved),
 	}
 }
 

@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -22,7 +23,7 @@ func dequantizeLinear() *op.Op {
 		In: "x T1 fixed, x_scale T2, x_zero_point? T1 fixed", Out: "y T3", Attrs: DequantizeLinearConfig{},
 		Where: op.Where{"T1": quantized(), "T2": scales(), "T3": op.Floats},
 		Infer: inferDequantize, Kernel: dequantizeKernel, Grad: dequantizeGradient, Couple: coupleQuantize,
-		Traits: op.Traits{Moves: op.Moved},
+		Traits: op.Traits{Moves: trait.Moved},
 	}
 }
 

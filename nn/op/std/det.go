@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -33,10 +34,10 @@ func det() *op.Op {
 			d, err := c.Apply1(op.Name{Domain: op.Internal, Name: "DetGrad"}, dout[0], in[0])
 			return gorgonia.Nodes{d}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling {
-			var list []op.Coupling
+		Couple: func(c *op.Call) []coupling.Coupling {
+			var list []coupling.Coupling
 			for a := range len(c.In[0].Shape) - 2 {
-				list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+				list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, a)))
 			}
 			return list
 		},

@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -45,11 +46,11 @@ func dropout() *op.Op {
 			d, err := c.Apply1(op.Name{Domain: op.Internal, Name: "DropoutGrad"}, dout[0], out[2], out[3])
 			return gorgonia.Nodes{d}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			list := op.CoupleAll(c, 0)
 			if c.Wants(1) {
 				for a := range c.In[0].Shape {
-					list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(1, a)))
+					list = append(list, op.Couple(coupling.In(0, a), coupling.Out(1, a)))
 				}
 			}
 			return list

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/tensor"
 )
 
@@ -16,7 +17,7 @@ func dynamicQuantizeLinear() *op.Op {
 			return []op.Type{c.In[0].Of(dtype.Uint8), op.T(dtype.Float32), op.T(dtype.Uint8)}, nil
 		},
 		Kernel:      func(*op.Call) (op.Kernel, error) { return dynamicQuantize, nil },
-		GradMissing: "it gives integers: freeze what comes before it, or train the model as it was before quantization", Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
+		GradMissing: "it gives integers: freeze what comes before it, or train the model as it was before quantization", Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 		Traits: op.Traits{StraightThrough: true},
 	}
 }

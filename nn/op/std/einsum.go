@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 )
 
@@ -244,14 +245,14 @@ func contractionKernel(t op.DType, k contraction) op.Kernel {
 }
 
 // coupleEinsum: axes of one label go together.
-func coupleEinsum(c *op.Call) []op.Coupling {
+func coupleEinsum(c *op.Call) []coupling.Coupling {
 	e, err := parseEquation(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
-	first := make([]*op.AxisRef, len(e.size))
-	add := func(l int, ref op.AxisRef) {
+	var list []coupling.Coupling
+	first := make([]*coupling.Axis, len(e.size))
+	add := func(l int, ref coupling.Axis) {
 		switch {
 		case l < 0:
 		case first[l] == nil:
@@ -262,11 +263,11 @@ func coupleEinsum(c *op.Call) []op.Coupling {
 	}
 	for i, axes := range e.in {
 		for a, l := range axes {
-			add(l, op.InAxis(i, a))
+			add(l, coupling.In(i, a))
 		}
 	}
 	for a, l := range e.out {
-		add(l, op.OutAxis(0, a))
+		add(l, coupling.Out(0, a))
 	}
 	return list
 }

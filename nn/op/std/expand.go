@@ -5,6 +5,8 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -19,8 +21,8 @@ func expand() *op.Op {
 			d, err := c.SumTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d, nil}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
-		Traits: opening(resizing(moved(op.MovedOften), 1, resizeShape(1, true)), openExpand, nil),
+		Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
+		Traits: opening(resizing(moved(trait.MovedOften), 1, resizeShape(1, true)), openExpand, nil),
 	}
 }
 

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // FlattenConfig has the attributes of Flatten. Axis is 1 when nil.
@@ -29,7 +30,7 @@ func flatten() *op.Op {
 			return []op.Type{c.In[0].With(op.Product(s[:axis]), op.Product(s[axis:]))}, nil
 		},
 		View: true, Kernel: op.CopyKernel, Strings: moveStrings, Grad: reshapeGrad, Couple: coupleResplit,
-		Traits: moved(op.MovedInOrder),
+		Traits: moved(trait.MovedInOrder),
 	}
 }
 

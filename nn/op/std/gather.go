@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -165,18 +166,18 @@ func gatherGradKernel[T kernel.Float](c *op.Call) op.Kernel {
 }
 
 // coupleGather ties the axes that are not gathered; of the gathered one a known permutation.
-func coupleGather(c *op.Call) []op.Coupling {
+func coupleGather(c *op.Call) []coupling.Coupling {
 	axis, err := c.Config.(GatherConfig).axis(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	for a := range c.In[0].Shape {
 		to := a
 		if a == axis {
 			if perm := gatherPerm(c, axis); perm != nil {
-				k := op.Couple(op.InAxis(0, a), op.OutAxis(0, a))
-				k.Map = op.IndexMap{Relation: op.Permutation, Perm: perm}
+				k := op.Couple(coupling.In(0, a), coupling.Out(0, a))
+				k.Map = coupling.Map{Relation: coupling.Permutation, Perm: perm}
 				list = append(list, k)
 			}
 			continue
@@ -184,10 +185,10 @@ func coupleGather(c *op.Call) []op.Coupling {
 		if a > axis {
 			to += len(c.In[1].Shape) - 1
 		}
-		list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, to)))
+		list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, to)))
 	}
 	for a := range c.In[1].Shape {
-		list = append(list, op.Couple(op.InAxis(1, a), op.OutAxis(0, axis+a)))
+		list = append(list, op.Couple(coupling.In(1, a), coupling.Out(0, axis+a)))
 	}
 	return list
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -36,7 +38,7 @@ func gemm() *op.Op {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), bytesMoved(c)
 		},
-		Traits: op.Traits{Zero: op.ZeroLayer, Layers: gemmLayers, Channels: op.ChannelsLast, Starts: []op.Start{op.StartRandom, op.StartRandom, op.StartZero}},
+		Traits: op.Traits{Zero: op.ZeroLayer, Layers: gemmLayers, Channels: trait.ChannelsLast, Starts: []trait.Start{trait.StartRandom, trait.StartRandom, trait.StartZero}},
 	}
 }
 
@@ -274,7 +276,7 @@ func gemmGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 	return grads, err
 }
 
-func coupleGemm(c *op.Call) []op.Coupling {
+func coupleGemm(c *op.Call) []coupling.Coupling {
 	cfg := c.Config.(GemmConfig)
 	am, ak, bk, bn := 0, 1, 0, 1
 	if cfg.TransA {
@@ -283,8 +285,8 @@ func coupleGemm(c *op.Call) []op.Coupling {
 	if cfg.TransB {
 		bk, bn = 1, 0
 	}
-	list := []op.Coupling{
-		op.Couple(op.InAxis(0, am), op.OutAxis(0, 0)), op.Couple(op.InAxis(0, ak), op.InAxis(1, bk)), op.Couple(op.InAxis(1, bn), op.OutAxis(0, 1)),
+	list := []coupling.Coupling{
+		op.Couple(coupling.In(0, am), coupling.Out(0, 0)), op.Couple(coupling.In(0, ak), coupling.In(1, bk)), op.Couple(coupling.In(1, bn), coupling.Out(0, 1)),
 	}
 	if c.Has(2) {
 		list = append(list, op.CoupleAll(c, 2)...)
@@ -292,11 +294,11 @@ func coupleGemm(c *op.Call) []op.Coupling {
 	return list
 }
 
-func gemmLayers(c *op.Call) []op.Layer {
+func gemmLayers(c *op.Call) []trait.Layer {
 	if c.Config.(GemmConfig).TransB {
-		return []op.Layer{{Weight: 1, Bias: 2, In: 1, Out: 0}}
+		return []trait.Layer{{Weight: 1, Bias: 2, In: 1, Out: 0}}
 	}
-	return []op.Layer{{Weight: 1, Bias: 2, In: 0, Out: 1}}
+	return []trait.Layer{{Weight: 1, Bias: 2, In: 0, Out: 1}}
 }
 
 // gemmVersions: before version 7 an attribute says that C is broadcast, before 11 there is one.
@@ -315,12 +317,12 @@ func gemmVersions() []op.Version {
 	return []op.Version{{At: 7, Up: broadcast(false), Down: broadcast(true)}, {At: 9, New: op.Where{"T": op.Integers}}, {At: 11, Down: withC}}
 }
 
-func gemmRows(c *op.Call) *op.Rows {
+func gemmRows(c *op.Call) *trait.Rows {
 	if c.Config.(GemmConfig).TransA {
 		return nil
 	}
 	m, n, k := gemmSizes(c)
-	r := &op.Rows{Out: n.Size, In: []int{k.Size, 0}}
+	r := &trait.Rows{Out: n.Size, In: []int{k.Size, 0}}
 	if c.Has(2) {
 		ofRow := 0
 		if s := c.In[2].Sizes(); len(s) == 2 && s[0] == m.Size {

@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -50,10 +51,10 @@ func gridSample() *op.Op {
 			}
 			return c.ApplyN(2, gridSampleGradConfig{s}, dout[0], in[0], in[1])
 		},
-		Couple: func(c *op.Call) []op.Coupling {
-			list := []op.Coupling{op.Couple(op.InAxis(0, 1), op.OutAxis(0, 1))}
+		Couple: func(c *op.Call) []coupling.Coupling {
+			list := []coupling.Coupling{op.Couple(coupling.In(0, 1), coupling.Out(0, 1))}
 			for a := 1; a < len(c.In[1].Shape)-1; a++ {
-				list = append(list, op.Couple(op.InAxis(1, a), op.OutAxis(0, a+1)))
+				list = append(list, op.Couple(coupling.In(1, a), coupling.Out(0, a+1)))
 			}
 			return list
 		},

@@ -7,6 +7,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -36,12 +38,12 @@ func groupNorms() []*op.Op {
 		Name: "GroupNormalization", Since: []int{18, 21}, Versions: groupNormVersions(), Decompose: decomposeGroupNorm,
 		Doc: "Normalizes groups of channels of each image.", Attrs: GroupNormalizationConfig{},
 		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: op.Where{"T": op.Floats}, InPlace: []int{0}, Couple: coupleGroupNorm,
-		Traits: resizing(normalized(op.ChannelsFirst), 0, resizeGroups),
+		Traits: resizing(normalized(trait.ChannelsFirst), 0, resizeGroups),
 	}
 	instance := &op.Op{
 		Name: "InstanceNormalization", Since: []int{1, 6, 22},
 		Doc: "Normalizes each channel of each image.", Attrs: InstanceNormalizationConfig{},
-		In: "input T, scale T weight, B T weight", Out: "output T", Where: op.Where{"T": op.Floats}, InPlace: []int{0}, Couple: coupleGroupNorm, Traits: normalized(op.ChannelsFirst),
+		In: "input T, scale T weight, B T weight", Out: "output T", Where: op.Where{"T": op.Floats}, InPlace: []int{0}, Couple: coupleGroupNorm, Traits: normalized(trait.ChannelsFirst),
 	}
 	for _, o := range []*op.Op{group, instance} {
 		o.Infer = func(c *op.Call) ([]op.Type, error) {
@@ -180,21 +182,21 @@ func groupNormBack[T kernel.Float](m groupNorm) op.Kernel {
 
 // coupleGroupNorm: an index within a group leaves every group, scale and bias with it. Space is
 // normalized over.
-func coupleGroupNorm(c *op.Call) []op.Coupling {
+func coupleGroupNorm(c *op.Call) []coupling.Coupling {
 	list := normOver(c, func(axis int) bool { return axis > 1 })
 	cfg, grouped := c.Config.(GroupNormalizationConfig)
 	groups := cfg.NumGroups
 	ch, affine := c.In[0].Shape[1].Size, c.In[1].Shape[0].Size
 	if grouped && groups < ch {
 		for i := range list {
-			if list[i].From == op.InAxis(0, 1) {
-				list[i].Map = op.IndexMap{Relation: op.NormGroup, Groups: groups}
+			if list[i].From == coupling.In(0, 1) {
+				list[i].Map = coupling.Map{Relation: coupling.NormGroup, Groups: groups}
 			}
 		}
 	}
 	for i := 1; i < 3; i++ {
 		if affine == ch {
-			list = append(list, op.Couple(op.InAxis(i, 0), op.OutAxis(0, 1)))
+			list = append(list, op.Couple(coupling.In(i, 0), coupling.Out(0, 1)))
 		}
 	}
 	return list

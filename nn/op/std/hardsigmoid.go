@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // HardSigmoidConfig has the attributes of HardSigmoid. Nil is 0.2 and 0.5.
@@ -17,7 +18,7 @@ func (HardSigmoidConfig) Operator() op.Name { return op.Name{Name: "HardSigmoid"
 func hardSigmoid() []*op.Op {
 	return pointwiseOp{
 		name: "HardSigmoid", doc: "max(0, min(1, alpha·x + beta)).", since: []int{1, 6, 22}, attrs: HardSigmoidConfig{},
-		traits: op.Traits{Range: op.RangeOf(0, 1), Activation: op.GateActivation, Step: op.UnitStep},
+		traits: op.Traits{Range: op.RangeOf(0, 1), Activation: trait.GateActivation, Step: trait.UnitStep},
 		of: func(c op.Config) pointwise {
 			cfg := c.(HardSigmoidConfig)
 			a, b := orFloat(cfg.Alpha, float64(float32(0.2))), orFloat(cfg.Beta, 0.5)

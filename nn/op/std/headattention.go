@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -177,12 +178,12 @@ func headAttentionGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes
 
 // headAttentionRows: those of Q, which read the keys and values of their head, or of all heads of an
 // element of the batch.
-func headAttentionRows(c *op.Call) *op.Rows {
+func headAttentionRows(c *op.Call) *trait.Rows {
 	cfg, a := c.Config.(HeadAttentionConfig), headLayout(c)
 	if cfg.RowsQ != cfg.RowsY || a.Mask[2] != 0 {
 		return nil
 	}
-	r := &op.Rows{Out: a.Width, In: []int{a.Depth, 0, 0, 0}[:len(c.In)], Groups: a.Batch * a.Heads}
+	r := &trait.Rows{Out: a.Width, In: []int{a.Depth, 0, 0, 0}[:len(c.In)], Groups: a.Batch * a.Heads}
 	if cfg.RowsQ {
 		r.Out, r.In[0], r.Groups = a.Heads*a.Width, a.Heads*a.Depth, a.Batch
 	}

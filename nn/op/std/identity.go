@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -21,7 +22,7 @@ func identity() *op.Op {
 			return gorgonia.Nodes{dout[0]}, nil
 		},
 		Couple: op.Elementwise,
-		Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, Moves: op.MovedInOrder, Keeps: keepsAll, Removable: true},
+		Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, Moves: trait.MovedInOrder, Keeps: keepsAll, Removable: true},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/tensor"
 )
 
@@ -53,7 +54,7 @@ func labelEncoders() []*op.Op {
 				return []op.Type{c.In[0].Of(k.to)}, nil
 			},
 			Kernel: valued(encodeLabels).kernel, Strings: valued(encodeLabels).strings,
-			NoGrad: "looks up", Couple: func(c *op.Call) []op.Coupling { return op.CoupleAll(c, 0) },
+			NoGrad: "looks up", Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 		}
 	}
 	return []*op.Op{

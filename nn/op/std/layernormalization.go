@@ -6,6 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -268,7 +270,7 @@ func sumAffine(c *op.Call, d *gorgonia.Node, norm []int, shape []op.Dim) (*gorgo
 }
 
 // coupleLayerNorm: the last axes are normalized over, scale and bias go with them.
-func coupleLayerNorm(c *op.Call) []op.Coupling {
+func coupleLayerNorm(c *op.Call) []coupling.Coupling {
 	axis, err := lastAxes(c, c.Config.(LayerNormalizationConfig).Axis)
 	if err != nil {
 		return nil
@@ -276,7 +278,7 @@ func coupleLayerNorm(c *op.Call) []op.Coupling {
 	return coupleAffine(c, axis)
 }
 
-func coupleAffine(c *op.Call, axis int) []op.Coupling {
+func coupleAffine(c *op.Call, axis int) []coupling.Coupling {
 	list := normOver(c, func(a int) bool { return a >= axis })
 	for i := 1; i < len(c.In); i++ {
 		if c.Has(i) {
@@ -285,7 +287,7 @@ func coupleAffine(c *op.Call, axis int) []op.Coupling {
 	}
 	for o := 1; o < c.Outputs; o++ {
 		for a := 0; a < axis && c.Wants(o); a++ {
-			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(o, a)))
+			list = append(list, op.Couple(coupling.In(0, a), coupling.Out(o, a)))
 		}
 	}
 	return list
@@ -360,10 +362,10 @@ func deviation(n *op.Spelling, x *op.Operand, axes []int, t op.DType, epsilon fl
 	return n.Before("deviation", op.Plain("Sqrt"), n.Before("shifted", op.Plain("Add"), variance, eps)), nil
 }
 
-func layerNormRows(c *op.Call) *op.Rows {
+func layerNormRows(c *op.Call) *trait.Rows {
 	l, err := layerNormOf(c)
 	if err != nil {
 		return nil
 	}
-	return &op.Rows{Out: l.Cols, In: []int{l.Cols, 0, 0}[:len(c.In)]}
+	return &trait.Rows{Out: l.Cols, In: []int{l.Cols, 0, 0}[:len(c.In)]}
 }

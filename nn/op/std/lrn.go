@@ -6,6 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -45,8 +47,8 @@ func lrn() *op.Op {
 			d, err := c.Apply1(lrnOf(c), dout[0], in[0], out[1])
 			return gorgonia.Nodes{d}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling { return normOver(c, func(a int) bool { return a == 1 }) },
-		Traits: op.Traits{Zero: op.ZeroFirst, Channels: op.ChannelsFirst, Removable: true},
+		Couple: func(c *op.Call) []coupling.Coupling { return normOver(c, func(a int) bool { return a == 1 }) },
+		Traits: op.Traits{Zero: op.ZeroFirst, Channels: trait.ChannelsFirst, Removable: true},
 	}
 }
 

@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -16,7 +18,7 @@ func matMul() *op.Op {
 			a := c.In[0].Shape
 			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), bytesMoved(c)
 		},
-		Traits: op.Traits{Zero: op.ZeroAny, Trains: func(i int, from op.Sources) bool { return i == 1 || trainsFactor(i, from) }, Layers: matMulLayers, Channels: op.ChannelsLast},
+		Traits: op.Traits{Zero: op.ZeroAny, Trains: func(i int, from op.Sources) bool { return i == 1 || trainsFactor(i, from) }, Layers: matMulLayers, Channels: trait.ChannelsLast},
 	}
 }
 
@@ -188,22 +190,22 @@ func sumReshape(c *op.Call, d *gorgonia.Node, matrices, shape []op.Dim) (*gorgon
 	return c.ReshapeTo(d, shape...)
 }
 
-func coupleMatMul(c *op.Call) []op.Coupling {
+func coupleMatMul(c *op.Call) []coupling.Coupling {
 	a, b, out := c.In[0].Shape, c.In[1].Shape, c.Out[0].Shape
-	list := []op.Coupling{op.Couple(op.InAxis(0, len(a)-1), op.InAxis(1, max(len(b)-2, 0)))}
+	list := []coupling.Coupling{op.Couple(coupling.In(0, len(a)-1), coupling.In(1, max(len(b)-2, 0)))}
 	tail := 0 // axes of the output behind the batch
 	if len(b) > 1 {
 		tail++
-		list = append(list, op.Couple(op.InAxis(1, len(b)-1), op.OutAxis(0, len(out)-1)))
+		list = append(list, op.Couple(coupling.In(1, len(b)-1), coupling.Out(0, len(out)-1)))
 	}
 	if len(a) > 1 {
 		tail++
-		list = append(list, op.Couple(op.InAxis(0, len(a)-2), op.OutAxis(0, len(out)-tail)))
+		list = append(list, op.Couple(coupling.In(0, len(a)-2), coupling.Out(0, len(out)-tail)))
 	}
 	for i, s := range [][]op.Dim{a, b} {
 		for k := range max(len(s)-2, 0) {
 			if o := len(out) - tail - (len(s) - 2) + k; !s[k].Differ(out[o]) {
-				list = append(list, op.Couple(op.InAxis(i, k), op.OutAxis(0, o)))
+				list = append(list, op.Couple(coupling.In(i, k), coupling.Out(0, o)))
 			}
 		}
 	}
@@ -211,19 +213,19 @@ func coupleMatMul(c *op.Call) []op.Coupling {
 }
 
 // matMulLayers: x·W has the channels in the columns of the weight, W·x in its rows.
-func matMulLayers(c *op.Call) []op.Layer {
+func matMulLayers(c *op.Call) []trait.Layer {
 	left, right := c.In[0].Rank(), c.In[1].Rank()
-	return []op.Layer{
+	return []trait.Layer{
 		{Weight: 1, In: max(right-2, 0), Out: max(right-1, 0)},
 		{Weight: 0, In: max(left-1, 0), Out: max(left-2, 0)},
 	}
 }
 
 // matMulRows: those of A, where B is one matrix.
-func matMulRows(c *op.Call) *op.Rows {
+func matMulRows(c *op.Call) *trait.Rows {
 	a, b := c.In[0].Shape, c.In[1].Shape
 	if len(a) < 2 || len(b) != 2 {
 		return nil
 	}
-	return &op.Rows{Out: b[1].Size, In: []int{b[0].Size, 0}}
+	return &trait.Rows{Out: b[1].Size, In: []int{b[0].Size, 0}}
 }

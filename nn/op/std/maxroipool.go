@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -39,7 +40,9 @@ func maxRoiPool() *op.Op {
 			d, err := c.Apply1(flatSumConfig{c.In[0].Shape}, dout[0], out[1])
 			return gorgonia.Nodes{d}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling { return []op.Coupling{op.Couple(op.InAxis(0, 1), op.OutAxis(0, 1))} },
+		Couple: func(c *op.Call) []coupling.Coupling {
+			return []coupling.Coupling{op.Couple(coupling.In(0, 1), coupling.Out(0, 1))}
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -112,9 +113,9 @@ func TestSlice(t *testing.T) {
 		optest.Case{Name: "backward", Config: std.SliceConfig{}, In: values(x(4, 3), optest.Ints(-1), optest.Ints(-1<<40), optest.Ints(0), optest.Ints(-1)), NoCut: moved},
 		optest.Case{Name: "empty", Config: std.SliceConfig{}, In: values(x(4, 3), optest.Ints(3), optest.Ints(1)), NoCut: moved},
 		optest.Case{Name: "attributes", Config: std.SliceConfig{Starts: []int{1}, Ends: []int{3}, Axes: []int{1}}, Version: 1, In: values(x(4, 5)),
-			Resize: func(c *optest.Case, cut map[op.AxisRef][]int) {
+			Resize: func(c *optest.Case, cut map[coupling.Axis][]int) {
 				cfg := std.SliceConfig{Starts: []int{1}, Ends: []int{3}, Axes: []int{1}}
-				for _, i := range cut[op.InAxis(0, 1)] {
+				for _, i := range cut[coupling.In(0, 1)] {
 					if i < 1 {
 						cfg.Starts[0]--
 					}

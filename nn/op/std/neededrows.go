@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -161,12 +162,12 @@ func (p *picking) reads(r, n *gorgonia.Node) bool {
 }
 
 // rowsOfCall is what an operator says about its rows; a view has rows of any size.
-func rowsOfCall(c *op.Call) *op.Rows {
+func rowsOfCall(c *op.Call) *trait.Rows {
 	switch {
 	case c.Op.View:
 		in := make([]int, len(c.In))
 		in[0] = 1
-		return &op.Rows{Out: 1, In: in}
+		return &trait.Rows{Out: 1, In: in}
 	case c.Op.Rows == nil:
 		return nil
 	}

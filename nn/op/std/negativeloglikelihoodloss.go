@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -266,17 +267,17 @@ func classLossGrads(c *op.Call, in gorgonia.Nodes, logp, loss, dloss *gorgonia.N
 }
 
 // coupleClassLoss: batch and space pass through, or are reduced over; classes are fixed.
-func coupleClassLoss(c *op.Call) []op.Coupling {
-	over := op.IndexMap{Relation: op.Norm}
+func coupleClassLoss(c *op.Call) []coupling.Coupling {
+	over := coupling.Map{Relation: coupling.Norm}
 	if classLossOf(c).Reduction == "none" {
-		over.Relation = op.Identity
+		over.Relation = coupling.Identity
 	}
-	list := []op.Coupling{{From: op.InAxis(0, 0), To: op.InAxis(1, 0), Map: over}}
+	list := []coupling.Coupling{{From: coupling.In(0, 0), To: coupling.In(1, 0), Map: over}}
 	for a := 2; a < len(c.In[0].Shape); a++ {
-		list = append(list, op.Coupling{From: op.InAxis(0, a), To: op.InAxis(1, a-1), Map: over})
+		list = append(list, coupling.Coupling{From: coupling.In(0, a), To: coupling.In(1, a-1), Map: over})
 	}
 	for a := range c.Out[0].Shape {
-		list = append(list, op.Couple(op.InAxis(1, a), op.OutAxis(0, a)))
+		list = append(list, op.Couple(coupling.In(1, a), coupling.Out(0, a)))
 	}
 	return list
 }

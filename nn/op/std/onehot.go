@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -23,18 +24,18 @@ func oneHot() *op.Op {
 		Doc: "A new axis that is on at the index and off elsewhere; values holds off and on. Indices outside are off everywhere.",
 		In:  "indices T1, depth T2 shape, values T3", Out: "output T3", Where: op.Where{"T1": op.Numeric, "T2": op.Numeric}, Attrs: OneHotConfig{},
 		Infer: inferOneHot, Kernel: oneHotKernel, Strings: moveStrings, Grad: oneHotGrad,
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			axis, err := oneHotAxis(c)
 			if err != nil {
 				return nil
 			}
-			var list []op.Coupling
+			var list []coupling.Coupling
 			for a := range c.In[0].Shape {
 				to := a
 				if a >= axis {
 					to++
 				}
-				list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, to)))
+				list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, to)))
 			}
 			return list
 		},

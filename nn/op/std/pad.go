@@ -9,6 +9,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -295,20 +297,20 @@ func padGradKernel[T kernel.Float](shape []int, sources [][]int) op.Kernel {
 	}
 }
 
-func couplePad(c *op.Call) []op.Coupling {
+func couplePad(c *op.Call) []coupling.Coupling {
 	list, err := paddings(c)
 	if err != nil {
 		return nil
 	}
-	var all []op.Coupling
+	var all []coupling.Coupling
 	for i, p := range list {
-		k := op.Couple(op.InAxis(0, i), op.OutAxis(0, i))
+		k := op.Couple(coupling.In(0, i), coupling.Out(0, i))
 		if zero := op.D(0); p != (padding{zero, zero, zero, zero}) {
 			n := c.In[0].Shape[i]
 			if c.Config.(PadConfig).Mode != "constant" || p.lo != op.D(0) || p.hi != op.D(0) || !p.before.Known() || !n.Known() {
 				continue
 			}
-			k.Map = op.IndexMap{Relation: op.Offset, Shift: p.before.Size, Count: n.Size}
+			k.Map = coupling.Map{Relation: coupling.Offset, Shift: p.before.Size, Count: n.Size}
 		}
 		all = append(all, k)
 	}
@@ -329,9 +331,9 @@ func padZero(c *op.Call, in op.ZeroInputs) bool {
 	return (added == 0 || cfg.Mode != "constant") && op.ZeroFirst(c, in)
 }
 
-func padRange(c *op.Call, in func(i int) op.Interval) op.Interval {
+func padRange(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	cfg := c.Config.(PadConfig)
-	added := op.Interval{Lo: float64(cfg.Value), Hi: float64(cfg.Value)}
+	added := trait.Interval{Lo: float64(cfg.Value), Hi: float64(cfg.Value)}
 	switch {
 	case cfg.Mode != "constant":
 		return in(0)

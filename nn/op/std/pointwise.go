@@ -4,6 +4,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -49,7 +50,7 @@ func (r pointwiseOp) ops() []*op.Op {
 		Infer: op.Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: op.Elementwise, Traits: r.traits,
 		Kernel:   func(c *op.Call) (op.Kernel, error) { return r.of(c.Config).kernel(c), nil },
 		Patterns: func(c *op.Call) []op.Pattern { return withLoop(actEpilogue(c, r.of(c.Config).act), r.loop(c)) },
-		Rows:     func(*op.Call) *op.Rows { return &op.Rows{Out: 1, In: []int{1}} },
+		Rows:     func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} },
 	}
 	if r.types == nil {
 		o.Where = op.Where{"T": op.Floats}

@@ -4,6 +4,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -56,11 +57,11 @@ func poolShape(c *op.Call, p pooling) (kernel.PoolShape, error) {
 }
 
 // couplePool: batch and channels pass through, to the indices too, though their numbers change with a cut.
-func couplePool(c *op.Call) []op.Coupling {
-	var list []op.Coupling
+func couplePool(c *op.Call) []coupling.Coupling {
+	var list []coupling.Coupling
 	for o := range c.Outputs {
 		for a := 0; a < 2 && c.Wants(o); a++ {
-			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(o, a)))
+			list = append(list, op.Couple(coupling.In(0, a), coupling.Out(o, a)))
 		}
 	}
 	return list

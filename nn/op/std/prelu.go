@@ -6,6 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -26,7 +28,7 @@ func prelu() *op.Op {
 			}
 			return gorgonia.Nodes{d[0], ds}, err
 		},
-		Traits: op.Traits{Zero: op.ZeroFirst, Range: rangeRectified, Activation: op.HiddenActivation, Keeps: keepsPositive, Odd: preluOdd, Starts: []op.Start{op.StartLike}},
+		Traits: op.Traits{Zero: op.ZeroFirst, Range: rangeRectified, Activation: trait.HiddenActivation, Keeps: keepsPositive, Odd: preluOdd, Starts: []trait.Start{trait.StartLike}},
 	}
 }
 
@@ -70,12 +72,12 @@ func inferPRelu(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0]}, nil
 }
 
-func couplePRelu(c *op.Call) []op.Coupling {
+func couplePRelu(c *op.Call) []coupling.Coupling {
 	list := op.CoupleAll(c, 0)
 	s, x := slopeShape(c), c.In[0].Shape
 	for a := range c.In[1].Shape {
 		if o := a + len(x) - len(s); !s[a].Differ(x[o]) {
-			list = append(list, op.Couple(op.InAxis(1, a), op.OutAxis(0, o)))
+			list = append(list, op.Couple(coupling.In(1, a), coupling.Out(0, o)))
 		}
 	}
 	return list

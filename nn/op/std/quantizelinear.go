@@ -7,6 +7,8 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -39,7 +41,7 @@ func quantizeLinear() *op.Op {
 		In: "x T1, y_scale T2, y_zero_point? T3", Out: "y T3", Attrs: QuantizeLinearConfig{},
 		Where: op.Where{"T1": {dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Int32, dtype.Float64}, "T2": scales(), "T3": quantized()},
 		Infer: inferQuantize, Kernel: quantizeKernel, NoGrad: "rounds; with DequantizeLinear right behind it, gradients pass straight through", Couple: coupleQuantize,
-		Traits: op.Traits{StraightThrough: true, Moves: op.Moved},
+		Traits: op.Traits{StraightThrough: true, Moves: trait.Moved},
 	}
 }
 
@@ -266,7 +268,7 @@ func quantizeFast[T uint8 | int8](s scaled, lo, hi float32) op.Kernel {
 }
 
 // coupleQuantize ties the axes of the data, and scale and zero point where they go along.
-func coupleQuantize(c *op.Call) []op.Coupling {
+func coupleQuantize(c *op.Call) []coupling.Coupling {
 	list := op.CoupleAll(c, 0)
 	for i := 1; i < len(c.In); i++ {
 		if !c.Has(i) || c.In[i].Rank() < 1 || c.In[i].Elements() == 1 {
@@ -281,13 +283,13 @@ func coupleQuantize(c *op.Call) []op.Coupling {
 				axis = orInt(cfg.Axis, 1)
 			}
 			if axis, err := c.Axis(axis, len(c.In[0].Shape)); err == nil {
-				list = append(list, op.Couple(op.InAxis(i, 0), op.OutAxis(0, axis)))
+				list = append(list, op.Couple(coupling.In(i, 0), coupling.Out(0, axis)))
 			}
 			continue
 		}
 		for a, d := range c.In[i].Shape {
 			if a < len(c.In[0].Shape) && d.Same(c.In[0].Shape[a]) {
-				list = append(list, op.Couple(op.InAxis(i, a), op.OutAxis(0, a)))
+				list = append(list, op.Couple(coupling.In(i, a), coupling.Out(0, a)))
 			}
 		}
 	}
@@ -295,7 +297,7 @@ func coupleQuantize(c *op.Call) []op.Coupling {
 }
 
 // withoutBlocks leaves out an axis whose elements share scales.
-func withoutBlocks(c *op.Call, list []op.Coupling) []op.Coupling {
+func withoutBlocks(c *op.Call, list []coupling.Coupling) []coupling.Coupling {
 	kept := list[:0]
 	for _, k := range list {
 		a := k.To.Axis

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // cell is what LSTM, GRU and RNN have in common, resolved; it is the configuration of
@@ -180,40 +181,40 @@ func recurrentHidden(c *op.Call) []op.Type {
 }
 
 // coupleRecurrent: a hidden unit has a row per gate in W, R and B, a column in R, its peepholes and states.
-func coupleRecurrent(c *op.Call) []op.Coupling {
+func coupleRecurrent(c *op.Call) []coupling.Coupling {
 	r, err := cellOf(c)
 	if err != nil {
 		return nil
 	}
-	unit, batch, inBatch, stateBatch := op.InAxis(2, 2), 2, 1, 1
+	unit, batch, inBatch, stateBatch := coupling.In(2, 2), 2, 1, 1
 	if r.BatchFirst {
 		batch, inBatch, stateBatch = 0, 0, 0
 	}
-	gates := func(to op.AxisRef, n int) op.Coupling {
-		return op.Coupling{From: unit, To: to, Map: op.IndexMap{Relation: op.Gates, Groups: n}}
+	gates := func(to coupling.Axis, n int) coupling.Coupling {
+		return coupling.Coupling{From: unit, To: to, Map: coupling.Map{Relation: coupling.Gates, Groups: n}}
 	}
-	list := []op.Coupling{op.Couple(op.InAxis(0, 2), op.InAxis(1, 2)), gates(op.InAxis(1, 1), r.Gates), gates(op.InAxis(2, 1), r.Gates)}
+	list := []coupling.Coupling{op.Couple(coupling.In(0, 2), coupling.In(1, 2)), gates(coupling.In(1, 1), r.Gates), gates(coupling.In(2, 1), r.Gates)}
 	if c.Has(3) {
-		list = append(list, gates(op.InAxis(3, 1), 2*r.Gates))
+		list = append(list, gates(coupling.In(3, 1), 2*r.Gates))
 	}
 	if c.Has(4) {
-		list = append(list, op.Couple(op.InAxis(0, inBatch), op.InAxis(4, 0)))
+		list = append(list, op.Couple(coupling.In(0, inBatch), coupling.In(4, 0)))
 	}
 	for _, i := range []int{5, 6} {
 		if c.Has(i) {
-			list = append(list, op.Couple(unit, op.InAxis(i, 2)), op.Couple(op.InAxis(0, inBatch), op.InAxis(i, stateBatch)))
+			list = append(list, op.Couple(unit, coupling.In(i, 2)), op.Couple(coupling.In(0, inBatch), coupling.In(i, stateBatch)))
 		}
 	}
 	if c.Has(7) {
-		list = append(list, gates(op.InAxis(7, 1), 3))
+		list = append(list, gates(coupling.In(7, 1), 3))
 	}
 	for o := range c.Outputs {
 		switch {
 		case !c.Wants(o):
 		case o == 0:
-			list = append(list, op.Couple(unit, op.OutAxis(0, 3)), op.Couple(op.InAxis(0, inBatch), op.OutAxis(0, batch)))
+			list = append(list, op.Couple(unit, coupling.Out(0, 3)), op.Couple(coupling.In(0, inBatch), coupling.Out(0, batch)))
 		default:
-			list = append(list, op.Couple(unit, op.OutAxis(o, 2)), op.Couple(op.InAxis(0, inBatch), op.OutAxis(o, stateBatch)))
+			list = append(list, op.Couple(unit, coupling.Out(o, 2)), op.Couple(coupling.In(0, inBatch), coupling.Out(o, stateBatch)))
 		}
 	}
 	return list

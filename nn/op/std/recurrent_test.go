@@ -2,7 +2,7 @@ package std_test
 
 import (
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -23,8 +23,8 @@ func recurrentInputs(gates, dirs int, batchFirst bool) []dtype.Value {
 }
 
 // resizeHidden follows a cut of hidden units.
-func resizeHidden(c *optest.Case, cut map[op.AxisRef][]int) {
-	n := len(cut[op.InAxis(2, 2)])
+func resizeHidden(c *optest.Case, cut map[coupling.Axis][]int) {
+	n := len(cut[coupling.In(2, 2)])
 	switch cfg := c.Config.(type) {
 	case std.LSTMConfig:
 		if cfg.HiddenSize > 0 {

@@ -6,6 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -39,10 +41,10 @@ func reduceOps() []*op.Op {
 }
 
 func (r reduction) operator() *op.Op {
-	r.traits.Reduces = op.Weighs
+	r.traits.Reduces = trait.Weighs
 	switch r.kind {
 	case gradSum, gradL1, gradL2, gradSumSquare:
-		r.traits.Reduces = op.Sums
+		r.traits.Reduces = trait.Sums
 	}
 	o := &op.Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions,
@@ -272,7 +274,7 @@ func (r reduction) integers(c *op.Call, marks []bool) op.Kernel {
 	}
 }
 
-func coupleReduce(c *op.Call) []op.Coupling {
+func coupleReduce(c *op.Call) []coupling.Coupling {
 	marks, keep, err := reduced(c)
 	if err != nil {
 		return nil
@@ -282,12 +284,12 @@ func coupleReduce(c *op.Call) []op.Coupling {
 
 // coupleKept couples the axes that are not marked for reduction; those that are stay with length 1 when
 // keep says so.
-func coupleKept(marks []bool, keep bool) []op.Coupling {
-	var list []op.Coupling
+func coupleKept(marks []bool, keep bool) []coupling.Coupling {
+	var list []coupling.Coupling
 	to := 0
 	for i, m := range marks {
 		if !m {
-			list = append(list, op.Couple(op.InAxis(0, i), op.OutAxis(0, to)))
+			list = append(list, op.Couple(coupling.In(0, i), coupling.Out(0, to)))
 		}
 		if !m || keep {
 			to++

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -27,7 +29,7 @@ func reshape() *op.Op {
 		Attrs: ReshapeConfig{},
 		Infer: inferReshape, Dims: sameElements, View: true, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleResplit,
-		Traits: opening(resizing(moved(op.MovedInOrder), 1, resizeTarget), openTarget, nil),
+		Traits: opening(resizing(moved(trait.MovedInOrder), 1, resizeTarget), openTarget, nil),
 	}
 }
 
@@ -144,11 +146,11 @@ func reshapeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 }
 
 // coupleResplit says that input and output, all axes together, hold the same elements in a row.
-func coupleResplit(c *op.Call) []op.Coupling {
+func coupleResplit(c *op.Call) []coupling.Coupling {
 	if len(c.In[0].Shape) == 0 || len(c.Out) == 0 || len(c.Out[0].Shape) == 0 {
 		return nil
 	}
-	return []op.Coupling{{From: op.InAxis(0, 0), To: op.OutAxis(0, 0), Map: op.IndexMap{Relation: op.Resplit}}}
+	return []coupling.Coupling{{From: coupling.In(0, 0), To: coupling.Out(0, 0), Map: coupling.Map{Relation: coupling.Resplit}}}
 }
 
 // resizeTarget makes explicit lengths of a target follow; 0 and −1 do so by themselves.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
@@ -45,7 +47,7 @@ func resize() *op.Op {
 		In: "X T, roi? any shape, scales? any shape, sizes? int64 shape", Out: "Y T", Attrs: ResizeConfig{},
 		Check: checkResize, Infer: inferResize, Kernel: resampleKernel, Strings: moveStrings,
 		Grad: resampleGrad, Couple: coupleResize,
-		Traits: op.Traits{Zero: op.ZeroFirst, Channels: op.ChannelsFirst, Resize: resizeSizes},
+		Traits: op.Traits{Zero: op.ZeroFirst, Channels: trait.ChannelsFirst, Resize: resizeSizes},
 	}
 }
 
@@ -61,7 +63,7 @@ func upsample() *op.Op {
 			return nil
 		},
 		Infer: inferResize, Kernel: resampleKernel, Strings: moveStrings, Grad: resampleGrad, Couple: coupleResize,
-		Traits: op.Traits{Zero: op.ZeroFirst, Channels: op.ChannelsFirst},
+		Traits: op.Traits{Zero: op.ZeroFirst, Channels: trait.ChannelsFirst},
 	}
 }
 
@@ -115,15 +117,15 @@ func resampleGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, err
 }
 
 // coupleResize ties the axes that keep their length.
-func coupleResize(c *op.Call) []op.Coupling {
+func coupleResize(c *op.Call) []coupling.Coupling {
 	r, err := resampleOf(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	for a := range c.In[0].Shape {
 		if r.same(a) {
-			list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+			list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, a)))
 		}
 	}
 	return list

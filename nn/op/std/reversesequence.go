@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -38,18 +39,18 @@ func reverseSequence() *op.Op {
 			d, err := c.Apply1(c.Config, dout[0], in[1])
 			return gorgonia.Nodes{d, nil}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			batch, time, err := sequenceAxes(c)
 			if err != nil {
 				return nil
 			}
-			var list []op.Coupling
+			var list []coupling.Coupling
 			for a := range c.In[0].Shape {
 				if a != time {
-					list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)))
+					list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, a)))
 				}
 			}
-			return append(list, op.Couple(op.InAxis(1, 0), op.OutAxis(0, batch)))
+			return append(list, op.Couple(coupling.In(1, 0), coupling.Out(0, batch)))
 		},
 	}
 }

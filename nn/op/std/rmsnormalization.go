@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -41,7 +42,7 @@ func rmsNormalization() *op.Op {
 			return mixedPrecision(c, rmsNormed[float32](l), rmsNormed[float64](l)), err
 		},
 		Grad: rmsGradNodes,
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			axis, err := lastAxes(c, c.Config.(RMSNormalizationConfig).Axis)
 			if err != nil {
 				return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -51,7 +52,9 @@ func roiAlign() *op.Op {
 			d, err := c.Apply1(roiAlignGradConfig{roisOf(c), c.In[0].Shape}, dout[0], in[0], in[1], in[2])
 			return gorgonia.Nodes{d}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling { return []op.Coupling{op.Couple(op.InAxis(0, 1), op.OutAxis(0, 1))} },
+		Couple: func(c *op.Call) []coupling.Coupling {
+			return []coupling.Coupling{op.Couple(coupling.In(0, 1), coupling.Out(0, 1))}
+		},
 	}
 }
 

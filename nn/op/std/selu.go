@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // SeluConfig has the attributes of Selu; nil is the self-normalizing value of the version.
@@ -17,7 +18,7 @@ func (SeluConfig) Operator() op.Name { return op.Name{Name: "Selu"} }
 func selu() []*op.Op {
 	list := pointwiseOp{
 		name: "Selu", doc: "gamma·x where positive, gamma·alpha·(e^x − 1) elsewhere.", since: []int{1, 6, 22}, attrs: SeluConfig{},
-		traits: op.Traits{Zero: op.ZeroFirst, Activation: op.HiddenActivation},
+		traits: op.Traits{Zero: op.ZeroFirst, Activation: trait.HiddenActivation},
 		of: func(c op.Config) pointwise {
 			cfg := c.(SeluConfig)
 			return exponential(kernel.Exponential[float64]{

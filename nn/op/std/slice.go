@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -29,7 +31,7 @@ func sliceOp() *op.Op {
 		Where: op.Where{"Tind": op.Indices}, Attrs: SliceConfig{},
 		Infer: inferSlice, Dims: sliceDims, Kernel: sliceKernel, Strings: moveStrings,
 		Grad: sliceGrad, Couple: coupleSlice,
-		Traits: opening(resizing(moved(op.Moved), 0, resizeSlice), openSlice, slicePicks),
+		Traits: opening(resizing(moved(trait.Moved), 0, resizeSlice), openSlice, slicePicks),
 	}
 }
 
@@ -276,20 +278,20 @@ func sliceGradOp() *op.Op {
 	}
 }
 
-func coupleSlice(c *op.Call) []op.Coupling {
+func coupleSlice(c *op.Call) []coupling.Coupling {
 	list, err := cuts(c)
 	if err != nil {
 		return nil
 	}
-	var all []op.Coupling
+	var all []coupling.Coupling
 	for i, k := range list {
-		m := op.Couple(op.InAxis(0, i), op.OutAxis(0, i))
+		m := op.Couple(coupling.In(0, i), coupling.Out(0, i))
 		whole := k.step == 1 && k.start == op.D(0) && k.count.Same(c.In[0].Shape[i])
 		if !whole {
 			if k.step != 1 || !k.start.Known() || !k.count.Known() {
 				continue
 			}
-			m.Map = op.IndexMap{Relation: op.Offset, Shift: -k.start.Size, Count: k.count.Size}
+			m.Map = coupling.Map{Relation: coupling.Offset, Shift: -k.start.Size, Count: k.count.Size}
 		}
 		all = append(all, m)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -67,9 +69,9 @@ func softmaxes() []*op.Op {
 }
 
 // softmaxProbabilities sum to 1 over the axes of the call.
-func softmaxProbabilities(log bool) func(c *op.Call) *op.Probabilities {
-	return func(c *op.Call) *op.Probabilities {
-		p := &op.Probabilities{Log: log, Over: []int{}}
+func softmaxProbabilities(log bool) func(c *op.Call) *trait.Probabilities {
+	return func(c *op.Call) *trait.Probabilities {
+		p := &trait.Probabilities{Log: log, Over: []int{}}
 		from, to, err := softmaxAxes(c)
 		for axis := from; err == nil && axis < to; axis++ {
 			p.Over = append(p.Over, axis)
@@ -196,7 +198,7 @@ func softmaxGradOf(name string) func(c *op.Call, in, out, dout gorgonia.Nodes) (
 }
 
 // coupleSoftmax: the sum runs over the axes concerned, the others pass through.
-func coupleSoftmax(c *op.Call) []op.Coupling {
+func coupleSoftmax(c *op.Call) []coupling.Coupling {
 	from, to, err := softmaxAxes(c)
 	if err != nil {
 		return nil
@@ -205,11 +207,11 @@ func coupleSoftmax(c *op.Call) []op.Coupling {
 }
 
 // normOver is the identity between input 0 and output 0, marked on the axes that a normalization runs over.
-func normOver(c *op.Call, over func(axis int) bool) []op.Coupling {
+func normOver(c *op.Call, over func(axis int) bool) []coupling.Coupling {
 	list := op.CoupleAll(c, 0)
 	for i := range list {
 		if over(list[i].From.Axis) {
-			list[i].Map.Relation = op.Norm
+			list[i].Map.Relation = coupling.Norm
 		}
 	}
 	return list
@@ -297,10 +299,10 @@ func softmaxDown(n *op.Spelling) error {
 	return nil
 }
 
-func softmaxRows(c *op.Call) *op.Rows {
+func softmaxRows(c *op.Call) *trait.Rows {
 	a, err := softmaxAlong(c)
 	if err != nil {
 		return nil
 	}
-	return &op.Rows{Out: a.Axis * a.Inner, In: []int{a.Axis * a.Inner}}
+	return &trait.Rows{Out: a.Axis * a.Inner, In: []int{a.Axis * a.Inner}}
 }

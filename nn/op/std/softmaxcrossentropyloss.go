@@ -4,6 +4,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -36,12 +37,12 @@ func softmaxCrossEntropyLoss() *op.Op {
 			return perPrecision(c.In[0].DType, crossEntropy[float32](l), crossEntropy[float64](l)), nil
 		},
 		Grad: crossEntropyGrad,
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			list := coupleClassLoss(c)
 			if c.Wants(1) {
 				for a := range c.In[0].Shape {
 					if a != 1 {
-						list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(1, a)))
+						list = append(list, op.Couple(coupling.In(0, a), coupling.Out(1, a)))
 					}
 				}
 			}

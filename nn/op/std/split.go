@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -28,7 +30,7 @@ func split() *op.Op {
 		In:  "input T, split? int64 shape", Out: "outputs* T",
 		Attrs: SplitConfig{},
 		Infer: inferSplit, Kernel: splitKernel, Strings: moveStrings, Grad: splitGrad, Couple: coupleSplit,
-		Traits: resizing(moved(op.Moved), 0, resizeSplit),
+		Traits: resizing(moved(trait.Moved), 0, resizeSplit),
 	}
 }
 
@@ -167,18 +169,18 @@ func splitGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	return gorgonia.Nodes{dx}, err
 }
 
-func coupleSplit(c *op.Call) []op.Coupling {
+func coupleSplit(c *op.Call) []coupling.Coupling {
 	axis, sizes, err := splitSizes(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	at := 0
 	for i, s := range sizes {
 		for a := range c.In[0].Shape {
-			k := op.Couple(op.InAxis(0, a), op.OutAxis(i, a))
+			k := op.Couple(coupling.In(0, a), coupling.Out(i, a))
 			if a == axis {
-				k.Map = op.IndexMap{Relation: op.Offset, Shift: -at, Count: s.Size}
+				k.Map = coupling.Map{Relation: coupling.Offset, Shift: -at, Count: s.Size}
 			}
 			list = append(list, k)
 		}

@@ -4,26 +4,26 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // shrinkPart takes from the attribute what a cut took from the outputs.
-func shrinkPart(c *optest.Case, cut map[op.AxisRef][]int) {
+func shrinkPart(c *optest.Case, cut map[coupling.Axis][]int) {
 	cfg := c.Config.(std.SplitConfig)
 	cfg.Split = append([]int(nil), cfg.Split...)
 	for i := range cfg.Split {
-		cfg.Split[i] -= len(cut[op.OutAxis(i, cfg.Axis)])
+		cfg.Split[i] -= len(cut[coupling.Out(i, cfg.Axis)])
 	}
 	c.Config = cfg
 }
 
 // shrinkSizes does the same to the input of later versions.
-func shrinkSizes(c *optest.Case, cut map[op.AxisRef][]int) {
+func shrinkSizes(c *optest.Case, cut map[coupling.Axis][]int) {
 	sizes := []int64{2, 3}
 	for i := range sizes {
-		sizes[i] -= int64(len(cut[op.OutAxis(i, 0)]))
+		sizes[i] -= int64(len(cut[coupling.Out(i, 0)]))
 	}
 	c.In[1] = optest.Ints(sizes...)
 }

@@ -1,6 +1,10 @@
 package std
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
+)
 
 // SqueezeConfig has the attribute of Squeeze before version 13; later the axes are the second input.
 type SqueezeConfig struct {
@@ -17,7 +21,7 @@ func squeeze() *op.Op {
 		In:  "data T, axes? int64 shape", Out: "squeezed T", Attrs: SqueezeConfig{},
 		Infer: inferSqueeze, Dims: sameElements, View: true, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleSqueeze,
-		Traits: moved(op.MovedInOrder),
+		Traits: moved(trait.MovedInOrder),
 	}
 }
 
@@ -78,16 +82,16 @@ func inferSqueeze(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-func coupleSqueeze(c *op.Call) []op.Coupling {
+func coupleSqueeze(c *op.Call) []coupling.Coupling {
 	gone, err := squeezed(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	to := 0
 	for i := range c.In[0].Shape {
 		if !gone[i] {
-			list = append(list, op.Couple(op.InAxis(0, i), op.OutAxis(0, to)))
+			list = append(list, op.Couple(coupling.In(0, i), coupling.Out(0, to)))
 			to++
 		}
 	}

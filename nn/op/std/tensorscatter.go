@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -35,12 +36,12 @@ func tensorScatter() *op.Op {
 			cfg := c.Config.(TensorScatterConfig)
 			return c.ApplyN(2, cacheGradConfig{cfg}, append(gorgonia.Nodes{dout[0], in[1]}, in[2:]...)...)
 		},
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			axis, err := cacheAxis(c)
-			var list []op.Coupling
+			var list []coupling.Coupling
 			for a := range c.In[0].Shape {
 				if err == nil && a != 0 && a != axis {
-					list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(0, a)), op.Couple(op.InAxis(1, a), op.OutAxis(0, a)))
+					list = append(list, op.Couple(coupling.In(0, a), coupling.Out(0, a)), op.Couple(coupling.In(1, a), coupling.Out(0, a)))
 				}
 			}
 			return list

@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // ThresholdedReluConfig has the attributes of ThresholdedRelu. Alpha is 1 when nil.
@@ -16,7 +17,7 @@ func (ThresholdedReluConfig) Operator() op.Name { return op.Name{Name: "Threshol
 func thresholdedRelu() []*op.Op {
 	return pointwiseOp{
 		name: "ThresholdedRelu", doc: "x above alpha, 0 elsewhere.", since: []int{10, 22}, decompose: decomposeThresholdedRelu, attrs: ThresholdedReluConfig{},
-		traits: op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: op.HiddenActivation, Keeps: keepsAbove},
+		traits: op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: trait.HiddenActivation, Keeps: keepsAbove},
 		of: func(c op.Config) pointwise {
 			a := orFloat(c.(ThresholdedReluConfig).Alpha, 1)
 			return slopes("x", above(float32(a)), above(a), aboveGrad(float32(a)), aboveGrad(a))
@@ -43,7 +44,7 @@ func aboveGrad[T kernel.Float](a T) func(dy, x T) T {
 }
 
 // keepsAbove: what is above alpha stays, and zeros are zeros either way.
-func keepsAbove(c *op.Call, r op.Interval) bool {
+func keepsAbove(c *op.Call, r trait.Interval) bool {
 	a := orFloat(c.Config.(ThresholdedReluConfig).Alpha, 1)
 	return r.Lo > a || a == 0 && r.Lo >= 0
 }

@@ -3,6 +3,8 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -15,7 +17,7 @@ func tile() *op.Op {
 		In: "input T, repeats any shape, axis? any shape", Out: "output T",
 		Infer: inferTile, Kernel: tileKernel, Strings: moveStrings,
 		Grad: tileGrad, Couple: coupleTile,
-		Traits: moved(op.MovedOften),
+		Traits: moved(trait.MovedOften),
 	}
 }
 
@@ -130,19 +132,19 @@ func tileGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 	return gorgonia.Nodes{d, nil, nil}, err
 }
 
-func coupleTile(c *op.Call) []op.Coupling {
+func coupleTile(c *op.Call) []coupling.Coupling {
 	r, err := repeats(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	for i := range c.In[0].Shape {
-		k := op.Couple(op.InAxis(0, i), op.OutAxis(0, i))
+		k := op.Couple(coupling.In(0, i), coupling.Out(0, i))
 		if r[i].Size != 1 {
 			if !r[i].Known() {
 				continue
 			}
-			k.Map = op.IndexMap{Relation: op.Factor, Outer: r[i].Size, Inner: 1}
+			k.Map = coupling.Map{Relation: coupling.Factor, Outer: r[i].Size, Inner: 1}
 		}
 		list = append(list, k)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -256,19 +257,19 @@ func topKGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 	return gorgonia.Nodes{d, nil}, err
 }
 
-func coupleTopK(c *op.Call) []op.Coupling {
+func coupleTopK(c *op.Call) []coupling.Coupling {
 	axis, err := c.Config.(TopKConfig).axis(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	for a := range c.In[0].Shape {
 		if a == axis {
 			continue
 		}
 		for o := range c.Out[:min(2, len(c.Out))] {
 			if c.Out[o].Present() {
-				list = append(list, op.Couple(op.InAxis(0, a), op.OutAxis(o, a)))
+				list = append(list, op.Couple(coupling.In(0, a), coupling.Out(o, a)))
 			}
 		}
 	}

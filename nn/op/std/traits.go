@@ -2,66 +2,67 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"math"
 )
 
 // nonNegative is the interval of numbers from 0 on.
-var nonNegative = op.Interval{Lo: 0, Hi: math.Inf(1)}
+var nonNegative = trait.Interval{Lo: 0, Hi: math.Inf(1)}
 
 // rangeSum is the rule of sums.
-func rangeSum(c *op.Call, in func(i int) op.Interval) op.Interval {
+func rangeSum(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	r := in(0)
 	for i := 1; i < len(c.In); i++ {
 		s := in(i)
-		r = op.Interval{Lo: r.Lo + s.Lo, Hi: r.Hi + s.Hi}
+		r = trait.Interval{Lo: r.Lo + s.Lo, Hi: r.Hi + s.Hi}
 	}
 	return r
 }
 
 // rangeNonNegative is the rule of norms and the like.
-func rangeNonNegative(*op.Call, func(i int) op.Interval) op.Interval { return nonNegative }
+func rangeNonNegative(*op.Call, func(i int) trait.Interval) trait.Interval { return nonNegative }
 
 // rangePositive is that of max(0, x).
-func rangePositive(_ *op.Call, in func(i int) op.Interval) op.Interval {
-	return in(0).Clamped(op.Interval{}, op.Interval{Lo: math.Inf(1), Hi: math.Inf(1)})
+func rangePositive(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
+	return in(0).Clamped(trait.Interval{}, trait.Interval{Lo: math.Inf(1), Hi: math.Inf(1)})
 }
 
 // rangeProduct is the rule of products of numbers that are not negative.
-func rangeProduct(c *op.Call, in func(i int) op.Interval) op.Interval {
+func rangeProduct(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	for i := range c.In {
 		if !(in(i).Lo >= 0) {
-			return op.Anywhere
+			return trait.Anywhere
 		}
 	}
 	return nonNegative
 }
 
 // rangeScaled is the rule of operators that scale or add up elements of input 0 which are not negative.
-func rangeScaled(_ *op.Call, in func(i int) op.Interval) op.Interval {
+func rangeScaled(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if in(0).Lo >= 0 {
 		return nonNegative
 	}
-	return op.Anywhere
+	return trait.Anywhere
 }
 
 // rangeShrunk is the rule of functions with 0 ≤ f(x) ≤ x for x ≥ 0.
-func rangeShrunk(_ *op.Call, in func(i int) op.Interval) op.Interval {
+func rangeShrunk(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if r := in(0); r.Lo >= 0 {
-		return op.Interval{Lo: 0, Hi: r.Hi}
+		return trait.Interval{Lo: 0, Hi: r.Hi}
 	}
-	return op.Anywhere
+	return trait.Anywhere
 }
 
 // rangePadded is the rule of operators whose windows may read zeros beside elements of input 0.
-func rangePadded(_ *op.Call, in func(i int) op.Interval) op.Interval {
-	return in(0).Hull(op.Interval{})
+func rangePadded(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
+	return in(0).Hull(trait.Interval{})
 }
 
 // keepsPositive is the identity on numbers that are not negative.
-func keepsPositive(_ *op.Call, r op.Interval) bool { return r.Lo >= 0 }
+func keepsPositive(_ *op.Call, r trait.Interval) bool { return r.Lo >= 0 }
 
 // keepsAll is the identity.
-func keepsAll(*op.Call, op.Interval) bool { return true }
+func keepsAll(*op.Call, trait.Interval) bool { return true }
 
 // oddBy is an Odd of two numbers.
 func oddBy(gain, scale float64) func(*op.Call) (float64, float64, bool) {
@@ -74,40 +75,40 @@ const small = 1.0 / 128
 
 // rectifier are the traits of functions that leave positive numbers as they are and 0 at 0.
 func rectifier() op.Traits {
-	return op.Traits{Zero: op.ZeroFirst, Range: rangeRectified, Activation: op.HiddenActivation, Keeps: keepsPositive}
+	return op.Traits{Zero: op.ZeroFirst, Range: rangeRectified, Activation: trait.HiddenActivation, Keeps: keepsPositive}
 }
 
-func rangeRectified(_ *op.Call, in func(i int) op.Interval) op.Interval {
+func rangeRectified(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if r := in(0); r.Lo >= 0 {
 		return r
 	}
-	return op.Anywhere
+	return trait.Anywhere
 }
 
 // gatedLinear are the traits of x·f(x), f a UnitStep.
 func gatedLinear() op.Traits {
-	return op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: op.HiddenActivation, Odd: oddBy(1, 1)}
+	return op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: trait.HiddenActivation, Odd: oddBy(1, 1)}
 }
 
 // moved are the traits of operators that move elements of input 0.
-func moved(m op.Movement) op.Traits {
+func moved(m trait.Movement) op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, Moves: m}
 }
 
 // normalized are the traits of normalizations with scale and bias in inputs 1 and 2, mean and variance in 3 and 4.
-func normalized(at op.Channels) op.Traits {
-	return op.Traits{Zero: op.ZeroAffine, Channels: at, Removable: true, Starts: []op.Start{op.StartZero, op.StartOne, op.StartZero, op.StartZero, op.StartOne}}
+func normalized(at trait.Channels) op.Traits {
+	return op.Traits{Zero: op.ZeroAffine, Channels: at, Removable: true, Starts: []trait.Start{trait.StartZero, trait.StartOne, trait.StartZero, trait.StartZero, trait.StartOne}}
 }
 
 // pooled are the traits of operators that work on channels one by one.
-func pooled(r func(*op.Call, func(int) op.Interval) op.Interval) op.Traits {
-	return op.Traits{Zero: op.ZeroFirst, Range: r, Channels: op.ChannelsFirst, Removable: true}
+func pooled(r func(*op.Call, func(int) trait.Interval) trait.Interval) op.Traits {
+	return op.Traits{Zero: op.ZeroFirst, Range: r, Channels: trait.ChannelsFirst, Removable: true}
 }
 
 // recurrentTraits are the traits of LSTM, GRU and RNN: the third axis of W and R, inputs 1 and 2, reads channels.
 func recurrentTraits() op.Traits {
 	return op.Traits{
-		Zero: zeroAlways, Trains: trainsState, Channels: op.ChannelsLast, Starts: []op.Start{op.StartZero, op.StartRandom, op.StartRandom, op.StartZero},
+		Zero: zeroAlways, Trains: trainsState, Channels: trait.ChannelsLast, Starts: []trait.Start{trait.StartZero, trait.StartRandom, trait.StartRandom, trait.StartZero},
 		Reads: func(i, axis int) bool { return axis == 2 && (i == 1 || i == 2) },
 	}
 }
@@ -115,7 +116,7 @@ func recurrentTraits() op.Traits {
 // normalizedLast are those of normalizations over the last axes. Numbers that are normalized first are trained as the
 // network's beginning.
 func normalizedLast() op.Traits {
-	t := normalized(op.ChannelsLast)
+	t := normalized(trait.ChannelsLast)
 	t.Trains = trainsAll
 	return t
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -25,7 +27,7 @@ func transpose() *op.Op {
 		In:  "data T", Out: "transposed T", Attrs: TransposeConfig{},
 		Infer: inferTranspose, Dims: transposeDims, Kernel: transposeKernel, Strings: moveStrings,
 		Grad: transposeGrad, Couple: coupleTranspose,
-		Traits: moved(op.Moved),
+		Traits: moved(trait.Moved),
 	}
 }
 
@@ -173,14 +175,14 @@ func Transposed(s op.Set, n *gorgonia.Node, perm []int) (*gorgonia.Node, error) 
 	return s.Apply1(TransposeConfig{Perm: perm}, n)
 }
 
-func coupleTranspose(c *op.Call) []op.Coupling {
+func coupleTranspose(c *op.Call) []coupling.Coupling {
 	perm, err := c.Config.(TransposeConfig).perm(c)
 	if err != nil {
 		return nil
 	}
-	list := make([]op.Coupling, len(perm))
+	list := make([]coupling.Coupling, len(perm))
 	for i, a := range perm {
-		list[i] = op.Couple(op.InAxis(0, a), op.OutAxis(0, i))
+		list[i] = op.Couple(coupling.In(0, a), coupling.Out(0, i))
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -31,7 +32,7 @@ func trilu() *op.Op {
 			d, err := c.Apply1(c.Config, args...)
 			return gorgonia.Nodes{d, nil}, err
 		},
-		Couple: func(c *op.Call) []op.Coupling {
+		Couple: func(c *op.Call) []coupling.Coupling {
 			list := op.CoupleAll(c, 0)
 			return list[:max(0, len(list)-2)]
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
 // flat is the reason why steps have no gradient.
@@ -54,24 +55,24 @@ func unaries() []pointwiseOp {
 			g32: kernel.Mul[float32], g64: kernel.Mul[float64], grad: func(_, y, dy float64) float64 { return dy * y }}),
 		row("Log", "Natural logarithm.", v6, op.Traits{}, pointwise{f: math.Log, f32: kernel.Log[float32], f64: kernel.Log[float64], need: "x",
 			g32: kernel.Div[float32], g64: kernel.Div[float64], grad: func(x, _, dy float64) float64 { return dy / x }}),
-		row("Erf", "Gauss error function.", []int{9, 13}, op.Traits{Zero: op.ZeroFirst, Range: op.RangeOf(-1, 1), Odd: oddBy(4/math.Sqrt(math.Pi), small), Step: op.OddStep}, pointwise{f: math.Erf, f32: kernel.Erf[float32], f64: kernel.Erf[float64], need: "x",
+		row("Erf", "Gauss error function.", []int{9, 13}, op.Traits{Zero: op.ZeroFirst, Range: op.RangeOf(-1, 1), Odd: oddBy(4/math.Sqrt(math.Pi), small), Step: trait.OddStep}, pointwise{f: math.Erf, f32: kernel.Erf[float32], f64: kernel.Erf[float64], need: "x",
 			g32: blockedGrad(erfGradBlock[float32]), g64: blockedGrad(erfGradBlock[float64]),
 			grad: func(x, _, dy float64) float64 { return dy * twoOverSqrtPi * math.Exp(-x*x) }}),
-		spelled(row("Relu", "max(0, x).", []int{1, 6, 13, 14}, op.Traits{Zero: op.ZeroFirst, Range: rangePositive, Bounds: true, Activation: op.HiddenActivation, Keeps: keepsPositive, Odd: oddBy(1, 1)}, pointwise{f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64], need: "y", act: kernel.Activation{Kind: kernel.ActRelu},
+		spelled(row("Relu", "max(0, x).", []int{1, 6, 13, 14}, op.Traits{Zero: op.ZeroFirst, Range: rangePositive, Bounds: true, Activation: trait.HiddenActivation, Keeps: keepsPositive, Odd: oddBy(1, 1)}, pointwise{f: relu, f32: kernel.Relu[float32], f64: kernel.Relu[float64], need: "y", act: kernel.Activation{Kind: kernel.ActRelu},
 			g32: kernel.ReluGrad[float32], g64: kernel.ReluGrad[float64], ints: func(x int64) int64 { return max(x, 0) },
 			grad: func(_, y, dy float64) float64 { return step(y) * dy }}), nil, op.Version{At: 14, New: op.Where{"T": op.Integers}}),
-		row("Sigmoid", "1/(1+e^−x).", v6, op.Traits{Probabilities: func(*op.Call) *op.Probabilities { return &op.Probabilities{} }, Range: op.RangeOf(0, 1), Bounds: true, Activation: op.GateActivation, Odd: oddBy(0.5, small), Step: op.UnitStep}, pointwise{f: sigmoid, f32: kernel.Sigmoid[float32], f64: kernel.Sigmoid[float64], need: "y", act: kernel.Activation{Kind: kernel.ActSigmoid},
+		row("Sigmoid", "1/(1+e^−x).", v6, op.Traits{Probabilities: func(*op.Call) *trait.Probabilities { return &trait.Probabilities{} }, Range: op.RangeOf(0, 1), Bounds: true, Activation: trait.GateActivation, Odd: oddBy(0.5, small), Step: trait.UnitStep}, pointwise{f: sigmoid, f32: kernel.Sigmoid[float32], f64: kernel.Sigmoid[float64], need: "y", act: kernel.Activation{Kind: kernel.ActSigmoid},
 			g32: kernel.SigmoidGrad[float32], g64: kernel.SigmoidGrad[float64], grad: func(_, y, dy float64) float64 { return dy * y * (1 - y) }}),
-		row("Tanh", "Hyperbolic tangent.", v6, op.Traits{Zero: op.ZeroFirst, Range: op.RangeOf(-1, 1), Bounds: true, Activation: op.GateActivation, Odd: oddBy(2, small), Step: op.OddStep}, pointwise{f: math.Tanh, f32: kernel.Tanh[float32], f64: kernel.Tanh[float64], need: "y", act: kernel.Activation{Kind: kernel.ActTanh},
+		row("Tanh", "Hyperbolic tangent.", v6, op.Traits{Zero: op.ZeroFirst, Range: op.RangeOf(-1, 1), Bounds: true, Activation: trait.GateActivation, Odd: oddBy(2, small), Step: trait.OddStep}, pointwise{f: math.Tanh, f32: kernel.Tanh[float32], f64: kernel.Tanh[float64], need: "y", act: kernel.Activation{Kind: kernel.ActTanh},
 			g32: kernel.TanhGrad[float32], g64: kernel.TanhGrad[float64], grad: func(_, y, dy float64) float64 { return dy * (1 - y*y) }}),
-		row("Softplus", "ln(1+e^x).", []int{1, 22}, op.Traits{Range: rangeNonNegative, Bounds: true, Activation: op.HiddenActivation, Odd: oddBy(1, 1)}, pointwise{f: softplus, need: "y", act: kernel.Activation{Kind: kernel.ActSoftplus},
+		row("Softplus", "ln(1+e^x).", []int{1, 22}, op.Traits{Range: rangeNonNegative, Bounds: true, Activation: trait.HiddenActivation, Odd: oddBy(1, 1)}, pointwise{f: softplus, need: "y", act: kernel.Activation{Kind: kernel.ActSoftplus},
 			f32: kernel.Softplus[float32], f64: kernel.Softplus[float64], g32: kernel.SoftplusGrad[float32], g64: kernel.SoftplusGrad[float64],
 			grad: func(_, y, dy float64) float64 { return -dy * math.Expm1(-y) }}),
-		row("Softsign", "x/(1+|x|).", []int{1, 22}, op.Traits{Zero: op.ZeroFirst, Range: op.RangeOf(-1, 1), Activation: op.HiddenActivation}, pointwise{f: func(x float64) float64 { return x / (1 + math.Abs(x)) }, need: "x",
+		row("Softsign", "x/(1+|x|).", []int{1, 22}, op.Traits{Zero: op.ZeroFirst, Range: op.RangeOf(-1, 1), Activation: trait.HiddenActivation}, pointwise{f: func(x float64) float64 { return x / (1 + math.Abs(x)) }, need: "x",
 			f32: blocked(softsignBlock[float32]), f64: blocked(softsignBlock[float64]),
 			g32: blockedGrad(softsignGradBlock[float32]), g64: blockedGrad(softsignGradBlock[float64]),
 			grad: func(x, _, dy float64) float64 { d := 1 + math.Abs(x); return dy / (d * d) }}),
-		spelled(row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: op.HiddenActivation}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad,
+		spelled(row("Mish", "x·tanh(softplus(x)).", []int{18, 22}, op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: trait.HiddenActivation}, pointwise{f: func(x float64) float64 { return x * math.Tanh(softplus(x)) }, need: "x", grad: mishGrad,
 			f32: kernel.Mish[float32], f64: kernel.Mish[float64], g32: kernel.MishGrad[float32], g64: kernel.MishGrad[float64]}), decomposeMish),
 		spelled(row("HardSwish", "x·max(0, min(1, x/6+1/2)).", []int{14, 22}, gatedLinear(), pointwise{f: hardSwish, need: "x", act: kernel.Activation{Kind: kernel.ActHardSwish},
 			f32: kernel.HardSwish[float32], f64: kernel.HardSwish[float64], g32: kernel.HardSwishGrad[float32], g64: kernel.HardSwishGrad[float64],

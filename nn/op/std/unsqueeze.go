@@ -1,6 +1,10 @@
 package std
 
-import "github.com/graft-ml/graft/nn/op"
+import (
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/trait"
+)
 
 // UnsqueezeConfig has the attribute of Unsqueeze before version 13; later the axes are the second
 // input. They count in the output.
@@ -18,7 +22,7 @@ func unsqueeze() *op.Op {
 		In:  "data T, axes? int64 shape", Out: "expanded T", Attrs: UnsqueezeConfig{},
 		Infer: inferUnsqueeze, Dims: sameElements, View: true, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleUnsqueeze,
-		Traits: moved(op.MovedInOrder),
+		Traits: moved(trait.MovedInOrder),
 	}
 }
 
@@ -63,16 +67,16 @@ func inferUnsqueeze(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-func coupleUnsqueeze(c *op.Call) []op.Coupling {
+func coupleUnsqueeze(c *op.Call) []coupling.Coupling {
 	is, err := inserted(c)
 	if err != nil {
 		return nil
 	}
-	var list []op.Coupling
+	var list []coupling.Coupling
 	from := 0
 	for i := range is {
 		if !is[i] {
-			list = append(list, op.Couple(op.InAxis(0, from), op.OutAxis(0, i)))
+			list = append(list, op.Couple(coupling.In(0, from), coupling.Out(0, i)))
 			from++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -115,7 +116,7 @@ func variadicOps() []*op.Op {
 	late := append(equal[:1:1], op.Version{At: 12, New: op.Where{"T": op.Integers}})
 	rows := []variadic{
 		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, versions: equal, fold: add,
-			traits: op.Traits{Zero: op.ZeroAll, Joins: true, Range: rangeSum, Starts: []op.Start{op.StartZero}}},
+			traits: op.Traits{Zero: op.ZeroAll, Joins: true, Range: rangeSum, Starts: []trait.Start{trait.StartZero}}},
 		{name: "Mean", doc: "Mean of all operands, element by element.", since: []int{1, 6, 8, 13}, versions: equal, fold: add, mean: true,
 			traits: op.Traits{Zero: op.ZeroAll, Joins: true, Range: op.RangeHull}},
 		{name: "Max", doc: "The largest of all operands, element by element.", since: []int{1, 6, 8, 12, 13}, versions: late, fold: larger,

@@ -3,6 +3,7 @@ package std
 import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -151,4 +152,4 @@ func whereZero(c *op.Call, in op.ZeroInputs) bool {
 	return x && y
 }
 
-func whereRange(c *op.Call, in func(i int) op.Interval) op.Interval { return in(1).Hull(in(2)) }
+func whereRange(c *op.Call, in func(i int) trait.Interval) trait.Interval { return in(1).Hull(in(2)) }

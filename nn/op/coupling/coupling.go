@@ -1,24 +1,26 @@
-package op
+// Package coupling holds the words in which operators say how the indices of their axes follow each other, so that a channel that
+// is cut at one place is cut at all that compute or read it: see op.Op.Couple.
+package coupling
 
 // Coupling says how the indices of one axis follow those of another: when an index of From
 // leaves, the indices of To that Map gives leave with it, and the other way round.
 type Coupling struct {
-	From, To AxisRef
-	Map      IndexMap
+	From, To Axis
+	Map      Map
 }
 
-// AxisRef is an axis of an input or an output of the call.
-type AxisRef struct {
+// Axis is an axis of an input or an output of the call.
+type Axis struct {
 	Output bool // of an output rather than an input
 	Slot   int  // which input or output
 	Axis   int  // always counted from the front
 }
 
-// InAxis is an axis of input i.
-func InAxis(i, axis int) AxisRef { return AxisRef{Slot: i, Axis: axis} }
+// In is an axis of input i.
+func In(i, axis int) Axis { return Axis{Slot: i, Axis: axis} }
 
-// OutAxis is an axis of output i.
-func OutAxis(i, axis int) AxisRef { return AxisRef{Output: true, Slot: i, Axis: axis} }
+// Out is an axis of output i.
+func Out(i, axis int) Axis { return Axis{Output: true, Slot: i, Axis: axis} }
 
 // Relation is the form of an index map.
 type Relation uint8
@@ -36,8 +38,8 @@ const (
 	NormGroup                   // as Group, between axes of the same length, but a normalization runs over each block
 )
 
-// IndexMap is an index map in one of the forms of Relation.
-type IndexMap struct {
+// Map is an index map in one of the forms of Relation.
+type Map struct {
 	Relation     Relation
 	Shift, Count int   // see the Relations
 	Outer, Inner int   // see the Relations

@@ -1,4 +1,4 @@
-package op
+package trait
 
 // Rows describes an operator each row of whose output 0 is computed from one row of some inputs, and
 // from all of the others. A row is some elements of a tensor that lie together; rows are numbered in

@@ -1,4 +1,4 @@
-package op
+package trait
 
 // Activation says what a nonlinear function of single elements is used for.
 type Activation uint8

@@ -1,4 +1,6 @@
-package op
+// Package trait holds the words in which operators say what code that changes, prunes or trains graphs wants to know of them: see
+// op.Traits.
+package trait
 
 // Probabilities is what an operator makes of scores.
 type Probabilities struct {
