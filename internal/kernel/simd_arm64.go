@@ -5,9 +5,8 @@ package kernel
 // On arm64 some groups of kernels have a NEON form, which every such processor can run. The
 // kernels that only AVX2 has are behind simd and avx512.
 const (
-	simd       = false
-	avx512     = false
-	noAssembly = "kernel: no assembly on this platform"
+	simd   = false
+	avx512 = false
 )
 
 // neonGroups are the groups that gen-arm64 makes.

@@ -5,9 +5,8 @@ package kernel
 import "runtime"
 
 const (
-	simd       = false
-	avx512     = false
-	noAssembly = "kernel: no assembly on this platform"
+	simd   = false
+	avx512 = false
 )
 
 func has(group) bool { return false }

@@ -5,249 +5,249 @@
 package kernel
 
 func winograd2Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Gradient8(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd2Gradient16(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Input8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Gradient8(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Input16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winograd4Gradient16(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingGradient8(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradHalvingGradient16(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradDoublingInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradDoublingOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradDoublingInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradDoublingOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadInput8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadOutput8(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadGradient8(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadInput16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadOutput16(rows int, n int, src *float32, point int, step int, dst *float32, pitch int, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradQuadGradient16(n int, src *float32, point int, dst *float32, bad *float32) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradTurn(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradUnturn(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }
 
 func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int) {
-	panic(noAssembly)
+	panic("no assembly on this platform")
 }

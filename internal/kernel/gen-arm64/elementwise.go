@@ -56,10 +56,19 @@ func elementwise(p *program) {
 	p.kernel("sqrtV", func(f *function) {
 		loop(f, 4, "dst", []string{"a"}, 0, func(x, _ []vec) { f.op1("FSQRT", x[0], x[0]) })
 	})
+	p.kernel("clipgradVV", func(f *function) {
+		loop(f, 4, "dst", []string{"a", "b"}, 2, func(x, s []vec) {
+			below, above := f.vec(), f.vec()
+			f.op("FCMGT", below, s[0], x[1])
+			f.op("FCMGT", above, x[1], s[1])
+			f.op("ORR", below, below, above)
+			f.op("BIC", x[0], x[0], below)
+		})
+	})
 }
 
-// fused makes loops that do in one pass over memory what would take several.
-func fused(p *program) {
+// multiples makes the loops that add multiples.
+func multiples(p *program) {
 	p.kernel("axpyV", func(f *function) {
 		loop(f, 4, "dst", []string{"dst", "a"}, 1, func(x, s []vec) { f.op("FMLA", x[0], x[1], s[0]) })
 	})
@@ -81,15 +90,6 @@ func fused(p *program) {
 			f.op("FMLA", t, x[0], s[0])
 			f.op("FMLA", t, x[1], s[1])
 			x[0] = t
-		})
-	})
-	p.kernel("clipgradVV", func(f *function) {
-		loop(f, 4, "dst", []string{"a", "b"}, 2, func(x, s []vec) {
-			below, above := f.vec(), f.vec()
-			f.op("FCMGT", below, s[0], x[1])
-			f.op("FCMGT", above, x[1], s[1])
-			f.op("ORR", below, below, above)
-			f.op("BIC", x[0], x[0], below)
 		})
 	})
 }

@@ -6,7 +6,6 @@ func pack(p *program) {
 	p.kernel("packT8", packT8)
 	p.kernel("packA6", packA6)
 	p.kernel("packA6T", packA6T)
-	p.kernel("split2", split2)
 }
 
 // packB16 copies row by row across all strips, so that memory is read in its order.
@@ -120,6 +119,8 @@ func packA6T(f *function) {
 		f.add(24, dst)
 	})
 }
+
+func split(p *program) { p.kernel("split2", split2) }
 
 func split2(f *function) {
 	n, src, even, odd := f.arg("n16"), f.arg("src"), f.arg("even"), f.arg("odd")

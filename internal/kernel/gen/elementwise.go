@@ -63,6 +63,25 @@ func elementwise() {
 		}
 	}
 	for _, l := range []loop{
+		{name: "reluV", doc: "dst[i] = a[i] where that is not below 0, else 0", arrays: "a", f: func(x, _ []vec) vec {
+			VMAXPS(x[0], cleared(1)[0], x[0])
+			return x[0]
+		}},
+		{name: "sqrtV", doc: "dst[i] = √a[i]", arrays: "a", f: func(x, _ []vec) vec { VSQRTPS(x[0], x[0]); return x[0] }},
+		{name: "clipgradVV", doc: "dst[i] = a[i], 0 where b[i] is below s[0] or above s[1]", arrays: "ab", scalars: 2, f: func(x, s []vec) vec {
+			outside := compare(x[1], less, s[0])
+			join(compare(x[1], greater, s[1]), outside)
+			blend(outside, cleared(1)[0], x[0])
+			return x[0]
+		}},
+	} {
+		l.write()
+	}
+}
+
+// multiples makes the loops that add multiples.
+func multiples() {
+	for _, l := range []loop{
 		{name: "axpyV", doc: "dst[i] += a[i] * s[0]", arrays: "a", scalars: 1, update: true, f: func(x, s []vec) vec {
 			VFMADD231PS(x[0], s[0], x[1])
 			return x[1]
@@ -71,11 +90,6 @@ func elementwise() {
 			VFMADD231PS(x[0], x[1], x[2])
 			return x[2]
 		}},
-		{name: "reluV", doc: "dst[i] = a[i] where that is not below 0, else 0", arrays: "a", f: func(x, _ []vec) vec {
-			VMAXPS(x[0], cleared(1)[0], x[0])
-			return x[0]
-		}},
-		{name: "sqrtV", doc: "dst[i] = √a[i]", arrays: "a", f: func(x, _ []vec) vec { VSQRTPS(x[0], x[0]); return x[0] }},
 		{name: "affineVS", doc: "dst[i] = a[i]*s[0] + s[1]", arrays: "a", scalars: 2, f: func(x, s []vec) vec {
 			VFMADD132PS(s[0], s[1], x[0])
 			return x[0]
@@ -83,12 +97,6 @@ func elementwise() {
 		{name: "affineVV", doc: "dst[i] = a[i]*s[0] + b[i]*s[1] + s[2]", arrays: "ab", scalars: 3, f: func(x, s []vec) vec {
 			VFMADD132PS(s[0], s[2], x[0])
 			VFMADD231PS(s[1], x[1], x[0])
-			return x[0]
-		}},
-		{name: "clipgradVV", doc: "dst[i] = a[i], 0 where b[i] is below s[0] or above s[1]", arrays: "ab", scalars: 2, f: func(x, s []vec) vec {
-			outside := compare(x[1], less, s[0])
-			join(compare(x[1], greater, s[1]), outside)
-			blend(outside, cleared(1)[0], x[0])
 			return x[0]
 		}},
 	} {

@@ -1,4 +1,4 @@
-// Command gen writes the amd64 assembly of package kernel. It is run by go generate.
+// Command gen writes the amd64 assembly of the kernels, one file for each subject. It is run by go generate.
 package main
 
 import (
@@ -10,87 +10,59 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// part selects another file to write than that of the general kernels.
-var part = flag.String("part", "", "empty, blocks, conv, depth, fused, norm, pool, strides or winograd")
+// part selects the file to write.
+var part = flag.String("part", "", "a name in parts")
 
-func main() {
-	flag.Parse()
-	ConstraintExpr("!purego")
-	tailMask()
-	if *part == "depth" {
-		depthwise()
-		Generate()
-		portable("depthasm_portable.go", "!amd64 || purego")
-		return
-	}
-	if *part == "fused" {
+// parts are the files of assembly, by the subject that their kernels belong to.
+var parts = map[string]struct {
+	make func()
+	neon bool // gen-arm64 writes some of the kernels, too
+}{
+	"pause":       {spin, true},
+	"vector":      {func() { multiples(); folds(); otherFolds() }, true},
+	"elementwise": {func() { elementwise(); transcendental() }, true},
+	"functions": {func() {
 		activations()
-		bentLines()
+		piecewise()
 		steps()
 		waves()
 		casts()
 		powers()
-		lstm()
-		gru()
-		layerRows()
-		softmaxes()
-		Generate()
-		portable("fusedasm_portable.go", "!amd64 || purego")
-		return
+		scaleRowsBy()
+	}, false},
+	"gemm":      {func() { gemm(); pack(); axpy4(); dot4() }, true},
+	"gemmwide":  {func() { packingGemm(); packBlocks(6); packBlocks(12); wide() }, false},
+	"peak":      {peak, false},
+	"transpose": {turn8, true},
+	"im2col":    {latticeRows, false},
+	"taps":      {func() { split2(); taps(); tapDots(); tapMax() }, true},
+	"convtile":  {convolution, true},
+	"depthwise": {depthwise, false},
+	"winograd":  {winograd, false},
+	"strides":   {strides, false},
+	"pooling":   {pools, false},
+	"norm":      {func() { normalization(); layerRows() }, false},
+	"softmax":   {softmaxes, false},
+	"recurrent": {func() { lstm(); gru() }, false},
+	"reduce":    {meanRows, false},
+	"resample":  {resample, false},
+}
+
+func main() {
+	flag.Parse()
+	p, ok := parts[*part]
+	if !ok {
+		fatal(fmt.Errorf("gen: no part %q", *part))
 	}
-	if *part == "norm" {
-		normalization()
-		shortRows()
-		resample()
-		otherFolds()
-		Generate()
-		portable("normasm_portable.go", "!amd64 || purego")
-		return
-	}
-	if *part == "blocks" {
-		packingGemm()
-		packBlocks(6)
-		packBlocks(12)
-		wide()
-		peak()
-		Generate()
-		portable("blockasm_portable.go", "!amd64 || purego")
-		return
-	}
-	if *part == "conv" {
-		convolution()
-		Generate()
-		portable("convasm_portable.go", "(!amd64 && !arm64) || purego")
-		return
-	}
-	if *part == "pool" {
-		pools()
-		Generate()
-		portable("poolasm_portable.go", "!amd64 || purego")
-		return
-	}
-	if *part == "strides" {
-		strides()
-		Generate()
-		portable("stridesasm_portable.go", "!amd64 || purego")
-		return
-	}
-	if *part == "winograd" {
-		winograd()
-		Generate()
-		portable("winograd_portable.go", "!amd64 || purego")
-		return
-	}
-	gemm()
-	pack()
-	latticeRows()
-	rows()
-	elementwise()
-	transcendental()
-	folds()
-	spin()
+	ConstraintExpr("!purego")
+	tailMask()
+	p.make()
 	Generate()
-	portable("asm_portable.go", "(!amd64 && !arm64) || purego")
+	builds := "!amd64 || purego"
+	if p.neon {
+		builds = "(!amd64 && !arm64) || purego"
+	}
+	portable(*part+"_portable.go", builds)
 }
 
 // spin is the body of a busy-waiting loop.

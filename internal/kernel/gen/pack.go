@@ -14,8 +14,6 @@ func pack() {
 	packT8()
 	packA6()
 	packA6T()
-	turn8()
-	split2()
 }
 
 // packB copies row by row across all strips, so that memory is read in its order.

@@ -8,15 +8,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rows makes kernels that combine a few rows: skinny products and depthwise convolution.
-func rows() {
-	axpy4()
-	dot4()
-	taps()
-	tapDots()
-	tapMax()
-}
-
 // columns writes a loop over n columns like blocks, in pieces of 8*wide and one rest
 // of up to that many vectors, whose last one has a mask.
 func columns(n reg.Register, wide int, body func(vectors int, last mask), advance func(bytes int)) {

@@ -6,14 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// shortRows makes kernels of rows that lie one behind the other and may be short: a call for each would take longer
-// than what is to be done.
-func shortRows() {
-	meanRows()
-	scaleRowsBy()
-}
-
-// eachRow writes the loop over rows ≥ 1. begin comes first in each, body handles vectors of it at p, the last under a
+// eachRow writes the loop of a kernel of rows that follow one another and may be short: a call for each would take longer
+// than what is to be done. It is the loop over rows ≥ 1. begin comes first in each, body handles vectors of it at p, the last under a
 // mask, and end comes last.
 func eachRow(p []reg.Register, begin func(), body func(vectors int, k mask), end func()) {
 	n, rows := GP64(), GP64()
