@@ -129,7 +129,7 @@ func (a Activation) value(x float64) float64 {
 
 // pull multiplies d by the derivative of f at the point where its value is y.
 func pull[T Float](a Activation, y, d []T) {
-	switch fast := f32(d, y); {
+	switch fast := vectorizable(d, y); {
 	case fast && a.Kind == ActTanh:
 		tanhgradVV(len(d), &as32(d)[0], &as32(d)[0], &as32(y)[0])
 	case fast && a.Kind == ActSigmoid:

@@ -41,7 +41,7 @@ func Atan[T Float](p *Pool, dst, x []T) { vectors(p, dst, x, atanV, math.Atan) }
 // EqualMask computes 1 where a[i] = b[i], else 0. dst may be a or b.
 func EqualMask[T Float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	if simd && f32(dst, a) {
+	if simd && vectorizable(dst, a) {
 		equalVV(len(dst), &as32(dst)[0], &as32(a)[0], &as32(b)[0])
 		return
 	}
@@ -63,7 +63,7 @@ func vectors[T Float](p *Pool, dst, x []T, assembly func(n int, dst, a *float32)
 }
 
 func vectorsInto[T Float](dst, x []T, assembly func(n int, dst, a *float32), f func(float64) float64) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		assembly(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -93,7 +93,7 @@ func waveInto[T Float](dst, x []T, assembly func(n int, dst, a *float32), f func
 	const most = 1 << 22
 	for lo := 0; lo < len(dst); lo += smoothBlock {
 		d, v := dst[lo:min(len(dst), lo+smoothBlock)], x[lo:min(len(x), lo+smoothBlock)]
-		if simd && f32(d, v) && sumAbs(v) <= most {
+		if simd && vectorizable(d, v) && sumAbs(v) <= most {
 			assembly(len(d), &as32(d)[0], &as32(v)[0])
 			continue
 		}

@@ -14,9 +14,6 @@ const (
 	OpRDiv                 // b/a
 )
 
-// elementGrain is how many cheap elements make a piece of work for a thread.
-const elementGrain = 1 << 14
-
 // Binary computes dst[i] = a[i] op b[i] for all i of dst; dst may be a or b.
 func Binary[T Float](p *Pool, op BinaryOp, dst, a, b []T) {
 	if len(dst) <= elementGrain { // without a closure: callers loop over rows
@@ -202,3 +199,20 @@ func binaryScalarGo[T Float](op BinaryOp, dst, a []T, s T) {
 		}
 	}
 }
+
+// rowProducts sets y[r,c] to x[r,c]*f[r] for x and y [rows, cols]; y may be x.
+func rowProducts[T Float](rows, cols int, x, f, y []T) {
+	if rows*cols == 0 {
+		return
+	}
+	if x, f, y = x[:rows*cols], f[:rows], y[:rows*cols]; simd && single[T]() {
+		scaleRowsBy(rows, cols, &as32(x)[0], &as32(f)[0], &as32(y)[0])
+		return
+	}
+	for r, v := range f {
+		binaryVS(OpMul, y[r*cols:][:cols], x[r*cols:][:cols], v)
+	}
+}
+
+// Scale computes dst[i] = alpha*x[i]; dst may be x.
+func Scale[T Float](p *Pool, alpha T, dst, x []T) { BinaryScalar(p, OpMul, dst, x, alpha) }

@@ -7,8 +7,7 @@ import "math"
 // level. What two bands have in common is computed twice.
 type ConvPool struct {
 	g      geometry
-	pool   PoolShape
-	window window
+	window PoolWindows
 	layout planes  // of the input of a band
 	off    []int32 // where in it the taps read
 	rows   int     // of maxima in a band
@@ -22,19 +21,29 @@ const (
 	twice = 15
 )
 
+// PoolWindows are the windows of a pooling of planes [N, C, In], brought to three spatial dimensions.
+type PoolWindows struct {
+	N, C                                   int
+	In, Kernel, Out, Stride, Dilation, Pad triple
+
+	// Max returns the function that computes the maxima y of the windows of planes x, which have so many rows and
+	// columns in place of In and Out, and such a border before them in place of Pad.
+	Max func(in, out, pad [2]int) func(planes int, x, y []float32)
+}
+
 // NewConvPool returns the maxima of the result of c; nil if there is no kernel for both, or it would compute too much twice.
-func NewConvPool(c *ConvShape, pool *PoolShape) *ConvPool {
-	b := &ConvPool{g: c.geometry(), pool: *pool, window: pool.window()}
+func NewConvPool(c *ConvShape, pool PoolWindows) *ConvPool {
+	b := &ConvPool{g: c.geometry(), window: pool}
 	g, w := &b.g, &b.window
 	if !has(convGroup) || g.empty() || g.groups > 1 || g.planar() || winogradFor[float32](c, g, winogradY) != nil {
 		return nil
 	}
-	if len(c.In) != 2 || pool.N != c.N || pool.C != c.OC || g.out != w.in || w.out.size() == 0 {
+	if len(c.In) != 2 || pool.N != c.N || pool.C != c.OC || g.out != w.In || w.Out.size() == 0 {
 		return nil
 	}
 	bands := 1
-	for b.rows = w.out[1]; !b.fits() && b.rows > 1; bands++ {
-		b.rows = cdiv(w.out[1], bands)
+	for b.rows = w.Out[1]; !b.fits() && b.rows > 1; bands++ {
+		b.rows = cdiv(w.Out[1], bands)
 	}
 	if computed, least := b.bands(); !b.fits() || 100*computed > (100+twice)*g.out[1] || b.columns(least) < 3*tileLanes() {
 		return nil
@@ -46,7 +55,7 @@ func NewConvPool(c *ConvShape, pool *PoolShape) *ConvPool {
 // fits lays out bands and tells whether they are small enough.
 func (b *ConvPool) fits() bool {
 	g, w, l := &b.g, &b.window, &b.layout
-	most := min((b.rows-1)*w.stride[1]+(w.ker[1]-1)*w.dil[1]+1, g.out[1])
+	most := min((b.rows-1)*w.Stride[1]+(w.Kernel[1]-1)*w.Dilation[1]+1, g.out[1])
 	l.describe(g.in, g.stride, g.taps())
 	l.cut(1, most, g.out[2], true, false, g.taps())
 	return tileRows*most*l.row <= bandElements && g.c*l.channel <= pieceElements
@@ -55,8 +64,8 @@ func (b *ConvPool) fits() bool {
 // read is which rows of the convolution the rows of maxima from first to less than end come from.
 func (b *ConvPool) read(first, end int) (from, to int) {
 	w := &b.window
-	from = first*w.stride[1] - w.pad[1]
-	to = (end-1)*w.stride[1] - w.pad[1] + (w.ker[1]-1)*w.dil[1] + 1
+	from = first*w.Stride[1] - w.Pad[1]
+	to = (end-1)*w.Stride[1] - w.Pad[1] + (w.Kernel[1]-1)*w.Dilation[1] + 1
 	from = min(max(from, 0), b.g.out[1]-1)
 	return from, max(from+1, min(to, b.g.out[1]))
 }
@@ -64,8 +73,8 @@ func (b *ConvPool) read(first, end int) (from, to int) {
 // bands is how many rows of the convolution all bands of a plane have, and the lowest of them.
 func (b *ConvPool) bands() (computed, least int) {
 	least = b.g.out[1]
-	for first := 0; first < b.window.out[1]; first += b.rows {
-		from, to := b.read(first, min(first+b.rows, b.window.out[1]))
+	for first := 0; first < b.window.Out[1]; first += b.rows {
+		from, to := b.read(first, min(first+b.rows, b.window.Out[1]))
 		computed, least = computed+to-from, min(least, to-from)
 	}
 	return computed, least
@@ -80,14 +89,14 @@ func (b *ConvPool) Forward(p *Pool, x []float32, w *ConvWeights[float32], e Epil
 	if g.n*g.oc*g.k()*g.out.size() < smallProduct {
 		p = nil
 	}
-	bands := cdiv(b.window.out[1], b.rows)
+	bands := cdiv(b.window.Out[1], b.rows)
 	p.Run(g.n*bands, func(_, i int) { b.band(i/bands, i%bands*b.rows, x, w, e, y) })
 }
 
 // band computes the rows of maxima of an image from first on. Rows of the convolution lie as far apart as those of its
 // input in the band, so that tiles go on from row to row; what is between them counts as a border.
 func (b *ConvPool) band(image, first int, x []float32, weights *ConvWeights[float32], e Epilogue[float32], y []float32) {
-	g, l, out := &b.g, &b.layout, b.window.out
+	g, l, out := &b.g, &b.layout, b.window.Out
 	end := min(first+b.rows, out[1])
 	from, to := b.read(first, end)
 	size, plane, maxima := l.size(g.c), (to-from)*l.row, (end-first)*out[2]
@@ -98,18 +107,16 @@ func (b *ConvPool) band(image, first int, x []float32, weights *ConvWeights[floa
 	clean(l, g.c, input)
 	load(l, x[image*g.c*g.in.size():], source{1, g.c, 0, g.in.size(), 0, from, 0}, input)
 
-	s := b.pool
-	s.N, s.In, s.Out = 1, []int{to - from, l.row}, []int{end - first, out[2]}
-	s.PadBegin = []int{b.window.pad[1] + from - first*b.window.stride[1], b.window.pad[2]}
+	largest := b.window.Max([2]int{to - from, l.row}, [2]int{end - first, out[2]}, [2]int{b.window.Pad[1] + from - first*b.window.Stride[1], b.window.Pad[2]})
 	clip, later := e.bounds()
 	for panel := range g.panels() {
 		a, shift := weights.weights[panel*g.k()*tileRows:], weights.shift[panel*tileRows:]
-		s.C = min(tileRows, g.oc-panel*tileRows)
-		b.rowsOf(s.C, b.columns(to-from), a, input, between, plane, shift, clip)
-		activateBlocks(later, between[:s.C*plane])
-		b.border(between[:s.C*plane])
-		MaxPool(nil, &s, between[:s.C*plane], pooled[:s.C*maxima], nil)
-		for i := range s.C {
+		channels := min(tileRows, g.oc-panel*tileRows)
+		b.rowsOf(channels, b.columns(to-from), a, input, between, plane, shift, clip)
+		activateBlocks(later, between[:channels*plane])
+		b.border(between[:channels*plane])
+		largest(channels, between[:channels*plane], pooled[:channels*maxima])
+		for i := range channels {
 			copy(y[((image*g.oc+panel*tileRows+i)*out[1]+first)*out[2]:], pooled[i*maxima:][:maxima])
 		}
 	}
@@ -129,11 +136,11 @@ func (b *ConvPool) rowsOf(channels, columns int, a, input, y []float32, plane in
 // border sets what lies between rows to what is never a maximum, if windows look at it.
 func (b *ConvPool) border(rows []float32) {
 	w, pitch := &b.window, b.layout.row
-	if reach := (w.out[2]-1)*w.stride[2] - w.pad[2] + (w.ker[2]-1)*w.dil[2] + 1; reach <= w.in[2] {
+	if reach := (w.Out[2]-1)*w.Stride[2] - w.Pad[2] + (w.Kernel[2]-1)*w.Dilation[2] + 1; reach <= w.In[2] {
 		return
 	}
-	for at := w.in[2]; at < len(rows); at += pitch {
-		for i := range min(pitch-w.in[2], len(rows)-at) {
+	for at := w.In[2]; at < len(rows); at += pitch {
+		for i := range min(pitch-w.In[2], len(rows)-at) {
 			rows[at+i] = float32(math.Inf(-1))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 // pooledForward computes the maxima of a convolution, in one go if there is a kernel for that.
 func pooledForward(p *Pool, c *ConvShape, pool *PoolShape, x, w []float32, e Epilogue[float32], y []float32) {
-	if b := NewConvPool(c, pool); b != nil {
+	if b := NewConvPool(c, pool.Windows()); b != nil {
 		b.Forward(p, x, PackConv(p, c, w, e, nil), Epilogue[float32]{Act: e.Act}, y)
 		return
 	}
@@ -51,7 +51,7 @@ func TestConvPool(t *testing.T) {
 						}
 					}
 					what := fmt.Sprint(name, " ", in, k, j)
-					if simd && i > 0 && j < 3 && NewConvPool(c, s) == nil {
+					if simd && i > 0 && j < 3 && NewConvPool(c, s.Windows()) == nil {
 						t.Error(what, ": not recognized")
 					}
 					against(t, what, s.N*s.C*product1(s.Out), 0, func(y []float32) { pooledForward(p, c, s, x, w, e, y) })
@@ -79,7 +79,7 @@ func TestNoConvPool(t *testing.T) {
 		"by Winograd": {fast, of(fast)}, "rows too long": {wide, of(wide)},
 		"too much twice": {convolution(1, 3, 8, 1, []int{60, 2000}, three, one, one, one), pooled(convolution(1, 3, 8, 1, []int{60, 2000}, three, one, one, one), three, one, one, one, 0)},
 	} {
-		if NewConvPool(layers.conv, layers.pool) != nil && simd {
+		if NewConvPool(layers.conv, layers.pool.Windows()) != nil && simd {
 			t.Errorf("%s: taken", name)
 		}
 	}

@@ -162,7 +162,7 @@ func turnRows[T Float](rows, n int, src []T, ld int, dst []T, width int) {
 	_, _ = src[(rows-1)*ld+n-1], dst[(n-1)*width+rows-1]
 	done := 0
 	if rows == 8 && n >= 8 && has(turnGroup) && single[T]() {
-		turn8(n/8, &as32(src)[0], ld*4, &as32(dst)[0], width*4)
+		transposeRows8(n/8, &as32(src)[0], ld*4, &as32(dst)[0], width*4)
 		done = n &^ 7
 	}
 	for r := range rows {

@@ -37,3 +37,8 @@ func as32i(s []float32) []int32 {
 func pointer32[T Float](p *T) *float32 { return (*float32)(unsafe.Pointer(p)) }
 
 func cdiv(a, b int) int { return (a + b - 1) / b }
+
+// vectorizable tells whether the assembly applies, and that x is as long as dst, not empty.
+func vectorizable[T Float](dst, x []T) bool {
+	return has(vectorGroup) && single[T]() && len(dst) > 0 && len(x) >= len(dst)
+}

@@ -32,7 +32,7 @@ func GemmEpilogue[T Float](p *Pool, transA, transB bool, m, n, k int, alpha T, a
 	}
 	if k <= 0 || alpha == 0 {
 		scaleRows(m, n, beta, c, ldc)
-		e.columns(c, ldc, 0, m, 0, n)
+		finishColumns(&e, c, ldc, 0, m, 0, n)
 		return
 	}
 	needA, needB := (m-1)*lda+k, (k-1)*ldb+n

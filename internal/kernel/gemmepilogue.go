@@ -48,9 +48,9 @@ func giveBackProduct[T Float](x *product[T]) {
 	products[T]().Put(x)
 }
 
-// columns finishes rows i0 to i1 and columns j0 to j1 of the matrix y, whose rows are ld apart and
+// finishColumns finishes rows i0 to i1 and columns j0 to j1 of the matrix y, whose rows are ld apart and
 // whose columns are the channels.
-func (e *Epilogue[T]) columns(y []T, ld, i0, i1, j0, j1 int) {
+func finishColumns[T Float](e *Epilogue[T], y []T, ld, i0, i1, j0, j1 int) {
 	if e.none() || i0 == i1 {
 		return
 	}

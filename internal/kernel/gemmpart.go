@@ -191,7 +191,7 @@ func (w *worker[T]) multiply(q0, q1, jc, je int) {
 func (w *worker[T]) finish(list []block[T], jc, je int) {
 	if w.last && w.end != nil {
 		end := &list[len(list)-1]
-		w.end.columns(w.c, w.ldc, list[0].i, end.i+end.rows, jc, je)
+		finishColumns(w.end, w.c, w.ldc, list[0].i, end.i+end.rows, jc, je)
 	}
 }
 

@@ -17,7 +17,7 @@ func gemv[T Float](p *Pool, transB bool, m, n, k int, alpha T, a []T, lda int, b
 				gemvN(k, float32(alpha), a32[i*lda:][:k], b32[lo:], ldb, row)
 			}
 		}
-		e.columns(c, ldc, 0, m, lo, hi)
+		finishColumns(&e, c, ldc, 0, m, lo, hi)
 	})
 }
 
@@ -34,8 +34,7 @@ func gemvN(k int, alpha float32, a, b []float32, ldb int, y []float32) {
 		axpy4(len(y), &(*f)[0], &b[l*ldb], ldb*4, &y[0])
 	}
 	for ; l < k; l++ {
-		(*f)[0] = alpha * a[l]
-		axpyV(len(y), &y[0], &b[l*ldb], &(*f)[0])
+		axpy(alpha*a[l], b[l*ldb:], y)
 	}
 }
 
@@ -53,6 +52,6 @@ func gemvT(k int, alpha float32, a, b []float32, ldb int, y []float32) {
 		}
 	}
 	for ; j < len(y); j++ {
-		y[j] += alpha * dotV(k, &a[0], &b[j*ldb])
+		y[j] += alpha * dot(a[:k], b[j*ldb:][:k])
 	}
 }

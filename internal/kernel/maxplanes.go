@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// maxPlanes is MaxPool, or with taps MaxPoolTaps, for windows that planesFit.
+// maxPlanes is maxWindows for windows that planesFit, without positions in x.
 func maxPlanes(p *Pool, g *geometry, x, y []float32, taps []uint8) {
 	d, in, out := planSteps(g, false), g.in.size(), g.out.size()
 	offsets := g.taps()

@@ -5,9 +5,6 @@ import (
 	"unsafe"
 )
 
-// noTap stands for the maximum of an empty window.
-const noTap = 255
-
 // Taps says whether the points of a window can be told apart by one byte, as MaxPoolTaps does.
 func (s *PoolShape) Taps() bool {
 	w := s.window()
@@ -25,11 +22,7 @@ func MaxPoolTaps[T Float](p *Pool, s *PoolShape, x, y []T, taps []uint8) {
 	case w.quarters():
 		maxQuarters(p, s, &w, as32(x), as32(y), taps)
 	default:
-		if g := s.convolution().geometry(); planesFit(&g) {
-			maxPlanes(p, &g, as32(x), as32(y), taps[:s.N*s.C*out])
-			return
-		}
-		maxPool32(p, s, &w, as32(x), as32(y), nil, taps)
+		maxWindows(p, s.convolution(), as32(x), as32(y), nil, taps[:s.N*s.C*out])
 	}
 }
 

@@ -51,7 +51,7 @@ func GemmPackedEpilogue[T Float](p *Pool, transA bool, m int, alpha T, a []T, ld
 	}
 	if b.K <= 0 || alpha == 0 {
 		scaleRows(m, b.N, beta, c, ldc)
-		e.columns(c, ldc, 0, m, 0, b.N)
+		finishColumns(&e, c, ldc, 0, m, 0, b.N)
 		return
 	}
 	x := product[T]{m: m, n: b.N, k: b.K, alpha: alpha, a: a, rsA: lda, csA: 1, packed: b.data, beta: beta, c: c, ldc: ldc, span: b.N}

@@ -38,7 +38,7 @@ func Elu[T Float](p *Pool, e Exponential[T], dst, x []T) {
 func EluGrad[T Float](p *Pool, e Exponential[T], dx, dy, y []T) {
 	unaryGrad(p, dx, dy, y, func(dx, dy, y []T) {
 		left := e.Gamma * e.Alpha * e.Inner // the slope at 0 from the left
-		if simd && f32(dx, y) {
+		if simd && vectorizable(dx, y) {
 			s := [3]float32{float32(e.Gamma), float32(left), float32(e.Inner)}
 			eluGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s[0])
 			return
@@ -62,7 +62,7 @@ func SoftplusGrad[T Float](p *Pool, dx, dy, y []T) { unaryGrad(p, dx, dy, y, sof
 // The functions below work on one thread; dst may be x, dx may be dy.
 
 func leakyInto[T Float](alpha T, dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		s := float32(alpha)
 		leakyVS(len(dst), &as32(dst)[0], &as32(x)[0], &s)
 		return
@@ -76,7 +76,7 @@ func leakyInto[T Float](alpha T, dst, x []T) {
 }
 
 func leakyGradInto[T Float](alpha T, dx, dy, y []T) {
-	if simd && f32(dx, y) {
+	if simd && vectorizable(dx, y) {
 		s := float32(alpha)
 		leakyGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s)
 		return
@@ -89,7 +89,7 @@ func leakyGradInto[T Float](alpha T, dx, dy, y []T) {
 }
 
 func (e Exponential[T]) into(dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		s := [3]float32{float32(e.Gamma), float32(e.Gamma * e.Alpha), float32(e.Inner)}
 		eluV(len(dst), &as32(dst)[0], &as32(x)[0], &s[0])
 		return
@@ -104,7 +104,7 @@ func (e Exponential[T]) into(dst, x []T) {
 }
 
 func softplusInto[T Float](dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		softplusV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -120,7 +120,7 @@ func softplusInto[T Float](dst, x []T) {
 }
 
 func softplusGradInto[T Float](dx, dy, y []T) {
-	if simd && f32(dx, y) {
+	if simd && vectorizable(dx, y) {
 		softplusGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0])
 		return
 	}

@@ -87,11 +87,7 @@ func MaxPool[T Float](p *Pool, s *PoolShape, x, y []T, index []int64) {
 			maxQuarters(p, s, &w, as32(x), as32(y), nil)
 			return
 		}
-		if g := s.convolution().geometry(); index == nil && planesFit(&g) {
-			maxPlanes(p, &g, as32(x), as32(y), nil)
-			return
-		}
-		maxPool32(p, s, &w, as32(x), as32(y), index, nil)
+		maxWindows(p, s.convolution(), as32(x), as32(y), index, nil)
 		return
 	}
 	s.planes(p, &w, func(i int) {
@@ -145,4 +141,28 @@ func MaxPoolGrad[T Float](p *Pool, s *PoolShape, dy []T, index []int64, dx []T) 
 			}
 		}
 	})
+}
+
+// convolution is the depthwise convolution with the windows of a pooling.
+func (s *PoolShape) convolution() *ConvShape {
+	return &ConvShape{
+		N: s.N, C: s.C, OC: s.C, Group: s.C, In: s.In, Kernel: s.Kernel, Out: s.Out,
+		Stride: s.Stride, Dilation: s.Dilation, PadBegin: s.PadBegin, PadEnd: s.PadEnd,
+	}
+}
+
+// Windows describes s to a convolution that computes the maxima of its result.
+func (s *PoolShape) Windows() PoolWindows {
+	w := s.window()
+	return PoolWindows{
+		N: s.N, C: s.C, In: w.in, Kernel: w.ker, Out: w.out, Stride: w.stride, Dilation: w.dil, Pad: w.pad,
+		Max: func(in, out, pad [2]int) func(planes int, x, y []float32) {
+			band := *s
+			band.N, band.In, band.Out, band.PadBegin = 1, in[:], out[:], pad[:]
+			return func(planes int, x, y []float32) {
+				band.C = planes
+				MaxPool(nil, &band, x, y, nil)
+			}
+		},
+	}
 }

@@ -28,7 +28,7 @@ func FmodScalar[T Float](p *Pool, dst, a []T, b T) {
 // The functions below work on one thread; dst may be an operand.
 
 func powInto[T Float](dst, a, b []T) {
-	if simd && f32(dst, a) {
+	if simd && vectorizable(dst, a) {
 		powVV(len(dst), &as32(dst)[0], &as32(a)[0], &as32(b)[0])
 		return
 	}
@@ -38,7 +38,7 @@ func powInto[T Float](dst, a, b []T) {
 }
 
 func powScalarInto[T Float](dst, a []T, b T) {
-	if simd && f32(dst, a) {
+	if simd && vectorizable(dst, a) {
 		s := float32(b)
 		powVS(len(dst), &as32(dst)[0], &as32(a)[0], &s)
 		return
@@ -78,7 +78,7 @@ func quarterPower[T Float](v, b T, quarters int) T {
 }
 
 func fmodInto[T Float](dst, a, b []T) {
-	if simd && f32(dst, a) {
+	if simd && vectorizable(dst, a) {
 		remaindersInto(dst, a, func(t []T, lo int) {
 			fmodVV(len(t), &as32(t)[0], &as32(a)[lo], &as32(b)[lo])
 		}, func(i int) T { return b[i] })
@@ -90,7 +90,7 @@ func fmodInto[T Float](dst, a, b []T) {
 }
 
 func fmodScalarInto[T Float](dst, a []T, b T) {
-	if simd && f32(dst, a) {
+	if simd && vectorizable(dst, a) {
 		s := float32(b)
 		remaindersInto(dst, a, func(t []T, lo int) {
 			fmodVS(len(t), &as32(t)[0], &as32(a)[lo], &s)

@@ -37,17 +37,17 @@ func Reduce[T Float](p *Pool, op ReduceOp, outer, axis, inner int, dst, x []T) {
 	if len(dst) == 0 {
 		return
 	}
-	if pieces := min(p.Threads(), axis/manyRows, axis*inner/elementGrain); outer == 1 && inner > nr && pieces > 1 && (op == ReduceSum || op == ReduceMean) {
+	if pieces := min(p.Threads(), axis/manyRows, axis*inner/elementGrain); outer == 1 && inner > columnBlock && pieces > 1 && (op == ReduceSum || op == ReduceMean) {
 		sumPieces(p, pieces, axis, inner, dst, x)
 		if op == ReduceMean {
 			binaryVS(OpDiv, dst, dst, T(axis))
 		}
 		return
 	}
-	if outer == 1 && inner > nr && axis > 0 {
+	if outer == 1 && inner > columnBlock && axis > 0 {
 		// Few, long rows: share the columns.
-		p.Range(cdiv(inner, nr), max(1, elementGrain/(nr*axis)), func(lo, hi int) {
-			lo, hi = lo*nr, min(inner, hi*nr)
+		p.Range(cdiv(inner, columnBlock), max(1, elementGrain/(columnBlock*axis)), func(lo, hi int) {
+			lo, hi = lo*columnBlock, min(inner, hi*columnBlock)
 			reduceRows(op, axis, dst[lo:hi], x[lo:], inner)
 		})
 		return
@@ -64,6 +64,9 @@ func Reduce[T Float](p *Pool, op ReduceOp, outer, axis, inner int, dst, x []T) {
 }
 
 // manyRows is for how many rows another sum of a piece of them costs nothing worth mentioning.
+// columnBlock is how many columns that are reduced together a thread takes at least.
+const columnBlock = 16
+
 const manyRows = 64
 
 // sumPieces adds up rows of x in pieces, and then the sums: a thread reads whole rows, which are often

@@ -62,7 +62,7 @@ func unaryGrad[T Float](p *Pool, dx, dy, x []T, f func(dx, dy, x []T)) {
 // The functions below work on one thread; dst may be x, dx may be dy.
 
 func geluInto[T Float](dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		geluV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -80,7 +80,7 @@ func normal[T Float](t, x []T) {
 }
 
 func geluGradInto[T Float](dx, dy, x []T) {
-	if simd && f32(dx, x) {
+	if simd && vectorizable(dx, x) {
 		geluGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(x)[0])
 		return
 	}
@@ -109,7 +109,7 @@ func geluGate[T Float](t, x []T) {
 }
 
 func geluTanhInto[T Float](dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		geluTanhV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -120,7 +120,7 @@ func geluTanhInto[T Float](dst, x []T) {
 }
 
 func geluTanhGradInto[T Float](dx, dy, x []T) {
-	if simd && f32(dx, x) {
+	if simd && vectorizable(dx, x) {
 		geluTanhGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(x)[0])
 		return
 	}
@@ -135,7 +135,7 @@ func geluTanhGradInto[T Float](dx, dy, x []T) {
 }
 
 func swishInto[T Float](a T, dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		s := float32(a)
 		swishVS(len(dst), &as32(dst)[0], &as32(x)[0], &s)
 		return
@@ -148,7 +148,7 @@ func swishInto[T Float](a T, dst, x []T) {
 }
 
 func swishGradInto[T Float](a T, dx, dy, x []T) {
-	if simd && f32(dx, x) {
+	if simd && vectorizable(dx, x) {
 		s := float32(a)
 		swishGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(x)[0], &s)
 		return
@@ -173,7 +173,7 @@ func mishRatio[T Float](t, e, x []T) {
 }
 
 func mishInto[T Float](dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		mishV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -184,7 +184,7 @@ func mishInto[T Float](dst, x []T) {
 }
 
 func mishGradInto[T Float](dx, dy, x []T) {
-	if simd && f32(dx, x) {
+	if simd && vectorizable(dx, x) {
 		mishGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(x)[0])
 		return
 	}
@@ -197,7 +197,7 @@ func mishGradInto[T Float](dx, dy, x []T) {
 }
 
 func hardSwishInto[T Float](dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		hardSwishV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -210,7 +210,7 @@ func hardSwishInto[T Float](dst, x []T) {
 }
 
 func hardSwishGradInto[T Float](dx, dy, x []T) {
-	if simd && f32(dx, x) {
+	if simd && vectorizable(dx, x) {
 		hardSwishGradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(x)[0])
 		return
 	}

@@ -38,7 +38,7 @@ func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 		return
 	}
 	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
-		if simd && f32(dx, y) {
+		if simd && vectorizable(dx, y) {
 			logSoftmaxRowGradV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0])
 			return
 		}
@@ -55,7 +55,7 @@ func softmaxRow[T Float](dst, x []T) { softmaxScaledRow(dst, x, nil, 1) }
 
 // softmaxScaledRow is softmaxRow of scale*x + mask; mask may be nil. Assembly takes e⁻⁸⁷ and less for 0.
 func softmaxScaledRow[T Float](dst, x, mask []T, scale T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		s, first := float32(scale), (*float32)(nil)
 		if mask != nil {
 			first = &as32(mask[:len(dst)])[0]
@@ -80,7 +80,7 @@ func softmaxScaledRow[T Float](dst, x, mask []T, scale T) {
 
 // softmaxRowGrad is scale*y*(dy - Σ dy*y); dx may be dy.
 func softmaxRowGrad[T Float](dx, dy, y []T, scale T) {
-	if simd && f32(dx, y) {
+	if simd && vectorizable(dx, y) {
 		s := float32(scale)
 		softmaxRowGradV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0], &s)
 		return
@@ -92,7 +92,7 @@ func softmaxRowGrad[T Float](dx, dy, y []T, scale T) {
 }
 
 func logSoftmaxRow[T Float](dst, x []T) {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		logSoftmaxRowV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -109,7 +109,7 @@ func logSoftmaxRow[T Float](dst, x []T) {
 
 // expSubSumInto sets dst to exp(x[i] - m) and returns the sum.
 func expSubSumInto[T Float](dst, x []T, m T) T {
-	if simd && f32(dst, x) {
+	if simd && vectorizable(dst, x) {
 		v := float32(m)
 		return T(expSubSum(len(dst), &as32(dst)[0], &as32(x)[0], &v))
 	}

@@ -11,9 +11,9 @@ const fewColumns = 8
 // columnLines calls f with runs of neighbouring columns [axis] of x [outer, axis, inner]: at is where
 // the first row begins; rows are inner apart; t and u are buffers as long as a row.
 func columnLines[T Float](p *Pool, outer, axis, inner int, f func(at int, t, u []T)) {
-	const most = 256
+	const most, lanes = 256, 16
 	runs := cdiv(inner, most)
-	width := cdiv(cdiv(inner, runs), nr) * nr
+	width := cdiv(cdiv(inner, runs), lanes) * lanes
 	p.Range(outer*runs, max(1, functionGrain/(axis*width)), func(lo, hi int) {
 		buffer := borrow[T](2 * width)
 		defer giveBack(buffer)

@@ -125,7 +125,7 @@ func turnTiles[E any](dst, src []E, r0, r1, cols, ld, ls int) {
 		edge := cols &^ 7
 		for c := 0; c < edge; c += 8 {
 			from, to := src[c*ls+r0:][:7*ls+8*n8], dst[r0*ld+c:][:(8*n8-1)*ld+8]
-			turn8(n8, (*float32)(unsafe.Pointer(&from[0])), ls*4, (*float32)(unsafe.Pointer(&to[0])), ld*4)
+			transposeRows8(n8, (*float32)(unsafe.Pointer(&from[0])), ls*4, (*float32)(unsafe.Pointer(&to[0])), ld*4)
 		}
 		turnEdge(dst, src, r0, r0+8*n8, edge, cols, ld, ls)
 		r0 += 8 * n8
@@ -146,4 +146,10 @@ func turnEdge[E any](dst, src []E, r0, r1, c, cols, ld, ls int) {
 			}
 		}
 	}
+}
+
+// transposeRows8 makes 8 rows of 8*n8 elements of four bytes, srcStride bytes apart, columns of rows that are dstStride bytes
+// apart. It needs the kernels of turnGroup.
+func transposeRows8(n8 int, src *float32, srcStride int, dst *float32, dstStride int) {
+	turn8(n8, src, srcStride, dst, dstStride)
 }

@@ -2,10 +2,6 @@ package kernel
 
 import "math"
 
-// functionGrain is how many elements of a transcendental function make a piece of
-// work for a thread.
-const functionGrain = 1 << 12
-
 // Relu computes dst[i] = x[i], or 0 where that is below 0; NaN stays. dst may be x.
 func Relu[T Float](p *Pool, dst, x []T) {
 	x = x[:len(dst)]
@@ -103,7 +99,7 @@ func Fill[E any](p *Pool, dst []E, v E) {
 // The functions below work on one thread; dst may be x.
 
 func reluInto[T Float](dst, x []T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		reluV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -116,7 +112,7 @@ func reluInto[T Float](dst, x []T) {
 }
 
 func expInto[T Float](dst, x []T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		expV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -127,7 +123,7 @@ func expInto[T Float](dst, x []T) {
 
 // expSubInto computes exp(x[i] - s).
 func expSubInto[T Float](dst, x []T, s T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		v := float32(s)
 		expSubVS(len(dst), &as32(dst)[0], &as32(x)[0], &v)
 		return
@@ -138,7 +134,7 @@ func expSubInto[T Float](dst, x []T, s T) {
 }
 
 func tanhInto[T Float](dst, x []T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		tanhV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -148,7 +144,7 @@ func tanhInto[T Float](dst, x []T) {
 }
 
 func sigmoidInto[T Float](dst, x []T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		sigmoidV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -158,7 +154,7 @@ func sigmoidInto[T Float](dst, x []T) {
 }
 
 func erfInto[T Float](dst, x []T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		erfV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -168,7 +164,7 @@ func erfInto[T Float](dst, x []T) {
 }
 
 func logInto[T Float](dst, x []T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		logV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
@@ -178,16 +174,11 @@ func logInto[T Float](dst, x []T) {
 }
 
 func sqrtInto[T Float](dst, x []T) {
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		sqrtV(len(dst), &as32(dst)[0], &as32(x)[0])
 		return
 	}
 	for i, v := range x[:len(dst)] {
 		dst[i] = T(math.Sqrt(float64(v)))
 	}
-}
-
-// f32 tells whether the assembly applies, and that x is as long as dst, not empty.
-func f32[T Float](dst, x []T) bool {
-	return has(vectorGroup) && single[T]() && len(dst) > 0 && len(x) >= len(dst)
 }

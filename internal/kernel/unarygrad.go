@@ -33,7 +33,7 @@ func ClipGrad[T Float](p *Pool, dx, dy, x []T, lo, hi T) {
 
 // reluGradInto is ReluGrad on one thread.
 func reluGradInto[T Float](dx, dy, y []T) {
-	if f32(dx, y) {
+	if vectorizable(dx, y) {
 		relugradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(y)[0])
 		return
 	}
@@ -48,7 +48,7 @@ func reluGradInto[T Float](dx, dy, y []T) {
 
 // clipGradInto is ClipGrad on one thread.
 func clipGradInto[T Float](dx, dy, x []T, lo, hi T) {
-	if f32(dx, x) {
+	if vectorizable(dx, x) {
 		s := [2]float32{float32(lo), float32(hi)}
 		clipgradVV(len(dx), &as32(dx)[0], &as32(dy)[0], &as32(x)[0], &s[0])
 		return

@@ -12,9 +12,6 @@ func Axpy[T Float](p *Pool, alpha T, x, y []T) {
 	p.Range(len(y), elementGrain, func(lo, hi int) { axpy(alpha, x[lo:hi], y[lo:hi]) })
 }
 
-// Scale computes dst[i] = alpha*x[i]; dst may be x.
-func Scale[T Float](p *Pool, alpha T, dst, x []T) { BinaryScalar(p, OpMul, dst, x, alpha) }
-
 // Sum adds up all elements, 0 of none.
 func Sum[T Float](p *Pool, x []T) T {
 	if len(x) <= sumBlock { // without a closure: callers loop over blocks
@@ -62,7 +59,7 @@ func fold[T Float](p *Pool, x []T, block func(lo, hi int) T) T {
 // The functions below work on one thread.
 
 func axpy[T Float](alpha T, x, y []T) {
-	if f32(y, x) {
+	if vectorizable(y, x) {
 		a := float32(alpha)
 		axpyV(len(y), &as32(y)[0], &as32(x)[0], &a)
 		return
@@ -75,7 +72,7 @@ func axpy[T Float](alpha T, x, y []T) {
 // addProduct adds a*b to y.
 func addProduct[T Float](y, a, b []T) {
 	a, b = a[:len(y)], b[:len(y)]
-	if f32(y, a) {
+	if vectorizable(y, a) {
 		mulAddVV(len(y), &as32(y)[0], &as32(a)[0], &as32(b)[0])
 		return
 	}
@@ -87,7 +84,7 @@ func addProduct[T Float](y, a, b []T) {
 // affine computes dst = x*a + b; dst may be x.
 func affine[T Float](dst, x []T, a, b T) {
 	x = x[:len(dst)]
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		s := [2]float32{float32(a), float32(b)}
 		affineVS(len(dst), &as32(dst)[0], &as32(x)[0], &s[0])
 		return
@@ -100,7 +97,7 @@ func affine[T Float](dst, x []T, a, b T) {
 // affine2 computes dst = x*a + y*b + c; dst may be x or y.
 func affine2[T Float](dst, x, y []T, a, b, c T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if f32(dst, x) {
+	if vectorizable(dst, x) {
 		s := [3]float32{float32(a), float32(b), float32(c)}
 		affineVV(len(dst), &as32(dst)[0], &as32(x)[0], &as32(y)[0], &s[0])
 		return
@@ -111,7 +108,7 @@ func affine2[T Float](dst, x, y []T, a, b, c T) {
 }
 
 func sum[T Float](x []T) T {
-	if f32(x, x) {
+	if vectorizable(x, x) {
 		return T(sumV(len(x), &as32(x)[0]))
 	}
 	var s T
@@ -122,7 +119,7 @@ func sum[T Float](x []T) T {
 }
 
 func sumSq[T Float](x []T) T {
-	if f32(x, x) {
+	if vectorizable(x, x) {
 		return T(sumSqV(len(x), &as32(x)[0]))
 	}
 	var s T
@@ -133,7 +130,7 @@ func sumSq[T Float](x []T) T {
 }
 
 func sumAbs[T Float](x []T) T {
-	if f32(x, x) {
+	if vectorizable(x, x) {
 		return T(sumAbsV(len(x), &as32(x)[0]))
 	}
 	var s T
@@ -145,7 +142,7 @@ func sumAbs[T Float](x []T) T {
 
 // sumSqDiff is the sum of (x[i]-m)².
 func sumSqDiff[T Float](x []T, m T) T {
-	if f32(x, x) {
+	if vectorizable(x, x) {
 		v := float32(m)
 		return T(sumSqDiffV(len(x), &as32(x)[0], &v))
 	}
@@ -157,7 +154,7 @@ func sumSqDiff[T Float](x []T, m T) T {
 }
 
 func dot[T Float](x, y []T) T {
-	if f32(x, y) {
+	if vectorizable(x, y) {
 		return T(dotV(len(x), &as32(x)[0], &as32(y)[0]))
 	}
 	var s T
@@ -169,7 +166,7 @@ func dot[T Float](x, y []T) T {
 
 // dotDiff is the sum of (x[i]-m)*y[i].
 func dotDiff[T Float](x, y []T, m T) T {
-	if f32(x, y) {
+	if vectorizable(x, y) {
 		v := float32(m)
 		return T(dotDiffV(len(x), &as32(x)[0], &as32(y)[0], &v))
 	}
@@ -181,7 +178,7 @@ func dotDiff[T Float](x, y []T, m T) T {
 }
 
 func smallest[T Float](x []T) T {
-	if simd && f32(x, x) {
+	if simd && vectorizable(x, x) {
 		return T(minV(len(x), &as32(x)[0]))
 	}
 	m := T(math.Inf(1))
@@ -192,7 +189,7 @@ func smallest[T Float](x []T) T {
 }
 
 func productOfAll[T Float](x []T) T {
-	if simd && f32(x, x) {
+	if simd && vectorizable(x, x) {
 		return T(prodV(len(x), &as32(x)[0]))
 	}
 	p := T(1)
@@ -203,7 +200,7 @@ func productOfAll[T Float](x []T) T {
 }
 
 func largest[T Float](x []T) T {
-	if f32(x, x) {
+	if vectorizable(x, x) {
 		return T(maxV(len(x), &as32(x)[0]))
 	}
 	m := T(math.Inf(-1))

@@ -79,7 +79,7 @@ func fusePool(first convStages, second *poolWindows, m op.Meeting) *op.Fused {
 	if len(first) > 1 || m.Sides || l.dtype != dtype.Float32 || l.end.Adds() {
 		return nil
 	}
-	b := kernel.NewConvPool(&l.shape, (*kernel.PoolShape)(second))
+	b := kernel.NewConvPool(&l.shape, (*kernel.PoolShape)(second).Windows())
 	if b == nil {
 		return nil
 	}

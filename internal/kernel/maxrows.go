@@ -2,14 +2,27 @@ package kernel
 
 import "math"
 
-// maxPool32 is MaxPool or MaxPoolTaps by assembly: the planes are laid out as for a depthwise
-// convolution, in a border of -Inf. index and taps may be nil.
-func maxPool32(p *Pool, s *PoolShape, w *window, x, y []float32, index []int64, taps8 []uint8) {
-	g := s.convolution().geometry()
+// noTap stands for the maximum of an empty window.
+const noTap = 255
+
+// maxWindows computes the maxima of the windows of s, the shape of a depthwise convolution, by assembly of tapGroup: of
+// x [N, C, In…] to y [N, C, Out…]. Each may be nil: index gets the flat positions in x, -1 for an empty window; taps which point
+// of its window a maximum is, noTap for an empty window.
+func maxWindows(p *Pool, s *ConvShape, x, y []float32, index []int64, taps []uint8) {
+	g := s.geometry()
+	if index == nil && planesFit(&g) {
+		maxPlanes(p, &g, x, y, taps)
+		return
+	}
+	maxRows(p, &g, x, y, index, taps)
+}
+
+// maxRows is maxWindows for all shapes: the planes are laid out as for a depthwise convolution, in a border of -Inf.
+func maxRows(p *Pool, g *geometry, x, y []float32, index []int64, taps8 []uint8) {
 	taps := g.taps()
 	b := border(g.in, g.out, g.stride, taps)
 	in, out := g.in.size(), g.out.size()
-	p.Range(s.N*s.C, planeGrain(4*out*len(taps)), func(lo, hi int) {
+	p.Range(g.n*g.c, planeGrain(4*out*len(taps)), func(lo, hi int) {
 		buffer := borrow[float32](b.size() + out)
 		defer giveBack(buffer)
 		plane, which := (*buffer)[:b.size()], as32i((*buffer)[b.size():][:out])
@@ -25,7 +38,7 @@ func maxPool32(p *Pool, s *PoolShape, w *window, x, y []float32, index []int64, 
 					len(taps), &b.offset[0], &to[at], &which[at], g.out[2]*4)
 			}
 			if index != nil {
-				maxIndex(&g, taps, which, int64(i*in), index[i*out:][:out])
+				maxIndex(g, taps, which, int64(i*in), index[i*out:][:out])
 			}
 			if taps8 != nil {
 				to := taps8[i*out:][:out]
@@ -81,12 +94,4 @@ func (g *geometry) firstInside(from triple, taps []triple) int32 {
 		}
 	}
 	return -1
-}
-
-// convolution is the depthwise convolution with the windows of a pooling.
-func (s *PoolShape) convolution() *ConvShape {
-	return &ConvShape{
-		N: s.N, C: s.C, OC: s.C, Group: s.C, In: s.In, Kernel: s.Kernel, Out: s.Out,
-		Stride: s.Stride, Dilation: s.Dilation, PadBegin: s.PadBegin, PadEnd: s.PadEnd,
-	}
 }
