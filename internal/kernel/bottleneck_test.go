@@ -26,15 +26,6 @@ func chainForward(p *Pool, layers []*ConvShape, x []float32, w [][]float32, e []
 	}
 }
 
-// signs is n numbers that are ±unit or 0: few enough bits for exact sums.
-func signs(n, seed int, unit float32) []float32 {
-	x := small(n, seed, 0)
-	for i, v := range x {
-		x[i] = unit * max(-1, min(v, 1))
-	}
-	return x
-}
-
 // Blocks of all small sizes, whole or without one of their ends, agree with their convolutions one by one.
 func TestBottleneck(t *testing.T) {
 	poison[float32]()

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 )
@@ -41,14 +40,6 @@ func visit(s *ConvShape, f func(xi, wi, yi int)) {
 			}
 		}
 	}
-}
-
-func product1(v []int) int {
-	n := 1
-	for _, d := range v {
-		n *= d
-	}
-	return n
 }
 
 // convolution completes a shape with equal padding on both sides.
@@ -121,19 +112,6 @@ var convShapes = []*ConvShape{
 	{N: 1, C: 2, OC: 3, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{8, 5}, PadBegin: []int{3, 0}, PadEnd: []int{1, 1}},
 }
 
-// poison fills the buffers that kernels borrow with what must not show up in any result.
-func poison[T Float]() {
-	var all []*[]T
-	for range 4 {
-		b := borrow[T](1 << 17)
-		Fill(nil, *b, T(math.NaN()))
-		all = append(all, b)
-	}
-	for _, b := range all {
-		giveBack(b)
-	}
-}
-
 func testConv[T Float](t *testing.T, tol float64) {
 	for name, p := range pools(t) {
 		for i, s := range convShapes {
@@ -168,14 +146,6 @@ func testConv[T Float](t *testing.T, tol float64) {
 			near(t, what+" dw", wide(got), dw, 4*tol)
 		}
 	}
-}
-
-func wide[T Float](x []T) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
 }
 
 func TestConv(t *testing.T) {
@@ -248,4 +218,35 @@ func TestConvDataAdd(t *testing.T) {
 			same(t, fmt.Sprint(*s, threads), got, want, 0)
 		}
 	}
+}
+
+func TestAssemblyConv(t *testing.T) {
+	for i, s := range convShapes {
+		s := *s
+		s.exact = true // TestWinograd bounds the rounding errors of the other way
+		x, w := small(s.N*s.C*product1(s.In), 1, 0), small(s.OC*s.C/max(1, s.Group)*product1(s.Kernel), 2, 0)
+		dy := small(s.N*s.OC*product1(s.Out), 3, 0)
+		what := fmt.Sprint("convolution ", i, " ")
+		against(t, what+"forward", len(dy), 0, func(y []float32) { ConvForward(nil, &s, x, w, Epilogue[float32]{}, y, nil) })
+		against(t, what+"epilogue", len(dy), 0, func(y []float32) {
+			e := Epilogue[float32]{Shift: small(s.OC, 5, 0), Add: dy, Act: Activation{Kind: ActRelu}}
+			ConvForward(nil, &s, x, w, e, y, nil)
+		})
+		against(t, what+"data", len(x), 0, func(dx []float32) { ConvBackwardData(nil, &s, dy, w, dx, nil) })
+		against(t, what+"weight", len(w), 0, func(dw []float32) { ConvBackwardWeight(nil, &s, x, dy, dw, nil) })
+	}
+}
+
+// What processors with less run passes the same tests.
+func TestConvNarrow(t *testing.T) {
+	narrower(t, map[string]func(*testing.T){
+		"Conv":        TestConv,
+		"Tile":        TestTileKernels,
+		"StoreRuns":   TestStoreRuns,
+		"Weight":      TestWeightKernels,
+		"Depth":       TestDepthKernels,
+		"DepthPlanes": TestDepthPlanes,
+		"Bottleneck":  TestBottleneck,
+		"Winograd":    TestWinograd,
+	})
 }

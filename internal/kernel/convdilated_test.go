@@ -46,7 +46,7 @@ func TestDilated(t *testing.T) {
 				got = random[float32](len(dy), 5)
 				ConvForward(p, s, x, w, e, got, nil)
 				for q, v := range y {
-					want := e.finished(v, q/space%s.OC, q)
+					want := finished(&e, v, q/space%s.OC, q)
 					if d := abs(float64(got[q]) - want); !(d <= 4e-5*largest) { // the sum's error, times scale and slope
 						t.Fatalf("%s %s: element %d is %v, want %v", what, kind, q, got[q], want)
 					}

@@ -34,10 +34,10 @@ func TestConvPool(t *testing.T) {
 	for name, p := range pools(t) {
 		for i, in := range [][]int{{7, 9}, {21, 18}, {70, 67}, {30, 151}} {
 			for k, c := range []*ConvShape{
-				convolution(2, 3, 17, 1, in, three, two, one, one),
-				convolution(1, 5, 8, 1, in, three, one, one, one),
-				convolution(2, 4, 3, 1, in, []int{7, 7}, two, one, three),
-				convolution(1, 9, 12, 1, in, one, one, one, none),
+				padded(2, 3, 17, 1, in, three, two, one, one),
+				padded(1, 5, 8, 1, in, three, one, one, one),
+				padded(2, 4, 3, 1, in, []int{7, 7}, two, one, three),
+				padded(1, 9, 12, 1, in, one, one, one, none),
 			} {
 				for j, s := range []*PoolShape{
 					pooled(c, three, two, one, none, 0), pooled(c, three, two, one, one, 1), pooled(c, two, two, one, none, 0),
@@ -64,23 +64,32 @@ func TestConvPool(t *testing.T) {
 func TestNoConvPool(t *testing.T) {
 	one, two, three, none := []int{1, 1}, []int{2, 2}, []int{3, 3}, []int{0, 0}
 	in := []int{32, 32}
-	c := convolution(2, 3, 16, 1, in, three, one, one, one)
+	c := padded(2, 3, 16, 1, in, three, one, one, one)
 	of := func(c *ConvShape) *PoolShape { return pooled(c, three, two, one, none, 0) }
 	other := of(c)
 	other.C, other.N = 32, 1
-	depthwise, grouped := convolution(2, 8, 8, 8, in, three, one, one, one), convolution(2, 8, 16, 2, in, three, one, one, one)
-	fast := convolution(2, 64, 64, 1, in, three, one, one, one)
-	wide := convolution(1, 3, 16, 1, []int{40, 9000}, three, one, one, one)
+	depthwise, grouped := padded(2, 8, 8, 8, in, three, one, one, one), padded(2, 8, 16, 2, in, three, one, one, one)
+	fast := padded(2, 64, 64, 1, in, three, one, one, one)
+	wide := padded(1, 3, 16, 1, []int{40, 9000}, three, one, one, one)
 	for name, layers := range map[string]struct {
 		conv *ConvShape
 		pool *PoolShape
 	}{
 		"another shape": {c, other}, "depthwise": {depthwise, of(depthwise)}, "grouped": {grouped, of(grouped)},
 		"by Winograd": {fast, of(fast)}, "rows too long": {wide, of(wide)},
-		"too much twice": {convolution(1, 3, 8, 1, []int{60, 2000}, three, one, one, one), pooled(convolution(1, 3, 8, 1, []int{60, 2000}, three, one, one, one), three, one, one, one, 0)},
+		"too much twice": {padded(1, 3, 8, 1, []int{60, 2000}, three, one, one, one), pooled(padded(1, 3, 8, 1, []int{60, 2000}, three, one, one, one), three, one, one, one, 0)},
 	} {
 		if NewConvPool(layers.conv, layers.pool.Windows()) != nil && simd {
 			t.Errorf("%s: taken", name)
 		}
 	}
+}
+
+// padded completes the shape of a convolution with equal padding on both sides.
+func padded(n, c, oc, group int, in, kernel, stride, dilation, pad []int) *ConvShape {
+	s := &ConvShape{N: n, C: c, OC: oc, Group: group, In: in, Kernel: kernel, Stride: stride, Dilation: dilation, PadBegin: pad, PadEnd: pad}
+	for i := range in {
+		s.Out = append(s.Out, (in[i]+2*pad[i]-dilation[i]*(kernel[i]-1)-1)/stride[i]+1)
+	}
+	return s
 }

@@ -31,7 +31,7 @@ func testTransposed[T Float](t *testing.T, tol float64) {
 			for what, e := range epilogues[T](s.C, len(sums)) {
 				want := make([]float64, len(sums))
 				for q, v := range sums {
-					want[q] = e.finished(v, q/space%s.C, q)
+					want[q] = finished(&e, v, q/space%s.C, q)
 				}
 				got := random[T](len(sums), 5)
 				ConvTransposed(p, s, x, w, e, got, nil)

@@ -27,15 +27,6 @@ func TestDepthPlanes(t *testing.T) {
 					what := fmt.Sprint("depthwise ", *s)
 					n := s.N * s.OC * product1(s.Out)
 					against(t, what, n, 0, func(y []float32) { ConvForward(nil, s, x, w, Epilogue[float32]{}, y, nil) })
-					pool := &PoolShape{N: 2, C: 3, In: in, Kernel: s.Kernel, Out: s.Out, Stride: stride, Dilation: dilation, PadBegin: pad, PadEnd: pad}
-					against(t, what+" maximum", n, 0, func(y []float32) { MaxPool(nil, pool, x, y, nil) })
-					against(t, what+" tap", n, 0, func(y []float32) {
-						taps := make([]uint8, n)
-						MaxPoolTaps(nil, pool, x, make([]float32, n), taps)
-						for i, v := range taps {
-							y[i] = float32(v)
-						}
-					})
 					e := Epilogue[float32]{Scale: small(3, 4, 0), Shift: small(3, 5, 0), Act: Activation{ActClip, 0, 6}}
 					against(t, what, n, 0, func(y []float32) { ConvForward(nil, s, x, w, e, y, nil) })
 					dy := small(n, 6, 0) // the order of sums differs

@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-var lengths = []int{0, 1, 3, 7, 8, 9, 15, 16, 31, 33, 70, 20000, 40003}
-
 // special replaces some elements by values where functions go wrong.
 func special[T Float](x []T) []T {
 	for i, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-42, 3e38, -3e38} {
@@ -233,40 +231,6 @@ func TestUnaryGrad(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { testUnaryGrad[float64](t, 1e-14) })
 }
 
-func testVector[T Float](t *testing.T, tol float64) {
-	for name, p := range pools(t) {
-		for _, n := range lengths {
-			x, y := random[T](n, 1), random[T](n, 2)
-			var s, q, d, a, e float64
-			m := math.Inf(-1)
-			for i := range x {
-				v, w := float64(x[i]), float64(y[i])
-				s, q, d, m, a, e = s+v, q+v*v, d+v*w, max(m, v), a+math.Abs(v), e+(v-0.5)*w
-			}
-			scale := math.Sqrt(float64(n) + 1)
-			what := fmt.Sprint(name, " ", n)
-			near(t, what, []T{Sum(p, x), SumSq(p, x), Dot(p, x, y), Max(p, x), sumAbs(x), dotDiff(x, y, 0.5)},
-				[]T{T(s), T(q), T(d), T(m), T(a), T(e)}, tol*scale)
-			want := make([]T, n)
-			for i := range want {
-				want[i] = y[i] + 0.75*x[i]
-			}
-			Axpy(p, 0.75, x, y)
-			near(t, what+" axpy", y, want, tol)
-		}
-	}
-	nan := random[T](50, 1)
-	nan[47] = T(math.NaN())
-	if m := Max(nil, nan); m == m {
-		t.Errorf("Max with a NaN is %v", m)
-	}
-}
-
-func TestVector(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testVector[float32](t, 1e-5) })
-	t.Run("float64", func(t *testing.T) { testVector[float64](t, 1e-13) })
-}
-
 func BenchmarkFunctions(b *testing.B) {
 	x, y := random[float32](4096, 1), make([]float32, 4096)
 	for name, f := range map[string]func(){
@@ -280,4 +244,60 @@ func BenchmarkFunctions(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestAssemblyElementwise(t *testing.T) {
+	for n := range 71 {
+		x, y := small(n+1, 1, 11)[1:], small(n, 2, 13)
+		for op := OpAdd; op <= OpRDiv; op++ {
+			against(t, fmt.Sprint("Binary ", op), n, 0, func(z []float32) { Binary(nil, op, z, x, y) })
+			against(t, fmt.Sprint("BinaryScalar ", op), n, 0, func(z []float32) { BinaryScalar(nil, op, z, x, 1e-42) })
+		}
+		for what, f := range map[string]func(z []float32){
+			"Relu": func(z []float32) { Relu(nil, z, x) }, "Sqrt": func(z []float32) { Sqrt(nil, z, x) },
+			"ReluGrad": func(z []float32) { ReluGrad(nil, z, x, y) },
+			"ClipGrad": func(z []float32) { ClipGrad(nil, z, x, y, -2, 3) },
+		} {
+			against(t, what, n, 0, f)
+		}
+		for what, f := range map[string]func(p *Pool, dst, x []float32){"Exp": Exp[float32], "Tanh": Tanh[float32], "Erf": Erf[float32], "Log": Log[float32]} {
+			against(t, what, n, 1e-6, func(z []float32) { f(nil, z, x) })
+			against(t, what+" of small numbers", n, 1e-6, func(z []float32) { Scale(nil, 0.11, z, x); f(nil, z, z) })
+		}
+	}
+}
+
+func TestClipGrad(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, n := range []int{1, 7, 8, 33, 100} {
+		x, dy := random[float32](n, 1), random[float32](n, 2)
+		x[0] = []float32{nan, inf, -inf, 0.25, -0.25}[n%5]
+		lo, hi := float32(-0.25), float32(0.25)
+		got := make([]float32, n)
+		ClipGrad(nil, got, dy, x, lo, hi)
+		for i, v := range x {
+			want := dy[i]
+			if v < lo || v > hi {
+				want = 0
+			}
+			if got[i] != want {
+				t.Errorf("n=%d: gradient at %v is %v, want %v", n, v, got[i], want)
+			}
+		}
+	}
+}
+
+// What processors with less run passes the same tests.
+func TestElementwiseNarrow(t *testing.T) {
+	narrower(t, map[string]func(*testing.T){
+		"Piecewise": TestBent,
+		"Roundings": TestRoundings,
+		"EqualMask": TestEqualMask,
+		"UnaryGrad": TestUnaryGrad,
+		"Functions": TestFunctionsFloat32,
+		"Unary":     TestUnary,
+		"Binary":    TestBinary,
+		"Pow":       TestPow,
+		"Fmod":      TestFmod,
+	})
 }

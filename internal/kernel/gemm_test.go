@@ -3,43 +3,9 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"testing"
 )
-
-func random[T Float](n int, seed uint64) []T {
-	r := rand.New(rand.NewPCG(seed, 7))
-	x := make([]T, n)
-	for i := range x {
-		x[i] = T(r.NormFloat64())
-	}
-	return x
-}
-
-// near fails the test where got and want differ by more than tol, relative to the
-// larger of 1 and |want|.
-func near[T Float](t *testing.T, what string, got, want []T, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
-	}
-	for i := range got {
-		g, w := float64(got[i]), float64(want[i])
-		if g == w || math.IsNaN(g) && math.IsNaN(w) {
-			continue
-		}
-		if d := math.Abs(g - w); !(d <= tol*math.Max(1, math.Abs(w))) {
-			t.Fatalf("%s: element %d is %v, want %v", what, i, g, w)
-		}
-	}
-}
-
-func pools(t testing.TB) map[string]*Pool {
-	two, three := NewPool(2), NewPool(3)
-	t.Cleanup(func() { two.Close(); three.Close() })
-	return map[string]*Pool{"serial": nil, "two": two, "three": three}
-}
 
 func gemmReference[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	for i := range m {
@@ -167,4 +133,36 @@ func TestGemmTails(t *testing.T) {
 			near(t, fmt.Sprint(m, "x", n), c, want, 1e-6)
 		}
 	}
+}
+
+func TestAssemblyGemm(t *testing.T) {
+	for m := 1; m <= 13; m++ {
+		for _, n := range []int{1, 15, 16, 17, 33, 200} {
+			for _, k := range []int{1, 3, 4, 6, 9, 41} {
+				for trans := range 4 {
+					step := []int{0, 29, 97}[(m+n+k)%3]
+					a, b := small(m*k, 1, step), small(k*n, 2, step)
+					lda, ldb := k, n
+					if trans&1 != 0 {
+						lda = m
+					}
+					if trans&2 != 0 {
+						ldb = k
+					}
+					against(t, fmt.Sprint("Gemm ", m, n, k, trans), m*n, 0, func(y []float32) {
+						Gemm(nil, trans&1 != 0, trans&2 != 0, m, n, k, 1, a, lda, b, ldb, float32(k%2), y, n)
+					})
+				}
+			}
+		}
+	}
+}
+
+// What processors with less run passes the same tests.
+func TestGemmNarrow(t *testing.T) {
+	narrower(t, map[string]func(*testing.T){
+		"Gemm":      TestGemm,
+		"GemmTails": TestGemmTails,
+		"Packed":    TestPacked,
+	})
 }

@@ -39,7 +39,7 @@ func TestMaxPoolTaps(t *testing.T) {
 func maxPoolTapsCase[T Float](t *testing.T, s PoolShape) {
 	t.Helper()
 	w := s.window()
-	in, out, planes := w.in.size(), w.out.size(), s.N*s.C
+	in, out, planes := product1(s.In), product1(s.Out), s.N*s.C
 	r := rand.New(rand.NewPCG(uint64(in), uint64(out)))
 	x, dy := make([]T, planes*in), make([]T, planes*out)
 	for i := range x {
@@ -83,5 +83,35 @@ func maxPoolTapsCase[T Float](t *testing.T, s PoolShape) {
 	MaxPoolTapsGrad(p, &s, dy, taps, dx)
 	if !slices.Equal(dx, wantDX) {
 		t.Errorf("gradient %v, want %v", dx, wantDX)
+	}
+}
+
+// Maxima of planes of all small sizes, with strange numbers in them: none may come in from a neighbouring plane.
+func TestMaxPlanes(t *testing.T) {
+	for i, stride := range [][]int{{1, 1}, {2, 2}, {1, 2}, {2, 1}, {1, 1}, {2, 2}, {1, 2}, {1, 1}} {
+		kernel := [][]int{{3, 3}, {5, 5}, {7, 7}}[min(i/4+i/7, 2)]
+		for _, pad := range [][]int{{1, 1}, {0, 0}, {2, 3}} {
+			for _, dilation := range [][]int{{1, 1}, {3, 1}} {
+				for _, in := range [][]int{{1, 1}, {3, 3}, {6, 6}, {7, 5}, {3, 16}, {5, 17}, {9, 8}, {12, 12}, {2, 50}, {33, 3}} {
+					s := &PoolShape{N: 2, C: 3, In: in, Kernel: kernel, Stride: stride, Dilation: dilation, PadBegin: pad, PadEnd: pad}
+					for d := range in {
+						s.Out = append(s.Out, (in[d]+2*pad[d]-dilation[d]*(kernel[d]-1)-1)/stride[d]+1)
+					}
+					if s.Out[0] < 1 || s.Out[1] < 1 {
+						continue
+					}
+					x, n := small(6*product1(in), 1, 11), 6*product1(s.Out)
+					what := fmt.Sprint("windows ", *s)
+					against(t, what+" maximum", n, 0, func(y []float32) { MaxPool(nil, s, x, y, nil) })
+					against(t, what+" tap", n, 0, func(y []float32) {
+						taps := make([]uint8, n)
+						MaxPoolTaps(nil, s, x, make([]float32, n), taps)
+						for i, v := range taps {
+							y[i] = float32(v)
+						}
+					})
+				}
+			}
+		}
 	}
 }

@@ -6,108 +6,6 @@ import (
 	"testing"
 )
 
-// slope checks a gradient: the change of loss along a random direction of x, by
-// central differences, against the scalar product of grad with that direction.
-func slope(t *testing.T, what string, x, grad []float64, loss func() float64) {
-	t.Helper()
-	if len(x) == 0 {
-		return
-	}
-	const eps = 1e-5
-	for seed := range uint64(2) {
-		dir := random[float64](len(x), 100+seed)
-		keep := append([]float64(nil), x...)
-		move := func(by float64) float64 {
-			for i := range x {
-				x[i] = keep[i] + by*dir[i]
-			}
-			return loss()
-		}
-		want := (move(eps) - move(-eps)) / (2 * eps)
-		copy(x, keep)
-		got := 0.0
-		for i := range dir {
-			got += grad[i] * dir[i]
-		}
-		if d := math.Abs(got - want); !(d <= 1e-6*math.Max(1, math.Abs(want))) {
-			t.Errorf("%s: slope %v, by differences %v", what, got, want)
-		}
-	}
-}
-
-func weighted(y, w []float64) (s float64) {
-	for i := range y {
-		s += y[i] * w[i]
-	}
-	return s
-}
-
-func softmaxReference[T Float](outer, axis, inner int, x []T, logarithm bool) []T {
-	y := make([]T, len(x))
-	for o := range outer {
-		for i := range inner {
-			at := func(q int) int { return (o*axis+q)*inner + i }
-			m, s := math.Inf(-1), 0.0
-			for q := range axis {
-				m = max(m, float64(x[at(q)]))
-			}
-			for q := range axis {
-				s += math.Exp(float64(x[at(q)]) - m)
-			}
-			for q := range axis {
-				if v := float64(x[at(q)]) - m; logarithm {
-					y[at(q)] = T(v - math.Log(s))
-				} else {
-					y[at(q)] = T(math.Exp(v) / s)
-				}
-			}
-		}
-	}
-	return y
-}
-
-var lanesShapes = [][3]int{{1, 1, 1}, {3, 10, 1}, {4, 1000, 1}, {2, 5, 3}, {300, 7, 33}, {2, 6, 530}, {0, 3, 2}}
-
-func testSoftmax[T Float](t *testing.T, tol float64) {
-	for name, p := range pools(t) {
-		for _, s := range lanesShapes {
-			x := random[T](s[0]*s[1]*s[2], 1)
-			for i := range x {
-				x[i] *= 20
-			}
-			got := make([]T, len(x))
-			Softmax(p, s[0], s[1], s[2], got, x)
-			near(t, fmt.Sprint(name, s), got, softmaxReference(s[0], s[1], s[2], x, false), tol)
-			LogSoftmax(p, s[0], s[1], s[2], got, x)
-			near(t, fmt.Sprint(name, s, " log"), got, softmaxReference(s[0], s[1], s[2], x, true), tol)
-		}
-	}
-	inf := T(math.Inf(-1))
-	got := make([]T, 3)
-	Softmax(nil, 1, 3, 1, got, []T{inf, 0, inf})
-	near(t, "masked", got, []T{0, 1, 0}, 0)
-	Softmax(nil, 1, 3, 1, got, []T{0, T(math.NaN()), 1})
-	near(t, "NaN", got, []T{T(math.NaN()), T(math.NaN()), T(math.NaN())}, 0)
-}
-
-func TestSoftmax(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testSoftmax[float32](t, 2e-6) })
-	t.Run("float64", func(t *testing.T) { testSoftmax[float64](t, 1e-13) })
-}
-
-func TestSoftmaxGrad(t *testing.T) {
-	for _, s := range lanesShapes {
-		n := s[0] * s[1] * s[2]
-		x, dy, y, dx := random[float64](n, 1), random[float64](n, 2), make([]float64, n), make([]float64, n)
-		Softmax(nil, s[0], s[1], s[2], y, x)
-		SoftmaxGrad(nil, s[0], s[1], s[2], dx, dy, y)
-		slope(t, fmt.Sprint("softmax", s), x, dx, func() float64 { Softmax(nil, s[0], s[1], s[2], y, x); return weighted(y, dy) })
-		LogSoftmax(nil, s[0], s[1], s[2], y, x)
-		LogSoftmaxGrad(nil, s[0], s[1], s[2], dx, dy, y)
-		slope(t, fmt.Sprint("log", s), x, dx, func() float64 { LogSoftmax(nil, s[0], s[1], s[2], y, x); return weighted(y, dy) })
-	}
-}
-
 func TestLayerNorm(t *testing.T) {
 	const eps = 1e-3
 	for name, p := range pools(t) {
@@ -140,14 +38,6 @@ func TestLayerNorm(t *testing.T) {
 			slope(t, "dbias", bias, dbias, loss)
 		}
 	}
-}
-
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
-	}
-	return y
 }
 
 func TestBatchNorm(t *testing.T) {
@@ -221,7 +111,7 @@ func TestBatchNormEnding(t *testing.T) {
 				e := Epilogue[float32]{Add: add, Act: a}
 				want := make([]float64, size)
 				for i, v := range plain {
-					want[i] = e.finished(float64(v), 0, i)
+					want[i] = finished(&e, float64(v), 0, i)
 				}
 				m, v := make([]float32, c), make([]float32, c)
 				BatchNormTrain(p, n, c, space, eps, x, scale, bias, e, m, v, y)
@@ -247,4 +137,13 @@ func TestBatchNormEnding(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What processors with less run passes the same tests.
+func TestNormNarrow(t *testing.T) {
+	narrower(t, map[string]func(*testing.T){
+		"BatchNorm":         TestBatchNorm,
+		"BatchNormEpilogue": TestBatchNormEnding,
+		"LayerNorm":         TestLayerNorm,
+	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPoolRunsEachTaskOnce(t *testing.T) {
-	for name, p := range pools(t) {
+	for name, p := range somePools(t) {
 		for _, n := range []int{0, 1, 2, 3, 7, 1000} {
 			count := make([]int, n)
 			for range 20 {
@@ -55,7 +55,7 @@ func TestPoolEachReachesAllThreads(t *testing.T) {
 }
 
 func TestPoolRangeCoversAll(t *testing.T) {
-	for name, p := range pools(t) {
+	for name, p := range somePools(t) {
 		for _, grain := range []int{0, 1, 10, 100} {
 			seen := make([]int, 57)
 			p.Range(len(seen), grain, func(lo, hi int) {
@@ -208,4 +208,11 @@ func TestPoolGate(t *testing.T) {
 	if c.enter() || c.gate.Load() != shut|2 {
 		t.Error("entered a loop without tasks")
 	}
+}
+
+// somePools are none, and pools of two and three threads.
+func somePools(t *testing.T) map[string]*Pool {
+	two, three := NewPool(2), NewPool(3)
+	t.Cleanup(func() { two.Close(); three.Close() })
+	return map[string]*Pool{"serial": nil, "two": two, "three": three}
 }

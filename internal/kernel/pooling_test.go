@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -62,8 +63,8 @@ func testPooling[T Float](t *testing.T, tol float64) {
 	for name, p := range pools(t) {
 		for i := range poolShapes {
 			s := &poolShapes[i]
-			x := random[T](s.N*s.C*size(s.In), 1)
-			n := s.N * s.C * size(s.Out)
+			x := random[T](s.N*s.C*product1(s.In), 1)
+			n := s.N * s.C * product1(s.Out)
 			if len(x) > 50 {
 				x[20] = T(math.NaN())
 			}
@@ -141,8 +142,8 @@ func TestLpPool(t *testing.T) {
 	for _, ord := range []float64{1, 2, 3} {
 		for i := range poolShapes {
 			s := &poolShapes[i]
-			x := random[float64](s.N*s.C*size(s.In), 1)
-			n := s.N * s.C * size(s.Out)
+			x := random[float64](s.N*s.C*product1(s.In), 1)
+			n := s.N * s.C * product1(s.Out)
 			want, y := make([]float64, n), make([]float64, n)
 			visitWindows(s, func(yi, xi int, _ bool) {
 				if xi >= 0 {
@@ -166,8 +167,8 @@ func BenchmarkPooling(b *testing.B) {
 		{N: 4, C: 64, In: []int{112, 112}, Kernel: []int{3, 3}, Out: []int{56, 56}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}},
 		{N: 32, C: 16, In: []int{28, 28}, Kernel: []int{2, 2}, Out: []int{14, 14}, Stride: []int{2, 2}},
 	} {
-		x := random[float32](s.N*s.C*size(s.In), 1)
-		n := s.N * s.C * size(s.Out)
+		x := random[float32](s.N*s.C*product1(s.In), 1)
+		n := s.N * s.C * product1(s.Out)
 		y, index := make([]float32, n), make([]int64, n)
 		for name, f := range map[string]func(){
 			"max":         func() { MaxPool(nil, &s, x, y, nil) },
@@ -183,5 +184,26 @@ func BenchmarkPooling(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+func TestAssemblyPooling(t *testing.T) {
+	for _, n := range []int{1, 2, 9, 16, 21, 40} {
+		s := &PoolShape{N: 1, C: 2, In: []int{n, n + 3}, Out: []int{n, n + 3}, Kernel: []int{3, 3}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}
+		x := small(2*n*(n+3), 1, 7)
+		index, want := make([]int64, len(x)), make([]int64, len(x))
+		against(t, fmt.Sprint("MaxPool ", n), len(x), 0, func(y []float32) { MaxPool(nil, s, x, y, index) })
+		portably(func() { MaxPool(nil, s, x, make([]float32, len(x)), want) })
+		MaxPool(nil, s, x, make([]float32, len(x)), index)
+		if !slices.Equal(index, want) {
+			t.Errorf("MaxPool %d: indices %v, the portable kernel has %v", n, index, want)
+		}
+	}
+	for _, n := range []int{2, 3, 9, 16, 21, 40} {
+		s := &PoolShape{N: 2, C: 3, In: []int{n, n + 3}, Out: []int{n / 2, (n + 3) / 2}, Kernel: []int{2, 2}, Stride: []int{2, 2}}
+		in, out := 6*n*(n+3), 6*(n/2)*((n+3)/2)
+		x, dy := small(in, 1, 0), small(out, 2, 0)
+		against(t, fmt.Sprint("AveragePool ", n), out, 0, func(y []float32) { AveragePool(nil, s, x, y) })
+		against(t, fmt.Sprint("AveragePoolGrad ", n), in, 0, func(dx []float32) { AveragePoolGrad(nil, s, dy, dx) })
 	}
 }

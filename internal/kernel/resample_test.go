@@ -62,3 +62,10 @@ func TestResampling(t *testing.T) {
 	t.Run("float32", testResampling[float32])
 	t.Run("float64", testResampling[float64])
 }
+
+// What processors with less run passes the same tests.
+func TestResamplingNarrow(t *testing.T) {
+	narrower(t, map[string]func(*testing.T){
+		"Resampling": TestResampling,
+	})
+}

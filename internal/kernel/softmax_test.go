@@ -46,3 +46,76 @@ func TestSoftmaxRow(t *testing.T) {
 		}
 	}
 }
+
+func softmaxReference[T Float](outer, axis, inner int, x []T, logarithm bool) []T {
+	y := make([]T, len(x))
+	for o := range outer {
+		for i := range inner {
+			at := func(q int) int { return (o*axis+q)*inner + i }
+			m, s := math.Inf(-1), 0.0
+			for q := range axis {
+				m = max(m, float64(x[at(q)]))
+			}
+			for q := range axis {
+				s += math.Exp(float64(x[at(q)]) - m)
+			}
+			for q := range axis {
+				if v := float64(x[at(q)]) - m; logarithm {
+					y[at(q)] = T(v - math.Log(s))
+				} else {
+					y[at(q)] = T(math.Exp(v) / s)
+				}
+			}
+		}
+	}
+	return y
+}
+
+var lanesShapes = [][3]int{{1, 1, 1}, {3, 10, 1}, {4, 1000, 1}, {2, 5, 3}, {300, 7, 33}, {2, 6, 530}, {0, 3, 2}}
+
+func testSoftmax[T Float](t *testing.T, tol float64) {
+	for name, p := range pools(t) {
+		for _, s := range lanesShapes {
+			x := random[T](s[0]*s[1]*s[2], 1)
+			for i := range x {
+				x[i] *= 20
+			}
+			got := make([]T, len(x))
+			Softmax(p, s[0], s[1], s[2], got, x)
+			near(t, fmt.Sprint(name, s), got, softmaxReference(s[0], s[1], s[2], x, false), tol)
+			LogSoftmax(p, s[0], s[1], s[2], got, x)
+			near(t, fmt.Sprint(name, s, " log"), got, softmaxReference(s[0], s[1], s[2], x, true), tol)
+		}
+	}
+	inf := T(math.Inf(-1))
+	got := make([]T, 3)
+	Softmax(nil, 1, 3, 1, got, []T{inf, 0, inf})
+	near(t, "masked", got, []T{0, 1, 0}, 0)
+	Softmax(nil, 1, 3, 1, got, []T{0, T(math.NaN()), 1})
+	near(t, "NaN", got, []T{T(math.NaN()), T(math.NaN()), T(math.NaN())}, 0)
+}
+
+func TestSoftmax(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testSoftmax[float32](t, 2e-6) })
+	t.Run("float64", func(t *testing.T) { testSoftmax[float64](t, 1e-13) })
+}
+
+func TestSoftmaxGrad(t *testing.T) {
+	for _, s := range lanesShapes {
+		n := s[0] * s[1] * s[2]
+		x, dy, y, dx := random[float64](n, 1), random[float64](n, 2), make([]float64, n), make([]float64, n)
+		Softmax(nil, s[0], s[1], s[2], y, x)
+		SoftmaxGrad(nil, s[0], s[1], s[2], dx, dy, y)
+		slope(t, fmt.Sprint("softmax", s), x, dx, func() float64 { Softmax(nil, s[0], s[1], s[2], y, x); return weighted(y, dy) })
+		LogSoftmax(nil, s[0], s[1], s[2], y, x)
+		LogSoftmaxGrad(nil, s[0], s[1], s[2], dx, dy, y)
+		slope(t, fmt.Sprint("log", s), x, dx, func() float64 { LogSoftmax(nil, s[0], s[1], s[2], y, x); return weighted(y, dy) })
+	}
+}
+
+// What processors with less run passes the same tests.
+func TestSoftmaxNarrow(t *testing.T) {
+	narrower(t, map[string]func(*testing.T){
+		"Softmax": TestSoftmax,
+	})
+}

@@ -119,7 +119,7 @@ func TestWinogradEpilogue(t *testing.T) {
 			if e.Scale != nil {
 				scale *= abs(float64(e.Scale[q/space%s.OC]))
 			}
-			want := e.finished(v, q/space%s.OC, q)
+			want := finished(&e, v, q/space%s.OC, q)
 			if d := abs(float64(got[q]) - want); !(d <= 1e-5*largest*scale+1e-6) {
 				t.Errorf("%s: element %d is %v, want %v", what, q, got[q], want)
 				break

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -25,10 +26,17 @@ func fmaPeak() yardstick {
 		y.work *= 8
 		y.run = func(int) { fma8(turns) }
 	default:
-		const kc = 128
-		a, b, c := make([]float32, mr*kc), make([]float32, nr*kc), make([]float32, 8*mr*nr)
-		y.work = 2 * mr * nr * kc
-		y.run = func(w int) { micro(mr, kc, a, nil, 1, mr, b, nr, c[w%8*mr*nr:], nr, 0, nil) }
+		y.work = 2 * 8 * turns
+		y.run = func(int) {
+			const a, b = 0.5, 0.25
+			var s [8]float32
+			for range turns {
+				for i := range s {
+					s[i] = s[i]*a + b
+				}
+			}
+			runtime.KeepAlive(s)
+		}
 	}
 	return y
 }

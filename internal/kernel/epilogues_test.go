@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"testing"
 )
 
 // epilogues are all combinations of what an Epilogue can do.
@@ -23,8 +22,8 @@ func epilogues[T Float](channels, elements int) map[string]Epilogue[T] {
 	return all
 }
 
-// finished is what an Epilogue makes of y[at], by the definition.
-func (e *Epilogue[T]) finished(v float64, c, at int) float64 {
+// finished is what the epilogue e makes of an element v of channel c at place at, by the definition.
+func finished[T Float](e *Epilogue[T], v float64, c, at int) float64 {
 	if e.Scale != nil {
 		v *= float64(e.Scale[c])
 	}
@@ -53,29 +52,4 @@ func (e *Epilogue[T]) finished(v float64, c, at int) float64 {
 		return math.Tanh(v)
 	}
 	return e.Act.value(v)
-}
-
-func testEpilogue[T Float](t *testing.T, tol float64) {
-	for name, p := range pools(t) {
-		for i, s := range convShapes {
-			x, w := random[T](s.N*s.C*product1(s.In), 1), random[T](s.OC*s.C/max(1, s.Group)*product1(s.Kernel), 2)
-			space := product1(s.Out)
-			y := make([]float64, s.N*s.OC*space)
-			visit(s, func(xi, wi, yi int) { y[yi] += float64(x[xi]) * float64(w[wi]) })
-			for what, e := range epilogues[T](s.OC, len(y)) {
-				want := make([]float64, len(y))
-				for q, v := range y {
-					want[q] = e.finished(v, q/space%s.OC, q)
-				}
-				got := random[T](len(y), 5)
-				ConvForward(p, s, x, w, e, got, nil)
-				near(t, fmt.Sprint(name, " ", i, *s, " ", what), wide(got), want, tol)
-			}
-		}
-	}
-}
-
-func TestEpilogue(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testEpilogue[float32](t, 1e-4) })
-	t.Run("float64", func(t *testing.T) { testEpilogue[float64](t, 1e-12) })
 }
