@@ -100,7 +100,7 @@ func TestScratchInHoles(t *testing.T) {
 func TestMayOverwrite(t *testing.T) {
 	shape := tensor.Shape{4}
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2, 3, 4))
+	x := input(g, "x", dense(1, 2, 3, 4))
 	got := map[string][]bool{}
 	node := func(name string, in ...*gorgonia.Node) *gorgonia.Node {
 		return apply(t, &Core{Name: name, Out: []Spec{{f32, shape}}, Kernel: func(x *Exec, out, in []*tensor.Dense) error {
@@ -123,7 +123,7 @@ func TestMayOverwrite(t *testing.T) {
 			t.Errorf("%s may overwrite %v of its inputs, want %v", name, got[name], want)
 		}
 	}
-	if (*Exec)(nil).MayOverwrite(vector(1)) || new(Exec).MayOverwrite(vector(1)) {
+	if (*Exec)(nil).MayOverwrite(dense(1)) || new(Exec).MayOverwrite(dense(1)) {
 		t.Error("an input that is not the engine's may be overwritten")
 	}
 }

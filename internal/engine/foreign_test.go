@@ -32,7 +32,7 @@ func strange(t *testing.T, shape tensor.Shape, overwrites int, x *gorgonia.Node,
 
 func TestForeignOps(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2, 3, 4))
+	x := input(g, "x", dense(1, 2, 3, 4))
 	a := apply(t, scale("a", tensor.Shape{4}, 1), nil, x)[0]
 	spoil := func(in []gorgonia.Value) (gorgonia.Value, error) {
 		clear(dtype.Slice[float32](in[0].(*tensor.Dense)))
@@ -68,7 +68,7 @@ func TestForeignOps(t *testing.T) {
 		want string
 	}{
 		"nothing": {nil, "engine: like: the operation returned no value"},
-		"size":    {vector(1, 2), "engine: like: got a result of type float32(2), wanted float32(4)"},
+		"size":    {dense(1, 2), "engine: like: got a result of type float32(2), wanted float32(4)"},
 		"scalar":  {gorgonia.NewF32(1), "engine: like: got a result of type *gorgonia.F32, wanted float32(4)"},
 	} {
 		n := strange(t, tensor.Shape{4}, -1, x, func([]gorgonia.Value) (gorgonia.Value, error) { return c.v, nil })

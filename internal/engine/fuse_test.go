@@ -46,7 +46,7 @@ func fuseAdder(by float32, shape []int) func(m Meeting) *Core {
 // A sum of Gorgonia's that a core declines stays what it was.
 func TestFuseDeclines(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2))
+	x := input(g, "x", dense(1, 2))
 	sum, err := gorgonia.Add(apply(t, adder("a", 1, 2), nil, x)[0], x)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestFuseDeclines(t *testing.T) {
 func TestFuse(t *testing.T) {
 	build := func() (x, a, b, c *gorgonia.Node) {
 		g := gorgonia.NewGraph()
-		x = input(g, "x", vector(1, 2))
+		x = input(g, "x", dense(1, 2))
 		a = apply(t, adder("a", 1, 2), nil, x)[0]
 		b = apply(t, adder("b", 10, 2), nil, a)[0]
 		c = apply(t, adder("c", 100, 2), nil, b)[0]
@@ -101,7 +101,7 @@ func TestFuse(t *testing.T) {
 
 func TestFuseTwoReaders(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2))
+	x := input(g, "x", dense(1, 2))
 	a := apply(t, adder("a", 1, 2), nil, x)[0]
 	b := apply(t, adder("b", 10, 2), nil, a)[0]
 	c := apply(t, scale("c", tensor.Shape{2}, 2), nil, a)[0]
@@ -119,7 +119,7 @@ func TestFuseTwoReaders(t *testing.T) {
 func TestFuseSides(t *testing.T) {
 	for _, sides := range []bool{true, false} {
 		g := gorgonia.NewGraph()
-		x := input(g, "x", vector(1, 2))
+		x := input(g, "x", dense(1, 2))
 		first := &Core{Name: "first", Out: []Spec{{f32, tensor.Shape{2}}, {f32, nil}}, Kernel: firstKernel(0)}
 		first.Fuse = func(m Meeting) *Core {
 			if by, ok := m.Next.Patterns[0].(addend); ok && m.Slot == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-func vector(x ...float32) *tensor.Dense {
+func dense(x ...float32) *tensor.Dense {
 	d, err := dtype.FromSlice(x, len(x))
 	if err != nil {
 		panic(err)
@@ -32,7 +32,7 @@ func wantFloats(t *testing.T, what string, v gorgonia.Value, want ...float32) {
 
 func TestSiblingsRunOnce(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2, 3))
+	x := input(g, "x", dense(1, 2, 3))
 	calls, unused := 0, 0
 	c := &Core{Name: "divmod", Out: []Spec{{f32, tensor.Shape{3}}, {f32, tensor.Shape{3}}, {tensor.Int64, nil}},
 		Kernel: func(_ *Exec, out, in []*tensor.Dense) error {
@@ -65,7 +65,7 @@ func TestSiblingsRunOnce(t *testing.T) {
 func TestEqualKeysAreComputedOnce(t *testing.T) {
 	build := func(keyA, keyB string, shapeB tensor.Shape, other bool) int {
 		g := gorgonia.NewGraph()
-		x, y := input(g, "x", vector(1, 2)), input(g, "y", vector(3, 4))
+		x, y := input(g, "x", dense(1, 2)), input(g, "y", dense(3, 4))
 		a, b := scale("a", tensor.Shape{2}, 2), scale("b", shapeB, 2)
 		a.Key, b.Key = keyA, keyB
 		if other {
@@ -100,7 +100,7 @@ func TestEqualKeysAreComputedOnce(t *testing.T) {
 
 func TestSlotsLeaveAbsentInputsNil(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x, y := input(g, "x", vector(1)), input(g, "y", vector(2))
+	x, y := input(g, "x", dense(1)), input(g, "y", dense(2))
 	c := &Core{Name: "slots", Out: []Spec{{f32, tensor.Shape{1}}}, Slots: []int{2, 0}, Inputs: 4,
 		Kernel: func(_ *Exec, out, in []*tensor.Dense) error {
 			if len(in) != 4 || in[1] != nil || in[3] != nil {
@@ -117,7 +117,7 @@ func TestSlotsLeaveAbsentInputsNil(t *testing.T) {
 
 func TestInPlaceKeepsWhatIsStillRead(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2))
+	x := input(g, "x", dense(1, 2))
 	a := apply(t, scale("a", tensor.Shape{2}, 2), nil, x)[0] // must not overwrite x
 	b := apply(t, scale("b", tensor.Shape{2}, 3), nil, a)[0] // must not overwrite a, which is a root
 	c := apply(t, scale("c", tensor.Shape{2}, 5), nil, b)[0] // may overwrite b
@@ -134,7 +134,7 @@ func TestInPlaceKeepsWhatIsStillRead(t *testing.T) {
 
 func TestViewsShareMemoryButRootsAreTheirOwn(t *testing.T) {
 	g := gorgonia.NewGraph()
-	w := vector(1, 2, 3, 4)
+	w := dense(1, 2, 3, 4)
 	x := input(g, "x", w)
 	free := apply(t, reshape(2, 2), nil, x)[0]
 	use := apply(t, scale("use", tensor.Shape{2, 2}, 2), nil, free)[0]
@@ -158,7 +158,7 @@ func TestViewsShareMemoryButRootsAreTheirOwn(t *testing.T) {
 		wantFloats(t, "the parameter", w, 1, 2, 3, 4)
 	}
 	// memory of a source may move between runs
-	if err := p.Bind(x, vector(5, 6, 7, 8)); err != nil {
+	if err := p.Bind(x, dense(5, 6, 7, 8)); err != nil {
 		t.Fatal(err)
 	}
 	run(t, p)
@@ -172,7 +172,7 @@ func TestViewsShareMemoryButRootsAreTheirOwn(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2))
+	x := input(g, "x", dense(1, 2))
 	empty := gorgonia.NewVector(g, f32, gorgonia.WithShape(3), gorgonia.WithName("empty"))
 	core := func(k Kernel) *gorgonia.Node {
 		return apply(t, &Core{Name: "Conv c1", Out: []Spec{{f32, tensor.Shape{2}}}, Kernel: k}, nil, x)[0]
@@ -204,16 +204,16 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	p := compile(t, fine)
-	if err := p.Bind(x, vector(1, 2, 3)); err == nil || err.Error() != `engine: input "x": wanted float32(2), got float32(3)` {
+	if err := p.Bind(x, dense(1, 2, 3)); err == nil || err.Error() != `engine: input "x": wanted float32(2), got float32(3)` {
 		t.Errorf("Bind of a wrong shape: %v", err)
 	}
 	if err := p.Bind(x, dtype.New(dtype.Float64, 2)); err == nil || !strings.Contains(err.Error(), "wanted float32(2), got float64(2)") {
 		t.Errorf("Bind of a wrong type: %v", err)
 	}
-	if err := p.Bind(fine, vector(1, 2)); err == nil {
+	if err := p.Bind(fine, dense(1, 2)); err == nil {
 		t.Error("Bind of a computed node succeeded")
 	}
-	if err := p.Bind(empty, vector(1)); err != nil {
+	if err := p.Bind(empty, dense(1)); err != nil {
 		t.Errorf("Bind of an unused input: %v", err)
 	}
 	for name, c := range map[string]*Core{
@@ -277,7 +277,7 @@ func TestElementTypes(t *testing.T) {
 
 func TestFuncValues(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2))
+	x := input(g, "x", dense(1, 2))
 	a := apply(t, scale("a", tensor.Shape{2}, 2), nil, x)[0]
 	seq := (&dtype.Sequence{}).Dtype()
 	pack := &Core{Name: "pack", Out: []Spec{{seq, nil}}, Func: func(_ *Exec, in []gorgonia.Value) ([]gorgonia.Value, error) {
@@ -365,7 +365,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 func TestRunIsForOneGoroutine(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1))
+	x := input(g, "x", dense(1))
 	var p *Program
 	var inner error
 	c := floats("again", tensor.Shape{1}, func(out []float32, in ...[]float32) { inner = p.Run(context.Background()) })
@@ -385,7 +385,7 @@ func TestProgramsNest(t *testing.T) {
 	ins, outs := make([]*gorgonia.Node, 4), make([]*gorgonia.Node, 4)
 	for i := range inner {
 		g := gorgonia.NewGraph()
-		ins[i] = input(g, "x", vector(make([]float32, 1<<16)...))
+		ins[i] = input(g, "x", dense(make([]float32, 1<<16)...))
 		outs[i] = gorgonia.Must(gorgonia.Add(ins[i], apply(t, scale("s", tensor.Shape{1 << 16}, 2), nil, ins[i])[0]))
 		p, err := Compile(Options{Pool: pool}, outs[i])
 		if err != nil {
@@ -394,11 +394,11 @@ func TestProgramsNest(t *testing.T) {
 		inner[i] = p
 	}
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1))
+	x := input(g, "x", dense(1))
 	c := &Core{Name: "loop", Out: []Spec{{f32, tensor.Shape{1}}}, Kernel: func(x *Exec, out, in []*tensor.Dense) error {
 		errs := make([]error, len(inner))
 		one := func(_, i int) {
-			v := vector(make([]float32, 1<<16)...)
+			v := dense(make([]float32, 1<<16)...)
 			dtype.Slice[float32](v)[i] = 1
 			errs[i] = errors.Join(inner[i].Bind(ins[i], v), inner[i].Run(x.Context()))
 		}
@@ -420,7 +420,7 @@ func TestProgramsNest(t *testing.T) {
 
 func BenchmarkSteps(b *testing.B) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2, 3, 4))
+	x := input(g, "x", dense(1, 2, 3, 4))
 	h := x
 	for range 1000 {
 		h = apply(b, scale("s", tensor.Shape{4}, 1), nil, h)[0]

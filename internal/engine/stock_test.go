@@ -199,7 +199,7 @@ func TestStockSolverTrainsOnVM(t *testing.T) {
 
 func TestReadIsServed(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := input(g, "x", vector(1, 2))
+	x := input(g, "x", dense(1, 2))
 	y := gorgonia.Must(gorgonia.Square(x))
 	var into gorgonia.Value
 	gorgonia.Read(y, &into)

@@ -48,8 +48,8 @@ func AttentionForward[T Float](p *Pool, a *Attention, q, k, v, mask, y, prob []T
 	p.Range(a.Batch*a.Heads*tiles, 1, func(lo, hi int) {
 		var tile []T
 		if prob == nil {
-			buffer := borrow[T](rows * a.Keys)
-			defer giveBack(buffer)
+			buffer := Borrow[T](rows * a.Keys)
+			defer GiveBack(buffer)
 			tile = *buffer
 		}
 		for i := lo; i < hi; i++ {
@@ -95,8 +95,8 @@ func AttentionBackward[T Float](p *Pool, a *Attention, dy, q, k, v, prob, dq, dk
 		return
 	}
 	p.Range(a.Batch*a.Heads, 1, func(lo, hi int) {
-		buffer := borrow[T](rows * a.Keys)
-		defer giveBack(buffer)
+		buffer := Borrow[T](rows * a.Keys)
+		defer GiveBack(buffer)
 		for head := lo; head < hi; head++ {
 			x := attentionHead[T]{a, head / a.Heads, head % a.Heads}
 			for r := 0; r < a.Rows; r += rows {

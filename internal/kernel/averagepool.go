@@ -16,8 +16,8 @@ func AveragePool[T Float](p *Pool, s *PoolShape, x, y []T) {
 		meanTiles(p, s, &w, x, y)
 		return
 	}
-	buffer := borrow[T](out + s.C*ker)
-	defer giveBack(buffer)
+	buffer := Borrow[T](out + s.C*ker)
+	defer GiveBack(buffer)
 	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
 	divisors(s, &w, n)
 	Fill(nil, ones, 1)
@@ -44,8 +44,8 @@ func AveragePoolGrad[T Float](p *Pool, s *PoolShape, dy, dx []T) {
 		meanTilesBack(p, s, &w, dy, dx)
 		return
 	}
-	buffer := borrow[T](out + s.C*ker + planes*out)
-	defer giveBack(buffer)
+	buffer := Borrow[T](out + s.C*ker + planes*out)
+	defer GiveBack(buffer)
 	n, ones, share := (*buffer)[:out], (*buffer)[out:][:s.C*ker], (*buffer)[out+s.C*ker:][:planes*out]
 	divisors(s, &w, n)
 	Fill(nil, ones, 1)

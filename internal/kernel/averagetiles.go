@@ -33,8 +33,8 @@ func (w *window) tileInputs(at int, f func(at int)) {
 func meanTiles[T Float](p *Pool, s *PoolShape, w *window, x, y []T) {
 	in, out, width := w.in.size(), w.out.size(), w.in[2]
 	p.Range(s.N*s.C, planeGrain(in), func(lo, hi int) {
-		buffer := borrow[T](width)
-		defer giveBack(buffer)
+		buffer := Borrow[T](width)
+		defer GiveBack(buffer)
 		sums := (*buffer)[:width]
 		for i := lo; i < hi; i++ {
 			w.tileRows(func(to, from int) {
@@ -57,8 +57,8 @@ func meanTiles[T Float](p *Pool, s *PoolShape, w *window, x, y []T) {
 func meanTilesBack[T Float](p *Pool, s *PoolShape, w *window, dy, dx []T) {
 	in, out, width := w.in.size(), w.out.size(), w.in[2]
 	p.Range(s.N*s.C, planeGrain(in), func(lo, hi int) {
-		buffer := borrow[T](width)
-		defer giveBack(buffer)
+		buffer := Borrow[T](width)
+		defer GiveBack(buffer)
 		shares := (*buffer)[:width]
 		clear(shares)
 		for i := lo; i < hi; i++ {

@@ -20,8 +20,8 @@ func ChannelSum[T Float](p *Pool, n, c, space int, x, out []T) {
 		Reduce(p, ReduceSum, 1, n, c, out, x)
 		return
 	}
-	planes := borrow[T](n * c)
-	defer giveBack(planes)
+	planes := Borrow[T](n * c)
+	defer GiveBack(planes)
 	p.Range(n*c, cdiv(elementGrain, max(space, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			(*planes)[i] = sum(x[i*space:][:space])
@@ -78,8 +78,8 @@ func ChannelAffine[T Float](p *Pool, n, c, space int, x, scale, shift, y []T) {
 // BatchNorm computes y = (x-mean)*scale/√(variance+eps) + bias per channel of x
 // [n, c, space]; scale and bias may be nil, y may be x.
 func BatchNorm[T Float](p *Pool, n, c, space int, eps T, x, scale, bias, mean, variance, y []T) {
-	buffer := borrow[T](2 * c)
-	defer giveBack(buffer)
+	buffer := Borrow[T](2 * c)
+	defer GiveBack(buffer)
 	a, b := (*buffer)[:c], (*buffer)[c:][:c]
 	for i := range a {
 		a[i], b[i] = normAffine(i, eps, scale, bias, mean, variance)

@@ -111,10 +111,10 @@ func (b *Bottleneck) Forward(p *Pool, x []float32, w []*ConvWeights[float32], e 
 	t, groups, panels := p.Threads(), cdiv(b.n, b.images), cdiv(b.channels, tileRows)
 	alone := groups - groups%t
 	p.Run(alone, func(_, i int) {
-		d := borrow[float32](b.between())
+		d := Borrow[float32](b.between())
 		r.deepen(i, 0, panels, *d)
 		r.narrow(i, 0, 1, *d)
-		giveBack(d)
+		GiveBack(d)
 	})
 	if alone == groups {
 		return

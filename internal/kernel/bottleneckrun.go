@@ -27,8 +27,8 @@ func (r *bottleneckRun) deepen(group, p0, p1 int, d []float32) {
 		if !l.inPlace {
 			copied = l.inputs * l.from
 		}
-		buffer := borrow[float32](tileRows*room + copied)
-		defer giveBack(buffer)
+		buffer := Borrow[float32](tileRows*room + copied)
+		defer GiveBack(buffer)
 		source, e = r.x[first*l.inputs*r.in:], (*buffer)[:tileRows*room]
 		if !l.inPlace {
 			beside := (*buffer)[tileRows*room:]
@@ -110,8 +110,8 @@ func (r *bottleneckRun) narrow(group, i, parts int, d []float32) {
 	} else {
 		t0, t1 = i*t1/parts, (i+1)*t1/parts
 	}
-	buffer := borrow[float32](maxTile)
-	defer giveBack(buffer)
+	buffer := Borrow[float32](maxTile)
+	defer GiveBack(buffer)
 	p.sweep(&r.project.plan, w, at, 0, p0, p1, t0, t1, nil, d, *buffer, nil)
 	p.activate(at, 0, p0, p1)
 }

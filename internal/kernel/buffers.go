@@ -26,9 +26,9 @@ func buffers[T Float](n int) *sync.Pool {
 	return &buffers64[order]
 }
 
-// borrow returns a buffer of at least n elements with arbitrary contents; give it
-// back with giveBack.
-func borrow[T Float](n int) *[]T {
+// Borrow returns a buffer of at least n elements with arbitrary contents; give it back with GiveBack. A buffer on the stack that a
+// function value sees would be allocated anew each time.
+func Borrow[T Float](n int) *[]T {
 	n = max(n, smallestBuffer)
 	if b, ok := buffers[T](n).Get().(*[]T); ok && len(*b) >= n {
 		return b
@@ -37,11 +37,5 @@ func borrow[T Float](n int) *[]T {
 	return &b
 }
 
-// Borrow is borrow for other packages. A buffer on the stack that a function value sees would be allocated anew each
-// time.
-func Borrow[T Float](n int) *[]T { return borrow[T](n) }
-
 // GiveBack returns what Borrow gave.
-func GiveBack[T Float](b *[]T) { giveBack(b) }
-
-func giveBack[T Float](b *[]T) { buffers[T](len(*b)).Put(b) }
+func GiveBack[T Float](b *[]T) { buffers[T](len(*b)).Put(b) }

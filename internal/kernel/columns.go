@@ -19,8 +19,8 @@ const (
 // eachStrip calls f with all strips of a matrix.
 func eachStrip[T Float](p *Pool, rows, cols int, f func(s columnStrip[T])) {
 	p.Range(cdiv(cols, stripColumns), max(1, elementGrain/max(stripColumns*rows, 1)), func(lo, hi int) {
-		buffer := borrow[T](stripBuffers * stripColumns)
-		defer giveBack(buffer)
+		buffer := Borrow[T](stripBuffers * stripColumns)
+		defer GiveBack(buffer)
 		for i := lo; i < hi; i++ {
 			f(columnStrip[T]{rows, cols, i * stripColumns, min(cols, (i+1)*stripColumns), *buffer})
 		}

@@ -35,8 +35,8 @@ func directWeight[T Float](p *Pool, g *geometry, x, dy, dw []T, scratch func(n i
 			return
 		}
 		if alone {
-			buffer := borrow[T](size)
-			defer giveBack(buffer)
+			buffer := Borrow[T](size)
+			defer GiveBack(buffer)
 			sum = *buffer
 		}
 		s.run(p, i, sum, scratch)

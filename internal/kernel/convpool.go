@@ -100,8 +100,8 @@ func (b *ConvPool) band(image, first int, x []float32, weights *ConvWeights[floa
 	end := min(first+b.rows, out[1])
 	from, to := b.read(first, end)
 	size, plane, maxima := l.size(g.c), (to-from)*l.row, (end-first)*out[2]
-	buffer := borrow[float32](size + tileRows*(plane+maxima))
-	defer giveBack(buffer)
+	buffer := Borrow[float32](size + tileRows*(plane+maxima))
+	defer GiveBack(buffer)
 	input, rest := cut(*buffer, size)
 	between, pooled := cut(rest, tileRows*plane)
 	clean(l, g.c, input)

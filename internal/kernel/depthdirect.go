@@ -76,8 +76,8 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 	n := w.tiles[len(w.tiles)-1].at
 	batch := l.batch()
 	size, room := l.size(batch), n+slack
-	buffer := borrow[T](size + room + len(w.off))
-	defer giveBack(buffer)
+	buffer := Borrow[T](size + room + len(w.off))
+	defer GiveBack(buffer)
 	piece, t, weights := (*buffer)[:size], (*buffer)[size:][:room], (*buffer)[size+room:][:len(w.off)]
 	clean(l, batch, piece)
 	base := at.image*d.outputs*d.planeY + ph.first + at.z*ph.step[0] + at.y*ph.step[1] + at.x*ph.step[2]
@@ -243,8 +243,8 @@ func depthBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
 	p.Range(g.oc, planeGrain(g.n*out*len(taps)), func(lo, hi int) {
 		batch := l.batch()
 		size := l.size(batch)
-		buffer := borrow[T](size + len(off))
-		defer giveBack(buffer)
+		buffer := Borrow[T](size + len(off))
+		defer GiveBack(buffer)
 		piece, sum := (*buffer)[:size], (*buffer)[size:][:len(off)]
 		clear(dw[lo*len(taps) : hi*len(taps)])
 		for i := range s.pieces {

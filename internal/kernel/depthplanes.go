@@ -99,10 +99,10 @@ func (d *depthPlanes) run(lo, hi, end int) {
 			d.call(planes, c, x, d.planeX, y, out)
 			return
 		}
-		buffer := borrow[float32](planes*out + tileLanes())
+		buffer := Borrow[float32](planes*out + tileLanes())
 		d.call(planes, c, x, d.planeX, *buffer, out)
 		copy(y, *buffer)
-		giveBack(buffer)
+		GiveBack(buffer)
 	})
 }
 

@@ -86,8 +86,8 @@ func depthRowsForward(p *Pool, g *geometry, x, w []float32, e Epilogue[float32],
 	d := newDepthRows(g, w, shift, clip)
 	p.Range(g.n*g.c, planeGrain(g.ker.size()*out*g.og), func(lo, hi int) {
 		batch := max(1, min(hi-lo, batchElements/d.size))
-		buffer := borrow[float32](batch*d.size + d.behind)
-		defer giveBack(buffer)
+		buffer := Borrow[float32](batch*d.size + d.behind)
+		defer GiveBack(buffer)
 		clear((*buffer)[:batch*d.size+d.behind])
 		for i := lo; i < hi; i += batch {
 			planes := min(batch, hi-i)

@@ -128,8 +128,8 @@ func depthwiseForward[T Float](p *Pool, g *geometry, x, w, bias []T, relu bool, 
 	b := border(g.in, g.out, g.stride, taps)
 	in, out := g.in.size(), g.out.size()
 	p.Range(g.n*g.oc, planeGrain(out*len(taps)), func(lo, hi int) {
-		buffer := borrow[T](b.size() + 1)
-		defer giveBack(buffer)
+		buffer := Borrow[T](b.size() + 1)
+		defer GiveBack(buffer)
 		plane, zero := (*buffer)[1:][:b.size()], &(*buffer)[0]
 		*zero = 0
 		clear(plane)
@@ -165,7 +165,7 @@ func depthwiseBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w,
 				continue
 			}
 			b := border(g.out, ph.grid, triple{1, 1, 1}, ph.taps)
-			buffer := borrow[T](1 + b.size() + ker + ph.grid[1]*ph.grid[2])
+			buffer := Borrow[T](1 + b.size() + ker + ph.grid[1]*ph.grid[2])
 			zero, rest := &(*buffer)[0], (*buffer)[1:]
 			*zero = 0
 			plane, weights, rows := rest[:b.size()], rest[b.size():][:len(ph.taps)], rest[b.size()+ker:]
@@ -181,7 +181,7 @@ func depthwiseBackwardData[T Float](p *Pool, g *geometry, phases []phase, dy, w,
 					phasePlane(g, ph, &b, plane, weights, zero, rows, o > 0, dx[c*in:][:in])
 				}
 			}
-			giveBack(buffer)
+			GiveBack(buffer)
 		}
 	})
 }
@@ -216,8 +216,8 @@ func depthwiseBackwardWeight[T Float](p *Pool, g *geometry, x, dy, dw []T) {
 	b := border(g.in, g.out, g.stride, taps)
 	in, out := g.in.size(), g.out.size()
 	p.Range(g.oc, planeGrain(g.n*out*len(taps)), func(lo, hi int) {
-		buffer := borrow[T](b.size())
-		defer giveBack(buffer)
+		buffer := Borrow[T](b.size())
+		defer GiveBack(buffer)
 		plane := (*buffer)[:b.size()]
 		clear(plane)
 		clear(dw[lo*len(taps) : hi*len(taps)])

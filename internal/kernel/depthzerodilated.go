@@ -25,8 +25,8 @@ func stuffedBackward(p *Pool, g, t *geometry, dy, w, dx []float32) {
 	p.Range(g.n*g.c, planeGrain(9*in), func(lo, hi int) {
 		d := all
 		size := batch*in + slack
-		buffer := borrow[float32](size + out + slack)
-		defer giveBack(buffer)
+		buffer := Borrow[float32](size + out + slack)
+		defer GiveBack(buffer)
 		x, last := (*buffer)[:size], (*buffer)[size:]
 		clear(x)
 		for i := lo; i < hi; i += batch {

@@ -139,8 +139,8 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	if d.lines != nil {
 		room *= len(d.lines.all[0].phases)
 	}
-	buffer := borrow[T](room + panel + size + slack) // weave reads a little behind t
-	defer giveBack(buffer)
+	buffer := Borrow[T](room + panel + size + slack) // weave reads a little behind t
+	defer GiveBack(buffer)
 	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
 	t, a, b := (*buffer)[:room], (*buffer)[room:][:panel], (*buffer)[room+panel:][:size]
 	if s.inPlace {

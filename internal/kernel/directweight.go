@@ -94,8 +94,8 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	if s.halved != (triple{}) {
 		apart = points * s.columns
 	}
-	buffer := borrow[T](size + points*width + weightRows*width + apart)
-	defer giveBack(buffer)
+	buffer := Borrow[T](size + points*width + weightRows*width + apart)
+	defer GiveBack(buffer)
 	clear((*buffer)[:size+points*width])
 	piece, room := cut(*buffer, size)
 	turned, room := cut(room, points*width)

@@ -23,8 +23,8 @@ func (x *product[T]) depthCost(pieces, panels, strips int) int {
 
 // runDeep cuts the inner dimension.
 func (x *product[T]) runDeep(p *Pool, pieces int) {
-	sums := borrow[T]((pieces - 1) * x.m * x.n)
-	defer giveBack(sums)
+	sums := Borrow[T]((pieces - 1) * x.m * x.n)
+	defer GiveBack(sums)
 	x.split(p, pieces, *sums)
 }
 

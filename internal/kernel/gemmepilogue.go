@@ -11,8 +11,8 @@ func (m product[T]) finished(p *Pool, e Epilogue[T]) {
 	if e.Scale == nil && e.Shift != nil {
 		x.shift, e.Shift = e.Shift, nil
 		if x.n%nr != 0 { // the micro-kernels read whole strips
-			padded := borrow[T](cdiv(x.n, nr) * nr)
-			defer giveBack(padded)
+			padded := Borrow[T](cdiv(x.n, nr) * nr)
+			defer GiveBack(padded)
 			clear((*padded)[copy(*padded, x.shift[:x.n]):])
 			x.shift = *padded
 		}

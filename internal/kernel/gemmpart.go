@@ -31,8 +31,8 @@ func (x *product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 		strips = 0
 	}
 	const tiles = 2 * 2 * mr * nr
-	buffer := borrow[T](tiles + strips + panels)
-	defer giveBack(buffer)
+	buffer := Borrow[T](tiles + strips + panels)
+	defer GiveBack(buffer)
 	for i := range w.strip {
 		w.strip[i].tile = (*buffer)[i*tiles/2:][:tiles/2]
 	}

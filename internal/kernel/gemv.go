@@ -24,8 +24,8 @@ func gemv[T Float](p *Pool, transB bool, m, n, k int, alpha T, a []T, lda int, b
 // gemvN adds alpha*a*B to y, four rows of B at a time.
 func gemvN(k int, alpha float32, a, b []float32, ldb int, y []float32) {
 	_ = b[(k-1)*ldb+len(y)-1]
-	f := borrow[float32](4)
-	defer giveBack(f)
+	f := Borrow[float32](4)
+	defer GiveBack(f)
 	l := 0
 	for ; l+4 <= k; l += 4 {
 		for q := range 4 {
@@ -41,8 +41,8 @@ func gemvN(k int, alpha float32, a, b []float32, ldb int, y []float32) {
 // gemvT adds alpha*a*Bᵀ to y, four rows of B at a time.
 func gemvT(k int, alpha float32, a, b []float32, ldb int, y []float32) {
 	_ = b[(len(y)-1)*ldb+k-1]
-	f := borrow[float32](4)
-	defer giveBack(f)
+	f := Borrow[float32](4)
+	defer GiveBack(f)
 	d := (*f)[:4]
 	j := 0
 	for ; j+4 <= len(y); j += 4 {

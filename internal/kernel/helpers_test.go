@@ -173,13 +173,13 @@ func signs(n, seed int, unit float32) []float32 {
 func poison[T Float]() {
 	var all []*[]T
 	for range 4 {
-		b := borrow[T](1 << 17)
+		b := Borrow[T](1 << 17)
 		for i := range *b {
 			(*b)[i] = T(math.NaN())
 		}
 		all = append(all, b)
 	}
 	for _, b := range all {
-		giveBack(b)
+		GiveBack(b)
 	}
 }

@@ -67,8 +67,8 @@ func LayerNormGrad[T Float](p *Pool, rows, cols int, x, scale, mean, invstd, dy,
 			}
 			return
 		}
-		buffer := borrow[T](2 * cols)
-		defer giveBack(buffer)
+		buffer := Borrow[T](2 * cols)
+		defer GiveBack(buffer)
 		xhat, g := (*buffer)[:cols], (*buffer)[cols:][:cols]
 		for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
 			d := dy[r*cols:][:cols]

@@ -16,7 +16,7 @@ func maxPlanes(p *Pool, g *geometry, x, y []float32, taps []uint8) {
 				d.max(planes, from, to, tapsAt(taps, i*out))
 				return
 			}
-			buffer := borrow[float32](2 * (planes*out + tileLanes()))
+			buffer := Borrow[float32](2 * (planes*out + tileLanes()))
 			result, which := (*buffer)[:planes*out], asBytes((*buffer)[planes*out+tileLanes():])
 			if taps == nil {
 				which = nil
@@ -24,7 +24,7 @@ func maxPlanes(p *Pool, g *geometry, x, y []float32, taps []uint8) {
 			d.max(planes, from, result, which)
 			copy(to, result)
 			copy(tapsAt(taps, i*out), which[:min(len(which), planes*out)])
-			giveBack(buffer)
+			GiveBack(buffer)
 		})
 		if taps != nil {
 			g.nameEmpty(offsets, taps[lo*out:hi*out])

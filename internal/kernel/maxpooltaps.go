@@ -98,8 +98,8 @@ const tapSlack = 8
 
 // tapBuffer is room for the taps of a plane and what is touched behind them.
 func tapBuffer(n int) (taps []uint8, release func()) {
-	buffer := borrow[float32](cdiv(n+tapSlack, 4))
-	return unsafe.Slice((*uint8)(unsafe.Pointer(&(*buffer)[0])), n+tapSlack), func() { giveBack(buffer) }
+	buffer := Borrow[float32](cdiv(n+tapSlack, 4))
+	return unsafe.Slice((*uint8)(unsafe.Pointer(&(*buffer)[0])), n+tapSlack), func() { GiveBack(buffer) }
 }
 
 // maxQuarters is MaxPoolTaps for such windows; taps may be nil.

@@ -23,8 +23,8 @@ func maxRows(p *Pool, g *geometry, x, y []float32, index []int64, taps8 []uint8)
 	b := border(g.in, g.out, g.stride, taps)
 	in, out := g.in.size(), g.out.size()
 	p.Range(g.n*g.c, planeGrain(4*out*len(taps)), func(lo, hi int) {
-		buffer := borrow[float32](b.size() + out)
-		defer giveBack(buffer)
+		buffer := Borrow[float32](b.size() + out)
+		defer GiveBack(buffer)
 		plane, which := (*buffer)[:b.size()], as32i((*buffer)[b.size():][:out])
 		for i := range plane {
 			plane[i] = float32(math.Inf(-1))

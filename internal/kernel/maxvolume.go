@@ -11,8 +11,8 @@ func maxVolume[T Float](p *Pool, s *PoolShape, w *window, x, y []T) {
 	}
 	in, out, plane := w.in.size(), w.out.size(), w.out[1]*w.out[2]
 	p.Range(s.N*s.C, planeGrain(4*in), func(lo, hi int) {
-		buffer := borrow[T](w.in[0] * plane)
-		defer giveBack(buffer)
+		buffer := Borrow[T](w.in[0] * plane)
+		defer GiveBack(buffer)
 		pooled := (*buffer)[:w.in[0]*plane]
 		for i := lo; i < hi; i++ {
 			MaxPool(nil, &flat, x[i*in:][:in], pooled, nil)

@@ -10,7 +10,7 @@ import (
 // read and written counts.
 func triad(threads, n, turns int) yardstick {
 	x, y, z := random[float32](threads*n, 1), random[float32](threads*n, 2), make([]float32, threads*n)
-	return yardstick{"%triad", "GB/s", float64(12 * n * turns), func(w int) {
+	return yardstick{name: "%triad", unit: "GB/s", work: float64(12 * n * turns), run: func(w int) {
 		for range turns {
 			Add(nil, z[w*n:(w+1)*n], x[w*n:(w+1)*n], y[w*n:(w+1)*n])
 		}

@@ -104,8 +104,8 @@ func fmodScalarInto[T Float](dst, a []T, b T) {
 
 // remaindersInto takes remainders of blocks from the assembly, which leaves NaN where it does not apply.
 func remaindersInto[T Float](dst, a []T, assembly func(t []T, lo int), b func(i int) T) {
-	buffer := borrow[T](smoothBlock)
-	defer giveBack(buffer)
+	buffer := Borrow[T](smoothBlock)
+	defer GiveBack(buffer)
 	for lo := 0; lo < len(dst); lo += smoothBlock {
 		t := (*buffer)[:min(len(dst)-lo, smoothBlock)]
 		assembly(t, lo)

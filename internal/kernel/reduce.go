@@ -72,8 +72,8 @@ const manyRows = 64
 // sumPieces adds up rows of x in pieces, and then the sums: a thread reads whole rows, which are often
 // those that it has computed.
 func sumPieces[T Float](p *Pool, pieces, rows, inner int, dst, x []T) {
-	sums := borrow[T]((pieces - 1) * inner)
-	defer giveBack(sums)
+	sums := Borrow[T]((pieces - 1) * inner)
+	defer GiveBack(sums)
 	p.Run(pieces, func(_, i int) {
 		to := dst
 		if i > 0 {
@@ -103,7 +103,7 @@ func reduceRow[T Float](op ReduceOp, x []T) T {
 	case ReduceMin:
 		return smallest(x)
 	}
-	return productOfAll(x)
+	return Product(x)
 }
 
 // reduceRows reduces rows of x, ld apart, to one.

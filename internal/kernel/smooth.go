@@ -231,8 +231,8 @@ const smoothBlock = 1024
 
 // inBlocks calls f with pieces of dst and x and a buffer as long.
 func inBlocks[T Float](dst, x []T, f func(dst, x, t []T)) {
-	b := borrow[T](smoothBlock)
-	defer giveBack(b)
+	b := Borrow[T](smoothBlock)
+	defer GiveBack(b)
 	t := *b
 	for lo := 0; lo < len(dst); lo += smoothBlock {
 		hi := min(len(dst), lo+smoothBlock)
@@ -242,8 +242,8 @@ func inBlocks[T Float](dst, x []T, f func(dst, x, t []T)) {
 
 // gradInBlocks calls f with pieces of dx, dy and x and two buffers as long.
 func gradInBlocks[T Float](dx, dy, x []T, f func(dx, dy, x, t, u []T)) {
-	b := borrow[T](2 * smoothBlock)
-	defer giveBack(b)
+	b := Borrow[T](2 * smoothBlock)
+	defer GiveBack(b)
 	t, u := (*b)[:smoothBlock], (*b)[smoothBlock:]
 	for lo := 0; lo < len(dx); lo += smoothBlock {
 		hi := min(len(dx), lo+smoothBlock)

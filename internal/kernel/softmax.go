@@ -43,8 +43,8 @@ func LogSoftmaxGrad[T Float](p *Pool, outer, axis, inner int, dx, dy, y []T) {
 			return
 		}
 		s := sum(dy)
-		buffer := borrow[T](len(y))
-		defer giveBack(buffer)
+		buffer := Borrow[T](len(y))
+		defer GiveBack(buffer)
 		e := (*buffer)[:len(y)]
 		expInto(e, y)
 		affine2(dx, e, dy, -s, 1, 0)
@@ -100,8 +100,8 @@ func logSoftmaxRow[T Float](dst, x []T) {
 	if math.IsInf(float64(m), -1) {
 		m = 0
 	}
-	e := borrow[T](len(x))
-	defer giveBack(e)
+	e := Borrow[T](len(x))
+	defer GiveBack(e)
 	total := expSubSumInto((*e)[:len(x)], x, m)
 	binaryVS(OpSub, dst, x, m) // in two steps: their sum could lose the logarithm's digits
 	binaryVS(OpSub, dst, dst, T(math.Log(float64(total))))
@@ -142,8 +142,8 @@ func lanes[T Float](p *Pool, outer, axis, inner int, dst []T, src [2][]T, f func
 		return
 	}
 	p.Range(outer*inner, max(1, functionGrain/axis), func(lo, hi int) {
-		buffer := borrow[T](2 * axis)
-		defer giveBack(buffer)
+		buffer := Borrow[T](2 * axis)
+		defer GiveBack(buffer)
 		a, b := (*buffer)[:axis], (*buffer)[axis:][:axis]
 		for i := lo; i < hi; i++ {
 			at := i/inner*axis*inner + i%inner

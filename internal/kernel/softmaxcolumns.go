@@ -15,8 +15,8 @@ func columnLines[T Float](p *Pool, outer, axis, inner int, f func(at int, t, u [
 	runs := cdiv(inner, most)
 	width := cdiv(cdiv(inner, runs), lanes) * lanes
 	p.Range(outer*runs, max(1, functionGrain/(axis*width)), func(lo, hi int) {
-		buffer := borrow[T](2 * width)
-		defer giveBack(buffer)
+		buffer := Borrow[T](2 * width)
+		defer GiveBack(buffer)
 		for i := lo; i < hi; i++ {
 			from := i % runs * width
 			if n := min(inner, from+width) - from; n > 0 {
@@ -54,8 +54,8 @@ func softmaxColumns[T Float](p *Pool, outer, axis, inner int, dst, x []T, logari
 			}
 			return
 		}
-		e := borrow[T](n)
-		defer giveBack(e)
+		e := Borrow[T](n)
+		defer GiveBack(e)
 		for q := range axis {
 			binaryVV(OpSub, row(dst, q), row(x, q), top)
 			expInto((*e)[:n], row(dst, q))

@@ -37,17 +37,14 @@ func Dot[T Float](p *Pool, x, y []T) T {
 // Max is the largest element, NaN if any is NaN, -Inf of none.
 func Max[T Float](p *Pool, x []T) T { return largest(x) }
 
-// Product multiplies all elements, 1 of none.
-func Product[T Float](x []T) T { return productOfAll(x) }
-
 // fold adds the sums of blocks in order.
 func fold[T Float](p *Pool, x []T, block func(lo, hi int) T) T {
 	blocks := cdiv(len(x), sumBlock)
 	if blocks <= 1 {
 		return block(0, len(x))
 	}
-	part := borrow[T](blocks)
-	defer giveBack(part)
+	part := Borrow[T](blocks)
+	defer GiveBack(part)
 	p.Run(blocks, func(_, i int) { (*part)[i] = block(i*sumBlock, min(len(x), (i+1)*sumBlock)) })
 	var s T
 	for _, v := range (*part)[:blocks] {
@@ -188,7 +185,8 @@ func smallest[T Float](x []T) T {
 	return m
 }
 
-func productOfAll[T Float](x []T) T {
+// Product multiplies all elements, 1 of none.
+func Product[T Float](x []T) T {
 	if simd && vectorizable(x, x) {
 		return T(prodV(len(x), &as32(x)[0]))
 	}

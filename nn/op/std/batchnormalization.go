@@ -135,8 +135,8 @@ func batchNormHidden(c *op.Call) []op.Type {
 	return []op.Type{c.In[3], c.In[4], c.In[3], c.In[4]}
 }
 
-// norm is the geometry of a batch normalization.
-type norm struct {
+// batchNorm is the geometry of a batch normalization.
+type batchNorm struct {
 	n, c, space int
 	eps         float64
 	batch       bool // statistics are those of the batch
@@ -144,9 +144,9 @@ type norm struct {
 	momentum    float64
 }
 
-func batchNormOf(c *op.Call) norm {
+func batchNormOf(c *op.Call) batchNorm {
 	cfg := c.Config.(BatchNormalizationConfig)
-	m := norm{eps: orFloat(cfg.Epsilon, float64(float32(1e-5))), batch: batchStatistics(c), train: c.Train, momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
+	m := batchNorm{eps: orFloat(cfg.Epsilon, float64(float32(1e-5))), batch: batchStatistics(c), train: c.Train, momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
 	m.n, m.c, m.space = channels(c.In[0])
 	if perElement(c) {
 		m.c, m.space = m.c*m.space, 1
@@ -162,7 +162,7 @@ func batchNormKernel(c *op.Call) (op.Kernel, error) {
 	return mixedPrecision(c, batchNormEval[float32](m), batchNormEval[float64](m)), nil
 }
 
-func batchNormEval[T kernel.Float](m norm) op.Kernel {
+func batchNormEval[T kernel.Float](m batchNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[3]), dtype.Elems[T](in[4])
 		if y := dtype.Elems[T](out[0]); y != nil {
@@ -190,7 +190,7 @@ func batchNormAgain(c *op.Call, e op.Epilogues) *op.Rematerialization {
 }
 
 // batchNormOnce computes what batchNormTrain does; mean and variance are behind its inputs.
-func batchNormOnce[T kernel.Float](m norm, e op.Epilogues) op.Kernel {
+func batchNormOnce[T kernel.Float](m batchNorm, e op.Epilogues) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[len(in)-2]), dtype.Elems[T](in[len(in)-1])
 		kernel.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), op.EpilogueAfterAffine[T](e, in), mean, variance, dtype.Elems[T](out[0]))
@@ -198,7 +198,7 @@ func batchNormOnce[T kernel.Float](m norm, e op.Epilogues) op.Kernel {
 	}
 }
 
-func batchNormTrain[T kernel.Float](m norm, e op.Epilogues) op.Kernel {
+func batchNormTrain[T kernel.Float](m batchNorm, e op.Epilogues) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.ElemsAt[T](out, bnUsedMean), dtype.ElemsAt[T](out, bnUsedVar)
 		if mean == nil {
@@ -231,7 +231,7 @@ func mix[T kernel.Float](dst, old, batch []T, m T) {
 }
 
 // bnGrad is the configuration of BatchNormalizationGrad.
-type bnGrad struct{ Norm norm }
+type bnGrad struct{ Norm batchNorm }
 
 func (bnGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "BatchNormalizationGrad"} }
 
@@ -258,7 +258,7 @@ func batchNormalizationGrad() *op.Op {
 	}
 }
 
-func batchNormBack[T kernel.Float](m norm) op.Kernel {
+func batchNormBack[T kernel.Float](m batchNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		batchNormBackward(x, m, out, in[0], in[1:], kernel.Gate[T]{})
 		return nil
@@ -266,7 +266,7 @@ func batchNormBack[T kernel.Float](m norm) op.Kernel {
 }
 
 // batchNormBackGated runs with the inputs of a gate in front of its own.
-func batchNormBackGated[T kernel.Float](m norm, g gate) op.Kernel {
+func batchNormBackGated[T kernel.Float](m batchNorm, g gate) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		batchNormBackward(x, m, out, in[0], in[g.inputs:], gateOf[T](g, in))
 		return nil
@@ -274,7 +274,7 @@ func batchNormBackGated[T kernel.Float](m norm, g gate) op.Kernel {
 }
 
 // batchNormBackward: in are x, scale, mean and variance.
-func batchNormBackward[T kernel.Float](x *op.Exec, m norm, out []*tensor.Dense, dy *tensor.Dense, in []*tensor.Dense, g kernel.Gate[T]) {
+func batchNormBackward[T kernel.Float](x *op.Exec, m batchNorm, out []*tensor.Dense, dy *tensor.Dense, in []*tensor.Dense, g kernel.Gate[T]) {
 	kernel.BatchNormGrad(pool(x), m.n, m.c, m.space, T(m.eps), m.batch, dtype.Elems[T](in[0]), dtype.Elems[T](dy), g, dtype.Elems[T](in[1]),
 		dtype.Elems[T](in[2]), dtype.Elems[T](in[3]), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2))
 }

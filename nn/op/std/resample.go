@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// resample is what Resize and Upsample do: for every axis its scale and its new length.
-type resample struct {
+// resampling is what Resize and Upsample do: for every axis its scale and its new length.
+type resampling struct {
 	ResizeConfig
 	in, out []op.Dim
 	scale   []float64
@@ -18,12 +18,12 @@ type resample struct {
 	floor10 bool         // version 10: nearest takes floor when growing, ceil when shrinking
 }
 
-func resampleOf(c *op.Call) (*resample, error) {
+func resampleOf(c *op.Call) (*resampling, error) {
 	rank, err := c.Rank(0)
 	if err != nil {
 		return nil, err
 	}
-	r := &resample{in: c.In[0].Shape, out: append([]op.Dim(nil), c.In[0].Shape...)}
+	r := &resampling{in: c.In[0].Shape, out: append([]op.Dim(nil), c.In[0].Shape...)}
 	for range rank {
 		r.scale, r.given, r.roi = append(r.scale, 1), append(r.given, false), append(r.roi, [2]float64{0, 1})
 	}
@@ -66,7 +66,7 @@ func hasElements(c *op.Call, i int) bool {
 	return c.Has(i) && !(c.In[i].Static() && c.In[i].Elements() == 0)
 }
 
-func (r *resample) upsample(c *op.Call, up UpsampleConfig) error {
+func (r *resampling) upsample(c *op.Call, up UpsampleConfig) error {
 	r.ResizeConfig = ResizeConfig{Mode: up.Mode, Coordinates: "asymmetric", Nearest: "floor"}
 	if r.Mode == "bilinear" {
 		r.Mode = "linear"
@@ -107,7 +107,7 @@ func floatsOf(c *op.Call, i int) ([]float32, error) {
 	return s, nil
 }
 
-func (r *resample) byScales(c *op.Call, i int, axes []int) error {
+func (r *resampling) byScales(c *op.Call, i int, axes []int) error {
 	scales, err := floatsOf(c, i)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (r *resample) byScales(c *op.Call, i int, axes []int) error {
 	return r.setScales(c, scales, axes)
 }
 
-func (r *resample) setScales(c *op.Call, scales []float32, axes []int) error {
+func (r *resampling) setScales(c *op.Call, scales []float32, axes []int) error {
 	if len(scales) != len(axes) {
 		return c.Errorf("has %d scales for %d axes", len(scales), len(axes))
 	}
@@ -152,7 +152,7 @@ func scaleDim(d op.Dim, s float64) op.Dim {
 	return out
 }
 
-func (r *resample) bySizes(c *op.Call, axes []int) error {
+func (r *resampling) bySizes(c *op.Call, axes []int) error {
 	sizes, err := c.Dims(3)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (r *resample) bySizes(c *op.Call, axes []int) error {
 	return nil
 }
 
-func (r *resample) crop(c *op.Call, axes []int) error {
+func (r *resampling) crop(c *op.Call, axes []int) error {
 	if r.Coordinates != "tf_crop_and_resize" {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (r *resample) crop(c *op.Call, axes []int) error {
 }
 
 // same says whether an axis stays as it is.
-func (r *resample) same(a int) bool {
+func (r *resampling) same(a int) bool {
 	return r.scale[a] == 1 && r.in[a].Same(r.out[a]) && r.roi[a] == [2]float64{0, 1}
 }
 
@@ -224,7 +224,7 @@ type axisTaps struct {
 }
 
 // taps are those of every axis that changes.
-func (r *resample) taps() []axisTaps {
+func (r *resampling) taps() []axisTaps {
 	var list []axisTaps
 	for a := range r.in {
 		if !r.same(a) {
@@ -234,7 +234,7 @@ func (r *resample) taps() []axisTaps {
 	return list
 }
 
-func (r *resample) axisTaps(a int) axisTaps {
+func (r *resampling) axisTaps(a int) axisTaps {
 	length, count := r.in[a].Size, r.out[a].Size
 	t := axisTaps{Axis: a}
 	if r.Coordinates == "tf_crop_and_resize" {
@@ -275,7 +275,7 @@ func excludeOutside(w []float64, first, length int) {
 }
 
 // position is where new index o lies on the old axis.
-func (r *resample) position(a, o int) float64 {
+func (r *resampling) position(a, o int) float64 {
 	scale, old, x := r.scale[a], float64(r.in[a].Size), float64(o)
 	length := scale * old // before rounding
 	if r.given[a] {
@@ -315,7 +315,7 @@ func (r *resample) position(a, o int) float64 {
 }
 
 // weights are those of the old elements from first on, for position at.
-func (r *resample) weights(a int, at float64) (first int, w []float64) {
+func (r *resampling) weights(a int, at float64) (first int, w []float64) {
 	low := math.Floor(at)
 	frac := at - low
 	switch r.Mode {
@@ -332,14 +332,14 @@ func (r *resample) weights(a int, at float64) (first int, w []float64) {
 }
 
 // width is the scale of the filter: below 1 it spreads over more elements.
-func (r *resample) width(a int) float64 {
+func (r *resampling) width(a int) float64 {
 	if r.Antialias {
 		return min(r.scale[a], 1)
 	}
 	return 1
 }
 
-func (r *resample) nearest(a int, at, frac float64) int {
+func (r *resampling) nearest(a int, at, frac float64) int {
 	low := int(math.Floor(at))
 	if frac == 0 {
 		return low

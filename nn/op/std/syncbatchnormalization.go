@@ -54,7 +54,7 @@ func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 
 // syncNormTrain is batchNormTrain with the moments of all processes: of n elements with mean μ and variance v, what is added up
 // are n, n·μ and n·(v + μ²).
-func syncNormTrain[T kernel.Float](m norm, sum BatchSum, node string) op.Kernel {
+func syncNormTrain[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.ElemsAt[T](out, bnUsedMean), dtype.ElemsAt[T](out, bnUsedVar)
 		if mean == nil {
@@ -93,7 +93,7 @@ func syncNormTrain[T kernel.Float](m norm, sum BatchSum, node string) op.Kernel 
 
 // syncNormBack computes dscale and dB of this process's samples, and with the sums S of both over all processes
 // dX = scale/σ · (dY − S(dB)/n − (X−mean)/σ · S(dscale)/n). dX may be dY.
-func syncNormBack[T kernel.Float](m norm, sum BatchSum, node string) op.Kernel {
+func syncNormBack[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, from, scale, mean, variance := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](in[3]), dtype.Elems[T](in[4])
 		dscale, dbias := dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2)
