@@ -123,3 +123,17 @@ func (e *Epilogue[T]) bounds() (clip *[2]T, later Activation) {
 	}
 	return clip, e.Act
 }
+
+// limits are the bounds that the activation cuts at; false if it does something else.
+func (e *Epilogue[T]) limits() (lo, hi T, ok bool) {
+	inf := T(math.Inf(1))
+	switch e.Act.Kind {
+	case ActDefault:
+		return -inf, inf, true
+	case ActRelu:
+		return 0, inf, true
+	case ActClip:
+		return T(e.Act.Alpha), T(e.Act.Beta), true
+	}
+	return 0, 0, false
+}

@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // plane is one channel of n images that lie [n, c, space]. Its methods pass over the channel once;
 // the assembly takes all images in one call, because their planes may be small.
 type plane[T Float] struct{ n, c, space, ch int }
@@ -77,20 +75,6 @@ func (p plane[T]) affine(e *Epilogue[T], a, b T, x, y []T) {
 			activate(e.Act, part)
 		}
 	}
-}
-
-// limits are the bounds that the activation cuts at; false if it does something else.
-func (e *Epilogue[T]) limits() (lo, hi T, ok bool) {
-	inf := T(math.Inf(1))
-	switch e.Act.Kind {
-	case ActDefault:
-		return -inf, inf, true
-	case ActRelu:
-		return 0, inf, true
-	case ActClip:
-		return T(e.Act.Alpha), T(e.Act.Beta), true
-	}
-	return 0, 0, false
 }
 
 // dots is the sums of dy and of dy*(x-m) behind the gate.
