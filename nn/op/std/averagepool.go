@@ -19,8 +19,8 @@ type AveragePoolConfig struct {
 // Operator makes AveragePoolConfig a Config.
 func (AveragePoolConfig) Operator() op.Name { return op.Name{Name: "AveragePool"} }
 
-func (a AveragePoolConfig) pooling() pooling {
-	return pooling{a.AutoPad, a.Kernel, a.Strides, a.Dilations, a.Pads, a.CeilMode, a.CountIncludePad}
+func (a AveragePoolConfig) pooling() poolAttributes {
+	return poolAttributes{a.AutoPad, a.Kernel, a.Strides, a.Dilations, a.Pads, a.CeilMode, a.CountIncludePad}
 }
 
 func averagePool() *op.Op {

@@ -19,8 +19,8 @@ type LpPoolConfig struct {
 // Operator makes LpPoolConfig a Config.
 func (LpPoolConfig) Operator() op.Name { return op.Name{Name: "LpPool"} }
 
-func (l LpPoolConfig) pooling() pooling {
-	return pooling{autoPad: l.AutoPad, kernel: l.Kernel, strides: l.Strides, dilations: l.Dilations, pads: l.Pads, ceil: l.CeilMode}
+func (l LpPoolConfig) pooling() poolAttributes {
+	return poolAttributes{autoPad: l.AutoPad, kernel: l.Kernel, strides: l.Strides, dilations: l.Dilations, pads: l.Pads, ceil: l.CeilMode}
 }
 
 func lpPool() *op.Op {

@@ -24,8 +24,8 @@ type MaxPoolConfig struct {
 // Operator makes MaxPoolConfig a Config.
 func (MaxPoolConfig) Operator() op.Name { return op.Name{Name: "MaxPool"} }
 
-func (m MaxPoolConfig) pooling() pooling {
-	return pooling{autoPad: m.AutoPad, kernel: m.Kernel, strides: m.Strides, dilations: m.Dilations, pads: m.Pads, ceil: m.CeilMode}
+func (m MaxPoolConfig) pooling() poolAttributes {
+	return poolAttributes{autoPad: m.AutoPad, kernel: m.Kernel, strides: m.Strides, dilations: m.Dilations, pads: m.Pads, ceil: m.CeilMode}
 }
 
 func maxPool() *op.Op {

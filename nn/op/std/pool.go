@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// pooling is what the attributes of all sliding pools come down to.
-type pooling struct {
+// poolAttributes is what the attributes of all sliding pools come down to.
+type poolAttributes struct {
 	autoPad                          string
 	kernel, strides, dilations, pads []int
 	ceil, countPad                   bool
@@ -18,7 +18,7 @@ type pooling struct {
 
 // poolWindow is the geometry of a pool over input 0. Padding of a whole kernel or more would make
 // windows that hold nothing.
-func poolWindow(c *op.Call, p pooling) (*window, error) {
+func poolWindow(c *op.Call, p poolAttributes) (*window, error) {
 	in, err := spatialAxes(c)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func poolWindow(c *op.Call, p pooling) (*window, error) {
 }
 
 // inferPool is the type of the pooled tensor.
-func inferPool(c *op.Call, p pooling) ([]op.Type, error) {
+func inferPool(c *op.Call, p poolAttributes) ([]op.Type, error) {
 	w, err := poolWindow(c, p)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func inferPool(c *op.Call, p pooling) ([]op.Type, error) {
 	return convOutput(c, append(append([]op.Dim(nil), c.In[0].Shape[:2]...), w.out...))
 }
 
-func poolShape(c *op.Call, p pooling) (kernel.PoolShape, error) {
+func poolShape(c *op.Call, p poolAttributes) (kernel.PoolShape, error) {
 	w, err := poolWindow(c, p)
 	if err != nil {
 		return kernel.PoolShape{}, err
