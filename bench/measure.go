@@ -14,6 +14,8 @@ import (
 
 	"github.com/graft-ml/graft/bench/pin"
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -111,12 +113,12 @@ func wake() {
 	for i := range a {
 		a[i], b[i] = 1, 1
 	}
-	kernel.Gemm(p, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+	matmul.Gemm(p, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
 	x := make([]float32, 1<<20)
 	for i := range x {
 		x[i] = rand.Float32() - 0.5
 	}
-	kernel.Relu(p, make([]float32, len(x)), x)
+	elementwise.Relu(p, make([]float32, len(x)), x)
 	runtime.GC() // Python frees at once what nobody refers to
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -80,9 +80,9 @@ func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense
 			continue
 		}
 		if dtype.Of(d.Dtype()) == dtype.Float64 {
-			kernel.Axpy(nil, 1, dtype.Slice[float64](d), dtype.Slice[float64](have))
+			vector.Axpy(nil, 1, dtype.Slice[float64](d), dtype.Slice[float64](have))
 		} else {
-			kernel.Axpy(nil, 1, dtype.Slice[float32](d), dtype.Slice[float32](have))
+			vector.Axpy(nil, 1, dtype.Slice[float32](d), dtype.Slice[float32](have))
 		}
 	}
 }

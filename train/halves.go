@@ -5,7 +5,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -71,19 +71,19 @@ func pack(to []byte, x []float32, in dtype.DType) {
 	}
 	binary.LittleEndian.PutUint32(to, math.Float32bits(scale))
 	if in == dtype.Float16 {
-		kernel.Float32ToFloat16(nil, packed[dtype.F16](to, len(x)), x)
+		elementwise.Float32ToFloat16(nil, packed[dtype.F16](to, len(x)), x)
 	} else {
-		kernel.Float32ToBFloat16(nil, packed[dtype.BF16](to, len(x)), x)
+		elementwise.Float32ToBFloat16(nil, packed[dtype.BF16](to, len(x)), x)
 	}
 }
 
 // unpack reads what pack wrote.
 func unpack(to []float32, from []byte, in dtype.DType) {
 	if in != dtype.Float16 {
-		kernel.BFloat16ToFloat32(nil, to, packed[dtype.BF16](from, len(to)))
+		elementwise.BFloat16ToFloat32(nil, to, packed[dtype.BF16](from, len(to)))
 		return
 	}
-	kernel.Float16ToFloat32(nil, to, packed[dtype.F16](from, len(to)))
+	elementwise.Float16ToFloat32(nil, to, packed[dtype.F16](from, len(to)))
 	if scale := math.Float32frombits(binary.LittleEndian.Uint32(from)); scale != 1 {
 		for i := range to {
 			to[i] /= scale

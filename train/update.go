@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
@@ -223,7 +224,7 @@ func squares(d *tensor.Dense, blocks *[]float64) float64 {
 	kernel.Default().Range(n, 2, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			block := x[i*squareBlock : min(len(x), (i+1)*squareBlock)]
-			s := float64(kernel.SumSq(nil, block))
+			s := float64(vector.SumSq(nil, block))
 			if !(s > 1e-30) || math.IsInf(s, 0) {
 				s = sumSquares(block) // out of float32's range
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-ml/graft/bench/pin"
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,7 +51,7 @@ func rate(p *kernel.Pool, m, k, n int, ta, tb bool, each time.Duration) float64 
 			pin.Threads(p)
 		}
 		from := clock(p.Threads())
-		kernel.Gemm(p, ta, tb, m, n, k, 1, a, lda, b, ldb, 0, c, n)
+		matmul.Gemm(p, ta, tb, m, n, k, 1, a, lda, b, ldb, 0, c, n)
 		best = min(best, clock(p.Threads())-from)
 	}
 	return 2 * float64(m) * float64(n) * float64(k) / float64(best)

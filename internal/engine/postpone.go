@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -86,7 +87,7 @@ func norm(pool *kernel.Pool, d *tensor.Dense) float64 {
 		return math.Sqrt(sumSquares(dtype.Slice[float64](d)))
 	}
 	x := dtype.Slice[float32](d)
-	s := float64(kernel.SumSq(pool, x))
+	s := float64(vector.SumSq(pool, x))
 	if !(s > 1e-30) || math.IsInf(s, 0) {
 		s = sumSquares(x) // out of float32's range
 	}

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -99,9 +100,9 @@ func sumOf[T kernel.Float](s *step, threads int) *sum {
 		out := dtype.Slice[T](s.dout[0])
 		for lo, end := i*n/pieces, (i+1)*n/pieces; lo < end; lo += sumBlock {
 			hi := min(lo+sumBlock, end)
-			kernel.Add(nil, out[lo:hi], dtype.Slice[T](s.din[0])[lo:hi], dtype.Slice[T](s.din[1])[lo:hi])
+			elementwise.Add(nil, out[lo:hi], dtype.Slice[T](s.din[0])[lo:hi], dtype.Slice[T](s.din[1])[lo:hi])
 			for _, d := range s.din[2:] {
-				kernel.Add(nil, out[lo:hi], out[lo:hi], dtype.Slice[T](d)[lo:hi])
+				elementwise.Add(nil, out[lo:hi], out[lo:hi], dtype.Slice[T](d)[lo:hi])
 			}
 		}
 	}}

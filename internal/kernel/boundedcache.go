@@ -2,9 +2,9 @@ package kernel
 
 import "sync"
 
-// memo remembers what follows from a key alone, say from a geometry: a program asks for it again at
+// BoundedCache remembers what follows from a key alone, say from a geometry: a program asks for it again at
 // every step. Any number of goroutines may use one. What it returns is shared and not to be changed.
-type memo[K comparable, V any] struct {
+type BoundedCache[K comparable, V any] struct {
 	mu sync.RWMutex
 	of map[K]V
 }
@@ -12,8 +12,8 @@ type memo[K comparable, V any] struct {
 // mostRemembered is how many results a memo holds; then it begins anew.
 const mostRemembered = 1 << 7
 
-// get returns what compute makes of key.
-func (m *memo[K, V]) get(key K, compute func() V) V {
+// Get returns what compute makes of key.
+func (m *BoundedCache[K, V]) Get(key K, compute func() V) V {
 	m.mu.RLock()
 	v, ok := m.of[key]
 	m.mu.RUnlock()

@@ -7,9 +7,9 @@ import (
 
 // A memo computes once for each key, and holds no more than so many results.
 func TestMemo(t *testing.T) {
-	var m memo[int, int]
+	var m BoundedCache[int, int]
 	calls := 0
-	square := func(i int) int { return m.get(i, func() int { calls++; return i * i }) }
+	square := func(i int) int { return m.Get(i, func() int { calls++; return i * i }) }
 	for range 3 {
 		if v := square(7); v != 49 {
 			t.Errorf("7² = %d", v)
@@ -25,11 +25,11 @@ func TestMemo(t *testing.T) {
 		t.Errorf("holds %d results", len(m.of))
 	}
 	var wg sync.WaitGroup
-	var shared memo[int, int]
+	var shared BoundedCache[int, int]
 	for range 4 {
 		wg.Go(func() {
 			for i := range 100 {
-				if v := shared.get(i, func() int { return -i }); v != -i {
+				if v := shared.Get(i, func() int { return -i }); v != -i {
 					t.Errorf("%d for %d", v, i)
 				}
 			}

@@ -20,7 +20,7 @@ const smallestBuffer = 1 << 12
 // buffers is the pool of buffers of n elements.
 func buffers[T Float](n int) *sync.Pool {
 	order := bits.Len(uint(n))
-	if single[T]() {
+	if IsFloat32[T]() {
 		return &buffers32[order]
 	}
 	return &buffers64[order]

@@ -2,17 +2,17 @@ package kernel
 
 import "runtime"
 
-// group is a part of the assembly. A processor has all kernels of a group or none; where it has
+// Group is a part of the assembly. A processor has all kernels of a group or none; where it has
 // none, the callers take the portable loops. simd_amd64.go, simd_arm64.go and simd_portable.go
 // say what a build has.
-type group uint8
+type Group uint8
 
 const (
-	blockGroup    group = 1 << iota // micro-kernels of the matrix product, packing, products of one or two rows
-	vectorGroup                     // elementwise functions, their gradients, and sums
-	convGroup                       // convolution that reads its input in place, by tiles
-	tapGroup                        // depthwise convolution and pooling: rows combined with a few weights
-	turnGroup                       // transposition
+	BlockGroup    Group = 1 << iota // micro-kernels of the matrix product, packing, products of one or two rows
+	VectorGroup                     // elementwise functions, their gradients, and sums
+	ConvGroup                       // convolution that reads its input in place, by tiles
+	TapGroup                        // depthwise convolution and pooling: rows combined with a few weights
+	TurnGroup                       // transposition
 	winogradGroup                   // transforms of convolutions
 )
 
@@ -27,11 +27,11 @@ type Info struct {
 func About() Info {
 	i := Info{Kernels: "portable", Micro: "2×4", Threads: runtime.GOMAXPROCS(0)}
 	switch {
-	case avx512:
+	case AVX512:
 		i.Kernels, i.Micro = "AVX-512", "12×32"
-	case simd:
+	case SIMD:
 		i.Kernels, i.Micro = "AVX2+FMA", "6×16"
-	case has(blockGroup):
+	case Has(BlockGroup):
 		i.Kernels, i.Micro = "NEON", "6×16"
 	}
 	return i

@@ -4,14 +4,32 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// simd tells whether the assembly can run on this machine: AVX2 and FMA.
-var simd = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+// SIMD tells whether the assembly can run on this machine: AVX2 and FMA.
+var SIMD = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// avx512 tells whether registers of 16 floats can be used as well.
-var avx512 = simd && cpu.X86.HasAVX512F
+// AVX512 tells whether registers of 16 floats can be used as well.
+var AVX512 = SIMD && cpu.X86.HasAVX512F
 
-// has tells whether the kernels of a group can run: all of them exist for AVX2.
-func has(group) bool { return simd }
+// followers are the variables that FollowAVX512 was given.
+var followers []*bool
+
+// FollowAVX512 keeps wide equal to AVX512. The assembly of a package reads a variable of its own: it cannot name one of
+// another package whose path has a hyphen.
+func FollowAVX512(wide *bool) {
+	*wide = AVX512
+	followers = append(followers, wide)
+}
+
+// Limit sets, for tests, what the kernels may use: no more than there is.
+func Limit(simd, avx512 bool) {
+	SIMD, AVX512 = simd, avx512
+	for _, wide := range followers {
+		*wide = avx512
+	}
+}
+
+// Has tells whether the kernels of a group can run: all of them exist for AVX2.
+func Has(Group) bool { return SIMD }
 
 // pause is the body of spin loops.
 func pause() { pauseAsm() }

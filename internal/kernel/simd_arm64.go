@@ -3,20 +3,20 @@
 package kernel
 
 // On arm64 some groups of kernels have a NEON form, which every such processor can run. The
-// kernels that only AVX2 has are behind simd and avx512.
+// kernels that only AVX2 has are behind SIMD and AVX512.
 const (
-	simd   = false
-	avx512 = false
+	SIMD   = false
+	AVX512 = false
 )
 
 // neonGroups are the groups that gen-arm64 makes.
-const neonGroups = blockGroup | vectorGroup | convGroup | tapGroup | turnGroup
+const neonGroups = BlockGroup | VectorGroup | ConvGroup | TapGroup | TurnGroup
 
-// neon is switched off by tests only.
-var neon = true
+// NEON is switched off by tests only.
+var NEON = true
 
-// has tells whether the kernels of a group can run.
-func has(g group) bool { return neonGroups&g != 0 && neon }
+// Has tells whether the kernels of a group can run.
+func Has(g Group) bool { return neonGroups&g != 0 && NEON }
 
 // pause is the body of spin loops.
 func pause() { pauseAsm() }

@@ -5,11 +5,11 @@ package kernel
 import "runtime"
 
 const (
-	simd   = false
-	avx512 = false
+	SIMD   = false
+	AVX512 = false
 )
 
-func has(group) bool { return false }
+func Has(Group) bool { return false }
 
 // pause is the body of spin loops.
 func pause() { runtime.Gosched() }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -42,24 +43,24 @@ const (
 
 // EpilogueFunc is a function of single elements that kernels can apply to their results: its Kind, and Alpha and
 // Beta where the kind has such parameters, always used as given.
-type EpilogueFunc = kernel.Activation
+type EpilogueFunc = elementwise.Activation
 
 // The kinds of functions.
 const (
-	FuncRelu        = kernel.ActRelu        // max(0, x)
-	FuncLeakyRelu   = kernel.ActLeakyRelu   // x, or Alpha·x below 0; Alpha is positive
-	FuncElu         = kernel.ActElu         // x, or Alpha·(eˣ−1) below 0
-	FuncSelu        = kernel.ActSelu        // Beta times x, or Beta·Alpha·(eˣ−1) below 0
-	FuncClip        = kernel.ActClip        // x between Alpha and Beta
-	FuncTanh        = kernel.ActTanh        // tanh x
-	FuncSigmoid     = kernel.ActSigmoid     // 1/(1+e⁻ˣ)
-	FuncHardSigmoid = kernel.ActHardSigmoid // Alpha·x + Beta between 0 and 1
-	FuncHardSwish   = kernel.ActHardSwish   // x times x/6 + ½ between 0 and 1
-	FuncSilu        = kernel.ActSilu        // x/(1+e⁻ˣ)
-	FuncSoftplus    = kernel.ActSoftplus    // log(1+eˣ)
-	FuncSoftsign    = kernel.ActSoftsign    // x/(1+|x|)
-	FuncGelu        = kernel.ActGelu        // x·(1+erf(x/√2))/2; it has a derivative, see EpilogueSlope
-	FuncGeluTanh    = kernel.ActGeluTanh    // its form by tanh; it has a derivative
+	FuncRelu        = elementwise.ActRelu        // max(0, x)
+	FuncLeakyRelu   = elementwise.ActLeakyRelu   // x, or Alpha·x below 0; Alpha is positive
+	FuncElu         = elementwise.ActElu         // x, or Alpha·(eˣ−1) below 0
+	FuncSelu        = elementwise.ActSelu        // Beta times x, or Beta·Alpha·(eˣ−1) below 0
+	FuncClip        = elementwise.ActClip        // x between Alpha and Beta
+	FuncTanh        = elementwise.ActTanh        // tanh x
+	FuncSigmoid     = elementwise.ActSigmoid     // 1/(1+e⁻ˣ)
+	FuncHardSigmoid = elementwise.ActHardSigmoid // Alpha·x + Beta between 0 and 1
+	FuncHardSwish   = elementwise.ActHardSwish   // x times x/6 + ½ between 0 and 1
+	FuncSilu        = elementwise.ActSilu        // x/(1+e⁻ˣ)
+	FuncSoftplus    = elementwise.ActSoftplus    // log(1+eˣ)
+	FuncSoftsign    = elementwise.ActSoftsign    // x/(1+|x|)
+	FuncGelu        = elementwise.ActGelu        // x·(1+erf(x/√2))/2; it has a derivative, see EpilogueSlope
+	FuncGeluTanh    = elementwise.ActGeluTanh    // its form by tanh; it has a derivative
 )
 
 // Epilogues are the epilogues that a kernel has taken up, in order.
@@ -200,13 +201,13 @@ func other[T kernel.Float](p *epiloguePart, in []*tensor.Dense) []T {
 }
 
 // EpilogueAfterAffine is what an epilogue does after scale and shift, for the inputs of a run.
-func EpilogueAfterAffine[T kernel.Float](e Epilogues, in []*tensor.Dense) (r kernel.Epilogue[T]) {
+func EpilogueAfterAffine[T kernel.Float](e Epilogues, in []*tensor.Dense) (r elementwise.Epilogue[T]) {
 	for i := range e.Parts {
 		switch p := &e.Parts[i]; p.Kind {
 		case EpilogueAdd:
 			r.Add = other[T](p, in)
 		case EpilogueActivate:
-			if r.Act = p.Func; r.Act.Kind == kernel.ActClip {
+			if r.Act = p.Func; r.Act.Kind == elementwise.ActClip {
 				if low := epilogueInput[T](p, in, 1); len(low) > 0 {
 					r.Act.Alpha = float64(low[0])
 				}
@@ -224,7 +225,7 @@ func EpilogueAfterAffine[T kernel.Float](e Epilogues, in []*tensor.Dense) (r ker
 // scaleShift is the scale and shift of an epilogue for the inputs of a run; bias, one number for each
 // channel or nil, comes first.
 func scaleShift[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in []*tensor.Dense) (scale, shift []T) {
-	r := kernel.Epilogue[T]{Shift: bias}
+	r := elementwise.Epilogue[T]{Shift: bias}
 	for i := range e.Parts {
 		if p := &e.Parts[i]; p.Kind < EpilogueAdd {
 			foldAffine(x, p, channels, &r, in)
@@ -234,7 +235,7 @@ func scaleShift[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in
 }
 
 // EpilogueSteps is e for the inputs of a run; bias, one number for each channel or nil, comes first.
-func EpilogueSteps[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in []*tensor.Dense) kernel.Epilogue[T] {
+func EpilogueSteps[T kernel.Float](x *Exec, e Epilogues, channels int, bias []T, in []*tensor.Dense) elementwise.Epilogue[T] {
 	r := EpilogueAfterAffine[T](e, in)
 	r.Scale, r.Shift = scaleShift(x, e, channels, bias, in)
 	return r
@@ -273,7 +274,7 @@ func (e Epilogues) AffineInputs(in []*tensor.Dense, first ...int) []*tensor.Dens
 }
 
 // foldAffine makes (y·Scale + Shift)·a + b of y·Scale + Shift, channel by channel.
-func foldAffine[T kernel.Float](x *Exec, p *epiloguePart, channels int, r *kernel.Epilogue[T], in []*tensor.Dense) {
+func foldAffine[T kernel.Float](x *Exec, p *epiloguePart, channels int, r *elementwise.Epilogue[T], in []*tensor.Dense) {
 	buffer := scratch[T](x)(2 * channels)
 	scale, shift := buffer[:channels], buffer[channels:]
 	a, b := r.Scale, r.Shift

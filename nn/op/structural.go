@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/layout"
+	"github.com/graft-ml/graft/internal/kernel/reduce"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -100,7 +102,7 @@ func expandTo() *Op {
 		Kernel: func(c *Call) (Kernel, error) {
 			from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
 			return func(_ *Exec, out, in []*tensor.Dense) error {
-				kernel.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
+				layout.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
 				return nil
 			}, nil
 		},
@@ -136,7 +138,7 @@ func sumTo() *Op {
 
 func reduceSumKernel[T kernel.Float](shape, axes []int) Kernel {
 	return func(x *Exec, out, in []*tensor.Dense) error {
-		kernel.ReduceAxes(pool(x), kernel.ReduceSum, shape, axes, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), scratch[T](x))
+		reduce.ReduceAxes(pool(x), reduce.ReduceSum, shape, axes, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), scratch[T](x))
 		return nil
 	}
 }

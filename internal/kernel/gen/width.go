@@ -17,7 +17,7 @@ type mask = reg.Register
 // current is the size of the registers of the code that is being made.
 var current = narrow
 
-// bothWidths makes code for processors with AVX-512, and for those without: the variable avx512
+// bothWidths makes code for processors with AVX-512, and for those without: the variable avx512 of the package
 // of package kernel tells at run time. finish ends both; it may be nil.
 func bothWidths(code, finish func()) {
 	CMPB(NewDataAddr(Symbol{Name: "·avx512"}, 0), Imm(0))

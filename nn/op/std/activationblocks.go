@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
 // Activations are composed of the vectorised kernels of package kernel, a block at a time: small
@@ -43,82 +44,82 @@ func blockedGrad[T kernel.Float](f func(dx, dy, x, t, u []T)) func(p *kernel.Poo
 
 // affine is dst = x·a + b.
 func affine[T kernel.Float](dst, x []T, a, b T) {
-	kernel.BinaryScalar(nil, kernel.OpMul, dst, x, a)
-	kernel.BinaryScalar(nil, kernel.OpAdd, dst, dst, b)
+	elementwise.BinaryScalar(nil, elementwise.OpMul, dst, x, a)
+	elementwise.BinaryScalar(nil, elementwise.OpAdd, dst, dst, b)
 }
 
 // clamp is dst = min(max(x, lo), hi); NaN stays.
 func clamp[T kernel.Float](dst, x []T, lo, hi T) {
-	kernel.BinaryScalar(nil, kernel.OpMax, dst, x, lo)
-	kernel.BinaryScalar(nil, kernel.OpMin, dst, dst, hi)
+	elementwise.BinaryScalar(nil, elementwise.OpMax, dst, x, lo)
+	elementwise.BinaryScalar(nil, elementwise.OpMin, dst, dst, hi)
 }
 
 // erfGradBlock is dy·2/√π·e^(−x²).
 func erfGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
-	kernel.Mul(nil, t, x, x)
-	kernel.Scale(nil, -1, t, t)
-	kernel.Exp(nil, t, t)
-	kernel.Scale(nil, T(twoOverSqrtPi), t, t)
-	kernel.Mul(nil, dx, dy, t)
+	elementwise.Mul(nil, t, x, x)
+	elementwise.Scale(nil, -1, t, t)
+	elementwise.Exp(nil, t, t)
+	elementwise.Scale(nil, T(twoOverSqrtPi), t, t)
+	elementwise.Mul(nil, dx, dy, t)
 }
 
 func absGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
-	kernel.Sign(nil, t, x)
-	kernel.Mul(nil, dx, dy, t)
+	elementwise.Sign(nil, t, x)
+	elementwise.Mul(nil, dx, dy, t)
 }
 
 // sqrtGradBlock is dy/(2y).
 func sqrtGradBlock[T kernel.Float](dx, dy, y, t, _ []T) {
-	kernel.Scale(nil, 2, t, y)
-	kernel.Div(nil, dx, dy, t)
+	elementwise.Scale(nil, 2, t, y)
+	elementwise.Div(nil, dx, dy, t)
 }
 
 // reciprocalGradBlock is −dy·y².
 func reciprocalGradBlock[T kernel.Float](dx, dy, y, t, _ []T) {
-	kernel.Mul(nil, t, dy, y)
-	kernel.Mul(nil, t, t, y)
-	kernel.Scale(nil, -1, dx, t)
+	elementwise.Mul(nil, t, dy, y)
+	elementwise.Mul(nil, t, t, y)
+	elementwise.Scale(nil, -1, dx, t)
 }
 
 func sinGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
-	kernel.Cos(nil, t, x)
-	kernel.Mul(nil, dx, dy, t)
+	elementwise.Cos(nil, t, x)
+	elementwise.Mul(nil, dx, dy, t)
 }
 
 func cosGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
-	kernel.Sin(nil, t, x)
-	kernel.Mul(nil, t, dy, t)
-	kernel.Scale(nil, -1, dx, t)
+	elementwise.Sin(nil, t, x)
+	elementwise.Mul(nil, t, dy, t)
+	elementwise.Scale(nil, -1, dx, t)
 }
 
 // atanGradBlock is dy/(1+x²).
 func atanGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
-	kernel.Mul(nil, t, x, x)
-	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
-	kernel.Div(nil, dx, dy, t)
+	elementwise.Mul(nil, t, x, x)
+	elementwise.BinaryScalar(nil, elementwise.OpAdd, t, t, 1)
+	elementwise.Div(nil, dx, dy, t)
 }
 
 // softsignBlock is x/(1+|x|).
 func softsignBlock[T kernel.Float](dst, x, t, _ []T) {
-	kernel.Abs(nil, t, x)
-	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
-	kernel.Div(nil, dst, x, t)
+	elementwise.Abs(nil, t, x)
+	elementwise.BinaryScalar(nil, elementwise.OpAdd, t, t, 1)
+	elementwise.Div(nil, dst, x, t)
 }
 
 func softsignGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
-	kernel.Abs(nil, t, x)
-	kernel.BinaryScalar(nil, kernel.OpAdd, t, t, 1)
-	kernel.Mul(nil, t, t, t)
-	kernel.Div(nil, dx, dy, t)
+	elementwise.Abs(nil, t, x)
+	elementwise.BinaryScalar(nil, elementwise.OpAdd, t, t, 1)
+	elementwise.Mul(nil, t, t, t)
+	elementwise.Div(nil, dx, dy, t)
 }
 
 // rampGradBlock is a·dy where y is above 0 and below 1, else 0.
 func rampGradBlock[T kernel.Float](a T) func(dx, dy, y, t, u []T) {
 	return func(dx, dy, y, t, _ []T) {
-		kernel.BinaryScalar(nil, kernel.OpRSub, t, y, 1)
-		kernel.ReluGrad(nil, dx, dy, y)
-		kernel.ReluGrad(nil, dx, dx, t)
-		kernel.Scale(nil, a, dx, dx)
+		elementwise.BinaryScalar(nil, elementwise.OpRSub, t, y, 1)
+		elementwise.ReluGrad(nil, dx, dy, y)
+		elementwise.ReluGrad(nil, dx, dx, t)
+		elementwise.Scale(nil, a, dx, dx)
 	}
 }
 

@@ -1,7 +1,7 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -143,7 +143,7 @@ func argRows[T number](dst []int64, best, src []T, least, last bool) {
 
 // largestAt is where the largest element of a row is, or the first NaN.
 func largestAt(row []float32) int {
-	best := kernel.Max(nil, row)
+	best := vector.Max(nil, row)
 	for i, v := range row {
 		if v == best || v != v {
 			return i

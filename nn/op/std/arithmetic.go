@@ -3,7 +3,7 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -71,18 +71,18 @@ type (
 func arithmetics() []binary {
 	since := []int{1, 6, 7, 13, 14}
 	late := []op.Version{{At: 14, New: op.Where{"T": {dtype.Int8, dtype.Int16, dtype.Uint8, dtype.Uint16}}}}
-	kern := func(o kernel.BinaryOp) *kernel.BinaryOp { return &o }
+	kern := func(o elementwise.BinaryOp) *elementwise.BinaryOp { return &o }
 	return []binary{
-		{name: "Add", doc: "A + B.", since: since, versions: late, types: op.Numeric, attrs: AddConfig{}, kern: kern(kernel.OpAdd),
+		{name: "Add", doc: "A + B.", since: since, versions: late, types: op.Numeric, attrs: AddConfig{}, kern: kern(elementwise.OpAdd),
 			i: func(a, b int64) int64 { return a + b }, dims: op.Dim.Add, grad: addGrad,
 			traits: op.Traits{Zero: op.ZeroAll, Range: rangeSum, Arithmetic: trait.Adds, Joins: true, Starts: []trait.Start{trait.StartZero}}},
-		{name: "Sub", doc: "A − B.", since: since, versions: late, types: op.Numeric, attrs: SubConfig{}, kern: kern(kernel.OpSub),
+		{name: "Sub", doc: "A − B.", since: since, versions: late, types: op.Numeric, attrs: SubConfig{}, kern: kern(elementwise.OpSub),
 			i: func(a, b int64) int64 { return a - b }, dims: op.Dim.Sub, grad: subGrad,
 			traits: op.Traits{Zero: op.ZeroAll, Trains: trainsOwn, Arithmetic: trait.Subtracts, Starts: []trait.Start{trait.StartZero}}},
-		{name: "Mul", doc: "A · B.", since: since, versions: late, types: op.Numeric, attrs: MulConfig{}, kern: kern(kernel.OpMul),
+		{name: "Mul", doc: "A · B.", since: since, versions: late, types: op.Numeric, attrs: MulConfig{}, kern: kern(elementwise.OpMul),
 			i: func(a, b int64) int64 { return a * b }, dims: op.Dim.Mul, grad: mulGrad,
 			traits: op.Traits{Zero: op.ZeroAny, Range: rangeProduct, Arithmetic: trait.Multiplies, Joins: true, Starts: []trait.Start{trait.StartLike}}},
-		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, versions: late, types: op.Numeric, attrs: DivConfig{}, kern: kern(kernel.OpDiv),
+		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, versions: late, types: op.Numeric, attrs: DivConfig{}, kern: kern(elementwise.OpDiv),
 			i: func(a, b int64) int64 { return a / b }, u: func(a, b uint64) uint64 { return a / b }, noZero: true, dims: divDims, grad: divGrad,
 			traits: op.Traits{Zero: op.ZeroFirst, Trains: trainsOwn, Arithmetic: trait.Divides, Starts: []trait.Start{trait.StartLike}}},
 	}

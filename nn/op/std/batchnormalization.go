@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/norm"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -166,7 +167,7 @@ func batchNormEval[T kernel.Float](m batchNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[3]), dtype.Elems[T](in[4])
 		if y := dtype.Elems[T](out[0]); y != nil {
-			kernel.BatchNorm(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), mean, variance, y)
+			norm.BatchNorm(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), mean, variance, y)
 		}
 		for _, i := range []int{bnRunningMean, bnSavedMean} {
 			copy(dtype.ElemsAt[T](out, i), mean)
@@ -193,7 +194,7 @@ func batchNormAgain(c *op.Call, e op.Epilogues) *op.Rematerialization {
 func batchNormOnce[T kernel.Float](m batchNorm, e op.Epilogues) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[len(in)-2]), dtype.Elems[T](in[len(in)-1])
-		kernel.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), op.EpilogueAfterAffine[T](e, in), mean, variance, dtype.Elems[T](out[0]))
+		norm.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), op.EpilogueAfterAffine[T](e, in), mean, variance, dtype.Elems[T](out[0]))
 		return nil
 	}
 }
@@ -209,9 +210,9 @@ func batchNormTrain[T kernel.Float](m batchNorm, e op.Epilogues) op.Kernel {
 		}
 		if y := dtype.Elems[T](out[0]); y != nil {
 			end := op.EpilogueAfterAffine[T](e, in)
-			kernel.BatchNormTrain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), end, mean, variance, y)
+			norm.BatchNormTrain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), end, mean, variance, y)
 		} else {
-			kernel.ChannelMoments(pool(x), m.n, m.c, m.space, dtype.Elems[T](in[0]), mean, variance)
+			norm.ChannelMoments(pool(x), m.n, m.c, m.space, dtype.Elems[T](in[0]), mean, variance)
 		}
 		copy(dtype.ElemsAt[T](out, bnSavedMean), mean)
 		copy(dtype.ElemsAt[T](out, bnSavedVar), variance)
@@ -260,7 +261,7 @@ func batchNormalizationGrad() *op.Op {
 
 func batchNormBack[T kernel.Float](m batchNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		batchNormBackward(x, m, out, in[0], in[1:], kernel.Gate[T]{})
+		batchNormBackward(x, m, out, in[0], in[1:], norm.Gate[T]{})
 		return nil
 	}
 }
@@ -274,8 +275,8 @@ func batchNormBackGated[T kernel.Float](m batchNorm, g gate) op.Kernel {
 }
 
 // batchNormBackward: in are x, scale, mean and variance.
-func batchNormBackward[T kernel.Float](x *op.Exec, m batchNorm, out []*tensor.Dense, dy *tensor.Dense, in []*tensor.Dense, g kernel.Gate[T]) {
-	kernel.BatchNormGrad(pool(x), m.n, m.c, m.space, T(m.eps), m.batch, dtype.Elems[T](in[0]), dtype.Elems[T](dy), g, dtype.Elems[T](in[1]),
+func batchNormBackward[T kernel.Float](x *op.Exec, m batchNorm, out []*tensor.Dense, dy *tensor.Dense, in []*tensor.Dense, g norm.Gate[T]) {
+	norm.BatchNormGrad(pool(x), m.n, m.c, m.space, T(m.eps), m.batch, dtype.Elems[T](in[0]), dtype.Elems[T](dy), g, dtype.Elems[T](in[1]),
 		dtype.Elems[T](in[2]), dtype.Elems[T](in[3]), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2))
 }
 

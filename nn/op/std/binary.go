@@ -1,14 +1,16 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
-	"slices"
 )
 
 // binary describes an operator on two operands that broadcast. The functions say which element
@@ -20,7 +22,7 @@ type binary struct {
 	attrs     op.Config // nil: none
 
 	// Results of the operands' type.
-	kern *kernel.BinaryOp // fast floats
+	kern *elementwise.BinaryOp // fast floats
 	f    func(a, b float64) float64
 	i    func(a, b int64) int64   // integers; the result wraps
 	u    func(a, b uint64) uint64 // unsigned integers; nil: i
@@ -329,10 +331,10 @@ func pairOf[T, R any](f func(a, b T) R) pair[T, R] {
 
 // fastKernel is o by the functions of package kernel. Where an operand has one number for each row of the other, as
 // gates of channels have, rows may be short: they are handled together.
-func fastKernel[T kernel.Float](w *walk, o kernel.BinaryOp) op.Kernel {
-	byRow := func(o kernel.BinaryOp, matrix, column int) op.Kernel {
+func fastKernel[T kernel.Float](w *walk, o elementwise.BinaryOp) op.Kernel {
+	byRow := func(o elementwise.BinaryOp, matrix, column int) op.Kernel {
 		return func(x *op.Exec, out, in []*tensor.Dense) error {
-			kernel.BinaryCol(pool(x), o, w.rows, w.inner, dtype.Elems[T](out[0]), dtype.Elems[T](in[matrix]), dtype.Elems[T](in[column]))
+			elementwise.BinaryCol(pool(x), o, w.rows, w.inner, dtype.Elems[T](out[0]), dtype.Elems[T](in[matrix]), dtype.Elems[T](in[column]))
 			return nil
 		}
 	}
@@ -346,22 +348,22 @@ func fastKernel[T kernel.Float](w *walk, o kernel.BinaryOp) op.Kernel {
 }
 
 // mirrored is o with its operands exchanged.
-func mirrored(o kernel.BinaryOp) kernel.BinaryOp {
+func mirrored(o elementwise.BinaryOp) elementwise.BinaryOp {
 	switch o {
-	case kernel.OpSub:
-		return kernel.OpRSub
-	case kernel.OpDiv:
-		return kernel.OpRDiv
+	case elementwise.OpSub:
+		return elementwise.OpRSub
+	case elementwise.OpDiv:
+		return elementwise.OpRDiv
 	}
 	return o
 }
 
 // fastPair are the row functions of package kernel.
-func fastPair[T kernel.Float](o kernel.BinaryOp) pair[T, T] {
+func fastPair[T kernel.Float](o elementwise.BinaryOp) pair[T, T] {
 	return pair[T, T]{
-		vv: func(dst, a, b []T) { kernel.Binary(nil, o, dst, a, b) },
-		vs: func(dst, a []T, b T) { kernel.BinaryScalar(nil, o, dst, a, b) },
-		sv: func(dst []T, a T, b []T) { kernel.BinaryScalar(nil, mirrored(o), dst, b, a) },
+		vv: func(dst, a, b []T) { elementwise.Binary(nil, o, dst, a, b) },
+		vs: func(dst, a []T, b T) { elementwise.BinaryScalar(nil, o, dst, a, b) },
+		sv: func(dst []T, a T, b []T) { elementwise.BinaryScalar(nil, mirrored(o), dst, b, a) },
 	}
 }
 

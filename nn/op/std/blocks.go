@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -204,7 +205,7 @@ func scatterAdd[T number](b blocks, dst, src []T, index *tensor.Dense) error {
 // addInto adds src to dst.
 func addInto[T number](dst, src []T) {
 	if d, ok := any(dst).([]float32); ok {
-		kernel.Add(nil, d, d, any(src).([]float32))
+		elementwise.Add(nil, d, d, any(src).([]float32))
 		return
 	}
 	for i, v := range src {

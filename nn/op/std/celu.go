@@ -1,7 +1,7 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -19,7 +19,7 @@ func celu() []*op.Op {
 		traits: rectifier(),
 		of: func(c op.Config) pointwise {
 			a := orFloat(c.(CeluConfig).Alpha, 1)
-			return exponential(kernel.Exponential[float64]{Alpha: a, Gamma: 1, Inner: 1 / a})
+			return exponential(elementwise.Exponential[float64]{Alpha: a, Gamma: 1, Inner: 1 / a})
 		},
 	}.ops()
 	list[0].Check = func(c *op.Call) error {

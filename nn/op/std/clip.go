@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -37,7 +38,7 @@ func clip() *op.Op {
 		Infer: op.Same, InPlace: []int{0}, Kernel: clipKernel, Grad: clipGrad,
 		Patterns: func(c *op.Call) []op.Pattern {
 			lo, hi := bounds[float64](c.Config.(ClipConfig), nil, nil)
-			return withLoop(actEpilogue(c, kernel.Activation{Kind: kernel.ActClip, Alpha: lo, Beta: hi}), clipLoop(c))
+			return withLoop(actEpilogue(c, elementwise.Activation{Kind: elementwise.ActClip, Alpha: lo, Beta: hi}), clipLoop(c))
 		},
 		Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 		Traits: op.Traits{Zero: clipZero, Range: clipRange, Bounds: true, Activation: trait.ClampActivation, Keeps: clipKeeps},
@@ -217,7 +218,7 @@ func clipGradKernel[T kernel.Float](cfg ClipConfig) op.Kernel {
 			}
 		}
 		if dx := dtype.Elems[T](out[0]); dx != nil {
-			kernel.ClipGrad(pool(x), dx, dy, y, lo, hi)
+			elementwise.ClipGrad(pool(x), dx, dy, y, lo, hi)
 		}
 		return nil
 	}

@@ -3,7 +3,7 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -119,10 +119,10 @@ func multiply[T number](x *op.Exec, k contraction, a, b factor[T], need map[int]
 func products[T number](x *op.Exec, batch, m, n, k int, a, b, c []T) {
 	switch a := any(a).(type) {
 	case []float32:
-		kernel.GemmBatch(pool(x), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float32), n, k*n, 0, any(c).([]float32), n, m*n)
+		matmul.GemmBatch(pool(x), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float32), n, k*n, 0, any(c).([]float32), n, m*n)
 		return
 	case []float64:
-		kernel.GemmBatch(pool(x), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float64), n, k*n, 0, any(c).([]float64), n, m*n)
+		matmul.GemmBatch(pool(x), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float64), n, k*n, 0, any(c).([]float64), n, m*n)
 		return
 	}
 	clear(c)

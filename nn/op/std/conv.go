@@ -1,7 +1,7 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -131,18 +131,18 @@ func convOutput(c *op.Call, shape []op.Dim) ([]op.Type, error) {
 }
 
 // shape is the geometry for package kernel; x and y are the smaller-stride and the strided side.
-func (w *window) shape(x, y op.Type, group int) kernel.ConvShape {
-	return kernel.ConvShape{
+func (w *window) shape(x, y op.Type, group int) convolution.Shape {
+	return convolution.Shape{
 		N: x.Shape[0].Size, C: x.Shape[1].Size, OC: y.Shape[1].Size, Group: group,
 		In: op.Sizes(x.Shape[2:]), Kernel: op.Sizes(w.kernel), Out: op.Sizes(y.Shape[2:]),
 		Stride: w.stride, Dilation: w.dilation, PadBegin: w.begin, PadEnd: w.end,
 	}
 }
 
-func convShape(c *op.Call) (kernel.ConvShape, error) {
+func convShape(c *op.Call) (convolution.Shape, error) {
 	w, err := convWindow(c)
 	if err != nil {
-		return kernel.ConvShape{}, err
+		return convolution.Shape{}, err
 	}
 	return w.shape(c.In[0], c.Out[0], c.Config.(ConvConfig).Group), nil
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -29,18 +30,18 @@ func convertTo(p *kernel.Pool, t op.DType, src *tensor.Dense) (*tensor.Dense, er
 
 // conversions are the kernels, by source and target type.
 var conversions = map[[2]op.DType]func(p *kernel.Pool, dst, src *tensor.Dense){
-	{dtype.Float16, dtype.Float32}:  conversion(kernel.Float16ToFloat32),
-	{dtype.Float32, dtype.Float16}:  conversion(kernel.Float32ToFloat16),
-	{dtype.BFloat16, dtype.Float32}: conversion(kernel.BFloat16ToFloat32),
-	{dtype.Float32, dtype.BFloat16}: conversion(kernel.Float32ToBFloat16),
-	{dtype.Float64, dtype.Float32}:  conversion(kernel.Float64ToFloat32),
-	{dtype.Float32, dtype.Float64}:  conversion(kernel.Float32ToFloat64),
-	{dtype.Int64, dtype.Float32}:    conversion(kernel.Int64ToFloat32),
-	{dtype.Float32, dtype.Int64}:    conversion(kernel.Float32ToInt64),
-	{dtype.Uint8, dtype.Float32}:    byteConversion(kernel.Uint8ToFloat32),
-	{dtype.Bool, dtype.Float32}:     byteConversion(kernel.Uint8ToFloat32),
-	{dtype.Uint8, dtype.Int64}:      byteConversion(kernel.Uint8ToInt64),
-	{dtype.Bool, dtype.Int64}:       byteConversion(kernel.Uint8ToInt64),
+	{dtype.Float16, dtype.Float32}:  conversion(elementwise.Float16ToFloat32),
+	{dtype.Float32, dtype.Float16}:  conversion(elementwise.Float32ToFloat16),
+	{dtype.BFloat16, dtype.Float32}: conversion(elementwise.BFloat16ToFloat32),
+	{dtype.Float32, dtype.BFloat16}: conversion(elementwise.Float32ToBFloat16),
+	{dtype.Float64, dtype.Float32}:  conversion(elementwise.Float64ToFloat32),
+	{dtype.Float32, dtype.Float64}:  conversion(elementwise.Float32ToFloat64),
+	{dtype.Int64, dtype.Float32}:    conversion(elementwise.Int64ToFloat32),
+	{dtype.Float32, dtype.Int64}:    conversion(elementwise.Float32ToInt64),
+	{dtype.Uint8, dtype.Float32}:    byteConversion(elementwise.Uint8ToFloat32),
+	{dtype.Bool, dtype.Float32}:     byteConversion(elementwise.Uint8ToFloat32),
+	{dtype.Uint8, dtype.Int64}:      byteConversion(elementwise.Uint8ToInt64),
+	{dtype.Bool, dtype.Int64}:       byteConversion(elementwise.Uint8ToInt64),
 }
 
 func conversion[D, S any](f func(p *kernel.Pool, dst []D, src []S)) func(p *kernel.Pool, dst, src *tensor.Dense) {

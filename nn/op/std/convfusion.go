@@ -3,7 +3,9 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/pooling"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -12,7 +14,7 @@ import (
 // convStage is a convolution with the epilogues that it has taken up.
 type convStage struct {
 	dtype  op.DType
-	shape  kernel.ConvShape
+	shape  convolution.Shape
 	end    op.Epilogues
 	weight int // which input of the kernel; the bias is the next
 	at     int // the first element of the output
@@ -69,7 +71,7 @@ func (list convStages) fused() *op.Fused {
 }
 
 // poolWindows is the pattern of a MaxPool.
-type poolWindows kernel.PoolShape
+type poolWindows pooling.Shape
 
 func (*poolWindows) PatternName() string { return "pooling windows" }
 
@@ -79,7 +81,7 @@ func fusePool(first convStages, second *poolWindows, m op.Meeting) *op.Fused {
 	if len(first) > 1 || m.Sides || l.dtype != dtype.Float32 || l.end.Adds() {
 		return nil
 	}
-	b := kernel.NewConvPool(&l.shape, (*kernel.PoolShape)(second).Windows())
+	b := convolution.NewConvPool(&l.shape, (*pooling.Shape)(second).Windows())
 	if b == nil {
 		return nil
 	}
@@ -95,17 +97,17 @@ func convChain(chain []*convStage) op.Kernel {
 	if len(chain) == 1 {
 		return convEnding(chain[0])
 	}
-	shapes := make([]*kernel.ConvShape, len(chain))
+	shapes := make([]*convolution.Shape, len(chain))
 	for i, l := range chain {
 		shapes[i] = &l.shape
 	}
-	b := kernel.NewBottleneck(shapes...)
+	b := convolution.NewBottleneck(shapes...)
 	if b == nil || chain[0].dtype != dtype.Float32 {
 		return nil
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		scratch := scratch[float32](x)
-		weights, ends := make([]*kernel.ConvWeights[float32], len(chain)), make([]kernel.Epilogue[float32], len(chain))
+		weights, ends := make([]*convolution.Weights[float32], len(chain)), make([]elementwise.Epilogue[float32], len(chain))
 		for i, l := range chain {
 			weights[i] = packedConv[float32](x, l, in)
 			ends[i] = op.EpilogueAfterAffine[float32](l.end, in)

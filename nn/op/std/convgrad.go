@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
+	"github.com/graft-ml/graft/internal/kernel/norm"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -11,7 +13,7 @@ import (
 // forward convolution and the shape of the result.
 type convStep struct {
 	Name  string
-	Conv  kernel.ConvShape
+	Conv  convolution.Shape
 	Shape []op.Dim
 }
 
@@ -20,7 +22,7 @@ func (s convStep) Operator() op.Name { return op.Name{Domain: op.Internal, Name:
 // convSteps are the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
 // X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
 func convSteps() []*op.Op {
-	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(kernel.ConvShape) op.Kernel) *op.Op {
+	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(convolution.Shape) op.Kernel) *op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc, Decompose: spell,
 			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats}, Attrs: convStep{},
@@ -44,7 +46,7 @@ func convSteps() []*op.Op {
 	}
 }
 
-func convMacs(s kernel.ConvShape) int64 {
+func convMacs(s convolution.Shape) int64 {
 	n := int64(s.N) * int64(s.OC) * int64(s.C/s.Group)
 	for i := range s.Out {
 		n *= int64(s.Out[i]) * int64(s.Kernel[i])
@@ -52,9 +54,9 @@ func convMacs(s kernel.ConvShape) int64 {
 	return n
 }
 
-func convData[T kernel.Float](s kernel.ConvShape) op.Kernel {
+func convData[T kernel.Float](s convolution.Shape) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.ConvBackwardData(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
+		convolution.BackwardData(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
 		return nil
 	}
 }
@@ -63,7 +65,7 @@ func convData[T kernel.Float](s kernel.ConvShape) op.Kernel {
 // shortcut say, in place of setting most of its own to 0.
 func convDataPatterns(c *op.Call) []op.Pattern {
 	s, t := c.Config.(convStep).Conv, c.In[0].DType
-	if t != dtype.Float32 || !kernel.ConvDataAdds[float32](&s) {
+	if t != dtype.Float32 || !convolution.DataAdds[float32](&s) {
 		return nil
 	}
 	return []op.Pattern{&op.EpilogueHost{
@@ -74,20 +76,20 @@ func convDataPatterns(c *op.Call) []op.Pattern {
 }
 
 // convDataAdd overwrites the other gradient if it may.
-func convDataAdd(s kernel.ConvShape, e op.Epilogues) op.Kernel {
+func convDataAdd(s convolution.Shape, e op.Epilogues) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dx, other := dtype.Elems[float32](out[0]), op.EpilogueAfterAffine[float32](e, in).Add
 		if &dx[0] != &other[0] {
 			pool(x).Range(len(dx), 1<<14, func(lo, hi int) { copy(dx[lo:hi], other[lo:hi]) })
 		}
-		kernel.ConvBackwardDataAdd(pool(x), &s, dtype.Elems[float32](in[0]), dtype.Elems[float32](in[1]), dx, scratch[float32](x))
+		convolution.BackwardDataAdd(pool(x), &s, dtype.Elems[float32](in[0]), dtype.Elems[float32](in[1]), dx, scratch[float32](x))
 		return nil
 	}
 }
 
-func convWeightGrad[T kernel.Float](s kernel.ConvShape) op.Kernel {
+func convWeightGrad[T kernel.Float](s convolution.Shape) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.ConvBackwardWeight(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
+		convolution.BackwardWeight(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
 		return nil
 	}
 }
@@ -114,7 +116,7 @@ func channelSum() *op.Op {
 
 func sumChannels[T kernel.Float](n, c, space int) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.ChannelSum(pool(x), n, c, space, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		norm.ChannelSum(pool(x), n, c, space, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
 		return nil
 	}
 }

@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -19,7 +21,7 @@ func convEnding(l *convStage) op.Kernel {
 	return perPrecision(l.dtype, convForward[float32](l), convForward[float64](l))
 }
 
-func convPlain[T kernel.Float](s kernel.ConvShape) op.Kernel {
+func convPlain[T kernel.Float](s convolution.Shape) op.Kernel {
 	return convForward[T](&convStage{shape: s, weight: 1})
 }
 
@@ -27,19 +29,19 @@ func convPlain[T kernel.Float](s kernel.ConvShape) op.Kernel {
 func convForward[T kernel.Float](l *convStage) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		y, scratch := dtype.Elems[T](out[0])[l.at:], scratch[T](x)
-		if kernel.ConvPacks[T](&l.shape) {
+		if convolution.Packs[T](&l.shape) {
 			if w := keptConv[T](x, l, in); w != nil {
-				kernel.ConvForwardPacked(pool(x), &l.shape, dtype.Elems[T](in[0]), w, op.EpilogueAfterAffine[T](l.end, in), y, scratch)
+				convolution.ForwardPacked(pool(x), &l.shape, dtype.Elems[T](in[0]), w, op.EpilogueAfterAffine[T](l.end, in), y, scratch)
 				return nil
 			}
 		}
-		kernel.ConvForward(pool(x), &l.shape, dtype.Elems[T](in[0]), dtype.Elems[T](in[l.weight]), convEpilogue[T](x, l, in), y, scratch)
+		convolution.Forward(pool(x), &l.shape, dtype.Elems[T](in[0]), dtype.Elems[T](in[l.weight]), convEpilogue[T](x, l, in), y, scratch)
 		return nil
 	}
 }
 
 // convEpilogue is everything that becomes of the sums of products.
-func convEpilogue[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) kernel.Epilogue[T] {
+func convEpilogue[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) elementwise.Epilogue[T] {
 	return op.EpilogueSteps(x, l.end, l.shape.OC, dtype.ElemsAt[T](in, l.weight+1), in)
 }
 
@@ -51,21 +53,21 @@ type convKey struct {
 
 // keptConv is the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
 // or are not yet.
-func keptConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *kernel.ConvWeights[T] {
+func keptConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *convolution.Weights[T] {
 	pack := func() any { return packConv[T](x, l, in, nil) }
 	of := l.end.AffineInputs(in, l.weight, l.weight+1)
-	w, _ := x.Packed(convKey{l.shape.Group, l.end.AffineKey()}, pack, of...).(*kernel.ConvWeights[T])
+	w, _ := x.Packed(convKey{l.shape.Group, l.end.AffineKey()}, pack, of...).(*convolution.Weights[T])
 	return w
 }
 
 // packedConv is the weights of l, packed now if none are kept.
-func packedConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *kernel.ConvWeights[T] {
+func packedConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *convolution.Weights[T] {
 	if w := keptConv[T](x, l, in); w != nil {
 		return w
 	}
 	return packConv(x, l, in, scratch[T](x))
 }
 
-func packConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense, scratch kernel.Scratch[T]) *kernel.ConvWeights[T] {
-	return kernel.PackConv(pool(x), &l.shape, dtype.Elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
+func packConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense, scratch kernel.Scratch[T]) *convolution.Weights[T] {
+	return convolution.Pack(pool(x), &l.shape, dtype.Elems[T](in[l.weight]), convEpilogue[T](x, l, in), scratch)
 }

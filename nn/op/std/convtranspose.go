@@ -1,7 +1,7 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
@@ -154,10 +154,10 @@ func inferConvTranspose(c *op.Call) ([]op.Type, error) {
 	return convOutput(c, append([]op.Dim{c.In[0].Shape[0], m}, w.out...))
 }
 
-func convTransposeShape(c *op.Call) (kernel.ConvShape, error) {
+func convTransposeShape(c *op.Call) (convolution.Shape, error) {
 	w, err := convTransposeWindow(c)
 	if err != nil {
-		return kernel.ConvShape{}, err
+		return convolution.Shape{}, err
 	}
 	return w.shape(c.Out[0], c.In[0], c.Config.(ConvTransposeConfig).Group), nil
 }

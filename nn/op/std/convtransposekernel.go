@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -26,24 +28,24 @@ func convTransposePatterns(c *op.Call) []op.Pattern {
 	return []op.Pattern{&op.EpilogueHost{DType: t, Channels: s.C, Affine: true, Kernel: func(e op.Epilogues) op.Kernel { return convTransposeEnding(t, s, e) }}}
 }
 
-func convTransposeEnding(t op.DType, s kernel.ConvShape, e op.Epilogues) op.Kernel {
+func convTransposeEnding(t op.DType, s convolution.Shape, e op.Epilogues) op.Kernel {
 	return perPrecision(t, convTransposed[float32](s, e), convTransposed[float64](s, e))
 }
 
 // convTransposed keeps packed weights where they, and all that scales and shifts the result, are parameters.
-func convTransposed[T kernel.Float](s kernel.ConvShape, e op.Epilogues) op.Kernel {
+func convTransposed[T kernel.Float](s convolution.Shape, e op.Epilogues) op.Kernel {
 	key := convTransposedKey{fmt.Sprint(s.Group, s.Stride, s.Dilation, s.PadBegin), e.AffineKey()}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		data, weight, y, scratch := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x)
-		whole := func() kernel.Epilogue[T] { return op.EpilogueSteps(x, e, s.C, dtype.ElemsAt[T](in, 2), in) }
-		if kernel.ConvTransposedPacks[T](&s) {
-			pack := func() any { return kernel.PackConvTransposed(pool(x), &s, weight, whole(), nil) }
-			if w, _ := x.Packed(key, pack, e.AffineInputs(in, 1, 2)...).(*kernel.ConvWeights[T]); w != nil {
-				kernel.ConvTransposedPacked(pool(x), &s, data, w, op.EpilogueAfterAffine[T](e, in), y, scratch)
+		whole := func() elementwise.Epilogue[T] { return op.EpilogueSteps(x, e, s.C, dtype.ElemsAt[T](in, 2), in) }
+		if convolution.TransposedPacks[T](&s) {
+			pack := func() any { return convolution.PackTransposed(pool(x), &s, weight, whole(), nil) }
+			if w, _ := x.Packed(key, pack, e.AffineInputs(in, 1, 2)...).(*convolution.Weights[T]); w != nil {
+				convolution.TransposedPacked(pool(x), &s, data, w, op.EpilogueAfterAffine[T](e, in), y, scratch)
 				return nil
 			}
 		}
-		kernel.ConvTransposed(pool(x), &s, data, weight, whole(), y, scratch)
+		convolution.Transposed(pool(x), &s, data, weight, whole(), y, scratch)
 		return nil
 	}
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -120,9 +121,9 @@ func cumOf[T number](c *op.Call, cfg CumSumConfig, product bool) op.Kernel {
 
 // cumRows goes through many lanes at once, row by row.
 func cumRows(p *kernel.Pool, l lanes, reverse, product bool, dst, src []float32) {
-	op := kernel.OpAdd
+	op := elementwise.OpAdd
 	if product {
-		op = kernel.OpMul
+		op = elementwise.OpMul
 	}
 	p.Range(l.outer, max(1, 1<<14/(l.n*l.step)), func(lo, hi int) {
 		for o := lo; o < hi; o++ {
@@ -134,7 +135,7 @@ func cumRows(p *kernel.Pool, l lanes, reverse, product bool, dst, src []float32)
 			}
 			copy(row(dst, 0), row(src, 0))
 			for i := 1; i < l.n; i++ {
-				kernel.Binary(nil, op, row(dst, i), row(dst, i-1), row(src, i))
+				elementwise.Binary(nil, op, row(dst, i), row(dst, i-1), row(src, i))
 			}
 		}
 	})

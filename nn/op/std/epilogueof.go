@@ -3,14 +3,14 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
 
 // actEpilogue is the epilogue of an operator that applies a to its first input; nil if a is none.
-func actEpilogue(c *op.Call, a kernel.Activation) []op.Pattern {
-	if a.Kind == kernel.ActDefault {
+func actEpilogue(c *op.Call, a elementwise.Activation) []op.Pattern {
+	if a.Kind == elementwise.ActDefault {
 		return nil
 	}
 	return []op.Pattern{&op.Epilogue{Kind: op.EpilogueActivate, Slots: []int{0}, DType: c.In[0].DType, Func: a}}

@@ -3,7 +3,7 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/layout"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -65,7 +65,7 @@ func expandDims(c *op.Call) []op.Known {
 func expandKernel(c *op.Call) (op.Kernel, error) {
 	from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
 	return func(_ *op.Exec, out, in []*tensor.Dense) error {
-		kernel.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
+		layout.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
 		return nil
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/norm"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -41,8 +42,8 @@ func fuseGate(first *gate, second *gated, m op.Meeting) *op.Fused {
 }
 
 // gateOf is the gate for the inputs of a run.
-func gateOf[T kernel.Float](g gate, in []*tensor.Dense) kernel.Gate[T] {
-	r := kernel.Gate[T]{Y: dtype.Elems[T](in[1]), Lo: nextUp(T(0)), Hi: T(math.Inf(1))}
+func gateOf[T kernel.Float](g gate, in []*tensor.Dense) norm.Gate[T] {
+	r := norm.Gate[T]{Y: dtype.Elems[T](in[1]), Lo: nextUp(T(0)), Hi: T(math.Inf(1))}
 	if g.clip {
 		r.Lo, r.Hi = within(bounds[T](g.bounds, inputAt(in[:g.inputs], 2), inputAt(in[:g.inputs], 3)))
 	}

@@ -3,7 +3,7 @@ package std
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -22,12 +22,12 @@ func gelu() []*op.Op {
 		of: func(c op.Config) pointwise {
 			if c.(GeluConfig).Approximate == "tanh" {
 				return pointwise{f: geluTanh, need: "x", grad: geluTanhGrad,
-					act: kernel.Activation{Kind: kernel.ActGeluTanh},
-					f32: kernel.GeluTanh[float32], f64: kernel.GeluTanh[float64], g32: kernel.GeluTanhGrad[float32], g64: kernel.GeluTanhGrad[float64]}
+					act: elementwise.Activation{Kind: elementwise.ActGeluTanh},
+					f32: elementwise.GeluTanh[float32], f64: elementwise.GeluTanh[float64], g32: elementwise.GeluTanhGrad[float32], g64: elementwise.GeluTanhGrad[float64]}
 			}
 			return pointwise{f: geluErf, need: "x", grad: geluErfGrad,
-				act: kernel.Activation{Kind: kernel.ActGelu},
-				f32: kernel.Gelu[float32], f64: kernel.Gelu[float64], g32: kernel.GeluGrad[float32], g64: kernel.GeluGrad[float64]}
+				act: elementwise.Activation{Kind: elementwise.ActGelu},
+				f32: elementwise.Gelu[float32], f64: elementwise.Gelu[float64], g32: elementwise.GeluGrad[float32], g64: elementwise.GeluGrad[float64]}
 		},
 	}.ops()
 	list[0].Cheap = true

@@ -1,7 +1,7 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/pooling"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -69,10 +69,10 @@ func inferGlobalPool(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-func globalShape(c *op.Call) kernel.PoolShape {
+func globalShape(c *op.Call) pooling.Shape {
 	n, ch, space := channels(c.In[0])
 	one := []int{1}
-	return kernel.PoolShape{
+	return pooling.Shape{
 		N: n, C: ch, In: []int{space}, Kernel: []int{space}, Out: one, Stride: one, Dilation: one, PadBegin: []int{0}, PadEnd: []int{0},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/norm"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -134,8 +135,8 @@ func groupNormed[T kernel.Float](m groupNorm) op.Kernel {
 		if y == nil {
 			y = scratch[T](x)(m.Rows * m.Cols)
 		}
-		kernel.LayerNorm(pool(x), m.Rows, m.Cols, T(m.Eps), dtype.Elems[T](in[0]), nil, nil, y, dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2))
-		kernel.ChannelAffine(pool(x), m.Images, m.Affine, m.Inner, y, dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), y)
+		norm.LayerNorm(pool(x), m.Rows, m.Cols, T(m.Eps), dtype.Elems[T](in[0]), nil, nil, y, dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2))
+		norm.ChannelAffine(pool(x), m.Images, m.Affine, m.Inner, y, dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), y)
 		return nil
 	}
 }
@@ -167,14 +168,14 @@ func groupNormBack[T kernel.Float](m groupNorm) op.Kernel {
 					}
 				}
 			})
-			kernel.ChannelSum(pool(x), m.Images, m.Affine, m.Inner, tmp, ds)
+			norm.ChannelSum(pool(x), m.Images, m.Affine, m.Inner, tmp, ds)
 		}
 		if db := dtype.ElemsAt[T](out, 2); db != nil {
-			kernel.ChannelSum(pool(x), m.Images, m.Affine, m.Inner, dy, db)
+			norm.ChannelSum(pool(x), m.Images, m.Affine, m.Inner, dy, db)
 		}
 		if dx := dtype.Elems[T](out[0]); dx != nil {
-			kernel.ChannelAffine(pool(x), m.Images, m.Affine, m.Inner, dy, scale, nil, tmp)
-			kernel.LayerNormGrad(pool(x), m.Rows, m.Cols, a, nil, mean, inv, tmp, nil, dx, nil, nil, scratch[T](x))
+			norm.ChannelAffine(pool(x), m.Images, m.Affine, m.Inner, dy, scale, nil, tmp)
+			norm.LayerNormGrad(pool(x), m.Rows, m.Cols, a, nil, mean, inv, tmp, nil, dx, nil, nil, scratch[T](x))
 		}
 		return nil
 	}

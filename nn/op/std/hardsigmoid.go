@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
 )
@@ -25,7 +26,7 @@ func hardSigmoid() []*op.Op {
 			p := slopes("y", ramp(float32(a), float32(b)), ramp(a, b), rampGrad(float32(a)), rampGrad(a))
 			p.f32 = blocked(rampBlock(float32(a), float32(b)))
 			p.g32 = blockedGrad(rampGradBlock(float32(a)))
-			p.act = kernel.Activation{Kind: kernel.ActHardSigmoid, Alpha: a, Beta: b}
+			p.act = elementwise.Activation{Kind: elementwise.ActHardSigmoid, Alpha: a, Beta: b}
 			return p
 		},
 	}.ops()

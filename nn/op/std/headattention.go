@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/softmax"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -92,15 +93,15 @@ func inferHeadAttention(c *op.Call) ([]op.Type, error) {
 }
 
 // headLayout gives the kernel sizes and strides.
-func headLayout(c *op.Call) kernel.Attention {
+func headLayout(c *op.Call) softmax.Attention {
 	cfg := c.Config.(HeadAttentionConfig)
 	b, h, s, t, d, e := headShapes(c)
-	a := kernel.Attention{Batch: b.Size, Heads: h.Size, Rows: s.Size, Keys: t.Size, Depth: d.Size, Width: e.Size, Scale: cfg.Scale}
-	place := func(rows, features int, rowsFirst bool) kernel.HeadStrides {
+	a := softmax.Attention{Batch: b.Size, Heads: h.Size, Rows: s.Size, Keys: t.Size, Depth: d.Size, Width: e.Size, Scale: cfg.Scale}
+	place := func(rows, features int, rowsFirst bool) softmax.HeadStrides {
 		if rowsFirst {
-			return kernel.HeadStrides{Batch: rows * a.Heads * features, Head: features, Row: a.Heads * features}
+			return softmax.HeadStrides{Batch: rows * a.Heads * features, Head: features, Row: a.Heads * features}
 		}
-		return kernel.HeadStrides{Batch: a.Heads * rows * features, Head: rows * features, Row: features}
+		return softmax.HeadStrides{Batch: a.Heads * rows * features, Head: rows * features, Row: features}
 	}
 	a.Q, a.K = place(a.Rows, a.Depth, cfg.RowsQ), place(a.Keys, a.Depth, cfg.RowsK)
 	a.V, a.Y = place(a.Keys, a.Width, cfg.RowsV), place(a.Rows, a.Width, cfg.RowsY)
@@ -122,16 +123,16 @@ func headAttentionKernel(c *op.Call) (op.Kernel, error) {
 	return perPrecision(c.In[0].DType, headsForward[float32](a), headsForward[float64](a)), nil
 }
 
-func headsForward[T kernel.Float](a kernel.Attention) op.Kernel {
+func headsForward[T kernel.Float](a softmax.Attention) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.AttentionForward(pool(x), &a, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.ElemsAt[T](in, 3), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1))
+		softmax.AttentionForward(pool(x), &a, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.ElemsAt[T](in, 3), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1))
 		return nil
 	}
 }
 
 // headAttentionGradConfig is the configuration of HeadAttentionGrad.
 type headAttentionGradConfig struct {
-	Layout kernel.Attention
+	Layout softmax.Attention
 }
 
 func (headAttentionGradConfig) Operator() op.Name {
@@ -155,9 +156,9 @@ func headAttentionGradOp() *op.Op {
 	}
 }
 
-func headsBack[T kernel.Float](a kernel.Attention) op.Kernel {
+func headsBack[T kernel.Float](a softmax.Attention) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.AttentionBackward(pool(x), &a, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](in[3]), dtype.Elems[T](in[4]),
+		softmax.AttentionBackward(pool(x), &a, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](in[3]), dtype.Elems[T](in[4]),
 			dtype.Elems[T](out[0]), dtype.Elems[T](out[1]), dtype.Elems[T](out[2]), dtype.ElemsAt[T](out, 3))
 		return nil
 	}

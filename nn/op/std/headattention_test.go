@@ -3,7 +3,7 @@ package std_test
 import (
 	"testing"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/softmax"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -30,13 +30,13 @@ func TestHeadAttention(t *testing.T) {
 // TestPackedAttention: parts in turn, and the parts of each head in turn with rows in front of heads.
 func TestPackedAttention(t *testing.T) {
 	const pinned = "heads and rows are pinned"
-	layout := func(batch, head, row int) kernel.Attention {
-		s := kernel.HeadStrides{Batch: batch, Head: head, Row: row}
-		return kernel.Attention{Batch: 2, Heads: 3, Rows: 4, Keys: 4, Depth: 5, Width: 5, Scale: 0.4, Q: s, K: s, V: s}
+	layout := func(batch, head, row int) softmax.Attention {
+		s := softmax.HeadStrides{Batch: batch, Head: head, Row: row}
+		return softmax.Attention{Batch: 2, Heads: 3, Rows: 4, Keys: 4, Depth: 5, Width: 5, Scale: 0.4, Q: s, K: s, V: s}
 	}
 	inTurn, ofHeads := layout(60, 20, 5), layout(180, 15, 45)
 	inTurn.Y = inTurn.Q
-	ofHeads.Y, ofHeads.Mask = kernel.HeadStrides{Batch: 60, Head: 5, Row: 15}, [4]int{0, 0, 4, 1}
+	ofHeads.Y, ofHeads.Mask = softmax.HeadStrides{Batch: 60, Head: 5, Row: 15}, [4]int{0, 0, 4, 1}
 	optest.Run(t,
 		optest.Case{Name: "parts in turn", Config: std.PackedAttentionConfig{Layout: inTurn, From: [3]int{0, 240, 120}},
 			In: values(optest.Rand(1, 3, 2, 3, 4, 5)), NoCut: pinned},

@@ -3,7 +3,7 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -85,7 +85,7 @@ func fuseConcat(first convStages, j *joined, m op.Meeting) *op.Fused {
 	const size = 4 // bytes of an element
 	l := first[0]
 	part := slices.IndexFunc(j.parts, func(p joinedPart) bool { return p.kernel == nil && p.in[0] == m.Slot })
-	if part < 0 || len(first) > 1 || j.dtype != dtype.Float32 || l.dtype != j.dtype || l.end.Adds() || !kernel.ConvApart[float32](&l.shape) {
+	if part < 0 || len(first) > 1 || j.dtype != dtype.Float32 || l.dtype != j.dtype || l.end.Adds() || !convolution.Apart[float32](&l.shape) {
 		return nil
 	}
 	if j.whole.rows > 1 && j.whole.rows != l.shape.N {

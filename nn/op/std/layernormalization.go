@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/norm"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -167,7 +168,7 @@ func layerNormed[T kernel.Float](l layer) op.Kernel {
 		if y == nil {
 			y = scratch(l.Rows * l.Cols)
 		}
-		kernel.LayerNorm(pool(x), l.Rows, l.Cols, T(l.Eps), dtype.Elems[T](in[0]),
+		norm.LayerNorm(pool(x), l.Rows, l.Cols, T(l.Eps), dtype.Elems[T](in[0]),
 			expanded[T](x, l, in[1], l.Scale), expanded[T](x, l, optional(in, 2), l.Bias), y, mean, inv)
 		copy(dtype.ElemsAt[T](out, 1), mean)
 		copy(dtype.ElemsAt[T](out, 2), inv)
@@ -216,7 +217,7 @@ func layerNormBack[T kernel.Float](l layer, e op.Epilogues) op.Kernel {
 			dy = scratch(len(a))
 			clear(dy)
 		}
-		kernel.LayerNormGrad(pool(x), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, op.EpilogueAfterAffine[T](e, in).Add, dx,
+		norm.LayerNormGrad(pool(x), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, op.EpilogueAfterAffine[T](e, in).Add, dx,
 			dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2), scratch)
 		dmean, dinv := dtype.ElemsAt[T](in, 5), dtype.ElemsAt[T](in, 6)
 		if dx == nil || dmean == nil && dinv == nil {

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -20,11 +21,11 @@ func leakyRelu() []*op.Op {
 		of: func(c op.Config) pointwise {
 			a := orFloat(c.(LeakyReluConfig).Alpha, float64(float32(0.01)))
 			p := pointwise{
-				f32:  func(p *kernel.Pool, dst, x []float32) { kernel.LeakyRelu(p, float32(a), dst, x) },
-				f64:  func(p *kernel.Pool, dst, x []float64) { kernel.LeakyRelu(p, a, dst, x) },
-				g32:  func(p *kernel.Pool, dx, dy, at []float32) { kernel.LeakyReluGrad(p, float32(a), dx, dy, at) },
-				g64:  func(p *kernel.Pool, dx, dy, at []float64) { kernel.LeakyReluGrad(p, a, dx, dy, at) },
-				need: "y", act: kernel.Activation{Kind: kernel.ActLeakyRelu, Alpha: a},
+				f32:  func(p *kernel.Pool, dst, x []float32) { elementwise.LeakyRelu(p, float32(a), dst, x) },
+				f64:  func(p *kernel.Pool, dst, x []float64) { elementwise.LeakyRelu(p, a, dst, x) },
+				g32:  func(p *kernel.Pool, dx, dy, at []float32) { elementwise.LeakyReluGrad(p, float32(a), dx, dy, at) },
+				g64:  func(p *kernel.Pool, dx, dy, at []float64) { elementwise.LeakyReluGrad(p, a, dx, dy, at) },
+				need: "y", act: elementwise.Activation{Kind: elementwise.ActLeakyRelu, Alpha: a},
 			}
 			if a < 0 {
 				p.need = "x"

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -120,7 +121,7 @@ func lrnBack[T kernel.Float](l lrnShape) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, a, s, dx := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](out[0])
 		power := scratch[T](x)(len(s))
-		kernel.Map(pool(x), power, s, func(v T) T { return T(math.Pow(float64(v), -l.Beta)) })
+		elementwise.Map(pool(x), power, s, func(v T) T { return T(math.Pow(float64(v), -l.Beta)) })
 		l.planes(pool(x), l.After, l.Before, func(at, from, to int) {
 			for i := range l.Space {
 				sum := T(0)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
 // maxMapped is the length of an axis for which a table of indices is made.
@@ -194,7 +195,7 @@ func addMapped[T kernel.Float](m mapped, dst, src []T) {
 		add(0, from)
 		if from < to {
 			d := dst[at+index[from]:][:to-from]
-			kernel.Add(nil, d, d, s[from:to])
+			elementwise.Add(nil, d, d, s[from:to])
 		}
 		add(to, n)
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/pooling"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -81,7 +82,7 @@ func maxPoolPatterns(c *op.Call) []op.Pattern {
 
 // maxPooled writes the positions of the maxima to output 1 (column-major over the spatial axes
 // column, if not nil), and positions or taps to output 2.
-func maxPooled[T kernel.Float](s kernel.PoolShape, column []int) op.Kernel {
+func maxPooled[T kernel.Float](s pooling.Shape, column []int) op.Kernel {
 	points := s.N * s.C * dtype.Product(s.Out)
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		src, y, public := dtype.Elems[T](in[0]), dtype.Elems[T](out[0]), dtype.ElemsAt[int64](out, 1)
@@ -91,14 +92,14 @@ func maxPooled[T kernel.Float](s kernel.PoolShape, column []int) op.Kernel {
 		hidden := optional(out, 2)
 		byTaps := hidden != nil && dtype.Of(hidden.Dtype()) == dtype.Uint8
 		if byTaps {
-			kernel.MaxPoolTaps(pool(x), &s, src, y, dtype.Elems[uint8](hidden))
+			pooling.MaxTaps(pool(x), &s, src, y, dtype.Elems[uint8](hidden))
 		}
 		index := public
 		if hidden != nil && !byTaps {
 			index = dtype.Elems[int64](hidden)
 		}
 		if !byTaps || public != nil {
-			kernel.MaxPool(pool(x), &s, src, y, index)
+			pooling.Max(pool(x), &s, src, y, index)
 		}
 		if public == nil {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/layout"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -104,7 +105,7 @@ func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) op.Kernel {
 		for i := range min(len(in), 2) {
 			if in[i] != nil {
 				src[i] = scratch[T](x)(m.Rows * m.Cols)
-				kernel.Transpose(pool(x), src[i], dtype.Elems[T](in[i]), m.Shape, m.Perm)
+				layout.Transpose(pool(x), src[i], dtype.Elems[T](in[i]), m.Shape, m.Perm)
 			}
 		}
 		dst := scratch[T](x)(m.Rows * m.Cols)
@@ -119,7 +120,7 @@ func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) op.Kernel {
 				row(dst[r*m.Cols:(r+1)*m.Cols], part)
 			}
 		})
-		kernel.Transpose(pool(x), dtype.Elems[T](out[0]), dst, moved, back)
+		layout.Transpose(pool(x), dtype.Elems[T](out[0]), dst, moved, back)
 		return nil
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -241,8 +242,8 @@ func classColumn[T kernel.Float](l classLoss, dx, logp []T, i, class int, k T) {
 			dx[p] = 0
 		}
 	case l.Space == 1:
-		kernel.Exp(nil, dx[first:last+1], logp[first:last+1])
-		kernel.Scale(nil, k, dx[first:last+1], dx[first:last+1])
+		elementwise.Exp(nil, dx[first:last+1], logp[first:last+1])
+		elementwise.Scale(nil, k, dx[first:last+1], dx[first:last+1])
 	default:
 		for p := first; p <= last; p += l.Space {
 			dx[p] = k * T(math.Exp(float64(logp[p])))

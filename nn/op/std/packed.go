@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -29,16 +31,16 @@ func newWeightProduct[T kernel.Float](p product) weightProduct[T] {
 }
 
 // run computes y = alpha·op(A)·op(B) + beta·y, finished by e, whose channels are the columns.
-func (p *weightProduct[T]) run(x *op.Exec, a, b *tensor.Dense, beta float64, y []T, e kernel.Epilogue[T]) {
+func (p *weightProduct[T]) run(x *op.Exec, a, b *tensor.Dense, beta float64, y []T, e elementwise.Epilogue[T]) {
 	lda, ldb := p.leading()
 	if p.m > 2 && p.m <= packedRows {
 		pack := func() any {
-			return kernel.Pack(pool(x), p.transB, p.k, p.n, dtype.Elems[T](b), ldb, make([]T, kernel.PackedLen(p.k, p.n)))
+			return matmul.Pack(pool(x), p.transB, p.k, p.n, dtype.Elems[T](b), ldb, make([]T, matmul.PackedLen(p.k, p.n)))
 		}
-		if w, ok := x.Packed(p.key, pack, b).(kernel.Packed[T]); ok {
-			kernel.GemmPackedEpilogue(pool(x), p.transA, p.m, T(p.alpha), dtype.Elems[T](a), lda, w, T(beta), y, p.n, e)
+		if w, ok := x.Packed(p.key, pack, b).(matmul.Packed[T]); ok {
+			matmul.GemmPackedEpilogue(pool(x), p.transA, p.m, T(p.alpha), dtype.Elems[T](a), lda, w, T(beta), y, p.n, e)
 			return
 		}
 	}
-	kernel.GemmEpilogue(pool(x), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), dtype.Elems[T](a), lda, dtype.Elems[T](b), ldb, T(beta), y, p.n, e)
+	matmul.GemmEpilogue(pool(x), p.transA, p.transB, p.m, p.n, p.k, T(p.alpha), dtype.Elems[T](a), lda, dtype.Elems[T](b), ldb, T(beta), y, p.n, e)
 }

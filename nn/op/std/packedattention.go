@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/softmax"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -11,9 +12,9 @@ import (
 // PackedAttentionConfig has the attributes of PackedAttention, an operator of lowerings only: HeadAttention
 // of queries, keys and values that lie in one tensor, each of whose elements belongs to one of them.
 type PackedAttentionConfig struct {
-	Layout kernel.Attention // where queries, keys and values are in the tensor
-	From   [3]int           // where the first query, key and value lie
-	RowsY  bool             // rows of the output lie in front of heads
+	Layout softmax.Attention // where queries, keys and values are in the tensor
+	From   [3]int            // where the first query, key and value lie
+	RowsY  bool              // rows of the output lie in front of heads
 }
 
 // Operator makes PackedAttentionConfig a Config.
@@ -61,7 +62,7 @@ func packedForward[T kernel.Float](cfg PackedAttentionConfig) op.Kernel {
 		if len(all) == 0 {
 			return nil
 		}
-		kernel.AttentionForward(pool(x), &cfg.Layout, all[cfg.From[0]:], all[cfg.From[1]:], all[cfg.From[2]:], dtype.ElemsAt[T](in, 1), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1))
+		softmax.AttentionForward(pool(x), &cfg.Layout, all[cfg.From[0]:], all[cfg.From[1]:], all[cfg.From[2]:], dtype.ElemsAt[T](in, 1), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1))
 		return nil
 	}
 }
@@ -102,7 +103,7 @@ func packedBack[T kernel.Float](cfg PackedAttentionConfig) op.Kernel {
 			}
 			return t[cfg.From[part]:]
 		}
-		kernel.AttentionBackward(pool(x), &cfg.Layout, dtype.Elems[T](in[0]), from(all, 0), from(all, 1), from(all, 2), dtype.Elems[T](in[2]),
+		softmax.AttentionBackward(pool(x), &cfg.Layout, dtype.Elems[T](in[0]), from(all, 0), from(all, 1), from(all, 2), dtype.Elems[T](in[2]),
 			from(d, 0), from(d, 1), from(d, 2), dtype.ElemsAt[T](out, 1))
 		return nil
 	}

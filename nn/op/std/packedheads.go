@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/softmax"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
 )
@@ -60,7 +60,7 @@ func packedHeads(c *op.Call, in, roots gorgonia.Nodes) (*PackedAttentionConfig, 
 	}
 	var parts [3]strided
 	var whole *gorgonia.Node
-	for i, h := range []kernel.HeadStrides{a.Q, a.K, a.V} {
+	for i, h := range []softmax.HeadStrides{a.Q, a.K, a.V} {
 		s := strided{shape: []int{a.Batch, a.Heads, a.Rows, a.Depth}, strides: []int{h.Batch, h.Head, h.Row, 1}}
 		s, from := s.origin(in[i], roots)
 		if i > 0 && (from != whole || !slices.Equal(s.strides, parts[0].strides)) {
@@ -76,7 +76,7 @@ func packedHeads(c *op.Call, in, roots gorgonia.Nodes) (*PackedAttentionConfig, 
 		cfg.From[i] = parts[i].offset
 	}
 	by := parts[0].strides
-	cfg.Layout.Q = kernel.HeadStrides{Batch: by[0], Head: by[1], Row: by[2]}
+	cfg.Layout.Q = softmax.HeadStrides{Batch: by[0], Head: by[1], Row: by[2]}
 	cfg.Layout.K, cfg.Layout.V = cfg.Layout.Q, cfg.Layout.Q
 	return cfg, whole
 }

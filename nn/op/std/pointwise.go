@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -23,7 +24,7 @@ type pointwise struct {
 	g32  func(p *kernel.Pool, dx, dy, at []float32) // at is x or y, as need says
 	g64  func(p *kernel.Pool, dx, dy, at []float64)
 
-	act kernel.Activation // the same as an Epilogues of other kernels; ActDefault: it is none
+	act elementwise.Activation // the same as an Epilogues of other kernels; ActDefault: it is none
 
 	ints  func(x int64) int64   // for integer types; overflow wraps
 	uints func(x uint64) uint64 // for unsigned ones; nil: ints serves
@@ -96,7 +97,7 @@ func (r pointwiseOp) gradOp() *op.Op {
 			if p.act.HasSlope() {
 				list = append(list, &op.Epilogue{Kind: op.EpilogueSlope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
 			}
-			if p.act.Kind == kernel.ActRelu {
+			if p.act.Kind == elementwise.ActRelu {
 				list = append(list, &gate{dtype: c.In[0].DType})
 			}
 			return withLoop(list, r.gradLoop(c))

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/pooling"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -44,12 +45,12 @@ func inferPool(c *op.Call, p poolAttributes) ([]op.Type, error) {
 	return convOutput(c, append(append([]op.Dim(nil), c.In[0].Shape[:2]...), w.out...))
 }
 
-func poolShape(c *op.Call, p poolAttributes) (kernel.PoolShape, error) {
+func poolShape(c *op.Call, p poolAttributes) (pooling.Shape, error) {
 	w, err := poolWindow(c, p)
 	if err != nil {
-		return kernel.PoolShape{}, err
+		return pooling.Shape{}, err
 	}
-	return kernel.PoolShape{
+	return pooling.Shape{
 		N: c.In[0].Shape[0].Size, C: c.In[0].Shape[1].Size,
 		In: op.Sizes(c.In[0].Shape[2:]), Kernel: p.kernel, Out: op.Sizes(w.out), Stride: w.stride, Dilation: w.dilation,
 		PadBegin: w.begin, PadEnd: w.end, CountIncludePad: p.countPad,
@@ -70,7 +71,7 @@ func couplePool(c *op.Call) []coupling.Coupling {
 // poolGrad is the configuration of the gradients of pools.
 type poolGrad struct {
 	Name  string
-	Pool  kernel.PoolShape
+	Pool  pooling.Shape
 	Ord   float64  // LpPool
 	Shape []op.Dim // of X
 }
@@ -103,45 +104,45 @@ func poolGrads() []*op.Op {
 func maxPoolBack[T kernel.Float](p poolGrad) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		if dtype.Of(in[1].Dtype()) == dtype.Uint8 {
-			kernel.MaxPoolTapsGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[uint8](in[1]), dtype.Elems[T](out[0]))
+			pooling.MaxTapsGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[uint8](in[1]), dtype.Elems[T](out[0]))
 			return nil
 		}
-		kernel.MaxPoolGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[int64](in[1]), dtype.Elems[T](out[0]))
+		pooling.MaxGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[int64](in[1]), dtype.Elems[T](out[0]))
 		return nil
 	}
 }
 
 func averagePoolBack[T kernel.Float](p poolGrad) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.AveragePoolGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		pooling.AverageGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
 		return nil
 	}
 }
 
 func lpPoolBack[T kernel.Float](p poolGrad) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.LpPoolGrad(pool(x), &p.Pool, p.Ord, dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		pooling.LpGrad(pool(x), &p.Pool, p.Ord, dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
 		return nil
 	}
 }
 
 // averagePooled and lpPooled are the forward kernels that sliding and global pools share.
-func averagePooled[T kernel.Float](s kernel.PoolShape) op.Kernel {
+func averagePooled[T kernel.Float](s pooling.Shape) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.AveragePool(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		pooling.Average(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
 		return nil
 	}
 }
 
-func lpPooled[T kernel.Float](s kernel.PoolShape, ord float64) op.Kernel {
+func lpPooled[T kernel.Float](s pooling.Shape, ord float64) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.LpPool(pool(x), &s, ord, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		pooling.Lp(pool(x), &s, ord, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
 		return nil
 	}
 }
 
 // gradOfPool makes a Grad from the geometry; operands are what follows dY.
-func gradOfPool(name string, c *op.Call, s kernel.PoolShape, ord float64, dy *gorgonia.Node, operands ...*gorgonia.Node) (gorgonia.Nodes, error) {
+func gradOfPool(name string, c *op.Call, s pooling.Shape, ord float64, dy *gorgonia.Node, operands ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	d, err := c.Apply1(poolGrad{name, s, ord, c.In[0].Shape}, append(gorgonia.Nodes{dy}, operands...)...)
 	return gorgonia.Nodes{d}, err
 }

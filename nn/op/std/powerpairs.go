@@ -1,38 +1,41 @@
 package std
 
-import "github.com/graft-ml/graft/internal/kernel"
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+)
 
 // powScalar is a to the power of b; it knows the exponents that networks use.
 func powScalar[T kernel.Float](dst, a []T, b T) {
 	switch b {
 	case 2:
-		kernel.Mul(nil, dst, a, a)
+		elementwise.Mul(nil, dst, a, a)
 	case 0.5:
-		kernel.Sqrt(nil, dst, a)
+		elementwise.Sqrt(nil, dst, a)
 	case -1:
-		kernel.BinaryScalar(nil, kernel.OpRDiv, dst, a, 1)
+		elementwise.BinaryScalar(nil, elementwise.OpRDiv, dst, a, 1)
 	case 3:
 		buffer := kernel.Borrow[T](blockSize)
 		defer kernel.GiveBack(buffer)
 		for lo := 0; lo < len(dst); lo += blockSize {
 			v := a[lo:min(lo+blockSize, len(a))]
 			square := (*buffer)[:len(v)]
-			kernel.Mul(nil, square, v, v)
-			kernel.Mul(nil, dst[lo:][:len(v)], square, v)
+			elementwise.Mul(nil, square, v, v)
+			elementwise.Mul(nil, dst[lo:][:len(v)], square, v)
 		}
 	case 1:
 		copy(dst, a)
 	default:
-		kernel.PowScalar(nil, dst, a, b)
+		elementwise.PowScalar(nil, dst, a, b)
 	}
 }
 
 // powVectors is a to the power of b.
 func powVectors[T kernel.Float]() pair[T, T] {
 	return pair[T, T]{
-		vv: func(dst, a, b []T) { kernel.Pow(nil, dst, a, b) },
+		vv: func(dst, a, b []T) { elementwise.Pow(nil, dst, a, b) },
 		vs: powScalar[T],
-		sv: alikeFirst(func(dst, a, b []T) { kernel.Pow(nil, dst, a, b) }),
+		sv: alikeFirst(func(dst, a, b []T) { elementwise.Pow(nil, dst, a, b) }),
 	}
 }
 
@@ -44,9 +47,9 @@ func powByBase[T kernel.Float]() pair[T, T] {
 		for lo := 0; lo < len(dst); lo += blockSize {
 			t := (*buffer)[:min(blockSize, len(dst)-lo)]
 			by := b[lo:][:len(t)]
-			kernel.BinaryScalar(nil, kernel.OpAdd, t, by, -1)
-			kernel.Pow(nil, t, a[lo:][:len(t)], t)
-			kernel.Mul(nil, t, t, by)
+			elementwise.BinaryScalar(nil, elementwise.OpAdd, t, by, -1)
+			elementwise.Pow(nil, t, a[lo:][:len(t)], t)
+			elementwise.Mul(nil, t, t, by)
 			for i, v := range by {
 				if v == 0 {
 					t[i] = 0
@@ -63,7 +66,7 @@ func powByBase[T kernel.Float]() pair[T, T] {
 				return
 			}
 			powScalar(dst, a, b-1)
-			kernel.Scale(nil, b, dst, dst)
+			elementwise.Scale(nil, b, dst, dst)
 		},
 		sv: alikeFirst(vv),
 	}
@@ -78,9 +81,9 @@ func powByExponent[T kernel.Float]() pair[T, T] {
 		for lo := 0; lo < len(dst); lo += blockSize {
 			n := min(blockSize, len(dst)-lo)
 			base, by, p := a[lo:][:n], b[lo:][:n], power[:n]
-			kernel.Pow(nil, p, base, by)
-			kernel.Log(nil, log[:n], base)
-			kernel.Mul(nil, p, p, log[:n])
+			elementwise.Pow(nil, p, base, by)
+			elementwise.Log(nil, log[:n], base)
+			elementwise.Mul(nil, p, p, log[:n])
 			for i, v := range base {
 				if v == 0 && by[i] >= 0 {
 					p[i] = 0
@@ -94,10 +97,10 @@ func powByExponent[T kernel.Float]() pair[T, T] {
 
 // fmodVectors is the remainder of a/b.
 func fmodVectors[T kernel.Float]() pair[T, T] {
-	vv := func(dst, a, b []T) { kernel.Fmod(nil, dst, a, b) }
+	vv := func(dst, a, b []T) { elementwise.Fmod(nil, dst, a, b) }
 	return pair[T, T]{
 		vv: vv,
-		vs: func(dst, a []T, b T) { kernel.FmodScalar(nil, dst, a, b) },
+		vs: func(dst, a []T, b T) { elementwise.FmodScalar(nil, dst, a, b) },
 		sv: alikeFirst(vv),
 	}
 }
@@ -110,7 +113,7 @@ func alikeFirst[T kernel.Float](f func(dst, a, b []T)) func(dst []T, a T, b []T)
 		many := (*buffer)[:blockSize]
 		for lo := 0; lo < len(dst); lo += blockSize {
 			n := min(blockSize, len(dst)-lo)
-			kernel.Fill(nil, many[:n], a)
+			elementwise.Fill(nil, many[:n], a)
 			f(dst[lo:][:n], many[:n], b[lo:][:n])
 		}
 	}

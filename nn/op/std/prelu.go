@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -110,7 +111,7 @@ func preluPair[T kernel.Float]() pair[T, T] {
 		}
 		return x
 	})
-	p.vs = func(dst, x []T, s T) { kernel.LeakyRelu(nil, s, dst, x) }
+	p.vs = func(dst, x []T, s T) { elementwise.LeakyRelu(nil, s, dst, x) }
 	return p
 }
 
@@ -140,13 +141,13 @@ func preluGradKernel[T kernel.Float](w *walk) op.Kernel {
 		w.each(pool(x), 2, func(at, n int, off [3]int) {
 			g, v := dy[at:at+n], v[at:at+n]
 			if ds != nil {
-				kernel.BinaryScalar(nil, kernel.OpMin, ds[at:at+n], v, 0)
-				kernel.Mul(nil, ds[at:at+n], ds[at:at+n], g)
+				elementwise.BinaryScalar(nil, elementwise.OpMin, ds[at:at+n], v, 0)
+				elementwise.Mul(nil, ds[at:at+n], ds[at:at+n], g)
 			}
 			switch {
 			case dx == nil:
 			case !w.moves[1]:
-				kernel.LeakyReluGrad(nil, s[off[1]], dx[at:at+n], g, v)
+				elementwise.LeakyReluGrad(nil, s[off[1]], dx[at:at+n], g, v)
 			default:
 				slope := s[off[1] : off[1]+n]
 				for i, d := range g {

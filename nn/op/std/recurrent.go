@@ -4,7 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/recurrent"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
@@ -19,7 +20,7 @@ type cell struct {
 	Reverse                        [2]bool
 	Clip                           float64
 	InputForget, LinearBeforeReset bool
-	Act                            [2][3]kernel.Activation
+	Act                            [2][3]elementwise.Activation
 }
 
 // recurrentAttrs are the attributes that the three operators share.
@@ -57,7 +58,7 @@ func newCell(c *op.Call, kind string, gates, functions int, a recurrentAttrs) (c
 	}
 	alpha, beta := a.alpha, a.beta
 	for i, name := range a.names[:r.Dirs*functions] {
-		f, ok := kernel.ActivationByName(name)
+		f, ok := elementwise.ActivationByName(name)
 		if !ok {
 			return r, c.Errorf("activation %q is unknown", name)
 		}
@@ -153,8 +154,8 @@ func sized(c *op.Call) (cell, error) {
 }
 
 // direction is the shape of direction d for package kernel.
-func (r *cell) direction(d int, lens []int) kernel.RNNShape {
-	return kernel.RNNShape{
+func (r *cell) direction(d int, lens []int) recurrent.RNNShape {
+	return recurrent.RNNShape{
 		Seq: r.Seq, Batch: r.Batch, Input: r.Input, Hidden: r.Hidden, Reverse: r.Reverse[d], Lens: lens, Clip: r.Clip,
 		InputForget: r.InputForget, LinearBeforeReset: r.LinearBeforeReset, Act: r.Act[d], YStride: r.Dirs * r.Batch * r.Hidden,
 	}
@@ -165,11 +166,11 @@ func (r *cell) reserve() int {
 	s := r.direction(0, nil)
 	switch r.Kind {
 	case "LSTM":
-		return kernel.LSTMReserve(&s)
+		return recurrent.LSTMReserve(&s)
 	case "GRU":
-		return kernel.GRUReserve(&s)
+		return recurrent.GRUReserve(&s)
 	}
-	return kernel.RNNReserve(&s)
+	return recurrent.RNNReserve(&s)
 }
 
 func recurrentHidden(c *op.Call) []op.Type {

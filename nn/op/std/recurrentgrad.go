@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/recurrent"
+	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -64,14 +66,14 @@ func recurrentBack[T kernel.Float](r cell) op.Kernel {
 			if d > 0 && tx != nil {
 				into = scratch[T](x)(len(tx))
 			}
-			runCellBack(x, r.Kind, &s, &kernel.RNNData[T]{
+			runCellBack(x, r.Kind, &s, &recurrent.RNNData[T]{
 				X: a, W: one(at(1)), R: one(at(2)), B: one(at(4)), P: one(at(8)), H0: one(h0), C0: one(c0), Reserve: one(reserve),
-			}, &kernel.RNNGrads[T]{
+			}, &recurrent.RNNGrads[T]{
 				DY: from(dy, r.steps(d)), DYH: one(dyh), DYC: one(dyc), DX: into, DW: one(dtype.ElemsAt[T](out, 1)), DR: one(dtype.ElemsAt[T](out, 2)),
 				DB: one(dtype.ElemsAt[T](out, 3)), DP: one(dtype.ElemsAt[T](out, 6)), DH0: one(th0), DC0: one(tc0),
 			})
 			if d > 0 && tx != nil {
-				kernel.Axpy(pool(x), 1, into, tx)
+				vector.Axpy(pool(x), 1, into, tx)
 			}
 		}
 		batchLast(x, &r, dx, tx, []int{r.Seq, r.Batch, r.Input}, []int{1, 0, 2})

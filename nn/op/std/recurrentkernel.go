@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/layout"
+	"github.com/graft-ml/graft/internal/kernel/recurrent"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -35,7 +37,7 @@ func order[T kernel.Float](x *op.Exec, r *cell, v []T, shape, perm []int) []T {
 		return v
 	}
 	dst := scratch[T](x)(len(v))
-	kernel.Transpose(pool(x), dst, v, shape, perm)
+	layout.Transpose(pool(x), dst, v, shape, perm)
 	return dst
 }
 
@@ -58,7 +60,7 @@ func draft[T kernel.Float](x *op.Exec, r *cell, dst []T) []T {
 
 func batchLast[T kernel.Float](x *op.Exec, r *cell, dst, draft []T, shape, perm []int) {
 	if dst != nil && r.BatchFirst {
-		kernel.Transpose(pool(x), dst, draft, shape, perm)
+		layout.Transpose(pool(x), dst, draft, shape, perm)
 	}
 }
 
@@ -103,7 +105,7 @@ func recurrentForward[T kernel.Float](r cell) op.Kernel {
 		ty, tyh, tyc := draft(x, &r, y), draft(x, &r, yh), draft(x, &r, yc)
 		for d := range r.Dirs {
 			s := r.direction(d, lens)
-			runCell(x, r.Kind, &s, &kernel.RNNData[T]{
+			runCell(x, r.Kind, &s, &recurrent.RNNData[T]{
 				X: a, W: cutPart(dtype.Elems[T](in[1]), d, r.Dirs), R: cutPart(dtype.Elems[T](in[2]), d, r.Dirs), B: cutPart(dtype.ElemsAt[T](in, 3), d, r.Dirs),
 				P: cutPart(p, d, r.Dirs), H0: cutPart(h0, d, r.Dirs), C0: cutPart(c0, d, r.Dirs),
 				Y: from(ty, r.steps(d)), YH: cutPart(tyh, d, r.Dirs), YC: cutPart(tyc, d, r.Dirs), Reserve: cutPart(reserve, d, r.Dirs),
@@ -116,24 +118,24 @@ func recurrentForward[T kernel.Float](r cell) op.Kernel {
 	}
 }
 
-func runCell[T kernel.Float](x *op.Exec, kind string, s *kernel.RNNShape, d *kernel.RNNData[T]) {
+func runCell[T kernel.Float](x *op.Exec, kind string, s *recurrent.RNNShape, d *recurrent.RNNData[T]) {
 	switch kind {
 	case "LSTM":
-		kernel.LSTM(pool(x), s, d, scratch[T](x))
+		recurrent.LSTM(pool(x), s, d, scratch[T](x))
 	case "GRU":
-		kernel.GRU(pool(x), s, d, scratch[T](x))
+		recurrent.GRU(pool(x), s, d, scratch[T](x))
 	default:
-		kernel.RNN(pool(x), s, d, scratch[T](x))
+		recurrent.RNN(pool(x), s, d, scratch[T](x))
 	}
 }
 
-func runCellBack[T kernel.Float](x *op.Exec, kind string, s *kernel.RNNShape, d *kernel.RNNData[T], g *kernel.RNNGrads[T]) {
+func runCellBack[T kernel.Float](x *op.Exec, kind string, s *recurrent.RNNShape, d *recurrent.RNNData[T], g *recurrent.RNNGrads[T]) {
 	switch kind {
 	case "LSTM":
-		kernel.LSTMGrad(pool(x), s, d, g, scratch[T](x))
+		recurrent.LSTMGrad(pool(x), s, d, g, scratch[T](x))
 	case "GRU":
-		kernel.GRUGrad(pool(x), s, d, g, scratch[T](x))
+		recurrent.GRUGrad(pool(x), s, d, g, scratch[T](x))
 	default:
-		kernel.RNNGrad(pool(x), s, d, g, scratch[T](x))
+		recurrent.RNNGrad(pool(x), s, d, g, scratch[T](x))
 	}
 }

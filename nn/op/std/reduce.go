@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/reduce"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -19,7 +21,7 @@ type reduction struct {
 	since []int
 	attrs op.Config
 	// op is the kernel for floating types; finish, if set, is applied to what it gives.
-	op     kernel.ReduceOp
+	op     reduce.ReduceOp
 	finish func(x float64) float64
 	// add is how integers are taken in, beginning with start; last, if set, ends it with their number.
 	start func(t op.DType) int64
@@ -181,9 +183,9 @@ func reduceFloats[T kernel.Float](c *op.Call, r reduction, marks []bool) op.Kern
 			logSumExp(x, shape, axes, dst, src)
 			return nil
 		}
-		kernel.ReduceAxes(pool(x), r.op, shape, axes, dst, src, scratch[T](x))
+		reduce.ReduceAxes(pool(x), r.op, shape, axes, dst, src, scratch[T](x))
 		if r.finish != nil {
-			kernel.Map(pool(x), dst, dst, func(v T) T { return T(r.finish(float64(v))) })
+			elementwise.Map(pool(x), dst, dst, func(v T) T { return T(r.finish(float64(v))) })
 		}
 		return nil
 	}
@@ -193,7 +195,7 @@ func reduceFloats[T kernel.Float](c *op.Call, r reduction, marks []bool) op.Kern
 func logSumExp[T kernel.Float](x *op.Exec, shape, axes []int, dst, src []T) {
 	scratch := scratch[T](x)
 	top, e := scratch(len(dst)), scratch(len(src))
-	kernel.ReduceAxes(pool(x), kernel.ReduceMax, shape, axes, top, src, scratch)
+	reduce.ReduceAxes(pool(x), reduce.ReduceMax, shape, axes, top, src, scratch)
 	back := backTo(shape, axes)
 	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
 	for i, v := range top {
@@ -204,15 +206,15 @@ func logSumExp[T kernel.Float](x *op.Exec, shape, axes []int, dst, src []T) {
 	back.rows(pool(x), func(row, at int) {
 		r, v := e[row*n:][:n], src[row*n:][:n]
 		if step == 0 {
-			kernel.BinaryScalar(nil, kernel.OpSub, r, v, top[at])
+			elementwise.BinaryScalar(nil, elementwise.OpSub, r, v, top[at])
 		} else {
-			kernel.Sub(nil, r, v, top[at:at+n])
+			elementwise.Sub(nil, r, v, top[at:at+n])
 		}
-		kernel.Exp(nil, r, r)
+		elementwise.Exp(nil, r, r)
 	})
-	kernel.ReduceAxes(pool(x), kernel.ReduceSum, shape, axes, dst, e, scratch)
-	kernel.Log(pool(x), dst, dst)
-	kernel.Add(pool(x), dst, dst, top)
+	reduce.ReduceAxes(pool(x), reduce.ReduceSum, shape, axes, dst, e, scratch)
+	elementwise.Log(pool(x), dst, dst)
+	elementwise.Add(pool(x), dst, dst, top)
 }
 
 // backTo walks the result of a reduction in the order of the elements that went into it.

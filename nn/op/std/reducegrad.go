@@ -2,6 +2,8 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -102,7 +104,7 @@ func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) op.Kernel {
 				} else {
 					reduceDerivative(cfg.Kind, t, x[at:][:len(t)], y)
 				}
-				kernel.Mul(nil, d, t, dy)
+				elementwise.Mul(nil, d, t, dy)
 			})
 		}
 		return nil
@@ -120,9 +122,9 @@ func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(
 		back.some(lo, hi, func(row, from int) {
 			if step == 0 {
 				m := min(n, blockSize)
-				kernel.Fill(nil, gradients[:m], dy[from])
+				elementwise.Fill(nil, gradients[:m], dy[from])
 				if y != nil {
-					kernel.Fill(nil, many[:m], y[from])
+					elementwise.Fill(nil, many[:m], y[from])
 				}
 			}
 			for i := 0; i < n; i += blockSize {
@@ -167,22 +169,22 @@ func spreadBack[T kernel.Float](p *kernel.Pool, back strided, dx, dy []T, mean b
 func reduceDerivative[T kernel.Float](kind reduceGradKind, t, x, y []T) {
 	switch kind {
 	case gradL1:
-		kernel.Sign(nil, t, x)
+		elementwise.Sign(nil, t, x)
 	case gradL2:
-		kernel.Div(nil, t, x, y)
+		elementwise.Div(nil, t, x, y)
 		for i, v := range y {
 			if v == 0 {
 				t[i] = 0
 			}
 		}
 	case gradLogSum:
-		kernel.Scale(nil, -1, t, y)
-		kernel.Exp(nil, t, t)
+		elementwise.Scale(nil, -1, t, y)
+		elementwise.Exp(nil, t, t)
 	case gradLogSumExp:
-		kernel.Sub(nil, t, x, y)
-		kernel.Exp(nil, t, t)
+		elementwise.Sub(nil, t, x, y)
+		elementwise.Exp(nil, t, t)
 	case gradSumSquare:
-		kernel.Scale(nil, 2, t, x)
+		elementwise.Scale(nil, 2, t, x)
 	}
 }
 
@@ -195,18 +197,18 @@ func extremeBack[T kernel.Float](e *op.Exec, back strided, dx, x, y, dy []T) {
 	back.rows(nil, func(row, at int) {
 		v, ties := x[row*n:][:n], dx[row*n:][:n]
 		if step == 0 {
-			kernel.Fill(nil, ties, y[at])
-			kernel.EqualMask(ties, v, ties)
-			share[at] += kernel.Sum(nil, ties)
+			elementwise.Fill(nil, ties, y[at])
+			elementwise.EqualMask(ties, v, ties)
+			share[at] += vector.Sum(nil, ties)
 			return
 		}
-		kernel.EqualMask(ties, v, y[at:at+n])
-		kernel.Add(nil, share[at:at+n], share[at:at+n], ties)
+		elementwise.EqualMask(ties, v, y[at:at+n])
+		elementwise.Add(nil, share[at:at+n], share[at:at+n], ties)
 	})
-	kernel.Div(nil, share, dy, share)
+	elementwise.Div(nil, share, dy, share)
 	blocksBack(pool(e), back, nil, share, func(at int, _, share, _ []T) {
 		ties := dx[at:][:len(share)]
-		kernel.ReluGrad(nil, ties, share, ties) // 0 where there is no tie, though the share were infinite
+		elementwise.ReluGrad(nil, ties, share, ties) // 0 where there is no tie, though the share were infinite
 	})
 }
 
@@ -253,9 +255,9 @@ func productRowsBack[T kernel.Float](p *kernel.Pool, back strided, dx, x, dy []T
 	n := back.shape[len(back.shape)-1]
 	back.rows(p, func(row, at int) {
 		d, v := dx[row*n:][:n], x[row*n:][:n]
-		if y := kernel.Product(v); y != 0 { // otherwise a factor is 0, or all are tiny
-			kernel.BinaryScalar(nil, kernel.OpRDiv, d, v, y)
-			kernel.BinaryScalar(nil, kernel.OpMul, d, d, dy[at]) // last: dy·y may leave what floats hold
+		if y := vector.Product(v); y != 0 { // otherwise a factor is 0, or all are tiny
+			elementwise.BinaryScalar(nil, elementwise.OpRDiv, d, v, y)
+			elementwise.BinaryScalar(nil, elementwise.OpMul, d, d, dy[at]) // last: dy·y may leave what floats hold
 			return
 		}
 		zeros, product := 0, T(1)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/resample"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -93,12 +94,12 @@ func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) op.Ke
 // resamplePass resamples one axis.
 type resamplePass[T kernel.Float] struct {
 	axis int
-	*kernel.Resampling[T]
+	*resample.Resampling[T]
 }
 
 // resamplingOf is the resampling of an axis of old elements.
-func resamplingOf[T kernel.Float](t axisTaps, old int) *kernel.Resampling[T] {
-	return kernel.NewResampling[T](old, len(t.Index)/max(t.N, 1), func(j int) ([]int, []float64) {
+func resamplingOf[T kernel.Float](t axisTaps, old int) *resample.Resampling[T] {
+	return resample.NewResampling[T](old, len(t.Index)/max(t.N, 1), func(j int) ([]int, []float64) {
 		return t.Index[j*t.N:][:t.N], t.Weight[j*t.N:][:t.N]
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -69,7 +70,7 @@ func rmsNormed[T kernel.Float](l layer) op.Kernel {
 		pool(x).Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				row := a[r*l.Cols : (r+1)*l.Cols]
-				inv := T(1 / math.Sqrt(float64(kernel.SumSq(nil, row))/float64(l.Cols)+l.Eps))
+				inv := T(1 / math.Sqrt(float64(vector.SumSq(nil, row))/float64(l.Cols)+l.Eps))
 				if keep != nil {
 					keep[r] = inv
 				}

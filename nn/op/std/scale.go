@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -46,7 +47,7 @@ func scale() *op.Op {
 
 func scaleKernel[T kernel.Float](f float64) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.Scale(pool(x), T(f), dtype.Elems[T](out[0]), dtype.Elems[T](in[0]))
+		elementwise.Scale(pool(x), T(f), dtype.Elems[T](out[0]), dtype.Elems[T](in[0]))
 		return nil
 	}
 }

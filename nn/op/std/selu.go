@@ -1,7 +1,7 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
 )
@@ -21,7 +21,7 @@ func selu() []*op.Op {
 		traits: op.Traits{Zero: op.ZeroFirst, Activation: trait.HiddenActivation},
 		of: func(c op.Config) pointwise {
 			cfg := c.(SeluConfig)
-			return exponential(kernel.Exponential[float64]{
+			return exponential(elementwise.Exponential[float64]{
 				Alpha: orFloat(cfg.Alpha, 1.67326319217681884765625), Gamma: orFloat(cfg.Gamma, 1.05070102214813232421875), Inner: 1})
 		},
 	}.ops()

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/softmax"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -57,10 +58,10 @@ func softmaxes() []*op.Op {
 		}
 	}
 	soft := kind("Softmax", "Exponentials that add up to 1 along an axis.", op.Traits{Range: op.RangeOf(0, 1), Bounds: true}, SoftmaxConfig{},
-		alongKernel(kernel.Softmax[float32]), alongKernel(kernel.Softmax[float64]))
+		alongKernel(softmax.Softmax[float32]), alongKernel(softmax.Softmax[float64]))
 	soft.Grad = softmaxGradOf("SoftmaxGrad")
 	log := kind("LogSoftmax", "Logarithm of Softmax.", op.Traits{Range: op.RangeOf(math.Inf(-1), 0), Bounds: true}, LogSoftmaxConfig{},
-		alongKernel(kernel.LogSoftmax[float32]), alongKernel(kernel.LogSoftmax[float64]))
+		alongKernel(softmax.LogSoftmax[float32]), alongKernel(softmax.LogSoftmax[float64]))
 	log.Grad = softmaxGradOf("LogSoftmaxGrad")
 	hard := kind("Hardmax", "1 at the first maximum along an axis, 0 elsewhere.", op.Traits{Range: op.RangeOf(0, 1)}, HardmaxConfig{}, hardmaxKernel[float32], hardmaxKernel[float64])
 	hard.NoGrad = "constant wherever it is continuous"
@@ -174,8 +175,8 @@ func softmaxGrads() []*op.Op {
 		}
 	}
 	return []*op.Op{
-		grad("SoftmaxGrad", spelled(spellSoftmaxGrad), kernel.SoftmaxGrad[float32], kernel.SoftmaxGrad[float64]),
-		grad("LogSoftmaxGrad", spelled(spellLogSoftmaxGrad), kernel.LogSoftmaxGrad[float32], kernel.LogSoftmaxGrad[float64]),
+		grad("SoftmaxGrad", spelled(spellSoftmaxGrad), softmax.SoftmaxGrad[float32], softmax.SoftmaxGrad[float64]),
+		grad("LogSoftmaxGrad", spelled(spellLogSoftmaxGrad), softmax.LogSoftmaxGrad[float32], softmax.LogSoftmaxGrad[float64]),
 	}
 }
 

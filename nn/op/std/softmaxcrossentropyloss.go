@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/softmax"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -60,7 +61,7 @@ func crossEntropy[T kernel.Float](l classLoss) op.Kernel {
 		if logp == nil {
 			logp = scratch[T](x)(l.N * l.C * l.Space)
 		}
-		kernel.LogSoftmax(pool(x), l.N, l.C, l.Space, logp, dtype.Elems[T](in[0]))
+		softmax.LogSoftmax(pool(x), l.N, l.C, l.Space, logp, dtype.Elems[T](in[0]))
 		copy(public, logp)
 		if out[0] == nil {
 			return nil

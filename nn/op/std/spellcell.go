@@ -3,7 +3,7 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -27,14 +27,14 @@ func (c *recurrence) gate(n formula, k int, x *op.Operand) (y, pre *op.Operand) 
 }
 
 // act is activation k of the direction.
-func (c *recurrence) act(k int) kernel.Activation {
+func (c *recurrence) act(k int) elementwise.Activation {
 	a := c.Act[c.d][k]
 	switch {
-	case a.Kind != kernel.ActDefault:
+	case a.Kind != elementwise.ActDefault:
 	case k == 0 && c.Kind != "RNN":
-		a.Kind = kernel.ActSigmoid
+		a.Kind = elementwise.ActSigmoid
 	default:
-		a.Kind = kernel.ActTanh
+		a.Kind = elementwise.ActTanh
 	}
 	return a
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -114,10 +115,10 @@ func floatStack[T kernel.Float](s stack, e op.Epilogues) op.Kernel {
 		case s.batch == 1:
 			w.run(x, in[0], in[1], 0, y, op.EpilogueSteps[T](x, e, s.n, nil, in))
 		case s.a == nil:
-			kernel.GemmBatch(pool(x), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
+			matmul.GemmBatch(pool(x), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
 		default:
 			for i := range s.batch {
-				kernel.Gemm(pool(x), s.transA, s.transB, s.m, s.n, s.k, 1, a[s.a[i]*sa:], lda, b[s.b[i]*sb:], ldb, 0, y[i*sc:], s.n)
+				matmul.Gemm(pool(x), s.transA, s.transB, s.m, s.n, s.k, 1, a[s.a[i]*sa:], lda, b[s.b[i]*sb:], ldb, 0, y[i*sc:], s.n)
 			}
 		}
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/layout"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -96,7 +96,7 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		d := dtype.New(dtype.Int64, op.Sizes(shape)...)
 		from, err := dtype.FromSlice(n, s.Shape()...)
 		if err == nil && len(d.Raw) > 0 {
-			kernel.ExpandBytes(d.Raw, from.Raw, s.Shape(), op.Sizes(shape), 8)
+			layout.ExpandBytes(d.Raw, from.Raw, s.Shape(), op.Sizes(shape), 8)
 		}
 		return dtype.Slice[int64](d), err
 	}

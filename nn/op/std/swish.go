@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -19,9 +20,9 @@ func swish() []*op.Op {
 		traits: gatedLinear(),
 		of: func(c op.Config) pointwise {
 			a := orFloat(c.(SwishConfig).Alpha, 1)
-			var act kernel.Activation
+			var act elementwise.Activation
 			if a == 1 {
-				act.Kind = kernel.ActSilu
+				act.Kind = elementwise.ActSilu
 			}
 			return pointwise{f: func(x float64) float64 { return x * sigmoid(a*x) }, need: "x", act: act,
 				grad: func(x, _, dy float64) float64 {
@@ -34,11 +35,11 @@ func swish() []*op.Op {
 }
 
 func swishOf[T kernel.Float](a T) func(p *kernel.Pool, dst, x []T) {
-	return func(p *kernel.Pool, dst, x []T) { kernel.Swish(p, a, dst, x) }
+	return func(p *kernel.Pool, dst, x []T) { elementwise.Swish(p, a, dst, x) }
 }
 
 func swishGradOf[T kernel.Float](a T) func(p *kernel.Pool, dx, dy, x []T) {
-	return func(p *kernel.Pool, dx, dy, x []T) { kernel.SwishGrad(p, a, dx, dy, x) }
+	return func(p *kernel.Pool, dx, dy, x []T) { elementwise.SwishGrad(p, a, dx, dy, x) }
 }
 
 func decomposeSwish(n *op.Spelling) error {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/norm"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -63,7 +64,7 @@ func syncNormTrain[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Ke
 		if variance == nil {
 			variance = scratch[T](x)(m.c)
 		}
-		kernel.ChannelMoments(pool(x), m.n, m.c, m.space, dtype.Elems[T](in[0]), mean, variance)
+		norm.ChannelMoments(pool(x), m.n, m.c, m.space, dtype.Elems[T](in[0]), mean, variance)
 		n, sums := float64(m.n*m.space), make([]float64, 2*m.c+1)
 		for i := range mean {
 			a, v := float64(mean[i]), float64(variance[i])
@@ -79,7 +80,7 @@ func syncNormTrain[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Ke
 			mean[i], variance[i] = T(a), T(math.Max(0, sums[m.c+i]/n-a*a))
 		}
 		if y := dtype.Elems[T](out[0]); y != nil {
-			kernel.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), op.EpilogueAfterAffine[T](op.Epilogues{}, in), mean, variance, y)
+			norm.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), op.EpilogueAfterAffine[T](op.Epilogues{}, in), mean, variance, y)
 		}
 		copy(dtype.ElemsAt[T](out, bnSavedMean), mean)
 		copy(dtype.ElemsAt[T](out, bnSavedVar), variance)
@@ -103,7 +104,7 @@ func syncNormBack[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Ker
 		if dbias == nil {
 			dbias = scratch[T](x)(m.c)
 		}
-		kernel.BatchNormGrad(pool(x), m.n, m.c, m.space, T(m.eps), true, from, dy, kernel.Gate[T]{}, scale, mean, variance, nil, dscale, dbias)
+		norm.BatchNormGrad(pool(x), m.n, m.c, m.space, T(m.eps), true, from, dy, norm.Gate[T]{}, scale, mean, variance, nil, dscale, dbias)
 		sums := make([]float64, 2*m.c+1)
 		for i := range m.c {
 			sums[i], sums[m.c+i] = float64(dscale[i]), float64(dbias[i])

@@ -3,7 +3,7 @@ package std
 import (
 	"slices"
 
-	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/layout"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -106,7 +106,7 @@ func transposeKernel(c *op.Call) (op.Kernel, error) {
 
 func transposeWords[E any](shape, perm []int) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		kernel.Transpose(pool(x), words[E](out[0].Raw), words[E](in[0].Raw), shape, perm)
+		layout.Transpose(pool(x), words[E](out[0].Raw), words[E](in[0].Raw), shape, perm)
 		return nil
 	}
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -106,11 +107,11 @@ func (v variadic) kernel(c *op.Call) (op.Kernel, error) {
 }
 
 func variadicOps() []*op.Op {
-	kern := func(o kernel.BinaryOp) *kernel.BinaryOp { return &o }
-	add := binary{types: op.Floats, kern: kern(kernel.OpAdd)}
-	larger := binary{types: op.Numeric, kern: kern(kernel.OpMax), i: func(a, b int64) int64 { return max(a, b) },
+	kern := func(o elementwise.BinaryOp) *elementwise.BinaryOp { return &o }
+	add := binary{types: op.Floats, kern: kern(elementwise.OpAdd)}
+	larger := binary{types: op.Numeric, kern: kern(elementwise.OpMax), i: func(a, b int64) int64 { return max(a, b) },
 		u: func(a, b uint64) uint64 { return max(a, b) }, dims: op.Dim.Max}
-	smaller := binary{types: op.Numeric, kern: kern(kernel.OpMin), i: func(a, b int64) int64 { return min(a, b) },
+	smaller := binary{types: op.Numeric, kern: kern(elementwise.OpMin), i: func(a, b int64) int64 { return min(a, b) },
 		u: func(a, b uint64) uint64 { return min(a, b) }, dims: op.Dim.Min}
 	equal := []op.Version{{At: 8, Down: equalShapes}}
 	late := append(equal[:1:1], op.Version{At: 12, New: op.Where{"T": op.Integers}})
@@ -211,12 +212,12 @@ func extremeGradKernel[T kernel.Float](walks []*walk) op.Kernel {
 		}
 		copy(share, ties[0]) // dy divided by the number of operands that tie
 		for _, t := range ties[1:] {
-			kernel.Add(pool(x), share, share, t)
+			elementwise.Add(pool(x), share, share, t)
 		}
-		kernel.Div(pool(x), share, dy, share)
+		elementwise.Div(pool(x), share, dy, share)
 		for k, o := range out {
 			if dx := dtype.Elems[T](o); dx != nil {
-				kernel.ReluGrad(pool(x), dx, share, ties[k]) // 0 where there is no tie, though dy were infinite
+				elementwise.ReluGrad(pool(x), dx, share, ties[k]) // 0 where there is no tie, though dy were infinite
 			}
 		}
 		return nil
@@ -227,10 +228,10 @@ func extremeGradKernel[T kernel.Float](walks []*walk) op.Kernel {
 func equalMask[T kernel.Float](x *op.Exec, w *walk, dst, y, v []T) {
 	w.each(pool(x), 1, func(at, n int, off [3]int) {
 		if w.moves[0] {
-			kernel.EqualMask(dst[at:at+n], v[off[0]:off[0]+n], y[at:at+n])
+			elementwise.EqualMask(dst[at:at+n], v[off[0]:off[0]+n], y[at:at+n])
 			return
 		}
-		kernel.Fill(nil, dst[at:at+n], v[off[0]])
-		kernel.EqualMask(dst[at:at+n], dst[at:at+n], y[at:at+n])
+		elementwise.Fill(nil, dst[at:at+n], v[off[0]])
+		elementwise.EqualMask(dst[at:at+n], dst[at:at+n], y[at:at+n])
 	})
 }

@@ -1,0 +1,238 @@
+package convolution
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/layout"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
+)
+
+// BackwardData computes the gradient dx [N, C, In…] of a convolution from dy
+// [N, OC, Out…] and w, overwriting dx. It is also the forward pass of ConvTranspose,
+// with dy as its input and dx as its output.
+func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scratch func(n int) []T) {
+	if winogradBackwardData(p, s, dy, w, dx, scratch) {
+		return
+	}
+	g := s.geometry()
+	if stretches[T](&g) {
+		stretchData(p, &g, dy, w, dx, stretch, scratch)
+		return
+	}
+	in, out := g.in.Size(), g.out.Size()
+	dx, dy = dx[:g.n*g.c*in], dy[:g.n*g.oc*out]
+	if len(dx) == 0 {
+		return
+	}
+	phases := g.phases()
+	if kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() && (g.cg > 1 || g.groups == 1 && g.og > 1) && len(dy) > 0 {
+		if g.stride.Size() > 1 {
+			dataLines(p, &g, dy, w, dx, scratch)
+		} else {
+			directDense(p, &g, dy, w, dx, scratch)
+		}
+		return
+	}
+	for i := range phases {
+		if len(phases[i].taps) == 0 || len(dy) == 0 {
+			clear(dx) // points that no kernel point reaches
+			break
+		}
+	}
+	if len(dy) == 0 {
+		return
+	}
+	switch {
+	case depthDirect[T]() && g.cg == 1 && g.og == 1:
+		depthBackwardData(p, &g, phases, dy, w, dx, scratch)
+		return
+	case g.cg == 1:
+		depthwiseBackwardData(p, &g, phases, dy, w, dx)
+		return
+	}
+	for i := range phases {
+		if ph := &phases[i]; len(ph.taps) > 0 {
+			backwardPhase(p, &g, ph, dy, w, dx, scratch)
+		}
+	}
+}
+
+// backwardPhase sets the points of one phase.
+func backwardPhase[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
+	k := g.og * len(ph.taps)
+	if g.ker.Size() == 1 {
+		backwardPoint(p, g, ph, dy, w, dx)
+		return
+	}
+	turned := kernel.Take(scratch, g.c*k) // [kernel.Group][channel][output channel][tap]
+	p.Range(g.groups*kernel.CeilDiv(g.cg, turnSide), max(1, 1<<13/(k*turnSide)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			turnWeights(g, ph, i/kernel.CeilDiv(g.cg, turnSide), i%kernel.CeilDiv(g.cg, turnSide)*turnSide, w, turned)
+		}
+	})
+	eachGroup(p, g.groups, func(p *kernel.Pool, i int) {
+		m := phaseProduct(g, ph, i, k, dy, dx)
+		m.A, m.RsA, m.CsA = turned[i*g.cg*k:][:g.cg*k], k, 1
+		m.Run(p)
+	})
+}
+
+// backwardPoint is backwardPhase for kernels of one point, whose weights are a matrix already.
+func backwardPoint[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w, dx []T) {
+	eachGroup(p, g.groups, func(p *kernel.Pool, i int) {
+		m := phaseProduct(g, ph, i, g.og, dy, dx)
+		m.A, m.RsA, m.CsA = w[i*g.og*g.cg:][:g.og*g.cg], 1, g.cg
+		m.Run(p)
+	})
+}
+
+// phaseProduct is the product that sets a phase of a group, but for the weights.
+func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx []T) matmul.Product[T] {
+	in, out := g.in.Size(), g.out.Size()
+	m := matmul.Product[T]{
+		M: g.cg, N: g.n * ph.grid.Size(), K: k, Alpha: 1,
+		B: &lattice[T]{
+			x: dy[group*g.og*out:], channel: out, image: g.oc * out,
+			in: g.out, grid: ph.grid, stride: Triple{1, 1, 1}, taps: ph.taps, columns: g.n * ph.grid.Size(),
+		},
+		C: dx[group*g.cg*in:], LDC: in, Span: in, Image: g.c * in,
+		WeightB: 60,
+	}
+	if g.stride.Size() > 1 {
+		m.Where = func(j, cols int, at *[matmul.NR]int) { g.place(ph, j, cols, at) }
+	}
+	return m
+}
+
+// turnSide is how many channels turnWeights takes at a time, so that it reads weights that lie
+// together. More would be written to more places than a set of the first cache level takes, the
+// rows of turned being multiples of large powers of two apart.
+const turnSide = 8
+
+// turnWeights sorts the weights of up to turnSide channels of a group from c on by [channel]
+// [output channel][tap].
+func turnWeights[T kernel.Float](g *geometry, ph *phase, group, c int, w, turned []T) {
+	n, taps, ker := min(turnSide, g.cg-c), len(ph.kernel), g.ker.Size()
+	k := g.og * taps
+	for o := range g.og {
+		src := w[((group*g.og+o)*g.cg+c)*ker:]
+		at := (group*g.cg+c)*k + o*taps
+		for range n {
+			d := turned[at:][:taps]
+			if taps == ker { // then they are in order
+				copy(d, src)
+			} else {
+				for q, point := range ph.kernel {
+					d[q] = src[point]
+				}
+			}
+			src, at = src[ker:], at+k
+		}
+	}
+}
+
+// place finds the points j to j+cols of a phase in dx.
+func (g *geometry) place(ph *phase, j, cols int, at *[matmul.NR]int) {
+	per := ph.grid.Size()
+	n, r := j/per, j%per
+	z, r := r/(ph.grid[1]*ph.grid[2]), r%(ph.grid[1]*ph.grid[2])
+	y, x := r/ph.grid[2], r%ph.grid[2]
+	for q := range cols {
+		row := (ph.first[0]+z*g.stride[0])*g.in[1] + ph.first[1] + y*g.stride[1]
+		at[q] = n*g.c*g.in.Size() + row*g.in[2] + ph.first[2] + x*g.stride[2]
+		if x++; x < ph.grid[2] {
+			continue
+		}
+		x = 0
+		if y++; y < ph.grid[1] {
+			continue
+		}
+		y = 0
+		if z++; z < ph.grid[0] {
+			continue
+		}
+		z = 0
+		n++
+	}
+}
+
+// BackwardWeight computes the gradient dw [OC, C/Group, Kernel…] of a
+// convolution from x and dy, overwriting dw.
+func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scratch func(n int) []T) {
+	if winogradBackwardWeight(p, s, x, dy, dw, scratch) {
+		return
+	}
+	g := s.geometry()
+	in, out := g.in.Size(), g.out.Size()
+	taps := g.taps()
+	k := g.cg * len(taps)
+	x, dy, dw = x[:g.n*g.c*in], dy[:g.n*g.oc*out], dw[:g.oc*k]
+	if len(x) == 0 || len(dy) == 0 {
+		clear(dw)
+		return
+	}
+	if g.planar() && depthDirect[T]() {
+		depthBackwardWeight(p, &g, x, dy, dw)
+		return
+	}
+	if g.planar() {
+		depthwiseBackwardWeight(p, &g, x, dy, dw)
+		return
+	}
+	if kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() {
+		directWeight(p, &g, x, dy, dw, scratch)
+		return
+	}
+	// One product per group, (channel, tap) × output channel, inner dimension
+	// (image, point): so that it is dy that must be turned and not the lattice.
+	turned := kernel.Take(scratch, g.oc*k)
+	parts := 1
+	if t := p.Threads(); g.groups < t && k < 64*t && g.n*out >= 256*t {
+		parts = t // too few rows to share: share the inner dimension
+	}
+	var partial []T
+	if parts > 1 {
+		partial = kernel.Take(scratch, (parts-1)*g.og*k)
+	}
+	eachGroup(p, g.groups, func(p *kernel.Pool, i int) {
+		c := turned[i*g.og*k:][:g.og*k]
+		m := matmul.Product[T]{
+			M: k, N: g.og, K: g.n * out, Alpha: 1,
+			Left: &lattice[T]{
+				x: x[i*g.cg*in:], channel: in, image: g.c * in,
+				in: g.in, grid: g.out, stride: g.stride, taps: taps, columns: g.n * out,
+			},
+			B: &imageRows[T]{x: dy[i*g.og*out:], space: out, image: g.oc * out},
+			C: c, LDC: g.og, Span: g.og, WeightB: 60,
+		}
+		if parts == 1 {
+			m.Run(p)
+		} else {
+			m.Split(p, parts, partial)
+		}
+		turn(p, k, g.og, c, dw[i*g.og*k:])
+	})
+}
+
+// turn writes the rows×cols matrix src transposed.
+func turn[T kernel.Float](p *kernel.Pool, rows, cols int, src, dst []T) {
+	layout.Transpose(p, dst[:rows*cols], src[:rows*cols], []int{rows, cols}, []int{1, 0})
+}
+
+// imageRows is dy as a matrix (image, point) × channel.
+type imageRows[T kernel.Float] struct {
+	x            []T
+	space, image int
+}
+
+func (s *imageRows[T]) Pack(l, kc, j, je int, dst []T) {
+	for ; j < je; j += matmul.NR {
+		strip := dst[:kc*matmul.NR]
+		dst = dst[kc*matmul.NR:]
+		for q := 0; q < kc; {
+			n, r := (l+q)/s.space, (l+q)%s.space
+			piece := min(kc-q, s.space-r)
+			matmul.PackTransposed(piece, s.x[n*s.image+j*s.space+r:], s.space, min(matmul.NR, je-j), strip[q*matmul.NR:])
+			q += piece
+		}
+	}
+}

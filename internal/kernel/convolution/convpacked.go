@@ -1,0 +1,63 @@
+package convolution
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+)
+
+// Weights is weights of a convolution in the order in which ConvForward reads them, multiplied by
+// the scale of an epilogue, and the epilogue's shift. It serves batches of any size.
+type Weights[T kernel.Float] struct {
+	weights, shift []T
+}
+
+// Packs tells whether PackConv has something to do for a convolution.
+func Packs[T kernel.Float](s *Shape) bool {
+	g := s.geometry()
+	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {
+		return false
+	}
+	return windowsFit(&g) || rowsFit(&g) || !g.planar()
+}
+
+// Pack prepares weights, and scale and shift of e, in memory of scratch if that is not nil.
+func Pack[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) *Weights[T] {
+	g := s.geometry()
+	if g.planar() {
+		c := &Weights[T]{kernel.Take(scratch, g.ker.Size()*g.oc), kernel.Take(scratch, g.oc)}
+		scaleChannels(g.ker.Size(), w, e.Scale, c.weights)
+		clear(c.shift[copy(c.shift, e.Shift):])
+		return c
+	}
+	panels, k := g.panels(), g.k()*tileRows
+	c := &Weights[T]{kernel.Take(scratch, g.groups*panels*k), packShift(g.groups, g.og, e.Shift, scratch)}
+	p.Range(g.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			packForward(g.og, g.k(), i/panels, i%panels, w, e.Scale, c.weights[i*k:][:k])
+		}
+	})
+	return c
+}
+
+// ForwardPacked is ConvForward with packed weights; e has neither scale nor shift.
+func ForwardPacked[T kernel.Float](p *kernel.Pool, s *Shape, x []T, w *Weights[T], e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
+	g := s.geometry()
+	if g.planar() {
+		e.Shift = w.shift
+		depthForward(p, &g, x, w.weights, e, y, scratch)
+		return
+	}
+	d := newDirect(&g, x, e, y)
+	d.a, d.shift = w.weights, w.shift
+	d.run(p, scratch)
+}
+
+// scaleChannels multiplies n weights of each channel by scale, which may be nil.
+func scaleChannels[T kernel.Float](n int, w, scale, to []T) {
+	copy(to, w)
+	for c, f := range scale {
+		for i := range n {
+			to[c*n+i] *= f
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package convolution
+
+import (
+	"fmt"
+
+	"github.com/graft-ml/graft/internal/kernel"
+)
+
+// Shape is the shape of a convolution with one to three spatial dimensions:
+// x [N, C, In…], w [OC, C/Group, Kernel…], y [N, OC, Out…]. Point o of the output
+// reads x at o*Stride + k*Dilation - PadBegin for the kernel points k; what lies
+// outside of x counts as 0. Out is taken as given, so PadEnd is for the caller's use.
+// Empty Stride and Dilation mean 1, empty PadBegin means 0, Group 0 means 1.
+type Shape struct {
+	N, C, OC, Group                                     int
+	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
+
+	// ImageY, if not 0, is how many elements lie from image to image of y, where it is a part of something
+	// larger: only for a forward pass that ConvApart allows.
+	ImageY int
+
+	exact bool // every product as it is: not by winograd
+}
+
+type Triple [3]int
+
+func (v Triple) Size() int { return v[0] * v[1] * v[2] }
+
+// geometry is a ConvShape brought to three spatial dimensions.
+type geometry struct {
+	n, c, oc, groups               int // all channels
+	cg, og                         int // channels per group
+	in, ker, out, stride, dil, pad Triple
+	imageY                         int // elements from image to image of y
+}
+
+func (s *Shape) geometry() geometry {
+	g := geometry{n: s.N, c: s.C, oc: s.OC, groups: max(s.Group, 1)}
+	g.cg, g.og = g.c/g.groups, g.oc/g.groups
+	if d := len(s.In); d > 3 || len(s.Kernel) != d || len(s.Out) != d || g.cg*g.groups != g.c || g.og*g.groups != g.oc {
+		panic(fmt.Sprintf("kernel: convolution of shape %+v", *s))
+	}
+	g.in, g.ker, g.out = Expand(s.In, 1), Expand(s.Kernel, 1), Expand(s.Out, 1)
+	g.stride, g.dil, g.pad = Expand(s.Stride, 1), Expand(s.Dilation, 1), Expand(s.PadBegin, 0)
+	if g.imageY = s.ImageY; g.imageY == 0 {
+		g.imageY = g.oc * g.out.Size()
+	}
+	return g
+}
+
+// empty tells whether the result, or each of its sums, has no elements.
+func (g *geometry) empty() bool {
+	return g.n*g.oc*g.out.Size() == 0 || g.c*g.in.Size()*g.ker.Size() == 0
+}
+
+// sizeY is how many elements of y lie from the first to the last.
+func (g *geometry) sizeY() int { return (g.n-1)*g.imageY + g.oc*g.out.Size() }
+
+// k is how many products make an output.
+func (g *geometry) k() int { return g.cg * g.ker.Size() }
+
+// panels is how many panels of weights a group has.
+func (g *geometry) panels() int { return kernel.CeilDiv(g.og, tileRows) }
+
+// Expand puts the spatial numbers v last of three.
+func Expand(v []int, fill int) Triple {
+	t := Triple{fill, fill, fill}
+	copy(t[3-len(v):], v)
+	return t
+}
+
+// points lists the kernel points in row-major order.
+func (g *geometry) points() []Triple {
+	p := make([]Triple, 0, g.ker.Size())
+	for z := range g.ker[0] {
+		for y := range g.ker[1] {
+			for x := range g.ker[2] {
+				p = append(p, Triple{z, y, x})
+			}
+		}
+	}
+	return p
+}
+
+// reach is what the taps of a convolution depend on.
+type reach struct{ ker, dil, pad Triple }
+
+var (
+	knownTaps   kernel.BoundedCache[reach, []Triple]
+	knownPhases kernel.BoundedCache[geometry, []phase]
+)
+
+// taps lists, in kernel order, what to add to an output point times its stride to
+// get the input point that the kernel point multiplies.
+func (g *geometry) taps() []Triple {
+	return knownTaps.Get(reach{g.ker, g.dil, g.pad}, func() []Triple {
+		t := g.points()
+		for i := range t {
+			for d := range 3 {
+				t[i][d] = t[i][d]*g.dil[d] - g.pad[d]
+			}
+		}
+		return t
+	})
+}
+
+// phase is a class of input points, first + t*step for t in grid, that the same
+// kernel points reach. The gradient of a strided convolution falls into one
+// stride-1 convolution for each phase.
+type phase struct {
+	first, grid Triple
+	kernel      []int    // the kernel points that reach it, flat
+	taps        []Triple // the output point that each of them multiplies, less t
+}
+
+func (g *geometry) phases() []phase {
+	return knownPhases.Get(*g, func() []phase { return g.findPhases() })
+}
+
+func (g *geometry) findPhases() []phase {
+	var all []phase
+	points := g.points()
+	for i := range g.stride.Size() {
+		first := Triple{i / (g.stride[1] * g.stride[2]), i / g.stride[2] % g.stride[1], i % g.stride[2]}
+		ph := phase{first: first}
+		for d := range 3 {
+			ph.grid[d] = max(0, kernel.CeilDiv(g.in[d]-first[d], g.stride[d]))
+		}
+		if ph.grid.Size() == 0 {
+			continue
+		}
+		for k, point := range points {
+			var tap Triple
+			reaches := true
+			for d := range 3 {
+				at := first[d] + g.pad[d] - point[d]*g.dil[d]
+				reaches = reaches && at%g.stride[d] == 0
+				tap[d] = at / g.stride[d]
+			}
+			if reaches {
+				ph.kernel, ph.taps = append(ph.kernel, k), append(ph.taps, tap)
+			}
+		}
+		all = append(all, ph)
+	}
+	return all
+}

@@ -1,0 +1,63 @@
+package convolution
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+)
+
+// Transposed computes the transposed convolution y [N, C, In…] of x [N, OC, Out…], which is the gradient of the
+// convolution s by data, and finishes it as e says, whose channels are the C. scratch may be nil.
+func Transposed[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
+	if TransposedPacks[T](s) {
+		packed := PackTransposed(p, s, w, e, scratch)
+		e.Scale, e.Shift = nil, nil
+		TransposedPacked(p, s, x, packed, e, y, scratch)
+		return
+	}
+	BackwardData(p, s, x, w, y, scratch)
+	g := s.geometry()
+	e.Planes(p, g.c, g.in.Size(), y[:g.n*g.c*g.in.Size()])
+}
+
+// TransposedPacks tells whether PackConvTransposed has something to do for a transposed convolution: whether it is
+// computed from packed weights.
+func TransposedPacks[T kernel.Float](s *Shape) bool {
+	g := s.geometry()
+	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradDX) != nil || stretches[T](&g) || g.cg == 1 && g.groups > 1 {
+		return false
+	}
+	l := g.lines()
+	return len(l.taps) > 0 && len(g.phases()) == g.stride.Size() // small results lack some: the weights would not fit larger ones
+}
+
+// PackTransposed prepares weights, and scale and shift of e, in memory of scratch if that is not nil. They serve
+// batches and images of any size that ConvTransposedPacks.
+func PackTransposed[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) *Weights[T] {
+	g := s.geometry()
+	l, panels := g.lines(), kernel.CeilDiv(g.cg, tileRows)
+	k := g.og * l.sums * tileRows
+	c := &Weights[T]{kernel.Take(scratch, g.groups*panels*k), packShift(g.groups, g.cg, e.Shift, scratch)}
+	p.Range(g.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			packLines(&g, l, i/panels, i%panels, w, e.Scale, c.weights[i*k:][:k])
+		}
+	})
+	return c
+}
+
+// TransposedPacked is ConvTransposed with packed weights; e has neither scale nor shift.
+func TransposedPacked[T kernel.Float](p *kernel.Pool, s *Shape, x []T, w *Weights[T], e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
+	g := s.geometry()
+	d := newLines(&g, x, y)
+	if g.stride.Size() == 1 { // then there is nothing to weave
+		d = newDense(&g, x, y)
+	}
+	d.a, d.shift = w.weights, w.shift
+	if e.Add == nil {
+		d.clip, d.act = e.Bounds()
+	}
+	d.run(p, scratch)
+	if e.Add != nil {
+		e.Planes(p, g.c, g.in.Size(), y[:g.n*g.c*g.in.Size()])
+	}
+}

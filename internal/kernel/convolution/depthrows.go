@@ -1,0 +1,131 @@
+package convolution
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+)
+
+// Depthwise convolutions of large windows: planes are copied between borders of zeros, a few at a time,
+// with stride 2 the even columns of a row apart from the odd ones, and go through block by block of rows.
+
+// rowsBlock is how many rows of outputs a kernel computes at once.
+const rowsBlock = 8
+
+// depthRowsKernel computes a plane; see depthRows7Z1.
+type depthRowsKernel func(high, wide int, x *float32, xRow, odd int, y *float32, yRow int, f, shift, clip *float32)
+
+// rowsKernel is the kernel for windows and stride of a convolution, with vectors of 16 or of 8; nil if there is none.
+func rowsKernel(g *geometry, broad bool) depthRowsKernel {
+	switch side, stride := g.ker[2], g.stride[2]; {
+	case g.ker[1] != side || g.stride[1] != stride:
+	case side == 7 && stride == 1 && broad:
+		return depthRows7Z1
+	case side == 7 && stride == 1:
+		return depthRows7Y1
+	case side == 5 && stride == 1 && broad:
+		return depthRows5Z1
+	case side == 5 && stride == 1:
+		return depthRows5Y1
+	case side == 5 && stride == 2 && broad:
+		return depthRows5Z2
+	case side == 5 && stride == 2:
+		return depthRows5Y2
+	}
+	return nil
+}
+
+// rowsFit tells whether a convolution has one kernel for each output channel, and windows that there is a kernel for. Small
+// planes with windows of 5×5 are as well computed in place, see windowsFit.
+func rowsFit(g *geometry) bool {
+	inside := func(i int) bool { return g.pad[i] >= 0 && g.pad[i] < g.ker[i] }
+	return kernel.SIMD && g.cg == 1 && g.ker[0] == 1 && g.in[0] == 1 && g.out[0] == 1 && g.pad[0] == 0 && g.dil.Size() == 1 && inside(1) && inside(2) &&
+		min(g.in.Size(), g.out.Size()) > 0 && (g.ker[2] == 7 || g.stride[2] == 2 || g.out[2] > 8) && rowsKernel(g, kernel.AVX512) != nil
+}
+
+// depthRows is such a convolution, which lacks x and y.
+type depthRows struct {
+	g             *geometry
+	w, shift      []float32
+	clip          *[2]float32
+	kernel        depthRowsKernel
+	high          int // rows of a plane with borders
+	odd, pitch    int // elements from the even to the odd columns, and from row to row
+	size, behind  int // of such a plane, and what kernels read behind it
+	rows, cols    int // of the input that some window meets
+	above, before int // rows and columns of zeros
+}
+
+func newDepthRows(g *geometry, w, shift []float32, clip *[2]float32) *depthRows {
+	d := &depthRows{g: g, w: w, shift: shift, clip: clip, above: g.pad[1], before: g.pad[2]}
+	broad := kernel.AVX512 && g.out[2] > 8
+	lanes := 8
+	if broad {
+		lanes = 16
+	}
+	stride, side := g.stride[2], g.ker[2]
+	wide := (g.out[2]-1)*stride + side
+	d.kernel = rowsKernel(g, broad)
+	d.odd = kernel.CeilDiv(wide, stride)
+	d.high, d.pitch = (g.out[1]-1)*stride+side, d.odd*stride
+	d.size = d.high * d.pitch
+	d.behind = max(0, rowsBlock-g.out[1])*stride*d.pitch + lanes
+	d.rows, d.cols = min(g.in[1], d.high-d.above), min(g.in[2], wide-d.before)
+	return d
+}
+
+// depthRowsForward computes y = conv(x, w), finished as e says, for shapes that rowsFit.
+func depthRowsForward(p *kernel.Pool, g *geometry, x, w []float32, e elementwise.Epilogue[float32], y []float32, scratch kernel.Scratch[float32]) {
+	in, out := g.in.Size(), g.out.Size()
+	w, shift := depthAffine(g, w, e, scratch)
+	clip, later := e.Bounds()
+	rest := elementwise.Epilogue[float32]{Add: e.Add, Act: later}
+	if e.Add != nil {
+		clip, rest.Act = nil, e.Act
+	}
+	if clip == nil {
+		inf := float32(math.Inf(1))
+		clip = &[2]float32{-inf, inf}
+	}
+	d := newDepthRows(g, w, shift, clip)
+	p.Range(g.n*g.c, PlaneGrain(g.ker.Size()*out*g.og), func(lo, hi int) {
+		batch := max(1, min(hi-lo, batchElements/d.size))
+		buffer := kernel.Borrow[float32](batch*d.size + d.behind)
+		defer kernel.GiveBack(buffer)
+		clear((*buffer)[:batch*d.size+d.behind])
+		for i := lo; i < hi; i += batch {
+			planes := min(batch, hi-i)
+			d.load(planes, x[i*in:], *buffer)
+			for q := range planes * g.og {
+				o := i*g.og + q
+				to := y[o*out:][:out]
+				d.plane(o%g.oc, (*buffer)[q/g.og*d.size:], to)
+				if !rest.IsNone() {
+					rest.Row(to, o%g.oc, o*out)
+				}
+			}
+		}
+	})
+}
+
+// load copies planes between their borders.
+func (d *depthRows) load(planes int, x, to []float32) {
+	g, stride := d.g, d.g.stride[2]
+	for first := range stride { // column of the window that the copied ones begin with
+		from := (first - d.before%stride + stride) % stride // column of x
+		cols := kernel.CeilDiv(d.cols-from, stride)
+		if d.rows > 0 && cols > 0 {
+			at := d.above*d.pitch + first*d.odd + (d.before+from)/stride
+			pick(planes, d.rows, cols, x[from:], g.in.Size(), g.in[2], stride, to[at:], d.size, d.pitch)
+		}
+	}
+}
+
+// plane computes a plane of channel c from one with borders.
+func (d *depthRows) plane(c int, x, y []float32) {
+	g := d.g
+	w := d.w[c*g.ker.Size():][:g.ker.Size()]
+	_, _ = x[d.size+d.behind-1], y[g.out.Size()-1]
+	d.kernel(g.out[1], g.out[2], &x[0], d.pitch*4, d.odd*4, &y[0], g.out[2]*4, &w[0], &d.shift[c], &d.clip[0])
+}

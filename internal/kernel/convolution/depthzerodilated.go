@@ -1,0 +1,50 @@
+package convolution
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/kernel"
+)
+
+// stuffed tells whether the gradient by data of a depthwise convolution with stride 2 can be computed as a
+// convolution with stride 1 of dy with zeros between its rows and columns, and which one that is.
+func (g *geometry) stuffed() (geometry, bool) {
+	t := g.turned()
+	t.in, t.stride = g.in, Triple{1, 1, 1}
+	fits := g.stride == Triple{1, 2, 2} && 2*g.out[1]-1 <= g.in[1] && 2*g.out[2]-1 <= g.in[2]
+	return t, fits && planesFit(g) && planesFit(&t)
+}
+
+// stuffedElements is how much of dy is worked on at once, zeros included: it stays in the first cache level.
+const stuffedElements = 1 << 12
+
+// stuffedBackward is the gradient by data of a convolution that is stuffed as t; w is its weights in
+// reverse order.
+func stuffedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
+	in, out := g.in.Size(), g.out.Size()
+	inf := float32(math.Inf(1))
+	all := depthPlanes{planeSteps: planSteps(t, false), inputs: g.c, outputs: g.c, planeX: in, w: w, shift: make([]float32, g.c), y: dx, clip: []float32{-inf, inf}}
+	batch := max(1, stuffedElements/in)
+	rows := []tileRun{{0, g.out[2], 0}}
+	p.Range(g.n*g.c, PlaneGrain(9*in), func(lo, hi int) {
+		d := all
+		size := batch*in + slack
+		buffer := kernel.Borrow[float32](size + out + slack)
+		defer kernel.GiveBack(buffer)
+		x, last := (*buffer)[:size], (*buffer)[size:]
+		clear(x)
+		for i := lo; i < hi; i += batch {
+			end := min(hi, i+batch)
+			for c := i; c < end; c++ {
+				from := dy[c*out:]
+				if len(from) < out+slack { // or what is read behind it is not there
+					from = last
+					copy(from, dy[c*out:][:out])
+				}
+				spread(g.out[1], from, g.out[2], rows, x[(c-i)*in:], 2*g.in[2], 2)
+			}
+			d.x, d.first = x, i
+			d.run(i, end, hi)
+		}
+	})
+}

@@ -1,0 +1,244 @@
+package convolution
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
+)
+
+// Direct convolution: the input is copied once, piece by piece, between borders of zeros (see
+// planes); the kernels then read it in place, every tap at its offset, and no matrix is formed. A
+// piece with all its channels stays in the second cache level while all panels of weights pass by,
+// so that each output is written once, finished, and in the order of memory: few channels at a time,
+// since writing here and there takes several times as long where the output is in no cache.
+
+// direct is a convolution, or a phase of the gradient of one.
+type direct[T kernel.Float] struct {
+	n, groups       int
+	inputs, outputs int // channels of a group
+	in, grid        Triple
+	stride          Triple
+	taps            []Triple
+	x               []T
+	y               []T
+	planeY, imageY  int    // elements of y from channel to channel and from image to image
+	first           int    // where the first grid point lies in a plane of y
+	step            Triple // and how far the others are apart
+	a               []T    // panels of weights: [kernel.Group][panel][channel, tap][tileRows]
+	lead            int    // if not 0, a is [kernel.Group][channel][output channel] instead, so far from channel to channel
+	pack            func(group, panel int, dst []T)
+	shift           []T // per output channel, 0 for those that the last panel of a group lacks
+	add             []T
+	clip            *[2]T
+	act             elementwise.Activation // after everything else
+	after           []T                    // what the caller goes through next
+	lines           *lines                 // if set, it is a gradient of a convolution with strides: phases of the grid points make up the
+	rows            Triple                 // rows of a plane of this size
+}
+
+const (
+	// pieceElements is how large a piece may be: half of a second cache level of 512 KB.
+	pieceElements = 1 << 16
+	// pieceColumns is how many columns make the last tile of a piece, which is not full, cheap.
+	pieceColumns = 256
+)
+
+// panels is how many panels of weights a group has.
+func (d *direct[T]) panels() int { return kernel.CeilDiv(d.outputs, tileRows) }
+
+// k is how many products make an output; in a panel of weights there are so many times tileRows for each phase.
+func (d *direct[T]) k() int {
+	if d.lines != nil {
+		return d.inputs * d.lines.sums
+	}
+	return d.inputs * len(d.taps)
+}
+
+// flatten makes a plane a row where the kernel is a single point that reads the output's own place, so that it is as good
+// as one.
+func (d *direct[T]) flatten() {
+	if d.lines != nil || len(d.taps) > 1 || d.taps[0] != (Triple{}) || d.stride != (Triple{1, 1, 1}) || d.in != d.grid ||
+		d.step != (Triple{d.grid[1] * d.grid[2], d.grid[2], 1}) {
+		return
+	}
+	d.grid = Triple{1, 1, d.in.Size()}
+	d.in = d.grid
+}
+
+// dense tells whether every output point has one input point, inside of the input: then there are no borders, and
+// images one below the other need no room between them.
+func (d *direct[T]) dense() bool {
+	inside := len(d.taps) == 1
+	for i, n := range d.grid {
+		first := d.taps[0][i]
+		inside = inside && first >= 0 && (n-1)*d.stride[i]+first < d.in[i]
+	}
+	return inside
+}
+
+// panel is a panel of weights and how far its rows are apart. It is packed to room if none are packed yet.
+func (d *direct[T]) panel(group, panel int, room []T) (a []T, step int) {
+	switch {
+	case d.a == nil:
+		d.pack(group, panel, room)
+		return room, tileRows
+	case d.lead > 0:
+		return d.a[group*d.inputs*d.lead+panel*tileRows:], d.lead
+	}
+	return d.a[(group*d.panels()+panel)*d.k()*tileRows:], tileRows
+}
+
+// run computes y. Weights that are not packed yet are packed now, or by each worker for itself if that
+// is not too often: then the panel needs no way to main memory and back.
+func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
+	s := directPlans.Get().(*directPlan)
+	defer directPlans.Put(s)
+	if d.n*d.groups*d.outputs*d.k()*d.grid.Size() < matmul.SmallProduct {
+		p = nil
+	}
+	d.flatten()
+	planDirect(d, s, p.Threads())
+	panels := d.panels()
+	if d.a == nil && s.pieces >= 2*p.Threads() {
+		d.packAll(p, scratch)
+	}
+	// Each thread takes as many pieces, and what is left over is shared panel by panel.
+	t := p.Threads()
+	each, left := s.pieces*d.groups/t, s.pieces*d.groups%t
+	p.Run(t*(each+left), func(_, i int) {
+		w := directWorkers.Get().(*directWorker)
+		defer directWorkers.Put(w)
+		thread, j := i/(each+left), i%(each+left)
+		task, p0, p1 := thread*each+j, 0, panels
+		if j >= each {
+			task, p0, p1 = t*each+j-each, thread*panels/t, (thread+1)*panels/t
+		}
+		if p0 < p1 {
+			d.piece(s, w, task/s.pieces, task%s.pieces, p0, p1, j+1 < each)
+		}
+	})
+}
+
+// packAll packs all weights.
+func (d *direct[T]) packAll(p *kernel.Pool, scratch func(n int) []T) {
+	panels, k := d.panels(), d.k()*tileRows
+	d.a = kernel.Take(scratch, d.groups*panels*k)
+	p.Range(d.groups*panels, max(1, 1<<13/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			d.pack(i/panels, i%panels, d.a[i*k:][:k])
+		}
+	})
+}
+
+// piece computes the panels p0 to p1 of a piece; more says that the same thread computes the next piece, too.
+func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int, more bool) {
+	at, l := s.part(piece, d.n, d.grid), &s.layout
+	size, space := l.size(d.inputs), d.in.Size()
+	if s.inPlace {
+		size = 0
+	}
+	panel := 0
+	if d.a == nil {
+		panel = len(s.off) * tileRows
+	}
+	room := maxTile
+	if d.lines != nil {
+		room *= len(d.lines.all[0].phases)
+	}
+	buffer := kernel.Borrow[T](room + panel + size + slack) // weave reads a little behind t
+	defer kernel.GiveBack(buffer)
+	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
+	t, a, b := (*buffer)[:room], (*buffer)[room:][:panel], (*buffer)[room+panel:][:size]
+	if s.inPlace {
+		b = from[(at.z*d.in[1]+at.y)*d.in[2]+at.x:]
+	} else {
+		clean(l, d.inputs, b)
+		load(l, from, source{at.images, d.inputs, d.groups * d.inputs * space, space, at.z, at.y, at.x}, b)
+	}
+	w.plan(l, at, tileWidth, d.step, d.imageY, s.inPlace)
+	if d.lines != nil {
+		d.sweepLines(s, w, at, group, p0, p1, a, b, t)
+		return
+	}
+	var input []T
+	if more && d.groups == 1 && s.cuts.Size() == 1 { // the next piece has whole images, of all channels
+		image := d.inputs * space
+		first := at.image + at.images
+		input = d.x[first*image : min(first+at.images, d.n)*image]
+	}
+	after := d.after[len(d.after)*piece/s.pieces : len(d.after)*(piece+1)/s.pieces]
+	later := newAhead(tileFetches((p1-p0)*(len(w.tiles)-1), len(s.off), tileRows, 3), input, after)
+	d.sweep(s, w, at, group, p0, p1, 0, len(w.tiles)-1, a, b, t, &later)
+	d.activate(at, group, p0, p1)
+}
+
+// base is where in y the first output of a part lies.
+func (d *direct[T]) base(at part, group int) int {
+	return at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
+}
+
+// sweep computes the tiles i0 to i1 of a part for the panels p0 to p1. b is the part's input; a is room for a
+// panel of weights if they are not packed, t for a tile.
+func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T, later *ahead[T]) {
+	base := d.base(at, group)
+	for p := p0; p < p1; p++ {
+		a, step := d.panel(group, p, a)
+		for i := i0; i < i1; {
+			i += d.tiles(s, w, group, p, i, i1, a, step, b, t, base, later)
+		}
+	}
+}
+
+// activate applies to the panels p0 to p1 of a part what is left of the activation: to as many elements at once as
+// lie together, for a plane may have one. Tiles that are spread have been through it.
+func (d *direct[T]) activate(at part, group, p0, p1 int) {
+	if d.act.Kind == elementwise.ActDefault || d.step[2] != 1 {
+		return
+	}
+	first, end := p0*tileRows, min(p1*tileRows, d.outputs)
+	base := d.base(at, group) + first*d.planeY
+	channels, rows, cols := end-first, at.rows, at.cols
+	if rows == 1 || cols == d.step[1] {
+		rows, cols = 1, rows*cols
+	}
+	if rows == 1 && cols == d.planeY {
+		channels, cols = 1, channels*cols
+	}
+	for i := range at.images {
+		for c := range channels {
+			for r := range rows {
+				elementwise.ActivateBlocks(d.act, d.y[base+i*d.imageY+c*d.planeY+r*d.step[1]:][:cols])
+			}
+		}
+	}
+}
+
+// tiles computes tile i of a piece, and as many of those up to end as lie beside it in y, for panel p, of which a has the
+// weights, in rows lead apart. It returns how many it computed; room is for one.
+func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *ahead[T]) int {
+	t, runs := &w.tiles[i], w.of(i)
+	if len(runs) == 0 {
+		return 1
+	}
+	first, width, step := p*tileRows, 3*tileLanes(), d.step[2]
+	rows, n := min(tileRows, d.outputs-first), t.n
+	shift := d.shift[group*d.panels()*tileRows+first:]
+	b, to := b[t.at:], base+first*d.planeY
+	switch {
+	case d.add == nil && step == 1 && rows == tileRows && t.side > 0:
+		count := min(t.side, end-i)
+		tiles(count, rows, n, a, lead, b, s.off, d.y[to+runs[0].to:], d.planeY, shift, d.clip, later)
+		return count
+	case d.add != nil:
+		tiles(1, rows, n, a, lead, b, s.off, room, width, shift, nil, later)
+		store(rows, room, width, runs, d.y[to:], d.planeY, d.add[to:], d.clip)
+	case step == 1:
+		tiles(1, rows, n, a, lead, b, s.off, room, width, shift, d.clip, later)
+		store(rows, room, width, runs, d.y[to:], d.planeY, nil, nil)
+	default:
+		tiles(1, rows, n, a, lead, b, s.off, room, width, shift, d.clip, later)
+		elementwise.Activate(d.act, room[:(rows-1)*width+n])
+		spread(rows, room, width, runs, d.y[to:], d.planeY, step)
+	}
+	return 1
+}

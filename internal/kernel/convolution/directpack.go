@@ -1,0 +1,74 @@
+package convolution
+
+import "github.com/graft-ml/graft/internal/kernel"
+
+// packForward packs a panel of the weights [groups*outputs, k] as [k][tileRows], multiplied by
+// scale, which is per output channel or nil.
+func packForward[T kernel.Float](outputs, k, group, panel int, w, scale, dst []T) {
+	first := group*outputs + panel*tileRows
+	rows := min(tileRows, outputs-panel*tileRows)
+	packPanel(rows, k, w[first*k:], dst)
+	if scale != nil {
+		scalePanel(scale[first:][:rows], dst)
+	}
+}
+
+// scalePanel multiplies the rows of a panel by scale.
+func scalePanel[T kernel.Float](scale, panel []T) {
+	for r, f := range scale {
+		for q := r; q < len(panel); q += tileRows {
+			panel[q] *= f
+		}
+	}
+}
+
+// packPanel transposes up to tileRows rows of k elements; rows that are not there count as 0.
+func packPanel[T kernel.Float](rows, k int, src, dst []T) {
+	src, dst = src[:rows*k], dst[:k*tileRows]
+	if rows < tileRows {
+		clear(dst)
+	}
+	turnRows(rows, k, src, k, dst, tileRows)
+}
+
+// packData packs a panel of input channels of the weights [groups*og, cg, ker] for the gradient by data;
+// the inner dimension is (output channel, point), of the given kernel points.
+func packData[T kernel.Float](g *geometry, points []int, group, panel int, w, dst []T) {
+	ker, c := g.ker.Size(), panel*tileRows
+	rows := min(tileRows, g.cg-c)
+	if rows < tileRows {
+		clear(dst)
+	}
+	w = w[(group*g.og*g.cg+c)*ker:]
+	if ker == 1 {
+		pick(1, g.og, rows, w, 0, g.cg, 1, dst, 0, tileRows)
+		return
+	}
+	for o := range g.og {
+		src := w[o*g.cg*ker:][:rows*ker]
+		if len(points) == ker { // then they are in order
+			turnRows(rows, ker, src, ker, dst, tileRows)
+			dst = dst[ker*tileRows:]
+			continue
+		}
+		for _, point := range points {
+			for r := range rows {
+				dst[r] = src[r*ker+point]
+			}
+			dst = dst[tileRows:]
+		}
+	}
+}
+
+// packShift spreads what is added to output channels over the panels; nil is 0.
+func packShift[T kernel.Float](groups, outputs int, shift []T, scratch func(n int) []T) []T {
+	panels := kernel.CeilDiv(outputs, tileRows)
+	dst := kernel.Take(scratch, groups*panels*tileRows)
+	clear(dst)
+	if shift != nil {
+		for g := range groups {
+			copy(dst[g*panels*tileRows:], shift[g*outputs:][:outputs])
+		}
+	}
+	return dst
+}

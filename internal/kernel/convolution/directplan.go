@@ -1,0 +1,179 @@
+package convolution
+
+import (
+	"sync"
+
+	"github.com/graft-ml/graft/internal/kernel"
+)
+
+// directPlan is how a convolution is cut in pieces.
+type directPlan struct {
+	layout     planes
+	images     int
+	cuts       Triple // pieces in z, y and x
+	rows, cols int
+	pieces     int
+	off        []int32
+	inPlace    bool
+}
+
+// directWorker is what a worker needs besides the piece.
+type directWorker struct {
+	runs  []tileRun
+	tiles []directTile // and behind them one of no columns
+	off   []int32
+}
+
+// directTile is a tile of a part.
+type directTile struct {
+	at, n int // its first column, and how many it has
+	run   int // its first run: it ends where those of the next begin
+	side  int // how many tiles, from this one on, go to y side by side as they are
+}
+
+var (
+	directPlans   = sync.Pool{New: func() any { return new(directPlan) }}
+	directWorkers = sync.Pool{New: func() any { return new(directWorker) }}
+)
+
+func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
+	l := &s.layout
+	l.describe(d.in, d.stride, d.taps)
+	dense := d.dense()
+	if d.outputs > d.n*d.grid.Size() {
+		threads = 1 // there is more to do for the weights: they are shared rather than the images
+	}
+	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
+	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest piece
+	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // or its last tile would start before it
+	channel := l.channel
+	if s.inPlace {
+		s.images, channel = 1, d.in.Size()
+		l.asItLies()
+		s.pieces = d.n * s.cuts.Size()
+	}
+	s.off = s.off[:0]
+	if d.lines != nil {
+		s.off = d.lines.offsets(d.inputs, channel, l.taps, s.off)
+	} else {
+		s.off = tapOffsets(d.inputs, channel, l.taps, s.off)
+	}
+	n := len(s.off)
+	s.off = append(s.off, make([]int32, tileAhead)...)[:n]
+}
+
+// tapOffsets appends to off where the taps of so many channels, channel elements apart, read.
+func tapOffsets(channels, channel int, taps []int, off []int32) []int32 {
+	for c := range channels {
+		for _, t := range taps {
+			off = append(off, int32(c*channel+t))
+		}
+	}
+	return off
+}
+
+// cut divides n images of a grid of outputs in pieces of up to so many elements of input; those of a piece lie side by
+// side or one below the other.
+func (s *directPlan) cut(n, channels int, grid Triple, taps []Triple, threads, elements int, below bool) {
+	l := &s.layout
+	try := func(rows, cols, images int) (small bool) {
+		s.rows, s.cols, s.images = rows, cols, images
+		l.cut(images, rows, cols, cols == grid[2], below, taps)
+		return channels*l.channel <= elements
+	}
+	rows, cols := grid[1], grid[2]
+	for cuts := 2; !try(rows, cols, 1) && rows > 1; cuts++ {
+		rows = kernel.CeilDiv(grid[1], cuts)
+	}
+	for cuts := 2; !try(rows, cols, 1) && cols > pieceColumns; cuts++ {
+		cols = kernel.CeilDiv(grid[2], cuts)
+	}
+	if rows == grid[1] && cols == grid[2] {
+		images := 1
+		for images < kernel.CeilDiv(n, threads) && l.extent() < pieceColumns && try(rows, cols, images+1) {
+			images++
+		}
+		try(rows, cols, kernel.CeilDiv(n, kernel.CeilDiv(n, images)))
+	}
+	s.cuts = Triple{grid[0], kernel.CeilDiv(grid[1], s.rows), kernel.CeilDiv(grid[2], s.cols)}
+	s.pieces = kernel.CeilDiv(n, s.images) * s.cuts.Size()
+}
+
+// part is which outputs a piece has.
+type part struct {
+	image, z, y, x     int // of the first
+	images, rows, cols int
+}
+
+func (s *directPlan) part(piece, n int, grid Triple) part {
+	image, r := piece/s.cuts.Size()*s.images, piece%s.cuts.Size()
+	z, r := r/(s.cuts[1]*s.cuts[2]), r%(s.cuts[1]*s.cuts[2])
+	y, x := r/s.cuts[2]*s.rows, r%s.cuts[2]*s.cols
+	return part{image, z, y, x, min(s.images, n-image), min(s.rows, grid[1]-y), min(s.cols, grid[2]-x)}
+}
+
+// plan finds the tiles of a part and their runs; width says how many columns the next tile has if so many are left. With
+// exact set no tile reaches beyond the last column: it starts earlier instead.
+func (w *directWorker) plan(l *planes, p part, width func(left int) int, step Triple, imageY int, exact bool) {
+	w.runs, w.tiles = w.runs[:0], w.tiles[:0]
+	lanes := tileLanes()
+	extent := (p.rows-1)*l.row + (p.images-1)*l.image + p.cols
+	for t, end := 0, 0; t < extent; t = end {
+		end = min(t+width(extent-t), extent)
+		first := t
+		if exact {
+			first = end - kernel.CeilDiv(end-t, lanes)*lanes
+		}
+		w.tiles = append(w.tiles, directTile{at: first, n: end - first, run: len(w.runs)})
+		for at := first; at < end; {
+			i, r, x := l.point(at)
+			if i < p.images && x < p.cols {
+				n := min(p.cols-x, end-at)
+				w.add(tileRun{at - first, n, i*imageY + r*step[1] + x*step[2]}, step[2] == 1)
+				at += n
+				continue
+			}
+			at += l.segment - x // to where the next row of an image begins
+		}
+	}
+	w.tiles = append(w.tiles, directTile{at: extent, run: len(w.runs)})
+	w.findSides()
+}
+
+// tileWidth is how many columns a tile of an 8-row kernel has if so many are left: three vectors, or with AVX-512
+// two where a single one would remain, which would take as long as two.
+func tileWidth(left int) int {
+	lanes := tileLanes()
+	if kernel.AVX512 && left > 3*lanes && left <= 4*lanes {
+		return 2 * lanes
+	}
+	return 3 * lanes
+}
+
+// of is the runs of tile i.
+func (w *directWorker) of(i int) []tileRun { return w.runs[w.tiles[i].run:w.tiles[i+1].run] }
+
+// findSides sets side.
+func (w *directWorker) findSides() {
+	for i := len(w.tiles) - 2; i >= 0; i-- {
+		t, next, runs := &w.tiles[i], &w.tiles[i+1], w.of(i)
+		if len(runs) != 1 || runs[0].n != t.n || t.n%tileLanes() != 0 {
+			continue
+		}
+		t.side = 1
+		if next.side > 0 && next.n == t.n && next.at == t.at+t.n && w.runs[next.run] == (tileRun{0, t.n, runs[0].to + t.n}) {
+			t.side += next.side
+		}
+	}
+}
+
+// add appends a run to the last tile, or to its last run if it goes on from there.
+func (w *directWorker) add(r tileRun, join bool) {
+	if n := len(w.runs); join && n > w.tiles[len(w.tiles)-1].run {
+		if q := &w.runs[n-1]; q.from+q.n == r.from && q.to+q.n == r.to {
+			q.n += r.n
+			return
+		}
+	}
+	w.runs = append(w.runs, r)
+}

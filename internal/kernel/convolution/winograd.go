@@ -1,0 +1,199 @@
+package convolution
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+)
+
+// winograd is a 3×3 convolution, or its gradient by data, by Winograd's algorithm.
+//
+// Pixels are brought to channels-last order a band at a time, so that all transforms have channels in
+// the lanes of vectors and know nothing of borders; points are multiplied as matrices tile × input
+// channel × output channel.
+type winograd[T kernel.Float] struct {
+	*winogradTile
+	in     winogradPlanes[T]
+	taps   winogradTaps[T]
+	n      int // images
+	oc     int
+	high   int // of the output
+	wide   int
+	imageY int // elements from image to image of y
+	y      []T
+	e      elementwise.Epilogue[T]
+	// marks of each worker: 0 until something infinite or NaN came by.
+	marks []T
+}
+
+// Sizes of what is worked on at once, in elements: it should stay in the second cache level.
+const (
+	winogradBlock = 5 << 14 // transformed tiles
+	winogradLeast = 32      // tiles, however many channels they have
+	winogradFew   = 80      // tiles for which keeping the transformed weights does not pay
+	winogradDepth = 64      // for how many input channels weights are made then
+	winogradPair  = 2 * winogradLanes
+)
+
+// run computes y and tells whether all of it is finite. Where it is not, an infinity may have become
+// NaN: what holds one is no sum of products any more after the transforms.
+func (w *winograd[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
+	w.marks = newMarks(p, scratch)
+	if w.tiles() < max(w.oc, winogradFew) {
+		w.byWeights(p, scratch)
+	} else {
+		w.byTiles(p, scratch)
+	}
+	return allFinite(w.marks)
+}
+
+// newMarks are marks, for all workers.
+func newMarks[T kernel.Float](p *kernel.Pool, scratch kernel.Scratch[T]) []T {
+	marks := kernel.Take(scratch, p.Threads()*winogradLanes)
+	clear(marks)
+	return marks
+}
+
+// tiles is how many there are in all.
+func (w *winograd[T]) tiles() int { return w.n * w.in.rows * w.in.cols }
+
+// byTiles transforms all weights, and then takes a block of tiles from pixels to pixels at a time.
+func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
+	threads := p.Threads()
+	rows := w.n * w.in.rows
+	per := max(kernel.CeilDiv(winogradLeast, w.in.cols), winogradBlock/(w.points()*w.in.cols*roundLanes(w.in.channels)))
+	blocks := kernel.CeilDiv(rows, per)
+	blocks = min(rows, kernel.CeilDiv(blocks, threads)*threads)
+	per = kernel.CeilDiv(rows, blocks)
+
+	k := w.in.channels
+	strips := kernel.CeilDiv(w.oc, winogradLanes)
+	point := strips*k*winogradLanes + winogradLanes
+	u := kernel.Take(scratch, w.weightPoints()*point)
+	pieces := kernel.CeilDiv(k, winogradDepth)
+	p.Run(strips*pieces, func(_, i int) {
+		strip, from := i/pieces, i%pieces*winogradDepth
+		w.taps.weights(w.winogradTile, strip*winogradLanes, from, min(winogradDepth, k-from), u[(strip*k+from)*winogradLanes:], point)
+	})
+	v, m := newGrid[T](w.points(), per*w.in.cols, k), newGrid[T](w.points(), per*w.in.cols, winogradPair)
+	size := v.size + m.size + w.bands(per)
+	size = roundLanes(size)
+	rooms := kernel.Take(scratch, size*threads)
+	p.Run(blocks, func(worker, i int) {
+		lo, hi := i*rows/blocks, (i+1)*rows/blocks
+		room := rooms[worker*size:][:size]
+		v, m := v, m
+		v.v, room = cut(room, v.size)
+		m.v, room = cut(room, m.size)
+		w.in.transform(w.winogradTile, lo, hi, 0, kernel.CeilDiv(k, winogradLanes), v, room)
+		for s := 0; s < strips; s += 2 {
+			n := min(2, strips-s)
+			place := func(q, s int) int { return w.weightPoint[q]*point + s*k*winogradLanes }
+			for q := range w.points() {
+				at, next := place(q, s), place(0, s+n)
+				if q+1 < w.points() {
+					next = place(q+1, s)
+				}
+				right := u[at:]
+				pointProduct(false, n, (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false, [2]int{v.point, next - at})
+			}
+			w.store(worker, lo, hi, s, n, m, room)
+		}
+	})
+}
+
+// byWeights transforms tiles, and then takes two strips of output channels at a time from weights to
+// pixels: large weights go through the caches once. Threads share the output channels or, where these
+// are few, the tiles.
+func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
+	threads, tiles := p.Threads(), w.tiles()
+	rows := w.n * w.in.rows
+	k := w.in.channels
+	v, m := newGrid[T](w.points(), tiles, k), newGrid[T](w.points(), tiles, winogradPair)
+	v.v = kernel.Take(scratch, v.size+productRows*v.step) // products of a share of the tiles read beyond it
+	depth := min(winogradDepth, k)
+	point := winogradPair*depth + winogradLanes
+	size := m.size + w.weightPoints()*point
+	size = roundLanes(size + w.bands(w.in.rows))
+	rooms := kernel.Take(scratch, size*threads)
+	groups, pairs := kernel.CeilDiv(k, winogradLanes), kernel.CeilDiv(w.oc, winogradPair)
+	transform := func(worker, lo, hi, group, end int) {
+		v := v
+		v.v = v.v[lo*w.in.cols*v.step:]
+		w.in.transform(w.winogradTile, lo, hi, group, end, v, rooms[worker*size:][:size])
+	}
+	multiply := func(worker, lo, hi, i int) {
+		room := rooms[worker*size:][:size]
+		m := m
+		m.v, room = cut(room, m.size)
+		u, room := cut(room, w.weightPoints()*point)
+		strips := min(2, kernel.CeilDiv(w.oc-i*winogradPair, winogradLanes))
+		for from := 0; from < k; from += depth {
+			kc := min(depth, k-from)
+			for s := range strips {
+				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
+			}
+			for q := range w.points() {
+				left, right := v.v[q*v.point+lo*w.in.cols*v.step+from:], u[w.weightPoint[q]*point:]
+				pointProduct(false, strips, (hi-lo)*w.in.cols, kc, left, v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
+			}
+		}
+		w.store(worker, lo, hi, 2*i, strips, m, room)
+	}
+	if w.sharesTiles(threads) {
+		p.Run(threads, func(worker, t int) {
+			lo, hi := t*rows/threads, (t+1)*rows/threads
+			transform(worker, lo, hi, 0, groups)
+			for i := range pairs {
+				multiply(worker, lo, hi, i)
+			}
+		})
+		return
+	}
+	p.Run(groups, func(worker, i int) { transform(worker, 0, rows, i, i+1) })
+	p.Run(pairs, func(worker, i int) { multiply(worker, 0, rows, i) })
+}
+
+// sharesTiles tells whether it costs less if each thread transforms all weights and multiplies them
+// with some tiles than if it has some pairs of strips.
+func (w *winograd[T]) sharesTiles(threads int) bool {
+	const weights = 10 // tiles; see winogradFor
+	rows, strips := w.n*w.in.rows, kernel.CeilDiv(w.oc, winogradLanes)
+	if threads == 1 || rows < threads {
+		return false
+	}
+	some := min(strips, 2*kernel.CeilDiv(kernel.CeilDiv(strips, 2), threads))
+	return strips*(kernel.CeilDiv(rows, threads)*w.in.cols+weights) < some*(w.tiles()+weights)
+}
+
+// cut splits room.
+func cut[T kernel.Float](room []T, n int) (first, rest []T) { return room[:n:n], room[n:] }
+
+// bands is room for a band of rows of tiles, of the input or of the output.
+func (w *winograd[T]) bands(rows int) int {
+	size, _ := w.in.band(w.winogradTile, rows)
+	return max(size, rows*w.m*w.outPitch()*winogradLanes)
+}
+
+func (w *winograd[T]) outPitch() int { return kernel.CeilDiv(w.in.cols*w.m, 8) * 8 }
+
+// store makes pixels of strips of products, the first of which are those of strip first.
+func (w *winograd[T]) store(worker, lo, hi, first, strips int, m grid[T], room []T) {
+	plane := w.high * w.wide
+	w.in.segments(lo, hi, func(g segment) {
+		b := band[T]{room, w.outPitch()}
+		above := g.row * w.m
+		rows := min(g.rows*w.m, w.high-above)
+		for s := range strips {
+			c := (first + s) * winogradLanes
+			n := min(winogradLanes, w.oc-c)
+			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{v: m.v[g.tile*m.step+s*winogradLanes:], point: m.point, step: m.step}, &b, w.marks[worker*winogradLanes:])
+			at := g.image*w.imageY + c*plane + above*w.wide
+			b.turnOut(rows, w.wide, n, w.y[at:], w.wide, plane)
+			if !w.e.IsNone() {
+				for i := range n {
+					w.e.Row(w.y[at+i*plane:][:rows*w.wide], c+i, at+i*plane)
+				}
+			}
+		}
+	})
+}

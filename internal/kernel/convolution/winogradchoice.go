@@ -1,0 +1,186 @@
+package convolution
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+)
+
+// winogradPass is one of the three computations of a convolution.
+type winogradPass int
+
+const (
+	winogradY winogradPass = iota
+	winogradDX
+	winogradDW
+)
+
+// winogradFor is the algorithm for a pass of a convolution, nil for none: which one depends on the shape
+// alone. The cost of a way is counted in multiplications for a pair of channels. The transforms of a tile
+// and a channel cost as much as 40 output channels, those of weights as much as 10 tiles, or 30 if the
+// weights are the result; BenchmarkWinograd is what these numbers come from.
+// For a convolution with dilation it is that of the smaller images, see undilated.
+func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *winogradTile {
+	if u, ok := g.undilated(); ok {
+		g = &u
+	}
+	if s.exact || !kernel.IsFloat32[T]() || !winogradFits(g) {
+		return nil
+	}
+	if kernel.Has(kernel.BlockGroup) && !kernel.SIMD {
+		return nil // fast products, but no fast transforms
+	}
+	least := 16
+	if g.c%8 != 0 || g.oc%8 != 0 {
+		least = 32 // the channels left over are brought to their places one by one
+	}
+	if g.c < least || g.oc < least {
+		return nil
+	}
+	const transforms = 40
+	weights, result := 10.0, g.out
+	switch pass {
+	case winogradDX:
+		result = g.in
+	case winogradDW:
+		weights = 30
+	}
+	c, oc := float64(g.c), float64(g.oc)
+	cost := func(t *winogradTile) float64 {
+		tiles := float64(g.n * kernel.CeilDiv(result[1], t.m) * kernel.CeilDiv(result[2], t.m))
+		return float64(t.points())*tiles*(1+transforms*(c+oc)/(c*oc)) + float64(t.weightPoints())*weights
+	}
+	var best *winogradTile
+	lowest := 9 * float64(g.n*g.out.Size()+4)
+	if g.stride[1] == 2 {
+		lowest *= 2 // the direct way is slow then, that of the gradient by data most
+	}
+	for _, t := range winogradWays(g, pass) {
+		if v := cost(t); v < lowest {
+			best, lowest = t, v
+		}
+	}
+	return best
+}
+
+// winogradWays are the algorithms that can compute a pass of a convolution that winogradFits.
+func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
+	ones := g.pad == Triple{0, 1, 1}
+	two := Triple{1, 2, 2}
+	switch {
+	case g.stride[1] == 1 && ones && g.in == two && g.out == two:
+		return []*winogradTile{winogradQuad}
+	case g.stride[1] == 1:
+		return []*winogradTile{winograd4, winograd2}
+	case pass == winogradDX && ones:
+		return []*winogradTile{winogradDoubling}
+	case pass != winogradDX:
+		return []*winogradTile{winogradHalving}
+	}
+	return nil
+}
+
+// winogradFits tells whether a convolution is one that winograd can compute.
+func winogradFits(g *geometry) bool {
+	ones := Triple{1, 1, 1}
+	if g.groups != 1 || g.ker != (Triple{1, 3, 3}) || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
+		return false
+	}
+	if g.stride != ones && g.stride != (Triple{1, 2, 2}) {
+		return false
+	}
+	for d := 1; d < 3; d++ {
+		if g.pad[d] < 0 || g.pad[d] > 2 || g.out[d] < 1 || g.out[d] > (g.in[d]+2*g.pad[d]-1)/g.stride[d]+1 {
+			return false
+		}
+	}
+	return g.n > 0
+}
+
+// winogradForward is ConvForward for shapes that winograd is for. It tells whether it was one and the
+// result is finite; if not, the caller goes another way, which leaves infinities what they are.
+func winogradForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
+	g := s.geometry()
+	t := winogradFor[T](s, &g, winogradY)
+	if t != nil && g.dil.Size() > 1 {
+		return dilatedForward(p, t, &g, x, w, e, y, scratch)
+	}
+	return t != nil && forwardWinograd(p, t, &g, x, w, e, y, scratch)
+}
+
+func forwardWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
+	a := winograd[T]{
+		winogradTile: t,
+		in: winogradPlanes[T]{
+			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: t.padding(g),
+			rows: kernel.CeilDiv(g.out[1], t.m), cols: kernel.CeilDiv(g.out[2], t.m),
+		},
+		taps: winogradTaps[T]{w: w, lane: 9 * g.c, step: 9, lanes: g.oc},
+		n:    g.n, oc: g.oc, high: g.out[1], wide: g.out[2], imageY: g.imageY, y: y, e: e,
+	}
+	return a.run(p, scratch)
+}
+
+// padding is how far before the first input the tiles begin, and paddingBack how far before the first
+// gradient of an output where that by data is computed.
+func (t *winogradTile) padding(g *geometry) [2]int {
+	if t == winogradQuad {
+		return [2]int{} // its border of zeros is understood
+	}
+	return [2]int{g.pad[1], g.pad[2]}
+}
+
+func (t *winogradTile) paddingBack(g *geometry) [2]int {
+	if t == winogradQuad || t == winogradDoubling {
+		return [2]int{}
+	}
+	return [2]int{2 - g.pad[1], 2 - g.pad[2]}
+}
+
+// winogradBackwardData is the same for ConvBackwardData.
+func winogradBackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scratch kernel.Scratch[T]) bool {
+	g := s.geometry()
+	t := winogradFor[T](s, &g, winogradDX)
+	if t != nil && g.dil.Size() > 1 {
+		return dilatedData(p, t, &g, dy, w, dx, scratch)
+	}
+	return t != nil && dataWinograd(p, t, &g, dy, w, dx, scratch)
+}
+
+func dataWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, dy, w, dx []T, scratch kernel.Scratch[T]) bool {
+	a := winograd[T]{
+		winogradTile: t,
+		in: winogradPlanes[T]{
+			x: dy, channels: g.oc, high: g.out[1], wide: g.out[2], pad: t.paddingBack(g),
+			rows: kernel.CeilDiv(g.in[1], t.m), cols: kernel.CeilDiv(g.in[2], t.m),
+		},
+		taps: winogradTaps[T]{w: w, lane: 9, step: 9 * g.c, lanes: g.c, turned: true},
+		n:    g.n, oc: g.c, high: g.in[1], wide: g.in[2], imageY: g.c * g.in.Size(), y: dx,
+	}
+	return a.run(p, scratch)
+}
+
+// winogradBackwardWeight is the same for ConvBackwardWeight.
+func winogradBackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scratch kernel.Scratch[T]) bool {
+	g := s.geometry()
+	t := winogradFor[T](s, &g, winogradDW)
+	if t != nil && g.dil.Size() > 1 {
+		return dilatedWeight(p, t, &g, x, dy, dw, scratch)
+	}
+	return t != nil && weightWinograd(p, t, &g, x, dy, dw, scratch)
+}
+
+func weightWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, x, dy, dw []T, scratch kernel.Scratch[T]) bool {
+	rows, cols := kernel.CeilDiv(g.out[1], t.m), kernel.CeilDiv(g.out[2], t.m)
+	a := winogradGradient[T]{
+		winogradTile: t,
+		x: winogradPlanes[T]{
+			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: t.padding(g),
+			rows: rows, cols: cols,
+		},
+		dy: winogradPlanes[T]{
+			x: dy, channels: g.oc, high: g.out[1], wide: g.out[2], rows: rows, cols: cols, delta: true,
+		},
+		n: g.n, dw: dw,
+	}
+	return a.run(p, scratch)
+}

@@ -1,0 +1,144 @@
+package elementwise
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/vector"
+)
+
+// Epilogue is what becomes of an output of a convolution right after its products have been
+// added up, while it still lies in a cache: with c its channel,
+//
+//	y = Act(y*Scale[c] + Shift[c] + Add) * Slope'(At)
+//
+// The zero value leaves y as it is; a bias is a Shift without Scale. Only matrix products take a Slope.
+type Epilogue[T kernel.Float] struct {
+	Scale, Shift []T        // one per output channel, nil for 1 and 0
+	Add          []T        // of y's shape and apart from y, nil for 0
+	Act          Activation // ActDefault is none
+	Slope        Activation // a function that has one, see [Activation.HasSlope]
+	At           []T        // of y's shape: where its slope is taken; nil for 1
+}
+
+// IsPlain tells whether a matrix product can do it all by itself: a shift, and clipping below 0.
+func (e *Epilogue[T]) IsPlain() bool {
+	return e.Scale == nil && e.Add == nil && e.At == nil && (e.Act.Kind == ActDefault || e.Act.Kind == ActRelu)
+}
+
+// IsNone tells whether there is nothing to do.
+func (e *Epilogue[T]) IsNone() bool { return e.IsPlain() && e.Shift == nil && e.Act.Kind == ActDefault }
+
+// EpilogueBlock is how many elements go through all steps together: few enough for the first
+// cache level.
+const EpilogueBlock = 2048
+
+// Row finishes elements of y that lie together in channel c; at is where they start in the whole.
+func (e *Epilogue[T]) Row(y []T, c, at int) {
+	for lo := 0; lo < len(y); lo += EpilogueBlock {
+		part := y[lo:min(len(y), lo+EpilogueBlock)]
+		switch {
+		case e.Scale != nil && e.Shift != nil:
+			vector.Affine(part, part, e.Scale[c], e.Shift[c])
+		case e.Scale != nil:
+			BinaryScalarInto(OpMul, part, part, e.Scale[c])
+		case e.Shift != nil:
+			BinaryScalarInto(OpAdd, part, part, e.Shift[c])
+		}
+		if e.Add != nil {
+			BinaryInto(OpAdd, part, part, e.Add[at+lo:][:len(part)])
+		}
+		Activate(e.Act, part)
+		if e.At != nil {
+			TimesSlope(e.Slope, part, part, e.At[at+lo:])
+		}
+	}
+}
+
+// HasSlope says whether an Epilogue can multiply by the derivative of a.
+func (a Activation) HasSlope() bool { return a.Kind == ActGelu || a.Kind == ActGeluTanh }
+
+// TimesSlope multiplies dy by the derivative of a at x; dx may be dy.
+func TimesSlope[T kernel.Float](a Activation, dx, dy, x []T) {
+	x = x[:len(dx)]
+	if a.Kind == ActGeluTanh {
+		geluTanhGradInto(dx, dy, x)
+		return
+	}
+	geluGradInto(dx, dy, x)
+}
+
+// Planes finishes y, images of channels planes of space elements each.
+func (e *Epilogue[T]) Planes(p *kernel.Pool, channels, space int, y []T) {
+	if e.IsNone() || len(y) == 0 {
+		return
+	}
+	p.Range(len(y)/space, max(1, kernel.ElementGrain/space), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			e.Row(y[i*space:][:space], i%channels, i*space)
+		}
+	})
+}
+
+// ActivateBlocks is activate for more elements than the first cache level holds.
+func ActivateBlocks[T kernel.Float](a Activation, x []T) {
+	for lo := 0; lo < len(x); lo += EpilogueBlock {
+		Activate(a, x[lo:min(len(x), lo+EpilogueBlock)])
+	}
+}
+
+// Activate replaces x by a(x); ActDefault leaves it.
+func Activate[T kernel.Float](a Activation, x []T) {
+	switch alpha, beta := T(a.Alpha), T(a.Beta); a.Kind {
+	case ActDefault:
+	case ActClip:
+		BinaryScalarInto(OpMax, x, x, alpha)
+		BinaryScalarInto(OpMin, x, x, beta)
+	case ActSelu:
+		Exponential[T]{alpha, beta, 1}.into(x, x)
+	case ActHardSigmoid:
+		vector.Affine(x, x, alpha, beta)
+		BinaryScalarInto(OpMin, x, x, 1)
+		BinaryScalarInto(OpMax, x, x, 0)
+	case ActHardSwish:
+		hardSwishInto(x, x)
+	case ActSilu:
+		swishInto(1, x, x)
+	case ActGelu:
+		geluInto(x, x)
+	case ActGeluTanh:
+		geluTanhInto(x, x)
+	default:
+		Apply(a, x)
+	}
+}
+
+// Bounds is the activation as bounds to clip to, nil for none, or as something to do afterwards.
+// Where something is added there are bounds.
+func (e *Epilogue[T]) Bounds() (clip *[2]T, later Activation) {
+	inf := T(math.Inf(1))
+	switch e.Act.Kind {
+	case ActRelu:
+		return &[2]T{0, inf}, Activation{}
+	case ActClip:
+		return &[2]T{T(e.Act.Alpha), T(e.Act.Beta)}, Activation{}
+	}
+	if e.Add != nil {
+		clip = &[2]T{-inf, inf}
+	}
+	return clip, e.Act
+}
+
+// Limits are the bounds that the activation cuts at; false if it does something else.
+func (e *Epilogue[T]) Limits() (lo, hi T, ok bool) {
+	inf := T(math.Inf(1))
+	switch e.Act.Kind {
+	case ActDefault:
+		return -inf, inf, true
+	case ActRelu:
+		return 0, inf, true
+	case ActClip:
+		return T(e.Act.Alpha), T(e.Act.Beta), true
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,163 @@
+package matmul
+
+import "github.com/graft-ml/graft/internal/kernel"
+
+// columns is a matrix in row-major order as the right operand of a product.
+type columns[T kernel.Float] struct {
+	b   []T
+	ldb int
+}
+
+func (s *columns[T]) Pack(l, kc, j, je int, dst []T) {
+	whole := (je - j) / NR
+	if whole > 0 {
+		packRows(kc, s.b[l*s.ldb+j:], s.ldb, whole, dst)
+	}
+	j += whole * NR
+	if j == je {
+		return
+	}
+	src, dst := s.b[l*s.ldb+j:], dst[whole*NR*kc:]
+	for r := range kc {
+		d := dst[r*NR:][:NR]
+		clear(d[copy(d, src[r*s.ldb:][:je-j]):])
+	}
+}
+
+// packRows copies kc rows, ldb apart, to the given number of strips of nr columns.
+func packRows[T kernel.Float](kc int, src []T, ldb, strips int, dst []T) {
+	_ = src[(kc-1)*ldb+strips*NR-1]
+	_ = dst[strips*kc*NR-1]
+	if kernel.IsFloat32[T]() && kernel.Has(kernel.BlockGroup) {
+		packB16(kc, &kernel.Float32s(src)[0], ldb*4, &kernel.Float32s(dst)[0], strips, kc*NR*4)
+		return
+	}
+	for r := range kc {
+		for s := range strips {
+			copy(dst[(s*kc+r)*NR:][:NR], src[r*ldb+s*NR:])
+		}
+	}
+}
+
+// columnsT is the transpose of a row-major matrix: column j is row j of b.
+type columnsT[T kernel.Float] struct {
+	b   []T
+	ldb int
+}
+
+func (s *columnsT[T]) Pack(l, kc, j, je int, dst []T) {
+	for ; j < je; j += NR {
+		PackTransposed(kc, s.b[j*s.ldb+l:], s.ldb, min(NR, je-j), dst)
+		dst = dst[kc*NR:]
+	}
+}
+
+// stackedT are the transposes of two matrices on top of each other.
+type stackedT[T kernel.Float] struct{ above, below columnsT[T] }
+
+func (s *stackedT[T]) Pack(l, kc, j, je int, dst []T) {
+	first := min(kc, max(0, s.above.ldb-l)) // of the rows, those of above
+	for ; j < je; j += NR {
+		cols := min(NR, je-j)
+		if first > 0 {
+			PackTransposed(first, s.above.b[j*s.above.ldb+l:], s.above.ldb, cols, dst)
+		}
+		if first < kc {
+			from := l + first - s.above.ldb
+			PackTransposed(kc-first, s.below.b[j*s.below.ldb+from:], s.below.ldb, cols, dst[first*NR:])
+		}
+		dst = dst[kc*NR:]
+	}
+}
+
+// PackTransposed makes up to nr rows of src, kc long and ldb apart, the columns of a strip.
+func PackTransposed[T kernel.Float](kc int, src []T, ldb, cols int, dst []T) {
+	_ = src[(cols-1)*ldb+kc-1]
+	dst = dst[:kc*NR]
+	done, k8 := 0, kc/8
+	if kernel.IsFloat32[T]() && kernel.Has(kernel.BlockGroup) && k8 > 0 {
+		s, d := kernel.Float32s(src), kernel.Float32s(dst)
+		for ; done+8 <= cols; done += 8 {
+			packT8(k8, &s[done*ldb], ldb*4, &d[done])
+		}
+	}
+	for q := range NR {
+		first := 0
+		if q < done {
+			first = k8 * 8
+		}
+		if q >= cols {
+			for r := 0; r < kc; r++ {
+				dst[r*NR+q] = 0
+			}
+			continue
+		}
+		row := src[q*ldb:][:kc]
+		for r := first; r < kc; r++ {
+			dst[r*NR+q] = row[r]
+		}
+	}
+}
+
+// packPanel copies rows i to i+rows of the current columns of A, times alpha, into
+// panel order: mr elements for each column, those beyond rows arbitrary.
+func (w *worker[T]) packPanel(i, rows int, dst []T) {
+	a := w.A[i*w.RsA+w.l*w.CsA:]
+	if i+MR <= w.M {
+		rows = MR // there is a faster way for so many
+	}
+	packLeft(rows, w.kc, a, w.RsA, w.CsA, dst)
+	if w.Alpha != 1 {
+		for q := range dst {
+			dst[q] *= w.Alpha
+		}
+	}
+}
+
+// packInTurn packs blocks q0 to q1 of a transposed left operand, tall rows to a panel. They lie
+// together in memory, so that all blocks have a turn for each column.
+func (w *worker[T]) packInTurn(q0, q1 int) {
+	var first [mcMax / MR]int
+	for q := q0; q < q1; q++ {
+		first[q-q0] = w.panelRow(w.row(q))
+	}
+	a, dst, size := kernel.Float32s(w.A[w.l*w.CsA:]), kernel.Float32s(w.panels), w.tall*w.kc
+	_, _ = a[(w.kc-1)*w.CsA+first[q1-1-q0]+w.tall-1], dst[(q1-q0)*size-1]
+	pack := packA6Blocks
+	if w.tall > MR {
+		pack = packA12Blocks
+	}
+	pack(w.kc, &a[0], w.CsA*4, &first[0], q1-q0, &dst[0], size*4)
+}
+
+// panelRow is the first row in the panel of a block that begins with row i: tall rows are in each.
+func (w *worker[T]) panelRow(i int) int { return min(i, w.M-w.tall) }
+
+// inPanel is where row i, the first of its block, is in panel q.
+func (w *worker[T]) inPanel(q, i int) []T {
+	size := w.tall * w.kc
+	return w.panels[q*size:][:size][i-w.panelRow(i):]
+}
+
+func packLeft[T kernel.Float](rows, kc int, a []T, rsA, csA int, dst []T) {
+	_ = a[(rows-1)*rsA+(kc-1)*csA]
+	dst = dst[:MR*kc]
+	done := 0
+	if kernel.IsFloat32[T]() && kernel.Has(kernel.BlockGroup) && rows == MR {
+		s, d := kernel.Float32s(a), kernel.Float32s(dst)
+		switch {
+		case csA == 1 && kc >= 8:
+			packA6(kc/8, &s[0], rsA*4, &d[0])
+			done = kc &^ 7
+		case rsA == 1:
+			packA6T(kc, &s[0], csA*4, &d[0])
+			return
+		}
+	}
+	for r := range rows {
+		src := a[r*rsA:]
+		for q := done; q < kc; q++ {
+			dst[q*MR+r] = src[q*csA]
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package matmul
+
+import (
+	"sync"
+
+	"github.com/graft-ml/graft/internal/kernel"
+)
+
+// part computes rows i0 to i1 and columns j0 to j1, of the inner dimension l0 to l1;
+// j0 is a multiple of nr.
+func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
+	w := borrowWorker[T]()
+	defer giveBackWorker(w)
+	w.Product, w.i0, w.i1, w.wide, w.tall = x, i0, i1, kernel.AVX512 && kernel.IsFloat32[T](), MR
+	if w.wide && i1-i0 > MR {
+		w.tall = 2 * MR
+	}
+	w.blocks = kernel.CeilDiv(i1-i0, w.tall)
+	w.packA = x.Left == nil && (x.Alpha != 1 || j1-j0 >= 192 && x.crowded(w.wide))
+	w.inTurn = w.packA && kernel.SIMD && kernel.IsFloat32[T]() && x.RsA == 1 && x.CsA > 1 && x.Alpha == 1 && x.M >= w.tall
+	w.inPlace = x.direct != nil && (w.blocks == 1 || i1-i0 <= 2*MR)
+	w.onTheWay = x.direct != nil && !w.inPlace && kernel.SIMD && kernel.IsFloat32[T]()
+	w.unit = NR
+	if w.wide {
+		w.unit = 2 * NR
+	}
+	kc := depth(l1 - l0)
+	nc, blocks := min(ncMax, j1-j0), min(mcMax/w.tall, w.blocks)
+	if w.wide { // its second cache level has room for most of B, and a row of blocks for each piece
+		nc = min(nc, max(4*2*NR, cachedWide/kc/(2*NR)*2*NR))
+	}
+	nc = kernel.CeilDiv(kernel.CeilDiv(j1-j0, kernel.CeilDiv(j1-j0, nc)), w.unit) * w.unit // pieces of equal width
+	strips, panels := kernel.CeilDiv(nc, NR)*NR*kc, blocks*w.tall*(kc+16)
+	if x.Packed != nil {
+		strips = 0
+	}
+	const tiles = 2 * 2 * MR * NR
+	buffer := kernel.Borrow[T](tiles + strips + panels)
+	defer kernel.GiveBack(buffer)
+	for i := range w.strip {
+		w.strip[i].tile = (*buffer)[i*tiles/2:][:tiles/2]
+	}
+	w.strips = (*buffer)[tiles:][:strips]
+	w.panels = (*buffer)[tiles+strips:][:panels]
+	for jc := j0; jc < j1; jc += nc {
+		je := min(jc+nc, j1)
+		if x.Beta != 0 && x.Beta != 1 {
+			scaleRows(i1-i0, je-jc, x.Beta, x.C[i0*x.LDC+jc:], x.LDC)
+		}
+		for l := l0; l < l1; l += kc {
+			w.l, w.kc = l, min(kc, l1-l)
+			w.last = l+w.kc == l1
+			w.flags = x.flags(l > l0 || x.Beta != 0, w.last)
+			w.packStrips(jc, je)
+			for q := 0; q < w.blocks; q += blocks {
+				w.multiply(q, min(q+blocks, w.blocks), jc, je)
+			}
+		}
+	}
+}
+
+// crowded says that what a block of A has to read lies so far apart that packed rows stay in the
+// first cache level better: many may share a few of its sets. Processors with wide registers suffer
+// less, unless all rows start in the same set.
+func (x *Product[T]) crowded(wide bool) bool {
+	const near, samePlace = 512, 1024 // elements from row to row in memory
+	switch {
+	case x.CsA != 1:
+		return !wide || x.CsA > near
+	case wide:
+		return x.RsA%samePlace == 0
+	}
+	return x.RsA > near
+}
+
+// depth is into which pieces an inner dimension k is cut.
+func depth(k int) int {
+	kc := kernel.CeilDiv(k, kernel.CeilDiv(k, kcMax))
+	if kc < k {
+		kc = kernel.CeilDiv(kc, 8) * 8
+	}
+	return kc
+}
+
+// flags is what the micro-kernel has to do for a piece of the inner dimension.
+func (x *Product[T]) flags(add, last bool) (flags int) {
+	if add {
+		flags |= FlagAdd
+	}
+	if last && x.Bias != nil {
+		flags |= flagBias
+	}
+	if last && x.shift != nil {
+		flags |= flagShift
+	}
+	if last && x.Relu {
+		flags |= flagRelu
+	}
+	return flags
+}
+
+// worker is the state of one part. Its rows are cut to blocks as equal as can be, of at most tall
+// rows, because a short last block would keep the registers half empty.
+type worker[T kernel.Float] struct {
+	*Product[T]
+	i0, i1, tall, blocks int
+	wide                 bool // blocks of up to 2*mr rows and two strips
+	packA, inTurn        bool // A is packed; blocks in turn, each to one panel
+	inPlace              bool
+	onTheWay             bool // the first block packs B as it reads it, unit columns at a time
+	unit                 int
+	strips, panels       []T
+	l, kc, flags         int
+	last                 bool                 // of the pieces of the inner dimension
+	list                 [mcMax / MR]block[T] // the rows being multiplied
+	strip                [2]strip[T]
+}
+
+// Workers are kept between products, as buffers are: small products would make much garbage.
+var workers32, workers64 sync.Pool // of *worker[T], all zero
+
+func workers[T kernel.Float]() *sync.Pool {
+	if kernel.IsFloat32[T]() {
+		return &workers32
+	}
+	return &workers64
+}
+
+func borrowWorker[T kernel.Float]() *worker[T] {
+	if w, ok := workers[T]().Get().(*worker[T]); ok {
+		return w
+	}
+	return new(worker[T])
+}
+
+func giveBackWorker[T kernel.Float](w *worker[T]) {
+	*w = worker[T]{}
+	workers[T]().Put(w)
+}
+
+// row is the first row of block q.
+func (w *worker[T]) row(q int) int { return w.i0 + q*(w.i1-w.i0)/w.blocks }
+
+// packStrips packs columns jc to je of the current rows of B: all of them or, where others read B
+// in place, an incomplete last strip.
+func (w *worker[T]) packStrips(jc, je int) {
+	from := jc
+	if w.Packed != nil {
+		return
+	}
+	switch {
+	case w.inPlace:
+		from += (je - jc) / NR * NR
+	case w.onTheWay:
+		from += (je - jc) / w.unit * w.unit
+	}
+	if from < je {
+		w.B.Pack(w.l, w.kc, from, je, w.strips[(from-jc)*w.kc:])
+	}
+}
+
+// multiply multiplies blocks q0 to q1 of rows with columns jc to je. Where the rows of B stay in the
+// second cache level, each block of rows meets all columns in turn: C is written in the order of its
+// memory. Else as many rows as the cache holds meet each strip.
+func (w *worker[T]) multiply(q0, q1, jc, je int) {
+	list, packs := w.prepare(q0, q1), w.onTheWay && q0 == 0
+	limit := cachedColumns
+	if w.wide {
+		limit = cachedWide
+	}
+	few := (q1-q0)*w.tall*w.kc <= nearRows && !packs // then the strips are what should be read once
+	if w.kc*(je-jc) <= limit && !few {
+		for i := range list {
+			for j := jc; j < je; {
+				width := w.aimAt(j, jc, je)
+				w.cross(&list[i], width, j, jc, je, packs && i == 0)
+				j += width
+			}
+			w.finish(list[i:i+1], jc, je)
+		}
+		return
+	}
+	for j := jc; j < je; {
+		width := w.aimAt(j, jc, je)
+		for i := range list {
+			w.cross(&list[i], width, j, jc, je, packs && i == 0)
+		}
+		j += width
+	}
+	w.finish(list, jc, je)
+}
+
+// finish ends what micro-kernels cannot: columns jc to je of the rows of list, which are complete
+// with the last piece of the inner dimension.
+func (w *worker[T]) finish(list []block[T], jc, je int) {
+	if w.last && w.end != nil {
+		end := &list[len(list)-1]
+		finishColumns(w.end, w.C, w.LDC, list[0].i, end.i+end.rows, jc, je)
+	}
+}
+
+// How many elements of B stay in the second cache level: that of the processors which have wide
+// registers is twice as large.
+const (
+	cachedColumns = 3 << 15
+	cachedWide    = 1 << 17
+)
+
+// nearRows is how many elements of A stay in the first cache level beside a strip.
+const nearRows = 1 << 12
+
+// aimAt aims one strip at the columns from j on, or two, and returns how many columns they span.
+func (w *worker[T]) aimAt(j, jc, je int) (width int) {
+	w.aim(&w.strip[0], j, jc, je)
+	if left := je - j; !w.wide || left <= NR || w.inPlace && left < 2*NR {
+		return NR
+	}
+	w.aim(&w.strip[1], j+NR, jc, je)
+	return 2 * NR
+}
+
+// cross multiplies a block of rows with the strips at hand, which begin at column j; packs says that
+// it packs B.
+func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
+	s, s2 := &w.strip[0], &w.strip[1]
+	b, b2, rsB := s.b, s2.b, s.rsB
+	bias := r.bias
+	if w.flags&flagShift != 0 {
+		bias = w.shift[j:]
+	}
+	var to []T
+	if packs && je-j >= w.unit {
+		b, b2, rsB = w.direct[w.l*w.ldb+j:], w.direct[w.l*w.ldb+j+w.unit-NR:], w.ldb
+		to = w.strips[(j-jc)*w.kc:]
+	}
+	c, ldc := w.target(s, r.i, r.rows)
+	switch {
+	case width > NR:
+		c2, ldc2 := w.target(s2, r.i, r.rows)
+		microWide(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, b2, rsB, c, ldc, c2, ldc2, w.flags, bias, to)
+		w.scatter(s2, r.i, r.rows)
+	case to != nil:
+		microPacking(r.rows, w.kc, r.a, r.rsA, r.csA, b, rsB, c, ldc, w.flags, bias, to)
+	default:
+		Micro(r.rows, w.kc, r.a, r.a2, r.rsA, r.csA, b, rsB, c, ldc, w.flags, bias)
+	}
+	w.scatter(s, r.i, r.rows)
+}

@@ -1,0 +1,60 @@
+package norm
+
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/kernel"
+)
+
+// Gate is an activation between a normalization and what follows, as its gradient sees it: the
+// gradient passes where Y, the activation's output, is neither below Lo nor above Hi; without Y
+// everywhere.
+type Gate[T kernel.Float] struct {
+	Y      []T
+	Lo, Hi T
+}
+
+// open tells whether the gradient of element i passes.
+func (g *Gate[T]) open(i int) bool { return g.Y == nil || g.Y[i] >= g.Lo && g.Y[i] <= g.Hi }
+
+// BatchNormGrad computes the gradients of BatchNorm: dx [n, c, space], dscale and dbias [c], each
+// overwritten, each nil where unwanted. With train set, mean and variance were computed from x and
+// take part; otherwise they were constants. dy is the gradient behind the gate. scale may be nil.
+// dx may be dy.
+func BatchNormGrad[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, train bool, x, dy []T, gate Gate[T], scale, mean, variance, dx, dscale, dbias []T) {
+	if space == 1 {
+		eachStrip(p, n, c, func(s columnStrip[T]) {
+			s.gradient(eps, train, x, dy, &gate, scale, mean, variance, dx, dscale, dbias)
+		})
+		return
+	}
+	perChannel(p, n, c, space, func(ch int) {
+		channel := plane[T]{n, c, space, ch}
+		invstd := T(1 / math.Sqrt(float64(variance[ch]+eps)))
+		var sumDY, sumDYX T // Σ dy, Σ dy*(x-mean)
+		if dscale != nil || dbias != nil || train {
+			sumDY, sumDYX = channel.dots(&gate, x, dy, mean[ch])
+		}
+		if dscale != nil {
+			dscale[ch] = sumDYX * invstd
+		}
+		if dbias != nil {
+			dbias[ch] = sumDY
+		}
+		if dx == nil {
+			return
+		}
+		a := invstd
+		if scale != nil {
+			a *= scale[ch]
+		}
+		if !train {
+			channel.scale(&gate, dy, a, dx)
+			return
+		}
+		// dx = a*(dy - mean(dy) - xhat*mean(dy*xhat)) = a*dy + b*x + e
+		count := T(n * space)
+		b := -a * sumDYX * invstd * invstd / count
+		channel.mix(&gate, x, dy, a, b, -a*sumDY/count-b*mean[ch], dx)
+	})
+}

@@ -1,0 +1,3 @@
+package norm
+
+//go:generate go run ../gen -part norm -pkg norm -out norm_amd64.s -stubs norm_amd64.go

@@ -1,0 +1,141 @@
+package norm
+
+import (
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
+	"github.com/graft-ml/graft/internal/kernel/vector"
+)
+
+// plane is one channel of n images that lie [n, c, space]. Its methods pass over the channel once;
+// the assembly takes all images in one call, because their planes may be small.
+type plane[T kernel.Float] struct{ n, c, space, ch int }
+
+// at is where image i of the channel begins.
+func (p plane[T]) at(i int) int { return (i*p.c + p.ch) * p.space }
+
+// fast says whether the assembly applies.
+func (p plane[T]) fast() bool { return kernel.SIMD && kernel.IsFloat32[T]() && p.n > 0 && p.space > 0 }
+
+// start is the address of the channel's first element in x, which is as long as the whole.
+func (p plane[T]) start(x []T) *float32 {
+	_ = x[p.at(p.n-1)+p.space-1]
+	return &kernel.Float32s(x)[p.at(0)]
+}
+
+// differences is the sums of x-pivot and of its squares.
+func (p plane[T]) differences(x []T, pivot T) (s, square T) {
+	if p.fast() {
+		v, out := float32(pivot), [2]float32{}
+		planeMoments(p.n, p.space, p.c*p.space, p.start(x), &v, &out[0])
+		return T(out[0]), T(out[1])
+	}
+	for i := range p.n {
+		for _, v := range x[p.at(i):][:p.space] {
+			d := v - pivot
+			s += d
+			square += d * d
+		}
+	}
+	return s, square
+}
+
+// moments is mean and variance of the channel, divided by the number of elements. Differences from
+// a guess at the mean tell both in one pass, unless the guess was bad: then there is another.
+func (p plane[T]) moments(x []T) (mean, variance T) {
+	const far = 0.25 // in variances: more would cost digits
+	count := T(p.n * p.space)
+	guess := x[p.at(0):][:min(p.space, 256)]
+	pivot := vector.BlockSum(guess) / T(len(guess))
+	for range 2 {
+		s, square := p.differences(x, pivot)
+		d := s / count
+		mean, variance = pivot+d, square/count-d*d
+		if d*d <= far*variance {
+			break
+		}
+		pivot = mean
+	}
+	return mean, max(variance, 0)
+}
+
+// affine is y = x*a + b, finished by e's sum and activation.
+func (p plane[T]) affine(e *elementwise.Epilogue[T], a, b T, x, y []T) {
+	lo, hi, clip := e.Limits()
+	if p.fast() && clip {
+		s := [4]float32{float32(a), float32(b), float32(lo), float32(hi)}
+		if e.Add == nil {
+			planeAffine(p.n, p.space, p.c*p.space, p.start(x), p.start(y), &s[0])
+		} else {
+			planeAffineAdd(p.n, p.space, p.c*p.space, p.start(x), p.start(y), p.start(e.Add), &s[0])
+		}
+		return
+	}
+	for i := range p.n {
+		for at, end := p.at(i), p.at(i)+p.space; at < end; at += elementwise.EpilogueBlock {
+			hi := min(end, at+elementwise.EpilogueBlock)
+			part := y[at:hi]
+			vector.Affine(part, x[at:hi], a, b)
+			if e.Add != nil {
+				elementwise.BinaryInto(elementwise.OpAdd, part, part, e.Add[at:hi])
+			}
+			elementwise.Activate(e.Act, part)
+		}
+	}
+}
+
+// dots is the sums of dy and of dy*(x-m) behind the gate.
+func (p plane[T]) dots(g *Gate[T], x, dy []T, m T) (s, sx T) {
+	if p.fast() {
+		v, out := [3]float32{float32(m), float32(g.Lo), float32(g.Hi)}, [2]float32{}
+		if g.Y == nil {
+			planeDots(p.n, p.space, p.c*p.space, p.start(dy), p.start(x), &v[0], &out[0])
+		} else {
+			planeDotsGated(p.n, p.space, p.c*p.space, p.start(dy), p.start(x), p.start(g.Y), &v[0], &out[0])
+		}
+		return T(out[0]), T(out[1])
+	}
+	for i := range p.n {
+		for k := p.at(i); k < p.at(i)+p.space; k++ {
+			if d := dy[k]; g.open(k) {
+				s += d
+				sx += d * (x[k] - m)
+			}
+		}
+	}
+	return s, sx
+}
+
+// mix is dx = a*dy + b*x + c, with dy behind the gate.
+func (p plane[T]) mix(g *Gate[T], x, dy []T, a, b, c T, dx []T) {
+	if p.fast() {
+		v := [5]float32{float32(a), float32(b), float32(c), float32(g.Lo), float32(g.Hi)}
+		if g.Y == nil {
+			planeMix(p.n, p.space, p.c*p.space, p.start(dy), p.start(x), p.start(dx), &v[0])
+		} else {
+			planeMixGated(p.n, p.space, p.c*p.space, p.start(dy), p.start(x), p.start(dx), p.start(g.Y), &v[0])
+		}
+		return
+	}
+	for i := range p.n {
+		for k := p.at(i); k < p.at(i)+p.space; k++ {
+			d := T(0)
+			if g.open(k) {
+				d = dy[k]
+			}
+			dx[k] = d*a + x[k]*b + c
+		}
+	}
+}
+
+// scale is dx = a*dy, with dy behind the gate.
+func (p plane[T]) scale(g *Gate[T], dy []T, a T, dx []T) {
+	for i := range p.n {
+		lo, hi := p.at(i), p.at(i)+p.space
+		row := dy[lo:hi]
+		if g.Y != nil {
+			row = dx[lo:hi]
+			elementwise.ClipGradInto(row, dy[lo:hi], g.Y[lo:hi], g.Lo, g.Hi)
+		}
+		elementwise.BinaryScalarInto(elementwise.OpMul, dx[lo:hi], row, a)
+	}
+}

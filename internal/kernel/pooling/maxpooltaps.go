@@ -1,0 +1,167 @@
+package pooling
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/convolution"
+)
+
+// Taps says whether the points of a window can be told apart by one byte, as MaxPoolTaps does.
+func (s *Shape) Taps() bool {
+	w := s.window()
+	return w.ker.Size() < convolution.NoTap
+}
+
+// MaxTaps is MaxPool that writes to taps, in place of positions in x, which point of its
+// window each maximum is: an eighth of the memory. 255 stands for an empty window.
+func MaxTaps[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, taps []uint8) {
+	w := s.window()
+	in, out := w.in.Size(), w.out.Size()
+	switch {
+	case out == 0 || in == 0 || !kernel.IsFloat32[T]() || !kernel.Has(kernel.TapGroup):
+		s.planes(p, &w, func(i int) { maxPlaneTaps(&w, x[i*in:][:in], y[i*out:][:out], taps[i*out:][:out]) })
+	case w.quarters():
+		maxQuarters(p, s, &w, kernel.Float32s(x), kernel.Float32s(y), taps)
+	default:
+		convolution.MaxWindows(p, s.convolution(), kernel.Float32s(x), kernel.Float32s(y), nil, taps[:s.N*s.C*out])
+	}
+}
+
+// maxPlaneTaps is MaxPoolTaps for one plane.
+func maxPlaneTaps[T kernel.Float](w *window, x, y []T, taps []uint8) {
+	o := 0
+	for z := range w.out[0] {
+		z0, z1, za := w.span(0, z)
+		for r := range w.out[1] {
+			y0, y1, ya := w.span(1, r)
+			for c := range w.out[2] {
+				x0, x1, xa := w.span(2, c)
+				best, tap := T(math.Inf(-1)), convolution.NoTap
+				for kz := z0; kz < z1; kz++ {
+					for ky := y0; ky < y1; ky++ {
+						row := ((za+kz*w.dil[0])*w.in[1] + ya + ky*w.dil[1]) * w.in[2]
+						for kx := x0; kx < x1; kx++ {
+							v := x[row+xa+kx*w.dil[2]]
+							if v > best || v != v && best == best || tap == convolution.NoTap {
+								best, tap = v, (kz*w.ker[1]+ky)*w.ker[2]+kx
+							}
+						}
+					}
+				}
+				y[o], taps[o] = best, uint8(tap)
+				o++
+			}
+		}
+	}
+}
+
+// MaxTapsGrad sends dy back to where MaxPoolTaps says and sets the rest of dx to 0.
+func MaxTapsGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, taps []uint8, dx []T) {
+	w := s.window()
+	in, out := w.in.Size(), w.out.Size()
+	if kernel.IsFloat32[T]() && kernel.SIMD && out > 0 && in > 0 && w.quarters() {
+		quartersBack(p, s, &w, kernel.Float32s(dy), taps, kernel.Float32s(dx))
+		return
+	}
+	var offset [convolution.NoTap + 1]int
+	for t := range w.ker.Size() {
+		x, y, z := t%w.ker[2], t/w.ker[2]%w.ker[1], t/w.ker[2]/w.ker[1]
+		offset[t] = (z*w.dil[0]*w.in[1]+y*w.dil[1])*w.in[2] + x*w.dil[2]
+	}
+	s.planes(p, &w, func(i int) {
+		to := dx[i*in:][:in]
+		clear(to)
+		o := i * out
+		for z := range w.out[0] {
+			for y := range w.out[1] {
+				at := ((z*w.stride[0]-w.pad[0])*w.in[1]+y*w.stride[1]-w.pad[1])*w.in[2] - w.pad[2]
+				row := dy[o:][:w.out[2]]
+				for x, t := range taps[o:][:len(row)] {
+					if t != convolution.NoTap {
+						to[at+x*w.stride[2]+offset[t]] += row[x]
+					}
+				}
+				o += len(row)
+			}
+		}
+	})
+}
+
+// quarters says whether the windows are 2×2 and lie side by side, all of them inside: then each
+// output row comes of two input rows of its own.
+func (w *window) quarters() bool {
+	return kernel.SIMD && w.ker == convolution.Triple{1, 2, 2} && w.stride == convolution.Triple{1, 2, 2} && w.dil[1] == 1 && w.dil[2] == 1 &&
+		w.pad == convolution.Triple{} && w.out[0] == w.in[0] && 2*w.out[1] <= w.in[1] && 2*w.out[2] <= w.in[2]
+}
+
+// tapSlack is how many bytes the assembly touches behind the taps of a plane.
+const tapSlack = 8
+
+// tapBuffer is room for the taps of a plane and what is touched behind them.
+func tapBuffer(n int) (taps []uint8, release func()) {
+	buffer := kernel.Borrow[float32](kernel.CeilDiv(n+tapSlack, 4))
+	return unsafe.Slice((*uint8)(unsafe.Pointer(&(*buffer)[0])), n+tapSlack), func() { kernel.GiveBack(buffer) }
+}
+
+// maxQuarters is MaxPoolTaps for such windows; taps may be nil.
+func maxQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32, taps []uint8) {
+	in, out := w.in.Size(), w.out.Size()
+	p.Range(s.N*s.C, convolution.PlaneGrain(4*out), func(lo, hi int) {
+		if taps == nil {
+			for i := lo; i < hi; i++ {
+				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], nil)
+			}
+			return
+		}
+		spare, release := tapBuffer(out)
+		defer release()
+		for i := lo; i < hi; i++ {
+			// What is written behind a plane is overwritten by the next one, if it is ours.
+			if i < hi-1 && out >= tapSlack {
+				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], taps[i*out:])
+				continue
+			}
+			maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], spare)
+			copy(taps[i*out:][:out], spare)
+		}
+	})
+}
+
+// maxQuartersPlane is maxQuarters for one plane; it writes up to tapSlack bytes behind the taps.
+func maxQuartersPlane(w *window, x, y []float32, taps []uint8) {
+	for z := range w.out[0] {
+		at := z * w.out[1] * w.out[2]
+		from, to := &x[z*w.in[1]*w.in[2]], &y[at]
+		if taps == nil {
+			max2x2Alone(w.out[1], w.out[2], from, w.in[2]*4, to)
+		} else {
+			max2x2(w.out[1], w.out[2], from, w.in[2]*4, to, &taps[at])
+		}
+	}
+}
+
+// quartersBack is MaxPoolTapsGrad for such windows.
+func quartersBack(p *kernel.Pool, s *Shape, w *window, dy []float32, taps []uint8, dx []float32) {
+	in, out := w.in.Size(), w.out.Size()
+	complete := 2*w.out[1] == w.in[1] && 2*w.out[2] == w.in[2]
+	p.Range(s.N*s.C, convolution.PlaneGrain(4*out), func(lo, hi int) {
+		spare, release := tapBuffer(out)
+		defer release()
+		for i := lo; i < hi; i++ {
+			if !complete {
+				clear(dx[i*in:][:in])
+			}
+			from := taps[i*out:]
+			if len(from) < out+tapSlack {
+				copy(spare, from[:out])
+				from = spare
+			}
+			for z := range w.out[0] {
+				at := z * w.out[1] * w.out[2]
+				max2x2Back(w.out[1], w.out[2], &dy[i*out+at], &from[at], &dx[i*in+z*w.in[1]*w.in[2]], w.in[2]*4)
+			}
+		}
+	})
+}
