@@ -136,18 +136,21 @@ cross:
 
 # Without assembly: the kernels in portable Go, and what stands on them.
 purego:
-	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags purego ./internal/kernel ./internal/engine ./nn/op/std
+	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags purego ./internal/kernel/... ./internal/engine ./nn/op/std
 
 # The NEON kernels beside the portable ones, on an arm64 processor or under qemu-user.
 arm64:
 	@run=; if [ "$$(go env GOHOSTARCH)" != arm64 ]; then run=qemu-aarch64; \
 		command -v $$run >/dev/null || { echo "qemu-aarch64 is missing: install qemu-user"; exit 1; }; fi; \
 	d=$$(mktemp -d); trap 'rm -rf "$$d"' EXIT; \
-	GOARCH=arm64 go vet ./internal/kernel; \
-	GOARCH=arm64 go test -c -o "$$d/kernel.test" ./internal/kernel; \
+	GOARCH=arm64 go vet ./internal/kernel/...; \
+	mkdir "$$d/tests"; GOARCH=arm64 go test -c -o "$$d/tests/" ./internal/kernel/...; \
 	GOARCH=arm64 go build -o "$$d/graft" ./cmd/graft; \
 	$$run "$$d/graft" version | grep -F NEON; \
-	cd internal/kernel && $$run "$$d/kernel.test" -test.short -test.run '$(ARM64_TESTS)'
+	for t in "$$d"/tests/*.test; do \
+		name=$$(basename "$$t" .test); [ "$$name" = kernel ] && dir=internal/kernel || dir=internal/kernel/$$name; \
+		(cd "$$dir" && $$run "$$t" -test.short -test.run '$(ARM64_TESTS)') || exit 1; \
+	done
 
 # What the conformance tests compare with is installed.
 oracles:

@@ -1,6 +1,6 @@
-// Package kernel is the arithmetic on plain slices: matrix product, convolution,
-// pooling, elementwise functions, reductions, normalisation, recurrent cells, and
-// the worker pool that they run on.
+// Package kernel is what the arithmetic on plain slices has in common: the worker pool, what the processor can do, buffers. The
+// arithmetic itself is one package a family below it: vector, elementwise, reduce, layout, matmul, norm, softmax, recurrent,
+// resample, convolution, pooling.
 //
 // Slices are contiguous and row-major. Every kernel takes the [Pool] to run on; a
 // nil Pool means the calling goroutine alone. Work is split statically and no sum

@@ -25,7 +25,7 @@ func directForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e element
 	return true
 }
 
-// Apart tells whether the images of a convolution's result may lie apart, see ConvShape.ImageY. The epilogue must
+// Apart tells whether the images of a convolution's result may lie apart, see Shape.ImageY. The epilogue must
 // not add anything then.
 func Apart[T kernel.Float](s *Shape) bool {
 	g := s.geometry()

@@ -5,13 +5,13 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// Weights is weights of a convolution in the order in which ConvForward reads them, multiplied by
+// Weights is weights of a convolution in the order in which Forward reads them, multiplied by
 // the scale of an epilogue, and the epilogue's shift. It serves batches of any size.
 type Weights[T kernel.Float] struct {
 	weights, shift []T
 }
 
-// Packs tells whether PackConv has something to do for a convolution.
+// Packs tells whether Pack has something to do for a convolution.
 func Packs[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {
@@ -39,7 +39,7 @@ func Pack[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogu
 	return c
 }
 
-// ForwardPacked is ConvForward with packed weights; e has neither scale nor shift.
+// ForwardPacked is Forward with packed weights; e has neither scale nor shift.
 func ForwardPacked[T kernel.Float](p *kernel.Pool, s *Shape, x []T, w *Weights[T], e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
 	g := s.geometry()
 	if g.planar() {

@@ -16,7 +16,7 @@ type Shape struct {
 	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
 
 	// ImageY, if not 0, is how many elements lie from image to image of y, where it is a part of something
-	// larger: only for a forward pass that ConvApart allows.
+	// larger: only for a forward pass that Apart allows.
 	ImageY int
 
 	exact bool // every product as it is: not by winograd
@@ -26,7 +26,7 @@ type Triple [3]int
 
 func (v Triple) Size() int { return v[0] * v[1] * v[2] }
 
-// geometry is a ConvShape brought to three spatial dimensions.
+// geometry is a Shape brought to three spatial dimensions.
 type geometry struct {
 	n, c, oc, groups               int // all channels
 	cg, og                         int // channels per group

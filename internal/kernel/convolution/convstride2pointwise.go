@@ -24,13 +24,13 @@ func (g *geometry) dense() geometry {
 	return d
 }
 
-// DataAdds tells whether ConvBackwardDataAdd can compute the gradient by data of a convolution.
+// DataAdds tells whether BackwardDataAdd can compute the gradient by data of a convolution.
 func DataAdds[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
 	return stretches[T](&g)
 }
 
-// BackwardDataAdd adds to dx what ConvBackwardData sets it to. Points that get nothing are left alone, so that it
+// BackwardDataAdd adds to dx what BackwardData sets it to. Points that get nothing are left alone, so that it
 // takes less time, and no sum of both is needed.
 func BackwardDataAdd[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scratch kernel.Scratch[T]) {
 	g := s.geometry()

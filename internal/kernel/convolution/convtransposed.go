@@ -19,7 +19,7 @@ func Transposed[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwis
 	e.Planes(p, g.c, g.in.Size(), y[:g.n*g.c*g.in.Size()])
 }
 
-// TransposedPacks tells whether PackConvTransposed has something to do for a transposed convolution: whether it is
+// TransposedPacks tells whether PackTransposed has something to do for a transposed convolution: whether it is
 // computed from packed weights.
 func TransposedPacks[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
@@ -31,7 +31,7 @@ func TransposedPacks[T kernel.Float](s *Shape) bool {
 }
 
 // PackTransposed prepares weights, and scale and shift of e, in memory of scratch if that is not nil. They serve
-// batches and images of any size that ConvTransposedPacks.
+// batches and images of any size that TransposedPacks.
 func PackTransposed[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) *Weights[T] {
 	g := s.geometry()
 	l, panels := g.lines(), kernel.CeilDiv(g.cg, tileRows)
@@ -45,7 +45,7 @@ func PackTransposed[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwi
 	return c
 }
 
-// TransposedPacked is ConvTransposed with packed weights; e has neither scale nor shift.
+// TransposedPacked is Transposed with packed weights; e has neither scale nor shift.
 func TransposedPacked[T kernel.Float](p *kernel.Pool, s *Shape, x []T, w *Weights[T], e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
 	g := s.geometry()
 	d := newLines(&g, x, y)

@@ -96,7 +96,7 @@ func winogradFits(g *geometry) bool {
 	return g.n > 0
 }
 
-// winogradForward is ConvForward for shapes that winograd is for. It tells whether it was one and the
+// winogradForward is Forward for shapes that winograd is for. It tells whether it was one and the
 // result is finite; if not, the caller goes another way, which leaves infinities what they are.
 func winogradForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()
@@ -136,7 +136,7 @@ func (t *winogradTile) paddingBack(g *geometry) [2]int {
 	return [2]int{2 - g.pad[1], 2 - g.pad[2]}
 }
 
-// winogradBackwardData is the same for ConvBackwardData.
+// winogradBackwardData is the same for BackwardData.
 func winogradBackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradDX)
@@ -159,7 +159,7 @@ func dataWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, 
 	return a.run(p, scratch)
 }
 
-// winogradBackwardWeight is the same for ConvBackwardWeight.
+// winogradBackwardWeight is the same for BackwardWeight.
 func winogradBackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradDW)

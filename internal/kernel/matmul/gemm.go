@@ -8,9 +8,9 @@ import (
 )
 
 // The matrix product follows the usual scheme (Goto, van de Geijn 2008; Van Zee,
-// van de Geijn 2015): a micro-kernel keeps a block of mr×nr results in registers;
-// it reads columns of the right operand from strips of nr and rows of the left
-// operand in place or from panels of mr, both cut to kcMax of the inner dimension
+// van de Geijn 2015): a micro-kernel keeps a block of MR×NR results in registers;
+// it reads columns of the right operand from strips of NR and rows of the left
+// operand in place or from panels of MR, both cut to kcMax of the inner dimension
 // so that a strip stays in the first cache level and mcMax rows of panels in the
 // second. Each worker packs what it needs by itself: there is no barrier inside.
 const (

@@ -24,7 +24,7 @@ func (s *columns[T]) Pack(l, kc, j, je int, dst []T) {
 	}
 }
 
-// packRows copies kc rows, ldb apart, to the given number of strips of nr columns.
+// packRows copies kc rows, ldb apart, to the given number of strips of NR columns.
 func packRows[T kernel.Float](kc int, src []T, ldb, strips int, dst []T) {
 	_ = src[(kc-1)*ldb+strips*NR-1]
 	_ = dst[strips*kc*NR-1]

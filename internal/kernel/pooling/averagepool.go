@@ -62,7 +62,7 @@ func AverageGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy, dx []T) {
 	convolution.BackwardData(p, s.convolution(), share, ones, dx, nil)
 }
 
-// meanQuarters is AveragePool for windows of 2×2 side by side.
+// meanQuarters is Average for windows of 2×2 side by side.
 func meanQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32) {
 	in, out := w.in[1]*w.in[2], w.out[1]*w.out[2]
 	p.Range(s.N*s.C*w.in[0], convolution.PlaneGrain(4*out), func(lo, hi int) {
@@ -72,7 +72,7 @@ func meanQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32) {
 	})
 }
 
-// meanQuartersBack is AveragePoolGrad for such windows.
+// meanQuartersBack is AverageGrad for such windows.
 func meanQuartersBack(p *kernel.Pool, s *Shape, w *window, dy, dx []float32) {
 	in, out := w.in[1]*w.in[2], w.out[1]*w.out[2]
 	complete := 4*out == in
@@ -86,7 +86,7 @@ func meanQuartersBack(p *kernel.Pool, s *Shape, w *window, dy, dx []float32) {
 	})
 }
 
-// divisors sets n to what AveragePool divides each point of a plane by.
+// divisors sets n to what Average divides each point of a plane by.
 func divisors[T kernel.Float](s *Shape, w *window, n []T) {
 	clear(n)
 	padded := *w

@@ -35,7 +35,7 @@ func (w *window) tileInputs(at int, f func(at int)) {
 	}
 }
 
-// meanTiles is AveragePool for such windows: rows are added up first, then their elements.
+// meanTiles is Average for such windows: rows are added up first, then their elements.
 func meanTiles[T kernel.Float](p *kernel.Pool, s *Shape, w *window, x, y []T) {
 	in, out, width := w.in.Size(), w.out.Size(), w.in[2]
 	p.Range(s.N*s.C, convolution.PlaneGrain(in), func(lo, hi int) {
@@ -59,7 +59,7 @@ func meanTiles[T kernel.Float](p *kernel.Pool, s *Shape, w *window, x, y []T) {
 	})
 }
 
-// meanTilesBack is AveragePoolGrad for such windows.
+// meanTilesBack is AverageGrad for such windows.
 func meanTilesBack[T kernel.Float](p *kernel.Pool, s *Shape, w *window, dy, dx []T) {
 	in, out, width := w.in.Size(), w.out.Size(), w.in[2]
 	p.Range(s.N*s.C, convolution.PlaneGrain(in), func(lo, hi int) {

@@ -8,13 +8,13 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/convolution"
 )
 
-// Taps says whether the points of a window can be told apart by one byte, as MaxPoolTaps does.
+// Taps says whether the points of a window can be told apart by one byte, as MaxTaps does.
 func (s *Shape) Taps() bool {
 	w := s.window()
 	return w.ker.Size() < convolution.NoTap
 }
 
-// MaxTaps is MaxPool that writes to taps, in place of positions in x, which point of its
+// MaxTaps is Max that writes to taps, in place of positions in x, which point of its
 // window each maximum is: an eighth of the memory. 255 stands for an empty window.
 func MaxTaps[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, taps []uint8) {
 	w := s.window()
@@ -29,7 +29,7 @@ func MaxTaps[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, taps []uint8) {
 	}
 }
 
-// maxPlaneTaps is MaxPoolTaps for one plane.
+// maxPlaneTaps is MaxTaps for one plane.
 func maxPlaneTaps[T kernel.Float](w *window, x, y []T, taps []uint8) {
 	o := 0
 	for z := range w.out[0] {
@@ -57,7 +57,7 @@ func maxPlaneTaps[T kernel.Float](w *window, x, y []T, taps []uint8) {
 	}
 }
 
-// MaxTapsGrad sends dy back to where MaxPoolTaps says and sets the rest of dx to 0.
+// MaxTapsGrad sends dy back to where MaxTaps says and sets the rest of dx to 0.
 func MaxTapsGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, taps []uint8, dx []T) {
 	w := s.window()
 	in, out := w.in.Size(), w.out.Size()
@@ -105,7 +105,7 @@ func tapBuffer(n int) (taps []uint8, release func()) {
 	return unsafe.Slice((*uint8)(unsafe.Pointer(&(*buffer)[0])), n+tapSlack), func() { kernel.GiveBack(buffer) }
 }
 
-// maxQuarters is MaxPoolTaps for such windows; taps may be nil.
+// maxQuarters is MaxTaps for such windows; taps may be nil.
 func maxQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32, taps []uint8) {
 	in, out := w.in.Size(), w.out.Size()
 	p.Range(s.N*s.C, convolution.PlaneGrain(4*out), func(lo, hi int) {
@@ -142,7 +142,7 @@ func maxQuartersPlane(w *window, x, y []float32, taps []uint8) {
 	}
 }
 
-// quartersBack is MaxPoolTapsGrad for such windows.
+// quartersBack is MaxTapsGrad for such windows.
 func quartersBack(p *kernel.Pool, s *Shape, w *window, dy []float32, taps []uint8, dx []float32) {
 	in, out := w.in.Size(), w.out.Size()
 	complete := 2*w.out[1] == w.in[1] && 2*w.out[2] == w.in[2]

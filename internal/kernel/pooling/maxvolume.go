@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// maxVolume is MaxPool with three spatial dimensions: the planes of each channel are pooled one by one, and the results
+// maxVolume is Max with three spatial dimensions: the planes of each channel are pooled one by one, and the results
 // of those that a window reaches are compared.
 func maxVolume[T kernel.Float](p *kernel.Pool, s *Shape, w *window, x, y []T) {
 	flat := Shape{

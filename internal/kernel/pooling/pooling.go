@@ -15,7 +15,7 @@ type Shape struct {
 	N, C                                                int
 	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
 
-	// CountIncludePad makes AveragePool divide by the window points inside of the
+	// CountIncludePad makes Average divide by the window points inside of the
 	// padded input instead of those inside of the input.
 	CountIncludePad bool
 }
@@ -133,7 +133,7 @@ func maxPlane[T kernel.Float](w *window, x, y []T, index []int64, base int64) {
 	})
 }
 
-// MaxGrad sends dy back to the positions that MaxPool wrote to index and sets
+// MaxGrad sends dy back to the positions that Max wrote to index and sets
 // the rest of dx to 0.
 func MaxGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, index []int64, dx []T) {
 	w := s.window()

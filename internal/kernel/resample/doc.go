@@ -1,0 +1,2 @@
+// Package resample interpolates along an axis: each result is a weighted sum of a few elements, and the gradient is the transposed sum.
+package resample

@@ -1,0 +1,2 @@
+// Package softmax is softmax and its logarithm along any axis, and scaled dot product attention.
+package softmax
