@@ -31,13 +31,18 @@ func (r Runtime) Begin(job train.Job) (train.Session, error) {
 	return step.Begin(d, job)
 }
 
-// Run computes the outputs of a model. To run one often, Load it.
-func (r Runtime) Run(ctx context.Context, g *nn.Graph, feed nn.Feed) (nn.Feed, error) {
+// Load makes a model ready to run on the device.
+func (r Runtime) Load(g *nn.Graph) (step.Program, error) {
 	d, err := r.Open()
 	if err != nil {
 		return nil, err
 	}
-	p, err := d.Load(g)
+	return d.Load(g)
+}
+
+// Run computes the outputs of a model. To run one often, Load it.
+func (r Runtime) Run(ctx context.Context, g *nn.Graph, feed nn.Feed) (nn.Feed, error) {
+	p, err := r.Load(g)
 	if err != nil {
 		return nil, err
 	}

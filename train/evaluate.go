@@ -14,9 +14,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Evaluator is Evaluate with settings.
+type Evaluator struct {
+	// Run computes the outputs of the model, by name, in place of graft's engine; nil: the engine does.
+	Run func(ctx context.Context, in nn.Feed) (nn.Feed, error)
+}
+
 // Evaluate runs the model over a set and returns what the metrics make of it, by name. Without
 // a metric it takes those that fit the targets: Accuracy for classes, Deviation for numbers.
 func Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Metric) (map[string]float64, error) {
+	return Evaluator{}.Evaluate(ctx, g, s, m...)
+}
+
+// Evaluate runs the model over a set, as the function Evaluate does.
+func (x Evaluator) Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Metric) (map[string]float64, error) {
 	if s == nil || s.Len() == 0 {
 		return nil, errors.New("train: there are no samples to evaluate")
 	}
@@ -27,7 +38,7 @@ func Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Me
 		}
 		l.Batch = n
 	}
-	return EvaluateBatches(ctx, g, func(yield func(Batch, error) bool) {
+	return x.EvaluateBatches(ctx, g, func(yield func(Batch, error) bool) {
 		for b, err := range l.Batches(ctx, s, 0) {
 			if err == nil && len(b.X) != len(g.Inputs()) {
 				err = &op.Error{Stage: "evaluate", Want: fmt.Sprintf("%d inputs", len(g.Inputs())), Got: len(b.X)}
@@ -53,6 +64,11 @@ type Batch struct {
 
 // EvaluateBatches is Evaluate for samples that come batch by batch, as from a stream.
 func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, error], m ...Metric) (map[string]float64, error) {
+	return Evaluator{}.EvaluateBatches(ctx, g, batches, m...)
+}
+
+// EvaluateBatches is Evaluate for samples that come batch by batch, as the function EvaluateBatches does.
+func (x Evaluator) EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, error], m ...Metric) (map[string]float64, error) {
 	if batches == nil {
 		return nil, errors.New("evaluate: there are no batches: the sequence is nil")
 	}
@@ -64,20 +80,36 @@ func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, 
 		if m == nil {
 			m = defaultMetrics(defaultLoss(b.Y, outputs), outputs)
 		}
-		st, err := g.Step(ctx, b.Feed, nn.StepOptions{Want: outputs})
+		values, release, err := x.outputs(ctx, g, b.Feed)
 		if err != nil {
 			return nil, err
 		}
-		out, err := tensorsOf(st.Values)
+		out, err := tensorsOf(values)
 		if err == nil {
 			err = addAll(m, out, b.Y)
 		}
-		st.Release()
+		release()
 		if err != nil {
 			return nil, err
 		}
 	}
 	return results(m), nil
+}
+
+// outputs are the model's for a batch, until release.
+func (x Evaluator) outputs(ctx context.Context, g *nn.Graph, in nn.Feed) (values []dtype.Value, release func(), err error) {
+	if x.Run == nil {
+		st, err := g.Step(ctx, in, nn.StepOptions{Want: g.Outputs()})
+		if err != nil {
+			return nil, nil, err
+		}
+		return st.Values, st.Release, nil
+	}
+	out, err := x.Run(ctx, in)
+	for _, v := range g.Outputs() {
+		values = append(values, out[v.Name()])
+	}
+	return values, func() {}, err
 }
 
 func addAll(m []Metric, out, want []*tensor.Dense) error {

@@ -17,7 +17,7 @@ import (
 
 // answerer makes answers of what a model gives.
 type answerer struct {
-	g      *nn.Graph
+	computer
 	kind   string // classes, tags, yes, values, mask, picture, positions or arrays
 	labels []string
 	logits bool // of yes: the score is to go through a sigmoid
@@ -42,7 +42,7 @@ type choice struct {
 
 // newAnswerer finds out what a model's answers are: by the metadata, the end of the model and the shape of its first output.
 func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
-	a := &answerer{g: g, kind: as, logits: !yesOrNo(g)}
+	a := &answerer{computer: computer{g: g}, kind: as, logits: !yesOrNo(g)}
 	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 
 // answers runs the model.
 func (a *answerer) answers(ctx context.Context, feed nn.Feed) ([]answer, error) {
-	out, err := a.g.Eval(ctx, feed, a.names()...)
+	out, err := a.eval(ctx, feed)
 	if err != nil {
 		return nil, err
 	}

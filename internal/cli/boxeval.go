@@ -151,6 +151,8 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 	if !v.asJSON {
 		fmt.Fprint(w, v.how(in))
 	}
+	c := computer{runtime: v.rt, g: g}
+	defer c.close()
 	for _, p := range set.Pictures {
 		img, err := data.OpenImageOf(filepath.Join(dir, filepath.FromSlash(p.File)), p.Width, p.Height)
 		if err != nil {
@@ -160,13 +162,16 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 		if err != nil {
 			return nil, err
 		}
-		out, err := g.Run(ctx, x)
+		out, err := c.eval(ctx, nn.Feed{g.Inputs()[0].Name(): x})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.File, err)
 		}
 		var list []boxes.Output
-		for i, o := range g.Outputs() {
-			d := out[i]
+		for _, o := range g.Outputs() {
+			d, ok := out[o.Name()].(*tensor.Dense)
+			if !ok {
+				return nil, fmt.Errorf("output %s is no tensor of numbers", o.Name())
+			}
 			values, err := dtype.Float64s(d)
 			if err != nil {
 				return nil, fmt.Errorf("output %s: %w", o.Name(), err)

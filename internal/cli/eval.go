@@ -24,6 +24,8 @@ type evaluation struct {
 	metrics []string
 	asJSON  bool
 	box     boxFlags
+	runtime runtimeFlags
+	rt      Runtime // nil: graft's engine
 
 	worst                  int
 	page                   string // HTML
@@ -35,8 +37,8 @@ type evaluation struct {
 	picture func(i int) (image.Image, error)
 }
 
-func newEval() *cobra.Command {
-	var v evaluation
+func newEval(p *process) *cobra.Command {
+	v := evaluation{runtime: runtimeFlags{process: p}}
 	cmd := &cobra.Command{
 		Use:   "eval MODEL",
 		Short: "Measure how good a model is on pictures, tables or arrays",
@@ -64,6 +66,10 @@ this, with the pictures of those samples, as a page of HTML.
 			return oneModel(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if v.rt, err = v.runtime.open(cmd); err != nil {
+				return err
+			}
 			return v.run(cmd.Context(), cmd.OutOrStdout(), strings.Join(args, ""))
 		},
 	}
@@ -71,6 +77,7 @@ this, with the pictures of those samples, as a page of HTML.
 	v.dataset.flags(cmd)
 	v.badFlag(cmd)
 	v.box.flags(cmd)
+	v.runtime.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&v.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the model's, or the last")
 	f.StringArrayVar(&v.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the targets")
@@ -166,7 +173,9 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 	}); err != nil {
 		return 0, nil, nil, err
 	}
-	figures, err := train.Evaluate(ctx, g, set, list...)
+	c := computer{runtime: v.rt, g: g}
+	defer c.close()
+	figures, err := c.evaluator().Evaluate(ctx, g, set, list...)
 	return set.Len(), figures, list, err
 }
 

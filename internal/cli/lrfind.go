@@ -19,8 +19,8 @@ type rateFinding struct {
 	finder  train.RateFinder
 }
 
-func newLRFind() *cobra.Command {
-	var r rateFinding
+func newLRFind(p *process) *cobra.Command {
+	r := rateFinding{training: training{process: p, runtime: runtimeFlags{process: p}}}
 	cmd := &cobra.Command{
 		Use:   "lr-find MODEL",
 		Short: "Find a learning rate by trying rising ones",
@@ -33,12 +33,20 @@ the model's, it gets a new classifier first, as in train. -o draws the loss over
   graft lr-find model.onnx --data arrays.npz --optimizer sgd --steps 200 --json`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			rt, err := r.runtime.open(cmd)
+			if err != nil {
+				return err
+			}
+			if rt != nil {
+				r.finder.Config.Runtime = rt
+			}
 			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
 	r.source.flags(cmd)
 	r.dataset.flags(cmd)
 	r.divideFlags(cmd)
+	r.runtime.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.optimizer, "optimizer", "adamw", words(rules))
 	f.IntVar(&r.finder.Config.Batch, "batch", 32, "samples in a batch")

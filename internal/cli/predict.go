@@ -24,13 +24,14 @@ type prediction struct {
 	output, explain string
 	as              string
 	batchSize       int
+	runtime         runtimeFlags
 
 	paths []string           // of the data
 	found *train.Preparation // of pictures, once it is known
 }
 
-func newPredict() *cobra.Command {
-	var p prediction
+func newPredict(process *process) *cobra.Command {
+	p := prediction{runtime: runtimeFlags{process: process}}
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA…",
 		Short: "Answer for pictures, tables or arrays: labels, probabilities, measurements, pictures",
@@ -55,13 +56,21 @@ A table, or with --csv a file of commas, has the raw columns of the data first; 
 			if len(args) < 2 {
 				return fmt.Errorf("want MODEL and DATA, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
 			}
-			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], args[1:])
+			rt, err := p.runtime.open(cmd)
+			if err != nil {
+				return err
+			}
+			if rt != nil && p.explain != "" {
+				return errors.New("--explain draws by gradients of graft's engine: leave --runtime out")
+			}
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], args[1:], rt)
 		},
 	}
 	p.source.flags(cmd)
 	p.preparing.flags(cmd)
 	p.readFlags(cmd)
 	p.textFlags(cmd)
+	p.runtime.flags(cmd)
 	f := cmd.Flags()
 	f.IntVar(&p.top, "top", 3, "classes to list for each sample, the most likely first")
 	f.BoolVar(&p.asJSON, "json", false, "one JSON object for each sample")
@@ -73,7 +82,7 @@ A table, or with --csv a file of commas, has the raw columns of the data first; 
 	return cmd
 }
 
-func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, paths []string) error {
+func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, paths []string, rt Runtime) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -94,6 +103,8 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 	if err != nil {
 		return err
 	}
+	a.runtime = rt
+	defer a.close()
 	if a.drawn() || p.explain != "" {
 		if p.output == "" {
 			return errors.New("say where the pictures go, with -o FOLDER")

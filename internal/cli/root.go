@@ -45,7 +45,7 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 		nn.LimitMemory(n)
 		return p.alone(cmd)
 	}
-	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(), newEval(), newPredict(), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(p), newEval(p), newPredict(p), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	inWords(root)
 	return root
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/step"
 	"github.com/spf13/cobra"
 )
 
 // Runtime computes in place of graft's engine.
 type Runtime interface {
 	train.Runtime
-	Run(ctx context.Context, g *nn.Graph, feed nn.Feed) (nn.Feed, error)
+	Load(g *nn.Graph) (step.Program, error)
 }
 
 // RuntimeSettings say how a runtime computes.
@@ -95,5 +96,48 @@ func evalIn(ctx context.Context, rt Runtime, g *nn.Graph, feed nn.Feed, names []
 			return nil, fmt.Errorf("input %s has no value; the model has the inputs %v", v.Name(), ports(fork.Inputs()))
 		}
 	}
-	return rt.Run(ctx, fork, feed)
+	c := computer{runtime: rt, g: fork}
+	defer c.close()
+	return c.eval(ctx, feed)
+}
+
+// computer computes the outputs of a graph, which is loaded once, in a runtime; without one, by graft's engine.
+type computer struct {
+	runtime Runtime
+	g       *nn.Graph
+	program step.Program
+}
+
+func (c *computer) eval(ctx context.Context, feed nn.Feed) (nn.Feed, error) {
+	if c.runtime == nil {
+		var names []string
+		for _, v := range c.g.Outputs() {
+			names = append(names, v.Name())
+		}
+		return c.g.Eval(ctx, feed, names...)
+	}
+	if c.program == nil {
+		p, err := c.runtime.Load(c.g)
+		if err != nil {
+			return nil, err
+		}
+		c.program = p
+	}
+	out, _, err := c.program.Run(ctx, feed, nil, nil)
+	return out, err
+}
+
+// evaluator judges by the computer.
+func (c *computer) evaluator() train.Evaluator {
+	if c.runtime == nil {
+		return train.Evaluator{}
+	}
+	return train.Evaluator{Run: c.eval}
+}
+
+// close ends the program, whose results are copies.
+func (c *computer) close() {
+	if c.program != nil {
+		_ = c.program.Close()
+	}
 }

@@ -128,7 +128,9 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 			return 0, nil, nil, fmt.Errorf("the model fixes the batch to %d, which %d samples do not divide into: --batch-dim N frees it", b, len(rows))
 		}
 	}
-	figures, err := train.EvaluateBatches(ctx, g, p.batches(rows, size), list...)
+	c := computer{runtime: v.rt, g: g}
+	defer c.close()
+	figures, err := c.evaluator().EvaluateBatches(ctx, g, p.batches(rows, size), list...)
 	return len(rows), figures, list, err
 }
 

@@ -5,7 +5,7 @@ import "slices"
 // Scan is the subgraph of a part that goes over sequences: Part.In lists the states, then the sequences, which are cut along their
 // first axis, then the values that the subgraph captures. Part.Out lists the last states, then what is stacked.
 type Scan struct {
-	States, Sequences int // how many inputs are states, then sequences; what follows them is read as a whole
+	States, Sequences int        // how many there are
 	Back              bool       // from the last slice to the first
 	In                []*Operand // what stands for Part.In inside
 	Parts             []*Part    // in an order in which they can be computed

@@ -101,6 +101,28 @@ func TestTrain(t *testing.T) {
 	}
 }
 
+// What eval, predict and lr-find print is the same with either runtime.
+func TestAnswers(t *testing.T) {
+	library(t)
+	dir := data(t)
+	if out, err := graft(t, dir, "train", "digits.onnx", "--data", "letters", "--epochs", "1", "--seed", "2", "-o", "letters.onnx"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, line := range []string{"eval letters.onnx --data letters --per-class", "predict letters.onnx letters/A", "lr-find letters.onnx --data letters --steps 12"} {
+		var answers [2]string
+		for i, runtime := range []string{"graft", "ort"} {
+			out, err := graft(t, dir, append(strings.Fields(line), "--runtime", runtime)...)
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", line, err, out)
+			}
+			answers[i] = out
+		}
+		if len(answers[0]) < 20 || answers[0] != answers[1] {
+			t.Errorf("%s\n%s\nwith the engine\n%s", line, answers[1], answers[0])
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	library(t)
 	dir := data(t)
@@ -113,6 +135,9 @@ func TestMistakes(t *testing.T) {
 		"run digits.onnx --runtime ort --testcase d":                    "leave --runtime out",
 		"train digits.onnx --data letters --as-stored --runtime ort":    "leave --runtime out",
 		"train digits.onnx --data letters --runtime ort --provider qnn": "has no provider QNN, it has ",
+		"eval digits.onnx --data letters --runtime tflite":              "--runtime tflite: want graft or ort",
+		"lr-find digits.onnx --data letters --device 1":                 "--device is for --runtime ort",
+		"predict digits.onnx letters --runtime ort --explain cam -o d":  "--explain draws by gradients of graft's engine: leave --runtime out",
 		"train digits.onnx --data letters --runtime-threads 2":          "--runtime-threads is for --runtime ort",
 	} {
 		out, err := graft(t, dir, strings.Fields(line)...)
