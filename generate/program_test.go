@@ -329,8 +329,12 @@ func compareAll(t *testing.T, m *module, all map[string]*nn.Graph) {
 	}
 }
 
-// twice counts the numbers of weights that two subgraphs of a node read, which are separate in source.
+// twice counts the numbers of weights that two subgraphs of a node read, which are separate in source. Of a branch that is known, none are.
 func twice(g *nn.Graph) (count int64) {
+	g = g.Clone()
+	if err := g.Edit(func(e *nn.Edit) { e.InlineBranches() }); err != nil {
+		panic(err)
+	}
 	for n := range g.Nodes() {
 		seen := map[*nn.Value]bool{}
 		for _, v := range n.Captured() {

@@ -8,13 +8,27 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// inlineBranches puts the nodes of a branch in the place of each If whose condition is known, and reports whether there was one.
-// Nodes with annotations stay.
-func (e *Edit) inlineBranches() bool {
-	if e.arrangeNow(); e.err != nil {
-		return false
+// InlineBranches puts the nodes of its branch in the place of each If whose condition is known before anything runs, by constants
+// or by sizes, and returns how many went. Those with annotations stay, and those in subgraphs.
+func (e *Edit) InlineBranches() int {
+	e.made()
+	count := 0
+	for {
+		n := e.inlineKnown()
+		if count += n; n == 0 {
+			return count
+		}
 	}
-	found := false
+}
+
+// inlineKnown does so once: what a branch holds may be known then.
+func (e *Edit) inlineKnown() (count int) {
+	if e.err == nil {
+		e.arrangeNow()
+	}
+	if e.err != nil {
+		return 0
+	}
 	for _, n := range slices.Clone(e.g.nodes) {
 		if len(n.in) == 0 || n.in[0] == nil || len(n.bodies()) == 0 || len(n.Annotations()) > 0 || e.err != nil {
 			continue
@@ -31,10 +45,10 @@ func (e *Edit) inlineBranches() bool {
 		branch, from := std.TakenBranch(c)
 		if b, ok := branch.(*Body); ok && maps.Equal(b.Graph.opsets, e.g.opsets) {
 			e.inline(n, b, n.captured[from-len(n.in):])
-			found = true
+			count++
 		}
 	}
-	return found
+	return count
 }
 
 // inline moves the nodes of a subgraph without inputs out of n, whose outputs they give.

@@ -24,8 +24,7 @@ func (e *Edit) Simplify() int {
 		return 0
 	}
 	before := e.g.countNodes()
-	for e.inlineBranches() {
-	}
+	e.InlineBranches()
 	nodes, err := topological(e.g.nodes)
 	if err != nil {
 		e.fail(err)

@@ -59,7 +59,7 @@ func splitSizes(c *op.Call) (axis int, sizes []op.Dim, err error) {
 	if len(sizes) != c.Outputs {
 		return 0, nil, c.Errorf("has %d sizes for %d outputs", len(sizes), c.Outputs)
 	}
-	sum, told := op.D(0), !c.Has(1) || c.Known[1].Value != nil
+	sum, told := op.D(0), !c.Has(1) && cfg.Split != nil || c.Has(1) && c.Known[1].Value != nil
 	for _, s := range sizes {
 		if told && s.Sym == "" && s.Size < 0 {
 			return 0, nil, c.Errorf("a part has %d elements", s.Size)
