@@ -15,7 +15,7 @@ import (
 type editing struct {
 	source
 	recipe, output, plan string
-	opset                int
+	opset, channels      int
 	simplify             bool
 	dryRun, asJSON       bool
 }
@@ -26,7 +26,7 @@ func newEdit() *cobra.Command {
 		Use:   "edit MODEL",
 		Short: "Change a model by a recipe: insert, remove, replace, resize, deepen, edges, rename, outputs, head",
 		Long: `edit applies the steps of a JSON file (- is standard input), all of them or none. Without a recipe it
-does what --batch-dim, --type, --simplify and --opset say, in this order; with one they are done before
+does what --batch-dim, --type, --channels, --simplify and --opset say, in this order; with one they are done before
 and after it. Each step says what to do:
 
 ` + recipeHelp() + `
@@ -42,6 +42,7 @@ Dropout, what nothing reads. opset rewrites the nodes for another version of ONN
 Layers: ` + layerHelp() + `.`,
 		Example: `  graft edit model.onnx --recipe recipe.json -o changed.onnx
   graft edit model.onnx --recipe recipe.json --dry-run
+  graft edit model.onnx --channels 1 -o gray.onnx
   graft edit model.onnx --batch-dim N --simplify --opset 17 -o changed.onnx`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,6 +53,7 @@ Layers: ` + layerHelp() + `.`,
 	f := cmd.Flags()
 	f.StringVar(&e.recipe, "recipe", "", "file with the steps; -: standard input")
 	f.BoolVar(&e.simplify, "simplify", false, "take out what a run does not need, after the recipe")
+	f.IntVar(&e.channels, "channels", 0, "channels of the input: kernels' slices are added up for fewer, shared out for more")
 	f.IntVar(&e.opset, "opset", 0, "version of the operator set to rewrite the model for, at the end")
 	f.StringVarP(&e.output, "output", "o", "", "file to write the changed model to")
 	f.StringVar(&e.plan, "plan", "", "file to write what changes to, as JSON")
@@ -101,14 +103,19 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 // steps are those of the recipe and of the flags.
 func (e editing) steps(in io.Reader) (r recipe, err error) {
 	switch {
+	case e.channels < 0:
+		return r, fmt.Errorf("--channels %d: want 1 or more", e.channels)
 	case e.opset < 0:
 		return r, fmt.Errorf("--opset %d: want the version of an operator set", e.opset)
 	case e.recipe == "-":
 		r, err = decodeRecipe("the recipe", in)
 	case e.recipe != "":
 		r, err = readRecipe(e.recipe)
-	case !e.simplify && e.opset == 0 && e.batch == "" && len(e.types) == 0:
-		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --simplify, --opset")
+	case !e.simplify && e.channels == 0 && e.opset == 0 && e.batch == "" && len(e.types) == 0:
+		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --channels, --simplify, --opset")
+	}
+	if e.channels > 0 {
+		r.Steps = append([]recipeStep{{Do: "input-channels", Channels: e.channels}}, r.Steps...)
 	}
 	if e.simplify {
 		r.Steps = append(r.Steps, recipeStep{Do: "simplify"})

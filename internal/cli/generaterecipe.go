@@ -99,6 +99,8 @@ func (s recipeStep) write(e *generate.Edits) {
 		e.Add("%vRemoveEdge(e, %v, %v)", s.side(e), value(s.Value), e.Node(s.Node))
 	case "resize":
 		e.Add("e.Resize(%v, %v, %v{Axis: %v, Near: %v})", value(s.Value), s.Channels, e.Symbol(nn.ResizeOptions{}, "ResizeOptions"), s.Axis, s.Near)
+	case "input-channels":
+		e.Add("e.SetInputChannels(%v, %v, %v)", value(s.Value), s.Channels, s.Axis)
 	case "widen":
 		e.Add("e.Widen(%v, %v)", e.Node(s.Node), s.Factor)
 	case "deepen":

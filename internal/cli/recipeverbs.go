@@ -42,6 +42,8 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) {
 				e.Resize(e.Value(s.Value), s.Channels, nn.ResizeOptions{Axis: s.Axis, Near: s.Near})
 			}},
+		{"input-channels", list("channels"), list("value axis"), `"value": "data", "channels": 1`,
+			func(s recipeStep, e *nn.Edit) { inputChannels(e, s) }},
 		{"widen", list("node factor"), nil, `"node": "conv2", "factor": 1.5`,
 			func(s recipeStep, e *nn.Edit) { e.Widen(s.find(e, s.Node), s.Factor) }},
 		{"deepen", list("value"), list("layer activation norm near"), `"value": "relu2_out", "layer": {"op": "conv", "kernel": [3]}`,

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is named by patterns, by other names than the model's, or cannot be read, is said.
+func TestFound(t *testing.T) {
+	dir := spoiled(t)
+	expect(t, dir, [][3]string{
+		{"predict digits.onnx letters/A/*.png --csv", "A", ""},
+		{"predict digits.onnx letters/C/*.png", "", "no file matches "},
+		{"predict digits.onnx letters/[.png", "", "not a pattern of file names"},
+		{"predict digits.onnx rare.csv", "", "rare.csv is a table, the model takes pictures (input image float32[N,1,28,28])"},
+		{"predict digits.onnx blind.npz --json", `"sample":"0"`, ""},
+		{"run digits.onnx --input blind.npz", "float32[4,10]", ""},
+		{"run digits.onnx --input letters/", "", "is a folder, want a file; graft predict answers for all pictures of a folder"},
+		{"eval digits.onnx --data bad/ --skip-bad 2", "", "--skip-bad 2: want a share from 0 to 1"},
+		{"eval digits.onnx --data bad/ --skip-bad 0.3", "", "2 of 2 pictures are corrupt, --skip-bad 1 leaves them out"},
+		{"serve cnn.onnx --data missing/", "", "no such file or folder: "},
+		{"serve two.onnx --data letters/", "", "which take no pictures"},
+	})
+	if err := os.WriteFile(filepath.Join(dir, "letters/A/odd.png"), []byte("nothing"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := in(dir, "train cnn.onnx --data letters/ --skip-bad 0.1 --epochs 1 --policy manual -o ab.onnx"); err != nil {
+		t.Fatal(out, err)
+	}
+	expect(t, dir, [][3]string{
+		{"eval ab.onnx --data letters/", "", "1 of 11 pictures are corrupt, --skip-bad 0.1 leaves them out"},
+		{"eval ab.onnx --data letters/ --skip-bad 0.1", "10 samples", ""},
+	})
+}
+
+// A path that is served refuses other methods with 405, others are 404; a request without inputs is told which there are.
+func TestRefusedRequests(t *testing.T) {
+	dir := spoiled(t)
+	s := serving(t, filepath.Join(dir, "two.onnx"), quick)
+	for _, c := range []struct {
+		method, path, body string
+		code               int
+		want               string
+	}{
+		{"GET", "/predict", "", http.StatusMethodNotAllowed, "GET /predict: want POST"},
+		{"POST", "/metrics", "", http.StatusMethodNotAllowed, "want GET"},
+		{"DELETE", "/v2/models/two", "", http.StatusMethodNotAllowed, "want GET"},
+		{"GET", "/v2/models/two/infer", "", http.StatusMethodNotAllowed, "want POST"},
+		{"GET", "/v2/models/one", "", http.StatusNotFound, "the model is two"},
+		{"POST", "/v2/models/two/infer", "", http.StatusBadRequest, "with the inputs [x float32["},
+		{"POST", "/v2/models/two/infer", "{}", http.StatusBadRequest, `no input "x"; the model has the inputs [x float32[`},
+		{"POST", "/v2/models/two/infer", `{"inputs":[{"name":"y","shape":[1],"datatype":"FP32","data":[1]}]}`, http.StatusBadRequest, `the model has the inputs [x float32[`},
+		{"POST", "/v2/models/two/infer", `{"inputs":{}}`, http.StatusBadRequest, "with the inputs [x float32["},
+	} {
+		q, err := http.NewRequest(c.method, s.URL+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b [2000]byte
+		n, _ := r.Body.Read(b[:])
+		r.Body.Close()
+		if text := strings.ReplaceAll(string(b[:n]), `\"`, `"`); r.StatusCode != c.code || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s %s: %d %s, want %d %s", c.method, c.path, c.body, r.StatusCode, text, c.code, c.want)
+		}
+	}
+}

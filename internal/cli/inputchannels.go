@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// inputChannels changes the channels of an input, the only one where the step names none, and what the metadata say of the
+// preparation of pictures: one mean and one deviation for gray ones.
+func inputChannels(e *nn.Edit, s recipeStep) {
+	if s.Value == "" {
+		in := e.Inputs()
+		if len(in) != 1 {
+			e.Failf("the model has the inputs %v: say which, by a step with \"value\"", ports(in))
+			return
+		}
+		s.Value = in[0].Name()
+	}
+	e.SetInputChannels(e.Value(s.Value), s.Channels, s.Axis)
+	p, known, err := data.ReadMeta(e.Graph().Meta())
+	if e.Fail(err); err != nil || !known || s.Channels != 1 && s.Channels != 3 {
+		return
+	}
+	p.Gray = s.Channels == 1
+	if p.Gray {
+		p.BGR, p.Mean, p.Std = false, mean(p.Mean), mean(p.Std)
+	}
+	meta, err := p.Meta()
+	e.Fail(err)
+	for k, v := range meta {
+		e.SetMeta(k, v)
+	}
+}
+
+// mean is that of a list, as a list; none of none.
+func mean(list []float64) []float64 {
+	if len(list) < 2 {
+		return list
+	}
+	sum := 0.0
+	for _, x := range list {
+		sum += x
+	}
+	return []float64{sum / float64(len(list))}
+}

@@ -1,0 +1,229 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/coupling"
+	"gorgonia.org/tensor"
+)
+
+// SetInputChannels gives a graph input another number of channels: pictures in gray for a model of colors, or with bands beside
+// them. The layers that sum over the channels keep what they know: with one channel in place of several their kernels' slices are
+// added up, so that gray pictures are taken as if all channels were alike; for more channels than before slices are repeated and
+// scaled by old/new. What has an element for each channel on the way there is averaged or repeated.
+// Axis is that of the channels, 0 for the usual one: 1, or the last of pictures whose axis 1 is longer than it.
+func (e *Edit) SetInputChannels(v *Value, channels, axis int) {
+	if !e.mine(v) {
+		return
+	}
+	e.place = append(e.place, "SetInputChannels")
+	defer func() { e.place = e.place[:len(e.place)-1] }()
+	if err := e.setInputChannels(v, channels, axis); err != nil {
+		e.fail(err)
+	}
+}
+
+func (e *Edit) setInputChannels(v *Value, channels, axis int) error {
+	t := v.typ
+	if !v.input || t.Kind != op.Tensor || t.Unranked || len(t.Shape) < 2 {
+		return fmt.Errorf("value %q is not an input with channels", v.name)
+	}
+	if axis == 0 {
+		axis = 1
+		if last := len(t.Shape) - 1; len(t.Shape) == 4 && t.Shape[last].Known() && (!t.Shape[1].Known() || t.Shape[1].Size > t.Shape[last].Size) {
+			axis = last
+		}
+	}
+	if axis < 0 || axis >= len(t.Shape) {
+		return fmt.Errorf("input %s has %d axes: there is no axis %d", v.name, len(t.Shape), axis)
+	}
+	old := t.Shape[axis]
+	if !old.Known() || channels < 1 {
+		return fmt.Errorf("input %s: axis %d is %v, the wanted number of channels %d: want numbers of 1 or more", v.name, axis, old, channels)
+	}
+	if old.Size == channels {
+		return nil
+	}
+	c := inputChannels{e: e, old: old.Size, now: channels, changed: map[*Param]bool{}}
+	if err := c.follow(v, axis); err != nil {
+		return err
+	}
+	now := slices.Clone(t.Shape)
+	now[axis] = op.D(channels)
+	e.retype(v, op.T(t.DType, now...))
+	e.Note("channels of input %s: %d → %d", v.name, old.Size, channels)
+	return nil
+}
+
+// inputChannels walks from an input to the layers that sum over its channels.
+type inputChannels struct {
+	e        *Edit
+	old, now int
+	changed  map[*Param]bool
+	seen     map[*Value]int
+}
+
+// follow changes what reads axis of a value.
+func (c *inputChannels) follow(v *Value, axis int) error {
+	if c.seen[v] > 0 {
+		return nil
+	}
+	if c.seen == nil {
+		c.seen = map[*Value]int{}
+	}
+	c.seen[v] = axis + 1
+	if slices.Contains(c.e.g.outputs, v) {
+		return fmt.Errorf("the channels of the input are those of the output %s", v.name)
+	}
+	for _, u := range slices.Clone(v.users) {
+		if err := c.node(u, v, axis); err != nil {
+			return &Error{Op: u.opType, Node: u.Label(), Err: err}
+		}
+	}
+	return nil
+}
+
+var errChannelUse = errors.New("the channels of the input are used in a way that cannot follow")
+
+// node changes the parameters of a node that reads v, and goes on to its outputs.
+func (c *inputChannels) node(n *Node, v *Value, axis int) error {
+	call := n.Call()
+	if call == nil || n.op.Couple == nil {
+		return errChannelUse
+	}
+	reads := n.reads()
+	var at []coupling.Axis // of the channels in this call
+	for i, x := range reads {
+		if x == v {
+			at = append(at, coupling.In(i, axis))
+		}
+	}
+	// couplings go through the output: x with y, y with the scales
+	list := n.op.Couple(call)
+	for again := true; again; {
+		again = false
+		for _, k := range list {
+			from, to := slices.Contains(at, k.From), slices.Contains(at, k.To)
+			if from == to {
+				continue
+			}
+			if k.Map.Relation != coupling.Identity {
+				return errChannelUse
+			}
+			other := k.To
+			if to {
+				other = k.From
+			}
+			at = append(at, other)
+			again = true
+		}
+	}
+	summed := map[int]int{}
+	if n.op.Traits.Layers != nil {
+		for _, l := range n.op.Traits.Layers(call) {
+			if l.Groups <= 1 {
+				summed[l.Weight] = l.In
+			}
+		}
+	}
+	found := false
+	for _, r := range at {
+		if r.Output {
+			found = true
+			if err := c.follow(n.Out(r.Slot), r.Axis); err != nil {
+				return err
+			}
+			continue
+		}
+		x := reads[r.Slot]
+		if x == v {
+			continue
+		}
+		found = true
+		in, isWeight := summed[r.Slot]
+		if err := c.parameter(n, r.Slot, r.Axis, isWeight && in == r.Axis); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return errChannelUse
+	}
+	return nil
+}
+
+// parameter gives an input of a node as many slices as there are channels now.
+func (c *inputChannels) parameter(n *Node, slot, axis int, sum bool) error {
+	x := n.reads()[slot]
+	if x.param == nil && c.seen[x] == axis+1 {
+		return nil // the other way from the input
+	}
+	d, ok := x.current().Value.(*tensor.Dense)
+	if x.param != nil {
+		d, ok = x.param.data, x.param.data != nil
+	}
+	if !ok {
+		return fmt.Errorf("%q, which has an element for each channel of the input, is not a parameter", x.name)
+	}
+	if x.param != nil && c.changed[x.param] {
+		return nil
+	}
+	next, err := c.slices(d, axis, sum)
+	if err != nil {
+		return err
+	}
+	if x.param == nil {
+		w := c.e.Const(x.name+"_channels", next)
+		c.e.swapInput(n, slot, w, w.Name())
+		return c.e.err
+	}
+	c.changed[x.param] = true
+	c.e.SetData(x, next)
+	return c.e.err
+}
+
+// slices are those of d along an axis for the new channels. sum: they are summed over; otherwise each is its channel's own.
+func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Dense, error) {
+	shape := d.Shape()
+	if shape[axis] != c.old {
+		return nil, fmt.Errorf("axis %d is %d, the input has %d channels", axis, shape[axis], c.old)
+	}
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		return nil, err
+	}
+	outer, inner := 1, 1
+	for i, n := range shape {
+		if i < axis {
+			outer *= n
+		} else if i > axis {
+			inner *= n
+		}
+	}
+	times := make([]float64, min(c.old, c.now)) // of the side with fewer channels: those of the other side that belong to one
+	for k := range max(c.old, c.now) {
+		times[k%len(times)]++
+	}
+	out := make([]float64, outer*c.now*inner)
+	for o := range outer {
+		for k := range max(c.old, c.now) {
+			scale := 1.0
+			if sum == (c.now > c.old) { // shared out when repeated, averaged when not summed over
+				scale = 1 / times[k%len(times)]
+			}
+			for i := range inner {
+				out[(o*c.now+k%c.now)*inner+i] += scale * x[(o*c.old+k%c.old)*inner+i]
+			}
+		}
+	}
+	now := slices.Clone(shape)
+	now[axis] = c.now
+	all, err := Tensor(out, now...)
+	if err != nil {
+		return nil, err
+	}
+	return dtype.ConvertTo(dtype.Of(d.Dtype()), all)
+}
