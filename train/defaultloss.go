@@ -22,15 +22,18 @@ func defaultLoss(want []*tensor.Dense, out []*nn.Value) Loss {
 	if len(want) > 0 && dtype.Of(want[0].Dtype()).IsFloat() && !shares(want[0]) {
 		return MSE{}
 	}
-	if len(want) > 0 && len(out) > 0 && classesLast(out[0], want[0]) {
+	if len(want) > 0 && len(out) > 0 && ClassesLast(out[0], want[0]) {
 		return CrossEntropy{Axis: -1}
 	}
 	return CrossEntropy{}
 }
 
-// classesLast reports whether an output [N, d…, C] has the scores of targets [N, d…] on its last axis: where the sizes of those do not say,
-// an open size is that of a sequence.
-func classesLast(out *nn.Value, want *tensor.Dense) bool {
+// ClassesLast reports whether an output [N, d…, C] has the scores of targets [N, d…], which are classes, on its last axis: where the sizes
+// of those do not say, an open size is that of a sequence.
+func ClassesLast(out *nn.Value, want *tensor.Dense) bool {
+	if out == nil || want == nil {
+		return false
+	}
 	t, y := out.Type(), want.Shape()
 	last := t.Rank() - 1
 	if last < 2 || len(y) != last || !dtype.Of(want.Dtype()).IsInteger() {

@@ -14,6 +14,7 @@ import (
 // editing holds the flags of the edit command.
 type editing struct {
 	source
+	storage
 	recipe, output, plan string
 	opset, channels      int
 	simplify             bool
@@ -50,6 +51,7 @@ Layers: ` + layerHelp() + `.`,
 		},
 	}
 	e.source.flags(cmd)
+	e.storage.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&e.recipe, "recipe", "", "file with the steps; -: standard input")
 	f.BoolVar(&e.simplify, "simplify", false, "take out what a run does not need, after the recipe")
@@ -63,6 +65,9 @@ Layers: ` + layerHelp() + `.`,
 }
 
 func (e editing) run(w io.Writer, in io.Reader, model string) error {
+	if err := e.storage.check(); err != nil {
+		return err
+	}
 	if !e.dryRun {
 		if err := checkOutput(e.output); err != nil {
 			return err
@@ -93,7 +98,7 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 		if err := plan.Apply(); err != nil {
 			return err
 		}
-		if err := saveModel(e.output, g); err != nil {
+		if err := e.storage.save(e.output, g); err != nil {
 			return err
 		}
 	}
@@ -111,8 +116,8 @@ func (e editing) steps(in io.Reader) (r recipe, err error) {
 		r, err = decodeRecipe("the recipe", in)
 	case e.recipe != "":
 		r, err = readRecipe(e.recipe)
-	case !e.simplify && e.channels == 0 && e.opset == 0 && e.batch == "" && len(e.types) == 0:
-		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --channels, --simplify, --opset")
+	case !e.simplify && e.channels == 0 && e.weights == "" && e.opset == 0 && e.batch == "" && len(e.types) == 0:
+		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --channels, --simplify, --opset, --store")
 	}
 	if e.channels > 0 {
 		r.Steps = append([]recipeStep{{Do: "input-channels", Channels: e.channels}}, r.Steps...)

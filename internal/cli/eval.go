@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/cobra"
+	"gorgonia.org/tensor"
 )
 
 // evaluation holds the flags of the eval command.
@@ -32,6 +33,7 @@ type evaluation struct {
 	perClass               bool
 	confusion, calibration string // PNG
 
+	last    bool               // scores are on the last axis, for each position of a sequence
 	odd     []string           // what is odd about a table
 	names   func(i int) string // of samples; nil: numbers
 	picture func(i int) (image.Image, error)
@@ -167,9 +169,21 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 	if list, err = v.suit(list, g, set); err != nil {
 		return 0, nil, nil, err
 	}
+	first, err := set.At(0, nil)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	v.last = len(first.Y) == 1 && v.inPositions(g, first.Y[0])
+	for _, m := range list {
+		switch m := m.(type) {
+		case *train.Accuracy:
+			m.Axis = v.axis()
+		case *train.Confusion:
+			m.Axis = v.axis()
+		}
+	}
 	if list, err = v.extra(list, g, func() (bool, error) {
-		s, err := set.At(0, nil)
-		return err == nil && len(s.Y) == 1 && dtype.Of(s.Y[0].Dtype()).IsInteger(), err
+		return len(first.Y) == 1 && dtype.Of(first.Y[0].Dtype()).IsInteger(), nil
 	}); err != nil {
 		return 0, nil, nil, err
 	}
@@ -177,6 +191,23 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 	defer c.close()
 	figures, err := c.evaluator().Evaluate(ctx, g, set, list...)
 	return set.Len(), figures, list, err
+}
+
+// inPositions reports whether the first output has scores for each position of a sequence, y is the target of one sample.
+func (v *evaluation) inPositions(g *nn.Graph, y *tensor.Dense) bool {
+	if len(g.Outputs()) == 0 || y.Dims() == 0 {
+		return false
+	}
+	batch := dtype.New(dtype.Of(y.Dtype()), append([]int{1}, y.Shape()...)...)
+	return train.ClassesLast(g.Outputs()[0], batch)
+}
+
+// axis is that of the classes in the first output.
+func (v *evaluation) axis() int {
+	if v.last {
+		return -1
+	}
+	return 1
 }
 
 // suit makes metrics fit what the model gives: one score for two classes is a yes or no. Classes beyond the scores are

@@ -45,6 +45,12 @@ func (v *evaluation) extra(list []train.Metric, g *nn.Graph, classes func() (boo
 		return nil, err
 	}
 	n, _ := scores(g.Outputs())
+	if v.last {
+		n = g.Outputs()[0].Type().Shape[g.Outputs()[0].Type().Rank()-1].Size
+		if v.calibration != "" || v.worst > 0 {
+			return nil, errors.New("--calibration and --worst are for one class for each sample; of sequences --per-class and --confusion count positions")
+		}
+	}
 	for flag, on := range map[string]bool{"per-class": v.perClass, "confusion": v.confusion != "", "calibration": v.calibration != ""} {
 		if on && (!is || n < 2) {
 			return nil, fmt.Errorf("--%s is for classes, with a score for each", flag)
@@ -53,9 +59,9 @@ func (v *evaluation) extra(list []train.Metric, g *nn.Graph, classes func() (boo
 	if list == nil { // as the targets are
 		switch {
 		case is && n >= 2:
-			list = append(list, &train.Accuracy{})
+			list = append(list, &train.Accuracy{Axis: v.axis()})
 			if n > 10 {
-				list = append(list, &train.Accuracy{K: 5})
+				list = append(list, &train.Accuracy{K: 5, Axis: v.axis()})
 			}
 		case is:
 			list = append(list, &train.BinaryAccuracy{})
@@ -67,9 +73,9 @@ func (v *evaluation) extra(list []train.Metric, g *nn.Graph, classes func() (boo
 	add := func(m train.Metric) { list = append(list, m) }
 	if is && n >= 2 {
 		if (v.perClass || v.confusion != "" || v.page != "") && !slices.ContainsFunc(list, func(m train.Metric) bool { _, ok := m.(*train.Confusion); return ok }) {
-			add(quiet{&train.Confusion{}})
+			add(quiet{&train.Confusion{Axis: v.axis()}})
 		}
-		if (v.calibration != "" || v.page != "") && !slices.ContainsFunc(list, func(m train.Metric) bool { _, ok := m.(*train.Calibration); return ok }) {
+		if (v.calibration != "" || v.page != "" && !v.last) && !slices.ContainsFunc(list, func(m train.Metric) bool { _, ok := m.(*train.Calibration); return ok }) {
 			add(&train.Calibration{})
 		}
 	}

@@ -59,6 +59,14 @@ func TestClassesOfPositions(t *testing.T) {
 		if out, err = command("eval", in("out.onnx"), "--data", in("a.jsonl"), "--target", "tags"); err != nil || out != "80 samples\naccuracy   1\n" {
 			t.Error(name, out, err)
 		}
+		count := strings.Count(text.String(), `"noun"`)
+		if out, err = command("eval", in("out.onnx"), "--data", in("a.jsonl"), "--target", "tags", "--per-class", "--metric", "confusion", "--confusion", in("c.png"), "-o", in("page.html")); err != nil ||
+			!strings.Contains(strings.Join(strings.Fields(out), " "), fmt.Sprintf("noun 1.0000 1.0000 1.0000 %d %d", count, count)) {
+			t.Error(name, out, err)
+		}
+		if _, err = command("eval", in("out.onnx"), "--data", in("a.jsonl"), "--target", "tags", "--worst", "3"); name == "last.onnx" && (err == nil || !strings.Contains(err.Error(), "of sequences --per-class and --confusion count positions")) {
+			t.Error(name, err)
+		}
 		if out, err = command("predict", in("out.onnx"), in("one.jsonl")); err != nil || !strings.Contains(out, "noun other verb") {
 			t.Error(name, out, err)
 		}

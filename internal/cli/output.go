@@ -7,14 +7,40 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
+	"github.com/spf13/cobra"
 )
 
 // saveModel writes a model; what it cannot keep is said on standard error.
 func saveModel(path string, g *nn.Graph) error { return saver.Save(path, g) }
+
+// storage is the flag that says how weights are stored.
+type storage struct{ weights string }
+
+func (s *storage) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.weights, "store", "", "type that weights are stored in: float16 or bfloat16 halves a file of float32, which is computed in as before; default: as they are")
+}
+
+var storedTypes = map[string]dtype.DType{"": 0, "float32": dtype.Float32, "float64": dtype.Float64, "float16": dtype.Float16, "bfloat16": dtype.BFloat16}
+
+func (s storage) check() error {
+	if _, ok := storedTypes[strings.ToLower(s.weights)]; !ok {
+		return fmt.Errorf("--store %s: want float16, bfloat16, float32 or float64", s.weights)
+	}
+	return nil
+}
+
+// save writes a model with its weights in the wanted type.
+func (s storage) save(path string, g *nn.Graph) error {
+	to := saver
+	to.DType = storedTypes[strings.ToLower(s.weights)]
+	return to.Save(path, g)
+}
 
 var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warning:", err) }}
 

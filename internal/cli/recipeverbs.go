@@ -101,7 +101,10 @@ func verbs() []verb {
 		{"opset", list("version"), nil, `"version": 17`,
 			func(s recipeStep, e *nn.Edit) { e.SetOpset(s.Version) }},
 		{"freeze", list("glob"), nil, `"glob": ["layer1*"]`,
-			func(s recipeStep, e *nn.Edit) { e.Freeze(nn.Glob(s.Glob...)) }},
+			func(s recipeStep, e *nn.Edit) {
+				e.Freeze(nn.Glob(s.Glob...))
+				keepFrozen(e)
+			}},
 	}
 }
 

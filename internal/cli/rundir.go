@@ -34,7 +34,7 @@ func (t *training) save(g *nn.Graph) error {
 	if !t.process.first() {
 		return nil
 	}
-	return saveModel(t.output, g)
+	return t.storage.save(t.output, g)
 }
 
 // interruption adds to the error of a run that was interrupted how it goes on.

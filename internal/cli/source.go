@@ -22,7 +22,11 @@ func (s *source) flags(cmd *cobra.Command) {
 }
 
 func (s source) load(path string) (*nn.Graph, error) {
-	return onnxio.Loader{Inputs: s.types, BatchDim: s.batch}.Load(path)
+	g, err := onnxio.Loader{Inputs: s.types, BatchDim: s.batch}.Load(path)
+	if err == nil {
+		err = freezeAgain(g)
+	}
+	return g, err
 }
 
 // freeBatch makes the batch of a model any, where the file fixes it. What cannot be freed must be of the wanted size.

@@ -24,6 +24,7 @@ import (
 type training struct {
 	source
 	dataset
+	storage
 	config  train.Config // what flags set directly
 	ranks   rankFlags
 	runtime runtimeFlags
@@ -68,7 +69,7 @@ func newTrain(p *process) *cobra.Command {
 
 --val is a share of the data that is held out by chance, of pictures by class, or data of its own; a
 folder that has train and val is divided already. Where the classes of the data are not the model's, it gets
-a new classifier; --head wants one in any case. --freeze keeps what it names as it is. The loss is
+a new classifier; --head wants one in any case. --freeze keeps what it names as it is, and the file that is written says so to the next training. The loss is
 cross-entropy for classes and the mean squared error for measurements, unless --loss names another.
 
 How to train is chosen, printed, and need not be said: the classifier first, on features that are computed
@@ -113,6 +114,9 @@ the file's own initialization.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if t.data == "" {
 				return errNoData
+			}
+			if err := t.storage.check(); err != nil {
+				return err
 			}
 			if t.asStored {
 				if err := p.single("train --as-stored"); err != nil {
@@ -169,6 +173,7 @@ the file's own initialization.`,
 		},
 	}
 	t.source.flags(cmd)
+	t.storage.flags(cmd)
 	t.dataset.flags(cmd)
 	t.divideFlags(cmd)
 	t.tableFlags(cmd)
@@ -178,7 +183,7 @@ the file's own initialization.`,
 	f.BoolVar(&t.full, "full", false, "train all layers after the classifier, whatever comes of it")
 	f.BoolVar(&t.fromScratch, "from-scratch", false, "train all layers alike: for a model that was never trained")
 	f.StringVar(&t.policy, "policy", "auto", strings.Join(policies, ", "))
-	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
+	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are, now and when the result is trained; repeatable; none: nothing, whatever the file says")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 for settings by hand")
 	f.IntVar(&c.MicroBatch, "micro-batch", 0, "samples computed at a time, in whose memory a batch is computed in parts; 0: a whole batch")
 	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
@@ -389,6 +394,16 @@ func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 func (t *training) reshape(g *nn.Graph, classes int) error {
 	t.newHead = classes > 0
 	what := "--head"
+	if slices.Equal(t.freeze, []string{"none"}) {
+		t.freeze = nil
+		if err := thaw(g); err != nil {
+			return err
+		}
+	} else if names, err := frozenNames(g); err != nil {
+		return err
+	} else if len(names) > 0 {
+		t.notes = append(t.notes, fmt.Sprintf("frozen, as the model's metadata say: %s; --freeze none trains everything", brief(names)))
+	}
 	for _, pattern := range t.freeze {
 		if err := matched(g, "freeze", pattern); err != nil {
 			return err
@@ -406,6 +421,9 @@ func (t *training) reshape(g *nn.Graph, classes int) error {
 				what = "--freeze " + pattern
 				e.Freeze(nn.Glob(pattern))
 			}
+		}
+		if len(t.freeze) > 0 && e.Err() == nil {
+			keepFrozen(e)
 		}
 		t.describe(e)
 	})

@@ -29,7 +29,7 @@ const settingsFile = "recipe.yaml"
 // notSettings are flags that no recipe holds, and those of the moment, which a resumed run need not share.
 var (
 	notSettings = []string{"recipe", "dry-run", "help", "json", "memory"}
-	momentary   = []string{"resume", "force", "workers", "dir", "output", "keep", "tensorboard"}
+	momentary   = []string{"resume", "force", "workers", "dir", "output", "keep"}
 )
 
 // applyRecipe sets the flags of a recipe that the command line leaves open, and returns the model that it names.

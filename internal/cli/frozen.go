@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+)
+
+// metaFrozen is the key under which a model's metadata keep the names of the parameters that --freeze, or a step of a recipe, took out
+// of training, as a JSON list.
+const metaFrozen = "graft.frozen"
+
+// keepFrozen writes the parameters that are frozen now into the metadata.
+func keepFrozen(e *nn.Edit) {
+	names := []string{}
+	for p := range e.Graph().Params() {
+		if p.Frozen() {
+			names = append(names, p.Name())
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		e.SetMeta(metaFrozen, "")
+		return
+	}
+	b, err := json.Marshal(names)
+	e.Fail(err)
+	e.SetMeta(metaFrozen, string(b))
+}
+
+// freezeAgain freezes what the metadata of a model name, as far as it is still there.
+func freezeAgain(g *nn.Graph) error {
+	names, err := frozenNames(g)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return g.Edit(func(e *nn.Edit) {
+		for p := range g.Params() {
+			if slices.Contains(names, p.Name()) {
+				e.SetFrozen(p, true)
+			}
+		}
+	})
+}
+
+func frozenNames(g *nn.Graph) (names []string, err error) {
+	text, ok := g.Meta()[metaFrozen]
+	if !ok {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &names); err != nil {
+		return nil, fmt.Errorf("metadata %s: %w", metaFrozen, err)
+	}
+	return names, nil
+}
+
+// thaw is what --freeze none does: everything that the file says is frozen is trained again.
+func thaw(g *nn.Graph) error {
+	names, err := frozenNames(g)
+	if err != nil || names == nil {
+		return err
+	}
+	return g.Edit(func(e *nn.Edit) {
+		for p := range g.Params() {
+			if slices.Contains(names, p.Name()) {
+				e.SetFrozen(p, false)
+			}
+		}
+		e.SetMeta(metaFrozen, "")
+	})
+}
