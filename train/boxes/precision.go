@@ -12,6 +12,15 @@ type Detection struct {
 	Box
 	Category int // place in Set.Categories
 	Score    float64
+	FileArea float64 // width times height as a file of results has them, before they became edges and were rounded; 0: that of Box
+}
+
+// area decides which range of sizes a detection is in.
+func (d Detection) area() float64 {
+	if d.FileArea > 0 {
+		return d.FileArea
+	}
+	return d.Area()
 }
 
 // Figures are COCO's twelve, −1 where there is nothing to judge by. AP is the mean precision at 101 recalls from 0 to 1, the mean over
@@ -194,7 +203,7 @@ func matches(truth []Truth, guess []Detection, limit float64, area [2]float64) (
 		if at >= 0 {
 			taken[at] = true
 		}
-		if at >= 0 && passed[at] || at < 0 && out(d.Area()) {
+		if at >= 0 && passed[at] || at < 0 && out(d.area()) {
 			continue
 		}
 		list = append(list, match{d.Score, at >= 0})

@@ -2,8 +2,10 @@ package boxes
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -55,7 +57,7 @@ func TestJudgeKnown(t *testing.T) {
 		return Truth{Box: b, Category: c, Area: b.Area()}
 	}
 	got := func(c int, score float64, v ...float64) Detection {
-		return Detection{Box{v[0], v[1], v[2], v[3]}, c, score}
+		return Detection{Box: Box{v[0], v[1], v[2], v[3]}, Category: c, Score: score}
 	}
 	s := &Set{Categories: make([]Category, 6), Pictures: []Picture{
 		{Truth: []Truth{box(4, 214.15, 41.29, 562.41, 285.07)}},
@@ -105,5 +107,32 @@ func TestReadRefuses(t *testing.T) {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// A detection of 32 by 32 pixels is small wherever it is, though its edges are rounded.
+func TestSizeAtTheBound(t *testing.T) {
+	x := 0.0
+	for ; ; x += 0.1 {
+		if b := (Box{x, x, x + 32, x + 32}); b.Area() > 32*32 {
+			break
+		}
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "found.json")
+	if err := os.WriteFile(path, fmt.Appendf(nil, `[{"image_id":1,"category_id":1,"bbox":[%v,%v,32,32],"score":0.9},{"image_id":1,"category_id":1,"bbox":[200,200,10,10],"score":0.5}]`, x, x), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Read(strings.NewReader(`{"images":[{"id":1,"file_name":"a.png"}],"categories":[{"id":1,"name":"c"}],"annotations":[{"image_id":1,"category_id":1,"bbox":[200,200,10,10]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.LoadDetections(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Judge(found)
+	if err != nil || f.APSmall != 0.5 {
+		t.Errorf("AP small is %v, want 0.5 with a wrong box of 1024 pixels, %v", f.APSmall, err)
 	}
 }

@@ -344,7 +344,7 @@ func (r *Reader) keep(list []Detection, v []float64, class int, score float64) [
 			r.unknown = max(r.unknown, class)
 		}
 	}
-	return append(list, Detection{b, class, score})
+	return append(list, Detection{Box: b, Category: class, Score: score})
 }
 
 // Detections are those of the pictures in their order, in pixels of the pictures, and said how they were read. Numbers up to 2 are
@@ -367,8 +367,8 @@ func (r *Reader) Detections() (found [][]Detection, how string, err error) {
 			if !ok {
 				continue
 			}
-			list = append(list, Detection{Box{(d.X0*width - f.Left) / f.ScaleX, (d.Y0*height - f.Top) / f.ScaleY,
-				(d.X1*width - f.Left) / f.ScaleX, (d.Y1*height - f.Top) / f.ScaleY}, c, d.Score})
+			b := Box{(d.X0*width - f.Left) / f.ScaleX, (d.Y0*height - f.Top) / f.ScaleY, (d.X1*width - f.Left) / f.ScaleX, (d.Y1*height - f.Top) / f.ScaleY}
+			list = append(list, Detection{Box: b, Category: c, Score: d.Score})
 		}
 		found = append(found, list)
 	}

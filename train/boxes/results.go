@@ -45,7 +45,9 @@ func (s *Set) LoadDetections(path string) ([][]Detection, error) {
 		case len(d.Box) != 4:
 			return nil, fmt.Errorf("boxes: %s: result %d has the bbox %v, want left, top, width and height", path, k, d.Box)
 		}
-		found[i] = append(found[i], Detection{Box{d.Box[0], d.Box[1], d.Box[0] + d.Box[2], d.Box[1] + d.Box[3]}, c, d.Score})
+		found[i] = append(found[i], Detection{
+			Box: Box{d.Box[0], d.Box[1], d.Box[0] + d.Box[2], d.Box[1] + d.Box[3]}, Category: c, Score: d.Score, FileArea: d.Box[2] * d.Box[3],
+		})
 	}
 	return found, nil
 }
