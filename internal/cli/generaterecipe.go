@@ -30,12 +30,20 @@ func recipeSource(g *nn.Graph, path, pkg string) (*generate.Source, error) {
 		}
 		r = recipe{[]recipeStep{{Do: "cut", Cuts: cuts}}}
 	}
-	if _, err := r.plan(g); err != nil {
+	changed := g.Clone()
+	plan, err := r.plan(changed)
+	if err == nil {
+		err = plan.Apply()
+	}
+	if err != nil {
 		return nil, err
 	}
 	e := generate.NewEdits()
 	for _, s := range r.Steps {
 		s.write(e)
+	}
+	if frozen := changed.Meta()[metaFrozen]; frozen != g.Meta()[metaFrozen] {
+		e.Add("e.SetMeta(%v, %v)", metaFrozen, frozen)
 	}
 	text, err := e.Source(pkg, filepath.Base(path))
 	if err != nil {

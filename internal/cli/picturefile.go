@@ -41,6 +41,15 @@ func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i i
 		return err
 	}
 	img, err := a.explained(ctx, feed, p.explain)
+	if err == nil {
+		var prep data.Preprocess
+		if prep, err = data.Guess(a.g.Inputs()[0].Type().Sizes()); err == nil && p.found != nil {
+			prep = p.found.Preprocess
+		} else {
+			prep.Mean, prep.Std = nil, nil
+		}
+		img, err = beside(feed[a.g.Inputs()[0].Name()].(*tensor.Dense), prep, img)
+	}
 	if err != nil {
 		return fmt.Errorf("--explain %s: %w", p.explain, err)
 	}
@@ -147,18 +156,21 @@ func (a *answerer) explained(ctx context.Context, feed nn.Feed, how string) (ima
 	}
 	in := g.Inputs()[0]
 	size := feed[in.Name()].Shape()
+	p, err := data.Guess(in.Type().Sizes())
+	if err != nil {
+		return nil, err
+	}
 	if how == "gradients" {
-		p, err := data.Guess(in.Type().Sizes())
-		if err != nil {
-			return nil, err
-		}
 		grads, err := g.Grad(ctx, feed, score, in.Name())
 		if err != nil {
 			return nil, err
 		}
 		return pixelMap(grads[in.Name()].(*tensor.Dense), p.NHWC)
 	}
-	return cam(ctx, g, feed, score, size[len(size)-2:])
+	if p.NHWC {
+		return cam(ctx, g, feed, score, size[1:3])
+	}
+	return cam(ctx, g, feed, score, size[2:4])
 }
 
 // cam is Grad-CAM (Selvaraju et al. 2017) over the last feature maps [1, C, h, w] of a model: their sum, each weighed by the mean of the

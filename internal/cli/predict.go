@@ -43,8 +43,8 @@ columns), or - for a table or JSON lines on standard input. Pictures and columns
 
 Scores of classes become labels with probabilities; one score of a model for yes and no becomes a probability; what was
 trained on measurements comes in the target's own unit. Masks and pictures that a model gives are written
-as PNG into the folder of --output, as are, with --explain, maps of what an answer rests on: gradients (how the pixels' change
-would change the score) or cam (Grad-CAM over the last convolution).
+as PNG into the folder of --output, as are, with --explain, maps of what an answer rests on, over the picture as the model saw it and
+beside it: gradients (how the pixels' change would change the score) or cam (Grad-CAM over the last convolution).
 
 A table, or with --csv a file of commas, has the raw columns of the data first; --json is an object for each sample:
 {"sample":"a.jpg","label":"rose","probability":0.93,"top":[…]} or {"sample":"3","value":12.5}.`,

@@ -141,7 +141,7 @@ func TestPredictPictures(t *testing.T) {
 				t.Fatal(err)
 			}
 			img, _, err := image.Decode(f)
-			if f.Close(); err != nil || img.Bounds().Dx() != glyph.Size {
+			if f.Close(); err != nil || img.Bounds().Dx() != 2*8*glyph.Size || img.Bounds().Dy() != 8*glyph.Size {
 				t.Errorf("map %s: %v", a.Map, err)
 			}
 		}

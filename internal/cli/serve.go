@@ -87,7 +87,7 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 		tellFound(w, h.prep)
 	}
 	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or /v2/models/%s/infer\n", model, l.Addr(), h.name)
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: s.timeout, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: max(s.timeout, 10*time.Second), IdleTimeout: 2 * time.Minute}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		end, cancel := context.WithTimeout(context.Background(), s.timeout)
