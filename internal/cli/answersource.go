@@ -47,6 +47,9 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 		}
 		return objectsOf(g, path, b, p.texts)
 	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.Ext(path) != "" && !data.IsImage(path) {
+		return nil, fmt.Errorf("%s: want a picture, a folder of pictures, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input", path)
+	}
 	return p.picturesOf(ctx, g, path, notes)
 }
 

@@ -18,6 +18,9 @@ func drawGraph(cmd *cobra.Command, path string, g *nn.Graph, all bool) error {
 			return fmt.Errorf("--svg draws instead of printing: leave out --%s", name)
 		}
 	}
+	if err := checkEnding("--svg", path, ".svg"); err != nil && path != "-" {
+		return err
+	}
 	draw := func(w io.Writer) error { return diagram.Options{All: all}.SVG(w, g) }
 	if path == "-" {
 		return draw(cmd.OutOrStdout())

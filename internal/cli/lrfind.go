@@ -66,6 +66,9 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 		if err := checkOutput(r.picture); err != nil {
 			return err
 		}
+		if err := checkEnding("-o", r.picture, ".png"); err != nil {
+			return err
+		}
 	}
 	if r.columnar() {
 		return fmt.Errorf("--data %s: rates are found for pictures and arrays, not for tables", r.data)

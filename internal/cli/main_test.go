@@ -130,7 +130,7 @@ func TestCommands(t *testing.T) {
 		{in("verify", "--dump", "DIR/dump", "DIR/suite"), []string{"ok   good"}, "failed"},
 		{in("verify", "DIR/dump/good/test_data_set_0"), nil, "no folder here has a model.onnx"},
 		{in("verify", "DIR/nowhere"), nil, "nowhere"},
-		{in("verify"), nil, "requires at least 1 arg"},
+		{in("verify"), nil, "want folders of test cases, got none"},
 		{in("extract", "DIR/digits.onnx", "-o", "DIR"), nil, "is a folder, want a file"},
 		{in("extract", "DIR/digits.onnx", "-o", "DIR/none/part.onnx"), nil, "none/part.onnx: cannot be written: no such file"},
 		{in("dance"), nil, `unknown command "dance"`},

@@ -21,7 +21,7 @@ func spoiled(t *testing.T) string {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for name, text := range map[string]string{
-		"digits.onnx": string(demo.Model()), "text.onnx": "this is no model", "empty.onnx": "", "head.csv": "a,b,y\n", "ragged.csv": "a,b,y\n1,2,3\n1,2\n",
+		"digits.onnx": string(demo.Model()), "cut.onnx": string(demo.Model()[:500]), "text.onnx": "this is no model", "empty.onnx": "", "head.csv": "a,b,y\n", "ragged.csv": "a,b,y\n1,2,3\n1,2\n",
 		"text.npz": "nothing", "plan.json": `{"cuts": 3}`,
 	} {
 		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
@@ -137,6 +137,18 @@ func TestMistakes(t *testing.T) {
 		{"inspect cnn.onnx --jsno", "", "unknown flag: --jsno; did you mean --json?"},
 		{"inspect cnn.onnx --memory lots", "", "--memory lots: want a number of bytes as 500MB or 4GiB"},
 		{"inspect cnn.onnx two.onnx", "", "want one MODEL, got 2 arguments"},
+		{"inspect cnn.onnx --svg x.png", "", "x.png: want a name that ends in .svg"},
+		{"inspect cut.onnx", "", "cut.onnx: not an ONNX model"},
+		{"eval digits.onnx --data letters/ --confusion c.html", "", "c.html: want a name that ends in .png"},
+		{"eval digits.onnx --data letters/ -o c.png", "", "c.png: want a name that ends in .html or .htm or .json"},
+		{"predict digits.onnx text.onnx", "", "text.onnx: want a picture, a folder of pictures, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input"},
+		{"run digits.onnx", "", "say what the inputs [image float32[N,1,28,28]] are, with --input NAME=FILE"},
+		{"run digits.onnx blind.npz", "", "a value of an input goes with --input "},
+		{"run digits.onnx --input text.onnx", "", "text.onnx: want an array (.npy, .npz), a tensor (.pb) or a picture"},
+		{"train --data rare.csv -o o.onnx", "", "--new tabular makes a network that fits a table"},
+		{"serve digits.onnx --wait 3", "", "want a length of time, such as 5ms or 2s"},
+		{"serve digits.onnx --listen here", "", "want HOST:PORT, such as localhost:8080"},
+		{"verify", "", "want folders of test cases, got none; graft verify --help says more"},
 		{"inspect cnn.onnx --svg letters/", "", "letters: is a folder, want a file"},
 		{"inspect cnn.onnx --svg no/in/x.svg", "", "x.svg: cannot be written: no such file or folder: "},
 		{"inspect cnn.onnx --svg x.svg --json", "", "--svg draws instead of printing: leave out --json"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -63,6 +64,14 @@ func checkOutput(path string) error {
 		return fmt.Errorf("-o %s: cannot be written: %w", path, err)
 	}
 	return nil
+}
+
+// checkEnding refuses a file of a flag whose name says that something else is in it than what is written there.
+func checkEnding(flag, path string, endings ...string) error {
+	if ext := strings.ToLower(filepath.Ext(path)); path == "" || ext == "" || slices.Contains(endings, ext) {
+		return nil
+	}
+	return fmt.Errorf("%s %s: want a name that ends in %s", flag, path, strings.Join(endings, " or "))
 }
 
 // saveTogether saves models of a folder, by their file names, all of them or none.

@@ -30,6 +30,9 @@ func plainError(err error) error {
 	text = notNumbers.ReplaceAllStringFunc(fieldWords.Replace(text), func(s string) string {
 		return wanted[notNumbers.FindStringSubmatch(s)[1]]
 	})
+	text = broken.ReplaceAllString(text, "")
+	text = noDuration.ReplaceAllString(text, "want a length of time, such as 5ms or 2s")
+	text = folderRead.ReplaceAllString(text, "$1 is a folder, want a file")
 	text = notJSON.ReplaceAllString(text, `"$2" is a $1, which does not belong there`)
 	if text == err.Error() {
 		return err
@@ -44,11 +47,20 @@ var fieldWords = strings.NewReplacer(
 	", Batch is ", ", --batch is ", ", MicroBatch is ", ", --micro-batch is ", "Batch is ", "--batch is ", ", MicroBatch ", ", --micro-batch ", "free it with Edit.Input or Loader.Inputs", "--batch-dim N frees it",
 	"Alpha is ", "--teacher-share is ", " and Temperature ", " and --temperature ",
 	"no such file or directory", "no such file or folder", "is a directory", "is a folder",
-	": proto: cannot parse invalid wire-format data", "", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",
+	"unexpected EOF", "the text ends in the middle", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",
 )
 
 // notNumbers is what package strconv says of text that is no number.
 var notNumbers = regexp.MustCompile(`strconv\.Parse([A-Z][a-z]+): parsing "[^"]*": (invalid syntax|value out of range)`)
+
+// broken is what package proto says of bytes that are none of its messages, with one of two kinds of space.
+var broken = regexp.MustCompile(`: proto:[ \x{a0}]cannot parse invalid wire-format data`)
+
+// noDuration is what package time says of text that is no length of time.
+var noDuration = regexp.MustCompile(`time: (?:invalid duration|missing unit in duration|unknown unit "[^"]*" in duration) "[^"]*"`)
+
+// folderRead is what the system says when a folder is read as a file.
+var folderRead = regexp.MustCompile(`read (\S+): is a folder`)
 
 // notJSON is what package encoding/json says of a value of another kind.
 var notJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field|value) \S*?\.?(\w+) of type \S+`)

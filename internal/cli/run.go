@@ -52,7 +52,12 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
   graft run model.onnx --input ids=ids.npy --input mask=mask.npy --output results/
   graft run model.onnx --input x.pb --testcase report/
   graft run model.onnx --input x.pb --want encoder/Relu_3 --json`,
-		Args: oneModel,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return fmt.Errorf("want one MODEL, got 2 arguments %q: a value of an input goes with --input %s", args, args[1])
+			}
+			return oneModel(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.notes = cmd.ErrOrStderr()
 			rt, err := r.runtime.open(cmd)
@@ -86,6 +91,9 @@ func (r runner) run(ctx context.Context, w io.Writer, model string, rt Runtime) 
 	feed, err := r.feed(ctx, g)
 	if err != nil {
 		return err
+	}
+	if len(r.inputs) == 0 && slices.ContainsFunc(g.Inputs(), func(v *nn.Value) bool { return v.Param() == nil && v.Type().Kind == op.Tensor }) {
+		return fmt.Errorf("say what the inputs %v are, with --input NAME=FILE", ports(g.Inputs()))
 	}
 	if r.testcase != "" {
 		return r.capture(ctx, w, g, feed)
@@ -196,6 +204,12 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder, want a file; graft predict answers for all pictures of a folder", file)
+	}
+	if filepath.Ext(file) != "" && !data.IsImage(file) {
+		if _, err := os.Stat(file); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: want an array (.npy, .npz), a tensor (.pb) or a picture", file)
 	}
 	p, err := r.settle(ctx, g, v.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
 		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}

@@ -79,7 +79,7 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 	}
 	l, err := net.Listen("tcp", s.address)
 	if err != nil {
-		return fmt.Errorf("--listen %s: %w", s.address, err)
+		return fmt.Errorf("--listen %s: %w; want HOST:PORT, such as localhost:8080", s.address, err)
 	}
 	if h.unprepared != nil {
 		fmt.Fprintf(w, "pictures are refused: %v\n", h.unprepared)

@@ -167,6 +167,9 @@ the file's own initialization.`,
 				args = []string{named}
 			}
 			if err := oneModel(cmd, args); err != nil {
+				if len(args) == 0 && isTable(t.data) {
+					err = fmt.Errorf("%w; --new tabular makes a network that fits a table", err)
+				}
 				return err
 			}
 			return t.run(cmd.Context(), cmd.OutOrStdout(), args[0])

@@ -37,7 +37,12 @@ Those cases are run all the same, and it is a failure if one passes.`,
   graft verify --json onnx/backend/test/data/node > results
   graft verify --skip known-failures.txt --junit results.xml onnx/backend/test/data/node
   graft verify --dump computed/ --timeout 10s node/test_abs node/test_add`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("want folders of test cases, got none; %s --help says more", cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			cases, err := conformance.Cases(dirs...)
 			if err != nil {

@@ -24,7 +24,7 @@ func (s *Set) LoadDetections(path string) ([][]Detection, error) {
 	}
 	var list []result
 	if err := json.Unmarshal(b, &list); err != nil {
-		return nil, fmt.Errorf("boxes: %s: %w", path, err)
+		return nil, fmt.Errorf("boxes: %s: not COCO's list of results, objects with image_id, category_id, bbox and score: %w", path, err)
 	}
 	pictures, categories := map[int64]int{}, map[int64]int{}
 	for i, p := range s.Pictures {

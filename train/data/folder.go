@@ -32,7 +32,7 @@ func Folder(dir string) (*Folders, error) {
 		return nil, err
 	}
 	if len(subs) == 0 {
-		return nil, fmt.Errorf("data: %s: no class folders in it", dir)
+		return nil, fmt.Errorf("data: %s: no class folders in it: want FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and FOLDER/val/CLASS", dir)
 	}
 	train, val := halves(subs)
 	if train == "" {
@@ -45,7 +45,7 @@ func Folder(dir string) (*Folders, error) {
 		return nil, err
 	}
 	if len(f.Classes) == 0 {
-		return nil, fmt.Errorf("data: %s: no class folders in it", fit)
+		return nil, fmt.Errorf("data: %s: no class folders in it: want a folder for each class, with its pictures", fit)
 	}
 	if f.Items, err = items(fit, f.Classes, f.Classes); err != nil || val == "" {
 		return f, err
