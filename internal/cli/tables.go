@@ -323,6 +323,9 @@ func oddities(t *table.Table) []string {
 
 // strays are the words in columns of numbers.
 func strays(t *table.Table) (lines []string) {
+	if t.Recoded > 0 {
+		lines = append(lines, fmt.Sprintf("%s is not UTF-8: %d bytes were read as Windows-1252", t.Path, t.Recoded))
+	}
 	for _, c := range t.Columns {
 		lines = append(lines, strayWords(c)...)
 	}

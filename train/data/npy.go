@@ -2,6 +2,7 @@ package data
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -86,6 +87,9 @@ var npyField = struct{ descr, fortran, shape *regexp.Regexp }{
 	regexp.MustCompile(`'shape'\s*:\s*\(([\d,\sL]*)\)`),
 }
 
+// textArray is the header of an array of texts.
+var textArray = regexp.MustCompile(`'descr'\s*:\s*'[<>|=]?[US]\d*'`)
+
 func readNPY(r io.Reader) (*tensor.Dense, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:6]) != "\x93NUMPY" {
@@ -112,6 +116,12 @@ func readNPY(r io.Reader) (*tensor.Dense, error) {
 	descr, fortran := npyField.descr.FindSubmatch(text), npyField.fortran.FindSubmatch(text)
 	shape := npyField.shape.FindSubmatch(text)
 	if descr == nil || fortran == nil || shape == nil {
+		switch {
+		case textArray.Match(text):
+			return nil, fmt.Errorf("holds texts: want numbers; classes are whole numbers from 0, or words in a table or JSON lines")
+		case bytes.Contains(text, []byte("'|O'")):
+			return nil, fmt.Errorf("holds Python objects: want an array of numbers")
+		}
 		return nil, fmt.Errorf("unsupported header %q", strings.TrimSpace(string(text)))
 	}
 	var order binary.ByteOrder = binary.LittleEndian

@@ -187,3 +187,22 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) { _, _ = table.Read(write(t, "f.csv", s)) })
 }
+
+// What spreadsheets write without being asked, Windows-1252, is read as well as UTF-8, wherever the buffers end.
+func TestWindows1252(t *testing.T) {
+	for _, before := range []int{0, 1, 4090, 1 << 18} {
+		name := filepath.Join(t.TempDir(), "a.csv")
+		text := "Stadt;Fl\xe4che;Preis\n" + strings.Repeat("Bonn;1,5;2\n", before/11) + "K\xf6ln \x80;3;4\nKöln €;5;6\n"
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x, err := table.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := x.Columns[0]
+		if x.Columns[1].Name != "Fläche" || x.Recoded != 3 || !slices.Contains(c.Words, "Köln €") || c.Code[x.Len()-1] != c.Code[x.Len()-2] {
+			t.Errorf("after %d: %d bytes, columns %q, words %q", before, x.Recoded, x.Names, c.Words)
+		}
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"golang.org/x/text/transform"
 )
 
 // Format is how a file writes a table.
@@ -31,6 +33,15 @@ type Rows struct {
 	first  []string // the first record where it is no header
 	closer io.Closer
 	line   int
+	recode *recoder
+}
+
+// Recoded counts the bytes so far that were read as Windows-1252, as they are not UTF-8.
+func (r *Rows) Recoded() int {
+	if r == nil || r.recode == nil {
+		return 0
+	}
+	return r.recode.bytes
 }
 
 // most is how much of a file its format is found out from.
@@ -66,6 +77,8 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 	if err != nil {
 		return nil, fmt.Errorf("table: %s: %w", path, err)
 	}
+	recode := &recoder{}
+	b = bufio.NewReaderSize(transform.NewReader(b, recode), most)
 	head, err := b.Peek(most)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("table: %s: %w", path, err)
@@ -82,7 +95,7 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 		return nil, fmt.Errorf("table: %s: not a table: it holds bytes that are not text", path)
 	}
 	f.sniff(string(head))
-	r := &Rows{Format: f, Path: path, csv: reader(b, f.Comma), closer: c}
+	r := &Rows{Format: f, Path: path, csv: reader(b, f.Comma), closer: c, recode: recode}
 	return r, r.names(sample(string(head), f.Comma), target)
 }
 

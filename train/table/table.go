@@ -29,6 +29,7 @@ type Table struct {
 	Classes []string  // names of the classes; nil where the target is measured
 	Lines   []int     // of the file, by row
 	Names   []string  // of all columns of the file, in its order
+	Recoded int       // bytes that are not UTF-8, which were read as Windows-1252
 	class   []int64   // by row; −1 where missing
 	text    []record
 }
@@ -64,7 +65,7 @@ func (r Reader) Read(path string) (*Table, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("table: %s: no rows below the header", path)
 	}
-	t := &Table{Path: path, Format: rows.Format, Lines: lines, Names: rows.Names}
+	t := &Table{Path: path, Format: rows.Format, Lines: lines, Names: rows.Names, Recoded: rows.Recoded()}
 	if r.KeepText {
 		t.text = records
 	}
