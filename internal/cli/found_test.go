@@ -53,6 +53,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"POST", "/v2/models/two/infer", "", http.StatusBadRequest, "with the inputs [x float32["},
 		{"POST", "/v2/models/two/infer", "{}", http.StatusBadRequest, `no input "x"; the model has the inputs [x float32[`},
 		{"POST", "/v2/models/two/infer", `{"inputs":[{"name":"y","shape":[1],"datatype":"FP32","data":[1]}]}`, http.StatusBadRequest, `the model has the inputs [x float32[`},
+		{"POST", "/v2/models/two/infer", `[1]`, http.StatusBadRequest, "array is not what belongs there; want {"},
 		{"POST", "/v2/models/two/infer", `{"inputs":{}}`, http.StatusBadRequest, "with the inputs [x float32["},
 	} {
 		q, err := http.NewRequest(c.method, s.URL+c.path, strings.NewReader(c.body))

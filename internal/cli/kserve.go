@@ -22,6 +22,12 @@ type kserveTensor struct {
 	Data     any    `json:"data,omitempty"`
 }
 
+type kserveRequest struct {
+	ID      string         `json:"id"`
+	Inputs  []kserveTensor `json:"inputs"`
+	Outputs []kserveTensor `json:"outputs"`
+}
+
 // datatypes are the protocol's names of element types.
 var datatypes = map[dtype.DType]string{
 	dtype.Bool: "BOOL", dtype.Uint8: "UINT8", dtype.Uint16: "UINT16", dtype.Uint32: "UINT32", dtype.Uint64: "UINT64",
@@ -51,11 +57,7 @@ func (h *endpoint) metadata() map[string]any {
 
 // infer answers a request of the protocol.
 func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
-	var q struct {
-		ID      string         `json:"id"`
-		Inputs  []kserveTensor `json:"inputs"`
-		Outputs []kserveTensor `json:"outputs"`
-	}
+	var q kserveRequest
 	d := json.NewDecoder(r.Body)
 	d.UseNumber()
 	if err := d.Decode(&q); err != nil {

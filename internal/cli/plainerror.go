@@ -33,6 +33,7 @@ func plainError(err error) error {
 	text = broken.ReplaceAllString(text, "")
 	text = noDuration.ReplaceAllString(text, "want a length of time, such as 5ms or 2s")
 	text = folderRead.ReplaceAllString(text, "$1 is a folder, want a file")
+	text = wholeJSON.ReplaceAllString(text, "$1 is not what belongs there")
 	text = notJSON.ReplaceAllString(text, `"$2" is a $1, which does not belong there`)
 	if text == err.Error() {
 		return err
@@ -64,6 +65,9 @@ var folderRead = regexp.MustCompile(`read (\S+): is a folder`)
 
 // notJSON is what package encoding/json says of a value of another kind.
 var notJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field|value) \S*?\.?(\w+) of type \S+`)
+
+// wholeJSON is what it says of the whole text, and of lists.
+var wholeJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go value of type \S+`)
 
 // wanted is what its functions read.
 var wanted = map[string]string{"Int": "want a whole number", "Uint": "want a whole number, 0 or more", "Float": "want a number", "Bool": "want true or false"}

@@ -342,7 +342,7 @@ func TestTrainOnArrays(t *testing.T) {
 		t.Errorf("predict says %q, %v", out, err)
 	}
 	for name, want := range map[string]string{
-		"lacks.npz": "no array for input right; it has left, y, the model has the inputs [left float32[N,2] right float32[N,3]]",
+		"lacks.npz": "no array for input right; it has left, y: want arrays by the names of the inputs [left float32[N,2] right float32[N,3]], and y",
 		"blind.npz": `no array "y" with the targets; it has left, right`,
 		"nan.npz":   "array left: element [6 1] is NaN, one of 1 that are not finite numbers",
 	} {

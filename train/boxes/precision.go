@@ -10,8 +10,8 @@ import (
 // Detection is a box that a model found.
 type Detection struct {
 	Box
-	Category int // place in Set.Categories
-	Score    float64
+	Category int     // place in Set.Categories
+	Score    float64 // how sure the model is
 	FileArea float64 // width times height as a file of results has them, before they became edges and were rounded; 0: that of Box
 }
 
