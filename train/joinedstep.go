@@ -22,9 +22,7 @@ func (t *Trainer) shared() *reduction {
 		number[p.Name()] = i
 	}
 	for _, name := range t.order {
-		if i, ok := number[name]; ok {
-			order = append(order, i)
-		}
+		order = append(order, number[name]) // of a name that is gone: any order does
 	}
 	t.reduced = newReduction(t.ranks, t.c, params, t.params, nil)
 	if t.reduced.valid(order) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
 )
 
 // together runs f as each of n ranks and returns their errors.
@@ -267,6 +269,17 @@ func TestRanksMustAgree(t *testing.T) {
 		})
 		all(t, errs, what)
 	}
+	for _, i := range []int{0, 23} { // the first and the last sample are compared
+		errs := together(2, func(rank int, comm train.Communicator) error {
+			s := data.Set[data.Sample](fit)
+			if rank == 1 {
+				s = other{fit, i}
+			}
+			_, err := train.Fit(context.Background(), plainNet(t), quiet(train.Config{Communicator: comm}), s, nil)
+			return err
+		})
+		all(t, errs, "rank 1: train: a sample of the data is not that of rank 0")
+	}
 	errs := together(3, func(_ int, comm train.Communicator) error {
 		_, err := train.Fit(context.Background(), plainNet(t), quiet(train.Config{Communicator: comm, Batch: 2}), fit, nil)
 		return err
@@ -274,6 +287,57 @@ func TestRanksMustAgree(t *testing.T) {
 	for _, err := range errs {
 		if err == nil || err.Error() != "train: a batch of 2 samples for 3 ranks: want one for each at least" {
 			t.Error(err)
+		}
+	}
+}
+
+// other is a set with one sample of its own.
+type other struct {
+	data.Set[data.Sample]
+	at int
+}
+
+func (o other) At(i int, r *rand.Rand) (data.Sample, error) {
+	s, err := o.Set.At(i, r)
+	if i == o.at && err == nil {
+		s.X = []*tensor.Dense{dtype.Clone(s.X[0])}
+		dtype.Slice[float32](s.X[0])[0]++
+	}
+	return s, err
+}
+
+// A model that fixes its batch is not validated by the samples that are left, which is said once, by the first rank.
+func TestFixedBatchOnRanks(t *testing.T) {
+	fit, val := blobs(24, 1), blobs(23, 2)
+	for _, ranks := range []int{0, 2} {
+		var notes []string
+		var mu sync.Mutex
+		one := func(rank int, comm train.Communicator) error {
+			c := train.Config{Communicator: comm, Log: func(e train.Event) {
+				if mu.Lock(); e.Kind == train.Note {
+					notes = append(notes, e.Text)
+				}
+				mu.Unlock()
+			}}
+			tr, err := train.New(plainOf(t, "4"), c)
+			if err != nil {
+				return err
+			}
+			ran, err := tr.Fit(context.Background(), fit, val)
+			if err == nil && ran[0].Samples != 24 {
+				t.Errorf("%d ranks: %d samples", ranks, ran[0].Samples)
+			}
+			return err
+		}
+		if ranks == 0 {
+			if err := one(0, nil); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := errors.Join(together(ranks, one)...); err != nil {
+			t.Fatal(err)
+		}
+		if want := "[the model fixes the batch to 4: the last 3 samples of 23 were not validated]"; fmt.Sprint(notes) != want {
+			t.Errorf("%d ranks: notes %v, want %s", ranks, notes, want)
 		}
 	}
 }

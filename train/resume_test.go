@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -211,4 +213,108 @@ func at(t *testing.T, s data.Set[data.Sample], i int) data.Sample {
 		t.Fatal(err)
 	}
 	return x
+}
+
+// A checkpoint in the middle of an epoch is for the same batches in the same order, one at its end for any.
+func TestResumeInAnEpoch(t *testing.T) {
+	fit := blobs(40, 1)
+	for _, x := range []struct {
+		after      int // steps
+		batch      int
+		seed       uint64
+		accumulate int
+		micro      int
+		ok         bool
+	}{{2, 8, 3, 1, 0, true}, {2, 16, 3, 1, 0, false}, {2, 8, 4, 1, 0, false}, {2, 8, 3, 1, 4, true}, {5, 16, 4, 1, 0, true}} {
+		c := train.Config{Epochs: 2, Batch: 8, Seed: 3, Rule: optim.SGD{LR: 0.1}, Dir: t.TempDir()}
+		enough := errors.New("enough")
+		c.OnStep = func(s train.StepInfo) error {
+			if s.Step == x.after {
+				return enough
+			}
+			return nil
+		}
+		tr, err := train.New(plainNet(t), quiet(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.after == 5 { // the end of an epoch
+			c.OnStep, tr = nil, nil
+			c.Epochs = 1
+			if _, err := train.Fit(context.Background(), plainNet(t), quiet(c), fit, nil); err != nil {
+				t.Fatal(err)
+			}
+			c.Epochs = 2
+		} else if _, err := tr.Fit(context.Background(), fit, nil); !errors.Is(err, enough) {
+			t.Fatal(err)
+		}
+		c.OnStep, c.Resume, c.Batch, c.Seed, c.MicroBatch = nil, true, x.batch, x.seed, x.micro
+		h, err := train.Fit(context.Background(), plainNet(t), quiet(c), fit, nil)
+		if (err == nil) != x.ok {
+			t.Errorf("%+v: %v", x, err)
+		}
+		if want := fmt.Sprintf("stands in the middle of an epoch with batches of 8 and seed 3: the configuration has %d and %d", x.batch, x.seed); err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if err == nil && h[0].Samples != 40 {
+			t.Errorf("%+v: %d samples in the epoch", x, h[0].Samples)
+		}
+	}
+}
+
+// What a bar shows of an epoch: where it is, the mean of the losses so far, and how fast the samples go that this run has computed.
+func TestProgressOfAnEpoch(t *testing.T) {
+	fit := blobs(40, 1)
+	c := train.Config{Epochs: 2, Batch: 8, Seed: 3, Rule: optim.SGD{LR: 0.1}, Dir: t.TempDir()}
+	for _, resumed := range []bool{false, true} {
+		start := time.Now()
+		var epoch, told time.Time // after it has begun, and the last event
+		var events []train.Event
+		c.Resume = resumed
+		c.Sampler = func(n, _ int) []int {
+			epoch = time.Now()
+			return data.Order(n, 1, 0)
+		}
+		sum, samples := 0.0, 0
+		c.OnStep = func(s train.StepInfo) error {
+			if !resumed && s.Step == 2 {
+				return errors.New("enough")
+			}
+			return nil
+		}
+		c.Log = func(e train.Event) {
+			if e.Kind == train.Finished {
+				sum, samples = 0, 0
+			}
+			if e.Kind != train.Stepped {
+				return
+			}
+			events = append(events, e)
+			sum += e.Info.Loss * float64(e.Info.Samples)
+			samples += e.Info.Samples
+			least, most := told.Sub(epoch).Seconds(), time.Since(start).Seconds() // told before this batch
+			told = time.Now()
+			if first := e.Epoch == 1 && resumed; !first && math.Abs(e.Loss-sum/float64(samples)) > 1e-9 {
+				t.Errorf("batch %d: mean loss %v, want %v", e.Batch, e.Loss, sum/float64(samples))
+			}
+			if e.Speed < float64(samples)/most || e.Speed > float64(samples)/max(least, 1e-9) {
+				t.Errorf("batch %d: %v samples per second, %d in %v to %v s", e.Batch, e.Speed, samples, least, most)
+			}
+			done := float64(samples) / 8
+			if left := e.Left.Seconds(); e.Count != 5 || left > most/done*float64(5-e.Batch) || e.Batch < 5 && left <= 0 || e.Batch == 5 && left != 0 {
+				t.Errorf("batch %d of %d: %v s left after %v to %v s", e.Batch, e.Count, left, least, most)
+			}
+		}
+		_, err := train.Fit(context.Background(), plainNet(t), c, fit, nil)
+		if resumed != (err == nil) {
+			t.Fatal(err)
+		}
+		want := 1 // the second step ends the run before it is told
+		if resumed {
+			want = 3 + 5
+		}
+		if len(events) != want || events[0].Epochs != 2 || resumed && (events[0].Batch != 3 || events[3].Batch != 1 || events[3].Epoch != 2) {
+			t.Errorf("resumed %v: %d events, want %d", resumed, len(events), want)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,28 @@ import (
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
+
+// The norm of a step counts gradients that are computed behind the check, too.
+func TestNormOfPostponedGradients(t *testing.T) {
+	one := batch(t, blobs(1, 1)) // whose gradients of weights take more memory than what they are products of
+	var norms []float64
+	for _, whole := range []bool{false, true} {
+		tr, err := train.New(plainNet(t), quiet(train.Config{Rule: optim.SGD{LR: 0.1}, Whole: whole}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			s, err := tr.Step(context.Background(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			norms = append(norms, s.Norm)
+		}
+	}
+	if !slices.Equal(norms[:3], norms[3:]) || norms[0] == 0 {
+		t.Errorf("norms %v, whole %v", norms[:3], norms[3:])
+	}
+}
 
 // Updating each parameter on arrival of its gradient gives the bits that updating all at once gives.
 func TestOnArrivalIsWhole(t *testing.T) {
