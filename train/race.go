@@ -26,6 +26,18 @@ const (
 // choose makes the plan for all layers.
 func (t *tuning) choose(ctx context.Context) error {
 	n := t.fit.Len()
+	cost := 3 * float64(t.g.Summary().Total.MACs) * float64(n)
+	t.plan = t.draft(n, cost)
+	t.plan.Smoothing = t.smoothing()
+	found, err := t.rate(ctx, cost/float64(n))
+	if err != nil {
+		return err
+	}
+	return t.race(ctx, found, cost)
+}
+
+// draft is a plan without a rate, for n samples and so many multiply-adds of an epoch.
+func (t *tuning) draft(n int, cost float64) recipe {
 	p := recipe{Batch: t.Config.Batch, Epochs: t.Config.Epochs, EMA: t.Config.EMA, Spread: 0.1, Decay: 0.05}
 	if p.Batch == 0 {
 		p.Batch = 16
@@ -37,14 +49,13 @@ func (t *tuning) choose(ctx context.Context) error {
 		}
 	}
 	perEpoch := (n + p.Batch - 1) / p.Batch
-	cost := 3 * float64(t.g.Summary().Total.MACs) * float64(n)
 	if p.Epochs == 0 {
 		p.Epochs = min(100, max(8, updates/perEpoch))
 		if most := int(work / max(cost, 1)); p.Epochs > most {
 			p.Epochs = max(3, most)
 		}
 	}
-	p.Smoothing, p.HoldStatistics = t.smoothing(), n < 2000
+	p.HoldStatistics = n < 2000
 	if p.EMA == 0 {
 		p.EMA = min(0.9998, max(0.8, 1-10/float64(p.Epochs*perEpoch)))
 	}
@@ -55,12 +66,7 @@ func (t *tuning) choose(ctx context.Context) error {
 	if t.valSize() >= 50 {
 		p.Patience = max(4, p.Epochs/3)
 	}
-	t.plan = p
-	found, err := t.rate(ctx, cost/float64(n))
-	if err != nil {
-		return err
-	}
-	return t.race(ctx, found, cost)
+	return p
 }
 
 // rate is the RateFinder's suggestion for the plan, found with some percents of the work.
