@@ -96,14 +96,14 @@ func packed[T ~uint16](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b[scaled:]))), n)
 }
 
-// scaleOf is the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where there is none, or no number.
+// scaleOf is the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where it is no number.
 func scaleOf(x []float32) float32 {
 	most := uint32(0)
 	for _, v := range x {
 		most = max(most, math.Float32bits(v)&^(1<<31))
 	}
 	e := int(most >> 23)
-	if most == 0 || e == 255 {
+	if e == 255 {
 		return 1
 	}
 	// 2^(14-(e-127)), within float32's normal numbers; also its inverse

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -344,5 +345,43 @@ func TestOwners(t *testing.T) {
 	}
 	if !steady(optim.Chain{optim.ClipValue{Limit: 1}, optim.SGD{}}) || steady(optim.Chain{struct{ optim.Rule }{}}) || steady(&optim.SGD{}) {
 		t.Error("which rules cannot fail for one parameter alone")
+	}
+}
+
+// Sums in 16 bits have the precision of those whatever the size of the numbers, and are the same on all ranks.
+func TestHalves(t *testing.T) {
+	for _, c := range []struct {
+		in     dtype.DType
+		within float64 // of the largest sum
+	}{{dtype.Float16, 1. / (1 << 10)}, {dtype.BFloat16, 1. / (1 << 7)}} {
+		for _, size := range []float64{1, 1e-7, 1e-30, 1e6, 1e30} {
+			for _, n := range []int{1, 2, 3, 7, 100} {
+				var all [3][]float32
+				onRanks(3, func(r *ranks) {
+					x := make([]float32, n)
+					for i := range x {
+						x[i] = float32(size * float64(i%5-2+r.rank))
+					}
+					var h halves
+					for range 2 { // its memory is used again
+						all[r.rank] = slices.Clone(x)
+						if err := r.do(func(comm Communicator) error { return h.sum(comm, all[r.rank], c.in) }); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+				for i, v := range all[0] {
+					want := size * float64(3*(i%5-2)+3)
+					if d := math.Abs(float64(v) - want); !(d <= 9*size*c.within) || v != all[1][i] || v != all[2][i] {
+						t.Errorf("%v, %g, %d numbers: sum %d is %v, %v and %v, want %v", c.in, size, n, i, v, all[1][i], all[2][i], want)
+					}
+				}
+			}
+		}
+	}
+	for _, c := range []struct{ most, scale float32 }{{1, 1 << 14}, {1.9, 1 << 14}, {2, 1 << 13}, {1 << 15, 0.5}, {-3, 1 << 13}, {0.5, 1 << 15}, {float32(math.Inf(1)), 1}, {float32(math.NaN()), 1}} {
+		if got := scaleOf([]float32{0, c.most, 0}); got != c.scale {
+			t.Errorf("scale %v of %v, want %v", got, c.most, c.scale)
+		}
 	}
 }
