@@ -37,10 +37,8 @@ func number(s string, decimal rune) (float64, bool) {
 	return x, err == nil && plain(s)
 }
 
-// plain excludes what Go's numbers have beyond those of tables.
-func plain(s string) bool {
-	return !strings.ContainsAny(s, "xXpP_") && strings.IndexFunc(s, func(c rune) bool { return c == 'i' || c == 'I' || c == 'n' || c == 'N' }) < 0
-}
+// plain excludes what Go's numbers have beyond those of tables: other bases, and infinity, which has an n as NaN has.
+func plain(s string) bool { return !strings.ContainsAny(s, "xXpP_nN") }
 
 // ungroup writes a number with a decimal point and without marks between groups of digits.
 func ungroup(s string, decimal rune) (string, bool) {
