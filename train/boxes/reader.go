@@ -143,7 +143,7 @@ func (r *Reader) read(out []Output) ([]Detection, error) {
 	if scores == nil {
 		return nil, fmt.Errorf("boxes: the model gives %s: there is no score for each of %d boxes", shapes(out), n)
 	}
-	if len(scores.Shape) == 2 && scores.Shape != nil && !(numbers != nil && scores.Shape[1] == 1) {
+	if len(scores.Shape) == 2 && !(numbers != nil && scores.Shape[1] == 1) {
 		return r.candidates(out[corners], *scores)
 	}
 	r.orient(out[corners], "xyxy")
