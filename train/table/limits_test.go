@@ -66,7 +66,7 @@ func TestSniff(t *testing.T) {
 	}{
 		{"a,b 1,2.5", "", true}, {"1,2 3,4", "", false}, {"a,b", "", true}, {"a,1", "", false}, {"x,1 y,2 x,3", "", false}, {"kind,1990 x,2 x,3", "", true},
 		{"a,b c,d a,e", "", false}, {"a,b c,d e,f", "", true}, {"0,1,2 5,6,7 8,9,1", "", true}, {"1,2,3 5,6,7 8,9,1", "", true}, {"2,3,4 5,6,7 8,9,1", "", false}, {"0,1 5,6 8,9", "", false},
-		{"1,y 2,z 3,z", "y", true}, {"1,7 2,8 3,8", "7", false}, {"a,b,1 1,2,3 1,2,3", "", true}, {"a,1,2 1,2,3 1,2,3", "", false}, {"?,b 1,2 3,4", "", true},
+		{"1,y 2,z 3,z", "y", true}, {"1,7 2,8 3,8", "7", false}, {"a,b,1 1,2,3 1,2,3", "", true}, {"a,1,2 1,2,3 1,2,3", "", false}, {"1,2 3,4 5,6", "z", false}, {"1,y 2,y 3,z", "", false}, {"b,y,1 2,y,3 4,z,5", "", false}, {"?,b 1,2 3,4", "", true},
 	} {
 		var rows [][]string
 		for line := range strings.SplitSeq(c.rows, " ") {
@@ -222,6 +222,12 @@ func TestPreparedColumns(t *testing.T) {
 	if few, err := Fit(context.Background(), table, all[:19], Options{}); err != nil || !slices.Equal(few.words["city"], []string{"", "a", "b", "once"}) {
 		t.Errorf("of 19 rows: categories %q, %v", few.words["city"], err)
 	}
+	if few, err := Fit(context.Background(), table, all[6:19], Options{}); err != nil || !slices.Equal(few.words["city"], []string{"", "a"}) {
+		t.Errorf("of rows 6 to 18: categories %q, %v", few.words["city"], err)
+	}
+	if p.Target != "y" || p.Classes != nil {
+		t.Errorf("the target is %q of classes %v", p.Target, p.Classes)
+	}
 	if few, err := Fit(context.Background(), table, all[:20], Options{OneHot: 2}); err != nil || !slices.Equal(few.words["city"], []string{"", "a", "b"}) || !strings.Contains(strings.Join(few.Describe(), "; "), "city: category, 3 categories, embedded") {
 		t.Errorf("of 20 rows: categories %q, %v", few.words["city"], err)
 	}
@@ -348,5 +354,57 @@ func TestObjects(t *testing.T) {
 		if _, err := s.FeedObjects([]map[string]any{c.row}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+	}
+}
+
+// Names and rows as they were written.
+func TestNamesAndRows(t *testing.T) {
+	got := read(t, Reader{Format: Format{Header: 1}, KeepText: true}, "a, a ,a,,y\n1, x ,2,3,0.5\n4,,5,6,1.5\n")
+	if want := []string{"a", "a.1", "a.2", "column 3", "y"}; !slices.Equal(got.Names, want) {
+		t.Errorf("names %q, want %q", got.Names, want)
+	}
+	for i, want := range [][]string{{"1", "x", "2", "3", "0.5"}, {"4", "", "5", "6", "1.5"}} {
+		if row := got.Raw(i); !slices.Equal(row, want) {
+			t.Errorf("row %d is %q", i, row)
+		}
+	}
+	if c := got.Column("a.2"); c == nil || c.Number[1] != 5 || got.Column("a.3") != nil {
+		t.Error("columns by their names")
+	}
+	// Between tabs a field may be empty, and spaces are cut off.
+	tabs := read(t, Reader{Format: Format{Header: 1}}, "a\tb\ty\n1\t\t0.5\n\t x \t1.5\n\tz\t2.5\n")
+	if a, b := tabs.Columns[0], tabs.Columns[1]; a.Number[0] != 1 || !math.IsNaN(a.Number[1]) || b.Code[0] != -1 || b.Words[b.Code[1]] != "x" {
+		t.Errorf("%v, %v %q", a.Number, b.Code, b.Words)
+	}
+	for s, want := range map[string]float64{"1970-01-02T12:00:00Z": 1.5, "1969-12-31T00:00:00Z": -1, "1970-01-01T00:00:00.5Z": 0.5 / 86400, "1970-01-01T02:00:00+01:00": 1. / 24} {
+		if got, ok := day(s, "2006-01-02T15:04:05Z07:00"); !ok || math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s is day %v, want %v", s, got, want)
+		}
+	}
+	if x, ok := day("soon", "2006-01-02"); ok || !math.IsNaN(x) {
+		t.Error("a word is a date")
+	}
+	if feed, err := (Schema{Fields: []Field{{Name: "n", Kind: Number, Type: "float32"}}}).FeedObjects(nil); err != nil || feed["n"].Shape()[0] != 0 {
+		t.Errorf("no rows: %v, %v", feed, err)
+	}
+	for _, c := range []struct {
+		name string
+		x    []float64
+		want bool
+	}{
+		{"id", []float64{7, 5, 6}, true}, {"id", []float64{7, 5, 8}, false}, {"id", []float64{5, 5, 6}, false}, {"id", []float64{1, 2}, false}, {"id", []float64{0.5, 1.5, 2.5}, true}, {"id", []float64{1, 1.5, 2}, false}, {"id", []float64{1, math.NaN(), 2}, false},
+		{"first", []float64{0, 1, 2}, true}, {"first", []float64{1, 2, 3}, true}, {"first", []float64{2, 3, 4}, false}, {"first", []float64{1, 3, 2}, false}, {"second", []float64{0, 1, 2}, false}, {"order_id", []float64{3, 1, 2}, true}, {"orderId", []float64{3, 1, 2}, true}, {"said", []float64{3, 1, 2}, false},
+	} {
+		table := &Table{Names: []string{"first", "second"}}
+		if got := table.RowNumber(&Column{Name: c.name, Kind: Number, Number: c.x}); got != c.want {
+			t.Errorf("%s %v numbers the rows: %v", c.name, c.x, got)
+		}
+	}
+	if (&Table{}).RowNumber(&Column{Name: "first", Kind: Number, Number: []float64{0, 1, 2}}) || (&Table{}).RowNumber(&Column{Name: "id", Kind: Date, Number: []float64{0, 1, 2}}) || (&Table{}).RowNumber(nil) {
+		t.Error("a column of no table, of dates, or none")
+	}
+	c := &Column{Number: []float64{1, math.NaN(), 2, math.Inf(1)}}
+	if c.Gap([]int{0, 2}) != -1 || c.Gap([]int{2, 1}) != 1 || c.Gap([]int{0, 3}) != 3 || (&Column{}).Gap([]int{0}) != -1 {
+		t.Error("where a value is missing")
 	}
 }

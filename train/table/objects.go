@@ -20,6 +20,9 @@ func (s Schema) FeedObjects(rows []map[string]any) (nn.Feed, error) {
 	}
 	for _, f := range s.Fields {
 		c := &Column{Name: f.Name, Kind: f.Kind, Layout: f.Layout}
+		if f.Type != dtype.String.String() {
+			c.Number = []float64{}
+		}
 		some := false
 		for _, row := range rows {
 			v, ok := row[f.Name]
@@ -55,9 +58,6 @@ func (c *Column) append(f Field, v any) error {
 		}
 		c.Words = append(c.Words, text)
 		return nil
-	}
-	if c.Number == nil {
-		c.Number = []float64{}
 	}
 	x, ok := math.NaN(), missing(text)
 	switch {

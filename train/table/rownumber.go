@@ -7,7 +7,7 @@ import (
 )
 
 // counted are names that columns of row numbers have.
-var counted = regexp.MustCompile(`(?i)^(|#|id|.*[ _.-]id|[a-z]+Id|index|idx|row|row[ _.-]?(id|number|nr|no)|nr|no|number|unnamed: ?0|record)$`)
+var counted = regexp.MustCompile(`(?i)^(|#|id|.*[ _.-]id|(?-i:[a-z]+Id)|index|idx|row|row[ _.-]?(id|number|nr|no)|nr|no|number|unnamed: ?0|record)$`)
 
 // RowNumber reports whether a column numbers the rows: unique whole numbers without a gap, under a name such as id, or from 0 or 1 on
 // in the order of the file as the first column.
