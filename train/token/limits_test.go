@@ -1,0 +1,137 @@
+package token
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The ends of the blocks of ideographs that BERT's tokenizer names, and what lies beside them.
+func TestIdeographs(t *testing.T) {
+	for _, r := range []rune{0x4e00, 0x9fff, 0x3400, 0x4dbf, 0x20000, 0x2a6df, 0x2a700, 0x2b73f, 0x2b740, 0x2b81f, 0x2b920, 0x2ceaf, 0xf900, 0xfaff, 0x2f800, 0x2fa1f, '中'} {
+		if !chinese(r) {
+			t.Errorf("%#x is none", r)
+		}
+	}
+	for _, r := range []rune{0x4dff, 0xa000, 0x33ff, 0x4dc0, 0x1ffff, 0x2a6e0, 0x2a6ff, 0x2b820, 0x2b91f, 0x2ceb0, 0xf8ff, 0xfb00, 0x2f7ff, 0x2fa20, 'a', 'あ', '한'} {
+		if chinese(r) {
+			t.Errorf("%#x is one", r)
+		}
+	}
+}
+
+// Two texts are cut to a room for both: the longer one to what the shorter leaves, or both to halves, the second rounded up where they are alike.
+func TestFit(t *testing.T) {
+	for _, c := range []struct{ a, b, room, wantA, wantB int }{
+		{3, 3, 6, 3, 3}, {3, 3, 5, 2, 3}, {3, 4, 6, 3, 3}, {2, 9, 6, 2, 4}, {9, 2, 6, 4, 2}, {9, 9, 6, 3, 3}, {9, 8, 7, 4, 3}, {8, 9, 7, 3, 4}, {3, 9, 6, 3, 3}, {4, 9, 6, 3, 3}, {0, 9, 6, 0, 6}, {1, 1, 0, 0, 0}, {2, 2, 9, 2, 2}, {3, 3, 7, 3, 3},
+	} {
+		texts := [][]int{make([]int, c.a), make([]int, c.b)}
+		if fit(texts, c.room); len(texts[0]) != c.wantA || len(texts[1]) != c.wantB {
+			t.Errorf("%d and %d in %d: %d and %d, want %d and %d", c.a, c.b, c.room, len(texts[0]), len(texts[1]), c.wantA, c.wantB)
+		}
+	}
+	for room, want := range map[int]int{3: 3, 5: 5, 9: 5, 0: 0} {
+		texts := [][]int{make([]int, 5)}
+		if fit(texts, room); len(texts[0]) != want {
+			t.Errorf("5 in %d: %d", room, len(texts[0]))
+		}
+	}
+}
+
+// Spaces become another character, and words begin with it.
+func TestMetaspace(t *testing.T) {
+	for _, c := range []struct {
+		by, scheme string
+		split      bool
+		parts      string
+		first      bool
+		want       string
+	}{
+		{"", "always", true, "a b  c", true, "▁a|▁b|▁|▁c"}, {"_", "always", true, "a b", false, "_a|_b"}, {"_", "first", true, "a|b", true, "_a|b"}, {"_", "first", true, "a|b", false, "a|b"}, {"_", "never", true, "a b", true, "a|_b"},
+		{"_", "always", false, "a b|c", true, "_a_b|_c"}, {"_", "always", true, " a", true, "_a"}, {"__", "never", true, "a b c", true, "a|__b|__c"},
+	} {
+		f, err := metaspace(c.by, c.scheme, c.split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(f(strings.Split(c.parts, "|"), c.first), "|"); got != c.want {
+			t.Errorf("%q %s: %q, want %q", c.by, c.scheme, got, c.want)
+		}
+	}
+	if _, err := metaspace("_", "often", true); err == nil || !strings.Contains(err.Error(), `the prepend_scheme "often" is not supported; there are always, first, never`) {
+		t.Error(err)
+	}
+}
+
+// Where patterns match, and what lies between.
+func TestPatterns(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for _, c := range []struct {
+		p    pattern
+		s    string
+		want string
+	}{
+		{pattern{String: text("ab")}, "ababxab", "[[0 2] [2 4] [5 7]]"}, {pattern{String: text("a")}, "", "[]"}, {pattern{String: text("a")}, "b", "[]"},
+		{pattern{Regex: text(`\s+(?!\S)|\s+`)}, "a   b  ", "[[1 3] [3 4] [5 7]]"}, {pattern{Regex: text(`\s+(?!\S)|\s+`)}, "a b", "[[1 2]]"}, {pattern{Regex: text(`\s+(?!\S)|\s+`)}, "a  b", "[[1 2] [2 3]]"},
+		{pattern{Regex: text(`x*`)}, "axxb", "[[1 3]]"}, {pattern{Regex: text(`x*`)}, "éx", "[[2 3]]"}, {pattern{Regex: text(`^a$`)}, "a\na", "[[0 1] [2 3]]"},
+	} {
+		f, err := c.p.compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := f(c.s)
+		if got := fmt.Sprint(at); got != c.want {
+			t.Errorf("%q: %s, want %s", c.s, got, c.want)
+		}
+	}
+	for _, p := range []pattern{{}, {String: text("")}, {Regex: text("(")}} {
+		if _, err := p.compile(); err == nil {
+			t.Errorf("%+v is a pattern", p)
+		}
+	}
+	for want, at := range map[string][][2]int{"[[0 5]]": nil, "[[1 2] [4 5]]": {{0, 1}, {2, 4}}, "[]": {{0, 5}}, "[[0 2]]": {{2, 3}, {3, 5}}, "[[3 5]]": {{0, 3}}} {
+		if got := fmt.Sprint(inverted("abcde", at)); got != want {
+			t.Errorf("between %v: %s, want %s", at, got, want)
+		}
+	}
+	if got := fmt.Sprint(runes("aé中b", func(r rune) bool { return r > 127 })); got != "[[1 3] [3 6]]" {
+		t.Error(got)
+	}
+}
+
+// Lists and tries that are not what they should be.
+func TestModelLimits(t *testing.T) {
+	m, ids, err := newUnigram(json.RawMessage(`[["",0],["a",-1],["",-2],["a",-30],["bcd",-4]]`), nil, false)
+	if err != nil || ids[""] != 0 || ids["a"] != 3 || ids["bcd"] != 4 {
+		t.Errorf("%v, %v", ids, err)
+	}
+	if u := m.(*unigram); u.longest != 3 || u.penalty != -40 || u.unk != -1 || len(u.score) != 5 {
+		t.Errorf("longest %d, penalty %v, unknown %d", u.longest, u.penalty, u.unk)
+	}
+	number := func(n int) *int { return &n }
+	for text, want := range map[string]string{`[]`: "the vocab is empty", `[["a","b"]]`: "token 0 is [a b]: want a text and a score", `[["a",1],[2,3]]`: "token 1 is [2 3]", `{}`: "vocab"} {
+		if _, _, err := newUnigram(json.RawMessage(text), nil, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for unk, ok := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
+		if _, _, err := newUnigram(json.RawMessage(`[["a",0],["b",0]]`), number(unk), false); (err == nil) != ok {
+			t.Errorf("unk_id %d: %v", unk, err)
+		}
+	}
+	trie := func(n uint32, more int) []byte {
+		return append(binary.LittleEndian.AppendUint32(nil, n), make([]byte, more)...)
+	}
+	for name, c := range map[string]struct {
+		b  []byte
+		ok bool
+	}{
+		"none": {nil, true}, "three bytes": {make([]byte, 3), false}, "a length alone": {trie(0, 0), false}, "one unit": {trie(4, 4), true}, "a unit cut off": {trie(4, 3), false}, "no whole unit": {trie(6, 8), false}, "too long": {trie(8, 4), false}, "texts": {trie(4, 9), true},
+	} {
+		if _, err := newPrecompiled(c.b); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
