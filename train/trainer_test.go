@@ -18,6 +18,7 @@ import (
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
 )
 
 // small is a network of two layers with a normalization between them: [N, 4] to 3 classes.
@@ -277,4 +278,46 @@ type watchedSet struct {
 func (s watchedSet) At(i int, r *rand.Rand) (data.Sample, error) {
 	s.asked(i)
 	return s.Set.At(i, r)
+}
+
+// A validation without samples is none.
+func TestEmptyValidation(t *testing.T) {
+	h, err := train.Fit(context.Background(), plainNet(t), quiet(train.Config{Epochs: 2}), blobs(20, 1), data.Of[data.Sample]())
+	if err != nil || len(h) != 2 || h[1].Val != nil {
+		t.Errorf("%v, %v", h, err)
+	}
+}
+
+// Label smoothing and class weights of targets that are shares: Σ w·q·(−log p), with q = (1−s)·y + s/classes, by hand.
+func TestSoftTargets(t *testing.T) {
+	logp := []float64{math.Log(0.2), math.Log(0.3), math.Log(0.5)}
+	y := []float64{0.25, 0, 0.75}
+	for _, l := range []train.CrossEntropy{{}, {LabelSmoothing: 0.3}, {ClassWeights: []float64{1, 2, 4}}, {LabelSmoothing: 0.3, ClassWeights: []float64{1, 2, 4}, Sum: true}} {
+		want := 0.0
+		for i, p := range logp {
+			w := 1.0
+			if l.ClassWeights != nil {
+				w = l.ClassWeights[i]
+			}
+			want -= w * ((1-l.LabelSmoothing)*y[i] + l.LabelSmoothing/3) * p
+		}
+		g := nn.New("scores")
+		if err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Node(op.Plain("Add"), e.Input("x", "float32[N,3]"), e.Param("b", initial.Zeros{}, 3)).Out(0))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		tr, err := train.New(g, quiet(train.Config{Loss: l, Rule: optim.SGD{LR: 0.1}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, target := dtype.New(dtype.Float32, 1, 3), dtype.New(dtype.Float32, 1, 3)
+		for i := range logp {
+			dtype.Slice[float32](x)[i], dtype.Slice[float32](target)[i] = float32(logp[i]), float32(y[i])
+		}
+		s, err := tr.Step(context.Background(), data.Sample{X: []*tensor.Dense{x}, Y: []*tensor.Dense{target}})
+		if err != nil || math.Abs(s.Loss-want) > 1e-5 {
+			t.Errorf("%+v: loss %v, %v, want %v", l, s.Loss, err, want)
+		}
+	}
 }

@@ -347,3 +347,47 @@ func TestOddFiles(t *testing.T) {
 		t.Errorf("%s, %d classes, want %s", strings.Join(got, "; "), m.Classes, want)
 	}
 }
+
+// A window of a picture with a mask lies in it, has its aspect, and is of any part of it.
+func TestWindows(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 1))
+	b := image.Rect(5, 7, 5+40, 7+60)
+	var left, right, top, bottom bool
+	smallest, largest := 1.0, 0.0
+	for range 3000 {
+		w := Preprocess{}.window(b, r)
+		if !w.In(b) || math.Abs(float64(w.Dx())/40-float64(w.Dy())/60) > 0.03 {
+			t.Fatalf("%v of %v", w, b)
+		}
+		left, right, top, bottom = left || w.Min.X == b.Min.X, right || w.Max.X == b.Max.X, top || w.Min.Y == b.Min.Y, bottom || w.Max.Y == b.Max.Y
+		side := float64(w.Dy()) / 60
+		smallest, largest = min(smallest, side), max(largest, side)
+	}
+	if !left || !right || !top || !bottom || smallest < 0.23 || smallest > 0.27 || largest < 0.97 {
+		t.Errorf("sides from %v to %v, at the borders %v %v %v %v", smallest, largest, left, right, top, bottom)
+	}
+}
+
+// Folders are halves of a set where one is called train and the others what held-out samples are called.
+func TestHalvesOfFolders(t *testing.T) {
+	for subs, want := range map[string]string{"train val": "train val", "test train": "train test", "train": "train ", "val": " ", "train cats": " ", "valid train test": "train valid", "": " ", "test val": " "} {
+		train, val := halves(strings.Fields(subs))
+		if got := train + " " + val; got != want {
+			t.Errorf("%q: %q, want %q", subs, got, want)
+		}
+	}
+}
+
+// The means and deviations of a preset are kept for pictures in colour; of gray ones, one is.
+func TestForInputs(t *testing.T) {
+	for _, c := range []struct {
+		mean []float64
+		dims []int
+		want int
+	}{{[]float64{1, 2, 3}, []int{1, 3, 8, 8}, 3}, {[]float64{1, 2, 3}, []int{1, 1, 8, 8}, 0}, {[]float64{1}, []int{1, 1, 8, 8}, 1}, {[]float64{1}, []int{1, 8, 8, 3}, 1}} {
+		p, err := Preprocess{Size: 8, Mean: c.mean, Std: c.mean}.For(c.dims)
+		if err != nil || len(p.Mean) != c.want || len(p.Std) != c.want || p.NHWC != (c.dims[1] == 8) || p.Gray != (c.want < 3 && c.dims[1] == 1) {
+			t.Errorf("%v for %v: %+v, %v", c.mean, c.dims, p, err)
+		}
+	}
+}

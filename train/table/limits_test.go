@@ -344,6 +344,13 @@ func TestObjects(t *testing.T) {
 	if got, want := fmt.Sprint(feed["n"].(*tensor.Dense).Data(), feed["d"].(*tensor.Dense).Data()), "[1.5 1000.5 NaN] [2 1 NaN]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	words := Schema{Fields: []Field{{Name: "c", Kind: Category, Type: "string"}, {Name: "t", Kind: Text, Type: "string"}}}
+	if feed, err = words.FeedObjects([]map[string]any{{"c": "NA", "t": "NA"}, {"c": "x", "t": nil}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%q %q", feed["c"].(*dtype.Strings).Elems, feed["t"].(*dtype.Strings).Elems); got != `["" "x"] ["NA" ""]` {
+		t.Error(got)
+	}
 	for _, c := range []struct {
 		row  map[string]any
 		want string
