@@ -135,3 +135,96 @@ func TestModelLimits(t *testing.T) {
 		}
 	}
 }
+
+// Added tokens: the longest of those that begin alike, alone where they are single words, with the spaces that they take.
+func TestAddedTokens(t *testing.T) {
+	raw, done := newAdded([]addedToken{
+		{ID: 0, Content: "ab"}, {ID: 1, Content: "abc"}, {ID: 2, Content: "a"}, {ID: 3, Content: "cat", SingleWord: true}, {ID: 4, Content: "<l>", Left: true}, {ID: 5, Content: "<r>", Right: true},
+		{ID: 6, Content: "X", Normalized: true}, {ID: 7, Content: ""},
+	}, strings.ToLower)
+	for text, want := range map[string]string{
+		"abcab": "1:abc 0:ab", "aab": "2:a 0:ab", "xabx": "-1:x 0:ab -1:x", "": "", "zz": "-1:zz",
+		"cat": "3:cat", "b cat.": "-1:b  3:cat -1:.", "cats": "-1:c 2:a -1:ts", "bcat": "-1:bc 2:a -1:t", "cat_": "-1:c 2:a -1:t_", "cat cat": "3:cat -1:  3:cat", "écat": "-1:éc 2:a -1:t",
+		"x  <l>  y": "-1:x 4:<l> -1:  y", "x  <r>  y": "-1:x   5:<r> -1:y", "  <l>": "4:<l>", "<r>  ": "5:<r>", "<r> \n<l>": "5:<r> 4:<l>", "x": "-1:x", "X": "-1:X",
+	} {
+		var got []string
+		raw.cut(text, func(part string, id int) { got = append(got, fmt.Sprintf("%d:%s", id, part)) })
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%q: %q, want %q", text, s, want)
+		}
+	}
+	if len(done) != 1 || done['x'][0].ID != 6 {
+		t.Errorf("in normalized text: %v", done)
+	}
+	for text, want := range map[string]bool{"cat": true, " cat ": true, "acat": false, "cata": false, "1cat": false, "_cat": false, "-cat-": true, "cat\u200d": false, "\u0301cat": false} {
+		i := strings.Index(text, "cat")
+		if alone(text, i, i+3) != want {
+			t.Errorf("%q has the word alone: %v", text, !want)
+		}
+	}
+}
+
+// Bytes become characters that are printed, words are split as GPT-2 splits them.
+func TestByteLevel(t *testing.T) {
+	for c, want := range map[byte]rune{'!': '!', 'a': 'a', '~': '~', ' ': 'Ġ', '\n': 'Ċ', 0: 'Ā', 0x7f: 'ġ', 0xa0: 'ł', 0xa1: '¡', 0xac: '¬', 0xad: 'Ń', 0xae: '®', 0xff: 'ÿ'} {
+		if got := byteRune(c); got != want {
+			t.Errorf("byte %#x is %c, want %c", c, got, want)
+		}
+	}
+	for _, c := range []struct {
+		prefix, split bool
+		text, want    string
+	}{
+		{true, true, "it's a  dog", "Ġit|'s|Ġa|Ġ|Ġdog"}, {false, true, "it's 12é!", "it|'s|Ġ12|Ã©|!"}, {true, true, " x", "Ġx"}, {true, false, "a b", "ĠaĠb"}, {false, false, "a b", "aĠb"}, {true, true, "", ""},
+	} {
+		f, err := byteLevel(c.prefix, c.split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(f([]string{c.text}, true), "|"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+// The best way through a word by the sums of scores, unknown characters, and merges in their order.
+func TestWaysThroughWords(t *testing.T) {
+	list := json.RawMessage(`[["<u>",0],["a",-1],["b",-1.5],["ab",-2],["abc",-9],["c",-3],["é",-4],["<0xE4>",-9],["<0xB8>",-9],["<0xAD>",-9]]`)
+	zero := 0
+	for _, c := range []struct {
+		bytes bool
+		unk   *int
+		word  string
+		want  string
+	}{
+		{false, &zero, "ab", "[3]"}, {false, &zero, "abc", "[3 5]"}, {false, &zero, "é", "[6]"}, {false, &zero, "aéb", "[1 6 2]"}, {false, &zero, "axyb", "[1 0 2]"}, {false, &zero, "中", "[0]"}, {true, &zero, "中", "[7 8 9]"}, {true, &zero, "中x", "[0]"},
+		{false, nil, "axb", "[1 2]"}, {false, &zero, "", "[]"}, {false, &zero, "x", "[0]"},
+	} {
+		m, _, err := newUnigram(list, c.unk, c.bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(m.encode(nil, c.word)); got != c.want {
+			t.Errorf("%q: %s, want %s", c.word, got, c.want)
+		}
+	}
+	if _, _, err := newUnigram(json.RawMessage(`{"a":1}`), nil, false); err == nil || !strings.HasPrefix(err.Error(), "model Unigram: vocab: json") {
+		t.Error(err)
+	}
+	tok, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4,"abc":5,"aa":6},"merges":["b c","a b","a bc","a a"]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"a": "[0]", "ab": "[3]", "bc": "[4]", "abc": "[5]", "abab": "[3 3]", "aaa": "[6 0]", "aaaa": "[6 6]", "abcabc": "[5 5]", "cab": "[2 3]", "aab": "[0 3]", "bcbc": "[4 4]", "": "[]"} {
+		if got := fmt.Sprint(tok.Encode(text, 0).IDs); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	with, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"[A]"},{"id":1,"content":"[B]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"[B]":1,"a":2},"merges":[]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(with.Encode("a[A]a[B]a", 0).IDs); got != "[2 0 2 1 2]" {
+		t.Errorf("with added tokens: %s", got)
+	}
+}
