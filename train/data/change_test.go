@@ -267,6 +267,20 @@ func TestStreams(t *testing.T) {
 			}
 		}
 	}
+	ones := 0
+	for _, err := range Batches(samples(3), 1) {
+		if ones++; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, err := range Batches(samples(3), 0) {
+		if err == nil || err.Error() != "data: batches of 0 samples: want 1 or more" {
+			t.Error(err)
+		}
+	}
+	if ones != 3 {
+		t.Errorf("%d batches of one", ones)
+	}
 	for n, want := range map[int]string{0: "", 1: "1", 4: "4", 5: "4 1", 8: "4 4"} {
 		var got []string
 		for b, err := range Batches(samples(n), 4) {
@@ -388,6 +402,63 @@ func TestForInputs(t *testing.T) {
 		p, err := Preprocess{Size: 8, Mean: c.mean, Std: c.mean}.For(c.dims)
 		if err != nil || len(p.Mean) != c.want || len(p.Std) != c.want || p.NHWC != (c.dims[1] == 8) || p.Gray != (c.want < 3 && c.dims[1] == 1) {
 			t.Errorf("%v for %v: %+v, %v", c.mean, c.dims, p, err)
+		}
+	}
+}
+
+// Small pictures: what is moved, sharpened, and repainted.
+func TestSmallPictures(t *testing.T) {
+	for size, want := range map[int]float64{30: 10, 96: 32, 97: 32, 400: 32, 3: 1} {
+		if got := far(size); got != want {
+			t.Errorf("%d pixels are moved by %v", size, got)
+		}
+	}
+	for _, size := range []image.Point{{2, 5}, {5, 2}, {3, 3}} {
+		img := image.NewRGBA(image.Rect(0, 0, size.X, size.Y))
+		img.Pix[img.Stride+4] = 130 // at 1, 1
+		sharpen(img, 0.5)
+		want := byte(130)
+		if size == image.Pt(3, 3) {
+			want = 170 // 1.5·130 − 0.5·round(5·130/13)
+		}
+		if got := img.Pix[img.Stride+4]; got != want {
+			t.Errorf("%v: %d, want %d", size, got, want)
+		}
+	}
+	for _, channels := range []int{1, 2, 3} {
+		x := make([]float32, channels*16)
+		for i := range x {
+			x[i] = float32(i%7) / 7
+		}
+		s := Sample{X: []*tensor.Dense{tensor.New(tensor.WithShape(channels, 4, 4), tensor.WithBacking(x))}}
+		set := Preprocess{Policy: Strong, Size: 4, Gray: channels == 1}.vary(Of(s))
+		_, err := set.At(0, rand.New(rand.NewPCG(1, 1)))
+		if (err != nil) != (channels == 2) {
+			t.Errorf("%d channels: %v", channels, err)
+		}
+	}
+	dir := t.TempDir()
+	if IsMaskFolder(dir) {
+		t.Error("an empty folder has masks")
+	}
+	for _, c := range []struct {
+		name string
+		want bool
+	}{{"imgs", false}, {"annotations", true}} {
+		if err := os.Mkdir(filepath.Join(dir, c.name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if IsMaskFolder(dir) != c.want {
+			t.Errorf("with %s: masks %v", c.name, !c.want)
+		}
+	}
+	for _, c := range []struct {
+		b     image.Rectangle
+		ratio float64
+		want  image.Rectangle
+	}{{image.Rect(0, 0, 100, 50), 1, image.Rect(25, 0, 75, 50)}, {image.Rect(10, 20, 60, 120), 1, image.Rect(10, 45, 60, 95)}, {image.Rect(0, 0, 40, 20), 2, image.Rect(0, 0, 40, 20)}} {
+		if got := middle(c.b, c.ratio); got != c.want {
+			t.Errorf("the middle of %v is %v, want %v", c.b, got, c.want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestKindsAtLimits(t *testing.T) {
 		values []string
 		want   Kind
 	}{
-		"per cent": {[]string{"0%", "5%", "12%"}, Number}, "fractions": {[]string{"0.5", "05.5"}, Number}, "codes": {[]string{"05", "12"}, Category}, "a zero alone": {[]string{"0", "1"}, Number},
+		"per cent": {[]string{"0%", "5%", "12%"}, Number}, "fractions": {[]string{"0.5", "05.5"}, Number}, "codes": {[]string{"05", "12"}, Category}, "codes with nines": {[]string{"09", "12"}, Category}, "codes with zeros": {[]string{"00", "12"}, Category}, "a zero before a letter": {[]string{"0e1", "12"}, Number}, "a zero alone": {[]string{"0", "1"}, Number},
 		"one word in 20": {append(times(20, number), "none of it"), Number}, "one word in 19": {append(times(19, number), "none of it"), Category},
 		"19 keys": {times(19, func(i int) string { return fmt.Sprint("k", i) }), Category}, "20 keys": {times(20, func(i int) string { return fmt.Sprint("k", i) }), Ignore},
 		"10 words of 20": {times(20, func(i int) string { return fmt.Sprint("k", i%10) }), Category}, "11 of 20": {times(20, func(i int) string { return fmt.Sprint("k", i%11) }), Ignore},
@@ -264,6 +264,42 @@ func TestPreparedColumns(t *testing.T) {
 	for _, name := range []string{"hidden1.weight", "hidden2.weight", "deep.weight", "wide.weight"} {
 		if _, err := g.Value(name); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A table of words alone, and of one with missing numbers, which get a mark.
+func TestPreparedWords(t *testing.T) {
+	header := Format{Header: 1}
+	words := read(t, Reader{Format: header}, "a,b,y\nx,u,0.5\nz,v,1.5\nx,v,2.5\n")
+	p, err := Fit(context.Background(), words, words.Complete(), Options{})
+	if err != nil || len(p.Names) != 0 || len(p.Fields) != 2 {
+		t.Fatal(p, err)
+	}
+	gaps := read(t, Reader{Format: header}, "a,b,y\n1,5,0.5\n?,6,1.5\n3,7,2.5\n")
+	if p, err = Fit(context.Background(), gaps, gaps.Complete(), Options{}); err != nil || !strings.Contains(p.Describe()[0], "missing: line 3") || strings.Contains(p.Describe()[1], "missing") {
+		t.Fatal(p.Describe(), err)
+	}
+	if n := gaps.Columns[0].Note + gaps.Columns[1].Note; n != "" {
+		t.Errorf("notes %q on clean columns", n)
+	}
+	g, err := Network{}.New(p, nil, Scaling{Deviation: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := p.Feed(gaps, []int{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := g.Eval(context.Background(), feed, "features")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := float32(math.Sqrt(1.5))
+	want := []float32{-1, -root, 0, 0, 0, 1, 1, root, 0} // a, b, and whether a is missing
+	for i, v := range dtype.Slice[float32](out["features"].(*tensor.Dense)) {
+		if math.Abs(float64(v-want[i])) > 1e-6 {
+			t.Errorf("feature %d is %v, want %v", i, v, want[i])
 		}
 	}
 }
