@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // resolved handles a node whose types are known.
@@ -159,11 +161,25 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 		return err
 	}
 	for i, v := range out {
-		if i < len(known) && v != nil {
-			known[i].Value = v
+		if i >= len(known) || v == nil {
+			continue
 		}
+		if d, ok := v.(*tensor.Dense); ok && !sharesMemory(d, in) {
+			if err := engine.Hold(d); err != nil {
+				return c.Errorf("%w", err)
+			}
+		}
+		known[i].Value = v
 	}
 	return nil
+}
+
+// sharesMemory reports whether d is a view of one of the values.
+func sharesMemory(d *tensor.Dense, values []dtype.Value) bool {
+	return slices.ContainsFunc(values, func(v dtype.Value) bool {
+		x, ok := v.(*tensor.Dense)
+		return ok && x != nil && len(x.Raw) > 0 && len(d.Raw) > 0 && &x.Raw[0] == &d.Raw[0]
+	})
 }
 
 // isGiven reports whether a value is at hand: the node that computes it is there for other outputs.

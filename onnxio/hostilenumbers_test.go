@@ -9,6 +9,23 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
+// TestConstantsAreCounted: what is computed from constants is charged to the budget, all of it together.
+func TestConstantsAreCounted(t *testing.T) {
+	nn.LimitMemory(256 << 20)
+	defer nn.LimitMemory(0)
+	graph := `initializer { name: "s" data_type: 7 dims: 1 int64_data: 10000000 } node { name: "n0" op_type: "ConstantOfShape" input: "s" output: "c0" } `
+	for i := range 12 {
+		graph += fmt.Sprintf(`node { name: "n%d" op_type: "Neg" input: "c%d" output: "c%d" } `, i+1, i, i+1)
+	}
+	err := use(textModel(t, "input "+float("x", "1")+graph+`node { op_type: "Add" input: "x" input: "c12" output: "y" } output `+float("y", "")))
+	if err == nil || !strings.Contains(err.Error(), "Neg n6: would give float32[10000000], more than the memory holds") {
+		t.Error(err)
+	}
+	if left := nn.MemoryLimit(); left < 0 {
+		t.Errorf("%d bytes are left", left)
+	}
+}
+
 // TestHostileNumbers: sizes that a few bytes claim end in an error that names operator, node and number, soon and within the budget.
 func TestHostileNumbers(t *testing.T) {
 	nn.LimitMemory(256 << 20)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"runtime/pprof"
 	"slices"
 	"sync"
@@ -99,7 +100,7 @@ type sample struct {
 
 // watch samples memory every second and prints a line a hundred times.
 func watch(begin time.Time, length time.Duration, t *tally, stop chan struct{}) (list []sample) {
-	line := time.Duration(0)
+	line, live := time.Duration(0), []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	for {
 		select {
 		case <-stop:
@@ -108,7 +109,8 @@ func watch(begin time.Time, length time.Duration, t *tally, stop chan struct{}) 
 		}
 		s := sample{time.Since(begin), resident()}
 		if list = append(list, s); s.at >= line {
-			fmt.Printf("%7v  %6d MB  %d goroutines  %d done\n", s.at.Round(time.Second), s.bytes>>20, runtime.NumGoroutine(), t.total())
+			metrics.Read(live)
+			fmt.Printf("%7v  %6d MB  %6d MB live  %d goroutines  %d done\n", s.at.Round(time.Second), s.bytes>>20, live[0].Value.Uint64()>>20, runtime.NumGoroutine(), t.total())
 			line = s.at + max(length/100, 10*time.Second)
 		}
 	}

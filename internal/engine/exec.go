@@ -42,6 +42,17 @@ func (x *Exec) Context() context.Context {
 	return x.ctx
 }
 
+// Reserve charges n bytes that a kernel takes from the heap to the budget until release. Little is not charged.
+func (x *Exec) Reserve(n int64) (release func(), err error) {
+	if n < 1<<20 {
+		return func() {}, nil
+	}
+	if err := charge(n); err != nil {
+		return nil, err
+	}
+	return func() { discharge(n) }, nil
+}
+
 // Float32 returns n uninitialised float32s.
 func (x *Exec) Float32(n int) []float32 { return scratch[float32](x, n) }
 

@@ -35,6 +35,12 @@ func (x *Exec) Range(n, grain int, f func(lo, hi int)) { pool(x).Range(n, grain,
 // its worker.
 func (x *Exec) Run(n int, f func(worker, task int)) { pool(x).Run(n, f) }
 
+// Reserve charges bytes that a kernel takes from the heap to the budget of memory until release is called, or says that
+// there are not as many left. Scratch memory is charged by itself.
+func (x *Exec) Reserve(bytes int64) (release func(), err error) {
+	return (*engine.Exec)(x).Reserve(bytes)
+}
+
 // Float32 returns n uninitialized float32s of scratch memory, 64-byte aligned, valid until the kernel returns. Like
 // the other scratch methods it may be called from several goroutines of one kernel.
 func (x *Exec) Float32(n int) []float32 { return (*engine.Exec)(x).Float32(n) }

@@ -3,6 +3,7 @@ package std
 import (
 	"errors"
 	"math"
+	"math/bits"
 	"math/cmplx"
 	"slices"
 
@@ -188,6 +189,9 @@ func fftPart(x []complex128, from, step, n int, sign float64) []complex128 {
 	if n%p != 0 {
 		p = n
 	}
+	if p > 64 {
+		return fftChirp(x, from, step, n, sign)
+	}
 	m := n / p
 	parts := make([][]complex128, p)
 	for j := range parts {
@@ -201,6 +205,30 @@ func fftPart(x []complex128, from, step, n int, sign float64) []complex128 {
 		}
 	}
 	return y
+}
+
+// fftChirp transforms n elements as a convolution with a chirp (Bluestein, 1970), of a length that is a power of two:
+// what has no small factor takes n·log n all the same.
+func fftChirp(x []complex128, from, step, n int, sign float64) []complex128 {
+	long := 1 << bits.Len(uint(2*n-2))
+	chirp := make([]complex128, n)
+	a, b := make([]complex128, long), make([]complex128, long)
+	for k := range chirp {
+		s, c := math.Sincos(sign * math.Pi * float64(k*k%(2*n)) / float64(n))
+		chirp[k] = complex(c, s)
+		a[k] = x[from+k*step] * chirp[k]
+		b[k] = complex(c, -s)
+		b[(long-k)%long] = b[k]
+	}
+	a, b = fftPart(a, 0, 1, long, -1), fftPart(b, 0, 1, long, -1)
+	for k := range a {
+		a[k] *= b[k]
+	}
+	a = fftPart(a, 0, 1, long, 1)
+	for k := range chirp {
+		chirp[k] *= a[k] / complex(float64(long), 0)
+	}
+	return chirp
 }
 
 // stftOf is step and length of the frames and the shape of the result.

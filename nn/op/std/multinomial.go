@@ -53,13 +53,14 @@ func multinomialKernel(c *op.Call) (op.Kernel, error) {
 		b := uint64(math.Float32bits(*cfg.Seed))
 		bits = &b
 	}
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		logits, err := dtype.Float64s(in[0])
 		if err != nil {
 			return err
 		}
 		key := streamKey(c, inputAt(in, 1), bits)
-		drawn := make([]int, out[0].Shape().TotalSize())
+		drawn := x.Int(out[0].Shape().TotalSize())
+		clear(drawn)
 		for r := 0; r*classes < len(logits); r++ {
 			sums := cumulate(logits[r*classes : (r+1)*classes])
 			for s := range cfg.SampleSize {
@@ -70,11 +71,16 @@ func multinomialKernel(c *op.Call) (op.Kernel, error) {
 				}
 			}
 		}
-		d, err := dtype.FromInts(cfg.DType, drawn, out[0].Shape()...)
-		if err != nil {
-			return err
+		if cfg.DType == dtype.Int32 {
+			for i, k := range drawn {
+				dtype.Slice[int32](out[0])[i] = int32(k)
+			}
+			return nil
 		}
-		return dtype.Convert(out[0], d)
+		for i, k := range drawn {
+			dtype.Slice[int64](out[0])[i] = int64(k)
+		}
+		return nil
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package std
 
 import (
 	"math"
+	"sync/atomic"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -152,13 +153,72 @@ func randomKernel(c *op.Call, seed *float32, f func(key uint64, i int, in []floa
 				return err
 			}
 		}
-		d := dtype.New(dtype.Float64, out[0].Shape()...)
-		dst := dtype.Slice[float64](d)
-		pool(x).Range(len(dst), 1024, func(lo, hi int) {
+		return fillFloats(x, out[0], func(i int) float64 { return f(key, i, v) })
+	}
+}
+
+// fillFloats sets element i of d, of any numeric type, to f(i).
+func fillFloats(x *op.Exec, d *tensor.Dense, f func(i int) float64) error {
+	t, n := dtype.Of(d.Dtype()), d.Shape().TotalSize()
+	if t.Bits() < 8 { // elements share bytes
+		v := x.Float64(n)
+		for i := range v {
+			v[i] = f(i)
+		}
+		from, err := dtype.FromSlice(v, d.Shape()...)
+		if err != nil {
+			return err
+		}
+		return dtype.Convert(d, from)
+	}
+	switch t {
+	case dtype.Float32:
+		s := dtype.Slice[float32](d)
+		pool(x).Range(n, 1024, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				dst[i] = f(key, i, v)
+				s[i] = float32(f(i))
 			}
 		})
-		return dtype.Convert(out[0], d)
+		return nil
+	case dtype.Float64:
+		s := dtype.Slice[float64](d)
+		pool(x).Range(n, 1024, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				s[i] = f(i)
+			}
+		})
+		return nil
 	}
+	const block = 1024
+	var failed atomic.Pointer[error]
+	pool(x).Range((n+block-1)/block, 1, func(lo, hi int) {
+		v := make([]float64, block)
+		for b := lo; b < hi; b++ {
+			begin, end := b*block, min((b+1)*block, n)
+			for i := begin; i < end; i++ {
+				v[i-begin] = f(i)
+			}
+			if err := storeFloats(t, d.Raw[begin*t.Size():end*t.Size()], v[:end-begin]); err != nil {
+				failed.Store(&err)
+			}
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// storeFloats converts v to elements of type t.
+func storeFloats(t op.DType, dst []byte, v []float64) error {
+	from, err := dtype.FromSlice(v, len(v))
+	if err != nil {
+		return err
+	}
+	to := dtype.New(t, len(v))
+	if err := dtype.Convert(to, from); err != nil {
+		return err
+	}
+	copy(dst, to.Raw)
+	return nil
 }

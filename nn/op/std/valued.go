@@ -16,7 +16,12 @@ func (prepare valued) kernel(c *op.Call) (op.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		release, err := x.Reserve(workspace(out) + workspace(in))
+		if err != nil {
+			return err
+		}
+		defer release()
 		args := make([]dtype.Value, len(c.In))
 		for i := range args {
 			if d := in[i]; d != nil {
@@ -39,6 +44,16 @@ func (prepare valued) kernel(c *op.Call) (op.Kernel, error) {
 		}
 		return nil
 	}, nil
+}
+
+// workspace is about how many bytes working on whole values takes: their elements as float64 and complex numbers.
+func workspace(list []*tensor.Dense) (n int64) {
+	for _, d := range list {
+		if d != nil {
+			n += 24 * int64(d.Shape().TotalSize())
+		}
+	}
+	return n
 }
 
 // strings makes it what stands in for a Kernel on strings.
