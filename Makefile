@@ -111,7 +111,7 @@ serve-and-edit:
 
 # Every call that writes fails, and processes are killed at each.
 faults:
-	GRAFT_FAULTS=all go test -count=1 -timeout 30m -run 'TestFaults$$' -v ./internal/disk ./onnxio ./conformance ./generate ./safetensors ./train
+	GRAFT_FAULTS=all go test -count=1 -timeout 30m -run 'TestFaults$$' -v ./internal/disk ./onnxio ./conformance ./generate ./safetensors ./train ./internal/cli
 
 # Known vulnerabilities in what the packages call; it needs a network.
 vuln:
