@@ -75,6 +75,32 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// FuzzParse reads tokenizer.json of any bytes: what is read encodes a text to ids of its vocabulary.
+func FuzzParse(f *testing.F) {
+	for _, file := range readGolden(f).Tokenizers {
+		if len(file) < 1<<16 {
+			f.Add([]byte(file))
+		}
+	}
+	f.Add([]byte(`{"model": {"type": "BPE", "vocab": {"a": 0, "b": -1, "ab": 9223372036854775807}, "merges": [["a", "b"], "a b"]}}`))
+	f.Add([]byte(`{"model": {"type": "WordPiece", "vocab": {"a": 3, "##b": 3}, "unk_token": "x", "max_input_chars_per_word": -1}}`))
+	f.Add([]byte(`{"model": {"type": "Unigram", "unk_id": 7, "vocab": [["a", -1e308], ["", 1]]}, "normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		tok, err := token.Parse(b)
+		if err != nil {
+			if strings.Contains(err.Error(), "panic") {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, id := range tok.Encode("The cat's a ① café ab", 16).IDs {
+			if id < 0 || id >= tok.Size() {
+				t.Fatalf("id %d of %d", id, tok.Size())
+			}
+		}
+	})
+}
+
 // No text makes a tokenizer panic, and ids are within the vocabulary.
 func FuzzEncode(f *testing.F) {
 	g := readGolden(f)
