@@ -121,8 +121,8 @@ func withoutTimes(name string, b []byte) []byte {
 	return b
 }
 
-// readable reports what is wrong with a file that a command wrote.
-func readable(path string) error {
+// readsBack reports what is wrong with a file that a command wrote.
+func readsBack(path string) error {
 	switch filepath.Ext(path) {
 	case ".onnx":
 		_, err := onnxio.Load(path)

@@ -31,7 +31,7 @@ func TestMatches(t *testing.T) {
 	object := func(x0, x1 float64) Truth { return Truth{Box: Box{x0, 0, x1, 1}, Area: x1 - x0} }
 	crowd := object(0, 100)
 	crowd.Crowd = true
-	found := func(score, x0, x1 float64) Detection { return Detection{Box{x0, 0, x1, 1}, 0, score} }
+	found := func(score, x0, x1 float64) Detection { return Detection{Box: Box{x0, 0, x1, 1}, Score: score} }
 	all := [2]float64{0, 1e10}
 	for name, c := range map[string]struct {
 		truth   []Truth
@@ -136,7 +136,7 @@ func TestShapesAndOrders(t *testing.T) {
 	}
 	for order, want := range map[string]Box{"xyxy": {1, 2, 3, 4}, "yxyx": {2, 1, 4, 3}, "xywh": {1, 2, 4, 6}, "cxcywh": {-0.5, 0, 2.5, 4}} {
 		r := Reader{Order: order, classes: 3}
-		if got := r.keep(nil, []float64{1, 2, 3, 4}, 2, 0.5); len(got) != 1 || got[0] != (Detection{want, 2, 0.5}) {
+		if got := r.keep(nil, []float64{1, 2, 3, 4}, 2, 0.5); len(got) != 1 || got[0] != (Detection{Box: want, Category: 2, Score: 0.5}) {
 			t.Errorf("%s: %v, want %v", order, got, want)
 		}
 	}
@@ -238,7 +238,7 @@ func TestClassesOfDetectors(t *testing.T) {
 
 // What overlaps a surer one by more than the limit is dropped; 300 are kept at most.
 func TestSuppressed(t *testing.T) {
-	at := func(score, x0, x1 float64) Detection { return Detection{Box{x0, 0, x1, 1}, 0, score} }
+	at := func(score, x0, x1 float64) Detection { return Detection{Box: Box{x0, 0, x1, 1}, Score: score} }
 	got := suppressed([]Detection{at(0.5, 0, 1), at(0.9, 0, 2), at(0.7, 0, 1.5), at(0.6, 5, 6)}, 0.5)
 	if fmt.Sprint(got) != fmt.Sprint([]Detection{at(0.9, 0, 2), at(0.6, 5, 6), at(0.5, 0, 1)}) {
 		t.Errorf("%v", got)
