@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 	}
 	// write is a case of two commands that write to the same place.
 	write := func(name, before, after string) disktest.Case {
-		return disktest.Case{Name: name, Check: readable, Same: withoutTimes,
+		return disktest.Case{Name: name, Check: readsBack, Same: withoutTimes,
 			Prepare: func(dir string) error {
 				if err := faultyInputs(dir); err != nil {
 					return err
