@@ -114,7 +114,7 @@ func about(n *nn.Node, opsets map[string]int) string {
 		for _, a := range op.Encode(opsets[n.Domain()], c) {
 			switch a.Value.(type) {
 			case int64, float32, string, []int64, []float32, []string:
-				lines = append(lines, fmt.Sprintf("%s = %v", a.Name, a.Value))
+				lines = append(lines, shorten(fmt.Sprintf("%s = %v", a.Name, a.Value)))
 			}
 		}
 	}
