@@ -72,3 +72,26 @@ func TestRefusedRequests(t *testing.T) {
 		}
 	}
 }
+
+// A model that does not say how pictures are prepared is served where --data has some to measure that on, and refuses pictures otherwise.
+func TestServeMeasured(t *testing.T) {
+	dir := spoiled(t)
+	files, err := filepath.Glob(filepath.Join(dir, "letters/A/*.png"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	picture, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := quick
+	measured.data = filepath.Join(dir, "letters")
+	for code, q := range map[int]service{http.StatusOK: measured, http.StatusBadRequest: quick} {
+		s := serving(t, filepath.Join(dir, "cnn.onnx"), q)
+		got, answer := post(t, s.URL+"/predict", "image/png", picture)
+		text, _ := answer["error"].(string)
+		if got != code || code != http.StatusOK && !strings.Contains(text, "serve it with --preset, or with --data and some pictures") {
+			t.Errorf("%d %v, want %d", got, answer, code)
+		}
+	}
+}

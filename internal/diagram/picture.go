@@ -275,7 +275,7 @@ func (b *builder) join(p *picture, made map[*nn.Value]int, v *nn.Value, to int) 
 		}
 	}
 	label := shapeText(v.Type())
-	if p.elements[from].round || p.elements[from].port {
+	if !v.Type().Present() || p.elements[from].round || p.elements[from].port {
 		label = "" // which the element says, or the wire that comes to it
 	}
 	p.wires = append(p.wires, &wire{v, from, []int{to}, label})

@@ -69,9 +69,11 @@ const few = 6
 
 // held describes a value that is no wire, as the node that reads it shows it: W 64×3×7×7, or a short constant's elements.
 func held(name string, v *nn.Value) string {
-	value := v.Known().Value
+	value, typ := v.Known().Value, v.Type()
 	if p := v.Param(); p != nil && p.Role() == nn.Constant {
 		value = p.Tensor()
+	} else if x := stated(v.Producer()); value == nil && x != nil {
+		value, typ = x, op.TypeOf(x)
 	}
 	if d, ok := value.(*tensor.Dense); ok && d.Shape().TotalSize() <= few {
 		if x, err := dtype.Float64s(d); err == nil {
@@ -89,7 +91,23 @@ func held(name string, v *nn.Value) string {
 	if dims := v.Known().Dims; len(dims) > 0 && len(dims) <= few {
 		return shorten(fmt.Sprintf("%s = %v", name, dims))
 	}
-	return shorten(name + " " + shapeText(v.Type()))
+	if !typ.Present() {
+		return name
+	}
+	return shorten(name + " " + shapeText(typ))
+}
+
+// stated is the value that a node without inputs has as an attribute.
+func stated(n *nn.Node) dtype.Value {
+	if n == nil || n.Config() == nil || len(n.Inputs()) > 0 {
+		return nil
+	}
+	for _, a := range op.Encode(n.Op().Latest(), n.Config()) {
+		if v, ok := a.Value.(dtype.Value); ok {
+			return v
+		}
+	}
+	return nil
 }
 
 // slotName is the formal name of a node's input.
