@@ -152,7 +152,7 @@ var packages = map[string]string{
 	"bytes": "bytes", "bufio": "bufio", "context": "context", "errors": "errors", "fmt": "fmt", "image": "image", "io": "io", "iter": "iter", "maps": "maps", "math": "math", "os": "os", "slices": "slices",
 	"strings": "strings", "testing": "testing", "time": "time", "log": "log", "rand": "math/rand/v2", "fs": "io/fs", "embed": "embed", "http": "net/http",
 	"nn": path + "/nn", "op": path + "/nn/op", "std": path + "/nn/op/std", "contrib": path + "/nn/op/contrib", "optest": path + "/nn/op/optest", "dtype": path + "/nn/dtype",
-	"prune": path + "/nn/prune", "mutate": path + "/nn/mutate", "onnxio": path + "/onnxio", "conformance": path + "/conformance", "generate": path + "/generate",
+	"layers": path + "/nn/layers", "initial": path + "/nn/initial", "prune": path + "/nn/prune", "mutate": path + "/nn/mutate", "onnxio": path + "/onnxio", "conformance": path + "/conformance", "generate": path + "/generate",
 	"safetensors": path + "/safetensors", "optim": path + "/optim", "train": path + "/train", "data": path + "/train/data", "table": path + "/train/table",
 	"token": path + "/train/token", "step": path + "/train/step",
 }
