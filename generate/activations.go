@@ -66,6 +66,13 @@ func elu(r *reader, n *nn.Node) *layer {
 	return nil
 }
 
+func relu6(r *reader, n *nn.Node) *layer {
+	if x := r.data(n, 0); x != nil && r.filled(n.In(1), 0) && r.filled(n.In(2), 6) {
+		return layerOf(layers.ReLU6{}, "", n, x, nil)
+	}
+	return nil
+}
+
 func gelu(r *reader, n *nn.Node) *layer {
 	if x := r.data(n, 0); x != nil {
 		return layerOf(layers.GELU{Tanh: attrs[std.GeluConfig](n).Approximate == "tanh"}, "", n, x, nil)

@@ -21,7 +21,7 @@ func init() {
 		"MaxPool": maxPool, "AveragePool": avgPool,
 		"GlobalAveragePool": activation(layers.GlobalAvgPool{}), "GlobalMaxPool": activation(layers.GlobalMaxPool{}),
 		"Relu": activation(layers.ReLU{}), "Sigmoid": activation(layers.Sigmoid{}), "Tanh": activation(layers.Tanh{}),
-		"LeakyRelu": leakyReLU, "Elu": elu, "Gelu": gelu, "PRelu": prelu, "Softmax": softmax, "LogSoftmax": logSoftmax,
+		"LeakyRelu": leakyReLU, "Elu": elu, "Gelu": gelu, "PRelu": prelu, "Clip": relu6, "Softmax": softmax, "LogSoftmax": logSoftmax,
 		"Flatten": flatten, "Reshape": either(joined, reshape), "Squeeze": squeezed, "Transpose": transpose, "Dropout": dropout, "Concat": concat,
 		"Add":  either(spelledGroupNorm, convBias),
 		"LSTM": recurrent, "GRU": recurrent, "RNN": recurrent,

@@ -14,6 +14,15 @@ func (l ReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Relu", "relu", l.Name, nil, in)
 }
 
+// ReLU6 is max(0, min(6, x)).
+type ReLU6 struct{ Name string }
+
+// Build adds the layer behind in[0].
+func (l ReLU6) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	x := only(e, in)
+	return []*nn.Value{put(e, e.Label("relu6", l.Name), "Clip", nil, x, e.Scalar("min", x, 0), e.Scalar("max", x, 6))}
+}
+
 // LeakyReLU is x where x is positive and Slope·x elsewhere.
 type LeakyReLU struct {
 	Slope float64 // 0: 0.01

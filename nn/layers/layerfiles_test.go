@@ -56,6 +56,7 @@ var layerForms = []struct {
 	{"float32[N,4,5]", layers.GroupNorm{Groups: 3}},
 	{"float32[N,4,5]", layers.GroupNorm{}},
 	{"float32[N,4,5]", layers.GroupNorm{Groups: 1, Eps: 0.5}},
+	{"float32[N,4]", layers.ReLU6{}},
 	{"float32[N,4]", layers.PReLU{Slope: 0.5}},
 	{"float32[4]", layers.PReLU{}},
 	{"float32[N,4,2,3]", layers.PReLU{}},

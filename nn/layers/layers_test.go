@@ -120,6 +120,7 @@ func TestFormulas(t *testing.T) {
 	}{
 		{"gelu", layers.GELU{}, each(gelu)},
 		{"silu", layers.SiLU{}, each(silu)},
+		{"relu6", layers.ReLU6{}, each(func(x float64) float64 { return min(max(x, 0), 6) })},
 		{"leaky relu", layers.LeakyReLU{Slope: 0.1}, each(func(x float64) float64 { return math.Max(x, 0.1*x) })},
 		{"elu", layers.ELU{Alpha: 2}, each(func(x float64) float64 {
 			if x > 0 {
