@@ -24,6 +24,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
+func init() {
+	train.Local = func(n int) (list []train.Communicator) {
+		for _, c := range localcomm.New(n) {
+			list = append(list, c)
+		}
+		return list
+	}
+}
+
 // together runs f as each of n ranks and returns their errors.
 func together(n int, f func(rank int, c train.Communicator) error) []error {
 	errs := make([]error, n)
