@@ -53,6 +53,13 @@ func TestCalibration(t *testing.T) {
 		t.Errorf("counts %v", m.Count)
 	}
 	isPNG(t, func(b *bytes.Buffer) error { return m.WritePNG(b) })
+	m = &train.Calibration{} // fifteen bins: 0.8 is at the end of the twelfth, 0.6 at that of the ninth
+	if err := m.Add(floats32(x, 10, 2), classes64(y...)); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Result()["ece"]; math.Abs(got-want) > 1e-6 || len(m.Count) != 15 || m.Count[8]+m.Count[9] != 4 || m.Count[11]+m.Count[12] != 6 {
+		t.Errorf("ece %v, want %v, counts %v", got, want, m.Count)
+	}
 }
 
 func isPNG(t *testing.T, write func(b *bytes.Buffer) error) {
