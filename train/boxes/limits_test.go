@@ -279,7 +279,11 @@ func TestRowsOfOneOutput(t *testing.T) {
 			}
 			continue
 		}
-		if s := fmt.Sprint(got, " ", r.Order); err != nil || s != c.want {
+		var list []string
+		for _, d := range got {
+			list = append(list, fmt.Sprint("{", d.Box, " ", d.Category, " ", d.Score, "}"))
+		}
+		if s := fmt.Sprint(list, " ", r.Order); err != nil || s != c.want {
 			t.Errorf("%s: %s, %v, want %s", name, s, err, c.want)
 		}
 	}
