@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// readable is the height that maps are drawn in at least, a whole multiple of the model's.
-const readable = 224
+// mapHeight is the height that maps are drawn in at least, a whole multiple of the model's.
+const mapHeight = 224
 
 // beside draws the picture that the model looked at and, at its right, the same in gray under the map.
 func beside(x *tensor.Dense, p data.Preprocess, heat image.Image) (image.Image, error) {
@@ -22,8 +22,8 @@ func beside(x *tensor.Dense, p data.Preprocess, heat image.Image) (image.Image, 
 		return nil, err
 	}
 	size := seen.Bounds().Size()
-	factor := max(1, (readable+size.Y-1)/size.Y)
-	if size.Y < 2 || size.X > 4*readable {
+	factor := max(1, (mapHeight+size.Y-1)/size.Y)
+	if size.Y < 2 || size.X > 4*mapHeight {
 		factor = 1
 	}
 	w, h := size.X*factor, size.Y*factor
