@@ -26,6 +26,15 @@ func TestConstantsAreCounted(t *testing.T) {
 	}
 }
 
+// TestShapeIsNoTensor: an optional where a shape is wanted is refused, and not asked for again and again.
+func TestShapeIsNoTensor(t *testing.T) {
+	err := use(textModel(t, "input "+float("x", "4")+`node { op_type: "Optional" input: "x" output: "o" }
+		node { name: "n" op_type: "Reshape" input: "x" input: "o" output: "y" } output `+float("y", "")))
+	if err == nil || !strings.Contains(err.Error(), "Reshape n: input shape: want integers, got optional(float32[4])") {
+		t.Error(err)
+	}
+}
+
 // TestHostileNumbers: sizes that a few bytes claim end in an error that names operator, node and number, soon and within the budget.
 func TestHostileNumbers(t *testing.T) {
 	nn.LimitMemory(256 << 20)

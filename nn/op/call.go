@@ -103,6 +103,9 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 			}
 			return Dims(n...), nil
 		}
+		if k.Value != nil { // not a tensor: asking for it would not help
+			return nil, c.Mismatch(i, "integers", c.In[i])
+		}
 	}
 	return nil, &NeedError{Input: i, Name: c.InputName(i)}
 }
