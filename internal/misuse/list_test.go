@@ -506,7 +506,6 @@ var types = map[string]reflect.Type{
 	"op.Rewrite":                       reflect.TypeFor[op.Rewrite](),
 	"op.Rewriter":                      reflect.TypeFor[op.Rewriter](),
 	"op.Role":                          reflect.TypeFor[op.Role](),
-	"trait.Rows":                       reflect.TypeFor[trait.Rows](),
 	"op.Scan":                          reflect.TypeFor[op.Scan](),
 	"op.Scope":                         reflect.TypeFor[op.Scope](),
 	"op.Set":                           reflect.TypeFor[op.Set](),
