@@ -249,7 +249,7 @@ func TestOtherCommands(t *testing.T) {
 }
 
 // long is the number of epochs of a run that is interrupted after the third.
-const long = 40
+const long = 200
 
 // longCommand has few steps in an epoch, since each is a meeting of the ranks.
 func longCommand(in func(string) string, name string, more ...string) []string {
