@@ -75,10 +75,16 @@ type Meeting struct {
 
 // Addition is the pattern of a sum of two tensors, both of the type and shape of the result, that is one of
 // Gorgonia's own operators.
-type Addition struct{}
+type Addition struct{ DType tensor.Dtype }
 
-// PatternName is the pattern's name.
+// PatternName is "addition".
 func (Addition) PatternName() string { return "addition" }
+
+// Reshaping is the pattern of a core whose output 0 has the elements of input 0 in another shape.
+type Reshaping struct{ DType tensor.Dtype }
+
+// PatternName is "reshaping".
+func (Reshaping) PatternName() string { return "reshaping" }
 
 // Rematerialization computes output 0 of a core once more, to the last bit: where it is read at the beginning and
 // at the end of a program, it need not stay in memory between, see Options.Lean.

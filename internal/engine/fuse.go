@@ -71,7 +71,7 @@ func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 		return nil, nil, 0
 	}
 	if next = t.core; t.kind == foreignStep && addsUp(t) {
-		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Patterns: []Pattern{Addition{}}}
+		next = &Core{Name: t.name, Out: []Spec{{t.out[0].dtype, t.out[0].shape}}, Inputs: 2, Patterns: []Pattern{Addition{t.out[0].dtype}}}
 	} else if t.kind != kernelStep || len(next.Patterns) == 0 {
 		return nil, nil, 0
 	}

@@ -15,6 +15,8 @@ type ElementwiseLoop struct {
 	InPlace []int    // operands in whose memory Run may write
 	// Run computes as many elements as dst has from those of the operands, in one goroutine.
 	Run func(dst []float32, in []LoopOperand)
+
+	fused *fusedLoop // several, in place of what the fields above say
 }
 
 // PatternName is "elementwise loop".

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -95,6 +96,23 @@ type EpilogueHost struct {
 // PatternName is "epilogue host".
 func (*EpilogueHost) PatternName() string { return "epilogue host" }
 
+// EpilogueFusions are the rules by which a kernel that is an EpilogueHost takes up epilogues.
+func EpilogueFusions() []Fusion { return NewEpilogueFusions(fuseEpilogue) }
+
+// NewEpilogueFusions are the rules that fuse a call that has pattern P with an Epilogue, be it a call with this pattern, a sum that is
+// an operator of Gorgonia's, or a call that only gives its input another shape. fuse returns nil where it cannot.
+func NewEpilogueFusions[P Pattern](fuse func(first P, e *Epilogue, m Meeting) *Fused) []Fusion {
+	return []Fusion{
+		NewFusion(fuse),
+		NewFusion(func(first P, a engine.Addition, m Meeting) *Fused {
+			return fuse(first, &Epilogue{Kind: EpilogueAdd, Slots: []int{0, 1}, DType: dtype.Of(a.DType)}, m)
+		}),
+		NewFusion(func(first P, r engine.Reshaping, m Meeting) *Fused {
+			return fuse(first, &Epilogue{Kind: EpilogueView, Slots: []int{0}, DType: dtype.Of(r.DType)}, m)
+		}),
+	}
+}
+
 // fuseEpilogue lets a kernel take up one epilogue more.
 func fuseEpilogue(h *EpilogueHost, next *Epilogue, m Meeting) *Fused {
 	e := Epilogues{Affine: h.Affine, slopes: h.Slopes}
@@ -161,7 +179,7 @@ func (e Epilogues) Apply(x *Exec, in []*tensor.Dense, y *tensor.Dense, channels,
 
 func applyEpilogues[T kernel.Float](x *Exec, e Epilogues, in []*tensor.Dense, y *tensor.Dense, channels, space int) {
 	r := EpilogueSteps[T](x, e, channels, nil, in)
-	r.Planes(pool(x), channels, space, dtype.Elems[T](y))
+	r.Planes((*engine.Exec)(x).Pool(), channels, space, dtype.Elems[T](y))
 }
 
 // Adds reports whether something of the same shape is added.
@@ -275,7 +293,7 @@ func (e Epilogues) AffineInputs(in []*tensor.Dense, first ...int) []*tensor.Dens
 
 // foldAffine makes (y·Scale + Shift)·a + b of y·Scale + Shift, channel by channel.
 func foldAffine[T kernel.Float](x *Exec, p *epiloguePart, channels int, r *elementwise.Epilogue[T], in []*tensor.Dense) {
-	buffer := scratch[T](x)(2 * channels)
+	buffer := engine.Scratch[T]((*engine.Exec)(x))(2 * channels)
 	scale, shift := buffer[:channels], buffer[channels:]
 	a, b := r.Scale, r.Shift
 	var gain, bias, mean, variance []T
@@ -310,9 +328,4 @@ func foldAffine[T kernel.Float](x *Exec, p *epiloguePart, channels int, r *eleme
 	if r.Shift = shift; p.Kind != EpilogueShift || a != nil {
 		r.Scale = scale
 	}
-}
-
-// viewEpilogue is the epilogue of an operator that gives its first input another shape.
-func viewEpilogue(c *Call) []Pattern {
-	return []Pattern{&Epilogue{Kind: EpilogueView, Slots: []int{0}, DType: c.In[0].DType}}
 }

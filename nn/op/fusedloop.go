@@ -3,6 +3,7 @@ package op
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -30,8 +31,11 @@ const (
 	maxLoops  = 24
 )
 
-// fusedLoopOf is one loop by itself.
+// fusedLoopOf is l, one loop by itself or several that run together.
 func fusedLoopOf(l *ElementwiseLoop) *fusedLoop {
+	if l.fused != nil {
+		return l.fused
+	}
 	first := loopPart{ElementwiseLoop: l}
 	for i, a := range l.Reads {
 		first.operands = append(first.operands, ^i)
@@ -42,16 +46,23 @@ func fusedLoopOf(l *ElementwiseLoop) *fusedLoop {
 	return &fusedLoop{n: l.N, loads: l.Reads, parts: []loopPart{first}}
 }
 
+// LoopFusion is the rule by which elementwise loops run together. It is asked last.
+func LoopFusion() Fusion {
+	loops := NewFusion(fuseLoops)
+	loops.Last = true
+	return loops
+}
+
 // fuseLoops lets a loop go on with the one that reads its result.
-func fuseLoops(first, second *fusedLoop, m Meeting) *Fused {
+func fuseLoops(first, second *ElementwiseLoop, m Meeting) *Fused {
 	if m.Sides {
 		return nil
 	}
-	both := first.then(second, m.FirstInputs, m.Slot)
+	both := fusedLoopOf(first).then(fusedLoopOf(second), m.FirstInputs, m.Slot)
 	if both == nil {
 		return nil
 	}
-	return &Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []Pattern{both}}
+	return &Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []Pattern{&ElementwiseLoop{fused: both}}}
 }
 
 // then is the loop whose input slot of next is the result of c, which has that many inputs; nil if
@@ -129,8 +140,8 @@ func (c *fusedLoop) kernel() Kernel {
 	results := c.buffers()
 	buffers := results + len(c.loads) // one for each load, too
 	return func(x *Exec, out, in []*tensor.Dense) error {
-		p, y := pool(x), dtype.Slice[float32](out[0])
-		scratch := scratch[float32](x)(p.Threads() * buffers * loopBlock)
+		p, y := (*engine.Exec)(x).Pool(), dtype.Slice[float32](out[0])
+		scratch := engine.Scratch[float32]((*engine.Exec)(x))(p.Threads() * buffers * loopBlock)
 		from := make([][]float32, len(c.loads))
 		for i, a := range c.loads {
 			from[i] = dtype.Slice[float32](in[a.Slot])
@@ -190,6 +201,3 @@ func (r *loopRun) run(l *loopPart, dst []float32, lo, hi int) {
 		at = end
 	}
 }
-
-// PatternName is that of the loops that it consists of.
-func (*fusedLoop) PatternName() string { return "elementwise loop" }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/engine"
-	"github.com/graft-ml/graft/nn/dtype"
 )
 
 // Pattern is one thing that a call computes, described for kernels that can compute it together with a result of
@@ -57,16 +56,6 @@ func NewFusion[P, Q Pattern](fuse func(first P, second Q, m Meeting) *Fused) Fus
 	}}
 }
 
-// EpilogueFusion is the rule by which a kernel that is an EpilogueHost takes up an Epilogue.
-func EpilogueFusion() Fusion { return NewFusion(fuseEpilogue) }
-
-// LoopFusion is the rule by which elementwise loops run together. It is asked last.
-func LoopFusion() Fusion {
-	loops := NewFusion(fuseLoops)
-	loops.Last = true
-	return loops
-}
-
 // Fusing is the set with more rules by which calls run as one kernel. They are tried before those that it has.
 func (s Set) Fusing(rules ...Fusion) Set {
 	s.fusions = slices.Concat(rules, s.fusions)
@@ -85,9 +74,6 @@ func (s Set) fuse(m engine.Meeting) *engine.Core {
 		}
 		for _, first := range m.Self.Patterns {
 			for _, second := range m.Next.Patterns {
-				if _, sum := second.(engine.Addition); sum { // Gorgonia's own
-					second = &Epilogue{Kind: EpilogueAdd, Slots: []int{0, 1}, DType: dtype.Of(m.Next.Out[0].DType)}
-				}
 				if f := rule.fuse(first, second, meeting); f != nil {
 					return s.fused(f)
 				}
@@ -106,9 +92,6 @@ func (s Set) fused(f *Fused) *engine.Core {
 // describe gives a core patterns, and what they let it do.
 func (s Set) describe(core *engine.Core, list []Pattern) {
 	for _, p := range list {
-		if l, ok := p.(*ElementwiseLoop); ok {
-			p = fusedLoopOf(l)
-		}
 		core.Patterns = append(core.Patterns, p)
 	}
 	if len(list) > 0 {

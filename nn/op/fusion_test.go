@@ -13,7 +13,11 @@ func TestFusionsAreListed(t *testing.T) {
 convolution, pooling windows
 convolution, convolution
 convolution, epilogue
+convolution, addition
+convolution, reshaping
 epilogue host, epilogue
+epilogue host, addition
+epilogue host, reshaping
 gate, gated gradient
 elementwise loop, elementwise loop; last
 `

@@ -138,7 +138,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		if c.Op.Patterns != nil {
 			c.describe(core, c.Op.Patterns(c))
 		} else if c.Op.View {
-			c.describe(core, viewEpilogue(c))
+			c.describe(core, []Pattern{engine.Reshaping{DType: storage(c.In[0])}})
 		}
 		switch {
 		case c.Op.Cheap:

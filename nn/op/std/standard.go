@@ -1,8 +1,10 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/nn/op"
+	"slices"
 	"sync"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // Standard holds every operator of graft. It is the default of the functions that open or start a
@@ -14,13 +16,17 @@ var standard = sync.OnceValue(func() op.Set { return op.NewSet(all(), fusions().
 
 // fusions are the rules by which standard operators run as one kernel, in the order in which they are tried.
 func fusions() []op.Fusion {
-	return []op.Fusion{
-		op.NewFusion(fuseConcat),
-		op.NewFusion(fusePool),
-		op.NewFusion(fuseConv),
-		op.NewFusion(fuseConvEpilogue),
-		op.EpilogueFusion(),
-		op.NewFusion(fuseGate),
-		op.LoopFusion(),
-	}
+	return slices.Concat(
+		[]op.Fusion{
+			op.NewFusion(fuseConcat),
+			op.NewFusion(fusePool),
+			op.NewFusion(fuseConv),
+		},
+		op.NewEpilogueFusions(fuseConvEpilogue),
+		op.EpilogueFusions(),
+		[]op.Fusion{
+			op.NewFusion(fuseGate),
+			op.LoopFusion(),
+		},
+	)
 }
