@@ -41,6 +41,8 @@ var mayImport = map[string][]string{
 	"nn/op/trait":                  {},
 	"nn/op/coupling":               {},
 	"nn/op":                        {"nn/dtype", "nn/op/trait", "nn/op/coupling", "internal/exprgraph", "internal/kernel/...", "internal/engine"},
+	"nn/op/epilogue":               {"nn/dtype", "nn/op", "internal/kernel/...", "internal/engine"},
+	"nn/op/loops":                  {"nn/dtype", "nn/op", "internal/engine"},
 	"nn/op/std":                    {"nn/dtype", "internal/kernel/...", "internal/engine", "internal/picture", "nn/op"},
 	"nn/op/contrib":                {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/legacy":                 {"nn/dtype", "nn/op", "nn/op/std"},
@@ -92,7 +94,7 @@ var mayImport = map[string][]string{
 var testHelpers = []string{"internal/disk/disktest", "internal/kernel/kerneltest", "internal/kernel/epiloguetest", "internal/localcomm"}
 
 // follows says whose words a package holds: who may import that one may import the package, too.
-var follows = map[string]string{"nn/op/trait": "nn/op", "nn/op/coupling": "nn/op"}
+var follows = map[string]string{"nn/op/trait": "nn/op", "nn/op/coupling": "nn/op", "nn/op/epilogue": "nn/op", "nn/op/loops": "nn/op"}
 
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (

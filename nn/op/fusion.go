@@ -7,7 +7,7 @@ import (
 )
 
 // Pattern is one thing that a call computes, described for kernels that can compute it together with a result of
-// their own, or the other way round. Epilogue, EpilogueHost and ElementwiseLoop are open to every operator, see
+// their own, or the other way round. Those of the packages epilogue and loops are open to every operator, see
 // Op.Patterns; a package may have patterns of its own and the rules that know them, see Set.Fusing.
 type Pattern interface {
 	// PatternName is what the list of rules calls the pattern. It is asked of zero values, too.

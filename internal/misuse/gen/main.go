@@ -22,7 +22,7 @@ import (
 const module = "github.com/graft-ml/graft"
 
 // instances are the type arguments of generic functions and types: one for each parameter, float32 unless said otherwise.
-var instances = map[string]string{"op.OnConfig": "op.Name", "op.NewFusion": "", "data.Map": "float32, float32"}
+var instances = map[string]string{"op.OnConfig": "op.Name", "op.NewFusion": "", "epilogue.FusionsOf": "", "data.Map": "float32, float32"}
 
 func main() {
 	root := "."

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -43,7 +44,7 @@ func batchNormalization() *op.Op {
 			return []op.Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
 		},
 		Couple: coupleBatchNorm, Patterns: batchNormPatterns,
-		Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormAgain(c, op.Epilogues{}) },
+		Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormAgain(c, epilogue.List{}) },
 		Traits:        batchNormTraits(),
 	}
 }
@@ -72,18 +73,18 @@ const (
 func batchNormPatterns(c *op.Call) []op.Pattern {
 	m := batchNormOf(c)
 	switch {
-	case m.batch && channelEpilogue(c, &op.Epilogue{}) != nil:
-		return []op.Pattern{&op.EpilogueHost{
+	case m.batch && channelEpilogue(c, &epilogue.Pattern{}) != nil:
+		return []op.Pattern{&epilogue.Host{
 			DType: c.In[0].DType, Channels: m.c,
-			Kernel: func(e op.Epilogues) op.Kernel {
+			Kernel: func(e epilogue.List) op.Kernel {
 				return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
 			},
-			Rematerialize: func(e op.Epilogues) *op.Rematerialization { return batchNormAgain(c, e) },
+			Rematerialize: func(e epilogue.List) *op.Rematerialization { return batchNormAgain(c, e) },
 		}}
 	case m.batch || perElement(c) || c.Outputs > 1:
 		return nil
 	}
-	return channelEpilogue(c, &op.Epilogue{Kind: op.EpilogueNormalize, Slots: []int{0}, Epsilon: m.eps})
+	return channelEpilogue(c, &epilogue.Pattern{Kind: epilogue.Normalize, Slots: []int{0}, Epsilon: m.eps})
 }
 
 // batchStatistics says whether the call computes mean and variance from X: in training, and in models that say so, before
@@ -158,7 +159,7 @@ func batchNormOf(c *op.Call) batchNorm {
 func batchNormKernel(c *op.Call) (op.Kernel, error) {
 	m := batchNormOf(c)
 	if m.batch {
-		return mixedPrecision(c, batchNormTrain[float32](m, op.Epilogues{}), batchNormTrain[float64](m, op.Epilogues{})), nil
+		return mixedPrecision(c, batchNormTrain[float32](m, epilogue.List{}), batchNormTrain[float64](m, epilogue.List{})), nil
 	}
 	return mixedPrecision(c, batchNormEval[float32](m), batchNormEval[float64](m)), nil
 }
@@ -178,7 +179,7 @@ func batchNormEval[T kernel.Float](m batchNorm) op.Kernel {
 }
 
 // batchNormAgain: with mean and variance at hand, the normalization is one product and sum.
-func batchNormAgain(c *op.Call, e op.Epilogues) *op.Rematerialization {
+func batchNormAgain(c *op.Call, e epilogue.List) *op.Rematerialization {
 	m := batchNormOf(c)
 	if !m.batch {
 		return nil
@@ -191,15 +192,15 @@ func batchNormAgain(c *op.Call, e op.Epilogues) *op.Rematerialization {
 }
 
 // batchNormOnce computes what batchNormTrain does; mean and variance are behind its inputs.
-func batchNormOnce[T kernel.Float](m batchNorm, e op.Epilogues) op.Kernel {
+func batchNormOnce[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[len(in)-2]), dtype.Elems[T](in[len(in)-1])
-		norm.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), op.EpilogueAfterAffine[T](e, in), mean, variance, dtype.Elems[T](out[0]))
+		norm.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), epilogue.AfterAffine[T](e, in), mean, variance, dtype.Elems[T](out[0]))
 		return nil
 	}
 }
 
-func batchNormTrain[T kernel.Float](m batchNorm, e op.Epilogues) op.Kernel {
+func batchNormTrain[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.ElemsAt[T](out, bnUsedMean), dtype.ElemsAt[T](out, bnUsedVar)
 		if mean == nil {
@@ -209,7 +210,7 @@ func batchNormTrain[T kernel.Float](m batchNorm, e op.Epilogues) op.Kernel {
 			variance = scratch[T](x)(m.c)
 		}
 		if y := dtype.Elems[T](out[0]); y != nil {
-			end := op.EpilogueAfterAffine[T](e, in)
+			end := epilogue.AfterAffine[T](e, in)
 			norm.BatchNormTrain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), end, mean, variance, y)
 		} else {
 			norm.ChannelMoments(pool(x), m.n, m.c, m.space, dtype.Elems[T](in[0]), mean, variance)
@@ -248,7 +249,7 @@ func batchNormalizationGrad() *op.Op {
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
 		},
 		Patterns: func(c *op.Call) []op.Pattern {
-			if channelEpilogue(c, &op.Epilogue{}) == nil {
+			if channelEpilogue(c, &epilogue.Pattern{}) == nil {
 				return nil
 			}
 			return []op.Pattern{&gated{kernel: func(g gate) op.Kernel {

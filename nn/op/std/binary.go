@@ -8,6 +8,8 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/epilogue"
+	"github.com/graft-ml/graft/nn/op/loops"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -65,9 +67,9 @@ func (r binary) op() *op.Op {
 		var list []op.Pattern
 		switch r.name {
 		case "Add":
-			list = operandEpilogue(c, op.EpilogueShift)
+			list = operandEpilogue(c, epilogue.Shift)
 		case "Mul":
-			list = operandEpilogue(c, op.EpilogueScale)
+			list = operandEpilogue(c, epilogue.Scale)
 		}
 		return withLoop(list, r.loop(c))
 	}
@@ -390,7 +392,7 @@ func pairKernel[T, R any](w *walk, cost int, f pair[T, R]) op.Kernel {
 }
 
 // loop of an operator with two operands.
-func (r binary) loop(c *op.Call) *op.ElementwiseLoop {
+func (r binary) loop(c *op.Call) *loops.Elementwise {
 	n := loopable(c)
 	if n == 0 || r.result() || c.In[1].DType != dtype.Float32 {
 		return nil
@@ -398,9 +400,9 @@ func (r binary) loop(c *op.Call) *op.ElementwiseLoop {
 	out := op.Sizes(c.Out[0].Shape)
 	shapes := [2][]op.Dim{}
 	shapes[0], shapes[1] = operands(c)
-	l := &op.ElementwiseLoop{N: n}
+	l := &loops.Elementwise{N: n}
 	for i, s := range shapes {
-		a, ok := op.BroadcastAccess(i, op.Sizes(s), out)
+		a, ok := loops.Broadcast(i, op.Sizes(s), out)
 		if !ok {
 			return nil
 		}
@@ -410,7 +412,7 @@ func (r binary) loop(c *op.Call) *op.ElementwiseLoop {
 		}
 	}
 	p := r.pairs32()
-	l.Run = func(dst []float32, in []op.LoopOperand) {
+	l.Run = func(dst []float32, in []loops.Operand) {
 		switch {
 		case in[1].One:
 			p.vs(dst, in[0].Elems, in[1].Elems[0])
@@ -424,7 +426,7 @@ func (r binary) loop(c *op.Call) *op.ElementwiseLoop {
 }
 
 // withLoop adds a loop to patterns, nil for none.
-func withLoop(list []op.Pattern, l *op.ElementwiseLoop) []op.Pattern {
+func withLoop(list []op.Pattern, l *loops.Elementwise) []op.Pattern {
 	if l != nil {
 		list = append(list, l)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/loops"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,19 +47,19 @@ func clip() *op.Op {
 }
 
 // clipLoop: the bounds are operands with one element.
-func clipLoop(c *op.Call) *op.ElementwiseLoop {
+func clipLoop(c *op.Call) *loops.Elementwise {
 	n := loopable(c)
 	if n == 0 {
 		return nil
 	}
 	lo, hi := bounds[float32](c.Config.(ClipConfig), nil, nil)
-	l := &op.ElementwiseLoop{N: n, Reads: []op.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}}
+	l := &loops.Elementwise{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}}
 	for i := 1; i < 3; i++ {
 		if c.Has(i) {
-			l.Reads = append(l.Reads, op.Access{Slot: i, Inner: n, Count: 1})
+			l.Reads = append(l.Reads, loops.Access{Slot: i, Inner: n, Count: 1})
 		}
 	}
-	l.Run = func(dst []float32, in []op.LoopOperand) {
+	l.Run = func(dst []float32, in []loops.Operand) {
 		lo, hi := lo, hi
 		for k, o := range in[1:] {
 			if l.Reads[k+1].Slot == 1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/pooling"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"gorgonia.org/tensor"
 )
 
@@ -15,14 +16,14 @@ import (
 type convStage struct {
 	dtype  op.DType
 	shape  convolution.Shape
-	end    op.Epilogues
+	end    epilogue.List
 	weight int // which input of the kernel; the bias is the next
 	at     int // the first element of the output
 }
 
 func newConvStage(c *op.Call) (*convStage, error) {
 	s, err := convShape(c)
-	return &convStage{dtype: c.In[0].DType, shape: s, end: op.Epilogues{Affine: true}, weight: 1}, err
+	return &convStage{dtype: c.In[0].DType, shape: s, end: epilogue.List{Affine: true}, weight: 1}, err
 }
 
 // convStages is the pattern of a convolution, or of several that run as one, each the input of the next.
@@ -50,7 +51,7 @@ func fuseConv(first, second convStages, m op.Meeting) *op.Fused {
 }
 
 // fuseConvEpilogue: normalizations by constants, residuals and activations end a convolution.
-func fuseConvEpilogue(first convStages, second *op.Epilogue, m op.Meeting) *op.Fused {
+func fuseConvEpilogue(first convStages, second *epilogue.Pattern, m op.Meeting) *op.Fused {
 	longer := slices.Clone(first)
 	last := *first[len(first)-1]
 	var ok bool
@@ -87,7 +88,7 @@ func fusePool(first convStages, second *poolWindows, m op.Meeting) *op.Fused {
 	}
 	return &op.Fused{Kernel: func(x *op.Exec, out, in []*tensor.Dense) error {
 		w := packedConv[float32](x, l, in)
-		b.Forward(pool(x), dtype.Elems[float32](in[0]), w, op.EpilogueAfterAffine[float32](l.end, in), dtype.Elems[float32](out[0]))
+		b.Forward(pool(x), dtype.Elems[float32](in[0]), w, epilogue.AfterAffine[float32](l.end, in), dtype.Elems[float32](out[0]))
 		return nil
 	}}
 }
@@ -110,7 +111,7 @@ func convChain(chain []*convStage) op.Kernel {
 		weights, ends := make([]*convolution.Weights[float32], len(chain)), make([]elementwise.Epilogue[float32], len(chain))
 		for i, l := range chain {
 			weights[i] = packedConv[float32](x, l, in)
-			ends[i] = op.EpilogueAfterAffine[float32](l.end, in)
+			ends[i] = epilogue.AfterAffine[float32](l.end, in)
 		}
 		b.Forward(pool(x), dtype.Elems[float32](in[0]), weights, ends, dtype.Elems[float32](out[0]), scratch)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/norm"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"gorgonia.org/tensor"
 )
 
@@ -68,17 +69,17 @@ func convDataPatterns(c *op.Call) []op.Pattern {
 	if t != dtype.Float32 || !convolution.DataAdds[float32](&s) {
 		return nil
 	}
-	return []op.Pattern{&op.EpilogueHost{
+	return []op.Pattern{&epilogue.Host{
 		DType: t, SumOnly: true,
-		Kernel:  func(e op.Epilogues) op.Kernel { return convDataAdd(s, e) },
-		InPlace: func(op.Epilogues) []int { return []int{2} }, // the other gradient
+		Kernel:  func(e epilogue.List) op.Kernel { return convDataAdd(s, e) },
+		InPlace: func(epilogue.List) []int { return []int{2} }, // the other gradient
 	}}
 }
 
 // convDataAdd overwrites the other gradient if it may.
-func convDataAdd(s convolution.Shape, e op.Epilogues) op.Kernel {
+func convDataAdd(s convolution.Shape, e epilogue.List) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		dx, other := dtype.Elems[float32](out[0]), op.EpilogueAfterAffine[float32](e, in).Add
+		dx, other := dtype.Elems[float32](out[0]), epilogue.AfterAffine[float32](e, in).Add
 		if &dx[0] != &other[0] {
 			pool(x).Range(len(dx), 1<<14, func(lo, hi int) { copy(dx[lo:hi], other[lo:hi]) })
 		}

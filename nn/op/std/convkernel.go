@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"gorgonia.org/tensor"
 )
 
@@ -31,7 +32,7 @@ func convForward[T kernel.Float](l *convStage) op.Kernel {
 		y, scratch := dtype.Elems[T](out[0])[l.at:], scratch[T](x)
 		if convolution.Packs[T](&l.shape) {
 			if w := keptConv[T](x, l, in); w != nil {
-				convolution.ForwardPacked(pool(x), &l.shape, dtype.Elems[T](in[0]), w, op.EpilogueAfterAffine[T](l.end, in), y, scratch)
+				convolution.ForwardPacked(pool(x), &l.shape, dtype.Elems[T](in[0]), w, epilogue.AfterAffine[T](l.end, in), y, scratch)
 				return nil
 			}
 		}
@@ -42,7 +43,7 @@ func convForward[T kernel.Float](l *convStage) op.Kernel {
 
 // convEpilogue is everything that becomes of the sums of products.
 func convEpilogue[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) elementwise.Epilogue[T] {
-	return op.EpilogueSteps(x, l.end, l.shape.OC, dtype.ElemsAt[T](in, l.weight+1), in)
+	return epilogue.Steps(x, l.end, l.shape.OC, dtype.ElemsAt[T](in, l.weight+1), in)
 }
 
 // convKey tells apart the forms in which a convolution keeps its weights. They fit all sizes of images.

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"gorgonia.org/tensor"
 )
 
@@ -16,7 +17,7 @@ func convTransposeKernel(c *op.Call) (op.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return convTransposeEnding(c.In[0].DType, s, op.Epilogues{Affine: true}), nil
+	return convTransposeEnding(c.In[0].DType, s, epilogue.List{Affine: true}), nil
 }
 
 func convTransposePatterns(c *op.Call) []op.Pattern {
@@ -25,23 +26,23 @@ func convTransposePatterns(c *op.Call) []op.Pattern {
 		return nil
 	}
 	t := c.In[0].DType
-	return []op.Pattern{&op.EpilogueHost{DType: t, Channels: s.C, Affine: true, Kernel: func(e op.Epilogues) op.Kernel { return convTransposeEnding(t, s, e) }}}
+	return []op.Pattern{&epilogue.Host{DType: t, Channels: s.C, Affine: true, Kernel: func(e epilogue.List) op.Kernel { return convTransposeEnding(t, s, e) }}}
 }
 
-func convTransposeEnding(t op.DType, s convolution.Shape, e op.Epilogues) op.Kernel {
+func convTransposeEnding(t op.DType, s convolution.Shape, e epilogue.List) op.Kernel {
 	return perPrecision(t, convTransposed[float32](s, e), convTransposed[float64](s, e))
 }
 
 // convTransposed keeps packed weights where they, and all that scales and shifts the result, are parameters.
-func convTransposed[T kernel.Float](s convolution.Shape, e op.Epilogues) op.Kernel {
+func convTransposed[T kernel.Float](s convolution.Shape, e epilogue.List) op.Kernel {
 	key := convTransposedKey{fmt.Sprint(s.Group, s.Stride, s.Dilation, s.PadBegin), e.AffineKey()}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		data, weight, y, scratch := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x)
-		whole := func() elementwise.Epilogue[T] { return op.EpilogueSteps(x, e, s.C, dtype.ElemsAt[T](in, 2), in) }
+		whole := func() elementwise.Epilogue[T] { return epilogue.Steps(x, e, s.C, dtype.ElemsAt[T](in, 2), in) }
 		if convolution.TransposedPacks[T](&s) {
 			pack := func() any { return convolution.PackTransposed(pool(x), &s, weight, whole(), nil) }
 			if w, _ := x.Packed(key, pack, e.AffineInputs(in, 1, 2)...).(*convolution.Weights[T]); w != nil {
-				convolution.TransposedPacked(pool(x), &s, data, w, op.EpilogueAfterAffine[T](e, in), y, scratch)
+				convolution.TransposedPacked(pool(x), &s, data, w, epilogue.AfterAffine[T](e, in), y, scratch)
 				return nil
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/loops"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -86,7 +87,7 @@ func cumOf[T number](c *op.Call, cfg CumSumConfig, product bool) op.Kernel {
 			return err
 		}
 		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
-		if d, ok := any(dst).([]float32); ok && l.step >= op.ShortRun && l.n > 0 && !cfg.Exclusive {
+		if d, ok := any(dst).([]float32); ok && l.step >= loops.ShortRun && l.n > 0 && !cfg.Exclusive {
 			cumRows(pool(x), l, cfg.Reverse, product, d, any(src).([]float32))
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 )
 
 // actEpilogue is the epilogue of an operator that applies a to its first input; nil if a is none.
@@ -13,11 +14,11 @@ func actEpilogue(c *op.Call, a elementwise.Activation) []op.Pattern {
 	if a.Kind == elementwise.ActDefault {
 		return nil
 	}
-	return []op.Pattern{&op.Epilogue{Kind: op.EpilogueActivate, Slots: []int{0}, DType: c.In[0].DType, Func: a}}
+	return []op.Pattern{&epilogue.Pattern{Kind: epilogue.Activate, Slots: []int{0}, DType: c.In[0].DType, Func: a}}
 }
 
 // channelEpilogue fills in t for a call whose inputs behind the first have a number for each channel.
-func channelEpilogue(c *op.Call, t *op.Epilogue) []op.Pattern {
+func channelEpilogue(c *op.Call, t *epilogue.Pattern) []op.Pattern {
 	if len(c.In[0].Shape) < 2 {
 		return nil
 	}
@@ -32,7 +33,7 @@ func channelEpilogue(c *op.Call, t *op.Epilogue) []op.Pattern {
 
 // operandEpilogue is the epilogue of a sum or product of two operands; byChannel is its kind where the
 // other operand has a number for each channel.
-func operandEpilogue(c *op.Call, byChannel op.EpilogueKind) []op.Pattern {
+func operandEpilogue(c *op.Call, byChannel epilogue.Kind) []op.Pattern {
 	if d := c.In[0].DType; d != dtype.Float32 && d != dtype.Float64 || !c.Out[0].Static() {
 		return nil
 	}
@@ -40,10 +41,10 @@ func operandEpilogue(c *op.Call, byChannel op.EpilogueKind) []op.Pattern {
 	a, b := operands(c)
 	shapes := [2][]int{op.Sizes(a), op.Sizes(b)}
 	whole := func(i int) bool { return slices.Equal(shapes[i], out) }
-	t := &op.Epilogue{DType: c.In[0].DType}
+	t := &epilogue.Pattern{DType: c.In[0].DType}
 	switch {
-	case whole(0) && whole(1) && byChannel == op.EpilogueShift:
-		t.Kind, t.Slots = op.EpilogueAdd, []int{0, 1}
+	case whole(0) && whole(1) && byChannel == epilogue.Shift:
+		t.Kind, t.Slots = epilogue.Add, []int{0, 1}
 		return []op.Pattern{t}
 	case whole(0) && perChannel(shapes[1], out):
 		t.Slots = []int{0}

@@ -5,6 +5,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -104,7 +105,7 @@ func gemmKernel(c *op.Call) (op.Kernel, error) {
 	if c.In[0].DType.IsInteger() {
 		return integerGemm(p), nil
 	}
-	return gemmEnding(c.In[0].DType, p, op.Epilogues{}), nil
+	return gemmEnding(c.In[0].DType, p, epilogue.List{}), nil
 }
 
 func gemmProduct(c *op.Call) product {
@@ -120,15 +121,15 @@ func gemmProduct(c *op.Call) product {
 // gemmPatterns: what normalizes, shifts, adds to or maps the product ends it.
 func gemmPatterns(c *op.Call) []op.Pattern {
 	p, t := gemmProduct(c), c.In[0].DType
-	return []op.Pattern{&op.EpilogueHost{DType: t, Channels: p.n, Affine: true, Slopes: true, Kernel: func(e op.Epilogues) op.Kernel { return gemmEnding(t, p, e) }}}
+	return []op.Pattern{&epilogue.Host{DType: t, Channels: p.n, Affine: true, Slopes: true, Kernel: func(e epilogue.List) op.Kernel { return gemmEnding(t, p, e) }}}
 }
 
-func gemmEnding(t op.DType, p product, e op.Epilogues) op.Kernel {
+func gemmEnding(t op.DType, p product, e epilogue.List) op.Kernel {
 	return perPrecision(t, floatGemm[float32](p, e), floatGemm[float64](p, e))
 }
 
 // floatGemm takes C as the shift of the columns or as a summand where it is one.
-func floatGemm[T kernel.Float](p product, e op.Epilogues) op.Kernel {
+func floatGemm[T kernel.Float](p product, e epilogue.List) op.Kernel {
 	w := newWeightProduct[T](p)
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		y, beta := dtype.Elems[T](out[0]), 0.0
@@ -141,7 +142,7 @@ func floatGemm[T kernel.Float](p product, e op.Epilogues) op.Kernel {
 				beta = p.beta
 			}
 		}
-		w.run(x, in[0], in[1], beta, y, op.EpilogueSteps(x, e, p.n, shift, in))
+		w.run(x, in[0], in[1], beta, y, epilogue.Steps(x, e, p.n, shift, in))
 		return nil
 	}
 }

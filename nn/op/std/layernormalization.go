@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -194,7 +195,7 @@ func layerNormalizationGrad() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l := c.Config.(layerGrad).Layer
-			return mixedPrecision(c, layerNormBack[float32](l, op.Epilogues{}), layerNormBack[float64](l, op.Epilogues{})), nil
+			return mixedPrecision(c, layerNormBack[float32](l, epilogue.List{}), layerNormBack[float64](l, epilogue.List{})), nil
 		},
 		Patterns: layerNormGradPatterns,
 	}
@@ -203,12 +204,12 @@ func layerNormalizationGrad() *op.Op {
 // layerNormGradPatterns: the gradient of what goes around the normalization is added.
 func layerNormGradPatterns(c *op.Call) []op.Pattern {
 	l, t := c.Config.(layerGrad).Layer, c.In[0].DType
-	return []op.Pattern{&op.EpilogueHost{DType: t, SumOnly: true, Kernel: func(e op.Epilogues) op.Kernel {
+	return []op.Pattern{&epilogue.Host{DType: t, SumOnly: true, Kernel: func(e epilogue.List) op.Kernel {
 		return perPrecision(t, layerNormBack[float32](l, e), layerNormBack[float64](l, e))
 	}}}
 }
 
-func layerNormBack[T kernel.Float](l layer, e op.Epilogues) op.Kernel {
+func layerNormBack[T kernel.Float](l layer, e epilogue.List) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		scratch := scratch[T](x)
 		a, mean, inv := dtype.Elems[T](in[0]), dtype.Elems[T](in[2]), dtype.Elems[T](in[3])
@@ -217,7 +218,7 @@ func layerNormBack[T kernel.Float](l layer, e op.Epilogues) op.Kernel {
 			dy = scratch(len(a))
 			clear(dy)
 		}
-		norm.LayerNormGrad(pool(x), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, op.EpilogueAfterAffine[T](e, in).Add, dx,
+		norm.LayerNormGrad(pool(x), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, epilogue.AfterAffine[T](e, in).Add, dx,
 			dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2), scratch)
 		dmean, dinv := dtype.ElemsAt[T](in, 5), dtype.ElemsAt[T](in, 6)
 		if dx == nil || dmean == nil && dinv == nil {

@@ -5,6 +5,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
+	"github.com/graft-ml/graft/nn/op/loops"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -95,7 +97,7 @@ func (r pointwiseOp) gradOp() *op.Op {
 			var list []op.Pattern
 			p := r.of(c.Config.(pointwiseGrad).Of)
 			if p.act.HasSlope() {
-				list = append(list, &op.Epilogue{Kind: op.EpilogueSlope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
+				list = append(list, &epilogue.Pattern{Kind: epilogue.Slope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
 			}
 			if p.act.Kind == elementwise.ActRelu {
 				list = append(list, &gate{dtype: c.In[0].DType})
@@ -195,25 +197,25 @@ func viaInt64(f func(int64) int64) op.Kernel {
 }
 
 // loop of a function of single elements.
-func (r pointwiseOp) loop(c *op.Call) *op.ElementwiseLoop {
+func (r pointwiseOp) loop(c *op.Call) *loops.Elementwise {
 	f := r.of(c.Config).f32
 	n := loopable(c)
 	if f == nil || n == 0 {
 		return nil
 	}
-	return &op.ElementwiseLoop{N: n, Reads: []op.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []op.LoopOperand) { f(nil, dst, in[0].Elems) }}
+	return &loops.Elementwise{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems) }}
 }
 
 // gradLoop is the loop of its gradient.
-func (r pointwiseOp) gradLoop(c *op.Call) *op.ElementwiseLoop {
+func (r pointwiseOp) gradLoop(c *op.Call) *loops.Elementwise {
 	f := r.of(c.Config.(pointwiseGrad).Of).g32
 	n := loopable(c)
 	if f == nil || n == 0 || c.Has(2) {
 		return nil
 	}
-	l := &op.ElementwiseLoop{N: n, Reads: []op.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []op.LoopOperand) { f(nil, dst, in[0].Elems, in[len(in)-1].Elems) }}
+	l := &loops.Elementwise{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems, in[len(in)-1].Elems) }}
 	if c.Has(1) {
-		l.Reads = append(l.Reads, op.Access{Slot: 1, Inner: 1, Count: n})
+		l.Reads = append(l.Reads, loops.Access{Slot: 1, Inner: 1, Count: n})
 	}
 	return l
 }

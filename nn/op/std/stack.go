@@ -5,6 +5,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
 	"gorgonia.org/tensor"
 )
 
@@ -14,7 +15,7 @@ func stackedProduct(t op.DType, a, b []int, transA, transB bool) op.Kernel {
 	if t.IsInteger() {
 		return integerStack(s)
 	}
-	return stackEnding(t, s, op.Epilogues{})
+	return stackEnding(t, s, epilogue.List{})
 }
 
 // stackPatterns: what shifts, adds to or maps one product of matrices ends it.
@@ -24,10 +25,10 @@ func stackPatterns(t op.DType, a, b []int, transA, transB bool) []op.Pattern {
 		return nil
 	}
 	matrix := len(a) == 2 && len(b) == 2 // else the columns are not the axis of the channels
-	return []op.Pattern{&op.EpilogueHost{DType: t, Channels: s.n, Affine: matrix, Slopes: true, Kernel: func(e op.Epilogues) op.Kernel { return stackEnding(t, s, e) }}}
+	return []op.Pattern{&epilogue.Host{DType: t, Channels: s.n, Affine: matrix, Slopes: true, Kernel: func(e epilogue.List) op.Kernel { return stackEnding(t, s, e) }}}
 }
 
-func stackEnding(t op.DType, s stack, e op.Epilogues) op.Kernel {
+func stackEnding(t op.DType, s stack, e epilogue.List) op.Kernel {
 	return perPrecision(t, floatStack[float32](s, e), floatStack[float64](s, e))
 }
 
@@ -105,7 +106,7 @@ func broadcastIndex(from, to []int) []int {
 }
 
 // floatStack ends as e says; only a single product does.
-func floatStack[T kernel.Float](s stack, e op.Epilogues) op.Kernel {
+func floatStack[T kernel.Float](s stack, e epilogue.List) op.Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
 	w := newWeightProduct[T](s.product)
@@ -113,7 +114,7 @@ func floatStack[T kernel.Float](s stack, e op.Epilogues) op.Kernel {
 		a, b, y := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0])
 		switch {
 		case s.batch == 1:
-			w.run(x, in[0], in[1], 0, y, op.EpilogueSteps[T](x, e, s.n, nil, in))
+			w.run(x, in[0], in[1], 0, y, epilogue.Steps[T](x, e, s.n, nil, in))
 		case s.a == nil:
 			matmul.GemmBatch(pool(x), s.batch, s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, s.stepA*sa, b, ldb, s.stepB*sb, 0, y, s.n, sc)
 		default:

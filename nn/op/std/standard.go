@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/epilogue"
+	"github.com/graft-ml/graft/nn/op/loops"
 )
 
 // Standard holds every operator of graft. It is the default of the functions that open or start a
@@ -22,11 +24,11 @@ func fusions() []op.Fusion {
 			op.NewFusion(fusePool),
 			op.NewFusion(fuseConv),
 		},
-		op.NewEpilogueFusions(fuseConvEpilogue),
-		op.EpilogueFusions(),
+		epilogue.FusionsOf(fuseConvEpilogue),
+		epilogue.Fusions(),
 		[]op.Fusion{
 			op.NewFusion(fuseGate),
-			op.LoopFusion(),
+			loops.Fusion(),
 		},
 	)
 }

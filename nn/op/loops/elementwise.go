@@ -1,4 +1,4 @@
-package op
+package loops
 
 import (
 	"slices"
@@ -6,25 +6,25 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// ElementwiseLoop is a pattern: output 0 of a call of float32, computed element by element, and so block by block
+// Elementwise is a pattern: output 0 of a call of float32, computed element by element, and so block by block
 // together with others of its kind, in the first cache level. Its N elements each depend on one element of each
 // operand.
-type ElementwiseLoop struct {
+type Elementwise struct {
 	N       int
 	Reads   []Access // the operands
 	InPlace []int    // operands in whose memory Run may write
 	// Run computes as many elements as dst has from those of the operands, in one goroutine.
-	Run func(dst []float32, in []LoopOperand)
+	Run func(dst []float32, in []Operand)
 
-	fused *fusedLoop // several, in place of what the fields above say
+	fused *fused // several, in place of what the fields above say
 }
 
 // PatternName is "elementwise loop".
-func (*ElementwiseLoop) PatternName() string { return "elementwise loop" }
+func (*Elementwise) PatternName() string { return "elementwise loop" }
 
-// LoopOperand is what an ElementwiseLoop reads in a block: as many elements as the block has, or where One is set the
+// Operand is what an Elementwise loop reads in a block: as many elements as the block has, or where One is set the
 // same element everywhere, of which Elems has one.
-type LoopOperand struct {
+type Operand struct {
 	Elems []float32
 	One   bool
 }
@@ -35,9 +35,9 @@ type Access struct{ Slot, Inner, Count int }
 // Whole reports whether the input has the elements of the result.
 func (a Access) Whole(n int) bool { return a.Inner == 1 && a.Count == n }
 
-// BroadcastAccess is the access to an input of the given shape that broadcasts to shape out; false if its axes
+// Broadcast is the access to an input of the given shape that broadcasts to shape out; false if its axes
 // are repeated in between or in short runs, which no loop reads.
-func BroadcastAccess(slot int, shape, out []int) (Access, bool) {
+func Broadcast(slot int, shape, out []int) (Access, bool) {
 	a := Access{slot, 1, 1}
 	at := func(k int) int { // the length of axis k of out in shape
 		if k -= len(out) - len(shape); k >= 0 {
@@ -70,22 +70,22 @@ func (a Access) steady() bool { return a.Inner > 1 && a.Count > 1 }
 const ShortRun = 16
 
 // repeats says whether the elements repeat in the same way in each block.
-func (a Access) repeats() bool { return a.Inner == 1 && a.Count > 1 && loopBlock%a.Count == 0 }
+func (a Access) repeats() bool { return a.Inner == 1 && a.Count > 1 && block%a.Count == 0 }
 
 // block is the operand for elements lo to hi of the result, which lie in one block and where a is steady
 // belong to one element. buffer is for what repeats.
-func (a Access) block(src []float32, n, lo, hi int, buffer []float32) LoopOperand {
+func (a Access) block(src []float32, n, lo, hi int, buffer []float32) Operand {
 	at := lo / a.Inner % a.Count
 	switch {
 	case a.Inner > 1 || a.Count == 1 && n > 1:
-		return LoopOperand{src[at : at+1], true}
+		return Operand{src[at : at+1], true}
 	case at+hi-lo <= a.Count:
-		return LoopOperand{Elems: src[at:][:hi-lo]}
+		return Operand{Elems: src[at:][:hi-lo]}
 	case a.repeats():
-		return LoopOperand{Elems: buffer[at:][:hi-lo]}
+		return Operand{Elems: buffer[at:][:hi-lo]}
 	}
 	a.fill(buffer[:hi-lo], src, at)
-	return LoopOperand{Elems: buffer[:hi-lo]}
+	return Operand{Elems: buffer[:hi-lo]}
 }
 
 // fill sets buffer to what is read from number at on, again and again.
@@ -96,4 +96,4 @@ func (a Access) fill(buffer, src []float32, at int) {
 }
 
 // mayOverwrite reports whether the loop may write in the memory of operand i.
-func (l *ElementwiseLoop) mayOverwrite(i int) bool { return slices.Contains(l.InPlace, i) }
+func (l *Elementwise) mayOverwrite(i int) bool { return slices.Contains(l.InPlace, i) }

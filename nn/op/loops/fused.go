@@ -1,77 +1,78 @@
-package op
+package loops
 
 import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
 
-// fusedLoop is elementwise loops that run together, block by block, so that what is computed between them never
+// fused is elementwise loops that run together, block by block, so that what is computed between them never
 // leaves the first cache level. It is a tree: each result but the last is read once.
-type fusedLoop struct {
+type fused struct {
 	n     int
 	loads []Access // of the kernel's inputs
-	parts []loopPart
+	parts []part
 }
 
-// loopPart is one of the loops. Operands are results of earlier ones, by number, or loads, by their number's
+// part is one of the loops. Operands are results of earlier ones, by number, or loads, by their number's
 // complement.
-type loopPart struct {
-	*ElementwiseLoop
+type part struct {
+	*Elementwise
 	operands []int
 	steady   int // it is computed in runs of so many elements, 0: of whole blocks
 	buffer   int // where its result lies, but for the last
 }
 
 const (
-	loopBlock = 1024 // elements of a block
-	loopTile  = 8192 // elements that a thread takes at a time
-	maxLoops  = 24
+	block    = 1024 // elements of a block
+	tile     = 8192 // elements that a thread takes at a time
+	maxLoops = 24
 )
 
-// fusedLoopOf is l, one loop by itself or several that run together.
-func fusedLoopOf(l *ElementwiseLoop) *fusedLoop {
+// fusedOf is l, one loop by itself or several that run together.
+func fusedOf(l *Elementwise) *fused {
 	if l.fused != nil {
 		return l.fused
 	}
-	first := loopPart{ElementwiseLoop: l}
+	first := part{Elementwise: l}
 	for i, a := range l.Reads {
 		first.operands = append(first.operands, ^i)
 		if a.steady() && (first.steady == 0 || a.Inner < first.steady) {
 			first.steady = a.Inner // a divisor of the others: axes are nested
 		}
 	}
-	return &fusedLoop{n: l.N, loads: l.Reads, parts: []loopPart{first}}
+	return &fused{n: l.N, loads: l.Reads, parts: []part{first}}
 }
 
-// LoopFusion is the rule by which elementwise loops run together. It is asked last.
-func LoopFusion() Fusion {
-	loops := NewFusion(fuseLoops)
+// Fusion is the rule by which elementwise loops run together. It is asked last.
+func Fusion() op.Fusion {
+	loops := op.NewFusion(fuse)
 	loops.Last = true
 	return loops
 }
 
-// fuseLoops lets a loop go on with the one that reads its result.
-func fuseLoops(first, second *ElementwiseLoop, m Meeting) *Fused {
+// fuse lets a loop go on with the one that reads its result.
+func fuse(first, second *Elementwise, m op.Meeting) *op.Fused {
 	if m.Sides {
 		return nil
 	}
-	both := fusedLoopOf(first).then(fusedLoopOf(second), m.FirstInputs, m.Slot)
+	both := fusedOf(first).then(fusedOf(second), m.FirstInputs, m.Slot)
 	if both == nil {
 		return nil
 	}
-	return &Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []Pattern{&ElementwiseLoop{fused: both}}}
+	return &op.Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []op.Pattern{&Elementwise{fused: both}}}
 }
 
 // then is the loop whose input slot of next is the result of c, which has that many inputs; nil if
 // there is none.
-func (c *fusedLoop) then(next *fusedLoop, inputs, slot int) *fusedLoop {
+func (c *fused) then(next *fused, inputs, slot int) *fused {
 	if c.n != next.n || len(c.parts)+len(next.parts) > maxLoops {
 		return nil
 	}
-	j := &fusedLoop{n: c.n, loads: slices.Clone(c.loads), parts: slices.Clone(c.parts)}
+	j := &fused{n: c.n, loads: slices.Clone(c.loads), parts: slices.Clone(c.parts)}
 	place := make([]int, len(next.loads)) // what the loads of next are in j
 	for i, a := range next.loads {
 		switch {
@@ -97,14 +98,14 @@ func (c *fusedLoop) then(next *fusedLoop, inputs, slot int) *fusedLoop {
 				operands[i] = o + len(c.parts)
 			}
 		}
-		j.parts = append(j.parts, loopPart{ElementwiseLoop: l.ElementwiseLoop, operands: operands, steady: l.steady})
+		j.parts = append(j.parts, part{Elementwise: l.Elementwise, operands: operands, steady: l.steady})
 	}
 	return j
 }
 
 // inPlace are the inputs in whose memory the result may lie: those that have been read when the last
 // part writes a block, or that it may overwrite.
-func (c *fusedLoop) inPlace() []int {
+func (c *fused) inPlace() []int {
 	last := c.parts[len(c.parts)-1]
 	var slots []int
 	for i, a := range c.loads {
@@ -117,7 +118,7 @@ func (c *fusedLoop) inPlace() []int {
 
 // buffers places the results of parts, each in the buffer of an operand if that is possible, and says
 // how many there are.
-func (c *fusedLoop) buffers() int {
+func (c *fused) buffers() int {
 	count := 0
 	for i := range c.parts[:len(c.parts)-1] {
 		l := &c.parts[i]
@@ -136,46 +137,46 @@ func (c *fusedLoop) buffers() int {
 }
 
 // kernel runs the loop.
-func (c *fusedLoop) kernel() Kernel {
+func (c *fused) kernel() op.Kernel {
 	results := c.buffers()
 	buffers := results + len(c.loads) // one for each load, too
-	return func(x *Exec, out, in []*tensor.Dense) error {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		p, y := (*engine.Exec)(x).Pool(), dtype.Slice[float32](out[0])
-		scratch := engine.Scratch[float32]((*engine.Exec)(x))(p.Threads() * buffers * loopBlock)
+		scratch := engine.Scratch[float32]((*engine.Exec)(x))(p.Threads() * buffers * block)
 		from := make([][]float32, len(c.loads))
 		for i, a := range c.loads {
 			from[i] = dtype.Slice[float32](in[a.Slot])
 		}
-		p.Run((c.n+loopTile-1)/loopTile, func(worker, piece int) {
-			own := scratch[worker*buffers*loopBlock:]
-			r := loopRun{fusedLoop: c, in: from, results: own[:results*loopBlock], repeated: own[results*loopBlock:]}
-			r.blocks(y, piece*loopTile, min(c.n, (piece+1)*loopTile))
+		p.Run((c.n+tile-1)/tile, func(worker, piece int) {
+			own := scratch[worker*buffers*block:]
+			r := run{fused: c, in: from, results: own[:results*block], repeated: own[results*block:]}
+			r.blocks(y, piece*tile, min(c.n, (piece+1)*tile))
 		})
 		return nil
 	}
 }
 
-// loopRun is a loop at work in one thread.
-type loopRun struct {
-	*fusedLoop
+// run is a loop at work in one thread.
+type run struct {
+	*fused
 	in                [][]float32 // for each load the whole input
 	results, repeated []float32   // buffers of a block each: of parts, and for each load
-	operands          [4]LoopOperand
+	operands          [4]Operand
 }
 
 // blocks computes elements lo to hi of y.
-func (r *loopRun) blocks(y []float32, lo, hi int) {
+func (r *run) blocks(y []float32, lo, hi int) {
 	for i, a := range r.loads {
 		if a.repeats() {
-			a.fill(r.repeated[i*loopBlock:][:min(hi-lo, loopBlock)], r.in[i], 0)
+			a.fill(r.repeated[i*block:][:min(hi-lo, block)], r.in[i], 0)
 		}
 	}
-	for ; lo < hi; lo += loopBlock {
-		end := min(hi, lo+loopBlock)
+	for ; lo < hi; lo += block {
+		end := min(hi, lo+block)
 		for i := range r.parts {
 			dst := y[lo:end]
 			if i < len(r.parts)-1 {
-				dst = r.results[r.parts[i].buffer*loopBlock:][:end-lo]
+				dst = r.results[r.parts[i].buffer*block:][:end-lo]
 			}
 			r.run(&r.parts[i], dst, lo, end)
 		}
@@ -183,7 +184,7 @@ func (r *loopRun) blocks(y []float32, lo, hi int) {
 }
 
 // run computes elements lo to hi, a block, of a part.
-func (r *loopRun) run(l *loopPart, dst []float32, lo, hi int) {
+func (r *run) run(l *part, dst []float32, lo, hi int) {
 	for at := lo; at < hi; {
 		end := hi
 		if l.steady > 0 {
@@ -192,9 +193,9 @@ func (r *loopRun) run(l *loopPart, dst []float32, lo, hi int) {
 		operands := r.operands[:len(l.operands)]
 		for k, o := range l.operands {
 			if o >= 0 {
-				operands[k] = LoopOperand{Elems: r.results[r.parts[o].buffer*loopBlock:][at-lo : end-lo]}
+				operands[k] = Operand{Elems: r.results[r.parts[o].buffer*block:][at-lo : end-lo]}
 			} else {
-				operands[k] = r.loads[^o].block(r.in[^o], r.n, at, end, r.repeated[^o*loopBlock:][:loopBlock])
+				operands[k] = r.loads[^o].block(r.in[^o], r.n, at, end, r.repeated[^o*block:][:block])
 			}
 		}
 		l.Run(dst[at-lo:end-lo], operands)
