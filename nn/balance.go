@@ -130,11 +130,11 @@ func meet(list []share, need int, allowed func(s share, grow bool) bool) ([]int,
 	}
 	all := 0.0
 	for _, s := range list {
-		all += s.lost[len(s.lost)-1]
+		all += s.Lost[len(s.Lost)-1]
 	}
 	cost := func(s share, k int) float64 {
 		if k < 0 {
-			return float64(-k)*s.weight() + s.lost[-k]/(all+1e-30)*float64(reach)
+			return float64(-k)*s.weight() + s.Lost[-k]/(all+1e-30)*float64(reach)
 		}
 		c := float64(k) * (s.weight() + 1e-3/float64(len(s.order)+1))
 		if s.ends {

@@ -11,17 +11,17 @@ import (
 func (c *Channels) Cost(without []*Atom) Cost {
 	c.made()
 	gone := map[axisID]int{}
-	seen := make([]bool, c.a.total)
+	seen := make([]bool, c.a.system.Elements())
 	for _, a := range without {
 		i := 0
 		for _, x := range a.group.axes {
-			for _, s := range a.slots[i : i+x.count] {
+			for _, s := range a.slots[i : i+x.Count] {
 				if !seen[s] {
 					seen[s] = true
-					gone[x.axis]++
+					gone[x.Axis]++
 				}
 			}
-			i += x.count
+			i += x.Count
 		}
 	}
 	var cost Cost
@@ -222,7 +222,7 @@ func (g *Group) Makers() []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}
 	for _, x := range g.axes {
-		if n := g.c.a.axes[x.axis].value.producer; n != nil && !seen[n] {
+		if n := g.c.a.axes[x.Axis].value.producer; n != nil && !seen[n] {
 			seen[n] = true
 			list = append(list, n)
 		}

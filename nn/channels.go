@@ -2,6 +2,8 @@ package nn
 
 import (
 	"slices"
+
+	"github.com/graft-ml/graft/nn/internal/indices"
 )
 
 // Channels says which indices of which axes hang together in a graph, as of one version of it. The
@@ -9,7 +11,7 @@ import (
 type Channels struct {
 	g       *Graph
 	a       *analysis
-	views   []*view
+	views   []*indices.View
 	groups  []*Group
 	version int
 	derived map[*Node]bool // nodes that only rearrange parameters
@@ -25,13 +27,8 @@ type Group struct {
 	Normalized bool
 
 	c    *Channels
-	axes []axisCount
+	axes []indices.Count
 	on   map[axisID]int // the counts of axes
-}
-
-type axisCount struct {
-	axis  axisID
-	count int
 }
 
 // Atom is a set of indices that leave together.
@@ -76,120 +73,27 @@ func (e *Edit) Channels() *Channels {
 
 func (g *Graph) channels() *Channels {
 	c := &Channels{g: g, a: g.analyse(), version: g.version, derived: g.derivations()}
-	c.views = c.a.views()
-	seen := map[uint64]bool{}
-	for _, v := range c.views {
-		c.collect(v, seen)
+	c.views = c.a.system.Views()
+	for _, f := range c.a.system.Forms(c.views, func(id axisID) bool { return c.a.axes[id].value.param != nil }) {
+		c.groups = append(c.groups, c.group(f))
 	}
 	return c
 }
 
+// group is the group of a form.
+func (c *Channels) group(f *indices.Form) *Group {
+	g := &Group{Normalized: f.Normalized, c: c, axes: f.Axes, on: make(map[axisID]int, len(f.Axes))}
+	for _, x := range f.Axes {
+		g.on[x.Axis] = x.Count
+	}
+	for _, set := range f.Sets {
+		g.Atoms = append(g.Atoms, &Atom{group: g, slots: set})
+	}
+	return g
+}
+
 // Groups are the groups that have parameters to cut, in the order of the nodes that make them.
 func (c *Channels) Groups() []*Group { return slices.Clone(c.groups) }
-
-// collect adds the atoms of a view that no view before had.
-func (c *Channels) collect(v *view, seen map[uint64]bool) {
-	n := c.a.total
-	count := make([]int32, n+1) // per root, then where its slots begin
-	for i := range n {
-		if r := v.find(i); v.why[r] == 0 {
-			count[r]++
-		}
-	}
-	start := make([]int32, n)
-	at := int32(0)
-	for i := range n {
-		start[i] = at
-		at += count[i]
-	}
-	slots := make([]int32, at)
-	fill := slices.Clone(start)
-	for i := range n {
-		if r := v.find(i); v.why[r] == 0 {
-			slots[fill[r]] = i
-			fill[r]++
-		}
-	}
-	owner := c.owners()
-	groups := map[uint64]*Group{}
-	for r := range n {
-		if count[r] == 0 {
-			continue
-		}
-		list := slots[start[r] : start[r]+count[r]]
-		if key := hashSlots(list); !seen[key] {
-			seen[key] = true
-			c.place(groups, list, owner, v.norm[r])
-		}
-	}
-}
-
-// owners maps elements to their axes.
-func (c *Channels) owners() []axisID {
-	o := make([]axisID, c.a.total)
-	for id, x := range c.a.axes {
-		for i := range x.size {
-			o[x.first+i] = axisID(id)
-		}
-	}
-	return o
-}
-
-// place puts an atom into the group of its form. An atom without a parameter is of no use.
-func (c *Channels) place(groups map[uint64]*Group, list []int32, owner []axisID, norm bool) {
-	var axes []axisCount
-	useful := false
-	key := uint64(1469598103934665603)
-	if norm {
-		key++
-	}
-	for _, e := range list {
-		id := owner[e]
-		if n := len(axes); n > 0 && axes[n-1].axis == id {
-			axes[n-1].count++
-			continue
-		}
-		axes = append(axes, axisCount{id, 1})
-		useful = useful || c.a.axes[id].value.param != nil
-	}
-	for _, x := range axes {
-		if n := c.a.axes[x.axis].size; n > 1 && int(n) == x.count {
-			return // without it nothing would be left
-		}
-	}
-	if !useful {
-		return
-	}
-	for _, x := range axes {
-		key = mix(key ^ mix(uint64(x.axis)<<32|uint64(x.count)))
-	}
-	g := groups[key]
-	if g == nil {
-		g = &Group{c: c, axes: axes, Normalized: norm, on: make(map[axisID]int, len(axes))}
-		for _, x := range axes {
-			g.on[x.axis] = x.count
-		}
-		groups[key] = g
-		c.groups = append(c.groups, g)
-	}
-	g.Atoms = append(g.Atoms, &Atom{group: g, slots: slices.Clip(list)})
-}
-
-func hashSlots(list []int32) uint64 {
-	h := uint64(len(list))
-	for _, e := range list {
-		h = mix(h ^ uint64(e))
-	}
-	return h
-}
-
-// mix is the finalizer of splitmix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
 
 // Group is the group that the atom belongs to.
 func (a *Atom) Group() *Group { return a.group }
@@ -202,15 +106,15 @@ func (a *Atom) Slices() []ParamSlice {
 	var list []ParamSlice
 	i := 0
 	for _, x := range a.group.axes {
-		c := a.group.c.a.axes[x.axis]
+		c := a.group.c.a.axes[x.Axis]
 		if p := c.value.param; p != nil {
 			s := ParamSlice{Param: p, Axis: c.axis}
-			for _, e := range a.slots[i : i+x.count] {
+			for _, e := range a.slots[i : i+x.Count] {
 				s.Index = append(s.Index, int(e-c.first))
 			}
 			list = append(list, s)
 		}
-		i += x.count
+		i += x.Count
 	}
 	return list
 }
@@ -219,8 +123,8 @@ func (a *Atom) Slices() []ParamSlice {
 func (g *Group) Values() []AxisSize {
 	var list []AxisSize
 	for _, x := range g.axes {
-		if c := g.c.a.axes[x.axis]; c.value.param == nil {
-			list = append(list, AxisSize{c.value, c.axis, int(c.size), x.count})
+		if c := g.c.a.axes[x.Axis]; c.value.param == nil {
+			list = append(list, AxisSize{c.value, c.axis, int(c.size), x.Count})
 		}
 	}
 	return list
@@ -230,8 +134,8 @@ func (g *Group) Values() []AxisSize {
 func (g *Group) Params() []AxisSize {
 	var list []AxisSize
 	for _, x := range g.axes {
-		if c := g.c.a.axes[x.axis]; c.value.param != nil {
-			list = append(list, AxisSize{c.value, c.axis, int(c.size), x.count})
+		if c := g.c.a.axes[x.Axis]; c.value.param != nil {
+			list = append(list, AxisSize{c.value, c.axis, int(c.size), x.Count})
 		}
 	}
 	return list
@@ -250,7 +154,7 @@ func (g *Group) Nodes() []*Node {
 	g.c.made()
 	set := map[*Node]bool{}
 	for _, x := range g.axes {
-		if v := g.c.a.axes[x.axis].value; v.param != nil {
+		if v := g.c.a.axes[x.Axis].value; v.param != nil {
 			for _, n := range v.users {
 				set[n] = true
 			}

@@ -1,12 +1,13 @@
 package nn
 
 import (
+	"github.com/graft-ml/graft/nn/internal/indices"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
 // axisID numbers an axis of a value in an analysis.
-type axisID int32
+type axisID = indices.Axis
 
 // chanAxis is one axis of one value. Its indices are the elements first … first+size−1 of the analysis.
 type chanAxis struct {
@@ -16,23 +17,9 @@ type chanAxis struct {
 	size  int32
 }
 
-// relation ties the indices of two axes, whatever the view.
-type relation struct {
-	a, b axisID
-	m    coupling.Map
-	node *Node
-}
-
-// pin fixes a range of indices of an axis.
-type pin struct {
-	axis   axisID
-	lo, hi int32
-	why    reason
-}
-
-// reason says why indices are fixed.
+// reason says what ties indices or fixes them, and why.
 type reason struct {
-	node *Node  // the operator that fixes them, or
+	node *Node  // the operator, or
 	port *Value // the graph input or output that they belong to
 	axis int    // of the node's value concerned or of the port
 	text string
@@ -45,11 +32,8 @@ type analysis struct {
 	axes   []chanAxis
 	first  map[*Value]axisID
 	rank   map[*Value]int
-	total  int32
-	rel    []relation
-	norm   []relation // the identity, through a normalization over the axis
-	splits []split
-	pins   []pin
+	system indices.System
+	by     []reason           // those of the system's relations, splits and pins, by number
 	spans  map[*Node]declared // which relations and splits a node made
 	calls  map[*Node]*op.Call
 	leaf   map[*Value]bool     // outputs of Constant nodes, cut like parameters
@@ -71,6 +55,7 @@ func (g *Graph) analyse() *analysis {
 		a.add(v, w.env[v].typ)
 		a.pinValue(v, reason{port: v, text: "it is the graph input"})
 	}
+	s := &a.system
 	for _, n := range g.nodes {
 		for _, v := range n.reads() {
 			if v != nil && v.param != nil {
@@ -82,10 +67,10 @@ func (g *Graph) analyse() *analysis {
 				a.add(v, w.env[v].typ)
 			}
 		}
-		from := declared{rel: len(a.rel), norm: len(a.norm), split: len(a.splits)}
+		from := declared{rel: len(s.Relations), norm: len(s.Norms), split: len(s.Splits)}
 		a.node(n, w)
-		if len(a.rel) > from.rel || len(a.norm) > from.norm || len(a.splits) > from.split {
-			from.relEnd, from.normEnd, from.splitEnd = len(a.rel), len(a.norm), len(a.splits)
+		if len(s.Relations) > from.rel || len(s.Norms) > from.norm || len(s.Splits) > from.split {
+			from.relEnd, from.normEnd, from.splitEnd = len(s.Relations), len(s.Norms), len(s.Splits)
 			a.spans[n] = from
 		}
 	}
@@ -171,8 +156,8 @@ func (a *analysis) add(v *Value, t op.Type) {
 	}
 	a.first[v], a.rank[v] = axisID(len(a.axes)), len(t.Shape)
 	for i, d := range t.Shape {
-		a.axes = append(a.axes, chanAxis{v, i, a.total, int32(d.Size)})
-		a.total += int32(d.Size)
+		_, span := a.system.Add(int32(d.Size))
+		a.axes = append(a.axes, chanAxis{v, i, span.First, span.Size})
 	}
 }
 
@@ -192,8 +177,27 @@ func (a *analysis) pinValue(v *Value, why reason) {
 	}
 }
 
-func (a *analysis) pinAxis(id axisID, why reason) {
-	a.pins = append(a.pins, pin{id, 0, a.axes[id].size, why})
+func (a *analysis) pinAxis(id axisID, why reason) { a.pin(id, 0, int(a.axes[id].size), why) }
+
+// pin fixes indices lo to hi−1 of an axis.
+func (a *analysis) pin(id axisID, lo, hi int, why reason) {
+	a.system.Pins = append(a.system.Pins, indices.Pin{Axis: id, Lo: int32(lo), Hi: int32(hi), By: a.because(why)})
+}
+
+// relate ties two axes.
+func (a *analysis) relate(x, y axisID, m coupling.Map, by int) {
+	a.system.Relations = append(a.system.Relations, indices.Relation{A: x, B: y, Map: m, By: by})
+}
+
+// normalize ties two axes by a normalization over both, or over one.
+func (a *analysis) normalize(x, y axisID, by int) {
+	a.system.Norms = append(a.system.Norms, indices.Relation{A: x, B: y, Map: coupling.Map{Relation: coupling.Norm}, By: by})
+}
+
+// because is the number of a reason.
+func (a *analysis) because(why reason) int {
+	a.by = append(a.by, why)
+	return len(a.by) - 1
 }
 
 // pinNode fixes everything that a node reads and computes.
@@ -238,7 +242,7 @@ func (a *analysis) node(n *Node, w *walker) {
 		a.pinNode(n, n.op.Pinned)
 		return
 	}
-	k := &coverage{a: a, n: n, c: c, in: map[coupling.Axis]bool{}, hit: map[coupling.Axis][]bool{}}
+	k := &coverage{a: a, n: n, c: c, by: a.because(reason{node: n}), in: map[coupling.Axis]bool{}, hit: map[coupling.Axis][]bool{}}
 	k.apply(n.op.Couple(c))
 	k.special()
 	k.pinRest()

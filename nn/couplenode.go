@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 
+	"github.com/graft-ml/graft/nn/internal/indices"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
@@ -12,6 +13,7 @@ type coverage struct {
 	a   *analysis
 	n   *Node
 	c   *op.Call
+	by  int // the node, as a reason
 	in  map[coupling.Axis]bool
 	hit map[coupling.Axis][]bool // output axes of which only parts are spoken of
 }
@@ -42,19 +44,19 @@ func (k *coverage) apply(list []coupling.Coupling) {
 			continue
 		}
 		n, m := int(k.a.axes[f].size), int(k.a.axes[t].size)
-		if !fits(c.Map, n, m) {
+		if !indices.Fits(c.Map, n, m) {
 			continue // pinned below, for nothing speaks of the axis
 		}
 		k.in[c.From], k.in[c.To] = true, true
 		switch c.Map.Relation {
 		case coupling.Norm:
-			k.a.norm = append(k.a.norm, relation{f, t, c.Map, k.n})
+			k.a.normalize(f, t, k.by)
 		case coupling.Group:
 			k.group(f, t, c.Map.Groups)
 		case coupling.NormGroup:
 			k.normGroup(f, t, c.Map.Groups)
 		default:
-			k.a.rel = append(k.a.rel, relation{f, t, c.Map, k.n})
+			k.a.relate(f, t, c.Map, k.by)
 		}
 		k.part(c, n, m)
 	}
@@ -78,41 +80,13 @@ func (k *coverage) part(c coupling.Coupling, n, m int) {
 			}
 		}
 	}
-	mark(c.To, m, func(i int) int { return offset(c.Map, i, m) })
+	mark(c.To, m, func(i int) int { return indices.Offset(c.Map, i, m) })
 	mark(c.From, n, func(i int) int {
-		if offset(c.Map, i, m) < 0 {
+		if indices.Offset(c.Map, i, m) < 0 {
 			return -1
 		}
 		return i
 	})
-}
-
-// offset is where index i goes on an axis of length m, -1 when nowhere.
-func offset(f coupling.Map, i, m int) int {
-	j := i + f.Shift
-	if j < 0 || j >= m || f.Count > 0 && min(i, j) >= f.Count {
-		return -1
-	}
-	return j
-}
-
-// fits says whether a map makes sense between axes of lengths n and m.
-func fits(f coupling.Map, n, m int) bool {
-	switch f.Relation {
-	case coupling.Identity, coupling.Norm:
-		return n == m
-	case coupling.Factor:
-		return f.Outer*n*f.Inner == m
-	case coupling.Gates:
-		return f.Groups*n == m
-	case coupling.Permutation:
-		return len(f.Perm) == n
-	case coupling.NormGroup:
-		return f.Groups > 0 && n == m && n%f.Groups == 0
-	case coupling.Group:
-		return f.Groups > 0 && n%f.Groups == 0 && (m%f.Groups == 0 || m == n/f.Groups)
-	}
-	return true
 }
 
 // pinRest fixes the axes that no coupling spoke of.
@@ -141,7 +115,7 @@ func (k *coverage) pinRest() {
 			}
 			for j, hit := range k.hit[r] {
 				if !hit {
-					k.a.pins = append(k.a.pins, pin{id, int32(j), int32(j + 1), reason{node: k.n, axis: x, text: "adds elements"}})
+					k.a.pin(id, j, j+1, reason{node: k.n, axis: x, text: "adds elements"})
 				}
 			}
 		}

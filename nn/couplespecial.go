@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/graft-ml/graft/nn/internal/indices"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
 )
@@ -9,42 +10,42 @@ import (
 func (k *coverage) group(f, t axisID, groups int) {
 	s := k.grouped(f, groups)
 	if k.a.axes[t].axis == 1 { // the weight's columns; its rows are axis 0
-		s.place(1, t, 1, 1)
+		s.Place(1, t, 1, 1)
 		return
 	}
 	within := int(k.a.axes[t].size) / groups
-	s.factors = append(s.factors, factor{size: within})
-	s.place(0, t, 1, within)
-	s.place(len(s.factors)-1, t, groups, 1)
+	s.Factors = append(s.Factors, indices.Factor{Size: within})
+	s.Place(0, t, 1, within)
+	s.Place(len(s.Factors)-1, t, groups, 1)
 }
 
 // normGroup splits two axes in the same way, with a normalization over each group.
 func (k *coverage) normGroup(f, t axisID, groups int) {
 	s := k.grouped(f, groups)
-	k.a.rel = append(k.a.rel, relation{f, t, coupling.Map{}, k.n})
-	s.factors[1].norm = true
-	s.place(0, t, 1, s.factors[1].size)
-	s.place(1, t, groups, 1)
+	k.a.relate(f, t, coupling.Map{}, k.by)
+	s.Factors[1].Normalized = true
+	s.Place(0, t, 1, s.Factors[1].Size)
+	s.Place(1, t, groups, 1)
 }
 
 // grouped is the split of this node, of which the first factors are the groups of axis f and what is in one.
-func (k *coverage) grouped(f axisID, groups int) *split {
+func (k *coverage) grouped(f axisID, groups int) *indices.Split {
 	s := k.split()
-	if len(s.factors) == 0 {
-		s.factors = []factor{{size: groups}, {size: int(k.a.axes[f].size) / groups}}
-		s.place(0, f, 1, s.factors[1].size)
-		s.place(1, f, groups, 1)
+	if len(s.Factors) == 0 {
+		s.Factors = []indices.Factor{{Size: groups}, {Size: int(k.a.axes[f].size) / groups}}
+		s.Place(0, f, 1, s.Factors[1].Size)
+		s.Place(1, f, groups, 1)
 	}
 	return s
 }
 
 // split is the split of this node, made when first asked for.
-func (k *coverage) split() *split {
-	if n := len(k.a.splits); n > 0 && k.a.splits[n-1].node == k.n {
-		return &k.a.splits[n-1]
+func (k *coverage) split() *indices.Split {
+	list := &k.a.system.Splits
+	if n := len(*list); n == 0 || (*list)[n-1].By != k.by {
+		*list = append(*list, indices.Split{By: k.by})
 	}
-	k.a.splits = append(k.a.splits, split{node: k.n})
-	return &k.a.splits[len(k.a.splits)-1]
+	return &(*list)[len(*list)-1]
 }
 
 // resplit ties input 0 and output 0, which hold the same elements row by row.
@@ -57,7 +58,7 @@ func (k *coverage) resplit() {
 		return // a length is not known, as in the middle of an edit: the axes that are known are fixed
 	}
 	s := k.split()
-	s.reshaped = true
+	s.Reshaped = true
 	i, j := 0, 0
 	ra, rb := 1, 1 // what is left of the axes i−1 and j−1
 	var ia, jb axisID
@@ -83,10 +84,10 @@ func (k *coverage) resplit() {
 			k.misaligned(i-1, j-1)
 			return
 		}
-		s.factors = append(s.factors, factor{size: n})
+		s.Factors = append(s.Factors, indices.Factor{Size: n})
 		for _, id := range []axisID{ia, jb} {
 			left[id] /= n
-			s.place(len(s.factors)-1, id, int(k.a.axes[id].size)/left[id]/n, left[id])
+			s.Place(len(s.Factors)-1, id, int(k.a.axes[id].size)/left[id]/n, left[id])
 		}
 		ra, rb = ra/n, rb/n
 	}
@@ -138,7 +139,7 @@ func (k *coverage) picked() {
 		}
 		if len(k.c.Out[0].Shape) < len(k.c.In[0].Shape) {
 			k.in[in] = true
-			k.a.pins = append(k.a.pins, pin{id, int32(index[0]), int32(index[0] + 1), reason{node: k.n, axis: axis, text: "chooses the element"}})
+			k.a.pin(id, index[0], index[0]+1, reason{node: k.n, axis: axis, text: "chooses the element"})
 			continue
 		}
 		if k.n.op.Traits.Resize == nil {
@@ -148,7 +149,7 @@ func (k *coverage) picked() {
 		out := coupling.Out(0, axis)
 		if to, ok := k.at(out); ok {
 			k.in[out] = true
-			k.a.rel = append(k.a.rel, relation{to, id, coupling.Map{Relation: coupling.Permutation, Perm: index}, k.n})
+			k.a.relate(to, id, coupling.Map{Relation: coupling.Permutation, Perm: index}, k.by)
 		}
 	}
 }
@@ -178,7 +179,7 @@ func (a *analysis) freeAxes(n *Node, i int) {
 			continue
 		}
 		if of, axis := a.lengthOf(n.In(i), x); of != nil {
-			a.rel = append(a.rel, relation{a.first[v] + axisID(x), a.first[of] + axisID(axis), coupling.Map{Relation: coupling.Identity}, n})
+			a.relate(a.first[v]+axisID(x), a.first[of]+axisID(axis), coupling.Map{Relation: coupling.Identity}, a.because(reason{node: n}))
 		} else {
 			a.pinAxis(a.first[v]+axisID(x), reason{node: n, axis: x, text: "makes the axis"})
 		}
@@ -259,7 +260,7 @@ func (k *coverage) reduce() {
 		}
 		k.in[r] = true
 		if k.n.op.Traits.Reduces != trait.Sums || !k.a.zeroed(id) {
-			k.a.norm = append(k.a.norm, relation{id, id, coupling.Map{Relation: coupling.Norm}, k.n})
+			k.a.normalize(id, id, k.by)
 		}
 		for o := range k.c.Out[0].Shape { // what is kept of a reduced axis has one element
 			if k.c.Out[0].Shape[o].Size == 1 {
@@ -275,19 +276,19 @@ func (k *coverage) contract() {
 	for _, v := range k.n.in {
 		reads[v] = true
 	}
-	for _, r := range k.a.rel[k.firstRel():] {
-		x, y := k.a.axes[r.a], k.a.axes[r.b]
-		if !reads[x.value] || !reads[y.value] || k.a.zeroed(r.a) || k.a.zeroed(r.b) {
+	for _, r := range k.a.system.Relations[k.firstRel():] {
+		x, y := k.a.axes[r.A], k.a.axes[r.B]
+		if !reads[x.value] || !reads[y.value] || k.a.zeroed(r.A) || k.a.zeroed(r.B) {
 			continue
 		}
-		k.a.norm = append(k.a.norm, relation{r.a, r.b, coupling.Map{Relation: coupling.Norm}, k.n})
+		k.a.normalize(r.A, r.B, k.by)
 	}
 }
 
 // firstRel is where the relations of this node begin.
 func (k *coverage) firstRel() int {
-	i := len(k.a.rel)
-	for i > 0 && k.a.rel[i-1].node == k.n {
+	i := len(k.a.system.Relations)
+	for i > 0 && k.a.system.Relations[i-1].By == k.by {
 		i--
 	}
 	return i

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/indices"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
@@ -51,23 +52,36 @@ func (k *coverage) zeroInputs(out axisID) op.ZeroInputs {
 // reach lists the input axes that an output axis of this node is tied to.
 func (k *coverage) reach(out axisID) []axisID {
 	var list []axisID
-	for _, set := range [][]relation{k.a.rel[k.firstRel():], k.a.norm} {
-		for i := len(set) - 1; i >= 0 && set[i].node == k.n; i-- {
-			switch out {
-			case set[i].a:
-				list = append(list, set[i].b)
-			case set[i].b:
-				list = append(list, set[i].a)
-			}
+	s := &k.a.system
+	for _, set := range [][]indices.Relation{s.Relations[k.firstRel():], s.Norms} {
+		for i := len(set) - 1; i >= 0 && set[i].By == k.by; i-- {
+			list = appendOther(list, &set[i], out)
 		}
 	}
-	if n := len(k.a.splits); n > 0 && k.a.splits[n-1].node == k.n {
-		for _, f := range k.a.splits[n-1].factors {
-			if f.holds(out) {
-				for _, p := range f.parts {
-					if p.axis != out {
-						list = append(list, p.axis)
-					}
+	if n := len(s.Splits); n > 0 && s.Splits[n-1].By == k.by {
+		list = appendFactors(list, &s.Splits[n-1], out)
+	}
+	return list
+}
+
+// appendOther adds the axis that a relation ties to one.
+func appendOther(list []axisID, r *indices.Relation, id axisID) []axisID {
+	switch id {
+	case r.A:
+		list = append(list, r.B)
+	case r.B:
+		list = append(list, r.A)
+	}
+	return list
+}
+
+// appendFactors adds the axes that have a factor in common with one.
+func appendFactors(list []axisID, s *indices.Split, id axisID) []axisID {
+	for i := range s.Factors {
+		if f := &s.Factors[i]; f.Holds(id) {
+			for _, p := range f.Parts {
+				if p.Axis != id {
+					list = append(list, p.Axis)
 				}
 			}
 		}

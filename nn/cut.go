@@ -42,7 +42,7 @@ func (e *Edit) RemoveAtoms(atoms ...*Atom) {
 		e.Failf("the channels were read from another state of the graph")
 		return
 	}
-	gone := make([]bool, c.a.total)
+	gone := make([]bool, c.a.system.Elements())
 	for _, a := range atoms {
 		if a.group.c != c {
 			e.Failf("the atoms come from different analyses")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/nn/internal/indices"
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
@@ -16,14 +17,14 @@ func (c *Channels) Fixed(v *Value, axis int) error {
 		return &Error{Stage: "resize", Node: v.Name(), Err: fmt.Errorf("axis %d has no known length", axis)}
 	}
 	x := c.a.axes[id]
-	var why *pin
+	var why *indices.Pin
 	for _, w := range c.views {
 		for i := range x.size {
-			r := w.find(x.first + i)
-			if w.why[r] == 0 {
+			p := w.Pin(x.first + i)
+			if p == nil {
 				return nil
 			}
-			if p := &w.pins[w.why[r]-1]; why == nil || int(w.why[r]) <= len(c.a.pins) {
+			if why == nil || !p.Split {
 				why = p
 			}
 		}
@@ -31,7 +32,16 @@ func (c *Channels) Fixed(v *Value, axis int) error {
 	if why == nil {
 		return nil
 	}
-	return &Error{Stage: "resize", Err: fmt.Errorf("axis %d of %s is fixed: %s%s", axis, v.label(), why.why, c.through(id, why.axis))}
+	return &Error{Stage: "resize", Err: fmt.Errorf("axis %d of %s is fixed: %s%s", axis, v.label(), c.a.reason(why), c.through(id, why.Axis))}
+}
+
+// reason is what a pin fixes indices for.
+func (a *analysis) reason(p *indices.Pin) reason {
+	why := a.by[p.By]
+	if p.Split {
+		why.axis, why.text = a.axes[p.Axis].axis, "splits the axis, and another factor is free here"
+	}
+	return why
 }
 
 // label is how people know a value: by the node that computes it.
@@ -52,15 +62,15 @@ func (c *Channels) through(from, to axisID) string {
 		next[a] = append(next[a], step{b, n})
 		next[b] = append(next[b], step{a, n})
 	}
-	for _, set := range [][]relation{c.a.rel, c.a.norm} {
+	for _, set := range [][]indices.Relation{c.a.system.Relations, c.a.system.Norms} {
 		for _, r := range set {
-			add(r.a, r.b, r.node)
+			add(r.A, r.B, c.a.by[r.By].node)
 		}
 	}
-	for _, s := range c.a.splits {
-		for _, f := range s.factors {
-			for _, p := range f.parts[1:] {
-				add(f.parts[0].axis, p.axis, s.node)
+	for _, s := range c.a.system.Splits {
+		for _, f := range s.Factors {
+			for _, p := range f.Parts[1:] {
+				add(f.Parts[0].Axis, p.Axis, c.a.by[s.By].node)
 			}
 		}
 	}

@@ -152,10 +152,10 @@ func (e *Edit) regrow(how growth) {
 func (g *Group) grows(k int, want map[axisID]Grown) bool {
 	found := 0
 	for i, x := range g.axes {
-		if g.c.a.axes[x.axis].value.param == nil {
+		if g.c.a.axes[x.Axis].value.param == nil {
 			continue
 		}
-		w, ok := want[x.axis]
+		w, ok := want[x.Axis]
 		if !ok {
 			return false
 		}
@@ -214,13 +214,13 @@ func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 			atoms = append(atoms, a)
 			i := 0
 			for _, x := range g.axes {
-				if done[x.axis] == nil {
-					done[x.axis] = map[int]bool{}
+				if done[x.Axis] == nil {
+					done[x.Axis] = map[int]bool{}
 				}
-				for _, s := range a.slots[i : i+x.count] {
-					done[x.axis][int(s-c.a.axes[x.axis].first)] = true
+				for _, s := range a.slots[i : i+x.Count] {
+					done[x.Axis][int(s-c.a.axes[x.Axis].first)] = true
 				}
-				i += x.count
+				i += x.Count
 			}
 		}
 	}
@@ -245,13 +245,13 @@ func (a *Atom) within(want map[axisID]map[int]bool) bool {
 	i := 0
 	c := a.group.c
 	for _, x := range a.group.axes {
-		slots := a.slots[i : i+x.count]
-		i += x.count
-		ax := c.a.axes[x.axis]
+		slots := a.slots[i : i+x.Count]
+		i += x.Count
+		ax := c.a.axes[x.Axis]
 		if ax.value.param == nil {
 			continue
 		}
-		set := want[x.axis]
+		set := want[x.Axis]
 		if set == nil {
 			return false
 		}

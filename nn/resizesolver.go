@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/internal/indices"
 	"gorgonia.org/tensor"
 )
 
@@ -27,10 +28,9 @@ type solver struct {
 
 // offer is what a group can do for an axis.
 type offer struct {
+	indices.Offer
 	group *Group
-	per   int     // indices on the axis that an atom has
 	order []*Atom // the least useful first
-	lost  []float64
 }
 
 func (s *solver) solve(d demand) error {
@@ -78,6 +78,15 @@ func (s *solver) solve(d demand) error {
 		}
 	}
 	return nil
+}
+
+// fill chooses how many atoms of each offer go (negative) or come so that the axis changes by n, with the smallest loss.
+func fill(offers []offer, n int) ([]int, float64, bool) {
+	list := make([]indices.Offer, len(offers))
+	for i, o := range offers {
+		list[i] = o.Offer
+	}
+	return indices.Fill(list, n)
 }
 
 // refuse says why a demand cannot be met.
@@ -148,14 +157,14 @@ func (s *solver) offers(d demand, backwards bool) []offer {
 		if ranked {
 			list = append(list, s.offer(g, per, d))
 		} else {
-			list = append(list, offer{group: g, per: per, order: g.Atoms, lost: make([]float64, len(g.Atoms)+1)})
+			list = append(list, offer{indices.Offer{Sets: len(g.Atoms), Per: per, Lost: make([]float64, len(g.Atoms)+1)}, g, g.Atoms})
 		}
 	}
 	return list
 }
 
 func (s *solver) offer(g *Group, per int, d demand) offer {
-	o := offer{group: g, per: per, order: slices.Clone(g.Atoms)}
+	o := offer{indices.Offer{Sets: len(g.Atoms), Per: per, Lost: []float64{0}}, g, slices.Clone(g.Atoms)}
 	use := d.Utility
 	if use == nil {
 		use = magnitude(g)
@@ -166,10 +175,9 @@ func (s *solver) offer(g *Group, per int, d demand) offer {
 	}
 	sort.SliceStable(o.order, func(i, j int) bool { return u[o.order[i]] < u[o.order[j]] })
 	sum := 0.0
-	o.lost = []float64{0}
 	for _, a := range o.order {
 		sum += u[a]
-		o.lost = append(o.lost, sum)
+		o.Lost = append(o.Lost, sum)
 	}
 	return o
 }
@@ -178,20 +186,20 @@ func (s *solver) offer(g *Group, per int, d demand) offer {
 func magnitude(g *Group) func(*Atom) float64 {
 	sums := map[axisID][]float64{}
 	for _, x := range g.axes {
-		c := g.c.a.axes[x.axis]
+		c := g.c.a.axes[x.Axis]
 		if p := c.value.param; p != nil && p.data != nil && p.Role() == Weight {
-			sums[x.axis] = squaresOf(p.data, c.axis)
+			sums[x.Axis] = squaresOf(p.data, c.axis)
 		}
 	}
 	return func(a *Atom) float64 {
 		total, i := 0.0, 0
 		for _, x := range g.axes {
-			if s := sums[x.axis]; s != nil {
-				for _, e := range a.slots[i : i+x.count] {
-					total += s[e-g.c.a.axes[x.axis].first]
+			if s := sums[x.Axis]; s != nil {
+				for _, e := range a.slots[i : i+x.Count] {
+					total += s[e-g.c.a.axes[x.Axis].first]
 				}
 			}
-			i += x.count
+			i += x.Count
 		}
 		return math.Sqrt(total)
 	}
@@ -229,55 +237,4 @@ func squares[F float32 | float64](w []F, shape []int, axis int) []float64 {
 		}
 	}
 	return out
-}
-
-// fill chooses how many atoms of each offer go (negative) or come so that the axis changes by
-// need, with the smallest loss. One atom of each group stays.
-func fill(list []offer, need int) ([]int, float64, bool) {
-	n, sign := need, 1
-	if need < 0 {
-		n, sign = -need, -1
-	}
-	type cell struct {
-		lost float64
-		k    int
-		ok   bool
-	}
-	table := make([][]cell, len(list)+1)
-	table[0] = make([]cell, n+1)
-	table[0][0].ok = true
-	for i, o := range list {
-		row := make([]cell, n+1)
-		most := len(o.order) - 1
-		if sign > 0 {
-			most = n
-		}
-		for at := range row {
-			for k := 0; k <= most && k*o.per <= at; k++ {
-				prev := table[i][at-k*o.per]
-				if !prev.ok {
-					continue
-				}
-				lost := prev.lost + float64(k)/float64(len(o.order)+1)
-				if sign < 0 {
-					lost = prev.lost + o.lost[k]
-				}
-				if c := &row[at]; !c.ok || lost < c.lost {
-					*c = cell{lost, k, true}
-				}
-			}
-		}
-		table[i+1] = row
-	}
-	if !table[len(list)][n].ok {
-		return nil, 0, false
-	}
-	out := make([]int, len(list))
-	at := n
-	for i := len(list) - 1; i >= 0; i-- {
-		k := table[i+1][at].k
-		out[i] = sign * k
-		at -= k * list[i].per
-	}
-	return out, table[len(list)][n].lost, true
 }

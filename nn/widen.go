@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/nn/internal/indices"
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
@@ -34,12 +35,12 @@ func (e *Edit) grow(c *Channels, added map[*Group]int, quiet map[*Group]bool, co
 				e.Failf("a group of channels cannot be found again")
 				return
 			}
-			if slices.ContainsFunc(same.axes, func(x axisCount) bool { return taken[x.axis] }) {
+			if slices.ContainsFunc(same.axes, func(x indices.Count) bool { return taken[x.Axis] }) {
 				later = append(later, g)
 				continue
 			}
 			for _, x := range same.axes {
-				taken[x.axis] = true
+				taken[x.Axis] = true
 			}
 			batch = append(batch, growing{same, growth{Count: added[g], Copy: copying, Quiet: quiet[g], Seed: e.seed}})
 		}
@@ -56,13 +57,13 @@ func (c *Channels) like(g *Group) *Group {
 	}
 	set := make(map[key]bool, len(g.axes))
 	for _, a := range g.axes {
-		x := g.c.a.axes[a.axis]
-		set[key{x.value, x.axis, a.count}] = true
+		x := g.c.a.axes[a.Axis]
+		set[key{x.value, x.axis, a.Count}] = true
 	}
 	for _, x := range c.groups {
-		if len(x.axes) == len(g.axes) && !slices.ContainsFunc(x.axes, func(a axisCount) bool {
-			y := c.a.axes[a.axis]
-			return !set[key{y.value, y.axis, a.count}]
+		if len(x.axes) == len(g.axes) && !slices.ContainsFunc(x.axes, func(a indices.Count) bool {
+			y := c.a.axes[a.Axis]
+			return !set[key{y.value, y.axis, a.Count}]
 		}) {
 			return x
 		}
@@ -109,22 +110,22 @@ func (e *Edit) widenGroups(c *Channels, batch []growing) {
 func (e *Edit) widenGroup(c *Channels, g *Group, how growth, keep map[axisID][]int) {
 	plans := map[axisID]layout{}
 	for i, x := range g.axes {
-		plans[x.axis] = g.layout(i, how.Count)
-		keep[x.axis] = plans[x.axis].keep
+		plans[x.Axis] = g.layout(i, how.Count)
+		keep[x.Axis] = plans[x.Axis].keep
 	}
 	how.Quiet = how.Quiet || c.contracted(g) || g.exposed()
 	how.Copy = how.Copy && !how.Quiet // copies of queries and keys would count twice
 	for _, rows := range []bool{true, false} {
 		for _, x := range g.axes {
-			a := c.a.axes[x.axis]
-			if g.makesAxis(x.axis) != rows {
+			a := c.a.axes[x.Axis]
+			if g.makesAxis(x.Axis) != rows {
 				continue
 			}
 			switch v := a.value; {
 			case v.param != nil:
-				e.growParam(v.param, a.axis, plans[x.axis], rows, &how)
+				e.growParam(v.param, a.axis, plans[x.Axis], rows, &how)
 			case c.a.leaf[v]:
-				e.growConstant(v, a.axis, plans[x.axis], rows, &how)
+				e.growConstant(v, a.axis, plans[x.Axis], rows, &how)
 			}
 		}
 	}
@@ -134,10 +135,10 @@ func (e *Edit) widenGroup(c *Channels, g *Group, how growth, keep map[axisID][]i
 func (g *Group) layout(i, k int) layout {
 	at := 0
 	for _, x := range g.axes[:i] {
-		at += x.count
+		at += x.Count
 	}
-	a := g.c.a.axes[g.axes[i].axis]
-	return stretch(int(a.size), int(a.first), g.Atoms[len(g.Atoms)-1].slots[at:at+g.axes[i].count], k)
+	a := g.c.a.axes[g.axes[i].Axis]
+	return stretch(int(a.size), int(a.first), g.Atoms[len(g.Atoms)-1].slots[at:at+g.axes[i].Count], k)
 }
 
 func copied(l layout) []int {
@@ -206,11 +207,11 @@ func (n *Node) readsColumns(v *Value, axis int) bool {
 // norm, or rows that are read as columns elsewhere. New ones must then be zero.
 func (g *Group) exposed() bool {
 	for _, x := range g.axes {
-		v := g.c.a.axes[x.axis].value
-		if v.param != nil && g.makesAxis(x.axis) && g.readsAxis(x.axis) {
+		v := g.c.a.axes[x.Axis].value
+		if v.param != nil && g.makesAxis(x.Axis) && g.readsAxis(x.Axis) {
 			return true
 		}
-		if slices.ContainsFunc(v.users, func(n *Node) bool { return n.op != nil && n.op.Traits.Reduces == trait.Sums && g.ends(x.axis, n) }) {
+		if slices.ContainsFunc(v.users, func(n *Node) bool { return n.op != nil && n.op.Traits.Reduces == trait.Sums && g.ends(x.Axis, n) }) {
 			return true
 		}
 	}
@@ -246,26 +247,13 @@ func (g *Group) ends(id axisID, n *Node) bool {
 func (a *analysis) tied(id axisID, n *Node) []axisID {
 	var list []axisID
 	at := a.spans[n]
-	for _, set := range [][]relation{a.rel[at.rel:at.relEnd], a.norm[at.norm:at.normEnd]} {
-		for _, r := range set {
-			switch {
-			case r.a == id:
-				list = append(list, r.b)
-			case r.b == id:
-				list = append(list, r.a)
-			}
+	for _, set := range [][]indices.Relation{a.system.Relations[at.rel:at.relEnd], a.system.Norms[at.norm:at.normEnd]} {
+		for i := range set {
+			list = appendOther(list, &set[i], id)
 		}
 	}
-	for _, s := range a.splits[at.split:at.splitEnd] {
-		for i := range s.factors {
-			if s.factors[i].holds(id) {
-				for _, p := range s.factors[i].parts {
-					if p.axis != id {
-						list = append(list, p.axis)
-					}
-				}
-			}
-		}
+	for i := range a.system.Splits[at.split:at.splitEnd] {
+		list = appendFactors(list, &a.system.Splits[at.split+i], id)
 	}
 	return list
 }
@@ -273,9 +261,9 @@ func (a *analysis) tied(id axisID, n *Node) []axisID {
 // contracted says whether the group's indices are summed over between two computed values, as
 // queries and keys are: new ones must then be zero.
 func (c *Channels) contracted(g *Group) bool {
-	for _, r := range c.a.rel {
-		x, y := c.a.axes[r.a].value, c.a.axes[r.b].value
-		if g.per(r.a) == 0 || g.per(r.b) == 0 || x.param != nil || y.param != nil || slices.Contains(r.node.out, x) || slices.Contains(r.node.out, y) {
+	for _, r := range c.a.system.Relations {
+		x, y, out := c.a.axes[r.A].value, c.a.axes[r.B].value, c.a.by[r.By].node.out
+		if g.per(r.A) == 0 || g.per(r.B) == 0 || x.param != nil || y.param != nil || slices.Contains(out, x) || slices.Contains(out, y) {
 			continue
 		}
 		if x.producer != nil && y.producer != nil && !c.derives(x.producer) && !c.derives(y.producer) {

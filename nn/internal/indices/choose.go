@@ -1,0 +1,148 @@
+package indices
+
+import "slices"
+
+// chooser picks the free factors of all splits: each axis has at most one. Factors that are the
+// same indices on tied axes are chosen together: they are a class.
+type chooser struct {
+	system *System
+	dead   func(f *Factor) bool // none of its indices can leave
+	class  [][]int              // of each factor of each split
+	axes   map[int][]Axis       // of each class
+	byAxis map[Axis][]int       // live classes of an axis, the outermost first
+	order  []Axis
+	groups map[Axis]bool // axes that fall into groups, rather than being reshaped
+}
+
+// chooser takes what holds in every view.
+func (s *System) chooser(base *View) *chooser {
+	tied := base.clone()
+	for i := range s.Splits { // axes that are one factor on both sides
+		for _, f := range s.Splits[i].Factors {
+			for _, p := range f.Parts[1:] {
+				if f.Parts[0].whole() && p.whole() {
+					tied.tie(Relation{A: f.Parts[0].Axis, B: p.Axis})
+				}
+			}
+		}
+	}
+	dead := func(f *Factor) bool {
+		return f.Size < 2 || slices.ContainsFunc(f.Parts, func(p Part) bool { return p.whole() && tied.pinned(p.Axis) })
+	}
+	c := &chooser{system: s, dead: dead, class: s.classes(tied), axes: map[int][]Axis{}, byAxis: map[Axis][]int{}, groups: map[Axis]bool{}}
+	for i := range s.Splits {
+		for j := range s.Splits[i].Factors {
+			f, k := &s.Splits[i].Factors[j], c.class[i][j]
+			if dead(f) {
+				continue
+			}
+			for _, p := range f.Parts {
+				c.axes[k] = append(c.axes[k], p.Axis)
+				if c.byAxis[p.Axis] == nil {
+					c.order = append(c.order, p.Axis)
+				}
+				if !slices.Contains(c.byAxis[p.Axis], k) {
+					c.byAxis[p.Axis] = append(c.byAxis[p.Axis], k)
+				}
+				c.groups[p.Axis] = c.groups[p.Axis] || !s.Splits[i].Reshaped
+			}
+		}
+	}
+	return c
+}
+
+// classes numbers the factors of all splits: those that are the same indices on tied axes have one number.
+func (s *System) classes(tied *View) [][]int {
+	var parent []int
+	find := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
+		}
+		return i
+	}
+	type place struct{ root, size, outer, inner int32 }
+	at := map[place]int{}
+	class := make([][]int, len(s.Splits))
+	for i := range s.Splits {
+		for j := range s.Splits[i].Factors {
+			id := len(parent)
+			parent = append(parent, id)
+			class[i] = append(class[i], id)
+			for _, p := range s.Splits[i].Factors[j].Parts {
+				x := s.Spans[p.Axis]
+				key := place{tied.find(x.First), x.Size, int32(p.Outer), int32(p.Inner)}
+				if other, ok := at[key]; ok {
+					parent[find(id)] = find(other)
+				} else {
+					at[key] = id
+				}
+			}
+		}
+	}
+	for _, ids := range class {
+		for j := range ids {
+			ids[j] = find(ids[j])
+		}
+	}
+	return class
+}
+
+// turns says how many choices there are at most on a reshaped axis and on one that falls into groups; more than four are not tried.
+func (c *chooser) turns() (reshaped, grouped int) {
+	reshaped, grouped = 1, 1
+	for id, list := range c.byAxis {
+		if n := min(len(list), 4); c.groups[id] {
+			grouped = max(grouped, n)
+		} else {
+			reshaped = max(reshaped, n)
+		}
+	}
+	return reshaped, grouped
+}
+
+// choose prefers, on each axis that leaves a choice, candidate number reshaped or grouped, counted
+// from the outermost, unless another one follows from what was chosen before.
+func (c *chooser) choose(reshaped, grouped int) map[int]bool {
+	free, taken := map[int]bool{}, map[Axis]int{}
+	take := func(k int) bool {
+		for _, id := range c.axes[k] {
+			if other, ok := taken[id]; ok && other != k {
+				return false
+			}
+		}
+		free[k] = true
+		for _, id := range c.axes[k] {
+			taken[id] = k
+		}
+		return true
+	}
+	for _, choice := range []bool{true, false} {
+		for _, id := range c.order {
+			list := c.byAxis[id]
+			if _, done := taken[id]; done || (len(list) > 1) != choice {
+				continue
+			}
+			at := reshaped
+			if c.groups[id] {
+				at = grouped
+			}
+			at = min(at, len(list)-1)
+			for i := range list {
+				if take(list[(at+i)%len(list)]) {
+					break
+				}
+			}
+		}
+	}
+	return free
+}
+
+// of says which factors of split i are free.
+func (c *chooser) of(i int, free map[int]bool) []bool {
+	factors := c.system.Splits[i].Factors
+	out := make([]bool, len(factors))
+	for j := range factors {
+		out[j] = !c.dead(&factors[j]) && free[c.class[i][j]]
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package indices
+
+// Offer is what sets of one form can do for an axis.
+type Offer struct {
+	Sets int       // how many there are
+	Per  int       // indices of the axis that a set has
+	Lost []float64 // what is lost with so many of them, the least useful first: Lost[0] is 0
+}
+
+// Fill chooses how many sets of each offer go (negative) or come so that an axis changes by need, with the smallest
+// loss. One set of each offer stays. It also gives the loss; false where it cannot be done.
+func Fill(list []Offer, need int) ([]int, float64, bool) {
+	n, sign := need, 1
+	if need < 0 {
+		n, sign = -need, -1
+	}
+	type cell struct {
+		lost float64
+		k    int
+		ok   bool
+	}
+	table := make([][]cell, len(list)+1) // the best of the first i offers for every change up to n
+	table[0] = make([]cell, n+1)
+	table[0][0].ok = true
+	for i, o := range list {
+		row := make([]cell, n+1)
+		most := o.Sets - 1
+		if sign > 0 {
+			most = n
+		}
+		for at := range row {
+			for k := 0; k <= most && k*o.Per <= at; k++ {
+				prev := table[i][at-k*o.Per]
+				if !prev.ok {
+					continue
+				}
+				lost := prev.lost + float64(k)/float64(o.Sets+1)
+				if sign < 0 {
+					lost = prev.lost + o.Lost[k]
+				}
+				if c := &row[at]; !c.ok || lost < c.lost {
+					*c = cell{lost, k, true}
+				}
+			}
+		}
+		table[i+1] = row
+	}
+	if !table[len(list)][n].ok {
+		return nil, 0, false
+	}
+	out := make([]int, len(list))
+	at := n
+	for i := len(list) - 1; i >= 0; i-- {
+		k := table[i+1][at].k
+		out[i] = sign * k
+		at -= k * list[i].Per
+	}
+	return out, table[len(list)][n].lost, true
+}

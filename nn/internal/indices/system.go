@@ -1,0 +1,94 @@
+// Package indices finds out which indices of axes can only leave or come together. It knows numbers alone: axes of known
+// lengths, maps that tie the indices of one to those of another, axes that are products of factors, ranges that are
+// fixed. Package nn asks the operators of a graph for them (System), and what can leave by itself (Forms) are its channels.
+//
+// Where axes are split into factors (heads·features, groups·within, c·h·w), at most one factor of each axis can be free. A
+// View is one such choice.
+package indices
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/op/coupling"
+)
+
+// Axis is the number of an axis in a System.
+type Axis int32
+
+// Span is the indices of an axis as elements of a System: First … First+Size−1.
+type Span struct{ First, Size int32 }
+
+// Relation ties the indices of two axes in every view. By is what says so, as the caller counts.
+type Relation struct {
+	A, B Axis
+	Map  coupling.Map
+	By   int
+}
+
+// Pin fixes indices Lo to Hi−1 of an axis.
+type Pin struct {
+	Axis   Axis
+	Lo, Hi int32
+	By     int  // what says so, as the caller counts
+	Split  bool // another factor of the axis is free: By is that of the Split
+}
+
+// Split says that axes are products of factors. In one view at most one factor of each axis is free: its indices may
+// leave, each with all that it holds.
+type Split struct {
+	By       int  // what says so, as the caller counts
+	Reshaped bool // the axes are those of a reshaped value, rather than groups
+	Factors  []Factor
+}
+
+// Factor is one factor of a Split and where it stands.
+type Factor struct {
+	Size       int
+	Normalized bool // a normalization runs over it
+	Parts      []Part
+}
+
+// Part places a factor on an axis of Outer·size·Inner indices.
+type Part struct {
+	Axis         Axis
+	Outer, Inner int
+}
+
+// Place puts factor i on an axis, unless it stands there already.
+func (s *Split) Place(i int, id Axis, outer, inner int) {
+	if f := &s.Factors[i]; !f.Holds(id) {
+		f.Parts = append(f.Parts, Part{id, outer, inner})
+	}
+}
+
+// Holds reports whether the factor stands on an axis.
+func (f *Factor) Holds(id Axis) bool {
+	return slices.ContainsFunc(f.Parts, func(p Part) bool { return p.Axis == id })
+}
+
+// whole reports whether the factor is all of the axis.
+func (p Part) whole() bool { return p.Outer == 1 && p.Inner == 1 }
+
+// System is axes and what is said about them.
+type System struct {
+	Spans     []Span // of the axes, one after the other
+	Relations []Relation
+	Norms     []Relation // ties by a normalization that runs over the indices of both
+	Splits    []Split
+	Pins      []Pin
+}
+
+// Add is a new axis of so many indices.
+func (s *System) Add(size int32) (Axis, Span) {
+	x := Span{s.Elements(), size}
+	s.Spans = append(s.Spans, x)
+	return Axis(len(s.Spans) - 1), x
+}
+
+// Elements is the number of indices of all axes.
+func (s *System) Elements() int32 {
+	if n := len(s.Spans); n > 0 {
+		return s.Spans[n-1].First + s.Spans[n-1].Size
+	}
+	return 0
+}
