@@ -79,7 +79,7 @@ func (g *geometry) pointwise() bool {
 }
 
 func newPointwise(g *geometry, from int, inPlace bool) *pointwise {
-	off := make([]int32, g.c, g.c+tileAhead)
+	off := make([]int32, g.c, g.c+tilePrefetch)
 	for c := range off {
 		off[c] = int32(c * from)
 	}

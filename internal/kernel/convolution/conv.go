@@ -44,7 +44,7 @@ func convForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w, bias []T, relu 
 		m := matmul.Product[T]{
 			M: g.og, N: g.n * out, K: k, Alpha: 1,
 			A: w[i*g.og*k:][:g.og*k], RsA: k, CsA: 1,
-			B: &lattice[T]{
+			B: &im2col[T]{
 				x: x[i*g.cg*in:], channel: in, image: g.c * in,
 				in: g.in, grid: g.out, stride: g.stride, taps: taps, columns: g.n * out,
 			},

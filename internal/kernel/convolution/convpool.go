@@ -54,7 +54,7 @@ func NewConvPool(c *Shape, pool PoolWindows) *ConvPool {
 	if computed, least := b.bands(); !b.fits() || 100*computed > (100+twice)*g.out[1] || b.columns(least) < 3*tileLanes() {
 		return nil
 	}
-	b.off = tapOffsets(g.c, b.layout.channel, b.layout.taps, make([]int32, 0, g.k()+tileAhead))
+	b.off = tapOffsets(g.c, b.layout.channel, b.layout.taps, make([]int32, 0, g.k()+tilePrefetch))
 	return b
 }
 

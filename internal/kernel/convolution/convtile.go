@@ -6,8 +6,8 @@ import "github.com/graft-ml/graft/internal/kernel"
 // points, as many as the registers hold. Weights are packed in panels of tileRows channels.
 const tileRows = 8
 
-// tileAhead is how many offsets behind the last the kernels read, to fetch what comes into the cache.
-const tileAhead = 12
+// tilePrefetch is how many offsets behind the last the kernels read, to fetch what comes into the cache.
+const tilePrefetch = 12
 
 // maxTile is the largest tile.
 const maxTile = tileRows * 48
@@ -29,13 +29,13 @@ func tile[T kernel.Float](rows, n int, a []T, step int, b []T, off []int32, c []
 
 // tiles computes so many tiles side by side, each of n columns: whole vectors, if there is more than one. Meanwhile it
 // fetches a part of what later says, unless that is nil.
-func tiles[T kernel.Float](count, rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T, later *ahead[T]) {
+func tiles[T kernel.Float](count, rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T, later *prefetch[T]) {
 	_, _, _ = a[step*(len(off)-1)+tileRows-1], shift[tileRows-1], c[(rows-1)*ldc+count*n-1]
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() {
 		tileGo(rows, count*n, a, step, b, off, c, ldc, shift, clip)
 		return
 	}
-	_ = off[:len(off)+tileAhead]
+	_ = off[:len(off)+tilePrefetch]
 	var bounds *float32
 	if clip != nil {
 		bounds = kernel.Float32Pointer(&clip[0])
@@ -186,9 +186,9 @@ func spread[T kernel.Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy,
 		last := runs[len(runs)-1]
 		y = y[:(rows-1)*ldy+last.to+(last.n-1)*step+1]
 		if kernel.AVX512 {
-			spreadRunsZ(rows, &kernel.Float32s(t)[0], ld*4, &runs[0].from, len(runs), &kernel.Float32s(y)[0], ldy*4)
+			scatterRunsZ(rows, &kernel.Float32s(t)[0], ld*4, &runs[0].from, len(runs), &kernel.Float32s(y)[0], ldy*4)
 		} else {
-			spreadRunsY(rows, &kernel.Float32s(t)[0], ld*4, &runs[0].from, len(runs), &kernel.Float32s(y)[0], ldy*4)
+			scatterRunsY(rows, &kernel.Float32s(t)[0], ld*4, &runs[0].from, len(runs), &kernel.Float32s(y)[0], ldy*4)
 		}
 		return
 	}

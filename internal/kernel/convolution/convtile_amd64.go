@@ -84,10 +84,10 @@ func storeRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *flo
 //go:noescape
 func addRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int, add *float32, clip *float32)
 
-// spreadRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
+// scatterRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
 //
 //go:noescape
-func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
+func scatterRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 
 // convTileZ8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
 //
@@ -179,10 +179,10 @@ func storeRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *flo
 //go:noescape
 func addRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int, add *float32, clip *float32)
 
-// spreadRunsZ is storeRunsZ for runs that go to every other float of y; what lies between is left alone.
+// scatterRunsZ is storeRunsZ for runs that go to every other float of y; what lies between is left alone.
 //
 //go:noescape
-func spreadRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
+func scatterRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 
 // movePlanes copies n floats of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.
 //

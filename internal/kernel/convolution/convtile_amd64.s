@@ -2500,9 +2500,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
+// func scatterRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 // Requires: AVX, AVX2
-TEXT ·spreadRunsY(SB), NOSPLIT, $0-56
+TEXT ·scatterRunsY(SB), NOSPLIT, $0-56
 	MOVQ    tile+8(FP), AX
 	MOVQ    y+40(FP), CX
 	MOVQ    run+24(FP), DX
@@ -5846,9 +5846,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func spreadRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
+// func scatterRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·spreadRunsZ(SB), NOSPLIT, $0-56
+TEXT ·scatterRunsZ(SB), NOSPLIT, $0-56
 	MOVQ    tile+8(FP), AX
 	MOVQ    y+40(FP), CX
 	MOVQ    run+24(FP), DX

@@ -84,10 +84,10 @@ func storeRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *flo
 //go:noescape
 func addRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int, add *float32, clip *float32)
 
-// spreadRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
+// scatterRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
 //
 //go:noescape
-func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
+func scatterRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 
 // movePlanes copies n floats of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.
 //
@@ -181,6 +181,6 @@ func addRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float
 	panic("no assembly on this platform")
 }
 
-func spreadRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int) {
+func scatterRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int) {
 	panic("no assembly on this platform")
 }

@@ -3102,8 +3102,8 @@ end3:
 	BNE loop1
 	RET
 
-// spreadRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
-TEXT ·spreadRunsY(SB), NOSPLIT, $0-56
+// scatterRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
+TEXT ·scatterRunsY(SB), NOSPLIT, $0-56
 	MOVD tile+8(FP), R0
 	MOVD y+40(FP), R1
 	MOVD run+24(FP), R2

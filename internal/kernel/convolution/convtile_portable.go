@@ -68,7 +68,7 @@ func addRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float
 	panic("no assembly on this platform")
 }
 
-func spreadRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int) {
+func scatterRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int) {
 	panic("no assembly on this platform")
 }
 
@@ -144,7 +144,7 @@ func addRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float
 	panic("no assembly on this platform")
 }
 
-func spreadRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int) {
+func scatterRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int) {
 	panic("no assembly on this platform")
 }
 

@@ -23,7 +23,7 @@ func unusual(x []float32) []float32 {
 // The kernels of tiles and their portable forms compute the same, row by row and column by column.
 func TestTileKernels(t *testing.T) {
 	const k, ld = 37, 3 * 16
-	off := make([]int32, k+tileAhead)
+	off := make([]int32, k+tilePrefetch)
 	for i := range off[:k] {
 		off[i] = int32(i*13%29 + 64*(i%5))
 	}
@@ -75,7 +75,7 @@ func TestWeightKernels(t *testing.T) {
 	off := []int32{0, 5, 1, 77, 30, 2}
 	x := unusual(kerneltest.Random[float32](800, 1))
 	for _, c := range []struct{ images, rows, n int }{{1, 1, 1}, {1, 3, 4}, {2, 3, 5}, {3, 1, 17}} {
-		for w := tileLanes(); w <= weightStrip(); w += tileLanes() {
+		for w := tileLanes(); w <= weightPanel(); w += tileLanes() {
 			b := kerneltest.Random[float32](c.images*c.rows*c.n*w, 2)
 			for _, add := range []bool{false, true} {
 				got, want := kerneltest.Random[float32](weightRows*80, 3), kerneltest.Random[float32](weightRows*80, 3)
@@ -157,7 +157,7 @@ func TestPickAndStretch(t *testing.T) {
 }
 
 // Phases that take turns are where they belong, and nothing else is written.
-func TestWeave(t *testing.T) {
+func TestInterleave(t *testing.T) {
 	const channels, ld = 3, 48
 	for phases := 1; phases <= 10; phases++ {
 		src := unusual(kerneltest.Random[float32](phases*channels*ld+8, 1))
@@ -169,8 +169,8 @@ func TestWeave(t *testing.T) {
 					want[c*ldy+i] = src[(i%phases*channels+c)*ld+i/phases]
 				}
 			}
-			weave(channels, phases, count, src, ld, got, ldy)
-			same(t, fmt.Sprint("weave ", phases, count), got, want, 0)
+			interleave(channels, phases, count, src, ld, got, ldy)
+			same(t, fmt.Sprint("interleave ", phases, count), got, want, 0)
 		}
 	}
 }

@@ -194,13 +194,13 @@ func depthForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e eleme
 
 // depthBackwardData is the gradient by data where every input channel has one output channel.
 func depthBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases []phase, dy, w, dx []T, scratch kernel.Scratch[T]) {
-	turned := func() []T { return turnedPoints(g.oc, g.ker.Size(), w, scratch) }
-	if back := g.turned(); g.stride.Size() == 1 && (windowsFit(&back) || rowsFit(&back)) {
-		depthForward(p, &back, dy, turned(), elementwise.Epilogue[T]{}, dx, scratch)
+	flipped := func() []T { return flippedPoints(g.oc, g.ker.Size(), w, scratch) }
+	if back := g.flipped(); g.stride.Size() == 1 && (windowsFit(&back) || rowsFit(&back)) {
+		depthForward(p, &back, dy, flipped(), elementwise.Epilogue[T]{}, dx, scratch)
 		return
 	}
-	if back, ok := g.stuffed(); ok {
-		stuffedBackward(p, g, &back, kernel.Float32s(dy), kernel.Float32s(turned()), kernel.Float32s(dx))
+	if back, ok := g.zeroDilated(); ok {
+		zeroDilatedBackward(p, g, &back, kernel.Float32s(dy), kernel.Float32s(flipped()), kernel.Float32s(dx))
 		return
 	}
 	d := depthwise[T]{

@@ -9,7 +9,7 @@ import (
 
 // turned is the convolution with stride 1 that computes the gradient by data of one with a kernel for
 // each channel; its weights are those in reverse order.
-func (g *geometry) turned() geometry {
+func (g *geometry) flipped() geometry {
 	t := *g
 	t.in, t.out = g.out, g.in
 	for i := range t.pad {
@@ -18,8 +18,8 @@ func (g *geometry) turned() geometry {
 	return t
 }
 
-// turnedPoints is the weights of each channel in reverse order.
-func turnedPoints[T kernel.Float](channels, points int, w []T, scratch kernel.Scratch[T]) []T {
+// flippedPoints is the weights of each channel in reverse order.
+func flippedPoints[T kernel.Float](channels, points int, w []T, scratch kernel.Scratch[T]) []T {
 	t := kernel.Take(scratch, channels*points)
 	for c := range channels {
 		for i := range points {
@@ -122,20 +122,20 @@ func (d *depthPlanes) call(planes, c int, x []float32, xPlane int, y []float32, 
 
 // kernel is the assembly for windows and stride.
 func (d *depthPlanes) kernel() func(planes int, steps *int32, n int, masks *uint8, x *float32, xRow, xPlane int, y *float32, yPlane int, f, shift, clip *float32) {
-	switch wide, halved := kernel.AVX512, d.stride[2] == 2; {
-	case d.side == 3 && wide && halved:
+	switch wide, stride2 := kernel.AVX512, d.stride[2] == 2; {
+	case d.side == 3 && wide && stride2:
 		return depthPlanes3Z2
 	case d.side == 3 && wide:
 		return depthPlanes3Z1
-	case d.side == 3 && halved:
+	case d.side == 3 && stride2:
 		return depthPlanes3Y2
 	case d.side == 3:
 		return depthPlanes3Y1
-	case wide && halved:
+	case wide && stride2:
 		return depthPlanes5Z2
 	case wide:
 		return depthPlanes5Z1
-	case halved:
+	case stride2:
 		return depthPlanes5Y2
 	default:
 		return depthPlanes5Y1

@@ -6,25 +6,25 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// stuffed tells whether the gradient by data of a depthwise convolution with stride 2 can be computed as a
+// zero-dilated tells whether the gradient by data of a depthwise convolution with stride 2 can be computed as a
 // convolution with stride 1 of dy with zeros between its rows and columns, and which one that is.
-func (g *geometry) stuffed() (geometry, bool) {
-	t := g.turned()
+func (g *geometry) zeroDilated() (geometry, bool) {
+	t := g.flipped()
 	t.in, t.stride = g.in, Triple{1, 1, 1}
 	fits := g.stride == Triple{1, 2, 2} && 2*g.out[1]-1 <= g.in[1] && 2*g.out[2]-1 <= g.in[2]
 	return t, fits && planesFit(g) && planesFit(&t)
 }
 
-// stuffedElements is how much of dy is worked on at once, zeros included: it stays in the first cache level.
-const stuffedElements = 1 << 12
+// zeroDilatedElements is how much of dy is worked on at once, zeros included: it stays in the first cache level.
+const zeroDilatedElements = 1 << 12
 
-// stuffedBackward is the gradient by data of a convolution that is stuffed as t; w is its weights in
+// zeroDilatedBackward is the gradient by data of a convolution that is zero-dilated as t; w is its weights in
 // reverse order.
-func stuffedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
+func zeroDilatedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
 	in, out := g.in.Size(), g.out.Size()
 	inf := float32(math.Inf(1))
 	all := depthPlanes{planeSteps: planSteps(t, false), inputs: g.c, outputs: g.c, planeX: in, w: w, shift: make([]float32, g.c), y: dx, clip: []float32{-inf, inf}}
-	batch := max(1, stuffedElements/in)
+	batch := max(1, zeroDilatedElements/in)
 	rows := []tileRun{{0, g.out[2], 0}}
 	p.Range(g.n*g.c, PlaneGrain(9*in), func(lo, hi int) {
 		d := all

@@ -145,7 +145,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	if d.lines != nil {
 		room *= len(d.lines.all[0].phases)
 	}
-	buffer := kernel.Borrow[T](room + panel + size + slack) // weave reads a little behind t
+	buffer := kernel.Borrow[T](room + panel + size + slack) // interleave reads a little behind t
 	defer kernel.GiveBack(buffer)
 	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
 	t, a, b := (*buffer)[:room], (*buffer)[room:][:panel], (*buffer)[room+panel:][:size]
@@ -167,7 +167,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 		input = d.x[first*image : min(first+at.images, d.n)*image]
 	}
 	after := d.after[len(d.after)*piece/s.pieces : len(d.after)*(piece+1)/s.pieces]
-	later := newAhead(tileFetches((p1-p0)*(len(w.tiles)-1), len(s.off), tileRows, 3), input, after)
+	later := newPrefetch(tileFetches((p1-p0)*(len(w.tiles)-1), len(s.off), tileRows, 3), input, after)
 	d.sweep(s, w, at, group, p0, p1, 0, len(w.tiles)-1, a, b, t, &later)
 	d.activate(at, group, p0, p1)
 }
@@ -179,7 +179,7 @@ func (d *direct[T]) base(at part, group int) int {
 
 // sweep computes the tiles i0 to i1 of a part for the panels p0 to p1. b is the part's input; a is room for a
 // panel of weights if they are not packed, t for a tile.
-func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T, later *ahead[T]) {
+func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T, later *prefetch[T]) {
 	base := d.base(at, group)
 	for p := p0; p < p1; p++ {
 		a, step := d.panel(group, p, a)
@@ -215,7 +215,7 @@ func (d *direct[T]) activate(at part, group, p0, p1 int) {
 
 // tiles computes tile i of a piece, and as many of those up to end as lie beside it in y, for panel p, of which a has the
 // weights, in rows lead apart. It returns how many it computed; room is for one.
-func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *ahead[T]) int {
+func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *prefetch[T]) int {
 	t, runs := &w.tiles[i], w.of(i)
 	if len(runs) == 0 {
 		return 1

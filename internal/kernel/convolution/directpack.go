@@ -28,7 +28,7 @@ func packPanel[T kernel.Float](rows, k int, src, dst []T) {
 	if rows < tileRows {
 		clear(dst)
 	}
-	turnRows(rows, k, src, k, dst, tileRows)
+	transposeRows(rows, k, src, k, dst, tileRows)
 }
 
 // packData packs a panel of input channels of the weights [groups*og, cg, ker] for the gradient by data;
@@ -47,7 +47,7 @@ func packData[T kernel.Float](g *geometry, points []int, group, panel int, w, ds
 	for o := range g.og {
 		src := w[o*g.cg*ker:][:rows*ker]
 		if len(points) == ker { // then they are in order
-			turnRows(rows, ker, src, ker, dst, tileRows)
+			transposeRows(rows, ker, src, ker, dst, tileRows)
 			dst = dst[ker*tileRows:]
 			continue
 		}

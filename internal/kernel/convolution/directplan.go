@@ -59,7 +59,7 @@ func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
 		s.off = tapOffsets(d.inputs, channel, l.taps, s.off)
 	}
 	n := len(s.off)
-	s.off = append(s.off, make([]int32, tileAhead)...)[:n]
+	s.off = append(s.off, make([]int32, tilePrefetch)...)[:n]
 }
 
 // tapOffsets appends to off where the taps of so many channels, channel elements apart, read.

@@ -5,10 +5,10 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// lattice is the matrix whose product with the weights is a convolution, never
+// im2col matrix is the matrix whose product with the weights is a convolution, never
 // stored as a whole. Its rows are (channel, tap), its columns (image, grid point);
 // an element is x at grid point*stride + tap, or 0 outside of x.
-type lattice[T kernel.Float] struct {
+type im2col[T kernel.Float] struct {
 	x       []T
 	channel int // elements of x from channel to channel
 	image   int // and from image to image
@@ -19,8 +19,8 @@ type lattice[T kernel.Float] struct {
 	columns int // images times grid points
 }
 
-// octet is eight neighbouring columns: where the tap (0, 0, 0) would read.
-type octet struct {
+// block of eight columns is eight neighbouring columns: where the tap (0, 0, 0) would read.
+type columns8 struct {
 	offset int      // of the image of the first column in x
 	index  [8]int32 // from there
 	at     [3][8]int32
@@ -32,7 +32,7 @@ type octet struct {
 }
 
 // aim sets o to columns j to j+8.
-func (s *lattice[T]) aim(j int, o *octet) {
+func (s *im2col[T]) aim(j int, o *columns8) {
 	per := s.grid.Size()
 	n, r := 0, j
 	if j >= per {
@@ -85,22 +85,22 @@ func (s *lattice[T]) aim(j int, o *octet) {
 // maxTaps is up to how many taps a reader lives on the stack.
 const maxTaps = 64
 
-// reader copies rows of a lattice for eight or sixteen columns at a time.
+// reader copies rows of an im2col matrix for eight or sixteen columns at a time.
 type reader[T kernel.Float] struct {
-	*lattice[T]
+	*im2col[T]
 	offset      []int       // of the taps in x
 	masks       [][16]int32 // of the taps: which lanes are inside
 	least, most [3]int32    // of the taps
-	set         int         // for which kind of octet with all lanes inside the masks are, 0: none
+	set         int         // for which kind of block of eight columns with all lanes inside the masks are, 0: none
 }
 
 // reader prepares a reader in memory for maxTaps taps that the caller has on its stack.
-func (s *lattice[T]) reader(offset []int, masks [][16]int32) reader[T] {
+func (s *im2col[T]) reader(offset []int, masks [][16]int32) reader[T] {
 	n := len(s.taps)
 	if n > maxTaps {
 		offset, masks = make([]int, n), make([][16]int32, n)
 	}
-	r := reader[T]{lattice: s, offset: offset[:n], masks: masks[:n]}
+	r := reader[T]{im2col: s, offset: offset[:n], masks: masks[:n]}
 	for i, t := range s.taps {
 		r.offset[i] = (t[0]*s.in[1]+t[1])*s.in[2] + t[2]
 		for d, v := range t {
@@ -116,7 +116,7 @@ func (s *lattice[T]) reader(offset []int, masks [][16]int32) reader[T] {
 }
 
 // inside tells whether all lanes of o are inside of x for every tap.
-func (r *reader[T]) inside(o *octet) bool {
+func (r *reader[T]) inside(o *columns8) bool {
 	in := o.live == 8
 	for d := range 3 {
 		in = in && o.lo[d]+r.least[d] >= 0 && o.hi[d]+r.most[d] < int32(r.in[d])
@@ -125,7 +125,7 @@ func (r *reader[T]) inside(o *octet) bool {
 }
 
 // aimMasks sets the masks of all taps for lanes that begin at lane 0 or 8.
-func (r *reader[T]) aimMasks(o *octet, lane int) {
+func (r *reader[T]) aimMasks(o *columns8, lane int) {
 	d, h, w := uint32(r.in[0]), uint32(r.in[1]), uint32(r.in[2])
 	for i, t := range r.taps {
 		mask := (*[8]int32)(r.masks[i][lane:])
@@ -143,7 +143,7 @@ func (r *reader[T]) aimMasks(o *octet, lane int) {
 	}
 }
 
-// Kinds of octets with all lanes inside: 1 to 8 are two runs, of which the first has so many
+// Kinds of blocks of eight columns with all lanes inside: 1 to 8 are two runs, of which the first has so many
 // lanes; these are the others.
 const (
 	setScattered = 9
@@ -182,7 +182,7 @@ func (r *reader[T]) separate(i, first int) {
 }
 
 // rows8 writes n rows from row l on for the columns of o, ld elements apart.
-func (r *reader[T]) rows8(o *octet, l, n int, dst []T, ld int) {
+func (r *reader[T]) rows8(o *columns8, l, n int, dst []T, ld int) {
 	taps := len(r.taps)
 	c, t := l/taps, l%taps
 	_ = dst[(n-1)*ld+7]
@@ -208,13 +208,13 @@ func (r *reader[T]) rows8(o *octet, l, n int, dst []T, ld int) {
 	}
 	src, to := &kernel.Float32s(x)[0], &kernel.Float32s(dst)[0]
 	if kind == setScattered {
-		latticeGather8(n, src, 0, r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], to, ld*4, &o.index[0])
+		im2colGather8(n, src, 0, r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], to, ld*4, &o.index[0])
 		return
 	}
-	latticeRuns8(n, src, int(o.index[0]), r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], to, ld*4, o.jump)
+	im2colRuns8(n, src, int(o.index[0]), r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], to, ld*4, o.jump)
 }
 
-func (r *reader[T]) portable8(o *octet, x []T, t, n int, dst []T, ld int) {
+func (r *reader[T]) portable8(o *columns8, x []T, t, n int, dst []T, ld int) {
 	channel := 0
 	for i := range n {
 		d, mask := dst[i*ld:][:8], &r.masks[t]
@@ -230,8 +230,8 @@ func (r *reader[T]) portable8(o *octet, x []T, t, n int, dst []T, ld int) {
 	}
 }
 
-// rows16 is rows8 for two octets, which it reads as one run if they are.
-func (r *reader[T]) rows16(o, o2 *octet, l, n int, dst []T, ld int) {
+// rows16 is rows8 for two blocks of eight columns, which it reads as one run if they are.
+func (r *reader[T]) rows16(o, o2 *columns8, l, n int, dst []T, ld int) {
 	if !kernel.SIMD || !kernel.IsFloat32[T]() || !o.run || !o2.run || o.offset+int(o.index[0])+8 != o2.offset+int(o2.index[0]) {
 		r.rows8(o, l, n, dst, ld)
 		r.rows8(o2, l, n, dst[8:], ld)
@@ -248,38 +248,38 @@ func (r *reader[T]) rows16(o, o2 *octet, l, n int, dst []T, ld int) {
 		r.aimMasks(o2, 8)
 	}
 	src := &kernel.Float32s(r.x[o.offset+c*r.channel:])[0]
-	latticeRun16(n, src, int(o.index[0]), r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], &kernel.Float32s(dst)[0], ld*4)
+	im2colRun16(n, src, int(o.index[0]), r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], &kernel.Float32s(dst)[0], ld*4)
 }
 
-// Pack makes the lattice the right operand of a product.
-func (s *lattice[T]) Pack(l, kc, j, je int, dst []T) {
+// Pack makes the im2col matrix the right operand of a product.
+func (s *im2col[T]) Pack(l, kc, j, je int, dst []T) {
 	var offset [maxTaps]int
 	var masks [maxTaps][16]int32
 	r := s.reader(offset[:], masks[:])
-	var o, o2 octet
+	var o, o2 columns8
 	for ; j < je; j += matmul.NR {
-		strip := dst[:kc*matmul.NR]
+		colPanel := dst[:kc*matmul.NR]
 		dst = dst[kc*matmul.NR:]
 		s.aim(j, &o)
 		if j+8 < je {
 			s.aim(j+8, &o2)
-			r.rows16(&o, &o2, l, kc, strip, matmul.NR)
+			r.rows16(&o, &o2, l, kc, colPanel, matmul.NR)
 			continue
 		}
 		for q := range kc {
-			clear(strip[q*matmul.NR+8:][:8])
+			clear(colPanel[q*matmul.NR+8:][:8])
 		}
-		r.rows8(&o, l, kc, strip, matmul.NR)
+		r.rows8(&o, l, kc, colPanel, matmul.NR)
 	}
 }
 
-// Fill makes the lattice the left operand of a product: rows (channel, tap), columns
+// Fill makes the im2col matrix the left operand of a product: rows (channel, tap), columns
 // l to l+kc.
-func (s *lattice[T]) Fill(i, rows, l, kc int, dst []T, ld int) {
+func (s *im2col[T]) Fill(i, rows, l, kc int, dst []T, ld int) {
 	var offset [maxTaps]int
 	var masks [maxTaps][16]int32
 	r := s.reader(offset[:], masks[:])
-	var o, o2 octet
+	var o, o2 columns8
 	for q := 0; q < kc; q += 16 {
 		s.aim(l+q, &o)
 		if q+8 < kc {

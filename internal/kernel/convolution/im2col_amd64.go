@@ -4,17 +4,17 @@
 
 package convolution
 
-// latticeRun16 copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: 16 neighbours; the masks are of the lower and the upper 8. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
+// im2colRun16 copies rows ≥ 1 of an im2col matrix, from the given tap of the channel src[start] on: 16 neighbours; the masks are of the lower and the upper 8. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
 //
 //go:noescape
-func latticeRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int)
+func im2colRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int)
 
-// latticeRuns8 copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: two runs of 8 lanes together; the masks are of the first and of the second, which is extra elements further on. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
+// im2colRuns8 copies rows ≥ 1 of an im2col matrix, from the given tap of the channel src[start] on: two runs of 8 lanes together; the masks are of the first and of the second, which is extra elements further on. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
 //
 //go:noescape
-func latticeRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int)
+func im2colRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int)
 
-// latticeGather8 copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: 8 lanes at the places that extra gives; the second mask is not used. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
+// im2colGather8 copies rows ≥ 1 of an im2col matrix, from the given tap of the channel src[start] on: 8 lanes at the places that extra gives; the second mask is not used. The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.
 //
 //go:noescape
-func latticeGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32)
+func im2colGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32)

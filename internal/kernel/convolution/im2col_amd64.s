@@ -22,9 +22,9 @@ DATA tailmask<>+56(SB)/4, $0x00000000
 DATA tailmask<>+60(SB)/4, $0x00000000
 GLOBL tailmask<>(SB), RODATA|NOPTR, $64
 
-// func latticeRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int)
+// func im2colRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int)
 // Requires: AVX
-TEXT ·latticeRun16(SB), NOSPLIT, $0-80
+TEXT ·im2colRun16(SB), NOSPLIT, $0-80
 	MOVQ rows+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ start+16(FP), DX
@@ -64,9 +64,9 @@ same:
 	VZEROUPPER
 	RET
 
-// func latticeRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int)
+// func im2colRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int)
 // Requires: AVX
-TEXT ·latticeRuns8(SB), NOSPLIT, $0-88
+TEXT ·im2colRuns8(SB), NOSPLIT, $0-88
 	MOVQ rows+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ start+16(FP), DX
@@ -108,9 +108,9 @@ same:
 	VZEROUPPER
 	RET
 
-// func latticeGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32)
+// func im2colGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32)
 // Requires: AVX, AVX2
-TEXT ·latticeGather8(SB), NOSPLIT, $0-88
+TEXT ·im2colGather8(SB), NOSPLIT, $0-88
 	MOVQ    rows+0(FP), AX
 	MOVQ    src+8(FP), CX
 	MOVQ    start+16(FP), DX

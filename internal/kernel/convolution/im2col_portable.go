@@ -4,14 +4,14 @@
 
 package convolution
 
-func latticeRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int) {
+func im2colRun16(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int) {
 	panic("no assembly on this platform")
 }
 
-func latticeRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int) {
+func im2colRuns8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra int) {
 	panic("no assembly on this platform")
 }
 
-func latticeGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32) {
+func im2colGather8(rows int, src *float32, start int, channel int, tap int, taps int, offset *int, mask *int32, dst *float32, dstStride int, extra *int32) {
 	panic("no assembly on this platform")
 }

@@ -2,10 +2,10 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// weave stores the first count of the elements [column][phase] of channels, of which t has [phase][channel][column], ld
+// interleave stores the first count of the elements [column][phase] of channels, of which t has [phase][channel][column], ld
 // elements from row to row; those of a channel come to lie together, ldy elements from channel to channel of y. It
 // may read, but not use, a vector behind a row of t.
-func weave[T kernel.Float](channels, phases, count int, t []T, ld int, y []T, ldy int) {
+func interleave[T kernel.Float](channels, phases, count int, t []T, ld int, y []T, ldy int) {
 	n := kernel.CeilDiv(count, phases)
 	_, _ = t[(phases*channels-1)*ld+n-1], y[(channels-1)*ldy+count-1]
 	switch {
@@ -17,14 +17,14 @@ func weave[T kernel.Float](channels, phases, count int, t []T, ld int, y []T, ld
 		weave2(channels, count, &kernel.Float32s(t)[0], channels*ld*4, ld*4, &kernel.Float32s(y)[0], ldy*4)
 	default:
 		for c := range channels {
-			weaveChannel(phases, t[c*ld:], channels*ld, y[c*ldy:][:count])
+			interleaveChannel(phases, t[c*ld:], channels*ld, y[c*ldy:][:count])
 		}
 	}
 }
 
-// weaveChannel is weave for one channel whose phases are ld elements apart. Four phases go at a time; where there are fewer
+// interleaveChannel is interleave for one channel whose phases are ld elements apart. Four phases go at a time; where there are fewer
 // left, what is written too much is overwritten by the next ones, so that they come first.
-func weaveChannel[T kernel.Float](phases int, t []T, ld int, y []T) {
+func interleaveChannel[T kernel.Float](phases int, t []T, ld int, y []T) {
 	whole := len(y) / phases // columns
 	for first := (phases - 1) / 4 * 4; first >= 0; first -= 4 {
 		some := min(4, phases-first)

@@ -33,7 +33,7 @@ type planePhase struct {
 // slack is how many elements behind a piece the kernels may read.
 const slack = 64
 
-// describe makes l that of an input, its strides and taps as of a lattice. It takes over the memory of what
+// describe makes l that of an input, its strides and taps as of an im2col matrix. It takes over the memory of what
 // l was before.
 func (l *planes) describe(in, stride Triple, taps []Triple) {
 	*l = planes{in: in, stride: stride, least: taps[0], phases: l.phases[:0], taps: slices.Grow(l.taps[:0], len(taps))}

@@ -4,19 +4,19 @@ import "github.com/graft-ml/graft/internal/kernel"
 
 // ahead is memory that will be read when kernels have fetched so many lines of it, bit by bit while they compute: what
 // is not in a cache when its turn comes keeps a processor waiting, whereas arithmetic leaves memory idle.
-type ahead[T kernel.Float] struct {
+type prefetch[T kernel.Float] struct {
 	parts   [][]T
 	left    int // elements of all parts
 	fetches int
 }
 
-// newAhead is as much of the parts, one behind the other, as the second cache level takes beside a piece.
-func newAhead[T kernel.Float](fetches int, parts ...[]T) ahead[T] {
+// newPrefetch is as much of the parts, one behind the other, as the second cache level takes beside a piece.
+func newPrefetch[T kernel.Float](fetches int, parts ...[]T) prefetch[T] {
 	room := pieceElements
 	if kernel.AVX512 {
 		room *= 4 // such processors have more of it
 	}
-	a := ahead[T]{parts: parts, fetches: fetches}
+	a := prefetch[T]{parts: parts, fetches: fetches}
 	for i, part := range parts {
 		parts[i] = part[:min(len(part), room-a.left)]
 		a.left += len(parts[i])
@@ -26,7 +26,7 @@ func newAhead[T kernel.Float](fetches int, parts ...[]T) ahead[T] {
 
 // share is where a kernel that fetches so many lines starts, and how many bytes lie from each to the next; idle is a
 // place that costs nothing.
-func (a *ahead[T]) share(fetches int, idle *float32) (next *float32, pace int) {
+func (a *prefetch[T]) share(fetches int, idle *float32) (next *float32, pace int) {
 	for len(a.parts) > 0 && len(a.parts[0]) == 0 {
 		a.parts = a.parts[1:]
 	}

@@ -103,29 +103,29 @@ func newLayerRun(s *Shape) *layerRun {
 	return l
 }
 
-func (l *layerRun) turn() int {
+func (l *layerRun) transpose() int {
 	l.next = (l.next + 1) % layerSets
 	l.scratch.used = 0
 	return l.next
 }
 
 func (l *layerRun) forward(p *kernel.Pool) {
-	t := &l.sets[l.turn()]
+	t := &l.sets[l.transpose()]
 	Forward(p, l.s, t.x, t.w, elementwise.Epilogue[float32]{}, t.y, l.scratch.take)
 }
 
 func (l *layerRun) data(p *kernel.Pool) {
-	t := &l.sets[l.turn()]
+	t := &l.sets[l.transpose()]
 	BackwardData(p, l.s, t.dy, t.w, t.dx, l.scratch.take)
 }
 
 func (l *layerRun) dataAdd(p *kernel.Pool) {
-	t := &l.sets[l.turn()]
+	t := &l.sets[l.transpose()]
 	BackwardDataAdd(p, l.s, t.dy, t.w, t.dx, l.scratch.take)
 }
 
 func (l *layerRun) weight(p *kernel.Pool) {
-	t := &l.sets[l.turn()]
+	t := &l.sets[l.transpose()]
 	BackwardWeight(p, l.s, t.x, t.dy, t.dw, l.scratch.take)
 }
 

@@ -66,13 +66,13 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	per = kernel.CeilDiv(rows, blocks)
 
 	k := w.in.channels
-	strips := kernel.CeilDiv(w.oc, winogradLanes)
-	point := strips*k*winogradLanes + winogradLanes
+	colPanels := kernel.CeilDiv(w.oc, winogradLanes)
+	point := colPanels*k*winogradLanes + winogradLanes
 	u := kernel.Take(scratch, w.weightPoints()*point)
 	pieces := kernel.CeilDiv(k, winogradDepth)
-	p.Run(strips*pieces, func(_, i int) {
-		strip, from := i/pieces, i%pieces*winogradDepth
-		w.taps.weights(w.winogradTile, strip*winogradLanes, from, min(winogradDepth, k-from), u[(strip*k+from)*winogradLanes:], point)
+	p.Run(colPanels*pieces, func(_, i int) {
+		colPanel, from := i/pieces, i%pieces*winogradDepth
+		w.taps.weights(w.winogradTile, colPanel*winogradLanes, from, min(winogradDepth, k-from), u[(colPanel*k+from)*winogradLanes:], point)
 	})
 	v, m := newGrid[T](w.points(), per*w.in.cols, k), newGrid[T](w.points(), per*w.in.cols, winogradPair)
 	size := v.size + m.size + w.bands(per)
@@ -85,8 +85,8 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 		v.v, room = cut(room, v.size)
 		m.v, room = cut(room, m.size)
 		w.in.transform(w.winogradTile, lo, hi, 0, kernel.CeilDiv(k, winogradLanes), v, room)
-		for s := 0; s < strips; s += 2 {
-			n := min(2, strips-s)
+		for s := 0; s < colPanels; s += 2 {
+			n := min(2, colPanels-s)
 			place := func(q, s int) int { return w.weightPoint[q]*point + s*k*winogradLanes }
 			for q := range w.points() {
 				at, next := place(q, s), place(0, s+n)
@@ -101,7 +101,7 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	})
 }
 
-// byWeights transforms tiles, and then takes two strips of output channels at a time from weights to
+// byWeights transforms tiles, and then takes two column panels of output channels at a time from weights to
 // pixels: large weights go through the caches once. Threads share the output channels or, where these
 // are few, the tiles.
 func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
@@ -126,18 +126,18 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 		m := m
 		m.v, room = cut(room, m.size)
 		u, room := cut(room, w.weightPoints()*point)
-		strips := min(2, kernel.CeilDiv(w.oc-i*winogradPair, winogradLanes))
+		colPanels := min(2, kernel.CeilDiv(w.oc-i*winogradPair, winogradLanes))
 		for from := 0; from < k; from += depth {
 			kc := min(depth, k-from)
-			for s := range strips {
+			for s := range colPanels {
 				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
 			}
 			for q := range w.points() {
 				left, right := v.v[q*v.point+lo*w.in.cols*v.step+from:], u[w.weightPoint[q]*point:]
-				pointProduct(false, strips, (hi-lo)*w.in.cols, kc, left, v.step, right, right[(strips-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
+				pointProduct(false, colPanels, (hi-lo)*w.in.cols, kc, left, v.step, right, right[(colPanels-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
 			}
 		}
-		w.store(worker, lo, hi, 2*i, strips, m, room)
+		w.store(worker, lo, hi, 2*i, colPanels, m, room)
 	}
 	if w.sharesTiles(threads) {
 		p.Run(threads, func(worker, t int) {
@@ -154,15 +154,15 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 }
 
 // sharesTiles tells whether it costs less if each thread transforms all weights and multiplies them
-// with some tiles than if it has some pairs of strips.
+// with some tiles than if it has some pairs of column panels.
 func (w *winograd[T]) sharesTiles(threads int) bool {
 	const weights = 10 // tiles; see winogradFor
-	rows, strips := w.n*w.in.rows, kernel.CeilDiv(w.oc, winogradLanes)
+	rows, colPanels := w.n*w.in.rows, kernel.CeilDiv(w.oc, winogradLanes)
 	if threads == 1 || rows < threads {
 		return false
 	}
-	some := min(strips, 2*kernel.CeilDiv(kernel.CeilDiv(strips, 2), threads))
-	return strips*(kernel.CeilDiv(rows, threads)*w.in.cols+weights) < some*(w.tiles()+weights)
+	some := min(colPanels, 2*kernel.CeilDiv(kernel.CeilDiv(colPanels, 2), threads))
+	return colPanels*(kernel.CeilDiv(rows, threads)*w.in.cols+weights) < some*(w.tiles()+weights)
 }
 
 // cut splits room.
@@ -176,19 +176,19 @@ func (w *winograd[T]) bands(rows int) int {
 
 func (w *winograd[T]) outPitch() int { return kernel.CeilDiv(w.in.cols*w.m, 8) * 8 }
 
-// store makes pixels of strips of products, the first of which are those of strip first.
-func (w *winograd[T]) store(worker, lo, hi, first, strips int, m grid[T], room []T) {
+// store makes pixels of column panels of products, the first of which are those of column panel first.
+func (w *winograd[T]) store(worker, lo, hi, first, colPanels int, m grid[T], room []T) {
 	plane := w.high * w.wide
 	w.in.segments(lo, hi, func(g segment) {
 		b := band[T]{room, w.outPitch()}
 		above := g.row * w.m
 		rows := min(g.rows*w.m, w.high-above)
-		for s := range strips {
+		for s := range colPanels {
 			c := (first + s) * winogradLanes
 			n := min(winogradLanes, w.oc-c)
 			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{v: m.v[g.tile*m.step+s*winogradLanes:], point: m.point, step: m.step}, &b, w.marks[worker*winogradLanes:])
 			at := g.image*w.imageY + c*plane + above*w.wide
-			b.turnOut(rows, w.wide, n, w.y[at:], w.wide, plane)
+			b.transposeOut(rows, w.wide, n, w.y[at:], w.wide, plane)
 			if !w.e.IsNone() {
 				for i := range n {
 					w.e.Row(w.y[at+i*plane:][:rows*w.wide], c+i, at+i*plane)

@@ -19,10 +19,10 @@ func winograd2Output8(rows int, n int, src *float32, point int, step int, dst *f
 //go:noescape
 func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winograd2Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winograd2Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winograd2Weights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winograd2Gradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -44,10 +44,10 @@ func winograd2Output16(rows int, n int, src *float32, point int, step int, dst *
 //go:noescape
 func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winograd2Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winograd2Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winograd2Weights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winograd2Gradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -69,10 +69,10 @@ func winograd4Output8(rows int, n int, src *float32, point int, step int, dst *f
 //go:noescape
 func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winograd4Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winograd4Weights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winograd4Weights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winograd4Gradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -94,10 +94,10 @@ func winograd4Output16(rows int, n int, src *float32, point int, step int, dst *
 //go:noescape
 func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winograd4Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winograd4Weights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winograd4Weights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winograd4Gradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -119,10 +119,10 @@ func winogradHalvingOutput8(rows int, n int, src *float32, point int, step int, 
 //go:noescape
 func winogradHalvingDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winogradHalvingWeights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winogradHalvingWeights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winogradHalvingWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winogradHalvingWeights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winogradHalvingGradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -144,10 +144,10 @@ func winogradHalvingOutput16(rows int, n int, src *float32, point int, step int,
 //go:noescape
 func winogradHalvingDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winogradHalvingWeights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winogradHalvingWeights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winogradHalvingWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winogradHalvingWeights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winogradHalvingGradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -189,10 +189,10 @@ func winogradQuadOutput8(rows int, n int, src *float32, point int, step int, dst
 //go:noescape
 func winogradQuadDelta8(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winogradQuadWeights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winogradQuadWeights8 transforms the 3×3 taps of 8 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 8 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winogradQuadWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winogradQuadWeights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winogradQuadGradient8 makes 8*n times 3×3 taps, stored one after the other, of 8*n neighbouring lanes of points, which are point bytes apart; bad, 8 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
@@ -214,102 +214,102 @@ func winogradQuadOutput16(rows int, n int, src *float32, point int, step int, ds
 //go:noescape
 func winogradQuadDelta16(rows int, n int, src *float32, pitch int, dst *float32, point int, step int)
 
-// winogradQuadWeights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.
+// winogradQuadWeights16 transforms the 3×3 taps of 16 lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets 16 lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.
 //
 //go:noescape
-func winogradQuadWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+func winogradQuadWeights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 
 // winogradQuadGradient16 makes 16*n times 3×3 taps, stored one after the other, of 16*n neighbouring lanes of points, which are point bytes apart; bad, 16 lanes, becomes NaN where a tap is infinite or NaN, and else stays.
 //
 //go:noescape
 func winogradQuadGradient16(n int, src *float32, point int, dst *float32, bad *float32)
 
-// winogradTurn makes rows of pixels, 64 bytes apart, of eight planes that are lane bytes apart; where w is no multiple of 8 it adds pixels of zeros.
+// winogradTranspose makes rows of pixels, 64 bytes apart, of eight planes that are lane bytes apart; where w is no multiple of 8 it adds pixels of zeros.
 //
 //go:noescape
-func winogradTurn(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int)
+func winogradTranspose(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int)
 
-// winogradUnturn is the inverse of winogradTurn: it sets rows of eight planes; src has whole eights of pixels.
+// winogradTransposeBack is the inverse of winogradTranspose: it sets rows of eight planes; src has whole eights of pixels.
 //
 //go:noescape
-func winogradUnturn(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int)
+func winogradTransposeBack(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int)
 
-// winogradRowsWide12x32 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide12x32 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide12x16 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide12x16 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide8x32 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide8x32 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide8x16 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide8x16 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide4x32 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide4x32 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRows6x16 sets 6*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRows6x16 sets 6*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRows4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRows4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide12x32 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide12x32 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide12x16 sets 12*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide12x16 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide8x32 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide8x32 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide8x16 sets 8*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide8x16 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide4x32 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide4x32 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumns6x16 sets 6*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumns6x16 sets 6*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumns4x16 sets 4*blocks rows of strips of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumns4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)

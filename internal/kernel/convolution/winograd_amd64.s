@@ -404,7 +404,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winograd2Weights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·winograd2Weights8(SB), $704-56
 	MOVQ n+0(FP), AX
@@ -476,7 +476,7 @@ loop:
 	VUNPCKHPD   Y6, Y10, Y6
 	VUNPCKLPD   Y7, Y3, Y10
 	VUNPCKHPD   Y7, Y3, Y3
-	MOVQ        turned+32(FP), R11
+	MOVQ        flipped+32(FP), R11
 	TESTQ       R11, R11
 	JNZ         turn
 	VMOVUPS     Y4, (DI)
@@ -1215,7 +1215,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winograd2Weights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·winograd2Weights16(SB), $1408-56
 	VBROADCASTSS c3f000000<>+0(SB), Z0
@@ -1316,7 +1316,7 @@ loop:
 	VUNPCKHPD    Z7, Z11, Z7
 	VUNPCKLPD    Z8, Z4, Z11
 	VUNPCKHPD    Z8, Z4, Z4
-	MOVQ         turned+32(FP), R12
+	MOVQ         flipped+32(FP), R12
 	TESTQ        R12, R12
 	JNZ          turn
 	VMOVUPS      Z5, (DI)
@@ -2793,7 +2793,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winograd4Weights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·winograd4Weights8(SB), $896-56
 	MOVQ n+0(FP), AX
@@ -2865,7 +2865,7 @@ loop:
 	VUNPCKHPD   Y6, Y10, Y6
 	VUNPCKLPD   Y7, Y3, Y10
 	VUNPCKHPD   Y7, Y3, Y3
-	MOVQ        turned+32(FP), R11
+	MOVQ        flipped+32(FP), R11
 	TESTQ       R11, R11
 	JNZ         turn
 	VMOVUPS     Y4, (DI)
@@ -4539,7 +4539,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winograd4Weights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·winograd4Weights16(SB), $1792-56
 	VBROADCASTSS c3f000000<>+0(SB), Z0
@@ -4645,7 +4645,7 @@ loop:
 	VUNPCKHPD    Z12, Z16, Z12
 	VUNPCKLPD    Z13, Z9, Z16
 	VUNPCKHPD    Z13, Z9, Z9
-	MOVQ         turned+32(FP), R12
+	MOVQ         flipped+32(FP), R12
 	TESTQ        R12, R12
 	JNZ          turn
 	VMOVUPS      Z10, (DI)
@@ -5683,7 +5683,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winogradHalvingWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winogradHalvingWeights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, MMX+
 TEXT ·winogradHalvingWeights8(SB), $704-56
 	MOVQ n+0(FP), AX
@@ -5755,7 +5755,7 @@ loop:
 	VUNPCKHPD   Y6, Y10, Y6
 	VUNPCKLPD   Y7, Y3, Y10
 	VUNPCKHPD   Y7, Y3, Y3
-	MOVQ        turned+32(FP), R11
+	MOVQ        flipped+32(FP), R11
 	TESTQ       R11, R11
 	JNZ         turn
 	VMOVUPS     Y4, (DI)
@@ -6491,7 +6491,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winogradHalvingWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winogradHalvingWeights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·winogradHalvingWeights16(SB), $1408-56
 	MOVQ n+0(FP), AX
@@ -6591,7 +6591,7 @@ loop:
 	VUNPCKHPD    Z6, Z10, Z6
 	VUNPCKLPD    Z7, Z3, Z10
 	VUNPCKHPD    Z7, Z3, Z3
-	MOVQ         turned+32(FP), R12
+	MOVQ         flipped+32(FP), R12
 	TESTQ        R12, R12
 	JNZ          turn
 	VMOVUPS      Z4, (DI)
@@ -7788,7 +7788,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winogradQuadWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winogradQuadWeights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, MMX+
 TEXT ·winogradQuadWeights8(SB), $608-56
 	MOVQ n+0(FP), AX
@@ -7860,7 +7860,7 @@ loop:
 	VUNPCKHPD   Y6, Y10, Y6
 	VUNPCKLPD   Y7, Y3, Y10
 	VUNPCKHPD   Y7, Y3, Y3
-	MOVQ        turned+32(FP), R11
+	MOVQ        flipped+32(FP), R11
 	TESTQ       R11, R11
 	JNZ         turn
 	VMOVUPS     Y4, (DI)
@@ -8331,7 +8331,7 @@ tile:
 	VZEROUPPER
 	RET
 
-// func winogradQuadWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int)
+// func winogradQuadWeights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·winogradQuadWeights16(SB), $1216-56
 	MOVQ n+0(FP), AX
@@ -8431,7 +8431,7 @@ loop:
 	VUNPCKHPD    Z6, Z10, Z6
 	VUNPCKLPD    Z7, Z3, Z10
 	VUNPCKHPD    Z7, Z3, Z3
-	MOVQ         turned+32(FP), R12
+	MOVQ         flipped+32(FP), R12
 	TESTQ        R12, R12
 	JNZ          turn
 	VMOVUPS      Z4, (DI)
@@ -8713,9 +8713,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func winogradTurn(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int)
+// func winogradTranspose(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int)
 // Requires: AVX
-TEXT ·winogradTurn(SB), NOSPLIT, $0-56
+TEXT ·winogradTranspose(SB), NOSPLIT, $0-56
 	MOVQ rows+0(FP), AX
 	MOVQ src+16(FP), CX
 	MOVQ lane+32(FP), DX
@@ -8841,9 +8841,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func winogradUnturn(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int)
+// func winogradTransposeBack(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int)
 // Requires: AVX
-TEXT ·winogradUnturn(SB), NOSPLIT, $0-56
+TEXT ·winogradTransposeBack(SB), NOSPLIT, $0-56
 	MOVQ rows+0(FP), AX
 	MOVQ src+16(FP), CX
 	MOVQ lane+48(FP), DX

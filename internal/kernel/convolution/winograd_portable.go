@@ -16,7 +16,7 @@ func winograd2Delta8(rows int, n int, src *float32, pitch int, dst *float32, poi
 	panic("no assembly on this platform")
 }
 
-func winograd2Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winograd2Weights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -36,7 +36,7 @@ func winograd2Delta16(rows int, n int, src *float32, pitch int, dst *float32, po
 	panic("no assembly on this platform")
 }
 
-func winograd2Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winograd2Weights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -56,7 +56,7 @@ func winograd4Delta8(rows int, n int, src *float32, pitch int, dst *float32, poi
 	panic("no assembly on this platform")
 }
 
-func winograd4Weights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winograd4Weights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -76,7 +76,7 @@ func winograd4Delta16(rows int, n int, src *float32, pitch int, dst *float32, po
 	panic("no assembly on this platform")
 }
 
-func winograd4Weights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winograd4Weights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -96,7 +96,7 @@ func winogradHalvingDelta8(rows int, n int, src *float32, pitch int, dst *float3
 	panic("no assembly on this platform")
 }
 
-func winogradHalvingWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winogradHalvingWeights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -116,7 +116,7 @@ func winogradHalvingDelta16(rows int, n int, src *float32, pitch int, dst *float
 	panic("no assembly on this platform")
 }
 
-func winogradHalvingWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winogradHalvingWeights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -152,7 +152,7 @@ func winogradQuadDelta8(rows int, n int, src *float32, pitch int, dst *float32, 
 	panic("no assembly on this platform")
 }
 
-func winogradQuadWeights8(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winogradQuadWeights8(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -172,7 +172,7 @@ func winogradQuadDelta16(rows int, n int, src *float32, pitch int, dst *float32,
 	panic("no assembly on this platform")
 }
 
-func winogradQuadWeights16(n int, w *float32, lane int, step int, turned int, dst *float32, point int) {
+func winogradQuadWeights16(n int, w *float32, lane int, step int, flipped int, dst *float32, point int) {
 	panic("no assembly on this platform")
 }
 
@@ -180,11 +180,11 @@ func winogradQuadGradient16(n int, src *float32, point int, dst *float32, bad *f
 	panic("no assembly on this platform")
 }
 
-func winogradTurn(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int) {
+func winogradTranspose(rows int, w int, src *float32, srcRow int, lane int, dst *float32, dstRow int) {
 	panic("no assembly on this platform")
 }
 
-func winogradUnturn(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int) {
+func winogradTransposeBack(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int) {
 	panic("no assembly on this platform")
 }
 

@@ -153,7 +153,7 @@ func dataWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, 
 			x: dy, channels: g.oc, high: g.out[1], wide: g.out[2], pad: t.paddingBack(g),
 			rows: kernel.CeilDiv(g.in[1], t.m), cols: kernel.CeilDiv(g.in[2], t.m),
 		},
-		taps: winogradTaps[T]{w: w, lane: 9, step: 9 * g.c, lanes: g.c, turned: true},
+		taps: winogradTaps[T]{w: w, lane: 9, step: 9 * g.c, lanes: g.c, flipped: true},
 		n:    g.n, oc: g.c, high: g.in[1], wide: g.in[2], imageY: g.c * g.in.Size(), y: dx,
 	}
 	return a.run(p, scratch)

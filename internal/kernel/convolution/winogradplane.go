@@ -62,7 +62,7 @@ func (s *winogradPlanes[T]) transform(t *winogradTile, lo, hi, group, end int, d
 			if last > first {
 				plane := s.high * s.wide
 				x := s.x[(g.image*s.channels+c)*plane+first*s.wide:]
-				b.turnIn(last-first, s.wide, first-above, s.pad[1], s.channels-c, x, s.wide, plane)
+				b.transposeIn(last-first, s.wide, first-above, s.pad[1], s.channels-c, x, s.wide, plane)
 			}
 			to := dst
 			to.v = dst.v[g.tile*dst.step+q*dst.group:]

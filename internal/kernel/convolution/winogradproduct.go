@@ -9,29 +9,29 @@ import (
 // assembly; grids have room for that.
 const productRows = 4
 
-// pointProduct multiplies the matrices of a point: rows×kc elements of a with one or two strips of 16
+// pointProduct multiplies the matrices of a point: rows×kc elements of a with one or two column panels of 16
 // columns, whose rows are rsB apart, to c, adding to what c holds if add. Rows of a are stride apart
 // or, if turned, rows lie together and columns are stride apart. It may read and set more rows than
 // asked for, up to a multiple of productRows. The operands of the next product lie ahead[0] elements
 // behind a and ahead[1] behind b and b2: they are fetched meanwhile, because they often come from the
 // cache of another processor or from one that all share.
-func pointProduct[T kernel.Float](turned bool, strips, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool, ahead [2]int) {
+func pointProduct[T kernel.Float](transposed bool, colPanels, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool, prefetch [2]int) {
 	next, column := stride, 1
-	if turned {
+	if transposed {
 		next, column = 1, stride
 	}
 	if !kernel.SIMD || !kernel.IsFloat32[T]() {
-		pointProductGo(strips, rows, kc, a, next, column, b, b2, rsB, c, ldc, add)
+		pointProductGo(colPanels, rows, kc, a, next, column, b, b2, rsB, c, ldc, add)
 		return
 	}
-	if strips == 2 && !kernel.AVX512 {
-		pointProduct(turned, 1, rows, kc, a, stride, b, b, rsB, c, ldc, add, ahead)
-		pointProduct(turned, 1, rows, kc, a, stride, b2, b2, rsB, c[winogradLanes:], ldc, add, ahead)
+	if colPanels == 2 && !kernel.AVX512 {
+		pointProduct(transposed, 1, rows, kc, a, stride, b, b, rsB, c, ldc, add, prefetch)
+		pointProduct(transposed, 1, rows, kc, a, stride, b2, b2, rsB, c[winogradLanes:], ldc, add, prefetch)
 		return
 	}
 	rows = kernel.CeilDiv(rows, productRows) * productRows
 	last := (kc-1)*rsB + winogradLanes - 1
-	_, _, _, _ = a[(rows-1)*next+(kc-1)*column], b[last], b2[last], c[(rows-1)*ldc+strips*winogradLanes-1]
+	_, _, _, _ = a[(rows-1)*next+(kc-1)*column], b[last], b2[last], c[(rows-1)*ldc+colPanels*winogradLanes-1]
 	flags := 0
 	if add {
 		flags = matmul.FlagAdd
@@ -39,10 +39,10 @@ func pointProduct[T kernel.Float](turned bool, strips, rows, kc int, a []T, stri
 	x, y, y2, z := kernel.Float32s(a), &kernel.Float32s(b)[0], &kernel.Float32s(b2)[0], kernel.Float32s(c)
 	for i := 0; i < rows; {
 		height, blocks := productBlocks(rows - i)
-		if turned {
-			productOfColumns(height, strips, blocks, kc, &x[i], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags, ahead[0]*4, ahead[1]*4)
+		if transposed {
+			productOfColumns(height, colPanels, blocks, kc, &x[i], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags, prefetch[0]*4, prefetch[1]*4)
 		} else {
-			productOfRows(height, strips, blocks, kc, &x[i*stride], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags, ahead[0]*4, ahead[1]*4)
+			productOfRows(height, colPanels, blocks, kc, &x[i*stride], stride*4, y, y2, rsB*4, &z[i*ldc], ldc*4, flags, prefetch[0]*4, prefetch[1]*4)
 		}
 		i += height * blocks
 	}
@@ -68,17 +68,17 @@ func productBlocks(rows int) (height, blocks int) {
 	return rows, 1
 }
 
-func productOfRows(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add, nextA, nextB int) {
+func productOfRows(height, colPanels, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add, nextA, nextB int) {
 	switch {
 	case !kernel.AVX512 && height == 6:
 		winogradRows6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case !kernel.AVX512:
 		winogradRows4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
-	case height == 12 && strips == 2:
+	case height == 12 && colPanels == 2:
 		winogradRowsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
-	case height == 8 && strips == 2:
+	case height == 8 && colPanels == 2:
 		winogradRowsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
-	case strips == 2:
+	case colPanels == 2:
 		winogradRowsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 12:
 		winogradRowsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
@@ -89,17 +89,17 @@ func productOfRows(height, strips, blocks, kc int, a *float32, stride int, b, b2
 	}
 }
 
-func productOfColumns(height, strips, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add, nextA, nextB int) {
+func productOfColumns(height, colPanels, blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc, add, nextA, nextB int) {
 	switch {
 	case !kernel.AVX512 && height == 6:
 		winogradColumns6x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case !kernel.AVX512:
 		winogradColumns4x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
-	case height == 12 && strips == 2:
+	case height == 12 && colPanels == 2:
 		winogradColumnsWide12x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
-	case height == 8 && strips == 2:
+	case height == 8 && colPanels == 2:
 		winogradColumnsWide8x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
-	case strips == 2:
+	case colPanels == 2:
 		winogradColumnsWide4x32(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
 	case height == 12:
 		winogradColumnsWide12x16(blocks, kc, a, stride, b, b2, rsB, c, ldc, add, nextA, nextB)
@@ -111,7 +111,7 @@ func productOfColumns(height, strips, blocks, kc int, a *float32, stride int, b,
 }
 
 // pointProductGo is pointProduct by the general micro-kernels.
-func pointProductGo[T kernel.Float](strips, rows, kc int, a []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, add bool) {
+func pointProductGo[T kernel.Float](colPanels, rows, kc int, a []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, add bool) {
 	flags := 0
 	if add {
 		flags = matmul.FlagAdd
@@ -119,7 +119,7 @@ func pointProductGo[T kernel.Float](strips, rows, kc int, a []T, rsA, csA int, b
 	for i, n := 0, 0; i < rows; i += n {
 		n = min(matmul.MR, rows-i)
 		matmul.Micro(n, kc, a[i*rsA:], nil, rsA, csA, b, rsB, c[i*ldc:], ldc, flags, nil)
-		if strips == 2 {
+		if colPanels == 2 {
 			matmul.Micro(n, kc, a[i*rsA:], nil, rsA, csA, b2, rsB, c[i*ldc+winogradLanes:], ldc, flags, nil)
 		}
 	}

@@ -59,7 +59,7 @@ func benchmarkWays(b *testing.B, p *kernel.Pool, yard kerneltest.Yardstick, name
 		run(name, "direct", []func(){func() { l.forward(p) }, func() { l.data(p) }, func() { l.weight(p) }}[pass])
 		eachWay(s, winogradPass(pass), func(t *winogradTile, g *geometry) {
 			run(name, fmt.Sprintf("F%d:%d", t.m, t.step), func() {
-				switch a := &l.sets[l.turn()]; winogradPass(pass) {
+				switch a := &l.sets[l.transpose()]; winogradPass(pass) {
 				case winogradY:
 					forwardWinograd(p, t, g, a.x, a.w, elementwise.Epilogue[float32]{}, a.y, l.scratch.take)
 				case winogradDX:

@@ -6,17 +6,17 @@ import "github.com/graft-ml/graft/internal/kernel"
 type winogradTaps[T kernel.Float] struct {
 	w          []T
 	lane, step int
-	turned     bool // by 180°
+	flipped bool // by 180°
 	lanes      int  // how many there are
 }
 
 // weights transforms the taps of winogradLanes lanes from lane on and of n channels from k0 on,
-// G·g·Gᵀ: a strip for each point, winogradLanes for each channel, point elements apart.
+// G·g·Gᵀ: a column panel for each point, winogradLanes for each channel, point elements apart.
 func (s *winogradTaps[T]) weights(t *winogradTile, lane, k0, n int, dst []T, point int) {
 	_ = dst[(t.weightPoints()-1)*point+n*winogradLanes-1]
-	turned := 0
-	if s.turned {
-		turned = 1
+	flipped := 0
+	if s.flipped {
+		flipped = 1
 	}
 	for half := 0; half < winogradLanes; half += 8 {
 		live := max(0, min(8, s.lanes-lane-half))
@@ -28,7 +28,7 @@ func (s *winogradTaps[T]) weights(t *winogradTile, lane, k0, n int, dst []T, poi
 			}
 			w := s.w[(lane+half)*s.lane+k0*s.step:]
 			_ = w[last*s.lane+(n-1)*s.step+8]
-			k.weights(n, &kernel.Float32s(w)[0], s.lane*4, s.step*4, turned, &kernel.Float32s(dst)[half], point*4)
+			k.weights(n, &kernel.Float32s(w)[0], s.lane*4, s.step*4, flipped, &kernel.Float32s(dst)[half], point*4)
 			if wide {
 				break
 			}
@@ -38,7 +38,7 @@ func (s *winogradTaps[T]) weights(t *winogradTile, lane, k0, n int, dst []T, poi
 			var g [9 * 8]T // [tap][lane]
 			for l := range live {
 				for tap, v := range s.w[(lane+half+l)*s.lane+(k0+i)*s.step:][:9] {
-					if s.turned {
+					if s.flipped {
 						tap = 8 - tap
 					}
 					g[tap*8+l] = v

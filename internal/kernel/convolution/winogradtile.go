@@ -29,7 +29,7 @@ type winogradTile struct {
 type winogradKernels struct {
 	input, delta func(rows, n int, src *float32, pitch int, dst *float32, point, step int)
 	output       func(rows, n int, src *float32, point, step int, dst *float32, pitch int, bad *float32)
-	weights      func(n int, w *float32, lane, step, turned int, dst *float32, point int)
+	weights      func(n int, w *float32, lane, step, flipped int, dst *float32, point int)
 	gradient     func(n int, src *float32, point int, dst, bad *float32)
 }
 

@@ -15,9 +15,9 @@ type band[T kernel.Float] struct {
 // row is row i from pixel j on.
 func (b *band[T]) row(i, j int) []T { return b.px[(i*b.pitch+j)*winogradLanes:] }
 
-// turnIn sets w pixels of rows from pixel at on, and those up to the next multiple of 8 to 0, from
+// transposeIn sets w pixels of rows from pixel at on, and those up to the next multiple of 8 to 0, from
 // planes that are plane elements apart and stride elements wide; channels beyond those given are 0.
-func (b *band[T]) turnIn(rows, w, row, at, channels int, src []T, stride, plane int) {
+func (b *band[T]) transposeIn(rows, w, row, at, channels int, src []T, stride, plane int) {
 	for half := 0; half < winogradLanes; half += 8 {
 		live := min(8, channels-half)
 		dst := b.row(row, at)[half:]
@@ -25,7 +25,7 @@ func (b *band[T]) turnIn(rows, w, row, at, channels int, src []T, stride, plane 
 			_ = dst[((rows-1)*b.pitch+(w-1)&^7+7)*winogradLanes+7]
 			s := src[half*plane:]
 			_ = s[7*plane+(rows-1)*stride+w-1]
-			winogradTurn(rows, w, &kernel.Float32s(s)[0], stride*4, plane*4, &kernel.Float32s(dst)[0], b.pitch*winogradLanes*4)
+			winogradTranspose(rows, w, &kernel.Float32s(s)[0], stride*4, plane*4, &kernel.Float32s(dst)[0], b.pitch*winogradLanes*4)
 			continue
 		}
 		for i := range rows {
@@ -42,8 +42,8 @@ func (b *band[T]) turnIn(rows, w, row, at, channels int, src []T, stride, plane 
 	}
 }
 
-// turnOut copies w pixels of the first rows to planes.
-func (b *band[T]) turnOut(rows, w, channels int, dst []T, stride, plane int) {
+// transposeOut copies w pixels of the first rows to planes.
+func (b *band[T]) transposeOut(rows, w, channels int, dst []T, stride, plane int) {
 	for half := 0; half < channels; half += 8 {
 		live := min(8, channels-half)
 		src := b.px[half:]
@@ -51,7 +51,7 @@ func (b *band[T]) turnOut(rows, w, channels int, dst []T, stride, plane int) {
 			_ = src[((rows-1)*b.pitch+(w-1)&^7+7)*winogradLanes+7]
 			d := dst[half*plane:]
 			_ = d[7*plane+(rows-1)*stride+w-1]
-			winogradUnturn(rows, w, &kernel.Float32s(src)[0], b.pitch*winogradLanes*4, &kernel.Float32s(d)[0], stride*4, plane*4)
+			winogradTransposeBack(rows, w, &kernel.Float32s(src)[0], b.pitch*winogradLanes*4, &kernel.Float32s(d)[0], stride*4, plane*4)
 			continue
 		}
 		for i := range rows {

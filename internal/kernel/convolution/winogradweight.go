@@ -171,19 +171,19 @@ func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m gr
 			continue
 		}
 		for c := from; c < end; c += winogradPair {
-			strips := min(2, kernel.CeilDiv(end-c, winogradLanes))
+			colPanels := min(2, kernel.CeilDiv(end-c, winogradLanes))
 			right := v.v[c/winogradLanes*v.group+q*v.point:]
 			for i := 0; i < n; i += winogradLanes {
 				left := d.v[(o+i)/winogradLanes*d.group+q*d.point:]
 				to := m.v[u*m.point+i*m.step+c-from:]
-				ahead := [2]int{-i / winogradLanes * d.group, 2 * v.group}
+				prefetch := [2]int{-i / winogradLanes * d.group, 2 * v.group}
 				switch {
 				case i+winogradLanes < n:
-					ahead = [2]int{d.group, 0}
+					prefetch = [2]int{d.group, 0}
 				case c+winogradPair >= end: // another point follows
-					ahead = [2]int{ahead[0] + d.point, v.point - (c-from)/winogradLanes*v.group}
+					prefetch = [2]int{prefetch[0] + d.point, v.point - (c-from)/winogradLanes*v.group}
 				}
-				pointProduct(true, strips, min(winogradLanes, n-i), tiles, left, d.step, right, right[(strips-1)*v.group:], v.step, to, m.step, add, ahead)
+				pointProduct(true, colPanels, min(winogradLanes, n-i), tiles, left, d.step, right, right[(colPanels-1)*v.group:], v.step, to, m.step, add, prefetch)
 			}
 		}
 		add = true

@@ -15,7 +15,7 @@ func convolution(p *program) {
 	}
 	p.kernel("storeRunsY", func(f *function) { storeRuns(f, false) })
 	p.kernel("addRunsY", func(f *function) { storeRuns(f, true) })
-	p.kernel("spreadRunsY", spreadRuns)
+	p.kernel("scatterRunsY", scatterRuns)
 	p.kernel("movePlanes", movePlanes)
 	p.kernel("everyOther", everyOther)
 	p.kernel("stretchRows", stretchRows)
@@ -233,9 +233,9 @@ func storeRuns(f *function, added bool) {
 	})
 }
 
-// spreadRuns stores the results of a gradient whose convolution had stride 2: what lies between
+// scatterRuns stores the results of a gradient whose convolution had stride 2: what lies between
 // them is left alone, so there is one store for each.
-func spreadRuns(f *function) {
+func scatterRuns(f *function) {
 	x := f.vec()
 	f.eachRun(func(s, d, n reg) {
 		f.countdown(n, func() {

@@ -22,7 +22,7 @@ var parts = map[string][]func(p *program){
 	"vector":      {multiples, folds},
 	"elementwise": {elementwise, transcendental},
 	"gemm":        {micro, pack, rows},
-	"transpose":   {turn},
+	"transpose":   {transpose},
 	"taps":        {split, taps},
 	"convtile":    {convolution},
 }

@@ -8,14 +8,14 @@ func pack(p *program) {
 	p.kernel("packA6T", packA6T)
 }
 
-// packB16 copies row by row across all strips, so that memory is read in its order.
+// packB16 copies row by row across all column panels, so that memory is read in its order.
 func packB16(f *function) {
 	kc, b, ldb, dst := f.arg("kc"), f.arg("b"), f.arg("ldb"), f.arg("dst")
-	strips, apart := f.arg("strips"), f.arg("dstStrip")
+	colPanels, apart := f.arg("colPanels"), f.arg("dstPanel")
 	n, from, to := f.reg(), f.reg(), f.reg()
 	v := f.vecsOf(4)
 	f.countdown(kc, func() {
-		f.line("MOVD %s, %s", strips, n)
+		f.line("MOVD %s, %s", colPanels, n)
 		f.line("MOVD %s, %s", b, from)
 		f.line("MOVD %s, %s", dst, to)
 		f.countdown(n, func() {
@@ -140,8 +140,8 @@ func split2(f *function) {
 }
 
 // turn makes the transposition of 32-bit values of any kind.
-func turn(p *program) {
-	p.kernel("turn8", func(f *function) {
+func transpose(p *program) {
+	p.kernel("transposeRows8", func(f *function) {
 		n, src, srcStride := f.arg("n8"), f.arg("src"), f.arg("srcStride")
 		dst, dstStride := f.arg("dst"), f.arg("dstStride")
 		rows := f.rowPointers(src, srcStride, 8)

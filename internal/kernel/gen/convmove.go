@@ -8,9 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rowsAhead is how many rows before they are needed rows of planes are fetched: they are short, and the
+// rowsPrefetch is how many rows before they are needed rows of planes are fetched: they are short, and the
 // next one does not lie where a processor expects it.
-const rowsAhead = 8
+const rowsPrefetch = 8
 
 // eachPlaneRow is the frame of a function that goes through the rows of planes. body gets places in a
 // row of src and dst, which it may move, and the distance of the rows of src. The function has more parameters if told so.
@@ -57,7 +57,7 @@ func movePlanes() {
 			other := fmt.Sprint("not", floats)
 			CMPQ(n, Imm(uint64(floats)))
 			JNE(LabelRef(other))
-			PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
+			PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsPrefetch})
 			VMOVUPS(Mem{Base: s}, short)
 			VMOVUPS(short, Mem{Base: d})
 			JMP(LabelRef("end"))
@@ -65,7 +65,7 @@ func movePlanes() {
 		}
 		blocks(n, 4, func(vectors int, k mask) {
 			if vectors == 1 {
-				PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
+				PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsPrefetch})
 			}
 			for v := range vectors {
 				load(Mem{Base: s, Disp: 32 * v}, k, x[v])
@@ -104,7 +104,7 @@ func everyOther() {
 			LEAQ(Mem{Base: d, Index: n, Scale: 4, Disp: -4 * lanes}, d)
 		}
 		Load(Param("n"), n)
-		PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
+		PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsPrefetch})
 		CMPQ(n, Imm(8))
 		JLT(LabelRef("short"))
 		Label("eight")
@@ -114,7 +114,7 @@ func everyOther() {
 		ADDQ(Imm(64), s)
 		ADDQ(Imm(32), d)
 		SUBQ(Imm(8), n)
-		PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsAhead})
+		PREFETCHT0(Mem{Base: s, Index: srcRow, Scale: rowsPrefetch})
 		JMP(LabelRef("eight"))
 		Label("last")
 		toLast(8)

@@ -13,7 +13,7 @@ func convolution() {
 		}
 		storeRuns(w, false)
 		storeRuns(w, true)
-		spreadRuns(w)
+		scatterRuns(w)
 	}
 	movePlanes()
 	everyOther()

@@ -8,9 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// spreadRuns stores the results of a gradient whose convolution had stride 2.
-func spreadRuns(w width) {
-	name := "spreadRuns" + w.name
+// scatterRuns stores the results of a gradient whose convolution had stride 2.
+func scatterRuns(w width) {
+	name := "scatterRuns" + w.name
 	TEXT(name, NOSPLIT, "func(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)")
 	Doc(name + " is storeRuns" + w.name + " for runs that go to every other float of y; what lies between is left alone.")
 	Pragma("noescape")

@@ -9,7 +9,7 @@ import (
 )
 
 // ahead is how many steps before they are needed elements of the right operand are fetched.
-const ahead = 12
+const prefetch = 12
 
 // aheadWeights is how many steps before they are needed weights are fetched: those of a large network lie in a far
 // cache.
@@ -77,7 +77,7 @@ func convTile(w width, rows, vecs int) {
 			for v := range x {
 				VMOVUPS(Mem{Base: b, Index: at, Scale: 4, Disp: v * w.bytes()}, x[v])
 			}
-			MOVLQSX(Mem{Base: off, Disp: 4 * (k + ahead)}, at)
+			MOVLQSX(Mem{Base: off, Disp: 4 * (k + prefetch)}, at)
 			for v := 0; v < vecs; v += 16 / w.lanes { // one of each line
 				PREFETCHT0(Mem{Base: b, Index: at, Scale: 4, Disp: v * w.bytes()})
 			}

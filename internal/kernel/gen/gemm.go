@@ -26,14 +26,14 @@ func packingGemm() {
 // fill the sixteen registers. Blocks of few rows spread the inner dimension over
 // several sets of accumulators to hide the latency of the multiply-add.
 //
-// The packing form reads B where it lies and stores what it reads as a strip: the first block of
+// The packing form reads B where it lies and stores what it reads as a column panel: the first block of
 // rows packs B for the others, at hardly any cost.
 func micro(rows int, packing bool) {
 	name, to, doc := fmt.Sprintf("micro%dx16", rows), "", "."
 	if packing {
 		name += "p"
 		to = ", to *float32"
-		doc = "; the rows of B are copied to a strip at to."
+		doc = "; the rows of B are copied to a column panel at to."
 	}
 	TEXT(name, NOSPLIT, "func(kc int, a *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32"+to+")")
 	Doc(fmt.Sprintf("%s computes a block of %d rows and 16 columns of C; strides are in bytes%s", name, rows, doc))

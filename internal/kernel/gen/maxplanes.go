@@ -12,7 +12,7 @@ import (
 const noTap = 255
 
 // value loads what tap t reads, -Inf outside of the plane.
-func (p *planeWalk) value(t int, masked bool, least reg.VecVirtual) reg.VecVirtual {
+func (p *planeLoop) value(t int, masked bool, least reg.VecVirtual) reg.VecVirtual {
 	x := p.vec()
 	switch {
 	case !masked:
@@ -42,7 +42,7 @@ func maxPlanes(w width, stride int) {
 	} else {
 		nan = w.vec()
 	}
-	w.walk(3, stride, planeCode{step: func(p *planeWalk, masked bool) {
+	w.walk(3, stride, planeCode{step: func(p *planeLoop, masked bool) {
 		last := w.vec()
 		for t := range windowTaps {
 			x := p.value(t, masked, least)
@@ -60,7 +60,7 @@ func maxPlanes(w width, stride int) {
 				w.unordered(x, last, nan, t == 1)
 			}
 		}
-	}, result: func(*planeWalk) reg.VecVirtual {
+	}, result: func(*planeLoop) reg.VecVirtual {
 		if w.lanes == 16 {
 			VPTERNLOGD(Imm(255), best, best, nan, best)
 		} else {
@@ -108,7 +108,7 @@ func maxTaps(w width, stride int) {
 			number(t, numbers[t])
 		}
 	}
-	w.walk(3, stride, planeCode{step: func(p *planeWalk, masked bool) {
+	w.walk(3, stride, planeCode{step: func(p *planeLoop, masked bool) {
 		VMOVAPS(least, best)
 		number(noTap, which)
 		for t := range windowTaps {
@@ -129,13 +129,13 @@ func maxTaps(w width, stride int) {
 			VBLENDVPS(c, x, best, best)
 			VBLENDVPS(c, i8(int32(t)), which, which)
 		}
-	}, result: func(p *planeWalk) reg.VecVirtual {
+	}, result: func(p *planeLoop) reg.VecVirtual {
 		to := GP64()
 		MOVQ(p.to, to)
 		SHRQ(Imm(2), to)
 		p.storeTaps(which, Mem{Base: taps, Index: to, Scale: 1})
 		return best
-	}, next: func(*planeWalk) {
+	}, next: func(*planeLoop) {
 		step := GP64()
 		Load(Param("yPlane"), step)
 		SHRQ(Imm(2), step)
@@ -144,7 +144,7 @@ func maxTaps(w width, stride int) {
 }
 
 // storeTaps stores every stride-th number of v as a byte; it spoils v.
-func (p *planeWalk) storeTaps(v reg.VecVirtual, to Mem) {
+func (p *planeLoop) storeTaps(v reg.VecVirtual, to Mem) {
 	if p.stride == 2 {
 		VPERMPS(v, p.evens, v)
 	}

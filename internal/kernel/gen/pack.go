@@ -16,23 +16,23 @@ func pack() {
 	packA6T()
 }
 
-// packB copies row by row across all strips, so that memory is read in its order.
+// packB copies row by row across all column panels, so that memory is read in its order.
 func packB() {
-	TEXT("packB16", NOSPLIT, "func(kc int, b *float32, ldb int, dst *float32, strips, dstStrip int)")
-	Doc("packB16 copies kc ≥ 1 rows of 16*strips floats, ldb bytes apart, to strips of 16 columns that are dstStrip bytes apart.")
+	TEXT("packB16", NOSPLIT, "func(kc int, b *float32, ldb int, dst *float32, colPanels, dstPanel int)")
+	Doc("packB16 copies kc ≥ 1 rows of 16*colPanels floats, ldb bytes apart, to column panels of 16 columns that are dstPanel bytes apart.")
 	Pragma("noescape")
 	kc := Load(Param("kc"), GP64())
 	b := Load(Param("b"), GP64())
 	ldb := Load(Param("ldb"), GP64())
 	d := Load(Param("dst"), GP64())
-	strips := Load(Param("strips"), GP64())
-	ds := Load(Param("dstStrip"), GP64())
+	colPanels := Load(Param("colPanels"), GP64())
+	ds := Load(Param("dstPanel"), GP64())
 	x, y, i, from, to := YMM(), YMM(), GP64(), GP64(), GP64()
 	Label("row")
-	MOVQ(strips, i)
+	MOVQ(colPanels, i)
 	MOVQ(b, from)
 	MOVQ(d, to)
-	Label("strip")
+	Label("panel")
 	VMOVUPS(Mem{Base: from}, x)
 	VMOVUPS(Mem{Base: from, Disp: 32}, y)
 	PREFETCHT0(Mem{Base: from, Index: ldb, Scale: 4})
@@ -41,7 +41,7 @@ func packB() {
 	ADDQ(Imm(64), from)
 	ADDQ(ds, to)
 	DECQ(i)
-	JNZ(LabelRef("strip"))
+	JNZ(LabelRef("panel"))
 	ADDQ(ldb, b)
 	ADDQ(Imm(64), d)
 	DECQ(kc)
@@ -252,10 +252,10 @@ func packBlocks(rows int) {
 	RET()
 }
 
-// turn8 moves 32-bit values without looking at them.
-func turn8() {
-	TEXT("turn8", NOSPLIT, "func(n8 int, src *float32, srcStride int, dst *float32, dstStride int)")
-	Doc("turn8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.")
+// transposeRows8 moves 32-bit values without looking at them.
+func transposeRows8() {
+	TEXT("transposeRows8", NOSPLIT, "func(n8 int, src *float32, srcStride int, dst *float32, dstStride int)")
+	Doc("transposeRows8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.")
 	Pragma("noescape")
 	n := Load(Param("n8"), GP64())
 	s := Load(Param("src"), GP64())

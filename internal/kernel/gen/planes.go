@@ -11,10 +11,10 @@ import (
 // windowTaps is how many points a window of 3×3 has.
 const windowTaps = 3 * 3
 
-// planeWalk is the frame of kernels that go through planes step by step: a step reads square windows,
+// planeLoop is the frame of kernels that go through planes step by step: a step reads square windows,
 // of 3×3 or 5×5, that lie side by side. Whatever a tap would read outside of the plane a mask leaves out,
 // so that planes need no border.
-type planeWalk struct {
+type planeLoop struct {
 	width
 	side   int // of a window
 	stride int
@@ -38,15 +38,15 @@ func (w width) planeDoc(side, stride int) string {
 // planeCode is what a kernel does on the way.
 type planeCode struct {
 	plane  func()                            // prepares a plane
-	step   func(p *planeWalk, masked bool)   // reads windows, masked or not
-	result func(p *planeWalk) reg.VecVirtual // to be stored; nil: nothing is
-	next   func(p *planeWalk)                // moves on to the next plane
+	step   func(p *planeLoop, masked bool)   // reads windows, masked or not
+	result func(p *planeLoop) reg.VecVirtual // to be stored; nil: nothing is
+	next   func(p *planeLoop)                // moves on to the next plane
 	end    func()                            // comes last
 }
 
 // walk writes the loops.
 func (w width) walk(side, stride int, code planeCode) {
-	p := &planeWalk{width: w, side: side, stride: stride, from: GP64(), masks: GP64(), to: GP64()}
+	p := &planeLoop{width: w, side: side, stride: stride, from: GP64(), masks: GP64(), to: GP64()}
 	planes := Load(Param("planes"), GP64())
 	masks := Load(Param("masks"), GP64())
 	x := Load(Param("x"), GP64())
@@ -131,7 +131,7 @@ func (w width) storeEvery(stride int, v, evens reg.VecVirtual, to Mem) {
 }
 
 // tap is where tap t of the step's first output reads.
-func (p *planeWalk) tap(t int) Mem {
+func (p *planeLoop) tap(t int) Mem {
 	m := Mem{Base: p.from, Disp: 4 * (t % p.side)}
 	switch row := t / p.side; row {
 	case 0:
@@ -152,7 +152,7 @@ func (w width) maskBytes() int {
 }
 
 // mask is the mask of tap t: a mask register or a vector.
-func (p *planeWalk) mask(t int) reg.Register {
+func (p *planeLoop) mask(t int) reg.Register {
 	if p.lanes == 16 {
 		m := K()
 		KMOVW(Mem{Base: p.masks, Disp: 2 * t}, m)
@@ -200,7 +200,7 @@ func depthPlanes(w width, side, stride int) {
 			VBROADCASTSS(Mem{Base: f, Disp: 4 * t}, held[t])
 		}
 		VBROADCASTSS(Mem{Base: shift}, start)
-	}, step: func(p *planeWalk, masked bool) {
+	}, step: func(p *planeLoop, masked bool) {
 		VMOVAPS(start, acc[0])
 		for _, a := range acc[1:] {
 			w.zero(a)
@@ -221,11 +221,11 @@ func depthPlanes(w width, side, stride int) {
 		for _, a := range acc[1:] {
 			VADDPS(a, acc[0], acc[0])
 		}
-	}, result: func(*planeWalk) reg.VecVirtual {
+	}, result: func(*planeLoop) reg.VecVirtual {
 		VMAXPS(acc[0], lo, acc[0]) // this order keeps NaN
 		VMINPS(acc[0], hi, acc[0])
 		return acc[0]
-	}, next: func(*planeWalk) {
+	}, next: func(*planeLoop) {
 		ADDQ(Imm(uint64(4*taps)), f)
 		ADDQ(Imm(4), shift)
 	}})

@@ -27,7 +27,7 @@ func planeSums(w width, stride int) {
 		}
 		VMOVUPS(table, doubled)
 	}
-	w.walk(3, stride, planeCode{step: func(p *planeWalk, masked bool) {
+	w.walk(3, stride, planeCode{step: func(p *planeLoop, masked bool) {
 		from := Mem{Base: p.y, Index: p.to, Scale: 1}
 		if !masked {
 			if stride == 2 {

@@ -80,7 +80,7 @@ func arcTangent(x vec) vec {
 
 // wave is sin(x + ahead·π/2); it spoils x. With n = round(x/(π/2)), sine and cosine of the rest are
 // the polynomials of the Cephes library, and n tells which of them it is, and the sign.
-func wave(x vec, ahead int32) vec {
+func wave(x vec, prefetch int32) vec {
 	n := constant(integers)
 	fma231C(f8(0.63661977236758134), x, n)
 	subC(f8(integers), n, n)
@@ -88,8 +88,8 @@ func wave(x vec, ahead int32) vec {
 		fnma231C(f8(part), n, x)
 	}
 	VCVTPS2DQ(n, n)
-	if ahead != 0 {
-		intSubC(i8(-ahead), n, n)
+	if prefetch != 0 {
+		intSubC(i8(-prefetch), n, n)
 	}
 	z := squared(x)
 	sine := horner(z, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)

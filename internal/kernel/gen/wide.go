@@ -89,14 +89,14 @@ func microTall(rows int) {
 // microPair: with two vectors of B each broadcast element of A serves two multiply-adds, so that
 // loads are no bottleneck. With few rows two sets of accumulators hide the latency.
 //
-// The packing form reads B where it lies and stores what it reads as two strips: the first block of
+// The packing form reads B where it lies and stores what it reads as two column panels: the first block of
 // rows packs B for the others, at hardly any cost.
 func microPair(rows int, packing bool) {
 	name, to, doc := fmt.Sprintf("micro%dx32", rows), "", "."
 	if packing {
 		name += "p"
 		to = ", to *float32"
-		doc = "; the rows of B are copied to two strips at to."
+		doc = "; the rows of B are copied to two column panels at to."
 	}
 	TEXT(name, NOSPLIT, "func(kc int, a, a2 *float32, rsA, csA int, b, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32"+to+")")
 	Doc(fmt.Sprintf("%s computes a block of %d rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes%s", name, rows, doc))
@@ -108,11 +108,11 @@ func microPair(rows int, packing bool) {
 	apart := Load(Param("b2"), GP64())
 	SUBQ(b, apart)
 	rsB := Load(Param("rsB"), GP64())
-	var dst, strip reg.Register
+	var dst, colPanel reg.Register
 	if packing {
-		dst, strip = Load(Param("to"), GP64()), GP64()
-		MOVQ(kc, strip)
-		SHLQ(Imm(6), strip)
+		dst, colPanel = Load(Param("to"), GP64()), GP64()
+		MOVQ(kc, colPanel)
+		SHLQ(Imm(6), colPanel)
 	}
 	sets := 1
 	if rows < 4 {
@@ -130,7 +130,7 @@ func microPair(rows int, packing bool) {
 			VMOVUPS(Mem{Base: b, Index: apart, Scale: 1}, y)
 			if packing {
 				VMOVUPS(x, Mem{Base: dst})
-				VMOVUPS(y, Mem{Base: dst, Index: strip, Scale: 1})
+				VMOVUPS(y, Mem{Base: dst, Index: colPanel, Scale: 1})
 				ADDQ(Imm(64), dst)
 				if n > 1 {
 					PREFETCHT0(Mem{Base: b, Index: rsB, Scale: 8})
@@ -158,9 +158,9 @@ func microPair(rows int, packing bool) {
 	RET()
 }
 
-// fetch asks for the rows of a strip of C, "" or "2", so that they are at hand when they are written.
-func fetch(strip string, rows int) {
-	c, ldc := Load(Param("c"+strip), GP64()), Load(Param("ldc"+strip), GP64())
+// fetch asks for the rows of a column panel of C, "" or "2", so that they are at hand when they are written.
+func fetch(colPanel string, rows int) {
+	c, ldc := Load(Param("c"+colPanel), GP64()), Load(Param("ldc"+colPanel), GP64())
 	for range rows {
 		PREFETCHT0(Mem{Base: c})
 		ADDQ(ldc, c)
@@ -176,13 +176,13 @@ func zeros(rows int) []reg.VecVirtual {
 	return acc
 }
 
-// finishWide applies the flags and stores a strip, "" or "2"; spare is a register to spoil.
-func finishWide(strip string, acc []reg.VecVirtual, spare reg.VecVirtual) {
+// finishWide applies the flags and stores a column panel, "" or "2"; spare is a register to spoil.
+func finishWide(colPanel string, acc []reg.VecVirtual, spare reg.VecVirtual) {
 	flags := Load(Param("flags"), GP64())
 	c := GP64()
-	ldc := Load(Param("ldc"+strip), GP64())
+	ldc := Load(Param("ldc"+colPanel), GP64())
 	each := func(f func(i int)) {
-		Load(Param("c"+strip), c)
+		Load(Param("c"+colPanel), c)
 		for i := range acc {
 			f(i)
 			if i < len(acc)-1 {
@@ -191,31 +191,31 @@ func finishWide(strip string, acc []reg.VecVirtual, spare reg.VecVirtual) {
 		}
 	}
 	TESTQ(U32(1), flags)
-	JZ(LabelRef("fresh" + strip))
+	JZ(LabelRef("fresh" + colPanel))
 	each(func(i int) { VADDPS(Mem{Base: c}, acc[i], acc[i]) })
-	Label("fresh" + strip)
+	Label("fresh" + colPanel)
 	TESTQ(U32(2), flags)
-	JZ(LabelRef("nobias" + strip))
+	JZ(LabelRef("nobias" + colPanel))
 	bias := Load(Param("bias"), GP64())
 	for i := range acc {
 		VADDPS_BCST(Mem{Base: bias, Disp: 4 * i}, acc[i], acc[i])
 	}
-	Label("nobias" + strip)
+	Label("nobias" + colPanel)
 	TESTQ(U32(8), flags)
-	JZ(LabelRef("noshift" + strip))
+	JZ(LabelRef("noshift" + colPanel))
 	Load(Param("bias"), bias)
-	VMOVUPS(Mem{Base: bias, Disp: 64 * len(strip)}, spare)
+	VMOVUPS(Mem{Base: bias, Disp: 64 * len(colPanel)}, spare)
 	for i := range acc {
 		VADDPS(spare, acc[i], acc[i])
 	}
-	Label("noshift" + strip)
+	Label("noshift" + colPanel)
 	TESTQ(U32(4), flags)
-	JZ(LabelRef("store" + strip))
+	JZ(LabelRef("store" + colPanel))
 	VPXORQ(spare, spare, spare)
 	for i := range acc {
 		VMAXPS(acc[i], spare, acc[i]) // this order keeps NaN
 	}
-	Label("store" + strip)
+	Label("store" + colPanel)
 	each(func(i int) { VMOVUPS(acc[i], Mem{Base: c}) })
 }
 

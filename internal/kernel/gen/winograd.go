@@ -7,7 +7,7 @@ import (
 )
 
 // winograd makes the transforms of 3×3 convolutions. All have channels in their lanes: pixels are 16
-// floats (64 bytes) apart, as winogradTurn writes them.
+// floats (64 bytes) apart, as winogradTranspose writes them.
 func winograd() {
 	for _, t := range []tile{tile2, tile4, halving, doubling, quad} {
 		for _, lanes := range []int{8, 16} {
@@ -21,8 +21,8 @@ func winograd() {
 			winogradGradient(t, lanes)
 		}
 	}
-	winogradTurn()
-	winogradUnturn()
+	winogradTranspose()
+	winogradTransposeBack()
 	winogradProducts()
 }
 

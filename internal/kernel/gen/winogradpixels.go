@@ -45,10 +45,10 @@ func winogradPixels(t tile, lanes int, name string, from, step int, f line) {
 	Label("row")
 	Load(Param("n"), n)
 	MOVQ(first, at)
-	src := newComb(at, pitch, from)
+	src := newStridedPlaces(at, pitch, from)
 	Label("tile")
 	MOVQ(dst, out)
-	to := newComb(out, point, t.points)
+	to := newStridedPlaces(out, point, t.points)
 	square(v, from, t.points, tmp, f, func(j int, x []reg.VecVirtual) {
 		for i := range x {
 			m := src.at(i)
@@ -96,7 +96,7 @@ func winogradOutput(t tile, lanes int) {
 	MOVQ(first, at)
 	Label("tile")
 	MOVQ(src, out)
-	from := newComb(out, apart, t.points)
+	from := newStridedPlaces(out, apart, t.points)
 	square(v, t.points, t.outs, tmp, t.output, func(j int, x []reg.VecVirtual) {
 		if j > 0 {
 			from.add(point)

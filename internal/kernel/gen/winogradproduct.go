@@ -11,31 +11,31 @@ import (
 // winogradProducts makes the matrix products of points. Unlike the general micro-kernels they go on
 // to the next rows by themselves, and know one stride of the left operand.
 func winogradProducts() {
-	for _, turned := range []bool{false, true} {
+	for _, transposed := range []bool{false, true} {
 		for _, rows := range []int{12, 8, 4} {
-			winogradProduct(16, rows, 2, turned)
-			winogradProduct(16, rows, 1, turned)
+			winogradProduct(16, rows, 2, transposed)
+			winogradProduct(16, rows, 1, transposed)
 		}
 		for _, rows := range []int{6, 4} {
-			winogradProduct(8, rows, 1, turned)
+			winogradProduct(8, rows, 1, transposed)
 		}
 	}
 }
 
-// winogradProduct: a strip is 16 columns. Of the left operand, rows are a stride apart and columns lie
-// together or, if turned, rows lie together and columns are a stride apart.
-func winogradProduct(lanes, rows, strips int, turned bool) {
+// winogradProduct: a column panel is 16 columns. Of the left operand, rows are a stride apart and columns lie
+// together or, if transposed, rows lie together and columns are a stride apart.
+func winogradProduct(lanes, rows, colPanels int, transposed bool) {
 	name, left := "Rows", "a[i*stride+k]"
-	if turned {
+	if transposed {
 		name, left = "Columns", "a[i+k*stride]"
 	}
 	if lanes == 16 {
 		name += "Wide"
 	}
-	width := 16 / lanes * strips // in vectors
-	TEXT(fmt.Sprintf("winograd%s%dx%d", name, rows, 16*strips), NOSPLIT,
+	width := 16 / lanes * colPanels // in vectors
+	TEXT(fmt.Sprintf("winograd%s%dx%d", name, rows, 16*colPanels), NOSPLIT,
 		"func(blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc int, add, nextA, nextB int)")
-	Doc(fmt.Sprintf("winograd%s%dx%d sets %d*blocks rows of strips of c, or adds to them if add is not 0: Σ %s*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.", name, rows, 16*strips, rows, left))
+	Doc(fmt.Sprintf("winograd%s%dx%d sets %d*blocks rows of column panels of c, or adds to them if add is not 0: Σ %s*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.", name, rows, 16*colPanels, rows, left))
 	Pragma("noescape")
 	v := newVectors(lanes)
 	first := Load(Param("a"), GP64())
@@ -44,13 +44,13 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 	c := Load(Param("c"), GP64())
 	kc, b, apart := GP64(), GP64(), GP64()
 	nextA, nextB := Load(Param("nextA"), GP64()), Load(Param("nextB"), GP64())
-	if strips == 2 {
+	if colPanels == 2 {
 		Load(Param("b2"), apart)
 		Load(Param("b"), b)
 		SUBQ(b, apart)
 	}
 	bases := []reg.Register{GP64()}
-	if !turned {
+	if !transposed {
 		for range (rows - 1) / 3 {
 			bases = append(bases, GP64())
 		}
@@ -65,7 +65,7 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 	}
 	factors := []reg.VecVirtual{v.new(), v.new()}
 	at := func(i, k int) Mem {
-		if turned {
+		if transposed {
 			return Mem{Base: bases[0], Disp: 4 * i}
 		}
 		m := Mem{Base: bases[i/3], Disp: 4 * k}
@@ -89,7 +89,7 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 		}
 	}
 	steps := func(n int) {
-		if n > 1 && !turned {
+		if n > 1 && !transposed {
 			fetch()
 		}
 		for k := range n {
@@ -100,13 +100,13 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 				}
 				VMOVUPS(m, right[j])
 			}
-			if turned {
+			if transposed {
 				PREFETCHT0(Mem{Base: bases[0], Index: nextA, Scale: 1})
 			}
 			next := GP64()
 			LEAQ(Mem{Base: b, Index: nextB, Scale: 1}, next)
 			PREFETCHT0(Mem{Base: next})
-			if strips == 2 {
+			if colPanels == 2 {
 				PREFETCHT0(Mem{Base: next, Index: apart, Scale: 1})
 			}
 			for i := range rows {
@@ -115,12 +115,12 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 					VFMADD231PS(right[j], factors[i%2], acc[i][j])
 				}
 			}
-			if turned {
+			if transposed {
 				ADDQ(stride, bases[0])
 			}
 			ADDQ(rsB, b)
 		}
-		if !turned {
+		if !transposed {
 			for _, r := range bases {
 				ADDQ(Imm(uint64(4*n)), r)
 			}
@@ -165,7 +165,7 @@ func winogradProduct(lanes, rows, strips int, turned bool) {
 		ADDQ(ldc, row)
 	}
 	MOVQ(row, c)
-	if turned {
+	if transposed {
 		ADDQ(Imm(uint64(4*rows)), first)
 	} else {
 		for range rows {

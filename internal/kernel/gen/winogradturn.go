@@ -6,16 +6,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-func winogradTurn() {
-	TEXT("winogradTurn", NOSPLIT, "func(rows, w int, src *float32, srcRow, lane int, dst *float32, dstRow int)")
-	Doc("winogradTurn makes rows of pixels, 64 bytes apart, of eight planes that are lane bytes apart; where w is no multiple of 8 it adds pixels of zeros.")
+func winogradTranspose() {
+	TEXT("winogradTranspose", NOSPLIT, "func(rows, w int, src *float32, srcRow, lane int, dst *float32, dstRow int)")
+	Doc("winogradTranspose makes rows of pixels, 64 bytes apart, of eight planes that are lane bytes apart; where w is no multiple of 8 it adds pixels of zeros.")
 	Pragma("noescape")
 	rows := Load(Param("rows"), GP64())
 	first := Load(Param("src"), GP64())
 	lane := Load(Param("lane"), GP64())
 	dst := Load(Param("dst"), GP64())
 	n, at, out, step := GP64(), GP64(), GP64(), GP64()
-	planes := newComb(at, lane, 8)
+	planes := newStridedPlaces(at, lane, 8)
 	piece := func(k mask) {
 		x := make([]reg.VecVirtual, 8)
 		for i := range x {
@@ -54,16 +54,16 @@ func winogradTurn() {
 	RET()
 }
 
-func winogradUnturn() {
-	TEXT("winogradUnturn", NOSPLIT, "func(rows, w int, src *float32, srcRow int, dst *float32, dstRow, lane int)")
-	Doc("winogradUnturn is the inverse of winogradTurn: it sets rows of eight planes; src has whole eights of pixels.")
+func winogradTransposeBack() {
+	TEXT("winogradTransposeBack", NOSPLIT, "func(rows, w int, src *float32, srcRow int, dst *float32, dstRow, lane int)")
+	Doc("winogradTransposeBack is the inverse of winogradTranspose: it sets rows of eight planes; src has whole eights of pixels.")
 	Pragma("noescape")
 	rows := Load(Param("rows"), GP64())
 	src := Load(Param("src"), GP64())
 	lane := Load(Param("lane"), GP64())
 	first := Load(Param("dst"), GP64())
 	n, at, in, step := GP64(), GP64(), GP64(), GP64()
-	planes := newComb(at, lane, 8)
+	planes := newStridedPlaces(at, lane, 8)
 	piece := func(k mask) {
 		x := make([]reg.VecVirtual, 8)
 		for i := range x {

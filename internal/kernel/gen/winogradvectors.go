@@ -121,15 +121,15 @@ func (v *vectors) room(n int) reg.Register {
 }
 
 // comb addresses places that are a stride apart.
-type comb struct {
+type stridedPlaces struct {
 	stride, triple reg.Register // triple is three times the stride, or nil
 	starts         []int        // the places of bases
 	bases          []reg.Register
 }
 
-// newComb addresses up to 16 places from first on.
-func newComb(first, stride reg.Register, places int) comb {
-	c := comb{stride: stride, starts: []int{0}, bases: []reg.Register{first}}
+// newStridedPlaces addresses up to 16 places from first on.
+func newStridedPlaces(first, stride reg.Register, places int) stridedPlaces {
+	c := stridedPlaces{stride: stride, starts: []int{0}, bases: []reg.Register{first}}
 	if places > 9 {
 		c.triple = GP64()
 		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, c.triple)
@@ -147,7 +147,7 @@ func newComb(first, stride reg.Register, places int) comb {
 }
 
 // aim follows a change of the first base.
-func (c comb) aim() {
+func (c stridedPlaces) aim() {
 	for i, b := range c.bases[1:] {
 		from := c.bases[i]
 		for gap := c.starts[i+1] - c.starts[i]; gap > 0; from = b {
@@ -162,7 +162,7 @@ func (c comb) aim() {
 }
 
 // at is the address of place i.
-func (c comb) at(i int) Mem {
+func (c stridedPlaces) at(i int) Mem {
 	for n, b := range c.bases {
 		switch gap := i - c.starts[n]; gap {
 		case 0:
@@ -179,7 +179,7 @@ func (c comb) at(i int) Mem {
 }
 
 // add moves all places.
-func (c comb) add(by Op) {
+func (c stridedPlaces) add(by Op) {
 	for _, b := range c.bases {
 		ADDQ(by, b)
 	}

@@ -57,19 +57,19 @@ func (v *vectors) scatter(x []reg.VecVirtual, address func(lane int) Mem) {
 	}
 }
 
-// channelsAhead is how far ahead of the channel that is transformed winogradWeights fetches, and tapsAhead how many times as
+// channelsPrefetch is how far ahead of the channel that is transformed winogradWeights fetches, and tapsPrefetch how many times as
 // many taps as it makes at once winogradGradient does: waiting for the places of the results took most of its time.
 const (
-	channelsAhead = 4
-	tapsAhead     = 4
+	channelsPrefetch = 4
+	tapsPrefetch     = 4
 )
 
 // winogradWeights: the nine taps of the lanes come in three pieces of four, the last of which begins
 // with what is known already.
 func winogradWeights(t tile, lanes int) {
 	TEXT(fmt.Sprintf("winograd%sWeights%d", t.name, lanes), 0,
-		"func(n int, w *float32, lane, step, turned int, dst *float32, point int)")
-	Doc(fmt.Sprintf("winograd%sWeights%d transforms the 3×3 taps of %d lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets %d lanes for each point, 64 bytes apart from time to time. turned other than 0 turns the taps by 180°.", t.name, lanes, lanes, lanes))
+		"func(n int, w *float32, lane, step, flipped int, dst *float32, point int)")
+	Doc(fmt.Sprintf("winograd%sWeights%d transforms the 3×3 taps of %d lanes n times: lanes are lane bytes apart, one time to the next step bytes; dst gets %d lanes for each point, 64 bytes apart from time to time. flipped other than 0 turns the taps by 180°.", t.name, lanes, lanes, lanes))
 	Pragma("noescape")
 	v := newVectors(lanes, t.factors...)
 	n := Load(Param("n"), GP64())
@@ -78,13 +78,13 @@ func winogradWeights(t tile, lanes int) {
 	dst := Load(Param("dst"), GP64())
 	point := Load(Param("point"), GP64())
 	taps := v.room(9 + 3*t.classes)
-	ahead := GP64()
+	prefetch := GP64()
 	step := Load(Param("step"), GP64())
-	LEAQ(Mem{Base: w, Index: step, Scale: channelsAhead}, ahead)
-	from := newComb(w, lane, lanes)
+	LEAQ(Mem{Base: w, Index: step, Scale: channelsPrefetch}, prefetch)
+	from := newStridedPlaces(w, lane, lanes)
 	Label("loop")
 	for line := range (lanes*9*4 + 63) / 64 { // where lanes lie together, the others do not
-		PREFETCHT0(Mem{Base: ahead, Disp: 64 * line})
+		PREFETCHT0(Mem{Base: prefetch, Disp: 64 * line})
 	}
 	x := make([]reg.VecVirtual, 9)
 	for _, first := range []int{0, 4, 5} {
@@ -101,8 +101,8 @@ func winogradWeights(t tile, lanes int) {
 			VMOVUPS(y, Mem{Base: taps, Disp: v.bytes() * place(tap)})
 		}
 	}
-	turned := Load(Param("turned"), GP64())
-	TESTQ(turned, turned)
+	flipped := Load(Param("flipped"), GP64())
+	TESTQ(flipped, flipped)
 	JNZ(LabelRef("turn"))
 	put(func(tap int) int { return tap })
 	JMP(LabelRef("there"))
@@ -112,7 +112,7 @@ func winogradWeights(t tile, lanes int) {
 	between, out := GP64(), GP64()
 	LEAQ(Mem{Base: taps, Disp: 9 * v.bytes()}, between)
 	MOVQ(dst, out)
-	to := newComb(out, point, t.classes)
+	to := newStridedPlaces(out, point, t.classes)
 	square(v, 3, t.classes, between, t.weights, func(j int, x []reg.VecVirtual) {
 		for i := range x {
 			VMOVUPS(Mem{Base: taps, Disp: v.bytes() * (3*i + j)}, x[i])
@@ -125,7 +125,7 @@ func winogradWeights(t tile, lanes int) {
 	}, func(i, j int, y reg.VecVirtual) { VMOVUPS(y, to.at(j)) })
 	next := Load(Param("step"), GP64())
 	from.add(next)
-	ADDQ(next, ahead)
+	ADDQ(next, prefetch)
 	ADDQ(Imm(64), dst)
 	DECQ(n)
 	JNZ(LabelRef("loop"))
@@ -154,9 +154,9 @@ func winogradGradient(t tile, lanes int) {
 	Label("loop")
 	MOVQ(src, at)
 	for line := 0; line < 36*lanes; line += 64 {
-		PREFETCHT0(Mem{Base: dst, Disp: tapsAhead*36*lanes + line})
+		PREFETCHT0(Mem{Base: dst, Disp: tapsPrefetch*36*lanes + line})
 	}
-	from := newComb(at, apart, t.classes)
+	from := newStridedPlaces(at, apart, t.classes)
 	square(v, t.classes, 3, between, t.taps, func(j int, x []reg.VecVirtual) {
 		if j > 0 {
 			from.add(point)

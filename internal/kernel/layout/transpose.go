@@ -34,7 +34,7 @@ func Transpose[E any](p *kernel.Pool, dst, src []E, shape, perm []int) {
 	for strides[fast] != 1 {
 		fast++
 	}
-	turnPlanes(p, dst, src, dims, strides, fast)
+	transposePlanes(p, dst, src, dims, strides, fast)
 }
 
 // collapse drops dimensions of 1 and joins neighbours that stay neighbours. It
@@ -91,9 +91,9 @@ func offsetOf(i int, dims, strides []int) int {
 // the first cache level for elements of 8 bytes.
 const tileSide = 32
 
-// turnPlanes transposes the planes of dimensions fast (contiguous in src) and the
+// transposePlanes transposes the planes of dimensions fast (contiguous in src) and the
 // last (contiguous in dst).
-func turnPlanes[E any](p *kernel.Pool, dst, src []E, dims, strides []int, fast int) {
+func transposePlanes[E any](p *kernel.Pool, dst, src []E, dims, strides []int, fast int) {
 	last := len(dims) - 1
 	rows, cols := dims[fast], dims[last]
 	ld, ls := 1, strides[last] // elements from row to row in dst, from column to column in src
@@ -115,13 +115,13 @@ func turnPlanes[E any](p *kernel.Pool, dst, src []E, dims, strides []int, fast i
 			s := src[offsetOf(t/tiles, outerDims, outerSrc):]
 			d := dst[offsetOf(t/tiles, outerDims, outerDst):]
 			r0 := t % tiles * tileSide
-			turnTiles(d, s, r0, min(rows, r0+tileSide), cols, ld, ls)
+			transposeTiles(d, s, r0, min(rows, r0+tileSide), cols, ld, ls)
 		}
 	})
 }
 
-// turnTiles copies rows r0 to r1 of a plane: dst[r*ld+c] = src[c*ls+r].
-func turnTiles[E any](dst, src []E, r0, r1, cols, ld, ls int) {
+// transposeTiles copies rows r0 to r1 of a plane: dst[r*ld+c] = src[c*ls+r].
+func transposeTiles[E any](dst, src []E, r0, r1, cols, ld, ls int) {
 	if n8 := (r1 - r0) / 8; kernel.Has(kernel.TurnGroup) && n8 > 0 && cols >= 8 && unsafe.Sizeof(src[0]) == 4 {
 		// All but an edge of fewer than eight rows and one of fewer than eight columns.
 		edge := cols &^ 7
@@ -129,14 +129,14 @@ func turnTiles[E any](dst, src []E, r0, r1, cols, ld, ls int) {
 			from, to := src[c*ls+r0:][:7*ls+8*n8], dst[r0*ld+c:][:(8*n8-1)*ld+8]
 			TransposeRows8(n8, (*float32)(unsafe.Pointer(&from[0])), ls*4, (*float32)(unsafe.Pointer(&to[0])), ld*4)
 		}
-		turnEdge(dst, src, r0, r0+8*n8, edge, cols, ld, ls)
+		transposeEdge(dst, src, r0, r0+8*n8, edge, cols, ld, ls)
 		r0 += 8 * n8
 	}
-	turnEdge(dst, src, r0, r1, 0, cols, ld, ls)
+	transposeEdge(dst, src, r0, r1, 0, cols, ld, ls)
 }
 
-// turnEdge is turnTiles for columns c to cols, element by element.
-func turnEdge[E any](dst, src []E, r0, r1, c, cols, ld, ls int) {
+// transposeEdge is transposeTiles for columns c to cols, element by element.
+func transposeEdge[E any](dst, src []E, r0, r1, c, cols, ld, ls int) {
 	for c0 := c; c0 < cols; c0 += tileSide {
 		c1 := min(cols, c0+tileSide)
 		for r := r0; r < r1; r++ {
@@ -153,5 +153,5 @@ func turnEdge[E any](dst, src []E, r0, r1, c, cols, ld, ls int) {
 // TransposeRows8 makes 8 rows of 8*n8 elements of four bytes, srcStride bytes apart, columns of rows that are dstStride bytes
 // apart. It needs the kernels of turnGroup.
 func TransposeRows8(n8 int, src *float32, srcStride int, dst *float32, dstStride int) {
-	turn8(n8, src, srcStride, dst, dstStride)
+	transposeRows8(n8, src, srcStride, dst, dstStride)
 }

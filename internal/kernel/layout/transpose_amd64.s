@@ -22,9 +22,9 @@ DATA tailmask<>+56(SB)/4, $0x00000000
 DATA tailmask<>+60(SB)/4, $0x00000000
 GLOBL tailmask<>(SB), RODATA|NOPTR, $64
 
-// func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int)
+// func transposeRows8(n8 int, src *float32, srcStride int, dst *float32, dstStride int)
 // Requires: AVX
-TEXT ·turn8(SB), NOSPLIT, $0-40
+TEXT ·transposeRows8(SB), NOSPLIT, $0-40
 	MOVQ n8+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ srcStride+16(FP), DX

@@ -4,7 +4,7 @@
 
 package layout
 
-// turn8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.
+// transposeRows8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.
 //
 //go:noescape
-func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int)
+func transposeRows8(n8 int, src *float32, srcStride int, dst *float32, dstStride int)

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// turn8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.
-TEXT ·turn8(SB), NOSPLIT, $0-40
+// transposeRows8 transposes 8 rows of 8*n8 floats (n8 ≥ 1), srcStride bytes apart, to rows of 8 that are dstStride bytes apart.
+TEXT ·transposeRows8(SB), NOSPLIT, $0-40
 	MOVD n8+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD srcStride+16(FP), R2

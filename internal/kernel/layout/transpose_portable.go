@@ -4,6 +4,6 @@
 
 package layout
 
-func turn8(n8 int, src *float32, srcStride int, dst *float32, dstStride int) {
+func transposeRows8(n8 int, src *float32, srcStride int, dst *float32, dstStride int) {
 	panic("no assembly on this platform")
 }

@@ -2,8 +2,8 @@ package matmul
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// strip is up to nr columns of the product.
-type strip[T kernel.Float] struct {
+// column panel is up to nr columns of the product.
+type colPanel[T kernel.Float] struct {
 	b     []T // the current rows of B, rsB elements apart
 	rsB   int
 	cols  int
@@ -14,7 +14,7 @@ type strip[T kernel.Float] struct {
 }
 
 // aim sets s to the columns from j on, of jc to je.
-func (w *worker[T]) aim(s *strip[T], j, jc, je int) {
+func (w *worker[T]) aim(s *colPanel[T], j, jc, je int) {
 	s.cols = min(NR, je-j)
 	image, at := 0, j
 	if w.Where == nil && j >= w.Span { // division is slow
@@ -34,12 +34,12 @@ func (w *worker[T]) aim(s *strip[T], j, jc, je int) {
 	case w.inPlace && s.cols == NR:
 		s.b, s.rsB = w.direct[w.l*w.ldb+j:], w.ldb
 	default:
-		s.b = w.strips[(j-jc)*w.kc:]
+		s.b = w.colPanels[(j-jc)*w.kc:]
 	}
 }
 
 // target is where the micro-kernel writes rows i to i+rows of s.
-func (w *worker[T]) target(s *strip[T], i, rows int) (c []T, ldc int) {
+func (w *worker[T]) target(s *colPanel[T], i, rows int) (c []T, ldc int) {
 	if s.whole {
 		return w.C[s.at[0]+i*w.LDC:][:(rows-1)*w.LDC+NR], w.LDC
 	}
@@ -59,7 +59,7 @@ func (w *worker[T]) target(s *strip[T], i, rows int) (c []T, ldc int) {
 }
 
 // scatter copies a tile to where it belongs.
-func (w *worker[T]) scatter(s *strip[T], i, rows int) {
+func (w *worker[T]) scatter(s *colPanel[T], i, rows int) {
 	if s.whole {
 		return
 	}

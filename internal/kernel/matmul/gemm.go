@@ -9,9 +9,9 @@ import (
 
 // The matrix product follows the usual scheme (Goto, van de Geijn 2008; Van Zee,
 // van de Geijn 2015): a micro-kernel keeps a block of MR×NR results in registers;
-// it reads columns of the right operand from strips of NR and rows of the left
+// it reads columns of the right operand from column panels of NR and rows of the left
 // operand in place or from panels of MR, both cut to kcMax of the inner dimension
-// so that a strip stays in the first cache level and mcMax rows of panels in the
+// so that a column panel stays in the first cache level and mcMax rows of panels in the
 // second. Each worker packs what it needs by itself: there is no barrier inside.
 const (
 	MR, NR = 6, 16
@@ -90,8 +90,8 @@ const SmallProduct = 100_000
 
 // operand is the right-hand side of a product, seen through the routine that packs it.
 type operand[T kernel.Float] interface {
-	// pack writes rows l to l+kc of columns j to je, strip by strip: kc rows of nr
-	// elements each, 0 where the last strip has no column.
+	// pack writes rows l to l+kc of columns j to je, column panel by column panel: kc rows of nr
+	// elements each, 0 where the last column panel has no column.
 	Pack(l, kc, j, je int, dst []T)
 }
 
@@ -119,7 +119,7 @@ type Product[T kernel.Float] struct {
 	C     []T
 	LDC   int
 	Bias  []T // per row, or nil
-	shift []T // per column, or nil; whole strips can be read
+	shift []T // per column, or nil; whole column panels can be read
 	Relu  bool
 	end   *elementwise.Epilogue[T] // what follows, the columns being channels; or nil
 	rest  elementwise.Epilogue[T]  // where that is kept
@@ -132,40 +132,40 @@ type Product[T kernel.Float] struct {
 
 // Run spreads the product over the pool as a grid of equal parts, or cuts the inner dimension.
 func (x *Product[T]) Run(p *kernel.Pool) {
-	panels, strips := kernel.CeilDiv(x.M, MR), kernel.CeilDiv(x.N, NR)
-	rows, cols, cost := x.grid(p.Threads(), panels, strips)
+	panels, colPanels := kernel.CeilDiv(x.M, MR), kernel.CeilDiv(x.N, NR)
+	rows, cols, cost := x.grid(p.Threads(), panels, colPanels)
 	switch {
 	case rows*cols == 1:
 		x.part(0, x.M, 0, x.N, 0, x.K)
 		return
-	case x.deep() && x.depthCost(rows*cols, panels, strips) < cost:
+	case x.deep() && x.depthCost(rows*cols, panels, colPanels) < cost:
 		x.runDeep(p, rows*cols)
 		return
 	}
 	p.Run(rows*cols, func(_, t int) {
 		r, c := t/cols, t%cols
-		x.part(r*panels/rows*MR, min(x.M, (r+1)*panels/rows*MR), c*strips/cols*NR, min(x.N, (c+1)*strips/cols*NR), 0, x.K)
+		x.part(r*panels/rows*MR, min(x.M, (r+1)*panels/rows*MR), c*colPanels/cols*NR, min(x.N, (c+1)*colPanels/cols*NR), 0, x.K)
 	})
 }
 
 // grid chooses into how many parts rows and columns are cut: the cheapest largest
 // part, packing counted. The cost is in multiply-adds for each column of A.
-func (x *Product[T]) grid(threads, panels, strips int) (rows, cols, least int) {
+func (x *Product[T]) grid(threads, panels, colPanels int) (rows, cols, least int) {
 	if size := float64(x.M) * float64(x.N) * float64(x.K) / SmallProduct; size < float64(threads) {
 		threads = 1 + int(size)
 	}
 	for r := 1; r <= min(threads, panels); r++ {
-		c := min(threads/r, strips)
-		if cost := x.cost(kernel.CeilDiv(panels, r), kernel.CeilDiv(strips, c)); least == 0 || cost < least {
+		c := min(threads/r, colPanels)
+		if cost := x.cost(kernel.CeilDiv(panels, r), kernel.CeilDiv(colPanels, c)); least == 0 || cost < least {
 			least, rows, cols = cost, r, c
 		}
 	}
 	return rows, cols, least
 }
 
-// cost is that of a part of so many panels and strips.
-func (x *Product[T]) cost(panels, strips int) int {
-	return panels*strips*MR*NR + strips*NR*x.WeightB + panels*MR*30
+// cost is that of a part of so many panels and column panels.
+func (x *Product[T]) cost(panels, colPanels int) int {
+	return panels*colPanels*MR*NR + colPanels*NR*x.WeightB + panels*MR*30
 }
 
 // scaleRows multiplies an m×n block by beta; 0 clears it, NaN included.

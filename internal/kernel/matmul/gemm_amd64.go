@@ -34,10 +34,10 @@ func micro5x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *flo
 //go:noescape
 func micro6x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32)
 
-// packB16 copies kc ≥ 1 rows of 16*strips floats, ldb bytes apart, to strips of 16 columns that are dstStrip bytes apart.
+// packB16 copies kc ≥ 1 rows of 16*colPanels floats, ldb bytes apart, to column panels of 16 columns that are dstPanel bytes apart.
 //
 //go:noescape
-func packB16(kc int, b *float32, ldb int, dst *float32, strips int, dstStrip int)
+func packB16(kc int, b *float32, ldb int, dst *float32, colPanels int, dstPanel int)
 
 // packT8 transposes 8 rows, ldb bytes apart, of 8*k8 floats (k8 ≥ 1) to rows of 8 that are 64 bytes apart.
 //

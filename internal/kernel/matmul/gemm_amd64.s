@@ -1134,22 +1134,22 @@ store:
 	VZEROUPPER
 	RET
 
-// func packB16(kc int, b *float32, ldb int, dst *float32, strips int, dstStrip int)
+// func packB16(kc int, b *float32, ldb int, dst *float32, colPanels int, dstPanel int)
 // Requires: AVX, MMX+
 TEXT ·packB16(SB), NOSPLIT, $0-48
 	MOVQ kc+0(FP), AX
 	MOVQ b+8(FP), CX
 	MOVQ ldb+16(FP), DX
 	MOVQ dst+24(FP), BX
-	MOVQ strips+32(FP), SI
-	MOVQ dstStrip+40(FP), DI
+	MOVQ colPanels+32(FP), SI
+	MOVQ dstPanel+40(FP), DI
 
 row:
 	MOVQ SI, R8
 	MOVQ CX, R9
 	MOVQ BX, R10
 
-strip:
+panel:
 	VMOVUPS    (R9), Y0
 	VMOVUPS    32(R9), Y1
 	PREFETCHT0 (R9)(DX*4)
@@ -1158,7 +1158,7 @@ strip:
 	ADDQ       $0x40, R9
 	ADDQ       DI, R10
 	DECQ       R8
-	JNZ        strip
+	JNZ        panel
 	ADDQ       DX, CX
 	ADDQ       $0x40, BX
 	DECQ       AX

@@ -1677,14 +1677,14 @@ store14:
 	ADD R8, R9
 	RET
 
-// packB16 copies kc ≥ 1 rows of 16*strips floats, ldb bytes apart, to strips of 16 columns that are dstStrip bytes apart.
+// packB16 copies kc ≥ 1 rows of 16*colPanels floats, ldb bytes apart, to column panels of 16 columns that are dstPanel bytes apart.
 TEXT ·packB16(SB), NOSPLIT, $0-48
 	MOVD kc+0(FP), R0
 	MOVD b+8(FP), R1
 	MOVD ldb+16(FP), R2
 	MOVD dst+24(FP), R3
-	MOVD strips+32(FP), R4
-	MOVD dstStrip+40(FP), R5
+	MOVD colPanels+32(FP), R4
+	MOVD dstPanel+40(FP), R5
 loop1:
 	MOVD R4, R6
 	MOVD R1, R7

@@ -28,7 +28,7 @@ func micro6x16(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *flo
 	panic("no assembly on this platform")
 }
 
-func packB16(kc int, b *float32, ldb int, dst *float32, strips int, dstStrip int) {
+func packB16(kc int, b *float32, ldb int, dst *float32, colPanels int, dstPanel int) {
 	panic("no assembly on this platform")
 }
 

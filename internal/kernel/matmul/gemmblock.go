@@ -21,7 +21,7 @@ func (w *worker[T]) prepare(q0, q1 int) []block[T] {
 	case w.Left != nil:
 		w.Left.Fill(i0, w.row(q1)-i0, w.l, w.kc, w.panels, w.fillLD())
 	case w.inTurn:
-		w.packInTurn(q0, q1)
+		w.packTransposed(q0, q1)
 	}
 	for q, i := q0, i0; q < q1; q++ {
 		b := block[T]{i: i, rows: w.row(q+1) - i, rsA: w.RsA, csA: w.CsA}

@@ -21,9 +21,9 @@ func (x *Product[T]) deep() bool {
 }
 
 // depthCost is the cost of a thread, as grid counts it, where the inner dimension is cut in pieces.
-func (x *Product[T]) depthCost(pieces, panels, strips int) int {
+func (x *Product[T]) depthCost(pieces, panels, colPanels int) int {
 	sums := x.M * x.N / pieces * (pieces - 1)
-	return x.cost(panels, strips)/pieces + sums*addedCost/x.K
+	return x.cost(panels, colPanels)/pieces + sums*addedCost/x.K
 }
 
 // runDeep cuts the inner dimension.

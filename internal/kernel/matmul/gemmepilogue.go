@@ -15,7 +15,7 @@ func (m Product[T]) finished(p *kernel.Pool, e elementwise.Epilogue[T]) {
 	*x = m
 	if e.Scale == nil && e.Shift != nil {
 		x.shift, e.Shift = e.Shift, nil
-		if x.N%NR != 0 { // the micro-kernels read whole strips
+		if x.N%NR != 0 { // the micro-kernels read whole column panels
 			padded := kernel.Borrow[T](kernel.CeilDiv(x.N, NR) * NR)
 			defer kernel.GiveBack(padded)
 			clear((*padded)[copy(*padded, x.shift[:x.N]):])

@@ -24,16 +24,16 @@ func (s *columns[T]) Pack(l, kc, j, je int, dst []T) {
 	}
 }
 
-// packRows copies kc rows, ldb apart, to the given number of strips of NR columns.
-func packRows[T kernel.Float](kc int, src []T, ldb, strips int, dst []T) {
-	_ = src[(kc-1)*ldb+strips*NR-1]
-	_ = dst[strips*kc*NR-1]
+// packRows copies kc rows, ldb apart, to the given number of column panels of NR columns.
+func packRows[T kernel.Float](kc int, src []T, ldb, colPanels int, dst []T) {
+	_ = src[(kc-1)*ldb+colPanels*NR-1]
+	_ = dst[colPanels*kc*NR-1]
 	if kernel.IsFloat32[T]() && kernel.Has(kernel.BlockGroup) {
-		packB16(kc, &kernel.Float32s(src)[0], ldb*4, &kernel.Float32s(dst)[0], strips, kc*NR*4)
+		packB16(kc, &kernel.Float32s(src)[0], ldb*4, &kernel.Float32s(dst)[0], colPanels, kc*NR*4)
 		return
 	}
 	for r := range kc {
-		for s := range strips {
+		for s := range colPanels {
 			copy(dst[(s*kc+r)*NR:][:NR], src[r*ldb+s*NR:])
 		}
 	}
@@ -70,7 +70,7 @@ func (s *stackedT[T]) Pack(l, kc, j, je int, dst []T) {
 	}
 }
 
-// PackTransposed makes up to nr rows of src, kc long and ldb apart, the columns of a strip.
+// PackTransposed makes up to nr rows of src, kc long and ldb apart, the columns of a column panel.
 func PackTransposed[T kernel.Float](kc int, src []T, ldb, cols int, dst []T) {
 	_ = src[(cols-1)*ldb+kc-1]
 	dst = dst[:kc*NR]
@@ -114,9 +114,9 @@ func (w *worker[T]) packPanel(i, rows int, dst []T) {
 	}
 }
 
-// packInTurn packs blocks q0 to q1 of a transposed left operand, tall rows to a panel. They lie
+// packTransposed packs blocks q0 to q1 of a transposed left operand, tall rows to a panel. They lie
 // together in memory, so that all blocks have a turn for each column.
-func (w *worker[T]) packInTurn(q0, q1 int) {
+func (w *worker[T]) packTransposed(q0, q1 int) {
 	var first [mcMax / MR]int
 	for q := q0; q < q1; q++ {
 		first[q-q0] = w.panelRow(w.row(q))

@@ -30,18 +30,18 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 		nc = min(nc, max(4*2*NR, cachedWide/kc/(2*NR)*2*NR))
 	}
 	nc = kernel.CeilDiv(kernel.CeilDiv(j1-j0, kernel.CeilDiv(j1-j0, nc)), w.unit) * w.unit // pieces of equal width
-	strips, panels := kernel.CeilDiv(nc, NR)*NR*kc, blocks*w.tall*(kc+16)
+	colPanels, panels := kernel.CeilDiv(nc, NR)*NR*kc, blocks*w.tall*(kc+16)
 	if x.Packed != nil {
-		strips = 0
+		colPanels = 0
 	}
 	const tiles = 2 * 2 * MR * NR
-	buffer := kernel.Borrow[T](tiles + strips + panels)
+	buffer := kernel.Borrow[T](tiles + colPanels + panels)
 	defer kernel.GiveBack(buffer)
-	for i := range w.strip {
-		w.strip[i].tile = (*buffer)[i*tiles/2:][:tiles/2]
+	for i := range w.colPanel {
+		w.colPanel[i].tile = (*buffer)[i*tiles/2:][:tiles/2]
 	}
-	w.strips = (*buffer)[tiles:][:strips]
-	w.panels = (*buffer)[tiles+strips:][:panels]
+	w.colPanels = (*buffer)[tiles:][:colPanels]
+	w.panels = (*buffer)[tiles+colPanels:][:panels]
 	for jc := j0; jc < j1; jc += nc {
 		je := min(jc+nc, j1)
 		if x.Beta != 0 && x.Beta != 1 {
@@ -51,7 +51,7 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 			w.l, w.kc = l, min(kc, l1-l)
 			w.last = l+w.kc == l1
 			w.flags = x.flags(l > l0 || x.Beta != 0, w.last)
-			w.packStrips(jc, je)
+			w.packPanels(jc, je)
 			for q := 0; q < w.blocks; q += blocks {
 				w.multiply(q, min(q+blocks, w.blocks), jc, je)
 			}
@@ -104,16 +104,16 @@ func (x *Product[T]) flags(add, last bool) (flags int) {
 type worker[T kernel.Float] struct {
 	*Product[T]
 	i0, i1, tall, blocks int
-	wide                 bool // blocks of up to 2*mr rows and two strips
+	wide                 bool // blocks of up to 2*mr rows and two column panels
 	packA, inTurn        bool // A is packed; blocks in turn, each to one panel
 	inPlace              bool
 	onTheWay             bool // the first block packs B as it reads it, unit columns at a time
 	unit                 int
-	strips, panels       []T
+	colPanels, panels    []T
 	l, kc, flags         int
 	last                 bool                 // of the pieces of the inner dimension
 	list                 [mcMax / MR]block[T] // the rows being multiplied
-	strip                [2]strip[T]
+	colPanel             [2]colPanel[T]
 }
 
 // Workers are kept between products, as buffers are: small products would make much garbage.
@@ -141,9 +141,9 @@ func giveBackWorker[T kernel.Float](w *worker[T]) {
 // row is the first row of block q.
 func (w *worker[T]) row(q int) int { return w.i0 + q*(w.i1-w.i0)/w.blocks }
 
-// packStrips packs columns jc to je of the current rows of B: all of them or, where others read B
-// in place, an incomplete last strip.
-func (w *worker[T]) packStrips(jc, je int) {
+// packPanels packs columns jc to je of the current rows of B: all of them or, where others read B
+// in place, an incomplete last column panel.
+func (w *worker[T]) packPanels(jc, je int) {
 	from := jc
 	if w.Packed != nil {
 		return
@@ -155,20 +155,20 @@ func (w *worker[T]) packStrips(jc, je int) {
 		from += (je - jc) / w.unit * w.unit
 	}
 	if from < je {
-		w.B.Pack(w.l, w.kc, from, je, w.strips[(from-jc)*w.kc:])
+		w.B.Pack(w.l, w.kc, from, je, w.colPanels[(from-jc)*w.kc:])
 	}
 }
 
 // multiply multiplies blocks q0 to q1 of rows with columns jc to je. Where the rows of B stay in the
 // second cache level, each block of rows meets all columns in turn: C is written in the order of its
-// memory. Else as many rows as the cache holds meet each strip.
+// memory. Else as many rows as the cache holds meet each column panel.
 func (w *worker[T]) multiply(q0, q1, jc, je int) {
 	list, packs := w.prepare(q0, q1), w.onTheWay && q0 == 0
 	limit := cachedColumns
 	if w.wide {
 		limit = cachedWide
 	}
-	few := (q1-q0)*w.tall*w.kc <= nearRows && !packs // then the strips are what should be read once
+	few := (q1-q0)*w.tall*w.kc <= nearRows && !packs // then the column panels are what should be read once
 	if w.kc*(je-jc) <= limit && !few {
 		for i := range list {
 			for j := jc; j < je; {
@@ -206,23 +206,23 @@ const (
 	cachedWide    = 1 << 17
 )
 
-// nearRows is how many elements of A stay in the first cache level beside a strip.
+// nearRows is how many elements of A stay in the first cache level beside a column panel.
 const nearRows = 1 << 12
 
-// aimAt aims one strip at the columns from j on, or two, and returns how many columns they span.
+// aimAt aims one column panel at the columns from j on, or two, and returns how many columns they span.
 func (w *worker[T]) aimAt(j, jc, je int) (width int) {
-	w.aim(&w.strip[0], j, jc, je)
+	w.aim(&w.colPanel[0], j, jc, je)
 	if left := je - j; !w.wide || left <= NR || w.inPlace && left < 2*NR {
 		return NR
 	}
-	w.aim(&w.strip[1], j+NR, jc, je)
+	w.aim(&w.colPanel[1], j+NR, jc, je)
 	return 2 * NR
 }
 
-// cross multiplies a block of rows with the strips at hand, which begin at column j; packs says that
+// cross multiplies a block of rows with the column panels at hand, which begin at column j; packs says that
 // it packs B.
 func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
-	s, s2 := &w.strip[0], &w.strip[1]
+	s, s2 := &w.colPanel[0], &w.colPanel[1]
 	b, b2, rsB := s.b, s2.b, s.rsB
 	bias := r.bias
 	if w.flags&flagShift != 0 {
@@ -231,7 +231,7 @@ func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
 	var to []T
 	if packs && je-j >= w.unit {
 		b, b2, rsB = w.direct[w.l*w.ldb+j:], w.direct[w.l*w.ldb+j+w.unit-NR:], w.ldb
-		to = w.strips[(j-jc)*w.kc:]
+		to = w.colPanels[(j-jc)*w.kc:]
 	}
 	c, ldc := w.target(s, r.i, r.rows)
 	switch {

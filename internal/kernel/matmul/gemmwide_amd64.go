@@ -4,32 +4,32 @@
 
 package matmul
 
-// micro1x16p computes a block of 1 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a strip at to.
+// micro1x16p computes a block of 1 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a column panel at to.
 //
 //go:noescape
 func micro1x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32, to *float32)
 
-// micro2x16p computes a block of 2 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a strip at to.
+// micro2x16p computes a block of 2 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a column panel at to.
 //
 //go:noescape
 func micro2x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32, to *float32)
 
-// micro3x16p computes a block of 3 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a strip at to.
+// micro3x16p computes a block of 3 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a column panel at to.
 //
 //go:noescape
 func micro3x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32, to *float32)
 
-// micro4x16p computes a block of 4 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a strip at to.
+// micro4x16p computes a block of 4 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a column panel at to.
 //
 //go:noescape
 func micro4x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32, to *float32)
 
-// micro5x16p computes a block of 5 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a strip at to.
+// micro5x16p computes a block of 5 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a column panel at to.
 //
 //go:noescape
 func micro5x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32, to *float32)
 
-// micro6x16p computes a block of 6 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a strip at to.
+// micro6x16p computes a block of 6 rows and 16 columns of C; strides are in bytes; the rows of B are copied to a column panel at to.
 //
 //go:noescape
 func micro6x16p(kc int, a *float32, rsA int, csA int, b *float32, rsB int, c *float32, ldc int, flags int, bias *float32, to *float32)
@@ -49,7 +49,7 @@ func packA12Blocks(kc int, a *float32, lda int, first *int, blocks int, dst *flo
 //go:noescape
 func micro1x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro1x32p computes a block of 1 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro1x32p computes a block of 1 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro1x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -59,7 +59,7 @@ func micro1x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b
 //go:noescape
 func micro2x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro2x32p computes a block of 2 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro2x32p computes a block of 2 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro2x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -69,7 +69,7 @@ func micro2x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b
 //go:noescape
 func micro3x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro3x32p computes a block of 3 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro3x32p computes a block of 3 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro3x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -79,7 +79,7 @@ func micro3x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b
 //go:noescape
 func micro4x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro4x32p computes a block of 4 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro4x32p computes a block of 4 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro4x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -89,7 +89,7 @@ func micro4x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b
 //go:noescape
 func micro5x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro5x32p computes a block of 5 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro5x32p computes a block of 5 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro5x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -99,7 +99,7 @@ func micro5x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b
 //go:noescape
 func micro6x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro6x32p computes a block of 6 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro6x32p computes a block of 6 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro6x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -109,7 +109,7 @@ func micro6x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b
 //go:noescape
 func micro7x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro7x32p computes a block of 7 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro7x32p computes a block of 7 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro7x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -124,7 +124,7 @@ func micro7x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rs
 //go:noescape
 func micro8x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro8x32p computes a block of 8 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro8x32p computes a block of 8 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro8x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -139,7 +139,7 @@ func micro8x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rs
 //go:noescape
 func micro9x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro9x32p computes a block of 9 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro9x32p computes a block of 9 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro9x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -154,7 +154,7 @@ func micro9x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, rs
 //go:noescape
 func micro10x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro10x32p computes a block of 10 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro10x32p computes a block of 10 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro10x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -169,7 +169,7 @@ func micro10x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, r
 //go:noescape
 func micro11x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro11x32p computes a block of 11 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro11x32p computes a block of 11 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro11x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)
@@ -184,7 +184,7 @@ func micro11x16(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, r
 //go:noescape
 func micro12x32(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32)
 
-// micro12x32p computes a block of 12 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two strips at to.
+// micro12x32p computes a block of 12 rows, those from the seventh on from a2, and twice 16 columns of C; strides are in bytes; the rows of B are copied to two column panels at to.
 //
 //go:noescape
 func micro12x32p(kc int, a *float32, a2 *float32, rsA int, csA int, b *float32, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2 int, flags int, bias *float32, to *float32)

@@ -60,7 +60,7 @@ var packingRows = [...]func(kc int, a *float32, rsA, csA int, b *float32, rsB in
 	1: micro1x16p, micro2x16p, micro3x16p, micro4x16p, micro5x16p, micro6x16p,
 }
 
-// microPacking is micro for up to mr rows, and copies the rows of b to the strip to, of nr*kc
+// microPacking is micro for up to mr rows, and copies the rows of b to the column panel to, of nr*kc
 // elements. Only AVX2 has it.
 func microPacking[T kernel.Float](rows, kc int, a []T, rsA, csA int, b []T, rsB int, c []T, ldc, flags int, bias, to []T) {
 	_ = a[(rows-1)*rsA+(kc-1)*csA]

@@ -2,10 +2,10 @@ package matmul
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// Processors with AVX-512 take blocks of up to 2*mr rows and two strips. The rows from the seventh
+// Processors with AVX-512 take blocks of up to 2*mr rows and two column panels. The rows from the seventh
 // on are in a second panel.
 
-// tallKernel computes 7 to 12 rows of one strip, pairKernel and packingKernel 1 to 12 rows of two.
+// tallKernel computes 7 to 12 rows of one column panel, pairKernel and packingKernel 1 to 12 rows of two.
 type (
 	tallKernel    func(kc int, a, a2 *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc, flags int, bias *float32)
 	pairKernel    func(kc int, a, a2 *float32, rsA, csA int, b, b2 *float32, rsB int, c *float32, ldc int, c2 *float32, ldc2, flags int, bias *float32)
@@ -20,8 +20,8 @@ var (
 		micro7x32p, micro8x32p, micro9x32p, micro10x32p, micro11x32p, micro12x32p}
 )
 
-// microWide is micro for up to 2*mr rows and two strips. With to, which holds 2*nr*kc elements, it
-// copies the rows of b and b2 there as strips.
+// microWide is micro for up to 2*mr rows and two column panels. With to, which holds 2*nr*kc elements, it
+// copies the rows of b and b2 there as column panels.
 func microWide[T kernel.Float](rows, kc int, a, a2 []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, c2 []T, ldc2, flags int, bias, to []T) {
 	_ = a[(min(rows, MR)-1)*rsA+(kc-1)*csA]
 	last := (kc-1)*rsB + NR - 1

@@ -34,11 +34,11 @@ func packOperand[T kernel.Float](p *kernel.Pool, k, n int, src operand[T], dst [
 	if len(dst) == 0 {
 		return Packed[T]{k, n, dst}
 	}
-	strips, kc := kernel.CeilDiv(n, NR), depth(k)
-	p.Range(strips, max(1, kernel.ElementGrain/(NR*k)), func(lo, hi int) {
+	colPanels, kc := kernel.CeilDiv(n, NR), depth(k)
+	p.Range(colPanels, max(1, kernel.ElementGrain/(NR*k)), func(lo, hi int) {
 		for l := 0; l < k; l += kc {
 			rows := min(kc, k-l)
-			src.Pack(l, rows, lo*NR, min(n, hi*NR), dst[l*strips*NR+lo*NR*rows:])
+			src.Pack(l, rows, lo*NR, min(n, hi*NR), dst[l*colPanels*NR+lo*NR*rows:])
 		}
 	})
 	return Packed[T]{k, n, dst}

@@ -47,7 +47,7 @@ func ChannelSum[T kernel.Float](p *kernel.Pool, n, c, space int, x, out []T) {
 // images and space of x [n, c, space], for each channel.
 func ChannelMoments[T kernel.Float](p *kernel.Pool, n, c, space int, x, mean, variance []T) {
 	if space == 1 {
-		eachStrip(p, n, c, func(s columnStrip[T]) { s.moments(x, mean, variance) })
+		eachPanel(p, n, c, func(s columnPanel[T]) { s.moments(x, mean, variance) })
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
@@ -99,7 +99,7 @@ func BatchNorm[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, x, scale,
 // that x comes from memory once. scale and bias may be nil, y may be x; e has no Scale and Shift.
 func BatchNormTrain[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, x, scale, bias []T, e elementwise.Epilogue[T], mean, variance, y []T) {
 	if space == 1 {
-		eachStrip(p, n, c, func(s columnStrip[T]) {
+		eachPanel(p, n, c, func(s columnPanel[T]) {
 			s.moments(x, mean, variance)
 			s.normalize(&e, eps, x, scale, bias, mean, variance, y)
 		})
@@ -112,11 +112,11 @@ func BatchNormTrain[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, x, s
 	})
 }
 
-// BatchNormAgain computes the y of BatchNormTrain, to the last bit, from the mean and variance that
+// BatchNormRematerialize computes the y of BatchNormTrain, to the last bit, from the mean and variance that
 // it found.
-func BatchNormAgain[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, x, scale, bias []T, e elementwise.Epilogue[T], mean, variance, y []T) {
+func BatchNormRematerialize[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, x, scale, bias []T, e elementwise.Epilogue[T], mean, variance, y []T) {
 	if space == 1 {
-		eachStrip(p, n, c, func(s columnStrip[T]) { s.normalize(&e, eps, x, scale, bias, mean, variance, y) })
+		eachPanel(p, n, c, func(s columnPanel[T]) { s.normalize(&e, eps, x, scale, bias, mean, variance, y) })
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
@@ -137,7 +137,7 @@ func normAffine[T kernel.Float](i int, eps T, scale, bias, mean, variance []T) (
 	return a, b
 }
 
-// normalize computes one channel of BatchNormAgain.
+// normalize computes one channel of BatchNormRematerialize.
 func (p plane[T]) normalize(e *elementwise.Epilogue[T], eps T, x, scale, bias, mean, variance, y []T) {
 	a, b := normAffine(p.ch, eps, scale, bias, mean, variance)
 	p.affine(e, a, b, x, y)

@@ -23,7 +23,7 @@ func (g *Gate[T]) open(i int) bool { return g.Y == nil || g.Y[i] >= g.Lo && g.Y[
 // dx may be dy.
 func BatchNormGrad[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, train bool, x, dy []T, gate Gate[T], scale, mean, variance, dx, dscale, dbias []T) {
 	if space == 1 {
-		eachStrip(p, n, c, func(s columnStrip[T]) {
+		eachPanel(p, n, c, func(s columnPanel[T]) {
 			s.gradient(eps, train, x, dy, &gate, scale, mean, variance, dx, dscale, dbias)
 		})
 		return

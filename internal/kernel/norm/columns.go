@@ -8,39 +8,39 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// A batch of vectors [rows, cols] is normalized strip by strip: all rows of some columns, which stay
+// A batch of vectors [rows, cols] is normalized column panel by column panel: all rows of some columns, which stay
 // in a cache between the passes, with vectors along the columns.
 
-// columnStrip is the columns from lo to hi of a matrix [rows, cols].
-type columnStrip[T kernel.Float] struct {
+// columnPanel is the columns from lo to hi of a matrix [rows, cols].
+type columnPanel[T kernel.Float] struct {
 	rows, cols, lo, hi int
-	buffer             []T // stripBuffers times as long as a row of the strip
+	buffer             []T // panelBuffers times as long as a row of the column panel
 }
 
 const (
-	stripColumns = 64
-	stripBuffers = 6
+	panelColumns = 64
+	panelBuffers = 6
 )
 
-// eachStrip calls f with all strips of a matrix.
-func eachStrip[T kernel.Float](p *kernel.Pool, rows, cols int, f func(s columnStrip[T])) {
-	p.Range(kernel.CeilDiv(cols, stripColumns), max(1, kernel.ElementGrain/max(stripColumns*rows, 1)), func(lo, hi int) {
-		buffer := kernel.Borrow[T](stripBuffers * stripColumns)
+// eachPanel calls f with all column panels of a matrix.
+func eachPanel[T kernel.Float](p *kernel.Pool, rows, cols int, f func(s columnPanel[T])) {
+	p.Range(kernel.CeilDiv(cols, panelColumns), max(1, kernel.ElementGrain/max(panelColumns*rows, 1)), func(lo, hi int) {
+		buffer := kernel.Borrow[T](panelBuffers * panelColumns)
 		defer kernel.GiveBack(buffer)
 		for i := lo; i < hi; i++ {
-			f(columnStrip[T]{rows, cols, i * stripColumns, min(cols, (i+1)*stripColumns), *buffer})
+			f(columnPanel[T]{rows, cols, i * panelColumns, min(cols, (i+1)*panelColumns), *buffer})
 		}
 	})
 }
 
-// row is the strip's part of row r of x.
-func (s *columnStrip[T]) row(x []T, r int) []T { return x[r*s.cols:][s.lo:s.hi] }
+// row is the column panel's part of row r of x.
+func (s *columnPanel[T]) row(x []T, r int) []T { return x[r*s.cols:][s.lo:s.hi] }
 
 // vector is buffer i, as long as a row.
-func (s *columnStrip[T]) vector(i int) []T { return s.buffer[i*stripColumns:][:s.hi-s.lo] }
+func (s *columnPanel[T]) vector(i int) []T { return s.buffer[i*panelColumns:][:s.hi-s.lo] }
 
 // moments is ChannelMoments: the mean first, then the squares of the differences from it.
-func (s *columnStrip[T]) moments(x, mean, variance []T) {
+func (s *columnPanel[T]) moments(x, mean, variance []T) {
 	mean, variance = mean[s.lo:s.hi], variance[s.lo:s.hi]
 	clear(mean)
 	for r := range s.rows {
@@ -60,8 +60,8 @@ func (s *columnStrip[T]) moments(x, mean, variance []T) {
 	}
 }
 
-// normalize is BatchNormAgain.
-func (s *columnStrip[T]) normalize(e *elementwise.Epilogue[T], eps T, x, scale, bias, mean, variance, y []T) {
+// normalize is BatchNormRematerialize.
+func (s *columnPanel[T]) normalize(e *elementwise.Epilogue[T], eps T, x, scale, bias, mean, variance, y []T) {
 	a, b := s.vector(0), s.vector(1)
 	for i := range a {
 		a[i], b[i] = normAffine(s.lo+i, eps, scale, bias, mean, variance)
@@ -78,7 +78,7 @@ func (s *columnStrip[T]) normalize(e *elementwise.Epilogue[T], eps T, x, scale, 
 }
 
 // gradient is BatchNormGrad.
-func (s *columnStrip[T]) gradient(eps T, train bool, x, dy []T, gate *Gate[T], scale, mean, variance, dx, dscale, dbias []T) {
+func (s *columnPanel[T]) gradient(eps T, train bool, x, dy []T, gate *Gate[T], scale, mean, variance, dx, dscale, dbias []T) {
 	a, b, e, sumDY, sumDYX, t := s.vector(0), s.vector(1), s.vector(2), s.vector(3), s.vector(4), s.vector(5)
 	clear(sumDY)
 	clear(sumDYX)
@@ -120,7 +120,7 @@ func (s *columnStrip[T]) gradient(eps T, train bool, x, dy []T, gate *Gate[T], s
 }
 
 // through is row r of dy behind the gate; t is a buffer for it.
-func (s *columnStrip[T]) through(gate *Gate[T], dy []T, r int, t []T) []T {
+func (s *columnPanel[T]) through(gate *Gate[T], dy []T, r int, t []T) []T {
 	g := s.row(dy, r)
 	if gate.Y == nil {
 		return g

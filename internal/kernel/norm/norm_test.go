@@ -123,7 +123,7 @@ func TestBatchNormEnding(t *testing.T) {
 				kerneltest.Near(t, what+" mean", m, mean, 1e-6)
 				kerneltest.Near(t, what+" variance", v, variance, 1e-5)
 				again := make([]float32, size)
-				BatchNormAgain(p, n, c, space, eps, x, scale, bias, e, m, v, again)
+				BatchNormRematerialize(p, n, c, space, eps, x, scale, bias, e, m, v, again)
 				kerneltest.Near(t, fmt.Sprint(what, a, " again"), again, y, 0)
 			}
 			BatchNormTrain(p, n, c, space, eps, x, scale, bias, elementwise.Epilogue[float32]{Act: elementwise.Activation{Kind: elementwise.ActRelu}}, mean, variance, y)

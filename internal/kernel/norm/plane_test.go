@@ -57,7 +57,7 @@ func fusedBatchNorm(t *testing.T, r *rand.Rand, n, c, space int, act elementwise
 	agreeWith(t, "mean", m, mean)
 	agreeWith(t, "variance", v, variance)
 	again := make([]float32, size)
-	BatchNormAgain(nil, n, c, space, eps, x, scale, bias, e, m, v, again)
+	BatchNormRematerialize(nil, n, c, space, eps, x, scale, bias, e, m, v, again)
 	if !slices.Equal(again, got) {
 		t.Error("the second time y is another")
 	}

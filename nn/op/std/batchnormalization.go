@@ -44,7 +44,7 @@ func batchNormalization() *op.Op {
 			return []op.Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
 		},
 		Couple: coupleBatchNorm, Patterns: batchNormPatterns,
-		Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormAgain(c, epilogue.List{}) },
+		Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormRematerialize(c, epilogue.List{}) },
 		Traits:        batchNormTraits(),
 	}
 }
@@ -79,7 +79,7 @@ func batchNormPatterns(c *op.Call) []op.Pattern {
 			Kernel: func(e epilogue.List) op.Kernel {
 				return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
 			},
-			Rematerialize: func(e epilogue.List) *op.Rematerialization { return batchNormAgain(c, e) },
+			Rematerialize: func(e epilogue.List) *op.Rematerialization { return batchNormRematerialize(c, e) },
 		}}
 	case m.batch || perElement(c) || c.Outputs > 1:
 		return nil
@@ -178,8 +178,8 @@ func batchNormEval[T kernel.Float](m batchNorm) op.Kernel {
 	}
 }
 
-// batchNormAgain: with mean and variance at hand, the normalization is one product and sum.
-func batchNormAgain(c *op.Call, e epilogue.List) *op.Rematerialization {
+// batchNormRematerialize: with mean and variance at hand, the normalization is one product and sum.
+func batchNormRematerialize(c *op.Call, e epilogue.List) *op.Rematerialization {
 	m := batchNormOf(c)
 	if !m.batch {
 		return nil
@@ -195,7 +195,7 @@ func batchNormAgain(c *op.Call, e epilogue.List) *op.Rematerialization {
 func batchNormOnce[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[len(in)-2]), dtype.Elems[T](in[len(in)-1])
-		norm.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), epilogue.AfterAffine[T](e, in), mean, variance, dtype.Elems[T](out[0]))
+		norm.BatchNormRematerialize(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), epilogue.AfterAffine[T](e, in), mean, variance, dtype.Elems[T](out[0]))
 		return nil
 	}
 }

@@ -81,7 +81,7 @@ func syncNormTrain[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Ke
 			mean[i], variance[i] = T(a), T(math.Max(0, sums[m.c+i]/n-a*a))
 		}
 		if y := dtype.Elems[T](out[0]); y != nil {
-			norm.BatchNormAgain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), epilogue.AfterAffine[T](epilogue.List{}, in), mean, variance, y)
+			norm.BatchNormRematerialize(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), epilogue.AfterAffine[T](epilogue.List{}, in), mean, variance, y)
 		}
 		copy(dtype.ElemsAt[T](out, bnSavedMean), mean)
 		copy(dtype.ElemsAt[T](out, bnSavedVar), variance)

@@ -6,10 +6,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// latticeRows makes the loops that copy rows (channel, tap) of a lattice, tap by tap and channel
-// by channel, for the columns of an octet. They differ in how a row is read.
-func latticeRows() {
-	rowsOf("latticeRun16", "16 neighbours; the masks are of the lower and the upper 8", "", func(s Mem, _, mask, mask2 Mem, d Mem) {
+// im2colRows makes the loops that copy rows (channel, tap) of an im2col matrix, tap by tap and channel
+// by channel, for the columns of an block of eight columns. They differ in how a row is read.
+func im2colRows() {
+	rowsOf("im2colRun16", "16 neighbours; the masks are of the lower and the upper 8", "", func(s Mem, _, mask, mask2 Mem, d Mem) {
 		m, m2, x, y := YMM(), YMM(), YMM(), YMM()
 		VMOVDQU(mask, m)
 		VMOVDQU(mask2, m2)
@@ -20,7 +20,7 @@ func latticeRows() {
 		d.Disp = 32
 		VMOVUPS(y, d)
 	})
-	rowsOf("latticeRuns8", "two runs of 8 lanes together; the masks are of the first and of the second, which is extra elements further on", ", extra int", func(s, far, mask, mask2 Mem, d Mem) {
+	rowsOf("im2colRuns8", "two runs of 8 lanes together; the masks are of the first and of the second, which is extra elements further on", ", extra int", func(s, far, mask, mask2 Mem, d Mem) {
 		m, m2, x, y := YMM(), YMM(), YMM(), YMM()
 		VMOVDQU(mask, m)
 		VMOVDQU(mask2, m2)
@@ -29,7 +29,7 @@ func latticeRows() {
 		VORPS(x, y, x)
 		VMOVUPS(x, d)
 	})
-	rowsOf("latticeGather8", "8 lanes at the places that extra gives; the second mask is not used", ", extra *int32", func(s, _, mask, _ Mem, d Mem) {
+	rowsOf("im2colGather8", "8 lanes at the places that extra gives; the second mask is not used", ", extra *int32", func(s, _, mask, _ Mem, d Mem) {
 		m, x := YMM(), YMM()
 		VMOVDQU(mask, m)
 		VXORPS(x, x, x)
@@ -38,13 +38,13 @@ func latticeRows() {
 	})
 }
 
-// gatherIndex is the register of the places while latticeGather8 is made.
+// gatherIndex is the register of the places while im2colGather8 is made.
 var gatherIndex reg.VecVirtual
 
 // rowsOf makes one such loop; copy moves a row from s, or from far, to d.
 func rowsOf(name, doc, extra string, copy func(s, far, mask, mask2, d Mem)) {
 	TEXT(name, NOSPLIT, "func(rows int, src *float32, start, channel int, tap, taps int, offset *int, mask *int32, dst *float32, dstStride int"+extra+")")
-	Doc(name + " copies rows ≥ 1 of a lattice, from the given tap of the channel src[start] on: " + doc + ". The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.")
+	Doc(name + " copies rows ≥ 1 of an im2col matrix, from the given tap of the channel src[start] on: " + doc + ". The tap t reads from offset[t] on and has 16 lanes of mask. Strides are in bytes, offsets in elements.")
 	Pragma("noescape")
 	n := Load(Param("rows"), GP64())
 	s := Load(Param("src"), GP64())

@@ -6,7 +6,7 @@ import (
 )
 
 // directForward computes the convolution the direct way, if there are kernels for it; the other way
-// forms the matrix of all inputs of a point, strip by strip.
+// forms the matrix of all inputs of a point, column panel by column panel.
 func directForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch func(n int) []T) bool {
 	g := s.geometry()
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() {

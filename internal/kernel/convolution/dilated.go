@@ -93,7 +93,7 @@ func unite[T kernel.Float](p *kernel.Pool, d Triple, n, planes int, from, to Tri
 			image, c := i/planes, i%planes
 			for r := range to[1] {
 				at := ((image*d[1]+r%d[1])*d[2]*planes+c)*from.Size() + r/d[1]*from[2]
-				weave(1, min(d[2], to[2]), to[2], small[at:], planes*from.Size(), y[image*imageY+c*to.Size()+r*to[2]:], 0)
+				interleave(1, min(d[2], to[2]), to[2], small[at:], planes*from.Size(), y[image*imageY+c*to.Size()+r*to[2]:], 0)
 			}
 		}
 	})

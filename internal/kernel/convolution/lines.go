@@ -9,7 +9,7 @@ import (
 
 // The gradient by data of a convolution with strides, which also is a transposed convolution, falls into phases (see
 // phase). They share one loaded piece of dy, and those that differ in the column alone make whole rows of dx together:
-// their tiles are computed one after the other, and woven when they are stored.
+// their tiles are computed one after the other, and interleaved when they are stored.
 
 // line is the phases of which the same rows of dx consist, in the order of their columns.
 type line struct {
@@ -192,13 +192,13 @@ func (d *direct[T]) lineTiles(ln *line, channels, n int, a, b []T, off []int32, 
 			for i := range shifts {
 				shifts[i] = shift[(r+i)%channels]
 			}
-			tileOrShift(min(tileRows, rows-r), n, a[r*k:], b, off[:k:len(off)+tileAhead], t[r*width:], width, shifts[:], d.clip)
+			tileOrShift(min(tileRows, rows-r), n, a[r*k:], b, off[:k:len(off)+tilePrefetch], t[r*width:], width, shifts[:], d.clip)
 		}
 		return
 	}
 	for i, ph := range ln.phases {
 		k := d.inputs * len(ph.taps)
-		tileOrShift(channels, n, a, b, off[:k:len(off)+tileAhead], t[i*channels*width:], width, shift, d.clip)
+		tileOrShift(channels, n, a, b, off[:k:len(off)+tilePrefetch], t[i*channels*width:], width, shift, d.clip)
 		a, off = a[k*tileRows:], off[k:]
 	}
 }
@@ -233,6 +233,6 @@ func (d *direct[T]) weaveRuns(ln *line, channels int, runs []tileRun, t []T, wid
 			count = min(r.n*d.step[2], wide-at%wide)
 		}
 		at += (ln.z*d.rows[1] + ln.y) * wide
-		weave(channels, phases, count, t[r.from:], width, d.y[at:], d.planeY)
+		interleave(channels, phases, count, t[r.from:], width, d.y[at:], d.planeY)
 	}
 }

@@ -63,15 +63,15 @@ func backwardPhase[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w
 		backwardPoint(p, g, ph, dy, w, dx)
 		return
 	}
-	turned := kernel.Take(scratch, g.c*k) // [kernel.Group][channel][output channel][tap]
-	p.Range(g.groups*kernel.CeilDiv(g.cg, turnSide), max(1, 1<<13/(k*turnSide)), func(lo, hi int) {
+	transposed := kernel.Take(scratch, g.c*k) // [kernel.Group][channel][output channel][tap]
+	p.Range(g.groups*kernel.CeilDiv(g.cg, weightBlock), max(1, 1<<13/(k*weightBlock)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			turnWeights(g, ph, i/kernel.CeilDiv(g.cg, turnSide), i%kernel.CeilDiv(g.cg, turnSide)*turnSide, w, turned)
+			transposeWeights(g, ph, i/kernel.CeilDiv(g.cg, weightBlock), i%kernel.CeilDiv(g.cg, weightBlock)*weightBlock, w, transposed)
 		}
 	})
 	eachGroup(p, g.groups, func(p *kernel.Pool, i int) {
 		m := phaseProduct(g, ph, i, k, dy, dx)
-		m.A, m.RsA, m.CsA = turned[i*g.cg*k:][:g.cg*k], k, 1
+		m.A, m.RsA, m.CsA = transposed[i*g.cg*k:][:g.cg*k], k, 1
 		m.Run(p)
 	})
 }
@@ -90,7 +90,7 @@ func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx [
 	in, out := g.in.Size(), g.out.Size()
 	m := matmul.Product[T]{
 		M: g.cg, N: g.n * ph.grid.Size(), K: k, Alpha: 1,
-		B: &lattice[T]{
+		B: &im2col[T]{
 			x: dy[group*g.og*out:], channel: out, image: g.oc * out,
 			in: g.out, grid: ph.grid, stride: Triple{1, 1, 1}, taps: ph.taps, columns: g.n * ph.grid.Size(),
 		},
@@ -103,21 +103,21 @@ func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx [
 	return m
 }
 
-// turnSide is how many channels turnWeights takes at a time, so that it reads weights that lie
+// weightBlock is how many channels transposeWeights takes at a time, so that it reads weights that lie
 // together. More would be written to more places than a set of the first cache level takes, the
 // rows of turned being multiples of large powers of two apart.
-const turnSide = 8
+const weightBlock = 8
 
-// turnWeights sorts the weights of up to turnSide channels of a group from c on by [channel]
+// transposeWeights sorts the weights of up to weightBlock channels of a group from c on by [channel]
 // [output channel][tap].
-func turnWeights[T kernel.Float](g *geometry, ph *phase, group, c int, w, turned []T) {
-	n, taps, ker := min(turnSide, g.cg-c), len(ph.kernel), g.ker.Size()
+func transposeWeights[T kernel.Float](g *geometry, ph *phase, group, c int, w, transposed []T) {
+	n, taps, ker := min(weightBlock, g.cg-c), len(ph.kernel), g.ker.Size()
 	k := g.og * taps
 	for o := range g.og {
 		src := w[((group*g.og+o)*g.cg+c)*ker:]
 		at := (group*g.cg+c)*k + o*taps
 		for range n {
-			d := turned[at:][:taps]
+			d := transposed[at:][:taps]
 			if taps == ker { // then they are in order
 				copy(d, src)
 			} else {
@@ -183,8 +183,8 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 		return
 	}
 	// One product per group, (channel, tap) × output channel, inner dimension
-	// (image, point): so that it is dy that must be turned and not the lattice.
-	turned := kernel.Take(scratch, g.oc*k)
+	// (image, point): so that it is dy that must be turned and not the im2col matrix.
+	transposed := kernel.Take(scratch, g.oc*k)
 	parts := 1
 	if t := p.Threads(); g.groups < t && k < 64*t && g.n*out >= 256*t {
 		parts = t // too few rows to share: share the inner dimension
@@ -194,10 +194,10 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 		partial = kernel.Take(scratch, (parts-1)*g.og*k)
 	}
 	eachGroup(p, g.groups, func(p *kernel.Pool, i int) {
-		c := turned[i*g.og*k:][:g.og*k]
+		c := transposed[i*g.og*k:][:g.og*k]
 		m := matmul.Product[T]{
 			M: k, N: g.og, K: g.n * out, Alpha: 1,
-			Left: &lattice[T]{
+			Left: &im2col[T]{
 				x: x[i*g.cg*in:], channel: in, image: g.c * in,
 				in: g.in, grid: g.out, stride: g.stride, taps: taps, columns: g.n * out,
 			},
@@ -209,12 +209,12 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 		} else {
 			m.Split(p, parts, partial)
 		}
-		turn(p, k, g.og, c, dw[i*g.og*k:])
+		transpose(p, k, g.og, c, dw[i*g.og*k:])
 	})
 }
 
 // turn writes the rows×cols matrix src transposed.
-func turn[T kernel.Float](p *kernel.Pool, rows, cols int, src, dst []T) {
+func transpose[T kernel.Float](p *kernel.Pool, rows, cols int, src, dst []T) {
 	layout.Transpose(p, dst[:rows*cols], src[:rows*cols], []int{rows, cols}, []int{1, 0})
 }
 
@@ -226,12 +226,12 @@ type imageRows[T kernel.Float] struct {
 
 func (s *imageRows[T]) Pack(l, kc, j, je int, dst []T) {
 	for ; j < je; j += matmul.NR {
-		strip := dst[:kc*matmul.NR]
+		colPanel := dst[:kc*matmul.NR]
 		dst = dst[kc*matmul.NR:]
 		for q := 0; q < kc; {
 			n, r := (l+q)/s.space, (l+q)%s.space
 			piece := min(kc-q, s.space-r)
-			matmul.PackTransposed(piece, s.x[n*s.image+j*s.space+r:], s.space, min(matmul.NR, je-j), strip[q*matmul.NR:])
+			matmul.PackTransposed(piece, s.x[n*s.image+j*s.space+r:], s.space, min(matmul.NR, je-j), colPanel[q*matmul.NR:])
 			q += piece
 		}
 	}

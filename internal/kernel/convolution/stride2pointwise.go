@@ -6,7 +6,7 @@ import "github.com/graft-ml/graft/internal/kernel"
 // are brought together, and what remains has stride 1.
 
 // halved tells whether a convolution is one of those.
-func halved[T kernel.Float](g *geometry) bool {
+func stride2[T kernel.Float](g *geometry) bool {
 	return kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() && !g.empty() && g.groups == 1 && g.ker.Size() == 1 && g.in[0] == 1 &&
 		g.stride == Triple{1, 2, 2} && g.pad == Triple{} && g.out == Triple{1, kernel.CeilDiv(g.in[1], 2), kernel.CeilDiv(g.in[2], 2)}
 }
@@ -14,7 +14,7 @@ func halved[T kernel.Float](g *geometry) bool {
 // stretches tells whether the gradient by data is that of the dense convolution, with a 0 behind each point and a row of
 // them under each row.
 func stretches[T kernel.Float](g *geometry) bool {
-	return halved[T](g) && g.in[1] == 2*g.out[1] && g.in[2] == 2*g.out[2]
+	return stride2[T](g) && g.in[1] == 2*g.out[1] && g.in[2] == 2*g.out[2]
 }
 
 // dense is the convolution with stride 1 that remains.
