@@ -6,7 +6,7 @@ import "github.com/graft-ml/graft/internal/kernel"
 type winogradTaps[T kernel.Float] struct {
 	w          []T
 	lane, step int
-	flipped bool // by 180°
+	flipped    bool // by 180°
 	lanes      int  // how many there are
 }
 
