@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,7 +27,9 @@ func DoWith(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err er
 // Eval computes all outputs of a core from values on fresh memory. Rank 0 is a tensor of shape ().
 func Eval(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		if r := recover(); r == (kernel.Stopped{}) {
+			err = x.Context().Err()
+		} else if r != nil {
 			err = fmt.Errorf("%s: %v", c.Name, r)
 		}
 	}()

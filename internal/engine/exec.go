@@ -23,8 +23,12 @@ type Exec struct {
 	scratch scratchpad
 }
 
-// WithContext is an Exec without workers, for what is computed outside of a program.
-func WithContext(ctx context.Context) *Exec { return &Exec{ctx: ctx} }
+// WithContext is an Exec of the calling goroutine alone, for what is computed outside of a program.
+func WithContext(ctx context.Context) *Exec {
+	x := &Exec{ctx: ctx, pool: (*kernel.Pool)(nil).Stoppable()}
+	x.pool.StopBy(ctx.Done())
+	return x
+}
 
 // Pool returns the worker pool of the run; nil means serial.
 func (x *Exec) Pool() *kernel.Pool {

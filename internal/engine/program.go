@@ -117,10 +117,11 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		return nil, err
 	}
 	p.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
-	p.exec.pool = o.Pool
-	if o.Pool == nil {
-		p.exec.pool = kernel.Default()
+	workers := o.Pool
+	if workers == nil {
+		workers = kernel.Default()
 	}
+	p.exec.pool = workers.Stoppable()
 	p.memory = &memory{private: o.Private}
 	if err := p.allocate(b); err != nil {
 		return nil, fmt.Errorf("engine: the graph %w", err)
@@ -170,7 +171,7 @@ func (p *Program) allocate(b *builder) error {
 			}
 		}
 		if s.kind == sumStep {
-			s.sum = newSum(s, p.exec.pool.Threads())
+			s.sum = newSum(s)
 		}
 	}
 	return nil

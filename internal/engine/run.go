@@ -9,11 +9,15 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// Run computes the roots. It stops between two steps when ctx is done. A panic in a kernel comes
-// back as an error that names the core; the program may run again after an error.
+// copyBlock is how many bytes are copied between two looks at the context.
+const copyBlock = 1 << 24
+
+// Run computes the roots. When ctx is done it stops, between two steps or between two parts of a kernel's loops, and returns
+// its error. A panic in a kernel comes back as an error that names the core; the program may run again after an error.
 func (p *Program) Run(ctx context.Context) error {
 	if p.handed {
 		return errors.New("engine: the program hands over values: use RunHanding")
@@ -32,13 +36,17 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 	}
 	var at *step
 	defer func() {
-		if r := recover(); r != nil {
+		if r := recover(); r == (kernel.Stopped{}) {
+			err = ctx.Err()
+		} else if r != nil {
 			err = panicked(at, r)
 		}
+		p.exec.pool.StopBy(nil)
 		p.exec.ctx, p.exec.at, p.memory.must = nil, nil, false
 		p.running.Store(false)
 	}()
 	p.exec.ctx = ctx
+	p.exec.pool.StopBy(ctx.Done())
 	for _, v := range p.inputs {
 		if err := v.load(); err != nil {
 			return err
@@ -66,6 +74,7 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 				return err
 			}
 			p.exec.ctx, p.memory.must = context.WithoutCancel(ctx), true
+			p.exec.pool.StopBy(nil)
 		case handStep:
 			if at.in[0].dense == nil {
 				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
@@ -121,9 +130,14 @@ func (s *step) run(x *Exec) error {
 		x.at = s
 		return s.core.Kernel(x, s.dout, s.din)
 	case sumStep:
-		x.pool.Run(s.sum.pieces, s.sum.run)
+		x.pool.Range(s.sum.n, sumGrain, s.sum.run)
 	case copyStep:
-		copy(s.dout[0].Raw, s.din[0].Raw)
+		from, to := s.din[0].Raw, s.dout[0].Raw
+		for ; len(to) > copyBlock; from, to = from[copyBlock:], to[copyBlock:] {
+			x.pool.Check()
+			copy(to[:copyBlock], from)
+		}
+		copy(to, from)
 	case viewStep:
 		return s.out[0].borrow(s.din[0])
 	}

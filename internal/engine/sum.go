@@ -25,8 +25,8 @@ const (
 
 // sum adds up any number of tensors of one shape, left to right.
 type sum struct {
-	pieces int // worker shares
-	run    func(worker, piece int)
+	n   int // elements
+	run func(lo, hi int)
 }
 
 // collapse turns additions of equal shapes into sum steps and lets each absorb the sum that
@@ -85,20 +85,19 @@ func isAdd(op gorgonia.Op) bool {
 	return reflect.TypeOf(op).String() == "gorgonia.elemBinOp" && strings.HasPrefix(op.String(), "+ ")
 }
 
-// newSum prepares the sum that step s computes on a pool of that many threads.
-func newSum(s *step, threads int) *sum {
+// newSum prepares the sum that step s computes.
+func newSum(s *step) *sum {
 	if s.out[0].dtype == tensor.Float32 {
-		return sumOf[float32](s, threads)
+		return sumOf[float32](s)
 	}
-	return sumOf[float64](s, threads)
+	return sumOf[float64](s)
 }
 
-func sumOf[T kernel.Float](s *step, threads int) *sum {
+func sumOf[T kernel.Float](s *step) *sum {
 	n := int(s.out[0].bytes) / int(s.out[0].dtype.Size())
-	pieces := max(1, min(threads, n/sumGrain))
-	return &sum{pieces: pieces, run: func(_, i int) {
+	return &sum{n: n, run: func(lo, end int) {
 		out := dtype.Slice[T](s.dout[0])
-		for lo, end := i*n/pieces, (i+1)*n/pieces; lo < end; lo += sumBlock {
+		for ; lo < end; lo += sumBlock {
 			hi := min(lo+sumBlock, end)
 			elementwise.Add(nil, out[lo:hi], dtype.Slice[T](s.din[0])[lo:hi], dtype.Slice[T](s.din[1])[lo:hi])
 			for _, d := range s.din[2:] {

@@ -39,9 +39,19 @@ func relax(spins int) {
 // Run and Range may be called from any number of goroutines: whoever finds the pool
 // busy, a call from inside a task included, runs its own loop serially, in the same
 // pieces, and so with the same result.
+//
+// A pool that [Pool.Stoppable] returned can be stopped, see [Pool.StopBy].
 type Pool struct {
-	*crew
+	*crew                  // nil: the caller alone
+	owner  *Pool           // whose workers they are, kept alive
+	serial *Pool           // see Serial
+	done   <-chan struct{} // see StopBy
 }
+
+// Stopped is what Run, Range and Check panic with once their pool is stopped.
+type Stopped struct{}
+
+func (Stopped) Error() string { return "kernel: stopped" }
 
 // crew is what the workers hold on to; it does not refer back to the Pool, so that
 // a Pool nobody uses any more can be collected and its workers stopped.
@@ -53,6 +63,7 @@ type crew struct {
 	closed  atomic.Bool
 	spans   []span // of the tasks of the current loop, for each worker
 	f       func(worker, i int)
+	done    <-chan struct{} // of the pool that runs the current loop
 	parked  []atomic.Bool
 	wake    []chan struct{}
 	panics  []any
@@ -85,30 +96,66 @@ func NewPool(threads int) *Pool {
 		c.wake[w] = make(chan struct{}, 1)
 		go c.work(w)
 	}
-	p := &Pool{c}
-	runtime.AddCleanup(p, (*crew).stop, c)
+	p := &Pool{crew: c}
+	runtime.AddCleanup(p, (*crew).end, c)
 	return p
 }
 
 // Threads is the number of threads that Run spreads over, at least 1.
 func (p *Pool) Threads() int {
-	if p == nil {
+	if p == nil || p.crew == nil {
 		return 1
 	}
 	return p.threads
 }
 
+// Stoppable returns a pool with the workers of p that can be stopped by itself; nil has none to share. It is for one user at a time.
+func (p *Pool) Stoppable() *Pool {
+	s := &Pool{serial: &Pool{}}
+	if p != nil {
+		s.crew, s.owner = p.crew, p
+	}
+	return s
+}
+
+// StopBy sets the channel that stops a pool which Stoppable returned, nil is none. Once it is closed, Run and Range begin no
+// task and panic with [Stopped] when those under way have ended. StopBy must not be called during a loop.
+func (p *Pool) StopBy(done <-chan struct{}) { p.done, p.serial.done = done, done }
+
+// Serial is the calling goroutine alone, stopped as p is: for loops within tasks.
+func (p *Pool) Serial() *Pool {
+	if p == nil {
+		return nil
+	}
+	return p.serial
+}
+
+// Check panics with [Stopped] if p is stopped: long tasks call it every few milliseconds.
+func (p *Pool) Check() {
+	if p != nil {
+		check(p.done)
+	}
+}
+
+func check(done <-chan struct{}) {
+	select {
+	case <-done:
+		panic(Stopped{})
+	default:
+	}
+}
+
 // Close stops the workers. Later calls of Run and Range work, serially.
 func (p *Pool) Close() {
-	if p == nil {
+	if p == nil || p.crew == nil {
 		return
 	}
 	p.busy.Lock()
 	defer p.busy.Unlock()
-	p.stop()
+	p.crew.end()
 }
 
-func (c *crew) stop() {
+func (c *crew) end() {
 	if !c.closed.Swap(true) {
 		c.signal()
 	}
@@ -132,26 +179,30 @@ func (c *crew) signal() {
 // ends of the others' shares: what a task computes must not depend on its worker. If tasks
 // panic, Run panics with the value of the lowest worker once all have stopped.
 func (p *Pool) Run(n int, f func(worker, i int)) {
-	if p == nil || n <= 1 || p.threads == 1 || !p.busy.TryLock() {
-		for i := range n {
-			f(0, i)
-		}
+	if n <= 1 || p.Threads() == 1 || !p.busy.TryLock() {
+		p.alone(n, f)
 		return
 	}
 	defer p.busy.Unlock()
 	if p.closed.Load() {
-		for i := range n {
-			f(0, i)
-		}
+		p.alone(n, f)
 		return
 	}
-	p.loop(n, f)
+	p.loop(n, p.done, f)
 	runtime.KeepAlive(p) // or the workers would be stopped under way
+}
+
+// alone is Run on the calling goroutine.
+func (p *Pool) alone(n int, f func(worker, i int)) {
+	for i := range n {
+		p.Check()
+		f(0, i)
+	}
 }
 
 // Each calls f once on each thread, on all of them at the same time.
 func (p *Pool) Each(f func(worker int)) {
-	if p == nil || p.threads == 1 {
+	if p.Threads() == 1 {
 		f(0)
 		return
 	}
@@ -162,7 +213,7 @@ func (p *Pool) Each(f func(worker int)) {
 		return
 	}
 	var there atomic.Int32
-	p.loop(p.threads, func(worker, _ int) {
+	p.loop(p.threads, nil, func(worker, _ int) {
 		there.Add(1)
 		for spins := 1; int(there.Load()) < p.threads; spins++ {
 			relax(spins)
@@ -173,8 +224,8 @@ func (p *Pool) Each(f func(worker int)) {
 
 // loop runs one parallel loop; the caller holds busy. It does not wait for workers that come so late that nothing is
 // left for them.
-func (c *crew) loop(n int, f func(worker, i int)) {
-	c.f = f
+func (c *crew) loop(n int, done <-chan struct{}, f func(worker, i int)) {
+	c.f, c.done = f, done
 	for w := range c.spans {
 		c.spans[w].set(w*n/c.threads, (w+1)*n/c.threads)
 	}
@@ -185,7 +236,7 @@ func (c *crew) loop(n int, f func(worker, i int)) {
 	for spins := 1; c.gate.Load() != shut; spins++ {
 		relax(spins)
 	}
-	c.f = nil
+	c.f, c.done = nil, nil
 	var first any
 	for w, v := range c.panics {
 		if v != nil {
@@ -209,14 +260,20 @@ func (c *crew) share(w int) {
 		}
 	}()
 	for i, ok := c.spans[w].first(); ok; i, ok = c.spans[w].first() {
-		c.f(w, i)
+		c.task(w, i)
 	}
 	for next := range c.threads - 1 {
 		other := &c.spans[(w+1+next)%c.threads]
 		for i, ok := other.last(); ok; i, ok = other.last() {
-			c.f(w, i)
+			c.task(w, i)
 		}
 	}
+}
+
+// task runs task i on worker w.
+func (c *crew) task(w, i int) {
+	check(c.done)
+	c.f(w, i)
 }
 
 // work is the life of worker w.
@@ -271,16 +328,34 @@ func (c *crew) await(w int, seen uint32) {
 	}
 }
 
-// Range splits [0, n) into contiguous pieces of at least grain elements, no more
-// than there are threads, and calls f(lo, hi) for each. The pieces depend on n,
-// grain and the number of threads alone.
+// A call of what Range is given computes at most so many grains, about a millisecond, or so many elements where one is as
+// much as a grain or more.
+const (
+	cutGrains = 64
+	cutLarge  = 8
+)
+
+// Range splits [0, n) into contiguous pieces of at least grain elements, no more than there are threads, and calls
+// f(lo, hi) for each, or for parts of it in turn where it is long. The parts depend on n, grain and the number of threads
+// alone.
 func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
-	pieces := min(p.Threads(), n/max(grain, 1))
+	grain = max(grain, 1)
+	pieces := min(p.Threads(), n/grain)
 	if pieces <= 1 {
-		if n > 0 {
-			f(0, n)
-		}
+		p.inTurn(0, n, grain, f)
 		return
 	}
-	p.Run(pieces, func(_, i int) { f(i*n/pieces, (i+1)*n/pieces) })
+	p.Run(pieces, func(_, i int) { p.inTurn(i*n/pieces, (i+1)*n/pieces, grain, f) })
+}
+
+// inTurn calls f for lo to hi, in parts.
+func (p *Pool) inTurn(lo, hi, grain int, f func(lo, hi int)) {
+	step := cutLarge
+	if grain > 1 {
+		step = cutGrains * grain
+	}
+	for ; lo < hi; lo += step {
+		p.Check()
+		f(lo, min(lo+step, hi))
+	}
 }

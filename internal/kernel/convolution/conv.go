@@ -67,7 +67,7 @@ func eachGroup(p *kernel.Pool, groups int, f func(p *kernel.Pool, i int)) {
 		}
 		return
 	}
-	p.Run(groups, func(_, i int) { f(nil, i) })
+	p.Run(groups, func(_, i int) { f(p.Serial(), i) })
 }
 
 // fillBias is the convolution of nothing.

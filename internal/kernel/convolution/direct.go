@@ -31,6 +31,7 @@ type direct[T kernel.Float] struct {
 	add             []T
 	clip            *[2]T
 	act             elementwise.Activation // after everything else
+	pool            *kernel.Pool           // that it runs on
 	after           []T                    // what the caller goes through next
 	lines           *lines                 // if set, it is a gradient of a convolution with strides: phases of the grid points make up the
 	rows            Triple                 // rows of a plane of this size
@@ -96,6 +97,7 @@ func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
 	if d.n*d.groups*d.outputs*d.k()*d.grid.Size() < matmul.SmallProduct {
 		p = nil
 	}
+	d.pool = p
 	d.flatten()
 	planDirect(d, s, p.Threads())
 	panels := d.panels()
@@ -182,6 +184,7 @@ func (d *direct[T]) base(at part, group int) int {
 func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T, later *prefetch[T]) {
 	base := d.base(at, group)
 	for p := p0; p < p1; p++ {
+		d.pool.Check()
 		a, step := d.panel(group, p, a)
 		for i := i0; i < i1; {
 			i += d.tiles(s, w, group, p, i, i1, a, step, b, t, base, later)

@@ -11,7 +11,7 @@ func directWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw []T, sc
 	in, out, taps := g.in.Size(), g.out.Size(), g.taps()
 	k := g.cg * len(taps)
 	s := &weightSums[T]{
-		n: g.n, inputs: g.cg, columns: g.og, in: g.in, grid: g.out, stride: g.stride, taps: taps,
+		pool: p, n: g.n, inputs: g.cg, columns: g.og, in: g.in, grid: g.out, stride: g.stride, taps: taps,
 		x: x, b: dy, imageX: g.c * in, imageB: g.oc * out, groupX: g.cg * in, groupB: g.og * out,
 	}
 	threads := p.Threads()

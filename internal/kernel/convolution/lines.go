@@ -156,6 +156,7 @@ func (l *lines) offsets(inputs, channel int, taps []int, off []int32) []int32 {
 func (d *direct[T]) sweepLines(s *directPlan, w *directWorker, at part, group, p0, p1 int, a, b, t []T) {
 	width := 3 * tileLanes()
 	for p := p0; p < p1; p++ {
+		d.pool.Check()
 		a, _ := d.panel(group, p, a)
 		first := p * tileRows
 		channels := min(tileRows, d.outputs-first)

@@ -53,9 +53,9 @@ func stretchData[T kernel.Float](p *kernel.Pool, g *geometry, dy, w, dx []T, put
 	if d.a == nil && blocks > 1 {
 		d.packAll(p, scratch)
 	}
-	within := (*kernel.Pool)(nil)
+	within := p.Serial()
 	if blocks < p.Threads() {
-		p, within = nil, p
+		p, within = within, p
 	}
 	points := kernel.Take(scratch, min(blocks, p.Threads())*images*from)
 	p.Run(blocks, func(worker, i int) {

@@ -12,6 +12,7 @@ import (
 
 // weightSums is such a sum: sum[row][column] = Σ x[row's channel, point+tap] * b[column, point].
 type weightSums[T kernel.Float] struct {
+	pool            *kernel.Pool // that it runs on
 	n               int
 	inputs, columns int // channels of x and of b
 	in, grid        Triple
@@ -109,6 +110,7 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 		clear(sum[:k*width])
 	}
 	for p := p0; p < p1; p++ {
+		s.pool.Check()
 		image, r := p/s.cuts*s.images, p%s.cuts
 		per := s.cuts / s.grid[0]
 		z, y := r/per, r%per*s.rows

@@ -86,6 +86,7 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 		m.v, room = cut(room, m.size)
 		w.in.transform(w.winogradTile, lo, hi, 0, kernel.CeilDiv(k, winogradLanes), v, room)
 		for s := 0; s < colPanels; s += 2 {
+			p.Check()
 			n := min(2, colPanels-s)
 			place := func(q, s int) int { return w.weightPoint[q]*point + s*k*winogradLanes }
 			for q := range w.points() {
@@ -128,6 +129,7 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 		u, room := cut(room, w.weightPoints()*point)
 		colPanels := min(2, kernel.CeilDiv(w.oc-i*winogradPair, winogradLanes))
 		for from := 0; from < k; from += depth {
+			p.Check()
 			kc := min(depth, k-from)
 			for s := range colPanels {
 				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
@@ -144,6 +146,7 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 			lo, hi := t*rows/threads, (t+1)*rows/threads
 			transform(worker, lo, hi, 0, groups)
 			for i := range pairs {
+				p.Check()
 				multiply(worker, lo, hi, i)
 			}
 		})

@@ -84,6 +84,7 @@ func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], b
 		v.v, room = cut(room, v.size)
 		d.v, room = cut(room, d.size)
 		for i := range blocks {
+			p.Check()
 			lo, hi := (t*blocks+i)*rows/all, (t*blocks+i+1)*rows/all
 			w.x.transform(w.winogradTile, lo, hi, 0, kernel.CeilDiv(c, winogradLanes), v, room)
 			w.dy.transform(w.winogradTile, lo, hi, 0, kernel.CeilDiv(oc, winogradLanes), d, room)
@@ -96,6 +97,7 @@ func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], b
 	p.Run(pieces, func(worker, i int) {
 		lo, hi := i*oc/pieces, (i+1)*oc/pieces
 		for t := 1; t < threads; t++ {
+			p.Check()
 			for u := range w.weightPoints() {
 				at, n := u*m.point+lo*m.step, (hi-lo)*m.step
 				sum := rooms[at:][:n]

@@ -80,7 +80,7 @@ func GemmBatch[T kernel.Float](p *kernel.Pool, batch int, transA, transB bool, m
 	}
 	p.Range(batch, max(1, SmallProduct/max(1, m*n*k)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			Gemm(nil, transA, transB, m, n, k, alpha, a[i*strideA:], lda, b[i*strideB:], ldb, beta, c[i*strideC:], ldc)
+			Gemm(p.Serial(), transA, transB, m, n, k, alpha, a[i*strideA:], lda, b[i*strideB:], ldb, beta, c[i*strideC:], ldc)
 		}
 	})
 }
@@ -128,10 +128,12 @@ type Product[T kernel.Float] struct {
 	// where replaces span and image: it writes the positions of columns j to j+cols
 	// in the first row of C, in ascending order.
 	Where func(j, cols int, at *[NR]int)
+	pool  *kernel.Pool // that it runs on
 }
 
 // Run spreads the product over the pool as a grid of equal parts, or cuts the inner dimension.
 func (x *Product[T]) Run(p *kernel.Pool) {
+	x.pool = p
 	panels, colPanels := kernel.CeilDiv(x.M, MR), kernel.CeilDiv(x.N, NR)
 	rows, cols, cost := x.grid(p.Threads(), panels, colPanels)
 	switch {

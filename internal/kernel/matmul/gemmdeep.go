@@ -36,6 +36,7 @@ func (x *Product[T]) runDeep(p *kernel.Pool, pieces int) {
 // Split shares the inner dimension between pieces and adds up in order; all products but the first are
 // put into sums.
 func (x *Product[T]) Split(p *kernel.Pool, pieces int, sums []T) {
+	x.pool = p
 	size := x.M * x.N
 	p.Run(pieces, func(_, i int) {
 		y := borrowProduct[T]()

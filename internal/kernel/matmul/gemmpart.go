@@ -53,6 +53,7 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 			w.flags = x.flags(l > l0 || x.Beta != 0, w.last)
 			w.packPanels(jc, je)
 			for q := 0; q < w.blocks; q += blocks {
+				x.pool.Check()
 				w.multiply(q, min(q+blocks, w.blocks), jc, je)
 			}
 		}

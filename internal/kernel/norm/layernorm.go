@@ -65,6 +65,7 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 		ds, db := sums[2*i*cols:][:cols], sums[(2*i+1)*cols:][:cols]
 		if scale != nil && dx != nil && kernel.SIMD && kernel.IsFloat32[T]() && cols > 0 {
 			for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
+				p.Check()
 				at := r * cols
 				layerNormRowGrad(kernel.Float32s(x[at:][:cols]), kernel.Float32s(dy[at:][:cols]), kernel.Float32s(scale[:cols]), float32(mean[r]), float32(invstd[r]), kernel.Float32s(dx[at:][:cols]), kernel.Float32s(ds), kernel.Float32s(db))
 				if add != nil {
@@ -77,6 +78,7 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 		defer kernel.GiveBack(buffer)
 		xhat, g := (*buffer)[:cols], (*buffer)[cols:][:cols]
 		for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
+			p.Check()
 			d := dy[r*cols:][:cols]
 			elementwise.BinaryScalarInto(elementwise.OpSub, xhat, x[r*cols:][:cols], mean[r])
 			elementwise.BinaryScalarInto(elementwise.OpMul, xhat, xhat, invstd[r])

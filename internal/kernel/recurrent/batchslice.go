@@ -28,7 +28,8 @@ func eachStream(p *kernel.Pool, s *RNNShape, f func(b stream)) {
 		f(stream{s, p, 0, s.Batch})
 		return
 	}
-	p.Range(s.Batch, streamRows, func(lo, hi int) { f(stream{s, nil, lo, hi}) })
+	pieces := max(1, min(p.Threads(), s.Batch/streamRows))
+	p.Run(pieces, func(_, i int) { f(stream{s, p.Serial(), i * s.Batch / pieces, (i + 1) * s.Batch / pieces}) })
 }
 
 // rows returns what runs f in a step for each batch element n that is active there, at time t. It is

@@ -59,7 +59,7 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 	p.Range(outer, max(1, kernel.ElementGrain/max(1, axis*inner)), func(lo, hi int) {
 		for o := lo; o < hi; o++ {
 			if inner == 1 {
-				dst[o] = reduceRow(op, x[o*axis:][:axis])
+				dst[o] = reduceLong(p, op, x[o*axis:][:axis])
 			} else {
 				reduceRows(op, axis, dst[o*inner:][:inner], x[o*axis*inner:], inner)
 			}
@@ -89,6 +89,33 @@ func sumPieces[T kernel.Float](p *kernel.Pool, pieces, rows, inner int, dst, x [
 	for i := range pieces - 1 {
 		elementwise.BinaryInto(elementwise.OpAdd, dst, dst, (*sums)[i*inner:][:inner])
 	}
+}
+
+// longRow is how many elements are reduced between two looks at whether the pool is stopped.
+const longRow = 1 << 24
+
+// reduceLong is reduceRow in parts.
+func reduceLong[T kernel.Float](p *kernel.Pool, op ReduceOp, x []T) T {
+	if len(x) <= longRow {
+		return reduceRow(op, x)
+	}
+	part, join := op, op
+	switch op {
+	case ReduceMean:
+		part, join = ReduceSum, ReduceSum
+	case ReduceSumSq, ReduceL1:
+		join = ReduceSum
+	}
+	var parts []T
+	for at := 0; at < len(x); at += longRow {
+		p.Check()
+		parts = append(parts, reduceRow(part, x[at:min(at+longRow, len(x))]))
+	}
+	r := reduceRow(join, parts)
+	if op == ReduceMean {
+		r /= T(len(x))
+	}
+	return r
 }
 
 // reduceRow reduces one contiguous line.

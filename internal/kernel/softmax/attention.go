@@ -68,9 +68,9 @@ func AttentionForward[T kernel.Float](p *kernel.Pool, a *Attention, q, k, v, mas
 			}
 			s = s[:n*a.Keys]
 			b, h := head/a.Heads, head%a.Heads
-			matmul.Gemm(nil, false, true, n, a.Keys, a.Depth, 1, q[a.Q.at(b, h)+r*a.Q.Row:], a.Q.Row, k[a.K.at(b, h):], a.K.Row, 0, s, a.Keys)
+			matmul.Gemm(p.Serial(), false, true, n, a.Keys, a.Depth, 1, q[a.Q.at(b, h)+r*a.Q.Row:], a.Q.Row, k[a.K.at(b, h):], a.K.Row, 0, s, a.Keys)
 			attentionSoftmax(a, s, mask, b, h, r)
-			matmul.Gemm(nil, false, false, n, a.Width, a.Keys, 1, s, a.Keys, v[a.V.at(b, h):], a.V.Row, 0, y[a.Y.at(b, h)+r*a.Y.Row:], a.Y.Row)
+			matmul.Gemm(p.Serial(), false, false, n, a.Width, a.Keys, 1, s, a.Keys, v[a.V.at(b, h):], a.V.Row, 0, y[a.Y.at(b, h)+r*a.Y.Row:], a.Y.Row)
 		}
 	})
 }
@@ -107,6 +107,7 @@ func AttentionBackward[T kernel.Float](p *kernel.Pool, a *Attention, dy, q, k, v
 		for head := lo; head < hi; head++ {
 			x := attentionHead[T]{a, head / a.Heads, head % a.Heads}
 			for r := 0; r < a.Rows; r += rows {
+				p.Check()
 				n := min(rows, a.Rows-r)
 				at := (head*a.Rows + r) * a.Keys
 				d := (*buffer)[:n*a.Keys]
