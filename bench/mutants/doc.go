@@ -21,7 +21,8 @@
 // the tests that reach the expression run, short ones first. A failing test, a crash and taking ten times the usual
 // processor time are what counts as noticed.
 //
-// With -again FILE, the sample is what survived in a report that -json wrote.
+// With -again FILE, the sample is what survived in a report that -json wrote; with -files PATTERN it is drawn from the files
+// whose names match.
 //
 // The tests run as on a machine that has nothing but Go: no shared folder, no other implementation to compare with.
 // docs/mutation-testing.md has the figures.

@@ -30,12 +30,13 @@ func main() {
 	workers := flag.Int("workers", 2, "test binaries that run at the same time")
 	own := flag.Bool("own", false, "run the package's own tests only")
 	again := flag.String("again", "", "file of an earlier report: only what survived there is changed")
+	files := flag.String("files", "*", "pattern of the files to change: only what stands in those that match")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: mutants [flags] package")
 		os.Exit(2)
 	}
-	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own, *again)
+	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own, *again, *files)
 	if err == nil {
 		err = r.write(*out)
 	}
@@ -46,7 +47,7 @@ func main() {
 }
 
 // measure draws a sample of pkg's expressions and runs the tests on each change.
-func measure(pkg string, n int, seed uint64, workers int, own bool, again string) (*report, error) {
+func measure(pkg string, n int, seed uint64, workers int, own bool, again, files string) (*report, error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return nil, err
@@ -59,7 +60,10 @@ func measure(pkg string, n int, seed uint64, workers int, own bool, again string
 	if err := p.cover(filepath.Join(dir, "cover")); err != nil {
 		return nil, err
 	}
-	all := p.sites()
+	all := slices.DeleteFunc(p.sites(), func(s *site) bool {
+		match, err := filepath.Match(files, s.File)
+		return err != nil || !match
+	})
 	if again != "" {
 		if all, err = survivors(all, again); err != nil {
 			return nil, err
