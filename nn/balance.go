@@ -150,22 +150,16 @@ func meet(list []share, need int, allowed func(s share, grow bool) bool) ([]int,
 		for j := range row {
 			row[j].k = 0
 		}
-		pull := s.pull()
-		if pull != 0 {
-			low, high := 0, 0
-			if allowed(s, false) {
-				low = max(-(len(s.order) - 1), -2*reach)
-			}
-			if allowed(s, true) {
-				high = 2 * reach
-			}
+		if pull := s.pull(); pull != 0 {
+			grow, shrink := allowed(s, true), allowed(s, false)
+			step := max(pull, -pull)
 			for at, from := range table[i] {
 				if !from.ok {
 					continue
 				}
-				for k := low; k <= high; k++ {
-					j := at + k*pull
-					if k == 0 || j < 0 || j > 2*reach {
+				for j := at % step; j < len(row); j += step {
+					k := (j - at) / pull
+					if k > 0 && !grow || k < 0 && (!shrink || -k >= len(s.order)) {
 						continue
 					}
 					if c := from.cost + cost(s, k); !row[j].ok || c < row[j].cost {
@@ -195,9 +189,7 @@ func (e *Edit) regroup(c *Channels, list []share, k []int) {
 	added, quiet := map[*Group]int{}, map[*Group]bool{}
 	for i, s := range list {
 		gone = append(gone, s.order[:max(-k[i], 0)]...)
-		if k[i] > 0 {
-			added[s.group], quiet[s.group] = k[i], s.out == 0
-		}
+		added[s.group], quiet[s.group] = max(k[i], 0), s.out == 0
 	}
 	e.RemoveAtoms(gone...)
 	e.grow(c, added, quiet, false)

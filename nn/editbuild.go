@@ -224,7 +224,7 @@ func (e *Edit) Repeat(n *Node, in ...*Value) *Node {
 	if e.err != nil {
 		return nil
 	}
-	if n == nil || n.op == nil {
+	if n.Op() == nil {
 		e.Failf("there is no node to repeat, or its operator is not known")
 		return nil
 	}

@@ -194,7 +194,7 @@ func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Node
 		if v == nil || w.isGiven(v) {
 			continue
 		}
-		b := &binding{typ: c.Out[i], known: known[i], soft: w.mode == walkInfer && w.soft(n.reads())}
+		b := &binding{typ: c.Out[i], known: known[i], soft: w.soft(n.reads())}
 		if b.known.Value != nil && !b.typ.Static() {
 			b.typ = op.TypeOf(b.known.Value)
 		}
@@ -271,7 +271,7 @@ func (w *walker) update(in []*Value, i int, next *gorgonia.Node) {
 	if i >= len(in) || in[i] == nil || w.at(in[i]).known.Frozen {
 		return
 	}
-	if v := in[i]; v.param != nil || v.producer == nil && w.g.body != nil {
+	if v := in[i]; v.param != nil || w.g.body != nil {
 		w.updates = append(w.updates, stateUpdate{v, v.param, next})
 	}
 }

@@ -83,13 +83,7 @@ func (g *Graph) feedTypes(feed map[*Value]dtype.Value, r request) (map[*Value]op
 	}
 	for _, v := range g.inputs {
 		x, ok := feed[v]
-		if !ok {
-			if v.typ.Kind == op.Optional || r.unchecked {
-				continue
-			}
-			return nil, &Error{Stage: "run", Input: v.name, Want: v.typ, Got: "nothing"}
-		}
-		if r.unchecked {
+		if !ok || r.unchecked { // what is not fed is not needed, see feed
 			continue
 		}
 		t, err := matchType(v, op.TypeOf(x), sizes)

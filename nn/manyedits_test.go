@@ -177,6 +177,11 @@ func TestManyEdits(t *testing.T) {
 		names = append(names, name)
 		graphs[name] = func(t *testing.T) *nn.Graph { return model(t, randomGraph(seed)) }
 	}
+	for seed := range uint64(16) {
+		name := fmt.Sprintf("random sequence %02d", seed)
+		names = append(names, name)
+		graphs[name] = func(t *testing.T) *nn.Graph { return model(t, randomSequence(seed)) }
+	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -71,11 +72,125 @@ func randomGraph(seed uint64) func(e *nn.Edit) {
 	}
 }
 
+// randomSequence grows a network of values [N, 5, channels] by random operators: heads, slices, lengths that are read off shapes.
+func randomSequence(seed uint64) func(e *nn.Edit) {
+	const steps = 5
+	return func(e *nn.Edit) {
+		r := rand.New(rand.NewPCG(seed, 15))
+		e.Seed(seed)
+		linear := func(out int, name string) nn.Layer { return layers.Linear{Out: out, Name: name} }
+		do := func(c op.Config, in ...*nn.Value) *nn.Value { return e.Node(c, in...).Out(0) }
+		plain := func(name string, in ...*nn.Value) *nn.Value { return do(op.Plain(name), in...) }
+		ints := func(v ...int) *nn.Value { return e.Ints("c", v...) }
+		live := []*nn.Value{e.Apply(linear(4+2*r.IntN(3), "stem"), e.Input("x", "float32[N,5,3]"))}
+		pick := func() *nn.Value { return live[r.IntN(len(live))] }
+		width := func(v *nn.Value) int { return v.Type().Shape[2].Size }
+		last := -1
+		for i := range 5 + r.IntN(6) {
+			x := pick()
+			c := width(x)
+			name := fmt.Sprintf("n%d", i)
+			var y *nn.Value
+			switch r.IntN(18) {
+			case 0:
+				y = e.Apply(linear(2+r.IntN(8), name), x)
+			case 1:
+				y = e.Apply(layers.LayerNorm{Name: name}, x)
+			case 2:
+				y = plain([]string{"Relu", "Tanh", "LeakyRelu", "Softplus"}[r.IntN(4)], x)
+			case 3:
+				y = do(std.ConcatConfig{Axis: 2 - 3*r.IntN(2)}, x, pick(), x)
+			case 4:
+				y = plain("Add", e.Apply(linear(c, name), x), x)
+			case 5:
+				from, step := r.IntN(max(1, c/2)), 1+r.IntN(2)
+				y = plain("Slice", x, ints(from), ints(c-r.IntN(2)), ints(-1), ints(step))
+			case 6:
+				y = do(std.GatherConfig{Axis: 2}, x, ints(c-1, 0, c/2))
+			case 7: // attention
+				heads := 1 + c%2
+				if heads = 3 - heads; c%heads != 0 {
+					continue
+				}
+				split := func(v *nn.Value, perm ...int) *nn.Value {
+					return do(std.TransposeConfig{Perm: perm}, plain("Reshape", v, ints(0, 0, heads, c/heads)))
+				}
+				q, k := split(e.Apply(linear(c, name+"q"), x), 0, 2, 1, 3), split(e.Apply(linear(c, name+"k"), x), 0, 2, 3, 1)
+				v := split(e.Apply(linear(c, name+"v"), ofWidth(live, c, r)), 0, 2, 1, 3)
+				y = plain("MatMul", do(std.SoftmaxConfig{Axis: &last}, plain("MatMul", q, k)), v)
+				y = plain("Reshape", do(std.TransposeConfig{Perm: []int{0, 2, 1, 3}}, y), ints(0, 0, -1))
+			case 8: // all steps at once
+				k := 1 + r.IntN(4)
+				y = e.Apply(linear(steps*k, name), plain("Reshape", x, ints(0, -1)))
+				y = plain("Reshape", y, ints(-1, steps, k))
+			case 9: // over time
+				y = do(std.TransposeConfig{Perm: []int{0, 2, 1}}, x)
+				y = e.Apply(layers.Conv{Out: 2 + r.IntN(5), Kernel: []int{3}, Same: true, Name: name}, y)
+				y = do(std.TransposeConfig{Perm: []int{0, 2, 1}}, y)
+			case 10:
+				if c < 3 {
+					continue
+				}
+				k := 1 + r.IntN(c-2)
+				s := e.NodeN(std.SplitConfig{Axis: -1}, 3, x, ints(k, 1, c-1-k))
+				live = append(live, s.Out(0))
+				y = s.Out(2)
+			case 11: // a scale and a bias of other shapes
+				y = plain("Mul", e.Param(name+".scale", initial.Ones{}, c), x)
+				y = plain("Add", y, e.Param(name+".bias", initial.Normal{Std: 1}, 1, 1, c))
+			case 12:
+				y = plain("Tile", x, ints(1, 1, 2))
+			case 13: // a length of the target is read off a shape
+				n := plain("Slice", do(std.ShapeConfig{}, x), ints(0), ints(1+r.IntN(2)), ints(0))
+				if n.Type().Shape[0].Size == 1 {
+					n = do(std.ConcatConfig{}, n, ints(c, steps))
+				} else {
+					n = do(std.ConcatConfig{}, n, ints(-1))
+				}
+				if y = plain("Reshape", x, n); y.Type().Shape[2].Size != c {
+					y = do(std.TransposeConfig{Perm: []int{0, 2, 1}}, y)
+				}
+			case 14:
+				y = plain("Pad", x, ints(0, 0, r.IntN(2), 0, 0, 1))
+			case 15: // of all steps
+				m := do(std.ReduceMeanConfig{}, x, ints(1))
+				y = plain("Sub", x, m)
+			case 16:
+				y = plain("PRelu", x, e.Param(name+".slope", initial.Full{Value: 0.25}, c))
+			case 17:
+				zero := e.Scalar("zero", x, 0)
+				y = plain("Where", plain("Greater", x, zero), x, plain("Neg", e.Apply(linear(c, name), x)))
+			}
+			live = append(live, y)
+		}
+		m := do(std.ReduceMeanConfig{KeepDims: new(bool)}, live[len(live)-1], ints(1))
+		e.Output("y", e.Apply(linear(3, "fc"), m))
+		e.Output("z", e.Apply(linear(2, "out"), pick()))
+	}
+}
+
+// ofWidth is one of the values that has so many channels.
+func ofWidth(live []*nn.Value, channels int, r *rand.Rand) *nn.Value {
+	for {
+		if v := live[r.IntN(len(live))]; v.Type().Shape[2].Size == channels {
+			return v
+		}
+	}
+}
+
+// randomNetwork is of images for even seeds, of sequences for odd ones.
+func randomNetwork(seed uint64) func(e *nn.Edit) {
+	if seed%2 == 0 {
+		return randomGraph(seed / 2)
+	}
+	return randomSequence(seed / 2)
+}
+
 // TestRandomGraphs cuts random networks at random and proves every cut.
 func TestRandomGraphs(t *testing.T) {
 	cut := 0
-	for seed := range uint64(60) {
-		g := model(t, randomGraph(seed))
+	for seed := range uint64(120) {
+		g := model(t, randomNetwork(seed))
 		r := rand.New(rand.NewPCG(seed, 6))
 		any := false
 		for _, x := range g.Channels().Groups() {
@@ -115,8 +230,8 @@ func TestRandomGraphs(t *testing.T) {
 
 // TestRandomGrowth widens random networks: what they compute stays.
 func TestRandomGrowth(t *testing.T) {
-	for seed := range uint64(60) {
-		g := model(t, randomGraph(seed))
+	for seed := range uint64(120) {
+		g := model(t, randomNetwork(seed))
 		groups := g.Channels().Groups()
 		if len(groups) == 0 {
 			continue

@@ -70,7 +70,7 @@ func (g *Graph) Eval(ctx context.Context, in Feed, want ...string) (Feed, error)
 	if err != nil {
 		return nil, err
 	}
-	res, err := g.exec(ctx, feed, request{want: list, unchecked: len(feed) > 0 && !g.complete(feed)})
+	res, err := g.exec(ctx, feed, request{want: list})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 	if err != nil {
 		return nil, err
 	}
-	res, err := g.exec(ctx, feed, request{want: []*Value{l}, loss: l, wrt: list, unchecked: !g.complete(feed)})
+	res, err := g.exec(ctx, feed, request{want: []*Value{l}, loss: l, wrt: list})
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,6 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error)
 	if err != nil {
 		return nil, err
 	}
-	r.unchecked = !g.complete(feed)
 	r.check = o.Check
 	if r.take = o.Take; r.take != nil {
 		r.begin = func(loss dtype.Value) error {
