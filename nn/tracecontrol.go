@@ -69,6 +69,9 @@ func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Node
 	return out
 }
 
+// failed reports whether the reversal or the edit that adds it has.
+func (r *reversal) failed(e *Edit) bool { return r.err != nil || e.err != nil }
+
 // seeds are the gradients of the outputs.
 func (r *reversal) seeds() []*Value { return r.in[r.Inputs:] }
 
@@ -124,7 +127,7 @@ func (r *reversal) branches() []*Value {
 			return out
 		})
 	}
-	if r.e.err != nil || r.err != nil {
+	if r.failed(r.e) {
 		return nil
 	}
 	return outs(r.e.NodeN(std.IfConfig{Then: bodies[0], Else: bodies[1]}, len(asks), r.in[0]), len(asks))

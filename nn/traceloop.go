@@ -73,7 +73,7 @@ func (r *reversal) record() tape {
 	body := r.s.t.bodyOf(inputs, captured, func(sub *Edit, in []*Value, at func(*Value) *Value) []*Value {
 		x := r.subgraph(sub, 0, r.formalTypes)
 		list := r.trace(x, r.arguments(sub, in[0], in[1], in[2:], at(trips), at), nil)
-		if r.err != nil || sub.err != nil {
+		if r.failed(sub) {
 			return nil
 		}
 		out := []*Value{in[1]}
@@ -83,7 +83,7 @@ func (r *reversal) record() tape {
 		out = append(out, list[:r.States]...)
 		return append(append(out, in[0]), in[2:]...)
 	})
-	if r.e.err != nil || r.err != nil {
+	if r.failed(r.e) {
 		return tape{}
 	}
 	n := r.e.NodeN(std.LoopConfig{Body: body}, 2*r.States+1, append([]*Value{trips, on}, states...)...)
@@ -98,7 +98,7 @@ func (r *reversal) record() tape {
 // backward goes back through the iterations and gives the gradients that are asked for.
 func (r *reversal) backward() []*Value {
 	t := r.record()
-	if r.e.err != nil || r.err != nil {
+	if r.failed(r.e) {
 		return nil
 	}
 	e, seeds := r.e, r.seeds()
@@ -156,7 +156,7 @@ func (r *reversal) backward() []*Value {
 			d = append(d, v)
 		}
 		grads := r.trace(x, r.arguments(sub, i, in[1], states, count, at), d)
-		if r.err != nil || sub.err != nil {
+		if r.failed(sub) {
 			return nil
 		}
 		orZeros := func(v, like *Value) *Value {
@@ -182,7 +182,7 @@ func (r *reversal) backward() []*Value {
 		}
 		return out
 	})
-	if e.err != nil || r.err != nil {
+	if r.failed(e) {
 		return nil
 	}
 	n := e.NodeN(std.LoopConfig{Body: body}, len(carried)+len(slices), append([]*Value{t.count, nil}, first...)...)
