@@ -105,7 +105,7 @@ func (b *Body) States() (list []int) {
 			c.In[i] = in[i].Type()
 		}
 		for _, u := range n.op.State(c) {
-			if u.In >= len(in) || in[u.In] == nil {
+			if u.In >= len(in) {
 				continue
 			}
 			if i := slices.Index(formal, in[u.In]); i >= 0 && !slices.Contains(list, i) {
@@ -212,7 +212,7 @@ func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 
 // bodies are the subgraphs among the node's attributes, in the order of the configuration.
 func (n *Node) bodies() []*Body {
-	if n.op == nil || n.config == nil || n.op.Attrs == nil {
+	if n.config == nil || n.op.Attrs == nil { // without an operator there is no configuration
 		return nil
 	}
 	return configBodies(n.config)

@@ -57,7 +57,7 @@ func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, 
 		if !ok {
 			t = op.TypeOf(have[v])
 		}
-		fmt.Fprintf(&b, "|%s %s %s", v.name, t.Concrete(), t)
+		fmt.Fprintf(&b, "|%s %s %s %v", v.name, t.Concrete(), t, r.frozen[v])
 	}
 	for _, v := range r.want {
 		fmt.Fprintf(&b, ">%s", v.name)
@@ -66,18 +66,6 @@ func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, 
 		fmt.Fprintf(&b, " loss %s", r.loss.name)
 		for _, v := range r.wrt {
 			fmt.Fprintf(&b, ",%s", v.name)
-		}
-	}
-	if r.train {
-		for _, n := range g.nodes {
-			if n.op == nil || n.op.State == nil {
-				continue
-			}
-			for i, v := range n.reads() {
-				if v != nil && (r.frozen[v] || v.param != nil && v.param.frozen) {
-					fmt.Fprintf(&b, "*%s %d", n.Label(), i)
-				}
-			}
 		}
 	}
 	return b.String()

@@ -71,7 +71,7 @@ func (c *Channels) resized(n *Node, call *op.Call, gone map[axisID]int) *op.Call
 		sized := func(types []op.Type) []op.Resized {
 			out := make([]op.Resized, len(types))
 			for i, t := range types {
-				if t.Present() && t.Static() {
+				if t.Static() {
 					out[i].New = t.Sizes()
 				}
 			}

@@ -28,7 +28,7 @@ func (w *walker) takeApart(n *Node, c *op.Call, in []*Value) (done bool, err err
 			return false, nil
 		}
 		i, need := op.Needs(err)
-		if !need || i >= len(in) || in[i] == nil || c.Known[i].Value != nil {
+		if !need || in[i] == nil || c.Known[i].Value != nil {
 			return false, located("lower", n, err)
 		}
 		x, ok, derr := w.demand(in[i])

@@ -215,10 +215,7 @@ func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Node
 // computed from such, or symbolic dimensions when the node does not carry them on.
 func (w *walker) readsOpen(n *Node, lost bool) bool {
 	for _, v := range n.reads() {
-		if v == nil || w.env[v] == nil {
-			continue
-		}
-		if w.env[v].open || lost && slices.ContainsFunc(w.env[v].known.Dims, op.Dim.Symbolic) {
+		if b := w.env[v]; b != nil && (b.open || lost && slices.ContainsFunc(b.known.Dims, op.Dim.Symbolic)) {
 			return true
 		}
 	}

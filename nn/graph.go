@@ -67,8 +67,8 @@ func (g *Graph) Ops() op.Set {
 func (g *Graph) useOps(ops op.Set) {
 	g.ops = ops.Union(g.ops)
 	for _, n := range g.nodes {
-		if o := g.ops.Find(n.domain, n.opType); o != nil && n.op != nil {
-			n.op = o
+		if n.op != nil {
+			n.op = g.ops.Find(n.domain, n.opType)
 		}
 		for _, b := range n.bodies() {
 			b.Graph.useOps(ops)
@@ -131,9 +131,9 @@ func (g *Graph) params() []*Param {
 	var list []*Param
 	seen := map[*Param]bool{}
 	add := func(v *Value) {
-		if v != nil && v.param != nil && !seen[v.param] {
-			seen[v.param] = true
-			list = append(list, v.param)
+		if p := v.Param(); p != nil && !seen[p] {
+			seen[p] = true
+			list = append(list, p)
 		}
 	}
 	for _, n := range g.nodes {

@@ -50,7 +50,7 @@ func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 // growConstant makes an axis of a Constant longer: numbers as those of a parameter, others by copies.
 func (e *Edit) growConstant(v *Value, axis int, l layout, rows bool, how *growth) {
 	d, ok := v.known.Value.(*tensor.Dense)
-	if e.err != nil || !ok || !dtype.Of(d.Dtype()).IsFloat() {
+	if !ok || !dtype.Of(d.Dtype()).IsFloat() {
 		e.cutConstant(v, axis, copied(l))
 		return
 	}

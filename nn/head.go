@@ -131,7 +131,7 @@ func (e *Edit) site(out *Value) site {
 			break
 		}
 		next := n.data()
-		if n.op == nil || n.op.Couple == nil || next == nil {
+		if next == nil || n.op.Couple == nil { // of an unknown operator there is no data
 			e.between(n, out)
 			return s
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
-	"gorgonia.org/tensor"
 )
 
 // Infer infers the types of all values anew; onnxio calls it when a graph is complete, Edit after
@@ -60,18 +59,14 @@ func (x *inferred) swap() {
 	x.v.known, x.known = x.known, x.v.known
 }
 
-// same says whether the value says it already. Tensors are compared by identity.
+// same says whether the value says it already. Known values are compared by identity.
 func (x *inferred) same() bool {
 	a, b := x.v.typ, x.typ
 	if a.Kind != b.Kind || a.DType != b.DType || a.Unranked != b.Unranked || a.Elem != nil || b.Elem != nil || !slices.Equal(a.Shape, b.Shape) {
 		return false
 	}
-	if x.v.known.Value == nil && x.known.Value == nil {
-		return x.v.known.Exact == x.known.Exact && slices.Equal(x.v.known.Dims, x.known.Dims)
-	}
-	was, ok1 := x.v.known.Value.(*tensor.Dense)
-	now, ok2 := x.known.Value.(*tensor.Dense)
-	return ok1 && ok2 && was == now && slices.Equal(x.v.known.Dims, x.known.Dims)
+	was, now := x.v.known, x.known
+	return was.Value == now.Value && was.Exact == now.Exact && slices.Equal(was.Dims, now.Dims)
 }
 
 // retell makes new types part of the edit, so that taking it back restores the old ones without
@@ -112,11 +107,8 @@ func (e *Edit) infer() error {
 func (g *Graph) inferNode(n *Node) error {
 	w := lowering{g: g, mode: walkInfer}.walker()
 	for _, v := range n.reads() {
-		if v != nil {
+		if v != nil && v.param == nil {
 			w.env[v] = &binding{typ: v.typ, known: v.known}
-			if v.param != nil {
-				delete(w.env, v)
-			}
 		}
 	}
 	if err := w.visit(n); err != nil {
@@ -142,5 +134,3 @@ func (g *Graph) symbols() map[string]bool {
 	}
 	return set
 }
-
-var _ = op.Type{}

@@ -1,6 +1,5 @@
 package nn
 
-import "github.com/graft-ml/graft/nn/op"
 
 // folds reports whether all outputs of a node are known before anything runs.
 func (w *walker) folds(n *Node) bool {
@@ -48,11 +47,11 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 			if v == nil {
 				continue
 			}
-			if k == 0 && n.op != nil && n.op.View && n.In(0) != nil {
+			if k == 0 && n.op != nil && n.op.View {
 				held[v] = n.In(0)
 				continue
 			}
-			if b := w.env[v]; b != nil && b.typ.Kind == op.Tensor && !b.typ.Unranked && b.typ.Static() {
+			if b := w.env[v]; b != nil && b.typ.Static() {
 				size[v] = int64(b.typ.Elements() * b.typ.DType.Size())
 				l.made[n] += size[v]
 			}

@@ -38,7 +38,7 @@ func (s *naming) leads(base string) bool {
 			s.count(name, 1)
 		}
 	}
-	return s.values[base] != nil || s.bases[base] > 0
+	return s.has(base) || s.bases[base] > 0
 }
 
 // numbered is the stem with a number behind it, the first from 1 on that is not known to be taken.

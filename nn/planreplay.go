@@ -165,7 +165,7 @@ func (g *Group) grows(k int, want map[axisID]Grown) bool {
 			return false
 		}
 	}
-	return found == len(want) && found > 0
+	return found == len(want)
 }
 
 // Cut removes the given indices of initializers. They must be whole atoms: everything that hangs

@@ -28,7 +28,7 @@ func (e *Edit) Rename(f func(name string) string, sel ...Selector) {
 			}
 		}
 		for _, v := range n.in {
-			if v != nil && v.param != nil {
+			if v.Param() != nil {
 				value(v)
 			}
 		}

@@ -252,7 +252,7 @@ func (m *dataMemo) of(v *Value) (carries, sure bool) {
 	n := v.producer
 	sure = true
 	for i, x := range n.in {
-		lookedUp := n.traits().LooksUp && i == 0 && x != nil && x.param != nil
+		lookedUp := n.traits().LooksUp && i == 0 && x.Param() != nil
 		c, s := m.of(x)
 		if carries = lookedUp || c; carries {
 			sure = true

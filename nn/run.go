@@ -155,7 +155,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 	if len(wrt) == 0 {
 		for _, n := range g.nodes {
 			for _, v := range n.reads() {
-				if v != nil && v.param != nil && v.param.Trainable() && !slices.Contains(wrt, v.name) {
+				if p := v.Param(); p != nil && p.Trainable() && !slices.Contains(wrt, v.name) {
 					wrt = append(wrt, v.name)
 				}
 			}

@@ -52,7 +52,7 @@ func (n *Node) names() []string {
 		}
 	}
 	for _, v := range n.in {
-		if v != nil && v.param != nil {
+		if v.Param() != nil {
 			names = append(names, v.name)
 		}
 	}

@@ -128,22 +128,16 @@ func (e *Edit) drop(n *Node) {
 
 // sweep removes v if nothing reads it any more: a parameter, or a node all of whose outputs are unread.
 func (e *Edit) sweep(v *Value) {
-	if e.err != nil || v == nil || v.input || e.g.values[v.name] != v || len(v.users) > 0 || slices.Contains(e.g.outputs, v) {
+	if e.err != nil || v == nil || e.g.values[v.name] != v || len(v.users) > 0 || slices.Contains(e.g.outputs, v) {
 		return
 	}
 	if v.param != nil {
 		e.removeValue(v)
 		return
 	}
-	if v.producer == nil {
-		return
+	if v.producer != nil && v.producer.unread() { // else it is an input
+		e.drop(v.producer)
 	}
-	for _, o := range v.producer.out {
-		if o != nil && (len(o.users) > 0 || slices.Contains(e.g.outputs, o)) {
-			return
-		}
-	}
-	e.drop(v.producer)
 }
 
 func sameType(old, v *Value) error {
@@ -206,9 +200,7 @@ func (e *Edit) Unfreeze(sel ...Selector) { e.freeze(false, sel) }
 func (e *Edit) freeze(frozen bool, sel []Selector) {
 	for _, n := range e.Nodes(sel...) {
 		for _, v := range n.reads() {
-			if v != nil && v.param != nil {
-				e.SetFrozen(v.param, frozen)
-			}
+			e.SetFrozen(v.Param(), frozen)
 		}
 	}
 }

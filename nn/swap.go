@@ -19,7 +19,7 @@ type activation struct {
 // activationAt is the activation that a node computes or ends.
 func activationAt(n *Node) (activation, bool) {
 	out := n.Out(0)
-	if out == nil || !out.typ.DType.IsFloat() {
+	if !out.Type().DType.IsFloat() {
 		return activation{}, false
 	}
 	a := activation{in: n.In(0), out: out, last: n}
@@ -50,7 +50,7 @@ func written(n *Node) (x *Value, step *Node) {
 	}
 	for i := range n.in {
 		x, p := n.In(i), alone(n.In(1-i))
-		if p != nil && x != nil && p.traits().Step == trait.UnitStep && p.In(0) == x {
+		if p.traits().Step == trait.UnitStep && p.In(0) == x {
 			return x, p
 		}
 	}
@@ -79,7 +79,7 @@ func writtenHalf(n *Node) (x *Value, step *Node) {
 			return nil, nil
 		}
 	}
-	if !half || step == nil || x == nil || parityOf(step.In(0), x, 8) != odd {
+	if !half || parityOf(step.In(0), x, 8) != odd {
 		return nil, nil
 	}
 	return x, step
@@ -89,7 +89,7 @@ func writtenHalf(n *Node) (x *Value, step *Node) {
 func factors(n *Node) []*Value {
 	var list []*Value
 	for _, v := range n.in {
-		if p := alone(v); p != nil && p.traits().Arithmetic == trait.Multiplies {
+		if p := alone(v); p.traits().Arithmetic == trait.Multiplies {
 			list = append(list, factors(p)...)
 		} else {
 			list = append(list, v)
@@ -101,12 +101,12 @@ func factors(n *Node) []*Value {
 // onePlusStep gives g of 1+g(a).
 func onePlusStep(v *Value) *Node {
 	p := alone(v)
-	if p == nil || p.traits().Arithmetic != trait.Adds {
+	if p.traits().Arithmetic != trait.Adds {
 		return nil
 	}
 	for i := range p.in {
 		if c, ok := numberIn(p.In(i)); ok && c == 1 {
-			if g := alone(p.In(1 - i)); g != nil && g.traits().Step == trait.OddStep {
+			if g := alone(p.In(1 - i)); g.traits().Step == trait.OddStep {
 				return g
 			}
 		}

@@ -134,7 +134,7 @@ func (w *walker) visit(n *Node) (err error) {
 			return nil
 		}
 		i, need := op.Needs(err)
-		if !need || i >= len(in) || in[i] == nil {
+		if !need || in[i] == nil {
 			return located(w.stage(), n, err)
 		}
 		if w.mode == walkInfer {

@@ -266,7 +266,7 @@ func (c *Channels) contracted(g *Group) bool {
 		if g.per(r.A) == 0 || g.per(r.B) == 0 || x.param != nil || y.param != nil || slices.Contains(out, x) || slices.Contains(out, y) {
 			continue
 		}
-		if x.producer != nil && y.producer != nil && !c.derives(x.producer) && !c.derives(y.producer) {
+		if !c.derives(x.producer) && !c.derives(y.producer) {
 			return true
 		}
 	}
