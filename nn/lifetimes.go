@@ -1,6 +1,5 @@
 package nn
 
-
 // folds reports whether all outputs of a node are known before anything runs.
 func (w *walker) folds(n *Node) bool {
 	some := false

@@ -163,6 +163,109 @@ func tracedCases() []stockCase {
 			}, nil, G.Nodes{x[0], x[1]})
 			return all, err
 		}, []string{"x float32[T,N]", "y float32[T,N]"}, ""},
+		{"repeated along an axis", func(x ...*G.Node) (G.Nodes, error) {
+			a, _, err := G.Broadcast(x[0], x[1], G.NewBroadcastPattern([]byte{1}, nil))
+			if err != nil {
+				return nil, err
+			}
+			b, _, err := G.Broadcast(x[2], x[1], G.NewBroadcastPattern([]byte{0}, nil))
+			if err != nil {
+				return nil, err
+			}
+			return G.Nodes{G.Must(G.Tanh(a)), G.Must(G.Tanh(b)), a}, nil
+		}, []string{"x float32[N,1]", "y float32[N,4]", "z float32[1,4]"}, ""},
+		{"repeated along two axes", func(x ...*G.Node) (G.Nodes, error) {
+			a, _, err := G.Broadcast(x[0], x[1], G.NewBroadcastPattern([]byte{0, 2}, nil))
+			return G.Nodes{G.Must(G.Exp(a))}, err
+		}, []string{"x float32[1,S,1]", "y float32[N,S,4]"}, ""},
+		{"nearly leaky", func(x ...*G.Node) (G.Nodes, error) {
+			zero, slope := G.NewConstant(float32(0)), G.NewConstant(float32(0.25))
+			up := func(x *G.Node) *G.Node { return G.Must(G.HadamardProd(x, G.Must(G.Gte(x, zero, true)))) }
+			down := func(x, of *G.Node, at *G.Node) *G.Node { return G.Must(G.HadamardProd(x, G.Must(G.Lt(of, at, true)))) }
+			times := func(a, b *G.Node) *G.Node { return G.Must(G.Mul(a, b)) }
+			add := func(a, b *G.Node) *G.Node { return G.Must(G.Add(a, b)) }
+			a, b := x[0], x[1]
+			return G.Nodes{
+				add(up(a), times(down(a, a, zero), slope)), // this is
+				add(times(down(a, a, zero), slope), up(a)), add(up(a), times(slope, down(a, a, zero))), add(up(b), times(down(a, a, zero), slope)),
+				add(up(a), times(down(a, b, zero), slope)), add(up(a), times(down(a, a, slope), slope)), add(up(a), times(up(a), slope)),
+				add(up(a), G.Must(G.HadamardProd(down(a, a, zero), b))), add(a, times(down(a, a, zero), slope)), add(up(a), down(a, a, zero)),
+				add(up(a), times(b, slope)), add(up(a), times(down(a, a, zero), x[2])), add(up(a), b),
+			}, nil
+		}, []string{m, "y float32[N,4]", "z float32[]"}, ""},
+		{"nearly a mean", func(x ...*G.Node) (G.Nodes, error) {
+			size := func(x *G.Node, axis int) *G.Node { return G.Must(G.SizeOf(axis, x)) }
+			times := func(a, b *G.Node) *G.Node { return G.Must(G.Mul(a, b)) }
+			over := func(a, b *G.Node) *G.Node { return G.Must(G.Div(a, b)) }
+			a := x[0]
+			all := G.Must(G.Sum(a, 0, 1))
+			return G.Nodes{
+				over(all, times(size(a, 0), size(a, 1))), over(all, times(size(a, 1), size(a, 0))), // these are
+				over(all, times(size(a, 0), size(a, 0))), over(all, times(size(a, 0), size(x[1], 1))), over(all, size(a, 1)), over(G.Must(G.Sum(a, 1)), times(size(a, 0), size(a, 1))),
+				over(G.Must(G.Sum(a, 1)), size(a, 0)), over(G.Must(G.Max(a, 1)), size(a, 1)), over(all, times(size(a, 0), G.NewConstant(float32(4)))), over(all, G.Must(G.Add(size(a, 0), size(a, 1)))),
+			}, nil
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"nearly a convolution", func(x ...*G.Node) (G.Nodes, error) {
+			n, w := at(x[0], 0), weight(x[0], "w", 4, 8)
+			turned := func(x *G.Node) *G.Node { return G.Must(G.Transpose(x, 0, 3, 1, 2)) }
+			split := func(x *G.Node) *G.Node { return G.Must(G.Reshape(x, tensor.Shape{n, 2, 2, 2})) }
+			p := G.Must(G.Mul(x[0], w))
+			return G.Nodes{turned(split(p)), turned(split(G.Must(G.Tanh(p)))), turned(G.Must(G.Tanh(split(p)))), turned(x[1]), turned(G.Must(G.Reshape(x[1], tensor.Shape{n, 3, 2, 3}))),
+				G.Must(G.Transpose(split(p), 0, 3, 2, 1))}, nil
+		}, []string{m, "y float32[N,2,3,3]"}, ""},
+		{"columns of an image", func(x ...*G.Node) (G.Nodes, error) {
+			n := at(x[0], 0)
+			cols := G.Must(G.Im2Col(x[0], tensor.Shape{2, 2}, tensor.Shape{0, 0}, tensor.Shape{1, 1}, tensor.Shape{1, 1}))
+			flat := G.Must(G.Reshape(cols, tensor.Shape{n * 4, 8}))
+			y := G.Must(G.Reshape(G.Must(G.Mul(flat, weight(x[0], "w", 8, 3))), tensor.Shape{n, 2, 2, 3}))
+			return one(G.Transpose(y, 0, 3, 1, 2))
+		}, []string{"x float32[N,2,3,3]"}, ""},
+		{"results of a branch twice", func(x ...*G.Node) (G.Nodes, error) {
+			return nn.Cond(G.Must(G.Lt(energy(x[0]), energy(x[1]), false)),
+				func(y ...*G.Node) (G.Nodes, error) {
+					h := G.Must(G.Tanh(y[0]))
+					return G.Nodes{h, h, y[0]}, nil
+				},
+				func(y ...*G.Node) (G.Nodes, error) { return G.Nodes{y[0], y[0], G.Must(G.Exp(y[0]))}, nil }, x[0])
+		}, []string{m, "y float32[N,4]"}, ""},
+		{"outputs at some sizes", func(x ...*G.Node) (G.Nodes, error) {
+			y := G.Must(G.Tanh(x[0]))
+			if at(x[0], 0)%2 == 0 {
+				if _, err := nn.AsOutput("inner", y); err != nil {
+					return nil, err
+				}
+			}
+			return one(G.Exp(y))
+		}, []string{m}, ""},
+		{"outputs of other names", func(x ...*G.Node) (G.Nodes, error) {
+			y := G.Must(G.Tanh(x[0]))
+			_, err := nn.AsOutput(fmt.Sprint("inner", at(x[0], 0)), y)
+			return G.Nodes{G.Must(G.Exp(y))}, err
+		}, []string{m}, ""},
+		{"more outputs at some sizes", func(x ...*G.Node) (G.Nodes, error) {
+			y := G.Must(G.Tanh(x[0]))
+			for i := range 1 + at(x[0], 0)%2 {
+				if _, err := nn.AsOutput(fmt.Sprint("inner", i), y); err != nil {
+					return nil, err
+				}
+			}
+			return one(G.Exp(y))
+		}, []string{m}, ""},
+		{"more results at some sizes", func(x ...*G.Node) (G.Nodes, error) {
+			if at(x[0], 0)%2 == 0 {
+				return G.Nodes{x[0], x[0]}, nil
+			}
+			return G.Nodes{x[0]}, nil
+		}, []string{m}, ""},
+		{"parts of a length", func(x ...*G.Node) (G.Nodes, error) {
+			n, s := at(x[0], 0), at(x[0], 1)
+			flat := G.Must(G.Reshape(x[0], tensor.Shape{n * s * 6}))
+			return G.Nodes{G.Must(G.Reshape(flat, tensor.Shape{3 * n, 2 * s})), G.Must(G.Reshape(flat, tensor.Shape{2, n, s, 3})), G.Must(G.Reshape(flat, tensor.Shape{n * s, 3, 2})),
+				G.Must(G.Slice(flat, G.S(n, 2*n+3))), G.Must(G.Slice(flat, G.S(s-1, n*s))), G.Must(G.Slice(flat, G.S(0, 6*n*s)))}, nil
+		}, []string{"x float32[N,S,6]"}, ""},
+		{"a length of none", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.Slice(x[0], G.S(at(x[0], 0)*at(x[0], 0)/3, at(x[0], 0)*at(x[0], 0)/2)))
+		}, []string{"x float32[N]"}, ""},
 		{"two panels of a product", func(x ...*G.Node) (G.Nodes, error) {
 			a := G.Must(G.BatchedMatMul(x[0], x[1], true, false))
 			return G.Nodes{a, G.Must(G.BatchedMatMul(x[0], x[0], true, true))}, nil
@@ -226,6 +329,24 @@ func tracedLowerings(t *testing.T, b *strings.Builder) {
 			return G.BroadcastAdd(x, G.Must(G.Mean(x, 1)), nil, []byte{1})
 		}},
 		{"length", func(x *G.Node) (*G.Node, error) { return G.SizeOf(0, x) }},
+		{"from the second", func(x *G.Node) (*G.Node, error) { return G.Slice(x, G.S(1, 3), G.S(2, 6)) }},
+		{"merged behind", func(x *G.Node) (*G.Node, error) { return G.Reshape(x, tensor.Shape{3, x.Shape()[0] * 2}) }},
+		{"turned", func(x *G.Node) (*G.Node, error) {
+			return G.Reshape(G.Must(G.Transpose(x)), tensor.Shape{2, 3, x.Shape()[0]})
+		}},
+		{"to no symbol", func(x *G.Node) (*G.Node, error) { return G.Reshape(x, tensor.Shape{24, 1}) }},
+		{"a product", func(x *G.Node) (*G.Node, error) {
+			return G.Mul(x, G.NewVector(x.Graph(), G.Float32, G.WithName("v"), G.WithValue(nntest.Ramp(6))))
+		}},
+		{"outer", func(x *G.Node) (*G.Node, error) { return G.OuterProd(G.Must(G.Mean(x, 1)), G.Must(G.Mean(x, 0))) }},
+		{"repeated", func(x *G.Node) (*G.Node, error) {
+			a, _, err := G.Broadcast(G.Must(G.Reshape(G.Must(G.Mean(x, 1)), tensor.Shape{x.Shape()[0], 1})), x, G.NewBroadcastPattern([]byte{1}, nil))
+			return a, err
+		}},
+		{"repeated in front", func(x *G.Node) (*G.Node, error) {
+			a, _, err := G.Broadcast(G.Must(G.Reshape(G.Must(G.Mean(x, 0)), tensor.Shape{1, 6})), x, G.NewBroadcastPattern([]byte{0}, nil))
+			return a, err
+		}},
 	} {
 		g := nn.New("base")
 		nntest.Edit(t, g, func(e *nn.Edit) {

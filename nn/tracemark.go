@@ -244,13 +244,15 @@ func (t *tracer) asked(graphs []*gorgonia.ExprGraph) {
 	for _, g := range graphs {
 		list = append(list, slices.DeleteFunc(marksOf(g), func(m *traceMark) bool { return m.output == "" }))
 	}
+	for _, marks := range list[1:] {
+		if !slices.EqualFunc(list[0], marks, func(a, b *traceMark) bool { return a.output == b.output }) {
+			t.e.Failf("which values are outputs depends on a symbol")
+			return
+		}
+	}
 	for i, m := range list[0] {
 		at := make(gorgonia.Nodes, len(list))
 		for k, marks := range list {
-			if len(marks) != len(list[0]) || marks[i].output != m.output {
-				t.e.Failf("which values are outputs depends on a symbol")
-				return
-			}
 			at[k] = marks[i].nodes[0]
 		}
 		if v := t.value(at); t.e.err == nil {

@@ -103,7 +103,7 @@ func runExpr(f Expr, ports []port) ([]run, []map[string]int, error) {
 			if first == nil {
 				first = err
 			}
-			if len(names) == 0 {
+			if len(names) == 0 || errors.Is(err, errResults) { // at other sizes the function would be another one
 				return nil, nil, first
 			}
 		}
@@ -123,6 +123,8 @@ func shareUnknown(points []map[string]int, unknown map[string]bool) {
 		}
 	}
 }
+
+var errResults = errors.New("the number of outputs depends on a symbol")
 
 func runAt(f Expr, ports []port, points []map[string]int) ([]run, error) {
 	var runs []run
@@ -145,7 +147,7 @@ func runAt(f Expr, ports []port, points []map[string]int) ([]run, error) {
 			return nil, &Error{Stage: "trace", Err: fmt.Errorf("at sizes %s: %w", sizeText(p), err)}
 		}
 		if len(runs) > 0 && len(out) != len(runs[0].out) {
-			return nil, &Error{Stage: "trace", Err: fmt.Errorf("the number of outputs depends on a symbol: %d and %d", len(runs[0].out), len(out))}
+			return nil, &Error{Stage: "trace", Err: fmt.Errorf("%w: %d and %d", errResults, len(runs[0].out), len(out))}
 		}
 		r.out = out
 		runs = append(runs, r)

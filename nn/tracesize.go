@@ -98,24 +98,21 @@ func (s *Site) vector(list []size) *Value {
 	var parts []*Value
 	var run []int
 	flush := func() {
-		if len(run) > 0 || len(list) == 0 {
-			parts = append(parts, s.t.e.Ints("const_"+fmt.Sprint(s.t.consts), run...))
-			s.t.consts++
-			run = nil
-		}
-	}
-	if len(list) == 0 {
-		flush()
+		parts = append(parts, s.t.e.Ints("const_"+fmt.Sprint(s.t.consts), run...))
+		s.t.consts++
+		run = nil
 	}
 	for _, d := range list {
 		if d.constant() {
 			run = append(run, d[0])
 			continue
 		}
-		flush()
+		if len(run) > 0 {
+			flush()
+		}
 		parts = append(parts, s.length(d))
 	}
-	if len(run) > 0 {
+	if len(run) > 0 || len(list) == 0 {
 		flush()
 	}
 	if len(parts) == 1 {
