@@ -106,3 +106,22 @@ func DerivedOps(g *Graph, o DeriveOptions) ([]string, error) {
 	}
 	return list, nil
 }
+
+// Lowerings are the keys of the lowerings that the graph keeps, the one that was used last at the end.
+func (g *Graph) Lowerings() []string {
+	var list []string
+	for _, c := range g.cache.entries {
+		list = append(list, c.key)
+	}
+	return list
+}
+
+// IdlePrograms counts the programs that wait for a run.
+func (g *Graph) IdlePrograms() (count int) {
+	for _, c := range g.cache.entries {
+		for _, list := range c.stage.pool.idle {
+			count += len(list)
+		}
+	}
+	return count
+}

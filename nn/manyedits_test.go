@@ -33,6 +33,11 @@ func manyEdits(g *nn.Graph) []namedEdit {
 			continue
 		}
 		v := n.Out(0).Name()
+		add(func(e *nn.Edit) {
+			e.Annotate(nn.Annotations{"part": i, "name": l}, selected(at(e)))
+			e.RemoveAnnotations([]string{"name"}, nn.Annotated("part", i))
+		}, "annotate %s", l)
+		add(func(e *nn.Edit) { e.Annotate(nn.Annotations{"axis": i}, selected(at(e))) }, "annotate %s as an attribute", l)
 		add(func(e *nn.Edit) { e.Output("again", e.Repeat(at(e), at(e).Inputs()...).Out(0)) }, "repeat %s", l)
 		add(func(e *nn.Edit) { e.AsOutput("tapped", e.Value(v)) }, "tap %s", v)
 		add(func(e *nn.Edit) { e.Configure(at(e), layers.ReLU{}.Build(e, e.Value(v))[0].Producer().Config()) }, "configure %s as Relu", l)
