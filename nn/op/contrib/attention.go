@@ -78,32 +78,49 @@ func projected(e *expression, in []value) []value {
 	if in[2].there() {
 		rows = e.add(rows, in[2])
 	}
+	return e.selfAttention(cfg, rows, sizes, in, places{mask: 3, past: 4, bias: 5, length: 6})
+}
+
+// places are the positions of inputs that some operators of self-attention lack: 0, as the rows are never among them.
+type places struct{ mask, past, bias, length int }
+
+// selfAttention attends to projected rows [B, S, Q+K+V] of the given sizes: the output and the next cache.
+func (e *expression) selfAttention(cfg AttentionConfig, rows value, sizes []op.Dim, in []value, at places) []value {
+	input := func(i int) value {
+		if i == 0 {
+			return value{}
+		}
+		return in[i]
+	}
 	var h [3]value
 	from := op.D(0)
 	for i := range h {
 		h[i] = e.split(e.part(rows, 2, from, sizes[i]), cfg.NumHeads)
 		from = from.Add(sizes[i])
 	}
-	c := cache{rows: x.dim(1), kept: op.D(0)}
-	if in[4].there() {
-		e.rank(4, 5)
-		e.shape(4, op.D(2), x.dim(0), op.D(cfg.NumHeads), op.Unknown, h[1].dim(3))
-		c.load(e, e.layer(in[4], 0), e.layer(in[4], 1), cfg.ShareBuffer, 6)
+	batch, n := rows.dim(0), op.D(cfg.NumHeads)
+	c := cache{rows: rows.dim(1), kept: op.D(0)}
+	if past := input(at.past); past.there() {
+		e.rank(at.past, 5)
+		e.shape(at.past, op.D(2), batch, n, op.Unknown, h[1].dim(3))
+		c.load(e, e.layer(past, 0), e.layer(past, 1), cfg.ShareBuffer, at.length)
 	}
 	if cfg.DoRotary {
 		h[0], h[1] = e.rotated(cfg, h[0], c.kept), e.rotated(cfg, h[1], c.kept)
 	}
 	k, v, presentK, presentV := c.append(e, h[1], h[2])
-	keys, n := c.kept.Add(c.rows), op.D(cfg.NumHeads)
-	pad := padding{batch: x.dim(0), queries: c.rows, keys: keys, past: c.kept, filter: or(cfg.MaskFilter, -10000), like: x}
-	mask := value{}
-	if !dummy(in[3], keys) {
-		mask = pad.of(e, 3, in[3])
+	keys := c.kept.Add(c.rows)
+	pad := padding{batch: batch, queries: c.rows, keys: keys, past: c.kept, filter: or(cfg.MaskFilter, -10000), like: rows}
+	mask := input(at.mask)
+	if dummy(mask, keys) {
+		mask = value{}
 	}
+	bias := pad.of(e, at.mask, mask)
 	if cfg.Unidirectional {
-		mask = e.sum(mask, e.causal(x, c.rows, keys, c.kept))
+		bias = e.sum(bias, e.causal(rows, c.rows, keys, c.kept))
 	}
-	a := e.attend(heads{q: h[0], k: k, v: v, scale: or(cfg.Scale, 0), bias: e.sum(mask, e.scoreBias(5, in[5], x.dim(0), n, c.rows, keys))})
+	bias = e.sum(bias, e.scoreBias(at.bias, input(at.bias), batch, n, c.rows, keys))
+	a := e.attend(heads{q: h[0], k: k, v: v, scale: or(cfg.Scale, 0), bias: bias})
 	return []value{a.y, e.stacked(presentK, presentV)}
 }
 

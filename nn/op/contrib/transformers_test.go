@@ -78,7 +78,7 @@ func (x stored) dense() (dtype.Value, error) {
 }
 
 func trials() []trial {
-	return slices.Concat(embedTrials(), rotaryTrials(), attentionTrials(), multiHeadTrials(), decoderTrials(), groupQueryTrials(), cacheTrials(), blockTrials(), transformTrials())
+	return slices.Concat(embedTrials(), rotaryTrials(), attentionTrials(), quantizedAttentionTrials(), multiHeadTrials(), decoderTrials(), groupQueryTrials(), cacheTrials(), blockTrials(), transformTrials())
 }
 
 func readStored(t *testing.T) map[string][]stored {
@@ -369,6 +369,23 @@ func attentionTrials() []trial {
 		one(" bias of all", contrib.AttentionConfig{}, 1, rows, w, b, nil, nil, x(6, 1, 1, 3, 3)),
 		shared, mega, turned, part,
 	}
+}
+
+// quantizedAttentionTrials are the forms of QAttention that the CPU provider of ONNX Runtime lacks; attentionUses has the others.
+func quantizedAttentionTrials() []trial {
+	one := func(name string, c contrib.QAttentionConfig, outputs int, rest ...dtype.Value) trial {
+		c.Heads = 2
+		v := append(in(some(1, dtype.Uint8, 256, 2, 3, 5), some(2, dtype.Uint8, 256, 5, 24), spread(3, 24), f32(0.004), f32(0.003)), rest...)
+		return trial{Case: optest.Case{Name: "QAttention" + name, Config: c, In: v, Outputs: outputs, Constant: []int{3, 4}}}
+	}
+	past := spread(4, 2, 2, 2, 2, 4)
+	turned := one(" rotary", contrib.QAttentionConfig{Rotary: true, Causal: true, ShareBuffer: true}, 1, nil, u8(120), u8(131))
+	turned.apart = "the CPU does not turn"
+	step := one(" rotary past", contrib.QAttentionConfig{Rotary: true, Scale: pointer[float32](0.3)}, 2, nil, u8(120), u8(131), past)
+	step.apart = "the CPU does not turn"
+	mega := one(" mask of all positions", contrib.QAttentionConfig{MaskValue: pointer[float32](-3)}, 1, some(5, dtype.Int32, 2, 2, 1, 6, 6), u8(120), u8(131), past)
+	mega.apart = "the CPU has no masks of all positions"
+	return []trial{turned, step, mega}
 }
 
 func multiHeadTrials() []trial {

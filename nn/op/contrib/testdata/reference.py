@@ -70,6 +70,13 @@ def attention(c, x, w, b=None, mask=None, past=None, add=None, length=None):
     return [y, present]
 
 
+def qattention(c, x, w, b, x_scale, w_scale, mask=None, x_zero=None, w_zero=None, past=None):
+    shift = lambda v, zero: v if zero is None else v - zero
+    float_config = {'NumHeads': c['Heads'], 'MaskFilter': c['MaskValue'], 'Scale': c['Scale'], 'Unidirectional': c['Causal'],
+                    'DoRotary': c['Rotary'], 'RotaryDim': 0}
+    return attention(float_config, shift(x, x_zero) * x_scale, shift(w, w_zero) * w_scale, b, mask, past)
+
+
 def multi_head(c, q, k=None, v=None, b=None, mask=None, add=None, past_k=None, past_v=None, length=None, beams=None):
     n = c['NumHeads']
     if k is None:
@@ -131,7 +138,7 @@ def irfft(c, x):
     return [np.fft.irfftn(x[..., 0] + 1j * x[..., 1], axes=range(-c['SignalRank'], 0))]
 
 
-OPERATORS = {'Attention': attention, 'MultiHeadAttention': multi_head, 'DecoderMaskedMultiHeadAttention': decoder, 'GroupQueryAttention': group_query,
+OPERATORS = {'Attention': attention, 'QAttention': qattention, 'MultiHeadAttention': multi_head, 'DecoderMaskedMultiHeadAttention': decoder, 'GroupQueryAttention': group_query,
              'Rfft': rfft, 'Irfft': irfft}
 
 
