@@ -58,11 +58,12 @@ func qlinear() []*op.Op {
 	const two = "A T, A_scale float32, A_zero_point? T, B T, B_scale float32, B_zero_point? T, C_scale float32, C_zero_point? T"
 	const one = "X T, X_scale float32, X_zero_point? T, Y_scale float32, Y_zero_point? T"
 	const pinned = "the integers around it have scales"
-	binary := func(name, doc string) *op.Op {
+	type rounding func(e *expression, y, scale, zero value, to op.DType) value
+	binary := func(name, doc string, rounded rounding) *op.Op {
 		return composed(op.Op{Name: "QLinear" + name, Doc: doc, In: two, Out: "C T", Where: where, NoGrad: noFloats, Pinned: pinned},
 			func(e *expression, in []value) []value {
 				y := e.do(op.Plain(name), e.dequantized(in, 0, "A"), e.dequantized(in, 3, "B"))
-				return []value{e.requantized(y, in[6], in[7], in[0].typ.DType)}
+				return []value{rounded(e, y, in[6], in[7], in[0].typ.DType)}
 			})
 	}
 	unary := func(o op.Op, f func(e *expression, x value) value) *op.Op {
@@ -72,8 +73,8 @@ func qlinear() []*op.Op {
 		})
 	}
 	return []*op.Op{
-		binary("Add", "Add on quantized numbers."),
-		binary("Mul", "Mul on quantized numbers."),
+		binary("Add", "Add on quantized numbers.", (*expression).shifted),
+		binary("Mul", "Mul on quantized numbers.", (*expression).requantized),
 		unary(op.Op{Name: "QLinearSigmoid", Doc: "Sigmoid on quantized numbers."},
 			func(e *expression, x value) value { return e.do(op.Plain("Sigmoid"), x) }),
 		unary(op.Op{Name: "QLinearLeakyRelu", Doc: "LeakyRelu on quantized numbers.", Attrs: QLinearLeakyReluConfig{}},
@@ -151,6 +152,18 @@ func (e *expression) requantized(y, scale, zero value, to op.DType) value {
 	e.single(scale, "the scale of the result")
 	e.single(zero, "the zero point of the result")
 	return e.do(std.QuantizeLinearConfig{Output: to}, y, e.scalar(scale), e.scalar(zero))
+}
+
+// shifted is requantized with the zero point added before rounding, as ONNX Runtime has it in sums and means of windows: an odd
+// zero point turns the ties of rounding to the other side.
+func (e *expression) shifted(y, scale, zero value, to op.DType) value {
+	e.single(zero, "the zero point of the result")
+	e.single(scale, "the scale of the result")
+	y = e.do(op.Plain("Div"), y, e.scalar(scale))
+	if zero.there() {
+		y = e.add(y, e.cast(e.scalar(zero), y.typ.DType))
+	}
+	return e.requantized(y, e.number(y, 1), value{}, to)
 }
 
 // single refuses a scale or a zero point of more than one element.

@@ -82,6 +82,16 @@ func quantizedUses() []use {
 		add(name+" plain", plain(name), integers(i, 3, 2, 1), f32(0.02), i8(0), integers(i, 4, 1, 7), f32(0.033), i8(0), f32(0.047), i8(0))
 		add(name+" one", plain(name), integers(u, 3, 2, 7), f32(0.02), u8(9), integers(u, 4), f32(0.033), u8(0), f32(0.047), u8(200))
 	}
+	for _, t := range []op.DType{i, u} { // half of the sums and a quarter of the means are ties, whose side an odd zero point changes
+		for zero := range 2 {
+			name, z := fmt.Sprintf(" ties %v %d", t, zero), vectorOf(t, []int{3 + zero})
+			for operator, scale := range map[string]float32{"QLinearAdd": 1, "QLinearMul": 32} {
+				add(operator+name, plain(operator), integers(t, 1, 3, 9), f32(0.5), z, integers(t, 2, 3, 9), f32(0.5), z, f32(scale), z)
+			}
+			add("QLinearAveragePool"+name, contrib.QLinearAveragePoolConfig{Kernel: []int{2, 2}}, integers(t, 11, 1, 2, 6, 7), f32(0.5), z, f32(0.5), z)
+			add("QLinearGlobalAveragePool"+name, contrib.QLinearGlobalAveragePoolConfig{}, integers(t, 15, 2, 9, 2, 2), f32(0.5), z, f32(0.5), z)
+		}
+	}
 	add("QLinearSigmoid", plain("QLinearSigmoid"), integers(u, 5, 4, 9), f32(0.037), u8(100), f32(0.0041), u8(2))
 	add("QLinearSigmoid int8", plain("QLinearSigmoid"), integers(i, 5, 4, 9), f32(0.037), i8(10), f32(0.0043), i8(-127))
 	add("QLinearSigmoid plain", plain("QLinearSigmoid"), integers(i, 5, 4, 9), f32(0.041), i8(0), f32(0.0081), i8(0))

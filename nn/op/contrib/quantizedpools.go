@@ -41,23 +41,23 @@ func qlinearPools() []*op.Op {
 			func(e *expression, in []value) []value {
 				c := e.c.Config.(QLinearAveragePoolConfig)
 				pool := std.AveragePoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
-				return []value{e.qlinearPool(pool, c.ChannelsLast, in)}
+				return []value{e.qlinearPool(pool, c.ChannelsLast, in, e.shifted)}
 			}),
 		composed(op.Op{Name: "QLinearGlobalAveragePool", Doc: "GlobalAveragePool of quantized pictures, whose channels are the last axis on request.",
 			In: "X T, x_scale float32, x_zero_point T, y_scale float32, y_zero_point T", Out: "Y T", Where: where,
 			Attrs: QLinearGlobalAveragePoolConfig{}, NoGrad: noFloats, Pinned: pinned},
 			func(e *expression, in []value) []value {
-				return []value{e.qlinearPool(op.Plain("GlobalAveragePool"), e.c.Config.(QLinearGlobalAveragePoolConfig).ChannelsLast, in)}
+				return []value{e.qlinearPool(op.Plain("GlobalAveragePool"), e.c.Config.(QLinearGlobalAveragePoolConfig).ChannelsLast, in, e.requantized)}
 			}),
 	}
 }
 
-func (e *expression) qlinearPool(pool op.Config, channelsLast bool, in []value) value {
+func (e *expression) qlinearPool(pool op.Config, channelsLast bool, in []value, rounded func(y, scale, zero value, to op.DType) value) value {
 	x := e.dequantized(in, 0, "X")
 	if channelsLast && e.err == nil {
 		x = e.channelsFirst(x)
 	}
-	y := e.requantized(e.do(pool, x), in[3], in[4], in[0].typ.DType)
+	y := rounded(e.do(pool, x), in[3], in[4], in[0].typ.DType)
 	if channelsLast {
 		y = e.channelsBehind(y)
 	}

@@ -14,7 +14,7 @@ type RotaryEmbeddingConfig struct {
 	PackedBatching bool     `onnx:"is_packed_batching"`             // sequences may be longer than the caches; of no effect
 	NumHeads       int      `onnx:"num_heads,default=0"`            // 0: as many as the caches are wide
 	RotaryDim      int      `onnx:"rotary_embedding_dim,default=0"` // elements of a head that turn; 0: all
-	Scale          *float32 `onnx:"scale"`                          // nil: 1; ONNX Runtime knows no other
+	Scale          *float32 `onnx:"scale"`                          // of no effect, as in ONNX Runtime
 }
 
 // Operator names the operator.
@@ -32,10 +32,7 @@ func rotaryEmbedding() *op.Op {
 			e.rank(1, 0, 1, 2)
 			e.rank(2, 2)
 			e.shape(3, in[2].typ.Shape...)
-			switch {
-			case cfg.Scale != nil && *cfg.Scale != 1:
-				e.failf("a scale of %v is not supported", *cfg.Scale)
-			case cfg.RotaryDim > 0 && cfg.NumHeads == 0:
+			if cfg.RotaryDim > 0 && cfg.NumHeads == 0 {
 				e.failf("rotary_embedding_dim needs num_heads")
 			}
 			if e.err != nil {

@@ -27,7 +27,6 @@ func TestTransformersRefuse(t *testing.T) {
 	at, cos := numbers(dtype.Int64, []int{1}, 0), x(2, 6, 2)
 	no("want one of the ranks [3 4], got float32[2,3]", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3), at, cos, cos)
 	no("input sin_cache: want float32[6,2], got float32[5,2]", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3, 8), at, cos, x(2, 5, 2))
-	no("a scale of 2 is not supported", contrib.RotaryEmbeddingConfig{Scale: pointer[float32](2)}, x(1, 2, 3, 8), at, cos, cos)
 	no("rotary_embedding_dim needs num_heads", contrib.RotaryEmbeddingConfig{RotaryDim: 4}, x(1, 2, 3, 8), at, cos, cos)
 	no("cannot cut float32[2,3,6] into heads of 4", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3, 6), at, cos, cos)
 	no("position_ids: want int64[2,3], got int64[2,2]", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3, 8), numbers(dtype.Int64, []int{2, 2}, 0, 1, 0, 1), cos, cos)
@@ -174,6 +173,6 @@ func TestTransformsRefuse(t *testing.T) {
 	no("signal_ndim is 4611686018427387904, want 1 to 3", contrib.IrfftConfig{SignalRank: 1 << 62}, x(1, 4, 2))
 	no("input X: want rank 2 or more, got float32[4]", contrib.RfftConfig{SignalRank: 2}, x(1, 4))
 	no("input X: want complex numbers, pairs on the last axis, got float32[4,3]", contrib.IrfftConfig{SignalRank: 1}, x(1, 4, 3))
-	no(`mode "wrap" is unknown`, contrib.PadConfig{Mode: "wrap"}, x(1, 4), numbers(dtype.Int64, []int{2}, 1, 1))
+	no(`mode "around"`, contrib.PadConfig{Mode: "around"}, x(1, 4), numbers(dtype.Int64, []int{2}, 1, 1))
 	no("input pads: want one row, got int64[2,2]", contrib.PadConfig{}, x(1, 2, 2), numbers(dtype.Int64, []int{2, 2}, 1, 1, 1, 1))
 }

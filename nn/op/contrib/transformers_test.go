@@ -322,6 +322,7 @@ func rotaryTrials() []trial {
 	}
 	return []trial{
 		rotary("", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3, 8), each, x(2, 6, 2), x(3, 6, 2)),
+		rotary(" scale", contrib.RotaryEmbeddingConfig{Scale: pointer[float32](2)}, x(1, 2, 3, 8), each, x(2, 6, 2), x(3, 6, 2)),
 		rotary(" offset", contrib.RotaryEmbeddingConfig{}, x(1, 2, 3, 8), at([]int{1}, 2), x(2, 6, 2), x(3, 6, 2)),
 		rotary(" interleaved", contrib.RotaryEmbeddingConfig{Interleaved: true}, x(1, 2, 3, 8), each, x(2, 6, 2), x(3, 6, 2)),
 		rotary(" partial", contrib.RotaryEmbeddingConfig{NumHeads: 2, RotaryDim: 4, Interleaved: true}, x(1, 2, 3, 12), each, x(2, 6, 2), x(3, 6, 2)),
@@ -634,6 +635,7 @@ func transformTrials() []trial {
 		one("Pad row", contrib.PadConfig{Mode: "constant"}, x(1, 2, 3), pads([]int{1, 4}, 0, 1, 2, 0), x(2)),
 		one("Pad reflect", contrib.PadConfig{Mode: "reflect"}, x(1, 3, 4), pads([]int{4}, 1, 2, 2, 1)),
 		one("Pad edge", contrib.PadConfig{Mode: "edge"}, x(1, 3, 4), pads([]int{4}, 1, 2, 2, 1), x(2, 1)),
+		one("Pad wrap", contrib.PadConfig{Mode: "wrap"}, x(1, 3, 4), pads([]int{4}, 1, 2, 2, 1)),
 		one("Pad one axis", contrib.PadConfig{Mode: "edge"}, x(1, 2, 3, 4), pads([]int{6}, 0, 0, 1, 0, 0, 2)),
 		one("Pad less", contrib.PadConfig{}, x(1, 3, 4), pads([]int{4}, -1, 2, 0, -2)),
 	}
