@@ -203,6 +203,7 @@ var functions = map[string]any{
 	"loops.Broadcast":               loops.Broadcast,
 	"loops.Fusion":                  loops.Fusion,
 	"std.BodyGradientOf":            std.BodyGradientOf,
+	"std.FakeQuantization":          std.FakeQuantization,
 	"std.NeededRows":                std.NeededRows,
 	"std.Operators":                 std.Operators,
 	"std.PackedHeads":               std.PackedHeads,

@@ -28,7 +28,7 @@ func With(s op.Set) (op.Set, error) {
 		early.Since = append([]int{1}, o.Since...)
 		list = append(list, &early)
 	}
-	return s.With(list...)
+	return s.Rewriting(quantizerRules()...).With(list...)
 }
 
 // Ops lists the operators of this package.

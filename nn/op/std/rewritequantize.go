@@ -12,11 +12,22 @@ import (
 // through the two, as it does when PyTorch trains such models; through integers there would be none. So it goes with each
 // of several nodes that dequantize the same integers.
 func quantizeRule() op.Rewrite {
-	integers := on("QuantizeLinear", op.Anything("x")).As("integers").AlsoRead()
-	return op.Rewrite{Name: "fake quantization", Pattern: on("DequantizeLinear", integers).As("again"), Build: func(m op.Match) *op.Replacement {
+	same := func(c op.Config) op.Config { return c }
+	return FakeQuantization("fake quantization", op.Plain("DequantizeLinear"), same, op.Plain("QuantizeLinear"))
+}
+
+// FakeQuantization is a rule for operators of another domain that quantize and dequantize as the standard's do: as gives
+// the QuantizeLinearConfig or DequantizeLinearConfig that means the same as one of theirs, and any other as it is. A value
+// that goes through one of quantize and through dequantize is computed by FakeQuantizeConfig where a gradient through it is asked for.
+func FakeQuantization(name string, dequantize op.Config, as func(op.Config) op.Config, quantize ...op.Config) op.Rewrite {
+	alternatives := make([]op.Term, len(quantize))
+	for i, q := range quantize {
+		alternatives[i] = op.On(q, op.Anything("x")).As("integers").AlsoRead()
+	}
+	return op.Rewrite{Name: name, Pattern: op.On(dequantize, op.Either(alternatives...)).As("again"), Build: func(m op.Match) *op.Replacement {
 		q, d := m.Value("integers"), m.Value("again")
-		quantize, ok1 := configOf(m, "integers").(QuantizeLinearConfig)
-		dequantize, ok2 := configOf(m, "again").(DequantizeLinearConfig)
+		quantize, ok1 := as(configOf(m, "integers")).(QuantizeLinearConfig)
+		dequantize, ok2 := as(configOf(m, "again")).(DequantizeLinearConfig)
 		if !ok1 || !ok2 || !m.Value("x").Gradient || quantize.BlockSize != dequantize.BlockSize || !q.Type.DType.IsInteger() {
 			return nil
 		}
