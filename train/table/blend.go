@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -122,22 +123,17 @@ func (t *Trunk) features(ctx context.Context, s data.Set[data.Sample]) (x [][]fl
 		if err != nil {
 			return nil, nil, err
 		}
-		feed, want := nn.Feed{}, dtype.Value(nil)
+		feed := nn.Feed{}
 		for i, v := range t.Rest.Inputs() {
-			if feed[v.Name()] = b.X[i]; v.Name() == name {
-				want = b.X[i]
-			}
+			feed[v.Name()] = b.X[i]
 		}
-		if want == nil {
-			out, err := t.Rest.Eval(ctx, feed, name)
-			if err != nil {
-				return nil, nil, err
-			}
-			want = out[name]
+		out, err := t.Rest.Eval(ctx, feed, name)
+		if err != nil {
+			return nil, nil, err
 		}
-		d, ok := want.(*tensor.Dense)
+		d, ok := out[name].(*tensor.Dense)
 		if !ok || d.Dims() != 2 || d.Dtype() != tensor.Float32 || len(b.Y) != 1 {
-			return nil, nil, fmt.Errorf("table: the network's features are %v, want float32 [N, features]", want.Shape())
+			return nil, nil, fmt.Errorf("table: the network's features are %v, with %d targets, want float32[N, features] with one", op.TypeOf(out[name]), len(b.Y))
 		}
 		flat, n := dtype.Slice[float32](d), d.Shape()[1]
 		for i := range d.Shape()[0] {

@@ -1,11 +1,8 @@
 package table
 
 import (
-	"fmt"
-
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
 )
 
 // builder adds nodes of ONNX's operators by name.
@@ -21,15 +18,7 @@ func (b builder) put(domain, name string, attrs map[string]any, in ...*nn.Value)
 		b.e.Failf("the graph's operators lack %s", name)
 		return nil
 	}
-	version := o.Latest()
-	if domain == "" {
-		version = o.Version(b.e.Opset())
-	}
-	if version == 0 {
-		b.e.Fail(&op.Error{Op: name, Err: fmt.Errorf("needs operator set %d, the graph has %d", o.Since[0], b.e.Opset())})
-		return nil
-	}
-	c, err := o.Decode(version, attrs)
+	c, err := o.Decode(o.Latest(), attrs)
 	if err != nil {
 		b.e.Fail(err)
 		return nil
@@ -43,9 +32,6 @@ func (b builder) put(domain, name string, attrs map[string]any, in ...*nn.Value)
 func (b builder) do(name string, in ...*nn.Value) *nn.Value { return b.put("", name, nil, in...) }
 
 func (b builder) cast(v *nn.Value, t dtype.DType) *nn.Value {
-	if b.e.Err() != nil || v.Type().DType == t {
-		return v
-	}
 	return b.put("", "Cast", map[string]any{"to": int64(t)}, v)
 }
 

@@ -63,10 +63,10 @@ func parts(g *nn.Graph) (learns, reads map[*nn.Node]bool) {
 					continue
 				}
 				p, from := v.Param(), v.Producer()
-				if !learns[n] && (p != nil && p.Trainable() || from != nil && learns[from]) {
+				if !learns[n] && (p != nil && p.Trainable() || learns[from]) {
 					learns[n], more = true, true
 				}
-				if !reads[n] && (p == nil && from == nil || from != nil && reads[from]) {
+				if !reads[n] && (p == nil && from == nil || reads[from]) {
 					reads[n], more = true, true
 				}
 			}
@@ -113,9 +113,7 @@ func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Set[
 func (t *Trunk) Return() error {
 	return t.whole.Edit(func(e *nn.Edit) {
 		for p := range t.Rest.Params() {
-			if e.Err() == nil && p.Role() != nn.Constant {
-				e.SetData(e.Value(p.Name()), p.Data())
-			}
+			e.SetData(e.Value(p.Name()), p.Data())
 		}
 	})
 }

@@ -25,7 +25,7 @@ func ParseKinds(s string) (map[string]Kind, error) {
 			continue
 		}
 		i := strings.LastIndex(item, "=")
-		if i < 0 {
+		if i < 1 {
 			return nil, fmt.Errorf("table: %q: want COLUMN=KIND with the kind number, category, date, text or ignore", item)
 		}
 		name, kind := strings.TrimSpace(item[:i]), Kind(strings.ToLower(strings.TrimSpace(item[i+1:])))

@@ -48,7 +48,7 @@ func (m *moments) add(x []float64) {
 func (m *moments) results() (mean, inverse []float64, knots [][]float64, marked []int) {
 	inverse = make([]float64, len(m.n))
 	for c, n := range m.n {
-		if d := math.Sqrt(m.squares[c] / n); d > 0 && d > 1e-7*math.Abs(m.mean[c]) {
+		if d := math.Sqrt(m.squares[c] / n); d > 1e-7*math.Abs(m.mean[c]) {
 			inverse[c] = 1 / d
 		}
 		if int(n) < m.rows {

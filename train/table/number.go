@@ -11,16 +11,13 @@ import (
 var absent = []string{"", "?", "-", "--", ".", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nil", "missing", "#null!", "#div/0!", "#value!"}
 
 func missing(s string) bool {
-	return len(s) <= 8 && slices.Contains(absent, strings.ToLower(s))
+	return len(s) <= 7 && slices.Contains(absent, strings.ToLower(s))
 }
 
 // number reads a number with the given decimal mark. Groups of three digits may be apart by the other mark, by an
 // apostrophe or by a space; a sign of currency or per cent is passed over. Words such as inf are not numbers.
 func number(s string, decimal rune) (float64, bool) {
 	if s == "" {
-		return 0, false
-	}
-	if c := s[0] | 0x20; c == 'i' || c == 'n' {
 		return 0, false
 	}
 	if decimal == '.' {

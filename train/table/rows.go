@@ -162,11 +162,12 @@ func (r *Rows) names(sample [][]string, target string) error {
 			r.Header = 1
 		}
 	}
+	header := r.Header > 0
 	r.line = 1
 	seen := map[string]bool{}
 	for i := range first {
 		name := fmt.Sprint(i)
-		if r.Header > 0 {
+		if header {
 			if name = first[i]; name == "" {
 				name = fmt.Sprintf("column %d", i)
 			}
@@ -177,7 +178,7 @@ func (r *Rows) names(sample [][]string, target string) error {
 		seen[name] = true
 		r.Names = append(r.Names, name)
 	}
-	if r.Header < 0 {
+	if !header {
 		r.first = first
 	}
 	return nil

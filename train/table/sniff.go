@@ -1,9 +1,6 @@
 package table
 
 import (
-	"encoding/csv"
-	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,11 +28,9 @@ func separator(head string) rune {
 			counts[len(r)]++
 		}
 		for columns, n := range counts {
-			if s := float64(n) / float64(len(rows)) * (1 - 1/float64(columns)); columns > 1 && s*float64(n) > 0 {
-				// Agreement counts before the number of columns: a comma in some texts gives few lines alike.
-				if s += float64(n) / float64(len(rows)); s > score {
-					best, score = c, s
-				}
+			// Agreement counts before the number of columns: a comma in some texts gives few lines alike.
+			if s := float64(n) / float64(len(rows)) * (2 - 1/float64(columns)); columns > 1 && s > score {
+				best, score = c, s
 			}
 		}
 	}
@@ -49,11 +44,7 @@ func sample(head string, comma rune) [][]string {
 	var rows [][]string
 	for len(rows) < 200 {
 		rec, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		var p *csv.ParseError
-		if err != nil && !errors.As(err, &p) || err != nil && len(rec) == 0 {
+		if err != nil { // the end: with lazy quotes and any number of fields there is no other
 			break
 		}
 		for i, s := range rec {
@@ -72,14 +63,12 @@ var (
 
 // decimal is the decimal mark that the fields are written with. 1.234 and 1,234 alone may be thousands: they do not decide.
 func decimal(rows [][]string) rune {
-	commas, points, either := 0, 0, 0
+	commas, points := 0, 0
 	for _, rec := range rows {
 		for _, s := range rec {
 			switch {
 			case grouped.MatchString(s):
-				if strings.ContainsRune(s, ',') {
-					either++
-				} else {
+				if strings.ContainsRune(s, '.') {
 					points++ // 1.234 is read as a fraction
 				}
 			case withComma.MatchString(s):
@@ -101,10 +90,10 @@ func headed(first []string, rows [][]string, decimal rune, target string) bool {
 	if len(rows) < 2 {
 		return !anyNumber(first, decimal)
 	}
-	if target != "" && slices.Contains(first, target) && strings.ContainsFunc(target, unicode.IsLetter) {
+	if slices.Contains(first, target) && strings.ContainsFunc(target, unicode.IsLetter) {
 		return true
 	}
-	words, numbers, texts, again, strange := 0, 0, 0, 0, 0
+	words, numbers, texts, strange, again := 0, 0, 0, 0, false
 	for i, s := range first {
 		_, num := number(s, decimal)
 		above := numeric(rows[1:], i, decimal)
@@ -116,19 +105,19 @@ func headed(first []string, rows [][]string, decimal rune, target string) bool {
 			if above {
 				words++
 			}
-			below := map[string]int{}
+			below := map[string]bool{}
 			for _, r := range rows[1:] {
 				if i < len(r) {
-					below[r[i]]++
+					below[r[i]] = true
 				}
 			}
-			again += below[s]
+			again = again || below[s]
 			if len(below) < len(rows)-1 && !above { // its words come again, that of the first line does not
 				strange++
 			}
 		}
 	}
-	return words > numbers || again == 0 && (strange > 0 || texts == len(first)) || texts == 0 && numbered(first)
+	return words > numbers || !again && (strange > 0 || texts == len(first)) || texts == 0 && numbered(first)
 }
 
 // numeric reports whether most of what column i holds is numbers.
