@@ -1,13 +1,11 @@
 package nn
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
-	"gorgonia.org/tensor"
 )
 
 // Limits of the search for bodies of loops.
@@ -17,21 +15,31 @@ const (
 	candidates  = 16  // nodes in front of one that may be where it was a turn ago
 )
 
-// roll puts a Loop in the place of each chain of equal bodies: nodes of the same operators and attributes, connected alike, in
-// which each turn reads what the one before computed. What they read besides is the same in all turns, or integer constants
-// that grow by the same steps. Other nodes stay as they are.
+// roll puts a Loop or Scan in the place of each chain of equal bodies: nodes of the same operators and attributes, connected
+// alike, in which each turn reads what the one before computed, or whose results are put one after the other. What they read
+// besides is the same in all turns, or integer constants that grow by the same steps. Other nodes stay as they are.
 func (e *Edit) roll() {
-	for again := true; again && e.err == nil; {
-		again = false
+	for e.err == nil {
 		e.sortNodes()
-		for i, n := range slices.Backward(e.g.nodes) {
-			if c := e.chainAt(n, e.g.nodes[:i]); c != nil {
-				e.loop(c)
-				again = true
-				break
-			}
+		c := e.carrying()
+		if c == nil {
+			c = e.mapped()
+		}
+		if c == nil {
+			return
+		}
+		e.rolled(c)
+	}
+}
+
+// carrying is a chain whose turns read what the one before computed, nil if there is none.
+func (e *Edit) carrying() *chain {
+	for i, n := range slices.Backward(e.g.nodes) {
+		if c := e.chainAt(n, e.g.nodes[:i]); c != nil {
+			return c
 		}
 	}
+	return nil
 }
 
 // chain is an unrolled loop, its turns from the last to the first. A turn has its nodes in the order of the last one's.
@@ -136,7 +144,7 @@ func (e *Edit) chainOf(n, m *Node, mine map[*Node]bool) *chain {
 	}
 	c.turns = [][]*Node{last}
 	for m != nil {
-		turn := c.image(m)
+		turn := c.image(m, len(last)-1, nil)
 		if turn == nil || len(c.turns) == 1 && !c.classify(turn) || len(c.turns) > 1 && !c.goesOn(turn) {
 			break
 		}
@@ -157,10 +165,12 @@ func (e *Edit) chainOf(n, m *Node, mine map[*Node]bool) *chain {
 	return c
 }
 
-// image is the turn that ends with m, nil if it is not like the last.
-func (c *chain) image(m *Node) []*Node {
+// image is the turn that has m in the place of node root of the last one and the nodes that are known of it, nil if it is
+// not like the last.
+func (c *chain) image(m *Node, root int, known []*Node) []*Node {
 	last := c.turns[0]
 	turn := make([]*Node, len(last))
+	copy(turn, known)
 	var match func(k int, x *Node) bool
 	match = func(k int, x *Node) bool {
 		if x == nil || turn[k] != nil {
@@ -184,7 +194,7 @@ func (c *chain) image(m *Node) []*Node {
 		}
 		return true
 	}
-	if !match(len(last)-1, m) || slices.Contains(turn, nil) {
+	if !match(root, m) || slices.Contains(turn, nil) {
 		return nil
 	}
 	for _, earlier := range c.turns {
@@ -215,7 +225,7 @@ func (c *chain) classify(turn []*Node) bool {
 			if from, ok := of[v.producer]; ok && v.producer != nil {
 				r.carried, r.from, r.out = true, from, v.index
 				carries = carries || from == len(turn)-1
-			} else if v != w {
+			} else if !sameValue(v, w) {
 				if r.steps = increase(w, v); r.steps == nil {
 					return false
 				}
@@ -240,11 +250,22 @@ func (c *chain) goesOn(turn []*Node) bool {
 			if !slices.Equal(increase(w, v), r.steps) {
 				return false
 			}
-		case v != w:
+		case !sameValue(v, w):
 			return false
 		}
 	}
 	return true
+}
+
+// sameValue reports whether two values are one, or constants with the same elements.
+func sameValue(a, b *Value) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b == nil || a.param == nil || b.param == nil || a.param.data == nil || b.param.data == nil || a.param.Trainable() || b.param.Trainable() {
+		return false
+	}
+	return dtype.SameType(a.param.data, b.param.data) == nil && bytes.Equal(dtype.Bytes(a.param.data), dtype.Bytes(b.param.data))
 }
 
 // begins reports whether the first turn reads one value for each that is carried, of its type.
@@ -282,160 +303,4 @@ func integers(v *Value) []int64 {
 		return nil
 	}
 	return dtype.Slice[int64](v.param.data)
-}
-
-// loop puts a Loop in the place of a chain.
-func (e *Edit) loop(c *chain) {
-	first, count := len(c.turns)-1, len(c.turns)
-	types := []string{"int64[]", "bool[]"}
-	var start, captured []*Value
-	var carried []reading
-	place := map[*reading]int{} // among the inputs of the body
-	for i := range c.reads {
-		r := &c.reads[i]
-		v := c.at(first, *r)
-		switch {
-		case r.carried:
-			k := slices.IndexFunc(carried, func(x reading) bool { return x.from == r.from && x.out == r.out })
-			if k < 0 {
-				k = len(carried)
-				carried, start, types = append(carried, *r), append(start, v), append(types, v.typ.String())
-			}
-			place[r] = 2 + k
-		case r.steps == nil:
-			k := slices.Index(captured, v)
-			if k < 0 {
-				k = len(captured)
-				captured = append(captured, v)
-			}
-			place[r] = k
-		}
-	}
-	collected := e.collected(c, carried)
-	body := e.Body(e.New("turn"), types, captured, func(sub *Edit, in ...*Value) []*Value {
-		made := e.turn(sub, c, func(r *reading) *Value {
-			switch {
-			case r.carried:
-				return in[place[r]]
-			case r.steps == nil:
-				return in[2+len(carried)+place[r]]
-			}
-			return progression(sub, in[0], c.at(first, *r).param.data, r.steps)
-		})
-		if sub.err != nil {
-			return nil
-		}
-		out := []*Value{do(sub, op.Plain("Identity"), in[1])}
-		for _, r := range carried {
-			out = append(out, made[r.from].Out(r.out))
-		}
-		for _, o := range collected {
-			out = append(out, do(sub, op.Plain("Identity"), made[o[0]].Out(o[1])))
-		}
-		return out
-	})
-	if e.err != nil {
-		return
-	}
-	n := e.NodeN(std.LoopConfig{Body: body}, len(carried)+len(collected), append([]*Value{constInt(e, count), nil}, start...)...)
-	if e.err != nil {
-		return
-	}
-	for k, r := range carried {
-		e.takeOver(c.turns[0][r.from].out[r.out], n.Out(k))
-	}
-	for k, o := range collected {
-		for t, turn := range slices.Backward(c.turns) {
-			if v := turn[o[0]].out[o[1]]; e.err == nil && c.outside(e, v) {
-				e.takeOver(v, do(e, std.GatherConfig{}, n.Out(len(carried)+k), constInt(e, first-t)))
-			}
-		}
-	}
-	for _, turn := range c.turns {
-		for _, x := range slices.Backward(turn) {
-			for _, v := range x.out {
-				if v != nil && e.err == nil && e.g.values[v.name] == v {
-					e.sweep(v)
-				}
-			}
-		}
-	}
-}
-
-// turn adds the nodes of the body, whose readings from outside are given.
-func (e *Edit) turn(sub *Edit, c *chain, read func(r *reading) *Value) []*Node {
-	from := map[[2]int]*reading{}
-	for i := range c.reads {
-		from[[2]int{c.reads[i].node, c.reads[i].in}] = &c.reads[i]
-	}
-	made := make([]*Node, len(c.turns[0]))
-	for k, x := range c.turns[0] {
-		args := make([]*Value, len(x.in))
-		for i, v := range x.in {
-			if r := from[[2]int{k, i}]; r != nil {
-				args[i] = read(r)
-			} else if v != nil {
-				args[i] = made[c.index[v.producer]].Out(v.index)
-			}
-			if sub.err != nil {
-				return nil
-			}
-		}
-		if made[k] = sub.NodeN(x.Config(), len(x.out), args...); sub.err != nil {
-			return nil
-		}
-	}
-	return made
-}
-
-// progression is a constant that grows by steps from one turn to the next.
-func progression(sub *Edit, turn *Value, first *tensor.Dense, steps []int64) *Value {
-	if sub.err != nil {
-		return nil
-	}
-	d := dtype.New(dtype.Int64, first.Shape()...)
-	copy(dtype.Slice[int64](d), steps)
-	grown := do(sub, op.Plain("Mul"), turn, sub.Const(sub.New("step"), d))
-	if sub.err != nil {
-		return nil
-	}
-	return do(sub, op.Plain("Add"), grown, sub.Const(sub.New("first"), first))
-}
-
-// collected are the outputs of nodes of the body that something outside reads, but for what the last turn carries out.
-func (e *Edit) collected(c *chain, carried []reading) (list [][2]int) {
-	for k, x := range c.turns[0] {
-		for o := range x.out {
-			out := slices.ContainsFunc(carried, func(r reading) bool { return r.from == k && r.out == o })
-			for t, turn := range c.turns {
-				if v := turn[k].out[o]; v != nil && (t > 0 || !out) && c.outside(e, v) {
-					list = append(list, [2]int{k, o})
-					break
-				}
-			}
-		}
-	}
-	return list
-}
-
-// outside reports whether a node that is in no turn, or an output of the graph, is v.
-func (c *chain) outside(e *Edit, v *Value) bool {
-	if slices.Contains(e.g.outputs, v) {
-		return true
-	}
-	return slices.ContainsFunc(v.users, func(u *Node) bool {
-		return !slices.ContainsFunc(c.turns, func(turn []*Node) bool { return slices.Contains(turn, u) })
-	})
-}
-
-// takeOver puts v in the place of old, name included where it is an output.
-func (e *Edit) takeOver(old, v *Value) {
-	if e.err != nil {
-		return
-	}
-	name, output := old.name, slices.Contains(e.g.outputs, old)
-	if e.Rewire(old, v); output && e.err == nil {
-		e.RenameValue(old, e.unique(name+"_before"))
-		e.RenameValue(v, name)
-	}
 }

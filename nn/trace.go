@@ -31,8 +31,9 @@ type Tracer struct {
 	// Ops is the set of operators of the graph; its zero value is the standard set.
 	Ops op.Set
 	// Roll puts a Loop in the place of what a loop of Go has unrolled: three or more equal bodies, each of which reads what the
-	// one before computed. They may read other rows of a tensor in each turn (a slice of constant place), and the same values besides.
-	// What is not equal stays as it is, as does what draws at random or keeps state.
+	// one before computed. They may read other rows of a tensor in each turn (a slice of constant place), and the same values
+	// besides. Where the rows are all that differs it is a Scan, also of bodies that carry nothing and whose results are put one
+	// after the other. What is not equal stays as it is, as does what draws at random or keeps state.
 	Roll bool
 }
 

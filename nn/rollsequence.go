@@ -1,0 +1,297 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
+	"gorgonia.org/tensor"
+)
+
+// sequence is a value of which a node of the body reads one slice in each turn, without the axis: those at first, first + step
+// and so on.
+type sequence struct {
+	value             *Value
+	axis, first, step int
+	nodes             []int // of the body: more than one where several read the same slices
+}
+
+// sequences are what a Scan goes through in the place of the chain. False where it cannot: nothing is sliced, or a turn reads
+// other numbers of its own.
+func (c *chain) sequences() ([]sequence, bool) {
+	reads := map[int][]reading{}
+	for _, r := range c.reads {
+		reads[r.node] = append(reads[r.node], r)
+	}
+	var list []sequence
+	for k := range c.turns[0] {
+		numbered := slices.ContainsFunc(reads[k], func(r reading) bool { return r.steps != nil })
+		if !numbered {
+			continue
+		}
+		s, ok := c.sequenceOf(k, reads[k])
+		if !ok {
+			return nil, false
+		}
+		same := func(x sequence) bool {
+			return x.value == s.value && x.axis == s.axis && x.first == s.first && x.step == s.step
+		}
+		if i := slices.IndexFunc(list, same); i >= 0 {
+			list[i].nodes = append(list[i].nodes, k)
+		} else {
+			list = append(list, s)
+		}
+	}
+	return list, len(list) > 0
+}
+
+// sequenceOf is what node k reads the slices of.
+func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
+	x := c.turns[0][k]
+	none := sequence{}
+	if x.op.Traits.Picks == nil || len(x.out) != 1 || x.in[0] == nil || x.in[0].typ.Unranked || x.out[0].typ.Rank() != x.in[0].typ.Rank()-1 {
+		return none, false
+	}
+	for i, v := range x.in {
+		fixed := func(r reading) bool { return r.in == i && !r.carried && (r.steps == nil) == (i == 0) }
+		if v != nil && !slices.ContainsFunc(reads, fixed) {
+			return none, false
+		}
+	}
+	for axis, d := range x.in[0].typ.Shape {
+		if d.Symbolic() {
+			continue
+		}
+		var at []int
+		for _, turn := range slices.Backward(c.turns) {
+			if list := turn[k].op.Traits.Picks(turn[k].Call(), axis); len(list) == 1 {
+				at = append(at, list[0])
+			}
+		}
+		if len(at) != len(c.turns) {
+			continue
+		}
+		s := sequence{value: x.in[0], axis: axis, first: at[0], step: at[1] - at[0], nodes: []int{k}}
+		for t, i := range at {
+			if i != s.first+t*s.step {
+				return none, false // indices from the end may go on at the beginning
+			}
+		}
+		return s, s.step != 0
+	}
+	return none, false
+}
+
+// input is what the Scan goes through; a direction of 1 is from the end to the beginning.
+func (s sequence) input(e *Edit, turns int) (v *Value, direction int) {
+	first, last := s.first, s.first+(turns-1)*s.step
+	if s.step < 0 {
+		first, last, direction = last, first, 1
+	}
+	if d := s.value.typ.Shape[s.axis]; first == 0 && last == d.Size-1 && (s.step == 1 || s.step == -1) {
+		return s.value, direction
+	}
+	number := func(name string, n int) *Value {
+		d := dtype.New(dtype.Int64, 1)
+		dtype.Slice[int64](d)[0] = int64(n)
+		return e.Const(e.New(name), d)
+	}
+	return do(e, op.Plain("Slice"), s.value, number("starts", first), number("ends", last+1), number("axes", s.axis), number("steps", max(s.step, -s.step))), direction
+}
+
+// gathering is a node that puts what the turns compute one after the other, with nothing between.
+type gathering struct {
+	n     *Node
+	axis  int
+	at    int // the first of them among its inputs
+	roots []*Node
+}
+
+// gatherings are the nodes that may take the results of so many turns, for a chain without turns of as many as they take.
+func (e *Edit) gatherings(c *chain) (list []gathering) {
+	for _, n := range e.g.nodes {
+		if n.op == nil || n.op.Traits.Concat == nil || len(n.in) < leastTurns || len(n.out) != 1 {
+			continue
+		}
+		turns := len(c.turns)
+		if turns == 0 {
+			turns = len(n.in)
+		}
+		axis, err := n.op.Traits.Concat(n.Call())
+		for at := 0; err == nil && at+turns <= len(n.in); at++ {
+			var roots []*Node
+			for _, v := range n.in[at : at+turns] {
+				if v != nil && v.producer != nil && v.index == 0 && len(v.producer.out) == 1 && !slices.Contains(roots, v.producer) {
+					roots = append(roots, v.producer)
+				}
+			}
+			if len(roots) == turns {
+				slices.Reverse(roots) // as turns are
+				list = append(list, gathering{n, axis, at, roots})
+			}
+		}
+	}
+	return list
+}
+
+// mapped is a chain that carries nothing: slices of something are mapped alike and put one after the other.
+func (e *Edit) mapped() *chain {
+	for _, x := range e.gatherings(&chain{}) {
+		c := &chain{index: map[*Node]int{}, turns: make([][]*Node, len(x.roots))}
+		moves := func(n *Node) bool { return n.op.Traits.Moves != trait.NotMoved || n.op.Traits.Picks != nil }
+		if !e.extend(c, x.roots) || !slices.ContainsFunc(c.turns[0], func(n *Node) bool { return !moves(n) }) {
+			continue
+		}
+		if _, ok := c.sequences(); ok {
+			return c
+		}
+	}
+	return nil
+}
+
+// extend adds to the turns what the roots, one for each, depend on beside them. False, and nothing is changed, where that is
+// not alike.
+func (e *Edit) extend(c *chain, roots []*Node) bool {
+	x := &chain{index: map[*Node]int{}, reads: slices.Clone(c.reads)}
+	last := slices.Clone(c.turns[0])
+	for k, n := range last {
+		x.index[n] = k
+	}
+	mine, before := upstream(roots[0]), upstream(roots[1])
+	for _, turn := range c.turns {
+		for _, n := range turn {
+			before[n] = true
+		}
+	}
+	var add func(n *Node) bool
+	add = func(n *Node) bool {
+		if _, ok := x.index[n]; ok {
+			return true
+		}
+		if !e.rolls(n) || len(last) >= largestBody {
+			return false
+		}
+		for _, v := range n.in {
+			if v != nil && v.producer != nil && mine[v.producer] && !before[v.producer] && !add(v.producer) {
+				return false
+			}
+		}
+		x.index[n] = len(last)
+		last = append(last, n)
+		return true
+	}
+	if !add(roots[0]) {
+		return false
+	}
+	x.turns = [][]*Node{last}
+	for t := range roots {
+		if t == 0 {
+			continue
+		}
+		turn := x.image(roots[t], x.index[roots[0]], c.turns[t])
+		if turn == nil {
+			return false
+		}
+		x.turns = append(x.turns, turn)
+	}
+	inside := map[*Node]bool{}
+	for _, turn := range x.turns {
+		for _, n := range turn {
+			inside[n] = true
+		}
+	}
+	for k := len(c.turns[0]); k < len(last); k++ {
+		for i, v := range last[k].in {
+			if v == nil {
+				continue
+			}
+			if _, ok := x.index[v.producer]; ok && v.producer != nil {
+				continue
+			}
+			r, ok := x.shared(k, i, inside)
+			if !ok {
+				return false
+			}
+			x.reads = append(x.reads, r)
+		}
+	}
+	*c = *x
+	return true
+}
+
+// shared is an input from outside that is the same in all turns, or grows by the same steps, and depends on none of them.
+func (c *chain) shared(k, i int, inside map[*Node]bool) (reading, bool) {
+	r := reading{node: k, in: i}
+	for _, q := range c.reads { // the state of the turn before
+		same := q.carried
+		for t := range c.turns {
+			same = same && c.at(t, q) == c.at(t, r)
+		}
+		if same {
+			q.node, q.in = k, i
+			return q, true
+		}
+	}
+	v := c.at(0, r)
+	for t := 1; t < len(c.turns); t++ {
+		w := c.at(t, r)
+		if sameValue(v, w) && r.steps == nil {
+			continue
+		}
+		d := increase(w, c.at(t-1, r))
+		if d == nil || t > 1 && !slices.Equal(d, r.steps) {
+			return r, false
+		}
+		r.steps = d
+	}
+	if v.producer != nil {
+		for n := range upstream(v.producer) {
+			if inside[n] {
+				return r, false
+			}
+		}
+	}
+	return r, true
+}
+
+// stack puts what the Scan stacked in the place of the results that a node puts one after the other. It is false where the
+// sizes are not known.
+func (e *Edit) stack(x gathering, stacked *Value, turns int) bool {
+	item := x.n.in[x.at].typ
+	var shape []int64
+	open := 0
+	for i, d := range item.Shape {
+		known := d.Known() && !d.Symbolic()
+		switch {
+		case known && i == x.axis:
+			shape = append(shape, int64(d.Size*turns))
+		case known && d.Size > 0:
+			shape = append(shape, int64(d.Size))
+		case i < x.axis:
+			shape = append(shape, 0) // as it is in the input
+		default:
+			shape, open = append(shape, -1), open+1
+		}
+	}
+	if open > 1 || e.err != nil {
+		return false
+	}
+	var v *Value
+	if d := item.Shape[x.axis]; d.Size == 1 && !d.Symbolic() {
+		one := tensor.New(tensor.WithShape(1), tensor.WithBacking([]int64{int64(x.axis + 1)}))
+		v = do(e, std.SqueezeConfig{}, stacked, e.Const(e.New("axes"), one))
+	} else {
+		v = do(e, op.Plain("Reshape"), stacked, e.Const(e.New("shape"), tensor.New(tensor.WithShape(len(shape)), tensor.WithBacking(shape))))
+	}
+	if len(x.n.in) > turns {
+		list := slices.Concat(x.n.in[:x.at], []*Value{v}, x.n.in[x.at+turns:])
+		if n := e.NodeN(x.n.Config(), 1, list...); e.err == nil {
+			v = n.Out(0)
+		}
+	}
+	e.takeOver(x.n.out[0], v)
+	e.sweep(x.n.out[0])
+	return true
+}
