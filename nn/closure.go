@@ -79,10 +79,11 @@ func enclose(g *gorgonia.ExprGraph, types []op.Type, f func(gorgonia.Nodes) (gor
 		}
 	}
 	seen := map[*gorgonia.Node]bool{}
-	for _, n := range c.out {
-		if n.Graph() != g {
+	for i, n := range c.out {
+		if n = at(g, n); n.Graph() != g {
 			return nil, errors.New("the function returns a node of another expression graph")
 		}
+		c.out[i] = n
 		c.capture(n, added, seen)
 	}
 	return c, nil
@@ -118,6 +119,14 @@ func holdsValue(n *gorgonia.Node) bool {
 func isConstant(n *gorgonia.Node) bool {
 	_, stock := n.Op().(interface{ Value() gorgonia.Value })
 	return stock && len(exprgraph.Children(n)) == 0 || op.IsConst(n)
+}
+
+// at is the node, or where it is a constant that is in no graph yet, its copy in g.
+func at(g *gorgonia.ExprGraph, n *gorgonia.Node) *gorgonia.Node {
+	if n.Graph() == nil && isConstant(n) {
+		return g.AddNode(n)
+	}
+	return n
 }
 
 // body makes a subgraph of closures that are one function at several sizes. Outer are the values that they capture.

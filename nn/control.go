@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -47,7 +48,7 @@ func Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gor
 
 // While is the package's While with the tracer's rules and operators.
 func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	g, err := controlGraph("While", state, cond != nil && body != nil)
+	g, state, err := controlGraph("While", state, cond != nil && body != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,10 @@ func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorg
 
 // For is the package's For with the tracer's rules and operators.
 func (tr Tracer) For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	g, err := controlGraph("For", state, body != nil)
+	if times < 0 {
+		return nil, controlError("For", fmt.Errorf("%d iterations: want none or more", times))
+	}
+	g, state, err := controlGraph("For", state, body != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +109,11 @@ func (tr Tracer) For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.No
 
 // ForEach is the package's ForEach with the tracer's rules and operators.
 func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collected gorgonia.Nodes, err error) {
-	all := append(append(gorgonia.Nodes{}, state...), over...)
-	g, err := controlGraph("ForEach", all, body != nil)
+	g, all, err := controlGraph("ForEach", slices.Concat(state, over), body != nil)
 	if err != nil {
 		return nil, nil, err
 	}
+	state, over = all[:len(state):len(state)], all[len(state):]
 	types := nodeTypes(state)
 	for i, x := range over {
 		t := op.NodeType(x)
@@ -144,8 +148,9 @@ func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collecte
 
 // Cond is the package's Cond with the tracer's rules and operators.
 func (tr Tracer) Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	g, err := controlGraph("Cond", gorgonia.Nodes{pred}, then != nil && alternative != nil)
+	g, given, err := controlGraph("Cond", append(gorgonia.Nodes{pred}, x...), then != nil && alternative != nil)
 	if err == nil {
+		pred, x = given[0], given[1:]
 		err = oneBoolean(pred)
 	}
 	if err != nil {
@@ -188,20 +193,28 @@ func nodeTypes(list gorgonia.Nodes) []op.Type {
 	return types
 }
 
-// controlGraph is the expression graph of the nodes given.
-func controlGraph(what string, given gorgonia.Nodes, functions bool) (*gorgonia.ExprGraph, error) {
+// controlGraph is the expression graph of the nodes given, with those that are constants of no graph copied into it.
+func controlGraph(what string, given gorgonia.Nodes, functions bool) (*gorgonia.ExprGraph, gorgonia.Nodes, error) {
 	if !functions {
-		return nil, controlError(what, errNoFunction)
+		return nil, nil, controlError(what, errNoFunction)
 	}
 	for i, n := range given {
 		if n == nil {
-			return nil, controlError(what, fmt.Errorf("value %d is nil", i))
+			return nil, nil, controlError(what, fmt.Errorf("value %d is nil", i))
 		}
 	}
 	if len(given) == 0 {
-		return nil, controlError(what, errors.New("needs at least one value to carry"))
+		return nil, nil, controlError(what, errors.New("needs at least one value to carry"))
 	}
-	return given[0].Graph(), nil
+	i := slices.IndexFunc(given, func(n *gorgonia.Node) bool { return n.Graph() != nil })
+	if i < 0 {
+		return nil, nil, controlError(what, errors.New("no value given is in an expression graph"))
+	}
+	g, list := given[i].Graph(), make(gorgonia.Nodes, len(given))
+	for k, n := range given {
+		list[k] = at(g, n)
+	}
+	return g, list, nil
 }
 
 func controlError(what string, err error) error {

@@ -48,13 +48,15 @@ func grow(h, w *G.Node) *G.Node {
 	return G.Must(G.Add(G.Must(G.HadamardProd(h, number(h, 1.25))), G.Must(G.Tanh(G.Must(G.Add(G.Must(G.Mul(h, w)), G.Must(G.Mul(h, weight(h, "inside", 3, 3)))))))))
 }
 
-// controls are functions with control flow beside ones that compute the same without.
-var controls = []struct {
+// control is a function with control flow beside one that computes the same without.
+type control struct {
 	name        string
 	inputs      []string
 	ops         string // in the traced graph
 	with, plain nn.Expr
-}{
+}
+
+var controls = []control{
 	{"While", []string{"x %s[N,3]"}, "Loop", func(x ...*G.Node) (G.Nodes, error) {
 		w := weight(x[0], "w", 3, 3)
 		return nn.While(func(s ...*G.Node) (*G.Node, error) { return G.Lt(energy(s[0]), number(x[0], 40), false) },
@@ -186,7 +188,7 @@ func wrt(g *nn.Graph) (names []string) {
 // Control flow that is traced computes what the unrolled function does and has its gradients, which are those of
 // finite differences; Gorgonia's own machine and ONNX Runtime agree.
 func TestControl(t *testing.T) {
-	for _, c := range controls {
+	for _, c := range append(controls, unusualControls...) {
 		t.Run(c.name, func(t *testing.T) {
 			var fixed []string // a loop that is unrolled knows how often it runs
 			for _, s := range c.inputs {
