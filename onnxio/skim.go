@@ -14,16 +14,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Skimming reads a model file but for the raw data of its large initializers, which then go from
+// Skimming reads a model file but for the data of its large initializers, which then go from
 // the file to the memory where they stay: decoding the whole file would take two copies more.
 
 // rawData of initializers below this size are decoded with the rest.
 const skimFrom = 1 << 12
 
-// section is a piece of a file.
+// section is a piece of a file: the elements of a tensor, in the bytes of raw_data, as float_data and double_data have them, too.
 type section struct {
 	file           io.ReaderAt
 	offset, length int64
+	field          protowire.Number
 }
 
 // sections are the raw data of initializers that are still in the file.
@@ -37,7 +38,9 @@ var errSkim = errors.New("cannot be skimmed")
 const (
 	modelGraph       protowire.Number = 7
 	graphInitializer protowire.Number = 5
+	tensorFloatData  protowire.Number = 4
 	tensorRawData    protowire.Number = 9
+	tensorDoubleData protowire.Number = 10
 )
 
 // skimModel decodes the model in f, except for the sections it returns.
@@ -58,9 +61,56 @@ func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
 	raw := sections{}
 	for i, x := range s.found {
 		t := m.Graph.Initializer[i]
+		if !x.fits(t) {
+			return nil, nil, errSkim
+		}
 		t.RawData, raw[t] = []byte{}, x // there, not nil
 	}
 	return m, raw, nil
+}
+
+// skimTensor decodes the tensor in f, except for its data if they are large.
+func skimTensor(f *os.File) (*onnxpb.TensorProto, section, error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, section{}, errSkim
+	}
+	s := &skimmer{file: f, buffered: bufio.NewReaderSize(f, 1<<16), found: map[int]section{}, tensors: 1}
+	b, err := s.message(skimInTensor, info.Size())
+	if err != nil {
+		return nil, section{}, err
+	}
+	x, ok := s.found[0]
+	t := &onnxpb.TensorProto{}
+	if err := proto.Unmarshal(b, t); err != nil || !ok || !x.fits(t) {
+		return nil, section{}, errSkim
+	}
+	return t, x, nil
+}
+
+// fits reports whether the data are in a field that holds elements of the tensor's type.
+func (x section) fits(t *onnxpb.TensorProto) bool {
+	switch dt := dtype.DType(t.GetDataType()); x.field {
+	case tensorFloatData:
+		return dt == dtype.Float32 || dt == dtype.Complex64
+	case tensorDoubleData:
+		return dt == dtype.Float64 || dt == dtype.Complex128
+	}
+	return true
+}
+
+// restore puts the data back where they were.
+func (x section) restore(t *onnxpb.TensorProto) error {
+	b := make([]byte, x.length)
+	if _, err := x.file.ReadAt(b, x.offset); err != nil {
+		return err
+	}
+	if x.field == tensorRawData {
+		t.RawData = b
+		return nil
+	}
+	t.RawData = nil
+	return proto.UnmarshalOptions{Merge: true}.Unmarshal(protowire.AppendBytes(protowire.AppendTag(nil, x.field, protowire.BytesType), b), t)
 }
 
 // skimIn says which message is being read.
@@ -92,7 +142,7 @@ type skimmer struct {
 	found    map[int]section // by initializer
 }
 
-// message copies the fields up to end, without large raw data.
+// message copies the fields up to end, without large data.
 func (s *skimmer) message(in skimIn, end int64) (out []byte, err error) {
 	raws := 0
 	for s.at < end {
@@ -126,12 +176,12 @@ func (s *skimmer) message(in skimIn, end int64) (out []byte, err error) {
 		if size > end-s.at {
 			return nil, errSkim
 		}
-		if in == skimInTensor && num == tensorRawData {
+		if in == skimInTensor && (num == tensorRawData || typ == protowire.BytesType && (num == tensorFloatData || num == tensorDoubleData)) {
 			if raws++; raws > 1 || typ != protowire.BytesType {
 				return nil, errSkim
 			}
 			if size >= skimFrom {
-				s.found[s.tensors-1] = section{s.file, s.at, size}
+				s.found[s.tensors-1] = section{s.file, s.at, size, num}
 				if err := s.skip(size); err != nil {
 					return nil, err
 				}

@@ -157,6 +157,11 @@ func (w rewriting) file(path string) (b message, count int, err error) {
 	}
 	defer f.Close()
 	if strings.EqualFold(filepath.Ext(path), ".pb") {
+		if t, x, err := skimTensor(f); err == nil && w.section != nil {
+			if changed, err := w.section(t, x); err == nil && changed {
+				return message{proto: t}, 1, nil
+			}
+		}
 		return w.value(path)
 	}
 	m, raw, err := skimModel(f)
@@ -203,8 +208,7 @@ func (w rewriting) model(m *onnxpb.ModelProto, raw sections) (count int, err err
 			changed, err = w.section(t, x)
 		}
 		if ok && err == nil && !changed {
-			t.RawData = make([]byte, x.length)
-			_, err = x.file.ReadAt(t.RawData, x.offset)
+			err = x.restore(t)
 		}
 		if !ok && err == nil {
 			changed, err = w.each(t)
@@ -272,7 +276,7 @@ func stripSection(t *onnxpb.TensorProto, x section, over int) (bool, error) {
 		return false, err
 	}
 	n, err := dtype.Count(shape)
-	if err != nil || n <= over || !dt.IsNumeric() && dt != dtype.Bool || dt.Bits() < 8 || dt.IsComplex() {
+	if err != nil || n <= over || !inBlocks(dt) {
 		return false, err
 	}
 	if err := checkBytes(dt, n, x.length); err != nil {

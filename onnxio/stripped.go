@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -77,6 +78,9 @@ func stripTensor(p *onnxpb.TensorProto, threshold int) (bool, error) {
 	if n, err := dtype.Count(shape); err != nil || n <= threshold || !dt.IsNumeric() && dt != dtype.Bool || dt.IsComplex() {
 		return false, err
 	}
+	if len(p.RawData) > 0 && inBlocks(dt) {
+		return stripSection(p, section{bytes.NewReader(p.RawData), 0, int64(len(p.RawData)), tensorRawData}, threshold)
+	}
 	v, err := decodeTensor(p, nil)
 	if err != nil {
 		return false, err
@@ -91,6 +95,11 @@ func stripTensor(p *onnxpb.TensorProto, threshold int) (bool, error) {
 	}
 	setStripped(p, moments(elems), length)
 	return true, nil
+}
+
+// inBlocks reports whether the moments of a type's elements are computed from blocks of their bytes.
+func inBlocks(dt dtype.DType) bool {
+	return (dt.IsNumeric() || dt == dtype.Bool) && dt.Bits() >= 8 && !dt.IsComplex()
 }
 
 // float64s are the elements of a tensor of numbers.
@@ -171,7 +180,8 @@ func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	if err != nil {
 		return false, tensorError(p, "%w", err)
 	}
-	if bytes, err := storedBytes(dt, n); err != nil || bytes > unstripLimit {
+	size, err := storedBytes(dt, n)
+	if err != nil || size > unstripLimit {
 		return false, tensorError(p, "%v%v is too large to fill", dt, shape)
 	}
 	if !dt.IsNumeric() && dt != dtype.Bool {
@@ -184,15 +194,20 @@ func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	if math.IsInf(s.Variance, 0) || !(s.Variance >= 0) {
 		s.Variance = 1
 	}
-	normal := dtype.New(dtype.Float64, shape...)
-	for i := range n {
-		dtype.Slice[float64](normal)[i] = s.Average + math.Sqrt(s.Variance)*r.NormFloat64()
+	const block = 1 << 16
+	data := make([]byte, 0, size)
+	for at := 0; at < n; at += block {
+		normal := dtype.New(dtype.Float64, min(block, n-at))
+		for i := range dtype.Slice[float64](normal) {
+			dtype.Slice[float64](normal)[i] = s.Average + math.Sqrt(s.Variance)*r.NormFloat64()
+		}
+		d, err := dtype.ConvertTo(dt, normal)
+		if err != nil {
+			return false, tensorError(p, "%w", err)
+		}
+		data = append(data, rawData(d, dt)...)
 	}
-	d, err := dtype.ConvertTo(dt, normal)
-	if err != nil {
-		return false, tensorError(p, "%w", err)
-	}
-	p.RawData = rawData(d, dt)
+	p.RawData = data
 	p.ExternalData, p.DataLocation = nil, onnxpb.TensorProto_DEFAULT.Enum()
 	return true, nil
 }

@@ -153,7 +153,7 @@ func TestSectionMoments(t *testing.T) {
 		}
 		raw := p.RawData
 		p.RawData = nil
-		x := section{strings.NewReader("xyz" + string(raw)), 3, int64(len(raw))}
+		x := section{strings.NewReader("xyz" + string(raw)), 3, int64(len(raw)), tensorRawData}
 		v, err := float64s(d)
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSectionMoments(t *testing.T) {
 		if err != nil || math.Abs(got.Average-want.Average) > 1e-12 || math.Abs(got.Variance-want.Variance) > 1e-12 {
 			t.Errorf("%v: got %v, %v, want %v", dt, got, err, want)
 		}
-		if _, err := sectionMoments(dt, n, section{strings.NewReader(string(raw)), 3, int64(len(raw))}); err == nil {
+		if _, err := sectionMoments(dt, n, section{strings.NewReader(string(raw)), 3, int64(len(raw)), tensorRawData}); err == nil {
 			t.Errorf("%v: the file is three bytes short", dt)
 		}
 	}

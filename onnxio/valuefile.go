@@ -90,6 +90,9 @@ type message struct {
 }
 
 func (m message) write(w io.Writer) error {
+	if model, ok := m.proto.(*onnxpb.ModelProto); ok {
+		return writeModel(w, model)
+	}
 	if m.proto != nil {
 		return writeMessage(w, m.proto)
 	}
