@@ -17,6 +17,17 @@ type golden struct {
 	Pairs      [][2]string
 	IDs        map[string][][]int
 	Two, Cut   map[string][][2][]int
+	Words      map[string][]wordsGolden
+}
+
+// wordsGolden is words, their tokens, and which word each token is of; the last two of a tokenizer are cut to 7 tokens.
+type wordsGolden struct {
+	words   []string
+	ids, of []int
+}
+
+func (w *wordsGolden) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&w.words, &w.ids, &w.of})
 }
 
 func readGolden(t testing.TB) (g golden) {
@@ -46,6 +57,19 @@ func TestGolden(t *testing.T) {
 			for i, s := range g.Texts {
 				if got := tok.Encode(s, 0).IDs; !slices.Equal(got, g.IDs[name][i]) {
 					t.Errorf("%q: got %v, want %v", s, got, g.IDs[name][i])
+				}
+			}
+			list := g.Words[name]
+			if len(list) < 25 {
+				t.Fatalf("words of %d texts", len(list))
+			}
+			for i, w := range list {
+				limit := 0
+				if i >= len(list)-2 {
+					limit = 7
+				}
+				if e := tok.EncodeWords(w.words, limit); !slices.Equal(e.IDs, w.ids) || !slices.Equal(e.Words, w.of) {
+					t.Errorf("%q: got %v of %v, want %v of %v", w.words, e.IDs, e.Words, w.ids, w.of)
 				}
 			}
 			for i, p := range g.Pairs {

@@ -21,6 +21,7 @@ type Tokenizer struct {
 	pad     int
 	padType int
 	left    bool
+	spaced  bool // of words: a space goes before each
 	most    int
 	compact []byte
 }
@@ -29,6 +30,7 @@ type Tokenizer struct {
 type Encoding struct {
 	IDs   []int // of the tokens, special ones included
 	Types []int // which of the texts a token belongs to, as the file says: the token_type_ids of BERT
+	Words []int // of EncodeWords: the number of the word that a token belongs to, −1 for special ones
 }
 
 // model makes the tokens of a word.
@@ -107,6 +109,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	if t.split, err = newSplitter(f.PreTokenizer); err != nil {
 		return nil, err
 	}
+	t.spaced = wantsSpaces(f.PreTokenizer)
 	if t.template, err = newTemplate(f.PostProcessor, t.ids); err != nil {
 		return nil, err
 	}

@@ -144,18 +144,33 @@ const tokenizers = {
   never: file({ pre_tokenizer: b("Metaspace", { replacement: "▁", prepend_scheme: "never", split: false }), model: { type: "Unigram", unk_id: 0, vocab: unigram(false), byte_fallback: false } }),
 };
 
+// What marks words by the space before them, and puts none before a text: words alone get one.
+const spaced = new Set(["gpt2", "llama3", "never"]);
+
 (async () => {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), "golden-")), ids = {}, two = {}, cut = {};
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), "golden-")), ids = {}, two = {}, cut = {}, words = {};
   for (const [name, t] of Object.entries(tokenizers)) {
     const at = path.join(dir, name + ".json");
     fs.writeFileSync(at, JSON.stringify(t));
     const tok = Tokenizer.fromFile(at);
-    ids[name] = []; two[name] = []; cut[name] = [];
+    ids[name] = []; two[name] = []; cut[name] = []; words[name] = [];
     for (const s of texts) ids[name].push((await tok.encode(s, null, { addSpecialTokens: true })).getIds());
     for (const [x, y] of pairs) { const e = await tok.encode(x, y, { addSpecialTokens: true }); two[name].push([e.getIds(), e.getTypeIds()]); }
+    const apart = s => s.split(/\s+/u).filter(Boolean).map(w => (spaced.has(name) ? " " : "") + w);
+    // The binding takes no lists of words, of which the library makes tokens one by one, with special ones around all.
+    const whole = (await tok.encode("a", null, { addSpecialTokens: true })).getIds(), bare = (await tok.encode("a", null, { addSpecialTokens: false })).getIds();
+    const at0 = whole.findIndex((_, i) => bare.every((x, j) => whole[i + j] === x)), before = whole.slice(0, at0), after = whole.slice(at0 + bare.length);
+    const ofWords = async (s, limit) => {
+      let list = [], of = [];
+      for (const [i, w] of apart(s).entries()) for (const id of (await tok.encode(w, null, { addSpecialTokens: false })).getIds()) { list.push(id); of.push(i); }
+      list = list.slice(0, limit - before.length - after.length); of = of.slice(0, list.length);
+      words[name].push([s.split(/\s+/u).filter(Boolean), [...before, ...list, ...after], [...before.map(() => -1), ...of, ...after.map(() => -1)]]);
+    };
+    for (const s of texts) if (apart(s).length) await ofWords(s, 1e9);
+    for (const s of texts.slice(0, 2)) await ofWords(s, 7);
     await tok.setTruncation(7);
     for (const [x, y] of pairs) cut[name].push([(await tok.encode(x, null)).getIds(), (await tok.encode(x, y)).getIds()]);
   }
   fs.rmSync(dir, { recursive: true });
-  fs.writeFileSync(path.join(process.argv[2] || ".", "golden.json"), JSON.stringify({ tokenizers, texts, pairs, ids, two, cut }) + "\n");
+  fs.writeFileSync(path.join(process.argv[2] || ".", "golden.json"), JSON.stringify({ tokenizers, texts, pairs, ids, two, cut, words }) + "\n");
 })();

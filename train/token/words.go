@@ -1,0 +1,59 @@
+package token
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// EncodeWords makes tokens of a text that is cut into words already, each by itself, as the original library does of what is
+// "pretokenized": at most limit of them, special ones included, of which the last words are cut off; 0: any number. Words of the result
+// says which word a token is of. A tokenizer that marks the beginning of a word by the space before it sees one before each word.
+func (t *Tokenizer) EncodeWords(words []string, limit int) Encoding {
+	var ids, of []int
+	for i, w := range words {
+		if t.spaced {
+			w = " " + w
+		}
+		part := t.tokens(w)
+		ids, of = append(ids, part...), append(of, slices.Repeat([]int{i}, len(part))...)
+	}
+	e := t.template.apply(limit, ids)
+	special := 0
+	for _, s := range t.template.single {
+		if s.text < 0 {
+			special++
+		}
+	}
+	kept := of[:max(0, len(e.IDs)-special)]
+	for _, s := range t.template.single {
+		if s.text < 0 {
+			e.Words = append(e.Words, -1)
+		} else {
+			e.Words = append(e.Words, kept...)
+		}
+	}
+	return e
+}
+
+// wantsSpaces reports whether a "pre_tokenizer" marks the beginning of a word by the space before it, and puts none before a text itself.
+func wantsSpaces(b json.RawMessage) bool {
+	var c struct {
+		Type   string
+		List   []json.RawMessage `json:"pretokenizers"`
+		Prefix *bool             `json:"add_prefix_space"`
+		Scheme string            `json:"prepend_scheme"`
+	}
+	if json.Unmarshal(b, &c) != nil { // null
+		return false
+	}
+	without := c.Prefix != nil && !*c.Prefix
+	switch c.Type {
+	case "Sequence":
+		return slices.ContainsFunc(c.List, wantsSpaces)
+	case "ByteLevel":
+		return without
+	case "Metaspace":
+		return c.Scheme == "never" || c.Scheme == "" && without
+	}
+	return false
+}
