@@ -27,7 +27,8 @@ type answerer struct {
 type answer struct {
 	top     []choice
 	values  []float64
-	along   []choice // of a sequence: the class of each position
+	along   []choice // of a sequence: the class of each position, or of each word
+	words   []string // of along; nil where positions are not words
 	whole   nn.Feed  // of arrays: all outputs, without the batch axis
 	picture *tensor.Dense
 	files   map[string]string // what was drawn
@@ -287,7 +288,9 @@ func (x answer) fields(top int) map[string]any {
 		for _, c := range x.along {
 			labels, sure = append(labels, c.Label), append(sure, c.Probability)
 		}
-		all["labels"], all["probabilities"] = labels, sure
+		if all["labels"], all["probabilities"] = labels, sure; x.words != nil {
+			all["words"] = x.words
+		}
 	case len(x.values) == 1:
 		all["value"] = finite(x.values[0])
 	case x.values != nil:

@@ -29,6 +29,8 @@ type sampleSource struct {
 	name    func(i int) string
 	raw     func(i int) []string
 	feed    func(ctx context.Context, index []int) (nn.Feed, error)
+	words   func(i int, along []choice) ([]choice, []string) // of texts with a class for each word: the words, and which class each has; nil elsewhere
+	goesOn  func(i int) bool                                 // the next sample is of the same text
 }
 
 // samplesOf opens what DATA names for the model g.
@@ -36,6 +38,8 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case path == "-":
 		return p.standardInput(g, notes)
+	case isConll(path):
+		return p.conllOf(g, path)
 	case isTable(path):
 		return p.tableOf(g, path, notes)
 	case ext == ".npz" || ext == ".npy":
@@ -212,6 +216,13 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
 		return nil, err
+	}
+	if t != nil && t.Words {
+		list, err := t.wordLists(rows)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return t.wordSource(list), nil
 	}
 	s := &sampleSource{n: len(rows), name: func(i int) string { return fmt.Sprint(i + 1) }}
 	s.feed = func(_ context.Context, index []int) (nn.Feed, error) {

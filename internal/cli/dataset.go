@@ -25,7 +25,8 @@ FOLDER/val/CLASS), a folder of pictures and masks (FOLDER/images and FOLDER/mask
 numbers or gray levels are the classes of pixels), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table
 (.csv, .tsv; the target is the last column, or --target), a table of picture files and their tags, a NumPy archive (.npz with an array
 by the name of each input, or x, and y), JSON lines (.jsonl, an object each with a value for each input, and y), or a CIFAR
-file (.bin). With --text the column of a table or the key of JSON lines that it names is text, which --tokenizer makes tokens of. Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
+file (.bin). With --text the column of a table or the key of JSON lines that it names is text, which --tokenizer makes tokens of; a class for each word
+comes from lists of words and of classes in JSON lines, or from a file with a word on each line (.conll, .conllu, .bio, .iob). Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
 --task decides for a table.`
 
 // errNoData is for commands that are nothing without samples.
@@ -102,6 +103,9 @@ type samples struct {
 
 // open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
 func (d *dataset) open(spec string, held bool) (s samples, err error) {
+	if d.texts == nil && isConll(spec) {
+		return s, fmt.Errorf("%s has a word on each line: --text says what the model reads, a column's number or words for the first, and --tokenizer makes tokens of them", spec)
+	}
 	if d.texts != nil || isLines(spec) {
 		return d.written(spec, held)
 	}
@@ -413,6 +417,9 @@ func (d *dataset) agree(g *nn.Graph) error {
 	}
 	if known != nil && !slices.Equal(known, d.classes) {
 		return fmt.Errorf("the data have the classes %s, the model knows %s", brief(d.classes), brief(known))
+	}
+	if out := g.Outputs(); d.positions && len(out) > 0 && out[0].Type().Rank() == 3 && !scoresOf(out, len(d.classes)) {
+		return fmt.Errorf("the data have %d classes (%s), the model gives %v", len(d.classes), brief(d.classes), ports(out)[0])
 	}
 	if n, ok := scores(g.Outputs()); ok && n > 1 && n != len(d.classes) && !(d.positions && scoresOf(g.Outputs(), len(d.classes))) {
 		return fmt.Errorf("the data have %d classes (%s), the model gives %d scores", len(d.classes), brief(d.classes), n)

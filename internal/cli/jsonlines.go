@@ -31,11 +31,14 @@ func (d *dataset) lines(path string) (s samples, err error) {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	y, err := d.lineTargets(rows, &s)
-	if err == nil && d.texts != nil && y.unequal {
-		err = fmt.Errorf("the target %s has lists of unequal length: of a text the number of tokens is not known; objects with ids of tokens, under the names of the model's inputs, may have a class for each", y.name)
-	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	if d.texts != nil && d.positions {
+		return s, d.taggedWords(rows, y, path, &s)
+	}
+	if d.texts != nil && d.texts.Words {
+		return s, fmt.Errorf("%s: the model has a class for each word: want a list of classes under %s", path, y.name)
 	}
 	if d.texts != nil {
 		list, pairs, err := d.texts.objects(rows)

@@ -69,10 +69,7 @@ func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets,
 	if y.unequal && !whole {
 		return y, fmt.Errorf("the target %s has lists of numbers of unequal length: only classes, whole numbers or words, may be filled up", y.name)
 	}
-	if d.positions = whole && len(shapes[0]) > 0; d.positions && d.texts != nil {
-		return y, fmt.Errorf("the target %s has a class for each word, a text has one answer: to tag words, make tokens of the texts beforehand and give their ids as the input %s of JSON lines, with a class for each, %d where none counts; --text is left out then",
-			y.name, d.texts.inputs[slices.Index(d.texts.roles, "input_ids")].Name(), noClass)
-	}
+	d.positions = whole && len(shapes[0]) > 0
 	if y.unequal {
 		for i := range each {
 			if len(each[i]) == 0 {
@@ -96,9 +93,9 @@ func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets,
 	return y, nil
 }
 
-// targetKey is the key of the target: --target, or y, label, target, or the name of an output.
+// targetKey is the key of the target: --target, or y, label, target, labels, tags, or the name of an output.
 func (d *dataset) targetKey(row map[string]any) (string, error) {
-	keys := []string{"y", "label", "target"}
+	keys := []string{"y", "label", "target", "labels", "tags"}
 	for _, v := range d.graph.Outputs() {
 		keys = append(keys, v.Name())
 	}

@@ -23,6 +23,7 @@ type creation struct {
 	width, depth  int
 	vocabulary    int
 	masked        bool
+	perToken      bool
 	dropout       float64
 	seed          uint64
 	output        string
@@ -62,6 +63,7 @@ that fits the columns.`,
 	f.IntVar(&c.depth, "depth", 2, "blocks in a stage; layers of lstm and transformer")
 	f.IntVar(&c.vocabulary, "vocabulary", 0, "of lstm and transformer: how many different tokens there are; 0: the input is numbers")
 	f.BoolVar(&c.masked, "mask", false, "of transformer with --vocabulary: texts of any length up to --input; inputs input_ids and attention_mask")
+	f.BoolVar(&c.perToken, "per-token", false, "of transformer with --mask: scores for each token, where words have classes of their own")
 	f.Float64Var(&c.dropout, "dropout", 0.1, "share of the units that training leaves out before the last layer")
 	f.Uint64Var(&c.seed, "seed", 0, "what the weights are drawn from")
 	f.StringVarP(&c.output, "output", "o", "", "file to write the network to")
@@ -192,6 +194,9 @@ func (c creation) run(w io.Writer, kind string) error {
 	}
 	if c.masked && (kind != "transformer" || c.vocabulary == 0) {
 		return fmt.Errorf("--mask is for transformer with --vocabulary")
+	}
+	if c.perToken && !c.masked {
+		return fmt.Errorf("--per-token is for transformer with --mask")
 	}
 	if kind == "transformer" && c.width%4 != 0 {
 		return fmt.Errorf("--width %d: a transformer has 4 heads: want a multiple of 4", c.width)

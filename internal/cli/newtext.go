@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// textEncoder is an encoder of texts of any length up to most: ids and a mask of what is there, to values or scores. Attention does not
+// textEncoder is an encoder of texts of any length up to most: ids and a mask of what is there, to values or scores of a text, or of each token. Attention does not
 // look at what fills texts up, and the mean over the steps leaves it out.
 func (c creation) textEncoder(e *nn.Edit, most, out int) *nn.Value {
 	ids, mask := e.Input("input_ids", "int64[N,length]"), e.Input("attention_mask", "int64[N,length]")
@@ -33,14 +33,16 @@ func (c creation) textEncoder(e *nn.Edit, most, out int) *nn.Value {
 		x = node(op.Plain("Add"), x, e.Apply(layers.Attention{Heads: 4}, h, h, bias))
 		x = e.Apply(layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Linear{Out: 4 * c.width}, layers.GELU{}, layers.Linear{Out: c.width}}}, x)
 	}
-	x = node(op.Plain("Mul"), e.Apply(layers.LayerNorm{}, x), node(op.Plain("Unsqueeze"), there, e.Ints("last", 2)))
+	x = e.Apply(layers.LayerNorm{}, x)
+	meta, err := json.Marshal(textFormat{Length: most, Words: c.perToken})
+	e.Fail(err)
+	e.SetMeta(metaText, string(meta))
+	if c.perToken {
+		return e.Apply(c.head(out), x)
+	}
+	x = node(op.Plain("Mul"), x, node(op.Plain("Unsqueeze"), there, e.Ints("last", 2)))
 	no := false
 	sum := node(std.ReduceSumConfig{KeepDims: &no}, x, e.Ints("steps", 1))
 	mean := node(op.Plain("Div"), sum, node(op.Plain("ReduceSum"), there, e.Ints("steps", 1)))
-	if b, err := json.Marshal(textFormat{Length: most}); err != nil {
-		e.Fail(err)
-	} else {
-		e.SetMeta(metaText, string(b))
-	}
 	return e.Apply(c.head(out), mean)
 }

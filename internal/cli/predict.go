@@ -39,9 +39,9 @@ func newPredict(process *process) *cobra.Command {
 
 DATA is a picture, a folder of pictures (with all folders in it), a table (.csv, .tsv), a NumPy archive with arrays by the names of
 the model's inputs (.npz) or one array (.npy), JSON lines with an object each (.jsonl; keys are the names of inputs or
-columns), or - for a table or JSON lines on standard input. Pictures and columns are prepared as the model's metadata say, which train wrote.
+columns), a file with a word on each line (.conll, .conllu, .bio, .iob), or - for a table or JSON lines on standard input. Pictures and columns are prepared as the model's metadata say, which train wrote.
 
-Scores of classes become labels with probabilities; one score of a model for yes and no becomes a probability; what was
+Scores of classes become labels with probabilities, for each word where words were trained on; one score of a model for yes and no becomes a probability; what was
 trained on measurements comes in the target's own unit. Masks and pictures that a model gives are written
 as PNG into the folder of --output, as are, with --explain, maps of what an answer rests on, over the picture as the model saw it and
 beside it: gradients (how the pixels' change would change the score) or cam (Grad-CAM over the last convolution).
@@ -128,12 +128,17 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		if out == nil {
 			out = p.printer(w, a, s)
 		}
+		parts := textParts{source: s}
 		for chunk := range slices.Chunk(upTo(s.n), size) {
 			list, err := a.of(ctx, s, chunk, size)
 			if err != nil {
 				return err
 			}
 			for i, x := range list {
+				x, whole := parts.add(chunk[i], x)
+				if !whole {
+					continue
+				}
 				if x.err != nil {
 					bad = append(bad, x.err)
 					continue

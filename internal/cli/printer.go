@@ -75,6 +75,14 @@ type sheet struct {
 }
 
 func (t *sheet) add(s *sampleSource, i int, x answer) error {
+	if x.words != nil {
+		for k, word := range x.words {
+			if err := t.row([]string{"sample", "word", "label", "probability"}, []string{s.name(i), word, x.along[k].Label, share(x.along[k].Probability)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	names, values := []string{"sample"}, []string{s.name(i)}
 	if s.raw != nil {
 		raw := s.raw(i)

@@ -117,11 +117,21 @@ func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer
 	if err != nil {
 		return nil, err
 	}
-	feed, err := s.feed(ctx, upTo(len(rows)))
+	feed, err := s.feed(ctx, upTo(s.n))
 	if err != nil {
 		return nil, err
 	}
-	return h.answers(ctx, feed, len(rows))
+	list, err := h.answers(ctx, feed, s.n)
+	if err != nil || s.words == nil {
+		return list, err
+	}
+	parts, texts := textParts{source: s}, list[:0]
+	for i, x := range list {
+		if x, whole := parts.add(i, x); whole {
+			texts = append(texts, x)
+		}
+	}
+	return texts, nil
 }
 
 // picture prepares an encoded picture as a file is.

@@ -41,6 +41,7 @@ type textFormat struct {
 	Pair   string `json:"pair,omitempty"`
 	Length int    `json:"max_length"`
 	Target string `json:"target,omitempty"`
+	Words  bool   `json:"words,omitempty"` // each word has a class
 }
 
 // texts makes inputs of texts for a model.
@@ -179,7 +180,7 @@ func (x *texts) said(s data.Set[data.Sample]) (string, error) {
 		}
 	}
 	line := fmt.Sprintf("texts of column %s: %.1f tokens on average, %d at most; the tokenizer has %d and becomes part of the model", x.Column, float64(total)/float64(max(1, s.Len())), most, x.tok.Size())
-	if cut > 0 {
+	if cut > 0 && !x.Words { // of words the note about parts says it
 		line += fmt.Sprintf("; %d texts fill the %d tokens or are cut to them (--max-length)", cut, x.Length)
 	}
 	if !slices.Contains(x.roles, "attention_mask") {

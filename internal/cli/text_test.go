@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -94,10 +95,24 @@ func TestTextPage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	reviews(t, "reviews", 240, 1)
 	reviews(t, "new", 40, 2)
-	runPage(t, string(page), 5)
+	if err := os.Rename("tokenizer.json", "texts.json"); err != nil {
+		t.Fatal(err)
+	}
+	sentences(t, "sentences", 200, 3)
+	sentences(t, "more", 40, 4)
+	if err := errors.Join(os.Rename("tokenizer.json", "names.json"), os.Rename("texts.json", "tokenizer.json")); err != nil {
+		t.Fatal(err)
+	}
+	runPage(t, string(page), 10)
 	out, err := command("eval", "reviews.onnx", "--data", "new.csv", "--json")
 	var r struct{ Metrics map[string]float64 }
 	if err == nil {
+		err = json.Unmarshal([]byte(out), &r)
+	}
+	if err != nil || r.Metrics["accuracy"] < 0.9 {
+		t.Error(out, err)
+	}
+	if out, err = command("eval", "names.onnx", "--data", "more.conll", "--json"); err == nil {
 		err = json.Unmarshal([]byte(out), &r)
 	}
 	if err != nil || r.Metrics["accuracy"] < 0.9 {

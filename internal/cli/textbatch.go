@@ -30,9 +30,14 @@ func (x *texts) sample(text, pair string, p *data.Padding) (s data.Sample, err e
 	if x.Pair != "" {
 		e = x.tok.EncodePair(text, pair, x.Length)
 	}
+	return x.inputsOf(e, p)
+}
+
+// inputsOf is tokens as inputs in the model's order.
+func (x *texts) inputsOf(e token.Encoding, p *data.Padding) (s data.Sample, err error) {
 	if len(e.IDs) == 0 { // no token at all would leave attention nothing to look at
 		pad, typ, _ := x.tok.Pad()
-		e = token.Encoding{IDs: []int{pad}, Types: []int{typ}}
+		e = token.Encoding{IDs: []int{pad}, Types: []int{typ}, Words: []int{-1}}
 	}
 	s.Pad = p
 	for i, v := range x.inputs {
@@ -71,6 +76,11 @@ func (x *texts) feed(list, pairs []string) (nn.Feed, error) {
 			return nil, err
 		}
 	}
+	return x.collate(batch)
+}
+
+// collate is samples as a batch.
+func (x *texts) collate(batch []data.Sample) (nn.Feed, error) {
 	b, err := data.Collate(batch)
 	if err != nil {
 		return nil, err

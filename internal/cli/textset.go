@@ -77,6 +77,9 @@ func column(t *table.Table, name string) []string {
 
 // textSamples reads the texts and targets of a table.
 func (d *dataset) textSamples(path string) (s samples, err error) {
+	if d.texts.Words {
+		return s, fmt.Errorf("%s: the model has a class for each word, a table has one for a row: want JSON lines with lists of words and of classes (.jsonl), or a word on each line (.conll)", path)
+	}
 	t, err := d.textTable(path, false)
 	if err != nil {
 		return s, err
@@ -103,12 +106,14 @@ func (d *dataset) textSamples(path string) (s samples, err error) {
 // written opens a table or JSON lines for a model that reads texts, or JSON lines for another; held: they are not to train on.
 func (d *dataset) written(path string, held bool) (s samples, err error) {
 	switch {
+	case isConll(path):
+		s, err = d.conllSamples(path)
 	case isLines(path):
 		s, err = d.lines(path)
 	case isTable(path):
 		s, err = d.textSamples(path)
 	default:
-		err = fmt.Errorf("texts are read from tables and JSON lines (.csv, .tsv, .jsonl), not from %s", path)
+		err = fmt.Errorf("texts are read from tables, JSON lines and, with a class for each word, lines of words (.csv, .tsv, .jsonl, .conll), not from %s", path)
 	}
 	if err != nil || d.texts == nil || held {
 		return s, err
@@ -136,6 +141,17 @@ func (d *dataset) textsOf(path string) (*sampleSource, error) {
 		return nil, err
 	}
 	list, pairs := column(t, d.texts.Column), column(t, d.texts.Pair)
+	if d.texts.Words {
+		rows := make([]map[string]any, len(list))
+		for i, s := range list {
+			rows[i] = map[string]any{d.texts.Column: s}
+		}
+		words, err := d.texts.wordLists(rows)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return d.texts.wordSource(words), nil
+	}
 	return &sampleSource{
 		n: t.Len(), columns: t.Names, raw: t.Raw,
 		name: func(i int) string { return fmt.Sprint(i + 1) },
@@ -178,4 +194,20 @@ func (x *texts) feedObjects(rows []map[string]any) (nn.Feed, error) {
 		return nil, err
 	}
 	return x.feed(list, pairs)
+}
+
+// conllOf answers for the words of a file with one on each line.
+func (d *dataset) conllOf(g *nn.Graph, path string) (*sampleSource, error) {
+	if d.texts == nil || !d.texts.Words {
+		return nil, fmt.Errorf("%s has a word on each line: that is for models that graft trained on words with a class for each; this one has the inputs %v", path, ports(g.Inputs()))
+	}
+	rows, _, err := d.texts.conll(path, "", false)
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.texts.wordLists(rows)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return d.texts.wordSource(list), nil
 }

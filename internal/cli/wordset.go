@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/token"
+	"gorgonia.org/tensor"
+)
+
+// isConll reports whether a path is that of a file with a word on each line.
+func isConll(path string) bool {
+	return slices.Contains([]string{".conll", ".conllu", ".conll2003", ".bio", ".iob", ".iob2"}, strings.ToLower(filepath.Ext(path)))
+}
+
+// conll reads such a file as objects: the words under the name of the text's column and, with tags, what they are under that of the target.
+func (x *texts) conll(path, target string, tags bool) (rows []map[string]any, key string, err error) {
+	list, err := token.ReadConll(path)
+	if err != nil {
+		return nil, "", err
+	}
+	width := len(list[0].Words[0])
+	word, tag := token.ConllWords(list), width-1
+	if strings.EqualFold(filepath.Ext(path), ".conllu") {
+		word, tag = 1, 3
+	}
+	if at, err := token.ConllColumn(path, list, x.Column); err == nil {
+		word = at
+	}
+	if target == "" {
+		target = x.Target
+	}
+	if key = target; target == "" || target == conllTag {
+		target, key = fmt.Sprint(tag), conllTag
+	}
+	if tags {
+		if tag, err = token.ConllColumn(path, list, target); err != nil {
+			return nil, "", err
+		}
+		if tag == word {
+			return nil, "", fmt.Errorf("%s: column %d has the words: --target says which one has what they are", path, word)
+		}
+	}
+	for _, s := range list {
+		row := map[string]any{}
+		var words, are []any
+		for _, fields := range s.Words {
+			words = append(words, fields[word])
+			if tags {
+				are = append(are, fields[tag])
+			}
+		}
+		if row[x.Column] = words; tags {
+			row[key] = are
+		}
+		rows = append(rows, row)
+	}
+	return rows, key, nil
+}
+
+// conllTag is the target's name in files whose columns have none.
+const conllTag = "tags"
+
+// conllSamples reads a file with a word on each line.
+func (d *dataset) conllSamples(path string) (s samples, err error) {
+	rows, key, err := d.texts.conll(path, d.target, true)
+	if err != nil {
+		return s, err
+	}
+	y := lineTargets{name: key}
+	each, shapes := make([][]any, len(rows)), make([][]int, len(rows))
+	for i, row := range rows {
+		if each[i], shapes[i], err = flatten(nil, row[key]); err != nil {
+			return s, err
+		}
+	}
+	if err := d.wordClasses(each, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range rows {
+		t, err := tensorOf(dtype.Int64, each[i], shapes[i])
+		if err != nil {
+			return s, err
+		}
+		y.of = append(y.of, t.(*tensor.Dense))
+	}
+	d.texts.Target, d.positions = key, true
+	return s, d.taggedWords(rows, y, path, &s)
+}
+
+// taggedWords are samples of the words of objects with a class for each.
+func (d *dataset) taggedWords(rows []map[string]any, y lineTargets, path string, s *samples) error {
+	if out := d.graph.Outputs(); len(out) > 0 && out[0].Type().Rank() != 3 {
+		return fmt.Errorf("%s: the target %s has a class for each word, the model gives %v: want scores for each token, [N,length,classes] (graft new transformer --per-token makes a network)",
+			path, y.name, ports(out)[0])
+	}
+	d.texts.Words = true
+	list, err := d.texts.wordLists(rows)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	p := d.texts.padding()
+	p.Y = []float64{noClass}
+	var all []data.Sample
+	long := 0
+	for i, words := range list {
+		class, err := dtype.Ints(y.of[i])
+		if err != nil {
+			return err
+		}
+		if len(class) != len(words) {
+			return fmt.Errorf("%s: object %d: %d words under %s, %d classes under %s", path, i+1, len(words), d.texts.Column, len(class), y.name)
+		}
+		runs := d.texts.cut(words)
+		if len(runs) > 1 {
+			long++
+		}
+		for _, c := range runs {
+			e := d.texts.tok.EncodeWords(words[c[0]:c[1]], d.texts.Length)
+			sample, err := d.texts.inputsOf(e, p)
+			if err != nil {
+				return err
+			}
+			of, before := slices.Repeat([]int{noClass}, max(1, len(e.IDs))), -1
+			for k, w := range e.Words {
+				if w >= 0 && w != before {
+					of[k] = class[c[0]+w]
+				}
+				before = w
+			}
+			t, err := dtype.FromInts(dtype.Int64, of, len(of))
+			if err != nil {
+				return err
+			}
+			sample.Y = []*tensor.Dense{t}
+			all = append(all, sample)
+		}
+	}
+	if long > 0 {
+		d.note(path, fmt.Sprintf("%d of %d texts have more than %d tokens (--max-length) and are read in parts: %d samples", long, len(list), d.texts.Length, len(all)))
+	}
+	s.tensors = data.Of(all...)
+	return nil
+}
+
+// wordLists are the words of objects: a list, or a text with spaces between them.
+func (x *texts) wordLists(rows []map[string]any) (list [][]string, err error) {
+	for i, row := range rows {
+		var words []string
+		switch v := row[x.Column].(type) {
+		case string:
+			words = strings.Fields(v)
+		case []any:
+			for _, w := range v {
+				s, ok := w.(string)
+				if !ok {
+					return nil, fmt.Errorf("object %d: %q has the word %v, want texts", i+1, x.Column, w)
+				}
+				words = append(words, s)
+			}
+		default:
+			if _, there := row[x.Column]; there {
+				return nil, fmt.Errorf("object %d: %q is %v, want a list of words", i+1, x.Column, v)
+			}
+			_, _, err := x.objects(rows[i : i+1])
+			return nil, fmt.Errorf("object %d: %w", i+1, err)
+		}
+		if len(words) == 0 {
+			return nil, fmt.Errorf("object %d: %q has no words", i+1, x.Column)
+		}
+		list = append(list, words)
+	}
+	return list, nil
+}
+
+// cut divides words into runs whose tokens the model takes at once.
+func (x *texts) cut(words []string) (runs [][2]int) {
+	e := x.tok.EncodeWords(words, 0)
+	if len(e.IDs) <= x.Length {
+		return [][2]int{{0, len(words)}}
+	}
+	count, room := make([]int, len(words)), x.Length
+	for _, w := range e.Words {
+		if w >= 0 {
+			count[w]++
+		} else {
+			room--
+		}
+	}
+	from, sum := 0, 0
+	for i, n := range count {
+		if i > from && sum+n > room {
+			runs, from, sum = append(runs, [2]int{from, i}), i, 0
+		}
+		sum += n
+	}
+	return append(runs, [2]int{from, len(words)})
+}
+
+// wordSource answers for each word of texts. Texts that are too long for the model are several samples, which run joins.
+func (x *texts) wordSource(list [][]string) *sampleSource {
+	type run struct {
+		text  int
+		words []string
+		first []int // token that each word begins with, −1: it has none
+		count int   // tokens
+	}
+	var all []run
+	p := x.padding()
+	for i, words := range list {
+		for _, c := range x.cut(words) {
+			all = append(all, run{text: i, words: words[c[0]:c[1]]})
+		}
+	}
+	return &sampleSource{
+		n:    len(all),
+		name: func(i int) string { return fmt.Sprint(all[i].text + 1) },
+		feed: func(_ context.Context, index []int) (nn.Feed, error) {
+			var batch []data.Sample
+			for _, i := range index {
+				r := &all[i]
+				e := x.tok.EncodeWords(r.words, x.Length)
+				s, err := x.inputsOf(e, p)
+				if err != nil {
+					return nil, err
+				}
+				r.first, r.count = make([]int, len(r.words)), max(1, len(e.IDs))
+				for w := range r.first {
+					r.first[w] = slices.Index(e.Words, w)
+				}
+				batch = append(batch, s)
+			}
+			return x.collate(batch)
+		},
+		words: func(i int, along []choice) (named []choice, words []string) {
+			r := all[i]
+			before := 0
+			if p.Left {
+				before = len(along) - r.count
+			}
+			for _, k := range r.first {
+				c := choice{}
+				if k >= 0 && before+k < len(along) {
+					c = along[before+k]
+				}
+				named = append(named, c)
+			}
+			return named, r.words
+		},
+		goesOn: func(i int) bool { return i+1 < len(all) && all[i+1].text == all[i].text },
+	}
+}
+
+// textParts puts the parts of texts together that were too long for the model.
+type textParts struct {
+	source *sampleSource
+	held   *answer
+}
+
+// add takes the answer for sample i; whole: it is all of the text's.
+func (j *textParts) add(i int, x answer) (all answer, whole bool) {
+	s := j.source
+	if s.words == nil || x.err != nil {
+		return x, true
+	}
+	if x.along != nil {
+		x.along, x.words = s.words(i, x.along)
+	}
+	if h := j.held; h != nil {
+		x.along, x.words = append(h.along, x.along...), append(h.words, x.words...)
+	}
+	if j.held = nil; s.goesOn(i) {
+		j.held = &x
+		return x, false
+	}
+	return x, true
+}

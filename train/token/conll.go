@@ -1,0 +1,121 @@
+package token
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Sentence is a sentence of a file in one of CoNLL's forms: for each word the columns of its line.
+type Sentence struct {
+	Words [][]string
+	Lines []int // of the words in the file, from 1
+}
+
+// conllNames are the columns of the Universal Dependencies' form.
+var conllNames = []string{"ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"}
+
+// ReadConll reads a file with a word on each line and an empty line after each sentence, as those of CoNLL's tasks are: columns are
+// separated by tabs, if the file has any, or by spaces. Passed over are comments ("# key = value", "#begin document"), lines of
+// -DOCSTART-, and of .conllu files the lines of multiword tokens (3-4) and empty nodes (5.1). The words of a sentence have equally many columns.
+func ReadConll(path string) ([]Sentence, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	list, err := parseConll(b, strings.EqualFold(filepath.Ext(path), ".conllu"))
+	if err != nil {
+		return nil, fmt.Errorf("token: %s: %w", path, err)
+	}
+	return list, nil
+}
+
+func parseConll(b []byte, universal bool) (list []Sentence, err error) {
+	b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	tabs := bytes.ContainsRune(b, '\t')
+	var s Sentence
+	end := func() {
+		if len(s.Words) > 0 {
+			list, s = append(list, s), Sentence{}
+		}
+	}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	lines.Buffer(nil, 1<<24)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.ToValidUTF8(lines.Text(), "\ufffd")
+		if strings.TrimSpace(line) == "" {
+			end()
+			continue
+		}
+		if len(s.Words) == 0 && comment(line, universal) {
+			continue
+		}
+		fields := strings.Fields(line)
+		if tabs {
+			fields = strings.Split(strings.TrimRight(line, "\r\n\t "), "\t")
+		}
+		if fields[0] == "-DOCSTART-" || universal && strings.ContainsAny(fields[0], "-.") {
+			continue
+		}
+		if len(s.Words) > 0 && len(fields) != len(s.Words[0]) {
+			return nil, fmt.Errorf("line %d has %d columns, the sentence began with %d: want a word on each line, and an empty line after a sentence", n, len(fields), len(s.Words[0]))
+		}
+		s.Words, s.Lines = append(s.Words, fields), append(s.Lines, n)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	end()
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no words")
+	}
+	return list, nil
+}
+
+// comment reports whether a line before a sentence is none of its words.
+func comment(line string, universal bool) bool {
+	return strings.HasPrefix(line, "#") && (universal || strings.Contains(line, " = ") || strings.HasPrefix(line, "#begin") || strings.HasPrefix(line, "#end"))
+}
+
+// ConllColumn is the number of a column of the sentences of a file: by its number from 0, from the end if negative, or by its name in
+// .conllu files.
+func ConllColumn(path string, list []Sentence, name string) (int, error) {
+	width := len(list[0].Words[0])
+	at, err := strconv.Atoi(name)
+	if err != nil {
+		if at = -1; strings.EqualFold(filepath.Ext(path), ".conllu") {
+			for i, n := range conllNames {
+				if strings.EqualFold(n, name) {
+					at = i
+				}
+			}
+		}
+		if at < 0 {
+			return 0, fmt.Errorf("token: %s: no column %q: columns have numbers from 0 to %d", path, name, width-1)
+		}
+	} else if at < 0 {
+		at += width
+	}
+	for _, s := range list {
+		if at < 0 || at >= len(s.Words[0]) {
+			return 0, fmt.Errorf("token: %s: line %d has %d columns, and no column %s", path, s.Lines[0], len(s.Words[0]), name)
+		}
+	}
+	return at, nil
+}
+
+// ConllWords is the number of the column with the words: the second where the first counts them, else the first.
+func ConllWords(list []Sentence) int {
+	for _, s := range list {
+		for i, fields := range s.Words {
+			if n, err := strconv.Atoi(fields[0]); err != nil || n != i && n != i+1 || len(fields) < 2 {
+				return 0
+			}
+		}
+	}
+	return 1
+}
