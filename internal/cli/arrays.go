@@ -34,7 +34,7 @@ func (d *dataset) arrays(path string) (s samples, err error) {
 		}
 		x = append(x, a)
 	}
-	y, err := d.answers(path, all)
+	y, err := d.answers(path, all, &s)
 	if err != nil {
 		return s, err
 	}
@@ -45,7 +45,7 @@ func (d *dataset) arrays(path string) (s samples, err error) {
 }
 
 // answers are the targets: y, or the arrays by the names of the outputs. Of several outputs each has one, or only one has.
-func (d *dataset) answers(path string, all map[string]*tensor.Dense) (list []*tensor.Dense, err error) {
+func (d *dataset) answers(path string, all map[string]*tensor.Dense, s *samples) (list []*tensor.Dense, err error) {
 	names := []string{"y"}
 	if all["y"] == nil {
 		names = nil
@@ -63,6 +63,13 @@ func (d *dataset) answers(path string, all map[string]*tensor.Dense) (list []*te
 		return nil, fmt.Errorf("%s: targets for %d of the outputs %v: want one for each, or a single one; it has %s", path, len(names), ports(d.graph.Outputs()), has)
 	}
 	for _, name := range names {
+		if all[name].Dtype() == tensor.String {
+			if len(names) > 1 {
+				return nil, fmt.Errorf("%s: array %s holds texts: where there are several targets want numbers, classes from 0", path, name)
+			}
+			y, err := d.named(path, all[name], s)
+			return []*tensor.Dense{y}, err
+		}
 		y, err := d.targets(path, name, all[name])
 		if err != nil {
 			return nil, err
@@ -94,6 +101,31 @@ func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dens
 	}
 	d.note(path, note)
 	return a, nil
+}
+
+// named are the numbers of classes for an array of their names.
+func (d *dataset) named(path string, y *tensor.Dense, s *samples) (*tensor.Dense, error) {
+	names, ok := y.Data().([]string)
+	if !ok || y.Dims() == 0 {
+		return nil, fmt.Errorf("%s: the target is a single text, want one for each sample", path)
+	}
+	each := make([]any, len(names))
+	for i, n := range names {
+		each[i] = n
+	}
+	shape := y.Shape()
+	if len(shape) == 2 && shape[1] == 1 {
+		shape = shape[:1]
+	}
+	if err := d.wordClasses("sample", slices.Collect(slices.Chunk(each, max(1, len(each)/max(1, shape[0])))), s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	d.positions = len(shape) > 1
+	v, err := tensorOf(dtype.Int64, each, shape)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the target: %w", path, err)
+	}
+	return v.(*tensor.Dense), nil
 }
 
 // targets makes integers int64 and floating-point numbers float32.

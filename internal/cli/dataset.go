@@ -99,6 +99,7 @@ type samples struct {
 	tensors data.Set[data.Sample]
 	pixels  bool // tensors are pictures, from 0 to 1
 	classes []string
+	bad     []data.BadItem // pictures whose masks cannot be read, which masks lacks
 }
 
 // open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
@@ -136,7 +137,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 		return s, err
 	}
 	if data.IsMaskFolder(spec) {
-		s.masks, err = data.MaskFolder(spec)
+		s.masks, s.bad, err = data.ReadableMasks(spec)
 		return s, err
 	}
 	if s.folders, err = data.Folder(spec); err != nil {
@@ -170,7 +171,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	if len(s.classes) == 1 && s.tags == nil {
 		return nil, nil, fmt.Errorf("%s has one class, %s: there is nothing to tell apart; want two or more, a folder for each", d.data, s.classes[0])
 	}
-	if err := d.leaveBad(ctx, d.data, s.folders); err != nil {
+	if err := d.leaveBad(ctx, d.data, &s); err != nil {
 		return nil, nil, err
 	}
 	if err := d.about(ctx, g, &s); err != nil {
@@ -186,7 +187,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	if err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
 	}
-	if err := d.leaveBad(ctx, d.val, held.folders); err != nil {
+	if err := d.leaveBad(ctx, d.val, &held); err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
 	}
 	held.among(s.classes)
@@ -198,18 +199,17 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 }
 
 // leaveBad finds pictures that cannot be decoded before training does, and leaves them out if they are few.
-func (d *dataset) leaveBad(ctx context.Context, path string, f *data.Folders) error {
-	if f == nil {
+func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
+	if s.folders == nil && s.masks == nil && s.tags == nil {
 		return nil
 	}
 	if !(d.skipBad >= 0 && d.skipBad <= 1) {
 		return fmt.Errorf("--skip-bad %v: want a share from 0 to 1", d.skipBad)
 	}
-	bad, err := f.Corrupt(ctx)
+	bad, n, err := s.corrupt(ctx)
 	if err != nil || len(bad) == 0 {
 		return err
 	}
-	n := len(f.Items) + len(f.Val)
 	if share := float64(len(bad)) / float64(n); share > d.skipBad {
 		var list strings.Builder
 		for i, b := range bad {
@@ -224,6 +224,18 @@ func (d *dataset) leaveBad(ctx context.Context, path string, f *data.Folders) er
 	for _, b := range bad {
 		d.notes = append(d.notes, "left out: "+strings.TrimPrefix(b.Err.Error(), "data: "))
 	}
+	if len(bad) == n {
+		return fmt.Errorf("%s: all %d pictures are corrupt", path, n)
+	}
+	if s.masks != nil {
+		s.masks.Drop(bad...)
+		return nil
+	}
+	if s.tags != nil {
+		s.tags.Drop(bad...)
+		return nil
+	}
+	f := s.folders
 	f.Drop(bad...)
 	for i, c := range f.Classes {
 		if !slices.ContainsFunc(f.Items, func(p data.Item) bool { return p.Class == i }) {
@@ -231,6 +243,21 @@ func (d *dataset) leaveBad(ctx context.Context, path string, f *data.Folders) er
 		}
 	}
 	return nil
+}
+
+// corrupt lists the pictures that cannot be decoded, out of n.
+func (s *samples) corrupt(ctx context.Context) (bad []data.BadItem, n int, err error) {
+	switch {
+	case s.masks != nil:
+		n = len(s.masks.Items) + len(s.bad)
+		bad, err = s.masks.Corrupt(ctx)
+		return slices.Concat(s.bad, bad), n, err
+	case s.tags != nil:
+		bad, err = s.tags.Corrupt(ctx)
+		return bad, len(s.tags.Items), err
+	}
+	bad, err = s.folders.Corrupt(ctx)
+	return bad, len(s.folders.Items) + len(s.folders.Val), err
 }
 
 // mostNamed is how many corrupt pictures an error names.
@@ -260,8 +287,8 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample],
 		return nil, err
 	}
 	d.opened = s
-	if d.decode {
-		if err := d.leaveBad(ctx, d.data, s.folders); err != nil {
+	if d.decode || len(s.bad) > 0 {
+		if err := d.leaveBad(ctx, d.data, &s); err != nil {
 			return nil, err
 		}
 	}

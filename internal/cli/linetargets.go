@@ -61,7 +61,7 @@ func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets,
 		d.texts.Target = y.name
 	}
 	if words == n {
-		if err := d.wordClasses(each, s); err != nil {
+		if err := d.wordClasses("object", each, s); err != nil {
 			return y, err
 		}
 		whole = true
@@ -111,8 +111,8 @@ func (d *dataset) targetKey(row map[string]any) (string, error) {
 	return keys[at], nil
 }
 
-// wordClasses puts the numbers of classes in place of targets that are words.
-func (d *dataset) wordClasses(each [][]any, s *samples) error {
+// wordClasses puts the numbers of classes in place of targets that are words; what a list of them is the target of, for errors.
+func (d *dataset) wordClasses(what string, each [][]any, s *samples) error {
 	s.classes = d.among
 	if s.classes == nil {
 		set := map[string]bool{}
@@ -127,7 +127,7 @@ func (d *dataset) wordClasses(each [][]any, s *samples) error {
 		for k, x := range list {
 			c := slices.Index(s.classes, x.(string))
 			if c < 0 {
-				return fmt.Errorf("object %d: the target is %q, which is not among the classes %s", i+1, x, brief(s.classes))
+				return fmt.Errorf("%s %d: the target is %q, which is not among the classes %s", what, i+1, x, brief(s.classes))
 			}
 			list[k] = json.Number(fmt.Sprint(c))
 		}

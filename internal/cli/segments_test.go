@@ -66,4 +66,15 @@ func TestMasks(t *testing.T) {
 		{"train two.onnx --data seg/ -o no.onnx", "", "holds pictures, which are for models with one input [N,C,H,W]"},
 		{"train cnn.onnx --data seg/ -o no.onnx", "", "holds masks, the model gives y float32[N,3]: want scores for each pixel, [N, classes, height, width]"},
 	})
+	for _, name := range []string{"images/003.png", "masks/007.png"} {
+		if err := os.WriteFile(filepath.Join(dir, "seg", name), []byte("nothing"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, dir, [][3]string{
+		{"train seg.onnx --data seg/ -o no.onnx", "", "2 of 40 pictures are corrupt, --skip-bad 0.05 leaves them out:\n  "},
+		{"train seg.onnx --data seg/ --preset unit --skip-bad 0.05 --lr 0.02 --epochs 1 -o skipped.onnx", "34 samples to train on, 4 to validate", ""},
+		{"eval out.onnx --data seg/", "", "2 of 40 pictures are corrupt"},
+		{"eval out.onnx --data seg/ --skip-bad 0.05", "38 samples", ""},
+	})
 }

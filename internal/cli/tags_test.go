@@ -79,4 +79,12 @@ func TestTags(t *testing.T) {
 	if err != nil || strings.Count(out, `"probability":0.9`) < 3 {
 		t.Errorf("both tags: %s, %v", out, err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "p05.png"), []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, dir, [][3]string{
+		{"train plain.onnx --data several.csv -o no.onnx" + how, "", "1 of 60 pictures are corrupt, --skip-bad 0.02 leaves them out:\n  "},
+		{"train plain.onnx --data several.csv --skip-bad 0.02 -o skipped.onnx" + how, "53 samples to train on, 6 to validate", ""},
+		{"eval tags.onnx --data several.csv --skip-bad 0.02", "59 samples", ""},
+	})
 }

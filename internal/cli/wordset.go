@@ -80,7 +80,7 @@ func (d *dataset) conllSamples(path string) (s samples, err error) {
 			return s, err
 		}
 	}
-	if err := d.wordClasses(each, &s); err != nil {
+	if err := d.wordClasses("sentence", each, &s); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	for i := range rows {

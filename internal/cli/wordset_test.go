@@ -171,7 +171,7 @@ func TestWords(t *testing.T) {
 		train + "number.jsonl":                          `number.jsonl: object 1: "words" has the word 3, want texts`,
 		train + "single.jsonl":                          "single.jsonl: the model has a class for each word: want a list of classes under tags",
 		"train whole.onnx --text words --tokenizer tokenizer.json -o x.onnx --data train.conll": "the model gives scores float32[N,2]: want scores for each token, [N,length,classes] (graft new transformer --per-token makes a network)",
-		"eval conll.onnx --data other.conll":                                                    `other.conll: object 1: the target is "X", which is not among the classes other, person, place`,
+		"eval conll.onnx --data other.conll":                                                    `other.conll: sentence 1: the target is "X", which is not among the classes other, person, place`,
 		"eval conll.onnx --data train.csv":                                                      "train.csv: the model has a class for each word, a table has one for a row",
 		"predict whole.onnx test.conll":                                                         "test.conll has a word on each line: that is for models that graft trained on words",
 		"new transformer --input 32 --vocabulary 40 --per-token -o x.onnx":                      "--per-token is for transformer with --mask",

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// BadItem is a picture that cannot be decoded.
+// BadItem is a picture that cannot be decoded, or whose mask cannot be.
 type BadItem struct {
 	Item
 	Err error // names the file
@@ -16,13 +16,45 @@ type BadItem struct {
 // Corrupt decodes every picture of f, of the validation folder too, and lists those that cannot be, in the order of f.
 func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all := slices.Concat(f.Items, f.Val)
+	return badItems(ctx, all, func(i Item) error {
+		_, err := decode(i.Path)
+		return err
+	})
+}
+
+// Corrupt decodes every picture of t and lists those that cannot be, in the order of t, of class −1.
+func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
+	all := make([]Item, len(t.Items))
+	for i, item := range t.Items {
+		all[i] = Item{Path: item.Path, Class: -1}
+	}
+	return badItems(ctx, all, func(i Item) error {
+		_, err := decode(i.Path)
+		return err
+	})
+}
+
+// Corrupt decodes every picture of m and its mask, and lists the pictures of pairs that cannot be trained on, in the order of m, of class −1.
+func (m *Masks) Corrupt(ctx context.Context) ([]BadItem, error) {
+	all, mask := make([]Item, len(m.Items)), make(map[string]MaskItem, len(m.Items))
+	for i, item := range m.Items {
+		all[i], mask[item.Image] = Item{Path: item.Image, Class: -1}, item
+	}
+	return badItems(ctx, all, func(i Item) error {
+		_, _, err := mask[i.Path].decode()
+		return err
+	})
+}
+
+// badItems lists the items that check refuses, which several goroutines call.
+func badItems(ctx context.Context, all []Item, check func(Item) error) ([]BadItem, error) {
 	errs := make([]error, len(all))
 	next := make(chan int)
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := range next {
-				_, errs[i] = decode(all[i].Path)
+				errs[i] = check(all[i])
 			}
 		})
 	}
@@ -45,10 +77,24 @@ func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 
 // Drop leaves pictures out.
 func (f *Folders) Drop(bad ...BadItem) {
+	f.Items, f.Val = without(f.Items, bad, Item.file), without(f.Val, bad, Item.file)
+}
+
+// Drop leaves pictures out.
+func (t *Tagged) Drop(bad ...BadItem) { t.Items = without(t.Items, bad, TaggedItem.file) }
+
+// Drop leaves pictures and their masks out.
+func (m *Masks) Drop(bad ...BadItem) { m.Items = without(m.Items, bad, MaskItem.file) }
+
+func (i Item) file() string       { return i.Path }
+func (i TaggedItem) file() string { return i.Path }
+func (i MaskItem) file() string   { return i.Image }
+
+// without is items but those whose files are bad.
+func without[T any](items []T, bad []BadItem, file func(T) string) []T {
 	drop := make(map[string]bool, len(bad))
 	for _, b := range bad {
 		drop[b.Path] = true
 	}
-	gone := func(i Item) bool { return drop[i.Path] }
-	f.Items, f.Val = slices.DeleteFunc(slices.Clone(f.Items), gone), slices.DeleteFunc(slices.Clone(f.Val), gone)
+	return slices.DeleteFunc(slices.Clone(items), func(i T) bool { return drop[file(i)] })
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"gorgonia.org/tensor"
 )
@@ -36,6 +38,9 @@ func readElements(r io.Reader, dims []int, kind string, order binary.ByteOrder) 
 	case "b1":
 		return read[bool](r, dims, 1, order)
 	}
+	if width, err := strconv.Atoi(kind[1:]); err == nil && (kind[0] == 'U' || kind[0] == 'S') {
+		return readTexts(r, dims, kind[0] == 'U', width, order)
+	}
 	return nil, fmt.Errorf("element type %q is not supported", kind)
 }
 
@@ -55,4 +60,37 @@ func read[T any](r io.Reader, dims []int, width int, order binary.ByteOrder) (*t
 		return nil, err
 	}
 	return tensor.New(tensor.WithShape(dims...), tensor.WithBacking(v)), nil
+}
+
+// readTexts reads texts of up to width characters, of four bytes if wide and of one else; those that are shorter end in zeros.
+func readTexts(r io.Reader, dims []int, wide bool, width int, order binary.ByteOrder) (*tensor.Dense, error) {
+	each := width
+	if wide {
+		each = 4 * width
+	}
+	if width < 1 || width > 1<<24 {
+		return nil, fmt.Errorf("texts of %d characters", width)
+	}
+	n, err := size(dims, each)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := exactly(r, n*each)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, n)
+	for i := range list {
+		b := bytes.TrimRight(raw[i*each:(i+1)*each], "\x00")
+		if !wide {
+			list[i] = string(b)
+			continue
+		}
+		var text strings.Builder
+		for b = raw[i*each : (i+1)*each]; len(b) > 0; b = b[4:] {
+			text.WriteRune(rune(order.Uint32(b))) // U+FFFD for what is no character
+		}
+		list[i] = strings.TrimRight(text.String(), "\x00")
+	}
+	return tensor.New(tensor.WithShape(dims...), tensor.WithBacking(list)), nil
 }

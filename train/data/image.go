@@ -2,11 +2,13 @@ package data
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"image"
 	_ "image/gif" // decoders register themselves with package image
 	_ "image/jpeg"
 	_ "image/png"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -49,6 +51,9 @@ func decodeStored(path string) (img image.Image, turn int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the file ends in the middle")
 		}
 		if err != nil {
 			img, err = nil, fmt.Errorf("data: %s: %w", path, err)

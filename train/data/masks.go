@@ -53,16 +53,26 @@ func findMasks(dir string) (images, masks string, ok bool) {
 
 // MaskFolder pairs the files of dir/images and dir/masks (also imgs, mask, labels or annotations) by their names: a.jpg with
 // a.png or a_mask.png. Masks are PNG files with a palette, of which the numbers of colours are classes, or gray, of which the
-// levels are; black and white are classes 0 and 1, and level 255 beside others is no class. Every mask is read.
+// levels are; black and white are classes 0 and 1, and level 255 beside others is no class. Every mask is read;
+// the first that cannot be is an error.
 func MaskFolder(dir string) (*Masks, error) {
+	m, bad, err := ReadableMasks(dir)
+	if err == nil && len(bad) > 0 {
+		err = bad[0].Err
+	}
+	return m, err
+}
+
+// ReadableMasks is MaskFolder without the pictures whose masks cannot be read: these are listed, with class −1.
+func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 	images, masks, ok := findMasks(dir)
 	if !ok {
-		return nil, fmt.Errorf("data: %s: no folders images and masks in it", dir)
+		return nil, nil, fmt.Errorf("data: %s: no folders images and masks in it", dir)
 	}
 	of := map[string]string{}
 	entries, err := os.ReadDir(masks)
 	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return nil, nil, fmt.Errorf("data: %w", err)
 	}
 	for _, e := range entries {
 		if !e.IsDir() && IsImage(e.Name()) {
@@ -77,7 +87,7 @@ func MaskFolder(dir string) (*Masks, error) {
 	}
 	m := &Masks{}
 	if entries, err = os.ReadDir(images); err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return nil, nil, fmt.Errorf("data: %w", err)
 	}
 	for _, e := range entries {
 		if e.IsDir() || !IsImage(e.Name()) {
@@ -85,37 +95,57 @@ func MaskFolder(dir string) (*Masks, error) {
 		}
 		mask := of[stem(e.Name())]
 		if mask == "" {
-			return nil, fmt.Errorf("data: %s has no mask of its name in %s", filepath.Join(images, e.Name()), masks)
+			return nil, nil, fmt.Errorf("data: %s has no mask of its name in %s", filepath.Join(images, e.Name()), masks)
 		}
 		m.Items = append(m.Items, MaskItem{filepath.Join(images, e.Name()), mask})
 	}
 	if len(m.Items) == 0 {
-		return nil, fmt.Errorf("data: %s: no images in it", images)
+		return nil, nil, fmt.Errorf("data: %s: no images in it", images)
 	}
-	return m, m.look()
+	bad, err := m.look()
+	return m, bad, err
 }
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// look reads all masks for their classes.
-func (m *Masks) look() error {
+// look reads all masks for their classes, and leaves out the pictures whose masks cannot be read.
+func (m *Masks) look() (bad []BadItem, err error) {
 	var seen [256]bool
 	for _, i := range m.Items {
 		img, err := decode(i.Mask)
-		if err != nil {
-			return err
-		}
-		level, err := levels(img)
-		if err != nil {
-			return fmt.Errorf("data: %s: %w", i.Mask, err)
-		}
-		b := img.Bounds()
-		for y := b.Min.Y; y < b.Max.Y; y++ {
-			for x := b.Min.X; x < b.Max.X; x++ {
-				seen[level(x, y)] = true
+		if err == nil {
+			err = note(&seen, img)
+			if err != nil {
+				err = fmt.Errorf("data: %s: %w", i.Mask, err)
 			}
 		}
+		if err != nil {
+			bad = append(bad, BadItem{Item{Path: i.Image, Class: -1}, err})
+		}
 	}
+	if m.Drop(bad...); len(m.Items) == 0 {
+		return bad, bad[0].Err
+	}
+	return bad, m.count(seen)
+}
+
+// note keeps the levels of a mask.
+func note(seen *[256]bool, img image.Image) error {
+	level, err := levels(img)
+	if err != nil {
+		return err
+	}
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			seen[level(x, y)] = true
+		}
+	}
+	return nil
+}
+
+// count finds the number of classes by the levels of all masks.
+func (m *Masks) count(seen [256]bool) error {
 	var list []int
 	for v, ok := range seen {
 		if ok {
@@ -190,21 +220,11 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	if err := p.Check(); err != nil {
 		return s, err
 	}
-	img, turn, err := decodeStored(i.Image)
+	img, mask, err := i.decode()
 	if err != nil {
 		return s, err
-	}
-	mask, err := decode(i.Mask)
-	if err != nil {
-		return s, err
-	}
-	if up := turned(img, turn); up.Bounds().Size() == mask.Bounds().Size() { // else the mask was drawn over the pixels as they are stored
-		img = up
 	}
 	b, c := img.Bounds(), mask.Bounds()
-	if b.Dx() != c.Dx() || b.Dy() != c.Dy() {
-		return s, fmt.Errorf("data: %s is %d×%d pixels, its mask %s %d×%d", i.Image, b.Dx(), b.Dy(), i.Mask, c.Dx(), c.Dy())
-	}
 	level, err := levels(mask)
 	if err != nil {
 		return s, fmt.Errorf("data: %s: %w", i.Mask, err)
@@ -239,6 +259,24 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	s.X = []*tensor.Dense{p.numbers(small, mirror)}
 	s.Y = []*tensor.Dense{tensor.New(tensor.WithShape(height, width), tensor.WithBacking(y))}
 	return s, nil
+}
+
+// decode reads an image, as its mask lies over it, and the mask.
+func (i MaskItem) decode() (img, mask image.Image, err error) {
+	img, turn, err := decodeStored(i.Image)
+	if err != nil {
+		return nil, nil, err
+	}
+	if mask, err = decode(i.Mask); err != nil {
+		return nil, nil, err
+	}
+	if up := turned(img, turn); up.Bounds().Size() == mask.Bounds().Size() { // else the mask was drawn over the pixels as they are stored
+		img = up
+	}
+	if b, c := img.Bounds(), mask.Bounds(); b.Dx() != c.Dx() || b.Dy() != c.Dy() {
+		return nil, nil, fmt.Errorf("data: %s is %d×%d pixels, its mask %s %d×%d", i.Image, b.Dx(), b.Dy(), i.Mask, c.Dx(), c.Dy())
+	}
+	return img, mask, nil
 }
 
 // window is a part of b of random area, the least share being that of augmented images, and b's aspect.

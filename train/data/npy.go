@@ -16,8 +16,8 @@ import (
 )
 
 // NPY reads a numpy array file (.npy, versions 1 to 3, plain or gzip). Bool,
-// integer, float32 and float64 arrays of either byte order are known; an array
-// in Fortran order is rearranged.
+// integer, float32, float64 and text arrays of either byte order are known, texts
+// as a tensor of Go's strings; an array in Fortran order is rearranged.
 func NPY(path string) (*tensor.Dense, error) {
 	f, err := open(path)
 	if err != nil {
@@ -59,11 +59,16 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 }
 
 // NPZ reads a set from two arrays of a numpy archive: sample i is row i of each.
-// Element types are kept, except that integer targets become int64.
+// Element types are kept, except that integer targets become int64. Texts are refused: Arrays reads them.
 func NPZ(path, x, y string) (Set[Sample], error) {
 	all, err := Arrays(path)
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range []string{x, y} {
+		if all[name] != nil && all[name].Dtype() == tensor.String {
+			return nil, fmt.Errorf("data: %s: array %q holds texts, want numbers", path, name)
+		}
 	}
 	for _, name := range []string{x, y} {
 		if all[name] == nil {
@@ -82,13 +87,10 @@ func NPZ(path, x, y string) (Set[Sample], error) {
 }
 
 var npyField = struct{ descr, fortran, shape *regexp.Regexp }{
-	regexp.MustCompile(`'descr'\s*:\s*'([<>|=]?)([a-z]\d+)'`),
+	regexp.MustCompile(`'descr'\s*:\s*'([<>|=]?)([a-zUS]\d+)'`),
 	regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`),
 	regexp.MustCompile(`'shape'\s*:\s*\(([\d,\sL]*)\)`),
 }
-
-// textArray is the header of an array of texts.
-var textArray = regexp.MustCompile(`'descr'\s*:\s*'[<>|=]?[US]\d*'`)
 
 func readNPY(r io.Reader) (*tensor.Dense, error) {
 	var head [8]byte
@@ -116,11 +118,8 @@ func readNPY(r io.Reader) (*tensor.Dense, error) {
 	descr, fortran := npyField.descr.FindSubmatch(text), npyField.fortran.FindSubmatch(text)
 	shape := npyField.shape.FindSubmatch(text)
 	if descr == nil || fortran == nil || shape == nil {
-		switch {
-		case textArray.Match(text):
-			return nil, fmt.Errorf("holds texts: want numbers; classes are whole numbers from 0, or words in a table or JSON lines")
-		case bytes.Contains(text, []byte("'|O'")):
-			return nil, fmt.Errorf("holds Python objects: want an array of numbers")
+		if bytes.Contains(text, []byte("'|O'")) {
+			return nil, fmt.Errorf("holds Python objects: want an array of numbers or texts, as numpy.array(list, dtype=str) makes it")
 		}
 		return nil, fmt.Errorf("unsupported header %q", strings.TrimSpace(string(text)))
 	}
