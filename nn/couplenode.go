@@ -44,8 +44,8 @@ func (k *coverage) apply(list []coupling.Coupling) {
 			continue
 		}
 		n, m := int(k.a.axes[f].size), int(k.a.axes[t].size)
-		if !indices.Fits(c.Map, n, m) {
-			continue // pinned below, for nothing speaks of the axis
+		if !indices.Fits(c.Map, n, m) || c.Map.Relation == coupling.Offset && (k.open(c.From) || k.open(c.To)) {
+			continue // pinned below, for nothing speaks of the axis, or its stand-in would
 		}
 		k.in[c.From], k.in[c.To] = true, true
 		switch c.Map.Relation {
@@ -60,6 +60,15 @@ func (k *coverage) apply(list []coupling.Coupling) {
 		}
 		k.part(c, n, m)
 	}
+}
+
+// open reports whether an axis has another length than its stand-in's in other runs.
+func (k *coverage) open(r coupling.Axis) bool {
+	v := k.n.In(r.Slot)
+	if r.Output {
+		v = k.n.Out(r.Slot)
+	}
+	return v != nil && r.Axis < len(v.typ.Shape) && !v.typ.Shape[r.Axis].Known()
 }
 
 // part remembers which indices of an output an Offset reaches.

@@ -142,11 +142,11 @@ func (k *coverage) picked() {
 			k.a.pin(id, index[0], index[0]+1, reason{node: k.n, axis: axis, text: "chooses the element"})
 			continue
 		}
-		if k.n.op.Traits.Resize == nil {
-			continue // the indices would not follow
+		out := coupling.Out(0, axis)
+		if k.n.op.Traits.Resize == nil || k.open(out) {
+			continue // the indices would not follow, or are others in other runs
 		}
 		k.in[in] = true
-		out := coupling.Out(0, axis)
 		if to, ok := k.at(out); ok {
 			k.in[out] = true
 			k.a.relate(to, id, coupling.Map{Relation: coupling.Permutation, Perm: index}, k.by)

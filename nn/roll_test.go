@@ -11,7 +11,6 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/internal/nntest"
-	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"

@@ -295,6 +295,7 @@ var functions = map[string]any{
 	"data.ReadLabels":               data.ReadLabels,
 	"data.ReadMeta":                 data.ReadMeta,
 	"data.ReadTags":                 data.ReadTags,
+	"data.ReadableMasks":            data.ReadableMasks,
 	"data.Scale":                    data.Scale,
 	"data.Shuffled":                 data.Shuffled,
 	"data.Split[float32]":           data.Split[float32],
@@ -313,8 +314,11 @@ var functions = map[string]any{
 	"table.Read":                    table.Read,
 	"table.ReadMeta":                table.ReadMeta,
 	"table.TargetScaling":           table.TargetScaling,
+	"token.ConllColumn":             token.ConllColumn,
+	"token.ConllWords":              token.ConllWords,
 	"token.Load":                    token.Load,
 	"token.Parse":                   token.Parse,
+	"token.ReadConll":               token.ReadConll,
 }
 
 // types are the exported types.
@@ -921,5 +925,6 @@ var types = map[string]reflect.Type{
 	"table.Task":                                     reflect.TypeFor[table.Task](),
 	"table.Trunk":                                    reflect.TypeFor[table.Trunk](),
 	"token.Encoding":                                 reflect.TypeFor[token.Encoding](),
+	"token.Sentence":                                 reflect.TypeFor[token.Sentence](),
 	"token.Tokenizer":                                reflect.TypeFor[token.Tokenizer](),
 }

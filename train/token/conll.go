@@ -84,6 +84,9 @@ func comment(line string, universal bool) bool {
 // ConllColumn is the number of a column of the sentences of a file: by its number from 0, from the end if negative, or by its name in
 // .conllu files.
 func ConllColumn(path string, list []Sentence, name string) (int, error) {
+	if len(list) == 0 || len(list[0].Words) == 0 {
+		return 0, fmt.Errorf("token: %s: no words", path)
+	}
 	width := len(list[0].Words[0])
 	at, err := strconv.Atoi(name)
 	if err != nil {
