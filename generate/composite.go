@@ -43,7 +43,7 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 			l = layerOf(layers.SiLU{}, "", last, x.In[0], nil)
 		}
 	case op.Plain:
-		l = layerOf(nn.Op{Config: c}, "", last, x.In[0], nil)
+		l = layerOf(nn.OpLayer{Config: c}, "", last, x.In[0], nil)
 	case std.LinearConfig:
 		var bias *nn.Value
 		if len(x.In) > 2 {

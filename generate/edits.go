@@ -49,7 +49,7 @@ func (e *Edits) Text(v any) Go {
 	case Go:
 		return v
 	case nn.Layer:
-		if o, ok := v.(nn.Op); ok {
+		if o, ok := v.(nn.OpLayer); ok {
 			return Go(fmt.Sprintf("%s{Config: %s(%q)}", e.p.q(symOp), e.p.q(symPlain), o.Config.Operator().Name))
 		}
 		c, err := compOf(v, nil)

@@ -35,7 +35,7 @@ var (
 	symValue      = of[nn.Value]()
 	symFunc       = of[nn.Func]()
 	symSequential = of[nn.Sequential]()
-	symOp         = of[nn.Op]()
+	symOp         = of[nn.OpLayer]()
 	symNew        = in[nn.Graph]("New")
 	symNewGraph   = in[nn.Graph]("NewGraph")
 	symConstant   = in[nn.Graph](strings.ToUpper(string(nn.Constant[:1])) + string(nn.Constant[1:]))

@@ -21,7 +21,7 @@ func deep(e *nn.Edit) {
 	e.Output("y", e.Apply(layers.Linear{Out: 3, Name: "out"}, y))
 }
 
-func activation(name string) nn.Layer { return nn.Op{Config: op.Plain(name)} }
+func activation(name string) nn.Layer { return nn.OpLayer{Config: op.Plain(name)} }
 
 var deepenings = []struct {
 	name string

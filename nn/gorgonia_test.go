@@ -287,7 +287,7 @@ func TestTraceInputsOfOneName(t *testing.T) {
 
 // TestTracerRules gives an Op of one's own an ONNX form.
 func TestTracerRules(t *testing.T) {
-	tr := nn.Tracer{Rules: map[string]nn.Rule{"*gorgonia.sparsemaxOp": func(s *nn.Site) *nn.Value {
+	tr := nn.Tracer{Rules: map[string]nn.TraceRule{"*gorgonia.sparsemaxOp": func(s *nn.Site) *nn.Value {
 		if s.Int("axis") != -1 {
 			s.Failf("axis")
 		}

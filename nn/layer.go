@@ -163,15 +163,15 @@ func (f Func) Build(e *Edit, in ...*Value) []*Value {
 	return f(e, in...)
 }
 
-// Op makes any operator a layer.
-type Op struct {
+// OpLayer makes any operator a layer.
+type OpLayer struct {
 	Config  op.Config // the operator and its attributes
 	Outputs int       // 0: 1
 	Name    string    // of its nodes and parameters; "": one is made
 }
 
 // Build adds the operator with in as its inputs.
-func (o Op) Build(e *Edit, in ...*Value) []*Value {
+func (o OpLayer) Build(e *Edit, in ...*Value) []*Value {
 	e.made()
 	if e.err != nil {
 		return nil

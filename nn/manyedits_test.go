@@ -157,7 +157,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 	for _, version := range []int{0, 1, 2, 6, 9, 11, 13, 18, 22, 99} {
 		add(func(e *nn.Edit) { e.SetOpset(version) }, "operator set %d", version)
 	}
-	for _, a := range []nn.Layer{layers.Sigmoid{}, layers.PReLU{}, nn.Op{Config: std.ClipConfig{}}, layers.Softmax{}} {
+	for _, a := range []nn.Layer{layers.Sigmoid{}, layers.PReLU{}, nn.OpLayer{Config: std.ClipConfig{}}, layers.Softmax{}} {
 		add(func(e *nn.Edit) { e.SwapActivations(a) }, "activations become %T", a)
 	}
 	return list

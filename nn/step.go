@@ -35,8 +35,8 @@ type StepOptions struct {
 	Check func(p *Param, x *tensor.Dense, bound float64) error // is given each gradient, or a bound of its elements, before any is handed over; an error ends the step
 }
 
-// Step is what a step computed. Its tensors are the engine's memory: use them before Release.
-type Step struct {
+// StepResult is what a step computed. Its tensors are the engine's memory: use them before Release.
+type StepResult struct {
 	Loss   float64                  // 0 without one
 	Grads  Grads                    // by parameter; nil where the loss does not depend on it
 	Values []dtype.Value            // those that StepOptions asks for, in its order
@@ -49,7 +49,7 @@ type Step struct {
 type Grads map[*Param]*tensor.Dense
 
 // Release gives the memory of the step's tensors back to the engine.
-func (s *Step) Release() {
+func (s *StepResult) Release() {
 	if s.done != nil {
 		s.done()
 	}
@@ -57,7 +57,7 @@ func (s *Step) Release() {
 
 // Step runs the graph forward, and backward if there is a loss, without copying what it
 // computes. Trainers call it; to assign the States is up to them.
-func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error) {
+func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*StepResult, error) {
 	if err := g.edited("run"); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*Step, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Step{Grads: Grads{}, Values: res.values, States: res.updates, done: res.done}
+	s := &StepResult{Grads: Grads{}, Values: res.values, States: res.updates, done: res.done}
 	if o.Loss != nil {
 		last := len(res.values) - 1
 		s.Values = res.values[:last]
@@ -133,7 +133,7 @@ func lossOf(v *Value, x dtype.Value) (float64, error) {
 }
 
 // handOver hands over after the step what could not be handed over during it.
-func (s *Step) handOver(o StepOptions, params []*Param) error {
+func (s *StepResult) handOver(o StepOptions, params []*Param) error {
 	if err := o.Begin(s.Loss); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func TestSwapActivations(t *testing.T) {
 	}{
 		{"all between layers", layers.LeakyReLU{Slope: 0.1}, nil, "LeakyRelu LeakyRelu LeakyRelu Sigmoid Mul LeakyRelu Tanh", ""},
 		{"by glob", layers.ELU{Alpha: 0.5}, []nn.Selector{nn.Glob("silu", "gelu")}, "Relu Elu Elu Sigmoid Mul PRelu Tanh", ""},
-		{"a gate, selected", nn.Op{Config: op.Plain("HardSigmoid")}, []nn.Selector{nn.Glob("gate")}, "Relu Sigmoid Mul Div Erf Add Mul Mul HardSigmoid Mul PRelu Tanh", ""},
+		{"a gate, selected", nn.OpLayer{Config: op.Plain("HardSigmoid")}, []nn.Selector{nn.Glob("gate")}, "Relu Sigmoid Mul Div Erf Add Mul Mul HardSigmoid Mul PRelu Tanh", ""},
 		{"by operator", layers.SiLU{}, []nn.Selector{nn.Ops("Relu", "PRelu")}, "Sigmoid Mul Sigmoid Mul Div Erf Add Mul Mul Sigmoid Mul Sigmoid Mul Tanh", ""},
 		{"part of one", layers.ReLU{}, []nn.Selector{nn.Glob("silu.sigmoid")}, "", "no activation is among the nodes selected"},
 		{"none", layers.ReLU{}, []nn.Selector{nn.Ops("Conv")}, "", "no activation is among the nodes selected"},

@@ -22,7 +22,7 @@ type Expr func(x ...*gorgonia.Node) (gorgonia.Nodes, error)
 type Tracer struct {
 	// Rules translate Ops, by their Go type as %T prints it ("*mynet.gateOp"). They are asked
 	// before the built-in ones.
-	Rules map[string]Rule
+	Rules map[string]TraceRule
 	// Names gives nodes the names of values; inputs and parameters have their own.
 	Names map[*gorgonia.Node]string
 	// Inputs are the inputs of Nodes, in order, also when they have a value already; those that are
@@ -37,8 +37,8 @@ type Tracer struct {
 	Roll bool
 }
 
-// Rule adds the ONNX form of an Op to a graph and returns its result. It reports through s.Failf.
-type Rule func(s *Site) *Value
+// TraceRule adds the ONNX form of an Op to a graph and returns its result. It reports through s.Failf.
+type TraceRule func(s *Site) *Value
 
 // Trace is the inverse of Graph.Lower: it makes a graph of what f computes from inputs of the
 // given types, "x float32[N,784]". Go's own control flow is unrolled. f is called at several sizes

@@ -18,7 +18,7 @@ import (
 // them it depends on a symbol.
 type tracer struct {
 	e       *Edit
-	rules   map[string]Rule
+	rules   map[string]TraceRule
 	names   map[*gorgonia.Node]string
 	points  []map[string]int // sizes of the symbols, one map for each number of a size
 	samples int              // graphs walked in step: one for each point, or 1 when nodes know their symbols

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Site is a place in an expression graph where a Rule has to say what stands there. When a
+// Site is a place in an expression graph where a TraceRule has to say what stands there. When a
 // function is traced, a site is the same node in the graphs of all sizes that were tried.
 type Site struct {
 	t  *tracer

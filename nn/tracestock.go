@@ -14,8 +14,8 @@ import (
 // stockRules translate Gorgonia's own operators, a row for each Go type. What is missing here has
 // no ONNX form or computes something that differs from it (notably AveragePool2D, which divides by
 // the width of its input).
-func stockRules() map[string]Rule {
-	return map[string]Rule{
+func stockRules() map[string]TraceRule {
+	return map[string]TraceRule{
 		"gorgonia.elemBinOp":            binaryRule,
 		"gorgonia.elemUnaryOp":          unaryRule,
 		"gorgonia.minBetween":           func(s *Site) *Value { return s.pair(op.Plain("Min"), s.In(0), s.In(1)) },

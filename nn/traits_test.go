@@ -75,7 +75,7 @@ func TestUserTraits(t *testing.T) {
 	if !at(g).IsActivation() {
 		t.Error("the declared activation is none")
 	}
-	layer := nn.Op{Config: hingeName}
+	layer := nn.OpLayer{Config: hingeName}
 	nntest.Edit(t, g, func(e *nn.Edit) { // exact, as results are positive and positive numbers stay
 		e.Deepen(at(g).Out(0), nn.Deepening{Layer: layers.Fitting{}, Activation: layer})
 	})

@@ -2,14 +2,14 @@ package optim
 
 import "math"
 
-// Cosine falls from 1 to To along half a cosine (Loshchilov and Hutter, 2017),
+// CosineLR falls from 1 to To along half a cosine (Loshchilov and Hutter, 2017),
 // as torch's CosineAnnealingLR with T_max = total and eta_min = To·LR.
-type Cosine struct {
+type CosineLR struct {
 	To float64 // 0
 }
 
 // At implements [Schedule].
-func (s Cosine) At(step, total int) float64 {
+func (s CosineLR) At(step, total int) float64 {
 	return between(1, or(s.To, 0), progress(step, total), false)
 }
 
@@ -22,9 +22,9 @@ func between(a, b, p float64, straight bool) float64 {
 	return b + (a-b)*(1+math.Cos(math.Pi*p))/2
 }
 
-// OneCycle rises to 1 and falls to almost nothing (Smith and Topin, 2019), as
+// OneCycleLR rises to 1 and falls to almost nothing (Smith and Topin, 2019), as
 // torch's OneCycleLR with max_lr = LR; momentum is not cycled.
-type OneCycle struct {
+type OneCycleLR struct {
 	Up         float64 // 0.3; share of the run that rises
 	Div        float64 // 25; the first value is 1/Div
 	FinalDiv   float64 // 1e4; the last value is 1/(Div·FinalDiv)
@@ -33,7 +33,7 @@ type OneCycle struct {
 }
 
 // At implements [Schedule].
-func (s OneCycle) At(step, total int) float64 {
+func (s OneCycleLR) At(step, total int) float64 {
 	start := 1 / positive(s.Div, 25)
 	end := start / positive(s.FinalDiv, 1e4)
 	if total <= 0 {

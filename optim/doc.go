@@ -17,7 +17,7 @@
 //	slots, err := rule.Init(w)
 //	…
 //	for step := range total {
-//		h := optim.Hyper{Rate: optim.Cosine{}.At(step, total), Step: step}
+//		h := optim.Hyper{Rate: optim.CosineLR{}.At(step, total), Step: step}
 //		err = rule.Step(w, grad, slots, h)
 //	}
 package optim

@@ -11,7 +11,7 @@ import (
 // Minimizing x² with warm-up and a cosine.
 func Example() {
 	rule := optim.SGD{LR: 0.2, Momentum: 0.5}
-	rate := optim.Warmup{Steps: 5, Then: optim.Cosine{}}
+	rate := optim.Warmup{Steps: 5, Then: optim.CosineLR{}}
 	w := tensor.New(tensor.WithShape(1), tensor.WithBacking([]float64{1}))
 	grad := tensor.New(tensor.WithShape(1), tensor.WithBacking([]float64{0}))
 	slots, err := rule.Init(w)

@@ -19,11 +19,11 @@ func progress(step, total int) float64 {
 	return min(1, float64(step)/float64(total))
 }
 
-// Constant is 1 throughout.
-type Constant struct{}
+// ConstantLR is 1 throughout.
+type ConstantLR struct{}
 
 // At implements [Schedule].
-func (Constant) At(step, total int) float64 { return 1 }
+func (ConstantLR) At(step, total int) float64 { return 1 }
 
 // or returns v, def where v is zero, and 0 where v is Off.
 func or(v, def float64) float64 {
@@ -36,14 +36,14 @@ func or(v, def float64) float64 {
 	return v
 }
 
-// Step multiplies by Gamma every so many steps, as torch's StepLR.
-type Step struct {
+// StepLR multiplies by Gamma every so many steps, as torch's StepLR.
+type StepLR struct {
 	Every int     // steps between drops; 0: a third of the run
 	Gamma float64 // 0.1
 }
 
 // At implements [Schedule].
-func (s Step) At(step, total int) float64 {
+func (s StepLR) At(step, total int) float64 {
 	every := s.Every
 	if every <= 0 {
 		every = max(1, (max(total, 0)+2)/3)
@@ -55,14 +55,14 @@ func (s Step) At(step, total int) float64 {
 	return math.Pow(or(s.Gamma, 0.1), float64(max(step, 0)/every))
 }
 
-// MultiStep multiplies by Gamma at each milestone, as torch's MultiStepLR.
-type MultiStep struct {
+// MultiStepLR multiplies by Gamma at each milestone, as torch's MultiStepLR.
+type MultiStepLR struct {
 	Milestones []int   // steps, in any order
 	Gamma      float64 // 0.1
 }
 
 // At implements [Schedule].
-func (s MultiStep) At(step, total int) float64 {
+func (s MultiStepLR) At(step, total int) float64 {
 	f := 1.0
 	for _, m := range s.Milestones {
 		if step >= m {
@@ -72,38 +72,38 @@ func (s MultiStep) At(step, total int) float64 {
 	return f
 }
 
-// Exponential multiplies by Gamma at each step, as torch's ExponentialLR;
+// ExponentialLR multiplies by Gamma at each step, as torch's ExponentialLR;
 // usually inside [PerEpoch].
-type Exponential struct {
+type ExponentialLR struct {
 	Gamma float64 // 0.95
 }
 
 // At implements [Schedule].
-func (s Exponential) At(step, total int) float64 {
+func (s ExponentialLR) At(step, total int) float64 {
 	return math.Pow(or(s.Gamma, 0.95), float64(max(step, 0)))
 }
 
-// Linear goes from From to To in a straight line over the whole run.
-type Linear struct {
+// LinearLR goes from From to To in a straight line over the whole run.
+type LinearLR struct {
 	From float64 // 1
 	To   float64 // 0
 }
 
 // At implements [Schedule].
-func (s Linear) At(step, total int) float64 {
+func (s LinearLR) At(step, total int) float64 {
 	from, to := or(s.From, 1), or(s.To, 0)
 	return from + (to-from)*progress(step, total)
 }
 
-// Polynomial falls from 1 to To as (1 − step/total)^Power, as torch's
+// PolynomialLR falls from 1 to To as (1 − step/total)^Power, as torch's
 // PolynomialLR.
-type Polynomial struct {
+type PolynomialLR struct {
 	Power float64 // 1
 	To    float64 // 0
 }
 
 // At implements [Schedule].
-func (s Polynomial) At(step, total int) float64 {
+func (s PolynomialLR) At(step, total int) float64 {
 	to := or(s.To, 0)
 	return to + (1-to)*math.Pow(1-progress(step, total), or(s.Power, 1))
 }
@@ -111,7 +111,7 @@ func (s Polynomial) At(step, total int) float64 {
 // PerEpoch shows its schedule epochs instead of steps: the value changes only
 // between epochs.
 type PerEpoch struct {
-	Schedule Schedule // nil: Constant
+	Schedule Schedule // nil: ConstantLR
 	Steps    int      // steps in one epoch; 0 counts as 1
 }
 

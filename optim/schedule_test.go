@@ -9,15 +9,15 @@ import (
 func TestSchedulesMatchPyTorch(t *testing.T) {
 	want := readGolden(t).Schedules
 	for name, s := range map[string]optim.Schedule{
-		"step":                optim.Step{Every: 6},
-		"multistep":           optim.MultiStep{Milestones: []int{15, 4, 11}, Gamma: 0.3},
-		"exponential":         optim.Exponential{Gamma: 0.9},
-		"cosine":              optim.Cosine{To: 0.1},
-		"linear":              optim.Linear{From: 1.0 / 3, To: 1},
-		"polynomial":          optim.Polynomial{Power: 2},
-		"onecycle":            optim.OneCycle{},
-		"onecycle straight":   optim.OneCycle{Up: 0.4, Div: 10, FinalDiv: 100, Straight: true},
-		"onecycle threephase": optim.OneCycle{ThreePhase: true},
+		"step":                optim.StepLR{Every: 6},
+		"multistep":           optim.MultiStepLR{Milestones: []int{15, 4, 11}, Gamma: 0.3},
+		"exponential":         optim.ExponentialLR{Gamma: 0.9},
+		"cosine":              optim.CosineLR{To: 0.1},
+		"linear":              optim.LinearLR{From: 1.0 / 3, To: 1},
+		"polynomial":          optim.PolynomialLR{Power: 2},
+		"onecycle":            optim.OneCycleLR{},
+		"onecycle straight":   optim.OneCycleLR{Up: 0.4, Div: 10, FinalDiv: 100, Straight: true},
+		"onecycle threephase": optim.OneCycleLR{ThreePhase: true},
 	} {
 		var got []float64
 		for step := range 20 {
@@ -34,23 +34,23 @@ func TestSchedules(t *testing.T) {
 		total int
 		want  []float64 // at 0, 1, 2 …
 	}{
-		{"polynomial", optim.Polynomial{Power: 2, To: 0.5}, 4, []float64{1, 0.78125, 0.625, 0.53125, 0.5}},
-		{"constant", optim.Constant{}, 3, []float64{1, 1, 1, 1}},
-		{"step by thirds", optim.Step{Gamma: 0.5}, 6, []float64{1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25}},
-		{"step, total unknown", optim.Step{}, 0, []float64{1, 1, 1}},
-		{"gamma off", optim.MultiStep{Milestones: []int{2}, Gamma: optim.Off}, 4, []float64{1, 1, 0, 0}},
-		{"linear", optim.Linear{}, 4, []float64{1, 0.75, 0.5, 0.25, 0, 0}},
-		{"linear from off", optim.Linear{From: optim.Off, To: 1}, 2, []float64{0, 0.5, 1}},
-		{"linear, total unknown", optim.Linear{}, 0, []float64{1, 1}},
-		{"cosine", optim.Cosine{}, 2, []float64{1, 0.5, 0, 0}},
-		{"warm-up", optim.Warmup{Steps: 3, Then: optim.Linear{}}, 5, []float64{0.25, 0.5, 0.75, 1, 0.5, 0}},
+		{"polynomial", optim.PolynomialLR{Power: 2, To: 0.5}, 4, []float64{1, 0.78125, 0.625, 0.53125, 0.5}},
+		{"constant", optim.ConstantLR{}, 3, []float64{1, 1, 1, 1}},
+		{"step by thirds", optim.StepLR{Gamma: 0.5}, 6, []float64{1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25}},
+		{"step, total unknown", optim.StepLR{}, 0, []float64{1, 1, 1}},
+		{"gamma off", optim.MultiStepLR{Milestones: []int{2}, Gamma: optim.Off}, 4, []float64{1, 1, 0, 0}},
+		{"linear", optim.LinearLR{}, 4, []float64{1, 0.75, 0.5, 0.25, 0, 0}},
+		{"linear from off", optim.LinearLR{From: optim.Off, To: 1}, 2, []float64{0, 0.5, 1}},
+		{"linear, total unknown", optim.LinearLR{}, 0, []float64{1, 1}},
+		{"cosine", optim.CosineLR{}, 2, []float64{1, 0.5, 0, 0}},
+		{"warm-up", optim.Warmup{Steps: 3, Then: optim.LinearLR{}}, 5, []float64{0.25, 0.5, 0.75, 1, 0.5, 0}},
 		{"warm-up share", optim.Warmup{Share: 0.5, From: 0.1}, 2, []float64{0.55, 1, 1}},
 		{"warm-up, total unknown", optim.Warmup{Steps: 1}, 0, []float64{0.5, 1, 1}},
-		{"warm-up off", optim.Warmup{Share: optim.Off, Then: optim.Linear{}}, 2, []float64{1, 0.5, 0}},
-		{"epochs", optim.PerEpoch{Schedule: optim.Linear{}, Steps: 2}, 4, []float64{1, 1, 0.5, 0.5, 0}},
+		{"warm-up off", optim.Warmup{Share: optim.Off, Then: optim.LinearLR{}}, 2, []float64{1, 0.5, 0}},
+		{"epochs", optim.PerEpoch{Schedule: optim.LinearLR{}, Steps: 2}, 4, []float64{1, 1, 0.5, 0.5, 0}},
 		{"epochs, nothing inside", optim.PerEpoch{}, 4, []float64{1, 1}},
-		{"one cycle of one step", optim.OneCycle{}, 1, []float64{1 / 25.0 / 1e4}},
-		{"one cycle, total unknown", optim.OneCycle{}, 0, []float64{0.04, 0.04}},
+		{"one cycle of one step", optim.OneCycleLR{}, 1, []float64{1 / 25.0 / 1e4}},
+		{"one cycle, total unknown", optim.OneCycleLR{}, 0, []float64{0.04, 0.04}},
 	} {
 		var got []float64
 		for step := range c.want {

@@ -7,7 +7,7 @@ type Warmup struct {
 	Steps int      // length of the rise; 0: Share decides
 	Share float64  // 0.05; length as a share of the run, where Steps is 0
 	From  float64  // 0
-	Then  Schedule // nil: Constant
+	Then  Schedule // nil: ConstantLR
 }
 
 // At implements [Schedule]; while it rises the value is that of Then's start,
@@ -19,7 +19,7 @@ func (s Warmup) At(step, total int) float64 {
 	}
 	then := s.Then
 	if then == nil {
-		then = Constant{}
+		then = ConstantLR{}
 	}
 	rest := total - n
 	if total <= 0 {

@@ -79,7 +79,7 @@ func TestTrain(t *testing.T) {
 		train.Config
 	}{
 		"convolution": {conv, []int{2, 6, 6}, "float32[N,2,6,6]", train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}, ClipNorm: 1}},
-		"norm":        {mlp, []int{5}, "float32[N,5]", train.Config{Rule: optim.AdamW{LR: 0.01}, Schedule: optim.Cosine{}, EMA: 0.95}},
+		"norm":        {mlp, []int{5}, "float32[N,5]", train.Config{Rule: optim.AdamW{LR: 0.01}, Schedule: optim.CosineLR{}, EMA: 0.95}},
 		"accumulate":  {mlp, []int{5}, "float32[N,5]", train.Config{Rule: optim.RMSprop{LR: 0.003}, Accumulate: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -230,7 +230,7 @@ func mustFloats(t *testing.T, d *tensor.Dense) []float64 {
 
 // The rate falls with the plateau's factor, on top of the schedule's; batches that have nothing that counts do not.
 func TestRateOfPlateau(t *testing.T) {
-	c := train.Config{Rule: optim.SGD{LR: 1e-9}, Plateau: &optim.Plateau{Factor: 0.5, Patience: -1}, Schedule: optim.Step{Every: 3, Gamma: 0.1}, Epochs: 4, Metrics: []train.Metric{}}
+	c := train.Config{Rule: optim.SGD{LR: 1e-9}, Plateau: &optim.Plateau{Factor: 0.5, Patience: -1}, Schedule: optim.StepLR{Every: 3, Gamma: 0.1}, Epochs: 4, Metrics: []train.Metric{}}
 	h, err := train.Fit(context.Background(), proportional(t), quiet(c), lines(t, []float64{1}, []float64{1}), lines(t, []float64{1}, []float64{1}))
 	if err != nil {
 		t.Fatal(err)

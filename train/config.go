@@ -44,7 +44,7 @@ type Config struct {
 	Whole      bool                     // all gradients are in memory before the first update, see Config
 	EMA        float64                  // decay of the weights' running average, which validation and checkpoints use; 0: none
 	Seed       uint64                   // of shuffling, augmentation and dropout
-	Groups     []Group                  // parameters with settings of their own; the first that matches counts
+	Groups     []ParamGroup             // parameters with settings of their own; the first that matches counts
 
 	// Runtime computes in place of graft's engine, see Runtime. It has no part in Whole; rules without a formula (optim.Formula),
 	// and models whose step has no form in standard operators (docs/export-step.md), are refused.
@@ -84,8 +84,8 @@ type Config struct {
 	Log func(Event) // nil: a progress bar on a terminal, lines elsewhere, on standard error; see Quiet
 }
 
-// Group gives parameters settings of their own.
-type Group struct {
+// ParamGroup gives parameters settings of their own.
+type ParamGroup struct {
 	Match       []string    // globs on parameter names, * crosses slashes; nil: all
 	Params      []*nn.Param // only these; nil: any
 	Rank        int         // only parameters of at most this rank, 1 for biases and scales; 0: any

@@ -296,7 +296,7 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.S
 	}
 }
 
-func (t *Trainer) gradients(ctx context.Context, b data.Sample) (*nn.Step, nn.Grads, error) {
+func (t *Trainer) gradients(ctx context.Context, b data.Sample) (*nn.StepResult, nn.Grads, error) {
 	d, err := t.bind(b)
 	if err != nil {
 		return nil, nil, err

@@ -43,7 +43,7 @@ func TestFreeze(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	b := batch(t, blobs(32, 1))
-	run := func(groups ...train.Group) map[string][]byte {
+	run := func(groups ...train.ParamGroup) map[string][]byte {
 		g := small(t)
 		tr, err := train.New(g, train.Config{Rule: optim.AdamW{LR: 0.1, WeightDecay: 0.5}, Groups: groups})
 		if err != nil {
@@ -55,23 +55,23 @@ func TestGroups(t *testing.T) {
 		return weights(g)
 	}
 	start, plain := weights(small(t)), run()
-	off := run(train.Group{Match: []string{"w*"}, Rate: optim.Off})
+	off := run(train.ParamGroup{Match: []string{"w*"}, Rate: optim.Off})
 	if !bytes.Equal(off["w1"], start["w1"]) || !bytes.Equal(off["b2"], plain["b2"]) {
 		t.Error("Rate Off")
 	}
-	decay := run(train.Group{Rank: 1, WeightDecay: optim.Off})
+	decay := run(train.ParamGroup{Rank: 1, WeightDecay: optim.Off})
 	if bytes.Equal(decay["scale"], plain["scale"]) || !bytes.Equal(decay["w2"], plain["w2"]) {
 		t.Error("no decay on rank 1")
 	}
 	for _, c := range []struct {
-		group train.Group
+		group train.ParamGroup
 		want  string
 	}{
-		{train.Group{Match: []string{"x*"}}, `group 0, "x*", matches none`},
-		{train.Group{Rule: optim.Lion{}, WeightDecay: 1, Rate: -3}, "Rate is -3"},
-		{train.Group{Rule: optim.Chain{optim.SGD{}}, WeightDecay: 1}, "WeightDecay, which optim.Chain lacks"},
+		{train.ParamGroup{Match: []string{"x*"}}, `group 0, "x*", matches none`},
+		{train.ParamGroup{Rule: optim.Lion{}, WeightDecay: 1, Rate: -3}, "Rate is -3"},
+		{train.ParamGroup{Rule: optim.Chain{optim.SGD{}}, WeightDecay: 1}, "WeightDecay, which optim.Chain lacks"},
 	} {
-		if _, err := train.New(small(t), train.Config{Groups: []train.Group{c.group}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := train.New(small(t), train.Config{Groups: []train.ParamGroup{c.group}}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}

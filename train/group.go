@@ -43,7 +43,7 @@ func (c Config) planFor(p *nn.Param) (plan, error) {
 	return plan{c.rule(), 1}, nil
 }
 
-func (g Group) matches(p *nn.Param) bool {
+func (g ParamGroup) matches(p *nn.Param) bool {
 	if g.Rank > 0 && p.Value().Type().Rank() > g.Rank {
 		return false
 	}

@@ -153,7 +153,7 @@ func (t trunk) descend(ctx context.Context, f *features, seed uint64, loss Loss)
 	const updates = 400
 	perEpoch := max(1, len(f.rows)/32)
 	c := Config{
-		Loss: loss, Rule: optim.AdamW{LR: 3e-3, WeightDecay: 0.05}, Schedule: optim.OneCycle{}, Epochs: min(100, max(5, updates/perEpoch)),
+		Loss: loss, Rule: optim.AdamW{LR: 3e-3, WeightDecay: 0.05}, Schedule: optim.OneCycleLR{}, Epochs: min(100, max(5, updates/perEpoch)),
 		Batch: 32, Seed: seed, ClipNorm: 5, Log: Quiet, Metrics: []Metric{},
 	}
 	_, err := Fit(ctx, t.tail, c, data.Of(f.rows...), nil)

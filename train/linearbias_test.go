@@ -105,15 +105,15 @@ func TestWithSetting(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		groups     []Group
+		groups     []ParamGroup
 		rate       float64
 		rule       optim.Rule
 		ofBiasRate float64
 	}{
-		{nil, 1, optim.AdamW{}, 1}, {[]Group{{}}, 1, optim.AdamW{}, 1}, {[]Group{{Rate: 0.5}}, 0.5, optim.AdamW{}, 0.5}, {[]Group{{Rate: optim.Off}}, 0, optim.AdamW{}, 0},
-		{[]Group{{Rank: 1, Rate: 0.5}}, 1, optim.AdamW{}, 0.5}, {[]Group{{Rank: 2, Rate: 0.5}}, 0.5, optim.AdamW{}, 0.5}, {[]Group{{Params: []*nn.Param{kernel}, Rate: 0.5}}, 0.5, optim.AdamW{}, 1},
-		{[]Group{{Match: []string{"none", "a*"}, Rate: 0.5}, {Rate: 0.25}}, 0.5, optim.AdamW{}, 0.5}, {[]Group{{Match: []string{}, Rate: 0.5}, {Rate: 0.25}}, 0.25, optim.AdamW{}, 0.25},
-		{[]Group{{Rule: optim.SGD{LR: 3}, WeightDecay: 0.125}}, 1, optim.SGD{LR: 3, WeightDecay: 0.125}, 1}, {[]Group{{WeightDecay: 0.125}}, 1, optim.AdamW{WeightDecay: 0.125}, 1},
+		{nil, 1, optim.AdamW{}, 1}, {[]ParamGroup{{}}, 1, optim.AdamW{}, 1}, {[]ParamGroup{{Rate: 0.5}}, 0.5, optim.AdamW{}, 0.5}, {[]ParamGroup{{Rate: optim.Off}}, 0, optim.AdamW{}, 0},
+		{[]ParamGroup{{Rank: 1, Rate: 0.5}}, 1, optim.AdamW{}, 0.5}, {[]ParamGroup{{Rank: 2, Rate: 0.5}}, 0.5, optim.AdamW{}, 0.5}, {[]ParamGroup{{Params: []*nn.Param{kernel}, Rate: 0.5}}, 0.5, optim.AdamW{}, 1},
+		{[]ParamGroup{{Match: []string{"none", "a*"}, Rate: 0.5}, {Rate: 0.25}}, 0.5, optim.AdamW{}, 0.5}, {[]ParamGroup{{Match: []string{}, Rate: 0.5}, {Rate: 0.25}}, 0.25, optim.AdamW{}, 0.25},
+		{[]ParamGroup{{Rule: optim.SGD{LR: 3}, WeightDecay: 0.125}}, 1, optim.SGD{LR: 3, WeightDecay: 0.125}, 1}, {[]ParamGroup{{WeightDecay: 0.125}}, 1, optim.AdamW{WeightDecay: 0.125}, 1},
 	} {
 		conf := Config{Groups: c.groups}
 		rule, rate, err := conf.Plan(kernel)

@@ -20,7 +20,7 @@ import (
 // is refused without it; others need no total.
 func TestStepsOfOwnLoop(t *testing.T) {
 	b := batch(t, blobs(8, 1))
-	for name, s := range map[string]optim.Schedule{"linear": optim.Linear{}, "cosine": optim.Cosine{}, "warmup": optim.Warmup{Steps: 2, Then: optim.Linear{}}, "step": optim.Step{}} {
+	for name, s := range map[string]optim.Schedule{"linear": optim.LinearLR{}, "cosine": optim.CosineLR{}, "warmup": optim.Warmup{Steps: 2, Then: optim.LinearLR{}}, "step": optim.StepLR{}} {
 		tr, err := train.New(small(t), train.Config{Rule: optim.SGD{LR: 0.1}, Schedule: s, Steps: 6})
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +32,7 @@ func TestStepsOfOwnLoop(t *testing.T) {
 			}
 		}
 	}
-	for s, refused := range map[optim.Schedule]bool{optim.Linear{}: true, optim.Cosine{}: true, optim.Step{}: true, optim.Warmup{Steps: 2, Then: optim.Linear{}}: true, optim.Warmup{Steps: 2}: false, optim.Constant{}: false, optim.Step{Every: 3}: false, optim.Exponential{}: false} {
+	for s, refused := range map[optim.Schedule]bool{optim.LinearLR{}: true, optim.CosineLR{}: true, optim.StepLR{}: true, optim.Warmup{Steps: 2, Then: optim.LinearLR{}}: true, optim.Warmup{Steps: 2}: false, optim.ConstantLR{}: false, optim.StepLR{Every: 3}: false, optim.ExponentialLR{}: false} {
 		tr, err := train.New(small(t), train.Config{Schedule: s})
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestStepsOfOwnLoop(t *testing.T) {
 
 // A loop of one's own goes on from a checkpoint to the bit: weights, optimizer, averages, schedule.
 func TestSaveAndRestore(t *testing.T) {
-	c := train.Config{EMA: 0.9, Schedule: optim.Cosine{}, Steps: 8, Seed: 5}
+	c := train.Config{EMA: 0.9, Schedule: optim.CosineLR{}, Steps: 8, Seed: 5}
 	path := filepath.Join(t.TempDir(), "state")
 	steps := func(tr *train.Trainer, from, to int) {
 		t.Helper()

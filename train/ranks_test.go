@@ -152,7 +152,7 @@ func TestTwoRanksAreTwoAccumulatedBatches(t *testing.T) {
 	fit, val := blobs(43, 1), blobs(30, 2)
 	for name, c := range map[string]train.Config{
 		"AdamW":   {Rule: optim.AdamW{LR: 0.01}},
-		"SGD":     {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, EMA: 0.9, ClipNorm: 0.5, Schedule: optim.Cosine{}},
+		"SGD":     {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, EMA: 0.9, ClipNorm: 0.5, Schedule: optim.CosineLR{}},
 		"weights": {Loss: train.CrossEntropy{ClassWeights: []float64{1, 2, 0.5}}, Rule: optim.SGD{LR: 0.1}, BucketBytes: 64},
 		"sum":     {Loss: train.CrossEntropy{Sum: true}, Rule: optim.SGD{LR: 0.001}, BucketBytes: 1},
 		"Lion":    {Rule: optim.Lion{LR: 0.01}, BucketBytes: 1},

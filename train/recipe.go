@@ -53,7 +53,7 @@ func (p recipe) config(g *nn.Graph, c Config) Config {
 		c.Rule = optim.AdamW{LR: p.Rate, WeightDecay: p.Decay}
 	}
 	if c.Schedule == nil {
-		c.Schedule = optim.OneCycle{Up: 0.25, Div: 10, FinalDiv: 50}
+		c.Schedule = optim.OneCycleLR{Up: 0.25, Div: 10, FinalDiv: 50}
 	}
 	if c.Groups == nil {
 		c.Groups = p.groups(g)
@@ -69,7 +69,7 @@ func (p recipe) config(g *nn.Graph, c Config) Config {
 }
 
 // groups gives each trainable parameter its rate by depth, and spares biases and scales the weight decay.
-func (p recipe) groups(g *nn.Graph) []Group {
+func (p recipe) groups(g *nn.Graph) []ParamGroup {
 	var list []*nn.Param
 	for x := range g.Params() {
 		if x.Trainable() {
@@ -77,9 +77,9 @@ func (p recipe) groups(g *nn.Graph) []Group {
 		}
 	}
 	depth := depths(g)
-	var groups []Group
+	var groups []ParamGroup
 	for _, x := range list {
-		r := Group{Params: []*nn.Param{x}, Rate: math.Pow(p.Spread, 1-depth[x])}
+		r := ParamGroup{Params: []*nn.Param{x}, Rate: math.Pow(p.Spread, 1-depth[x])}
 		if x.Value().Type().Rank() <= 1 {
 			r.WeightDecay = optim.Off
 		}

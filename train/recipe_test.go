@@ -45,12 +45,12 @@ func TestRecipe(t *testing.T) {
 	}
 	g := layered(t)
 	c := p.config(g, Config{Seed: 3})
-	if c.Loss != nil || c.Rule != (optim.AdamW{LR: 0.001, WeightDecay: 0.05}) || c.Schedule != (optim.OneCycle{Up: 0.25, Div: 10, FinalDiv: 50}) || c.ClipNorm != 5 || c.Patience != 4 || c.Epochs != 8 || c.Batch != 16 || c.EMA != 0.99 || !c.RestoreBest || c.Seed != 3 {
+	if c.Loss != nil || c.Rule != (optim.AdamW{LR: 0.001, WeightDecay: 0.05}) || c.Schedule != (optim.OneCycleLR{Up: 0.25, Div: 10, FinalDiv: 50}) || c.ClipNorm != 5 || c.Patience != 4 || c.Epochs != 8 || c.Batch != 16 || c.EMA != 0.99 || !c.RestoreBest || c.Seed != 3 {
 		t.Errorf("%+v", c)
 	}
-	own := Config{Loss: MSE{}, Rule: optim.SGD{LR: 1}, Schedule: optim.Cosine{}, Groups: []Group{}, ClipNorm: 2, Patience: 9}
+	own := Config{Loss: MSE{}, Rule: optim.SGD{LR: 1}, Schedule: optim.CosineLR{}, Groups: []ParamGroup{}, ClipNorm: 2, Patience: 9}
 	q.Patience = 0
-	if c := q.config(g, own); c.Loss != (MSE{}) || c.Rule != (optim.SGD{LR: 1}) || c.Schedule != (optim.Cosine{}) || len(c.Groups) != 0 || c.ClipNorm != 2 || c.Patience != 9 || c.RestoreBest {
+	if c := q.config(g, own); c.Loss != (MSE{}) || c.Rule != (optim.SGD{LR: 1}) || c.Schedule != (optim.CosineLR{}) || len(c.Groups) != 0 || c.ClipNorm != 2 || c.Patience != 9 || c.RestoreBest {
 		t.Errorf("what is set stays: %+v", c)
 	}
 	if l, ok := q.config(g, Config{}).Loss.(CrossEntropy); !ok || l.LabelSmoothing != 0.1 {
@@ -300,7 +300,7 @@ func TestTensorArithmetic(t *testing.T) {
 	for _, c := range []struct {
 		s    optim.Schedule
 		want bool
-	}{{optim.Cosine{}, true}, {optim.OneCycle{}, true}, {optim.Constant{}, false}, {optim.Exponential{}, false}} {
+	}{{optim.CosineLR{}, true}, {optim.OneCycleLR{}, true}, {optim.ConstantLR{}, false}, {optim.ExponentialLR{}, false}} {
 		if got := needsTotal(c.s); got != c.want {
 			t.Errorf("%T: %v", c.s, got)
 		}

@@ -26,7 +26,7 @@ import (
 func TestResumeIsExact(t *testing.T) {
 	fit, val := blobs(150, 1), blobs(40, 2)
 	config := train.Config{
-		Epochs: 4, Batch: 16, Accumulate: 2, Seed: 3, EMA: 0.9, Rule: optim.Adam{LR: 0.02}, Schedule: optim.Cosine{},
+		Epochs: 4, Batch: 16, Accumulate: 2, Seed: 3, EMA: 0.9, Rule: optim.Adam{LR: 0.02}, Schedule: optim.CosineLR{},
 		ClipNorm: 1, Keep: 2, Monitor: "accuracy", Plateau: &optim.Plateau{Patience: 1},
 	}
 	whole := small(t)

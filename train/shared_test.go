@@ -151,7 +151,7 @@ func TestFineTuneMNIST(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := train.Config{Epochs: 2, Batch: 64, Seed: 1, Rule: optim.AdamW{LR: 1e-3}, Schedule: optim.Cosine{}, Log: func(e train.Event) {
+	c := train.Config{Epochs: 2, Batch: 64, Seed: 1, Rule: optim.AdamW{LR: 1e-3}, Schedule: optim.CosineLR{}, Log: func(e train.Event) {
 		if e.Kind != train.Stepped && e.Kind != train.Tested {
 			t.Log(e)
 		}

@@ -29,14 +29,14 @@ type Trainer struct {
 
 	progress
 	history History
-	kept    []kept    // models in Dir
-	tally   tally     // of the current epoch, up to the last update
-	ended   bool      // the next call of Epochs begins a run
-	group   group     // the micro-batches since the last update
-	blocks  []float64 // sums that the gradients' norm is made of
-	lent    *nn.Step  // whose gradients the states use in place; nil: they have their own
-	tracker tracker   // which epoch is best
-	held    bool      // the graph holds the averages, the states the raw weights
+	kept    []kept         // models in Dir
+	tally   tally          // of the current epoch, up to the last update
+	ended   bool           // the next call of Epochs begins a run
+	group   group          // the micro-batches since the last update
+	blocks  []float64      // sums that the gradients' norm is made of
+	lent    *nn.StepResult // whose gradients the states use in place; nil: they have their own
+	tracker tracker        // which epoch is best
+	held    bool           // the graph holds the averages, the states the raw weights
 	best    map[*nn.Param]*tensor.Dense
 	log     func(Event)
 

@@ -133,7 +133,7 @@ func digitNet(path string, seed uint64) (*nn.Graph, error) {
 // settings are the grid, by name.
 func settings() map[string]train.Config {
 	all := map[string]train.Config{}
-	for schedule, s := range map[string]optim.Schedule{"constant": nil, "one cycle": optim.OneCycle{}} {
+	for schedule, s := range map[string]optim.Schedule{"constant": nil, "one cycle": optim.OneCycleLR{}} {
 		for _, rate := range []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2} {
 			all[fmt.Sprintf("adamw %g, %s", rate, schedule)] = train.Config{Rule: optim.AdamW{LR: rate}, Schedule: s}
 			all[fmt.Sprintf("sgd %g, %s", 10*rate, schedule)] = train.Config{Rule: optim.SGD{LR: 10 * rate, Momentum: 0.9}, Schedule: s}

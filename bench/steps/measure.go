@@ -181,7 +181,7 @@ type fed struct {
 }
 
 // exported is the run of the step in ONNX Runtime.
-func exported(s *step.Step, seed uint64, names []string, like run, batches []data.Sample, last data.Sample, o options) (run, float64, error) {
+func exported(s *step.Model, seed uint64, names []string, like run, batches []data.Sample, last data.Sample, o options) (run, float64, error) {
 	var r run
 	dir, err := os.MkdirTemp("", "steps")
 	if err != nil {

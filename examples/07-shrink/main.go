@@ -107,7 +107,7 @@ func (p program) run(ctx context.Context, all data.Set[data.Sample]) (report, er
 	if err := g.Edit(resnet(p.width)); err != nil {
 		return r, err
 	}
-	t, err := train.New(g, train.Config{Rule: optim.AdamW{LR: 2e-3}, Schedule: optim.Cosine{}, Batch: 32, Seed: 1, Log: train.Quiet})
+	t, err := train.New(g, train.Config{Rule: optim.AdamW{LR: 2e-3}, Schedule: optim.CosineLR{}, Batch: 32, Seed: 1, Log: train.Quiet})
 	if err != nil {
 		return r, err
 	}

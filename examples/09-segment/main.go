@@ -78,7 +78,7 @@ func learn(ctx context.Context, w io.Writer, model, picture string, n, epochs in
 	}
 	history, err := train.Fit(ctx, g, train.Config{
 		Loss: train.CrossEntropy{}, // of a class for each pixel, scores on axis 1
-		Rule: optim.AdamW{LR: 3e-3}, Schedule: optim.OneCycle{}, Epochs: epochs, Batch: 16, Seed: 1, Log: train.Quiet,
+		Rule: optim.AdamW{LR: 3e-3}, Schedule: optim.OneCycleLR{}, Epochs: epochs, Batch: 16, Seed: 1, Log: train.Quiet,
 	}, fit, val)
 	if err != nil {
 		return nil, err

@@ -12,12 +12,12 @@ import (
 )
 
 // rateGroups makes groups of --lr-group: "GLOB=RATE", of parameters, or of nodes with all their parameters.
-func (t *training) rateGroups(g *nn.Graph) ([]train.Group, error) {
+func (t *training) rateGroups(g *nn.Graph) ([]train.ParamGroup, error) {
 	rule, err := choose("optimizer", t.optimizer, rules)
 	if err != nil {
 		return nil, err
 	}
-	var groups []train.Group
+	var groups []train.ParamGroup
 	for _, s := range t.lrGroups {
 		i := strings.LastIndex(s, "=")
 		if i < 1 {
@@ -39,7 +39,7 @@ func (t *training) rateGroups(g *nn.Graph) ([]train.Group, error) {
 		if own.rate = rate; rate == 0 {
 			own.rate = optim.Off
 		}
-		groups = append(groups, train.Group{Params: params, Rule: rule(own)})
+		groups = append(groups, train.ParamGroup{Params: params, Rule: rule(own)})
 	}
 	return groups, nil
 }

@@ -37,7 +37,7 @@ type layerKind struct {
 func layerKinds() []layerKind {
 	list := func(s string) []string { return strings.Fields(s) }
 	plain := func(name string) func(l layer) nn.Layer {
-		return func(l layer) nn.Layer { return nn.Op{Config: op.Plain(name), Name: l.Name} }
+		return func(l layer) nn.Layer { return nn.OpLayer{Config: op.Plain(name), Name: l.Name} }
 	}
 	return []layerKind{
 		{"conv", list("kernel"), list("out stride dilation pad group nobias"), func(l layer) nn.Layer {

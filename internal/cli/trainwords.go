@@ -36,8 +36,8 @@ var rules = map[string]func(s settings) optim.Rule{
 }
 
 var schedules = map[string]optim.Schedule{
-	"constant": optim.Constant{}, "cosine": optim.Cosine{}, "linear": optim.Linear{}, "step": optim.Step{},
-	"one-cycle": optim.OneCycle{}, "plateau": nil, // a plateau looks at results: it is no function of the step
+	"constant": optim.ConstantLR{}, "cosine": optim.CosineLR{}, "linear": optim.LinearLR{}, "step": optim.StepLR{},
+	"one-cycle": optim.OneCycleLR{}, "plateau": nil, // a plateau looks at results: it is no function of the step
 }
 
 var losses = map[string]train.Loss{

@@ -104,9 +104,9 @@ var layerForms = []struct {
 	{"float32[N,4]", layers.Residual{Body: nn.Sequential{}}.Identity()},
 	{"float32[N,4]", nn.Sequential{layers.Named{"a", layers.Linear{}}, layers.Named{"a", layers.Linear{Name: "x"}}, layers.Named{"", layers.Linear{Name: "x"}}, layers.Linear{Name: "x"}, layers.Linear{Name: "x"}, layers.ReLU{Name: "x"}}},
 	{"float32[N,4]", layers.Named{"outer", layers.Named{"inner", nn.Sequential{layers.Linear{Name: "x"}, layers.Attention{}}}}},
-	{"float32[N,4]", nn.Op{Config: std.SplitConfig{Axis: 1, NumOutputs: 2}, Outputs: 2, Name: "halves"}},
-	{"float32[N,4]", nn.Op{Config: std.ConcatConfig{Axis: 3}}},
-	{"float32[N,4]", nn.Op{Config: op.Plain("Missing")}},
+	{"float32[N,4]", nn.OpLayer{Config: std.SplitConfig{Axis: 1, NumOutputs: 2}, Outputs: 2, Name: "halves"}},
+	{"float32[N,4]", nn.OpLayer{Config: std.ConcatConfig{Axis: 3}}},
+	{"float32[N,4]", nn.OpLayer{Config: op.Plain("Missing")}},
 	{"float32[N,4]", layers.Dropout{P: math.NaN()}},
 }
 

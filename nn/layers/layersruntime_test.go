@@ -27,7 +27,7 @@ func TestLayersInRuntime(t *testing.T) {
 				g := nn.NewGraph("m", std.Operators(), map[string]int{"": opset})
 				nntest.Edit(t, g, func(e *nn.Edit) {
 					x := e.Input("x", c.In)
-					e.Output("y", e.Apply(nn.Sequential{c.Layer, nn.Op{Config: op.Plain("Identity")}}, x))
+					e.Output("y", e.Apply(nn.Sequential{c.Layer, nn.OpLayer{Config: op.Plain("Identity")}}, x))
 				})
 				x := nntest.Sample(t, g.Inputs()[0].Type())
 				in := oracle.Tensor{DType: dtype.Of(x.Dtype()).String(), Shape: append([]int{}, x.Shape()...), Data: dtype.Bytes(x)}

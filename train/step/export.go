@@ -27,10 +27,10 @@ type Exporter struct {
 }
 
 // Export writes the step of g with the default of every field: cross-entropy and AdamW.
-func Export(g *nn.Graph) (*Step, error) { return Exporter{}.Export(g) }
+func Export(g *nn.Graph) (*Model, error) { return Exporter{}.Export(g) }
 
 // Export writes the step of g. The graph stays as it is.
-func (x Exporter) Export(g *nn.Graph) (*Step, error) {
+func (x Exporter) Export(g *nn.Graph) (*Model, error) {
 	a, err := x.Config.Attach(g, x.Targets...)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (x Exporter) Export(g *nn.Graph) (*Step, error) {
 	if opset == 0 {
 		opset = max(DefaultOpset, a.Graph.Opsets()[""])
 	}
-	s := &Step{}
+	s := &Model{}
 	w := x.writer(s, a)
 	s.Graph, err = a.Graph.Derive(nn.DeriveOptions{Loss: a.Loss, Params: a.Params, Opset: opset}, w.write)
 	if err != nil {
@@ -54,7 +54,7 @@ func (x Exporter) Export(g *nn.Graph) (*Step, error) {
 }
 
 // writer makes a writer of a step for a graph with its loss.
-func (x Exporter) writer(s *Step, a *train.Attached) *writer {
+func (x Exporter) writer(s *Model, a *train.Attached) *writer {
 	for _, v := range a.Graph.Inputs() {
 		s.Batch = append(s.Batch, v.Name())
 	}
@@ -75,7 +75,7 @@ func exportError(err error) error {
 // writer adds the update to a derivation.
 type writer struct {
 	Exporter
-	step  *Step
+	step  *Model
 	of    *train.Attached
 	e     *nn.Edit
 	b     *builder

@@ -243,7 +243,7 @@ func TestLosses(t *testing.T) {
 		for name, loss := range map[string]train.Loss{"mse": train.MSE{}, "l1": train.L1{}, "huber": train.Huber{}, "bce": train.BCEWithLogits{}} {
 			t.Run(name, func(t *testing.T) {
 				g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.GELU{}, layers.Linear{Out: 2})
-				x := step.Exporter{Config: train.Config{Loss: loss, Rule: optim.AdamW{LR: 0.01}, Groups: []train.Group{{Rank: 1, WeightDecay: optim.Off, Rate: 0.5}}}}
+				x := step.Exporter{Config: train.Config{Loss: loss, Rule: optim.AdamW{LR: 0.01}, Groups: []train.ParamGroup{{Rank: 1, WeightDecay: optim.Off, Rate: 0.5}}}}
 				follow(t, g, x, batches(4, func(r *rand.Rand) data.Sample {
 					n := 3 + r.IntN(5)
 					y := normal(r, n, 2)

@@ -66,7 +66,7 @@ func (x *parts) accumulates() bool { return x.job.Config.Accumulate > 1 }
 func (x *parts) gradients() (*nn.Graph, error) {
 	o := nn.DeriveOptions{Loss: x.job.Loss, Params: x.job.Params, Opset: x.opset}
 	g, err := x.job.Graph.Derive(o, func(e *nn.Edit, d *nn.Derivation) {
-		w := &writer{e: e, b: &builder{e: e, typ: dtype.Float32}, step: &Step{}}
+		w := &writer{e: e, b: &builder{e: e, typ: dtype.Float32}, step: &Model{}}
 		if d.Key != nil {
 			x.seeded = true
 			w.key(d.Key, e.Input(e.New(StepInput), "int64[]"))
@@ -136,7 +136,7 @@ func (x *parts) update() (*nn.Graph, error) {
 	err := g.Edit(func(e *nn.Edit) {
 		b := &builder{e: e, typ: dtype.Float32, casts: map[*nn.Value]*nn.Value{}}
 		config := x.job.Config
-		w := &writer{Exporter: Exporter{Config: config}, step: &Step{}, of: &x.job.Attached, e: e, b: b}
+		w := &writer{Exporter: Exporter{Config: config}, step: &Model{}, of: &x.job.Attached, e: e, b: b}
 		count := b.cast(e.Input(updatesInput, "int64[]"), dtype.Float64)
 		w.rate = e.Input(RateInput, "float64[]")
 		var scale, share optim.Term = b.Number(1), nil

@@ -115,7 +115,7 @@ func points(t *testing.T, n int) data.Set[data.Sample] {
 func TestRuntime(t *testing.T) {
 	for name, c := range map[string]train.Config{
 		"sgd":        {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}},
-		"adamw":      {Rule: optim.AdamW{LR: 0.01}, Schedule: optim.Cosine{}},
+		"adamw":      {Rule: optim.AdamW{LR: 0.01}, Schedule: optim.CosineLR{}},
 		"clip":       {Rule: optim.SGD{LR: 0.1}, ClipNorm: 0.1},
 		"accumulate": {Rule: optim.AdamW{LR: 0.01}, Accumulate: 3, ClipNorm: 1},
 		"parts":      {Rule: optim.AdamW{LR: 0.01}, MicroBatch: 3, ClipNorm: 1},

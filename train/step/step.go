@@ -5,8 +5,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Step is an exported training step.
-type Step struct {
+// Model is an exported training step.
+type Model struct {
 	// Graph computes one step. What it reads and gives is listed in Inputs and Outputs.
 	Graph *nn.Graph
 	// Start has no inputs; its outputs are the first values of all Variables.
@@ -34,7 +34,7 @@ type Port struct {
 }
 
 // Nodes counts the nodes of the step.
-func (s *Step) Nodes() int {
+func (s *Model) Nodes() int {
 	n := 0
 	for range s.Graph.Nodes() {
 		n++
@@ -43,16 +43,16 @@ func (s *Step) Nodes() int {
 }
 
 // Inputs are the inputs beside the variables: the batch, step, rate and, for random operators, seed.
-func (s *Step) Inputs() []Port {
+func (s *Model) Inputs() []Port {
 	return s.ports(s.Graph.Inputs(), func(v Variable) string { return v.Name })
 }
 
 // Outputs are the outputs beside the variables: the loss.
-func (s *Step) Outputs() []Port {
+func (s *Model) Outputs() []Port {
 	return s.ports(s.Graph.Outputs(), func(v Variable) string { return v.Next })
 }
 
-func (s *Step) ports(list []*nn.Value, name func(v Variable) string) []Port {
+func (s *Model) ports(list []*nn.Value, name func(v Variable) string) []Port {
 	variables := map[string]bool{}
 	for _, v := range s.Variables {
 		variables[name(v)] = true

@@ -32,7 +32,7 @@ func (x Exporter) TrainingInfo(g *nn.Graph) (onnxio.Training, error) {
 			return onnxio.Training{}, exportError(err)
 		}
 	}
-	s := &Step{}
+	s := &Model{}
 	w := x.writer(s, a)
 	w.stored = true
 	outputs := a.Graph.Outputs()
@@ -91,7 +91,7 @@ func (w *writer) counted(e *nn.Edit) {
 }
 
 // bindings are those of the variables and of the number of the step.
-func (s *Step) bindings() []onnxio.Binding {
+func (s *Model) bindings() []onnxio.Binding {
 	list := []onnxio.Binding{{Initializer: StepInput, Output: StepInput + Suffix}}
 	for _, v := range s.Variables {
 		list = append(list, onnxio.Binding{Initializer: v.Name, Output: v.Next})

@@ -81,7 +81,7 @@ func TestStored(t *testing.T) {
 		"adam":        {train.Config{Rule: optim.Adam{LR: 0.01, WeightDecay: 0.01}}, plain, "Adam", 1e-4},
 		"adamw":       {train.Config{Rule: optim.AdamW{LR: 0.01}}, plain, "Gradient", 2e-5},
 		"adagrad":     {train.Config{Rule: optim.Adagrad{LRDecay: 0.1, Initial: 0.1}}, plain, "Adagrad", 2e-5},
-		"groups":      {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Groups: []train.Group{{Rank: 1, Rate: 0.5}}}, plain, "Momentum", 2e-5},
+		"groups":      {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Groups: []train.ParamGroup{{Rank: 1, Rate: 0.5}}}, plain, "Momentum", 2e-5},
 		"accumulated": {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Accumulate: 2}, plain, "Gradient", 2e-5},
 		"lamb":        {train.Config{Rule: optim.LAMB{LR: 0.01}}, plain, "Gradient", 2e-5},
 		"norm":        {train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}}, []nn.Layer{layers.Linear{Out: 8}, layers.BatchNorm{}, layers.Tanh{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 3}}, "BitShift", 1e-4},

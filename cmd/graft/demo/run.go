@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	say("Accuracy on %d letters it never saw: %.3f (chance is %.3f)", val.Len(), res.AccuracyBefore, 1/float64(len(res.Classes)))
 	t, err := train.New(g, train.Config{
-		Rule: optim.AdamW{LR: 4e-3}, Schedule: optim.Cosine{}, Epochs: o.Epochs, Batch: 32, Seed: o.Seed, Dir: o.Dir, Log: o.Log,
+		Rule: optim.AdamW{LR: 4e-3}, Schedule: optim.CosineLR{}, Epochs: o.Epochs, Batch: 32, Seed: o.Seed, Dir: o.Dir, Log: o.Log,
 	})
 	if err != nil {
 		return res, err
