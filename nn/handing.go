@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -49,7 +50,7 @@ type receiver struct {
 }
 
 func (st *stage) receiver(p *engine.Program, r request) *receiver {
-	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(p, r.loss, true) }}
+	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(context.Background(), p, r.loss, true) }}
 	st.handed(func(p *Param, _ *gorgonia.Node) { x.params = append(x.params, p) })
 	return x
 }

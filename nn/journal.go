@@ -70,7 +70,7 @@ type journal struct {
 
 // A journal may hold more bytes for its latest edits only.
 const (
-	journalBytes = 8 << 20
+	journalBytes = 1 << 20
 	journalEdits = 256
 )
 

@@ -14,7 +14,7 @@ import (
 )
 
 // run executes a program of the stage on the values at hand.
-func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request) (*engine.Program, error) {
+func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request) (done *engine.Program, err error) {
 	if len(st.roots) == 0 {
 		return nil, ctx.Err()
 	}
@@ -23,6 +23,11 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	if err != nil {
 		return nil, &Error{Stage: "compile", Err: err}
 	}
+	defer func() {
+		if done == nil { // it runs again after an error
+			st.pool.give(p, r.variant(hands))
+		}
+	}()
 	for _, b := range st.inputs {
 		x, ok := have[b.value]
 		if !ok {
@@ -63,7 +68,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 }
 
 // value is what the stage computed for v.
-func (st *stage) value(p *engine.Program, v *Value, borrow bool) (dtype.Value, error) {
+func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, borrow bool) (dtype.Value, error) {
 	if x := st.values[v]; x != nil {
 		return cloneValue(x), nil
 	}
@@ -75,10 +80,29 @@ func (st *stage) value(p *engine.Program, v *Value, borrow bool) (dtype.Value, e
 	if x == nil {
 		return nil, &Error{Stage: "run", Input: v.name, Err: errors.New("has no value")}
 	}
+	if d, ok := x.(*tensor.Dense); ok && !borrow {
+		return cloned(ctx, d)
+	}
 	if borrow {
 		return x, nil
 	}
 	return cloneValue(x), nil
+}
+
+// cloned is a copy of d, unless ctx is done before it is.
+func cloned(ctx context.Context, d *tensor.Dense) (*tensor.Dense, error) {
+	const block = 1 << 26 // bytes between two looks at ctx
+	if len(d.Raw) <= block {
+		return dtype.Clone(d), nil
+	}
+	c := dtype.New(dtype.Of(d.Dtype()), d.Shape()...)
+	for to, from := c.Raw, d.Raw; len(to) > 0; to, from = to[min(block, len(to)):], from[min(block, len(from)):] {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		copy(to, from[:min(block, len(from))])
+	}
+	return c, nil
 }
 
 func cloneValue(x dtype.Value) dtype.Value {
@@ -114,7 +138,7 @@ func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r req
 	}
 	out := make(map[*Value]dtype.Value, len(st.outs))
 	for _, v := range st.outs {
-		if out[v], err = st.value(p, v, false); err != nil {
+		if out[v], err = st.value(ctx, p, v, false); err != nil {
 			return nil, err
 		}
 	}
@@ -131,8 +155,11 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}, next: map[*Value]*tensor.Dense{}}
 	hands := st.hands(r)
 	res.done = func() { st.pool.give(p, r.variant(hands)) }
+	if hands { // the step is done
+		ctx = context.WithoutCancel(ctx)
+	}
 	for i, v := range r.want {
-		if res.values[i], err = st.value(p, v, r.borrow); err != nil {
+		if res.values[i], err = st.value(ctx, p, v, r.borrow); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -106,7 +107,9 @@ func (n *Node) reads() []*Value {
 // visit handles one node. A panic on the way is a bug of the operator's; it ends as an error, too.
 func (w *walker) visit(n *Node) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		if p := recover(); p == (kernel.Stopped{}) {
+			err = w.ctx.Err()
+		} else if p != nil {
 			err = located(w.stage(), n, fmt.Errorf("panic: %v", p))
 		}
 	}()

@@ -41,6 +41,9 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 		} else if r != nil {
 			err = panicked(at, r)
 		}
+		if err != nil {
+			p.forget()
+		}
 		p.exec.pool.StopBy(nil)
 		p.exec.ctx, p.exec.at, p.memory.must = nil, nil, false
 		p.running.Store(false)
@@ -92,6 +95,15 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 		}
 	}
 	return nil
+}
+
+// forget drops the values that a run left which did not get to where they are dropped.
+func (p *Program) forget() {
+	for _, s := range p.steps {
+		for _, v := range s.done {
+			v.val, v.dense = nil, nil
+		}
+	}
 }
 
 func panicked(s *step, r any) error {

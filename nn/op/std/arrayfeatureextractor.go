@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -82,7 +83,7 @@ func oneHotEncoder() *op.Op {
 	}
 }
 
-func encodeOneHot(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func encodeOneHot(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(OneHotEncoderConfig)
 	at := map[any]int{}
 	for i, v := range cfg.Ints {
@@ -95,7 +96,7 @@ func encodeOneHot(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error
 		}
 		n = len(cfg.Strings)
 	}
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		keys, _, err := listOf(in[0], nil, nil, nil)
 		if err != nil {
 			return nil, err

@@ -86,10 +86,11 @@ func compressKernel(c *op.Call) (op.Kernel, error) {
 	outer, inner := around(op.Sizes(shape), axis)
 	inner *= c.In[0].DType.Size()
 	length := shape[axis].Size
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dst, src := out[0].Raw, in[0].Raw
 		for o := range outer {
-			for _, k := range list {
+			for i, k := range list {
+				checkAt(pool(x), i)
 				from := (o*length + int(k)) * inner
 				dst = dst[copy(dst, src[from:from+inner]):]
 			}

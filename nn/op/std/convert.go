@@ -10,13 +10,39 @@ import (
 
 // convert is how.Convert, by a kernel where there is one for the two types.
 func convert(p *kernel.Pool, how dtype.Cast, dst, src *tensor.Dense) error {
-	from, to := dtype.Of(src.Dtype()), dtype.Of(dst.Dtype())
-	f := conversions[[2]op.DType{from, to}]
-	if f == nil || src.Shape().TotalSize() != dst.Shape().TotalSize() {
+	f := conversions[[2]op.DType{dtype.Of(src.Dtype()), dtype.Of(dst.Dtype())}]
+	n := src.Shape().TotalSize()
+	if f != nil && n == dst.Shape().TotalSize() {
+		f(p, dst, src)
+		return nil
+	}
+	if n < checkEvery || n != dst.Shape().TotalSize() {
 		return how.Convert(dst, src)
 	}
-	f(p, dst, src)
+	to, err := dtype.View(dst, n)
+	if err != nil {
+		return err
+	}
+	from, err := dtype.View(src, n)
+	if err != nil {
+		return err
+	}
+	for lo := 0; lo < n; lo += checkEvery {
+		p.Check()
+		if err := how.Convert(segment(to, lo), segment(from, lo)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// segment is up to checkEvery elements of a vector, from lo on.
+func segment(d *tensor.Dense, lo int) *tensor.Dense {
+	s, err := d.Slice(tensor.S(lo, min(lo+checkEvery, d.Size())))
+	if err != nil {
+		panic(err)
+	}
+	return s.(*tensor.Dense)
 }
 
 // convertTo is src with elements of type t: a new tensor, or src itself if it has that type.

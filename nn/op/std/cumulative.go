@@ -100,7 +100,8 @@ func cumOf[T number](c *op.Call, cfg CumSumConfig, product bool) op.Kernel {
 			if product {
 				run = 1
 			}
-			for range l.n {
+			for i := range l.n {
+				checkAt(pool(x), i+1)
 				v := src[at]
 				if cfg.Exclusive {
 					dst[at] = run

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -40,13 +41,13 @@ func dequantizeGradOp() *op.Op {
 }
 
 // sumIntoScales adds up (x − zero point)·dY over the elements that share a scale.
-func sumIntoScales(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func sumIntoScales(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(dequantizeGradConfig)
 	s, err := scaledOf(&op.Call{Op: dequantizeLinear(), Node: c.Node, In: c.In[1:]}, cfg.Axis, cfg.BlockSize)
 	if err != nil {
 		return nil, err
 	}
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		var v [4][]float64 // gradient, elements, scales, zero points
 		for i := range in {
 			if in[i] == nil {

@@ -50,22 +50,23 @@ func lastSize(c *op.Call) int {
 }
 
 // determinant eliminates in place, with pivots.
-func determinant(m []float64, n int) float64 {
+func determinant(p *kernel.Pool, m []float64, n int) float64 {
 	d := 1.0
 	for k := range n {
-		p := k
+		p.Check()
+		pivot := k
 		for r := k + 1; r < n; r++ {
-			if math.Abs(m[r*n+k]) > math.Abs(m[p*n+k]) {
-				p = r
+			if math.Abs(m[r*n+k]) > math.Abs(m[pivot*n+k]) {
+				pivot = r
 			}
 		}
-		if m[p*n+k] == 0 {
+		if m[pivot*n+k] == 0 {
 			return 0
 		}
-		if p != k {
+		if pivot != k {
 			d = -d
 			for i := range n {
-				m[p*n+i], m[k*n+i] = m[k*n+i], m[p*n+i]
+				m[pivot*n+i], m[k*n+i] = m[k*n+i], m[pivot*n+i]
 			}
 		}
 		d *= m[k*n+k]
@@ -87,7 +88,7 @@ func detKernel[T kernel.Float](n int) op.Kernel {
 			for i := range m {
 				m[i] = float64(src[r*n*n+i])
 			}
-			dst[r] = T(determinant(m, n))
+			dst[r] = T(determinant(pool(x), m, n))
 		}
 		return nil
 	}
@@ -119,7 +120,7 @@ func detBack[T kernel.Float](n int) op.Kernel {
 						minor = append(minor, float64(src[r*n*n+i]))
 					}
 				}
-				d := determinant(minor, n-1)
+				d := determinant(pool(x), minor, n-1)
 				if (k/n+k%n)%2 == 1 {
 					d = -d
 				}

@@ -7,6 +7,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -119,7 +120,7 @@ func dftOf(c *op.Call) (axis int, length op.Dim, out []op.Dim, err error) {
 	return axis, length, out, nil
 }
 
-func transformFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	axis, length, out, err := dftOf(c)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func transformFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), e
 	rank, n := len(from), length.Size
 	parts, results := from[rank-1], to[rank-1]
 	outer, inner := around(from[:rank-1], axis)
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		x, err := numbersOf(c, 0, in[0])
 		if err != nil {
 			return nil, err
@@ -148,7 +149,7 @@ func transformFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), e
 					line[k] = cmplx.Conj(line[n-k])
 				}
 			}
-			z := fft(line, cfg.Inverse)
+			z := fft(p, line, cfg.Inverse)
 			for k := range to[axis] {
 				at := ((o*to[axis]+k)*inner + i) * results
 				if y[at] = real(z[k]); results == 2 {
@@ -162,12 +163,12 @@ func transformFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), e
 }
 
 // fft is the discrete Fourier transform; the inverse is divided by the number of points.
-func fft(x []complex128, inverse bool) []complex128 {
+func fft(p *kernel.Pool, x []complex128, inverse bool) []complex128 {
 	sign := -1.0
 	if inverse {
 		sign = 1
 	}
-	y := fftPart(x, 0, 1, len(x), sign)
+	y := fftPart(p, x, 0, 1, len(x), sign)
 	if inverse {
 		for i := range y {
 			y[i] /= complex(float64(len(x)), 0)
@@ -178,7 +179,7 @@ func fft(x []complex128, inverse bool) []complex128 {
 
 // fftPart transforms n elements from the given one on, step apart: one transform for each residue
 // by the smallest prime factor of n, then those put together.
-func fftPart(x []complex128, from, step, n int, sign float64) []complex128 {
+func fftPart(pool *kernel.Pool, x []complex128, from, step, n int, sign float64) []complex128 {
 	if n == 1 {
 		return []complex128{x[from]}
 	}
@@ -190,15 +191,16 @@ func fftPart(x []complex128, from, step, n int, sign float64) []complex128 {
 		p = n
 	}
 	if p > 64 {
-		return fftChirp(x, from, step, n, sign)
+		return fftChirp(pool, x, from, step, n, sign)
 	}
 	m := n / p
 	parts := make([][]complex128, p)
 	for j := range parts {
-		parts[j] = fftPart(x, from+j*step, step*p, m, sign)
+		parts[j] = fftPart(pool, x, from+j*step, step*p, m, sign)
 	}
 	y := make([]complex128, n)
 	for k := range y {
+		checkAt(pool, k)
 		for j, part := range parts {
 			s, c := math.Sincos(sign * 2 * math.Pi * float64(j*k%n) / float64(n))
 			y[k] += part[k%m] * complex(c, s)
@@ -209,22 +211,23 @@ func fftPart(x []complex128, from, step, n int, sign float64) []complex128 {
 
 // fftChirp transforms n elements as a convolution with a chirp (Bluestein, 1970), of a length that is a power of two:
 // what has no small factor takes n·log n all the same.
-func fftChirp(x []complex128, from, step, n int, sign float64) []complex128 {
+func fftChirp(pool *kernel.Pool, x []complex128, from, step, n int, sign float64) []complex128 {
 	long := 1 << bits.Len(uint(2*n-2))
 	chirp := make([]complex128, n)
 	a, b := make([]complex128, long), make([]complex128, long)
 	for k := range chirp {
+		checkAt(pool, k)
 		s, c := math.Sincos(sign * math.Pi * float64(k*k%(2*n)) / float64(n))
 		chirp[k] = complex(c, s)
 		a[k] = x[from+k*step] * chirp[k]
 		b[k] = complex(c, -s)
 		b[(long-k)%long] = b[k]
 	}
-	a, b = fftPart(a, 0, 1, long, -1), fftPart(b, 0, 1, long, -1)
+	a, b = fftPart(pool, a, 0, 1, long, -1), fftPart(pool, b, 0, 1, long, -1)
 	for k := range a {
 		a[k] *= b[k]
 	}
-	a = fftPart(a, 0, 1, long, 1)
+	a = fftPart(pool, a, 0, 1, long, 1)
 	for k := range chirp {
 		chirp[k] *= a[k] / complex(float64(long), 0)
 	}
@@ -265,7 +268,7 @@ func stftOf(c *op.Call) (step, length int, out []op.Dim, err error) {
 	return step, length, []op.Dim{s[0], s[1].Sub(op.D(length)).Div(op.D(step)).Add(op.D(1)), op.D(bins), op.D(2)}, nil
 }
 
-func shortFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func shortFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	step, length, out, err := stftOf(c)
 	if err != nil {
 		return nil, err
@@ -274,7 +277,7 @@ func shortFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error
 	if len(from) == 3 {
 		parts = from[2]
 	}
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		x, err := numbersOf(c, 0, in[0])
 		if err != nil {
 			return nil, err
@@ -294,7 +297,7 @@ func shortFourier(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error
 						line[k] = complex(x[at]*window[k], x[at+1]*window[k])
 					}
 				}
-				for _, z := range fft(line, false)[:to[2]] {
+				for _, z := range fft(p, line, false)[:to[2]] {
 					y = append(y, real(z), imag(z))
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -71,14 +72,14 @@ func fourierGrads() []*op.Op {
 }
 
 // fourierBack: a transform is linear, so its gradient is the transform with the conjugate matrix.
-func fourierBack(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(dftGradConfig)
 	n, inverse := cfg.Points, cfg.DFT.Inverse
 	from, to := c.In[0].Sizes(), op.Sizes(cfg.Input)
 	rank := len(to)
 	results, parts := from[rank-1], to[rank-1]
 	outer, inner := around(to[:rank-1], cfg.Axis)
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		dy, err := numbersOf(c, 0, in[0])
 		if err != nil {
 			return nil, err
@@ -93,7 +94,7 @@ func fourierBack(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error)
 					line[k] = complex(dy[at], dy[at+1])
 				}
 			}
-			g := conjugateFFT(line, inverse)
+			g := conjugateFFT(p, line, inverse)
 			if inverse && cfg.DFT.OneSided { // what mirrored the given half passes its gradient on to it
 				for k := n/2 + 1; k < n; k++ {
 					g[n-k] += cmplx.Conj(g[k])
@@ -115,8 +116,8 @@ func fourierBack(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error)
 }
 
 // conjugateFFT multiplies with the conjugate transpose of the matrix that fft multiplies with.
-func conjugateFFT(y []complex128, inverse bool) []complex128 {
-	g, n := fft(y, !inverse), complex(float64(len(y)), 0)
+func conjugateFFT(p *kernel.Pool, y []complex128, inverse bool) []complex128 {
+	g, n := fft(p, y, !inverse), complex(float64(len(y)), 0)
 	for i := range g {
 		if inverse {
 			g[i] /= n
@@ -127,14 +128,14 @@ func conjugateFFT(y []complex128, inverse bool) []complex128 {
 	return g
 }
 
-func shortFourierBack(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func shortFourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(stftGradConfig)
 	from, to, parts := c.In[0].Sizes(), c.In[1].Sizes(), 1
 	if len(to) == 3 {
 		parts = to[2]
 	}
 	bins := from[2]
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		var v [3][]float64 // gradient, signal, window
 		for i := range in {
 			var err error
@@ -153,7 +154,7 @@ func shortFourierBack(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), e
 				line[k] = complex(dy[2*(f*bins+k)], dy[2*(f*bins+k)+1])
 			}
 			start := f/from[1]*to[1] + f%from[1]*cfg.Step
-			for k, g := range conjugateFFT(line, false) {
+			for k, g := range conjugateFFT(p, line, false) {
 				at := (start + k) * parts
 				dx[at] += real(g) * window[k]
 				dw[k] += real(g) * x[at]

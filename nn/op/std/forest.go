@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -150,7 +151,7 @@ func (f *forest) score(x, out []float64, has []bool) {
 }
 
 // each scores every row of input 0.
-func (f *forest) each(c *op.Call, in dtype.Value, do func(row int, scores []float64, has []bool)) error {
+func (f *forest) each(p *kernel.Pool, c *op.Call, in dtype.Value, do func(row int, scores []float64, has []bool)) error {
 	rows, cols, err := rowsOf(c)
 	if err != nil {
 		return err
@@ -164,6 +165,7 @@ func (f *forest) each(c *op.Call, in dtype.Value, do func(row int, scores []floa
 	}
 	scores, has := make([]float64, f.targets), make([]bool, f.targets)
 	for r := range rows.Size {
+		p.Check()
 		clear(scores)
 		f.score(x[r*cols.Size:(r+1)*cols.Size], scores, has)
 		do(r, scores, has)

@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -164,7 +165,7 @@ func codeOf(c *op.Call) (k code, err error) {
 	return k, nil
 }
 
-func encodeLabels(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func encodeLabels(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	k, err := codeOf(c)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func encodeLabels(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error
 		}
 		table[k.keys[i]] = k.values[i]
 	}
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		keys, _, err := listOf(in[0], nil, nil, nil)
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -42,13 +43,13 @@ func melWeightMatrix() *op.Op {
 	}
 }
 
-func weighMel(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func weighMel(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	n, err := scalarOf(c, 1)
 	if err != nil {
 		return nil, err
 	}
 	rows, bands := c.Out[0].Shape[0].Size, c.Out[0].Shape[1].Size
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(_ *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		var p [3]float64 // sample rate, lower and upper edge
 		for i := range p {
 			v, err := numbersOf(c, i+2, in[i+2])

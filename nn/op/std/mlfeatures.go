@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -83,7 +84,7 @@ func (FeatureVectorizerConfig) Operator() op.Name {
 
 // rowwise is an operator that rewrites rows of features.
 func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *op.Call, cols int) (func(row []float64), error)) *op.Op {
-	run := func(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	run := func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 		s := c.In[0].Sizes()
 		cols := 1
 		if len(s) > 0 {
@@ -93,12 +94,13 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 		if err != nil {
 			return nil, err
 		}
-		return func(in []dtype.Value) ([]dtype.Value, error) {
+		return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 			x, err := numbersOf(c, 0, in[0])
 			if err != nil {
 				return nil, err
 			}
 			for at := 0; cols > 0 && at < len(x); at += cols {
+				p.Check()
 				f(x[at : at+cols])
 			}
 			y, err := tensorOf(c.Out[0].DType, x, s...)
@@ -244,13 +246,13 @@ func linear(c *op.Call, coefficients, intercepts []float32, targets int) (func(i
 }
 
 func linearModels() []*op.Op {
-	regress := func(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+	regress := func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 		cfg := c.Config.(LinearRegressorConfig)
 		f, err := linear(c, cfg.Coefficients, cfg.Intercepts, cfg.Targets)
 		if err != nil {
 			return nil, err
 		}
-		return func(in []dtype.Value) ([]dtype.Value, error) {
+		return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 			y, rows, err := f(in[0])
 			if err != nil {
 				return nil, err
@@ -307,7 +309,7 @@ func linearModels() []*op.Op {
 }
 
 // linearClassify: a model with one row of coefficients for two classes scores the second one.
-func linearClassify(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func linearClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(LinearClassifierConfig)
 	l := classNames{cfg.StringLabels, cfg.IntLabels}
 	_, cols, err := rowsOf(c)
@@ -322,7 +324,7 @@ func linearClassify(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), err
 	if targets != n && !(targets == 1 && n == 2) {
 		return nil, c.Errorf("has coefficients for %d classes, labels for %d", targets, n)
 	}
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		s, rows, err := f(in[0])
 		if err != nil {
 			return nil, err
@@ -361,9 +363,9 @@ func secondScore(name string, row []float64) (best int) {
 	return best
 }
 
-func vectorize(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func vectorize(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	rows, cols := c.Out[0].Shape[0].Size, c.Out[0].Shape[1].Size
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		y, at := make([]float64, rows*cols), 0
 		for i, v := range in {
 			x, err := numbersOf(c, i, v)

@@ -64,6 +64,7 @@ func multinomialKernel(c *op.Call) (op.Kernel, error) {
 		for r := 0; r*classes < len(logits); r++ {
 			sums := cumulate(logits[r*classes : (r+1)*classes])
 			for s := range cfg.SampleSize {
+				checkAt(pool(x), s)
 				at := r*cfg.SampleSize + s
 				u := uniform(key, at) * sums[classes-1]
 				for drawn[at] < classes-1 && sums[drawn[at]] <= u {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -40,12 +41,12 @@ func nonMaxSuppression() *op.Op {
 				}
 				in[i] = d
 			}
-			rows, err := suppress(c, in)
+			rows, err := suppress(poolOf(c), c, in)
 			return []op.Type{op.Shaped(dtype.Int64, len(rows)/3, 3)}, err
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			return func(_ *op.Exec, out, in []*tensor.Dense) error {
-				rows, err := suppress(c, in)
+			return func(x *op.Exec, out, in []*tensor.Dense) error {
+				rows, err := suppress(pool(x), c, in)
 				if err != nil {
 					return err
 				}
@@ -74,7 +75,7 @@ func (b box) overlap(o box) float32 {
 	return h * w / (b.area() + o.area() - h*w)
 }
 
-func suppress(c *op.Call, in []*tensor.Dense) ([]int64, error) {
+func suppress(p *kernel.Pool, c *op.Call, in []*tensor.Dense) ([]int64, error) {
 	bs, ss := in[0].Shape(), in[1].Shape()
 	if len(bs) != 3 || len(ss) != 3 || bs[2] != 4 || bs[0] != ss[0] || bs[1] != ss[2] {
 		return nil, c.Errorf("wants boxes [batch,n,4] and scores [batch,classes,n], got %v and %v", bs, ss)
@@ -105,7 +106,7 @@ func suppress(c *op.Call, in []*tensor.Dense) ([]int64, error) {
 	var rows []int64
 	for k := range ss[0] * ss[1] {
 		b := k / ss[1]
-		for _, i := range pickBoxes(boxes[b*n:(b+1)*n], scores[k*n:(k+1)*n], most, limit, least) {
+		for _, i := range pickBoxes(p, boxes[b*n:(b+1)*n], scores[k*n:(k+1)*n], most, limit, least) {
 			rows = append(rows, int64(b), int64(k%ss[1]), int64(i))
 		}
 	}
@@ -125,7 +126,7 @@ func corners(v []float32, center bool) []box {
 	return list
 }
 
-func pickBoxes(boxes []box, scores []float32, most int, limit float32, least *float32) []int {
+func pickBoxes(p *kernel.Pool, boxes []box, scores []float32, most int, limit float32, least *float32) []int {
 	var order, picked []int
 	for i, s := range scores {
 		if least == nil || s > *least {
@@ -134,6 +135,7 @@ func pickBoxes(boxes []box, scores []float32, most int, limit float32, least *fl
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 	for _, i := range order {
+		p.Check()
 		if len(picked) >= most {
 			break
 		}

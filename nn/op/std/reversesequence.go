@@ -82,6 +82,7 @@ func reverseSequenceKernel(c *op.Call) (op.Kernel, error) {
 			if n < 0 || n > s[time] {
 				return c.Errorf("sequence %d has length %d, the axis has %d", b, n, s[time])
 			}
+			pool(x).Check()
 			for t := range s[time] {
 				from := t
 				if t < n {

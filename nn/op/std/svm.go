@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -93,7 +94,7 @@ func similarity(c *op.Call, kind string, params []float32) (func(x []float64, v 
 	return nil, c.Errorf("kernel_type %q is unknown", kind)
 }
 
-func svmRegress(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func svmRegress(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(SVMRegressorConfig)
 	near, err := similarity(c, cfg.KernelType, cfg.Params)
 	if err != nil {
@@ -111,13 +112,14 @@ func svmRegress(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) 
 	if len(cfg.Rho) == 0 || len(vectors) != n*len(weights) || cfg.Supports > 0 && len(weights) != cfg.Supports {
 		return nil, c.Errorf("has %d coefficients, %d numbers in support vectors and %d rho for %d features", len(cfg.Coefficients), len(cfg.Vectors), len(cfg.Rho), n)
 	}
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		x, err := numbersOf(c, 0, in[0])
 		if err != nil {
 			return nil, err
 		}
 		y := make([]float64, rows.Size)
 		for r := range y {
+			p.Check()
 			y[r] = float64(cfg.Rho[0])
 			for k, w := range weights {
 				y[r] += float64(w) * near(x[r*n:(r+1)*n], vectors[k*n:(k+1)*n])

@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -42,7 +43,7 @@ func (cfg SVMClassifierConfig) check(c *op.Call, features int) error {
 	return nil
 }
 
-func svmClassify(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func svmClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(SVMClassifierConfig)
 	rows, cols, err := rowsOf(c)
 	if err != nil {
@@ -56,13 +57,14 @@ func svmClassify(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error)
 		return nil, err
 	}
 	n, each := cols.Size, max(cfg.scores(), 2)
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		x, err := numbersOf(c, 0, in[0])
 		if err != nil {
 			return nil, err
 		}
 		z, best := make([]float64, rows.Size*each), make([]int, rows.Size)
 		for r := range best {
+			p.Check()
 			row := z[r*each : (r+1)*each]
 			var made []float64
 			if made, best[r] = cfg.judge(near, x[r*n:(r+1)*n]); len(made) == 1 {

@@ -110,6 +110,7 @@ func cacheKernel(c *op.Call, back bool) (op.Kernel, error) {
 			if first != nil {
 				from = int(first[o/perBatch])
 			}
+			pool(x).Check()
 			for s := range steps {
 				at := (o*length + (from+s)%length) * width
 				up := (o*steps + s) * width

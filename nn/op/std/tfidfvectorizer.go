@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -98,14 +99,14 @@ func (cfg TfIdfVectorizerConfig) grams(c *op.Call) (map[string]int, error) {
 	return at, nil
 }
 
-func countGrams(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(TfIdfVectorizerConfig)
 	at, err := cfg.grams(c)
 	if err != nil {
 		return nil, err
 	}
 	cols := slices.Max(append([]int{-1}, cfg.Indexes...)) + 1
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		words, _, err := listOf(in[0], nil, nil, nil)
 		if err != nil {
 			return nil, err
@@ -118,7 +119,7 @@ func countGrams(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) 
 		y := make([]float32, rows*cols)
 		for r := range rows {
 			row := words[r*length : (r+1)*length]
-			cfg.count(row, at, func(gram int) {
+			cfg.count(p, row, at, func(gram int) {
 				w := float32(1)
 				if cfg.Weights != nil && cfg.Mode != "TF" {
 					w = cfg.Weights[gram]
@@ -136,7 +137,7 @@ func countGrams(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) 
 }
 
 // count calls found for every gram of the pool in a row of words. Single words have nothing to skip.
-func (cfg TfIdfVectorizerConfig) count(row []any, at map[string]int, found func(gram int)) {
+func (cfg TfIdfVectorizerConfig) count(p *kernel.Pool, row []any, at map[string]int, found func(gram int)) {
 	for n := cfg.MinLength; n <= min(cfg.MaxLength, len(row)); n++ {
 		for step := 1; step <= cfg.MaxSkip+1; step++ {
 			if n == 1 && step > 1 || (n-1)*step >= len(row) {
@@ -144,6 +145,7 @@ func (cfg TfIdfVectorizerConfig) count(row []any, at map[string]int, found func(
 			}
 			gram := make([]any, n)
 			for from := 0; from+(n-1)*step < len(row); from++ {
+				checkAt(p, from)
 				for k := range gram {
 					gram[k] = row[from+k*step]
 				}

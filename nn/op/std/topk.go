@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -105,7 +106,7 @@ func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []
 							ranks[i] = ^r
 						}
 					}
-					highest(best, ranks)
+					highest(pool(x), best, ranks)
 				}
 				for _, j := range best {
 					if values != nil {
@@ -170,7 +171,7 @@ func rankInts[T int64 | uint64](ranks []int64, src []T, step int) {
 }
 
 // highest sets best to where the highest ranks stand, in falling order; of equal ones the first comes first.
-func highest(best []int, ranks []int64) {
+func highest(p *kernel.Pool, best []int, ranks []int64) {
 	switch k := len(best); {
 	case k == 1:
 		best[0] = 0
@@ -195,15 +196,20 @@ func highest(best []int, ranks []int64) {
 			best[i] = i
 		}
 		for i := k/2 - 1; i >= 0; i-- {
+			checkAt(p, i)
 			sinkRank(best, ranks, i)
 		}
 		for i := k; i < len(ranks); i++ {
+			checkAt(p, i)
 			if ranks[i] > ranks[best[0]] {
 				best[0] = i
 				sinkRank(best, ranks, 0)
 			}
 		}
+		compared := 0
 		slices.SortFunc(best, func(a, b int) int {
+			compared++
+			checkAt(p, compared)
 			if d := cmp.Compare(ranks[b], ranks[a]); d != 0 {
 				return d
 			}

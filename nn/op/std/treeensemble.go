@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -47,7 +48,7 @@ func treeEnsemble() *op.Op {
 	}
 }
 
-func ensembleTrees(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func ensembleTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(TreeEnsembleConfig)
 	modes, err := floatsOr(cfg.NodesModes, nil)
 	if err != nil {

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -59,7 +60,7 @@ func treeEnsembleClassifier() *op.Op {
 	}
 }
 
-func classifyTrees(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func classifyTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(TreeEnsembleClassifierConfig)
 	values, err := floatsOr(cfg.ValuesTensor, cfg.NodesValues)
 	if err != nil {
@@ -90,10 +91,10 @@ func classifyTrees(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), erro
 		b.positive = b.positive && w >= 0
 	}
 	b.single = l.count() <= 2 && len(ids) == 1
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		n := c.Out[1].Shape[0].Size
 		z, best := make([]float64, n*f.targets), make([]int, n)
-		err := f.each(c, in[0], func(r int, scores []float64, has []bool) {
+		err := f.each(p, c, in[0], func(r int, scores []float64, has []bool) {
 			row := z[r*f.targets : (r+1)*f.targets]
 			copy(row, scores)
 			best[r] = min(b.decide(row, has), l.count()-1)

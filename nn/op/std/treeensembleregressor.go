@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -74,7 +75,7 @@ func targetScores(c *op.Call, columns int, t op.DType) ([]op.Type, error) {
 	return []op.Type{op.T(t, rows, op.D(columns))}, nil
 }
 
-func regressTrees(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+func regressTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(TreeEnsembleRegressorConfig)
 	values, err := floatsOr(cfg.ValuesTensor, cfg.NodesValues)
 	if err != nil {
@@ -101,11 +102,11 @@ func regressTrees(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error
 }
 
 // regression scores rows, adds base values and transforms.
-func (f *forest) regression(c *op.Call, base []float64, post string, t op.DType) func([]dtype.Value) ([]dtype.Value, error) {
-	return func(in []dtype.Value) ([]dtype.Value, error) {
+func (f *forest) regression(c *op.Call, base []float64, post string, t op.DType) func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error) {
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		n := c.Out[0].Shape[0].Size
 		y := make([]float64, n*f.targets)
-		err := f.each(c, in[0], func(r int, scores []float64, _ []bool) {
+		err := f.each(p, c, in[0], func(r int, scores []float64, _ []bool) {
 			row := y[r*f.targets : (r+1)*f.targets]
 			copy(row, scores)
 			for i := range row {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -27,8 +28,8 @@ func unique() *op.Op {
 		In:  "X T", Out: "Y T, indices? int64, inverse_indices? int64, counts? int64", Attrs: UniqueConfig{},
 		Infer: inferUnique,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			return func(_ *op.Exec, out, in []*tensor.Dense) error {
-				res, err := uniqueValues(c, in[0])
+			return func(x *op.Exec, out, in []*tensor.Dense) error {
+				res, err := uniqueValues(pool(x), c, in[0])
 				if err != nil {
 					return err
 				}
@@ -46,7 +47,7 @@ func unique() *op.Op {
 			}, nil
 		},
 		Strings: func(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
-			res, err := uniqueValues(c, in[0])
+			res, err := uniqueValues(poolOf(c), c, in[0])
 			if err != nil {
 				return nil, err
 			}
@@ -95,7 +96,7 @@ func inferUnique(c *op.Call) ([]op.Type, error) {
 	if err != nil {
 		return partly, err
 	}
-	out, err := uniqueValues(c, v)
+	out, err := uniqueValues(poolOf(c), c, v)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func inferUnique(c *op.Call) ([]op.Type, error) {
 }
 
 // uniqueValues computes all four outputs.
-func uniqueValues(c *op.Call, v dtype.Value) ([]dtype.Value, error) {
+func uniqueValues(p *kernel.Pool, c *op.Call, v dtype.Value) ([]dtype.Value, error) {
 	cfg := c.Config.(UniqueConfig)
 	shape, axis := []int(v.Shape()), 0
 	if cfg.Axis == nil {
@@ -137,7 +138,7 @@ func uniqueValues(c *op.Call, v dtype.Value) ([]dtype.Value, error) {
 		}
 		return 0
 	}
-	first, inverse, counts := classes(n, order, cfg.Sorted != nil && !*cfg.Sorted)
+	first, inverse, counts := classes(p, n, order, cfg.Sorted != nil && !*cfg.Sorted)
 	index, err := dtype.FromSlice(first, len(first))
 	if err != nil {
 		return nil, err
@@ -180,12 +181,17 @@ func elementOrder(v dtype.Value) (func(a, b int) int, error) {
 
 // classes sorts n items into classes of equal ones: the first of each class, the class of each
 // item and the size of each class, in order or in that of first occurrence.
-func classes(n int, order func(a, b int) int, byOccurrence bool) (first, inverse, counts []int64) {
+func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool) (first, inverse, counts []int64) {
 	items := make([]int, n)
 	for i := range items {
 		items[i] = i
 	}
-	slices.SortStableFunc(items, order)
+	compared := 0
+	slices.SortStableFunc(items, func(a, b int) int {
+		compared++
+		checkAt(p, compared)
+		return order(a, b)
+	})
 	inverse = make([]int64, n)
 	for k, i := range items {
 		if k == 0 || order(items[k-1], i) != 0 {

@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -82,7 +83,7 @@ func updateRules() []*op.Op {
 				}
 				return out, nil
 			},
-			Kernel: valued(func(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+			Kernel: valued(func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 				n, err := of(c)
 				if err != nil {
 					return nil, err
@@ -91,7 +92,7 @@ func updateRules() []*op.Op {
 				if err != nil {
 					return nil, err
 				}
-				return func(in []dtype.Value) ([]dtype.Value, error) { return updated(c, in, n, states, f) }, nil
+				return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) { return updated(c, in, n, states, f) }, nil
 			}).kernel,
 		}
 	}

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -8,7 +9,8 @@ import (
 
 // valued prepares an operator that is written on whole values: what it does not need to know
 // again at every run is worked out once. Such operators serve tensors of strings as well.
-type valued func(c *op.Call) (func(in []dtype.Value) ([]dtype.Value, error), error)
+// What takes long looks at whether the pool is stopped.
+type valued func(c *op.Call) (func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error), error)
 
 // kernel makes it a Kernel.
 func (prepare valued) kernel(c *op.Call) (op.Kernel, error) {
@@ -28,7 +30,7 @@ func (prepare valued) kernel(c *op.Call) (op.Kernel, error) {
 				args[i] = d
 			}
 		}
-		res, err := f(args)
+		res, err := f(pool(x), args)
 		if err != nil {
 			return err
 		}
@@ -62,7 +64,24 @@ func (prepare valued) strings(c *op.Call, in []dtype.Value) ([]dtype.Value, erro
 	if err != nil {
 		return nil, err
 	}
-	return f(in)
+	return f(nil, in)
+}
+
+// checkEvery is how many elements a loop goes through between two looks at whether the run is stopped.
+const checkEvery = 1 << 16
+
+// checkAt looks at whether the run is stopped, once in checkEvery steps.
+func checkAt(p *kernel.Pool, step int) {
+	if step%checkEvery == 0 {
+		p.Check()
+	}
+}
+
+// poolOf is for what a call computes while its types are found out: the calling goroutine, stopped by the call's context.
+func poolOf(c *op.Call) *kernel.Pool {
+	p := (*kernel.Pool)(nil).Stoppable()
+	p.StopBy(c.Context().Done())
+	return p
 }
 
 // numbersOf are the elements of a tensor of numbers.

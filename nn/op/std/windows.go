@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -64,7 +65,7 @@ func cosineWindows() []*op.Op {
 				}
 				return []op.Type{op.Shaped(t, n)}, nil
 			},
-			Kernel: valued(func(c *op.Call) (func([]dtype.Value) ([]dtype.Value, error), error) {
+			Kernel: valued(func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 				n, t, periodic, err := of(c)
 				if err != nil {
 					return nil, err
@@ -79,7 +80,7 @@ func cosineWindows() []*op.Op {
 						v[i] += a * math.Cos(2*math.Pi*float64(k)*float64(i)/math.Max(length, 1))
 					}
 				}
-				return func([]dtype.Value) ([]dtype.Value, error) {
+				return func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error) {
 					d, err := tensorOf(t, v, n)
 					return []dtype.Value{d}, err
 				}, nil
