@@ -164,8 +164,8 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 		if i >= len(known) || v == nil {
 			continue
 		}
-		if d, ok := v.(*tensor.Dense); ok && !sharesMemory(d, in) {
-			if err := engine.Hold(d); err != nil {
+		if d, ok := v.(*tensor.Dense); !ok || !sharesMemory(d, in) {
+			if err := engine.Hold(v); err != nil {
 				return c.Errorf("%w", err)
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"gorgonia.org/tensor"
 )
 
 // budget is what programs may take of the machine's memory, all of them together.
@@ -74,20 +72,6 @@ func tryCharge(n int64) error {
 		return &MemoryError{n, budget.used, limit}
 	}
 	budget.used += n
-	return nil
-}
-
-// Hold charges the memory of a tensor on the Go heap, which outlives the call that made it, to the budget for as long as
-// the tensor is reachable. What is small is not charged.
-func Hold(d *tensor.Dense) error {
-	n := int64(len(d.Raw))
-	if n < 1<<16 {
-		return nil
-	}
-	if err := charge(n); err != nil {
-		return err
-	}
-	runtime.AddCleanup(d, discharge, n)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/gorgonia"
@@ -172,7 +173,11 @@ func (s *step) runFunc(x *Exec) error {
 		switch {
 		case v == nil:
 		case v.kind == placed:
-			in[i] = dtype.Clone(v.dense)
+			c, err := copyHeld(v.dense)
+			if err != nil {
+				return err
+			}
+			in[i] = c
 		case v.dense != nil:
 			in[i] = v.dense
 		default:
@@ -195,6 +200,11 @@ func (s *step) runFunc(x *Exec) error {
 		}
 		if err := v.hold(out[i]); err != nil {
 			return fmt.Errorf("output %d: %w", i, err)
+		}
+		if !slices.Contains(in, out[i]) {
+			if err := Hold(out[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

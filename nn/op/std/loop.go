@@ -127,7 +127,7 @@ func loopTrips(c *op.Call, in []op.Type, known []op.Known) (op.Dim, error) {
 }
 
 // iterate runs the body; each is called with the inputs and outputs of every iteration.
-func (cfg LoopConfig) iterate(c *op.Call, r op.BodyRun, in []dtype.Value, n int, each func(in, out []dtype.Value)) (state, captured []dtype.Value, err error) {
+func (cfg LoopConfig) iterate(c *op.Call, r op.BodyRun, in []dtype.Value, n int, each func(in, out []dtype.Value) error) (state, captured []dtype.Value, err error) {
 	trips, on := math.MaxInt, true
 	if in[0] != nil {
 		m, err := firstInt(c, 0, in[0].(*tensor.Dense))
@@ -156,7 +156,9 @@ func (cfg LoopConfig) iterate(c *op.Call, r op.BodyRun, in []dtype.Value, n int,
 		if on, err = condition(c, 1, out[0]); err != nil {
 			return nil, nil, err
 		}
-		each(args, out)
+		if err := each(args, out); err != nil {
+			return nil, nil, c.Errorf("iteration %d: %w", t, err)
+		}
 		for i, v := range out[1 : 1+n] {
 			state[i] = carriedAs(in[2+i], v)
 		}
@@ -185,10 +187,16 @@ func runLoop(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	}
 	scans := make([][]dtype.Value, c.Outputs-n)
 	known := append(make([]op.Known, 2), c.Known[2:]...)
-	out, captured, err := cfg.iterate(c, c.BodyRun(c.Key, known), in, n, func(_, out []dtype.Value) {
+	var memory op.Tally
+	defer memory.Free()
+	out, captured, err := cfg.iterate(c, c.BodyRun(c.Key, known), in, n, func(_, out []dtype.Value) error {
 		for k := range scans {
+			if err := memory.Add(out[1+n+k]); err != nil {
+				return err
+			}
 			scans[k] = append(scans[k], out[1+n+k])
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -262,7 +270,12 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
 	run := op.BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
 	var tape [][]dtype.Value
-	if _, _, err := cfg.Loop.iterate(c, run, args, n, func(in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
+	var memory op.Tally
+	defer memory.Free()
+	if _, _, err := cfg.Loop.iterate(c, run, args, n, func(in, _ []dtype.Value) error {
+		tape = append(tape, in)
+		return memory.Add(in[2 : 2+n]...)
+	}); err != nil {
 		return nil, err
 	}
 	g := &bodyGrad{ops: c.Set, body: body, run: run, flags: cfg.Flags, fixed: make([]bool, len(args))}

@@ -160,7 +160,7 @@ func at(t, n int, back bool) int {
 }
 
 // steps runs the body over n slices; in has states, scanned and captured values.
-func (s *scanning) steps(c *op.Call, r op.BodyRun, in []dtype.Value, n int, each func(t int, in, out []dtype.Value)) (state, captured []dtype.Value, err error) {
+func (s *scanning) steps(c *op.Call, r op.BodyRun, in []dtype.Value, n int, each func(t int, in, out []dtype.Value) error) (state, captured []dtype.Value, err error) {
 	state, captured = slices.Clone(in[:s.states]), in[s.states+s.scanned:]
 	key, states := r.Key, s.body.States()
 	for t := range n {
@@ -182,7 +182,9 @@ func (s *scanning) steps(c *op.Call, r op.BodyRun, in []dtype.Value, n int, each
 		if len(out) < s.states+s.outputs {
 			return nil, nil, &op.Error{Op: "Scan", Want: s.states + s.outputs, Got: len(out)}
 		}
-		each(t, args, out)
+		if err := each(t, args, out); err != nil {
+			return nil, nil, c.Errorf("step %d: %w", t, err)
+		}
 		state = slices.Clone(out[:s.states])
 		captured = replaced(args, next, states)[s.states+s.scanned:]
 	}
@@ -201,10 +203,16 @@ func (s *scanning) length(v dtype.Value) int { return v.Shape()[s.axis(0, v)] }
 // run is Scan without a batch. Captured are the values behind the scanned ones after the last step.
 func (s *scanning) run(c *op.Call, key [2]uint64, in []dtype.Value, n int) (out, captured []dtype.Value, err error) {
 	lists := make([][]dtype.Value, s.outputs)
-	out, captured, err = s.steps(c, c.BodyRun(key, c.Known[s.first:]), in, n, func(_ int, _, out []dtype.Value) {
+	var memory op.Tally
+	defer memory.Free()
+	out, captured, err = s.steps(c, c.BodyRun(key, c.Known[s.first:]), in, n, func(_ int, _, out []dtype.Value) error {
 		for k := range lists {
+			if err := memory.Add(out[s.states+k]); err != nil {
+				return err
+			}
 			lists[k] = append(lists[k], out[s.states+k])
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, nil, err
@@ -335,7 +343,12 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	run := op.BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
 	n := s.length(args[s.states])
 	var tape [][]dtype.Value
-	if _, _, err := s.steps(c, run, args, n, func(_ int, in, _ []dtype.Value) { tape = append(tape, in) }); err != nil {
+	var memory op.Tally
+	defer memory.Free()
+	if _, _, err := s.steps(c, run, args, n, func(_ int, in, _ []dtype.Value) error {
+		tape = append(tape, in)
+		return memory.Add(in[:s.states+s.scanned]...)
+	}); err != nil {
 		return nil, err
 	}
 	g := &bodyGrad{ops: c.Set, body: s.body, run: run, flags: cfg.Flags, fixed: make([]bool, len(args))}

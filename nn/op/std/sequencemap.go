@@ -58,6 +58,8 @@ func runSequenceMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			out[k].Elem = e.DType
 		}
 	}
+	var memory op.Tally
+	defer memory.Free()
 	for i := range first.Items {
 		args := append([]dtype.Value(nil), in...)
 		for j := range args[:min(len(args), body.Inputs())] {
@@ -78,6 +80,9 @@ func runSequenceMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			return nil, c.Errorf("the body gave %d outputs, want %d", len(res), len(out))
 		}
 		for k := range out {
+			if err := memory.Add(res[k]); err != nil {
+				return nil, c.Errorf("element %d: %w", i, err)
+			}
 			out[k].Items = append(out[k].Items, res[k])
 			out[k].Elem = dtype.DTypeOf(res[k])
 		}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// What lies on the Go heap and outlives the call that made it is charged to the budget for as long as it is reachable: tensors,
+// strings, sequences, maps. What is small is charged with the sequence it is in, alone not at all.
+const (
+	smallValue  = 1 << 16 // bytes
+	valueHeader = 256     // about what a tensor takes besides its elements
+)
+
+// held are the values that are charged, by weak pointer: one in two sequences counts once.
+var held struct {
+	sync.Mutex
+	of map[any]struct{}
+}
+
+// Hold charges v. What it holds already stays charged after an error, while it is reachable.
+func Hold(v gorgonia.Value) error {
+	switch v := v.(type) {
+	case *tensor.Dense:
+		if v != nil {
+			return hold(v, int64(len(v.Raw)))
+		}
+	case *dtype.Strings:
+		return hold(v, Footprint(v))
+	case *dtype.Sequence:
+		n := int64(0)
+		for _, item := range v.Items {
+			if size := Footprint(item); size < smallValue {
+				n += size
+			} else if err := Hold(item); err != nil {
+				return err
+			}
+		}
+		return hold(v, n+16*int64(len(v.Items)))
+	case *dtype.Optional:
+		if v.Item != nil {
+			return Hold(v.Item)
+		}
+	case *dtype.Map:
+		if err := Hold(v.Keys); err != nil {
+			return err
+		}
+		return Hold(v.Values)
+	}
+	return nil
+}
+
+// hold charges n bytes for as long as p is reachable.
+func hold[T any](p *T, n int64) error {
+	if n < smallValue {
+		return nil
+	}
+	key := any(weak.Make(p))
+	held.Lock()
+	_, already := held.of[key]
+	held.Unlock()
+	if already {
+		return nil
+	}
+	if err := charge(n); err != nil {
+		return err
+	}
+	held.Lock()
+	defer held.Unlock()
+	if held.of == nil {
+		held.of = map[any]struct{}{}
+	}
+	held.of[key] = struct{}{}
+	runtime.AddCleanup(p, func(key any) {
+		held.Lock()
+		delete(held.of, key)
+		held.Unlock()
+		discharge(n)
+	}, key)
+	return nil
+}
+
+// copyHeld is a copy of d that is charged before it is made.
+func copyHeld(d *tensor.Dense) (*tensor.Dense, error) {
+	t := Tally{}
+	if err := t.Add(int64(len(d.Raw))); err != nil {
+		return nil, err
+	}
+	c := dtype.Clone(d)
+	t.Free()
+	return c, Hold(c)
+}
+
+// Footprint is about how many bytes v takes, with what it holds.
+func Footprint(v gorgonia.Value) (n int64) {
+	switch v := v.(type) {
+	case *tensor.Dense:
+		if v != nil {
+			return int64(len(v.Raw)) + valueHeader
+		}
+	case *dtype.Strings:
+		for _, s := range v.Elems {
+			n += int64(len(s))
+		}
+		return n + 16*int64(len(v.Elems)) + valueHeader
+	case *dtype.Sequence:
+		for _, item := range v.Items {
+			n += Footprint(item)
+		}
+		return n + 16*int64(len(v.Items)) + valueHeader
+	case *dtype.Optional:
+		if v.Item != nil {
+			n = Footprint(v.Item)
+		}
+		return n + valueHeader
+	case *dtype.Map:
+		return Footprint(v.Keys) + Footprint(v.Values) + valueHeader
+	}
+	return 0
+}
+
+// Tally charges values one by one as they come. The zero value is empty.
+type Tally struct{ counted, charged int64 }
+
+// tallyStep is how many bytes a tally charges at once.
+const tallyStep = 1 << 20
+
+// Add charges n bytes more.
+func (t *Tally) Add(n int64) error {
+	t.counted += n
+	if t.counted <= max(t.charged, smallValue) {
+		return nil
+	}
+	more := max(t.counted-t.charged, tallyStep)
+	if err := charge(more); err != nil {
+		return err
+	}
+	t.charged += more
+	return nil
+}
+
+// Free gives back what was charged.
+func (t *Tally) Free() {
+	discharge(t.charged)
+	*t = Tally{}
+}
