@@ -59,6 +59,7 @@ func (d *depthwise[T]) run(p *kernel.Pool) {
 		w := directWorkers.Get().(*directWorker)
 		defer directWorkers.Put(w)
 		for i := range s.pieces {
+			p.Check()
 			at := s.part(i, d.n, grid)
 			for q := range d.phases {
 				d.piece(s, w, at, &d.phases[q], lo, hi)
@@ -254,6 +255,7 @@ func depthBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw 
 		piece, sum := (*buffer)[:size], (*buffer)[size:][:len(off)]
 		clear(dw[lo*len(taps) : hi*len(taps)])
 		for i := range s.pieces {
+			p.Check()
 			at := s.part(i, g.n, g.out)
 			clean(l, batch, piece)
 			loaded, end := 0, 0

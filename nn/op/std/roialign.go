@@ -162,6 +162,7 @@ func roiAlignKernel[T kernel.Float](c *op.Call, r rois) op.Kernel {
 		plane, cells := r.H*r.W, r.OH*r.OW
 		pool(x).Range(len(index)*cells, 16, func(lo, hi int) {
 			for k := lo; k < hi; k++ {
+				pool(x).Check()
 				n, p := k/cells, k%cells
 				roi := regionOf(regions, n)
 				for ch := range r.C {
