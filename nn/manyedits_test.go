@@ -140,6 +140,14 @@ func manyEdits(g *nn.Graph) []namedEdit {
 				}, "dimension %d of %s becomes %s", k, v.Name(), to)
 			}
 		}
+		if last := len(t.Shape) - 1; t.Kind == op.Tensor && last > 0 {
+			size := t.Shape[1].Size
+			for _, axis := range []int{0, 1, last, -1, last + 1} {
+				for _, channels := range []int{0, 1, 2, size, size + 2, 2 * size} {
+					add(func(e *nn.Edit) { e.SetInputChannels(e.Value(v.Name()), channels, axis) }, "%d channels of %s on axis %d", channels, v.Name(), axis)
+				}
+			}
+		}
 		add(func(e *nn.Edit) { e.RemoveInput(v.Name()) }, "without input %s", v.Name())
 		add(func(e *nn.Edit) { e.Rename(func(s string) string { return "new_" + s }) }, "all renamed")
 	}
