@@ -156,7 +156,8 @@ func describe(x *nn.Group) string {
 	s := ""
 	for i, a := range x.Params() {
 		if i == 3 {
-			return s + " …"
+			s += " …"
+			break
 		}
 		if i > 0 {
 			s += ", "
