@@ -3,6 +3,7 @@ package initial_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/graft-ml/graft/nn/initial"
@@ -47,6 +48,74 @@ func TestInitializers(t *testing.T) {
 		}
 		if c.bound > 0 && (most > c.bound || most < 0.98*c.bound) {
 			t.Errorf("%s: the largest is %g, want nearly %g", c.name, most, c.bound)
+		}
+	}
+}
+
+// TestMoments: where the mean is not zero, and where the zero value means a default, the formulas hold as well.
+func TestMoments(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		init      initial.Filler
+		low, high float64 // of nearly all numbers drawn
+		mean, std float64
+	}{
+		{"Normal", initial.Normal{Mean: 3}, -2, 8, 3, 1}, {"Normal of zero", initial.Normal{}, -5, 5, 0, 1},
+		{"TruncatedNormal", initial.TruncatedNormal{Mean: 5}, 4.96, 5.04, 5, 0.02 * 0.87963}, {"TruncatedNormal of 2", initial.TruncatedNormal{Mean: -1, Std: 2}, -5, 3, -1, 2 * 0.87963},
+		{"Uniform of zero", initial.Uniform{}, -1, 1, 0, 1 / math.Sqrt(3)}, {"Uniform from zero", initial.Uniform{High: 2}, 0, 2, 1, 1 / math.Sqrt(3)},
+		{"Uniform to zero", initial.Uniform{Low: -4}, -4, 0, -2, 2 / math.Sqrt(3)}, {"BiasFanIn of none", initial.BiasFanIn{}, -1, 1, 0, 1 / math.Sqrt(3)},
+	} {
+		v := make([]float64, 20000)
+		c.init.Fill(v, []int{len(v)}, rand.New(rand.NewPCG(3, 4)))
+		var sum, square float64
+		for _, x := range v {
+			if x < c.low || x > c.high {
+				t.Fatalf("%s: %g is not between %g and %g", c.name, x, c.low, c.high)
+			}
+			sum += x
+			square += (x - c.mean) * (x - c.mean)
+		}
+		n := float64(len(v))
+		if mean, std := sum/n, math.Sqrt(square/n); math.Abs(mean-c.mean) > 4*c.std/math.Sqrt(n) || math.Abs(std/c.std-1) > 0.03 {
+			t.Errorf("%s: mean %g and deviation %g, want %g and %g", c.name, mean, std, c.mean, c.std)
+		}
+	}
+}
+
+// TestFilled: what is not drawn, element by element.
+func TestFilled(t *testing.T) {
+	counted := initial.Func(func(v []float64, shape []int, _ *rand.Rand) {
+		for i := range v {
+			v[i] = float64(100*shape[0] + i)
+		}
+	})
+	for _, c := range []struct {
+		name  string
+		init  initial.Filler
+		shape []int
+		want  []float64
+	}{
+		{"Zeros", initial.Zeros{}, []int{2}, []float64{0, 0}}, {"Ones", initial.Ones{}, []int{2}, []float64{1, 1}}, {"Full", initial.Full{Value: 3}, []int{2}, []float64{3, 3}},
+		{"Eye", initial.Eye{}, []int{2, 3}, []float64{1, 0, 0, 0, 1, 0}}, {"Eye upright", initial.Eye{}, []int{3, 2}, []float64{1, 0, 0, 1, 0, 0}}, {"Eye of a vector", initial.Eye{}, []int{2}, []float64{0, 0}},
+		{"Transposed", initial.Transposed{Of: counted}, []int{2, 3}, []float64{300, 302, 304, 301, 303, 305}}, {"Transposed vector", initial.Transposed{Of: counted}, []int{2}, []float64{0, 0}},
+		{"Values", initial.Values{Data: []float64{7, 8, 9}}, []int{2}, []float64{7, 8}},
+		{"Dirac of a matrix", initial.Dirac{}, []int{2, 3}, []float64{1, 0, 0, 0, 1, 0}}, {"Dirac of a vector", initial.Dirac{}, []int{3}, []float64{0, 0, 0}},
+		{"Dirac", initial.Dirac{}, []int{2, 2, 3}, []float64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0}},
+		{"Dirac of even length", initial.Dirac{}, []int{1, 1, 2, 4}, []float64{0, 0, 0, 0, 0, 0, 1, 0}},
+		{"Dirac of two axes", initial.Dirac{}, []int{1, 1, 3, 5}, []float64{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}},
+		{"Dirac of groups", initial.Dirac{Groups: 2}, []int{4, 2, 1}, []float64{1, 0, 0, 1, 1, 0, 0, 1}},
+		{"Dirac that widens", initial.Dirac{}, []int{3, 2, 1}, []float64{1, 0, 0, 1, 0, 0}},
+		{"Dirac that narrows", initial.Dirac{}, []int{2, 3, 1}, []float64{1, 0, 0, 0, 1, 0}},
+		{"Dirac of many groups", initial.Dirac{Groups: 3}, []int{6, 1, 1}, []float64{1, 0, 1, 0, 1, 0}},
+	} {
+		n := 1
+		for _, k := range c.shape {
+			n *= k
+		}
+		v := make([]float64, n)
+		c.init.Fill(v, c.shape, nil)
+		if !slices.Equal(v, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, v, c.want)
 		}
 	}
 }
