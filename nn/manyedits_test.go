@@ -143,7 +143,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 		if last := len(t.Shape) - 1; t.Kind == op.Tensor && last > 0 {
 			size := t.Shape[1].Size
 			for _, axis := range []int{0, 1, last, -1, last + 1} {
-				for _, channels := range []int{0, 1, 2, size, size + 2, 2 * size} {
+				for _, channels := range []int{0, 1, 2, size, size + 2, 2 * size} { // of an open length −1 and the like
 					add(func(e *nn.Edit) { e.SetInputChannels(e.Value(v.Name()), channels, axis) }, "%d channels of %s on axis %d", channels, v.Name(), axis)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -148,6 +149,113 @@ var unrolled = []struct {
 		h, w, u, b := x[1], weight(x[0], "w", 3, 4), weight(x[0], "u", 4, 4), weight(x[0], "b", 1, 4)
 		for _, t := range []int{0, 3, 1, 5} {
 			h = cell(row(x[0], t), h, w, u, b)
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"two loops", []string{"x %s[N,5,3]", "h %s[N,4]"}, "ScanLoop", 22, func(x ...*G.Node) (G.Nodes, error) {
+		h, w, u, b := x[1], weight(x[0], "w", 3, 4), weight(x[0], "u", 4, 4), weight(x[0], "b", 1, 4)
+		for t := range 5 {
+			h = cell(row(x[0], t), h, w, u, b)
+		}
+		for range 3 {
+			h = G.Must(G.Sigmoid(G.Must(G.Mul(h, u))))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"two layers a turn", []string{"x %s[N,3]"}, "Loop", 12, func(x ...*G.Node) (G.Nodes, error) {
+		h, w, u := x[0], weight(x[0], "w", 3, 3), weight(x[0], "u", 3, 3)
+		for range 3 {
+			h = G.Must(G.Tanh(G.Must(G.Mul(h, w))))
+			h = G.Must(G.Tanh(G.Must(G.Mul(h, u))))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"rows from both ends", []string{"x %s[N,6,3]", "h %s[N,3]"}, "Scan", 15, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[1]
+		for t := range 5 {
+			h = G.Must(G.Tanh(G.Must(G.Add(G.Must(G.HadamardProd(row(x[0], t), h)), row(x[0], 5-t)))))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"a state of two turns ago", []string{"x %s[N,3]"}, "Loop", 6, func(x ...*G.Node) (G.Nodes, error) {
+		h, before := x[0], G.Must(G.Tanh(x[0]))
+		for range 5 {
+			h, before = G.Must(G.Sigmoid(G.Must(G.Add(h, before)))), h
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"computed once", []string{"x %s[N,3]"}, "Loop", 12, func(x ...*G.Node) (G.Nodes, error) {
+		h, w := x[0], weight(x[0], "w", 3, 3)
+		all := G.Must(G.Sigmoid(G.Must(G.Mul(x[0], w))))
+		for range 4 {
+			h = G.Must(G.HadamardProd(G.Must(G.Tanh(G.Must(G.Add(h, all)))), all))
+		}
+		return G.Nodes{h, all}, nil
+	}},
+	{"an early state is a result", []string{"x %s[N,3]"}, "Loop", 14, func(x ...*G.Node) (G.Nodes, error) {
+		h, w := x[0], weight(x[0], "w", 3, 3)
+		var early *G.Node
+		for t := range 5 {
+			if h = G.Must(G.Tanh(G.Must(G.Mul(h, w)))); t == 1 {
+				early = h
+			}
+		}
+		return G.Nodes{early, h}, nil
+	}},
+	{"an inner value is read", []string{"x %s[N,3]"}, "Loop", 20, func(x ...*G.Node) (G.Nodes, error) {
+		h, w := x[0], weight(x[0], "w", 3, 3)
+		var inner *G.Node
+		for t := range 4 {
+			m := G.Must(G.Mul(h, w))
+			if h = G.Must(G.Tanh(m)); t == 2 {
+				inner = m
+			}
+		}
+		return G.Nodes{G.Must(G.Add(inner, h))}, nil
+	}},
+	{"begins with another shape", []string{"x %s[N,3]", "h %s[1,3]"}, "Loop", 14, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[1]
+		for range 5 {
+			h = G.Must(G.Tanh(G.Must(G.BroadcastAdd(h, x[0], []byte{0}, nil))))
+			if h.Shape()[0] == x[0].Shape()[0] {
+				break
+			}
+		}
+		for range 4 {
+			h = G.Must(G.Tanh(G.Must(G.Add(h, x[0]))))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"at random", []string{"x %s[N,3]"}, "", 20, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[0]
+		for range 4 {
+			h = G.Must(G.Dropout(G.Must(G.Tanh(h)), 0.5))
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"annotated", []string{"x %s[N,3]"}, "", 12, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[0]
+		for t := range 4 {
+			out, err := nn.Annotate(nn.Annotations{"turn": t % 2}, func(x ...*G.Node) (G.Nodes, error) {
+				return G.Nodes{G.Must(G.Tanh(x[0]))}, nil
+			})(h)
+			if err != nil {
+				return nil, err
+			}
+			h = out[0]
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"several outputs", []string{"x %s[N,4]"}, "Loop", 14, func(x ...*G.Node) (G.Nodes, error) {
+		ops, h := std.Operators(), x[0]
+		for range 4 {
+			parts, err := ops.ApplyN(2, std.SplitConfig{Axis: 1, NumOutputs: 2}, h)
+			if err != nil {
+				return nil, err
+			}
+			if h, err = ops.Apply1(std.ConcatConfig{Axis: 1}, G.Must(G.Tanh(parts[1])), parts[0]); err != nil {
+				return nil, err
+			}
 		}
 		return G.Nodes{h}, nil
 	}},
