@@ -152,7 +152,7 @@ func outs(n *Node, count int) []*Value {
 
 // zerosLike are zeros of the type and shape of v.
 func zerosLike(e *Edit, v *Value) *Value {
-	if e.err != nil || v == nil {
+	if e.err != nil {
 		return nil
 	}
 	return do(e, op.Plain("Expand"), e.Const(e.New("zero"), dtype.New(v.typ.DType)), do(e, std.ShapeConfig{}, v))

@@ -47,10 +47,7 @@ func (s *Site) ours() *Value {
 			if s.t.calls[c] == nil {
 				s.t.calls[c] = s.reversed(b, calls, in)
 			}
-			if out := s.t.calls[c]; index < len(out) {
-				return out[index]
-			}
-			return nil
+			return outputAt(s.t.calls[c], index)
 		}
 	}
 	if s.t.step && c.Random() {
@@ -72,8 +69,13 @@ func (s *Site) ours() *Value {
 		}
 		s.t.calls[c] = s.add(calls, values)
 	}
-	if out := s.t.calls[c]; index < len(out) {
-		return out[index]
+	return outputAt(s.t.calls[c], index)
+}
+
+// outputAt is one of the outputs of a call, nil where the call could not be added.
+func outputAt(out []*Value, i int) *Value {
+	if i < len(out) {
+		return out[i]
 	}
 	return nil
 }
@@ -210,7 +212,7 @@ func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 		formal -= len(b.outer)
 	}
 	config := c.Config
-	if formal < len(in) || len(configBodies(c.Config)) > 0 {
+	if len(configBodies(c.Config)) > 0 {
 		if config = s.retraced(calls, in[formal:]); e.err != nil {
 			return nil
 		}

@@ -54,8 +54,8 @@ func (s *Site) spelled(calls []*op.Call, in []gorgonia.Nodes, index int) *Value 
 	if s.t.calls[c] == nil {
 		s.t.calls[c] = s.spell(calls, in)
 	}
-	if out := s.t.calls[c]; index < len(out) && out[index] != nil {
-		return out[index]
+	if v := outputAt(s.t.calls[c], index); v != nil {
+		return v
 	}
 	if s.t.e.err == nil {
 		return s.Refuse(fmt.Sprintf("output %d", index))
