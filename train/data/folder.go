@@ -3,7 +3,6 @@ package data
 import (
 	"fmt"
 	"io/fs"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -157,12 +156,7 @@ func (f *Folders) divide(class int, val float64) (fit, held []Item) {
 			all = append(all, i)
 		}
 	}
-	n := len(all)
-	k := 0
-	if val > 0 && n > 1 { // false for NaN
-		k = min(max(1, int(math.Round(min(val, 1)*float64(n)))), n-1)
-	}
-	picked, rest := divide(n, k, mix(f.Seed, uint64(class)))
+	picked, rest := heldOut(len(all), val, mix(f.Seed, uint64(class)))
 	for _, i := range picked {
 		held = append(held, all[i])
 	}

@@ -171,7 +171,7 @@ func (p Preprocess) numbers(img *image.RGBA, mirror bool) *tensor.Dense {
 		red, blue = 2, 0
 	}
 	for y := range h {
-		line := img.Pix[y*img.Stride:][:4*w]
+		line := img.Pix[y*img.Stride:]
 		for x := range w {
 			px := line[4*x : 4*x+3 : 4*x+3]
 			to := y*w + x

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -204,12 +203,7 @@ func (m *Masks) All(p Preprocess, height, width int) Set[Sample] {
 // Split holds a share of the images out by chance, seeded, and augments the others: a part of each, mirrored half of the time unless
 // NoFlip says not to, changed as Policy says; the mask with it.
 func (m *Masks) Split(val float64, seed uint64, p Preprocess, height, width int) (fit, held Set[Sample]) {
-	n := len(m.Items)
-	k := 0
-	if val > 0 { // false for NaN
-		k = min(max(1, int(math.Round(min(val, 1)*float64(n)))), n-1)
-	}
-	picked, others := divide(n, k, seed)
+	picked, others := heldOut(len(m.Items), val, seed)
 	all := Of(m.Items...)
 	rest, first := Subset(all, picked), Subset(all, others)
 	return Map(first, func(i MaskItem, r *rand.Rand) (Sample, error) { return m.sample(i, p, height, width, r) }),

@@ -37,7 +37,7 @@ func (p *Padding) level(ts []*tensor.Dense, by float64) []*tensor.Dense {
 		}
 		longest = max(longest, t.Shape()[0])
 	}
-	if m := p.Multiple; m > 1 {
+	if m := p.Multiple; m > 0 {
 		up := (longest + m - 1) / m * m
 		if p.Most > 0 {
 			up = max(longest, min(up, p.Most))
@@ -58,21 +58,18 @@ func (p *Padding) fill(t *tensor.Dense, length int, by float64) *tensor.Dense {
 	shape[0] = length
 	n := elements(t.Shape())
 	all := reflect.MakeSlice(reflect.SliceOf(t.Dtype().Type), elements(shape), elements(shape))
-	from, to := 0, n // where the elements go
+	from := 0 // where the elements go
 	if p.Left {
-		from, to = all.Len()-n, all.Len()
+		from = all.Len() - n
 	}
-	value := reflect.ValueOf(by)
-	if by != 0 && value.CanConvert(t.Dtype().Type) {
+	if value := reflect.ValueOf(by); value.CanConvert(t.Dtype().Type) {
 		value = value.Convert(t.Dtype().Type)
 		for i := range all.Len() {
-			if i < from || i >= to {
-				all.Index(i).Set(value)
-			}
+			all.Index(i).Set(value)
 		}
 	}
 	if n > 0 {
-		reflect.Copy(all.Slice(from, to), backing(t))
+		reflect.Copy(all.Slice(from, from+n), backing(t))
 	}
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(all.Interface()))
 }

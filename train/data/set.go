@@ -140,6 +140,15 @@ func Split[T any](s Set[T], val float64, seed uint64) (fit, held Set[T]) {
 	return Subset(s, rest), Subset(s, picked)
 }
 
+// heldOut divides n samples by chance into a share val of them, at least one and never all, and the rest.
+func heldOut(n int, val float64, seed uint64) (picked, rest []int) {
+	k := 0
+	if val > 0 && n > 0 { // false for NaN
+		k = min(max(1, int(math.Round(min(val, 1)*float64(n)))), n-1)
+	}
+	return divide(n, k, seed)
+}
+
 // divide picks k of n indices by chance; both results are in rising order.
 func divide(n, k int, seed uint64) (picked, rest []int) {
 	in := make([]bool, n)

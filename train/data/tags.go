@@ -3,7 +3,6 @@ package data
 import (
 	"encoding/csv"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -112,12 +111,7 @@ func (t *Tagged) All(p Preprocess) Set[Sample] {
 
 // Split holds a share of the images out by chance, seeded, and augments the others.
 func (t *Tagged) Split(val float64, seed uint64, p Preprocess) (fit, held Set[Sample]) {
-	n := len(t.Items)
-	k := 0
-	if val > 0 { // false for NaN
-		k = min(max(1, int(math.Round(min(val, 1)*float64(n)))), n-1)
-	}
-	picked, rest := divide(n, k, seed)
+	picked, rest := heldOut(len(t.Items), val, seed)
 	all := Of(t.Items...)
 	return Map(Subset(all, rest), func(i TaggedItem, r *rand.Rand) (Sample, error) { return t.sample(i, p, r) }),
 		Map(Subset(all, picked), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return t.sample(i, p, nil) })
