@@ -48,13 +48,17 @@ func (r *ranks) match(err error, facts []fact) error {
 	}
 	for k, other := range all {
 		for i, f := range facts {
-			at := i * sha256.Size
-			if at+sha256.Size > len(other) || at+sha256.Size > len(all[0]) || !bytes.Equal(other[at:][:sha256.Size], all[0][at:][:sha256.Size]) {
+			if !bytes.Equal(block(other, i), block(all[0], i)) {
 				return &RankError{Rank: k, Err: fmt.Errorf("train: %s is not that of rank 0: all ranks want the same", f.name), kind: failed}
 			}
 		}
 	}
 	return nil
+}
+
+// block is fact i of those that a rank sent; a rank of another version may have sent fewer.
+func block(sent []byte, i int) []byte {
+	return sent[min(i*sha256.Size, len(sent)):min((i+1)*sha256.Size, len(sent))]
 }
 
 // facts are what ranks must agree on before they train.

@@ -19,13 +19,18 @@ var errNotLinear = errors.New("train: the classifier is not linear in pooled fea
 // mostRegressed bounds rows times features times classes of a regression; stochastic gradients do more.
 const mostRegressed = 4e7
 
+// regressed reports whether features are few enough for a regression.
+func (f *features) regressed(classes int) bool {
+	return len(f.pooled)*len(f.peak)*classes <= mostRegressed
+}
+
 // fitHead trains the classifier on features: by logistic regression where it is linear in the means of the features, by
 // gradient descent on the features elsewhere. The model's parameters get the result. It returns the accuracy on folds that
 // were held out, −1 where there were none.
 func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int, seed uint64, loss Loss) (accuracy float64, err error) {
 	classes := classesOf(g)
 	accuracy = -1
-	if len(f.pooled)*len(f.peak)*classes <= mostRegressed && !weighted(loss) {
+	if f.regressed(classes) && !weighted(loss) {
 		var solved logistic
 		solved, accuracy = problem{x: f.pooled, y: f.class, classes: classes}.regress(views, seed)
 		err = t.place(ctx, solved, f)

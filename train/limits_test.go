@@ -1,0 +1,313 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+func numbered(t *testing.T, x ...float32) *tensor.Dense {
+	t.Helper()
+	d, err := dtype.FromSlice(x, len(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// What no linear model fits, and how many features a regression takes.
+func TestRectangular(t *testing.T) {
+	for _, rows := range [][][]float32{nil, {}, {{}}, {{1, 2}, {3}}, {{1}, {2}, {3}}} {
+		if err := rectangular(rows, 2); err == nil {
+			t.Errorf("%v for 2 targets", rows)
+		}
+	}
+	if err := rectangular([][]float32{{1, 2}, {3, 4}}, 2); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		rows, width, classes int
+		want                 bool
+	}{{20000, 1000, 2, true}, {20001, 1000, 2, false}, {20000, 1001, 2, false}, {20000, 1000, 3, false}, {40000, 1000, 1, true}} {
+		f := &features{pooled: make([][]float32, c.rows), peak: make([]float32, c.width)}
+		if got := f.regressed(c.classes); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// A metric of an output that is not there, or has no target.
+func TestOutputMetricLimits(t *testing.T) {
+	one := []*tensor.Dense{numbered(t, 1)}
+	two := append(one, numbered(t, 2))
+	for _, c := range []struct {
+		at        int
+		out, want []*tensor.Dense
+		ok        bool
+	}{{-1, two, two, false}, {1, one, two, false}, {1, two, one, false}, {1, two, two, true}, {0, one, one, true}} {
+		m := &OutputMetric{Output: c.at, Metric: &Deviation{}}
+		if err := m.Add(c.out, c.want); (err == nil) != c.ok {
+			t.Errorf("output %d of %d and %d: %v", c.at, len(c.out), len(c.want), err)
+		}
+	}
+}
+
+// stopping fails at the second batch.
+type stopping struct{ n int }
+
+func (s *stopping) Add(out, want []*tensor.Dense) error {
+	if s.n++; s.n == 2 {
+		return errors.New("stopped")
+	}
+	return nil
+}
+
+func (s *stopping) Result() map[string]float64 { return nil }
+func (s *stopping) Reset()                     { s.n = 0 }
+
+// An evaluation ends at the error of a metric, and at that of a sample.
+func TestEvaluateStops(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Node(op.Plain("Identity"), e.Input("x", "float32[1,1]")).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := data.Sample{X: []*tensor.Dense{numbered(t, 1)}, Y: []*tensor.Dense{numbered(t, 1)}}
+	m := &stopping{}
+	if _, err := Evaluate(t.Context(), g, data.Of(s, s, s, s), m); err == nil || m.n != 2 {
+		t.Errorf("%v after %d batches", err, m.n)
+	}
+}
+
+// What ranks send to be compared: parts of it, settings with pointers to nothing.
+func TestFactsAtLimits(t *testing.T) {
+	sent := bytes.Repeat([]byte{1}, 64)
+	sent[63] = 2
+	if a, b := block(sent, 0), block(sent, 1); len(a) != 32 || len(b) != 32 || b[31] != 2 || len(block(sent, 2)) != 0 || len(block(sent[:40], 1)) != 8 {
+		t.Error(a, b)
+	}
+	var b bytes.Buffer
+	describe(&b, reflect.ValueOf(struct {
+		P *nn.Param
+		D *tensor.Dense
+	}{}), 0)
+	describe(&b, reflect.ValueOf(struct{ D *tensor.Dense }{numbered(t, 1, 2)}), 0)
+	if !bytes.Contains(b.Bytes(), []byte("(2);")) {
+		t.Errorf("%q", b.Bytes())
+	}
+}
+
+// The average of channels that are copied, kept and new: kept ones keep theirs, also where others are copies.
+func TestAverageOfCopies(t *testing.T) {
+	of := func(c nn.Change) []float32 {
+		s := &state{ema: numbered(t, 10, 20, 30), typ: dtype.Float32}
+		return dtype.Slice[float32](s.averageOf(c))
+	}
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		change nn.Change
+		want   []float32
+	}{
+		{nn.Change{Keep: []int{0, 1, -1}, Like: []int{2, 2, 1}}, []float32{10, 20, 20}},
+		{nn.Change{Keep: []int{2, -1}}, []float32{30, nan}},
+		{nn.Change{Keep: []int{0, -1}, Like: []int{-1, 0}, Scale: []float64{0.5, 0.5}}, []float32{5, 5}},
+		{nn.Change{Keep: []int{1, -1}, Like: []int{-1, -1}}, []float32{20, nan}},
+	} {
+		if got := of(c.change); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%+v: %v, want %v", c.change, got, c.want)
+		}
+	}
+}
+
+// Values change places whatever their size, and squares are summed whatever their number.
+func TestExchangeAndSums(t *testing.T) {
+	for _, n := range []int{1, 4095, 4096, 4097, 8193} {
+		a, b := dtype.New(dtype.Uint8, n), dtype.New(dtype.Uint8, n)
+		for i := range n {
+			dtype.Slice[uint8](a)[i], dtype.Slice[uint8](b)[i] = uint8(i), uint8(i*3+1)
+		}
+		exchange(a, b)
+		for i := range n {
+			if dtype.Slice[uint8](a)[i] != uint8(i*3+1) || dtype.Slice[uint8](b)[i] != uint8(i) {
+				t.Fatalf("%d bytes: byte %d", n, i)
+			}
+		}
+	}
+	for n := range 11 {
+		x, want := make([]float32, n), 0.0
+		for i := range x {
+			x[i] = float32(i + 1)
+			want += float64((i + 1) * (i + 1))
+		}
+		if got := sumSquares(x); got != want {
+			t.Errorf("%d numbers: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// A rank's parts of a batch that parts and ranks do not divide.
+func TestSplitForRanks(t *testing.T) {
+	for _, c := range []struct {
+		rank, ranks, batch, micro, samples int
+		want                               []int
+	}{
+		{0, 2, 7, 2, 3, []int{1, 2}}, {1, 2, 7, 2, 4, []int{2, 2}}, {0, 1, 5, 2, 5, []int{1, 2, 2}}, {2, 3, 10, 2, 4, []int{2, 2}}, {1, 2, 8, 2, 1, []int{1, 0}}, {0, 2, 8, 0, 4, []int{4}},
+	} {
+		x := make([]float32, c.samples)
+		for i := range x {
+			x[i] = float32(i)
+		}
+		tr := &Trainer{c: Config{Batch: c.batch, MicroBatch: c.micro}, g: nn.New("g")}
+		if c.ranks > 1 {
+			tr.ranks = &ranks{rank: c.rank, size: c.ranks}
+		}
+		d, err := dtype.FromSlice(x, len(x), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := tr.split(data.Sample{X: []*tensor.Dense{d}})
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		var sizes []int
+		next := float32(0)
+		for _, p := range parts {
+			n := 0
+			if p.X != nil {
+				n = p.X[0].Shape()[0]
+				for _, v := range dtype.Slice[float32](p.X[0]) {
+					if v != next {
+						t.Errorf("%+v: sample %v, want %v", c, v, next)
+					}
+					next++
+				}
+			}
+			sizes = append(sizes, n)
+		}
+		if !slices.Equal(sizes, c.want) {
+			t.Errorf("%+v: parts of %v", c, sizes)
+		}
+	}
+	tr := &Trainer{c: Config{Batch: 4, MicroBatch: 1}, g: nn.New("g"), ranks: &ranks{size: 2}}
+	d, err := dtype.FromSlice(make([]float32, 3), 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.split(data.Sample{X: []*tensor.Dense{d}}); err == nil {
+		t.Error("three samples of a part of two")
+	}
+}
+
+// Parameters side by side in one block of memory do not overlap; those that share a number do.
+func TestOverlap(t *testing.T) {
+	block := make([]float32, 8)
+	g := nn.New("g")
+	var a, b *nn.Param
+	if err := g.Edit(func(e *nn.Edit) {
+		a, b = e.Param("a", nil, 4).Param(), e.Param("b", nil, 4).Param()
+	}); err != nil {
+		t.Skip(err)
+	}
+	for from, want := range map[int]bool{4: false, 3: true} {
+		x, err := dtype.FromSlice(block[:4:4], 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := dtype.FromSlice(block[from:from+4:from+4], 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Edit(func(e *nn.Edit) { e.SetData(e.Value("a"), x); e.SetData(e.Value("b"), y) }); err != nil {
+			t.Fatal(err)
+		}
+		tr := &Trainer{params: map[*nn.Param]*state{a: {}, b: {}}}
+		if got := tr.overlap(); got != want {
+			t.Errorf("from %d: %v", from, got)
+		}
+	}
+}
+
+// A session is asked to add gradients up where a batch comes in parts, and only there.
+func TestJobAccumulates(t *testing.T) {
+	for _, c := range []struct{ micro, accumulate, want int }{{0, 0, 0}, {0, 1, 1}, {4, 0, 2}, {4, 3, 3}} {
+		tr := &Trainer{c: Config{MicroBatch: c.micro, Accumulate: c.accumulate}}
+		if got := tr.job(&binding{}).Config.Accumulate; got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// Where few samples judge, three tenths of the training set do so as well, and are not trained on.
+func TestRaceSetsShare(t *testing.T) {
+	var all []data.Sample
+	for i := range 10 {
+		all = append(all, data.Sample{X: []*tensor.Dense{numbered(t, float32(i))}})
+	}
+	tu := &tuning{fit: data.Of(all...), val: data.Of(all[0])}
+	fit, held, err := tu.raceSets(context.Background())
+	if err != nil || fit.Len() != 7 || held.Len() != 4 {
+		t.Fatalf("%d to fit, %d held out, %v", fit.Len(), held.Len(), err)
+	}
+	seen := map[float32]int{}
+	for _, s := range []data.Set[data.Sample]{fit, held} {
+		for i := range s.Len() {
+			v, err := s.At(i, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[dtype.Slice[float32](v.X[0])[0]]++
+		}
+	}
+	if len(seen) != 10 || seen[0] != 2 { // the sample of the validation comes twice
+		t.Errorf("%v", seen)
+	}
+}
+
+// What a model makes of each sample: its loss, and whether it is right. An error of a set is one.
+func TestAnswers(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Node(op.Plain("Softmax"), e.Input("x", "float32[N,2]")).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sample := func(a, b float32, class int64) data.Sample {
+		return data.Sample{X: []*tensor.Dense{numbered(t, a, b)}, Y: []*tensor.Dense{tensor.New(tensor.FromScalar(class))}}
+	}
+	set := data.Of(sample(0, 0, 1), sample(3, 1, 0), sample(3, 1, 1))
+	tu := &tuning{g: g, fit: set}
+	got, err := tu.answers(t.Context(), set)
+	want := []answer{{math.Ln2, false}, {math.Log(1 + math.Exp(-2)), true}, {math.Log(1 + math.Exp(2)), false}}
+	if err != nil || len(got) != len(want) {
+		t.Fatal(got, err)
+	}
+	for i, a := range got {
+		if math.Abs(a.loss-want[i].loss) > 1e-5 || a.right != want[i].right {
+			t.Errorf("sample %d: %+v, want %+v", i, a, want[i])
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := tu.answers(t.Context(), unreadable{broken}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+type unreadable struct{ err error }
+
+func (u unreadable) Len() int { return 1 }
+
+func (u unreadable) At(int, *rand.Rand) (data.Sample, error) { return data.Sample{}, u.err }
