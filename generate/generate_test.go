@@ -15,11 +15,13 @@ import (
 
 	"github.com/graft-ml/graft/generate"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
+	"gorgonia.org/gorgonia"
 )
 
 // residual is a network of blocks as ResNet has them, of which one in three changes the size.
@@ -269,5 +271,32 @@ func TestWriteTo(t *testing.T) {
 	}
 	if !token.IsIdentifier("model") {
 		t.Error("model is no name")
+	}
+}
+
+// An operator of another domain is not taken for the standard's of its name.
+func TestOtherDomains(t *testing.T) {
+	mine := &op.Op{Domain: "my", Name: "Conv", Since: []int{1}, Doc: "The channels of W that X has, added to it.", In: "X T, W T weight", Out: "Y T", Where: op.Where{"T": op.Floats}, Pinned: "a test",
+		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0]}, nil },
+		Lower: func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+			y, err := c.Apply1(op.Plain("Identity"), in[0])
+			return gorgonia.Nodes{y}, err
+		}}
+	set, err := std.Operators().With(mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := nn.NewGraph("g", set, map[string]int{"": 21, "my": 1})
+	if err := g.Edit(func(e *nn.Edit) {
+		w, b := dtype.New(dtype.Float32, 3, 3, 1, 1), dtype.New(dtype.Float32, 3, 1, 1)
+		x := e.Input("x", "float32[N,3,4,4]")
+		y := e.Node(op.Name{Domain: "my", Name: "Conv"}, x, e.Const("w", w)).Out(0)
+		e.Output("y", e.Node(op.Plain("Add"), y, e.Const("b", b)).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	text := string(write(t, g, "mine").Files["mine.go"])
+	if strings.Contains(text, "layers.Conv") || !strings.Contains(text, `op.Name{Domain: "my", Name: "Conv"}`) {
+		t.Errorf("my.Conv is written as\n%s", text)
 	}
 }

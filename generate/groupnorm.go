@@ -19,15 +19,15 @@ func spelledGroupNorm(r *reader, n *nn.Node) *layer {
 		return nil
 	}
 	normal, scale := r.sides(scaled.Producer())
-	if scaled.Producer().Type() != "Mul" || normal == nil || !only(normal, scaled.Producer()) {
+	if !ofStandard(scaled.Producer(), "Mul") || normal == nil || !only(normal, scaled.Producer()) {
 		return nil
 	}
 	back := normal.Producer()
-	if back.Type() != "Reshape" || back.In(0).Producer() == nil {
+	if !ofStandard(back, "Reshape") || back.In(0).Producer() == nil {
 		return nil
 	}
 	inst := back.In(0).Producer()
-	if inst.Type() != "InstanceNormalization" || inst.In(0).Producer() == nil || inst.In(0).Producer().Type() != "Reshape" || !r.filled(inst.In(1), 1) || !r.filled(inst.In(2), 0) {
+	if !ofStandard(inst, "InstanceNormalization") || !ofStandard(inst.In(0).Producer(), "Reshape") || !r.filled(inst.In(1), 1) || !r.filled(inst.In(2), 0) {
 		return nil
 	}
 	first := inst.In(0).Producer()
@@ -48,6 +48,9 @@ func spelledGroupNorm(r *reader, n *nn.Node) *layer {
 	}
 	return l
 }
+
+// ofStandard reports whether a node is one of the standard's operator of that name.
+func ofStandard(n *nn.Node, name string) bool { return n.Type() == name && n.Domain() == "" }
 
 // sides are the computed and the constant input of a sum or product.
 func (r *reader) sides(n *nn.Node) (computed, constant *nn.Value) {

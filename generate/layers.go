@@ -209,7 +209,7 @@ func conv(r *reader, n *nn.Node) *layer {
 // convBias is a convolution whose bias is a sum after it.
 func convBias(r *reader, n *nn.Node) *layer {
 	y, bias := r.sides(n)
-	if y == nil || y.Producer().Type() != "Conv" || y.Producer().In(2) != nil || !only(y, n) || y.Type().Rank() < 3 {
+	if y == nil || !ofStandard(y.Producer(), "Conv") || y.Producer().In(2) != nil || !only(y, n) || y.Type().Rank() < 3 {
 		return nil
 	}
 	l := conv(r, y.Producer())

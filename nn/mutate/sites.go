@@ -218,7 +218,7 @@ func (f finder) activations() []site {
 		list = append(list, func() string {
 			l, label := pick(f.r, f.m.activations()), n.Label()
 			for _, v := range f.e.SwapActivations(l, func(x *nn.Node) bool { return x == n }) {
-				if v.Producer().Type() == n.Type() {
+				if v.Producer().Type() == n.Type() && v.Producer().Domain() == n.Domain() {
 					f.e.Failf("%s is that already", label)
 				}
 			}
