@@ -274,29 +274,33 @@ func TestWriteTo(t *testing.T) {
 	}
 }
 
-// An operator of another domain is not taken for the standard's of its name.
+// Operators of another domain are not taken for the standard's of their names.
 func TestOtherDomains(t *testing.T) {
-	mine := &op.Op{Domain: "my", Name: "Conv", Since: []int{1}, Doc: "The channels of W that X has, added to it.", In: "X T, W T weight", Out: "Y T", Where: op.Where{"T": op.Floats}, Pinned: "a test",
-		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0]}, nil },
-		Lower: func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
-			y, err := c.Apply1(op.Plain("Identity"), in[0])
-			return gorgonia.Nodes{y}, err
-		}}
-	set, err := std.Operators().With(mine)
+	negative := func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
+		y, err := c.Apply1(op.Plain("Neg"), in[0])
+		return gorgonia.Nodes{y}, err
+	}
+	mine := func(name string, in op.Slots) *op.Op {
+		return &op.Op{Domain: "my", Name: name, Since: []int{1}, Doc: "The negative.", In: in, Out: "Y T", Where: op.Where{"T": op.Floats}, Pinned: "a test",
+			Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0]}, nil }, Lower: negative}
+	}
+	set, err := std.Operators().With(mine("Conv", "X T, W T weight"), mine("Identity", "X T"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := nn.NewGraph("g", set, map[string]int{"": 21, "my": 1})
 	if err := g.Edit(func(e *nn.Edit) {
 		w, b := dtype.New(dtype.Float32, 3, 3, 1, 1), dtype.New(dtype.Float32, 3, 1, 1)
-		x := e.Input("x", "float32[N,3,4,4]")
+		x := e.Node(op.Name{Domain: "my", Name: "Identity"}, e.Input("x", "float32[N,3,4,4]")).Out(0)
 		y := e.Node(op.Name{Domain: "my", Name: "Conv"}, x, e.Const("w", w)).Out(0)
 		e.Output("y", e.Node(op.Plain("Add"), y, e.Const("b", b)).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	text := string(write(t, g, "mine").Files["mine.go"])
-	if strings.Contains(text, "layers.Conv") || !strings.Contains(text, `op.Name{Domain: "my", Name: "Conv"}`) {
-		t.Errorf("my.Conv is written as\n%s", text)
+	for _, want := range []string{`op.Name{Domain: "my", Name: "Conv"}`, `op.Name{Domain: "my", Name: "Identity"}`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s in\n%s", want, text)
+		}
 	}
 }

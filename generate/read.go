@@ -213,7 +213,7 @@ func (r *reader) step(n *nn.Node) (draft, error) {
 			return d, nil
 		}
 	}
-	if f := readers[n.Type()]; f != nil && n.Domain() == "" {
+	if f := readers[n.Type()]; f != nil && ofStandard(n, n.Type()) {
 		if l := f(r, n); l != nil {
 			for _, m := range l.nodes {
 				r.inside[m] = m != n
