@@ -293,13 +293,18 @@ func (t *tuning) allLayers(ctx context.Context) error {
 		return err
 	}
 	t.out.Val, t.out.AllKept = all.figures, true
-	if t.val == nil || t.Policy == Full || t.Policy == FromScratch || t.out.Head == nil || t.gained(alone, all) {
+	if t.keeps(alone, all) {
 		return nil
 	}
 	before.restore()
 	t.say(fmt.Sprintf("all layers: no better%s: the model keeps what it had%s", figures(t.out.Val), figures(t.out.Head)))
 	t.out.Val, t.out.AllKept = t.out.Head, false
 	return t.refit(ctx)
+}
+
+// keeps reports whether what became of all layers stays, after a verdict on what they began with and one on them.
+func (t *tuning) keeps(alone, all verdict) bool {
+	return t.val == nil || t.Policy == Full || t.Policy == FromScratch || t.out.Head == nil || t.gained(alone, all)
 }
 
 // loss is the configuration's, or without one what the targets call for.

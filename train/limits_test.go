@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -311,3 +312,80 @@ type unreadable struct{ err error }
 func (u unreadable) Len() int { return 1 }
 
 func (u unreadable) At(int, *rand.Rand) (data.Sample, error) { return data.Sample{}, u.err }
+
+// What training made of all layers is taken back only where there is a validation, a classifier to go back to and leave to choose.
+func TestKeepsAllLayers(t *testing.T) {
+	head := map[string]float64{"accuracy": 0.9}
+	good, bad := verdict{figures: map[string]float64{"accuracy": 0.95, "loss": 0.1}}, verdict{figures: map[string]float64{"accuracy": 0.5, "loss": 2}}
+	val := data.Of(make([]data.Sample, 1000)...)
+	for name, c := range map[string]struct {
+		t     *tuning
+		after verdict
+		want  bool
+	}{
+		"worse":             {&tuning{val: val, out: Outcome{Head: head}}, bad, false},
+		"better":            {&tuning{val: val, out: Outcome{Head: head}}, good, true},
+		"no validation":     {&tuning{out: Outcome{Head: head}}, bad, true},
+		"no classifier":     {&tuning{val: val}, bad, true},
+		"told to, all":      {&tuning{val: val, FineTuner: FineTuner{Policy: Full}, out: Outcome{Head: head}}, bad, true},
+		"told to, from new": {&tuning{val: val, FineTuner: FineTuner{Policy: FromScratch}, out: Outcome{Head: head}}, bad, true},
+	} {
+		if got := c.t.keeps(verdict{figures: map[string]float64{"accuracy": 0.9, "loss": 0.3}}, c.after); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// What is checked of gradients and statistics as they arrive: those of a trainer, when samples count.
+func TestArrivalChecks(t *testing.T) {
+	g := nn.New("g")
+	var list [3]*nn.Param // trained, a statistic, neither
+	if err := g.Edit(func(e *nn.Edit) {
+		for i := range list {
+			list[i] = e.Const(fmt.Sprint("p", i), numbered(t, 1, 2)).Param()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	nan, inf := float32(math.NaN()), math.Inf(1)
+	for _, c := range []struct {
+		p      int
+		silent bool
+		x      []float32
+		bound  float64
+		want   string
+		square float64
+		has    bool
+	}{
+		{p: 0, x: []float32{3, 4}, square: 25, has: true}, {p: 0, bound: 1e30, square: 1e30}, {p: 0, bound: 1.1e30, want: "the gradient of p0 may be as large as 1.1e+30"},
+		{p: 0, bound: inf, want: "the gradient of p0 is not finite"}, {p: 0, x: []float32{nan, 0}, want: "the gradient of p0 is not finite"}, {p: 1, x: []float32{nan, 0}, want: "the statistic p1 is not finite"},
+		{p: 1, x: []float32{1, 2}}, {p: 2, x: []float32{nan, 0}}, {p: 0, silent: true, x: []float32{nan, 0}}, {p: 1, silent: true, x: []float32{nan, 0}},
+	} {
+		s := &state{typ: dtype.Float32}
+		tr := &Trainer{g: g, params: map[*nn.Param]*state{list[0]: s}, stats: map[*nn.Param]*state{list[1]: {}}}
+		a := &arrival{t: tr, d: &binding{origin: map[*nn.Param]*nn.Param{list[0]: list[0], list[1]: list[1], list[2]: list[2]}}, counts: !c.silent}
+		var x *tensor.Dense
+		if c.x != nil {
+			x = numbered(t, c.x...)
+		}
+		err := a.check(list[c.p], x, c.bound)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if s.square != c.square || s.has != c.has {
+			t.Errorf("%+v: squares %v, there %v", c, s.square, s.has)
+		}
+	}
+	a := &arrival{t: &Trainer{g: g}, counts: true}
+	if a.begin(1) != nil || a.begin(math.NaN()) == nil || (&arrival{t: a.t}).begin(math.NaN()) != nil {
+		t.Error("the loss of samples that count")
+	}
+	first := errors.New("first")
+	if a.failed(first) != first {
+		t.Error("nothing was updated by then")
+	}
+	a.taken, a.d = 1, &binding{params: list[:2]}
+	if err := a.failed(first); !errors.Is(err, first) || !strings.Contains(err.Error(), "; 1 of 2 parameters were updated by then") {
+		t.Error(err)
+	}
+}
