@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
 
@@ -36,6 +37,9 @@ func refuse(n *nn.Node, format string, args ...any) error {
 
 // read makes the steps of all nodes that the outputs depend on.
 func read(ctx context.Context, g *nn.Graph) (*reader, error) {
+	if err := onnxio.CheckData(g); err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
 	r := &reader{g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
 	for n := range g.Nodes() {
 		if n.Op() == nil {

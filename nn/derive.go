@@ -2,6 +2,7 @@ package nn
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -45,6 +46,9 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 	}
 	opsets := maps.Clone(g.opsets)
 	if o.Opset > 0 {
+		if newest := g.ops.Newest(""); o.Opset > newest {
+			return nil, fmt.Errorf("there is no operator set %d: want 1 to %d", o.Opset, newest)
+		}
 		opsets[""] = o.Opset
 	}
 	out := NewGraph(g.name, g.ops, opsets)

@@ -161,6 +161,22 @@ func strippedOp() *op.Op {
 	}
 }
 
+// CheckData is an error where the data of an initializer of g, or of a subgraph, were stripped: what needs the numbers of a model
+// asks first.
+func CheckData(g *nn.Graph) error {
+	for n := range g.Nodes() {
+		if c, ok := n.Config().(strippedConfig); ok {
+			return fmt.Errorf("%s: %s", n.Label(), c.Why)
+		}
+		for _, b := range n.Bodies() {
+			if err := CheckData(b.Graph); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func strippedNode(v *valueOrigin, gone *StrippedError) nn.NodeSpec {
 	shape := make([]int64, len(gone.Shape))
 	for i, n := range gone.Shape {

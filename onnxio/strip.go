@@ -82,7 +82,7 @@ func (w rewriting) rewrite(path, out string) (int, error) {
 		err = b.selfContained()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
+		return 0, named(path, err)
 	}
 	return n, WriteFile(out, b.write)
 }
@@ -98,6 +98,7 @@ func (w rewriting) folder(from, to string) (count int, err error) {
 		return 0, err
 	}
 	defer change.Discard()
+	files := 0
 	err = filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -112,17 +113,31 @@ func (w rewriting) folder(from, to string) (count int, err error) {
 		if err != nil {
 			return err
 		}
+		if name := e.Name(); name == "model.onnx" || valueName.MatchString(name) {
+			files++
+		}
 		n, err := w.staged(path, rel, change, from != to)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return named(path, err)
 		}
 		count += n
 		return nil
 	})
+	if err == nil && files == 0 {
+		err = fmt.Errorf("%s: no model.onnx and no value (input_0.pb, output_0.pb) in this folder", from)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return count, change.Commit()
+}
+
+// named puts a file's name in front of an error that lacks it.
+func named(path string, err error) error {
+	if strings.HasPrefix(err.Error(), path+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // staged adds what becomes of a file of a test case to a change of the folder, if it changes or is to be copied.

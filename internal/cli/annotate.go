@@ -81,6 +81,9 @@ func (a annotating) run(w io.Writer, model string) error {
 			return err
 		}
 	}
+	if err := a.removable(g); err != nil {
+		return err
+	}
 	if err := a.edit(g); err != nil {
 		return err
 	}
@@ -88,6 +91,29 @@ func (a annotating) run(w io.Writer, model string) error {
 		return onnxio.Saver{Annotations: mode, Warn: saver.Warn}.Save(a.output, g)
 	}
 	return a.list(w, g)
+}
+
+// removable refuses keys that no node has.
+func (a annotating) removable(g *nn.Graph) error {
+	for _, key := range a.remove {
+		found := false
+		for n := range g.Nodes(a.nodes()...) {
+			_, has := n.Annotations()[key]
+			found = found || has || key == "*" && len(n.Annotations()) > 0
+		}
+		if !found {
+			return fmt.Errorf("--remove %s: no node has such an annotation", key)
+		}
+	}
+	return nil
+}
+
+// nodes are those that --glob chooses.
+func (a annotating) nodes() []nn.Selector {
+	if len(a.glob) == 0 {
+		return nil
+	}
+	return []nn.Selector{nn.Glob(a.glob...)}
 }
 
 func (a annotating) edit(g *nn.Graph) error {
@@ -99,10 +125,7 @@ func (a annotating) edit(g *nn.Graph) error {
 		}
 		set[key] = nn.ParseAnnotation(value)
 	}
-	var sel []nn.Selector
-	if len(a.glob) > 0 {
-		sel = []nn.Selector{nn.Glob(a.glob...)}
-	}
+	sel := a.nodes()
 	return g.Edit(func(e *nn.Edit) {
 		if len(a.remove) > 0 {
 			e.RemoveAnnotations(a.remove, sel...)
@@ -146,15 +169,13 @@ func annotate(e *nn.Edit, set map[string]any, sel ...nn.Selector) {
 
 // list prints the annotated nodes.
 func (a annotating) list(w io.Writer, g *nn.Graph) error {
-	var sel []nn.Selector
-	if len(a.glob) > 0 {
-		sel = append(sel, nn.Glob(a.glob...))
-	}
-	for n := range g.Nodes(sel...) {
+	some := false
+	for n := range g.Nodes(a.nodes()...) {
 		notes := n.Annotations()
 		if len(notes) == 0 {
 			continue
 		}
+		some = true
 		if a.asJSON {
 			if err := json.NewEncoder(w).Encode(map[string]any{"node": n.Label(), "op": n.Type(), "annotations": notes}); err != nil {
 				return err
@@ -166,6 +187,9 @@ func (a annotating) list(w io.Writer, g *nn.Graph) error {
 				return err
 			}
 		}
+	}
+	if !some && !a.asJSON {
+		fmt.Fprintln(w, "no node has annotations; --glob PATTERN --set KEY=VALUE -o FILE gives some")
 	}
 	return nil
 }

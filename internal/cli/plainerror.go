@@ -52,7 +52,7 @@ var fieldWords = strings.NewReplacer(
 )
 
 // notNumbers is what package strconv says of text that is no number.
-var notNumbers = regexp.MustCompile(`strconv\.Parse([A-Z][a-z]+): parsing "[^"]*": (invalid syntax|value out of range)`)
+var notNumbers = regexp.MustCompile(`strconv\.(?:Parse)?([A-Z][a-z]+): parsing "[^"]*": (invalid syntax|value out of range)`)
 
 // broken is what package proto says of bytes that are none of its messages, with one of two kinds of space.
 var broken = regexp.MustCompile(`: proto:[ \x{a0}]cannot parse invalid wire-format data`)
@@ -70,7 +70,7 @@ var notJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct
 var wholeJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go value of type \S+`)
 
 // wanted is what its functions read.
-var wanted = map[string]string{"Int": "want a whole number", "Uint": "want a whole number, 0 or more", "Float": "want a number", "Bool": "want true or false"}
+var wanted = map[string]string{"Int": "want a whole number", "Atoi": "want a whole number", "Uint": "want a whole number, 0 or more", "Float": "want a number", "Bool": "want true or false"}
 
 // plain is an error in other words.
 type plain struct {

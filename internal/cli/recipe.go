@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -76,6 +77,10 @@ func decodeRecipe(name string, in io.Reader) (recipe, error) {
 	d := json.NewDecoder(in)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return r, fmt.Errorf("%s: not a recipe, which is JSON with a list of steps: %w", name, err)
+		}
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	for i, s := range r.Steps {

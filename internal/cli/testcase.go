@@ -87,7 +87,12 @@ func (c testcase) run(ctx context.Context, w, notes io.Writer, model string) err
 	if c.dir == "" {
 		return errors.New("say where the test case goes, with -o DIR")
 	}
-	if (c.random > 0) == (len(c.inputs) > 0) {
+	switch {
+	case c.random < 0:
+		return fmt.Errorf("--random %d: want a number of data sets", c.random)
+	case c.random > 0 && len(c.inputs) > 0:
+		return errors.New("--random and --input: choose one")
+	case c.random == 0 && len(c.inputs) == 0:
 		return errors.New("give the inputs, with --input NAME=FILE, or let them be random, with --random K")
 	}
 	g, err := c.load(model)

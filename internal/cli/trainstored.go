@@ -58,6 +58,9 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 	if err != nil {
 		return err
 	}
+	if fit == nil || fit.Len() == 0 {
+		return fmt.Errorf("%s: there are no samples in it", t.data)
+	}
 	if t.reset {
 		switch any, err := s.Initialize(ctx); {
 		case err != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"gorgonia.org/tensor"
@@ -31,6 +32,9 @@ func Export(g *nn.Graph) (*Model, error) { return Exporter{}.Export(g) }
 
 // Export writes the step of g. The graph stays as it is.
 func (x Exporter) Export(g *nn.Graph) (*Model, error) {
+	if err := onnxio.CheckData(g); err != nil {
+		return nil, fmt.Errorf("export step: %w", err)
+	}
 	a, err := x.Config.Attach(g, x.Targets...)
 	if err != nil {
 		return nil, err
