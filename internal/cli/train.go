@@ -112,7 +112,7 @@ the file's own initialization.`,
 			return err
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if t.data == "" {
+			if t.data == "" && !t.asStored {
 				return errNoData
 			}
 			if err := t.storage.check(); err != nil {

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -54,12 +56,19 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 	if err != nil {
 		return err
 	}
-	fit, val, err := t.divided(ctx, g)
-	if err != nil {
-		return err
-	}
-	if fit == nil || fit.Len() == 0 {
-		return fmt.Errorf("%s: there are no samples in it", t.data)
+	var fit, val data.Set[data.Sample]
+	switch {
+	case len(s.Inputs()) == 0 && t.data != "":
+		return errors.New("the training_info reads no data: leave out --data")
+	case len(s.Inputs()) > 0 && t.data == "":
+		return errNoData
+	case t.data != "":
+		if fit, val, err = t.divided(ctx, g); err != nil {
+			return err
+		}
+		if fit == nil || fit.Len() == 0 {
+			return fmt.Errorf("%s: there are no samples in it", t.data)
+		}
 	}
 	if t.reset {
 		switch any, err := s.Initialize(ctx); {
@@ -68,6 +77,9 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 		case !any:
 			return fmt.Errorf("--reset: the training_info of the model has no initialization")
 		}
+	}
+	if t.data == "" {
+		return t.withoutData(ctx, w, g, s)
 	}
 	l := data.Loader{Batch: t.config.Batch, Shuffle: !t.config.NoShuffle, Seed: t.seed}
 	if n := g.Inputs()[0].Type(); n.Rank() > 0 && n.Shape[0].Known() {
@@ -98,6 +110,29 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 			return err
 		}
 	}
+	return t.keepStored(w, g, s)
+}
+
+// withoutData trains by a training_info that reads no data: an epoch is a step.
+func (t training) withoutData(ctx context.Context, w io.Writer, g *nn.Graph, s *step.Stored) error {
+	for epoch := range max(t.config.Epochs, 1) {
+		means, err := storedMeans(ctx, epoch, func(yield func(nn.Feed, error) bool) { yield(nn.Feed{}, nil) }, s.Step)
+		if err != nil {
+			return err
+		}
+		row := map[string]any{"epoch": epoch + 1}
+		for name, x := range means {
+			row[name] = x
+		}
+		if err := t.tellStored(w, row); err != nil {
+			return err
+		}
+	}
+	return t.keepStored(w, g, s)
+}
+
+// keepStored writes the model with what training made of it.
+func (t training) keepStored(w io.Writer, g *nn.Graph, s *step.Stored) error {
 	if err := s.Keep(); err != nil {
 		return err
 	}
@@ -110,14 +145,25 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 	return nil
 }
 
-// storedEpoch runs the batches of an epoch and gives the mean of each output that is a number.
+// storedEpoch is storedMeans over the batches of a set.
 func storedEpoch(ctx context.Context, l data.Loader, set data.Set[data.Sample], epoch int, ports []step.Port, run func(context.Context, nn.Feed) (nn.Feed, error)) (map[string]float64, error) {
-	sums, n := map[string]float64{}, 0
-	for b, err := range l.Batches(ctx, set, epoch) {
-		if err != nil {
-			return nil, err
+	return storedMeans(ctx, epoch, func(yield func(nn.Feed, error) bool) {
+		for b, err := range l.Batches(ctx, set, epoch) {
+			var feed nn.Feed
+			if err == nil {
+				feed, err = storedFeed(ports, b)
+			}
+			if !yield(feed, err) {
+				return
+			}
 		}
-		feed, err := storedFeed(ports, b)
+	}, run)
+}
+
+// storedMeans runs an epoch and gives the mean of each output that is a number.
+func storedMeans(ctx context.Context, epoch int, feeds iter.Seq2[nn.Feed, error], run func(context.Context, nn.Feed) (nn.Feed, error)) (map[string]float64, error) {
+	sums, n := map[string]float64{}, 0
+	for feed, err := range feeds {
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -119,5 +120,34 @@ func TestTrainAsStored(t *testing.T) {
 	}
 	if _, err := os.Stat("no.onnx"); err == nil {
 		t.Error("a command that failed wrote its output")
+	}
+}
+
+// TestTrainWithoutData: a training that reads no data takes none; an epoch is a step.
+func TestTrainWithoutData(t *testing.T) {
+	dir := t.TempDir()
+	oracle.Torch(t, "../../train/step/testdata/simpletraining.py", dir)
+	t.Chdir(dir)
+	expect(t, ".", [][3]string{
+		{"train power.onnx --as-stored --epochs 3 -o out.onnx", "epoch 3", ""},
+		{"train power.onnx --as-stored --data want.npz -o other.onnx", "", "the training_info reads no data: leave out --data"},
+		{"train adam.onnx --as-stored -o other.onnx", "", "say where the samples are, with --data"},
+	})
+	want, err := oracle.NPZ("want.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := onnxio.Load("out.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := g.Value("B")
+	if err != nil {
+		t.Fatal(err)
+	}
+	power := dtype.New(dtype.Float32, 2, 2)
+	copy(dtype.Bytes(power), want["power"].Data)
+	if _, err := (dtype.Tolerance{Atol: 1e-6}).Compare(b.Param().Data(), power); err != nil {
+		t.Error(err)
 	}
 }

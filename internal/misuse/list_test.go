@@ -217,6 +217,7 @@ var functions = map[string]any{
 	"prune.Hessian":                 prune.Hessian,
 	"prune.Random":                  prune.Random,
 	"prune.Taylor":                  prune.Taylor,
+	"onnxio.CheckData":              onnxio.CheckData,
 	"onnxio.DataSets":               onnxio.DataSets,
 	"onnxio.HeaderOf":               onnxio.HeaderOf,
 	"onnxio.Load":                   onnxio.Load,

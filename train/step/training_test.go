@@ -243,3 +243,67 @@ func TestStoredOfPython(t *testing.T) {
 		t.Error("the initialization leaves W as it was")
 	}
 }
+
+// TestStoredOfHelpers: a training that reads no data, and the operators Adam and Adagrad, of files that onnx's helper functions
+// made: what NumPy makes of them, also after an edit and a file in between.
+func TestStoredOfHelpers(t *testing.T) {
+	dir := t.TempDir()
+	oracle.Torch(t, filepath.Join("testdata", "simpletraining.py"), dir)
+	want, err := oracle.NPZ(filepath.Join(dir, "want.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense := func(name string) *tensor.Dense {
+		d := dtype.New(dtype.Float32, want[name].Shape...)
+		copy(dtype.Bytes(d), want[name].Data)
+		return d
+	}
+	for name, c := range map[string]struct {
+		changed string
+		feed    nn.Feed
+	}{
+		"power":   {"B", nn.Feed{}},
+		"adam":    {"W", nn.Feed{"x": dense("adam.x"), "T": dense("adam.T")}},
+		"adagrad": {"W", nn.Feed{"x": dense("adagrad.x"), "T": dense("adagrad.T")}},
+	} {
+		g, err := onnxio.Load(filepath.Join(dir, name+".onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := step.NewStored(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if i == 1 {
+				if err := s.Keep(); err != nil {
+					t.Fatal(err)
+				}
+				err := g.Edit(func(e *nn.Edit) {
+					e.RenameValue(e.Value(c.changed), "renamed")
+					e.Anchor(e.Outputs()[0], nn.Annotations{"stage": 1})
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				g = reread(t, g)
+				if s, err = step.NewStored(g); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			if _, err := s.Step(context.Background(), c.feed); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		if err := s.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		v, err := g.Value("renamed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := distance(v.Param().Data(), dense(name)); !(d < 1e-5) {
+			t.Errorf("%s differs by %v from NumPy's", name, d)
+		}
+	}
+}
