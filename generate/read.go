@@ -19,6 +19,7 @@ const small = 64
 
 // reader makes steps of the nodes of a graph.
 type reader struct {
+	ctx       context.Context // of the call that reads
 	g         *nn.Graph
 	vals      map[*nn.Value]*value
 	folded    map[*nn.Value]*tensor.Dense // values that are computed from parameters alone and take their place
@@ -40,7 +41,7 @@ func read(ctx context.Context, g *nn.Graph) (*reader, error) {
 	if err := onnxio.CheckData(g); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	r := &reader{g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
+	r := &reader{ctx: ctx, g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
 	for n := range g.Nodes() {
 		if n.Op() == nil {
 			return nil, refuse(n, "graft does not know the operator")
