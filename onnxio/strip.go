@@ -81,8 +81,11 @@ func (w rewriting) rewrite(path, out string) (int, error) {
 	if err == nil && filepath.Dir(path) != filepath.Dir(out) {
 		err = b.selfContained()
 	}
+	if err != nil && !strings.HasPrefix(err.Error(), path+": ") {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	if err != nil {
-		return 0, named(path, err)
+		return 0, err
 	}
 	return n, WriteFile(out, b.write)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/train"
@@ -21,8 +22,14 @@ func newDemo() *cobra.Command {
 head for eight letters, inserts a layer, fine-tunes it on rendered pictures, saves it
 and loads it again. Nothing is fetched; everything ends up in one directory.`,
 		Example: "  graft demo\n  graft demo --json --dir out",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if o.Epochs < 0 || o.Epochs == 0 && c.Flags().Changed("epochs") {
+				return fmt.Errorf("--epochs %d: want 1 or more", o.Epochs)
+			}
+			if info, err := os.Stat(o.Dir); err == nil && !info.IsDir() {
+				return fmt.Errorf("--dir %s: is a file, want a folder", o.Dir)
+			}
 			o.Out = c.OutOrStdout()
 			if asJSON {
 				o.Out = io.Discard

@@ -47,6 +47,11 @@ Layers: ` + layerHelp() + `.`,
   graft edit model.onnx --batch-dim N --simplify --opset 17 -o changed.onnx`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for name, n := range map[string]int{"channels": e.channels, "opset": e.opset} {
+				if cmd.Flags().Changed(name) && n < 1 {
+					return fmt.Errorf("--%s %d: want 1 or more", name, n)
+				}
+			}
 			return e.run(cmd.OutOrStdout(), cmd.InOrStdin(), args[0])
 		},
 	}
@@ -108,10 +113,6 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 // steps are those of the recipe and of the flags.
 func (e editing) steps(in io.Reader) (r recipe, err error) {
 	switch {
-	case e.channels < 0:
-		return r, fmt.Errorf("--channels %d: want 1 or more", e.channels)
-	case e.opset < 0:
-		return r, fmt.Errorf("--opset %d: want the version of an operator set", e.opset)
 	case e.recipe == "-":
 		r, err = decodeRecipe("the recipe", in)
 	case e.recipe != "":

@@ -69,7 +69,7 @@ func TestJoin(t *testing.T) {
 		{"join whole.onnx second.onnx -o no.onnx", "", "[N,3]"},
 		{"join first.onnx second.onnx --conect flatten1=flatten1 -o no.onnx", "", "did you mean --connect?"},
 		{"edit whole.onnx -o no.onnx", "", "say what to change, with --recipe FILE, or --batch-dim, --type, --channels, --simplify, --opset, --store"},
-		{"edit whole.onnx --opset -1 -o no.onnx", "", "--opset -1: want the version of an operator set"},
+		{"edit whole.onnx --opset -1 -o no.onnx", "", "--opset -1: want 1 or more"},
 		{"edit whole.onnx --opset 99 -o no.onnx", "", "99"},
 	})
 }

@@ -77,8 +77,15 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if err != nil {
 		return err
 	}
-	if !(r.finder.Min > 0 && r.finder.Max > r.finder.Min) || r.finder.Steps < 4 || r.finder.Config.Batch < 1 {
-		return fmt.Errorf("--min %v --max %v --steps %d --batch %d: want rising rates above 0, 4 steps or more and a sample or more", r.finder.Min, r.finder.Max, r.finder.Steps, r.finder.Config.Batch)
+	switch f := r.finder; {
+	case !(f.Min > 0):
+		return fmt.Errorf("--min %v: want a rate above 0", f.Min)
+	case !(f.Max > f.Min):
+		return fmt.Errorf("--max %v: want a rate above that of --min, %v", f.Max, f.Min)
+	case f.Steps < 4:
+		return fmt.Errorf("--steps %d: want 4 or more", f.Steps)
+	case f.Config.Batch < 1:
+		return fmt.Errorf("--batch %d: want 1 or more", f.Config.Batch)
 	}
 	g, err := r.load(model)
 	if err != nil {

@@ -77,9 +77,8 @@ func decodeRecipe(name string, in io.Reader) (recipe, error) {
 	d := json.NewDecoder(in)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return r, fmt.Errorf("%s: not a recipe, which is JSON with a list of steps: %w", name, err)
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+			err = fmt.Errorf("not a recipe, which is JSON: %w", err)
 		}
 		return r, fmt.Errorf("%s: %w", name, err)
 	}

@@ -117,6 +117,14 @@ func oneModel(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// noArguments refuses arguments of a command that takes flags alone.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("want no arguments, got %q; %s --help says more", args, cmd.CommandPath())
+	}
+	return nil
+}
+
 // bytesOf reads an amount of memory, 4GB or 1.5 MiB; nothing is 0.
 func bytesOf(s string) (int64, error) {
 	if s == "" {

@@ -86,7 +86,7 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 	} else {
 		tellFound(w, h.prep)
 	}
-	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or /v2/models/%s/infer\n", model, l.Addr(), h.name)
+	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or %s/infer\n", model, l.Addr(), h.path())
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: max(s.timeout, 10*time.Second), IdleTimeout: 2 * time.Minute}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -117,11 +117,19 @@ type endpoint struct {
 
 // handler loads the model and makes what answers for it. It works until the context ends.
 func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
-	switch {
-	case s.top < 1 || s.batchSize < 1 || s.queue < 1 || s.body < 1:
-		return nil, fmt.Errorf("--top %d, --batch %d, --queue %d, --max-body %d: want 1 or more", s.top, s.batchSize, s.queue, s.body)
-	case s.wait < 0 || s.timeout <= 0:
-		return nil, fmt.Errorf("--wait %v, --timeout %v: want a length of time, such as 5ms", s.wait, s.timeout)
+	for _, n := range []struct {
+		flag, of string
+		value    int64
+	}{{"top", "classes", int64(s.top)}, {"batch", "samples", int64(s.batchSize)}, {"queue", "requests that may wait", int64(s.queue)}, {"max-body", "bytes", s.body}} {
+		if n.value < 1 {
+			return nil, fmt.Errorf("--%s %d: want 1 or more %s", n.flag, n.value, n.of)
+		}
+	}
+	if s.wait < 0 {
+		return nil, fmt.Errorf("--wait %v: want 0 or a length of time, such as 5ms", s.wait)
+	}
+	if s.timeout <= 0 {
+		return nil, fmt.Errorf("--timeout %v: want a length of time, such as 30s", s.timeout)
 	}
 	g, err := s.load(model)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -21,26 +22,41 @@ import (
 // routes says what is answered where.
 func (h *endpoint) routes() {
 	ok := func(v any) http.HandlerFunc { return func(w http.ResponseWriter, _ *http.Request) { reply(w, v, nil) } }
-	model := "/v2/models/" + h.name
+	const model = "/v2/models/{model}" // a name may hold what patterns give a meaning to
+	own := func(f http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if name := r.PathValue("model"); name != "" && name != h.name {
+				h.unknown(w, r)
+				return
+			}
+			f(w, r)
+		}
+	}
 	h.mux.HandleFunc("GET /health", ok(map[string]any{"status": "ok", "model": h.name}))
 	h.mux.HandleFunc("GET /v2", ok(map[string]any{"name": "graft", "version": "2", "extensions": []string{}}))
 	h.mux.HandleFunc("GET /v2/health/live", ok(map[string]bool{"live": true}))
 	h.mux.HandleFunc("GET /v2/health/ready", ok(map[string]bool{"ready": true}))
-	h.mux.HandleFunc("GET "+model, ok(h.metadata()))
-	h.mux.HandleFunc("GET "+model+"/ready", ok(map[string]any{"name": h.name, "ready": true}))
-	h.mux.HandleFunc("POST "+model+"/infer", h.infer)
+	h.mux.HandleFunc("GET "+model, own(ok(h.metadata())))
+	h.mux.HandleFunc("GET "+model+"/ready", own(ok(map[string]any{"name": h.name, "ready": true})))
+	h.mux.HandleFunc("POST "+model+"/infer", own(h.infer))
 	h.mux.HandleFunc("POST /predict", h.predict)
 	h.mux.HandleFunc("GET /metrics", h.figures.write)
 	for _, path := range []string{"/health", "/v2", "/v2/health/live", "/v2/health/ready", model, model + "/ready", "/metrics"} {
-		h.mux.HandleFunc(path, notAllowed(http.MethodGet))
+		h.mux.HandleFunc(path, own(notAllowed(http.MethodGet)))
 	}
 	for _, path := range []string{model + "/infer", "/predict"} {
-		h.mux.HandleFunc(path, notAllowed(http.MethodPost))
+		h.mux.HandleFunc(path, own(notAllowed(http.MethodPost)))
 	}
-	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("%s %s: the model is %s; POST /predict or %s/infer", r.Method, r.URL.Path, h.name, model))
-	})
+	h.mux.HandleFunc("/", h.unknown)
 }
+
+// unknown answers requests to a path that there is not.
+func (h *endpoint) unknown(w http.ResponseWriter, r *http.Request) {
+	refuse(w, http.StatusNotFound, fmt.Sprintf("%s %s: the model is %s; POST /predict or %s/infer", r.Method, r.URL.Path, h.name, h.path()))
+}
+
+// path is that of the model in the protocol.
+func (h *endpoint) path() string { return "/v2/models/" + url.PathEscape(h.name) }
 
 // notAllowed answers requests to a path by another method than the one that it has.
 func notAllowed(method string) http.HandlerFunc {

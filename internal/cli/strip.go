@@ -87,6 +87,9 @@ func rewritten(cmd *cobra.Command, path, out string, asJSON bool, verb string, r
 	if err != nil {
 		return err
 	}
+	if before == 0 {
+		return fmt.Errorf("%s: no model (.onnx) and no value (.pb) in it", path)
+	}
 	n, err := rewrite(path, out)
 	if err != nil {
 		return err

@@ -44,11 +44,17 @@ Those cases are run all the same, and it is a failure if one passes.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			cases, err := conformance.Cases(dirs...)
-			if err != nil {
+			var err error
+			if v.Backend, err = backendOf(backend); err != nil {
 				return err
 			}
-			if v.Backend, err = backendOf(backend); err != nil {
+			for _, dir := range dirs {
+				if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+					return fmt.Errorf("%s: is a file, want a folder of test cases; graft testcase writes one for a model", dir)
+				}
+			}
+			cases, err := conformance.Cases(dirs...)
+			if err != nil {
 				return err
 			}
 			if v.Skip, err = readSkips(skip); err != nil {

@@ -35,7 +35,7 @@ func newVersion() *cobra.Command {
 		Long: `version prints what this binary is and what it does on this machine: the instruction set of its
 kernels with the largest block of the matrix product, processors and threads, and the newest
 operator-set version of each domain that it knows.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a := aboutThis()
 			if asJSON {
