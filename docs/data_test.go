@@ -22,6 +22,17 @@ func provide(t *testing.T, dir, need string) {
 	case need == "flowers":
 		flowers(t, filepath.Join(dir, "flowers"), 20, 1)
 		flowers(t, filepath.Join(dir, "flowers-test"), 6, 2)
+	case need == "houses":
+		houses(t, filepath.Join(dir, "houses.csv"), 1200, 1)
+		houses(t, filepath.Join(dir, "new.csv"), 60, 2)
+	case need == "houses.onnx" || need == "flowers.onnx": // as other pages train it, in less time
+		line := "graft train --new tabular --data houses.csv --target price --column dear=ignore --epochs 10 -o houses.onnx"
+		if need == "flowers.onnx" {
+			line = "graft new cnn --input 3,48,48 --classes 3 --width 8 -o cnn.onnx && graft train cnn.onnx --data flowers/ --head-only --preset unit -o flowers.onnx && rm cnn.onnx"
+		}
+		if out, err := shell(dir, line); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
 	case strings.HasSuffix(need, ".onnx"): // of the shared models
 		model, err := os.ReadFile(oracle.Shared(t, "models", strings.TrimSuffix(need, ".onnx"), "model.onnx"))
 		if err != nil {
@@ -31,6 +42,27 @@ func provide(t *testing.T, dir, need string) {
 	default:
 		t.Fatalf("nothing is known of %q", need)
 	}
+}
+
+// houses writes what houses were sold for, as a European spreadsheet does: some areas are missing.
+func houses(t *testing.T, path string, rows int, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 0))
+	var b strings.Builder
+	b.WriteString("id;area;city;sold;price;dear\n")
+	for i := range rows {
+		area, city, dear := 30+200*r.Float64(), r.IntN(3), "no"
+		price := 2500*area + 100_000*float64(city)
+		if price > 400_000 {
+			dear = "yes"
+		}
+		text := strings.Replace(fmt.Sprintf("%.1f", area), ".", ",", 1)
+		if r.Float64() < 0.02 {
+			text = ""
+		}
+		fmt.Fprintf(&b, "h%04d;%s;%s;2020-%02d-11;%.0f;%s\n", i, text, []string{"Oslo", "Rome", "Paris"}[city], 1+r.IntN(12), price, dear)
+	}
+	write(t, path, b.String())
 }
 
 // flowers draws pictures of three kinds: a ring of white petals, one of red ones about a red middle, a yellow cup.

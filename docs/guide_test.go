@@ -15,7 +15,6 @@ var elsewhere = map[string]string{
 	"conformance.md":      "a list of failing tests, which nn/op/gendoc and .ci/verify write",
 	"operators.md":        "written by nn/op/gendoc",
 	"export-step.md":      "internal/cli TestExportStepPage runs its command and its programs in two languages",
-	"tables.md":           "internal/cli TestTablesPage runs its commands on a table",
 	"text.md":             "internal/cli TestTextPage runs its commands on texts",
 	"training.md":         "internal/cli TestTrainingPage reads its recipe; five-minutes.md runs a training",
 	"onnxruntime.md":      "ort/cmd/graft-ort runs its commands",
@@ -59,9 +58,10 @@ func TestPages(t *testing.T) {
 			for _, need := range p.needs {
 				provide(t, dir, need)
 			}
+			r := &reader{dir: dir, name: name, address: listening}
 			for i, b := range p.blocks {
 				if b.why == "" {
-					runBlock(t, dir, name, i, b)
+					r.run(t, i, b)
 				}
 			}
 			if p.notCompared == "" {
@@ -80,8 +80,12 @@ func build(t *testing.T, dir, output, pkg string) {
 	}
 }
 
-func runBlock(t *testing.T, dir, name string, i int, b *block) {
+// reader is one who follows a page.
+type reader struct{ dir, name, address string }
+
+func (r *reader) run(t *testing.T, i int, b *block) {
 	t.Helper()
+	dir, name := r.dir, r.name
 	switch b.language {
 	case "console":
 		list := commands(b.text)
@@ -89,7 +93,13 @@ func runBlock(t *testing.T, dir, name string, i int, b *block) {
 			t.Errorf("%s:%d: no command in a console", name, b.line)
 		}
 		for _, c := range list {
-			out, err := shell(dir, c.text)
+			if strings.HasPrefix(c.text, "graft serve ") {
+				if out := r.serve(t, c.text); c.want != "" && !agree(out, c.want) {
+					t.Errorf("%s:%d: $ %sprints\n%s\nwant\n%s", name, b.line, c.text, out, c.want)
+				}
+				continue
+			}
+			out, err := shell(dir, strings.ReplaceAll(c.text, listening, r.address))
 			refused := strings.HasPrefix(c.want, "graft: ")
 			switch {
 			case (err != nil) != refused:

@@ -7,18 +7,6 @@ import (
 	"testing"
 )
 
-// The commands of the page about tables run as written.
-func TestTablesPage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tables.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	houses(t, "houses.csv", 1200, 1)
-	houses(t, "new.csv", 60, 2)
-	runPage(t, string(page), 4)
-}
-
 // The recipe of the page about training has settings that train takes.
 func TestTrainingPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "training.md"))
