@@ -102,7 +102,13 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if err := r.prepare(g, fit); err != nil {
 		return err
 	}
+	if err := r.tagging(g); err != nil {
+		return err
+	}
 	c := &r.finder.Config
+	if c.Loss == nil {
+		c.Loss = r.config.Loss
+	}
 	c.Rule, c.Seed = rule(settings{decay: optim.Off}), r.seed
 	curve, err := r.finder.FindRate(ctx, g, fit)
 	if err != nil {

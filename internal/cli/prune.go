@@ -249,6 +249,9 @@ func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error)
 	if err := p.agree(g); err != nil {
 		return t, err
 	}
+	if err := p.tagging(g); err != nil {
+		return t, err
+	}
 	if t.fit, t.val, err = p.shape(g, t.fit, t.val); err != nil {
 		return t, err
 	}

@@ -87,4 +87,11 @@ func TestTags(t *testing.T) {
 		{"train plain.onnx --data several.csv --skip-bad 0.02 -o skipped.onnx" + how, "53 samples to train on, 6 to validate", ""},
 		{"eval tags.onnx --data several.csv --skip-bad 0.02", "59 samples", ""},
 	})
+	// Pruning and the rate finder take tags for what they are, too.
+	expect(t, dir, [][3]string{
+		{"new cnn --input 3,16,16 --classes 2 --width 4 --depth 1 -o small.onnx", "small.onnx: ", ""},
+		{"prune small.onnx --data several.csv --skip-bad 0.02 --target channels=0.5 --iterations 2 --finetune-epochs 1 -o cut.onnx", "validation accuracy", ""},
+		{"lr-find small.onnx --data several.csv --skip-bad 0.02", "suggested rate", ""},
+		{"prune soft.onnx --data several.csv --skip-bad 0.02 --finetune-epochs 1 -o no.onnx", "", "are probabilities of which one class is right"},
+	})
 }
