@@ -21,7 +21,7 @@ var decays = func() (list []float64) {
 // choose tries decays on held-out folds, until smaller ones only make it worse. The views of a sample are in the same fold.
 // What counts for classes is the loss of the scores times the factor, scale, that makes it least: a strong decay shrinks all scores, which says
 // nothing about their order, and scores that are multiplied by it are as sure as they are right. Of decays
-// within two hundredths of the least such loss the largest is taken. The decay is for all rows: those that noise calls for are in proportion to one over the rows.
+// within the slack of the least such loss the largest is taken. The decay is for all rows: those that noise calls for are in proportion to one over the rows.
 func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64) {
 	samples := len(p.x) / views
 	order := data.Order(samples, seed, 0)
@@ -73,11 +73,7 @@ func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64)
 			break
 		}
 	}
-	near := 1.02
-	if p.target != nil {
-		near = 1
-	}
-	i := slices.IndexFunc(all, func(t tried) bool { return t.loss <= near*best })
+	i := slices.IndexFunc(all, func(t tried) bool { return t.loss <= (1+p.slack)*best })
 	if i < 0 {
 		return 0.1, 1, 0 // features that are not numbers
 	}

@@ -21,6 +21,7 @@ type problem struct {
 	target  []float64   // measurements, in place of classes; classes is 1 then
 	classes int
 	decay   float64
+	slack   float64 // share of the least loss that a larger decay may cost
 }
 
 // regress fits a linear model to the rows of p, which are not standardized; the decay is chosen on folds that are

@@ -21,7 +21,7 @@ import (
 type Blend struct {
 	Classes int        // 0: the target is measured, scaled by Unit
 	Unit    Scaling    // of the target
-	Loss    train.Loss // that chooses the share; nil: by the targets
+	Loss    train.Loss // of Blended's figures; nil: by the targets
 	Refit   bool       // fit the linear model again, to the rows of the validation as well, once the share is chosen
 	Seed    uint64     // of the folds
 }
@@ -49,8 +49,10 @@ var shares = []float64{0, 0.25, 0.5, 0.75, 0.9, 1}
 // mostFitted bounds rows times features times scores of the linear model; a network has enough rows then.
 const mostFitted = 4e7
 
-// Apply fits the linear model to fit, chooses its share by the loss of val, which must have samples, and gives t.Rest the weights
-// of the blend. The network must be one that Network.New made.
+// Apply fits the linear model to fit, chooses its share by the cross-entropies or squared errors of the samples of val, of which there must
+// be some, and gives t.Rest the weights of the blend. Few samples tell shares apart badly: the largest share is taken whose loss is within a
+// standard error of the least, and the linear model alone where the network is no better than a constant. The network must be
+// one that Network.New made.
 func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sample]) (out Blended, err error) {
 	if t == nil || t.Rest == nil {
 		return out, errors.New("table: the network is nil: Cut makes one")
@@ -71,24 +73,43 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sampl
 		out.Val, err = judge.Evaluate(ctx, val)
 		return out, err
 	}
-	l, err := b.linear(ctx, t, fit)
+	l, shareOf, err := b.linear(ctx, t, fit)
 	if err != nil {
 		return out, err
 	}
-	for _, share := range shares {
+	each := make([][]float64, len(shares)) // losses of the rows of val
+	best := 0
+	for i, share := range shares {
 		last.set(l, share)
-		got, err := judge.Evaluate(ctx, val)
-		if err != nil {
+		if each[i], err = rowLosses(ctx, t.Rest, val); err != nil {
 			return out, err
 		}
-		if out.Val == nil || got["loss"] < out.Val["loss"] || math.IsNaN(out.Val["loss"]) {
-			out = Blended{share, l.Decay, got}
+		if least := mean(each[best]); mean(each[i]) < least || math.IsNaN(least) {
+			best = i
 		}
+	}
+	last.set(constantFit(l, shareOf), 1)
+	constant, err := rowLosses(ctx, t.Rest, val)
+	if err != nil {
+		return out, err
+	}
+	for i := len(shares) - 1; i > best; i-- {
+		if d, e := difference(each[i], each[best]); d <= e {
+			best = i
+		}
+	}
+	if d, _ := difference(each[0], constant); !(d < 0) {
+		best = len(shares) - 1 // the network has learned nothing; the decay of the linear model rests on more rows
+	}
+	out.Linear, out.Decay = shares[best], l.Decay
+	last.set(l, out.Linear)
+	if out.Val, err = judge.Evaluate(ctx, val); err != nil {
+		return out, err
 	}
 	if out.Linear == 0 {
 		out.Decay = 0
 	} else if b.Refit {
-		if l, err = b.linear(ctx, t, data.Concat(fit, val)); err != nil {
+		if l, _, err = b.linear(ctx, t, data.Concat(fit, val)); err != nil {
 			return out, err
 		}
 		out.Decay = l.Decay
@@ -97,23 +118,67 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sampl
 	return out, nil
 }
 
-// linear fits a linear model to the features of a set.
-func (b Blend) linear(ctx context.Context, t *Trunk, s data.Set[data.Sample]) (train.LinearFit, error) {
+// rowLosses are the losses of the rows of a set.
+func rowLosses(ctx context.Context, g *nn.Graph, s data.Set[data.Sample]) ([]float64, error) {
+	var m train.SampleLosses
+	_, err := train.Evaluator{}.Evaluate(ctx, g, s, &m)
+	return m.Loss, err
+}
+
+// difference is the mean of a less b, and its standard error.
+func difference(a, b []float64) (d, e float64) {
+	diff, square := make([]float64, len(a)), 0.0
+	for i := range a {
+		diff[i] = a[i] - b[i]
+	}
+	d = mean(diff)
+	for _, x := range diff {
+		square += (x - d) * (x - d)
+	}
+	return d, math.Sqrt(square) / float64(len(a))
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// constantFit is a linear model that answers all rows alike: 0, the mean of a scaled target, or the classes by their shares of the rows.
+func constantFit(like train.LinearFit, share []float64) train.LinearFit {
+	c := train.LinearFit{Bias: make([]float64, len(like.Bias)), Weight: make([][]float64, len(like.Weight))}
+	for i, w := range like.Weight {
+		c.Weight[i] = make([]float64, len(w))
+	}
+	for i, p := range share {
+		c.Bias[i] = math.Log(max(p, 1e-9))
+	}
+	return c
+}
+
+// linear fits a linear model to the features of a set; shares are those of the classes among the rows, nil for a measured target.
+func (b Blend) linear(ctx context.Context, t *Trunk, s data.Set[data.Sample]) (l train.LinearFit, shares []float64, err error) {
 	x, y, err := t.features(ctx, s)
 	if err != nil {
-		return train.LinearFit{}, err
+		return l, nil, err
 	}
 	if b.Classes == 0 {
 		for i := range y {
 			y[i] = (y[i] - b.Unit.Mean) / b.Unit.Deviation
 		}
-		return train.FitMeasured(x, y, b.Seed)
+		l, err = train.FitMeasured(x, y, b.Seed)
+		return l, nil, err
 	}
-	class := make([]int, len(y))
+	class, shares := make([]int, len(y)), make([]float64, b.Classes)
 	for i, c := range y {
-		class[i] = int(c)
+		if class[i] = int(c); class[i] >= 0 && class[i] < b.Classes {
+			shares[class[i]] += 1 / float64(len(y))
+		}
 	}
-	return train.FitClasses(x, class, b.Classes, b.Seed)
+	l, err = train.FitClasses(x, class, b.Classes, b.Seed)
+	return l, shares, err
 }
 
 // features are what the network's first layer sees of samples, and their targets.
