@@ -2,6 +2,7 @@ package nn
 
 import (
 	"context"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"

@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"

@@ -515,6 +515,7 @@ var types = map[string]reflect.Type{
 	"op.Source":                        reflect.TypeFor[op.Source](),
 	"op.Sources":                       reflect.TypeFor[op.Sources](),
 	"op.Spelling":                      reflect.TypeFor[op.Spelling](),
+	"op.Tally":                         reflect.TypeFor[op.Tally](),
 	"op.Term":                          reflect.TypeFor[op.Term](),
 	"op.TrainingMode":                  reflect.TypeFor[op.TrainingMode](),
 	"op.Traits":                        reflect.TypeFor[op.Traits](),

@@ -1,9 +1,10 @@
 package layers
 
 import (
+	"math"
+
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/initial"
-	"math"
 )
 
 // Attention is multi-head self-attention over [batch, seq, size]. With a second input it attends to

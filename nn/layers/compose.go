@@ -2,6 +2,7 @@ package layers
 
 import (
 	"errors"
+
 	"github.com/graft-ml/graft/nn"
 )
 

@@ -2,9 +2,10 @@ package layers
 
 import (
 	"cmp"
+	"slices"
+
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/initial"
-	"slices"
 )
 
 // Conv is a convolution over [N, C, spatial…], of any number of spatial axes. Lists of settings have

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/initial"
 )

@@ -2,9 +2,10 @@ package layers
 
 import (
 	"cmp"
+	"math"
+
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/initial"
-	"math"
 )
 
 // BatchNorm normalizes each channel (axis 1) by the mean and variance of the batch when training,

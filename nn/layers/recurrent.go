@@ -1,9 +1,10 @@
 package layers
 
 import (
+	"strconv"
+
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/initial"
-	"strconv"
 )
 
 // LSTM is a long short-term memory over [seq, batch, in]. Its outputs are all hidden states, [seq,

@@ -3,6 +3,7 @@ package layers
 import (
 	"cmp"
 	"fmt"
+
 	"github.com/graft-ml/graft/nn"
 )
 

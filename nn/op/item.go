@@ -2,6 +2,7 @@ package op
 
 import (
 	"errors"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"

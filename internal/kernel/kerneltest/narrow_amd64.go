@@ -3,8 +3,9 @@
 package kerneltest
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
 	"testing"
+
+	"github.com/graft-ml/graft/internal/kernel"
 )
 
 // Narrower runs tests as a processor without AVX-512 does, and one without AVX2.

@@ -1,10 +1,11 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
-	"slices"
 )
 
 // itemPosition is the position that input i gives among n elements, or absent, absent.

@@ -1,8 +1,9 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/nn/op"
 	"math"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // ShrinkConfig has the attributes of Shrink. Lambd is 0.5 when nil.

@@ -2,8 +2,9 @@ package std
 
 import (
 	"errors"
-	"github.com/graft-ml/graft/nn/op"
 	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // The steps of axes: before version 11 they are counted from the front, and in most operators a list of integers

@@ -3,8 +3,9 @@ package std
 import (
 	"errors"
 	"fmt"
-	"github.com/graft-ml/graft/nn/op"
 	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // realigned is the configuration of an operator that had its own broadcasting before version 7: only the second

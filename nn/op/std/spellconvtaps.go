@@ -1,9 +1,10 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"slices"
 )
 
 // mostTaps is how many points a kernel may have for its gradient to be written point by point.

@@ -2,6 +2,7 @@ package std
 
 import (
 	"errors"
+
 	"github.com/graft-ml/graft/nn/op"
 )
 

@@ -1,8 +1,9 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/nn/op"
 	"math"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // slope is dy·f'(x), spelled out. at is x or y = f(x), or both where the operator needs both.

@@ -2,9 +2,10 @@ package std
 
 import (
 	"errors"
+	"slices"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"slices"
 )
 
 // The gradients of convolutions and pools, spelled in operators of files.

@@ -1,9 +1,10 @@
 package std
 
 import (
+	"math"
+
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
-	"math"
 )
 
 // nonNegative is the interval of numbers from 0 on.

@@ -1,9 +1,10 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/nn/op"
 	"math/bits"
 	"slices"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // window is the geometry of a convolution or a pooling: one entry per spatial axis.
