@@ -112,7 +112,7 @@ func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 		return err
 	}
 	for _, x := range r.steps {
-		if n := x.nodes[len(x.nodes)-1]; x.layer == nil && n.Op().Random {
+		if n := x.nodes[len(x.nodes)-1]; x.layer == nil && n.Call().Draws() {
 			s.Difference, s.Notes = -1, append(s.Notes, fmt.Sprintf("%v: %s %s draws random numbers", errUnchecked, n.Type(), n.Label()))
 			return nil
 		}
