@@ -176,12 +176,15 @@ func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error
 	return d, nil
 }
 
+// straightThrough is why what rounds has no form where gradients pass it.
+const straightThrough = "gradients pass straight through it, which operators of files do not: take the quantization out of the model, or freeze the parameters in front of it"
+
 // straight refuses nodes that gradients pass straight through though their derivative is zero: that is a rule of running,
 // which no operator of a file states.
 func (w *walker) straight(nodes []*Node) error {
 	for _, n := range nodes {
 		if n.traits().StraightThrough && slices.ContainsFunc(n.out, func(v *Value) bool { return w.influenced[v] }) {
-			return located("derive", n, errors.New("gradients pass straight through it, which operators of files do not: take the quantization out of the model, or freeze the parameters in front of it"))
+			return located("derive", n, errors.New(straightThrough))
 		}
 	}
 	return nil

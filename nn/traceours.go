@@ -59,6 +59,9 @@ func (s *Site) ours() *Value {
 	if c.Op.Domain == op.Internal && c.Op.Export != nil {
 		return s.exported(calls, in)
 	}
+	if c.Op.Domain == op.Internal && c.Op.Traits.StraightThrough {
+		return s.Refuse(straightThrough)
+	}
 	if c.Op.Domain == op.Internal {
 		return s.Refuse("")
 	}

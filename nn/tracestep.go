@@ -160,6 +160,14 @@ func (s *Site) place() string {
 			return " of " + k.Node
 		}
 	}
+	for _, n := range in {
+		if n == nil {
+			continue
+		}
+		if k, _, _, ok := op.CallOf(n); ok && k.Node != "" {
+			return " after " + k.Op.Name + " " + k.Node
+		}
+	}
 	return ""
 }
 

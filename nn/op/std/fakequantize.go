@@ -29,7 +29,7 @@ func fakeQuantize() *op.Op {
 		In: "x T, scale T given, zero_point Z", Out: "y T", Attrs: FakeQuantizeConfig{},
 		Where:  op.Where{"T": {dtype.Float32, dtype.Float64}, "Z": quantized()},
 		Infer:  inferFakeQuantize(0),
-		Pinned: "stands for two operators", InPlace: []int{0},
+		Pinned: "stands for two operators", InPlace: []int{0}, Traits: op.Traits{StraightThrough: true},
 		Kernel: fakeQuantizeKernel(fakeQuantized[float32], fakeQuantized[float64]),
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.Apply1(fakeQuantizeGradConfig(c.Config.(FakeQuantizeConfig)), append(gorgonia.Nodes{in[0]}, append(in[1:], dout[0])...)...)
