@@ -32,8 +32,10 @@ func Export(g *nn.Graph) (*Model, error) { return Exporter{}.Export(g) }
 
 // Export writes the step of g. The graph stays as it is.
 func (x Exporter) Export(g *nn.Graph) (*Model, error) {
-	if err := onnxio.CheckData(g); err != nil {
-		return nil, fmt.Errorf("export step: %w", err)
+	if g != nil { // Attach says what is wrong with none
+		if err := onnxio.CheckData(g); err != nil {
+			return nil, fmt.Errorf("export step: %w", err)
+		}
 	}
 	a, err := x.Config.Attach(g, x.Targets...)
 	if err != nil {

@@ -298,7 +298,7 @@ func TestOpenLengths(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	open := model(t, "float32[T,N,6]", layers.LSTM{Hidden: 4}, layers.Linear{Out: 3})
 	for want, f := range map[string]func() error{
-		"no ONNX form: LSTM lstm1 (needs operator set 9), RecurrentGrad (needs operator set 9)": func() error {
+		"no ONNX form: LSTM lstm1 (needs operator set 9), RecurrentGrad after LSTM lstm1 (needs operator set 9)": func() error {
 			_, err := step.Exporter{Config: train.Config{Loss: train.MSE{}}, Opset: 8}.Export(open)
 			return err
 		},
