@@ -390,3 +390,47 @@ func TestArrivalChecks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Three answers more and one less are no more than chance.
+func TestVerdictSums(t *testing.T) {
+	of := func(right ...bool) (v verdict) {
+		for _, r := range right {
+			v.answers = append(v.answers, answer{1, r})
+		}
+		return v
+	}
+	before := of(false, false, false, true, false, false)
+	for _, c := range []struct {
+		after verdict
+		want  bool
+	}{{of(true, true, true, false, false, false), false}, {of(true, true, true, true, false, false), true}, {of(true, true, true, true, true, true), true}, {of(true, false, false, true, false, false), false}, {of(true, true, false, true, false, false), true}} {
+		if got := c.after.better(before); got != c.want {
+			t.Errorf("%v: %v", c.after.answers, got)
+		}
+	}
+}
+
+// Outputs whose classes are their last axis: [N, d…, C] for classes [N, d…].
+func TestClassesLast(t *testing.T) {
+	integers := func(dims ...int) *tensor.Dense { return dtype.New(dtype.Int64, dims...) }
+	for _, c := range []struct {
+		out  string
+		want *tensor.Dense
+		last bool
+	}{
+		{"float32[N,5,3]", integers(2, 5), true}, {"float32[N,S,3]", integers(2, 5), true}, {"float32[N,3]", integers(2), false}, {"float32[N,5,3]", integers(2), false}, {"float32[N,5,3]", integers(2, 5, 3), false},
+		{"float32[N,5,3]", dtype.New(dtype.Float32, 2, 5), false}, {"float32[N,3,5]", integers(2, 5), false}, {"float32[N,5,S]", integers(2, 5), false}, {"float32[N,5,6,3]", integers(2, 5, 6), true},
+	} {
+		g := nn.New("g")
+		if err := g.Edit(func(e *nn.Edit) {
+			if v := e.Input("x", c.out); ClassesLast(v, c.want) != c.last {
+				t.Errorf("%s for classes %v: %v", c.out, c.want.Shape(), !c.last)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ClassesLast(nil, integers(2, 5)) {
+		t.Error("no output")
+	}
+}
