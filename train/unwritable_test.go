@@ -15,7 +15,7 @@ import (
 
 // A run ends where one of the files of a checkpoint cannot be written, since a folder stands in its place.
 func TestCheckpointFilesInTheWay(t *testing.T) {
-	run := func(file string) (error, string) {
+	run := func(file string) (string, error) {
 		dir := t.TempDir()
 		if file != "" {
 			if err := os.MkdirAll(filepath.Join(dir, file, "in it"), 0o755); err != nil {
@@ -35,9 +35,9 @@ func TestCheckpointFilesInTheWay(t *testing.T) {
 		scalar := func(x float32) []*tensor.Dense { return []*tensor.Dense{tensor.New(tensor.FromScalar(x))} }
 		all := data.Of(data.Sample{X: scalar(1), Y: scalar(2)}, data.Sample{X: scalar(2), Y: scalar(3)})
 		_, err = tr.Fit(t.Context(), all, all)
-		return err, dir
+		return dir, err
 	}
-	err, dir := run("")
+	dir, err := run("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestCheckpointFilesInTheWay(t *testing.T) {
 		t.Fatal(entries, err)
 	}
 	for _, e := range entries {
-		if err, _ := run(e.Name()); err == nil {
+		if _, err := run(e.Name()); err == nil {
 			t.Errorf("%s could not be written, and the run went on", e.Name())
 		}
 	}
