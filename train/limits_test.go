@@ -434,3 +434,17 @@ func TestClassesLast(t *testing.T) {
 		t.Error("no output")
 	}
 }
+
+// Changes that were taken back since the states followed last do not stand; an undo of older ones does, and what undoes nothing.
+func TestStanding(t *testing.T) {
+	changes := []nn.Change{{Version: 1}, {Version: 2}, {Version: 3, Undoes: 2}, {Version: 4}}
+	for since, want := range map[int][]int{0: {1, 4}, 1: {1, 4}, 2: {1, 2, 3, 4}} {
+		var got []int
+		for _, c := range standing(slices.Values(changes), since) {
+			got = append(got, c.Version)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("since %d: versions %v, want %v", since, got, want)
+		}
+	}
+}
