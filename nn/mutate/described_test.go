@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
@@ -41,6 +42,17 @@ func places(t *testing.T) []*nn.Graph {
 			s := e.Node(op.Plain("Add"), a, b).Out(0)
 			c := e.Node(std.ConcatConfig{Axis: 1}, s, e.Apply(conv(2, 5), s)).Out(0)
 			e.Output("y", e.Apply(nn.Sequential{layers.Dropout{}, conv(3, 3), layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 5}}, c))
+		}),
+		build("constants", func(e *nn.Edit) { // values that are computed from parameters alone, by few nodes and by many
+			x, fixed := e.Input("x", "float32[4,6]"), e.Node(op.Plain("Neg"), e.Param("p", initial.Ones{}, 4, 6)).Out(0)
+			high := e.Scalar("high", x, 1)
+			deep := e.Node(op.Plain("Clip"), fixed, nil, high).Out(0)
+			for range 13 {
+				deep = e.Node(op.Plain("Neg"), deep).Out(0)
+			}
+			h := e.Node(op.Plain("Add"), e.Apply(layers.Linear{Out: 6}, x), fixed).Out(0)
+			h = e.Node(op.Plain("Clip"), h, nil, high).Out(0)
+			e.Output("y", e.Apply(layers.Linear{Out: 6}, e.Node(op.Plain("Mul"), h, deep).Out(0)))
 		}),
 		build("one layer", func(e *nn.Edit) { e.Output("y", e.Apply(layers.Linear{Out: 3}, e.Input("x", "float32[N,4]"))) }),
 		build("two layers", func(e *nn.Edit) {

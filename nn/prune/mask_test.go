@@ -112,11 +112,21 @@ func TestMaskShared(t *testing.T) {
 	if !slices.Equal(masks, []string{"w.mask"}) {
 		t.Errorf("masks are %v", masks)
 	}
+	if err := g.Edit(func(e *nn.Edit) { // products that only their names make look like masks
+		computed, param := e.Node(op.Plain("Neg"), e.Value("x")).Out(0), e.Param("p", initial.Ones{}, 3)
+		e.RenameValue(computed, "h")
+		e.Output("a", e.Node(op.Plain("Mul"), computed, e.Param("h.mask", initial.Ones{}, 3)).Out(0))
+		turned := e.Node(op.Plain("Neg"), e.Value("x")).Out(0)
+		e.RenameValue(turned, "p.mask")
+		e.Output("b", e.Node(op.Plain("Mul"), param, turned).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	if err := g.Edit(Bake); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(slices.Collect(g.Nodes(nn.Ops("Mul")))); n != 1 {
-		t.Errorf("%d products are left, want the scale's", n)
+	if n := len(slices.Collect(g.Nodes(nn.Ops("Mul")))); n != 3 {
+		t.Errorf("%d products are left, want all but the mask's", n)
 	}
 	if err := g.Edit(Sparsity{Share: 0.5, Keep: []nn.Selector{nn.Ops("MatMul")}}.Mask); err == nil || !strings.Contains(err.Error(), "no weights") {
 		t.Error(err)

@@ -1,12 +1,15 @@
 package prune
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 )
 
 // TestRounds: how many atoms of a group may go, in steps that leave multiples.
@@ -55,7 +58,7 @@ func TestReach(t *testing.T) {
 	clock := &stopwatch{g: g}
 	caps := []int{5, 4}
 	whole := c.Cost(nil)
-	for _, target := range []Target{{Channels: 0.5}, {Params: 0.6}, {MACs: 0.7}, {MACs: 0.3}, {Channels: 0.9, MACs: 0.5}, {Params: 0.2, Channels: 1}} {
+	for _, target := range []Target{{Channels: 0.5}, {Params: 0.6}, {MACs: 0.7}, {MACs: 0.3}, {Channels: 0.9, MACs: 0.5}, {Params: 0.2, Channels: 1}, {Channels: 2.0 / 9}} {
 		miss := func(gone []*nn.Atom) float64 {
 			rest, over := c.Cost(gone), math.Inf(-1)
 			for _, x := range [][3]float64{{target.Channels, 9, float64(9 - len(gone))}, {target.Params, float64(whole.Params), float64(rest.Params)}, {target.MACs, float64(whole.MACs), float64(rest.MACs)}} {
@@ -90,8 +93,9 @@ func TestReach(t *testing.T) {
 	if found, err := r.search(t.Context(), c, Target{Params: 0.01}, caps, clock); err != nil || len(found) != 1 || found[0].k != 9 || found[0].over <= 0 {
 		t.Errorf("what cannot be met: %v, %v", found, err)
 	}
-	if _, err := r.reach(t.Context(), g, c, Target{Params: 0.01}, false); err == nil || !strings.Contains(err.Error(), "out of reach") {
-		t.Error(err)
+	best := fmt.Sprintf("the target is out of reach: at best %.0f %% over it", 100*(float64(c.Cost(r.first(9, caps)).Params)/float64(whole.Params)-0.01))
+	if _, err := r.reach(t.Context(), g, c, Target{Params: 0.01}, false); err == nil || err.Error() != best {
+		t.Errorf("%v, want %s", err, best)
 	}
 	if atoms, err := r.reach(t.Context(), g, c, Target{Params: 0.01}, true); err != nil || len(atoms) != 7 {
 		t.Errorf("on the way %d atoms go, %v", len(atoms), err)
@@ -144,5 +148,56 @@ func TestDescribe(t *testing.T) {
 	}
 	if got := describe(groups[1]); got != "4 atoms on axis 0 of b.weight, axis 0 of b.bias, axis 1 of c.weight" {
 		t.Error(got)
+	}
+}
+
+// TestTies: what is as important goes in the order of the channels.
+func TestTies(t *testing.T) {
+	if got := ascending([]float64{2, 1, 2, 1, 1}); !slices.Equal(got, []int{1, 3, 4, 0, 2}) {
+		t.Errorf("in order: %v", got)
+	}
+	g := uneven(t)
+	p := Pruner{Scale: None, By: Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
+		return []float64{1, 1, 0, 1, 0}[:len(c.Atoms)], nil
+	})}
+	r, err := p.rank(t.Context(), g, p.allowed(g.Channels()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(r.order, [][]int{{2, 4, 0, 1, 3}, {2, 0, 1, 3}}, slices.Equal) {
+		t.Errorf("in order: %v", r.order)
+	}
+	var groups []int
+	for _, e := range r.queue {
+		groups = append(groups, e.group)
+	}
+	if !slices.Equal(groups, []int{0, 0, 1, 0, 0, 0, 1, 1, 1}) {
+		t.Errorf("the ranking is of groups %v", groups)
+	}
+}
+
+// TestNothingLeft: a group of one is never cut, and where nothing can be, or the last round misses the target, the plan says so.
+func TestNothingLeft(t *testing.T) {
+	g := uneven(t)
+	if _, err := (Pruner{Target: Target{Params: 0.5}, Keep: []nn.Selector{nn.Glob("*")}}).Plan(t.Context(), g); err == nil || !strings.Contains(err.Error(), "nothing can be cut") {
+		t.Error(err)
+	}
+	rounds := 0
+	for _, err := range (Pruner{Target: Target{Params: 0.1}, Most: 0.25}).Steps(t.Context(), g, 3) {
+		if rounds++; (err != nil) != (rounds == 3) || err != nil && !strings.Contains(err.Error(), "out of reach") {
+			t.Errorf("round %d: %v", rounds, err)
+		}
+	}
+	if rounds != 3 {
+		t.Errorf("%d rounds", rounds)
+	}
+	one := nn.New("one")
+	if err := one.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 1}, layers.ReLU{}, layers.Linear{Out: 2}, layers.ReLU{}, layers.Linear{Out: 2}}, e.Input("x", "float32[N,3]")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if list := (Pruner{}).Groups(one); len(list) != 1 || len(list[0].Atoms) != 2 {
+		t.Errorf("%d groups can be cut", len(list))
 	}
 }
