@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,43 @@ func TestNamesInBodies(t *testing.T) {
 	for n := range g.Nodes() {
 		if name := n.Out(0).Name(); seen[name] || len(seen) != 2 {
 			t.Errorf("%q is a name in a subgraph, too: %v", name, seen)
+		}
+	}
+}
+
+// A value that a subgraph captures is put in the place of another without the inputs in front of it, whichever it is.
+func TestRewireCaptured(t *testing.T) {
+	for _, name := range []string{"flag", "a", "b"} {
+		g := nn.New("m")
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			flag, a, b := e.Input("flag", "bool[]"), e.Input("a", "float32[2]"), e.Input("b", "float32[2]")
+			e.Input("other", "float32[2]")
+			e.Input("not", "bool[]")
+			body := func(name, operator string) *nn.Body {
+				return e.Body(name, nil, []*nn.Value{a, b}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+					return []*nn.Value{e.Node(op.Plain(operator), in[0], in[1]).Out(0)}
+				})
+			}
+			e.Output("y", e.Node(std.IfConfig{Then: body("then", "Add"), Else: body("else", "Sub")}, flag).Out(0))
+		})
+		to := map[bool]string{true: "not", false: "other"}[name == "flag"]
+		var branch *nn.Node
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			branch = e.Value("y").Producer()
+			e.Rewire(e.Value(name), e.Value(to), branch)
+		})
+		var reads []string
+		for _, v := range append(branch.Inputs(), branch.Captured()...) {
+			reads = append(reads, v.Name())
+		}
+		want := []string{"flag", "a", "b", "a", "b"}
+		for i, w := range want {
+			if w == name {
+				want[i] = to
+			}
+		}
+		if !slices.Equal(reads, want) {
+			t.Errorf("%s instead of %s: reads %v, want %v", to, name, reads, want)
 		}
 	}
 }

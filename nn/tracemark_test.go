@@ -172,3 +172,40 @@ func TestMarksInLoops(t *testing.T) {
 		}
 	}
 }
+
+// What a mark wraps is a function of at least one value.
+func TestMarksRefuse(t *testing.T) {
+	tanh := func(x ...*G.Node) (G.Nodes, error) { return one(G.Tanh(x[0])) }
+	for name, wrap := range map[string]func(f nn.Expr) nn.Expr{
+		"Annotate": func(f nn.Expr) nn.Expr { return nn.Annotate(nn.Annotations{"k": 1}, f) }, "Apply": func(f nn.Expr) nn.Expr { return nn.Apply(f, nil) },
+		"ScopedAnchor": func(f nn.Expr) nn.Expr { return nn.ScopedAnchor(nil, f) },
+	} {
+		x := G.NewMatrix(G.NewGraph(), G.Float32, G.WithShape(2, 3), G.WithName("x"))
+		for _, c := range []struct {
+			f  nn.Expr
+			in G.Nodes
+		}{{nil, G.Nodes{x}}, {tanh, nil}, {tanh, G.Nodes{nil}}, {nil, nil}} {
+			if _, err := wrap(c.f)(c.in...); err == nil || !strings.Contains(err.Error(), "needs a function and a value") {
+				t.Errorf("%s of %d values: %v", name, len(c.in), err)
+			}
+		}
+		if out, err := wrap(tanh)(x); err != nil || len(out) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := nn.Anchor(nil, nil); err == nil {
+		t.Error("an anchor at nothing")
+	}
+	y := G.NewMatrix(G.NewGraph(), G.Float32, G.WithShape(2, 3), G.WithName("y"))
+	for _, c := range []struct {
+		name string
+		x    *G.Node
+	}{{"", y}, {"o", nil}, {"", nil}} {
+		if _, err := nn.AsOutput(c.name, c.x); err == nil || !strings.Contains(err.Error(), "needs a name and a value") {
+			t.Errorf("output %q: %v", c.name, err)
+		}
+	}
+	if _, err := nn.Anchor(y, nn.Annotations{"k": struct{}{}}); err == nil {
+		t.Error("an annotation that no file holds")
+	}
+}

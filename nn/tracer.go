@@ -190,7 +190,7 @@ func (s *Site) translate() *Value {
 		return s.Refuse("")
 	}
 	v := r(s)
-	if s.t.e.err == nil && v != nil && v.producer != nil && s.t.e.g.outputs == nil {
+	if v.Producer() != nil && s.t.e.g.outputs == nil {
 		if name := s.t.nameOf(base); name != "" && s.t.e.g.values[name] == nil {
 			s.t.e.RenameValue(v, name)
 		}
