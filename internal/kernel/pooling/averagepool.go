@@ -96,7 +96,7 @@ func divisors[T kernel.Float](s *Shape, w *window, n []T) {
 			padded.pad[d] = 0
 		}
 	}
-	padded.each(func(o, _, count int) { n[o] += T(count) })
+	padded.each(nil, func(o, _, count int) { n[o] += T(count) })
 	for o, v := range n {
 		n[o] = max(v, 1)
 	}

@@ -14,7 +14,7 @@ func Lp[T kernel.Float](p *kernel.Pool, s *Shape, ord float64, x, y []T) {
 	s.planes(p, &w, func(i int) {
 		xs, ys := x[i*in:][:in], y[i*out:][:out]
 		clear(ys)
-		w.each(func(o, at, count int) {
+		w.each(p, func(o, at, count int) {
 			for range count {
 				ys[o] += T(power(math.Abs(float64(xs[at])), ord))
 				at += step
@@ -35,7 +35,7 @@ func LpGrad[T kernel.Float](p *kernel.Pool, s *Shape, ord float64, x, y, dy, dx 
 	s.planes(p, &w, func(i int) {
 		xs, ys, ds, gs := x[i*in:][:in], y[i*out:][:out], dx[i*in:][:in], dy[i*out:][:out]
 		clear(ds)
-		w.each(func(o, at, count int) {
+		w.each(p, func(o, at, count int) {
 			if ys[o] == 0 {
 				return
 			}

@@ -48,11 +48,12 @@ func (w *window) span(d, o int) (k0, k1, at int) {
 
 // each calls f for every output point o of a plane and row of its window: count
 // input points from at on, dil apart. A window without points gets no call.
-func (w *window) each(f func(o, at, count int)) {
+func (w *window) each(p *kernel.Pool, f func(o, at, count int)) {
 	o := 0
 	for z := range w.out[0] {
 		z0, z1, za := w.span(0, z)
 		for y := range w.out[1] {
+			p.Check()
 			y0, y1, ya := w.span(1, y)
 			for x := range w.out[2] {
 				x0, x1, xa := w.span(2, x)
@@ -72,6 +73,7 @@ func (w *window) each(f func(o, at, count int)) {
 func (s *Shape) planes(p *kernel.Pool, w *window, f func(i int)) {
 	p.Range(s.N*s.C, convolution.PlaneGrain(4*w.out.Size()*w.ker.Size()), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
+			p.Check()
 			f(i)
 		}
 	})
@@ -101,11 +103,11 @@ func Max[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, index []int64) {
 		if index != nil {
 			at = index[i*out:][:out]
 		}
-		maxPlane(&w, xs, ys, at, int64(i*in))
+		maxPlane(p, &w, xs, ys, at, int64(i*in))
 	})
 }
 
-func maxPlane[T kernel.Float](w *window, x, y []T, index []int64, base int64) {
+func maxPlane[T kernel.Float](p *kernel.Pool, w *window, x, y []T, index []int64, base int64) {
 	for o := range y {
 		y[o] = T(math.Inf(-1))
 	}
@@ -113,7 +115,7 @@ func maxPlane[T kernel.Float](w *window, x, y []T, index []int64, base int64) {
 		index[o] = -1
 	}
 	step := w.dil[2]
-	w.each(func(o, at, count int) {
+	w.each(p, func(o, at, count int) {
 		best, where := y[o], -1
 		if index != nil && index[o] < 0 && count > 0 {
 			where = at // so that -Inf has a position, too

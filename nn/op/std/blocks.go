@@ -154,18 +154,18 @@ func (b blocks) gather(x *op.Exec, dst, src []byte, index *tensor.Dense, width i
 }
 
 // scatter is the inverse of gather; of blocks that are met twice the last one stays.
-func (b blocks) scatter(dst, src []byte, index *tensor.Dense, width int) error {
+func (b blocks) scatter(p *kernel.Pool, dst, src []byte, index *tensor.Dense, width int) error {
 	n := b.size * width
 	if b.size == 1 && width == 4 {
 		to, from := words[uint32](dst), words[uint32](src)
-		return b.each(nil, index, func(lo int, at []int) {
+		return b.each(p, index, func(lo int, at []int) {
 			from := from[lo:][:len(at)]
 			for i, k := range at {
 				to[k] = from[i]
 			}
 		})
 	}
-	return b.each(nil, index, func(lo int, at []int) {
+	return b.each(p, index, func(lo int, at []int) {
 		for i, k := range at {
 			copy(dst[k*width:][:n], src[(lo+i)*n:])
 		}
@@ -173,8 +173,8 @@ func (b blocks) scatter(dst, src []byte, index *tensor.Dense, width int) error {
 }
 
 // scatterWith combines what is there with what comes, in order.
-func scatterWith[T number](b blocks, dst, src []T, index *tensor.Dense, f func(a, b T) T) error {
-	return b.each(nil, index, func(lo int, at []int) {
+func scatterWith[T number](p *kernel.Pool, b blocks, dst, src []T, index *tensor.Dense, f func(a, b T) T) error {
+	return b.each(p, index, func(lo int, at []int) {
 		src := src[lo*b.size:]
 		for i, k := range at {
 			d := dst[k : k+b.size]
@@ -186,8 +186,8 @@ func scatterWith[T number](b blocks, dst, src []T, index *tensor.Dense, f func(a
 }
 
 // scatterAdd is scatterWith for sums.
-func scatterAdd[T number](b blocks, dst, src []T, index *tensor.Dense) error {
-	return b.each(nil, index, func(lo int, at []int) {
+func scatterAdd[T number](p *kernel.Pool, b blocks, dst, src []T, index *tensor.Dense) error {
+	return b.each(p, index, func(lo int, at []int) {
 		src := src[lo*b.size:]
 		if b.size == 1 {
 			src := src[:len(at)]
@@ -252,6 +252,6 @@ func blockSum() *op.Op {
 func blockSumKernel[T kernel.Float](b blocks) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		clear(out[0].Raw)
-		return scatterAdd(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), in[1])
+		return scatterAdd(pool(x).Serial(), b, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), in[1])
 	}
 }

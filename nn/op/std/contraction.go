@@ -127,6 +127,7 @@ func products[T number](x *op.Exec, batch, m, n, k int, a, b, c []T) {
 	}
 	clear(c)
 	for i := range batch * m {
+		pool(x).Check()
 		for l := range k {
 			row := b[(i/m*k+l)*n:][:n]
 			for j, v := range row {

@@ -208,7 +208,7 @@ func integerGemm(p product) op.Kernel {
 			spread(x, add, c, p.c, p.m, p.n)
 		}
 		y := make([]int64, p.m*p.n)
-		integerProduct(p, a, lda, b, ldb, y)
+		integerProduct(pool(x), p, a, lda, b, ldb, y)
 		for i := range y {
 			if p.alpha == 1 && p.beta == 1 {
 				y[i] += add[i]
@@ -221,8 +221,9 @@ func integerGemm(p product) op.Kernel {
 }
 
 // integerProduct adds op(A)·op(B) to y; it wraps around as Go's integers do.
-func integerProduct(p product, a []int64, lda int, b []int64, ldb int, y []int64) {
+func integerProduct(workers *kernel.Pool, p product, a []int64, lda int, b []int64, ldb int, y []int64) {
 	for i := range p.m {
+		workers.Check()
 		for l := range p.k {
 			v := a[i*lda+l : i*lda+l+1 : i*lda+l+1]
 			if p.transA {

@@ -148,7 +148,7 @@ func scatterKernel(c *op.Call) (op.Kernel, error) {
 	b, width := s.blocks(c), c.In[0].DType.Size()
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
-		return b.scatter(out[0].Raw, in[2].Raw, in[1], width)
+		return b.scatter(pool(x).Serial(), out[0].Raw, in[2].Raw, in[1], width)
 	}, nil
 }
 
@@ -174,7 +174,7 @@ func scatterReduceOf[T number](b blocks, reduction string) op.Kernel {
 	if reduction == "add" {
 		return func(x *op.Exec, out, in []*tensor.Dense) error {
 			copy(out[0].Raw, in[0].Raw)
-			return scatterAdd(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1])
+			return scatterAdd(pool(x).Serial(), b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1])
 		}
 	}
 	var f func(a, b T) T
@@ -188,7 +188,7 @@ func scatterReduceOf[T number](b blocks, reduction string) op.Kernel {
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)
-		return scatterWith(b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1], f)
+		return scatterWith(pool(x).Serial(), b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1], f)
 	}
 }
 

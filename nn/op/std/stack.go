@@ -129,7 +129,7 @@ func floatStack[T kernel.Float](s stack, e epilogue.List) op.Kernel {
 func integerStack(s stack) op.Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		a, err := dtype.Int64s(in[0])
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func integerStack(s stack) op.Kernel {
 			if s.a != nil {
 				ia, ib = s.a[i], s.b[i]
 			}
-			integerProduct(s.product, a[ia*sa:], lda, b[ib*sb:], ldb, y[i*sc:])
+			integerProduct(pool(x), s.product, a[ia*sa:], lda, b[ib*sb:], ldb, y[i*sc:])
 		}
 		return storeInts(out[0], y)
 	}
