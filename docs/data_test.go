@@ -25,6 +25,12 @@ func provide(t *testing.T, dir, need string) {
 	case need == "houses":
 		houses(t, filepath.Join(dir, "houses.csv"), 1200, 1)
 		houses(t, filepath.Join(dir, "new.csv"), 60, 2)
+	case need == "reviews":
+		reviews(t, dir, "reviews", 240, 1)
+		reviews(t, dir, "new", 40, 2)
+	case need == "sentences":
+		sentences(t, dir, "sentences", 200, 3)
+		sentences(t, dir, "more", 40, 4)
 	case need == "houses.onnx" || need == "flowers.onnx": // as other pages train it, in less time
 		line := "graft train --new tabular --data houses.csv --target price --column dear=ignore --epochs 10 -o houses.onnx"
 		if need == "flowers.onnx" {

@@ -26,22 +26,3 @@ func TestTrainingPage(t *testing.T) {
 		t.Errorf("%s, %v", model, err)
 	}
 }
-
-// runPage runs the commands of a page as written, at least so many.
-func runPage(t *testing.T, page string, least int) {
-	t.Helper()
-	ran := 0
-	for line := range strings.SplitSeq(page, "\n") {
-		args, ok := strings.CutPrefix(line, "$ graft ")
-		if !ok {
-			continue
-		}
-		if out, err := command(strings.Fields(args)...); err != nil || out == "" {
-			t.Errorf("%s: %q, %v", line, out, err)
-		}
-		ran++
-	}
-	if ran < least {
-		t.Errorf("%d commands ran", ran)
-	}
-}

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,40 +81,6 @@ func masked(t *testing.T, path string, ids, mask string, vocabulary int) {
 	}
 	if err := onnxio.Save(path, g); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// The commands of the page about texts run as written.
-func TestTextPage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "text.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	reviews(t, "reviews", 240, 1)
-	reviews(t, "new", 40, 2)
-	if err := os.Rename("tokenizer.json", "texts.json"); err != nil {
-		t.Fatal(err)
-	}
-	sentences(t, "sentences", 200, 3)
-	sentences(t, "more", 40, 4)
-	if err := errors.Join(os.Rename("tokenizer.json", "names.json"), os.Rename("texts.json", "tokenizer.json")); err != nil {
-		t.Fatal(err)
-	}
-	runPage(t, string(page), 10)
-	out, err := command("eval", "reviews.onnx", "--data", "new.csv", "--json")
-	var r struct{ Metrics map[string]float64 }
-	if err == nil {
-		err = json.Unmarshal([]byte(out), &r)
-	}
-	if err != nil || r.Metrics["accuracy"] < 0.9 {
-		t.Error(out, err)
-	}
-	if out, err = command("eval", "names.onnx", "--data", "more.conll", "--json"); err == nil {
-		err = json.Unmarshal([]byte(out), &r)
-	}
-	if err != nil || r.Metrics["accuracy"] < 0.9 {
-		t.Error(out, err)
 	}
 }
 
