@@ -185,9 +185,9 @@ func TestTextRefused(t *testing.T) {
 		{fmt.Sprintf(train, "small.onnx"), "the tokenizer has 23 tokens, the model knows 7: it is another model's tokenizer"},
 		{"eval m.onnx --data a.csv --tokenizer tokenizer.json", "--tokenizer, --text-pair and --max-length are for texts: --text names the column that they are in"},
 		{"predict m.onnx a.csv --text sentence --tokenizer tokenizer.json --max-length -1", "--max-length -1: want 1 or more"},
-		{"train m.onnx --data a.npz --text sentence --tokenizer tokenizer.json -o x.onnx", "texts are read from tables and JSON lines (.csv, .tsv, .jsonl), not from a.npz"},
+		{"train m.onnx --data a.npz --text sentence --tokenizer tokenizer.json -o x.onnx", "texts are read from tables, JSON lines and, with a class for each word, lines of words (.csv, .tsv, .jsonl, .conll), not from a.npz"},
 		{"train m.onnx --data bad.jsonl --text sentence --tokenizer tokenizer.json -o x.onnx", `bad.jsonl: object 2: "sentence" is 3, want a text`},
-		{"train m.onnx --data none.jsonl --text sentence --tokenizer tokenizer.json -o x.onnx", "none.jsonl: object 1: no target under y, label, target, scores; it has sentence; --target names it"},
+		{"train m.onnx --data none.jsonl --text sentence --tokenizer tokenizer.json -o x.onnx", "none.jsonl: object 1: no target under y, label, target, labels, tags, scores; it has sentence; --target names it"},
 	} {
 		if _, err := command(strings.Fields(c.args)...); err == nil || err.Error() != c.want {
 			t.Errorf("%s:\n got %v\nwant %s", c.args, err, c.want)
