@@ -32,6 +32,8 @@ func (x *texts) conll(path, target string, tags bool) (rows []map[string]any, ke
 	}
 	if at, err := token.ConllColumn(path, list, x.Column); err == nil {
 		word = at
+	} else if word, err = token.ConllColumn(path, list, fmt.Sprint(word)); err != nil {
+		return nil, "", err
 	}
 	if target == "" {
 		target = x.Target

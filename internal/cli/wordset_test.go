@@ -151,7 +151,7 @@ func TestWords(t *testing.T) {
 		t.Error(code, answers)
 	}
 	for name, text := range map[string]string{
-		"ragged.conll": "a X\nb\n", "other.conll": "a X\n", "one.conll": "a\n\nb\n", "none.conll": "\n\n",
+		"ragged.conll": "a X\nb\n", "other.conll": "a X\n", "one.conll": "a\n\nb\n", "narrow.conllu": "a\n\nb\n", "none.conll": "\n\n",
 		"short.jsonl": `{"words":["a","b"],"tags":["x"]}`, "number.jsonl": `{"words":["a",3],"tags":["x","y"]}`, "empty.jsonl": `{"words":[],"tags":[]}`, "single.jsonl": `{"words":["a"],"tags":"x"}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -173,6 +173,7 @@ func TestWords(t *testing.T) {
 		"train whole.onnx --text words --tokenizer tokenizer.json -o x.onnx --data train.conll": "the model gives scores float32[N,2]: want scores for each token, [N,length,classes] (graft new transformer --per-token makes a network)",
 		"eval conll.onnx --data other.conll":                                                    `other.conll: sentence 1: the target is "X", which is not among the classes other, person, place`,
 		"eval conll.onnx --data train.csv":                                                      "train.csv: the model has a class for each word, a table has one for a row",
+		"predict conll.onnx narrow.conllu":                                                      "narrow.conllu: line 1 has 1 columns, and no column 1",
 		"predict whole.onnx test.conll":                                                         "test.conll has a word on each line: that is for models that graft trained on words",
 		"new transformer --input 32 --vocabulary 40 --per-token -o x.onnx":                      "--per-token is for transformer with --mask",
 		train + "train.conll --head-only":                                                       "head-only is for classifiers and a class for each sample",
