@@ -322,13 +322,13 @@ func TestBlendLimits(t *testing.T) {
 	}
 }
 
-// Of shares with the same loss the first counts, that of the network alone; after Refit the weights are those of a linear model of
+// The largest share within a standard error counts, whatever Loss says: all of it where the linear model is exact; after Refit the weights are those of a linear model of
 // all rows, by the share that was chosen.
 func TestBlendChooses(t *testing.T) {
 	trunk, _, all := blendable(t, false)
 	out, err := Blend{Unit: Scaling{Deviation: 1}, Loss: constant}.Apply(t.Context(), trunk, all, all)
-	if err != nil || out.Linear != 0 || out.Decay != 0 {
-		t.Errorf("chosen of shares that are the same: %+v, %v", out, err)
+	if err != nil || out.Linear != 1 || out.Decay == 0 {
+		t.Errorf("chosen where the linear model is exact: %+v, %v", out, err)
 	}
 	x, y, err := trunk.features(t.Context(), data.Concat(all, all))
 	if err != nil {
