@@ -29,6 +29,7 @@ var builds = []string{
 	"generate/composite.go",
 	"generate/gorgonia.go",
 	"generate/groupnorm.go",
+	"generate/jointattention.go",
 	"generate/layers.go",
 	"generate/recurrent.go",
 	"nn/layers/recurrent.go",

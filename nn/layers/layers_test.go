@@ -63,7 +63,7 @@ func TestLayerRefusals(t *testing.T) {
 		{"place", "float32[N,3,8,8]", nn.Sequential{layers.ReLU{}, nn.Sequential{layers.ReLU{}, layers.Conv{}}}, "edit: Sequential[1] Sequential[1] Conv: has no kernel size"},
 		{"nothing in sequence", "float32[N,3]", nn.Sequential{}, "edit: Sequential: there are no layers"},
 		{"nil layer", "float32[N,3]", nn.Sequential{nil}, "edit: Sequential[0]: a layer is nil"},
-		{"no operator", "float32[N,3]", nn.OpLayer{}, "edit: Op: no operator is given"},
+		{"no operator", "float32[N,3]", nn.OpLayer{}, "edit: OpLayer: no operator is given"},
 		{"no hidden units", "float32[T,N,3]", layers.LSTM{}, "edit: LSTM: Hidden is 0: want a positive number"},
 		{"shapes do not match", "float32[N,3]", layers.Residual{Body: layers.Linear{Out: 2}}, "edit: Add Residual add1: shapes [[N,3] [N,2]] do not broadcast: dimension 1 is 3 and 2"},
 		{"integers", "int64[N,3]", layers.Linear{Out: 2}, `edit: Linear: linear1.weight would be int64 as "x" is: weights are floating-point numbers`},
