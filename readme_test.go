@@ -78,7 +78,7 @@ func Example_batch() {
 	fmt.Println(g.Summary())
 }
 
-// Insert a layer, remove another, put a new classifier on top and freeze what lies before it.
+// Insert a layer, remove another, put a new classifier on top and freeze what is before it.
 func Example_edit() {
 	change := func(g *nn.Graph, classes []string) error {
 		err := g.Edit(func(e *nn.Edit) {

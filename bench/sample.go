@@ -53,7 +53,7 @@ func describe(dir, name string) (*description, error) {
 	return &d, nil
 }
 
-// images says whether a case's input has the four dimensions that PyTorch has two memory layouts for.
+// images reports whether a case's input has the four dimensions that PyTorch has two memory layouts for.
 func images(dir, name string) bool {
 	d, err := describe(dir, name)
 	return err == nil && len(d.Input.Shape) == 4
@@ -98,7 +98,7 @@ func load(dir, name string) (*sample, error) {
 }
 
 // windows is batches tensors of that shape, each of whose samples begin one later than those of the one
-// before: raw is all of the first, whose samples come again behind the last.
+// before: raw is all of the first, whose samples come again after the last.
 func windows[T float32 | int64](raw []byte, shape []int) ([]*tensor.Dense, error) {
 	rows := append([]int{shape[0] + batches - 1}, shape[1:]...)
 	all := dtype.New(dtype.TypeOf[T](), rows...)

@@ -58,7 +58,7 @@ func follows(before []*call, c *call) bool {
 			}
 		}
 	}
-	return users == last.out.users // nothing else reads what lies between
+	return users == last.out.users // nothing else reads what is between
 }
 
 // reads are the values that an item reads, once for each time that it is written.

@@ -249,7 +249,7 @@ func (b *statements) statement(c chain, into string) {
 	b.f("}, %s)%s\n", in, b.comment(last.out[0]))
 }
 
-// f writes a line; a comment behind a long one is left out, or gofmt would move those around it as far out.
+// f writes a line; a comment after a long one is left out, or gofmt would move those around it as far out.
 func (b *statements) f(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if at := strings.LastIndex(line, " // "); at > 110 && !strings.Contains(line[at:], "\"") {

@@ -24,7 +24,7 @@ type step struct {
 	weights map[string]*tensor.Dense
 	nodes   []*nn.Node // what the step stands for
 	bodies  []*body    // subgraphs among the attributes; what they capture follows the inputs in in
-	when    string     // the parameter of the function around it that says whether the step is there
+	when    string     // the parameter of the function around it that reports whether the step is there
 	bypass  int        // of a step that may be absent: the input that then takes the place of its output
 }
 

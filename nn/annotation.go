@@ -223,7 +223,7 @@ func (e *Edit) AsOutput(name string, v *Value) *Value {
 	return n.Out(0)
 }
 
-// identity inserts an Identity of that name, or with a number behind it, at a value.
+// identity inserts an Identity of that name, or with a number after it, at a value.
 func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
 	if !e.mine(at) {
 		return nil

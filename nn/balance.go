@@ -9,8 +9,8 @@ import (
 // share is what a group of channels can do for an open edge.
 type share struct {
 	offer
-	in, out int  // indices that an atom has before the gap and behind it
-	ends    bool // it has the last index behind the gap: what is appended goes there
+	in, out int  // indices that an atom has before the gap and after it
+	ends    bool // it has the last index after the gap: what is appended goes there
 }
 
 // pull is by how much one more atom brings the two sides together or apart.
@@ -228,7 +228,7 @@ func (c *Channels) unbalanced(g gap, in, out axisID, o Realign, tried error) err
 		g.axis, c.a.axes[in].size, c.a.axes[out].size, strings.Join(why, "; "))}
 }
 
-// cutBehind removes exactly the marked indices behind a gap, if they are whole atoms there and
+// cutBehind removes exactly the marked indices after a gap, if they are whole atoms there and
 // nothing before it leaves with them.
 func (e *Edit) cutBehind(g gap, gone []bool) bool {
 	c := e.Channels()

@@ -114,7 +114,7 @@ func (g *Graph) Trim() {
 	}
 }
 
-// fits says whether the stage was specialized for the values at hand.
+// fits reports whether the stage was specialized for the values at hand.
 func (st *stage) fits(have map[*Value]dtype.Value) bool {
 	for p, version := range st.baked {
 		if p.kept.Version() != version {

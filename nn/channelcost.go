@@ -165,14 +165,14 @@ func (s *scales) compare(keep map[axisID][]int) [2]Cost {
 	return [2]Cost{s.before, {s.size(), s.macs(gone)}}
 }
 
-// Makes says whether the atoms' indices on the parameter are rows that compute them, rather than
+// Makes reports whether the atoms' indices on the parameter are rows that compute them, rather than
 // columns that read them.
 func (g *Group) Makes(p *Param) bool {
 	g.c.made()
 	return g.makes(p.value, 0)
 }
 
-// holds says whether the group's atoms have indices on an axis of the value.
+// holds reports whether the group's atoms have indices on an axis of the value.
 func (g *Group) holds(v *Value) bool {
 	for i := range g.c.a.rank[v] {
 		if g.per(g.c.a.first[v]+axisID(i)) > 0 {
@@ -199,7 +199,7 @@ func (g *Group) makes(v *Value, depth int) bool {
 	return false
 }
 
-// derives says whether a node only rearranges parameters.
+// derives reports whether a node only rearranges parameters.
 func (c *Channels) derives(n *Node) bool {
 	return c.derived[n]
 }

@@ -192,7 +192,7 @@ func TestExtractRefusals(t *testing.T) {
 	}
 }
 
-// TestJoin puts a model behind another copy of itself's input: all names collide.
+// TestJoin puts a model after another copy of itself's input: all names collide.
 func TestJoin(t *testing.T) {
 	g := nn.New("half")
 	nntest.Edit(t, g, func(e *nn.Edit) {

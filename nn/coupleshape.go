@@ -19,7 +19,7 @@ func (a *analysis) shapeReader(n *Node, c *op.Call) {
 	}
 }
 
-// counted says whether element at (-1: any) of an integer value goes into something else than shapes.
+// counted reports whether element at (-1: any) of an integer value goes into something else than shapes.
 func (a *analysis) counted(v *Value, at int, seen map[*Value]bool) bool {
 	if seen[v] {
 		return false

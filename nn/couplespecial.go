@@ -62,7 +62,7 @@ func (k *coverage) resplit() {
 	i, j := 0, 0
 	ra, rb := 1, 1 // what is left of the axes i−1 and j−1
 	var ia, jb axisID
-	left := map[axisID]int{} // elements of an axis behind the factors found so far
+	left := map[axisID]int{} // elements of an axis after the factors found so far
 	for {
 		for ra == 1 && i < len(in) {
 			ra, ia = in[i], k.a.first[k.n.in[0]]+axisID(i)

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// zeroed says whether the slices of an axis are zero once the slices of all parameters in their atom are.
+// zeroed reports whether the slices of an axis are zero once the slices of all parameters in their atom are.
 func (a *analysis) zeroed(id axisID) bool {
 	v := a.axes[id].value
 	return v.param != nil || a.leaf[v] || a.zero[id]

@@ -19,7 +19,7 @@ type Cut struct {
 	Before      int    `json:"before"`      // length of the axis
 	After       int    `json:"after"`       // its length afterwards
 
-	keep  []int // the index before behind each one after; -1: new
+	keep  []int // the index before after each one after; -1: new
 	round int   // which change of channels of the edit it belongs to
 	grow  *growth
 	added *Added

@@ -14,7 +14,7 @@ type Deepening struct {
 	// Layer is the layer to add, which must have a form that starts as the identity: a convolution, a linear layer, or layers.Fitting,
 	// which is what fits the layers around.
 	Layer Layer
-	// Norm is put behind it in the form that starts as the identity, as layers.BatchNorm has one outside of training; nil: nothing.
+	// Norm is put after it in the form that starts as the identity, as layers.BatchNorm has one outside of training; nil: nothing.
 	Norm Layer
 	// Activation follows it; nil: ReLU where that changes nothing, none elsewhere.
 	Activation Layer
@@ -25,9 +25,9 @@ type Deepening struct {
 	Near bool
 }
 
-// Deepen adds a layer behind a value that starts as the identity: the model computes what it did
+// Deepen adds a layer after a value that starts as the identity: the model computes what it did
 // (Chen et al., Net2Net, 2016). Through an activation that is exact where doing it again changes
-// nothing, as for ReLU behind ReLU. It returns the new layer's output.
+// nothing, as for ReLU after ReLU. It returns the new layer's output.
 func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 	if !e.mine(at) {
 		return nil
@@ -80,7 +80,7 @@ func (e *Edit) still(at, out *Value) *Value {
 	return out
 }
 
-// relu is the activation that changes nothing behind a value that is never negative.
+// relu is the activation that changes nothing after a value that is never negative.
 type relu struct{}
 
 func (relu) Build(e *Edit, in ...*Value) []*Value {
@@ -105,7 +105,7 @@ type form struct {
 	odd         bool                        // there are gain and scale
 }
 
-// formOf reads off what a layer builds behind a value like at, in a graph of its own.
+// formOf reads off what a layer builds after a value like at, in a graph of its own.
 func (e *Edit) formOf(l Layer, at *Value) form {
 	f := form{keeps: func(trait.Interval) bool { return false }}
 	if l == nil {

@@ -58,7 +58,7 @@ func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	return x, true
 }
 
-// derivable says whether v follows from values at hand of at most budget elements in total.
+// derivable reports whether v follows from values at hand of at most budget elements in total.
 // Floating-point elements count more: they are rarely sizes, and each value makes a lowering.
 func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	if seen[v] {

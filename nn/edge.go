@@ -33,7 +33,7 @@ func (n *Node) joinAxis() (axis int, ok bool) {
 // AddEdge makes a node read one more value: a Concat gets one more part, a sum or product one more
 // term; in front of other nodes the value is added to the first that they read (or, with Concat,
 // joined to it). Sizes are realigned on one axis; the others must agree, or be 1 in the new value.
-// It returns what the readers behind now read: the join.
+// It returns what the readers after now read: the join.
 func (o Realign) AddEdge(e *Edit, from *Value, to *Node) *Value {
 	if !e.mine(from) || !e.has(to) {
 		return nil

@@ -93,7 +93,7 @@ func (e *Edit) RemoveOutput(name string) {
 	e.sweep(v)
 }
 
-// mine says whether the handle is a value of this graph; if not, the edit fails.
+// mine reports whether the handle is a value of this graph; if not, the edit fails.
 func (e *Edit) mine(v *Value) bool {
 	e.made()
 	switch {
@@ -232,7 +232,7 @@ func (e *Edit) Repeat(n *Node, in ...*Value) *Node {
 	return e.oneNode(n.config, e.build(addition{config: n.config, from: e.opsetOf(n.domain), in: in, captured: n.captured, out: out}))
 }
 
-// available says whether the graph's operator-set version has the operator and its attributes.
+// available reports whether the graph's operator-set version has the operator and its attributes.
 func (e *Edit) available(n *Node) error {
 	if n.op.Domain == op.Internal {
 		return &Error{Op: n.op.Name, Err: errors.New("exists only in lowerings")}

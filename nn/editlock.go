@@ -16,7 +16,7 @@ type editLock struct {
 	editor atomic.Uint64 // the number of the goroutine that edits, 0: none
 }
 
-// inside says whether the calling goroutine is editing the graph.
+// inside reports whether the calling goroutine is editing the graph.
 func (l *editLock) inside() bool {
 	editor := l.editor.Load()
 	return editor != 0 && editor == goroutine()

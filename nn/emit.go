@@ -85,7 +85,7 @@ func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known
 	return nil
 }
 
-// passesGradient says whether a call that was computed at once stays in the expression graph, so that
+// passesGradient reports whether a call that was computed at once stays in the expression graph, so that
 // gradients go through it. It then takes the types that came out, and its floats are computed again.
 func (w *walker) passesGradient(c *op.Call, known []op.Known) bool {
 	if len(w.wrt) == 0 || c.Op.Grad == nil {
@@ -107,7 +107,7 @@ func (w *walker) passesGradient(c *op.Call, known []op.Known) bool {
 	return true
 }
 
-// lowerable says whether all outputs are tensors of static shape.
+// lowerable reports whether all outputs are tensors of static shape.
 func lowerable(c *op.Call) bool {
 	for i := range c.Outputs {
 		if c.Wants(i) && !c.Out[i].Static() {
@@ -130,7 +130,7 @@ func allValues(c *op.Call) bool {
 	return any || len(c.In) == 0
 }
 
-// small says whether folding a call while inferring types is cheap enough.
+// small reports whether folding a call while inferring types is cheap enough.
 func small(c *op.Call) bool {
 	if c.Op.Random || !lowerable(c) || !allValues(c) || c.Op.Lower != nil || len(configBodies(c.Config)) > 0 {
 		return false
@@ -211,7 +211,7 @@ func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Node
 	}
 }
 
-// readsOpen says whether a node reads what is known for the sizes of this lowering only: a value
+// readsOpen reports whether a node reads what is known for the sizes of this lowering only: a value
 // computed from such, or symbolic dimensions when the node does not carry them on.
 func (w *walker) readsOpen(n *Node, lost bool) bool {
 	for _, v := range n.reads() {

@@ -85,7 +85,7 @@ func ExampleEdit_Insert() {
 	// Output: true
 }
 
-// The trunk of a model as a graph of its own, with another classifier behind it.
+// The trunk of a model as a graph of its own, with another classifier after it.
 func ExampleGraph_Extract() {
 	g := perceptron()
 	trunk, err := g.Extract(nil, []string{"act"})

@@ -53,7 +53,7 @@ func (g *Graph) distinct(list []string) ([]*Value, error) {
 	return out, nil
 }
 
-// cutCheck says whether the values ins cut nodes and outs off from every other input.
+// cutCheck reports whether the values ins cut nodes and outs off from every other input.
 func cutCheck(nodes []*Node, ins, outs []*Value, stop func(*Value) bool) error {
 	read := map[*Value]bool{}
 	for _, v := range outs {

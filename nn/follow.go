@@ -122,7 +122,7 @@ func (f *follower) node(n *Node) {
 	}
 }
 
-// same says whether the node reads what it read in the analysis; then it computes the same, too.
+// same reports whether the node reads what it read in the analysis; then it computes the same, too.
 func (f *follower) same(n *Node) bool {
 	for _, v := range n.reads() {
 		if v == nil {
@@ -170,7 +170,7 @@ func (f *follower) visit(n *Node) error {
 	return nil
 }
 
-// alike says whether two walks know the same of a value, and of its type alone.
+// alike reports whether two walks know the same of a value, and of its type alone.
 func alike(a, b *binding) bool {
 	return a.known.Value == nil && b.known.Value == nil && a.known.Dims == nil && b.known.Dims == nil &&
 		a.typ.Kind == op.Tensor && b.typ.Kind == op.Tensor && a.typ.DType == b.typ.DType && a.typ.Unranked == b.typ.Unranked &&

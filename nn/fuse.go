@@ -54,7 +54,7 @@ func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
 	}
 }
 
-// postponable says whether a node may wait: what changes state or draws random numbers is
+// postponable reports whether a node may wait: what changes state or draws random numbers is
 // emitted in the order of the graph.
 func postponable(c *op.Call) bool { return !c.Op.Random && (c.Op.State == nil || !c.Train) }
 

@@ -50,7 +50,7 @@ func (s speller) weight(name string, shape ...int) *nn.Value {
 	return s.ParamOf(name, s.like.Type().DType, initial.Normal{Std: 0.7}, shape...)
 }
 
-// spelling is a group of nodes behind the inputs x, y and z, and the operators it should be run with.
+// spelling is a group of nodes after the inputs x, y and z, and the operators it should be run with.
 type spelling struct {
 	name   string
 	shapes string // of the inputs, "2,3,8 2,3,8"
@@ -58,7 +58,7 @@ type spelling struct {
 	want   string // operators; "" for those that are there
 }
 
-// graph builds a spelling with a loss behind it.
+// graph builds a spelling with a loss after it.
 func (s spelling) graph(t *testing.T, d dtype.DType) *nn.Graph {
 	t.Helper()
 	g := nn.New("spelling")

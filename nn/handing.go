@@ -15,7 +15,7 @@ type handing struct {
 	nodes map[*Param]*gorgonia.Node // what reads a parameter reads its node
 }
 
-// hands says whether a run for r hands over gradients and updates.
+// hands reports whether a run for r hands over gradients and updates.
 func (st *stage) hands(r request) bool { return r.take != nil && st.handing.gate != nil }
 
 // variant is the way in which a program for r is compiled.

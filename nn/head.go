@@ -20,7 +20,7 @@ type Head struct {
 
 // Head replaces the classifier: the last Gemm, MatMul or Conv before the output, found above pooling,
 // reshaping, activations and softmax. Weight and bias keep their names, so does the output; constants
-// behind it that hold the number of classes are rewritten. A Note says which node it took. It
+// after it that hold the number of classes are rewritten. A Note says which node it took. It
 // returns that node; the edit fails when there is none, or when a node in between prevents it.
 func (e *Edit) Head(h Head) *Node {
 	k, out := h.classes(e), h.output(e)
@@ -213,7 +213,7 @@ func (a *analysis) passed(id axisID, n *Node) (axisID, bool) {
 	return 0, false
 }
 
-// fixed says whether v is a parameter or computed from parameters alone.
+// fixed reports whether v is a parameter or computed from parameters alone.
 func fixed(v *Value) bool {
 	if v.param != nil {
 		return true
@@ -252,7 +252,7 @@ func (s *site) measure(e *Edit) {
 	}
 }
 
-// resized says whether a type is the old one with k in the place of the number of classes.
+// resized reports whether a type is the old one with k in the place of the number of classes.
 func resized(old, now op.Type, classes, k int) bool {
 	if old.Unranked || now.Unranked {
 		return true

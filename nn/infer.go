@@ -59,7 +59,7 @@ func (x *inferred) swap() {
 	x.v.known, x.known = x.known, x.v.known
 }
 
-// same says whether the value says it already. Known values are compared by identity.
+// same reports whether the value says it already. Known values are compared by identity.
 func (x *inferred) same() bool {
 	a, b := x.v.typ, x.typ
 	if a.Kind != b.Kind || a.DType != b.DType || a.Unranked != b.Unranked || a.Elem != nil || b.Elem != nil || !slices.Equal(a.Shape, b.Shape) {

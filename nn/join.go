@@ -10,7 +10,7 @@ import (
 
 // Join makes one graph of two: outputs of a feed inputs of b, as connect says by name. The
 // result's inputs are those of a and the unconnected ones of b, its outputs the unconnected ones
-// of a and those of b. Names of b that a has, too, get a number behind them. Both graphs stay as
+// of a and those of b. Names of b that a has, too, get a number after them. Both graphs stay as
 // they are. Operator-set versions must agree; of metadata that both have, a's stays, and where their sets hold
 // different operators of one name, nodes of b become nodes of a's.
 func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
@@ -135,7 +135,7 @@ func (g *Graph) absorb(b *Graph, c *copier) {
 	}
 }
 
-// free is a name that neither map has: base with a number behind it.
+// free is a name that neither map has: base with a number after it.
 func free(base string, a, b map[string]*Value) string {
 	for i := 1; ; i++ {
 		if name := base + "_" + strconv.Itoa(i); a[name] == nil && b[name] == nil {

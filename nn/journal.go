@@ -32,7 +32,7 @@ type Change struct {
 	Name    string     // of the node or value concerned
 	Old     string     // former name
 	Axis    int        // of ParamCut
-	Keep    []int      // of ParamCut: the old index behind each new one; -1: new
+	Keep    []int      // of ParamCut: the old index after each new one; -1: new
 	Size    int        // of ParamCut: how many indices there were
 	// Like and Scale, of a ParamCut that copies channels, are the old index that each new one was
 	// copied from (-1: none) and the factor that each index was multiplied by; nil: 1.

@@ -22,7 +22,7 @@ type Identical interface {
 // Placed is a layer that depends on where it is put.
 type Placed interface {
 	Layer
-	At(v *Value) Layer // the layer behind v
+	At(v *Value) Layer // the layer after v
 }
 
 func placed(l Layer, at *Value) Layer {
@@ -110,7 +110,7 @@ func layerName(l Layer) string {
 // have several outputs, such as LSTM, pass on the first.
 type Sequential []Layer
 
-// Build adds the layers behind in.
+// Build adds the layers after in.
 func (s Sequential) Build(e *Edit, in ...*Value) []*Value {
 	if len(s) == 0 {
 		e.fail(errors.New("there are no layers"))

@@ -36,7 +36,7 @@ func influence(nodes []*Node, set map[*Value]bool) {
 	}
 }
 
-// keepsGradient says whether a node is to stay in the expression graph although all its inputs are
+// keepsGradient reports whether a node is to stay in the expression graph although all its inputs are
 // known, because a gradient is asked for through it.
 func (w *walker) keepsGradient(n *Node, c *op.Call) bool {
 	return c.Op.Grad != nil && slices.ContainsFunc(n.out, func(v *Value) bool { return w.influenced[v] }) &&

@@ -37,7 +37,7 @@ type Lowered struct {
 	Key       *gorgonia.Node            // uint64[2], seed and step of random operators; nil: there are none
 
 	graph *Graph
-	want  []*Value // behind Outputs
+	want  []*Value // after Outputs
 	made  LowerOptions
 	at    int // version of the graph
 	env   map[*Value]*binding

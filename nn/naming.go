@@ -5,8 +5,8 @@ import "strconv"
 // naming finds values by their names, and gives out new ones without looking through all of them.
 type naming struct {
 	values map[string]*Value
-	bases  map[string]int // how many names go on with a dot behind this; nil until somebody asks
-	tried  map[string]int // the numbers behind a stem that are known to be taken; forgotten when a name goes
+	bases  map[string]int // how many names go on with a dot after this; nil until somebody asks
+	tried  map[string]int // the numbers after a stem that are known to be taken; forgotten when a name goes
 	labels map[string]int // how many nodes have a name; nil until somebody asks
 }
 
@@ -29,7 +29,7 @@ func (s *naming) count(name string, by int) {
 	}
 }
 
-// leads tells whether a value has the name, or one that goes on with a dot: conv1 does as soon as
+// leads reports whether a value has the name, or one that goes on with a dot: conv1 does as soon as
 // there is a conv1.weight.
 func (s *naming) leads(base string) bool {
 	if s.bases == nil {
@@ -41,7 +41,7 @@ func (s *naming) leads(base string) bool {
 	return s.has(base) || s.bases[base] > 0
 }
 
-// numbered is the stem with a number behind it, the first from 1 on that is not known to be taken.
+// numbered is the stem with a number after it, the first from 1 on that is not known to be taken.
 func (s *naming) numbered(stem string, taken func(string) bool) string {
 	for i := s.tried[stem] + 1; ; i++ {
 		name := stem + strconv.Itoa(i)
@@ -55,10 +55,10 @@ func (s *naming) numbered(stem string, taken func(string) bool) string {
 	}
 }
 
-// has tells whether a value has the name.
+// has reports whether a value has the name.
 func (s *naming) has(name string) bool { return s.values[name] != nil }
 
-// labelled tells whether a node has the name. Files may give one to several nodes, runtimes refuse that.
+// labelled reports whether a node has the name. Files may give one to several nodes, runtimes refuse that.
 func (g *Graph) labelled(name string) bool {
 	if g.labels == nil {
 		g.labels = make(map[string]int, len(g.nodes))
@@ -79,10 +79,10 @@ func (s *naming) relabel(name string, by int) {
 	}
 }
 
-// leadsAny tells whether a node has the name, or values lead on from it.
+// leadsAny reports whether a node has the name, or values lead on from it.
 func (g *Graph) leadsAny(base string) bool { return g.leads(base) || g.labelled(base) }
 
-// label is a name for a new node: the given one or, where a node has it already, one with a number behind it.
+// label is a name for a new node: the given one or, where a node has it already, one with a number after it.
 func (g *Graph) label(name string) string {
 	if !g.labelled(name) {
 		return name

@@ -33,7 +33,7 @@ func encoder(s speller, x *nn.Value, name string) *nn.Value {
 // are read: keys and values take all.
 func encoderWork(rows int64) int64 { return 18*2*64 + rows*(2*64+2*128+2*6*8) }
 
-// TestNeededRowsTurned picks behind a Transpose, as exporters write it where the batch comes first.
+// TestNeededRowsTurned picks after a Transpose, as exporters write it where the batch comes first.
 func TestNeededRowsTurned(t *testing.T) {
 	s := spelling{name: "turned", shapes: "4,3,8", build: func(s speller, in ...*nn.Value) *nn.Value {
 		x := s.turn(s.on("Tanh", s.on("MatMul", in[0], s.weight("w", 8, 6))), 1, 2, 0)

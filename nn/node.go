@@ -123,7 +123,7 @@ func (n *Node) Out(i int) *Value {
 // Origin is what a file said about the node; Fresh says that an edit made or changed it since.
 func (n *Node) Origin() any { return n.origin }
 
-// Fresh says whether the node's attributes are those of Config rather than those of Origin.
+// Fresh reports whether the node's attributes are those of Config rather than those of Origin.
 func (n *Node) Fresh() bool { return n.fresh }
 
 // Doc is the node's documentation in the file.

@@ -51,7 +51,7 @@ func (p *Param) Tensor() dtype.Value {
 	return p.data
 }
 
-// Trainable says whether training changes the parameter.
+// Trainable reports whether training changes the parameter.
 func (p *Param) Trainable() bool { return !p.frozen && p.Role() == Weight }
 
 // Changed says that elements of Data were written in place. Runs keep weights in the order in which

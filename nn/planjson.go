@@ -46,7 +46,7 @@ func (p *Plan) Cuts() []Cut {
 		axis int
 	}
 	var list []Cut
-	var left [][]int // of each entry, the first index behind each one there is; -1: new
+	var left [][]int // of each entry, the first index after each one there is; -1: new
 	at := map[place]int{}
 	for _, c := range p.cuts {
 		i, ok := at[place{c.Initializer, c.Axis}]

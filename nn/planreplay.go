@@ -119,7 +119,7 @@ func (e *Edit) replay(list []resize) {
 	}
 }
 
-// regrow lets the group grow whose atoms lie on the listed axes, and checks that it gains what is listed.
+// regrow lets the group grow whose atoms are on the listed axes, and checks that it gains what is listed.
 func (e *Edit) regrow(how growth) {
 	c := e.Channels()
 	if e.err != nil {
@@ -148,7 +148,7 @@ func (e *Edit) regrow(how growth) {
 	e.fail(&Error{Stage: "plan", Err: fmt.Errorf("no group of channels grows as the plan says")})
 }
 
-// grows says whether k more atoms are what is wanted of the group's parameters.
+// grows reports whether k more atoms are what is wanted of the group's parameters.
 func (g *Group) grows(k int, want map[axisID]Grown) bool {
 	found := 0
 	for i, x := range g.axes {
@@ -202,7 +202,7 @@ func (a *analysis) sizeOf(id axisID, ok bool) int {
 	return int(a.axes[id].size)
 }
 
-// cutExactly removes the atoms that lie within the wanted indices and fails unless they are all of them.
+// cutExactly removes the atoms that are within the wanted indices and fails unless they are all of them.
 func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 	var atoms []*Atom
 	done := map[axisID]map[int]bool{}
@@ -240,7 +240,7 @@ func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 	e.RemoveAtoms(atoms...)
 }
 
-// within says whether all parameter indices of the atom are wanted.
+// within reports whether all parameter indices of the atom are wanted.
 func (a *Atom) within(want map[axisID]map[int]bool) bool {
 	i := 0
 	c := a.group.c

@@ -110,7 +110,7 @@ func (n *Node) readsValue(v *Value) bool {
 	return slices.Contains(n.in, v) || slices.Contains(n.captured, v)
 }
 
-// setRead changes input i of n, counting captured values behind the formal ones.
+// setRead changes input i of n, counting captured values after the formal ones.
 func (e *Edit) setRead(n *Node, i int, v *Value) {
 	slot := func() *[]*Value {
 		if i < len(n.in) {

@@ -135,7 +135,7 @@ func segment(n, lo, hi int) []bool {
 	return s
 }
 
-// fit makes the sides of a gap agree and closes it. The marked indices behind it are those that
+// fit makes the sides of a gap agree and closes it. The marked indices after it are those that
 // have nothing to read any more: they go first, if they can.
 func (e *Edit) fit(g gap, o Realign, gone []bool) {
 	if e.err != nil {
@@ -147,7 +147,7 @@ func (e *Edit) fit(g gap, o Realign, gone []bool) {
 	e.closeEdge(g)
 }
 
-// Insert puts a layer behind value at, towards all its users and the graph's output, or towards
+// Insert puts a layer after value at, towards all its users and the graph's output, or towards
 // the given users only. The layer starts as the identity where it can. Where it has another size
 // than what it stands behind, on one axis, the layers that read it are resized.
 func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
@@ -244,7 +244,7 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 	return out[0]
 }
 
-// whole says whether the graph holds as it is: an edit may be half done.
+// whole reports whether the graph holds as it is: an edit may be half done.
 func (e *Edit) whole() bool { return e.err == nil && e.Try(func() {}) == nil }
 
 // errOnly says that a node cannot lose what it reads.

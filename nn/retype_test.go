@@ -150,7 +150,7 @@ func TestSymbolsMustAgree(t *testing.T) {
 }
 
 // TestExpandLeavesDimensions: exporters write -1, "as it is", into an Expand's target and have it replaced when
-// the model runs. The shapes behind it are known, and so are the sizes that layers there need.
+// the model runs. The shapes after it are known, and so are the sizes that layers there need.
 func TestExpandLeavesDimensions(t *testing.T) {
 	g := nn.New("m")
 	nntest.Edit(t, g, func(e *nn.Edit) {

@@ -208,7 +208,7 @@ func (m *dataMemo) forget() {
 	m.mutex.Unlock()
 }
 
-// carriesData says whether the value depends, through numbers that are differentiated, on an input of the graph or on
+// carriesData reports whether the value depends, through numbers that are differentiated, on an input of the graph or on
 // rows of a table that were looked up.
 func (v *Value) carriesData() bool {
 	if v == nil {
@@ -224,7 +224,7 @@ func (v *Value) carriesData() bool {
 	return carries
 }
 
-// sure says whether all that a node reads is known to carry data or not to.
+// sure reports whether all that a node reads is known to carry data or not to.
 func (m *dataMemo) sure(n *Node) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -266,7 +266,7 @@ func (m *dataMemo) of(v *Value) (carries, sure bool) {
 	return carries, sure
 }
 
-// reaches says whether x depends on v, otherwise than through a node.
+// reaches reports whether x depends on v, otherwise than through a node.
 func (v *Value) reaches(x *Value, except *Node, seen map[*Value]bool) bool {
 	if v == nil || seen[v] {
 		return false

@@ -89,7 +89,7 @@ func names(vs []*Value) []string {
 	return s
 }
 
-// complete says whether every input is fed.
+// complete reports whether every input is fed.
 func (g *Graph) complete(feed map[*Value]dtype.Value) bool {
 	for _, v := range g.inputs {
 		if _, ok := feed[v]; !ok {

@@ -149,7 +149,7 @@ func withSizes(t op.Type, sizes map[string]int) op.Type {
 	return t
 }
 
-// settled says whether every input and output of the call has a static shape.
+// settled reports whether every input and output of the call has a static shape.
 func settled(c *op.Call) bool {
 	for i, t := range c.In {
 		if c.Has(i) && !t.Static() {

@@ -58,7 +58,7 @@ func (e *Edit) rewire(from, to *Value, users []*Node) {
 	}
 }
 
-// unread says whether nothing reads what the node computes.
+// unread reports whether nothing reads what the node computes.
 func (n *Node) unread() bool {
 	for _, v := range n.out {
 		if v != nil && (len(v.users) > 0 || slices.Contains(n.graph.outputs, v)) {

@@ -159,7 +159,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 	})
 }
 
-// names are the names of the values behind the nodes of a lowering.
+// names are the names of the values after the nodes of a lowering.
 func (l *Lowered) names() map[*gorgonia.Node]string {
 	m := map[*gorgonia.Node]string{}
 	for v, b := range l.env {

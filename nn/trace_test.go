@@ -90,7 +90,7 @@ func tapeNear(t *testing.T, what string, got *tensor.Dense, want G.Value) {
 	}
 }
 
-// elements reads a tensor however it lies in memory.
+// elements reads a tensor however it is in memory.
 func elements(d *tensor.Dense) []float64 {
 	shape := d.Shape()
 	at := make([]int, len(shape))

@@ -21,7 +21,7 @@ func Annotate(a Annotations, layer Expr) Expr {
 // bodies of loops and branches too. It is otherwise like [Annotate].
 func Apply(f Expr, a Annotations) Expr { return marked(traceMark{annotations: a}, f) }
 
-// Anchor is x behind an Identity that, where it is traced, is called Anchor, or Anchor_1 and so on, and has annotations; see
+// Anchor is x after an Identity that, where it is traced, is called Anchor, or Anchor_1 and so on, and has annotations; see
 // [Edit.Anchor].
 func Anchor(x *gorgonia.Node, a Annotations) (*gorgonia.Node, error) {
 	if x == nil {
@@ -34,7 +34,7 @@ func Anchor(x *gorgonia.Node, a Annotations) (*gorgonia.Node, error) {
 	return anchor(x, label, a)
 }
 
-// ScopedAnchor wraps a layer so that, where it is traced, there is an Identity in front of its first input and one behind
+// ScopedAnchor wraps a layer so that, where it is traced, there is an Identity in front of its first input and one after
 // its first result, called Anchor_N_start and Anchor_N_end where N counts scopes from 0, both with the annotations; see
 // [Edit.ScopedAnchor].
 func ScopedAnchor(a Annotations, layer Expr) Expr {
@@ -59,7 +59,7 @@ func ScopedAnchor(a Annotations, layer Expr) Expr {
 	}
 }
 
-// AsOutput makes x, where it is traced, an output of the graph under a name of its own, behind an Identity, after the
+// AsOutput makes x, where it is traced, an output of the graph under a name of its own, after an Identity, after the
 // outputs that the function returns; see [Edit.AsOutput]. It returns x. A value inside of a loop or a branch cannot be
 // an output.
 func AsOutput(name string, x *gorgonia.Node) (*gorgonia.Node, error) {
@@ -194,7 +194,7 @@ func (t *tracer) claim() {
 	t.claimed = len(nodes)
 }
 
-// behindAnchors takes the name of a value with anchors behind it for the output that they make of it. "": there are none.
+// behindAnchors takes the name of a value with anchors after it for the output that they make of it. "": there are none.
 func (t *tracer) behindAnchors(v *Value) string {
 	at := v
 	for at.producer != nil && t.anchors[at.producer] {

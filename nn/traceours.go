@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// calls are the calls behind the nodes of a site that is an operator of ours.
+// calls are the calls after the nodes of a site that is an operator of ours.
 func (s *Site) calls() ([]*op.Call, []gorgonia.Nodes, int) {
 	list := make([]*op.Call, len(s.at))
 	in := make([]gorgonia.Nodes, len(s.at))
@@ -172,7 +172,7 @@ func (s *Site) evalAll(d []op.Dim) []size {
 }
 
 // exported translates an operator of lowerings that has an ONNX form: a configuration and
-// constants behind the inputs.
+// constants after the inputs.
 func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 	c := calls[0]
 	cfg, consts := c.Op.Export(c)

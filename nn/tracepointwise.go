@@ -222,10 +222,10 @@ func (s *Site) mean() *Site {
 	return sum
 }
 
-// is says whether two sites are the same.
+// is reports whether two sites are the same.
 func (s *Site) is(x *Site) bool { return slices.Equal(s.at, x.at) }
 
-// number says whether the site is a constant scalar of that value.
+// number reports whether the site is a constant scalar of that value.
 func (s *Site) number(want float64) bool {
 	for _, n := range s.at {
 		if x, ok := scalarOfNode(n); !ok || x != want {

@@ -172,7 +172,7 @@ func deref(v reflect.Value) reflect.Value {
 	return v
 }
 
-// same says whether a field is the same at all sizes; if not, the trace fails.
+// same reports whether a field is the same at all sizes; if not, the trace fails.
 func (s *Site) same(field string) bool {
 	first := numbers(s.field(0, field))
 	for k := range s.at {

@@ -111,7 +111,7 @@ func softmaxRule(s *Site) *Value {
 	return s.Node(std.SoftmaxConfig{Axis: &axis}, s.In(0).Value())
 }
 
-// ambiguous says whether a LogSoftMax may stand for a SoftMax as well: it is read twice, or Gorgonia made one node of what was
+// ambiguous reports whether a LogSoftMax may stand for a SoftMax as well: it is read twice, or Gorgonia made one node of what was
 // computed from the two, which a sum or product of it with itself shows.
 func (t *tracer) ambiguous(n *gorgonia.Node) bool {
 	readers := map[*gorgonia.Node]gorgonia.Nodes{}

@@ -52,7 +52,7 @@ func TestTrainableSlots(t *testing.T) {
 	}
 }
 
-// TestTrainableBehind has parameters that meet the network behind other operators: rates learned by their logarithms,
+// TestTrainableBehind has parameters that meet the network after other operators: rates learned by their logarithms,
 // parts of one tensor, queries spread over the batch. Positions that are projected stay constants.
 func TestTrainableBehind(t *testing.T) {
 	axis, err := dtype.FromSlice([]int64{0}, 1)

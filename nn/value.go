@@ -62,7 +62,7 @@ func (v *Value) Param() *Param {
 	return v.param
 }
 
-// IsInput says whether the value is an input of its graph.
+// IsInput reports whether the value is an input of its graph.
 func (v *Value) IsInput() bool { return v != nil && v.input }
 
 // Users are the nodes that read the value, in topological order.

@@ -163,7 +163,7 @@ func (w *walker) visit(n *Node) (err error) {
 	return w.resolved(n, c, in)
 }
 
-// untyped says whether nothing is known of a value that is read: an unknown operator computes it.
+// untyped reports whether nothing is known of a value that is read: an unknown operator computes it.
 func (w *walker) untyped(in []*Value) bool {
 	for _, v := range in {
 		if v != nil && (v.producer != nil || v.graph.body == nil || v.untyped) && !w.at(v).typ.Present() {

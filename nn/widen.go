@@ -11,7 +11,7 @@ import (
 // widen adds atoms as a solver decided.
 func (e *Edit) widen(c *Channels, s *solver, copying bool) { e.grow(c, s.added, nil, copying) }
 
-// grow adds atoms to groups: each is put behind the last one of its group, on every axis. Rows that
+// grow adds atoms to groups: each is put after the last one of its group, on every axis. Rows that
 // compute new channels of a quiet group start at zero. The graph may have been cut since c was made,
 // so the groups are looked up again by their axes; those that share no axis grow together.
 func (e *Edit) grow(c *Channels, added map[*Group]int, quiet map[*Group]bool, copying bool) {
@@ -151,7 +151,7 @@ func copied(l layout) []int {
 	return out
 }
 
-// stretch puts k copies behind every run of the given elements.
+// stretch puts k copies after every run of the given elements.
 func stretch(size, first int, slots []int32, k int) layout {
 	at := map[int]bool{}
 	for _, s := range slots {
@@ -176,7 +176,7 @@ func stretch(size, first int, slots []int32, k int) layout {
 	return l
 }
 
-// makesAxis says whether indices of the axis are rows that compute channels, not columns that read them.
+// makesAxis reports whether indices of the axis are rows that compute channels, not columns that read them.
 func (g *Group) makesAxis(id axisID) bool {
 	x := g.c.a.axes[id]
 	for _, n := range x.value.users {
@@ -203,7 +203,7 @@ func (n *Node) readsColumns(v *Value, axis int) bool {
 	return false
 }
 
-// exposed says whether anything takes up the group's indices but weights that read them: a sum, a
+// exposed reports whether anything takes up the group's indices but weights that read them: a sum, a
 // norm, or rows that are read as columns elsewhere. New ones must then be zero.
 func (g *Group) exposed() bool {
 	for _, x := range g.axes {
@@ -218,7 +218,7 @@ func (g *Group) exposed() bool {
 	return false
 }
 
-// readsAxis says whether indices of a parameter's axis are columns that read channels.
+// readsAxis reports whether indices of a parameter's axis are columns that read channels.
 func (g *Group) readsAxis(id axisID) bool {
 	x := g.c.a.axes[id]
 	for _, n := range x.value.users {
@@ -238,7 +238,7 @@ func (g *Group) readsAxis(id axisID) bool {
 	return false
 }
 
-// ends says whether no output of the node has the indices of an axis that it reads.
+// ends reports whether no output of the node has the indices of an axis that it reads.
 func (g *Group) ends(id axisID, n *Node) bool {
 	return !slices.ContainsFunc(g.c.a.tied(id, n), func(o axisID) bool { return slices.Contains(n.out, g.c.a.axes[o].value) })
 }
@@ -258,7 +258,7 @@ func (a *analysis) tied(id axisID, n *Node) []axisID {
 	return list
 }
 
-// contracted says whether the group's indices are summed over between two computed values, as
+// contracted reports whether the group's indices are summed over between two computed values, as
 // queries and keys are: new ones must then be zero.
 func (c *Channels) contracted(g *Group) bool {
 	for _, r := range c.a.system.Relations {

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// gradientModel has a Gradient node with the given attributes and inputs behind y = (a+b)*a*w.
+// gradientModel has a Gradient node with the given attributes and inputs after y = (a+b)*a*w.
 func gradientModel(t *testing.T, attrs, in, domain string) *nn.Graph {
 	t.Helper()
 	input := func(name string) string {

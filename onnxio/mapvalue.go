@@ -58,7 +58,7 @@ func decodeEntries(p *onnxpb.MapProto, ext *externalFiles) (*dtype.Map, error) {
 	return dtype.NewMap(keys, all)
 }
 
-// joined is the elements of tensors of one type behind one another.
+// joined is the elements of tensors of one type after one another.
 func joined(parts []dtype.Value) (dtype.Value, error) {
 	var strings []string
 	var raw []byte

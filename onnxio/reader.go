@@ -216,7 +216,7 @@ func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {
 func headerOfTensor(t *onnxpb.TensorProto) *onnxpb.TensorProto {
 	h := &onnxpb.TensorProto{Dims: t.Dims, DataType: t.DataType, Name: t.Name, DocString: t.DocString, MetadataProps: t.MetadataProps}
 	if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT {
-		h.DataLocation, h.ExternalData = t.DataLocation, t.ExternalData // some writers leave a length behind
+		h.DataLocation, h.ExternalData = t.DataLocation, t.ExternalData // some writers leave a length after
 	}
 	h.ProtoReflect().SetUnknown(t.ProtoReflect().GetUnknown())
 	return h

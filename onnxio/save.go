@@ -17,7 +17,7 @@ type Saver struct {
 	Opset  int      // operator-set version of the standard domain; 0: the graph's
 	Inputs []string // types for inputs, as in Loader
 	// DType is the element type that weights are stored in, float32, float64, float16 or bfloat16; 0: their
-	// own. A Cast behind each brings it back to the type that the graph computes in.
+	// own. A Cast after each brings it back to the type that the graph computes in.
 	DType op.DType
 	// ExternalOver is the size in bytes above which a tensor goes into a file beside the model, see Save; 0: none does, unless the model would be larger than a file can be (2 GiB).
 	ExternalOver int64

@@ -55,7 +55,7 @@ func decodeSparse(p *onnxpb.SparseTensorProto, ext *externalFiles) (*tensor.Dens
 	return d, nil
 }
 
-// sparseIndices are the linear indices of the values, checked to lie inside the shape.
+// sparseIndices are the linear indices of the values, checked to be inside the shape.
 func sparseIndices(p *onnxpb.SparseTensorProto, shape []int, values int, ext *externalFiles) ([]int, error) {
 	if len(p.GetIndices().GetDims()) == 0 && values == 0 {
 		return nil, nil // ONNX's own writer leaves the indices out when there are none

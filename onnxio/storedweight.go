@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// checkStored says whether weights can be stored as s asks for in the operator set.
+// checkStored reports whether weights can be stored as s asks for in the operator set.
 func (s Saver) checkStored(opset int) error {
 	switch {
 	case s.DType == dtype.Undefined:

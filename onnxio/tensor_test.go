@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// same says whether two values have one type, one shape and the same bits.
+// same reports whether two values have one type, one shape and the same bits.
 func same(a, b dtype.Value) bool {
 	switch a := a.(type) {
 	case *tensor.Dense:

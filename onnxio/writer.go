@@ -270,7 +270,7 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, left
 	return nil
 }
 
-// renamed says whether a value that the node's attributes name is called otherwise now.
+// renamed reports whether a value that the node's attributes name is called otherwise now.
 func (w *writer) renamed(n *nn.Node) bool {
 	r, ok := n.Config().(std.Referrer)
 	return ok && !slices.Equal(r.Refers(), w.names(n.Captured()))

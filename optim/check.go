@@ -30,7 +30,7 @@ type resolver struct {
 	err  error
 }
 
-// value resolves one field; the result must lie in [0, below).
+// value resolves one field; the result must be in [0, below).
 func (r *resolver) value(name string, v, def, below float64) float64 {
 	switch {
 	case v == 0:

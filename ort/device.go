@@ -20,7 +20,7 @@ type Device struct {
 	of       Runtime
 	lib      *library
 	provider provider
-	memory   handle // where values lie
+	memory   handle // where values are
 
 	mu     sync.Mutex
 	movers map[string]*session // copies to the device and from it, by type

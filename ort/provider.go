@@ -12,7 +12,7 @@ import (
 type provider struct {
 	name   string // in the list of those that the library has, without "ExecutionProvider"
 	short  string // for SessionOptionsAppendExecutionProvider; "": functions of its own
-	memory string // where its values lie; "": in the CPU's memory
+	memory string // where its values are; "": in the CPU's memory
 	device string // option that names the device; "": it has none
 }
 

@@ -92,7 +92,7 @@ func (l *library) compose(kind int32, items ...dtype.Value) (*value, error) {
 	return out, l.err("value", l.createValue(first(parts), uintptr(len(parts)), kind, &out.p))
 }
 
-// leave copies a value that lies in the CPU's memory.
+// leave copies a value that is in the CPU's memory.
 func (l *library) leave(p handle) (dtype.Value, error) {
 	var there, kind int32
 	if err := l.err("value", l.hasValue(p, &there)); err != nil {

@@ -41,7 +41,7 @@ func (t *Trainer) averaged(f func(*nn.Param, *state)) {
 	}
 }
 
-// hold says whether the graph's parameters are to be the averages; the states keep the others.
+// hold reports whether the graph's parameters are to be the averages; the states keep the others.
 func (t *Trainer) hold(averages bool) {
 	if t.c.EMA == 0 || t.held == averages {
 		return

@@ -182,7 +182,7 @@ func targetType(t op.Type, outputs []*nn.Value, open bool) string {
 	return fmt.Sprintf("%v[%s]", t.DType, strings.Join(dims, ","))
 }
 
-// stale says whether tensors or the frozen set changed without an edit.
+// stale reports whether tensors or the frozen set changed without an edit.
 func (d *binding) stale() bool {
 	for _, w := range d.watch {
 		if w.copy.Data() != w.param.Data() || w.frozen != w.param.Frozen() {
@@ -192,7 +192,7 @@ func (d *binding) stale() bool {
 	return false
 }
 
-// fits says whether the targets are of the types the loss was built for, but for the batch.
+// fits reports whether the targets are of the types the loss was built for, but for the batch.
 func (d *binding) fits(want []*tensor.Dense) bool {
 	if len(want) != len(d.types) {
 		return false

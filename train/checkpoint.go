@@ -31,7 +31,7 @@ const (
 	keptModels  = "epoch-*.onnx"
 )
 
-// HasCheckpoint says whether a run left a checkpoint in the folder, from which Config.Resume goes on.
+// HasCheckpoint reports whether a run left a checkpoint in the folder, from which Config.Resume goes on.
 func HasCheckpoint(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, lastState))
 	return err == nil

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Outputs of which shapes are the scores of a classifier, and where their classes lie.
+// Outputs of which shapes are the scores of a classifier, and where their classes are.
 func TestClassesOf(t *testing.T) {
 	for _, c := range []struct {
 		typ     string

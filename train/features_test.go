@@ -116,7 +116,7 @@ func tailOf(t *testing.T, f func(e *nn.Edit, x *nn.Value) *nn.Value) trunk {
 	return trunk{tail: g}
 }
 
-// A linear classifier is written into a tail whichever way its weight lies, and also behind an activation; other tails stay as they were.
+// A linear classifier is written into a tail whichever way its weight is, and also after an activation; other tails stay as they were.
 func TestPlace(t *testing.T) {
 	f := &features{}
 	if err := f.add(of(t, []float32{1, 3, -8, 0, 2, 2, 5, 7, 0, 1, 1, 0}, 3, 2, 2), classLabels(t, 1, 0, 2), false); err != nil {

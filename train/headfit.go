@@ -69,7 +69,7 @@ func classesOf(g *nn.Graph) int {
 	return t.Shape[1].Size
 }
 
-// place writes a linear classifier into the tail. Which way its weight lies, and whether an activation that follows wants
+// place writes a linear classifier into the tail. Which way its weight is, and whether an activation that follows wants
 // scores above zero, is found by trying: scores that are all raised by the same number mean the same to a softmax.
 func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 	k, d := len(l.bias), len(f.peak)

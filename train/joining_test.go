@@ -131,7 +131,7 @@ func TestRanksExchange(t *testing.T) {
 	})
 }
 
-// Parameters go round in rounds of limited size, whatever blocks they lie in.
+// Parameters go round in rounds of limited size, whatever blocks they are in.
 func TestCirculate(t *testing.T) {
 	sizes := [][]int{{3, circulated / 2, 5}, {0, 1}, {circulated/3 + 9}} // more than one round
 	fill := func(k int) (list [][]byte) {
@@ -208,7 +208,7 @@ func wide(t *testing.T, r *ranks) (list []*nn.Param, states map[*nn.Param]*state
 	return list, states
 }
 
-// Gradients lie in buckets that are closed when they have the bytes wanted, each of one element type, in the order in which they come.
+// Gradients are in buckets that are closed when they have the bytes wanted, each of one element type, in the order in which they come.
 func TestBuckets(t *testing.T) {
 	onRanks(2, func(r *ranks) {
 		list, states := wide(t, r) // 12, 3, 6 and 2 elements

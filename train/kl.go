@@ -9,7 +9,7 @@ import (
 
 // KL is the Kullback-Leibler divergence from the target's probabilities to those of the softmax
 // of the output, Σ q·(log q − log p), a mean over the batch: torch.nn.KLDivLoss with reduction
-// "batchmean" behind a log_softmax. A final Softmax or LogSoftmax of the model is looked through.
+// "batchmean" after a log_softmax. A final Softmax or LogSoftmax of the model is looked through.
 // Classes are on axis 1; the target has the output's shape.
 type KL struct {
 	LogTarget bool // targets are logarithms of probabilities

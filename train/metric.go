@@ -54,7 +54,7 @@ type scores struct {
 }
 
 // classes reads scores [N, C, d…], the classes on the given axis (0: 1), and targets: classes [N, d…], or probabilities like the scores,
-// of which the largest counts. Axes of size 1 behind the classes are passed over.
+// of which the largest counts. Axes of size 1 after the classes are passed over.
 func classes(metric string, axis int, out, want []*tensor.Dense) (s scores, err error) {
 	x, y, err := pair(metric, out, want)
 	if err != nil {

@@ -62,7 +62,7 @@ func (p pieces) reduce(v *nn.Value, sum bool) *nn.Value {
 	return p.node(name, map[string]any{"keepdims": int64(0)}, v)
 }
 
-// last moves axis 1 of v behind all others.
+// last moves axis 1 of v after all others.
 func (p pieces) last(v *nn.Value) *nn.Value {
 	if p.e.Err() != nil {
 		return nil

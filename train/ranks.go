@@ -102,7 +102,7 @@ func serve(c Communicator, calls <-chan call) {
 	}
 }
 
-// start makes calls behind those under way; what it returns gets their error, or nil.
+// start makes calls after those under way; what it returns gets their error, or nil.
 func (r *ranks) start(f func(Communicator) error) <-chan error {
 	done := make(chan error, 1)
 	r.calls <- call{f, done}

@@ -86,7 +86,7 @@ func (x *reduction) layout(order []int, most int) {
 	shut(1)
 }
 
-// allocate makes a bucket's memory and the gradients that lie in it.
+// allocate makes a bucket's memory and the gradients that are in it.
 func (x *reduction) allocate(b *bucket, double bool) {
 	n := 0
 	for _, i := range b.of {

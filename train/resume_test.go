@@ -89,7 +89,7 @@ func TestResumeIsExact(t *testing.T) {
 	}
 }
 
-// The best epoch's parameters come back in a resumed run, too, when that epoch lies before the resume.
+// The best epoch's parameters come back in a resumed run, too, when that epoch is before the resume.
 func TestResumeRestoresBest(t *testing.T) {
 	fit, val := blobs(150, 1), blobs(40, 2)
 	config := train.Config{Epochs: 3, Batch: 16, EMA: 0.9, Rule: optim.Adam{LR: 0.02}, MinDelta: 10, RestoreBest: true} // the first is best

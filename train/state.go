@@ -106,7 +106,7 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	return s, nil
 }
 
-// fits says whether the state is one of a tensor like the parameter's.
+// fits reports whether the state is one of a tensor like the parameter's.
 func (s *state) fits(p *nn.Param) bool {
 	return p.Data() != nil && slices.Equal(s.shape, []int(p.Data().Shape())) && s.typ == dtype.Of(p.Data().Dtype())
 }

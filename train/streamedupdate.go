@@ -14,14 +14,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// onArrival says whether parameters are updated while the backward pass runs: as soon as all gradients are known to be
+// onArrival reports whether parameters are updated while the backward pass runs: as soon as all gradients are known to be
 // finite, those that take much memory are computed and used one after the other. It cannot where more than that has to
 // be known of all gradients before.
 func (t *Trainer) onArrival(d *binding, m microBatch) bool {
 	return m.alone() && t.c.ClipNorm == 0 && !t.c.Whole && t.c.OnGradient == nil && d.apart
 }
 
-// apart says whether the parameters can be updated one by one: no two share memory, so that nothing
+// apart reports whether the parameters can be updated one by one: no two share memory, so that nothing
 // reads what is already new, and each rule uses all threads for one parameter.
 func (t *Trainer) apart() bool {
 	for _, s := range t.params {

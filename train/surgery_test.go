@@ -303,7 +303,7 @@ func byHand(t *testing.T, g *nn.Graph, adam bool) (*hand, data.Sample) {
 	return h, s
 }
 
-// TestResumeAfterSurgery interrupts a training behind a cut and a widening: what the checkpoint
+// TestResumeAfterSurgery interrupts a training after a cut and a widening: what the checkpoint
 // continues is bit by bit what went on.
 func TestResumeAfterSurgery(t *testing.T) {
 	ctx := context.Background()

@@ -10,7 +10,7 @@ import (
 )
 
 // syncNorm takes the sums that synchronized normalizations ask for while a batch is computed. Ranks that compute nothing, for
-// they have no samples or have failed, take part with zeros: before each sum all ranks tell whether they ask for one, and after a
+// they have no samples or have failed, take part with zeros: before each sum all ranks report whether they ask for one, and after a
 // batch they have taken part until nobody does.
 type syncNorm struct {
 	r      *ranks
@@ -20,7 +20,7 @@ type syncNorm struct {
 // asked is what ranks tell before a sum; added up over ranks.
 type asked struct {
 	ranks        float64 // that ask
-	id, squareID float64 // of the normalization, to tell whether all mean the same
+	id, squareID float64 // of the normalization, to report whether all mean the same
 	size         float64
 	failed       float64
 }

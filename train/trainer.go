@@ -164,7 +164,7 @@ func (t *Trainer) say(e Event) {
 // learningRate is the rate of Config.Rule under a factor.
 func (t *Trainer) learningRate(factor float64) float64 { return factor * optim.BaseRate(t.c.rule()) }
 
-// finite says whether x is a number.
+// finite reports whether x is a number.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // assign copies the elements of src into dst, which stays where it is.

@@ -146,7 +146,7 @@ func (t *Trainer) each(f func(*nn.Param, *state) error) error {
 	return errors.Join(errs...)
 }
 
-// spreads tells whether a rule uses all threads for one parameter.
+// spreads reports whether a rule uses all threads for one parameter.
 func spreads(r optim.Rule) bool {
 	switch r.(type) {
 	case optim.SGD, optim.Adam, optim.AdamW:

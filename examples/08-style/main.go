@@ -202,7 +202,7 @@ func (p painter) paint(ctx context.Context, g *nn.Graph, prepare data.Preprocess
 	return first, last, save(p.out, picture(prepare, x))
 }
 
-// activations are the names of n values behind activations, from all of the model's depth but its end.
+// activations are the names of n values after activations, from all of the model's depth but its end.
 func activations(g *nn.Graph, n int) []string {
 	var all []string
 	for node := range g.Nodes(nn.Ops("Relu")) {

@@ -48,7 +48,7 @@ func TestExamplesAreTaken(t *testing.T) {
 	commands(newRoot())
 }
 
-// taken says whether a command line has flags and arguments that its command takes.
+// taken reports whether a command line has flags and arguments that its command takes.
 func taken(t *testing.T, line string) {
 	t.Helper()
 	var args []string

@@ -27,7 +27,7 @@ func TestTestcaseCommands(t *testing.T) {
 		{[]string{"run", model, "--input", at("x.npy"), "--testcase", at("report")}, "float32[1,10]", ""},
 		{[]string{"run", model, "--input", at("x.npy"), "--testcase", at("report")}, "float32[1,10]", ""},
 		{[]string{"verify", at("report")}, "1 of 1 cases hold", ""},
-		{[]string{"testcase", model, "-o", at("none")}, "", "--input NAME=FILE, --random and --input: choose one"},
+		{[]string{"testcase", model, "-o", at("none")}, "", "--input NAME=FILE, or let them be random"},
 		{[]string{"testcase", model, "--random", "1"}, "", "-o DIR"},
 		{[]string{"testcase", model, "--random", "1", "--input", at("x.npy"), "-o", at("none")}, "", "--random and --input: choose one"},
 		{[]string{"testcase", model, "--random", "1", "--dims", "N=-2", "-o", at("none")}, "", "--dims N=-2: want a size"},

@@ -59,7 +59,7 @@ func TestFreedBatch(t *testing.T) {
 	}
 }
 
-// repeat puts n copies of d behind one another along axis 0.
+// repeat puts n copies of d after one another along axis 0.
 func repeat(t *testing.T, d *tensor.Dense, n int) *tensor.Dense {
 	t.Helper()
 	shape := append([]int(nil), d.Shape()...)

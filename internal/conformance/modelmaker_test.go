@@ -26,7 +26,7 @@ var standard = func() (list []*op.Op) {
 	return list
 }()
 
-// modelMaker makes a model of a tape of bytes; behind its end it reads zeros.
+// modelMaker makes a model of a tape of bytes; after its end it reads zeros.
 type modelMaker struct {
 	tape   []byte
 	model  *onnxpb.ModelProto

@@ -44,7 +44,7 @@ func TestSweepGradients(t *testing.T) {
 	}
 }
 
-// slope is a trial in float64 with a loss behind it, a weighted sum of its outputs.
+// slope is a trial in float64 with a loss after it, a weighted sum of its outputs.
 type slope struct {
 	g     *nn.Graph
 	feed  nn.Feed
@@ -154,7 +154,7 @@ func (s *slope) judge(t *testing.T, what string, r *draw) int {
 		}
 		scale := math.Max(1, math.Abs(near))
 		if math.Abs(far-near) > 1e-6*scale {
-			continue // a kink lies within the step
+			continue // a kink is within the step
 		}
 		judged++
 		if !(math.Abs(got-near) <= 1e-5*scale) {

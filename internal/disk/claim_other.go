@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Systems without such locks cannot tell whether a process still writes: a day is long enough.
+// Systems without such locks cannot report whether a process still writes: a day is long enough.
 const stale = 24 * time.Hour
 
 func claim(*os.File) (release func())          { return func() {} }

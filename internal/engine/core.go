@@ -13,12 +13,12 @@ type Op interface {
 	Output() int // which output of the Core this node is
 }
 
-// Core is the computation behind one node, or behind the sibling nodes of an operator with
+// Core is the computation of one node, or of the sibling nodes of an operator with
 // several outputs. It holds no state: buffers belong to the Program that runs it.
 //
 // Exactly one of Kernel and Func is set. Kernel fills outputs that the caller has allocated;
 // Func returns values of its own and serves what has no flat storage (strings, sequences). It
-// may keep what it is given: the engine hands it copies of what lies in its own memory.
+// may keep what it is given: the engine hands it copies of what is in its own memory.
 type Core struct {
 	Name   string // for errors and traces: "Conv conv1"
 	Out    []Spec // one per output; the shapes are not changed once the Core is in use
@@ -89,7 +89,7 @@ func (Reshaping) PatternName() string { return "reshaping" }
 // Rematerialization computes output 0 of a core once more, to the last bit: where it is read at the beginning and
 // at the end of a program, it need not stay in memory between, see Options.Lean.
 type Rematerialization struct {
-	Kernel Kernel // of the inputs of the core and, behind them, the outputs in Needs
+	Kernel Kernel // of the inputs of the core and, after them, the outputs in Needs
 	Needs  []int
 	Spares []int // inputs of the core that it does not read: they are nil
 }

@@ -69,8 +69,8 @@ func (x *Exec) Int(n int) []int { return scratch[int](x, n) }
 // Bytes returns n uninitialised bytes.
 func (x *Exec) Bytes(n int) []byte { return scratch[byte](x, n) }
 
-// MayOverwrite says whether t is an input of the running kernel that lies in the engine's memory and
-// that nobody reads behind it: the kernel may use the memory as scratch.
+// MayOverwrite reports whether t is an input of the running kernel that is in the engine's memory and
+// that nobody reads after it: the kernel may use the memory as scratch.
 func (x *Exec) MayOverwrite(t *tensor.Dense) bool {
 	if x == nil || x.at == nil || t == nil {
 		return false

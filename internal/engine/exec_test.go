@@ -96,7 +96,7 @@ func TestScratchInHoles(t *testing.T) {
 	}
 }
 
-// A kernel may use the memory of an input that nobody reads behind it, and no other.
+// A kernel may use the memory of an input that nobody reads after it, and no other.
 func TestMayOverwrite(t *testing.T) {
 	shape := tensor.Shape{4}
 	g := gorgonia.NewGraph()

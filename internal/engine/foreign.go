@@ -47,7 +47,7 @@ func readsOnly(op gorgonia.Op) bool {
 	return false
 }
 
-// foreignArg is v as Gorgonia's operations want it: rank 0 as a scalar, anything else behind a
+// foreignArg is v as Gorgonia's operations want it: rank 0 as a scalar, anything else after a
 // tensor header of its own, because some of them transpose or reshape their inputs for a while.
 func foreignArg(v *value, clone bool) (gorgonia.Value, error) {
 	d := v.dense
@@ -95,13 +95,13 @@ func (v *value) store(r gorgonia.Value) error {
 	return nil
 }
 
-// regular reports whether the elements of d lie row by row without gaps.
+// regular reports whether the elements of d are row by row without gaps.
 func regular(d *tensor.Dense) bool {
 	o := d.DataOrder()
 	return len(d.Raw) == d.Shape().TotalSize()*int(d.Dtype().Size()) && !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed()
 }
 
-// RowMajor is d, or a copy of it if its elements do not lie row by row.
+// RowMajor is d, or a copy of it if its elements are not row by row.
 func RowMajor(d *tensor.Dense) (*tensor.Dense, error) {
 	if !flat(d.Dtype()) || regular(d) {
 		return d, nil

@@ -26,7 +26,7 @@ const mostFused = 512
 // length is how much s counts of mostFused.
 func (s *step) length() int { return max(s.fused+1, len(s.in)) }
 
-// sides says whether somebody wants another output than the first.
+// sides reports whether somebody wants another output than the first.
 func (s *step) sides() bool {
 	return slices.ContainsFunc(s.out[1:], func(v *value) bool { return v != nil })
 }

@@ -152,7 +152,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// Products that take more memory than their factors are computed one in the place of the other, behind a check of all;
+// Products that take more memory than their factors are computed one in the place of the other, after a check of all;
 // a refusal comes before anything is taken.
 func TestHandOverSavesMemory(t *testing.T) {
 	g := gorgonia.NewGraph()

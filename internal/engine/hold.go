@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What lies on the Go heap and outlives the call that made it is charged to the budget for as long as it is reachable: tensors,
+// What is on the Go heap and outlives the call that made it is charged to the budget for as long as it is reachable: tensors,
 // strings, sequences, maps. What is small is charged with the sequence it is in, alone not at all.
 const (
 	smallValue  = 1 << 16 // bytes

@@ -16,13 +16,13 @@ const (
 // free is what no live buffer covers of the arena: ranges in the order of their offsets, none next to another.
 type free []hole
 
-// at is the index of the first range that starts at off or behind it.
+// at is the index of the first range that starts at off or after it.
 func (f free) at(off int64) int {
 	i, _ := slices.BinarySearchFunc(f, off, func(h hole, off int64) int { return cmp.Compare(h.off, off) })
 	return i
 }
 
-// take removes the memory of b, which lies within one range.
+// take removes the memory of b, which is within one range.
 func (f *free) take(b *buffer) {
 	i := f.at(b.off+1) - 1
 	h := (*f)[i]
@@ -68,7 +68,7 @@ func (f free) largest() (list []hole) {
 
 // findHoles gives each kernel's step the largest ranges that the buffers alive during it leave of the arena.
 func (b *builder) findHoles(buffers []*buffer, arena int64) {
-	n := len(b.steps) + 1 // a root's buffer ends behind the last step
+	n := len(b.steps) + 1 // a root's buffer ends after the last step
 	begin, end := make([][]*buffer, n), make([][]*buffer, n)
 	for _, x := range buffers {
 		begin[x.first] = append(begin[x.first], x)

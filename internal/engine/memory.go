@@ -5,14 +5,14 @@ import "unsafe"
 // cacheLine is the alignment, in bytes, of everything the engine allocates.
 const cacheLine = 64
 
-// memory is where a program's bytes come from. That of a private program lies outside the Go heap,
+// memory is where a program's bytes come from. That of a private program is outside the Go heap,
 // where the system has it: it does not make the collector wait until as much garbage is there, and
 // is given back at once.
 type memory struct {
 	private bool
 	charged int64    // to the budget
 	must    bool     // get does not fail: values were handed over, and a run that ends now leaves half of them
-	mapped  [][]byte // what lies outside the Go heap
+	mapped  [][]byte // what is outside the Go heap
 }
 
 // get returns n zeroed bytes that start on a cache line.

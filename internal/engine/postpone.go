@@ -47,7 +47,7 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 	return late
 }
 
-// product says whether s computes one bilinear value of two tensors of floating-point numbers.
+// product reports whether s computes one bilinear value of two tensors of floating-point numbers.
 func (s *step) product() bool {
 	if s.kind != kernelStep || !s.core.Bilinear || len(s.in) < 2 || s.out[0] == nil || s.sides() {
 		return false

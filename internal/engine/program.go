@@ -132,7 +132,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 
 // Close gives the program's memory back. It cannot run any more.
 func (p *Program) Close() {
-	if p.running.CompareAndSwap(false, true) { // for good
+	if p.running.CompareAndSwap(false, true) { // permanently
 		p.memory.free()
 	}
 }

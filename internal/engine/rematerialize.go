@@ -7,7 +7,7 @@ import "slices"
 const worthwhile = 512
 
 // rematerialize lets values that are alive where most memory is in use, but not read there, be computed once
-// more behind that, one after the other, the largest first. What they are computed from must be
+// more after that, one after the other, the largest first. What they are computed from must be
 // there anyway.
 func (b *builder) rematerialize() {
 	b.spreadViews()
@@ -63,7 +63,7 @@ func (b *builder) spreadViews() {
 	b.steps = steps
 }
 
-// views says whether s gives a value another shape and does nothing else.
+// views reports whether s gives a value another shape and does nothing else.
 func (s *step) views() bool {
 	return s.kind == kernelStep && s.core.View && len(s.in) > 0 && s.in[0] != nil && s.in[0].kind == placed &&
 		s.out[0] != nil && !s.sides() && s.in[0].bytes == s.out[0].bytes && s.in[0].dtype == s.out[0].dtype
@@ -138,7 +138,7 @@ func (b *builder) lives() *lives {
 	return l
 }
 
-// takesOver says whether v, which step i makes, will take over the memory of an input that is read there
+// takesOver reports whether v, which step i makes, will take over the memory of an input that is read there
 // for the last time. The arena decides that later; this foresees it where no views are involved.
 func (l *lives) takesOver(v *value, i int) bool {
 	s := v.from
@@ -169,7 +169,7 @@ func (l *lives) last(v *value, steps int) int {
 }
 
 // candidate is the step whose output 0 takes the most memory at the peak without being read there,
-// and the first step that reads it behind the peak; nil if none is worthwhile.
+// and the first step that reads it after the peak; nil if none is worthwhile.
 func (l *lives) candidate(steps []*step) (found *step, before int) {
 	size := l.most / worthwhile
 	for _, s := range steps[:l.peak] {
@@ -192,7 +192,7 @@ func (l *lives) candidate(steps []*step) (found *step, before int) {
 	return found, before
 }
 
-// present says whether values are in memory, as they were, when step i begins.
+// present reports whether values are in memory, as they were, when step i begins.
 func (l *lives) present(list []*value, i, steps int) bool {
 	for _, v := range list {
 		if v == nil {
@@ -232,7 +232,7 @@ func (v *value) whole() *value {
 	return v
 }
 
-// repeat computes output 0 of s once more in front of step t, for t and all behind it.
+// repeat computes output 0 of s once more in front of step t, for t and all after it.
 func (b *builder) repeat(s *step, t int) {
 	v := *s.out[0]
 	c := &Core{Name: s.core.Name + " again", Out: s.core.Out[:1], Kernel: s.core.Rematerialize.Kernel}

@@ -166,7 +166,7 @@ func (v *value) borrow(d *tensor.Dense) (err error) {
 }
 
 // runFunc runs a core that makes its own values. What it is given it may keep, so it gets copies
-// of what lies in the arena.
+// of what is in the arena.
 func (s *step) runFunc(x *Exec) error {
 	in := make([]gorgonia.Value, len(s.in))
 	for i, v := range s.in {

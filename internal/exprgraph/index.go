@@ -40,7 +40,7 @@ func Index(g *gorgonia.ExprGraph) {
 
 // IndexAhead prepares an expression graph for as many nodes that Gorgonia is going to add by itself, as it sums up
 // the gradients of what is read often. It does nothing where Gorgonia would first remove nodes that nothing is
-// connected to, which moves those behind them.
+// connected to, which moves those after them.
 func IndexAhead(g *gorgonia.ExprGraph, nodes int) {
 	if exprIndex.byID == 0 {
 		return

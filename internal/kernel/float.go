@@ -38,7 +38,7 @@ func Float32Pointer[T Float](p *T) *float32 { return (*float32)(unsafe.Pointer(p
 
 func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
-// Vectorizable tells whether the assembly applies, and that x is as long as dst, not empty.
+// Vectorizable reports whether the assembly applies, and that x is as long as dst, not empty.
 func Vectorizable[T Float](dst, x []T) bool {
 	return Has(VectorGroup) && IsFloat32[T]() && len(dst) > 0 && len(x) >= len(dst)
 }

@@ -16,7 +16,7 @@ const (
 	// yieldEvery is after how many spins (of about 0.1 µs) a waiting thread lets another
 	// goroutine run.
 	yieldEvery = 32
-	// yieldAfter is after how many it also lets threads run that the system has put behind
+	// yieldAfter is after how many it also lets threads run that the system has put after
 	// it. Those may be of other programs and stay for milliseconds, which is longer than
 	// most loops take.
 	yieldAfter = 1000
@@ -291,7 +291,7 @@ func (c *crew) work(w int) {
 	}
 }
 
-// enter says whether there may still be something to do in the current loop.
+// enter reports whether there may still be something to do in the current loop.
 func (c *crew) enter() bool {
 	for {
 		v := c.gate.Load()

@@ -6,7 +6,7 @@ import "sync/atomic"
 // front; workers that are through with theirs take from the back.
 type span struct {
 	v atomic.Uint64
-	_ [56]byte // the spans of other workers lie in other cache lines
+	_ [56]byte // the spans of other workers are in other cache lines
 }
 
 func (s *span) set(lo, hi int) { s.v.Store(uint64(lo)<<32 | uint64(hi)) }

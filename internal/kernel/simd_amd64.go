@@ -4,10 +4,10 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// SIMD tells whether the assembly can run on this machine: AVX2 and FMA.
+// SIMD reports whether the assembly can run on this machine: AVX2 and FMA.
 var SIMD = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// AVX512 tells whether registers of 16 floats can be used as well.
+// AVX512 reports whether registers of 16 floats can be used as well.
 var AVX512 = SIMD && cpu.X86.HasAVX512F
 
 // followers are the variables that FollowAVX512 was given.
@@ -28,7 +28,7 @@ func Limit(simd, avx512 bool) {
 	}
 }
 
-// Has tells whether the kernels of a group can run: all of them exist for AVX2.
+// Has reports whether the kernels of a group can run: all of them exist for AVX2.
 func Has(Group) bool { return SIMD }
 
 // pause is the body of spin loops.

@@ -15,7 +15,7 @@ func (d *jpegFile) picture() *RGB {
 			px[0], px[1], px[2] = uint8(a), uint8(b), uint8(c)
 			continue
 		}
-		// 16 bits behind the point: 1.402, 0.34414, 0.71414 and 1.772
+		// 16 bits after the point: 1.402, 0.34414, 0.71414 and 1.772
 		const half = 1 << 15
 		b, c = b-128, c-128
 		px[0] = clamp(a + (91881*c+half)>>16)

@@ -1,6 +1,6 @@
 package picture
 
-// Numbers with 13 bits behind the point, as the transform of Loeffler, Ligtenberg and Moschytz
+// Numbers with 13 bits after the point, as the transform of Loeffler, Ligtenberg and Moschytz
 // needs them.
 const (
 	c0298 = 2446

@@ -30,7 +30,7 @@ func readPNM(data []byte) (p pnm, err error) {
 	return p, nil
 }
 
-// decimal reads a number behind white space and comments, and the one byte that follows it.
+// decimal reads a number after white space and comments, and the one byte that follows it.
 func decimal(r *bytes.Reader) (n int, err error) {
 	digits := 0
 	for {

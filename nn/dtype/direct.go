@@ -2,7 +2,7 @@ package dtype
 
 import "gorgonia.org/tensor"
 
-// direct converts between pairs of types that models convert all the time, without the way over float64 or int64, and says whether from and to are such a pair.
+// direct converts between pairs of types that models convert all the time, without the way over float64 or int64, and reports whether from and to are such a pair.
 func direct(dst, src *tensor.Dense, to, from DType) bool {
 	switch {
 	case from == Float32 && to == Float16:

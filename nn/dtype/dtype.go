@@ -106,7 +106,7 @@ func All() []DType {
 	return all
 }
 
-// Valid says whether d is an element type that this package knows; Undefined is not one.
+// Valid reports whether d is an element type that this package knows; Undefined is not one.
 func (d DType) Valid() bool { return d > 0 && int(d) < len(table) }
 
 // String is the name of the type: "float32", "int64", "bfloat16", "float8e4m3fn", "int4".
@@ -162,22 +162,22 @@ func (d DType) Size() int {
 // Bits is the number of bits one element takes in a file, 4 for Int4; 0 for String and Undefined.
 func (d DType) Bits() int { return d.row().bits }
 
-// IsFloat says whether d is a real floating-point type, of any width.
+// IsFloat reports whether d is a real floating-point type, of any width.
 func (d DType) IsFloat() bool { return d.row().class == float }
 
-// IsInteger says whether d is an integer type; Bool is none.
+// IsInteger reports whether d is an integer type; Bool is none.
 func (d DType) IsInteger() bool { return d.IsSigned() || d.IsUnsigned() }
 
-// IsSigned says whether d is a signed integer type.
+// IsSigned reports whether d is a signed integer type.
 func (d DType) IsSigned() bool { return d.row().class == signed }
 
-// IsUnsigned says whether d is an unsigned integer type; Bool is none.
+// IsUnsigned reports whether d is an unsigned integer type; Bool is none.
 func (d DType) IsUnsigned() bool { return d.row().class == unsigned }
 
-// IsComplex says whether d is Complex64 or Complex128.
+// IsComplex reports whether d is Complex64 or Complex128.
 func (d DType) IsComplex() bool { return d.row().class == complexes }
 
-// IsNumeric says whether d is an integer or a real floating-point type.
+// IsNumeric reports whether d is an integer or a real floating-point type.
 func (d DType) IsNumeric() bool { return d.IsFloat() || d.IsInteger() }
 
 // Tensor is the Go type that stores one element: tensor.Float32 for Float32, the type F16 for

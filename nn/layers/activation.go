@@ -10,7 +10,7 @@ import (
 // ReLU is max(0, x).
 type ReLU struct{ Name string }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l ReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Relu", "relu", l.Name, nil, in)
 }
@@ -18,7 +18,7 @@ func (l ReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 // ReLU6 is max(0, min(6, x)).
 type ReLU6 struct{ Name string }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l ReLU6) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	return []*nn.Value{put(e, e.Label("relu6", l.Name), "Clip", nil, x, e.Scalar("min", x, 0), e.Scalar("max", x, 6))}
@@ -30,7 +30,7 @@ type LeakyReLU struct {
 	Name  string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l LeakyReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "LeakyRelu", "leakyrelu", l.Name, attrs{"alpha": cmp.Or(l.Slope, 0.01)}, in)
 }
@@ -41,7 +41,7 @@ type PReLU struct {
 	Name  string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l PReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 2)
 	c := sizeOf(e, x, 1)
@@ -63,7 +63,7 @@ type ELU struct {
 	Name  string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l ELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Elu", "elu", l.Name, attrs{"alpha": cmp.Or(l.Alpha, 1)}, in)
 }
@@ -71,7 +71,7 @@ func (l ELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 // Sigmoid is 1/(1+e⁻ˣ).
 type Sigmoid struct{ Name string }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l Sigmoid) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Sigmoid", "sigmoid", l.Name, nil, in)
 }
@@ -79,7 +79,7 @@ func (l Sigmoid) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 // Tanh is the hyperbolic tangent.
 type Tanh struct{ Name string }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l Tanh) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Tanh", "tanh", l.Name, nil, in)
 }
@@ -95,7 +95,7 @@ type GELU struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l GELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	a := attrs{}
 	if l.Tanh {
@@ -107,7 +107,7 @@ func (l GELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 // SiLU is x·sigmoid(x), also known as Swish.
 type SiLU struct{ Name string }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l SiLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	name := e.Label("silu", l.Name)
@@ -120,7 +120,7 @@ type Softmax struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l Softmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return softmax(e, "Softmax", e.Label("softmax", l.Name), l.Axis, in)
 }
@@ -131,7 +131,7 @@ type LogSoftmax struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l LogSoftmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return softmax(e, "LogSoftmax", e.Label("logsoftmax", l.Name), l.Axis, in)
 }

@@ -15,7 +15,7 @@ type Attention struct {
 	Name   string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0] and, if given, in[1]. in[2], if given, is added to the scores [N, heads, queries, keys]: a mask
+// Build adds the layer after in[0] and, if given, in[1]. in[2], if given, is added to the scores [N, heads, queries, keys]: a mask
 // of 0 where attention may look and a large negative number where it may not.
 func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if len(in) < 1 || len(in) > 3 {

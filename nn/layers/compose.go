@@ -12,7 +12,7 @@ type Named struct {
 	Layer nn.Layer // the layer that is built so
 }
 
-// Build adds the layer behind in.
+// Build adds the layer after in.
 func (n Named) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil {
 		return nil
@@ -35,7 +35,7 @@ type Residual struct {
 	Name     string   // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (r Residual) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	y := e.Apply(r.Body, x)
@@ -63,7 +63,7 @@ type Parallel struct {
 	Name     string     // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers behind in.
+// Build adds the layers after in.
 func (p Parallel) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if len(p.Branches) == 0 {
 		e.Fail(errors.New("there are no branches"))
@@ -81,7 +81,7 @@ type Concat struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in.
+// Build adds the layer after in.
 func (c Concat) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil || len(in) == 0 {
 		e.Fail(errors.New("there is nothing to join"))

@@ -45,7 +45,7 @@ func (c Conv) Fit(channels int) nn.Layer {
 	return c
 }
 
-// Mirror gives a convolution like this one, and one of kernel 1 behind it, for a value of at least two axes.
+// Mirror gives a convolution like this one, and one of kernel 1 after it, for a value of at least two axes.
 func (c Conv) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer) {
 	channels, groups := sizeAt(at, 1), max(c.Group, 1)
 	back := Conv{Out: channels, Kernel: []int{1}, Group: c.Group, NoBias: c.NoBias, Init: mirror{groups, gain, false}, BiasInit: initial.Zeros{}}
@@ -54,7 +54,7 @@ func (c Conv) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer)
 	return c, back
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (c Conv) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 3)
 	channels := sizeOf(e, x, 1)
@@ -88,7 +88,7 @@ type ConvTranspose struct {
 	Name             string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (c ConvTranspose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 3)
 	channels := sizeOf(e, x, 1)

@@ -43,7 +43,7 @@ func (l Linear) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Laye
 	return l, back
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l Linear) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 1)
 	n := sizeOf(e, x, rank-1)
@@ -87,7 +87,7 @@ type Embedding struct {
 	Name     string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0], a tensor of indices.
+// Build adds the layer after in[0], a tensor of indices.
 func (m Embedding) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	if e.Err() != nil {

@@ -24,7 +24,7 @@ func (b BatchNorm) Identity() nn.Layer {
 	return b
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (b BatchNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 2)
 	c := sizeOf(e, x, 1)
@@ -49,7 +49,7 @@ type LayerNorm struct {
 	Name string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (l LayerNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	axes := max(l.Axes, 1)
 	x, rank := ranked(e, in, axes)
@@ -73,7 +73,7 @@ type InstanceNorm struct {
 	Name string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (n InstanceNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	c := sizeOf(e, x, 1)
@@ -89,7 +89,7 @@ type GroupNorm struct {
 	Name   string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (n GroupNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	c := sizeOf(e, x, 1)

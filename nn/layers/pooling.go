@@ -12,7 +12,7 @@ type MaxPool struct {
 	Name             string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (p MaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, w := pool(e, in, p.Kernel, p.Stride, p.Dilation, p.Pad, p.Same)
 	if e.Err() != nil {
@@ -36,7 +36,7 @@ type AvgPool struct {
 	Name         string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (p AvgPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, w := pool(e, in, p.Kernel, p.Stride, nil, p.Pad, p.Same)
 	if e.Err() != nil {
@@ -63,7 +63,7 @@ func pool(e *nn.Edit, in []*nn.Value, kernel, stride, dilation, pad []int, same 
 // GlobalAvgPool takes the mean over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
 type GlobalAvgPool struct{ Name string }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (p GlobalAvgPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	return []*nn.Value{put(e, e.Label("pool", p.Name), "GlobalAveragePool", nil, x)}
@@ -72,7 +72,7 @@ func (p GlobalAvgPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 // GlobalMaxPool takes the largest element over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
 type GlobalMaxPool struct{ Name string }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (p GlobalMaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	return []*nn.Value{put(e, e.Label("pool", p.Name), "GlobalMaxPool", nil, x)}

@@ -20,7 +20,7 @@ type LSTM struct {
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers behind in[0].
+// Build adds the layers after in[0].
 func (l LSTM) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }
@@ -37,7 +37,7 @@ type GRU struct {
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers behind in[0].
+// Build adds the layers after in[0].
 func (l GRU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"GRU", "gru", 3, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name,
 		attrs{"linear_before_reset": 1}}.build(e, in)
@@ -54,7 +54,7 @@ type RNN struct {
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers behind in[0].
+// Build adds the layers after in[0].
 func (l RNN) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }

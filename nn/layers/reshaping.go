@@ -13,7 +13,7 @@ type Flatten struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (f Flatten) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	axis := f.Axis
@@ -29,7 +29,7 @@ type Reshape struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (r Reshape) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	name := e.Label("reshape", r.Name)
@@ -49,7 +49,7 @@ type Transpose struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (t Transpose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	a := attrs{}
 	if len(t.Perm) > 0 {
@@ -64,7 +64,7 @@ type Dropout struct {
 	Name string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer behind in[0].
+// Build adds the layer after in[0].
 func (d Dropout) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	p := cmp.Or(d.P, 0.5)

@@ -52,7 +52,7 @@ type Mutator struct {
 	MaxMACs   int64 // multiply-adds that the model may have at most; 0: any number
 }
 
-// Check says whether the settings make sense.
+// Check reports whether the settings make sense.
 func (m Mutator) Check() error {
 	total := 0.0
 	for k, w := range m.Weights {

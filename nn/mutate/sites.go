@@ -77,13 +77,13 @@ func (f finder) free(n *nn.Node) bool {
 	return true
 }
 
-// tensor says whether a value is computed from the graph's inputs in floating point and has two axes or more.
+// tensor reports whether a value is computed from the graph's inputs in floating point and has two axes or more.
 func (f finder) tensor(v *nn.Value) bool {
 	t := v.Type()
 	return v != nil && t.DType.IsFloat() && !t.Unranked && len(t.Shape) >= 2 && !derived(v, 12)
 }
 
-// derived says whether a value is computed from parameters alone.
+// derived reports whether a value is computed from parameters alone.
 func derived(v *nn.Value, depth int) bool {
 	if v.Param() != nil {
 		return true
@@ -125,7 +125,7 @@ func (f finder) resizes(wider bool) []site {
 	return list
 }
 
-// freeGroup says whether no node of the group is to be kept.
+// freeGroup reports whether no node of the group is to be kept.
 func (f finder) freeGroup(g *nn.Group) bool {
 	for _, n := range g.Nodes() {
 		if !f.free(n) {
@@ -207,7 +207,7 @@ func (f finder) kernels() []site {
 	return list
 }
 
-// same says whether a window has that size already.
+// same reports whether a window has that size already.
 func same(n *nn.Node, k int) bool {
 	return !slices.ContainsFunc(n.Call().Window().Kernel, func(x int) bool { return x != k })
 }
@@ -265,7 +265,7 @@ func (f finder) newEdges() []site {
 	return list
 }
 
-// alike says whether a value has the shape of what a node reads, channels aside.
+// alike reports whether a value has the shape of what a node reads, channels aside.
 func alike(v *nn.Value, n *nn.Node) bool {
 	for _, x := range n.Inputs() {
 		if x == nil || derived(x, 12) {

@@ -112,7 +112,7 @@ func (o *Op) Decode(version int, attrs map[string]any) (Config, error) {
 	return v.Interface().(Config), nil
 }
 
-// declares says whether the configuration has an attribute of that name.
+// declares reports whether the configuration has an attribute of that name.
 func (o *Op) declares(name string) bool {
 	if o.Attrs == nil {
 		return false
@@ -237,7 +237,7 @@ func key(c Config) string {
 	return b.String()
 }
 
-// Available says whether a version of the operator has every attribute that the configuration
+// Available reports whether a version of the operator has every attribute that the configuration
 // sets; if not, the error names it and the versions that do.
 func Available(version int, c Config) error {
 	c = Fill(c)

@@ -60,10 +60,10 @@ func (s Set) NewCall(c Config, in ...Type) (*Call, error) {
 	return &Call{Set: s, Op: o, Config: c, Version: o.Latest(), In: in, Known: make([]Known, len(in)), Outputs: 1}, nil
 }
 
-// Has says whether input i is there.
+// Has reports whether input i is there.
 func (c *Call) Has(i int) bool { return i < len(c.In) && c.In[i].Present() }
 
-// Wants says whether formal output i is there.
+// Wants reports whether formal output i is there.
 func (c *Call) Wants(i int) bool {
 	return i < c.Outputs && (c.Want == nil || i < len(c.Want) && c.Want[i])
 }

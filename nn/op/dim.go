@@ -35,10 +35,10 @@ func Dims(sizes ...int) []Dim {
 	return d
 }
 
-// Known says whether the dimension has a number.
+// Known reports whether the dimension has a number.
 func (d Dim) Known() bool { return d.Size >= 0 }
 
-// Symbolic says whether the dimension depends on a symbol.
+// Symbolic reports whether the dimension depends on a symbol.
 func (d Dim) Symbolic() bool { return d.Sym != "" }
 
 // Plain reports whether the dimension goes by a plain name, which no negative number does.
@@ -57,7 +57,7 @@ func (d Dim) String() string {
 	return "?"
 }
 
-// Same says whether two dimensions are known to be equal.
+// Same reports whether two dimensions are known to be equal.
 func (d Dim) Same(e Dim) bool {
 	if d.Known() && e.Known() {
 		return d.Size == e.Size
@@ -65,7 +65,7 @@ func (d Dim) Same(e Dim) bool {
 	return d.Sym != "" && d.Sym == e.Sym
 }
 
-// Differ says whether two dimensions are known to be different. Of symbols that is never known.
+// Differ reports whether two dimensions are known to be different. Of symbols that is never known.
 func (d Dim) Differ(e Dim) bool { return d.Known() && e.Known() && d.Size != e.Size }
 
 // Merge is what is known of a dimension of which d and e are both true; the second result is

@@ -132,7 +132,7 @@ func (p *dimParser) call(name string) (poly, error) {
 	return combinePoly(a, b, name), nil
 }
 
-// slashInName says whether the next byte is a slash that belongs to a name: exporters call
+// slashInName reports whether the next byte is a slash that belongs to a name: exporters call
 // dimensions after nodes, "block/conv_dim_0". What is divided by a symbol is written with blanks.
 func (p *dimParser) slashInName() bool {
 	if p.s[p.i] != '/' || p.i+1 == len(p.s) {

@@ -41,7 +41,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// kinded says whether a cause has a kind of its own.
+// kinded reports whether a cause has a kind of its own.
 func kinded(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind != nil

@@ -30,7 +30,7 @@ func (c *Call) withoutGradient(r Role) bool {
 	return r == Shape || r == Given || r == Fixed || r == State && c.replacesState()
 }
 
-// replacesState says whether a training step replaces the state by what the call computes.
+// replacesState reports whether a training step replaces the state by what the call computes.
 func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State(c)) > 0 }
 
 // Differentiable reports whether values of the type have gradients: tensors of floating-point numbers.

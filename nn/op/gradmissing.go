@@ -76,7 +76,7 @@ func sources(n *gorgonia.Node) (passed, lost gorgonia.Nodes) {
 	return passed, lost
 }
 
-// losesGradient says whether the gradient of child k is missing rather than zero.
+// losesGradient reports whether the gradient of child k is missing rather than zero.
 func (o *expr) losesGradient(k int) bool {
 	c, slot := o.call, o.slots[k]
 	if slot >= len(c.In) || o.index >= c.Outputs || !Differentiable(c.In[slot]) || !Differentiable(c.Out[o.index]) {

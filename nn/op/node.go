@@ -22,7 +22,7 @@ type emission struct {
 	in    gorgonia.Nodes // by formal position, nil where absent
 	kids  gorgonia.Nodes // in without the nils
 	slots []int          // position of each kid
-	extra gorgonia.Nodes // nodes behind the formal inputs: the key of random operators
+	extra gorgonia.Nodes // nodes after the formal inputs: the key of random operators
 	out   gorgonia.Nodes
 }
 
@@ -36,7 +36,7 @@ type expr struct {
 // Gorgonia merges nodes by a 32-bit hash of their Ops; numbering them keeps two of ours apart.
 var serial atomic.Uint32
 
-// CallOf returns the call behind a node of ours and which of its outputs the node is.
+// CallOf returns the call after a node of ours and which of its outputs the node is.
 func CallOf(n *gorgonia.Node) (c *Call, in gorgonia.Nodes, output int, ok bool) {
 	if n == nil {
 		return nil, nil, 0, false
@@ -189,7 +189,7 @@ func (c *Call) whole() bool {
 	return c.Keep
 }
 
-// flat says whether every input and output is a tensor of numbers.
+// flat reports whether every input and output is a tensor of numbers.
 func (c *Call) flat() bool {
 	for _, list := range [][]Type{c.In, c.Out} {
 		for _, t := range list {

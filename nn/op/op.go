@@ -58,7 +58,7 @@ type Op struct {
 	Items func(c *Call, in []Item) ([]Item, error)
 
 	// Grad returns the gradient of every input (nil: none) from inputs, outputs and output
-	// gradients. in and dout hold nil for what is absent; out has the hidden outputs behind the formal ones.
+	// gradients. in and dout hold nil for what is absent; out has the hidden outputs after the formal ones.
 	Grad func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	// NoGrad says why nothing flows back, when Grad is nil: the derivative is zero wherever there is
 	// one, or no output is a float. Gradients through the operator are zeros.
@@ -94,7 +94,7 @@ type Op struct {
 
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape
-	Random  bool  // the kernel gets a key as one more input behind the formal ones: uint64[2], seed and step
+	Random  bool  // the kernel gets a key as one more input after the formal ones: uint64[2], seed and step
 
 	// Couple says how channel indices of inputs, parameters and outputs hang together.
 	Couple func(c *Call) []coupling.Coupling

@@ -73,7 +73,7 @@ func MapType(keys, values DType) Type {
 	return Type{Kind: Map, DType: keys, Elem: &e}
 }
 
-// Present says whether there is a value at all.
+// Present reports whether there is a value at all.
 func (t Type) Present() bool { return t.DType != dtype.Undefined || t.Kind != Tensor }
 
 // Rank is the number of dimensions, -1 when unknown.
@@ -84,7 +84,7 @@ func (t Type) Rank() int {
 	return len(t.Shape)
 }
 
-// Static says whether every dimension has a number.
+// Static reports whether every dimension has a number.
 func (t Type) Static() bool {
 	if t.Unranked || t.Kind != Tensor || t.DType == dtype.Undefined {
 		return false

@@ -18,7 +18,7 @@ func ascending(s []float64) []int {
 	return order
 }
 
-// FPGM scores by the sum of distances to the other atoms' weights: what lies near the geometric
+// FPGM scores by the sum of distances to the other atoms' weights: what is near the geometric
 // median can be replaced by the others (He and others 2019). The weights are the rows that compute
 // the channels.
 var FPGM Criterion = Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {

@@ -237,7 +237,7 @@ func (p Pruner) weigh(g *nn.Graph) weight {
 	return w
 }
 
-// share is the target for the graph as it is now when done of the way lies behind.
+// share is the target for the graph as it is now when done of the way is after.
 func (t Target) share(done float64, base, now weight, n int) Target {
 	part := func(x float64, base, now float64) float64 {
 		if x == 0 || now == 0 {

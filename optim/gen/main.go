@@ -68,7 +68,7 @@ func prefetchForWriting(base, index reg.GPPhysical, disp uint32) {
 	}
 }
 
-// factors spreads the numbers behind argument k over registers.
+// factors spreads the numbers after argument k over registers.
 func factors(count int) []reg.VecVirtual {
 	k := Load(Param("k"), GP64())
 	out := make([]reg.VecVirtual, count)

@@ -362,7 +362,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// A window of a picture with a mask lies in it, has its aspect, and is of any part of it.
+// A window of a picture with a mask is in it, has its aspect, and is of any part of it.
 func TestWindows(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	b := image.Rect(5, 7, 5+40, 7+60)

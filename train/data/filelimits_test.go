@@ -36,7 +36,7 @@ func painted(t *testing.T, path string, img image.Image) {
 	}
 }
 
-// A stream that fails says so, before its data ends and behind it.
+// A stream that fails says so, before its data ends and after it.
 func TestExactly(t *testing.T) {
 	broken := errors.New("broken")
 	for name, r := range map[string]io.Reader{"within": iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("abcd"))), "behind": io.MultiReader(strings.NewReader("abcd"), iotest.ErrReader(broken))} {
@@ -224,7 +224,7 @@ func TestFolderLinks(t *testing.T) {
 	}
 }
 
-// Images in memory: channels behind, shapes and types that are refused, other sizes than the model's.
+// Images in memory: channels after, shapes and types that are refused, other sizes than the model's.
 func TestImagesInMemory(t *testing.T) {
 	x := tensor.New(tensor.WithShape(2, 2, 3, 3), tensor.WithBacking(make([]uint8, 36)))
 	for i := range 36 {

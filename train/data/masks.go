@@ -255,7 +255,7 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	return s, nil
 }
 
-// decode reads an image, as its mask lies over it, and the mask.
+// decode reads an image, as its mask is over it, and the mask.
 func (i MaskItem) decode() (img, mask image.Image, err error) {
 	img, turn, err := decodeStored(i.Image)
 	if err != nil {

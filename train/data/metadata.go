@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Keys under which a model's metadata keeps what has to do with its data.
+// Keys under which a model's metadata keeps what depends on its data.
 const (
 	MetaPreprocess = "graft.preprocess" // a Preprocess as JSON
 	MetaLabels     = "graft.labels"     // class names, in order, as a JSON list

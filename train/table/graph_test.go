@@ -129,7 +129,7 @@ func TestFeatureValues(t *testing.T) {
 	got, _ := features(t, x, p)
 	var want []float64
 	for i := range raw {
-		for k := range 3 { // of two rows each lies one deviation from the mean
+		for k := range 3 { // of two rows each is one deviation from the mean
 			want = append(want, math.Copysign(1, raw[i][k]-raw[1-i][k]))
 		}
 		want = append(want, 0, 0)
@@ -138,7 +138,7 @@ func TestFeatureValues(t *testing.T) {
 
 	x, p = fitted(t, "a,y\n1,0.5\n2,1.5\n3,2.5\n6,3.5\n", Options{Scale: Quantile})
 	got, _ = features(t, x, p)
-	near(t, "ranks", got, []float64{-1, -1. / 3, 2*(21+1./7)/32 - 1, 1})                 // 3 lies a seventh of the way from the knot at 2.96875 to that at 3.1875
+	near(t, "ranks", got, []float64{-1, -1. / 3, 2*(21+1./7)/32 - 1, 1})                 // 3 is a seventh of the way from the knot at 2.96875 to that at 3.1875
 	if q := quantiles([]float64{6, 1, 3, 2}); q[steps-1] != 5.71875 || q[1] != 1+3./32 { // at 31/32·3 = 2.90625: 3 + 0.90625·3
 		t.Errorf("quantiles %v", q)
 	}

@@ -127,7 +127,7 @@ func TestKindsAtLimits(t *testing.T) {
 	}
 }
 
-// When whole numbers are classes: two of them, or few that each come five times and lie close together.
+// When whole numbers are classes: two of them, or few that each come five times and are close together.
 func TestTaskAtLimits(t *testing.T) {
 	target := func(n int, f func(i int) int) string {
 		text := "a,y\n"

@@ -16,7 +16,7 @@ import (
 // Network describes a network for tables: fully connected layers beside a linear layer, which sees the features as they are.
 type Network struct {
 	Hidden  []int   // units of the layers; nil: 128 and 64
-	Dropout float64 // behind each of them
+	Dropout float64 // after each of them
 	Seed    uint64  // of the initial weights
 }
 

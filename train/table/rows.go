@@ -20,7 +20,7 @@ import (
 type Format struct {
 	Comma   rune // between columns; 0: found out among comma, semicolon, tab and bar
 	Decimal rune // in numbers; 0: found out, point or comma
-	// Header says whether the first line has names: 0: found out, above 0: yes, below 0: no.
+	// Header reports whether the first line has names: 0: found out, above 0: yes, below 0: no.
 	Header int
 }
 

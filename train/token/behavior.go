@@ -53,7 +53,7 @@ func behave(s string, at [][2]int, behavior string) (words []string) {
 	return words
 }
 
-// inverted is what lies between the matches.
+// inverted is what is between the matches.
 func inverted(s string, at [][2]int) (out [][2]int) {
 	from := 0
 	for _, m := range append(at, [2]int{len(s), len(s)}) {

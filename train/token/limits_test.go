@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The ends of the blocks of ideographs that BERT's tokenizer names, and what lies beside them.
+// The ends of the blocks of ideographs that BERT's tokenizer names, and what is beside them.
 func TestIdeographs(t *testing.T) {
 	for _, r := range []rune{0x4e00, 0x9fff, 0x3400, 0x4dbf, 0x20000, 0x2a6df, 0x2a700, 0x2b73f, 0x2b740, 0x2b81f, 0x2b920, 0x2ceaf, 0xf900, 0xfaff, 0x2f800, 0x2fa1f, '中'} {
 		if !chinese(r) {
@@ -65,7 +65,7 @@ func TestMetaspace(t *testing.T) {
 	}
 }
 
-// Where patterns match, and what lies between.
+// Where patterns match, and what is between.
 func TestPatterns(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for _, c := range []struct {

@@ -109,7 +109,7 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// change gives the network its new head and inserts a layer behind the last convolution.
+// change gives the network its new head and inserts a layer after the last convolution.
 func change(g *nn.Graph, classes []string, say func(string, ...any)) (inserted string, err error) {
 	plan, err := g.Plan(func(e *nn.Edit) {
 		convs := e.Nodes(nn.Ops("Relu"))

@@ -24,7 +24,7 @@ type Case struct {
 	Do      func(dir string) error // replaces it; done twice it gives the same files
 	// Apart says that files are replaced one by one, each old, new or, as Do goes on, of a version between.
 	Apart bool
-	// Check says whether a file can be used, by its path; nil: its bytes are compared alone.
+	// Check reports whether a file can be used, by its path; nil: its bytes are compared alone.
 	Check func(path string) error
 	// Same is what of a file two runs have in common; nil: all of it. Files for which it is nil do not count.
 	Same func(name string, b []byte) []byte
@@ -221,7 +221,7 @@ func duplicate(t *testing.T, dir string) string {
 	return to
 }
 
-// memory is a file system without a disk behind it, where there is one: each fault syncs many files.
+// memory is a file system without a disk, where there is one: each fault syncs many files.
 func memory() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"

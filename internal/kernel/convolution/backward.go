@@ -103,7 +103,7 @@ func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx [
 	return m
 }
 
-// weightBlock is how many channels transposeWeights takes at a time, so that it reads weights that lie
+// weightBlock is how many channels transposeWeights takes at a time, so that it reads weights that are
 // together. More would be written to more places than a set of the first cache level takes, the
 // rows of turned being multiples of large powers of two apart.
 const weightBlock = 8

@@ -6,11 +6,11 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// Bottleneck is a depthwise convolution of 3×3 or 5×5 with a pointwise one before it, behind it, or both: the block that
+// Bottleneck is a depthwise convolution of 3×3 or 5×5 with a pointwise one before it, after it, or both: the block that
 // MobileNets are made of. Run as one, the first computes a few channels at a time, which the second reads in the
 // nearest cache; what the third reads has not left the second cache level.
 //
-// It works on groups of images, whose points lie side by side, so that tiles are full. A thread takes whole
+// It works on groups of images, whose points are side by side, so that tiles are full. A thread takes whole
 // groups; what is left over is shared channel by channel.
 type Bottleneck struct {
 	n, images int // in all, and in a group
@@ -18,7 +18,7 @@ type Bottleneck struct {
 	steps     *planeSteps
 	project   *pointwise
 	channels  int // of the depthwise convolution
-	in, out   int // points of a plane before and behind it
+	in, out   int // points of a plane before and after it
 	work      int // multiply-adds
 }
 
@@ -72,7 +72,7 @@ func NewBottleneck(layers ...*Shape) *Bottleneck {
 	return b
 }
 
-// pointwise tells whether every output is made of the inputs of its own place alone. One input is too few: such
+// pointwise reports whether every output is made of the inputs of its own place alone. One input is too few: such
 // weights are not packed.
 func (g *geometry) pointwise() bool {
 	return g.groups == 1 && !g.planar() && g.ker.Size() == 1 && g.stride.Size() == 1 && g.pad == Triple{} && g.in == g.out
@@ -86,8 +86,8 @@ func newPointwise(g *geometry, from int, inPlace bool) *pointwise {
 	return &pointwise{inputs: g.c, outputs: g.oc, from: from, plan: directPlan{off: off}, inPlace: inPlace}
 }
 
-// room is how many elements lie from channel to channel of a group whose planes have so many points: there is space for
-// what the kernels write behind the last, and channels do not meet in the same sets of the caches.
+// room is how many elements are from channel to channel of a group whose planes have so many points: there is space for
+// what the kernels write after the last, and channels do not meet in the same sets of the caches.
 func (b *Bottleneck) room(points int) int {
 	n := kernel.CeilDiv(b.images*points+15, 16)
 	return 16 * (n + 1 - n%2)

@@ -99,7 +99,7 @@ var convShapes = []*Shape{
 	convolution(2, 3, 6, 3, []int{20, 37}, []int{7, 7}, []int{1, 1}, []int{1, 1}, []int{3, 3}),
 	convolution(2, 3, 6, 3, []int{23, 40}, []int{5, 5}, []int{2, 2}, []int{1, 1}, []int{2, 1}),
 	convolution(1, 4, 4, 4, []int{14, 9}, []int{7, 7}, []int{1, 1}, []int{1, 1}, []int{6, 1}),
-	convolution(2, 3, 11, 1, []int{35, 50}, []int{16, 16}, []int{16, 16}, []int{1, 1}, []int{0, 0}), // patches, and points behind the last
+	convolution(2, 3, 11, 1, []int{35, 50}, []int{16, 16}, []int{16, 16}, []int{1, 1}, []int{0, 0}), // patches, and points after the last
 	convolution(3, 3, 9, 1, []int{20, 24}, []int{4, 4}, []int{4, 4}, []int{1, 1}, []int{0, 0}),
 	convolution(2, 9, 12, 1, []int{17, 40}, []int{5, 5}, []int{3, 3}, []int{1, 1}, []int{1, 1}),
 	convolution(2, 3, 12, 1, []int{39, 61}, []int{11, 11}, []int{4, 4}, []int{1, 1}, []int{2, 2}),
@@ -110,7 +110,7 @@ var convShapes = []*Shape{
 	convolution(1, 2, 4, 1, []int{7, 9, 31}, []int{3, 2, 4}, []int{2, 1, 3}, []int{1, 1, 1}, []int{1, 0, 2}),
 	convolution(1, 3, 4, 1, []int{2, 3}, []int{2, 2}, []int{5, 5}, []int{1, 1}, []int{0, 0}), // fewer phases than strides
 	convolution(2, 4, 6, 1, []int{24, 28}, []int{3, 3}, []int{2, 3}, []int{2, 2}, []int{2, 1}),
-	convolution(2, 3, 5, 1, []int{5, 8, 7}, []int{1, 1, 1}, []int{2, 1, 1}, []int{1, 1, 1}, []int{0, 0, 0}), // rows of dx lie together in phases
+	convolution(2, 3, 5, 1, []int{5, 8, 7}, []int{1, 1, 1}, []int{2, 1, 1}, []int{1, 1, 1}, []int{0, 0, 0}), // rows of dx are contiguous in phases
 	convolution(2, 9, 5, 1, []int{7, 6, 10}, []int{3, 2, 2}, []int{3, 1, 1}, []int{1, 1, 1}, []int{1, 0, 1}),
 	convolution(3, 1, 4, 1, []int{1, 9}, []int{1, 3}, []int{2, 1}, []int{1, 1}, []int{0, 1}), // and so do images
 	{N: 1, C: 2, OC: 3, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{8, 5}, PadBegin: []int{3, 0}, PadEnd: []int{1, 1}},
@@ -175,7 +175,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// Images of a result that lie apart are the same, and what is between them stays as it was.
+// Images of a result that are apart are the same, and what is between them stays as it was.
 func TestConvApart(t *testing.T) {
 	for name, p := range kerneltest.Pools(t) {
 		for _, s := range convShapes {

@@ -58,7 +58,7 @@ func NewConvPool(c *Shape, pool PoolWindows) *ConvPool {
 	return b
 }
 
-// fits lays out bands and tells whether they are small enough.
+// fits lays out bands and reports whether they are small enough.
 func (b *ConvPool) fits() bool {
 	g, w, l := &b.g, &b.window, &b.layout
 	most := min((b.rows-1)*w.Stride[1]+(w.Kernel[1]-1)*w.Dilation[1]+1, g.out[1])
@@ -99,7 +99,7 @@ func (b *ConvPool) Forward(p *kernel.Pool, x []float32, w *Weights[float32], e e
 	p.Run(g.n*bands, func(_, i int) { b.band(i/bands, i%bands*b.rows, x, w, e, y) })
 }
 
-// band computes the rows of maxima of an image from first on. Rows of the convolution lie as far apart as those of its
+// band computes the rows of maxima of an image from first on. Rows of the convolution are as far apart as those of its
 // input in the band, so that tiles go on from row to row; what is between them counts as a border.
 func (b *ConvPool) band(image, first int, x []float32, weights *Weights[float32], e elementwise.Epilogue[float32], y []float32) {
 	g, l, out := &b.g, &b.layout, b.window.Out
@@ -139,7 +139,7 @@ func (b *ConvPool) rowsOf(channels, columns int, a, input, y []float32, plane in
 	}
 }
 
-// border sets what lies between rows to what is never a maximum, if windows look at it.
+// border sets what is between rows to what is never a maximum, if windows look at it.
 func (b *ConvPool) border(rows []float32) {
 	w, pitch := &b.window, b.layout.row
 	if reach := (w.Out[2]-1)*w.Stride[2] - w.Pad[2] + (w.Kernel[2]-1)*w.Dilation[2] + 1; reach <= w.In[2] {

@@ -6,7 +6,7 @@ import "github.com/graft-ml/graft/internal/kernel"
 // points, as many as the registers hold. Weights are packed in panels of tileRows channels.
 const tileRows = 8
 
-// tilePrefetch is how many offsets behind the last the kernels read, to fetch what comes into the cache.
+// tilePrefetch is how many offsets after the last the kernels read, to fetch what comes into the cache.
 const tilePrefetch = 12
 
 // maxTile is the largest tile.
@@ -141,14 +141,14 @@ func between[T kernel.Float](v T, clip *[2]T) T {
 	return v
 }
 
-// tileRun is a part of a tile that lies together in the output.
+// tileRun is a part of a tile that is contiguous in the output.
 type tileRun struct {
 	from, n int // columns of the tile
 	to      int // and where the first of them belongs
 }
 
 // store copies the runs of rows of a tile, ld elements apart, to y, whose rows are ldy elements apart. Unless
-// add is nil it adds what lies at the same place of add and clips the sum.
+// add is nil it adds what is at the same place of add and clips the sum.
 func store[T kernel.Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy int, add []T, clip *[2]T) {
 	last := runs[len(runs)-1]
 	end := (rows-1)*ldy + last.to + last.n

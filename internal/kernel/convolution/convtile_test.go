@@ -127,7 +127,7 @@ func TestPickAndStretch(t *testing.T) {
 	const planes, rows = 3, 2
 	for n := 1; n < 40; n++ {
 		for _, step := range []int{1, 2, 3, 4, 16} {
-			row := (n-1)*step + 1 // nothing behind the last
+			row := (n-1)*step + 1 // nothing after the last
 			for _, gap := range []int{0, 5} {
 				plane := rows*(row+gap) + 2*gap
 				src := unusual(kerneltest.Random[float32]((planes-1)*plane+(rows-1)*(row+gap)+row, 1))

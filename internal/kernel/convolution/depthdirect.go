@@ -7,7 +7,7 @@ import (
 )
 
 // Depthwise convolution the direct way: the planes of one channel, those of several images side by
-// side, lie between borders and are treated as one long row. What is computed between the rows is
+// side, are between borders and are treated as one long row. What is computed between the rows is
 // dropped when the results move to their places.
 
 const (
@@ -38,7 +38,7 @@ type depthwise[T kernel.Float] struct {
 // depthPhase is a part of the outputs that the same kernel points reach.
 type depthPhase struct {
 	grid        Triple
-	first       int    // where the first grid point lies in a plane of y
+	first       int    // where the first grid point is in a plane of y
 	step        Triple // how far the others are apart
 	point, taps []int  // which kernel points, and which of the taps go with them
 }
@@ -167,7 +167,7 @@ func tapsOf[T kernel.Float](n int, x []T, off []int32, w, y []T, shift T, clip *
 	}
 }
 
-// depthDirect tells whether there are kernels for the direct way.
+// depthDirect reports whether there are kernels for the direct way.
 func depthDirect[T kernel.Float]() bool { return kernel.SIMD && kernel.IsFloat32[T]() }
 
 // depthForward is a convolution in which every output channel sees one input channel.
@@ -193,7 +193,7 @@ func depthForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e eleme
 	d.run(p)
 }
 
-// depthBackwardData is the gradient by data where every input channel has one output channel.
+// depthBackwardData is the gradient with respect to the data where every input channel has one output channel.
 func depthBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases []phase, dy, w, dx []T, scratch kernel.Scratch[T]) {
 	flipped := func() []T { return flippedPoints(g.oc, g.ker.Size(), w, scratch) }
 	if back := g.flipped(); g.stride.Size() == 1 && (windowsFit(&back) || rowsFit(&back)) {
@@ -228,7 +228,7 @@ func depthBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases []pha
 // depthTaps is how many sums tapSums forms at once.
 const depthTaps = 9
 
-// depthBackwardWeight is the gradient by weights where every output channel sees one input channel.
+// depthBackwardWeight is the gradient with respect to the weights where every output channel sees one input channel.
 func depthBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw []T) {
 	if planesFit(g) {
 		planeSums(p, g, kernel.Float32s(x), kernel.Float32s(dy), kernel.Float32s(dw))

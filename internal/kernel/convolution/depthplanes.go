@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// turned is the convolution with stride 1 that computes the gradient by data of one with a kernel for
+// turned is the convolution with stride 1 that computes the gradient with respect to the data of one with a kernel for
 // each channel; its weights are those in reverse order.
 func (g *geometry) flipped() geometry {
 	t := *g

@@ -36,7 +36,7 @@ func rowsKernel(g *geometry, broad bool) depthRowsKernel {
 	return nil
 }
 
-// rowsFit tells whether a convolution has one kernel for each output channel, and windows that there is a kernel for. Small
+// rowsFit reports whether a convolution has one kernel for each output channel, and windows that there is a kernel for. Small
 // planes with windows of 5×5 are as well computed in place, see windowsFit.
 func rowsFit(g *geometry) bool {
 	inside := func(i int) bool { return g.pad[i] >= 0 && g.pad[i] < g.ker[i] }
@@ -52,7 +52,7 @@ type depthRows struct {
 	kernel        depthRowsKernel
 	high          int // rows of a plane with borders
 	odd, pitch    int // elements from the even to the odd columns, and from row to row
-	size, behind  int // of such a plane, and what kernels read behind it
+	size, behind  int // of such a plane, and what kernels read after it
 	rows, cols    int // of the input that some window meets
 	above, before int // rows and columns of zeros
 }

@@ -11,7 +11,7 @@ import (
 // the input is copied into a border of zeros, columns sorted by their remainder
 // modulo the stride, so that each tap reads a contiguous row.
 
-// planar tells whether the forward pass goes plane by plane: with many output
+// planar reports whether the forward pass goes plane by plane: with many output
 // channels for each input channel the matrix product is faster.
 func (g *geometry) planar() bool {
 	return g.cg == 1 && (g.og < 4 || !kernel.Has(kernel.ConvGroup) && g.og <= matmul.NR)

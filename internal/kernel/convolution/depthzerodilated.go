@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// zero-dilated tells whether the gradient by data of a depthwise convolution with stride 2 can be computed as a
+// zero-dilated reports whether the gradient with respect to the data of a depthwise convolution with stride 2 can be computed as a
 // convolution with stride 1 of dy with zeros between its rows and columns, and which one that is.
 func (g *geometry) zeroDilated() (geometry, bool) {
 	t := g.flipped()
@@ -18,7 +18,7 @@ func (g *geometry) zeroDilated() (geometry, bool) {
 // zeroDilatedElements is how much of dy is worked on at once, zeros included: it stays in the first cache level.
 const zeroDilatedElements = 1 << 12
 
-// zeroDilatedBackward is the gradient by data of a convolution that is zero-dilated as t; w is its weights in
+// zeroDilatedBackward is the gradient with respect to the data of a convolution that is zero-dilated as t; w is its weights in
 // reverse order.
 func zeroDilatedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
 	in, out := g.in.Size(), g.out.Size()
@@ -37,7 +37,7 @@ func zeroDilatedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
 			end := min(hi, i+batch)
 			for c := i; c < end; c++ {
 				from := dy[c*out:]
-				if len(from) < out+slack { // or what is read behind it is not there
+				if len(from) < out+slack { // or what is read after it is not there
 					from = last
 					copy(from, dy[c*out:][:out])
 				}

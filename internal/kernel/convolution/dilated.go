@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// A convolution whose taps lie d apart treats every d-th row and column by itself: it is one of d·d times as many, smaller
+// A convolution whose taps are d apart treats every d-th row and column by itself: it is one of d·d times as many, smaller
 // images with taps side by side. So winograd computes those with dilation, too.
 
 // undilated is the convolution of the smaller images, if g has a dilation and the images' borders fall on a multiple of it.
@@ -86,7 +86,7 @@ func divide[T kernel.Float](p *kernel.Pool, d Triple, n, planes int, from, to Tr
 	return small
 }
 
-// unite is the way back from divide; the images of y are imageY elements apart. A vector may be read behind small.
+// unite is the way back from divide; the images of y are imageY elements apart. A vector may be read after small.
 func unite[T kernel.Float](p *kernel.Pool, d Triple, n, planes int, from, to Triple, small, y []T, imageY int) {
 	p.Range(n*planes, max(1, kernel.ElementGrain/to.Size()), func(lo, hi int) {
 		for i := lo; i < hi; i++ {

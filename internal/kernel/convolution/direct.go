@@ -22,7 +22,7 @@ type direct[T kernel.Float] struct {
 	x               []T
 	y               []T
 	planeY, imageY  int    // elements of y from channel to channel and from image to image
-	first           int    // where the first grid point lies in a plane of y
+	first           int    // where the first grid point is in a plane of y
 	step            Triple // and how far the others are apart
 	a               []T    // panels of weights: [kernel.Group][panel][channel, tap][tileRows]
 	lead            int    // if not 0, a is [kernel.Group][channel][output channel] instead, so far from channel to channel
@@ -66,7 +66,7 @@ func (d *direct[T]) flatten() {
 	d.in = d.grid
 }
 
-// dense tells whether every output point has one input point, inside of the input: then there are no borders, and
+// dense reports whether every output point has one input point, inside of the input: then there are no borders, and
 // images one below the other need no room between them.
 func (d *direct[T]) dense() bool {
 	inside := len(d.taps) == 1
@@ -147,7 +147,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	if d.lines != nil {
 		room *= len(d.lines.all[0].phases)
 	}
-	buffer := kernel.Borrow[T](room + panel + size + slack) // interleave reads a little behind t
+	buffer := kernel.Borrow[T](room + panel + size + slack) // interleave reads a little after t
 	defer kernel.GiveBack(buffer)
 	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
 	t, a, b := (*buffer)[:room], (*buffer)[room:][:panel], (*buffer)[room+panel:][:size]
@@ -174,7 +174,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	d.activate(at, group, p0, p1)
 }
 
-// base is where in y the first output of a part lies.
+// base is where in y the first output of a part is.
 func (d *direct[T]) base(at part, group int) int {
 	return at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
 }
@@ -193,7 +193,7 @@ func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1
 }
 
 // activate applies to the panels p0 to p1 of a part what is left of the activation: to as many elements at once as
-// lie together, for a plane may have one. Tiles that are spread have been through it.
+// are contiguous, for a plane may have one. Tiles that are spread have been through it.
 func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	if d.act.Kind == elementwise.ActDefault || d.step[2] != 1 {
 		return
@@ -216,7 +216,7 @@ func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	}
 }
 
-// tiles computes tile i of a piece, and as many of those up to end as lie beside it in y, for panel p, of which a has the
+// tiles computes tile i of a piece, and as many of those up to end as are beside it in y, for panel p, of which a has the
 // weights, in rows lead apart. It returns how many it computed; room is for one.
 func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *prefetch[T]) int {
 	t, runs := &w.tiles[i], w.of(i)

@@ -25,7 +25,7 @@ func directForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e element
 	return true
 }
 
-// Apart tells whether the images of a convolution's result may lie apart, see Shape.ImageY. The epilogue must
+// Apart reports whether the images of a convolution's result may be apart, see Shape.ImageY. The epilogue must
 // not add anything then.
 func Apart[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
@@ -48,7 +48,7 @@ func newDirect[T kernel.Float](g *geometry, x []T, e elementwise.Epilogue[T], y 
 // fewTiles is up to how many tiles in a row weights that need not be turned are not worth packing.
 const fewTiles = 2
 
-// directDense computes the gradient by data of a convolution without strides, the direct way.
+// directDense computes the gradient with respect to the data of a convolution without strides, the direct way.
 func directDense[T kernel.Float](p *kernel.Pool, g *geometry, dy, w, dx []T, scratch func(n int) []T) {
 	d := newDense(g, dy, dx)
 	d.setDense(g, w, scratch)

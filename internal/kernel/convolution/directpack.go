@@ -31,7 +31,7 @@ func packPanel[T kernel.Float](rows, k int, src, dst []T) {
 	transposeRows(rows, k, src, k, dst, tileRows)
 }
 
-// packData packs a panel of input channels of the weights [groups*og, cg, ker] for the gradient by data;
+// packData packs a panel of input channels of the weights [groups*og, cg, ker] for the gradient with respect to the data;
 // the inner dimension is (output channel, point), of the given kernel points.
 func packData[T kernel.Float](g *geometry, points []int, group, panel int, w, dst []T) {
 	ker, c := g.ker.Size(), panel*tileRows

@@ -20,7 +20,7 @@ type directPlan struct {
 // directWorker is what a worker needs besides the piece.
 type directWorker struct {
 	runs  []tileRun
-	tiles []directTile // and behind them one of no columns
+	tiles []directTile // and after them one of no columns
 	off   []int32
 }
 
@@ -72,7 +72,7 @@ func tapOffsets(channels, channel int, taps []int, off []int32) []int32 {
 	return off
 }
 
-// cut divides n images of a grid of outputs in pieces of up to so many elements of input; those of a piece lie side by
+// cut divides n images of a grid of outputs in pieces of up to so many elements of input; those of a piece are side by
 // side or one below the other.
 func (s *directPlan) cut(n, channels int, grid Triple, taps []Triple, threads, elements int, below bool) {
 	l := &s.layout

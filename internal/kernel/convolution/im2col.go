@@ -115,7 +115,7 @@ func (s *im2col[T]) reader(offset []int, masks [][16]int32) reader[T] {
 	return r
 }
 
-// inside tells whether all lanes of o are inside of x for every tap.
+// inside reports whether all lanes of o are inside of x for every tap.
 func (r *reader[T]) inside(o *columns8) bool {
 	in := o.live == 8
 	for d := range 3 {

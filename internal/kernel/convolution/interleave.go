@@ -3,8 +3,8 @@ package convolution
 import "github.com/graft-ml/graft/internal/kernel"
 
 // interleave stores the first count of the elements [column][phase] of channels, of which t has [phase][channel][column], ld
-// elements from row to row; those of a channel come to lie together, ldy elements from channel to channel of y. It
-// may read, but not use, a vector behind a row of t.
+// elements from row to row; those of a channel come to are contiguous, ldy elements from channel to channel of y. It
+// may read, but not use, a vector after a row of t.
 func interleave[T kernel.Float](channels, phases, count int, t []T, ld int, y []T, ldy int) {
 	n := kernel.CeilDiv(count, phases)
 	_, _ = t[(phases*channels-1)*ld+n-1], y[(channels-1)*ldy+count-1]

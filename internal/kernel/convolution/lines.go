@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// The gradient by data of a convolution with strides, which also is a transposed convolution, falls into phases (see
+// The gradient with respect to the data of a convolution with strides, which also is a transposed convolution, falls into phases (see
 // phase). They share one loaded piece of dy, and those that differ in the column alone make whole rows of dx together:
 // their tiles are computed one after the other, and interleaved when they are stored.
 
@@ -33,7 +33,7 @@ type lines struct {
 
 var knownLines kernel.BoundedCache[geometry, *lines]
 
-// lines are those of a convolution whose gradient by data is wanted.
+// lines are those of a convolution whose gradient with respect to the data is wanted.
 func (g *geometry) lines() *lines {
 	return knownLines.Get(*g, func() *lines {
 		l := &lines{}
@@ -58,12 +58,12 @@ func (g *geometry) lines() *lines {
 	})
 }
 
-// merges tells whether tiles have rows of several phases, the last channels alone being too few to fill one.
+// merges reports whether tiles have rows of several phases, the last channels alone being too few to fill one.
 func (l *line) merges(channels int) bool {
 	return l.alike && channels < tileRows && len(l.phases) > 1 && len(l.phases[0].taps) > 0
 }
 
-// newLines is the gradient by data that lacks its weights and shift yet.
+// newLines is the gradient with respect to the data that lacks its weights and shift yet.
 func newLines[T kernel.Float](g *geometry, dy, dx []T) *direct[T] {
 	in, l := g.in.Size(), g.lines()
 	return &direct[T]{
@@ -221,7 +221,7 @@ func tileOrShift[T kernel.Float](rows, n int, a, b []T, off []int32, c []T, ldc 
 	}
 }
 
-// weaveRuns stores the runs of the tiles of a line. to is where in y the first channel's first grid point lies.
+// weaveRuns stores the runs of the tiles of a line. to is where in y the first channel's first grid point is.
 func (d *direct[T]) weaveRuns(ln *line, channels int, runs []tileRun, t []T, width, to int) {
 	phases, wide := len(ln.phases), d.rows[2]
 	for _, r := range runs {

@@ -11,7 +11,7 @@ type Weights[T kernel.Float] struct {
 	weights, shift []T
 }
 
-// Packs tells whether Pack has something to do for a convolution.
+// Packs reports whether Pack has something to do for a convolution.
 func Packs[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {

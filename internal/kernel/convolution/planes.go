@@ -11,13 +11,13 @@ import (
 // sorted by their remainder modulo the stride, and so are the columns. The kernels run over such a
 // piece as over one long row; the results between the rows mean nothing and are dropped.
 //
-// The right border of a row is also the left border of the next. Several images lie side by side
+// The right border of a row is also the left border of the next. Several images are side by side
 // (the rows of the first, then of the second, and so on, make one long row), or one below the other.
 type planes struct {
 	in, stride, least  Triple       // of the whole input; least is the smallest tap
 	phases             []planePhase // the remainders that some tap reads
 	images, rows, cols int          // output points of the piece
-	whole, below       bool         // the columns are all there are; images lie one below the other
+	whole, below       bool         // the columns are all there are; images are one below the other
 	segment            int          // elements of a row of one image
 	row, image         int          // elements from row to row and from image to image
 	phase, channel     int          // elements of a phase, and of all of them
@@ -30,7 +30,7 @@ type planePhase struct {
 	rows, cols int // how many the taps reach from the first output point on, less 1
 }
 
-// slack is how many elements behind a piece the kernels may read.
+// slack is how many elements after a piece the kernels may read.
 const slack = 64
 
 // describe makes l that of an input, its strides and taps as of an im2col matrix. It takes over the memory of what
@@ -121,7 +121,7 @@ func (l *planes) asItLies() {
 	l.segment, l.row, l.image = l.in[2], l.in[2], l.in.Size()
 }
 
-// point is which output point lies at column at, if one does.
+// point is which output point is at column at, if one does.
 func (l *planes) point(at int) (image, row, x int) {
 	if l.below {
 		return at / l.image, at % l.image / l.row, at % l.row
@@ -154,7 +154,7 @@ type source struct {
 	z, y, x          int // the first output point
 }
 
-// load copies channels of images to a piece. What lies outside of the input is set to 0, except
+// load copies channels of images to a piece. What is outside of the input is set to 0, except
 // for columns: they must be 0 already.
 func load[T kernel.Float](l *planes, src []T, from source, dst []T) {
 	for i := range l.phases {

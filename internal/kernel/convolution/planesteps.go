@@ -2,8 +2,8 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// Windows of 3×3 and 5×5 over planes, in place: each plane is read where it lies, and masks take the part of a
-// border. Vectors run over outputs that lie together; a plane as wide as its result is one long row of
+// Windows of 3×3 and 5×5 over planes, in place: each plane is read where it is, and masks take the part of a
+// border. Vectors run over outputs that are contiguous; a plane as wide as its result is one long row of
 // them.
 
 // planeSteps is how kernels go through a plane.
@@ -33,7 +33,7 @@ type maskSet struct {
 // planeLimit is how many outputs a plane may have: larger ones take longer to plan than is worth it.
 const planeLimit = 1 << 16
 
-// planesFit tells whether a convolution has one kernel for each output channel, and windows of 3×3 that there
+// planesFit reports whether a convolution has one kernel for each output channel, and windows of 3×3 that there
 // are steps for.
 func planesFit(g *geometry) bool { return g.ker[2] == 3 && windowsFit(g) }
 

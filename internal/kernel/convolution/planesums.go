@@ -2,7 +2,7 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// planeSums is the gradient by weights of a convolution that planesFit: nine sums for each channel of dy.
+// planeSums is the gradient with respect to the weights of a convolution that planesFit: nine sums for each channel of dy.
 func planeSums(p *kernel.Pool, g *geometry, x, dy, dw []float32) {
 	d, in, out := planSteps(g, true), g.in.Size(), g.out.Size()
 	f := planeSumsY1

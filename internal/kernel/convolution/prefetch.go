@@ -10,7 +10,7 @@ type prefetch[T kernel.Float] struct {
 	fetches int
 }
 
-// newPrefetch is as much of the parts, one behind the other, as the second cache level takes beside a piece.
+// newPrefetch is as much of the parts, one after the other, as the second cache level takes beside a piece.
 func newPrefetch[T kernel.Float](fetches int, parts ...[]T) prefetch[T] {
 	room := pieceElements
 	if kernel.AVX512 {
@@ -24,7 +24,7 @@ func newPrefetch[T kernel.Float](fetches int, parts ...[]T) prefetch[T] {
 	return a
 }
 
-// share is where a kernel that fetches so many lines starts, and how many bytes lie from each to the next; idle is a
+// share is where a kernel that fetches so many lines starts, and how many bytes are from each to the next; idle is a
 // place that costs nothing.
 func (a *prefetch[T]) share(fetches int, idle *float32) (next *float32, pace int) {
 	for len(a.parts) > 0 && len(a.parts[0]) == 0 {

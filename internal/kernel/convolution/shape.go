@@ -8,14 +8,14 @@ import (
 
 // Shape is the shape of a convolution with one to three spatial dimensions:
 // x [N, C, In…], w [OC, C/Group, Kernel…], y [N, OC, Out…]. Point o of the output
-// reads x at o*Stride + k*Dilation - PadBegin for the kernel points k; what lies
+// reads x at o*Stride + k*Dilation - PadBegin for the kernel points k; what is
 // outside of x counts as 0. Out is taken as given, so PadEnd is for the caller's use.
 // Empty Stride and Dilation mean 1, empty PadBegin means 0, Group 0 means 1.
 type Shape struct {
 	N, C, OC, Group                                     int
 	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
 
-	// ImageY, if not 0, is how many elements lie from image to image of y, where it is a part of something
+	// ImageY, if not 0, is how many elements are from image to image of y, where it is a part of something
 	// larger: only for a forward pass that Apart allows.
 	ImageY int
 
@@ -48,12 +48,12 @@ func (s *Shape) geometry() geometry {
 	return g
 }
 
-// empty tells whether the result, or each of its sums, has no elements.
+// empty reports whether the result, or each of its sums, has no elements.
 func (g *geometry) empty() bool {
 	return g.n*g.oc*g.out.Size() == 0 || g.c*g.in.Size()*g.ker.Size() == 0
 }
 
-// sizeY is how many elements of y lie from the first to the last.
+// sizeY is how many elements of y are from the first to the last.
 func (g *geometry) sizeY() int { return (g.n-1)*g.imageY + g.oc*g.out.Size() }
 
 // k is how many products make an output.

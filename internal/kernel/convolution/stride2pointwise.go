@@ -2,16 +2,16 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// Kernels of one point with stride 2 have to do with every other point of every other row alone. These
+// Kernels of one point with stride 2 depend on every other point of every other row alone. These
 // are brought together, and what remains has stride 1.
 
-// halved tells whether a convolution is one of those.
+// halved reports whether a convolution is one of those.
 func stride2[T kernel.Float](g *geometry) bool {
 	return kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() && !g.empty() && g.groups == 1 && g.ker.Size() == 1 && g.in[0] == 1 &&
 		g.stride == Triple{1, 2, 2} && g.pad == Triple{} && g.out == Triple{1, kernel.CeilDiv(g.in[1], 2), kernel.CeilDiv(g.in[2], 2)}
 }
 
-// stretches tells whether the gradient by data is that of the dense convolution, with a 0 behind each point and a row of
+// stretches reports whether the gradient with respect to the data is that of the dense convolution, with a 0 after each point and a row of
 // them under each row.
 func stretches[T kernel.Float](g *geometry) bool {
 	return stride2[T](g) && g.in[1] == 2*g.out[1] && g.in[2] == 2*g.out[2]
@@ -24,7 +24,7 @@ func (g *geometry) dense() geometry {
 	return d
 }
 
-// DataAdds tells whether BackwardDataAdd can compute the gradient by data of a convolution.
+// DataAdds reports whether BackwardDataAdd can compute the gradient with respect to the data of a convolution.
 func DataAdds[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
 	return stretches[T](&g)
@@ -40,7 +40,7 @@ func BackwardDataAdd[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, sc
 // stretchPoints is about how many points of an image are brought to their places at a time, from a cache.
 const stretchPoints = 512
 
-// stretchData computes the gradient by data where it stretches. The points that take part come to lie together first, so
+// stretchData computes the gradient with respect to the data where it stretches. The points that take part are brought together first, so
 // that dx is gone through once and in the order of memory; put says what becomes of them.
 func stretchData[T kernel.Float](p *kernel.Pool, g *geometry, dy, w, dx []T, put func(planes, rows, n int, src, dst []T), scratch kernel.Scratch[T]) {
 	dense := g.dense()
@@ -72,7 +72,7 @@ func stretchData[T kernel.Float](p *kernel.Pool, g *geometry, dy, w, dx []T, put
 	})
 }
 
-// stretch makes rows of n elements of planes, all of which lie together, twice as many of twice as many, with a 0 behind
+// stretch makes rows of n elements of planes, all of which are contiguous, twice as many of twice as many, with a 0 after
 // each and a row of them under each row.
 func stretch[T kernel.Float](planes, rows, n int, src, dst []T) {
 	_, _ = src[planes*rows*n-1], dst[4*planes*rows*n-1]

@@ -19,7 +19,7 @@ func Transposed[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwis
 	e.Planes(p, g.c, g.in.Size(), y[:g.n*g.c*g.in.Size()])
 }
 
-// TransposedPacks tells whether PackTransposed has something to do for a transposed convolution: whether it is
+// TransposedPacks reports whether PackTransposed has something to do for a transposed convolution: whether it is
 // computed from packed weights.
 func TransposedPacks[T kernel.Float](s *Shape) bool {
 	g := s.geometry()

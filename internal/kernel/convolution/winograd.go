@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// winograd is a 3×3 convolution, or its gradient by data, by Winograd's algorithm.
+// winograd is a 3×3 convolution, or its gradient with respect to the data, by Winograd's algorithm.
 //
 // Pixels are brought to channels-last order a band at a time, so that all transforms have channels in
 // the lanes of vectors and know nothing of borders; points are multiplied as matrices tile × input
@@ -34,7 +34,7 @@ const (
 	winogradPair  = 2 * winogradLanes
 )
 
-// run computes y and tells whether all of it is finite. Where it is not, an infinity may have become
+// run computes y and reports whether all of it is finite. Where it is not, an infinity may have become
 // NaN: what holds one is no sum of products any more after the transforms.
 func (w *winograd[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
 	w.marks = newMarks(p, scratch)
@@ -156,7 +156,7 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	p.Run(pairs, func(worker, i int) { multiply(worker, 0, rows, i) })
 }
 
-// sharesTiles tells whether it costs less if each thread transforms all weights and multiplies them
+// sharesTiles reports whether it costs less if each thread transforms all weights and multiplies them
 // with some tiles than if it has some pairs of column panels.
 func (w *winograd[T]) sharesTiles(threads int) bool {
 	const weights = 10 // tiles; see winogradFor

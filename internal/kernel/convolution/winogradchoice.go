@@ -52,7 +52,7 @@ func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *wino
 	var best *winogradTile
 	lowest := 9 * float64(g.n*g.out.Size()+4)
 	if g.stride[1] == 2 {
-		lowest *= 2 // the direct way is slow then, that of the gradient by data most
+		lowest *= 2 // the direct way is slow then, that of the gradient with respect to the data most
 	}
 	for _, t := range winogradWays(g, pass) {
 		if v := cost(t); v < lowest {
@@ -79,7 +79,7 @@ func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
 	return nil
 }
 
-// winogradFits tells whether a convolution is one that winograd can compute.
+// winogradFits reports whether a convolution is one that winograd can compute.
 func winogradFits(g *geometry) bool {
 	ones := Triple{1, 1, 1}
 	if g.groups != 1 || g.ker != (Triple{1, 3, 3}) || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
@@ -96,7 +96,7 @@ func winogradFits(g *geometry) bool {
 	return g.n > 0
 }
 
-// winogradForward is Forward for shapes that winograd is for. It tells whether it was one and the
+// winogradForward is Forward for shapes that winograd is for. It reports whether it was one and the
 // result is finite; if not, the caller goes another way, which leaves infinities what they are.
 func winogradForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()

@@ -11,9 +11,9 @@ const productRows = 4
 
 // pointProduct multiplies the matrices of a point: rows×kc elements of a with one or two column panels of 16
 // columns, whose rows are rsB apart, to c, adding to what c holds if add. Rows of a are stride apart
-// or, if turned, rows lie together and columns are stride apart. It may read and set more rows than
-// asked for, up to a multiple of productRows. The operands of the next product lie ahead[0] elements
-// behind a and ahead[1] behind b and b2: they are fetched meanwhile, because they often come from the
+// or, if turned, rows are contiguous and columns are stride apart. It may read and set more rows than
+// asked for, up to a multiple of productRows. The operands of the next product are ahead[0] elements
+// after a and ahead[1] after b and b2: they are fetched meanwhile, because they often come from the
 // cache of another processor or from one that all share.
 func pointProduct[T kernel.Float](transposed bool, colPanels, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool, prefetch [2]int) {
 	next, column := stride, 1

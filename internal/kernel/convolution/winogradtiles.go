@@ -91,7 +91,7 @@ var winogradHalving = newTile(&winogradTile{
 	wide:   winogradKernels{winogradHalvingInput16, winogradHalvingDelta16, winogradHalvingOutput16, winogradHalvingWeights16, winogradHalvingGradient16},
 })
 
-// winogradDoubling is the gradient by data of a convolution with stride 2, with taps turned by 180°: four
+// winogradDoubling is the gradient with respect to the data of a convolution with stride 2, with taps turned by 180°: four
 // outputs y₀ = w₁x₀, y₁ = w₀x₀ + w₂x₁, y₂ = w₁x₁, y₃ = w₀x₁ + w₂x₂.
 var winogradDoubling = newTile(&winogradTile{
 	m: 4, side: 5, reach: 3, step: 2,

@@ -2,7 +2,7 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// winogradLanes is how many channels lie side by side in a pixel of a band, and are transformed together.
+// winogradLanes is how many channels are side by side in a pixel of a band, and are transformed together.
 const winogradLanes = 16
 
 // band is a piece of an image's planes with channels last: rows of pixels, pitch of them, each of
@@ -100,7 +100,7 @@ func oddLanes(n int) int { return (n/winogradLanes | 1) * winogradLanes }
 
 func roundLanes(n int) int { return kernel.CeilDiv(n, winogradLanes) * winogradLanes }
 
-// allFinite tells whether marks are still 0: transforms make them NaN where something infinite or NaN
+// allFinite reports whether marks are still 0: transforms make them NaN where something infinite or NaN
 // comes by.
 func allFinite[T kernel.Float](marks []T) bool {
 	for _, v := range marks {

@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// winogradGradient is the gradient by weights of a 3×3 convolution: for each point the product, over
+// winogradGradient is the gradient with respect to the weights of a 3×3 convolution: for each point the product, over
 // tiles, of transformed gradients of outputs with transformed inputs.
 type winogradGradient[T kernel.Float] struct {
 	*winogradTile
@@ -21,7 +21,7 @@ const (
 	winogradSums  = 1 << 18 // elements of products up to which each thread has its own
 )
 
-// run computes dw and tells whether all of it is finite; where it is not, it may have NaN in place of
+// run computes dw and reports whether all of it is finite; where it is not, it may have NaN in place of
 // an infinity.
 func (w *winogradGradient[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
 	w.marks = newMarks(p, scratch)
@@ -50,7 +50,7 @@ func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T])
 	m.v = kernel.Take(scratch, m.size)
 	step := 1
 	if w.kinds < w.side {
-		step = 5 // weights that points share lie together, and no thread should have all of them
+		step = 5 // weights that points share are contiguous, and no thread should have all of them
 	}
 	for i := range blocks {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks

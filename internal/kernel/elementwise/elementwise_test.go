@@ -146,7 +146,7 @@ func TestOddFunctionsOfNegativeZero(t *testing.T) {
 	}
 }
 
-// A value must not depend on where in a slice it lies.
+// A value must not depend on where in a slice it is.
 func TestFunctionsDoNotDependOnPosition(t *testing.T) {
 	for name, f := range map[string]func(p *kernel.Pool, dst, x []float32){"exp": Exp[float32], "tanh": Tanh[float32], "erf": Erf[float32], "log": Log[float32]} {
 		x := kerneltest.Random[float32](37, 9)

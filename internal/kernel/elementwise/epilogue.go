@@ -8,7 +8,7 @@ import (
 )
 
 // Epilogue is what becomes of an output of a convolution right after its products have been
-// added up, while it still lies in a cache: with c its channel,
+// added up, while it still is in a cache: with c its channel,
 //
 //	y = Act(y*Scale[c] + Shift[c] + Add) * Slope'(At)
 //
@@ -21,19 +21,19 @@ type Epilogue[T kernel.Float] struct {
 	At           []T        // of y's shape: where its slope is taken; nil for 1
 }
 
-// IsPlain tells whether a matrix product can do it all by itself: a shift, and clipping below 0.
+// IsPlain reports whether a matrix product can do it all by itself: a shift, and clipping below 0.
 func (e *Epilogue[T]) IsPlain() bool {
 	return e.Scale == nil && e.Add == nil && e.At == nil && (e.Act.Kind == ActDefault || e.Act.Kind == ActRelu)
 }
 
-// IsNone tells whether there is nothing to do.
+// IsNone reports whether there is nothing to do.
 func (e *Epilogue[T]) IsNone() bool { return e.IsPlain() && e.Shift == nil && e.Act.Kind == ActDefault }
 
 // EpilogueBlock is how many elements go through all steps together: few enough for the first
 // cache level.
 const EpilogueBlock = 2048
 
-// Row finishes elements of y that lie together in channel c; at is where they start in the whole.
+// Row finishes elements of y that are contiguous in channel c; at is where they start in the whole.
 func (e *Epilogue[T]) Row(y []T, c, at int) {
 	for lo := 0; lo < len(y); lo += EpilogueBlock {
 		part := y[lo:min(len(y), lo+EpilogueBlock)]
@@ -55,7 +55,7 @@ func (e *Epilogue[T]) Row(y []T, c, at int) {
 	}
 }
 
-// HasSlope says whether an Epilogue can multiply by the derivative of a.
+// HasSlope reports whether an Epilogue can multiply by the derivative of a.
 func (a Activation) HasSlope() bool { return a.Kind == ActGelu || a.Kind == ActGeluTanh }
 
 // TimesSlope multiplies dy by the derivative of a at x; dx may be dy.

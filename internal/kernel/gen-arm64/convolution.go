@@ -22,7 +22,7 @@ func convolution(p *program) {
 	p.kernel("addStretched", addStretched)
 }
 
-// pairs loads or stores an even number of vectors that lie together.
+// pairs loads or stores an even number of vectors that are contiguous.
 func (f *function) pairs(what string, v []vec, p reg) {
 	for i := 0; i < len(v); i += 2 {
 		f.line("F%sPQ %s", what, pair(what, p, 16*i, v[i], v[i+1]))
@@ -233,7 +233,7 @@ func storeRuns(f *function, added bool) {
 	})
 }
 
-// scatterRuns stores the results of a gradient whose convolution had stride 2: what lies between
+// scatterRuns stores the results of a gradient whose convolution had stride 2: what is between
 // them is left alone, so there is one store for each.
 func scatterRuns(f *function) {
 	x := f.vec()
@@ -305,7 +305,7 @@ func everyOther(f *function) {
 	})
 }
 
-// stretchRows: a float is loaded with zeros behind it.
+// stretchRows: a float is loaded with zeros after it.
 func stretchRows(f *function) {
 	rows, src, dst, left := f.arg("rows"), f.arg("src"), f.arg("dst"), f.reg()
 	x, zero := f.vec(), f.vec()

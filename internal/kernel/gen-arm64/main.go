@@ -68,7 +68,7 @@ func spin(p *program) {
 	})
 }
 
-// decl is a declared kernel: where its arguments lie, and how its declaration reads.
+// decl is a declared kernel: where its arguments are, and how its declaration reads.
 type decl struct {
 	name, doc, signature string
 	offset               map[string]int

@@ -10,7 +10,7 @@ func micro(p *program) {
 	}
 }
 
-// block: where six elements of a column of A lie together, two loads take them and the
+// block: where six elements of a column of A are contiguous, two loads take them and the
 // multiply-adds name a lane; otherwise every element is loaded into all lanes of a register.
 // Blocks of few rows spread the inner dimension over several sets of accumulators to hide the
 // latency of the multiply-add.

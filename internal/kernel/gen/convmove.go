@@ -9,7 +9,7 @@ import (
 )
 
 // rowsPrefetch is how many rows before they are needed rows of planes are fetched: they are short, and the
-// next one does not lie where a processor expects it.
+// next one is not where a processor expects it.
 const rowsPrefetch = 8
 
 // eachPlaneRow is the frame of a function that goes through the rows of planes. body gets places in a
@@ -81,7 +81,7 @@ func movePlanes() {
 }
 
 // everyOther: the last eight of a row, or four of a short one, end where the row does: they may be copied twice,
-// and their second half is loaded from one float earlier, so that nothing behind the row is read.
+// and their second half is loaded from one float earlier, so that nothing after the row is read.
 func everyOther() {
 	const evens, evensThenOdds = 0x88, 0xd8
 	eachPlaneRow("everyOther", "", "the floats 0, 2, … 2*(n-1)", func(s, d, srcRow reg.GPVirtual) {

@@ -11,7 +11,7 @@ import (
 // ahead is how many steps before they are needed elements of the right operand are fetched.
 const prefetch = 12
 
-// aheadWeights is how many steps before they are needed weights are fetched: those of a large network lie in a far
+// aheadWeights is how many steps before they are needed weights are fetched: those of a large network are in a far
 // cache.
 const aheadWeights = 64
 
@@ -52,7 +52,7 @@ func convTile(w width, rows, vecs int) {
 	XORQ(half, half)
 	Label("half")
 	MOVQ(c, at)
-	for i := range acc { // it may lie in memory, and is wanted when the sums are there
+	for i := range acc { // it may be in memory, and is wanted when the sums are there
 		for line := 0; line < vecs*w.bytes(); line += 64 {
 			PREFETCHT0(Mem{Base: at, Disp: line})
 		}

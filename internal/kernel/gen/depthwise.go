@@ -146,7 +146,7 @@ func tapSums(w width) {
 		BZHIL(n.As32(), bits, bits)
 		KMOVW(bits, mask)
 		VMOVUPS_Z(Mem{Base: py}, mask, v)
-		for t := range acc { // not even 0 times what lies outside
+		for t := range acc { // not even 0 times what is outside
 			VMOVUPS_Z(tap(t), mask, u)
 			VFMADD231PS(u, v, acc[t])
 		}

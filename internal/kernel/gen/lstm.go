@@ -14,7 +14,7 @@ func lstm() {
 	lstmStepBack()
 }
 
-// apart is how far from each other gates lie.
+// apart is how far from each other gates are.
 type apart struct{ once, thrice reg.Register }
 
 // apartBy makes a register of elements one of bytes.
@@ -25,7 +25,7 @@ func apartBy(elements reg.Register) apart {
 	return a
 }
 
-// gate is the place of a gate, of i, o, f and g, behind base.
+// gate is the place of a gate, of i, o, f and g, after base.
 func (a apart) gate(base reg.Register, number int) Mem {
 	m := Mem{Base: base}
 	switch number {

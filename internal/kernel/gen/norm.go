@@ -61,7 +61,7 @@ func planes(name, doc string, arrays []string, scalars int, sums bool) *plane {
 	return p
 }
 
-// each writes the loops; body handles vectors that lie together, the last under a mask. sums are
+// each writes the loops; body handles vectors that are contiguous, the last under a mask. sums are
 // accumulators, four for each result.
 func (p *plane) each(sums int, body func(vectors int, k mask, s [][]vec)) {
 	rows, stride, row, n := GP64(), GP64(), GP64(), GP64()

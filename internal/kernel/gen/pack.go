@@ -209,7 +209,7 @@ func packA6T() {
 	RET()
 }
 
-// packBlocks goes through a transposed A in the order of its memory, where the rows lie together.
+// packBlocks goes through a transposed A in the order of its memory, where the rows are contiguous.
 func packBlocks(rows int) {
 	TEXT(fmt.Sprintf("packA%dBlocks", rows), NOSPLIT, "func(kc int, a *float32, lda int, first *int, blocks int, dst *float32, dstBlock int)")
 	Doc(fmt.Sprintf("packA%dBlocks copies %d floats for each of blocks ≥ 1 panels from kc ≥ 1 rows that are lda bytes apart; first says from where in a row on, in floats, and panels are dstBlock bytes apart.", rows, rows))

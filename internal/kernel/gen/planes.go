@@ -12,7 +12,7 @@ import (
 const windowTaps = 3 * 3
 
 // planeLoop is the frame of kernels that go through planes step by step: a step reads square windows,
-// of 3×3 or 5×5, that lie side by side. Whatever a tap would read outside of the plane a mask leaves out,
+// of 3×3 or 5×5, that are side by side. Whatever a tap would read outside of the plane a mask leaves out,
 // so that planes need no border.
 type planeLoop struct {
 	width
@@ -20,7 +20,7 @@ type planeLoop struct {
 	stride int
 	y      reg.GPVirtual
 	from   reg.GPVirtual // what the first tap of a step reads
-	to     reg.GPVirtual // how many bytes behind y the outputs of a step are
+	to     reg.GPVirtual // how many bytes after y the outputs of a step are
 	row    reg.GPVirtual // bytes from row to row of taps
 	rows3  reg.GPVirtual // three times as many, for windows of 5×5
 	masks  reg.GPVirtual // of a step

@@ -6,7 +6,7 @@ import (
 )
 
 // resample makes the kernel of weighted sums of elements of rows: blocks of as many results as a register has lanes,
-// each lane of which picks its element out of two registers that lie behind one another.
+// each lane of which picks its element out of two registers that are after one another.
 func resample() {
 	TEXT("resampleRows", NOSPLIT, "func(rows, n, old int, taps, base *int64, index *int32, weight, src, dst *float32)")
 	Doc("resampleRows makes rows ≥ 1 of n ≥ 1 elements of rows of old elements. A block of one register of results has",

@@ -15,7 +15,7 @@ func softmaxes() {
 	expSubSum()
 }
 
-// over writes a pass over rows of n elements. body gets each vector, and at is where that lies in an array.
+// over writes a pass over rows of n elements. body gets each vector, and at is where that is in an array.
 func over(name string, n reg.Register, body func(v int, k mask, at func(array reg.Register) Mem)) {
 	pass = name
 	defer func() { pass = "" }()
@@ -38,11 +38,11 @@ func spread(x reg.VecVirtual) vec {
 	return y
 }
 
-// smallest is where exp ends being a normal number. What lies below, as all that a mask hides does, counts as
+// smallest is where exp ends being a normal number. What is below, as all that a mask hides does, counts as
 // 0: the processor takes a hundred times as long for subnormal numbers.
 const smallest = -87
 
-// softmaxRow goes over the row three times: it lies in the first cache level.
+// softmaxRow goes over the row three times: it is in the first cache level.
 func softmaxRow() {
 	TEXT("softmaxRowV", NOSPLIT, "func(n int, dst, a, mask, scale *float32)")
 	Doc("softmaxRowV sets dst[i] to exp(x[i] - max x) / Σ exp(x - max x) with x[i] = *scale*a[i] + mask[i]; mask may be nil.")

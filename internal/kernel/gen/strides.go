@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// strides makes the kernels that pick, and bring back, elements that lie some steps apart.
+// strides makes the kernels that pick, and bring back, elements that are some steps apart.
 func strides() {
 	weave2()
 	weave4()

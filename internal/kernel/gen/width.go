@@ -35,7 +35,7 @@ func bothWidths(code, finish func()) {
 	}
 }
 
-// broadly says whether code for registers of 16 floats is being made.
+// broadly reports whether code for registers of 16 floats is being made.
 func broadly() bool { return current.lanes == broad.lanes }
 
 // pass tells the loops of a function apart, if it has several.

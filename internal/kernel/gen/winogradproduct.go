@@ -22,8 +22,8 @@ func winogradProducts() {
 	}
 }
 
-// winogradProduct: a column panel is 16 columns. Of the left operand, rows are a stride apart and columns lie
-// together or, if transposed, rows lie together and columns are a stride apart.
+// winogradProduct: a column panel is 16 columns. Of the left operand, rows are a stride apart and columns are
+// together or, if transposed, rows are contiguous and columns are a stride apart.
 func winogradProduct(lanes, rows, colPanels int, transposed bool) {
 	name, left := "Rows", "a[i*stride+k]"
 	if transposed {
@@ -74,7 +74,7 @@ func winogradProduct(lanes, rows, colPanels int, transposed bool) {
 		}
 		return m
 	}
-	// fetch asks for rows of the next left operand, which lie as those at hand do.
+	// fetch asks for rows of the next left operand, which are as those at hand do.
 	fetch := func() {
 		for i := 0; i < rows; i += 3 {
 			next := GP64()

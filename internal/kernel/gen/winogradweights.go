@@ -83,7 +83,7 @@ func winogradWeights(t tile, lanes int) {
 	LEAQ(Mem{Base: w, Index: step, Scale: channelsPrefetch}, prefetch)
 	from := newStridedPlaces(w, lane, lanes)
 	Label("loop")
-	for line := range (lanes*9*4 + 63) / 64 { // where lanes lie together, the others do not
+	for line := range (lanes*9*4 + 63) / 64 { // where lanes are contiguous; the others are not
 		PREFETCHT0(Mem{Base: prefetch, Disp: 64 * line})
 	}
 	x := make([]reg.VecVirtual, 9)

@@ -77,7 +77,7 @@ func copyRows[E any](p *kernel.Pool, dst, src []E, dims, strides []int) {
 	})
 }
 
-// offsetOf is where the flat index i over dims lies.
+// offsetOf is where the flat index i over dims is.
 func offsetOf(i int, dims, strides []int) int {
 	at := 0
 	for d := len(dims) - 1; d >= 0; d-- {

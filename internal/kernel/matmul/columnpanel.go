@@ -7,9 +7,9 @@ type colPanel[T kernel.Float] struct {
 	b     []T // the current rows of B, rsB elements apart
 	rsB   int
 	cols  int
-	run   bool    // the columns lie together in C …
+	run   bool    // the columns are contiguous in C …
 	whole bool    // … and are nr
-	at    [NR]int // where the columns lie in a row of C; of a run the first only
+	at    [NR]int // where the columns are in a row of C; of a run the first only
 	tile  []T     // in place of C where they are not
 }
 
@@ -75,7 +75,7 @@ func (w *worker[T]) scatter(s *colPanel[T], i, rows int) {
 	}
 }
 
-// locate finds where columns j to j+cols lie in a row of C.
+// locate finds where columns j to j+cols are in a row of C.
 func (w *worker[T]) locate(at *[NR]int, j, cols int) {
 	if w.Where != nil {
 		w.Where(j, cols, at)

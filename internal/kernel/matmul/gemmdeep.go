@@ -14,7 +14,7 @@ const (
 	deepestSums = 1 << 16 // elements of C for which there is memory
 )
 
-// deep tells whether the inner dimension may be cut: nothing is done to C but to set it.
+// deep reports whether the inner dimension may be cut: nothing is done to C but to set it.
 func (x *Product[T]) deep() bool {
 	return x.Left == nil && x.Packed == nil && x.Where == nil && x.end == nil && x.Bias == nil && x.shift == nil && !x.Relu &&
 		x.Beta == 0 && x.Span == x.N && x.CsA != 1 && x.direct != nil && x.M*x.N <= deepestSums

@@ -59,7 +59,7 @@ func finishColumns[T kernel.Float](e *elementwise.Epilogue[T], y []T, ld, i0, i1
 	if e.IsNone() || i0 == i1 {
 		return
 	}
-	if e.Scale == nil && e.Shift == nil && j1-j0 == ld { // the rows lie together
+	if e.Scale == nil && e.Shift == nil && j1-j0 == ld { // the rows are contiguous
 		e.Row(y[i0*ld:i1*ld], 0, i0*ld)
 		return
 	}

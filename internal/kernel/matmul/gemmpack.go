@@ -114,7 +114,7 @@ func (w *worker[T]) packPanel(i, rows int, dst []T) {
 	}
 }
 
-// packTransposed packs blocks q0 to q1 of a transposed left operand, tall rows to a panel. They lie
+// packTransposed packs blocks q0 to q1 of a transposed left operand, tall rows to a panel. They are
 // together in memory, so that all blocks have a turn for each column.
 func (w *worker[T]) packTransposed(q0, q1 int) {
 	var first [mcMax / MR]int

@@ -60,7 +60,7 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 }
 
-// crowded says that what a block of A has to read lies so far apart that packed rows stay in the
+// crowded says that what a block of A has to read is so far apart that packed rows stay in the
 // first cache level better: many may share a few of its sets. Processors with wide registers suffer
 // less, unless all rows start in the same set.
 func (x *Product[T]) crowded(wide bool) bool {

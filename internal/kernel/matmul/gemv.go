@@ -7,7 +7,7 @@ import (
 )
 
 // gemv computes products with one or two rows of A, where packing B would cost more
-// than multiplying: B is read once, in the order in which it lies in memory. It is
+// than multiplying: B is read once, in the order in which it is in memory. It is
 // for float32 with assembly only.
 func gemv[T kernel.Float](p *kernel.Pool, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int, e elementwise.Epilogue[T]) {
 	grain := max(64, SmallProduct/(m*k))

@@ -20,7 +20,7 @@ func perChannel(p *kernel.Pool, n, c, space int, f func(c int)) {
 	})
 }
 
-// ChannelSum sets out[c] to the sum over images and space of x [n, c, space]. Threads take planes as they lie, as
+// ChannelSum sets out[c] to the sum over images and space of x [n, c, space]. Threads take planes as they are, as
 // those that computed x have done.
 func ChannelSum[T kernel.Float](p *kernel.Pool, n, c, space int, x, out []T) {
 	if space == 1 {

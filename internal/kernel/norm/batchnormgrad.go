@@ -14,12 +14,12 @@ type Gate[T kernel.Float] struct {
 	Lo, Hi T
 }
 
-// open tells whether the gradient of element i passes.
+// open reports whether the gradient of element i passes.
 func (g *Gate[T]) open(i int) bool { return g.Y == nil || g.Y[i] >= g.Lo && g.Y[i] <= g.Hi }
 
 // BatchNormGrad computes the gradients of BatchNorm: dx [n, c, space], dscale and dbias [c], each
 // overwritten, each nil where unwanted. With train set, mean and variance were computed from x and
-// take part; otherwise they were constants. dy is the gradient behind the gate. scale may be nil.
+// take part; otherwise they were constants. dy is the gradient after the gate. scale may be nil.
 // dx may be dy.
 func BatchNormGrad[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, train bool, x, dy []T, gate Gate[T], scale, mean, variance, dx, dscale, dbias []T) {
 	if space == 1 {

@@ -119,7 +119,7 @@ func (s *columnPanel[T]) gradient(eps T, train bool, x, dy []T, gate *Gate[T], s
 	}
 }
 
-// through is row r of dy behind the gate; t is a buffer for it.
+// through is row r of dy after the gate; t is a buffer for it.
 func (s *columnPanel[T]) through(gate *Gate[T], dy []T, r int, t []T) []T {
 	g := s.row(dy, r)
 	if gate.Y == nil {

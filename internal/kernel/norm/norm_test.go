@@ -98,7 +98,7 @@ func TestBatchNorm(t *testing.T) {
 	}
 }
 
-// Sum and activation behind the normalization, and the gradient in front of them.
+// Sum and activation after the normalization, and the gradient in front of them.
 func TestBatchNormEnding(t *testing.T) {
 	const eps = 1e-3
 	for name, p := range kerneltest.Pools(t) {

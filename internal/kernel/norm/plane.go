@@ -6,14 +6,14 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// plane is one channel of n images that lie [n, c, space]. Its methods pass over the channel once;
+// plane is one channel of n images that are [n, c, space]. Its methods pass over the channel once;
 // the assembly takes all images in one call, because their planes may be small.
 type plane[T kernel.Float] struct{ n, c, space, ch int }
 
 // at is where image i of the channel begins.
 func (p plane[T]) at(i int) int { return (i*p.c + p.ch) * p.space }
 
-// fast says whether the assembly applies.
+// fast reports whether the assembly applies.
 func (p plane[T]) fast() bool { return kernel.SIMD && kernel.IsFloat32[T]() && p.n > 0 && p.space > 0 }
 
 // start is the address of the channel's first element in x, which is as long as the whole.
@@ -83,7 +83,7 @@ func (p plane[T]) affine(e *elementwise.Epilogue[T], a, b T, x, y []T) {
 	}
 }
 
-// dots is the sums of dy and of dy*(x-m) behind the gate.
+// dots is the sums of dy and of dy*(x-m) after the gate.
 func (p plane[T]) dots(g *Gate[T], x, dy []T, m T) (s, sx T) {
 	if p.fast() {
 		v, out := [3]float32{float32(m), float32(g.Lo), float32(g.Hi)}, [2]float32{}
@@ -105,7 +105,7 @@ func (p plane[T]) dots(g *Gate[T], x, dy []T, m T) (s, sx T) {
 	return s, sx
 }
 
-// mix is dx = a*dy + b*x + c, with dy behind the gate.
+// mix is dx = a*dy + b*x + c, with dy after the gate.
 func (p plane[T]) mix(g *Gate[T], x, dy []T, a, b, c T, dx []T) {
 	if p.fast() {
 		v := [5]float32{float32(a), float32(b), float32(c), float32(g.Lo), float32(g.Hi)}
@@ -127,7 +127,7 @@ func (p plane[T]) mix(g *Gate[T], x, dy []T, a, b, c T, dx []T) {
 	}
 }
 
-// scale is dx = a*dy, with dy behind the gate.
+// scale is dx = a*dy, with dy after the gate.
 func (p plane[T]) scale(g *Gate[T], dy []T, a T, dx []T) {
 	for i := range p.n {
 		lo, hi := p.at(i), p.at(i)+p.space

@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// tiles says whether the windows lie side by side, all of them inside: then each element belongs to one
+// tiles reports whether the windows are side by side, all of them inside: then each element belongs to one
 // window at most, and each output row comes of input rows of its own.
 func (w *window) tiles() bool {
 	for d := range 3 {

@@ -30,7 +30,7 @@ func pooled(c *convolution.Shape, kernel, stride, dilation, pad []int, ceil int)
 	return s
 }
 
-// Convolutions with all kinds of windows behind them agree with the two one after the other, where planes are one band
+// Convolutions with all kinds of windows after them agree with the two one after the other, where planes are one band
 // or several.
 func TestConvPool(t *testing.T) {
 	kerneltest.Poison[float32]()

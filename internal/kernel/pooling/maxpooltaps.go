@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/convolution"
 )
 
-// Taps says whether the points of a window can be told apart by one byte, as MaxTaps does.
+// Taps reports whether the points of a window can be told apart by one byte, as MaxTaps does.
 func (s *Shape) Taps() bool {
 	w := s.window()
 	return w.ker.Size() < convolution.NoTap
@@ -89,17 +89,17 @@ func MaxTapsGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, taps []uint8,
 	})
 }
 
-// quarters says whether the windows are 2×2 and lie side by side, all of them inside: then each
+// quarters reports whether the windows are 2×2 and are side by side, all of them inside: then each
 // output row comes of two input rows of its own.
 func (w *window) quarters() bool {
 	return kernel.SIMD && w.ker == convolution.Triple{1, 2, 2} && w.stride == convolution.Triple{1, 2, 2} && w.dil[1] == 1 && w.dil[2] == 1 &&
 		w.pad == convolution.Triple{} && w.out[0] == w.in[0] && 2*w.out[1] <= w.in[1] && 2*w.out[2] <= w.in[2]
 }
 
-// tapSlack is how many bytes the assembly touches behind the taps of a plane.
+// tapSlack is how many bytes the assembly touches after the taps of a plane.
 const tapSlack = 8
 
-// tapBuffer is room for the taps of a plane and what is touched behind them.
+// tapBuffer is room for the taps of a plane and what is touched after them.
 func tapBuffer(n int) (taps []uint8, release func()) {
 	buffer := kernel.Borrow[float32](kernel.CeilDiv(n+tapSlack, 4))
 	return unsafe.Slice((*uint8)(unsafe.Pointer(&(*buffer)[0])), n+tapSlack), func() { kernel.GiveBack(buffer) }
@@ -118,7 +118,7 @@ func maxQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32, taps []uin
 		spare, release := tapBuffer(out)
 		defer release()
 		for i := lo; i < hi; i++ {
-			// What is written behind a plane is overwritten by the next one, if it is ours.
+			// What is written after a plane is overwritten by the next one, if it is ours.
 			if i < hi-1 && out >= tapSlack {
 				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], taps[i*out:])
 				continue
@@ -129,7 +129,7 @@ func maxQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32, taps []uin
 	})
 }
 
-// maxQuartersPlane is maxQuarters for one plane; it writes up to tapSlack bytes behind the taps.
+// maxQuartersPlane is maxQuarters for one plane; it writes up to tapSlack bytes after the taps.
 func maxQuartersPlane(w *window, x, y []float32, taps []uint8) {
 	for z := range w.out[0] {
 		at := z * w.out[1] * w.out[2]

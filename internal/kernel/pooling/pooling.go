@@ -32,7 +32,7 @@ func (s *Shape) window() window {
 	}
 }
 
-// span is the part k0 ≤ k < k1 of a kernel dimension that lies inside of the input
+// span is the part k0 ≤ k < k1 of a kernel dimension that is inside of the input
 // at output point o, and the input point that k = 0 would be at.
 func (w *window) span(d, o int) (k0, k1, at int) {
 	at = o*w.stride[d] - w.pad[d]

@@ -127,7 +127,7 @@ func (x *gru[T]) step(row int, h, u []T) {
 	copy(x.states[row*hid:], h)
 }
 
-// usualGRU tells whether the assembly of a time step applies: the activations are the usual ones, the reset gate
+// usualGRU reports whether the assembly of a time step applies: the activations are the usual ones, the reset gate
 // multiplies the product, and nothing is clipped.
 func usualGRU[T kernel.Float](s *RNNShape, d *RNNData[T]) bool {
 	return kernel.SIMD && kernel.IsFloat32[T]() && s.Hidden > 0 && s.LinearBeforeReset && s.Clip <= 0 &&

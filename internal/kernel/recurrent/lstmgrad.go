@@ -63,7 +63,7 @@ func LSTMGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNN
 	}
 }
 
-// clearEnds clears what no step of a sequence computed: the gates, and the activated cells, behind its end.
+// clearEnds clears what no step of a sequence computed: the gates, and the activated cells, after its end.
 func (x *lstm[T]) clearEnds() {
 	hid := x.Hidden
 	for n, length := range x.Lens {

@@ -49,7 +49,7 @@ type lstmStreamer[T kernel.Float] struct {
 	c         []T  // [Batch, Hidden]
 	usual     bool // a step of one batch element is one kernel
 	bias      []T  // [4*Hidden]
-	biases    []T  // bias as the gates lie, where the gates begin as biases; else nil
+	biases    []T  // bias as the gates are, where the gates begin as biases; else nil
 	gates     []T  // for each part of the batch [4, its elements, Hidden]
 }
 
@@ -88,7 +88,7 @@ func (x *lstmStreamer[T]) run(part stream) {
 	}
 }
 
-// step advances the states c and h of a batch element, whose gates lie stride elements apart from
+// step advances the states c and h of a batch element, whose gates are stride elements apart from
 // element at on.
 func (x *lstmStreamer[T]) step(gates []T, at, stride int, c, h []T) {
 	if x.usual {

@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// usual tells whether the assembly of a time step of an LSTM applies: the activations are the usual
+// usual reports whether the assembly of a time step of an LSTM applies: the activations are the usual
 // ones and nothing else happens between the products.
 func usual[T kernel.Float](s *RNNShape, d *RNNData[T]) bool {
 	return kernel.SIMD && kernel.IsFloat32[T]() && s.Hidden > 0 && d.P == nil && s.Clip <= 0 && !s.InputForget &&
@@ -13,7 +13,7 @@ func usual[T kernel.Float](s *RNNShape, d *RNNData[T]) bool {
 }
 
 // usualStep advances the states h and c of some units, where usual holds. The sums for the gates
-// i, o, f and g lie stride elements apart in gates, their biases as many as there are units.
+// i, o, f and g are stride elements apart in gates, their biases as many as there are units.
 func usualStep[T kernel.Float](stride int, gates, bias, c, h []T) {
 	n := len(c)
 	_, _, _ = gates[3*stride+n-1], bias[4*n-1], h[n-1]
@@ -21,7 +21,7 @@ func usualStep[T kernel.Float](stride int, gates, bias, c, h []T) {
 }
 
 // usualStepKept is usualStep that turns gates into the activations, and writes c and its
-// activation to cells and outputs. The gates lie behind each other.
+// activation to cells and outputs. The gates are after each other.
 func usualStepKept[T kernel.Float](gates, bias, c, h, cells, outputs []T) {
 	n := len(c)
 	_, _, _, _, _ = gates[4*n-1], bias[4*n-1], h[n-1], cells[n-1], outputs[n-1]

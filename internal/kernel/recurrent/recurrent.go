@@ -21,7 +21,7 @@ type RNNShape struct {
 	// hidden gate; RNN's only one.
 	Act [3]elementwise.Activation
 
-	// YStride is how many elements of Y lie between time steps: 0 = Batch*Hidden;
+	// YStride is how many elements of Y are between time steps: 0 = Batch*Hidden;
 	// 2*Batch*Hidden where two directions share Y.
 	YStride int
 }

@@ -114,7 +114,7 @@ type rowResampling struct {
 	weight   []float32
 }
 
-// newRowResampling is nil where the elements of a tap lie too far apart.
+// newRowResampling is nil where the elements of a tap are too far apart.
 func newRowResampling(r *Resampling[float32]) *rowResampling {
 	lanes := 8
 	if kernel.AVX512 {
@@ -155,7 +155,7 @@ func (rows *rowResampling) tap(r *Resampling[float32], t, lo, hi, lanes int) boo
 	return last-first < 2*lanes
 }
 
-// run makes n rows of those at src. Registers reach beyond the end of rows; where nothing lies there, a copy is read.
+// run makes n rows of those at src. Registers reach beyond the end of rows; where nothing is there, a copy is read.
 func (rows *rowResampling) run(n int, dst, src []float32) {
 	inside := n
 	for inside > 0 && (inside-1)*rows.old+rows.reach > len(src) {

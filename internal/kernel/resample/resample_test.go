@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// someTaps are up to most taps of each new element, around where it lies on the old axis or anywhere.
+// someTaps are up to most taps of each new element, around where it is on the old axis or anywhere.
 func someTaps(old, new, most int, anywhere bool) Taps {
 	r := rand.New(rand.NewPCG(uint64(old), uint64(new)))
 	index, weight := make([][]int, new), make([][]float64, new)

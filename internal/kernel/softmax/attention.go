@@ -12,7 +12,7 @@ import (
 //	Y = softmax(Scale·Q·Kᵀ + mask)·V
 //
 // with Q [Rows, Depth], K [Keys, Depth], V [Keys, Width] and Y [Rows, Width]. The heads of a
-// tensor may lie anywhere, as long as each row is in one piece.
+// tensor may be anywhere, as long as each row is in one piece.
 type Attention struct {
 	Batch, Heads, Rows, Keys int
 	Depth, Width             int

@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// TestAttention compares with the definition in float64, on tiles with rests and heads that lie
+// TestAttention compares with the definition in float64, on tiles with rests and heads that are
 // apart, forward and backward.
 func TestAttention(t *testing.T) {
 	for _, size := range [][3]int{{1, 1, 1}, {5, 7, 3}, {13, 40, 16}, {128, 128, 64}, {70, 1100, 8}} {

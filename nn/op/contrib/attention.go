@@ -152,7 +152,7 @@ func (e *expression) layer(v value, i int) value {
 	return e.reshape(e.part(v, 0, op.D(i), op.D(1)), v.typ.Shape[1:]...)
 }
 
-// stacked puts keys and values behind each other along a new first axis.
+// stacked puts keys and values after each other along a new first axis.
 func (e *expression) stacked(k, v value) value {
 	if !e.c.Wants(1) || e.err != nil {
 		return value{}

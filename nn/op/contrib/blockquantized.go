@@ -27,7 +27,7 @@ type GatherBlockQuantizedConfig struct {
 	Bits         int `onnx:"bits,default=4"`          // of an element, where several share a byte
 	BlockSize    int `onnx:"block_size,default=128"`  // elements along the axis that share a scale
 	GatherAxis   int `onnx:"gather_axis,default=0"`   // that indices select along
-	QuantizeAxis int `onnx:"quantize_axis,default=1"` // that blocks lie along
+	QuantizeAxis int `onnx:"quantize_axis,default=1"` // that blocks are along
 }
 
 // Operator names the operator.

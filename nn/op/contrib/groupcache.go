@@ -71,7 +71,7 @@ func (s stores) unpack(e *expression, x value) value {
 }
 
 // cached are the keys (or values) to attend to, [B, G, T, H], and the cache after this call: [B, G, max(total, M), H], the rows
-// of this call behind those that count of each sequence. What the cache stores of a row, s gives.
+// of this call after those that count of each sequence. What the cache stores of a row, s gives.
 func (c *grouped) cached(e *expression, slot int, past, x value, s stores) (all, next value) {
 	size := c.total
 	x = s.pack(e, x)
@@ -140,7 +140,7 @@ func (c *grouped) slid(e *expression, size op.Dim) *slide {
 	return s
 }
 
-// cached are the rows of the cache with those of this call behind them, and of them those that stay.
+// cached are the rows of the cache with those of this call after them, and of them those that stay.
 func (s *slide) cached(e *expression, past, x value) (all, next value) {
 	size := s.size.Add(s.rows)
 	if e.g == nil {

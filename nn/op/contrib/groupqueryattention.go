@@ -17,7 +17,7 @@ type GroupQueryAttentionConfig struct {
 	NumHeads          int      `onnx:"num_heads,required"`           // at least 1
 	NormEpsilon       *float32 `onnx:"qk_norm_epsilon"`              // nil: 1e-6
 	QKOutput          int      `onnx:"qk_output,default=0"`          // the last output: 1 the scores, 2 their softmax
-	RotaryInterleaved bool     `onnx:"rotary_interleaved"`           // pairs lie side by side
+	RotaryInterleaved bool     `onnx:"rotary_interleaved"`           // pairs are side by side
 	Scale             *float32 `onnx:"scale"`                        // nil or 0: 1/√head size
 	SlidingCache      bool     `onnx:"sliding_window_cache"`         // the cache holds about a window, and the keys before it leave
 	SmoothSoftmax     bool     `onnx:"smooth_softmax"`               // one more score of 0 counts in the sum

@@ -70,7 +70,7 @@ func (e *expression) attend(h heads) (a attended) {
 	return a
 }
 
-// wholeAttention is attend in one operator, which reads heads where they lie.
+// wholeAttention is attend in one operator, which reads heads where they are.
 func (e *expression) wholeAttention(h heads) value {
 	c := std.HeadAttentionConfig{Scale: h.scale, RowsQ: h.q.rows != nil, RowsK: h.k.rows != nil, RowsV: h.v.rows != nil, RowsY: true}
 	in := []value{h.q, h.k, h.v}

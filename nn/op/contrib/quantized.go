@@ -140,7 +140,7 @@ func qlinearConcat(e *expression, in []value) []value {
 	return []value{e.requantized(y, in[0], in[1], to)}
 }
 
-// dequantized are the numbers that input i stands for, with the scale and the zero point behind it.
+// dequantized are the numbers that input i stands for, with the scale and the zero point after it.
 func (e *expression) dequantized(in []value, i int, name string) value {
 	e.single(in[i+1], "the scale of "+name)
 	e.single(in[i+2], "the zero point of "+name)

@@ -473,7 +473,7 @@ func groupQueryTrials() []trial {
 	ragged, four := ids([]int{2}, 3, 2), ids(nil, 4)
 	cut(pastK, 2)
 	cut(pastV, 2)
-	// A second prompt: 2 rows behind 3.
+	// A second prompt: 2 rows after 3.
 	q2, k2, v2 := x(1, 1, 2, 64), x(2, 1, 2, 32), x(3, 1, 2, 32)
 	pastK2, pastV2 := x(4, 1, 2, 3, 16), x(5, 1, 2, 3, 16)
 	cos, sin := x(6, 8, 8), x(7, 8, 8)

@@ -272,7 +272,7 @@ func (e List) AffineKey() string {
 	return key.String()
 }
 
-// AffineInputs are those of a run that scale and shift depend on, behind the given ones.
+// AffineInputs are those of a run that scale and shift depend on, after the given ones.
 func (e List) AffineInputs(in []*tensor.Dense, first ...int) []*tensor.Dense {
 	var list []*tensor.Dense
 	add := func(i int) {

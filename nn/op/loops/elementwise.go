@@ -63,16 +63,16 @@ func Broadcast(slot int, shape, out []int) (Access, bool) {
 	return a, !a.steady() || a.Inner >= ShortRun
 }
 
-// steady says whether the same element belongs to several in a row, but not to all.
+// steady reports whether the same element belongs to several in a row, but not to all.
 func (a Access) steady() bool { return a.Inner > 1 && a.Count > 1 }
 
 // ShortRun is how many elements in a row belong to the same one at least, if it is not one alone.
 const ShortRun = 16
 
-// repeats says whether the elements repeat in the same way in each block.
+// repeats reports whether the elements repeat in the same way in each block.
 func (a Access) repeats() bool { return a.Inner == 1 && a.Count > 1 && block%a.Count == 0 }
 
-// block is the operand for elements lo to hi of the result, which lie in one block and where a is steady
+// block is the operand for elements lo to hi of the result, which are in one block and where a is steady
 // belong to one element. buffer is for what repeats.
 func (a Access) block(src []float32, n, lo, hi int, buffer []float32) Operand {
 	at := lo / a.Inner % a.Count

@@ -15,7 +15,7 @@ func Example() {
 		N:       3 * 32,
 		Reads:   []loops.Access{{Slot: 0, Inner: 1, Count: 3 * 32}, rows},
 		InPlace: []int{0},
-		Run: func(dst []float32, in []loops.Operand) { // all elements of dst lie in one row
+		Run: func(dst []float32, in []loops.Operand) { // all elements of dst are in one row
 			for i, x := range in[0].Elems {
 				dst[i] = x + in[1].Elems[0]
 			}

@@ -23,7 +23,7 @@ type part struct {
 	*Elementwise
 	operands []int
 	steady   int // it is computed in runs of so many elements, 0: of whole blocks
-	buffer   int // where its result lies, but for the last
+	buffer   int // where its result is, but for the last
 }
 
 const (
@@ -103,7 +103,7 @@ func (c *fused) then(next *fused, inputs, slot int) *fused {
 	return j
 }
 
-// inPlace are the inputs in whose memory the result may lie: those that have been read when the last
+// inPlace are the inputs in whose memory the result may be: those that have been read when the last
 // part writes a block, or that it may overwrite.
 func (c *fused) inPlace() []int {
 	last := c.parts[len(c.parts)-1]

@@ -111,7 +111,7 @@ func (c *Case) checkPartly() error {
 		return err
 	}
 	if slices.ContainsFunc(b.call.Out, func(t op.Type) bool { return t.Kind == op.Tensor && t.Static() && t.Elements() == 0 }) {
-		return nil // expressions assume that a symbolic range lies inside its axis
+		return nil // expressions assume that a symbolic range is inside its axis
 	}
 	for _, v := range c.partly(typesOf(c.In)) {
 		call, err := c.call(v.types)

@@ -65,7 +65,7 @@ func (c *Case) checkForward() error {
 	return nil
 }
 
-// conforms says whether v is a value of type t.
+// conforms reports whether v is a value of type t.
 func conforms(t op.Type, v dtype.Value) error {
 	got := op.TypeOf(v)
 	if got.Kind != t.Kind && t.Present() {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// takes says whether input i may have elements of type t: its slot is a type variable that
+// takes reports whether input i may have elements of type t: its slot is a type variable that
 // stands for t among others.
 func takes(o *op.Op, i int, t dtype.DType) bool {
 	s, ok := op.At(o.In.List(), i)

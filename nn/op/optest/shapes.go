@@ -49,7 +49,7 @@ func (c *Case) inferSymbolic(b *built, sizes, all bool) error {
 }
 
 // symbolic replaces dimensions of data inputs by symbols. A length of 1 stays: a symbol would
-// not say whether it is stretched.
+// not report whether it is stretched.
 func symbolic(o *op.Op, types []op.Type, sizes, all bool) ([]op.Type, map[string]int) {
 	env := map[string]int{}
 	formal := o.In.List()
@@ -75,7 +75,7 @@ func symbolic(o *op.Op, types []op.Type, sizes, all bool) ([]op.Type, map[string
 	return types, env
 }
 
-// fits says whether the symbolic type t can be the concrete one.
+// fits reports whether the symbolic type t can be the concrete one.
 func fits(t, concrete op.Type, env map[string]int, sizes bool) error {
 	if t.Kind != concrete.Kind || t.Kind == op.Tensor && t.DType != concrete.DType {
 		return fmt.Errorf("inferred %v, should be %v", t, concrete)

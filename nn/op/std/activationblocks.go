@@ -6,7 +6,7 @@ import (
 )
 
 // Activations are composed of the vectorised kernels of package kernel, a block at a time: small
-// enough to stay in the cache, and with buffers of their own, since the output may lie over the
+// enough to stay in the cache, and with buffers of their own, since the output may be over the
 // input.
 
 // blockSize is the number of elements of a block.

@@ -65,7 +65,7 @@ func lowerAffineGrid(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return b.results(in, b.reshape(grid, c.Out[0].Shape...))
 }
 
-// gridCoordinate is where pixel i of n lies between −1 and 1.
+// gridCoordinate is where pixel i of n is between −1 and 1.
 func gridCoordinate(i, n int, corners bool) float64 {
 	if !corners {
 		return float64(2*i+1)/float64(n) - 1

@@ -124,7 +124,7 @@ func argOf[T number](l lanes, least, last bool) op.Kernel {
 	}
 }
 
-// wins says whether an element that comes later takes the place of the best one before: NaN does, but of NaN.
+// wins reports whether an element that comes later takes the place of the best one before: NaN does, but of NaN.
 func wins[T number](v, best T, least, last bool) bool {
 	return v > best && !least || v < best && least || last && v == best || v != v && best == best
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// TestArgColumns: many columns that lie side by side give what each of them gives alone.
+// TestArgColumns: many columns that are side by side give what each of them gives alone.
 func TestArgColumns(t *testing.T) {
 	const outer, n, columns = 2, 5, 20
 	x := make([]float32, outer*n*columns)

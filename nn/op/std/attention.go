@@ -57,7 +57,7 @@ func checkAttention(c *op.Call) error {
 // [B, HK, SK, DV], the cache included in Total.
 type heads struct {
 	B, HQ, SQ, D, HK, SK, DV, Past, Total op.Dim
-	packed                                bool // rank 3: heads lie behind one another in the last axis
+	packed                                bool // rank 3: heads are after one another in the last axis
 }
 
 func headsOf(c *op.Call) (h heads, err error) {

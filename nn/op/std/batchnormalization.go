@@ -87,14 +87,14 @@ func batchNormPatterns(c *op.Call) []op.Pattern {
 	return channelEpilogue(c, &epilogue.Pattern{Kind: epilogue.Normalize, Slots: []int{0}, Epsilon: m.eps})
 }
 
-// batchStatistics says whether the call computes mean and variance from X: in training, and in models that say so, before
+// batchStatistics reports whether the call computes mean and variance from X: in training, and in models that say so, before
 // version 14 by naming all five outputs.
 func batchStatistics(c *op.Call) bool {
 	cfg := c.Config.(BatchNormalizationConfig)
 	return c.Train || cfg.TrainingMode || c.Version < 14 && c.Outputs == 5 && !cfg.IsTest
 }
 
-// perElement says whether there are statistics for every element rather than every channel.
+// perElement reports whether there are statistics for every element rather than every channel.
 func perElement(c *op.Call) bool {
 	return c.Version < 9 && orInt(c.Config.(BatchNormalizationConfig).Spatial, 1) == 0
 }
@@ -191,7 +191,7 @@ func batchNormRematerialize(c *op.Call, e epilogue.List) *op.Rematerialization {
 	}
 }
 
-// batchNormOnce computes what batchNormTrain does; mean and variance are behind its inputs.
+// batchNormOnce computes what batchNormTrain does; mean and variance are after its inputs.
 func batchNormOnce[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[len(in)-2]), dtype.Elems[T](in[len(in)-1])

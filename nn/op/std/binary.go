@@ -74,7 +74,7 @@ func (r binary) op() *op.Op {
 		return withLoop(list, r.loop(c))
 	}
 	switch r.name {
-	case "Add", "Mul": // biases behind a MatMul, scales behind a decomposed normalization
+	case "Add", "Mul": // biases after a MatMul, scales after a decomposed normalization
 		o.In = "A T weight, B T weight"
 	case "Div": // weights divided by their norm
 		o.In = "A T weight, B T"

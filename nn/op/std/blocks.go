@@ -51,7 +51,7 @@ func elementBlocks(c *op.Call, data, index []int, axis int) blocks {
 
 // placesOf returns what sets at to the indices v number lo and following of t as places base + v*step, where base
 // grows by along each time. Negative indices count from the end of an axis of the given length. The result is the
-// number of places before the first index that lies outside.
+// number of places before the first index that is outside.
 func placesOf(t *tensor.Dense) func(at []int, lo, length, base, step, along int) int {
 	if dtype.Of(t.Dtype()) == dtype.Int32 {
 		return places(dtype.Slice[int32](t))
@@ -83,7 +83,7 @@ func indexAt(t *tensor.Dense, i int) int {
 }
 
 // tupleBlocks picks by coordinates: the last axis of the index tensor holds those of the axes
-// behind the batch axes, the block is what they leave.
+// after the batch axes, the block is what they leave.
 func tupleBlocks(c *op.Call, data, index []int, batch int) blocks {
 	strides := rowStrides(data)
 	k := index[len(index)-1]
@@ -134,7 +134,7 @@ func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []in
 	return failed
 }
 
-// gather copies the blocks, elements of width bytes, behind one another.
+// gather copies the blocks, elements of width bytes, after one another.
 func (b blocks) gather(x *op.Exec, dst, src []byte, index *tensor.Dense, width int) error {
 	n := b.size * width
 	if b.size == 1 && width == 4 {

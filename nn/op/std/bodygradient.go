@@ -21,7 +21,7 @@ type BodyGradient struct {
 	Branches bool   // the operator takes one of two bodies
 	States   int    // values that a body carries
 	FirstIn  int    // the first of them among the inputs of the operator
-	Scanned  int    // inputs behind them that a body gets slice by slice
+	Scanned  int    // inputs after them that a body gets slice by slice
 	InAxis   []int  // axes along which Scan cuts its inputs
 	OutAxis  []int  // axes along which it joins its outputs
 	InBack   []bool // inputs that are read from the end

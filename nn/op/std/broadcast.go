@@ -72,7 +72,7 @@ func newWalk(c *op.Call, out []int, in ...[]int) (*walk, error) {
 	return w, nil
 }
 
-// column says whether operand k has one number for each row, in order, and all others advance along the rows.
+// column reports whether operand k has one number for each row, in order, and all others advance along the rows.
 func (w *walk) column(k int) bool {
 	for i, moves := range w.moves {
 		if moves == (i == k) || len(w.sizes) != 1 || w.strides[i][0] == 0 {

@@ -23,7 +23,7 @@ func indexValue(s op.Set, v dtype.Value, axis, i int) (dtype.Value, error) {
 	return compute1(s, SqueezeConfig{Axes: []int{axis}}, 1, part)
 }
 
-// stackValues puts values of equal shape behind one another along a new axis.
+// stackValues puts values of equal shape after one another along a new axis.
 func stackValues(s op.Set, list []dtype.Value, axis int) (dtype.Value, error) {
 	parts := make([]dtype.Value, len(list))
 	for i, v := range list {

@@ -122,7 +122,7 @@ func sumChannels[T kernel.Float](n, c, space int) op.Kernel {
 	}
 }
 
-// channels takes a static shape apart: batch, channels (1 when there is no such axis), elements behind them.
+// channels takes a static shape apart: batch, channels (1 when there is no such axis), elements after them.
 func channels(t op.Type) (n, c, space int) {
 	n, c, space = 1, 1, 1
 	for i, d := range t.Shape {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestConvGradAdds differentiates blocks with a shortcut of 1×1 that halves images: its gradient is added to that of the
-// body, which lies in memory of its own or is an input, not to be overwritten.
+// body, which is in memory of its own or is an input, not to be overwritten.
 func TestConvGradAdds(t *testing.T) {
 	if kernel.About().Kernels == "portable" {
 		t.Skip("there are no kernels for it here")

@@ -92,7 +92,7 @@ func deformWindow(c *op.Call) (*window, error) {
 	return w, nil
 }
 
-// lowerDeformConv samples the image where the moved kernel points lie, then multiplies as a
+// lowerDeformConv samples the image where the moved kernel points are, then multiplies as a
 // convolution by matrices does.
 func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	cfg := c.Config.(DeformConvConfig)
@@ -126,7 +126,7 @@ func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return b.results(in, y)
 }
 
-// positions are where the points of a kernel with two axes lie: [kernel, out, 2].
+// positions are where the points of a kernel with two axes are: [kernel, out, 2].
 func (w *window) positions() []float64 {
 	var v []float64
 	for ky := range w.kernel[0].Size {

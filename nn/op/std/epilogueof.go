@@ -17,7 +17,7 @@ func actEpilogue(c *op.Call, a elementwise.Activation) []op.Pattern {
 	return []op.Pattern{&epilogue.Pattern{Kind: epilogue.Activate, Slots: []int{0}, DType: c.In[0].DType, Func: a}}
 }
 
-// channelEpilogue fills in t for a call whose inputs behind the first have a number for each channel.
+// channelEpilogue fills in t for a call whose inputs after the first have a number for each channel.
 func channelEpilogue(c *op.Call, t *epilogue.Pattern) []op.Pattern {
 	if len(c.In[0].Shape) < 2 {
 		return nil
@@ -57,7 +57,7 @@ func operandEpilogue(c *op.Call, byChannel epilogue.Kind) []op.Pattern {
 	return []op.Pattern{t}
 }
 
-// perChannel says whether shape, aligned with out from the back, has one number for each channel.
+// perChannel reports whether shape, aligned with out from the back, has one number for each channel.
 func perChannel(shape, out []int) bool {
 	if len(out) < 2 || len(shape) > len(out) || len(shape) < len(out)-1 {
 		return false

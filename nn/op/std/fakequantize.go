@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// FakeQuantizeConfig is QuantizeLinear to integers of type To and DequantizeLinear behind it, with the same scales and
+// FakeQuantizeConfig is QuantizeLinear to integers of type To and DequantizeLinear after it, with the same scales and
 // zero points. Its gradient passes straight through where nothing was cut off, as if there were no rounding.
 type FakeQuantizeConfig struct {
 	Axis      *int // of the scales; nil: one for all

@@ -11,11 +11,11 @@ import (
 // previewDomain is the domain of operators that the standard may still change.
 const previewDomain = "ai.onnx.preview"
 
-// FlexAttentionConfig has the attributes of FlexAttention. The inputs behind V are the values
+// FlexAttentionConfig has the attributes of FlexAttention. The inputs after V are the values
 // that the subgraphs capture, those of ScoreMod first.
 type FlexAttentionConfig struct {
 	ScoreMod  op.Body  `onnx:"score_mod"`         // changes the scores before the softmax
-	ProbMod   op.Body  `onnx:"prob_mod"`          // changes the probabilities behind it
+	ProbMod   op.Body  `onnx:"prob_mod"`          // changes the probabilities after it
 	Scale     *float32 `onnx:"scale"`             // nil: 1/√head size
 	Precision op.DType `onnx:"softmax_precision"` // undefined: at least float32
 }

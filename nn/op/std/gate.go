@@ -50,7 +50,7 @@ func gateOf[T kernel.Float](g gate, in []*tensor.Dense) norm.Gate[T] {
 	return r
 }
 
-// within narrows the bounds of a clip to what lies between them: what was cut off equals a bound.
+// within narrows the bounds of a clip to what is between them: what was cut off equals a bound.
 func within[T kernel.Float](lo, hi T) (T, T) {
 	if !math.IsInf(float64(lo), 0) {
 		lo = nextUp(lo)

@@ -147,7 +147,7 @@ func floatGemm[T kernel.Float](p product, e epilogue.List) op.Kernel {
 	}
 }
 
-// shifts says whether C is one row, added to all.
+// shifts reports whether C is one row, added to all.
 func (p product) shifts() bool {
 	last := len(p.c) - 1
 	return last >= 0 && p.c[last] == p.n && (last == 0 || p.c[0] == 1)

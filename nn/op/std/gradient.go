@@ -31,7 +31,7 @@ func (cfg GradientConfig) Referring(names []string) op.Config {
 }
 
 // Referrer is a Config that names values of the graph around its node. The node reads them like what a subgraph
-// captures: behind its inputs.
+// captures: after its inputs.
 type Referrer interface {
 	op.Config
 	// Refers lists the names.

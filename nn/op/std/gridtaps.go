@@ -93,7 +93,7 @@ func reflect1(x, lo, hi float64) (y, sign float64) {
 }
 
 // cubicWeights are the weights of cubic convolution with a = −0.75 for the four pixels around a
-// point at distance f behind the second, and their derivatives.
+// point at distance f after the second, and their derivatives.
 func cubicWeights(f float64) (w, dw [4]float64) {
 	const a = -0.75
 	near := func(d float64) (float64, float64) { return ((a+2)*d-(a+3))*d*d + 1, (3*(a+2)*d - 2*(a+3)) * d }

@@ -17,7 +17,7 @@ import (
 // [batch, rows, heads, features] where Rows… is set, or [heads, rows, features].
 type HeadAttentionConfig struct {
 	Scale                      float64
-	RowsQ, RowsK, RowsV, RowsY bool // rows lie in front of heads
+	RowsQ, RowsK, RowsV, RowsY bool // rows are in front of heads
 }
 
 // Operator makes HeadAttentionConfig a Config.

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// IfConfig has the attributes of If. The inputs behind the condition are the values that the
+// IfConfig has the attributes of If. The inputs after the condition are the values that the
 // branches capture, those of Then first.
 type IfConfig struct {
 	Then op.Body `onnx:"then_branch,required"`

@@ -6,7 +6,7 @@ import (
 )
 
 // LinearConfig is the attribute of Linear, an operator of lowerings only: Y = X·W + B, where X
-// has rows of features behind any number of axes. TransB says that W is stored as
+// has rows of features after any number of axes. TransB says that W is stored as
 // [outputs, inputs].
 type LinearConfig struct{ TransB bool }
 

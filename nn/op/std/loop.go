@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LoopConfig has the attribute of Loop. The inputs behind the initial values of the carried ones,
+// LoopConfig has the attribute of Loop. The inputs after the initial values of the carried ones,
 // which the body's inputs number, are the values that the body captures.
 type LoopConfig struct {
 	Body op.Body `onnx:"body,required"`

@@ -145,7 +145,7 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 	})
 }
 
-// picked says whether an index shows an element.
+// picked reports whether an index shows an element.
 func picked(k int) bool { return k >= 0 }
 
 // pick is src[at+k], or fill where k is negative.

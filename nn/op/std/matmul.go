@@ -23,7 +23,7 @@ func matMul() *op.Op {
 }
 
 // matrices are the operands' shapes as stacks of matrices: a row in front of a vector A, a
-// column behind a vector B.
+// column after a vector B.
 func matrices(c *op.Call) (a, b []op.Dim, err error) {
 	for i := range 2 {
 		rank, err := c.Rank(i)
@@ -193,7 +193,7 @@ func sumReshape(c *op.Call, d *gorgonia.Node, matrices, shape []op.Dim) (*gorgon
 func coupleMatMul(c *op.Call) []coupling.Coupling {
 	a, b, out := c.In[0].Shape, c.In[1].Shape, c.Out[0].Shape
 	list := []coupling.Coupling{op.Couple(coupling.In(0, len(a)-1), coupling.In(1, max(len(b)-2, 0)))}
-	tail := 0 // axes of the output behind the batch
+	tail := 0 // axes of the output after the batch
 	if len(b) > 1 {
 		tail++
 		list = append(list, op.Couple(coupling.In(1, len(b)-1), coupling.Out(0, len(out)-1)))

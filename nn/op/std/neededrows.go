@@ -44,7 +44,7 @@ func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return m.RewriteAll(roots)
 }
 
-// inOrder lists the nodes that roots depend on, each behind its children, and who reads them.
+// inOrder lists the nodes that roots depend on, each after its children, and who reads them.
 func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes) {
 	readers = map[*gorgonia.Node]gorgonia.Nodes{}
 	seen := map[*gorgonia.Node]bool{}
@@ -143,7 +143,7 @@ func (p *picking) spread(order gorgonia.Nodes, readers map[*gorgonia.Node]gorgon
 	}
 }
 
-// reads says whether r, which reads n, wants what is picked of it alone.
+// reads reports whether r, which reads n, wants what is picked of it alone.
 func (p *picking) reads(r, n *gorgonia.Node) bool {
 	if r == p.reader {
 		return true
@@ -184,7 +184,7 @@ func severalOutputs(c *op.Call) bool {
 	return false
 }
 
-// passes says whether n can be computed for what is picked alone.
+// passes reports whether n can be computed for what is picked alone.
 func (p *picking) passes(n *gorgonia.Node) bool {
 	call, in, output, ok := op.CallOf(n)
 	if !ok || output != 0 || call.Random() || severalOutputs(call) {
@@ -209,7 +209,7 @@ func (p *picking) passes(n *gorgonia.Node) bool {
 	return true
 }
 
-// inner is how many elements of a tensor lie together for each index that could be picked; false
+// inner is how many elements of a tensor are contiguous for each index that could be picked; false
 // where an axis of the tensor would have to be cut in an irregular way.
 func (p *picking) inner(t op.Type) (int, bool) {
 	n := dtype.Product(t.Sizes())

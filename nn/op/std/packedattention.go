@@ -10,11 +10,11 @@ import (
 )
 
 // PackedAttentionConfig has the attributes of PackedAttention, an operator of lowerings only: HeadAttention
-// of queries, keys and values that lie in one tensor, each of whose elements belongs to one of them.
+// of queries, keys and values that are in one tensor, each of whose elements belongs to one of them.
 type PackedAttentionConfig struct {
 	Layout softmax.Attention // where queries, keys and values are in the tensor
-	From   [3]int            // where the first query, key and value lie
-	RowsY  bool              // rows of the output lie in front of heads
+	From   [3]int            // where the first query, key and value are
+	RowsY  bool              // rows of the output are in front of heads
 }
 
 // Operator makes PackedAttentionConfig a Config.

@@ -12,7 +12,7 @@ import (
 // PackedHeads rewrites an expression, not differentiated yet: attention whose queries, keys and values
 // are parts of one tensor reads them there, and its gradient is one tensor, too. Models that compute all
 // three with one product cut, turn and copy the parts first. The expression stays as it is where some of
-// what lies between is wanted: it is among the roots.
+// what is between is wanted: it is among the roots.
 //
 // The result has the nodes that replace the roots; the given ones stay as they are.
 func PackedHeads(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
@@ -81,7 +81,7 @@ func packedHeads(c *op.Call, in, roots gorgonia.Nodes) (*PackedAttentionConfig, 
 	return cfg, whole
 }
 
-// fill says whether three walks of equal strides, the last of which is 1, meet each of n elements once.
+// fill reports whether three walks of equal strides, the last of which is 1, meet each of n elements once.
 func fill(parts [3]strided, n int) bool {
 	from := []int{parts[0].offset, parts[1].offset, parts[2].offset}
 	slices.Sort(from)
@@ -132,7 +132,7 @@ func (s strided) origin(n *gorgonia.Node, roots gorgonia.Nodes) (strided, *gorgo
 	return s, n
 }
 
-// partOfInput says how the elements of the given output, in order, lie in input 0: as a block of the given shape
+// partOfInput says how the elements of the given output, in order, are in input 0: as a block of the given shape
 // and strides, from an element on. The shape is nil if the operator does something else.
 func partOfInput(c *op.Call, output int) (shape, strides []int, from int) {
 	in := c.In[0].Sizes()

@@ -16,7 +16,7 @@ import (
 )
 
 // PadConfig has the attributes of Pad. Pads, an input from version 11 on, holds the number of
-// elements added in front of each axis and then behind each; negative numbers remove elements.
+// elements added in front of each axis and then after each; negative numbers remove elements.
 type PadConfig struct {
 	Mode     string  `onnx:"mode,default=constant"` // constant, reflect, edge; from version 19 wrap
 	Paddings []int   `onnx:"paddings,until=1"`

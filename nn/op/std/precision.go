@@ -38,7 +38,7 @@ func mixedPrecision(c *op.Call, f32, f64 op.Kernel) op.Kernel {
 	return k
 }
 
-// converted says whether a tensor of type d takes part in a computation in t as a copy. Integers
+// converted reports whether a tensor of type d takes part in a computation in t as a copy. Integers
 // of more than one byte are labels, indices and lengths: they stay.
 func converted(d, t op.DType) bool {
 	return d != t && (d.IsFloat() || d.IsInteger() && d.Size() == 1)

@@ -8,7 +8,7 @@ import (
 )
 
 // ReorderConfig has the attributes of Reorder, an operator of lowerings only: Size[i] indices of
-// Axis from From[i] on, one piece behind the other. Pieces do not overlap.
+// Axis from From[i] on, one piece after the other. Pieces do not overlap.
 type ReorderConfig struct {
 	Axis       int
 	From, Size []int

@@ -208,7 +208,7 @@ func (r *resampling) crop(c *op.Call, axes []int) error {
 	return nil
 }
 
-// same says whether an axis stays as it is.
+// same reports whether an axis stays as it is.
 func (r *resampling) same(a int) bool {
 	return r.scale[a] == 1 && r.in[a].Same(r.out[a]) && r.roi[a] == [2]float64{0, 1}
 }
@@ -220,7 +220,7 @@ type axisTaps struct {
 	N       int // elements for each new index; 0: the axis stays
 	Index   []int
 	Weight  []float64
-	Outside []bool // new indices that lie outside of the old axis and take the extrapolation value
+	Outside []bool // new indices that are outside of the old axis and take the extrapolation value
 }
 
 // taps are those of every axis that changes.
@@ -274,7 +274,7 @@ func excludeOutside(w []float64, first, length int) {
 	}
 }
 
-// position is where new index o lies on the old axis.
+// position is where new index o is on the old axis.
 func (r *resampling) position(a, o int) float64 {
 	scale, old, x := r.scale[a], float64(r.in[a].Size), float64(o)
 	length := scale * old // before rounding

@@ -63,7 +63,7 @@ func resampleNearest(c *op.Call, taps []axisTaps) (op.Kernel, error) {
 	}, nil
 }
 
-// outsideAny is nil when no index of any axis lies outside.
+// outsideAny is nil when no index of any axis is outside.
 func outsideAny(taps []axisTaps) []axisTaps {
 	for _, t := range taps {
 		if slices.Contains(t.Outside, true) {
@@ -134,7 +134,7 @@ func resampleAxes[T kernel.Float](x *op.Exec, shape []int, passes []resamplePass
 	}
 }
 
-// fillOutside sets every element that lies outside in any axis.
+// fillOutside sets every element that is outside in any axis.
 func fillOutside[T kernel.Float](dst []T, shape []int, taps []axisTaps, value T) {
 	for _, t := range taps {
 		if t.Outside == nil {

@@ -201,7 +201,7 @@ func openTarget(r *op.Resizing) error {
 	case j >= 0 && (j == rest || target[j] == 0 && j == axis):
 		return nil // it follows by itself
 	case j < 0 && rest >= 0:
-		return nil // inference tells whether −1 takes it up
+		return nil // inference reports whether −1 takes it up
 	case j < 0:
 		return c.Errorf("spells out the shape %v, in which dimension %d of its input (%v) cannot be found again", size, axis, was)
 	}

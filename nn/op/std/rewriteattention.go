@@ -28,7 +28,7 @@ func attentionOf(m op.Match) *op.Replacement {
 	}
 	cfg := HeadAttentionConfig{Scale: 1}
 	ok := true
-	// Heads lie second, or behind the rows in what a Transpose moves.
+	// Heads are second, or after the rows in what a Transpose moves.
 	moved := func(name string) bool {
 		if !m.Value(name + " turned").Present() {
 			return false
@@ -86,5 +86,5 @@ func softmaxAxis(m op.Match, attr *int, want int) bool {
 	if axis < 0 {
 		axis += rank
 	}
-	return axis == want && (!old || axis == rank-1) // up to version 13 all axes behind it were taken as one
+	return axis == want && (!old || axis == rank-1) // up to version 13 all axes after it were taken as one
 }

@@ -128,7 +128,7 @@ func points(length float64) int {
 	return int(math.Min(math.Max(math.Ceil(length), 0), 1<<10))
 }
 
-// between are the two pixels around coordinate x and how far x is behind the first.
+// between are the two pixels around coordinate x and how far x is after the first.
 func between(x float64, n int) (a, b int, f float64) {
 	x = math.Max(x, 0)
 	if a = int(x); a >= n-1 {

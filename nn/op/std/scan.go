@@ -10,7 +10,7 @@ import (
 )
 
 // ScanConfig has the attributes of Scan. A direction of 1 goes from the end to the beginning. The
-// inputs behind the scanned ones are the values that the body captures.
+// inputs after the scanned ones are the values that the body captures.
 type ScanConfig struct {
 	Body             op.Body `onnx:"body,required"`
 	NumScanInputs    int     `onnx:"num_scan_inputs,required"`
@@ -200,7 +200,7 @@ func (s *scanning) axis(k int, v dtype.Value) int {
 
 func (s *scanning) length(v dtype.Value) int { return v.Shape()[s.axis(0, v)] }
 
-// run is Scan without a batch. Captured are the values behind the scanned ones after the last step.
+// run is Scan without a batch. Captured are the values after the scanned ones after the last step.
 func (s *scanning) run(c *op.Call, key [2]uint64, in []dtype.Value, n int) (out, captured []dtype.Value, err error) {
 	lists := make([][]dtype.Value, s.outputs)
 	var memory op.Tally

@@ -103,7 +103,7 @@ func sumBack(x *op.Exec, b blocks, out, in []*tensor.Dense) error {
 	return b.gather(x, out[1].Raw, in[4].Raw, in[1], int(in[4].Dtype().Size()))
 }
 
-// takeBack moves gradients of elements to the updates that wrote them; won tells whether update r
+// takeBack moves gradients of elements to the updates that wrote them; won reports whether update r
 // is what element k holds.
 func takeBack[T kernel.Float](b blocks, at []int, dData, dUpdates []T, won func(r, k int) bool) {
 	for r := len(at) - 1; r >= 0; r-- {
@@ -116,7 +116,7 @@ func takeBack[T kernel.Float](b blocks, at []int, dData, dUpdates []T, won func(
 	}
 }
 
-// scatterProduct differentiates products without dividing: what stands before and behind each factor.
+// scatterProduct differentiates products without dividing: what stands before and after each factor.
 func scatterProduct[T kernel.Float](b blocks, at []int, data, updates, dy, dData, dUpdates []T, scratch func(int) []T) {
 	run := scratch(len(data))
 	copy(run, data)

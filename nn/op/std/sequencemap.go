@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// SequenceMapConfig has the attribute of SequenceMap. The inputs behind those of the body are the
+// SequenceMapConfig has the attribute of SequenceMap. The inputs after those of the body are the
 // values that it captures.
 type SequenceMapConfig struct {
 	Body op.Body `onnx:"body,required"`

@@ -101,7 +101,7 @@ func cuts(c *op.Call) ([]cut, error) {
 }
 
 // cutAxis is the range [start, end) with a step of an axis of length d. Expressions assume that
-// a symbolic range lies inside the axis.
+// a symbolic range is inside the axis.
 func cutAxis(d, start, end op.Dim, step int) cut {
 	c := cut{start: op.Unknown, step: step, count: op.Unknown}
 	if d.Known() && (start.Sym == "" || start.Known()) && (end.Sym == "" || end.Known()) {

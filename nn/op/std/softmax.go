@@ -81,7 +81,7 @@ func softmaxProbabilities(log bool) func(c *op.Call) *trait.Probabilities {
 	}
 }
 
-// softmaxAxes are the first axis concerned and the one behind the last.
+// softmaxAxes are the first axis concerned and the one after the last.
 func softmaxAxes(c *op.Call) (from, to int, err error) {
 	var attr *int
 	switch cfg := c.Config.(type) {

@@ -2,7 +2,7 @@ package std
 
 import "github.com/graft-ml/graft/nn/op"
 
-// window adds up along axis 1 what lies from before to after each element.
+// window adds up along axis 1 what is from before to after each element.
 func (n formula) window(x *op.Operand, rank, channels, before, after int) *op.Operand {
 	pads := make([]int, 2*rank)
 	pads[1], pads[rank+1] = before, after

@@ -25,7 +25,7 @@ func (n formula) swapLast(x *op.Operand, rank int) *op.Operand {
 	return n.transpose(x, perm...)
 }
 
-// spellClipGrad gives dy to what lies between the bounds, the rest to the bounds.
+// spellClipGrad gives dy to what is between the bounds, the rest to the bounds.
 func spellClipGrad(n formula) error {
 	cfg, dy, y := n.Config.(clipGradConfig).Of, n.In[0], n.In[1]
 	bound := func(i int, attr *float32) *op.Operand {

@@ -137,7 +137,7 @@ func splitKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// around is the number of elements before and behind an axis.
+// around is the number of elements before and after an axis.
 func around(shape []int, axis int) (outer, inner int) {
 	outer, inner = 1, 1
 	for i, n := range shape {

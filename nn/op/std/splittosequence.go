@@ -9,7 +9,7 @@ import (
 )
 
 // SplitToSequenceConfig has the attributes of SplitToSequence. Without the second input parts
-// have length 1, and KeepDims says whether they keep that axis.
+// have length 1, and KeepDims reports whether they keep that axis.
 type SplitToSequenceConfig struct {
 	Axis     int   `onnx:"axis,default=0"`
 	KeepDims *bool `onnx:"keepdims"` // nil: true

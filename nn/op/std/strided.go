@@ -9,7 +9,7 @@ import (
 )
 
 // strided is a walk through a tensor: element (i0, i1, …) of a row-major block of the given shape
-// lies at offset + Σ strides[k]·ik there. Strides count elements and may be 0 or negative.
+// is at offset + Σ strides[k]·ik there. Strides count elements and may be 0 or negative.
 type strided struct {
 	shape, strides []int
 	offset         int
@@ -177,7 +177,7 @@ func (s strided) write(x *op.Exec, dst, src []byte, size int) {
 	}
 }
 
-// words sees bytes as elements of another size. Tensors lie aligned for their element type.
+// words sees bytes as elements of another size. Tensors are aligned for their element type.
 func words[E any](b []byte) []E {
 	var zero E
 	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))

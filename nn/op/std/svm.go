@@ -17,7 +17,7 @@ type SVMRegressorConfig struct {
 	OneClass     bool      `onnx:"one_class"`            // the result is 1 or −1
 	Transform    string    `onnx:"post_transform,default=NONE"`
 	Rho          []float32 `onnx:"rho"`
-	Vectors      []float32 `onnx:"support_vectors"` // one behind the other
+	Vectors      []float32 `onnx:"support_vectors"` // one after the other
 }
 
 // Operator makes SVMRegressorConfig a Config.

@@ -168,7 +168,7 @@ type geometry struct {
 	autoPad                          *string
 }
 
-// sliding are the traits with a window whose attributes lie in a configuration of type C.
+// sliding are the traits with a window whose attributes are in a configuration of type C.
 func sliding[C op.Config](t op.Traits, weight int, at func(*C) geometry) op.Traits {
 	t.Window = func(c *op.Call) *op.Window {
 		cfg := c.Config.(C)

@@ -140,7 +140,7 @@ func mergeAxes(shape, perm []int) (s, p []int) {
 	return s, p
 }
 
-// follows says whether axis b comes next behind a but for axes of length 1.
+// follows reports whether axis b comes next after a but for axes of length 1.
 func follows(shape []int, a, b int) bool {
 	for k := a + 1; k < b; k++ {
 		if shape[k] != 1 {

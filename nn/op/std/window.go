@@ -117,7 +117,7 @@ func slide(c *op.Call, w *window, i int, d op.Dim) (op.Dim, error) {
 	if ext.Known() && w.end[i]+stride <= ext.Size {
 		return out, nil
 	}
-	// A window must not begin in the padding behind the end.
+	// A window must not begin in the padding after the end.
 	return out.Min(d.Add(op.D(w.begin[i])).Sub(op.D(1)).Div(op.D(stride)).Add(op.D(1))), nil
 }
 

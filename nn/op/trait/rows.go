@@ -1,7 +1,7 @@
 package trait
 
 // Rows describes an operator each row of whose output 0 is computed from one row of some inputs, and
-// from all of the others. A row is some elements of a tensor that lie together; rows are numbered in
+// from all of the others. A row is some elements of a tensor that are contiguous; rows are numbered in
 // the order of memory, whatever the shape.
 type Rows struct {
 	Out int   // elements of a row of output 0
