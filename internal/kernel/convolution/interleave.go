@@ -3,7 +3,7 @@ package convolution
 import "github.com/graft-ml/graft/internal/kernel"
 
 // interleave stores the first count of the elements [column][phase] of channels, of which t has [phase][channel][column], ld
-// elements from row to row; those of a channel come to are contiguous, ldy elements from channel to channel of y. It
+// elements from row to row; those of a channel become contiguous, ldy elements from channel to channel of y. It
 // may read, but not use, a vector after a row of t.
 func interleave[T kernel.Float](channels, phases, count int, t []T, ld int, y []T, ldy int) {
 	n := kernel.CeilDiv(count, phases)

@@ -176,7 +176,7 @@ func (d *direct[T]) sweepLines(s *directPlan, w *directWorker, at part, group, p
 				}
 				d.lineTiles(ln, channels, tile.n, a, b[tile.at:], off, t, width, shift)
 				elementwise.Activate(d.act, t[:(len(ln.phases)*channels-1)*width+tile.n])
-				d.weaveRuns(ln, channels, runs, t, width, to)
+				d.interleaveRuns(ln, channels, runs, t, width, to)
 			}
 			a, off = a[sums*tileRows:], off[sums:]
 		}
@@ -221,8 +221,8 @@ func tileOrShift[T kernel.Float](rows, n int, a, b []T, off []int32, c []T, ldc 
 	}
 }
 
-// weaveRuns stores the runs of the tiles of a line. to is where in y the first channel's first grid point is.
-func (d *direct[T]) weaveRuns(ln *line, channels int, runs []tileRun, t []T, width, to int) {
+// interleaveRuns stores the runs of the tiles of a line. to is where in y the first channel's first grid point is.
+func (d *direct[T]) interleaveRuns(ln *line, channels int, runs []tileRun, t []T, width, to int) {
 	phases, wide := len(ln.phases), d.rows[2]
 	for _, r := range runs {
 		at := to + r.to

@@ -8,7 +8,7 @@ import (
 // The gradient with respect to the weights is a sum over points. The kernel takes six rows of the left operand,
 // which it reads in place (the input between its borders, a row for each channel and tap), and
 // vectors over the channels of the right operand, which is transposed piece by piece: its channels
-// must are contiguous.
+// must be contiguous.
 
 // weightSums is such a sum: sum[row][column] = Σ x[row's channel, point+tap] * b[column, point].
 type weightSums[T kernel.Float] struct {
