@@ -14,7 +14,7 @@ func interleave[T kernel.Float](channels, phases, count int, t []T, ld int, y []
 			copy(y[c*ldy:][:count], t[c*ld:])
 		}
 	case phases == 2 && kernel.SIMD && kernel.IsFloat32[T]():
-		weave2(channels, count, &kernel.Float32s(t)[0], channels*ld*4, ld*4, &kernel.Float32s(y)[0], ldy*4)
+		interleave2(channels, count, &kernel.Float32s(t)[0], channels*ld*4, ld*4, &kernel.Float32s(y)[0], ldy*4)
 	default:
 		for c := range channels {
 			interleaveChannel(phases, t[c*ld:], channels*ld, y[c*ldy:][:count])
@@ -36,7 +36,7 @@ func interleaveChannel[T kernel.Float](phases int, t []T, ld int, y []T) {
 			}
 			if q = max(0, safe/4*4); q > 0 {
 				_ = t[(first+some-1)*ld+q-1]
-				weave4(q/4, &kernel.Float32s(t)[first*ld], ld*4*min(1, some-1), ld*4*min(2, some-1), ld*4*min(3, some-1), &kernel.Float32s(y)[first], phases*4)
+				interleave4(q/4, &kernel.Float32s(t)[first*ld], ld*4*min(1, some-1), ld*4*min(2, some-1), ld*4*min(3, some-1), &kernel.Float32s(y)[first], phases*4)
 			}
 		}
 		for ; q*phases+first < len(y); q++ {

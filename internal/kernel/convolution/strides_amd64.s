@@ -22,9 +22,9 @@ DATA tailmask<>+56(SB)/4, $0x00000000
 DATA tailmask<>+60(SB)/4, $0x00000000
 GLOBL tailmask<>(SB), RODATA|NOPTR, $64
 
-// func weave2(rows int, n int, src *float32, srcPhase int, srcRow int, dst *float32, dstRow int)
+// func interleave2(rows int, n int, src *float32, srcPhase int, srcRow int, dst *float32, dstRow int)
 // Requires: AVX
-TEXT ·weave2(SB), NOSPLIT, $0-56
+TEXT ·interleave2(SB), NOSPLIT, $0-56
 	MOVQ rows+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -85,9 +85,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weave4(n4 int, src *float32, phase1 int, phase2 int, phase3 int, dst *float32, step int)
+// func interleave4(n4 int, src *float32, phase1 int, phase2 int, phase3 int, dst *float32, step int)
 // Requires: AVX
-TEXT ·weave4(SB), NOSPLIT, $0-56
+TEXT ·interleave4(SB), NOSPLIT, $0-56
 	MOVQ n4+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ dst+40(FP), DX

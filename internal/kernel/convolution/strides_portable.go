@@ -4,11 +4,11 @@
 
 package convolution
 
-func weave2(rows int, n int, src *float32, srcPhase int, srcRow int, dst *float32, dstRow int) {
+func interleave2(rows int, n int, src *float32, srcPhase int, srcRow int, dst *float32, dstRow int) {
 	panic("no assembly on this platform")
 }
 
-func weave4(n4 int, src *float32, phase1 int, phase2 int, phase3 int, dst *float32, step int) {
+func interleave4(n4 int, src *float32, phase1 int, phase2 int, phase3 int, dst *float32, step int) {
 	panic("no assembly on this platform")
 }
 
