@@ -101,8 +101,8 @@ func expandTo() *Op {
 		Infer: targetShape,
 		Kernel: func(c *Call) (Kernel, error) {
 			from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
-			return func(_ *Exec, out, in []*tensor.Dense) error {
-				layout.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
+			return func(x *Exec, out, in []*tensor.Dense) error {
+				layout.ExpandBytes(pool(x), out[0].Raw, in[0].Raw, from, to, size)
 				return nil
 			}, nil
 		},

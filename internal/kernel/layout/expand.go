@@ -2,15 +2,17 @@ package layout
 
 import (
 	"slices"
+
+	"github.com/graft-ml/graft/internal/kernel"
 )
 
 // ExpandBytes broadcasts src of shape from into dst of shape to; elements have size bytes.
-func ExpandBytes(dst, src []byte, from, to []int, size int) {
+func ExpandBytes(p *kernel.Pool, dst, src []byte, from, to []int, size int) {
 	f := append(slices.Repeat([]int{1}, len(to)-len(from)), from...)
 	var walk func(axis int, dst, src []byte)
 	walk = func(axis int, dst, src []byte) {
 		if slices.Equal(f[axis:], to[axis:]) {
-			copy(dst, src)
+			copyParts(p, dst, src)
 			return
 		}
 		n := to[axis]
@@ -21,7 +23,7 @@ func ExpandBytes(dst, src []byte, from, to []int, size int) {
 		if f[axis] == 1 {
 			walk(axis+1, dst[:d], src)
 			for i := d; i < len(dst); i *= 2 {
-				copy(dst[i:], dst[:i])
+				copyParts(p, dst[i:], dst[:i])
 			}
 			return
 		}
@@ -31,4 +33,15 @@ func ExpandBytes(dst, src []byte, from, to []int, size int) {
 		}
 	}
 	walk(0, dst[:len(dst)/size*size], src)
+}
+
+// copyParts copies as copy does, in parts of about a millisecond, between which it looks whether p is stopped.
+func copyParts(p *kernel.Pool, dst, src []byte) {
+	const part = 4 << 20
+	for n := min(len(dst), len(src)); n > part; n -= part {
+		copy(dst[:part], src)
+		dst, src = dst[part:], src[part:]
+		p.Check()
+	}
+	copy(dst, src)
 }

@@ -64,8 +64,8 @@ func expandDims(c *op.Call) []op.Known {
 
 func expandKernel(c *op.Call) (op.Kernel, error) {
 	from, to, size := c.In[0].Sizes(), c.Out[0].Sizes(), c.In[0].DType.Size()
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
-		layout.ExpandBytes(out[0].Raw, in[0].Raw, from, to, size)
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		layout.ExpandBytes(pool(x), out[0].Raw, in[0].Raw, from, to, size)
 		return nil
 	}, nil
 }

@@ -96,7 +96,7 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		d := dtype.New(dtype.Int64, op.Sizes(shape)...)
 		from, err := dtype.FromSlice(n, s.Shape()...)
 		if err == nil && len(d.Raw) > 0 {
-			layout.ExpandBytes(d.Raw, from.Raw, s.Shape(), op.Sizes(shape), 8)
+			layout.ExpandBytes(nil, d.Raw, from.Raw, s.Shape(), op.Sizes(shape), 8)
 		}
 		return dtype.Slice[int64](d), err
 	}
