@@ -4,72 +4,72 @@
 
 package convolution
 
-// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightY2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightY1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
@@ -84,87 +84,87 @@ func storeRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *flo
 //go:noescape
 func addRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int, add *float32, clip *float32)
 
-// scatterRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
+// scatterRunsY is storeRunsY for runs that go to every other float of y; what is between is left alone.
 //
 //go:noescape
 func scatterRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)
 
-// convTileZ8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 48 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 32 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileZ1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileZ1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileZ1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convWeightZ4 computes six rows of 64 floats, ldc bytes apart: the sums of x[off[row]+p] * b[64*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightZ4 computes six rows of 64 floats, ldc bytes apart: the sums of x[off[row]+p] * b[64*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightZ4(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightZ3 computes six rows of 48 floats, ldc bytes apart: the sums of x[off[row]+p] * b[48*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightZ3 computes six rows of 48 floats, ldc bytes apart: the sums of x[off[row]+p] * b[48*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightZ3(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightZ2 computes six rows of 32 floats, ldc bytes apart: the sums of x[off[row]+p] * b[32*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightZ2 computes six rows of 32 floats, ldc bytes apart: the sums of x[off[row]+p] * b[32*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightZ2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightZ1 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightZ1 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With each point it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightZ1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
@@ -179,7 +179,7 @@ func storeRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *flo
 //go:noescape
 func addRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int, add *float32, clip *float32)
 
-// scatterRunsZ is storeRunsZ for runs that go to every other float of y; what lies between is left alone.
+// scatterRunsZ is storeRunsZ for runs that go to every other float of y; what is between is left alone.
 //
 //go:noescape
 func scatterRunsZ(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)

@@ -4,72 +4,72 @@
 
 package convolution
 
-// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY8x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY8x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY8x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY4x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY4x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY4x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY2x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY2x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY2x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY1x3(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY1x2(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convTileY1x1(tiles int, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift *float32, clip *float32, next *float32, pace int)
 
-// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightY2(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
 
-// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 //
 //go:noescape
 func convWeightY1(images int, rows int, n int, x *float32, off *int32, jump int, imageJump int, b *float32, c *float32, ldc int, add int, next *float32, pace int)
@@ -84,7 +84,7 @@ func storeRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *flo
 //go:noescape
 func addRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int, add *float32, clip *float32)
 
-// scatterRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
+// scatterRunsY is storeRunsY for runs that go to every other float of y; what is between is left alone.
 //
 //go:noescape
 func scatterRunsY(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)

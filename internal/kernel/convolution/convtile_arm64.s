@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x3 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY8x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -549,7 +549,7 @@ store11:
 	BNE loop1
 	RET
 
-// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x2 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY8x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -948,7 +948,7 @@ store11:
 	BNE loop1
 	RET
 
-// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY8x1 computes tiles ≥ 1 side by side, each 8 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY8x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -1159,7 +1159,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x3 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY4x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -1439,7 +1439,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x2 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY4x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -1646,7 +1646,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY4x1 computes tiles ≥ 1 side by side, each 4 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY4x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -1780,7 +1780,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x3 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY2x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -1956,7 +1956,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x2 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY2x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -2093,7 +2093,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY2x1 computes tiles ≥ 1 side by side, each 2 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY2x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -2191,7 +2191,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x3 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 24 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY1x3(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -2315,7 +2315,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x2 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 16 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY1x2(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -2417,7 +2417,7 @@ store6:
 	BNE loop1
 	RET
 
-// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convTileY1x1 computes tiles ≥ 1 side by side, each 1 rows, ldc bytes apart, of 8 floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convTileY1x1(SB), NOSPLIT, $0-96
 	MOVD tiles+0(FP), R0
 	MOVD b+32(FP), R1
@@ -2497,7 +2497,7 @@ store6:
 	BNE loop1
 	RET
 
-// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightY2 computes six rows of 16 floats, ldc bytes apart: the sums of x[off[row]+p] * b[16*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convWeightY2(SB), NOSPLIT, $0-104
 	MOVD images+0(FP), R0
 	MOVD x+24(FP), R1
@@ -2740,7 +2740,7 @@ store7:
 	ADD R4, R0
 	RET
 
-// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.
+// convWeightY1 computes six rows of 8 floats, ldc bytes apart: the sums of x[off[row]+p] * b[8*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With every other point of a row it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.
 TEXT ·convWeightY1(SB), NOSPLIT, $0-104
 	MOVD images+0(FP), R0
 	MOVD x+24(FP), R1
@@ -3102,7 +3102,7 @@ end3:
 	BNE loop1
 	RET
 
-// scatterRunsY is storeRunsY for runs that go to every other float of y; what lies between is left alone.
+// scatterRunsY is storeRunsY for runs that go to every other float of y; what is between is left alone.
 TEXT ·scatterRunsY(SB), NOSPLIT, $0-56
 	MOVD tile+8(FP), R0
 	MOVD y+40(FP), R1

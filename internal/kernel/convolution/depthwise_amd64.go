@@ -19,7 +19,7 @@ func tapSumsY(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 //go:noescape
 func depthRows5Y1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
 
-// depthRows5Y2 convolves a plane with 5×5 numbers of f, with stride 2, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 19 rows, and vectors of 8. A row of x is its even columns, and odd bytes behind them its odd ones.
+// depthRows5Y2 convolves a plane with 5×5 numbers of f, with stride 2, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 19 rows, and vectors of 8. A row of x is its even columns, and odd bytes after them its odd ones.
 //
 //go:noescape
 func depthRows5Y2(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
@@ -94,7 +94,7 @@ func tapSumsZ(images int, rows int, n int, x *float32, off *int32, xRow int, xIm
 //go:noescape
 func depthRows5Z1(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)
 
-// depthRows5Z2 convolves a plane with 5×5 numbers of f, with stride 2, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 19 rows, and vectors of 16. A row of x is its even columns, and odd bytes behind them its odd ones.
+// depthRows5Z2 convolves a plane with 5×5 numbers of f, with stride 2, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least 19 rows, and vectors of 16. A row of x is its even columns, and odd bytes after them its odd ones.
 //
 //go:noescape
 func depthRows5Z2(high int, wide int, x *float32, xRow int, odd int, y *float32, yRow int, f *float32, shift *float32, clip *float32)

@@ -4,12 +4,12 @@
 
 package convolution
 
-// interleave2 stores the first n ≥ 1 floats of rows ≥ 1, dstRow bytes apart, for which those of a row of src and those srcPhase bytes behind it take turns. Rows of src are srcRow bytes apart. It reads up to 7 floats behind what it needs of src.
+// interleave2 stores the first n ≥ 1 floats of rows ≥ 1, dstRow bytes apart, for which those of a row of src and those srcPhase bytes after it take turns. Rows of src are srcRow bytes apart. It reads up to 7 floats after what it needs of src.
 //
 //go:noescape
 func interleave2(rows int, n int, src *float32, srcPhase int, srcRow int, dst *float32, dstRow int)
 
-// interleave4 stores 4*n4 columns (n4 ≥ 1) of four floats, step bytes apart: one of src and those of the phases so many bytes behind it.
+// interleave4 stores 4*n4 columns (n4 ≥ 1) of four floats, step bytes apart: one of src and those of the phases so many bytes after it.
 //
 //go:noescape
 func interleave4(n4 int, src *float32, phase1 int, phase2 int, phase3 int, dst *float32, step int)

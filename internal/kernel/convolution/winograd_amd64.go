@@ -234,82 +234,82 @@ func winogradTranspose(rows int, w int, src *float32, srcRow int, lane int, dst 
 //go:noescape
 func winogradTransposeBack(rows int, w int, src *float32, srcRow int, dst *float32, dstRow int, lane int)
 
-// winogradRowsWide12x32 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide12x32 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide12x16 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide12x16 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide8x32 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide8x32 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide8x16 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide8x16 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide4x32 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide4x32 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRowsWide4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRowsWide4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRowsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRows6x16 sets 6*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRows6x16 sets 6*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRows6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradRows4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradRows4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i*stride+k]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradRows4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide12x32 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide12x32 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide12x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide12x16 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide12x16 sets 12*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide12x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide8x32 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide8x32 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide8x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide8x16 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide8x16 sets 8*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide8x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide4x32 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide4x32 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide4x32(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumnsWide4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumnsWide4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumnsWide4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumns6x16 sets 6*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumns6x16 sets 6*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumns6x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)
 
-// winogradColumns4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.
+// winogradColumns4x16 sets 4*blocks rows of column panels of c, or adds to them if add is not 0: Σ a[i+k*stride]*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.
 //
 //go:noescape
 func winogradColumns4x16(blocks int, kc int, a *float32, stride int, b *float32, b2 *float32, rsB int, c *float32, ldc int, add int, nextA int, nextB int)

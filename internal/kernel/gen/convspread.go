@@ -12,7 +12,7 @@ import (
 func scatterRuns(w width) {
 	name := "scatterRuns" + w.name
 	TEXT(name, NOSPLIT, "func(rows int, tile *float32, tileRow int, run *int, runs int, y *float32, ldy int)")
-	Doc(name + " is storeRuns" + w.name + " for runs that go to every other float of y; what lies between is left alone.")
+	Doc(name + " is storeRuns" + w.name + " for runs that go to every other float of y; what is between is left alone.")
 	Pragma("noescape")
 	tile := Load(Param("tile"), GP64())
 	y := Load(Param("y"), GP64())

@@ -20,7 +20,7 @@ const aheadWeights = 64
 func convTile(w width, rows, vecs int) {
 	name := fmt.Sprintf("convTile%s%dx%d", w.name, rows, vecs)
 	TEXT(name, NOSPLIT, "func(tiles, k int, a *float32, step int, b *float32, off *int32, c *float32, ldc int, shift, clip, next *float32, pace int)")
-	Doc(fmt.Sprintf("%s computes tiles ≥ 1 side by side, each %d rows, ldc bytes apart, of %d floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.",
+	Doc(fmt.Sprintf("%s computes tiles ≥ 1 side by side, each %d rows, ldc bytes apart, of %d floats: c = shift[row] + Σ a[k][row] * b[off[k]+column], then clipped to clip[0] … clip[1] unless clip is nil. Rows of a are step bytes apart. It reads 12 elements behind the last of off. With every other k it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.",
 		name, rows, vecs*w.lanes))
 	Pragma("noescape")
 	height := rows

@@ -13,7 +13,7 @@ import (
 func convWeight(w width, vecs int) {
 	name := fmt.Sprintf("convWeight%s%d", w.name, vecs)
 	TEXT(name, NOSPLIT, "func(images, rows, n int, x *float32, off *int32, jump, imageJump int, b, c *float32, ldc, add int, next *float32, pace int)")
-	Doc(fmt.Sprintf("%s computes six rows of %d floats, ldc bytes apart: the sums of x[off[row]+p] * b[%d*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With %s it fetches what lies pace bytes behind what it fetched before, next at first, into the second cache level.",
+	Doc(fmt.Sprintf("%s computes six rows of %d floats, ldc bytes apart: the sums of x[off[row]+p] * b[%d*q+column] over the points q of images of rows of n points; p counts them, and jump bytes more after each row and imageJump bytes more after each image. They are added to c unless add is 0. With %s it fetches what lies pace bytes after what it fetched before, next at first, into the second cache level.",
 		name, vecs*w.lanes, vecs*w.lanes, map[bool]string{true: "each point", false: "every other point of a row"}[w.lanes == 16]))
 	Pragma("noescape")
 	images := Load(Param("images"), GP64())

@@ -20,7 +20,7 @@ func depthRows(w width, side, stride int) {
 	doc := fmt.Sprintf("%s convolves a plane with %d×%d numbers of f, with stride %d, and adds shift[0]: high ≥ 1 rows of wide ≥ 1 results, clipped to clip[0] … clip[1]. Rows of x and y are xRow and yRow bytes apart. Of x it reads at least %d rows, and vectors of %d.",
 		name, side, side, stride, rows, w.lanes)
 	if stride == 2 {
-		doc += " A row of x is its even columns, and odd bytes behind them its odd ones."
+		doc += " A row of x is its even columns, and odd bytes after them its odd ones."
 	}
 	Doc(doc)
 	Pragma("noescape")

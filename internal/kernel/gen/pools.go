@@ -57,7 +57,7 @@ func pool2x2(name, what string, tapped bool, combine func(z [4]reg.VecVirtual)) 
 	doc := name + " sets y, rows of n, to " + what
 	if tapped {
 		sig += ", taps *uint8"
-		doc += ", and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower; up to 8 bytes behind taps are written, too"
+		doc += ", and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower; up to 8 bytes after taps are written, too"
 	}
 	TEXT(name, NOSPLIT, sig+")")
 	Doc(doc + ". Rows of x are xRow bytes apart.")
@@ -168,7 +168,7 @@ func pool2x2Back(name, what string, tapped bool) {
 	sig, doc := "func(rows, n int, dy *float32, dx *float32, xRow int)", name+" "+what+". Rows of dx are xRow bytes apart"
 	if tapped {
 		sig = "func(rows, n int, dy *float32, taps *uint8, dx *float32, xRow int)"
-		doc += "; up to 8 bytes behind taps are read"
+		doc += "; up to 8 bytes after taps are read"
 	}
 	TEXT(name, NOSPLIT, sig)
 	Doc(doc + ".")

@@ -16,7 +16,7 @@ func strides() {
 // interleave2: eight columns of both phases at a time, and what is left masked.
 func interleave2() {
 	TEXT("interleave2", NOSPLIT, "func(rows, n int, src *float32, srcPhase, srcRow int, dst *float32, dstRow int)")
-	Doc("interleave2 stores the first n ≥ 1 floats of rows ≥ 1, dstRow bytes apart, for which those of a row of src and those srcPhase bytes behind it take turns. Rows of src are srcRow bytes apart. It reads up to 7 floats behind what it needs of src.")
+	Doc("interleave2 stores the first n ≥ 1 floats of rows ≥ 1, dstRow bytes apart, for which those of a row of src and those srcPhase bytes after it take turns. Rows of src are srcRow bytes apart. It reads up to 7 floats after what it needs of src.")
 	Pragma("noescape")
 	rows, n := Load(Param("rows"), GP64()), Load(Param("n"), GP64())
 	src, phase, srcRow := Load(Param("src"), GP64()), Load(Param("srcPhase"), GP64()), Load(Param("srcRow"), GP64())
@@ -71,7 +71,7 @@ func interleave2() {
 // interleave4 transposes blocks of 4×4.
 func interleave4() {
 	TEXT("interleave4", NOSPLIT, "func(n4 int, src *float32, phase1, phase2, phase3 int, dst *float32, step int)")
-	Doc("interleave4 stores 4*n4 columns (n4 ≥ 1) of four floats, step bytes apart: one of src and those of the phases so many bytes behind it.")
+	Doc("interleave4 stores 4*n4 columns (n4 ≥ 1) of four floats, step bytes apart: one of src and those of the phases so many bytes after it.")
 	Pragma("noescape")
 	n := Load(Param("n4"), GP64())
 	s, d, step := Load(Param("src"), GP64()), Load(Param("dst"), GP64()), Load(Param("step"), GP64())

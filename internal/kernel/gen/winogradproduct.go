@@ -35,7 +35,7 @@ func winogradProduct(lanes, rows, colPanels int, transposed bool) {
 	width := 16 / lanes * colPanels // in vectors
 	TEXT(fmt.Sprintf("winograd%s%dx%d", name, rows, 16*colPanels), NOSPLIT,
 		"func(blocks, kc int, a *float32, stride int, b, b2 *float32, rsB int, c *float32, ldc int, add, nextA, nextB int)")
-	Doc(fmt.Sprintf("winograd%s%dx%d sets %d*blocks rows of column panels of c, or adds to them if add is not 0: Σ %s*b[k*rsB+j]; strides are in bytes. What lies nextA and nextB bytes behind the operands is fetched for the next product.", name, rows, 16*colPanels, rows, left))
+	Doc(fmt.Sprintf("winograd%s%dx%d sets %d*blocks rows of column panels of c, or adds to them if add is not 0: Σ %s*b[k*rsB+j]; strides are in bytes. What is stored nextA and nextB bytes after the operands is fetched for the next product.", name, rows, 16*colPanels, rows, left))
 	Pragma("noescape")
 	v := newVectors(lanes)
 	first := Load(Param("a"), GP64())

@@ -4,7 +4,7 @@
 
 package pooling
 
-// max2x2 sets y, rows of n, to the largest of each 2×2 elements of x, NaN if any is, and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower; up to 8 bytes behind taps are written, too. Rows of x are xRow bytes apart.
+// max2x2 sets y, rows of n, to the largest of each 2×2 elements of x, NaN if any is, and taps to the first that is: 0, 1 in the upper row, 2, 3 in the lower; up to 8 bytes after taps are written, too. Rows of x are xRow bytes apart.
 //
 //go:noescape
 func max2x2(rows int, n int, x *float32, xRow int, y *float32, taps *uint8)
@@ -19,7 +19,7 @@ func max2x2Alone(rows int, n int, x *float32, xRow int, y *float32)
 //go:noescape
 func mean2x2(rows int, n int, x *float32, xRow int, y *float32)
 
-// max2x2Back sets each 2×2 elements of dx to 0, but that of the tap to dy. Rows of dx are xRow bytes apart; up to 8 bytes behind taps are read.
+// max2x2Back sets each 2×2 elements of dx to 0, but that of the tap to dy. Rows of dx are xRow bytes apart; up to 8 bytes after taps are read.
 //
 //go:noescape
 func max2x2Back(rows int, n int, dy *float32, taps *uint8, dx *float32, xRow int)
