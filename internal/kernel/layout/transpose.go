@@ -91,6 +91,9 @@ func offsetOf(i int, dims, strides []int) int {
 // the first cache level for elements of 8 bytes.
 const tileSide = 32
 
+// maxColumns is the number of columns that a tile of rows takes at a time, so that a worker looks at its context often enough.
+const maxColumns = 1 << 12
+
 // transposePlanes transposes the planes of dimensions fast (contiguous in src) and the
 // last (contiguous in dst).
 func transposePlanes[E any](p *kernel.Pool, dst, src []E, dims, strides []int, fast int) {
@@ -108,14 +111,14 @@ func transposePlanes[E any](p *kernel.Pool, dst, src []E, dims, strides []int, f
 			outerDims, outerSrc, outerDst = append(outerDims, n), append(outerSrc, strides[d]), append(outerDst, at)
 		}
 	}
-	tiles := kernel.CeilDiv(rows, tileSide)
+	tiles, parts := kernel.CeilDiv(rows, tileSide), kernel.CeilDiv(cols, maxColumns)
 	planes := len(dst) / (rows * cols)
-	p.Range(planes*tiles, kernel.CeilDiv(1<<14, tileSide*cols), func(lo, hi int) {
+	p.Range(planes*tiles*parts, kernel.CeilDiv(1<<14, tileSide*min(cols, maxColumns)), func(lo, hi int) {
 		for t := lo; t < hi; t++ {
-			s := src[offsetOf(t/tiles, outerDims, outerSrc):]
-			d := dst[offsetOf(t/tiles, outerDims, outerDst):]
-			r0 := t % tiles * tileSide
-			transposeTiles(d, s, r0, min(rows, r0+tileSide), cols, ld, ls)
+			plane, r0, c0 := t/parts/tiles, t/parts%tiles*tileSide, t%parts*maxColumns
+			s := src[offsetOf(plane, outerDims, outerSrc)+c0*ls:]
+			d := dst[offsetOf(plane, outerDims, outerDst)+c0:]
+			transposeTiles(d, s, r0, min(rows, r0+tileSide), min(cols-c0, maxColumns), ld, ls)
 		}
 	})
 }

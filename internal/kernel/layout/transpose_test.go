@@ -12,7 +12,7 @@ func testTranspose[E comparable](t *testing.T, make1 func(i int) E) {
 		{[]int{}, []int{}}, {[]int{5}, []int{0}}, {[]int{3, 4}, []int{1, 0}}, {[]int{70, 90}, []int{1, 0}}, {[]int{2, 3, 4}, []int{0, 2, 1}},
 		{[]int{2, 3, 4}, []int{2, 0, 1}}, {[]int{2, 3, 4}, []int{1, 0, 2}}, {[]int{2, 3, 4, 5}, []int{3, 1, 0, 2}}, {[]int{2, 40, 1, 35}, []int{0, 3, 2, 1}},
 		{[]int{2, 3, 4, 5}, []int{0, 1, 2, 3}}, {[]int{3, 0, 2}, []int{2, 1, 0}}, {[]int{4, 5, 40, 33}, []int{2, 0, 3, 1}}, {[]int{8, 64, 12, 32}, []int{0, 2, 1, 3}},
-		{[]int{3, 2, 3, 2, 3}, []int{4, 3, 2, 1, 0}},
+		{[]int{3, 2, 3, 2, 3}, []int{4, 3, 2, 1, 0}}, {[]int{4099, 35}, []int{1, 0}}, {[]int{2, 8195, 9}, []int{0, 2, 1}},
 	}
 	for name, p := range kerneltest.Pools(t) {
 		for _, c := range cases {

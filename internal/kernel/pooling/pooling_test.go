@@ -10,6 +10,9 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
+// wide has windows of so many elements that its rows are taken few at a time.
+var wide = Shape{N: 1, C: 2, In: []int{9, 1500}, Out: []int{4, 1301}, Kernel: []int{3, 200}, Stride: []int{2, 1}}
+
 var poolShapes = []Shape{
 	{N: 2, C: 3, In: []int{10, 13}, Out: []int{3, 3}, Kernel: []int{3, 4}, Stride: []int{3, 4}},
 	{N: 1, C: 5, In: []int{4, 6, 8}, Out: []int{2, 2, 4}, Kernel: []int{2, 3, 2}, Stride: []int{2, 3, 2}},
@@ -64,8 +67,8 @@ func visitWindows(s *Shape, f func(yi, xi int, padded bool)) {
 
 func testPooling[T kernel.Float](t *testing.T, tol float64) {
 	for name, p := range kerneltest.Pools(t) {
-		for i := range poolShapes {
-			s := &poolShapes[i]
+		for i, s := range append(slices.Clone(poolShapes), wide) {
+			s := &s
 			x := kerneltest.Random[T](s.N*s.C*kerneltest.Product1(s.In), 1)
 			n := s.N * s.C * kerneltest.Product1(s.Out)
 			if len(x) > 50 {

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -99,15 +100,25 @@ func constantOfShapeKernel(c *op.Call) (op.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(_ *op.Exec, out, _ []*tensor.Dense) error {
-		fillBytes(out[0].Raw, v.Raw)
+	return func(x *op.Exec, out, _ []*tensor.Dense) error {
+		fillBytes(pool(x), out[0].Raw, v.Raw)
 		return nil
 	}, nil
 }
 
 // fillBytes repeats an element.
-func fillBytes(dst, element []byte) {
-	for i := copy(dst, element); i < len(dst) && i > 0; i *= 2 {
-		copy(dst[i:], dst[:i])
+func fillBytes(p *kernel.Pool, dst, element []byte) {
+	if len(dst) == 0 || len(element) == 0 {
+		return
 	}
+	first := dst[:min(len(dst), maxRun*len(element))]
+	for i := copy(first, element); i < len(first); i *= 2 {
+		copy(first[i:], first[:i])
+	}
+	rest := dst[len(first):]
+	p.Range((len(rest)+len(first)-1)/len(first), 1, func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			copy(rest[k*len(first):], first)
+		}
+	})
 }

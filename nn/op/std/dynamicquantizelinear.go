@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -24,10 +25,7 @@ func dynamicQuantizeLinear() *op.Op {
 
 func dynamicQuantize(e *op.Exec, out, in []*tensor.Dense) error {
 	x := dtype.Slice[float32](in[0])
-	lo, hi := float32(0), float32(0) // the range includes 0
-	for _, v := range x {
-		lo, hi = min(lo, v), max(hi, v)
-	}
+	lo, hi := extent(pool(e), x)
 	scale := (hi - lo) / 255
 	zero := float32(0)
 	if scale != 0 {
@@ -52,4 +50,22 @@ func dynamicQuantize(e *op.Exec, out, in []*tensor.Dense) error {
 		z[0] = uint8(zero)
 	}
 	return nil
+}
+
+// extent is the smallest range that holds x and 0.
+func extent(p *kernel.Pool, x []float32) (lo, hi float32) {
+	parts := kernel.CeilDiv(len(x), maxRun)
+	ends := make([][2]float32, parts)
+	p.Range(parts, 1, func(from, to int) {
+		for k := from; k < to; k++ {
+			e := &ends[k]
+			for _, v := range x[k*maxRun : min(len(x), (k+1)*maxRun)] {
+				e[0], e[1] = min(e[0], v), max(e[1], v)
+			}
+		}
+	})
+	for _, e := range ends {
+		lo, hi = min(lo, e[0]), max(hi, e[1])
+	}
+	return lo, hi
 }

@@ -102,37 +102,31 @@ func inferOneHot(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[2].With(slices.Insert(slices.Clone(c.In[0].Shape), axis, depth)...)}, err
 }
 
-// hot is where in the output the on values go.
-func hot(c *op.Call, axis int, index []int64) []int {
-	l := lanesOf(c.Out[0].Sizes(), axis)
-	at := make([]int, 0, len(index))
-	for k, v := range index {
-		if v < 0 {
-			v += int64(l.n)
-		}
-		if v >= 0 && v < int64(l.n) {
-			at = append(at, l.at(k)+int(v)*l.step)
-		}
-	}
-	return at
-}
-
 func oneHotKernel(c *op.Call) (op.Kernel, error) {
 	axis, err := oneHotAxis(c)
 	if err != nil {
 		return nil, err
 	}
 	size := c.In[2].DType.Size()
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+	l := lanesOf(c.Out[0].Sizes(), axis)
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		index, err := dtype.Int64s(in[0])
 		if err != nil {
 			return err
 		}
 		dst, off, on := out[0].Raw, in[2].Raw[:size], in[2].Raw[size:2*size]
-		fillBytes(dst, off)
-		for _, at := range hot(c, axis, index) {
-			copy(dst[at*size:], on)
-		}
+		fillBytes(pool(x), dst, off)
+		pool(x).Range(len(index), 8192, func(lo, hi int) {
+			for k := lo; k < hi; k++ {
+				v := index[k]
+				if v < 0 {
+					v += int64(l.n)
+				}
+				if v >= 0 && v < int64(l.n) {
+					copy(dst[(l.at(k)+int(v)*l.step)*size:], on)
+				}
+			}
+		})
 		return nil
 	}, nil
 }

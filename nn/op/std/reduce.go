@@ -197,14 +197,14 @@ func logSumExp[T kernel.Float](x *op.Exec, shape, axes []int, dst, src []T) {
 	top, e := scratch(len(dst)), scratch(len(src))
 	reduce.ReduceAxes(pool(x), reduce.ReduceMax, shape, axes, top, src, scratch)
 	back := backTo(shape, axes)
-	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	step := back.strides[len(back.strides)-1]
 	for i, v := range top {
 		if isInf(float64(v)) {
 			top[i] = 0
 		}
 	}
-	back.rows(pool(x), func(row, at int) {
-		r, v := e[row*n:][:n], src[row*n:][:n]
+	back.runs(pool(x), func(from, n, at int) {
+		r, v := e[from:][:n], src[from:][:n]
 		if step == 0 {
 			elementwise.BinaryScalar(nil, elementwise.OpSub, r, v, top[at])
 		} else {
@@ -242,7 +242,7 @@ func (r reduction) throughFloat64(c *op.Call, marks []bool) op.Kernel {
 func (r reduction) integers(c *op.Call, marks []bool) op.Kernel {
 	shape, t := c.In[0].Sizes(), c.In[0].DType
 	back := backTo(shape, marked(marks))
-	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	step := back.strides[len(back.strides)-1]
 	unsigned := t == dtype.Uint64 && (r.name == "ReduceMax" || r.name == "ReduceMin")
 	return func(_ *op.Exec, out, in []*tensor.Dense) error {
 		src, err := dtype.Int64s(in[0])
@@ -257,9 +257,9 @@ func (r reduction) integers(c *op.Call, marks []bool) op.Kernel {
 		for i := range dst {
 			dst[i] = r.start(t) ^ flip
 		}
-		back.rows(nil, func(row, at int) {
-			for i := row * n; i < (row+1)*n; i++ {
-				dst[at] = r.add(dst[at]^flip, src[i]^flip) ^ flip
+		back.runs(nil, func(from, n, at int) {
+			for _, v := range src[from : from+n] {
+				dst[at] = r.add(dst[at]^flip, v^flip) ^ flip
 				at += step
 			}
 		})

@@ -114,29 +114,29 @@ func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) op.Kernel {
 // blocksBack calls f for runs of elements that went into a reduction, from position at on, with the y
 // and dy that they belong to and a buffer as long. y may be nil.
 func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(at int, y, dy, t []T)) {
-	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	step := back.strides[len(back.strides)-1]
 	back.pieces(p, func(lo, hi int) {
 		buffer := kernel.Borrow[T](3 * blockSize)
 		defer kernel.GiveBack(buffer)
 		t, many, gradients := (*buffer)[:blockSize], (*buffer)[blockSize:2*blockSize], (*buffer)[2*blockSize:]
-		back.some(lo, hi, func(row, from int) {
+		back.some(lo, hi, func(first, n, at int) {
 			if step == 0 {
 				m := min(n, blockSize)
-				elementwise.Fill(nil, gradients[:m], dy[from])
+				elementwise.Fill(nil, gradients[:m], dy[at])
 				if y != nil {
-					elementwise.Fill(nil, many[:m], y[from])
+					elementwise.Fill(nil, many[:m], y[at])
 				}
 			}
 			for i := 0; i < n; i += blockSize {
 				m := min(n-i, blockSize)
 				g, v := gradients[:m], many[:m]
 				if step != 0 {
-					g = dy[from+i:][:m]
+					g = dy[at+i:][:m]
 					if y != nil {
-						v = y[from+i:][:m]
+						v = y[at+i:][:m]
 					}
 				}
-				f(row*n+i, v, g, t[:m])
+				f(first+i, v, g, t[:m])
 			}
 		})
 	})
@@ -144,13 +144,13 @@ func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(
 
 // spreadBack gives every element the gradient of its sum or mean.
 func spreadBack[T kernel.Float](p *kernel.Pool, back strided, dx, dy []T, mean bool, count T) {
-	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
+	step := back.strides[len(back.strides)-1]
 	factor := T(1)
 	if mean {
 		factor = 1 / count
 	}
-	back.rows(p, func(row, at int) {
-		d := dx[row*n:][:n]
+	back.runs(p, func(from, n, at int) {
+		d := dx[from:][:n]
 		if step == 0 {
 			v := dy[at] * factor
 			for i := range d {
@@ -193,9 +193,9 @@ func extremeBack[T kernel.Float](e *op.Exec, back strided, dx, x, y, dy []T) {
 	scratch := scratch[T](e)
 	share := scratch(len(y))
 	clear(share)
-	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
-	back.rows(nil, func(row, at int) {
-		v, ties := x[row*n:][:n], dx[row*n:][:n]
+	step := back.strides[len(back.strides)-1]
+	back.runs(nil, func(from, n, at int) {
+		v, ties := x[from:][:n], dx[from:][:n]
 		if step == 0 {
 			elementwise.Fill(nil, ties, y[at])
 			elementwise.EqualMask(ties, v, ties)
@@ -223,9 +223,9 @@ func productBack[T kernel.Float](e *op.Exec, back strided, dx, x, dy []T) {
 	for j := range product {
 		product[j], zeros[j] = 1, 0
 	}
-	n, step := back.shape[len(back.shape)-1], back.strides[len(back.strides)-1]
-	back.rows(nil, func(row, at int) {
-		for _, v := range x[row*n:][:n] {
+	step := back.strides[len(back.strides)-1]
+	back.runs(nil, func(from, n, at int) {
+		for _, v := range x[from:][:n] {
 			if v == 0 {
 				zeros[at]++
 			} else {
@@ -234,9 +234,9 @@ func productBack[T kernel.Float](e *op.Exec, back strided, dx, x, dy []T) {
 			at += step
 		}
 	})
-	back.rows(pool(e), func(row, at int) {
-		d := dx[row*n:][:n]
-		for i, v := range x[row*n:][:n] {
+	back.runs(pool(e), func(from, n, at int) {
+		d := dx[from:][:n]
+		for i, v := range x[from:][:n] {
 			switch {
 			case zeros[at] == 0:
 				d[i] = dy[at] * (product[at] / v)
@@ -253,29 +253,34 @@ func productBack[T kernel.Float](e *op.Exec, back strided, dx, x, dy []T) {
 // productRowsBack is productBack where each row is a product of its own.
 func productRowsBack[T kernel.Float](p *kernel.Pool, back strided, dx, x, dy []T) {
 	n := back.shape[len(back.shape)-1]
-	back.rows(p, func(row, at int) {
-		d, v := dx[row*n:][:n], x[row*n:][:n]
-		if y := vector.Product(v); y != 0 { // otherwise a factor is 0, or all are tiny
-			elementwise.BinaryScalar(nil, elementwise.OpRDiv, d, v, y)
-			elementwise.BinaryScalar(nil, elementwise.OpMul, d, d, dy[at]) // last: dy·y may leave what floats hold
-			return
-		}
-		zeros, product := 0, T(1)
-		for _, v := range v {
-			if v == 0 {
-				zeros++
-			} else {
-				product *= v
-			}
-		}
-		clear(d)
-		for i, v := range v {
-			switch {
-			case zeros == 0:
-				d[i] = dy[at] * (product / v)
-			case zeros == 1 && v == 0:
-				d[i] = dy[at] * product
-			}
+	p.Range(len(dy), max(1, 8192/n), func(lo, hi int) {
+		for row := lo; row < hi; row++ {
+			productRowBack(dx[row*n:][:n], x[row*n:][:n], dy[row])
 		}
 	})
+}
+
+func productRowBack[T kernel.Float](d, x []T, dy T) {
+	if y := vector.Product(x); y != 0 { // otherwise a factor is 0, or all are tiny
+		elementwise.BinaryScalar(nil, elementwise.OpRDiv, d, x, y)
+		elementwise.BinaryScalar(nil, elementwise.OpMul, d, d, dy) // last: dy·y may leave what floats hold
+		return
+	}
+	zeros, product := 0, T(1)
+	for _, v := range x {
+		if v == 0 {
+			zeros++
+		} else {
+			product *= v
+		}
+	}
+	clear(d)
+	for i, v := range x {
+		switch {
+		case zeros == 0:
+			d[i] = dy * (product / v)
+		case zeros == 1 && v == 0:
+			d[i] = dy * product
+		}
+	}
 }

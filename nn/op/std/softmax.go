@@ -133,17 +133,23 @@ func alongKernel[T kernel.Float](f func(p *kernel.Pool, outer, axis, inner int, 
 
 func hardmaxKernel[T kernel.Float](a along) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		src, dst := dtype.Elems[T](in[0]), dtype.Elems[T](out[0])
-		pool(x).Range(a.Outer*a.Inner, 1+4096/max(a.Axis, 1), func(lo, hi int) {
+		src, dst, p := dtype.Elems[T](in[0]), dtype.Elems[T](out[0]), pool(x)
+		p.Range(a.Outer*a.Inner, 1+4096/max(a.Axis, 1), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				base, best := r/a.Inner*a.Axis*a.Inner+r%a.Inner, 0
 				for k := 1; k < a.Axis; k++ {
 					if v, b := src[base+k*a.Inner], src[base+best*a.Inner]; v > b || v != v && b == b {
 						best = k
 					}
+					if k%maxRun == 0 {
+						p.Check()
+					}
 				}
 				for k := range a.Axis {
 					dst[base+k*a.Inner] = 0
+					if k%maxRun == 0 {
+						p.Check()
+					}
 				}
 				if a.Axis > 0 {
 					dst[base+best*a.Inner] = 1

@@ -55,36 +55,50 @@ func rowStrides(shape []int) []int {
 	return s
 }
 
-// rows calls f for every row (the last axis) of the block with its number and where it begins.
-func (s strided) rows(p *kernel.Pool, f func(row, at int)) {
+// maxRun is the number of elements of a run at most: so long rows are shared among workers, and a run that is
+// canceled ends soon.
+const maxRun = 1 << 15
+
+// runs calls f for every run of elements, a row (the last axis) of the block or a part of a long one: n elements from
+// number from on in the block, the first of which is at offset at.
+func (s strided) runs(p *kernel.Pool, f func(from, n, at int)) {
 	s.pieces(p, func(lo, hi int) { s.some(lo, hi, f) })
 }
 
-// pieces calls f for ranges of rows on the workers of p.
+// pieces calls f for ranges of runs on the workers of p.
 func (s strided) pieces(p *kernel.Pool, f func(lo, hi int)) {
 	last := len(s.shape) - 1
-	count := 1
+	n := s.shape[last]
+	if n == 0 {
+		return
+	}
+	count := (n + maxRun - 1) / maxRun
 	for _, n := range s.shape[:last] {
 		count *= n
 	}
-	if s.shape[last] == 0 {
-		return
-	}
-	p.Range(count, max(1, 8192/s.shape[last]), f)
+	p.Range(count, max(1, 8192/n), f)
 }
 
-// some calls f for the rows from lo to hi.
-func (s strided) some(lo, hi int, f func(row, at int)) {
+// some calls f for the runs from lo to hi.
+func (s strided) some(lo, hi int, f func(from, n, at int)) {
 	last := len(s.shape) - 1
+	n, step := s.shape[last], s.strides[last]
+	parts := (n + maxRun - 1) / maxRun
 	var index [maxStrided]int
-	at, r := s.offset, lo
-	for k := last - 1; k >= 0; k-- {
+	at, row, part := s.offset, lo/parts, lo%parts
+	for k, r := last-1, row; k >= 0; k-- {
 		index[k] = r % s.shape[k]
 		r /= s.shape[k]
 		at += index[k] * s.strides[k]
 	}
-	for row := lo; row < hi; row++ {
-		f(row, at)
+	for range hi - lo {
+		first := part * maxRun
+		f(row*n+first, min(n-first, maxRun), at+first*step)
+		if part++; part < parts {
+			continue
+		}
+		part = 0
+		row++
 		for k := last - 1; k >= 0; k-- {
 			at += s.strides[k]
 			if index[k]++; index[k] < s.shape[k] {
@@ -98,10 +112,9 @@ func (s strided) some(lo, hi int, f func(row, at int)) {
 
 // readStrided collects the walk through src in dst, row-major.
 func readStrided[E any](p *kernel.Pool, s strided, dst, src []E) {
-	last := len(s.shape) - 1
-	n, step := s.shape[last], s.strides[last]
-	s.rows(p, func(row, at int) {
-		d := dst[row*n : (row+1)*n]
+	step := s.strides[len(s.strides)-1]
+	s.runs(p, func(from, n, at int) {
+		d := dst[from : from+n]
 		switch step {
 		case 1:
 			copy(d, src[at:at+n])
@@ -121,15 +134,14 @@ func readStrided[E any](p *kernel.Pool, s strided, dst, src []E) {
 
 // writeStrided spreads src, row-major, over the walk through dst. No element may be met twice.
 func writeStrided[E any](p *kernel.Pool, s strided, dst, src []E) {
-	last := len(s.shape) - 1
-	n, step := s.shape[last], s.strides[last]
-	s.rows(p, func(row, at int) {
-		from := src[row*n : (row+1)*n]
+	step := s.strides[len(s.strides)-1]
+	s.runs(p, func(from, n, at int) {
+		some := src[from : from+n]
 		if step == 1 {
-			copy(dst[at:at+n], from)
+			copy(dst[at:at+n], some)
 			return
 		}
-		for _, v := range from {
+		for _, v := range some {
 			dst[at] = v
 			at += step
 		}
