@@ -44,19 +44,19 @@ func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *lay
 func newest(g *nn.Graph) error {
 	return g.Edit(func(e *nn.Edit) {
 		e.InlineBranches()
-		for n := range g.Nodes(nn.Ops("Identity"), nn.Domain("")) {
-			if x, y := n.In(0), n.Out(0); x.Param() == nil && len(n.Annotations()) == 0 && !slices.Contains(g.Outputs(), y) { // of a parameter it is a copy
+		for _, n := range e.Select(nn.Ops("Identity"), nn.Domain("")) {
+			if x, y := n.In(0), n.Out(0); x.Param() == nil && len(n.Annotations()) == 0 && !slices.Contains(e.Outputs(), y) { // of a parameter it is a copy
 				e.Rewire(y, x)
 			}
 		}
-		for n := range g.Nodes(nn.Ops("Dropout"), nn.Domain("")) { // an old mask that nothing reads would be in the way
+		for _, n := range e.Select(nn.Ops("Dropout"), nn.Domain("")) { // an old mask that nothing reads would be in the way
 			if c := attrs[std.DropoutConfig](n); c.Ratio != nil && len(n.Outputs()) > 1 && single(n) && *c.Ratio > 0 {
 				e.Replace(n, layers.Dropout{P: round(*c.Ratio)})
 			}
 		}
 		to := nn.LatestOpset
 		if e.Opset() > to {
-			to = g.Ops().Newest("")
+			to = e.Ops().Newest("")
 		}
 		e.SetOpset(to)
 	})

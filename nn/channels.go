@@ -49,7 +49,6 @@ func (g *Graph) Channels() *Channels {
 	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	g.arrange()
 	return g.channels()
 }
 

@@ -8,6 +8,9 @@ import (
 // Check verifies every invariant of the graph and infers all types. A graph that Edit or a
 // loader returned passes; tests call it after each step.
 func (g *Graph) Check() error {
+	if err := g.edited("check"); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.check(); err != nil {

@@ -23,7 +23,6 @@ type BodyOrigin interface {
 func (g *Graph) Clone() *Graph {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	g.arrange()
 	c := newCopier(false)
 	return c.graph(g, g.ops, maps.Clone(g.opsets))
 }
@@ -42,7 +41,6 @@ func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {
 	g.there()
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	g.arrange()
 	c := newCopier(true)
 	return c.graph(g, ops, maps.Clone(g.opsets)), c.origin
 }

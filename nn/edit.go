@@ -29,6 +29,8 @@ type Edit struct {
 	acts     int       // changes made, those taken back included
 	// settled is the number of the last change when types were inferred last.
 	settled int
+	// sorted is the number of changes after which the nodes were in topological order last.
+	sorted int
 }
 
 // action is one primitive change, together with its inverse.
@@ -41,8 +43,8 @@ type action struct {
 }
 
 // Edit runs f as a transaction: all of it is applied, or nothing. Types and shapes are checked
-// before it counts. Inside f, the graph's own methods that read see the changes so far; to run it, or
-// to begin another edit, is an error there. Other goroutines wait until the edit is over.
+// before it counts. f reads by the methods of its Edit, which see the changes so far; in f, methods of the graph itself return an
+// error, or panic where they have none to return. Other goroutines wait until the edit is over.
 func (g *Graph) Edit(f func(*Edit)) error {
 	if err := g.edited("edit"); err != nil {
 		return err
@@ -69,10 +71,10 @@ var errOver = &Error{Stage: "edit", Err: errors.New("the edit is over: begin ano
 func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 	e = &Edit{g: g}
 	g.edit = e
-	g.mu.editor.Store(goroutine())
+	g.mu.begin()
 	finished := false
 	defer func() {
-		g.mu.editor.Store(0)
+		g.mu.end()
 		g.edit = nil
 		if !finished || err != nil { // f may panic: the graph is restored first
 			e.undo()
@@ -179,71 +181,6 @@ func (e *Edit) Note(format string, args ...any) {
 func (e *Edit) Notes() []string {
 	e.made()
 	return slices.Clone(e.notes)
-}
-
-// Graph is the graph under edit; read from it, but do not call its locking methods.
-func (e *Edit) Graph() *Graph {
-	e.made()
-	return e.g
-}
-
-// Opset is the operator-set version of the standard domain.
-func (e *Edit) Opset() int {
-	e.made()
-	return e.g.opset("")
-}
-
-// Value finds a value by name.
-func (e *Edit) Value(name string) *Value {
-	e.made()
-	if e.err != nil {
-		return nil
-	}
-	v, err := e.g.value(name)
-	e.fail(err)
-	return v
-}
-
-// Inputs are the graph's inputs.
-func (e *Edit) Inputs() []*Value {
-	e.made()
-	return slices.Clone(e.g.inputs)
-}
-
-// Outputs are the graph's outputs.
-func (e *Edit) Outputs() []*Value {
-	e.made()
-	return slices.Clone(e.g.outputs)
-}
-
-// Find is the one node that all selectors accept.
-func (e *Edit) Find(sel ...Selector) *Node {
-	list := e.Nodes(sel...)
-	if len(list) > 1 {
-		e.Failf("the selection matches %d nodes, %s and %s among them: want one", len(list), list[0].Label(), list[1].Label())
-	}
-	if e.err != nil {
-		return nil
-	}
-	return list[0]
-}
-
-// Nodes are the nodes that all selectors accept, in topological order. To match none is an error.
-func (e *Edit) Nodes(sel ...Selector) []*Node {
-	e.made()
-	if e.err != nil {
-		return nil
-	}
-	var list []*Node
-	for _, n := range e.g.nodes {
-		if all(sel, n) {
-			list = append(list, n)
-		}
-	}
-	if len(list) == 0 {
-		e.Failf("the selection matches no node of %d", len(e.g.nodes))
-	}
-	return list
 }
 
 // unique is a name that no value has, made from base.

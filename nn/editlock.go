@@ -1,82 +1,74 @@
 package nn
 
 import (
-	"bytes"
 	"errors"
 	"runtime"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// editLock is the lock of a graph. An edit holds it; for the goroutine that edits it is open, so
-// that the function of an edit may read the graph it changes.
+// editLock is the lock of a graph. An edit holds it while its function runs. The function reads by
+// its handle; a method of the graph that is called there panics or returns an error, as it would wait for itself.
 type editLock struct {
-	mutex  sync.RWMutex
-	editor atomic.Uint64 // the number of the goroutine that edits, 0: none
+	mutex sync.RWMutex
+	from  atomic.Pointer[[]uintptr] // the calls that led to the edit under way; nil: none is
 }
 
-// inside reports whether the calling goroutine is editing the graph.
+// begin notes the calls that led to the caller's caller, which edits from now on.
+func (l *editLock) begin() {
+	from := calls(4)
+	l.from.Store(&from)
+}
+
+func (l *editLock) end() { l.from.Store(nil) }
+
+// inside reports whether the calling goroutine edits the graph: the calls that led to the edit led here as well.
 func (l *editLock) inside() bool {
-	editor := l.editor.Load()
-	return editor != 0 && editor == goroutine()
+	from := l.from.Load()
+	if from == nil {
+		return false
+	}
+	here := calls(2)
+	return len(here) > len(*from) && slices.Equal(here[len(here)-len(*from):], *from)
+}
+
+// calls are the return addresses on the stack, innermost first, without the first ones; calls is itself the second.
+func calls(without int) []uintptr {
+	for n := 64; ; n *= 2 {
+		list := make([]uintptr, n)
+		if k := runtime.Callers(without, list); k < n {
+			return list[:k]
+		}
+	}
 }
 
 // Lock waits until nobody else reads or edits.
-func (l *editLock) Lock() {
-	if !l.inside() {
-		l.mutex.Lock()
-	}
-}
+func (l *editLock) Lock() { l.mutex.Lock() }
 
 // Unlock undoes Lock.
-func (l *editLock) Unlock() {
-	if !l.inside() {
-		l.mutex.Unlock()
-	}
-}
+func (l *editLock) Unlock() { l.mutex.Unlock() }
 
-// RLock waits until nobody else edits.
+// RLock waits until nobody edits.
 func (l *editLock) RLock() {
-	if !l.inside() {
-		l.mutex.RLock()
+	if l.mutex.TryRLock() {
+		return
 	}
+	if l.inside() {
+		panic("nn: " + underEdit)
+	}
+	l.mutex.RLock()
 }
 
 // RUnlock undoes RLock.
-func (l *editLock) RUnlock() {
-	if !l.inside() {
-		l.mutex.RUnlock()
-	}
-}
+func (l *editLock) RUnlock() { l.mutex.RUnlock() }
 
-// goroutine is the number of the calling goroutine. Go tells it at the head of a stack trace only;
-// it is asked for while an edit is under way.
-func goroutine() uint64 {
-	var head [64]byte
-	text := bytes.TrimPrefix(head[:runtime.Stack(head[:], false)], []byte("goroutine "))
-	number, _, _ := bytes.Cut(text, []byte(" "))
-	n, err := strconv.ParseUint(string(number), 10, 64)
-	if err != nil {
-		panic("nn: a stack trace begins with " + strconv.Quote(string(head[:])))
-	}
-	return n
-}
+const underEdit = "a method of the Graph is called by the function that edits it: there, read with the methods of the Edit"
 
 // edited is the error of what cannot be done to a graph by the function that edits it.
 func (g *Graph) edited(stage string) error {
 	if g.there(); !g.mu.inside() {
 		return nil
 	}
-	return &Error{Stage: stage, Err: errors.New("the graph is being edited by the caller: use the Edit, or wait until it is applied")}
-}
-
-// arrange sorts the nodes and infers their types where an edit under way has left that for later. An
-// error stays with the edit.
-func (g *Graph) arrange() {
-	if e := g.edit; e != nil && e.err == nil {
-		if e.sortNodes(); e.err == nil {
-			e.fail(e.infer())
-		}
-	}
+	return &Error{Stage: stage, Err: errors.New(underEdit)}
 }

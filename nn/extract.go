@@ -12,9 +12,11 @@ import (
 // are copied. A value in from may be an input, a parameter or computed. It is an error when the
 // part needs an input that from does not name, or does not need one that it does.
 func (g *Graph) Extract(from, to []string) (*Graph, error) {
+	if err := g.edited("extract"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	g.arrange()
 	if len(from) == 0 {
 		from = names(g.inputs)
 	}

@@ -34,7 +34,7 @@ func (f *follower) run() {
 // sortNodes brings the nodes into topological order: those that an edit adds come last.
 func (e *Edit) sortNodes() {
 	e.made()
-	if e.err != nil {
+	if e.err != nil || e.sorted == e.acts {
 		return
 	}
 	order, err := topological(e.g.nodes)
@@ -45,6 +45,7 @@ func (e *Edit) sortNodes() {
 	if g, old := e.g, e.g.nodes; !slices.Equal(old, order) {
 		e.act(action{do: func() { g.nodes = order }, undo: func() { g.nodes = old }})
 	}
+	e.sorted = e.acts
 }
 
 // kept is what stays of an axis: nil for everything.

@@ -138,7 +138,7 @@ func TestAfterFailure(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	plain := map[string]func(e *nn.Edit){
+	verbs := map[string]func(e *nn.Edit){
 		"RemoveOutput": func(e *nn.Edit) { e.RemoveOutput("scores") }, "RemoveInput": func(e *nn.Edit) { e.RemoveInput("x") }, "SetName": func(e *nn.Edit) { e.SetName("o") },
 		"SetMeta": func(e *nn.Edit) { e.SetMeta("k", "v") }, "SetLabels": func(e *nn.Edit) { e.SetLabels("a") }, "SetOpset": func(e *nn.Edit) { e.SetOpset(7) }, "FreeBatch": func(e *nn.Edit) { e.FreeBatch("B") },
 		"TrainingMode": func(e *nn.Edit) { e.TrainingMode() }, "Simplify": func(e *nn.Edit) { e.Simplify() }, "InlineBranches": func(e *nn.Edit) { e.InlineBranches() }, "Freeze": func(e *nn.Edit) { e.Freeze() },
@@ -146,17 +146,17 @@ func TestAfterFailure(t *testing.T) {
 		"Annotate": func(e *nn.Edit) { e.Annotate(nn.Annotations{"k": 1}) }, "ScopedAnchor": func(e *nn.Edit) { e.ScopedAnchor(nil) }, "Cut": func(e *nn.Edit) { e.Cut(nn.Cut{Initializer: "fc.weight"}) },
 		"Note": func(e *nn.Edit) { e.Note("nothing") }, "Classifier": func(e *nn.Edit) { e.Classifier() },
 	}
+	var nodes []*nn.Node // of the graph under edit
 	for _, verb := range handleVerbs {
-		plain[verb.name] = func(e *nn.Edit) {
-			g := e.Graph()
-			values := g.Outputs()
-			nodes := slicesCollect(g)
+		verbs[verb.name] = func(e *nn.Edit) {
+			values := e.Outputs()
 			verb.do(e, values[0], values[1], nodes[0], nodes[1])
 			verb.do(e, nil, nil, nil, nil)
 		}
 	}
-	for name, f := range plain {
+	for name, f := range verbs {
 		g := nntest.Small(t)
+		nodes = slicesCollect(g)
 		before := nntest.Dump(g)
 		var notes int
 		err := g.Edit(func(e *nn.Edit) {

@@ -29,7 +29,7 @@ func FuzzPlan(f *testing.F) {
 			case 1:
 				e.Freeze(nn.Glob("*"))
 			case 2:
-				e.Insert(g.Outputs()[0], layers.ReLU{})
+				e.Insert(e.Outputs()[0], layers.ReLU{})
 			}
 		})
 		if err != nil {

@@ -105,9 +105,6 @@ func (g *Graph) Version() int {
 func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	g.there()
 	g.mu.RLock()
-	if g.edit != nil {
-		g.edit.sortNodes()
-	}
 	list := slices.Clone(g.nodes)
 	g.mu.RUnlock()
 	return func(yield func(*Node) bool) {

@@ -9,6 +9,9 @@ import (
 // Infer infers the types of all values anew; onnxio calls it when a graph is complete, Edit after
 // each change. Errors name the node.
 func (g *Graph) Infer() error {
+	if err := g.edited("infer"); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.infer()

@@ -121,7 +121,7 @@ func TestStaleAtoms(t *testing.T) {
 		"of another graph":      {func(e *nn.Edit) { e.RemoveAtoms(atom(other.Channels())) }, stale},
 		"of before":             {func(e *nn.Edit) { e.RenameNode(e.Find(nn.Glob("a")), "z"); e.RemoveAtoms(atom(old)) }, stale},
 		"of the edit":           {func(e *nn.Edit) { e.RenameNode(e.Find(nn.Glob("a")), "z"); e.RemoveAtoms(atom(e.Channels())) }, ""},
-		"of two analyses":       {func(e *nn.Edit) { e.RemoveAtoms(atom(old), g.Channels().Groups()[0].Atoms[1]) }, "the atoms come from different analyses"},
+		"of two analyses":       {func(e *nn.Edit) { e.RemoveAtoms(atom(old), e.Channels().Groups()[0].Atoms[1]) }, "the atoms come from different analyses"},
 		"of an analysis reused": {func(e *nn.Edit) { e.RemoveAtoms(atom(e.Channels()), e.Channels().Groups()[0].Atoms[1]) }, ""},
 		"none":                  {func(e *nn.Edit) { e.RemoveAtoms() }, ""},
 	} {

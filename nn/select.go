@@ -127,7 +127,9 @@ func After(n *Node) Selector {
 
 // Value finds a value by name. The error lists similar names.
 func (g *Graph) Value(name string) (*Value, error) {
-	g.there()
+	if err := g.edited("value"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.value(name)
@@ -147,6 +149,9 @@ func (g *Graph) value(name string) (*Value, error) {
 // Node finds the one node with the given name, or, failing that, the one that computes the value
 // of that name. The error lists similar names.
 func (g *Graph) Node(name string) (*Node, error) {
+	if err := g.edited("node"); err != nil {
+		return nil, err
+	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	var found []*Node

@@ -50,7 +50,6 @@ func (g *Graph) Summary() *Summary { return g.SummaryAt(nil) }
 func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	g.arrange()
 	s := &Summary{Model: g.name, Inputs: describe(g.inputs)}
 	w := g.at(sizes)
 	macs, live := costsOf(w), g.lifetimes(w)

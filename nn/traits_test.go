@@ -76,8 +76,9 @@ func TestUserTraits(t *testing.T) {
 		t.Error("the declared activation is none")
 	}
 	layer := nn.OpLayer{Config: hingeName}
+	mine := at(g)
 	nntest.Edit(t, g, func(e *nn.Edit) { // exact, as results are positive and positive numbers stay
-		e.Deepen(at(g).Out(0), nn.Deepening{Layer: layers.Fitting{}, Activation: layer})
+		e.Deepen(mine.Out(0), nn.Deepening{Layer: layers.Fitting{}, Activation: layer})
 	})
 	nntest.Edit(t, g, func(e *nn.Edit) {
 		if list := e.SwapActivations(layers.Tanh{}); len(list) != 2 {
@@ -88,8 +89,9 @@ func TestUserTraits(t *testing.T) {
 	if at(silent).IsActivation() {
 		t.Error("an operator that declares nothing is an activation")
 	}
+	mine = at(silent)
 	err := silent.Edit(func(e *nn.Edit) {
-		e.Deepen(at(silent).Out(0), nn.Deepening{Layer: layers.Fitting{}, Activation: layer, Near: true})
+		e.Deepen(mine.Out(0), nn.Deepening{Layer: layers.Fitting{}, Activation: layer, Near: true})
 	})
 	if err == nil || !strings.Contains(err.Error(), "cannot start as the identity") {
 		t.Errorf("deepened by an operator that declares nothing: %v", err)

@@ -67,7 +67,7 @@ func (e *Edit) restore(m mark) {
 	e.err = nil
 	e.log, e.notes, e.freed = e.log[:m.log:m.log], e.notes[:m.notes:m.notes], e.freed[:m.freed:m.freed]
 	e.cuts, e.saved = e.cuts[:m.cuts:m.cuts], e.saved[:m.saved:m.saved]
-	e.place, e.scope, e.seed = m.place, m.scope, m.seed
+	e.place, e.scope, e.seed, e.sorted = m.place, m.scope, m.seed, -1
 }
 
 // weigh makes everything since s one entry of what the plan says about the model's weight, given

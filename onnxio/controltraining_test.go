@@ -113,7 +113,7 @@ func TestTrainingInSubgraphs(t *testing.T) {
 	}
 	// Frozen statistics are used, and stay.
 	if err := g.Edit(func(e *nn.Edit) {
-		for p := range g.Params() {
+		for _, p := range e.Params() {
 			if p.Name() == "mean" || p.Name() == "var" {
 				e.SetFrozen(p, true)
 			}

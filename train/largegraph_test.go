@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -99,7 +98,7 @@ func largeGraph(b *testing.B, n int, build func(e *nn.Edit, x *nn.Value) *nn.Val
 	_, err = g.Run(ctx, x)
 	lap("run", err)
 	lap("edit", g.Edit(func(e *nn.Edit) {
-		nodes := slices.Collect(e.Graph().Nodes())
+		nodes := e.Nodes()
 		for i := range 8 {
 			e.Insert(nodes[i*len(nodes)/8].Out(0), layers.ReLU{})
 		}

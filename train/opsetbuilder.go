@@ -14,7 +14,7 @@ func (p pieces) node(name string, attrs map[string]any, in ...*nn.Value) *nn.Val
 	if p.e.Err() != nil {
 		return nil
 	}
-	o := p.e.Graph().Ops().Find("", name)
+	o := p.e.Ops().Find("", name)
 	if o == nil {
 		p.e.Failf("the graph's operators lack %s", name)
 		return nil

@@ -312,7 +312,7 @@ func TestRuntimeValues(t *testing.T) {
 	if err := step(); err != nil {
 		t.Fatal(err)
 	}
-	edit := func() error { return g.Edit(func(e *nn.Edit) { e.SetFrozen(param(t, g, "w1"), true) }) }
+	edit := func() error { return g.Edit(func(e *nn.Edit) { e.SetFrozen(e.Value("w1").Param(), true) }) }
 	if err := edit(); err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestEditsBetweenSteps(t *testing.T) {
 	if after := weights(g); !bytes.Equal(before["w1"], after["w1"]) || bytes.Equal(before["w2"], after["w2"]) {
 		t.Error("freezing between steps")
 	}
-	if err := g.Edit(func(e *nn.Edit) { e.SetFrozen(param(t, g, "w1"), false) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.SetFrozen(e.Value("w1").Param(), false) }); err != nil {
 		t.Fatal(err)
 	}
 	step()

@@ -67,7 +67,7 @@ var models = []model{
 
 // first is the result of the first node of an operator.
 func first(e *nn.Edit, name string) *nn.Value {
-	for n := range e.Graph().Nodes(nn.Ops(name)) {
+	for _, n := range e.Select(nn.Ops(name)) {
 		return n.Out(0)
 	}
 	e.Failf("there is no %s", name)

@@ -15,7 +15,7 @@ const metaFrozen = "graft.frozen"
 // keepFrozen writes the parameters that are frozen now into the metadata.
 func keepFrozen(e *nn.Edit) {
 	names := []string{}
-	for p := range e.Graph().Params() {
+	for _, p := range e.Params() {
 		if p.Frozen() {
 			names = append(names, p.Name())
 		}
@@ -37,7 +37,7 @@ func freezeAgain(g *nn.Graph) error {
 		return err
 	}
 	return g.Edit(func(e *nn.Edit) {
-		for p := range g.Params() {
+		for _, p := range e.Params() {
 			if slices.Contains(names, p.Name()) {
 				e.SetFrozen(p, true)
 			}
@@ -63,7 +63,7 @@ func thaw(g *nn.Graph) error {
 		return err
 	}
 	return g.Edit(func(e *nn.Edit) {
-		for p := range g.Params() {
+		for _, p := range e.Params() {
 			if slices.Contains(names, p.Name()) {
 				e.SetFrozen(p, false)
 			}

@@ -17,7 +17,7 @@ func inputChannels(e *nn.Edit, s recipeStep) {
 		s.Value = in[0].Name()
 	}
 	e.SetInputChannels(e.Value(s.Value), s.Channels, s.Axis)
-	p, known, err := data.ReadMeta(e.Graph().Meta())
+	p, known, err := data.ReadMeta(e.Meta())
 	if e.Fail(err); err != nil || !known || s.Channels != 1 && s.Channels != 3 {
 		return
 	}

@@ -92,11 +92,7 @@ func TestReadInside(t *testing.T) {
 	g := stack(t, 4)
 	if err := g.Edit(func(e *nn.Edit) {
 		for i := range 4 {
-			n, err := g.Node(fmt.Sprintf("a%d", i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.Output(fmt.Sprintf("inner%d", i), n.Out(0))
+			e.Output(fmt.Sprintf("inner%d", i), e.Find(nn.Glob(fmt.Sprintf("a%d", i))).Out(0))
 		}
 	}); err != nil {
 		t.Fatal(err)

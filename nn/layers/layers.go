@@ -26,7 +26,7 @@ func putN(e *nn.Edit, label, name string, a attrs, outputs int, in ...*nn.Value)
 	if e.Err() != nil {
 		return nil
 	}
-	o := e.Graph().Ops().Find("", name)
+	o := e.Ops().Find("", name)
 	if o == nil {
 		e.Failf("the graph's operators lack %s", name)
 		return nil

@@ -64,7 +64,7 @@ func (x Exporter) writer(s *Model, a *train.Attached) *writer {
 	for _, v := range a.Graph.Inputs() {
 		s.Batch = append(s.Batch, v.Name())
 	}
-	return &writer{Exporter: x, step: s, of: a, first: map[string]*tensor.Dense{}}
+	return &writer{Exporter: x, step: s, of: a, params: slices.Collect(a.Graph.Params()), first: map[string]*tensor.Dense{}}
 }
 
 // exportError says that the trace was an export.
@@ -81,14 +81,15 @@ func exportError(err error) error {
 // writer adds the update to a derivation.
 type writer struct {
 	Exporter
-	step  *Model
-	of    *train.Attached
-	e     *nn.Edit
-	b     *builder
-	first map[string]*tensor.Dense // values of the variables at the start
-	rate  *nn.Value                // float64
-	count *nn.Value                // float64, updates so far
-	last  *nn.Value                // whether this batch is the last of an update; nil: each is
+	step   *Model
+	of     *train.Attached
+	params []*nn.Param // of the model, frozen ones and statistics among them
+	e      *nn.Edit
+	b      *builder
+	first  map[string]*tensor.Dense // values of the variables at the start
+	rate   *nn.Value                // float64
+	count  *nn.Value                // float64, updates so far
+	last   *nn.Value                // whether this batch is the last of an update; nil: each is
 
 	stored bool // as training_info: variables are initializers, and rules operators of the standard where it has them
 }
@@ -130,7 +131,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 			next = append(next, w.update(p, d.In[p], g)...)
 		}
 	}
-	for p := range w.of.Graph.Params() {
+	for _, p := range w.params {
 		if v := d.Next[p]; v != nil {
 			next = append(next, update{Variable{Name: d.In[p].Name(), Kind: Statistic}, v, p.Data()})
 		}
@@ -148,7 +149,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 
 // output makes v an output of that name, which an inner value gives up.
 func (w *writer) output(name string, v *nn.Value) {
-	if other, err := w.e.Graph().Value(name); err == nil && other != v {
+	if other := w.e.Lookup(name); other != nil && other != v {
 		w.e.RenameValue(other, w.e.New(name+"_inner"))
 	}
 	w.e.Output(name, v)

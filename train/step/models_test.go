@@ -52,7 +52,7 @@ func trainModel(t *testing.T, file string, run runner) {
 	}
 	_ = g.Edit(func(e *nn.Edit) { e.FreeBatch("N") }) // a batch that cannot be freed stays
 	if typ := onlyType[filepath.Base(filepath.Dir(file))]; typ != "" {
-		if err := g.Edit(func(e *nn.Edit) { e.Input(g.Inputs()[0].Name(), typ) }); err != nil {
+		if err := g.Edit(func(e *nn.Edit) { e.Input(e.Inputs()[0].Name(), typ) }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -247,7 +247,7 @@ func (x *parts) evaluation() (g *nn.Graph, inputs map[*nn.Param]string, outputs 
 	g, origin := x.job.Graph.Fork()
 	inputs = map[*nn.Param]string{}
 	err = g.Edit(func(e *nn.Edit) {
-		for p := range g.Params() {
+		for _, p := range e.Params() {
 			o := origin[p]
 			if !slices.Contains(x.params, o) && !slices.Contains(x.stats, o) || e.Err() != nil {
 				continue

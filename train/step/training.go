@@ -119,7 +119,7 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 	}
 	w := &writer{e: nil}
 	err = s.Graph.Edit(func(e *nn.Edit) {
-		for n := range s.Graph.Nodes() {
+		for _, n := range e.Select() {
 			for _, v := range n.Outputs() {
 				if v == nil || e.Err() != nil {
 					continue

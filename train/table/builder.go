@@ -13,7 +13,7 @@ func (b builder) put(domain, name string, attrs map[string]any, in ...*nn.Value)
 	if b.e.Err() != nil {
 		return nil
 	}
-	o := b.e.Graph().Ops().Find(domain, name)
+	o := b.e.Ops().Find(domain, name)
 	if o == nil {
 		b.e.Failf("the graph's operators lack %s", name)
 		return nil

@@ -83,7 +83,7 @@ func TestDecomposed(t *testing.T) {
 		}
 		err = g.Edit(func(e *nn.Edit) {
 			e.SetOpset(24) // TensorScatter
-			for n := range g.Nodes() {
+			for _, n := range e.Nodes() {
 				if n.Domain() == contrib.Domain {
 					e.Decompose(n)
 				}
