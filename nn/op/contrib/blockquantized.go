@@ -9,7 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// MatMulNBitsConfig has the attributes of MatMulNBits.
+// MatMulNBitsConfig has the attributes of MatMulNBits. Where g_idx is given, packed zero points and weights of 2 bits count
+// as they do without it; ONNX Runtime's kernel for the CPU takes all weights for 4 bits there, and every packed zero point for 8.
 type MatMulNBitsConfig struct {
 	K         int `onnx:"K,required"`                 // features of a row
 	N         int `onnx:"N,required"`                 // features of a result

@@ -117,6 +117,16 @@ func quantizedUses() []use {
 	add("QLinearAveragePool ceil", with(func(c *contrib.QLinearAveragePoolConfig) { c.CeilMode, c.Strides = true, []int{2, 2} }), integers(u, 12, 1, 2, 6, 7), f32(0.031), u8(0), f32(0.027), u8(4))
 	add("QLinearAveragePool auto", with(func(c *contrib.QLinearAveragePoolConfig) { c.AutoPad = "SAME_UPPER" }), integers(u, 13, 1, 2, 6, 7), f32(0.031), u8(80), f32(0.027), u8(4))
 	add("QLinearAveragePool last", with(func(c *contrib.QLinearAveragePoolConfig) { c.ChannelsLast = true }), integers(u, 14, 2, 6, 7, 3), f32(0.031), u8(80), f32(0.023), u8(4))
+	add("QLinearAveragePool valid ceil", with(func(c *contrib.QLinearAveragePoolConfig) {
+		c.AutoPad, c.CeilMode, c.Strides = "VALID", true, []int{2, 2}
+	}), integers(u, 13, 1, 2, 6, 7), f32(0.031), u8(80), f32(0.027), u8(4))
+	add("QLinearAveragePool pad ceil", with(func(c *contrib.QLinearAveragePoolConfig) {
+		c.Pads, c.Pad, c.CeilMode, c.Strides = []int{1, 0, 0, 1}, true, true, []int{2, 3}
+	}), integers(u, 12, 1, 2, 5, 7), f32(0.031), u8(100), f32(0.027), u8(9))
+	add("QLinearAveragePool pad ceil behind", with(func(c *contrib.QLinearAveragePoolConfig) {
+		c.Kernel, c.Pads, c.Pad, c.CeilMode, c.Strides = []int{2, 2}, []int{0, 1, 1, 1}, true, true, []int{2, 3}
+	}), integers(i, 12, 2, 1, 6, 5), f32(0.031), i8(60), f32(0.027), i8(9))
+	add("QLinearAveragePool pad ceil steps", with(func(c *contrib.QLinearAveragePoolConfig) { c.Pad, c.CeilMode = true, true }), integers(i, 12, 1, 1, 6, 5), f32(0.031), i8(60), f32(0.027), i8(9))
 	add("QLinearGlobalAveragePool", contrib.QLinearGlobalAveragePoolConfig{}, integers(u, 15, 2, 3, 6, 7), f32(0.031), u8(80), f32(0.0031), u8(104))
 	add("QLinearGlobalAveragePool last", contrib.QLinearGlobalAveragePoolConfig{ChannelsLast: true}, integers(i, 15, 2, 6, 7, 3), f32(0.031), i8(8), f32(0.0033), i8(10))
 
@@ -137,6 +147,7 @@ func quantizedUses() []use {
 	add("NhwcMaxPool pads", maxPool(func(c *contrib.NhwcMaxPoolConfig) { c.Pads, c.Strides = []int{1, 0, 2, 1}, []int{2, 1} }), integers(i, 22, 1, 6, 7, 3))
 	add("NhwcMaxPool ceil", maxPool(func(c *contrib.NhwcMaxPoolConfig) { c.CeilMode, c.Strides = true, []int{2, 2} }), integers(u, 23, 1, 6, 8, 3))
 	add("NhwcMaxPool dilations", maxPool(func(c *contrib.NhwcMaxPoolConfig) { c.Dilations = []int{2, 3} }), integers(i, 23, 1, 7, 8, 2))
+	add("NhwcMaxPool valid ceil", maxPool(func(c *contrib.NhwcMaxPoolConfig) { c.AutoPad, c.CeilMode, c.Strides = "VALID", true, []int{2, 2} }), integers(u, 24, 1, 6, 7, 3))
 	add("NhwcMaxPool auto", maxPool(func(c *contrib.NhwcMaxPoolConfig) { c.AutoPad = "SAME_LOWER" }), integers(u, 24, 1, 6, 7, 3))
 	conv := func(name string, c contrib.QLinearConvConfig, x, w dtype.Value, rest ...dtype.Value) {
 		one := func(v dtype.Value, n int) dtype.Value { return typed(dtype.Of(v.(*tensor.Dense).Dtype()), []int{n}) }

@@ -40,7 +40,7 @@ func qlinearPools() []*op.Op {
 			Attrs: QLinearAveragePoolConfig{}, NoGrad: noFloats, Pinned: pinned},
 			func(e *expression, in []value) []value {
 				c := e.c.Config.(QLinearAveragePoolConfig)
-				pool := std.AveragePoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
+				pool := std.AveragePoolConfig{AutoPad: unpadded(c.AutoPad), CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
 				return []value{e.qlinearPool(pool, c.ChannelsLast, in, e.shifted)}
 			}),
 		composed(op.Op{Name: "QLinearGlobalAveragePool", Doc: "GlobalAveragePool of quantized pictures, whose channels are the last axis on request.",
@@ -52,14 +52,42 @@ func qlinearPools() []*op.Op {
 	}
 }
 
+// qlinearPool pools numbers and rounds the means.
 func (e *expression) qlinearPool(pool op.Config, channelsLast bool, in []value, rounded func(y, scale, zero value, to op.DType) value) value {
 	x := e.dequantized(in, 0, "X")
 	if channelsLast && e.err == nil {
 		x = e.channelsFirst(x)
+	}
+	if c, ok := pool.(std.AveragePoolConfig); ok {
+		pool = e.overhanging(c, x)
 	}
 	y := rounded(e.do(pool, x), in[3], in[4], in[0].typ.DType)
 	if channelsLast {
 		y = e.channelsBehind(y)
 	}
 	return y
+}
+
+// overhanging pads x so far that no window overhangs, where padding counts: ONNX Runtime divides by the size of the window.
+func (e *expression) overhanging(c std.AveragePoolConfig, x value) std.AveragePoolConfig {
+	axes := len(c.Kernel)
+	if !c.CeilMode || !c.CountIncludePad || c.AutoPad != "NOTSET" || e.g == nil || e.err != nil || len(x.typ.Shape) != axes+2 {
+		return c
+	}
+	pads := make([]int, 2*axes)
+	copy(pads, c.Pads)
+	for a, k := range c.Kernel {
+		stride := 1
+		if a < len(c.Strides) {
+			stride = c.Strides[a]
+		}
+		size := x.dim(2 + a).Size
+		steps := (size + pads[a] + pads[axes+a] - k + stride - 1) / stride
+		if steps*stride >= size+pads[a] { // a window begins on what is padded in front or on x
+			steps--
+		}
+		pads[axes+a] = max(pads[axes+a], steps*stride+k-size-pads[a])
+	}
+	c.CeilMode, c.Pads = false, pads
+	return c
 }

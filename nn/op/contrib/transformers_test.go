@@ -267,7 +267,12 @@ func inRuntime(t *testing.T, ort *oracle.Runtime, u trial) (list []stored) {
 // trialGraph is a graph of one node with inputs x0, x1 … or parameters, and outputs y0, y1 ….
 func trialGraph(t *testing.T, u trial) *nn.Graph {
 	t.Helper()
-	g := nn.NewGraph("one", set(t), map[string]int{"": 21, contrib.Domain: 1})
+	return graphOn(t, set(t), u)
+}
+
+func graphOn(t *testing.T, ops op.Set, u trial) *nn.Graph {
+	t.Helper()
+	g := nn.NewGraph("one", ops, map[string]int{"": 21, contrib.Domain: 1})
 	err := g.Edit(func(e *nn.Edit) {
 		var in []*nn.Value
 		for i, v := range u.In {

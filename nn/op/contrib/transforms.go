@@ -64,7 +64,8 @@ func inferInverse(c *op.Call) ([]op.Type, error) {
 	return op.Same(c)
 }
 
-// inverseKernel eliminates in float64, by the largest element of each column.
+// inverseKernel solves in float64, with partial pivoting. The inverse of a singular matrix has no finite elements where its
+// decomposition divides by zero, as in ONNX Runtime.
 func inverseKernel(c *op.Call) (op.Kernel, error) {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		v, err := dtype.Float64s(in[0])
@@ -76,9 +77,7 @@ func inverseKernel(c *op.Call) (op.Kernel, error) {
 		y := make([]float64, len(v))
 		a := slices.Clone(v)
 		for at := 0; n > 0 && at < len(a); at += n * n {
-			if column := invert(a[at:at+n*n], y[at:at+n*n], n); column >= 0 {
-				return c.Errorf("matrix %d is singular: nothing is left of column %d", at/(n*n), column)
-			}
+			invert(a[at:at+n*n], y[at:at+n*n], n)
 		}
 		d, err := dtype.FromFloats(c.In[0].DType, y, shape...)
 		if err == nil {
@@ -88,12 +87,12 @@ func inverseKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// invert puts the inverse of a into y and destroys a. It returns a column without a pivot, −1 if there is none.
-func invert(a, y []float64, n int) int {
+// invert puts the inverse of a [n, n] into y, which is zero, and leaves the factors of a in its place: P·a = L·U.
+func invert(a, y []float64, n int) {
+	row := func(m []float64, i int) []float64 { return m[i*n : (i+1)*n] }
 	for i := range n {
 		y[i*n+i] = 1
 	}
-	row := func(m []float64, i int) []float64 { return m[i*n : (i+1)*n] }
 	for k := range n {
 		p := k
 		for i := k + 1; i < n; i++ {
@@ -101,28 +100,37 @@ func invert(a, y []float64, n int) int {
 				p = i
 			}
 		}
-		pivot := a[p*n+k]
-		if pivot == 0 || pivot != pivot {
-			return k
-		}
 		for _, m := range [][]float64{a, y} {
 			from, to := row(m, p), row(m, k)
 			for j := range to {
-				from[j], to[j] = to[j], from[j]/pivot
+				from[j], to[j] = to[j], from[j]
 			}
 		}
-		for i := range n {
-			if f := a[i*n+k]; i != k && f != 0 {
-				for _, m := range [][]float64{a, y} {
-					to, by := row(m, i), row(m, k)
-					for j := range to {
-						to[j] -= f * by[j]
-					}
-				}
+		pivot := a[k*n+k]
+		for i := k + 1; i < n; i++ {
+			if pivot != 0 {
+				a[i*n+k] /= pivot
 			}
+			subtract(row(a, i)[k+1:], row(a, k)[k+1:], a[i*n+k])
+			subtract(row(y, i), row(y, k), a[i*n+k])
 		}
 	}
-	return -1
+	for k := n - 1; k >= 0; k-- {
+		to := row(y, k)
+		for j := range to {
+			to[j] /= a[k*n+k]
+		}
+		for i := range k {
+			subtract(row(y, i), to, a[i*n+k])
+		}
+	}
+}
+
+// subtract is to −= factor·from.
+func subtract(to, from []float64, factor float64) {
+	for j := range to {
+		to[j] -= factor * from[j]
+	}
 }
 
 func abs(x float64) float64 { return max(x, -x) }
